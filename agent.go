@@ -121,7 +121,12 @@ func (r *ToolRef) UnmarshalJSON(data []byte) error {
 		r.Definition = &definition
 		return nil
 	}
-	r.Agent = &AgentTool{Name: definition.Name, Description: definition.Description, Agent: *tool.Agent, Parameters: definition.Parameters}
+	r.Agent = &AgentTool{
+		Name:        definition.Name,
+		Description: definition.Description,
+		Agent:       *tool.Agent,
+		Parameters:  definition.Parameters,
+	}
 	if tool.Instructions != nil {
 		r.Agent.Instructions = *tool.Instructions
 	}
@@ -196,13 +201,22 @@ func (p Policy) Validate() error {
 		case p.Limit != 0 && p.Tokens != 0:
 			return InvalidField("context_policy.tokens", "summary takes a limit of messages or of tokens, not both")
 		case p.Limit != 0 && (p.Limit < MinSummaryLimit || p.Limit > MaxPolicyLimit):
-			return InvalidField("context_policy.limit", "summary takes a limit from %d to %d", MinSummaryLimit, MaxPolicyLimit)
+			return InvalidField(
+				"context_policy.limit",
+				"summary takes a limit from %d to %d",
+				MinSummaryLimit,
+				MaxPolicyLimit,
+			)
 		case p.Tokens != 0 && (p.Tokens < MinPolicyTokens || p.Tokens > MaxPolicyTokens):
 			return InvalidField("context_policy.tokens", "must lie between %d and %d", MinPolicyTokens, MaxPolicyTokens)
 		}
 		return nil
 	}
-	return InvalidField("context_policy.kind", "%q is not one of all, recent, single, summary", Clip(string(p.Kind), 32))
+	return InvalidField(
+		"context_policy.kind",
+		"%q is not one of all, recent, single, summary",
+		Clip(string(p.Kind), 32),
+	)
 }
 
 // SummaryLimit is at how many messages in the context a summary is written; 0
@@ -336,7 +350,11 @@ func Slugify(name string) string {
 // ValidateSlug reports why a slug is none.
 func ValidateSlug(slug string) error {
 	if slug == "" || len(slug) > 64 || slug != Slugify(slug) {
-		return InvalidField("slug", "%q is no slug: use 1 to 64 lower-case letters, digits and single hyphens", Clip(slug, 64))
+		return InvalidField(
+			"slug",
+			"%q is no slug: use 1 to 64 lower-case letters, digits and single hyphens",
+			Clip(slug, 64),
+		)
 	}
 	if _, err := ParseID(slug); err == nil {
 		return InvalidField("slug", "a slug must not look like an id")

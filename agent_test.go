@@ -51,7 +51,11 @@ func TestValidateSlugRefuses(t *testing.T) {
 
 func TestToolRefIsAStringOrAnObject(t *testing.T) {
 	t.Parallel()
-	definition := parley.ToolDefinition{Name: "ask", Description: "Asks.", Parameters: json.RawMessage(`{"type":"object"}`)}
+	definition := parley.ToolDefinition{
+		Name:        "ask",
+		Description: "Asks.",
+		Parameters:  json.RawMessage(`{"type":"object"}`),
+	}
 	want := []parley.ToolRef{{Name: "current_time"}, {Name: "ask", Definition: &definition}, {Name: `<"quoted">`}}
 	encoded, err := json.Marshal(want)
 	if err != nil {
@@ -103,7 +107,11 @@ func TestChangeTellsAbsentFromNull(t *testing.T) {
 		}
 	}
 	var cleared patch
-	if err := json.Unmarshal([]byte(`{"title":null}`), &cleared); err != nil || !cleared.Title.Set || cleared.Title.Value != "" {
+	if err := json.Unmarshal(
+		[]byte(`{"title":null}`),
+		&cleared,
+	); err != nil || !cleared.Title.Set ||
+		cleared.Title.Value != "" {
 		t.Errorf("null gives %+v, %v; want set and empty", cleared.Title, err)
 	}
 	if err := json.Unmarshal([]byte(`{"title":7}`), &cleared); err == nil {

@@ -27,9 +27,15 @@ func jsonText(depth int) *rapid.Generator[string] {
 		return string(encoded)
 	})
 	scalar := rapid.OneOf(
-		rapid.Just("null"), rapid.Just("true"), rapid.Just("false"), text,
+		rapid.Just("null"),
+		rapid.Just("true"),
+		rapid.Just("false"),
+		text,
 		rapid.Map(rapid.Int64(), func(n int64) string { b, _ := json.Marshal(n); return string(b) }),
-		rapid.Map(rapid.Float64Range(-math.MaxFloat64, math.MaxFloat64), func(f float64) string { b, _ := json.Marshal(f); return string(b) }),
+		rapid.Map(
+			rapid.Float64Range(-math.MaxFloat64, math.MaxFloat64),
+			func(f float64) string { b, _ := json.Marshal(f); return string(b) },
+		),
 		rapid.StringMatching(`-?(0|[1-9][0-9]{0,24})(\.[0-9]{1,8})?([eE][+-]?[0-9]{1,2})?`),
 	)
 	if depth == 0 {
@@ -158,7 +164,9 @@ func TestCheckJSONNamesTheField(t *testing.T) {
 }
 
 func BenchmarkCheckJSON(b *testing.B) {
-	raw := []byte(`{"content":{"text":"What is the weather like in Lisbon today, and what should I wear?"},"model":"sim/echo","metadata":{"a":1}}`)
+	raw := []byte(
+		`{"content":{"text":"What is the weather like in Lisbon today, and what should I wear?"},"model":"sim/echo","metadata":{"a":1}}`,
+	)
 	b.ReportAllocs()
 	for b.Loop() {
 		if err := parley.CheckJSON(raw); err != nil {
@@ -231,7 +239,11 @@ func TestAppendJSONStringIsReadBackByTheStandardLibrary(t *testing.T) {
 		if err := json.Unmarshal(parley.AppendJSONString(nil, text), &back); err != nil {
 			t.Fatalf("%q: %v", text, err)
 		}
-		if want := strings.ToValidUTF8(text, "\x00"); strings.Count(want, "\x00") == strings.Count(text, "\x00") && back != text {
+		if want := strings.ToValidUTF8(
+			text,
+			"\x00",
+		); strings.Count(want, "\x00") == strings.Count(text, "\x00") &&
+			back != text {
 			t.Fatalf("%q came back as %q", text, back)
 		}
 	})

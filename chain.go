@@ -43,10 +43,20 @@ type ChainInput struct {
 // ChainInput is what the message contributes under the version that it has.
 func (m *Message) ChainInput() ChainInput {
 	return ChainInput{
-		Version: m.ChainVersion, Role: m.Role, Status: m.Status, Content: m.Content, ContextNote: m.ContextNote, CallOrdinal: m.CallOrdinal,
-		ProviderData: m.ProviderData, CoversThrough: m.CoversThrough,
-		AuthorKind: m.Author.Kind, AuthorName: m.Author.Name, Model: m.Model, CreatedAt: m.CreatedAt, Metadata: m.Metadata,
-		Internal: m.Internal,
+		Version:       m.ChainVersion,
+		Role:          m.Role,
+		Status:        m.Status,
+		Content:       m.Content,
+		ContextNote:   m.ContextNote,
+		CallOrdinal:   m.CallOrdinal,
+		ProviderData:  m.ProviderData,
+		CoversThrough: m.CoversThrough,
+		AuthorKind:    m.Author.Kind,
+		AuthorName:    m.Author.Name,
+		Model:         m.Model,
+		CreatedAt:     m.CreatedAt,
+		Metadata:      m.Metadata,
+		Internal:      m.Internal,
 	}
 }
 
@@ -71,7 +81,11 @@ func ChainHash(previous Hash, in ChainInput) (Hash, error) {
 		out = AppendJSONString(append(out, `,"name":`...), in.AuthorName)
 		out = append(out, "},"...)
 	default:
-		return Hash{}, Errorf(CodeUnavailable, "the hash is of chain version %d, which this Parley does not know", in.Version)
+		return Hash{}, Errorf(
+			CodeUnavailable,
+			"the hash is of chain version %d, which this Parley does not know",
+			in.Version,
+		)
 	}
 	out = in.appendShared(out, content)
 	if in.Version >= ChainVersion {

@@ -36,9 +36,20 @@ type goldenInput struct {
 
 func (in *goldenInput) input() parley.ChainInput {
 	return parley.ChainInput{
-		Version: in.Version, Role: in.Role, Status: in.Status, Content: in.Content, ContextNote: in.ContextNote, CallOrdinal: in.CallOrdinal,
-		ProviderData: in.ProviderData, CoversThrough: in.CoversThrough, AuthorKind: in.AuthorKind, AuthorName: in.AuthorName, Model: in.Model,
-		CreatedAt: parley.Time(in.CreatedAt), Metadata: in.Metadata, Internal: in.Internal,
+		Version:       in.Version,
+		Role:          in.Role,
+		Status:        in.Status,
+		Content:       in.Content,
+		ContextNote:   in.ContextNote,
+		CallOrdinal:   in.CallOrdinal,
+		ProviderData:  in.ProviderData,
+		CoversThrough: in.CoversThrough,
+		AuthorKind:    in.AuthorKind,
+		AuthorName:    in.AuthorName,
+		Model:         in.Model,
+		CreatedAt:     parley.Time(in.CreatedAt),
+		Metadata:      in.Metadata,
+		Internal:      in.Internal,
 	}
 }
 
@@ -73,13 +84,25 @@ func TestTheSecondChainVersionIsTheDocumentedBytes(t *testing.T) {
 	t.Parallel()
 	previous, covers := parley.HashOf([]byte("before")), int64(7)
 	got := chain(t, previous, parley.ChainInput{
-		Version: 2, Role: parley.RoleSummary, Status: parley.MessageCompleted, Content: json.RawMessage(`{"text":"so far"}`),
-		ContextNote: "n", ProviderData: []byte{0xde, 0xad}, CoversThrough: &covers, CallOrdinal: 3,
-		AuthorKind: parley.AuthorAgent, AuthorName: `A "b"`, Model: "sim/echo", CreatedAt: 1700000000123, Metadata: json.RawMessage(`{"a":1}`),
+		Version:       2,
+		Role:          parley.RoleSummary,
+		Status:        parley.MessageCompleted,
+		Content:       json.RawMessage(`{"text":"so far"}`),
+		ContextNote:   "n",
+		ProviderData:  []byte{0xde, 0xad},
+		CoversThrough: &covers,
+		CallOrdinal:   3,
+		AuthorKind:    parley.AuthorAgent,
+		AuthorName:    `A "b"`,
+		Model:         "sim/echo",
+		CreatedAt:     1700000000123,
+		Metadata:      json.RawMessage(`{"a":1}`),
 	})
 	text := append([]byte("parley chain 2\n"), previous[:]...)
-	text = append(text, `{"author":{"kind":"agent","name":"A \"b\""},"call":3,"content":{"text":"so far"},"context_note":"n","covers_through":7,`+
-		`"created_at":1700000000123,"metadata":{"a":1},"model":"sim/echo","provider_data":"dead","role":"summary","status":"completed"}`...)
+	text = append(
+		text,
+		`{"author":{"kind":"agent","name":"A \"b\""},"call":3,"content":{"text":"so far"},"context_note":"n","covers_through":7,`+
+			`"created_at":1700000000123,"metadata":{"a":1},"model":"sim/echo","provider_data":"dead","role":"summary","status":"completed"}`...)
 	if want := parley.HashOf(text); got != want {
 		t.Errorf("got %s; want %s", got, want)
 	}
@@ -88,8 +111,17 @@ func TestTheSecondChainVersionIsTheDocumentedBytes(t *testing.T) {
 func TestTheSecondChainVersionCoversEveryField(t *testing.T) {
 	t.Parallel()
 	base := func() parley.ChainInput {
-		return parley.ChainInput{Version: 2, Role: parley.RoleUser, Status: parley.MessageCompleted, Content: json.RawMessage(`{"text":"a"}`),
-			AuthorKind: parley.AuthorPerson, AuthorName: "ada", Model: "sim/echo", CreatedAt: 5, Metadata: json.RawMessage(`{}`)}
+		return parley.ChainInput{
+			Version:    2,
+			Role:       parley.RoleUser,
+			Status:     parley.MessageCompleted,
+			Content:    json.RawMessage(`{"text":"a"}`),
+			AuthorKind: parley.AuthorPerson,
+			AuthorName: "ada",
+			Model:      "sim/echo",
+			CreatedAt:  5,
+			Metadata:   json.RawMessage(`{}`),
+		}
 	}
 	covers := int64(0)
 	seen := map[parley.Hash]string{chain(t, parley.Hash{}, base()): "the base"}
@@ -122,8 +154,12 @@ func TestTheSecondChainVersionCoversEveryField(t *testing.T) {
 func TestPartsAreHashedByTheBytesOfTheirFilesAndNotByIDs(t *testing.T) {
 	t.Parallel()
 	of := func(content string) parley.Hash {
-		return chain(t, parley.Hash{}, parley.ChainInput{Version: 2, Role: parley.RoleUser, Status: parley.MessageCompleted,
-			Content: json.RawMessage(content), AuthorKind: parley.AuthorPerson, Metadata: json.RawMessage(`{}`)})
+		return chain(
+			t,
+			parley.Hash{},
+			parley.ChainInput{Version: 2, Role: parley.RoleUser, Status: parley.MessageCompleted,
+				Content: json.RawMessage(content), AuthorKind: parley.AuthorPerson, Metadata: json.RawMessage(`{}`)},
+		)
 	}
 	base := of(`{"parts":[{"text":"see\u2028","type":"text"},{"file_id":"one","sha256":"aa","type":"image"}]}`)
 	if of(`{"parts":[{"text":"see\u2028","type":"text"},{"file_id":"two","sha256":"aa","type":"image"}]}`) != base {

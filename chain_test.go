@@ -31,7 +31,11 @@ func TestChainHashIsTheDocumentedBytes(t *testing.T) {
 		Role: parley.RoleSummary, Status: parley.MessageCompleted, Content: json.RawMessage(`{"text":"so far"}`),
 		ContextNote: `at "noon"`, ProviderData: []byte{0xde, 0xad}, CoversThrough: &covers,
 	})
-	want := sha256.Sum256(append(previous[:], `{"content":{"text":"so far"},"context_note":"at \"noon\"","covers_through":7,"provider_data":"dead","role":"summary","status":"completed"}`...))
+	want := sha256.Sum256(
+		append(
+			previous[:],
+			`{"content":{"text":"so far"},"context_note":"at \"noon\"","covers_through":7,"provider_data":"dead","role":"summary","status":"completed"}`...),
+	)
 	if got != want {
 		t.Errorf("got %s; want %x", got, want)
 	}
@@ -40,7 +44,11 @@ func TestChainHashIsTheDocumentedBytes(t *testing.T) {
 func TestChainHashCoversEveryFieldOfItsInput(t *testing.T) {
 	t.Parallel()
 	base := func() parley.ChainInput {
-		return parley.ChainInput{Role: parley.RoleUser, Status: parley.MessageCompleted, Content: json.RawMessage(`{"text":"a"}`)}
+		return parley.ChainInput{
+			Role:    parley.RoleUser,
+			Status:  parley.MessageCompleted,
+			Content: json.RawMessage(`{"text":"a"}`),
+		}
 	}
 	covers, other := int64(0), int64(1)
 	seen := map[parley.Hash]string{chain(t, parley.Hash{}, base()): "the base"}
@@ -74,11 +82,22 @@ func TestChainHashCoversEveryFieldOfItsInput(t *testing.T) {
 func TestChainHashReplacesACallsIDByItsOrdinal(t *testing.T) {
 	t.Parallel()
 	call := func(id, name, arguments string, ordinal int64) parley.Hash {
-		content, err := parley.EncodeContent(parley.ToolCallContent{ID: id, Name: name, Arguments: json.RawMessage(arguments)})
+		content, err := parley.EncodeContent(
+			parley.ToolCallContent{ID: id, Name: name, Arguments: json.RawMessage(arguments)},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return chain(t, parley.Hash{}, parley.ChainInput{Role: parley.RoleToolCall, Status: parley.MessageCompleted, Content: content, CallOrdinal: ordinal})
+		return chain(
+			t,
+			parley.Hash{},
+			parley.ChainInput{
+				Role:        parley.RoleToolCall,
+				Status:      parley.MessageCompleted,
+				Content:     content,
+				CallOrdinal: ordinal,
+			},
+		)
 	}
 	base := call("call_a", "search", `{"q":1}`, 3)
 	if call("call_b", "search", `{"q":1}`, 3) != base {
@@ -93,7 +112,10 @@ func TestChainHashReplacesACallsIDByItsOrdinal(t *testing.T) {
 			t.Errorf("the %s of a call is not part of the hash", name)
 		}
 	}
-	if _, err := parley.ChainHash(parley.Hash{}, parley.ChainInput{Version: parley.ChainVersion, Role: parley.RoleToolCall, Content: json.RawMessage(`[`)}); err == nil {
+	if _, err := parley.ChainHash(
+		parley.Hash{},
+		parley.ChainInput{Version: parley.ChainVersion, Role: parley.RoleToolCall, Content: json.RawMessage(`[`)},
+	); err == nil {
 		t.Error("an unreadable tool_call has a hash")
 	}
 }

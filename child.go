@@ -189,7 +189,11 @@ func (t *Tree) grow(nodes []TreeNode, below map[ID][]int, at, depth int) TreeTot
 	t.Data = append(t.Data, n)
 	children := below[n.ID]
 	slices.SortFunc(children, func(a, b int) int {
-		return cmp.Or(cmp.Compare(nodes[a].CallSequence, nodes[b].CallSequence), cmp.Compare(nodes[a].CreatedAt, nodes[b].CreatedAt), nodes[a].ID.Compare(nodes[b].ID))
+		return cmp.Or(
+			cmp.Compare(nodes[a].CallSequence, nodes[b].CallSequence),
+			cmp.Compare(nodes[a].CreatedAt, nodes[b].CreatedAt),
+			nodes[a].ID.Compare(nodes[b].ID),
+		)
 	})
 	for _, child := range children {
 		t.Data[place].Total.add(t.grow(nodes, below, child, depth+1))

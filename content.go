@@ -62,7 +62,9 @@ type TextContent struct {
 }
 
 // EncodeContent gives the canonical JSON of one of the content structs.
-func EncodeContent[C UserContent | AssistantContent | ToolCallContent | ToolResultContent | TextContent](content C) (json.RawMessage, error) {
+func EncodeContent[C UserContent | AssistantContent | ToolCallContent | ToolResultContent | TextContent](
+	content C,
+) (json.RawMessage, error) {
 	switch c := any(content).(type) { // the hot ones by hand: no raw members, fields in order
 	case AssistantContent:
 		out := make([]byte, 0, len(c.Reasoning)+len(c.Refusal)+len(c.Text)+64)
@@ -91,7 +93,12 @@ func EncodeContent[C UserContent | AssistantContent | ToolCallContent | ToolResu
 // returns it as canonical JSON. The error is CodeInvalid and names the field.
 func ValidateContent(role Role, raw json.RawMessage) (json.RawMessage, error) {
 	if len(bytes.TrimSpace(raw)) == 0 || string(bytes.TrimSpace(raw)) == "null" {
-		return nil, InvalidField("content", "is missing; a %s message needs an object such as %s", role, contentExample(role))
+		return nil, InvalidField(
+			"content",
+			"is missing; a %s message needs an object such as %s",
+			role,
+			contentExample(role),
+		)
 	}
 	switch role {
 	case RoleUser:
@@ -124,7 +131,11 @@ func ValidateContent(role Role, raw json.RawMessage) (json.RawMessage, error) {
 			return nil, InvalidField("content.id", "a tool_call needs an id of 1 to %d bytes", MaxNameBytes)
 		}
 		if content.Name == "" || len(content.Name) > MaxNameBytes {
-			return nil, InvalidField("content.name", "a tool_call needs the tool's name, at most %d bytes", MaxNameBytes)
+			return nil, InvalidField(
+				"content.name",
+				"a tool_call needs the tool's name, at most %d bytes",
+				MaxNameBytes,
+			)
 		}
 		if arguments := bytes.TrimSpace(content.Arguments); len(arguments) == 0 || arguments[0] != '{' {
 			return nil, InvalidField("content.arguments", "must be a JSON object")
@@ -150,7 +161,11 @@ func ValidateContent(role Role, raw json.RawMessage) (json.RawMessage, error) {
 		}
 		return EncodeContent(content)
 	}
-	return nil, InvalidField("role", "%q is not one of user, assistant, tool_call, tool_result, summary, system", Clip(string(role), 32))
+	return nil, InvalidField(
+		"role",
+		"%q is not one of user, assistant, tool_call, tool_result, summary, system",
+		Clip(string(role), 32),
+	)
 }
 
 // checkFileIDs wants ids of different files, and writes them in their one form.
@@ -161,7 +176,11 @@ func checkFileIDs(files []string) error {
 	for i, text := range files {
 		id, err := ParseID(text)
 		if err != nil {
-			return InvalidField("content.files", "%q is not the id of a file; upload it first (POST /v1/files)", Clip(text, 64))
+			return InvalidField(
+				"content.files",
+				"%q is not the id of a file; upload it first (POST /v1/files)",
+				Clip(text, 64),
+			)
 		}
 		if files[i] = id.String(); slices.Contains(files[:i], files[i]) {
 			return InvalidField("content.files", "the file %s is there twice", files[i])
@@ -276,7 +295,10 @@ func CheckText(field, text string, maxBytes int) error {
 // the role's shape, with the raw text shown as an error.
 func UnreadableContent(role Role, stored []byte) (json.RawMessage, *Failure) {
 	text := strings.ToValidUTF8(string(stored), "\uFFFD")
-	failure := &Failure{Class: ClassInternal, Sentence: "This message's stored content could not be read; its raw text is shown."}
+	failure := &Failure{
+		Class:    ClassInternal,
+		Sentence: "This message's stored content could not be read; its raw text is shown.",
+	}
 	var content json.RawMessage
 	var err error
 	switch role {

@@ -97,7 +97,12 @@ func TestValidateContentRefusesWhatCannotBeStored(t *testing.T) {
 	t.Parallel()
 	for _, role := range []parley.Role{parley.RoleUser, parley.RoleAssistant, parley.RoleSummary, parley.RoleSystem} {
 		for _, in := range []string{`{"text":"a\u0000b"}`, "{\"text\":\"a\xffb\"}", `{"text":` + strings.Repeat("[", 70) + strings.Repeat("]", 70) + `}`} {
-			if got, err := parley.ValidateContent(role, json.RawMessage(in)); parley.ErrorCode(err) != parley.CodeInvalid {
+			if got, err := parley.ValidateContent(
+				role,
+				json.RawMessage(in),
+			); parley.ErrorCode(
+				err,
+			) != parley.CodeInvalid {
 				t.Errorf("%s %.30q became %s, %v; want invalid", role, in, got, err)
 			}
 		}
@@ -113,17 +118,37 @@ func TestEncodeContentIsCanonical(t *testing.T) {
 		text := rapid.String()
 		encode := []func() (json.RawMessage, error){
 			func() (json.RawMessage, error) {
-				return parley.EncodeContent(parley.UserContent{Text: text.Draw(t, "text"), Links: rapid.SliceOfN(text, 0, 2).Draw(t, "links"), Think: rapid.Bool().Draw(t, "think")})
+				return parley.EncodeContent(
+					parley.UserContent{
+						Text:  text.Draw(t, "text"),
+						Links: rapid.SliceOfN(text, 0, 2).Draw(t, "links"),
+						Think: rapid.Bool().Draw(t, "think"),
+					},
+				)
 			},
 			func() (json.RawMessage, error) {
-				return parley.EncodeContent(parley.AssistantContent{Text: text.Draw(t, "text"), Reasoning: text.Draw(t, "reasoning"), Refusal: text.Draw(t, "refusal")})
+				return parley.EncodeContent(
+					parley.AssistantContent{
+						Text:      text.Draw(t, "text"),
+						Reasoning: text.Draw(t, "reasoning"),
+						Refusal:   text.Draw(t, "refusal"),
+					},
+				)
 			},
 			func() (json.RawMessage, error) {
-				return parley.EncodeContent(parley.ToolCallContent{ID: text.Draw(t, "id"), Name: text.Draw(t, "name"), Arguments: json.RawMessage(jsonText(2).Draw(t, "arguments"))})
+				return parley.EncodeContent(
+					parley.ToolCallContent{
+						ID:        text.Draw(t, "id"),
+						Name:      text.Draw(t, "name"),
+						Arguments: json.RawMessage(jsonText(2).Draw(t, "arguments")),
+					},
+				)
 			},
 			func() (json.RawMessage, error) {
 				failure := text.Draw(t, "error")
-				return parley.EncodeContent(parley.ToolResultContent{Error: &failure, Result: json.RawMessage(jsonText(2).Draw(t, "result"))})
+				return parley.EncodeContent(
+					parley.ToolResultContent{Error: &failure, Result: json.RawMessage(jsonText(2).Draw(t, "result"))},
+				)
 			},
 			func() (json.RawMessage, error) {
 				return parley.EncodeContent(parley.TextContent{Text: text.Draw(t, "text")})

@@ -55,7 +55,14 @@ func FuzzValidateContent(f *testing.F) {
 		`{"result":null,"success":false}`, `{"text":"\u0000"}`, `{"text":{}}`} {
 		f.Add(uint8(i), []byte(seed))
 	}
-	roles := []parley.Role{parley.RoleUser, parley.RoleAssistant, parley.RoleToolCall, parley.RoleToolResult, parley.RoleSummary, parley.RoleSystem}
+	roles := []parley.Role{
+		parley.RoleUser,
+		parley.RoleAssistant,
+		parley.RoleToolCall,
+		parley.RoleToolResult,
+		parley.RoleSummary,
+		parley.RoleSystem,
+	}
 	f.Fuzz(func(t *testing.T, choice uint8, raw []byte) {
 		role := roles[int(choice)%len(roles)]
 		content, err := parley.ValidateContent(role, raw)
@@ -72,7 +79,15 @@ func FuzzValidateContent(f *testing.F) {
 		if err != nil || !bytes.Equal(content, again) {
 			t.Errorf("%s %q became %s and then %s, %v", role, raw, content, again, err)
 		}
-		if _, err := parley.ChainHash(parley.Hash{}, parley.ChainInput{Version: parley.ChainVersion, Role: role, Status: parley.MessageCompleted, Content: content}); err != nil {
+		if _, err := parley.ChainHash(
+			parley.Hash{},
+			parley.ChainInput{
+				Version: parley.ChainVersion,
+				Role:    role,
+				Status:  parley.MessageCompleted,
+				Content: content,
+			},
+		); err != nil {
 			t.Errorf("%s has no hash: %v", content, err)
 		}
 	})
@@ -95,7 +110,10 @@ func FuzzCheckJSON(f *testing.F) {
 		if text, twice := memberTwice(json.NewDecoder(bytes.NewReader(raw))); twice {
 			t.Errorf("%s has the member %q twice", raw, text)
 		}
-		if canonical, err := parley.CanonicalJSON(raw); err == nil && bytes.ContainsRune(canonical, utf8.RuneError) && !bytes.ContainsRune(raw, utf8.RuneError) && !bytes.Contains(bytes.ToLower(raw), []byte(`\ufffd`)) {
+		if canonical, err := parley.CanonicalJSON(
+			raw,
+		); err == nil && bytes.ContainsRune(canonical, utf8.RuneError) && !bytes.ContainsRune(raw, utf8.RuneError) &&
+			!bytes.Contains(bytes.ToLower(raw), []byte(`\ufffd`)) {
 			t.Errorf("%s holds half of a surrogate pair", raw)
 		}
 	})

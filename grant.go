@@ -77,7 +77,10 @@ func (g Grant) Validate() error {
 		}
 	}
 	if !g.Fingerprint.IsZero() && (len(g.Arguments) > 0 || strings.Contains(g.Tool, "*")) {
-		return InvalidField("grants.fingerprint", "stands for the arguments and one tool: give it with the tool's name alone")
+		return InvalidField(
+			"grants.fingerprint",
+			"stands for the arguments and one tool: give it with the tool's name alone",
+		)
 	}
 	if g.Approvers < 0 || g.Approvers > MaxApprovers {
 		return InvalidField("grants.approvers", "must lie between 1 and %d", MaxApprovers)
@@ -335,13 +338,18 @@ func matchPattern(pattern, text string) bool {
 func WithAllowed(grants []Grant, tool string, fingerprint Hash) ([]Grant, error) {
 	added := make([]Grant, 0, len(grants)+1)
 	for _, g := range grants {
-		if g.Tool == tool && g.Fingerprint == fingerprint && len(g.Arguments) == 0 && g.Effect != GrantDeny && !g.named() {
+		if g.Tool == tool && g.Fingerprint == fingerprint && len(g.Arguments) == 0 && g.Effect != GrantDeny &&
+			!g.named() {
 			continue
 		}
 		added = append(added, g)
 	}
 	if len(added) >= MaxGrants {
-		return nil, Errorf(CodeConflict, "the session has %d grants, which is the most; remove some, or approve this call once", len(added))
+		return nil, Errorf(
+			CodeConflict,
+			"the session has %d grants, which is the most; remove some, or approve this call once",
+			len(added),
+		)
 	}
 	return append(added, Grant{Tool: tool, Fingerprint: fingerprint, Effect: GrantAllow}), nil
 }

@@ -95,16 +95,28 @@ func TestDecideKeepsItsPromises(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		words := rapid.SampledFrom([]string{"*", "r*", "rm", "*m", "ls", "a", "/tmp/*", "/tmp/a", "", "**"})
 		one := rapid.Custom(func(t *rapid.T) parley.Grant {
-			g := parley.Grant{Tool: words.Draw(t, "tool"), Effect: rapid.SampledFrom([]parley.GrantEffect{allow, ask, deny}).Draw(t, "effect")}
+			g := parley.Grant{
+				Tool:   words.Draw(t, "tool"),
+				Effect: rapid.SampledFrom([]parley.GrantEffect{allow, ask, deny}).Draw(t, "effect"),
+			}
 			if rapid.Bool().Draw(t, "bound") {
 				g.Arguments = map[string]string{"path": words.Draw(t, "pattern")}
 			}
 			return g
 		})
 		some := rapid.SliceOfN(one, 0, 4)
-		grants := parley.Grants{Session: some.Draw(t, "session"), Agent: some.Draw(t, "agent"), Inherited: some.Draw(t, "inherited")}
-		arguments := json.RawMessage(`{"path":"` + rapid.SampledFrom([]string{"/tmp/a", "/tmp/b", "x"}).Draw(t, "path") + `"}`)
-		annotations := parley.ToolAnnotations{Destructive: rapid.Bool().Draw(t, "destructive"), ReadOnly: rapid.Bool().Draw(t, "readonly")}
+		grants := parley.Grants{
+			Session:   some.Draw(t, "session"),
+			Agent:     some.Draw(t, "agent"),
+			Inherited: some.Draw(t, "inherited"),
+		}
+		arguments := json.RawMessage(
+			`{"path":"` + rapid.SampledFrom([]string{"/tmp/a", "/tmp/b", "x"}).Draw(t, "path") + `"}`,
+		)
+		annotations := parley.ToolAnnotations{
+			Destructive: rapid.Bool().Draw(t, "destructive"),
+			ReadOnly:    rapid.Bool().Draw(t, "readonly"),
+		}
 		got := grants.Decide("rm", arguments, annotations).Effect
 
 		apart := parley.Grants{Session: grants.Session, Agent: grants.Agent}
@@ -114,7 +126,8 @@ func TestDecideKeepsItsPromises(t *testing.T) {
 		for _, scope := range [][]parley.Grant{grants.Session, grants.Agent, grants.Inherited} {
 			for _, g := range scope {
 				alone := parley.Grants{Session: []parley.Grant{g}}
-				if g.Effect == deny && alone.Decide("rm", arguments, parley.ToolAnnotations{}).Effect == deny && got != deny {
+				if g.Effect == deny && alone.Decide("rm", arguments, parley.ToolAnnotations{}).Effect == deny &&
+					got != deny {
 					t.Fatalf("%+v denies, and the call was %s", g, got)
 				}
 			}
@@ -193,7 +206,11 @@ func TestWithAllowed(t *testing.T) {
 	if got := (parley.Grants{Session: tool}).Decide("rm", call, all).Effect; got != allow {
 		t.Errorf("the tool was allowed, and a call is %s", got)
 	}
-	if got := (parley.Grants{Session: tool}).Decide("rm", json.RawMessage(`{"path":"/etc/passwd"}`), all).Effect; got != ask {
+	if got := (parley.Grants{Session: tool}).Decide(
+		"rm",
+		json.RawMessage(`{"path":"/etc/passwd"}`),
+		all,
+	).Effect; got != ask {
 		t.Errorf("a narrower question was overruled: %s", got)
 	}
 	exact, err := parley.WithAllowed(before, "rm", fingerprint)
@@ -203,14 +220,24 @@ func TestWithAllowed(t *testing.T) {
 	if got := (parley.Grants{Session: exact}).Decide("rm", call, all).Effect; got != allow {
 		t.Errorf("the call was allowed and is %s", got)
 	}
-	if got := (parley.Grants{Session: exact}).Decide("rm", json.RawMessage(`{"path":"/tmp/b"}`), all).Effect; got != ask {
+	if got := (parley.Grants{Session: exact}).Decide(
+		"rm",
+		json.RawMessage(`{"path":"/tmp/b"}`),
+		all,
+	).Effect; got != ask {
 		t.Errorf("another call is %s", got)
 	}
 	again, err := parley.WithAllowed(exact, "rm", fingerprint)
 	if err != nil || len(again) != len(exact) {
 		t.Errorf("the same grant twice: %v, %v", again, err)
 	}
-	if _, err := parley.WithAllowed(make([]parley.Grant, parley.MaxGrants), "rm", fingerprint); parley.ErrorCode(err) != parley.CodeConflict {
+	if _, err := parley.WithAllowed(
+		make([]parley.Grant, parley.MaxGrants),
+		"rm",
+		fingerprint,
+	); parley.ErrorCode(
+		err,
+	) != parley.CodeConflict {
 		t.Errorf("one grant too many: %v", err)
 	}
 	if before[0].Effect != ask {
@@ -229,8 +256,19 @@ func TestNamedApprovalsAreLiftedByNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lifting := []parley.Grant{{Tool: "rm", Fingerprint: fingerprint, Effect: parley.GrantAllow}, {Tool: "rm", Effect: parley.GrantAsk}}
-	two, others := parley.Grant{Tool: "r*", Effect: parley.GrantAsk, Approvers: 2}, parley.Grant{Tool: "*", Effect: parley.GrantAsk, ByOthers: true}
+	lifting := []parley.Grant{
+		{Tool: "rm", Fingerprint: fingerprint, Effect: parley.GrantAllow},
+		{Tool: "rm", Effect: parley.GrantAsk},
+	}
+	two, others := parley.Grant{
+		Tool:      "r*",
+		Effect:    parley.GrantAsk,
+		Approvers: 2,
+	}, parley.Grant{
+		Tool:     "*",
+		Effect:   parley.GrantAsk,
+		ByOthers: true,
+	}
 	want := parley.Ruling{Effect: parley.GrantAsk, Approvers: 2, ByOthers: true}
 	for name, grants := range map[string]parley.Grants{
 		"on the agent":   {Session: lifting, Agent: []parley.Grant{two, others}},
@@ -246,7 +284,11 @@ func TestNamedApprovalsAreLiftedByNothing(t *testing.T) {
 			t.Errorf("%s, denied: %+v", name, got)
 		}
 	}
-	kept, err := parley.WithAllowed([]parley.Grant{{Tool: "rm", Effect: parley.GrantAsk, Approvers: 2}}, "rm", parley.Hash{})
+	kept, err := parley.WithAllowed(
+		[]parley.Grant{{Tool: "rm", Effect: parley.GrantAsk, Approvers: 2}},
+		"rm",
+		parley.Hash{},
+	)
 	if err != nil || len(kept) != 2 {
 		t.Errorf("an allowing grant takes the place of a named approval: %+v, %v", kept, err)
 	}

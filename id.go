@@ -64,14 +64,22 @@ func FirstID(at Time) ID {
 func ParseID(text string) (ID, error) {
 	var id ID
 	if len(text) != 36 || text[8] != '-' || text[13] != '-' || text[18] != '-' || text[23] != '-' {
-		return ID{}, Errorf(CodeInvalid, "%q is not an id: ids look like 01976c1e-7a4b-7def-8123-456789abcdef", Clip(text, 64))
+		return ID{}, Errorf(
+			CodeInvalid,
+			"%q is not an id: ids look like 01976c1e-7a4b-7def-8123-456789abcdef",
+			Clip(text, 64),
+		)
 	}
 	compact := make([]byte, 0, 32)
 	for _, part := range [][2]int{{0, 8}, {9, 13}, {14, 18}, {19, 23}, {24, 36}} {
 		compact = append(compact, text[part[0]:part[1]]...)
 	}
 	if _, err := hex.Decode(id[:], compact); err != nil {
-		return ID{}, Errorf(CodeInvalid, "%q is not an id: it has a character that is no hexadecimal digit", Clip(text, 64))
+		return ID{}, Errorf(
+			CodeInvalid,
+			"%q is not an id: it has a character that is no hexadecimal digit",
+			Clip(text, 64),
+		)
 	}
 	if id.IsZero() {
 		return ID{}, Errorf(CodeInvalid, "the id of zeros names nothing")

@@ -143,7 +143,11 @@ func (l Limits) Validate() error {
 		{LimitSeconds, l.MaxSeconds, MaxLimitSeconds}, {"requests_per_minute", l.RequestsPerMinute, MaxLimitPerMinute},
 	} {
 		if field.value != nil && (*field.value < 1 || *field.value > field.most) {
-			return InvalidField("limits."+string(field.name), "must lie between 1 and %d; null for no limit", field.most)
+			return InvalidField(
+				"limits."+string(field.name),
+				"must lie between 1 and %d; null for no limit",
+				field.most,
+			)
 		}
 	}
 	for _, field := range []struct {
@@ -151,7 +155,11 @@ func (l Limits) Validate() error {
 		value *int64
 	}{{LimitTokens, l.MaxTokens}, {LimitSessionTokens, l.SessionTokens}, {LimitDailyTokens, l.DailyTokens}} {
 		if field.value != nil && (*field.value < 1 || *field.value > MaxLimitTokens) {
-			return InvalidField("limits."+string(field.name), "must lie between 1 and %d tokens; null for no limit", int64(MaxLimitTokens))
+			return InvalidField(
+				"limits."+string(field.name),
+				"must lie between 1 and %d tokens; null for no limit",
+				int64(MaxLimitTokens),
+			)
 		}
 	}
 	for _, field := range []struct {
@@ -159,7 +167,11 @@ func (l Limits) Validate() error {
 		value *Money
 	}{{LimitCost, l.MaxCost}, {LimitSessionCost, l.SessionCost}, {LimitDailyCost, l.DailyCost}} {
 		if field.value != nil && (*field.value < 0 || *field.value > MaxLimitCost) {
-			return InvalidField("limits."+string(field.name), "must lie between 0 and %s US dollars; null for no limit", MaxLimitCost)
+			return InvalidField(
+				"limits."+string(field.name),
+				"must lie between 0 and %s US dollars; null for no limit",
+				MaxLimitCost,
+			)
 		}
 	}
 	return nil
@@ -222,29 +234,58 @@ func (w LimitWarning) Share() float64 {
 // RateLimited is the refusal of a request that comes too early.
 func RateLimited(whose string, perMinute int, wait time.Duration) error {
 	wait = max(time.Second, (wait + time.Second - 1).Truncate(time.Second))
-	return &Error{Code: CodeRateLimited, RetryAfter: wait,
-		Message: fmt.Sprintf("%s takes %d requests per minute; wait %s and send it again, or have requests_per_minute raised", whose, perMinute, wait)}
+	return &Error{
+		Code:       CodeRateLimited,
+		RetryAfter: wait,
+		Message: fmt.Sprintf(
+			"%s takes %d requests per minute; wait %s and send it again, or have requests_per_minute raised",
+			whose,
+			perMinute,
+			wait,
+		),
+	}
 }
 
 // TooManySignIns is the refusal of a sign-in that comes too early.
 func TooManySignIns(wait time.Duration) error {
 	wait = max(time.Second, (wait + time.Second - 1).Truncate(time.Second))
-	return &Error{Code: CodeRateLimited, RetryAfter: wait,
-		Message: fmt.Sprintf("One key signs in %d times per minute at most; wait %s and try again", SignInsPerMinute, wait)}
+	return &Error{
+		Code:       CodeRateLimited,
+		RetryAfter: wait,
+		Message: fmt.Sprintf(
+			"One key signs in %d times per minute at most; wait %s and try again",
+			SignInsPerMinute,
+			wait,
+		),
+	}
 }
 
 // TooManyWrongKeys is the refusal of a wrong key from where many came before.
 func TooManyWrongKeys(wait time.Duration) error {
 	wait = max(time.Second, (wait + time.Second - 1).Truncate(time.Second))
-	return &Error{Code: CodeRateLimited, RetryAfter: wait,
-		Message: fmt.Sprintf("This key is wrong, and so were many before it from this address; wait %s before another one. A right key is let in at once.", wait)}
+	return &Error{
+		Code:       CodeRateLimited,
+		RetryAfter: wait,
+		Message: fmt.Sprintf(
+			"This key is wrong, and so were many before it from this address; wait %s before another one. A right key is let in at once.",
+			wait,
+		),
+	}
 }
 
 // TooManyStreams is the refusal of a stream beside as many as one may have.
 func TooManyStreams(who string, most int, wait time.Duration) error {
-	return &Error{Code: CodeRateLimited, RetryAfter: wait,
-		Message: fmt.Sprintf("%s as many streams open at this server as it allows (%d); end one, or wait %s and ask again. "+
-			"One stream of GET /v1/events follows many sessions.", who, most, wait)}
+	return &Error{
+		Code:       CodeRateLimited,
+		RetryAfter: wait,
+		Message: fmt.Sprintf(
+			"%s as many streams open at this server as it allows (%d); end one, or wait %s and ask again. "+
+				"One stream of GET /v1/events follows many sessions.",
+			who,
+			most,
+			wait,
+		),
+	}
 }
 
 // BudgetScope is what a limit counts.

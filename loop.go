@@ -122,7 +122,8 @@ func (c *LoopContext) UnmarshalJSON(data []byte) error {
 	var recent struct {
 		Recent *int `json:"recent"`
 	}
-	if json.Unmarshal(data, &recent) != nil || recent.Recent == nil || *recent.Recent < 1 || *recent.Recent > MaxLoopIterations {
+	if json.Unmarshal(data, &recent) != nil || recent.Recent == nil || *recent.Recent < 1 ||
+		*recent.Recent > MaxLoopIterations {
 		return InvalidField("context", "%s", LoopContextForms)
 	}
 	c.Recent = *recent.Recent

@@ -97,7 +97,11 @@ func (s MiddlewareSettings) Validate() error {
 			switch field {
 			case ContextRequest, ContextProject, ContextUser, ContextTime:
 			default:
-				return InvalidField("middleware.user_context", "%q is not one of request, project, user, time", Clip(string(field), 32))
+				return InvalidField(
+					"middleware.user_context",
+					"%q is not one of request, project, user, time",
+					Clip(string(field), 32),
+				)
 			}
 			if seen[field] {
 				return InvalidField("middleware.user_context", "%q is there twice", field)
@@ -120,7 +124,12 @@ func ValidateRedact(field string, patterns []RedactPattern) error {
 	size := 0
 	for i, p := range patterns {
 		if !isRedactName(p.Name) {
-			return InvalidField(field, "%q is no name of a pattern: use 1 to %d letters, digits and _", Clip(p.Name, MaxRedactName), MaxRedactName)
+			return InvalidField(
+				field,
+				"%q is no name of a pattern: use 1 to %d letters, digits and _",
+				Clip(p.Name, MaxRedactName),
+				MaxRedactName,
+			)
 		}
 		for _, other := range patterns[:i] {
 			if strings.EqualFold(other.Name, p.Name) {
@@ -135,10 +144,18 @@ func ValidateRedact(field string, patterns []RedactPattern) error {
 		}
 		compiled, own, err := CompilePattern(p.Pattern, MaxRedactSize-size)
 		if size += own; ErrorCode(err) == CodeTooLarge || tooRepetitive(err) {
-			return InvalidField(field, "%s: the pattern is too large once its repetitions are written out, alone or with those before it; repeat less, or use fewer", p.Name)
+			return InvalidField(
+				field,
+				"%s: the pattern is too large once its repetitions are written out, alone or with those before it; repeat less, or use fewer",
+				p.Name,
+			)
 		}
 		if err != nil {
-			return InvalidField(field, "%s: the pattern is no regular expression in Go's syntax (RE2: no look-around, no back references)", p.Name)
+			return InvalidField(
+				field,
+				"%s: the pattern is no regular expression in Go's syntax (RE2: no look-around, no back references)",
+				p.Name,
+			)
 		}
 		if compiled.MatchString("") {
 			return InvalidField(field, "%s: the pattern matches empty text, so it would match everywhere", p.Name)

@@ -14,7 +14,11 @@ func (id ModelID) Name() string { _, n, _ := strings.Cut(string(id), "/"); retur
 // Validate reports CodeInvalid unless both parts are there.
 func (id ModelID) Validate() error {
 	if id.Provider() == "" || id.Name() == "" || len(id) > MaxNameBytes {
-		return InvalidField("model", "%q is no model id: write provider/model, for example sim/echo or openai/gpt-5", Clip(string(id), 64))
+		return InvalidField(
+			"model",
+			"%q is no model id: write provider/model, for example sim/echo or openai/gpt-5",
+			Clip(string(id), 64),
+		)
 	}
 	return nil
 }

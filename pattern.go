@@ -15,7 +15,10 @@ func CompilePattern(expression string, most int) (compiled *regexp.Regexp, size 
 		return nil, 0, err
 	}
 	if size = patternSize(parsed, most); size > most {
-		return nil, size, Errorf(CodeTooLarge, "the regular expression is too large once its repetitions are written out; repeat less")
+		return nil, size, Errorf(
+			CodeTooLarge,
+			"the regular expression is too large once its repetitions are written out; repeat less",
+		)
 	}
 	compiled, err = regexp.Compile(expression)
 	return compiled, size, err

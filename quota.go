@@ -28,7 +28,13 @@ func SessionsQuotaReached(ofPrincipal bool, most int64) error {
 	if ofPrincipal {
 		whose, raise = "This key owns", "ask an admin for a key with a larger max_sessions"
 	}
-	return Conflict(QuotaSessions, "%s %d sessions, as many as its quota allows. Delete some, or %s.", whose, most, raise)
+	return Conflict(
+		QuotaSessions,
+		"%s %d sessions, as many as its quota allows. Delete some, or %s.",
+		whose,
+		most,
+		raise,
+	)
 }
 
 // StorageQuotaReached refuses bytes of a file beyond a quota.
@@ -37,7 +43,13 @@ func StorageQuotaReached(ofPrincipal bool, most int64) error {
 	if ofPrincipal {
 		whose, raise = "The files that this key has uploaded", "ask an admin for a key with a larger max_storage"
 	}
-	return Conflict(QuotaStorage, "%s may hold %s together, and there is no room for this one. Delete some, or %s.", whose, sizeText(most), raise)
+	return Conflict(
+		QuotaStorage,
+		"%s may hold %s together, and there is no room for this one. Delete some, or %s.",
+		whose,
+		sizeText(most),
+		raise,
+	)
 }
 
 // Storage is what files hold, in bytes.

@@ -28,7 +28,11 @@ func (s ResponseCacheSettings) MarshalJSON() ([]byte, error) {
 // Validate reports the field that breaks a rule. Nil breaks none.
 func (s *ResponseCacheSettings) Validate() error {
 	if s != nil && s.TTLSeconds != nil && (*s.TTLSeconds < 0 || *s.TTLSeconds > int(MaxResponseTTL.Seconds())) {
-		return InvalidField("response_cache.ttl_seconds", "must lie between 0 (off) and %d", int(MaxResponseTTL.Seconds()))
+		return InvalidField(
+			"response_cache.ttl_seconds",
+			"must lie between 0 (off) and %d",
+			int(MaxResponseTTL.Seconds()),
+		)
 	}
 	return nil
 }

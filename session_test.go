@@ -29,7 +29,8 @@ func TestTitleFrom(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		title := parley.TitleFrom(rapid.String().Draw(t, "text"))
-		if utf8.RuneCountInString(title) > parley.TitleRunes || strings.ContainsAny(title, "\n") || title != strings.TrimSpace(title) {
+		if utf8.RuneCountInString(title) > parley.TitleRunes || strings.ContainsAny(title, "\n") ||
+			title != strings.TrimSpace(title) {
 			t.Fatalf("the title is %q", title)
 		}
 	})

@@ -172,7 +172,10 @@ func (s *jsonScan) escape(text []byte) (int, error) {
 			return 11, nil
 		}
 	}
-	return 0, s.refuse(`holds half of a surrogate pair (%s), which is not a character; send the pair or leave it out`, text[:6])
+	return 0, s.refuse(
+		`holds half of a surrogate pair (%s), which is not a character; send the pair or leave it out`,
+		text[:6],
+	)
 }
 
 const (

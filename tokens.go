@@ -105,7 +105,8 @@ func (e *estimate) next(class int) {
 	case class == classLatin && e.class == classWord, class == classWord && e.class == classLatin:
 		class = classLatin
 	default:
-		space := e.class == classSpace && e.run == 1 && (class == classWord || class == classLatin || class == classOther || class == classHangul || class == classSign)
+		space := e.class == classSpace && e.run == 1 &&
+			(class == classWord || class == classLatin || class == classOther || class == classHangul || class == classSign)
 		if space {
 			e.run = 0 // it is part of what follows
 		}

@@ -37,7 +37,8 @@ func TraceParentOf(metadata json.RawMessage) string {
 	}
 	var fields map[string]json.RawMessage
 	var text string
-	if json.Unmarshal(metadata, &fields) != nil || json.Unmarshal(fields[TraceParentField], &text) != nil || !w3cTraceParent.MatchString(text) {
+	if json.Unmarshal(metadata, &fields) != nil || json.Unmarshal(fields[TraceParentField], &text) != nil ||
+		!w3cTraceParent.MatchString(text) {
 		return ""
 	}
 	return text

@@ -274,7 +274,13 @@ func (c Call) MarshalJSON() ([]byte, error) {
 		CacheKey       *string  `json:"cache_key"`
 		CachedResponse bool     `json:"cached_response"`
 	}
-	shown := manifest{Policy: c.Manifest.Policy, Ranges: make([]whole, len(c.Manifest.Ranges)), Middleware: c.Manifest.Middleware, CacheKey: OrNull(c.Manifest.CacheKey), CachedResponse: c.Manifest.CachedResponse}
+	shown := manifest{
+		Policy:         c.Manifest.Policy,
+		Ranges:         make([]whole, len(c.Manifest.Ranges)),
+		Middleware:     c.Manifest.Middleware,
+		CacheKey:       OrNull(c.Manifest.CacheKey),
+		CachedResponse: c.Manifest.CachedResponse,
+	}
 	if shown.Middleware == nil {
 		shown.Middleware = []string{}
 	}

@@ -15,11 +15,16 @@ func TestEveryMoveOfEveryTurnState(t *testing.T) {
 	t.Parallel()
 	legal := map[parley.TurnStatus]map[parley.TurnMove]parley.TurnStatus{
 		parley.TurnQueued: {
-			parley.MoveClaim: parley.TurnRunning, parley.MoveFail: parley.TurnFailed, parley.MoveCancel: parley.TurnCancelled,
+			parley.MoveClaim:  parley.TurnRunning,
+			parley.MoveFail:   parley.TurnFailed,
+			parley.MoveCancel: parley.TurnCancelled,
 		},
 		parley.TurnRunning: {
-			parley.MoveRelease: parley.TurnQueued, parley.MovePark: parley.TurnWaiting, parley.MoveFinish: parley.TurnCompleted,
-			parley.MoveFail: parley.TurnFailed, parley.MoveCancel: parley.TurnCancelled,
+			parley.MoveRelease: parley.TurnQueued,
+			parley.MovePark:    parley.TurnWaiting,
+			parley.MoveFinish:  parley.TurnCompleted,
+			parley.MoveFail:    parley.TurnFailed,
+			parley.MoveCancel:  parley.TurnCancelled,
 		},
 		parley.TurnWaiting: {
 			parley.MoveAnswer: parley.TurnQueued, parley.MoveDeliver: parley.TurnCompleted,

@@ -109,7 +109,10 @@ func turn(conn net.Conn, request, first, buffer []byte) (Sample, error) {
 			if bytes.HasSuffix(seen, endOfAnswer) {
 				sample.Total = time.Since(sent)
 				if sample.First == 0 {
-					return sample, fmt.Errorf("an answer came without its first token, ending %q", seen[max(0, len(seen)-500):])
+					return sample, fmt.Errorf(
+						"an answer came without its first token, ending %q",
+						seen[max(0, len(seen)-500):],
+					)
 				}
 				return sample, nil
 			}
@@ -124,7 +127,15 @@ func turn(conn net.Conn, request, first, buffer []byte) (Sample, error) {
 
 // Post makes a POST request's bytes.
 func Post(addr, path, accept string, body []byte) []byte {
-	return fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nAccept: %s\r\nContent-Length: %d\r\n\r\n%s", path, addr, accept, len(body), body)
+	return fmt.Appendf(
+		nil,
+		"POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nAccept: %s\r\nContent-Length: %d\r\n\r\n%s",
+		path,
+		addr,
+		accept,
+		len(body),
+		body,
+	)
 }
 
 // Median of a figure over samples.

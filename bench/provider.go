@@ -122,16 +122,41 @@ func chunk(data string) string {
 
 // usage ends an answer.
 func usage(tokens int) string {
-	return chunk(fmt.Sprintf(`data: {"id":"chatcmpl-benchmark000000000000000000000","object":"chat.completion.chunk","created":1767225600,"model":"bench","choices":[],"usage":{"prompt_tokens":20,"completion_tokens":%d,"total_tokens":%d}}`+"\n\n", tokens, tokens+20)) +
-		chunk("data: [DONE]\n\n") + "0\r\n\r\n"
+	return chunk(
+		fmt.Sprintf(
+			`data: {"id":"chatcmpl-benchmark000000000000000000000","object":"chat.completion.chunk","created":1767225600,"model":"bench","choices":[],"usage":{"prompt_tokens":20,"completion_tokens":%d,"total_tokens":%d}}`+"\n\n",
+			tokens,
+			tokens+20,
+		),
+	) +
+		chunk(
+			"data: [DONE]\n\n",
+		) + "0\r\n\r\n"
 }
 
 // call makes the answer that calls a tool, in one write.
 func call() [][]byte {
-	return [][]byte{[]byte(chunk(frame(`{"role":"assistant","content":null,"tool_calls":[{"index":0,"id":"call_1","type":"function","function":{"name":"current_time","arguments":""}}]}`, "null")) +
-		chunk(frame(`{"tool_calls":[{"index":0,"function":{"arguments":"{\"timezone\":"}}]}`, "null")) +
-		chunk(frame(`{"tool_calls":[{"index":0,"function":{"arguments":"\"UTC\"}"}}]}`, "null")) +
-		chunk(frame(`{}`, `"tool_calls"`)) + usage(12))}
+	return [][]byte{
+		[]byte(
+			chunk(
+				frame(
+					`{"role":"assistant","content":null,"tool_calls":[{"index":0,"id":"call_1","type":"function","function":{"name":"current_time","arguments":""}}]}`,
+					"null",
+				),
+			) +
+				chunk(
+					frame(`{"tool_calls":[{"index":0,"function":{"arguments":"{\"timezone\":"}}]}`, "null"),
+				) +
+				chunk(
+					frame(`{"tool_calls":[{"index":0,"function":{"arguments":"\"UTC\"}"}}]}`, "null"),
+				) +
+				chunk(
+					frame(`{}`, `"tool_calls"`),
+				) + usage(
+				12,
+			),
+		),
+	}
 }
 
 // writeSize is what the provider sends at once when it does not pace itself: a

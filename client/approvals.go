@@ -42,5 +42,13 @@ type ResultInput struct {
 // client's, or a question of ask_user. CodeConflict when it has its result.
 func (c *Client) PostResult(ctx context.Context, sessionID parley.ID, input ResultInput) (parley.Message, error) {
 	input.Role = parley.RoleToolResult
-	return call[ResultInput, parley.Message](ctx, c, http.MethodPost, "/v1/sessions/"+sessionID.String()+"/messages", nil, &input, nil)
+	return call[ResultInput, parley.Message](
+		ctx,
+		c,
+		http.MethodPost,
+		"/v1/sessions/"+sessionID.String()+"/messages",
+		nil,
+		&input,
+		nil,
+	)
 }

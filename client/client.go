@@ -51,11 +51,21 @@ func New(options Options) (*Client, error) {
 	}
 	parsed, err := url.Parse(base)
 	if err != nil || parsed.Host == "" || (parsed.Scheme != "http" && parsed.Scheme != "https") {
-		return nil, parley.InvalidField("url", "%q is no server address: write http://host:port", parley.Clip(base, 128))
+		return nil, parley.InvalidField(
+			"url",
+			"%q is no server address: write http://host:port",
+			parley.Clip(base, 128),
+		)
 	}
 	httpClient := options.HTTPClient
 	if httpClient == nil {
-		httpClient = &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: 64, IdleConnTimeout: time.Minute}}
+		httpClient = &http.Client{
+			Transport: &http.Transport{
+				Proxy:               http.ProxyFromEnvironment,
+				MaxIdleConnsPerHost: 64,
+				IdleConnTimeout:     time.Minute,
+			},
+		}
 	}
 	return &Client{base: base, key: options.Key, workspace: options.Workspace, http: httpClient}, nil
 }
@@ -73,7 +83,13 @@ type Page[T any] struct {
 }
 
 // request sends one request and hands back an answer of the 2xx family.
-func (c *Client) request(ctx context.Context, method, path string, query url.Values, body []byte, header http.Header) (*http.Response, error) {
+func (c *Client) request(
+	ctx context.Context,
+	method, path string,
+	query url.Values,
+	body []byte,
+	header http.Header,
+) (*http.Response, error) {
 	if body != nil {
 		if header = header.Clone(); header == nil {
 			header = http.Header{}
@@ -85,7 +101,13 @@ func (c *Client) request(ctx context.Context, method, path string, query url.Val
 
 // stream is request with a body that is read as it is sent; its media type is in
 // header.
-func (c *Client) stream(ctx context.Context, method, path string, query url.Values, body io.Reader, header http.Header) (*http.Response, error) {
+func (c *Client) stream(
+	ctx context.Context,
+	method, path string,
+	query url.Values,
+	body io.Reader,
+	header http.Header,
+) (*http.Response, error) {
 	target := c.base + path
 	if len(query) > 0 {
 		target += "?" + query.Encode()
@@ -153,8 +175,19 @@ func problem(response *http.Response) error {
 
 // call sends input as JSON (nil: no body) and decodes the answer into output
 // (nil: the answer has no body).
-func call[In, Out any](ctx context.Context, c *Client, method, path string, query url.Values, input *In, header http.Header) (Out, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, answerDeadline, parley.Errorf(parley.CodeUnavailable, "the server at %s did not answer in %s", c.base, answerDeadline))
+func call[In, Out any](
+	ctx context.Context,
+	c *Client,
+	method, path string,
+	query url.Values,
+	input *In,
+	header http.Header,
+) (Out, error) {
+	ctx, cancel := context.WithTimeoutCause(
+		ctx,
+		answerDeadline,
+		parley.Errorf(parley.CodeUnavailable, "the server at %s did not answer in %s", c.base, answerDeadline),
+	)
 	defer cancel()
 	return exchange[In, Out](ctx, c, method, path, query, input, header)
 }
@@ -164,7 +197,14 @@ func lasting[In, Out any](ctx context.Context, c *Client, path string, input *In
 	return exchange[In, Out](ctx, c, http.MethodPost, path, nil, input, nil)
 }
 
-func exchange[In, Out any](ctx context.Context, c *Client, method, path string, query url.Values, input *In, header http.Header) (Out, error) {
+func exchange[In, Out any](
+	ctx context.Context,
+	c *Client,
+	method, path string,
+	query url.Values,
+	input *In,
+	header http.Header,
+) (Out, error) {
 	var out Out
 	var body []byte
 	if input != nil {
@@ -186,7 +226,11 @@ func exchange[In, Out any](ctx context.Context, c *Client, method, path string, 
 		return out, nil
 	}
 	if err := json.Unmarshal(raw, &out); err != nil {
-		return out, parley.WrapError(parley.CodeUnavailable, err, "the server's answer is no JSON; is it Parley at "+c.base+"?")
+		return out, parley.WrapError(
+			parley.CodeUnavailable,
+			err,
+			"the server's answer is no JSON; is it Parley at "+c.base+"?",
+		)
 	}
 	return out, nil
 }

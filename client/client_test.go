@@ -48,11 +48,15 @@ func TestProblemsBecomeErrors(t *testing.T) {
 	t.Parallel()
 	c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusUnprocessableEntity)
-		_, _ = io.WriteString(w, `{"code":"invalid","detail":"content.text: is empty","errors":[{"field":"content.text","message":"is empty"}]}`)
+		_, _ = io.WriteString(
+			w,
+			`{"code":"invalid","detail":"content.text: is empty","errors":[{"field":"content.text","message":"is empty"}]}`,
+		)
 	})
 	_, err := c.Session(t.Context(), parley.NewID())
 	var known *parley.Error
-	if !errors.As(err, &known) || known.Code != parley.CodeInvalid || known.Field != "content.text" || known.Message != "content.text: is empty" {
+	if !errors.As(err, &known) || known.Code != parley.CodeInvalid || known.Field != "content.text" ||
+		known.Message != "content.text: is empty" {
 		t.Errorf("got %#v", err)
 	}
 }
@@ -78,7 +82,10 @@ func TestNobodyThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Principal(t.Context()); parley.ErrorCode(err) != parley.CodeUnavailable || !strings.Contains(err.Error(), "parley serve") {
+	if _, err := c.Principal(
+		t.Context(),
+	); parley.ErrorCode(err) != parley.CodeUnavailable ||
+		!strings.Contains(err.Error(), "parley serve") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -102,9 +109,19 @@ func TestFrames(t *testing.T) {
 		if r.URL.Query().Get("after") != "3" {
 			t.Errorf("asked for %s", r.URL)
 		}
-		fmt.Fprintf(w, ": heartbeat\n\nevent: step.generating\ndata: {\"session_id\":%q,\"type\":\"step.generating\",\"data\":{\"message_id\":%q,\"kind\":\"text\",\"offset\":0,\"end\":%d,\"delta\":%q}}\n\n",
-			session, message, len(long), long)
-		fmt.Fprintf(w, "event: session.completed\nid: 4\ndata: {\"session_id\":%q,\"data\":{\"turn\":{\"status\":\"completed\"}}}\n\n", session)
+		fmt.Fprintf(
+			w,
+			": heartbeat\n\nevent: step.generating\ndata: {\"session_id\":%q,\"type\":\"step.generating\",\"data\":{\"message_id\":%q,\"kind\":\"text\",\"offset\":0,\"end\":%d,\"delta\":%q}}\n\n",
+			session,
+			message,
+			len(long),
+			long,
+		)
+		fmt.Fprintf(
+			w,
+			"event: session.completed\nid: 4\ndata: {\"session_id\":%q,\"data\":{\"turn\":{\"status\":\"completed\"}}}\n\n",
+			session,
+		)
 	})
 	var types []parley.EventType
 	for frame, err := range c.Watch(t.Context(), session, 3) {
@@ -118,7 +135,11 @@ func TestFrames(t *testing.T) {
 		switch frame.Type {
 		case parley.EventStepGenerating:
 			delta, err := frame.Delta()
-			if diff := cmp.Diff(event.StepGenerating{MessageID: message, Kind: parley.KindText, End: len(long), Delta: long}, delta); err != nil || diff != "" {
+			if diff := cmp.Diff(
+				event.StepGenerating{MessageID: message, Kind: parley.KindText, End: len(long), Delta: long},
+				delta,
+			); err != nil ||
+				diff != "" {
 				t.Errorf("delta: %v %s", err, diff)
 			}
 		case parley.EventSessionCompleted:
@@ -128,7 +149,10 @@ func TestFrames(t *testing.T) {
 			}
 		}
 	}
-	if diff := cmp.Diff([]parley.EventType{parley.EventStepGenerating, parley.EventSessionCompleted}, types); diff != "" {
+	if diff := cmp.Diff(
+		[]parley.EventType{parley.EventStepGenerating, parley.EventSessionCompleted},
+		types,
+	); diff != "" {
 		t.Error(diff)
 	}
 }

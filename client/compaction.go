@@ -12,7 +12,15 @@ import (
 // waiting for it. The error is a conflict, with the reason, when there is nothing to
 // sum up or a summary is being written.
 func (c *Client) Compact(ctx context.Context, session parley.ID) (parley.Compaction, error) {
-	return call[struct{}, parley.Compaction](ctx, c, http.MethodPost, "/v1/sessions/"+session.String()+"/compact", nil, &struct{}{}, nil)
+	return call[struct{}, parley.Compaction](
+		ctx,
+		c,
+		http.MethodPost,
+		"/v1/sessions/"+session.String()+"/compact",
+		nil,
+		&struct{}{},
+		nil,
+	)
 }
 
 // Compaction finds a session's compaction: the one that is under way, or the last.

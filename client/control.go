@@ -15,11 +15,23 @@ func (c *Client) Queue(ctx context.Context, session parley.ID) (Page[parley.Mess
 }
 
 // EditMessage replaces the content of a queued message.
-func (c *Client) EditMessage(ctx context.Context, message parley.ID, content parley.UserContent) (parley.Message, error) {
+func (c *Client) EditMessage(
+	ctx context.Context,
+	message parley.ID,
+	content parley.UserContent,
+) (parley.Message, error) {
 	type edit struct {
 		Content parley.UserContent `json:"content"`
 	}
-	return call[edit, parley.Message](ctx, c, http.MethodPatch, "/v1/messages/"+message.String(), nil, &edit{content}, nil)
+	return call[edit, parley.Message](
+		ctx,
+		c,
+		http.MethodPatch,
+		"/v1/messages/"+message.String(),
+		nil,
+		&edit{content},
+		nil,
+	)
 }
 
 // RemoveMessage takes a queued message out of the queue.
@@ -34,7 +46,15 @@ func (c *Client) SendMessage(ctx context.Context, message parley.ID, how parley.
 	type send struct {
 		How parley.During `json:"how"`
 	}
-	return call[send, parley.Message](ctx, c, http.MethodPost, "/v1/messages/"+message.String()+"/send", nil, &send{how}, nil)
+	return call[send, parley.Message](
+		ctx,
+		c,
+		http.MethodPost,
+		"/v1/messages/"+message.String()+"/send",
+		nil,
+		&send{how},
+		nil,
+	)
 }
 
 // MoveMessage puts a queued message before another one, or last when before is zero.
@@ -42,7 +62,15 @@ func (c *Client) MoveMessage(ctx context.Context, message, before parley.ID) (pa
 	type move struct {
 		Before parley.ID `json:"before,omitzero"`
 	}
-	return call[move, parley.Message](ctx, c, http.MethodPost, "/v1/messages/"+message.String()+"/move", nil, &move{before}, nil)
+	return call[move, parley.Message](
+		ctx,
+		c,
+		http.MethodPost,
+		"/v1/messages/"+message.String()+"/move",
+		nil,
+		&move{before},
+		nil,
+	)
 }
 
 // Resume is a way to take a turn up again.

@@ -222,7 +222,15 @@ func (c *Client) Context(ctx context.Context, session parley.ID) (Preview, error
 
 // Preview asks what would be sent for a message; nothing is written.
 func (c *Client) Preview(ctx context.Context, session parley.ID, input MessageInput) (Preview, error) {
-	return call[MessageInput, Preview](ctx, c, http.MethodPost, "/v1/sessions/"+session.String()+"/preview", nil, &input, nil)
+	return call[MessageInput, Preview](
+		ctx,
+		c,
+		http.MethodPost,
+		"/v1/sessions/"+session.String()+"/preview",
+		nil,
+		&input,
+		nil,
+	)
 }
 
 // DryRun has a message answered without anything being written; input.ToolResults

@@ -14,7 +14,14 @@ import (
 // this name and these bytes that is there already is answered instead of a new one.
 func (c *Client) UploadFile(ctx context.Context, name string, from io.Reader) (parley.File, error) {
 	var file parley.File
-	response, err := c.stream(ctx, http.MethodPost, "/v1/files", url.Values{"name": {name}}, from, http.Header{"Content-Type": {"application/octet-stream"}})
+	response, err := c.stream(
+		ctx,
+		http.MethodPost,
+		"/v1/files",
+		url.Values{"name": {name}},
+		from,
+		http.Header{"Content-Type": {"application/octet-stream"}},
+	)
 	if err != nil {
 		return file, err
 	}

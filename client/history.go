@@ -28,24 +28,59 @@ type ForkInput struct {
 // Fork makes a session that shares another one's history up to a message. A
 // non-empty key makes it safe to repeat.
 func (c *Client) Fork(ctx context.Context, session parley.ID, input ForkInput, key string) (parley.Session, error) {
-	return call[ForkInput, parley.Session](ctx, c, http.MethodPost, "/v1/sessions/"+session.String()+"/fork", nil, &input, keyHeader(key))
+	return call[ForkInput, parley.Session](
+		ctx,
+		c,
+		http.MethodPost,
+		"/v1/sessions/"+session.String()+"/fork",
+		nil,
+		&input,
+		keyHeader(key),
+	)
 }
 
 // Rephrase asks a user's message of the record in other words, in a fork that
 // begins before it; its turn runs when this returns. EditMessage changes one that
 // is queued.
-func (c *Client) Rephrase(ctx context.Context, message parley.ID, content parley.UserContent, input BranchInput, key string) (parley.Session, error) {
+func (c *Client) Rephrase(
+	ctx context.Context,
+	message parley.ID,
+	content parley.UserContent,
+	input BranchInput,
+	key string,
+) (parley.Session, error) {
 	type edit struct {
 		Content parley.UserContent `json:"content"`
 		BranchInput
 	}
-	return call[edit, parley.Session](ctx, c, http.MethodPost, "/v1/messages/"+message.String()+"/edit", nil, &edit{content, input}, keyHeader(key))
+	return call[edit, parley.Session](
+		ctx,
+		c,
+		http.MethodPost,
+		"/v1/messages/"+message.String()+"/edit",
+		nil,
+		&edit{content, input},
+		keyHeader(key),
+	)
 }
 
 // Regenerate asks a user's message, or the one that an answer is to, again, in a
 // fork that begins before it.
-func (c *Client) Regenerate(ctx context.Context, message parley.ID, input BranchInput, key string) (parley.Session, error) {
-	return call[BranchInput, parley.Session](ctx, c, http.MethodPost, "/v1/messages/"+message.String()+"/regenerate", nil, &input, keyHeader(key))
+func (c *Client) Regenerate(
+	ctx context.Context,
+	message parley.ID,
+	input BranchInput,
+	key string,
+) (parley.Session, error) {
+	return call[BranchInput, parley.Session](
+		ctx,
+		c,
+		http.MethodPost,
+		"/v1/messages/"+message.String()+"/regenerate",
+		nil,
+		&input,
+		keyHeader(key),
+	)
 }
 
 // Branches lists the sessions that were forked at a message or ask it anew.

@@ -21,7 +21,15 @@ type LoopInput struct {
 
 // StartLoop starts a loop in a session. A non-empty key makes it safe to repeat.
 func (c *Client) StartLoop(ctx context.Context, session parley.ID, input LoopInput, key string) (parley.Loop, error) {
-	return call[LoopInput, parley.Loop](ctx, c, http.MethodPost, "/v1/sessions/"+session.String()+"/loops", nil, &input, keyHeader(key))
+	return call[LoopInput, parley.Loop](
+		ctx,
+		c,
+		http.MethodPost,
+		"/v1/sessions/"+session.String()+"/loops",
+		nil,
+		&input,
+		keyHeader(key),
+	)
 }
 
 // Loop finds a loop.

@@ -38,7 +38,12 @@ type SettledMessage struct {
 
 // OpenMessage opens an assistant message in a session, to be appended to and
 // settled. A non-empty key makes it safe to repeat.
-func (c *Client) OpenMessage(ctx context.Context, session parley.ID, input OutsideInput, key string) (parley.Message, error) {
+func (c *Client) OpenMessage(
+	ctx context.Context,
+	session parley.ID,
+	input OutsideInput,
+	key string,
+) (parley.Message, error) {
 	type open struct {
 		Role   parley.Role          `json:"role"`
 		Status parley.MessageStatus `json:"status"`
@@ -51,7 +56,13 @@ func (c *Client) OpenMessage(ctx context.Context, session parley.ID, input Outsi
 // AppendMessage adds a piece to an open message: kind is parley.KindText or
 // parley.KindReasoning, offset where it begins in bytes. A conflict's End is where
 // to go on.
-func (c *Client) AppendMessage(ctx context.Context, message parley.ID, kind parley.ContentKind, offset int, piece string) (parley.OutsideGrown, error) {
+func (c *Client) AppendMessage(
+	ctx context.Context,
+	message parley.ID,
+	kind parley.ContentKind,
+	offset int,
+	piece string,
+) (parley.OutsideGrown, error) {
 	type grow struct {
 		Offset    int     `json:"offset"`
 		Text      *string `json:"text,omitempty"`
@@ -61,12 +72,28 @@ func (c *Client) AppendMessage(ctx context.Context, message parley.ID, kind parl
 	if kind == parley.KindReasoning {
 		input.Text, input.Reasoning = nil, &piece
 	}
-	return call[grow, parley.OutsideGrown](ctx, c, http.MethodPost, "/v1/messages/"+message.String()+"/append", nil, &input, nil)
+	return call[grow, parley.OutsideGrown](
+		ctx,
+		c,
+		http.MethodPost,
+		"/v1/messages/"+message.String()+"/append",
+		nil,
+		&input,
+		nil,
+	)
 }
 
 // SettleMessage ends an open message and its turn.
 func (c *Client) SettleMessage(ctx context.Context, message parley.ID, input SettleInput) (SettledMessage, error) {
-	return call[SettleInput, SettledMessage](ctx, c, http.MethodPost, "/v1/messages/"+message.String()+"/settle", nil, &input, nil)
+	return call[SettleInput, SettledMessage](
+		ctx,
+		c,
+		http.MethodPost,
+		"/v1/messages/"+message.String()+"/settle",
+		nil,
+		&input,
+		nil,
+	)
 }
 
 // Share lets the session reader read a session.

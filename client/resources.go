@@ -126,7 +126,15 @@ func (c *Client) Agents(ctx context.Context, query url.Values) (Page[parley.Agen
 
 // UpdateAgent changes an agent.
 func (c *Client) UpdateAgent(ctx context.Context, idOrSlug string, patch AgentPatch) (parley.Agent, error) {
-	return call[AgentPatch, parley.Agent](ctx, c, http.MethodPatch, "/v1/agents/"+url.PathEscape(idOrSlug), nil, &patch, nil)
+	return call[AgentPatch, parley.Agent](
+		ctx,
+		c,
+		http.MethodPatch,
+		"/v1/agents/"+url.PathEscape(idOrSlug),
+		nil,
+		&patch,
+		nil,
+	)
 }
 
 // ArchiveAgent archives an agent.
@@ -152,7 +160,14 @@ func (c *Client) Session(ctx context.Context, id parley.ID) (parley.Session, err
 
 // ExportSession is a session as one file, json or markdown. The caller closes it.
 func (c *Client) ExportSession(ctx context.Context, id parley.ID, format string) (io.ReadCloser, error) {
-	response, err := c.request(ctx, http.MethodGet, "/v1/sessions/"+id.String()+"/export", url.Values{"format": {format}}, nil, nil)
+	response, err := c.request(
+		ctx,
+		http.MethodGet,
+		"/v1/sessions/"+id.String()+"/export",
+		url.Values{"format": {format}},
+		nil,
+		nil,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -205,7 +220,14 @@ func (c *Client) PostMessage(ctx context.Context, session parley.ID, input Messa
 	if err != nil {
 		return Posted{}, parley.WrapError(parley.CodeInvalid, err, "the message cannot be encoded")
 	}
-	response, err := c.request(ctx, http.MethodPost, "/v1/sessions/"+session.String()+"/messages", nil, body, keyHeader(key))
+	response, err := c.request(
+		ctx,
+		http.MethodPost,
+		"/v1/sessions/"+session.String()+"/messages",
+		nil,
+		body,
+		keyHeader(key),
+	)
 	if err != nil {
 		return Posted{}, err
 	}
@@ -216,7 +238,11 @@ func (c *Client) PostMessage(ctx context.Context, session parley.ID, input Messa
 	}
 	posted.EventSequence, err = strconv.ParseInt(response.Header.Get("Parley-Event-Sequence"), 10, 64)
 	if err != nil {
-		return Posted{}, parley.WrapError(parley.CodeUnavailable, err, "the server's answer lacks Parley-Event-Sequence")
+		return Posted{}, parley.WrapError(
+			parley.CodeUnavailable,
+			err,
+			"the server's answer lacks Parley-Event-Sequence",
+		)
 	}
 	return posted, nil
 }
@@ -230,13 +256,29 @@ func keyHeader(key string) http.Header {
 
 // Cancel stops the session's running turn; the session stays usable.
 func (c *Client) Cancel(ctx context.Context, session parley.ID, input CancelInput) (Cancelled, error) {
-	return call[CancelInput, Cancelled](ctx, c, http.MethodPost, "/v1/sessions/"+session.String()+"/cancel", nil, &input, nil)
+	return call[CancelInput, Cancelled](
+		ctx,
+		c,
+		http.MethodPost,
+		"/v1/sessions/"+session.String()+"/cancel",
+		nil,
+		&input,
+		nil,
+	)
 }
 
 // ClearContext empties what the model sees of a session: its window begins at the
 // next message. The record stays.
 func (c *Client) ClearContext(ctx context.Context, session parley.ID) (parley.Session, error) {
-	return call[struct{}, parley.Session](ctx, c, http.MethodPost, "/v1/sessions/"+session.String()+"/clear", nil, nil, nil)
+	return call[struct{}, parley.Session](
+		ctx,
+		c,
+		http.MethodPost,
+		"/v1/sessions/"+session.String()+"/clear",
+		nil,
+		nil,
+		nil,
+	)
 }
 
 // CreateKey makes an API key.
@@ -289,7 +331,15 @@ func (c *Client) Verify(ctx context.Context, input VerifyInput) (parley.VerifySt
 
 // WarmAgent sends what all requests of an agent begin with to its provider once.
 func (c *Client) WarmAgent(ctx context.Context, idOrSlug string) (parley.Warmed, error) {
-	return call[none, parley.Warmed](ctx, c, http.MethodPost, "/v1/agents/"+url.PathEscape(idOrSlug)+"/warm", nil, nil, nil)
+	return call[none, parley.Warmed](
+		ctx,
+		c,
+		http.MethodPost,
+		"/v1/agents/"+url.PathEscape(idOrSlug)+"/warm",
+		nil,
+		nil,
+		nil,
+	)
 }
 
 // UsageReport is what calls to models took in a span of time, by group.

@@ -55,7 +55,12 @@ func (f Frame) Turn() (parley.Turn, error) {
 
 // StreamMessage posts a message and ranges over its turn's frames up to the
 // terminal one. Leaving the loop cancels nothing.
-func (c *Client) StreamMessage(ctx context.Context, session parley.ID, input MessageInput, key string) iter.Seq2[Frame, error] {
+func (c *Client) StreamMessage(
+	ctx context.Context,
+	session parley.ID,
+	input MessageInput,
+	key string,
+) iter.Seq2[Frame, error] {
 	return func(yield func(Frame, error) bool) {
 		body, err := json.Marshal(input)
 		if err != nil {
@@ -82,7 +87,14 @@ func (c *Client) Watch(ctx context.Context, session parley.ID, after int64) iter
 	}
 }
 
-func (c *Client) frames(ctx context.Context, method, path string, query url.Values, body []byte, header http.Header, yield func(Frame, error) bool) {
+func (c *Client) frames(
+	ctx context.Context,
+	method, path string,
+	query url.Values,
+	body []byte,
+	header http.Header,
+	yield func(Frame, error) bool,
+) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	response, err := c.request(ctx, method, path, query, body, header)
@@ -102,7 +114,14 @@ func (c *Client) frames(ctx context.Context, method, path string, query url.Valu
 				yield(Frame{}, context.Cause(ctx))
 			case errors.Is(err, io.EOF) && ended:
 			default:
-				yield(Frame{}, parley.WrapError(parley.CodeUnavailable, err, "the stream broke off; the turn goes on at the server"))
+				yield(
+					Frame{},
+					parley.WrapError(
+						parley.CodeUnavailable,
+						err,
+						"the stream broke off; the turn goes on at the server",
+					),
+				)
 			}
 			return
 		}

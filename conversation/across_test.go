@@ -103,7 +103,13 @@ func (p *process) post(session parley.ID, text string) parley.ID {
 	p.Helper()
 	content, err := parley.EncodeContent(parley.UserContent{Text: text})
 	p.must(err)
-	posted, err := p.engine.PostMessage(p.Context(), p.owner, session, engine.MessageInput{Content: content}, store.Idempotency{})
+	posted, err := p.engine.PostMessage(
+		p.Context(),
+		p.owner,
+		session,
+		engine.MessageInput{Content: content},
+		store.Idempotency{},
+	)
 	p.must(err)
 	return posted.Turn.ID
 }

@@ -27,7 +27,10 @@ func (t *Turn) Approvals(ctx context.Context) iter.Seq2[parley.Approval, error] 
 			}
 			var data event.ApprovalCreated
 			if err := json.Unmarshal(frame.Event.Data, &data); err != nil {
-				yield(parley.Approval{}, parley.WrapError(parley.CodeInternal, err, "the approval's event cannot be read"))
+				yield(
+					parley.Approval{},
+					parley.WrapError(parley.CodeInternal, err, "the approval's event cannot be read"),
+				)
 				return
 			}
 			approval, err := home.Engine.Approval(ctx, home.Owner, data.ApprovalID)
@@ -43,6 +46,10 @@ func (t *Turn) Approvals(ctx context.Context) iter.Seq2[parley.Approval, error] 
 
 // Decide answers a question about a tool call of any session of the home.
 // CodeConflict with the state when it is not pending any more.
-func (c *Conversation) Decide(ctx context.Context, approvalID parley.ID, input engine.DecisionInput) (parley.Approval, error) {
+func (c *Conversation) Decide(
+	ctx context.Context,
+	approvalID parley.ID,
+	input engine.DecisionInput,
+) (parley.Approval, error) {
 	return c.home.Engine.Decide(ctx, c.home.Owner, approvalID, input)
 }

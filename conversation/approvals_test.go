@@ -13,7 +13,10 @@ func TestApprovalsOfATurn(t *testing.T) {
 	input := with("sim/script", "current_time")
 	input.Grants = &[]parley.Grant{{Tool: "*", Effect: parley.GrantAsk}}
 	chat := open(t, home, input)
-	turn, err := chat.Say(t.Context(), `[[{"tool_call":{"name":"current_time","arguments":{}}},{"tool_call":{"name":"current_time","arguments":{"timezone":"UTC"}}}],[{"text":"Thanks."}]]`)
+	turn, err := chat.Say(
+		t.Context(),
+		`[[{"tool_call":{"name":"current_time","arguments":{}}},{"tool_call":{"name":"current_time","arguments":{"timezone":"UTC"}}}],[{"text":"Thanks."}]]`,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

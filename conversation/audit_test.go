@@ -80,8 +80,20 @@ func audited(t *testing.T, db store.Store) {
 		t.Fatalf("a turn that completed is taken up again: %v", err)
 	}
 	changes := []act{
-		{"createSession", chat.ID, parley.ID{}}, {"createSession", reader.ID, parley.ID{}}, {"postMessage", chat.ID, turn.Message.ID},
-		{"shareSession", chat.ID, reader.ID}, {"shareSession", reader.ID, chat.ID}, {"clearContext", chat.ID, parley.ID{}},
+		{
+			"createSession",
+			chat.ID,
+			parley.ID{},
+		},
+		{"createSession", reader.ID, parley.ID{}},
+		{"postMessage", chat.ID, turn.Message.ID},
+		{
+			"shareSession",
+			chat.ID,
+			reader.ID,
+		},
+		{"shareSession", reader.ID, chat.ID},
+		{"clearContext", chat.ID, parley.ID{}},
 	}
 	watched := act{"watchSession", chat.ID, parley.ID{}} // by All, which the log may have written or not
 	if diff := cmp.Diff(changes, slices.DeleteFunc(told(), func(a act) bool { return a == watched })); diff != "" {

@@ -11,7 +11,12 @@ import (
 // Queue reads the messages that wait behind the unfinished turn, in the order in
 // which they will run.
 func (c *Conversation) Queue(ctx context.Context) ([]parley.Message, error) {
-	page, err := c.home.Engine.Messages(ctx, c.home.Owner, c.ID, engine.MessageList{Paging: engine.Paging{Limit: parley.MaxPage}, Status: parley.MessageQueued})
+	page, err := c.home.Engine.Messages(
+		ctx,
+		c.home.Owner,
+		c.ID,
+		engine.MessageList{Paging: engine.Paging{Limit: parley.MaxPage}, Status: parley.MessageQueued},
+	)
 	return page.Data, err
 }
 

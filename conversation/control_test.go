@@ -42,7 +42,9 @@ func TestControl(t *testing.T) {
 		t.Fatal(err)
 	}
 	queue, err := chat.Queue(t.Context())
-	if err != nil || len(queue) != 2 || queue[0].ID != ids[2] || !queue[0].Steer || string(queue[1].Content) != `{"text":"A"}` || !sent.Steer {
+	if err != nil || len(queue) != 2 || queue[0].ID != ids[2] || !queue[0].Steer ||
+		string(queue[1].Content) != `{"text":"A"}` ||
+		!sent.Steer {
 		t.Fatalf("the queue is %+v, %v", queue, err)
 	}
 	if _, err := chat.Retry(t.Context(), running.ID); parley.ErrorCode(err) != parley.CodeConflict {
@@ -59,13 +61,20 @@ func TestControl(t *testing.T) {
 		t.Fatal(err)
 	}
 	var ended *conversation.TurnError
-	if _, err := again.All(t.Context()); !errors.As(err, &ended) || ended.Turn.ID != again.ID || ended.Turn.ContinuesID != running.ID {
+	if _, err := again.All(
+		t.Context(),
+	); !errors.As(err, &ended) || ended.Turn.ID != again.ID ||
+		ended.Turn.ContinuesID != running.ID {
 		t.Errorf("the retry that was cancelled ends with %v", err)
 	}
 	if _, err := chat.Continue(t.Context(), again.ID); parley.ErrorCode(err) != parley.CodeConflict {
 		t.Errorf("continuing what did not stop at a limit: %v", err)
 	}
-	loop, err := open(t, home, with("sim/echo")).Loop(t.Context(), engine.LoopInput{Prompt: "Once.", Until: &engine.LoopUntilInput{TextMatches: "Once"}})
+	loop, err := open(
+		t,
+		home,
+		with("sim/echo"),
+	).Loop(t.Context(), engine.LoopInput{Prompt: "Once.", Until: &engine.LoopUntilInput{TextMatches: "Once"}})
 	if err != nil || loop.State != parley.LoopRunning || loop.Iteration != 1 {
 		t.Errorf("the loop starts as %+v, %v", loop, err)
 	}

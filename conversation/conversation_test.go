@@ -31,7 +31,10 @@ func newHome(t *testing.T) *conversation.Home {
 			t.Error(err)
 		}
 	})
-	home, err := conversation.Start(t.Context(), conversation.Options{Store: store, Models: models(), Tools: builtin.Tools()})
+	home, err := conversation.Start(
+		t.Context(),
+		conversation.Options{Store: store, Models: models(), Tools: builtin.Tools()},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +161,13 @@ func TestCancelKeepsThePartialText(t *testing.T) {
 	if diff := cmp.Diff(record(t, chat), streamed.String()); diff != "" {
 		t.Errorf("(-record +streamed)\n%s", diff)
 	}
-	next, err := chat.Post(t.Context(), engine.MessageInput{Content: json.RawMessage(`{"text":"Still there?"}`), Settings: parley.Settings{Model: "sim/echo"}})
+	next, err := chat.Post(
+		t.Context(),
+		engine.MessageInput{
+			Content:  json.RawMessage(`{"text":"Still there?"}`),
+			Settings: parley.Settings{Model: "sim/echo"},
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +198,8 @@ func TestFramesReplay(t *testing.T) {
 	if diff := cmp.Diff(first, again); diff != "" {
 		t.Errorf("(-live +replayed)\n%s", diff)
 	}
-	if len(first) == 0 || first[0] != parley.EventMessageCreated || first[len(first)-1] != parley.EventSessionCompleted {
+	if len(first) == 0 || first[0] != parley.EventMessageCreated ||
+		first[len(first)-1] != parley.EventSessionCompleted {
 		t.Errorf("the events are %v", first)
 	}
 }
@@ -197,7 +207,10 @@ func TestFramesReplay(t *testing.T) {
 func TestRecordedAloneHasNothingToWatch(t *testing.T) {
 	chat := open(t, newHome(t), engine.SessionInput{})
 	no := false
-	turn, err := chat.Post(t.Context(), engine.MessageInput{Content: json.RawMessage(`{"text":"Just so you know."}`), Respond: &no})
+	turn, err := chat.Post(
+		t.Context(),
+		engine.MessageInput{Content: json.RawMessage(`{"text":"Just so you know."}`), Respond: &no},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

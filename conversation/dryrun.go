@@ -10,7 +10,11 @@ import (
 // DryRun answers a text by the path of a post and writes nothing. No tool runs:
 // script answers for them, and a tool that it does not have is told as not run. It
 // returns when the turn has ended.
-func (c *Conversation) DryRun(ctx context.Context, text string, script ...parley.ScriptedResult) (engine.DryRun, error) {
+func (c *Conversation) DryRun(
+	ctx context.Context,
+	text string,
+	script ...parley.ScriptedResult,
+) (engine.DryRun, error) {
 	input, err := userInput(text)
 	if err != nil {
 		return engine.DryRun{}, err

@@ -29,7 +29,11 @@ func ExampleConversation_DryRun() {
 	tools := []parley.ToolRef{{Name: "current_time"}}
 	chat, err := home.Open(ctx, engine.SessionInput{Settings: parley.Settings{Model: "sim/tool", Tools: &tools}})
 	check(err)
-	run, err := chat.DryRun(ctx, "What time is it?", parley.ScriptedResult{Name: "current_time", Result: json.RawMessage(`"noon"`)})
+	run, err := chat.DryRun(
+		ctx,
+		"What time is it?",
+		parley.ScriptedResult{Name: "current_time", Result: json.RawMessage(`"noon"`)},
+	)
 	check(err)
 	for _, message := range run.Messages {
 		fmt.Println(message.Sequence, message.Role)

@@ -30,7 +30,13 @@ func check(err error) {
 // providers in the same way.
 func models() model.Source {
 	registry, err := llm.NewRegistry(llm.Options{Providers: []llm.Provider{
-		{Name: sim.ProviderName, Model: sim.New(), DefaultModel: sim.DefaultModel, Models: sim.Models(), Simulator: true},
+		{
+			Name:         sim.ProviderName,
+			Model:        sim.New(),
+			DefaultModel: sim.DefaultModel,
+			Models:       sim.Models(),
+			Simulator:    true,
+		},
 	}})
 	check(err)
 	return registry
@@ -86,15 +92,31 @@ func ExampleConversation_Tree() {
 	ctx := context.Background()
 	home, end := start(ctx)
 	defer end()
-	_, _, err := home.Engine.CreateAgent(ctx, home.Owner, engine.AgentInput{Name: "Scout", Settings: parley.Settings{Model: "sim/echo"}}, store.Idempotency{})
+	_, _, err := home.Engine.CreateAgent(
+		ctx,
+		home.Owner,
+		engine.AgentInput{Name: "Scout", Settings: parley.Settings{Model: "sim/echo"}},
+		store.Idempotency{},
+	)
 	check(err)
-	_, _, err = home.Engine.CreateAgent(ctx, home.Owner, engine.AgentInput{Name: "Captain", Settings: parley.Settings{Model: "sim/script", Tools: &[]parley.ToolRef{
-		{Name: "ask_scout", Agent: &parley.AgentTool{Name: "ask_scout", Description: "Sends the scout to look.", Agent: "scout"}},
-	}}}, store.Idempotency{})
+	_, _, err = home.Engine.CreateAgent(
+		ctx,
+		home.Owner,
+		engine.AgentInput{Name: "Captain", Settings: parley.Settings{Model: "sim/script", Tools: &[]parley.ToolRef{
+			{
+				Name:  "ask_scout",
+				Agent: &parley.AgentTool{Name: "ask_scout", Description: "Sends the scout to look.", Agent: "scout"},
+			},
+		}}},
+		store.Idempotency{},
+	)
 	check(err)
 	chat, err := home.Open(ctx, engine.SessionInput{AgentID: "captain"})
 	check(err)
-	turn, err := chat.Say(ctx, `[[{"tool_call":{"name":"ask_scout","arguments":{"task":"What do you see?"}}}],[{"text":"Steady as she goes."}]]`)
+	turn, err := chat.Say(
+		ctx,
+		`[[{"tool_call":{"name":"ask_scout","arguments":{"task":"What do you see?"}}}],[{"text":"Steady as she goes."}]]`,
+	)
 	check(err)
 	answer, err := turn.All(ctx)
 	check(err)

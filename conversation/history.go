@@ -27,13 +27,29 @@ func (c *Conversation) Rephrase(ctx context.Context, message parley.ID, text str
 	if err != nil {
 		return nil, nil, err
 	}
-	return c.branched(c.home.Engine.EditMessage(ctx, c.home.Owner, message, engine.EditInput{Content: content, SessionID: c.ID}, store.Idempotency{}))
+	return c.branched(
+		c.home.Engine.EditMessage(
+			ctx,
+			c.home.Owner,
+			message,
+			engine.EditInput{Content: content, SessionID: c.ID},
+			store.Idempotency{},
+		),
+	)
 }
 
 // Regenerate asks a message, or the one that an answer is to, again, in a fork that
 // begins before it.
 func (c *Conversation) Regenerate(ctx context.Context, message parley.ID) (*Conversation, *Turn, error) {
-	return c.branched(c.home.Engine.Regenerate(ctx, c.home.Owner, message, engine.RegenerateInput{SessionID: c.ID}, store.Idempotency{}))
+	return c.branched(
+		c.home.Engine.Regenerate(
+			ctx,
+			c.home.Owner,
+			message,
+			engine.RegenerateInput{SessionID: c.ID},
+			store.Idempotency{},
+		),
+	)
 }
 
 func (c *Conversation) branched(opened store.Opened, err error) (*Conversation, *Turn, error) {
@@ -65,7 +81,14 @@ func (c *Conversation) Add(ctx context.Context, text string) (parley.Message, er
 
 // SetModel has the turns from now on use another model; "" is the agent's again.
 func (c *Conversation) SetModel(ctx context.Context, model parley.ModelID) error {
-	_, err := c.home.Engine.UpdateSession(ctx, c.home.Owner, c.ID, engine.SessionPatch{SettingsPatch: parley.SettingsPatch{Model: parley.Change[parley.ModelID]{Set: true, Value: model}}})
+	_, err := c.home.Engine.UpdateSession(
+		ctx,
+		c.home.Owner,
+		c.ID,
+		engine.SessionPatch{
+			SettingsPatch: parley.SettingsPatch{Model: parley.Change[parley.ModelID]{Set: true, Value: model}},
+		},
+	)
 	return err
 }
 

@@ -58,13 +58,26 @@ func Start(ctx context.Context, options Options) (*Home, error) {
 	if options.Hub.Log == nil {
 		options.Hub.Log = options.Log
 	}
-	hub := live.New(options.Store, options.Hub) //nolint:contextcheck // its poller lives until Close, not until ctx ends
+	hub := live.New(
+		options.Store,
+		options.Hub,
+	) //nolint:contextcheck // its poller lives until Close, not until ctx ends
 	runner := worker.New(options.Store, options.Models, options.Tools, hub, options.Worker)
 	options.Store.Listen(hub) // before the worker: a stream's events are known when it opens
 	options.Store.Listen(runner)
-	audit := engine.NewAuditLog(options.Store, options.Log) //nolint:contextcheck // it lives until Close, not until ctx ends
+	audit := engine.NewAuditLog(
+		options.Store,
+		options.Log,
+	) //nolint:contextcheck // it lives until Close, not until ctx ends
 	verbs := engine.New(engine.Options{
-		Store: options.Store, Models: options.Models, Tools: options.Tools, Middleware: options.Worker.Middleware, Runner: runner, DryRunner: runner, Audit: audit, Log: options.Log,
+		Store:      options.Store,
+		Models:     options.Models,
+		Tools:      options.Tools,
+		Middleware: options.Worker.Middleware,
+		Runner:     runner,
+		DryRunner:  runner,
+		Audit:      audit,
+		Log:        options.Log,
 	})
 	owner, err := verbs.LocalOwner(ctx, options.Workspace)
 	if err == nil {
@@ -75,7 +88,14 @@ func Start(ctx context.Context, options Options) (*Home, error) {
 		audit.Close() //nolint:contextcheck // as above
 		return nil, err
 	}
-	return &Home{Engine: verbs, Owner: owner, worker: runner, hub: hub, streams: stream.New(verbs, hub), audit: audit}, nil
+	return &Home{
+		Engine:  verbs,
+		Owner:   owner,
+		worker:  runner,
+		hub:     hub,
+		streams: stream.New(verbs, hub),
+		audit:   audit,
+	}, nil
 }
 
 // As is the same Home for another principal, such as one whom Engine.Authenticate

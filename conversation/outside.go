@@ -21,7 +21,11 @@ type Draft struct {
 // Draft opens a message. model says what writes it, for people; "" is fine.
 // CodeBusy while a turn of the conversation is unfinished.
 func (c *Conversation) Draft(ctx context.Context, model parley.ModelID) (*Draft, error) {
-	input := engine.MessageInput{Role: parley.RoleAssistant, Status: parley.MessageStreaming, Settings: parley.Settings{Model: model}}
+	input := engine.MessageInput{
+		Role:     parley.RoleAssistant,
+		Status:   parley.MessageStreaming,
+		Settings: parley.Settings{Model: model},
+	}
 	posted, err := c.home.Engine.PostMessage(ctx, c.home.Owner, c.ID, input, store.Idempotency{})
 	if err != nil {
 		return nil, err

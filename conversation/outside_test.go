@@ -64,7 +64,13 @@ func TestDraftAcrossProcesses(t *testing.T) {
 	deaf := newProcess(t, url, 0)
 	session := one.open("sim/echo")
 	here, there, nowhere := one.watch(session), two.watch(session), deaf.watch(session)
-	posted, err := one.engine.PostMessage(t.Context(), one.owner, session, engine.MessageInput{Role: parley.RoleAssistant, Status: parley.MessageStreaming}, store.Idempotency{})
+	posted, err := one.engine.PostMessage(
+		t.Context(),
+		one.owner,
+		session,
+		engine.MessageInput{Role: parley.RoleAssistant, Status: parley.MessageStreaming},
+		store.Idempotency{},
+	)
 	one.must(err)
 	id, text := posted.Message.ID, ""
 	for i := range 40 {
@@ -73,7 +79,12 @@ func TestDraftAcrossProcesses(t *testing.T) {
 			piece = strings.Repeat("a long piece, ", 4000) // more than a notification takes
 		}
 		by := []*process{one, two}[i%2]
-		_, err := by.engine.AppendMessage(t.Context(), by.owner, id, engine.AppendInput{Offset: len(text), Text: &piece})
+		_, err := by.engine.AppendMessage(
+			t.Context(),
+			by.owner,
+			id,
+			engine.AppendInput{Offset: len(text), Text: &piece},
+		)
 		by.must(err)
 		text += piece
 	}

@@ -72,7 +72,17 @@ func (w *world) await(t *testing.T) {
 // agent makes one that may use the tools, under rules.
 func (w *world) agent(t *testing.T, s *server, name string, grants ...parley.Grant) {
 	t.Helper()
-	if _, err := s.client.CreateAgent(t.Context(), client.AgentInput{Name: name, Settings: parley.Settings{Model: "sim/script", Tools: new(client.ToolNames("act", "put", "look", "ask_user")), Grants: new(grants)}}); err != nil {
+	if _, err := s.client.CreateAgent(
+		t.Context(),
+		client.AgentInput{
+			Name: name,
+			Settings: parley.Settings{
+				Model:  "sim/script",
+				Tools:  new(client.ToolNames("act", "put", "look", "ask_user")),
+				Grants: new(grants),
+			},
+		},
+	); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -178,7 +188,11 @@ func killedBetweenEffectAndResult(t *testing.T, at place) {
 				if len(asked) != 1 || w.effects.Load() != 0 {
 					t.Fatalf("%d approvals wait after %d effects", len(asked), w.effects.Load())
 				}
-				if _, err := s.client.Decide(t.Context(), asked[0].ID, client.DecisionInput{Decision: parley.DecideApprove}); err != nil {
+				if _, err := s.client.Decide(
+					t.Context(),
+					asked[0].ID,
+					client.DecisionInput{Decision: parley.DecideApprove},
+				); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -223,7 +237,15 @@ func killedWhileAnApprovalWaits(t *testing.T, at place) {
 	if out, errOut, err := again.at.parley(t, "approvals", "list"); err != nil || !strings.Contains(out, id) {
 		t.Errorf("approvals list: %v %s\n%s", err, errOut, out)
 	}
-	if out, errOut, err := again.at.parley(t, "approvals", "approve", id, "--comment", "go on"); err != nil || !strings.Contains(out, "approved") {
+	if out, errOut, err := again.at.parley(
+		t,
+		"approvals",
+		"approve",
+		id,
+		"--comment",
+		"go on",
+	); err != nil ||
+		!strings.Contains(out, "approved") {
 		t.Errorf("approvals approve: %v %s\n%s", err, errOut, out)
 	}
 	if end := settled(t, again.client, session.ID, turnDeadline); end.Status != parley.SessionCompleted {
@@ -232,7 +254,13 @@ func killedWhileAnApprovalWaits(t *testing.T, at place) {
 	if got := results(t, again.client, session.ID); strings.Join(got, "|") != "|" || w.effects.Load() != 2 {
 		t.Errorf("results %q after %d effects", got, w.effects.Load())
 	}
-	if _, errOut, err := again.at.parley(t, "approvals", "deny", id); exitCode(err) != 1 || !strings.Contains(errOut, "approved") {
+	if _, errOut, err := again.at.parley(
+		t,
+		"approvals",
+		"deny",
+		id,
+	); exitCode(err) != 1 ||
+		!strings.Contains(errOut, "approved") {
 		t.Errorf("a second answer: %v %q", err, errOut)
 	}
 	again.terminate()
@@ -257,7 +285,12 @@ func killedDuringParallelCalls(t *testing.T, at place) {
 		t.Errorf("the session is %s", end.Status)
 	}
 	// The last one was durable and may have run, for all that anybody knows.
-	if got := results(t, again.client, session.ID); len(got) != 4 || strings.Join(got, "") != parley.EffectUnknown || w.effects.Load() != 6 {
+	if got := results(
+		t,
+		again.client,
+		session.ID,
+	); len(got) != 4 || strings.Join(got, "") != parley.EffectUnknown ||
+		w.effects.Load() != 6 {
 		t.Errorf("results %q after %d effects", got, w.effects.Load())
 	}
 	again.terminate()

@@ -64,7 +64,14 @@ func (c *changed) write(ctx context.Context, url, key string) {
 	at := url + "/v1/sessions/" + c.session.String()
 	for send(ctx, key, http.MethodPost, at+"/messages", `{"content":{"text":"one more"},"respond":false}`, &posted) == nil {
 		c.posted = append(c.posted, posted.ID)
-		if send(ctx, key, http.MethodPatch, at, `{"title":"title `+strconv.Itoa(c.titles+1)+`"}`, &parley.Session{}) != nil {
+		if send(
+			ctx,
+			key,
+			http.MethodPatch,
+			at,
+			`{"title":"title `+strconv.Itoa(c.titles+1)+`"}`,
+			&parley.Session{},
+		) != nil {
 			return
 		}
 		c.titles++
@@ -136,7 +143,12 @@ func (c *changed) check(t *testing.T, server *client.Client) {
 	}
 	titles := entries["updateSession"][parley.ID{}]
 	if want := "title " + strconv.Itoa(titles); titles < c.titles || titles > 0 && session.Title != want {
-		t.Errorf("the title is %q, changed %d times for its client, and %d times in the audit", session.Title, c.titles, titles)
+		t.Errorf(
+			"the title is %q, changed %d times for its client, and %d times in the audit",
+			session.Title,
+			c.titles,
+			titles,
+		)
 	}
 	if entries["createSession"][parley.ID{}] != 1 {
 		t.Errorf("the session has %d entries of its creation", entries["createSession"][parley.ID{}])

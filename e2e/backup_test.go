@@ -49,14 +49,31 @@ func TestBackup(t *testing.T) {
 	if err != nil || json.Unmarshal([]byte(out), &contents) != nil || contents.Sessions != 2 || contents.Messages < 2 {
 		t.Fatalf("backup beside a running server: %v, %q\n%s", err, out, errOut)
 	}
-	if _, errOut, err := parleyCommand(t, dir, "backup", file); exitCode(err) != 1 || !strings.Contains(errOut, "overwrites nothing") {
+	if _, errOut, err := parleyCommand(
+		t,
+		dir,
+		"backup",
+		file,
+	); exitCode(err) != 1 ||
+		!strings.Contains(errOut, "overwrites nothing") {
 		t.Errorf("over a file: %v %q", err, errOut)
 	}
-	if _, errOut, err := parleyCommand(t, dir, "restore", file, "--replace"); exitCode(err) != 1 || !strings.Contains(errOut, "in use by process") {
+	if _, errOut, err := parleyCommand(
+		t,
+		dir,
+		"restore",
+		file,
+		"--replace",
+	); exitCode(err) != 1 ||
+		!strings.Contains(errOut, "in use by process") {
 		t.Errorf("under a running server: %v %q", err, errOut)
 	}
 	for _, args := range [][]string{{"backup", filepath.Join(elsewhere, "none.db")}, {"restore", file}} {
-		if _, errOut, err := parleyCommand(t, dir, append(args, "--database-url", "postgres://elsewhere/parley")...); exitCode(err) != 1 || !strings.Contains(errOut, "pg_dump") {
+		if _, errOut, err := parleyCommand(
+			t,
+			dir,
+			append(args, "--database-url", "postgres://elsewhere/parley")...); exitCode(err) != 1 ||
+			!strings.Contains(errOut, "pg_dump") {
 			t.Errorf("%s where the data is in PostgreSQL: %v %q", args[0], err, errOut)
 		}
 	}
@@ -85,7 +102,13 @@ func TestBackup(t *testing.T) {
 		if _, errOut, err := parleyCommand(t, restored, "restore", backup); err != nil {
 			t.Fatalf("restore %s: %v\n%s", backup, err, errOut)
 		}
-		if _, errOut, err := parleyCommand(t, restored, "restore", backup); exitCode(err) != 1 || !strings.Contains(errOut, "--replace") {
+		if _, errOut, err := parleyCommand(
+			t,
+			restored,
+			"restore",
+			backup,
+		); exitCode(err) != 1 ||
+			!strings.Contains(errOut, "--replace") {
 			t.Errorf("over a database: %v %q", err, errOut)
 		}
 		other := start(t, restored)
@@ -128,7 +151,13 @@ func TestBackupToAFullDisk(t *testing.T) {
 		t.Fatalf("%v\n%s", err, errOut)
 	}
 	target := filepath.Join(small, "data")
-	if _, errOut, err = parleyCommand(t, target, "restore", whole); exitCode(err) != 1 || !strings.Contains(errOut, "there is no room") {
+	if _, errOut, err = parleyCommand(
+		t,
+		target,
+		"restore",
+		whole,
+	); exitCode(err) != 1 ||
+		!strings.Contains(errOut, "there is no room") {
 		t.Errorf("restoring: %v, %q", err, errOut)
 	}
 	if entries, err := os.ReadDir(target); err != nil || len(entries) != 1 || entries[0].Name() != "parley.lock" {
@@ -143,7 +172,12 @@ func TestKilledBackup(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, dir)
 	session := newSession(t, s.client, "sim/echo")
-	if _, err := s.client.PostMessage(t.Context(), session.ID, client.UserMessage(strings.Repeat("words ", 50_000)), ""); err != nil {
+	if _, err := s.client.PostMessage(
+		t.Context(),
+		session.ID,
+		client.UserMessage(strings.Repeat("words ", 50_000)),
+		"",
+	); err != nil {
 		t.Fatal(err)
 	}
 	settled(t, s.client, session.ID, turnDeadline)

@@ -85,7 +85,13 @@ func TestChatHearsLinesDuringATurn(t *testing.T) { onEach(t, chatHearsLinesDurin
 func chatHearsLinesDuringATurn(t *testing.T, at place) {
 	g := newGate(t, at)
 	s := startAt(t, at)
-	if _, err := s.client.CreateAgent(t.Context(), client.AgentInput{Name: "Holder", Settings: parley.Settings{Model: "sim/script", Tools: new(client.ToolNames("hold"))}}); err != nil {
+	if _, err := s.client.CreateAgent(
+		t.Context(),
+		client.AgentInput{
+			Name:     "Holder",
+			Settings: parley.Settings{Model: "sim/script", Tools: new(client.ToolNames("hold"))},
+		},
+	); err != nil {
 		t.Fatal(err)
 	}
 	person := at.sit(t, "chat", "--agent", "holder")
@@ -131,7 +137,11 @@ func chatHearsLinesDuringATurn(t *testing.T, at place) {
 	for _, turn := range slices.Backward(turns.Data) {
 		ended = append(ended, string(turn.Status))
 	}
-	if got := strings.Join(ended, " "); got != "completed completed completed cancelled completed" || strings.Count(person.out.String(), "Done.") != 2 {
+	if got := strings.Join(
+		ended,
+		" ",
+	); got != "completed completed completed cancelled completed" ||
+		strings.Count(person.out.String(), "Done.") != 2 {
 		t.Errorf("the turns are %s, and it printed\n%s", got, person.out.String())
 	}
 	first := turns.Data[len(turns.Data)-1].ID

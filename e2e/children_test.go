@@ -30,9 +30,15 @@ func crew(t *testing.T, c *client.Client) (parley.Session, client.Posted) {
 	if _, err := c.Agent(ctx, "captain"); err != nil {
 		_, err := c.CreateAgent(ctx, client.AgentInput{Name: "Scout", Settings: parley.Settings{Model: "sim/script"}})
 		if err == nil {
-			_, err = c.CreateAgent(ctx, client.AgentInput{Name: "Captain", Settings: parley.Settings{Model: "sim/script", Tools: &[]parley.ToolRef{
-				{Agent: &parley.AgentTool{Name: "ask_scout", Description: "Sends a scout.", Agent: "scout"}},
-			}}})
+			_, err = c.CreateAgent(
+				ctx,
+				client.AgentInput{
+					Name: "Captain",
+					Settings: parley.Settings{Model: "sim/script", Tools: &[]parley.ToolRef{
+						{Agent: &parley.AgentTool{Name: "ask_scout", Description: "Sends a scout.", Agent: "scout"}},
+					}},
+				},
+			)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -85,7 +91,13 @@ func checkCrew(t *testing.T, c *client.Client, session parley.ID, within time.Du
 			calls[m.ToolCallID] = m.ID
 		case m.Role == parley.RoleToolResult:
 			results[m.ToolCallID]++
-			if want := `"result":{"text":"` + strings.Repeat("seen ", 25) + `"}`; !strings.Contains(string(m.Content), want) {
+			if want := `"result":{"text":"` + strings.Repeat(
+				"seen ",
+				25,
+			) + `"}`; !strings.Contains(
+				string(m.Content),
+				want,
+			) {
 				t.Errorf("a result is %s", m.Content)
 			}
 		}
@@ -104,7 +116,11 @@ func checkCrew(t *testing.T, c *client.Client, session parley.ID, within time.Du
 		if results[id] != 1 {
 			t.Errorf("a call has %d results", results[id])
 		}
-		if child, err := c.Session(t.Context(), parley.ChildID(message)); err != nil || child.Status != parley.SessionCompleted || child.Statistics.Turns != 1 {
+		if child, err := c.Session(
+			t.Context(),
+			parley.ChildID(message),
+		); err != nil || child.Status != parley.SessionCompleted ||
+			child.Statistics.Turns != 1 {
 			t.Errorf("the session of a call: %v, %s after %d turns", err, child.Status, child.Statistics.Turns)
 		}
 	}

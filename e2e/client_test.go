@@ -164,7 +164,12 @@ func dial(t *testing.T, s *server, session parley.ID) net.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	if _, err := fmt.Fprintf(conn, "GET /v1/sessions/%s/events HTTP/1.1\r\nHost: %s\r\n\r\n", session, at.Host); err != nil {
+	if _, err := fmt.Fprintf(
+		conn,
+		"GET /v1/sessions/%s/events HTTP/1.1\r\nHost: %s\r\n\r\n",
+		session,
+		at.Host,
+	); err != nil {
 		t.Fatal(err)
 	}
 	return conn
@@ -188,8 +193,12 @@ func TestBigBodyIsRefusedUnread(t *testing.T) {
 	t.Parallel()
 	s := start(t, t.TempDir())
 	session := newSession(t, s.client, "sim/echo")
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/v1/sessions/"+session.ID.String()+"/messages",
-		strings.NewReader(strings.Repeat("x", 50<<20)))
+	request, err := http.NewRequestWithContext(
+		t.Context(),
+		http.MethodPost,
+		s.url+"/v1/sessions/"+session.ID.String()+"/messages",
+		strings.NewReader(strings.Repeat("x", 50<<20)),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

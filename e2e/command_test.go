@@ -33,11 +33,26 @@ func commandLine(t *testing.T, at place) {
 	if out := must("agents", "list"); !strings.Contains(out, "night-watch") || !strings.Contains(out, "parley") {
 		t.Errorf("agents list:\n%s", out)
 	}
-	if out := must("chat", "--agent", "night-watch", "--model", "sim/echo", "All", "is", "well."); strings.TrimSpace(out) != "All is well." {
+	if out := must(
+		"chat",
+		"--agent",
+		"night-watch",
+		"--model",
+		"sim/echo",
+		"All",
+		"is",
+		"well.",
+	); strings.TrimSpace(
+		out,
+	) != "All is well." {
 		t.Errorf("chat said %q", out)
 	}
 	var sessions []parley.Session
-	if err := json.Unmarshal([]byte(must("sessions", "list", "--json", "--agent", "night-watch")), &sessions); err != nil || len(sessions) != 1 {
+	if err := json.Unmarshal(
+		[]byte(must("sessions", "list", "--json", "--agent", "night-watch")),
+		&sessions,
+	); err != nil ||
+		len(sessions) != 1 {
 		t.Fatalf("sessions list: %v, %d sessions", err, len(sessions))
 	}
 	id := sessions[0].ID.String()
@@ -64,25 +79,53 @@ func commandLine(t *testing.T, at place) {
 		t.Errorf("export: %v, %d messages, %d calls", err, len(export.Messages), len(export.Calls))
 	}
 	call := export.Calls[0].ID.String()
-	if out := must("calls", "list", id); !strings.Contains(out, call) || !strings.Contains(out, "sim/echo (simulator)") {
+	if out := must(
+		"calls",
+		"list",
+		id,
+	); !strings.Contains(out, call) ||
+		!strings.Contains(out, "sim/echo (simulator)") {
 		t.Errorf("calls list:\n%s", out)
 	}
-	if out := must("calls", "show", call); !strings.Contains(out, "system") || !strings.Contains(out, "running turn") || !strings.Contains(out, "window:") {
+	if out := must(
+		"calls",
+		"show",
+		call,
+	); !strings.Contains(out, "system") || !strings.Contains(out, "running turn") ||
+		!strings.Contains(out, "window:") {
 		t.Errorf("calls show:\n%s", out)
 	}
 	if out := must("calls", "show", call, "--request"); !strings.HasPrefix(out, `{"model":"echo"`) {
 		t.Errorf("calls show --request:\n%s", out)
 	}
-	if out := must("calls", "show", call, "--json"); !strings.Contains(out, `"parts"`) || !strings.Contains(out, `"request_hash"`) {
+	if out := must(
+		"calls",
+		"show",
+		call,
+		"--json",
+	); !strings.Contains(out, `"parts"`) ||
+		!strings.Contains(out, `"request_hash"`) {
 		t.Errorf("calls show --json:\n%s", out)
 	}
 	if out := must("calls", "replay", call); !strings.Contains(out, "same request: true, same answer: true") {
 		t.Errorf("calls replay:\n%s", out)
 	}
-	if out := must("sessions", "context", id); !strings.Contains(out, "policy") || !strings.Contains(out, "#2 assistant") {
+	if out := must(
+		"sessions",
+		"context",
+		id,
+	); !strings.Contains(out, "policy") ||
+		!strings.Contains(out, "#2 assistant") {
 		t.Errorf("sessions context:\n%s", out)
 	}
-	if out := must("sessions", "preview", id, "What", "next?"); !strings.Contains(out, "#3 user") || !strings.Contains(out, "front of the last call") {
+	if out := must(
+		"sessions",
+		"preview",
+		id,
+		"What",
+		"next?",
+	); !strings.Contains(out, "#3 user") ||
+		!strings.Contains(out, "front of the last call") {
 		t.Errorf("sessions preview:\n%s", out)
 	}
 	if out := must("calls", "diff", call); !strings.Contains(out, "the first call of the session") {
@@ -99,7 +142,13 @@ func commandLine(t *testing.T, at place) {
 		t.Errorf("doctor beside a running server: %v\n%s", err, errOut)
 	}
 	if at.database == "" {
-		if _, errOut, err := at.parley(t, "serve", "--addr", "127.0.0.1:0"); exitCode(err) != 1 || !strings.Contains(errOut, "in use by process") {
+		if _, errOut, err := at.parley(
+			t,
+			"serve",
+			"--addr",
+			"127.0.0.1:0",
+		); exitCode(err) != 1 ||
+			!strings.Contains(errOut, "in use by process") {
 			t.Errorf("a second server on one directory must name the first: %v %q", err, errOut)
 		}
 	}
@@ -110,7 +159,13 @@ func commandLine(t *testing.T, at place) {
 func TestKeys(t *testing.T) { onEach(t, keys) }
 
 func keys(t *testing.T, at place) {
-	if _, errOut, err := at.parley(t, "serve", "--addr", "0.0.0.0:0"); exitCode(err) != 1 || !strings.Contains(errOut, "keys create") {
+	if _, errOut, err := at.parley(
+		t,
+		"serve",
+		"--addr",
+		"0.0.0.0:0",
+	); exitCode(err) != 1 ||
+		!strings.Contains(errOut, "keys create") {
 		t.Fatalf("a server for all without a key must be refused: %v %q", err, errOut)
 	}
 	out, errOut, err := at.parley(t, "keys", "create", "--workspace", "acme", "--name", "ci", "--json")
@@ -123,7 +178,14 @@ func keys(t *testing.T, at place) {
 	}
 	s := startAt(t, at)
 	signInsEnd(t, at, s.url, made.Key)
-	if _, errOut, err := at.parley(t, "--key", "no-such-key", "sessions", "list"); exitCode(err) != 1 || strings.Contains(errOut, "no-such-key") {
+	if _, errOut, err := at.parley(
+		t,
+		"--key",
+		"no-such-key",
+		"sessions",
+		"list",
+	); exitCode(err) != 1 ||
+		strings.Contains(errOut, "no-such-key") {
 		t.Errorf("a wrong key: %v %q", err, errOut)
 	}
 	if _, errOut, err := at.parley(t, "--key", made.Key, "agents", "create", "Acme Bot"); err != nil {
@@ -136,7 +198,16 @@ func keys(t *testing.T, at place) {
 			t.Errorf("agents of %s: %v %s\n%s", workspace, err, errOut, out)
 		}
 	}
-	if out, errOut, err := at.parley(t, "--workspace", "acme", "agents", "give", "acme-bot", "--to-admins"); err != nil || !strings.Contains(out, "(admins)") {
+	if out, errOut, err := at.parley(
+		t,
+		"--workspace",
+		"acme",
+		"agents",
+		"give",
+		"acme-bot",
+		"--to-admins",
+	); err != nil ||
+		!strings.Contains(out, "(admins)") {
 		t.Errorf("giving an agent to the admins: %v %s\n%s", err, errOut, out)
 	}
 	if _, _, err := at.parley(t, "--workspace", "acme", "agents", "give", "acme-bot"); exitCode(err) == 0 {

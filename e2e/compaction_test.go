@@ -55,7 +55,8 @@ func killDuringACompaction(t *testing.T, at place) {
 	var told compactionTold
 	for attempt := 1; ; attempt++ {
 		told = untilCompaction(t, s.client, session, told.event, parley.EventCompactionStarted)
-		if told.ID != asked.ID || told.Attempt != attempt || told.CoversFrom != 1 || told.CoversThrough < (turns-1)*toolTurnRows {
+		if told.ID != asked.ID || told.Attempt != attempt || told.CoversFrom != 1 ||
+			told.CoversThrough < (turns-1)*toolTurnRows {
 			t.Fatalf("attempt %d of compaction %s is told as %+v", attempt, asked.ID, told)
 		}
 		if _, err := s.client.PostMessage(t.Context(), session, client.UserMessage(meanwhile), ""); err != nil {
@@ -91,7 +92,12 @@ func killDuringACompaction(t *testing.T, at place) {
 // written when they are asked for, slowly.
 func (s *server) longTalk(t *testing.T, turns int) parley.ID {
 	t.Helper()
-	status, answer := s.ask(t, http.MethodPost, "/v1/sessions", `{"model":"sim/script","context_policy":{"kind":"summary"},"compaction":{"model":"`+slowSummary+`"}}`)
+	status, answer := s.ask(
+		t,
+		http.MethodPost,
+		"/v1/sessions",
+		`{"model":"sim/script","context_policy":{"kind":"summary"},"compaction":{"model":"`+slowSummary+`"}}`,
+	)
 	var session parley.Session
 	if err := json.Unmarshal([]byte(answer), &session); err != nil || status != http.StatusCreated {
 		t.Fatalf("a new session: %d %s", status, answer)
@@ -120,7 +126,13 @@ type compactionTold struct {
 
 // untilCompaction watches until something is told of a compaction; that it failed
 // ends the test.
-func untilCompaction(t *testing.T, server *client.Client, session parley.ID, after int64, kind parley.EventType) (told compactionTold) {
+func untilCompaction(
+	t *testing.T,
+	server *client.Client,
+	session parley.ID,
+	after int64,
+	kind parley.EventType,
+) (told compactionTold) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), turnDeadline)
 	defer cancel()
@@ -152,14 +164,20 @@ func checkSummary(t *testing.T, server *client.Client, session parley.ID, told *
 	t.Helper()
 	rows := record(t, server, session)
 	found := summaries(rows)
-	if len(found) != 1 || found[0].ID != told.MessageID || found[0].Status != parley.MessageCompleted || found[0].CoversThrough == nil || *found[0].CoversThrough != told.CoversThrough {
+	if len(found) != 1 || found[0].ID != told.MessageID || found[0].Status != parley.MessageCompleted ||
+		found[0].CoversThrough == nil ||
+		*found[0].CoversThrough != told.CoversThrough {
 		t.Fatalf("the summaries of the record are %+v; told was %+v", found, told)
 	}
 	if words := strings.Fields(text(t, found[0])); words[0] != "Simulated:" || len(words) != summaryWords {
 		t.Errorf("the summary has %d words: %q", len(words), words)
 	}
 	if next := rows[told.CoversThrough]; next.Role != parley.RoleUser {
-		t.Errorf("behind what the summary covers stands message %d, %s; want the beginning of a turn", next.Sequence, next.Role)
+		t.Errorf(
+			"behind what the summary covers stands message %d, %s; want the beginning of a turn",
+			next.Sequence,
+			next.Role,
+		)
 	}
 	covered, err := server.Covered(t.Context(), found[0].ID, url.Values{"limit": {"1000"}})
 	if err != nil {

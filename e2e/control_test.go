@@ -61,13 +61,23 @@ func controlByCommands(t *testing.T, at place) {
 	if err := json.Unmarshal([]byte(must("queue", "list", id, "--json")), &queue); err != nil {
 		t.Fatal(err)
 	}
-	if len(queue) != 3 || queue[0].ID.String() != ids[3] || !strings.Contains(string(queue[1].Content), "edited") || !queue[2].Steer {
+	if len(queue) != 3 || queue[0].ID.String() != ids[3] || !strings.Contains(string(queue[1].Content), "edited") ||
+		!queue[2].Steer {
 		t.Errorf("%d are queued, the first is %s and the second says %s", len(queue), queue[0].ID, queue[1].Content)
 	}
 	if out := must("queue", "list", id); !strings.Contains(out, "edited") || !strings.Contains(out, "steer") {
 		t.Errorf("the queue is shown as\n%s", out)
 	}
-	if _, errOut, err := at.parley(t, "chat", "--session", id, "--during", "reject", "now"); exitCode(err) != 1 || !strings.Contains(errOut, "unfinished") {
+	if _, errOut, err := at.parley(
+		t,
+		"chat",
+		"--session",
+		id,
+		"--during",
+		"reject",
+		"now",
+	); exitCode(err) != 1 ||
+		!strings.Contains(errOut, "unfinished") {
 		t.Errorf("a message that asks to be rejected: %v %q", err, errOut)
 	}
 	must("turns", "cancel", id, "--queued")
@@ -90,7 +100,13 @@ func controlByCommands(t *testing.T, at place) {
 		}
 	}
 	turn = posted.Message.TurnID.String()
-	if _, errOut, err := at.parley(t, "turns", "continue", turn); exitCode(err) != 1 || !strings.Contains(errOut, "did not stop at a limit") {
+	if _, errOut, err := at.parley(
+		t,
+		"turns",
+		"continue",
+		turn,
+	); exitCode(err) != 1 ||
+		!strings.Contains(errOut, "did not stop at a limit") {
 		t.Errorf("going on with what did not stop at a limit: %v %q", err, errOut)
 	}
 	out, errOut, err := at.parley(t, "turns", "retry", turn, "--json")

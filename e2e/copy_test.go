@@ -34,7 +34,10 @@ func TestCopyThereAndBack(t *testing.T) {
 		records[id] = record(t, s.client, id)
 	}
 	copying := []string{"copy", "--from", "sqlite:" + home.dir, "--to", away.database}
-	if _, errOut, err := home.parley(t, copying...); exitCode(err) != 1 || !strings.Contains(errOut, "in use by process") {
+	if _, errOut, err := home.parley(
+		t,
+		copying...); exitCode(err) != 1 ||
+		!strings.Contains(errOut, "in use by process") {
 		t.Errorf("under a running server: %v %q", err, errOut)
 	}
 	running := newSession(t, s.client, "sim/script")
@@ -47,7 +50,15 @@ func TestCopyThereAndBack(t *testing.T) {
 	if out, errOut, err := home.parley(t, copying...); err != nil || !strings.Contains(out, "made before") {
 		t.Errorf("copied again: %v\n%s\n%s", err, out, errOut)
 	}
-	if _, errOut, err := home.parley(t, "copy", "--from", "sqlite:"+home.dir, "--to", "postgres://u:topsecret@127.0.0.1:1/none"); exitCode(err) != 1 || strings.Contains(errOut, "topsecret") {
+	if _, errOut, err := home.parley(
+		t,
+		"copy",
+		"--from",
+		"sqlite:"+home.dir,
+		"--to",
+		"postgres://u:topsecret@127.0.0.1:1/none",
+	); exitCode(err) != 1 ||
+		strings.Contains(errOut, "topsecret") {
 		t.Errorf("to a database out of reach: %v %q", err, errOut)
 	}
 
@@ -56,9 +67,21 @@ func TestCopyThereAndBack(t *testing.T) {
 	settled(t, s.client, running.ID, turnDeadline)
 	records[running.ID] = record(t, s.client, running.ID)
 	if first := records[running.ID][0]; first.ID != posted.Message.ID || len(records[running.ID]) < 2 {
-		t.Errorf("the turn that ran when the server was killed has %d messages, the first is %s", len(records[running.ID]), first.ID)
+		t.Errorf(
+			"the turn that ran when the server was killed has %d messages, the first is %s",
+			len(records[running.ID]),
+			first.ID,
+		)
 	}
-	if _, errOut, err := back.parley(t, "copy", "--from", away.database, "--to", "sqlite:"+back.dir); exitCode(err) != 1 || !strings.Contains(errOut, "works on the database") {
+	if _, errOut, err := back.parley(
+		t,
+		"copy",
+		"--from",
+		away.database,
+		"--to",
+		"sqlite:"+back.dir,
+	); exitCode(err) != 1 ||
+		!strings.Contains(errOut, "works on the database") {
 		t.Errorf("under a running server: %v %q", err, errOut)
 	}
 	s.terminate()
@@ -118,7 +141,8 @@ func copyWithKills(t *testing.T, from, to string) {
 		}
 		switch err := command.Wait(); {
 		case err == nil:
-			goesOn := strings.Contains(out.String(), "an earlier run") || strings.Contains(out.String(), "made before") // the kill came behind its last row
+			goesOn := strings.Contains(out.String(), "an earlier run") ||
+				strings.Contains(out.String(), "made before") // the kill came behind its last row
 			if killed < 1 || !goesOn {
 				t.Errorf("%d copies were killed; the last one said %s", killed, &out)
 			}

@@ -43,7 +43,12 @@ func killAtRandomInstants(t *testing.T, at place) {
 			random := rand.New(rand.NewPCG(20260101, uint64(n))) //nolint:gosec // instants, not secrets
 			for range kills / lanes {
 				after := time.Duration(random.IntN(700)) * time.Millisecond
-				inTime(t, fmt.Sprintf("recovery, killed after %s,", after), recovered, func() time.Duration { return killOnce(t, lane, after) })
+				inTime(
+					t,
+					fmt.Sprintf("recovery, killed after %s,", after),
+					recovered,
+					func() time.Duration { return killOnce(t, lane, after) },
+				)
 			}
 		})
 	}
@@ -109,9 +114,20 @@ func checkNothingRepeated(t *testing.T, after time.Duration, messages []parley.M
 			case parley.MessageCompleted:
 				completed[got]++
 			case parley.MessageFailed:
-				if want := fmt.Sprintf("%d characters of this answer were kept; up to %d more", len(got), parley.MaxUnkept); m.Error == nil ||
-					m.Error.Class != parley.ClassInterrupted || !strings.HasPrefix(m.Error.Detail, want) {
-					t.Errorf("killed after %s: message %d failed with %+v; want it to tell that %s", after, m.Sequence, m.Error, want)
+				if want := fmt.Sprintf(
+					"%d characters of this answer were kept; up to %d more",
+					len(got),
+					parley.MaxUnkept,
+				); m.Error == nil ||
+					m.Error.Class != parley.ClassInterrupted ||
+					!strings.HasPrefix(m.Error.Detail, want) {
+					t.Errorf(
+						"killed after %s: message %d failed with %+v; want it to tell that %s",
+						after,
+						m.Sequence,
+						m.Error,
+						want,
+					)
 				}
 				if !strings.HasPrefix(first, got) && !strings.HasPrefix(second, got) {
 					t.Errorf("killed after %s: interrupted text %q", after, got)
@@ -120,7 +136,12 @@ func checkNothingRepeated(t *testing.T, after time.Duration, messages []parley.M
 		}
 	}
 	if completed[first] != 1 || completed[second] != 1 || calls != 1 {
-		t.Errorf("killed after %s: completed answers %v, calls %d; want each text once and one call", after, completed, calls)
+		t.Errorf(
+			"killed after %s: completed answers %v, calls %d; want each text once and one call",
+			after,
+			completed,
+			calls,
+		)
 	}
 }
 

@@ -21,7 +21,12 @@ func TestDeployPage(t *testing.T) {
 	home := t.TempDir()
 	laptop := start(t, filepath.Join(home, ".local/share/parley"))
 	session := newSession(t, laptop.client, "sim/tool")
-	if _, err := laptop.client.PostMessage(t.Context(), session.ID, client.UserMessage("What time is it?"), ""); err != nil {
+	if _, err := laptop.client.PostMessage(
+		t.Context(),
+		session.ID,
+		client.UserMessage("What time is it?"),
+		"",
+	); err != nil {
 		t.Fatal(err)
 	}
 	settled(t, laptop.client, session.ID, turnDeadline)
@@ -60,7 +65,12 @@ func walk(t *testing.T, home, commands string) string {
 			t.Error(err)
 		}
 	})
-	if err := cluster.Run(t.Context(), pgtest.Superuser, "postgres", "DROP ROLE "+pgtest.Owner); err != nil { // the page makes it
+	if err := cluster.Run(
+		t.Context(),
+		pgtest.Superuser,
+		"postgres",
+		"DROP ROLE "+pgtest.Owner,
+	); err != nil { // the page makes it
 		t.Fatal(err)
 	}
 	commands = strings.ReplaceAll(commands, "postgres://parley@127.0.0.1:5432/parley", cluster.URL("parley", "parley"))

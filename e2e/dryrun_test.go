@@ -31,7 +31,13 @@ func TestDryRunWritesNothing(t *testing.T) { onEach(t, dryRunWritesNothing) }
 func dryRunWritesNothing(t *testing.T, at place) {
 	s := startAt(t, at)
 	c := s.connect()
-	agent, err := c.CreateAgent(t.Context(), client.AgentInput{Name: "Clock", Settings: parley.Settings{Model: "sim/tool", Tools: new(client.ToolNames("current_time"))}})
+	agent, err := c.CreateAgent(
+		t.Context(),
+		client.AgentInput{
+			Name:     "Clock",
+			Settings: parley.Settings{Model: "sim/tool", Tools: new(client.ToolNames("current_time"))},
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,24 +82,54 @@ func dryRunWritesNothing(t *testing.T, at place) {
 		Messages []parley.Message
 		Calls    []parley.Call
 	}
-	header, answer := post(messages, "application/json", `{"content":{"text":"And now?"},"dry_run":true,"tool_results":[{"name":"current_time","result":{"utc":"half past nine"}}]}`, 200)
+	header, answer := post(
+		messages,
+		"application/json",
+		`{"content":{"text":"And now?"},"dry_run":true,"tool_results":[{"name":"current_time","result":{"utc":"half past nine"}}]}`,
+		200,
+	)
 	if err := json.Unmarshal([]byte(answer), &ran); err != nil {
 		t.Fatal(err)
 	}
-	if header.Get("Parley-Dry-Run") != "true" || !ran.DryRun || ran.Turn.Status != parley.TurnCompleted || len(ran.Messages) != 5 || len(ran.Calls) != 2 || ran.Calls[0].Usage.InputTokens == nil {
+	if header.Get("Parley-Dry-Run") != "true" || !ran.DryRun || ran.Turn.Status != parley.TurnCompleted ||
+		len(ran.Messages) != 5 ||
+		len(ran.Calls) != 2 ||
+		ran.Calls[0].Usage.InputTokens == nil {
 		t.Fatalf("the dry run: %s", answer)
 	}
-	if text := string(ran.Messages[4].Content); !strings.Contains(text, "half past nine") || ran.Messages[0].Sequence != 6 || !ran.Messages[4].ContentHash.IsZero() {
+	if text := string(
+		ran.Messages[4].Content,
+	); !strings.Contains(text, "half past nine") || ran.Messages[0].Sequence != 6 ||
+		!ran.Messages[4].ContentHash.IsZero() {
 		t.Errorf("the answer is %s, the message has sequence %d", text, ran.Messages[0].Sequence)
 	}
-	if _, answer = post(messages, "application/json", `{"content":{"text":"And now?"},"dry_run":true}`, 200); !strings.Contains(answer, "this is a dry run") {
+	if _, answer = post(
+		messages,
+		"application/json",
+		`{"content":{"text":"And now?"},"dry_run":true}`,
+		200,
+	); !strings.Contains(
+		answer,
+		"this is a dry run",
+	) {
 		t.Errorf("a tool without a script ran: %s", answer)
 	}
-	_, frames := post(messages, "text/event-stream", `{"content":{"text":"Stream it."},"model":"sim/echo","dry_run":true}`, 200)
-	if !strings.Contains(frames, "event: step.generating") || !strings.Contains(frames, "event: session.completed") || strings.Contains(frames, "\nid: ") {
+	_, frames := post(
+		messages,
+		"text/event-stream",
+		`{"content":{"text":"Stream it."},"model":"sim/echo","dry_run":true}`,
+		200,
+	)
+	if !strings.Contains(frames, "event: step.generating") || !strings.Contains(frames, "event: session.completed") ||
+		strings.Contains(frames, "\nid: ") {
 		t.Errorf("the frames: %s", frames)
 	}
-	_, answer = post("/v1/sessions", "application/json", `{"agent_id":"clock","model":"sim/echo","message":{"content":{"text":"Nobody was here."}},"dry_run":true}`, 200)
+	_, answer = post(
+		"/v1/sessions",
+		"application/json",
+		`{"agent_id":"clock","model":"sim/echo","message":{"content":{"text":"Nobody was here."}},"dry_run":true}`,
+		200,
+	)
 	if !strings.Contains(answer, "Nobody was here.") {
 		t.Errorf("a dry session: %s", answer)
 	}
@@ -133,13 +169,18 @@ var behind = regexp.MustCompile(`^(processes|audit.*|linked_heads|search_.*)$`)
 // the changes that the audit lists.
 func (s *server) dump(t *testing.T, at place) (tables []string) {
 	t.Helper()
-	driver, source, list := "sqlite", "file:"+filepath.Join(at.dir, "parley.db")+"?mode=ro", "SELECT name, name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE '%_fts%' ORDER BY 1"
+	driver, source, list := "sqlite", "file:"+filepath.Join(
+		at.dir,
+		"parley.db",
+	)+"?mode=ro", "SELECT name, name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE '%_fts%' ORDER BY 1"
 	if at.database != "" {
 		address, err := url.Parse(at.database)
 		if err != nil {
 			t.Fatal(err)
 		}
-		driver, source = "pgx", databases.Cluster(t).URL(pgtest.Superuser, strings.TrimPrefix(address.Path, "/")) // whom no policy hides a row from
+		driver, source = "pgx", databases.Cluster(t).
+			URL(pgtest.Superuser, strings.TrimPrefix(address.Path, "/"))
+			// whom no policy hides a row from
 		list = "SELECT table_name, 'parley.' || quote_ident(table_name) FROM information_schema.tables WHERE table_schema = 'parley' AND table_type = 'BASE TABLE' ORDER BY 1"
 	}
 	db, err := sql.Open(driver, source)

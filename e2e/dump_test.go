@@ -39,7 +39,12 @@ func TestDocumentedDump(t *testing.T) {
 	if _, errOut, err := parleyCommand(t, dir, "copy", "--from", "sqlite:"+dir, "--to", database); err != nil {
 		t.Fatalf("%v\n%s", err, errOut)
 	}
-	if err := cluster.Run(t.Context(), pgtest.Superuser, "postgres", "CREATE DATABASE restored OWNER "+pgtest.Owner); err != nil {
+	if err := cluster.Run(
+		t.Context(),
+		pgtest.Superuser,
+		"postgres",
+		"CREATE DATABASE restored OWNER "+pgtest.Owner,
+	); err != nil {
 		t.Fatal(err)
 	}
 	scratch := t.TempDir()
@@ -47,7 +52,11 @@ func TestDocumentedDump(t *testing.T) {
 		t.Helper()
 		shell := exec.CommandContext(t.Context(), "sh", "-c", text)
 		shell.Dir = scratch
-		shell.Env = append(cleanEnvironment(), "PARLEY_DATABASE_URL="+url, "PATH="+cluster.Programs()+":"+os.Getenv("PATH"))
+		shell.Env = append(
+			cleanEnvironment(),
+			"PARLEY_DATABASE_URL="+url,
+			"PATH="+cluster.Programs()+":"+os.Getenv("PATH"),
+		)
 		if out, err := shell.CombinedOutput(); err != nil {
 			t.Fatalf("%s: %v\n%s", text, err, out)
 		}

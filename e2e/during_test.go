@@ -99,7 +99,12 @@ func occupations(s *server, g *gate) []occupation {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if status, answer := s.ask(t, "PATCH", "/v1/sessions/"+session.ID.String(), settings); status != http.StatusOK {
+			if status, answer := s.ask(
+				t,
+				"PATCH",
+				"/v1/sessions/"+session.ID.String(),
+				settings,
+			); status != http.StatusOK {
 				t.Fatalf("status %d: %s", status, answer)
 			}
 			posted, err := s.client.PostMessage(t.Context(), session.ID, client.UserMessage(text), "")
@@ -126,22 +131,45 @@ func occupations(s *server, g *gate) []occupation {
 			t.Fatalf("%d approvals wait, %v", len(page.Data), err)
 		}
 		g.release <- struct{}{}
-		if _, err := s.client.Decide(t.Context(), page.Data[0].ID, client.DecisionInput{Decision: parley.DecideApprove}); err != nil {
+		if _, err := s.client.Decide(
+			t.Context(),
+			page.Data[0].ID,
+			client.DecisionInput{Decision: parley.DecideApprove},
+		); err != nil {
 			t.Fatal(err)
 		}
 		g.await(t)
 	}
 	raise := func(t *testing.T, session parley.ID) {
 		t.Helper()
-		if status, answer := s.ask(t, "PATCH", "/v1/sessions/"+session.String(), `{"limits":{"session_tokens":1000000}}`); status != http.StatusOK {
+		if status, answer := s.ask(
+			t,
+			"PATCH",
+			"/v1/sessions/"+session.String(),
+			`{"limits":{"session_tokens":1000000}}`,
+		); status != http.StatusOK {
 			t.Fatalf("status %d: %s", status, answer)
 		}
 	}
 	return []occupation{
 		{"a tool", begin("holder", `{}`, callScript("hold"), atTheGate), open, false},
-		{"an approval", begin("holder", `{"grants":[{"tool":"hold","effect":"ask"}]}`, callScript("hold"), parked), approve, false},
-		{"a child", begin("sender", `{}`, `[[{"tool_call":{"name":"send","arguments":{"task":"[[{\"tool_call\":{\"name\":\"hold\",\"arguments\":{}}}],[{\"text\":\"Held.\"}]]"}}}],[{"text":"Done."}]]`,
-			func(t *testing.T, session parley.Session) { parked(t, session); g.await(t) }), open, false},
+		{
+			"an approval",
+			begin("holder", `{"grants":[{"tool":"hold","effect":"ask"}]}`, callScript("hold"), parked),
+			approve,
+			false,
+		},
+		{
+			"a child",
+			begin(
+				"sender",
+				`{}`,
+				`[[{"tool_call":{"name":"send","arguments":{"task":"[[{\"tool_call\":{\"name\":\"hold\",\"arguments\":{}}}],[{\"text\":\"Held.\"}]]"}}}],[{"text":"Done."}]]`,
+				func(t *testing.T, session parley.Session) { parked(t, session); g.await(t) },
+			),
+			open,
+			false,
+		},
 		{"a budget", begin("holder", `{"limits":{"session_tokens":50}}`, `[[{"text":"Done."}]]`, parked), raise, true},
 	}
 }
@@ -201,7 +229,10 @@ func duringOne(t *testing.T, s *server, state occupation, during parley.During) 
 	messages := record(t, s.client, session.ID)
 	last := messages[len(messages)-1]
 	var ran parley.ID // the turn that the message is part of
-	if place := slices.IndexFunc(messages, func(m parley.Message) bool { return m.Role == parley.RoleUser && text(t, m) == "And this." }); place > 0 {
+	if place := slices.IndexFunc(
+		messages,
+		func(m parley.Message) bool { return m.Role == parley.RoleUser && text(t, m) == "And this." },
+	); place > 0 {
 		ran = messages[place].TurnID
 	}
 	var ok bool
@@ -211,10 +242,18 @@ func duringOne(t *testing.T, s *server, state occupation, during parley.During) 
 	case parley.DuringSteer:
 		ok = ran == turn.ID && end.Statistics.Turns == 1 && last.TurnID == turn.ID
 	default:
-		ok = !ran.IsZero() && ran != turn.ID && end.Statistics.Turns == 2 && last.TurnID == ran && text(t, last) == "And this."
+		ok = !ran.IsZero() && ran != turn.ID && end.Statistics.Turns == 2 && last.TurnID == ran &&
+			text(t, last) == "And this."
 	}
 	if !ok {
-		t.Errorf("of turn %s the message ran in %q; after %d turns the record ends with %s %s", turn.ID, ran, end.Statistics.Turns, last.TurnID, last.Content)
+		t.Errorf(
+			"of turn %s the message ran in %q; after %d turns the record ends with %s %s",
+			turn.ID,
+			ran,
+			end.Statistics.Turns,
+			last.TurnID,
+			last.Content,
+		)
 	}
 	for _, child := range childrenOf(t, s.client, session.ID) {
 		want := parley.SessionCompleted
@@ -237,12 +276,22 @@ func aLoopWaitsForItsBudget(t *testing.T, at place) {
 	session := newSession(t, s.client, "sim/lorem-40-0")
 	limit := func(tokens int64) {
 		t.Helper()
-		if status, answer := s.ask(t, "PATCH", "/v1/sessions/"+session.ID.String(), fmt.Sprintf(`{"max_tokens":60,"limits":{"session_tokens":%d}}`, tokens)); status != http.StatusOK {
+		if status, answer := s.ask(
+			t,
+			"PATCH",
+			"/v1/sessions/"+session.ID.String(),
+			fmt.Sprintf(`{"max_tokens":60,"limits":{"session_tokens":%d}}`, tokens),
+		); status != http.StatusOK {
 			t.Fatalf("status %d: %s", status, answer)
 		}
 	}
 	limit(400) // room for some of them
-	loop, err := s.client.StartLoop(t.Context(), session.ID, client.LoopInput{Prompt: "Once more.", Max: iterations}, "")
+	loop, err := s.client.StartLoop(
+		t.Context(),
+		session.ID,
+		client.LoopInput{Prompt: "Once more.", Max: iterations},
+		"",
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

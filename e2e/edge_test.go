@@ -40,8 +40,16 @@ func TestSilentConnectionsKeepNobodyOut(t *testing.T) {
 	}
 	for _, from := range []string{"127.0.0.1", "127.0.0.2"} {
 		dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: startDeadline}
-		client := http.Client{Transport: &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true}, Timeout: startDeadline}
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/v1/agents", strings.NewReader(fmt.Sprintf(`{"name":"from %s"}`, from)))
+		client := http.Client{
+			Transport: &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true},
+			Timeout:   startDeadline,
+		}
+		request, err := http.NewRequestWithContext(
+			t.Context(),
+			http.MethodPost,
+			s.url+"/v1/agents",
+			strings.NewReader(fmt.Sprintf(`{"name":"from %s"}`, from)),
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +73,11 @@ func TestSilentConnectionsKeepNobodyOut(t *testing.T) {
 func withDescriptors(t *testing.T, most int) string {
 	t.Helper()
 	script := filepath.Join(t.TempDir(), "few")
-	if err := os.WriteFile(script, fmt.Appendf(nil, "#!/bin/sh\nulimit -n %d\nexec %s \"$@\"\n", most, binary), 0o700); err != nil { //nolint:gosec // a program
+	if err := os.WriteFile(
+		script,
+		fmt.Appendf(nil, "#!/bin/sh\nulimit -n %d\nexec %s \"$@\"\n", most, binary),
+		0o700,
+	); err != nil { //nolint:gosec // a program
 		t.Fatal(err)
 	}
 	return script
@@ -161,7 +173,13 @@ func (s *server) begin(line, key, header string) (net.Conn, *bufio.Reader) {
 	if err := conn.SetDeadline(time.Now().Add(startDeadline)); err != nil {
 		s.t.Fatal(err)
 	}
-	if _, err := fmt.Fprintf(conn, "%s\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n%s\r\n", line, key, header); err != nil {
+	if _, err := fmt.Fprintf(
+		conn,
+		"%s\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n%s\r\n",
+		line,
+		key,
+		header,
+	); err != nil {
 		s.t.Fatal(err)
 	}
 	return conn, bufio.NewReader(conn)
@@ -209,12 +227,26 @@ func TestNobodyOfThisMachineIsTheLocalOwner(t *testing.T) {
 	port := s.url[strings.LastIndex(s.url, ":")+1:]
 	as := func(uid uint32, after, method, path, body string) string {
 		t.Helper()
-		request := fmt.Sprintf("%s %s HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\nContent-Type: application/json\\r\\nContent-Length: %d\\r\\n\\r\\n%s", method, path, len(body), body)
-		command := exec.Command("bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/"+port+" && printf '"+request+"' >&3 && "+after)
+		request := fmt.Sprintf(
+			"%s %s HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\nContent-Type: application/json\\r\\nContent-Length: %d\\r\\n\\r\\n%s",
+			method,
+			path,
+			len(body),
+			body,
+		)
+		command := exec.Command(
+			"bash",
+			"-c",
+			"exec 3<>/dev/tcp/127.0.0.1/"+port+" && printf '"+request+"' >&3 && "+after,
+		)
 		command.Dir = "/"
 		command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
 		out, err := command.CombinedOutput()
-		if err != nil && !bytes.HasPrefix(out, []byte("HTTP/1.1 ")) { // behind its answer, a connection whose body went unread is reset
+		if err != nil &&
+			!bytes.HasPrefix(
+				out,
+				[]byte("HTTP/1.1 "),
+			) { // behind its answer, a connection whose body went unread is reset
 			t.Fatalf("%v: %s", err, out)
 		}
 		line, _, _ := bufio.ScanLines(out, true)

@@ -60,7 +60,12 @@ func TestFirstTokenElsewhere(t *testing.T) {
 	var later []time.Duration
 	for range turns {
 		// The process that takes the post runs the turn.
-		if _, err := here.client.PostMessage(ctx, session.ID, client.UserMessage(`[[{"wait_ms":20},{"text":"Hello. "},{"wait_ms":20},{"text":"Goodbye."}]]`), ""); err != nil {
+		if _, err := here.client.PostMessage(
+			ctx,
+			session.ID,
+			client.UserMessage(`[[{"wait_ms":20},{"text":"Hello. "},{"wait_ms":20},{"text":"Goodbye."}]]`),
+			"",
+		); err != nil {
 			t.Fatal(err)
 		}
 		at, ok := <-first
@@ -74,8 +79,17 @@ func TestFirstTokenElsewhere(t *testing.T) {
 		later = append(later, other.Sub(at))
 	}
 	slices.Sort(later)
-	t.Logf("later elsewhere: %v in the middle, %v at the 90th of 100, %v at most", later[len(later)/2], later[len(later)*9/10], later[len(later)-1])
+	t.Logf(
+		"later elsewhere: %v in the middle, %v at the 90th of 100, %v at most",
+		later[len(later)/2],
+		later[len(later)*9/10],
+		later[len(later)-1],
+	)
 	if good := later[len(later)/4]; good > elsewhereLater {
-		t.Errorf("one first token in four is shown %v later on another process, at most %v are allowed", good, elsewhereLater)
+		t.Errorf(
+			"one first token in four is shown %v later on another process, at most %v are allowed",
+			good,
+			elsewhereLater,
+		)
 	}
 }

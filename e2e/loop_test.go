@@ -25,7 +25,12 @@ func killDuringALoop(t *testing.T, at place) {
 	random := rand.New(rand.NewPCG(20260101, 7)) //nolint:gosec // instants, not secrets
 	s := startAt(t, at, "--lease", shortLease.String())
 	session := newSession(t, s.client, "sim/lorem-40-5")
-	loop, err := s.client.StartLoop(t.Context(), session.ID, client.LoopInput{Prompt: "Once more.", Max: iterations, Context: parley.LoopContext{Recent: 1}}, "one")
+	loop, err := s.client.StartLoop(
+		t.Context(),
+		session.ID,
+		client.LoopInput{Prompt: "Once more.", Max: iterations, Context: parley.LoopContext{Recent: 1}},
+		"one",
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,17 +43,35 @@ func killDuringALoop(t *testing.T, at place) {
 		cancel()
 		s.kill()
 		s = startAt(t, at, "--lease", shortLease.String())
-		if repeat, err := s.client.StartLoop(t.Context(), session.ID, client.LoopInput{Prompt: "Once more.", Max: iterations, Context: parley.LoopContext{Recent: 1}}, "one"); err != nil || repeat.ID != loop.ID {
+		if repeat, err := s.client.StartLoop(
+			t.Context(),
+			session.ID,
+			client.LoopInput{Prompt: "Once more.", Max: iterations, Context: parley.LoopContext{Recent: 1}},
+			"one",
+		); err != nil ||
+			repeat.ID != loop.ID {
 			t.Fatalf("the repeated start gives loop %s, %v", repeat.ID, err)
 		}
 	}
-	untilProgress(t, s.client, session.ID, seen, func(p event.LoopProgress) bool { return p.State != parley.LoopRunning })
+	untilProgress(
+		t,
+		s.client,
+		session.ID,
+		seen,
+		func(p event.LoopProgress) bool { return p.State != parley.LoopRunning },
+	)
 	checkLoop(t, s.client, session.ID, loop.ID, iterations)
 	s.terminate()
 }
 
 // untilProgress watches until a loop tells something new that fits.
-func untilProgress(t *testing.T, server *client.Client, session parley.ID, after int64, fits func(event.LoopProgress) bool) int64 {
+func untilProgress(
+	t *testing.T,
+	server *client.Client,
+	session parley.ID,
+	after int64,
+	fits func(event.LoopProgress) bool,
+) int64 {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), turnDeadline)
 	defer cancel()

@@ -206,7 +206,8 @@ func cleanEnvironment() []string {
 	var env []string
 	for _, entry := range os.Environ() {
 		name, _, _ := strings.Cut(entry, "=")
-		if strings.HasPrefix(name, "PARLEY_") || strings.HasSuffix(name, "_API_KEY") || strings.HasSuffix(name, "_BASE_URL") {
+		if strings.HasPrefix(name, "PARLEY_") || strings.HasSuffix(name, "_API_KEY") ||
+			strings.HasSuffix(name, "_BASE_URL") {
 			continue
 		}
 		env = append(env, entry)

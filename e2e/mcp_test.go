@@ -28,7 +28,10 @@ func npm(t *testing.T, path string) string {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(found); err != nil {
-		t.Fatalf("%v: the packages of e2e/mcp are installed by `make e2e`, or by `make .cache/mcp/node_modules` alone", err)
+		t.Fatalf(
+			"%v: the packages of e2e/mcp are installed by `make e2e`, or by `make .cache/mcp/node_modules` alone",
+			err,
+		)
 	}
 	return found
 }
@@ -113,7 +116,13 @@ func referenceServers(t *testing.T, at place) {
 	memory := filepath.Join(t.TempDir(), "memory.jsonl")
 	harmless := map[string]any{"*": map[string]any{"destructive": false}} // so that nobody is asked
 	stdio := func(name, server string, env map[string]string, args ...string) map[string]any {
-		return map[string]any{"name": name, "command": node(t), "args": append([]string{reference(t, server)}, args...), "env": env, "tools": harmless}
+		return map[string]any{
+			"name":    name,
+			"command": node(t),
+			"args":    append([]string{reference(t, server)}, args...),
+			"env":     env,
+			"tools":   harmless,
+		}
 	}
 	configured(t, at, map[string]any{"log_level": "debug", "mcp": []any{
 		stdio("every", "everything", map[string]string{"GREETING": "${HELLO}"}),
@@ -125,8 +134,11 @@ func referenceServers(t *testing.T, at place) {
 	}})
 	s := startProgram(t, binary, at, []string{"HELLO=good day", "OPENAI_API_KEY=sk-never-passed-on"})
 	agent, err := s.client.CreateAgent(t.Context(), client.AgentInput{
-		Name:     "Ada",
-		Settings: parley.Settings{Model: "sim/script", Tools: new(client.ToolNames("every__*", "fs__*", "memory__*", "web__*", "away__*"))},
+		Name: "Ada",
+		Settings: parley.Settings{
+			Model: "sim/script",
+			Tools: new(client.ToolNames("every__*", "fs__*", "memory__*", "web__*", "away__*")),
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -136,23 +148,58 @@ func referenceServers(t *testing.T, at place) {
 		t.Fatal(err)
 	}
 	uses := []use{
-		{tool: "fs__read_text_file", arguments: `{"path":"` + directory + `/plan.txt"}`, result: []string{"Plant three trees."}},
+		{
+			tool:      "fs__read_text_file",
+			arguments: `{"path":"` + directory + `/plan.txt"}`,
+			result:    []string{"Plant three trees."},
+		},
 		{tool: "fs__read_text_file", arguments: `{"path":"/etc/hostname"}`, failure: "Access denied"},
-		{tool: "fs__write_file", arguments: `{"path":"` + directory + `/new.txt","content":"written"}`, result: []string{"Successfully wrote"}},
-		{tool: "memory__create_entities", arguments: `{"entities":[{"name":"Ada","entityType":"person","observations":["likes trees"]}]}`, result: []string{`"name"`, "Ada"}},
+		{
+			tool:      "fs__write_file",
+			arguments: `{"path":"` + directory + `/new.txt","content":"written"}`,
+			result:    []string{"Successfully wrote"},
+		},
+		{
+			tool:      "memory__create_entities",
+			arguments: `{"entities":[{"name":"Ada","entityType":"person","observations":["likes trees"]}]}`,
+			result:    []string{`"name"`, "Ada"},
+		},
 		{tool: "memory__search_nodes", arguments: `{"query":"trees"}`, result: []string{"likes trees"}},
-		{tool: "every__get-env", arguments: `{}`, result: []string{"GREETING", "good day", "PATH"}, without: "never-passed-on"},
+		{
+			tool:      "every__get-env",
+			arguments: `{}`,
+			result:    []string{"GREETING", "good day", "PATH"},
+			without:   "never-passed-on",
+		},
 		{tool: "away__anything", arguments: `{}`, failure: "does not answer"},
 	}
 	for _, server := range []string{"every", "web"} {
-		uses = append(uses,
+		uses = append(
+			uses,
 			use{tool: server + "__echo", arguments: `{"message":"hello"}`, result: []string{"Echo: hello"}},
 			use{tool: server + "__get-sum", arguments: `{"a":2,"b":3}`, result: []string{"5"}},
 			use{tool: server + "__get-sum", arguments: `{"a":"two","b":3}`, failure: "do not fit the schema"},
-			use{tool: server + "__get-tiny-image", arguments: `{}`, result: []string{`"mime_type":"image/png"`, `"omitted":true`}, without: "iVBOR"},
-			use{tool: server + "__get-structured-content", arguments: `{"location":"Chicago"}`, result: []string{`"temperature":`, `"conditions":`}},
-			use{tool: server + "__get-resource-links", arguments: `{"count":2}`, result: []string{`"type":"resource_link"`, `"uri":"demo://`}},
-			use{tool: server + "__trigger-long-running-operation", arguments: `{"duration":1,"steps":4}`, result: []string{"Long running operation completed"}},
+			use{
+				tool:      server + "__get-tiny-image",
+				arguments: `{}`,
+				result:    []string{`"mime_type":"image/png"`, `"omitted":true`},
+				without:   "iVBOR",
+			},
+			use{
+				tool:      server + "__get-structured-content",
+				arguments: `{"location":"Chicago"}`,
+				result:    []string{`"temperature":`, `"conditions":`},
+			},
+			use{
+				tool:      server + "__get-resource-links",
+				arguments: `{"count":2}`,
+				result:    []string{`"type":"resource_link"`, `"uri":"demo://`},
+			},
+			use{
+				tool:      server + "__trigger-long-running-operation",
+				arguments: `{"duration":1,"steps":4}`,
+				result:    []string{"Long running operation completed"},
+			},
 		)
 	}
 	for _, u := range uses {
@@ -184,7 +231,10 @@ func (u use) check(t *testing.T, c *client.Client, session parley.ID) {
 	if after := settled(t, c, session, turnDeadline); after.Status != parley.SessionCompleted {
 		t.Fatalf("%s: the session is %s", u.tool, after.Status)
 	}
-	messages := slices.DeleteFunc(record(t, c, session), func(m parley.Message) bool { return m.Role == parley.RoleSummary }) // one enters in between
+	messages := slices.DeleteFunc(
+		record(t, c, session),
+		func(m parley.Message) bool { return m.Role == parley.RoleSummary },
+	) // one enters in between
 	if len(messages) < 2 || messages[len(messages)-2].Role != parley.RoleToolResult {
 		t.Fatalf("%s: there is no result", u.tool)
 	}

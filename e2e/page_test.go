@@ -26,7 +26,10 @@ func playPage(t *testing.T, at place) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), pageBound)
 	defer cancel()
-	command := exec.CommandContext(ctx, "node", append([]string{"--test", "--test-concurrency=1", "--test-reporter=spec"}, scenarios...)...)
+	command := exec.CommandContext(
+		ctx,
+		"node",
+		append([]string{"--test", "--test-concurrency=1", "--test-reporter=spec"}, scenarios...)...)
 	command.Dir = "../web"
 	command.Env = append(at.environment(), "PARLEY_E2E_BINARY="+binary)
 	out, err := command.CombinedOutput()

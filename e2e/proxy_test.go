@@ -56,7 +56,10 @@ func nginx(t *testing.T, bind string, upstreams [3]string) *exec.Cmd {
 		temporary += what + "_temp_path " + filepath.Join(dir, what) + ";\n"
 	}
 	file := filepath.Join(dir, "nginx.conf")
-	conf = "daemon off;\nerror_log stderr notice;\npid " + filepath.Join(dir, "pid") + ";\nevents {}\nhttp {\naccess_log off;\n" + temporary + conf + "}\n"
+	conf = "daemon off;\nerror_log stderr notice;\npid " + filepath.Join(
+		dir,
+		"pid",
+	) + ";\nevents {}\nhttp {\naccess_log off;\n" + temporary + conf + "}\n"
 	if err := os.WriteFile(file, []byte(conf), 0o600); err != nil {
 		t.Fatal(err)
 	}

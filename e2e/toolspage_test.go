@@ -14,9 +14,18 @@ func TestToolsPage(t *testing.T) {
 	t.Parallel()
 	home, programs := t.TempDir(), t.TempDir()
 	npx := "#!/bin/sh\n[ \"$1\" = -y ] || exit 1\ncase \"$2\" in @modelcontextprotocol/server-filesystem@*) ;; *) exit 1 ;; esac\nshift 2\nexec '" +
-		node(t) + "' '" + reference(t, "filesystem") + "' \"$@\"\n"
+		node(
+			t,
+		) + "' '" + reference(
+		t,
+		"filesystem",
+	) + "' \"$@\"\n"
 	for name, text := range map[string]string{"npx": npx} {
-		if err := os.WriteFile(filepath.Join(programs, name), []byte(text), 0o700); err != nil { //nolint:gosec // it is run
+		if err := os.WriteFile(
+			filepath.Join(programs, name),
+			[]byte(text),
+			0o700,
+		); err != nil { //nolint:gosec // it is run
 			t.Fatal(err)
 		}
 	}

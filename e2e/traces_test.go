@@ -65,13 +65,20 @@ func TestATraceOutlivesItsProcess(t *testing.T) {
 	spans := collect(t)
 	dir := t.TempDir()
 	first := start(t, dir)
-	session, err := first.client.CreateSession(t.Context(), client.SessionInput{Settings: parley.Settings{Model: "sim/lorem-60-50"}})
+	session, err := first.client.CreateSession(
+		t.Context(),
+		client.SessionInput{Settings: parley.Settings{Model: "sim/lorem-60-50"}},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	const trace = "0af7651916cd43dd8448eb211c80319c"
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, first.url+"/v1/sessions/"+session.ID.String()+"/messages",
-		strings.NewReader(`{"content":{"text":"a secret"}}`))
+	request, err := http.NewRequestWithContext(
+		t.Context(),
+		http.MethodPost,
+		first.url+"/v1/sessions/"+session.ID.String()+"/messages",
+		strings.NewReader(`{"content":{"text":"a secret"}}`),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +113,8 @@ func TestATraceOutlivesItsProcess(t *testing.T) {
 	}
 	under := map[string]string{"step 1": "invoke_agent Parley", "chat lorem-60-50": "step 1"}
 	for name, parent := range under {
-		if len(found[name]) != 1 || len(found[parent]) != 1 || string(found[name][0].GetParentSpanId()) != string(found[parent][0].GetSpanId()) {
+		if len(found[name]) != 1 || len(found[parent]) != 1 ||
+			string(found[name][0].GetParentSpanId()) != string(found[parent][0].GetSpanId()) {
 			t.Errorf("%s is not once under %s: %v", name, parent, found)
 		}
 	}

@@ -114,7 +114,12 @@ func killedUpload(t *testing.T, at place) {
 		t.Fatalf("begun again, the upload gives %+v, %v", whole, err)
 	}
 	s.kill()
-	at.count(t, "UPDATE blobs SET touched_at = touched_at - 3600000 WHERE state = 'open'", "UPDATE outbox SET due_at = 0", "SELECT 1") // an hour later
+	at.count(
+		t,
+		"UPDATE blobs SET touched_at = touched_at - 3600000 WHERE state = 'open'",
+		"UPDATE outbox SET due_at = 0",
+		"SELECT 1",
+	) // an hour later
 	s = startAt(t, at, "--lease", shortLease.String())
 	for deadline := time.Now().Add(turnDeadline); at.count(t, chunks) != 40; {
 		if time.Now().After(deadline) {
@@ -156,7 +161,13 @@ func TestUploadToAFullDisk(t *testing.T) {
 	if err := os.Truncate(ballast, info.Size()-3<<20); err != nil { // room for a part of it
 		t.Fatal(err)
 	}
-	if _, err := s.client.UploadFile(t.Context(), "large", bytes.NewReader(content(10<<20))); parley.ErrorCode(err) != parley.CodeStorageFull {
+	if _, err := s.client.UploadFile(
+		t.Context(),
+		"large",
+		bytes.NewReader(content(10<<20)),
+	); parley.ErrorCode(
+		err,
+	) != parley.CodeStorageFull {
 		t.Fatalf("an upload for which there is no room: %v", err)
 	}
 	checkFiles(t, s, 1)

@@ -13,7 +13,12 @@ import (
 // accepts collects what opening a session of an agent, or making a version of it,
 // agrees to let run unasked: the agent as it is, the agents among its tools, and the
 // server's tools of all of them. More are further tools that the session gets.
-func (e *Engine) accepts(ctx context.Context, scope store.Scope, agent *parley.Agent, more []parley.ToolRef) (*parley.Accepted, error) {
+func (e *Engine) accepts(
+	ctx context.Context,
+	scope store.Scope,
+	agent *parley.Agent,
+	more []parley.ToolRef,
+) (*parley.Accepted, error) {
 	accepted := &parley.Accepted{Agents: map[parley.ID]int{agent.ID: agent.Version}}
 	pending := [][]parley.ToolRef{parley.ValueOf(agent.Tools), more}
 	var digests []string
@@ -44,7 +49,13 @@ func (e *Engine) accepts(ctx context.Context, scope store.Scope, agent *parley.A
 // acceptsPatch is what a person accepts by making the next version of an agent: what the
 // patch sets, and what they accepted by their latest version before. What others changed
 // meanwhile is not accepted by a patch that does not name it.
-func (e *Engine) acceptsPatch(ctx context.Context, scope store.Scope, principal parley.Principal, next *parley.Agent, patch *AgentPatch) (*parley.Accepted, error) {
+func (e *Engine) acceptsPatch(
+	ctx context.Context,
+	scope store.Scope,
+	principal parley.Principal,
+	next *parley.Agent,
+	patch *AgentPatch,
+) (*parley.Accepted, error) {
 	own, err := e.store.AgentVersionBy(ctx, scope.WorkspaceID, next.ID, principal.ID, next.Version-1)
 	if err != nil && parley.ErrorCode(err) != parley.CodeNotFound {
 		return nil, err
@@ -115,7 +126,13 @@ func (e *Engine) accept(ctx context.Context, scope store.Scope, session *parley.
 
 // acceptedBy are the tools that the owner of a session accepts with a patch: those
 // that it names, and those that a grant of it allows. Of another's patch nothing.
-func (e *Engine) acceptedBy(ctx context.Context, scope store.Scope, principal parley.Principal, id parley.ID, patch *SessionPatch) ([]string, error) {
+func (e *Engine) acceptedBy(
+	ctx context.Context,
+	scope store.Scope,
+	principal parley.Principal,
+	id parley.ID,
+	patch *SessionPatch,
+) ([]string, error) {
 	if !patch.Tools.Set && !patch.Grants.Set {
 		return nil, nil
 	}

@@ -72,7 +72,12 @@ const (
 
 // CreateAgent makes an agent in version 1. The bool reports an idempotent
 // repeat. CodeConflict when the slug is taken.
-func (e *Engine) CreateAgent(ctx context.Context, principal parley.Principal, input AgentInput, idempotency store.Idempotency) (_ parley.Agent, _ bool, err error) {
+func (e *Engine) CreateAgent(
+	ctx context.Context,
+	principal parley.Principal,
+	input AgentInput,
+	idempotency store.Idempotency,
+) (_ parley.Agent, _ bool, err error) {
 	ctx, call, err := e.enter(ctx, principal, "createAgent", WriteAgents)
 	if err != nil {
 		return parley.Agent{}, false, err
@@ -123,7 +128,12 @@ func (e *Engine) Agent(ctx context.Context, principal parley.Principal, idOrSlug
 }
 
 // AgentVersion finds an earlier (or the current) version of an agent.
-func (e *Engine) AgentVersion(ctx context.Context, principal parley.Principal, idOrSlug string, version int) (_ parley.Agent, err error) {
+func (e *Engine) AgentVersion(
+	ctx context.Context,
+	principal parley.Principal,
+	idOrSlug string,
+	version int,
+) (_ parley.Agent, err error) {
 	ctx, call, err := e.enter(ctx, principal, "getAgentVersion", ReadAgents)
 	if err != nil {
 		return parley.Agent{}, err
@@ -141,7 +151,11 @@ func (e *Engine) AgentVersion(ctx context.Context, principal parley.Principal, i
 }
 
 // Agents lists.
-func (e *Engine) Agents(ctx context.Context, principal parley.Principal, list AgentList) (_ Page[parley.Agent], err error) {
+func (e *Engine) Agents(
+	ctx context.Context,
+	principal parley.Principal,
+	list AgentList,
+) (_ Page[parley.Agent], err error) {
 	ctx, call, err := e.enter(ctx, principal, "listAgents", ReadAgents)
 	if err != nil {
 		return Page[parley.Agent]{}, err
@@ -156,7 +170,11 @@ func (e *Engine) Agents(ctx context.Context, principal parley.Principal, list Ag
 	case AgentsAny:
 		status = ""
 	default:
-		return Page[parley.Agent]{}, parley.InvalidField("status", "%q is not one of active, archived, any", parley.Clip(string(list.Status), 32))
+		return Page[parley.Agent]{}, parley.InvalidField(
+			"status",
+			"%q is not one of active, archived, any",
+			parley.Clip(string(list.Status), 32),
+		)
 	}
 	if err := parley.CheckText("tag", list.Tag, parley.MaxNameBytes); err != nil {
 		return Page[parley.Agent]{}, err
@@ -170,7 +188,12 @@ func (e *Engine) Agents(ctx context.Context, principal parley.Principal, list Ag
 		return Page[parley.Agent]{}, err
 	}
 	rows, err := e.store.Agents(ctx, scope.WorkspaceID, store.AgentQuery{
-		Status: status, Tag: list.Tag, OwnerID: owner, Descending: order == Descending, AfterSlug: from.Slug, Limit: limit + 1,
+		Status:     status,
+		Tag:        list.Tag,
+		OwnerID:    owner,
+		Descending: order == Descending,
+		AfterSlug:  from.Slug,
+		Limit:      limit + 1,
 	})
 	if err != nil {
 		return Page[parley.Agent]{}, err
@@ -190,7 +213,12 @@ func ownerOf(principal parley.Principal, owner string) (parley.ID, error) {
 	}
 	id, err := parley.ParseID(owner)
 	if err != nil {
-		return id, parley.InvalidField("owner_id", "%q is neither a principal's id nor %s", parley.Clip(owner, 64), OwnerMe)
+		return id, parley.InvalidField(
+			"owner_id",
+			"%q is neither a principal's id nor %s",
+			parley.Clip(owner, 64),
+			OwnerMe,
+		)
 	}
 	return id, nil
 }
@@ -200,7 +228,12 @@ const patchAttempts = 3
 
 // UpdateAgent applies a patch as a new version. CodeConflict when the new slug
 // is taken.
-func (e *Engine) UpdateAgent(ctx context.Context, principal parley.Principal, idOrSlug string, patch AgentPatch) (_ parley.Agent, err error) {
+func (e *Engine) UpdateAgent(
+	ctx context.Context,
+	principal parley.Principal,
+	idOrSlug string,
+	patch AgentPatch,
+) (_ parley.Agent, err error) {
 	ctx, call, err := e.enter(ctx, principal, "updateAgent", WriteAgents)
 	if err != nil {
 		return parley.Agent{}, err
@@ -284,7 +317,11 @@ func (e *Engine) newOwner(ctx context.Context, scope store.Scope, patch *AgentPa
 
 // ArchiveAgent archives: its sessions stay, new ones are refused. Archiving
 // twice is no error.
-func (e *Engine) ArchiveAgent(ctx context.Context, principal parley.Principal, idOrSlug string) (_ parley.Agent, err error) {
+func (e *Engine) ArchiveAgent(
+	ctx context.Context,
+	principal parley.Principal,
+	idOrSlug string,
+) (_ parley.Agent, err error) {
 	ctx, call, err := e.enter(ctx, principal, "archiveAgent", WriteAgents)
 	if err != nil {
 		return parley.Agent{}, err

@@ -24,7 +24,11 @@ type DecisionInput struct {
 }
 
 // Approval reads one.
-func (e *Engine) Approval(ctx context.Context, principal parley.Principal, id parley.ID) (_ parley.Approval, err error) {
+func (e *Engine) Approval(
+	ctx context.Context,
+	principal parley.Principal,
+	id parley.ID,
+) (_ parley.Approval, err error) {
 	ctx, call, err := e.enter(ctx, principal, "getApproval", ReadSessions, on(id))
 	if err != nil {
 		return parley.Approval{}, err
@@ -39,7 +43,11 @@ func (e *Engine) Approval(ctx context.Context, principal parley.Principal, id pa
 }
 
 // Approvals lists those of the sessions that the principal sees.
-func (e *Engine) Approvals(ctx context.Context, principal parley.Principal, list ApprovalList) (_ Page[parley.Approval], err error) {
+func (e *Engine) Approvals(
+	ctx context.Context,
+	principal parley.Principal,
+	list ApprovalList,
+) (_ Page[parley.Approval], err error) {
 	ctx, call, err := e.enter(ctx, principal, "listApprovals", ReadSessions)
 	if err != nil {
 		return Page[parley.Approval]{}, err
@@ -50,9 +58,18 @@ func (e *Engine) Approvals(ctx context.Context, principal parley.Principal, list
 		call.about(of(list.SessionID))
 	}
 	switch list.State {
-	case "", parley.ApprovalPending, parley.ApprovalApproved, parley.ApprovalDenied, parley.ApprovalExpired, parley.ApprovalCancelled:
+	case "",
+		parley.ApprovalPending,
+		parley.ApprovalApproved,
+		parley.ApprovalDenied,
+		parley.ApprovalExpired,
+		parley.ApprovalCancelled:
 	default:
-		return Page[parley.Approval]{}, parley.InvalidField("state", "%q is not one of pending, approved, denied, expired, cancelled", parley.Clip(string(list.State), 32))
+		return Page[parley.Approval]{}, parley.InvalidField(
+			"state",
+			"%q is not one of pending, approved, denied, expired, cancelled",
+			parley.Clip(string(list.State), 32),
+		)
 	}
 	from, order, limit, err := list.start("approvals", Descending)
 	if err != nil {
@@ -77,7 +94,12 @@ func (e *Engine) Approvals(ctx context.Context, principal parley.Principal, list
 }
 
 // SessionApprovals lists those of a session, and of the tool sessions below it.
-func (e *Engine) SessionApprovals(ctx context.Context, principal parley.Principal, sessionID parley.ID, list ApprovalList) (_ Page[parley.Approval], err error) {
+func (e *Engine) SessionApprovals(
+	ctx context.Context,
+	principal parley.Principal,
+	sessionID parley.ID,
+	list ApprovalList,
+) (_ Page[parley.Approval], err error) {
 	ctx, call, err := e.enter(ctx, principal, "listSessionApprovals", ReadSessions, of(sessionID))
 	if err != nil {
 		return Page[parley.Approval]{}, err
@@ -91,14 +113,25 @@ func (e *Engine) SessionApprovals(ctx context.Context, principal parley.Principa
 // them. The turn that waits for it goes on at once, here
 // if there is a place. CodeConflict with the state for one that is answered, whose
 // time is over or whose turn has ended.
-func (e *Engine) Decide(ctx context.Context, principal parley.Principal, id parley.ID, input DecisionInput) (_ parley.Approval, err error) {
+func (e *Engine) Decide(
+	ctx context.Context,
+	principal parley.Principal,
+	id parley.ID,
+	input DecisionInput,
+) (_ parley.Approval, err error) {
 	ctx, call, err := e.enter(ctx, principal, "decideApproval", AnswerApprovals, on(id))
 	if err != nil {
 		return parley.Approval{}, err
 	}
 	defer call.end(ctx, &err)
 	scope := call.Scope
-	decision := parley.Decision{Decision: input.Decision, Scope: input.Scope, Covers: input.Covers, Comment: input.Comment, By: principal.Author()}
+	decision := parley.Decision{
+		Decision: input.Decision,
+		Scope:    input.Scope,
+		Covers:   input.Covers,
+		Comment:  input.Comment,
+		By:       principal.Author(),
+	}
 	if err := decision.Validate(); err != nil {
 		return parley.Approval{}, err
 	}

@@ -18,21 +18,52 @@ func (h *house) asked(t *testing.T, sessionID parley.ID) parley.ID {
 	must(t, h.store.RegisterProcess(ctx, store.Process{ID: process, Name: "test"}, time.Hour))
 	content, err := parley.EncodeContent(parley.UserContent{Text: "Go"})
 	must(t, err)
-	posted, err := h.store.PostMessage(ctx, scope, sessionID, store.NewMessage{ID: parley.NewID(), TurnID: parley.NewID(), Role: parley.RoleUser,
-		Author: h.member.Author(), Content: content}, process)
+	posted, err := h.store.PostMessage(
+		ctx,
+		scope,
+		sessionID,
+		store.NewMessage{ID: parley.NewID(), TurnID: parley.NewID(), Role: parley.RoleUser,
+			Author: h.member.Author(), Content: content},
+		process,
+	)
 	must(t, err)
 	fence := posted.Claim.Fence
 	call, message, approval := parley.NewID(), parley.NewID(), parley.NewID()
-	begin := store.StepBegin{Call: parley.Call{ID: call, MessageID: parley.NewID(), Step: 1, Attempt: 1, Model: "sim/echo", EncoderVersion: 1}}
+	begin := store.StepBegin{
+		Call: parley.Call{
+			ID:             call,
+			MessageID:      parley.NewID(),
+			Step:           1,
+			Attempt:        1,
+			Model:          "sim/echo",
+			EncoderVersion: 1,
+		},
+	}
 	_, err = h.store.BeginStep(ctx, fence, begin)
 	must(t, err)
-	_, err = h.store.OpenBlock(ctx, fence, store.BlockOpen{MessageID: message, Step: 1, Role: parley.RoleToolCall, Model: "sim/echo", ToolCallID: "c1", ToolName: "act"})
+	_, err = h.store.OpenBlock(
+		ctx,
+		fence,
+		store.BlockOpen{
+			MessageID:  message,
+			Step:       1,
+			Role:       parley.RoleToolCall,
+			Model:      "sim/echo",
+			ToolCallID: "c1",
+			ToolName:   "act",
+		},
+	)
 	must(t, err)
 	_, err = h.store.SettleStep(ctx, fence, store.StepSettle{
 		Step: 1, Call: store.CallSettled{CallID: call, Outcome: parley.CallCompleted, Finish: parley.FinishToolCalls},
 		Blocks: []store.BlockSettled{
 			{MessageID: begin.Call.MessageID, Status: parley.MessageCompleted, Content: json.RawMessage(`{"text":""}`)},
-			{MessageID: message, Status: parley.MessageCompleted, ToolName: "act", Content: json.RawMessage(`{"arguments":{"n":1},"id":"c1","name":"act"}`)},
+			{
+				MessageID: message,
+				Status:    parley.MessageCompleted,
+				ToolName:  "act",
+				Content:   json.RawMessage(`{"arguments":{"n":1},"id":"c1","name":"act"}`),
+			},
 		},
 		Asked: []store.Ask{{ApprovalID: approval, ToolCallID: "c1", Timeout: time.Hour}},
 	})
@@ -55,9 +86,19 @@ func TestDecideChecksItsInput(t *testing.T) {
 		_, err := h.Decide(t.Context(), h.member, approval, input)
 		wantCode(t, err, parley.CodeInvalid, field)
 	}
-	_, err := h.Decide(t.Context(), h.member, approval, engine.DecisionInput{Decision: parley.DecideDeny, Scope: parley.ScopeSession})
+	_, err := h.Decide(
+		t.Context(),
+		h.member,
+		approval,
+		engine.DecisionInput{Decision: parley.DecideDeny, Scope: parley.ScopeSession},
+	)
 	wantCode(t, err, parley.CodeInvalid, "scope")
-	_, err = h.Decide(t.Context(), h.member, approval, engine.DecisionInput{Decision: parley.DecideApprove, Covers: parley.CoversTool})
+	_, err = h.Decide(
+		t.Context(),
+		h.member,
+		approval,
+		engine.DecisionInput{Decision: parley.DecideApprove, Covers: parley.CoversTool},
+	)
 	wantCode(t, err, parley.CodeInvalid, "covers")
 	if a, err := h.Approval(t.Context(), h.member, approval); err != nil || a.State != parley.ApprovalPending {
 		t.Errorf("the approval is %+v, %v", a, err)
@@ -73,15 +114,40 @@ func TestGrantsAreNotSetOnMessages(t *testing.T) {
 		"grants":           {Grants: &[]parley.Grant{{Tool: "*", Effect: parley.GrantAllow}}},
 		"approval_timeout": {ApprovalTimeout: new(5)},
 	} {
-		_, err := h.PostMessage(t.Context(), h.member, session.ID, engine.MessageInput{Role: parley.RoleUser, Content: content, Settings: overrides}, store.Idempotency{})
+		_, err := h.PostMessage(
+			t.Context(),
+			h.member,
+			session.ID,
+			engine.MessageInput{Role: parley.RoleUser, Content: content, Settings: overrides},
+			store.Idempotency{},
+		)
 		wantCode(t, err, parley.CodeInvalid, field)
 	}
 	bad := []parley.Grant{{Tool: "*", Effect: "perhaps"}}
-	_, err := h.UpdateSession(t.Context(), h.member, session.ID, engine.SessionPatch{SettingsPatch: parley.SettingsPatch{Grants: parley.Change[*[]parley.Grant]{Set: true, Value: &bad}}})
+	_, err := h.UpdateSession(
+		t.Context(),
+		h.member,
+		session.ID,
+		engine.SessionPatch{
+			SettingsPatch: parley.SettingsPatch{Grants: parley.Change[*[]parley.Grant]{Set: true, Value: &bad}},
+		},
+	)
 	wantCode(t, err, parley.CodeInvalid, "grants.effect")
-	_, err = h.UpdateSession(t.Context(), h.member, session.ID, engine.SessionPatch{SettingsPatch: parley.SettingsPatch{ApprovalTimeout: parley.Change[*int]{Set: true, Value: new(-1)}}})
+	_, err = h.UpdateSession(
+		t.Context(),
+		h.member,
+		session.ID,
+		engine.SessionPatch{
+			SettingsPatch: parley.SettingsPatch{ApprovalTimeout: parley.Change[*int]{Set: true, Value: new(-1)}},
+		},
+	)
 	wantCode(t, err, parley.CodeInvalid, "approval_timeout")
-	_, _, err = h.CreateAgent(t.Context(), h.member, engine.AgentInput{Name: "x", Settings: parley.Settings{Grants: new(bad)}}, store.Idempotency{})
+	_, _, err = h.CreateAgent(
+		t.Context(),
+		h.member,
+		engine.AgentInput{Name: "x", Settings: parley.Settings{Grants: new(bad)}},
+		store.Idempotency{},
+	)
 	wantCode(t, err, parley.CodeInvalid, "grants.effect")
 }
 

@@ -36,7 +36,12 @@ func (a *attachments) of(messages []parley.Message) (prompt.Attachments, error) 
 
 // checkFiles refuses files that the model which is to answer cannot be shown.
 // models are those that agent, session and message set, the nearest last.
-func (e *Engine) checkFiles(ctx context.Context, scope store.Scope, message *store.NewMessage, models ...parley.ModelID) error {
+func (e *Engine) checkFiles(
+	ctx context.Context,
+	scope store.Scope,
+	message *store.NewMessage,
+	models ...parley.ModelID,
+) error {
 	ids := parley.FilesOf(message.Content)
 	if len(ids) == 0 || message.Role != parley.RoleUser {
 		return nil
@@ -56,7 +61,11 @@ func (e *Engine) checkFiles(ctx context.Context, scope store.Scope, message *sto
 	for _, fileID := range ids {
 		file, err := e.store.File(ctx, scope, fileID)
 		if parley.ErrorCode(err) == parley.CodeNotFound {
-			return parley.Errorf(parley.CodeNotFound, "content.files: there is no file %s; upload it first (POST /v1/files)", fileID)
+			return parley.Errorf(
+				parley.CodeNotFound,
+				"content.files: there is no file %s; upload it first (POST /v1/files)",
+				fileID,
+			)
 		}
 		if err != nil {
 			return err
@@ -68,7 +77,12 @@ func (e *Engine) checkFiles(ctx context.Context, scope store.Scope, message *sto
 		files += prompt.EstimateFile(file)
 	}
 	if total > parley.MaxShownBytes {
-		return parley.InvalidField("content.files", "have %d bytes together; a model is shown %d at most", total, parley.MaxShownBytes)
+		return parley.InvalidField(
+			"content.files",
+			"have %d bytes together; a model is shown %d at most",
+			total,
+			parley.MaxShownBytes,
+		)
 	}
 	message.TokenEstimate += files
 	return nil
@@ -78,19 +92,46 @@ func checkFile(file parley.File, model model.Info) error {
 	name := parley.Clip(file.Name, 64)
 	switch {
 	case file.IsImage() && !model.Sees():
-		return parley.InvalidField("content.files", "%s reads no images; choose a model with vision, or leave %s out", model.ID, name)
+		return parley.InvalidField(
+			"content.files",
+			"%s reads no images; choose a model with vision, or leave %s out",
+			model.ID,
+			name,
+		)
 	case file.IsImage() && file.Size > parley.MaxImageBytes:
-		return parley.InvalidField("content.files", "%s has %d bytes; a model is shown images up to %d", name, file.Size, parley.MaxImageBytes)
+		return parley.InvalidField(
+			"content.files",
+			"%s has %d bytes; a model is shown images up to %d",
+			name,
+			file.Size,
+			parley.MaxImageBytes,
+		)
 	case file.IsText() && file.Size > parley.MaxTextFileBytes:
-		return parley.InvalidField("content.files", "%s has %d bytes; a model is shown text files up to %d", name, file.Size, parley.MaxTextFileBytes)
+		return parley.InvalidField(
+			"content.files",
+			"%s has %d bytes; a model is shown text files up to %d",
+			name,
+			file.Size,
+			parley.MaxTextFileBytes,
+		)
 	case !prompt.Shows(file):
-		return parley.InvalidField("content.files", "%s is %s; a model is shown images (PNG, JPEG, GIF, WebP) and text in UTF-8", name, file.MediaType)
+		return parley.InvalidField(
+			"content.files",
+			"%s is %s; a model is shown images (PNG, JPEG, GIF, WebP) and text in UTF-8",
+			name,
+			file.MediaType,
+		)
 	}
 	return nil
 }
 
 // checkFilesIn is checkFiles for a message of a session.
-func (e *Engine) checkFilesIn(ctx context.Context, scope store.Scope, session parley.Session, message *store.NewMessage) error {
+func (e *Engine) checkFilesIn(
+	ctx context.Context,
+	scope store.Scope,
+	session parley.Session,
+	message *store.NewMessage,
+) error {
 	if len(parley.FilesOf(message.Content)) == 0 {
 		return nil
 	}
@@ -102,7 +143,12 @@ func (e *Engine) checkFilesIn(ctx context.Context, scope store.Scope, session pa
 }
 
 // checkFilesOf is checkFilesIn for a message of a session that has to be read first.
-func (e *Engine) checkFilesOf(ctx context.Context, scope store.Scope, sessionID parley.ID, message *store.NewMessage) error {
+func (e *Engine) checkFilesOf(
+	ctx context.Context,
+	scope store.Scope,
+	sessionID parley.ID,
+	message *store.NewMessage,
+) error {
 	if len(parley.FilesOf(message.Content)) == 0 {
 		return nil
 	}

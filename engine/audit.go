@@ -17,7 +17,11 @@ type AuditList struct {
 
 // Audit lists who did what in the workspace. A session that is gone has its
 // entries still.
-func (e *Engine) Audit(ctx context.Context, principal parley.Principal, list AuditList) (_ Page[parley.AuditEntry], err error) {
+func (e *Engine) Audit(
+	ctx context.Context,
+	principal parley.Principal,
+	list AuditList,
+) (_ Page[parley.AuditEntry], err error) {
 	ctx, call, err := e.enter(ctx, principal, "listAudit", ReadAudit)
 	if err != nil {
 		return Page[parley.AuditEntry]{}, err
@@ -29,7 +33,13 @@ func (e *Engine) Audit(ctx context.Context, principal parley.Principal, list Aud
 		return Page[parley.AuditEntry]{}, err
 	}
 	entries, err := e.store.Audit(ctx, scope.WorkspaceID, store.AuditQuery{
-		SessionID: list.SessionID, PrincipalID: list.PrincipalID, Without: list.Without, Ascending: order == Ascending, AfterAt: from.At, AfterID: from.ID, Limit: limit + 1,
+		SessionID:   list.SessionID,
+		PrincipalID: list.PrincipalID,
+		Without:     list.Without,
+		Ascending:   order == Ascending,
+		AfterAt:     from.At,
+		AfterID:     from.ID,
+		Limit:       limit + 1,
 	})
 	if err != nil {
 		return Page[parley.AuditEntry]{}, err

@@ -71,7 +71,14 @@ func (l *AuditLog) record(ctx context.Context, entry parley.AuditEntry) {
 }
 
 func (l *AuditLog) lose(ctx context.Context, n int, why string) {
-	l.log.LogAttrs(ctx, slog.LevelError, "audit entries were lost", slog.Int("entries", n), slog.Int64("in_all", l.lost.Add(int64(n))), slog.String("because", why))
+	l.log.LogAttrs(
+		ctx,
+		slog.LevelError,
+		"audit entries were lost",
+		slog.Int("entries", n),
+		slog.Int64("in_all", l.lost.Add(int64(n))),
+		slog.String("because", why),
+	)
 }
 
 // run gathers entries for a while, or until a batch is full, and writes them.
@@ -116,7 +123,12 @@ func (l *AuditLog) write(batch []parley.AuditEntry) bool {
 			return true
 		}
 		if !told {
-			l.log.LogAttrs(ctx, slog.LevelWarn, "the store does not take audit entries; they wait", slog.String("error", err.Error()))
+			l.log.LogAttrs(
+				ctx,
+				slog.LevelWarn,
+				"the store does not take audit entries; they wait",
+				slog.String("error", err.Error()),
+			)
 		}
 		timer := time.NewTimer(auditRetry)
 		select {

@@ -45,7 +45,10 @@ func TestAuditSurvivesARefusal(t *testing.T) {
 		}
 	}
 	log.Close()
-	entries := h.auditOf(t, store.AuditQuery{SessionID: session.ID, Without: []string{"createSession"}, Limit: parley.MaxPage})
+	entries := h.auditOf(
+		t,
+		store.AuditQuery{SessionID: session.ID, Without: []string{"createSession"}, Limit: parley.MaxPage},
+	)
 	if len(entries) != reads {
 		t.Errorf("%d entries of %d", len(entries), reads)
 	}

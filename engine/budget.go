@@ -74,7 +74,14 @@ func (e *Engine) Budget(ctx context.Context, principal parley.Principal, id parl
 
 func spendingOf(b *store.Budget) Spending {
 	return Spending{
-		DailyTokens: b.Limits.DailyTokens, DailyCost: b.Limits.DailyCost, Tokens: b.Tokens, Cost: b.Cost, TodayTokens: b.DayTokens, TodayCost: b.DayCost,
-		ReservedTokens: b.ReservedTokens, ReservedCost: b.ReservedCost, DayEndsAt: parley.TimeOf(time.Now().Add(b.DayLeft)),
+		DailyTokens:    b.Limits.DailyTokens,
+		DailyCost:      b.Limits.DailyCost,
+		Tokens:         b.Tokens,
+		Cost:           b.Cost,
+		TodayTokens:    b.DayTokens,
+		TodayCost:      b.DayCost,
+		ReservedTokens: b.ReservedTokens,
+		ReservedCost:   b.ReservedCost,
+		DayEndsAt:      parley.TimeOf(time.Now().Add(b.DayLeft)),
 	}
 }

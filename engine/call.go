@@ -48,8 +48,11 @@ func (e *Engine) Begin(ctx context.Context, caller Caller) (context.Context, *Ca
 		caller.RequestID = parley.NewID()
 	}
 	call := &Call{Caller: caller, engine: e, intent: store.NewAuditIntent(parley.AuditEntry{
-		WorkspaceID: caller.Principal.WorkspaceID, PrincipalID: caller.Principal.ID, PrincipalName: caller.Principal.Name,
-		Action: caller.Action, RequestID: caller.RequestID,
+		WorkspaceID:   caller.Principal.WorkspaceID,
+		PrincipalID:   caller.Principal.ID,
+		PrincipalName: caller.Principal.Name,
+		Action:        caller.Action,
+		RequestID:     caller.RequestID,
 	})}
 	return store.WithAudit(context.WithValue(ctx, callKey{}, call), call.intent), call, nil
 }
@@ -63,8 +66,19 @@ func (c *Call) End(ctx context.Context) {
 	for _, entry := range c.intent.Entries(parley.ID{}, parley.ID{}) {
 		switch {
 		case c.dry:
-			c.engine.log.LogAttrs(ctx, slog.LevelInfo, "dry run", slog.String("action", entry.Action), slog.String("principal_id", entry.PrincipalID.String()),
-				slog.String("principal", entry.PrincipalName), slog.String("session_id", entry.SessionID.String()), slog.String("request_id", entry.RequestID.String()))
+			c.engine.log.LogAttrs(
+				ctx,
+				slog.LevelInfo,
+				"dry run",
+				slog.String("action", entry.Action),
+				slog.String("principal_id", entry.PrincipalID.String()),
+				slog.String(
+					"principal",
+					entry.PrincipalName,
+				),
+				slog.String("session_id", entry.SessionID.String()),
+				slog.String("request_id", entry.RequestID.String()),
+			)
 		case c.engine.audit != nil:
 			c.engine.audit.record(ctx, entry)
 		}
@@ -112,7 +126,13 @@ type verbCall struct {
 
 // enter begins every verb. action names it in the audit if no call has begun yet: the
 // operationId of the route that does the same.
-func (e *Engine) enter(ctx context.Context, principal parley.Principal, action string, verb Verb, about ...concern) (context.Context, verbCall, error) {
+func (e *Engine) enter(
+	ctx context.Context,
+	principal parley.Principal,
+	action string,
+	verb Verb,
+	about ...concern,
+) (context.Context, verbCall, error) {
 	scope, err := authorise(principal, verb)
 	if err != nil {
 		return ctx, verbCall{}, err

@@ -58,7 +58,13 @@ func (e *Engine) DiffCall(ctx context.Context, principal parley.Principal, id, w
 	var earlier *parley.Call
 	if with.IsZero() {
 		// Attempts at one step send the same bytes.
-		earlier, err = e.stepCall(ctx, scope, call.SessionID, id, func(c *parley.Call) bool { return c.TurnID != call.TurnID || c.Step != call.Step })
+		earlier, err = e.stepCall(
+			ctx,
+			scope,
+			call.SessionID,
+			id,
+			func(c *parley.Call) bool { return c.TurnID != call.TurnID || c.Step != call.Step },
+		)
 	} else {
 		var named parley.Call
 		named, err = e.store.Call(ctx, scope, with)
@@ -107,7 +113,12 @@ func (e *Engine) comparable(ctx context.Context, scope store.Scope, call parley.
 
 // stepCall is the newest call of a turn's step before another call (zero: of all)
 // that fits, nil when there is none.
-func (e *Engine) stepCall(ctx context.Context, scope store.Scope, sessionID, before parley.ID, fits func(*parley.Call) bool) (*parley.Call, error) {
+func (e *Engine) stepCall(
+	ctx context.Context,
+	scope store.Scope,
+	sessionID, before parley.ID,
+	fits func(*parley.Call) bool,
+) (*parley.Call, error) {
 	for after := before; ; {
 		page, err := e.store.Calls(ctx, scope, sessionID, store.CallQuery{AfterID: after, Limit: previousPage})
 		if err != nil {
@@ -143,12 +154,24 @@ func (d *CallDiff) news(call *parley.Call) {
 	}
 	if breaks := d.Breaks(); breaks != nil {
 		d.Cache.Reason = new(string(breaks.Cause))
-		d.Cache.Says = fmt.Sprintf("%s A provider's cache can hold %s, from the front up to there. %s", breaks.Says, shared, reported)
+		d.Cache.Says = fmt.Sprintf(
+			"%s A provider's cache can hold %s, from the front up to there. %s",
+			breaks.Says,
+			shared,
+			reported,
+		)
 		return
 	}
-	d.Cache.Says = fmt.Sprintf("Nothing before the new messages changed: a provider's cache can hold %s. %s", shared, reported)
+	d.Cache.Says = fmt.Sprintf(
+		"Nothing before the new messages changed: a provider's cache can hold %s. %s",
+		shared,
+		reported,
+	)
 	if d.SecondsPast != nil && *d.SecondsPast > longestCached.Seconds() {
-		d.Cache.Says += fmt.Sprintf(" The earlier call was %d minutes before; most providers forget sooner.", int(*d.SecondsPast/60))
+		d.Cache.Says += fmt.Sprintf(
+			" The earlier call was %d minutes before; most providers forget sooner.",
+			int(*d.SecondsPast/60),
+		)
 	}
 }
 

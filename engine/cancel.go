@@ -42,7 +42,12 @@ type CancelResult struct {
 // cancelled before gives the same answer again. CodeNothingToCancel when nothing
 // ever ran; CodeConflict when the turn had finished. If ctx ends first the
 // request to stop stands.
-func (e *Engine) Cancel(ctx context.Context, principal parley.Principal, sessionID parley.ID, input CancelInput) (_ CancelResult, err error) {
+func (e *Engine) Cancel(
+	ctx context.Context,
+	principal parley.Principal,
+	sessionID parley.ID,
+	input CancelInput,
+) (_ CancelResult, err error) {
 	ctx, call, err := e.enter(ctx, principal, "cancelTurn", CancelTurns, of(sessionID))
 	if err != nil {
 		return CancelResult{}, err
@@ -76,7 +81,12 @@ func (e *Engine) Cancel(ctx context.Context, principal parley.Principal, session
 		if input.Queued {
 			queued = " What was queued behind it is cancelled."
 		}
-		return CancelResult{}, parley.Conflict(turn.Status, "The turn was %s before it could be cancelled.%s", turn.Status, queued)
+		return CancelResult{}, parley.Conflict(
+			turn.Status,
+			"The turn was %s before it could be cancelled.%s",
+			turn.Status,
+			queued,
+		)
 	}
 	settled, err := e.cancelledMessages(ctx, scope, turn)
 	if err != nil {

@@ -9,7 +9,11 @@ import (
 
 // Capabilities tells what is known of the model that the next turn of a session
 // uses, unless its message names another one.
-func (e *Engine) Capabilities(ctx context.Context, principal parley.Principal, sessionID parley.ID) (_ model.Info, err error) {
+func (e *Engine) Capabilities(
+	ctx context.Context,
+	principal parley.Principal,
+	sessionID parley.ID,
+) (_ model.Info, err error) {
 	ctx, call, err := e.enter(ctx, principal, "getSession", ReadSessions, of(sessionID))
 	if err != nil {
 		return model.Info{}, err

@@ -60,7 +60,12 @@ type ChatCall struct {
 
 // Chat is the view "chat". Internal messages are left out. A page never cuts a
 // turn in two, so it may be longer than its limit.
-func (e *Engine) Chat(ctx context.Context, principal parley.Principal, sessionID parley.ID, list MessageList) (Page[ChatMessage], error) {
+func (e *Engine) Chat(
+	ctx context.Context,
+	principal parley.Principal,
+	sessionID parley.ID,
+	list MessageList,
+) (Page[ChatMessage], error) {
 	page, err := e.folded(ctx, principal, sessionID, list)
 	if err != nil {
 		return Page[ChatMessage]{}, err

@@ -43,7 +43,11 @@ func (e *Engine) findAgents(ctx context.Context, scope store.Scope, refs []parle
 		}
 		_, err := e.store.Agent(ctx, scope.WorkspaceID, ref.Agent.Agent)
 		if parley.ErrorCode(err) == parley.CodeNotFound {
-			return parley.InvalidField("tools.agent", "there is no agent %q in the workspace; create it first", parley.Clip(ref.Agent.Agent, 64))
+			return parley.InvalidField(
+				"tools.agent",
+				"there is no agent %q in the workspace; create it first",
+				parley.Clip(ref.Agent.Agent, 64),
+			)
 		}
 		if err != nil {
 			return err

@@ -9,7 +9,12 @@ import (
 
 // SetClientSession notes what a client (window, tab) of the principal has open
 // and tells the workspace feed.
-func (e *Engine) SetClientSession(ctx context.Context, principal parley.Principal, client string, sessionID parley.ID) (err error) {
+func (e *Engine) SetClientSession(
+	ctx context.Context,
+	principal parley.Principal,
+	client string,
+	sessionID parley.ID,
+) (err error) {
 	ctx, call, err := e.enter(ctx, principal, "setClientSession", SetClients, of(sessionID))
 	if err != nil {
 		return err
@@ -18,7 +23,13 @@ func (e *Engine) SetClientSession(ctx context.Context, principal parley.Principa
 	if err := checkClient(client); err != nil {
 		return err
 	}
-	if before, err := e.store.ClientSession(ctx, call.Scope, principal.ID, client); err == nil && before.ID == sessionID {
+	if before, err := e.store.ClientSession(
+		ctx,
+		call.Scope,
+		principal.ID,
+		client,
+	); err == nil &&
+		before.ID == sessionID {
 		call.Unaudited() // it says that it is still there; the entry of when it came stands
 		ctx = store.WithAudit(ctx, nil)
 	}
@@ -26,7 +37,11 @@ func (e *Engine) SetClientSession(ctx context.Context, principal parley.Principa
 }
 
 // ClientSession is what a client has open; CodeNotFound for nothing.
-func (e *Engine) ClientSession(ctx context.Context, principal parley.Principal, client string) (session parley.Session, err error) {
+func (e *Engine) ClientSession(
+	ctx context.Context,
+	principal parley.Principal,
+	client string,
+) (session parley.Session, err error) {
 	ctx, call, err := e.enter(ctx, principal, "getClientSession", SetClients)
 	if err != nil {
 		return parley.Session{}, err
@@ -68,7 +83,11 @@ type SessionClientList struct {
 
 // SessionClients lists the clients that have a session open and said so within
 // ClientLease, by principal and name.
-func (e *Engine) SessionClients(ctx context.Context, principal parley.Principal, sessionID parley.ID) (_ SessionClientList, err error) {
+func (e *Engine) SessionClients(
+	ctx context.Context,
+	principal parley.Principal,
+	sessionID parley.ID,
+) (_ SessionClientList, err error) {
 	ctx, call, err := e.enter(ctx, principal, "listSessionClients", ReadSessions, of(sessionID))
 	if err != nil {
 		return SessionClientList{}, err

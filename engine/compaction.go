@@ -12,7 +12,12 @@ import (
 // Compactions are the summaries that are written of sessions, as the API sees
 // them. See store.Compactions for their contracts.
 type Compactions interface {
-	RequestCompaction(ctx context.Context, scope store.Scope, sessionID, id parley.ID, reason parley.CompactionReason) (parley.Compaction, error)
+	RequestCompaction(
+		ctx context.Context,
+		scope store.Scope,
+		sessionID, id parley.ID,
+		reason parley.CompactionReason,
+	) (parley.Compaction, error)
 	Compaction(ctx context.Context, scope store.Scope, sessionID parley.ID) (parley.Compaction, error)
 }
 
@@ -22,7 +27,11 @@ type CompactInput struct{}
 // CompactSession has a summary written of all but the newest turn of a session. It
 // does not wait for it. CodeConflict with the reason when there is nothing to sum
 // up, when the session's policy shows no summaries, and while one is being written.
-func (e *Engine) CompactSession(ctx context.Context, principal parley.Principal, sessionID parley.ID) (_ parley.Compaction, err error) {
+func (e *Engine) CompactSession(
+	ctx context.Context,
+	principal parley.Principal,
+	sessionID parley.ID,
+) (_ parley.Compaction, err error) {
 	ctx, call, err := e.enter(ctx, principal, "compactSession", PostMessages, of(sessionID))
 	if err != nil {
 		return parley.Compaction{}, err
@@ -50,7 +59,11 @@ func (e *Engine) compactable(ctx context.Context, scope store.Scope, session *pa
 		policy = *set
 	}
 	if policy.Kind != parley.PolicySummary {
-		return parley.Conflict(policy.Kind, `the context policy of this session is %s, which shows no summaries; set context_policy to {"kind":"summary"}, then compact it`, policy)
+		return parley.Conflict(
+			policy.Kind,
+			`the context policy of this session is %s, which shows no summaries; set context_policy to {"kind":"summary"}, then compact it`,
+			policy,
+		)
 	}
 	head, err := e.store.ContextHead(ctx, scope.WorkspaceID, session.ID)
 	if err != nil {
@@ -81,11 +94,18 @@ func (e *Engine) compactable(ctx context.Context, scope store.Scope, session *pa
 			return nil
 		}
 	}
-	return parley.Conflict(parley.CompactionNone, "there is nothing to sum up: the newest turn stays as it is, and what came before it is covered")
+	return parley.Conflict(
+		parley.CompactionNone,
+		"there is nothing to sum up: the newest turn stays as it is, and what came before it is covered",
+	)
 }
 
 // Compaction reads a session's compaction: the one that is under way, or the last.
-func (e *Engine) Compaction(ctx context.Context, principal parley.Principal, sessionID parley.ID) (_ parley.Compaction, err error) {
+func (e *Engine) Compaction(
+	ctx context.Context,
+	principal parley.Principal,
+	sessionID parley.ID,
+) (_ parley.Compaction, err error) {
 	ctx, call, err := e.enter(ctx, principal, "getCompaction", ReadSessions, of(sessionID))
 	if err != nil {
 		return parley.Compaction{}, err
@@ -97,7 +117,12 @@ func (e *Engine) Compaction(ctx context.Context, principal parley.Principal, ses
 
 // Covered lists the messages that a summary stands for, ascending, the internal
 // ones among them. CodeConflict for a message that is no summary.
-func (e *Engine) Covered(ctx context.Context, principal parley.Principal, messageID parley.ID, paging Paging) (_ Page[parley.Message], err error) {
+func (e *Engine) Covered(
+	ctx context.Context,
+	principal parley.Principal,
+	messageID parley.ID,
+	paging Paging,
+) (_ Page[parley.Message], err error) {
 	ctx, call, err := e.enter(ctx, principal, "listCovered", ReadSessions, on(messageID))
 	if err != nil {
 		return Page[parley.Message]{}, err
@@ -116,11 +141,20 @@ func (e *Engine) Covered(ctx context.Context, principal parley.Principal, messag
 		return Page[parley.Message]{}, err
 	}
 	if summary.Role != parley.RoleSummary || summary.CoversThrough == nil {
-		return Page[parley.Message]{}, parley.Conflict(summary.Role, "only a summary covers messages; this message is of role %s", summary.Role)
+		return Page[parley.Message]{}, parley.Conflict(
+			summary.Role,
+			"only a summary covers messages; this message is of role %s",
+			summary.Role,
+		)
 	}
 	call.about(in(summary.SessionID, messageID))
 	after := max(from.Sequence, parley.OriginOf(summary.Metadata).CoversFrom-1, 0)
-	rows, err := e.store.Messages(ctx, scope, summary.SessionID, store.MessageQuery{AfterSequence: after, RecordOnly: true, Limit: limit + 1, MaxBytes: parley.MaxPageBytes})
+	rows, err := e.store.Messages(
+		ctx,
+		scope,
+		summary.SessionID,
+		store.MessageQuery{AfterSequence: after, RecordOnly: true, Limit: limit + 1, MaxBytes: parley.MaxPageBytes},
+	)
 	if err != nil {
 		return Page[parley.Message]{}, err
 	}

@@ -19,7 +19,12 @@ type MoveInput struct {
 
 // SendMessage has a queued message heard now, as store.Control.SendQueued
 // says.
-func (e *Engine) SendMessage(ctx context.Context, principal parley.Principal, id parley.ID, input SendInput) (_ store.Posted, err error) {
+func (e *Engine) SendMessage(
+	ctx context.Context,
+	principal parley.Principal,
+	id parley.ID,
+	input SendInput,
+) (_ store.Posted, err error) {
 	verb := PostMessages
 	if input.How == "" {
 		input.How = parley.DuringSteer
@@ -29,7 +34,11 @@ func (e *Engine) SendMessage(ctx context.Context, principal parley.Principal, id
 	case parley.DuringInterrupt:
 		verb = CancelTurns
 	default:
-		return store.Posted{}, parley.InvalidField("how", "%q is not one of steer, interrupt", parley.Clip(string(input.How), 32))
+		return store.Posted{}, parley.InvalidField(
+			"how",
+			"%q is not one of steer, interrupt",
+			parley.Clip(string(input.How), 32),
+		)
 	}
 	ctx, call, err := e.enter(ctx, principal, "sendMessage", verb, on(id))
 	if err != nil {
@@ -49,7 +58,12 @@ func (e *Engine) SendMessage(ctx context.Context, principal parley.Principal, id
 }
 
 // MoveMessage gives a queued message another place in its queue.
-func (e *Engine) MoveMessage(ctx context.Context, principal parley.Principal, id parley.ID, input MoveInput) (_ parley.Message, err error) {
+func (e *Engine) MoveMessage(
+	ctx context.Context,
+	principal parley.Principal,
+	id parley.ID,
+	input MoveInput,
+) (_ parley.Message, err error) {
 	ctx, call, err := e.enter(ctx, principal, "moveMessage", PostMessages, on(id))
 	if err != nil {
 		return parley.Message{}, err
@@ -71,17 +85,34 @@ type resumeTurn func(context.Context, store.Scope, parley.ID, parley.ID, store.T
 
 // RetryTurn takes a failed or cancelled turn up again, as
 // store.Control.RetryTurn says.
-func (e *Engine) RetryTurn(ctx context.Context, principal parley.Principal, id parley.ID, idempotency store.Idempotency) (store.TurnResumed, error) {
+func (e *Engine) RetryTurn(
+	ctx context.Context,
+	principal parley.Principal,
+	id parley.ID,
+	idempotency store.Idempotency,
+) (store.TurnResumed, error) {
 	return e.resume(ctx, principal, id, idempotency, "retryTurn", e.store.RetryTurn)
 }
 
 // ContinueTurn has a turn go on that stopped at a limit, as
 // store.Control.ContinueTurn says.
-func (e *Engine) ContinueTurn(ctx context.Context, principal parley.Principal, id parley.ID, idempotency store.Idempotency) (store.TurnResumed, error) {
+func (e *Engine) ContinueTurn(
+	ctx context.Context,
+	principal parley.Principal,
+	id parley.ID,
+	idempotency store.Idempotency,
+) (store.TurnResumed, error) {
 	return e.resume(ctx, principal, id, idempotency, "continueTurn", e.store.ContinueTurn)
 }
 
-func (e *Engine) resume(ctx context.Context, principal parley.Principal, id parley.ID, idempotency store.Idempotency, action string, resume resumeTurn) (_ store.TurnResumed, err error) {
+func (e *Engine) resume(
+	ctx context.Context,
+	principal parley.Principal,
+	id parley.ID,
+	idempotency store.Idempotency,
+	action string,
+	resume resumeTurn,
+) (_ store.TurnResumed, err error) {
 	ctx, call, err := e.enter(ctx, principal, action, PostMessages, on(id))
 	if err != nil {
 		return store.TurnResumed{}, err
@@ -97,7 +128,14 @@ func (e *Engine) resume(ctx context.Context, principal parley.Principal, id parl
 	}
 	call.about(in(turn.SessionID, id))
 	run := e.offer(scope.WorkspaceID, true)
-	resumed, err := resume(ctx, scope, turn.SessionID, id, store.TurnAgain{TurnID: parley.NewID(), Idempotency: idempotency}, run.processID())
+	resumed, err := resume(
+		ctx,
+		scope,
+		turn.SessionID,
+		id,
+		store.TurnAgain{TurnID: parley.NewID(), Idempotency: idempotency},
+		run.processID(),
+	)
 	if err != nil {
 		run.settle(nil)
 		return store.TurnResumed{}, err

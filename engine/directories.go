@@ -51,14 +51,21 @@ type Directories struct {
 // Directories lists the directories in one inside the allowed roots, by name, for
 // whoever may choose them as projects. CodeNotFound for what lies outside the
 // roots or is private, whether it exists or not.
-func (e *Engine) Directories(ctx context.Context, principal parley.Principal, query DirectoryQuery) (_ Directories, err error) {
+func (e *Engine) Directories(
+	ctx context.Context,
+	principal parley.Principal,
+	query DirectoryQuery,
+) (_ Directories, err error) {
 	ctx, call, err := e.enter(ctx, principal, "listDirectories", WriteProjects)
 	if err != nil {
 		return Directories{}, err
 	}
 	defer call.end(ctx, &err)
 	scope := call.Scope
-	if err := checkTexts(textBound{"path", query.Path, maxPathBytes}, textBound{"name", query.Name, parley.MaxNameBytes}); err != nil {
+	if err := checkTexts(
+		textBound{"path", query.Path, maxPathBytes},
+		textBound{"name", query.Name, parley.MaxNameBytes},
+	); err != nil {
 		return Directories{}, err
 	}
 	if err := e.mayChoose(principal); err != nil {
@@ -89,14 +96,19 @@ func listRoots(roots []string, query DirectoryQuery) Directories {
 
 // takes tells whether a name is asked for.
 func (q *DirectoryQuery) takes(name string) bool {
-	return strings.Contains(strings.ToLower(name), strings.ToLower(q.Name)) && (q.Hidden || !strings.HasPrefix(name, "."))
+	return strings.Contains(strings.ToLower(name), strings.ToLower(q.Name)) &&
+		(q.Hidden || !strings.HasPrefix(name, "."))
 }
 
 // listDirectory reads one directory. It is opened below its root, so that a link
 // which takes a directory's place meanwhile leads nowhere else.
 func (e *Engine) listDirectory(ctx context.Context, roots []string, query DirectoryQuery) (Directories, error) {
 	if !filepath.IsAbs(query.Path) {
-		return Directories{}, parley.InvalidField("path", "%q is not absolute; write it from the root on", parley.Clip(query.Path, 128))
+		return Directories{}, parley.InvalidField(
+			"path",
+			"%q is not absolute; write it from the root on",
+			parley.Clip(query.Path, 128),
+		)
 	}
 	resolved, err := filepath.EvalSymlinks(filepath.Clean(query.Path))
 	if err != nil {
@@ -121,7 +133,11 @@ func (e *Engine) listDirectory(ctx context.Context, roots []string, query Direct
 	case err == nil:
 		return listing, nil
 	case errors.Is(err, fs.ErrPermission):
-		return Directories{}, parley.InvalidField("path", "%q cannot be read by the server", parley.Clip(query.Path, 128))
+		return Directories{}, parley.InvalidField(
+			"path",
+			"%q cannot be read by the server",
+			parley.Clip(query.Path, 128),
+		)
 	case ctx.Err() != nil:
 		return Directories{}, err
 	default:
@@ -130,7 +146,11 @@ func (e *Engine) listDirectory(ctx context.Context, roots []string, query Direct
 }
 
 func noDirectory(path string) error {
-	return parley.Errorf(parley.CodeNotFound, "There is no directory %q within those allowed for projects.", parley.Clip(path, 128))
+	return parley.Errorf(
+		parley.CodeNotFound,
+		"There is no directory %q within those allowed for projects.",
+		parley.Clip(path, 128),
+	)
 }
 
 // below finds the root that a resolved path lies in, the deepest one.
@@ -148,7 +168,13 @@ func below(roots []string, path string) (root, relative string, ok bool) {
 }
 
 // read takes the directories among the entries, in batches.
-func (d *Directories) read(ctx context.Context, inside *os.Root, relative string, shown func(path string) bool, query DirectoryQuery) error {
+func (d *Directories) read(
+	ctx context.Context,
+	inside *os.Root,
+	relative string,
+	shown func(path string) bool,
+	query DirectoryQuery,
+) error {
 	folder, err := inside.Open(relative)
 	if err != nil {
 		return err
@@ -181,7 +207,10 @@ func (d *Directories) read(ctx context.Context, inside *os.Root, relative string
 		}
 	}
 	slices.SortFunc(d.Data, func(a, b Directory) int {
-		return cmp.Or(strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)), strings.Compare(a.Name, b.Name))
+		return cmp.Or(
+			strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)),
+			strings.Compare(a.Name, b.Name),
+		)
 	})
 	if len(d.Data) > MaxDirectories {
 		d.Data, d.Truncated = d.Data[:MaxDirectories], true

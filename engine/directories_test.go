@@ -40,7 +40,9 @@ func newGrove(t *testing.T) grove {
 			t.Fatal(err)
 		}
 	}
-	g.Engine = engine.New(engine.Options{Store: h.store, Models: models(t), Projects: within(t, g.root, filepath.Join(base, "gone"))})
+	g.Engine = engine.New(
+		engine.Options{Store: h.store, Models: models(t), Projects: within(t, g.root, filepath.Join(base, "gone"))},
+	)
 	return g
 }
 
@@ -100,12 +102,17 @@ func TestDirectoriesStayInsideTheirRoots(t *testing.T) {
 func TestDirectoriesKnowProjects(t *testing.T) {
 	t.Parallel()
 	g := newGrove(t)
-	project, _, err := g.ChooseProject(t.Context(), g.house.member, engine.ProjectInput{Path: filepath.Join(g.root, "work")})
+	project, _, err := g.ChooseProject(
+		t.Context(),
+		g.house.member,
+		engine.ProjectInput{Path: filepath.Join(g.root, "work")},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	top, err := g.Directories(t.Context(), g.house.member, engine.DirectoryQuery{Path: g.root})
-	if err != nil || top.Parent != nil || *top.Root != g.root || *top.Path != g.root || !top.ProjectID.IsZero() || top.Truncated {
+	if err != nil || top.Parent != nil || *top.Root != g.root || *top.Path != g.root || !top.ProjectID.IsZero() ||
+		top.Truncated {
 		t.Fatalf("the root: %+v, %v", top, err)
 	}
 	for _, one := range top.Data {
@@ -114,7 +121,11 @@ func TestDirectoriesKnowProjects(t *testing.T) {
 			t.Errorf("%s is project %s", one.Name, one.ProjectID)
 		}
 	}
-	inside, err := g.Directories(t.Context(), g.house.member, engine.DirectoryQuery{Path: filepath.Join(g.root, "alias")})
+	inside, err := g.Directories(
+		t.Context(),
+		g.house.member,
+		engine.DirectoryQuery{Path: filepath.Join(g.root, "alias")},
+	)
 	if err != nil || *inside.Parent != g.root || *inside.Path != project.Path || inside.ProjectID != project.ID {
 		t.Errorf("the project: %+v, %v", inside, err)
 	}
@@ -131,10 +142,15 @@ func TestDirectoriesAreBounded(t *testing.T) {
 		}
 	}
 	listing, err := g.Directories(t.Context(), g.house.member, engine.DirectoryQuery{Path: many})
-	if err != nil || len(listing.Data) != engine.MaxDirectories || !listing.Truncated || listing.Data[0].Name != "d0000" {
+	if err != nil || len(listing.Data) != engine.MaxDirectories || !listing.Truncated ||
+		listing.Data[0].Name != "d0000" {
 		t.Fatalf("%d directories, truncated %t, %v", len(listing.Data), listing.Truncated, err)
 	}
-	last, err := g.Directories(t.Context(), g.house.member, engine.DirectoryQuery{Path: many, Name: fmt.Sprint(engine.MaxDirectories)})
+	last, err := g.Directories(
+		t.Context(),
+		g.house.member,
+		engine.DirectoryQuery{Path: many, Name: fmt.Sprint(engine.MaxDirectories)},
+	)
 	if err != nil || len(last.Data) != 1 || last.Truncated {
 		t.Errorf("by name: %+v, %v", last, err)
 	}

@@ -20,7 +20,10 @@ type DryInput struct {
 func (d *DryInput) notDry(field string) error {
 	switch {
 	case d.DryRun:
-		return parley.InvalidField(field, "does not belong here: ask the verb for dry runs, or set it on the outermost object")
+		return parley.InvalidField(
+			field,
+			"does not belong here: ask the verb for dry runs, or set it on the outermost object",
+		)
 	case len(d.ToolResults) > 0:
 		return parley.InvalidField("tool_results", "belong to dry runs: set dry_run too")
 	}
@@ -64,7 +67,13 @@ type DryWatch struct {
 
 // DryRunMessage answers a user message of a session without writing anything, and
 // returns when its turn has ended. Limits hold; what it uses is counted nowhere.
-func (e *Engine) DryRunMessage(ctx context.Context, principal parley.Principal, sessionID parley.ID, input MessageInput, watch DryWatch) (_ DryRun, err error) {
+func (e *Engine) DryRunMessage(
+	ctx context.Context,
+	principal parley.Principal,
+	sessionID parley.ID,
+	input MessageInput,
+	watch DryWatch,
+) (_ DryRun, err error) {
 	ctx, call, err := e.enter(ctx, principal, "postMessage", PostMessages, of(sessionID))
 	if err != nil {
 		return DryRun{}, err
@@ -86,7 +95,12 @@ func (e *Engine) DryRunMessage(ctx context.Context, principal parley.Principal, 
 
 // DryRunSession is DryRunMessage for the first message of a session that is not
 // made either; one whose key exists is that session.
-func (e *Engine) DryRunSession(ctx context.Context, principal parley.Principal, input SessionInput, watch DryWatch) (_ DryRun, err error) {
+func (e *Engine) DryRunSession(
+	ctx context.Context,
+	principal parley.Principal,
+	input SessionInput,
+	watch DryWatch,
+) (_ DryRun, err error) {
 	ctx, call, err := e.enter(ctx, principal, "createSession", OpenSessions)
 	if err != nil {
 		return DryRun{}, err
@@ -130,7 +144,14 @@ func (e *Engine) DryRunSession(ctx context.Context, principal parley.Principal, 
 }
 
 // dryRun runs a message dry.
-func (e *Engine) dryRun(ctx context.Context, scope store.Scope, principal parley.Principal, of runner.DryTurn, input MessageInput, watch DryWatch) (DryRun, error) {
+func (e *Engine) dryRun(
+	ctx context.Context,
+	scope store.Scope,
+	principal parley.Principal,
+	of runner.DryTurn,
+	input MessageInput,
+	watch DryWatch,
+) (DryRun, error) {
 	if err := e.dryTurn(ctx, scope, principal, &of, input); err != nil {
 		return DryRun{}, err
 	}
@@ -139,20 +160,39 @@ func (e *Engine) dryRun(ctx context.Context, scope store.Scope, principal parley
 	}
 	of.Script, of.Flush, of.Sink = input.ToolResults, watch.Flush, watch.Sink
 	outcome, err := e.dry.DryRun(ctx, of)
-	return DryRun{DryRun: true, Message: outcome.Message, Turn: outcome.Turn, Messages: orEmpty(outcome.Messages), Calls: orEmpty(outcome.Calls)}, err
+	return DryRun{
+		DryRun:   true,
+		Message:  outcome.Message,
+		Turn:     outcome.Turn,
+		Messages: orEmpty(outcome.Messages),
+		Calls:    orEmpty(outcome.Calls),
+	}, err
 }
 
 // dryTurn checks a message as a post would, and fills it in with its agent.
-func (e *Engine) dryTurn(ctx context.Context, scope store.Scope, principal parley.Principal, of *runner.DryTurn, input MessageInput) error {
+func (e *Engine) dryTurn(
+	ctx context.Context,
+	scope store.Scope,
+	principal parley.Principal,
+	of *runner.DryTurn,
+	input MessageInput,
+) error {
 	if e.dry == nil {
-		return parley.Errorf(parley.CodeUnavailable, "This process runs no turns, so it previews and dry-runs none. Ask one that does.")
+		return parley.Errorf(
+			parley.CodeUnavailable,
+			"This process runs no turns, so it previews and dry-runs none. Ask one that does.",
+		)
 	}
 	if input.Role == "" {
 		input.Role = parley.RoleUser
 	}
 	switch {
 	case input.Role != parley.RoleUser:
-		return parley.InvalidField("role", "a dry run answers a user message, not a %s", parley.Clip(string(input.Role), 32))
+		return parley.InvalidField(
+			"role",
+			"a dry run answers a user message, not a %s",
+			parley.Clip(string(input.Role), 32),
+		)
 	case input.Respond != nil && !*input.Respond:
 		return parley.InvalidField("respond", "a dry run is the answer to a message: leave it out")
 	}

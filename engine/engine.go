@@ -58,7 +58,13 @@ type Store interface {
 // Approvals are the questions about tool calls, as the API sees them. See
 // store.Approvals for their contracts.
 type Approvals interface {
-	DecideApproval(ctx context.Context, scope store.Scope, id parley.ID, decision parley.Decision, claimBy parley.ID) (store.Decided, error)
+	DecideApproval(
+		ctx context.Context,
+		scope store.Scope,
+		id parley.ID,
+		decision parley.Decision,
+		claimBy parley.ID,
+	) (store.Decided, error)
 	Approval(ctx context.Context, scope store.Scope, id parley.ID) (parley.Approval, error)
 	Approvals(ctx context.Context, scope store.Scope, query store.ApprovalQuery) ([]parley.Approval, error)
 }
@@ -66,11 +72,32 @@ type Approvals interface {
 // Transitions are the moves of the state machine that the API may make; the
 // others belong to workers. See store.Turns for their contracts.
 type Transitions interface {
-	EnsureSession(ctx context.Context, scope store.Scope, creation store.NewSession, claimBy parley.ID) (store.Opened, error)
-	PostMessage(ctx context.Context, scope store.Scope, sessionID parley.ID, creation store.NewMessage, claimBy parley.ID) (store.Posted, error)
-	EditQueued(ctx context.Context, scope store.Scope, author, messageID parley.ID, content json.RawMessage) (parley.Message, error)
+	EnsureSession(
+		ctx context.Context,
+		scope store.Scope,
+		creation store.NewSession,
+		claimBy parley.ID,
+	) (store.Opened, error)
+	PostMessage(
+		ctx context.Context,
+		scope store.Scope,
+		sessionID parley.ID,
+		creation store.NewMessage,
+		claimBy parley.ID,
+	) (store.Posted, error)
+	EditQueued(
+		ctx context.Context,
+		scope store.Scope,
+		author, messageID parley.ID,
+		content json.RawMessage,
+	) (parley.Message, error)
 	RemoveQueued(ctx context.Context, scope store.Scope, messageID parley.ID) (parley.Message, error)
-	RequestCancel(ctx context.Context, scope store.Scope, sessionID, turnID parley.ID, alsoQueued bool) (store.Cancelled, error)
+	RequestCancel(
+		ctx context.Context,
+		scope store.Scope,
+		sessionID, turnID parley.ID,
+		alsoQueued bool,
+	) (store.Cancelled, error)
 	TakeCancel(ctx context.Context, scope store.Scope, sessionID, turnID parley.ID) (store.Cancelled, error)
 	DeleteSession(ctx context.Context, scope store.Scope, sessionID parley.ID) error
 }
@@ -148,9 +175,17 @@ func New(options Options) *Engine {
 		projects = projectdir.Home()
 	}
 	e := &Engine{
-		store: options.Store, models: options.Models, providers: options.Providers, tools: options.Tools, runner: options.Runner, dry: options.DryRunner,
-		middleware: options.Middleware, audit: options.Audit,
-		projects: projects, log: log, seed: maphash.MakeSeed(),
+		store:      options.Store,
+		models:     options.Models,
+		providers:  options.Providers,
+		tools:      options.Tools,
+		runner:     options.Runner,
+		dry:        options.DryRunner,
+		middleware: options.Middleware,
+		audit:      options.Audit,
+		projects:   projects,
+		log:        log,
+		seed:       maphash.MakeSeed(),
 	}
 	e.looks.what, e.looks.most, e.looks.own = "previews and explained calls", looksAtOnce, looksOfOne
 	e.exports.what, e.exports.most, e.exports.own = "exports", exportsAtOnce, exportsOfOne

@@ -74,7 +74,11 @@ func TestEveryVerbEnters(t *testing.T) {
 		if unaccompanied[name] != "" && enters {
 			t.Errorf("%s enters; take it off the list", name)
 		}
-		if at := firstUse(method, "store"); enters && at.IsValid() && firstUse(method, "enter").IsValid() && at < firstUse(method, "enter") {
+		if at := firstUse(
+			method,
+			"store",
+		); enters && at.IsValid() && firstUse(method, "enter").IsValid() &&
+			at < firstUse(method, "enter") {
 			t.Errorf("%s reaches the store before it enters (%s)", name, set.Position(at))
 		}
 	}

@@ -111,7 +111,11 @@ type Costs struct {
 
 // explain fills in what is known of a call besides its request.
 func (e *Engine) explain(ctx context.Context, scope store.Scope, detail *CallDetail, again *rebuilt) error {
-	detail.Parts, detail.Totals, detail.EstimatedTokens = again.Parts, prompt.Sum(again.Parts), prompt.Tokens(again.Parts)
+	detail.Parts, detail.Totals, detail.EstimatedTokens = again.Parts, prompt.Sum(
+		again.Parts,
+	), prompt.Tokens(
+		again.Parts,
+	)
 	var info model.Info
 	if _, found, err := e.models.Resolve(detail.Model); err == nil { // one that is gone has no window
 		info = found
@@ -199,7 +203,14 @@ const widestGap = 256
 
 // around adds to the messages that a manifest reaches over, ascending, those that
 // stand close behind them, up to a sequence.
-func (e *Engine) around(ctx context.Context, scope store.Scope, sessionID parley.ID, manifest parley.Manifest, read []parley.Message, upTo int64) ([]parley.Message, error) {
+func (e *Engine) around(
+	ctx context.Context,
+	scope store.Scope,
+	sessionID parley.ID,
+	manifest parley.Manifest,
+	read []parley.Message,
+	upTo int64,
+) ([]parley.Message, error) {
 	read = slices.Clone(read)
 	spans := prompt.Spans(manifest)
 	for i := range spans {
@@ -239,14 +250,22 @@ func (e *Engine) otherAttempts(ctx context.Context, scope store.Scope, detail *C
 	if detail.TurnID.IsZero() {
 		return nil
 	}
-	calls, err := e.store.Calls(ctx, scope, detail.SessionID, store.CallQuery{TurnID: detail.TurnID, Ascending: true, Limit: parley.MaxPage})
+	calls, err := e.store.Calls(
+		ctx,
+		scope,
+		detail.SessionID,
+		store.CallQuery{TurnID: detail.TurnID, Ascending: true, Limit: parley.MaxPage},
+	)
 	if err != nil {
 		return err
 	}
 	for i := range calls {
 		c := &calls[i]
 		if c.Step == detail.Step && c.ID != detail.ID {
-			detail.Attempts = append(detail.Attempts, Attempt{c.ID, c.Attempt, c.Outcome, c.Error, c.Cost, c.CreatedAt, c.FirstTokenMS, c.TotalMS})
+			detail.Attempts = append(
+				detail.Attempts,
+				Attempt{c.ID, c.Attempt, c.Outcome, c.Error, c.Cost, c.CreatedAt, c.FirstTokenMS, c.TotalMS},
+			)
 		}
 	}
 	return nil

@@ -18,7 +18,12 @@ import (
 // are kept chunk by chunk, never whole in memory. Its type is found by looking at
 // them. CodeTooLarge beyond parley.MaxFileBytes. An error of the reader is
 // returned as it is, and nothing is kept.
-func (e *Engine) UploadFile(ctx context.Context, principal parley.Principal, name string, from io.Reader) (_ parley.File, _ bool, err error) {
+func (e *Engine) UploadFile(
+	ctx context.Context,
+	principal parley.Principal,
+	name string,
+	from io.Reader,
+) (_ parley.File, _ bool, err error) {
 	ctx, call, err := e.enter(ctx, principal, "uploadFile", WriteFiles)
 	if err != nil {
 		return parley.File{}, false, err
@@ -28,7 +33,13 @@ func (e *Engine) UploadFile(ctx context.Context, principal parley.Principal, nam
 	if name, err = fileName(name); err != nil {
 		return parley.File{}, false, err
 	}
-	file := parley.File{ID: parley.NewID(), BlobID: parley.NewID(), WorkspaceID: scope.WorkspaceID, OwnerID: principal.ID, Name: name}
+	file := parley.File{
+		ID:          parley.NewID(),
+		BlobID:      parley.NewID(),
+		WorkspaceID: scope.WorkspaceID,
+		OwnerID:     principal.ID,
+		Name:        name,
+	}
 	quota := e.storageQuota(principal)
 	pieces := store.WithAudit(ctx, nil) // the file is there when its last piece is
 	if err := e.receive(pieces, &file, from, quota); err != nil {
@@ -150,11 +161,19 @@ func (e *Engine) Files(ctx context.Context, principal parley.Principal, list Pag
 	if err != nil {
 		return Page[parley.File]{}, err
 	}
-	rows, err := e.store.Files(ctx, scope, store.FileQuery{Ascending: order == Ascending, AfterID: from.ID, Limit: limit + 1})
+	rows, err := e.store.Files(
+		ctx,
+		scope,
+		store.FileQuery{Ascending: order == Ascending, AfterID: from.ID, Limit: limit + 1},
+	)
 	if err != nil {
 		return Page[parley.File]{}, err
 	}
-	return pageOf(rows, limit, func(last parley.File) cursor { return cursor{List: "files", Order: order, ID: last.ID} }), nil
+	return pageOf(
+		rows,
+		limit,
+		func(last parley.File) cursor { return cursor{List: "files", Order: order, ID: last.ID} },
+	), nil
 }
 
 // FileContent opens a file's bytes.

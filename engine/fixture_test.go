@@ -94,7 +94,13 @@ func within(t *testing.T, roots ...string) *projectdir.Policy {
 func models(t *testing.T) model.Source {
 	t.Helper()
 	registry, err := llm.NewRegistry(llm.Options{Providers: []llm.Provider{
-		{Name: sim.ProviderName, Model: sim.New(), DefaultModel: sim.DefaultModel, Models: sim.Models(), Simulator: true},
+		{
+			Name:         sim.ProviderName,
+			Model:        sim.New(),
+			DefaultModel: sim.DefaultModel,
+			Models:       sim.Models(),
+			Simulator:    true,
+		},
 	}})
 	if err != nil {
 		t.Fatal(err)

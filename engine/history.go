@@ -44,7 +44,13 @@ type RegenerateInput struct {
 // store.History.Fork says, and goes on by itself. It is the principal's, and
 // has the settings of the session that is forked unless the input says otherwise;
 // what the owner allowed its tools only when it is the owner who forks.
-func (e *Engine) Fork(ctx context.Context, principal parley.Principal, sessionID parley.ID, input ForkInput, idempotency store.Idempotency) (_ store.Opened, err error) {
+func (e *Engine) Fork(
+	ctx context.Context,
+	principal parley.Principal,
+	sessionID parley.ID,
+	input ForkInput,
+	idempotency store.Idempotency,
+) (_ store.Opened, err error) {
 	ctx, call, err := e.enter(ctx, principal, "forkSession", OpenSessions, of(sessionID))
 	if err != nil {
 		return store.Opened{}, err
@@ -57,7 +63,12 @@ func (e *Engine) Fork(ctx context.Context, principal parley.Principal, sessionID
 	if input.Sequence < 0 {
 		return store.Opened{}, parley.InvalidField("sequence", "must be 1 or more")
 	}
-	fork := store.NewFork{At: input.At, Sequence: input.Sequence, Quota: e.sessionsQuota(principal), Idempotency: idempotency}
+	fork := store.NewFork{
+		At:          input.At,
+		Sequence:    input.Sequence,
+		Quota:       e.sessionsQuota(principal),
+		Idempotency: idempotency,
+	}
 	if fork.Session, err = e.branch(ctx, scope, principal, sessionID, input.BranchInput); err != nil {
 		return store.Opened{}, err
 	}
@@ -77,16 +88,39 @@ func (e *Engine) Fork(ctx context.Context, principal parley.Principal, sessionID
 
 // EditMessage asks a user's message of the record anew in other words: in a fork
 // that begins before it. The message and what followed stay where they are.
-func (e *Engine) EditMessage(ctx context.Context, principal parley.Principal, id parley.ID, input EditInput, idempotency store.Idempotency) (store.Opened, error) {
+func (e *Engine) EditMessage(
+	ctx context.Context,
+	principal parley.Principal,
+	id parley.ID,
+	input EditInput,
+	idempotency store.Idempotency,
+) (store.Opened, error) {
 	if len(input.Content) == 0 {
-		return store.Opened{}, parley.InvalidField("content", "is missing: give the message as it should have been, or regenerate to ask the same again")
+		return store.Opened{}, parley.InvalidField(
+			"content",
+			"is missing: give the message as it should have been, or regenerate to ask the same again",
+		)
 	}
-	return e.askAnew(ctx, principal, id, RegenerateInput{SessionID: input.SessionID, BranchInput: input.BranchInput}, "editMessage", input.Content, idempotency)
+	return e.askAnew(
+		ctx,
+		principal,
+		id,
+		RegenerateInput{SessionID: input.SessionID, BranchInput: input.BranchInput},
+		"editMessage",
+		input.Content,
+		idempotency,
+	)
 }
 
 // Regenerate asks a user's message, or the one that an answer is to, again as it
 // is: in a fork that begins before it.
-func (e *Engine) Regenerate(ctx context.Context, principal parley.Principal, id parley.ID, input RegenerateInput, idempotency store.Idempotency) (store.Opened, error) {
+func (e *Engine) Regenerate(
+	ctx context.Context,
+	principal parley.Principal,
+	id parley.ID,
+	input RegenerateInput,
+	idempotency store.Idempotency,
+) (store.Opened, error) {
 	return e.askAnew(ctx, principal, id, input, "regenerateMessage", nil, idempotency)
 }
 
@@ -97,12 +131,23 @@ func writerGone(named parley.ID, err error) error {
 	if !named.IsZero() || parley.ErrorCode(err) != parley.CodeNotFound {
 		return err
 	}
-	return parley.InvalidField("session_id", "is missing: the session that wrote this message is gone or not yours to see; name one that shares it")
+	return parley.InvalidField(
+		"session_id",
+		"is missing: the session that wrote this message is gone or not yours to see; name one that shares it",
+	)
 }
 
 // askAnew forks before a user's message and posts it there, with other content if
 // there is any.
-func (e *Engine) askAnew(ctx context.Context, principal parley.Principal, id parley.ID, input RegenerateInput, action string, content json.RawMessage, idempotency store.Idempotency) (_ store.Opened, err error) {
+func (e *Engine) askAnew(
+	ctx context.Context,
+	principal parley.Principal,
+	id parley.ID,
+	input RegenerateInput,
+	action string,
+	content json.RawMessage,
+	idempotency store.Idempotency,
+) (_ store.Opened, err error) {
 	ctx, call, err := e.enter(ctx, principal, action, OpenSessions, on(id))
 	if err != nil {
 		return store.Opened{}, err
@@ -126,7 +171,13 @@ func (e *Engine) askAnew(ctx context.Context, principal parley.Principal, id par
 	if err != nil {
 		return store.Opened{}, err
 	}
-	again := MessageInput{Content: message.Content, Metadata: message.Metadata, AgentType: message.AgentType, ContextNote: message.ContextNote, Settings: message.Settings}
+	again := MessageInput{
+		Content:     message.Content,
+		Metadata:    message.Metadata,
+		AgentType:   message.AgentType,
+		ContextNote: message.ContextNote,
+		Settings:    message.Settings,
+	}
 	if content != nil {
 		again.Content, again.ContextNote = content, ""
 	}
@@ -135,17 +186,51 @@ func (e *Engine) askAnew(ctx context.Context, principal parley.Principal, id par
 		return store.Opened{}, err
 	}
 	call.about(in(sessionID, id))
-	return e.fork(ctx, call, store.NewFork{Session: session, At: message.ID, Before: true, First: &first, Quota: e.sessionsQuota(principal), Idempotency: idempotency})
+	return e.fork(
+		ctx,
+		call,
+		store.NewFork{
+			Session:     session,
+			At:          message.ID,
+			Before:      true,
+			First:       &first,
+			Quota:       e.sessionsQuota(principal),
+			Idempotency: idempotency,
+		},
+	)
 }
 
 // questionOf is the user's message that began the turn of an answer.
-func (e *Engine) questionOf(ctx context.Context, scope store.Scope, sessionID parley.ID, answer parley.Message) (parley.Message, error) {
+func (e *Engine) questionOf(
+	ctx context.Context,
+	scope store.Scope,
+	sessionID parley.ID,
+	answer parley.Message,
+) (parley.Message, error) {
 	if answer.TurnID.IsZero() {
-		return answer, parley.Errorf(parley.CodeConflict, "no turn wrote this message, so there is nothing to ask again; fork at an earlier message instead")
+		return answer, parley.Errorf(
+			parley.CodeConflict,
+			"no turn wrote this message, so there is nothing to ask again; fork at an earlier message instead",
+		)
 	}
-	asked, err := e.store.Messages(ctx, scope, sessionID, store.MessageQuery{TurnID: answer.TurnID, Roles: []parley.Role{parley.RoleUser}, RecordOnly: true, Limit: 1})
+	asked, err := e.store.Messages(
+		ctx,
+		scope,
+		sessionID,
+		store.MessageQuery{TurnID: answer.TurnID, Roles: []parley.Role{parley.RoleUser}, RecordOnly: true, Limit: 1},
+	)
 	if err == nil && len(asked) == 0 { // the turn took up another one's message
-		asked, err = e.store.Messages(ctx, scope, sessionID, store.MessageQuery{Roles: []parley.Role{parley.RoleUser}, AfterSequence: answer.Sequence, Descending: true, Limit: 1})
+		asked, err = e.store.Messages(
+			ctx,
+			scope,
+			sessionID,
+			store.MessageQuery{
+				Roles:         []parley.Role{parley.RoleUser},
+				AfterSequence: answer.Sequence,
+				Descending:    true,
+				Limit:         1,
+			},
+		)
 	}
 	if err != nil {
 		return answer, err
@@ -184,16 +269,37 @@ func (e *Engine) fork(ctx context.Context, call verbCall, fork store.NewFork) (s
 }
 
 // branch is the session that comes of another one's history.
-func (e *Engine) branch(ctx context.Context, scope store.Scope, principal parley.Principal, parentID parley.ID, input BranchInput) (parley.Session, error) {
+func (e *Engine) branch(
+	ctx context.Context,
+	scope store.Scope,
+	principal parley.Principal,
+	parentID parley.ID,
+	input BranchInput,
+) (parley.Session, error) {
 	parent, err := e.store.Session(ctx, scope, parentID)
 	if err != nil {
 		return parent, err
 	}
 	session := parley.Session{
-		ID: parley.NewID(), WorkspaceID: scope.WorkspaceID, OwnerID: principal.ID, LogID: parley.NewID(), ParentSessionID: parent.ID,
-		AgentID: parent.AgentID, ProjectID: parent.ProjectID, Visibility: parley.VisibilityPrivate, Kind: parley.KindAgent, Mode: parent.Mode,
-		Type: parent.Type, Feature: parent.Feature, Task: parent.Task, Title: either(input.Title, parent.Title), Instructions: parent.Instructions,
-		Tags: parent.Tags, Metadata: parent.Metadata, Settings: parent.Settings, During: parent.During,
+		ID:              parley.NewID(),
+		WorkspaceID:     scope.WorkspaceID,
+		OwnerID:         principal.ID,
+		LogID:           parley.NewID(),
+		ParentSessionID: parent.ID,
+		AgentID:         parent.AgentID,
+		ProjectID:       parent.ProjectID,
+		Visibility:      parley.VisibilityPrivate,
+		Kind:            parley.KindAgent,
+		Mode:            parent.Mode,
+		Type:            parent.Type,
+		Feature:         parent.Feature,
+		Task:            parent.Task,
+		Title:           either(input.Title, parent.Title),
+		Instructions:    parent.Instructions,
+		Tags:            parent.Tags,
+		Metadata:        parent.Metadata,
+		Settings:        parent.Settings,
+		During:          parent.During,
 	}
 	if parent.OwnerID == principal.ID {
 		session.Visibility = parent.Visibility
@@ -214,7 +320,12 @@ func (e *Engine) branch(ctx context.Context, scope store.Scope, principal parley
 }
 
 // setBranch checks what a fork is to have other, and sets it.
-func (e *Engine) setBranch(ctx context.Context, scope store.Scope, session *parley.Session, input BranchInput) (err error) {
+func (e *Engine) setBranch(
+	ctx context.Context,
+	scope store.Scope,
+	session *parley.Session,
+	input BranchInput,
+) (err error) {
 	if err := checkTexts(textBound{"title", input.Title, parley.MaxNameBytes}); err != nil {
 		return err
 	}
@@ -246,7 +357,12 @@ func (e *Engine) setBranch(ctx context.Context, scope store.Scope, session *parl
 // Branches lists the sessions that were forked at a message, or that ask it anew,
 // last activity first by default; archived ones too. Who may not
 // see a branch does not see it here.
-func (e *Engine) Branches(ctx context.Context, principal parley.Principal, message parley.ID, list Paging) (_ Page[parley.Session], err error) {
+func (e *Engine) Branches(
+	ctx context.Context,
+	principal parley.Principal,
+	message parley.ID,
+	list Paging,
+) (_ Page[parley.Session], err error) {
 	ctx, call, err := e.enter(ctx, principal, "listBranches", ReadSessions, on(message))
 	if err != nil {
 		return Page[parley.Session]{}, err
@@ -257,7 +373,17 @@ func (e *Engine) Branches(ctx context.Context, principal parley.Principal, messa
 	if err != nil {
 		return Page[parley.Session]{}, err
 	}
-	rows, err := e.store.Sessions(ctx, scope, store.SessionQuery{BranchesOf: message, Ascending: order == Ascending, AfterUpdated: from.At, AfterID: from.ID, Limit: limit + 1})
+	rows, err := e.store.Sessions(
+		ctx,
+		scope,
+		store.SessionQuery{
+			BranchesOf:   message,
+			Ascending:    order == Ascending,
+			AfterUpdated: from.At,
+			AfterID:      from.ID,
+			Limit:        limit + 1,
+		},
+	)
 	if err != nil {
 		return Page[parley.Session]{}, err
 	}

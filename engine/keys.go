@@ -48,7 +48,11 @@ type KeyList struct {
 // within two seconds, one by this process at once.
 func (e *Engine) Authenticate(ctx context.Context, secret string) (parley.Principal, error) {
 	if len(secret) > maxSecretBytes || !strings.HasPrefix(secret, SecretPrefix) {
-		return parley.Principal{}, parley.Errorf(parley.CodeUnauthenticated, "This is no key of Parley's: keys begin with %s.", SecretPrefix)
+		return parley.Principal{}, parley.Errorf(
+			parley.CodeUnauthenticated,
+			"This is no key of Parley's: keys begin with %s.",
+			SecretPrefix,
+		)
 	}
 	hash, now := parley.HashOf([]byte(secret)), time.Now()
 	principal, cleared, ok := e.keys.find(hash, now)
@@ -77,8 +81,14 @@ func (e *Engine) NoteRefused(ctx context.Context, secret string, requestID parle
 		return // it was never a key, or the store is out of reach: the log has the line
 	}
 	e.audit.record(ctx, parley.AuditEntry{
-		ID: parley.NewID(), WorkspaceID: key.WorkspaceID, At: parley.Now(), PrincipalID: key.PrincipalID, PrincipalName: key.Name,
-		Action: RefusedKey, TargetID: key.ID, RequestID: requestID,
+		ID:            parley.NewID(),
+		WorkspaceID:   key.WorkspaceID,
+		At:            parley.Now(),
+		PrincipalID:   key.PrincipalID,
+		PrincipalName: key.Name,
+		Action:        RefusedKey,
+		TargetID:      key.ID,
+		RequestID:     requestID,
 	})
 }
 
@@ -88,7 +98,12 @@ func (e *Engine) admit(ctx context.Context, principal parley.Principal) error {
 	if principal.RequestsPerMinute <= 0 {
 		return nil
 	}
-	wait, err := e.store.TakeRate(store.WithAudit(ctx, nil), principal.WorkspaceID, principal.ID, principal.RequestsPerMinute)
+	wait, err := e.store.TakeRate(
+		store.WithAudit(ctx, nil),
+		principal.WorkspaceID,
+		principal.ID,
+		principal.RequestsPerMinute,
+	)
 	if err == nil && wait > 0 {
 		err = parley.RateLimited("This key", principal.RequestsPerMinute, wait)
 	}
@@ -137,7 +152,13 @@ func (e *Engine) CreateKeyIn(ctx context.Context, workspace string, input KeyInp
 	return e.createKey(ctx, call, owner.WorkspaceID, owner.Workspace, input)
 }
 
-func (e *Engine) createKey(ctx context.Context, call verbCall, workspaceID parley.ID, workspace string, input KeyInput) (NewKey, error) {
+func (e *Engine) createKey(
+	ctx context.Context,
+	call verbCall,
+	workspaceID parley.ID,
+	workspace string,
+	input KeyInput,
+) (NewKey, error) {
 	input.Name = strings.TrimSpace(input.Name)
 	if input.Name == "" {
 		return NewKey{}, parley.InvalidField("name", "is empty; name the key after who will use it")
@@ -147,10 +168,18 @@ func (e *Engine) createKey(ctx context.Context, call verbCall, workspaceID parle
 	}
 	role := either(input.Role, parley.RoleAdmin)
 	if !role.Valid() {
-		return NewKey{}, parley.InvalidField("role", "%q is not one of admin, member, reader", parley.Clip(string(role), 32))
+		return NewKey{}, parley.InvalidField(
+			"role",
+			"%q is not one of admin, member, reader",
+			parley.Clip(string(role), 32),
+		)
 	}
 	if input.RequestsPerMinute < 0 || input.RequestsPerMinute > parley.MaxLimitPerMinute {
-		return NewKey{}, parley.InvalidField("requests_per_minute", "must lie between 1 and %d; leave it out for no limit", parley.MaxLimitPerMinute)
+		return NewKey{}, parley.InvalidField(
+			"requests_per_minute",
+			"must lie between 1 and %d; leave it out for no limit",
+			parley.MaxLimitPerMinute,
+		)
 	}
 	if err := checkQuotas(input); err != nil {
 		return NewKey{}, err
@@ -161,9 +190,16 @@ func (e *Engine) createKey(ctx context.Context, call verbCall, workspaceID parle
 	}
 	key, err := e.store.CreateKey(ctx, store.NewKey{
 		Key: parley.Key{
-			ID: parley.NewID(), WorkspaceID: workspaceID, Workspace: workspace, PrincipalID: parley.NewID(),
-			Name: input.Name, Role: role, Prefix: secret[:shownBytes], RequestsPerMinute: parley.OrNull(input.RequestsPerMinute),
-			MaxSessions: parley.OrNull(input.MaxSessions), MaxStorage: parley.OrNull(input.MaxStorage),
+			ID:                parley.NewID(),
+			WorkspaceID:       workspaceID,
+			Workspace:         workspace,
+			PrincipalID:       parley.NewID(),
+			Name:              input.Name,
+			Role:              role,
+			Prefix:            secret[:shownBytes],
+			RequestsPerMinute: parley.OrNull(input.RequestsPerMinute),
+			MaxSessions:       parley.OrNull(input.MaxSessions),
+			MaxStorage:        parley.OrNull(input.MaxStorage),
 		},
 		Hash: parley.HashOf([]byte(secret)),
 	})
@@ -176,10 +212,18 @@ func (e *Engine) createKey(ctx context.Context, call verbCall, workspaceID parle
 
 func checkQuotas(input KeyInput) error {
 	if input.MaxSessions < 0 || input.MaxSessions > parley.MaxQuota {
-		return parley.InvalidField("max_sessions", "must lie between 1 and %d; leave it out for no limit", int64(parley.MaxQuota))
+		return parley.InvalidField(
+			"max_sessions",
+			"must lie between 1 and %d; leave it out for no limit",
+			int64(parley.MaxQuota),
+		)
 	}
 	if input.MaxStorage < 0 || input.MaxStorage > parley.MaxQuota {
-		return parley.InvalidField("max_storage", "must lie between 1 and %d bytes; leave it out for no limit", int64(parley.MaxQuota))
+		return parley.InvalidField(
+			"max_storage",
+			"must lie between 1 and %d bytes; leave it out for no limit",
+			int64(parley.MaxQuota),
+		)
 	}
 	return nil
 }
@@ -224,7 +268,11 @@ func (e *Engine) workspace(ctx context.Context, name string) (parley.ID, error) 
 		name = parley.DefaultWorkspace
 	}
 	if name != parley.Slugify(name) {
-		return parley.ID{}, parley.InvalidField("workspace", "%q is no workspace name: use 1 to 64 lower-case letters, digits and single hyphens", parley.Clip(name, 64))
+		return parley.ID{}, parley.InvalidField(
+			"workspace",
+			"%q is no workspace name: use 1 to 64 lower-case letters, digits and single hyphens",
+			parley.Clip(name, 64),
+		)
 	}
 	return e.store.Workspace(ctx, name)
 }

@@ -13,14 +13,26 @@ import (
 // went through, and encodes it as it was encoded then. CodeNotFound for
 // middleware that is not here, and what the wire refuses; else an error is the
 // store's.
-func (e *Engine) encodeAgain(ctx context.Context, scope store.Scope, call *parley.Call, model model.Model, request *model.Request) (model.EncodedRequest, error) {
+func (e *Engine) encodeAgain(
+	ctx context.Context,
+	scope store.Scope,
+	call *parley.Call,
+	model model.Model,
+	request *model.Request,
+) (model.EncodedRequest, error) {
 	encoded, _, err := e.encodeFiltered(ctx, scope, call, model, request)
 	return encoded, err
 }
 
 // encodeFiltered is encodeAgain, with what the middleware does to answers; nil
 // when it leaves them as they come.
-func (e *Engine) encodeFiltered(ctx context.Context, scope store.Scope, call *parley.Call, adapter model.Model, request *model.Request) (model.EncodedRequest, model.AnswerFilter, error) {
+func (e *Engine) encodeFiltered(
+	ctx context.Context,
+	scope store.Scope,
+	call *parley.Call,
+	adapter model.Model,
+	request *model.Request,
+) (model.EncodedRequest, model.AnswerFilter, error) {
 	text, err := e.callText(ctx, scope, call.MiddlewareHash)
 	if err != nil {
 		return model.EncodedRequest{}, nil, err
@@ -30,7 +42,11 @@ func (e *Engine) encodeFiltered(ctx context.Context, scope store.Scope, call *pa
 		return model.EncodedRequest{}, nil, err
 	}
 	request.CacheKey = call.Manifest.CacheKey
-	filter, err := layers.Request(ctx, model.Exchange{WorkspaceID: call.WorkspaceID, SessionID: call.SessionID}, request)
+	filter, err := layers.Request(
+		ctx,
+		model.Exchange{WorkspaceID: call.WorkspaceID, SessionID: call.SessionID},
+		request,
+	)
 	if err != nil {
 		return model.EncodedRequest{}, nil, err
 	}

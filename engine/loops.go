@@ -31,7 +31,13 @@ type LoopStopInput struct {
 type LoopList struct{ Paging }
 
 // StartLoop starts a loop in a session, as store.Loops.StartLoop says.
-func (e *Engine) StartLoop(ctx context.Context, principal parley.Principal, sessionID parley.ID, input LoopInput, idempotency store.Idempotency) (_ store.LoopStarted, err error) {
+func (e *Engine) StartLoop(
+	ctx context.Context,
+	principal parley.Principal,
+	sessionID parley.ID,
+	input LoopInput,
+	idempotency store.Idempotency,
+) (_ store.LoopStarted, err error) {
 	ctx, call, err := e.enter(ctx, principal, "startLoop", PostMessages, of(sessionID))
 	if err != nil {
 		return store.LoopStarted{}, err
@@ -68,8 +74,14 @@ func newLoop(principal parley.Principal, input LoopInput) (loop store.NewLoop, e
 	if err := parley.CheckText("prompt", input.Prompt, parley.MaxTextBytes); err != nil {
 		return loop, err
 	}
-	loop.Loop = parley.Loop{ID: parley.NewID(), Prompt: input.Prompt, Max: parley.DefaultLoopIterations, Context: input.Context,
-		ArchiveDone: input.ArchiveDone, Author: principal.Author()}
+	loop.Loop = parley.Loop{
+		ID:          parley.NewID(),
+		Prompt:      input.Prompt,
+		Max:         parley.DefaultLoopIterations,
+		Context:     input.Context,
+		ArchiveDone: input.ArchiveDone,
+		Author:      principal.Author(),
+	}
 	if input.Max != nil {
 		loop.Loop.Max = *input.Max
 	}
@@ -86,8 +98,15 @@ func newLoop(principal parley.Principal, input LoopInput) (loop store.NewLoop, e
 	if loop.Content, err = parley.EncodeContent(parley.UserContent{Text: input.Prompt}); err != nil {
 		return loop, err
 	}
-	loop.First = store.NewMessage{ID: parley.NewID(), TurnID: parley.NewID(), Role: parley.RoleUser, Author: loop.Loop.Author, Content: loop.Content,
-		Metadata: json.RawMessage("{}"), Title: parley.TitleFrom(input.Prompt)}
+	loop.First = store.NewMessage{
+		ID:       parley.NewID(),
+		TurnID:   parley.NewID(),
+		Role:     parley.RoleUser,
+		Author:   loop.Loop.Author,
+		Content:  loop.Content,
+		Metadata: json.RawMessage("{}"),
+		Title:    parley.TitleFrom(input.Prompt),
+	}
 	return loop, nil
 }
 
@@ -107,14 +126,23 @@ func checkUntil(until *parley.LoopUntil) error {
 	switch {
 	case until.ToolCalled != "":
 		if !isToolName(until.ToolCalled) {
-			return parley.InvalidField("until.tool_called", "%q is no tool name: use 1 to %d letters, digits, _ and -", parley.Clip(until.ToolCalled, 64), maxToolNameBytes)
+			return parley.InvalidField(
+				"until.tool_called",
+				"%q is no tool name: use 1 to %d letters, digits, _ and -",
+				parley.Clip(until.ToolCalled, 64),
+				maxToolNameBytes,
+			)
 		}
 	case until.TextMatches != "":
 		if err := parley.CheckText("until.text_matches", until.TextMatches, parley.MaxLoopPatternBytes); err != nil {
 			return err
 		}
 		if _, err := schema.Matches(context.Background(), until.TextMatches, ""); err != nil {
-			return parley.InvalidField("until.text_matches", "is not a regular expression to look for: %s", parley.Clip(err.Error(), 200))
+			return parley.InvalidField(
+				"until.text_matches",
+				"is not a regular expression to look for: %s",
+				parley.Clip(err.Error(), 200),
+			)
 		}
 	default:
 		return checkUntilSchema(until)
@@ -142,7 +170,12 @@ func checkUntilSchema(until *parley.LoopUntil) error {
 
 // StopLoop ends a running loop, as store.Loops.StopLoop says; with Now its
 // running iteration is cancelled too.
-func (e *Engine) StopLoop(ctx context.Context, principal parley.Principal, id parley.ID, input LoopStopInput) (_ parley.Loop, err error) {
+func (e *Engine) StopLoop(
+	ctx context.Context,
+	principal parley.Principal,
+	id parley.ID,
+	input LoopStopInput,
+) (_ parley.Loop, err error) {
 	ctx, call, err := e.enter(ctx, principal, "stopLoop", CancelTurns, on(id))
 	if err != nil {
 		return parley.Loop{}, err
@@ -159,7 +192,10 @@ func (e *Engine) StopLoop(ctx context.Context, principal parley.Principal, id pa
 		return loop, err
 	}
 	_, err = e.Cancel(ctx, principal, loop.SessionID, CancelInput{TurnID: loop.TurnID})
-	if code := parley.ErrorCode(err); code == parley.CodeConflict || code == parley.CodeNothingToCancel { // it ended by itself
+	if code := parley.ErrorCode(
+		err,
+	); code == parley.CodeConflict ||
+		code == parley.CodeNothingToCancel { // it ended by itself
 		err = nil
 	}
 	return loop, err
@@ -181,7 +217,12 @@ func (e *Engine) Loop(ctx context.Context, principal parley.Principal, id parley
 }
 
 // Loops lists the loops of a session.
-func (e *Engine) Loops(ctx context.Context, principal parley.Principal, sessionID parley.ID, list LoopList) (_ Page[parley.Loop], err error) {
+func (e *Engine) Loops(
+	ctx context.Context,
+	principal parley.Principal,
+	sessionID parley.ID,
+	list LoopList,
+) (_ Page[parley.Loop], err error) {
 	ctx, call, err := e.enter(ctx, principal, "listLoops", ReadSessions, of(sessionID))
 	if err != nil {
 		return Page[parley.Loop]{}, err
@@ -192,7 +233,12 @@ func (e *Engine) Loops(ctx context.Context, principal parley.Principal, sessionI
 	if err != nil {
 		return Page[parley.Loop]{}, err
 	}
-	rows, err := e.store.Loops(ctx, scope, sessionID, store.LoopQuery{Ascending: order == Ascending, AfterID: from.ID, Limit: limit + 1})
+	rows, err := e.store.Loops(
+		ctx,
+		scope,
+		sessionID,
+		store.LoopQuery{Ascending: order == Ascending, AfterID: from.ID, Limit: limit + 1},
+	)
 	if err != nil {
 		return Page[parley.Loop]{}, err
 	}

@@ -62,7 +62,13 @@ type VersionList struct {
 // PostMessage records a message and, for a user message, starts its turn or
 // queues it, as store.Turns.PostMessage says. A turn that may run at once
 // is started in this process when it has a free slot.
-func (e *Engine) PostMessage(ctx context.Context, principal parley.Principal, sessionID parley.ID, input MessageInput, idempotency store.Idempotency) (_ store.Posted, err error) {
+func (e *Engine) PostMessage(
+	ctx context.Context,
+	principal parley.Principal,
+	sessionID parley.ID,
+	input MessageInput,
+	idempotency store.Idempotency,
+) (_ store.Posted, err error) {
 	ctx, call, err := e.enter(ctx, principal, "postMessage", PostMessages, of(sessionID))
 	if err != nil {
 		return store.Posted{}, err
@@ -117,7 +123,12 @@ func (e *Engine) Message(ctx context.Context, principal parley.Principal, id par
 
 // UpdateMessage edits a queued message or changes marks. CodeConflict for the
 // content of a message that is in the record, CodeForbidden for that of another's.
-func (e *Engine) UpdateMessage(ctx context.Context, principal parley.Principal, id parley.ID, patch MessagePatch) (_ parley.Message, err error) {
+func (e *Engine) UpdateMessage(
+	ctx context.Context,
+	principal parley.Principal,
+	id parley.ID,
+	patch MessagePatch,
+) (_ parley.Message, err error) {
 	ctx, call, err := e.enter(ctx, principal, "updateMessage", PostMessages, on(id))
 	if err != nil {
 		return parley.Message{}, err
@@ -126,9 +137,15 @@ func (e *Engine) UpdateMessage(ctx context.Context, principal parley.Principal, 
 	scope := call.Scope
 	switch {
 	case patch.Content == nil && patch.Marks == nil:
-		return parley.Message{}, parley.InvalidField("content", "nothing to change: give content (while the message is queued) or marks")
+		return parley.Message{}, parley.InvalidField(
+			"content",
+			"nothing to change: give content (while the message is queued) or marks",
+		)
 	case patch.Content != nil && patch.Marks != nil:
-		return parley.Message{}, parley.InvalidField("marks", "change content and marks one after the other, not in one request")
+		return parley.Message{}, parley.InvalidField(
+			"marks",
+			"change content and marks one after the other, not in one request",
+		)
 	}
 	if patch.Marks != nil {
 		return e.MarkMessage(ctx, principal, parley.ID{}, id, *patch.Marks)
@@ -141,7 +158,12 @@ func (e *Engine) UpdateMessage(ctx context.Context, principal parley.Principal, 
 	if err != nil {
 		return parley.Message{}, err
 	}
-	if err := e.checkFilesOf(ctx, scope, message.SessionID, &store.NewMessage{Role: message.Role, Content: content, Settings: message.Settings}); err != nil {
+	if err := e.checkFilesOf(
+		ctx,
+		scope,
+		message.SessionID,
+		&store.NewMessage{Role: message.Role, Content: content, Settings: message.Settings},
+	); err != nil {
 		return parley.Message{}, err
 	}
 	edited, err := e.store.EditQueued(ctx, scope, principal.ID, id, content)
@@ -153,7 +175,12 @@ func (e *Engine) UpdateMessage(ctx context.Context, principal parley.Principal, 
 
 // MarkMessage changes the marks that a session has on a message; zero is the
 // session that wrote it.
-func (e *Engine) MarkMessage(ctx context.Context, principal parley.Principal, sessionID, id parley.ID, marks MarksPatch) (_ parley.Message, err error) {
+func (e *Engine) MarkMessage(
+	ctx context.Context,
+	principal parley.Principal,
+	sessionID, id parley.ID,
+	marks MarksPatch,
+) (_ parley.Message, err error) {
 	ctx, call, err := e.enter(ctx, principal, "markMessage", PostMessages, in(sessionID, id))
 	if err != nil {
 		return parley.Message{}, err
@@ -166,7 +193,10 @@ func (e *Engine) MarkMessage(ctx context.Context, principal parley.Principal, se
 			return parley.Message{}, err
 		}
 		if message.Role == parley.RoleToolResult {
-			return parley.Message{}, parley.InvalidField("context_edge", "a window cannot begin between a call and its result: mark the message before the call, or the one behind the result")
+			return parley.Message{}, parley.InvalidField(
+				"context_edge",
+				"a window cannot begin between a call and its result: mark the message before the call, or the one behind the result",
+			)
 		}
 	}
 	marked, err := e.store.MarkMessage(ctx, scope, sessionID, id, parley.MarksChange(marks))
@@ -182,7 +212,11 @@ func (e *Engine) MarkMessage(ctx context.Context, principal parley.Principal, se
 
 // RemoveMessage takes a queued message out of the queue. CodeConflict once it
 // is in the record.
-func (e *Engine) RemoveMessage(ctx context.Context, principal parley.Principal, id parley.ID) (_ parley.Message, err error) {
+func (e *Engine) RemoveMessage(
+	ctx context.Context,
+	principal parley.Principal,
+	id parley.ID,
+) (_ parley.Message, err error) {
 	ctx, call, err := e.enter(ctx, principal, "removeMessage", PostMessages, on(id))
 	if err != nil {
 		return parley.Message{}, err

@@ -81,10 +81,22 @@ func TestSlotsAreRunOrReleased(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(runner.ran) != step.ran || runner.released != step.released {
-			t.Errorf("%s: %d ran, %d released; want %d and %d", step.name, len(runner.ran), runner.released, step.ran, step.released)
+			t.Errorf(
+				"%s: %d ran, %d released; want %d and %d",
+				step.name,
+				len(runner.ran),
+				runner.released,
+				step.ran,
+				step.released,
+			)
 		}
 	}
-	opened, err := e.OpenSession(t.Context(), h.member, engine.SessionInput{Message: ptr(say("hello"))}, store.Idempotency{})
+	opened, err := e.OpenSession(
+		t.Context(),
+		h.member,
+		engine.SessionInput{Message: ptr(say("hello"))},
+		store.Idempotency{},
+	)
 	if err != nil || opened.Posted == nil || len(runner.ran) != 2 {
 		t.Fatalf("OpenSession with a message = %+v, %v; %d ran", opened, err, len(runner.ran))
 	}
@@ -166,7 +178,12 @@ func TestQueuedMessagesCanBeChanged(t *testing.T) {
 	session := h.open(t, engine.SessionInput{})
 	first := h.post(t, session.ID, say("first"))
 	queued := h.post(t, session.ID, say("second"))
-	edited, err := h.UpdateMessage(t.Context(), h.member, queued.Message.ID, engine.MessagePatch{Content: text("better")})
+	edited, err := h.UpdateMessage(
+		t.Context(),
+		h.member,
+		queued.Message.ID,
+		engine.MessagePatch{Content: text("better")},
+	)
 	if err != nil || string(edited.Content) != `{"text":"better"}` {
 		t.Fatalf("edit = %s, %v", edited.Content, err)
 	}
@@ -176,11 +193,21 @@ func TestQueuedMessagesCanBeChanged(t *testing.T) {
 	wantCode(t, err, parley.CodeInvalid, "content.text")
 	_, err = h.UpdateMessage(t.Context(), h.member, queued.Message.ID, engine.MessagePatch{})
 	wantCode(t, err, parley.CodeInvalid, "content")
-	marked, err := h.UpdateMessage(t.Context(), h.member, first.Message.ID, engine.MessagePatch{Marks: &engine.MarksPatch{Pinned: ptr(true)}})
+	marked, err := h.UpdateMessage(
+		t.Context(),
+		h.member,
+		first.Message.ID,
+		engine.MessagePatch{Marks: &engine.MarksPatch{Pinned: ptr(true)}},
+	)
 	if err != nil || !marked.Marks.Pinned || marked.Marks.ContextEdge {
 		t.Fatalf("marks = %+v, %v", marked.Marks, err)
 	}
-	marked, err = h.UpdateMessage(t.Context(), h.member, first.Message.ID, engine.MessagePatch{Marks: &engine.MarksPatch{ContextEdge: ptr(true)}})
+	marked, err = h.UpdateMessage(
+		t.Context(),
+		h.member,
+		first.Message.ID,
+		engine.MessagePatch{Marks: &engine.MarksPatch{ContextEdge: ptr(true)}},
+	)
 	if err != nil || !marked.Marks.Pinned || !marked.Marks.ContextEdge {
 		t.Errorf("a patch of one mark changed another: %+v, %v", marked.Marks, err)
 	}
@@ -329,7 +356,9 @@ func TestRecordOfAnOutsideAgent(t *testing.T) {
 		}
 	}
 	want := []string{
-		`user {"text":"What is the answer?"}`, `reasoning_content "hm"`, `content "Let me look."`,
+		`user {"text":"What is the answer?"}`,
+		`reasoning_content "hm"`,
+		`content "Let me look."`,
 		`tool_call {"id":"c1","name":"search","arguments":{"q":"answer"},"arguments_text":null,"result":{"error":null,"execution_time_ms":null,"result":"42","success":true}}`,
 		`content "It is 42."`,
 	}
@@ -348,7 +377,13 @@ func TestRecordOfAnOutsideAgent(t *testing.T) {
 		}
 		got = append(got, line)
 	}
-	want = []string{"user What is the answer?", "assistant Let me look.", `assistant search{"q":"answer"}`, "tool 42c1", "assistant It is 42."}
+	want = []string{
+		"user What is the answer?",
+		"assistant Let me look.",
+		`assistant search{"q":"answer"}`,
+		"tool 42c1",
+		"assistant It is 42.",
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("chat (-want +got):\n%s", diff)
 	}

@@ -87,7 +87,11 @@ func (e *Engine) callText(ctx context.Context, scope store.Scope, hash parley.Ha
 }
 
 // manifestMessages reads the messages that the manifest's ranges reach over.
-func (e *Engine) manifestMessages(ctx context.Context, scope store.Scope, call parley.Call) (messages []parley.Message, err error) {
+func (e *Engine) manifestMessages(
+	ctx context.Context,
+	scope store.Scope,
+	call parley.Call,
+) (messages []parley.Message, err error) {
 	for _, span := range prompt.Spans(call.Manifest) {
 		page, err := e.recorded(ctx, scope, call.SessionID, span[0], span[1])
 		if err != nil {
@@ -99,7 +103,12 @@ func (e *Engine) manifestMessages(ctx context.Context, scope store.Scope, call p
 }
 
 // recorded reads a session's messages from a sequence to another.
-func (e *Engine) recorded(ctx context.Context, scope store.Scope, sessionID parley.ID, from, to int64) (messages []parley.Message, err error) {
+func (e *Engine) recorded(
+	ctx context.Context,
+	scope store.Scope,
+	sessionID parley.ID,
+	from, to int64,
+) (messages []parley.Message, err error) {
 	for after := from - 1; after < to; {
 		page, err := e.store.Messages(ctx, scope, sessionID, store.MessageQuery{
 			AfterSequence: after, RecordOnly: true, Limit: int(min(to-after, parley.MaxPage)),

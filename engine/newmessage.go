@@ -31,11 +31,18 @@ func (e *Engine) newMessage(principal parley.Principal, input MessageInput) (sto
 			return store.NewMessage{}, err
 		}
 	case parley.RoleSystem:
-		return store.NewMessage{}, parley.InvalidField("role", "system messages are not posted: set system_prompt on the agent, the session or this message instead")
+		return store.NewMessage{}, parley.InvalidField(
+			"role",
+			"system messages are not posted: set system_prompt on the agent, the session or this message instead",
+		)
 	case parley.RoleSummary:
 		return store.NewMessage{}, parley.InvalidField("role", "summaries are not posted: they are written by Parley")
 	default:
-		return store.NewMessage{}, parley.InvalidField("role", "%q is not one of user, assistant, tool_call, tool_result", parley.Clip(string(input.Role), 32))
+		return store.NewMessage{}, parley.InvalidField(
+			"role",
+			"%q is not one of user, assistant, tool_call, tool_result",
+			parley.Clip(string(input.Role), 32),
+		)
 	}
 	if err := checkTexts(
 		textBound{"tool_call_id", input.ToolCallID, parley.MaxNameBytes},
@@ -73,7 +80,11 @@ func (e *Engine) newMessage(principal parley.Principal, input MessageInput) (sto
 	case parley.RoleToolCall:
 		var call parley.ToolCallContent
 		if err := json.Unmarshal(content, &call); err != nil {
-			return store.NewMessage{}, parley.WrapError(parley.CodeInternal, err, "a tool_call's content cannot be read back")
+			return store.NewMessage{}, parley.WrapError(
+				parley.CodeInternal,
+				err,
+				"a tool_call's content cannot be read back",
+			)
 		}
 		message.ToolCallID, message.ToolName = call.ID, call.Name
 	}
@@ -86,9 +97,16 @@ func (e *Engine) checkUserInput(input MessageInput) error {
 	case input.ToolCallID != "":
 		return parley.InvalidField("tool_call_id", "belongs to tool_result messages")
 	case input.During != "" && !input.During.Valid():
-		return parley.InvalidField("during", "%q is not one of queue, steer, interrupt, reject", parley.Clip(string(input.During), 32))
+		return parley.InvalidField(
+			"during",
+			"%q is not one of queue, steer, interrupt, reject",
+			parley.Clip(string(input.During), 32),
+		)
 	case input.Internal && (input.Respond == nil || *input.Respond):
-		return parley.InvalidField("internal", "an internal message is in no context, so no turn can answer it; post it with respond false")
+		return parley.InvalidField(
+			"internal",
+			"an internal message is in no context, so no turn can answer it; post it with respond false",
+		)
 	}
 	return e.checkSettings(setting.Message, &input.Settings)
 }
@@ -102,7 +120,11 @@ func checkRecordedInput(input MessageInput) error {
 	case input.During != "":
 		return parley.InvalidField("during", "belongs to user messages, not to a %s", role)
 	case !setting.IsZero(&input.Settings):
-		return parley.InvalidField("model", "model, parameters, system_prompt and tools are set by user messages, not by those of role %s", role)
+		return parley.InvalidField(
+			"model",
+			"model, parameters, system_prompt and tools are set by user messages, not by those of role %s",
+			role,
+		)
 	case input.ContextNote != "":
 		return parley.InvalidField("context_note", "belongs to user messages, not to a %s", role)
 	case role == parley.RoleToolResult && input.ToolCallID == "":

@@ -61,11 +61,20 @@ func openOutside(principal parley.Principal, input MessageInput) (store.NewMessa
 	case input.Role != parley.RoleAssistant:
 		return store.NewMessage{}, parley.InvalidField("status", "only an assistant message is opened as streaming")
 	case len(input.Content) > 0 && string(input.Content) != "null":
-		return store.NewMessage{}, parley.InvalidField("content", "a message that is opened as streaming is empty: append to it")
+		return store.NewMessage{}, parley.InvalidField(
+			"content",
+			"a message that is opened as streaming is empty: append to it",
+		)
 	case input.Internal:
-		return store.NewMessage{}, parley.InvalidField("internal", "an internal message is not streamed to anybody; post it whole")
+		return store.NewMessage{}, parley.InvalidField(
+			"internal",
+			"an internal message is not streamed to anybody; post it whole",
+		)
 	case !setting.IsZero(&others):
-		return store.NewMessage{}, parley.InvalidField("system_prompt", "of these fields only model belongs to a message that is written outside")
+		return store.NewMessage{}, parley.InvalidField(
+			"system_prompt",
+			"of these fields only model belongs to a message that is written outside",
+		)
 	}
 	model := input.Model
 	input.Settings = parley.Settings{}
@@ -90,11 +99,24 @@ func openOutside(principal parley.Principal, input MessageInput) (store.NewMessa
 		timeout = time.Duration(input.Timeout) * time.Second
 	}
 	if timeout <= 0 || timeout > parley.MaxOutsideTimeout {
-		return store.NewMessage{}, parley.InvalidField("timeout", "must lie between 1 and %d seconds", int(parley.MaxOutsideTimeout.Seconds()))
+		return store.NewMessage{}, parley.InvalidField(
+			"timeout",
+			"must lie between 1 and %d seconds",
+			int(parley.MaxOutsideTimeout.Seconds()),
+		)
 	}
 	return store.NewMessage{
-		ID: parley.NewID(), TurnID: parley.NewID(), Role: input.Role, Author: principal.Author(), Content: json.RawMessage(`{"text":""}`),
-		AgentType: input.AgentType, Iteration: input.Iteration, Metadata: metadata, Streaming: true, Model: model, Timeout: timeout,
+		ID:        parley.NewID(),
+		TurnID:    parley.NewID(),
+		Role:      input.Role,
+		Author:    principal.Author(),
+		Content:   json.RawMessage(`{"text":""}`),
+		AgentType: input.AgentType,
+		Iteration: input.Iteration,
+		Metadata:  metadata,
+		Streaming: true,
+		Model:     model,
+		Timeout:   timeout,
 	}, nil
 }
 
@@ -105,7 +127,12 @@ func checkOutsideModel(model parley.ModelID) error {
 
 // AppendMessage adds to a message that was opened as streaming, as
 // store.Outside.AppendOutside says.
-func (e *Engine) AppendMessage(ctx context.Context, principal parley.Principal, id parley.ID, input AppendInput) (_ parley.OutsideGrown, err error) {
+func (e *Engine) AppendMessage(
+	ctx context.Context,
+	principal parley.Principal,
+	id parley.ID,
+	input AppendInput,
+) (_ parley.OutsideGrown, err error) {
 	ctx, call, err := e.enter(ctx, principal, "appendMessage", PostMessages, on(id))
 	if err != nil {
 		return parley.OutsideGrown{}, err
@@ -135,7 +162,12 @@ func (e *Engine) AppendMessage(ctx context.Context, principal parley.Principal, 
 
 // SettleMessage ends a message that was opened as streaming, and its turn, as
 // store.Outside.SettleOutside says.
-func (e *Engine) SettleMessage(ctx context.Context, principal parley.Principal, id parley.ID, input SettleInput) (_ OutsideResult, err error) {
+func (e *Engine) SettleMessage(
+	ctx context.Context,
+	principal parley.Principal,
+	id parley.ID,
+	input SettleInput,
+) (_ OutsideResult, err error) {
 	ctx, call, err := e.enter(ctx, principal, "settleMessage", PostMessages, on(id))
 	if err != nil {
 		return OutsideResult{}, err
@@ -181,7 +213,11 @@ func (e *Engine) priced(told, opened parley.ModelID, usage parley.Usage) *parley
 func settleOf(principal parley.Principal, input SettleInput) (store.OutsideSettle, error) {
 	settle := store.OutsideSettle{Status: input.Status, Model: input.Model, Estimate: prompt.EstimateTokens}
 	if !input.Status.Settled() {
-		return settle, parley.InvalidField("status", "%q is not one of completed, failed, cancelled", parley.Clip(string(input.Status), 32))
+		return settle, parley.InvalidField(
+			"status",
+			"%q is not one of completed, failed, cancelled",
+			parley.Clip(string(input.Status), 32),
+		)
 	}
 	if err := checkOutsideModel(input.Model); err != nil {
 		return settle, err
@@ -196,7 +232,11 @@ func settleOf(principal parley.Principal, input SettleInput) (store.OutsideSettl
 		usage := parley.Usage(*input.Usage)
 		for _, n := range []*int64{usage.InputTokens, usage.OutputTokens, usage.CachedTokens, usage.CacheWriteTokens, usage.ReasoningTokens} {
 			if n != nil && (*n < 0 || *n > parley.MaxCallTokens) {
-				return settle, parley.InvalidField("usage", "each number of tokens lies between 0 and %d", int64(parley.MaxCallTokens))
+				return settle, parley.InvalidField(
+					"usage",
+					"each number of tokens lies between 0 and %d",
+					int64(parley.MaxCallTokens),
+				)
 			}
 		}
 		settle.Usage = &usage
@@ -217,7 +257,10 @@ func failureOf(input SettleInput) (*parley.Failure, error) {
 	}
 	failure := parley.Failure{Class: parley.ClassModel}
 	if input.Error != nil {
-		if err := checkTexts(textBound{"error.sentence", input.Error.Sentence, parley.MaxTextBytes}, textBound{"error.detail", input.Error.Detail, parley.MaxTextBytes}); err != nil {
+		if err := checkTexts(
+			textBound{"error.sentence", input.Error.Sentence, parley.MaxTextBytes},
+			textBound{"error.detail", input.Error.Detail, parley.MaxTextBytes},
+		); err != nil {
 			return nil, err
 		}
 		failure.Sentence, failure.Detail = input.Error.Sentence, input.Error.Detail
@@ -263,7 +306,14 @@ func callsOf(principal parley.Principal, input SettleInput) ([]store.NewMessage,
 		if err := json.Unmarshal(content, &call); err != nil {
 			return nil, parley.WrapError(parley.CodeInternal, err, "a tool_call's content cannot be read back")
 		}
-		calls[i] = store.NewMessage{ID: parley.NewID(), Role: parley.RoleToolCall, Author: principal.Author(), Content: content, ToolCallID: call.ID, ToolName: call.Name}
+		calls[i] = store.NewMessage{
+			ID:         parley.NewID(),
+			Role:       parley.RoleToolCall,
+			Author:     principal.Author(),
+			Content:    content,
+			ToolCallID: call.ID,
+			ToolName:   call.Name,
+		}
 	}
 	return calls, nil
 }

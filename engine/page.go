@@ -64,7 +64,11 @@ func (p Paging) start(list string, standard Order) (from cursor, order Order, li
 	case Ascending, Descending:
 		order = p.Order
 	default:
-		return cursor{}, "", 0, parley.InvalidField("order", "%q is not one of asc, desc", parley.Clip(string(p.Order), 16))
+		return cursor{}, "", 0, parley.InvalidField(
+			"order",
+			"%q is not one of asc, desc",
+			parley.Clip(string(p.Order), 16),
+		)
 	}
 	switch limit = p.Limit; {
 	case limit == 0:
@@ -84,7 +88,11 @@ func (p Paging) start(list string, standard Order) (from cursor, order Order, li
 		return cursor{}, "", 0, unreadable
 	}
 	if from.Order != order {
-		return cursor{}, "", 0, parley.InvalidField("cursor", "belongs to a list in order %s", parley.Clip(string(from.Order), 16))
+		return cursor{}, "", 0, parley.InvalidField(
+			"cursor",
+			"belongs to a list in order %s",
+			parley.Clip(string(from.Order), 16),
+		)
 	}
 	return from, order, limit, nil
 }

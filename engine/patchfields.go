@@ -40,7 +40,13 @@ func (p *SessionPatch) ownersFields() []patchField {
 
 // mayPatch is CodeForbidden for a patch of somebody else's session that names what
 // is its owner's to say.
-func (e *Engine) mayPatch(ctx context.Context, scope store.Scope, principal parley.Principal, sessionID parley.ID, patch *SessionPatch) error {
+func (e *Engine) mayPatch(
+	ctx context.Context,
+	scope store.Scope,
+	principal parley.Principal,
+	sessionID parley.ID,
+	patch *SessionPatch,
+) error {
 	var named []string
 	for _, field := range patch.ownersFields() {
 		if field.named {
@@ -54,12 +60,21 @@ func (e *Engine) mayPatch(ctx context.Context, scope store.Scope, principal parl
 	if err != nil || theirs {
 		return err
 	}
-	return parley.Errorf(parley.CodeForbidden, "Only the session's owner or an admin may change %s of it. You can post to it, change how it is listed, or fork it.", strings.Join(named, ", "))
+	return parley.Errorf(
+		parley.CodeForbidden,
+		"Only the session's owner or an admin may change %s of it. You can post to it, change how it is listed, or fork it.",
+		strings.Join(named, ", "),
+	)
 }
 
 // ownersSession reports whether a principal may say what runs in a session:
 // as its owner, or as an admin.
-func (e *Engine) ownersSession(ctx context.Context, scope store.Scope, principal parley.Principal, sessionID parley.ID) (bool, error) {
+func (e *Engine) ownersSession(
+	ctx context.Context,
+	scope store.Scope,
+	principal parley.Principal,
+	sessionID parley.ID,
+) (bool, error) {
 	if ReachOf(principal.Role, GrantSessions) == ReachAll {
 		return true, nil
 	}

@@ -28,7 +28,12 @@ func TestEveryPatchFieldBelongsToSomebody(t *testing.T) {
 		var patch SessionPatch
 		reflect.ValueOf(&patch).Elem().FieldByIndex(field.Index).FieldByName("Set").SetBool(true)
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if got := append(named(patch.anybodysFields()), named(patch.ownersFields())...); !slices.Equal(got, []string{name}) {
+		if got := append(
+			named(patch.anybodysFields()),
+			named(patch.ownersFields())...); !slices.Equal(
+			got,
+			[]string{name},
+		) {
 			t.Errorf("a patch of %s alone names %v", name, got)
 		}
 	}

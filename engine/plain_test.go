@@ -36,6 +36,23 @@ func TestPlainTextAgreesWithTheLongWay(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		space := rapid.SampledFrom([]string{"", " ", "\n\t"})
-		check(t, space.Draw(t, "a")+`{`+space.Draw(t, "b")+`"text"`+space.Draw(t, "c")+`:"`+rapid.String().Draw(t, "text")+`"`+space.Draw(t, "d")+`}`)
+		check(
+			t,
+			space.Draw(
+				t,
+				"a",
+			)+`{`+space.Draw(
+				t,
+				"b",
+			)+`"text"`+space.Draw(
+				t,
+				"c",
+			)+`:"`+rapid.String().
+				Draw(t, "text")+
+				`"`+space.Draw(
+				t,
+				"d",
+			)+`}`,
+		)
 	})
 }

@@ -55,21 +55,41 @@ type PredictedCost struct {
 }
 
 // Preview tells what would be sent for a message now: by the path that a post takes.
-func (e *Engine) Preview(ctx context.Context, principal parley.Principal, sessionID parley.ID, input MessageInput) (Preview, error) {
-	return e.look(ctx, principal, "previewMessage", sessionID, func(ctx context.Context, scope store.Scope, of *runner.DryTurn) error {
-		return e.dryTurn(ctx, scope, principal, of, input)
-	})
+func (e *Engine) Preview(
+	ctx context.Context,
+	principal parley.Principal,
+	sessionID parley.ID,
+	input MessageInput,
+) (Preview, error) {
+	return e.look(
+		ctx,
+		principal,
+		"previewMessage",
+		sessionID,
+		func(ctx context.Context, scope store.Scope, of *runner.DryTurn) error {
+			return e.dryTurn(ctx, scope, principal, of, input)
+		},
+	)
 }
 
 // Context tells what the session's window holds now, before anything else is said.
 func (e *Engine) Context(ctx context.Context, principal parley.Principal, sessionID parley.ID) (Preview, error) {
-	return e.look(ctx, principal, "getContext", sessionID, func(ctx context.Context, scope store.Scope, of *runner.DryTurn) (err error) {
-		if e.dry == nil {
-			return parley.Errorf(parley.CodeUnavailable, "This process runs no turns, so it shows no context. Ask one that does.")
-		}
-		of.Agent, err = e.store.Agent(ctx, scope.WorkspaceID, of.Session.AgentID.String())
-		return err
-	})
+	return e.look(
+		ctx,
+		principal,
+		"getContext",
+		sessionID,
+		func(ctx context.Context, scope store.Scope, of *runner.DryTurn) (err error) {
+			if e.dry == nil {
+				return parley.Errorf(
+					parley.CodeUnavailable,
+					"This process runs no turns, so it shows no context. Ask one that does.",
+				)
+			}
+			of.Agent, err = e.store.Agent(ctx, scope.WorkspaceID, of.Session.AgentID.String())
+			return err
+		},
+	)
 }
 
 // look shows a turn that fill makes ready, if there is room for one more look.
@@ -105,7 +125,12 @@ func (e *Engine) preview(ctx context.Context, scope store.Scope, of runner.DryTu
 	sent := prompt.Sent{Request: q.Request, Encoded: q.Encoded, Manifest: q.Call.Manifest, Shown: q.Shown}
 	sent.Parts = prompt.Parts(&q.Request, q.Encoded, q.Call.Manifest, q.Shown)
 	prompt.Fit(sent.Parts, q.Tokens) // what the provider will count, as far as it is known
-	p := Preview{SessionID: of.Session.ID, Model: q.Call.Model, Policy: q.Call.Manifest.Policy, Refused: parley.OrNull(q.Refused)}
+	p := Preview{
+		SessionID: of.Session.ID,
+		Model:     q.Call.Model,
+		Policy:    q.Call.Manifest.Policy,
+		Refused:   parley.OrNull(q.Refused),
+	}
 	if json.Valid(q.Encoded) {
 		p.Request = q.Encoded
 	}
@@ -135,14 +160,23 @@ func (e *Engine) preview(ctx context.Context, scope store.Scope, of runner.DryTu
 }
 
 // predictCache compares a request with the session's last one.
-func (e *Engine) predictCache(ctx context.Context, scope store.Scope, sessionID parley.ID, q *runner.Previewed, sent *prompt.Sent) (PredictedCache, error) {
+func (e *Engine) predictCache(
+	ctx context.Context,
+	scope store.Scope,
+	sessionID parley.ID,
+	q *runner.Previewed,
+	sent *prompt.Sent,
+) (PredictedCache, error) {
 	last, err := e.stepCall(ctx, scope, sessionID, parley.ID{}, func(*parley.Call) bool { return true })
 	if err != nil || last == nil {
 		return PredictedCache{Says: "The session has made no call yet, so no cache holds anything of it."}, err
 	}
 	_, before, err := e.reconstruct(ctx, scope, *last)
 	if err != nil || before.Encoded == nil {
-		return PredictedCache{WithID: last.ID, Says: "The last call's request cannot be made again, so nothing is known of what a cache holds."}, err
+		return PredictedCache{
+			WithID: last.ID,
+			Says:   "The last call's request cannot be made again, so nothing is known of what a cache holds.",
+		}, err
 	}
 	difference := prompt.Compare(&before.Sent, sent)
 	c := PredictedCache{WithID: last.ID, Tokens: difference.Shared.Tokens}
@@ -151,7 +185,11 @@ func (e *Engine) predictCache(ctx context.Context, scope store.Scope, sessionID 
 	}
 	recent := time.Since(last.CreatedAt.Std()) < longestCached
 	c.Likely = q.Info.Caching && recent && c.Tokens > 0
-	c.Says = fmt.Sprintf("About %d of %d tokens are the front of the last call's request.", c.Tokens, difference.Shared.OfTokens)
+	c.Says = fmt.Sprintf(
+		"About %d of %d tokens are the front of the last call's request.",
+		c.Tokens,
+		difference.Shared.OfTokens,
+	)
 	switch breaks := difference.Breaks(); {
 	case breaks != nil:
 		c.Says = breaks.Says + " " + c.Says

@@ -23,7 +23,11 @@ type ProjectInput struct {
 // is; the bool reports that it is new. CodeInvalid when the path is not a directory,
 // lies outside the allowed roots, or is private (see package projectdir);
 // CodeForbidden for all but the machine's own user while no roots are configured.
-func (e *Engine) ChooseProject(ctx context.Context, principal parley.Principal, input ProjectInput) (_ parley.Project, _ bool, err error) {
+func (e *Engine) ChooseProject(
+	ctx context.Context,
+	principal parley.Principal,
+	input ProjectInput,
+) (_ parley.Project, _ bool, err error) {
 	ctx, call, err := e.enter(ctx, principal, "chooseProject", WriteProjects)
 	if err != nil {
 		return parley.Project{}, false, err
@@ -45,8 +49,14 @@ func (e *Engine) ChooseProject(ctx context.Context, principal parley.Principal, 
 		return parley.Project{}, false, err
 	}
 	project, isNew, err := e.store.ChooseProject(ctx, parley.Project{
-		ID: parley.NewID(), WorkspaceID: scope.WorkspaceID, Path: path,
-		Name: either(strings.TrimSpace(input.Name), parley.Clip(filepath.Base(path), parley.MaxNameBytes-4)), Icon: input.Icon,
+		ID:          parley.NewID(),
+		WorkspaceID: scope.WorkspaceID,
+		Path:        path,
+		Name: either(
+			strings.TrimSpace(input.Name),
+			parley.Clip(filepath.Base(path), parley.MaxNameBytes-4),
+		),
+		Icon: input.Icon,
 	})
 	if err == nil {
 		call.about(on(project.ID))
@@ -66,7 +76,11 @@ func (e *Engine) Project(ctx context.Context, principal parley.Principal, id par
 }
 
 // Projects lists, last access first by default.
-func (e *Engine) Projects(ctx context.Context, principal parley.Principal, list Paging) (_ Page[parley.Project], err error) {
+func (e *Engine) Projects(
+	ctx context.Context,
+	principal parley.Principal,
+	list Paging,
+) (_ Page[parley.Project], err error) {
 	ctx, call, err := e.enter(ctx, principal, "listProjects", ReadProjects)
 	if err != nil {
 		return Page[parley.Project]{}, err
@@ -99,7 +113,12 @@ const (
 
 // DeleteProject removes a project; the directory itself is not touched. CodeForbidden
 // for a member while sessions of others use it.
-func (e *Engine) DeleteProject(ctx context.Context, principal parley.Principal, id parley.ID, sessions Disposal) (err error) {
+func (e *Engine) DeleteProject(
+	ctx context.Context,
+	principal parley.Principal,
+	id parley.ID,
+	sessions Disposal,
+) (err error) {
 	ctx, call, err := e.enter(ctx, principal, "deleteProject", DropProjects, on(id))
 	if err != nil {
 		return err
@@ -107,7 +126,10 @@ func (e *Engine) DeleteProject(ctx context.Context, principal parley.Principal, 
 	defer call.end(ctx, &err)
 	scope := call.Scope
 	if sessions == Cascade && ReachOf(principal.Role, DropSessions) != ReachAll {
-		return parley.Errorf(parley.CodeForbidden, "Only an admin may delete a project together with its sessions, for others may own them. Without cascade they are detached.")
+		return parley.Errorf(
+			parley.CodeForbidden,
+			"Only an admin may delete a project together with its sessions, for others may own them. Without cascade they are detached.",
+		)
 	}
 	return e.store.DeleteProject(ctx, scope, id, sessions == Cascade)
 }
@@ -124,6 +146,9 @@ func (e *Engine) mayChoose(principal parley.Principal) error {
 	if principal.Local || e.projects.Configured() {
 		return nil
 	}
-	return parley.Errorf(parley.CodeForbidden, "No directories are set for projects on this server, so only its own user chooses them. "+
-		"Whoever runs it can name some with --project-root, PARLEY_PROJECT_ROOTS or project_roots in parley.yaml.")
+	return parley.Errorf(
+		parley.CodeForbidden,
+		"No directories are set for projects on this server, so only its own user chooses them. "+
+			"Whoever runs it can name some with --project-root, PARLEY_PROJECT_ROOTS or project_roots in parley.yaml.",
+	)
 }

@@ -50,7 +50,13 @@ const answerFor = 4096
 // the call that the replay is, counted to the session and its budgets. No tool runs.
 // tell is told of the answer while it comes; nil: nobody. A model's failure is no
 // error: the result's call has it. ctx ends the replay; what came is kept.
-func (e *Engine) Replay(ctx context.Context, principal parley.Principal, id parley.ID, input ReplayInput, tell func(ReplayPiece) error) (_ ReplayResult, err error) {
+func (e *Engine) Replay(
+	ctx context.Context,
+	principal parley.Principal,
+	id parley.ID,
+	input ReplayInput,
+	tell func(ReplayPiece) error,
+) (_ ReplayResult, err error) {
 	ctx, call, err := e.enter(ctx, principal, "replayCall", PostMessages, on(id))
 	if err != nil {
 		return ReplayResult{}, err
@@ -80,12 +86,20 @@ func (e *Engine) Replay(ctx context.Context, principal parley.Principal, id parl
 	timed, stop := context.WithTimeout(ctx, replayTime)
 	defer stop()
 	r.run(timed, tell)
-	r.row.Settled.Cost, r.row.Settled.Saved = r.info.Price.Cost(r.row.Settled.Usage), r.info.Price.Saved(r.row.Settled.Usage)
+	r.row.Settled.Cost, r.row.Settled.Saved = r.info.Price.Cost(
+		r.row.Settled.Usage,
+	), r.info.Price.Saved(
+		r.row.Settled.Usage,
+	)
 	kept := context.WithoutCancel(ctx) // it was paid for, whoever has gone meanwhile
 	if err := e.store.RecordReplay(kept, scope, r.row); err != nil {
 		return ReplayResult{}, err
 	}
-	result := ReplayResult{Original: original, Answer: r.row.Answer, SameBytes: r.row.Call.RequestHash == original.RequestHash}
+	result := ReplayResult{
+		Original:  original,
+		Answer:    r.row.Answer,
+		SameBytes: r.row.Call.RequestHash == original.RequestHash,
+	}
 	if result.Call, err = e.store.Call(kept, scope, r.row.Call.ID); err != nil {
 		return ReplayResult{}, err
 	}
@@ -125,7 +139,11 @@ func (r *repeated) whole() parley.ReplayAnswer {
 		ToolCalls: make([]parley.ToolCallContent, len(r.calls)),
 	}
 	for i, call := range r.calls {
-		one := parley.ToolCallContent{ID: fmt.Sprintf("call_%d", i+1), Name: call.name, Arguments: json.RawMessage("null")}
+		one := parley.ToolCallContent{
+			ID:        fmt.Sprintf("call_%d", i+1),
+			Name:      call.name,
+			Arguments: json.RawMessage("null"),
+		}
 		if one.ArgumentsText = call.arguments.String(); json.Valid([]byte(one.ArgumentsText)) {
 			one.Arguments, one.ArgumentsText = json.RawMessage(one.ArgumentsText), ""
 		}
@@ -135,10 +153,18 @@ func (r *repeated) whole() parley.ReplayAnswer {
 }
 
 // prepareReplay makes a call's request again under other settings.
-func (e *Engine) prepareReplay(ctx context.Context, scope store.Scope, original parley.Call, input ReplayInput) (*replay, error) {
+func (e *Engine) prepareReplay(
+	ctx context.Context,
+	scope store.Scope,
+	original parley.Call,
+	input ReplayInput,
+) (*replay, error) {
 	call := original
 	call.ID = parley.NewID()
-	call.Parameters = setting.Over(parley.Settings{Parameters: input.Parameters}, parley.Settings{Parameters: original.Parameters}).Parameters
+	call.Parameters = setting.Over(
+		parley.Settings{Parameters: input.Parameters},
+		parley.Settings{Parameters: original.Parameters},
+	).Parameters
 	if input.Model != "" && input.Model != original.Model {
 		if call.Model = input.Model; call.Model.Provider() != original.Model.Provider() {
 			call.EncoderVersion, call.Manifest.CacheKey = 0, ""
@@ -180,7 +206,14 @@ func (e *Engine) prepareReplay(ctx context.Context, scope store.Scope, original 
 	}
 	call.RequestHash, call.EncoderVersion = parley.HashOf(r.encoded.Body), r.encoded.Version
 	call.Attempt, call.Usage, call.Cost, call.Reserved, call.Error, call.Finish = 1, parley.Usage{}, nil, nil, nil, ""
-	r.row = store.NewReplay{Call: call, System: string(system), Tools: tools, Layers: layers, OfID: original.ID, Settled: store.CallSettled{CallID: call.ID}}
+	r.row = store.NewReplay{
+		Call:    call,
+		System:  string(system),
+		Tools:   tools,
+		Layers:  layers,
+		OfID:    original.ID,
+		Settled: store.CallSettled{CallID: call.ID},
+	}
 	return r, nil
 }
 
@@ -200,7 +233,10 @@ func (e *Engine) affordReplay(ctx context.Context, scope store.Scope, r *replay)
 	}
 	input := int64(prompt.EstimateTokens(string(r.encoded.Body)))
 	r.row.Estimate = parley.Reserved{Tokens: input + output, Cost: r.info.Price.Most(input, output)}
-	subjects := []store.BudgetSubject{{ID: session.ID, Scope: parley.BudgetOfSession}, {ID: session.AgentID, Scope: parley.BudgetOfAgent}}
+	subjects := []store.BudgetSubject{
+		{ID: session.ID, Scope: parley.BudgetOfSession},
+		{ID: session.AgentID, Scope: parley.BudgetOfAgent},
+	}
 	if !session.RootID.IsZero() && session.RootID != session.ID {
 		subjects = append(subjects, store.BudgetSubject{ID: session.RootID, Scope: parley.BudgetOfSession})
 	}
@@ -219,10 +255,19 @@ func (e *Engine) affordReplay(ctx context.Context, scope store.Scope, r *replay)
 			charge.Tokens, charge.Cost = l.SessionTokens, l.SessionCost
 		}
 		if l.Priced() && r.row.Estimate.Cost == nil {
-			return parley.Conflict(parley.WaitBudget, "Money is limited here and the price of %q is not known. Give its price under models in parley.yaml, or replay with another model.", r.row.Call.Model)
+			return parley.Conflict(
+				parley.WaitBudget,
+				"Money is limited here and the price of %q is not known. Give its price under models in parley.yaml, or replay with another model.",
+				r.row.Call.Model,
+			)
 		}
 		if !charge.Fits(b, r.row.Estimate) {
-			return parley.Conflict(parley.WaitBudget, "A replay may need up to %d tokens, for which the %s's limits have no room. Raise them, or give a smaller max_tokens.", r.row.Estimate.Tokens, b.Scope)
+			return parley.Conflict(
+				parley.WaitBudget,
+				"A replay may need up to %d tokens, for which the %s's limits have no room. Raise them, or give a smaller max_tokens.",
+				r.row.Estimate.Tokens,
+				b.Scope,
+			)
 		}
 		if b.Made {
 			r.row.Charged = append(r.row.Charged, b.ID)
@@ -309,10 +354,20 @@ func (r *replay) judge(ctx context.Context, broken error) {
 		settled.Outcome = parley.CallCancelled
 	default:
 		if failed == nil {
-			failed = model.NewError(parley.ClassStream, true, "the stream ended without saying that it is complete", nil)
+			failed = model.NewError(
+				parley.ClassStream,
+				true,
+				"the stream ended without saying that it is complete",
+				nil,
+			)
 		}
 		settled.Outcome = parley.CallFailed
-		settled.Error = &parley.Failure{Class: failed.Class, Sentence: failed.Class.Sentence(), Detail: failed.Message, Attempts: 1}
+		settled.Error = &parley.Failure{
+			Class:    failed.Class,
+			Sentence: failed.Class.Sentence(),
+			Detail:   failed.Message,
+			Attempts: 1,
+		}
 	}
 }
 
@@ -331,7 +386,12 @@ func (e *Engine) answerOf(ctx context.Context, scope store.Scope, call *parley.C
 	if call.TurnID.IsZero() {
 		return answer, nil
 	}
-	messages, err := e.store.Messages(ctx, scope, call.SessionID, store.MessageQuery{TurnID: call.TurnID, RecordOnly: true, Limit: parley.MaxPage})
+	messages, err := e.store.Messages(
+		ctx,
+		scope,
+		call.SessionID,
+		store.MessageQuery{TurnID: call.TurnID, RecordOnly: true, Limit: parley.MaxPage},
+	)
 	for i := range messages {
 		m := &messages[i]
 		if m.Step != call.Step {
@@ -355,9 +415,11 @@ func (e *Engine) answerOf(ctx context.Context, scope store.Scope, call *parley.C
 
 // sameAnswer compares what two answers say, not the ids of their calls.
 func sameAnswer(a, b *parley.ReplayAnswer) bool {
-	return a.Text == b.Text && a.Refusal == b.Refusal && slices.EqualFunc(a.ToolCalls, b.ToolCalls, func(x, y parley.ToolCallContent) bool {
-		one, err := parley.CanonicalJSON(x.Arguments)
-		other, also := parley.CanonicalJSON(y.Arguments)
-		return x.Name == y.Name && (err == nil && also == nil && string(one) == string(other) || string(x.Arguments) == string(y.Arguments))
-	})
+	return a.Text == b.Text && a.Refusal == b.Refusal &&
+		slices.EqualFunc(a.ToolCalls, b.ToolCalls, func(x, y parley.ToolCallContent) bool {
+			one, err := parley.CanonicalJSON(x.Arguments)
+			other, also := parley.CanonicalJSON(y.Arguments)
+			return x.Name == y.Name &&
+				(err == nil && also == nil && string(one) == string(other) || string(x.Arguments) == string(y.Arguments))
+		})
 }

@@ -18,7 +18,15 @@ func TestAgentPatch(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nobody)
 	ctx := t.Context()
-	agent, _, err := h.CreateAgent(ctx, h.member, engine.AgentInput{Name: "One", Settings: parley.Settings{Parameters: parley.Parameters{Temperature: ptr(0.5), Seed: ptr(int64(7))}}}, store.Idempotency{})
+	agent, _, err := h.CreateAgent(
+		ctx,
+		h.member,
+		engine.AgentInput{
+			Name:     "One",
+			Settings: parley.Settings{Parameters: parley.Parameters{Temperature: ptr(0.5), Seed: ptr(int64(7))}},
+		},
+		store.Idempotency{},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,16 +34,28 @@ func TestAgentPatch(t *testing.T) {
 		Name:          parley.Change[string]{Set: true, Value: "Two"},
 		SettingsPatch: parley.SettingsPatch{Temperature: parley.Change[*float64]{Set: true}},
 	})
-	if err != nil || patched.Version != 2 || patched.Name != "Two" || patched.Slug != "one" || patched.Temperature != nil || *patched.Seed != 7 {
+	if err != nil || patched.Version != 2 || patched.Name != "Two" || patched.Slug != "one" ||
+		patched.Temperature != nil ||
+		*patched.Seed != 7 {
 		t.Fatalf("UpdateAgent = %+v, %v", patched, err)
 	}
 	old, err := h.AgentVersion(ctx, h.reader, "one", 1)
 	if err != nil || old.Name != "One" || *old.Temperature != 0.5 {
 		t.Errorf("version 1 = %+v, %v", old, err)
 	}
-	_, err = h.UpdateAgent(ctx, h.member, "one", engine.AgentPatch{Slug: parley.Change[string]{Set: true, Value: parley.BuiltinAgentSlug}})
+	_, err = h.UpdateAgent(
+		ctx,
+		h.member,
+		"one",
+		engine.AgentPatch{Slug: parley.Change[string]{Set: true, Value: parley.BuiltinAgentSlug}},
+	)
 	wantCode(t, err, parley.CodeConflict, "")
-	_, err = h.UpdateAgent(ctx, h.member, "one", engine.AgentPatch{LeadID: parley.Change[parley.ID]{Set: true, Value: agent.ID}})
+	_, err = h.UpdateAgent(
+		ctx,
+		h.member,
+		"one",
+		engine.AgentPatch{LeadID: parley.Change[parley.ID]{Set: true, Value: agent.ID}},
+	)
 	wantCode(t, err, parley.CodeInvalid, "lead_id")
 
 	// Patches of different fields at the same time all survive.
@@ -44,7 +64,9 @@ func TestAgentPatch(t *testing.T) {
 		wg.Go(func() {
 			patch := engine.AgentPatch{Description: parley.Change[string]{Set: true, Value: "d"}}
 			if i%2 == 0 {
-				patch = engine.AgentPatch{SettingsPatch: parley.SettingsPatch{TopP: parley.Change[*float64]{Set: true, Value: ptr(0.9)}}}
+				patch = engine.AgentPatch{
+					SettingsPatch: parley.SettingsPatch{TopP: parley.Change[*float64]{Set: true, Value: ptr(0.9)}},
+				}
 			}
 			if _, err := h.UpdateAgent(ctx, h.member, "one", patch); err != nil {
 				t.Error(err)
@@ -76,7 +98,12 @@ func TestSessionPatch(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nobody)
 	ctx := t.Context()
-	session := h.open(t, engine.SessionInput{Settings: parley.Settings{Model: "sim/echo", Parameters: parley.Parameters{Seed: ptr(int64(1))}}})
+	session := h.open(
+		t,
+		engine.SessionInput{
+			Settings: parley.Settings{Model: "sim/echo", Parameters: parley.Parameters{Seed: ptr(int64(1))}},
+		},
+	)
 	var wg sync.WaitGroup
 	for _, patch := range []engine.SessionPatch{
 		{SettingsPatch: parley.SettingsPatch{Model: parley.Change[parley.ModelID]{Set: true, Value: "sim/reason"}}},
@@ -96,14 +123,28 @@ func TestSessionPatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := parley.Settings{Model: "sim/reason", SystemPrompt: ptr("Be brief."), Parameters: parley.Parameters{Seed: ptr(int64(1)), Temperature: ptr(0.0)}}
+	want := parley.Settings{
+		Model:        "sim/reason",
+		SystemPrompt: ptr("Be brief."),
+		Parameters:   parley.Parameters{Seed: ptr(int64(1)), Temperature: ptr(0.0)},
+	}
 	if diff := cmp.Diff(want, got.Settings); diff != "" {
 		t.Errorf("overrides (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"a", "b"}, got.Tags); diff != "" || !got.Pinned {
 		t.Errorf("pinned %v, tags:\n%s", got.Pinned, diff)
 	}
-	cleared, err := h.UpdateSession(ctx, h.member, session.ID, engine.SessionPatch{SettingsPatch: parley.SettingsPatch{SystemPrompt: parley.Change[*string]{Set: true}, Model: parley.Change[parley.ModelID]{Set: true}}})
+	cleared, err := h.UpdateSession(
+		ctx,
+		h.member,
+		session.ID,
+		engine.SessionPatch{
+			SettingsPatch: parley.SettingsPatch{
+				SystemPrompt: parley.Change[*string]{Set: true},
+				Model:        parley.Change[parley.ModelID]{Set: true},
+			},
+		},
+	)
 	if err != nil || cleared.SystemPrompt != nil || cleared.Model != "" || cleared.Seed == nil {
 		t.Errorf("clearing: %+v, %v", cleared.Settings, err)
 	}
@@ -198,7 +239,11 @@ func TestProjectsStayInsideTheirRoots(t *testing.T) {
 	if err != nil || !isNew || first.Name != "work" {
 		t.Fatalf("ChooseProject = %+v, %v, %v", first, isNew, err)
 	}
-	again, isNew, err := e.ChooseProject(t.Context(), h.member, engine.ProjectInput{Path: filepath.Join(root, "alias") + "/"})
+	again, isNew, err := e.ChooseProject(
+		t.Context(),
+		h.member,
+		engine.ProjectInput{Path: filepath.Join(root, "alias") + "/"},
+	)
 	if err != nil || isNew || again.ID != first.ID {
 		t.Errorf("the same directory by a link = %+v, %v, %v", again, isNew, err)
 	}
@@ -220,7 +265,11 @@ func TestKeys(t *testing.T) {
 		t.Fatalf("CreateKey = %+v, %v", key.Key, err)
 	}
 	for range 2 { // the second time from the cache
-		if principal, err := h.Authenticate(ctx, key.Secret); err != nil || principal.Role != parley.RoleReader || principal.Name != "robot" {
+		if principal, err := h.Authenticate(
+			ctx,
+			key.Secret,
+		); err != nil || principal.Role != parley.RoleReader ||
+			principal.Name != "robot" {
 			t.Fatalf("Authenticate = %+v, %v", principal, err)
 		}
 	}

@@ -7,7 +7,10 @@ import (
 )
 
 // ResponseCache tells what the workspace's response cache holds and did.
-func (e *Engine) ResponseCache(ctx context.Context, principal parley.Principal) (_ parley.ResponseCacheState, err error) {
+func (e *Engine) ResponseCache(
+	ctx context.Context,
+	principal parley.Principal,
+) (_ parley.ResponseCacheState, err error) {
 	ctx, call, err := e.enter(ctx, principal, "getResponseCache", ReadCache)
 	if err != nil {
 		return parley.ResponseCacheState{}, err

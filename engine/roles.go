@@ -73,21 +73,51 @@ func Permissions() []Permission { return slices.Clone(permissions[:]) }
 //nolint:gochecknoglobals // the one table; it is never written
 var permissions = [...]Permission{
 	{ReadAgents, "read and list agents and their versions", ReachAll, ReachAll, ReachAll},
-	{WriteAgents, "create agents; change and archive them; warm their providers' caches", ReachNone, ReachOwn, ReachAll},
+	{
+		WriteAgents,
+		"create agents; change and archive them; warm their providers' caches",
+		ReachNone,
+		ReachOwn,
+		ReachAll,
+	},
 	{GrantAgents, "say what an agent may run: its tools, grants, runtime", ReachNone, ReachOwn, ReachAll},
-	{ReadSessions, "read, list and search sessions, messages, turns, calls, approvals and events; watch", ReachVisible, ReachVisible, ReachAll},
+	{
+		ReadSessions,
+		"read, list and search sessions, messages, turns, calls, approvals and events; watch",
+		ReachVisible,
+		ReachVisible,
+		ReachAll,
+	},
 	{OpenSessions, "create and fork sessions; ask messages anew in a fork", ReachNone, ReachAll, ReachAll},
 	{PostMessages, "post, edit, remove and mark messages; have sessions summed up", ReachNone, ReachVisible, ReachAll},
 	{CancelTurns, "cancel turns", ReachNone, ReachVisible, ReachAll},
 	{AnswerApprovals, "approve and deny tool calls", ReachNone, ReachVisible, ReachAll},
-	{PatchSessions, "change how sessions are listed (title, tags, pinned, metadata); archive them", ReachNone, ReachVisible, ReachAll},
-	{GrantSessions, "say what a session runs and what a provider sees of it: all its other settings, and yeses that hold for all of it", ReachNone, ReachOwn, ReachAll},
+	{
+		PatchSessions,
+		"change how sessions are listed (title, tags, pinned, metadata); archive them",
+		ReachNone,
+		ReachVisible,
+		ReachAll,
+	},
+	{
+		GrantSessions,
+		"say what a session runs and what a provider sees of it: all its other settings, and yeses that hold for all of it",
+		ReachNone,
+		ReachOwn,
+		ReachAll,
+	},
 	{ShareSessions, "change who sees a session", ReachNone, ReachOwn, ReachAll},
 	{ShareForReading, "let another session, which one sees, read one; end that", ReachNone, ReachVisible, ReachAll},
 	{DropSessions, "delete sessions", ReachNone, ReachOwn, ReachAll},
 	{ReadProjects, "read and list projects", ReachAll, ReachAll, ReachAll},
 	{WriteProjects, "list the directories that may be projects, and choose some", ReachNone, ReachAll, ReachAll},
-	{DropProjects, "delete projects that only one's own sessions use; admins any, and with their sessions", ReachNone, ReachAll, ReachAll},
+	{
+		DropProjects,
+		"delete projects that only one's own sessions use; admins any, and with their sessions",
+		ReachNone,
+		ReachAll,
+		ReachAll,
+	},
 	{ReadFiles, "read, list and download files", ReachVisible, ReachVisible, ReachAll},
 	{WriteFiles, "upload files", ReachNone, ReachAll, ReachAll},
 	{DropFiles, "delete files", ReachNone, ReachOwn, ReachAll},
@@ -136,10 +166,18 @@ func scopeOf(principal parley.Principal) store.Scope {
 // ReachOwn is checked by the verb itself, with owns.
 func authorise(principal parley.Principal, verb Verb) (store.Scope, error) {
 	if principal.ID.IsZero() || principal.WorkspaceID.IsZero() {
-		return store.Scope{}, parley.Errorf(parley.CodeUnauthenticated, "Say who you are: send a key in the header Authorization: Bearer.")
+		return store.Scope{}, parley.Errorf(
+			parley.CodeUnauthenticated,
+			"Say who you are: send a key in the header Authorization: Bearer.",
+		)
 	}
 	if ReachOf(principal.Role, verb) == ReachNone {
-		return store.Scope{}, parley.Errorf(parley.CodeForbidden, "A %s may not use %s. Ask an admin of the workspace for another role.", principal.Role, verb)
+		return store.Scope{}, parley.Errorf(
+			parley.CodeForbidden,
+			"A %s may not use %s. Ask an admin of the workspace for another role.",
+			principal.Role,
+			verb,
+		)
 	}
 	return scopeOf(principal), nil
 }
@@ -150,7 +188,10 @@ func ownsAgent(principal parley.Principal, verb Verb, agent *parley.Agent) error
 	if ReachOf(principal.Role, verb) == ReachAll || agent.OwnerID == principal.ID {
 		return nil
 	}
-	return parley.Errorf(parley.CodeForbidden, "Only the agent's owner or an admin may do this. You can make an agent of your own.")
+	return parley.Errorf(
+		parley.CodeForbidden,
+		"Only the agent's owner or an admin may do this. You can make an agent of your own.",
+	)
 }
 
 // owns refuses what only the owner of a session, or an admin, may do.
@@ -163,10 +204,18 @@ func owns(principal parley.Principal, verb Verb, session parley.Session) error {
 
 // mayGrant refuses a yes that lasts in another's session: whoever gives it could have
 // it run what its owner was never asked about.
-func (e *Engine) mayGrant(ctx context.Context, scope store.Scope, principal parley.Principal, sessionID parley.ID) error {
+func (e *Engine) mayGrant(
+	ctx context.Context,
+	scope store.Scope,
+	principal parley.Principal,
+	sessionID parley.ID,
+) error {
 	theirs, err := e.ownersSession(ctx, scope, principal, sessionID)
 	if err != nil || theirs {
 		return err
 	}
-	return parley.Errorf(parley.CodeForbidden, "Only the session's owner or an admin may say what it runs unasked. You may answer each of its questions once.")
+	return parley.Errorf(
+		parley.CodeForbidden,
+		"Only the session's owner or an admin may say what it runs unasked. You may answer each of its questions once.",
+	)
 }

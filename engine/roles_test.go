@@ -25,7 +25,13 @@ func (h *house) fileIn(t *testing.T, id parley.ID) parley.ID {
 	}
 	no := false
 	content := json.RawMessage(`{"files":["` + file.ID.String() + `"],"text":"x"}`)
-	if _, err := h.PostMessage(t.Context(), h.admin, id, engine.MessageInput{Content: content, Respond: &no}, store.Idempotency{}); err != nil {
+	if _, err := h.PostMessage(
+		t.Context(),
+		h.admin,
+		id,
+		engine.MessageInput{Content: content, Respond: &no},
+		store.Idempotency{},
+	); err != nil {
 		t.Fatal(err)
 	}
 	return file.ID
@@ -39,7 +45,12 @@ func (h *house) agentFor(t *testing.T, id parley.ID) string {
 		t.Fatal(err)
 	}
 	owner := parley.Principal{ID: session.OwnerID, WorkspaceID: session.WorkspaceID, Role: parley.RoleMember}
-	agent, _, err := h.CreateAgent(t.Context(), owner, engine.AgentInput{Name: "of " + parley.NewID().String()[24:]}, store.Idempotency{})
+	agent, _, err := h.CreateAgent(
+		t.Context(),
+		owner,
+		engine.AgentInput{Name: "of " + parley.NewID().String()[24:]},
+		store.Idempotency{},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,11 +67,23 @@ func TestRolesAndVerbs(t *testing.T) {
 	calls := map[engine.Verb]call{
 		engine.ReadAgents: func(p parley.Principal, _ parley.ID) error { _, err := h.Agent(ctx, p, "parley"); return err },
 		engine.WriteAgents: func(p parley.Principal, s parley.ID) error {
-			_, err := h.UpdateAgent(ctx, p, h.agentFor(t, s), engine.AgentPatch{Description: parley.Change[string]{Set: true, Value: "x"}})
+			_, err := h.UpdateAgent(
+				ctx,
+				p,
+				h.agentFor(t, s),
+				engine.AgentPatch{Description: parley.Change[string]{Set: true, Value: "x"}},
+			)
 			return err
 		},
 		engine.GrantAgents: func(p parley.Principal, s parley.ID) error {
-			_, err := h.UpdateAgent(ctx, p, h.agentFor(t, s), engine.AgentPatch{SettingsPatch: parley.SettingsPatch{Grants: parley.Change[*[]parley.Grant]{Set: true}}})
+			_, err := h.UpdateAgent(
+				ctx,
+				p,
+				h.agentFor(t, s),
+				engine.AgentPatch{
+					SettingsPatch: parley.SettingsPatch{Grants: parley.Change[*[]parley.Grant]{Set: true}},
+				},
+			)
 			return err
 		},
 		engine.ReadSessions: func(p parley.Principal, s parley.ID) error {
@@ -73,7 +96,13 @@ func TestRolesAndVerbs(t *testing.T) {
 		},
 		engine.PostMessages: func(p parley.Principal, s parley.ID) error {
 			no := false
-			_, err := h.PostMessage(ctx, p, s, engine.MessageInput{Content: text("x"), Respond: &no}, store.Idempotency{})
+			_, err := h.PostMessage(
+				ctx,
+				p,
+				s,
+				engine.MessageInput{Content: text("x"), Respond: &no},
+				store.Idempotency{},
+			)
 			return err
 		},
 		engine.CancelTurns: func(p parley.Principal, s parley.ID) error {
@@ -84,11 +113,23 @@ func TestRolesAndVerbs(t *testing.T) {
 			return err
 		},
 		engine.PatchSessions: func(p parley.Principal, s parley.ID) error {
-			_, err := h.UpdateSession(ctx, p, s, engine.SessionPatch{Title: parley.Change[string]{Set: true, Value: "t"}})
+			_, err := h.UpdateSession(
+				ctx,
+				p,
+				s,
+				engine.SessionPatch{Title: parley.Change[string]{Set: true, Value: "t"}},
+			)
 			return err
 		},
 		engine.GrantSessions: func(p parley.Principal, s parley.ID) error {
-			_, err := h.UpdateSession(ctx, p, s, engine.SessionPatch{SettingsPatch: parley.SettingsPatch{Grants: parley.Change[*[]parley.Grant]{Set: true}}})
+			_, err := h.UpdateSession(
+				ctx,
+				p,
+				s,
+				engine.SessionPatch{
+					SettingsPatch: parley.SettingsPatch{Grants: parley.Change[*[]parley.Grant]{Set: true}},
+				},
+			)
 			return err
 		},
 		engine.ShareSessions: func(p parley.Principal, s parley.ID) error {
@@ -100,14 +141,29 @@ func TestRolesAndVerbs(t *testing.T) {
 			if session.Visibility == parley.VisibilityPrivate {
 				flipped = parley.VisibilityWorkspace
 			}
-			if _, err = h.UpdateSession(ctx, p, s, engine.SessionPatch{Visibility: parley.Change[parley.Visibility]{Set: true, Value: flipped}}); err != nil {
+			if _, err = h.UpdateSession(
+				ctx,
+				p,
+				s,
+				engine.SessionPatch{Visibility: parley.Change[parley.Visibility]{Set: true, Value: flipped}},
+			); err != nil {
 				return err
 			}
-			_, err = h.UpdateSession(ctx, h.admin, s, engine.SessionPatch{Visibility: parley.Change[parley.Visibility]{Set: true, Value: session.Visibility}})
+			_, err = h.UpdateSession(
+				ctx,
+				h.admin,
+				s,
+				engine.SessionPatch{Visibility: parley.Change[parley.Visibility]{Set: true, Value: session.Visibility}},
+			)
 			return err
 		},
 		engine.ShareForReading: func(p parley.Principal, s parley.ID) error {
-			own, err := h.OpenSession(ctx, h.admin, engine.SessionInput{Visibility: parley.VisibilityWorkspace}, store.Idempotency{})
+			own, err := h.OpenSession(
+				ctx,
+				h.admin,
+				engine.SessionInput{Visibility: parley.VisibilityWorkspace},
+				store.Idempotency{},
+			)
 			if err != nil {
 				return err
 			}
@@ -221,14 +277,24 @@ func TestRolesAndVerbs(t *testing.T) {
 				}
 			}
 		}
-		if err := act(parley.Principal{}, h.open(t, engine.SessionInput{}).ID); parley.ErrorCode(err) != parley.CodeUnauthenticated {
+		if err := act(
+			parley.Principal{},
+			h.open(t, engine.SessionInput{}).ID,
+		); parley.ErrorCode(
+			err,
+		) != parley.CodeUnauthenticated {
 			t.Errorf("%s by nobody: %v", row.Verb, err)
 		}
 	}
 	if len(calls) != len(engine.Permissions()) {
 		t.Errorf("the test has %d verbs, the table %d", len(calls), len(engine.Permissions()))
 	}
-	wantCode(t, h.DeleteProject(context.Background(), h.member, parley.NewID(), engine.Cascade), parley.CodeForbidden, "")
+	wantCode(
+		t,
+		h.DeleteProject(context.Background(), h.member, parley.NewID(), engine.Cascade),
+		parley.CodeForbidden,
+		"",
+	)
 }
 
 // Another workspace's things do not exist.

@@ -25,7 +25,12 @@ func TestDryRunsOfAPrincipalAreBounded(t *testing.T) {
 	t.Parallel()
 	const most = 8
 	h := newHouse(t, realWorker)
-	agent, _, err := h.CreateAgent(t.Context(), h.member, engine.AgentInput{Name: "waiting", Settings: parley.Settings{Model: "sim/script"}}, store.Idempotency{})
+	agent, _, err := h.CreateAgent(
+		t.Context(),
+		h.member,
+		engine.AgentInput{Name: "waiting", Settings: parley.Settings{Model: "sim/script"}},
+		store.Idempotency{},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,14 +55,26 @@ func TestDryRunsOfAPrincipalAreBounded(t *testing.T) {
 	}
 	more, enough := context.WithCancel(ctx)
 	defer enough()
-	if err := run(more, enough); parley.ErrorCode(err) != parley.CodeRateLimited || !strings.Contains(err.Error(), "at once") {
+	if err := run(
+		more,
+		enough,
+	); parley.ErrorCode(err) != parley.CodeRateLimited ||
+		!strings.Contains(err.Error(), "at once") {
 		t.Errorf("one more: %v", err)
 	}
 	hangUp()
 	for range most {
 		<-ended
 	}
-	if _, err := h.DryRunMessage(t.Context(), h.member, session, engine.MessageInput{Content: []byte(`{"text":"[[]]"}`)}, engine.DryWatch{}); parley.ErrorCode(err) == parley.CodeRateLimited {
+	if _, err := h.DryRunMessage(
+		t.Context(),
+		h.member,
+		session,
+		engine.MessageInput{Content: []byte(`{"text":"[[]]"}`)},
+		engine.DryWatch{},
+	); parley.ErrorCode(
+		err,
+	) == parley.CodeRateLimited {
 		t.Errorf("when all have ended: %v", err)
 	}
 }
@@ -68,9 +85,23 @@ func TestPreviewsEndWithTheirClient(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, realWorker)
 	// It stays below the budget of a request, and is seconds of work.
-	slow := parley.MiddlewareSettings{Redact: &[]parley.RedactPattern{{Name: "slow", Pattern: `(\w{1,60}){1,15}[xyz]0`}}}
+	slow := parley.MiddlewareSettings{
+		Redact: &[]parley.RedactPattern{{Name: "slow", Pattern: `(\w{1,60}){1,15}[xyz]0`}},
+	}
 	one := 1
-	agent, _, err := h.CreateAgent(t.Context(), h.member, engine.AgentInput{Name: "slow", Settings: parley.Settings{Model: "sim/echo", Middleware: new(slow), Limits: &parley.Limits{MaxSeconds: &one}}}, store.Idempotency{})
+	agent, _, err := h.CreateAgent(
+		t.Context(),
+		h.member,
+		engine.AgentInput{
+			Name: "slow",
+			Settings: parley.Settings{
+				Model:      "sim/echo",
+				Middleware: new(slow),
+				Limits:     &parley.Limits{MaxSeconds: &one},
+			},
+		},
+		store.Idempotency{},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +112,13 @@ func TestPreviewsEndWithTheirClient(t *testing.T) {
 	if _, err := h.Preview(ctx, h.member, session.ID, long); err == nil {
 		t.Error("a preview went on without its client")
 	}
-	if _, err := h.Preview(t.Context(), h.member, session.ID, long); err == nil || !strings.Contains(err.Error(), "max_seconds") {
+	if _, err := h.Preview(
+		t.Context(),
+		h.member,
+		session.ID,
+		long,
+	); err == nil ||
+		!strings.Contains(err.Error(), "max_seconds") {
 		t.Errorf("a preview beyond its time: %v", err)
 	}
 	turn := h.finish(t, h.post(t, session.ID, long))

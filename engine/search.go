@@ -108,7 +108,11 @@ func (e *Engine) searchQuery(ctx context.Context, scope store.Scope, list *Searc
 	}
 	for _, role := range list.Roles {
 		if !role.Valid() {
-			return query, parley.InvalidField("role", "%q is not one of user, assistant, tool_call, tool_result, summary, system", parley.Clip(string(role), 32))
+			return query, parley.InvalidField(
+				"role",
+				"%q is not one of user, assistant, tool_call, tool_result, summary, system",
+				parley.Clip(string(role), 32),
+			)
 		}
 	}
 	if err := parley.CheckText("tool_name", list.ToolName, parley.MaxNameBytes); err != nil {
@@ -121,7 +125,11 @@ func (e *Engine) searchQuery(ctx context.Context, scope store.Scope, list *Searc
 	case ArchivedHidden:
 		query.Archived = &no
 	default:
-		return query, parley.InvalidField("archived", "%q is not one of false, true, any", parley.Clip(string(list.Archived), 16))
+		return query, parley.InvalidField(
+			"archived",
+			"%q is not one of false, true, any",
+			parley.Clip(string(list.Archived), 16),
+		)
 	}
 	if list.Limit == 0 {
 		query.Limit = store.DefaultHits
@@ -146,10 +154,26 @@ func (e *Engine) searchQuery(ctx context.Context, scope store.Scope, list *Searc
 // shownHit is what is told of a hit.
 func shownHit(hit *store.SearchHit, terms []store.SearchTerm, best float64) SearchHit {
 	s := &hit.Session
-	shown := SearchHit{Session: FoundSession{ID: s.ID, Title: s.Title, AgentID: s.AgentID, ProjectID: s.ProjectID, Status: s.Status, ArchivedAt: s.ArchivedAt}}
+	shown := SearchHit{
+		Session: FoundSession{
+			ID:         s.ID,
+			Title:      s.Title,
+			AgentID:    s.AgentID,
+			ProjectID:  s.ProjectID,
+			Status:     s.Status,
+			ArchivedAt: s.ArchivedAt,
+		},
+	}
 	text := s.Title
 	if m := hit.Message; m != nil {
-		shown.Message = &FoundMessage{ID: m.ID, Sequence: m.Sequence, Role: m.Role, Author: m.Author, ToolName: m.ToolName, CreatedAt: m.CreatedAt}
+		shown.Message = &FoundMessage{
+			ID:        m.ID,
+			Sequence:  m.Sequence,
+			Role:      m.Role,
+			Author:    m.Author,
+			ToolName:  m.ToolName,
+			CreatedAt: m.CreatedAt,
+		}
 		text = words.TextOf(m.Role, m.ToolName, m.Content)
 	}
 	shown.Snippet.Text, shown.Snippet.Marks = words.Snippet(text, terms)

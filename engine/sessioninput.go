@@ -9,7 +9,12 @@ import (
 )
 
 // newSession validates the input and fills the defaults.
-func (e *Engine) newSession(ctx context.Context, scope store.Scope, principal parley.Principal, input SessionInput) (parley.Session, error) {
+func (e *Engine) newSession(
+	ctx context.Context,
+	scope store.Scope,
+	principal parley.Principal,
+	input SessionInput,
+) (parley.Session, error) {
 	var none parley.Session
 	if err := checkTexts(
 		textBound{"type", input.Type, parley.MaxKeyBytes},
@@ -50,7 +55,11 @@ func (e *Engine) newSession(ctx context.Context, scope store.Scope, principal pa
 	}
 	agent, err := e.agent(ctx, scope, either(input.AgentID, parley.BuiltinAgentSlug))
 	if err != nil && input.AgentID == "" && parley.ErrorCode(err) == parley.CodeNotFound {
-		return none, parley.Errorf(parley.CodeNotFound, "The workspace has no agent %q any more, which sessions that name none are of; give agent_id.", parley.BuiltinAgentSlug)
+		return none, parley.Errorf(
+			parley.CodeNotFound,
+			"The workspace has no agent %q any more, which sessions that name none are of; give agent_id.",
+			parley.BuiltinAgentSlug,
+		)
 	}
 	if err != nil {
 		return none, err
@@ -77,7 +86,11 @@ func checkSessionWords(session parley.Session) error {
 	switch session.Visibility {
 	case parley.VisibilityPrivate, parley.VisibilityWorkspace:
 	default:
-		return parley.InvalidField("visibility", "%q is not one of private, workspace", parley.Clip(string(session.Visibility), 32))
+		return parley.InvalidField(
+			"visibility",
+			"%q is not one of private, workspace",
+			parley.Clip(string(session.Visibility), 32),
+		)
 	}
 	if err := checkKind(session.Kind); err != nil {
 		return err
@@ -86,7 +99,11 @@ func checkSessionWords(session parley.Session) error {
 		return err
 	}
 	if session.During != "" && !session.During.Valid() {
-		return parley.InvalidField("during", "%q is not one of queue, steer, interrupt, reject", parley.Clip(string(session.During), 32))
+		return parley.InvalidField(
+			"during",
+			"%q is not one of queue, steer, interrupt, reject",
+			parley.Clip(string(session.During), 32),
+		)
 	}
 	return nil
 }
@@ -129,9 +146,19 @@ func (e *Engine) sessionQuery(ctx context.Context, scope store.Scope, list Sessi
 		}
 	}
 	switch list.Status {
-	case "", parley.SessionPending, parley.SessionRunning, parley.SessionWaiting, parley.SessionCompleted, parley.SessionFailed, parley.SessionCancelled:
+	case "",
+		parley.SessionPending,
+		parley.SessionRunning,
+		parley.SessionWaiting,
+		parley.SessionCompleted,
+		parley.SessionFailed,
+		parley.SessionCancelled:
 	default:
-		return query, parley.InvalidField("status", "%q is not one of pending, running, waiting, completed, failed, cancelled", parley.Clip(string(list.Status), 32))
+		return query, parley.InvalidField(
+			"status",
+			"%q is not one of pending, running, waiting, completed, failed, cancelled",
+			parley.Clip(string(list.Status), 32),
+		)
 	}
 	hidden, only := false, true
 	switch list.Archived {
@@ -141,7 +168,11 @@ func (e *Engine) sessionQuery(ctx context.Context, scope store.Scope, list Sessi
 		query.Archived = &only
 	case ArchivedAny:
 	default:
-		return query, parley.InvalidField("archived", "%q is not one of false, true, any", parley.Clip(string(list.Archived), 32))
+		return query, parley.InvalidField(
+			"archived",
+			"%q is not one of false, true, any",
+			parley.Clip(string(list.Archived), 32),
+		)
 	}
 	if list.Agent != "" {
 		agent, err := e.agent(ctx, scope, list.Agent)
@@ -155,7 +186,13 @@ func (e *Engine) sessionQuery(ctx context.Context, scope store.Scope, list Sessi
 
 // sessionChange validates a patch. It reads the session only when the patch
 // needs its owner.
-func (e *Engine) sessionChange(ctx context.Context, scope store.Scope, principal parley.Principal, id parley.ID, patch SessionPatch) (store.SessionChange, error) {
+func (e *Engine) sessionChange(
+	ctx context.Context,
+	scope store.Scope,
+	principal parley.Principal,
+	id parley.ID,
+	patch SessionPatch,
+) (store.SessionChange, error) {
 	if patch.Visibility.Set { // null is the default
 		patch.Visibility.Value = either(patch.Visibility.Value, parley.VisibilityPrivate)
 	}
@@ -188,13 +225,21 @@ func (e *Engine) sessionChange(ctx context.Context, scope store.Scope, principal
 		change.Metadata = &metadata
 	}
 	if patch.During.Set && patch.During.Value != "" && !patch.During.Value.Valid() {
-		return change, parley.InvalidField("during", "%q is not one of queue, steer, interrupt, reject", parley.Clip(string(patch.During.Value), 32))
+		return change, parley.InvalidField(
+			"during",
+			"%q is not one of queue, steer, interrupt, reject",
+			parley.Clip(string(patch.During.Value), 32),
+		)
 	}
 	if patch.Visibility.Set {
 		switch patch.Visibility.Value {
 		case parley.VisibilityPrivate, parley.VisibilityWorkspace:
 		default:
-			return change, parley.InvalidField("visibility", "%q is not one of private, workspace", parley.Clip(string(patch.Visibility.Value), 32))
+			return change, parley.InvalidField(
+				"visibility",
+				"%q is not one of private, workspace",
+				parley.Clip(string(patch.Visibility.Value), 32),
+			)
 		}
 	}
 	change.Settings = patch.SettingsPatch

@@ -90,7 +90,12 @@ type FeatureArchived struct {
 // OpenSession creates a session, with its first message if Input.Message is
 // set. With a key that exists in the workspace the session is returned and the
 // message posted there; CodeConflict when it is somebody else's and not what is asked for. A turn that may run at once is started here.
-func (e *Engine) OpenSession(ctx context.Context, principal parley.Principal, input SessionInput, idempotency store.Idempotency) (_ store.Opened, err error) {
+func (e *Engine) OpenSession(
+	ctx context.Context,
+	principal parley.Principal,
+	input SessionInput,
+	idempotency store.Idempotency,
+) (_ store.Opened, err error) {
 	ctx, call, err := e.enter(ctx, principal, "createSession", OpenSessions)
 	if err != nil {
 		return store.Opened{}, err
@@ -110,7 +115,13 @@ func (e *Engine) OpenSession(ctx context.Context, principal parley.Principal, in
 	if err := parley.CheckText("client_id", input.ClientID, parley.MaxNameBytes); err != nil {
 		return store.Opened{}, err
 	}
-	creation := store.NewSession{Session: session, ClientID: input.ClientID, Quota: e.sessionsQuota(principal), Named: input.named(), Idempotency: idempotency}
+	creation := store.NewSession{
+		Session:     session,
+		ClientID:    input.ClientID,
+		Quota:       e.sessionsQuota(principal),
+		Named:       input.named(),
+		Idempotency: idempotency,
+	}
 	if input.Message != nil {
 		first, err := e.newMessage(principal, *input.Message)
 		if err == nil {
@@ -130,7 +141,10 @@ func (e *Engine) OpenSession(ctx context.Context, principal parley.Principal, in
 		}
 		creation.First = &first
 	}
-	run := e.offer(scope.WorkspaceID, creation.First != nil && !creation.First.TurnID.IsZero() && !creation.First.Streaming)
+	run := e.offer(
+		scope.WorkspaceID,
+		creation.First != nil && !creation.First.TurnID.IsZero() && !creation.First.Streaming,
+	)
 	opened, err := e.store.EnsureSession(ctx, scope, creation, run.processID())
 	call.opened(&opened, err)
 	if err != nil || opened.Posted == nil {
@@ -143,7 +157,12 @@ func (e *Engine) OpenSession(ctx context.Context, principal parley.Principal, in
 
 // EnsureSession is OpenSession for callers that name the session: by Key, or by
 // Type, Feature and perhaps Task, which the server turns into a key.
-func (e *Engine) EnsureSession(ctx context.Context, principal parley.Principal, input SessionInput, idempotency store.Idempotency) (_ store.Opened, err error) {
+func (e *Engine) EnsureSession(
+	ctx context.Context,
+	principal parley.Principal,
+	input SessionInput,
+	idempotency store.Idempotency,
+) (_ store.Opened, err error) {
 	ctx, call, err := e.enter(ctx, principal, "ensureSession", OpenSessions)
 	if err != nil {
 		return store.Opened{}, err
@@ -151,7 +170,10 @@ func (e *Engine) EnsureSession(ctx context.Context, principal parley.Principal, 
 	defer call.end(ctx, &err)
 	if input.Key == "" {
 		if input.Type == "" || input.Feature == "" {
-			return store.Opened{}, parley.InvalidField("key", "name the session: give a key, or type and feature (and task)")
+			return store.Opened{}, parley.InvalidField(
+				"key",
+				"name the session: give a key, or type and feature (and task)",
+			)
 		}
 		input.Key = parley.KeyFor(input.Type, input.Feature, input.Task)
 	}
@@ -198,7 +220,11 @@ func (e *Engine) SessionOfAgent(
 
 // ExportSession reads a session that is to be exported, and takes a place for that,
 // which leave gives back. CodeRateLimited when there is none.
-func (e *Engine) ExportSession(ctx context.Context, principal parley.Principal, id parley.ID) (_ parley.Session, leave func(), err error) {
+func (e *Engine) ExportSession(
+	ctx context.Context,
+	principal parley.Principal,
+	id parley.ID,
+) (_ parley.Session, leave func(), err error) {
 	ctx, call, err := e.enter(ctx, principal, "exportSession", ReadSessions, of(id))
 	if err != nil {
 		return parley.Session{}, nil, err
@@ -213,7 +239,11 @@ func (e *Engine) ExportSession(ctx context.Context, principal parley.Principal, 
 }
 
 // SessionByKey reads one by its key.
-func (e *Engine) SessionByKey(ctx context.Context, principal parley.Principal, key string) (_ parley.Session, err error) {
+func (e *Engine) SessionByKey(
+	ctx context.Context,
+	principal parley.Principal,
+	key string,
+) (_ parley.Session, err error) {
 	ctx, call, err := e.enter(ctx, principal, "getSessionByKey", ReadSessions)
 	if err != nil {
 		return parley.Session{}, err
@@ -231,7 +261,11 @@ func (e *Engine) SessionByKey(ctx context.Context, principal parley.Principal, k
 }
 
 // Sessions lists.
-func (e *Engine) Sessions(ctx context.Context, principal parley.Principal, list SessionList) (_ Page[parley.Session], err error) {
+func (e *Engine) Sessions(
+	ctx context.Context,
+	principal parley.Principal,
+	list SessionList,
+) (_ Page[parley.Session], err error) {
 	ctx, call, err := e.enter(ctx, principal, "listSessions", ReadSessions)
 	if err != nil {
 		return Page[parley.Session]{}, err
@@ -258,7 +292,12 @@ func (e *Engine) Sessions(ctx context.Context, principal parley.Principal, list 
 
 // UpdateSession applies a patch. CodeConflict when archiving with a turn
 // unfinished; CodeForbidden when a member changes of another's what is its owner's to say.
-func (e *Engine) UpdateSession(ctx context.Context, principal parley.Principal, id parley.ID, patch SessionPatch) (_ parley.Session, err error) {
+func (e *Engine) UpdateSession(
+	ctx context.Context,
+	principal parley.Principal,
+	id parley.ID,
+	patch SessionPatch,
+) (_ parley.Session, err error) {
 	ctx, call, err := e.enter(ctx, principal, "updateSession", PatchSessions, of(id))
 	if err != nil {
 		return parley.Session{}, err
@@ -280,7 +319,11 @@ func (e *Engine) UpdateSession(ctx context.Context, principal parley.Principal, 
 
 // ClearContext empties what the model sees of a session: its window begins at the
 // next message. The record stays.
-func (e *Engine) ClearContext(ctx context.Context, principal parley.Principal, id parley.ID) (_ parley.Session, err error) {
+func (e *Engine) ClearContext(
+	ctx context.Context,
+	principal parley.Principal,
+	id parley.ID,
+) (_ parley.Session, err error) {
 	ctx, call, err := e.enter(ctx, principal, "clearContext", PostMessages, of(id))
 	if err != nil {
 		return parley.Session{}, err
@@ -291,7 +334,11 @@ func (e *Engine) ClearContext(ctx context.Context, principal parley.Principal, i
 }
 
 // ArchiveFeature archives all sessions of a feature that are idle.
-func (e *Engine) ArchiveFeature(ctx context.Context, principal parley.Principal, feature string) (_ FeatureArchived, err error) {
+func (e *Engine) ArchiveFeature(
+	ctx context.Context,
+	principal parley.Principal,
+	feature string,
+) (_ FeatureArchived, err error) {
 	ctx, call, err := e.enter(ctx, principal, "archiveFeature", PatchSessions)
 	if err != nil {
 		return FeatureArchived{}, err

@@ -14,8 +14,19 @@ type ShareList struct {
 
 // ShareSession lets a session, the reader, read another one; made is false for a
 // share that is there already.
-func (e *Engine) ShareSession(ctx context.Context, principal parley.Principal, sessionID, readerID parley.ID) (share parley.Share, made bool, err error) {
-	ctx, call, err := e.enter(ctx, principal, "shareSession", ShareForReading, in(sessionID, readerID), in(readerID, sessionID))
+func (e *Engine) ShareSession(
+	ctx context.Context,
+	principal parley.Principal,
+	sessionID, readerID parley.ID,
+) (share parley.Share, made bool, err error) {
+	ctx, call, err := e.enter(
+		ctx,
+		principal,
+		"shareSession",
+		ShareForReading,
+		in(sessionID, readerID),
+		in(readerID, sessionID),
+	)
 	if err != nil {
 		return share, false, err
 	}
@@ -24,12 +35,27 @@ func (e *Engine) ShareSession(ctx context.Context, principal parley.Principal, s
 	if sessionID == readerID {
 		return share, false, parley.InvalidField("reader", "a session reads itself anyway; name another one")
 	}
-	return e.store.Share(ctx, scope, parley.Share{SessionID: sessionID, ReaderID: readerID, SharedBy: principal.Author()})
+	return e.store.Share(
+		ctx,
+		scope,
+		parley.Share{SessionID: sessionID, ReaderID: readerID, SharedBy: principal.Author()},
+	)
 }
 
 // UnshareSession ends a share. CodeNotFound for one that is not there.
-func (e *Engine) UnshareSession(ctx context.Context, principal parley.Principal, sessionID, readerID parley.ID) (err error) {
-	ctx, call, err := e.enter(ctx, principal, "unshareSession", ShareForReading, in(sessionID, readerID), in(readerID, sessionID))
+func (e *Engine) UnshareSession(
+	ctx context.Context,
+	principal parley.Principal,
+	sessionID, readerID parley.ID,
+) (err error) {
+	ctx, call, err := e.enter(
+		ctx,
+		principal,
+		"unshareSession",
+		ShareForReading,
+		in(sessionID, readerID),
+		in(readerID, sessionID),
+	)
 	if err != nil {
 		return err
 	}
@@ -40,7 +66,12 @@ func (e *Engine) UnshareSession(ctx context.Context, principal parley.Principal,
 
 // Shares lists who reads a session or, reads set, what the session reads, oldest
 // share first.
-func (e *Engine) Shares(ctx context.Context, principal parley.Principal, sessionID parley.ID, reads bool) (_ ShareList, err error) {
+func (e *Engine) Shares(
+	ctx context.Context,
+	principal parley.Principal,
+	sessionID parley.ID,
+	reads bool,
+) (_ ShareList, err error) {
 	ctx, call, err := e.enter(ctx, principal, "listShares", ReadSessions, of(sessionID))
 	if err != nil {
 		return ShareList{}, err

@@ -28,7 +28,12 @@ func (e *Engine) SignIn(ctx context.Context, principal parley.Principal) (secret
 	}
 	defer call.end(ctx, &err)
 	if principal.RequestsPerMinute <= 0 { // others were counted
-		wait, err := e.store.TakeRate(store.WithAudit(ctx, nil), principal.WorkspaceID, principal.ID, parley.SignInsPerMinute)
+		wait, err := e.store.TakeRate(
+			store.WithAudit(ctx, nil),
+			principal.WorkspaceID,
+			principal.ID,
+			parley.SignInsPerMinute,
+		)
 		if err == nil && wait > 0 {
 			err = parley.TooManySignIns(wait)
 		}
@@ -55,7 +60,10 @@ func (e *Engine) SignIn(ctx context.Context, principal parley.Principal) (secret
 // process at once.
 func (e *Engine) SignedIn(ctx context.Context, secret string) (store.SignedIn, error) {
 	if len(secret) > maxSecretBytes || !strings.HasPrefix(secret, signInPrefix) {
-		return store.SignedIn{}, parley.Errorf(parley.CodeUnauthenticated, "This browser is not signed in any more. Sign in again.")
+		return store.SignedIn{}, parley.Errorf(
+			parley.CodeUnauthenticated,
+			"This browser is not signed in any more. Sign in again.",
+		)
 	}
 	hash, at := parley.HashOf([]byte(secret)), time.Now()
 	in, cleared, ok := e.signedIn.find(hash, at)

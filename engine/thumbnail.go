@@ -22,7 +22,11 @@ const thumbnailQuality = 80
 // is made when it is first asked for, once for all who ask, and kept; workspaces take
 // turns (see scaling).
 // CodeInvalid for a file that is no image, or one that is too large to be decoded.
-func (e *Engine) Thumbnail(ctx context.Context, principal parley.Principal, id parley.ID) (_ parley.File, _ []byte, err error) {
+func (e *Engine) Thumbnail(
+	ctx context.Context,
+	principal parley.Principal,
+	id parley.ID,
+) (_ parley.File, _ []byte, err error) {
 	ctx, call, err := e.enter(ctx, principal, "getThumbnail", ReadFiles, on(id))
 	if err != nil {
 		return parley.File{}, nil, err
@@ -35,12 +39,29 @@ func (e *Engine) Thumbnail(ctx context.Context, principal parley.Principal, id p
 	}
 	switch {
 	case file.ImageType() && !file.IsImage():
-		return file, nil, parley.InvalidField("file", "%s is %s, and its size cannot be read, so it has no thumbnail: it is damaged, or too large", file.Name, file.MediaType)
+		return file, nil, parley.InvalidField(
+			"file",
+			"%s is %s, and its size cannot be read, so it has no thumbnail: it is damaged, or too large",
+			file.Name,
+			file.MediaType,
+		)
 	case !file.IsImage():
-		return file, nil, parley.InvalidField("file", "%s is %s, which has no thumbnail: only PNG, JPEG, GIF and WebP images have one", file.Name, file.MediaType)
+		return file, nil, parley.InvalidField(
+			"file",
+			"%s is %s, which has no thumbnail: only PNG, JPEG, GIF and WebP images have one",
+			file.Name,
+			file.MediaType,
+		)
 	}
 	if int64(file.Width)*int64(file.Height) > parley.MaxImagePixels {
-		return file, nil, parley.InvalidField("file", "%s has %d × %d pixels; an image of more than %d has no thumbnail", file.Name, file.Width, file.Height, parley.MaxImagePixels)
+		return file, nil, parley.InvalidField(
+			"file",
+			"%s has %d × %d pixels; an image of more than %d has no thumbnail",
+			file.Name,
+			file.Width,
+			file.Height,
+			parley.MaxImagePixels,
+		)
 	}
 	if data, err := e.store.Thumbnail(ctx, file.WorkspaceID, file.BlobID); err != nil || len(data) > 0 {
 		return file, data, err

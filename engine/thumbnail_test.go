@@ -54,7 +54,13 @@ func (g *gallery) KeepThumbnail(ctx context.Context, workspaceID, blobID parley.
 func newGallery(t *testing.T) (*engine.Engine, *gallery, *house) {
 	t.Helper()
 	h := newHouse(t, nobody)
-	g := &gallery{Store: h.store, closed: h.member.WorkspaceID, open: make(chan struct{}), asked: make(chan struct{}, 1000), made: map[parley.ID]int{}}
+	g := &gallery{
+		Store:  h.store,
+		closed: h.member.WorkspaceID,
+		open:   make(chan struct{}),
+		asked:  make(chan struct{}, 1000),
+		made:   map[parley.ID]int{},
+	}
 	return engine.New(engine.Options{Store: g, Models: models(t)}), g, h
 }
 
@@ -104,7 +110,12 @@ func TestAThumbnailIsMadeOnce(t *testing.T) {
 	if made := g.made[file.BlobID]; made != 1 || len(g.made) != 1 {
 		t.Errorf("it was made %d times", made)
 	}
-	if _, data, err := e.Thumbnail(t.Context(), h.member, file.ID); err != nil || len(data) == 0 || g.made[file.BlobID] != 1 {
+	if _, data, err := e.Thumbnail(
+		t.Context(),
+		h.member,
+		file.ID,
+	); err != nil || len(data) == 0 ||
+		g.made[file.BlobID] != 1 {
 		t.Errorf("asked again: %d bytes, %v, made %d times", len(data), err, g.made[file.BlobID])
 	}
 }

@@ -37,7 +37,15 @@ func (e *Engine) Tools(ctx context.Context, principal parley.Principal) ([]ToolI
 		})
 	}
 	for _, fault := range e.tools.Faults() {
-		infos = append(infos, ToolInfo{Name: fault.Name, Parameters: json.RawMessage(`{}`), Source: fault.Source, Unusable: &fault.Reason})
+		infos = append(
+			infos,
+			ToolInfo{
+				Name:       fault.Name,
+				Parameters: json.RawMessage(`{}`),
+				Source:     fault.Source,
+				Unusable:   &fault.Reason,
+			},
+		)
 	}
 	slices.SortStableFunc(infos, func(a, b ToolInfo) int { return strings.Compare(a.Name, b.Name) })
 	return infos, nil

@@ -78,7 +78,12 @@ func (e Entry) MarshalJSON() ([]byte, error) {
 
 // Transcript is the view "transcript": what people read. Internal messages are
 // left out. A page never cuts a turn in two, so it may be longer than its limit.
-func (e *Engine) Transcript(ctx context.Context, principal parley.Principal, sessionID parley.ID, list MessageList) (Page[Entry], error) {
+func (e *Engine) Transcript(
+	ctx context.Context,
+	principal parley.Principal,
+	sessionID parley.ID,
+	list MessageList,
+) (Page[Entry], error) {
 	page, err := e.folded(ctx, principal, sessionID, list)
 	if err != nil {
 		return Page[Entry]{}, err
@@ -106,7 +111,12 @@ func (e *Engine) Transcript(ctx context.Context, principal parley.Principal, ses
 }
 
 // folded reads a page of user-facing rows rounded out to whole turns.
-func (e *Engine) folded(ctx context.Context, principal parley.Principal, sessionID parley.ID, list MessageList) (Page[parley.Message], error) {
+func (e *Engine) folded(
+	ctx context.Context,
+	principal parley.Principal,
+	sessionID parley.ID,
+	list MessageList,
+) (Page[parley.Message], error) {
 	list, err := userFacing(list)
 	if err != nil {
 		return Page[parley.Message]{}, err
@@ -161,13 +171,26 @@ func fold(rows []parley.Message) (Entry, bool) {
 func blocksOf(row parley.Message) []Block {
 	var blocks []Block
 	add := func(kind BlockType, content json.RawMessage) {
-		blocks = append(blocks, Block{MessageID: row.ID, Type: kind, Content: content, Status: row.Status, Timestamp: row.CreatedAt})
+		blocks = append(
+			blocks,
+			Block{MessageID: row.ID, Type: kind, Content: content, Status: row.Status, Timestamp: row.CreatedAt},
+		)
 	}
 	switch row.Role {
 	case parley.RoleToolCall:
 		var call parley.ToolCallContent
 		if json.Unmarshal(row.Content, &call) == nil {
-			add(BlockToolCall, encode(BlockCall{ID: call.ID, Name: call.Name, Arguments: call.Arguments, ArgumentsText: call.ArgumentsText}))
+			add(
+				BlockToolCall,
+				encode(
+					BlockCall{
+						ID:            call.ID,
+						Name:          call.Name,
+						Arguments:     call.Arguments,
+						ArgumentsText: call.ArgumentsText,
+					},
+				),
+			)
 		}
 	default:
 		content := assistantContent(row)

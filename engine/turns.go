@@ -36,7 +36,12 @@ func (e *Engine) Turn(ctx context.Context, principal parley.Principal, id parley
 }
 
 // Turns lists the turns of a session.
-func (e *Engine) Turns(ctx context.Context, principal parley.Principal, sessionID parley.ID, list TurnList) (_ Page[parley.Turn], err error) {
+func (e *Engine) Turns(
+	ctx context.Context,
+	principal parley.Principal,
+	sessionID parley.ID,
+	list TurnList,
+) (_ Page[parley.Turn], err error) {
 	ctx, call, err := e.enter(ctx, principal, "listTurns", ReadSessions, of(sessionID))
 	if err != nil {
 		return Page[parley.Turn]{}, err
@@ -44,9 +49,19 @@ func (e *Engine) Turns(ctx context.Context, principal parley.Principal, sessionI
 	defer call.end(ctx, &err)
 	scope := call.Scope
 	switch list.Status {
-	case "", parley.TurnQueued, parley.TurnRunning, parley.TurnWaiting, parley.TurnCompleted, parley.TurnFailed, parley.TurnCancelled:
+	case "",
+		parley.TurnQueued,
+		parley.TurnRunning,
+		parley.TurnWaiting,
+		parley.TurnCompleted,
+		parley.TurnFailed,
+		parley.TurnCancelled:
 	default:
-		return Page[parley.Turn]{}, parley.InvalidField("status", "%q is not one of queued, running, waiting, completed, failed, cancelled", parley.Clip(string(list.Status), 32))
+		return Page[parley.Turn]{}, parley.InvalidField(
+			"status",
+			"%q is not one of queued, running, waiting, completed, failed, cancelled",
+			parley.Clip(string(list.Status), 32),
+		)
 	}
 	from, order, limit, err := list.start("turns", Descending)
 	if err != nil {
@@ -64,7 +79,12 @@ func (e *Engine) Turns(ctx context.Context, principal parley.Principal, sessionI
 }
 
 // Calls lists the model calls of a session.
-func (e *Engine) Calls(ctx context.Context, principal parley.Principal, sessionID parley.ID, list CallList) (_ Page[parley.Call], err error) {
+func (e *Engine) Calls(
+	ctx context.Context,
+	principal parley.Principal,
+	sessionID parley.ID,
+	list CallList,
+) (_ Page[parley.Call], err error) {
 	ctx, call, err := e.enter(ctx, principal, "listCalls", ReadSessions, of(sessionID))
 	if err != nil {
 		return Page[parley.Call]{}, err
@@ -88,7 +108,13 @@ func (e *Engine) Calls(ctx context.Context, principal parley.Principal, sessionI
 
 // Events reads durable events after a sequence, ascending; limit 0 means
 // parley.DefaultPage.
-func (e *Engine) Events(ctx context.Context, principal parley.Principal, sessionID parley.ID, after int64, limit int) (_ []parley.Event, err error) {
+func (e *Engine) Events(
+	ctx context.Context,
+	principal parley.Principal,
+	sessionID parley.ID,
+	after int64,
+	limit int,
+) (_ []parley.Event, err error) {
 	ctx, call, err := e.enter(ctx, principal, "watchSession", ReadSessions, of(sessionID))
 	if err != nil {
 		return nil, err

@@ -22,8 +22,12 @@ func TestCallsRebuildExactly(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, realWorker)
 	agent, _, err := h.CreateAgent(t.Context(), h.member, engine.AgentInput{
-		Name:     "Clock",
-		Settings: parley.Settings{SystemPrompt: new("You are the clock of {{session.title}}."), Model: "sim/tool", Tools: &[]parley.ToolRef{{Name: "current_time"}}},
+		Name: "Clock",
+		Settings: parley.Settings{
+			SystemPrompt: new("You are the clock of {{session.title}}."),
+			Model:        "sim/tool",
+			Tools:        &[]parley.ToolRef{{Name: "current_time"}},
+		},
 	}, store.Idempotency{})
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +50,8 @@ func TestCallsRebuildExactly(t *testing.T) {
 		if !detail.Exact || detail.Reason != "" || !json.Valid(detail.Request) {
 			t.Errorf("step %d: exact %v, %s", call.Step, detail.Exact, detail.Reason)
 		}
-		if detail.System != "You are the clock of the hall." || !strings.Contains(string(detail.Tools), "current_time") {
+		if detail.System != "You are the clock of the hall." ||
+			!strings.Contains(string(detail.Tools), "current_time") {
 			t.Errorf("system %q, tools %s", detail.System, detail.Tools)
 		}
 	}
@@ -108,7 +113,8 @@ func TestCancel(t *testing.T) {
 		return done
 	}
 	result, err := e.Cancel(t.Context(), h.member, session.ID, engine.CancelInput{})
-	if err != nil || result.Turn.ID != posted.Turn.ID || result.Turn.Status != parley.TurnCancelled || result.By != engine.ByHolder {
+	if err != nil || result.Turn.ID != posted.Turn.ID || result.Turn.Status != parley.TurnCancelled ||
+		result.By != engine.ByHolder {
 		t.Fatalf("Cancel = %+v, %v", result, err)
 	}
 
@@ -123,7 +129,8 @@ func TestCancel(t *testing.T) {
 		return done
 	}
 	result, err = e.Cancel(t.Context(), h.member, session.ID, engine.CancelInput{})
-	if err != nil || result.Turn.ID != posted.Turn.ID || result.Turn.Status != parley.TurnCancelled || result.By != engine.ByCanceller {
+	if err != nil || result.Turn.ID != posted.Turn.ID || result.Turn.Status != parley.TurnCancelled ||
+		result.By != engine.ByCanceller {
 		t.Fatalf("Cancel = %+v, %v", result, err)
 	}
 
@@ -152,7 +159,13 @@ func TestCancelAcrossProcesses(t *testing.T) {
 	h := newHouse(t, nobody)
 	runner, e := newSlots(t, h)
 	start := func() store.Posted {
-		posted, err := e.PostMessage(t.Context(), h.member, h.open(t, engine.SessionInput{}).ID, say("run"), store.Idempotency{})
+		posted, err := e.PostMessage(
+			t.Context(),
+			h.member,
+			h.open(t, engine.SessionInput{}).ID,
+			say("run"),
+			store.Idempotency{},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -180,15 +193,27 @@ func TestCancelAcrossProcesses(t *testing.T) {
 		}
 		asked = len(cancels) == 1 && cancels[0] == posted.Turn.ID
 	}
-	if _, err := h.store.FinishTurn(t.Context(), runner.ran[0].Fence, store.TurnEnd{Status: parley.TurnCancelled}); err != nil {
+	if _, err := h.store.FinishTurn(
+		t.Context(),
+		runner.ran[0].Fence,
+		store.TurnEnd{Status: parley.TurnCancelled},
+	); err != nil {
 		t.Fatal(err)
 	}
-	if got := bounded.Receive(t, done, "the cancel to be answered"); got.err != nil || got.result.By != engine.ByHolder || got.result.Turn.Status != parley.TurnCancelled {
+	if got := bounded.Receive(
+		t,
+		done,
+		"the cancel to be answered",
+	); got.err != nil || got.result.By != engine.ByHolder ||
+		got.result.Turn.Status != parley.TurnCancelled {
 		t.Errorf("a holder that settles: %+v, %v", got.result, got.err)
 	}
 
 	posted = start()
-	if got := <-cancel(posted.Message.SessionID); got.err != nil || got.result.By != engine.ByCanceller || got.result.Turn.Status != parley.TurnCancelled {
+	if got := <-cancel(
+		posted.Message.SessionID,
+	); got.err != nil || got.result.By != engine.ByCanceller ||
+		got.result.Turn.Status != parley.TurnCancelled {
 		t.Errorf("a holder that never answers: %+v, %v", got.result, got.err)
 	}
 	_, err := h.store.FinishTurn(t.Context(), runner.ran[1].Fence, store.TurnEnd{Status: parley.TurnCompleted})

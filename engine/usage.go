@@ -40,7 +40,11 @@ func (e *Engine) Usage(ctx context.Context, principal parley.Principal, list Usa
 		list.Group = parley.UsageByDay
 	case parley.UsageByAgent, parley.UsageByModel, parley.UsageBySession, parley.UsageByDay:
 	default:
-		return UsageReport{}, parley.InvalidField("group", "%q is not one of agent, model, session, day", parley.Clip(string(list.Group), 32))
+		return UsageReport{}, parley.InvalidField(
+			"group",
+			"%q is not one of agent, model, session, day",
+			parley.Clip(string(list.Group), 32),
+		)
 	}
 	if list.Limit < 0 || list.Limit > parley.MaxPage {
 		return UsageReport{}, parley.InvalidField("limit", "must lie between 1 and %d", parley.MaxPage)
@@ -52,7 +56,11 @@ func (e *Engine) Usage(ctx context.Context, principal parley.Principal, list Usa
 		list.From = parley.TimeOf(list.To.Std().Add(-parley.DefaultUsageSpan))
 	}
 	if span := list.To.Std().Sub(list.From.Std()); span <= 0 || span > parley.MaxUsageSpan {
-		return UsageReport{}, parley.InvalidField("from", "must lie before to, at most %d days", int(parley.MaxUsageSpan.Hours())/24)
+		return UsageReport{}, parley.InvalidField(
+			"from",
+			"must lie before to, at most %d days",
+			int(parley.MaxUsageSpan.Hours())/24,
+		)
 	}
 	query := store.UsageQuery{From: list.From, To: list.To}
 	if list.Agent != "" {

@@ -64,7 +64,12 @@ func (e *Engine) checkAgent(ctx context.Context, scope store.Scope, agent *parle
 		agent.Runtime = parley.StandardRuntime
 	}
 	if known := e.runtimes(); !slices.Contains(known, agent.Runtime) {
-		return parley.InvalidField("runtime", "there is no runtime %q here; choose one of: %s", parley.Clip(agent.Runtime, 64), strings.Join(known, ", "))
+		return parley.InvalidField(
+			"runtime",
+			"there is no runtime %q here; choose one of: %s",
+			parley.Clip(agent.Runtime, 64),
+			strings.Join(known, ", "),
+		)
 	}
 	if agent.Status != parley.AgentActive && agent.Status != parley.AgentArchived {
 		return parley.InvalidField("status", "%q is not one of active, archived", parley.Clip(string(agent.Status), 32))
@@ -180,21 +185,34 @@ func (e *Engine) checkServerTool(name string) error {
 			return parley.InvalidField("tools", "%q cannot be used: %s", parley.Clip(name, 64), fault.Reason)
 		}
 	}
-	return parley.InvalidField("tools", "the server has no tool %q; it has: %s; or define it inline", parley.Clip(name, 64), parley.Clip(strings.Join(names, ", "), mostNamedBytes))
+	return parley.InvalidField(
+		"tools",
+		"the server has no tool %q; it has: %s; or define it inline",
+		parley.Clip(name, 64),
+		parley.Clip(strings.Join(names, ", "), mostNamedBytes),
+	)
 }
 
 // checkDefinition wants a tool that every provider takes: a plain name and a
 // JSON Schema of an object.
 func checkDefinition(definition parley.ToolDefinition) error {
 	if !isToolName(definition.Name) {
-		return parley.InvalidField("tools.name", "%q is no tool name: use 1 to %d letters, digits, _ and -", parley.Clip(definition.Name, 64), maxToolNameBytes)
+		return parley.InvalidField(
+			"tools.name",
+			"%q is no tool name: use 1 to %d letters, digits, _ and -",
+			parley.Clip(definition.Name, 64),
+			maxToolNameBytes,
+		)
 	}
 	if err := parley.CheckText("tools.description", definition.Description, parley.MaxTextBytes); err != nil {
 		return err
 	}
 	raw := bytes.TrimSpace(definition.Parameters)
 	if len(raw) == 0 || raw[0] != '{' {
-		return parley.InvalidField("tools.parameters", "must be a JSON Schema object, such as {\"type\":\"object\",\"properties\":{}}")
+		return parley.InvalidField(
+			"tools.parameters",
+			"must be a JSON Schema object, such as {\"type\":\"object\",\"properties\":{}}",
+		)
 	}
 	if err := parley.CheckJSON(raw); err != nil {
 		return inside("tools.parameters", err)
@@ -203,10 +221,19 @@ func checkDefinition(definition parley.ToolDefinition) error {
 		Type any `json:"type"`
 	}
 	if json.Unmarshal(raw, &of) != nil || of.Type != "object" {
-		return parley.InvalidField("tools.parameters", "%s: the schema's type must be object, for arguments are one", parley.Clip(definition.Name, 64))
+		return parley.InvalidField(
+			"tools.parameters",
+			"%s: the schema's type must be object, for arguments are one",
+			parley.Clip(definition.Name, 64),
+		)
 	}
 	if _, err := schema.Read(raw); err != nil {
-		return parley.InvalidField("tools.parameters", "%s: this JSON Schema cannot be used: %s", parley.Clip(definition.Name, 64), parley.Clip(err.Error(), 300))
+		return parley.InvalidField(
+			"tools.parameters",
+			"%s: this JSON Schema cannot be used: %s",
+			parley.Clip(definition.Name, 64),
+			parley.Clip(err.Error(), 300),
+		)
 	}
 	return nil
 }

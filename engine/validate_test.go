@@ -17,7 +17,9 @@ func TestAgentRules(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nobody)
 	inline := func(name, schema string) []parley.ToolRef {
-		return []parley.ToolRef{{Name: name, Definition: &parley.ToolDefinition{Name: name, Parameters: json.RawMessage(schema)}}}
+		return []parley.ToolRef{
+			{Name: name, Definition: &parley.ToolDefinition{Name: name, Parameters: json.RawMessage(schema)}},
+		}
 	}
 	for _, test := range []struct {
 		field string
@@ -50,8 +52,18 @@ func TestAgentRules(t *testing.T) {
 		wantCode(t, err, parley.CodeInvalid, test.field)
 	}
 	good := engine.AgentInput{
-		Name:     "Good One",
-		Settings: parley.Settings{SystemPrompt: new("{{{{ {{session.title}}"), Model: "sim/echo", Tools: new(append(inline("ask_person", `{"type":"object","properties":{"question":{"type":"string"}}}`), parley.ToolRef{Name: "current_time"}, parley.ToolRef{Name: "current_*"}))},
+		Name: "Good One",
+		Settings: parley.Settings{
+			SystemPrompt: new("{{{{ {{session.title}}"),
+			Model:        "sim/echo",
+			Tools: new(
+				append(
+					inline("ask_person", `{"type":"object","properties":{"question":{"type":"string"}}}`),
+					parley.ToolRef{Name: "current_time"},
+					parley.ToolRef{Name: "current_*"},
+				),
+			),
+		},
 	}
 	agent, _, err := h.CreateAgent(t.Context(), h.member, good, store.Idempotency{})
 	if err != nil || agent.Slug != "good-one" || agent.Runtime != parley.StandardRuntime || agent.Version != 1 {
@@ -96,7 +108,13 @@ func TestMessageRules(t *testing.T) {
 		_, err := h.PostMessage(t.Context(), h.member, session.ID, test.input, store.Idempotency{})
 		wantCode(t, err, parley.CodeInvalid, test.field)
 	}
-	_, err := h.PostMessage(t.Context(), h.member, session.ID, engine.MessageInput{Role: "system", Content: text("x")}, store.Idempotency{})
+	_, err := h.PostMessage(
+		t.Context(),
+		h.member,
+		session.ID,
+		engine.MessageInput{Role: "system", Content: text("x")},
+		store.Idempotency{},
+	)
 	if err == nil || !strings.Contains(err.Error(), "system_prompt") {
 		t.Errorf("the refusal of a system message does not say what to use instead: %v", err)
 	}
@@ -105,7 +123,12 @@ func TestMessageRules(t *testing.T) {
 		t.Errorf("refused messages left something: %+v, %v", now, err)
 	}
 	wantIn := "message.content.text"
-	_, err = h.OpenSession(t.Context(), h.member, engine.SessionInput{Message: &engine.MessageInput{Content: text("")}}, store.Idempotency{})
+	_, err = h.OpenSession(
+		t.Context(),
+		h.member,
+		engine.SessionInput{Message: &engine.MessageInput{Content: text("")}},
+		store.Idempotency{},
+	)
 	wantCode(t, err, parley.CodeInvalid, wantIn)
 }
 

@@ -22,7 +22,12 @@ func (e *Engine) Anchor(ctx context.Context, principal parley.Principal) (_ parl
 // Verify makes the next step of a verification of the whole store. Only the machine's
 // own user may, which the caller has made sure of. The first step of a verification
 // leaves an entry in the audit, the others do not.
-func (e *Engine) Verify(ctx context.Context, principal parley.Principal, place parley.VerifyPlace, anchor *parley.Anchor) (_ parley.VerifyStep, err error) {
+func (e *Engine) Verify(
+	ctx context.Context,
+	principal parley.Principal,
+	place parley.VerifyPlace,
+	anchor *parley.Anchor,
+) (_ parley.VerifyStep, err error) {
 	ctx, call, err := e.enter(ctx, principal, "verify", ReadAudit)
 	if err != nil {
 		return parley.VerifyStep{}, err
@@ -36,7 +41,12 @@ func (e *Engine) Verify(ctx context.Context, principal parley.Principal, place p
 
 // Verify makes the next step of a verification of a store, behind a place. anchor,
 // if there is one, is the end that the audit's chain had once.
-func Verify(ctx context.Context, store store.Verifiable, place parley.VerifyPlace, anchor *parley.Anchor) (parley.VerifyStep, error) {
+func Verify(
+	ctx context.Context,
+	store store.Verifiable,
+	place parley.VerifyPlace,
+	anchor *parley.Anchor,
+) (parley.VerifyStep, error) {
 	v := verification{ctx: ctx, store: store, place: place, anchor: anchor}
 	v.step.Findings = []parley.Finding{}
 	if v.step.Stage = place.Stage; v.step.Stage == "" {
@@ -77,7 +87,10 @@ type verification struct {
 }
 
 func (v *verification) find(stage parley.VerifyStage, where, do, says string, args ...any) {
-	v.step.Findings = append(v.step.Findings, parley.Finding{Stage: stage, Where: where, Says: fmt.Sprintf(says, args...), Do: do})
+	v.step.Findings = append(
+		v.step.Findings,
+		parley.Finding{Stage: stage, Where: where, Says: fmt.Sprintf(says, args...), Do: do},
+	)
 }
 
 // then begins a stage.
@@ -122,14 +135,29 @@ func (v *verification) records() error {
 			return nil
 		}
 		for i := 0; i < len(heads) && v.step.Checked < parley.VerifyMessages && begun < parley.VerifySessions && !v.place.Within; i++ {
-			v.place = parley.VerifyPlace{Stage: parley.VerifyRecords, WorkspaceID: heads[i].WorkspaceID, ID: heads[i].SessionID, Within: true}
+			v.place = parley.VerifyPlace{
+				Stage:       parley.VerifyRecords,
+				WorkspaceID: heads[i].WorkspaceID,
+				ID:          heads[i].SessionID,
+				Within:      true,
+			}
 			begun++
 			where := "session " + heads[i].SessionID.String()
 			switch {
 			case !heads[i].Listed:
-				v.find(parley.VerifyRecords, where, doRecord, "its row among the sessions is not there, though nobody deleted it")
+				v.find(
+					parley.VerifyRecords,
+					where,
+					doRecord,
+					"its row among the sessions is not there, though nobody deleted it",
+				)
 			case heads[i].Hidden:
-				v.find(parley.VerifyRecords, where, doRecord, "its row among the sessions is marked as deleted, though nobody deleted it")
+				v.find(
+					parley.VerifyRecords,
+					where,
+					doRecord,
+					"its row among the sessions is marked as deleted, though nobody deleted it",
+				)
 			}
 			if err := v.record(); err != nil {
 				return err
@@ -167,11 +195,24 @@ func (v *verification) record() error {
 		}
 		want, err := parley.ChainHash(p.Hash, r.Input)
 		if p.Hash = r.Hash; err != nil || streams || want != r.Hash {
-			v.find(parley.VerifyRecords, where, doRecord, "message %d is not what its hash says: its content, author, model, time or metadata was changed, or a message before it", r.Sequence)
+			v.find(
+				parley.VerifyRecords,
+				where,
+				doRecord,
+				"message %d is not what its hash says: its content, author, model, time or metadata was changed, or a message before it",
+				r.Sequence,
+			)
 		}
 	}
 	if !p.Within && (p.Number != head.LastSequence || p.Hash != head.LastHash) {
-		v.find(parley.VerifyRecords, where, doRecord, "the record ends at message %d; the session says %d, or another hash", p.Number, head.LastSequence)
+		v.find(
+			parley.VerifyRecords,
+			where,
+			doRecord,
+			"the record ends at message %d; the session says %d, or another hash",
+			p.Number,
+			head.LastSequence,
+		)
 	}
 	return nil
 }
@@ -207,7 +248,14 @@ func (v *verification) files() error {
 			return err
 		}
 		if (read != blob.Size || parley.Hash(sum.Sum(nil)) != blob.Hash) && len(again) > 0 && again[0] == blob {
-			v.find(parley.VerifyFiles, "bytes "+blob.ID.String(), doFile, "the %d bytes of a file with the hash %s were changed, or some of them are not there", blob.Size, blob.Hash)
+			v.find(
+				parley.VerifyFiles,
+				"bytes "+blob.ID.String(),
+				doFile,
+				"the %d bytes of a file with the hash %s were changed, or some of them are not there",
+				blob.Size,
+				blob.Hash,
+			)
 		}
 		size += read + 1
 		v.place = parley.VerifyPlace{Stage: parley.VerifyFiles, ID: blob.ID}
@@ -222,7 +270,14 @@ func (v *verification) chain() error {
 	}
 	if len(links) == 0 {
 		if v.anchor != nil && v.anchor.Number > v.place.Number {
-			v.find(parley.VerifyChain, fmt.Sprintf("link %d", v.place.Number+1), doAudit, "the audit's chain ends at link %d; the anchor is of link %d: the links behind were removed", v.place.Number, v.anchor.Number)
+			v.find(
+				parley.VerifyChain,
+				fmt.Sprintf("link %d", v.place.Number+1),
+				doAudit,
+				"the audit's chain ends at link %d; the anchor is of link %d: the links behind were removed",
+				v.place.Number,
+				v.anchor.Number,
+			)
 		}
 		v.then(parley.VerifyAudit)
 		return nil
@@ -240,16 +295,42 @@ func (v *verification) chain() error {
 func (v *verification) link(k *store.LinkRow) error {
 	where := fmt.Sprintf("link %d", k.Number)
 	if k.Number != v.place.Number+1 {
-		v.find(parley.VerifyChain, fmt.Sprintf("link %d", v.place.Number+1), doAudit, "the links %d to %d are not there", v.place.Number+1, k.Number-1)
+		v.find(
+			parley.VerifyChain,
+			fmt.Sprintf("link %d", v.place.Number+1),
+			doAudit,
+			"the links %d to %d are not there",
+			v.place.Number+1,
+			k.Number-1,
+		)
 	}
 	changed := k.Number == v.place.Number+1 && parley.LinkHash(v.place.Hash, &k.AuditLink, k.Entry) != k.Hash
 	switch {
 	case !k.EntryID.IsZero() && k.Entry == nil:
-		v.find(parley.VerifyChain, "entry "+k.EntryID.String(), doAudit, "the audit's entry of %s, link %d, is not there: it was removed, or its time, id or workspace was changed", k.EntryAt, k.Number)
+		v.find(
+			parley.VerifyChain,
+			"entry "+k.EntryID.String(),
+			doAudit,
+			"the audit's entry of %s, link %d, is not there: it was removed, or its time, id or workspace was changed",
+			k.EntryAt,
+			k.Number,
+		)
 	case changed && k.Entry != nil:
-		v.find(parley.VerifyChain, "entry "+k.EntryID.String(), doAudit, "the audit's entry of %s is not what link %d says: it was changed (who, what, session, target or request), or the link was", k.EntryAt, k.Number)
+		v.find(
+			parley.VerifyChain,
+			"entry "+k.EntryID.String(),
+			doAudit,
+			"the audit's entry of %s is not what link %d says: it was changed (who, what, session, target or request), or the link was",
+			k.EntryAt,
+			k.Number,
+		)
 	case changed:
-		v.find(parley.VerifyChain, where, doAudit, "the link is not what its hash says: it was changed, or the one before it")
+		v.find(
+			parley.VerifyChain,
+			where,
+			doAudit,
+			"the link is not what its hash says: it was changed, or the one before it",
+		)
 	}
 	v.place.Number, v.place.Hash = k.Number, k.Hash
 	if v.anchor != nil && v.anchor.Number == k.Number && v.anchor.Hash != k.Hash {
@@ -270,11 +351,35 @@ func (v *verification) link(k *store.LinkRow) error {
 			v.unexplained(session, k)
 		case h.Sequence == 0 || f.Deleted:
 		case !f.There:
-			v.find(parley.VerifyChain, session, doRecord, "the session is not there and was not deleted by Parley; link %d says that it had %d messages on %s", k.Number, h.Sequence, k.LinkedAt)
+			v.find(
+				parley.VerifyChain,
+				session,
+				doRecord,
+				"the session is not there and was not deleted by Parley; link %d says that it had %d messages on %s",
+				k.Number,
+				h.Sequence,
+				k.LinkedAt,
+			)
 		case f.Hash.IsZero():
-			v.find(parley.VerifyChain, session, doRecord, "message %d is not there; link %d says that it was on %s: the end of the record was removed", h.Sequence, k.Number, k.LinkedAt)
+			v.find(
+				parley.VerifyChain,
+				session,
+				doRecord,
+				"message %d is not there; link %d says that it was on %s: the end of the record was removed",
+				h.Sequence,
+				k.Number,
+				k.LinkedAt,
+			)
 		case f.Hash != h.Hash:
-			v.find(parley.VerifyChain, session, doRecord, "message %d has another hash than link %d says it had on %s: the record was made anew", h.Sequence, k.Number, k.LinkedAt)
+			v.find(
+				parley.VerifyChain,
+				session,
+				doRecord,
+				"message %d has another hash than link %d says it had on %s: the record was made anew",
+				h.Sequence,
+				k.Number,
+				k.LinkedAt,
+			)
 		}
 	}
 	return nil
@@ -288,18 +393,35 @@ func (v *verification) unexplained(session string, k *store.LinkRow) {
 	}
 	if !v.told[session] {
 		v.told[session] = true
-		v.find(parley.VerifyChain, session, doRecord, "the session is marked as deleted, and no entry of the audit says by whom; link %d of %s names it: it was not deleted by Parley", k.Number, k.LinkedAt)
+		v.find(
+			parley.VerifyChain,
+			session,
+			doRecord,
+			"the session is marked as deleted, and no entry of the audit says by whom; link %d of %s names it: it was not deleted by Parley",
+			k.Number,
+			k.LinkedAt,
+		)
 	}
 }
 
 func (v *verification) audit() error {
-	keys, err := v.store.AuditKeys(v.ctx, store.AuditKey{WorkspaceID: v.place.WorkspaceID, At: v.place.At, ID: v.place.ID}, parley.VerifyEntries)
+	keys, err := v.store.AuditKeys(
+		v.ctx,
+		store.AuditKey{WorkspaceID: v.place.WorkspaceID, At: v.place.At, ID: v.place.ID},
+		parley.VerifyEntries,
+	)
 	if err != nil {
 		return err
 	}
 	for i := range keys {
 		if v.step.Checked++; keys[i].Loose {
-			v.find(parley.VerifyAudit, "entry "+keys[i].ID.String(), doAudit, "the audit's entry of %s is not linked: it did not come there by Parley", keys[i].At)
+			v.find(
+				parley.VerifyAudit,
+				"entry "+keys[i].ID.String(),
+				doAudit,
+				"the audit's entry of %s is not linked: it did not come there by Parley",
+				keys[i].At,
+			)
 		}
 	}
 	if len(keys) < parley.VerifyEntries {

@@ -10,13 +10,23 @@ import (
 
 // Messages is the view "flat": the rows as they are; in ascending order the
 // queued ones stand at the end, by position.
-func (e *Engine) Messages(ctx context.Context, principal parley.Principal, sessionID parley.ID, list MessageList) (Page[parley.Message], error) {
+func (e *Engine) Messages(
+	ctx context.Context,
+	principal parley.Principal,
+	sessionID parley.ID,
+	list MessageList,
+) (Page[parley.Message], error) {
 	return e.messages(ctx, principal, sessionID, list, nil)
 }
 
 // UserMessages is the view "user": no internal messages, and no empty ones that
 // an interruption left behind.
-func (e *Engine) UserMessages(ctx context.Context, principal parley.Principal, sessionID parley.ID, list MessageList) (Page[parley.Message], error) {
+func (e *Engine) UserMessages(
+	ctx context.Context,
+	principal parley.Principal,
+	sessionID parley.ID,
+	list MessageList,
+) (Page[parley.Message], error) {
 	list, err := userFacing(list)
 	if err != nil {
 		return Page[parley.Message]{}, err
@@ -50,14 +60,25 @@ const DefaultRecent = 10
 
 // RecentMessages is the view "recent": the last user-facing messages, oldest
 // first. It is one page, so it takes neither cursor nor order.
-func (e *Engine) RecentMessages(ctx context.Context, principal parley.Principal, sessionID parley.ID, list MessageList) (Page[parley.Message], error) {
+func (e *Engine) RecentMessages(
+	ctx context.Context,
+	principal parley.Principal,
+	sessionID parley.ID,
+	list MessageList,
+) (Page[parley.Message], error) {
 	switch {
 	case list.Cursor != "":
 		return Page[parley.Message]{}, parley.InvalidField("cursor", "the view recent is one page; view=user has more")
 	case list.Order != "":
-		return Page[parley.Message]{}, parley.InvalidField("order", "the view recent is oldest first; view=user takes an order")
+		return Page[parley.Message]{}, parley.InvalidField(
+			"order",
+			"the view recent is oldest first; view=user takes an order",
+		)
 	case list.From != 0:
-		return Page[parley.Message]{}, parley.InvalidField("from_sequence", "the view recent is the end of the record; view=user begins anywhere")
+		return Page[parley.Message]{}, parley.InvalidField(
+			"from_sequence",
+			"the view recent is the end of the record; view=user begins anywhere",
+		)
 	}
 	list.Order = Descending
 	if list.Limit == 0 {
@@ -77,7 +98,12 @@ type MessageID struct {
 }
 
 // MessageIDs is the view "ids".
-func (e *Engine) MessageIDs(ctx context.Context, principal parley.Principal, sessionID parley.ID, list MessageList) (_ Page[MessageID], err error) {
+func (e *Engine) MessageIDs(
+	ctx context.Context,
+	principal parley.Principal,
+	sessionID parley.ID,
+	list MessageList,
+) (_ Page[MessageID], err error) {
 	ctx, call, err := e.enter(ctx, principal, "listMessages", ReadSessions, of(sessionID))
 	if err != nil {
 		return Page[MessageID]{}, err
@@ -109,7 +135,13 @@ func (e *Engine) MessageIDs(ctx context.Context, principal parley.Principal, ses
 
 // messages reads one page. With extend, rows behind the page that belong to its
 // last turn are read too, so that folded views never cut a turn in two.
-func (e *Engine) messages(ctx context.Context, principal parley.Principal, sessionID parley.ID, list MessageList, extend func(last, next parley.Message) bool) (_ Page[parley.Message], err error) {
+func (e *Engine) messages(
+	ctx context.Context,
+	principal parley.Principal,
+	sessionID parley.ID,
+	list MessageList,
+	extend func(last, next parley.Message) bool,
+) (_ Page[parley.Message], err error) {
 	ctx, call, err := e.enter(ctx, principal, "listMessages", ReadSessions, of(sessionID))
 	if err != nil {
 		return Page[parley.Message]{}, err
@@ -184,11 +216,20 @@ func messageQuery(list MessageList) (store.MessageQuery, Order, error) {
 	}
 	for _, role := range list.Roles {
 		if !role.Valid() {
-			return store.MessageQuery{}, "", parley.InvalidField("role", "%q is not one of user, assistant, tool_call, tool_result, summary, system", parley.Clip(string(role), 32))
+			return store.MessageQuery{}, "", parley.InvalidField(
+				"role",
+				"%q is not one of user, assistant, tool_call, tool_result, summary, system",
+				parley.Clip(string(role), 32),
+			)
 		}
 	}
-	if list.Status != "" && list.Status != parley.MessageQueued && list.Status != parley.MessageStreaming && !list.Status.Settled() {
-		return store.MessageQuery{}, "", parley.InvalidField("status", "%q is not one of queued, streaming, completed, failed, cancelled", parley.Clip(string(list.Status), 32))
+	if list.Status != "" && list.Status != parley.MessageQueued && list.Status != parley.MessageStreaming &&
+		!list.Status.Settled() {
+		return store.MessageQuery{}, "", parley.InvalidField(
+			"status",
+			"%q is not one of queued, streaming, completed, failed, cancelled",
+			parley.Clip(string(list.Status), 32),
+		)
 	}
 	if err := checkTexts(
 		textBound{"tool_name", list.ToolName, parley.MaxNameBytes},
@@ -213,9 +254,11 @@ func messageQuery(list MessageList) (store.MessageQuery, Order, error) {
 
 // hidden reports an answer that an interruption left empty: shown by no view but flat.
 func hidden(message parley.Message) bool {
-	if message.Status != parley.MessageFailed || message.Error == nil || message.Error.Class != parley.ClassInterrupted {
+	if message.Status != parley.MessageFailed || message.Error == nil ||
+		message.Error.Class != parley.ClassInterrupted {
 		return false
 	}
 	content := assistantContent(message)
-	return message.Role == parley.RoleAssistant && content.Text == "" && content.Reasoning == "" && content.Refusal == ""
+	return message.Role == parley.RoleAssistant && content.Text == "" && content.Reasoning == "" &&
+		content.Refusal == ""
 }

@@ -10,7 +10,11 @@ import (
 // its system prompt, to the provider once, so that the first requests of its
 // sessions find it in the provider's cache. Where nothing is gained by it nothing is
 // sent, and the answer says why.
-func (e *Engine) WarmAgent(ctx context.Context, principal parley.Principal, idOrSlug string) (_ parley.Warmed, err error) {
+func (e *Engine) WarmAgent(
+	ctx context.Context,
+	principal parley.Principal,
+	idOrSlug string,
+) (_ parley.Warmed, err error) {
 	ctx, call, err := e.enter(ctx, principal, "warmAgent", WriteAgents)
 	if err != nil {
 		return parley.Warmed{}, err
@@ -26,7 +30,10 @@ func (e *Engine) WarmAgent(ctx context.Context, principal parley.Principal, idOr
 		return parley.Warmed{}, err
 	}
 	if e.dry == nil {
-		return parley.Warmed{}, parley.Errorf(parley.CodeUnavailable, "This process calls no models; ask one that does.")
+		return parley.Warmed{}, parley.Errorf(
+			parley.CodeUnavailable,
+			"This process calls no models; ask one that does.",
+		)
 	}
 	return e.dry.Warm(ctx, agent)
 }

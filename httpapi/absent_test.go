@@ -109,7 +109,14 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 	agent, session, message := reflect.TypeFor[parley.Agent](), reflect.TypeFor[parley.Session](), reflect.TypeFor[parley.Message]()
 
 	do("createAgent", agent, 201, "POST", "/v1/agents", `{"name":"bare"}`)
-	do("createAgent", agent, 201, "POST", "/v1/agents", `{"name":"set","context_policy":{"kind":"recent","limit":3},"retry_policy":{"retries":0},"limits":{"daily_cost":1.5},"tools":["current_time",{"name":"ask","parameters":{"type":"object"}}]}`)
+	do(
+		"createAgent",
+		agent,
+		201,
+		"POST",
+		"/v1/agents",
+		`{"name":"set","context_policy":{"kind":"recent","limit":3},"retry_policy":{"retries":0},"limits":{"daily_cost":1.5},"tools":["current_time",{"name":"ask","parameters":{"type":"object"}}]}`,
+	)
 	do("updateAgent", agent, 200, "PATCH", "/v1/agents/bare", `{"context_policy":{"kind":"all"}}`)
 	do("getAgent", agent, 200, "GET", "/v1/agents/bare", "")
 	do("warmAgent", reflect.TypeFor[parley.Warmed](), 200, "POST", "/v1/agents/bare/warm", "")
@@ -118,7 +125,16 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 
 	feed := s.stream("GET", "/v1/events", "", "Authorization", "Bearer "+testToken)
 	feed.until("resync")
-	id := idOf(do("createSession", session, 201, "POST", "/v1/sessions", `{"agent_id":"set","model":"sim/tool","tools":["current_time"],"retry_policy":{},"limits":{"max_steps":5}}`))
+	id := idOf(
+		do(
+			"createSession",
+			session,
+			201,
+			"POST",
+			"/v1/sessions",
+			`{"agent_id":"set","model":"sim/tool","tools":["current_time"],"retry_policy":{},"limits":{"max_steps":5}}`,
+		),
+	)
 	updated := feed.until("session.updated")
 	w.check("feed", reflect.TypeFor[event.SessionUpdated](), updated[len(updated)-1].data.Data)
 	at := "/v1/sessions/" + id
@@ -144,14 +160,24 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 	s.awaitEnd(id)
 	looped := idOf(do("createSession", session, 201, "POST", "/v1/sessions", `{"model":"sim/lorem-2000-20"}`))
 	for _, until := range []string{`{"text_matches":"never"}`, `{"schema":{"type":"object"}}`} {
-		loop := idOf(do("startLoop", reflect.TypeFor[parley.Loop](), 201, "POST", "/v1/sessions/"+looped+"/loops", `{"prompt":"Again","until":`+until+`,"context":{"recent":2}}`))
+		loop := idOf(
+			do(
+				"startLoop",
+				reflect.TypeFor[parley.Loop](),
+				201,
+				"POST",
+				"/v1/sessions/"+looped+"/loops",
+				`{"prompt":"Again","until":`+until+`,"context":{"recent":2}}`,
+			),
+		)
 		do("getLoop", reflect.TypeFor[parley.Loop](), 200, "GET", "/v1/loops/"+loop, "")
 		do("stopLoop", reflect.TypeFor[parley.Loop](), 200, "POST", "/v1/loops/"+loop+"/stop", `{"now":true}`)
 	}
 	do("listLoops", reflect.TypeFor[page[parley.Loop]](), 200, "GET", "/v1/sessions/"+looped+"/loops", "")
 	starved := s.starved()
 	do("continueTurn", reflect.TypeFor[parley.Turn](), 201, "POST", "/v1/turns/"+starved+"/continue", "")
-	s.stream("POST", at+"/messages?flush_ms=0", `{"content":{"text":"x"},"model":"sim/lorem-2000-20"}`).until("step.generating")
+	s.stream("POST", at+"/messages?flush_ms=0", `{"content":{"text":"x"},"model":"sim/lorem-2000-20"}`).
+		until("step.generating")
 	behind := idOf(do("postMessage", message, 201, "POST", at+"/messages", `{"content":{"text":"behind"}}`))
 	before := idOf(do("postMessage", message, 201, "POST", at+"/messages", `{"content":{"text":"before"}}`))
 	do("moveMessage", message, 200, "POST", "/v1/messages/"+before+"/move", `{"before":"`+behind+`"}`)
@@ -166,23 +192,60 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 	do("regenerateMessage", session, 201, "POST", "/v1/messages/"+posted+"/regenerate", `{}`)
 	do("listBranches", reflect.TypeFor[page[parley.Session]](), 200, "GET", "/v1/messages/"+posted+"/branches", "")
 	rows := want[page[parley.Message]](s, 200, "GET", at+"/messages", "").Data
-	do("listVersions", reflect.TypeFor[page[parley.Version]](), 200, "GET", "/v1/messages/"+rows[1].ID.String()+"/versions", "")
+	do(
+		"listVersions",
+		reflect.TypeFor[page[parley.Version]](),
+		200,
+		"GET",
+		"/v1/messages/"+rows[1].ID.String()+"/versions",
+		"",
+	)
 	do("listMessages", reflect.TypeFor[page[parley.Message]](), 200, "GET", at+"/messages", "")
-	transcript := do("listMessages", reflect.TypeFor[page[engine.Entry]](), 200, "GET", at+"/messages?view=transcript", "")
+	transcript := do(
+		"listMessages",
+		reflect.TypeFor[page[engine.Entry]](),
+		200,
+		"GET",
+		at+"/messages?view=transcript",
+		"",
+	)
 	do("listMessages", reflect.TypeFor[page[engine.ChatMessage]](), 200, "GET", at+"/messages?view=chat", "")
 	do("listMessages", reflect.TypeFor[page[engine.MessageID]](), 200, "GET", at+"/messages?view=ids", "")
 	do("listTurns", reflect.TypeFor[page[parley.Turn]](), 200, "GET", at+"/turns", "")
 	do("getTurn", reflect.TypeFor[parley.Turn](), 200, "GET", "/v1/turns/"+rows[0].TurnID.String(), "")
 	do("listCalls", reflect.TypeFor[page[parley.Call]](), 200, "GET", at+"/calls", "")
 	do("getCall", reflect.TypeFor[engine.CallDetail](), 200, "GET", "/v1/calls/"+s.lastCall(id).ID.String(), "")
-	do("previewMessage", reflect.TypeFor[engine.Preview](), 200, "POST", at+"/preview", `{"content":{"text":"What next?"}}`)
+	do(
+		"previewMessage",
+		reflect.TypeFor[engine.Preview](),
+		200,
+		"POST",
+		at+"/preview",
+		`{"content":{"text":"What next?"}}`,
+	)
 	do("getContext", reflect.TypeFor[engine.Preview](), 200, "GET", at+"/context", "")
-	do("replayCall", reflect.TypeFor[engine.ReplayResult](), 201, "POST", "/v1/calls/"+s.lastCall(id).ID.String()+"/replay", `{"model":"sim/echo"}`)
+	do(
+		"replayCall",
+		reflect.TypeFor[engine.ReplayResult](),
+		201,
+		"POST",
+		"/v1/calls/"+s.lastCall(id).ID.String()+"/replay",
+		`{"model":"sim/echo"}`,
+	)
 	do("diffCall", reflect.TypeFor[engine.CallDiff](), 200, "GET", "/v1/calls/"+s.lastCall(id).ID.String()+"/diff", "")
 	w.blocks(transcript)
 	w.events(s.stream("GET", at+"/events", ""))
 
-	summed := idOf(do("createSession", session, 201, "POST", "/v1/sessions", `{"context_policy":{"kind":"summary"},"compaction":{"model":"sim/reason"}}`))
+	summed := idOf(
+		do(
+			"createSession",
+			session,
+			201,
+			"POST",
+			"/v1/sessions",
+			`{"context_policy":{"kind":"summary"},"compaction":{"model":"sim/reason"}}`,
+		),
+	)
 	s.told(summed, `{"content":{"text":"a long story"}}`)
 	s.told(summed, `{"content":{"text":"and another one"}}`)
 	compaction := reflect.TypeFor[parley.Compaction]()
@@ -190,14 +253,58 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 	do("compactSession", compaction, 202, "POST", "/v1/sessions/"+summed+"/compact", `{}`)
 	written := s.compacted(summed)
 	do("getCompaction", compaction, 200, "GET", "/v1/sessions/"+summed+"/compaction", "")
-	do("listCovered", reflect.TypeFor[page[parley.Message]](), 200, "GET", "/v1/messages/"+written.MessageID.String()+"/covered", "")
-	do("listMessages", reflect.TypeFor[page[engine.ChatMessage]](), 200, "GET", "/v1/sessions/"+summed+"/messages?view=chat", "")
+	do(
+		"listCovered",
+		reflect.TypeFor[page[parley.Message]](),
+		200,
+		"GET",
+		"/v1/messages/"+written.MessageID.String()+"/covered",
+		"",
+	)
+	do(
+		"listMessages",
+		reflect.TypeFor[page[engine.ChatMessage]](),
+		200,
+		"GET",
+		"/v1/sessions/"+summed+"/messages?view=chat",
+		"",
+	)
 
 	outside := want[parley.Session](s, 201, "POST", "/v1/sessions", `{}`).ID.String()
-	streamed := idOf(do("postMessage", message, 201, "POST", "/v1/sessions/"+outside+"/messages", `{"role":"assistant","status":"streaming"}`))
-	do("appendMessage", reflect.TypeFor[parley.OutsideGrown](), 200, "POST", "/v1/messages/"+streamed+"/append", `{"offset":0,"text":"x"}`)
-	do("problem", reflect.TypeFor[Problem](), 409, "POST", "/v1/messages/"+streamed+"/append", `{"offset":9,"text":"x"}`)
-	do("settleMessage", reflect.TypeFor[engine.OutsideResult](), 200, "POST", "/v1/messages/"+streamed+"/settle", `{"status":"completed"}`)
+	streamed := idOf(
+		do(
+			"postMessage",
+			message,
+			201,
+			"POST",
+			"/v1/sessions/"+outside+"/messages",
+			`{"role":"assistant","status":"streaming"}`,
+		),
+	)
+	do(
+		"appendMessage",
+		reflect.TypeFor[parley.OutsideGrown](),
+		200,
+		"POST",
+		"/v1/messages/"+streamed+"/append",
+		`{"offset":0,"text":"x"}`,
+	)
+	do(
+		"problem",
+		reflect.TypeFor[Problem](),
+		409,
+		"POST",
+		"/v1/messages/"+streamed+"/append",
+		`{"offset":9,"text":"x"}`,
+	)
+	do(
+		"settleMessage",
+		reflect.TypeFor[engine.OutsideResult](),
+		200,
+		"POST",
+		"/v1/messages/"+streamed+"/settle",
+		`{"status":"completed"}`,
+	)
 	do("shareSession", reflect.TypeFor[parley.Share](), 201, "PUT", at+"/shares/"+outside, "")
 	do("shareSession", reflect.TypeFor[parley.Share](), 200, "PUT", at+"/shares/"+outside, "")
 	do("listShares", reflect.TypeFor[page[parley.Share]](), 200, "GET", at+"/shares", "")
@@ -207,12 +314,28 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 	do("listApprovals", approvals, 200, "GET", "/v1/approvals", "")
 	do("listSessionApprovals", approvals, 200, "GET", "/v1/sessions/"+approval.SessionID.String()+"/approvals", "")
 	do("getApproval", reflect.TypeFor[parley.Approval](), 200, "GET", atApproval, "")
-	do("decideApproval", reflect.TypeFor[parley.Approval](), 200, "POST", atApproval, `{"decision":"approve","scope":"session"}`)
+	do(
+		"decideApproval",
+		reflect.TypeFor[parley.Approval](),
+		200,
+		"POST",
+		atApproval,
+		`{"decision":"approve","scope":"session"}`,
+	)
 	do("problem", reflect.TypeFor[Problem](), 409, "POST", atApproval, `{"decision":"approve"}`)
 	s.finished(approval.SessionID.String())
 	do("getSession", session, 200, "GET", "/v1/sessions/"+approval.SessionID.String(), "")
 
-	project := idOf(do("chooseProject", reflect.TypeFor[parley.Project](), 201, "POST", "/v1/projects", `{"path":"`+s.subdirectory("site")+`"}`))
+	project := idOf(
+		do(
+			"chooseProject",
+			reflect.TypeFor[parley.Project](),
+			201,
+			"POST",
+			"/v1/projects",
+			`{"path":"`+s.subdirectory("site")+`"}`,
+		),
+	)
 	do("getProject", reflect.TypeFor[parley.Project](), 200, "GET", "/v1/projects/"+project, "")
 	do("listProjects", reflect.TypeFor[page[parley.Project]](), 200, "GET", "/v1/projects", "")
 	do("listDirectories", reflect.TypeFor[engine.Directories](), 200, "GET", "/v1/directories", "")
@@ -230,7 +353,14 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 	do("listProviders", reflect.TypeFor[providerPage](), 200, "GET", "/v1/providers", "")
 	do("listModels", reflect.TypeFor[modelPage](), 200, "GET", "/v1/models", "")
 	do("getPrincipal", reflect.TypeFor[whoAmI](), 200, "GET", "/v1/principal", "")
-	do("archiveFeature", reflect.TypeFor[engine.FeatureArchived](), 200, "POST", "/v1/sessions/archive", `{"feature":"f"}`)
+	do(
+		"archiveFeature",
+		reflect.TypeFor[engine.FeatureArchived](),
+		200,
+		"POST",
+		"/v1/sessions/archive",
+		`{"feature":"f"}`,
+	)
 	do("getHealth", reflect.TypeFor[health](), 200, "GET", "/healthz", "")
 	do("getReadiness", reflect.TypeFor[health](), 200, "GET", "/readyz", "")
 	do("getAnchor", reflect.TypeFor[parley.Anchor](), 200, "GET", "/v1/audit/anchor", "")

@@ -56,7 +56,11 @@ type changed struct {
 }
 
 func (c changed) Definition() parley.ToolDefinition {
-	return parley.ToolDefinition{Name: "mcp__act", Description: c.about, Parameters: json.RawMessage(`{"type":"object"}`)}
+	return parley.ToolDefinition{
+		Name:        "mcp__act",
+		Description: c.about,
+		Parameters:  json.RawMessage(`{"type":"object"}`),
+	}
 }
 func (c changed) Annotations() parley.ToolAnnotations { return c.of }
 func (c changed) Source() string                      { return "mcp/test" }
@@ -89,19 +93,39 @@ func newTwo(t *testing.T) *two {
 	t.Helper()
 	tool := &changing{about: "Acts.", of: harmful}
 	s := startServerWithTools(t, tool)
-	return &two{s, tool, s.key("one", "ada", parley.RoleMember), s.key("one", "ben", parley.RoleMember), s.key("one", "someone", parley.RoleAdmin)}
+	return &two{
+		s,
+		tool,
+		s.key("one", "ada", parley.RoleMember),
+		s.key("one", "ben", parley.RoleMember),
+		s.key("one", "someone", parley.RoleAdmin),
+	}
 }
 
 // acts has an agent call the tool in a session, and tells the approval that it waits
 // for; zero when it ran without asking.
 func (s *two) acts(session, bearer string) parley.Approval {
 	s.Helper()
-	posted := s.do("POST", "/v1/sessions/"+session+"/messages",
-		fmt.Sprintf(`{"content":{"text":%q}}`, `[[{"tool_call":{"name":"mcp__act","arguments":{"n":1}}}],[{"text":"Done."}]]`), "Authorization", bearer)
+	posted := s.do(
+		"POST",
+		"/v1/sessions/"+session+"/messages",
+		fmt.Sprintf(
+			`{"content":{"text":%q}}`,
+			`[[{"tool_call":{"name":"mcp__act","arguments":{"n":1}}}],[{"text":"Done."}]]`,
+		),
+		"Authorization",
+		bearer,
+	)
 	if posted.status/100 != 2 {
 		s.Fatalf("the post: %d %s", posted.status, posted.body)
 	}
-	stream := s.stream("GET", "/v1/sessions/"+session+"/events?after="+posted.header.Get(eventSequenceHeader), "", "Authorization", bearer)
+	stream := s.stream(
+		"GET",
+		"/v1/sessions/"+session+"/events?after="+posted.header.Get(eventSequenceHeader),
+		"",
+		"Authorization",
+		bearer,
+	)
 	for {
 		frame, err := stream.next()
 		if err != nil {
@@ -111,7 +135,15 @@ func (s *two) acts(session, bearer string) parley.Approval {
 		case "session.completed":
 			return parley.Approval{}
 		case "session.waiting":
-			found := want[page[parley.Approval]](s.testServer, 200, "GET", "/v1/sessions/"+session+"/approvals?state=pending", "", "Authorization", bearer).Data
+			found := want[page[parley.Approval]](
+				s.testServer,
+				200,
+				"GET",
+				"/v1/sessions/"+session+"/approvals?state=pending",
+				"",
+				"Authorization",
+				bearer,
+			).Data
 			if len(found) != 1 {
 				s.Fatalf("%d approvals wait", len(found))
 			}
@@ -148,7 +180,8 @@ func (s *two) answers(asked parley.Approval, body, bearer string) {
 	session := "/v1/sessions/" + asked.SessionID.String()
 	at := want[parley.Session](s.testServer, 200, "GET", session, "", "Authorization", bearer).LastEvent
 	want[parley.Approval](s.testServer, 200, "POST", "/v1/approvals/"+asked.ID.String(), body, "Authorization", bearer)
-	s.stream("GET", fmt.Sprintf("%s/events?after=%d", session, at), "", "Authorization", bearer).until("session.completed")
+	s.stream("GET", fmt.Sprintf("%s/events?after=%d", session, at), "", "Authorization", bearer).
+		until("session.completed")
 }
 
 // patch changes an agent.
@@ -263,12 +296,22 @@ func TestAChangeIsItsSessionsOwnersToAccept(t *testing.T) {
 	t.Parallel()
 	s := newTwo(t)
 	agent := s.agent(actor, s.ada)
-	session := s.session(`{"agent_id":"`+agent.ID.String()+`","visibility":"workspace"}`, "Authorization", s.ben).ID.String()
+	session := s.session(
+		`{"agent_id":"`+agent.ID.String()+`","visibility":"workspace"}`,
+		"Authorization",
+		s.ben,
+	).ID.String()
 	s.patch(agent, freed, s.ada)
 	asked := s.asks("widened", session, s.ben, parley.AskedAgentChange)
 	for _, body := range []string{acceptChange, approveSession} {
 		for _, bearer := range []string{s.ada, s.someone} {
-			if got := s.do("POST", "/v1/approvals/"+asked.ID.String(), body, "Authorization", bearer); got.status != 403 {
+			if got := s.do(
+				"POST",
+				"/v1/approvals/"+asked.ID.String(),
+				body,
+				"Authorization",
+				bearer,
+			); got.status != 403 {
 				t.Errorf("%s of another: %d %s", body, got.status, got.body)
 			}
 		}
@@ -335,11 +378,23 @@ func TestAForkByAnotherAcceptsForItself(t *testing.T) {
 	t.Parallel()
 	s := newTwo(t)
 	agent := s.agent(actor, s.ada)
-	session := s.session(`{"agent_id":"`+agent.ID.String()+`","visibility":"workspace"}`, "Authorization", s.ben).ID.String()
+	session := s.session(
+		`{"agent_id":"`+agent.ID.String()+`","visibility":"workspace"}`,
+		"Authorization",
+		s.ben,
+	).ID.String()
 	s.answers(s.asks("before any change", session, s.ben, parley.AskedByRule), approveOnce, s.ben)
 	s.patch(agent, freed, s.ada)
 	fork := func(bearer string) string {
-		return want[parley.Session](s.testServer, 201, "POST", "/v1/sessions/"+session+"/fork", `{}`, "Authorization", bearer).ID.String()
+		return want[parley.Session](
+			s.testServer,
+			201,
+			"POST",
+			"/v1/sessions/"+session+"/fork",
+			`{}`,
+			"Authorization",
+			bearer,
+		).ID.String()
 	}
 	s.asks("one's own", fork(s.ben), s.ben, parley.AskedAgentChange)
 	s.unasked("another's", fork(s.someone), s.someone)
@@ -351,24 +406,63 @@ func TestASubordinateThatChangedWidensNothing(t *testing.T) {
 	t.Parallel()
 	s := newTwo(t)
 	below := s.agent(`{"name":"Below","model":"sim/script","tools":["mcp__act"]}`, s.ada)
-	lead := s.agent(`{"name":"Above","model":"sim/script","tools":[{"name":"help","description":"Helps.","agent":"below"}]}`, s.ada)
+	lead := s.agent(
+		`{"name":"Above","model":"sim/script","tools":[{"name":"help","description":"Helps.","agent":"below"}]}`,
+		s.ada,
+	)
 	session := s.open(lead, s.ben)
 	s.patch(below, freed, s.ada)
 	task := `[[{"tool_call":{"name":"mcp__act","arguments":{}}}],[{"text":"Helped."}]]`
-	script, err := json.Marshal([]any{[]any{map[string]any{"tool_call": map[string]any{"name": "help", "arguments": map[string]any{"task": task}}}}, []any{map[string]any{"text": "Done."}}})
+	script, err := json.Marshal(
+		[]any{
+			[]any{
+				map[string]any{"tool_call": map[string]any{"name": "help", "arguments": map[string]any{"task": task}}},
+			},
+			[]any{map[string]any{"text": "Done."}},
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, asks := range []bool{true, false} {
-		posted := s.do("POST", "/v1/sessions/"+session+"/messages", fmt.Sprintf(`{"content":{"text":%q}}`, script), "Authorization", s.ben)
-		stream := s.stream("GET", "/v1/sessions/"+session+"/events?after="+posted.header.Get(eventSequenceHeader), "", "Authorization", s.ben)
+		posted := s.do(
+			"POST",
+			"/v1/sessions/"+session+"/messages",
+			fmt.Sprintf(`{"content":{"text":%q}}`, script),
+			"Authorization",
+			s.ben,
+		)
+		stream := s.stream(
+			"GET",
+			"/v1/sessions/"+session+"/events?after="+posted.header.Get(eventSequenceHeader),
+			"",
+			"Authorization",
+			s.ben,
+		)
 		if asks {
 			stream.until("approval.created")
-			found := want[page[parley.Approval]](s.testServer, 200, "GET", "/v1/sessions/"+session+"/approvals?state=pending", "", "Authorization", s.ben).Data
-			if len(found) != 1 || found[0].Reason != parley.AskedAgentChange || found[0].RootID.String() != session || s.tool.ran() != 0 {
+			found := want[page[parley.Approval]](
+				s.testServer,
+				200,
+				"GET",
+				"/v1/sessions/"+session+"/approvals?state=pending",
+				"",
+				"Authorization",
+				s.ben,
+			).Data
+			if len(found) != 1 || found[0].Reason != parley.AskedAgentChange || found[0].RootID.String() != session ||
+				s.tool.ran() != 0 {
 				t.Fatalf("the subordinate's call is asked about with %+v", found)
 			}
-			want[parley.Approval](s.testServer, 200, "POST", "/v1/approvals/"+found[0].ID.String(), acceptChange, "Authorization", s.ben)
+			want[parley.Approval](
+				s.testServer,
+				200,
+				"POST",
+				"/v1/approvals/"+found[0].ID.String(),
+				acceptChange,
+				"Authorization",
+				s.ben,
+			)
 		}
 		for _, frame := range stream.until("session.completed") {
 			if !asks && frame.event == "approval.created" {
@@ -402,7 +496,13 @@ func TestAgentsHaveOwners(t *testing.T) {
 	if got := s.do("PATCH", path, `{"owner_id":"`+ben.ID.String()+`"}`, "Authorization", s.ada); got.status != 403 {
 		t.Errorf("given away by its owner: %d", got.status)
 	}
-	if got := s.do("PATCH", path, `{"owner_id":"`+parley.NewID().String()+`"}`, "Authorization", s.someone); got.status != 422 {
+	if got := s.do(
+		"PATCH",
+		path,
+		`{"owner_id":"`+parley.NewID().String()+`"}`,
+		"Authorization",
+		s.someone,
+	); got.status != 422 {
 		t.Errorf("to nobody: %d %s", got.status, got.body)
 	}
 	s.patch(agent, `{"owner_id":"`+ben.ID.String()+`"}`, s.someone)
@@ -411,12 +511,30 @@ func TestAgentsHaveOwners(t *testing.T) {
 		t.Errorf("by who had it: %d", got.status)
 	}
 	for query, wanted := range map[string]string{"me": "mine", ben.ID.String(): "mine"} {
-		found := want[page[parley.Agent]](s.testServer, 200, "GET", "/v1/agents?owner_id="+query, "", "Authorization", s.ben).Data
+		found := want[page[parley.Agent]](
+			s.testServer,
+			200,
+			"GET",
+			"/v1/agents?owner_id="+query,
+			"",
+			"Authorization",
+			s.ben,
+		).Data
 		if len(found) != 1 || found[0].Slug != wanted || found[0].OwnerName != "ben" {
 			t.Errorf("owned by %s: %+v", query, found)
 		}
 	}
-	if none := want[page[parley.Agent]](s.testServer, 200, "GET", "/v1/agents?owner_id=me", "", "Authorization", s.ada).Data; len(none) != 0 {
+	if none := want[page[parley.Agent]](
+		s.testServer,
+		200,
+		"GET",
+		"/v1/agents?owner_id=me",
+		"",
+		"Authorization",
+		s.ada,
+	).Data; len(
+		none,
+	) != 0 {
 		t.Errorf("ada still owns %+v", none)
 	}
 }

@@ -10,7 +10,9 @@ import (
 )
 
 // entered finds the names that verbs of the engine give themselves in the audit.
-var entered = regexp.MustCompile(`(?:e\.enter\(ctx, \w+|e\.resume\(ctx, principal, id, idempotency|e\.askAnew\(ctx|e\.look\(ctx)[^"\n]*"(\w+)"`)
+var entered = regexp.MustCompile(
+	`(?:e\.enter\(ctx, \w+|e\.resume\(ctx, principal, id, idempotency|e\.askAnew\(ctx|e\.look\(ctx)[^"\n]*"(\w+)"`,
+)
 
 // composed are routes whose requests take several verbs, or none that tells of
 // anybody's data.

@@ -27,7 +27,12 @@ func serveCreateAgent(a *api, x *exchange) error {
 
 func serveListAgents(a *api, x *exchange) error {
 	args := x.arguments()
-	list := engine.AgentList{Paging: args.paging(), Status: engine.AgentFilter(args.text("status")), Tag: args.text("tag"), Owner: args.text("owner_id")}
+	list := engine.AgentList{
+		Paging: args.paging(),
+		Status: engine.AgentFilter(args.text("status")),
+		Tag:    args.text("tag"),
+		Owner:  args.text("owner_id"),
+	}
 	if args.err != nil {
 		return args.err
 	}

@@ -88,9 +88,20 @@ func New(options Options) (http.Handler, error) {
 		return nil, parley.Errorf(parley.CodeInvalid, "the HTTP API needs an engine and its streams")
 	}
 	a := &api{
-		engine: options.Engine, streams: options.Streams, gate: newGate(&options),
-		loopback: options.Loopback, ready: options.Ready, page: options.Page, metrics: options.Metrics, limited: options.Limited, wrongKey: options.WrongKey, flush: options.Flush, log: options.Log,
-		mux: http.NewServeMux(), schemas: newRegistry(), memory: inflight.NewBytes(heldAtOnce, heldOfOne),
+		engine:   options.Engine,
+		streams:  options.Streams,
+		gate:     newGate(&options),
+		loopback: options.Loopback,
+		ready:    options.Ready,
+		page:     options.Page,
+		metrics:  options.Metrics,
+		limited:  options.Limited,
+		wrongKey: options.WrongKey,
+		flush:    options.Flush,
+		log:      options.Log,
+		mux:      http.NewServeMux(),
+		schemas:  newRegistry(),
+		memory:   inflight.NewBytes(heldAtOnce, heldOfOne),
 	}
 	for _, host := range options.Hosts {
 		a.hosts = append(a.hosts, strings.ToLower(strings.Trim(host, "[]")))

@@ -9,11 +9,19 @@ import (
 
 // approvalFilters are the parameters of a list of approvals.
 func approvalFilters() []parameter {
-	return with(paging(), listOf[parley.ApprovalState]("state", "Only approvals in this state."), text("agent", "Only those of this agent's turns, by id or slug."))
+	return with(
+		paging(),
+		listOf[parley.ApprovalState]("state", "Only approvals in this state."),
+		text("agent", "Only those of this agent's turns, by id or slug."),
+	)
 }
 
 func approvalList(args *arguments) engine.ApprovalList {
-	return engine.ApprovalList{Paging: args.paging(), State: parley.ApprovalState(args.text("state")), Agent: args.text("agent")}
+	return engine.ApprovalList{
+		Paging: args.paging(),
+		State:  parley.ApprovalState(args.text("state")),
+		Agent:  args.text("agent"),
+	}
 }
 
 func serveListApprovals(a *api, x *exchange) error {

@@ -17,11 +17,27 @@ func (s *testServer) asked(session string, headers ...string) parley.Approval {
 	if strings.TrimSpace(session) == "{" {
 		separator = ""
 	}
-	made := s.session(session+separator+`"model":"sim/script","tools":["current_time"],"grants":[{"tool":"current_*","effect":"ask"}]}`, headers...)
+	made := s.session(
+		session+separator+`"model":"sim/script","tools":["current_time"],"grants":[{"tool":"current_*","effect":"ask"}]}`,
+		headers...)
 	messages := "/v1/sessions/" + made.ID.String() + "/messages"
-	posted := s.do("POST", messages, fmt.Sprintf(`{"content":{"text":%q}}`, `[[{"tool_call":{"name":"current_time","arguments":{"timezone":"UTC"}}}],[{"text":"Thanks."}]]`), headers...)
-	s.stream("GET", "/v1/sessions/"+made.ID.String()+"/events?after="+posted.header.Get(eventSequenceHeader), "", headers...).until("session.waiting")
-	found := want[page[parley.Approval]](s, http.StatusOK, "GET", "/v1/sessions/"+made.ID.String()+"/approvals?state=pending", "", headers...).Data
+	posted := s.do(
+		"POST",
+		messages,
+		fmt.Sprintf(
+			`{"content":{"text":%q}}`,
+			`[[{"tool_call":{"name":"current_time","arguments":{"timezone":"UTC"}}}],[{"text":"Thanks."}]]`,
+		),
+		headers...)
+	s.stream("GET", "/v1/sessions/"+made.ID.String()+"/events?after="+posted.header.Get(eventSequenceHeader), "", headers...).
+		until("session.waiting")
+	found := want[page[parley.Approval]](
+		s,
+		http.StatusOK,
+		"GET",
+		"/v1/sessions/"+made.ID.String()+"/approvals?state=pending",
+		"",
+		headers...).Data
 	if len(found) != 1 {
 		s.Fatalf("%d approvals wait", len(found))
 	}
@@ -34,7 +50,9 @@ func TestApprovalOverHTTP(t *testing.T) {
 	feed := s.stream("GET", "/v1/events", "")
 	feed.until("resync")
 	asked := s.asked("{")
-	if asked.ToolName != "current_time" || string(asked.Arguments) != `{"timezone":"UTC"}` || asked.Fingerprint.IsZero() || asked.RootID != asked.SessionID {
+	if asked.ToolName != "current_time" || string(asked.Arguments) != `{"timezone":"UTC"}` ||
+		asked.Fingerprint.IsZero() ||
+		asked.RootID != asked.SessionID {
 		t.Errorf("asked %+v", asked)
 	}
 	told := feed.until("approval.created")
@@ -54,7 +72,8 @@ func TestApprovalOverHTTP(t *testing.T) {
 	}
 	watch := s.stream("GET", fmt.Sprintf("%s?after=%d", events, session.LastEvent), "")
 	answered := want[parley.Approval](s, 200, "POST", path, `{"decision":"approve","comment":"go on"}`)
-	if answered.State != parley.ApprovalApproved || answered.Scope != parley.ScopeOnce || answered.DecidedBy == nil || answered.Comment != "go on" {
+	if answered.State != parley.ApprovalApproved || answered.Scope != parley.ScopeOnce || answered.DecidedBy == nil ||
+		answered.Comment != "go on" {
 		t.Errorf("answered %+v", answered)
 	}
 	var types []string
@@ -63,7 +82,10 @@ func TestApprovalOverHTTP(t *testing.T) {
 			types = append(types, frame.event)
 		}
 	}
-	if got := strings.Join(types, " "); got != "approval.resolved session.started tool.started tool.completed session.completed" {
+	if got := strings.Join(
+		types,
+		" ",
+	); got != "approval.resolved session.started tool.started tool.completed session.completed" {
 		t.Errorf("behind the answer: %s", got)
 	}
 	for _, again := range []string{`{"decision":"approve","comment":"go on"}`, `{"decision":"deny"}`} {
@@ -104,7 +126,14 @@ func TestApprovalsAreListed(t *testing.T) {
 	if one.Next == nil {
 		t.Fatal("there is no next page")
 	}
-	if rest := want[page[parley.Approval]](s, 200, "GET", "/v1/approvals?limit=1&cursor="+*one.Next, ""); len(rest.Data) != 1 || rest.Data[0].ID != first.ID || rest.Next != nil {
+	if rest := want[page[parley.Approval]](
+		s,
+		200,
+		"GET",
+		"/v1/approvals?limit=1&cursor="+*one.Next,
+		"",
+	); len(rest.Data) != 1 || rest.Data[0].ID != first.ID ||
+		rest.Next != nil {
 		t.Errorf("the next page is %+v", rest)
 	}
 	if got := s.do("GET", "/v1/approvals?state=perhaps", ""); got.status != 422 {
@@ -134,13 +163,22 @@ func TestAskUserOverHTTP(t *testing.T) {
 	s := startServer(t)
 	session := s.session(`{"model":"sim/script","tools":["ask_user"]}`).ID.String()
 	messages := "/v1/sessions/" + session + "/messages"
-	posted := s.do("POST", messages, fmt.Sprintf(`{"content":{"text":%q}}`, `[[{"tool_call":{"name":"ask_user","arguments":{"question":"Which?","options":["a","b"]}}}],[{"text":"Thanks."}]]`))
-	s.stream("GET", "/v1/sessions/"+session+"/events?after="+posted.header.Get(eventSequenceHeader), "").until("session.waiting")
+	posted := s.do(
+		"POST",
+		messages,
+		fmt.Sprintf(
+			`{"content":{"text":%q}}`,
+			`[[{"tool_call":{"name":"ask_user","arguments":{"question":"Which?","options":["a","b"]}}}],[{"text":"Thanks."}]]`,
+		),
+	)
+	s.stream("GET", "/v1/sessions/"+session+"/events?after="+posted.header.Get(eventSequenceHeader), "").
+		until("session.waiting")
 	if waits := want[parley.Session](s, 200, "GET", "/v1/sessions/"+session, ""); waits.WaitReason != parley.WaitInput {
 		t.Errorf("the session waits for %s", waits.WaitReason)
 	}
 	call := want[page[parley.Message]](s, 200, "GET", messages+"?role=tool_call", "").Data[0]
-	all := s.stream("POST", messages, fmt.Sprintf(`{"role":"tool_result","tool_call_id":%q,"content":{"result":"b","success":true}}`, call.ToolCallID)).rest()
+	all := s.stream("POST", messages, fmt.Sprintf(`{"role":"tool_result","tool_call_id":%q,"content":{"result":"b","success":true}}`, call.ToolCallID)).
+		rest()
 	if last := all[len(all)-1].event; last != "session.completed" {
 		t.Errorf("the answer's stream ends with %s", last)
 	}

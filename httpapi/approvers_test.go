@@ -16,8 +16,15 @@ import (
 func TestTwoPeopleApprove(t *testing.T) {
 	t.Parallel()
 	s := newTwo(t)
-	agent := s.agent(`{"name":"Careful","model":"sim/script","tools":["mcp__act"],"grants":[{"tool":"mcp__*","effect":"ask","approvers":2,"by_others":true}]}`, s.ada)
-	session := s.session(`{"agent_id":"`+agent.ID.String()+`","visibility":"workspace","grants":[{"tool":"mcp__act","effect":"allow"}]}`, "Authorization", s.ben).ID.String()
+	agent := s.agent(
+		`{"name":"Careful","model":"sim/script","tools":["mcp__act"],"grants":[{"tool":"mcp__*","effect":"ask","approvers":2,"by_others":true}]}`,
+		s.ada,
+	)
+	session := s.session(
+		`{"agent_id":"`+agent.ID.String()+`","visibility":"workspace","grants":[{"tool":"mcp__act","effect":"allow"}]}`,
+		"Authorization",
+		s.ben,
+	).ID.String()
 	cleo := s.key("one", "cleo", parley.RoleMember)
 	asked := s.asks("an allowing grant of the session's", session, cleo, parley.AskedByRule)
 	path := "/v1/approvals/" + asked.ID.String()
@@ -33,10 +40,18 @@ func TestTwoPeopleApprove(t *testing.T) {
 		t.Errorf("a yes for longer: %d %s", got.status, got.body)
 	}
 	one := want[parley.Approval](s.testServer, 200, "POST", path, approveOnce, "Authorization", s.ada)
-	if one.State != parley.ApprovalPending || one.Missing != 1 || len(one.ApprovedBy) != 1 || one.ApprovedBy[0].Name != "ada" {
+	if one.State != parley.ApprovalPending || one.Missing != 1 || len(one.ApprovedBy) != 1 ||
+		one.ApprovedBy[0].Name != "ada" {
 		t.Errorf("1 of 2 is %+v", one)
 	}
-	if got := s.do("POST", path, approveOnce, "Authorization", s.ada); got.status != 409 || !strings.Contains(string(got.body), `"state":"pending"`) {
+	if got := s.do(
+		"POST",
+		path,
+		approveOnce,
+		"Authorization",
+		s.ada,
+	); got.status != 409 ||
+		!strings.Contains(string(got.body), `"state":"pending"`) {
 		t.Errorf("a second yes of one person: %d %s", got.status, got.body)
 	}
 	if s.tool.ran() != 0 {
@@ -52,7 +67,15 @@ func TestTwoPeopleApprove(t *testing.T) {
 		t.Error("one no is not enough")
 	}
 	s.audit.Close() // all of it is written then
-	entries := want[page[parley.AuditEntry]](s.testServer, 200, "GET", "/v1/audit?session_id="+session+"&limit=100", "", "Authorization", s.someone).Data
+	entries := want[page[parley.AuditEntry]](
+		s.testServer,
+		200,
+		"GET",
+		"/v1/audit?session_id="+session+"&limit=100",
+		"",
+		"Authorization",
+		s.someone,
+	).Data
 	answers := map[string]int{}
 	for _, entry := range entries {
 		if entry.Action == "decideApproval" {
@@ -92,7 +115,13 @@ func TestAnotherPrincipalsIdempotencyKey(t *testing.T) {
 			return s.do("POST", path, body, "Authorization", bearer, "Idempotency-Key", "same")
 		}
 		if path == "/v1/sessions/"+shared+"/fork" {
-			s.do("POST", "/v1/sessions/"+shared+"/messages", `{"content":{"text":"to fork at"},"respond":false}`, "Authorization", ada)
+			s.do(
+				"POST",
+				"/v1/sessions/"+shared+"/messages",
+				`{"content":{"text":"to fork at"},"respond":false}`,
+				"Authorization",
+				ada,
+			)
 			ask = func(bearer string) reply {
 				return s.do("POST", path, body, "Authorization", bearer, "Idempotency-Key", "fork")
 			}
@@ -108,7 +137,17 @@ func TestAnotherPrincipalsIdempotencyKey(t *testing.T) {
 			t.Errorf("%s again by the first: %d %s", path, again.status, again.body)
 		}
 	}
-	if got := want[page[parley.Message]](s, 200, "GET", fmt.Sprintf("/v1/sessions/%s/messages", shared), "", "Authorization", ada).Data; len(got) != 2 {
+	if got := want[page[parley.Message]](
+		s,
+		200,
+		"GET",
+		fmt.Sprintf("/v1/sessions/%s/messages", shared),
+		"",
+		"Authorization",
+		ada,
+	).Data; len(
+		got,
+	) != 2 {
 		t.Errorf("%d messages are there", len(got))
 	}
 }

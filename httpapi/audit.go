@@ -8,7 +8,8 @@ import (
 
 // unaudited are routes that tell nothing of anybody's data.
 func (r *route) unaudited() bool {
-	return !r.signs && (r.open || r.verb == "" || r.verb == engine.ReadMetrics || r.verb == engine.ReadModels || r.verb == engine.ReadTools)
+	return !r.signs &&
+		(r.open || r.verb == "" || r.verb == engine.ReadMetrics || r.verb == engine.ReadModels || r.verb == engine.ReadTools)
 }
 
 // readings are the actions that change nothing which lasts: those that read, watch
@@ -26,7 +27,11 @@ func readings() []string {
 
 func serveAudit(a *api, x *exchange) error {
 	args := x.arguments()
-	list := engine.AuditList{Paging: args.paging(), SessionID: args.id("session_id"), PrincipalID: args.id("principal_id")}
+	list := engine.AuditList{
+		Paging:      args.paging(),
+		SessionID:   args.id("session_id"),
+		PrincipalID: args.id("principal_id"),
+	}
 	if changes := args.flag("changes"); changes != nil && *changes {
 		list.Without = readings()
 	}

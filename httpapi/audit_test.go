@@ -61,7 +61,15 @@ func (b *behindLog) AppendAudit(ctx context.Context, entries []parley.AuditEntry
 var storesNothing = []string{"previewMessage", "warmAgent", "verify"}
 
 // severalEntries are actions that concern several sessions.
-var severalEntries = []string{"forkSession", "editMessage", "regenerateMessage", "shareSession", "unshareSession", "archiveFeature", "watchWorkspace"}
+var severalEntries = []string{
+	"forkSession",
+	"editMessage",
+	"regenerateMessage",
+	"shareSession",
+	"unshareSession",
+	"archiveFeature",
+	"watchWorkspace",
+}
 
 // everythingIsAudited wants an entry of every action that was answered, with its
 // session if it concerns one: of a change the one that was written with it.
@@ -90,7 +98,9 @@ func (s *testServer) everythingIsAudited(answered map[string]bool) {
 		if seen[r.name] == r.unaudited() {
 			s.Errorf("%s: audited %v", r.name, seen[r.name])
 		}
-		if changes := !slices.Contains(readings(), r.name) && !slices.Contains(storesNothing, r.name) && !r.unaudited(); changes != with[r.name] && r.name != "setClientSession" {
+		if changes := !slices.Contains(readings(), r.name) && !slices.Contains(storesNothing, r.name) &&
+			!r.unaudited(); changes != with[r.name] &&
+			r.name != "setClientSession" {
 			s.Errorf("%s: an entry was written with a change: %v; want %v", r.name, with[r.name], changes)
 		}
 		path := r.paths[0]
@@ -128,7 +138,13 @@ func TestAuditOfASession(t *testing.T) {
 	for _, e := range entries {
 		acts = append(acts, act{e.Action, e.TargetID})
 	}
-	wanted := []act{{"createSession", parley.ID{}}, {"postMessage", message}, {"watchSession", parley.ID{}}, {"getMessage", message}, {"deleteSession", parley.ID{}}}
+	wanted := []act{
+		{"createSession", parley.ID{}},
+		{"postMessage", message},
+		{"watchSession", parley.ID{}},
+		{"getMessage", message},
+		{"deleteSession", parley.ID{}},
+	}
 	if diff := cmp.Diff(wanted, acts); diff != "" {
 		t.Error(diff)
 	}
@@ -136,7 +152,13 @@ func TestAuditOfASession(t *testing.T) {
 	for _, e := range want[engine.Page[parley.AuditEntry]](s, 200, "GET", "/v1/audit?order=asc&changes=true&session_id="+session.ID.String(), "").Data {
 		acts = append(acts, act{e.Action, e.TargetID})
 	}
-	if diff := cmp.Diff(slices.DeleteFunc(wanted, func(one act) bool { return one.Action == "watchSession" || one.Action == "getMessage" }), acts); diff != "" {
+	if diff := cmp.Diff(
+		slices.DeleteFunc(
+			wanted,
+			func(one act) bool { return one.Action == "watchSession" || one.Action == "getMessage" },
+		),
+		acts,
+	); diff != "" {
 		t.Errorf("changes alone: %s", diff)
 	}
 	if len(entries) > 1 && entries[1].RequestID.String() != answer.header.Get(requestIDHeader) {

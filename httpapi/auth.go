@@ -44,14 +44,21 @@ type gate struct {
 
 func newGate(options *Options) *gate {
 	g := &gate{
-		engine: options.Engine, keyless: keyless{loopback: options.Loopback, open: options.InsecureLocal, own: options.OwnUser},
-		now: time.Now, owners: map[string]parley.Principal{}, watching: map[*watch]struct{}{},
+		engine:   options.Engine,
+		keyless:  keyless{loopback: options.Loopback, open: options.InsecureLocal, own: options.OwnUser},
+		now:      time.Now,
+		owners:   map[string]parley.Principal{},
+		watching: map[*watch]struct{}{},
 	}
 	if token := strings.TrimSpace(options.LocalToken); token != "" {
 		g.token, g.hasToken = sha256.Sum256([]byte(token)), true
 	}
 	if options.SignInCode != "" {
-		g.code = oneTimeCode{sum: sha256.Sum256([]byte(options.SignInCode)), until: time.Now().Add(SignInCodeTime), given: true}
+		g.code = oneTimeCode{
+			sum:   sha256.Sum256([]byte(options.SignInCode)),
+			until: time.Now().Add(SignInCodeTime),
+			given: true,
+		}
 	}
 	return g
 }
@@ -88,7 +95,10 @@ func (g *gate) caller(r *http.Request) (caller, error) {
 		owner, err := g.owner(r.Context(), "")
 		return caller{Principal: owner, local: true}.inNamedWorkspace(r, err)
 	case refusal == nil:
-		return caller{}, parley.Errorf(parley.CodeUnauthenticated, "This server asks for a key: send it in the header Authorization: Bearer. An admin makes one with: parley keys create")
+		return caller{}, parley.Errorf(
+			parley.CodeUnauthenticated,
+			"This server asks for a key: send it in the header Authorization: Bearer. An admin makes one with: parley keys create",
+		)
 	}
 	return caller{}, refusal
 }
@@ -121,7 +131,11 @@ func (g *gate) holder(r *http.Request, shown credential) (caller, error) {
 // inNamedWorkspace refuses a request that names another workspace than its caller's.
 func (c caller) inNamedWorkspace(r *http.Request, err error) (caller, error) {
 	if name := r.Header.Get(workspaceHeader); err == nil && name != "" && name != c.Workspace {
-		return caller{}, parley.Errorf(parley.CodeForbidden, "Only the local token may choose a workspace with the header %s.", workspaceHeader)
+		return caller{}, parley.Errorf(
+			parley.CodeForbidden,
+			"Only the local token may choose a workspace with the header %s.",
+			workspaceHeader,
+		)
 	}
 	return c, err
 }
@@ -144,7 +158,10 @@ func shownBy(r *http.Request) (credential, error) {
 	scheme, bearer, _ := strings.Cut(header, " ")
 	bearer = strings.TrimSpace(bearer)
 	if !strings.EqualFold(scheme, "Bearer") || bearer == "" || len(bearer) > maxBearerBytes {
-		return credential{}, parley.Errorf(parley.CodeUnauthenticated, "The header Authorization must be: Bearer, a space, and the key.")
+		return credential{}, parley.Errorf(
+			parley.CodeUnauthenticated,
+			"The header Authorization must be: Bearer, a space, and the key.",
+		)
 	}
 	return credential{secret: bearer}, nil
 }

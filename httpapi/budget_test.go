@@ -18,20 +18,34 @@ func TestBudget(t *testing.T) {
 	at := "/v1/sessions/" + session
 	stream := s.stream("POST", at+"/messages?flush_ms=0", `{"content":{"text":"Hello"}}`)
 	stream.until("session.waiting")
-	if waiting := want[parley.Session](s, 200, "GET", at, ""); waiting.Status != parley.SessionWaiting || waiting.WaitReason != parley.WaitBudget {
+	if waiting := want[parley.Session](
+		s,
+		200,
+		"GET",
+		at,
+		"",
+	); waiting.Status != parley.SessionWaiting ||
+		waiting.WaitReason != parley.WaitBudget {
 		t.Errorf("the session is %s %s", waiting.Status, waiting.WaitReason)
 	}
 	want[parley.Session](s, 200, "PATCH", at, `{"limits":{"session_tokens":50000,"max_steps":3}}`)
 	stream.rest()
 	budget := want[engine.SessionBudget](s, 200, "GET", at+"/budget", "")
-	if budget.Session.Tokens == 0 || budget.Session.ReservedTokens != 0 || *budget.Limits.SessionTokens != 50000 || *budget.Limits.MaxSteps != 3 || budget.Agent != nil {
+	if budget.Session.Tokens == 0 || budget.Session.ReservedTokens != 0 || *budget.Limits.SessionTokens != 50000 ||
+		*budget.Limits.MaxSteps != 3 ||
+		budget.Agent != nil {
 		t.Errorf("the budget is %+v", budget)
 	}
 	for body, field := range map[string]string{
 		`{"limits":{"max_steps":0}}`: "limits.max_steps", `{"limits":{"session_cost":-1}}`: "limits.session_cost", `{"limits":{"session_tokens":"many"}}`: "limits.session_tokens",
 		`{"limits":{"weekly_cost":1}}`: "limits.weekly_cost",
 	} {
-		if got := s.do("PATCH", at, body); got.status != 422 || len(got.problem(t).Errors) == 0 || got.problem(t).Errors[0].Field != field {
+		if got := s.do(
+			"PATCH",
+			at,
+			body,
+		); got.status != 422 || len(got.problem(t).Errors) == 0 ||
+			got.problem(t).Errors[0].Field != field {
 			t.Errorf("%s: status %d: %s", body, got.status, got.body)
 		}
 	}
@@ -86,7 +100,11 @@ func TestImagesCountInBudgets(t *testing.T) {
 	session := s.session(`{"model":"sim/echo","max_tokens":50,"limits":{"session_tokens":1000}}`).ID.String()
 	at := "/v1/sessions/" + session
 	s.told(session, `{"content":{"text":"Hello"}}`) // without it there is room
-	stream := s.stream("POST", at+"/messages?flush_ms=0", `{"content":{"text":"What is this?","files":["`+file.ID.String()+`"]}}`)
+	stream := s.stream(
+		"POST",
+		at+"/messages?flush_ms=0",
+		`{"content":{"text":"What is this?","files":["`+file.ID.String()+`"]}}`,
+	)
 	stream.until("session.waiting")
 	if waiting := want[parley.Session](s, 200, "GET", at, ""); waiting.WaitReason != parley.WaitBudget {
 		t.Errorf("the session waits for %q", waiting.WaitReason)

@@ -19,7 +19,12 @@ func serveSetClient(a *api, x *exchange) error {
 	if input.SessionID.IsZero() {
 		return parley.InvalidField("session_id", "is missing; to clear, use DELETE")
 	}
-	if err := a.engine.SetClientSession(x.r.Context(), x.principal, x.r.PathValue("client"), input.SessionID); err != nil {
+	if err := a.engine.SetClientSession(
+		x.r.Context(),
+		x.principal,
+		x.r.PathValue("client"),
+		input.SessionID,
+	); err != nil {
 		return err
 	}
 	return serveClient(a, x)

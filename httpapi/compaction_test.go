@@ -13,8 +13,17 @@ import (
 // compacted waits for the end of a session's compaction and returns it.
 func (s *testServer) compacted(id string) parley.Compaction {
 	s.Helper()
-	s.stream("GET", "/v1/sessions/"+id+"/events", "", "Authorization", "Bearer "+testToken).until("compaction.completed")
-	return want[parley.Compaction](s, 200, "GET", "/v1/sessions/"+id+"/compaction", "", "Authorization", "Bearer "+testToken)
+	s.stream("GET", "/v1/sessions/"+id+"/events", "", "Authorization", "Bearer "+testToken).
+		until("compaction.completed")
+	return want[parley.Compaction](
+		s,
+		200,
+		"GET",
+		"/v1/sessions/"+id+"/compaction",
+		"",
+		"Authorization",
+		"Bearer "+testToken,
+	)
 }
 
 // TestCompactionOnDemand: a summary is asked for, written, shown, opened, and undone
@@ -36,13 +45,17 @@ func TestCompactionOnDemand(t *testing.T) {
 		t.Errorf("a new session has the compaction %+v", none)
 	}
 	s.told(id, `{"content":{"text":"Remember the number 17, and greet me in the morning."}}`)
-	if problem := compact(409).problem(t); problem.State == nil || *problem.State != "none" || !strings.Contains(problem.Detail, "nothing to sum up") {
+	if problem := compact(
+		409,
+	).problem(t); problem.State == nil || *problem.State != "none" ||
+		!strings.Contains(problem.Detail, "nothing to sum up") {
 		t.Errorf("with one turn alone the problem is %+v", problem)
 	}
 	s.told(id, `{"content":{"text":"And now for something else."}}`)
 	compact(202)
 	c := s.compacted(id)
-	if c.State != parley.CompactionCompleted || c.Reason != parley.CompactAsked || c.CoversFrom != 1 || c.CoversThrough != 2 {
+	if c.State != parley.CompactionCompleted || c.Reason != parley.CompactAsked || c.CoversFrom != 1 ||
+		c.CoversThrough != 2 {
 		t.Fatalf("the compaction is %+v", c)
 	}
 	if problem := compact(409).problem(t); problem.State == nil || *problem.State != "none" {
@@ -52,11 +65,21 @@ func TestCompactionOnDemand(t *testing.T) {
 	if len(covered.Data) != 1 || covered.Data[0].Sequence != 1 || covered.Next == nil {
 		t.Fatalf("the first page of what is covered is %+v", covered)
 	}
-	covered = want[page[parley.Message]](s, 200, "GET", "/v1/messages/"+c.MessageID.String()+"/covered?limit=1&cursor="+*covered.Next, "")
+	covered = want[page[parley.Message]](
+		s,
+		200,
+		"GET",
+		"/v1/messages/"+c.MessageID.String()+"/covered?limit=1&cursor="+*covered.Next,
+		"",
+	)
 	if len(covered.Data) != 1 || covered.Data[0].Sequence != 2 || covered.Next != nil {
 		t.Errorf("the second page of what is covered is %+v", covered)
 	}
-	if got := s.do("GET", "/v1/messages/"+covered.Data[0].ID.String()+"/covered", ""); got.status != http.StatusConflict {
+	if got := s.do(
+		"GET",
+		"/v1/messages/"+covered.Data[0].ID.String()+"/covered",
+		"",
+	); got.status != http.StatusConflict {
 		t.Errorf("what an answer covers: %d %s", got.status, got.body)
 	}
 	chat := want[page[engine.ChatMessage]](s, 200, "GET", at+"/messages?view=chat", "").Data
@@ -71,7 +94,10 @@ func TestCompactionOnDemand(t *testing.T) {
 	}
 	want[parley.Message](s, 200, "PUT", "/v1/messages/"+c.MessageID.String()+"/marks", `{"set_aside":true}`)
 	s.told(id, `{"content":{"text":"And now?"}}`)
-	if request := shown(s.lastCall(id)); strings.Contains(request, "Simulated summary") || !strings.Contains(request, "in the morning") {
+	if request := shown(
+		s.lastCall(id),
+	); strings.Contains(request, "Simulated summary") ||
+		!strings.Contains(request, "in the morning") {
 		t.Errorf("with the summary set aside the model is shown %s", request)
 	}
 	summarising := want[engine.CallDetail](s, 200, "GET", "/v1/calls/"+c.CallID.String(), "")
@@ -94,7 +120,9 @@ func TestCompactionNeedsItsPolicy(t *testing.T) {
 	id := s.session(`{"context_policy":{"kind":"all"}}`).ID.String()
 	s.told(id, `{"content":{"text":"one"}}`)
 	s.told(id, `{"content":{"text":"two"}}`)
-	if problem := s.do("POST", "/v1/sessions/"+id+"/compact", `{}`).problem(t); problem.Status != http.StatusConflict || problem.State == nil || *problem.State != "all" || !strings.Contains(problem.Detail, "context_policy") {
+	if problem := s.do("POST", "/v1/sessions/"+id+"/compact", `{}`).
+		problem(t); problem.Status != http.StatusConflict || problem.State == nil || *problem.State != "all" ||
+		!strings.Contains(problem.Detail, "context_policy") {
 		t.Errorf("the problem is %+v", problem)
 	}
 }
@@ -103,20 +131,40 @@ func TestCompactionNeedsItsPolicy(t *testing.T) {
 func TestCompactionSettings(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
-	agent := want[parley.Agent](s, 201, "POST", "/v1/agents", `{"name":"short","compaction":{"model":"sim/echo","instructions":"Keep the prices."}}`)
+	agent := want[parley.Agent](
+		s,
+		201,
+		"POST",
+		"/v1/agents",
+		`{"name":"short","compaction":{"model":"sim/echo","instructions":"Keep the prices."}}`,
+	)
 	if agent.Compaction == nil || agent.Compaction.Instructions != "Keep the prices." {
 		t.Errorf("the agent is %+v", agent)
 	}
 	session := s.session(`{"agent_id":"short","compaction":{"model":"sim/reason"}}`)
-	if got := setting.Compaction.Nearest(&agent.Settings, &session.Settings); got.Model != "sim/reason" || got.Instructions != "Keep the prices." {
+	if got := setting.Compaction.Nearest(
+		&agent.Settings,
+		&session.Settings,
+	); got.Model != "sim/reason" ||
+		got.Instructions != "Keep the prices." {
 		t.Errorf("in effect is %+v", got)
 	}
 	for path, body := range map[string]string{"/v1/agents": `{"name":"x","compaction":{"model":"none"}}`, "/v1/sessions": `{"compaction":{"modell":"sim/echo"}}`} {
-		if got := s.do("POST", path, body); got.status != http.StatusUnprocessableEntity || !strings.Contains(string(got.body), "compaction.model") {
+		if got := s.do(
+			"POST",
+			path,
+			body,
+		); got.status != http.StatusUnprocessableEntity ||
+			!strings.Contains(string(got.body), "compaction.model") {
 			t.Errorf("POST %s %s: %d %s", path, body, got.status, got.body)
 		}
 	}
-	if got := s.do("PATCH", "/v1/sessions/"+session.ID.String(), `{"compaction":null}`); got.status != 200 || !strings.Contains(string(got.body), `"compaction":null`) {
+	if got := s.do(
+		"PATCH",
+		"/v1/sessions/"+session.ID.String(),
+		`{"compaction":null}`,
+	); got.status != 200 ||
+		!strings.Contains(string(got.body), `"compaction":null`) {
 		t.Errorf("PATCH: %d %s", got.status, got.body)
 	}
 }

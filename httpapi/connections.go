@@ -193,9 +193,15 @@ func (c *connections) close(g *guest) {
 func (c *connections) tell() {
 	c.shut++
 	if now := c.now(); now.Sub(c.toldAt) >= closedTold {
-		c.limits.Log.LogAttrs(context.Background(), slog.LevelWarn, "too many connections: those of the least use were closed",
-			slog.Int("closed", c.shut), slog.Int("open", len(c.guests)), slog.Int("most", c.limits.Most),
-			slog.Int("strangers_per_address", c.limits.PerAddress))
+		c.limits.Log.LogAttrs(
+			context.Background(),
+			slog.LevelWarn,
+			"too many connections: those of the least use were closed",
+			slog.Int("closed", c.shut),
+			slog.Int("open", len(c.guests)),
+			slog.Int("most", c.limits.Most),
+			slog.Int("strangers_per_address", c.limits.PerAddress),
+		)
 		c.shut, c.toldAt = 0, now
 	}
 }
@@ -261,7 +267,11 @@ func (c *connections) proxy(from netip.Prefix) bool {
 	return false
 }
 
-func guestAt(place *list.Element) *guest { return place.Value.(*guest) } //nolint:forcetypeassert // the lists hold nothing else
+func guestAt(
+	place *list.Element,
+) *guest {
+	return place.Value.(*guest)
+} //nolint:forcetypeassert // the lists hold nothing else
 
 // addressBits of an IPv6 address stand for one sender: its holder controls the whole network.
 const addressBits = 64

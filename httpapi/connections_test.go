@@ -192,7 +192,11 @@ func TestAConnectionHasTimeToSayWhoItIs(t *testing.T) {
 
 func TestAProxysAddressStandsForMany(t *testing.T) {
 	t.Parallel()
-	g := startGuarded(t, ConnectionLimits{PerAddress: 1, Proxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/24")}}, 0)
+	g := startGuarded(
+		t,
+		ConnectionLimits{PerAddress: 1, Proxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/24")}},
+		0,
+	)
 	var all []net.Conn
 	for range 4 {
 		all = append(all, g.connect("127.0.0.1"))
@@ -385,13 +389,28 @@ func TestAStreamTooManyIsRefusedBeforeItBegins(t *testing.T) {
 		got := s.do(at[0], at[1], at[2], append(own, "Accept", "text/event-stream")...)
 		if wait, err := strconv.Atoi(got.header.Get("Retry-After")); got.status != 429 || err != nil || wait < 2 ||
 			!strings.HasPrefix(got.problem(t).Detail, "You have as many streams open") {
-			t.Errorf("%s %s: status %d, Retry-After %q: %s", at[0], at[1], got.status, got.header.Get("Retry-After"), got.body)
+			t.Errorf(
+				"%s %s: status %d, Retry-After %q: %s",
+				at[0],
+				at[1],
+				got.status,
+				got.header.Get("Retry-After"),
+				got.body,
+			)
 		}
 		if len(limited) != 1 || <-limited != observe.RateOfStreams {
 			t.Errorf("%s %s is not counted as a stream", at[0], at[1])
 		}
 	}
-	if messages := want[page[parley.Message]](s, 200, "GET", "/v1/sessions/"+session+"/messages", "", own...); len(messages.Data) != 0 {
+	if messages := want[page[parley.Message]](
+		s,
+		200,
+		"GET",
+		"/v1/sessions/"+session+"/messages",
+		"",
+		own...); len(
+		messages.Data,
+	) != 0 {
 		t.Errorf("%d messages were posted", len(messages.Data))
 	}
 	s.stream("GET", "/v1/events", "", "Authorization", colleague)
@@ -402,7 +421,12 @@ func TestAConnectionIsItsRequestsPrincipals(t *testing.T) {
 	t.Parallel()
 	g := startGuarded(t, ConnectionLimits{Most: 4, PerAddress: 100}, time.Hour) // one stream each
 	conn := g.connect("127.0.0.1")
-	if err := errors.Join(g.ask(conn, "/known?am"), g.ask(conn, "/known?bm"), g.ask(conn, "/stream?bm"), g.ask(g.connect("127.0.0.1"), "/stream?am")); err != nil {
+	if err := errors.Join(
+		g.ask(conn, "/known?am"),
+		g.ask(conn, "/known?bm"),
+		g.ask(conn, "/stream?bm"),
+		g.ask(g.connect("127.0.0.1"), "/stream?am"),
+	); err != nil {
 		t.Fatal(err)
 	}
 	if a, b := g.streamsOf("am"), g.streamsOf("bm"); a != 1 || b != 1 {
@@ -434,7 +458,11 @@ func TestWithoutDescriptorsRoomIsMade(t *testing.T) {
 	}
 	defer func() { _ = listener.Close() }()
 	short := &starved{Listener: listener}
-	bounded := Bounded(NewServer(http.NotFoundHandler(), nil), short, ConnectionLimits{Log: slog.New(slog.DiscardHandler)})
+	bounded := Bounded(
+		NewServer(http.NotFoundHandler(), nil),
+		short,
+		ConnectionLimits{Log: slog.New(slog.DiscardHandler)},
+	)
 	dial := func() net.Conn {
 		conn, err := (&net.Dialer{Timeout: patience}).DialContext(t.Context(), "tcp", listener.Addr().String())
 		if err != nil {

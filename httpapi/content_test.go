@@ -27,7 +27,8 @@ func TestPostedContent(t *testing.T) {
 		`{"role":"assistant","content":{"text":"d"},"internal":true,"metadata":{"k":["v"]}}`,
 	} {
 		message := want[parley.Message](s, 201, "POST", messages, body)
-		if !message.TurnID.IsZero() || message.Status != parley.MessageCompleted || message.ContentHash.IsZero() || message.Author.Kind != parley.AuthorPerson {
+		if !message.TurnID.IsZero() || message.Status != parley.MessageCompleted || message.ContentHash.IsZero() ||
+			message.Author.Kind != parley.AuthorPerson {
 			t.Errorf("%s is recorded as %+v", body, message)
 		}
 	}
@@ -64,7 +65,14 @@ func TestPostedContent(t *testing.T) {
 			t.Errorf("%s: errors %+v, want %s", body, errors, field)
 		}
 	}
-	if system := s.do("POST", messages, `{"role":"system","content":{"text":"x"}}`); !strings.Contains(string(system.body), "system_prompt") {
+	if system := s.do(
+		"POST",
+		messages,
+		`{"role":"system","content":{"text":"x"}}`,
+	); !strings.Contains(
+		string(system.body),
+		"system_prompt",
+	) {
 		t.Errorf("a system message is refused without the way: %s", system.body)
 	}
 	if after := want[page[parley.Message]](s, 200, "GET", messages, "").Data; len(after) != len(before) {
@@ -82,13 +90,18 @@ func TestPostedContent(t *testing.T) {
 func TestUnreadableContent(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
-	session := s.session(`{"model":"sim/tool","tools":["current_time"],"message":{"content":{"text":"What time is it?"}}}`).ID.String()
+	session := s.session(
+		`{"model":"sim/tool","tools":["current_time"],"message":{"content":{"text":"What time is it?"}}}`,
+	).ID.String()
 	s.finished(session)
 	file, err := sql.Open("sqlite", filepath.Join(s.data, sqlite.DatabaseFile))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = file.ExecContext(t.Context(), `PRAGMA busy_timeout = 10000; UPDATE messages SET content = '{"text": torn ' || sequence, metadata = '{'`)
+	_, err = file.ExecContext(
+		t.Context(),
+		`PRAGMA busy_timeout = 10000; UPDATE messages SET content = '{"text": torn ' || sequence, metadata = '{'`,
+	)
 	if closed := file.Close(); err != nil || closed != nil {
 		t.Fatal(err, closed)
 	}
@@ -100,7 +113,8 @@ func TestUnreadableContent(t *testing.T) {
 	}
 	entries := want[page[engine.Entry]](s, 200, "GET", messages+"?view=transcript", "").Data
 	blocks := entries[len(entries)-1].Blocks
-	if len(blocks) == 0 || !slices.ContainsFunc(blocks, func(b engine.Block) bool { return b.Type == engine.BlockError }) {
+	if len(blocks) == 0 ||
+		!slices.ContainsFunc(blocks, func(b engine.Block) bool { return b.Type == engine.BlockError }) {
 		t.Errorf("the transcript shows %+v", blocks)
 	}
 	for _, view := range []string{"user", "chat", "ids", "recent"} {
@@ -108,7 +122,10 @@ func TestUnreadableContent(t *testing.T) {
 			t.Errorf("view %s: status %d %s", view, got.status, got.body)
 		}
 	}
-	if all := s.told(session, `{"content":{"text":"Go on"},"model":"sim/echo"}`); all[len(all)-1].event != "session.completed" {
+	if all := s.told(
+		session,
+		`{"content":{"text":"Go on"},"model":"sim/echo"}`,
+	); all[len(all)-1].event != "session.completed" {
 		t.Errorf("the next turn ends with %s", all[len(all)-1].event)
 	}
 }

@@ -21,7 +21,8 @@ func TestClearContext(t *testing.T) {
 		t.Errorf("after a turn the context is %+v, want 2 messages", before.Context)
 	}
 	cleared := want[parley.Session](s, 200, "POST", "/v1/sessions/"+session+"/clear", "")
-	if c := cleared.Context; c.Messages != 0 || c.Tokens != 0 || c.ClearedAt == 0 || cleared.Statistics != before.Statistics {
+	if c := cleared.Context; c.Messages != 0 || c.Tokens != 0 || c.ClearedAt == 0 ||
+		cleared.Statistics != before.Statistics {
 		t.Errorf("cleared it is %+v, with %+v", c, cleared.Statistics)
 	}
 	s.told(session, `{"content":{"text":"two"}}`)
@@ -29,7 +30,14 @@ func TestClearContext(t *testing.T) {
 	if request := string(call.Request); strings.Contains(request, `"one"`) || !strings.Contains(request, `"two"`) {
 		t.Errorf("the request behind the clear is %s", request)
 	}
-	if all := want[page[parley.Message]](s, 200, "GET", "/v1/sessions/"+session+"/messages", "").Data; len(all) != 4 || !all[2].Marks.ContextEdge {
+	if all := want[page[parley.Message]](
+		s,
+		200,
+		"GET",
+		"/v1/sessions/"+session+"/messages",
+		"",
+	).Data; len(all) != 4 ||
+		!all[2].Marks.ContextEdge {
 		t.Errorf("the record behind the clear has %d messages", len(all))
 	}
 	if got := s.do("POST", "/v1/sessions/"+parley.NewID().String()+"/clear", ""); got.status != 404 {
@@ -46,7 +54,12 @@ func TestSummaryPolicyIsASetting(t *testing.T) {
 		t.Errorf("the policy is %+v", session.Policy)
 	}
 	for _, body := range []string{`{"context_policy":{"kind":"summary","tokens":8000,"limit":50}}`, `{"context_policy":{"kind":"recent","limit":3,"tokens":8000}}`, `{"context_policy":{"kind":"summary","limit":1}}`} {
-		if got := s.do("PATCH", "/v1/sessions/"+session.ID.String(), body); got.status != 422 || !strings.Contains(string(got.body), "context_policy") {
+		if got := s.do(
+			"PATCH",
+			"/v1/sessions/"+session.ID.String(),
+			body,
+		); got.status != 422 ||
+			!strings.Contains(string(got.body), "context_policy") {
 			t.Errorf("%s: %d %s", body, got.status, got.body)
 		}
 	}

@@ -30,9 +30,21 @@ func (s *testServer) streaming(session string) busy {
 func (s *testServer) waiting(session string) busy {
 	s.Helper()
 	id := s.session(session).ID.String()
-	want[parley.Session](s, 200, "PATCH", "/v1/sessions/"+id, `{"model":"sim/script","tools":[{"name":"ask","parameters":{"type":"object"}}]}`)
+	want[parley.Session](
+		s,
+		200,
+		"PATCH",
+		"/v1/sessions/"+id,
+		`{"model":"sim/script","tools":[{"name":"ask","parameters":{"type":"object"}}]}`,
+	)
 	messages := "/v1/sessions/" + id + "/messages"
-	posted := want[parley.Message](s, 201, "POST", messages, fmt.Sprintf(`{"content":{"text":%q}}`, `[[{"tool_call":{"name":"ask","arguments":{}}}],[{"text":"Thanks."}]]`))
+	posted := want[parley.Message](
+		s,
+		201,
+		"POST",
+		messages,
+		fmt.Sprintf(`{"content":{"text":%q}}`, `[[{"tool_call":{"name":"ask","arguments":{}}}],[{"text":"Thanks."}]]`),
+	)
 	s.stream("GET", "/v1/sessions/"+id+"/events", "").until("session.waiting")
 	call := want[page[parley.Message]](s, 200, "GET", messages+"?role=tool_call", "").Data[0]
 	return busy{session: id, turn: posted.TurnID.String(), messages: messages, call: call.ToolCallID}
@@ -73,11 +85,17 @@ func TestDuringATurn(t *testing.T) {
 				queued := want[page[parley.Message]](s, 200, "GET", b.messages+"?status=queued", "").Data
 				switch policy {
 				case parley.DuringQueue:
-					if now := b.turnOf(s); now.Status != before.Status || len(queued) != 1 || queued[0].Steer || queued[0].TurnID == now.ID {
+					if now := b.turnOf(
+						s,
+					); now.Status != before.Status || len(queued) != 1 || queued[0].Steer ||
+						queued[0].TurnID == now.ID {
 						t.Errorf("%s: the turn is %s, queued %+v", about, now.Status, queued)
 					}
 				case parley.DuringSteer:
-					if now := b.turnOf(s); now.Status != before.Status || len(queued) != 1 || !queued[0].Steer || queued[0].TurnID != now.ID {
+					if now := b.turnOf(
+						s,
+					); now.Status != before.Status || len(queued) != 1 || !queued[0].Steer ||
+						queued[0].TurnID != now.ID {
 						t.Errorf("%s: the turn is %s, queued %+v", about, now.Status, queued)
 					}
 				case parley.DuringInterrupt:
@@ -97,13 +115,15 @@ func TestSteerOfAWaitingTurn(t *testing.T) {
 	s := startServer(t)
 	b := s.waiting(`{}`)
 	steer := want[parley.Message](s, 201, "POST", b.messages, `{"content":{"text":"Be brief."},"during":"steer"}`)
-	all := s.stream("POST", b.messages, fmt.Sprintf(`{"role":"tool_result","tool_call_id":%q,"content":{"result":1,"success":true}}`, b.call)).rest()
+	all := s.stream("POST", b.messages, fmt.Sprintf(`{"role":"tool_result","tool_call_id":%q,"content":{"result":1,"success":true}}`, b.call)).
+		rest()
 	if all[len(all)-1].event != "session.completed" {
 		t.Fatalf("the turn ends with %s", all[len(all)-1].event)
 	}
 	record := want[page[parley.Message]](s, 200, "GET", b.messages, "").Data
 	at := slices.IndexFunc(record, func(m parley.Message) bool { return m.ID == steer.ID })
-	if at != 4 || record[at].TurnID.String() != b.turn || record[at-1].Role != parley.RoleToolResult || record[at+1].Role != parley.RoleAssistant {
+	if at != 4 || record[at].TurnID.String() != b.turn || record[at-1].Role != parley.RoleToolResult ||
+		record[at+1].Role != parley.RoleAssistant {
 		t.Errorf("the steer is row %d of %+v", at, record)
 	}
 }
@@ -115,16 +135,32 @@ func TestTheQueueIsInHand(t *testing.T) {
 	b := s.streaming(`{}`)
 	var ids []string
 	for _, text := range []string{"a", "b", "c", "d"} {
-		ids = append(ids, want[parley.Message](s, 201, "POST", b.messages, fmt.Sprintf(`{"content":{"text":%q},"model":"sim/echo"}`, text)).ID.String())
+		ids = append(
+			ids,
+			want[parley.Message](
+				s,
+				201,
+				"POST",
+				b.messages,
+				fmt.Sprintf(`{"content":{"text":%q},"model":"sim/echo"}`, text),
+			).ID.String(),
+		)
 	}
 	want[parley.Message](s, 200, "PATCH", "/v1/messages/"+ids[0], `{"content":{"text":"A"}}`)
 	want[parley.Message](s, 200, "POST", "/v1/messages/"+ids[3]+"/move", `{"before":"`+ids[0]+`"}`)
 	want[struct{}](s, 204, "DELETE", "/v1/messages/"+ids[1], "")
 	queued := want[page[parley.Message]](s, 200, "GET", b.messages+"?status=queued", "").Data
-	if len(queued) != 3 || queued[0].ID.String() != ids[3] || queued[1].ID.String() != ids[0] || string(queued[1].Content) != `{"text":"A"}` || queued[2].ID.String() != ids[2] {
+	if len(queued) != 3 || queued[0].ID.String() != ids[3] || queued[1].ID.String() != ids[0] ||
+		string(queued[1].Content) != `{"text":"A"}` ||
+		queued[2].ID.String() != ids[2] {
 		t.Fatalf("the queue is %+v", queued)
 	}
-	if got := s.do("POST", "/v1/messages/"+ids[1]+"/send", `{}`); got.status != 409 || *got.problem(t).State != string(parley.MessageCancelled) {
+	if got := s.do(
+		"POST",
+		"/v1/messages/"+ids[1]+"/send",
+		`{}`,
+	); got.status != 409 ||
+		*got.problem(t).State != string(parley.MessageCancelled) {
 		t.Errorf("sending what was removed: status %d %s", got.status, got.body)
 	}
 	if got := s.do("POST", "/v1/messages/"+ids[0]+"/send", `{"how":"queue"}`); got.status != 422 {
@@ -143,10 +179,16 @@ func TestTheQueueIsInHand(t *testing.T) {
 		t.Errorf("the interrupted turn is %s", now.Status)
 	}
 	record := want[page[parley.Message]](s, 200, "GET", b.messages+"?role=user&status=completed", "").Data
-	if len(record) != 4 || record[1].ID != sent.ID || record[2].ID.String() != ids[3] || record[3].ID.String() != ids[0] {
+	if len(record) != 4 || record[1].ID != sent.ID || record[2].ID.String() != ids[3] ||
+		record[3].ID.String() != ids[0] {
 		t.Errorf("the messages ran as %+v", record)
 	}
-	if got := s.do("POST", "/v1/messages/"+ids[0]+"/send", `{}`); got.status != 409 || *got.problem(t).State != string(parley.MessageCompleted) {
+	if got := s.do(
+		"POST",
+		"/v1/messages/"+ids[0]+"/send",
+		`{}`,
+	); got.status != 409 ||
+		*got.problem(t).State != string(parley.MessageCompleted) {
 		t.Errorf("sending what has run: status %d %s", got.status, got.body)
 	}
 }
@@ -157,7 +199,14 @@ func (s *testServer) awaitEnd(session string) parley.Session {
 	watch := s.stream("GET", "/v1/sessions/"+session+"/events", "")
 	defer func() { _ = watch.body.Close() }()
 	for {
-		if now := want[parley.Session](s, 200, "GET", "/v1/sessions/"+session, ""); now.TurnID.IsZero() && now.Status != parley.SessionPending {
+		if now := want[parley.Session](
+			s,
+			200,
+			"GET",
+			"/v1/sessions/"+session,
+			"",
+		); now.TurnID.IsZero() &&
+			now.Status != parley.SessionPending {
 			return now
 		}
 		if _, err := watch.next(); err != nil {
@@ -188,7 +237,12 @@ func TestRetryThroughTheAPI(t *testing.T) {
 	s.told(session, `{"content":{"text":"Hello"}}`)
 	first := want[page[parley.Turn]](s, 200, "GET", "/v1/sessions/"+session+"/turns", "").Data[0]
 	retry := "/v1/turns/" + first.ID.String() + "/retry"
-	if got := s.do("POST", "/v1/turns/"+first.ID.String()+"/continue", ""); got.status != 409 || *got.problem(t).State != string(parley.TurnFailed) {
+	if got := s.do(
+		"POST",
+		"/v1/turns/"+first.ID.String()+"/continue",
+		"",
+	); got.status != 409 ||
+		*got.problem(t).State != string(parley.TurnFailed) {
 		t.Errorf("going on with what did not stop at a limit: status %d %s", got.status, got.body)
 	}
 	want[parley.Session](s, 200, "PATCH", "/v1/sessions/"+session, `{"model":"sim/echo"}`)
@@ -198,10 +252,17 @@ func TestRetryThroughTheAPI(t *testing.T) {
 	}
 	again := s.stream("POST", retry+"?flush_ms=0", "", "Idempotency-Key", "k").rest()
 	if again[0].id != all[0].id || again[len(again)-1].id != all[len(all)-1].id {
-		t.Errorf("the repeat shows %s to %s, the first %s to %s", again[0].id, again[len(again)-1].id, all[0].id, all[len(all)-1].id)
+		t.Errorf(
+			"the repeat shows %s to %s, the first %s to %s",
+			again[0].id,
+			again[len(again)-1].id,
+			all[0].id,
+			all[len(all)-1].id,
+		)
 	}
 	turns := want[page[parley.Turn]](s, 200, "GET", "/v1/sessions/"+session+"/turns", "").Data
-	if len(turns) != 2 || turns[0].ContinuesID != first.ID || turns[0].TriggerMessageID != first.TriggerMessageID || turns[0].Status != parley.TurnCompleted {
+	if len(turns) != 2 || turns[0].ContinuesID != first.ID || turns[0].TriggerMessageID != first.TriggerMessageID ||
+		turns[0].Status != parley.TurnCompleted {
 		t.Errorf("the turns %+v", turns)
 	}
 	for about, path := range map[string]string{"the retried": retry, "the completed": "/v1/turns/" + turns[0].ID.String() + "/retry"} {
@@ -227,7 +288,10 @@ func TestRetryOfWhatWasCancelled(t *testing.T) {
 	turn := want[parley.Turn](s, 201, "POST", retry, "")
 	s.stream("GET", "/v1/sessions/"+b.session+"/events?flush_ms=0", "").until("step.generating")
 	want[engine.CancelResult](s, 200, "POST", "/v1/sessions/"+b.session+"/cancel", "")
-	if call := s.lastCall(b.session); call.TurnID != turn.ID || len(call.Manifest.Ranges) != 1 || call.Manifest.Ranges[0].To != 1 || !call.Exact {
+	if call := s.lastCall(
+		b.session,
+	); call.TurnID != turn.ID || len(call.Manifest.Ranges) != 1 || call.Manifest.Ranges[0].To != 1 ||
+		!call.Exact {
 		t.Errorf("the retry was shown %+v", call.Manifest)
 	}
 }
@@ -240,7 +304,15 @@ func TestContinueThroughTheAPI(t *testing.T) {
 	if now := s.awaitEnd(turn.SessionID.String()); now.Status != parley.SessionCompleted {
 		t.Errorf("the session is %s", now.Status)
 	}
-	if repeat := want[parley.Turn](s, 201, "POST", "/v1/turns/"+starved+"/continue", "", "Idempotency-Key", "k"); repeat.ID != turn.ID {
+	if repeat := want[parley.Turn](
+		s,
+		201,
+		"POST",
+		"/v1/turns/"+starved+"/continue",
+		"",
+		"Idempotency-Key",
+		"k",
+	); repeat.ID != turn.ID {
 		t.Errorf("the repeat gives turn %s", repeat.ID)
 	}
 	if got := s.do("POST", "/v1/turns/"+starved+"/continue", `{"steps":3}`); got.status != 422 {

@@ -43,7 +43,8 @@ func newDocument(version string, schemas *registry) *huma.OpenAPI {
 	return &huma.OpenAPI{
 		OpenAPI: "3.1.0",
 		Info: &huma.Info{
-			Title: "Parley", Version: version,
+			Title:       "Parley",
+			Version:     version,
 			Description: "A durable home for agent conversations: agents, their sessions, every message and every model call, and streams of the turns as they run.\n\nIds are UUIDv7, times RFC 3339 in UTC with milliseconds, absent is null. Lists answer {data, next}; give next as cursor for the page behind. Errors are RFC 9457 documents with a code for programs. On loopback, while no key exists, no key is needed.",
 		},
 		Servers: []*huma.Server{{URL: "/", Description: "This server."}},
@@ -67,7 +68,11 @@ func newDocument(version string, schemas *registry) *huma.OpenAPI {
 		Components: &huma.Components{
 			Schemas: schemas, Responses: responses,
 			SecuritySchemes: map[string]*huma.SecurityScheme{
-				"key": {Type: "http", Scheme: "bearer", Description: "A key of a principal, or the machine's local token (then the header Parley-Workspace chooses the workspace)."},
+				"key": {
+					Type:        "http",
+					Scheme:      "bearer",
+					Description: "A key of a principal, or the machine's local token (then the header Parley-Workspace chooses the workspace).",
+				},
 			},
 		},
 		Security: []map[string][]string{{"key": {}}, {}},
@@ -86,16 +91,64 @@ type failure struct {
 // failures are the error answers of the document.
 func failures() []failure {
 	return []failure{
-		{"Unauthenticated", parley.CodeUnauthenticated, "No key, or one that is not known.", "This server asks for a key: send it in the header Authorization: Bearer.", ""},
-		{"Forbidden", parley.CodeForbidden, "The principal's role may not do this, or the request comes from another site.", "A reader may not use sessions.post. Ask an admin of the workspace for another role.", ""},
+		{
+			"Unauthenticated",
+			parley.CodeUnauthenticated,
+			"No key, or one that is not known.",
+			"This server asks for a key: send it in the header Authorization: Bearer.",
+			"",
+		},
+		{
+			"Forbidden",
+			parley.CodeForbidden,
+			"The principal's role may not do this, or the request comes from another site.",
+			"A reader may not use sessions.post. Ask an admin of the workspace for another role.",
+			"",
+		},
 		{"NotFound", parley.CodeNotFound, "There is no such thing in this workspace.", "There is no such session.", ""},
-		{"Conflict", parley.CodeConflict, "The state does not allow it now: conflict, archived, busy, nothing_to_cancel or key_reused.", "The session is archived; reopen it with PATCH and archived false.", ""},
+		{
+			"Conflict",
+			parley.CodeConflict,
+			"The state does not allow it now: conflict, archived, busy, nothing_to_cancel or key_reused.",
+			"The session is archived; reopen it with PATCH and archived false.",
+			"",
+		},
 		{"TooLarge", parley.CodeTooLarge, "A bound was exceeded.", "The body is larger than 1048576 bytes.", ""},
-		{"Unsupported", parley.CodeUnsupported, "The body is not JSON.", "Send JSON with the header Content-Type: application/json.", ""},
-		{"Invalid", parley.CodeInvalid, "The input breaks a rule; errors names the fields.", "limit: must be an integer from 1 to 1000", "limit"},
-		{"Internal", parley.CodeInternal, "Something went wrong inside Parley.", "Something went wrong inside Parley. The server's log has the details under this request's id.", ""},
-		{"Unavailable", parley.CodeUnavailable, "Shutting down, or the store is out of reach.", "The server is shutting down; try again in a moment.", ""},
-		{"StorageFull", parley.CodeStorageFull, "The disk has no room; reads still work.", "The disk is full; free some room and try again.", ""},
+		{
+			"Unsupported",
+			parley.CodeUnsupported,
+			"The body is not JSON.",
+			"Send JSON with the header Content-Type: application/json.",
+			"",
+		},
+		{
+			"Invalid",
+			parley.CodeInvalid,
+			"The input breaks a rule; errors names the fields.",
+			"limit: must be an integer from 1 to 1000",
+			"limit",
+		},
+		{
+			"Internal",
+			parley.CodeInternal,
+			"Something went wrong inside Parley.",
+			"Something went wrong inside Parley. The server's log has the details under this request's id.",
+			"",
+		},
+		{
+			"Unavailable",
+			parley.CodeUnavailable,
+			"Shutting down, or the store is out of reach.",
+			"The server is shutting down; try again in a moment.",
+			"",
+		},
+		{
+			"StorageFull",
+			parley.CodeStorageFull,
+			"The disk has no room; reads still work.",
+			"The disk is full; free some room and try again.",
+			"",
+		},
 	}
 }
 
@@ -108,12 +161,17 @@ func failureResponse(f failure, problem *huma.Schema) *huma.Response {
 	return &huma.Response{
 		Description: f.about,
 		Headers:     map[string]*huma.Header{requestIDHeader: idHeader()},
-		Content:     map[string]*huma.MediaType{"application/problem+json": {Schema: problem, Example: json.RawMessage(appendProblem(nil, shown))}},
+		Content: map[string]*huma.MediaType{
+			"application/problem+json": {Schema: problem, Example: json.RawMessage(appendProblem(nil, shown))},
+		},
 	}
 }
 
 func idHeader() *huma.Header {
-	return &huma.Header{Description: "The request's id, in the server's log too.", Schema: &huma.Schema{Type: huma.TypeString, Format: "uuid"}}
+	return &huma.Header{
+		Description: "The request's id, in the server's log too.",
+		Schema:      &huma.Schema{Type: huma.TypeString, Format: "uuid"},
+	}
 }
 
 var pathVariable = regexp.MustCompile(`\{(\w+)\}`)
@@ -121,8 +179,13 @@ var pathVariable = regexp.MustCompile(`\{(\w+)\}`)
 // operation is what the document says of a route at one of its paths.
 func (r *registry) operation(of *route, path string, nth int) *huma.Operation {
 	operation := &huma.Operation{
-		Method: of.method, Path: path, OperationID: of.name, Summary: of.says, Description: of.about, Tags: []string{of.tag},
-		Responses: map[string]*huma.Response{},
+		Method:      of.method,
+		Path:        path,
+		OperationID: of.name,
+		Summary:     of.says,
+		Description: of.about,
+		Tags:        []string{of.tag},
+		Responses:   map[string]*huma.Response{},
 	}
 	if nth > 0 { // the same thing under its agent
 		operation.OperationID += "OfAgent"
@@ -153,14 +216,32 @@ func (r *registry) operation(of *route, path string, nth int) *huma.Operation {
 		operation.Parameters = append(operation.Parameters, documented(p, "header"))
 	}
 	if of.input != nil {
-		operation.RequestBody = &huma.RequestBody{Required: of.name != "cancelTurn", Description: "JSON, at most 1 MiB.",
-			Content: map[string]*huma.MediaType{"application/json": {Schema: r.Schema(of.input.of, true, ""), Example: json.RawMessage(of.input.example)}}}
+		operation.RequestBody = &huma.RequestBody{
+			Required:    of.name != "cancelTurn",
+			Description: "JSON, at most 1 MiB.",
+			Content: map[string]*huma.MediaType{
+				"application/json": {
+					Schema:  r.Schema(of.input.of, true, ""),
+					Example: json.RawMessage(of.input.example),
+				},
+			},
+		}
 	}
 	if of.uploads {
-		operation.RequestBody = &huma.RequestBody{Required: true, Description: "The file, at most 64 MiB.", Content: map[string]*huma.MediaType{
-			"multipart/form-data": {Schema: &huma.Schema{Type: huma.TypeObject, Properties: map[string]*huma.Schema{"file": binary()}, Required: []string{"file"}}},
-			unknownMedia:          {Schema: binary()},
-		}}
+		operation.RequestBody = &huma.RequestBody{
+			Required:    true,
+			Description: "The file, at most 64 MiB.",
+			Content: map[string]*huma.MediaType{
+				"multipart/form-data": {
+					Schema: &huma.Schema{
+						Type:       huma.TypeObject,
+						Properties: map[string]*huma.Schema{"file": binary()},
+						Required:   []string{"file"},
+					},
+				},
+				unknownMedia: {Schema: binary()},
+			},
+		}
 	}
 	for _, answer := range of.answers {
 		response := r.response(answer)
@@ -263,7 +344,13 @@ func pathAbout(name string) string {
 }
 
 func pathParameter(name string) *huma.Param {
-	p := &huma.Param{Name: name, In: "path", Required: true, Description: pathAbout(name), Schema: &huma.Schema{Type: huma.TypeString}}
+	p := &huma.Param{
+		Name:        name,
+		In:          "path",
+		Required:    true,
+		Description: pathAbout(name),
+		Schema:      &huma.Schema{Type: huma.TypeString},
+	}
 	switch name {
 	case "agent", "client":
 	case "version":

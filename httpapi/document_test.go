@@ -107,7 +107,14 @@ func TestExamplesFitTheirSchemas(t *testing.T) {
 			return
 		}
 		var result huma.ValidateResult
-		huma.Validate(shown{schemas, schemas.Map()}, schema, huma.NewPathBuffer(nil, 0), huma.ModeReadFromServer, v, &result)
+		huma.Validate(
+			shown{schemas, schemas.Map()},
+			schema,
+			huma.NewPathBuffer(nil, 0),
+			huma.ModeReadFromServer,
+			v,
+			&result,
+		)
 		for _, err := range result.Errors {
 			t.Errorf("%s: %v", about, err)
 		}
@@ -136,11 +143,27 @@ func TestAnswersFitTheDocument(t *testing.T) {
 	t.Parallel()
 	schemas := newRegistry()
 	m := fullMessage()
-	queued := parley.Message{ID: parley.NewID(), Author: parley.Author{Kind: parley.AuthorPerson, ID: m.ID}, Role: parley.RoleUser, Status: parley.MessageQueued, CreatedAt: 1, UpdatedAt: 1, SessionID: m.ID, WorkspaceID: m.ID}
+	queued := parley.Message{
+		ID:          parley.NewID(),
+		Author:      parley.Author{Kind: parley.AuthorPerson, ID: m.ID},
+		Role:        parley.RoleUser,
+		Status:      parley.MessageQueued,
+		CreatedAt:   1,
+		UpdatedAt:   1,
+		SessionID:   m.ID,
+		WorkspaceID: m.ID,
+	}
 	schema := schemas.Schema(reflect.TypeFor[parley.Message](), true, "")
 	for _, row := range []*parley.Message{&m, &queued} {
 		var result huma.ValidateResult
-		huma.Validate(shown{schemas, schemas.Map()}, schema, huma.NewPathBuffer(nil, 0), huma.ModeReadFromServer, value(t, appendMessage(nil, row)), &result)
+		huma.Validate(
+			shown{schemas, schemas.Map()},
+			schema,
+			huma.NewPathBuffer(nil, 0),
+			huma.ModeReadFromServer,
+			value(t, appendMessage(nil, row)),
+			&result,
+		)
 		for _, err := range result.Errors {
 			t.Error(err)
 		}
@@ -175,14 +198,22 @@ func TestDocumentAndDocsAreServedWithoutForeignRequests(t *testing.T) {
 	if document.status != http.StatusOK || !json.Valid(document.body) {
 		t.Errorf("document: status %d", document.status)
 	}
-	if yaml := s.do("GET", "/v1/openapi.yaml", ""); yaml.status != http.StatusOK || !strings.Contains(string(yaml.body), "openapi: ") {
+	if yaml := s.do(
+		"GET",
+		"/v1/openapi.yaml",
+		"",
+	); yaml.status != http.StatusOK ||
+		!strings.Contains(string(yaml.body), "openapi: ") {
 		t.Errorf("yaml: status %d", yaml.status)
 	}
 	docs := s.do("GET", "/docs", "")
 	if docs.status != http.StatusOK || !strings.HasPrefix(docs.header.Get("Content-Type"), "text/html") {
 		t.Errorf("docs: status %d, %s", docs.status, docs.header.Get("Content-Type"))
 	}
-	if policy := docs.header.Get("Content-Security-Policy"); !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "http") {
+	if policy := docs.header.Get(
+		"Content-Security-Policy",
+	); !strings.Contains(policy, "default-src 'none'") ||
+		strings.Contains(policy, "http") {
 		t.Errorf("policy %q", policy)
 	}
 	script := s.do("GET", "/docs/docs.js", "")

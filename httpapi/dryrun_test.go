@@ -21,7 +21,14 @@ func TestContextNearALimit(t *testing.T) {
 	s.told(session, `{"content":{"text":"Hello."}}`)
 	for _, limits := range []string{`{"session_tokens":1}`, `{"max_tokens":1}`, `{"session_cost":0.000000001}`} {
 		want[parley.Session](s, 200, "PATCH", "/v1/sessions/"+session, `{"limits":`+limits+`}`)
-		if now := want[engine.Preview](s, 200, "GET", "/v1/sessions/"+session+"/context", ""); now.Window.Used == 0 || len(now.Parts) == 0 {
+		if now := want[engine.Preview](
+			s,
+			200,
+			"GET",
+			"/v1/sessions/"+session+"/context",
+			"",
+		); now.Window.Used == 0 ||
+			len(now.Parts) == 0 {
 			t.Errorf("under %s the window is %+v", limits, now)
 		}
 	}
@@ -32,7 +39,13 @@ func TestContextNearALimit(t *testing.T) {
 func TestPreviewIsWhatIsSent(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
-	want[parley.Agent](s, 201, "POST", "/v1/agents", `{"name":"seer","model":"tariff/echo","system_prompt":"You see {{session.title}}.","tools":["current_time"],"context_policy":{"kind":"recent","limit":4}}`)
+	want[parley.Agent](
+		s,
+		201,
+		"POST",
+		"/v1/agents",
+		`{"name":"seer","model":"tariff/echo","system_prompt":"You see {{session.title}}.","tools":["current_time"],"context_policy":{"kind":"recent","limit":4}}`,
+	)
 	session := s.session(`{"agent_id":"seer","title":"far"}`).ID.String()
 	long := strings.Repeat("It goes on and on. ", 300)
 	for range 4 {
@@ -50,10 +63,17 @@ func TestPreviewIsWhatIsSent(t *testing.T) {
 	if string(shown.Request) != string(sent.Request) || !sent.Exact {
 		t.Errorf("previewed %s\nsent %s", shown.Request, sent.Request)
 	}
-	if shown.Cache.Tokens == 0 || shown.Cost.Input == nil || *shown.Cost.Cached > *shown.Cost.Input || shown.Cost.Output == nil || shown.Refused != nil {
+	if shown.Cache.Tokens == 0 || shown.Cost.Input == nil || *shown.Cost.Cached > *shown.Cost.Input ||
+		shown.Cost.Output == nil ||
+		shown.Refused != nil {
 		t.Errorf("cache %+v, cost %+v", shown.Cache, shown.Cost)
 	}
-	if est, counted := float64(shown.EstimatedTokens), float64(*sent.Usage.InputTokens); est < 0.9*counted || est > 1.1*counted || shown.Window.Used != shown.EstimatedTokens {
+	if est, counted := float64(
+		shown.EstimatedTokens,
+	), float64(
+		*sent.Usage.InputTokens,
+	); est < 0.9*counted || est > 1.1*counted ||
+		shown.Window.Used != shown.EstimatedTokens {
 		t.Errorf("%d tokens are foretold after four calls, the provider counted %v", shown.EstimatedTokens, counted)
 	}
 	for _, one := range []struct {
@@ -77,10 +97,17 @@ func TestPreviewIsWhatIsSent(t *testing.T) {
 			t.Errorf("part %+v has message %s", p, p.MessageID)
 		}
 	}
-	if kinds[prompt.KindTool] != 1 || kinds[prompt.KindSystem] != 1 || kinds[prompt.KindMessage] < 4 || *now.Window.ContextLength != 32768 {
+	if kinds[prompt.KindTool] != 1 || kinds[prompt.KindSystem] != 1 || kinds[prompt.KindMessage] < 4 ||
+		*now.Window.ContextLength != 32768 {
 		t.Errorf("the context has %v", kinds)
 	}
-	empty := want[engine.Preview](s, 200, "GET", "/v1/sessions/"+s.session(`{"agent_id":"seer"}`).ID.String()+"/context", "")
+	empty := want[engine.Preview](
+		s,
+		200,
+		"GET",
+		"/v1/sessions/"+s.session(`{"agent_id":"seer"}`).ID.String()+"/context",
+		"",
+	)
 	if len(empty.LeftOut) != 0 || empty.Totals[0].Kind != prompt.KindTool {
 		t.Errorf("an empty session's context: %+v", empty)
 	}
@@ -111,27 +138,52 @@ func TestDryRunOfADeletedSession(t *testing.T) {
 func TestDryRunsKeepLimits(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
-	want[parley.Agent](s, 201, "POST", "/v1/agents", `{"name":"bound","model":"sim/tool","tools":["current_time"],"grants":[{"tool":"current_time","effect":"ask"}]}`)
+	want[parley.Agent](
+		s,
+		201,
+		"POST",
+		"/v1/agents",
+		`{"name":"bound","model":"sim/tool","tools":["current_time"],"grants":[{"tool":"current_time","effect":"ask"}]}`,
+	)
 	run := func(session, more string) engine.DryRun {
 		t.Helper()
-		return want[engine.DryRun](s, 200, "POST", "/v1/sessions/"+session+"/messages", `{"content":{"text":"When?"},"dry_run":true`+more+`}`)
+		return want[engine.DryRun](
+			s,
+			200,
+			"POST",
+			"/v1/sessions/"+session+"/messages",
+			`{"content":{"text":"When?"},"dry_run":true`+more+`}`,
+		)
 	}
 	free := s.session(`{"agent_id":"bound"}`).ID.String()
 	ran := run(free, `,"tool_results":[{"name":"current_time","error":"the clock stands"}]`)
-	if ran.Turn.Status != parley.TurnCompleted || !strings.Contains(string(ran.Messages[3].Content), "the clock stands") {
+	if ran.Turn.Status != parley.TurnCompleted ||
+		!strings.Contains(string(ran.Messages[3].Content), "the clock stands") {
 		t.Errorf("an approval was asked: %+v", ran.Turn)
 	}
-	if steps := run(s.session(`{"agent_id":"bound","limits":{"max_steps":1}}`).ID.String(), ""); steps.Turn.Status != parley.TurnFailed || steps.Turn.Error.Class != parley.ClassLimit {
+	if steps := run(
+		s.session(`{"agent_id":"bound","limits":{"max_steps":1}}`).ID.String(),
+		"",
+	); steps.Turn.Status != parley.TurnFailed ||
+		steps.Turn.Error.Class != parley.ClassLimit {
 		t.Errorf("one step: %+v", steps.Turn)
 	}
-	if tokens := run(s.session(`{"agent_id":"bound","limits":{"session_tokens":10}}`).ID.String(), ""); tokens.Turn.Status != parley.TurnWaiting || tokens.Turn.WaitReason != parley.WaitBudget {
+	if tokens := run(
+		s.session(`{"agent_id":"bound","limits":{"session_tokens":10}}`).ID.String(),
+		"",
+	); tokens.Turn.Status != parley.TurnWaiting ||
+		tokens.Turn.WaitReason != parley.WaitBudget {
 		t.Errorf("ten tokens: %+v", tokens.Turn)
 	}
 	paced := s.session(`{"agent_id":"bound","model":"sim/echo","limits":{"requests_per_minute":1}}`).ID.String()
 	run(paced, "")
 	run(paced, "") // it is not counted
 	s.told(paced, `{"content":{"text":"counted"}}`)
-	if got := s.do("POST", "/v1/sessions/"+paced+"/messages", `{"content":{"text":"x"},"dry_run":true}`); got.status != http.StatusTooManyRequests {
+	if got := s.do(
+		"POST",
+		"/v1/sessions/"+paced+"/messages",
+		`{"content":{"text":"x"},"dry_run":true}`,
+	); got.status != http.StatusTooManyRequests {
 		t.Errorf("beyond its pace: %d", got.status)
 	}
 	for body, field := range map[string]string{
@@ -140,7 +192,12 @@ func TestDryRunsKeepLimits(t *testing.T) {
 		`{"content":{"text":"x"},"dry_run":true,"tool_results":[{"name":"a","result":1,"error":"b"}]}`: "tool_results",
 		`{"content":{"text":"x"},"dry_run":true,"respond":false}`:                                      "respond",
 	} {
-		if got := s.do("POST", "/v1/sessions/"+free+"/messages", body); got.status != 422 || !strings.Contains(string(got.body), field) {
+		if got := s.do(
+			"POST",
+			"/v1/sessions/"+free+"/messages",
+			body,
+		); got.status != 422 ||
+			!strings.Contains(string(got.body), field) {
 			t.Errorf("%s: %d %s", body, got.status, got.body)
 		}
 	}
@@ -168,7 +225,13 @@ func TestReadersExplainAndDoNotReplay(t *testing.T) {
 		}
 	}
 	admin := s.key("", "root", parley.RoleAdmin)
-	got := s.do("POST", "/v1/sessions/"+session+"/messages", `{"content":{"text":"x"},"dry_run":true}`, "Authorization", admin)
+	got := s.do(
+		"POST",
+		"/v1/sessions/"+session+"/messages",
+		`{"content":{"text":"x"},"dry_run":true}`,
+		"Authorization",
+		admin,
+	)
 	if got.status != 200 || !strings.Contains(s.log.String(), `msg="dry run"`) {
 		t.Errorf("a dry run is not in the log: %d", got.status)
 	}

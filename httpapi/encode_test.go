@@ -24,19 +24,53 @@ func ptr[T any](v T) *T { return &v }
 
 func fullMessage() parley.Message {
 	return parley.Message{
-		ID: parley.NewID(), WorkspaceID: parley.NewID(), SessionID: parley.NewID(), LogID: parley.NewID(), Sequence: 7, TurnID: parley.NewID(), Step: 2,
-		Role: parley.RoleAssistant, Status: parley.MessageFailed, Author: parley.Author{Kind: parley.AuthorAgent, ID: parley.NewID(), Name: "Ada \"L\"\n"},
-		Content: json.RawMessage(`{"text":"a\u2028b"}`), ContextNote: "note", ToolCallID: "call", ToolName: "tool", CoversThrough: ptr(int64(3)), Internal: true, Steer: true,
-		Model: "sim/echo", AgentType: "qa", Iteration: 4, Usage: &parley.Usage{InputTokens: ptr(int64(5))}, ContentHash: parley.HashOf([]byte("x")),
-		Error: &parley.Failure{Class: parley.ClassStream, Sentence: "broke"}, Metadata: json.RawMessage(`{"a":[1]}`), Marks: parley.Marks{Pinned: true, SetAside: true},
-		TokenEstimate: 9, CreatedAt: 1, UpdatedAt: 2,
+		ID:          parley.NewID(),
+		WorkspaceID: parley.NewID(),
+		SessionID:   parley.NewID(),
+		LogID:       parley.NewID(),
+		Sequence:    7,
+		TurnID:      parley.NewID(),
+		Step:        2,
+		Role:        parley.RoleAssistant,
+		Status:      parley.MessageFailed,
+		Author:      parley.Author{Kind: parley.AuthorAgent, ID: parley.NewID(), Name: "Ada \"L\"\n"},
+		Content: json.RawMessage(
+			`{"text":"a\u2028b"}`,
+		),
+		ContextNote:   "note",
+		ToolCallID:    "call",
+		ToolName:      "tool",
+		CoversThrough: ptr(int64(3)),
+		Internal:      true,
+		Steer:         true,
+		Model:         "sim/echo",
+		AgentType:     "qa",
+		Iteration:     4,
+		Usage:         &parley.Usage{InputTokens: ptr(int64(5))},
+		ContentHash:   parley.HashOf([]byte("x")),
+		Error: &parley.Failure{
+			Class:    parley.ClassStream,
+			Sentence: "broke",
+		},
+		Metadata:      json.RawMessage(`{"a":[1]}`),
+		Marks:         parley.Marks{Pinned: true, SetAside: true},
+		TokenEstimate: 9,
+		CreatedAt:     1,
+		UpdatedAt:     2,
 	}
 }
 
 // The rows encoded by hand are what encoding/json makes of the same types.
 func TestRowsByHandEqualReflection(t *testing.T) {
 	t.Parallel()
-	queued := parley.Message{ID: parley.NewID(), Position: ptr(int64(2)), Role: parley.RoleUser, Status: parley.MessageQueued, Content: json.RawMessage(`{"text":"q"}`), Metadata: json.RawMessage(`{}`)}
+	queued := parley.Message{
+		ID:       parley.NewID(),
+		Position: ptr(int64(2)),
+		Role:     parley.RoleUser,
+		Status:   parley.MessageQueued,
+		Content:  json.RawMessage(`{"text":"q"}`),
+		Metadata: json.RawMessage(`{}`),
+	}
 	for _, m := range []parley.Message{fullMessage(), queued} {
 		byReflection, err := json.Marshal(m)
 		if err != nil {
@@ -48,12 +82,46 @@ func TestRowsByHandEqualReflection(t *testing.T) {
 	}
 	bare := parley.Session{ID: parley.NewID(), Tags: []string{}, Metadata: json.RawMessage(`{}`)}
 	full := parley.Session{
-		ID: parley.NewID(), AgentID: parley.NewID(), ProjectID: parley.NewID(), Visibility: parley.VisibilityPrivate, Kind: parley.KindTool, Mode: parley.ModeBackground,
-		Type: "dev", Feature: "f", Task: "t", Key: "k", Title: "T\t", Instructions: "i", Tags: []string{"a", "b\""}, Pinned: true, Metadata: json.RawMessage(`{"x":null}`),
-		Settings: parley.Settings{Model: "sim/echo", SystemPrompt: ptr(""), Parameters: parley.Parameters{Temperature: ptr(0.5), Seed: ptr(int64(1))}, Tools: &[]parley.ToolRef{{Name: "current_time"}},
-			Policy: &parley.Policy{Kind: parley.PolicyRecent, Limit: 3}, Retry: &parley.RetryPolicy{}},
-		During: parley.DuringSteer, Status: parley.SessionWaiting, WaitReason: parley.WaitChild,
-		Statistics: parley.Statistics{Messages: 3, Cost: 150_000, Tokens: parley.Tokens{InputTokens: 4}}, Context: parley.Context{Messages: 2, Tokens: 9, ClearedAt: 4}, LastSequence: 3, LastEvent: 9, TurnID: parley.NewID(), ArchivedAt: 5, CreatedAt: 6, UpdatedAt: 7, StartedAt: 8, FinishedAt: 9,
+		ID:           parley.NewID(),
+		AgentID:      parley.NewID(),
+		ProjectID:    parley.NewID(),
+		Visibility:   parley.VisibilityPrivate,
+		Kind:         parley.KindTool,
+		Mode:         parley.ModeBackground,
+		Type:         "dev",
+		Feature:      "f",
+		Task:         "t",
+		Key:          "k",
+		Title:        "T\t",
+		Instructions: "i",
+		Tags:         []string{"a", "b\""},
+		Pinned:       true,
+		Metadata:     json.RawMessage(`{"x":null}`),
+		Settings: parley.Settings{
+			Model:        "sim/echo",
+			SystemPrompt: ptr(""),
+			Parameters:   parley.Parameters{Temperature: ptr(0.5), Seed: ptr(int64(1))},
+			Tools:        &[]parley.ToolRef{{Name: "current_time"}},
+			Policy:       &parley.Policy{Kind: parley.PolicyRecent, Limit: 3},
+			Retry:        &parley.RetryPolicy{},
+		},
+		During:     parley.DuringSteer,
+		Status:     parley.SessionWaiting,
+		WaitReason: parley.WaitChild,
+		Statistics: parley.Statistics{
+			Messages: 3,
+			Cost:     150_000,
+			Tokens:   parley.Tokens{InputTokens: 4},
+		},
+		Context:      parley.Context{Messages: 2, Tokens: 9, ClearedAt: 4},
+		LastSequence: 3,
+		LastEvent:    9,
+		TurnID:       parley.NewID(),
+		ArchivedAt:   5,
+		CreatedAt:    6,
+		UpdatedAt:    7,
+		StartedAt:    8,
+		FinishedAt:   9,
 	}
 	for _, session := range []parley.Session{bare, full} {
 		byReflection, err := json.Marshal(session)
@@ -70,7 +138,13 @@ func TestRowsByHandEqualReflection(t *testing.T) {
 // inside has the same form as alone.
 func TestTranscriptRowHoldsTheMessageAsItIs(t *testing.T) {
 	t.Parallel()
-	queued := parley.Message{ID: parley.NewID(), Position: ptr(int64(2)), Role: parley.RoleUser, Content: json.RawMessage(`{}`), Metadata: json.RawMessage(`{}`)}
+	queued := parley.Message{
+		ID:       parley.NewID(),
+		Position: ptr(int64(2)),
+		Role:     parley.RoleUser,
+		Content:  json.RawMessage(`{}`),
+		Metadata: json.RawMessage(`{}`),
+	}
 	row, ok := value(t, appendEntry(nil, &engine.Entry{Role: parley.RoleUser, Message: &queued})).(map[string]any)
 	if !ok {
 		t.Fatal("no object")

@@ -104,7 +104,9 @@ func problemOf(err error, requestID parley.ID) Problem {
 		if errors.As(err, &several) {
 			problem.Errors = several.fields
 		} else if known.Field != "" {
-			problem.Errors = []FieldProblem{{Field: known.Field, Message: strings.TrimPrefix(known.Message, known.Field+": ")}}
+			problem.Errors = []FieldProblem{
+				{Field: known.Field, Message: strings.TrimPrefix(known.Message, known.Field+": ")},
+			}
 		}
 	}
 	problem.Type = problemType + string(problem.Code)
@@ -127,7 +129,12 @@ func (e *wrongMethod) Unwrap() error { return e.known }
 // known what it is about.
 func (x *exchange) attrs() []slog.Attr {
 	attrs := []slog.Attr{
-		slog.String("request_id", x.requestID.String()), slog.String("method", x.r.Method), slog.String("route", x.r.Pattern),
+		slog.String(
+			"request_id",
+			x.requestID.String(),
+		),
+		slog.String("method", x.r.Method),
+		slog.String("route", x.r.Pattern),
 	}
 	for _, id := range x.call.Sessions() {
 		attrs = append(attrs, slog.String("session_id", id.String()))

@@ -53,15 +53,46 @@ func TestEventsOfASession(t *testing.T) {
 	}
 	wanted := []parley.EventType{
 		// a turn with a tool
-		"message.created", "session.started", "step.started", "message.created", "message.created", "step.generated", "tool.started", "message.created", "tool.completed",
-		"step.started", "message.created", "step.generated", "session.completed",
+		"message.created",
+		"session.started",
+		"step.started",
+		"message.created",
+		"message.created",
+		"step.generated",
+		"tool.started",
+		"message.created",
+		"tool.completed",
+		"step.started",
+		"message.created",
+		"step.generated",
+		"session.completed",
 		// one that is tried again
-		"message.created", "session.started", "step.started", "message.created", "step.retrying", "step.started", "step.generated", "session.completed",
+		"message.created",
+		"session.started",
+		"step.started",
+		"message.created",
+		"step.retrying",
+		"step.started",
+		"step.generated",
+		"session.completed",
 		// one that fails
-		"message.created", "session.started", "step.started", "message.created", "step.error", "session.failed",
+		"message.created",
+		"session.started",
+		"step.started",
+		"message.created",
+		"step.error",
+		"session.failed",
 		// one that is cancelled, a message behind it queued and removed: its turn
 		// ends without having begun
-		"message.created", "session.started", "step.started", "message.created", "message.queued", "message.removed", "session.cancelled", "step.error", "session.cancelled",
+		"message.created",
+		"session.started",
+		"step.started",
+		"message.created",
+		"message.queued",
+		"message.removed",
+		"session.cancelled",
+		"step.error",
+		"session.cancelled",
 		"message.marked",
 	}
 	if !slices.Equal(got, wanted) {

@@ -95,7 +95,10 @@ func frameSchema(d *event.Description) *huma.Schema {
 		session.Nullable, session.Description = true, "The session; null when the lists are to be read again."
 	}
 	s := &huma.Schema{
-		Type: huma.TypeObject, Description: d.Doc, AdditionalProperties: false, Required: []string{"session_id", "type", "data"},
+		Type:                 huma.TypeObject,
+		Description:          d.Doc,
+		AdditionalProperties: false,
+		Required:             []string{"session_id", "type", "data"},
 		Properties: map[string]*huma.Schema{
 			"session_id": session,
 			"type":       {Type: huma.TypeString, Enum: []any{string(d.Event)}},
@@ -105,10 +108,17 @@ func frameSchema(d *event.Description) *huma.Schema {
 	if d.Durable {
 		first := 1.0
 		s.Properties["sequence"] = &huma.Schema{
-			Type: huma.TypeInteger, Format: "int64", Minimum: &first, Nullable: true,
+			Type:        huma.TypeInteger,
+			Format:      "int64",
+			Minimum:     &first,
+			Nullable:    true,
 			Description: "Place among the session's events, from 1 without gaps; null in a dry run, which stores nothing.",
 		}
-		s.Properties["created_at"] = &huma.Schema{Type: huma.TypeString, Format: "date-time", Description: "When it happened."}
+		s.Properties["created_at"] = &huma.Schema{
+			Type:        huma.TypeString,
+			Format:      "date-time",
+			Description: "When it happened.",
+		}
 		if !d.Feed { // the workspace feed tells it without them
 			s.Required = append(s.Required, "sequence", "created_at")
 		}

@@ -76,8 +76,14 @@ func TestEverySchemaOfAnEventIsWhole(t *testing.T) {
 	schemas := document.Components.Schemas
 	one := schemas[eventSchema]
 	described := event.Catalogue()
-	if len(one.OneOf) != len(described) || len(one.Discriminator.Mapping) != len(described) || one.Discriminator.PropertyName != "type" {
-		t.Fatalf("Event is one of %d, by %+v; %d events are described", len(one.OneOf), one.Discriminator, len(described))
+	if len(one.OneOf) != len(described) || len(one.Discriminator.Mapping) != len(described) ||
+		one.Discriminator.PropertyName != "type" {
+		t.Fatalf(
+			"Event is one of %d, by %+v; %d events are described",
+			len(one.OneOf),
+			one.Discriminator,
+			len(described),
+		)
 	}
 	for i, d := range described {
 		ref := schemaPrefix + d.Name + eventSchema
@@ -86,7 +92,11 @@ func TestEverySchemaOfAnEventIsWhole(t *testing.T) {
 		}
 		frame, data := schemas[d.Name+eventSchema], schemas[d.Name]
 		var kind schema
-		if err := json.Unmarshal(frame.Properties["type"], &kind); err != nil || !reflect.DeepEqual(kind.Enum, []any{string(d.Event)}) {
+		if err := json.Unmarshal(
+			frame.Properties["type"],
+			&kind,
+		); err != nil ||
+			!reflect.DeepEqual(kind.Enum, []any{string(d.Event)}) {
 			t.Errorf("the type of %s is one of %v (%v)", d.Event, kind.Enum, err)
 		}
 		if data.Description != d.Doc {
@@ -94,7 +104,11 @@ func TestEverySchemaOfAnEventIsWhole(t *testing.T) {
 		}
 		for _, f := range d.Fields {
 			var property schema
-			if err := json.Unmarshal(data.Properties[f.Name], &property); err != nil || property.Description == "" && property.Ref == "" && property.AnyOf == nil {
+			if err := json.Unmarshal(
+				data.Properties[f.Name],
+				&property,
+			); err != nil ||
+				property.Description == "" && property.Ref == "" && property.AnyOf == nil {
 				t.Errorf("%s.%s is not described: %s (%v)", d.Name, f.Name, data.Properties[f.Name], err)
 			}
 		}

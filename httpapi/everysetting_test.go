@@ -66,7 +66,11 @@ func TestEverySettingInEveryScope(t *testing.T) {
 		if d.In(setting.Agent) {
 			slug := "of-" + strings.ReplaceAll(d.Name, "_", "-")
 			at := "/v1/agents/" + slug
-			check("a new agent", s.shown(201, "POST", "/v1/agents", fmt.Sprintf(`{"name":%q,%q:%s}`, slug, d.Name, d.Example), d.Name), true)
+			check(
+				"a new agent",
+				s.shown(201, "POST", "/v1/agents", fmt.Sprintf(`{"name":%q,%q:%s}`, slug, d.Name, d.Example), d.Name),
+				true,
+			)
 			check("an agent", s.shown(200, "GET", at, "", d.Name), true)
 			check("an agent that was patched elsewhere", s.shown(200, "PATCH", at, `{"description":"x"}`, d.Name), true)
 			check("an agent that was cleared", s.shown(200, "PATCH", at, `{"`+d.Name+`":null}`, d.Name), false)
@@ -79,13 +83,22 @@ func TestEverySettingInEveryScope(t *testing.T) {
 			check("a session", s.shown(200, "GET", at, "", d.Name), true)
 			check("a session that was patched elsewhere", s.shown(200, "PATCH", at, `{"title":"y"}`, d.Name), true)
 			check("a fork", s.shown(201, "POST", at+"/fork", `{}`, d.Name), true)
-			check("a fork that sets another thing", s.shown(201, "POST", at+"/fork", `{"title":"z","instructions":"i"}`, d.Name), true)
+			check(
+				"a fork that sets another thing",
+				s.shown(201, "POST", at+"/fork", `{"title":"z","instructions":"i"}`, d.Name),
+				true,
+			)
 			check("a session that was cleared", s.shown(200, "PATCH", at, `{"`+d.Name+`":null}`, d.Name), false)
 			check("a session that was patched", s.shown(200, "PATCH", at, field, d.Name), true)
 			check("a fork that sets it", s.shown(201, "POST", "/v1/sessions/"+plain+"/fork", field, d.Name), true)
 		}
-		got := s.do("POST", "/v1/sessions/"+plain+"/messages", field[:len(field)-1]+`,"content":{"text":"x"},"respond":false}`)
-		if d.In(setting.Message) != (got.status == 201) || got.status != 201 && got.problem(t).Errors[0].Field != d.Name {
+		got := s.do(
+			"POST",
+			"/v1/sessions/"+plain+"/messages",
+			field[:len(field)-1]+`,"content":{"text":"x"},"respond":false}`,
+		)
+		if d.In(setting.Message) != (got.status == 201) ||
+			got.status != 201 && got.problem(t).Errors[0].Field != d.Name {
 			t.Errorf("%s on a message: %d %s", d.Name, got.status, got.body)
 		}
 		for schema, scope := range map[string]setting.Scope{

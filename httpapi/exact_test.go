@@ -35,7 +35,13 @@ func spaced(encoded model.EncodedRequest) model.EncodedRequest {
 func TestRequestsAreShownToTheByte(t *testing.T) {
 	t.Parallel()
 	models := func(*testing.T) *llm.Registry {
-		models, err := llm.NewRegistry(llm.Options{Providers: []llm.Provider{{Name: "sim", Model: roomy{sim.New()}, DefaultModel: "echo", Models: sim.Models(), Simulator: true}}})
+		models, err := llm.NewRegistry(
+			llm.Options{
+				Providers: []llm.Provider{
+					{Name: "sim", Model: roomy{sim.New()}, DefaultModel: "echo", Models: sim.Models(), Simulator: true},
+				},
+			},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,7 +49,13 @@ func TestRequestsAreShownToTheByte(t *testing.T) {
 	}
 	s := startServerWith(t, models)
 	session := s.session(`{"model":"sim/echo"}`).ID.String()
-	shown := want[engine.Preview](s, 200, "POST", "/v1/sessions/"+session+"/preview", `{"content":{"text":"Over here."}}`)
+	shown := want[engine.Preview](
+		s,
+		200,
+		"POST",
+		"/v1/sessions/"+session+"/preview",
+		`{"content":{"text":"Over here."}}`,
+	)
 	s.told(session, `{"content":{"text":"Over here."}}`)
 	call := s.lastCall(session)
 	if !call.Exact || parley.HashOf(call.Request) != call.RequestHash || !bytes.Equal(call.Request, shown.Request) {
@@ -55,7 +67,8 @@ func TestRequestsAreShownToTheByte(t *testing.T) {
 	}
 	found := false
 	for _, p := range call.Parts {
-		if p.Span != nil && bytes.Contains(call.Request[p.Span.Offset:p.Span.Offset+p.Span.Length], []byte("Over here.")) {
+		if p.Span != nil &&
+			bytes.Contains(call.Request[p.Span.Offset:p.Span.Offset+p.Span.Length], []byte("Over here.")) {
 			found = true
 		}
 	}

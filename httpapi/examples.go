@@ -98,7 +98,9 @@ const (
 
 // agentExample is an agent that sets everything.
 func agentExample() string {
-	return `{"id":"` + agentIDExample + `","workspace_id":"` + otherIDExample + `","slug":"release-writer","name":"Release writer","description":"","runtime":"standard",` + settingsExample(setting.Agent) +
+	return `{"id":"` + agentIDExample + `","workspace_id":"` + otherIDExample + `","slug":"release-writer","name":"Release writer","description":"","runtime":"standard",` + settingsExample(
+		setting.Agent,
+	) +
 		`,"tags":["docs"],"lead_id":null,"status":"active","owner_id":"` + otherIDExample + `","owner_name":"Ada","changed_by_id":"` + otherIDExample + `","version":1,"created_at":"` + timeExample + `","updated_at":"` + timeExample + `"}`
 }
 
@@ -106,7 +108,9 @@ func agentExample() string {
 func sessionExample() string {
 	return `{"id":"` + sessionIDExample + `","workspace_id":"` + otherIDExample + `","agent_id":"` + agentIDExample + `","owner_id":"` + otherIDExample + `","visibility":"private",` +
 		`"project_id":null,"parent_session_id":null,"parent_message_id":null,"root_id":"` + sessionIDExample + `","depth":0,"log_id":"` + otherIDExample + `","forked_through":null,"kind":"agent","mode":"foreground","type":null,"feature":null,"task":null,"key":null,"title":"Version 2","instructions":null,"tags":["docs"],"pinned":false,"metadata":{},` +
-		settingsExample(0) + `,"during":null,"status":"running","wait_reason":null,` +
+		settingsExample(
+			0,
+		) + `,"during":null,"status":"running","wait_reason":null,` +
 		`"statistics":{"messages":1,"user_facing":1,"turns":1,"input_tokens":0,"output_tokens":0,"cached_tokens":0,"unknown_calls":0,"cost":0,"unpriced_calls":0,"calls":0,"cache_hits":0,"cache_write_tokens":0,"saved":0},"context":{"messages":1,"tokens":6,"cleared_at":null},` +
 		`"last_sequence":1,"last_event_sequence":2,"turn_id":"` + turnIDExample + `","archived_at":null,"created_at":"` + timeExample + `","updated_at":"` + timeExample + `","started_at":"` + timeExample + `","finished_at":null}`
 }
@@ -120,7 +124,9 @@ func settingsExample(scope setting.Scope) string {
 	}
 	var s parley.Settings
 	if err := json.Unmarshal(append(set, '}'), &s); err != nil {
-		panic("httpapi: the example of a setting is not one: " + err.Error()) // seen by every test that starts the handler
+		panic(
+			"httpapi: the example of a setting is not one: " + err.Error(),
+		) // seen by every test that starts the handler
 	}
 	return string(setting.AppendJSON(nil, &s)[1:])
 }

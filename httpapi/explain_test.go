@@ -17,13 +17,29 @@ import (
 func TestExplainsOneTurnOfFiveHundred(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
-	want[parley.Agent](s, 201, "POST", "/v1/agents", `{"name":"long","model":"tariff/echo","system_prompt":"You remember.","context_policy":{"kind":"recent","limit":200},"limits":{"max_steps":3}}`)
+	want[parley.Agent](
+		s,
+		201,
+		"POST",
+		"/v1/agents",
+		`{"name":"long","model":"tariff/echo","system_prompt":"You remember.","context_policy":{"kind":"recent","limit":200},"limits":{"max_steps":3}}`,
+	)
 	session := s.session(`{"agent_id":"long"}`).ID.String()
 	for n := 1; n <= 500; n++ {
-		body := fmt.Sprintf(`{"content":{"text":"Message %d. <b>&</b> %s"}}`, n, strings.Repeat("All work and no play. ", 4))
+		body := fmt.Sprintf(
+			`{"content":{"text":"Message %d. <b>&</b> %s"}}`,
+			n,
+			strings.Repeat("All work and no play. ", 4),
+		)
 		s.told(session, body)
 		if n == 400 {
-			want[parley.Message](s, 201, "POST", "/v1/sessions/"+session+"/messages", `{"content":{"text":"For the audit alone."},"internal":true,"respond":false}`)
+			want[parley.Message](
+				s,
+				201,
+				"POST",
+				"/v1/sessions/"+session+"/messages",
+				`{"content":{"text":"For the audit alone."},"internal":true,"respond":false}`,
+			)
 		}
 	}
 	turns := want[page[parley.Turn]](s, 200, "GET", "/v1/sessions/"+session+"/turns?number=412", "").Data
@@ -51,7 +67,8 @@ func TestExplainsOneTurnOfFiveHundred(t *testing.T) {
 	if sum := c.Input + c.Cached + c.CacheWrite + c.Output; sum-*call.Cost > 2 || *call.Cost-sum > 2 {
 		t.Errorf("%s and not %s", sum, *call.Cost)
 	}
-	if used := call.Window; used.ContextLength == nil || *used.ContextLength != 32768 || *used.Share < 0.1 || int64(used.Used) != *call.Usage.InputTokens {
+	if used := call.Window; used.ContextLength == nil || *used.ContextLength != 32768 || *used.Share < 0.1 ||
+		int64(used.Used) != *call.Usage.InputTokens {
 		t.Errorf("the window is %+v", used)
 	}
 	if call.Limits.MaxSteps == nil || *call.Limits.MaxSteps != 3 {
@@ -62,12 +79,15 @@ func TestExplainsOneTurnOfFiveHundred(t *testing.T) {
 	for _, p := range call.Parts {
 		if p.Kind == prompt.KindMessage {
 			shown++
-			if p.Span == nil || !strings.HasPrefix(string(call.Request[p.Span.Offset:]), "Message ") && *p.Role == "user" {
+			if p.Span == nil ||
+				!strings.HasPrefix(string(call.Request[p.Span.Offset:]), "Message ") && *p.Role == "user" {
 				t.Fatalf("part %+v points nowhere", p)
 			}
 		}
 	}
-	if shown < 200 || shown > 300 || call.Parts[0].Kind != prompt.KindSystem || *call.Parts[0].Cached != call.Parts[0].Tokens || *call.Parts[shown].Cached != 0 {
+	if shown < 200 || shown > 300 || call.Parts[0].Kind != prompt.KindSystem ||
+		*call.Parts[0].Cached != call.Parts[0].Tokens ||
+		*call.Parts[shown].Cached != 0 {
 		t.Errorf("%d messages shown, first %+v", shown, call.Parts[0])
 	}
 	// What it did not see.
@@ -88,7 +108,13 @@ func TestExplainsOneTurnOfFiveHundred(t *testing.T) {
 func TestDiffNamesTheVolatilePrompt(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
-	want[parley.Agent](s, 201, "POST", "/v1/agents", `{"name":"clock","system_prompt":"You are patient.\nThe time is {{session.title}}.\nBe brief.","tools":["current_time"]}`)
+	want[parley.Agent](
+		s,
+		201,
+		"POST",
+		"/v1/agents",
+		`{"name":"clock","system_prompt":"You are patient.\nThe time is {{session.title}}.\nBe brief.","tools":["current_time"]}`,
+	)
 	session := s.session(`{"agent_id":"clock","title":"12:00"}`).ID.String()
 	long := `{"content":{"text":"` + strings.Repeat("Word by word. ", 500) + `"}}`
 	diff := func() engine.CallDiff {
@@ -100,7 +126,9 @@ func TestDiffNamesTheVolatilePrompt(t *testing.T) {
 		t.Errorf("the first call: %+v", first)
 	}
 	s.told(session, long)
-	if d := diff(); d.Cache.Reason != nil || !d.Exact || d.Changes[0].Cause != prompt.CauseAppended || d.Shared.Messages != 1 || d.Shared.Tokens < d.Shared.OfTokens/3 {
+	if d := diff(); d.Cache.Reason != nil || !d.Exact || d.Changes[0].Cause != prompt.CauseAppended ||
+		d.Shared.Messages != 1 ||
+		d.Shared.Tokens < d.Shared.OfTokens/3 {
 		t.Errorf("an ordinary turn: %+v", d)
 	}
 	for _, change := range []string{`{"title":"12:01"}`, `{"system_prompt":"You are patient.\nThe time is 12:02.\nBe brief."}`} {
@@ -111,20 +139,27 @@ func TestDiffNamesTheVolatilePrompt(t *testing.T) {
 			t.Fatalf("after %s: %+v", change, d.Cache)
 		}
 		lines := d.Changes[0].Lines
-		if len(lines) != 2 || lines[0].Sign != "-" || lines[1].Line != 2 || !strings.HasPrefix(lines[1].Text, "The time is 12:0") {
+		if len(lines) != 2 || lines[0].Sign != "-" || lines[1].Line != 2 ||
+			!strings.HasPrefix(lines[1].Text, "The time is 12:0") {
 			t.Errorf("the lines: %+v", lines)
 		}
-		if d.First.Kind != prompt.KindSystem || d.Shared.Messages != 0 || d.Cache.PossibleTokens > d.Shared.OfTokens/10 {
+		if d.First.Kind != prompt.KindSystem || d.Shared.Messages != 0 ||
+			d.Cache.PossibleTokens > d.Shared.OfTokens/10 {
 			t.Errorf("shared: %+v, first: %+v", d.Shared, d.First)
 		}
 	}
 	// Compared with a call of one's choice: the one before the last change.
 	calls := want[page[parley.Call]](s, 200, "GET", "/v1/sessions/"+session+"/calls", "").Data
 	d := want[engine.CallDiff](s, 200, "GET", "/v1/calls/"+calls[0].ID.String()+"/diff?with="+calls[3].ID.String(), "")
-	if d.WithID != calls[3].ID || !slices.ContainsFunc(d.Changes, func(c prompt.Change) bool { return c.Cause == prompt.CauseSystem }) {
+	if d.WithID != calls[3].ID ||
+		!slices.ContainsFunc(d.Changes, func(c prompt.Change) bool { return c.Cause == prompt.CauseSystem }) {
 		t.Errorf("with the first: %+v", d)
 	}
-	if got := s.do("GET", "/v1/calls/"+calls[0].ID.String()+"/diff?with="+parley.NewID().String(), ""); got.status != http.StatusNotFound {
+	if got := s.do(
+		"GET",
+		"/v1/calls/"+calls[0].ID.String()+"/diff?with="+parley.NewID().String(),
+		"",
+	); got.status != http.StatusNotFound {
 		t.Errorf("with a call that is not there: %d", got.status)
 	}
 }

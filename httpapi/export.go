@@ -63,7 +63,13 @@ func serveExport(a *api, x *exchange) error {
 		e.json(&agent)
 	}
 	if e.failed != nil { // half a file must not look like a whole one
-		a.log.LogAttrs(ctx, slog.LevelWarn, "an export broke off", slog.String("session", id.String()), slog.String("error", e.failed.Error()))
+		a.log.LogAttrs(
+			ctx,
+			slog.LevelWarn,
+			"an export broke off",
+			slog.String("session", id.String()),
+			slog.String("error", e.failed.Error()),
+		)
 		panic(http.ErrAbortHandler)
 	}
 	return nil
@@ -72,14 +78,20 @@ func serveExport(a *api, x *exchange) error {
 func (e *export) begin(media, extension string) {
 	header := e.w.Header()
 	header.Set("Content-Type", media)
-	header.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": exportName(&e.session) + extension}))
+	header.Set(
+		"Content-Disposition",
+		mime.FormatMediaType("attachment", map[string]string{"filename": exportName(&e.session) + extension}),
+	)
 	header.Set("Content-Security-Policy", exportCSP)
 	header.Set("Cache-Control", "no-store")
 }
 
 // exportName is the session's title as a file's name, else its id.
 func exportName(session *parley.Session) string {
-	words := strings.FieldsFunc(session.Title, func(r rune) bool { return r < '0' || r > '9' && r < 'A' || r > 'Z' && r < 'a' || r > 'z' && r < 0x80 })
+	words := strings.FieldsFunc(
+		session.Title,
+		func(r rune) bool { return r < '0' || r > '9' && r < 'A' || r > 'Z' && r < 'a' || r > 'z' && r < 0x80 },
+	)
 	name := parley.Clip(strings.Join(words, "-"), longestExportName)
 	if name == "" {
 		return session.ID.String()
@@ -123,7 +135,12 @@ func encoded[T any](e *export, value *T) []byte {
 }
 
 // exportRows writes a list behind what comes before it.
-func exportRows[Row any](e *export, before string, read func(engine.Paging) (engine.Page[Row], error), row func([]byte, *Row) []byte) {
+func exportRows[Row any](
+	e *export,
+	before string,
+	read func(engine.Paging) (engine.Page[Row], error),
+	row func([]byte, *Row) []byte,
+) {
 	e.write([]byte(before))
 	first := true
 	eachPage(e, read, func(rows []Row) {

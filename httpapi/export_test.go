@@ -19,11 +19,20 @@ func TestExport(t *testing.T) {
 	at := "/v1/sessions/" + session.ID.String()
 	const messages = exportPage + 3
 	for n := range messages {
-		want[parley.Message](s, 201, "POST", at+"/messages", fmt.Sprintf(`{"respond":false,"content":{"text":"number %d"}}`, n))
+		want[parley.Message](
+			s,
+			201,
+			"POST",
+			at+"/messages",
+			fmt.Sprintf(`{"respond":false,"content":{"text":"number %d"}}`, n),
+		)
 	}
 	answer := s.request("GET", at+"/export", "")
 	defer answer.Body.Close()
-	if got := answer.Header.Get("Content-Disposition"); answer.StatusCode != http.StatusOK || got != `attachment; filename=Notes-a-b.json` {
+	if got := answer.Header.Get(
+		"Content-Disposition",
+	); answer.StatusCode != http.StatusOK ||
+		got != `attachment; filename=Notes-a-b.json` {
 		t.Errorf("status %d, %s", answer.StatusCode, got)
 	}
 	var whole struct {
@@ -36,7 +45,9 @@ func TestExport(t *testing.T) {
 	if err := json.NewDecoder(answer.Body).Decode(&whole); err != nil {
 		t.Fatal(err)
 	}
-	if whole.Session.ID != session.ID || whole.Agent.ID != session.AgentID || len(whole.Messages) != messages || whole.Turns == nil || whole.Calls == nil {
+	if whole.Session.ID != session.ID || whole.Agent.ID != session.AgentID || len(whole.Messages) != messages ||
+		whole.Turns == nil ||
+		whole.Calls == nil {
 		t.Fatalf("exported %s of %s with %d messages", whole.Session.ID, whole.Agent.ID, len(whole.Messages))
 	}
 	for i, m := range whole.Messages {

@@ -34,7 +34,9 @@ func serveUploadFile(a *api, x *exchange) error {
 		x.passOver()
 	}
 	// The answer's time begins now: the upload may have taken longer than that.
-	_ = http.NewResponseController(x.w).SetWriteDeadline(time.Now().Add(AnswerTimeout)) // an error only means a connection without deadlines
+	_ = http.NewResponseController(x.w).
+		SetWriteDeadline(time.Now().Add(AnswerTimeout))
+		// an error only means a connection without deadlines
 	if err != nil {
 		x.w.Header().Set("Connection", "close") // do not read on what nobody wants
 		return err
@@ -54,8 +56,13 @@ func (x *exchange) passOver() {
 	if x.r.ContentLength > parley.MaxFileBytes+maxFormBytes {
 		return
 	}
-	_ = http.NewResponseController(x.w).SetReadDeadline(time.Now().Add(BodyTimeout)) // an error only means a connection without deadlines
-	_, _ = io.Copy(io.Discard, x.r.Body)                                             // bounded by upload; the answer is sent in any case
+	_ = http.NewResponseController(x.w).
+		SetReadDeadline(time.Now().Add(BodyTimeout))
+		// an error only means a connection without deadlines
+	_, _ = io.Copy(
+		io.Discard,
+		x.r.Body,
+	) // bounded by upload; the answer is sent in any case
 }
 
 // upload reads the file of a form, or a body that is the file itself.
@@ -91,7 +98,12 @@ func (a *api) upload(x *exchange) (parley.File, bool, error) {
 	if name == "" {
 		return parley.File{}, false, parley.InvalidField("name", "is missing; give the file a name: ?name=report.pdf")
 	}
-	return a.engine.UploadFile(x.r.Context(), x.principal, name, &uploadBody{from: from, deadlines: http.NewResponseController(x.w)})
+	return a.engine.UploadFile(
+		x.r.Context(),
+		x.principal,
+		name,
+		&uploadBody{from: from, deadlines: http.NewResponseController(x.w)},
+	)
 }
 
 // uploadPiece is how much of a file has to arrive within BodyTimeout.
@@ -108,7 +120,9 @@ type uploadBody struct {
 func (b *uploadBody) Read(p []byte) (int, error) {
 	if b.due <= 0 {
 		b.due = uploadPiece
-		_ = b.deadlines.SetReadDeadline(time.Now().Add(BodyTimeout)) // an error only means a connection without deadlines
+		_ = b.deadlines.SetReadDeadline(
+			time.Now().Add(BodyTimeout),
+		) // an error only means a connection without deadlines
 	}
 	n, err := b.from.Read(p)
 	b.due -= n
@@ -124,7 +138,12 @@ func uploadError(err error) error {
 	case errors.As(err, &long):
 		return engine.FileTooLarge()
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return parley.Errorf(parley.CodeInvalid, "Less than %d bytes of the file arrived within %s.", uploadPiece, BodyTimeout)
+		return parley.Errorf(
+			parley.CodeInvalid,
+			"Less than %d bytes of the file arrived within %s.",
+			uploadPiece,
+			BodyTimeout,
+		)
 	}
 	return parley.Errorf(parley.CodeInvalid, "The file broke off before it was complete.")
 }
@@ -184,7 +203,10 @@ func serveFileContent(a *api, x *exchange) error {
 		media = "text/plain; charset=utf-8" // of whatever kind, to be looked at and not run
 	}
 	header.Set("Content-Type", media)
-	header.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": content.File.Name}))
+	header.Set(
+		"Content-Disposition",
+		mime.FormatMediaType("attachment", map[string]string{"filename": content.File.Name}),
+	)
 	header.Set("Content-Security-Policy", filePolicy)
 	header.Set("Cache-Control", "private, no-cache")
 	header.Set("ETag", `"`+content.File.SHA256.String()+`"`)

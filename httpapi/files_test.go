@@ -37,7 +37,15 @@ func picture(t *testing.T, width, height int, hole bool) string {
 
 func (s *testServer) upload(name, data string) parley.File {
 	s.Helper()
-	return want[parley.File](s, http.StatusCreated, "POST", "/v1/files?name="+name, data, "Content-Type", "application/octet-stream")
+	return want[parley.File](
+		s,
+		http.StatusCreated,
+		"POST",
+		"/v1/files?name="+name,
+		data,
+		"Content-Type",
+		"application/octet-stream",
+	)
 }
 
 func TestFilesAreUploadedAndDownloaded(t *testing.T) {
@@ -56,11 +64,28 @@ func TestFilesAreUploadedAndDownloaded(t *testing.T) {
 	if err := fields.Close(); err != nil {
 		t.Fatal(err)
 	}
-	made := want[parley.File](s, http.StatusCreated, "POST", "/v1/files", form.String(), "Content-Type", fields.FormDataContentType())
-	if made.Name != `notes über "x".txt` || made.MediaType != "text/plain" || made.Size != int64(len(data)) || made.SHA256 != parley.HashOf([]byte(data)) {
+	made := want[parley.File](
+		s,
+		http.StatusCreated,
+		"POST",
+		"/v1/files",
+		form.String(),
+		"Content-Type",
+		fields.FormDataContentType(),
+	)
+	if made.Name != `notes über "x".txt` || made.MediaType != "text/plain" || made.Size != int64(len(data)) ||
+		made.SHA256 != parley.HashOf([]byte(data)) {
 		t.Fatalf("the form's file: %+v", made)
 	}
-	again := want[parley.File](s, http.StatusOK, "POST", "/v1/files?name=notes+%C3%BCber+%22x%22.txt", data, "Content-Type", "application/octet-stream")
+	again := want[parley.File](
+		s,
+		http.StatusOK,
+		"POST",
+		"/v1/files?name=notes+%C3%BCber+%22x%22.txt",
+		data,
+		"Content-Type",
+		"application/octet-stream",
+	)
 	if again.ID != made.ID {
 		t.Errorf("the same name and bytes are another file: %s, %s", made.ID, again.ID)
 	}
@@ -79,16 +104,43 @@ func TestFilesAreUploadedAndDownloaded(t *testing.T) {
 		t.Errorf("%d bytes came back of %d", len(got.body), len(data))
 	}
 	const from, to = parley.FileChunkBytes - 3, parley.FileChunkBytes + 4 // over a chunk's end
-	if got := s.do("GET", path+"/content", "", "Range", fmt.Sprintf("bytes=%d-%d", from, to)); got.status != http.StatusPartialContent || string(got.body) != data[from:to+1] {
+	if got := s.do(
+		"GET",
+		path+"/content",
+		"",
+		"Range",
+		fmt.Sprintf("bytes=%d-%d", from, to),
+	); got.status != http.StatusPartialContent ||
+		string(got.body) != data[from:to+1] {
 		t.Errorf("a range: status %d, %q; want %q", got.status, got.body, data[from:to+1])
 	}
-	if got := s.do("GET", path+"/content", "", "Range", "bytes=900000000-"); got.status != http.StatusRequestedRangeNotSatisfiable {
+	if got := s.do(
+		"GET",
+		path+"/content",
+		"",
+		"Range",
+		"bytes=900000000-",
+	); got.status != http.StatusRequestedRangeNotSatisfiable {
 		t.Errorf("a range behind the end: status %d", got.status)
 	}
-	if got := s.do("GET", path+"/content", "", "If-None-Match", `"`+made.SHA256.String()+`"`); got.status != http.StatusNotModified || len(got.body) > 0 {
+	if got := s.do(
+		"GET",
+		path+"/content",
+		"",
+		"If-None-Match",
+		`"`+made.SHA256.String()+`"`,
+	); got.status != http.StatusNotModified ||
+		len(got.body) > 0 {
 		t.Errorf("what the client has: status %d, %d bytes", got.status, len(got.body))
 	}
-	if list := want[page[parley.File]](s, http.StatusOK, "GET", "/v1/files", ""); len(list.Data) != 1 || list.Data[0] != made {
+	if list := want[page[parley.File]](
+		s,
+		http.StatusOK,
+		"GET",
+		"/v1/files",
+		"",
+	); len(list.Data) != 1 ||
+		list.Data[0] != made {
 		t.Errorf("listed: %+v", list.Data)
 	}
 	s.do("DELETE", path, "")
@@ -122,25 +174,53 @@ func TestFilesAreWhatTheirBytesAre(t *testing.T) {
 func TestUploadsAreBounded(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
-	if got := s.do("POST", "/v1/files?name=a", "", "Content-Type", "application/octet-stream"); got.status != http.StatusUnprocessableEntity {
+	if got := s.do(
+		"POST",
+		"/v1/files?name=a",
+		"",
+		"Content-Type",
+		"application/octet-stream",
+	); got.status != http.StatusUnprocessableEntity {
 		t.Errorf("an empty file: status %d %s", got.status, got.body)
 	}
-	if got := s.do("POST", "/v1/files", "x", "Content-Type", "application/octet-stream"); got.status != http.StatusUnprocessableEntity {
+	if got := s.do(
+		"POST",
+		"/v1/files",
+		"x",
+		"Content-Type",
+		"application/octet-stream",
+	); got.status != http.StatusUnprocessableEntity {
 		t.Errorf("a file without a name: status %d %s", got.status, got.body)
 	}
-	if got := s.do("POST", "/v1/files?name=a%0Ab", "x", "Content-Type", "application/octet-stream"); got.status != http.StatusUnprocessableEntity {
+	if got := s.do(
+		"POST",
+		"/v1/files?name=a%0Ab",
+		"x",
+		"Content-Type",
+		"application/octet-stream",
+	); got.status != http.StatusUnprocessableEntity {
 		t.Errorf("a name of two lines: status %d %s", got.status, got.body)
 	}
 	for what, headers := range map[string]string{
 		"a length beyond the bound": fmt.Sprintf("Content-Length: %d\r\n", parley.MaxFileBytes+maxFormBytes+1),
 		"a body that breaks off":    "Content-Length: 1000\r\n",
 	} {
-		status := s.raw("POST /v1/files?name=a HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + testToken + "\r\nContent-Type: application/octet-stream\r\nConnection: close\r\n" + headers + "\r\nabc")
-		if want := map[bool]string{true: "413", false: "422"}[strings.Contains(what, "beyond")]; !strings.HasPrefix(status, "HTTP/1.1 "+want) {
+		status := s.raw(
+			"POST /v1/files?name=a HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + testToken + "\r\nContent-Type: application/octet-stream\r\nConnection: close\r\n" + headers + "\r\nabc",
+		)
+		if want := map[bool]string{true: "413", false: "422"}[strings.Contains(what, "beyond")]; !strings.HasPrefix(
+			status,
+			"HTTP/1.1 "+want,
+		) {
 			t.Errorf("%s: %q, want %s", what, status, want)
 		}
 	}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/v1/files?name=endless", io.LimitReader(zeros{}, parley.MaxFileBytes+parley.FileChunkBytes))
+	request, err := http.NewRequestWithContext(
+		t.Context(),
+		http.MethodPost,
+		s.url+"/v1/files?name=endless",
+		io.LimitReader(zeros{}, parley.MaxFileBytes+parley.FileChunkBytes),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,8 +279,19 @@ func TestThumbnails(t *testing.T) {
 		for range 2 { // made, and kept
 			got := s.do("GET", "/v1/files/"+file.ID.String()+"/thumbnail", "")
 			config, _, err := image.DecodeConfig(bytes.NewReader(got.body))
-			if err != nil || got.header.Get("Content-Type") != c.media || config.Width != c.width || config.Height != c.height {
-				t.Errorf("%s: %s %dx%d, %v; want %s %dx%d", c.name, got.header.Get("Content-Type"), config.Width, config.Height, err, c.media, c.width, c.height)
+			if err != nil || got.header.Get("Content-Type") != c.media || config.Width != c.width ||
+				config.Height != c.height {
+				t.Errorf(
+					"%s: %s %dx%d, %v; want %s %dx%d",
+					c.name,
+					got.header.Get("Content-Type"),
+					config.Width,
+					config.Height,
+					err,
+					c.media,
+					c.width,
+					c.height,
+				)
 			}
 		}
 		if kept, err := s.store.Thumbnail(t.Context(), file.WorkspaceID, s.blob(file)); err != nil || len(kept) == 0 {
@@ -243,11 +334,18 @@ func TestFilesOfMessages(t *testing.T) {
 	s.stream("POST", path, content).until("session.completed")
 	messages := want[page[parley.Message]](s, http.StatusOK, "GET", path, "").Data
 	answer := string(messages[len(messages)-1].Content)
-	if !strings.Contains(answer, "image 6x4 image/png") || !strings.Contains(answer, "remember the milk") || !strings.Contains(answer, "what is this?") {
+	if !strings.Contains(answer, "image 6x4 image/png") || !strings.Contains(answer, "remember the milk") ||
+		!strings.Contains(answer, "what is this?") {
 		t.Errorf("the model was shown %s", answer)
 	}
 	calls := want[page[parley.Call]](s, http.StatusOK, "GET", "/v1/sessions/"+session.ID.String()+"/calls", "").Data
-	if detail := want[engine.CallDetail](s, http.StatusOK, "GET", "/v1/calls/"+calls[0].ID.String(), ""); !detail.Exact {
+	if detail := want[engine.CallDetail](
+		s,
+		http.StatusOK,
+		"GET",
+		"/v1/calls/"+calls[0].ID.String(),
+		"",
+	); !detail.Exact {
 		t.Errorf("the request is not rebuilt exactly: %s", detail.Reason)
 	}
 	if got := s.do("DELETE", "/v1/files/"+photo.ID.String(), ""); got.status != http.StatusConflict {
@@ -268,7 +366,12 @@ func TestFilesOfMessages(t *testing.T) {
 		"not an id":  {`{"content":{"text":"x","files":["photo.png"]}}`, "not the id of a file"},
 		"in session": {fmt.Sprintf(`{"content":{"files":[%q]},"model":"sim/lorem-5-0"}`, photo.ID), "reads no images"},
 	} {
-		if got := s.do("POST", path, c.body); got.status != http.StatusUnprocessableEntity || !strings.Contains(string(got.body), c.says) {
+		if got := s.do(
+			"POST",
+			path,
+			c.body,
+		); got.status != http.StatusUnprocessableEntity ||
+			!strings.Contains(string(got.body), c.says) {
 			t.Errorf("%s: status %d %s; want 422 and %q", name, got.status, got.body, c.says)
 		}
 	}

@@ -17,7 +17,13 @@ func TestSessionFilters(t *testing.T) {
 	agent := want[parley.Agent](s, 201, "POST", "/v1/agents", `{"name":"Ada"}`)
 	project := want[parley.Project](s, 201, "POST", "/v1/projects", fmt.Sprintf(`{"path":%q}`, s.subdirectory("site")))
 	parent := s.session(`{"title":"parent"}`)
-	s.session(fmt.Sprintf(`{"title":"full","agent_id":"ada","project_id":%q,"parent_session_id":%q,"type":"qa-task","feature":"pay","task":"T-1","kind":"tool","mode":"background","pinned":true,"tags":["red"]}`, project.ID, parent.ID))
+	s.session(
+		fmt.Sprintf(
+			`{"title":"full","agent_id":"ada","project_id":%q,"parent_session_id":%q,"type":"qa-task","feature":"pay","task":"T-1","kind":"tool","mode":"background","pinned":true,"tags":["red"]}`,
+			project.ID,
+			parent.ID,
+		),
+	)
 	done := s.session(`{"title":"done","message":{"content":{"text":"x"}}}`)
 	s.finished(done.ID.String())
 	away := s.session(`{"title":"away"}`)
@@ -69,10 +75,18 @@ func TestSessionFilters(t *testing.T) {
 func TestMessageFilters(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
-	session := s.session(`{"model":"sim/tool","tools":["current_time"],"message":{"content":{"text":"What time is it?"}}}`).ID.String()
+	session := s.session(
+		`{"model":"sim/tool","tools":["current_time"],"message":{"content":{"text":"What time is it?"}}}`,
+	).ID.String()
 	s.finished(session)
 	messages := "/v1/sessions/" + session + "/messages"
-	want[parley.Message](s, 201, "POST", messages, `{"content":{"text":"note"},"respond":false,"internal":true,"agent_type":"qa","iteration":3}`)
+	want[parley.Message](
+		s,
+		201,
+		"POST",
+		messages,
+		`{"content":{"text":"note"},"respond":false,"internal":true,"agent_type":"qa","iteration":3}`,
+	)
 	turn := want[page[parley.Turn]](s, 200, "GET", "/v1/sessions/"+session+"/turns", "").Data[0].ID
 	for query, sequences := range map[string][]int64{
 		"":                         {1, 2, 3, 4, 5, 6},
@@ -108,7 +122,12 @@ func TestMessageFilters(t *testing.T) {
 		}
 	}
 	for _, view := range []string{"transcript", "chat"} {
-		if got := s.do("GET", messages+"?view="+view, ""); got.status != 200 || strings.Contains(string(got.body), `"note"`) {
+		if got := s.do(
+			"GET",
+			messages+"?view="+view,
+			"",
+		); got.status != 200 ||
+			strings.Contains(string(got.body), `"note"`) {
 			t.Errorf("view %s: status %d, or it shows an internal message: %s", view, got.status, got.body)
 		}
 	}
@@ -145,18 +164,37 @@ func TestMessagesFromTheMiddle(t *testing.T) {
 func TestAnswersOfAgentTypeAndIteration(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
-	session := s.session(`{"type":"dev-task","feature":"pay","task":"T-1","model":"sim/tool","tools":["current_time"]}`).ID.String()
+	session := s.session(
+		`{"type":"dev-task","feature":"pay","task":"T-1","model":"sim/tool","tools":["current_time"]}`,
+	).ID.String()
 	s.told(session, `{"content":{"text":"Time?"},"agent_type":"developer","iteration":2,"metadata":{"task":"T-1"}}`)
 	s.told(session, `{"content":{"text":"And now?"}}`)
-	found := want[page[parley.Message]](s, 200, "GET", "/v1/sessions/"+session+"/messages?agent_type=developer&iteration=2", "").Data
+	found := want[page[parley.Message]](
+		s,
+		200,
+		"GET",
+		"/v1/sessions/"+session+"/messages?agent_type=developer&iteration=2",
+		"",
+	).Data
 	var roles []parley.Role
 	for _, message := range found {
 		roles = append(roles, message.Role)
 	}
-	if !slices.Equal(roles, []parley.Role{parley.RoleUser, parley.RoleAssistant, parley.RoleToolCall, parley.RoleToolResult, parley.RoleAssistant}) {
+	if !slices.Equal(
+		roles,
+		[]parley.Role{
+			parley.RoleUser,
+			parley.RoleAssistant,
+			parley.RoleToolCall,
+			parley.RoleToolResult,
+			parley.RoleAssistant,
+		},
+	) {
 		t.Errorf("found %v", roles)
 	}
-	if answer := found[len(found)-1]; answer.Usage == nil || answer.Usage.OutputTokens == nil || answer.Model != "sim/tool" || string(found[0].Metadata) != `{"task":"T-1"}` {
+	if answer := found[len(found)-1]; answer.Usage == nil || answer.Usage.OutputTokens == nil ||
+		answer.Model != "sim/tool" ||
+		string(found[0].Metadata) != `{"task":"T-1"}` {
 		t.Errorf("answer %+v", answer)
 	}
 }
@@ -168,10 +206,17 @@ func TestRecentViewIsTenMessages(t *testing.T) {
 	session := s.session(`{}`).ID.String()
 	messages := "/v1/sessions/" + session + "/messages"
 	for i := range 14 {
-		want[parley.Message](s, 201, "POST", messages, fmt.Sprintf(`{"content":{"text":"%d"},"respond":false,"internal":%t}`, i, i == 13))
+		want[parley.Message](
+			s,
+			201,
+			"POST",
+			messages,
+			fmt.Sprintf(`{"content":{"text":"%d"},"respond":false,"internal":%t}`, i, i == 13),
+		)
 	}
 	recent := want[page[parley.Message]](s, 200, "GET", messages+"?view=recent", "")
-	if len(recent.Data) != engine.DefaultRecent || recent.Data[0].Sequence != 4 || recent.Data[9].Sequence != 13 || recent.Next != nil {
+	if len(recent.Data) != engine.DefaultRecent || recent.Data[0].Sequence != 4 || recent.Data[9].Sequence != 13 ||
+		recent.Next != nil {
 		t.Errorf("%d messages, next %v", len(recent.Data), recent.Next)
 	}
 }

@@ -123,14 +123,25 @@ func startServerWithTools(t *testing.T, tools tool.Source, change ...func(*Optio
 }
 
 // startServerOf takes Parley's own tools for nil.
-func startServerOf(t *testing.T, registry func(*testing.T) *llm.Registry, tools tool.Source, change ...func(*Options)) *testServer {
+func startServerOf(
+	t *testing.T,
+	registry func(*testing.T) *llm.Registry,
+	tools tool.Source,
+	change ...func(*Options),
+) *testServer {
 	t.Helper()
 	return startServerIn(t, t.TempDir(), t.TempDir(), registry, tools, change...)
 }
 
 // startServerIn is startServerOf with directories of the test's own: for projects, and
 // for the store, which may be filled.
-func startServerIn(t *testing.T, root, data string, registry func(*testing.T) *llm.Registry, tools tool.Source, change ...func(*Options)) *testServer {
+func startServerIn(
+	t *testing.T,
+	root, data string,
+	registry func(*testing.T) *llm.Registry,
+	tools tool.Source,
+	change ...func(*Options),
+) *testServer {
 	t.Helper()
 	s := &testServer{T: t, log: &logBuffer{}, root: root, data: data}
 	policy, err := projectdir.New(projectdir.Options{Roots: []string{s.root}, Data: s.data})
@@ -156,7 +167,18 @@ func startServerIn(t *testing.T, root, data string, registry func(*testing.T) *l
 	}
 	s.behind = &behindLog{AuditTrail: s.store}
 	s.audit = engine.NewAuditLog(s.behind, log)
-	s.engine = engine.New(engine.Options{Store: s.store, Models: models, Tools: tools, Runner: w, DryRunner: w, Audit: s.audit, Projects: policy, Log: log})
+	s.engine = engine.New(
+		engine.Options{
+			Store:     s.store,
+			Models:    models,
+			Tools:     tools,
+			Runner:    w,
+			DryRunner: w,
+			Audit:     s.audit,
+			Projects:  policy,
+			Log:       log,
+		},
+	)
 	options := Options{
 		Engine: s.engine, Streams: stream.New(s.engine, s.hub),
 		LocalToken: testToken, Loopback: true, OwnUser: peer.Own, Log: log, Version: "test",
@@ -284,8 +306,20 @@ func want[T any](s *testServer, status int, method, path, body string, headers .
 // key makes a key in a workspace and gives the header that shows it.
 func (s *testServer) key(workspace, name string, role parley.PrincipalRole) string {
 	s.Helper()
-	made := want[engine.NewKey](s, http.StatusCreated, "POST", "/v1/keys",
-		fmt.Sprintf(`{"name":%q,"role":%q,"workspace":%q}`, name, role, workspace), "Authorization", "Bearer "+testToken)
+	made := want[engine.NewKey](
+		s,
+		http.StatusCreated,
+		"POST",
+		"/v1/keys",
+		fmt.Sprintf(
+			`{"name":%q,"role":%q,"workspace":%q}`,
+			name,
+			role,
+			workspace,
+		),
+		"Authorization",
+		"Bearer "+testToken,
+	)
 	return "Bearer " + made.Secret
 }
 

@@ -22,20 +22,39 @@ func (s *testServer) build(workspace, slug string) estate {
 	s.Helper()
 	e := estate{bearer: s.key(workspace, "owner of "+slug, parley.RoleAdmin), slug: slug}
 	auth := []string{"Authorization", e.bearer}
-	e.agent = want[parley.Agent](s, http.StatusCreated, "POST", "/v1/agents", fmt.Sprintf(`{"name":%q}`, slug), auth...).ID.String()
+	e.agent = want[parley.Agent](
+		s,
+		http.StatusCreated,
+		"POST",
+		"/v1/agents",
+		fmt.Sprintf(`{"name":%q}`, slug),
+		auth...).ID.String()
 	e.session = s.session(fmt.Sprintf(`{"agent_id":%q,"key":"key of %s"}`, slug, slug), auth...).ID.String()
 	stream := s.stream("POST", "/v1/sessions/"+e.session+"/messages", `{"content":{"text":"Hi"}}`, auth...)
 	stream.until("session.completed")
 	e.message = want[page[parley.Message]](s, 200, "GET", "/v1/sessions/"+e.session+"/messages", "", auth...).Data[0].ID.String()
-	e.loop = want[parley.Loop](s, 201, "POST", "/v1/sessions/"+e.session+"/loops", `{"prompt":"Once","max":1}`, auth...).ID.String()
-	s.stream("GET", "/v1/sessions/"+e.session+"/events?after="+s.lastEvent(e.session, auth...), "", auth...).until("session.completed")
+	e.loop = want[parley.Loop](
+		s,
+		201,
+		"POST",
+		"/v1/sessions/"+e.session+"/loops",
+		`{"prompt":"Once","max":1}`,
+		auth...).ID.String()
+	s.stream("GET", "/v1/sessions/"+e.session+"/events?after="+s.lastEvent(e.session, auth...), "", auth...).
+		until("session.completed")
 	e.turn = want[page[parley.Turn]](s, 200, "GET", "/v1/sessions/"+e.session+"/turns", "", auth...).Data[0].ID.String()
 	e.call = want[page[parley.Call]](s, 200, "GET", "/v1/sessions/"+e.session+"/calls", "", auth...).Data[0].ID.String()
-	project, err := s.store.LocalOwner(s.Context(), want[parley.Principal](s, 200, "GET", "/v1/principal", "", auth...).WorkspaceID)
+	project, err := s.store.LocalOwner(
+		s.Context(),
+		want[parley.Principal](s, 200, "GET", "/v1/principal", "", auth...).WorkspaceID,
+	)
 	if err != nil {
 		s.Fatal(err)
 	}
-	made, _, err := s.store.ChooseProject(s.Context(), parley.Project{ID: parley.NewID(), WorkspaceID: project.WorkspaceID, Path: "/srv/" + slug, Name: slug})
+	made, _, err := s.store.ChooseProject(
+		s.Context(),
+		parley.Project{ID: parley.NewID(), WorkspaceID: project.WorkspaceID, Path: "/srv/" + slug, Name: slug},
+	)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -43,7 +62,13 @@ func (s *testServer) build(workspace, slug string) estate {
 	e.key = want[engine.NewKey](s, http.StatusCreated, "POST", "/v1/keys", `{"name":"spare"}`, auth...).ID.String()
 	s.cookieOf(strings.TrimPrefix(e.bearer, "Bearer "))
 	e.signIn = want[page[parley.SignIn]](s, 200, "GET", "/v1/sign-ins", "", auth...).Data[0].ID.String()
-	e.file = want[parley.File](s, http.StatusCreated, "POST", "/v1/files?name="+slug+".txt", `"of `+slug+`"`, auth...).ID.String()
+	e.file = want[parley.File](
+		s,
+		http.StatusCreated,
+		"POST",
+		"/v1/files?name="+slug+".txt",
+		`"of `+slug+`"`,
+		auth...).ID.String()
 	e.reader = s.session(`{}`, auth...).ID.String()
 	e.approval = s.asked(fmt.Sprintf(`{"agent_id":%q`, slug), auth...).ID.String()
 	return e
@@ -51,9 +76,36 @@ func (s *testServer) build(workspace, slug string) estate {
 
 // fill puts an estate's ids into a path.
 func (e estate) fill(path string) string {
-	return strings.NewReplacer("{agent}", e.agent, "{session}", e.session, "{message}", e.message, "{turn}", e.turn,
-		"{call}", e.call, "{project}", e.project, "{key}", e.key, "{loop}", e.loop, "{file}", e.file, "{reader}", e.reader, "{approval}", e.approval,
-		"{sign_in}", e.signIn, "{client}", "tab-of-"+e.slug, "{version}", "1").Replace(path)
+	return strings.NewReplacer(
+		"{agent}",
+		e.agent,
+		"{session}",
+		e.session,
+		"{message}",
+		e.message,
+		"{turn}",
+		e.turn,
+		"{call}",
+		e.call,
+		"{project}",
+		e.project,
+		"{key}",
+		e.key,
+		"{loop}",
+		e.loop,
+		"{file}",
+		e.file,
+		"{reader}",
+		e.reader,
+		"{approval}",
+		e.approval,
+		"{sign_in}",
+		e.signIn,
+		"{client}",
+		"tab-of-"+e.slug,
+		"{version}",
+		"1",
+	).Replace(path)
 }
 
 // bodies are valid bodies for routes that take one, none of which names an id.
@@ -100,7 +152,14 @@ func TestForeignIDsAreNotFound(t *testing.T) {
 					target := own.fill(strings.ReplaceAll(path, variable, stolen))
 					got := s.do(r.method, target, r.validBody(), "Authorization", own.bearer)
 					if got.status != http.StatusNotFound {
-						t.Errorf("%s %s with a foreign %s: status %d, want 404: %s", r.method, path, variable, got.status, got.body)
+						t.Errorf(
+							"%s %s with a foreign %s: status %d, want 404: %s",
+							r.method,
+							path,
+							variable,
+							got.status,
+							got.body,
+						)
 						continue
 					}
 					got.problem(t)
@@ -108,10 +167,23 @@ func TestForeignIDsAreNotFound(t *testing.T) {
 			}
 		}
 	}
-	if got := s.do("GET", "/v1/sessions/"+foreign.session, "", "Authorization", foreign.bearer); got.status != http.StatusOK {
+	if got := s.do(
+		"GET",
+		"/v1/sessions/"+foreign.session,
+		"",
+		"Authorization",
+		foreign.bearer,
+	); got.status != http.StatusOK {
 		t.Errorf("the other workspace lost its session: status %d", got.status)
 	}
-	if got := s.do("GET", "/v1/agents/"+foreign.agent, "", "Authorization", foreign.bearer); got.status != http.StatusOK || !strings.Contains(string(got.body), `"active"`) {
+	if got := s.do(
+		"GET",
+		"/v1/agents/"+foreign.agent,
+		"",
+		"Authorization",
+		foreign.bearer,
+	); got.status != http.StatusOK ||
+		!strings.Contains(string(got.body), `"active"`) {
 		t.Errorf("the other workspace's agent: status %d %s", got.status, got.body)
 	}
 }
@@ -129,7 +201,13 @@ func TestForeignIDsInBodiesAndQueries(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
 	own, foreign := s.build("one", "ada"), s.build("two", "bob")
-	if got := s.do("PUT", "/v1/clients/tab-of-bob/session", `{"session_id":"`+foreign.session+`"}`, "Authorization", foreign.bearer); got.status != http.StatusOK {
+	if got := s.do(
+		"PUT",
+		"/v1/clients/tab-of-bob/session",
+		`{"session_id":"`+foreign.session+`"}`,
+		"Authorization",
+		foreign.bearer,
+	); got.status != http.StatusOK {
 		t.Fatalf("status %d: %s", got.status, got.body)
 	}
 	for _, c := range []struct {
@@ -170,27 +248,78 @@ func TestForeignIDsInBodiesAndQueries(t *testing.T) {
 		}
 	}
 	// A cursor of another workspace is a place in the own list, no more.
-	theirs := want[page[parley.Agent]](s, http.StatusOK, "GET", "/v1/agents?limit=1", "", "Authorization", foreign.bearer)
+	theirs := want[page[parley.Agent]](
+		s,
+		http.StatusOK,
+		"GET",
+		"/v1/agents?limit=1",
+		"",
+		"Authorization",
+		foreign.bearer,
+	)
 	if theirs.Next == nil {
 		t.Fatal("the other workspace has one page of agents")
 	}
 	for _, order := range []string{"", "&order=desc"} {
-		if got := s.do("GET", "/v1/agents?cursor="+*theirs.Next+order, "", "Authorization", own.bearer); strings.Contains(string(got.body), foreign.agent) {
+		if got := s.do(
+			"GET",
+			"/v1/agents?cursor="+*theirs.Next+order,
+			"",
+			"Authorization",
+			own.bearer,
+		); strings.Contains(
+			string(got.body),
+			foreign.agent,
+		) {
 			t.Errorf("a foreign cursor shows %s", got.body)
 		}
 	}
 	// So is the place of a stream: it names events of the session in the path.
-	if got := s.do("GET", "/v1/events?session="+foreign.session+":3", "", "Authorization", own.bearer); got.status != http.StatusNotFound {
+	if got := s.do(
+		"GET",
+		"/v1/events?session="+foreign.session+":3",
+		"",
+		"Authorization",
+		own.bearer,
+	); got.status != http.StatusNotFound {
 		t.Errorf("a place in a foreign session: status %d", got.status)
 	}
 	// The same idempotency key with the same body is another request here.
-	first := want[parley.Session](s, http.StatusCreated, "POST", "/v1/sessions", `{"title":"Twice"}`, "Authorization", foreign.bearer, idempotencyHeader, "same")
-	second := want[parley.Session](s, http.StatusCreated, "POST", "/v1/sessions", `{"title":"Twice"}`, "Authorization", own.bearer, idempotencyHeader, "same")
+	first := want[parley.Session](
+		s,
+		http.StatusCreated,
+		"POST",
+		"/v1/sessions",
+		`{"title":"Twice"}`,
+		"Authorization",
+		foreign.bearer,
+		idempotencyHeader,
+		"same",
+	)
+	second := want[parley.Session](
+		s,
+		http.StatusCreated,
+		"POST",
+		"/v1/sessions",
+		`{"title":"Twice"}`,
+		"Authorization",
+		own.bearer,
+		idempotencyHeader,
+		"same",
+	)
 	if first.ID == second.ID {
 		t.Error("the idempotency key of another workspace answered its session")
 	}
 	// A key of another workspace makes a new session here.
-	made := want[parley.Session](s, http.StatusCreated, "PUT", "/v1/sessions/by-key", `{"key":"key of bob"}`, "Authorization", own.bearer)
+	made := want[parley.Session](
+		s,
+		http.StatusCreated,
+		"PUT",
+		"/v1/sessions/by-key",
+		`{"key":"key of bob"}`,
+		"Authorization",
+		own.bearer,
+	)
 	if made.ID.String() == foreign.session {
 		t.Error("the key of another workspace found its session")
 	}
@@ -207,15 +336,35 @@ func TestPrivateSessionsOfOthersAreNotFound(t *testing.T) {
 	for i := range list {
 		r := &list[i]
 		for _, path := range r.paths {
-			if !strings.Contains(path, "{session}") && !strings.Contains(path, "{message}") && !strings.Contains(path, "{turn}") && !strings.Contains(path, "{call}") && !strings.Contains(path, "{loop}") && !strings.Contains(path, "{file}") {
+			if !strings.Contains(path, "{session}") && !strings.Contains(path, "{message}") &&
+				!strings.Contains(path, "{turn}") &&
+				!strings.Contains(path, "{call}") &&
+				!strings.Contains(path, "{loop}") &&
+				!strings.Contains(path, "{file}") {
 				continue
 			}
-			if got := s.do(r.method, owner.fill(path), r.validBody(), "Authorization", member); got.status != http.StatusNotFound {
+			if got := s.do(
+				r.method,
+				owner.fill(path),
+				r.validBody(),
+				"Authorization",
+				member,
+			); got.status != http.StatusNotFound {
 				t.Errorf("%s %s: status %d, want 404: %s", r.method, path, got.status, got.body)
 			}
 		}
 	}
-	if got := want[page[parley.Session]](s, 200, "GET", "/v1/sessions", "", "Authorization", member); len(got.Data) != 0 {
+	if got := want[page[parley.Session]](
+		s,
+		200,
+		"GET",
+		"/v1/sessions",
+		"",
+		"Authorization",
+		member,
+	); len(
+		got.Data,
+	) != 0 {
 		t.Errorf("the list shows %d sessions of others", len(got.Data))
 	}
 }

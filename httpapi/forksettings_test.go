@@ -19,10 +19,12 @@ func TestAForkKeepsWhatItDoesNotSet(t *testing.T) {
 	}
 	parts := func(name string, f parley.Session) {
 		t.Helper()
-		if f.Compaction == nil || f.Compaction.Model != "sim/reason" || f.Compaction.Instructions != "Keep the prices." {
+		if f.Compaction == nil || f.Compaction.Model != "sim/reason" ||
+			f.Compaction.Instructions != "Keep the prices." {
 			t.Errorf("%s: compaction %+v", name, f.Compaction)
 		}
-		if f.Middleware == nil || f.Middleware.Redact == nil || len(*f.Middleware.Redact) != 1 || f.Middleware.UserContext == nil {
+		if f.Middleware == nil || f.Middleware.Redact == nil || len(*f.Middleware.Redact) != 1 ||
+			f.Middleware.UserContext == nil {
 			t.Errorf("%s: middleware %+v", name, f.Middleware)
 		}
 		if f.Limits == nil || f.Limits.MaxSteps == nil || *f.Limits.MaxSteps != 7 || f.Limits.DailyTokens == nil {

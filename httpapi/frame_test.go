@@ -19,7 +19,13 @@ const (
 
 func sampleFrames() []live.Frame {
 	session := sampleID(1)
-	event := parley.Event{SessionID: session, Sequence: 7, Type: parley.EventMessageRemoved, CreatedAt: 1_700_000_000_123, Data: json.RawMessage(`{"message_id":` + sampleMessage + `}`)}
+	event := parley.Event{
+		SessionID: session,
+		Sequence:  7,
+		Type:      parley.EventMessageRemoved,
+		CreatedAt: 1_700_000_000_123,
+		Data:      json.RawMessage(`{"message_id":` + sampleMessage + `}`),
+	}
 	dry := event
 	dry.Sequence = 0
 	broken := event
@@ -28,9 +34,32 @@ func sampleFrames() []live.Frame {
 		{Kind: live.EventFrame, SessionID: session, Event: event},
 		{Kind: live.EventFrame, SessionID: session, Event: dry},
 		{Kind: live.EventFrame, SessionID: session, Event: broken},
-		{Kind: live.DeltaFrame, SessionID: session, Delta: live.Delta{SessionID: session, MessageID: sampleID(2), Kind: parley.KindText, Offset: 3, End: 12, Text: "\"é\n\u2028\x01 <b>"}},
-		{Kind: live.FeedFrame, SessionID: session, Feed: store.FeedEvent{SessionID: session, Type: parley.FeedSessionActivated, Data: json.RawMessage(`{"client_id":"tab"}`)}},
-		{Kind: live.FeedFrame, SessionID: session, Feed: store.FeedEvent{SessionID: session, Type: parley.FeedSessionDeleted}},
+		{
+			Kind:      live.DeltaFrame,
+			SessionID: session,
+			Delta: live.Delta{
+				SessionID: session,
+				MessageID: sampleID(2),
+				Kind:      parley.KindText,
+				Offset:    3,
+				End:       12,
+				Text:      "\"é\n\u2028\x01 <b>",
+			},
+		},
+		{
+			Kind:      live.FeedFrame,
+			SessionID: session,
+			Feed: store.FeedEvent{
+				SessionID: session,
+				Type:      parley.FeedSessionActivated,
+				Data:      json.RawMessage(`{"client_id":"tab"}`),
+			},
+		},
+		{
+			Kind:      live.FeedFrame,
+			SessionID: session,
+			Feed:      store.FeedEvent{SessionID: session, Type: parley.FeedSessionDeleted},
+		},
 		{Kind: live.ResyncFrame, SessionID: session, Reason: live.ReasonBeyond},
 		{Kind: live.ResyncFrame, Reason: live.ReasonConnected},
 	}

@@ -57,13 +57,30 @@ func fuzzed(f *testing.F) (handler http.Handler, log *logBuffer) {
 	hub := live.New(store, live.Options{Log: to, Relay: store.Streams()})
 	f.Cleanup(hub.Close)
 	store.Listen(hub)
-	models, err := llm.NewRegistry(llm.Options{Providers: []llm.Provider{{Name: "sim", Model: sim.New(), DefaultModel: "echo", Models: sim.Models(), Simulator: true}}})
+	models, err := llm.NewRegistry(
+		llm.Options{
+			Providers: []llm.Provider{
+				{Name: "sim", Model: sim.New(), DefaultModel: "echo", Models: sim.Models(), Simulator: true},
+			},
+		},
+	)
 	must(err)
 	tools := builtin.ToolsWithin(policy)
 	idle := worker.New(store, models, tools, hub, worker.Options{Log: to})
 	audit := engine.NewAuditLog(store, to)
 	f.Cleanup(audit.Close)
-	over := engine.New(engine.Options{Store: store, Models: models, Tools: tools, Runner: idle, DryRunner: idle, Audit: audit, Projects: policy, Log: to})
+	over := engine.New(
+		engine.Options{
+			Store:     store,
+			Models:    models,
+			Tools:     tools,
+			Runner:    idle,
+			DryRunner: idle,
+			Audit:     audit,
+			Projects:  policy,
+			Log:       to,
+		},
+	)
 	handler, err = New(Options{
 		Engine: over, Streams: stream.New(over, hub),
 		LocalToken: testToken, Loopback: true, OwnUser: peer.Own, Log: to, Version: "test",
@@ -119,9 +136,22 @@ func FuzzRequest(f *testing.F) {
 		return row.ID
 	}
 	session := made("/v1/sessions", `{"model":"sim/echo"}`)
-	names := strings.NewReplacer("{session}", session, "{agent}", made("/v1/agents", `{"name":"fuzzed"}`), "{reader}", session,
-		"{message}", made("/v1/sessions/"+session+"/messages", `{"content":{"text":"x"}}`), "{version}", "1", "{client}", "tab",
-		"{file}", made("/v1/files?name=a.txt", "a"))
+	names := strings.NewReplacer(
+		"{session}",
+		session,
+		"{agent}",
+		made("/v1/agents", `{"name":"fuzzed"}`),
+		"{reader}",
+		session,
+		"{message}",
+		made("/v1/sessions/"+session+"/messages", `{"content":{"text":"x"}}`),
+		"{version}",
+		"1",
+		"{client}",
+		"tab",
+		"{file}",
+		made("/v1/files?name=a.txt", "a"),
+	)
 	list := routes()
 	for i := range list {
 		for _, path := range list[i].paths {
@@ -130,7 +160,12 @@ func FuzzRequest(f *testing.F) {
 	}
 	f.Add("GET", "/v1/sessions?cursor=%00&limit=-1&order=x&tag[]=%ff", "", []byte(nil))
 	f.Add("GET", "/v1/search?q=%22a%22+-b*+NEAR(", "", []byte(nil))
-	f.Add("PATCH", "/v1/sessions/{session}", "application/json", []byte(`{"limits":{"max_cost":1e400},"tools":[{"name":"a","definition":{"parameters":{"$ref":"#"}}}]}`))
+	f.Add(
+		"PATCH",
+		"/v1/sessions/{session}",
+		"application/json",
+		[]byte(`{"limits":{"max_cost":1e400},"tools":[{"name":"a","definition":{"parameters":{"$ref":"#"}}}]}`),
+	)
 	f.Fuzz(func(t *testing.T, method, path, media string, body []byte) {
 		got := heardOf(t.Context(), handler, method, names.Replace(path), media, body)
 		if got == nil {
@@ -144,9 +179,19 @@ func FuzzRequest(f *testing.F) {
 func FuzzUpload(f *testing.F) {
 	handler, log := fuzzed(f)
 	f.Add("?name=a", "text/plain; charset=x", []byte("a"))
-	f.Add("", "multipart/form-data; boundary=b", []byte("--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\\\\b\"\r\n\r\nx\r\n--b--\r\n"))
+	f.Add(
+		"",
+		"multipart/form-data; boundary=b",
+		[]byte("--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\\\\b\"\r\n\r\nx\r\n--b--\r\n"),
+	)
 	f.Add("?name=%00", "multipart/form-data; boundary", []byte("--\r\n"))
-	f.Add("", "multipart/form-data; boundary=b", []byte("--b\r\nContent-Disposition: form-data; name=file; filename*=utf-8''%ff%00..%2fa\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n=\r\n--b"))
+	f.Add(
+		"",
+		"multipart/form-data; boundary=b",
+		[]byte(
+			"--b\r\nContent-Disposition: form-data; name=file; filename*=utf-8''%ff%00..%2fa\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n=\r\n--b",
+		),
+	)
 	f.Fuzz(func(t *testing.T, query, media string, body []byte) {
 		if got := heardOf(t.Context(), handler, http.MethodPost, "/v1/files"+query, media, body); got != nil {
 			got.check(t, log)

@@ -201,7 +201,11 @@ func TestWrongKeysAreSlowedAndRightOnesAreNot(t *testing.T) {
 	if got := s.do("GET", "/v1/principal", "", "Authorization", right); got.status != http.StatusOK {
 		t.Errorf("a right key of the same address: status %d", got.status)
 	}
-	if got := s.do("POST", "/v1/sign-in", `{"key":"`+strings.TrimPrefix(right, "Bearer ")+`"}`); got.status != http.StatusOK {
+	if got := s.do(
+		"POST",
+		"/v1/sign-in",
+		`{"key":"`+strings.TrimPrefix(right, "Bearer ")+`"}`,
+	); got.status != http.StatusOK {
 		t.Errorf("signing in with it: status %d", got.status)
 	}
 	if got := s.do("GET", "/v1/principal", ""); got.status != http.StatusUnauthorized {
@@ -238,7 +242,15 @@ func TestBehindATrustedProxyTheAddressItReportsCounts(t *testing.T) {
 	open := startServer(t, (&holds{}).pass)
 	open.key("default", "some", parley.RoleMember)
 	for i := range wrongKeys + 1 {
-		status := open.do("GET", "/v1/principal", "", "Authorization", "Bearer pk_wrong", "X-Forwarded-For", fmt.Sprintf("192.0.2.%d", i)).status
+		status := open.do(
+			"GET",
+			"/v1/principal",
+			"",
+			"Authorization",
+			"Bearer pk_wrong",
+			"X-Forwarded-For",
+			fmt.Sprintf("192.0.2.%d", i),
+		).status
 		if want := map[bool]int{true: 401, false: 429}[i < wrongKeys]; status != want {
 			t.Errorf("a proxy that nobody trusts, try %d: status %d, want %d", i, status, want)
 		}
@@ -249,7 +261,15 @@ func TestARevokedKeyIsWrittenDownInItsWorkspace(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, (&holds{}).pass)
 	admin := s.key("default", "admin", parley.RoleAdmin)
-	made := want[engine.NewKey](s, http.StatusCreated, "POST", "/v1/keys", `{"name":"leaked","role":"member"}`, "Authorization", admin)
+	made := want[engine.NewKey](
+		s,
+		http.StatusCreated,
+		"POST",
+		"/v1/keys",
+		`{"name":"leaked","role":"member"}`,
+		"Authorization",
+		admin,
+	)
 	want[struct{}](s, http.StatusNoContent, "DELETE", "/v1/keys/"+made.ID.String(), "", "Authorization", admin)
 	for range 2 * wrongKeys {
 		s.do("GET", "/v1/principal", "", "Authorization", "Bearer "+made.Secret)

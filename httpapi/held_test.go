@@ -121,7 +121,12 @@ func TestAnswersNobodyTakesHaveABound(t *testing.T) {
 		if tcp, ok := conn.(*net.TCPConn); ok {
 			_ = tcp.SetReadBuffer(4 << 10) // what the kernel keeps is none of the server's
 		}
-		if _, err := fmt.Fprintf(conn, "GET %s?limit=100 HTTP/1.1\r\nHost: localhost\r\nAuthorization: %s\r\n\r\n", path, bearer); err != nil {
+		if _, err := fmt.Fprintf(
+			conn,
+			"GET %s?limit=100 HTTP/1.1\r\nHost: localhost\r\nAuthorization: %s\r\n\r\n",
+			path,
+			bearer,
+		); err != nil {
 			t.Fatal(err)
 		}
 		line, err := bufio.NewReaderSize(conn, 64).ReadString('\n')

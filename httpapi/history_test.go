@@ -41,7 +41,12 @@ func TestSharedMessagesOutliveTheirSession(t *testing.T) {
 		{"POST", "/regenerate", `{}`, `{"session_id":"` + fork + `"}`, "/regenerate", 201},
 		{"PUT", "/marks", `{"pinned":true}`, `{"pinned":true}`, "/marks?session_id=" + fork, 200},
 	} {
-		if got := s.do(try.method, message+try.path, try.body); got.status != 422 || got.problem(t).Errors[0].Field != "session_id" {
+		if got := s.do(
+			try.method,
+			message+try.path,
+			try.body,
+		); got.status != 422 ||
+			got.problem(t).Errors[0].Field != "session_id" {
 			t.Errorf("%s without a session: %d %s", try.path, got.status, got.body)
 		}
 		if got := s.do(try.method, message+try.namedPath, try.named); got.status != try.status {
@@ -56,27 +61,62 @@ func TestForkOverHTTP(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
 	at, record := s.talked(`{"model":"sim/echo","title":"First","tags":["a"]}`, "one", "two", "three")
-	fork := want[parley.Session](s, 201, "POST", at+"/fork", fmt.Sprintf(`{"at":%q,"model":"sim/lorem-3-1"}`, record[3].ID))
-	if fork.ForkedThrough == nil || *fork.ForkedThrough != 4 || fork.ParentMessageID != record[3].ID || fork.Title != "First" || fork.Model != "sim/lorem-3-1" || fork.Tags[0] != "a" {
+	fork := want[parley.Session](
+		s,
+		201,
+		"POST",
+		at+"/fork",
+		fmt.Sprintf(`{"at":%q,"model":"sim/lorem-3-1"}`, record[3].ID),
+	)
+	if fork.ForkedThrough == nil || *fork.ForkedThrough != 4 || fork.ParentMessageID != record[3].ID ||
+		fork.Title != "First" ||
+		fork.Model != "sim/lorem-3-1" ||
+		fork.Tags[0] != "a" {
 		t.Errorf("the fork is %+v", fork)
 	}
 	there := "/v1/sessions/" + fork.ID.String()
 	s.stream("POST", there+"/messages", `{"content":{"text":"otherwise"}}`).rest()
 	rows := s.recordOf(there)
-	if len(rows) != 6 || rows[3].ID != record[3].ID || rows[4].Sequence != 5 || rows[4].SessionID != fork.ID || rows[3].SessionID != record[3].SessionID {
+	if len(rows) != 6 || rows[3].ID != record[3].ID || rows[4].Sequence != 5 || rows[4].SessionID != fork.ID ||
+		rows[3].SessionID != record[3].SessionID {
 		t.Fatalf("the fork's record: %+v", rows)
 	}
-	if entries := want[page[engine.Entry]](s, 200, "GET", there+"/messages?view=transcript&limit=100", "").Data; len(entries) != 6 {
+	if entries := want[page[engine.Entry]](
+		s,
+		200,
+		"GET",
+		there+"/messages?view=transcript&limit=100",
+		"",
+	).Data; len(
+		entries,
+	) != 6 {
 		t.Errorf("the transcript has %d entries", len(entries))
 	}
-	if chat := want[page[engine.ChatMessage]](s, 200, "GET", there+"/messages?view=chat&limit=100", "").Data; len(chat) != 6 {
+	if chat := want[page[engine.ChatMessage]](
+		s,
+		200,
+		"GET",
+		there+"/messages?view=chat&limit=100",
+		"",
+	).Data; len(
+		chat,
+	) != 6 {
 		t.Errorf("the chat has %d messages", len(chat))
 	}
 	call := want[page[parley.Call]](s, 200, "GET", there+"/calls", "").Data[0]
 	if detail := want[engine.CallDetail](s, 200, "GET", "/v1/calls/"+call.ID.String(), ""); !detail.Exact {
 		t.Errorf("the fork's request cannot be rebuilt: %s", detail.Reason)
 	}
-	if diff := want[engine.CallDiff](s, 200, "GET", "/v1/calls/"+call.ID.String()+"/diff", ""); !strings.Contains(diff.Cache.Says, "forked from") {
+	if diff := want[engine.CallDiff](
+		s,
+		200,
+		"GET",
+		"/v1/calls/"+call.ID.String()+"/diff",
+		"",
+	); !strings.Contains(
+		diff.Cache.Says,
+		"forked from",
+	) {
 		t.Errorf("of the fork's first call it is said: %s", diff.Cache.Says)
 	}
 	if len(s.recordOf(at)) != 6 {
@@ -89,7 +129,11 @@ func TestForkOverHTTP(t *testing.T) {
 	for name, body := range map[string]string{
 		"an unknown message": `{"at":"` + otherIDExample + `"}`, "both places": fmt.Sprintf(`{"at":%q,"sequence":1}`, record[0].ID), "behind the end": `{"sequence":700}`,
 	} {
-		if got := s.do("POST", there+"/fork", body); got.status != map[string]int{"an unknown message": 404, "both places": 422, "behind the end": 409}[name] {
+		if got := s.do(
+			"POST",
+			there+"/fork",
+			body,
+		); got.status != map[string]int{"an unknown message": 404, "both places": 422, "behind the end": 409}[name] {
 			t.Errorf("forked at %s: status %d %s", name, got.status, got.body)
 		}
 	}
@@ -105,8 +149,24 @@ func TestEditAndRegenerate(t *testing.T) {
 	if frames[len(frames)-1].event != "session.completed" {
 		t.Fatalf("the edit's turn ends with %s", frames[len(frames)-1].event)
 	}
-	again := want[parley.Session](s, 201, "POST", "/v1/messages/"+record[3].ID.String()+"/regenerate", `{"model":"sim/lorem-3-1"}`, "Idempotency-Key", "r1")
-	if same := want[parley.Session](s, 201, "POST", "/v1/messages/"+record[3].ID.String()+"/regenerate", `{"model":"sim/lorem-3-1"}`, "Idempotency-Key", "r1"); same.ID != again.ID {
+	again := want[parley.Session](
+		s,
+		201,
+		"POST",
+		"/v1/messages/"+record[3].ID.String()+"/regenerate",
+		`{"model":"sim/lorem-3-1"}`,
+		"Idempotency-Key",
+		"r1",
+	)
+	if same := want[parley.Session](
+		s,
+		201,
+		"POST",
+		"/v1/messages/"+record[3].ID.String()+"/regenerate",
+		`{"model":"sim/lorem-3-1"}`,
+		"Idempotency-Key",
+		"r1",
+	); same.ID != again.ID {
 		t.Errorf("the same key made another branch")
 	}
 	branches := want[page[parley.Session]](s, 200, "GET", "/v1/messages/"+record[2].ID.String()+"/branches", "").Data
@@ -120,14 +180,19 @@ func TestEditAndRegenerate(t *testing.T) {
 		if branch.ID == again.ID {
 			text = `{"text":"two"}`
 		}
-		if len(rows) != 4 || string(rows[2].Content) != text || rows[2].ID == record[2].ID || branch.ParentSessionID != record[2].SessionID {
+		if len(rows) != 4 || string(rows[2].Content) != text || rows[2].ID == record[2].ID ||
+			branch.ParentSessionID != record[2].SessionID {
 			t.Errorf("a branch has %+v", rows)
 		}
 	}
 	if kept := s.recordOf(at); len(kept) != 4 || string(kept[2].Content) != `{"text":"two"}` {
 		t.Errorf("the original has %+v", kept)
 	}
-	if got := s.do("POST", "/v1/messages/"+record[3].ID.String()+"/edit", `{"content":{"text":"x"}}`); got.status != 409 {
+	if got := s.do(
+		"POST",
+		"/v1/messages/"+record[3].ID.String()+"/edit",
+		`{"content":{"text":"x"}}`,
+	); got.status != 409 {
 		t.Errorf("an answer was edited: %d %s", got.status, got.body)
 	}
 }
@@ -139,10 +204,17 @@ func TestMarksOfAForkOverHTTP(t *testing.T) {
 	at, record := s.talked(`{"model":"sim/echo"}`, "one")
 	fork := want[parley.Session](s, 201, "POST", at+"/fork", `{}`)
 	path := "/v1/messages/" + record[0].ID.String() + "/marks"
-	if m := want[parley.Message](s, 200, "PUT", path+"?session_id="+fork.ID.String(), `{"set_aside":true}`); !m.Marks.SetAside {
+	if m := want[parley.Message](
+		s,
+		200,
+		"PUT",
+		path+"?session_id="+fork.ID.String(),
+		`{"set_aside":true}`,
+	); !m.Marks.SetAside {
 		t.Errorf("the mark is not set: %+v", m.Marks)
 	}
-	if there, here := s.recordOf("/v1/sessions/" + fork.ID.String())[0], s.recordOf(at)[0]; !there.Marks.SetAside || here.Marks.SetAside {
+	if there, here := s.recordOf("/v1/sessions/" + fork.ID.String())[0], s.recordOf(at)[0]; !there.Marks.SetAside ||
+		here.Marks.SetAside {
 		t.Errorf("in the fork %+v, in its parent %+v", there.Marks, here.Marks)
 	}
 }
@@ -152,7 +224,11 @@ func TestAForkByAnotherHasNoGrants(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
 	owner, guest := s.key("one", "owner", parley.RoleMember), s.key("one", "guest", parley.RoleMember)
-	id := s.session(`{"visibility":"workspace","grants":[{"tool":"write_file","effect":"allow"}],"message":{"content":{"text":"x"},"respond":false}}`, "Authorization", owner).ID.String()
+	id := s.session(
+		`{"visibility":"workspace","grants":[{"tool":"write_file","effect":"allow"}],"message":{"content":{"text":"x"},"respond":false}}`,
+		"Authorization",
+		owner,
+	).ID.String()
 	mine := want[parley.Session](s, 201, "POST", "/v1/sessions/"+id+"/fork", `{}`, "Authorization", owner)
 	theirs := want[parley.Session](s, 201, "POST", "/v1/sessions/"+id+"/fork", `{}`, "Authorization", guest)
 	if mine.Grants == nil || mine.Visibility != parley.VisibilityWorkspace {

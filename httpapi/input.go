@@ -207,5 +207,8 @@ func invalid(problems []FieldProblem) error {
 	for _, p := range problems {
 		names = append(names, p.Field+": "+p.Message)
 	}
-	return &invalidFields{known: parley.Errorf(parley.CodeInvalid, "%s", parley.Clip(strings.Join(names, "; "), 1024)), fields: problems}
+	return &invalidFields{
+		known:  parley.Errorf(parley.CodeInvalid, "%s", parley.Clip(strings.Join(names, "; "), 1024)),
+		fields: problems,
+	}
 }

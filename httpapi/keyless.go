@@ -24,8 +24,12 @@ type keyless struct {
 // connection is the proxy's, not the sender's.
 func (k *keyless) admit(r *http.Request) error {
 	if header := forwarding(r.Header); header != "" {
-		return parley.Errorf(parley.CodeUnauthenticated, "This request was passed on by a proxy (it has the header %s), "+
-			"and such requests need a key: make one with `parley keys create --name NAME` and send it in the header Authorization: Bearer.", header)
+		return parley.Errorf(
+			parley.CodeUnauthenticated,
+			"This request was passed on by a proxy (it has the header %s), "+
+				"and such requests need a key: make one with `parley keys create --name NAME` and send it in the header Authorization: Bearer.",
+			header,
+		)
 	}
 	if k.open {
 		return nil
@@ -38,14 +42,20 @@ func (k *keyless) admit(r *http.Request) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, ErrCannotTell):
-		return parley.Errorf(parley.CodeUnauthenticated, "This system does not tell Parley which user a connection comes from, "+
-			"so that it must be shown. In a browser, open the address with the one-time code that `parley serve` printed, or sign in "+
-			"with the content of the file token in the server's data directory. Programs send that content, or a key "+
-			"(`parley keys create --name NAME`), in the header Authorization: Bearer.")
+		return parley.Errorf(
+			parley.CodeUnauthenticated,
+			"This system does not tell Parley which user a connection comes from, "+
+				"so that it must be shown. In a browser, open the address with the one-time code that `parley serve` printed, or sign in "+
+				"with the content of the file token in the server's data directory. Programs send that content, or a key "+
+				"(`parley keys create --name NAME`), in the header Authorization: Bearer.",
+		)
 	}
-	return parley.Errorf(parley.CodeUnauthenticated, "Without a key only the user who runs this server is let in, and this connection "+
-		"is not that user's. Ask that user for a key (`parley keys create --name NAME`) and send it in the header "+
-		"Authorization: Bearer. If you are that user, send the content of the file token in the server's data directory.")
+	return parley.Errorf(
+		parley.CodeUnauthenticated,
+		"Without a key only the user who runs this server is let in, and this connection "+
+			"is not that user's. Ask that user for a key (`parley keys create --name NAME`) and send it in the header "+
+			"Authorization: Bearer. If you are that user, send the content of the file token in the server's data directory.",
+	)
 }
 
 // forwarding is the header by which a request says that it was passed on; "" when none does.

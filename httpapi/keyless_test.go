@@ -28,21 +28,26 @@ func (s *testServer) asUser(uid int) *testServer {
 		s.Skip("only root may act as another user; CI runs this")
 	}
 	other := *s
-	other.client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-		type dialled struct {
-			conn net.Conn
-			err  error
-		}
-		made := make(chan dialled, 1)
-		go func() { // ends with its thread, which stays the other user's
-			runtime.LockOSThread()
-			_ = unix.Setfsuid(uid)
-			conn, err := new(net.Dialer).DialContext(ctx, network, address)
-			made <- dialled{conn, err}
-		}()
-		d := <-made
-		return d.conn, d.err
-	}}}
+	other.client = &http.Client{
+		Transport: &http.Transport{
+			DisableKeepAlives: true,
+			DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+				type dialled struct {
+					conn net.Conn
+					err  error
+				}
+				made := make(chan dialled, 1)
+				go func() { // ends with its thread, which stays the other user's
+					runtime.LockOSThread()
+					_ = unix.Setfsuid(uid)
+					conn, err := new(net.Dialer).DialContext(ctx, network, address)
+					made <- dialled{conn, err}
+				}()
+				d := <-made
+				return d.conn, d.err
+			},
+		},
+	}
 	return &other
 }
 
@@ -53,7 +58,18 @@ func TestAnotherUserOfTheMachineNeedsAKey(t *testing.T) {
 	session := s.session(`{}`).ID.String()
 	agent := want[parley.Agent](s, http.StatusCreated, "POST", "/v1/agents", `{"name":"one"}`).ID.String()
 	nobody := s.asUser(stranger)
-	fill := strings.NewReplacer("{agent}", agent, "{session}", session, "{reader}", session, "{client}", "tab", "{version}", "1")
+	fill := strings.NewReplacer(
+		"{agent}",
+		agent,
+		"{session}",
+		session,
+		"{reader}",
+		session,
+		"{client}",
+		"tab",
+		"{version}",
+		"1",
+	)
 	list := routes()
 	for i := range list {
 		r := &list[i]
@@ -72,7 +88,10 @@ func TestAnotherUserOfTheMachineNeedsAKey(t *testing.T) {
 		}
 	}
 	refused := nobody.do("GET", "/v1/sessions", "")
-	if detail := refused.problem(t).Detail; !strings.Contains(detail, "parley keys create") || !strings.Contains(detail, "token") {
+	if detail := refused.problem(
+		t,
+	).Detail; !strings.Contains(detail, "parley keys create") ||
+		!strings.Contains(detail, "token") {
 		t.Errorf("the refusal does not say what to do: %s", detail)
 	}
 	for _, uid := range []int{65534, 1, 0} {
@@ -103,7 +122,15 @@ func TestPassedOnRequestsNeedAKey(t *testing.T) {
 			if got.status != http.StatusUnauthorized || !strings.Contains(got.problem(t).Detail, "parley keys create") {
 				t.Errorf("%s, with %s: status %d %s", name, header, got.status, got.body)
 			}
-			if got := s.do("GET", "/v1/sessions", "", header, "x", "Authorization", "Bearer "+testToken); got.status != http.StatusOK {
+			if got := s.do(
+				"GET",
+				"/v1/sessions",
+				"",
+				header,
+				"x",
+				"Authorization",
+				"Bearer "+testToken,
+			); got.status != http.StatusOK {
 				t.Errorf("%s, with %s and the token: status %d", name, header, got.status)
 			}
 		}
@@ -128,7 +155,12 @@ func TestASenderWhoIsGoneIsNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }()
-	if _, err := fmt.Fprintf(conn, "POST /v1/agents HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body); err != nil {
+	if _, err := fmt.Fprintf(
+		conn,
+		"POST /v1/agents HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+		len(body),
+		body,
+	); err != nil {
 		t.Fatal(err)
 	}
 	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
@@ -155,7 +187,12 @@ func TestWhereTheSystemDoesNotTellEverybodyNeedsAKey(t *testing.T) {
 		"an unknown error": func(o *Options) { o.OwnUser = func(context.Context) error { return io.ErrUnexpectedEOF } },
 	} {
 		s := startServer(t, change)
-		if got := s.do("GET", "/v1/sessions", ""); got.status != http.StatusUnauthorized || !strings.Contains(got.problem(t).Detail, "token") {
+		if got := s.do(
+			"GET",
+			"/v1/sessions",
+			"",
+		); got.status != http.StatusUnauthorized ||
+			!strings.Contains(got.problem(t).Detail, "token") {
 			t.Errorf("%s: status %d %s", name, got.status, got.body)
 		}
 		if got := s.do("GET", "/v1/sessions", "", "Authorization", "Bearer "+testToken); got.status != http.StatusOK {

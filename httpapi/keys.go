@@ -26,7 +26,10 @@ func serveCreateKey(a *api, x *exchange) error {
 	case x.local:
 		key, err = a.engine.CreateKeyIn(x.r.Context(), input.Workspace, input.KeyInput)
 	default:
-		err = parley.Errorf(parley.CodeForbidden, "Keys of other workspaces are made by this machine's own user: parley keys create --workspace")
+		err = parley.Errorf(
+			parley.CodeForbidden,
+			"Keys of other workspaces are made by this machine's own user: parley keys create --workspace",
+		)
 	}
 	if err != nil {
 		return err

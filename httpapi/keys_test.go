@@ -18,7 +18,17 @@ func TestKeylessLoopbackIsTheLocalOwner(t *testing.T) {
 	if who.Workspace != parley.DefaultWorkspace || who.Role != parley.RoleAdmin {
 		t.Errorf("principal %+v, want the admin of workspace default", who)
 	}
-	other := want[parley.Principal](s, http.StatusOK, "GET", "/v1/principal", "", "Authorization", "Bearer "+testToken, "Parley-Workspace", "studio")
+	other := want[parley.Principal](
+		s,
+		http.StatusOK,
+		"GET",
+		"/v1/principal",
+		"",
+		"Authorization",
+		"Bearer "+testToken,
+		"Parley-Workspace",
+		"studio",
+	)
 	if other.Workspace != "studio" || other.Role != parley.RoleAdmin || other.WorkspaceID == who.WorkspaceID {
 		t.Errorf("principal %+v, want the admin of workspace studio", other)
 	}
@@ -61,20 +71,48 @@ func TestFirstKeyClosesTheDoor(t *testing.T) {
 		}
 	}
 	bearer := "Bearer " + key.Secret
-	if who := want[parley.Principal](s, http.StatusOK, "GET", "/v1/principal", "", "Authorization", bearer); who.Kind != parley.AuthorService {
+	if who := want[parley.Principal](
+		s,
+		http.StatusOK,
+		"GET",
+		"/v1/principal",
+		"",
+		"Authorization",
+		bearer,
+	); who.Kind != parley.AuthorService {
 		t.Errorf("principal %+v, want a service", who)
 	}
-	if got := s.do("GET", "/v1/agents", "", "Authorization", bearer, "Parley-Workspace", "other"); got.status != http.StatusForbidden {
+	if got := s.do(
+		"GET",
+		"/v1/agents",
+		"",
+		"Authorization",
+		bearer,
+		"Parley-Workspace",
+		"other",
+	); got.status != http.StatusForbidden {
 		t.Errorf("a key naming another workspace: status %d", got.status)
 	}
-	if got := s.do("POST", "/v1/keys", `{"name":"x","workspace":"other"}`, "Authorization", bearer); got.status != http.StatusForbidden {
+	if got := s.do(
+		"POST",
+		"/v1/keys",
+		`{"name":"x","workspace":"other"}`,
+		"Authorization",
+		bearer,
+	); got.status != http.StatusForbidden {
 		t.Errorf("a key made for another workspace by a key: status %d", got.status)
 	}
 	listed := s.do("GET", "/v1/keys", "", "Authorization", bearer)
 	if strings.Contains(string(listed.body), key.Secret) {
 		t.Error("the list of keys shows a secret")
 	}
-	if got := s.do("DELETE", "/v1/keys/"+key.ID.String(), "", "Authorization", bearer); got.status != http.StatusNoContent {
+	if got := s.do(
+		"DELETE",
+		"/v1/keys/"+key.ID.String(),
+		"",
+		"Authorization",
+		bearer,
+	); got.status != http.StatusNoContent {
 		t.Fatalf("revoke: status %d %s", got.status, got.body)
 	}
 	if got := s.do("GET", "/v1/agents", ""); got.status != http.StatusOK {
@@ -91,7 +129,17 @@ func TestRevokedKeyEndsItsStreams(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
 	local := []string{"Authorization", "Bearer " + testToken}
-	kept, lost := s.key("default", "kept", parley.RoleMember), want[engine.NewKey](s, 201, "POST", "/v1/keys", `{"name":"lost","role":"member"}`, local...)
+	kept, lost := s.key(
+		"default",
+		"kept",
+		parley.RoleMember,
+	), want[engine.NewKey](
+		s,
+		201,
+		"POST",
+		"/v1/keys",
+		`{"name":"lost","role":"member"}`,
+		local...)
 	session := s.session(`{"model":"sim/echo","visibility":"workspace"}`, local...).ID.String()
 	streams := map[string]*frames{}
 	for name, secret := range map[string]string{"kept": kept, "lost": "Bearer " + lost.Secret} {
@@ -99,7 +147,13 @@ func TestRevokedKeyEndsItsStreams(t *testing.T) {
 		streams[name+" workspace"] = s.stream("GET", "/v1/events?session="+session, "", "Authorization", secret)
 	}
 	say := func() {
-		want[parley.Message](s, 201, "POST", "/v1/sessions/"+session+"/messages", `{"content":{"text":"Hello."}}`, local...)
+		want[parley.Message](
+			s,
+			201,
+			"POST",
+			"/v1/sessions/"+session+"/messages",
+			`{"content":{"text":"Hello."}}`,
+			local...)
 	}
 	for began := time.Now(); time.Since(began) < 2*stream.CatchUpTime; { // until all are relayed live
 		say()
@@ -123,7 +177,11 @@ func TestRevokedKeyEndsItsStreams(t *testing.T) {
 func TestARefusedKeyLeavesNoEntry(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
-	if got := s.do("POST", "/v1/keys", `{"name":" ","workspace":"brand-new"}`); got.status != http.StatusUnprocessableEntity {
+	if got := s.do(
+		"POST",
+		"/v1/keys",
+		`{"name":" ","workspace":"brand-new"}`,
+	); got.status != http.StatusUnprocessableEntity {
 		t.Fatalf("a key without a name: %d %s", got.status, got.body)
 	}
 	for _, e := range s.auditOf("") {

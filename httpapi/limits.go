@@ -45,7 +45,10 @@ func NewServer(handler http.Handler, log *slog.Logger) *http.Server {
 		MaxHeaderBytes:    MaxHeaderBytes,
 	}
 	if log != nil {
-		server.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelDebug) // handshakes and broken connections of clients
+		server.ErrorLog = slog.NewLogLogger(
+			log.Handler(),
+			slog.LevelDebug,
+		) // handshakes and broken connections of clients
 	}
 	return server
 }
@@ -87,10 +90,15 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.dropOldCookie(w, r)
 	defer a.recovered(w, r, id)
 	if r.ContentLength != 0 { // also for a body that no route reads: net/http waits for it before it answers
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(BodyTimeout)) // an error only means a connection without deadlines
+		_ = http.NewResponseController(w).
+			SetReadDeadline(time.Now().Add(BodyTimeout))
+		// an error only means a connection without deadlines
 	}
 	if err := a.admit(r); err != nil {
-		a.fail(&exchange{w: w, r: r, requestID: id}, err) //nolint:contextcheck // the exchange holds the request with its context
+		a.fail(
+			&exchange{w: w, r: r, requestID: id},
+			err,
+		) //nolint:contextcheck // the exchange holds the request with its context
 		return
 	}
 	a.mux.ServeHTTP(w, r)
@@ -109,7 +117,10 @@ func (a *api) recovered(w http.ResponseWriter, r *http.Request, id parley.ID) {
 	of := caught.New(cause)
 	a.log.LogAttrs(r.Context(), slog.LevelError, "request panicked", slog.String("request_id", id.String()),
 		slog.String("route", r.Pattern), slog.String("panic", of.What()), slog.String("stack", of.Stack()))
-	a.fail(&exchange{w: w, r: r, requestID: id}, parley.Errorf(parley.CodeInternal, "panic")) //nolint:contextcheck // the exchange holds the request with its context
+	a.fail(
+		&exchange{w: w, r: r, requestID: id},
+		parley.Errorf(parley.CodeInternal, "panic"),
+	) //nolint:contextcheck // the exchange holds the request with its context
 }
 
 // admit refuses what no route should see: names that are not this server's
@@ -120,7 +131,10 @@ func (a *api) admit(r *http.Request) error {
 		return parley.Errorf(parley.CodeTooLarge, "The address is longer than %d bytes.", maxURLBytes)
 	}
 	if a.loopback && !a.ownHost(r.Host) {
-		return parley.Errorf(parley.CodeForbidden, "This server answers to localhost only, not to the name in the Host header. Use http://localhost or add the name to the server's configured hosts.")
+		return parley.Errorf(
+			parley.CodeForbidden,
+			"This server answers to localhost only, not to the name in the Host header. Use http://localhost or add the name to the server's configured hosts.",
+		)
 	}
 	if r.Header.Get("Sec-Fetch-Site") == "cross-site" && r.Header.Get("Sec-Fetch-Mode") != "navigate" {
 		return crossSite()
@@ -132,7 +146,10 @@ func (a *api) admit(r *http.Request) error {
 }
 
 func crossSite() error {
-	return parley.Errorf(parley.CodeForbidden, "Pages of other sites may not use this server. Call it from its own page, or without an Origin header.")
+	return parley.Errorf(
+		parley.CodeForbidden,
+		"Pages of other sites may not use this server. Call it from its own page, or without an Origin header.",
+	)
 }
 
 // ownHost reports whether a Host header names this machine or a configured name.
@@ -167,7 +184,10 @@ func (a *api) readBody(x *exchange) error {
 		return bodyTooLarge(x)
 	}
 	if r.ContentLength != 0 {
-		if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
+		if media, _, err := mime.ParseMediaType(
+			r.Header.Get("Content-Type"),
+		); err != nil ||
+			media != "application/json" {
 			x.w.Header().Set("Connection", "close") // do not read on what nobody wants
 			return parley.Errorf(parley.CodeUnsupported, "Send JSON with the header Content-Type: application/json.")
 		}

@@ -101,7 +101,10 @@ func TestBodyBeyondTheBound(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = connection.Close() }()
-	if _, err := fmt.Fprintf(connection, "POST /v1/agents HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 52428800\r\n\r\n"); err != nil {
+	if _, err := fmt.Fprintf(
+		connection,
+		"POST /v1/agents HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 52428800\r\n\r\n",
+	); err != nil {
 		t.Fatal(err)
 	}
 	answer, err := http.ReadResponse(bufio.NewReader(connection), nil)
@@ -112,7 +115,12 @@ func TestBodyBeyondTheBound(t *testing.T) {
 	if answer.StatusCode != http.StatusRequestEntityTooLarge {
 		t.Errorf("status %d, want 413 with nothing sent", answer.StatusCode)
 	}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/v1/agents", struct{ *strings.Reader }{strings.NewReader(strings.Repeat(" ", parley.MaxBodyBytes+1))})
+	request, err := http.NewRequestWithContext(
+		t.Context(),
+		http.MethodPost,
+		s.url+"/v1/agents",
+		struct{ *strings.Reader }{strings.NewReader(strings.Repeat(" ", parley.MaxBodyBytes+1))},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,11 +143,13 @@ func TestPanicIsInternalAndLoggedOnce(t *testing.T) {
 	})
 	got := s.do("GET", "/", "")
 	problem := got.problem(t)
-	if got.status != http.StatusInternalServerError || problem.Code != parley.CodeInternal || strings.Contains(string(got.body), "of a test") {
+	if got.status != http.StatusInternalServerError || problem.Code != parley.CodeInternal ||
+		strings.Contains(string(got.body), "of a test") {
 		t.Errorf("status %d: %s", got.status, got.body)
 	}
 	log := s.log.String()
-	if strings.Count(log, "request panicked") != 1 || !strings.Contains(log, "TestPanicIsInternalAndLoggedOnce") || !strings.Contains(log, problem.RequestID.String()) {
+	if strings.Count(log, "request panicked") != 1 || !strings.Contains(log, "TestPanicIsInternalAndLoggedOnce") ||
+		!strings.Contains(log, problem.RequestID.String()) {
 		t.Errorf("the log does not tell where the panic was: %s", log)
 	}
 	if strings.Contains(log, "of a test") { // which may be anything, a key among it

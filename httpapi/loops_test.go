@@ -56,7 +56,8 @@ func TestLoopThroughTheAPI(t *testing.T) {
 		t.Errorf("the repeat gives loop %s", repeat.ID)
 	}
 	ended, told := s.loopEnded(session, loop.ID.String())
-	if ended.State != parley.LoopExhausted || ended.Reason != "max" || strings.Join(told, ", ") != "1 running, 2 running, 3 running, 3 exhausted" {
+	if ended.State != parley.LoopExhausted || ended.Reason != "max" ||
+		strings.Join(told, ", ") != "1 running, 2 running, 3 running, 3 exhausted" {
 		t.Errorf("the loop is %s (%s) and told %v", ended.State, ended.Reason, told)
 	}
 	turns := want[page[parley.Turn]](s, 200, "GET", "/v1/sessions/"+session+"/turns?order=asc", "").Data
@@ -65,7 +66,14 @@ func TestLoopThroughTheAPI(t *testing.T) {
 			t.Errorf("turn %d is %+v", i+1, turn)
 		}
 	}
-	if rows := want[page[parley.Message]](s, 200, "GET", "/v1/sessions/"+session+"/messages?iteration=2", "").Data; len(rows) != 2 || rows[0].Author.Kind != parley.AuthorPerson {
+	if rows := want[page[parley.Message]](
+		s,
+		200,
+		"GET",
+		"/v1/sessions/"+session+"/messages?iteration=2",
+		"",
+	).Data; len(rows) != 2 ||
+		rows[0].Author.Kind != parley.AuthorPerson {
 		t.Errorf("the second iteration has %+v", rows)
 	}
 	if call := s.lastCall(session); !call.Exact || len(call.Manifest.Ranges) != 1 || call.Manifest.Policy != "single" {
@@ -74,17 +82,39 @@ func TestLoopThroughTheAPI(t *testing.T) {
 	if now := want[parley.Session](s, 200, "GET", "/v1/sessions/"+session, ""); now.Title != "Count the open doors." {
 		t.Errorf("the title is %q", now.Title)
 	}
-	if got := s.do("POST", "/v1/loops/"+loop.ID.String()+"/stop", ""); got.status != 409 || *got.problem(t).State != string(parley.LoopExhausted) {
+	if got := s.do(
+		"POST",
+		"/v1/loops/"+loop.ID.String()+"/stop",
+		"",
+	); got.status != 409 ||
+		*got.problem(t).State != string(parley.LoopExhausted) {
 		t.Errorf("stopping an exhausted loop: status %d %s", got.status, got.body)
 	}
-	met := want[parley.Loop](s, 201, "POST", loops, `{"prompt":"Say done.","until":{"text_matches":"(?i)DONE"},"archive_when_done":true}`)
-	if ended, _ := s.loopEnded(session, met.ID.String()); ended.State != parley.LoopCompleted || ended.Iteration != 1 || ended.Max != parley.DefaultLoopIterations {
+	met := want[parley.Loop](
+		s,
+		201,
+		"POST",
+		loops,
+		`{"prompt":"Say done.","until":{"text_matches":"(?i)DONE"},"archive_when_done":true}`,
+	)
+	if ended, _ := s.loopEnded(
+		session,
+		met.ID.String(),
+	); ended.State != parley.LoopCompleted || ended.Iteration != 1 ||
+		ended.Max != parley.DefaultLoopIterations {
 		t.Errorf("the loop is %+v", ended)
 	}
 	if got := s.do("POST", loops, body); got.status != 409 || got.problem(t).Code != parley.CodeArchived {
 		t.Errorf("a loop in the archived session: status %d %s", got.status, got.body)
 	}
-	if list := want[page[parley.Loop]](s, 200, "GET", loops+"?limit=1", ""); len(list.Data) != 1 || list.Data[0].ID != met.ID || list.Next == nil {
+	if list := want[page[parley.Loop]](
+		s,
+		200,
+		"GET",
+		loops+"?limit=1",
+		"",
+	); len(list.Data) != 1 || list.Data[0].ID != met.ID ||
+		list.Next == nil {
 		t.Errorf("the newest loop is %+v", list)
 	}
 }
@@ -101,7 +131,12 @@ func TestStoppingALoop(t *testing.T) {
 		session := s.session(`{"model":"sim/lorem-100000-20"}`).ID.String()
 		loop := want[parley.Loop](s, 201, "POST", "/v1/sessions/"+session+"/loops", `{"prompt":"Go"}`)
 		s.stream("GET", "/v1/sessions/"+session+"/events?flush_ms=0", "").until("step.generating")
-		if got := s.do("POST", "/v1/sessions/"+session+"/loops", `{"prompt":"Go"}`); got.status != 409 || *got.problem(t).State != string(parley.LoopRunning) {
+		if got := s.do(
+			"POST",
+			"/v1/sessions/"+session+"/loops",
+			`{"prompt":"Go"}`,
+		); got.status != 409 ||
+			*got.problem(t).State != string(parley.LoopRunning) {
 			t.Errorf("a second loop: status %d %s", got.status, got.body)
 		}
 		if c.stop == "" {
@@ -111,7 +146,14 @@ func TestStoppingALoop(t *testing.T) {
 			want[parley.Loop](s, 200, "POST", "/v1/loops/"+loop.ID.String()+"/stop", c.stop) // again
 		}
 		now := want[parley.Loop](s, 200, "GET", "/v1/loops/"+loop.ID.String(), "")
-		if turn := want[parley.Turn](s, 200, "GET", "/v1/turns/"+loop.TurnID.String(), ""); now.State != parley.LoopStopped || now.Reason != c.reason || turn.Status != c.turn {
+		if turn := want[parley.Turn](
+			s,
+			200,
+			"GET",
+			"/v1/turns/"+loop.TurnID.String(),
+			"",
+		); now.State != parley.LoopStopped || now.Reason != c.reason ||
+			turn.Status != c.turn {
 			t.Errorf("stopped with %s the loop is %s (%s) and its turn %s", c.stop, now.State, now.Reason, turn.Status)
 		}
 		s.do("POST", "/v1/sessions/"+session+"/cancel", "")

@@ -17,7 +17,17 @@ func (e *export) markdown(agent *parley.Agent) {
 	if title == "" {
 		title = "Conversation"
 	}
-	e.write([]byte("# " + oneLine(title) + "\n\n" + oneLine(agent.Name) + ", begun " + clock(e.session.CreatedAt) + ", session `" + e.session.ID.String() + "`\n"))
+	e.write(
+		[]byte(
+			"# " + oneLine(
+				title,
+			) + "\n\n" + oneLine(
+				agent.Name,
+			) + ", begun " + clock(
+				e.session.CreatedAt,
+			) + ", session `" + e.session.ID.String() + "`\n",
+		),
+	)
 	eachPage(e, func(paging engine.Paging) (engine.Page[parley.Message], error) {
 		return e.api.engine.UserMessages(e.r.Context(), e.principal, e.session.ID, engine.MessageList{Paging: paging})
 	}, func(messages []parley.Message) {

@@ -17,13 +17,19 @@ import (
 func TestMiddlewareAroundCalls(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
-	agent := want[parley.Agent](s, 201, "POST", "/v1/agents",
-		`{"name":"discreet","model":"sim/echo","middleware":{"think_tags":true,"redact":[{"name":"email","pattern":"[a-z]+@[a-z.]+"}]}}`)
+	agent := want[parley.Agent](
+		s,
+		201,
+		"POST",
+		"/v1/agents",
+		`{"name":"discreet","model":"sim/echo","middleware":{"think_tags":true,"redact":[{"name":"email","pattern":"[a-z]+@[a-z.]+"}]}}`,
+	)
 	session := s.session(`{"agent_id":"discreet"}`).ID.String()
 	const text = "<think>who is ada@example.org?</think>I write to ada@example.org."
 	s.told(session, `{"content":{"text":"`+text+`"}}`)
 	call := s.lastCall(session)
-	if strings.Contains(string(call.Request), "example") || !strings.Contains(string(call.Request), "[EMAIL_") || !call.Exact {
+	if strings.Contains(string(call.Request), "example") || !strings.Contains(string(call.Request), "[EMAIL_") ||
+		!call.Exact {
 		t.Errorf("the provider was sent %s, exact %t", call.Request, call.Exact)
 	}
 	if names := []string{"think_tags@1", "redact@1"}; !slices.Equal(call.Manifest.Middleware, names) {
@@ -37,9 +43,18 @@ func TestMiddlewareAroundCalls(t *testing.T) {
 
 	// A session's field replaces its agent's; the old call is as it was.
 	want[parley.Session](s, 200, "PATCH", "/v1/sessions/"+session, `{"middleware":{"redact":[]}}`)
-	want[parley.Agent](s, 200, "PATCH", "/v1/agents/"+agent.ID.String(), `{"middleware":{"redact":[{"name":"other","pattern":"x"}]}}`)
+	want[parley.Agent](
+		s,
+		200,
+		"PATCH",
+		"/v1/agents/"+agent.ID.String(),
+		`{"middleware":{"redact":[{"name":"other","pattern":"x"}]}}`,
+	)
 	s.told(session, `{"content":{"text":"ada@example.org"}}`)
-	if open := s.lastCall(session); !strings.Contains(string(open.Request), "ada@example.org") || len(open.Manifest.Middleware) != 0 || !open.Exact {
+	if open := s.lastCall(
+		session,
+	); !strings.Contains(string(open.Request), "ada@example.org") || len(open.Manifest.Middleware) != 0 ||
+		!open.Exact {
 		t.Errorf("without patterns: %s through %q, exact %t", open.Request, open.Manifest.Middleware, open.Exact)
 	}
 	if !want[engine.CallDetail](s, 200, "GET", "/v1/calls/"+call.ID.String(), "").Exact {
@@ -51,11 +66,16 @@ func TestMiddlewareAroundCalls(t *testing.T) {
 		"middleware.redact":       `{"middleware":{"redact":[{"name":"x","pattern":"(?=secret-look-ahead)"}]}}`,
 	} {
 		got := s.do("PATCH", "/v1/sessions/"+session, body)
-		if got.status != 422 || got.problem(t).Errors[0].Field != field || strings.Contains(string(got.body), "secret-look-ahead") {
+		if got.status != 422 || got.problem(t).Errors[0].Field != field ||
+			strings.Contains(string(got.body), "secret-look-ahead") {
 			t.Errorf("%s: status %d %s", body, got.status, got.body)
 		}
 	}
-	if got := s.do("POST", "/v1/sessions/"+session+"/messages", `{"content":{"text":"x"},"middleware":{"think_tags":true}}`); got.status != 422 {
+	if got := s.do(
+		"POST",
+		"/v1/sessions/"+session+"/messages",
+		`{"content":{"text":"x"},"middleware":{"think_tags":true}}`,
+	); got.status != 422 {
 		t.Errorf("on a message: status %d %s", got.status, got.body)
 	}
 	if strings.Contains(s.log.String(), "[a-z]+@") {
@@ -91,8 +111,15 @@ func TestCostlyPatternsAreRefused(t *testing.T) {
 	if got.status != 422 || !strings.Contains(string(got.body), "Nothing was sent") {
 		t.Errorf("the preview: %d %.300s", got.status, got.body)
 	}
-	run := want[engine.DryRun](s, 200, "POST", "/v1/sessions/"+session+"/messages", message[:len(message)-1]+`,"dry_run":true}`)
-	if run.Turn.Status != parley.TurnFailed || !strings.Contains(run.Turn.Error.Detail+run.Turn.Error.Sentence, "Nothing was sent") {
+	run := want[engine.DryRun](
+		s,
+		200,
+		"POST",
+		"/v1/sessions/"+session+"/messages",
+		message[:len(message)-1]+`,"dry_run":true}`,
+	)
+	if run.Turn.Status != parley.TurnFailed ||
+		!strings.Contains(run.Turn.Error.Detail+run.Turn.Error.Sentence, "Nothing was sent") {
 		t.Errorf("the turn is %s: %+v", run.Turn.Status, run.Turn.Error)
 	}
 }

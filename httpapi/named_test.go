@@ -20,7 +20,11 @@ func TestByKeyAtOnce(t *testing.T) {
 	var wait sync.WaitGroup
 	for i := range callers {
 		wait.Go(func() {
-			got := s.do("PUT", "/v1/sessions/by-key", fmt.Sprintf(`{"type":"merge","feature":"pay","message":{"respond":false,"content":{"text":"%d"}}}`, i))
+			got := s.do(
+				"PUT",
+				"/v1/sessions/by-key",
+				fmt.Sprintf(`{"type":"merge","feature":"pay","message":{"respond":false,"content":{"text":"%d"}}}`, i),
+			)
 			made[i] = got.status
 			message := want[parley.Message](s, 200, "GET", "/v1/messages/"+got.header.Get(messageHeader), "")
 			ids[i] = message.SessionID
@@ -90,7 +94,8 @@ func TestArchivedAndReopened(t *testing.T) {
 		t.Errorf("archiving beside a turn: status %d %s", got.status, got.body)
 	}
 	archived := want[engine.FeatureArchived](s, 200, "POST", "/v1/sessions/archive", `{"feature":"login"}`)
-	if len(archived.Archived) != 1 || archived.Archived[0] != session.ID || len(archived.Busy) != 1 || archived.Busy[0] != busy.ID {
+	if len(archived.Archived) != 1 || archived.Archived[0] != session.ID || len(archived.Busy) != 1 ||
+		archived.Busy[0] != busy.ID {
 		t.Errorf("archived %+v", archived)
 	}
 	want[engine.CancelResult](s, 200, "POST", "/v1/sessions/"+busy.ID.String()+"/cancel", "")
@@ -102,7 +107,14 @@ func TestArchivedAndReopened(t *testing.T) {
 			t.Errorf("a post: status %d %s", post.status, post.body)
 		}
 	}
-	if found := want[parley.Session](s, 200, "PUT", "/v1/sessions/by-key", named+`}`); found.ID != session.ID || found.ArchivedAt == 0 {
+	if found := want[parley.Session](
+		s,
+		200,
+		"PUT",
+		"/v1/sessions/by-key",
+		named+`}`,
+	); found.ID != session.ID ||
+		found.ArchivedAt == 0 {
 		t.Errorf("by key: %+v", found)
 	}
 	want[parley.Session](s, 200, "PATCH", path, `{"archived":false}`)
@@ -111,10 +123,21 @@ func TestArchivedAndReopened(t *testing.T) {
 	want[parley.Agent](s, 201, "POST", "/v1/agents", `{"name":"old"}`)
 	kept := want[parley.Session](s, 201, "POST", "/v1/agents/old/sessions", `{}`)
 	want[struct{}](s, 204, "DELETE", "/v1/agents/old", "")
-	if got := s.do("POST", "/v1/sessions", `{"agent_id":"old"}`); got.status != 409 || got.problem(t).Code != parley.CodeArchived {
+	if got := s.do(
+		"POST",
+		"/v1/sessions",
+		`{"agent_id":"old"}`,
+	); got.status != 409 ||
+		got.problem(t).Code != parley.CodeArchived {
 		t.Errorf("a session of an archived agent: status %d %s", got.status, got.body)
 	}
-	want[parley.Message](s, 201, "POST", "/v1/sessions/"+kept.ID.String()+"/messages", `{"content":{"text":"still here"}}`)
+	want[parley.Message](
+		s,
+		201,
+		"POST",
+		"/v1/sessions/"+kept.ID.String()+"/messages",
+		`{"content":{"text":"still here"}}`,
+	)
 	want[parley.Agent](s, 200, "PATCH", "/v1/agents/old", `{"status":"active"}`)
 	want[parley.Session](s, 201, "POST", "/v1/agents/old/sessions", `{}`)
 }

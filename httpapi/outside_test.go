@@ -13,7 +13,13 @@ import (
 // openMessage opens a message as an agent outside does.
 func (s *testServer) openMessage(session, more string, headers ...string) parley.Message {
 	s.Helper()
-	return want[parley.Message](s, http.StatusCreated, "POST", "/v1/sessions/"+session+"/messages", `{"role":"assistant","status":"streaming"`+more+`}`, headers...)
+	return want[parley.Message](
+		s,
+		http.StatusCreated,
+		"POST",
+		"/v1/sessions/"+session+"/messages",
+		`{"role":"assistant","status":"streaming"`+more+`}`,
+		headers...)
 }
 
 func (s *testServer) grow(message parley.ID, body string) parley.OutsideGrown {
@@ -29,7 +35,9 @@ func TestOutsideMessageIsWatchedLikeAnyOther(t *testing.T) {
 	session := s.session(`{"title":"Crawler"}`).ID.String()
 	watcher := s.stream("GET", "/v1/sessions/"+session+"/events?flush_ms=0", "")
 	m := s.openMessage(session, `,"model":"outside/crawler-2","agent_type":"crawler","metadata":{"run":7}`)
-	if m.Status != parley.MessageStreaming || m.Sequence != 1 || m.Model != "outside/crawler-2" || m.AgentType != "crawler" || m.TurnID.IsZero() {
+	if m.Status != parley.MessageStreaming || m.Sequence != 1 || m.Model != "outside/crawler-2" ||
+		m.AgentType != "crawler" ||
+		m.TurnID.IsZero() {
 		t.Errorf("opened %+v", m)
 	}
 	seen := watcher.until("session.waiting")
@@ -37,7 +45,11 @@ func TestOutsideMessageIsWatchedLikeAnyOther(t *testing.T) {
 	s.grow(m.ID, `{"offset":0,"text":"Grüße, "}`)
 	seen = append(seen, watcher.until("step.generating")...)
 	late := s.stream("GET", "/v1/sessions/"+session+"/events?flush_ms=0&after="+s.lastEvent(session), "")
-	if got := s.grow(m.ID, `{"offset":9,"text":"one page is broken."}`); got.Text != 28 || got.Reasoning != 15 || got.MessageID != m.ID || got.DueAt == 0 {
+	if got := s.grow(
+		m.ID,
+		`{"offset":9,"text":"one page is broken."}`,
+	); got.Text != 28 || got.Reasoning != 15 || got.MessageID != m.ID ||
+		got.DueAt == 0 {
 		t.Errorf("grown %+v", got)
 	}
 	again := s.grow(m.ID, `{"offset":9,"text":"one page is broken."}`)
@@ -48,9 +60,16 @@ func TestOutsideMessageIsWatchedLikeAnyOther(t *testing.T) {
 	if len(transcript.Data) != 1 || transcript.Data[0].Status != parley.MessageStreaming {
 		t.Errorf("the transcript while it streams: %+v", transcript.Data)
 	}
-	settled := want[engine.OutsideResult](s, http.StatusOK, "POST", "/v1/messages/"+m.ID.String()+"/settle",
-		`{"status":"completed","usage":{"input_tokens":120,"output_tokens":9},"tool_calls":[{"id":"c1","name":"crawl","arguments":{"url":"/"}}]}`)
-	if settled.Message.Status != parley.MessageCompleted || settled.Turn.Status != parley.TurnCompleted || len(settled.ToolCalls) != 1 || settled.Message.ContentHash.IsZero() {
+	settled := want[engine.OutsideResult](
+		s,
+		http.StatusOK,
+		"POST",
+		"/v1/messages/"+m.ID.String()+"/settle",
+		`{"status":"completed","usage":{"input_tokens":120,"output_tokens":9},"tool_calls":[{"id":"c1","name":"crawl","arguments":{"url":"/"}}]}`,
+	)
+	if settled.Message.Status != parley.MessageCompleted || settled.Turn.Status != parley.TurnCompleted ||
+		len(settled.ToolCalls) != 1 ||
+		settled.Message.ContentHash.IsZero() {
 		t.Errorf("settled %+v", settled)
 	}
 	const text = "Grüße, one page is broken."
@@ -67,7 +86,10 @@ func TestOutsideMessageIsWatchedLikeAnyOther(t *testing.T) {
 			kinds = append(kinds, f.event)
 		}
 	}
-	if got, want := strings.Join(kinds, " "), "session.started message.created step.started session.waiting step.generated message.created session.completed"; got != want {
+	if got, want := strings.Join(
+		kinds,
+		" ",
+	), "session.started message.created step.started session.waiting step.generated message.created session.completed"; got != want {
 		t.Errorf("events %s; want %s", got, want)
 	}
 	versions := want[page[parley.Version]](s, 200, "GET", "/v1/messages/"+m.ID.String()+"/versions", "").Data
@@ -75,10 +97,15 @@ func TestOutsideMessageIsWatchedLikeAnyOther(t *testing.T) {
 		t.Errorf("versions %+v", versions)
 	}
 	after := want[parley.Session](s, 200, "GET", "/v1/sessions/"+session, "")
-	if st := after.Statistics; st.InputTokens != 120 || st.OutputTokens != 9 || st.Messages != 2 || st.Unpriced != 1 || after.Status != parley.SessionCompleted {
+	if st := after.Statistics; st.InputTokens != 120 || st.OutputTokens != 9 || st.Messages != 2 || st.Unpriced != 1 ||
+		after.Status != parley.SessionCompleted {
 		t.Errorf("statistics %+v, %s", st, after.Status)
 	}
-	result := s.do("POST", "/v1/sessions/"+session+"/messages", `{"role":"tool_result","tool_call_id":"c1","content":{"result":{"broken":1}}}`)
+	result := s.do(
+		"POST",
+		"/v1/sessions/"+session+"/messages",
+		`{"role":"tool_result","tool_call_id":"c1","content":{"result":{"broken":1}}}`,
+	)
 	if result.status != http.StatusCreated {
 		t.Errorf("its result: status %d: %s", result.status, result.body)
 	}
@@ -130,7 +157,12 @@ func TestOutsideAppendsInTheWrongPlace(t *testing.T) {
 		}
 	}
 	messages := "/v1/sessions/" + session + "/messages"
-	if got := s.do("POST", messages, `{"role":"assistant","status":"streaming"}`); got.status != http.StatusConflict || got.problem(t).Code != parley.CodeBusy {
+	if got := s.do(
+		"POST",
+		messages,
+		`{"role":"assistant","status":"streaming"}`,
+	); got.status != http.StatusConflict ||
+		got.problem(t).Code != parley.CodeBusy {
 		t.Errorf("a second one: status %d: %s", got.status, got.body)
 	}
 	other := "/v1/sessions/" + s.session(`{}`).ID.String() + "/messages"
@@ -141,8 +173,15 @@ func TestOutsideAppendsInTheWrongPlace(t *testing.T) {
 			t.Errorf("%s: status %d: %s", body, got.status, got.body)
 		}
 	}
-	failed := want[engine.OutsideResult](s, 200, "POST", at+"/settle", `{"status":"failed","error":{"class":"network","sentence":"The line broke."}}`)
-	if f := failed.Message.Error; f == nil || f.Class != parley.ClassNetwork || f.Sentence != "The line broke." || failed.Turn.Status != parley.TurnFailed {
+	failed := want[engine.OutsideResult](
+		s,
+		200,
+		"POST",
+		at+"/settle",
+		`{"status":"failed","error":{"class":"network","sentence":"The line broke."}}`,
+	)
+	if f := failed.Message.Error; f == nil || f.Class != parley.ClassNetwork || f.Sentence != "The line broke." ||
+		failed.Turn.Status != parley.TurnFailed {
 		t.Errorf("failed %+v", failed)
 	}
 	got := s.do("POST", at+"/append", `{"offset":3,"text":"d"}`)
@@ -163,16 +202,35 @@ func TestOutsideMessageIsOpenedOnce(t *testing.T) {
 	if again := s.openMessage(session, "", idempotencyHeader, "one"); again.ID != first.ID {
 		t.Errorf("the key opened another message: %s and %s", first.ID, again.ID)
 	}
-	stream := s.stream("POST", "/v1/sessions/"+session+"/messages?flush_ms=0", `{"role":"assistant","status":"streaming"}`, idempotencyHeader, "one")
+	stream := s.stream(
+		"POST",
+		"/v1/sessions/"+session+"/messages?flush_ms=0",
+		`{"role":"assistant","status":"streaming"}`,
+		idempotencyHeader,
+		"one",
+	)
 	s.grow(first.ID, `{"offset":0,"text":"Hello"}`)
 	seen := stream.until("step.generating")
-	if got := want[engine.CancelResult](s, 200, "POST", "/v1/sessions/"+session+"/cancel", ""); len(got.Settled) != 1 || got.Settled[0] != first.ID {
+	if got := want[engine.CancelResult](
+		s,
+		200,
+		"POST",
+		"/v1/sessions/"+session+"/cancel",
+		"",
+	); len(got.Settled) != 1 ||
+		got.Settled[0] != first.ID {
 		t.Errorf("cancelled %+v", got)
 	}
 	if got := textOf(t, append(seen, stream.rest()...)); got != "Hello" {
 		t.Errorf("streamed %q", got)
 	}
-	created := want[parley.Session](s, http.StatusCreated, "POST", "/v1/sessions", `{"message":{"role":"assistant","status":"streaming"}}`)
+	created := want[parley.Session](
+		s,
+		http.StatusCreated,
+		"POST",
+		"/v1/sessions",
+		`{"message":{"role":"assistant","status":"streaming"}}`,
+	)
 	if created.Status != parley.SessionWaiting || created.WaitReason != parley.WaitOutside {
 		t.Errorf("a session that begins with one is %s for %q", created.Status, created.WaitReason)
 	}

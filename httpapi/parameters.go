@@ -56,28 +56,63 @@ func paging() []parameter {
 }
 
 func sessionFilters() []parameter {
-	return with(paging(),
-		text("agent", "Only sessions of this agent, by id or slug."), text("agent_id", "The same as agent."),
+	return with(
+		paging(),
+		text("agent", "Only sessions of this agent, by id or slug."),
+		text("agent_id", "The same as agent."),
 		id("project_id", "Only sessions of this project."),
 		id("parent_session_id", "Only sessions opened by this one."),
-		text("type", "Only sessions of this type."), text("feature", "Only sessions of this feature."), text("task", "Only sessions of this task."),
-		listOf[parley.SessionKind]("kind", "Only sessions of this kind."), listOf[parley.Mode]("mode", "Only sessions of this mode."),
+		text(
+			"type",
+			"Only sessions of this type.",
+		),
+		text("feature", "Only sessions of this feature."),
+		text("task", "Only sessions of this task."),
+		listOf[parley.SessionKind](
+			"kind",
+			"Only sessions of this kind.",
+		),
+		listOf[parley.Mode]("mode", "Only sessions of this mode."),
 		listOf[parley.SessionStatus]("status", "Only sessions of this status."),
 		choice("archived", "false, the default, hides archived sessions; any shows all.", "false", "true", "any"),
-		flag("pinned", "Only pinned sessions, or only others."), text("tag", "Only sessions with this tag."),
-		instant("created_from", "Only sessions created at this time or later."), instant("created_to", "Only sessions created before this time."),
+		flag("pinned", "Only pinned sessions, or only others."),
+		text("tag", "Only sessions with this tag."),
+		instant(
+			"created_from",
+			"Only sessions created at this time or later.",
+		),
+		instant("created_to", "Only sessions created before this time."),
 	)
 }
 
 func messageFilters() []parameter {
-	return with(paging(),
-		choice("view", "How the record is shown; flat by default.", "flat", "transcript", "user", "recent", "chat", "ids"),
+	return with(
+		paging(),
+		choice(
+			"view",
+			"How the record is shown; flat by default.",
+			"flat",
+			"transcript",
+			"user",
+			"recent",
+			"chat",
+			"ids",
+		),
 		roles("Only messages of this role. Repeatable."),
 		listOf[parley.MessageStatus]("status", "Only messages of this status."),
-		flag("internal", "Only internal messages, or only others."), id("turn_id", "Only messages of this turn."),
+		flag("internal", "Only internal messages, or only others."),
+		id("turn_id", "Only messages of this turn."),
 		parameter{name: "iteration", about: "Only messages of this iteration.", schema: integer(0, maxIteration)},
-		text("tool_name", "Only calls and results of this tool."), text("agent_type", "Only messages of this agent type."),
-		parameter{name: "from_sequence", about: "The first page begins with this message of the record, in either order; the pages after it go by their cursor.", schema: integer(1, maxSequence)},
+		text(
+			"tool_name",
+			"Only calls and results of this tool.",
+		),
+		text("agent_type", "Only messages of this agent type."),
+		parameter{
+			name:   "from_sequence",
+			about:  "The first page begins with this message of the record, in either order; the pages after it go by their cursor.",
+			schema: integer(1, maxSequence),
+		},
 	)
 }
 
@@ -86,26 +121,67 @@ const maxSequence = 1<<53 - 1
 
 func searchFilters() []parameter {
 	return []parameter{
-		text("q", "What to look for: words, \"a phrase\", -without."), roles("Only messages of this role, and no titles. Repeatable."),
-		text("tool_name", "Only calls and results of this tool."), text("agent_id", "Only sessions of this agent: its id or slug."),
-		id("project_id", "Only sessions of this project."), id("session_id", "Only what this session reads, what it shares as a fork included."),
-		instant("created_from", "Only messages created at this time or later; titles by their session's."), instant("created_to", "Only messages created before this time."),
-		choice("archived", "any, the default, finds in archived sessions too; false leaves them out, true the others.", "any", "false", "true"),
-		{name: "limit", about: "Hits of a page; 20 by default.", schema: integer(1, store.MaxHits)}, text("cursor", "The field next of the page before."),
+		text(
+			"q",
+			"What to look for: words, \"a phrase\", -without.",
+		),
+		roles("Only messages of this role, and no titles. Repeatable."),
+		text(
+			"tool_name",
+			"Only calls and results of this tool.",
+		),
+		text("agent_id", "Only sessions of this agent: its id or slug."),
+		id(
+			"project_id",
+			"Only sessions of this project.",
+		),
+		id("session_id", "Only what this session reads, what it shares as a fork included."),
+		instant(
+			"created_from",
+			"Only messages created at this time or later; titles by their session's.",
+		),
+		instant("created_to", "Only messages created before this time."),
+		choice(
+			"archived",
+			"any, the default, finds in archived sessions too; false leaves them out, true the others.",
+			"any",
+			"false",
+			"true",
+		),
+		{
+			name:   "limit",
+			about:  "Hits of a page; 20 by default.",
+			schema: integer(1, store.MaxHits),
+		},
+		text("cursor", "The field next of the page before."),
 	}
 }
 
 // roles is the filter by role.
 func roles(about string) parameter {
-	return parameter{name: "role", about: about, repeats: true,
-		schema: huma.Schema{Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeString, Enum: anyOf(closedLists()[reflect.TypeFor[parley.Role]()].values)}}}
+	return parameter{
+		name:    "role",
+		about:   about,
+		repeats: true,
+		schema: huma.Schema{
+			Type: huma.TypeArray,
+			Items: &huma.Schema{
+				Type: huma.TypeString,
+				Enum: anyOf(closedLists()[reflect.TypeFor[parley.Role]()].values),
+			},
+		},
+	}
 }
 
 // maxIteration bounds the filter of that name.
 const maxIteration = 1 << 30
 
 func flushParameter() parameter {
-	return parameter{name: "flush_ms", about: "Merge deltas for this many milliseconds; 120 by default, 0 sends each.", schema: integer(0, maxFlushMS)}
+	return parameter{
+		name:   "flush_ms",
+		about:  "Merge deltas for this many milliseconds; 120 by default, 0 sends each.",
+		schema: integer(0, maxFlushMS),
+	}
 }
 
 func instant(name, about string) parameter {
@@ -121,23 +197,45 @@ func anyOf(values []string) []any {
 }
 
 func idempotent() []parameter {
-	return []parameter{{name: idempotencyHeader, about: "Makes the request safe to repeat: the same key and body give the first answer again, another body is 409.", schema: huma.Schema{Type: huma.TypeString}}}
+	return []parameter{
+		{
+			name:   idempotencyHeader,
+			about:  "Makes the request safe to repeat: the same key and body give the first answer again, another body is 409.",
+			schema: huma.Schema{Type: huma.TypeString},
+		},
+	}
 }
 
 func locationHeader() parameter {
-	return parameter{name: "Location", about: "The path of what was created.", schema: huma.Schema{Type: huma.TypeString}}
+	return parameter{
+		name:   "Location",
+		about:  "The path of what was created.",
+		schema: huma.Schema{Type: huma.TypeString},
+	}
 }
 
 func sequenceHeader() parameter {
-	return parameter{name: eventSequenceHeader, about: "The session's last event before this post.", schema: huma.Schema{Type: huma.TypeInteger}}
+	return parameter{
+		name:   eventSequenceHeader,
+		about:  "The session's last event before this post.",
+		schema: huma.Schema{Type: huma.TypeInteger},
+	}
 }
 
 func messageIDHeader() parameter {
-	return parameter{name: messageHeader, about: "The message that was posted.", schema: huma.Schema{Type: huma.TypeString, Format: "uuid"}}
+	return parameter{
+		name:   messageHeader,
+		about:  "The message that was posted.",
+		schema: huma.Schema{Type: huma.TypeString, Format: "uuid"},
+	}
 }
 
 func acceptHeader() parameter {
-	return parameter{name: "Accept", about: "application/json or text/event-stream.", schema: huma.Schema{Type: huma.TypeString}}
+	return parameter{
+		name:   "Accept",
+		about:  "application/json or text/event-stream.",
+		schema: huma.Schema{Type: huma.TypeString},
+	}
 }
 
 func conflicting() []parley.Code { return []parley.Code{parley.CodeConflict} }
@@ -149,7 +247,15 @@ func found[T any](about, example string) []answer {
 }
 
 func created[T any](about, example string) []answer {
-	return []answer{{status: http.StatusCreated, about: about, goType: reflect.TypeFor[T](), example: example, headers: []parameter{locationHeader()}}}
+	return []answer{
+		{
+			status:  http.StatusCreated,
+			about:   about,
+			goType:  reflect.TypeFor[T](),
+			example: example,
+			headers: []parameter{locationHeader()},
+		},
+	}
 }
 
 func opened() []answer {
@@ -158,9 +264,28 @@ func opened() []answer {
 		headers[i+1].about = "With message: " + headers[i+1].about
 	}
 	return []answer{
-		{status: http.StatusCreated, about: "The new session.", goType: reflect.TypeFor[parley.Session](), example: sessionExample(), headers: headers},
-		{status: http.StatusOK, about: "The session that had this key.", goType: reflect.TypeFor[parley.Session](), example: sessionExample(), headers: headers},
-		{status: http.StatusOK, about: "With message and Accept: text/event-stream, the frames of its turn.", media: eventStream, of: frameSchemas(), example: eventExample, headers: headers},
+		{
+			status:  http.StatusCreated,
+			about:   "The new session.",
+			goType:  reflect.TypeFor[parley.Session](),
+			example: sessionExample(),
+			headers: headers,
+		},
+		{
+			status:  http.StatusOK,
+			about:   "The session that had this key.",
+			goType:  reflect.TypeFor[parley.Session](),
+			example: sessionExample(),
+			headers: headers,
+		},
+		{
+			status:  http.StatusOK,
+			about:   "With message and Accept: text/event-stream, the frames of its turn.",
+			media:   eventStream,
+			of:      frameSchemas(),
+			example: eventExample,
+			headers: headers,
+		},
 	}
 }
 
@@ -173,8 +298,21 @@ func branched() []answer {
 // resumed are the answers of a turn that a new one takes up.
 func resumed() []answer {
 	return []answer{
-		{status: http.StatusCreated, about: "The new turn.", goType: reflect.TypeFor[parley.Turn](), example: turnExample, headers: []parameter{locationHeader(), sequenceHeader()}},
-		{status: http.StatusOK, about: "With Accept: text/event-stream, the turn's frames.", media: eventStream, of: frameSchemas(), example: eventExample, headers: []parameter{sequenceHeader()}},
+		{
+			status:  http.StatusCreated,
+			about:   "The new turn.",
+			goType:  reflect.TypeFor[parley.Turn](),
+			example: turnExample,
+			headers: []parameter{locationHeader(), sequenceHeader()},
+		},
+		{
+			status:  http.StatusOK,
+			about:   "With Accept: text/event-stream, the turn's frames.",
+			media:   eventStream,
+			of:      frameSchemas(),
+			example: eventExample,
+			headers: []parameter{sequenceHeader()},
+		},
 	}
 }
 
@@ -195,10 +333,22 @@ func listed[T any](example string) []answer {
 // messagePages is a page of whichever view was asked for.
 func messagePages() []answer {
 	answers := listed[parley.Message](messageExample)
-	answers[0].others = []reflect.Type{reflect.TypeFor[page[engine.Entry]](), reflect.TypeFor[page[engine.ChatMessage]](), reflect.TypeFor[page[engine.MessageID]]()}
+	answers[0].others = []reflect.Type{
+		reflect.TypeFor[page[engine.Entry]](),
+		reflect.TypeFor[page[engine.ChatMessage]](),
+		reflect.TypeFor[page[engine.MessageID]](),
+	}
 	return answers
 }
 
 func streamed() []answer {
-	return []answer{{status: http.StatusOK, about: "Server-sent events: the data of each frame is one Event.", media: eventStream, of: frameSchemas(), example: eventExample}}
+	return []answer{
+		{
+			status:  http.StatusOK,
+			about:   "Server-sent events: the data of each frame is one Event.",
+			media:   eventStream,
+			of:      frameSchemas(),
+			example: eventExample,
+		},
+	}
 }

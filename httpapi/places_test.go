@@ -37,12 +37,32 @@ func TestProjectsStayInsideTheRoots(t *testing.T) {
 	}
 	made := want[parley.Project](s, 201, "POST", "/v1/projects", fmt.Sprintf(`{"path":%q,"icon":"🌲"}`, inside))
 	for _, other := range []string{inside + "/", link("same", inside), s.root + "/./site"} {
-		if again := want[parley.Project](s, 200, "POST", "/v1/projects", fmt.Sprintf(`{"path":%q}`, other)); again.ID != made.ID || again.Icon != "🌲" {
+		if again := want[parley.Project](
+			s,
+			200,
+			"POST",
+			"/v1/projects",
+			fmt.Sprintf(`{"path":%q}`, other),
+		); again.ID != made.ID ||
+			again.Icon != "🌲" {
 			t.Errorf("%s is project %+v, want %+v", other, again, made)
 		}
 	}
-	second := want[parley.Project](s, 201, "POST", "/v1/projects", fmt.Sprintf(`{"path":%q,"name":"Two"}`, s.subdirectory("two")))
-	if recent := want[page[parley.Project]](s, 200, "GET", "/v1/projects?recent=1", "").Data; len(recent) != 1 || recent[0].ID != second.ID || second.Name != "Two" {
+	second := want[parley.Project](
+		s,
+		201,
+		"POST",
+		"/v1/projects",
+		fmt.Sprintf(`{"path":%q,"name":"Two"}`, s.subdirectory("two")),
+	)
+	if recent := want[page[parley.Project]](
+		s,
+		200,
+		"GET",
+		"/v1/projects?recent=1",
+		"",
+	).Data; len(recent) != 1 || recent[0].ID != second.ID ||
+		second.Name != "Two" {
 		t.Errorf("recent %+v", recent)
 	}
 }
@@ -52,7 +72,13 @@ func TestDeletedProjects(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
 	for _, cascade := range []bool{false, true} {
-		project := want[parley.Project](s, 201, "POST", "/v1/projects", fmt.Sprintf(`{"path":%q}`, s.subdirectory("site")))
+		project := want[parley.Project](
+			s,
+			201,
+			"POST",
+			"/v1/projects",
+			fmt.Sprintf(`{"path":%q}`, s.subdirectory("site")),
+		)
 		session := "/v1/sessions/" + s.session(fmt.Sprintf(`{"project_id":%q}`, project.ID)).ID.String()
 		want[struct{}](s, 204, "DELETE", fmt.Sprintf("/v1/projects/%s?cascade=%t", project.ID, cascade), "")
 		if cascade {
@@ -94,7 +120,13 @@ func TestClientsOnTheFeed(t *testing.T) {
 			got = append(got, told{f.event, f.data.SessionID})
 		}
 	}
-	wanted := map[told]int{{"session.activated", first.ID}: 1, {"session.deactivated", first.ID}: 1, {"session.activated", second.ID}: 2, {"session.deactivated", second.ID}: 1, {"session.deleted", second.ID}: 1}
+	wanted := map[told]int{
+		{"session.activated", first.ID}:    1,
+		{"session.deactivated", first.ID}:  1,
+		{"session.activated", second.ID}:   2,
+		{"session.deactivated", second.ID}: 1,
+		{"session.deleted", second.ID}:     1,
+	}
 	for _, one := range got {
 		wanted[one]--
 	}
@@ -118,7 +150,15 @@ func TestDirectoriesOverHTTP(t *testing.T) {
 	s := startServer(t)
 	inside := s.subdirectory("site")
 	one, two := s.key("one", "one", parley.RoleMember), s.key("two", "two", parley.RoleMember)
-	project := want[parley.Project](s, 201, "POST", "/v1/projects", fmt.Sprintf(`{"path":%q}`, inside), "Authorization", one)
+	project := want[parley.Project](
+		s,
+		201,
+		"POST",
+		"/v1/projects",
+		fmt.Sprintf(`{"path":%q}`, inside),
+		"Authorization",
+		one,
+	)
 	for bearer, id := range map[string]parley.ID{one: project.ID, two: {}} {
 		listing := want[engine.Directories](s, 200, "GET", "/v1/directories?path="+s.root, "", "Authorization", bearer)
 		if len(listing.Data) != 1 || listing.Data[0].ProjectID != id || listing.Data[0].Name != "site" {

@@ -25,13 +25,22 @@ func checkQuery(r *route, raw string) (url.Values, error) {
 		known := r.parameter(name)
 		switch {
 		case known == nil:
-			problems = append(problems, FieldProblem{Field: parley.Clip(name, maxProblemField), Message: "there is no such parameter here; there are: " + r.parameterNames()})
+			problems = append(
+				problems,
+				FieldProblem{
+					Field:   parley.Clip(name, maxProblemField),
+					Message: "there is no such parameter here; there are: " + r.parameterNames(),
+				},
+			)
 		case len(given) > 1 && !known.repeats:
 			problems = append(problems, FieldProblem{Field: name, Message: "may be given once only"})
 		default:
 			for _, text := range given {
 				if parley.CheckText(name, text, maxParameterBytes) != nil {
-					problems = append(problems, FieldProblem{Field: name, Message: "is too long, or no text that can be stored"})
+					problems = append(
+						problems,
+						FieldProblem{Field: name, Message: "is too long, or no text that can be stored"},
+					)
 				}
 			}
 		}

@@ -15,12 +15,32 @@ func TestAQueuedMessageIsItsAuthorsToEdit(t *testing.T) {
 	t.Parallel()
 	s := newTwo(t)
 	agent := s.agent(`{"name":"Careful","model":"sim/script","tools":["mcp__act"]}`, s.ada)
-	session := s.session(`{"agent_id":"`+agent.ID.String()+`","visibility":"workspace"}`, "Authorization", s.ben).ID.String()
-	asked := s.asks("a destructive tool", session, s.ben, parley.AskedByRule) // its turn waits, and what comes now is queued
+	session := s.session(
+		`{"agent_id":"`+agent.ID.String()+`","visibility":"workspace"}`,
+		"Authorization",
+		s.ben,
+	).ID.String()
+	asked := s.asks(
+		"a destructive tool",
+		session,
+		s.ben,
+		parley.AskedByRule,
+	) // its turn waits, and what comes now is queued
 	messages := "/v1/sessions/" + session + "/messages"
 	var ids []string
 	for _, text := range []string{`[[{"text":"one"}]]`, `[[{"text":"two"}]]`} {
-		ids = append(ids, want[parley.Message](s.testServer, 201, "POST", messages, fmt.Sprintf(`{"content":{"text":%q}}`, text), "Authorization", s.ben).ID.String())
+		ids = append(
+			ids,
+			want[parley.Message](
+				s.testServer,
+				201,
+				"POST",
+				messages,
+				fmt.Sprintf(`{"content":{"text":%q}}`, text),
+				"Authorization",
+				s.ben,
+			).ID.String(),
+		)
 	}
 	for who, bearer := range map[string]string{"another": s.ada, "an admin": s.someone} {
 		got := s.do("PATCH", "/v1/messages/"+ids[0], `{"content":{"text":"taken"}}`, "Authorization", bearer)
@@ -28,11 +48,37 @@ func TestAQueuedMessageIsItsAuthorsToEdit(t *testing.T) {
 			t.Errorf("an edit by %s: %d %s", who, got.status, got.body)
 		}
 	}
-	if kept := want[parley.Message](s.testServer, 200, "GET", "/v1/messages/"+ids[0], "", "Authorization", s.ben); string(kept.Content) != `{"text":"[[{\"text\":\"one\"}]]"}` {
+	if kept := want[parley.Message](
+		s.testServer,
+		200,
+		"GET",
+		"/v1/messages/"+ids[0],
+		"",
+		"Authorization",
+		s.ben,
+	); string(
+		kept.Content,
+	) != `{"text":"[[{\"text\":\"one\"}]]"}` {
 		t.Errorf("after the refusals it says %s", kept.Content)
 	}
-	want[parley.Message](s.testServer, 200, "PATCH", "/v1/messages/"+ids[0], `{"content":{"text":"[[{\"text\":\"better\"}]]"}}`, "Authorization", s.ben)
-	want[parley.Message](s.testServer, 200, "POST", "/v1/messages/"+ids[1]+"/move", `{"before":"`+ids[0]+`"}`, "Authorization", s.ada)
+	want[parley.Message](
+		s.testServer,
+		200,
+		"PATCH",
+		"/v1/messages/"+ids[0],
+		`{"content":{"text":"[[{\"text\":\"better\"}]]"}}`,
+		"Authorization",
+		s.ben,
+	)
+	want[parley.Message](
+		s.testServer,
+		200,
+		"POST",
+		"/v1/messages/"+ids[1]+"/move",
+		`{"before":"`+ids[0]+`"}`,
+		"Authorization",
+		s.ada,
+	)
 	for _, id := range ids {
 		want[struct{}](s.testServer, 204, "DELETE", "/v1/messages/"+id, "", "Authorization", s.ada)
 	}
@@ -44,25 +90,54 @@ func TestAQueuedMessageIsItsAuthorsToEdit(t *testing.T) {
 func TestWordsBeforeATurnAskToo(t *testing.T) {
 	t.Parallel()
 	s := newTwo(t)
-	agent := s.agent(`{"name":"Careful","model":"sim/script","tools":["mcp__act"],"grants":[{"tool":"mcp__*","effect":"ask","by_others":true}]}`, s.ada)
-	session := s.session(`{"agent_id":"`+agent.ID.String()+`","visibility":"workspace"}`, "Authorization", s.ben).ID.String()
+	agent := s.agent(
+		`{"name":"Careful","model":"sim/script","tools":["mcp__act"],"grants":[{"tool":"mcp__*","effect":"ask","by_others":true}]}`,
+		s.ada,
+	)
+	session := s.session(
+		`{"agent_id":"`+agent.ID.String()+`","visibility":"workspace"}`,
+		"Authorization",
+		s.ben,
+	).ID.String()
 	cleo, dan := s.key("one", "cleo", parley.RoleMember), s.key("one", "dan", parley.RoleMember)
 	say := func(bearer string) parley.ID {
 		t.Helper()
-		return want[parley.Message](s.testServer, 201, "POST", "/v1/sessions/"+session+"/messages", `{"content":{"text":"act, please"},"respond":false}`, "Authorization", bearer).Author.ID
+		return want[parley.Message](
+			s.testServer,
+			201,
+			"POST",
+			"/v1/sessions/"+session+"/messages",
+			`{"content":{"text":"act, please"},"respond":false}`,
+			"Authorization",
+			bearer,
+		).Author.ID
 	}
 	refused := func(why string, asked parley.Approval, bearer string, id parley.ID) {
 		t.Helper()
 		if !slices.Contains(asked.RequesterIDs, id) {
 			t.Errorf("%s: requesters are %v", why, asked.RequesterIDs)
 		}
-		if got := s.do("POST", "/v1/approvals/"+asked.ID.String(), approveOnce, "Authorization", bearer); got.status != 403 {
+		if got := s.do(
+			"POST",
+			"/v1/approvals/"+asked.ID.String(),
+			approveOnce,
+			"Authorization",
+			bearer,
+		); got.status != 403 {
 			t.Errorf("%s: a yes is %d %s", why, got.status, got.body)
 		}
 	}
 	id := say(cleo)
 	eve := s.key("one", "eve", parley.RoleMember)
-	mouth := want[parley.Message](s.testServer, 201, "POST", "/v1/sessions/"+session+"/messages", `{"role":"assistant","content":{"text":"I will act."}}`, "Authorization", eve).Author.ID
+	mouth := want[parley.Message](
+		s.testServer,
+		201,
+		"POST",
+		"/v1/sessions/"+session+"/messages",
+		`{"role":"assistant","content":{"text":"I will act."}}`,
+		"Authorization",
+		eve,
+	).Author.ID
 	for range 201 {
 		say(s.ben)
 	}

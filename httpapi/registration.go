@@ -134,8 +134,11 @@ func (a *api) prepare(r *route, x *exchange) (err error) {
 		x.principal, x.local, x.signIn = who.Principal, who.local, who.signIn
 		letIn(x.r.Context(), &x.principal)
 		if r.local && !x.local {
-			return parley.Errorf(parley.CodeForbidden, "Only the server's own user may do this, because it concerns all workspaces. "+
-				"Run the command line on the server's machine, or send the content of the file token in its data directory as the key.")
+			return parley.Errorf(
+				parley.CodeForbidden,
+				"Only the server's own user may do this, because it concerns all workspaces. "+
+					"Run the command line on the server's machine, or send the content of the file token in its data directory as the key.",
+			)
 		}
 		if err := a.begin(x, r.name); err != nil {
 			return err
@@ -156,7 +159,10 @@ func (a *api) prepare(r *route, x *exchange) (err error) {
 
 // begin makes the request a call of the principal's.
 func (a *api) begin(x *exchange, action string) error {
-	ctx, call, err := a.engine.Begin(x.r.Context(), engine.Caller{Principal: x.principal, RequestID: x.requestID, Action: action})
+	ctx, call, err := a.engine.Begin(
+		x.r.Context(),
+		engine.Caller{Principal: x.principal, RequestID: x.requestID, Action: action},
+	)
 	if err != nil {
 		x.keyLimited = true
 		return err
@@ -189,10 +195,16 @@ func (a *api) nowhere(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{w: w, r: r, requestID: idOf(w)}
 	if allowed := a.methodsOf(r); len(allowed) > 0 {
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
-		a.fail(x, &wrongMethod{parley.Errorf(parley.CodeUnsupported, "This path takes %s.", strings.Join(allowed, ", "))}) //nolint:contextcheck // the exchange holds the request with its context
+		a.fail(
+			x,
+			&wrongMethod{parley.Errorf(parley.CodeUnsupported, "This path takes %s.", strings.Join(allowed, ", "))},
+		) //nolint:contextcheck // the exchange holds the request with its context
 		return
 	}
-	a.fail(x, parley.Errorf(parley.CodeNotFound, "There is nothing at this path. The API is described at /docs.")) //nolint:contextcheck // the exchange holds the request with its context
+	a.fail(
+		x,
+		parley.Errorf(parley.CodeNotFound, "There is nothing at this path. The API is described at /docs."),
+	) //nolint:contextcheck // the exchange holds the request with its context
 }
 
 // methodsOf lists the methods that r's path has routes for.
@@ -250,7 +262,12 @@ func (x *exchange) sendNothing() error {
 func (x *exchange) pathID(name string) (parley.ID, error) {
 	id, err := parley.ParseID(x.r.PathValue(name))
 	if err != nil {
-		return parley.ID{}, parley.Errorf(parley.CodeNotFound, "There is no such %s: %s is not an id.", name, strconv.Quote(parley.Clip(x.r.PathValue(name), 64)))
+		return parley.ID{}, parley.Errorf(
+			parley.CodeNotFound,
+			"There is no such %s: %s is not an id.",
+			name,
+			strconv.Quote(parley.Clip(x.r.PathValue(name), 64)),
+		)
 	}
 	return id, nil
 }

@@ -91,7 +91,11 @@ func relayed(t *testing.T, test func(client net.Conn, hub *live.Hub, session par
 		streams := stream.New(engine.New(engine.Options{}), hub)
 		handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			defer close(ended)
-			watched, err := streams.Follow(r.Context(), anybody, stream.Request{Sessions: []stream.Place{{SessionID: session}}})
+			watched, err := streams.Follow(
+				r.Context(),
+				anybody,
+				stream.Request{Sessions: []stream.Place{{SessionID: session}}},
+			)
 			if err != nil {
 				t.Error(err)
 				return
@@ -119,7 +123,10 @@ func relayed(t *testing.T, test func(client net.Conn, hub *live.Hub, session par
 func TestHeartbeat(t *testing.T) {
 	t.Parallel()
 	relayed(t, func(client net.Conn, _ *live.Hub, _ parley.ID, _ <-chan struct{}) {
-		answer, err := http.ReadResponse(bufio.NewReader(client), nil) //nolint:bodyclose // closing would read an endless body to its end; the connection is closed instead
+		answer, err := http.ReadResponse(
+			bufio.NewReader(client),
+			nil,
+		) //nolint:bodyclose // closing would read an endless body to its end; the connection is closed instead
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,15 +150,24 @@ func TestHeartbeat(t *testing.T) {
 func TestReaderThatNeverReadsIsCutOff(t *testing.T) {
 	t.Parallel()
 	relayed(t, func(client net.Conn, hub *live.Hub, session parley.ID, ended <-chan struct{}) {
-		answer, err := http.ReadResponse(bufio.NewReaderSize(client, 16), nil) //nolint:bodyclose // closing would read an endless body to its end; the connection is closed instead
+		answer, err := http.ReadResponse(
+			bufio.NewReaderSize(client, 16),
+			nil,
+		) //nolint:bodyclose // closing would read an endless body to its end; the connection is closed instead
 		if err != nil {
 			t.Fatal(err)
 		}
 		_ = answer // its body is never read
 		synctest.Wait()
-		hub.Committed(store.Commit{SessionID: session, Events: []parley.Event{{
-			SessionID: session, Sequence: 1, Type: parley.EventMessageCreated, CreatedAt: 1, Data: []byte(`{"text":"` + strings.Repeat("x", 64<<10) + `"}`),
-		}}})
+		hub.Committed(store.Commit{SessionID: session, Events: []parley.Event{
+			{
+				SessionID: session,
+				Sequence:  1,
+				Type:      parley.EventMessageCreated,
+				CreatedAt: 1,
+				Data:      []byte(`{"text":"` + strings.Repeat("x", 64<<10) + `"}`),
+			},
+		}})
 		start := time.Now()
 		<-ended
 		if took := time.Since(start); took < WriteTimeout/2 || took > WriteTimeout {
@@ -164,11 +180,27 @@ func TestReaderThatNeverReadsIsCutOff(t *testing.T) {
 func TestAnswerThatIsNeverReadIsCutOff(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		a, ended := &api{log: slog.New(slog.DiscardHandler), mux: http.NewServeMux(), memory: inflight.NewBytes(heldAtOnce, heldOfOne)}, make(chan struct{})
-		a.register([]route{{method: http.MethodGet, paths: []string{"/large"}, name: "get", open: true, serve: func(_ *api, x *exchange) error {
-			defer close(ended)
-			return x.sendBytes(http.StatusOK, make([]byte, 1<<20))
-		}}})
+		a, ended := &api{
+			log:    slog.New(slog.DiscardHandler),
+			mux:    http.NewServeMux(),
+			memory: inflight.NewBytes(heldAtOnce, heldOfOne),
+		}, make(
+			chan struct{},
+		)
+		a.register(
+			[]route{
+				{
+					method: http.MethodGet,
+					paths:  []string{"/large"},
+					name:   "get",
+					open:   true,
+					serve: func(_ *api, x *exchange) error {
+						defer close(ended)
+						return x.sendBytes(http.StatusOK, make([]byte, 1<<20))
+					},
+				},
+			},
+		)
 		piped(t, a, func(client net.Conn) {
 			start := time.Now()
 			if _, err := io.WriteString(client, "GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
@@ -217,7 +249,11 @@ func TestSlowRequestsAreCutOff(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				a := &api{log: slog.New(slog.DiscardHandler), mux: http.NewServeMux(), memory: inflight.NewBytes(heldAtOnce, heldOfOne)}
+				a := &api{
+					log:    slog.New(slog.DiscardHandler),
+					mux:    http.NewServeMux(),
+					memory: inflight.NewBytes(heldAtOnce, heldOfOne),
+				}
 				a.register([]route{
 					{method: http.MethodPost, paths: []string{"/reads"}, name: "post", open: true, serve: serveHealth},
 					{method: http.MethodGet, paths: []string{"/reads"}, name: "get", open: true, serve: serveHealth},
@@ -227,7 +263,10 @@ func TestSlowRequestsAreCutOff(t *testing.T) {
 					if _, err := io.WriteString(client, c.sent); err != nil {
 						t.Fatal(err)
 					}
-					answer, err := http.ReadResponse(bufio.NewReader(client), nil) //nolint:bodyclose // the connection is closed instead
+					answer, err := http.ReadResponse(
+						bufio.NewReader(client),
+						nil,
+					) //nolint:bodyclose // the connection is closed instead
 					if c.status == 0 && err == nil || c.status != 0 && (err != nil || answer.StatusCode != c.status) {
 						t.Errorf("answer %+v %v, want status %d", answer, err, c.status)
 					}

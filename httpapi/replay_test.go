@@ -21,15 +21,21 @@ func TestReplayComparesAndEntersNothing(t *testing.T) {
 	at := "/v1/calls/" + original.ID.String()
 
 	same := want[engine.ReplayResult](s, 201, "POST", at+"/replay", `{}`)
-	if !same.SameBytes || !same.SameAnswer || same.Answer.Text != "Say it again." || same.Call.Purpose != parley.PurposeReplay || same.Call.RequestHash != original.RequestHash || !same.Call.TurnID.IsZero() {
+	if !same.SameBytes || !same.SameAnswer || same.Answer.Text != "Say it again." ||
+		same.Call.Purpose != parley.PurposeReplay ||
+		same.Call.RequestHash != original.RequestHash ||
+		!same.Call.TurnID.IsZero() {
 		t.Errorf("the same again: %+v", same)
 	}
 	other := want[engine.ReplayResult](s, 201, "POST", at+"/replay", `{"model":"tariff/echo","max_tokens":50}`)
-	if other.SameBytes || !other.SameAnswer || other.Call.Model != "tariff/echo" || other.Call.Cost == nil || *other.Call.Cost == 0 || *other.Call.MaxTokens != 50 {
+	if other.SameBytes || !other.SameAnswer || other.Call.Model != "tariff/echo" || other.Call.Cost == nil ||
+		*other.Call.Cost == 0 ||
+		*other.Call.MaxTokens != 50 {
 		t.Errorf("another model: %+v", other)
 	}
 	failed := want[engine.ReplayResult](s, 201, "POST", at+"/replay", `{"model":"sim/fail-rate_limit-1"}`)
-	if failed.Call.Outcome != parley.CallFailed || failed.Call.Error == nil || failed.Call.Error.Class != parley.ClassRateLimit {
+	if failed.Call.Outcome != parley.CallFailed || failed.Call.Error == nil ||
+		failed.Call.Error.Class != parley.ClassRateLimit {
 		t.Errorf("a failure: %+v", failed.Call)
 	}
 	var text strings.Builder
@@ -48,14 +54,27 @@ func TestReplayComparesAndEntersNothing(t *testing.T) {
 	if len(after.Data) != len(before.Data) {
 		t.Errorf("%d messages, before %d", len(after.Data), len(before.Data))
 	}
-	if replays := want[engine.CallDetail](s, 200, "GET", at, "").Replays; len(replays) != 4 || replays[3].Answer.Text != "Say it again." {
+	if replays := want[engine.CallDetail](
+		s,
+		200,
+		"GET",
+		at,
+		"",
+	).Replays; len(replays) != 4 ||
+		replays[3].Answer.Text != "Say it again." {
 		t.Errorf("the call's replays: %+v", replays)
 	}
 	if got := s.do("POST", at+"/replay", `{"model":"nowhere/x"}`); got.status != 422 {
 		t.Errorf("an unknown model: %d", got.status)
 	}
 	s.told(session, `{"content":{"text":"Go on."}}`)
-	if d := want[engine.CallDiff](s, 200, "GET", "/v1/calls/"+s.lastCall(session).ID.String()+"/diff", ""); d.WithID != original.ID {
+	if d := want[engine.CallDiff](
+		s,
+		200,
+		"GET",
+		"/v1/calls/"+s.lastCall(session).ID.String()+"/diff",
+		"",
+	); d.WithID != original.ID {
 		t.Errorf("the call before is %s and not %s: a replay is none", d.WithID, original.ID)
 	}
 }

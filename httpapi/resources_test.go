@@ -15,21 +15,48 @@ import (
 func TestAgents(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
-	agent := want[parley.Agent](s, 201, "POST", "/v1/agents", `{"name":"Release Writer","tools":["current_time",{"name":"ask","parameters":{"type":"object"}}],"tags":["docs"],"temperature":0.2}`)
+	agent := want[parley.Agent](
+		s,
+		201,
+		"POST",
+		"/v1/agents",
+		`{"name":"Release Writer","tools":["current_time",{"name":"ask","parameters":{"type":"object"}}],"tags":["docs"],"temperature":0.2}`,
+	)
 	if agent.Slug != "release-writer" || agent.Version != 1 || len(*agent.Tools) != 2 {
 		t.Errorf("agent %+v", agent)
 	}
 	if got := s.do("POST", "/v1/agents", `{"name":"release writer"}`); got.status != 409 {
 		t.Errorf("the slug again: status %d", got.status)
 	}
-	changed := want[parley.Agent](s, 200, "PATCH", "/v1/agents/release-writer", `{"temperature":null,"description":"Writes."}`)
-	if changed.Version != 2 || changed.Temperature != nil || changed.Description != "Writes." || changed.Name != "Release Writer" {
+	changed := want[parley.Agent](
+		s,
+		200,
+		"PATCH",
+		"/v1/agents/release-writer",
+		`{"temperature":null,"description":"Writes."}`,
+	)
+	if changed.Version != 2 || changed.Temperature != nil || changed.Description != "Writes." ||
+		changed.Name != "Release Writer" {
 		t.Errorf("changed %+v", changed)
 	}
-	if first := want[parley.Agent](s, 200, "GET", "/v1/agents/release-writer/versions/1", ""); first.Version != 1 || *first.Temperature != 0.2 {
+	if first := want[parley.Agent](
+		s,
+		200,
+		"GET",
+		"/v1/agents/release-writer/versions/1",
+		"",
+	); first.Version != 1 ||
+		*first.Temperature != 0.2 {
 		t.Errorf("version 1: %+v", first)
 	}
-	if listed := want[page[parley.Agent]](s, 200, "GET", "/v1/agents?tag=docs", ""); len(listed.Data) != 1 || listed.Data[0].ID != agent.ID {
+	if listed := want[page[parley.Agent]](
+		s,
+		200,
+		"GET",
+		"/v1/agents?tag=docs",
+		"",
+	); len(listed.Data) != 1 ||
+		listed.Data[0].ID != agent.ID {
 		t.Errorf("listed by tag: %+v", listed.Data)
 	}
 	if got := s.do("DELETE", "/v1/agents/"+agent.ID.String(), ""); got.status != 204 || len(got.body) != 0 {
@@ -78,15 +105,35 @@ func TestSessionsByKey(t *testing.T) {
 	if again := want[parley.Session](s, 200, "PUT", "/v1/sessions/by-key", body); again.ID != made.ID {
 		t.Errorf("a second session %s for one key", again.ID)
 	}
-	if found := want[parley.Session](s, 200, "GET", "/v1/sessions/by-key?type=dev-task&feature=login&task=T-1", ""); found.ID != made.ID {
+	if found := want[parley.Session](
+		s,
+		200,
+		"GET",
+		"/v1/sessions/by-key?type=dev-task&feature=login&task=T-1",
+		"",
+	); found.ID != made.ID {
 		t.Errorf("found %s", found.ID)
 	}
-	if got := s.do("PUT", "/v1/sessions/by-key", `{"type":"dev-task"}`); got.status != 422 || got.problem(t).Errors[0].Field != "key" {
+	if got := s.do(
+		"PUT",
+		"/v1/sessions/by-key",
+		`{"type":"dev-task"}`,
+	); got.status != 422 ||
+		got.problem(t).Errors[0].Field != "key" {
 		t.Errorf("without a name: status %d %s", got.status, got.body)
 	}
-	posted := s.do("PUT", "/v1/sessions/by-key", `{"type":"dev-task","feature":"login","task":"T-1","message":{"content":{"text":"Hi"}}}`)
+	posted := s.do(
+		"PUT",
+		"/v1/sessions/by-key",
+		`{"type":"dev-task","feature":"login","task":"T-1","message":{"content":{"text":"Hi"}}}`,
+	)
 	if posted.status != 200 || posted.header.Get(eventSequenceHeader) == "" {
-		t.Errorf("post to the key: status %d, %s %q", posted.status, eventSequenceHeader, posted.header.Get(eventSequenceHeader))
+		t.Errorf(
+			"post to the key: status %d, %s %q",
+			posted.status,
+			eventSequenceHeader,
+			posted.header.Get(eventSequenceHeader),
+		)
 	}
 	s.finished(made.ID.String())
 	archived := want[engine.FeatureArchived](s, 200, "POST", "/v1/sessions/archive", `{"feature":"login"}`)
@@ -96,14 +143,28 @@ func TestSessionsByKey(t *testing.T) {
 	if hidden := want[page[parley.Session]](s, 200, "GET", "/v1/sessions?feature=login", ""); len(hidden.Data) != 0 {
 		t.Error("the list shows archived sessions unasked")
 	}
-	if shown := want[page[parley.Session]](s, 200, "GET", "/v1/sessions?feature=login&archived=any", ""); len(shown.Data) != 1 || shown.Data[0].ArchivedAt == 0 {
+	if shown := want[page[parley.Session]](
+		s,
+		200,
+		"GET",
+		"/v1/sessions?feature=login&archived=any",
+		"",
+	); len(shown.Data) != 1 ||
+		shown.Data[0].ArchivedAt == 0 {
 		t.Errorf("archived=any: %+v", shown.Data)
 	}
 	refused := s.do("POST", "/v1/sessions/"+made.ID.String()+"/messages", `{"content":{"text":"x"}}`)
 	if refused.status != 409 || refused.problem(t).Code != parley.CodeArchived {
 		t.Errorf("a post to it: status %d %s", refused.status, refused.body)
 	}
-	if reopened := want[parley.Session](s, 200, "PATCH", "/v1/sessions/"+made.ID.String(), `{"archived":false,"tags":["x"],"title":null}`); reopened.ArchivedAt != 0 || len(reopened.Tags) != 1 {
+	if reopened := want[parley.Session](
+		s,
+		200,
+		"PATCH",
+		"/v1/sessions/"+made.ID.String(),
+		`{"archived":false,"tags":["x"],"title":null}`,
+	); reopened.ArchivedAt != 0 ||
+		len(reopened.Tags) != 1 {
 		t.Errorf("reopened %+v", reopened)
 	}
 	if got := s.do("DELETE", "/v1/sessions/"+made.ID.String(), ""); got.status != 204 {
@@ -121,14 +182,23 @@ func TestQueueAndCancel(t *testing.T) {
 	s := startServer(t)
 	session := s.session(`{"model":"sim/lorem-2000-20"}`).ID.String()
 	messages := "/v1/sessions/" + session + "/messages"
-	if got := s.do("POST", "/v1/sessions/"+session+"/cancel", ""); got.status != 409 || got.problem(t).Code != parley.CodeNothingToCancel {
+	if got := s.do(
+		"POST",
+		"/v1/sessions/"+session+"/cancel",
+		"",
+	); got.status != 409 ||
+		got.problem(t).Code != parley.CodeNothingToCancel {
 		t.Errorf("nothing ran: status %d %s", got.status, got.body)
 	}
 	stream := s.stream("POST", messages+"?flush_ms=0", `{"content":{"text":"Go"}}`)
 	stream.until("step.generating")
 	queued := s.do("POST", messages, `{"content":{"text":"Later"}}`)
 	var later parley.Message
-	if err := json.Unmarshal(queued.body, &later); err != nil || later.Status != parley.MessageQueued || !strings.Contains(string(queued.body), `"sequence":null`) || later.Position == nil {
+	if err := json.Unmarshal(
+		queued.body,
+		&later,
+	); err != nil || later.Status != parley.MessageQueued || !strings.Contains(string(queued.body), `"sequence":null`) ||
+		later.Position == nil {
 		t.Fatalf("queued %s: %v", queued.body, err)
 	}
 	path := "/v1/messages/" + later.ID.String()
@@ -136,7 +206,12 @@ func TestQueueAndCancel(t *testing.T) {
 	if !strings.Contains(string(edited.Content), "Later still") {
 		t.Errorf("edited %s", edited.Content)
 	}
-	if got := s.do("POST", messages, `{"content":{"text":"x"},"during":"reject"}`); got.status != 409 || got.problem(t).Code != parley.CodeBusy {
+	if got := s.do(
+		"POST",
+		messages,
+		`{"content":{"text":"x"},"during":"reject"}`,
+	); got.status != 409 ||
+		got.problem(t).Code != parley.CodeBusy {
 		t.Errorf("during reject: status %d %s", got.status, got.body)
 	}
 	if got := s.do("DELETE", path, ""); got.status != 204 {
@@ -150,13 +225,30 @@ func TestQueueAndCancel(t *testing.T) {
 	if last := rest[len(rest)-1]; last.event != "session.cancelled" {
 		t.Errorf("the stream ends with %s", last.event)
 	}
-	if again := want[engine.CancelResult](s, 200, "POST", "/v1/sessions/"+session+"/cancel?queued=true", `{"turn_id":"`+cancelled.Turn.ID.String()+`"}`); again.Turn.ID != cancelled.Turn.ID {
+	if again := want[engine.CancelResult](
+		s,
+		200,
+		"POST",
+		"/v1/sessions/"+session+"/cancel?queued=true",
+		`{"turn_id":"`+cancelled.Turn.ID.String()+`"}`,
+	); again.Turn.ID != cancelled.Turn.ID {
 		t.Errorf("again %+v", again)
 	}
-	if marked := want[parley.Message](s, 200, "PUT", "/v1/messages/"+cancelled.Settled[0].String()+"/marks", `{"pinned":true}`); !marked.Marks.Pinned || marked.Status != parley.MessageCancelled {
+	if marked := want[parley.Message](
+		s,
+		200,
+		"PUT",
+		"/v1/messages/"+cancelled.Settled[0].String()+"/marks",
+		`{"pinned":true}`,
+	); !marked.Marks.Pinned ||
+		marked.Status != parley.MessageCancelled {
 		t.Errorf("marked %+v", marked)
 	}
-	if got := s.do("PATCH", "/v1/messages/"+cancelled.Settled[0].String(), `{"content":{"text":"x"}}`); got.status != 409 {
+	if got := s.do(
+		"PATCH",
+		"/v1/messages/"+cancelled.Settled[0].String(),
+		`{"content":{"text":"x"}}`,
+	); got.status != 409 {
 		t.Errorf("editing the record: status %d", got.status)
 	}
 }
@@ -165,7 +257,9 @@ func TestQueueAndCancel(t *testing.T) {
 func TestViewsAndRecords(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
-	session := s.session(`{"agent_id":"parley","model":"sim/tool","tools":["current_time"],"message":{"content":{"text":"What time is it?"}}}`).ID.String()
+	session := s.session(
+		`{"agent_id":"parley","model":"sim/tool","tools":["current_time"],"message":{"content":{"text":"What time is it?"}}}`,
+	).ID.String()
 	s.finished(session)
 	messages := "/v1/sessions/" + session + "/messages"
 	flat := want[page[parley.Message]](s, 200, "GET", messages, "")
@@ -198,7 +292,13 @@ func TestViewsAndRecords(t *testing.T) {
 	if user := want[page[parley.Message]](s, 200, "GET", messages+"?view=user", ""); len(user.Data) == 0 {
 		t.Error("the user's view is empty")
 	}
-	calls := want[page[parley.Message]](s, 200, "GET", messages+"?role=tool_call&role=tool_result&tool_name=current_time", "")
+	calls := want[page[parley.Message]](
+		s,
+		200,
+		"GET",
+		messages+"?role=tool_call&role=tool_result&tool_name=current_time",
+		"",
+	)
 	if len(calls.Data) != 2 {
 		t.Errorf("%d rows of the tool, want its call and its result", len(calls.Data))
 	}
@@ -206,10 +306,22 @@ func TestViewsAndRecords(t *testing.T) {
 	if len(turns.Data) != 1 {
 		t.Fatalf("turns %+v", turns.Data)
 	}
-	if turn := want[parley.Turn](s, 200, "GET", "/v1/turns/"+turns.Data[0].ID.String(), ""); turn.Status != parley.TurnCompleted {
+	if turn := want[parley.Turn](
+		s,
+		200,
+		"GET",
+		"/v1/turns/"+turns.Data[0].ID.String(),
+		"",
+	); turn.Status != parley.TurnCompleted {
 		t.Errorf("turn %+v", turn)
 	}
-	made := want[page[parley.Call]](s, 200, "GET", fmt.Sprintf("/v1/sessions/%s/calls?turn_id=%s", session, turns.Data[0].ID), "")
+	made := want[page[parley.Call]](
+		s,
+		200,
+		"GET",
+		fmt.Sprintf("/v1/sessions/%s/calls?turn_id=%s", session, turns.Data[0].ID),
+		"",
+	)
 	if len(made.Data) != 2 {
 		t.Fatalf("%d calls, want two", len(made.Data))
 	}
@@ -219,7 +331,12 @@ func TestViewsAndRecords(t *testing.T) {
 		}
 	}
 	answer := flat.Data[len(flat.Data)-1]
-	if versions := s.do("GET", "/v1/messages/"+answer.ID.String()+"/versions", ""); versions.status != http.StatusOK || !strings.HasPrefix(string(versions.body), `{"data":[`) {
+	if versions := s.do(
+		"GET",
+		"/v1/messages/"+answer.ID.String()+"/versions",
+		"",
+	); versions.status != http.StatusOK ||
+		!strings.HasPrefix(string(versions.body), `{"data":[`) {
 		t.Errorf("versions: status %d %s", versions.status, versions.body)
 	}
 }
@@ -235,10 +352,22 @@ func TestProjectsModelsAndClients(t *testing.T) {
 	if again := want[parley.Project](s, 200, "POST", "/v1/projects", body); again.ID != project.ID {
 		t.Error("a second project for one path")
 	}
-	if outside := s.do("POST", "/v1/projects", `{"path":"/"}`); outside.status != 422 || outside.problem(t).Errors[0].Field != "path" {
+	if outside := s.do(
+		"POST",
+		"/v1/projects",
+		`{"path":"/"}`,
+	); outside.status != 422 ||
+		outside.problem(t).Errors[0].Field != "path" {
 		t.Errorf("outside the roots: status %d %s", outside.status, outside.body)
 	}
-	if recent := want[page[parley.Project]](s, 200, "GET", "/v1/projects?recent=1", ""); len(recent.Data) != 1 || recent.Next != nil {
+	if recent := want[page[parley.Project]](
+		s,
+		200,
+		"GET",
+		"/v1/projects?recent=1",
+		"",
+	); len(recent.Data) != 1 ||
+		recent.Next != nil {
 		t.Errorf("recent %+v", recent)
 	}
 	session := s.session(fmt.Sprintf(`{"project_id":%q,"client_id":"tab"}`, project.ID))
@@ -255,8 +384,12 @@ func TestProjectsModelsAndClients(t *testing.T) {
 		t.Errorf("status %d %s", got.status, got.body)
 	}
 	tools := want[page[engine.ToolInfo]](s, 200, "GET", "/v1/tools", "")
-	if i := slices.IndexFunc(tools.Data, func(info engine.ToolInfo) bool { return info.Name == "current_time" }); i < 0 ||
-		tools.Data[i].Source != "builtin" || !tools.Data[i].Annotations.ReadOnly || len(tools.Data[i].Parameters) == 0 {
+	if i := slices.IndexFunc(
+		tools.Data,
+		func(info engine.ToolInfo) bool { return info.Name == "current_time" },
+	); i < 0 ||
+		tools.Data[i].Source != "builtin" || !tools.Data[i].Annotations.ReadOnly ||
+		len(tools.Data[i].Parameters) == 0 {
 		t.Errorf("tools %+v", tools.Data)
 	}
 	models := want[modelPage](s, 200, "GET", "/v1/models", "")

@@ -47,7 +47,13 @@ func (s *testServer) cacheWith(stored int64) parley.ResponseCacheState {
 func TestResponseCache(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
-	agent := want[parley.Agent](s, 201, "POST", "/v1/agents", `{"name":"thrifty","model":"tariff/echo","response_cache":{}}`)
+	agent := want[parley.Agent](
+		s,
+		201,
+		"POST",
+		"/v1/agents",
+		`{"name":"thrifty","model":"tariff/echo","response_cache":{}}`,
+	)
 	if agent.ResponseCache == nil || agent.ResponseCache.TTL() != parley.DefaultResponseTTL {
 		t.Errorf("the agent has %+v", agent.ResponseCache)
 	}
@@ -57,10 +63,28 @@ func TestResponseCache(t *testing.T) {
 	s.cacheWith(1)
 	second, other := s.answerOf(session, "the same words")
 	call := s.lastCall(other)
-	if first == "" || second != first || !call.Manifest.CachedResponse || *call.Cost != 0 || cost == nil || *cost == 0 || call.Cache.Saved == nil || *call.Cache.Saved != *cost {
-		t.Errorf("streamed %q and %q; the second call: %+v, cost %v, cache %+v; the first cost %v", first, second, call.Manifest, call.Cost, call.Cache, cost)
+	if first == "" || second != first || !call.Manifest.CachedResponse || *call.Cost != 0 || cost == nil ||
+		*cost == 0 ||
+		call.Cache.Saved == nil ||
+		*call.Cache.Saved != *cost {
+		t.Errorf(
+			"streamed %q and %q; the second call: %+v, cost %v, cache %+v; the first cost %v",
+			first,
+			second,
+			call.Manifest,
+			call.Cost,
+			call.Cache,
+			cost,
+		)
 	}
-	if raw := s.do("GET", "/v1/calls/"+call.ID.String(), ""); !strings.Contains(string(raw.body), `"cached_response":true`) {
+	if raw := s.do(
+		"GET",
+		"/v1/calls/"+call.ID.String(),
+		"",
+	); !strings.Contains(
+		string(raw.body),
+		`"cached_response":true`,
+	) {
 		t.Errorf("the call does not say so: %s", raw.body)
 	}
 
@@ -69,14 +93,25 @@ func TestResponseCache(t *testing.T) {
 		t.Errorf("a session without it streamed %q", plain)
 	}
 	before := s.cacheWith(1)
-	if got := s.do("POST", "/v1/sessions", `{"agent_id":"thrifty","message":{"content":{"text":"the same words"}},"dry_run":true}`); got.status >= 500 {
+	if got := s.do(
+		"POST",
+		"/v1/sessions",
+		`{"agent_id":"thrifty","message":{"content":{"text":"the same words"}},"dry_run":true}`,
+	); got.status >= 500 {
 		t.Errorf("a dry run: status %d %s", got.status, got.body)
 	}
-	if got := s.do("POST", "/v1/sessions/"+other+"/messages", `{"content":{"text":"more"},"dry_run":true}`); got.status != 200 {
+	if got := s.do(
+		"POST",
+		"/v1/sessions/"+other+"/messages",
+		`{"content":{"text":"more"},"dry_run":true}`,
+	); got.status != 200 {
 		t.Errorf("a dry run: status %d %s", got.status, got.body)
 	}
 	_, _ = s.answerOf(session, "other words")
-	if after := s.cacheWith(2); after.Misses != before.Misses+1 || after.Hits != 1 || after.Entries != 2 || after.Saved != *cost {
+	if after := s.cacheWith(
+		2,
+	); after.Misses != before.Misses+1 || after.Hits != 1 || after.Entries != 2 ||
+		after.Saved != *cost {
 		t.Errorf("before %+v, after %+v", before, after)
 	}
 
@@ -94,7 +129,13 @@ func TestResponseCache(t *testing.T) {
 			t.Errorf("%s: status %d %s", body, got.status, got.body)
 		}
 	}
-	if off := want[parley.Agent](s, 200, "PATCH", "/v1/agents/thrifty", `{"response_cache":null}`); off.ResponseCache != nil {
+	if off := want[parley.Agent](
+		s,
+		200,
+		"PATCH",
+		"/v1/agents/thrifty",
+		`{"response_cache":null}`,
+	); off.ResponseCache != nil {
 		t.Errorf("turned off: %+v", off.ResponseCache)
 	}
 }

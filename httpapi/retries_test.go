@@ -37,7 +37,13 @@ func TestRetriesShow(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
 	const quick = `"retry_policy":{"max_wait_ms":2,"sentences":{"rate_limit":"Too busy.","auth":"Ask Ada for a key."}}`
-	want[parley.Agent](s, 201, "POST", "/v1/agents", `{"name":"once","model":"sim/fail-network-9","retry_policy":{"retries":1,"backoff":"linear","max_wait_ms":2}}`)
+	want[parley.Agent](
+		s,
+		201,
+		"POST",
+		"/v1/agents",
+		`{"name":"once","model":"sim/fail-network-9","retry_policy":{"retries":1,"backoff":"linear","max_wait_ms":2}}`,
+	)
 	for _, c := range []struct {
 		session  string
 		class    parley.ErrorClass // "": it answers in the end
@@ -78,8 +84,17 @@ func TestRetriesShow(t *testing.T) {
 			continue
 		}
 		for where, failure := range map[string]*parley.Failure{"turn": turn.Error, "message": answer.Error, "call": calls.Data[0].Error} {
-			if failure == nil || failure.Class != c.class || failure.Attempts != c.attempts || failure.Sentence != c.sentence {
-				t.Errorf("%s: the %s says %+v, want %s %q after %d", c.session, where, failure, c.class, c.sentence, c.attempts)
+			if failure == nil || failure.Class != c.class || failure.Attempts != c.attempts ||
+				failure.Sentence != c.sentence {
+				t.Errorf(
+					"%s: the %s says %+v, want %s %q after %d",
+					c.session,
+					where,
+					failure,
+					c.class,
+					c.sentence,
+					c.attempts,
+				)
 			}
 		}
 		entries := want[page[engine.Entry]](s, 200, "GET", "/v1/sessions/"+session+"/messages?view=transcript", "").Data
@@ -99,17 +114,28 @@ func TestRetryAfter(t *testing.T) {
 		return session, s.told(session, fmt.Sprintf(`{"content":{"text":%q}}`, script))
 	}
 	_, all := post(`[[{"error":{"class":"rate_limit","retry_after_ms":60,"attempts":1}},{"text":"ok"}]]`)
-	if waits := retriesOf(t, all); len(waits) != 1 || waits[0].WaitMS < 60 || all[len(all)-1].event != "session.completed" {
+	if waits := retriesOf(
+		t,
+		all,
+	); len(waits) != 1 || waits[0].WaitMS < 60 ||
+		all[len(all)-1].event != "session.completed" {
 		t.Errorf("waits %+v, then %s", waits, all[len(all)-1].event)
 	}
 	session, all := post(`[[{"error":{"class":"rate_limit","retry_after_ms":120000}}]]`)
 	turn := want[page[parley.Turn]](s, 200, "GET", "/v1/sessions/"+session+"/turns", "").Data[0]
-	if all[len(all)-1].event != "session.failed" || len(retriesOf(t, all)) != 0 || turn.Error.Class != parley.ClassRateLimit || turn.Error.RetryAt <= turn.CreatedAt ||
+	if all[len(all)-1].event != "session.failed" || len(retriesOf(t, all)) != 0 ||
+		turn.Error.Class != parley.ClassRateLimit ||
+		turn.Error.RetryAt <= turn.CreatedAt ||
 		!strings.Contains(turn.Error.Sentence, turn.Error.RetryAt.String()) {
 		t.Errorf("a long Retry-After: %s, %+v", all[len(all)-1].event, turn.Error)
 	}
 	for field, policy := range map[string]string{"retries": `{"retries":-1}`, "backoff": `{"backoff":"x"}`, "max_wait_ms": `{"max_wait_ms":10001}`, "sentences": `{"sentences":{"weather":"x"}}`} {
-		if got := s.do("POST", "/v1/sessions", `{"retry_policy":`+policy+`}`); got.status != 422 || got.problem(t).Errors[0].Field != "retry_policy."+field {
+		if got := s.do(
+			"POST",
+			"/v1/sessions",
+			`{"retry_policy":`+policy+`}`,
+		); got.status != 422 ||
+			got.problem(t).Errors[0].Field != "retry_policy."+field {
 			t.Errorf("%s: status %d %s", policy, got.status, got.body)
 		}
 	}
@@ -121,12 +147,16 @@ func TestPartialAnswers(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
 	session := s.session(`{"model":"sim/script"}`).ID.String()
-	all := s.told(session, fmt.Sprintf(`{"content":{"text":%q}}`, `[[{"text":"half a sen"},{"error":{"class":"stream"}}]]`))
+	all := s.told(
+		session,
+		fmt.Sprintf(`{"content":{"text":%q}}`, `[[{"text":"half a sen"},{"error":{"class":"stream"}}]]`),
+	)
 	if all[len(all)-1].event != "session.failed" || len(retriesOf(t, all)) != 0 {
 		t.Errorf("a failure after text: %s, tried again %d times", all[len(all)-1].event, len(retriesOf(t, all)))
 	}
 	failed := want[page[parley.Message]](s, 200, "GET", "/v1/sessions/"+session+"/messages?status=failed", "").Data
-	if len(failed) != 1 || string(failed[0].Content) != `{"text":"half a sen"}` || failed[0].Error.Class != parley.ClassStream {
+	if len(failed) != 1 || string(failed[0].Content) != `{"text":"half a sen"}` ||
+		failed[0].Error.Class != parley.ClassStream {
 		t.Fatalf("failed %+v", failed)
 	}
 	s.told(session, `{"content":{"text":"Go on"},"model":"sim/echo"}`)

@@ -41,21 +41,39 @@ func TestRolesOverHTTP(t *testing.T) {
 	})
 	admin := s.key("one", "admin", parley.RoleAdmin)
 	bearers := map[parley.PrincipalRole]string{
-		parley.RoleAdmin: s.key("one", "other admin", parley.RoleAdmin), parley.RoleMember: s.key("one", "member", parley.RoleMember), parley.RoleReader: s.key("one", "reader", parley.RoleReader),
+		parley.RoleAdmin: s.key(
+			"one",
+			"other admin",
+			parley.RoleAdmin,
+		),
+		parley.RoleMember: s.key("one", "member", parley.RoleMember),
+		parley.RoleReader: s.key("one", "reader", parley.RoleReader),
 	}
 	shared := func() string {
 		return s.session(`{"visibility":"workspace"}`, "Authorization", admin).ID.String()
 	}
 	queued := func(session string) { // a session that has something to cancel
-		s.do("POST", "/v1/sessions/"+session+"/messages", `{"content":{"text":"x"},"model":"sim/lorem-400-50"}`, "Authorization", admin)
+		s.do(
+			"POST",
+			"/v1/sessions/"+session+"/messages",
+			`{"content":{"text":"x"},"model":"sim/lorem-400-50"}`,
+			"Authorization",
+			admin,
+		)
 	}
 	ask := map[engine.Verb]func(role parley.PrincipalRole) (method, path, body string){
 		engine.ReadAgents: func(parley.PrincipalRole) (string, string, string) { return "GET", "/v1/agents", "" },
 		engine.WriteAgents: func(role parley.PrincipalRole) (string, string, string) {
-			return "PATCH", "/v1/agents/" + s.agent(fmt.Sprintf(`{"name":"for %s"}`, role), admin).ID.String(), `{"system_prompt":"x"}`
+			return "PATCH", "/v1/agents/" + s.agent(
+				fmt.Sprintf(`{"name":"for %s"}`, role),
+				admin,
+			).ID.String(), `{"system_prompt":"x"}`
 		},
 		engine.GrantAgents: func(role parley.PrincipalRole) (string, string, string) {
-			return "PATCH", "/v1/agents/" + s.agent(fmt.Sprintf(`{"name":"to grant to %s"}`, role), admin).ID.String(), `{"tools":["current_time"]}`
+			return "PATCH", "/v1/agents/" + s.agent(
+				fmt.Sprintf(`{"name":"to grant to %s"}`, role),
+				admin,
+			).ID.String(), `{"tools":["current_time"]}`
 		},
 		engine.ReadSessions: func(parley.PrincipalRole) (string, string, string) {
 			return "GET", "/v1/sessions/" + shared() + "/messages", ""
@@ -87,7 +105,15 @@ func TestRolesOverHTTP(t *testing.T) {
 			return "POST", "/v1/projects", fmt.Sprintf(`{"path":%q}`, s.root)
 		},
 		engine.DropProjects: func(role parley.PrincipalRole) (string, string, string) {
-			project := want[parley.Project](s, http.StatusCreated, "POST", "/v1/projects", fmt.Sprintf(`{"path":%q}`, s.subdirectory(string(role))), "Authorization", admin)
+			project := want[parley.Project](
+				s,
+				http.StatusCreated,
+				"POST",
+				"/v1/projects",
+				fmt.Sprintf(`{"path":%q}`, s.subdirectory(string(role))),
+				"Authorization",
+				admin,
+			)
 			return "DELETE", "/v1/projects/" + project.ID.String(), ""
 		},
 		engine.AnswerApprovals: func(parley.PrincipalRole) (string, string, string) {
@@ -100,8 +126,22 @@ func TestRolesOverHTTP(t *testing.T) {
 		engine.ReadFiles:  func(parley.PrincipalRole) (string, string, string) { return "GET", "/v1/files", "" },
 		engine.WriteFiles: func(parley.PrincipalRole) (string, string, string) { return "POST", "/v1/files?name=a.txt", `"text"` },
 		engine.DropFiles: func(parley.PrincipalRole) (string, string, string) {
-			file := want[parley.File](s, http.StatusCreated, "POST", "/v1/files?name="+parley.NewID().String(), `"x"`, "Authorization", admin)
-			s.do("POST", "/v1/sessions/"+shared()+"/messages", `{"content":{"files":["`+file.ID.String()+`"],"text":"x"},"respond":false}`, "Authorization", admin)
+			file := want[parley.File](
+				s,
+				http.StatusCreated,
+				"POST",
+				"/v1/files?name="+parley.NewID().String(),
+				`"x"`,
+				"Authorization",
+				admin,
+			)
+			s.do(
+				"POST",
+				"/v1/sessions/"+shared()+"/messages",
+				`{"content":{"files":["`+file.ID.String()+`"],"text":"x"},"respond":false}`,
+				"Authorization",
+				admin,
+			)
 			return "DELETE", "/v1/files/" + file.ID.String(), ""
 		},
 		engine.ReadTools:  func(parley.PrincipalRole) (string, string, string) { return "GET", "/v1/tools", "" },
@@ -138,7 +178,16 @@ func TestRolesOverHTTP(t *testing.T) {
 				continue // allowed, but a message uses it
 			}
 			if (got.status/100 == 2) != allowed || (!allowed && got.status != http.StatusForbidden) {
-				t.Errorf("%s by a %s (reach %s): %s %s: status %d: %s", permission.Verb, role, reach, method, path, got.status, got.body)
+				t.Errorf(
+					"%s by a %s (reach %s): %s %s: status %d: %s",
+					permission.Verb,
+					role,
+					reach,
+					method,
+					path,
+					got.status,
+					got.body,
+				)
 			}
 		}
 	}

@@ -29,8 +29,12 @@ type registry struct {
 
 func newRegistry() *registry {
 	return &registry{
-		schemas: map[string]*huma.Schema{}, types: map[string]reflect.Type{},
-		nullable: map[string][]string{}, inputs: map[reflect.Type]reflect.Type{}, names: map[reflect.Type]string{}, lists: closedLists(),
+		schemas:  map[string]*huma.Schema{},
+		types:    map[string]reflect.Type{},
+		nullable: map[string][]string{},
+		inputs:   map[reflect.Type]reflect.Type{},
+		names:    map[reflect.Type]string{},
+		lists:    closedLists(),
 	}
 }
 
@@ -50,34 +54,123 @@ func valuesOf[T ~string](values ...T) closed {
 // closedLists are the closed lists of the root package, by type.
 func closedLists() map[reflect.Type]closed {
 	return map[reflect.Type]closed{
-		reflect.TypeFor[parley.Role]():             valuesOf(parley.RoleUser, parley.RoleAssistant, parley.RoleToolCall, parley.RoleToolResult, parley.RoleSummary, parley.RoleSystem),
-		reflect.TypeFor[parley.MessageStatus]():    valuesOf(parley.MessageQueued, parley.MessageStreaming, parley.MessageCompleted, parley.MessageFailed, parley.MessageCancelled),
-		reflect.TypeFor[parley.AuthorKind]():       valuesOf(parley.AuthorPerson, parley.AuthorService, parley.AuthorAgent),
-		reflect.TypeFor[parley.During]():           valuesOf(parley.DuringQueue, parley.DuringSteer, parley.DuringInterrupt, parley.DuringReject),
-		reflect.TypeFor[parley.AgentStatus]():      valuesOf(parley.AgentActive, parley.AgentArchived),
-		reflect.TypeFor[parley.PolicyKind]():       valuesOf(parley.PolicyAll, parley.PolicyRecent, parley.PolicySingle, parley.PolicySummary),
-		reflect.TypeFor[parley.Backoff]():          valuesOf(parley.BackoffExponential, parley.BackoffLinear),
-		reflect.TypeFor[parley.SessionStatus]():    valuesOf(parley.SessionPending, parley.SessionRunning, parley.SessionWaiting, parley.SessionCompleted, parley.SessionFailed, parley.SessionCancelled),
-		reflect.TypeFor[parley.Visibility]():       valuesOf(parley.VisibilityPrivate, parley.VisibilityWorkspace),
-		reflect.TypeFor[parley.SessionKind]():      valuesOf(parley.KindAgent, parley.KindTool),
-		reflect.TypeFor[parley.Mode]():             valuesOf(parley.ModeForeground, parley.ModeBackground),
-		reflect.TypeFor[parley.TurnStatus]():       valuesOf(parley.TurnQueued, parley.TurnRunning, parley.TurnWaiting, parley.TurnCompleted, parley.TurnFailed, parley.TurnCancelled),
-		reflect.TypeFor[parley.WaitReason]():       valuesOf(parley.WaitApproval, parley.WaitToolResult, parley.WaitInput, parley.WaitChild, parley.WaitBudget, parley.WaitRateLimit, parley.WaitOutside),
+		reflect.TypeFor[parley.Role](): valuesOf(
+			parley.RoleUser,
+			parley.RoleAssistant,
+			parley.RoleToolCall,
+			parley.RoleToolResult,
+			parley.RoleSummary,
+			parley.RoleSystem,
+		),
+		reflect.TypeFor[parley.MessageStatus](): valuesOf(
+			parley.MessageQueued,
+			parley.MessageStreaming,
+			parley.MessageCompleted,
+			parley.MessageFailed,
+			parley.MessageCancelled,
+		),
+		reflect.TypeFor[parley.AuthorKind](): valuesOf(
+			parley.AuthorPerson,
+			parley.AuthorService,
+			parley.AuthorAgent,
+		),
+		reflect.TypeFor[parley.During](): valuesOf(
+			parley.DuringQueue,
+			parley.DuringSteer,
+			parley.DuringInterrupt,
+			parley.DuringReject,
+		),
+		reflect.TypeFor[parley.AgentStatus](): valuesOf(parley.AgentActive, parley.AgentArchived),
+		reflect.TypeFor[parley.PolicyKind](): valuesOf(
+			parley.PolicyAll,
+			parley.PolicyRecent,
+			parley.PolicySingle,
+			parley.PolicySummary,
+		),
+		reflect.TypeFor[parley.Backoff](): valuesOf(parley.BackoffExponential, parley.BackoffLinear),
+		reflect.TypeFor[parley.SessionStatus](): valuesOf(
+			parley.SessionPending,
+			parley.SessionRunning,
+			parley.SessionWaiting,
+			parley.SessionCompleted,
+			parley.SessionFailed,
+			parley.SessionCancelled,
+		),
+		reflect.TypeFor[parley.Visibility]():  valuesOf(parley.VisibilityPrivate, parley.VisibilityWorkspace),
+		reflect.TypeFor[parley.SessionKind](): valuesOf(parley.KindAgent, parley.KindTool),
+		reflect.TypeFor[parley.Mode]():        valuesOf(parley.ModeForeground, parley.ModeBackground),
+		reflect.TypeFor[parley.TurnStatus](): valuesOf(
+			parley.TurnQueued,
+			parley.TurnRunning,
+			parley.TurnWaiting,
+			parley.TurnCompleted,
+			parley.TurnFailed,
+			parley.TurnCancelled,
+		),
+		reflect.TypeFor[parley.WaitReason](): valuesOf(
+			parley.WaitApproval,
+			parley.WaitToolResult,
+			parley.WaitInput,
+			parley.WaitChild,
+			parley.WaitBudget,
+			parley.WaitRateLimit,
+			parley.WaitOutside,
+		),
 		reflect.TypeFor[parley.GrantEffect]():      valuesOf(parley.GrantAllow, parley.GrantAsk, parley.GrantDeny),
 		reflect.TypeFor[parley.ApprovalDecision](): valuesOf(parley.DecideApprove, parley.DecideDeny),
 		reflect.TypeFor[parley.ApprovalScope]():    valuesOf(parley.ScopeOnce, parley.ScopeSession, parley.ScopeChange),
-		reflect.TypeFor[parley.ApprovalReason]():   valuesOf(parley.AskedByRule, parley.AskedAgentChange, parley.AskedToolChange),
-		reflect.TypeFor[parley.ApprovalCovers]():   valuesOf(parley.CoversCall, parley.CoversTool),
-		reflect.TypeFor[parley.ApprovalState]():    valuesOf(parley.ApprovalPending, parley.ApprovalApproved, parley.ApprovalDenied, parley.ApprovalExpired, parley.ApprovalCancelled),
-		reflect.TypeFor[parley.ErrorClass]():       valuesOf(parley.ErrorClasses()...),
-		reflect.TypeFor[parley.CallOutcome]():      valuesOf(parley.CallOpen, parley.CallCompleted, parley.CallFailed, parley.CallCancelled, parley.CallInterrupted),
-		reflect.TypeFor[parley.UsageGroup]():       valuesOf(parley.UsageByAgent, parley.UsageByModel, parley.UsageBySession, parley.UsageByDay),
-		reflect.TypeFor[parley.CallPurpose]():      valuesOf(parley.PurposeCompaction, parley.PurposeReplay, parley.PurposeWarm),
-		reflect.TypeFor[parley.CompactionState]():  valuesOf(parley.CompactionNone, parley.CompactionPending, parley.CompactionRunning, parley.CompactionCompleted, parley.CompactionFailed),
-		reflect.TypeFor[parley.CompactionReason](): valuesOf(parley.CompactMessages, parley.CompactTokens, parley.CompactOverflow, parley.CompactAsked),
-		reflect.TypeFor[parley.PrincipalRole]():    valuesOf(parley.RoleAdmin, parley.RoleMember, parley.RoleReader),
-		reflect.TypeFor[parley.ContentKind]():      valuesOf(parley.KindText, parley.KindReasoning, parley.KindArguments),
-		reflect.TypeFor[parley.Code]():             codeList(),
+		reflect.TypeFor[parley.ApprovalReason](): valuesOf(
+			parley.AskedByRule,
+			parley.AskedAgentChange,
+			parley.AskedToolChange,
+		),
+		reflect.TypeFor[parley.ApprovalCovers](): valuesOf(parley.CoversCall, parley.CoversTool),
+		reflect.TypeFor[parley.ApprovalState](): valuesOf(
+			parley.ApprovalPending,
+			parley.ApprovalApproved,
+			parley.ApprovalDenied,
+			parley.ApprovalExpired,
+			parley.ApprovalCancelled,
+		),
+		reflect.TypeFor[parley.ErrorClass](): valuesOf(parley.ErrorClasses()...),
+		reflect.TypeFor[parley.CallOutcome](): valuesOf(
+			parley.CallOpen,
+			parley.CallCompleted,
+			parley.CallFailed,
+			parley.CallCancelled,
+			parley.CallInterrupted,
+		),
+		reflect.TypeFor[parley.UsageGroup](): valuesOf(
+			parley.UsageByAgent,
+			parley.UsageByModel,
+			parley.UsageBySession,
+			parley.UsageByDay,
+		),
+		reflect.TypeFor[parley.CallPurpose](): valuesOf(
+			parley.PurposeCompaction,
+			parley.PurposeReplay,
+			parley.PurposeWarm,
+		),
+		reflect.TypeFor[parley.CompactionState](): valuesOf(
+			parley.CompactionNone,
+			parley.CompactionPending,
+			parley.CompactionRunning,
+			parley.CompactionCompleted,
+			parley.CompactionFailed,
+		),
+		reflect.TypeFor[parley.CompactionReason](): valuesOf(
+			parley.CompactMessages,
+			parley.CompactTokens,
+			parley.CompactOverflow,
+			parley.CompactAsked,
+		),
+		reflect.TypeFor[parley.PrincipalRole](): valuesOf(parley.RoleAdmin, parley.RoleMember, parley.RoleReader),
+		reflect.TypeFor[parley.ContentKind](): valuesOf(
+			parley.KindText,
+			parley.KindReasoning,
+			parley.KindArguments,
+		),
+		reflect.TypeFor[parley.Code](): codeList(),
 	}
 }
 
@@ -114,12 +207,29 @@ func (r *registry) word(t reflect.Type) *huma.Schema {
 		return &huma.Schema{Description: "Any JSON."}
 	case reflect.TypeFor[parley.LoopContext]():
 		one, most := 1.0, float64(parley.MaxLoopIterations)
-		return &huma.Schema{Description: "fresh: the iteration alone; {recent: n}: the n iterations before it too, with what was said between.",
-			OneOf: []*huma.Schema{{Type: huma.TypeString, Enum: []any{"fresh"}},
-				{Type: huma.TypeObject, Properties: map[string]*huma.Schema{"recent": {Type: huma.TypeInteger, Minimum: &one, Maximum: &most}}, Required: []string{"recent"}, AdditionalProperties: false}}}
+		return &huma.Schema{
+			Description: "fresh: the iteration alone; {recent: n}: the n iterations before it too, with what was said between.",
+			OneOf: []*huma.Schema{
+				{Type: huma.TypeString, Enum: []any{"fresh"}},
+				{
+					Type: huma.TypeObject,
+					Properties: map[string]*huma.Schema{
+						"recent": {Type: huma.TypeInteger, Minimum: &one, Maximum: &most},
+					},
+					Required:             []string{"recent"},
+					AdditionalProperties: false,
+				},
+			},
+		}
 	case reflect.TypeFor[parley.ToolRef]():
-		return &huma.Schema{Description: "The name of a tool of this server, the definition of one that the client answers, or a tool that is an agent.",
-			OneOf: []*huma.Schema{{Type: huma.TypeString}, r.Schema(reflect.TypeFor[parley.ToolDefinition](), true, ""), r.Schema(reflect.TypeFor[parley.AgentTool](), true, "")}}
+		return &huma.Schema{
+			Description: "The name of a tool of this server, the definition of one that the client answers, or a tool that is an agent.",
+			OneOf: []*huma.Schema{
+				{Type: huma.TypeString},
+				r.Schema(reflect.TypeFor[parley.ToolDefinition](), true, ""),
+				r.Schema(reflect.TypeFor[parley.AgentTool](), true, ""),
+			},
+		}
 	}
 	list, ok := r.lists[t]
 	if !ok {
@@ -186,7 +296,8 @@ func (r *registry) finish(name string, t reflect.Type, s *huma.Schema) {
 		if p == nil {
 			continue
 		}
-		if isAlways(property) && !(property == "owner_id" && t == reflect.TypeFor[parley.Agent]()) { // an agent may be the admins' alone
+		if isAlways(property) &&
+			!(property == "owner_id" && t == reflect.TypeFor[parley.Agent]()) { // an agent may be the admins' alone
 			p.Nullable = false
 		}
 		if p.Ref != "" && field.Type.Kind() == reflect.Pointer {
@@ -209,7 +320,9 @@ func (r *registry) finish(name string, t reflect.Type, s *huma.Schema) {
 // input their fields may be left out.
 func isSetting(t reflect.Type) bool {
 	return t == reflect.TypeFor[parley.Policy]() || t == reflect.TypeFor[parley.RetryPolicy]() || t == reflect.TypeFor[parley.Grant]() ||
-		t == reflect.TypeFor[parley.Limits]() || t == reflect.TypeFor[parley.MiddlewareSettings]() || t == reflect.TypeFor[parley.CompactionSettings]() || t == reflect.TypeFor[parley.ResponseCacheSettings]()
+		t == reflect.TypeFor[parley.Limits]() || t == reflect.TypeFor[parley.MiddlewareSettings]() ||
+		t == reflect.TypeFor[parley.CompactionSettings]() ||
+		t == reflect.TypeFor[parley.ResponseCacheSettings]()
 }
 
 // amend says of single schemas what their types cannot.
@@ -219,7 +332,9 @@ func amend(name string, s *huma.Schema) {
 		s.Properties["sequence"].Nullable = true
 		s.Properties["sequence"].Description = "Place in the conversation, from 1 without gaps; null while queued."
 		s.Properties["position"].Description = "Place in the queue; null once in the record."
-		s.Properties["content"] = object("By role: user {text, links, search, think}; assistant {text, reasoning, refusal}; tool_call {id, name, arguments}; tool_result {result, error, success, execution_time_ms}; summary and system {text}.")
+		s.Properties["content"] = object(
+			"By role: user {text, links, search, think}; assistant {text, reasoning, refusal}; tool_call {id, name, arguments}; tool_result {result, error, success, execution_time_ms}; summary and system {text}.",
+		)
 		s.Properties["metadata"] = object("Whatever the client keeps with the message.")
 	case "LoopUntil":
 		schema := object(s.Properties["schema"].Description)

@@ -16,7 +16,10 @@ const selfReferring = `{"type":"object","$defs":{"a":{"$ref":"#/$defs/a"}},"$ref
 func costly() string {
 	var defs []string
 	for i := range 60 {
-		defs = append(defs, fmt.Sprintf(`"a%d":{"anyOf":[{"not":{"$ref":"#/$defs/a%d"}},{"not":{"$ref":"#/$defs/a%d"}}]}`, i, i+1, i+1))
+		defs = append(
+			defs,
+			fmt.Sprintf(`"a%d":{"anyOf":[{"not":{"$ref":"#/$defs/a%d"}},{"not":{"$ref":"#/$defs/a%d"}}]}`, i, i+1, i+1),
+		)
 	}
 	return `{"type":"object","$defs":{` + strings.Join(defs, ",") + `,"a60":{"type":"string"}},"$ref":"#/$defs/a0"}`
 }
@@ -39,7 +42,10 @@ func TestSchemasWithoutAnEnd(t *testing.T) {
 			t.Errorf("%s %s: status %d, %s", c.method, c.path, answer.status, answer.body)
 			continue
 		}
-		if p := answer.problem(t); !strings.HasPrefix(p.Detail, c.field) || !strings.Contains(p.Detail, "circle of references") {
+		if p := answer.problem(
+			t,
+		); !strings.HasPrefix(p.Detail, c.field) ||
+			!strings.Contains(p.Detail, "circle of references") {
 			t.Errorf("%s %s: %q", c.method, c.path, p.Detail)
 		}
 	}
@@ -50,14 +56,24 @@ func TestSchemasWithoutAnEnd(t *testing.T) {
 func TestSchemasThatCostTooMuch(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
-	session := s.session(`{"model":"sim/script","tools":[{"name":"trap","description":"A trap.","parameters":` + costly() + `}]}`).ID.String()
+	session := s.session(
+		`{"model":"sim/script","tools":[{"name":"trap","description":"A trap.","parameters":` + costly() + `}]}`,
+	).ID.String()
 	messages := "/v1/sessions/" + session + "/messages"
-	s.stream("POST", messages+"?flush_ms=0", fmt.Sprintf(`{"content":{"text":%q}}`, `[[{"tool_call":{"name":"trap","arguments":{}}}],[{"text":"Then without."}]]`)).until("session.completed")
+	s.stream("POST", messages+"?flush_ms=0", fmt.Sprintf(`{"content":{"text":%q}}`, `[[{"tool_call":{"name":"trap","arguments":{}}}],[{"text":"Then without."}]]`)).
+		until("session.completed")
 	record := want[page[parley.Message]](s, 200, "GET", messages+"?role=tool_result", "").Data
-	if len(record) != 1 || !strings.Contains(string(record[0].Content), "steps") || !strings.Contains(string(record[0].Content), "Not run") {
+	if len(record) != 1 || !strings.Contains(string(record[0].Content), "steps") ||
+		!strings.Contains(string(record[0].Content), "Not run") {
 		t.Errorf("the call's result is %+v", record)
 	}
-	loop := want[parley.Loop](s, 201, "POST", "/v1/sessions/"+session+"/loops", `{"prompt":"[[{\"text\":\"{}\"}]]","max":1,"until":{"schema":`+costly()+`}}`)
+	loop := want[parley.Loop](
+		s,
+		201,
+		"POST",
+		"/v1/sessions/"+session+"/loops",
+		`{"prompt":"[[{\"text\":\"{}\"}]]","max":1,"until":{"schema":`+costly()+`}}`,
+	)
 	if ended, _ := s.loopEnded(session, loop.ID.String()); ended.State != parley.LoopExhausted {
 		t.Errorf("the loop is %s (%s)", ended.State, ended.Reason)
 	}

@@ -23,7 +23,14 @@ func (s *testServer) searching(query string, hits int, headers ...string) engine
 			return found
 		}
 		if time.Now().After(deadline) {
-			s.Fatalf("%s finds %d (complete: %v), want %d: %+v", query, len(found.Data), found.Complete, hits, found.Data)
+			s.Fatalf(
+				"%s finds %d (complete: %v), want %d: %+v",
+				query,
+				len(found.Data),
+				found.Complete,
+				hits,
+				found.Data,
+			)
 		}
 		select {
 		case <-time.After(10 * time.Millisecond):
@@ -45,11 +52,14 @@ func (s *testServer) searchable() string {
 func TestSearchFindsWhatWasSaid(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
-	session := s.session(`{"title":"Releases","model":"sim/echo","message":{"content":{"text":"Der Rollout der Größe 42 ist 🚀 fertig"}}}`)
+	session := s.session(
+		`{"title":"Releases","model":"sim/echo","message":{"content":{"text":"Der Rollout der Größe 42 ist 🚀 fertig"}}}`,
+	)
 	s.finished(session.ID.String())
 	found := s.searching("q=grosse", 2)
 	hit := found.Data[0]
-	if hit.Session.ID != session.ID || hit.Session.Title != "Releases" || hit.Message == nil || found.Next != nil || hit.Score != 1 {
+	if hit.Session.ID != session.ID || hit.Session.Title != "Releases" || hit.Message == nil || found.Next != nil ||
+		hit.Score != 1 {
 		t.Errorf("found %+v", hit)
 	}
 	for _, hit := range found.Data {
@@ -70,7 +80,8 @@ func TestSearchFindsWhatWasSaid(t *testing.T) {
 		}
 	}
 	title := want[engine.SearchResults](s, http.StatusOK, "GET", "/v1/search?q=releases", "").Data[0]
-	if title.Message != nil || title.Snippet.Text != "Releases" || !slices.Equal(title.Snippet.Marks[0][:], []int{0, 8}) {
+	if title.Message != nil || title.Snippet.Text != "Releases" ||
+		!slices.Equal(title.Snippet.Marks[0][:], []int{0, 8}) {
 		t.Errorf("the title is found as %+v", title)
 	}
 	first := want[engine.SearchResults](s, http.StatusOK, "GET", "/v1/search?q=fertig&limit=1", "")
@@ -92,12 +103,16 @@ func TestSearchRefusesOddQueries(t *testing.T) {
 		strings.Repeat("x", 64<<10), "-only", "%", "_", "\xff\xfe", "東", "東京", "𝔘𝔫𝔦", "ﷺ", "½", "needle -", "🚀", "a\u200db",
 	} {
 		got := s.do("GET", "/v1/search?q="+url.QueryEscape(q), "")
-		if got.status != http.StatusOK && got.status != http.StatusUnprocessableEntity && got.status != http.StatusRequestHeaderFieldsTooLarge && got.status != http.StatusRequestURITooLong {
+		if got.status != http.StatusOK && got.status != http.StatusUnprocessableEntity &&
+			got.status != http.StatusRequestHeaderFieldsTooLarge &&
+			got.status != http.StatusRequestURITooLong {
 			t.Errorf("%q: status %d: %s", parley.Clip(q, 40), got.status, got.body)
 		}
 	}
 	for q, says := range map[string]string{"": "write words", "   ": "write words", "-a": "as well", "!!": "letters or digits", strings.Repeat("a ", 33): "32 words", strings.Repeat("x", 1025): "1024 bytes"} {
-		if problem := s.do("GET", "/v1/search?q="+url.QueryEscape(q), "").problem(t); len(problem.Errors) != 1 || problem.Errors[0].Field != "q" || !strings.Contains(problem.Errors[0].Message+problem.Detail, says) {
+		if problem := s.do("GET", "/v1/search?q="+url.QueryEscape(q), "").
+			problem(t); len(problem.Errors) != 1 || problem.Errors[0].Field != "q" ||
+			!strings.Contains(problem.Errors[0].Message+problem.Detail, says) {
 			t.Errorf("%q is refused with %+v", parley.Clip(q, 40), problem)
 		}
 	}
@@ -108,10 +123,26 @@ func TestSearchRefusesOddQueries(t *testing.T) {
 func TestSearchKeepsToWhatOneMayRead(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
-	ada, bob, other := s.key("one", "ada", parley.RoleMember), s.key("one", "bob", parley.RoleMember), s.key("two", "eve", parley.RoleAdmin)
+	ada, bob, other := s.key(
+		"one",
+		"ada",
+		parley.RoleMember,
+	), s.key(
+		"one",
+		"bob",
+		parley.RoleMember,
+	), s.key(
+		"two",
+		"eve",
+		parley.RoleAdmin,
+	)
 	admin := s.key("one", "boss", parley.RoleAdmin)
 	say := func(bearer, visibility string) {
-		s.session(`{"visibility":"`+visibility+`","message":{"content":{"text":"the secret word"},"respond":false}}`, "Authorization", bearer)
+		s.session(
+			`{"visibility":"`+visibility+`","message":{"content":{"text":"the secret word"},"respond":false}}`,
+			"Authorization",
+			bearer,
+		)
 	}
 	say(ada, "private")
 	say(ada, "workspace")
@@ -124,8 +155,20 @@ func TestSearchKeepsToWhatOneMayRead(t *testing.T) {
 		}
 	}
 	internal := s.session(`{"visibility":"workspace"}`, "Authorization", ada)
-	s.do("POST", "/v1/sessions/"+internal.ID.String()+"/messages", `{"content":{"text":"inner secret"},"respond":false,"internal":true}`, "Authorization", ada)
-	s.do("POST", "/v1/sessions/"+internal.ID.String()+"/messages", `{"content":{"text":"behind it"},"respond":false}`, "Authorization", ada)
+	s.do(
+		"POST",
+		"/v1/sessions/"+internal.ID.String()+"/messages",
+		`{"content":{"text":"inner secret"},"respond":false,"internal":true}`,
+		"Authorization",
+		ada,
+	)
+	s.do(
+		"POST",
+		"/v1/sessions/"+internal.ID.String()+"/messages",
+		`{"content":{"text":"behind it"},"respond":false}`,
+		"Authorization",
+		ada,
+	)
 	s.searching("q=behind", 1, "Authorization", ada)
 	s.searching("q=inner", 0, "Authorization", ada)
 }

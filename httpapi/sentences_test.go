@@ -19,7 +19,8 @@ func TestSentencesNameTheField(t *testing.T) {
 		{"/v1/sessions/" + session + "/messages", `{"content":{"text":["a"]}}`, "content.text: must be a JSON string"},
 	} {
 		got := s.do("POST", c.path, c.body)
-		if got.status != 422 || !strings.Contains(string(got.body), c.says) || strings.Contains(string(got.body), "Parameters") {
+		if got.status != 422 || !strings.Contains(string(got.body), c.says) ||
+			strings.Contains(string(got.body), "Parameters") {
 			t.Errorf("%s: %d %s; want %q", c.body, got.status, got.body, c.says)
 		}
 	}

@@ -92,11 +92,23 @@ func (a *api) sameAgent(x *exchange, one, other string) error {
 func serveListSessions(a *api, x *exchange) error {
 	args := x.arguments()
 	list := engine.SessionList{
-		Paging: args.paging(), Agent: args.text("agent"), ProjectID: args.id("project_id"), ParentID: args.id("parent_session_id"),
-		Type: args.text("type"), Feature: args.text("feature"), Task: args.text("task"), Kind: parley.SessionKind(args.text("kind")),
-		Mode: parley.Mode(args.text("mode")), Status: parley.SessionStatus(args.text("status")),
-		Archived: engine.ArchivedFilter(args.text("archived")), Pinned: args.flag("pinned"), Tag: args.text("tag"),
-		CreatedFrom: args.time("created_from"), CreatedTo: args.time("created_to"),
+		Paging:    args.paging(),
+		Agent:     args.text("agent"),
+		ProjectID: args.id("project_id"),
+		ParentID:  args.id("parent_session_id"),
+		Type: args.text(
+			"type",
+		),
+		Feature:     args.text("feature"),
+		Task:        args.text("task"),
+		Kind:        parley.SessionKind(args.text("kind")),
+		Mode:        parley.Mode(args.text("mode")),
+		Status:      parley.SessionStatus(args.text("status")),
+		Archived:    engine.ArchivedFilter(args.text("archived")),
+		Pinned:      args.flag("pinned"),
+		Tag:         args.text("tag"),
+		CreatedFrom: args.time("created_from"),
+		CreatedTo:   args.time("created_to"),
 	}
 	if args.err != nil {
 		return args.err

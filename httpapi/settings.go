@@ -37,7 +37,9 @@ func settingOf(t reflect.Type, field reflect.StructField) (setting.Setting, bool
 		holder = t.FieldByIndex(inside).Type
 	}
 	switch holder {
-	case reflect.TypeFor[parley.Settings](), reflect.TypeFor[parley.SettingsPatch](), reflect.TypeFor[parley.Parameters]():
+	case reflect.TypeFor[parley.Settings](),
+		reflect.TypeFor[parley.SettingsPatch](),
+		reflect.TypeFor[parley.Parameters]():
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		return setting.Find(name)
 	}
@@ -82,7 +84,10 @@ func (r *registry) describeSettings(name string, t reflect.Type, s *huma.Schema)
 		}
 		if scope == setting.Agent && one.IsShown() {
 			p.Nullable = false
-			r.nullable[name] = slices.DeleteFunc(r.nullable[name], func(property string) bool { return property == d.Name })
+			r.nullable[name] = slices.DeleteFunc(
+				r.nullable[name],
+				func(property string) bool { return property == d.Name },
+			)
 		}
 	}
 }

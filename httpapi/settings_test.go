@@ -41,8 +41,13 @@ func TestNearestSettingWins(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
 	want[parley.Agent](s, 201, "POST", "/v1/agents", `{"name":"bare"}`)
-	want[parley.Agent](s, 201, "POST", "/v1/agents",
-		`{"name":"set","model":"sim/reason","system_prompt":"You are {{agent.name}} in {{session.feature}}.","temperature":0.1,"top_p":0.2,"max_tokens":300,"seed":4,"reasoning_effort":"low","tools":["current_time"]}`)
+	want[parley.Agent](
+		s,
+		201,
+		"POST",
+		"/v1/agents",
+		`{"name":"set","model":"sim/reason","system_prompt":"You are {{agent.name}} in {{session.feature}}.","temperature":0.1,"top_p":0.2,"max_tokens":300,"seed":4,"reasoning_effort":"low","tools":["current_time"]}`,
+	)
 	const message = `"model":"sim/lorem-3-0","system_prompt":"Of the message.","temperature":0.9,"seed":6,"tools":[]`
 	for _, c := range []struct {
 		name, session, message string
@@ -64,10 +69,20 @@ func TestNearestSettingWins(t *testing.T) {
 		}
 		s.told(session, body)
 		call := s.lastCall(session)
-		if call.Model != c.model || call.Provider != "sim" || call.System != c.system || toolCount(t, call) != c.tools || !call.Exact {
-			t.Errorf("%s: call of %s, prompt %q, %d tools, exact %t", c.name, call.Model, call.System, toolCount(t, call), call.Exact)
+		if call.Model != c.model || call.Provider != "sim" || call.System != c.system ||
+			toolCount(t, call) != c.tools ||
+			!call.Exact {
+			t.Errorf(
+				"%s: call of %s, prompt %q, %d tools, exact %t",
+				c.name,
+				call.Model,
+				call.System,
+				toolCount(t, call),
+				call.Exact,
+			)
 		}
-		if c.seed != 0 && (*call.Temperature != c.temperature || *call.Seed != c.seed || *call.TopP != 0.2 || *call.MaxTokens != 300 || call.ReasoningEffort == nil) {
+		if c.seed != 0 &&
+			(*call.Temperature != c.temperature || *call.Seed != c.seed || *call.TopP != 0.2 || *call.MaxTokens != 300 || call.ReasoningEffort == nil) {
 			t.Errorf("%s: parameters %+v", c.name, call.Parameters)
 		}
 		answers := want[page[parley.Message]](s, 200, "GET", "/v1/sessions/"+session+"/messages?role=assistant", "")
@@ -77,7 +92,10 @@ func TestNearestSettingWins(t *testing.T) {
 		// What one message says holds for its turn alone.
 		if c.name == "message" {
 			s.told(session, `{"content":{"text":"And now?"}}`)
-			if next := s.lastCall(session); next.Model != "sim/echo" || next.System != "Of the session." || *next.Temperature != 0.5 {
+			if next := s.lastCall(
+				session,
+			); next.Model != "sim/echo" || next.System != "Of the session." ||
+				*next.Temperature != 0.5 {
 				t.Errorf("the turn after: %s %q", next.Model, next.System)
 			}
 		}
@@ -127,7 +145,9 @@ func TestDefaultPolicies(t *testing.T) {
 func TestCallsAreRebuiltExactly(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
-	session := s.session(`{"model":"sim/echo","instructions":"Be brief.","retry_policy":{"max_wait_ms":1},"tools":["current_time",{"name":"ask","description":"Asks.","parameters":{"type":"object"}}]}`).ID.String()
+	session := s.session(
+		`{"model":"sim/echo","instructions":"Be brief.","retry_policy":{"max_wait_ms":1},"tools":["current_time",{"name":"ask","description":"Asks.","parameters":{"type":"object"}}]}`,
+	).ID.String()
 	messages := "/v1/sessions/" + session + "/messages"
 	script := func(steps string) string {
 		return fmt.Sprintf(`{"model":"sim/script","content":{"text":%q}}`, steps)
@@ -136,10 +156,19 @@ func TestCallsAreRebuiltExactly(t *testing.T) {
 	s.told(session, `{"content":{"text":"Time?"},"model":"sim/tool"}`)
 	s.told(session, `{"content":{"text":"Again"},"model":"sim/fail-network-2"}`)
 	s.told(session, script(`[[{"text":"partial"},{"error":{"class":"stream"}}]]`))
-	s.told(session, script(`[[{"reasoning":"Hm."},{"text":"One."},{"tool_call":{"name":"current_time"}},{"text":"Two."}],[{"text":"Done."}]]`))
+	s.told(
+		session,
+		script(
+			`[[{"reasoning":"Hm."},{"text":"One."},{"tool_call":{"name":"current_time"}},{"text":"Two."}],[{"text":"Done."}]]`,
+		),
+	)
 
 	// A steer that arrives while the first step waits enters before the second.
-	steered := s.stream("POST", messages+"?flush_ms=0", script(`[[{"text":"Wait."},{"wait_ms":800},{"tool_call":{"name":"current_time"}}],[{"text":"Steered."}]]`))
+	steered := s.stream(
+		"POST",
+		messages+"?flush_ms=0",
+		script(`[[{"text":"Wait."},{"wait_ms":800},{"tool_call":{"name":"current_time"}}],[{"text":"Steered."}]]`),
+	)
 	steered.until("step.generating")
 	want[parley.Message](s, 201, "POST", messages, `{"content":{"text":"And hurry"},"during":"steer"}`)
 	steered.rest()
@@ -156,8 +185,19 @@ func TestCallsAreRebuiltExactly(t *testing.T) {
 	for _, call := range calls.Data {
 		outcomes[call.Outcome]++
 		detail := want[engine.CallDetail](s, 200, "GET", "/v1/calls/"+call.ID.String(), "")
-		if !detail.Exact || len(detail.Request) == 0 || !strings.HasSuffix(detail.System, "Be brief.") || toolCount(t, detail) != 2 {
-			t.Errorf("step %d attempt %d of %s with %s: exact %t (%s), prompt %q, %d tools", call.Step, call.Attempt, call.TurnID, call.Model, detail.Exact, detail.Reason, detail.System, toolCount(t, detail))
+		if !detail.Exact || len(detail.Request) == 0 || !strings.HasSuffix(detail.System, "Be brief.") ||
+			toolCount(t, detail) != 2 {
+			t.Errorf(
+				"step %d attempt %d of %s with %s: exact %t (%s), prompt %q, %d tools",
+				call.Step,
+				call.Attempt,
+				call.TurnID,
+				call.Model,
+				detail.Exact,
+				detail.Reason,
+				detail.System,
+				toolCount(t, detail),
+			)
 		}
 	}
 	if len(calls.Data) != 13 || outcomes[parley.CallFailed] != 3 || outcomes[parley.CallCancelled] != 1 {

@@ -57,8 +57,10 @@ func serveSignInByCode(a *api, x *exchange) error {
 		return x.sendNothing()
 	}
 	if !a.gate.redeem(code) {
-		return a.wrongSecret(x, credential{secret: code}, parley.Errorf(parley.CodeUnauthenticated,
-			"This code was used, or is too old. Restart the server for another one, or sign in with the content of the file token in its data directory."))
+		return a.wrongSecret(x, credential{secret: code}, parley.Errorf(
+			parley.CodeUnauthenticated,
+			"This code was used, or is too old. Restart the server for another one, or sign in with the content of the file token in its data directory.",
+		))
 	}
 	owner, err := a.gate.owner(x.r.Context(), "")
 	if err != nil {

@@ -27,10 +27,20 @@ func TestABrowserSignsInAndOut(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
 	key := want[engine.NewKey](s, http.StatusCreated, "POST", "/v1/keys", `{"name":"page","role":"member"}`)
-	if got := s.do("POST", "/v1/sign-in", `{"key":"pk_unknown"}`); got.status != http.StatusUnauthorized || got.header.Get("Set-Cookie") != "" {
+	if got := s.do(
+		"POST",
+		"/v1/sign-in",
+		`{"key":"pk_unknown"}`,
+	); got.status != http.StatusUnauthorized ||
+		got.header.Get("Set-Cookie") != "" {
 		t.Errorf("an unknown key: status %d, cookie %q", got.status, got.header.Get("Set-Cookie"))
 	}
-	if got := s.do("POST", "/v1/sign-in", `{"key":"a;b"}`); got.status != http.StatusUnauthorized || strings.Contains(string(got.body), "a;b") {
+	if got := s.do(
+		"POST",
+		"/v1/sign-in",
+		`{"key":"a;b"}`,
+	); got.status != http.StatusUnauthorized ||
+		strings.Contains(string(got.body), "a;b") {
 		t.Errorf("what is not a key: status %d %s", got.status, got.body)
 	}
 	in := s.do("POST", "/v1/sign-in", `{"key":" `+key.Secret+` "}`)
@@ -46,7 +56,16 @@ func TestABrowserSignsInAndOut(t *testing.T) {
 	if strings.Contains(set, "Secure") {
 		t.Error("over plain HTTP a Secure cookie would be dropped")
 	}
-	if got := s.do("POST", "/v1/sign-in", `{"key":"`+key.Secret+`"}`, "X-Forwarded-Proto", "https"); !strings.Contains(got.header.Get("Set-Cookie"), "Secure") {
+	if got := s.do(
+		"POST",
+		"/v1/sign-in",
+		`{"key":"`+key.Secret+`"}`,
+		"X-Forwarded-Proto",
+		"https",
+	); !strings.Contains(
+		got.header.Get("Set-Cookie"),
+		"Secure",
+	) {
 		t.Error("behind TLS the cookie is not Secure")
 	}
 	cookie, _, _ := strings.Cut(set, ";")
@@ -54,17 +73,50 @@ func TestABrowserSignsInAndOut(t *testing.T) {
 	if who.ID != key.PrincipalID {
 		t.Errorf("the cookie is of %+v, want the key's principal", who)
 	}
-	if own := want[page[parley.SignIn]](s, http.StatusOK, "GET", "/v1/sign-ins", "", "Cookie", cookie).Data; !slices.ContainsFunc(own, func(one parley.SignIn) bool { return one.ID == who.SignInID }) {
+	if own := want[page[parley.SignIn]](
+		s,
+		http.StatusOK,
+		"GET",
+		"/v1/sign-ins",
+		"",
+		"Cookie",
+		cookie,
+	).Data; !slices.ContainsFunc(
+		own,
+		func(one parley.SignIn) bool { return one.ID == who.SignInID },
+	) {
 		t.Errorf("the browser's sign-in is %s, listed is %+v", who.SignInID, own)
 	}
-	if by := want[whoAmI](s, http.StatusOK, "GET", "/v1/principal", "", "Authorization", "Bearer "+key.Secret); !by.SignInID.IsZero() {
+	if by := want[whoAmI](
+		s,
+		http.StatusOK,
+		"GET",
+		"/v1/principal",
+		"",
+		"Authorization",
+		"Bearer "+key.Secret,
+	); !by.SignInID.IsZero() {
 		t.Errorf("a program with a key has the sign-in %s", by.SignInID)
 	}
 	_, secret, _ := strings.Cut(cookie, "=")
-	if got := s.do("GET", "/v1/principal", "", "Authorization", "Bearer "+secret); got.status != http.StatusUnauthorized {
+	if got := s.do(
+		"GET",
+		"/v1/principal",
+		"",
+		"Authorization",
+		"Bearer "+secret,
+	); got.status != http.StatusUnauthorized {
 		t.Errorf("the cookie's secret is a key: status %d", got.status)
 	}
-	if got := s.do("POST", "/v1/agents", `{"name":"Theirs"}`, "Cookie", cookie, "Origin", "https://elsewhere.example"); got.status != http.StatusForbidden {
+	if got := s.do(
+		"POST",
+		"/v1/agents",
+		`{"name":"Theirs"}`,
+		"Cookie",
+		cookie,
+		"Origin",
+		"https://elsewhere.example",
+	); got.status != http.StatusForbidden {
 		t.Errorf("a page of another site wrote with the cookie: status %d", got.status)
 	}
 	out := s.do("DELETE", "/v1/sign-in", "", "Cookie", cookie)
@@ -89,7 +141,15 @@ func TestSignInsEndWithTheirKey(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
 	admin := s.key("default", "admin", parley.RoleAdmin)
-	key := want[engine.NewKey](s, http.StatusCreated, "POST", "/v1/keys", `{"name":"page","role":"member"}`, "Authorization", admin)
+	key := want[engine.NewKey](
+		s,
+		http.StatusCreated,
+		"POST",
+		"/v1/keys",
+		`{"name":"page","role":"member"}`,
+		"Authorization",
+		admin,
+	)
 	for name, end := range map[string]func(cookie string){
 		"signing out": func(cookie string) {
 			want[struct{}](s, http.StatusNoContent, "DELETE", "/v1/sign-in", "", "Cookie", cookie)
@@ -124,7 +184,19 @@ func TestSignInsEndWithTheirKey(t *testing.T) {
 func TestSignInsAreListedAndEndedByTheirOwn(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
-	admin, one, two := s.key("team", "admin", parley.RoleAdmin), s.key("team", "one", parley.RoleMember), s.key("team", "two", parley.RoleReader)
+	admin, one, two := s.key(
+		"team",
+		"admin",
+		parley.RoleAdmin,
+	), s.key(
+		"team",
+		"one",
+		parley.RoleMember,
+	), s.key(
+		"team",
+		"two",
+		parley.RoleReader,
+	)
 	foreign := s.key("other", "foreign", parley.RoleAdmin)
 	first := s.cookieOf(strings.TrimPrefix(one, "Bearer "))
 	s.cookieOf(strings.TrimPrefix(two, "Bearer "))
@@ -143,7 +215,13 @@ func TestSignInsAreListedAndEndedByTheirOwn(t *testing.T) {
 		t.Errorf("one's own is %+v", own[0])
 	}
 	for name, bearer := range map[string]string{"another member": two, "another workspace": foreign} {
-		if got := s.do("DELETE", "/v1/sign-ins/"+own[0].ID.String(), "", "Authorization", bearer); got.status != http.StatusNotFound {
+		if got := s.do(
+			"DELETE",
+			"/v1/sign-ins/"+own[0].ID.String(),
+			"",
+			"Authorization",
+			bearer,
+		); got.status != http.StatusNotFound {
 			t.Errorf("ended by %s: status %d", name, got.status)
 		}
 	}
@@ -159,10 +237,17 @@ func TestACookieThatHoldsAKeyIsTakenBack(t *testing.T) {
 	secret := strings.TrimPrefix(key, "Bearer ")
 	got := s.do("GET", "/v1/principal", "", "Cookie", "parley_key="+secret)
 	set := got.header.Get("Set-Cookie")
-	if got.status != http.StatusUnauthorized || !strings.HasPrefix(set, "parley_key=;") || !strings.Contains(set, "Max-Age=0") {
+	if got.status != http.StatusUnauthorized || !strings.HasPrefix(set, "parley_key=;") ||
+		!strings.Contains(set, "Max-Age=0") {
 		t.Errorf("status %d, cookie %q", got.status, set)
 	}
-	if got := s.do("GET", "/v1/principal", "", "Cookie", signInCookie+"="+secret); got.status != http.StatusUnauthorized {
+	if got := s.do(
+		"GET",
+		"/v1/principal",
+		"",
+		"Cookie",
+		signInCookie+"="+secret,
+	); got.status != http.StatusUnauthorized {
 		t.Errorf("a key in the new cookie: status %d", got.status)
 	}
 }
@@ -187,11 +272,21 @@ func TestTheOneTimeCodeSignsInOnce(t *testing.T) {
 		}
 	}
 	in := s.do("GET", "/sign-in?code="+code, "")
-	if in.status != http.StatusSeeOther || in.header.Get("Location") != "/" || in.header.Get("Cache-Control") != "no-store" {
+	if in.status != http.StatusSeeOther || in.header.Get("Location") != "/" ||
+		in.header.Get("Cache-Control") != "no-store" {
 		t.Fatalf("status %d, headers %v", in.status, in.header)
 	}
 	cookie, _, _ := strings.Cut(in.header.Get("Set-Cookie"), ";")
-	if who := want[parley.Principal](s, http.StatusOK, "GET", "/v1/principal", "", "Cookie", cookie); who.Role != parley.RoleAdmin || who.Kind != parley.AuthorPerson {
+	if who := want[parley.Principal](
+		s,
+		http.StatusOK,
+		"GET",
+		"/v1/principal",
+		"",
+		"Cookie",
+		cookie,
+	); who.Role != parley.RoleAdmin ||
+		who.Kind != parley.AuthorPerson {
 		t.Errorf("signed in as %+v", who)
 	}
 	if got := s.do("GET", "/sign-in?code="+code, ""); got.status != http.StatusUnauthorized {
@@ -199,12 +294,28 @@ func TestTheOneTimeCodeSignsInOnce(t *testing.T) {
 	}
 	for _, address := range []string{"/sign-in?code=" + code, "/sign-in?code=guess"} {
 		shown := s.do("GET", address, "", "Accept", "text/html,application/xhtml+xml,*/*;q=0.8")
-		if shown.status < 400 || !strings.HasPrefix(shown.header.Get("Content-Type"), "text/html") || !strings.Contains(string(shown.body), "<h1>Not signed in</h1>") ||
-			!strings.HasPrefix(shown.header.Get("Content-Security-Policy"), "default-src 'none'") || shown.header.Get("Cache-Control") != "no-store" {
-			t.Errorf("%s, opened by a person: status %d, headers %v\n%s", address, shown.status, shown.header, shown.body)
+		if shown.status < 400 || !strings.HasPrefix(shown.header.Get("Content-Type"), "text/html") ||
+			!strings.Contains(string(shown.body), "<h1>Not signed in</h1>") ||
+			!strings.HasPrefix(shown.header.Get("Content-Security-Policy"), "default-src 'none'") ||
+			shown.header.Get("Cache-Control") != "no-store" {
+			t.Errorf(
+				"%s, opened by a person: status %d, headers %v\n%s",
+				address,
+				shown.status,
+				shown.header,
+				shown.body,
+			)
 		}
 	}
-	if got := s.do("GET", "/sign-in?code="+code, "", "Accept", "application/json"); got.header.Get("Content-Type") != "application/problem+json" {
+	if got := s.do(
+		"GET",
+		"/sign-in?code="+code,
+		"",
+		"Accept",
+		"application/json",
+	); got.header.Get(
+		"Content-Type",
+	) != "application/problem+json" {
 		t.Errorf("a program gets %q", got.header.Get("Content-Type"))
 	}
 	if strings.Contains(s.log.String(), code) {
@@ -254,7 +365,15 @@ func TestSignInsAreCalls(t *testing.T) {
 	out := s.do("DELETE", "/v1/sign-in", "", "Cookie", cookie)
 	s.do("DELETE", "/v1/sign-in", "", "Cookie", cookie) // which ends nothing
 	byCode := s.do("GET", "/sign-in?code="+code, "")
-	limited := want[engine.NewKey](s, http.StatusCreated, "POST", "/v1/keys", `{"name":"limited","requests_per_minute":2}`, "Authorization", "Bearer "+testToken)
+	limited := want[engine.NewKey](
+		s,
+		http.StatusCreated,
+		"POST",
+		"/v1/keys",
+		`{"name":"limited","requests_per_minute":2}`,
+		"Authorization",
+		"Bearer "+testToken,
+	)
 	refused := 0
 	for range 5 {
 		if s.do("POST", "/v1/sign-in", `{"key":"`+limited.Secret+`"}`).status == http.StatusTooManyRequests {
@@ -287,7 +406,8 @@ func TestSignInsAreCalls(t *testing.T) {
 				t.Error("an entry holds a secret")
 			}
 		}
-		if got := map[string]string{"signOut": out.header.Get(requestIDHeader), "signInByCode": byCode.header.Get(requestIDHeader)}[e.Action]; got != "" && got != e.RequestID.String() {
+		if got := map[string]string{"signOut": out.header.Get(requestIDHeader), "signInByCode": byCode.header.Get(requestIDHeader)}[e.Action]; got != "" &&
+			got != e.RequestID.String() {
 			t.Errorf("%s: the entry is of another request", e.Action)
 		}
 	}

@@ -18,7 +18,12 @@ type people struct {
 func newPeople(t *testing.T) *people {
 	t.Helper()
 	s := startServer(t)
-	return &people{s, s.key("one", "vera", parley.RoleMember), s.key("one", "mallory", parley.RoleMember), s.key("one", "boss", parley.RoleAdmin)}
+	return &people{
+		s,
+		s.key("one", "vera", parley.RoleMember),
+		s.key("one", "mallory", parley.RoleMember),
+		s.key("one", "boss", parley.RoleAdmin),
+	}
 }
 
 // as asks for somebody, and wants a status.
@@ -34,7 +39,8 @@ func (s *people) as(bearer string, status int, method, path, body string) reply 
 // says posts for somebody and waits for the turn's end.
 func (s *people) says(bearer, session, text string) {
 	s.Helper()
-	s.stream("POST", "/v1/sessions/"+session+"/messages?flush_ms=0", fmt.Sprintf(`{"content":{"text":%q}}`, text), "Authorization", bearer).rest()
+	s.stream("POST", "/v1/sessions/"+session+"/messages?flush_ms=0", fmt.Sprintf(`{"content":{"text":%q}}`, text), "Authorization", bearer).
+		rest()
 }
 
 // TestAShareEndsWithWhatItsMakerMaySee: what somebody else let their session read
@@ -48,8 +54,20 @@ func TestAShareEndsWithWhatItsMakerMaySee(t *testing.T) {
 	s.as(s.mallory, http.StatusCreated, "PUT", session+"/shares/"+reader, "")
 	reads := func() (found, listed bool) {
 		t.Helper()
-		s.says(s.mallory, reader, `[[{"tool_call":{"name":"read_session","arguments":{"session":"`+id+`","view":"all"}}},{"tool_call":{"name":"read_session","arguments":{}}}],[{"text":"Done."}]]`)
-		results := want[page[parley.Message]](s.testServer, 200, "GET", "/v1/sessions/"+reader+"/messages?role=tool_result&order=desc&limit=2", "", "Authorization", s.mallory).Data
+		s.says(
+			s.mallory,
+			reader,
+			`[[{"tool_call":{"name":"read_session","arguments":{"session":"`+id+`","view":"all"}}},{"tool_call":{"name":"read_session","arguments":{}}}],[{"text":"Done."}]]`,
+		)
+		results := want[page[parley.Message]](
+			s.testServer,
+			200,
+			"GET",
+			"/v1/sessions/"+reader+"/messages?role=tool_result&order=desc&limit=2",
+			"",
+			"Authorization",
+			s.mallory,
+		).Data
 		if len(results) != 2 {
 			t.Fatalf("%d results", len(results))
 		}
@@ -64,7 +82,16 @@ func TestAShareEndsWithWhatItsMakerMaySee(t *testing.T) {
 	if found, listed := reads(); found || listed {
 		t.Errorf("of a private session it reads %t, lists %t", found, listed)
 	}
-	if in := s.as(s.mallory, 200, "GET", "/v1/sessions/"+reader+"/shares?direction=in", ""); strings.Contains(string(in.body), id) {
+	if in := s.as(
+		s.mallory,
+		200,
+		"GET",
+		"/v1/sessions/"+reader+"/shares?direction=in",
+		"",
+	); strings.Contains(
+		string(in.body),
+		id,
+	) {
 		t.Errorf("what it reads is %s", in.body)
 	}
 	s.as(s.vera, http.StatusNoContent, "DELETE", session+"/shares/"+reader, "")
@@ -101,10 +128,28 @@ func TestWhatAConversationAsksIsAsPrivateAsItself(t *testing.T) {
 				s.as(s.mallory, http.StatusNotFound, "GET", "/v1/sessions/"+session.ID.String()+path, "")
 			}
 		}
-		if found := s.as(s.mallory, 200, "GET", "/v1/search?q=SECRET", ""); strings.Contains(string(found.body), "SECRET") {
+		if found := s.as(
+			s.mallory,
+			200,
+			"GET",
+			"/v1/search?q=SECRET",
+			"",
+		); strings.Contains(
+			string(found.body),
+			"SECRET",
+		) {
 			t.Errorf("a search finds %s", found.body)
 		}
-		if listed := s.as(s.mallory, 200, "GET", "/v1/sessions?kind=tool", ""); strings.Contains(string(listed.body), root) {
+		if listed := s.as(
+			s.mallory,
+			200,
+			"GET",
+			"/v1/sessions?kind=tool",
+			"",
+		); strings.Contains(
+			string(listed.body),
+			root,
+		) {
 			t.Errorf("the list has %s", listed.body)
 		}
 	}
@@ -114,7 +159,8 @@ func TestWhatAConversationAsksIsAsPrivateAsItself(t *testing.T) {
 	hidden()
 	for id, stream := range watched {
 		for _, f := range stream.rest() {
-			if f.event == "message.created" && strings.Contains(string(f.data.Data), "SECRET") && *f.data.Sequence > 20 {
+			if f.event == "message.created" && strings.Contains(string(f.data.Data), "SECRET") &&
+				*f.data.Sequence > 20 {
 				t.Errorf("%s is still told %s", id, f.data.Data)
 			}
 		}
@@ -132,10 +178,25 @@ func TestWhatAConversationAsksIsAsPrivateAsItself(t *testing.T) {
 			t.Errorf("the feed tells %s %s", f.event, f.data.Data)
 		}
 	}
-	if got := s.as(s.vera, http.StatusConflict, "PATCH", "/v1/sessions/"+child, `{"visibility":"workspace"}`); !strings.Contains(string(got.body), "works for") {
+	if got := s.as(
+		s.vera,
+		http.StatusConflict,
+		"PATCH",
+		"/v1/sessions/"+child,
+		`{"visibility":"workspace"}`,
+	); !strings.Contains(
+		string(got.body),
+		"works for",
+	) {
 		t.Errorf("the refusal is %s", got.body)
 	}
-	s.as(s.vera, http.StatusConflict, "POST", "/v1/sessions", `{"kind":"tool","visibility":"workspace","parent_session_id":"`+root+`"}`)
+	s.as(
+		s.vera,
+		http.StatusConflict,
+		"POST",
+		"/v1/sessions",
+		`{"kind":"tool","visibility":"workspace","parent_session_id":"`+root+`"}`,
+	)
 	s.as(s.vera, 200, "PATCH", "/v1/sessions/"+root, `{"visibility":"workspace"}`)
 	s.as(s.mallory, 200, "GET", "/v1/sessions/"+child, "")
 }
@@ -145,8 +206,20 @@ func TestWhatAConversationAsksIsAsPrivateAsItself(t *testing.T) {
 func TestSettingsOfSomebodyElsesSession(t *testing.T) {
 	t.Parallel()
 	s := newPeople(t)
-	project := want[parley.Project](s.testServer, http.StatusCreated, "POST", "/v1/projects", fmt.Sprintf(`{"path":%q}`, s.root), "Authorization", s.boss)
-	session := "/v1/sessions/" + s.session(`{"visibility":"workspace","limits":{"max_tokens":100000},"middleware":{"redact":[{"name":"pw","pattern":"hunter[0-9]+"}]}}`, "Authorization", s.vera).ID.String()
+	project := want[parley.Project](
+		s.testServer,
+		http.StatusCreated,
+		"POST",
+		"/v1/projects",
+		fmt.Sprintf(`{"path":%q}`, s.root),
+		"Authorization",
+		s.boss,
+	)
+	session := "/v1/sessions/" + s.session(
+		`{"visibility":"workspace","limits":{"max_tokens":100000},"middleware":{"redact":[{"name":"pw","pattern":"hunter[0-9]+"}]}}`,
+		"Authorization",
+		s.vera,
+	).ID.String()
 	before := s.as(s.vera, 200, "GET", session, "").body
 	for field, value := range map[string]string{
 		"project_id": `"` + project.ID.String() + `"`, "limits": "null", "middleware": `{"redact":[]}`, "instructions": `"Obey."`, "system_prompt": `"Obey."`,
@@ -164,7 +237,13 @@ func TestSettingsOfSomebodyElsesSession(t *testing.T) {
 	if after := s.as(s.vera, 200, "GET", session, "").body; string(after) != string(before) {
 		t.Errorf("it was\n%s\nand is\n%s", before, after)
 	}
-	s.as(s.mallory, 200, "PATCH", session, `{"title":"Plans","tags":["a"],"pinned":true,"metadata":{"a":1},"archived":false}`)
+	s.as(
+		s.mallory,
+		200,
+		"PATCH",
+		session,
+		`{"title":"Plans","tags":["a"],"pinned":true,"metadata":{"a":1},"archived":false}`,
+	)
 	s.as(s.mallory, http.StatusCreated, "POST", session+"/messages", `{"content":{"text":"Hello"}}`)
 	s.as(s.vera, 200, "PATCH", session, `{"instructions":"Be brief.","limits":null}`)
 	s.as(s.boss, 200, "PATCH", session, `{"project_id":"`+project.ID.String()+`","middleware":{"redact":[]}}`)
@@ -177,14 +256,23 @@ func TestAKeyThatSomebodyElseTook(t *testing.T) {
 	s := newPeople(t)
 	evil := s.agent(`{"name":"Evil","model":"sim/echo"}`, s.mallory)
 	named := func(key, more string) string { return `{"key":"` + key + `"` + more + `}` }
-	open := s.as(s.mallory, http.StatusCreated, "PUT", "/v1/sessions/by-key", named("open", `,"agent_id":"evil","visibility":"workspace"`))
+	open := s.as(
+		s.mallory,
+		http.StatusCreated,
+		"PUT",
+		"/v1/sessions/by-key",
+		named("open", `,"agent_id":"evil","visibility":"workspace"`),
+	)
 	s.as(s.mallory, http.StatusCreated, "PUT", "/v1/sessions/by-key", named("closed", ``))
 	const first = `,"message":{"content":{"text":"PRIVATE"}}`
 	for _, dry := range []string{"", `,"dry_run":true`} {
 		for _, wanted := range []string{named("open", `,"agent_id":"parley"`+first+dry), named("open", `,"visibility":"private"`+first+dry), named("closed", first+dry)} {
 			got := s.as(s.vera, http.StatusConflict, "PUT", "/v1/sessions/by-key", wanted)
-			if problem := got.problem(t); problem.Code != parley.CodeConflict || !strings.Contains(problem.Detail, "another key") ||
-				strings.Contains(string(got.body), evil.OwnerID.String()) || strings.Contains(string(got.body), "mallory") {
+			if problem := got.problem(
+				t,
+			); problem.Code != parley.CodeConflict || !strings.Contains(problem.Detail, "another key") ||
+				strings.Contains(string(got.body), evil.OwnerID.String()) ||
+				strings.Contains(string(got.body), "mallory") {
 				t.Errorf("%s: %s", wanted, got.body)
 			}
 		}
@@ -199,22 +287,52 @@ func TestAKeyThatSomebodyElseTook(t *testing.T) {
 	}
 	own := named("own", `,"visibility":"workspace"`)
 	s.as(s.vera, http.StatusCreated, "PUT", "/v1/sessions/by-key", own)
-	s.as(s.vera, 200, "PUT", "/v1/sessions/by-key", named("own", `,"agent_id":"evil","visibility":"private"`)) // as ever
+	s.as(
+		s.vera,
+		200,
+		"PUT",
+		"/v1/sessions/by-key",
+		named("own", `,"agent_id":"evil","visibility":"private"`),
+	) // as ever
 }
 
 // TestAProjectThatOthersUse is deleted by admins alone.
 func TestAProjectThatOthersUse(t *testing.T) {
 	t.Parallel()
 	s := newPeople(t)
-	project := want[parley.Project](s.testServer, http.StatusCreated, "POST", "/v1/projects", fmt.Sprintf(`{"path":%q}`, s.root), "Authorization", s.vera)
+	project := want[parley.Project](
+		s.testServer,
+		http.StatusCreated,
+		"POST",
+		"/v1/projects",
+		fmt.Sprintf(`{"path":%q}`, s.root),
+		"Authorization",
+		s.vera,
+	)
 	path := "/v1/projects/" + project.ID.String()
 	session := s.session(`{"project_id":"`+project.ID.String()+`"}`, "Authorization", s.vera)
 	s.as(s.mallory, http.StatusForbidden, "DELETE", path, "")
-	if got := want[parley.Session](s.testServer, 200, "GET", "/v1/sessions/"+session.ID.String(), "", "Authorization", s.vera); got.ProjectID != project.ID {
+	if got := want[parley.Session](
+		s.testServer,
+		200,
+		"GET",
+		"/v1/sessions/"+session.ID.String(),
+		"",
+		"Authorization",
+		s.vera,
+	); got.ProjectID != project.ID {
 		t.Errorf("the session's project is %s", got.ProjectID)
 	}
 	s.as(s.vera, http.StatusNoContent, "DELETE", path, "")
-	again := want[parley.Project](s.testServer, http.StatusCreated, "POST", "/v1/projects", fmt.Sprintf(`{"path":%q}`, s.root), "Authorization", s.vera)
+	again := want[parley.Project](
+		s.testServer,
+		http.StatusCreated,
+		"POST",
+		"/v1/projects",
+		fmt.Sprintf(`{"path":%q}`, s.root),
+		"Authorization",
+		s.vera,
+	)
 	s.session(`{"project_id":"`+again.ID.String()+`"}`, "Authorization", s.vera)
 	s.as(s.boss, http.StatusNoContent, "DELETE", "/v1/projects/"+again.ID.String(), "")
 }

@@ -255,7 +255,10 @@ func (a *api) feedStream(x *exchange) (*stream.Stream, error) {
 		idText, after, _ := strings.Cut(text, ":")
 		id, err := parley.ParseID(idText)
 		if err != nil {
-			return nil, parley.InvalidField("session", "write the session's id, a colon, and the event sequence to begin after")
+			return nil, parley.InvalidField(
+				"session",
+				"write the session's id, a colon, and the event sequence to begin after",
+			)
 		}
 		request.Sessions = append(request.Sessions, stream.ParsePlace(id, after))
 	}

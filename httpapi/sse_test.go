@@ -55,7 +55,9 @@ func TestWatchResumesWhereToldTo(t *testing.T) {
 		if posted.status != http.StatusCreated {
 			t.Fatalf("status %d: %s", posted.status, posted.body)
 		}
-		if live, err := watch.next(); err != nil || live.id == "" || live.id <= posted.header.Get(eventSequenceHeader) && len(live.id) <= len(posted.header.Get(eventSequenceHeader)) {
+		if live, err := watch.next(); err != nil || live.id == "" ||
+			live.id <= posted.header.Get(eventSequenceHeader) &&
+				len(live.id) <= len(posted.header.Get(eventSequenceHeader)) {
 			t.Errorf("%v: after resync %+v %v, want what is new", place, live, err)
 		}
 		watch.until("session.completed")
@@ -107,7 +109,11 @@ func TestWatcherThatKeepsLeaving(t *testing.T) {
 	var settled struct {
 		Messages []struct{ Content parley.AssistantContent }
 	}
-	if err := json.Unmarshal(all[before].data.Data, &settled); err != nil || settled.Messages[0].Content.Text != content.Text {
+	if err := json.Unmarshal(
+		all[before].data.Data,
+		&settled,
+	); err != nil ||
+		settled.Messages[0].Content.Text != content.Text {
 		t.Errorf("settle event %s: %v, want the record's text", all[before].data.Data, err)
 	}
 }
@@ -135,7 +141,13 @@ func TestFiftySubmitsOfOneKey(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range submits {
 		all.Go(func() { // ended by its answer
-			answers[i] = s.do("POST", "/v1/sessions/"+session+"/messages", `{"content":{"text":"once"}}`, idempotencyHeader, "the key")
+			answers[i] = s.do(
+				"POST",
+				"/v1/sessions/"+session+"/messages",
+				`{"content":{"text":"once"}}`,
+				idempotencyHeader,
+				"the key",
+			)
 		})
 	}
 	all.Wait()
@@ -150,10 +162,24 @@ func TestFiftySubmitsOfOneKey(t *testing.T) {
 	if len(ids) != 1 {
 		t.Errorf("%d different answers: %v", len(ids), ids)
 	}
-	if turns := want[page[parley.Turn]](s, http.StatusOK, "GET", "/v1/sessions/"+session+"/turns", ""); len(turns.Data) != 1 {
+	if turns := want[page[parley.Turn]](
+		s,
+		http.StatusOK,
+		"GET",
+		"/v1/sessions/"+session+"/turns",
+		"",
+	); len(
+		turns.Data,
+	) != 1 {
 		t.Errorf("%d turns", len(turns.Data))
 	}
-	other := s.do("POST", "/v1/sessions/"+session+"/messages", `{"content":{"text":"twice"}}`, idempotencyHeader, "the key")
+	other := s.do(
+		"POST",
+		"/v1/sessions/"+session+"/messages",
+		`{"content":{"text":"twice"}}`,
+		idempotencyHeader,
+		"the key",
+	)
 	if other.status != http.StatusConflict || other.problem(t).Code != parley.CodeKeyReused {
 		t.Errorf("another body under the key: status %d %s", other.status, other.body)
 	}
@@ -196,10 +222,22 @@ func TestWorkspaceFeed(t *testing.T) {
 		t.Errorf("the session's own events are missing: %v", seen)
 	}
 	hidden := s.session(`{"title":"hidden"}`, "Authorization", admin)
-	if got := s.do("PATCH", "/v1/sessions/"+hidden.ID.String(), `{"title":"still hidden"}`, "Authorization", admin); got.status != http.StatusOK {
+	if got := s.do(
+		"PATCH",
+		"/v1/sessions/"+hidden.ID.String(),
+		`{"title":"still hidden"}`,
+		"Authorization",
+		admin,
+	); got.status != http.StatusOK {
 		t.Fatalf("status %d: %s", got.status, got.body)
 	}
-	if got := s.do("PUT", "/v1/clients/tab/session", `{"session_id":"`+first.ID.String()+`"}`, "Authorization", member); got.status != http.StatusOK {
+	if got := s.do(
+		"PUT",
+		"/v1/clients/tab/session",
+		`{"session_id":"`+first.ID.String()+`"}`,
+		"Authorization",
+		member,
+	); got.status != http.StatusOK {
 		t.Fatalf("status %d: %s", got.status, got.body)
 	}
 	for {
@@ -214,7 +252,13 @@ func TestWorkspaceFeed(t *testing.T) {
 			break
 		}
 	}
-	if got := s.do("DELETE", "/v1/sessions/"+first.ID.String(), "", "Authorization", admin); got.status != http.StatusNoContent {
+	if got := s.do(
+		"DELETE",
+		"/v1/sessions/"+first.ID.String(),
+		"",
+		"Authorization",
+		admin,
+	); got.status != http.StatusNoContent {
 		t.Fatalf("status %d: %s", got.status, got.body)
 	}
 	feed.until("session.deleted")

@@ -31,7 +31,11 @@ func TestBodiesSayOneThing(t *testing.T) {
 			t.Errorf("%s %s %s: %+v", c.method, c.path, c.body, p)
 		}
 	}
-	if answer := s.do("POST", "/v1/sessions/"+session+"/messages", `{"content":{"text":"\ud83d\ude00"},"metadata":{"a":{"a":1},"A":2}}`); answer.status >= 300 {
+	if answer := s.do(
+		"POST",
+		"/v1/sessions/"+session+"/messages",
+		`{"content":{"text":"\ud83d\ude00"},"metadata":{"a":{"a":1},"A":2}}`,
+	); answer.status >= 300 {
 		t.Errorf("a pair of surrogates: status %d, %s", answer.status, answer.body)
 	}
 }

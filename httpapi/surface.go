@@ -29,7 +29,16 @@ func Routes() []Route {
 	out := make([]Route, 0, len(list))
 	for i := range list {
 		r := &list[i]
-		route := Route{Method: r.method, Paths: r.paths, Name: r.name, Verb: r.verb, Open: r.open, Makes: r.makes, Local: r.local, Lasting: r.lasting}
+		route := Route{
+			Method:  r.method,
+			Paths:   r.paths,
+			Name:    r.name,
+			Verb:    r.verb,
+			Open:    r.open,
+			Makes:   r.makes,
+			Local:   r.local,
+			Lasting: r.lasting,
+		}
 		for _, p := range r.query {
 			route.Query = append(route.Query, p.name)
 		}

@@ -57,7 +57,11 @@ func openPrevious(t *testing.T) *previous {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &previous{ada: "pk_" + strings.Repeat("a", 64), ben: "pk_" + strings.Repeat("b", 64), own: "Bearer " + testToken}
+	p := &previous{
+		ada: "pk_" + strings.Repeat("a", 64),
+		ben: "pk_" + strings.Repeat("b", 64),
+		own: "Bearer " + testToken,
+	}
 	for name, secret := range map[string]string{"ada": p.ada, "ben": p.ben} { // the secrets that were made then are nowhere
 		hash := parley.HashOf([]byte(secret))
 		if _, err := db.ExecContext(t.Context(), "UPDATE keys SET hash = ? WHERE name = ?", hash[:], name); err != nil {
@@ -73,7 +77,11 @@ func openPrevious(t *testing.T) *previous {
 		t.Fatal(err)
 	}
 	// The question has waited since, and has a day.
-	if _, err := db.ExecContext(t.Context(), "UPDATE approvals SET expires_at = ? WHERE state = 'pending'", time.Now().Add(time.Hour).UnixMilli()); err != nil {
+	if _, err := db.ExecContext(
+		t.Context(),
+		"UPDATE approvals SET expires_at = ? WHERE state = 'pending'",
+		time.Now().Add(time.Hour).UnixMilli(),
+	); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM audit").Scan(&p.before); err != nil {
@@ -126,7 +134,15 @@ func (p *previous) says(session parley.Session, text, bearer string) parley.Appr
 // waits is the one question of a session, or of one below it.
 func (p *previous) waits(session parley.Session, bearer string) parley.Approval {
 	p.Helper()
-	found := want[page[parley.Approval]](p.testServer, 200, "GET", "/v1/sessions/"+session.ID.String()+"/approvals?state=pending", "", "Authorization", bearer).Data
+	found := want[page[parley.Approval]](
+		p.testServer,
+		200,
+		"GET",
+		"/v1/sessions/"+session.ID.String()+"/approvals?state=pending",
+		"",
+		"Authorization",
+		bearer,
+	).Data
 	if len(found) != 1 {
 		p.Fatalf("%d approvals wait", len(found))
 	}
@@ -138,7 +154,15 @@ func (p *previous) approves(session parley.Session, asked parley.Approval, beare
 	p.Helper()
 	path := "/v1/sessions/" + session.ID.String()
 	at := want[parley.Session](p.testServer, 200, "GET", path, "", "Authorization", bearer).LastEvent
-	want[parley.Approval](p.testServer, 200, "POST", "/v1/approvals/"+asked.ID.String(), approveOnce, "Authorization", bearer)
+	want[parley.Approval](
+		p.testServer,
+		200,
+		"POST",
+		"/v1/approvals/"+asked.ID.String(),
+		approveOnce,
+		"Authorization",
+		bearer,
+	)
 	p.stream("GET", fmt.Sprintf("%s/events?after=%d", path, at), "", "Authorization", bearer).until("session.completed")
 }
 
@@ -146,7 +170,17 @@ func (p *previous) approves(session parley.Session, asked parley.Approval, beare
 func (p *previous) intact() {
 	p.Helper()
 	for until := time.Now().Add(patience); ; {
-		if want[parley.Anchor](p.testServer, 200, "GET", "/v1/audit/anchor", "", "Authorization", p.own).Number >= int64(p.before) {
+		if want[parley.Anchor](
+			p.testServer,
+			200,
+			"GET",
+			"/v1/audit/anchor",
+			"",
+			"Authorization",
+			p.own,
+		).Number >= int64(
+			p.before,
+		) {
 			break
 		}
 		if time.Now().After(until) {
@@ -198,7 +232,18 @@ func TestADatabaseOfThePreviousReleaseGoesOn(t *testing.T) {
 	}
 	p.approves(waiting, asked, p.ben)
 	if written, err := os.ReadFile(filepath.Join(p.root, "demo", "b.txt")); err != nil || string(written) != "b" {
-		t.Errorf("the approved call wrote %q, %v: %s", written, err, p.do("GET", "/v1/sessions/"+waiting.ID.String()+"/messages?limit=3&order=desc", "", "Authorization", p.ben).body)
+		t.Errorf(
+			"the approved call wrote %q, %v: %s",
+			written,
+			err,
+			p.do(
+				"GET",
+				"/v1/sessions/"+waiting.ID.String()+"/messages?limit=3&order=desc",
+				"",
+				"Authorization",
+				p.ben,
+			).body,
+		)
 	}
 
 	for session, bearer := range map[*parley.Session]string{&of: p.ada, &fork: p.ada, &waiting: p.ben} {
@@ -219,7 +264,15 @@ func TestADatabaseOfThePreviousReleaseGoesOn(t *testing.T) {
 	if len(files) != 1 {
 		t.Fatalf("%d files", len(files))
 	}
-	if content := p.do("GET", "/v1/files/"+files[0].ID.String()+"/content", "", "Authorization", p.ada); string(content.body) != "Notes of the demo.\n" {
+	if content := p.do(
+		"GET",
+		"/v1/files/"+files[0].ID.String()+"/content",
+		"",
+		"Authorization",
+		p.ada,
+	); string(
+		content.body,
+	) != "Notes of the demo.\n" {
 		t.Errorf("the file holds %q", content.body)
 	}
 	if got := p.do("PATCH", "/v1/agents/actor", `{"description":"x"}`, "Authorization", p.ben); got.status != 403 {
@@ -253,7 +306,10 @@ func TestSessionsOfThePreviousReleaseAreNotWidened(t *testing.T) {
 	p.approves(help, asked, p.ben)
 
 	want[parley.Agent](p.testServer, 200, "PATCH", "/v1/agents/below", `{"slug":"was-below"}`, "Authorization", p.ada)
-	p.agent(`{"name":"Below","model":"sim/script","tools":["write_file"],"grants":[{"tool":"write_file","effect":"allow"}]}`, p.ada)
+	p.agent(
+		`{"name":"Below","model":"sim/script","tools":["write_file"],"grants":[{"tool":"write_file","effect":"allow"}]}`,
+		p.ada,
+	)
 	asked = p.says(help, task, p.ben)
 	if asked.Reason != parley.AskedToolChange {
 		t.Fatalf("another agent under the same name asks in a session of before because of %q", asked.Reason)

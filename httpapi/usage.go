@@ -9,7 +9,12 @@ import (
 
 func serveUsage(a *api, x *exchange) error {
 	args := x.arguments()
-	list := engine.UsageList{Group: parley.UsageGroup(args.text("group")), From: args.time("from"), To: args.time("to"), Agent: args.text("agent_id")}
+	list := engine.UsageList{
+		Group: parley.UsageGroup(args.text("group")),
+		From:  args.time("from"),
+		To:    args.time("to"),
+		Agent: args.text("agent_id"),
+	}
 	if daily := args.flag("daily"); daily != nil {
 		list.Daily = *daily
 	}

@@ -14,10 +14,18 @@ func TestWarmAgent(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
 	long := strings.Repeat("You know the timetable. ", 300)
-	want[parley.Agent](s, 201, "POST", "/v1/agents", `{"name":"long","model":"sim/echo","tools":["current_time"],"system_prompt":"`+long+`"}`)
+	want[parley.Agent](
+		s,
+		201,
+		"POST",
+		"/v1/agents",
+		`{"name":"long","model":"sim/echo","tools":["current_time"],"system_prompt":"`+long+`"}`,
+	)
 	for i, hit := range []bool{false, true} {
 		warmed := want[parley.Warmed](s, 200, "POST", "/v1/agents/long/warm", "")
-		if !warmed.Warmed || warmed.Reason != "" || warmed.Cache.Hit == nil || *warmed.Cache.Hit != hit || warmed.Tokens < 1500 || warmed.Cost == nil {
+		if !warmed.Warmed || warmed.Reason != "" || warmed.Cache.Hit == nil || *warmed.Cache.Hit != hit ||
+			warmed.Tokens < 1500 ||
+			warmed.Cost == nil {
 			t.Errorf("time %d: %+v", i+1, warmed)
 		}
 	}
@@ -30,14 +38,38 @@ func TestWarmAgent(t *testing.T) {
 		t.Errorf("there are %d sessions", len(sessions.Data))
 	}
 	want[parley.Agent](s, 201, "POST", "/v1/agents", `{"name":"short","model":"sim/echo","system_prompt":"Hello."}`)
-	want[parley.Agent](s, 201, "POST", "/v1/agents", `{"name":"own","model":"sim/echo","system_prompt":"{{session.title}} `+long+`"}`)
+	want[parley.Agent](
+		s,
+		201,
+		"POST",
+		"/v1/agents",
+		`{"name":"own","model":"sim/echo","system_prompt":"{{session.title}} `+long+`"}`,
+	)
 	for agent, says := range map[string]string{"short": "1024", "own": "{{session.title}}"} {
-		if cold := want[parley.Warmed](s, 200, "POST", "/v1/agents/"+agent+"/warm", ""); cold.Warmed || !strings.Contains(cold.Reason, says) || cold.Usage != (parley.Usage{}) {
+		if cold := want[parley.Warmed](
+			s,
+			200,
+			"POST",
+			"/v1/agents/"+agent+"/warm",
+			"",
+		); cold.Warmed || !strings.Contains(cold.Reason, says) ||
+			cold.Usage != (parley.Usage{}) {
 			t.Errorf("%s: %+v", agent, cold)
 		}
 	}
-	want[parley.Agent](s, 201, "POST", "/v1/agents", `{"name":"broken","model":"sim/fail-auth-9","system_prompt":"`+long+`"}`)
-	if got := s.do("POST", "/v1/agents/broken/warm", ""); got.status != 503 || !strings.Contains(string(got.body), "simulated auth failure") {
+	want[parley.Agent](
+		s,
+		201,
+		"POST",
+		"/v1/agents",
+		`{"name":"broken","model":"sim/fail-auth-9","system_prompt":"`+long+`"}`,
+	)
+	if got := s.do(
+		"POST",
+		"/v1/agents/broken/warm",
+		"",
+	); got.status != 503 ||
+		!strings.Contains(string(got.body), "simulated auth failure") {
 		t.Errorf("a provider that fails: status %d %s", got.status, got.body)
 	}
 }
@@ -51,7 +83,9 @@ func TestUsageTellsWhatCachesGave(t *testing.T) {
 	s.told(session, `{"content":{"text":"`+strings.Repeat("word ", 2000)+`"}}`)
 	s.told(session, `{"content":{"text":"Go on."}}`)
 	call := s.lastCall(session)
-	if cache := call.Cache; cache.Hit == nil || !*cache.Hit || *cache.CachedTokens < 2000 || cache.Saved == nil || cache.WrittenTokens != nil || call.Manifest.CacheKey == "" {
+	if cache := call.Cache; cache.Hit == nil || !*cache.Hit || *cache.CachedTokens < 2000 || cache.Saved == nil ||
+		cache.WrittenTokens != nil ||
+		call.Manifest.CacheKey == "" {
 		t.Errorf("the second call's cache is %+v, its key %q", cache, call.Manifest.CacheKey)
 	}
 	statistics := want[parley.Session](s, 200, "GET", "/v1/sessions/"+session, "").Statistics
@@ -66,12 +100,22 @@ func TestUsageTellsWhatCachesGave(t *testing.T) {
 	} {
 		report := want[engine.UsageReport](s, 200, "GET", "/v1/usage?agent_id=parley&group="+string(group), "")
 		named := map[parley.UsageGroup]string{"agent": "parley", "model": "sim/echo", "session": session, "day": "T00:00:00.000Z"}[group]
-		if len(report.Data) != 1 || of(report.Data[0]) != named || report.Data[0].CachedTokens != statistics.CachedTokens || report.Data[0].CacheHits != 1 ||
-			report.Total.Calls != 2 || report.Total.InputTokens != statistics.InputTokens {
+		if len(report.Data) != 1 || of(report.Data[0]) != named ||
+			report.Data[0].CachedTokens != statistics.CachedTokens ||
+			report.Data[0].CacheHits != 1 ||
+			report.Total.Calls != 2 ||
+			report.Total.InputTokens != statistics.InputTokens {
 			t.Errorf("by %s: %+v", group, report)
 		}
 	}
-	if none := want[engine.UsageReport](s, 200, "GET", "/v1/usage?to=2020-01-01T00:00:00Z", ""); none.Data == nil || len(none.Data) != 0 || none.Total.Calls != 0 {
+	if none := want[engine.UsageReport](
+		s,
+		200,
+		"GET",
+		"/v1/usage?to=2020-01-01T00:00:00Z",
+		"",
+	); none.Data == nil || len(none.Data) != 0 ||
+		none.Total.Calls != 0 {
 		t.Errorf("of another time: %+v", none)
 	}
 	for field, query := range map[string]string{"group": "group=shoe", "from": "from=2020-01-01T00:00:00Z", "limit": "limit=0"} {

@@ -25,7 +25,13 @@ func TestOnlyTheMachinesOwnUserVerifies(t *testing.T) {
 		}
 	}
 	own := "Bearer " + testToken
-	s.do("POST", "/v1/sessions/"+s.session("{}", "Authorization", own).ID.String()+"/messages", `{"content":{"text":"x"},"respond":false}`, "Authorization", own)
+	s.do(
+		"POST",
+		"/v1/sessions/"+s.session("{}", "Authorization", own).ID.String()+"/messages",
+		`{"content":{"text":"x"},"respond":false}`,
+		"Authorization",
+		own,
+	)
 	step := parley.VerifyStep{}
 	body := "{}"
 	for range 1000 {
@@ -45,7 +51,13 @@ func TestOnlyTheMachinesOwnUserVerifies(t *testing.T) {
 	if !step.Done {
 		t.Errorf("the verification ends at %+v", step.Next)
 	}
-	if got := s.do("POST", "/v1/verify", `{"place":"elsewhere"}`, "Authorization", own).status; got != http.StatusUnprocessableEntity {
+	if got := s.do(
+		"POST",
+		"/v1/verify",
+		`{"place":"elsewhere"}`,
+		"Authorization",
+		own,
+	).status; got != http.StatusUnprocessableEntity {
 		t.Errorf("an unknown place: %d", got)
 	}
 	begun := 0
@@ -77,7 +89,8 @@ func TestADamagedDatabaseIsNotReady(t *testing.T) {
 	note.Note("page 7 of /secret/place")
 	note.Note("another")
 	got := s.do("GET", "/readyz", "")
-	if got.status != http.StatusServiceUnavailable || !strings.Contains(string(got.body), "damaged") || strings.Contains(string(got.body), "secret") {
+	if got.status != http.StatusServiceUnavailable || !strings.Contains(string(got.body), "damaged") ||
+		strings.Contains(string(got.body), "secret") {
 		t.Errorf("%d %s", got.status, got.body)
 	}
 }

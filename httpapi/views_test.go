@@ -16,8 +16,10 @@ func TestTranscriptAndChat(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
 	session := s.session(`{"model":"sim/script","tools":["current_time"]}`).ID.String()
-	s.told(session, fmt.Sprintf(`{"content":{"text":%q}}`,
-		`[[{"text":"A"},{"reasoning":"B"},{"text":"C"},{"tool_call":{"name":"current_time"}}],[{"text":"D"},{"error":{"class":"stream"}}]]`))
+	s.told(session, fmt.Sprintf(
+		`{"content":{"text":%q}}`,
+		`[[{"text":"A"},{"reasoning":"B"},{"text":"C"},{"tool_call":{"name":"current_time"}}],[{"text":"D"},{"error":{"class":"stream"}}]]`,
+	))
 	messages := "/v1/sessions/" + session + "/messages?view="
 
 	transcript := want[page[engine.Entry]](s, 200, "GET", messages+"transcript", "").Data
@@ -35,7 +37,17 @@ func TestTranscriptAndChat(t *testing.T) {
 			t.Errorf("block %+v lacks message, status or time", block)
 		}
 	}
-	if want := []string{"content A", "reasoning_content B", "content C", "tool_call ", "content D", "error "}; !slices.Equal(kinds, want) {
+	if want := []string{
+		"content A",
+		"reasoning_content B",
+		"content C",
+		"tool_call ",
+		"content D",
+		"error ",
+	}; !slices.Equal(
+		kinds,
+		want,
+	) {
 		t.Errorf("blocks %q, want %q", kinds, want)
 	}
 	var call engine.BlockCall
@@ -52,10 +64,15 @@ func TestTranscriptAndChat(t *testing.T) {
 	for _, message := range chat {
 		roles = append(roles, message.Role)
 	}
-	if !slices.Equal(roles, []engine.ChatRole{engine.ChatUser, engine.ChatAssistant, engine.ChatTool, engine.ChatAssistant}) {
+	if !slices.Equal(
+		roles,
+		[]engine.ChatRole{engine.ChatUser, engine.ChatAssistant, engine.ChatTool, engine.ChatAssistant},
+	) {
 		t.Fatalf("chat %v", roles)
 	}
-	if asks := chat[1]; asks.Content != "AC" || asks.Reasoning != "B" || len(asks.ToolCalls) != 1 || asks.ToolCalls[0].ID != chat[2].ToolCallID || chat[2].Content == "" {
+	if asks := chat[1]; asks.Content != "AC" || asks.Reasoning != "B" || len(asks.ToolCalls) != 1 ||
+		asks.ToolCalls[0].ID != chat[2].ToolCallID ||
+		chat[2].Content == "" {
 		t.Errorf("the step with the call: %+v, answered by %+v", asks, chat[2])
 	}
 	if last := chat[3]; last.Content != "D" || last.Error == nil || last.Error.Class != parley.ClassStream {
@@ -74,7 +91,9 @@ func TestVersionsOfAnAnswer(t *testing.T) {
 	versions := want[page[parley.Version]](s, 200, "GET", "/v1/messages/"+answer.ID.String()+"/versions", "").Data
 	text, chunks := "", 0
 	for i, version := range versions {
-		if version.N != i+1 || version.Offset != len(text) || version.End != version.Offset+len(version.Text) || version.Chunks < chunks || version.CreatedAt == 0 {
+		if version.N != i+1 || version.Offset != len(text) || version.End != version.Offset+len(version.Text) ||
+			version.Chunks < chunks ||
+			version.CreatedAt == 0 {
 			t.Errorf("version %+v behind %d bytes and %d chunks", version, len(text), chunks)
 		}
 		text, chunks = text+version.Text, version.Chunks
@@ -108,7 +127,15 @@ func TestTheRecordStays(t *testing.T) {
 	}
 	// The edge at the answer is where the next window begins; what is pinned stays before it.
 	s.told(session, `{"content":{"text":"Next"}}`)
-	if ranges := s.lastCall(session).Manifest.Ranges; len(ranges) < 2 || ranges[0].To != before[0].Sequence || ranges[0].Reason != "pinned" || ranges[1].From != before[1].Sequence {
-		t.Errorf("the window is %+v, want the pinned %d and all from %d on", ranges, before[0].Sequence, before[1].Sequence)
+	if ranges := s.lastCall(
+		session,
+	).Manifest.Ranges; len(ranges) < 2 || ranges[0].To != before[0].Sequence || ranges[0].Reason != "pinned" ||
+		ranges[1].From != before[1].Sequence {
+		t.Errorf(
+			"the window is %+v, want the pinned %d and all from %d on",
+			ranges,
+			before[0].Sequence,
+			before[1].Sequence,
+		)
 	}
 }

@@ -18,7 +18,11 @@ func TestPostAndWatch(t *testing.T) {
 	if session.AgentID != agent.ID {
 		t.Fatalf("session of agent %s, want %s", session.AgentID, agent.ID)
 	}
-	answer := s.do("POST", "/v1/agents/ada/sessions/"+session.ID.String()+"/messages", `{"role":"user","content":{"text":"Hello you"}}`)
+	answer := s.do(
+		"POST",
+		"/v1/agents/ada/sessions/"+session.ID.String()+"/messages",
+		`{"role":"user","content":{"text":"Hello you"}}`,
+	)
 	if answer.status != http.StatusCreated {
 		t.Fatalf("status %d: %s", answer.status, answer.body)
 	}
@@ -34,7 +38,12 @@ func TestPostAndWatch(t *testing.T) {
 	}
 	before, err := strconv.ParseInt(answer.header.Get(eventSequenceHeader), 10, 64)
 	if err != nil || before != session.LastEvent {
-		t.Errorf("%s %q, want the last event before the post, %d", eventSequenceHeader, answer.header.Get(eventSequenceHeader), session.LastEvent)
+		t.Errorf(
+			"%s %q, want the last event before the post, %d",
+			eventSequenceHeader,
+			answer.header.Get(eventSequenceHeader),
+			session.LastEvent,
+		)
 	}
 	watch := s.stream("GET", "/v1/sessions/"+session.ID.String()+"/events?after="+strconv.FormatInt(before, 10), "")
 	all := watch.until("session.completed")
@@ -50,7 +59,8 @@ func TestPostAndWatch(t *testing.T) {
 			continue
 		}
 		sequence++
-		if f.id != strconv.FormatInt(sequence, 10) || f.data.Sequence == nil || *f.data.Sequence != sequence || f.data.CreatedAt == 0 {
+		if f.id != strconv.FormatInt(sequence, 10) || f.data.Sequence == nil || *f.data.Sequence != sequence ||
+			f.data.CreatedAt == 0 {
 			t.Errorf("frame %+v, want sequence %d", f, sequence)
 		}
 	}
@@ -108,12 +118,26 @@ func TestPostStreams(t *testing.T) {
 	again := s.stream("POST", path, `{"content":{"text":"Go"}}`, "Idempotency-Key", "k1")
 	repeat := again.rest()
 	if repeat[0].id != all[0].id || repeat[len(repeat)-1].id != last.id {
-		t.Errorf("the repeat shows %s to %s, the first %s to %s", repeat[0].id, repeat[len(repeat)-1].id, all[0].id, last.id)
+		t.Errorf(
+			"the repeat shows %s to %s, the first %s to %s",
+			repeat[0].id,
+			repeat[len(repeat)-1].id,
+			all[0].id,
+			last.id,
+		)
 	}
 	if again.header.Get(eventSequenceHeader) == "" {
 		t.Error("no " + eventSequenceHeader + " on a stream")
 	}
-	if got := want[page[parley.Turn]](s, http.StatusOK, "GET", "/v1/sessions/"+session.ID.String()+"/turns", ""); len(got.Data) != 1 {
+	if got := want[page[parley.Turn]](
+		s,
+		http.StatusOK,
+		"GET",
+		"/v1/sessions/"+session.ID.String()+"/turns",
+		"",
+	); len(
+		got.Data,
+	) != 1 {
 		t.Errorf("%d turns, want one", len(got.Data))
 	}
 }

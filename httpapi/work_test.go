@@ -28,7 +28,11 @@ func TestExportOfManyBackticks(t *testing.T) {
 	s := startServer(t)
 	at := "/v1/sessions/" + s.session(`{}`).ID.String()
 	backticks := strings.Repeat("`", 50_000)
-	if got := s.do("POST", at+"/messages", `{"role":"tool_call","content":{"id":"a","name":"n","arguments":{"a":"`+backticks+`"}}}`); got.status != 201 {
+	if got := s.do(
+		"POST",
+		at+"/messages",
+		`{"role":"tool_call","content":{"id":"a","name":"n","arguments":{"a":"`+backticks+`"}}}`,
+	); got.status != 201 {
 		t.Fatalf("status %d %s", got.status, got.body)
 	}
 	var text string
@@ -123,7 +127,13 @@ func TestChatOfAnAnswerInManyRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want[json.RawMessage](s, 201, "POST", "/v1/sessions/"+session+"/messages", `{"content":{"text":`+string(script)+`}}`)
+	want[json.RawMessage](
+		s,
+		201,
+		"POST",
+		"/v1/sessions/"+session+"/messages",
+		`{"content":{"text":`+string(script)+`}}`,
+	)
 	s.awaitEnd(session)
 	var chat []engine.ChatMessage
 	took := allocated(func() {
@@ -153,14 +163,22 @@ func TestAPromptThatGrows(t *testing.T) {
 	at := "/v1/sessions/" + session
 	took := allocated(func() {
 		s.told(session, `{"content":{"text":"Hello"}}`)
-		if got := s.do("GET", at+"/context", ""); got.status == 500 || !strings.Contains(string(got.body), "placeholders are filled in") {
+		if got := s.do(
+			"GET",
+			at+"/context",
+			"",
+		); got.status == 500 ||
+			!strings.Contains(string(got.body), "placeholders are filled in") {
 			t.Errorf("a look: status %d %s", got.status, got.body)
 		}
 	})
 	if took > most {
 		t.Errorf("it allocated %d MB", took>>20)
 	}
-	if turn := s.lastTurn(session); turn.Status != parley.TurnFailed || !strings.Contains(turn.Error.Detail, "placeholders are filled in") {
+	if turn := s.lastTurn(
+		session,
+	); turn.Status != parley.TurnFailed ||
+		!strings.Contains(turn.Error.Detail, "placeholders are filled in") {
 		t.Errorf("the turn is %s: %+v", turn.Status, turn.Error)
 	}
 }
@@ -179,8 +197,20 @@ func TestListsOfLargeRows(t *testing.T) {
 	s := startServer(t)
 	long := strings.Repeat("x", parley.MaxTextBytes-parley.MaxKeyBytes)
 	for n := range rows {
-		want[parley.Agent](s, 201, "POST", "/v1/agents", fmt.Sprintf(`{"name":"a%d","description":%q,"system_prompt":%q}`, n, long, long))
-		want[parley.Session](s, 201, "POST", "/v1/sessions", fmt.Sprintf(`{"instructions":%q,"system_prompt":%q}`, long, long))
+		want[parley.Agent](
+			s,
+			201,
+			"POST",
+			"/v1/agents",
+			fmt.Sprintf(`{"name":"a%d","description":%q,"system_prompt":%q}`, n, long, long),
+		)
+		want[parley.Session](
+			s,
+			201,
+			"POST",
+			"/v1/sessions",
+			fmt.Sprintf(`{"instructions":%q,"system_prompt":%q}`, long, long),
+		)
 	}
 	for _, list := range []string{"/v1/agents", "/v1/sessions"} {
 		seen, pages, cursor := map[string]bool{}, 0, ""

@@ -66,18 +66,39 @@ type written struct {
 
 func newWorld(tb testing.TB, processes int) *world {
 	tb.Helper()
-	w := &world{TB: tb, url: databases.New(tb), workspace: parley.NewID(), session: parley.NewID(), turn: parley.NewID(), epoch: 1, open: map[parley.ID]*written{}}
+	w := &world{
+		TB:        tb,
+		url:       databases.New(tb),
+		workspace: parley.NewID(),
+		session:   parley.NewID(),
+		turn:      parley.NewID(),
+		epoch:     1,
+		open:      map[parley.ID]*written{},
+	}
 	cluster := databases.Cluster(tb)
 	var err error
-	if w.conn, err = pgx.Connect(tb.Context(), strings.Replace(w.url, pgtest.Owner+"@", pgtest.Superuser+"@", 1)); err != nil {
+	if w.conn, err = pgx.Connect(
+		tb.Context(),
+		strings.Replace(w.url, pgtest.Owner+"@", pgtest.Superuser+"@", 1),
+	); err != nil {
 		tb.Fatal(err, cluster.Dir())
 	}
 	tb.Cleanup(func() { w.must(w.conn.Close(context.Background())) })
 	now := time.Now().UnixMilli()
-	w.exec(`INSERT INTO parley.sessions (id, workspace_id, agent_id, owner_id, visibility, log_id, kind, mode, status, created_at, updated_at)
- VALUES ($1, $2, $3, $3, 'workspace', $1, 'agent', 'foreground', 'running', $4, $4)`, w.session, w.workspace, parley.NewID(), now)
-	w.exec("INSERT INTO parley.heads (session_id, workspace_id, log_id, turn_id, turn_status, epoch) VALUES ($1, $2, $1, $3, 'running', 1)",
-		w.session, w.workspace, w.turn)
+	w.exec(
+		`INSERT INTO parley.sessions (id, workspace_id, agent_id, owner_id, visibility, log_id, kind, mode, status, created_at, updated_at)
+ VALUES ($1, $2, $3, $3, 'workspace', $1, 'agent', 'foreground', 'running', $4, $4)`,
+		w.session,
+		w.workspace,
+		parley.NewID(),
+		now,
+	)
+	w.exec(
+		"INSERT INTO parley.heads (session_id, workspace_id, log_id, turn_id, turn_status, epoch) VALUES ($1, $2, $1, $3, 'running', 1)",
+		w.session,
+		w.workspace,
+		w.turn,
+	)
 	for range processes {
 		w.join()
 	}
@@ -139,11 +160,24 @@ func (w *world) commit(settled []parley.ID, events ...parley.Event) {
 		if events[i].Type == parley.EventStepGenerated {
 			data = stored(w, events[i].Data)
 		}
-		w.exec("INSERT INTO parley.events (session_id, sequence, workspace_id, type, turn_id, data, created_at) VALUES ($1, $2, $3, $4, $5, $6, 0)",
-			w.session, w.events, w.workspace, string(events[i].Type), w.turn, data)
+		w.exec(
+			"INSERT INTO parley.events (session_id, sequence, workspace_id, type, turn_id, data, created_at) VALUES ($1, $2, $3, $4, $5, $6, 0)",
+			w.session,
+			w.events,
+			w.workspace,
+			string(events[i].Type),
+			w.turn,
+			data,
+		)
 	}
 	w.exec("UPDATE parley.heads SET next_event = $2, epoch = $3 WHERE session_id = $1", w.session, w.events+1, w.epoch)
-	commit := store.Commit{WorkspaceID: w.workspace, SessionID: w.session, Epoch: w.epoch, Events: events, Settled: settled}
+	commit := store.Commit{
+		WorkspaceID: w.workspace,
+		SessionID:   w.session,
+		Epoch:       w.epoch,
+		Events:      events,
+		Settled:     settled,
+	}
 	if from < w.events {
 		w.processes[0].relay.Committed(commit)
 		w.processes[0].hub.Committed(commit)
@@ -166,10 +200,19 @@ func stored(w *world, data json.RawMessage) string {
 func (w *world) begin() (*live.Stream, parley.ID) {
 	w.Helper()
 	id := parley.NewID()
-	w.exec(`INSERT INTO parley.messages (id, workspace_id, session_id, log_id, sequence, turn_id, role, status, author_kind, content, created_at, updated_at)
- VALUES ($1, $2, $3, $3, $4, $5, 'assistant', 'streaming', 'agent', '{}', 0, 0)`, id, w.workspace, w.session, w.events+1, w.turn)
+	w.exec(
+		`INSERT INTO parley.messages (id, workspace_id, session_id, log_id, sequence, turn_id, role, status, author_kind, content, created_at, updated_at)
+ VALUES ($1, $2, $3, $3, $4, $5, 'assistant', 'streaming', 'agent', '{}', 0, 0)`,
+		id,
+		w.workspace,
+		w.session,
+		w.events+1,
+		w.turn,
+	)
 	w.commit(nil, parley.Event{Type: parley.EventMessageCreated, Data: fmt.Appendf(nil, `{"message_id":%q}`, id)})
-	stream := w.processes[0].hub.Open(live.StreamRef{WorkspaceID: w.workspace, SessionID: w.session, TurnID: w.turn, MessageID: id, Epoch: w.epoch})
+	stream := w.processes[0].hub.Open(
+		live.StreamRef{WorkspaceID: w.workspace, SessionID: w.session, TurnID: w.turn, MessageID: id, Epoch: w.epoch},
+	)
 	w.writing.Lock()
 	defer w.writing.Unlock()
 	w.open[id] = &written{stream: stream}
@@ -186,8 +229,17 @@ func (w *world) flush() {
 			continue
 		}
 		o.versions++
-		if _, err := w.conn.Exec(context.Background(), `INSERT INTO parley.versions (workspace_id, message_id, n, kind, "offset", "end", chunks, text, created_at)
- VALUES ($1, $2, $3, 'text', $4, $5, 1, $6, 0)`, w.workspace.String(), id.String(), o.versions, o.flushed, len(text), text[o.flushed:]); err != nil {
+		if _, err := w.conn.Exec(
+			context.Background(),
+			`INSERT INTO parley.versions (workspace_id, message_id, n, kind, "offset", "end", chunks, text, created_at)
+ VALUES ($1, $2, $3, 'text', $4, $5, 1, $6, 0)`,
+			w.workspace.String(),
+			id.String(),
+			o.versions,
+			o.flushed,
+			len(text),
+			text[o.flushed:],
+		); err != nil {
 			w.Error(err)
 			return
 		}
@@ -204,7 +256,12 @@ func (w *world) settle(id parley.ID, text string) {
 	w.writing.Unlock()
 	content, err := parley.EncodeContent(parley.AssistantContent{Text: text})
 	w.must(err)
-	w.exec("UPDATE parley.messages SET status = 'completed', content = $3 WHERE workspace_id = $1 AND id = $2", w.workspace, id, string(content))
+	w.exec(
+		"UPDATE parley.messages SET status = 'completed', content = $3 WHERE workspace_id = $1 AND id = $2",
+		w.workspace,
+		id,
+		string(content),
+	)
 	data, err := json.Marshal(event.Settled{TurnID: w.turn, Messages: []event.SettledMessage{
 		{MessageID: id, Role: parley.RoleAssistant, Status: parley.MessageCompleted, End: len(text), Content: content},
 	}})
@@ -320,7 +377,9 @@ func TestListenerKilledWhileWatched(t *testing.T) {
 	stream, id := w.begin()
 	stream.Append(parley.KindText, "before, ")
 	v.has(id, "before, ")
-	w.exec("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'parley listen'")
+	w.exec(
+		"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'parley listen'",
+	)
 	stream.Append(parley.KindText, "meanwhile, ")
 	w.flush()
 	for range 5 {
@@ -398,7 +457,11 @@ func TestWatchersUnderFire(t *testing.T) {
 			stream.Append(parley.KindText, fmt.Sprint("größe ", n, " "))
 			if n%10 == 0 {
 				kind := []string{"listen", "notify"}[rand.N(2)]
-				_, err := killer.Exec(t.Context(), "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = $1", "parley "+kind)
+				_, err := killer.Exec(
+					t.Context(),
+					"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = $1",
+					"parley "+kind,
+				)
 				w.must(err)
 				w.flush()
 			}

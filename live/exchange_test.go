@@ -75,8 +75,15 @@ func (r *record) streamed(sessions []parley.ID, have []store.StreamEnd) (pieces 
 				}
 			}
 			pieces = append(pieces, store.StreamPiece{
-				WorkspaceID: w.ref.WorkspaceID, SessionID: id, TurnID: w.ref.TurnID, MessageID: w.ref.MessageID, Epoch: w.ref.Epoch,
-				After: int64(len(r.events)), Kind: parley.KindText, Offset: from, Text: w.text[from:],
+				WorkspaceID: w.ref.WorkspaceID,
+				SessionID:   id,
+				TurnID:      w.ref.TurnID,
+				MessageID:   w.ref.MessageID,
+				Epoch:       w.ref.Epoch,
+				After:       int64(len(r.events)),
+				Kind:        parley.KindText,
+				Offset:      from,
+				Text:        w.text[from:],
 			})
 		}
 	}
@@ -283,7 +290,8 @@ func TestWatchersElsewhereSeeTheRecord(t *testing.T) {
 			"open": func(*rapid.T) { p.open() },
 			"append": func(t *rapid.T) {
 				o := p.streaming[message(t)]
-				piece := rapid.SampledFrom([]string{"a", "bc ", "größe", "🙂", strings.Repeat("long ", 500)}).Draw(t, "piece")
+				piece := rapid.SampledFrom([]string{"a", "bc ", "größe", "🙂", strings.Repeat("long ", 500)}).
+					Draw(t, "piece")
 				o.text += piece
 				o.stream.Append(parley.KindText, piece)
 				if rapid.IntRange(0, 3).Draw(t, "told") > 0 {
@@ -380,7 +388,9 @@ func TestWatchersElsewhereSeeTheRecord(t *testing.T) {
 		for i, h := range p.hubs {
 			for _, r := range h.rooms {
 				if !r.empty() {
-					t.Fatal(fmt.Errorf("%d seats and %d streams are left on process %d", len(r.seats), len(r.streams), i))
+					t.Fatal(
+						fmt.Errorf("%d seats and %d streams are left on process %d", len(r.seats), len(r.streams), i),
+					)
 				}
 			}
 		}

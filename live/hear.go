@@ -121,8 +121,19 @@ func (x *exchange) fetchLoop(ctx context.Context) {
 			if !ok {
 				break
 			}
-			if err := x.fetch(ctx, id, to); err != nil && ctx.Err() == nil && parley.ErrorCode(err) != parley.CodeNotFound {
-				x.hub.log.Warn("live: events of another process could not be read; the next look repairs it", "session_id", id, "error", err)
+			if err := x.fetch(
+				ctx,
+				id,
+				to,
+			); err != nil && ctx.Err() == nil &&
+				parley.ErrorCode(err) != parley.CodeNotFound {
+				x.hub.log.Warn(
+					"live: events of another process could not be read; the next look repairs it",
+					"session_id",
+					id,
+					"error",
+					err,
+				)
 			}
 			x.mu.Lock()
 			delete(x.fetching, id)
@@ -189,7 +200,8 @@ func (x *exchange) hear(piece *store.StreamPiece, now time.Time) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.seats) == 0 || r.deleted || piece.Epoch < r.epoch || r.seats[0].watcher.scope.WorkspaceID != piece.WorkspaceID {
+	if len(r.seats) == 0 || r.deleted || piece.Epoch < r.epoch ||
+		r.seats[0].watcher.scope.WorkspaceID != piece.WorkspaceID {
 		return
 	}
 	stream := r.inlet(x.hub, piece)

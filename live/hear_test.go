@@ -42,9 +42,18 @@ func (e *elsewhere) read() {
 
 // hear takes a piece of the message under an epoch.
 func (e *elsewhere) hear(epoch int64, offset int, text string) {
-	e.hub.Heard(parley.NewID(), store.RelayHints{Pieces: []store.StreamPiece{{
-		SessionID: e.source.id, TurnID: e.turn, MessageID: e.id, Epoch: epoch, After: 1, Kind: parley.KindText, Offset: offset, Text: text,
-	}}})
+	e.hub.Heard(parley.NewID(), store.RelayHints{Pieces: []store.StreamPiece{
+		{
+			SessionID: e.source.id,
+			TurnID:    e.turn,
+			MessageID: e.id,
+			Epoch:     epoch,
+			After:     1,
+			Kind:      parley.KindText,
+			Offset:    offset,
+			Text:      text,
+		},
+	}})
 	e.read()
 }
 
@@ -82,7 +91,15 @@ func TestPiecesFindTheirPlace(t *testing.T) {
 			t.Fatalf("after %q at %d the reader has %q, want %q", step.text, step.offset, got, step.shown)
 		}
 		if lookUp, flush := e.asked(); lookUp != step.lookUp || flush != step.flush {
-			t.Errorf("after %q at %d: look up %v, flush %v, want %v, %v", step.text, step.offset, lookUp, flush, step.lookUp, step.flush)
+			t.Errorf(
+				"after %q at %d: look up %v, flush %v, want %v, %v",
+				step.text,
+				step.offset,
+				lookUp,
+				flush,
+				step.lookUp,
+				step.flush,
+			)
 		}
 	}
 }
@@ -96,9 +113,18 @@ func TestLatePiecesAreDropped(t *testing.T) {
 	if got := e.reader.texts[e.id]; got != "new" {
 		t.Errorf("the reader has %q", got)
 	}
-	e.hub.Heard(parley.NewID(), store.RelayHints{Pieces: []store.StreamPiece{{
-		WorkspaceID: parley.NewID(), SessionID: e.source.id, TurnID: e.turn, MessageID: parley.NewID(), Epoch: 2, After: 1, Kind: parley.KindText, Text: "foreign",
-	}}})
+	e.hub.Heard(parley.NewID(), store.RelayHints{Pieces: []store.StreamPiece{
+		{
+			WorkspaceID: parley.NewID(),
+			SessionID:   e.source.id,
+			TurnID:      e.turn,
+			MessageID:   parley.NewID(),
+			Epoch:       2,
+			After:       1,
+			Kind:        parley.KindText,
+			Text:        "foreign",
+		},
+	}})
 	e.source.add(2, []parley.ID{e.id}, settled(e.turn, e.id, "new"))
 	e.hub.Committed(store.Commit{SessionID: e.source.id, Epoch: 2, Remote: true, LastEvent: 2})
 	id, to, _ := e.hub.exchange.nextBehind()

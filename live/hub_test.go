@@ -66,8 +66,16 @@ func TestDeltasAreMerged(t *testing.T) {
 		hub.Committed(source.add(1, []parley.ID{id}, settled(turn, id, "abcdefgh")))
 		<-done
 		want := []seen{
-			{0, 0, "a"}, {120 * time.Millisecond, 1, "bc"}, {240 * time.Millisecond, 3, "de"}, {360 * time.Millisecond, 5, "f"},
-			{1300 * time.Millisecond, 6, "g"}, {1310 * time.Millisecond, 7, "h"},
+			{
+				0,
+				0,
+				"a",
+			},
+			{120 * time.Millisecond, 1, "bc"},
+			{240 * time.Millisecond, 3, "de"},
+			{360 * time.Millisecond, 5, "f"},
+			{1300 * time.Millisecond, 6, "g"},
+			{1310 * time.Millisecond, 7, "h"},
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("deltas (-want +got):\n%s", diff)
@@ -148,7 +156,13 @@ func TestConcurrentReaders(t *testing.T) {
 	}
 	var wg sync.WaitGroup
 	for i := range readers {
-		w := hub.Watch(WatchRequest{Sessions: []Place{{source.id, 0}}, Flush: time.Duration(i%3) * time.Millisecond, UntilTurn: turn})
+		w := hub.Watch(
+			WatchRequest{
+				Sessions:  []Place{{source.id, 0}},
+				Flush:     time.Duration(i%3) * time.Millisecond,
+				UntilTurn: turn,
+			},
+		)
 		wg.Go(func() { // ends with the turn
 			defer w.Close()
 			r := newReader(w, 0)
@@ -170,7 +184,9 @@ func TestConcurrentReaders(t *testing.T) {
 		}
 		hub.Committed(source.add(1, []parley.ID{id}, settled(turn, id, stream.Text(parley.KindText))))
 	}
-	hub.Committed(source.add(1, nil, parley.Event{Type: parley.EventSessionCompleted, TurnID: turn, Data: []byte(`{}`)}))
+	hub.Committed(
+		source.add(1, nil, parley.Event{Type: parley.EventSessionCompleted, TurnID: turn, Data: []byte(`{}`)}),
+	)
 	wg.Wait()
 }
 
@@ -329,7 +345,9 @@ func TestDeletedAndHiddenSessions(t *testing.T) {
 			source := newRecord()
 			hub := newHub(t, source, never)
 			hub.Committed(source.add(1, nil, created(parley.NewID(), parley.NewID())))
-			w := hub.Watch(WatchRequest{Scope: store.Scope{ViewerID: parley.NewID()}, Sessions: []Place{{source.id, 0}}})
+			w := hub.Watch(
+				WatchRequest{Scope: store.Scope{ViewerID: parley.NewID()}, Sessions: []Place{{source.id, 0}}},
+			)
 			defer w.Close()
 			r := newReader(w, 0)
 			if err := r.drain(t.Context(), 10); err != nil {
@@ -347,18 +365,42 @@ func TestFeedShowsWhatTheViewerMaySee(t *testing.T) {
 	source := newRecord()
 	hub := newHub(t, source, never)
 	workspace, me, other := parley.NewID(), parley.NewID(), parley.NewID()
-	w := hub.Watch(WatchRequest{Scope: store.Scope{WorkspaceID: workspace, ViewerID: me}, Feed: true, Sessions: []Place{{source.id, 0}}})
+	w := hub.Watch(
+		WatchRequest{
+			Scope:    store.Scope{WorkspaceID: workspace, ViewerID: me},
+			Feed:     true,
+			Sessions: []Place{{source.id, 0}},
+		},
+	)
 	defer w.Close()
 	event := func(owner parley.ID, visibility parley.Visibility, data string) store.FeedEvent {
-		return store.FeedEvent{WorkspaceID: workspace, SessionID: parley.NewID(), Type: parley.FeedSessionStatusChanged, OwnerID: owner, Visibility: visibility, Data: []byte(data)}
+		return store.FeedEvent{
+			WorkspaceID: workspace,
+			SessionID:   parley.NewID(),
+			Type:        parley.FeedSessionStatusChanged,
+			OwnerID:     owner,
+			Visibility:  visibility,
+			Data:        []byte(data),
+		}
 	}
 	feed := []store.FeedEvent{
-		event(me, parley.VisibilityPrivate, `"mine"`), event(other, parley.VisibilityPrivate, `"hidden"`), event(other, parley.VisibilityWorkspace, `"shared"`),
+		event(
+			me,
+			parley.VisibilityPrivate,
+			`"mine"`,
+		),
+		event(other, parley.VisibilityPrivate, `"hidden"`),
+		event(other, parley.VisibilityWorkspace, `"shared"`),
 	}
 	hub.Committed(store.Commit{WorkspaceID: workspace, Feed: feed})
 	hub.Committed(store.Commit{WorkspaceID: parley.NewID(), Feed: feed})
 	// One's own session's deletion is told once, although feed and seat both know.
-	deleted := store.FeedEvent{WorkspaceID: workspace, SessionID: source.id, Type: parley.FeedSessionDeleted, OwnerID: me}
+	deleted := store.FeedEvent{
+		WorkspaceID: workspace,
+		SessionID:   source.id,
+		Type:        parley.FeedSessionDeleted,
+		OwnerID:     me,
+	}
 	hub.Committed(store.Commit{WorkspaceID: workspace, SessionID: source.id, Feed: []store.FeedEvent{deleted}})
 	var got []string
 	for w.Buffered() {

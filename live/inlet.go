@@ -75,7 +75,11 @@ func (in *inlet) hold(kind, offset int, text string) {
 		in.held, in.bytes = [kindCount][]heldPiece{}, 0
 		return
 	}
-	at, there := slices.BinarySearchFunc(in.held[kind], offset, func(p heldPiece, offset int) int { return p.offset - offset })
+	at, there := slices.BinarySearchFunc(
+		in.held[kind],
+		offset,
+		func(p heldPiece, offset int) int { return p.offset - offset },
+	)
 	if there && len(in.held[kind][at].text) >= len(text) {
 		return
 	}

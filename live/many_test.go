@@ -58,7 +58,9 @@ func TestIdleWatchersElsewhereAreCheap(t *testing.T) {
 	before := heap()
 	all := make([]*Watcher, watchers)
 	for i := range all {
-		all[i] = hubs[i%processes].Watch(WatchRequest{Sessions: []Place{{parley.NewID(), 7}}, Flush: 120 * time.Millisecond})
+		all[i] = hubs[i%processes].Watch(
+			WatchRequest{Sessions: []Place{{parley.NewID(), 7}}, Flush: 120 * time.Millisecond},
+		)
 		if all[i].Buffered() {
 			t.Fatal("a frame of a session that stands still")
 		}

@@ -56,8 +56,13 @@ func (s *Stream) tell(hints *store.RelayHints, now time.Time) (wait time.Duratio
 	for kind := range kindCount {
 		text := s.texts[kind].String()
 		piece := store.StreamPiece{
-			WorkspaceID: s.ref.WorkspaceID, SessionID: s.ref.SessionID, TurnID: s.ref.TurnID, MessageID: s.ref.MessageID,
-			Epoch: s.ref.Epoch, After: s.openedAt, Kind: kindName(kind),
+			WorkspaceID: s.ref.WorkspaceID,
+			SessionID:   s.ref.SessionID,
+			TurnID:      s.ref.TurnID,
+			MessageID:   s.ref.MessageID,
+			Epoch:       s.ref.Epoch,
+			After:       s.openedAt,
+			Kind:        kindName(kind),
 		}
 		if n := len(text) - out.told[kind]; n > 0 && n <= toldAtOnce { // more is left to the store
 			piece.Offset, piece.Text = out.told[kind], text[out.told[kind]:]

@@ -68,7 +68,8 @@ func TestWatchersSeeTheRecord(t *testing.T) {
 					t.Skip()
 				}
 				o := rapid.SampledFrom(streaming).Draw(t, "message")
-				piece := rapid.SampledFrom([]string{"a", "bc ", "größe", "🙂", strings.Repeat("long ", 500)}).Draw(t, "piece")
+				piece := rapid.SampledFrom([]string{"a", "bc ", "größe", "🙂", strings.Repeat("long ", 500)}).
+					Draw(t, "piece")
 				o.text += piece
 				o.stream.Append(parley.KindText, piece)
 			},

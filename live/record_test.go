@@ -45,7 +45,12 @@ func (r *record) Heads(_ context.Context, ids []parley.ID) ([]store.HeadState, e
 	defer r.mu.Unlock()
 	heads := make([]store.HeadState, len(ids))
 	for i, id := range ids {
-		heads[i] = store.HeadState{SessionID: id, LastEvent: int64(len(r.events)), Deleted: r.deleted || id != r.id, Visibility: parley.VisibilityWorkspace}
+		heads[i] = store.HeadState{
+			SessionID:  id,
+			LastEvent:  int64(len(r.events)),
+			Deleted:    r.deleted || id != r.id,
+			Visibility: parley.VisibilityWorkspace,
+		}
 		if r.private {
 			heads[i].Visibility = parley.VisibilityPrivate
 		}
@@ -72,7 +77,11 @@ func (r *record) readCount() int {
 
 // created is the event of a message that enters the record.
 func created(turn, message parley.ID) parley.Event {
-	return parley.Event{Type: parley.EventMessageCreated, TurnID: turn, Data: fmt.Appendf(nil, `{"message_id":%q}`, message)}
+	return parley.Event{
+		Type:   parley.EventMessageCreated,
+		TurnID: turn,
+		Data:   fmt.Appendf(nil, `{"message_id":%q}`, message),
+	}
 }
 
 // settled is the authoritative event of one message.
@@ -82,7 +91,13 @@ func settled(turn, message parley.ID, text string) parley.Event {
 		panic(err)
 	}
 	data, err := json.Marshal(event.Settled{TurnID: turn, Messages: []event.SettledMessage{
-		{MessageID: message, Role: parley.RoleAssistant, Status: parley.MessageCompleted, End: len(text), Content: content},
+		{
+			MessageID: message,
+			Role:      parley.RoleAssistant,
+			Status:    parley.MessageCompleted,
+			End:       len(text),
+			Content:   content,
+		},
 	}})
 	if err != nil {
 		panic(err)
@@ -103,7 +118,13 @@ type reader struct {
 }
 
 func newReader(w *Watcher, after int64) *reader {
-	return &reader{watcher: w, after: after, texts: map[parley.ID]string{}, streamed: map[parley.ID]string{}, settled: map[parley.ID]bool{}}
+	return &reader{
+		watcher:  w,
+		after:    after,
+		texts:    map[parley.ID]string{},
+		streamed: map[parley.ID]string{},
+		settled:  map[parley.ID]bool{},
+	}
 }
 
 // take folds one frame; the error says which promise it breaks.

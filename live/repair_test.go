@@ -123,7 +123,14 @@ func (h *twoHubs) commit(c store.Commit) {
 	lost := h.air.lost
 	h.air.mu.Unlock()
 	if !lost {
-		h.hubs[1].Committed(store.Commit{SessionID: c.SessionID, Epoch: c.Epoch, Remote: true, LastEvent: c.Events[len(c.Events)-1].Sequence})
+		h.hubs[1].Committed(
+			store.Commit{
+				SessionID: c.SessionID,
+				Epoch:     c.Epoch,
+				Remote:    true,
+				LastEvent: c.Events[len(c.Events)-1].Sequence,
+			},
+		)
 	}
 }
 
@@ -207,7 +214,8 @@ func TestEveryHintLost(t *testing.T) {
 		last := 0
 		for n := 1; n <= 480; n++ { // the last flush before the end may come too late
 			late := h.seen[n] - begun - time.Duration(n-1)*10*time.Millisecond
-			if h.seen[n] == 0 || late > DefaultPoll && h.seen[n] > begun+DefaultPoll || late > DefaultRepair*3/2+10*time.Millisecond && h.seen[n] > begun+DefaultPoll+DefaultRepair {
+			if h.seen[n] == 0 || late > DefaultPoll && h.seen[n] > begun+DefaultPoll ||
+				late > DefaultRepair*3/2+10*time.Millisecond && h.seen[n] > begun+DefaultPoll+DefaultRepair {
 				t.Errorf("letter %d was shown %v late", n, late)
 			}
 			last = n

@@ -71,7 +71,11 @@ func (s *seat) mark() {
 // text of this kind in its running batch: then its own timer wakes it.
 func (s *seat) tell(stream *Stream, kind int) {
 	s.dirty.Store(true)
-	if i := findProgress(s.streams, stream); i >= 0 && s.streams[i].batch[kind] == s.watcher.batch.Load() && s.watcher.flush > 0 {
+	if i := findProgress(
+		s.streams,
+		stream,
+	); i >= 0 && s.streams[i].batch[kind] == s.watcher.batch.Load() &&
+		s.watcher.flush > 0 {
 		return
 	}
 	s.watcher.signal()

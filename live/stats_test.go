@@ -28,7 +28,12 @@ func TestStatsCountWhatWatchersAreGiven(t *testing.T) {
 		kind = frame.Kind
 	}
 	for range feedEvents + 1 {
-		hub.Committed(store.Commit{WorkspaceID: workspace, Feed: []store.FeedEvent{{WorkspaceID: workspace, SessionID: parley.NewID()}}})
+		hub.Committed(
+			store.Commit{
+				WorkspaceID: workspace,
+				Feed:        []store.FeedEvent{{WorkspaceID: workspace, SessionID: parley.NewID()}},
+			},
+		)
 	}
 	want := observe.StreamStats{Watchers: 2, Feeds: 1, Seats: 1, Streams: 1, Events: 1, Deltas: 1, Overflows: 1}
 	if diff := cmp.Diff(want, hub.Stats()); diff != "" {

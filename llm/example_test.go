@@ -9,7 +9,13 @@ import (
 
 func Example() {
 	registry, err := llm.NewRegistry(llm.Options{Providers: []llm.Provider{
-		{Name: sim.ProviderName, Model: sim.New(), DefaultModel: sim.DefaultModel, Models: sim.Models(), Simulator: true},
+		{
+			Name:         sim.ProviderName,
+			Model:        sim.New(),
+			DefaultModel: sim.DefaultModel,
+			Models:       sim.Models(),
+			Simulator:    true,
+		},
 	}})
 	if err != nil {
 		fmt.Println(err)

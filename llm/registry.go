@@ -57,7 +57,11 @@ func NewRegistry(options Options) (*Registry, error) {
 	r := &Registry{providers: map[string]Provider{}, known: map[parley.ModelID]model.Info{}}
 	for _, p := range options.Providers {
 		if p.Name == "" || strings.Contains(p.Name, "/") || p.Model == nil {
-			return nil, parley.InvalidField("providers", "a provider needs a wire and a name without a slash, not %q", parley.Clip(p.Name, 64))
+			return nil, parley.InvalidField(
+				"providers",
+				"a provider needs a wire and a name without a slash, not %q",
+				parley.Clip(p.Name, 64),
+			)
 		}
 		if _, twice := r.providers[p.Name]; twice {
 			return nil, parley.InvalidField("providers", "provider %q is configured twice", p.Name)
@@ -155,9 +159,13 @@ func (r *Registry) unknownProvider(id parley.ModelID) error {
 	if len(names) > 0 {
 		configured = "configured are " + strings.Join(names, ", ")
 	}
-	return parley.InvalidField("model",
+	return parley.InvalidField(
+		"model",
 		"there is no provider %q for model %q: %s; set OPENAI_API_KEY, ANTHROPIC_API_KEY or DASHSCOPE_API_KEY in the server's environment, or add the provider to parley.yaml, and start the server again",
-		parley.Clip(id.Provider(), 64), parley.Clip(string(id), 64), configured)
+		parley.Clip(id.Provider(), 64),
+		parley.Clip(string(id), 64),
+		configured,
+	)
 }
 
 // Models implements model.Source.

@@ -13,7 +13,13 @@ import (
 )
 
 func simulator() llm.Provider {
-	return llm.Provider{Name: sim.ProviderName, Model: sim.New(), DefaultModel: sim.DefaultModel, Models: sim.Models(), Simulator: true}
+	return llm.Provider{
+		Name:         sim.ProviderName,
+		Model:        sim.New(),
+		DefaultModel: sim.DefaultModel,
+		Models:       sim.Models(),
+		Simulator:    true,
+	}
 }
 
 // wire stands for a provider's adapter: the registry hands it out and no more.
@@ -67,7 +73,10 @@ func TestNewRegistryRefuses(t *testing.T) {
 
 func TestResolve(t *testing.T) {
 	t.Parallel()
-	r := registry(t, llm.Options{Providers: []llm.Provider{wire("openai", "gpt-5"), wire("local", "llama"), simulator()}})
+	r := registry(
+		t,
+		llm.Options{Providers: []llm.Provider{wire("openai", "gpt-5"), wire("local", "llama"), simulator()}},
+	)
 	for _, test := range []struct {
 		id   parley.ModelID
 		want model.Info
@@ -115,7 +124,12 @@ func TestResolveSaysWhatToDo(t *testing.T) {
 // The table knows every listed model once, with prices that make sense or none.
 func TestModels(t *testing.T) {
 	t.Parallel()
-	r := registry(t, llm.Options{Providers: []llm.Provider{wire("openai", ""), wire("anthropic", ""), wire("dashscope", ""), simulator()}})
+	r := registry(
+		t,
+		llm.Options{
+			Providers: []llm.Provider{wire("openai", ""), wire("anthropic", ""), wire("dashscope", ""), simulator()},
+		},
+	)
 	models := r.Models()
 	seen := map[string]int{}
 	for i, info := range models {
@@ -126,7 +140,8 @@ func TestModels(t *testing.T) {
 		if !info.Known || info.ID.Validate() != nil || info.ContextLength < 0 {
 			t.Errorf("model %+v", info)
 		}
-		if p := info.Price; p != nil && !info.Simulator && !(p.CachedInput > 0 && p.CachedInput < p.Input && p.Input < p.Output) {
+		if p := info.Price; p != nil && !info.Simulator &&
+			!(p.CachedInput > 0 && p.CachedInput < p.Input && p.Input < p.Output) {
 			t.Errorf("%s costs %+v", info.ID, *p)
 		}
 		if info.Simulator != (info.Provider == sim.ProviderName) {

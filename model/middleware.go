@@ -54,8 +54,14 @@ func ValidateMiddleware(own []Middleware) error {
 	for _, m := range own {
 		full := m.Name()
 		name, version, found := strings.Cut(full, "@")
-		if !found || name == "" || version == "" || len(full) > parley.MaxMiddlewareName || strings.ContainsAny(full, " ,\"\\") {
-			return parley.InvalidField("middleware", "%q is no name of middleware: write name@version in at most %d bytes, such as audit@1", parley.Clip(full, parley.MaxMiddlewareName), parley.MaxMiddlewareName)
+		if !found || name == "" || version == "" || len(full) > parley.MaxMiddlewareName ||
+			strings.ContainsAny(full, " ,\"\\") {
+			return parley.InvalidField(
+				"middleware",
+				"%q is no name of middleware: write name@version in at most %d bytes, such as audit@1",
+				parley.Clip(full, parley.MaxMiddlewareName),
+				parley.MaxMiddlewareName,
+			)
 		}
 		switch name {
 		case "user_context", "think_tags", "redact":

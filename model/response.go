@@ -47,7 +47,15 @@ func DecodeChunks(data []byte) ([]Chunk, error) {
 	}
 	chunks := make([]Chunk, len(kept))
 	for i, k := range kept {
-		chunks[i] = Chunk{Kind: k.Kind, Block: k.Block, Text: k.Text, CallID: k.CallID, Name: k.Name, Data: k.Data, Finish: k.Finish}
+		chunks[i] = Chunk{
+			Kind:   k.Kind,
+			Block:  k.Block,
+			Text:   k.Text,
+			CallID: k.CallID,
+			Name:   k.Name,
+			Data:   k.Data,
+			Finish: k.Finish,
+		}
 	}
 	return chunks, nil
 }

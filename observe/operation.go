@@ -27,7 +27,24 @@ const (
 
 // Operations lists every operation.
 func Operations() []Operation {
-	return []Operation{OperationClaim, OperationRecoverTurn, OperationBeginStep, OperationRetryCall, OperationBeginCall,
-		OperationOpenBlock, OperationAppendVersions, OperationSettleStep, OperationSettleTool, OperationParkTurn,
-		OperationParkRefused, OperationOpenChild, OperationUseApprovals, OperationFinishTurn, OperationReleaseTurn, OperationRenewLease, OperationSweep, OperationApplyOutbox}
+	return []Operation{
+		OperationClaim,
+		OperationRecoverTurn,
+		OperationBeginStep,
+		OperationRetryCall,
+		OperationBeginCall,
+		OperationOpenBlock,
+		OperationAppendVersions,
+		OperationSettleStep,
+		OperationSettleTool,
+		OperationParkTurn,
+		OperationParkRefused,
+		OperationOpenChild,
+		OperationUseApprovals,
+		OperationFinishTurn,
+		OperationReleaseTurn,
+		OperationRenewLease,
+		OperationSweep,
+		OperationApplyOutbox,
+	}
 }

@@ -11,7 +11,11 @@ import (
 )
 
 // CreateAgent stores version 1 of an agent.
-func (s *Store) CreateAgent(ctx context.Context, agent parley.Agent, idempotency store.Idempotency) (parley.Agent, bool, error) {
+func (s *Store) CreateAgent(
+	ctx context.Context,
+	agent parley.Agent,
+	idempotency store.Idempotency,
+) (parley.Agent, bool, error) {
 	if agent.ID.IsZero() {
 		agent.ID = parley.NewID()
 	}
@@ -56,11 +60,19 @@ func (s *Store) CreateAgent(ctx context.Context, agent parley.Agent, idempotency
 }
 
 func errSlugTaken(slug string) error {
-	return parley.Errorf(parley.CodeConflict, "another agent of this workspace has the slug %q; choose another slug or name", slug)
+	return parley.Errorf(
+		parley.CodeConflict,
+		"another agent of this workspace has the slug %q; choose another slug or name",
+		slug,
+	)
 }
 
 // createdBefore is the first answer to a key: version 1 of the agent it made.
-func (s *Store) createdBefore(ctx context.Context, workspaceID parley.ID, idempotency store.Idempotency) (agent parley.Agent, found bool, err error) {
+func (s *Store) createdBefore(
+	ctx context.Context,
+	workspaceID parley.ID,
+	idempotency store.Idempotency,
+) (agent parley.Agent, found bool, err error) {
 	var fingerprint parley.Hash
 	rows, err := all(ctx, s, tenant(workspaceID), func(r *row) (parley.Agent, error) {
 		fingerprint = r.hash()
@@ -87,9 +99,22 @@ func insertAgent(b *batch, agent *parley.Agent, idempotency store.Idempotency) e
 	if idempotency.Key != "" {
 		key = idempotency.Key
 	}
-	b.write(`INSERT INTO parley.agents (id, workspace_id, slug, status, version, tags, body, idempotency_key, fingerprint, created_at, updated_at, owner_id)
- VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`, agent.ID, agent.WorkspaceID, agent.Slug, string(agent.Status), agent.Version, tags, body,
-		key, idempotency.Fingerprint, agent.CreatedAt, agent.UpdatedAt, agent.OwnerID)
+	b.write(
+		`INSERT INTO parley.agents (id, workspace_id, slug, status, version, tags, body, idempotency_key, fingerprint, created_at, updated_at, owner_id)
+ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+		agent.ID,
+		agent.WorkspaceID,
+		agent.Slug,
+		string(agent.Status),
+		agent.Version,
+		tags,
+		body,
+		key,
+		idempotency.Fingerprint,
+		agent.CreatedAt,
+		agent.UpdatedAt,
+		agent.OwnerID,
+	)
 	return recordAgent(b, agent, body, nil)
 }
 
@@ -114,13 +139,27 @@ func (s *Store) UpdateAgent(ctx context.Context, agent parley.Agent) (parley.Age
 				audit.Wrote()
 				return next, nil
 			}
-			return parley.Agent{}, parley.Errorf(parley.CodeConflict,
-				"somebody else changed the agent meanwhile: it is at version %d, your change was made to version %d; read it again", current.Version, agent.Version)
+			return parley.Agent{}, parley.Errorf(
+				parley.CodeConflict,
+				"somebody else changed the agent meanwhile: it is at version %d, your change was made to version %d; read it again",
+				current.Version,
+				agent.Version,
+			)
 		}
 		b := tenant(agent.WorkspaceID)
-		b.write(`WITH changed AS (UPDATE parley.agents SET slug = $3, status = $4, version = $5, tags = $6, body = $7, updated_at = $8, owner_id = $9
+		b.write(
+			`WITH changed AS (UPDATE parley.agents SET slug = $3, status = $4, version = $5, tags = $6, body = $7, updated_at = $8, owner_id = $9
  WHERE workspace_id = $1 AND id = $2 AND version = $5 - 1 RETURNING 1) SELECT parley.stale() WHERE NOT EXISTS (SELECT FROM changed)`,
-			next.WorkspaceID, next.ID, next.Slug, string(next.Status), next.Version, tags, body, next.UpdatedAt, next.OwnerID)
+			next.WorkspaceID,
+			next.ID,
+			next.Slug,
+			string(next.Status),
+			next.Version,
+			tags,
+			body,
+			next.UpdatedAt,
+			next.OwnerID,
+		)
 		if err := recordAgent(b, &next, body, current.Tags); err != nil {
 			return parley.Agent{}, err
 		}
@@ -147,14 +186,31 @@ func recordAgent(b *batch, agent *parley.Agent, body string, tagsBefore []string
 	if err != nil {
 		return err
 	}
-	b.write("INSERT INTO parley.agent_versions (agent_id, version, workspace_id, body, created_at, changed_by, accepted) VALUES ($1, $2, $3, $4, $5, $6, $7)",
-		agent.ID, agent.Version, agent.WorkspaceID, body, agent.UpdatedAt, agent.ChangedByID, accepted)
+	b.write(
+		"INSERT INTO parley.agent_versions (agent_id, version, workspace_id, body, created_at, changed_by, accepted) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+		agent.ID,
+		agent.Version,
+		agent.WorkspaceID,
+		body,
+		agent.UpdatedAt,
+		agent.ChangedByID,
+		accepted,
+	)
 	if len(tagsBefore) > 0 {
-		b.write("DELETE FROM parley.agent_tags WHERE workspace_id = $1 AND tag = ANY($2) AND agent_id = $3", agent.WorkspaceID, tagsBefore, agent.ID)
+		b.write(
+			"DELETE FROM parley.agent_tags WHERE workspace_id = $1 AND tag = ANY($2) AND agent_id = $3",
+			agent.WorkspaceID,
+			tagsBefore,
+			agent.ID,
+		)
 	}
 	if len(agent.Tags) > 0 {
-		b.write("INSERT INTO parley.agent_tags (workspace_id, tag, agent_id) SELECT $1, tag, $3 FROM unnest($2::text[]) tag ON CONFLICT DO NOTHING",
-			agent.WorkspaceID, agent.Tags, agent.ID)
+		b.write(
+			"INSERT INTO parley.agent_tags (workspace_id, tag, agent_id) SELECT $1, tag, $3 FROM unnest($2::text[]) tag ON CONFLICT DO NOTHING",
+			agent.WorkspaceID,
+			agent.Tags,
+			agent.ID,
+		)
 	}
 	return nil
 }
@@ -179,7 +235,15 @@ func scanAgent(r *row) (agent parley.Agent, err error) {
 }
 
 func (s *Store) findAgent(ctx context.Context, workspaceID parley.ID, where string, value arg) (parley.Agent, error) {
-	return one(ctx, s, tenant(workspaceID), "agent", scanAgent, "SELECT a.body FROM parley.agents a WHERE a.workspace_id = "+here+" AND "+where, value)
+	return one(
+		ctx,
+		s,
+		tenant(workspaceID),
+		"agent",
+		scanAgent,
+		"SELECT a.body FROM parley.agents a WHERE a.workspace_id = "+here+" AND "+where,
+		value,
+	)
 }
 
 // Agent finds an agent by id, else by slug.
@@ -194,12 +258,25 @@ func (s *Store) Agent(ctx context.Context, workspaceID parley.ID, idOrSlug strin
 
 // AgentVersion finds an agent as it was in one version.
 func (s *Store) AgentVersion(ctx context.Context, workspaceID, agentID parley.ID, version int) (parley.Agent, error) {
-	return one(ctx, s, tenant(workspaceID), "version of the agent", scanAgent,
-		"SELECT body FROM parley.agent_versions WHERE workspace_id = $1 AND agent_id = $2 AND version = $3", workspaceID, agentID, version)
+	return one(
+		ctx,
+		s,
+		tenant(workspaceID),
+		"version of the agent",
+		scanAgent,
+		"SELECT body FROM parley.agent_versions WHERE workspace_id = $1 AND agent_id = $2 AND version = $3",
+		workspaceID,
+		agentID,
+		version,
+	)
 }
 
 // AgentVersionBy finds the latest version up to one that a principal made.
-func (s *Store) AgentVersionBy(ctx context.Context, workspaceID, agentID, principalID parley.ID, through int) (parley.Agent, error) {
+func (s *Store) AgentVersionBy(
+	ctx context.Context,
+	workspaceID, agentID, principalID parley.ID,
+	through int,
+) (parley.Agent, error) {
 	return one(ctx, s, tenant(workspaceID), "version of the agent", func(r *row) (agent parley.Agent, err error) {
 		if agent, err = scanAgent(r); err != nil {
 			return agent, err

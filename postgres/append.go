@@ -41,7 +41,10 @@ const (
 
 // AppendVersions implements store.Turns. It does not change the sessions:
 // their revisions stay.
-func (s *Store) AppendVersions(ctx context.Context, versions []store.FencedVersion) (appended store.Appended, err error) {
+func (s *Store) AppendVersions(
+	ctx context.Context,
+	versions []store.FencedVersion,
+) (appended store.Appended, err error) {
 	for try := 1; len(versions) > 0; try++ {
 		written, err := s.appendSome(ctx, versions)
 		if err != nil {
@@ -70,7 +73,10 @@ func (s *Store) AppendVersions(ctx context.Context, versions []store.FencedVersi
 
 // appendSome adds versions where that needs no waiting. It returns the claims that
 // hold, and whether theirs were written.
-func (s *Store) appendSome(ctx context.Context, versions []store.FencedVersion) (written map[store.Fence]bool, err error) {
+func (s *Store) appendSome(
+	ctx context.Context,
+	versions []store.FencedVersion,
+) (written map[store.Fence]bool, err error) {
 	byWorkspace := map[parley.ID][]int{}
 	var order []parley.ID
 	for i := range versions {
@@ -103,7 +109,13 @@ func (s *Store) appendSome(ctx context.Context, versions []store.FencedVersion) 
 
 // flush adds the versions of one workspace, and notes the claims that hold and
 // whether theirs are written.
-func (b *batch) flush(workspaceID parley.ID, versions []store.FencedVersion, places []int, now parley.Time, written map[store.Fence]bool) {
+func (b *batch) flush(
+	workspaceID parley.ID,
+	versions []store.FencedVersion,
+	places []int,
+	now parley.Time,
+	written map[store.Fence]bool,
+) {
 	n := len(places)
 	sessions, turns, messages := make([]parley.ID, n), make([]parley.ID, n), make([]parley.ID, n)
 	epochs, offsets, ends := make([]int64, n), make([]int64, n), make([]int64, n)
@@ -112,11 +124,31 @@ func (b *batch) flush(workspaceID parley.ID, versions []store.FencedVersion, pla
 	for i, place := range places {
 		f, v := &versions[place].Fence, &versions[place].Version
 		sessions[i], turns[i], epochs[i], messages[i] = f.SessionID, f.TurnID, f.Epoch, v.MessageID
-		numbers[i], kinds[i], offsets[i], ends[i], chunks[i], texts[i] = v.N, string(v.Kind), int64(v.Offset), int64(v.End), v.Chunks, v.Text
+		numbers[i], kinds[i], offsets[i], ends[i], chunks[i], texts[i] = v.N, string(
+			v.Kind,
+		), int64(
+			v.Offset,
+		), int64(
+			v.End,
+		), v.Chunks, v.Text
 	}
 	b.read(shareHeads, func(r *row) error {
 		written[store.Fence{WorkspaceID: workspaceID, SessionID: r.id(), TurnID: r.id(), Epoch: r.int64()}] = r.bool()
 		return nil
 	}, workspaceID, sessions)
-	b.write(appendVersions, workspaceID, sessions, turns, epochs, messages, numbers, kinds, offsets, ends, chunks, texts, now)
+	b.write(
+		appendVersions,
+		workspaceID,
+		sessions,
+		turns,
+		epochs,
+		messages,
+		numbers,
+		kinds,
+		offsets,
+		ends,
+		chunks,
+		texts,
+		now,
+	)
 }

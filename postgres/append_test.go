@@ -15,12 +15,32 @@ func (t *talker) streamed(session parley.ID, text string) store.FencedVersion {
 	if err != nil || posted.Claim == nil {
 		t.tb.Fatalf("PostMessage: %v", err)
 	}
-	begin := store.StepBegin{Call: parley.Call{ID: parley.NewID(), MessageID: parley.NewID(), Step: 1, Attempt: 1, Model: "sim/echo", EncoderVersion: 1,
-		Manifest: parley.Manifest{Policy: "all"}}, Author: parley.Author{Kind: parley.AuthorAgent, Name: "Writer"}}
+	begin := store.StepBegin{
+		Call: parley.Call{
+			ID:             parley.NewID(),
+			MessageID:      parley.NewID(),
+			Step:           1,
+			Attempt:        1,
+			Model:          "sim/echo",
+			EncoderVersion: 1,
+			Manifest:       parley.Manifest{Policy: "all"},
+		},
+		Author: parley.Author{Kind: parley.AuthorAgent, Name: "Writer"},
+	}
 	if _, err := t.store.BeginStep(ctx, posted.Claim.Fence, begin); err != nil {
 		t.tb.Fatal(err)
 	}
-	return store.FencedVersion{Fence: posted.Claim.Fence, Version: parley.Version{MessageID: begin.Call.MessageID, N: 1, Kind: parley.KindText, End: len(text), Text: text, Chunks: 1}}
+	return store.FencedVersion{
+		Fence: posted.Claim.Fence,
+		Version: parley.Version{
+			MessageID: begin.Call.MessageID,
+			N:         1,
+			Kind:      parley.KindText,
+			End:       len(text),
+			Text:      text,
+			Chunks:    1,
+		},
+	}
 }
 
 // TestFlushPassesOverWhatIsLocked: a session that somebody keeps locked holds up
@@ -47,15 +67,32 @@ func TestFlushPassesOverWhatIsLocked(t *testing.T) {
 		return len(found)
 	}
 	stopped := connected(t, url)
-	run(t, stopped, "BEGIN", "SET LOCAL ROLE parley_system", "SELECT 1 FROM parley.heads WHERE session_id = '"+lost.Fence.SessionID.String()+"' FOR UPDATE")
+	run(
+		t,
+		stopped,
+		"BEGIN",
+		"SET LOCAL ROLE parley_system",
+		"SELECT 1 FROM parley.heads WHERE session_id = '"+lost.Fence.SessionID.String()+"' FOR UPDATE",
+	)
 	appended, err := db.AppendVersions(ctx, versions)
-	if err != nil || len(appended.Locked) != 1 || appended.Locked[0] != lost.Fence || len(appended.Fenced) != 1 || appended.Fenced[0] != void.Fence {
+	if err != nil || len(appended.Locked) != 1 || appended.Locked[0] != lost.Fence || len(appended.Fenced) != 1 ||
+		appended.Fenced[0] != void.Fence {
 		t.Fatalf("beside a locked session: %+v, %v", appended, err)
 	}
 	if count(lost) != 0 || count(kept) != 1 || count(void) != 0 {
-		t.Errorf("%d, %d and %d versions are there; want that of the session that holds and is free", count(lost), count(kept), count(void))
+		t.Errorf(
+			"%d, %d and %d versions are there; want that of the session that holds and is free",
+			count(lost),
+			count(kept),
+			count(void),
+		)
 	}
-	run(t, stopped, "SELECT 1 FROM parley.heads WHERE session_id = '"+kept.Fence.SessionID.String()+"' FOR UPDATE NOWAIT", "ROLLBACK")
+	run(
+		t,
+		stopped,
+		"SELECT 1 FROM parley.heads WHERE session_id = '"+kept.Fence.SessionID.String()+"' FOR UPDATE NOWAIT",
+		"ROLLBACK",
+	)
 	appended, err = db.AppendVersions(ctx, []store.FencedVersion{lost, kept})
 	if err != nil || len(appended.Locked)+len(appended.Fenced) != 0 || count(lost) != 1 || count(kept) != 1 {
 		t.Errorf("flushed again: %+v, %v, %d and %d versions", appended, err, count(lost), count(kept))

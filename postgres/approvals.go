@@ -9,7 +9,13 @@ import (
 )
 
 // DecideApproval implements store.Approvals.
-func (s *Store) DecideApproval(ctx context.Context, scope store.Scope, id parley.ID, decision parley.Decision, claimBy parley.ID) (store.Decided, error) {
+func (s *Store) DecideApproval(
+	ctx context.Context,
+	scope store.Scope,
+	id parley.ID,
+	decision parley.Decision,
+	claimBy parley.ID,
+) (store.Decided, error) {
 	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (store.Decided, error) {
 		return a.tx.DecideApproval(scope, id, decision, claimBy)
 	})
@@ -25,12 +31,22 @@ func (s *Store) Approval(ctx context.Context, scope store.Scope, id parley.ID) (
 	var l filter
 	l.must("a.workspace_id = "+here+" AND a.id = ?", id)
 	l.visible(scope)
-	return one(ctx, s, tenant(scope.WorkspaceID), "approval", scanApproval,
-		"SELECT "+approvalColumns+" FROM parley.approvals a JOIN parley.sessions s ON s.workspace_id = a.workspace_id AND s.id = a.session_id WHERE "+l.where.String(), l.args...)
+	return one(
+		ctx,
+		s,
+		tenant(scope.WorkspaceID),
+		"approval",
+		scanApproval,
+		"SELECT "+approvalColumns+" FROM parley.approvals a JOIN parley.sessions s ON s.workspace_id = a.workspace_id AND s.id = a.session_id WHERE "+l.where.String(),
+		l.args...)
 }
 
 // Approvals implements store.Approvals.
-func (s *Store) Approvals(ctx context.Context, scope store.Scope, query store.ApprovalQuery) (approvals []parley.Approval, err error) {
+func (s *Store) Approvals(
+	ctx context.Context,
+	scope store.Scope,
+	query store.ApprovalQuery,
+) (approvals []parley.Approval, err error) {
 	text, rows, args := approvalsQuery(scope, query)
 	if query.SessionID.IsZero() {
 		return page(ctx, s, ordered(scope.WorkspaceID), scanApproval, text, rows, args...)
@@ -73,7 +89,13 @@ func approvalsQuery(scope store.Scope, q store.ApprovalQuery) (text string, rows
 	if q.SessionID.IsZero() {
 		return part(""), rows, l.args
 	}
-	own, below := part("a.session_id = ?", q.SessionID), part("a.root_id = ? AND a.session_id <> a.root_id", q.SessionID)
+	own, below := part(
+		"a.session_id = ?",
+		q.SessionID,
+	), part(
+		"a.root_id = ? AND a.session_id <> a.root_id",
+		q.SessionID,
+	)
 	return "SELECT * FROM ((" + own + ") UNION ALL (" + below + ")) a" + order + limit, rows, l.args
 }
 
@@ -83,9 +105,20 @@ const approvalColumns = `a.id, a.workspace_id, a.session_id, a.root_id, a.agent_
 
 func scanApproval(r *row) (parley.Approval, error) {
 	a := parley.Approval{
-		ID: r.id(), WorkspaceID: r.id(), SessionID: r.id(), RootID: r.id(), AgentID: r.id(), TurnID: r.id(), MessageID: r.id(),
-		ToolCallID: r.text(), ToolName: r.text(), Arguments: transition.ReadableObject(r.json()), Fingerprint: r.hash(), State: parley.ApprovalState(r.text()),
-		Scope: parley.ApprovalScope(r.text()), Covers: parley.ApprovalCovers(r.text()),
+		ID:          r.id(),
+		WorkspaceID: r.id(),
+		SessionID:   r.id(),
+		RootID:      r.id(),
+		AgentID:     r.id(),
+		TurnID:      r.id(),
+		MessageID:   r.id(),
+		ToolCallID:  r.text(),
+		ToolName:    r.text(),
+		Arguments:   transition.ReadableObject(r.json()),
+		Fingerprint: r.hash(),
+		State:       parley.ApprovalState(r.text()),
+		Scope:       parley.ApprovalScope(r.text()),
+		Covers:      parley.ApprovalCovers(r.text()),
 	}
 	by := parley.Author{Kind: parley.AuthorKind(r.text()), ID: r.id(), Name: r.text()}
 	if by.Kind != "" {
@@ -103,20 +136,38 @@ func (a *attempt) SessionOfApproval(workspaceID, approvalID parley.ID) (parley.I
 
 // Approval implements transition.Rows.
 func (a *attempt) Approval(workspaceID, approvalID parley.ID) (*parley.Approval, error) {
-	return first(a, scanApproval, "SELECT "+approvalColumns+" FROM parley.approvals a WHERE a.workspace_id = $1 AND a.id = $2", workspaceID, approvalID)
+	return first(
+		a,
+		scanApproval,
+		"SELECT "+approvalColumns+" FROM parley.approvals a WHERE a.workspace_id = $1 AND a.id = $2",
+		workspaceID,
+		approvalID,
+	)
 }
 
 // TurnApprovals implements transition.Rows.
 func (a *attempt) TurnApprovals(h *transition.Head, turnID parley.ID) ([]parley.Approval, error) {
-	return rowsOf(a, scanApproval, "SELECT "+approvalColumns+" FROM parley.approvals a WHERE a.workspace_id = $1 AND a.turn_id = $2 ORDER BY a.created_at, a.id", h.WorkspaceID, turnID)
+	return rowsOf(
+		a,
+		scanApproval,
+		"SELECT "+approvalColumns+" FROM parley.approvals a WHERE a.workspace_id = $1 AND a.turn_id = $2 ORDER BY a.created_at, a.id",
+		h.WorkspaceID,
+		turnID,
+	)
 }
 
 // RootNews implements transition.Rows.
 func (a *attempt) RootNews(workspaceID, approvalID parley.ID) (news transition.RootNews, err error) {
-	err = a.read(func() { news = 0 }, "SELECT root_news FROM parley.approvals WHERE workspace_id = $1 AND id = $2", func(r *row) error {
-		news = transition.RootNews(r.int())
-		return nil
-	}, workspaceID, approvalID)
+	err = a.read(
+		func() { news = 0 },
+		"SELECT root_news FROM parley.approvals WHERE workspace_id = $1 AND id = $2",
+		func(r *row) error {
+			news = transition.RootNews(r.int())
+			return nil
+		},
+		workspaceID,
+		approvalID,
+	)
 	return news, err
 }
 
@@ -127,10 +178,25 @@ func (b *batch) approvals(h *transition.Head, c *transition.Changes) error {
 		if err != nil {
 			return err
 		}
-		b.write(`INSERT INTO parley.approvals (id, workspace_id, session_id, root_id, agent_id, turn_id, message_id, tool_call_id, tool_name, arguments, fingerprint,
+		b.write(
+			`INSERT INTO parley.approvals (id, workspace_id, session_id, root_id, agent_id, turn_id, message_id, tool_call_id, tool_name, arguments, fingerprint,
  state, created_at, expires_at, terms) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
-			a.ID, a.WorkspaceID, a.SessionID, a.RootID, a.AgentID, a.TurnID, a.MessageID, a.ToolCallID, a.ToolName, a.Arguments, a.Fingerprint,
-			string(a.State), a.CreatedAt, a.ExpiresAt, terms)
+			a.ID,
+			a.WorkspaceID,
+			a.SessionID,
+			a.RootID,
+			a.AgentID,
+			a.TurnID,
+			a.MessageID,
+			a.ToolCallID,
+			a.ToolName,
+			a.Arguments,
+			a.Fingerprint,
+			string(a.State),
+			a.CreatedAt,
+			a.ExpiresAt,
+			terms,
+		)
 	}
 	for _, a := range c.Approvals {
 		var by parley.Author
@@ -141,11 +207,30 @@ func (b *batch) approvals(h *transition.Head, c *transition.Changes) error {
 		if err != nil {
 			return err
 		}
-		b.write(`UPDATE parley.approvals SET state = $3, scope = $4, covers = $5, decided_kind = $6, decided_id = $7, decided_name = $8, comment = $9, decided_at = $10, used_at = $11, approved_by = $12
- WHERE workspace_id = $1 AND id = $2`, h.WorkspaceID, a.ID, string(a.State), string(a.Scope), string(a.Covers), string(by.Kind), by.ID, by.Name, a.Comment, a.DecidedAt, a.UsedAt, approvedBy)
+		b.write(
+			`UPDATE parley.approvals SET state = $3, scope = $4, covers = $5, decided_kind = $6, decided_id = $7, decided_name = $8, comment = $9, decided_at = $10, used_at = $11, approved_by = $12
+ WHERE workspace_id = $1 AND id = $2`,
+			h.WorkspaceID,
+			a.ID,
+			string(a.State),
+			string(a.Scope),
+			string(a.Covers),
+			string(by.Kind),
+			by.ID,
+			by.Name,
+			a.Comment,
+			a.DecidedAt,
+			a.UsedAt,
+			approvedBy,
+		)
 	}
 	for _, told := range c.ToldRoot {
-		b.write("UPDATE parley.approvals SET root_news = $3 WHERE workspace_id = $1 AND id = $2", h.WorkspaceID, told.ApprovalID, int(told.News))
+		b.write(
+			"UPDATE parley.approvals SET root_news = $3 WHERE workspace_id = $1 AND id = $2",
+			h.WorkspaceID,
+			told.ApprovalID,
+			int(told.News),
+		)
 	}
 	return nil
 }
@@ -160,7 +245,13 @@ func approversJSON(a *parley.Approval) (arg, error) {
 
 // Accepted implements transition.Rows.
 func (a *attempt) Accepted(h *transition.Head) (*parley.Accepted, error) {
-	kept, err := first(a, scanAccepted, "SELECT accepted FROM parley.sessions WHERE workspace_id = $1 AND id = $2", h.WorkspaceID, h.ID)
+	kept, err := first(
+		a,
+		scanAccepted,
+		"SELECT accepted FROM parley.sessions WHERE workspace_id = $1 AND id = $2",
+		h.WorkspaceID,
+		h.ID,
+	)
 	if err != nil || kept == nil {
 		return nil, err
 	}
@@ -201,7 +292,12 @@ func (s *Store) expire(ctx context.Context) (int, error) {
 		}
 		done := 0
 		for _, one := range found {
-			touched, err := transact(ctx, s, one.workspace, func(a *attempt) (bool, error) { return a.tx.ExpireApproval(one.session, one.approval) })
+			touched, err := transact(
+				ctx,
+				s,
+				one.workspace,
+				func(a *attempt) (bool, error) { return a.tx.ExpireApproval(one.session, one.approval) },
+			)
 			if err != nil {
 				return total + done, err
 			}

@@ -23,7 +23,10 @@ const headPage = 500
 
 // errUnfinishedCopy keeps servers out of a half of a database.
 func errUnfinishedCopy() error {
-	return parley.Errorf(parley.CodeConflict, "this database holds an unfinished copy: run the same `parley copy` again to finish it, or start over with an empty database")
+	return parley.Errorf(
+		parley.CodeConflict,
+		"this database holds an unfinished copy: run the same `parley copy` again to finish it, or start over with an empty database",
+	)
 }
 
 // Archive shows the rows of a store as they are, and takes rows. It is for moving
@@ -94,9 +97,19 @@ func (a *Archive) each(ctx context.Context, query string, visit func(*row) error
 // Quiet implements transfer.Archive: no process has a lease.
 func (a *Archive) Quiet(ctx context.Context) error {
 	return a.within(ctx, func() error {
-		return a.each(ctx, "SELECT name, lease_until - parley.now_ms() FROM parley.processes WHERE lease_until > parley.now_ms() ORDER BY lease_until DESC LIMIT 1", func(r *row) error {
-			return parley.Errorf(parley.CodeConflict, "the server %s works on the database %s: stop every server there first (if it died, its lease ends in %d s)", r.text(), a.name, r.int64()/1000+1)
-		})
+		return a.each(
+			ctx,
+			"SELECT name, lease_until - parley.now_ms() FROM parley.processes WHERE lease_until > parley.now_ms() ORDER BY lease_until DESC LIMIT 1",
+			func(r *row) error {
+				return parley.Errorf(
+					parley.CodeConflict,
+					"the server %s works on the database %s: stop every server there first (if it died, its lease ends in %d s)",
+					r.text(),
+					a.name,
+					r.int64()/1000+1,
+				)
+			},
+		)
 	})
 }
 
@@ -139,7 +152,12 @@ func (a *Archive) Key(table transfer.Table) []string {
 }
 
 // Each implements transfer.Archive.
-func (a *Archive) Each(ctx context.Context, table transfer.Table, after transfer.Row, visit func(transfer.Row) error) error {
+func (a *Archive) Each(
+	ctx context.Context,
+	table transfer.Table,
+	after transfer.Row,
+	visit func(transfer.Row) error,
+) error {
 	names := make([]string, len(table.Columns))
 	for i, column := range table.Columns {
 		names[i] = column.Name
@@ -245,14 +263,21 @@ func (a *Archive) Records(ctx context.Context, records *transfer.Records) error 
 		var heads []placed
 		err := a.within(ctx, func() error {
 			heads = heads[:0]
-			if err := a.each(ctx, `SELECT session_id, workspace_id, log_id, next_sequence - 1, last_hash FROM parley.heads
- WHERE (session_id, workspace_id) > ($1, $2) AND deleted_at IS NULL ORDER BY session_id, workspace_id LIMIT $3`, func(r *row) error {
-				var h placed
-				h.SessionID, h.workspaceID = r.id(), r.id()
-				h.LogID, h.LastSequence, h.LastHash = r.id(), r.int64(), r.hash()
-				heads = append(heads, h)
-				return nil
-			}, pgtype.UUID{Bytes: after.SessionID, Valid: true}, pgtype.UUID{Bytes: after.workspaceID, Valid: true}, headPage); err != nil {
+			if err := a.each(
+				ctx,
+				`SELECT session_id, workspace_id, log_id, next_sequence - 1, last_hash FROM parley.heads
+ WHERE (session_id, workspace_id) > ($1, $2) AND deleted_at IS NULL ORDER BY session_id, workspace_id LIMIT $3`,
+				func(r *row) error {
+					var h placed
+					h.SessionID, h.workspaceID = r.id(), r.id()
+					h.LogID, h.LastSequence, h.LastHash = r.id(), r.int64(), r.hash()
+					heads = append(heads, h)
+					return nil
+				},
+				pgtype.UUID{Bytes: after.SessionID, Valid: true},
+				pgtype.UUID{Bytes: after.workspaceID, Valid: true},
+				headPage,
+			); err != nil {
 				return err
 			}
 			return a.feed(ctx, heads, records)
@@ -294,9 +319,24 @@ func (a *Archive) feed(ctx context.Context, heads []placed, records *transfer.Re
 				for rows.Next() {
 					r.values, r.next = rows.RawValues(), 0
 					link := transfer.Link{Sequence: r.int64(), Input: parley.ChainInput{
-						Role: parley.Role(r.text()), Status: parley.MessageStatus(r.text()), Content: r.json(), ContextNote: r.text(),
-						CallOrdinal: r.int64(), ProviderData: r.bytes(), CoversThrough: r.maybe(), Version: r.int(),
-						AuthorKind: parley.AuthorKind(r.text()), AuthorName: r.text(), Model: parley.ModelID(r.text()), CreatedAt: r.time(), Metadata: r.json(), Internal: r.bool(),
+						Role: parley.Role(
+							r.text(),
+						),
+						Status:        parley.MessageStatus(r.text()),
+						Content:       r.json(),
+						ContextNote:   r.text(),
+						CallOrdinal:   r.int64(),
+						ProviderData:  r.bytes(),
+						CoversThrough: r.maybe(),
+						Version:       r.int(),
+						AuthorKind: parley.AuthorKind(
+							r.text(),
+						),
+						AuthorName: r.text(),
+						Model:      parley.ModelID(r.text()),
+						CreatedAt:  r.time(),
+						Metadata:   r.json(),
+						Internal:   r.bool(),
 					}, ContentHash: r.hash()}
 					if r.err != nil {
 						return r.err
@@ -347,19 +387,31 @@ func (a *Archive) Progress(ctx context.Context) (progress *transfer.Progress, er
 // Begin implements transfer.Destination.
 func (a *Archive) Begin(ctx context.Context, progress transfer.Progress) error {
 	err := a.transact(ctx, func() error {
-		if err := a.exec(ctx, "CREATE TABLE "+copyingTable+" (source bytea, at_table text, at_rows bigint, at_key bytea)"); err != nil {
+		if err := a.exec(
+			ctx,
+			"CREATE TABLE "+copyingTable+" (source bytea, at_table text, at_rows bigint, at_key bytea)",
+		); err != nil {
 			return err
 		}
 		return a.exec(ctx, "INSERT INTO "+copyingTable+" VALUES ($1, $2, 0, NULL)", progress.Source[:], progress.Table)
 	})
 	if stateOf(err) == statePrivilege {
-		return parley.WrapError(parley.CodeForbidden, err, "this role may not copy into the database "+a.name+": give the URL of the role that owns the schema parley")
+		return parley.WrapError(
+			parley.CodeForbidden,
+			err,
+			"this role may not copy into the database "+a.name+": give the URL of the role that owns the schema parley",
+		)
 	}
 	return err
 }
 
 // Append implements transfer.Destination.
-func (a *Archive) Append(ctx context.Context, table transfer.Table, rows []transfer.Row, progress transfer.Progress) error {
+func (a *Archive) Append(
+	ctx context.Context,
+	table transfer.Table,
+	rows []transfer.Row,
+	progress transfer.Progress,
+) error {
 	names, arrays := make([]string, len(table.Columns)), make([]string, len(table.Columns))
 	args := make([]any, len(table.Columns))
 	for i, column := range table.Columns {
@@ -368,9 +420,20 @@ func (a *Archive) Append(ctx context.Context, table transfer.Table, rows []trans
 		kind, args[i] = array(column.Kind, rows, i)
 		arrays[i] = fmt.Sprintf("$%d::%s[]", i+1, kind)
 	}
-	insert := fmt.Sprintf("INSERT INTO parley.%s (%s) SELECT * FROM unnest(%s)", table.Name, list(names), strings.Join(arrays, ", "))
+	insert := fmt.Sprintf(
+		"INSERT INTO parley.%s (%s) SELECT * FROM unnest(%s)",
+		table.Name,
+		list(names),
+		strings.Join(arrays, ", "),
+	)
 	return a.transact(ctx, func() error {
-		if err := a.exec(ctx, "UPDATE "+copyingTable+" SET at_table = $1, at_rows = $2, at_key = $3", progress.Table, progress.Rows, progress.Key); err != nil {
+		if err := a.exec(
+			ctx,
+			"UPDATE "+copyingTable+" SET at_table = $1, at_rows = $2, at_key = $3",
+			progress.Table,
+			progress.Rows,
+			progress.Key,
+		); err != nil {
 			return err
 		}
 		if err := a.exec(ctx, enterSystem); err != nil {
@@ -433,7 +496,12 @@ func (a *Archive) End(ctx context.Context) error {
 		}
 	}
 	return a.transact(ctx, func() error {
-		if err := a.exec(ctx, "SELECT setval(pg_get_serial_sequence('parley.outbox', 'id'), $1, $2)", max(last, 1), last > 0); err != nil {
+		if err := a.exec(
+			ctx,
+			"SELECT setval(pg_get_serial_sequence('parley.outbox', 'id'), $1, $2)",
+			max(last, 1),
+			last > 0,
+		); err != nil {
 			return err
 		}
 		return a.exec(ctx, "DROP TABLE "+copyingTable)

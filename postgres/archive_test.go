@@ -18,7 +18,21 @@ import (
 
 // own are the tables that do not move with a database, and heads.revision counts
 // for the processes of one.
-var own = []string{"goose_db_version", "compatibility", "processes", "deaths", "sign_ins", "response_cache", "response_counts", "audit_unlinked", "linked_heads", "audit_linker", "search_logs", "search_rows", "search_pass"}
+var own = []string{
+	"goose_db_version",
+	"compatibility",
+	"processes",
+	"deaths",
+	"sign_ins",
+	"response_cache",
+	"response_counts",
+	"audit_unlinked",
+	"linked_heads",
+	"audit_linker",
+	"search_logs",
+	"search_rows",
+	"search_pass",
+}
 
 func archived(t *testing.T, store *Store) *Archive {
 	t.Helper()
@@ -39,7 +53,10 @@ func archived(t *testing.T, store *Store) *Archive {
 func TestEveryColumnMoves(t *testing.T) {
 	t.Parallel()
 	store, url := opened(t)
-	rows, err := connected(t, url).Query(t.Context(), `SELECT c.relname, a.attname, coalesce(array_position(i.indkey::int2[], a.attnum), -1)
+	rows, err := connected(
+		t,
+		url,
+	).Query(t.Context(), `SELECT c.relname, a.attname, coalesce(array_position(i.indkey::int2[], a.attnum), -1)
  FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped LEFT JOIN pg_index i ON i.indrelid = c.oid AND i.indisprimary
  WHERE c.relnamespace = 'parley'::regnamespace AND c.relkind IN ('r', 'p') ORDER BY 1, 3`)
 	if err != nil {
@@ -127,7 +144,13 @@ func TestCopyAsAnotherRole(t *testing.T) {
 	t.Parallel()
 	_, url := opened(t)
 	cluster := databases.Cluster(t)
-	if err := cluster.Run(t.Context(), pgtest.Superuser, "postgres", "CREATE ROLE reader LOGIN NOINHERIT", "GRANT parley_tenant, parley_system TO reader"); err != nil {
+	if err := cluster.Run(
+		t.Context(),
+		pgtest.Superuser,
+		"postgres",
+		"CREATE ROLE reader LOGIN NOINHERIT",
+		"GRANT parley_tenant, parley_system TO reader",
+	); err != nil {
 		t.Fatal(err)
 	}
 	config, err := pgx.ParseConfig(url)
@@ -140,7 +163,13 @@ func TestCopyAsAnotherRole(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := archive.Begin(t.Context(), transfer.Progress{Table: "workspaces"}); refusal(t, err) != parley.CodeForbidden {
+	if err := archive.Begin(
+		t.Context(),
+		transfer.Progress{Table: "workspaces"},
+	); refusal(
+		t,
+		err,
+	) != parley.CodeForbidden {
 		t.Errorf("got %v", err)
 	}
 }

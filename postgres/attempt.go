@@ -54,7 +54,10 @@ func (a *attempt) read(reset func(), query string, visit func(*row) error, args 
 // relies has the batch voided when a row that was found, and that no revision
 // covers, is gone by then.
 func (a *attempt) relies(query string, args ...arg) {
-	a.found = append(a.found, statement{query: "SELECT CASE WHEN EXISTS (" + query + ") THEN 0 ELSE parley.stale() END", args: args})
+	a.found = append(
+		a.found,
+		statement{query: "SELECT CASE WHEN EXISTS (" + query + ") THEN 0 ELSE parley.stale() END", args: args},
+	)
 }
 
 // ask sends a batch that reads. build makes it anew when it is sent again.
@@ -142,12 +145,21 @@ func (a *attempt) readHead(id parley.ID) (h *transition.Head, err error) {
 		b := tenant(workspaceID)
 		b.snapshot = true
 		if a.talk != nil {
-			b.write("SELECT 1 FROM parley.heads WHERE session_id = $1 AND workspace_id = $2 FOR NO KEY UPDATE", id, workspaceID)
+			b.write(
+				"SELECT 1 FROM parley.heads WHERE session_id = $1 AND workspace_id = $2 FOR NO KEY UPDATE",
+				id,
+				workspaceID,
+			)
 		}
-		b.read("SELECT "+headColumns+sessionTables+"WHERE h.session_id = $1 AND h.workspace_id = $2", func(r *row) (err error) {
-			h, err = scanHead(r)
-			return err
-		}, id, workspaceID)
+		b.read(
+			"SELECT "+headColumns+sessionTables+"WHERE h.session_id = $1 AND h.workspace_id = $2",
+			func(r *row) (err error) {
+				h, err = scanHead(r)
+				return err
+			},
+			id,
+			workspaceID,
+		)
 		b.read(turnOfHead, func(r *row) error {
 			found, err := scanTurn(r)
 			turn = &found
@@ -171,8 +183,21 @@ func (a *attempt) readHead(id parley.ID) (h *transition.Head, err error) {
 }
 
 func scanOpenRow(r *row) transition.OpenRow {
-	return transition.OpenRow{ID: r.id(), Sequence: r.int64(), Ordinal: r.int64(), Role: parley.Role(r.text()), ToolCallID: r.text(), ToolName: r.text(),
-		Author: parley.Author{Kind: parley.AuthorKind(r.text()), Name: r.text()}, Model: parley.ModelID(r.text()), Metadata: r.json(), CreatedAt: r.time()}
+	return transition.OpenRow{
+		ID:         r.id(),
+		Sequence:   r.int64(),
+		Ordinal:    r.int64(),
+		Role:       parley.Role(r.text()),
+		ToolCallID: r.text(),
+		ToolName:   r.text(),
+		Author: parley.Author{
+			Kind: parley.AuthorKind(r.text()),
+			Name: r.text(),
+		},
+		Model:     parley.ModelID(r.text()),
+		Metadata:  r.json(),
+		CreatedAt: r.time(),
+	}
 }
 
 func scanOpenCall(r *row) transition.OpenCall {
@@ -186,18 +211,37 @@ func scanOpenCall(r *row) transition.OpenCall {
 
 // Turn implements transition.Rows.
 func (a *attempt) Turn(h *transition.Head, turnID parley.ID) (*parley.Turn, error) {
-	return first(a, scanTurn, "SELECT "+turnColumns+" FROM parley.turns t WHERE t.workspace_id = $1 AND t.id = $2 AND t.session_id = $3", h.WorkspaceID, turnID, h.ID)
+	return first(
+		a,
+		scanTurn,
+		"SELECT "+turnColumns+" FROM parley.turns t WHERE t.workspace_id = $1 AND t.id = $2 AND t.session_id = $3",
+		h.WorkspaceID,
+		turnID,
+		h.ID,
+	)
 }
 
 // LastTurn implements transition.Rows.
 func (a *attempt) LastTurn(h *transition.Head) (*parley.Turn, error) {
-	return first(a, scanTurn, "SELECT "+turnColumns+" FROM parley.turns t WHERE t.workspace_id = $1 AND t.session_id = $2 ORDER BY t.ordinal DESC LIMIT 1", h.WorkspaceID, h.ID)
+	return first(
+		a,
+		scanTurn,
+		"SELECT "+turnColumns+" FROM parley.turns t WHERE t.workspace_id = $1 AND t.session_id = $2 ORDER BY t.ordinal DESC LIMIT 1",
+		h.WorkspaceID,
+		h.ID,
+	)
 }
 
 // QueuedTurns implements transition.Rows.
 func (a *attempt) QueuedTurns(h *transition.Head) ([]parley.Turn, error) {
-	return rowsOf(a, scanTurn, "SELECT "+turnColumns+` FROM parley.messages m JOIN parley.turns t ON t.workspace_id = m.workspace_id AND t.id = m.turn_id
- WHERE m.workspace_id = $1 AND m.session_id = $2 AND m.position IS NOT NULL AND NOT m.steer ORDER BY m.position`, h.WorkspaceID, h.ID)
+	return rowsOf(
+		a,
+		scanTurn,
+		"SELECT "+turnColumns+` FROM parley.messages m JOIN parley.turns t ON t.workspace_id = m.workspace_id AND t.id = m.turn_id
+ WHERE m.workspace_id = $1 AND m.session_id = $2 AND m.position IS NOT NULL AND NOT m.steer ORDER BY m.position`,
+		h.WorkspaceID,
+		h.ID,
+	)
 }
 
 // Open implements transition.Rows.
@@ -205,15 +249,26 @@ func (a *attempt) Open(h *transition.Head, turnID parley.ID) (open transition.Op
 	err = a.ask(func() *batch {
 		open = transition.Open{}
 		b := tenant(a.workspace)
-		b.read(`SELECT m.id, m.sequence, m.call_ordinal, m.role, m.tool_call_id, m.tool_name, m.author_kind, m.author_name, m.model, m.metadata, m.created_at FROM parley.messages m
- WHERE m.workspace_id = $1 AND m.log_id = $2 AND m.status = 'streaming' AND m.status <> 'completed' AND m.turn_id = $3 ORDER BY m.sequence`, func(r *row) error {
-			open.Rows = append(open.Rows, scanOpenRow(r))
-			return nil
-		}, h.WorkspaceID, h.LogID, turnID)
-		b.read("SELECT c.id, c.reserved_tokens, c.reserved_cost, c.reserved_from FROM parley.calls c WHERE c.workspace_id = $1 AND c.turn_id = $2 AND c.outcome = 'open' ORDER BY c.ordinal", func(r *row) error {
-			open.Calls = append(open.Calls, scanOpenCall(r))
-			return nil
-		}, h.WorkspaceID, turnID)
+		b.read(
+			`SELECT m.id, m.sequence, m.call_ordinal, m.role, m.tool_call_id, m.tool_name, m.author_kind, m.author_name, m.model, m.metadata, m.created_at FROM parley.messages m
+ WHERE m.workspace_id = $1 AND m.log_id = $2 AND m.status = 'streaming' AND m.status <> 'completed' AND m.turn_id = $3 ORDER BY m.sequence`,
+			func(r *row) error {
+				open.Rows = append(open.Rows, scanOpenRow(r))
+				return nil
+			},
+			h.WorkspaceID,
+			h.LogID,
+			turnID,
+		)
+		b.read(
+			"SELECT c.id, c.reserved_tokens, c.reserved_cost, c.reserved_from FROM parley.calls c WHERE c.workspace_id = $1 AND c.turn_id = $2 AND c.outcome = 'open' ORDER BY c.ordinal",
+			func(r *row) error {
+				open.Calls = append(open.Calls, scanOpenCall(r))
+				return nil
+			},
+			h.WorkspaceID,
+			turnID,
+		)
 		return b
 	})
 	return open, err
@@ -221,17 +276,31 @@ func (a *attempt) Open(h *transition.Head, turnID parley.ID) (open transition.Op
 
 // Attempts implements transition.Rows.
 func (a *attempt) Attempts(h *transition.Head, turnID parley.ID, step int) (attempts int, err error) {
-	err = a.read(func() { attempts = 0 }, "SELECT count(*) FROM parley.calls WHERE workspace_id = $1 AND turn_id = $2 AND step = $3", func(r *row) error {
-		attempts = r.int()
-		return nil
-	}, h.WorkspaceID, turnID, step)
+	err = a.read(
+		func() { attempts = 0 },
+		"SELECT count(*) FROM parley.calls WHERE workspace_id = $1 AND turn_id = $2 AND step = $3",
+		func(r *row) error {
+			attempts = r.int()
+			return nil
+		},
+		h.WorkspaceID,
+		turnID,
+		step,
+	)
 	return attempts, err
 }
 
 // Queue implements transition.Rows.
 func (a *attempt) Queue(h *transition.Head, limit int) ([]transition.Entry, error) {
 	return rowsOf(a, func(r *row) (transition.Entry, error) {
-		return transition.Entry{ID: r.id(), TurnID: r.id(), Position: r.int64(), Steer: r.bool(), Revision: r.int(), Iteration: r.int()}, nil
+		return transition.Entry{
+			ID:        r.id(),
+			TurnID:    r.id(),
+			Position:  r.int64(),
+			Steer:     r.bool(),
+			Revision:  r.int(),
+			Iteration: r.int(),
+		}, nil
 	}, `SELECT id, turn_id, position, steer, revision, iteration FROM parley.messages
  WHERE workspace_id = $1 AND session_id = $2 AND position IS NOT NULL ORDER BY position LIMIT $3`, h.WorkspaceID, h.ID, limit)
 }
@@ -239,6 +308,11 @@ func (a *attempt) Queue(h *transition.Head, limit int) ([]transition.Entry, erro
 // Versions implements transition.Rows.
 func (a *attempt) Versions(h *transition.Head, messageID parley.ID) ([]transition.Piece, error) {
 	return rowsOf(a, func(r *row) (transition.Piece, error) {
-		return transition.Piece{Kind: parley.ContentKind(r.text()), Offset: r.int(), Chunks: r.int(), Text: r.text()}, nil
+		return transition.Piece{
+			Kind:   parley.ContentKind(r.text()),
+			Offset: r.int(),
+			Chunks: r.int(),
+			Text:   r.text(),
+		}, nil
 	}, `SELECT kind, "offset", chunks, text FROM parley.versions WHERE workspace_id = $1 AND message_id = $2 ORDER BY n`, h.WorkspaceID, messageID)
 }

@@ -46,12 +46,24 @@ func (b *batch) audit(entries []parley.AuditEntry) {
 // it locks, so that the change behind it finds the same.
 func (b *batch) auditIf(entries []parley.AuditEntry, exists string, args ...arg) {
 	for i := range entries {
-		b.write(insertAudit+"SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9 WHERE EXISTS ("+exists+") ON CONFLICT DO NOTHING", append(auditArgs(&entries[i]), args...)...)
+		b.write(
+			insertAudit+"SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9 WHERE EXISTS ("+exists+") ON CONFLICT DO NOTHING",
+			append(auditArgs(&entries[i]), args...)...)
 	}
 }
 
 func auditArgs(e *parley.AuditEntry) []arg {
-	return []arg{e.WorkspaceID, e.At, e.ID, e.PrincipalID, e.PrincipalName, e.Action, e.SessionID, e.TargetID, e.RequestID}
+	return []arg{
+		e.WorkspaceID,
+		e.At,
+		e.ID,
+		e.PrincipalID,
+		e.PrincipalName,
+		e.Action,
+		e.SessionID,
+		e.TargetID,
+		e.RequestID,
+	}
 }
 
 // Audit implements store.AuditTrail.

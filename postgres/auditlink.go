@@ -28,14 +28,28 @@ const lastLink = "SELECT number, hash FROM parley.audit_links ORDER BY number DE
 // transaction that writes it: one that commits late is linked later, and none is
 // passed over. The lease only saves work; the number of a link is its key, so that of
 // two linkers one is fenced.
-func (s *Store) LinkAudit(ctx context.Context, linker parley.ID, lease time.Duration, changed []parley.ID, after *parley.ID) (step store.LinkStep, err error) {
+func (s *Store) LinkAudit(
+	ctx context.Context,
+	linker parley.ID,
+	lease time.Duration,
+	changed []parley.ID,
+	after *parley.ID,
+) (step store.LinkStep, err error) {
 	if step.Held, err = s.linking(ctx, linker, lease); err != nil || !step.Held {
 		return step, err
 	}
 	if after != nil {
-		looked, err := all(ctx, s, system(), func(r *row) (parley.ID, error) { return r.id(), nil },
+		looked, err := all(
+			ctx,
+			s,
+			system(),
+			func(r *row) (parley.ID, error) { return r.id(), nil },
 			`SELECT session_id FROM parley.heads WHERE session_id > coalesce($1, '00000000-0000-0000-0000-000000000000'::uuid)
- ORDER BY session_id, workspace_id LIMIT $2`, store.LinkPassHeads, *after, store.LinkPassHeads)
+ ORDER BY session_id, workspace_id LIMIT $2`,
+			store.LinkPassHeads,
+			*after,
+			store.LinkPassHeads,
+		)
 		if err != nil {
 			return step, err
 		}
@@ -110,32 +124,48 @@ func (s *Store) linkable(ctx context.Context, changed []parley.ID) (found linkab
 			found.anchor = parley.Anchor{Number: r.int64(), Hash: r.hash()}
 			return nil
 		})
-		b.read(`SELECT u.workspace_id, u.at, u.id, a.id IS NOT NULL, k.number IS NOT NULL, a.principal_id, coalesce(a.principal_name, ''), coalesce(a.action, ''), a.session_id, a.target_id, a.request_id
+		b.read(
+			`SELECT u.workspace_id, u.at, u.id, a.id IS NOT NULL, k.number IS NOT NULL, a.principal_id, coalesce(a.principal_name, ''), coalesce(a.action, ''), a.session_id, a.target_id, a.request_id
  FROM (SELECT * FROM parley.audit_unlinked LIMIT $1) u LEFT JOIN parley.audit a ON a.workspace_id = u.workspace_id AND a.at = u.at AND a.id = u.id
- LEFT JOIN parley.audit_links k ON k.workspace_id = u.workspace_id AND k.entry_at = u.at AND k.entry_id = u.id ORDER BY u.at, u.id`, func(r *row) error {
-			e := parley.AuditEntry{WorkspaceID: r.id(), At: r.time(), ID: r.id()}
-			there, before := r.bool(), r.bool()
-			e.PrincipalID, e.PrincipalName, e.Action, e.SessionID, e.TargetID, e.RequestID = r.id(), r.text(), r.text(), r.id(), r.id(), r.id()
-			switch {
-			case before:
-				found.stale = append(found.stale, e)
-			case there:
-				found.entries = append(found.entries, e)
-			default:
-				found.gone = append(found.gone, e)
-			}
-			return nil
-		}, store.LinkEntries)
+ LEFT JOIN parley.audit_links k ON k.workspace_id = u.workspace_id AND k.entry_at = u.at AND k.entry_id = u.id ORDER BY u.at, u.id`,
+			func(r *row) error {
+				e := parley.AuditEntry{WorkspaceID: r.id(), At: r.time(), ID: r.id()}
+				there, before := r.bool(), r.bool()
+				e.PrincipalID, e.PrincipalName, e.Action, e.SessionID, e.TargetID, e.RequestID = r.id(), r.text(), r.text(), r.id(), r.id(), r.id()
+				switch {
+				case before:
+					found.stale = append(found.stale, e)
+				case there:
+					found.entries = append(found.entries, e)
+				default:
+					found.gone = append(found.gone, e)
+				}
+				return nil
+			},
+			store.LinkEntries,
+		)
 		head := func(r *row) error {
-			found.heads = append(found.heads, parley.LinkedHead{WorkspaceID: r.id(), SessionID: r.id(), Sequence: r.int64(), Hash: r.hash()})
+			found.heads = append(
+				found.heads,
+				parley.LinkedHead{WorkspaceID: r.id(), SessionID: r.id(), Sequence: r.int64(), Hash: r.hash()},
+			)
 			return nil
 		}
-		b.read("SELECT workspace_id, session_id, 0::bigint, NULL::bytea FROM parley.graves WHERE linked = 0 LIMIT $1", head, store.LinkHeads/2)
+		b.read(
+			"SELECT workspace_id, session_id, 0::bigint, NULL::bytea FROM parley.graves WHERE linked = 0 LIMIT $1",
+			head,
+			store.LinkHeads/2,
+		)
 		if len(changed) > 0 {
-			b.read(`SELECT h.workspace_id, h.session_id, m.sequence, m.content_hash FROM unnest($1::uuid[]) WITH ORDINALITY c (session_id, n) JOIN parley.heads h ON h.session_id = c.session_id
+			b.read(
+				`SELECT h.workspace_id, h.session_id, m.sequence, m.content_hash FROM unnest($1::uuid[]) WITH ORDINALITY c (session_id, n) JOIN parley.heads h ON h.session_id = c.session_id
  JOIN parley.messages m ON m.workspace_id = h.workspace_id AND m.log_id = h.log_id AND m.sequence = h.next_sequence - 1 AND m.content_hash = h.last_hash
  LEFT JOIN parley.linked_heads l ON l.session_id = h.session_id
- WHERE h.deleted_at IS NULL AND coalesce(l.sequence, 0) <> m.sequence ORDER BY c.n LIMIT $2`, head, changed, store.LinkHeads/2)
+ WHERE h.deleted_at IS NULL AND coalesce(l.sequence, 0) <> m.sequence ORDER BY c.n LIMIT $2`,
+				head,
+				changed,
+				store.LinkHeads/2,
+			)
 		}
 		return b
 	})
@@ -155,13 +185,34 @@ func linked(found linkable, links []parley.AuditLink) *batch {
 			text = string(parley.AppendHeads(nil, k.Heads))
 		}
 		numbers, times, ats = append(numbers, k.Number), append(times, int64(k.LinkedAt)), append(ats, int64(k.EntryAt))
-		workspaces, entries, heads, hashes = append(workspaces, k.WorkspaceID), append(entries, k.EntryID), append(heads, text), append(hashes, k.Hash[:])
+		workspaces, entries, heads, hashes = append(
+			workspaces,
+			k.WorkspaceID,
+		), append(
+			entries,
+			k.EntryID,
+		), append(
+			heads,
+			text,
+		), append(
+			hashes,
+			k.Hash[:],
+		)
 	}
 	for i := range found.heads {
 		if h := &found.heads[i]; h.Sequence == 0 {
 			graves = append(graves, h.SessionID)
 		} else {
-			sessions, owners, sequences = append(sessions, h.SessionID), append(owners, h.WorkspaceID), append(sequences, h.Sequence)
+			sessions, owners, sequences = append(
+				sessions,
+				h.SessionID,
+			), append(
+				owners,
+				h.WorkspaceID,
+			), append(
+				sequences,
+				h.Sequence,
+			)
 		}
 	}
 	b := system()
@@ -175,16 +226,35 @@ func linked(found linkable, links []parley.AuditLink) *batch {
 	var goneAt []int64
 	for _, list := range [][]parley.AuditEntry{found.entries, found.stale, found.gone} {
 		for i := range list {
-			gone, goneIn, goneAt = append(gone, list[i].ID), append(goneIn, list[i].WorkspaceID), append(goneAt, int64(list[i].At))
+			gone, goneIn, goneAt = append(
+				gone,
+				list[i].ID,
+			), append(
+				goneIn,
+				list[i].WorkspaceID,
+			), append(
+				goneAt,
+				int64(list[i].At),
+			)
 		}
 	}
 	if len(gone) > 0 {
-		b.write(`DELETE FROM parley.audit_unlinked u USING unnest($1::uuid[], $2::bigint[], $3::uuid[]) g (workspace_id, at, id)
- WHERE u.workspace_id = g.workspace_id AND u.at = g.at AND u.id = g.id`, goneIn, goneAt, gone)
+		b.write(
+			`DELETE FROM parley.audit_unlinked u USING unnest($1::uuid[], $2::bigint[], $3::uuid[]) g (workspace_id, at, id)
+ WHERE u.workspace_id = g.workspace_id AND u.at = g.at AND u.id = g.id`,
+			goneIn,
+			goneAt,
+			gone,
+		)
 	}
 	if len(sessions) > 0 {
-		b.write(`INSERT INTO parley.linked_heads (session_id, workspace_id, sequence) SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::bigint[])
- ON CONFLICT (session_id) DO UPDATE SET sequence = excluded.sequence`, sessions, owners, sequences)
+		b.write(
+			`INSERT INTO parley.linked_heads (session_id, workspace_id, sequence) SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::bigint[])
+ ON CONFLICT (session_id) DO UPDATE SET sequence = excluded.sequence`,
+			sessions,
+			owners,
+			sequences,
+		)
 	}
 	if len(graves) > 0 {
 		b.write("UPDATE parley.graves SET linked = 1 WHERE session_id = ANY($1)", graves)

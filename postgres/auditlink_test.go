@@ -15,7 +15,15 @@ func entered(t *testing.T, store *Store) parley.ID {
 	if err != nil {
 		t.Fatal(err)
 	}
-	entry := parley.AuditEntry{ID: parley.NewID(), WorkspaceID: workspace, At: parley.Now(), PrincipalID: parley.NewID(), PrincipalName: "ada", Action: "getSession", RequestID: parley.NewID()}
+	entry := parley.AuditEntry{
+		ID:            parley.NewID(),
+		WorkspaceID:   workspace,
+		At:            parley.Now(),
+		PrincipalID:   parley.NewID(),
+		PrincipalName: "ada",
+		Action:        "getSession",
+		RequestID:     parley.NewID(),
+	}
 	if err := store.AppendAudit(t.Context(), []parley.AuditEntry{entry}); err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +39,8 @@ func holds(t *testing.T, store *Store, want int) []store.LinkRow {
 	}
 	last := parley.Hash{}
 	for i := range links {
-		if links[i].Number != int64(i+1) || links[i].Entry == nil || parley.LinkHash(last, &links[i].AuditLink, links[i].Entry) != links[i].Hash {
+		if links[i].Number != int64(i+1) || links[i].Entry == nil ||
+			parley.LinkHash(last, &links[i].AuditLink, links[i].Entry) != links[i].Hash {
 			t.Errorf("link %d does not follow", i+1)
 		}
 		last = links[i].Hash
@@ -103,8 +112,12 @@ func TestAnEntryThatCommitsLateIsLinkedLate(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := conn.Exec(t.Context(), "INSERT INTO parley.audit (workspace_id, at, id, principal_id, principal_name, action, request_id) VALUES ($1, 1, $2, $2, 'ada', 'late', $2)",
-		workspace.String(), late.String()); err != nil {
+	if _, err := conn.Exec(
+		t.Context(),
+		"INSERT INTO parley.audit (workspace_id, at, id, principal_id, principal_name, action, request_id) VALUES ($1, 1, $2, $2, 'ada', 'late', $2)",
+		workspace.String(),
+		late.String(),
+	); err != nil {
 		t.Fatal(err)
 	}
 	linker := parley.NewID()

@@ -30,7 +30,12 @@ func TestThroughPgBouncer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return bouncer.URL(pgtest.Owner, config.Database) + "&default_query_exec_mode=cache_describe", Options{ListenURL: direct}
+		return bouncer.URL(
+				pgtest.Owner,
+				config.Database,
+			) + "&default_query_exec_mode=cache_describe", Options{
+				ListenURL: direct,
+			}
 	}
 	t.Run("notifications", func(t *testing.T) {
 		t.Parallel()

@@ -120,7 +120,12 @@ const claimTries = 200
 // locked, and the locks of a broken connection last until the server has noticed.
 type patient struct{ *Store }
 
-func (p patient) Claim(ctx context.Context, processID parley.ID, n int, occupancy store.Occupancy) (claims []store.Claim, err error) {
+func (p patient) Claim(
+	ctx context.Context,
+	processID parley.ID,
+	n int,
+	occupancy store.Occupancy,
+) (claims []store.Claim, err error) {
 	for range claimTries {
 		if claims, err = p.Store.Claim(ctx, processID, n, occupancy); err != nil || len(claims) > 0 || n == 0 {
 			break

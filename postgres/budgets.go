@@ -58,7 +58,11 @@ func scanBudget(r *row, subject store.BudgetSubject) (store.Budget, error) {
 }
 
 // Budgets implements store.Budgets.
-func (s *Store) Budgets(ctx context.Context, workspaceID parley.ID, subjects []store.BudgetSubject) (budgets []store.Budget, err error) {
+func (s *Store) Budgets(
+	ctx context.Context,
+	workspaceID parley.ID,
+	subjects []store.BudgetSubject,
+) (budgets []store.Budget, err error) {
 	err = s.read(ctx, func() *batch {
 		budgets = nil
 		b := tenant(workspaceID)
@@ -112,13 +116,23 @@ func (s *Store) MakeBudgets(ctx context.Context, workspaceID parley.ID, subjects
 }
 
 // WarnLimit implements store.Budgets.
-func (s *Store) WarnLimit(ctx context.Context, fence store.Fence, warning parley.LimitWarning, subject parley.ID) error {
+func (s *Store) WarnLimit(
+	ctx context.Context,
+	fence store.Fence,
+	warning parley.LimitWarning,
+	subject parley.ID,
+) error {
 	return alone(ctx, s, fence.WorkspaceID, func(a *attempt) error { return a.tx.WarnLimit(fence, warning, subject) })
 }
 
 // ParkRefused implements store.Budgets.
 func (s *Store) ParkRefused(ctx context.Context, fence store.Fence, refusal store.Refusal) (parley.Turn, error) {
-	return transact(ctx, s, fence.WorkspaceID, func(a *attempt) (parley.Turn, error) { return a.tx.ParkRefused(fence, refusal) })
+	return transact(
+		ctx,
+		s,
+		fence.WorkspaceID,
+		func(a *attempt) (parley.Turn, error) { return a.tx.ParkRefused(fence, refusal) },
+	)
 }
 
 // Fits implements transition.Rows: the write says otherwise.
@@ -146,13 +160,25 @@ func (b *batch) budgets(h *transition.Head) {
 		b.park(h, &c.Parked.Refusal)
 	}
 	if c.Warned != nil {
-		b.write(`WITH warned AS (UPDATE parley.budgets b SET warned = CASE WHEN b.day = n.day THEN b.warned ELSE b.warned & ~12 END | $3,
+		b.write(
+			`WITH warned AS (UPDATE parley.budgets b SET warned = CASE WHEN b.day = n.day THEN b.warned ELSE b.warned & ~12 END | $3,
  day_tokens = CASE WHEN b.day = n.day THEN b.day_tokens ELSE 0 END, day_cost = CASE WHEN b.day = n.day THEN b.day_cost ELSE 0 END, day = n.day
  FROM (SELECT `+today+` AS day) n WHERE b.workspace_id = $1 AND b.subject_id = $2 AND CASE WHEN b.day = n.day THEN b.warned ELSE b.warned & ~12 END & $3 = 0 RETURNING 1)
- SELECT CASE WHEN EXISTS (SELECT 1 FROM warned) THEN 0 ELSE parley.warned_before() END`, h.WorkspaceID, c.Warned.Subject, c.Warned.Limit.WarnedBit())
+ SELECT CASE WHEN EXISTS (SELECT 1 FROM warned) THEN 0 ELSE parley.warned_before() END`,
+			h.WorkspaceID,
+			c.Warned.Subject,
+			c.Warned.Limit.WarnedBit(),
+		)
 	}
 	if c.Rated != nil {
-		b.read(rateOrVoid, nothing, h.WorkspaceID, h.ID, time.Minute.Microseconds()/int64(c.Rated.PerMinute), int64(c.Rated.PerMinute))
+		b.read(
+			rateOrVoid,
+			nothing,
+			h.WorkspaceID,
+			h.ID,
+			time.Minute.Microseconds()/int64(c.Rated.PerMinute),
+			int64(c.Rated.PerMinute),
+		)
 	}
 	if c.Relimited {
 		b.relimit(h.WorkspaceID, h.ID, h.Limits != nil && h.Limits.Budgeted())
@@ -178,11 +204,28 @@ func (b *batch) reserve(h *transition.Head, call *transition.NewCall) {
 	for i := range call.Reservation.Charges {
 		if c := &call.Reservation.Charges[i]; !c.Watched {
 			from = append(from, c.Subject)
-			b.read(reserveIn, nothing, h.WorkspaceID, c.Subject, reserved.Tokens, orNothing(reserved.Cost), c.Tokens, c.Cost, c.DailyTokens, c.DailyCost)
+			b.read(
+				reserveIn,
+				nothing,
+				h.WorkspaceID,
+				c.Subject,
+				reserved.Tokens,
+				orNothing(reserved.Cost),
+				c.Tokens,
+				c.Cost,
+				c.DailyTokens,
+				c.DailyCost,
+			)
 		}
 	}
-	b.write("UPDATE parley.calls SET reserved_tokens = $3, reserved_cost = $4, reserved_from = $5 WHERE workspace_id = $1 AND id = $2",
-		h.WorkspaceID, call.Call.ID, reserved.Tokens, reserved.Cost, transition.JoinIDs(from))
+	b.write(
+		"UPDATE parley.calls SET reserved_tokens = $3, reserved_cost = $4, reserved_from = $5 WHERE workspace_id = $1 AND id = $2",
+		h.WorkspaceID,
+		call.Call.ID,
+		reserved.Tokens,
+		reserved.Cost,
+		transition.JoinIDs(from),
+	)
 }
 
 func nothing(*row) error { return nil }
@@ -198,14 +241,26 @@ const wakeSome = `WITH room AS (SELECT CASE WHEN EXISTS (SELECT 1 FROM parley.bu
 // who wait for the room.
 func (b *batch) spend(h *transition.Head, spent *transition.Spent) {
 	for _, subject := range spent.From {
-		b.write(`UPDATE parley.budgets b SET tokens = b.tokens + $3, cost = b.cost + $4, day_tokens = CASE WHEN b.day = n.day THEN b.day_tokens ELSE 0 END + $3,
+		b.write(
+			`UPDATE parley.budgets b SET tokens = b.tokens + $3, cost = b.cost + $4, day_tokens = CASE WHEN b.day = n.day THEN b.day_tokens ELSE 0 END + $3,
  day_cost = CASE WHEN b.day = n.day THEN b.day_cost ELSE 0 END + $4, warned = CASE WHEN b.day = n.day THEN b.warned ELSE b.warned & ~12 END, day = n.day,
  reserved_tokens = greatest(0, b.reserved_tokens - $5), reserved_cost = greatest(0, b.reserved_cost - $6) FROM (SELECT `+today+` AS day) n
- WHERE b.workspace_id = $1 AND b.subject_id = $2`, h.WorkspaceID, subject, spent.Used.Tokens, orNothing(spent.Used.Cost), spent.Reserved.Tokens, orNothing(spent.Reserved.Cost))
+ WHERE b.workspace_id = $1 AND b.subject_id = $2`,
+			h.WorkspaceID,
+			subject,
+			spent.Used.Tokens,
+			orNothing(spent.Used.Cost),
+			spent.Reserved.Tokens,
+			orNothing(spent.Reserved.Cost),
+		)
 		b.write(wakeSome, h.WorkspaceID, subject, transition.WakeSession, transition.WokenAtOnce)
 	}
 	if spent.Estimated {
-		b.write("UPDATE parley.calls SET estimated = true WHERE workspace_id = $1 AND id = $2", h.WorkspaceID, spent.CallID)
+		b.write(
+			"UPDATE parley.calls SET estimated = true WHERE workspace_id = $1 AND id = $2",
+			h.WorkspaceID,
+			spent.CallID,
+		)
 	}
 }
 
@@ -229,12 +284,21 @@ func (b *batch) park(h *transition.Head, refusal *store.Refusal) {
 	for i := range refusal.Charges {
 		c := &refusal.Charges[i]
 		subjects[i], revisions[i], watched[i] = c.Subject, c.Revision, c.Watched
-		tokens[i], costs[i], dailyTokens[i], dailyCosts[i] = c.Tokens, (*int64)(c.Cost), c.DailyTokens, (*int64)(c.DailyCost)
+		tokens[i], costs[i], dailyTokens[i], dailyCosts[i] = c.Tokens, (*int64)(
+			c.Cost,
+		), c.DailyTokens, (*int64)(
+			c.DailyCost,
+		)
 	}
 	b.read(stillRefused, nothing, h.WorkspaceID, subjects, revisions, watched, tokens, costs, dailyTokens, dailyCosts,
 		refusal.Tokens, orNothing(refusal.Cost), refusal.Certain)
-	b.write(`INSERT INTO parley.parked (workspace_id, subject_id, session_id, parked_at) SELECT $1, subject, $3, parley.now_ms() FROM unnest($2::uuid[]) subject
- ON CONFLICT (workspace_id, subject_id, session_id) DO UPDATE SET parked_at = excluded.parked_at`, h.WorkspaceID, subjects, h.ID)
+	b.write(
+		`INSERT INTO parley.parked (workspace_id, subject_id, session_id, parked_at) SELECT $1, subject, $3, parley.now_ms() FROM unnest($2::uuid[]) subject
+ ON CONFLICT (workspace_id, subject_id, session_id) DO UPDATE SET parked_at = excluded.parked_at`,
+		h.WorkspaceID,
+		subjects,
+		h.ID,
+	)
 }
 
 // relimit follows a change of a subject's limits: who waits for it may go on, and
@@ -257,8 +321,11 @@ func (b *batch) relimitAgent(before, agent *parley.Agent) {
 		return
 	}
 	if parley.ValueOf(before.Limits).Budgeted() && !parley.ValueOf(agent.Limits).Budgeted() {
-		b.write(`DELETE FROM parley.budgets b USING parley.sessions s WHERE b.workspace_id = $1 AND s.workspace_id = $1 AND s.id = b.subject_id AND s.agent_id = $2`,
-			agent.WorkspaceID, agent.ID)
+		b.write(
+			`DELETE FROM parley.budgets b USING parley.sessions s WHERE b.workspace_id = $1 AND s.workspace_id = $1 AND s.id = b.subject_id AND s.agent_id = $2`,
+			agent.WorkspaceID,
+			agent.ID,
+		)
 	}
 	b.relimit(agent.WorkspaceID, agent.ID, parley.ValueOf(agent.Limits).Budgeted())
 }
@@ -287,7 +354,11 @@ const (
 )
 
 // TakeRate implements store.Budgets.
-func (s *Store) TakeRate(ctx context.Context, workspaceID, subject parley.ID, perMinute int) (wait time.Duration, err error) {
+func (s *Store) TakeRate(
+	ctx context.Context,
+	workspaceID, subject parley.ID,
+	perMinute int,
+) (wait time.Duration, err error) {
 	b := tenant(workspaceID)
 	b.read(takeRate, func(r *row) error {
 		wait = time.Duration(r.int64()) * time.Microsecond
@@ -297,7 +368,11 @@ func (s *Store) TakeRate(ctx context.Context, workspaceID, subject parley.ID, pe
 }
 
 // RateWait implements store.Budgets.
-func (s *Store) RateWait(ctx context.Context, workspaceID, subject parley.ID, perMinute int) (wait time.Duration, err error) {
+func (s *Store) RateWait(
+	ctx context.Context,
+	workspaceID, subject parley.ID,
+	perMinute int,
+) (wait time.Duration, err error) {
 	b := tenant(workspaceID)
 	b.read(rateWait, func(r *row) error {
 		wait = time.Duration(r.int64()) * time.Microsecond

@@ -16,7 +16,12 @@ func (s *Store) OpenChild(ctx context.Context, fence store.Fence, child store.Ne
 		opened, err := a.tx.OpenChild(fence, child)
 		for _, l := range a.heads {
 			if err == nil && l.ID == fence.SessionID {
-				a.relies("SELECT 1 FROM parley.heads WHERE workspace_id = $1 AND session_id = $2 AND revision = $3 FOR SHARE", l.WorkspaceID, l.ID, l.Revision)
+				a.relies(
+					"SELECT 1 FROM parley.heads WHERE workspace_id = $1 AND session_id = $2 AND revision = $3 FOR SHARE",
+					l.WorkspaceID,
+					l.ID,
+					l.Revision,
+				)
 			}
 		}
 		return opened, err
@@ -30,12 +35,38 @@ const nodeColumns = `s.id, s.parent_session_id, s.parent_message_id, s.agent_id,
 
 func scanNode(r *row) parley.TreeNode {
 	return parley.TreeNode{
-		ID: r.id(), ParentSessionID: r.id(), ParentMessageID: r.id(), AgentID: r.id(), AgentSlug: r.text(), Kind: parley.SessionKind(r.text()),
-		Title: r.text(), Status: parley.SessionStatus(r.text()), WaitReason: parley.WaitReason(r.text()),
-		Statistics: parley.Statistics{Messages: r.int64(), UserFacing: r.int64(), Turns: r.int64(),
-			Tokens: parley.Tokens{InputTokens: r.int64(), OutputTokens: r.int64(), CachedTokens: r.int64(), Unknown: r.int64()},
-			Cost:   parley.Money(r.int64()), Unpriced: r.int64(), Calls: r.int64(), CacheHits: r.int64(), CacheWriteTokens: r.int64(), Saved: parley.Money(r.int64())},
-		CreatedAt: r.time(), UpdatedAt: r.time(), FinishedAt: r.time(), CallSequence: r.int64(),
+		ID:              r.id(),
+		ParentSessionID: r.id(),
+		ParentMessageID: r.id(),
+		AgentID:         r.id(),
+		AgentSlug:       r.text(),
+		Kind:            parley.SessionKind(r.text()),
+		Title:           r.text(),
+		Status:          parley.SessionStatus(r.text()),
+		WaitReason:      parley.WaitReason(r.text()),
+		Statistics: parley.Statistics{
+			Messages:   r.int64(),
+			UserFacing: r.int64(),
+			Turns:      r.int64(),
+			Tokens: parley.Tokens{
+				InputTokens:  r.int64(),
+				OutputTokens: r.int64(),
+				CachedTokens: r.int64(),
+				Unknown:      r.int64(),
+			},
+			Cost: parley.Money(
+				r.int64(),
+			),
+			Unpriced:         r.int64(),
+			Calls:            r.int64(),
+			CacheHits:        r.int64(),
+			CacheWriteTokens: r.int64(),
+			Saved:            parley.Money(r.int64()),
+		},
+		CreatedAt:    r.time(),
+		UpdatedAt:    r.time(),
+		FinishedAt:   r.time(),
+		CallSequence: r.int64(),
 	}
 }
 
@@ -57,7 +88,14 @@ func treeQuery(scope store.Scope, sessionID parley.ID) (string, []arg) {
 // Tree implements store.Children.
 func (s *Store) Tree(ctx context.Context, scope store.Scope, sessionID parley.ID) (parley.Tree, error) {
 	text, args := treeQuery(scope, sessionID)
-	nodes, err := all(ctx, s, tenant(scope.WorkspaceID), func(r *row) (parley.TreeNode, error) { return scanNode(r), nil }, text, parley.MaxTreeSessions+1, args...)
+	nodes, err := all(
+		ctx,
+		s,
+		tenant(scope.WorkspaceID),
+		func(r *row) (parley.TreeNode, error) { return scanNode(r), nil },
+		text,
+		parley.MaxTreeSessions+1,
+		args...)
 	if err != nil {
 		return parley.Tree{}, err
 	}

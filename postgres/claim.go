@@ -71,7 +71,12 @@ func scanCandidate(r *row) (c candidate, err error) {
 // Claim implements store.Turns. Sessions are chosen from what one snapshot
 // shows, locked as far as no other process has them and they are still as they
 // were seen, and claimed together.
-func (s *Store) Claim(ctx context.Context, processID parley.ID, n int, occupancy store.Occupancy) (claims []store.Claim, err error) {
+func (s *Store) Claim(
+	ctx context.Context,
+	processID parley.ID,
+	n int,
+	occupancy store.Occupancy,
+) (claims []store.Claim, err error) {
 	n = min(n, store.MaxClaims)
 	occupancy = occupancy.Clone()
 	passed := 0
@@ -102,7 +107,12 @@ func (s *Store) Claim(ctx context.Context, processID parley.ID, n int, occupancy
 // claimSome claims up to n sessions in one transaction; seen tells how many could
 // be claimed when it looked. It looks at some more than it wants: as many as the
 // round before passed over, which somebody may keep locked for long.
-func (s *Store) claimSome(ctx context.Context, processID parley.ID, n, passed int, occupancy store.Occupancy) (claims []store.Claim, seen int, err error) {
+func (s *Store) claimSome(
+	ctx context.Context,
+	processID parley.ID,
+	n, passed int,
+	occupancy store.Occupancy,
+) (claims []store.Claim, seen int, err error) {
 	found, suspects, err := s.candidates(ctx, processID, n+passed, occupancy)
 	if err != nil || len(found) == 0 {
 		return nil, 0, err
@@ -179,7 +189,12 @@ func orZero(id parley.ID) string {
 
 // candidates reads what a process may claim, of each rank. CodeFenced without a
 // lease. Suspected turns are few: what they need is read when there are any.
-func (s *Store) candidates(ctx context.Context, processID parley.ID, n int, occupancy store.Occupancy) (found []candidate, suspects transition.Suspects, err error) {
+func (s *Store) candidates(
+	ctx context.Context,
+	processID parley.ID,
+	n int,
+	occupancy store.Occupancy,
+) (found []candidate, suspects transition.Suspects, err error) {
 	leased := false
 	err = s.read(ctx, func() *batch {
 		found, suspects, leased = nil, transition.Suspects{}, false
@@ -266,11 +281,17 @@ func (s *Store) agentsOf(ctx context.Context, found []candidate) error {
 	return s.read(ctx, func() *batch {
 		b := system()
 		for key := range wanted {
-			b.read("SELECT body FROM parley.agent_versions WHERE workspace_id = $1 AND agent_id = $2 AND version = $3", func(r *row) error {
-				agent, err := scanAgent(r)
-				s.agents.keep(key.workspaceID, key.agentID, key.version, &agent)
-				return err
-			}, key.workspaceID, key.agentID, key.version)
+			b.read(
+				"SELECT body FROM parley.agent_versions WHERE workspace_id = $1 AND agent_id = $2 AND version = $3",
+				func(r *row) error {
+					agent, err := scanAgent(r)
+					s.agents.keep(key.workspaceID, key.agentID, key.version, &agent)
+					return err
+				},
+				key.workspaceID,
+				key.agentID,
+				key.version,
+			)
 		}
 		return b
 	})
@@ -287,10 +308,15 @@ func (s *Store) stillMine(ctx context.Context, processID parley.ID, claims []sto
 	err := s.read(ctx, func() *batch {
 		clear(mine)
 		b := system()
-		b.read("SELECT session_id, epoch FROM parley.heads WHERE session_id = ANY($1) AND holder = $2 AND turn_id IS NOT NULL", func(r *row) error {
-			mine[r.id()] = r.int64()
-			return nil
-		}, ids, processID)
+		b.read(
+			"SELECT session_id, epoch FROM parley.heads WHERE session_id = ANY($1) AND holder = $2 AND turn_id IS NOT NULL",
+			func(r *row) error {
+				mine[r.id()] = r.int64()
+				return nil
+			},
+			ids,
+			processID,
+		)
 		return b
 	})
 	return slices.DeleteFunc(claims, func(c store.Claim) bool { return mine[c.Fence.SessionID] != c.Fence.Epoch }), err
@@ -307,7 +333,16 @@ type claimable struct {
 
 // lock locks candidates that are as they were and that nobody else is working on.
 func (c *claimable) lock(found []candidate) *batch {
-	sessions, workspaces, revisions := make([]parley.ID, len(found)), make([]parley.ID, len(found)), make([]int64, len(found))
+	sessions, workspaces, revisions := make(
+		[]parley.ID,
+		len(found),
+	), make(
+		[]parley.ID,
+		len(found),
+	), make(
+		[]int64,
+		len(found),
+	)
 	byID := make(map[parley.ID]*candidate, len(found))
 	for i := range found {
 		h := found[i].head
@@ -315,12 +350,18 @@ func (c *claimable) lock(found []candidate) *batch {
 		byID[h.ID] = &found[i]
 	}
 	b := system()
-	b.read(`SELECT h.session_id FROM parley.heads h JOIN unnest($1::uuid[], $2::uuid[], $3::bigint[]) seen (session_id, workspace_id, revision)
- ON h.session_id = seen.session_id AND h.workspace_id = seen.workspace_id AND h.revision = seen.revision FOR NO KEY UPDATE OF h SKIP LOCKED`, func(r *row) error {
-		id := r.id()
-		c.byID[id] = byID[id]
-		return nil
-	}, sessions, workspaces, revisions)
+	b.read(
+		`SELECT h.session_id FROM parley.heads h JOIN unnest($1::uuid[], $2::uuid[], $3::bigint[]) seen (session_id, workspace_id, revision)
+ ON h.session_id = seen.session_id AND h.workspace_id = seen.workspace_id AND h.revision = seen.revision FOR NO KEY UPDATE OF h SKIP LOCKED`,
+		func(r *row) error {
+			id := r.id()
+			c.byID[id] = byID[id]
+			return nil
+		},
+		sessions,
+		workspaces,
+		revisions,
+	)
 	return b
 }
 
@@ -358,9 +399,14 @@ func (c *claimable) NextWorkspace(after parley.ID, rank transition.Rank) (next p
 }
 
 // NextReady implements transition.Waiting.
-func (c *claimable) NextReady(workspaceID parley.ID, rank transition.Rank, after transition.Ready) (transition.Ready, error) {
+func (c *claimable) NextReady(
+	workspaceID parley.ID,
+	rank transition.Rank,
+	after transition.Ready,
+) (transition.Ready, error) {
 	for _, one := range c.inOrder(rank) {
-		if one.head.WorkspaceID == workspaceID && (one.at > after.At || one.at == after.At && one.head.ID.Compare(after.SessionID) > 0) {
+		if one.head.WorkspaceID == workspaceID &&
+			(one.at > after.At || one.at == after.At && one.head.ID.Compare(after.SessionID) > 0) {
 			return transition.Ready{SessionID: one.head.ID, At: one.at}, nil
 		}
 	}

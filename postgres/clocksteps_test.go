@@ -59,13 +59,19 @@ func TestErrandsAfterTheClockWentBack(t *testing.T) {
 	t.Parallel()
 	store, url := opened(t)
 	conn, ctx := connected(t, url), t.Context()
-	run(t, conn, "SET ROLE parley_system", `INSERT INTO parley.outbox (workspace_id, kind, target_id, created_at, due_at)
- SELECT gen_random_uuid(), 'wake_session', gen_random_uuid(), now + 3600000, now + 3600000 + 1500 FROM parley.now_ms() now`)
+	run(
+		t,
+		conn,
+		"SET ROLE parley_system",
+		`INSERT INTO parley.outbox (workspace_id, kind, target_id, created_at, due_at)
+ SELECT gen_random_uuid(), 'wake_session', gen_random_uuid(), now + 3600000, now + 3600000 + 1500 FROM parley.now_ms() now`,
+	)
 	if _, err := store.Sweep(ctx); err != nil {
 		t.Fatal(err)
 	}
 	var delay, ahead int64
-	if err := conn.QueryRow(ctx, "SELECT due_at - created_at, due_at - parley.now_ms() FROM parley.outbox").Scan(&delay, &ahead); err != nil {
+	if err := conn.QueryRow(ctx, "SELECT due_at - created_at, due_at - parley.now_ms() FROM parley.outbox").
+		Scan(&delay, &ahead); err != nil {
 		t.Fatal(err)
 	}
 	if delay != 1500 || ahead > delay {
@@ -96,7 +102,11 @@ func TestDaysOfBudgets(t *testing.T) {
 		days  string
 		spent int64
 	}{"today": {"0", 40}, "yesterday": {"-1", 0}, "tomorrow, before the clock went back": {"1", 0}} {
-		run(t, conn, "UPDATE parley.budgets SET day_tokens = 40, day_cost = 40, warned = 12, day = parley.now_ms() / 86400000 + "+c.days)
+		run(
+			t,
+			conn,
+			"UPDATE parley.budgets SET day_tokens = 40, day_cost = 40, warned = 12, day = parley.now_ms() / 86400000 + "+c.days,
+		)
 		budgets, err := db.Budgets(ctx, workspace, []store.BudgetSubject{subject})
 		if err != nil || len(budgets) != 1 {
 			t.Fatalf("%+v, %v", budgets, err)

@@ -26,13 +26,30 @@ func TestDeadlock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.EnsureSession(t.Context(), k.scope, store.NewSession{Session: parley.Session{ID: child, WorkspaceID: k.scope.WorkspaceID, AgentID: agent.ID,
-		OwnerID: k.owner.ID, Visibility: parley.VisibilityPrivate, Kind: parley.KindTool, Mode: parley.ModeForeground, ParentSessionID: parent}}, parley.ID{}); err != nil {
+	if _, err := db.EnsureSession(
+		t.Context(),
+		k.scope,
+		store.NewSession{Session: parley.Session{
+			ID:              child,
+			WorkspaceID:     k.scope.WorkspaceID,
+			AgentID:         agent.ID,
+			OwnerID:         k.owner.ID,
+			Visibility:      parley.VisibilityPrivate,
+			Kind:            parley.KindTool,
+			Mode:            parley.ModeForeground,
+			ParentSessionID: parent,
+		}},
+		parley.ID{},
+	); err != nil {
 		t.Fatal(err)
 	}
 	lock := func(session parley.ID) {
 		t.Helper()
-		if _, err := other.Exec(context.Background(), "SELECT 1 FROM parley.heads WHERE session_id = $1 FOR UPDATE", session.String()); err != nil {
+		if _, err := other.Exec(
+			context.Background(),
+			"SELECT 1 FROM parley.heads WHERE session_id = $1 FOR UPDATE",
+			session.String(),
+		); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -41,7 +58,8 @@ func TestDeadlock(t *testing.T) {
 	deleted := make(chan error, 1)
 	go func() { deleted <- db.DeleteSession(context.Background(), k.scope, parent) }() // ends with the other's transaction
 	for waits := false; !waits; {
-		if err := other.QueryRow(context.Background(), "SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')").Scan(&waits); err != nil {
+		if err := other.QueryRow(context.Background(), "SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')").
+			Scan(&waits); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -75,7 +93,8 @@ func TestChildOfASessionThatGoes(t *testing.T) {
 	go func() { deleted <- db.DeleteSession(ctx, k.scope, parent) }() // ends with the other's transaction
 	waiting := func() (n int) {
 		t.Helper()
-		if err := stopped.QueryRow(ctx, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").Scan(&n); err != nil {
+		if err := stopped.QueryRow(ctx, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").
+			Scan(&n); err != nil {
 			t.Fatal(err)
 		}
 		return n
@@ -83,8 +102,16 @@ func TestChildOfASessionThatGoes(t *testing.T) {
 	for waiting() < 1 {
 		continue
 	}
-	child := parley.Session{ID: parley.NewID(), WorkspaceID: k.scope.WorkspaceID, AgentID: agent.ID, OwnerID: k.owner.ID,
-		Visibility: parley.VisibilityPrivate, Kind: parley.KindTool, Mode: parley.ModeForeground, ParentSessionID: parent}
+	child := parley.Session{
+		ID:              parley.NewID(),
+		WorkspaceID:     k.scope.WorkspaceID,
+		AgentID:         agent.ID,
+		OwnerID:         k.owner.ID,
+		Visibility:      parley.VisibilityPrivate,
+		Kind:            parley.KindTool,
+		Mode:            parley.ModeForeground,
+		ParentSessionID: parent,
+	}
 	go func() { // ends with the other's transaction too
 		_, err := other.EnsureSession(ctx, k.scope, store.NewSession{Session: child}, parley.ID{})
 		made <- err

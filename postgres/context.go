@@ -9,7 +9,12 @@ import (
 )
 
 // ContextTail reads what a model may see, newest first.
-func (s *Store) ContextTail(ctx context.Context, workspaceID, sessionID parley.ID, before int64, limit int) (messages []parley.Message, err error) {
+func (s *Store) ContextTail(
+	ctx context.Context,
+	workspaceID, sessionID parley.ID,
+	before int64,
+	limit int,
+) (messages []parley.Message, err error) {
 	err = s.record(ctx, store.Scope{WorkspaceID: workspaceID}, sessionID, func(b *batch, shared []transition.Part) {
 		messages = []parley.Message{}
 		text, rows, args := contextTail(sessionID, shared, before, limit)
@@ -22,7 +27,12 @@ func (s *Store) ContextTail(ctx context.Context, workspaceID, sessionID parley.I
 }
 
 // contextTail reads a page of the record backwards, from the latest context edge on.
-func contextTail(sessionID parley.ID, shared []transition.Part, before int64, limit int) (text string, rows int, args []arg) {
+func contextTail(
+	sessionID parley.ID,
+	shared []transition.Part,
+	before int64,
+	limit int,
+) (text string, rows int, args []arg) {
 	if before <= 0 {
 		before = 1<<63 - 1
 	}
@@ -54,7 +64,9 @@ func (l *filter) edge(log string, sessionID parley.ID, shared []transition.Part)
 		return own
 	}
 	return "(SELECT greatest(" + own + ", (SELECT coalesce(max(k.sequence), 0) FROM parley.session_marks k WHERE k.workspace_id = " + here +
-		" AND k.session_id = " + l.arg(sessionID) + " AND k.context_edge)))"
+		" AND k.session_id = " + l.arg(
+		sessionID,
+	) + " AND k.context_edge)))"
 }
 
 // shown are the terms of a ContextHead's messages: what is set aside of what a
@@ -64,12 +76,19 @@ func (l *filter) shown(sessionID parley.ID, shared []transition.Part) string {
 	if len(shared) == 0 {
 		return settled + " AND NOT m.set_aside"
 	}
-	return settled + " AND (NOT m.set_aside OR m.sequence <= " + l.arg(shared[len(shared)-1].Through) + ") AND NOT EXISTS (SELECT 1 FROM parley.session_marks a WHERE a.workspace_id = " + here +
-		" AND a.session_id = " + l.arg(sessionID) + " AND a.sequence = m.sequence AND a.set_aside)"
+	return settled + " AND (NOT m.set_aside OR m.sequence <= " + l.arg(
+		shared[len(shared)-1].Through,
+	) + ") AND NOT EXISTS (SELECT 1 FROM parley.session_marks a WHERE a.workspace_id = " + here +
+		" AND a.session_id = " + l.arg(
+		sessionID,
+	) + " AND a.sequence = m.sequence AND a.set_aside)"
 }
 
 // ContextHead reads what may stand before a window.
-func (s *Store) ContextHead(ctx context.Context, workspaceID, sessionID parley.ID) (head parley.ContextHead, err error) {
+func (s *Store) ContextHead(
+	ctx context.Context,
+	workspaceID, sessionID parley.ID,
+) (head parley.ContextHead, err error) {
 	var pinned []parley.Message
 	err = s.record(ctx, store.Scope{WorkspaceID: workspaceID}, sessionID, func(b *batch, shared []transition.Part) {
 		head, pinned = parley.ContextHead{}, nil
@@ -101,7 +120,14 @@ func (s *Store) ContextHead(ctx context.Context, workspaceID, sessionID parley.I
 func activeSummary(sessionID parley.ID, shared []transition.Part) (string, []arg) {
 	var l filter
 	log := l.visibleLog(store.Scope{}, sessionID)
-	rest := " AND m.role = 'summary' AND m.covers_through >= " + l.edge(log, sessionID, shared) + l.shown(sessionID, shared) + " ORDER BY m.sequence DESC LIMIT 1"
+	rest := " AND m.role = 'summary' AND m.covers_through >= " + l.edge(
+		log,
+		sessionID,
+		shared,
+	) + l.shown(
+		sessionID,
+		shared,
+	) + " ORDER BY m.sequence DESC LIMIT 1"
 	return l.firstOf(log, shared, rest, " ORDER BY m.sequence DESC LIMIT 1"), l.args
 }
 
@@ -122,8 +148,15 @@ func firstTask(sessionID parley.ID, shared []transition.Part) (string, []arg) {
 	summary, args := activeSummary(sessionID, shared)
 	l := filter{args: args}
 	log := l.visibleLog(store.Scope{}, sessionID)
-	rest := " AND m.role = 'user' AND m.sequence >= " + l.edge(log, sessionID, shared) + " AND m.sequence <= (SELECT m.covers_through" + summary + ")" +
-		l.shown(sessionID, shared) + " ORDER BY m.sequence LIMIT 1"
+	rest := " AND m.role = 'user' AND m.sequence >= " + l.edge(
+		log,
+		sessionID,
+		shared,
+	) + " AND m.sequence <= (SELECT m.covers_through" + summary + ")" +
+		l.shown(
+			sessionID,
+			shared,
+		) + " ORDER BY m.sequence LIMIT 1"
 	found := l.firstOf(log, shared, rest, " ORDER BY m.sequence LIMIT 1")
 	columns, marks := l.ownMarks(messageColumns, sessionID, shared)
 	if len(shared) == 0 {
@@ -143,7 +176,9 @@ func pinnedMessages(sessionID parley.ID, shared []transition.Part) (string, []ar
 	pins := "SELECT m.* FROM parley.messages m WHERE m.workspace_id = " + here + " AND m.log_id = " + log + " AND m.pinned AND m.sequence IS NOT NULL AND m.pinned_event >= " + cleared + shown + limit
 	if len(shared) > 0 {
 		own := "SELECT m.* FROM parley.session_marks p JOIN parley.messages m ON m.workspace_id = p.workspace_id AND m.id = p.message_id WHERE p.workspace_id = " + here +
-			" AND p.session_id = " + session + " AND p.pinned AND p.pinned_event >= " + cleared + shown + " ORDER BY p.sequence DESC LIMIT " + l.arg(parley.MaxPinnedShown)
+			" AND p.session_id = " + session + " AND p.pinned AND p.pinned_event >= " + cleared + shown + " ORDER BY p.sequence DESC LIMIT " + l.arg(
+			parley.MaxPinnedShown,
+		)
 		pins = "SELECT * FROM ((" + pins + ") UNION ALL (" + own + ")) m" + limit
 	}
 	columns, marks := l.ownMarks(messageColumns, sessionID, shared)
@@ -154,5 +189,10 @@ func pinnedMessages(sessionID parley.ID, shared []transition.Part) (string, []ar
 
 // ClearContext empties what the model sees of a session.
 func (s *Store) ClearContext(ctx context.Context, scope store.Scope, sessionID parley.ID) (parley.Session, error) {
-	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (parley.Session, error) { return a.tx.ClearContext(scope, sessionID) })
+	return transact(
+		ctx,
+		s,
+		scope.WorkspaceID,
+		func(a *attempt) (parley.Session, error) { return a.tx.ClearContext(scope, sessionID) },
+	)
 }

@@ -9,24 +9,56 @@ import (
 )
 
 // SendQueued implements store.Control.
-func (s *Store) SendQueued(ctx context.Context, scope store.Scope, messageID parley.ID, how parley.During, claimBy parley.ID) (store.Posted, error) {
-	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (store.Posted, error) { return a.tx.SendQueued(scope, messageID, how, claimBy) })
+func (s *Store) SendQueued(
+	ctx context.Context,
+	scope store.Scope,
+	messageID parley.ID,
+	how parley.During,
+	claimBy parley.ID,
+) (store.Posted, error) {
+	return transact(
+		ctx,
+		s,
+		scope.WorkspaceID,
+		func(a *attempt) (store.Posted, error) { return a.tx.SendQueued(scope, messageID, how, claimBy) },
+	)
 }
 
 // MoveQueued implements store.Control.
-func (s *Store) MoveQueued(ctx context.Context, scope store.Scope, messageID, before parley.ID) (parley.Message, error) {
-	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (parley.Message, error) { return a.tx.MoveQueued(scope, messageID, before) })
+func (s *Store) MoveQueued(
+	ctx context.Context,
+	scope store.Scope,
+	messageID, before parley.ID,
+) (parley.Message, error) {
+	return transact(
+		ctx,
+		s,
+		scope.WorkspaceID,
+		func(a *attempt) (parley.Message, error) { return a.tx.MoveQueued(scope, messageID, before) },
+	)
 }
 
 // RetryTurn implements store.Control.
-func (s *Store) RetryTurn(ctx context.Context, scope store.Scope, sessionID, turnID parley.ID, again store.TurnAgain, claimBy parley.ID) (store.TurnResumed, error) {
+func (s *Store) RetryTurn(
+	ctx context.Context,
+	scope store.Scope,
+	sessionID, turnID parley.ID,
+	again store.TurnAgain,
+	claimBy parley.ID,
+) (store.TurnResumed, error) {
 	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (store.TurnResumed, error) {
 		return a.tx.RetryTurn(scope, sessionID, turnID, again, claimBy)
 	})
 }
 
 // ContinueTurn implements store.Control.
-func (s *Store) ContinueTurn(ctx context.Context, scope store.Scope, sessionID, turnID parley.ID, again store.TurnAgain, claimBy parley.ID) (store.TurnResumed, error) {
+func (s *Store) ContinueTurn(
+	ctx context.Context,
+	scope store.Scope,
+	sessionID, turnID parley.ID,
+	again store.TurnAgain,
+	claimBy parley.ID,
+) (store.TurnResumed, error) {
 	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (store.TurnResumed, error) {
 		return a.tx.ContinueTurn(scope, sessionID, turnID, again, claimBy)
 	})
@@ -34,10 +66,17 @@ func (s *Store) ContinueTurn(ctx context.Context, scope store.Scope, sessionID, 
 
 // TurnAtEnd implements transition.Rows.
 func (a *attempt) TurnAtEnd(h *transition.Head) (*parley.Turn, error) {
-	return first(a, scanTurn, "SELECT "+turnColumns+` FROM parley.turns t WHERE t.workspace_id = $1 AND t.session_id = $2 AND t.trigger_message_id =
+	return first(
+		a,
+		scanTurn,
+		"SELECT "+turnColumns+` FROM parley.turns t WHERE t.workspace_id = $1 AND t.session_id = $2 AND t.trigger_message_id =
  (SELECT own.trigger_message_id FROM parley.turns own WHERE own.workspace_id = $1 AND own.id = (SELECT m.turn_id FROM parley.messages m
  WHERE m.workspace_id = $1 AND m.log_id = $3 AND m.sequence IS NOT NULL AND m.turn_id IS NOT NULL ORDER BY m.sequence DESC LIMIT 1))
- ORDER BY t.ordinal DESC LIMIT 1`, h.WorkspaceID, h.ID, h.LogID)
+ ORDER BY t.ordinal DESC LIMIT 1`,
+		h.WorkspaceID,
+		h.ID,
+		h.LogID,
+	)
 }
 
 // ResumedTurn implements transition.Rows: a key is taken for new until the index
@@ -46,7 +85,12 @@ func (a *attempt) ResumedTurn(h *transition.Head, key string) (transition.Earlie
 	if a.presumed() {
 		return transition.Earlier{}, nil
 	}
-	return a.earlier("SELECT id, fingerprint, posted_event FROM parley.turns WHERE workspace_id = $1 AND session_id = $2 AND idempotency_key = $3", h.WorkspaceID, h.ID, key)
+	return a.earlier(
+		"SELECT id, fingerprint, posted_event FROM parley.turns WHERE workspace_id = $1 AND session_id = $2 AND idempotency_key = $3",
+		h.WorkspaceID,
+		h.ID,
+		key,
+	)
 }
 
 // updateResumed adds what a turn that takes up another one has more than others.
@@ -55,6 +99,13 @@ func (b *batch) updateResumed(h *transition.Head, r *transition.Resumed) {
 	if r.Idempotency.Key != "" {
 		key = r.Idempotency.Key
 	}
-	b.write("UPDATE parley.turns SET continues_id = $3, idempotency_key = $4, fingerprint = $5, posted_event = $6 WHERE workspace_id = $1 AND id = $2",
-		h.WorkspaceID, r.TurnID, r.ContinuesID, key, r.Idempotency.Fingerprint, r.PostedEvent)
+	b.write(
+		"UPDATE parley.turns SET continues_id = $3, idempotency_key = $4, fingerprint = $5, posted_event = $6 WHERE workspace_id = $1 AND id = $2",
+		h.WorkspaceID,
+		r.TurnID,
+		r.ContinuesID,
+		key,
+		r.Idempotency.Fingerprint,
+		r.PostedEvent,
+	)
 }

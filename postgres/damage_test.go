@@ -23,7 +23,9 @@ func TestDamageThatPostgreSQLReportsMarksTheStore(t *testing.T) {
 			}
 			err := store.read(t.Context(), func() *batch {
 				b := system()
-				b.write("DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '" + state + "', MESSAGE = 'invalid page in block 0'; END $$")
+				b.write(
+					"DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '" + state + "', MESSAGE = 'invalid page in block 0'; END $$",
+				)
 				return b
 			})
 			if parley.ErrorCode(err) != parley.CodeUnavailable {

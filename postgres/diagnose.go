@@ -83,7 +83,8 @@ func dial(ctx context.Context, url string) (*pgx.Conn, error) {
 func (c *Condition) ask(ctx context.Context, conn *pgx.Conn, direct string) error {
 	asked := time.Now()
 	var now int64
-	if err := conn.QueryRow(ctx, "SELECT current_setting('server_version'), (extract(epoch FROM clock_timestamp()) * 1000)::bigint").Scan(&c.Server, &now); err != nil {
+	if err := conn.QueryRow(ctx, "SELECT current_setting('server_version'), (extract(epoch FROM clock_timestamp()) * 1000)::bigint").
+		Scan(&c.Server, &now); err != nil {
 		return err
 	}
 	c.ClockOffset = time.UnixMilli(now).Sub(asked.Add(time.Since(asked) / 2)).Round(time.Millisecond)
@@ -113,7 +114,11 @@ func hears(ctx context.Context, sender *pgx.Conn, direct string) (err error) {
 		heard, err := listener.WaitForNotification(ctx)
 		switch {
 		case ctx.Err() != nil:
-			return parley.Errorf(parley.CodeUnavailable, "no notification arrived within %s: LISTEN does not work through a pooler in transaction mode", listenPatience)
+			return parley.Errorf(
+				parley.CodeUnavailable,
+				"no notification arrived within %s: LISTEN does not work through a pooler in transaction mode",
+				listenPatience,
+			)
 		case err != nil:
 			return mapError(err)
 		case heard.Payload == token:

@@ -17,7 +17,8 @@ func TestDiagnose(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Role != pgtest.Owner || c.Superuser || c.BypassesRows || c.Inherits || c.TooOld || c.Server == "" || c.Unheard != nil {
+	if c.Role != pgtest.Owner || c.Superuser || c.BypassesRows || c.Inherits || c.TooOld || c.Server == "" ||
+		c.Unheard != nil {
 		t.Errorf("a database as it should be: %+v", c)
 	}
 	if len(c.Schema.Pending()) != 0 || len(c.Schema.Missing) != 0 || c.Schema.Version == 0 {
@@ -41,13 +42,29 @@ func TestDiagnose(t *testing.T) {
 		t.Errorf("listening elsewhere: %v, %v", deaf.Unheard, err)
 	}
 	elsewhere := databases.Cluster(t).URL(pgtest.Owner, "postgres")
-	if _, err := Open(t.Context(), url, Options{ListenURL: elsewhere}); parley.ErrorCode(err) != parley.CodeInvalid || !strings.Contains(err.Error(), "PARLEY_LISTEN_URL") {
+	if _, err := Open(
+		t.Context(),
+		url,
+		Options{ListenURL: elsewhere},
+	); parley.ErrorCode(err) != parley.CodeInvalid ||
+		!strings.Contains(err.Error(), "PARLEY_LISTEN_URL") {
 		t.Errorf("opening with another database to listen at: %v", err)
 	}
-	if _, err := Open(t.Context(), url, Options{ListenURL: "postgres:///none?host=/nowhere&user=x"}); parley.ErrorCode(err) != parley.CodeUnavailable || !strings.Contains(err.Error(), "PARLEY_LISTEN_URL") {
+	if _, err := Open(
+		t.Context(),
+		url,
+		Options{ListenURL: "postgres:///none?host=/nowhere&user=x"},
+	); parley.ErrorCode(err) != parley.CodeUnavailable ||
+		!strings.Contains(err.Error(), "PARLEY_LISTEN_URL") {
 		t.Errorf("opening with nothing to listen at: %v", err)
 	}
-	if _, err := Diagnose(context.Background(), "postgres:///none?host=/nowhere&user=x", Options{}); parley.ErrorCode(err) != parley.CodeUnavailable {
+	if _, err := Diagnose(
+		context.Background(),
+		"postgres:///none?host=/nowhere&user=x",
+		Options{},
+	); parley.ErrorCode(
+		err,
+	) != parley.CodeUnavailable {
 		t.Errorf("no server: %v", err)
 	}
 }

@@ -134,7 +134,8 @@ func unknown(err error) bool {
 func broken(err error) bool {
 	var network net.Error
 	return errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
-		errors.Is(err, context.DeadlineExceeded) || pgconn.Timeout(err) || strings.Contains(err.Error(), "conn closed")
+		errors.Is(err, context.DeadlineExceeded) || pgconn.Timeout(err) ||
+		strings.Contains(err.Error(), "conn closed")
 }
 
 // mapError gives what a person can act on its code: a full disk is
@@ -159,27 +160,62 @@ func mapError(err error) error {
 	case state == stateRateLimited:
 		return rateLimited(err)
 	case state == stateDiskFull:
-		return parley.WrapError(parley.CodeStorageFull, err, "the disk of the database is full; make room and try again. Reading still works.")
+		return parley.WrapError(
+			parley.CodeStorageFull,
+			err,
+			"the disk of the database is full; make room and try again. Reading still works.",
+		)
 	case state == stateBadText:
-		return parley.WrapError(parley.CodeInvalid, err, "the text holds a NUL character or is not UTF-8, which cannot be stored; remove it")
+		return parley.WrapError(
+			parley.CodeInvalid,
+			err,
+			"the text holds a NUL character or is not UTF-8, which cannot be stored; remove it",
+		)
 	case state == stateReadOnly:
-		return parley.WrapError(parley.CodeUnavailable, err, "the database takes no writes, as a standby does not; point PARLEY_DATABASE_URL at the primary")
+		return parley.WrapError(
+			parley.CodeUnavailable,
+			err,
+			"the database takes no writes, as a standby does not; point PARLEY_DATABASE_URL at the primary",
+		)
 	case strings.HasPrefix(state, "28"):
-		return parley.WrapError(parley.CodeUnavailable, err, "the database refuses the login; check user and password in PARLEY_DATABASE_URL")
+		return parley.WrapError(
+			parley.CodeUnavailable,
+			err,
+			"the database refuses the login; check user and password in PARLEY_DATABASE_URL",
+		)
 	case state == stateNoDatabase:
-		return parley.WrapError(parley.CodeUnavailable, err, "the server has no such database; create it, or correct PARLEY_DATABASE_URL")
+		return parley.WrapError(
+			parley.CodeUnavailable,
+			err,
+			"the server has no such database; create it, or correct PARLEY_DATABASE_URL",
+		)
 	case state == stateSerialize, state == stateDeadlock:
 		return parley.WrapError(parley.CodeUnavailable, err, "too many changed the same rows at once; try again")
-	case state == stateCancelled, strings.HasPrefix(state, "53"), strings.HasPrefix(state, "57P"), strings.HasPrefix(state, "08"):
-		return parley.WrapError(parley.CodeUnavailable, err, "the database is overloaded or restarting; try again in a moment")
+	case state == stateCancelled,
+		strings.HasPrefix(state, "53"),
+		strings.HasPrefix(state, "57P"),
+		strings.HasPrefix(state, "08"):
+		return parley.WrapError(
+			parley.CodeUnavailable,
+			err,
+			"the database is overloaded or restarting; try again in a moment",
+		)
 	case strings.HasPrefix(state, "XX00"):
-		return parley.WrapError(parley.CodeUnavailable, err, "the database reports that it is damaged; look at PostgreSQL's log")
+		return parley.WrapError(
+			parley.CodeUnavailable,
+			err,
+			"the database reports that it is damaged; look at PostgreSQL's log",
+		)
 	case state != "":
 		return err
 	}
 	var connecting *pgconn.ConnectError
 	if errors.As(err, &connecting) || broken(err) {
-		return parley.WrapError(parley.CodeUnavailable, err, "the database cannot be reached; check that PostgreSQL runs and that PARLEY_DATABASE_URL is right")
+		return parley.WrapError(
+			parley.CodeUnavailable,
+			err,
+			"the database cannot be reached; check that PostgreSQL runs and that PARLEY_DATABASE_URL is right",
+		)
 	}
 	return err
 }

@@ -101,9 +101,20 @@ func TestCreationRelies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wanted := store.NewSession{Idempotency: store.Idempotency{Key: "once", Fingerprint: parley.HashOf([]byte("body"))}, Session: parley.Session{
-		ID: parley.NewID(), WorkspaceID: workspace, AgentID: agent.ID, OwnerID: talk.owner.ID, Key: "keyed", ProjectID: project.ID,
-		Visibility: parley.VisibilityPrivate, Kind: parley.KindAgent, Mode: parley.ModeForeground}}
+	wanted := store.NewSession{
+		Idempotency: store.Idempotency{Key: "once", Fingerprint: parley.HashOf([]byte("body"))},
+		Session: parley.Session{
+			ID:          parley.NewID(),
+			WorkspaceID: workspace,
+			AgentID:     agent.ID,
+			OwnerID:     talk.owner.ID,
+			Key:         "keyed",
+			ProjectID:   project.ID,
+			Visibility:  parley.VisibilityPrivate,
+			Kind:        parley.KindAgent,
+			Mode:        parley.ModeForeground,
+		},
+	}
 	keyed, err := db.EnsureSession(ctx, talk.scope, wanted, parley.ID{})
 	if err != nil {
 		t.Fatal(err)
@@ -150,7 +161,12 @@ func TestPreparedBeforeAMigration(t *testing.T) {
 		t.Fatal(err)
 	}
 	run(t, connected(t, url), "ALTER TABLE parley.agents ALTER COLUMN body TYPE varchar")
-	if agent, err := store.Agent(t.Context(), workspace, parley.BuiltinAgentSlug); err != nil || agent.Slug != parley.BuiltinAgentSlug {
+	if agent, err := store.Agent(
+		t.Context(),
+		workspace,
+		parley.BuiltinAgentSlug,
+	); err != nil ||
+		agent.Slug != parley.BuiltinAgentSlug {
 		t.Errorf("after the migration: %v", err)
 	}
 }
@@ -210,10 +226,21 @@ func TestRepeatedCreationOfAKeyedSession(t *testing.T) {
 	for n := range 2 {
 		first := talk.said("once")
 		opened, err := db.EnsureSession(ctx, talk.scope, store.NewSession{
-			Idempotency: store.Idempotency{Key: "once", Fingerprint: parley.HashOf([]byte("body"))}, First: &first,
-			Session: parley.Session{ID: parley.NewID(), WorkspaceID: talk.scope.WorkspaceID, AgentID: agent.ID, OwnerID: talk.owner.ID, Key: "keyed",
-				Visibility: parley.VisibilityPrivate, Kind: parley.KindAgent, Mode: parley.ModeForeground}}, parley.ID{})
-		if err != nil || opened.Replayed != (n == 1) || opened.Session.Statistics.Messages != 1 || opened.Session.Statistics.Turns != 1 {
+			Idempotency: store.Idempotency{Key: "once", Fingerprint: parley.HashOf([]byte("body"))},
+			First:       &first,
+			Session: parley.Session{
+				ID:          parley.NewID(),
+				WorkspaceID: talk.scope.WorkspaceID,
+				AgentID:     agent.ID,
+				OwnerID:     talk.owner.ID,
+				Key:         "keyed",
+				Visibility:  parley.VisibilityPrivate,
+				Kind:        parley.KindAgent,
+				Mode:        parley.ModeForeground,
+			},
+		}, parley.ID{})
+		if err != nil || opened.Replayed != (n == 1) || opened.Session.Statistics.Messages != 1 ||
+			opened.Session.Statistics.Turns != 1 {
 			t.Errorf("request %d: replayed %t, %+v, %v", n+1, opened.Replayed, opened.Session.Statistics, err)
 		}
 	}

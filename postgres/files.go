@@ -23,8 +23,13 @@ func errUploadOver() error {
 
 // leaveBlob leaves the deletion of a blob to the outbox, for a time to come.
 func (b *batch) leaveBlob(workspaceID, blobID parley.ID, wait parley.Time) {
-	b.write("INSERT INTO parley.outbox (workspace_id, kind, target_id, created_at, due_at) SELECT $1, $2, $3, now, now + $4 FROM parley.now_ms() now",
-		workspaceID, transition.PurgeBlob, blobID, int64(wait))
+	b.write(
+		"INSERT INTO parley.outbox (workspace_id, kind, target_id, created_at, due_at) SELECT $1, $2, $3, now, now + $4 FROM parley.now_ms() now",
+		workspaceID,
+		transition.PurgeBlob,
+		blobID,
+		int64(wait),
+	)
 }
 
 // AppendUpload implements store.Files.
@@ -32,12 +37,27 @@ func (s *Store) AppendUpload(ctx context.Context, workspaceID, blobID parley.ID,
 	var open int64
 	b := tenant(workspaceID)
 	if n == 0 {
-		b.write("INSERT INTO parley.blobs (id, workspace_id, state, touched_at) VALUES ($2, $1, '"+blobOpen+"', parley.now_ms()) ON CONFLICT DO NOTHING", workspaceID, blobID)
+		b.write(
+			"INSERT INTO parley.blobs (id, workspace_id, state, touched_at) VALUES ($2, $1, '"+blobOpen+"', parley.now_ms()) ON CONFLICT DO NOTHING",
+			workspaceID,
+			blobID,
+		)
 		b.leaveBlob(workspaceID, blobID, parley.UploadGrace)
 	}
-	b.counted(&open, "UPDATE parley.blobs SET size = size + $3, touched_at = parley.now_ms() WHERE workspace_id = $1 AND id = $2 AND state = '"+blobOpen+"'", workspaceID, blobID, len(data))
-	b.write("INSERT INTO parley.blob_chunks (blob_id, n, workspace_id, data) SELECT id, $3, workspace_id, $4 FROM parley.blobs WHERE workspace_id = $1 AND id = $2 AND state = '"+blobOpen+"' ON CONFLICT DO NOTHING",
-		workspaceID, blobID, n, data)
+	b.counted(
+		&open,
+		"UPDATE parley.blobs SET size = size + $3, touched_at = parley.now_ms() WHERE workspace_id = $1 AND id = $2 AND state = '"+blobOpen+"'",
+		workspaceID,
+		blobID,
+		len(data),
+	)
+	b.write(
+		"INSERT INTO parley.blob_chunks (blob_id, n, workspace_id, data) SELECT id, $3, workspace_id, $4 FROM parley.blobs WHERE workspace_id = $1 AND id = $2 AND state = '"+blobOpen+"' ON CONFLICT DO NOTHING",
+		workspaceID,
+		blobID,
+		n,
+		data,
+	)
 	if err := s.send(ctx, b); err != nil {
 		return mapError(err)
 	}
@@ -50,13 +70,28 @@ func (s *Store) AppendUpload(ctx context.Context, workspaceID, blobID parley.ID,
 const fileColumns = "f.id, f.workspace_id, f.owner_id, f.blob_id, f.name, f.media_type, f.size, f.hash, f.width, f.height, f.created_at"
 
 func scanFile(r *row) (parley.File, error) {
-	return parley.File{ID: r.id(), WorkspaceID: r.id(), OwnerID: r.id(), BlobID: r.id(), Name: r.text(), MediaType: r.text(),
-		Size: r.int64(), SHA256: r.hash(), Width: r.int(), Height: r.int(), CreatedAt: r.time()}, nil
+	return parley.File{
+		ID:          r.id(),
+		WorkspaceID: r.id(),
+		OwnerID:     r.id(),
+		BlobID:      r.id(),
+		Name:        r.text(),
+		MediaType:   r.text(),
+		Size:        r.int64(),
+		SHA256:      r.hash(),
+		Width:       r.int(),
+		Height:      r.int(),
+		CreatedAt:   r.time(),
+	}, nil
 }
 
 // FinishUpload implements store.Files. Of several that finish the same bytes
 // at once the unique index lets one through; the others look again.
-func (s *Store) FinishUpload(ctx context.Context, file parley.File, quota parley.Quota) (made parley.File, isNew bool, err error) {
+func (s *Store) FinishUpload(
+	ctx context.Context,
+	file parley.File,
+	quota parley.Quota,
+) (made parley.File, isNew bool, err error) {
 	again := func(err error) bool { return unsent(err) || violated(err) != "" }
 	audit := store.AuditFrom(ctx)
 	err = s.trying(ctx, func() error {
@@ -71,28 +106,50 @@ func (s *Store) FinishUpload(ctx context.Context, file parley.File, quota parley
 	return made, isNew, mapError(err)
 }
 
-func finishUpload(t *conversation, file parley.File, quota parley.Quota, audit *store.AuditIntent) (parley.File, bool, error) {
+func finishUpload(
+	t *conversation,
+	file parley.File,
+	quota parley.Quota,
+	audit *store.AuditIntent,
+) (parley.File, bool, error) {
 	made, open, known := file, false, false
 	var stored parley.Storage
 	b := tenant(file.WorkspaceID)
-	b.read("SELECT 1 FROM parley.blobs WHERE workspace_id = $1 AND id = $2 AND state = '"+blobOpen+"' FOR UPDATE", func(*row) error {
-		open = true
-		return nil
-	}, file.WorkspaceID, file.BlobID)
-	b.read("SELECT id, parley.now_ms() FROM parley.blobs WHERE workspace_id = $1 AND hash = $2 AND state = '"+blobWhole+"' FOR UPDATE", func(r *row) error {
-		made.BlobID = r.id()
-		return nil
-	}, file.WorkspaceID, file.SHA256)
+	b.read(
+		"SELECT 1 FROM parley.blobs WHERE workspace_id = $1 AND id = $2 AND state = '"+blobOpen+"' FOR UPDATE",
+		func(*row) error {
+			open = true
+			return nil
+		},
+		file.WorkspaceID,
+		file.BlobID,
+	)
+	b.read(
+		"SELECT id, parley.now_ms() FROM parley.blobs WHERE workspace_id = $1 AND hash = $2 AND state = '"+blobWhole+"' FOR UPDATE",
+		func(r *row) error {
+			made.BlobID = r.id()
+			return nil
+		},
+		file.WorkspaceID,
+		file.SHA256,
+	)
 	b.read("SELECT parley.now_ms()", func(r *row) error {
 		made.CreatedAt = r.time()
 		return nil
 	})
-	b.read("SELECT "+fileColumns+` FROM parley.files f JOIN parley.blobs b ON b.workspace_id = f.workspace_id AND b.id = f.blob_id AND b.state = '`+blobWhole+`'
- WHERE f.workspace_id = $1 AND f.owner_id = $2 AND f.name = $3 AND b.hash = $4`, func(r *row) (err error) {
-		known = true
-		made, err = scanFile(r)
-		return err
-	}, file.WorkspaceID, file.OwnerID, file.Name, file.SHA256)
+	b.read(
+		"SELECT "+fileColumns+` FROM parley.files f JOIN parley.blobs b ON b.workspace_id = f.workspace_id AND b.id = f.blob_id AND b.state = '`+blobWhole+`'
+ WHERE f.workspace_id = $1 AND f.owner_id = $2 AND f.name = $3 AND b.hash = $4`,
+		func(r *row) (err error) {
+			known = true
+			made, err = scanFile(r)
+			return err
+		},
+		file.WorkspaceID,
+		file.OwnerID,
+		file.Name,
+		file.SHA256,
+	)
 	if quota != (parley.Quota{}) {
 		b.read(storageQuery, func(r *row) (err error) {
 			stored, err = scanStorage(r)
@@ -119,9 +176,26 @@ func finishUpload(t *conversation, file parley.File, quota parley.Quota, audit *
 		b.giveUp(file.WorkspaceID, file.BlobID)
 	}
 	if !known {
-		b.write("UPDATE parley.blobs SET state = '"+blobWhole+"', hash = $3, files = files + 1 WHERE workspace_id = $1 AND id = $2", made.WorkspaceID, made.BlobID, made.SHA256)
-		b.write("INSERT INTO parley.files (id, workspace_id, owner_id, blob_id, name, media_type, size, hash, width, height, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
-			made.ID, made.WorkspaceID, made.OwnerID, made.BlobID, made.Name, made.MediaType, made.Size, made.SHA256, made.Width, made.Height, made.CreatedAt)
+		b.write(
+			"UPDATE parley.blobs SET state = '"+blobWhole+"', hash = $3, files = files + 1 WHERE workspace_id = $1 AND id = $2",
+			made.WorkspaceID,
+			made.BlobID,
+			made.SHA256,
+		)
+		b.write(
+			"INSERT INTO parley.files (id, workspace_id, owner_id, blob_id, name, media_type, size, hash, width, height, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+			made.ID,
+			made.WorkspaceID,
+			made.OwnerID,
+			made.BlobID,
+			made.Name,
+			made.MediaType,
+			made.Size,
+			made.SHA256,
+			made.Width,
+			made.Height,
+			made.CreatedAt,
+		)
 	}
 	b.audit(audit.Entries(parley.ID{}, made.ID))
 	return made, !known, t.commit(b)
@@ -129,8 +203,13 @@ func finishUpload(t *conversation, file parley.File, quota parley.Quota, audit *
 
 // giveUp has an open upload deleted.
 func (b *batch) giveUp(workspaceID, blobID parley.ID) {
-	b.write(`WITH gone AS (UPDATE parley.blobs SET state = '`+blobGone+`' WHERE workspace_id = $1 AND id = $2 AND state = '`+blobOpen+`' RETURNING id)
- INSERT INTO parley.outbox (workspace_id, kind, target_id, created_at, due_at) SELECT $1, $3, gone.id, now, now FROM gone, parley.now_ms() now`, workspaceID, blobID, transition.PurgeBlob)
+	b.write(
+		`WITH gone AS (UPDATE parley.blobs SET state = '`+blobGone+`' WHERE workspace_id = $1 AND id = $2 AND state = '`+blobOpen+`' RETURNING id)
+ INSERT INTO parley.outbox (workspace_id, kind, target_id, created_at, due_at) SELECT $1, $3, gone.id, now, now FROM gone, parley.now_ms() now`,
+		workspaceID,
+		blobID,
+		transition.PurgeBlob,
+	)
 }
 
 const storageQuery = `SELECT (SELECT coalesce(sum(size), 0)::bigint FROM parley.blobs WHERE workspace_id = $1 AND state <> '` + blobGone + `'),
@@ -156,10 +235,15 @@ func (s *Store) AbandonUpload(ctx context.Context, workspaceID, blobID parley.ID
 func (l *filter) ofFiles(scope store.Scope) {
 	l.must("f.workspace_id = " + here)
 	if !scope.ViewerID.IsZero() {
-		l.must(`(f.owner_id = ? OR EXISTS (SELECT 1 FROM parley.file_uses u JOIN parley.sessions s ON s.workspace_id = u.workspace_id AND s.id = u.session_id
+		l.must(
+			`(f.owner_id = ? OR EXISTS (SELECT 1 FROM parley.file_uses u JOIN parley.sessions s ON s.workspace_id = u.workspace_id AND s.id = u.session_id
  WHERE u.workspace_id = f.workspace_id AND u.file_id = f.id AND s.deleted_at IS NULL AND (s.owner_id = ? OR s.visibility = 'workspace'))
  OR EXISTS (SELECT 1 FROM parley.file_uses u JOIN parley.messages m ON m.workspace_id = u.workspace_id AND m.id = u.message_id JOIN `+readersOf+`
- WHERE u.workspace_id = f.workspace_id AND u.file_id = f.id AND s.deleted_at IS NULL AND (s.owner_id = ? OR s.visibility = 'workspace')))`, scope.ViewerID, scope.ViewerID, scope.ViewerID)
+ WHERE u.workspace_id = f.workspace_id AND u.file_id = f.id AND s.deleted_at IS NULL AND (s.owner_id = ? OR s.visibility = 'workspace')))`,
+			scope.ViewerID,
+			scope.ViewerID,
+			scope.ViewerID,
+		)
 	}
 }
 
@@ -196,9 +280,18 @@ func filesQuery(scope store.Scope, q store.FileQuery) (text string, rows int, ar
 
 // FileChunk implements store.Files.
 func (s *Store) FileChunk(ctx context.Context, workspaceID, blobID parley.ID, n int) ([]byte, error) {
-	return one(ctx, s, tenant(workspaceID), "file", func(r *row) ([]byte, error) { return r.bytes(), nil },
+	return one(
+		ctx,
+		s,
+		tenant(workspaceID),
+		"file",
+		func(r *row) ([]byte, error) { return r.bytes(), nil },
 		`SELECT c.data FROM parley.blob_chunks c JOIN parley.blobs b ON b.workspace_id = c.workspace_id AND b.id = c.blob_id
- WHERE c.workspace_id = $1 AND c.blob_id = $2 AND c.n = $3 AND b.state = '`+blobWhole+`'`, workspaceID, blobID, n)
+ WHERE c.workspace_id = $1 AND c.blob_id = $2 AND c.n = $3 AND b.state = '`+blobWhole+`'`,
+		workspaceID,
+		blobID,
+		n,
+	)
 }
 
 // Thumbnail implements store.Files.
@@ -214,7 +307,12 @@ func (s *Store) Thumbnail(ctx context.Context, workspaceID, blobID parley.ID) ([
 // KeepThumbnail implements store.Files.
 func (s *Store) KeepThumbnail(ctx context.Context, workspaceID, blobID parley.ID, data []byte) error {
 	b := tenant(workspaceID)
-	b.write("UPDATE parley.blobs SET thumbnail = $3 WHERE workspace_id = $1 AND id = $2 AND state = '"+blobWhole+"'", workspaceID, blobID, data)
+	b.write(
+		"UPDATE parley.blobs SET thumbnail = $3 WHERE workspace_id = $1 AND id = $2 AND state = '"+blobWhole+"'",
+		workspaceID,
+		blobID,
+		data,
+	)
 	return mapError(s.send(ctx, b))
 }
 
@@ -279,11 +377,21 @@ func (a *attempt) HasFile(workspaceID, fileID parley.ID) (bool, error) {
 // files writes which messages use which files.
 func (b *batch) files(h *transition.Head) {
 	for _, id := range h.Changes.Unfiled {
-		b.write("DELETE FROM parley.file_uses WHERE workspace_id = $1 AND session_id = $2 AND message_id = $3", h.WorkspaceID, h.ID, id)
+		b.write(
+			"DELETE FROM parley.file_uses WHERE workspace_id = $1 AND session_id = $2 AND message_id = $3",
+			h.WorkspaceID,
+			h.ID,
+			id,
+		)
 	}
 	for _, use := range h.Changes.Filed {
-		b.write("INSERT INTO parley.file_uses (workspace_id, session_id, message_id, file_id) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING",
-			h.WorkspaceID, h.ID, use.MessageID, use.FileID)
+		b.write(
+			"INSERT INTO parley.file_uses (workspace_id, session_id, message_id, file_id) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING",
+			h.WorkspaceID,
+			h.ID,
+			use.MessageID,
+			use.FileID,
+		)
 	}
 }
 
@@ -292,8 +400,16 @@ func (b *batch) files(h *transition.Head) {
 // with its last use.
 func (s *Store) purgeUses(ctx context.Context, workspaceID, logID, writer parley.ID) (gone int, err error) {
 	const doomed = "u.workspace_id = $1 AND u.session_id = $3 AND NOT EXISTS (SELECT 1 FROM parley.messages m WHERE m.workspace_id = $1 AND m.id = u.message_id AND m.sequence <= " + sharedBelow + ")"
-	used, err := every(ctx, s, tenant(workspaceID), "SELECT DISTINCT u.file_id FROM parley.file_uses u WHERE "+doomed+" LIMIT $4",
-		workspaceID, logID, writer, parley.PurgeBatch)
+	used, err := every(
+		ctx,
+		s,
+		tenant(workspaceID),
+		"SELECT DISTINCT u.file_id FROM parley.file_uses u WHERE "+doomed+" LIMIT $4",
+		workspaceID,
+		logID,
+		writer,
+		parley.PurgeBatch,
+	)
 	if err != nil || len(used) == 0 {
 		return 0, err
 	}
@@ -301,8 +417,18 @@ func (s *Store) purgeUses(ctx context.Context, workspaceID, logID, writer parley
 		return s.together(ctx, func(t *conversation) error {
 			var unused []parley.ID
 			b := tenant(workspaceID)
-			b.write("SELECT 1 FROM parley.files WHERE workspace_id = $1 AND id = ANY($2) ORDER BY id FOR UPDATE", workspaceID, used)
-			b.write("DELETE FROM parley.file_uses u WHERE "+doomed+" AND u.file_id = ANY($4)", workspaceID, logID, writer, used)
+			b.write(
+				"SELECT 1 FROM parley.files WHERE workspace_id = $1 AND id = ANY($2) ORDER BY id FOR UPDATE",
+				workspaceID,
+				used,
+			)
+			b.write(
+				"DELETE FROM parley.file_uses u WHERE "+doomed+" AND u.file_id = ANY($4)",
+				workspaceID,
+				logID,
+				writer,
+				used,
+			)
 			b.read(`SELECT f.id FROM parley.files f WHERE f.workspace_id = $1 AND f.id = ANY($2)
  AND NOT EXISTS (SELECT 1 FROM parley.file_uses u WHERE u.workspace_id = $1 AND u.file_id = f.id)`, func(r *row) error {
 				unused = append(unused, r.id())
@@ -327,12 +453,22 @@ func (s *Store) purgeBlob(ctx context.Context, work errand) (bool, error) {
 	var state string
 	var rest parley.Time
 	b := tenant(work.workspaceID)
-	b.write("UPDATE parley.blobs SET state = '"+blobGone+"' WHERE workspace_id = $1 AND id = $2 AND state = '"+blobOpen+"' AND touched_at + $3 <= parley.now_ms()",
-		work.workspaceID, work.target, int64(parley.UploadGrace))
-	b.read("SELECT state, touched_at + $3 - parley.now_ms() FROM parley.blobs WHERE workspace_id = $1 AND id = $2", func(r *row) error {
-		state, rest = r.text(), r.time()
-		return nil
-	}, work.workspaceID, work.target, int64(parley.UploadGrace))
+	b.write(
+		"UPDATE parley.blobs SET state = '"+blobGone+"' WHERE workspace_id = $1 AND id = $2 AND state = '"+blobOpen+"' AND touched_at + $3 <= parley.now_ms()",
+		work.workspaceID,
+		work.target,
+		int64(parley.UploadGrace),
+	)
+	b.read(
+		"SELECT state, touched_at + $3 - parley.now_ms() FROM parley.blobs WHERE workspace_id = $1 AND id = $2",
+		func(r *row) error {
+			state, rest = r.text(), r.time()
+			return nil
+		},
+		work.workspaceID,
+		work.target,
+		int64(parley.UploadGrace),
+	)
 	if err := s.send(ctx, b); err != nil {
 		return false, err
 	}
@@ -348,8 +484,11 @@ func (s *Store) purgeBlob(ctx context.Context, work errand) (bool, error) {
 	var gone int64
 	b.counted(&gone, `DELETE FROM parley.blob_chunks WHERE workspace_id = $1 AND blob_id = $2 AND n IN
  (SELECT n FROM parley.blob_chunks WHERE workspace_id = $1 AND blob_id = $2 LIMIT $3)`, work.workspaceID, work.target, transition.BlobBatch)
-	b.write(`DELETE FROM parley.blobs WHERE workspace_id = $1 AND id = $2 AND NOT EXISTS (SELECT 1 FROM parley.blob_chunks WHERE workspace_id = $1 AND blob_id = $2)`,
-		work.workspaceID, work.target)
+	b.write(
+		`DELETE FROM parley.blobs WHERE workspace_id = $1 AND id = $2 AND NOT EXISTS (SELECT 1 FROM parley.blob_chunks WHERE workspace_id = $1 AND blob_id = $2)`,
+		work.workspaceID,
+		work.target,
+	)
 	err := s.send(ctx, b)
 	return gone < transition.BlobBatch, err
 }

@@ -27,11 +27,16 @@ func emptied(ctx context.Context, url string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, conn.Close(ctx)) }()
-	if _, err := conn.Exec(ctx, `SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`); err != nil {
+	if _, err := conn.Exec(
+		ctx,
+		`SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`,
+	); err != nil {
 		return err
 	}
 	var foreign int
-	if err := conn.QueryRow(ctx, "SELECT count(*) FROM pg_tables WHERE schemaname = 'parley' AND tablename IN ('copying')").Scan(&foreign); err != nil || foreign != 0 {
+	if err := conn.QueryRow(ctx, "SELECT count(*) FROM pg_tables WHERE schemaname = 'parley' AND tablename IN ('copying')").
+		Scan(&foreign); err != nil ||
+		foreign != 0 {
 		return errors.Join(err, errors.New("a test left a table"))
 	}
 	_, err = conn.Exec(ctx, `SET ROLE parley_system; DO $$ DECLARE name text; BEGIN

@@ -61,7 +61,12 @@ func TestHintsWaitAsLongAsTheyMay(t *testing.T) {
 // lazily, and is forgotten when he says no more.
 func TestWatchersHearWhatWaited(t *testing.T) {
 	t.Parallel()
-	r := &Relay{now: make(chan struct{}, 1), later: make(chan struct{}, 1), commits: map[commitKey]*commitNotice{}, watched: map[parley.ID]time.Time{}}
+	r := &Relay{
+		now:     make(chan struct{}, 1),
+		later:   make(chan struct{}, 1),
+		commits: map[commitKey]*commitNotice{},
+		watched: map[parley.ID]time.Time{},
+	}
 	session, now := parley.NewID(), time.Now()
 	r.note([]store.Interest{{SessionID: session}}, now)
 	if len(r.now) != 0 {

@@ -86,8 +86,15 @@ func readyTurns(b *batch, rank transition.Rank, into *store.ReadyTurns) {
 func (s *Store) Stats() store.DatabaseStats {
 	pool := s.pool.Stat()
 	return store.DatabaseStats{Damage: s.damage.Noted(), Pool: &store.PoolStats{
-		Max: int(pool.MaxConns()), Idle: int(pool.IdleConns()), Acquired: int(pool.AcquiredConns()), Opening: int(pool.ConstructingConns()),
-		Acquires: pool.AcquireCount(), WaitedAcquires: pool.EmptyAcquireCount(), CancelledAcquires: pool.CanceledAcquireCount(),
-		Waited: pool.EmptyAcquireWaitTime(),
+		Max: int(
+			pool.MaxConns(),
+		),
+		Idle:              int(pool.IdleConns()),
+		Acquired:          int(pool.AcquiredConns()),
+		Opening:           int(pool.ConstructingConns()),
+		Acquires:          pool.AcquireCount(),
+		WaitedAcquires:    pool.EmptyAcquireCount(),
+		CancelledAcquires: pool.CanceledAcquireCount(),
+		Waited:            pool.EmptyAcquireWaitTime(),
 	}}
 }

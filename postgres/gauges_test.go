@@ -59,7 +59,8 @@ func TestThePoolTellsOfItself(t *testing.T) {
 	}
 	defer c.Release()
 	after := store.Stats().Pool
-	if after.Acquires != before.Acquires+2 || after.Acquired != 1 || after.Max != DefaultMaxConns || store.Stats().Writer != nil {
+	if after.Acquires != before.Acquires+2 || after.Acquired != 1 || after.Max != DefaultMaxConns ||
+		store.Stats().Writer != nil {
 		t.Errorf("before %+v, after %+v", *before, *after)
 	}
 }

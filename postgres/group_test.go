@@ -53,7 +53,8 @@ func transactions(tb testing.TB, url string) (n int) {
 	tb.Helper()
 	conn := connected(tb, url)
 	run(tb, conn, "SET ROLE parley_system")
-	if err := conn.QueryRow(context.Background(), "SELECT count(DISTINCT xmin::text) FROM parley.messages WHERE content LIKE '%together%'").Scan(&n); err != nil {
+	if err := conn.QueryRow(context.Background(), "SELECT count(DISTINCT xmin::text) FROM parley.messages WHERE content LIKE '%together%'").
+		Scan(&n); err != nil {
 		tb.Fatal(err)
 	}
 	return n
@@ -119,7 +120,12 @@ func TestGroupOfOneThatFails(t *testing.T) {
 	other := openedAt(t, url, Options{})
 	k := warmed(t, db, 4)[0]
 	title := "elsewhere"
-	if _, err := other.UpdateSession(t.Context(), k.scope, k.sessions[1], store.SessionChange{Title: &title}); err != nil {
+	if _, err := other.UpdateSession(
+		t.Context(),
+		k.scope,
+		k.sessions[1],
+		store.SessionChange{Title: &title},
+	); err != nil {
 		t.Fatal(err)
 	}
 	for i, err := range crowded(t, db, 4, func(i int) error {
@@ -151,7 +157,13 @@ func TestGroupWaitsForNoLock(t *testing.T) {
 	store, url := opened(t)
 	k := warmed(t, store, 3)[0]
 	stopped := connected(t, url)
-	run(t, stopped, "BEGIN", "SET LOCAL ROLE parley_system", "SELECT 1 FROM parley.heads WHERE session_id = '"+k.sessions[0].String()+"' FOR UPDATE")
+	run(
+		t,
+		stopped,
+		"BEGIN",
+		"SET LOCAL ROLE parley_system",
+		"SELECT 1 FROM parley.heads WHERE session_id = '"+k.sessions[0].String()+"' FOR UPDATE",
+	)
 	var others sync.WaitGroup
 	others.Add(2)
 	answers, answered := crowd(store, 3, func(i int) error {
@@ -220,7 +232,13 @@ func TestGroupLosesItsConnection(t *testing.T) {
 		}
 	}
 	for _, session := range k.sessions {
-		if messages, err := db.Messages(t.Context(), k.scope, session, store.MessageQuery{Limit: 50}); err != nil || len(messages) != 2+rounds {
+		if messages, err := db.Messages(
+			t.Context(),
+			k.scope,
+			session,
+			store.MessageQuery{Limit: 50},
+		); err != nil ||
+			len(messages) != 2+rounds {
 			t.Errorf("%d messages, %v", len(messages), err)
 		}
 	}

@@ -34,9 +34,12 @@ var shared = map[string]string{"processes": "id, slots, lease_until"}
 // tables reads the catalogue: a table that a migration adds is among them.
 func tables(t *testing.T, conn *pgx.Conn) (found []table) {
 	t.Helper()
-	rows, err := conn.Query(t.Context(), `SELECT c.relname, c.relrowsecurity AND c.relforcerowsecurity, a.attname, format_type(a.atttypid, a.atttypmod)
+	rows, err := conn.Query(
+		t.Context(),
+		`SELECT c.relname, c.relrowsecurity AND c.relforcerowsecurity, a.attname, format_type(a.atttypid, a.atttypmod)
  FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid WHERE c.relnamespace = 'parley'::regnamespace AND c.relkind IN ('r', 'p')
- AND a.attnum > 0 AND NOT a.attisdropped AND a.attidentity = '' AND (a.attnotnull AND NOT a.atthasdef OR a.attname = 'workspace_id') ORDER BY c.relname, a.attnum`)
+ AND a.attnum > 0 AND NOT a.attisdropped AND a.attidentity = '' AND (a.attnotnull AND NOT a.atthasdef OR a.attname = 'workspace_id') ORDER BY c.relname, a.attnum`,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +77,15 @@ func (table *table) row(workspace parley.ID) string {
 		}
 		names, values = append(names, quoted(c.name)), append(values, value)
 	}
-	return "INSERT INTO parley." + quoted(table.name) + " (" + strings.Join(names, ", ") + ") VALUES (" + strings.Join(values, ", ") + ")"
+	return "INSERT INTO parley." + quoted(
+		table.name,
+	) + " (" + strings.Join(
+		names,
+		", ",
+	) + ") VALUES (" + strings.Join(
+		values,
+		", ",
+	) + ")"
 }
 
 // as runs a statement in a transaction of a role, in a workspace if one is given,
@@ -96,7 +107,11 @@ func as(t *testing.T, conn *pgx.Conn, role string, workspace parley.ID, statemen
 		}
 	}
 	if !workspace.IsZero() {
-		if _, err := tx.Exec(t.Context(), "SELECT set_config('parley.workspace', $1, true)", workspace.String()); err != nil {
+		if _, err := tx.Exec(
+			t.Context(),
+			"SELECT set_config('parley.workspace', $1, true)",
+			workspace.String(),
+		); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -124,7 +139,10 @@ func TestTheWallRefuses(t *testing.T) {
 			continue
 		}
 		if !table.forced {
-			t.Errorf("%s has no row-level security, or its owner is exempt: its migration has to enable and force it", table.name)
+			t.Errorf(
+				"%s has no row-level security, or its owner is exempt: its migration has to enable and force it",
+				table.name,
+			)
 			continue
 		}
 		if columns := shared[table.name]; columns != "" {
@@ -170,7 +188,14 @@ func (table *table) walled(t *testing.T, conn *pgx.Conn, name string, mine, thei
 		"DELETE FROM " + name + other,
 		fmt.Sprintf("UPDATE %s SET %s = %s%s", name, table.workspace, table.workspace, other),
 	} {
-		if tag, err := as(t, conn, tenantRole, mine, statement); err == nil && tag.RowsAffected() != 0 || err != nil && !denied(err) {
+		if tag, err := as(
+			t,
+			conn,
+			tenantRole,
+			mine,
+			statement,
+		); err == nil && tag.RowsAffected() != 0 ||
+			err != nil && !denied(err) {
 			t.Errorf("%s changes %d rows of another workspace: %v", statement, tag.RowsAffected(), err)
 		}
 	}
@@ -195,7 +220,9 @@ func TestNoRightsBeyondTheRoles(t *testing.T) {
 	conn := connected(t, url)
 	var others int
 	if err := conn.QueryRow(t.Context(), `SELECT count(*) FROM pg_class c, aclexplode(c.relacl) a WHERE c.relnamespace = 'parley'::regnamespace
- AND a.grantee NOT IN (c.relowner, 'parley_tenant'::regrole, 'parley_system'::regrole)`).Scan(&others); err != nil || others != 0 {
+ AND a.grantee NOT IN (c.relowner, 'parley_tenant'::regrole, 'parley_system'::regrole)`).
+		Scan(&others); err != nil ||
+		others != 0 {
 		t.Errorf("%d rights belong to others: %v", others, err)
 	}
 	for _, role := range []string{tenantRole, systemRole} {

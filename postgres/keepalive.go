@@ -26,14 +26,18 @@ const (
 // parameters that it does not know. There is no tcp_user_timeout: on Linux it would
 // also cut off whoever reads a table slowly, as a copy does.
 func keepAlive(config *pgx.ConnConfig) {
-	dialer := &net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: keepIdle, Interval: keepEvery, Count: keepProbes}}
+	dialer := &net.Dialer{
+		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: keepIdle, Interval: keepEvery, Count: keepProbes},
+	}
 	config.DialFunc = dialer.DialContext
 	asked := config.AfterConnect
 	config.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
 		err := conn.Exec(ctx, fmt.Sprintf("SET tcp_keepalives_idle = %d; SET tcp_keepalives_interval = %d; SET tcp_keepalives_count = %d",
-			int(keepIdle.Seconds()), int(keepEvery.Seconds()), keepProbes)).Close()
+			int(keepIdle.Seconds()), int(keepEvery.Seconds()), keepProbes)).
+			Close()
 		var refused *pgconn.PgError
-		if err != nil && (!errors.As(err, &refused) || conn.IsClosed()) { // one that only refuses serves as well as before
+		if err != nil &&
+			(!errors.As(err, &refused) || conn.IsClosed()) { // one that only refuses serves as well as before
 			return err
 		}
 		if asked != nil {

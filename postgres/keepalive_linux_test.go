@@ -17,7 +17,11 @@ import (
 // the other for signs of life soon, whichever way the connection was made.
 func TestBothEndsNoticeThatTheOtherIsGone(t *testing.T) {
 	t.Parallel()
-	address := fmt.Sprintf("127.77.%d.%d", os.Getpid()>>8&0xff, os.Getpid()&0xff) // a loopback address of this run's own
+	address := fmt.Sprintf(
+		"127.77.%d.%d",
+		os.Getpid()>>8&0xff,
+		os.Getpid()&0xff,
+	) // a loopback address of this run's own
 	cluster, err := pgtest.Start(pgtest.Options{Settings: map[string]string{"listen_addresses": address}})
 	if err != nil {
 		t.Fatal(err)
@@ -27,7 +31,12 @@ func TestBothEndsNoticeThatTheOtherIsGone(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if err := cluster.Run(t.Context(), pgtest.Superuser, "postgres", "CREATE DATABASE keeping OWNER "+pgtest.Owner); err != nil {
+	if err := cluster.Run(
+		t.Context(),
+		pgtest.Superuser,
+		"postgres",
+		"CREATE DATABASE keeping OWNER "+pgtest.Owner,
+	); err != nil {
 		t.Fatal(err)
 	}
 	url := "postgres://" + pgtest.Owner + "@" + address + "/keeping?sslmode=disable"
@@ -38,7 +47,10 @@ func TestBothEndsNoticeThatTheOtherIsGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer pooled.Release()
-	direct, err := pgx.ConnectConfig(t.Context(), store.direct.Copy()) // as the ones that hear notifications and tell them
+	direct, err := pgx.ConnectConfig(
+		t.Context(),
+		store.direct.Copy(),
+	) // as the ones that hear notifications and tell them
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,15 @@ func (s *Store) Workspace(ctx context.Context, name string) (parley.ID, error) {
 
 // workspaceNamed is zero when there is none.
 func (s *Store) workspaceNamed(ctx context.Context, name string) (id parley.ID, err error) {
-	found, err := all(ctx, s, system(), func(r *row) (parley.ID, error) { return r.id(), nil }, "SELECT id FROM parley.workspaces WHERE name = $1", 1, name)
+	found, err := all(
+		ctx,
+		s,
+		system(),
+		func(r *row) (parley.ID, error) { return r.id(), nil },
+		"SELECT id FROM parley.workspaces WHERE name = $1",
+		1,
+		name,
+	)
 	if err != nil || len(found) == 0 {
 		return parley.ID{}, err
 	}
@@ -52,8 +60,20 @@ func (s *Store) workspaceNamed(ctx context.Context, name string) (id parley.ID, 
 func insertWorkspace(b *batch, id parley.ID, name string, now parley.Time) error {
 	b.write("INSERT INTO parley.workspaces (id, name, created_at) VALUES ($1, $2, $3)", id, name, now)
 	return insertAgent(b, &parley.Agent{
-		ID: parley.NewID(), WorkspaceID: id, Slug: parley.BuiltinAgentSlug, Name: "Parley", Description: "The built-in agent.", Status: parley.AgentActive,
-		Runtime: parley.StandardRuntime, Settings: parley.Settings{SystemPrompt: new(builtinPrompt), Tools: &[]parley.ToolRef{{Name: "current_time"}}}, Version: 1, CreatedAt: now, UpdatedAt: now,
+		ID:          parley.NewID(),
+		WorkspaceID: id,
+		Slug:        parley.BuiltinAgentSlug,
+		Name:        "Parley",
+		Description: "The built-in agent.",
+		Status:      parley.AgentActive,
+		Runtime:     parley.StandardRuntime,
+		Settings: parley.Settings{
+			SystemPrompt: new(builtinPrompt),
+			Tools:        &[]parley.ToolRef{{Name: "current_time"}},
+		},
+		Version:   1,
+		CreatedAt: now,
+		UpdatedAt: now,
 	}, store.Idempotency{})
 }
 
@@ -66,8 +86,16 @@ func scanPrincipal(r *row) (parley.Principal, error) {
 
 // Principal finds a principal of a workspace.
 func (s *Store) Principal(ctx context.Context, workspaceID, id parley.ID) (parley.Principal, error) {
-	return one(ctx, s, tenant(workspaceID), "principal", scanPrincipal,
-		"SELECT "+principalColumns+" FROM parley.principals p JOIN parley.workspaces w ON w.id = p.workspace_id WHERE p.workspace_id = $1 AND p.id = $2", workspaceID, id)
+	return one(
+		ctx,
+		s,
+		tenant(workspaceID),
+		"principal",
+		scanPrincipal,
+		"SELECT "+principalColumns+" FROM parley.principals p JOIN parley.workspaces w ON w.id = p.workspace_id WHERE p.workspace_id = $1 AND p.id = $2",
+		workspaceID,
+		id,
+	)
 }
 
 // LocalOwner is the machine's own user in a workspace, made if new.
@@ -75,8 +103,15 @@ func (s *Store) LocalOwner(ctx context.Context, workspaceID parley.ID) (parley.P
 	made := parley.NewID()
 	var last error
 	for range lookAgain {
-		owners, err := all(ctx, s, tenant(workspaceID), scanPrincipal,
-			"SELECT "+principalColumns+" FROM parley.principals p JOIN parley.workspaces w ON w.id = p.workspace_id WHERE p.workspace_id = $1 AND p.local_owner", 1, workspaceID)
+		owners, err := all(
+			ctx,
+			s,
+			tenant(workspaceID),
+			scanPrincipal,
+			"SELECT "+principalColumns+" FROM parley.principals p JOIN parley.workspaces w ON w.id = p.workspace_id WHERE p.workspace_id = $1 AND p.local_owner",
+			1,
+			workspaceID,
+		)
 		if err != nil || len(owners) > 0 {
 			return append(owners, parley.Principal{})[0], err
 		}
@@ -84,7 +119,18 @@ func (s *Store) LocalOwner(ctx context.Context, workspaceID parley.ID) (parley.P
 			return parley.Principal{}, err
 		}
 		b := tenant(workspaceID)
-		insertPrincipal(b, parley.Principal{ID: made, WorkspaceID: workspaceID, Name: localOwner, Kind: parley.AuthorPerson, Role: parley.RoleAdmin}, true, s.clock.Now())
+		insertPrincipal(
+			b,
+			parley.Principal{
+				ID:          made,
+				WorkspaceID: workspaceID,
+				Name:        localOwner,
+				Kind:        parley.AuthorPerson,
+				Role:        parley.RoleAdmin,
+			},
+			true,
+			s.clock.Now(),
+		)
 		if last = s.send(ctx, b); last != nil && violated(last) == "" && (!unknown(last) || ctx.Err() != nil) {
 			break
 		}
@@ -93,12 +139,28 @@ func (s *Store) LocalOwner(ctx context.Context, workspaceID parley.ID) (parley.P
 }
 
 func (s *Store) workspaceName(ctx context.Context, id parley.ID) (string, error) {
-	return one(ctx, s, tenant(id), "workspace", func(r *row) (string, error) { return r.text(), nil }, "SELECT name FROM parley.workspaces WHERE id = $1", id)
+	return one(
+		ctx,
+		s,
+		tenant(id),
+		"workspace",
+		func(r *row) (string, error) { return r.text(), nil },
+		"SELECT name FROM parley.workspaces WHERE id = $1",
+		id,
+	)
 }
 
 func insertPrincipal(b *batch, p parley.Principal, local bool, now parley.Time) {
-	b.write("INSERT INTO parley.principals (id, workspace_id, name, kind, role, local_owner, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)",
-		p.ID, p.WorkspaceID, p.Name, string(p.Kind), string(p.Role), local, now)
+	b.write(
+		"INSERT INTO parley.principals (id, workspace_id, name, kind, role, local_owner, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+		p.ID,
+		p.WorkspaceID,
+		p.Name,
+		string(p.Kind),
+		string(p.Role),
+		local,
+		now,
+	)
 }
 
 const keyColumns = "k.id, k.workspace_id, w.name, k.principal_id, k.name, p.role, k.prefix, k.requests_per_minute, k.max_sessions, k.max_storage, k.created_at, k.revoked_at"
@@ -107,9 +169,22 @@ const keyTables = ` FROM parley.keys k JOIN parley.principals p ON p.workspace_i
  JOIN parley.workspaces w ON w.id = k.workspace_id `
 
 func scanKey(r *row) (parley.Key, error) {
-	return parley.Key{ID: r.id(), WorkspaceID: r.id(), Workspace: r.text(), PrincipalID: r.id(), Name: r.text(),
-		Role: parley.PrincipalRole(r.text()), Prefix: r.text(), RequestsPerMinute: parley.OrNull(r.int()),
-		MaxSessions: parley.OrNull(r.int64()), MaxStorage: parley.OrNull(r.int64()), CreatedAt: r.time(), RevokedAt: r.time()}, nil
+	return parley.Key{
+		ID:                r.id(),
+		WorkspaceID:       r.id(),
+		Workspace:         r.text(),
+		PrincipalID:       r.id(),
+		Name:              r.text(),
+		Role:              parley.PrincipalRole(r.text()),
+		Prefix:            r.text(),
+		RequestsPerMinute: parley.OrNull(r.int()),
+		MaxSessions: parley.OrNull(
+			r.int64(),
+		),
+		MaxStorage: parley.OrNull(r.int64()),
+		CreatedAt:  r.time(),
+		RevokedAt:  r.time(),
+	}, nil
 }
 
 // CreateKey stores a key with a principal of its own, in the workspace of that
@@ -135,9 +210,31 @@ func (s *Store) CreateKey(ctx context.Context, made store.NewKey) (parley.Key, e
 	audit := store.AuditFrom(ctx)
 	for range lookAgain {
 		b := tenant(key.WorkspaceID)
-		insertPrincipal(b, parley.Principal{ID: key.PrincipalID, WorkspaceID: key.WorkspaceID, Name: key.Name, Kind: parley.AuthorService, Role: key.Role}, false, key.CreatedAt)
-		b.write("INSERT INTO parley.keys (id, workspace_id, principal_id, name, hash, prefix, requests_per_minute, max_sessions, max_storage, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
-			key.ID, key.WorkspaceID, key.PrincipalID, key.Name, made.Hash, key.Prefix, limitOf(key.RequestsPerMinute), limitOf(key.MaxSessions), limitOf(key.MaxStorage), key.CreatedAt)
+		insertPrincipal(
+			b,
+			parley.Principal{
+				ID:          key.PrincipalID,
+				WorkspaceID: key.WorkspaceID,
+				Name:        key.Name,
+				Kind:        parley.AuthorService,
+				Role:        key.Role,
+			},
+			false,
+			key.CreatedAt,
+		)
+		b.write(
+			"INSERT INTO parley.keys (id, workspace_id, principal_id, name, hash, prefix, requests_per_minute, max_sessions, max_storage, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+			key.ID,
+			key.WorkspaceID,
+			key.PrincipalID,
+			key.Name,
+			made.Hash,
+			key.Prefix,
+			limitOf(key.RequestsPerMinute),
+			limitOf(key.MaxSessions),
+			limitOf(key.MaxStorage),
+			key.CreatedAt,
+		)
 		b.audit(audit.Entries(parley.ID{}, key.ID))
 		err = s.send(ctx, b)
 		switch index := violated(err); {
@@ -145,7 +242,12 @@ func (s *Store) CreateKey(ctx context.Context, made store.NewKey) (parley.Key, e
 			audit.Wrote()
 			return key, nil
 		case index == "keys_name":
-			return parley.Key{}, parley.Errorf(parley.CodeConflict, "the workspace %q has a key named %q already; revoke it first, or choose another name", key.Workspace, key.Name)
+			return parley.Key{}, parley.Errorf(
+				parley.CodeConflict,
+				"the workspace %q has a key named %q already; revoke it first, or choose another name",
+				key.Workspace,
+				key.Name,
+			)
 		case !unknown(err) || ctx.Err() != nil:
 			return parley.Key{}, mapError(err)
 		}
@@ -161,19 +263,37 @@ func (s *Store) Authenticate(ctx context.Context, hash parley.Hash) (parley.Prin
 		return principal, err
 	}, "SELECT "+principalColumns+", k.requests_per_minute, k.max_sessions, k.max_storage"+keyTables+"WHERE k.hash = $1 AND k.revoked_at IS NULL", hash)
 	if parley.ErrorCode(err) == parley.CodeNotFound {
-		err = parley.Errorf(parley.CodeUnauthenticated, "this key is not known here, or was revoked; make one with: parley keys create")
+		err = parley.Errorf(
+			parley.CodeUnauthenticated,
+			"this key is not known here, or was revoked; make one with: parley keys create",
+		)
 	}
 	return principal, err
 }
 
 // RevokedKey implements store.Keys.
 func (s *Store) RevokedKey(ctx context.Context, hash parley.Hash) (parley.Key, error) {
-	return one(ctx, s, system(), "key", scanKey, "SELECT "+keyColumns+keyTables+"WHERE k.hash = $1 AND k.revoked_at IS NOT NULL", hash)
+	return one(
+		ctx,
+		s,
+		system(),
+		"key",
+		scanKey,
+		"SELECT "+keyColumns+keyTables+"WHERE k.hash = $1 AND k.revoked_at IS NOT NULL",
+		hash,
+	)
 }
 
 // Keys lists the keys of a workspace, newest first.
 func (s *Store) Keys(ctx context.Context, workspaceID parley.ID) ([]parley.Key, error) {
-	return all(ctx, s, tenant(workspaceID), scanKey, "SELECT "+keyColumns+keyTables+"WHERE k.workspace_id = "+here+" ORDER BY k.id DESC", maxKeys)
+	return all(
+		ctx,
+		s,
+		tenant(workspaceID),
+		scanKey,
+		"SELECT "+keyColumns+keyTables+"WHERE k.workspace_id = "+here+" ORDER BY k.id DESC",
+		maxKeys,
+	)
 }
 
 // maxKeys is beyond what a workspace has; the list has no pages.
@@ -186,8 +306,17 @@ func (s *Store) RevokeKey(ctx context.Context, workspaceID, id parley.ID) (key p
 	err = s.read(ctx, func() *batch {
 		found = false
 		b := tenant(workspaceID)
-		b.auditIf(audit.Entries(parley.ID{}, id), "SELECT FROM parley.keys WHERE workspace_id = $1 AND id = $10 AND revoked_at IS NULL FOR UPDATE", id)
-		b.write("UPDATE parley.keys SET revoked_at = $3 WHERE workspace_id = $1 AND id = $2 AND revoked_at IS NULL", workspaceID, id, now)
+		b.auditIf(
+			audit.Entries(parley.ID{}, id),
+			"SELECT FROM parley.keys WHERE workspace_id = $1 AND id = $10 AND revoked_at IS NULL FOR UPDATE",
+			id,
+		)
+		b.write(
+			"UPDATE parley.keys SET revoked_at = $3 WHERE workspace_id = $1 AND id = $2 AND revoked_at IS NULL",
+			workspaceID,
+			id,
+			now,
+		)
 		b.read("SELECT "+keyColumns+keyTables+"WHERE k.workspace_id = $1 AND k.id = $2", func(r *row) (err error) {
 			found = true
 			key, err = scanKey(r)
@@ -203,7 +332,14 @@ func (s *Store) RevokeKey(ctx context.Context, workspaceID, id parley.ID) (key p
 
 // HasKeys reports whether any unrevoked key exists.
 func (s *Store) HasKeys(ctx context.Context) (bool, error) {
-	found, err := all(ctx, s, system(), func(*row) (bool, error) { return true, nil }, "SELECT 1 FROM parley.keys WHERE revoked_at IS NULL LIMIT 1", 1)
+	found, err := all(
+		ctx,
+		s,
+		system(),
+		func(*row) (bool, error) { return true, nil },
+		"SELECT 1 FROM parley.keys WHERE revoked_at IS NULL LIMIT 1",
+		1,
+	)
 	return len(found) > 0, err
 }
 

@@ -69,8 +69,14 @@ func (l *leaseConn) close() error {
 func (s *Store) RegisterProcess(ctx context.Context, process store.Process, lease time.Duration) error {
 	return mapError(s.lease.send(ctx, func() *batch {
 		b := system()
-		b.write(`INSERT INTO parley.processes (id, name, slots, started_at, lease_until) SELECT $1, $2, $3, now, now + $4 FROM parley.now_ms() now
- ON CONFLICT (id) DO NOTHING`, process.ID, process.Name, process.Slots, lease.Milliseconds()) // sent again, it is there already
+		b.write(
+			`INSERT INTO parley.processes (id, name, slots, started_at, lease_until) SELECT $1, $2, $3, now, now + $4 FROM parley.now_ms() now
+ ON CONFLICT (id) DO NOTHING`,
+			process.ID,
+			process.Name,
+			process.Slots,
+			lease.Milliseconds(),
+		) // sent again, it is there already
 		return b
 	}))
 }
@@ -84,11 +90,20 @@ func (s *Store) RenewLease(ctx context.Context, processID parley.ID, lease time.
 		cancels = nil
 		asked := time.Now()
 		b := system()
-		b.counted(&known, "UPDATE parley.processes SET lease_until = parley.now_ms() + $2 WHERE id = $1", processID, lease.Milliseconds())
-		b.read("SELECT cancel_turn FROM parley.heads WHERE holder = $1 AND cancel_turn IS NOT NULL AND turn_id IS NOT NULL", func(r *row) error {
-			cancels = append(cancels, r.id())
-			return nil
-		}, processID)
+		b.counted(
+			&known,
+			"UPDATE parley.processes SET lease_until = parley.now_ms() + $2 WHERE id = $1",
+			processID,
+			lease.Milliseconds(),
+		)
+		b.read(
+			"SELECT cancel_turn FROM parley.heads WHERE holder = $1 AND cancel_turn IS NOT NULL AND turn_id IS NOT NULL",
+			func(r *row) error {
+				cancels = append(cancels, r.id())
+				return nil
+			},
+			processID,
+		)
 		b.read("SELECT parley.now_ms()", func(r *row) error {
 			s.clock.heard(asked, r.time())
 			return nil
@@ -118,10 +133,17 @@ func (s *Store) HeldTurns(ctx context.Context, processID parley.ID) (held []stor
 	err = s.read(ctx, func() *batch {
 		held = nil
 		b := system()
-		b.read("SELECT workspace_id, session_id, turn_id, epoch FROM parley.heads WHERE holder = $1 AND turn_id IS NOT NULL AND deleted_at IS NULL", func(r *row) error {
-			held = append(held, store.Fence{WorkspaceID: r.id(), SessionID: r.id(), TurnID: r.id(), Epoch: r.int64()})
-			return nil
-		}, processID)
+		b.read(
+			"SELECT workspace_id, session_id, turn_id, epoch FROM parley.heads WHERE holder = $1 AND turn_id IS NOT NULL AND deleted_at IS NULL",
+			func(r *row) error {
+				held = append(
+					held,
+					store.Fence{WorkspaceID: r.id(), SessionID: r.id(), TurnID: r.id(), Epoch: r.int64()},
+				)
+				return nil
+			},
+			processID,
+		)
 		return b
 	})
 	return held, err

@@ -32,8 +32,11 @@ func (r *Relay) listenLoop(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		r.store.log.Warn("the connection that hears other processes broke; until it is back, watchers see what they do a little later",
-			"error", mapError(err))
+		r.store.log.Warn(
+			"the connection that hears other processes broke; until it is back, watchers see what they do a little later",
+			"error",
+			mapError(err),
+		)
 		if time.Since(began) > silence {
 			redial = firstRedial
 		}

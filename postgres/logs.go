@@ -52,7 +52,12 @@ func scanPart(r *row) (transition.Part, error) {
 }
 
 // record is page for what reads the record: fill is told what a fork shares.
-func (s *Store) record(ctx context.Context, scope store.Scope, sessionID parley.ID, fill func(b *batch, shared []transition.Part)) error {
+func (s *Store) record(
+	ctx context.Context,
+	scope store.Scope,
+	sessionID parley.ID,
+	fill func(b *batch, shared []transition.Part),
+) error {
 	shared := s.forks.of(sessionID)
 	var found bool
 	var forked int64
@@ -63,10 +68,13 @@ func (s *Store) record(ctx context.Context, scope store.Scope, sessionID parley.
 		found, forked = false, 0
 		b := ordered(scope.WorkspaceID)
 		b.snapshot = true
-		b.read("SELECT coalesce(s.forked_through, 0) FROM parley.sessions s WHERE "+l.where.String(), func(r *row) error {
-			found, forked = true, r.int64()
-			return nil
-		}, l.args...)
+		b.read(
+			"SELECT coalesce(s.forked_through, 0) FROM parley.sessions s WHERE "+l.where.String(),
+			func(r *row) error {
+				found, forked = true, r.int64()
+				return nil
+			},
+			l.args...)
 		fill(b, shared)
 		return b
 	}
@@ -77,7 +85,16 @@ func (s *Store) record(ctx context.Context, scope store.Scope, sessionID parley.
 	if err != nil || forked == 0 || len(shared) > 0 {
 		return err
 	}
-	if shared, err = all(ctx, s, tenant(scope.WorkspaceID), scanPart, sharedOf, store.MaxForkedLogs, scope.WorkspaceID, sessionID); err != nil {
+	if shared, err = all(
+		ctx,
+		s,
+		tenant(scope.WorkspaceID),
+		scanPart,
+		sharedOf,
+		store.MaxForkedLogs,
+		scope.WorkspaceID,
+		sessionID,
+	); err != nil {
 		return err
 	}
 	s.forks.keep(sessionID, shared)
@@ -91,7 +108,14 @@ func (s *Store) record(ctx context.Context, scope store.Scope, sessionID parley.
 func (l *filter) logs(own string, shared []transition.Part) []string {
 	terms := []string{"m.workspace_id = " + here + " AND m.log_id = " + own + " AND m.sequence IS NOT NULL"}
 	for _, p := range shared {
-		terms = append(terms, "m.workspace_id = "+here+" AND m.log_id = "+l.arg(p.LogID)+" AND m.sequence IS NOT NULL AND m.sequence <= "+l.arg(p.Through))
+		terms = append(
+			terms,
+			"m.workspace_id = "+here+" AND m.log_id = "+l.arg(
+				p.LogID,
+			)+" AND m.sequence IS NOT NULL AND m.sequence <= "+l.arg(
+				p.Through,
+			),
+		)
 	}
 	return terms
 }
@@ -126,8 +150,15 @@ func (l *filter) ownMarks(columns string, sessionID parley.ID, shared []transiti
 	mark := func(name string) string {
 		return "CASE WHEN m.sequence > " + through + " THEN m." + name + " ELSE coalesce(k." + name + ", false) END"
 	}
-	join = " LEFT JOIN parley.session_marks k ON k.workspace_id = " + here + " AND k.session_id = " + l.arg(sessionID) + " AND k.sequence = m.sequence"
-	return strings.Replace(columns, marksColumns, mark("pinned")+", "+mark("context_edge")+", "+mark("set_aside"), 1), join
+	join = " LEFT JOIN parley.session_marks k ON k.workspace_id = " + here + " AND k.session_id = " + l.arg(
+		sessionID,
+	) + " AND k.sequence = m.sequence"
+	return strings.Replace(
+		columns,
+		marksColumns,
+		mark("pinned")+", "+mark("context_edge")+", "+mark("set_aside"),
+		1,
+	), join
 }
 
 // Shared implements transition.Rows.
@@ -136,14 +167,27 @@ func (a *attempt) Shared(h *transition.Head) ([]transition.Part, error) {
 }
 
 // Stretch implements transition.Rows.
-func (a *attempt) Stretch(h *transition.Head, parts []transition.Part, from int64, limit int) (links []transition.Link, err error) {
+func (a *attempt) Stretch(
+	h *transition.Head,
+	parts []transition.Part,
+	from int64,
+	limit int,
+) (links []transition.Link, err error) {
 	for _, p := range parts {
 		if p.Through < from || len(links) >= limit {
 			continue
 		}
 		some, err := rowsOf(a, func(r *row) (transition.Link, error) {
-			return transition.Link{ID: r.id(), Sequence: r.int64(), TurnID: r.id(), Step: r.int(), Role: parley.Role(r.text()),
-				Status: parley.MessageStatus(r.text()), Ordinal: r.int64(), ContentHash: r.hash()}, nil
+			return transition.Link{
+				ID:          r.id(),
+				Sequence:    r.int64(),
+				TurnID:      r.id(),
+				Step:        r.int(),
+				Role:        parley.Role(r.text()),
+				Status:      parley.MessageStatus(r.text()),
+				Ordinal:     r.int64(),
+				ContentHash: r.hash(),
+			}, nil
 		}, `SELECT id, sequence, turn_id, step, role, status, call_ordinal, content_hash FROM parley.messages
  WHERE workspace_id = $1 AND log_id = $2 AND sequence IS NOT NULL AND sequence BETWEEN $3 AND $4 ORDER BY sequence LIMIT $5`, h.WorkspaceID, p.LogID, from, p.Through, limit-len(links))
 		if err != nil {
@@ -157,12 +201,18 @@ func (a *attempt) Stretch(h *transition.Head, parts []transition.Part, from int6
 // Tally implements transition.Rows.
 func (a *attempt) Tally(h *transition.Head, parts []transition.Part) (tally transition.Tally, err error) {
 	for _, p := range parts {
-		some, err := first(a, func(r *row) (transition.Tally, error) {
-			return transition.Tally{Internal: r.int64(), Calls: r.int64()}, nil
-		},
+		some, err := first(
+			a,
+			func(r *row) (transition.Tally, error) {
+				return transition.Tally{Internal: r.int64(), Calls: r.int64()}, nil
+			},
 			`SELECT (SELECT count(*) FROM parley.messages WHERE workspace_id = $1 AND log_id = $2 AND internal AND sequence IS NOT NULL AND sequence <= $3),
  coalesce((SELECT call_ordinal FROM parley.messages WHERE workspace_id = $1 AND log_id = $2 AND role = 'tool_call' AND sequence IS NOT NULL AND sequence <= $3
-  ORDER BY sequence DESC LIMIT 1), 0)`, h.WorkspaceID, p.LogID, p.Through)
+  ORDER BY sequence DESC LIMIT 1), 0)`,
+			h.WorkspaceID,
+			p.LogID,
+			p.Through,
+		)
 		if err != nil {
 			return tally, err
 		}
@@ -199,7 +249,14 @@ const (
 func (b *batch) inherit(h *transition.Head, from *transition.Inherited) {
 	begins := int64(0)
 	for _, p := range from.Parts {
-		b.write("INSERT INTO parley.session_logs (session_id, through, workspace_id, log_id, writer_id) VALUES ($1, $2, $3, $4, $5)", h.ID, p.Through, h.WorkspaceID, p.LogID, p.Writer)
+		b.write(
+			"INSERT INTO parley.session_logs (session_id, through, workspace_id, log_id, writer_id) VALUES ($1, $2, $3, $4, $5)",
+			h.ID,
+			p.Through,
+			h.WorkspaceID,
+			p.LogID,
+			p.Writer,
+		)
 		statement, source := copySharedMarks, from.From
 		if p.LogID == from.Own {
 			statement, source = copyMarks, p.LogID
@@ -213,12 +270,28 @@ func (b *batch) inherit(h *transition.Head, from *transition.Inherited) {
 func (b *batch) mark(h *transition.Head, m transition.Marked) {
 	marks := m.Marks
 	if m.LogID == h.LogID {
-		b.write("UPDATE parley.messages SET pinned = $3, context_edge = $4, set_aside = $5, pinned_event = greatest(pinned_event, $6) WHERE workspace_id = $1 AND id = $2",
-			h.WorkspaceID, m.ID, marks.Pinned, marks.ContextEdge, marks.SetAside, m.PinnedEvent)
+		b.write(
+			"UPDATE parley.messages SET pinned = $3, context_edge = $4, set_aside = $5, pinned_event = greatest(pinned_event, $6) WHERE workspace_id = $1 AND id = $2",
+			h.WorkspaceID,
+			m.ID,
+			marks.Pinned,
+			marks.ContextEdge,
+			marks.SetAside,
+			m.PinnedEvent,
+		)
 		return
 	}
-	b.write(`INSERT INTO parley.session_marks AS k (session_id, sequence, workspace_id, message_id, pinned, context_edge, set_aside, pinned_event) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+	b.write(
+		`INSERT INTO parley.session_marks AS k (session_id, sequence, workspace_id, message_id, pinned, context_edge, set_aside, pinned_event) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
  ON CONFLICT (workspace_id, session_id, sequence) DO UPDATE SET pinned = excluded.pinned, context_edge = excluded.context_edge, set_aside = excluded.set_aside,
  pinned_event = greatest(k.pinned_event, excluded.pinned_event)`,
-		h.ID, m.Sequence, h.WorkspaceID, m.ID, marks.Pinned, marks.ContextEdge, marks.SetAside, m.PinnedEvent)
+		h.ID,
+		m.Sequence,
+		h.WorkspaceID,
+		m.ID,
+		marks.Pinned,
+		marks.ContextEdge,
+		marks.SetAside,
+		m.PinnedEvent,
+	)
 }

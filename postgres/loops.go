@@ -13,7 +13,14 @@ const loopColumns = `l.id, l.workspace_id, l.session_id, l.ordinal, l.prompt, l.
  l.author_name, l.state, l.reason, l.iteration, l.turn_id, l.created_at, l.finished_at`
 
 func scanLoop(r *row) (parley.Loop, error) {
-	l := parley.Loop{ID: r.id(), WorkspaceID: r.id(), SessionID: r.id(), Ordinal: r.int64(), Prompt: r.text(), Max: r.int()}
+	l := parley.Loop{
+		ID:          r.id(),
+		WorkspaceID: r.id(),
+		SessionID:   r.id(),
+		Ordinal:     r.int64(),
+		Prompt:      r.text(),
+		Max:         r.int(),
+	}
 	until, context := r.text(), r.text()
 	l.ArchiveDone, l.Author = r.bool(), parley.Author{Kind: parley.AuthorKind(r.text()), ID: r.id(), Name: r.text()}
 	l.State, l.Reason, l.Iteration, l.TurnID = parley.LoopState(r.text()), r.text(), r.int(), r.id()
@@ -28,7 +35,13 @@ func scanLoop(r *row) (parley.Loop, error) {
 }
 
 // StartLoop implements store.Loops.
-func (s *Store) StartLoop(ctx context.Context, scope store.Scope, sessionID parley.ID, loop store.NewLoop, claimBy parley.ID) (store.LoopStarted, error) {
+func (s *Store) StartLoop(
+	ctx context.Context,
+	scope store.Scope,
+	sessionID parley.ID,
+	loop store.NewLoop,
+	claimBy parley.ID,
+) (store.LoopStarted, error) {
 	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (store.LoopStarted, error) {
 		return a.tx.StartLoop(scope, sessionID, loop, claimBy)
 	})
@@ -36,7 +49,12 @@ func (s *Store) StartLoop(ctx context.Context, scope store.Scope, sessionID parl
 
 // StopLoop implements store.Loops.
 func (s *Store) StopLoop(ctx context.Context, scope store.Scope, sessionID, loopID parley.ID) (parley.Loop, error) {
-	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (parley.Loop, error) { return a.tx.StopLoop(scope, sessionID, loopID) })
+	return transact(
+		ctx,
+		s,
+		scope.WorkspaceID,
+		func(a *attempt) (parley.Loop, error) { return a.tx.StopLoop(scope, sessionID, loopID) },
+	)
 }
 
 // Loop finds a loop by id.
@@ -44,12 +62,23 @@ func (s *Store) Loop(ctx context.Context, scope store.Scope, id parley.ID) (parl
 	var l filter
 	l.must("l.workspace_id = "+here+" AND l.id = ?", id)
 	l.visible(scope)
-	return one(ctx, s, tenant(scope.WorkspaceID), "loop", scanLoop,
-		"SELECT "+loopColumns+" FROM parley.loops l JOIN parley.sessions s ON s.workspace_id = l.workspace_id AND s.id = l.session_id WHERE "+l.where.String(), l.args...)
+	return one(
+		ctx,
+		s,
+		tenant(scope.WorkspaceID),
+		"loop",
+		scanLoop,
+		"SELECT "+loopColumns+" FROM parley.loops l JOIN parley.sessions s ON s.workspace_id = l.workspace_id AND s.id = l.session_id WHERE "+l.where.String(),
+		l.args...)
 }
 
 // Loops lists the loops of a session.
-func (s *Store) Loops(ctx context.Context, scope store.Scope, sessionID parley.ID, query store.LoopQuery) (loops []parley.Loop, err error) {
+func (s *Store) Loops(
+	ctx context.Context,
+	scope store.Scope,
+	sessionID parley.ID,
+	query store.LoopQuery,
+) (loops []parley.Loop, err error) {
 	text, rows, args := loopsQuery(sessionID, query)
 	err = s.page(ctx, scope, sessionID, func(b *batch) {
 		loops = []parley.Loop{}
@@ -63,7 +92,11 @@ func loopsQuery(sessionID parley.ID, q store.LoopQuery) (text string, rows int, 
 	l.must("l.workspace_id = "+here+" AND l.session_id = ?", sessionID)
 	word, after := direction(q.Ascending)
 	if !q.AfterID.IsZero() {
-		l.must("l.ordinal "+after+" (SELECT ordinal FROM parley.loops WHERE workspace_id = "+here+" AND session_id = ? AND id = ?)", sessionID, q.AfterID)
+		l.must(
+			"l.ordinal "+after+" (SELECT ordinal FROM parley.loops WHERE workspace_id = "+here+" AND session_id = ? AND id = ?)",
+			sessionID,
+			q.AfterID,
+		)
 	}
 	limit, rows := limited(q.Limit)
 	return "SELECT " + loopColumns + " FROM parley.loops l WHERE " + l.where.String() + " ORDER BY l.ordinal " + word + limit, rows, l.args
@@ -79,7 +112,13 @@ func (a *attempt) Loop(h *transition.Head, id parley.ID) (*transition.NewLoop, e
 
 // RunningLoop implements transition.Rows.
 func (a *attempt) RunningLoop(h *transition.Head) (*parley.Loop, error) {
-	return first(a, scanLoop, "SELECT "+loopColumns+" FROM parley.loops l WHERE l.workspace_id = $1 AND l.session_id = $2 AND l.state = 'running'", h.WorkspaceID, h.ID)
+	return first(
+		a,
+		scanLoop,
+		"SELECT "+loopColumns+" FROM parley.loops l WHERE l.workspace_id = $1 AND l.session_id = $2 AND l.state = 'running'",
+		h.WorkspaceID,
+		h.ID,
+	)
 }
 
 // StartedLoop implements transition.Rows: a key is taken for new until the index
@@ -88,7 +127,12 @@ func (a *attempt) StartedLoop(h *transition.Head, key string) (transition.Earlie
 	if a.presumed() {
 		return transition.Earlier{}, nil
 	}
-	return a.earlier("SELECT id, fingerprint, posted_event FROM parley.loops WHERE workspace_id = $1 AND session_id = $2 AND idempotency_key = $3", h.WorkspaceID, h.ID, key)
+	return a.earlier(
+		"SELECT id, fingerprint, posted_event FROM parley.loops WHERE workspace_id = $1 AND session_id = $2 AND idempotency_key = $3",
+		h.WorkspaceID,
+		h.ID,
+		key,
+	)
 }
 
 // loops adds what a transition changed of a session's loops.
@@ -99,8 +143,16 @@ func (b *batch) loops(h *transition.Head) error {
 		}
 	}
 	for _, l := range h.Changes.Loops {
-		b.write("UPDATE parley.loops SET state = $3, reason = $4, iteration = $5, turn_id = $6, finished_at = $7 WHERE workspace_id = $1 AND id = $2",
-			h.WorkspaceID, l.ID, string(l.State), l.Reason, l.Iteration, l.TurnID, l.FinishedAt)
+		b.write(
+			"UPDATE parley.loops SET state = $3, reason = $4, iteration = $5, turn_id = $6, finished_at = $7 WHERE workspace_id = $1 AND id = $2",
+			h.WorkspaceID,
+			l.ID,
+			string(l.State),
+			l.Reason,
+			l.Iteration,
+			l.TurnID,
+			l.FinishedAt,
+		)
 	}
 	return nil
 }
@@ -118,11 +170,33 @@ func (b *batch) insertLoop(l *transition.NewLoop) error {
 	if l.Idempotency.Key != "" {
 		key = l.Idempotency.Key
 	}
-	b.write(`INSERT INTO parley.loops (id, workspace_id, session_id, ordinal, prompt, content, "max", until, context, archive_done, author_kind, author_id,
+	b.write(
+		`INSERT INTO parley.loops (id, workspace_id, session_id, ordinal, prompt, content, "max", until, context, archive_done, author_kind, author_id,
  author_name, state, reason, iteration, turn_id, idempotency_key, fingerprint, posted_event, created_at, finished_at)
  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)`,
-		l.ID, l.WorkspaceID, l.SessionID, l.Ordinal, l.Prompt, l.Content, l.Max, until, context, l.ArchiveDone, string(l.Author.Kind), l.Author.ID,
-		l.Author.Name, string(l.State), l.Reason, l.Iteration, l.TurnID, key, l.Idempotency.Fingerprint, l.PostedEvent, l.CreatedAt, l.FinishedAt)
+		l.ID,
+		l.WorkspaceID,
+		l.SessionID,
+		l.Ordinal,
+		l.Prompt,
+		l.Content,
+		l.Max,
+		until,
+		context,
+		l.ArchiveDone,
+		string(l.Author.Kind),
+		l.Author.ID,
+		l.Author.Name,
+		string(l.State),
+		l.Reason,
+		l.Iteration,
+		l.TurnID,
+		key,
+		l.Idempotency.Fingerprint,
+		l.PostedEvent,
+		l.CreatedAt,
+		l.FinishedAt,
+	)
 	return nil
 }
 
@@ -140,11 +214,16 @@ func (s *Store) loopsOf(ctx context.Context, found []candidate) error {
 	return s.read(ctx, func() *batch {
 		b := system()
 		for _, c := range of {
-			b.read("SELECT "+loopColumns+" FROM parley.loops l WHERE l.workspace_id = $1 AND l.id = $2", func(r *row) error {
-				loop, err := scanLoop(r)
-				c.loop = &loop
-				return err
-			}, c.head.WorkspaceID, c.head.RunsLoop())
+			b.read(
+				"SELECT "+loopColumns+" FROM parley.loops l WHERE l.workspace_id = $1 AND l.id = $2",
+				func(r *row) error {
+					loop, err := scanLoop(r)
+					c.loop = &loop
+					return err
+				},
+				c.head.WorkspaceID,
+				c.head.RunsLoop(),
+			)
 		}
 		return b
 	})

@@ -49,32 +49,66 @@ func (s *Store) page(ctx context.Context, scope store.Scope, sessionID parley.ID
 }
 
 // Messages lists the record by sequence, then the queue by position.
-func (s *Store) Messages(ctx context.Context, scope store.Scope, sessionID parley.ID, query store.MessageQuery) (messages []parley.Message, err error) {
+func (s *Store) Messages(
+	ctx context.Context,
+	scope store.Scope,
+	sessionID parley.ID,
+	query store.MessageQuery,
+) (messages []parley.Message, err error) {
 	size := 0
-	err = s.messages(ctx, messageColumns, scope, sessionID, query, func() { messages, size = []parley.Message{}, 0 }, func(r *row) error {
-		if query.MaxBytes > 0 && size >= query.MaxBytes && len(messages) > 1 {
-			return errPageFull
-		}
-		m := scanMessage(r)
-		size += m.Size()
-		messages = append(messages, m)
-		return nil
-	})
+	err = s.messages(
+		ctx,
+		messageColumns,
+		scope,
+		sessionID,
+		query,
+		func() { messages, size = []parley.Message{}, 0 },
+		func(r *row) error {
+			if query.MaxBytes > 0 && size >= query.MaxBytes && len(messages) > 1 {
+				return errPageFull
+			}
+			m := scanMessage(r)
+			size += m.Size()
+			messages = append(messages, m)
+			return nil
+		},
+	)
 	return messages, err
 }
 
 // MessageIDs lists ids and places alone.
-func (s *Store) MessageIDs(ctx context.Context, scope store.Scope, sessionID parley.ID, query store.MessageQuery) (refs []store.MessageRef, err error) {
+func (s *Store) MessageIDs(
+	ctx context.Context,
+	scope store.Scope,
+	sessionID parley.ID,
+	query store.MessageQuery,
+) (refs []store.MessageRef, err error) {
 	query.MaxBytes = 0
-	err = s.messages(ctx, "m.id, m.sequence, m.position", scope, sessionID, query, func() { refs = []store.MessageRef{} }, func(r *row) error {
-		refs = append(refs, store.MessageRef{ID: r.id(), Sequence: r.int64(), Position: r.maybe()})
-		return nil
-	})
+	err = s.messages(
+		ctx,
+		"m.id, m.sequence, m.position",
+		scope,
+		sessionID,
+		query,
+		func() { refs = []store.MessageRef{} },
+		func(r *row) error {
+			refs = append(refs, store.MessageRef{ID: r.id(), Sequence: r.int64(), Position: r.maybe()})
+			return nil
+		},
+	)
 	return refs, err
 }
 
 // messages visits the messages of a page: those of the record, then of the queue.
-func (s *Store) messages(ctx context.Context, columns string, scope store.Scope, sessionID parley.ID, q store.MessageQuery, reset func(), visit func(*row) error) error {
+func (s *Store) messages(
+	ctx context.Context,
+	columns string,
+	scope store.Scope,
+	sessionID parley.ID,
+	q store.MessageQuery,
+	reset func(),
+	visit func(*row) error,
+) error {
 	return s.record(ctx, scope, sessionID, func(b *batch, shared []transition.Part) {
 		reset()
 		_, rows := limited(q.Limit)
@@ -92,8 +126,14 @@ func (s *Store) messages(ctx context.Context, columns string, scope store.Scope,
 func (s *Store) Message(ctx context.Context, scope store.Scope, id parley.ID) (message parley.Message, err error) {
 	for _, through := range messageSessions {
 		text, args := visibleMessage(scope, id, through)
-		message, err = one(ctx, s, tenant(scope.WorkspaceID), "message", func(r *row) (parley.Message, error) { return scanMessage(r), nil },
-			"SELECT "+messageColumns+text, args...)
+		message, err = one(
+			ctx,
+			s,
+			tenant(scope.WorkspaceID),
+			"message",
+			func(r *row) (parley.Message, error) { return scanMessage(r), nil },
+			"SELECT "+messageColumns+text,
+			args...)
 		if parley.ErrorCode(err) != parley.CodeNotFound {
 			return message, err
 		}
@@ -116,7 +156,11 @@ func visibleMessage(scope store.Scope, id parley.ID, through string) (string, []
 }
 
 // Versions lists the durable pieces of a message.
-func (s *Store) Versions(ctx context.Context, scope store.Scope, messageID parley.ID) (versions []parley.Version, err error) {
+func (s *Store) Versions(
+	ctx context.Context,
+	scope store.Scope,
+	messageID parley.ID,
+) (versions []parley.Version, err error) {
 	var message *parley.Message
 	chunks := 0
 	err = s.read(ctx, func() *batch {
@@ -131,11 +175,19 @@ func (s *Store) Versions(ctx context.Context, scope store.Scope, messageID parle
 				return nil
 			}, args...)
 		}
-		b.read(`SELECT n, kind, "offset", "end", chunks, text, created_at FROM parley.versions WHERE workspace_id = $1 AND message_id = $2 ORDER BY n`, func(r *row) error {
-			versions = append(versions, parley.Version{MessageID: messageID, N: r.int(), Kind: parley.ContentKind(r.text()),
-				Offset: r.int(), End: r.int(), Chunks: r.int(), Text: r.text(), CreatedAt: r.time()})
-			return nil
-		}, scope.WorkspaceID, messageID)
+		b.read(
+			`SELECT n, kind, "offset", "end", chunks, text, created_at FROM parley.versions WHERE workspace_id = $1 AND message_id = $2 ORDER BY n`,
+			func(r *row) error {
+				versions = append(
+					versions,
+					parley.Version{MessageID: messageID, N: r.int(), Kind: parley.ContentKind(r.text()),
+						Offset: r.int(), End: r.int(), Chunks: r.int(), Text: r.text(), CreatedAt: r.time()},
+				)
+				return nil
+			},
+			scope.WorkspaceID,
+			messageID,
+		)
 		return b
 	})
 	switch {

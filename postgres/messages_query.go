@@ -12,7 +12,13 @@ import (
 // recordQuery builds the query over the record, by sequence; "" when no message
 // of the record can match. Several roles are one query each, merged in order, so
 // that the index of roles serves them too.
-func recordQuery(columns string, scope store.Scope, sessionID parley.ID, shared []transition.Part, q store.MessageQuery) (string, []arg) {
+func recordQuery(
+	columns string,
+	scope store.Scope,
+	sessionID parley.ID,
+	shared []transition.Part,
+	q store.MessageQuery,
+) (string, []arg) {
 	if q.AfterPosition != nil || q.Status == parley.MessageQueued {
 		return "", nil
 	}
@@ -36,7 +42,11 @@ func recordQuery(columns string, scope store.Scope, sessionID parley.ID, shared 
 		return "SELECT " + columns + " FROM (" + rows + ") m" + marks + order, l.args
 	}
 	return "SELECT " + columns + " FROM (SELECT m.*, row_number() OVER w AS row, sum(" + messageSize + ") OVER (w ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before" +
-		" FROM (" + rows + ") m WINDOW w AS (" + strings.TrimSpace(order) + ")) m" + marks + " WHERE m.row <= 2 OR m.before < " + l.arg(q.MaxBytes) + order, l.args
+		" FROM (" + rows + ") m WINDOW w AS (" + strings.TrimSpace(
+		order,
+	) + ")) m" + marks + " WHERE m.row <= 2 OR m.before < " + l.arg(
+		q.MaxBytes,
+	) + order, l.args
 }
 
 // messageSize is parley.Message.Size of a row, told without reading large values:

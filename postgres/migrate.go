@@ -113,13 +113,31 @@ func newMigrator(url string, files fs.FS, log *slog.Logger) (*migrator, error) {
 		return nil, errNoURL()
 	}
 	settle(config)
-	m := &migrator{files: files, log: log, db: stdlib.OpenDB(*config, stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
-		_, err := conn.Exec(ctx, "SET lock_timeout = "+lockPatience) // behind a migration that waits, everybody waits
-		return err
-	}))}
-	m.locker, err = lock.NewPostgresSessionLocker(lock.WithLockID(lockID), lock.WithLockTimeout(1, lockSeconds), lock.WithUnlockTimeout(1, 1))
+	m := &migrator{
+		files: files,
+		log:   log,
+		db: stdlib.OpenDB(*config, stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
+			_, err := conn.Exec(
+				ctx,
+				"SET lock_timeout = "+lockPatience,
+			) // behind a migration that waits, everybody waits
+			return err
+		})),
+	}
+	m.locker, err = lock.NewPostgresSessionLocker(
+		lock.WithLockID(lockID),
+		lock.WithLockTimeout(1, lockSeconds),
+		lock.WithUnlockTimeout(1, 1),
+	)
 	if err == nil {
-		m.provider, err = goose.NewProvider(goose.DialectPostgres, m.db, files, goose.WithTableName(versionTable), goose.WithDisableGlobalRegistry(true), goose.WithAllowOutofOrder(true))
+		m.provider, err = goose.NewProvider(
+			goose.DialectPostgres,
+			m.db,
+			files,
+			goose.WithTableName(versionTable),
+			goose.WithDisableGlobalRegistry(true),
+			goose.WithAllowOutofOrder(true),
+		)
 	}
 	if err != nil {
 		return nil, errors.Join(err, m.db.Close())
@@ -156,11 +174,21 @@ func (m *migrator) up(ctx context.Context) ([]Migration, error) {
 	}
 	if schema.Version > schema.Known {
 		if schema.CompatibleFrom > schema.Known {
-			return nil, parley.Errorf(parley.CodeUnavailable,
+			return nil, parley.Errorf(
+				parley.CodeUnavailable,
 				"this database was changed by a newer Parley (schema %d, for programs that know %d; this one knows %d): install that version or a later one",
-				schema.Version, schema.CompatibleFrom, schema.Known)
+				schema.Version,
+				schema.CompatibleFrom,
+				schema.Known,
+			)
 		}
-		m.log.Info("the database's schema is newer than this program, and works with it", "schema", schema.Version, "known", schema.Known)
+		m.log.Info(
+			"the database's schema is newer than this program, and works with it",
+			"schema",
+			schema.Version,
+			"known",
+			schema.Known,
+		)
 	}
 	role, err := m.role(ctx)
 	if err != nil {
@@ -186,7 +214,11 @@ func (m *migrator) up(ctx context.Context) ([]Migration, error) {
 		return nil
 	})
 	if stateOf(err) == statePrivilege {
-		return nil, parley.WrapError(parley.CodeUnavailable, err, "the role "+role.name+" may not change the schema parley; migrate as the role that owns it: parley migrate up")
+		return nil, parley.WrapError(
+			parley.CodeUnavailable,
+			err,
+			"the role "+role.name+" may not change the schema parley; migrate as the role that owns it: parley migrate up",
+		)
 	}
 	for i := range applied {
 		applied[i].AppliedAt = time.Now()
@@ -222,7 +254,10 @@ func (m *migrator) inspect(ctx context.Context) (schema Schema, err error) {
 			return schema, err
 		}
 		schema.Known = max(schema.Known, source.Version)
-		schema.Migrations = append(schema.Migrations, Migration{Version: source.Version, Name: path.Base(source.Path), SQL: upPart(string(text))})
+		schema.Migrations = append(
+			schema.Migrations,
+			Migration{Version: source.Version, Name: path.Base(source.Path), SQL: upPart(string(text))},
+		)
 	}
 	conn, err := m.db.Conn(ctx)
 	if err != nil {
@@ -269,7 +304,10 @@ func readVersions(ctx context.Context, conn *sql.Conn, schema *Schema) (err erro
 }
 
 func readApplied(ctx context.Context, tx *sql.Tx, schema *Schema) (err error) {
-	rows, err := tx.QueryContext(ctx, "SELECT version_id, max(tstamp) FROM parley.goose_db_version WHERE is_applied AND version_id > 0 GROUP BY version_id")
+	rows, err := tx.QueryContext(
+		ctx,
+		"SELECT version_id, max(tstamp) FROM parley.goose_db_version WHERE is_applied AND version_id > 0 GROUP BY version_id",
+	)
 	if err != nil {
 		return err
 	}
@@ -308,6 +346,10 @@ func (m *migrator) role(ctx context.Context) (role loginRole, err error) {
 }
 
 func errMissing(role loginRole, missing []string) error {
-	return parley.Errorf(parley.CodeUnavailable,
-		"the role %s may not make what Parley needs in this database. Have somebody who may run the following, then start again:\n\n%s", role.name, strings.Join(missing, "\n"))
+	return parley.Errorf(
+		parley.CodeUnavailable,
+		"the role %s may not make what Parley needs in this database. Have somebody who may run the following, then start again:\n\n%s",
+		role.name,
+		strings.Join(missing, "\n"),
+	)
 }

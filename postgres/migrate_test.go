@@ -42,7 +42,9 @@ func following(t *testing.T, up string) (fs.FS, int64) {
 		t.Fatal(err)
 	}
 	next := last + 1
-	files[fmt.Sprintf("%05d_next.sql", next)] = &fstest.MapFile{Data: []byte("-- +goose Up\n" + up + "\n-- +goose Down\n")}
+	files[fmt.Sprintf("%05d_next.sql", next)] = &fstest.MapFile{
+		Data: []byte("-- +goose Up\n" + up + "\n-- +goose Down\n"),
+	}
 	return files, next
 }
 
@@ -52,7 +54,8 @@ func TestManyMigrateAtOnce(t *testing.T) {
 	t.Parallel()
 	url := databases.Empty(t)
 	schema, err := Migrations(t.Context(), url)
-	if err != nil || schema.Version != 0 || len(schema.Pending()) != len(schema.Migrations) || len(schema.Missing) != 0 {
+	if err != nil || schema.Version != 0 || len(schema.Pending()) != len(schema.Migrations) ||
+		len(schema.Missing) != 0 {
 		t.Fatalf("an empty database stands at %+v, %v", schema, err)
 	}
 	var group sync.WaitGroup
@@ -91,7 +94,13 @@ func TestInterruptedMigration(t *testing.T) {
 	url := ownDatabase(t)
 	conn := connected(t, url)
 	const lock = 4711
-	files, next := following(t, fmt.Sprintf("CREATE TABLE parley.half (n int);\nSELECT pg_advisory_xact_lock(%d);\nDROP TABLE parley.half;", lock))
+	files, next := following(
+		t,
+		fmt.Sprintf(
+			"CREATE TABLE parley.half (n int);\nSELECT pg_advisory_xact_lock(%d);\nDROP TABLE parley.half;",
+			lock,
+		),
+	)
 	run(t, conn, fmt.Sprintf("SELECT pg_advisory_lock(%d)", lock))
 	failed := make(chan error, 1)
 	go func() { // ends with its call
@@ -99,20 +108,24 @@ func TestInterruptedMigration(t *testing.T) {
 		failed <- err
 	}()
 	for waiting := 0; waiting == 0; { // until it stands at the lock
-		if err := conn.QueryRow(t.Context(), "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = $1 AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())", lock).Scan(&waiting); err != nil {
+		if err := conn.QueryRow(t.Context(), "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = $1 AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())", lock).
+			Scan(&waiting); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := databases.Cluster(t).Run(t.Context(), pgtest.Superuser, "postgres",
 		fmt.Sprintf("SELECT pg_terminate_backend(l.pid) FROM pg_locks l JOIN pg_database d ON d.oid = l.database WHERE locktype = 'advisory' AND objid = %d AND NOT granted AND datname = '%s'",
-			lock, conn.Config().Database)); err != nil {
+			lock, conn.Config().Database),
+	); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-failed; err == nil {
 		t.Fatal("a migration whose connection was ended succeeded")
 	}
 	var half bool
-	if err := conn.QueryRow(t.Context(), "SELECT to_regclass('parley.half') IS NOT NULL").Scan(&half); err != nil || half {
+	if err := conn.QueryRow(t.Context(), "SELECT to_regclass('parley.half') IS NOT NULL").
+		Scan(&half); err != nil ||
+		half {
 		t.Errorf("half a migration is left: %t, %v", half, err)
 	}
 	run(t, conn, fmt.Sprintf("SELECT pg_advisory_unlock(%d)", lock))
@@ -128,13 +141,21 @@ func TestLateMigration(t *testing.T) {
 	url := ownDatabase(t)
 	files, next := following(t, "CREATE TABLE parley.late (n int);")
 	for _, n := range []int64{next + 1, next} {
-		known := fstest.MapFS{fmt.Sprintf("%05d_later.sql", next+1): {Data: []byte("-- +goose Up\nSELECT 1;\n-- +goose Down\n")}}
+		known := fstest.MapFS{
+			fmt.Sprintf("%05d_later.sql", next+1): {Data: []byte("-- +goose Up\nSELECT 1;\n-- +goose Down\n")},
+		}
 		for name, file := range files.(fstest.MapFS) {
 			if n == next || !strings.HasSuffix(name, "_next.sql") {
 				known[name] = file
 			}
 		}
-		if applied, err := migrate(t.Context(), url, known, quiet()); err != nil || len(applied) != 1 || applied[0].Version != n {
+		if applied, err := migrate(
+			t.Context(),
+			url,
+			known,
+			quiet(),
+		); err != nil || len(applied) != 1 ||
+			applied[0].Version != n {
 			t.Fatalf("of %d, applied %+v, %v", n, applied, err)
 		}
 	}
@@ -166,7 +187,8 @@ func TestNewerSchema(t *testing.T) {
 				}
 				return
 			}
-			if err == nil || refusal(t, err) != parley.CodeUnavailable || !strings.Contains(err.Error(), fmt.Sprintf("newer Parley (schema %d", next)) {
+			if err == nil || refusal(t, err) != parley.CodeUnavailable ||
+				!strings.Contains(err.Error(), fmt.Sprintf("newer Parley (schema %d", next)) {
 				t.Errorf("opening a schema of the future: %v", err)
 			}
 		})
@@ -195,10 +217,22 @@ func TestOlderPrograms(t *testing.T) {
 	if err != nil || schema.CompatibleFrom < 8 || schema.CompatibleFrom > schema.Known {
 		t.Fatalf("the schema is %d, compatible from %d, %v", schema.Version, schema.CompatibleFrom, err)
 	}
-	if _, err := migrate(t.Context(), url, earlierFiles(t, schema.CompatibleFrom-1), quiet()); err == nil || refusal(t, err) != parley.CodeUnavailable {
+	if _, err := migrate(
+		t.Context(),
+		url,
+		earlierFiles(t, schema.CompatibleFrom-1),
+		quiet(),
+	); err == nil ||
+		refusal(t, err) != parley.CodeUnavailable {
 		t.Errorf("a program that knows one less: %v", err)
 	}
-	if applied, err := migrate(t.Context(), url, earlierFiles(t, schema.CompatibleFrom), quiet()); err != nil || len(applied) != 0 {
+	if applied, err := migrate(
+		t.Context(),
+		url,
+		earlierFiles(t, schema.CompatibleFrom),
+		quiet(),
+	); err != nil ||
+		len(applied) != 0 {
 		t.Errorf("a program that knows just that: %v after %d migrations", err, len(applied))
 	}
 }
@@ -209,12 +243,23 @@ func TestErrandsOfANewerProgram(t *testing.T) {
 	store, url := opened(t)
 	conn := connected(t, url)
 	run(t, conn, "SET ROLE "+systemRole)
-	run(t, conn, fmt.Sprintf("INSERT INTO parley.outbox (workspace_id, kind, target_id, created_at, due_at) VALUES ('%s', 'of_tomorrow', '%s', 0, 0)", parley.NewID(), parley.NewID()))
+	run(
+		t,
+		conn,
+		fmt.Sprintf(
+			"INSERT INTO parley.outbox (workspace_id, kind, target_id, created_at, due_at) VALUES ('%s', 'of_tomorrow', '%s', 0, 0)",
+			parley.NewID(),
+			parley.NewID(),
+		),
+	)
 	if more, err := store.ApplyOutbox(t.Context()); more || err != nil {
 		t.Errorf("more: %t, %v", more, err)
 	}
 	var left, resting int
-	if err := conn.QueryRow(t.Context(), "SELECT count(*), count(*) FILTER (WHERE due_at > parley.now_ms()) FROM parley.outbox").Scan(&left, &resting); err != nil || left != 1 || resting != 1 {
+	if err := conn.QueryRow(t.Context(), "SELECT count(*), count(*) FILTER (WHERE due_at > parley.now_ms()) FROM parley.outbox").
+		Scan(&left, &resting); err != nil ||
+		left != 1 ||
+		resting != 1 {
 		t.Errorf("%d errands are left, %d of them rest, %v", left, resting, err)
 	}
 }
@@ -298,7 +343,13 @@ func TestOwnMigrationsUnderLoad(t *testing.T) {
 		some(1)
 	}
 	for _, session := range newer.sessions {
-		if messages, err := newer.store.Messages(t.Context(), newer.scope, session, store.MessageQuery{Limit: parley.MaxPage}); err != nil || len(messages) != 10 {
+		if messages, err := newer.store.Messages(
+			t.Context(),
+			newer.scope,
+			session,
+			store.MessageQuery{Limit: parley.MaxPage},
+		); err != nil ||
+			len(messages) != 10 {
 			t.Errorf("%d messages, %v", len(messages), err)
 		}
 	}
@@ -309,12 +360,30 @@ func TestOwnMigrationsUnderLoad(t *testing.T) {
 // does.
 func olderRound(conn *pgx.Conn, workspace parley.ID, inserts []string) error {
 	ctx := context.Background()
-	statements := append([]string{"BEGIN", "SET LOCAL ROLE " + tenantRole, fmt.Sprintf("SELECT set_config('parley.workspace', '%s', true)", workspace)}, inserts...)
-	statements = append(statements,
-		"UPDATE parley.heads SET revision = revision + 1, epoch = epoch + 1", "UPDATE parley.sessions SET updated_at = updated_at + 1",
-		"UPDATE parley.turns SET status = 'completed'", "UPDATE parley.calls SET outcome = 'completed', total_ms = 1", "SELECT sequence, content FROM parley.messages",
-		"DELETE FROM parley.versions", "DELETE FROM parley.messages", "DELETE FROM parley.events", "DELETE FROM parley.calls", "DELETE FROM parley.call_texts",
-		"DELETE FROM parley.turns", "DELETE FROM parley.heads", "DELETE FROM parley.sessions", "COMMIT")
+	statements := append(
+		[]string{
+			"BEGIN",
+			"SET LOCAL ROLE " + tenantRole,
+			fmt.Sprintf("SELECT set_config('parley.workspace', '%s', true)", workspace),
+		},
+		inserts...)
+	statements = append(
+		statements,
+		"UPDATE parley.heads SET revision = revision + 1, epoch = epoch + 1",
+		"UPDATE parley.sessions SET updated_at = updated_at + 1",
+		"UPDATE parley.turns SET status = 'completed'",
+		"UPDATE parley.calls SET outcome = 'completed', total_ms = 1",
+		"SELECT sequence, content FROM parley.messages",
+		"DELETE FROM parley.versions",
+		"DELETE FROM parley.messages",
+		"DELETE FROM parley.events",
+		"DELETE FROM parley.calls",
+		"DELETE FROM parley.call_texts",
+		"DELETE FROM parley.turns",
+		"DELETE FROM parley.heads",
+		"DELETE FROM parley.sessions",
+		"COMMIT",
+	)
 	for {
 		var err error
 		for _, statement := range statements {
@@ -352,7 +421,13 @@ func TestMigrationUnderLoad(t *testing.T) {
 					default:
 					}
 					by.turn(session, fmt.Sprintf("answer %d", n))
-					if messages, err := by.store.Messages(context.Background(), by.scope, session, store.MessageQuery{Descending: true, Limit: 2}); err != nil || len(messages) != 2 {
+					if messages, err := by.store.Messages(
+						context.Background(),
+						by.scope,
+						session,
+						store.MessageQuery{Descending: true, Limit: 2},
+					); err != nil ||
+						len(messages) != 2 {
 						t.Errorf("%d messages, %v", len(messages), err)
 					}
 					if _, err := by.store.Sessions(context.Background(), by.scope, store.SessionQuery{}); err != nil {
@@ -396,7 +471,12 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON parley.latest TO parley_tenant;`)
 	group.Wait()
 	for _, by := range []*talker{older, newer} {
 		for _, session := range by.sessions {
-			record, err := by.store.Messages(context.Background(), by.scope, session, store.MessageQuery{Limit: parley.MaxPage})
+			record, err := by.store.Messages(
+				context.Background(),
+				by.scope,
+				session,
+				store.MessageQuery{Limit: parley.MaxPage},
+			)
 			if err != nil || len(record) == 0 {
 				t.Errorf("%d messages, %v", len(record), err)
 			}
@@ -445,7 +525,14 @@ func TestTreesAreFoundInPassing(t *testing.T) {
 		if err := tx.QueryRow(t.Context(), sessions.row(workspace)+" RETURNING id").Scan((*[16]byte)(&id)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := tx.Exec(t.Context(), "UPDATE parley.sessions SET kind = $1, parent_session_id = $2, visibility = $4 WHERE id = $3", kind, bindOne(parent), bindOne(id), string(visibility)); err != nil {
+		if _, err := tx.Exec(
+			t.Context(),
+			"UPDATE parley.sessions SET kind = $1, parent_session_id = $2, visibility = $4 WHERE id = $3",
+			kind,
+			bindOne(parent),
+			bindOne(id),
+			string(visibility),
+		); err != nil {
 			t.Fatal(err)
 		}
 		if err := tx.Commit(t.Context()); err != nil {
@@ -489,7 +576,16 @@ func TestTreesAreFoundInPassing(t *testing.T) {
 			t.Fatal(err)
 		}
 		if at != want.root || depth != want.depth || written != want.written {
-			t.Errorf("%s lies under %s at %d, written: %t; want %s at %d, %t", want.name, at, depth, written, want.root, want.depth, want.written)
+			t.Errorf(
+				"%s lies under %s at %d, written: %t; want %s at %d, %t",
+				want.name,
+				at,
+				depth,
+				written,
+				want.root,
+				want.depth,
+				want.written,
+			)
 		}
 		if seen != string(want.seen) {
 			t.Errorf("%s is %s, want %s", want.name, seen, want.seen)
@@ -513,7 +609,13 @@ func TestRoleThatMayLittle(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if err := cluster.Run(t.Context(), pgtest.Superuser, "postgres", "CREATE ROLE weak LOGIN", "CREATE DATABASE others"); err != nil {
+	if err := cluster.Run(
+		t.Context(),
+		pgtest.Superuser,
+		"postgres",
+		"CREATE ROLE weak LOGIN",
+		"CREATE DATABASE others",
+	); err != nil {
 		t.Fatal(err)
 	}
 	url := cluster.URL("weak", "others")
@@ -542,7 +644,12 @@ func TestRoleThatMayLittle(t *testing.T) {
 		t.Errorf("a role as it should be is warned about: %s", log.String())
 	}
 	var seen int
-	if err := connected(t, url).QueryRow(t.Context(), "SELECT count(*) FROM parley.workspaces").Scan(&seen); err != nil || seen != 0 {
+	if err := connected(
+		t,
+		url,
+	).QueryRow(t.Context(), "SELECT count(*) FROM parley.workspaces").
+		Scan(&seen); err != nil ||
+		seen != 0 {
 		t.Errorf("without a role %d rows are seen, %v", seen, err)
 	}
 	log.Reset()
@@ -562,7 +669,13 @@ func TestServeWithoutOwning(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cluster.Run(t.Context(), pgtest.Superuser, config.Database, "CREATE ROLE server LOGIN NOINHERIT", "GRANT parley_tenant, parley_system TO server"); err != nil {
+	if err := cluster.Run(
+		t.Context(),
+		pgtest.Superuser,
+		config.Database,
+		"CREATE ROLE server LOGIN NOINHERIT",
+		"GRANT parley_tenant, parley_system TO server",
+	); err != nil {
 		t.Fatal(err)
 	}
 	store := openedAt(t, cluster.URL("server", config.Database), Options{})

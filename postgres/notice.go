@@ -104,12 +104,19 @@ func (c *commitNotice) merge(commit *store.Commit) {
 		if len(f.Data) > mostFeedBytes {
 			c.FeedLost = true
 			f.Data = nil
-			if f.Type != parley.FeedSessionDeleted && f.Type != parley.FeedSessionUpdated { // those also say who may see the session
+			if f.Type != parley.FeedSessionDeleted &&
+				f.Type != parley.FeedSessionUpdated { // those also say who may see the session
 				continue
 			}
 		}
 		c.Feed = append(c.Feed, feedNotice{
-			Session: wireID(f.SessionID), Type: f.Type, Owner: wireID(f.OwnerID), Visibility: f.Visibility, Data: f.Data,
+			Session: wireID(
+				f.SessionID,
+			),
+			Type:       f.Type,
+			Owner:      wireID(f.OwnerID),
+			Visibility: f.Visibility,
+			Data:       f.Data,
 		})
 	}
 }
@@ -135,8 +142,17 @@ type pieceNotice struct {
 
 func (p *pieceNotice) piece() store.StreamPiece {
 	return store.StreamPiece{
-		WorkspaceID: parley.ID(p.Workspace), SessionID: parley.ID(p.Session), TurnID: parley.ID(p.Turn), MessageID: parley.ID(p.Message),
-		Epoch: p.Epoch, After: p.After, Kind: p.Kind, Offset: p.Offset, Text: p.Text,
+		WorkspaceID: parley.ID(
+			p.Workspace,
+		),
+		SessionID: parley.ID(p.Session),
+		TurnID:    parley.ID(p.Turn),
+		MessageID: parley.ID(p.Message),
+		Epoch:     p.Epoch,
+		After:     p.After,
+		Kind:      p.Kind,
+		Offset:    p.Offset,
+		Text:      p.Text,
 	}
 }
 
@@ -196,8 +212,17 @@ func (p *packer) addCommit(c *commitNotice) {
 // addPiece adds a piece of text, in several parts if it is long.
 func (p *packer) addPiece(piece *store.StreamPiece) {
 	notice := pieceNotice{
-		Workspace: wireID(piece.WorkspaceID), Session: wireID(piece.SessionID), Turn: wireID(piece.TurnID), Message: wireID(piece.MessageID),
-		Epoch: piece.Epoch, After: piece.After, Kind: piece.Kind, Offset: piece.Offset, Text: piece.Text,
+		Workspace: wireID(
+			piece.WorkspaceID,
+		),
+		Session: wireID(piece.SessionID),
+		Turn:    wireID(piece.TurnID),
+		Message: wireID(piece.MessageID),
+		Epoch:   piece.Epoch,
+		After:   piece.After,
+		Kind:    piece.Kind,
+		Offset:  piece.Offset,
+		Text:    piece.Text,
 	}
 	for rest := piece.Text; ; {
 		notice.Text = rest
@@ -246,7 +271,10 @@ func readNotice(payload string) (notice, error) {
 		case interestItem:
 			var i interestNotice
 			err = json.Unmarshal(line[1:], &i)
-			n.hints.Interests = append(n.hints.Interests, store.Interest{SessionID: parley.ID(i.Session), PaceMS: i.Pace, Flush: i.Flush, Over: i.Over})
+			n.hints.Interests = append(
+				n.hints.Interests,
+				store.Interest{SessionID: parley.ID(i.Session), PaceMS: i.Pace, Flush: i.Flush, Over: i.Over},
+			)
 		case pieceItem:
 			var p pieceNotice
 			err = json.Unmarshal(line[1:], &p)

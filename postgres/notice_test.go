@@ -28,19 +28,37 @@ func TestNoticesHoldWhatWasSaid(t *testing.T) {
 		for range rapid.IntRange(0, 300).Draw(t, "items") {
 			switch rapid.IntRange(0, 2).Draw(t, "kind") {
 			case 0:
-				i := store.Interest{SessionID: parley.NewID(), PaceMS: rapid.IntRange(0, 250).Draw(t, "pace"), Flush: rapid.Bool().Draw(t, "flush")}
+				i := store.Interest{
+					SessionID: parley.NewID(),
+					PaceMS:    rapid.IntRange(0, 250).Draw(t, "pace"),
+					Flush:     rapid.Bool().Draw(t, "flush"),
+				}
 				interests = append(interests, i)
 				add(&pack, interestItem, interestNotice{Session: wireID(i.SessionID), Pace: i.PaceMS, Flush: i.Flush})
 			case 1:
 				p := store.StreamPiece{
-					WorkspaceID: parley.NewID(), SessionID: parley.NewID(), TurnID: parley.NewID(), MessageID: parley.NewID(),
-					Epoch: rapid.Int64().Draw(t, "epoch"), After: rapid.Int64().Draw(t, "after"), Kind: parley.KindReasoning,
-					Offset: rapid.IntRange(0, 1<<40).Draw(t, "offset"), Text: texts.Draw(t, "text"),
+					WorkspaceID: parley.NewID(),
+					SessionID:   parley.NewID(),
+					TurnID:      parley.NewID(),
+					MessageID:   parley.NewID(),
+					Epoch: rapid.Int64().
+						Draw(t, "epoch"),
+					After:  rapid.Int64().Draw(t, "after"),
+					Kind:   parley.KindReasoning,
+					Offset: rapid.IntRange(0, 1<<40).Draw(t, "offset"),
+					Text:   texts.Draw(t, "text"),
 				}
 				pieces[p.MessageID] = p
 				pack.addPiece(&p)
 			default:
-				c := store.Commit{WorkspaceID: parley.NewID(), SessionID: parley.NewID(), Epoch: 3, LastEvent: 7, Cancel: parley.NewID(), Remote: true}
+				c := store.Commit{
+					WorkspaceID: parley.NewID(),
+					SessionID:   parley.NewID(),
+					Epoch:       3,
+					LastEvent:   7,
+					Cancel:      parley.NewID(),
+					Remote:      true,
+				}
 				notice := commitNotice{Workspace: wireID(c.WorkspaceID), Session: wireID(c.SessionID)}
 				notice.merge(&store.Commit{Epoch: 3, Events: []parley.Event{{Sequence: 7}}, Cancel: c.Cancel})
 				data, err := json.Marshal(texts.Draw(t, "data"))
@@ -48,8 +66,12 @@ func TestNoticesHoldWhatWasSaid(t *testing.T) {
 					t.Fatal(err)
 				}
 				feed := store.FeedEvent{
-					WorkspaceID: c.WorkspaceID, SessionID: c.SessionID, Type: parley.FeedSessionStatusChanged, OwnerID: parley.NewID(),
-					Visibility: parley.VisibilityPrivate, Data: data,
+					WorkspaceID: c.WorkspaceID,
+					SessionID:   c.SessionID,
+					Type:        parley.FeedSessionStatusChanged,
+					OwnerID:     parley.NewID(),
+					Visibility:  parley.VisibilityPrivate,
+					Data:        data,
 				}
 				notice.merge(&store.Commit{Feed: []store.FeedEvent{feed}})
 				if c.FeedLost = len(data) > mostFeedBytes; !c.FeedLost {
@@ -103,7 +125,16 @@ func TestNoticesHoldWhatWasSaid(t *testing.T) {
 				}
 			}
 		}
-		if diff := cmp.Diff(interests, gotInterests) + cmp.Diff(commits, gotCommits) + cmp.Diff(pieces, got); diff != "" {
+		if diff := cmp.Diff(
+			interests,
+			gotInterests,
+		) + cmp.Diff(
+			commits,
+			gotCommits,
+		) + cmp.Diff(
+			pieces,
+			got,
+		); diff != "" {
 			t.Errorf("(-said +heard):\n%s", diff)
 		}
 	})

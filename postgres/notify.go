@@ -79,8 +79,15 @@ func (s *Store) Relay() *Relay {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	r := &Relay{
-		store: s, id: parley.NewID(), stop: stop, now: make(chan struct{}, 1), soon: make(chan struct{}, 1), later: make(chan struct{}, 1),
-		commits: map[commitKey]*commitNotice{}, watched: map[parley.ID]time.Time{}, interests: map[parley.ID]store.Interest{},
+		store:     s,
+		id:        parley.NewID(),
+		stop:      stop,
+		now:       make(chan struct{}, 1),
+		soon:      make(chan struct{}, 1),
+		later:     make(chan struct{}, 1),
+		commits:   map[commitKey]*commitNotice{},
+		watched:   map[parley.ID]time.Time{},
+		interests: map[parley.ID]store.Interest{},
 	}
 	s.relay = r
 	s.listeners = append(s.listeners[:len(s.listeners):len(s.listeners)], r)
@@ -112,14 +119,20 @@ func (r *Relay) Stats() store.RelayStats {
 	waiting := len(r.commits) + len(r.interests) + len(r.pieces) + r.unsent
 	r.mu.Unlock()
 	return store.RelayStats{
-		Connected: r.connected.Load(), Queued: waiting, Sent: r.sent.Load(), Received: r.received.Load(), Dropped: r.dropped.Load(),
-		Reconnects: r.reconnects.Load(), Lag: time.Duration(r.lag.Load()),
+		Connected:  r.connected.Load(),
+		Queued:     waiting,
+		Sent:       r.sent.Load(),
+		Received:   r.received.Load(),
+		Dropped:    r.dropped.Load(),
+		Reconnects: r.reconnects.Load(),
+		Lag:        time.Duration(r.lag.Load()),
 	}
 }
 
 // Committed implements store.Hints: what this process commits is told to others.
 func (r *Relay) Committed(commit store.Commit) {
-	if commit.Remote || len(commit.Events)+len(commit.Feed) == 0 && !commit.Ready && !commit.Outbox && commit.Cancel.IsZero() {
+	if commit.Remote ||
+		len(commit.Events)+len(commit.Feed) == 0 && !commit.Ready && !commit.Outbox && commit.Cancel.IsZero() {
 		return
 	}
 	if r.alone.Load() {
@@ -311,7 +324,11 @@ func (s *sender) round(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		r.store.log.Warn("other processes could not be notified; they find out by looking. Trying again", "error", mapError(err))
+		r.store.log.Warn(
+			"other processes could not be notified; they find out by looking. Trying again",
+			"error",
+			mapError(err),
+		)
 		if !sleepFor(ctx, redial) {
 			return
 		}
@@ -357,7 +374,11 @@ func (s *sender) notify(ctx context.Context) error {
 	if len(texts) == len(s.pack.texts) {
 		s.relay.stamp(s.pack.head.N)
 	}
-	if _, err := s.conn.Exec(ctx, "SELECT pg_notify('"+channel+"', notice) FROM unnest($1::text[]) notice", texts); err != nil {
+	if _, err := s.conn.Exec(
+		ctx,
+		"SELECT pg_notify('"+channel+"', notice) FROM unnest($1::text[]) notice",
+		texts,
+	); err != nil {
 		_ = s.conn.Close(ctx) // it is of no use any more
 		return err
 	}

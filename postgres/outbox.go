@@ -75,14 +75,29 @@ func (s *Store) apply(ctx context.Context, work errand) (done bool, err error) {
 	case transition.DetachProject, transition.DeleteSessions:
 		return s.emptyProject(ctx, work)
 	case transition.ChildHome:
-		return true, alone(ctx, s, work.workspaceID, func(a *attempt) error { return a.tx.BringHome(work.workspaceID, work.target) })
+		return true, alone(
+			ctx,
+			s,
+			work.workspaceID,
+			func(a *attempt) error { return a.tx.BringHome(work.workspaceID, work.target) },
+		)
 	case transition.WakeSession:
 		return true, alone(ctx, s, work.workspaceID, func(a *attempt) error { return a.tx.Wake(work.target) })
 	case transition.CancelChild:
-		again, err := transact(ctx, s, work.workspaceID, func(a *attempt) (bool, error) { return a.tx.StopChild(work.target) })
+		again, err := transact(
+			ctx,
+			s,
+			work.workspaceID,
+			func(a *attempt) (bool, error) { return a.tx.StopChild(work.target) },
+		)
 		return !again, err
 	case transition.TellRoot:
-		return true, alone(ctx, s, work.workspaceID, func(a *attempt) error { return a.tx.TellRoot(work.workspaceID, work.target) })
+		return true, alone(
+			ctx,
+			s,
+			work.workspaceID,
+			func(a *attempt) error { return a.tx.TellRoot(work.workspaceID, work.target) },
+		)
 	}
 	return false, errUnknownErrand
 }
@@ -93,8 +108,15 @@ var errUnknownErrand = errors.New("postgres: an errand of an unknown kind")
 // emptyProject detaches or deletes sessions of a project that is gone, one
 // transition each.
 func (s *Store) emptyProject(ctx context.Context, work errand) (bool, error) {
-	ids, err := every(ctx, s, tenant(work.workspaceID), "SELECT id FROM parley.sessions WHERE workspace_id = $1 AND project_id = $2 AND deleted_at IS NULL LIMIT $3",
-		work.workspaceID, work.target, projectBatch)
+	ids, err := every(
+		ctx,
+		s,
+		tenant(work.workspaceID),
+		"SELECT id FROM parley.sessions WHERE workspace_id = $1 AND project_id = $2 AND deleted_at IS NULL LIMIT $3",
+		work.workspaceID,
+		work.target,
+		projectBatch,
+	)
 	if err != nil {
 		return false, err
 	}
@@ -124,16 +146,34 @@ func (s *Store) DeleteProject(ctx context.Context, scope store.Scope, id parley.
 	}
 	found, used, audit := false, false, store.AuditFrom(ctx)
 	b := tenant(workspaceID)
-	b.auditIf(audit.Entries(parley.ID{}, id), "SELECT FROM parley.projects p WHERE workspace_id = $1 AND id = $10 AND NOT EXISTS ("+usedByOthers+"$11) FOR UPDATE", id, scope.ViewerID)
-	b.read("SELECT 1 FROM parley.projects p WHERE workspace_id = $1 AND id = $2 AND EXISTS ("+usedByOthers+"$3)", func(*row) error {
-		used = true
-		return nil
-	}, workspaceID, id, scope.ViewerID)
-	b.read(`WITH gone AS (DELETE FROM parley.projects p WHERE workspace_id = $1 AND id = $2 AND NOT EXISTS (`+usedByOthers+`$4) RETURNING id)
- INSERT INTO parley.outbox (workspace_id, kind, target_id, created_at, due_at) SELECT $1, $3, id, now, now FROM gone, parley.now_ms() now RETURNING 1`, func(*row) error {
-		found = true
-		return nil
-	}, work.WorkspaceID, work.TargetID, work.Kind, scope.ViewerID)
+	b.auditIf(
+		audit.Entries(parley.ID{}, id),
+		"SELECT FROM parley.projects p WHERE workspace_id = $1 AND id = $10 AND NOT EXISTS ("+usedByOthers+"$11) FOR UPDATE",
+		id,
+		scope.ViewerID,
+	)
+	b.read(
+		"SELECT 1 FROM parley.projects p WHERE workspace_id = $1 AND id = $2 AND EXISTS ("+usedByOthers+"$3)",
+		func(*row) error {
+			used = true
+			return nil
+		},
+		workspaceID,
+		id,
+		scope.ViewerID,
+	)
+	b.read(
+		`WITH gone AS (DELETE FROM parley.projects p WHERE workspace_id = $1 AND id = $2 AND NOT EXISTS (`+usedByOthers+`$4) RETURNING id)
+ INSERT INTO parley.outbox (workspace_id, kind, target_id, created_at, due_at) SELECT $1, $3, id, now, now FROM gone, parley.now_ms() now RETURNING 1`,
+		func(*row) error {
+			found = true
+			return nil
+		},
+		work.WorkspaceID,
+		work.TargetID,
+		work.Kind,
+		scope.ViewerID,
+	)
 	if err := s.send(ctx, b); err != nil {
 		return mapError(err)
 	}
@@ -144,6 +184,9 @@ func (s *Store) DeleteProject(ctx context.Context, scope store.Scope, id parley.
 		return transition.NotFound("project")
 	}
 	audit.Wrote()
-	_, err := s.emptyProject(ctx, errand{workspaceID: workspaceID, kind: work.Kind, target: id}) // the first of them at once
+	_, err := s.emptyProject(
+		ctx,
+		errand{workspaceID: workspaceID, kind: work.Kind, target: id},
+	) // the first of them at once
 	return err
 }

@@ -10,12 +10,27 @@ import (
 )
 
 // AppendOutside implements store.Outside.
-func (s *Store) AppendOutside(ctx context.Context, scope store.Scope, messageID parley.ID, piece store.OutsideAppend) (parley.OutsideGrown, error) {
-	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (parley.OutsideGrown, error) { return a.tx.AppendOutside(scope, messageID, piece) })
+func (s *Store) AppendOutside(
+	ctx context.Context,
+	scope store.Scope,
+	messageID parley.ID,
+	piece store.OutsideAppend,
+) (parley.OutsideGrown, error) {
+	return transact(
+		ctx,
+		s,
+		scope.WorkspaceID,
+		func(a *attempt) (parley.OutsideGrown, error) { return a.tx.AppendOutside(scope, messageID, piece) },
+	)
 }
 
 // SettleOutside implements store.Outside.
-func (s *Store) SettleOutside(ctx context.Context, scope store.Scope, messageID parley.ID, settle store.OutsideSettle) (store.OutsideSettled, error) {
+func (s *Store) SettleOutside(
+	ctx context.Context,
+	scope store.Scope,
+	messageID parley.ID,
+	settle store.OutsideSettle,
+) (store.OutsideSettled, error) {
 	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (store.OutsideSettled, error) {
 		return a.tx.SettleOutside(scope, messageID, settle)
 	})
@@ -24,16 +39,29 @@ func (s *Store) SettleOutside(ctx context.Context, scope store.Scope, messageID 
 // Outside implements transition.Rows.
 func (a *attempt) Outside(h *transition.Head) (*transition.Outside, error) {
 	return first(a, func(r *row) (transition.Outside, error) {
-		return transition.Outside{MessageID: r.id(), TurnID: r.id(), Versions: r.int(), Text: r.int(), Reasoning: r.int(), Timeout: time.Duration(r.int64()) * time.Millisecond}, nil
+		return transition.Outside{
+			MessageID: r.id(),
+			TurnID:    r.id(),
+			Versions:  r.int(),
+			Text:      r.int(),
+			Reasoning: r.int(),
+			Timeout:   time.Duration(r.int64()) * time.Millisecond,
+		}, nil
 	}, "SELECT message_id, turn_id, versions, text_end, reasoning_end, timeout FROM parley.outside WHERE workspace_id = $1 AND session_id = $2", h.WorkspaceID, h.ID)
 }
 
 // OutsideDue implements transition.Rows.
 func (a *attempt) OutsideDue(h *transition.Head) (due bool, err error) {
-	err = a.read(func() { due = false }, "SELECT 1 FROM parley.outside WHERE workspace_id = $1 AND session_id = $2 AND due_at <= (SELECT parley.now_ms())", func(*row) error {
-		due = true
-		return nil
-	}, h.WorkspaceID, h.ID)
+	err = a.read(
+		func() { due = false },
+		"SELECT 1 FROM parley.outside WHERE workspace_id = $1 AND session_id = $2 AND due_at <= (SELECT parley.now_ms())",
+		func(*row) error {
+			due = true
+			return nil
+		},
+		h.WorkspaceID,
+		h.ID,
+	)
 	return due, err
 }
 
@@ -41,19 +69,41 @@ func (a *attempt) OutsideDue(h *transition.Head) (due bool, err error) {
 func (b *batch) outside(h *transition.Head) {
 	c := &h.Changes
 	if o := c.OutsideOpened; o != nil {
-		b.write(`INSERT INTO parley.outside (workspace_id, session_id, message_id, turn_id, timeout, due_at) SELECT $1, $2, $3, $4, $5, parley.now_ms() + $5
+		b.write(
+			`INSERT INTO parley.outside (workspace_id, session_id, message_id, turn_id, timeout, due_at) SELECT $1, $2, $3, $4, $5, parley.now_ms() + $5
  ON CONFLICT (workspace_id, session_id) DO UPDATE SET message_id = excluded.message_id, turn_id = excluded.turn_id, versions = 0, text_end = 0, reasoning_end = 0,
  timeout = excluded.timeout, due_at = excluded.due_at`,
-			h.WorkspaceID, h.ID, o.MessageID, o.TurnID, o.Timeout.Milliseconds())
+			h.WorkspaceID,
+			h.ID,
+			o.MessageID,
+			o.TurnID,
+			o.Timeout.Milliseconds(),
+		)
 	}
 	if c.OutsideGrown != nil {
 		o, v := h.Outside(), &c.OutsideGrown.Version
 		if v.Text != "" {
-			b.write(`INSERT INTO parley.versions (workspace_id, message_id, n, kind, "offset", "end", chunks, text, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-				h.WorkspaceID, v.MessageID, v.N, string(v.Kind), v.Offset, v.End, v.Chunks, v.Text, v.CreatedAt)
+			b.write(
+				`INSERT INTO parley.versions (workspace_id, message_id, n, kind, "offset", "end", chunks, text, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+				h.WorkspaceID,
+				v.MessageID,
+				v.N,
+				string(v.Kind),
+				v.Offset,
+				v.End,
+				v.Chunks,
+				v.Text,
+				v.CreatedAt,
+			)
 		}
-		b.write("UPDATE parley.outside SET versions = $3, text_end = $4, reasoning_end = $5, due_at = parley.now_ms() + timeout WHERE workspace_id = $1 AND session_id = $2",
-			h.WorkspaceID, h.ID, o.Versions, o.Text, o.Reasoning)
+		b.write(
+			"UPDATE parley.outside SET versions = $3, text_end = $4, reasoning_end = $5, due_at = parley.now_ms() + timeout WHERE workspace_id = $1 AND session_id = $2",
+			h.WorkspaceID,
+			h.ID,
+			o.Versions,
+			o.Text,
+			o.Reasoning,
+		)
 	}
 	if c.OutsideClosed || c.Buried {
 		b.write("DELETE FROM parley.outside WHERE workspace_id = $1 AND session_id = $2", h.WorkspaceID, h.ID)
@@ -83,7 +133,12 @@ func (s *Store) expireOutside(ctx context.Context) (int, error) {
 		}
 		done := 0
 		for _, one := range found {
-			touched, err := transact(ctx, s, one.workspace, func(a *attempt) (bool, error) { return a.tx.ExpireOutside(one.session) })
+			touched, err := transact(
+				ctx,
+				s,
+				one.workspace,
+				func(a *attempt) (bool, error) { return a.tx.ExpireOutside(one.session) },
+			)
 			if err != nil {
 				return total + done, err
 			}

@@ -29,36 +29,105 @@ func newPlanned(t *testing.T) *planned {
 	p := &planned{t: t, conn: conn, workspace: parley.NewID(), session: parley.NewID()}
 	id := func(of string) string { return "md5((" + of + ")::text)::uuid" }
 	workspace := fmt.Sprintf("CASE WHEN i %% 10 = 0 THEN '%s'::uuid ELSE md5('w' || i %% 500)::uuid END", p.workspace)
-	run(t, conn, "BEGIN", "SET LOCAL ROLE "+systemRole,
+	run(
+		t,
+		conn,
+		"BEGIN",
+		"SET LOCAL ROLE "+systemRole,
 		`INSERT INTO parley.sessions (id, workspace_id, agent_id, owner_id, visibility, project_id, parent_session_id, log_id, kind, mode, type, feature, task, key,
- pinned, status, archived_at, created_at, updated_at) SELECT `+id("i")+", "+workspace+", "+id("i / 10 % 7")+", "+id("i / 10 % 3")+`, 'private',
- CASE WHEN i / 10 % 5 = 0 THEN `+id("i / 10 % 50")+" END, CASE WHEN i / 10 % 9 = 0 THEN "+id("i / 10 % 90")+" END, "+id("i")+`,
+ pinned, status, archived_at, created_at, updated_at) SELECT `+id(
+			"i",
+		)+", "+workspace+", "+id(
+			"i / 10 % 7",
+		)+", "+id(
+			"i / 10 % 3",
+		)+`, 'private',
+ CASE WHEN i / 10 % 5 = 0 THEN `+id(
+			"i / 10 % 50",
+		)+" END, CASE WHEN i / 10 % 9 = 0 THEN "+id(
+			"i / 10 % 90",
+		)+" END, "+id(
+			"i",
+		)+`,
  CASE WHEN i / 10 % 11 = 0 THEN 'tool' ELSE 'agent' END, CASE WHEN i / 10 % 13 = 0 THEN 'background' ELSE 'foreground' END,
  CASE WHEN i / 10 % 3 = 0 THEN 't' || i / 10 % 20 ELSE '' END, CASE WHEN i / 10 % 4 = 0 THEN 'f' || i / 10 % 40 ELSE '' END, CASE WHEN i / 10 % 8 = 0 THEN 'k' || i / 10 % 80 ELSE '' END,
  NULL, i / 10 % 100 = 0, (ARRAY['completed', 'completed', 'completed', 'completed', 'failed', 'running', 'pending', 'completed'])[1 + i / 10 % 8],
  CASE WHEN i / 10 % 6 = 0 THEN 1 END, i, i FROM generate_series(1, 40000) i`,
 		"INSERT INTO parley.heads (session_id, workspace_id, log_id, turn_id, holder) SELECT id, workspace_id, log_id, CASE WHEN status = 'running' THEN agent_id END, CASE WHEN status = 'running' THEN owner_id END FROM parley.sessions",
 		"INSERT INTO parley.session_tags SELECT workspace_id, 'tag' || created_at / 10 % 30, id FROM parley.sessions",
-		fmt.Sprintf(`INSERT INTO parley.sessions (id, workspace_id, agent_id, owner_id, visibility, log_id, kind, mode, status, created_at, updated_at)
- VALUES ('%[2]s', '%[1]s', '%[2]s', '%[2]s', 'private', '%[2]s', 'agent', 'foreground', 'completed', 5, 5)`, p.workspace, p.session),
+		fmt.Sprintf(
+			`INSERT INTO parley.sessions (id, workspace_id, agent_id, owner_id, visibility, log_id, kind, mode, status, created_at, updated_at)
+ VALUES ('%[2]s', '%[1]s', '%[2]s', '%[2]s', 'private', '%[2]s', 'agent', 'foreground', 'completed', 5, 5)`,
+			p.workspace,
+			p.session,
+		),
 		`INSERT INTO parley.messages (id, workspace_id, session_id, log_id, sequence, turn_id, role, status, author_kind, content, tool_name, tool_call_id, internal, agent_type, iteration,
- context_edge, created_at, updated_at) SELECT `+id("i")+fmt.Sprintf(`, '%s', s, s, CASE WHEN i <= 20000 THEN i ELSE i / 20 END, `, p.workspace)+id("i / 4")+`,
+ context_edge, created_at, updated_at) SELECT `+id(
+			"i",
+		)+fmt.Sprintf(
+			`, '%s', s, s, CASE WHEN i <= 20000 THEN i ELSE i / 20 END, `,
+			p.workspace,
+		)+id(
+			"i / 4",
+		)+`,
  (ARRAY['user', 'assistant', 'tool_call', 'tool_result'])[1 + i % 4], CASE WHEN i % 50 = 0 THEN 'failed' ELSE 'completed' END, 'person', '{"text":""}',
  CASE WHEN i % 4 > 1 THEN 'tool' || i % 9 ELSE '' END, CASE WHEN i % 4 > 1 THEN 'call' || i ELSE '' END, i % 30 = 0, CASE WHEN i % 40 = 0 THEN 'critic' ELSE '' END, i % 60 % 7,
- i % 9000 = 0, i, i FROM generate_series(1, 40000) i, LATERAL (SELECT CASE WHEN i <= 20000 THEN '`+p.session.String()+"'::uuid ELSE "+id("i % 20")+` END) s (s)`,
-		`INSERT INTO parley.agents (id, workspace_id, slug, status, version, tags, body, created_at, updated_at) SELECT `+id("i")+", "+workspace+`, 'a' || i,
+ i % 9000 = 0, i, i FROM generate_series(1, 40000) i, LATERAL (SELECT CASE WHEN i <= 20000 THEN '`+p.session.String()+"'::uuid ELSE "+id(
+			"i % 20",
+		)+` END) s (s)`,
+		`INSERT INTO parley.agents (id, workspace_id, slug, status, version, tags, body, created_at, updated_at) SELECT `+id(
+			"i",
+		)+", "+workspace+`, 'a' || i,
  CASE WHEN i / 10 % 20 = 0 THEN 'archived' ELSE 'active' END, 1, '[]', '{}', i, i FROM generate_series(1, 20000) i`,
 		"INSERT INTO parley.agent_tags SELECT workspace_id, 'tag' || created_at / 10 % 30, id FROM parley.agents",
-		"INSERT INTO parley.projects (id, workspace_id, path, name, created_at, last_access_at) SELECT "+id("i")+", "+workspace+", '/' || i, 'p', i, i FROM generate_series(1, 20000) i",
-		"INSERT INTO parley.turns (id, workspace_id, session_id, trigger_message_id, ordinal, status, created_at) SELECT "+id("i")+", "+workspace+", "+id("i % 300")+", "+id("i")+", i, 'completed', i FROM generate_series(1, 20000) i",
+		"INSERT INTO parley.projects (id, workspace_id, path, name, created_at, last_access_at) SELECT "+id(
+			"i",
+		)+", "+workspace+", '/' || i, 'p', i, i FROM generate_series(1, 20000) i",
+		"INSERT INTO parley.turns (id, workspace_id, session_id, trigger_message_id, ordinal, status, created_at) SELECT "+id(
+			"i",
+		)+", "+workspace+", "+id(
+			"i % 300",
+		)+", "+id(
+			"i",
+		)+", i, 'completed', i FROM generate_series(1, 20000) i",
 		"INSERT INTO parley.calls (id, workspace_id, session_id, turn_id, message_id, ordinal, step, attempt, model, parameters, think, search, manifest, request_hash, encoder_version, outcome, created_at) SELECT "+
-			id("i")+", "+workspace+", "+id("i % 300")+", "+id("i % 3000")+", "+id("i")+", i, 1, 1, 'm', '{}', false, false, '{}', '', 1, 'completed', i FROM generate_series(1, 20000) i",
-		"INSERT INTO parley.events (workspace_id, session_id, sequence, type, data, created_at) SELECT "+workspace+", "+id("i % 300")+", i, 't', '{}', i FROM generate_series(1, 20000) i",
-		"INSERT INTO parley.session_marks (session_id, sequence, workspace_id, message_id, pinned, context_edge, set_aside, pinned_event) SELECT "+id("i % 300")+", i, "+workspace+", "+id("i")+", true, i % 50 = 0, false, 0 FROM generate_series(1, 20000) i",
+			id(
+				"i",
+			)+", "+workspace+", "+id(
+			"i % 300",
+		)+", "+id(
+			"i % 3000",
+		)+", "+id(
+			"i",
+		)+", i, 1, 1, 'm', '{}', false, false, '{}', '', 1, 'completed', i FROM generate_series(1, 20000) i",
+		"INSERT INTO parley.events (workspace_id, session_id, sequence, type, data, created_at) SELECT "+workspace+", "+id(
+			"i % 300",
+		)+", i, 't', '{}', i FROM generate_series(1, 20000) i",
+		"INSERT INTO parley.session_marks (session_id, sequence, workspace_id, message_id, pinned, context_edge, set_aside, pinned_event) SELECT "+id(
+			"i % 300",
+		)+", i, "+workspace+", "+id(
+			"i",
+		)+", true, i % 50 = 0, false, 0 FROM generate_series(1, 20000) i",
 		"INSERT INTO parley.approvals (id, workspace_id, session_id, root_id, agent_id, turn_id, message_id, tool_call_id, tool_name, arguments, fingerprint, state, created_at, expires_at) SELECT "+
-			id("i")+", "+workspace+", "+id("i % 3000")+", CASE WHEN i % 3 = 0 THEN "+id("i % 300")+" ELSE "+id("i % 3000")+" END, "+id("i / 10 % 7")+", "+id("i % 3000")+", "+id("i")+
+			id(
+				"i",
+			)+", "+workspace+", "+id(
+			"i % 3000",
+		)+", CASE WHEN i % 3 = 0 THEN "+id(
+			"i % 300",
+		)+" ELSE "+id(
+			"i % 3000",
+		)+" END, "+id(
+			"i / 10 % 7",
+		)+", "+id(
+			"i % 3000",
+		)+", "+id(
+			"i",
+		)+
 			", 'c', 't', '{}', '', CASE WHEN i / 10 % 40 = 0 THEN 'pending' ELSE 'approved' END, i, i FROM generate_series(1, 40000) i",
-		"COMMIT", "ANALYZE")
+		"COMMIT",
+		"ANALYZE",
+	)
 	return p
 }
 
@@ -281,8 +350,19 @@ func approvalPlans(p *planned) {
 // index of open heads.
 func parkedPlans(p *planned) {
 	for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
-		run(p.t, p.conn, "BEGIN", "SET LOCAL ROLE "+systemRole, "SET LOCAL plan_cache_mode = "+mode, "PREPARE parked AS "+parkedTurns)
-		rows, err := p.conn.Query(p.t.Context(), fmt.Sprintf("EXPLAIN EXECUTE parked (%d)", store.MaxParkedLook), pgx.QueryExecModeSimpleProtocol)
+		run(
+			p.t,
+			p.conn,
+			"BEGIN",
+			"SET LOCAL ROLE "+systemRole,
+			"SET LOCAL plan_cache_mode = "+mode,
+			"PREPARE parked AS "+parkedTurns,
+		)
+		rows, err := p.conn.Query(
+			p.t.Context(),
+			fmt.Sprintf("EXPLAIN EXECUTE parked (%d)", store.MaxParkedLook),
+			pgx.QueryExecModeSimpleProtocol,
+		)
 		if err != nil {
 			p.t.Fatal(err)
 		}
@@ -290,7 +370,11 @@ func parkedPlans(p *planned) {
 		if err != nil {
 			p.t.Fatal(err)
 		}
-		if plan := strings.Join(lines, "\n"); !strings.Contains(plan, " heads_open ") || strings.Contains(plan, "Seq Scan on heads") {
+		if plan := strings.Join(
+			lines,
+			"\n",
+		); !strings.Contains(plan, " heads_open ") ||
+			strings.Contains(plan, "Seq Scan on heads") {
 			p.t.Errorf("%s:\n%s", mode, plan)
 		}
 		run(p.t, p.conn, "ROLLBACK", "DEALLOCATE parked")

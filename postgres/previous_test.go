@@ -90,7 +90,11 @@ func TestADatabaseOfThePreviousReleaseGoesOn(t *testing.T) {
 	if err := conn.QueryRow(ctx, "SELECT count(*) FROM parley.audit").Scan(&before); err != nil || before < 100 {
 		t.Fatalf("%d entries, %v", before, err)
 	}
-	if _, err := conn.Exec(ctx, "UPDATE parley.approvals SET expires_at = $1 WHERE state = 'pending'", time.Now().Add(time.Hour).UnixMilli()); err != nil {
+	if _, err := conn.Exec(
+		ctx,
+		"UPDATE parley.approvals SET expires_at = $1 WHERE state = 'pending'",
+		time.Now().Add(time.Hour).UnixMilli(),
+	); err != nil {
 		t.Fatal(err) // the question has waited since, and has a day
 	}
 	if anchor := intact(t, db); anchor.Number < before {
@@ -107,7 +111,8 @@ func TestADatabaseOfThePreviousReleaseGoesOn(t *testing.T) {
 		}
 		by.turn(sessions[i].ID, "It goes on.")
 		_, rows, _, err := db.RecordRows(ctx, by.scope.WorkspaceID, sessions[i].ID, 0, parley.MaxPage)
-		if err != nil || len(rows) < 3 || rows[0].Input.Version != 1 || rows[len(rows)-1].Input.Version != parley.ChainVersion {
+		if err != nil || len(rows) < 3 || rows[0].Input.Version != 1 ||
+			rows[len(rows)-1].Input.Version != parley.ChainVersion {
 			t.Errorf("%s: %d rows, %v", sessions[i].Title, len(rows), err)
 		}
 	}
@@ -119,7 +124,13 @@ func TestADatabaseOfThePreviousReleaseGoesOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	decided, err := db.DecideApproval(ctx, by.scope, asked[0].ID, parley.Decision{Decision: parley.DecideApprove, By: owner.Author()}, by.process)
+	decided, err := db.DecideApproval(
+		ctx,
+		by.scope,
+		asked[0].ID,
+		parley.Decision{Decision: parley.DecideApprove, By: owner.Author()},
+		by.process,
+	)
 	if err != nil || decided.Claim == nil || decided.Approval.State != parley.ApprovalApproved {
 		t.Errorf("the answer gives %+v, %v", decided, err)
 	}

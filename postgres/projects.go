@@ -10,24 +10,44 @@ import (
 const projectColumns = "p.id, p.workspace_id, p.path, p.name, p.icon, p.created_at, p.last_access_at"
 
 func scanProject(r *row) (parley.Project, error) {
-	return parley.Project{ID: r.id(), WorkspaceID: r.id(), Path: r.text(), Name: r.text(), Icon: r.text(), CreatedAt: r.time(), LastAccessAt: r.time()}, nil
+	return parley.Project{
+		ID:           r.id(),
+		WorkspaceID:  r.id(),
+		Path:         r.text(),
+		Name:         r.text(),
+		Icon:         r.text(),
+		CreatedAt:    r.time(),
+		LastAccessAt: r.time(),
+	}, nil
 }
 
 // ChooseProject adds a project, or refreshes the one with its path: its last
 // access, and its icon when one is given. Sent again, it changes nothing more.
-func (s *Store) ChooseProject(ctx context.Context, project parley.Project) (chosen parley.Project, isNew bool, err error) {
+func (s *Store) ChooseProject(
+	ctx context.Context,
+	project parley.Project,
+) (chosen parley.Project, isNew bool, err error) {
 	if project.ID.IsZero() {
 		project.ID = parley.NewID()
 	}
 	now, audit := s.clock.Now(), store.AuditFrom(ctx)
 	err = s.read(ctx, func() *batch {
 		b := tenant(project.WorkspaceID)
-		b.read(`INSERT INTO parley.projects AS p (id, workspace_id, path, name, icon, created_at, last_access_at) VALUES ($1, $2, $3, $4, $5, $6, $6)
+		b.read(
+			`INSERT INTO parley.projects AS p (id, workspace_id, path, name, icon, created_at, last_access_at) VALUES ($1, $2, $3, $4, $5, $6, $6)
  ON CONFLICT (workspace_id, path) DO UPDATE SET last_access_at = excluded.last_access_at, icon = CASE WHEN excluded.icon <> '' THEN excluded.icon ELSE p.icon END
- RETURNING `+projectColumns, func(r *row) (err error) {
-			chosen, err = scanProject(r)
-			return err
-		}, project.ID, project.WorkspaceID, project.Path, project.Name, project.Icon, now)
+ RETURNING `+projectColumns,
+			func(r *row) (err error) {
+				chosen, err = scanProject(r)
+				return err
+			},
+			project.ID,
+			project.WorkspaceID,
+			project.Path,
+			project.Name,
+			project.Icon,
+			now,
+		)
 		b.auditProject(audit.Entries(parley.ID{}, parley.ID{}), project.Path)
 		return b
 	})
@@ -40,7 +60,8 @@ func (s *Store) ChooseProject(ctx context.Context, project parley.Project) (chos
 // auditProject adds entries that mean the project of a path, whatever its id is.
 func (b *batch) auditProject(entries []parley.AuditEntry, path string) {
 	for i := range entries {
-		b.write(insertAudit+"SELECT $1, $2, $3, $4, $5, $6, $7, coalesce($8, p.id), $9 FROM parley.projects p WHERE p.workspace_id = $1 AND p.path = $10 ON CONFLICT DO NOTHING",
+		b.write(
+			insertAudit+"SELECT $1, $2, $3, $4, $5, $6, $7, coalesce($8, p.id), $9 FROM parley.projects p WHERE p.workspace_id = $1 AND p.path = $10 ON CONFLICT DO NOTHING",
 			append(auditArgs(&entries[i]), path)...)
 	}
 }
@@ -52,7 +73,11 @@ func (s *Store) Project(ctx context.Context, workspaceID, id parley.ID) (parley.
 }
 
 // Projects lists projects by last access.
-func (s *Store) Projects(ctx context.Context, workspaceID parley.ID, query store.ProjectQuery) ([]parley.Project, error) {
+func (s *Store) Projects(
+	ctx context.Context,
+	workspaceID parley.ID,
+	query store.ProjectQuery,
+) ([]parley.Project, error) {
 	text, rows, args := projectsQuery(query)
 	return all(ctx, s, ordered(workspaceID), scanProject, text, rows, args...)
 }

@@ -48,7 +48,14 @@ const (
 // purge deletes at most parley.PurgeBatch rows of a tombstoned session, versions
 // before their messages, and reports whether nothing is left.
 func (s *Store) purge(ctx context.Context, workspaceID, sessionID parley.ID) (bool, error) {
-	logID, err := every(ctx, s, tenant(workspaceID), "SELECT log_id FROM parley.heads WHERE session_id = $2 AND workspace_id = $1 AND deleted_at IS NOT NULL", workspaceID, sessionID)
+	logID, err := every(
+		ctx,
+		s,
+		tenant(workspaceID),
+		"SELECT log_id FROM parley.heads WHERE session_id = $2 AND workspace_id = $1 AND deleted_at IS NOT NULL",
+		workspaceID,
+		sessionID,
+	)
 	if err != nil || len(logID) == 0 {
 		return true, err
 	}

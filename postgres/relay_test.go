@@ -147,15 +147,27 @@ func TestRelayTellsOthers(t *testing.T) {
 		WorkspaceID: parley.NewID(), SessionID: session, Epoch: 4, Ready: true, Outbox: true, Cancel: parley.NewID(),
 		Events: []parley.Event{{Sequence: 8}, {Sequence: 9}},
 		Feed: []store.FeedEvent{
-			{SessionID: session, Type: parley.FeedSessionUpdated, OwnerID: parley.NewID(), Visibility: parley.VisibilityWorkspace, Data: []byte(`{"a":1}`)},
-			{SessionID: session, Type: parley.FeedSessionStatusChanged, Data: []byte(`"` + strings.Repeat("x", mostFeedBytes) + `"`)},
+			{
+				SessionID:  session,
+				Type:       parley.FeedSessionUpdated,
+				OwnerID:    parley.NewID(),
+				Visibility: parley.VisibilityWorkspace,
+				Data:       []byte(`{"a":1}`),
+			},
+			{
+				SessionID: session,
+				Type:      parley.FeedSessionStatusChanged,
+				Data:      []byte(`"` + strings.Repeat("x", mostFeedBytes) + `"`),
+			},
 		},
 	}
 	stores[0].Relay().Committed(commit)
 	text := strings.Repeat("Größe 🙂 ", 3000)
 	stores[0].Relay().Tell(store.RelayHints{
 		Interests: []store.Interest{{SessionID: session, PaceMS: 60, Flush: true}},
-		Pieces:    []store.StreamPiece{{SessionID: session, MessageID: message, Kind: parley.KindText, Offset: 5, Text: text}},
+		Pieces: []store.StreamPiece{
+			{SessionID: session, MessageID: message, Kind: parley.KindText, Offset: 5, Text: text},
+		},
 	})
 	got := ears[1]
 	var heard string
@@ -176,10 +188,13 @@ func TestRelayTellsOthers(t *testing.T) {
 			c = one
 		}
 	}
-	if !c.Remote || c.LastEvent != 9 || c.Epoch != 4 || !c.Ready || !c.Outbox || c.Cancel != commit.Cancel || !c.FeedLost || len(c.Events) != 0 {
+	if !c.Remote || c.LastEvent != 9 || c.Epoch != 4 || !c.Ready || !c.Outbox || c.Cancel != commit.Cancel ||
+		!c.FeedLost ||
+		len(c.Events) != 0 {
 		t.Errorf("heard %+v", c)
 	}
-	if len(c.Feed) != 1 || string(c.Feed[0].Data) != `{"a":1}` || c.Feed[0].OwnerID != commit.Feed[0].OwnerID || c.Feed[0].WorkspaceID != commit.WorkspaceID {
+	if len(c.Feed) != 1 || string(c.Feed[0].Data) != `{"a":1}` || c.Feed[0].OwnerID != commit.Feed[0].OwnerID ||
+		c.Feed[0].WorkspaceID != commit.WorkspaceID {
 		t.Errorf("list changes %+v", c.Feed)
 	}
 	if len(got.from) != 1 {
@@ -199,7 +214,11 @@ func TestRelayTellsOthers(t *testing.T) {
 func kill(t *testing.T, url, kind string) {
 	t.Helper()
 	conn := connected(t, url)
-	run(t, conn, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'parley "+kind+"'")
+	run(
+		t,
+		conn,
+		"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'parley "+kind+"'",
+	)
 }
 
 // A process whose listening connection is killed hears the others again, and is
@@ -241,7 +260,12 @@ func TestRelayOutlivesARestart(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if err := cluster.Run(context.Background(), pgtest.Superuser, "postgres", "CREATE DATABASE parley OWNER "+pgtest.Owner); err != nil {
+	if err := cluster.Run(
+		context.Background(),
+		pgtest.Superuser,
+		"postgres",
+		"CREATE DATABASE parley OWNER "+pgtest.Owner,
+	); err != nil {
 		t.Fatal(err)
 	}
 	stores, ears := pair(t, cluster.URL(pgtest.Owner, "parley"))
@@ -349,11 +373,28 @@ func BenchmarkRelay(b *testing.B) {
 	for b.Loop() {
 		id := sessions[said%len(sessions)]
 		said++
-		relay.Committed(store.Commit{WorkspaceID: workspace, SessionID: id, Epoch: 1, Events: []parley.Event{{Sequence: int64(said)}}})
+		relay.Committed(
+			store.Commit{
+				WorkspaceID: workspace,
+				SessionID:   id,
+				Epoch:       1,
+				Events:      []parley.Event{{Sequence: int64(said)}},
+			},
+		)
 		if said%2 == 0 {
-			relay.Tell(store.RelayHints{Pieces: []store.StreamPiece{{
-				WorkspaceID: workspace, SessionID: id, TurnID: turn, MessageID: id, Epoch: 1, After: 1, Kind: parley.KindText, Offset: said * len(text), Text: text,
-			}}})
+			relay.Tell(store.RelayHints{Pieces: []store.StreamPiece{
+				{
+					WorkspaceID: workspace,
+					SessionID:   id,
+					TurnID:      turn,
+					MessageID:   id,
+					Epoch:       1,
+					After:       1,
+					Kind:        parley.KindText,
+					Offset:      said * len(text),
+					Text:        text,
+				},
+			}})
 		}
 		for relay.Stats().Queued > 2000 { // a real process has this many turns at once
 			time.Sleep(time.Millisecond)

@@ -9,7 +9,12 @@ import (
 )
 
 // CachedResponse implements store.ResponseCache.
-func (s *Store) CachedResponse(ctx context.Context, workspaceID parley.ID, key parley.Hash, age time.Duration) (*store.CachedResponse, error) {
+func (s *Store) CachedResponse(
+	ctx context.Context,
+	workspaceID parley.ID,
+	key parley.Hash,
+	age time.Duration,
+) (*store.CachedResponse, error) {
 	since := parley.TimeOf(s.clock.Now().Std().Add(-age))
 	found, err := all(ctx, s, tenant(workspaceID), func(r *row) (store.CachedResponse, error) {
 		return store.CachedResponse{Key: key, Chunks: r.bytes(), Cost: r.money()}, nil
@@ -39,7 +44,11 @@ const (
 )
 
 // KeepResponses implements store.ResponseCache.
-func (s *Store) KeepResponses(ctx context.Context, workspaceID parley.ID, used store.ResponsesUsed) (evicted int64, err error) {
+func (s *Store) KeepResponses(
+	ctx context.Context,
+	workspaceID parley.ID,
+	used store.ResponsesUsed,
+) (evicted int64, err error) {
 	var saved parley.Money
 	for _, hit := range used.Hits {
 		saved += hit.Saved
@@ -64,18 +73,29 @@ func (s *Store) KeepResponses(ctx context.Context, workspaceID parley.ID, used s
 }
 
 // ResponseCacheState implements store.ResponseCache.
-func (s *Store) ResponseCacheState(ctx context.Context, workspaceID parley.ID) (state parley.ResponseCacheState, err error) {
+func (s *Store) ResponseCacheState(
+	ctx context.Context,
+	workspaceID parley.ID,
+) (state parley.ResponseCacheState, err error) {
 	err = s.read(ctx, func() *batch {
 		state = parley.ResponseCacheState{}
 		b := tenant(workspaceID)
-		b.read("SELECT hits, misses, stored, evicted, saved FROM parley.response_counts WHERE workspace_id = "+here, func(r *row) error {
-			state.Hits, state.Misses, state.Stored, state.Evicted, state.Saved = r.int64(), r.int64(), r.int64(), r.int64(), parley.Money(r.int64())
-			return nil
-		})
-		b.read("SELECT count(*), coalesce(sum(bytes), 0)::bigint FROM parley.response_cache WHERE workspace_id = "+here, func(r *row) error {
-			state.Entries, state.Bytes = r.int64(), r.int64()
-			return nil
-		})
+		b.read(
+			"SELECT hits, misses, stored, evicted, saved FROM parley.response_counts WHERE workspace_id = "+here,
+			func(r *row) error {
+				state.Hits, state.Misses, state.Stored, state.Evicted, state.Saved = r.int64(), r.int64(), r.int64(), r.int64(), parley.Money(
+					r.int64(),
+				)
+				return nil
+			},
+		)
+		b.read(
+			"SELECT count(*), coalesce(sum(bytes), 0)::bigint FROM parley.response_cache WHERE workspace_id = "+here,
+			func(r *row) error {
+				state.Entries, state.Bytes = r.int64(), r.int64()
+				return nil
+			},
+		)
 		return b
 	})
 	return state, err

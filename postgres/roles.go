@@ -30,15 +30,19 @@ func roleOf(ctx context.Context, conn *sql.Conn) (role loginRole, err error) {
 	role.made, role.member = map[string]bool{}, map[string]bool{}
 	if err := conn.QueryRowContext(ctx, `SELECT r.rolname, current_database(), current_setting('server_version_num')::int,
  r.rolsuper, r.rolbypassrls, r.rolcreaterole, r.rolinherit, has_database_privilege(session_user, current_database(), 'CREATE')
- FROM pg_roles r WHERE r.rolname = session_user`).Scan(&role.name, &role.database, &role.version,
-		&role.superuser, &role.bypassesRows, &role.createsRoles, &role.inherits, &role.createsSchemas); err != nil {
+ FROM pg_roles r WHERE r.rolname = session_user`).
+		Scan(&role.name, &role.database, &role.version,
+			&role.superuser, &role.bypassesRows, &role.createsRoles, &role.inherits, &role.createsSchemas); err != nil {
 		return role, err
 	}
 	become := "MEMBER"
 	if role.version >= inheritOption {
 		become = "SET"
 	}
-	rows, err := conn.QueryContext(ctx, "SELECT rolname, pg_has_role(session_user, oid, '"+become+"') FROM pg_roles WHERE rolname IN ('"+tenantRole+"', '"+systemRole+"')")
+	rows, err := conn.QueryContext(
+		ctx,
+		"SELECT rolname, pg_has_role(session_user, oid, '"+become+"') FROM pg_roles WHERE rolname IN ('"+tenantRole+"', '"+systemRole+"')",
+	)
 	if err != nil {
 		return role, err
 	}
@@ -91,10 +95,20 @@ func (r *loginRole) missing(pending bool) (statements []string) {
 func (r *loginRole) warn(log *slog.Logger) {
 	switch {
 	case r.superuser || r.bypassesRows:
-		log.Warn("the role in PARLEY_DATABASE_URL is a superuser or bypasses row-level security: use one that is neither, "+
-			"so that a mistake in a query cannot cross workspaces", "role", r.name)
+		log.Warn(
+			"the role in PARLEY_DATABASE_URL is a superuser or bypasses row-level security: use one that is neither, "+
+				"so that a mistake in a query cannot cross workspaces",
+			"role",
+			r.name,
+		)
 	case r.inherits && r.version < inheritOption:
-		log.Warn("the role in PARLEY_DATABASE_URL inherits the rights of its roles: run ALTER ROLE "+quoted(r.name)+" NOINHERIT", "role", r.name)
+		log.Warn(
+			"the role in PARLEY_DATABASE_URL inherits the rights of its roles: run ALTER ROLE "+quoted(
+				r.name,
+			)+" NOINHERIT",
+			"role",
+			r.name,
+		)
 	}
 }
 

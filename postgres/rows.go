@@ -14,7 +14,13 @@ func (a *attempt) SessionOf(workspaceID, messageID parley.ID) (parley.ID, error)
 
 // Message implements transition.Rows.
 func (a *attempt) Message(workspaceID, messageID parley.ID) (*parley.Message, error) {
-	return first(a, aMessage, "SELECT "+messageColumns+" FROM parley.messages m WHERE m.workspace_id = $1 AND m.id = $2", workspaceID, messageID)
+	return first(
+		a,
+		aMessage,
+		"SELECT "+messageColumns+" FROM parley.messages m WHERE m.workspace_id = $1 AND m.id = $2",
+		workspaceID,
+		messageID,
+	)
 }
 
 // Queued implements transition.Rows.
@@ -31,26 +37,47 @@ func (a *attempt) TurnMessages(h *transition.Head, turnID parley.ID) ([]parley.M
 
 // Answers implements transition.Rows.
 func (a *attempt) Answers(h *transition.Head, turnID parley.ID, step int) ([]parley.Message, error) {
-	return rowsOf(a, aMessage, "SELECT "+messageColumns+` FROM parley.messages m WHERE m.workspace_id = $1 AND m.turn_id = $2 AND m.step = $3
- AND m.role = 'assistant' AND m.status = 'completed' AND m.sequence IS NOT NULL ORDER BY m.sequence`, h.WorkspaceID, turnID, step)
+	return rowsOf(
+		a,
+		aMessage,
+		"SELECT "+messageColumns+` FROM parley.messages m WHERE m.workspace_id = $1 AND m.turn_id = $2 AND m.step = $3
+ AND m.role = 'assistant' AND m.status = 'completed' AND m.sequence IS NOT NULL ORDER BY m.sequence`,
+		h.WorkspaceID,
+		turnID,
+		step,
+	)
 }
 
 // FirstMessage implements transition.Rows.
 func (a *attempt) FirstMessage(h *transition.Head) (*parley.Message, error) {
-	return first(a, aMessage, "SELECT "+messageColumns+" FROM parley.messages m WHERE m.workspace_id = $1 AND m.log_id = $2 AND m.sequence = $3", h.WorkspaceID, h.LogID, h.Begins())
+	return first(
+		a,
+		aMessage,
+		"SELECT "+messageColumns+" FROM parley.messages m WHERE m.workspace_id = $1 AND m.log_id = $2 AND m.sequence = $3",
+		h.WorkspaceID,
+		h.LogID,
+		h.Begins(),
+	)
 }
 
 // tool.Call implements transition.Rows.
 func (a *attempt) ToolCall(h *transition.Head, callID string) (call *parley.Message, answered bool, err error) {
-	err = a.read(func() { call, answered = nil, false }, "SELECT "+messageColumns+`, EXISTS (SELECT 1 FROM parley.messages x
+	err = a.read(
+		func() { call, answered = nil, false },
+		"SELECT "+messageColumns+`, EXISTS (SELECT 1 FROM parley.messages x
  WHERE x.workspace_id = m.workspace_id AND x.log_id = m.log_id AND x.tool_call_id = m.tool_call_id AND x.tool_call_id <> ''
  AND x.role = 'tool_result' AND x.status <> 'cancelled' AND x.call_ordinal = m.call_ordinal)
  FROM parley.messages m WHERE m.workspace_id = $1 AND m.log_id = $2 AND m.tool_call_id = $3 AND m.tool_call_id <> '' AND m.role = 'tool_call'
- ORDER BY m.sequence DESC LIMIT 1`, func(r *row) error {
-		m := scanMessage(r)
-		call, answered = &m, r.bool()
-		return nil
-	}, h.WorkspaceID, h.LogID, callID)
+ ORDER BY m.sequence DESC LIMIT 1`,
+		func(r *row) error {
+			m := scanMessage(r)
+			call, answered = &m, r.bool()
+			return nil
+		},
+		h.WorkspaceID,
+		h.LogID,
+		callID,
+	)
 	return call, answered, err
 }
 
@@ -68,7 +95,12 @@ func (a *attempt) Posted(h *transition.Head, key string) (transition.Earlier, er
 	if a.presumed() {
 		return transition.Earlier{}, nil
 	}
-	return a.earlier("SELECT id, fingerprint, posted_event FROM parley.messages WHERE workspace_id = $1 AND session_id = $2 AND idempotency_key = $3", h.WorkspaceID, h.ID, key)
+	return a.earlier(
+		"SELECT id, fingerprint, posted_event FROM parley.messages WHERE workspace_id = $1 AND session_id = $2 AND idempotency_key = $3",
+		h.WorkspaceID,
+		h.ID,
+		key,
+	)
 }
 
 // Created implements transition.Rows, as Posted does: the index speaks when a
@@ -124,7 +156,12 @@ func (a *attempt) ToolChildren(h *transition.Head) ([]parley.ID, error) {
 
 // OpenedIn implements transition.Rows.
 func (a *attempt) OpenedIn(workspaceID, principalID parley.ID, client string) (parley.ID, error) {
-	return a.id("SELECT session_id FROM parley.clients WHERE workspace_id = $1 AND principal_id = $2 AND client = $3", workspaceID, principalID, client)
+	return a.id(
+		"SELECT session_id FROM parley.clients WHERE workspace_id = $1 AND principal_id = $2 AND client = $3",
+		workspaceID,
+		principalID,
+		client,
+	)
 }
 
 // Agent implements transition.Rows: from memory, for the database to confirm.
@@ -149,7 +186,14 @@ func (a *attempt) AgentVersion(workspaceID, agentID parley.ID, version int) (*pa
 	if agent := a.store.agents.version(workspaceID, agentID, version); agent != nil {
 		return agent, nil
 	}
-	agent, err := first(a, scanAgent, "SELECT body FROM parley.agent_versions WHERE workspace_id = $1 AND agent_id = $2 AND version = $3", workspaceID, agentID, version)
+	agent, err := first(
+		a,
+		scanAgent,
+		"SELECT body FROM parley.agent_versions WHERE workspace_id = $1 AND agent_id = $2 AND version = $3",
+		workspaceID,
+		agentID,
+		version,
+	)
 	if err == nil && agent != nil {
 		a.store.agents.keep(workspaceID, agentID, version, agent)
 	}
@@ -158,7 +202,13 @@ func (a *attempt) AgentVersion(workspaceID, agentID parley.ID, version int) (*pa
 
 // Project implements transition.Rows: it is told once, and may change as soon as that.
 func (a *attempt) Project(workspaceID, projectID parley.ID) (*parley.Project, error) {
-	return first(a, scanProject, "SELECT "+projectColumns+" FROM parley.projects p WHERE p.workspace_id = $1 AND p.id = $2", workspaceID, projectID)
+	return first(
+		a,
+		scanProject,
+		"SELECT "+projectColumns+" FROM parley.projects p WHERE p.workspace_id = $1 AND p.id = $2",
+		workspaceID,
+		projectID,
+	)
 }
 
 // HasProject implements transition.Rows: a project that was found stays until the
@@ -175,7 +225,10 @@ func (a *attempt) HasProject(workspaceID, projectID parley.ID) (bool, error) {
 // CountSessions implements transition.Rows: those that are created in the same
 // instant do not see each other.
 func (a *attempt) CountSessions(workspaceID, ownerID parley.ID, most int64) (int64, error) {
-	query, args := "SELECT 1 FROM parley.sessions WHERE workspace_id = $1 AND deleted_at IS NULL", []arg{workspaceID, most}
+	query, args := "SELECT 1 FROM parley.sessions WHERE workspace_id = $1 AND deleted_at IS NULL", []arg{
+		workspaceID,
+		most,
+	}
 	if !ownerID.IsZero() {
 		query, args = query+" AND owner_id = $3", append(args, ownerID)
 	}

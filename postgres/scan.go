@@ -29,19 +29,64 @@ const (
 
 func scanSession(r *row) (parley.Session, error) {
 	s := parley.Session{
-		ID: r.id(), WorkspaceID: r.id(), AgentID: r.id(), OwnerID: r.id(), Visibility: parley.Visibility(r.text()), ProjectID: r.id(),
-		ParentSessionID: r.id(), ParentMessageID: r.id(), RootID: r.id(), Depth: r.int(), LogID: r.id(), Kind: parley.SessionKind(r.text()), Mode: parley.Mode(r.text()),
-		Type: r.text(), Feature: r.text(), Task: r.text(), Key: r.text(), Title: r.text(), Instructions: r.text(),
+		ID:              r.id(),
+		WorkspaceID:     r.id(),
+		AgentID:         r.id(),
+		OwnerID:         r.id(),
+		Visibility:      parley.Visibility(r.text()),
+		ProjectID:       r.id(),
+		ParentSessionID: r.id(),
+		ParentMessageID: r.id(),
+		RootID:          r.id(),
+		Depth:           r.int(),
+		LogID:           r.id(),
+		Kind:            parley.SessionKind(r.text()),
+		Mode:            parley.Mode(r.text()),
+		Type:            r.text(),
+		Feature:         r.text(),
+		Task:            r.text(),
+		Key:             r.text(),
+		Title:           r.text(),
+		Instructions:    r.text(),
 	}
 	tags := r.text()
 	s.Pinned, s.Metadata = r.bool(), transition.ReadableObject(r.json())
 	overrides, policy, retry := r.text(), r.text(), r.text()
-	s.During, s.Status, s.WaitReason = parley.During(r.text()), parley.SessionStatus(r.text()), parley.WaitReason(r.text())
+	s.During, s.Status, s.WaitReason = parley.During(
+		r.text(),
+	), parley.SessionStatus(
+		r.text(),
+	), parley.WaitReason(
+		r.text(),
+	)
 	s.ArchivedAt, s.CreatedAt, s.UpdatedAt, s.StartedAt, s.FinishedAt, s.ForkedThrough = r.time(), r.time(), r.time(), r.time(), r.time(), r.maybe()
-	s.Statistics = parley.Statistics{Messages: r.int64(), UserFacing: r.int64(), Turns: r.int64(),
-		Tokens: parley.Tokens{InputTokens: r.int64(), OutputTokens: r.int64(), CachedTokens: r.int64(), Unknown: r.int64()},
-		Cost:   parley.Money(r.int64()), Unpriced: r.int64(), Calls: r.int64(), CacheHits: r.int64(), CacheWriteTokens: r.int64(), Saved: parley.Money(r.int64())}
-	s.Context = parley.Context{Anchor: r.int64(), Messages: r.int64(), Tokens: r.int64(), Cleared: r.bool(), Held: r.bool(), ClearedAt: r.time()}
+	s.Statistics = parley.Statistics{
+		Messages:   r.int64(),
+		UserFacing: r.int64(),
+		Turns:      r.int64(),
+		Tokens: parley.Tokens{
+			InputTokens:  r.int64(),
+			OutputTokens: r.int64(),
+			CachedTokens: r.int64(),
+			Unknown:      r.int64(),
+		},
+		Cost: parley.Money(
+			r.int64(),
+		),
+		Unpriced:         r.int64(),
+		Calls:            r.int64(),
+		CacheHits:        r.int64(),
+		CacheWriteTokens: r.int64(),
+		Saved:            parley.Money(r.int64()),
+	}
+	s.Context = parley.Context{
+		Anchor:    r.int64(),
+		Messages:  r.int64(),
+		Tokens:    r.int64(),
+		Cleared:   r.bool(),
+		Held:      r.bool(),
+		ClearedAt: r.time(),
+	}
 	s.LastSequence, s.LastEvent, s.TurnID = r.int64(), r.int64(), r.id()
 	s.Tags = []string{}
 	if tags != "[]" {
@@ -76,11 +121,27 @@ const messageColumns = `m.id, m.workspace_id, m.session_id, m.log_id, m.sequence
 
 func scanMessage(r *row) parley.Message {
 	m := parley.Message{
-		ID: r.id(), WorkspaceID: r.id(), SessionID: r.id(), LogID: r.id(), Sequence: r.int64(), Position: r.maybe(), TurnID: r.id(),
-		Step: r.int(), Role: parley.Role(r.text()), Status: parley.MessageStatus(r.text()),
-		Author:  parley.Author{Kind: parley.AuthorKind(r.text()), ID: r.id(), Name: r.text()},
-		Content: r.json(), ContextNote: r.text(), ToolCallID: r.text(), ToolName: r.text(), CoversThrough: r.maybe(),
-		Internal: r.bool(), Steer: r.bool(), Model: parley.ModelID(r.text()), AgentType: r.text(), Iteration: r.int(),
+		ID:            r.id(),
+		WorkspaceID:   r.id(),
+		SessionID:     r.id(),
+		LogID:         r.id(),
+		Sequence:      r.int64(),
+		Position:      r.maybe(),
+		TurnID:        r.id(),
+		Step:          r.int(),
+		Role:          parley.Role(r.text()),
+		Status:        parley.MessageStatus(r.text()),
+		Author:        parley.Author{Kind: parley.AuthorKind(r.text()), ID: r.id(), Name: r.text()},
+		Content:       r.json(),
+		ContextNote:   r.text(),
+		ToolCallID:    r.text(),
+		ToolName:      r.text(),
+		CoversThrough: r.maybe(),
+		Internal:      r.bool(),
+		Steer:         r.bool(),
+		Model:         parley.ModelID(r.text()),
+		AgentType:     r.text(),
+		Iteration:     r.int(),
 	}
 	usage := r.text()
 	m.ContentHash, m.ChainVersion, m.CallOrdinal, m.ProviderData = r.hash(), r.int(), r.int64(), r.bytes()
@@ -115,12 +176,29 @@ const turnColumns = `t.id, t.workspace_id, t.session_id, t.trigger_message_id, t
 
 func scanTurn(r *row) (parley.Turn, error) {
 	t := parley.Turn{
-		ID: r.id(), WorkspaceID: r.id(), SessionID: r.id(), TriggerMessageID: r.id(), Ordinal: r.int64(), Status: parley.TurnStatus(r.text()),
-		WaitReason: parley.WaitReason(r.text()), Attempt: r.int(), Takeovers: r.int(), Step: r.int(),
-		AgentID: r.id(), AgentVersion: r.int(), LoopID: r.id(), Iteration: r.int(), ContinuesID: r.id(),
+		ID:               r.id(),
+		WorkspaceID:      r.id(),
+		SessionID:        r.id(),
+		TriggerMessageID: r.id(),
+		Ordinal:          r.int64(),
+		Status:           parley.TurnStatus(r.text()),
+		WaitReason:       parley.WaitReason(r.text()),
+		Attempt:          r.int(),
+		Takeovers:        r.int(),
+		Step:             r.int(),
+		AgentID:          r.id(),
+		AgentVersion:     r.int(),
+		LoopID:           r.id(),
+		Iteration:        r.int(),
+		ContinuesID:      r.id(),
 	}
 	failure := r.text()
-	t.Usage = parley.Tokens{InputTokens: r.int64(), OutputTokens: r.int64(), CachedTokens: r.int64(), Unknown: r.int64()}
+	t.Usage = parley.Tokens{
+		InputTokens:  r.int64(),
+		OutputTokens: r.int64(),
+		CachedTokens: r.int64(),
+		Unknown:      r.int64(),
+	}
 	t.Cost, t.CreatedAt, t.StartedAt, t.FinishedAt = r.money(), r.time(), r.time(), r.time()
 	t.CaughtBy, t.AccusedBy = r.id(), r.id()
 	if failure == "" {
@@ -138,8 +216,15 @@ const callColumns = `c.id, c.workspace_id, c.session_id, c.turn_id, c.message_id
 
 func scanCall(r *row) (parley.Call, error) {
 	c := parley.Call{
-		ID: r.id(), WorkspaceID: r.id(), SessionID: r.id(), TurnID: r.id(), MessageID: r.id(), Ordinal: r.int64(), Step: r.int(), Attempt: r.int(),
-		Model: parley.ModelID(r.text()),
+		ID:          r.id(),
+		WorkspaceID: r.id(),
+		SessionID:   r.id(),
+		TurnID:      r.id(),
+		MessageID:   r.id(),
+		Ordinal:     r.int64(),
+		Step:        r.int(),
+		Attempt:     r.int(),
+		Model:       parley.ModelID(r.text()),
 	}
 	c.Provider = c.Model.Provider()
 	parameters := r.text()

@@ -24,7 +24,11 @@ const (
 // all workspaces, in the one of the scope: under the row policies no condition on
 // words may use an index, because what it raises could tell of rows that the policy
 // hides. What is shown of the matches is read behind the wall, as everything is.
-func (s *Store) Search(ctx context.Context, scope store.Scope, query store.SearchQuery) (page store.SearchPage, err error) {
+func (s *Store) Search(
+	ctx context.Context,
+	scope store.Scope,
+	query store.SearchQuery,
+) (page store.SearchPage, err error) {
 	parts, err := s.searchedLogs(ctx, scope, query.SessionID)
 	if err != nil {
 		return page, err
@@ -41,11 +45,17 @@ func (s *Store) Search(ctx context.Context, scope store.Scope, query store.Searc
 	sample := 0
 	if err := s.read(ctx, func() *batch {
 		b := searching(scope)
-		b.read("SELECT completed_at IS NOT NULL FROM parley.search_pass", func(r *row) error { page.Complete = r.bool(); return nil })
+		b.read(
+			"SELECT completed_at IS NOT NULL FROM parley.search_pass",
+			func(r *row) error { page.Complete = r.bool(); return nil },
+		)
 		if len(parts) == 0 {
 			var l filter
 			l.newest(&query, searchSample)
-			b.read("SELECT count(*) FROM ("+l.where.String()+") r WHERE r.words @@ "+l.arg(asked)+"::tsquery", func(r *row) error { sample = r.int(); return nil }, l.args...)
+			b.read(
+				"SELECT count(*) FROM ("+l.where.String()+") r WHERE r.words @@ "+l.arg(asked)+"::tsquery",
+				func(r *row) error { sample = r.int(); return nil },
+				l.args...)
 		}
 		return b
 	}); err != nil {
@@ -75,14 +85,21 @@ func (s *Store) Search(ctx context.Context, scope store.Scope, query store.Searc
 func searching(scope store.Scope) *batch {
 	b := system()
 	b.snapshot = true
-	b.read("SELECT set_config('parley.workspace', $1, true), set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)",
-		func(*row) error { return nil }, scope.WorkspaceID.String())
+	b.read(
+		"SELECT set_config('parley.workspace', $1, true), set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)",
+		func(*row) error { return nil },
+		scope.WorkspaceID.String(),
+	)
 	return b
 }
 
 // searchedLogs are the parts of a session's record that a search in it looks at,
 // its own last; none when it names no session.
-func (s *Store) searchedLogs(ctx context.Context, scope store.Scope, sessionID parley.ID) (parts []transition.Part, err error) {
+func (s *Store) searchedLogs(
+	ctx context.Context,
+	scope store.Scope,
+	sessionID parley.ID,
+) (parts []transition.Part, err error) {
 	if sessionID.IsZero() {
 		return nil, nil
 	}
@@ -94,7 +111,12 @@ func (s *Store) searchedLogs(ctx context.Context, scope store.Scope, sessionID p
 			parts = append(parts, part)
 			return err
 		}, scope.WorkspaceID, sessionID)
-		b.read("SELECT log_id FROM parley.sessions WHERE workspace_id = $1 AND id = $2", func(r *row) error { own = r.id(); return nil }, scope.WorkspaceID, sessionID)
+		b.read(
+			"SELECT log_id FROM parley.sessions WHERE workspace_id = $1 AND id = $2",
+			func(r *row) error { own = r.id(); return nil },
+			scope.WorkspaceID,
+			sessionID,
+		)
 	})
 	return append(parts, transition.Own(sessionID, own)), err
 }
@@ -108,8 +130,15 @@ func (s *Store) borrowedLogs(ctx context.Context, scope store.Scope, q *store.Se
 	var l filter
 	l.visible(scope)
 	visible := l.where.String()
-	return every(ctx, s, tenant(scope.WorkspaceID), "SELECT DISTINCT g.log_id FROM parley.session_logs g JOIN parley.sessions s ON s.workspace_id = g.workspace_id AND s.id = g.session_id WHERE g.workspace_id = "+here+" AND "+visible+
-		" AND NOT EXISTS (SELECT 1 FROM parley.sessions s WHERE s.id = g.writer_id AND "+visible+") LIMIT "+l.arg(words.MaxBorrowed+1), l.args...)
+	return every(
+		ctx,
+		s,
+		tenant(scope.WorkspaceID),
+		"SELECT DISTINCT g.log_id FROM parley.session_logs g JOIN parley.sessions s ON s.workspace_id = g.workspace_id AND s.id = g.session_id WHERE g.workspace_id = "+here+" AND "+visible+
+			" AND NOT EXISTS (SELECT 1 FROM parley.sessions s WHERE s.id = g.writer_id AND "+visible+") LIMIT "+l.arg(
+			words.MaxBorrowed+1,
+		),
+		l.args...)
 }
 
 // newest is a query for the newest rows of the time that is asked for.
@@ -118,7 +147,11 @@ func (l *filter) newest(q *store.SearchQuery, limit int) {
 	l.inTime(q)
 	terms := l.where.String()
 	l.where.Reset()
-	l.where.WriteString("SELECT r.* FROM parley.search_rows r WHERE " + terms + " ORDER BY r.created_at DESC, r.id DESC LIMIT " + strconv.Itoa(limit))
+	l.where.WriteString(
+		"SELECT r.* FROM parley.search_rows r WHERE " + terms + " ORDER BY r.created_at DESC, r.id DESC LIMIT " + strconv.Itoa(
+			limit,
+		),
+	)
 }
 
 func (l *filter) inTime(q *store.SearchQuery) {
@@ -133,7 +166,14 @@ func (l *filter) inTime(q *store.SearchQuery) {
 }
 
 // matches reads the newest matches: among the newest rows, or with walk 0 among all.
-func (s *Store) matches(ctx context.Context, scope store.Scope, q *store.SearchQuery, parts []transition.Part, asked string, walk int) (matches []words.Candidate, err error) {
+func (s *Store) matches(
+	ctx context.Context,
+	scope store.Scope,
+	q *store.SearchQuery,
+	parts []transition.Part,
+	asked string,
+	walk int,
+) (matches []words.Candidate, err error) {
 	text, args := searchQuery(scope, q, parts, asked, walk)
 	err = s.read(ctx, func() *batch {
 		matches = make([]words.Candidate, 0, store.DefaultHits)
@@ -151,7 +191,13 @@ func (s *Store) matches(ctx context.Context, scope store.Scope, q *store.SearchQ
 	return matches, err
 }
 
-func searchQuery(scope store.Scope, q *store.SearchQuery, parts []transition.Part, asked string, walk int) (string, []arg) {
+func searchQuery(
+	scope store.Scope,
+	q *store.SearchQuery,
+	parts []transition.Part,
+	asked string,
+	walk int,
+) (string, []arg) {
 	var l filter
 	var begin, from string
 	if walk > 0 {
@@ -184,14 +230,22 @@ func searchQuery(scope store.Scope, q *store.SearchQuery, parts []transition.Par
 		if i == len(parts)-1 {
 			least = 0
 		}
-		arms[i] = "r.log_id = " + l.arg(part.LogID) + " AND r.sequence BETWEEN " + l.arg(least) + " AND " + l.arg(part.Through)
+		arms[i] = "r.log_id = " + l.arg(
+			part.LogID,
+		) + " AND r.sequence BETWEEN " + l.arg(
+			least,
+		) + " AND " + l.arg(
+			part.Through,
+		)
 	}
 	if len(arms) > 0 {
 		l.must("(" + strings.Join(arms, " OR ") + ")")
 	}
 	return begin + "SELECT r.id, r.created_at, (SELECT c.counts FROM parley.search_rows c WHERE c.workspace_id = " + here + " AND c.id = r.id), s.id, r.sequence FROM " + from +
 		" CROSS JOIN LATERAL (SELECT " + shown + " AS id) x JOIN parley.sessions s ON s.workspace_id = " + here + " AND s.id = x.id WHERE " + l.where.String() +
-		" ORDER BY r.created_at DESC, r.id DESC LIMIT " + strconv.Itoa(store.MaxRanked), l.args
+		" ORDER BY r.created_at DESC, r.id DESC LIMIT " + strconv.Itoa(
+		store.MaxRanked,
+	), l.args
 }
 
 // shownSession is the session that a match is shown for: the one that is asked for,
@@ -233,11 +287,16 @@ func (s *Store) readHits(ctx context.Context, scope store.Scope, best []words.Ca
 			sessions[session.ID] = session
 			return err
 		}, l.args...)
-		b.read("SELECT "+messageColumns+" FROM parley.messages m WHERE m.workspace_id = $1 AND m.id = ANY($2)", func(r *row) error {
-			message := scanMessage(r)
-			messages[message.ID] = message
-			return nil
-		}, scope.WorkspaceID, messageIDs)
+		b.read(
+			"SELECT "+messageColumns+" FROM parley.messages m WHERE m.workspace_id = $1 AND m.id = ANY($2)",
+			func(r *row) error {
+				message := scanMessage(r)
+				messages[message.ID] = message
+				return nil
+			},
+			scope.WorkspaceID,
+			messageIDs,
+		)
 		return b
 	}); err != nil {
 		return nil, err

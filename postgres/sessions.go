@@ -19,15 +19,35 @@ func (s *Store) SessionByKey(ctx context.Context, scope store.Scope, key string)
 }
 
 // session reads the one session that a scope may see and a term names.
-func (s *Store) session(ctx context.Context, scope store.Scope, term string, value arg) (session parley.Session, err error) {
+func (s *Store) session(
+	ctx context.Context,
+	scope store.Scope,
+	term string,
+	value arg,
+) (session parley.Session, err error) {
 	var l filter
 	l.visible(scope)
 	l.must(term, value)
-	return one(ctx, s, tenant(scope.WorkspaceID), "session", scanSession, "SELECT "+sessionColumns+sessionTables+"WHERE "+l.where.String(), l.args...)
+	return one(
+		ctx,
+		s,
+		tenant(scope.WorkspaceID),
+		"session",
+		scanSession,
+		"SELECT "+sessionColumns+sessionTables+"WHERE "+l.where.String(),
+		l.args...)
 }
 
 // one reads the single row of a query, or is CodeNotFound.
-func one[T any](ctx context.Context, s *Store, as *batch, what string, scan func(*row) (T, error), query string, args ...arg) (found T, err error) {
+func one[T any](
+	ctx context.Context,
+	s *Store,
+	as *batch,
+	what string,
+	scan func(*row) (T, error),
+	query string,
+	args ...arg,
+) (found T, err error) {
 	rows, err := all(ctx, s, as, scan, query, 1, args...)
 	if err != nil {
 		return found, err
@@ -39,7 +59,15 @@ func one[T any](ctx context.Context, s *Store, as *batch, what string, scan func
 }
 
 // all reads the rows of a query, up to a number; never nil.
-func all[T any](ctx context.Context, s *Store, as *batch, scan func(*row) (T, error), query string, limit int, args ...arg) (found []T, err error) {
+func all[T any](
+	ctx context.Context,
+	s *Store,
+	as *batch,
+	scan func(*row) (T, error),
+	query string,
+	limit int,
+	args ...arg,
+) (found []T, err error) {
 	err = s.read(ctx, func() *batch {
 		found = []T{}
 		b := *as
@@ -54,7 +82,15 @@ func all[T any](ctx context.Context, s *Store, as *batch, scan func(*row) (T, er
 }
 
 // page reads the rows of a list that can be large, see listed.
-func page[T sized](ctx context.Context, s *Store, as *batch, scan func(*row) (T, error), query string, limit int, args ...arg) (found []T, err error) {
+func page[T sized](
+	ctx context.Context,
+	s *Store,
+	as *batch,
+	scan func(*row) (T, error),
+	query string,
+	limit int,
+	args ...arg,
+) (found []T, err error) {
 	err = s.read(ctx, func() *batch {
 		found = []T{}
 		b := *as

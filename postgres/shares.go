@@ -35,7 +35,11 @@ const insertShare = `INSERT INTO parley.shares AS x (session_id, reader_id, work
  ON CONFLICT DO NOTHING RETURNING 1`
 
 // Share implements store.Shares. Sent again, it changes nothing more.
-func (s *Store) Share(ctx context.Context, scope store.Scope, share parley.Share) (kept parley.Share, made bool, err error) {
+func (s *Store) Share(
+	ctx context.Context,
+	scope store.Scope,
+	share parley.Share,
+) (kept parley.Share, made bool, err error) {
 	if err := s.bothSeen(ctx, scope, share.SessionID, share.ReaderID); err != nil {
 		return kept, false, err
 	}
@@ -48,13 +52,24 @@ func (s *Store) Share(ctx context.Context, scope store.Scope, share parley.Share
 			made = true
 			return nil
 		}, share.SessionID, share.ReaderID, string(share.SharedBy.Kind), share.SharedBy.ID, share.SharedBy.Name, share.CreatedAt, parley.MaxShares)
-		b.auditIf(audit.Entries(parley.ID{}, parley.ID{}), "SELECT FROM parley.shares WHERE workspace_id = $1 AND session_id = $10 AND reader_id = $11 AND shared_by = $12 AND created_at = $13",
-			share.SessionID, share.ReaderID, share.SharedBy.ID, share.CreatedAt)
-		b.read("SELECT "+shareColumns+" FROM parley.shares x WHERE x.workspace_id = "+here+" AND x.session_id = $1 AND x.reader_id = $2", func(r *row) (err error) {
-			kept, err = scanShare(r)
-			found = true
-			return err
-		}, share.SessionID, share.ReaderID)
+		b.auditIf(
+			audit.Entries(parley.ID{}, parley.ID{}),
+			"SELECT FROM parley.shares WHERE workspace_id = $1 AND session_id = $10 AND reader_id = $11 AND shared_by = $12 AND created_at = $13",
+			share.SessionID,
+			share.ReaderID,
+			share.SharedBy.ID,
+			share.CreatedAt,
+		)
+		b.read(
+			"SELECT "+shareColumns+" FROM parley.shares x WHERE x.workspace_id = "+here+" AND x.session_id = $1 AND x.reader_id = $2",
+			func(r *row) (err error) {
+				kept, err = scanShare(r)
+				found = true
+				return err
+			},
+			share.SessionID,
+			share.ReaderID,
+		)
 		return b
 	})
 	if err == nil && !found {
@@ -91,8 +106,19 @@ func (s *Store) Unshare(ctx context.Context, scope store.Scope, sessionID, reade
 	var gone int64
 	audit := store.AuditFrom(ctx)
 	b := tenant(scope.WorkspaceID)
-	b.auditIf(audit.Entries(parley.ID{}, parley.ID{}), "SELECT FROM parley.shares WHERE workspace_id = $1 AND session_id = $10 AND reader_id = $11 FOR UPDATE", sessionID, readerID)
-	b.counted(&gone, "DELETE FROM parley.shares WHERE workspace_id = $1 AND session_id = $2 AND reader_id = $3", scope.WorkspaceID, sessionID, readerID)
+	b.auditIf(
+		audit.Entries(parley.ID{}, parley.ID{}),
+		"SELECT FROM parley.shares WHERE workspace_id = $1 AND session_id = $10 AND reader_id = $11 FOR UPDATE",
+		sessionID,
+		readerID,
+	)
+	b.counted(
+		&gone,
+		"DELETE FROM parley.shares WHERE workspace_id = $1 AND session_id = $2 AND reader_id = $3",
+		scope.WorkspaceID,
+		sessionID,
+		readerID,
+	)
 	err := s.send(ctx, b)
 	if err == nil && gone == 0 {
 		err = transition.NotFound("share")
@@ -104,7 +130,11 @@ func (s *Store) Unshare(ctx context.Context, scope store.Scope, sessionID, reade
 }
 
 // Shares implements store.Shares.
-func (s *Store) Shares(ctx context.Context, scope store.Scope, query store.ShareQuery) (shares []parley.Share, err error) {
+func (s *Store) Shares(
+	ctx context.Context,
+	scope store.Scope,
+	query store.ShareQuery,
+) (shares []parley.Share, err error) {
 	seen, own, alive := query.SessionID, "session_id", "o.deleted_at IS NULL"
 	if seen.IsZero() {
 		seen, own, alive = query.ReaderID, "reader_id", readerSees
@@ -112,26 +142,46 @@ func (s *Store) Shares(ctx context.Context, scope store.Scope, query store.Share
 	err = s.page(ctx, scope, seen, func(b *batch) {
 		shares = []parley.Share{}
 		b.inOrder = false // few rows
-		b.read("SELECT "+shareColumns+" FROM parley.shares x JOIN parley.sessions s ON s.workspace_id = x.workspace_id AND s.id = x.session_id"+readerOf+
-			"WHERE x.workspace_id = "+here+" AND x."+own+" = $1 AND "+alive+" ORDER BY x.created_at, x.session_id, x.reader_id", func(r *row) error {
-			share, err := scanShare(r)
-			shares = append(shares, share)
-			return err
-		}, seen)
+		b.read(
+			"SELECT "+shareColumns+" FROM parley.shares x JOIN parley.sessions s ON s.workspace_id = x.workspace_id AND s.id = x.session_id"+readerOf+
+				"WHERE x.workspace_id = "+here+" AND x."+own+" = $1 AND "+alive+" ORDER BY x.created_at, x.session_id, x.reader_id",
+			func(r *row) error {
+				share, err := scanShare(r)
+				shares = append(shares, share)
+				return err
+			},
+			seen,
+		)
 	})
 	return shares, err
 }
 
 // Readable implements store.Shares.
 func (s *Store) Readable(ctx context.Context, workspaceID, readerID, sessionID parley.ID) (parley.Session, error) {
-	return one(ctx, s, tenant(workspaceID), "session", scanSession, "SELECT "+sessionColumns+sessionTables+"WHERE s.workspace_id = "+here+` AND s.id = $1
+	return one(
+		ctx,
+		s,
+		tenant(workspaceID),
+		"session",
+		scanSession,
+		"SELECT "+sessionColumns+sessionTables+"WHERE s.workspace_id = "+here+` AND s.id = $1
  AND EXISTS (SELECT 1 FROM parley.sessions o WHERE o.workspace_id = s.workspace_id AND o.id = $2 AND `+readerSees+`)
  AND (s.kind = 'tool' AND s.parent_session_id = $2 OR EXISTS (SELECT 1 FROM parley.shares x WHERE x.workspace_id = s.workspace_id AND x.session_id = s.id AND x.reader_id = $2))`,
-		sessionID, readerID)
+		sessionID,
+		readerID,
+	)
 }
 
 // AllReadable implements store.Shares.
 func (s *Store) AllReadable(ctx context.Context, workspaceID, readerID parley.ID) ([]parley.Session, error) {
-	return all(ctx, s, tenant(workspaceID), scanSession, "SELECT "+sessionColumns+" FROM parley.shares x JOIN parley.sessions s ON s.workspace_id = x.workspace_id AND s.id = x.session_id"+
-		headOfSession+readerOf+"WHERE x.workspace_id = "+here+" AND x.reader_id = $1 AND "+readerSees+" ORDER BY x.created_at, x.session_id", parley.MaxShares, readerID)
+	return all(
+		ctx,
+		s,
+		tenant(workspaceID),
+		scanSession,
+		"SELECT "+sessionColumns+" FROM parley.shares x JOIN parley.sessions s ON s.workspace_id = x.workspace_id AND s.id = x.session_id"+
+			headOfSession+readerOf+"WHERE x.workspace_id = "+here+" AND x.reader_id = $1 AND "+readerSees+" ORDER BY x.created_at, x.session_id",
+		parley.MaxShares,
+		readerID,
+	)
 }

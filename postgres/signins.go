@@ -30,12 +30,28 @@ func idleSince(now parley.Time) parley.Time {
 // CreateSignIn implements store.SignIns.
 func (s *Store) CreateSignIn(ctx context.Context, made store.NewSignIn) error {
 	b := tenant(made.WorkspaceID)
-	b.write("DELETE FROM parley.sign_ins WHERE workspace_id = $3 AND id NOT IN (SELECT i.id"+signInTables+"WHERE i.workspace_id = $3 AND "+signInCounts+")",
-		made.CreatedAt, idleSince(made.CreatedAt), made.WorkspaceID)
-	b.write("DELETE FROM parley.sign_ins WHERE workspace_id = $1 AND id IN (SELECT id FROM parley.sign_ins WHERE workspace_id = $1 AND principal_id = $2 ORDER BY id DESC OFFSET $3)",
-		made.WorkspaceID, made.PrincipalID, parley.MaxSignIns-1)
-	b.write("INSERT INTO parley.sign_ins (id, workspace_id, principal_id, hash, created_at, seen_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (workspace_id, id) DO NOTHING",
-		made.ID, made.WorkspaceID, made.PrincipalID, made.Hash, made.CreatedAt, made.LastUsedAt, made.ExpiresAt)
+	b.write(
+		"DELETE FROM parley.sign_ins WHERE workspace_id = $3 AND id NOT IN (SELECT i.id"+signInTables+"WHERE i.workspace_id = $3 AND "+signInCounts+")",
+		made.CreatedAt,
+		idleSince(made.CreatedAt),
+		made.WorkspaceID,
+	)
+	b.write(
+		"DELETE FROM parley.sign_ins WHERE workspace_id = $1 AND id IN (SELECT id FROM parley.sign_ins WHERE workspace_id = $1 AND principal_id = $2 ORDER BY id DESC OFFSET $3)",
+		made.WorkspaceID,
+		made.PrincipalID,
+		parley.MaxSignIns-1,
+	)
+	b.write(
+		"INSERT INTO parley.sign_ins (id, workspace_id, principal_id, hash, created_at, seen_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (workspace_id, id) DO NOTHING",
+		made.ID,
+		made.WorkspaceID,
+		made.PrincipalID,
+		made.Hash,
+		made.CreatedAt,
+		made.LastUsedAt,
+		made.ExpiresAt,
+	)
 	audit := store.AuditFrom(ctx)
 	b.audit(audit.Entries(parley.ID{}, made.ID))
 	var err error
@@ -71,14 +87,34 @@ func (s *Store) SignedIn(ctx context.Context, hash parley.Hash, now parley.Time)
 // TouchSignIn implements store.SignIns.
 func (s *Store) TouchSignIn(ctx context.Context, workspaceID, id parley.ID, now parley.Time) error {
 	b := tenant(workspaceID)
-	b.write("UPDATE parley.sign_ins SET seen_at = $3 WHERE workspace_id = $1 AND id = $2 AND seen_at < $3", workspaceID, id, now)
+	b.write(
+		"UPDATE parley.sign_ins SET seen_at = $3 WHERE workspace_id = $1 AND id = $2 AND seen_at < $3",
+		workspaceID,
+		id,
+		now,
+	)
 	return mapError(s.send(ctx, b))
 }
 
 // SignIns implements store.SignIns.
-func (s *Store) SignIns(ctx context.Context, workspaceID, principalID parley.ID, now parley.Time) ([]parley.SignIn, error) {
-	return all(ctx, s, tenant(workspaceID), scanSignIn, "SELECT "+signInColumns+signInTables+"WHERE i.workspace_id = "+here+
-		" AND ($3::uuid IS NULL OR i.principal_id = $3) AND "+signInCounts+" ORDER BY i.id DESC LIMIT $4", parley.MaxSignInsListed, now, idleSince(now), principalID, parley.MaxSignInsListed)
+func (s *Store) SignIns(
+	ctx context.Context,
+	workspaceID, principalID parley.ID,
+	now parley.Time,
+) ([]parley.SignIn, error) {
+	return all(
+		ctx,
+		s,
+		tenant(workspaceID),
+		scanSignIn,
+		"SELECT "+signInColumns+signInTables+"WHERE i.workspace_id = "+here+
+			" AND ($3::uuid IS NULL OR i.principal_id = $3) AND "+signInCounts+" ORDER BY i.id DESC LIMIT $4",
+		parley.MaxSignInsListed,
+		now,
+		idleSince(now),
+		principalID,
+		parley.MaxSignInsListed,
+	)
 }
 
 // EndSignIn implements store.SignIns.
@@ -86,8 +122,19 @@ func (s *Store) EndSignIn(ctx context.Context, workspaceID, principalID, id parl
 	var gone int64
 	audit := store.AuditFrom(ctx)
 	b := tenant(workspaceID)
-	b.auditIf(audit.Entries(parley.ID{}, id), "SELECT FROM parley.sign_ins WHERE workspace_id = $1 AND id = $10 AND ($11::uuid IS NULL OR principal_id = $11) FOR UPDATE", id, principalID)
-	b.counted(&gone, "DELETE FROM parley.sign_ins WHERE workspace_id = $1 AND id = $2 AND ($3::uuid IS NULL OR principal_id = $3)", workspaceID, id, principalID)
+	b.auditIf(
+		audit.Entries(parley.ID{}, id),
+		"SELECT FROM parley.sign_ins WHERE workspace_id = $1 AND id = $10 AND ($11::uuid IS NULL OR principal_id = $11) FOR UPDATE",
+		id,
+		principalID,
+	)
+	b.counted(
+		&gone,
+		"DELETE FROM parley.sign_ins WHERE workspace_id = $1 AND id = $2 AND ($3::uuid IS NULL OR principal_id = $3)",
+		workspaceID,
+		id,
+		principalID,
+	)
 	if err := s.send(ctx, b); err != nil {
 		return mapError(err)
 	}

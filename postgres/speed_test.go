@@ -37,7 +37,12 @@ func newTalker(tb testing.TB, store *Store, sessions int) *talker {
 func newTalkerIn(tb testing.TB, db *Store, workspace string, sessions int) *talker {
 	tb.Helper()
 	ctx := context.Background()
-	t := &talker{tb: tb, store: db, owner: parley.Author{Kind: parley.AuthorPerson, ID: parley.NewID(), Name: "Ada"}, process: parley.NewID()}
+	t := &talker{
+		tb:      tb,
+		store:   db,
+		owner:   parley.Author{Kind: parley.AuthorPerson, ID: parley.NewID(), Name: "Ada"},
+		process: parley.NewID(),
+	}
 	var err error
 	if t.scope.WorkspaceID, err = db.Workspace(ctx, workspace); err != nil {
 		tb.Fatal(err)
@@ -50,8 +55,15 @@ func newTalkerIn(tb testing.TB, db *Store, workspace string, sessions int) *talk
 		tb.Fatal(err)
 	}
 	for range sessions {
-		made := parley.Session{ID: parley.NewID(), WorkspaceID: t.scope.WorkspaceID, AgentID: agent.ID, OwnerID: t.owner.ID,
-			Visibility: parley.VisibilityPrivate, Kind: parley.KindAgent, Mode: parley.ModeForeground}
+		made := parley.Session{
+			ID:          parley.NewID(),
+			WorkspaceID: t.scope.WorkspaceID,
+			AgentID:     agent.ID,
+			OwnerID:     t.owner.ID,
+			Visibility:  parley.VisibilityPrivate,
+			Kind:        parley.KindAgent,
+			Mode:        parley.ModeForeground,
+		}
 		if _, err := db.EnsureSession(ctx, t.scope, store.NewSession{Session: made}, parley.ID{}); err != nil {
 			tb.Fatal(err)
 		}
@@ -66,7 +78,13 @@ func (t *talker) said(text string) store.NewMessage {
 	if err != nil {
 		t.tb.Error(err)
 	}
-	return store.NewMessage{ID: parley.NewID(), TurnID: parley.NewID(), Role: parley.RoleUser, Author: t.owner, Content: content}
+	return store.NewMessage{
+		ID:      parley.NewID(),
+		TurnID:  parley.NewID(),
+		Role:    parley.RoleUser,
+		Author:  t.owner,
+		Content: content,
+	}
 }
 
 // turn runs one turn through its three transactions.
@@ -101,10 +119,22 @@ func (t *talker) try(session parley.ID, text string) error {
 
 func stepBegin(step int) store.StepBegin {
 	return store.StepBegin{
-		Call: parley.Call{ID: parley.NewID(), MessageID: parley.NewID(), Step: step, Attempt: 1, Model: "sim/echo", EncoderVersion: 1,
-			SystemHash: parley.HashOf([]byte("be kind")), RequestHash: parley.HashOf([]byte("request")),
-			Manifest: parley.Manifest{Policy: "all", Ranges: []parley.ManifestRange{{From: 1, To: 1, Reason: "all"}}}},
-		System: "be kind", Author: parley.Author{Kind: parley.AuthorAgent, Name: "Writer"},
+		Call: parley.Call{
+			ID:             parley.NewID(),
+			MessageID:      parley.NewID(),
+			Step:           step,
+			Attempt:        1,
+			Model:          "sim/echo",
+			EncoderVersion: 1,
+			SystemHash:     parley.HashOf([]byte("be kind")),
+			RequestHash:    parley.HashOf([]byte("request")),
+			Manifest: parley.Manifest{
+				Policy: "all",
+				Ranges: []parley.ManifestRange{{From: 1, To: 1, Reason: "all"}},
+			},
+		},
+		System: "be kind",
+		Author: parley.Author{Kind: parley.AuthorAgent, Name: "Writer"},
 	}
 }
 
@@ -113,10 +143,29 @@ func stepSettle(begin store.StepBegin, text string) (store.StepSettle, error) {
 	content, err := parley.EncodeContent(parley.AssistantContent{Text: text})
 	in, out, ms := int64(10), int64(20), int64(30)
 	usage, cost := parley.Usage{InputTokens: &in, OutputTokens: &out}, parley.Money(1000)
-	return store.StepSettle{Step: begin.Call.Step,
-		Call:   store.CallSettled{CallID: begin.Call.ID, Outcome: parley.CallCompleted, Usage: usage, Cost: &cost, Finish: parley.FinishStop, FirstTokenMS: &ms, TotalMS: &ms},
-		Blocks: []store.BlockSettled{{MessageID: begin.Call.MessageID, Status: parley.MessageCompleted, Content: content, Usage: &usage, TokenEstimate: 20, Chunks: 20}},
-		End:    &store.TurnEnd{Status: parley.TurnCompleted}}, err
+	return store.StepSettle{
+		Step: begin.Call.Step,
+		Call: store.CallSettled{
+			CallID:       begin.Call.ID,
+			Outcome:      parley.CallCompleted,
+			Usage:        usage,
+			Cost:         &cost,
+			Finish:       parley.FinishStop,
+			FirstTokenMS: &ms,
+			TotalMS:      &ms,
+		},
+		Blocks: []store.BlockSettled{
+			{
+				MessageID:     begin.Call.MessageID,
+				Status:        parley.MessageCompleted,
+				Content:       content,
+				Usage:         &usage,
+				TokenEstimate: 20,
+				Chunks:        20,
+			},
+		},
+		End: &store.TurnEnd{Status: parley.TurnCompleted},
+	}, err
 }
 
 // BenchmarkTurn is one plain turn, three transactions, on a server that keeps what

@@ -50,11 +50,13 @@ func TestStatementsOfTurns(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		post, begin,
+		post,
+		begin,
 		"enter, UPDATE heads, INSERT events, INSERT messages", // the call's row
 		"enter, UPDATE heads, INSERT events, UPDATE messages, UPDATE messages, UPDATE versions, UPDATE turns, UPDATE calls",
 		"enter, UPDATE heads, INSERT events, INSERT messages", // the result
-		begin, finish,
+		begin,
+		finish,
 	}
 	if diff := cmp.Diff(want, sent.all); diff != "" {
 		t.Errorf("a turn with a tool (- want, + is):\n%s", diff)
@@ -128,11 +130,19 @@ func (t *talker) toolTurn(session parley.ID) error {
 	if _, err := t.store.BeginStep(ctx, fence, first); err != nil {
 		return err
 	}
-	call := store.BlockOpen{MessageID: parley.NewID(), Step: 1, Role: parley.RoleToolCall, ToolCallID: "call_" + fence.TurnID.String(), ToolName: "clock"}
+	call := store.BlockOpen{
+		MessageID:  parley.NewID(),
+		Step:       1,
+		Role:       parley.RoleToolCall,
+		ToolCallID: "call_" + fence.TurnID.String(),
+		ToolName:   "clock",
+	}
 	if _, err := t.store.OpenBlock(ctx, fence, call); err != nil {
 		return err
 	}
-	content, err := parley.EncodeContent(parley.ToolCallContent{ID: call.ToolCallID, Name: call.ToolName, Arguments: []byte("{}")})
+	content, err := parley.EncodeContent(
+		parley.ToolCallContent{ID: call.ToolCallID, Name: call.ToolName, Arguments: []byte("{}")},
+	)
 	if err != nil {
 		return err
 	}
@@ -141,11 +151,21 @@ func (t *talker) toolTurn(session parley.ID) error {
 		return err
 	}
 	settle.End, settle.ToolsStarted = nil, []string{call.ToolCallID}
-	settle.Blocks = append(settle.Blocks, store.BlockSettled{MessageID: call.MessageID, Status: parley.MessageCompleted, Content: content, ToolName: call.ToolName})
+	settle.Blocks = append(
+		settle.Blocks,
+		store.BlockSettled{
+			MessageID: call.MessageID,
+			Status:    parley.MessageCompleted,
+			Content:   content,
+			ToolName:  call.ToolName,
+		},
+	)
 	if _, err := t.store.SettleStep(ctx, fence, settle); err != nil {
 		return err
 	}
-	if content, err = parley.EncodeContent(parley.ToolResultContent{Result: []byte(`"noon"`), Success: true}); err != nil {
+	if content, err = parley.EncodeContent(
+		parley.ToolResultContent{Result: []byte(`"noon"`), Success: true},
+	); err != nil {
 		return err
 	}
 	if _, err := t.store.SettleTool(ctx, fence, store.ToolSettle{

@@ -105,8 +105,15 @@ func Open(ctx context.Context, url string, options Options) (*Store, error) {
 	if err != nil {
 		return nil, mapError(err)
 	}
-	s := &Store{log: options.Log, pool: pool, lease: &leaseConn{config: config.ConnConfig.Copy(), bound: leaseBound}, direct: directly.ConnConfig,
-		heads: newHeadCache(), agents: newAgentCache(), texts: newTextCache()}
+	s := &Store{
+		log:    options.Log,
+		pool:   pool,
+		lease:  &leaseConn{config: config.ConnConfig.Copy(), bound: leaseBound},
+		direct: directly.ConnConfig,
+		heads:  newHeadCache(),
+		agents: newAgentCache(),
+		texts:  newTextCache(),
+	}
 	s.groups.store = s
 	if err := s.calibrate(ctx); err != nil {
 		return nil, errors.Join(mapError(err), s.Close())
@@ -128,12 +135,17 @@ func sameDatabase(ctx context.Context, one, direct *pgx.ConnConfig) error {
 		conn, err := pgx.ConnectConfig(ctx, config)
 		if err != nil {
 			if i == 1 {
-				return parley.WrapError(parley.CodeUnavailable, mapError(err), "the database cannot be reached at PARLEY_LISTEN_URL; it has to name the same database as PARLEY_DATABASE_URL, past the pooler")
+				return parley.WrapError(
+					parley.CodeUnavailable,
+					mapError(err),
+					"the database cannot be reached at PARLEY_LISTEN_URL; it has to name the same database as PARLEY_DATABASE_URL, past the pooler",
+				)
 			}
 			return mapError(err)
 		}
 		err = conn.QueryRow(ctx, "SELECT (SELECT system_identifier::text FROM pg_control_system()), (SELECT oid::text FROM pg_database WHERE datname = current_database())",
-			pgx.QueryExecModeSimpleProtocol).Scan(&identities[i][0], &identities[i][1])
+			pgx.QueryExecModeSimpleProtocol).
+			Scan(&identities[i][0], &identities[i][1])
 		if closing := conn.Close(ctx); err == nil {
 			err = closing
 		}
@@ -142,14 +154,20 @@ func sameDatabase(ctx context.Context, one, direct *pgx.ConnConfig) error {
 		}
 	}
 	if identities[0] != identities[1] {
-		return parley.Errorf(parley.CodeInvalid, "PARLEY_LISTEN_URL names another database than PARLEY_DATABASE_URL; it has to be the same one, past the pooler")
+		return parley.Errorf(
+			parley.CodeInvalid,
+			"PARLEY_LISTEN_URL names another database than PARLEY_DATABASE_URL; it has to be the same one, past the pooler",
+		)
 	}
 	return nil
 }
 
 // errNoURL never holds the URL: a password may stand anywhere in a mistaken one.
 func errNoURL() error {
-	return parley.Errorf(parley.CodeInvalid, "this is no address of a PostgreSQL database: write postgres://user:password@host:5432/database")
+	return parley.Errorf(
+		parley.CodeInvalid,
+		"this is no address of a PostgreSQL database: write postgres://user:password@host:5432/database",
+	)
 }
 
 func poolConfig(url string, options Options) (*pgxpool.Config, error) {

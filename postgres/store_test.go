@@ -68,7 +68,11 @@ func TestLeaseIsApartFromThePool(t *testing.T) {
 	if _, err := db.RenewLease(ctx, id, time.Minute); err != nil {
 		t.Errorf("with the pool exhausted: %v", err)
 	}
-	if _, err := taken[0].Exec(ctx, "SELECT pg_terminate_backend($1)", int32(db.lease.conn.PgConn().PID())); err != nil { //nolint:gosec // a process id
+	if _, err := taken[0].Exec(
+		ctx,
+		"SELECT pg_terminate_backend($1)",
+		int32(db.lease.conn.PgConn().PID()),
+	); err != nil { //nolint:gosec // a process id
 		t.Fatal(err)
 	}
 	if _, err := db.RenewLease(ctx, id, time.Minute); err != nil {
@@ -114,19 +118,64 @@ func TestProtocolModes(t *testing.T) {
 			hash := parley.HashOf(raw)
 			for range 2 { // the first time statements are prepared
 				b := tenant(workspace)
-				b.read("SELECT $1::uuid, $2::text, $3::bytea, $4::bigint, $5::boolean, $6::bytea, $7::integer, NULL::text, NULL::bigint, $8::uuid", func(r *row) error {
-					got := fmt.Sprint(r.id(), r.text(), string(r.bytes()), r.int64(), r.bool(), r.hash(), r.int(), r.text(), r.maybe(), r.id())
-					if want := fmt.Sprint(id, text, string(raw), n, yes, hash, 7, "", (*int64)(nil), parley.ID{}); got != want {
-						t.Errorf("got  %s\nwant %s", got, want)
-					}
-					return nil
-				}, id, text, raw, n, yes, hash, 7, parley.ID{})
-				b.read("SELECT count(*), min(id::text), max(n), bool_and(b), (array_agg(r ORDER BY n DESC))[1] FROM unnest($1::uuid[], $2::text[], $3::bigint[], $4::boolean[], $5::bytea[]) u (id, t, n, b, r)", func(r *row) error {
-					if n, first, sum, all, last := r.int(), r.text(), r.int64(), r.bool(), r.bytes(); n != 2 || first != id.String() || sum != 2 || all || string(last) != "\xff" {
-						t.Errorf("arrays: %d %s %d %t %q", n, first, sum, all, last)
-					}
-					return nil
-				}, []parley.ID{id, parley.NewID()}, []string{"a", text}, []int64{1, 2}, []bool{true, false}, [][]byte{{1}, {0xff}})
+				b.read(
+					"SELECT $1::uuid, $2::text, $3::bytea, $4::bigint, $5::boolean, $6::bytea, $7::integer, NULL::text, NULL::bigint, $8::uuid",
+					func(r *row) error {
+						got := fmt.Sprint(
+							r.id(),
+							r.text(),
+							string(r.bytes()),
+							r.int64(),
+							r.bool(),
+							r.hash(),
+							r.int(),
+							r.text(),
+							r.maybe(),
+							r.id(),
+						)
+						if want := fmt.Sprint(
+							id,
+							text,
+							string(raw),
+							n,
+							yes,
+							hash,
+							7,
+							"",
+							(*int64)(nil),
+							parley.ID{},
+						); got != want {
+							t.Errorf("got  %s\nwant %s", got, want)
+						}
+						return nil
+					},
+					id,
+					text,
+					raw,
+					n,
+					yes,
+					hash,
+					7,
+					parley.ID{},
+				)
+				b.read(
+					"SELECT count(*), min(id::text), max(n), bool_and(b), (array_agg(r ORDER BY n DESC))[1] FROM unnest($1::uuid[], $2::text[], $3::bigint[], $4::boolean[], $5::bytea[]) u (id, t, n, b, r)",
+					func(r *row) error {
+						if n, first, sum, all, last := r.int(), r.text(), r.int64(), r.bool(), r.bytes(); n != 2 ||
+							first != id.String() ||
+							sum != 2 ||
+							all ||
+							string(last) != "\xff" {
+							t.Errorf("arrays: %d %s %d %t %q", n, first, sum, all, last)
+						}
+						return nil
+					},
+					[]parley.ID{id, parley.NewID()},
+					[]string{"a", text},
+					[]int64{1, 2},
+					[]bool{true, false},
+					[][]byte{{1}, {0xff}},
+				)
 				if err := db.send(t.Context(), b); err != nil {
 					t.Fatal(err)
 				}
@@ -150,7 +199,12 @@ func restarted(t *testing.T) (*pgtest.Cluster, *Store) {
 			t.Error(err)
 		}
 	})
-	if err := cluster.Run(t.Context(), pgtest.Superuser, "postgres", "CREATE DATABASE parley OWNER "+pgtest.Owner); err != nil {
+	if err := cluster.Run(
+		t.Context(),
+		pgtest.Superuser,
+		"postgres",
+		"CREATE DATABASE parley OWNER "+pgtest.Owner,
+	); err != nil {
 		t.Fatal(err)
 	}
 	return cluster, openedAt(t, cluster.URL(pgtest.Owner, "parley"), Options{})
@@ -205,7 +259,16 @@ func TestServerRestartsUnderLoad(t *testing.T) {
 	}
 	agents := make([]parley.Agent, 8)
 	for i := range agents {
-		if agents[i], _, err = db.CreateAgent(ctx, parley.Agent{WorkspaceID: workspace, Slug: fmt.Sprintf("agent-%d", i), Name: "A", Runtime: parley.StandardRuntime}, store.Idempotency{}); err != nil {
+		if agents[i], _, err = db.CreateAgent(
+			ctx,
+			parley.Agent{
+				WorkspaceID: workspace,
+				Slug:        fmt.Sprintf("agent-%d", i),
+				Name:        "A",
+				Runtime:     parley.StandardRuntime,
+			},
+			store.Idempotency{},
+		); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -214,7 +277,12 @@ func TestServerRestartsUnderLoad(t *testing.T) {
 		agent.Description = fmt.Sprint(n)
 		next, err := db.UpdateAgent(ctx, *agent)
 		for parley.ErrorCode(err) == parley.CodeUnavailable { // it may be there or not: look
-			if next, err = db.Agent(ctx, workspace, agent.ID.String()); err == nil && next.Version != agent.Version && next.Version != agent.Version+1 {
+			if next, err = db.Agent(
+				ctx,
+				workspace,
+				agent.ID.String(),
+			); err == nil && next.Version != agent.Version &&
+				next.Version != agent.Version+1 {
 				return fmt.Errorf("a change to version %d left version %d", agent.Version, next.Version)
 			}
 		}
@@ -244,7 +312,10 @@ func TestPostsSurviveRestarts(t *testing.T) {
 	underRestarts(t, cluster, posters, func(i, n int) error {
 		message := by.said(fmt.Sprintf("%d/%d", i, n))
 		message.TurnID = parley.ID{} // recorded, and that is all
-		message.Idempotency = store.Idempotency{Key: fmt.Sprintf("%d/%d", i, n), Fingerprint: parley.HashOf(message.Content)}
+		message.Idempotency = store.Idempotency{
+			Key:         fmt.Sprintf("%d/%d", i, n),
+			Fingerprint: parley.HashOf(message.Content),
+		}
 		posted, err := db.PostMessage(ctx, by.scope, by.sessions[i%sessions], message, parley.ID{})
 		for parley.ErrorCode(err) == parley.CodeUnavailable {
 			posted, err = db.PostMessage(ctx, by.scope, by.sessions[i%sessions], message, parley.ID{})
@@ -259,7 +330,12 @@ func TestPostsSurviveRestarts(t *testing.T) {
 	for _, session := range by.sessions {
 		sequence := int64(0)
 		for {
-			page, err := db.Messages(ctx, by.scope, session, store.MessageQuery{AfterSequence: sequence, Limit: parley.MaxPage})
+			page, err := db.Messages(
+				ctx,
+				by.scope,
+				session,
+				store.MessageQuery{AfterSequence: sequence, Limit: parley.MaxPage},
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -272,7 +348,14 @@ func TestPostsSurviveRestarts(t *testing.T) {
 					t.Fatalf("%s: %v", m.Content, err)
 				}
 				if sequence++; m.Sequence != sequence || n != found[poster] {
-					t.Fatalf("message %d of poster %d at place %d with sequence %d; want his message %d", n, poster, sequence, m.Sequence, found[poster])
+					t.Fatalf(
+						"message %d of poster %d at place %d with sequence %d; want his message %d",
+						n,
+						poster,
+						sequence,
+						m.Sequence,
+						found[poster],
+					)
 				}
 				found[poster]++
 			}

@@ -18,7 +18,11 @@ const streamedNow = `SELECT h.workspace_id, h.session_id, m.turn_id, m.id, h.epo
  ORDER BY m.sequence, v.n`
 
 // Streamed implements store.Relay.
-func (r *Relay) Streamed(ctx context.Context, sessions []parley.ID, have []store.StreamEnd) ([]store.StreamPiece, error) {
+func (r *Relay) Streamed(
+	ctx context.Context,
+	sessions []parley.ID,
+	have []store.StreamEnd,
+) ([]store.StreamPiece, error) {
 	messages, kinds, ends := make([]parley.ID, len(have)), make([]string, len(have)), make([]int64, len(have))
 	for i, known := range have {
 		messages[i], kinds[i], ends[i] = known.MessageID, string(known.Kind), int64(known.End)
@@ -29,8 +33,15 @@ func (r *Relay) Streamed(ctx context.Context, sessions []parley.ID, have []store
 		b := system()
 		b.read(streamedNow, func(row *row) error {
 			pieces = append(pieces, store.StreamPiece{
-				WorkspaceID: row.id(), SessionID: row.id(), TurnID: row.id(), MessageID: row.id(), Epoch: row.int64(), After: row.int64(),
-				Kind: parley.ContentKind(row.text()), Offset: row.int(), Text: row.text(),
+				WorkspaceID: row.id(),
+				SessionID:   row.id(),
+				TurnID:      row.id(),
+				MessageID:   row.id(),
+				Epoch:       row.int64(),
+				After:       row.int64(),
+				Kind:        parley.ContentKind(row.text()),
+				Offset:      row.int(),
+				Text:        row.text(),
 			})
 			return nil
 		}, sessions, messages, kinds, ends)

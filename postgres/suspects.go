@@ -58,7 +58,13 @@ func (s *Store) judge(ctx context.Context) (int, error) {
 		b.snapshot = true
 		for i := range found {
 			b.read(besideAccused, func(r *row) error {
-				found[i].beside = transition.Beside{Open: r.bool(), Guilty: r.bool(), Unknown: r.bool(), Others: r.bool(), Lives: r.bool()}
+				found[i].beside = transition.Beside{
+					Open:    r.bool(),
+					Guilty:  r.bool(),
+					Unknown: r.bool(),
+					Others:  r.bool(),
+					Lives:   r.bool(),
+				}
 				return nil
 			}, found[i].turn, found[i].by)
 		}

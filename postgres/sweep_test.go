@@ -16,8 +16,13 @@ func TestSweepBrokenOff(t *testing.T) {
 	if err := db.RegisterProcess(ctx, store.Process{ID: process, Name: "dead"}, -1); err != nil {
 		t.Fatal(err)
 	}
-	run(t, conn, "SET ROLE parley_system", `INSERT INTO parley.heads (session_id, workspace_id, log_id, holder, turn_id, turn_status)
- VALUES (gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), '`+process.String()+`', gen_random_uuid(), 'running')`)
+	run(
+		t,
+		conn,
+		"SET ROLE parley_system",
+		`INSERT INTO parley.heads (session_id, workspace_id, log_id, holder, turn_id, turn_status)
+ VALUES (gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), '`+process.String()+`', gen_random_uuid(), 'running')`,
+	)
 	forgets := func() {
 		t.Helper()
 		b := system()
@@ -36,7 +41,9 @@ func TestSweepBrokenOff(t *testing.T) {
 		t.Errorf("without one it runs out in %s, %v", left, err)
 	}
 	var dead int
-	if err := conn.QueryRow(ctx, "SELECT count(*) FROM parley.deaths WHERE process_id = $1", process.String()).Scan(&dead); err != nil || dead != 1 {
+	if err := conn.QueryRow(ctx, "SELECT count(*) FROM parley.deaths WHERE process_id = $1", process.String()).
+		Scan(&dead); err != nil ||
+		dead != 1 {
 		t.Errorf("its death is noted %d times, %v", dead, err)
 	}
 }

@@ -23,7 +23,9 @@ type textKey struct {
 // lock is the number of the advisory lock that stands for a text. Who is about
 // to name it shares the lock; who deletes it, because nobody does, has it alone.
 func (k textKey) lock() int64 {
-	return int64(binary.BigEndian.Uint64(k.hash[:8]) ^ binary.BigEndian.Uint64(k.workspaceID[8:])) //nolint:gosec // any 64 bits
+	return int64(
+		binary.BigEndian.Uint64(k.hash[:8]) ^ binary.BigEndian.Uint64(k.workspaceID[8:]),
+	) //nolint:gosec // any 64 bits
 }
 
 // locksOf are the locks of texts, in the order in which all take them.

@@ -131,7 +131,11 @@ func outcome(err error, sent int) error {
 	if sent == 0 {
 		return err
 	}
-	return parley.WrapError(parley.CodeUnavailable, err, "the connection to the database broke while this was written; look whether it was, and try again if not")
+	return parley.WrapError(
+		parley.CodeUnavailable,
+		err,
+		"the connection to the database broke while this was written; look whether it was, and try again if not",
+	)
 }
 
 // resolved looks for an attempt that was committed after all.
@@ -149,11 +153,22 @@ func resolved[T any](ctx context.Context, s *Store, sent []sentOff[T]) (*sentOff
 // failure reports an error that is no refusal of the core's.
 func failure(err error) bool {
 	var refusal *parley.Error
-	return err != nil && (!errors.As(err, &refusal) || refusal.Code == parley.CodeUnavailable || refusal.Code == parley.CodeStorageFull)
+	return err != nil &&
+		(!errors.As(err, &refusal) || refusal.Code == parley.CodeUnavailable || refusal.Code == parley.CodeStorageFull)
 }
 
 func newAttempt(ctx context.Context, s *Store, workspaceID parley.ID, lanes *held, care care) *attempt {
-	a := &attempt{store: s, ctx: ctx, workspace: workspaceID, held: lanes, care: care, exact: care != remembered, tx: transition.New(s.log), agents: map[parley.ID]int{}, audit: store.AuditFrom(ctx)}
+	a := &attempt{
+		store:     s,
+		ctx:       ctx,
+		workspace: workspaceID,
+		held:      lanes,
+		care:      care,
+		exact:     care != remembered,
+		tx:        transition.New(s.log),
+		agents:    map[parley.ID]int{},
+		audit:     store.AuditFrom(ctx),
+	}
 	a.tx.Begin(a, s.clock.Now())
 	return a
 }
@@ -172,9 +187,17 @@ func (r *retry) after(ctx context.Context, failed error) (next care, err error) 
 	switch {
 	case violated(failed) != "" && r.tries >= maxViolations:
 		return exact, failed
-	case state == stateStale, state == stateLeaseGone, violated(failed) != "", contended(failed), errors.Is(failed, errGuessed):
+	case state == stateStale,
+		state == stateLeaseGone,
+		violated(failed) != "",
+		contended(failed),
+		errors.Is(failed, errGuessed):
 		if r.tries++; r.tries >= maxTries {
-			return exact, parley.WrapError(parley.CodeUnavailable, failed, "too many changed this session at once; try again")
+			return exact, parley.WrapError(
+				parley.CodeUnavailable,
+				failed,
+				"too many changed this session at once; try again",
+			)
 		}
 		if r.tries <= exactTries {
 			return exact, nil
@@ -281,28 +304,51 @@ func (a *attempt) hasLeft(ctx context.Context, h *transition.Head) (found bool, 
 	if err := a.store.read(ctx, func() *batch {
 		now, opened = nil, 0
 		b := tenant(a.workspace)
-		b.read("SELECT "+headColumns+sessionTables+"WHERE h.session_id = $1 AND h.workspace_id = $2", func(r *row) (err error) {
-			now, err = scanHead(r)
-			return err
-		}, h.ID, h.WorkspaceID)
+		b.read(
+			"SELECT "+headColumns+sessionTables+"WHERE h.session_id = $1 AND h.workspace_id = $2",
+			func(r *row) (err error) {
+				now, err = scanHead(r)
+				return err
+			},
+			h.ID,
+			h.WorkspaceID,
+		)
 		for _, c := range h.Changes.Opened {
-			b.read("SELECT 1 FROM parley.clients WHERE workspace_id = $1 AND principal_id = $2 AND client = $3 AND session_id = $4 AND updated_at = $5", func(*row) error {
-				opened++
-				return nil
-			}, h.WorkspaceID, c.PrincipalID, c.Client, h.ID, h.Changes.At)
+			b.read(
+				"SELECT 1 FROM parley.clients WHERE workspace_id = $1 AND principal_id = $2 AND client = $3 AND session_id = $4 AND updated_at = $5",
+				func(*row) error {
+					opened++
+					return nil
+				},
+				h.WorkspaceID,
+				c.PrincipalID,
+				c.Client,
+				h.ID,
+				h.Changes.At,
+			)
 		}
 		if grown := h.Changes.OutsideGrown; grown != nil && !appended {
-			b.read("SELECT text = $4 AND created_at = $5 FROM parley.versions WHERE workspace_id = $1 AND message_id = $2 AND n = $3", func(r *row) error {
-				appended = r.bool()
-				return nil
-			}, h.WorkspaceID, grown.Version.MessageID, grown.Version.N, grown.Version.Text, grown.Version.CreatedAt)
+			b.read(
+				"SELECT text = $4 AND created_at = $5 FROM parley.versions WHERE workspace_id = $1 AND message_id = $2 AND n = $3",
+				func(r *row) error {
+					appended = r.bool()
+					return nil
+				},
+				h.WorkspaceID,
+				grown.Version.MessageID,
+				grown.Version.N,
+				grown.Version.Text,
+				grown.Version.CreatedAt,
+			)
 		}
 		return b
 	}); err != nil || now == nil {
 		return false, err
 	}
 	if now.Revision != h.Revision+1 || now.Epoch != h.Epoch || now.LastEvent != h.LastEvent || now.Holder != h.Holder || now.TurnID != h.TurnID ||
-		now.Cancel != h.Cancel || now.DeletedAt != h.DeletedAt || opened != len(h.Changes.Opened) || !appended {
+		now.Cancel != h.Cancel || now.DeletedAt != h.DeletedAt ||
+		opened != len(h.Changes.Opened) ||
+		!appended {
 		return false, nil
 	}
 	if h.Changes.Setting == nil {
@@ -324,10 +370,16 @@ func (a *attempt) hasEvent(ctx context.Context, h *transition.Head, last *transi
 	err = a.store.read(ctx, func() *batch {
 		found = false
 		b := tenant(a.workspace)
-		b.read("SELECT type, created_at, data FROM parley.events WHERE workspace_id = $1 AND session_id = $2 AND sequence = $3", func(r *row) error {
-			found = r.text() == string(last.Type) && r.time() == last.CreatedAt && bytes.Equal(r.json(), data)
-			return nil
-		}, h.WorkspaceID, h.ID, last.Sequence)
+		b.read(
+			"SELECT type, created_at, data FROM parley.events WHERE workspace_id = $1 AND session_id = $2 AND sequence = $3",
+			func(r *row) error {
+				found = r.text() == string(last.Type) && r.time() == last.CreatedAt && bytes.Equal(r.json(), data)
+				return nil
+			},
+			h.WorkspaceID,
+			h.ID,
+			last.Sequence,
+		)
 		return b
 	})
 	return found, err

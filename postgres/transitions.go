@@ -11,38 +11,89 @@ import (
 // The transitions: package transition says what each does, attempt reads and writes.
 
 // EnsureSession implements store.Turns.
-func (s *Store) EnsureSession(ctx context.Context, scope store.Scope, session store.NewSession, claimBy parley.ID) (store.Opened, error) {
-	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (store.Opened, error) { return a.tx.EnsureSession(scope, session, claimBy) })
+func (s *Store) EnsureSession(
+	ctx context.Context,
+	scope store.Scope,
+	session store.NewSession,
+	claimBy parley.ID,
+) (store.Opened, error) {
+	return transact(
+		ctx,
+		s,
+		scope.WorkspaceID,
+		func(a *attempt) (store.Opened, error) { return a.tx.EnsureSession(scope, session, claimBy) },
+	)
 }
 
 // PostMessage implements store.Turns.
-func (s *Store) PostMessage(ctx context.Context, scope store.Scope, sessionID parley.ID, message store.NewMessage, claimBy parley.ID) (store.Posted, error) {
-	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (store.Posted, error) { return a.tx.PostMessage(scope, sessionID, message, claimBy) })
+func (s *Store) PostMessage(
+	ctx context.Context,
+	scope store.Scope,
+	sessionID parley.ID,
+	message store.NewMessage,
+	claimBy parley.ID,
+) (store.Posted, error) {
+	return transact(
+		ctx,
+		s,
+		scope.WorkspaceID,
+		func(a *attempt) (store.Posted, error) { return a.tx.PostMessage(scope, sessionID, message, claimBy) },
+	)
 }
 
 // EditQueued implements store.Turns.
-func (s *Store) EditQueued(ctx context.Context, scope store.Scope, author, messageID parley.ID, content json.RawMessage) (parley.Message, error) {
-	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (parley.Message, error) { return a.tx.EditQueued(scope, author, messageID, content) })
+func (s *Store) EditQueued(
+	ctx context.Context,
+	scope store.Scope,
+	author, messageID parley.ID,
+	content json.RawMessage,
+) (parley.Message, error) {
+	return transact(
+		ctx,
+		s,
+		scope.WorkspaceID,
+		func(a *attempt) (parley.Message, error) { return a.tx.EditQueued(scope, author, messageID, content) },
+	)
 }
 
 // RemoveQueued implements store.Turns.
 func (s *Store) RemoveQueued(ctx context.Context, scope store.Scope, messageID parley.ID) (parley.Message, error) {
-	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (parley.Message, error) { return a.tx.RemoveQueued(scope, messageID) })
+	return transact(
+		ctx,
+		s,
+		scope.WorkspaceID,
+		func(a *attempt) (parley.Message, error) { return a.tx.RemoveQueued(scope, messageID) },
+	)
 }
 
 // RecoverTurn implements store.Turns.
 func (s *Store) RecoverTurn(ctx context.Context, fence store.Fence) (store.TurnState, error) {
-	return transact(ctx, s, fence.WorkspaceID, func(a *attempt) (store.TurnState, error) { return a.tx.RecoverTurn(fence) })
+	return transact(
+		ctx,
+		s,
+		fence.WorkspaceID,
+		func(a *attempt) (store.TurnState, error) { return a.tx.RecoverTurn(fence) },
+	)
 }
 
 // PendingSteers implements store.Turns.
 func (s *Store) PendingSteers(ctx context.Context, fence store.Fence) ([]parley.Message, error) {
-	return transact(ctx, s, fence.WorkspaceID, func(a *attempt) ([]parley.Message, error) { return a.tx.PendingSteers(fence) })
+	return transact(
+		ctx,
+		s,
+		fence.WorkspaceID,
+		func(a *attempt) ([]parley.Message, error) { return a.tx.PendingSteers(fence) },
+	)
 }
 
 // BeginStep implements store.Turns.
 func (s *Store) BeginStep(ctx context.Context, fence store.Fence, begin store.StepBegin) (store.StepBegun, error) {
-	return transact(ctx, s, fence.WorkspaceID, func(a *attempt) (store.StepBegun, error) { return a.tx.BeginStep(fence, begin) })
+	return transact(
+		ctx,
+		s,
+		fence.WorkspaceID,
+		func(a *attempt) (store.StepBegun, error) { return a.tx.BeginStep(fence, begin) },
+	)
 }
 
 // NoteProgress implements store.Turns.
@@ -51,8 +102,19 @@ func (s *Store) NoteProgress(ctx context.Context, fence store.Fence, note store.
 }
 
 // RetryCall implements store.Turns.
-func (s *Store) RetryCall(ctx context.Context, fence store.Fence, step int, failed store.CallSettled, notice store.RetryNotice) error {
-	return alone(ctx, s, fence.WorkspaceID, func(a *attempt) error { return a.tx.RetryCall(fence, step, failed, notice) })
+func (s *Store) RetryCall(
+	ctx context.Context,
+	fence store.Fence,
+	step int,
+	failed store.CallSettled,
+	notice store.RetryNotice,
+) error {
+	return alone(
+		ctx,
+		s,
+		fence.WorkspaceID,
+		func(a *attempt) error { return a.tx.RetryCall(fence, step, failed, notice) },
+	)
 }
 
 // BeginCall implements store.Turns.
@@ -62,27 +124,52 @@ func (s *Store) BeginCall(ctx context.Context, fence store.Fence, begin store.St
 
 // OpenBlock implements store.Turns.
 func (s *Store) OpenBlock(ctx context.Context, fence store.Fence, open store.BlockOpen) (parley.Message, error) {
-	return transact(ctx, s, fence.WorkspaceID, func(a *attempt) (parley.Message, error) { return a.tx.OpenBlock(fence, open) })
+	return transact(
+		ctx,
+		s,
+		fence.WorkspaceID,
+		func(a *attempt) (parley.Message, error) { return a.tx.OpenBlock(fence, open) },
+	)
 }
 
 // SettleStep implements store.Turns.
 func (s *Store) SettleStep(ctx context.Context, fence store.Fence, settle store.StepSettle) (store.StepSettled, error) {
-	return transact(ctx, s, fence.WorkspaceID, func(a *attempt) (store.StepSettled, error) { return a.tx.SettleStep(fence, settle) })
+	return transact(
+		ctx,
+		s,
+		fence.WorkspaceID,
+		func(a *attempt) (store.StepSettled, error) { return a.tx.SettleStep(fence, settle) },
+	)
 }
 
 // SettleTool implements store.Turns.
 func (s *Store) SettleTool(ctx context.Context, fence store.Fence, settle store.ToolSettle) (parley.Message, error) {
-	return transact(ctx, s, fence.WorkspaceID, func(a *attempt) (parley.Message, error) { return a.tx.SettleTool(fence, settle) })
+	return transact(
+		ctx,
+		s,
+		fence.WorkspaceID,
+		func(a *attempt) (parley.Message, error) { return a.tx.SettleTool(fence, settle) },
+	)
 }
 
 // ParkTurn implements store.Turns.
 func (s *Store) ParkTurn(ctx context.Context, fence store.Fence, reason parley.WaitReason) (parley.Turn, error) {
-	return transact(ctx, s, fence.WorkspaceID, func(a *attempt) (parley.Turn, error) { return a.tx.ParkTurn(fence, reason) })
+	return transact(
+		ctx,
+		s,
+		fence.WorkspaceID,
+		func(a *attempt) (parley.Turn, error) { return a.tx.ParkTurn(fence, reason) },
+	)
 }
 
 // FinishTurn implements store.Turns.
 func (s *Store) FinishTurn(ctx context.Context, fence store.Fence, end store.TurnEnd) (store.StepSettled, error) {
-	return transact(ctx, s, fence.WorkspaceID, func(a *attempt) (store.StepSettled, error) { return a.tx.FinishTurn(fence, end) })
+	return transact(
+		ctx,
+		s,
+		fence.WorkspaceID,
+		func(a *attempt) (store.StepSettled, error) { return a.tx.FinishTurn(fence, end) },
+	)
 }
 
 // ReleaseTurn implements store.Turns.
@@ -91,15 +178,29 @@ func (s *Store) ReleaseTurn(ctx context.Context, fence store.Fence) error {
 }
 
 // RequestCancel implements store.Turns.
-func (s *Store) RequestCancel(ctx context.Context, scope store.Scope, sessionID, turnID parley.ID, alsoQueued bool) (store.Cancelled, error) {
+func (s *Store) RequestCancel(
+	ctx context.Context,
+	scope store.Scope,
+	sessionID, turnID parley.ID,
+	alsoQueued bool,
+) (store.Cancelled, error) {
 	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (store.Cancelled, error) {
 		return a.tx.RequestCancel(scope, sessionID, turnID, alsoQueued)
 	})
 }
 
 // TakeCancel implements store.Turns.
-func (s *Store) TakeCancel(ctx context.Context, scope store.Scope, sessionID, turnID parley.ID) (store.Cancelled, error) {
-	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (store.Cancelled, error) { return a.tx.TakeCancel(scope, sessionID, turnID) })
+func (s *Store) TakeCancel(
+	ctx context.Context,
+	scope store.Scope,
+	sessionID, turnID parley.ID,
+) (store.Cancelled, error) {
+	return transact(
+		ctx,
+		s,
+		scope.WorkspaceID,
+		func(a *attempt) (store.Cancelled, error) { return a.tx.TakeCancel(scope, sessionID, turnID) },
+	)
 }
 
 // DeleteSession implements store.Turns.
@@ -109,20 +210,51 @@ func (s *Store) DeleteSession(ctx context.Context, scope store.Scope, sessionID 
 
 // UpdateSession applies a change. It is not activity: updated_at stays, and the
 // feed alone tells of it.
-func (s *Store) UpdateSession(ctx context.Context, scope store.Scope, id parley.ID, change store.SessionChange) (parley.Session, error) {
-	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (parley.Session, error) { return a.tx.UpdateSession(scope, id, change) })
+func (s *Store) UpdateSession(
+	ctx context.Context,
+	scope store.Scope,
+	id parley.ID,
+	change store.SessionChange,
+) (parley.Session, error) {
+	return transact(
+		ctx,
+		s,
+		scope.WorkspaceID,
+		func(a *attempt) (parley.Session, error) { return a.tx.UpdateSession(scope, id, change) },
+	)
 }
 
 // MarkMessage replaces a message's marks. Marks that are as they were leave no
 // event.
-func (s *Store) MarkMessage(ctx context.Context, scope store.Scope, sessionID, id parley.ID, change parley.MarksChange) (parley.Message, error) {
-	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (parley.Message, error) { return a.tx.MarkMessage(scope, sessionID, id, change) })
+func (s *Store) MarkMessage(
+	ctx context.Context,
+	scope store.Scope,
+	sessionID, id parley.ID,
+	change parley.MarksChange,
+) (parley.Message, error) {
+	return transact(
+		ctx,
+		s,
+		scope.WorkspaceID,
+		func(a *attempt) (parley.Message, error) { return a.tx.MarkMessage(scope, sessionID, id, change) },
+	)
 }
 
 // SetClientSession notes which session a client has open, instead of the one
 // before.
-func (s *Store) SetClientSession(ctx context.Context, scope store.Scope, principalID parley.ID, client string, sessionID parley.ID) error {
-	return alone(ctx, s, scope.WorkspaceID, func(a *attempt) error { return a.tx.SetClientSession(scope, principalID, client, sessionID) })
+func (s *Store) SetClientSession(
+	ctx context.Context,
+	scope store.Scope,
+	principalID parley.ID,
+	client string,
+	sessionID parley.ID,
+) error {
+	return alone(
+		ctx,
+		s,
+		scope.WorkspaceID,
+		func(a *attempt) error { return a.tx.SetClientSession(scope, principalID, client, sessionID) },
+	)
 }
 
 // alone is transact for a transition that answers nothing.
@@ -132,17 +264,28 @@ func alone(ctx context.Context, s *Store, workspaceID parley.ID, run func(a *att
 }
 
 // ArchiveFeature archives the sessions of a feature, one transaction each.
-func (s *Store) ArchiveFeature(ctx context.Context, scope store.Scope, feature string) (archived, busy []parley.ID, err error) {
+func (s *Store) ArchiveFeature(
+	ctx context.Context,
+	scope store.Scope,
+	feature string,
+) (archived, busy []parley.ID, err error) {
 	var l filter
 	l.visible(scope)
 	l.must("s.feature = ? AND s.feature <> '' AND s.archived_at IS NULL", feature)
-	ids, err := every(ctx, s, tenant(scope.WorkspaceID), "SELECT s.id FROM parley.sessions s WHERE "+l.where.String()+" ORDER BY s.updated_at, s.id", l.args...)
+	ids, err := every(
+		ctx,
+		s,
+		tenant(scope.WorkspaceID),
+		"SELECT s.id FROM parley.sessions s WHERE "+l.where.String()+" ORDER BY s.updated_at, s.id",
+		l.args...)
 	if err != nil {
 		return nil, nil, err
 	}
 	yes, whole := true, store.AuditFrom(ctx)
 	for _, id := range ids {
-		switch _, err := s.UpdateSession(store.WithAudit(ctx, whole.Of(id)), scope, id, store.SessionChange{Archived: &yes}); parley.ErrorCode(err) {
+		switch _, err := s.UpdateSession(store.WithAudit(ctx, whole.Of(id)), scope, id, store.SessionChange{Archived: &yes}); parley.ErrorCode(
+			err,
+		) {
 		case "":
 			whole.Wrote()
 			archived = append(archived, id)
@@ -177,13 +320,28 @@ func (s *Store) ClearClientSession(ctx context.Context, scope store.Scope, princ
 		if err != nil || id.IsZero() {
 			return err
 		}
-		a.extra = append(a.extra, statement{query: "DELETE FROM parley.clients WHERE workspace_id = $1 AND principal_id = $2 AND client = $3 AND session_id = $4",
-			args: []arg{scope.WorkspaceID, principalID, client, id}})
+		a.extra = append(
+			a.extra,
+			statement{
+				query: "DELETE FROM parley.clients WHERE workspace_id = $1 AND principal_id = $2 AND client = $3 AND session_id = $4",
+				args:  []arg{scope.WorkspaceID, principalID, client, id},
+			},
+		)
 		return a.tx.Deactivate(id, client)
 	})
 }
 
 // Fork implements store.History.
-func (s *Store) Fork(ctx context.Context, scope store.Scope, fork store.NewFork, claimBy parley.ID) (store.Opened, error) {
-	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (store.Opened, error) { return a.tx.Fork(scope, fork, claimBy) })
+func (s *Store) Fork(
+	ctx context.Context,
+	scope store.Scope,
+	fork store.NewFork,
+	claimBy parley.ID,
+) (store.Opened, error) {
+	return transact(
+		ctx,
+		s,
+		scope.WorkspaceID,
+		func(a *attempt) (store.Opened, error) { return a.tx.Fork(scope, fork, claimBy) },
+	)
 }

@@ -12,12 +12,23 @@ func (s *Store) Turn(ctx context.Context, scope store.Scope, id parley.ID) (parl
 	var l filter
 	l.must("t.workspace_id = "+here+" AND t.id = ?", id)
 	l.visible(scope)
-	return one(ctx, s, tenant(scope.WorkspaceID), "turn", scanTurn,
-		"SELECT "+turnColumns+" FROM parley.turns t JOIN parley.sessions s ON s.workspace_id = t.workspace_id AND s.id = t.session_id WHERE "+l.where.String(), l.args...)
+	return one(
+		ctx,
+		s,
+		tenant(scope.WorkspaceID),
+		"turn",
+		scanTurn,
+		"SELECT "+turnColumns+" FROM parley.turns t JOIN parley.sessions s ON s.workspace_id = t.workspace_id AND s.id = t.session_id WHERE "+l.where.String(),
+		l.args...)
 }
 
 // Turns lists the turns of a session.
-func (s *Store) Turns(ctx context.Context, scope store.Scope, sessionID parley.ID, query store.TurnQuery) (turns []parley.Turn, err error) {
+func (s *Store) Turns(
+	ctx context.Context,
+	scope store.Scope,
+	sessionID parley.ID,
+	query store.TurnQuery,
+) (turns []parley.Turn, err error) {
 	text, rows, args := turnsQuery(sessionID, query)
 	err = s.page(ctx, scope, sessionID, func(b *batch) {
 		turns = []parley.Turn{}
@@ -37,7 +48,11 @@ func turnsQuery(sessionID parley.ID, q store.TurnQuery) (text string, rows int, 
 	}
 	word, after := direction(q.Ascending)
 	if !q.AfterID.IsZero() {
-		l.must("t.ordinal "+after+" (SELECT ordinal FROM parley.turns WHERE workspace_id = "+here+" AND session_id = ? AND id = ?)", sessionID, q.AfterID)
+		l.must(
+			"t.ordinal "+after+" (SELECT ordinal FROM parley.turns WHERE workspace_id = "+here+" AND session_id = ? AND id = ?)",
+			sessionID,
+			q.AfterID,
+		)
 	}
 	limit, rows := limited(q.Limit)
 	return "SELECT " + turnColumns + " FROM parley.turns t WHERE " + l.where.String() + " ORDER BY t.ordinal " + word + limit, rows, l.args
@@ -48,12 +63,23 @@ func (s *Store) Call(ctx context.Context, scope store.Scope, id parley.ID) (parl
 	var l filter
 	l.must("c.workspace_id = "+here+" AND c.id = ?", id)
 	l.visible(scope)
-	return one(ctx, s, tenant(scope.WorkspaceID), "call", scanCall,
-		"SELECT "+callColumns+" FROM parley.calls c JOIN parley.sessions s ON s.workspace_id = c.workspace_id AND s.id = c.session_id WHERE "+l.where.String(), l.args...)
+	return one(
+		ctx,
+		s,
+		tenant(scope.WorkspaceID),
+		"call",
+		scanCall,
+		"SELECT "+callColumns+" FROM parley.calls c JOIN parley.sessions s ON s.workspace_id = c.workspace_id AND s.id = c.session_id WHERE "+l.where.String(),
+		l.args...)
 }
 
 // Calls lists the calls of a session, or of one of its turns.
-func (s *Store) Calls(ctx context.Context, scope store.Scope, sessionID parley.ID, query store.CallQuery) (calls []parley.Call, err error) {
+func (s *Store) Calls(
+	ctx context.Context,
+	scope store.Scope,
+	sessionID parley.ID,
+	query store.CallQuery,
+) (calls []parley.Call, err error) {
 	text, rows, args := callsQuery(sessionID, query)
 	err = s.page(ctx, scope, sessionID, func(b *batch) {
 		calls = []parley.Call{}
@@ -70,7 +96,11 @@ func callsQuery(sessionID parley.ID, q store.CallQuery) (text string, rows int, 
 	}
 	word, after := direction(q.Ascending)
 	if !q.AfterID.IsZero() {
-		l.must("c.ordinal "+after+" (SELECT ordinal FROM parley.calls WHERE workspace_id = "+here+" AND session_id = ? AND id = ?)", sessionID, q.AfterID)
+		l.must(
+			"c.ordinal "+after+" (SELECT ordinal FROM parley.calls WHERE workspace_id = "+here+" AND session_id = ? AND id = ?)",
+			sessionID,
+			q.AfterID,
+		)
 	}
 	limit, rows := limited(q.Limit)
 	return "SELECT " + callColumns + " FROM parley.calls c WHERE " + l.where.String() + " ORDER BY c.ordinal " + word + limit, rows, l.args

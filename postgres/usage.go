@@ -57,7 +57,12 @@ func scanUsage(r *row, group parley.UsageGroup) (parley.UsageSum, error) {
 		u.SessionID = id
 	}
 	u.Day = parley.Time(day * 86400000) // 0 of sums that are no day's
-	u.Tokens = parley.Tokens{InputTokens: r.int64(), OutputTokens: r.int64(), CachedTokens: r.int64(), Unknown: r.int64()}
+	u.Tokens = parley.Tokens{
+		InputTokens:  r.int64(),
+		OutputTokens: r.int64(),
+		CachedTokens: r.int64(),
+		Unknown:      r.int64(),
+	}
 	u.Unpriced, u.CacheHits, u.CacheWriteTokens, u.Saved = r.int64(), r.int64(), r.int64(), parley.Money(r.int64())
 	return u, nil
 }
@@ -65,5 +70,12 @@ func scanUsage(r *row, group parley.UsageGroup) (parley.UsageSum, error) {
 // Usage implements store.Usage.
 func (s *Store) Usage(ctx context.Context, scope store.Scope, query store.UsageQuery) ([]parley.UsageSum, error) {
 	text, rows, args := usageQuery(scope, query)
-	return all(ctx, s, tenant(scope.WorkspaceID), func(r *row) (parley.UsageSum, error) { return scanUsage(r, query.Group) }, text, rows, args...)
+	return all(
+		ctx,
+		s,
+		tenant(scope.WorkspaceID),
+		func(r *row) (parley.UsageSum, error) { return scanUsage(r, query.Group) },
+		text,
+		rows,
+		args...)
 }

@@ -63,24 +63,42 @@ func (c *checksumCount) rose(n int64) bool {
 // This asks for the count, and reads the tables that no other stage reads.
 func (s *Store) CheckPages(ctx context.Context, after string) (table string, findings []parley.Finding, err error) {
 	found := func(says string) {
-		findings = append(findings, parley.Finding{Stage: parley.VerifyPages, Where: "table" + table, Says: says, Do: doPages})
+		findings = append(
+			findings,
+			parley.Finding{Stage: parley.VerifyPages, Where: "table" + table, Says: says, Do: doPages},
+		)
 		s.damage.Note(says)
 	}
 	if after == "" {
 		table = checksums
 		return table, findings, s.read(ctx, func() *batch {
 			b := system()
-			b.read("SELECT coalesce(checksum_failures, 0) FROM pg_stat_database WHERE datname = current_database()", func(r *row) error {
-				n := r.int64()
-				if n > 0 {
-					findings = append(findings, parley.Finding{Stage: parley.VerifyPages, Where: "table" + table, Do: doChecksums,
-						Says: fmt.Sprintf("PostgreSQL has found %d pages whose checksum was wrong since its statistics were last reset", n)})
-				}
-				if s.checksums.rose(n) {
-					s.damage.Note(fmt.Sprintf("PostgreSQL has found more pages whose checksum is wrong: %d in all", n))
-				}
-				return nil
-			})
+			b.read(
+				"SELECT coalesce(checksum_failures, 0) FROM pg_stat_database WHERE datname = current_database()",
+				func(r *row) error {
+					n := r.int64()
+					if n > 0 {
+						findings = append(
+							findings,
+							parley.Finding{
+								Stage: parley.VerifyPages,
+								Where: "table" + table,
+								Do:    doChecksums,
+								Says: fmt.Sprintf(
+									"PostgreSQL has found %d pages whose checksum was wrong since its statistics were last reset",
+									n,
+								),
+							},
+						)
+					}
+					if s.checksums.rose(n) {
+						s.damage.Note(
+							fmt.Sprintf("PostgreSQL has found more pages whose checksum is wrong: %d in all", n),
+						)
+					}
+					return nil
+				},
+			)
 			b.read(foreignCode, func(r *row) error {
 				findings = append(findings, parley.Finding{Stage: parley.VerifyPages, Where: "schema parley",
 					Says: r.text(), Do: doForeignCode})
@@ -92,11 +110,16 @@ func (s *Store) CheckPages(ctx context.Context, after string) (table string, fin
 	if err := s.read(ctx, func() *batch {
 		table = ""
 		b := system()
-		b.read(`SELECT c.relname FROM pg_class c WHERE c.relnamespace = 'parley'::regnamespace AND c.relkind = 'r' AND c.relname > $1
- AND has_table_privilege(c.oid, 'SELECT') AND pg_relation_size(c.oid) < $2 ORDER BY c.relname LIMIT 1`, func(r *row) error {
-			table = r.text()
-			return nil
-		}, after, readWhole)
+		b.read(
+			`SELECT c.relname FROM pg_class c WHERE c.relnamespace = 'parley'::regnamespace AND c.relkind = 'r' AND c.relname > $1
+ AND has_table_privilege(c.oid, 'SELECT') AND pg_relation_size(c.oid) < $2 ORDER BY c.relname LIMIT 1`,
+			func(r *row) error {
+				table = r.text()
+				return nil
+			},
+			after,
+			readWhole,
+		)
 		return b
 	}); err != nil || table == "" {
 		return table, nil, err
@@ -127,29 +150,66 @@ func (s *Store) RecordHeads(ctx context.Context, after parley.ID, limit int) ([]
 }
 
 // RecordRows implements store.Verifiable.
-func (s *Store) RecordRows(ctx context.Context, workspaceID, sessionID parley.ID, after int64, limit int) (head store.RecordHead, rows []store.RecordRow, there bool, err error) {
+func (s *Store) RecordRows(
+	ctx context.Context,
+	workspaceID, sessionID parley.ID,
+	after int64,
+	limit int,
+) (head store.RecordHead, rows []store.RecordRow, there bool, err error) {
 	err = s.read(ctx, func() *batch {
 		rows, there = nil, false
 		b := system()
 		b.snapshot = true
-		b.read("SELECT workspace_id, session_id, next_sequence - 1, last_hash FROM parley.heads WHERE session_id = $1 AND workspace_id = $2 AND deleted_at IS NULL", func(r *row) error {
-			there = true
-			head = store.RecordHead{WorkspaceID: r.id(), SessionID: r.id(), LastSequence: r.int64(), LastHash: r.hash()}
-			return nil
-		}, sessionID, workspaceID)
-		b.read(`SELECT m.sequence, m.role, m.status, m.content, m.context_note, m.call_ordinal, m.provider_data, m.covers_through, m.chain_version,
+		b.read(
+			"SELECT workspace_id, session_id, next_sequence - 1, last_hash FROM parley.heads WHERE session_id = $1 AND workspace_id = $2 AND deleted_at IS NULL",
+			func(r *row) error {
+				there = true
+				head = store.RecordHead{
+					WorkspaceID:  r.id(),
+					SessionID:    r.id(),
+					LastSequence: r.int64(),
+					LastHash:     r.hash(),
+				}
+				return nil
+			},
+			sessionID,
+			workspaceID,
+		)
+		b.read(
+			`SELECT m.sequence, m.role, m.status, m.content, m.context_note, m.call_ordinal, m.provider_data, m.covers_through, m.chain_version,
  m.author_kind, m.author_name, m.model, m.created_at, m.metadata, m.internal, m.content_hash FROM
  (SELECT log_id, through FROM parley.session_logs WHERE workspace_id = $1 AND session_id = $2 AND through > $3
   UNION ALL SELECT log_id, 9223372036854775807 FROM parley.heads WHERE workspace_id = $1 AND session_id = $2 AND deleted_at IS NULL ORDER BY through) g
  CROSS JOIN LATERAL (SELECT * FROM parley.messages m WHERE m.workspace_id = $1 AND m.log_id = g.log_id AND m.sequence IS NOT NULL AND m.sequence > $3 AND m.sequence <= g.through
- ORDER BY m.sequence LIMIT $4) m ORDER BY m.sequence LIMIT $4`, func(r *row) error {
-			rows = append(rows, store.RecordRow{Sequence: r.int64(), Input: parley.ChainInput{
-				Role: parley.Role(r.text()), Status: parley.MessageStatus(r.text()), Content: r.json(), ContextNote: r.text(),
-				CallOrdinal: r.int64(), ProviderData: r.bytes(), CoversThrough: r.maybe(), Version: r.int(),
-				AuthorKind: parley.AuthorKind(r.text()), AuthorName: r.text(), Model: parley.ModelID(r.text()), CreatedAt: r.time(), Metadata: r.json(), Internal: r.bool(),
-			}, Hash: r.hash()})
-			return nil
-		}, workspaceID, sessionID, after, limit)
+ ORDER BY m.sequence LIMIT $4) m ORDER BY m.sequence LIMIT $4`,
+			func(r *row) error {
+				rows = append(rows, store.RecordRow{Sequence: r.int64(), Input: parley.ChainInput{
+					Role: parley.Role(
+						r.text(),
+					),
+					Status:        parley.MessageStatus(r.text()),
+					Content:       r.json(),
+					ContextNote:   r.text(),
+					CallOrdinal:   r.int64(),
+					ProviderData:  r.bytes(),
+					CoversThrough: r.maybe(),
+					Version:       r.int(),
+					AuthorKind: parley.AuthorKind(
+						r.text(),
+					),
+					AuthorName: r.text(),
+					Model:      parley.ModelID(r.text()),
+					CreatedAt:  r.time(),
+					Metadata:   r.json(),
+					Internal:   r.bool(),
+				}, Hash: r.hash()})
+				return nil
+			},
+			workspaceID,
+			sessionID,
+			after,
+			limit,
+		)
 		return b
 	})
 	return head, rows, there, err
@@ -166,12 +226,29 @@ func (s *Store) StoredBlobs(ctx context.Context, after parley.ID, limit int) ([]
 // LinkRows implements store.Verifiable.
 func (s *Store) LinkRows(ctx context.Context, after int64, limit int) ([]store.LinkRow, error) {
 	return all(ctx, s, system(), func(r *row) (store.LinkRow, error) {
-		k := store.LinkRow{AuditLink: parley.AuditLink{Number: r.int64(), LinkedAt: r.time(), WorkspaceID: r.id(), EntryAt: r.time(), EntryID: r.id()}}
+		k := store.LinkRow{
+			AuditLink: parley.AuditLink{
+				Number:      r.int64(),
+				LinkedAt:    r.time(),
+				WorkspaceID: r.id(),
+				EntryAt:     r.time(),
+				EntryID:     r.id(),
+			},
+		}
 		heads := r.text()
 		k.Hash = r.hash()
 		if there := r.bool(); there {
-			k.Entry = &parley.AuditEntry{WorkspaceID: k.WorkspaceID, At: k.EntryAt, ID: k.EntryID,
-				PrincipalID: r.id(), PrincipalName: r.text(), Action: r.text(), SessionID: r.id(), TargetID: r.id(), RequestID: r.id()}
+			k.Entry = &parley.AuditEntry{
+				WorkspaceID:   k.WorkspaceID,
+				At:            k.EntryAt,
+				ID:            k.EntryID,
+				PrincipalID:   r.id(),
+				PrincipalName: r.text(),
+				Action:        r.text(),
+				SessionID:     r.id(),
+				TargetID:      r.id(),
+				RequestID:     r.id(),
+			}
 		}
 		if heads != "" {
 			k.Heads, _ = parley.ParseHeads(heads) // what cannot be read does not fit the hash
@@ -184,7 +261,16 @@ func (s *Store) LinkRows(ctx context.Context, after int64, limit int) ([]store.L
 
 // HeadsFound implements store.Verifiable.
 func (s *Store) HeadsFound(ctx context.Context, heads []parley.LinkedHead) ([]store.HeadFound, error) {
-	workspaces, sessions, sequences := make([]parley.ID, len(heads)), make([]parley.ID, len(heads)), make([]int64, len(heads))
+	workspaces, sessions, sequences := make(
+		[]parley.ID,
+		len(heads),
+	), make(
+		[]parley.ID,
+		len(heads),
+	), make(
+		[]int64,
+		len(heads),
+	)
 	for i := range heads {
 		workspaces[i], sessions[i], sequences[i] = heads[i].WorkspaceID, heads[i].SessionID, heads[i].Sequence
 	}

@@ -62,21 +62,31 @@ func (a *attempt) write() error {
 // session that is there, and is likely to come through.
 func (a *attempt) groupable(b *batch) bool {
 	locked := a.tx.Locked()
-	return len(locked) == 1 && len(a.heads) == 1 && locked[0].Changes.New == nil && a.care == remembered && len(b.statements) <= groupStatements
+	return len(locked) == 1 && len(a.heads) == 1 && locked[0].Changes.New == nil && a.care == remembered &&
+		len(b.statements) <= groupStatements
 }
 
 // unmoved voids the batch when a head has been changed since it was read.
 func (b *batch) unmoved(h *transition.Head) {
-	b.write(`SELECT CASE WHEN EXISTS (SELECT 1 FROM parley.heads WHERE session_id = $1 AND workspace_id = $2 AND revision = $3) THEN 0 ELSE parley.stale() END`,
-		h.ID, h.WorkspaceID, h.Revision)
+	b.write(
+		`SELECT CASE WHEN EXISTS (SELECT 1 FROM parley.heads WHERE session_id = $1 AND workspace_id = $2 AND revision = $3) THEN 0 ELSE parley.stale() END`,
+		h.ID,
+		h.WorkspaceID,
+		h.Revision,
+	)
 }
 
 // keepsStill is unmoved, and has whoever would change that head wait for this
 // batch: a deletion of the session that a new one is made for either has come before,
 // or finds the new one (leavesNoChild).
 func (b *batch) keepsStill(h *transition.Head) {
-	b.write(`WITH still AS MATERIALIZED (SELECT 1 FROM parley.heads WHERE session_id = $1 AND workspace_id = $2 AND revision = $3 FOR SHARE)
- SELECT CASE WHEN EXISTS (SELECT 1 FROM still) THEN 0 ELSE parley.stale() END`, h.ID, h.WorkspaceID, h.Revision)
+	b.write(
+		`WITH still AS MATERIALIZED (SELECT 1 FROM parley.heads WHERE session_id = $1 AND workspace_id = $2 AND revision = $3 FOR SHARE)
+ SELECT CASE WHEN EXISTS (SELECT 1 FROM still) THEN 0 ELSE parley.stale() END`,
+		h.ID,
+		h.WorkspaceID,
+		h.Revision,
+	)
 }
 
 // leavesNoChild voids a deletion, or a change of who sees a session, when a child was
@@ -86,7 +96,12 @@ func (a *attempt) leavesNoChild(b *batch, h *transition.Head) {
 	for _, locked := range a.tx.Locked() {
 		known = append(known, locked.ID)
 	}
-	b.write("SELECT CASE WHEN EXISTS ("+toolChildren+" AND id <> ALL($3)) THEN parley.stale() ELSE 0 END", h.WorkspaceID, h.ID, known)
+	b.write(
+		"SELECT CASE WHEN EXISTS ("+toolChildren+" AND id <> ALL($3)) THEN parley.stale() ELSE 0 END",
+		h.WorkspaceID,
+		h.ID,
+		known,
+	)
 }
 
 // guardsOf has the first head's fence look at what a transition took for granted
@@ -107,14 +122,24 @@ func (b *batch) guardsOf(a *attempt) {
 // taken for.
 func (b *batch) guards(a *attempt) {
 	if !a.process.IsZero() {
-		b.write(`SELECT CASE WHEN EXISTS (SELECT 1 FROM parley.processes WHERE id = $1 AND lease_until > parley.now_ms()) THEN 0 ELSE parley.lease_gone() END`, a.process)
+		b.write(
+			`SELECT CASE WHEN EXISTS (SELECT 1 FROM parley.processes WHERE id = $1 AND lease_until > parley.now_ms()) THEN 0 ELSE parley.lease_gone() END`,
+			a.process,
+		)
 	}
 	if !a.dead.IsZero() {
-		b.write(`SELECT CASE WHEN EXISTS (SELECT 1 FROM parley.processes WHERE id = $1 AND lease_until > parley.now_ms()) THEN parley.stale() ELSE 0 END`, a.dead)
+		b.write(
+			`SELECT CASE WHEN EXISTS (SELECT 1 FROM parley.processes WHERE id = $1 AND lease_until > parley.now_ms()) THEN parley.stale() ELSE 0 END`,
+			a.dead,
+		)
 	}
 	for id, version := range a.agents {
-		b.write(`SELECT CASE WHEN EXISTS (SELECT 1 FROM parley.agents WHERE workspace_id = $1 AND id = $2 AND version = $3) THEN 0 ELSE parley.stale() END`,
-			a.workspace, id, version)
+		b.write(
+			`SELECT CASE WHEN EXISTS (SELECT 1 FROM parley.agents WHERE workspace_id = $1 AND id = $2 AND version = $3) THEN 0 ELSE parley.stale() END`,
+			a.workspace,
+			id,
+			version,
+		)
 	}
 	b.statements = append(b.statements, a.found...)
 }
@@ -146,7 +171,13 @@ func (a *attempt) writeHead(b *batch, h *transition.Head) error {
 		b.updateResumed(h, &c.Resumed[i])
 	}
 	if turn := c.Suspect; turn != nil {
-		b.write("UPDATE parley.turns SET caught_by = $3, accused_by = $4 WHERE workspace_id = $1 AND id = $2", turn.WorkspaceID, turn.ID, turn.CaughtBy, turn.AccusedBy)
+		b.write(
+			"UPDATE parley.turns SET caught_by = $3, accused_by = $4 WHERE workspace_id = $1 AND id = $2",
+			turn.WorkspaceID,
+			turn.ID,
+			turn.CaughtBy,
+			turn.AccusedBy,
+		)
 	}
 	for _, turn := range c.Turns {
 		if err := b.updateTurn(turn); err != nil {
@@ -176,9 +207,15 @@ func (a *attempt) writeHead(b *batch, h *transition.Head) error {
 	b.ready(h)
 	b.files(h)
 	for _, opened := range c.Opened {
-		b.write(`INSERT INTO parley.clients (workspace_id, principal_id, client, session_id, updated_at) VALUES ($1, $2, $3, $4, $5)
+		b.write(
+			`INSERT INTO parley.clients (workspace_id, principal_id, client, session_id, updated_at) VALUES ($1, $2, $3, $4, $5)
  ON CONFLICT (workspace_id, principal_id, client) DO UPDATE SET session_id = excluded.session_id, updated_at = excluded.updated_at`,
-			h.WorkspaceID, opened.PrincipalID, opened.Client, h.ID, c.At)
+			h.WorkspaceID,
+			opened.PrincipalID,
+			opened.Client,
+			h.ID,
+			c.At,
+		)
 	}
 	for _, errand := range c.Outbox {
 		b.errand(errand)
@@ -192,7 +229,12 @@ func (b *batch) ready(h *transition.Head) {
 	const insert = `INSERT INTO parley.ready (session_id, workspace_id, priority, ready_at) VALUES ($1, $2, $3, parley.now_ms()) ON CONFLICT (workspace_id, session_id) DO `
 	switch c := &h.Changes; {
 	case c.Ready && c.Unready:
-		b.write(insert+"UPDATE SET priority = excluded.priority, not_before = 0, ready_at = excluded.ready_at", h.ID, h.WorkspaceID, int(h.Rank()))
+		b.write(
+			insert+"UPDATE SET priority = excluded.priority, not_before = 0, ready_at = excluded.ready_at",
+			h.ID,
+			h.WorkspaceID,
+			int(h.Rank()),
+		)
 	case c.Ready:
 		b.write(insert+"NOTHING", h.ID, h.WorkspaceID, int(h.Rank()))
 	case c.Unready:
@@ -202,8 +244,13 @@ func (b *batch) ready(h *transition.Head) {
 
 // errand leaves work for the outbox.
 func (b *batch) errand(errand transition.Errand) {
-	b.write("INSERT INTO parley.outbox (workspace_id, kind, target_id, created_at, due_at) SELECT $1, $2, $3, now, now + $4 FROM parley.now_ms() now",
-		errand.WorkspaceID, errand.Kind, errand.TargetID, errand.Delay.Milliseconds())
+	b.write(
+		"INSERT INTO parley.outbox (workspace_id, kind, target_id, created_at, due_at) SELECT $1, $2, $3, now, now + $4 FROM parley.now_ms() now",
+		errand.WorkspaceID,
+		errand.Kind,
+		errand.TargetID,
+		errand.Delay.Milliseconds(),
+	)
 }
 
 const eventsPerInsert = 8
@@ -212,7 +259,9 @@ const eventsPerInsert = 8
 var eventInserts = func() (texts [eventsPerInsert + 1]string) { //nolint:gochecknoglobals // made once, never written
 	for n := 1; n <= eventsPerInsert; n++ {
 		var text strings.Builder
-		text.WriteString("INSERT INTO parley.events (session_id, workspace_id, sequence, type, turn_id, data, created_at) VALUES ")
+		text.WriteString(
+			"INSERT INTO parley.events (session_id, workspace_id, sequence, type, turn_id, data, created_at) VALUES ",
+		)
 		for i := range n {
 			if i > 0 {
 				text.WriteString(", ")
@@ -246,10 +295,25 @@ func (b *batch) events(h *transition.Head, events []transition.Event) {
 }
 
 func (b *batch) insertTurn(turn *parley.Turn) {
-	b.write(`INSERT INTO parley.turns (id, workspace_id, session_id, trigger_message_id, ordinal, status, attempt, agent_id, agent_version, loop_id,
+	b.write(
+		`INSERT INTO parley.turns (id, workspace_id, session_id, trigger_message_id, ordinal, status, attempt, agent_id, agent_version, loop_id,
  iteration, created_at, started_at, wait_reason, step) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
-		turn.ID, turn.WorkspaceID, turn.SessionID, turn.TriggerMessageID, turn.Ordinal, string(turn.Status), turn.Attempt, turn.AgentID, turn.AgentVersion,
-		turn.LoopID, turn.Iteration, turn.CreatedAt, turn.StartedAt, string(turn.WaitReason), turn.Step)
+		turn.ID,
+		turn.WorkspaceID,
+		turn.SessionID,
+		turn.TriggerMessageID,
+		turn.Ordinal,
+		string(turn.Status),
+		turn.Attempt,
+		turn.AgentID,
+		turn.AgentVersion,
+		turn.LoopID,
+		turn.Iteration,
+		turn.CreatedAt,
+		turn.StartedAt,
+		string(turn.WaitReason),
+		turn.Step,
+	)
 }
 
 // updateTurn writes all that changes in a turn.
@@ -259,10 +323,27 @@ func (b *batch) updateTurn(turn *parley.Turn) error {
 		return err
 	}
 	u := &turn.Usage
-	b.write(`UPDATE parley.turns SET status = $3, wait_reason = $4, attempt = $5, takeovers = $6, step = $7, agent_id = $8, agent_version = $9, error = $10,
+	b.write(
+		`UPDATE parley.turns SET status = $3, wait_reason = $4, attempt = $5, takeovers = $6, step = $7, agent_id = $8, agent_version = $9, error = $10,
  input_tokens = $11, output_tokens = $12, cached_tokens = $13, unknown_calls = $14, cost = $15, started_at = $16, finished_at = $17 WHERE workspace_id = $1 AND id = $2`,
-		turn.WorkspaceID, turn.ID, string(turn.Status), string(turn.WaitReason), turn.Attempt, turn.Takeovers, turn.Step, turn.AgentID, turn.AgentVersion, failure,
-		u.InputTokens, u.OutputTokens, u.CachedTokens, u.Unknown, turn.Cost, turn.StartedAt, turn.FinishedAt)
+		turn.WorkspaceID,
+		turn.ID,
+		string(turn.Status),
+		string(turn.WaitReason),
+		turn.Attempt,
+		turn.Takeovers,
+		turn.Step,
+		turn.AgentID,
+		turn.AgentVersion,
+		failure,
+		u.InputTokens,
+		u.OutputTokens,
+		u.CachedTokens,
+		u.Unknown,
+		turn.Cost,
+		turn.StartedAt,
+		turn.FinishedAt,
+	)
 	return nil
 }
 
@@ -294,7 +375,12 @@ func (b *batch) insertCall(h *transition.Head, call *transition.NewCall, unknown
 		default:
 			text = string(call.Middleware)
 		}
-		b.write("INSERT INTO parley.call_texts (workspace_id, hash, text) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING", key.workspaceID, key.hash, []byte(text))
+		b.write(
+			"INSERT INTO parley.call_texts (workspace_id, hash, text) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+			key.workspaceID,
+			key.hash,
+			[]byte(text),
+		)
 	}
 	parameters, err := encode(c.Parameters)
 	if err != nil {
@@ -304,11 +390,32 @@ func (b *batch) insertCall(h *transition.Head, call *transition.NewCall, unknown
 	if err != nil {
 		return err
 	}
-	b.write(`INSERT INTO parley.calls (id, workspace_id, session_id, turn_id, message_id, ordinal, step, attempt, model, parameters, think, search,
+	b.write(
+		`INSERT INTO parley.calls (id, workspace_id, session_id, turn_id, message_id, ordinal, step, attempt, model, parameters, think, search,
  system_hash, tools_hash, manifest, request_hash, encoder_version, outcome, created_at, purpose, middleware_hash)
  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)`,
-		c.ID, h.WorkspaceID, h.ID, call.TurnID, c.MessageID, c.Ordinal, c.Step, c.Attempt, string(c.Model), parameters, c.Think, c.Search,
-		c.SystemHash, c.ToolsHash, manifest, c.RequestHash[:], c.EncoderVersion, string(parley.CallOpen), h.Changes.At, string(c.Purpose), c.MiddlewareHash)
+		c.ID,
+		h.WorkspaceID,
+		h.ID,
+		call.TurnID,
+		c.MessageID,
+		c.Ordinal,
+		c.Step,
+		c.Attempt,
+		string(c.Model),
+		parameters,
+		c.Think,
+		c.Search,
+		c.SystemHash,
+		c.ToolsHash,
+		manifest,
+		c.RequestHash[:],
+		c.EncoderVersion,
+		string(parley.CallOpen),
+		h.Changes.At,
+		string(c.Purpose),
+		c.MiddlewareHash,
+	)
 	return nil
 }
 
@@ -324,9 +431,20 @@ func (b *batch) settleCall(h *transition.Head, call *store.CallSettled) error {
 			return err
 		}
 	}
-	b.write(`UPDATE parley.calls SET outcome = $3, usage = $4, cost = $5, finish_reason = $6, error = $7, first_token_ms = $8, total_ms = $9, saved = $10
+	b.write(
+		`UPDATE parley.calls SET outcome = $3, usage = $4, cost = $5, finish_reason = $6, error = $7, first_token_ms = $8, total_ms = $9, saved = $10
  WHERE workspace_id = $1 AND id = $2`,
-		h.WorkspaceID, call.CallID, string(call.Outcome), usage, call.Cost, string(call.Finish), failure, call.FirstTokenMS, call.TotalMS, call.Saved)
+		h.WorkspaceID,
+		call.CallID,
+		string(call.Outcome),
+		usage,
+		call.Cost,
+		string(call.Finish),
+		failure,
+		call.FirstTokenMS,
+		call.TotalMS,
+		call.Saved,
+	)
 	return nil
 }
 

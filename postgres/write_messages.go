@@ -10,7 +10,12 @@ import (
 func (b *batch) messages(h *transition.Head) error {
 	c := &h.Changes
 	if len(c.Removed) > 0 { // before others take their places
-		b.write("UPDATE parley.messages SET status = 'cancelled', position = NULL, updated_at = $3 WHERE workspace_id = $1 AND id = ANY($2)", h.WorkspaceID, c.Removed, c.At)
+		b.write(
+			"UPDATE parley.messages SET status = 'cancelled', position = NULL, updated_at = $3 WHERE workspace_id = $1 AND id = ANY($2)",
+			h.WorkspaceID,
+			c.Removed,
+			c.At,
+		)
 	}
 	for i := range c.NewMessages {
 		if err := b.insertMessage(&c.NewMessages[i]); err != nil {
@@ -18,14 +23,41 @@ func (b *batch) messages(h *transition.Head) error {
 		}
 	}
 	for _, m := range c.Entered {
-		b.write(`UPDATE parley.messages SET sequence = $3, position = NULL, turn_id = $4, status = $5, steer = false, content_hash = $6, call_ordinal = $7, updated_at = $8, chain_version = $9
- WHERE workspace_id = $1 AND id = $2`, h.WorkspaceID, m.ID, m.Sequence, m.TurnID, string(m.Status), m.ContentHash, m.CallOrdinal, c.At, m.ChainVersion)
+		b.write(
+			`UPDATE parley.messages SET sequence = $3, position = NULL, turn_id = $4, status = $5, steer = false, content_hash = $6, call_ordinal = $7, updated_at = $8, chain_version = $9
+ WHERE workspace_id = $1 AND id = $2`,
+			h.WorkspaceID,
+			m.ID,
+			m.Sequence,
+			m.TurnID,
+			string(m.Status),
+			m.ContentHash,
+			m.CallOrdinal,
+			c.At,
+			m.ChainVersion,
+		)
 	}
 	for _, e := range c.Requeued {
-		b.write("UPDATE parley.messages SET turn_id = $3, position = $4, steer = $5, updated_at = $6 WHERE workspace_id = $1 AND id = $2", h.WorkspaceID, e.ID, e.TurnID, e.Position, e.Steer, c.At)
+		b.write(
+			"UPDATE parley.messages SET turn_id = $3, position = $4, steer = $5, updated_at = $6 WHERE workspace_id = $1 AND id = $2",
+			h.WorkspaceID,
+			e.ID,
+			e.TurnID,
+			e.Position,
+			e.Steer,
+			c.At,
+		)
 	}
 	for _, m := range c.Edited {
-		b.write("UPDATE parley.messages SET content = $3, revision = $4, updated_at = $5, token_estimate = $6 WHERE workspace_id = $1 AND id = $2", h.WorkspaceID, m.ID, m.Content, m.Revision, c.At, m.TokenEstimate)
+		b.write(
+			"UPDATE parley.messages SET content = $3, revision = $4, updated_at = $5, token_estimate = $6 WHERE workspace_id = $1 AND id = $2",
+			h.WorkspaceID,
+			m.ID,
+			m.Content,
+			m.Revision,
+			c.At,
+			m.TokenEstimate,
+		)
 	}
 	for _, m := range c.Marked {
 		b.mark(h, m)
@@ -38,7 +70,11 @@ func (b *batch) messages(h *transition.Head) error {
 		settled = append(settled, c.Settled[i].MessageID)
 	}
 	if len(settled) > 0 { // the versions keep their places alone
-		b.write("UPDATE parley.versions SET text = NULL WHERE workspace_id = $1 AND message_id = ANY($2)", h.WorkspaceID, settled)
+		b.write(
+			"UPDATE parley.versions SET text = NULL WHERE workspace_id = $1 AND message_id = ANY($2)",
+			h.WorkspaceID,
+			settled,
+		)
 	}
 	return nil
 }
@@ -65,15 +101,54 @@ func (b *batch) insertMessage(n *transition.NewMessage) error {
 	if m.Sequence != 0 {
 		sequence = m.Sequence
 	}
-	b.write(`INSERT INTO parley.messages (id, workspace_id, session_id, log_id, sequence, position, turn_id, step, role, status,
+	b.write(
+		`INSERT INTO parley.messages (id, workspace_id, session_id, log_id, sequence, position, turn_id, step, role, status,
  author_kind, author_id, author_name, content, context_note, tool_call_id, tool_name, covers_through, internal, steer, model, agent_type,
  iteration, usage, content_hash, call_ordinal, provider_data, error, metadata, overrides, token_estimate, idempotency_key, fingerprint,
  posted_event, created_at, updated_at, chain_version) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22,
  $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37)`,
-		m.ID, m.WorkspaceID, m.SessionID, m.LogID, sequence, m.Position, m.TurnID, m.Step, string(m.Role), string(m.Status),
-		string(m.Author.Kind), m.Author.ID, m.Author.Name, m.Content, m.ContextNote, m.ToolCallID, m.ToolName, m.CoversThrough, m.Internal, m.Steer,
-		string(m.Model), m.AgentType, m.Iteration, usage, m.ContentHash, m.CallOrdinal, m.ProviderData, failure, m.Metadata, overrides,
-		m.TokenEstimate, key, n.Idempotency.Fingerprint, n.PostedEvent, m.CreatedAt, m.UpdatedAt, max(m.ChainVersion, parley.ChainVersion1))
+		m.ID,
+		m.WorkspaceID,
+		m.SessionID,
+		m.LogID,
+		sequence,
+		m.Position,
+		m.TurnID,
+		m.Step,
+		string(m.Role),
+		string(m.Status),
+		string(
+			m.Author.Kind,
+		),
+		m.Author.ID,
+		m.Author.Name,
+		m.Content,
+		m.ContextNote,
+		m.ToolCallID,
+		m.ToolName,
+		m.CoversThrough,
+		m.Internal,
+		m.Steer,
+		string(
+			m.Model,
+		),
+		m.AgentType,
+		m.Iteration,
+		usage,
+		m.ContentHash,
+		m.CallOrdinal,
+		m.ProviderData,
+		failure,
+		m.Metadata,
+		overrides,
+		m.TokenEstimate,
+		key,
+		n.Idempotency.Fingerprint,
+		n.PostedEvent,
+		m.CreatedAt,
+		m.UpdatedAt,
+		max(m.ChainVersion, parley.ChainVersion1),
+	)
 	return nil
 }
 
@@ -94,9 +169,24 @@ func (b *batch) settleMessage(h *transition.Head, r *transition.SettledRow) erro
 	if r.Model != "" {
 		model = string(r.Model)
 	}
-	b.write(`UPDATE parley.messages SET status = $3, content = $4, provider_data = $5, tool_name = $6, error = $7, usage = $8, metadata = coalesce($9, metadata),
+	b.write(
+		`UPDATE parley.messages SET status = $3, content = $4, provider_data = $5, tool_name = $6, error = $7, usage = $8, metadata = coalesce($9, metadata),
  token_estimate = $10, chunks = $11, content_hash = $12, updated_at = $13, model = coalesce($14, model), chain_version = $15 WHERE workspace_id = $1 AND id = $2`,
-		h.WorkspaceID, r.MessageID, string(r.Status), r.Content, r.ProviderData, r.ToolName, failure, usage, metadata,
-		r.TokenEstimate, r.Chunks, r.ContentHash, h.Changes.At, model, r.ChainVersion)
+		h.WorkspaceID,
+		r.MessageID,
+		string(r.Status),
+		r.Content,
+		r.ProviderData,
+		r.ToolName,
+		failure,
+		usage,
+		metadata,
+		r.TokenEstimate,
+		r.Chunks,
+		r.ContentHash,
+		h.Changes.At,
+		model,
+		r.ChainVersion,
+	)
 	return nil
 }

@@ -38,10 +38,44 @@ const insertHead = `INSERT INTO parley.heads (session_id, workspace_id, revision
 // headValues are the arguments of both.
 func headValues(h *transition.Head) []arg {
 	s := &h.Statistics
-	return append(make([]arg, 0, 38), h.ID, h.WorkspaceID, h.Revision, string(h.TurnStatus), h.LastSequence+1, h.LastEvent+1, h.Back, h.Front, h.NextCall,
-		h.Queued, h.Steers, h.LastHash, s.Messages, s.UserFacing, s.Turns, s.InputTokens, s.OutputTokens, s.CachedTokens, s.Unknown, int64(s.Cost), s.Unpriced,
-		s.Calls, s.CacheHits, s.CacheWriteTokens, int64(s.Saved),
-		h.Context.Anchor, h.Context.Messages, h.Context.Tokens, h.Context.Cleared, h.Context.Held, h.Epoch, h.Holder, h.TurnID, h.Cancel, h.DeletedAt)
+	return append(
+		make([]arg, 0, 38),
+		h.ID,
+		h.WorkspaceID,
+		h.Revision,
+		string(h.TurnStatus),
+		h.LastSequence+1,
+		h.LastEvent+1,
+		h.Back,
+		h.Front,
+		h.NextCall,
+		h.Queued,
+		h.Steers,
+		h.LastHash,
+		s.Messages,
+		s.UserFacing,
+		s.Turns,
+		s.InputTokens,
+		s.OutputTokens,
+		s.CachedTokens,
+		s.Unknown,
+		int64(s.Cost),
+		s.Unpriced,
+		s.Calls,
+		s.CacheHits,
+		s.CacheWriteTokens,
+		int64(s.Saved),
+		h.Context.Anchor,
+		h.Context.Messages,
+		h.Context.Tokens,
+		h.Context.Cleared,
+		h.Context.Held,
+		h.Epoch,
+		h.Holder,
+		h.TurnID,
+		h.Cancel,
+		h.DeletedAt,
+	)
 }
 
 // session adds what a transition changed of a session's own rows, the fence first.
@@ -65,19 +99,38 @@ func (b *batch) session(h *transition.Head) error {
 		b.write(updateHead, values...)
 	}
 	if c.ContextCleared != 0 {
-		b.write("UPDATE parley.heads SET cleared_at = $3, cleared_event = $4 WHERE workspace_id = $1 AND session_id = $2",
-			h.WorkspaceID, h.ID, h.Context.ClearedAt, c.ContextCleared)
+		b.write(
+			"UPDATE parley.heads SET cleared_at = $3, cleared_event = $4 WHERE workspace_id = $1 AND session_id = $2",
+			h.WorkspaceID,
+			h.ID,
+			h.Context.ClearedAt,
+			c.ContextCleared,
+		)
 	}
 	if c.Listed {
-		b.write("UPDATE parley.sessions SET status = $3, wait_reason = $4, title = $5, updated_at = $6, started_at = $7, finished_at = $8 WHERE workspace_id = $1 AND id = $2",
-			h.WorkspaceID, h.ID, string(h.Status), string(h.WaitReason), h.Title, h.UpdatedAt, h.StartedAt, h.FinishedAt)
+		b.write(
+			"UPDATE parley.sessions SET status = $3, wait_reason = $4, title = $5, updated_at = $6, started_at = $7, finished_at = $8 WHERE workspace_id = $1 AND id = $2",
+			h.WorkspaceID,
+			h.ID,
+			string(h.Status),
+			string(h.WaitReason),
+			h.Title,
+			h.UpdatedAt,
+			h.StartedAt,
+			h.FinishedAt,
+		)
 	}
 	if c.Accepted != nil {
 		accepted, err := encode(c.Accepted)
 		if err != nil {
 			return err
 		}
-		b.write("UPDATE parley.sessions SET accepted = $3 WHERE workspace_id = $1 AND id = $2", h.WorkspaceID, h.ID, accepted)
+		b.write(
+			"UPDATE parley.sessions SET accepted = $3 WHERE workspace_id = $1 AND id = $2",
+			h.WorkspaceID,
+			h.ID,
+			accepted,
+		)
 	}
 	if c.Setting != nil {
 		if err := b.updateSetting(&h.Session, c.Setting.TagsBefore); err != nil {
@@ -126,14 +179,48 @@ func (b *batch) insertSession(h *transition.Head) error {
 	if err != nil {
 		return err
 	}
-	b.write(`INSERT INTO parley.sessions (id, workspace_id, agent_id, owner_id, visibility, project_id, parent_session_id, parent_message_id,
+	b.write(
+		`INSERT INTO parley.sessions (id, workspace_id, agent_id, owner_id, visibility, project_id, parent_session_id, parent_message_id,
  log_id, kind, mode, type, feature, task, key, title, instructions, tags, pinned, metadata, overrides, policy, retry, during, status, wait_reason,
  idempotency_key, fingerprint, created_at, updated_at, started_at, finished_at, root_id, depth, forked_through, accepted)
  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36)`,
-		s.ID, s.WorkspaceID, s.AgentID, s.OwnerID, string(s.Visibility), s.ProjectID, s.ParentSessionID, s.ParentMessageID,
-		s.LogID, string(s.Kind), string(s.Mode), s.Type, s.Feature, s.Task, key, s.Title, s.Instructions, tags, s.Pinned, s.Metadata, overrides,
-		policy, retry, string(s.During), string(s.Status), string(s.WaitReason), idempotency, h.Changes.New.Idempotency.Fingerprint,
-		s.CreatedAt, s.UpdatedAt, s.StartedAt, s.FinishedAt, s.RootID, s.Depth, s.ForkedThrough, accepted)
+		s.ID,
+		s.WorkspaceID,
+		s.AgentID,
+		s.OwnerID,
+		string(s.Visibility),
+		s.ProjectID,
+		s.ParentSessionID,
+		s.ParentMessageID,
+		s.LogID,
+		string(s.Kind),
+		string(s.Mode),
+		s.Type,
+		s.Feature,
+		s.Task,
+		key,
+		s.Title,
+		s.Instructions,
+		tags,
+		s.Pinned,
+		s.Metadata,
+		overrides,
+		policy,
+		retry,
+		string(s.During),
+		string(s.Status),
+		string(s.WaitReason),
+		idempotency,
+		h.Changes.New.Idempotency.Fingerprint,
+		s.CreatedAt,
+		s.UpdatedAt,
+		s.StartedAt,
+		s.FinishedAt,
+		s.RootID,
+		s.Depth,
+		s.ForkedThrough,
+		accepted,
+	)
 	b.tag(s, nil)
 	return nil
 }
@@ -145,10 +232,24 @@ func (b *batch) updateSetting(s *parley.Session, before []string) error {
 	if err != nil {
 		return err
 	}
-	b.write(`UPDATE parley.sessions SET title = $3, instructions = $4, pinned = $5, tags = $6, project_id = $7, metadata = $8,
+	b.write(
+		`UPDATE parley.sessions SET title = $3, instructions = $4, pinned = $5, tags = $6, project_id = $7, metadata = $8,
  overrides = $9, policy = $10, retry = $11, during = $12, visibility = $13, archived_at = $14 WHERE workspace_id = $1 AND id = $2`,
-		s.WorkspaceID, s.ID, s.Title, s.Instructions, s.Pinned, tags, s.ProjectID, s.Metadata, overrides, policy, retry,
-		string(s.During), string(s.Visibility), s.ArchivedAt)
+		s.WorkspaceID,
+		s.ID,
+		s.Title,
+		s.Instructions,
+		s.Pinned,
+		tags,
+		s.ProjectID,
+		s.Metadata,
+		overrides,
+		policy,
+		retry,
+		string(s.During),
+		string(s.Visibility),
+		s.ArchivedAt,
+	)
 	if !slices.Equal(before, s.Tags) {
 		b.tag(s, before)
 	}
@@ -159,25 +260,52 @@ func (b *batch) updateSetting(s *parley.Session, before []string) error {
 func (b *batch) tag(s *parley.Session, before []string) {
 	b.untag(s, before)
 	if len(s.Tags) > 0 {
-		b.write("INSERT INTO parley.session_tags (workspace_id, tag, session_id) SELECT $1, tag, $3 FROM unnest($2::text[]) tag ON CONFLICT DO NOTHING", s.WorkspaceID, s.Tags, s.ID)
+		b.write(
+			"INSERT INTO parley.session_tags (workspace_id, tag, session_id) SELECT $1, tag, $3 FROM unnest($2::text[]) tag ON CONFLICT DO NOTHING",
+			s.WorkspaceID,
+			s.Tags,
+			s.ID,
+		)
 	}
 }
 
 func (b *batch) untag(s *parley.Session, tags []string) {
 	if len(tags) > 0 {
-		b.write("DELETE FROM parley.session_tags WHERE workspace_id = $1 AND tag = ANY($2) AND session_id = $3", s.WorkspaceID, tags, s.ID)
+		b.write(
+			"DELETE FROM parley.session_tags WHERE workspace_id = $1 AND tag = ANY($2) AND session_id = $3",
+			s.WorkspaceID,
+			tags,
+			s.ID,
+		)
 	}
 }
 
 // bury adds the tombstone of a session.
 func (b *batch) bury(h *transition.Head) {
-	b.write("UPDATE parley.sessions SET deleted_at = $3, idempotency_key = NULL, fingerprint = NULL, status = 'cancelled', wait_reason = '' WHERE workspace_id = $1 AND id = $2",
-		h.WorkspaceID, h.ID, h.DeletedAt)
-	b.write("UPDATE parley.turns SET status = 'cancelled', wait_reason = '', finished_at = $3 WHERE workspace_id = $1 AND session_id = $2 AND status IN ('queued', 'running', 'waiting')",
-		h.WorkspaceID, h.ID, h.DeletedAt)
-	b.write("UPDATE parley.approvals SET state = 'cancelled', decided_at = $3 WHERE workspace_id = $1 AND session_id = $2 AND state = 'pending'",
-		h.WorkspaceID, h.ID, h.DeletedAt)
-	b.write("INSERT INTO parley.graves (workspace_id, session_id, deleted_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING", h.WorkspaceID, h.ID, h.DeletedAt)
+	b.write(
+		"UPDATE parley.sessions SET deleted_at = $3, idempotency_key = NULL, fingerprint = NULL, status = 'cancelled', wait_reason = '' WHERE workspace_id = $1 AND id = $2",
+		h.WorkspaceID,
+		h.ID,
+		h.DeletedAt,
+	)
+	b.write(
+		"UPDATE parley.turns SET status = 'cancelled', wait_reason = '', finished_at = $3 WHERE workspace_id = $1 AND session_id = $2 AND status IN ('queued', 'running', 'waiting')",
+		h.WorkspaceID,
+		h.ID,
+		h.DeletedAt,
+	)
+	b.write(
+		"UPDATE parley.approvals SET state = 'cancelled', decided_at = $3 WHERE workspace_id = $1 AND session_id = $2 AND state = 'pending'",
+		h.WorkspaceID,
+		h.ID,
+		h.DeletedAt,
+	)
+	b.write(
+		"INSERT INTO parley.graves (workspace_id, session_id, deleted_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+		h.WorkspaceID,
+		h.ID,
+		h.DeletedAt,
+	)
 	b.untag(&h.Session, h.Tags)
 	b.write("DELETE FROM parley.clients WHERE workspace_id = $1 AND session_id = $2", h.WorkspaceID, h.ID)
 }

@@ -36,7 +36,11 @@ func TestWindowOfATurnTakenUpAgain(t *testing.T) {
 		{parley.Policy{Kind: parley.PolicyRecent, Limit: 2}, []parley.ManifestRange{{From: 3, To: 4, Reason: "recent(2)"}, {From: 5, To: 12, Except: []int64{8, 9}, Reason: own}}},
 	} {
 		selection := mustWindow(t, test.policy, r.session(12), retry, r.tail(12))
-		if diff := cmp.Diff(parley.Manifest{Policy: test.policy.String(), Ranges: test.ranges}, selection.Manifest, equateEmpty()); diff != "" {
+		if diff := cmp.Diff(
+			parley.Manifest{Policy: test.policy.String(), Ranges: test.ranges},
+			selection.Manifest,
+			equateEmpty(),
+		); diff != "" {
 			t.Errorf("manifest (-want +got):\n%s", diff)
 		}
 		sent, manifest := mustBuild(t, prompt.Settings{Model: modelA}, selection)
@@ -51,6 +55,9 @@ func TestWindowOfATurnTakenUpAgain(t *testing.T) {
 	r.add(user(turnID(6), "and then"))
 	later := mustWindow(t, parley.Policy{Kind: parley.PolicyAll}, r.session(13), parley.Turn{ID: turnID(6)}, r.tail(13))
 	if prompt.Includes(later.Manifest, 9) || prompt.Includes(later.Manifest, 8) {
-		t.Errorf("a later turn sees %+v; want neither the answer that was given again nor the failed one", later.Manifest.Ranges)
+		t.Errorf(
+			"a later turn sees %+v; want neither the answer that was given again nor the failed one",
+			later.Manifest.Ranges,
+		)
 	}
 }

@@ -16,7 +16,12 @@ type Attachments map[parley.ID]model.Part
 // files come first: those beyond parley.MaxShownBytes are named only. open reads
 // what is known of a file and read its bytes; a file that is gone (CodeNotFound)
 // is said to be.
-func Attach(messages []parley.Message, vision bool, open func(parley.ID) (parley.File, error), read func(parley.File) ([]byte, error)) (Attachments, error) {
+func Attach(
+	messages []parley.Message,
+	vision bool,
+	open func(parley.ID) (parley.File, error),
+	read func(parley.File) ([]byte, error),
+) (Attachments, error) {
 	var parts Attachments
 	left := int64(parley.MaxShownBytes)
 	for i := len(messages) - 1; i >= 0; i-- {
@@ -42,7 +47,13 @@ func Attach(messages []parley.Message, vision bool, open func(parley.ID) (parley
 }
 
 // attach makes the part of one file, and says how many of its bytes are in it.
-func attach(id parley.ID, vision bool, left int64, open func(parley.ID) (parley.File, error), read func(parley.File) ([]byte, error)) (model.Part, int64, error) {
+func attach(
+	id parley.ID,
+	vision bool,
+	left int64,
+	open func(parley.ID) (parley.File, error),
+	read func(parley.File) ([]byte, error),
+) (model.Part, int64, error) {
 	file, err := open(id)
 	switch {
 	case parley.ErrorCode(err) == parley.CodeNotFound:
@@ -50,20 +61,50 @@ func attach(id parley.ID, vision bool, left int64, open func(parley.ID) (parley.
 	case err != nil:
 		return model.Part{}, 0, err
 	case file.IsImage() && !vision:
-		return textPart(fmt.Sprintf("[The image %s (%dx%d) is not shown: this model reads no images.]", file.Name, file.Width, file.Height)), 0, nil
+		return textPart(
+			fmt.Sprintf(
+				"[The image %s (%dx%d) is not shown: this model reads no images.]",
+				file.Name,
+				file.Width,
+				file.Height,
+			),
+		), 0, nil
 	case !Shows(file):
-		return textPart(fmt.Sprintf("[The file %s (%s, %d bytes) is not shown: it is no text or image that a model can be shown.]", file.Name, file.MediaType, file.Size)), 0, nil
+		return textPart(
+			fmt.Sprintf(
+				"[The file %s (%s, %d bytes) is not shown: it is no text or image that a model can be shown.]",
+				file.Name,
+				file.MediaType,
+				file.Size,
+			),
+		), 0, nil
 	case file.Size > left:
-		return textPart(fmt.Sprintf("[The file %s (%s, %d bytes) is not shown: the conversation holds more files than one request can.]", file.Name, file.MediaType, file.Size)), 0, nil
+		return textPart(
+			fmt.Sprintf(
+				"[The file %s (%s, %d bytes) is not shown: the conversation holds more files than one request can.]",
+				file.Name,
+				file.MediaType,
+				file.Size,
+			),
+		), 0, nil
 	}
 	data, err := read(file)
 	if err != nil {
 		return model.Part{}, 0, err
 	}
 	if file.IsImage() {
-		return model.Part{Kind: model.PartImage, Name: file.Name, MediaType: file.MediaType, Data: data, Width: file.Width, Height: file.Height}, file.Size, nil
+		return model.Part{
+			Kind:      model.PartImage,
+			Name:      file.Name,
+			MediaType: file.MediaType,
+			Data:      data,
+			Width:     file.Width,
+			Height:    file.Height,
+		}, file.Size, nil
 	}
-	return textPart(`<file name="` + strings.ReplaceAll(file.Name, `"`, "'") + "\">\n" + string(data) + "\n</file>"), file.Size, nil
+	return textPart(
+		`<file name="` + strings.ReplaceAll(file.Name, `"`, "'") + "\">\n" + string(data) + "\n</file>",
+	), file.Size, nil
 }
 
 // Shows reports whether a model with vision can be shown a file's content.

@@ -45,7 +45,13 @@ func withFiles(t *testing.T, sequence int64, text string, ids ...parley.ID) parl
 	if err != nil {
 		t.Fatal(err)
 	}
-	return parley.Message{ID: parley.NewID(), Sequence: sequence, Role: parley.RoleUser, Status: parley.MessageCompleted, Content: content}
+	return parley.Message{
+		ID:       parley.NewID(),
+		Sequence: sequence,
+		Role:     parley.RoleUser,
+		Status:   parley.MessageCompleted,
+		Content:  content,
+	}
 }
 
 func TestFilesBecomeParts(t *testing.T) {
@@ -59,21 +65,44 @@ func TestFilesBecomeParts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		request, _, err := prompt.Build(prompt.Settings{Model: modelA}, prompt.Selection{Messages: rows}, nil, prompt.Tools{}, attached)
+		request, _, err := prompt.Build(
+			prompt.Settings{Model: modelA},
+			prompt.Selection{Messages: rows},
+			nil,
+			prompt.Tools{},
+			attached,
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := []model.Part{
-			{Kind: model.PartImage, Name: "photo.png", MediaType: "image/png", Data: []byte("bytes of photo.png"), Width: 8, Height: 8},
+			{
+				Kind:      model.PartImage,
+				Name:      "photo.png",
+				MediaType: "image/png",
+				Data:      []byte("bytes of photo.png"),
+				Width:     8,
+				Height:    8,
+			},
 			{Kind: model.PartText, Text: "<file name=\"notes 'x'.txt\">\nbytes of notes \"x\".txt\n</file>"},
-			{Kind: model.PartText, Text: "[The file report.pdf (application/pdf, 100 bytes) is not shown: it is no text or image that a model can be shown.]"},
+			{
+				Kind: model.PartText,
+				Text: "[The file report.pdf (application/pdf, 100 bytes) is not shown: it is no text or image that a model can be shown.]",
+			},
 			{Kind: model.PartText, Text: "[A file that was here is gone.]"},
 			{Kind: model.PartText, Text: "look"},
 		}
 		if !vision {
-			want[0] = model.Part{Kind: model.PartText, Text: "[The image photo.png (8x8) is not shown: this model reads no images.]"}
+			want[0] = model.Part{
+				Kind: model.PartText,
+				Text: "[The image photo.png (8x8) is not shown: this model reads no images.]",
+			}
 		}
-		if diff := cmp.Diff(want, request.Messages[0].Parts, cmpopts.IgnoreFields(model.Part{}, "Sequence")); diff != "" {
+		if diff := cmp.Diff(
+			want,
+			request.Messages[0].Parts,
+			cmpopts.IgnoreFields(model.Part{}, "Sequence"),
+		); diff != "" {
 			t.Errorf("vision %t (-want +got):\n%s", vision, diff)
 		}
 	}
@@ -106,7 +135,15 @@ func TestAttachFailsWithTheStore(t *testing.T) {
 	t.Parallel()
 	files, broken := shelf{}, errors.New("no database")
 	rows := []parley.Message{withFiles(t, 1, "", files.add("photo.png", "image/png", 1, 8))}
-	if _, err := prompt.Attach(rows, true, files.open, func(parley.File) ([]byte, error) { return nil, broken }); !errors.Is(err, broken) {
+	if _, err := prompt.Attach(
+		rows,
+		true,
+		files.open,
+		func(parley.File) ([]byte, error) { return nil, broken },
+	); !errors.Is(
+		err,
+		broken,
+	) {
 		t.Errorf("reading fails with %v; want the store's error", err)
 	}
 }

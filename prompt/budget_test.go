@@ -63,7 +63,10 @@ func TestBudgetCutsInJumps(t *testing.T) {
 	if jumps < 14 || jumps > 22 {
 		t.Errorf("the window moved %d times in 200 turns, want about 17", jumps)
 	}
-	again := mustView(t, r.view(len(r.rows), parley.Policy{Kind: parley.PolicyAll}, anchor, prompt.Budget{Tokens: 3_000_000}))
+	again := mustView(
+		t,
+		r.view(len(r.rows), parley.Policy{Kind: parley.PolicyAll}, anchor, prompt.Budget{Tokens: 3_000_000}),
+	)
 	if again.Anchor != 0 || len(again.Messages) != len(r.rows) {
 		t.Errorf("with a budget a thousand times larger the window still begins at %d", again.Anchor)
 	}
@@ -75,10 +78,19 @@ func TestBudgetOfALongTurn(t *testing.T) {
 	t.Parallel()
 	r := plain(5)
 	r.add(user(turnID(6), "now")).TokenEstimate = 500
-	v := r.view(len(r.rows), parley.Policy{Kind: parley.PolicySummary}, 0, prompt.Budget{Tokens: 400, Most: 450, Ratio: 1})
+	v := r.view(
+		len(r.rows),
+		parley.Policy{Kind: parley.PolicySummary},
+		0,
+		prompt.Budget{Tokens: 400, Most: 450, Ratio: 1},
+	)
 	selection := mustView(t, v)
 	if len(selection.Messages) != 1 || selection.Excess != 54 {
-		t.Errorf("%d messages, %d tokens too many; want the running turn's alone, 54 too many", len(selection.Messages), selection.Excess)
+		t.Errorf(
+			"%d messages, %d tokens too many; want the running turn's alone, 54 too many",
+			len(selection.Messages),
+			selection.Excess,
+		)
 	}
 	v.Budget.Most = 600
 	if selection = mustView(t, v); selection.Excess != 0 {

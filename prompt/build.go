@@ -15,7 +15,13 @@ import (
 // that the step delivers, with Sequence set to the places that they take. The
 // manifest names both. tools are those behind settings.Tools, files
 // what Attach made of the messages and steers.
-func Build(settings Settings, selection Selection, steers []parley.Message, tools Tools, files Attachments) (model.Request, parley.Manifest, error) {
+func Build(
+	settings Settings,
+	selection Selection,
+	steers []parley.Message,
+	tools Tools,
+	files Attachments,
+) (model.Request, parley.Manifest, error) {
 	manifest := selection.Manifest
 	messages := selection.Messages
 	if len(steers) > 0 {
@@ -41,7 +47,13 @@ func Build(settings Settings, selection Selection, steers []parley.Message, tool
 // those of the session within the manifest's Spans, ascending; others in the list
 // are passed over. Marks do not matter any more: they may have changed since.
 // files is asked to Attach those that were shown.
-func Rebuild(call parley.Call, system string, tools []parley.ToolDefinition, messages []parley.Message, files func([]parley.Message) (Attachments, error)) (model.Request, error) {
+func Rebuild(
+	call parley.Call,
+	system string,
+	tools []parley.ToolDefinition,
+	messages []parley.Message,
+	files func([]parley.Message) (Attachments, error),
+) (model.Request, error) {
 	definitions, err := sortedTools(tools)
 	if err != nil {
 		return model.Request{}, err
@@ -70,10 +82,18 @@ func Rebuild(call parley.Call, system string, tools []parley.ToolDefinition, mes
 func Shown(manifest parley.Manifest, messages []parley.Message) []parley.Message {
 	shown := make([]parley.Message, 0, len(messages))
 	for _, r := range manifest.Ranges {
-		at, _ := slices.BinarySearchFunc(messages, r.From, func(m parley.Message, sequence int64) int { return cmp.Compare(m.Sequence, sequence) })
+		at, _ := slices.BinarySearchFunc(
+			messages,
+			r.From,
+			func(m parley.Message, sequence int64) int { return cmp.Compare(m.Sequence, sequence) },
+		)
 		for ; at < len(messages) && messages[at].Sequence <= r.To; at++ {
 			m := &messages[at]
-			if _, left := slices.BinarySearch(r.Except, m.Sequence); left || reasonOut(m) != "" || standsFor(m) && r.From != r.To {
+			if _, left := slices.BinarySearch(
+				r.Except,
+				m.Sequence,
+			); left || reasonOut(m) != "" ||
+				standsFor(m) && r.From != r.To {
 				continue
 			}
 			shown = append(shown, *m)
@@ -142,7 +162,11 @@ func sortedTools(tools []parley.ToolDefinition) ([]parley.ToolDefinition, error)
 		}
 		canonical, err := parley.CanonicalJSON(out[i].Parameters)
 		if err != nil {
-			return nil, parley.InvalidField("tools", "the parameters of %q are not valid JSON", parley.Clip(out[i].Name, 64))
+			return nil, parley.InvalidField(
+				"tools",
+				"the parameters of %q are not valid JSON",
+				parley.Clip(out[i].Name, 64),
+			)
 		}
 		out[i].Parameters = canonical
 	}

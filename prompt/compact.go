@@ -122,7 +122,8 @@ func CompactionDue(policy parley.Policy, model model.Info, messages, tokens int6
 	case policy.Kind != parley.PolicySummary:
 	case limit > 0 && messages >= limit:
 		return parley.CompactMessages
-	case policy.Tokens > 0 && tokens >= int64(policy.Tokens), model.ContextLength > 0 && tokens >= int64(model.ContextLength)*compactionShare/100:
+	case policy.Tokens > 0 && tokens >= int64(policy.Tokens),
+		model.ContextLength > 0 && tokens >= int64(model.ContextLength)*compactionShare/100:
 		return parley.CompactTokens
 	}
 	return ""
@@ -230,9 +231,15 @@ func sourceOf(rows []parley.Message, earlier *parley.Message, size int) Source {
 			s.From = covered
 		}
 	}
-	s.Manifest = parley.Manifest{Policy: compactionPolicy + "(" + strconv.Itoa(size) + ")", Ranges: []parley.ManifestRange{}}
+	s.Manifest = parley.Manifest{
+		Policy: compactionPolicy + "(" + strconv.Itoa(size) + ")",
+		Ranges: []parley.ManifestRange{},
+	}
 	if earlier != nil {
-		s.Manifest.Ranges = append(s.Manifest.Ranges, parley.ManifestRange{From: earlier.Sequence, To: earlier.Sequence, Reason: "summary"})
+		s.Manifest.Ranges = append(
+			s.Manifest.Ranges,
+			parley.ManifestRange{From: earlier.Sequence, To: earlier.Sequence, Reason: "summary"},
+		)
 		s.Messages = append(s.Messages, *earlier)
 	}
 	w := rangeWriter{reason: "to be summed up", out: s.Manifest.Ranges}
@@ -281,7 +288,13 @@ func sumsUp(manifest parley.Manifest) bool {
 	return strings.HasPrefix(manifest.Policy, compactionPolicy+"(")
 }
 
-func compactionRequest(modelID parley.ModelID, system string, parameters parley.Parameters, manifest parley.Manifest, shown []parley.Message) model.Request {
+func compactionRequest(
+	modelID parley.ModelID,
+	system string,
+	parameters parley.Parameters,
+	manifest parley.Manifest,
+	shown []parley.Message,
+) model.Request {
 	size := pieceSizes[0]
 	if inner, ok := strings.CutPrefix(manifest.Policy, compactionPolicy+"("); ok {
 		if n, err := strconv.Atoi(strings.TrimSuffix(inner, ")")); err == nil && n > 0 {

@@ -41,14 +41,23 @@ func TestASummaryCutsBetweenTurns(t *testing.T) {
 		if rapid.Bool().Draw(t, "a turn runs") {
 			unfinished.ID = newest[0].TurnID
 		}
-		keep := prompt.Keep{Turns: rapid.IntRange(0, 2).Draw(t, "turns kept"), Messages: rapid.IntRange(0, 12).Draw(t, "messages kept")}
+		keep := prompt.Keep{
+			Turns:    rapid.IntRange(0, 2).Draw(t, "turns kept"),
+			Messages: rapid.IntRange(0, 12).Draw(t, "messages kept"),
+		}
 		kept, _ := prompt.Kept(newest, unfinished, keep, true)
 		rows = rows[:len(rows)-kept]
 		most := rapid.SampledFrom([]int{200, 400, 1000, 100_000}).Draw(t, "most")
 		var earlier *parley.Message
 		if rapid.Bool().Draw(t, "an earlier summary") {
 			through := int64(0)
-			earlier = &parley.Message{Sequence: int64(len(r.rows) + 1), Role: parley.RoleSummary, Status: parley.MessageCompleted, CoversThrough: &through, Content: content(parley.TextContent{Text: "before"})}
+			earlier = &parley.Message{
+				Sequence:      int64(len(r.rows) + 1),
+				Role:          parley.RoleSummary,
+				Status:        parley.MessageCompleted,
+				CoversThrough: &through,
+				Content:       content(parley.TextContent{Text: "before"}),
+			}
 		}
 		source, found := prompt.PlanCompaction(rows, earlier, false, most)
 		if !found {
@@ -61,7 +70,8 @@ func TestASummaryCutsBetweenTurns(t *testing.T) {
 		calls := map[string]*parley.Message{}
 		for i := range r.rows {
 			m := &r.rows[i]
-			if before := i - 1; before >= 0 && covered(&r.rows[before]) && !covered(m) && !m.TurnID.IsZero() && m.TurnID == r.rows[before].TurnID {
+			if before := i - 1; before >= 0 && covered(&r.rows[before]) && !covered(m) && !m.TurnID.IsZero() &&
+				m.TurnID == r.rows[before].TurnID {
 				t.Fatalf("a turn is cut before message %d", m.Sequence)
 			}
 			if m.TurnID == unfinished.ID && !m.TurnID.IsZero() && covered(m) {
@@ -72,7 +82,12 @@ func TestASummaryCutsBetweenTurns(t *testing.T) {
 				calls[m.ToolCallID] = m
 			case parley.RoleToolResult:
 				if call := calls[m.ToolCallID]; call != nil && covered(call) != covered(m) {
-					t.Fatalf("the call %d and its result %d are parted at %d", call.Sequence, m.Sequence, source.Through)
+					t.Fatalf(
+						"the call %d and its result %d are parted at %d",
+						call.Sequence,
+						m.Sequence,
+						source.Through,
+					)
 				}
 			}
 		}
@@ -96,11 +111,26 @@ func TestRebuildGivesTheSameSummarisingRequest(t *testing.T) {
 		var earlier *parley.Message
 		all := slices.Clone(r.rows)
 		if through > 0 {
-			all = append(all, parley.Message{ID: turnID(999), Sequence: int64(len(all) + 1), Role: parley.RoleSummary, Status: parley.MessageCompleted, CoversThrough: &through, Content: content(parley.TextContent{Text: "before"})})
+			all = append(
+				all,
+				parley.Message{
+					ID:            turnID(999),
+					Sequence:      int64(len(all) + 1),
+					Role:          parley.RoleSummary,
+					Status:        parley.MessageCompleted,
+					CoversThrough: &through,
+					Content:       content(parley.TextContent{Text: "before"}),
+				},
+			)
 			earlier = &all[len(all)-1]
 			rows = slices.DeleteFunc(rows, func(m parley.Message) bool { return m.Sequence <= through })
 		}
-		source, found := prompt.PlanCompaction(rows, earlier, false, rapid.SampledFrom([]int{300, 2000, 100_000}).Draw(t, "most"))
+		source, found := prompt.PlanCompaction(
+			rows,
+			earlier,
+			false,
+			rapid.SampledFrom([]int{300, 2000, 100_000}).Draw(t, "most"),
+		)
 		if !found {
 			return
 		}

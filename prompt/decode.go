@@ -9,7 +9,9 @@ import (
 )
 
 // decode reads a row's content; what cannot be read is shown as its raw text (A15).
-func decode[C parley.UserContent | parley.AssistantContent | parley.ToolCallContent | parley.ToolResultContent | parley.TextContent](m *parley.Message) C {
+func decode[C parley.UserContent | parley.AssistantContent | parley.ToolCallContent | parley.ToolResultContent | parley.TextContent](
+	m *parley.Message,
+) C {
 	var content C
 	if err := json.Unmarshal(m.Content, &content); err == nil {
 		return content

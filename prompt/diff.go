@@ -101,7 +101,14 @@ func Compare(before, after *Sent) Difference {
 	}
 	a, b := &before.Request, &after.Request
 	if a.Model != b.Model {
-		d.Changes = append(d.Changes, Change{Cause: CauseModel, Breaks: true, Says: fmt.Sprintf("The model is %s and was %s: providers keep a cache per model.", b.Model, a.Model)})
+		d.Changes = append(
+			d.Changes,
+			Change{
+				Cause:  CauseModel,
+				Breaks: true,
+				Says:   fmt.Sprintf("The model is %s and was %s: providers keep a cache per model.", b.Model, a.Model),
+			},
+		)
 	}
 	if change, ok := toolChange(a.Tools, b.Tools); ok {
 		d.Changes = append(d.Changes, change)
@@ -121,7 +128,15 @@ func Compare(before, after *Sent) Difference {
 		c.Lines, c.Names = append([]LineChange{}, c.Lines...), append([]string{}, c.Names...)
 	}
 	if len(d.Changes) == 0 && !d.Identical {
-		d.Changes = append(d.Changes, Change{Cause: CauseWire, Lines: []LineChange{}, Names: []string{}, Says: "What is sent is the same; the wire's own fields, or its encoder, are not."})
+		d.Changes = append(
+			d.Changes,
+			Change{
+				Cause: CauseWire,
+				Lines: []LineChange{},
+				Names: []string{},
+				Says:  "What is sent is the same; the wire's own fields, or its encoder, are not.",
+			},
+		)
 	}
 	return d
 }
@@ -185,7 +200,9 @@ func sharedSequences(messages []model.Message) map[shownAs]bool {
 func sameMessage(a, b *model.Message) bool {
 	return a.Role == b.Role && slices.EqualFunc(a.Parts, b.Parts, func(x, y model.Part) bool {
 		return x.Kind == y.Kind && x.Text == y.Text && x.CallID == y.CallID && x.Name == y.Name && x.IsError == y.IsError &&
-			bytes.Equal(x.Arguments, y.Arguments) && bytes.Equal(x.ProviderData, y.ProviderData) && bytes.Equal(x.Data, y.Data)
+			bytes.Equal(x.Arguments, y.Arguments) &&
+			bytes.Equal(x.ProviderData, y.ProviderData) &&
+			bytes.Equal(x.Data, y.Data)
 	})
 }
 
@@ -222,7 +239,10 @@ func toolChange(a, b []parley.ToolDefinition) (Change, bool) {
 	if len(change.Names) == 0 {
 		return change, false
 	}
-	change.Says = "The list of tools changed: " + strings.Join(change.Names, ", ") + ". It stands before everything else."
+	change.Says = "The list of tools changed: " + strings.Join(
+		change.Names,
+		", ",
+	) + ". It stands before everything else."
 	return change, true
 }
 
@@ -250,7 +270,10 @@ func lineChanges(a, b string) []LineChange {
 	add := func(sign string, lines []string) {
 		for i := range lines {
 			if len(changes) < mostLines {
-				changes = append(changes, LineChange{Line: from + i + 1, Sign: sign, Text: parley.Clip(lines[i], lineRunes)})
+				changes = append(
+					changes,
+					LineChange{Line: from + i + 1, Sign: sign, Text: parley.Clip(lines[i], lineRunes)},
+				)
 			}
 		}
 	}
@@ -264,7 +287,11 @@ func systemSays(lines []LineChange) string {
 		return "The system prompt changed. It stands before all messages."
 	}
 	at := lines[len(lines)-1]
-	return fmt.Sprintf("The system prompt changed from line %d on, which now reads %q. It stands before all messages.", lines[0].Line, parley.Clip(at.Text, 80))
+	return fmt.Sprintf(
+		"The system prompt changed from line %d on, which now reads %q. It stands before all messages.",
+		lines[0].Line,
+		parley.Clip(at.Text, 80),
+	)
 }
 
 func parametersSay(a, b *model.Request) string {
@@ -278,5 +305,8 @@ func parametersSay(a, b *model.Request) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return "Other parameters: " + strings.Join(names, ", ") + ". They are no part of the text that providers cache, but some (thinking, search) make a provider begin anew."
+	return "Other parameters: " + strings.Join(
+		names,
+		", ",
+	) + ". They are no part of the text that providers cache, but some (thinking, search) make a provider begin anew."
 }

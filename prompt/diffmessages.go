@@ -22,16 +22,33 @@ func messageChange(before, after *Sent, n int) (Change, bool) {
 	case n == len(a) && n == len(b):
 		return Change{}, false
 	case n == len(a):
-		return Change{Cause: CauseAppended, Says: fmt.Sprintf("The earlier request's messages are all there, unchanged; %d more stand behind them.", len(b)-n)}, true
+		return Change{
+			Cause: CauseAppended,
+			Says: fmt.Sprintf(
+				"The earlier request's messages are all there, unchanged; %d more stand behind them.",
+				len(b)-n,
+			),
+		}, true
 	}
 	was, is := sequencesOf(a), sequencesOf(b)
 	gone, come := missing(was, is), missing(is, was)
 	if covering := summaryOf(after.Shown); covering != 0 && slices.Contains(come, covering) {
-		return Change{Cause: CauseSummary, Breaks: true,
-			Says: fmt.Sprintf("The summary in message %d stands for %s, which were sent one by one before.", covering, some(gone, "messages"))}, true
+		return Change{
+			Cause:  CauseSummary,
+			Breaks: true,
+			Says: fmt.Sprintf(
+				"The summary in message %d stands for %s, which were sent one by one before.",
+				covering,
+				some(gone, "messages"),
+			),
+		}, true
 	}
 	if covering := summaryOf(before.Shown); covering != 0 && slices.Contains(gone, covering) {
-		return Change{Cause: CauseSummary, Breaks: true, Says: fmt.Sprintf("The summary in message %d is not used any more.", covering)}, true
+		return Change{
+			Cause:  CauseSummary,
+			Breaks: true,
+			Says:   fmt.Sprintf("The summary in message %d is not used any more.", covering),
+		}, true
 	}
 	if len(was) > 0 && len(is) > 0 && was[0] != is[0] {
 		says := fmt.Sprintf("The window moved: it begins with message %d and began with message %d", is[0], was[0])
@@ -43,13 +60,25 @@ func messageChange(before, after *Sent, n int) (Change, bool) {
 		return Change{Cause: CauseWindow, Breaks: true, Says: says + "."}, true
 	}
 	if len(gone) > 0 {
-		return Change{Cause: CauseMarks, Breaks: true, Says: fmt.Sprintf("Left out now: %s, which the earlier request had.", some(gone, "messages"))}, true
+		return Change{
+			Cause:  CauseMarks,
+			Breaks: true,
+			Says:   fmt.Sprintf("Left out now: %s, which the earlier request had.", some(gone, "messages")),
+		}, true
 	}
 	if among := upTo(come, was); len(among) > 0 {
-		return Change{Cause: CauseMarks, Breaks: true, Says: fmt.Sprintf("Shown now, among messages that were sent before: %s.", some(among, "messages"))}, true
+		return Change{
+			Cause:  CauseMarks,
+			Breaks: true,
+			Says:   fmt.Sprintf("Shown now, among messages that were sent before: %s.", some(among, "messages")),
+		}, true
 	}
 	at := a[n]
-	return Change{Cause: CauseMessages, Breaks: n < len(a)-1 || n < len(b), Says: fmt.Sprintf("%s reads otherwise now: %s.", nameOf(&at), otherwise(a, b, n))}, true
+	return Change{
+		Cause:  CauseMessages,
+		Breaks: n < len(a)-1 || n < len(b),
+		Says:   fmt.Sprintf("%s reads otherwise now: %s.", nameOf(&at), otherwise(a, b, n)),
+	}, true
 }
 
 // otherwise guesses at why a message that was sent before is sent in another form.

@@ -9,9 +9,17 @@ import (
 )
 
 func Example() {
-	trigger := parley.Message{Sequence: 1, Role: parley.RoleUser, Status: parley.MessageCompleted, Content: json.RawMessage(`{"text":"Hello"}`)}
+	trigger := parley.Message{
+		Sequence: 1,
+		Role:     parley.RoleUser,
+		Status:   parley.MessageCompleted,
+		Content:  json.RawMessage(`{"text":"Hello"}`),
+	}
 	session := parley.Session{Title: "Greetings", LastSequence: 1, Statistics: parley.Statistics{UserFacing: 1}}
-	agent := parley.Agent{Name: "Ada", Settings: parley.Settings{SystemPrompt: new("You are {{agent.name}}, in {{session.title}}.")}}
+	agent := parley.Agent{
+		Name:     "Ada",
+		Settings: parley.Settings{SystemPrompt: new("You are {{agent.name}}, in {{session.title}}.")},
+	}
 
 	settings, err := prompt.Resolve(agent, session, nil, trigger, "sim/echo")
 	if err != nil {

@@ -20,7 +20,11 @@ func FuzzTemplate(f *testing.F) {
 		}
 		_ = UsedPlaceholders(text)
 		long := parley.Session{Key: strings.Repeat("k", parley.MaxRenderedBytes/4)}
-		if made, err := render(text, subject{agent: &parley.Agent{}, session: &long}); err == nil && len(made) > max(len(text), parley.MaxRenderedBytes) {
+		if made, err := render(
+			text,
+			subject{agent: &parley.Agent{}, session: &long},
+		); err == nil &&
+			len(made) > max(len(text), parley.MaxRenderedBytes) {
 			t.Errorf("%q became %d bytes", text, len(made))
 		}
 	})

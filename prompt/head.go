@@ -19,7 +19,11 @@ type carried struct {
 func before(head parley.ContextHead, rows []parley.Message) []carried {
 	var out []carried
 	held := func(m *parley.Message) bool {
-		_, found := slices.BinarySearchFunc(rows, m.Sequence, func(row parley.Message, sequence int64) int { return cmp.Compare(row.Sequence, sequence) })
+		_, found := slices.BinarySearchFunc(
+			rows,
+			m.Sequence,
+			func(row parley.Message, sequence int64) int { return cmp.Compare(row.Sequence, sequence) },
+		)
 		return found || slices.ContainsFunc(out, func(c carried) bool { return c.message.Sequence == m.Sequence })
 	}
 	for i := range head.Pinned {

@@ -30,7 +30,14 @@ func drawMarks(t *rapid.T, r *record) {
 func (r *record) view(at int, policy parley.Policy, anchor int64, budget prompt.Budget) prompt.View {
 	session := r.session(at)
 	session.Context = parley.Context{Anchor: anchor, Held: true}
-	return prompt.View{Policy: policy, Session: session, Turn: parley.Turn{ID: r.rows[at-1].TurnID}, Budget: budget, Tail: r.tail(at), Head: r.head(at)}
+	return prompt.View{
+		Policy:  policy,
+		Session: session,
+		Turn:    parley.Turn{ID: r.rows[at-1].TurnID},
+		Budget:  budget,
+		Tail:    r.tail(at),
+		Head:    r.head(at),
+	}
 }
 
 func mustView(t rapid.TB, v prompt.View) prompt.Selection {
@@ -55,8 +62,16 @@ func TestWindowsMoveInJumps(t *testing.T) {
 		for _, at := range begins {
 			selection := mustView(t, r.view(at, policy, anchor, prompt.Budget{}))
 			rows := facing(r.rows[:at])
-			from := slices.IndexFunc(rows, func(m parley.Message) bool { return m.Sequence >= selection.Manifest.Ranges[0].From })
-			own := len(rows) - slices.IndexFunc(rows, func(m parley.Message) bool { return m.TurnID == r.rows[at-1].TurnID })
+			from := slices.IndexFunc(
+				rows,
+				func(m parley.Message) bool { return m.Sequence >= selection.Manifest.Ranges[0].From },
+			)
+			own := len(
+				rows,
+			) - slices.IndexFunc(
+				rows,
+				func(m parley.Message) bool { return m.TurnID == r.rows[at-1].TurnID },
+			)
 			held := len(rows) - from - own + 1
 			if from < start {
 				t.Fatalf("the window moved back from row %d to %d", start, from)
@@ -65,7 +80,14 @@ func TestWindowsMoveInJumps(t *testing.T) {
 				t.Fatalf("the window at %d holds %d messages of the %d asked for", at, held, n)
 			}
 			if from > start && len(rows)-start-own+1 <= n+n/2 {
-				t.Fatalf("the window at %d moved from row %d to %d when it held only %d of %d", at, start, from, len(rows)-start-own+1, n+n/2)
+				t.Fatalf(
+					"the window at %d moved from row %d to %d when it held only %d of %d",
+					at,
+					start,
+					from,
+					len(rows)-start-own+1,
+					n+n/2,
+				)
 			}
 			if from > 0 && rows[from].TurnID == rows[from-1].TurnID && !rows[from].TurnID.IsZero() {
 				t.Fatalf("the window at %d begins inside a turn, at row %d", at, from)
@@ -86,7 +108,10 @@ func TestWindowsKeepWhatTheyMust(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r, begins := drawRecord(t, rapid.IntRange(1, 7).Draw(t, "turns"), []parley.ModelID{modelA, modelB})
 		drawMarks(t, r)
-		budget := prompt.Budget{Tokens: rapid.SampledFrom([]int{0, 60, 200, 1000}).Draw(t, "budget"), Ratio: rapid.SampledFrom([]float64{0, 1, 1.4}).Draw(t, "ratio")}
+		budget := prompt.Budget{
+			Tokens: rapid.SampledFrom([]int{0, 60, 200, 1000}).Draw(t, "budget"),
+			Ratio:  rapid.SampledFrom([]float64{0, 1, 1.4}).Draw(t, "ratio"),
+		}
 		policy := drawPolicy(t)
 		var anchor int64
 		for _, at := range begins {
@@ -105,8 +130,13 @@ func TestWindowsKeepWhatTheyMust(t *testing.T) {
 			if n := manifestBytes(t, selection.Manifest); n > parley.MaxManifestBytes {
 				t.Fatalf("manifest of %d bytes", n)
 			}
-			if budget.Tokens > 0 && float64(selection.Tokens)*max(budget.Ratio, 1) > float64(budget.Tokens)+2 && selection.Excess == 0 {
-				t.Fatalf("%d tokens are more than the budget %+v, and the selection does not say so", selection.Tokens, budget)
+			if budget.Tokens > 0 && float64(selection.Tokens)*max(budget.Ratio, 1) > float64(budget.Tokens)+2 &&
+				selection.Excess == 0 {
+				t.Fatalf(
+					"%d tokens are more than the budget %+v, and the selection does not say so",
+					selection.Tokens,
+					budget,
+				)
 			}
 			sameRequest(t, r.rows, selection)
 		}
@@ -123,7 +153,8 @@ func checkCarried(t *rapid.T, r *record, at int, head parley.ContextHead, policy
 		}
 	}
 	for i, m := range r.rows[:at] {
-		visible := !m.Internal && !m.Marks.SetAside && (m.Status == parley.MessageCompleted || m.Status == parley.MessageCancelled)
+		visible := !m.Internal && !m.Marks.SetAside &&
+			(m.Status == parley.MessageCompleted || m.Status == parley.MessageCancelled)
 		switch {
 		case !visible && shown[m.Sequence]:
 			t.Fatalf("row %d (%s) is shown", i, m.Status)

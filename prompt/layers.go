@@ -85,7 +85,11 @@ func RebuildLayers(names []string, text []byte, own []model.Middleware) (Layers,
 		case redactName:
 			var kept recorded
 			if err := json.Unmarshal(text, &kept); err != nil {
-				return Layers{}, parley.WrapError(parley.CodeInternal, err, "the recorded settings of middleware cannot be read")
+				return Layers{}, parley.WrapError(
+					parley.CodeInternal,
+					err,
+					"the recorded settings of middleware cannot be read",
+				)
 			}
 			var err error
 			if l, err = l.redacting(kept.Redact, text); err != nil {
@@ -95,7 +99,11 @@ func RebuildLayers(names []string, text []byte, own []model.Middleware) (Layers,
 		}
 		at := slices.IndexFunc(own, func(m model.Middleware) bool { return m.Name() == name })
 		if at < 0 {
-			return Layers{}, parley.Errorf(parley.CodeNotFound, "this call went through the middleware %q, which is not here", parley.Clip(name, parley.MaxMiddlewareName))
+			return Layers{}, parley.Errorf(
+				parley.CodeNotFound,
+				"this call went through the middleware %q, which is not here",
+				parley.Clip(name, parley.MaxMiddlewareName),
+			)
 		}
 		l.add(own[at])
 	}
@@ -128,7 +136,11 @@ func (l Layers) Hash() parley.Hash { return l.hash }
 
 // Request passes a request through all layers and returns what reads its
 // answers; nil when nothing does. The end of ctx is an error.
-func (l Layers) Request(ctx context.Context, exchange model.Exchange, request *model.Request) (model.AnswerFilter, error) {
+func (l Layers) Request(
+	ctx context.Context,
+	exchange model.Exchange,
+	request *model.Request,
+) (model.AnswerFilter, error) {
 	var filters []model.AnswerFilter
 	for _, m := range l.all {
 		filter, err := m.Request(ctx, exchange, request)
@@ -168,7 +180,10 @@ func bounded(chunks chunkStream) chunkStream {
 		size := 0
 		for chunk, err := range chunks {
 			if size += len(chunk.Text); size > parley.MaxAnswerBytes {
-				yield(model.Chunk{}, model.NewError(parley.ClassModel, false, "the answer is longer than this server takes", nil))
+				yield(
+					model.Chunk{},
+					model.NewError(parley.ClassModel, false, "the answer is longer than this server takes", nil),
+				)
 				return
 			}
 			if !yield(chunk, err) {

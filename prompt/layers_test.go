@@ -105,15 +105,29 @@ func TestThinkTagsAreReasoning(t *testing.T) {
 	} {
 		rapid.Check(t, func(t *rapid.T) {
 			told := drawCuts(t, model.ChunkText, 0, c.told)
-			told = append(told, model.Chunk{Kind: model.ChunkToolCall, Block: 1, Name: "look"}, model.Chunk{Kind: model.ChunkArguments, Block: 1, Text: "{}"},
-				text(2, "<think>again</think>"), model.Chunk{Kind: model.ChunkFinish, Finish: parley.FinishStop})
+			told = append(
+				told,
+				model.Chunk{Kind: model.ChunkToolCall, Block: 1, Name: "look"},
+				model.Chunk{Kind: model.ChunkArguments, Block: 1, Text: "{}"},
+				text(2, "<think>again</think>"),
+				model.Chunk{Kind: model.ChunkFinish, Finish: parley.FinishStop},
+			)
 			got, err := through(filter, told, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			next := len(c.want)
-			want := append(slices.Clone(c.want), model.Chunk{Kind: model.ChunkToolCall, Block: next, Name: "look"},
-				model.Chunk{Kind: model.ChunkArguments, Block: next, Text: "{}"}, reasoning(next+1, "again"), model.Chunk{Kind: model.ChunkFinish, Finish: parley.FinishStop})
+			want := append(
+				slices.Clone(c.want),
+				model.Chunk{Kind: model.ChunkToolCall, Block: next, Name: "look"},
+				model.Chunk{
+					Kind:  model.ChunkArguments,
+					Block: next,
+					Text:  "{}",
+				},
+				reasoning(next+1, "again"),
+				model.Chunk{Kind: model.ChunkFinish, Finish: parley.FinishStop},
+			)
 			if diff := cmp.Diff(want, joined(got)); diff != "" {
 				t.Fatalf("%q (-want +got):\n%s", c.told, diff)
 			}
@@ -152,12 +166,29 @@ func TestRedactHidesAndRestores(t *testing.T) {
 		t.Fatal(err)
 	}
 	request := model.Request{System: "Write to ada@example.org.", Messages: []model.Message{
-		{Role: model.RoleUser, Parts: []model.Part{{Kind: model.PartText, Text: "I am ada@example.org, " + quoted + ", not [EMAIL_0123456789]."}}},
+		{
+			Role: model.RoleUser,
+			Parts: []model.Part{
+				{Kind: model.PartText, Text: "I am ada@example.org, " + quoted + ", not [EMAIL_0123456789]."},
+			},
+		},
 		{Role: model.RoleAssistant, Parts: []model.Part{
-			{Kind: model.PartReasoning, Text: "ada@example.org?", ProviderData: []byte(`{"thinking":"ada@example.org?","signature":"x"}`)},
-			{Kind: model.PartReasoning, Text: "hm", ProviderData: []byte(`{"thinking":"[EMAIL_0123456789]","signature":"x"}`)},
-			{Kind: model.PartToolCall, CallID: "c", Name: "mail", Arguments: inside, ProviderData: exact}}},
-		{Role: model.RoleTool, Parts: []model.Part{{Kind: model.PartToolResult, CallID: "c", Text: "sent to ada@example.org"}}},
+			{
+				Kind:         model.PartReasoning,
+				Text:         "ada@example.org?",
+				ProviderData: []byte(`{"thinking":"ada@example.org?","signature":"x"}`),
+			},
+			{
+				Kind:         model.PartReasoning,
+				Text:         "hm",
+				ProviderData: []byte(`{"thinking":"[EMAIL_0123456789]","signature":"x"}`),
+			},
+			{Kind: model.PartToolCall, CallID: "c", Name: "mail", Arguments: inside, ProviderData: exact},
+		}},
+		{
+			Role:  model.RoleTool,
+			Parts: []model.Part{{Kind: model.PartToolResult, CallID: "c", Text: "sent to ada@example.org"}},
+		},
 	}}
 	filter, err := layers.Request(t.Context(), exchange, &request)
 	if err != nil {
@@ -176,18 +207,22 @@ func TestRedactHidesAndRestores(t *testing.T) {
 	if !json.Valid(request.Messages[1].Parts[2].ProviderData) || !json.Valid(request.Messages[1].Parts[2].Arguments) {
 		t.Errorf("no JSON any more: %s", data)
 	}
-	if parts := request.Messages[1].Parts; parts[0].ProviderData != nil || string(parts[1].ProviderData) != `{"thinking":"[EMAIL_0123456789]","signature":"x"}` {
+	if parts := request.Messages[1].Parts; parts[0].ProviderData != nil ||
+		string(parts[1].ProviderData) != `{"thinking":"[EMAIL_0123456789]","signature":"x"}` {
 		t.Errorf("what was signed over a hidden value goes back, or what was not does not: %s", seen)
 	}
 	told := request.Messages[0].Parts[0].Text
 	hidden := strings.TrimSuffix(strings.TrimPrefix(told, "I am "), ".")
 	address, _, _ := strings.Cut(hidden, ", ")
-	if request.System != "Write to "+address+"." || !strings.HasPrefix(address, "[EMAIL_") || strings.Contains(hidden, "[EMAIL_0123456789]") {
+	if request.System != "Write to "+address+"." || !strings.HasPrefix(address, "[EMAIL_") ||
+		strings.Contains(hidden, "[EMAIL_0123456789]") {
 		t.Errorf("system %q, message %q", request.System, told)
 	}
 
 	rapid.Check(t, func(t *rapid.T) {
-		chunks := append(drawCuts(t, model.ChunkText, 0, "Dear "+hidden+"! [EMAIL_ [x] [EMAIL_0000000000]"), drawCuts(t, model.ChunkArguments, 1, `{"to":"`+hidden+`"}`)...)
+		chunks := append(
+			drawCuts(t, model.ChunkText, 0, "Dear "+hidden+"! [EMAIL_ [x] [EMAIL_0000000000]"),
+			drawCuts(t, model.ChunkArguments, 1, `{"to":"`+hidden+`"}`)...)
 		got, err := through(filter, append(chunks, model.Chunk{Kind: model.ChunkFinish}), nil)
 		if err != nil {
 			t.Fatal(err)
@@ -263,18 +298,28 @@ func TestLayersHaveOneOrder(t *testing.T) {
 		}
 		systems = append(systems, request.System)
 		placeholder, _, _ := strings.Cut(request.System, " ")
-		got, err := through(filter, []model.Chunk{{Kind: model.ChunkText, Text: "<think>" + placeholder + "</think>ok"}}, nil)
+		got, err := through(
+			filter,
+			[]model.Chunk{{Kind: model.ChunkText, Text: "<think>" + placeholder + "</think>ok"}},
+			nil,
+		)
 		if err != nil || len(got) != 2 || got[0].Kind != model.ChunkReasoning || got[0].Text != "x@y.org b@2 a@1" {
 			t.Errorf("the answer became %+v, %v", got, err)
 		}
 	}
-	if !strings.HasPrefix(systems[0], "[EMAIL_") || !strings.Contains(systems[0], " a@1 [NAME_") || systems[0] != systems[1] {
+	if !strings.HasPrefix(systems[0], "[EMAIL_") || !strings.Contains(systems[0], " a@1 [NAME_") ||
+		systems[0] != systems[1] {
 		t.Errorf("the request became %q, and again %q", systems[0], systems[1])
 	}
 	if _, err := prompt.RebuildLayers(want, layers.Text(), nil); parley.ErrorCode(err) != parley.CodeNotFound {
 		t.Errorf("without the program's own: %v", err)
 	}
-	if off := false; len(mustLayers(t, prompt.LayersInput{ThinkTags: true, Settings: parley.MiddlewareSettings{ThinkTags: &off}}).Names()) != 0 {
+	if off := false; len(
+		mustLayers(
+			t,
+			prompt.LayersInput{ThinkTags: true, Settings: parley.MiddlewareSettings{ThinkTags: &off}},
+		).Names(),
+	) != 0 {
 		t.Error("a setting does not switch off what a model is known for")
 	}
 }

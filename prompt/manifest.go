@@ -170,7 +170,10 @@ func carriedRanges(all []carried) []parley.ManifestRange {
 	ranges := make([]parley.ManifestRange, 0, len(all)+2)
 	for _, c := range all {
 		sequence := c.message.Sequence
-		if n := len(ranges); n > 0 && ranges[n-1].Reason == c.reason && ranges[n-1].To+1 == sequence && !standsFor(c.message) {
+		if n := len(
+			ranges,
+		); n > 0 && ranges[n-1].Reason == c.reason && ranges[n-1].To+1 == sequence &&
+			!standsFor(c.message) {
 			ranges[n-1].To = sequence
 			continue
 		}
@@ -189,7 +192,13 @@ type rangeWriter struct {
 	gapWhy []string
 }
 
-func appendRanges(to []parley.ManifestRange, rows []parley.Message, reason string, detail listing, of window) []parley.ManifestRange {
+func appendRanges(
+	to []parley.ManifestRange,
+	rows []parley.Message,
+	reason string,
+	detail listing,
+	of window,
+) []parley.ManifestRange {
 	if detail == listSetAside {
 		reason += unlisted
 	}
@@ -267,7 +276,10 @@ func withSteers(manifest parley.Manifest, steers []parley.Message) (parley.Manif
 			ranges[last].To++
 			continue
 		}
-		ranges = append(ranges, parley.ManifestRange{From: steers[i].Sequence, To: steers[i].Sequence, Reason: reasonSteered})
+		ranges = append(
+			ranges,
+			parley.ManifestRange{From: steers[i].Sequence, To: steers[i].Sequence, Reason: reasonSteered},
+		)
 	}
 	manifest.Ranges = ranges
 	if encodedSize(manifest) > parley.MaxManifestBytes {

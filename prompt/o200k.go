@@ -21,9 +21,11 @@ var o200kTokens []byte
 
 // pieces splits a text as o200k_base does, but for what follows blanks: Go's expressions
 // cannot look ahead, so that the last group is a run of blanks to be cut by splitBlanks.
-var pieces = regexp.MustCompile(`[^\r\n\pL\pN]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\pM]*[\p{Ll}\p{Lm}\p{Lo}\pM]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|` +
-	`[^\r\n\pL\pN]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\pM]+[\p{Ll}\p{Lm}\p{Lo}\pM]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|` +
-	`\pN{1,3}| ?[^` + blank + `\pL\pN]+[\r\n/]*|[` + blank + `]*[\r\n]+|([` + blank + `]+)`)
+var pieces = regexp.MustCompile(
+	`[^\r\n\pL\pN]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\pM]*[\p{Ll}\p{Lm}\p{Lo}\pM]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|` +
+		`[^\r\n\pL\pN]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\pM]+[\p{Ll}\p{Lm}\p{Lo}\pM]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|` +
+		`\pN{1,3}| ?[^` + blank + `\pL\pN]+[\r\n/]*|[` + blank + `]*[\r\n]+|([` + blank + `]+)`,
+)
 
 // longestPiece is how much is merged at once, which costs the square of it. Only a text
 // without a break for a kilobyte is cut there, and counted a token or two too high.

@@ -74,7 +74,9 @@ func TestO200kCounts(t *testing.T) {
 	} {
 		same(t, text)
 	}
-	alphabet := rapid.SampledFrom([]rune("aAbZzéßǅʰ日ก\u0301 019٣½'sStTrRvVmMlLdD \t\r\n\v\f\u0085\u00a0\u2028\u200b/.,!_-=+€👍\x00\ufffd"))
+	alphabet := rapid.SampledFrom(
+		[]rune("aAbZzéßǅʰ日ก\u0301 019٣½'sStTrRvVmMlLdD \t\r\n\v\f\u0085\u00a0\u2028\u200b/.,!_-=+€👍\x00\ufffd"),
+	)
 	rapid.Check(t, func(t *rapid.T) {
 		same(t, string(rapid.SliceOfN(alphabet, 0, 60).Draw(t, "text")))
 	})
@@ -86,7 +88,10 @@ func TestO200kCounts(t *testing.T) {
 }
 
 func BenchmarkO200k(b *testing.B) {
-	text := strings.Repeat("When the process dies in the middle of an answer, the text that was streamed so far is kept. ", 80)
+	text := strings.Repeat(
+		"When the process dies in the middle of an answer, the text that was streamed so far is kept. ",
+		80,
+	)
 	oracle := codec.NewO200kBase()
 	for name, count := range map[string]func(string) (int, error){"ours": countO200k, "theirs": oracle.Count} {
 		b.Run(name, func(b *testing.B) {

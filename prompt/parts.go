@@ -97,7 +97,12 @@ func (t *takingApart) tools(request *model.Request) {
 	inTools := t.wire.within("tools")
 	for i := range request.Tools {
 		tool := &request.Tools[i]
-		part := Part{Kind: KindTool, Name: &tool.Name, Reason: "the agent's tools", weighed: tool.Name + tool.Description + string(tool.Parameters)}
+		part := Part{
+			Kind:    KindTool,
+			Name:    &tool.Name,
+			Reason:  "the agent's tools",
+			weighed: tool.Name + tool.Description + string(tool.Parameters),
+		}
 		for n, l := range inTools.leaves {
 			if l.name == "name" && string(t.wire.bytes[l.Offset:l.end()]) == tool.Name {
 				part.Span = &inTools.leaves[n].element
@@ -112,7 +117,11 @@ func (t *takingApart) system(request *model.Request, messages *finder) {
 	if request.System == "" {
 		return
 	}
-	part := Part{Kind: KindSystem, Reason: "the agent's system prompt, filled in, and the session's instructions", weighed: request.System}
+	part := Part{
+		Kind:    KindSystem,
+		Reason:  "the agent's system prompt, filled in, and the session's instructions",
+		weighed: request.System,
+	}
 	apart := t.wire.within("system")
 	at, _, found := apart.find(request.System)
 	if !found {
@@ -140,7 +149,8 @@ func (t *takingApart) piece(in *finder, role model.Role, p *model.Part) {
 	}
 	at, found := place(in, p)
 	if last := len(t.parts) - 1; last >= 0 {
-		if one := &t.parts[last]; one.Kind == kind && one.Sequence != nil && *one.Sequence == p.Sequence && *one.Role == string(role) {
+		if one := &t.parts[last]; one.Kind == kind && one.Sequence != nil && *one.Sequence == p.Sequence &&
+			*one.Role == string(role) {
 			one.weighed += weight(p)
 			one.beside += imageWeight(p)
 			if found {
@@ -153,7 +163,13 @@ func (t *takingApart) piece(in *finder, role model.Role, p *model.Part) {
 			return
 		}
 	}
-	part := Part{Kind: kind, Role: new(string(role)), Reason: reasonIn(t.manifest, p.Sequence), weighed: weight(p), beside: imageWeight(p)}
+	part := Part{
+		Kind:    kind,
+		Role:    new(string(role)),
+		Reason:  reasonIn(t.manifest, p.Sequence),
+		weighed: weight(p),
+		beside:  imageWeight(p),
+	}
 	if kind != KindNote { // which stands in its message's borders
 		part.beside += overheadTokens
 	}

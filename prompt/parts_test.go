@@ -45,7 +45,13 @@ func TestPartsPointIntoTheRequest(t *testing.T) {
 			t.Parallel()
 			r := crowded()
 			turn := parley.Turn{ID: turnID(2)}
-			selection := mustWindow(t, parley.Policy{Kind: parley.PolicyAll}, r.session(len(r.rows)), turn, r.tail(len(r.rows)))
+			selection := mustWindow(
+				t,
+				parley.Policy{Kind: parley.PolicyAll},
+				r.session(len(r.rows)),
+				turn,
+				r.tail(len(r.rows)),
+			)
 			settings := prompt.Settings{Model: id, System: "You open boxes."}
 			request, manifest, err := prompt.Build(settings, selection, nil, mustTools(t, tools()), nil)
 			if err != nil {
@@ -77,7 +83,17 @@ func TestPartsPointIntoTheRequest(t *testing.T) {
 					t.Errorf("part %+v is not explained", p)
 				}
 			}
-			want := append(toolNames(), "You open boxes.", "It is noon.", `What is in \"the\" box?`, "I look.", "call_1", "a cat 🐈", "a cat", "user")
+			want := append(
+				toolNames(),
+				"You open boxes.",
+				"It is noon.",
+				`What is in \"the\" box?`,
+				"I look.",
+				"call_1",
+				"a cat 🐈",
+				"a cat",
+				"user",
+			)
 			if len(lines) != len(want) {
 				t.Fatalf("%d parts: %q", len(lines), lines)
 			}
@@ -134,9 +150,17 @@ func TestFittedPartsAddUp(t *testing.T) {
 func TestPartsWeighAsMessages(t *testing.T) {
 	t.Parallel()
 	text := strings.Repeat("Ein Satz auf Deutsch, der anders zählt. ", 20)
-	request := model.Request{Model: "openai/gpt-5", Messages: []model.Message{{Role: model.RoleUser, Parts: []model.Part{
-		{Kind: model.PartText, Text: text, Sequence: 1}, {Kind: model.PartImage, Width: 1500, Height: 750, Sequence: 1},
-	}}}}
+	request := model.Request{
+		Model: "openai/gpt-5",
+		Messages: []model.Message{{Role: model.RoleUser, Parts: []model.Part{
+			{
+				Kind:     model.PartText,
+				Text:     text,
+				Sequence: 1,
+			},
+			{Kind: model.PartImage, Width: 1500, Height: 750, Sequence: 1},
+		}}},
+	}
 	content, err := parley.EncodeJSON(parley.UserContent{Text: text})
 	if err != nil {
 		t.Fatal(err)
@@ -145,7 +169,16 @@ func TestPartsWeighAsMessages(t *testing.T) {
 	if message == prompt.EstimateTokens(text) {
 		t.Fatal("the text counts alike by either rule")
 	}
-	message = prompt.TokensOf(&parley.Message{Role: parley.RoleUser, Status: parley.MessageCompleted, Content: content, TokenEstimate: message}) + prompt.EstimateFile(parley.File{MediaType: "image/png", Width: 1500, Height: 750})
+	message = prompt.TokensOf(
+		&parley.Message{
+			Role:          parley.RoleUser,
+			Status:        parley.MessageCompleted,
+			Content:       content,
+			TokenEstimate: message,
+		},
+	) + prompt.EstimateFile(
+		parley.File{MediaType: "image/png", Width: 1500, Height: 750},
+	)
 	parts := prompt.Parts(&request, []byte("{}"), parley.Manifest{}, nil)
 	if len(parts) != 1 || parts[0].Tokens != message {
 		t.Errorf("parts %+v, want one of %d tokens", parts, message)
@@ -241,17 +274,32 @@ func TestCompareNamesTheCause(t *testing.T) {
 				t.Errorf("they part in %+v", d.First)
 			}
 			at := d.First.Offset
-			if !bytes.Equal(before.Encoded[:at], test.after.Encoded[:at]) || before.Encoded[at] == test.after.Encoded[at] {
+			if !bytes.Equal(before.Encoded[:at], test.after.Encoded[:at]) ||
+				before.Encoded[at] == test.after.Encoded[at] {
 				t.Errorf("byte %d is not the first that differs", at)
 			}
 		})
 	}
-	if d := prompt.Compare(before, before); !d.Identical || d.First != nil || len(d.Changes) > 0 || d.Shared.Tokens != d.Shared.OfTokens {
+	if d := prompt.Compare(
+		before,
+		before,
+	); !d.Identical || d.First != nil || len(d.Changes) > 0 ||
+		d.Shared.Tokens != d.Shared.OfTokens {
 		t.Errorf("a request differs from itself: %+v", d)
 	}
-	changed := prompt.Compare(before, sentOf(t, crowded(), all, 2, func(s *prompt.Settings) { s.System = "You are old.\nYou open crates.\nYou close them." }))
+	changed := prompt.Compare(
+		before,
+		sentOf(
+			t,
+			crowded(),
+			all,
+			2,
+			func(s *prompt.Settings) { s.System = "You are old.\nYou open crates.\nYou close them." },
+		),
+	)
 	lines := changed.Changes[0].Lines
-	if len(lines) != 2 || lines[0] != (prompt.LineChange{Line: 2, Sign: "-", Text: "You open boxes."}) || lines[1].Text != "You open crates." {
+	if len(lines) != 2 || lines[0] != (prompt.LineChange{Line: 2, Sign: "-", Text: "You open boxes."}) ||
+		lines[1].Text != "You open crates." {
 		t.Errorf("the lines that differ are %+v", lines)
 	}
 	if changed.First.Kind != prompt.KindSystem || changed.Shared.Tokens == 0 {
@@ -278,7 +326,10 @@ func TestOmittedNamesTheEdgeBehindPins(t *testing.T) {
 	t.Parallel()
 	r := plain(12)
 	r.rows[9].Marks.ContextEdge = true
-	manifest := parley.Manifest{Policy: "recent(10)", Ranges: []parley.ManifestRange{{From: 3, To: 3, Reason: "pinned"}, {From: 10, To: 12, Reason: "recent(10)"}}}
+	manifest := parley.Manifest{
+		Policy: "recent(10)",
+		Ranges: []parley.ManifestRange{{From: 3, To: 3, Reason: "pinned"}, {From: 10, To: 12, Reason: "recent(10)"}},
+	}
 	omitted := prompt.Omitted(manifest, append(r.rows[2:3:3], r.rows[9:]...), 12)
 	for _, o := range omitted {
 		if o.Reason != "before the context edge at message 10" {
@@ -296,7 +347,10 @@ func TestOmittedSaysWhy(t *testing.T) {
 	r := plain(12)
 	r.rows[9].Internal = true
 	r.rows[10].Status = parley.MessageFailed
-	manifest := parley.Manifest{Policy: "recent(3)", Ranges: []parley.ManifestRange{{From: 8, To: 12, Except: []int64{9}, Reason: "recent(3)"}}}
+	manifest := parley.Manifest{
+		Policy: "recent(3)",
+		Ranges: []parley.ManifestRange{{From: 8, To: 12, Except: []int64{9}, Reason: "recent(3)"}},
+	}
 	omitted := prompt.Omitted(manifest, r.rows[7:12], 14)
 	want := []struct {
 		from, to int64
@@ -307,7 +361,9 @@ func TestOmittedSaysWhy(t *testing.T) {
 		t.Fatalf("left out: %+v", omitted)
 	}
 	for i, w := range want {
-		if o := omitted[i]; o.From != w.from || o.To != w.to || o.Reason != w.reason || (o.Tokens != nil) != w.counted || o.Count != w.to-w.from+1 {
+		if o := omitted[i]; o.From != w.from || o.To != w.to || o.Reason != w.reason ||
+			(o.Tokens != nil) != w.counted ||
+			o.Count != w.to-w.from+1 {
 			t.Errorf("%+v, want %+v", o, w)
 		}
 	}

@@ -30,7 +30,11 @@ func wires(t testing.TB) map[parley.ModelID]model.Model {
 	}
 	t.Cleanup(chat.Close)
 	t.Cleanup(messages.Close)
-	return map[parley.ModelID]model.Model{"openai/gpt-5": chat, "dashscope/qwen-plus": chat, "anthropic/claude-sonnet-4-5": messages}
+	return map[parley.ModelID]model.Model{
+		"openai/gpt-5":                chat,
+		"dashscope/qwen-plus":         chat,
+		"anthropic/claude-sonnet-4-5": messages,
+	}
 }
 
 // front is an encoded request from its first byte to the end of its messages,
@@ -67,12 +71,15 @@ func asked(t *rapid.T, r *record, model parley.ModelID) (continues map[parley.ID
 	}
 	for i := 1; i < len(r.rows); i++ {
 		before, m := &r.rows[i-1], &r.rows[i]
-		if before.Status != parley.MessageCancelled || m.Role != parley.RoleUser || m.TurnID.IsZero() || m.Internal || !rapid.Bool().Draw(t, "again") {
+		if before.Status != parley.MessageCancelled || m.Role != parley.RoleUser || m.TurnID.IsZero() || m.Internal ||
+			!rapid.Bool().Draw(t, "again") {
 			continue
 		}
 		first := slices.IndexFunc(r.rows, func(m parley.Message) bool { return m.TurnID == before.TurnID })
 		continues[m.TurnID] = parley.Turn{ID: m.TurnID, ContinuesID: before.TurnID, TriggerMessageID: r.rows[first].ID}
-		m.Role, m.ContextNote, m.Content = parley.RoleAssistant, "", content(parley.AssistantContent{Text: "Let me try again."})
+		m.Role, m.ContextNote, m.Content = parley.RoleAssistant, "", content(
+			parley.AssistantContent{Text: "Let me try again."},
+		)
 	}
 	return continues
 }
@@ -84,14 +91,20 @@ func asked(t *rapid.T, r *record, model parley.ModelID) (continues map[parley.ID
 func TestSuccessiveRequestsShareTheirPrefix(t *testing.T) {
 	models := wires(t)
 	rapid.Check(t, func(t *rapid.T) {
-		id := rapid.SampledFrom([]parley.ModelID{"anthropic/claude-sonnet-4-5", "dashscope/qwen-plus", "openai/gpt-5"}).Draw(t, "wire")
+		id := rapid.SampledFrom([]parley.ModelID{"anthropic/claude-sonnet-4-5", "dashscope/qwen-plus", "openai/gpt-5"}).
+			Draw(t, "wire")
 		r, begins := drawRecord(t, rapid.IntRange(1, 6).Draw(t, "turns"), []parley.ModelID{id})
 		for i := range r.rows {
 			r.rows[i].ID = turnID(1000 + i)
 		}
 		continues := asked(t, r, id)
 		layers := mustLayers(t, redacting(parley.RedactPattern{Name: "n", Pattern: `(question|answer) \d|found`}))
-		settings := prompt.Settings{Model: id, System: "Answer question 7.", Think: rapid.Bool().Draw(t, "think"), Policy: parley.Policy{Kind: parley.PolicyAll}}
+		settings := prompt.Settings{
+			Model:  id,
+			System: "Answer question 7.",
+			Think:  rapid.Bool().Draw(t, "think"),
+			Policy: parley.Policy{Kind: parley.PolicyAll},
+		}
 		var before []byte
 		for _, at := range begins {
 			turn := parley.Turn{ID: r.rows[at-1].TurnID}
@@ -100,7 +113,11 @@ func TestSuccessiveRequestsShareTheirPrefix(t *testing.T) {
 			}
 			request, _ := mustBuild(t, settings, mustWindow(t, settings.Policy, r.session(at), turn, r.tail(at)))
 			request.CacheKey = "key"
-			if _, err := layers.Request(context.Background(), model.Exchange{WorkspaceID: turnID(1)}, &request); err != nil {
+			if _, err := layers.Request(
+				context.Background(),
+				model.Exchange{WorkspaceID: turnID(1)},
+				&request,
+			); err != nil {
 				t.Fatal(err)
 			}
 			encoded, err := models[id].Encode(request)

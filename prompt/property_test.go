@@ -109,7 +109,11 @@ func TestCallsAndResultsStayPaired(t *testing.T) {
 		}
 		at := rapid.SampledFrom(begins).Draw(t, "step")
 		settings := prompt.Settings{Model: modelA, Policy: drawPolicy(t)}
-		request, _ := mustBuild(t, settings, mustWindow(t, settings.Policy, r.session(at), parley.Turn{ID: r.rows[at-1].TurnID}, r.tail(at)))
+		request, _ := mustBuild(
+			t,
+			settings,
+			mustWindow(t, settings.Policy, r.session(at), parley.Turn{ID: r.rows[at-1].TurnID}, r.tail(at)),
+		)
 		var open []string
 		for i, m := range request.Messages {
 			if m.Role != model.RoleTool && len(open) > 0 {

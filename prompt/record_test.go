@@ -71,7 +71,8 @@ func (r *record) head(n int) func() (parley.ContextHead, error) {
 			}
 		}
 		seen := func(m *parley.Message) bool {
-			return !m.Internal && !m.Marks.SetAside && (m.Status == parley.MessageCompleted || m.Status == parley.MessageCancelled)
+			return !m.Internal && !m.Marks.SetAside &&
+				(m.Status == parley.MessageCompleted || m.Status == parley.MessageCancelled)
 		}
 		for i := range r.rows[:n] {
 			if m := &r.rows[i]; m.CoversThrough != nil && *m.CoversThrough >= edge && seen(m) {
@@ -80,7 +81,9 @@ func (r *record) head(n int) func() (parley.ContextHead, error) {
 		}
 		for i := range r.rows[:n] {
 			m := &r.rows[i]
-			if head.First == nil && head.Summary != nil && m.Role == parley.RoleUser && m.Sequence >= edge && m.Sequence <= *head.Summary.CoversThrough && seen(m) {
+			if head.First == nil && head.Summary != nil && m.Role == parley.RoleUser && m.Sequence >= edge &&
+				m.Sequence <= *head.Summary.CoversThrough &&
+				seen(m) {
 				head.First = m
 			}
 			pair := slices.ContainsFunc(r.rows[:n], func(p parley.Message) bool {
@@ -94,7 +97,9 @@ func (r *record) head(n int) func() (parley.ContextHead, error) {
 	}
 }
 
-func content[C parley.UserContent | parley.AssistantContent | parley.ToolCallContent | parley.ToolResultContent | parley.TextContent](c C) json.RawMessage {
+func content[C parley.UserContent | parley.AssistantContent | parley.ToolCallContent | parley.ToolResultContent | parley.TextContent](
+	c C,
+) json.RawMessage {
 	raw, err := parley.EncodeContent(c)
 	if err != nil {
 		panic(err)
@@ -111,8 +116,15 @@ func assistant(turn parley.ID, step int, c parley.AssistantContent) parley.Messa
 }
 
 func call(turn parley.ID, step int, id, arguments string) parley.Message {
-	return parley.Message{TurnID: turn, Step: step, Role: parley.RoleToolCall, Model: modelA, ToolCallID: id, ToolName: "search",
-		Content: content(parley.ToolCallContent{ID: id, Name: "search", Arguments: json.RawMessage(arguments)})}
+	return parley.Message{
+		TurnID:     turn,
+		Step:       step,
+		Role:       parley.RoleToolCall,
+		Model:      modelA,
+		ToolCallID: id,
+		ToolName:   "search",
+		Content:    content(parley.ToolCallContent{ID: id, Name: "search", Arguments: json.RawMessage(arguments)}),
+	}
 }
 
 func result(turn parley.ID, step int, id, value string) parley.Message {
@@ -139,7 +151,13 @@ func drawRecord(t *rapid.T, turns int, models []parley.ModelID) (r *record, begi
 			r.add(parley.Message{Role: parley.RoleSummary, Content: content(parley.TextContent{Text: "summed up"})})
 		}
 		if chance("hidden", 15) {
-			r.add(parley.Message{Role: parley.RoleUser, Internal: true, Content: content(parley.UserContent{Text: "hidden"})})
+			r.add(
+				parley.Message{
+					Role:     parley.RoleUser,
+					Internal: true,
+					Content:  content(parley.UserContent{Text: "hidden"}),
+				},
+			)
 		}
 		trigger := user(id, "question "+strconv.Itoa(turn))
 		if chance("note", 20) {
@@ -197,13 +215,26 @@ func drawRecord(t *rapid.T, turns int, models []parley.ModelID) (r *record, begi
 
 func drawPolicy(t *rapid.T) parley.Policy {
 	return rapid.SampledFrom([]parley.Policy{
-		{Kind: parley.PolicyAll}, {Kind: parley.PolicySingle},
-		{Kind: parley.PolicyRecent, Limit: 1}, {Kind: parley.PolicyRecent, Limit: 4}, {Kind: parley.PolicyRecent, Limit: 11},
-		{Kind: parley.PolicySummary}, {Kind: parley.PolicySummary, Tokens: 2000},
+		{Kind: parley.PolicyAll},
+		{Kind: parley.PolicySingle},
+		{
+			Kind:  parley.PolicyRecent,
+			Limit: 1,
+		},
+		{Kind: parley.PolicyRecent, Limit: 4},
+		{Kind: parley.PolicyRecent, Limit: 11},
+		{Kind: parley.PolicySummary},
+		{Kind: parley.PolicySummary, Tokens: 2000},
 	}).Draw(t, "policy")
 }
 
-func mustWindow(t rapid.TB, policy parley.Policy, session parley.Session, turn parley.Turn, tail prompt.Tail) prompt.Selection {
+func mustWindow(
+	t rapid.TB,
+	policy parley.Policy,
+	session parley.Session,
+	turn parley.Turn,
+	tail prompt.Tail,
+) prompt.Selection {
 	t.Helper()
 	selection, err := prompt.Window(prompt.View{Policy: policy, Session: session, Turn: turn, Tail: tail})
 	if err != nil {
@@ -212,7 +243,12 @@ func mustWindow(t rapid.TB, policy parley.Policy, session parley.Session, turn p
 	return selection
 }
 
-func mustBuild(t rapid.TB, settings prompt.Settings, selection prompt.Selection, steers ...parley.Message) (model.Request, parley.Manifest) {
+func mustBuild(
+	t rapid.TB,
+	settings prompt.Settings,
+	selection prompt.Selection,
+	steers ...parley.Message,
+) (model.Request, parley.Manifest) {
 	t.Helper()
 	request, manifest, err := prompt.Build(settings, selection, steers, mustTools(t, tools()), nil)
 	if err != nil {
@@ -232,7 +268,11 @@ func mustTools(t rapid.TB, definitions []parley.ToolDefinition) prompt.Tools {
 
 func tools() []parley.ToolDefinition {
 	return []parley.ToolDefinition{
-		{Name: "search", Description: "Searches.", Parameters: json.RawMessage(`{ "type": "object", "properties": {"q": {"type":"integer"}} }`)},
+		{
+			Name:        "search",
+			Description: "Searches.",
+			Parameters:  json.RawMessage(`{ "type": "object", "properties": {"q": {"type":"integer"}} }`),
+		},
 		{Name: "current_time", Description: "Tells the time."},
 	}
 }

@@ -40,11 +40,19 @@ func newRedactor(patterns []parley.RedactPattern) (*redactor, error) {
 	for _, p := range patterns {
 		parsed, err := syntax.Parse(p.Pattern, syntax.Perl)
 		if err != nil { // its text stays out of the error: a pattern may hold a secret
-			return nil, parley.InvalidField("middleware.redact", "%s: the pattern is no regular expression", parley.Clip(p.Name, parley.MaxRedactName))
+			return nil, parley.InvalidField(
+				"middleware.redact",
+				"%s: the pattern is no regular expression",
+				parley.Clip(p.Name, parley.MaxRedactName),
+			)
 		}
 		_, size, err := parley.CompilePattern(p.Pattern, mostRedactSize-r.size)
 		if err != nil { // an earlier version let it pass
-			return nil, parley.InvalidField("middleware.redact", "%s: with this pattern the server's and the agent's or session's are too large, once their repetitions are written out; repeat less, or use fewer", parley.Clip(p.Name, parley.MaxRedactName))
+			return nil, parley.InvalidField(
+				"middleware.redact",
+				"%s: with this pattern the server's and the agent's or session's are too large, once their repetitions are written out; repeat less, or use fewer",
+				parley.Clip(p.Name, parley.MaxRedactName),
+			)
 		}
 		r.size += size
 		r.names = append(r.names, strings.ToUpper(p.Name))
@@ -76,8 +84,17 @@ func (r *redactor) Name() string { return redactName }
 
 // Request puts placeholders into a request. One that is too much work, or whose
 // context ends, is refused: nothing of it may be sent.
-func (r *redactor) Request(ctx context.Context, exchange model.Exchange, request *model.Request) (model.AnswerFilter, error) {
-	h := hiding{redactor: r, salt: exchange.WorkspaceID, values: map[string]string{}, reading: reading{ctx: ctx, each: int64(r.size), left: maxRedactWork}}
+func (r *redactor) Request(
+	ctx context.Context,
+	exchange model.Exchange,
+	request *model.Request,
+) (model.AnswerFilter, error) {
+	h := hiding{
+		redactor: r,
+		salt:     exchange.WorkspaceID,
+		values:   map[string]string{},
+		reading:  reading{ctx: ctx, each: int64(r.size), left: maxRedactWork},
+	}
 	if int64(bytesIn(request))*h.each > maxRedactWork {
 		return nil, tooMuchWork()
 	}
@@ -211,7 +228,10 @@ const (
 )
 
 func tooMuchWork() error {
-	return parley.Errorf(parley.CodeInvalid, "Nothing was sent: to search so much text by these redact patterns takes too long. Use fewer or smaller patterns, or a shorter context.")
+	return parley.Errorf(
+		parley.CodeInvalid,
+		"Nothing was sent: to search so much text by these redact patterns takes too long. Use fewer or smaller patterns, or a shorter context.",
+	)
 }
 
 // reading hands texts to regular expressions rune by rune. It counts what they

@@ -44,8 +44,16 @@ func TestRedactFindsWhatFindAllFinds(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		r := rapid.SampledFrom(redactors).Draw(t, "redactor")
-		text := strings.Join(rapid.SliceOf(rapid.SampledFrom([]string{"a", "b", "A", "é", " ", "\n", "x", "\xff", "[P0_0123456789]"})).Draw(t, "text"), "")
-		h := hiding{redactor: r, values: map[string]string{}, reading: reading{ctx: context.Background(), each: 1, left: maxRedactWork}}
+		text := strings.Join(
+			rapid.SliceOf(rapid.SampledFrom([]string{"a", "b", "A", "é", " ", "\n", "x", "\xff", "[P0_0123456789]"})).
+				Draw(t, "text"),
+			"",
+		)
+		h := hiding{
+			redactor: r,
+			values:   map[string]string{},
+			reading:  reading{ctx: context.Background(), each: 1, left: maxRedactWork},
+		}
 		var want strings.Builder
 		last := 0
 		for _, place := range r.first.FindAllStringSubmatchIndex(text, -1) {
@@ -83,7 +91,11 @@ func TestRedactHasABudget(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	request, err := hideIn(t, mustRedactor(t, `[\w.]+@[\w.]+\w`, `\d{3}-\d{4}`), strings.Repeat("Some words, a number. ", 40_000)+"555-1234")
+	request, err := hideIn(
+		t,
+		mustRedactor(t, `[\w.]+@[\w.]+\w`, `\d{3}-\d{4}`),
+		strings.Repeat("Some words, a number. ", 40_000)+"555-1234",
+	)
 	if text := request.Messages[0].Parts[0].Text; err != nil || strings.Contains(text, "555") {
 		t.Errorf("usual patterns over a long text: %v", err)
 	}
@@ -97,7 +109,11 @@ func TestRedactEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(why)
 	request := &model.Request{System: strings.Repeat("a", 200_000)}
-	h := hiding{redactor: r, values: map[string]string{}, reading: reading{ctx: ctx, each: int64(r.size), left: maxRedactWork}}
+	h := hiding{
+		redactor: r,
+		values:   map[string]string{},
+		reading:  reading{ctx: ctx, each: int64(r.size), left: maxRedactWork},
+	}
 	h.text(request.System)
 	if done := maxRedactWork - h.left; !errors.Is(h.err, why) || done > 2*workPerLook {
 		t.Errorf("after work of %d: %v", done, h.err)
@@ -115,10 +131,17 @@ func TestPatternsAreBoundedTogether(t *testing.T) {
 	for i := range parley.MaxRedactPatterns {
 		many = append(many, parley.RedactPattern{Name: fmt.Sprintf("p%d", i), Pattern: `(\w{1,60}){1,15}[xyz]0`})
 	}
-	if err := parley.ValidateRedact("redact", many); parley.ErrorCode(err) != parley.CodeInvalid || !strings.Contains(err.Error(), "p1: the pattern is too large") {
+	if err := parley.ValidateRedact(
+		"redact",
+		many,
+	); parley.ErrorCode(err) != parley.CodeInvalid ||
+		!strings.Contains(err.Error(), "p1: the pattern is too large") {
 		t.Errorf("written: %v", err)
 	}
-	if _, err := newRedactor(many); parley.ErrorCode(err) != parley.CodeInvalid || !strings.Contains(err.Error(), "too large") {
+	if _, err := newRedactor(
+		many,
+	); parley.ErrorCode(err) != parley.CodeInvalid ||
+		!strings.Contains(err.Error(), "too large") {
 		t.Errorf("stored: %v", err)
 	}
 	if err := parley.ValidateRedact("redact", many[:1]); err != nil {

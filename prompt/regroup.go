@@ -184,7 +184,12 @@ func (g *grouping) messages() []model.Message {
 			results[i] = s.part
 			if !s.filled {
 				results[i] = model.Part{
-					Kind: model.PartToolResult, CallID: s.callID, Name: s.name, Text: NoResult, IsError: true, Sequence: s.sequence,
+					Kind:     model.PartToolResult,
+					CallID:   s.callID,
+					Name:     s.name,
+					Text:     NoResult,
+					IsError:  true,
+					Sequence: s.sequence,
 				}
 			}
 		}

@@ -151,11 +151,21 @@ func TestBuildMessages(t *testing.T) {
 					test.rows[i].Status = parley.MessageCompleted
 				}
 			}
-			request, _, err := prompt.Build(prompt.Settings{Model: modelA}, prompt.Selection{Messages: test.rows}, nil, prompt.Tools{}, nil)
+			request, _, err := prompt.Build(
+				prompt.Settings{Model: modelA},
+				prompt.Selection{Messages: test.rows},
+				nil,
+				prompt.Tools{},
+				nil,
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(test.want, request.Messages, cmpopts.IgnoreFields(model.Part{}, "Sequence")); diff != "" {
+			if diff := cmp.Diff(
+				test.want,
+				request.Messages,
+				cmpopts.IgnoreFields(model.Part{}, "Sequence"),
+			); diff != "" {
 				t.Errorf("messages (-want +got):\n%s", diff)
 			}
 		})
@@ -172,7 +182,13 @@ func TestTextsSurviveTheirSpelling(t *testing.T) {
 	} {
 		for _, role := range []parley.Role{parley.RoleUser, parley.RoleAssistant} {
 			row := parley.Message{Role: role, Status: parley.MessageCompleted, Content: json.RawMessage(raw)}
-			request, _, err := prompt.Build(prompt.Settings{Model: modelA}, prompt.Selection{Messages: []parley.Message{row}}, nil, prompt.Tools{}, nil)
+			request, _, err := prompt.Build(
+				prompt.Settings{Model: modelA},
+				prompt.Selection{Messages: []parley.Message{row}},
+				nil,
+				prompt.Tools{},
+				nil,
+			)
 			if err != nil {
 				t.Fatal(err)
 			}

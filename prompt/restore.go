@@ -22,7 +22,13 @@ func restoring(values map[string]string) model.AnswerFilter {
 	}
 	return func(chunks chunkStream) chunkStream {
 		return func(yield func(model.Chunk, error) bool) {
-			r := restorer{placeholders: placeholders, longest: longest, values: values, held: map[heldText]string{}, yield: yield}
+			r := restorer{
+				placeholders: placeholders,
+				longest:      longest,
+				values:       values,
+				held:         map[heldText]string{},
+				yield:        yield,
+			}
 			for chunk, err := range chunks {
 				if err != nil {
 					if r.flush(func(heldText) bool { return true }) {
@@ -65,7 +71,8 @@ func (r *restorer) take(chunk model.Chunk) bool {
 		return r.yield(chunk, nil)
 	}
 	// A text is over when another begins; the arguments of calls may interleave.
-	if len(r.held) > 0 && !r.flush(func(h heldText) bool { return h.block != chunk.Block && h.kind != model.ChunkArguments }) {
+	if len(r.held) > 0 &&
+		!r.flush(func(h heldText) bool { return h.block != chunk.Block && h.kind != model.ChunkArguments }) {
 		return false
 	}
 	key := heldText{chunk.Block, chunk.Kind}

@@ -24,7 +24,13 @@ type Settings struct {
 // session over agent, field by field; the server's fallback model when none
 // names one (A4). CodeInvalid when the model that was found is no model id, or the
 // system prompt is too long once it is filled in.
-func Resolve(agent parley.Agent, session parley.Session, project *parley.Project, trigger parley.Message, fallback parley.ModelID) (Settings, error) {
+func Resolve(
+	agent parley.Agent,
+	session parley.Session,
+	project *parley.Project,
+	trigger parley.Message,
+	fallback parley.ModelID,
+) (Settings, error) {
 	set := setting.Effective(trigger.Settings, &session.Settings, &agent.Settings)
 	s := Settings{
 		Model: cmp.Or(set.Model, fallback), Parameters: set.Parameters, Tools: parley.ValueOf(set.Tools),
@@ -37,7 +43,10 @@ func Resolve(agent parley.Agent, session parley.Session, project *parley.Project
 		s.Policy = *set.Policy
 	}
 	var err error
-	if s.System, err = render(parley.ValueOf(set.SystemPrompt), subject{agent: &agent, session: &session, project: project}); err != nil {
+	if s.System, err = render(
+		parley.ValueOf(set.SystemPrompt),
+		subject{agent: &agent, session: &session, project: project},
+	); err != nil {
 		return Settings{}, err
 	}
 	if session.Instructions != "" {

@@ -47,7 +47,14 @@ func TestValidateTemplate(t *testing.T) {
 func TestSystemPrompt(t *testing.T) {
 	t.Parallel()
 	agent := parley.Agent{Name: "Ada", Slug: "ada", Settings: parley.Settings{Model: modelA}}
-	session := parley.Session{ID: turnID(7), Title: "Rockets {{agent.name}}", Type: "chat", Feature: "engine", Task: "7", Key: "k"}
+	session := parley.Session{
+		ID:      turnID(7),
+		Title:   "Rockets {{agent.name}}",
+		Type:    "chat",
+		Feature: "engine",
+		Task:    "7",
+		Key:     "k",
+	}
 	project := &parley.Project{Name: "moon", Path: "/src/moon"}
 	own := "Own: {{session.type}}"
 	for _, test := range []struct {
@@ -73,7 +80,13 @@ func TestSystemPrompt(t *testing.T) {
 			t.Parallel()
 			agent, session := agent, session
 			agent.SystemPrompt, session.Instructions, session.SystemPrompt = &test.template, test.instructions, test.session
-			settings, err := prompt.Resolve(agent, session, test.project, parley.Message{Settings: parley.Settings{SystemPrompt: test.message}}, "")
+			settings, err := prompt.Resolve(
+				agent,
+				session,
+				test.project,
+				parley.Message{Settings: parley.Settings{SystemPrompt: test.message}},
+				"",
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -96,12 +109,18 @@ func TestResolveNearestWins(t *testing.T) {
 		Tools: &[]parley.ToolRef{{Name: "agent's"}}, Policy: &parley.Policy{Kind: parley.PolicySingle},
 		Retry: &parley.RetryPolicy{Retries: new(1), Backoff: parley.BackoffLinear},
 	}}
-	session := parley.Session{Settings: parley.Settings{Model: modelB, Parameters: parley.Parameters{TopP: new(0.2), MaxTokens: new(2)},
-		Tools:  &[]parley.ToolRef{{Name: "session's"}},
-		Policy: &parley.Policy{Kind: parley.PolicyRecent, Limit: 2}, Retry: &parley.RetryPolicy{Retries: new(2)}}}
+	session := parley.Session{
+		Settings: parley.Settings{Model: modelB, Parameters: parley.Parameters{TopP: new(0.2), MaxTokens: new(2)},
+			Tools:  &[]parley.ToolRef{{Name: "session's"}},
+			Policy: &parley.Policy{Kind: parley.PolicyRecent, Limit: 2}, Retry: &parley.RetryPolicy{Retries: new(2)}},
+	}
 	trigger := user(turnID(1), "")
 	trigger.Content = content(parley.UserContent{Text: "go", Think: true, Search: true})
-	trigger.Settings = parley.Settings{Model: "x/y", Parameters: parley.Parameters{MaxTokens: new(3)}, Tools: &[]parley.ToolRef{}}
+	trigger.Settings = parley.Settings{
+		Model:      "x/y",
+		Parameters: parley.Parameters{MaxTokens: new(3)},
+		Tools:      &[]parley.ToolRef{},
+	}
 
 	for _, test := range []struct {
 		name    string
@@ -133,7 +152,15 @@ func TestResolveNearestWins(t *testing.T) {
 			}
 		})
 	}
-	if _, err := prompt.Resolve(parley.Agent{Settings: parley.Settings{Model: "no-slash"}}, parley.Session{}, nil, parley.Message{}, ""); parley.ErrorCode(err) != parley.CodeInvalid {
+	if _, err := prompt.Resolve(
+		parley.Agent{Settings: parley.Settings{Model: "no-slash"}},
+		parley.Session{},
+		nil,
+		parley.Message{},
+		"",
+	); parley.ErrorCode(
+		err,
+	) != parley.CodeInvalid {
 		t.Errorf("a model id without a provider gave %v", err)
 	}
 }

@@ -75,11 +75,18 @@ func ValidateTemplate(text string) error {
 			}
 		}
 		if volatile(name) {
-			return "", parley.InvalidField("system_prompt", "{{%s}} would change the beginning of every request, which providers keep in their caches only while it stays the same; have user_context tell it with each message instead (middleware: {\"user_context\": [\"user\", \"time\"]}), or post a context_note",
-				parley.Clip(name, 64))
+			return "", parley.InvalidField(
+				"system_prompt",
+				"{{%s}} would change the beginning of every request, which providers keep in their caches only while it stays the same; have user_context tell it with each message instead (middleware: {\"user_context\": [\"user\", \"time\"]}), or post a context_note",
+				parley.Clip(name, 64),
+			)
 		}
-		return "", parley.InvalidField("system_prompt", "there is no placeholder {{%s}}; known are %s; write {{{{ for a literal {{",
-			parley.Clip(name, 64), strings.Join(Placeholders(), ", "))
+		return "", parley.InvalidField(
+			"system_prompt",
+			"there is no placeholder {{%s}}; known are %s; write {{{{ for a literal {{",
+			parley.Clip(name, 64),
+			strings.Join(Placeholders(), ", "),
+		)
 	})
 	return err
 }
@@ -123,7 +130,11 @@ func render(text string, from subject) (string, error) {
 }
 
 // errRendered refuses a prompt that its values make too long.
-var errRendered = parley.InvalidField("system_prompt", "the system prompt is longer than %d bytes once its placeholders are filled in; use fewer of them, or shorter values", parley.MaxRenderedBytes)
+var errRendered = parley.InvalidField(
+	"system_prompt",
+	"the system prompt is longer than %d bytes once its placeholders are filled in; use fewer of them, or shorter values",
+	parley.MaxRenderedBytes,
+)
 
 // expand replaces each placeholder by its value. Values are not expanded again. The
 // result has a bound: errRendered is told before anything longer is made.
@@ -145,7 +156,10 @@ func expand(text string, value func(name string) (string, error)) (string, error
 		}
 		name, after, closed := strings.Cut(rest, closing)
 		if !closed {
-			return "", parley.InvalidField("system_prompt", "a {{ is never closed; write {{session.title}}, or {{{{ for a literal {{")
+			return "", parley.InvalidField(
+				"system_prompt",
+				"a {{ is never closed; write {{session.title}}, or {{{{ for a literal {{",
+			)
 		}
 		filled, err := value(strings.TrimSpace(name))
 		if err != nil {

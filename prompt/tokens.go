@@ -35,7 +35,18 @@ func Estimate(model parley.ModelID, text string) int {
 
 // o200kModels are the models with the tokenizer o200k, by the beginnings of their
 // names. https://github.com/openai/tiktoken/blob/main/tiktoken/model.py
-var o200kModels = [...]string{"gpt-4o", "chatgpt-4o", "gpt-4.1", "gpt-4.5", "gpt-5", "gpt-6", "gpt-oss", "o1", "o3", "o4"} //nolint:gochecknoglobals // never written
+var o200kModels = [...]string{
+	"gpt-4o",
+	"chatgpt-4o",
+	"gpt-4.1",
+	"gpt-4.5",
+	"gpt-5",
+	"gpt-6",
+	"gpt-oss",
+	"o1",
+	"o3",
+	"o4",
+} //nolint:gochecknoglobals // never written
 
 // counts reports that a model's tokenizer is at hand.
 func counts(model parley.ModelID) bool {

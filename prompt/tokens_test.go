@@ -183,7 +183,10 @@ func TestEstimateTokensGrows(t *testing.T) {
 }
 
 func BenchmarkEstimate(b *testing.B) {
-	text := strings.Repeat("The quick brown fox jumps over the lazy dog, and then it wrote some code. ", 12) // 200 tokens
+	text := strings.Repeat(
+		"The quick brown fox jumps over the lazy dog, and then it wrote some code. ",
+		12,
+	) // 200 tokens
 	for _, model := range []parley.ModelID{"sim/echo", gpt} {
 		b.Run(string(model), func(b *testing.B) {
 			for b.Loop() {

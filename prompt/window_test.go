@@ -83,7 +83,11 @@ func TestWindow(t *testing.T) {
 			if diff := cmp.Diff(want, selection.Manifest, equateEmpty()); diff != "" {
 				t.Errorf("manifest (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(sequences(selection.Messages), named(selection.Manifest, n), equateEmpty()); diff != "" {
+			if diff := cmp.Diff(
+				sequences(selection.Messages),
+				named(selection.Manifest, n),
+				equateEmpty(),
+			); diff != "" {
 				t.Errorf("(-shown +named):\n%s", diff)
 			}
 		})
@@ -99,7 +103,13 @@ func TestWindowKeepsResultsWithTheirCalls(t *testing.T) {
 	r.add(call(turnID(1), 1, "a", `{}`))
 	r.add(result(parley.ID{}, 0, "a", `1`))
 	r.add(user(turnID(2), "now"))
-	selection := mustWindow(t, parley.Policy{Kind: parley.PolicyRecent, Limit: 2}, r.session(4), parley.Turn{ID: turnID(2)}, r.tail(4))
+	selection := mustWindow(
+		t,
+		parley.Policy{Kind: parley.PolicyRecent, Limit: 2},
+		r.session(4),
+		parley.Turn{ID: turnID(2)},
+		r.tail(4),
+	)
 	if diff := cmp.Diff([]int64{1, 2, 3, 4}, sequences(selection.Messages)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -164,7 +174,13 @@ func TestManifestStaysSmall(t *testing.T) {
 			r.add(m)
 		}
 		r.add(user(running.ID, "now"))
-		selection := mustWindow(t, parley.Policy{Kind: parley.PolicyAll}, r.session(len(r.rows)), running, r.tail(len(r.rows)))
+		selection := mustWindow(
+			t,
+			parley.Policy{Kind: parley.PolicyAll},
+			r.session(len(r.rows)),
+			running,
+			r.tail(len(r.rows)),
+		)
 		if n := manifestBytes(t, selection.Manifest); n > parley.MaxManifestBytes {
 			t.Errorf("manifest of %d bytes", n)
 		}
@@ -180,12 +196,23 @@ func TestManifestStaysSmall(t *testing.T) {
 			r.rows[i].Marks.SetAside = i%2 == 1
 		}
 		r.add(user(running.ID, "now"))
-		selection := mustWindow(t, parley.Policy{Kind: parley.PolicyAll}, r.session(len(r.rows)), running, r.tail(len(r.rows)))
+		selection := mustWindow(
+			t,
+			parley.Policy{Kind: parley.PolicyAll},
+			r.session(len(r.rows)),
+			running,
+			r.tail(len(r.rows)),
+		)
 		if n := manifestBytes(t, selection.Manifest); n > parley.MaxManifestBytes || n < parley.MaxManifestBytes*3/4 {
 			t.Errorf("manifest of %d bytes, want most of the room used", n)
 		}
 		if first := selection.Manifest.Ranges[0]; first.From == 1 || !strings.Contains(first.Reason, "set aside") {
-			t.Errorf("the first range %d to %d says %q; it must begin late and say why", first.From, first.To, first.Reason)
+			t.Errorf(
+				"the first range %d to %d says %q; it must begin late and say why",
+				first.From,
+				first.To,
+				first.Reason,
+			)
 		}
 		same(t, r, selection)
 	})
@@ -197,7 +224,13 @@ func TestManifestStaysSmall(t *testing.T) {
 			m.Marks.SetAside = i%2 == 1
 			r.add(m)
 		}
-		selection := mustWindow(t, parley.Policy{Kind: parley.PolicyAll}, r.session(len(r.rows)), running, r.tail(len(r.rows)))
+		selection := mustWindow(
+			t,
+			parley.Policy{Kind: parley.PolicyAll},
+			r.session(len(r.rows)),
+			running,
+			r.tail(len(r.rows)),
+		)
 		if n := len(selection.Messages); n != 4000 {
 			t.Errorf("%d messages are shown, want the 4000 of the running turn", n)
 		}

@@ -70,7 +70,12 @@ func TestWhiteSpaceWaitsForATag(t *testing.T) {
 func TestBracketsAreReadOnce(t *testing.T) {
 	t.Parallel()
 	filter := restoring(map[string]string{"[EMAIL_0123456789]": "ada@example.org"})
-	if length, _ := answered(t, filter, 1, strings.Repeat("[", parley.MaxAnswerBytes)); length != parley.MaxAnswerBytes {
+	if length, _ := answered(
+		t,
+		filter,
+		1,
+		strings.Repeat("[", parley.MaxAnswerBytes),
+	); length != parley.MaxAnswerBytes {
 		t.Errorf("it became %d bytes", length)
 	}
 	if length, _ := answered(t, filter, 1000, "[[EMAIL_0123456789]"); length != 1000*len("[ada@example.org") {

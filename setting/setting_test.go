@@ -66,8 +66,15 @@ func TestDescriptionsAreWhole(t *testing.T) {
 			field = field.Elem()
 		}
 		kinds := map[reflect.Kind][]setting.Kind{
-			reflect.String: {setting.Text, setting.Choice}, reflect.Float64: {setting.Number}, reflect.Int: {setting.Integer},
-			reflect.Int64: {setting.Integer}, reflect.Slice: {setting.List}, reflect.Struct: {setting.Object},
+			reflect.String: {
+				setting.Text,
+				setting.Choice,
+			},
+			reflect.Float64: {setting.Number},
+			reflect.Int:     {setting.Integer},
+			reflect.Int64:   {setting.Integer},
+			reflect.Slice:   {setting.List},
+			reflect.Struct:  {setting.Object},
 		}
 		if !slices.Contains(kinds[field.Kind()], d.Kind) || (d.Kind == setting.Choice) != (len(d.Choices) > 0) {
 			t.Errorf("%s is %s, which a %s is not", d.Name, d.Kind, field)
@@ -272,9 +279,16 @@ func parameters(p parley.Parameters) parley.Settings { return parley.Settings{Pa
 
 // BenchmarkEffective is the merge of every turn.
 func BenchmarkEffective(b *testing.B) {
-	agent := parley.Settings{Model: "sim/echo", SystemPrompt: new("Be brief."),
-		Tools:  &[]parley.ToolRef{{Name: "current_time"}},
-		Limits: &parley.Limits{MaxSteps: new(3)}, Middleware: &parley.MiddlewareSettings{}, Retry: &parley.RetryPolicy{}}
+	agent := parley.Settings{
+		Model:        "sim/echo",
+		SystemPrompt: new("Be brief."),
+		Tools:        &[]parley.ToolRef{{Name: "current_time"}},
+		Limits: &parley.Limits{
+			MaxSteps: new(3),
+		},
+		Middleware: &parley.MiddlewareSettings{},
+		Retry:      &parley.RetryPolicy{},
+	}
 	session := parley.Settings{Parameters: parley.Parameters{Temperature: new(0.5)},
 		Policy: &parley.Policy{Kind: parley.PolicyAll}}
 	message := parley.Settings{Parameters: parley.Parameters{MaxTokens: new(100)}}

@@ -11,7 +11,11 @@ import (
 )
 
 // CreateAgent stores version 1 of an agent.
-func (s *Store) CreateAgent(ctx context.Context, agent parley.Agent, idempotency store.Idempotency) (parley.Agent, bool, error) {
+func (s *Store) CreateAgent(
+	ctx context.Context,
+	agent parley.Agent,
+	idempotency store.Idempotency,
+) (parley.Agent, bool, error) {
 	type created struct {
 		agent  parley.Agent
 		repeat bool
@@ -31,14 +35,23 @@ func (s *Store) CreateAgent(ctx context.Context, agent parley.Agent, idempotency
 }
 
 // createdBefore is the first answer to a key: version 1 of the agent it made.
-func createdBefore(c *conn, workspaceID parley.ID, idempotency store.Idempotency) (agent parley.Agent, found bool, err error) {
+func createdBefore(
+	c *conn,
+	workspaceID parley.ID,
+	idempotency store.Idempotency,
+) (agent parley.Agent, found bool, err error) {
 	var fingerprint parley.Hash
-	found, err = c.one(`SELECT a.fingerprint, v.body FROM agents a JOIN agent_versions v ON v.agent_id = a.id AND v.version = 1
- WHERE a.workspace_id = ? AND a.idempotency_key = ?`, func(r *row) (err error) {
-		fingerprint = r.hash()
-		agent, err = scanAgent(r)
-		return err
-	}, workspaceID, idempotency.Key)
+	found, err = c.one(
+		`SELECT a.fingerprint, v.body FROM agents a JOIN agent_versions v ON v.agent_id = a.id AND v.version = 1
+ WHERE a.workspace_id = ? AND a.idempotency_key = ?`,
+		func(r *row) (err error) {
+			fingerprint = r.hash()
+			agent, err = scanAgent(r)
+			return err
+		},
+		workspaceID,
+		idempotency.Key,
+	)
 	if err == nil && found && fingerprint != idempotency.Fingerprint {
 		err = transition.KeyReused()
 	}
@@ -65,9 +78,22 @@ func insertAgent(tx *txn, agent parley.Agent, idempotency store.Idempotency) (pa
 	if idempotency.Key != "" {
 		key, fingerprint = idempotency.Key, idempotency.Fingerprint
 	}
-	if _, err := tx.exec(`INSERT INTO agents (id, workspace_id, slug, status, version, tags, body, idempotency_key, fingerprint, created_at, updated_at, owner_id)
- VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, agent.ID, agent.WorkspaceID, agent.Slug, string(agent.Status), agent.Version, tags, body,
-		key, fingerprint, tx.now, tx.now, agent.OwnerID); err != nil {
+	if _, err := tx.exec(
+		`INSERT INTO agents (id, workspace_id, slug, status, version, tags, body, idempotency_key, fingerprint, created_at, updated_at, owner_id)
+ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		agent.ID,
+		agent.WorkspaceID,
+		agent.Slug,
+		string(agent.Status),
+		agent.Version,
+		tags,
+		body,
+		key,
+		fingerprint,
+		tx.now,
+		tx.now,
+		agent.OwnerID,
+	); err != nil {
 		return parley.Agent{}, err
 	}
 	return agent, recordAgent(tx, &agent, body, nil)
@@ -81,8 +107,12 @@ func (s *Store) UpdateAgent(ctx context.Context, agent parley.Agent) (parley.Age
 			return parley.Agent{}, err
 		}
 		if current.Version != agent.Version {
-			return parley.Agent{}, parley.Errorf(parley.CodeConflict,
-				"somebody else changed the agent meanwhile: it is at version %d, your change was made to version %d; read it again", current.Version, agent.Version)
+			return parley.Agent{}, parley.Errorf(
+				parley.CodeConflict,
+				"somebody else changed the agent meanwhile: it is at version %d, your change was made to version %d; read it again",
+				current.Version,
+				agent.Version,
+			)
 		}
 		if err := freeSlug(tx.conn, &agent); err != nil {
 			return parley.Agent{}, err
@@ -94,8 +124,18 @@ func (s *Store) UpdateAgent(ctx context.Context, agent parley.Agent) (parley.Age
 		if err != nil {
 			return parley.Agent{}, err
 		}
-		if _, err := tx.exec("UPDATE agents SET slug = ?, status = ?, version = ?, tags = ?, body = ?, updated_at = ?, owner_id = ? WHERE id = ? AND workspace_id = ?",
-			next.Slug, string(next.Status), next.Version, tags, body, tx.now, next.OwnerID, next.ID, next.WorkspaceID); err != nil {
+		if _, err := tx.exec(
+			"UPDATE agents SET slug = ?, status = ?, version = ?, tags = ?, body = ?, updated_at = ?, owner_id = ? WHERE id = ? AND workspace_id = ?",
+			next.Slug,
+			string(next.Status),
+			next.Version,
+			tags,
+			body,
+			tx.now,
+			next.OwnerID,
+			next.ID,
+			next.WorkspaceID,
+		); err != nil {
 			return parley.Agent{}, err
 		}
 		if err := tx.relimitAgent(&current, &next); err != nil {
@@ -111,17 +151,35 @@ func recordAgent(tx *txn, agent *parley.Agent, body string, tagsBefore []string)
 	if err != nil {
 		return err
 	}
-	if _, err := tx.exec("INSERT INTO agent_versions (agent_id, version, workspace_id, body, created_at, changed_by, accepted) VALUES (?, ?, ?, ?, ?, ?, ?)",
-		agent.ID, agent.Version, agent.WorkspaceID, body, tx.now, agent.ChangedByID, accepted); err != nil {
+	if _, err := tx.exec(
+		"INSERT INTO agent_versions (agent_id, version, workspace_id, body, created_at, changed_by, accepted) VALUES (?, ?, ?, ?, ?, ?, ?)",
+		agent.ID,
+		agent.Version,
+		agent.WorkspaceID,
+		body,
+		tx.now,
+		agent.ChangedByID,
+		accepted,
+	); err != nil {
 		return err
 	}
 	for _, tag := range tagsBefore {
-		if _, err := tx.exec("DELETE FROM agent_tags WHERE workspace_id = ? AND tag = ? AND agent_id = ?", agent.WorkspaceID, tag, agent.ID); err != nil {
+		if _, err := tx.exec(
+			"DELETE FROM agent_tags WHERE workspace_id = ? AND tag = ? AND agent_id = ?",
+			agent.WorkspaceID,
+			tag,
+			agent.ID,
+		); err != nil {
 			return err
 		}
 	}
 	for _, tag := range agent.Tags {
-		if _, err := tx.exec("INSERT OR IGNORE INTO agent_tags (workspace_id, tag, agent_id) VALUES (?, ?, ?)", agent.WorkspaceID, tag, agent.ID); err != nil {
+		if _, err := tx.exec(
+			"INSERT OR IGNORE INTO agent_tags (workspace_id, tag, agent_id) VALUES (?, ?, ?)",
+			agent.WorkspaceID,
+			tag,
+			agent.ID,
+		); err != nil {
 			return err
 		}
 	}
@@ -137,7 +195,11 @@ func freeSlug(c *conn, agent *parley.Agent) error {
 	}, agent.WorkspaceID, agent.Slug); err != nil || !taken {
 		return err
 	}
-	return parley.Errorf(parley.CodeConflict, "another agent of this workspace has the slug %q; choose another slug or name", agent.Slug)
+	return parley.Errorf(
+		parley.CodeConflict,
+		"another agent of this workspace has the slug %q; choose another slug or name",
+		agent.Slug,
+	)
 }
 
 // agentJSON is the agent's body and its tags as columns.
@@ -186,12 +248,22 @@ func (s *Store) Agent(ctx context.Context, workspaceID parley.ID, idOrSlug strin
 }
 
 // AgentVersion finds an agent as it was in one version.
-func (s *Store) AgentVersion(ctx context.Context, workspaceID, agentID parley.ID, version int) (agent parley.Agent, err error) {
+func (s *Store) AgentVersion(
+	ctx context.Context,
+	workspaceID, agentID parley.ID,
+	version int,
+) (agent parley.Agent, err error) {
 	err = s.read(ctx, func(c *conn) error {
-		found, err := c.one("SELECT body FROM agent_versions WHERE agent_id = ? AND version = ? AND workspace_id = ?", func(r *row) (err error) {
-			agent, err = scanAgent(r)
-			return err
-		}, agentID, version, workspaceID)
+		found, err := c.one(
+			"SELECT body FROM agent_versions WHERE agent_id = ? AND version = ? AND workspace_id = ?",
+			func(r *row) (err error) {
+				agent, err = scanAgent(r)
+				return err
+			},
+			agentID,
+			version,
+			workspaceID,
+		)
 		if err == nil && !found {
 			err = transition.NotFound("version of the agent")
 		}
@@ -201,16 +273,27 @@ func (s *Store) AgentVersion(ctx context.Context, workspaceID, agentID parley.ID
 }
 
 // AgentVersionBy finds the latest version up to one that a principal made.
-func (s *Store) AgentVersionBy(ctx context.Context, workspaceID, agentID, principalID parley.ID, through int) (agent parley.Agent, err error) {
+func (s *Store) AgentVersionBy(
+	ctx context.Context,
+	workspaceID, agentID, principalID parley.ID,
+	through int,
+) (agent parley.Agent, err error) {
 	err = s.read(ctx, func(c *conn) error {
-		found, err := c.one(`SELECT body, accepted FROM agent_versions WHERE agent_id = ? AND version <= ? AND workspace_id = ? AND changed_by = ?
- ORDER BY version DESC LIMIT 1`, func(r *row) (err error) {
-			if agent, err = scanAgent(r); err != nil {
+		found, err := c.one(
+			`SELECT body, accepted FROM agent_versions WHERE agent_id = ? AND version <= ? AND workspace_id = ? AND changed_by = ?
+ ORDER BY version DESC LIMIT 1`,
+			func(r *row) (err error) {
+				if agent, err = scanAgent(r); err != nil {
+					return err
+				}
+				agent.Accepted, err = scanAccepted(r)
 				return err
-			}
-			agent.Accepted, err = scanAccepted(r)
-			return err
-		}, agentID, through, workspaceID, principalID)
+			},
+			agentID,
+			through,
+			workspaceID,
+			principalID,
+		)
 		if err == nil && !found {
 			err = transition.NotFound("version of the agent")
 		}
@@ -220,7 +303,11 @@ func (s *Store) AgentVersionBy(ctx context.Context, workspaceID, agentID, princi
 }
 
 // Agents lists agents by slug.
-func (s *Store) Agents(ctx context.Context, workspaceID parley.ID, query store.AgentQuery) (agents []parley.Agent, err error) {
+func (s *Store) Agents(
+	ctx context.Context,
+	workspaceID parley.ID,
+	query store.AgentQuery,
+) (agents []parley.Agent, err error) {
 	text, args := agentsQuery(workspaceID, query)
 	err = s.read(ctx, func(c *conn) error {
 		agents = []parley.Agent{}
@@ -250,5 +337,8 @@ func agentsQuery(workspaceID parley.ID, q store.AgentQuery) (string, []arg) {
 	if from == "" {
 		from = "agents a" + l.indexed("agents_slug")
 	}
-	return "SELECT a.body FROM " + from + " WHERE " + l.where.String() + " ORDER BY a.slug " + word + " LIMIT ?", append(l.args, limited(q.Limit))
+	return "SELECT a.body FROM " + from + " WHERE " + l.where.String() + " ORDER BY a.slug " + word + " LIMIT ?", append(
+		l.args,
+		limited(q.Limit),
+	)
 }

@@ -9,8 +9,18 @@ import (
 )
 
 // DecideApproval implements store.Approvals.
-func (s *Store) DecideApproval(ctx context.Context, scope store.Scope, id parley.ID, decision parley.Decision, claimBy parley.ID) (store.Decided, error) {
-	return transact(ctx, s, func(tx *txn) (store.Decided, error) { return tx.core.DecideApproval(scope, id, decision, claimBy) })
+func (s *Store) DecideApproval(
+	ctx context.Context,
+	scope store.Scope,
+	id parley.ID,
+	decision parley.Decision,
+	claimBy parley.ID,
+) (store.Decided, error) {
+	return transact(
+		ctx,
+		s,
+		func(tx *txn) (store.Decided, error) { return tx.core.DecideApproval(scope, id, decision, claimBy) },
+	)
 }
 
 // UseApprovals implements store.Approvals.
@@ -24,11 +34,13 @@ func (s *Store) Approval(ctx context.Context, scope store.Scope, id parley.ID) (
 	l.must("a.id = ?", id)
 	l.visible(scope)
 	err = s.read(ctx, func(c *conn) error {
-		found, err := c.one("SELECT "+approvalColumns+" FROM approvals a JOIN sessions s ON s.id = a.session_id WHERE "+l.where.String(),
+		found, err := c.one(
+			"SELECT "+approvalColumns+" FROM approvals a JOIN sessions s ON s.id = a.session_id WHERE "+l.where.String(),
 			func(r *row) (err error) {
 				approval, err = scanApproval(r)
 				return err
-			}, l.args...)
+			},
+			l.args...)
 		if err == nil && !found {
 			err = transition.NotFound("approval")
 		}
@@ -38,7 +50,11 @@ func (s *Store) Approval(ctx context.Context, scope store.Scope, id parley.ID) (
 }
 
 // Approvals implements store.Approvals.
-func (s *Store) Approvals(ctx context.Context, scope store.Scope, query store.ApprovalQuery) (approvals []parley.Approval, err error) {
+func (s *Store) Approvals(
+	ctx context.Context,
+	scope store.Scope,
+	query store.ApprovalQuery,
+) (approvals []parley.Approval, err error) {
 	text, args := approvalsQuery(scope, query)
 	err = s.read(ctx, func(c *conn) error {
 		if !query.SessionID.IsZero() {
@@ -63,7 +79,10 @@ func approvalsQuery(scope store.Scope, q store.ApprovalQuery) (string, []arg) {
 	}
 	own, args := approvalsPart(scope, q, after, "approvals_session", "a.session_id = ?")
 	below, more := approvalsPart(scope, q, after, "approvals_root", "a.root_id = ? AND a.session_id <> a.root_id")
-	return "SELECT * FROM (" + own + " UNION ALL " + below + ") a" + order, append(append(args, more...), limited(q.Limit))
+	return "SELECT * FROM (" + own + " UNION ALL " + below + ") a" + order, append(
+		append(args, more...),
+		limited(q.Limit),
+	)
 }
 
 func approvalsPart(scope store.Scope, q store.ApprovalQuery, after, index, term string) (string, []arg) {
@@ -94,9 +113,20 @@ const approvalColumns = `a.id, a.workspace_id, a.session_id, a.root_id, a.agent_
 
 func scanApproval(r *row) (parley.Approval, error) {
 	a := parley.Approval{
-		ID: r.id(), WorkspaceID: r.id(), SessionID: r.id(), RootID: r.id(), AgentID: r.id(), TurnID: r.id(), MessageID: r.id(),
-		ToolCallID: r.text(), ToolName: r.text(), Arguments: transition.ReadableObject(r.json()), Fingerprint: r.hash(), State: parley.ApprovalState(r.text()),
-		Scope: parley.ApprovalScope(r.text()), Covers: parley.ApprovalCovers(r.text()),
+		ID:          r.id(),
+		WorkspaceID: r.id(),
+		SessionID:   r.id(),
+		RootID:      r.id(),
+		AgentID:     r.id(),
+		TurnID:      r.id(),
+		MessageID:   r.id(),
+		ToolCallID:  r.text(),
+		ToolName:    r.text(),
+		Arguments:   transition.ReadableObject(r.json()),
+		Fingerprint: r.hash(),
+		State:       parley.ApprovalState(r.text()),
+		Scope:       parley.ApprovalScope(r.text()),
+		Covers:      parley.ApprovalCovers(r.text()),
 	}
 	by := parley.Author{Kind: parley.AuthorKind(r.text()), ID: r.id(), Name: r.text()}
 	if by.Kind != "" {
@@ -151,10 +181,25 @@ func (t *txn) writeApprovals(c *transition.Changes) error {
 		if err != nil {
 			return err
 		}
-		if _, err := t.exec(`INSERT INTO approvals (id, workspace_id, session_id, root_id, agent_id, turn_id, message_id, tool_call_id, tool_name, arguments, fingerprint,
+		if _, err := t.exec(
+			`INSERT INTO approvals (id, workspace_id, session_id, root_id, agent_id, turn_id, message_id, tool_call_id, tool_name, arguments, fingerprint,
  state, created_at, expires_at, terms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			a.ID, a.WorkspaceID, a.SessionID, a.RootID, a.AgentID, a.TurnID, a.MessageID, a.ToolCallID, a.ToolName, a.Arguments, a.Fingerprint,
-			string(a.State), a.CreatedAt, a.ExpiresAt, terms); err != nil {
+			a.ID,
+			a.WorkspaceID,
+			a.SessionID,
+			a.RootID,
+			a.AgentID,
+			a.TurnID,
+			a.MessageID,
+			a.ToolCallID,
+			a.ToolName,
+			a.Arguments,
+			a.Fingerprint,
+			string(a.State),
+			a.CreatedAt,
+			a.ExpiresAt,
+			terms,
+		); err != nil {
 			return err
 		}
 	}
@@ -167,13 +212,30 @@ func (t *txn) writeApprovals(c *transition.Changes) error {
 		if err != nil {
 			return err
 		}
-		if _, err := t.exec(`UPDATE approvals SET state = ?, scope = ?, covers = ?, decided_kind = ?, decided_id = ?, decided_name = ?, comment = ?, decided_at = ?, used_at = ?, approved_by = ?
- WHERE id = ?`, string(a.State), string(a.Scope), string(a.Covers), string(by.Kind), by.ID, by.Name, a.Comment, a.DecidedAt, a.UsedAt, approvedBy, a.ID); err != nil {
+		if _, err := t.exec(
+			`UPDATE approvals SET state = ?, scope = ?, covers = ?, decided_kind = ?, decided_id = ?, decided_name = ?, comment = ?, decided_at = ?, used_at = ?, approved_by = ?
+ WHERE id = ?`,
+			string(a.State),
+			string(a.Scope),
+			string(a.Covers),
+			string(by.Kind),
+			by.ID,
+			by.Name,
+			a.Comment,
+			a.DecidedAt,
+			a.UsedAt,
+			approvedBy,
+			a.ID,
+		); err != nil {
 			return err
 		}
 	}
 	for _, told := range c.ToldRoot {
-		if _, err := t.exec("UPDATE approvals SET root_news = ? WHERE id = ?", int(told.News), told.ApprovalID); err != nil {
+		if _, err := t.exec(
+			"UPDATE approvals SET root_news = ? WHERE id = ?",
+			int(told.News),
+			told.ApprovalID,
+		); err != nil {
 			return err
 		}
 	}
@@ -202,12 +264,17 @@ func scanAccepted(r *row) (*parley.Accepted, error) { return transition.ReadAcce
 // Accepted implements store.Sessions.
 func (s *Store) Accepted(ctx context.Context, workspaceID, sessionID parley.ID) (accepted parley.Accepted, err error) {
 	err = s.read(ctx, func(c *conn) error {
-		found, err := c.one(`SELECT s.accepted, s.agent_id, a.version_before FROM sessions s JOIN agents a ON a.id = s.agent_id
- WHERE s.id = ? AND s.workspace_id = ?`, func(r *row) error {
-			kept, err := scanAccepted(r)
-			accepted = transition.AcceptedBefore(kept, r.id(), r.int())
-			return err
-		}, sessionID, workspaceID)
+		found, err := c.one(
+			`SELECT s.accepted, s.agent_id, a.version_before FROM sessions s JOIN agents a ON a.id = s.agent_id
+ WHERE s.id = ? AND s.workspace_id = ?`,
+			func(r *row) error {
+				kept, err := scanAccepted(r)
+				accepted = transition.AcceptedBefore(kept, r.id(), r.int())
+				return err
+			},
+			sessionID,
+			workspaceID,
+		)
 		if err == nil && !found {
 			err = transition.NotFound("session")
 		}
@@ -220,10 +287,15 @@ func (s *Store) Accepted(ctx context.Context, workspaceID, sessionID parley.ID) 
 func (t *txn) expire(limit int) (int, error) {
 	type due struct{ session, approval parley.ID }
 	var found []due
-	if err := t.each("SELECT session_id, id FROM approvals INDEXED BY approvals_due WHERE state = 'pending' AND expires_at <= ? ORDER BY expires_at LIMIT ?", func(r *row) error {
-		found = append(found, due{r.id(), r.id()})
-		return nil
-	}, t.now, limit); err != nil {
+	if err := t.each(
+		"SELECT session_id, id FROM approvals INDEXED BY approvals_due WHERE state = 'pending' AND expires_at <= ? ORDER BY expires_at LIMIT ?",
+		func(r *row) error {
+			found = append(found, due{r.id(), r.id()})
+			return nil
+		},
+		t.now,
+		limit,
+	); err != nil {
 		return 0, err
 	}
 	for _, one := range found {

@@ -15,7 +15,11 @@ const copyingTable = "copying"
 
 // errUnfinishedCopy keeps servers out of a half of a database.
 func errUnfinishedCopy(place string) error {
-	return parley.Errorf(parley.CodeConflict, "%s holds an unfinished copy: run the same `parley copy` again to finish it, or start over with an empty directory", place)
+	return parley.Errorf(
+		parley.CodeConflict,
+		"%s holds an unfinished copy: run the same `parley copy` again to finish it, or start over with an empty directory",
+		place,
+	)
 }
 
 // Archive shows the rows of a store as they are, and takes rows. It is for moving
@@ -85,7 +89,12 @@ func (a *Archive) Key(table transfer.Table) []string {
 }
 
 // Each implements transfer.Archive.
-func (a *Archive) Each(ctx context.Context, table transfer.Table, after transfer.Row, visit func(transfer.Row) error) error {
+func (a *Archive) Each(
+	ctx context.Context,
+	table transfer.Table,
+	after transfer.Row,
+	visit func(transfer.Row) error,
+) error {
 	columns := make([]string, len(table.Columns))
 	for i, column := range table.Columns {
 		columns[i] = quoted(column.Name)
@@ -210,7 +219,9 @@ func (a *Archive) Progress(context.Context) (*transfer.Progress, error) {
 // Begin implements transfer.Destination.
 func (a *Archive) Begin(ctx context.Context, progress transfer.Progress) error {
 	return a.store.write(ctx, func(tx *txn) error {
-		if _, err := tx.exec("CREATE TABLE " + copyingTable + " (source BLOB, at_table TEXT, at_rows INTEGER, at_key BLOB)"); err != nil {
+		if _, err := tx.exec(
+			"CREATE TABLE " + copyingTable + " (source BLOB, at_table TEXT, at_rows INTEGER, at_key BLOB)",
+		); err != nil {
 			return err
 		}
 		_, err := tx.exec("INSERT INTO "+copyingTable+" VALUES (?, ?, 0, NULL)", progress.Source, progress.Table)
@@ -219,7 +230,12 @@ func (a *Archive) Begin(ctx context.Context, progress transfer.Progress) error {
 }
 
 // Append implements transfer.Destination.
-func (a *Archive) Append(ctx context.Context, table transfer.Table, rows []transfer.Row, progress transfer.Progress) error {
+func (a *Archive) Append(
+	ctx context.Context,
+	table transfer.Table,
+	rows []transfer.Row,
+	progress transfer.Progress,
+) error {
 	var names []string
 	var kept []int // their places in a row
 	for i, column := range table.Columns {
@@ -238,7 +254,12 @@ func (a *Archive) Append(ctx context.Context, table transfer.Table, rows []trans
 				return err
 			}
 		}
-		_, err := tx.exec("UPDATE "+copyingTable+" SET at_table = ?, at_rows = ?, at_key = ?", progress.Table, progress.Rows, progress.Key)
+		_, err := tx.exec(
+			"UPDATE "+copyingTable+" SET at_table = ?, at_rows = ?, at_key = ?",
+			progress.Table,
+			progress.Rows,
+			progress.Key,
+		)
 		return err
 	})
 }

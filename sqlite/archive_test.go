@@ -12,8 +12,25 @@ import (
 )
 
 // own are the tables that do not move with a database.
-var own = []string{"goose_db_version", "sqlite_sequence", "processes", "deaths", "sign_ins", "response_cache", "response_counts",
-	"audit_unlinked", "linked_heads", "search_logs", "search_rows", "search_pass", "search_words", "search_words_data", "search_words_idx", "search_words_docsize", "search_words_config"}
+var own = []string{
+	"goose_db_version",
+	"sqlite_sequence",
+	"processes",
+	"deaths",
+	"sign_ins",
+	"response_cache",
+	"response_counts",
+	"audit_unlinked",
+	"linked_heads",
+	"search_logs",
+	"search_rows",
+	"search_pass",
+	"search_words",
+	"search_words_data",
+	"search_words_idx",
+	"search_words_docsize",
+	"search_words_config",
+}
 
 // TestEveryColumnMoves holds the description of what a copy moves against the
 // schema, and the order in which rows are read against its keys.
@@ -27,16 +44,19 @@ func TestEveryColumnMoves(t *testing.T) {
 		}
 	}
 	must(w.store.read(context.Background(), func(c *conn) error {
-		return c.each(`SELECT t.name, c.name, c.pk FROM sqlite_schema t, pragma_table_xinfo(t.name) c WHERE t.type = 'table' ORDER BY t.name, c.pk`, func(r *row) error {
-			table, column, place := r.text(), r.text(), r.int()
-			if slices.Contains(own, table) {
+		return c.each(
+			`SELECT t.name, c.name, c.pk FROM sqlite_schema t, pragma_table_xinfo(t.name) c WHERE t.type = 'table' ORDER BY t.name, c.pk`,
+			func(r *row) error {
+				table, column, place := r.text(), r.text(), r.int()
+				if slices.Contains(own, table) {
+					return nil
+				}
+				if schema[table] = append(schema[table], column); place > 0 {
+					keys[table] = append(keys[table], column)
+				}
 				return nil
-			}
-			if schema[table] = append(schema[table], column); place > 0 {
-				keys[table] = append(keys[table], column)
-			}
-			return nil
-		})
+			},
+		)
 	}))
 	archive, err := w.store.Archive(context.Background())
 	must(err)

@@ -28,9 +28,19 @@ func (s *Store) AppendAudit(ctx context.Context, entries []parley.AuditEntry) er
 func (t *txn) insertAudit(entries []parley.AuditEntry) error {
 	for i := range entries {
 		e := &entries[i]
-		if _, err := t.exec(`INSERT INTO audit (workspace_id, at, id, principal_id, principal_name, action, session_id, target_id, request_id)
+		if _, err := t.exec(
+			`INSERT INTO audit (workspace_id, at, id, principal_id, principal_name, action, session_id, target_id, request_id)
  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-			e.WorkspaceID, int64(e.At), e.ID, e.PrincipalID, e.PrincipalName, e.Action, e.SessionID, e.TargetID, e.RequestID); err != nil {
+			e.WorkspaceID,
+			int64(e.At),
+			e.ID,
+			e.PrincipalID,
+			e.PrincipalName,
+			e.Action,
+			e.SessionID,
+			e.TargetID,
+			e.RequestID,
+		); err != nil {
 			return err
 		}
 	}
@@ -38,7 +48,11 @@ func (t *txn) insertAudit(entries []parley.AuditEntry) error {
 }
 
 // Audit implements store.AuditTrail.
-func (s *Store) Audit(ctx context.Context, workspaceID parley.ID, query store.AuditQuery) (entries []parley.AuditEntry, err error) {
+func (s *Store) Audit(
+	ctx context.Context,
+	workspaceID parley.ID,
+	query store.AuditQuery,
+) (entries []parley.AuditEntry, err error) {
 	text, args := auditQuery(workspaceID, query)
 	err = s.read(ctx, func(c *conn) error {
 		entries = []parley.AuditEntry{}

@@ -28,7 +28,13 @@ const movedHead = `SELECT h.workspace_id, h.session_id, m.sequence, m.content_ha
 
 // LinkAudit implements store.AuditLinker. One process has the database, so that
 // the lease is its own.
-func (s *Store) LinkAudit(ctx context.Context, _ parley.ID, _ time.Duration, changed []parley.ID, after *parley.ID) (step store.LinkStep, err error) {
+func (s *Store) LinkAudit(
+	ctx context.Context,
+	_ parley.ID,
+	_ time.Duration,
+	changed []parley.ID,
+	after *parley.ID,
+) (step store.LinkStep, err error) {
 	var found linkable
 	if err := s.read(ctx, func(c *conn) error {
 		found = linkable{}
@@ -36,7 +42,11 @@ func (s *Store) LinkAudit(ctx context.Context, _ parley.ID, _ time.Duration, cha
 	}); err != nil {
 		return step, err
 	}
-	step = store.LinkStep{Held: true, More: found.listed() == store.LinkEntries || len(found.heads) >= store.LinkHeads/2, Last: found.last}
+	step = store.LinkStep{
+		Held: true,
+		More: found.listed() == store.LinkEntries || len(found.heads) >= store.LinkHeads/2,
+		Last: found.last,
+	}
 	if found.listed()+len(found.heads) == 0 {
 		return step, nil
 	}
@@ -47,38 +57,51 @@ func (s *Store) LinkAudit(ctx context.Context, _ parley.ID, _ time.Duration, cha
 
 // gather reads what is to be linked.
 func (l *linkable) gather(c *conn, changed []parley.ID, after *parley.ID) error {
-	if err := c.each(`SELECT u.workspace_id, u.at, u.id, a.id IS NOT NULL, k.number IS NOT NULL, a.principal_id, ifnull(a.principal_name, ''), ifnull(a.action, ''), a.session_id, a.target_id, a.request_id
+	if err := c.each(
+		`SELECT u.workspace_id, u.at, u.id, a.id IS NOT NULL, k.number IS NOT NULL, a.principal_id, ifnull(a.principal_name, ''), ifnull(a.action, ''), a.session_id, a.target_id, a.request_id
  FROM (SELECT * FROM audit_unlinked LIMIT ?) u LEFT JOIN audit a ON a.workspace_id = u.workspace_id AND a.at = u.at AND a.id = u.id
- LEFT JOIN audit_links k ON k.workspace_id = u.workspace_id AND k.entry_at = u.at AND k.entry_id = u.id AND k.entry_id IS NOT NULL ORDER BY u.at, u.id`, func(r *row) error {
-		e := parley.AuditEntry{WorkspaceID: r.id(), At: r.time(), ID: r.id()}
-		there, before := r.bool(), r.bool()
-		e.PrincipalID, e.PrincipalName, e.Action, e.SessionID, e.TargetID, e.RequestID = r.id(), r.text(), r.text(), r.id(), r.id(), r.id()
-		switch {
-		case before:
-			l.stale = append(l.stale, e)
-		case there:
-			l.entries = append(l.entries, e)
-		default:
-			l.gone = append(l.gone, e)
-		}
-		return nil
-	}, store.LinkEntries); err != nil {
+ LEFT JOIN audit_links k ON k.workspace_id = u.workspace_id AND k.entry_at = u.at AND k.entry_id = u.id AND k.entry_id IS NOT NULL ORDER BY u.at, u.id`,
+		func(r *row) error {
+			e := parley.AuditEntry{WorkspaceID: r.id(), At: r.time(), ID: r.id()}
+			there, before := r.bool(), r.bool()
+			e.PrincipalID, e.PrincipalName, e.Action, e.SessionID, e.TargetID, e.RequestID = r.id(), r.text(), r.text(), r.id(), r.id(), r.id()
+			switch {
+			case before:
+				l.stale = append(l.stale, e)
+			case there:
+				l.entries = append(l.entries, e)
+			default:
+				l.gone = append(l.gone, e)
+			}
+			return nil
+		},
+		store.LinkEntries,
+	); err != nil {
 		return err
 	}
-	if err := c.each("SELECT workspace_id, session_id FROM graves INDEXED BY graves_unlinked WHERE linked = 0 LIMIT ?", func(r *row) error {
-		l.heads = append(l.heads, parley.LinkedHead{WorkspaceID: r.id(), SessionID: r.id()})
-		return nil
-	}, store.LinkHeads/2); err != nil {
+	if err := c.each(
+		"SELECT workspace_id, session_id FROM graves INDEXED BY graves_unlinked WHERE linked = 0 LIMIT ?",
+		func(r *row) error {
+			l.heads = append(l.heads, parley.LinkedHead{WorkspaceID: r.id(), SessionID: r.id()})
+			return nil
+		},
+		store.LinkHeads/2,
+	); err != nil {
 		return err
 	}
 	if after != nil {
 		n := 0
-		if err := c.each("SELECT session_id FROM heads WHERE session_id > ? ORDER BY session_id LIMIT ?", func(r *row) error {
-			l.last = r.id()
-			n++
-			changed = append(changed, l.last)
-			return nil
-		}, (*after)[:], store.LinkPassHeads); err != nil {
+		if err := c.each(
+			"SELECT session_id FROM heads WHERE session_id > ? ORDER BY session_id LIMIT ?",
+			func(r *row) error {
+				l.last = r.id()
+				n++
+				changed = append(changed, l.last)
+				return nil
+			},
+			(*after)[:],
+			store.LinkPassHeads,
+		); err != nil {
 			return err
 		}
 		if n < store.LinkPassHeads {
@@ -95,7 +118,10 @@ func (l *linkable) gather(c *conn, changed []parley.ID, after *parley.ID) error 
 		}
 		seen[id] = true
 		if _, err := c.one(movedHead, func(r *row) error {
-			l.heads = append(l.heads, parley.LinkedHead{WorkspaceID: r.id(), SessionID: r.id(), Sequence: r.int64(), Hash: r.hash()})
+			l.heads = append(
+				l.heads,
+				parley.LinkedHead{WorkspaceID: r.id(), SessionID: r.id(), Sequence: r.int64(), Hash: r.hash()},
+			)
 			return nil
 		}, id); err != nil {
 			return err
@@ -121,14 +147,27 @@ func (t *txn) link(found *linkable) (int, error) {
 		} else {
 			workspace, at, entry = k.WorkspaceID, int64(k.EntryAt), k.EntryID
 		}
-		if _, err := t.exec("INSERT INTO audit_links (number, linked_at, workspace_id, entry_at, entry_id, heads, hash) VALUES (?, ?, ?, ?, ?, ?, ?)",
-			k.Number, int64(k.LinkedAt), workspace, at, entry, heads, k.Hash); err != nil {
+		if _, err := t.exec(
+			"INSERT INTO audit_links (number, linked_at, workspace_id, entry_at, entry_id, heads, hash) VALUES (?, ?, ?, ?, ?, ?, ?)",
+			k.Number,
+			int64(k.LinkedAt),
+			workspace,
+			at,
+			entry,
+			heads,
+			k.Hash,
+		); err != nil {
 			return 0, err
 		}
 	}
 	for _, entries := range [][]parley.AuditEntry{found.entries, found.stale, found.gone} {
 		for i := range entries {
-			if _, err := t.exec("DELETE FROM audit_unlinked WHERE workspace_id = ? AND at = ? AND id = ?", entries[i].WorkspaceID, int64(entries[i].At), entries[i].ID); err != nil {
+			if _, err := t.exec(
+				"DELETE FROM audit_unlinked WHERE workspace_id = ? AND at = ? AND id = ?",
+				entries[i].WorkspaceID,
+				int64(entries[i].At),
+				entries[i].ID,
+			); err != nil {
 				return 0, err
 			}
 		}
@@ -144,8 +183,12 @@ func (t *txn) link(found *linkable) (int, error) {
 // noteLinked remembers up to where a session is linked.
 func (t *txn) noteLinked(h *parley.LinkedHead) error {
 	if h.Sequence > 0 {
-		_, err := t.exec("INSERT INTO linked_heads (session_id, workspace_id, sequence) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET sequence = excluded.sequence",
-			h.SessionID, h.WorkspaceID, h.Sequence)
+		_, err := t.exec(
+			"INSERT INTO linked_heads (session_id, workspace_id, sequence) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET sequence = excluded.sequence",
+			h.SessionID,
+			h.WorkspaceID,
+			h.Sequence,
+		)
 		return err
 	}
 	if _, err := t.exec("UPDATE graves SET linked = 1 WHERE session_id = ?", h.SessionID); err != nil {

@@ -41,7 +41,11 @@ type Contents struct {
 func Backup(ctx context.Context, dataDir, file string, progress Progress) (contents Contents, err error) {
 	source := filepath.Join(dataDir, DatabaseFile)
 	if _, err := os.Stat(source); errors.Is(err, fs.ErrNotExist) {
-		return contents, parley.Errorf(parley.CodeNotFound, "there is no database in %s; name its directory with --data or PARLEY_DATA", dataDir)
+		return contents, parley.Errorf(
+			parley.CodeNotFound,
+			"there is no database in %s; name its directory with --data or PARLEY_DATA",
+			dataDir,
+		)
 	}
 	if _, err := os.Lstat(file); err == nil {
 		return contents, taken(file)
@@ -61,14 +65,22 @@ func Backup(ctx context.Context, dataDir, file string, progress Progress) (conte
 }
 
 func taken(file string) error {
-	return parley.Errorf(parley.CodeConflict, "%s exists, and a backup overwrites nothing: give another name, or remove it first", file)
+	return parley.Errorf(
+		parley.CodeConflict,
+		"%s exists, and a backup overwrites nothing: give another name, or remove it first",
+		file,
+	)
 }
 
 // temporary makes an empty file for its owner's eyes.
 func temporary(dir, pattern string) (string, error) {
 	temp, err := os.CreateTemp(dir, pattern)
 	if err != nil {
-		return "", parley.WrapError(parley.CodeUnavailable, err, dir+" cannot be written to; check that it exists, and its permissions")
+		return "", parley.WrapError(
+			parley.CodeUnavailable,
+			err,
+			dir+" cannot be written to; check that it exists, and its permissions",
+		)
 	}
 	return temp.Name(), temp.Close()
 }
@@ -173,10 +185,20 @@ func steps(ctx context.Context, backup *driver.Backup, progress Progress) error 
 // the disk of the copy may be full, or the source damaged.
 func inCopy(source, target string, err error) error {
 	if err = mapError(target, err); parley.ErrorCode(err) == parley.CodeStorageFull {
-		return parley.WrapError(parley.CodeStorageFull, err, "there is no room for a copy of the database in "+filepath.Dir(target)+": make room, or choose another place; nothing was left behind")
+		return parley.WrapError(
+			parley.CodeStorageFull,
+			err,
+			"there is no room for a copy of the database in "+filepath.Dir(
+				target,
+			)+": make room, or choose another place; nothing was left behind",
+		)
 	}
 	if isDamage(err) {
-		return parley.WrapError(parley.CodeUnavailable, err, source+" is damaged or no database of Parley's; nothing was written")
+		return parley.WrapError(
+			parley.CodeUnavailable,
+			err,
+			source+" is damaged or no database of Parley's; nothing was written",
+		)
 	}
 	return err
 }

@@ -92,7 +92,9 @@ func TestBackupWhileWriting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if contents.Sessions != 2 || contents.Messages < 20 || contents.Workspaces != 1 || contents.Schema == 0 || contents.Bytes == 0 || pages == 0 {
+	if contents.Sessions != 2 || contents.Messages < 20 || contents.Workspaces != 1 || contents.Schema == 0 ||
+		contents.Bytes == 0 ||
+		pages == 0 {
 		t.Errorf("the backup holds %+v in %d pages", contents, pages)
 	}
 	onlyFiles(t, dir, "backup.db")
@@ -140,7 +142,14 @@ func TestBackupOverwritesNothing(t *testing.T) {
 		}
 		onlyFiles(t, dir, "backup.db")
 	}
-	if _, err := Backup(context.Background(), t.TempDir(), filepath.Join(dir, "none.db"), nil); parley.ErrorCode(err) != parley.CodeNotFound {
+	if _, err := Backup(
+		context.Background(),
+		t.TempDir(),
+		filepath.Join(dir, "none.db"),
+		nil,
+	); parley.ErrorCode(
+		err,
+	) != parley.CodeNotFound {
 		t.Errorf("of an empty directory: %v", err)
 	}
 }
@@ -231,7 +240,13 @@ func TestDamagedBackup(t *testing.T) {
 		if err := other.store.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Restore(context.Background(), file, other.dir, RestoreOptions{Replace: true}); parley.ErrorCode(err) != parley.CodeUnavailable || !strings.Contains(err.Error(), file) {
+		if _, err := Restore(
+			context.Background(),
+			file,
+			other.dir,
+			RestoreOptions{Replace: true},
+		); parley.ErrorCode(err) != parley.CodeUnavailable ||
+			!strings.Contains(err.Error(), file) {
 			t.Errorf("%s: %v", name, err)
 		}
 		onlyFiles(t, other.dir, DatabaseFile, LockFile)
@@ -245,16 +260,30 @@ func TestRestoreRefuses(t *testing.T) {
 	w := newWorld(t, Options{})
 	file := w.backedUp()
 	_, err := Restore(context.Background(), file, w.dir, RestoreOptions{Replace: true})
-	if parley.ErrorCode(err) != parley.CodeConflict || !strings.Contains(err.Error(), fmt.Sprint("process ", os.Getpid())) {
+	if parley.ErrorCode(err) != parley.CodeConflict ||
+		!strings.Contains(err.Error(), fmt.Sprint("process ", os.Getpid())) {
 		t.Errorf("into a directory in use: %v", err)
 	}
 	if err := w.store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Restore(context.Background(), file, w.dir, RestoreOptions{}); parley.ErrorCode(err) != parley.CodeConflict || !strings.Contains(err.Error(), "--replace") {
+	if _, err := Restore(
+		context.Background(),
+		file,
+		w.dir,
+		RestoreOptions{},
+	); parley.ErrorCode(err) != parley.CodeConflict ||
+		!strings.Contains(err.Error(), "--replace") {
 		t.Errorf("over a database: %v", err)
 	}
-	if _, err := Restore(context.Background(), filepath.Join(w.dir, "none"), t.TempDir(), RestoreOptions{}); parley.ErrorCode(err) != parley.CodeNotFound {
+	if _, err := Restore(
+		context.Background(),
+		filepath.Join(w.dir, "none"),
+		t.TempDir(),
+		RestoreOptions{},
+	); parley.ErrorCode(
+		err,
+	) != parley.CodeNotFound {
 		t.Errorf("without a backup: %v", err)
 	}
 }
@@ -291,7 +320,11 @@ func TestRestoreOverALog(t *testing.T) {
 			other := &world{t: t, dir: crashed(t, w), scope: w.scope}
 			if damaged {
 				for _, suffix := range []string{"", "-wal"} {
-					if err := os.WriteFile(filepath.Join(other.dir, DatabaseFile+suffix), []byte(strings.Repeat("no database. ", 1000)), 0o600); err != nil {
+					if err := os.WriteFile(
+						filepath.Join(other.dir, DatabaseFile+suffix),
+						[]byte(strings.Repeat("no database. ", 1000)),
+						0o600,
+					); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -312,7 +345,13 @@ func TestRestoreOverALog(t *testing.T) {
 			if diff := cmp.Diff(backedUp, other.snapshot(first)); diff != "" {
 				t.Errorf("restored (-backup +got):\n%s", diff)
 			}
-			if _, err := other.store.Session(context.Background(), w.scope, second); parley.ErrorCode(err) != parley.CodeNotFound {
+			if _, err := other.store.Session(
+				context.Background(),
+				w.scope,
+				second,
+			); parley.ErrorCode(
+				err,
+			) != parley.CodeNotFound {
 				t.Errorf("a session of the replaced database is there: %v", err)
 			}
 			if damaged {

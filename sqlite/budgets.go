@@ -51,7 +51,11 @@ func scanBudget(r *row, subject store.BudgetSubject) (store.Budget, error) {
 }
 
 // Budgets implements store.Budgets.
-func (s *Store) Budgets(ctx context.Context, workspaceID parley.ID, subjects []store.BudgetSubject) (budgets []store.Budget, err error) {
+func (s *Store) Budgets(
+	ctx context.Context,
+	workspaceID parley.ID,
+	subjects []store.BudgetSubject,
+) (budgets []store.Budget, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		budgets = nil
 		now := parley.Now()
@@ -118,13 +122,26 @@ func (t *txn) makeBudget(workspaceID parley.ID, subject store.BudgetSubject) err
 	if err != nil {
 		return err
 	}
-	_, err = t.exec("INSERT INTO budgets (workspace_id, subject_id, tokens, cost, day, day_tokens, day_cost) VALUES (?, ?, ?, ?, ?, ?, ?)",
-		workspaceID, subject.ID, tokens, cost, dayOf(t.now), dayTokens, dayCost)
+	_, err = t.exec(
+		"INSERT INTO budgets (workspace_id, subject_id, tokens, cost, day, day_tokens, day_cost) VALUES (?, ?, ?, ?, ?, ?, ?)",
+		workspaceID,
+		subject.ID,
+		tokens,
+		cost,
+		dayOf(t.now),
+		dayTokens,
+		dayCost,
+	)
 	return err
 }
 
 // WarnLimit implements store.Budgets.
-func (s *Store) WarnLimit(ctx context.Context, fence store.Fence, warning parley.LimitWarning, subject parley.ID) error {
+func (s *Store) WarnLimit(
+	ctx context.Context,
+	fence store.Fence,
+	warning parley.LimitWarning,
+	subject parley.ID,
+) error {
 	return s.write(ctx, func(tx *txn) error { return tx.core.WarnLimit(fence, warning, subject) })
 }
 
@@ -135,11 +152,17 @@ func (s *Store) ParkRefused(ctx context.Context, fence store.Fence, refusal stor
 
 // budget reads a budget's row; nil when there is none.
 func (t *txn) budget(workspaceID, subject parley.ID) (budget *store.Budget, err error) {
-	_, err = t.one("SELECT NULL, '{}', "+budgetColumns+" FROM budgets b WHERE b.workspace_id = ?2 AND b.subject_id = ?3", func(r *row) error {
-		found, err := scanBudget(r, store.BudgetSubject{ID: subject})
-		budget = &found
-		return err
-	}, dayOf(t.now), workspaceID, subject)
+	_, err = t.one(
+		"SELECT NULL, '{}', "+budgetColumns+" FROM budgets b WHERE b.workspace_id = ?2 AND b.subject_id = ?3",
+		func(r *row) error {
+			found, err := scanBudget(r, store.BudgetSubject{ID: subject})
+			budget = &found
+			return err
+		},
+		dayOf(t.now),
+		workspaceID,
+		subject,
+	)
 	return budget, err
 }
 
@@ -187,15 +210,25 @@ func (t *txn) writeBudgets(h *transition.Head) error {
 	}
 	if c.Parked != nil {
 		for _, charge := range c.Parked.Refusal.Charges {
-			if _, err := t.exec("INSERT INTO parked (workspace_id, subject_id, session_id, parked_at) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET parked_at = excluded.parked_at",
-				h.WorkspaceID, charge.Subject, h.ID, t.now); err != nil {
+			if _, err := t.exec(
+				"INSERT INTO parked (workspace_id, subject_id, session_id, parked_at) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET parked_at = excluded.parked_at",
+				h.WorkspaceID,
+				charge.Subject,
+				h.ID,
+				t.now,
+			); err != nil {
 				return err
 			}
 		}
 	}
 	if c.Warned != nil {
-		if _, err := t.exec("UPDATE budgets SET warned = iif(day = ?1, warned, warned & ~12) | ?2, day_tokens = iif(day = ?1, day_tokens, 0), day_cost = iif(day = ?1, day_cost, 0), day = ?1 WHERE workspace_id = ?3 AND subject_id = ?4",
-			dayOf(t.now), c.Warned.Limit.WarnedBit(), h.WorkspaceID, c.Warned.Subject); err != nil {
+		if _, err := t.exec(
+			"UPDATE budgets SET warned = iif(day = ?1, warned, warned & ~12) | ?2, day_tokens = iif(day = ?1, day_tokens, 0), day_cost = iif(day = ?1, day_cost, 0), day = ?1 WHERE workspace_id = ?3 AND subject_id = ?4",
+			dayOf(t.now),
+			c.Warned.Limit.WarnedBit(),
+			h.WorkspaceID,
+			c.Warned.Subject,
+		); err != nil {
 			return err
 		}
 	}
@@ -222,8 +255,13 @@ func (t *txn) reserve(h *transition.Head, call *transition.NewCall) error {
 			continue
 		}
 		from = append(from, charge.Subject)
-		if _, err := t.exec("UPDATE budgets SET reserved_tokens = reserved_tokens + ?, reserved_cost = reserved_cost + ? WHERE workspace_id = ? AND subject_id = ?",
-			reserved.Tokens, orNothing(reserved.Cost), h.WorkspaceID, charge.Subject); err != nil {
+		if _, err := t.exec(
+			"UPDATE budgets SET reserved_tokens = reserved_tokens + ?, reserved_cost = reserved_cost + ? WHERE workspace_id = ? AND subject_id = ?",
+			reserved.Tokens,
+			orNothing(reserved.Cost),
+			h.WorkspaceID,
+			charge.Subject,
+		); err != nil {
 			return err
 		}
 	}
@@ -236,9 +274,19 @@ func (t *txn) reserve(h *transition.Head, call *transition.NewCall) error {
 // who wait for the room.
 func (t *txn) spend(h *transition.Head, spent *transition.Spent) error {
 	for _, subject := range spent.From {
-		if _, err := t.exec(`UPDATE budgets SET tokens = tokens + ?2, cost = cost + ?3, day_tokens = iif(day = ?1, day_tokens, 0) + ?2, day_cost = iif(day = ?1, day_cost, 0) + ?3,
+		if _, err := t.exec(
+			`UPDATE budgets SET tokens = tokens + ?2, cost = cost + ?3, day_tokens = iif(day = ?1, day_tokens, 0) + ?2, day_cost = iif(day = ?1, day_cost, 0) + ?3,
  warned = iif(day = ?1, warned, warned & ~12), day = ?1, reserved_tokens = max(0, reserved_tokens - ?4), reserved_cost = max(0, reserved_cost - ?5) WHERE workspace_id = ?6 AND subject_id = ?7`,
-			dayOf(t.now), spent.Used.Tokens, orNothing(spent.Used.Cost), spent.Reserved.Tokens, orNothing(spent.Reserved.Cost), h.WorkspaceID, subject); err != nil {
+			dayOf(
+				t.now,
+			),
+			spent.Used.Tokens,
+			orNothing(spent.Used.Cost),
+			spent.Reserved.Tokens,
+			orNothing(spent.Reserved.Cost),
+			h.WorkspaceID,
+			subject,
+		); err != nil {
 			return err
 		}
 		if err := t.wakeParked(h.WorkspaceID, subject); err != nil {
@@ -272,11 +320,25 @@ func (t *txn) wakeParked(workspaceID, subject parley.ID) error {
 // wakeAll leaves errands for up to n sessions; all for -1.
 func (t *txn) wakeAll(workspaceID, subject parley.ID, n int) error {
 	const oldest = " FROM parked WHERE workspace_id = ? AND subject_id = ? ORDER BY parked_at, session_id LIMIT ?"
-	if _, err := t.exec("INSERT INTO outbox (workspace_id, kind, target_id, created_at, due_at) SELECT workspace_id, '"+transition.WakeSession+"', session_id, "+
-		fmt.Sprintf("%d, %d", t.now, t.now)+oldest, workspaceID, subject, n); err != nil {
+	if _, err := t.exec(
+		"INSERT INTO outbox (workspace_id, kind, target_id, created_at, due_at) SELECT workspace_id, '"+transition.WakeSession+"', session_id, "+
+			fmt.Sprintf(
+				"%d, %d",
+				t.now,
+				t.now,
+			)+oldest,
+		workspaceID,
+		subject,
+		n,
+	); err != nil {
 		return err
 	}
-	_, err := t.exec("DELETE FROM parked WHERE (workspace_id, subject_id, session_id) IN (SELECT workspace_id, subject_id, session_id"+oldest+")", workspaceID, subject, n)
+	_, err := t.exec(
+		"DELETE FROM parked WHERE (workspace_id, subject_id, session_id) IN (SELECT workspace_id, subject_id, session_id"+oldest+")",
+		workspaceID,
+		subject,
+		n,
+	)
 	return err
 }
 
@@ -301,8 +363,11 @@ func (t *txn) relimitAgent(before, agent *parley.Agent) error {
 		return nil
 	}
 	if parley.ValueOf(before.Limits).Budgeted() && !parley.ValueOf(agent.Limits).Budgeted() {
-		if _, err := t.exec("DELETE FROM budgets WHERE workspace_id = ?1 AND EXISTS (SELECT 1 FROM sessions s WHERE s.id = budgets.subject_id AND s.workspace_id = ?1 AND s.agent_id = ?2)",
-			agent.WorkspaceID, agent.ID); err != nil {
+		if _, err := t.exec(
+			"DELETE FROM budgets WHERE workspace_id = ?1 AND EXISTS (SELECT 1 FROM sessions s WHERE s.id = budgets.subject_id AND s.workspace_id = ?1 AND s.agent_id = ?2)",
+			agent.WorkspaceID,
+			agent.ID,
+		); err != nil {
 			return err
 		}
 	}
@@ -318,11 +383,19 @@ func orNothing(cost *parley.Money) int64 {
 
 // TakeRate implements store.Budgets.
 func (s *Store) TakeRate(ctx context.Context, workspaceID, subject parley.ID, perMinute int) (time.Duration, error) {
-	return transact(ctx, s, func(tx *txn) (time.Duration, error) { return tx.takeRate(workspaceID, subject, perMinute) })
+	return transact(
+		ctx,
+		s,
+		func(tx *txn) (time.Duration, error) { return tx.takeRate(workspaceID, subject, perMinute) },
+	)
 }
 
 // RateWait implements store.Budgets.
-func (s *Store) RateWait(ctx context.Context, workspaceID, subject parley.ID, perMinute int) (wait time.Duration, err error) {
+func (s *Store) RateWait(
+	ctx context.Context,
+	workspaceID, subject parley.ID,
+	perMinute int,
+) (wait time.Duration, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		wait, err = rateWait(c, workspaceID, subject, perMinute, time.Now().UnixMicro())
 		return err
@@ -351,10 +424,16 @@ const usedUntil = "iif(used_until BETWEEN ?1 AND ?1 + 60000000, used_until, ?1)"
 // rateWait is how long a subject has to wait at a time in microseconds.
 func rateWait(c *conn, workspaceID, subject parley.ID, perMinute int, now int64) (time.Duration, error) {
 	until := now
-	if _, err := c.one("SELECT "+usedUntil+" FROM rates WHERE workspace_id = ?2 AND subject_id = ?3", func(r *row) error {
-		until = r.int64()
-		return nil
-	}, now, workspaceID, subject); err != nil {
+	if _, err := c.one(
+		"SELECT "+usedUntil+" FROM rates WHERE workspace_id = ?2 AND subject_id = ?3",
+		func(r *row) error {
+			until = r.int64()
+			return nil
+		},
+		now,
+		workspaceID,
+		subject,
+	); err != nil {
 		return 0, err
 	}
 	over := until + each(perMinute) - now - time.Minute.Microseconds()
@@ -366,7 +445,12 @@ func each(perMinute int) int64 { return time.Minute.Microseconds() / int64(perMi
 
 func (t *txn) countRequest(workspaceID, subject parley.ID, perMinute int) error {
 	now := int64(t.now) * 1000
-	_, err := t.exec("INSERT INTO rates (workspace_id, subject_id, used_until) VALUES (?2, ?3, ?1 + ?4) ON CONFLICT DO UPDATE SET used_until = "+usedUntil+" + ?4",
-		now, workspaceID, subject, each(perMinute))
+	_, err := t.exec(
+		"INSERT INTO rates (workspace_id, subject_id, used_until) VALUES (?2, ?3, ?1 + ?4) ON CONFLICT DO UPDATE SET used_until = "+usedUntil+" + ?4",
+		now,
+		workspaceID,
+		subject,
+		each(perMinute),
+	)
 	return err
 }

@@ -25,7 +25,11 @@ func (w *world) asFirstVersion(session parley.ID) {
 			if last, err = parley.ChainHash(last, m.ChainInput()); err != nil {
 				return err
 			}
-			if _, err := tx.exec("UPDATE messages SET chain_version = 1, content_hash = ? WHERE id = ?", last, m.ID); err != nil {
+			if _, err := tx.exec(
+				"UPDATE messages SET chain_version = 1, content_hash = ? WHERE id = ?",
+				last,
+				m.ID,
+			); err != nil {
 				return err
 			}
 		}
@@ -50,9 +54,21 @@ func TestARecordOfTheFirstChainVersionGoesOnUnderTheSecond(t *testing.T) {
 	w.register()
 	before := w.record(session.ID)
 	w.plainTurn(session.ID, "the new answer")
-	forked, err := w.store.Fork(context.Background(), w.scope, store.NewFork{Sequence: before[len(before)-1].Sequence, Session: parley.Session{
-		ID: parley.NewID(), WorkspaceID: w.scope.WorkspaceID, AgentID: w.agent.ID, OwnerID: w.owner.ID, ParentSessionID: session.ID,
-		Visibility: parley.VisibilityPrivate, Kind: parley.KindAgent, Mode: parley.ModeForeground}}, parley.ID{})
+	forked, err := w.store.Fork(
+		context.Background(),
+		w.scope,
+		store.NewFork{Sequence: before[len(before)-1].Sequence, Session: parley.Session{
+			ID:              parley.NewID(),
+			WorkspaceID:     w.scope.WorkspaceID,
+			AgentID:         w.agent.ID,
+			OwnerID:         w.owner.ID,
+			ParentSessionID: session.ID,
+			Visibility:      parley.VisibilityPrivate,
+			Kind:            parley.KindAgent,
+			Mode:            parley.ModeForeground,
+		}},
+		parley.ID{},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +93,12 @@ func TestARecordOfTheFirstChainVersionGoesOnUnderTheSecond(t *testing.T) {
 
 func (w *world) record(session parley.ID) []parley.Message {
 	w.t.Helper()
-	rows, err := w.store.Messages(context.Background(), w.scope, session, store.MessageQuery{RecordOnly: true, Limit: parley.MaxPage})
+	rows, err := w.store.Messages(
+		context.Background(),
+		w.scope,
+		session,
+		store.MessageQuery{RecordOnly: true, Limit: parley.MaxPage},
+	)
 	if err != nil {
 		w.t.Fatal(err)
 	}

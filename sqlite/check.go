@@ -69,7 +69,13 @@ func schemaOf(c *conn, name string) (int64, error) {
 	case schema == 0:
 		return 0, parley.Errorf(parley.CodeUnavailable, "%s is no database of Parley's", name)
 	case schema > newest:
-		return 0, parley.Errorf(parley.CodeUnavailable, "%s was written by a newer Parley (schema %d; this one knows %d): use that version or a later one", name, schema, newest)
+		return 0, parley.Errorf(
+			parley.CodeUnavailable,
+			"%s was written by a newer Parley (schema %d; this one knows %d): use that version or a later one",
+			name,
+			schema,
+			newest,
+		)
 	}
 	return schema, nil
 }
@@ -98,11 +104,18 @@ func feedRecords(ctx context.Context, c *conn, records *transfer.Records) error 
 			return context.Cause(ctx)
 		}
 		var heads []transfer.Head
-		if err := c.each("SELECT session_id, log_id, next_sequence - 1, last_hash FROM heads WHERE session_id > ? AND deleted_at IS NULL ORDER BY session_id LIMIT ?",
+		if err := c.each(
+			"SELECT session_id, log_id, next_sequence - 1, last_hash FROM heads WHERE session_id > ? AND deleted_at IS NULL ORDER BY session_id LIMIT ?",
 			func(r *row) error {
-				heads = append(heads, transfer.Head{SessionID: r.id(), LogID: r.id(), LastSequence: r.int64(), LastHash: r.hash()})
+				heads = append(
+					heads,
+					transfer.Head{SessionID: r.id(), LogID: r.id(), LastSequence: r.int64(), LastHash: r.hash()},
+				)
 				return nil
-			}, after[:], headPage); err != nil {
+			},
+			after[:],
+			headPage,
+		); err != nil {
 			return err
 		}
 		for _, head := range heads {
@@ -134,13 +147,33 @@ func feedRecord(c *conn, head transfer.Head, records *transfer.Records) error {
 
 // feedPart feeds a part of a record.
 func feedPart(c *conn, p transition.Part, records *transfer.Records) error {
-	return c.each(`SELECT sequence, role, status, content, context_note, call_ordinal, provider_data, covers_through, chain_version,
+	return c.each(
+		`SELECT sequence, role, status, content, context_note, call_ordinal, provider_data, covers_through, chain_version,
  author_kind, author_name, model, created_at, metadata, internal, content_hash
- FROM messages WHERE log_id = ? AND sequence IS NOT NULL AND sequence <= ? ORDER BY sequence`, func(r *row) error {
-		return records.Add(transfer.Link{Sequence: r.int64(), Input: parley.ChainInput{
-			Role: parley.Role(r.text()), Status: parley.MessageStatus(r.text()), Content: r.json(), ContextNote: r.text(),
-			CallOrdinal: r.int64(), ProviderData: r.bytes(), CoversThrough: r.maybe(), Version: r.int(),
-			AuthorKind: parley.AuthorKind(r.text()), AuthorName: r.text(), Model: parley.ModelID(r.text()), CreatedAt: r.time(), Metadata: r.json(), Internal: r.bool(),
-		}, ContentHash: r.hash()})
-	}, p.LogID, p.Through)
+ FROM messages WHERE log_id = ? AND sequence IS NOT NULL AND sequence <= ? ORDER BY sequence`,
+		func(r *row) error {
+			return records.Add(transfer.Link{Sequence: r.int64(), Input: parley.ChainInput{
+				Role: parley.Role(
+					r.text(),
+				),
+				Status:        parley.MessageStatus(r.text()),
+				Content:       r.json(),
+				ContextNote:   r.text(),
+				CallOrdinal:   r.int64(),
+				ProviderData:  r.bytes(),
+				CoversThrough: r.maybe(),
+				Version:       r.int(),
+				AuthorKind: parley.AuthorKind(
+					r.text(),
+				),
+				AuthorName: r.text(),
+				Model:      parley.ModelID(r.text()),
+				CreatedAt:  r.time(),
+				Metadata:   r.json(),
+				Internal:   r.bool(),
+			}, ContentHash: r.hash()})
+		},
+		p.LogID,
+		p.Through,
+	)
 }

@@ -21,12 +21,38 @@ const nodeColumns = `s.id, s.parent_session_id, s.parent_message_id, s.agent_id,
 
 func scanNode(r *row) parley.TreeNode {
 	return parley.TreeNode{
-		ID: r.id(), ParentSessionID: r.id(), ParentMessageID: r.id(), AgentID: r.id(), AgentSlug: r.text(), Kind: parley.SessionKind(r.text()),
-		Title: r.text(), Status: parley.SessionStatus(r.text()), WaitReason: parley.WaitReason(r.text()),
-		Statistics: parley.Statistics{Messages: r.int64(), UserFacing: r.int64(), Turns: r.int64(),
-			Tokens: parley.Tokens{InputTokens: r.int64(), OutputTokens: r.int64(), CachedTokens: r.int64(), Unknown: r.int64()},
-			Cost:   parley.Money(r.int64()), Unpriced: r.int64(), Calls: r.int64(), CacheHits: r.int64(), CacheWriteTokens: r.int64(), Saved: parley.Money(r.int64())},
-		CreatedAt: r.time(), UpdatedAt: r.time(), FinishedAt: r.time(), CallSequence: r.int64(),
+		ID:              r.id(),
+		ParentSessionID: r.id(),
+		ParentMessageID: r.id(),
+		AgentID:         r.id(),
+		AgentSlug:       r.text(),
+		Kind:            parley.SessionKind(r.text()),
+		Title:           r.text(),
+		Status:          parley.SessionStatus(r.text()),
+		WaitReason:      parley.WaitReason(r.text()),
+		Statistics: parley.Statistics{
+			Messages:   r.int64(),
+			UserFacing: r.int64(),
+			Turns:      r.int64(),
+			Tokens: parley.Tokens{
+				InputTokens:  r.int64(),
+				OutputTokens: r.int64(),
+				CachedTokens: r.int64(),
+				Unknown:      r.int64(),
+			},
+			Cost: parley.Money(
+				r.int64(),
+			),
+			Unpriced:         r.int64(),
+			Calls:            r.int64(),
+			CacheHits:        r.int64(),
+			CacheWriteTokens: r.int64(),
+			Saved:            parley.Money(r.int64()),
+		},
+		CreatedAt:    r.time(),
+		UpdatedAt:    r.time(),
+		FinishedAt:   r.time(),
+		CallSequence: r.int64(),
 	}
 }
 

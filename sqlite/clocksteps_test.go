@@ -112,8 +112,14 @@ func TestDaysOfBudgets(t *testing.T) {
 		t.Helper()
 		budgets := w.reads(subject)
 		posted, begin := w.post(session.ID, w.said("hello"), w.process), stepBegin(1)
-		begin.Reservation = &store.Reservation{Reserved: parley.Reserved{Tokens: 50}, Charges: []store.Charge{{
-			Subject: subject.ID, Revision: budgets.Revision, Tokens: limits.SessionTokens, DailyTokens: limits.DailyTokens}}}
+		begin.Reservation = &store.Reservation{Reserved: parley.Reserved{Tokens: 50}, Charges: []store.Charge{
+			{
+				Subject:     subject.ID,
+				Revision:    budgets.Revision,
+				Tokens:      limits.SessionTokens,
+				DailyTokens: limits.DailyTokens,
+			},
+		}}
 		if _, err := w.store.BeginStep(ctx, posted.Claim.Fence, begin); err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +127,14 @@ func TestDaysOfBudgets(t *testing.T) {
 			t.Fatal(err)
 		}
 		if b := w.reads(subject); b.Tokens != total || b.DayTokens != today {
-			t.Errorf("%s %d tokens are spent, %d of them today; want %d and %d", what, b.Tokens, b.DayTokens, total, today)
+			t.Errorf(
+				"%s %d tokens are spent, %d of them today; want %d and %d",
+				what,
+				b.Tokens,
+				b.DayTokens,
+				total,
+				today,
+			)
 		}
 	}
 	spends("at first", 30, 30)

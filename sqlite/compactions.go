@@ -10,7 +10,12 @@ import (
 )
 
 // RequestCompaction implements store.Compactions.
-func (s *Store) RequestCompaction(ctx context.Context, scope store.Scope, sessionID, id parley.ID, reason parley.CompactionReason) (parley.Compaction, error) {
+func (s *Store) RequestCompaction(
+	ctx context.Context,
+	scope store.Scope,
+	sessionID, id parley.ID,
+	reason parley.CompactionReason,
+) (parley.Compaction, error) {
 	return transact(ctx, s, func(tx *txn) (parley.Compaction, error) {
 		return tx.core.RequestCompaction(scope, sessionID, id, reason)
 	})
@@ -24,7 +29,12 @@ const openCompactions = `SELECT c.session_id FROM compactions c INDEXED BY compa
  ORDER BY c.not_before, c.session_id LIMIT ?3`
 
 // ClaimCompactions implements store.Compactions.
-func (s *Store) ClaimCompactions(ctx context.Context, processID parley.ID, running []parley.ID, n int) (claims []store.CompactionClaim, err error) {
+func (s *Store) ClaimCompactions(
+	ctx context.Context,
+	processID parley.ID,
+	running []parley.ID,
+	n int,
+) (claims []store.CompactionClaim, err error) {
 	var found []parley.ID
 	if err := s.read(ctx, func(c *conn) error { // mostly there is nothing: the writer is left alone
 		found = nil
@@ -59,7 +69,11 @@ func (s *Store) BeginCompaction(ctx context.Context, fence store.CompactionFence
 }
 
 // SettleCompaction implements store.Compactions.
-func (s *Store) SettleCompaction(ctx context.Context, fence store.CompactionFence, settle store.CompactionSettle) (parley.Compaction, error) {
+func (s *Store) SettleCompaction(
+	ctx context.Context,
+	fence store.CompactionFence,
+	settle store.CompactionSettle,
+) (parley.Compaction, error) {
 	return transact(ctx, s, func(tx *txn) (parley.Compaction, error) { return tx.core.SettleCompaction(fence, settle) })
 }
 
@@ -74,7 +88,11 @@ func (s *Store) EnterSummary(ctx context.Context, fence store.Fence) (*parley.Me
 }
 
 // Compaction implements store.Compactions.
-func (s *Store) Compaction(ctx context.Context, scope store.Scope, sessionID parley.ID) (compaction parley.Compaction, err error) {
+func (s *Store) Compaction(
+	ctx context.Context,
+	scope store.Scope,
+	sessionID parley.ID,
+) (compaction parley.Compaction, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		if _, err := placeOf(c, scope, sessionID); err != nil {
 			return err
@@ -83,7 +101,11 @@ func (s *Store) Compaction(ctx context.Context, scope store.Scope, sessionID par
 		if err != nil {
 			return err
 		}
-		compaction = parley.Compaction{WorkspaceID: scope.WorkspaceID, SessionID: sessionID, State: parley.CompactionNone}
+		compaction = parley.Compaction{
+			WorkspaceID: scope.WorkspaceID,
+			SessionID:   sessionID,
+			State:       parley.CompactionNone,
+		}
 		if found != nil {
 			compaction = *found
 		}
@@ -97,19 +119,35 @@ const compactionColumns = `id, workspace_id, session_id, state, reason, attempt,
  not_before, rests_until, created_at, updated_at, finished_at`
 
 func readCompaction(c *conn, workspaceID, sessionID parley.ID) (found *parley.Compaction, err error) {
-	_, err = c.one("SELECT "+compactionColumns+" FROM compactions WHERE session_id = ? AND workspace_id = ?", func(r *row) error {
-		found = &parley.Compaction{
-			ID: r.id(), WorkspaceID: r.id(), SessionID: r.id(), State: parley.CompactionState(r.text()), Reason: parley.CompactionReason(r.text()),
-			Attempt: r.int(), Holder: r.id(), Epoch: r.int64(), CoversFrom: r.int64(), CoversThrough: r.int64(), AbsorbsID: r.id(), CallID: r.id(), MessageID: r.id(),
-		}
-		failure := r.text()
-		found.NotBefore, found.RestsUntil, found.CreatedAt, found.UpdatedAt, found.FinishedAt = r.time(), r.int64(), r.time(), r.time(), r.time()
-		if failure == "" {
-			return nil
-		}
-		found.Error = &parley.Failure{}
-		return decode("error", failure, found.Error)
-	}, sessionID, workspaceID)
+	_, err = c.one(
+		"SELECT "+compactionColumns+" FROM compactions WHERE session_id = ? AND workspace_id = ?",
+		func(r *row) error {
+			found = &parley.Compaction{
+				ID:            r.id(),
+				WorkspaceID:   r.id(),
+				SessionID:     r.id(),
+				State:         parley.CompactionState(r.text()),
+				Reason:        parley.CompactionReason(r.text()),
+				Attempt:       r.int(),
+				Holder:        r.id(),
+				Epoch:         r.int64(),
+				CoversFrom:    r.int64(),
+				CoversThrough: r.int64(),
+				AbsorbsID:     r.id(),
+				CallID:        r.id(),
+				MessageID:     r.id(),
+			}
+			failure := r.text()
+			found.NotBefore, found.RestsUntil, found.CreatedAt, found.UpdatedAt, found.FinishedAt = r.time(), r.int64(), r.time(), r.time(), r.time()
+			if failure == "" {
+				return nil
+			}
+			found.Error = &parley.Failure{}
+			return decode("error", failure, found.Error)
+		},
+		sessionID,
+		workspaceID,
+	)
 	return found, err
 }
 
@@ -120,11 +158,16 @@ func (t *txn) Compaction(h *transition.Head) (*parley.Compaction, error) {
 
 // OpenCall implements transition.Rows.
 func (t *txn) OpenCall(h *transition.Head, callID parley.ID) (open *transition.OpenCall, err error) {
-	_, err = t.one("SELECT id, reserved_tokens, reserved_cost, reserved_from FROM calls WHERE id = ? AND session_id = ? AND outcome = 'open'", func(r *row) error {
-		call := scanOpenCall(r)
-		open = &call
-		return nil
-	}, callID, h.ID)
+	_, err = t.one(
+		"SELECT id, reserved_tokens, reserved_cost, reserved_from FROM calls WHERE id = ? AND session_id = ? AND outcome = 'open'",
+		func(r *row) error {
+			call := scanOpenCall(r)
+			open = &call
+			return nil
+		},
+		callID,
+		h.ID,
+	)
 	return open, err
 }
 
@@ -138,8 +181,27 @@ func (t *txn) writeCompaction(h *transition.Head) error {
 	if err != nil {
 		return err
 	}
-	_, err = t.exec("INSERT OR REPLACE INTO compactions ("+compactionColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-		c.ID, h.WorkspaceID, h.ID, string(c.State), string(c.Reason), c.Attempt, c.Holder, c.Epoch, c.CoversFrom, c.CoversThrough, c.AbsorbsID, c.CallID, c.MessageID, failure,
-		int64(c.NotBefore), c.RestsUntil, c.CreatedAt, c.UpdatedAt, c.FinishedAt)
+	_, err = t.exec(
+		"INSERT OR REPLACE INTO compactions ("+compactionColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		c.ID,
+		h.WorkspaceID,
+		h.ID,
+		string(c.State),
+		string(c.Reason),
+		c.Attempt,
+		c.Holder,
+		c.Epoch,
+		c.CoversFrom,
+		c.CoversThrough,
+		c.AbsorbsID,
+		c.CallID,
+		c.MessageID,
+		failure,
+		int64(c.NotBefore),
+		c.RestsUntil,
+		c.CreatedAt,
+		c.UpdatedAt,
+		c.FinishedAt,
+	)
 	return err
 }

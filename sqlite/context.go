@@ -19,7 +19,12 @@ const contextTail = "SELECT " + listedColumns + ` FROM messages m INDEXED BY mes
  AND m.internal = 0 AND m.status <> 'streaming' ORDER BY m.sequence DESC LIMIT ?3`
 
 // ContextTail reads what a model may see, newest first.
-func (s *Store) ContextTail(ctx context.Context, workspaceID, sessionID parley.ID, before int64, limit int) (messages []parley.Message, err error) {
+func (s *Store) ContextTail(
+	ctx context.Context,
+	workspaceID, sessionID parley.ID,
+	before int64,
+	limit int,
+) (messages []parley.Message, err error) {
 	if before <= 0 {
 		before = 1<<63 - 1
 	}
@@ -56,7 +61,10 @@ const (
 )
 
 // ContextHead reads what may stand before a window.
-func (s *Store) ContextHead(ctx context.Context, workspaceID, sessionID parley.ID) (head parley.ContextHead, err error) {
+func (s *Store) ContextHead(
+	ctx context.Context,
+	workspaceID, sessionID parley.ID,
+) (head parley.ContextHead, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		head = parley.ContextHead{}
 		at, err := placeOf(c, store.Scope{WorkspaceID: workspaceID}, sessionID)

@@ -9,24 +9,54 @@ import (
 )
 
 // SendQueued implements store.Control.
-func (s *Store) SendQueued(ctx context.Context, scope store.Scope, messageID parley.ID, how parley.During, claimBy parley.ID) (store.Posted, error) {
-	return transact(ctx, s, func(tx *txn) (store.Posted, error) { return tx.core.SendQueued(scope, messageID, how, claimBy) })
+func (s *Store) SendQueued(
+	ctx context.Context,
+	scope store.Scope,
+	messageID parley.ID,
+	how parley.During,
+	claimBy parley.ID,
+) (store.Posted, error) {
+	return transact(
+		ctx,
+		s,
+		func(tx *txn) (store.Posted, error) { return tx.core.SendQueued(scope, messageID, how, claimBy) },
+	)
 }
 
 // MoveQueued implements store.Control.
-func (s *Store) MoveQueued(ctx context.Context, scope store.Scope, messageID, before parley.ID) (parley.Message, error) {
-	return transact(ctx, s, func(tx *txn) (parley.Message, error) { return tx.core.MoveQueued(scope, messageID, before) })
+func (s *Store) MoveQueued(
+	ctx context.Context,
+	scope store.Scope,
+	messageID, before parley.ID,
+) (parley.Message, error) {
+	return transact(
+		ctx,
+		s,
+		func(tx *txn) (parley.Message, error) { return tx.core.MoveQueued(scope, messageID, before) },
+	)
 }
 
 // RetryTurn implements store.Control.
-func (s *Store) RetryTurn(ctx context.Context, scope store.Scope, sessionID, turnID parley.ID, again store.TurnAgain, claimBy parley.ID) (store.TurnResumed, error) {
+func (s *Store) RetryTurn(
+	ctx context.Context,
+	scope store.Scope,
+	sessionID, turnID parley.ID,
+	again store.TurnAgain,
+	claimBy parley.ID,
+) (store.TurnResumed, error) {
 	return transact(ctx, s, func(tx *txn) (store.TurnResumed, error) {
 		return tx.core.RetryTurn(scope, sessionID, turnID, again, claimBy)
 	})
 }
 
 // ContinueTurn implements store.Control.
-func (s *Store) ContinueTurn(ctx context.Context, scope store.Scope, sessionID, turnID parley.ID, again store.TurnAgain, claimBy parley.ID) (store.TurnResumed, error) {
+func (s *Store) ContinueTurn(
+	ctx context.Context,
+	scope store.Scope,
+	sessionID, turnID parley.ID,
+	again store.TurnAgain,
+	claimBy parley.ID,
+) (store.TurnResumed, error) {
 	return transact(ctx, s, func(tx *txn) (store.TurnResumed, error) {
 		return tx.core.ContinueTurn(scope, sessionID, turnID, again, claimBy)
 	})
@@ -34,17 +64,27 @@ func (s *Store) ContinueTurn(ctx context.Context, scope store.Scope, sessionID, 
 
 // TurnAtEnd implements transition.Rows.
 func (t *txn) TurnAtEnd(h *transition.Head) (*parley.Turn, error) {
-	return readTurn(t.conn, `t.session_id = ?1 AND t.trigger_message_id = (SELECT own.trigger_message_id FROM turns own WHERE own.id =
+	return readTurn(
+		t.conn,
+		`t.session_id = ?1 AND t.trigger_message_id = (SELECT own.trigger_message_id FROM turns own WHERE own.id =
  (SELECT m.turn_id FROM messages m WHERE m.log_id = ?2 AND m.sequence IS NOT NULL AND m.turn_id IS NOT NULL ORDER BY m.sequence DESC LIMIT 1))
- ORDER BY t.ordinal DESC LIMIT 1`, h.ID, h.LogID)
+ ORDER BY t.ordinal DESC LIMIT 1`,
+		h.ID,
+		h.LogID,
+	)
 }
 
 // ResumedTurn implements transition.Rows.
 func (t *txn) ResumedTurn(h *transition.Head, key string) (earlier transition.Earlier, err error) {
-	_, err = t.one("SELECT id, fingerprint, posted_event FROM turns WHERE session_id = ? AND idempotency_key = ?", func(r *row) error {
-		earlier = transition.Earlier{ID: r.id(), Fingerprint: r.hash(), PostedEvent: r.int64()}
-		return nil
-	}, h.ID, key)
+	_, err = t.one(
+		"SELECT id, fingerprint, posted_event FROM turns WHERE session_id = ? AND idempotency_key = ?",
+		func(r *row) error {
+			earlier = transition.Earlier{ID: r.id(), Fingerprint: r.hash(), PostedEvent: r.int64()}
+			return nil
+		},
+		h.ID,
+		key,
+	)
 	return earlier, err
 }
 
@@ -54,7 +94,13 @@ func (t *txn) updateResumed(r *transition.Resumed) error {
 	if r.Idempotency.Key != "" {
 		key = r.Idempotency.Key
 	}
-	_, err := t.exec("UPDATE turns SET continues_id = ?, idempotency_key = ?, fingerprint = ?, posted_event = ? WHERE id = ?",
-		r.ContinuesID, key, r.Idempotency.Fingerprint, r.PostedEvent, r.TurnID)
+	_, err := t.exec(
+		"UPDATE turns SET continues_id = ?, idempotency_key = ?, fingerprint = ?, posted_event = ? WHERE id = ?",
+		r.ContinuesID,
+		key,
+		r.Idempotency.Fingerprint,
+		r.PostedEvent,
+		r.TurnID,
+	)
 	return err
 }

@@ -50,8 +50,10 @@ func ok[T any](_ T, err error) error { return err }
 // makes runs a move as somebody's call, so that what it changes is to be written
 // down with it.
 func (a *actor) makes(t *testing.T, move move) error {
-	intent := store.NewAuditIntent(parley.AuditEntry{WorkspaceID: a.scope.WorkspaceID, PrincipalID: a.owner.ID, PrincipalName: a.owner.Name,
-		Action: move.name, RequestID: parley.NewID()})
+	intent := store.NewAuditIntent(
+		parley.AuditEntry{WorkspaceID: a.scope.WorkspaceID, PrincipalID: a.owner.ID, PrincipalName: a.owner.Name,
+			Action: move.name, RequestID: parley.NewID()},
+	)
 	a.ctx = store.WithAudit(t.Context(), intent)
 	return move.run(a)
 }
@@ -75,8 +77,17 @@ func create() move {
 		a.session = parley.NewID()
 		first := a.say("one")
 		opened, err := a.store.EnsureSession(a.ctx, a.scope, store.NewSession{First: &first, Session: parley.Session{
-			ID: a.session, LogID: parley.NewID(), WorkspaceID: a.scope.WorkspaceID, AgentID: a.agent.ID, OwnerID: a.owner.ID, Key: "the key",
-			Visibility: parley.VisibilityPrivate, Kind: parley.KindAgent, Mode: parley.ModeForeground, Tags: []string{"x"}, Metadata: json.RawMessage(`{}`),
+			ID:          a.session,
+			LogID:       parley.NewID(),
+			WorkspaceID: a.scope.WorkspaceID,
+			AgentID:     a.agent.ID,
+			OwnerID:     a.owner.ID,
+			Key:         "the key",
+			Visibility:  parley.VisibilityPrivate,
+			Kind:        parley.KindAgent,
+			Mode:        parley.ModeForeground,
+			Tags:        []string{"x"},
+			Metadata:    json.RawMessage(`{}`),
 		}}, a.process)
 		if err == nil {
 			a.claim = *opened.Posted.Claim
@@ -107,13 +118,30 @@ func claim() move {
 }
 
 func (a *actor) call(step, attempt int) parley.Call {
-	return parley.Call{ID: parley.NewID(), MessageID: parley.NewID(), Step: step, Attempt: attempt, Provider: "sim", Model: "sim/echo",
-		SystemHash: parley.HashOf([]byte("system")), ToolsHash: parley.HashOf([]byte("[]")), RequestHash: parley.HashOf([]byte("request")), EncoderVersion: 1}
+	return parley.Call{
+		ID:        parley.NewID(),
+		MessageID: parley.NewID(),
+		Step:      step,
+		Attempt:   attempt,
+		Provider:  "sim",
+		Model:     "sim/echo",
+		SystemHash: parley.HashOf(
+			[]byte("system"),
+		),
+		ToolsHash:      parley.HashOf([]byte("[]")),
+		RequestHash:    parley.HashOf([]byte("request")),
+		EncoderVersion: 1,
+	}
 }
 
 func beginStep(step int, steer bool) move {
 	return move{"begin step " + strconv.Itoa(step), func(a *actor) error {
-		a.begin = store.StepBegin{Call: a.call(step, 1), System: "system", Tools: []byte("[]"), Author: parley.Author{Kind: parley.AuthorAgent, ID: a.agent.ID}}
+		a.begin = store.StepBegin{
+			Call:   a.call(step, 1),
+			System: "system",
+			Tools:  []byte("[]"),
+			Author: parley.Author{Kind: parley.AuthorAgent, ID: a.agent.ID},
+		}
 		if steer {
 			a.begin.Steers = []store.Steered{{MessageID: a.posted.ID, Revision: a.posted.Revision}}
 		}
@@ -125,8 +153,14 @@ func callID(a *actor) string { return "call_" + a.begin.Call.ID.String() }
 
 func openCall() move {
 	return move{"open block", func(a *actor) error {
-		return ok(a.store.OpenBlock(a.ctx, a.claim.Fence, store.BlockOpen{MessageID: callRow(a), Step: a.begin.Call.Step, Role: parley.RoleToolCall,
-			Author: a.begin.Author, Model: "sim/tool", ToolCallID: callID(a), ToolName: "clock"}))
+		return ok(
+			a.store.OpenBlock(
+				a.ctx,
+				a.claim.Fence,
+				store.BlockOpen{MessageID: callRow(a), Step: a.begin.Call.Step, Role: parley.RoleToolCall,
+					Author: a.begin.Author, Model: "sim/tool", ToolCallID: callID(a), ToolName: "clock"},
+			),
+		)
 	}}
 }
 
@@ -140,25 +174,59 @@ func callRow(a *actor) parley.ID {
 func versions() move {
 	return move{"versions", func(a *actor) error {
 		return ok(a.store.AppendVersions(a.ctx, []store.FencedVersion{
-			{Fence: a.claim.Fence, Version: parley.Version{MessageID: a.begin.Call.MessageID, N: 1, Kind: parley.KindText, End: 4, Text: "Half", Chunks: 1}},
-			{Fence: a.claim.Fence, Version: parley.Version{MessageID: a.begin.Call.MessageID, N: 2, Kind: parley.KindText, Offset: 4, End: 7, Text: " an", Chunks: 2}},
+			{
+				Fence: a.claim.Fence,
+				Version: parley.Version{
+					MessageID: a.begin.Call.MessageID,
+					N:         1,
+					Kind:      parley.KindText,
+					End:       4,
+					Text:      "Half",
+					Chunks:    1,
+				},
+			},
+			{
+				Fence: a.claim.Fence,
+				Version: parley.Version{
+					MessageID: a.begin.Call.MessageID,
+					N:         2,
+					Kind:      parley.KindText,
+					Offset:    4,
+					End:       7,
+					Text:      " an",
+					Chunks:    2,
+				},
+			},
 		}))
 	}}
 }
 
 func ended(a *actor) store.CallSettled {
 	in, out, cost := int64(10), int64(4), parley.Money(7)
-	return store.CallSettled{CallID: a.begin.Call.ID, Outcome: parley.CallCompleted, Usage: parley.Usage{InputTokens: &in, OutputTokens: &out}, Cost: &cost}
+	return store.CallSettled{
+		CallID:  a.begin.Call.ID,
+		Outcome: parley.CallCompleted,
+		Usage:   parley.Usage{InputTokens: &in, OutputTokens: &out},
+		Cost:    &cost,
+	}
 }
 
 func settle(name string, tool bool, end *store.TurnEnd) move {
 	return move{name, func(a *actor) error {
 		settle := store.StepSettle{Step: a.begin.Call.Step, Call: ended(a), End: end, Blocks: []store.BlockSettled{
-			{MessageID: a.begin.Call.MessageID, Status: parley.MessageCompleted, Content: json.RawMessage(`{"text":"Half an answer"}`)}}}
+			{
+				MessageID: a.begin.Call.MessageID,
+				Status:    parley.MessageCompleted,
+				Content:   json.RawMessage(`{"text":"Half an answer"}`),
+			},
+		}}
 		if tool {
 			settle.ToolsStarted = []string{callID(a)}
-			settle.Blocks = append(settle.Blocks, store.BlockSettled{MessageID: callRow(a), Status: parley.MessageCompleted, ToolName: "clock",
-				Content: json.RawMessage(`{"arguments":{},"id":"` + callID(a) + `","name":"clock"}`)})
+			settle.Blocks = append(
+				settle.Blocks,
+				store.BlockSettled{MessageID: callRow(a), Status: parley.MessageCompleted, ToolName: "clock",
+					Content: json.RawMessage(`{"arguments":{},"id":"` + callID(a) + `","name":"clock"}`)},
+			)
 		}
 		return ok(a.store.SettleStep(a.ctx, a.claim.Fence, settle))
 	}}
@@ -168,8 +236,22 @@ const resultJSON = `{"error":null,"execution_time_ms":null,"result":"noon","succ
 
 func toolResult() move {
 	return move{"tool result", func(a *actor) error {
-		return ok(a.store.SettleTool(a.ctx, a.claim.Fence, store.ToolSettle{MessageID: parley.NewID(), Step: a.begin.Call.Step,
-			ToolCallID: callID(a), ToolName: "clock", Content: json.RawMessage(resultJSON), Author: a.begin.Author}))
+		return ok(
+			a.store.SettleTool(
+				a.ctx,
+				a.claim.Fence,
+				store.ToolSettle{
+					MessageID: parley.NewID(),
+					Step:      a.begin.Call.Step,
+					ToolCallID: callID(
+						a,
+					),
+					ToolName: "clock",
+					Content:  json.RawMessage(resultJSON),
+					Author:   a.begin.Author,
+				},
+			),
+		)
 	}}
 }
 
@@ -177,19 +259,40 @@ func simple(name string, run func(a *actor) error) move { return move{name, run}
 
 // scripts are conversations that together make every transition.
 func scripts() map[string][]move {
-	completed, failed := &store.TurnEnd{Status: parley.TurnCompleted}, &store.TurnEnd{Status: parley.TurnFailed, Failure: &parley.Failure{Class: parley.ClassNetwork, Sentence: "No network."}}
+	completed, failed := &store.TurnEnd{
+		Status: parley.TurnCompleted,
+	}, &store.TurnEnd{
+		Status:  parley.TurnFailed,
+		Failure: &parley.Failure{Class: parley.ClassNetwork, Sentence: "No network."},
+	}
 	cancel := simple("cancel", func(a *actor) error {
 		return ok(a.store.RequestCancel(a.ctx, a.scope, a.session, parley.ID{}, false))
 	})
 	outbox := simple("outbox", func(a *actor) error { return ok(a.store.ApplyOutbox(a.ctx)) })
 	return map[string][]move{
-		"tools": {create(), beginStep(1, false), openCall(), versions(), settle("settle with tool", true, nil), toolResult(),
-			beginStep(2, false), settle("finish", false, completed)},
-		"steer and retry": {create(), beginStep(1, false),
+		"tools": {
+			create(),
+			beginStep(1, false),
+			openCall(),
+			versions(),
+			settle("settle with tool", true, nil),
+			toolResult(),
+			beginStep(2, false),
+			settle("finish", false, completed),
+		},
+		"steer and retry": {
+			create(),
+			beginStep(1, false),
 			simple("retry", func(a *actor) error {
 				failed := ended(a)
 				failed.Outcome, failed.Usage, failed.Cost = parley.CallFailed, parley.Usage{}, nil
-				return a.store.RetryCall(a.ctx, a.claim.Fence, 1, failed, store.RetryNotice{Attempt: 2, Class: parley.ClassNetwork})
+				return a.store.RetryCall(
+					a.ctx,
+					a.claim.Fence,
+					1,
+					failed,
+					store.RetryNotice{Attempt: 2, Class: parley.ClassNetwork},
+				)
 			}),
 			simple("begin call", func(a *actor) error {
 				again := a.begin
@@ -198,37 +301,107 @@ func scripts() map[string][]move {
 				a.begin = again
 				return a.store.BeginCall(a.ctx, a.claim.Fence, again)
 			}),
-			queue("steer", parley.DuringSteer), settle("settle, steered", false, completed), beginStep(2, true), settle("finish", false, completed)},
-		"queue": {create(), queue("two", ""), simple("edit", func(a *actor) error {
-			return ok(a.store.EditQueued(a.ctx, a.scope, a.owner.ID, a.posted.ID, json.RawMessage(`{"text":"two!"}`)))
-		}), queue("three", ""), simple("remove", func(a *actor) error { return ok(a.store.RemoveQueued(a.ctx, a.scope, a.posted.ID)) }),
-			simple("note", func(a *actor) error { m := a.say("note"); m.TurnID = parley.ID{}; return a.post(m, parley.ID{}) }),
-			beginStep(1, false), settle("finish", false, completed), claim(), beginStep(1, false), settle("finish again", false, completed)},
+			queue(
+				"steer",
+				parley.DuringSteer,
+			),
+			settle("settle, steered", false, completed),
+			beginStep(2, true),
+			settle("finish", false, completed),
+		},
+		"queue": {
+			create(),
+			queue("two", ""),
+			simple("edit", func(a *actor) error {
+				return ok(
+					a.store.EditQueued(a.ctx, a.scope, a.owner.ID, a.posted.ID, json.RawMessage(`{"text":"two!"}`)),
+				)
+			}),
+			queue("three", ""),
+			simple("remove", func(a *actor) error { return ok(a.store.RemoveQueued(a.ctx, a.scope, a.posted.ID)) }),
+			simple(
+				"note",
+				func(a *actor) error { m := a.say("note"); m.TurnID = parley.ID{}; return a.post(m, parley.ID{}) },
+			),
+			beginStep(
+				1,
+				false,
+			),
+			settle("finish", false, completed),
+			claim(),
+			beginStep(1, false),
+			settle("finish again", false, completed),
+		},
 		"failure with a steer": {create(), queue("steer", parley.DuringSteer), simple("fail", func(a *actor) error {
 			return ok(a.store.FinishTurn(a.ctx, a.claim.Fence, *failed))
 		}), claim(), queue("interrupt", parley.DuringInterrupt)},
-		"cancel": {create(), queue("two", ""), beginStep(1, false), openCall(), versions(), cancel, simple("take", func(a *actor) error {
-			return ok(a.store.TakeCancel(a.ctx, a.scope, a.session, a.claim.Turn.ID))
-		}), simple("cancel the queued", func(a *actor) error {
-			return ok(a.store.RequestCancel(a.ctx, a.scope, a.session, parley.ID{}, true))
-		})},
-		"park": {create(), beginStep(1, false), openCall(), settle("settle with tool", true, nil),
-			simple("park", func(a *actor) error { return ok(a.store.ParkTurn(a.ctx, a.claim.Fence, parley.WaitToolResult)) }),
+		"cancel": {
+			create(),
+			queue("two", ""),
+			beginStep(1, false),
+			openCall(),
+			versions(),
+			cancel,
+			simple("take", func(a *actor) error {
+				return ok(a.store.TakeCancel(a.ctx, a.scope, a.session, a.claim.Turn.ID))
+			}),
+			simple("cancel the queued", func(a *actor) error {
+				return ok(a.store.RequestCancel(a.ctx, a.scope, a.session, parley.ID{}, true))
+			}),
+		},
+		"park": {
+			create(),
+			beginStep(1, false),
+			openCall(),
+			settle("settle with tool", true, nil),
+			simple(
+				"park",
+				func(a *actor) error { return ok(a.store.ParkTurn(a.ctx, a.claim.Fence, parley.WaitToolResult)) },
+			),
 			simple("answer", func(a *actor) error {
 				m := a.say("")
-				m.Role, m.TurnID, m.ToolCallID, m.Content = parley.RoleToolResult, parley.ID{}, callID(a), json.RawMessage(resultJSON)
+				m.Role, m.TurnID, m.ToolCallID, m.Content = parley.RoleToolResult, parley.ID{}, callID(
+					a,
+				), json.RawMessage(
+					resultJSON,
+				)
 				return a.post(m, a.process)
-			}), beginStep(2, false), settle("finish", false, completed)},
-		"release and recover": {create(), beginStep(1, false), versions(), simple("release", func(a *actor) error { return a.store.ReleaseTurn(a.ctx, a.claim.Fence) }),
-			claim(), simple("recover", func(a *actor) error { return ok(a.store.RecoverTurn(a.ctx, a.claim.Fence)) }),
+			}),
+			beginStep(2, false),
+			settle("finish", false, completed),
+		},
+		"release and recover": {
+			create(),
+			beginStep(1, false),
+			versions(),
+			simple("release", func(a *actor) error { return a.store.ReleaseTurn(a.ctx, a.claim.Fence) }),
+			claim(),
+			simple("recover", func(a *actor) error { return ok(a.store.RecoverTurn(a.ctx, a.claim.Fence)) }),
 			simple("expire", func(a *actor) error { return ok(a.store.RenewLease(a.ctx, a.process, -time.Second)) }),
-			simple("sweep", func(a *actor) error { return ok(a.store.Sweep(a.ctx)) })},
-		"delete": {create(), beginStep(1, false), versions(), settle("finish", false, completed), queue("two", ""), claim(), beginStep(1, false),
+			simple("sweep", func(a *actor) error { return ok(a.store.Sweep(a.ctx)) }),
+		},
+		"delete": {
+			create(),
+			beginStep(1, false),
+			versions(),
+			settle("finish", false, completed),
+			queue("two", ""),
+			claim(),
+			beginStep(1, false),
 			simple("mark", func(a *actor) error {
 				pinned := true
-				return ok(a.store.MarkMessage(a.ctx, a.scope, parley.ID{}, a.posted.ID, parley.MarksChange{Pinned: &pinned}))
+				return ok(
+					a.store.MarkMessage(a.ctx, a.scope, parley.ID{}, a.posted.ID, parley.MarksChange{Pinned: &pinned}),
+				)
 			}),
-			simple("delete", func(a *actor) error { return a.store.DeleteSession(a.ctx, a.scope, a.session) }), outbox, outbox, outbox},
+			simple(
+				"delete",
+				func(a *actor) error { return a.store.DeleteSession(a.ctx, a.scope, a.session) },
+			),
+			outbox,
+			outbox,
+			outbox,
+		},
 	}
 }
 
@@ -366,13 +539,26 @@ func tell(t *testing.T, db *sqlite.Store, scope store.Scope, session parley.ID) 
 		if m.Role == parley.RoleToolCall {
 			content = m.ToolName
 		}
-		line("message", strconv.FormatInt(m.Sequence, 10), string(m.Role), string(m.Status), content, strconv.FormatBool(m.Marks.Pinned))
+		line(
+			"message",
+			strconv.FormatInt(m.Sequence, 10),
+			string(m.Role),
+			string(m.Status),
+			content,
+			strconv.FormatBool(m.Marks.Pinned),
+		)
 		for _, version := range s.Versions[m.ID] {
 			line("version", version.Text)
 		}
 	}
 	for _, turn := range s.Turns {
-		line("turn", string(turn.Status), strconv.Itoa(turn.Attempt), strconv.Itoa(turn.Takeovers), strconv.Itoa(turn.Step))
+		line(
+			"turn",
+			string(turn.Status),
+			strconv.Itoa(turn.Attempt),
+			strconv.Itoa(turn.Takeovers),
+			strconv.Itoa(turn.Step),
+		)
 	}
 	for _, call := range s.Calls {
 		line("call", string(call.Outcome), strconv.Itoa(call.Step), strconv.Itoa(call.Attempt))
@@ -413,7 +599,13 @@ func TestKilledAtEveryStatement(t *testing.T) {
 						want = behind
 					}
 					if diff := cmp.Diff(want, after); diff != "" {
-						t.Fatalf("%s, killed at point %d, %q (-want +got):\n%s", move.name, point, parley.Clip(killedAt, 80), diff)
+						t.Fatalf(
+							"%s, killed at point %d, %q (-want +got):\n%s",
+							move.name,
+							point,
+							parley.Clip(killedAt, 80),
+							diff,
+						)
 					}
 				}
 				if !reached {

@@ -39,9 +39,17 @@ func mapError(path string, err error) error {
 			return storageFull(err)
 		}
 	case codes.SQLITE_NOTADB, codes.SQLITE_CORRUPT:
-		return parley.WrapError(parley.CodeUnavailable, err, path+" is damaged or no database of Parley's: put a copy of it back, or choose another directory with PARLEY_DATA")
+		return parley.WrapError(
+			parley.CodeUnavailable,
+			err,
+			path+" is damaged or no database of Parley's: put a copy of it back, or choose another directory with PARLEY_DATA",
+		)
 	case codes.SQLITE_BUSY, codes.SQLITE_LOCKED:
-		return parley.WrapError(parley.CodeUnavailable, err, "the database is locked by another program; close it and try again")
+		return parley.WrapError(
+			parley.CodeUnavailable,
+			err,
+			"the database is locked by another program; close it and try again",
+		)
 	}
 	return err
 }
@@ -81,5 +89,9 @@ func isDamage(err error) bool {
 }
 
 func storageFull(cause error) error {
-	return parley.WrapError(parley.CodeStorageFull, cause, "the disk that holds Parley's data is full; make room and try again. Reading still works.")
+	return parley.WrapError(
+		parley.CodeStorageFull,
+		cause,
+		"the disk that holds Parley's data is full; make room and try again. Reading still works.",
+	)
 }

@@ -10,18 +10,32 @@ import (
 )
 
 // Events reads the durable events of a session after a sequence, complete.
-func (s *Store) Events(ctx context.Context, scope store.Scope, sessionID parley.ID, after int64, limit int) (events []parley.Event, err error) {
+func (s *Store) Events(
+	ctx context.Context,
+	scope store.Scope,
+	sessionID parley.ID,
+	after int64,
+	limit int,
+) (events []parley.Event, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		if _, err := placeOf(c, scope, sessionID); err != nil {
 			return err
 		}
 		events = []parley.Event{}
-		if err := c.each("SELECT sequence, type, turn_id, data, created_at FROM events WHERE session_id = ? AND sequence > ? ORDER BY sequence LIMIT ?",
+		if err := c.each(
+			"SELECT sequence, type, turn_id, data, created_at FROM events WHERE session_id = ? AND sequence > ? ORDER BY sequence LIMIT ?",
 			func(r *row) error {
-				events = append(events, parley.Event{SessionID: sessionID, Sequence: r.int64(), Type: parley.EventType(r.text()),
-					TurnID: r.id(), Data: r.json(), CreatedAt: r.time()})
+				events = append(
+					events,
+					parley.Event{SessionID: sessionID, Sequence: r.int64(), Type: parley.EventType(r.text()),
+						TurnID: r.id(), Data: r.json(), CreatedAt: r.time()},
+				)
 				return nil
-			}, sessionID, after, limited(limit)); err != nil {
+			},
+			sessionID,
+			after,
+			limited(limit),
+		); err != nil {
 			return err
 		}
 		contentOf := func(messageID parley.ID) (content json.RawMessage, err error) {
@@ -67,7 +81,9 @@ func (s *Store) Heads(ctx context.Context, sessionIDs []parley.ID) ([]store.Head
 	err := s.read(ctx, func(c *conn) error {
 		return c.each(headStates, func(r *row) error {
 			state := &states[r.int()]
-			state.LastEvent, state.OwnerID, state.Visibility, state.Deleted = r.int64(), r.id(), parley.Visibility(r.text()), false
+			state.LastEvent, state.OwnerID, state.Visibility, state.Deleted = r.int64(), r.id(), parley.Visibility(
+				r.text(),
+			), false
 			return nil
 		}, asked, len(sessionIDs))
 	})

@@ -24,7 +24,11 @@ func errUploadOver() error {
 // AppendUpload implements store.Files.
 func (s *Store) AppendUpload(ctx context.Context, workspaceID, blobID parley.ID, n int, data []byte) error {
 	return s.write(ctx, func(tx *txn) error {
-		open, err := tx.has("SELECT 1 FROM blobs WHERE id = ? AND workspace_id = ? AND state = '"+blobOpen+"'", blobID, workspaceID)
+		open, err := tx.has(
+			"SELECT 1 FROM blobs WHERE id = ? AND workspace_id = ? AND state = '"+blobOpen+"'",
+			blobID,
+			workspaceID,
+		)
 		if err != nil {
 			return err
 		}
@@ -34,14 +38,26 @@ func (s *Store) AppendUpload(ctx context.Context, workspaceID, blobID parley.ID,
 		case open:
 			_, err = tx.exec("UPDATE blobs SET size = size + ?, touched_at = ? WHERE id = ?", len(data), tx.now, blobID)
 		default:
-			if _, err = tx.exec("INSERT INTO blobs (id, workspace_id, state, size, touched_at) VALUES (?, ?, '"+blobOpen+"', ?, ?)", blobID, workspaceID, len(data), tx.now); err == nil {
+			if _, err = tx.exec(
+				"INSERT INTO blobs (id, workspace_id, state, size, touched_at) VALUES (?, ?, '"+blobOpen+"', ?, ?)",
+				blobID,
+				workspaceID,
+				len(data),
+				tx.now,
+			); err == nil {
 				err = tx.leaveBlob(workspaceID, blobID, tx.now+parley.UploadGrace)
 			}
 		}
 		if err != nil {
 			return err
 		}
-		_, err = tx.exec("INSERT INTO blob_chunks (blob_id, n, workspace_id, data) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", blobID, n, workspaceID, data)
+		_, err = tx.exec(
+			"INSERT INTO blob_chunks (blob_id, n, workspace_id, data) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+			blobID,
+			n,
+			workspaceID,
+			data,
+		)
 		return err
 	})
 }
@@ -56,8 +72,19 @@ func (t *txn) leaveBlob(workspaceID, blobID parley.ID, due parley.Time) error {
 const fileColumns = "f.id, f.workspace_id, f.owner_id, f.blob_id, f.name, f.media_type, f.size, f.hash, f.width, f.height, f.created_at"
 
 func scanFile(r *row) parley.File {
-	return parley.File{ID: r.id(), WorkspaceID: r.id(), OwnerID: r.id(), BlobID: r.id(), Name: r.text(), MediaType: r.text(),
-		Size: r.int64(), SHA256: r.hash(), Width: r.int(), Height: r.int(), CreatedAt: r.time()}
+	return parley.File{
+		ID:          r.id(),
+		WorkspaceID: r.id(),
+		OwnerID:     r.id(),
+		BlobID:      r.id(),
+		Name:        r.text(),
+		MediaType:   r.text(),
+		Size:        r.int64(),
+		SHA256:      r.hash(),
+		Width:       r.int(),
+		Height:      r.int(),
+		CreatedAt:   r.time(),
+	}
 }
 
 // FinishUpload implements store.Files.
@@ -69,25 +96,41 @@ func (s *Store) FinishUpload(ctx context.Context, file parley.File, quota parley
 	answer, err := transact(ctx, s, func(tx *txn) (finished, error) {
 		made := file
 		defer func() { tx.means = made.ID }()
-		open, err := tx.has("SELECT 1 FROM blobs WHERE id = ? AND workspace_id = ? AND state = '"+blobOpen+"'", made.BlobID, made.WorkspaceID)
+		open, err := tx.has(
+			"SELECT 1 FROM blobs WHERE id = ? AND workspace_id = ? AND state = '"+blobOpen+"'",
+			made.BlobID,
+			made.WorkspaceID,
+		)
 		if err != nil {
 			return finished{}, err
 		}
 		if !open {
 			return finished{}, errUploadOver()
 		}
-		same, err := tx.one("SELECT id FROM blobs WHERE workspace_id = ? AND hash = ? AND state = '"+blobWhole+"'", func(r *row) error {
-			made.BlobID = r.id()
-			return nil
-		}, made.WorkspaceID, made.SHA256)
+		same, err := tx.one(
+			"SELECT id FROM blobs WHERE workspace_id = ? AND hash = ? AND state = '"+blobWhole+"'",
+			func(r *row) error {
+				made.BlobID = r.id()
+				return nil
+			},
+			made.WorkspaceID,
+			made.SHA256,
+		)
 		if err != nil {
 			return finished{}, err
 		}
 		if same {
-			found, err := tx.one("SELECT "+fileColumns+" FROM files f WHERE f.workspace_id = ? AND f.owner_id = ? AND f.blob_id = ? AND f.name = ?", func(r *row) error {
-				made = scanFile(r)
-				return nil
-			}, made.WorkspaceID, made.OwnerID, made.BlobID, made.Name)
+			found, err := tx.one(
+				"SELECT "+fileColumns+" FROM files f WHERE f.workspace_id = ? AND f.owner_id = ? AND f.blob_id = ? AND f.name = ?",
+				func(r *row) error {
+					made = scanFile(r)
+					return nil
+				},
+				made.WorkspaceID,
+				made.OwnerID,
+				made.BlobID,
+				made.Name,
+			)
 			if err != nil {
 				return finished{}, err
 			}
@@ -104,11 +147,27 @@ func (s *Store) FinishUpload(ctx context.Context, file parley.File, quota parley
 			}
 		}
 		made.CreatedAt = tx.now
-		if _, err := tx.exec("UPDATE blobs SET state = '"+blobWhole+"', hash = ?, files = files + 1 WHERE id = ?", made.SHA256, made.BlobID); err != nil {
+		if _, err := tx.exec(
+			"UPDATE blobs SET state = '"+blobWhole+"', hash = ?, files = files + 1 WHERE id = ?",
+			made.SHA256,
+			made.BlobID,
+		); err != nil {
 			return finished{}, err
 		}
-		_, err = tx.exec("INSERT INTO files (id, workspace_id, owner_id, blob_id, name, media_type, size, hash, width, height, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-			made.ID, made.WorkspaceID, made.OwnerID, made.BlobID, made.Name, made.MediaType, made.Size, made.SHA256, made.Width, made.Height, made.CreatedAt)
+		_, err = tx.exec(
+			"INSERT INTO files (id, workspace_id, owner_id, blob_id, name, media_type, size, hash, width, height, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			made.ID,
+			made.WorkspaceID,
+			made.OwnerID,
+			made.BlobID,
+			made.Name,
+			made.MediaType,
+			made.Size,
+			made.SHA256,
+			made.Width,
+			made.Height,
+			made.CreatedAt,
+		)
 		return finished{file: made, isNew: true}, err
 	})
 	return answer.file, answer.isNew, err
@@ -140,11 +199,17 @@ func (s *Store) Storage(ctx context.Context, workspaceID, ownerID parley.ID) (st
 }
 
 func storage(c *conn, workspaceID, ownerID parley.ID) (stored parley.Storage, err error) {
-	_, err = c.one(`SELECT (SELECT coalesce(sum(size), 0) FROM blobs WHERE workspace_id = ? AND state <> '`+blobGone+`'),
- (SELECT coalesce(sum(size), 0) FROM files WHERE workspace_id = ? AND owner_id = ?)`, func(r *row) error {
-		stored = parley.Storage{Workspace: r.int64(), Principal: r.int64()}
-		return nil
-	}, workspaceID, workspaceID, ownerID)
+	_, err = c.one(
+		`SELECT (SELECT coalesce(sum(size), 0) FROM blobs WHERE workspace_id = ? AND state <> '`+blobGone+`'),
+ (SELECT coalesce(sum(size), 0) FROM files WHERE workspace_id = ? AND owner_id = ?)`,
+		func(r *row) error {
+			stored = parley.Storage{Workspace: r.int64(), Principal: r.int64()}
+			return nil
+		},
+		workspaceID,
+		workspaceID,
+		ownerID,
+	)
 	return stored, err
 }
 
@@ -155,7 +220,11 @@ func (s *Store) AbandonUpload(ctx context.Context, workspaceID, blobID parley.ID
 
 // giveUp has an open upload deleted.
 func (t *txn) giveUp(workspaceID, blobID parley.ID) error {
-	gone, err := t.exec("UPDATE blobs SET state = '"+blobGone+"' WHERE id = ? AND workspace_id = ? AND state = '"+blobOpen+"'", blobID, workspaceID)
+	gone, err := t.exec(
+		"UPDATE blobs SET state = '"+blobGone+"' WHERE id = ? AND workspace_id = ? AND state = '"+blobOpen+"'",
+		blobID,
+		workspaceID,
+	)
 	if err != nil || gone == 0 {
 		return err
 	}
@@ -166,10 +235,15 @@ func (t *txn) giveUp(workspaceID, blobID parley.ID) error {
 func (l *list) ofFiles(scope store.Scope) {
 	l.must("f.workspace_id = ?", scope.WorkspaceID)
 	if !scope.ViewerID.IsZero() {
-		l.must(`(f.owner_id = ? OR EXISTS (SELECT 1 FROM file_uses u JOIN sessions s ON s.id = u.session_id WHERE u.workspace_id = f.workspace_id AND u.file_id = f.id
+		l.must(
+			`(f.owner_id = ? OR EXISTS (SELECT 1 FROM file_uses u JOIN sessions s ON s.id = u.session_id WHERE u.workspace_id = f.workspace_id AND u.file_id = f.id
  AND s.deleted_at IS NULL AND (s.owner_id = ? OR s.visibility = 'workspace'))
  OR EXISTS (SELECT 1 FROM file_uses u JOIN messages m ON m.id = u.message_id JOIN `+readersOf+` WHERE u.workspace_id = f.workspace_id AND u.file_id = f.id
- AND s.deleted_at IS NULL AND (s.owner_id = ? OR s.visibility = 'workspace')))`, scope.ViewerID, scope.ViewerID, scope.ViewerID)
+ AND s.deleted_at IS NULL AND (s.owner_id = ? OR s.visibility = 'workspace')))`,
+			scope.ViewerID,
+			scope.ViewerID,
+			scope.ViewerID,
+		)
 	}
 }
 
@@ -216,17 +290,25 @@ func filesQuery(scope store.Scope, q store.FileQuery) (string, []arg) {
 	if !q.AfterID.IsZero() {
 		l.must("f.id "+after+" ?", q.AfterID)
 	}
-	return "SELECT " + fileColumns + " FROM files f INDEXED BY files_listed WHERE " + l.where.String() + " ORDER BY f.id " + word + " LIMIT ?", append(l.args, limited(q.Limit))
+	return "SELECT " + fileColumns + " FROM files f INDEXED BY files_listed WHERE " + l.where.String() + " ORDER BY f.id " + word + " LIMIT ?", append(
+		l.args,
+		limited(q.Limit),
+	)
 }
 
 // FileChunk implements store.Files.
 func (s *Store) FileChunk(ctx context.Context, workspaceID, blobID parley.ID, n int) (data []byte, err error) {
 	err = s.read(ctx, func(c *conn) error {
-		found, err := c.one("SELECT c.data FROM blob_chunks c JOIN blobs b ON b.id = c.blob_id WHERE c.blob_id = ? AND c.n = ? AND c.workspace_id = ? AND b.state = '"+blobWhole+"'",
+		found, err := c.one(
+			"SELECT c.data FROM blob_chunks c JOIN blobs b ON b.id = c.blob_id WHERE c.blob_id = ? AND c.n = ? AND c.workspace_id = ? AND b.state = '"+blobWhole+"'",
 			func(r *row) error {
 				data = r.bytes()
 				return nil
-			}, blobID, n, workspaceID)
+			},
+			blobID,
+			n,
+			workspaceID,
+		)
 		if err == nil && !found {
 			err = transition.NotFound("file")
 		}
@@ -250,7 +332,12 @@ func (s *Store) Thumbnail(ctx context.Context, workspaceID, blobID parley.ID) (d
 // KeepThumbnail implements store.Files.
 func (s *Store) KeepThumbnail(ctx context.Context, workspaceID, blobID parley.ID, data []byte) error {
 	return s.write(ctx, func(tx *txn) error {
-		_, err := tx.exec("UPDATE blobs SET thumbnail = ? WHERE id = ? AND workspace_id = ? AND state = '"+blobWhole+"'", data, blobID, workspaceID)
+		_, err := tx.exec(
+			"UPDATE blobs SET thumbnail = ? WHERE id = ? AND workspace_id = ? AND state = '"+blobWhole+"'",
+			data,
+			blobID,
+			workspaceID,
+		)
 		return err
 	})
 }
@@ -262,7 +349,11 @@ func (s *Store) DeleteFile(ctx context.Context, scope store.Scope, id parley.ID)
 		if err != nil {
 			return err
 		}
-		if used, err := tx.has("SELECT 1 FROM file_uses WHERE workspace_id = ? AND file_id = ?", file.WorkspaceID, file.ID); err != nil {
+		if used, err := tx.has(
+			"SELECT 1 FROM file_uses WHERE workspace_id = ? AND file_id = ?",
+			file.WorkspaceID,
+			file.ID,
+		); err != nil {
 			return err
 		} else if used {
 			return transition.FileUsed()
@@ -285,7 +376,10 @@ func (t *txn) dropFile(id parley.ID) error {
 	if _, err := t.exec("DELETE FROM files WHERE id = ?", id); err != nil {
 		return err
 	}
-	if _, err := t.exec("UPDATE blobs SET files = files - 1, state = CASE WHEN files = 1 THEN '"+blobGone+"' ELSE state END WHERE id = ?", blobID); err != nil {
+	if _, err := t.exec(
+		"UPDATE blobs SET files = files - 1, state = CASE WHEN files = 1 THEN '"+blobGone+"' ELSE state END WHERE id = ?",
+		blobID,
+	); err != nil {
 		return err
 	}
 	gone, err := t.has("SELECT 1 FROM blobs WHERE id = ? AND state = '"+blobGone+"'", blobID)
@@ -308,8 +402,13 @@ func (t *txn) writeFiles(h *transition.Head) error {
 		}
 	}
 	for _, use := range h.Changes.Filed {
-		if _, err := t.exec("INSERT INTO file_uses (workspace_id, session_id, message_id, file_id) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
-			h.WorkspaceID, h.ID, use.MessageID, use.FileID); err != nil {
+		if _, err := t.exec(
+			"INSERT INTO file_uses (workspace_id, session_id, message_id, file_id) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+			h.WorkspaceID,
+			h.ID,
+			use.MessageID,
+			use.FileID,
+		); err != nil {
 			return err
 		}
 	}
@@ -333,7 +432,10 @@ func (t *txn) purgeUses(logID, writer parley.ID) (gone int64, err error) {
 			return gone, err
 		}
 		gone += n
-		if left, err := t.has("SELECT 1 FROM file_uses u JOIN files f ON f.id = u.file_id AND f.workspace_id = u.workspace_id WHERE f.id = ?", id); err != nil {
+		if left, err := t.has(
+			"SELECT 1 FROM file_uses u JOIN files f ON f.id = u.file_id AND f.workspace_id = u.workspace_id WHERE f.id = ?",
+			id,
+		); err != nil {
 			return gone, err
 		} else if !left {
 			if err := t.dropFile(id); err != nil {
@@ -365,7 +467,11 @@ func (t *txn) purgeBlob(work outboxRow) (bool, error) {
 	case state != blobGone:
 		return true, nil
 	}
-	gone, err := t.exec("DELETE FROM blob_chunks WHERE (blob_id, n) IN (SELECT blob_id, n FROM blob_chunks WHERE blob_id = ? LIMIT ?)", work.target, transition.BlobBatch)
+	gone, err := t.exec(
+		"DELETE FROM blob_chunks WHERE (blob_id, n) IN (SELECT blob_id, n FROM blob_chunks WHERE blob_id = ? LIMIT ?)",
+		work.target,
+		transition.BlobBatch,
+	)
 	if err != nil || gone == transition.BlobBatch {
 		return false, err
 	}

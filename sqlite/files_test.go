@@ -42,7 +42,13 @@ func TestAbandonedUploadsAreDeleted(t *testing.T) {
 				}
 				blob := parley.NewID()
 				for n := range 20 { // more than one batch of its deletion
-					if err := store.AppendUpload(t.Context(), workspace, blob, n, bytes.Repeat([]byte{'x'}, 10)); err != nil {
+					if err := store.AppendUpload(
+						t.Context(),
+						workspace,
+						blob,
+						n,
+						bytes.Repeat([]byte{'x'}, 10),
+					); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -52,7 +58,10 @@ func TestAbandonedUploadsAreDeleted(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer func() { _ = file.Close() }()
-			if _, err := file.Exec("UPDATE blobs SET touched_at = touched_at - ?; UPDATE outbox SET due_at = 0", int64(c.age)); err != nil {
+			if _, err := file.Exec(
+				"UPDATE blobs SET touched_at = touched_at - ?; UPDATE outbox SET due_at = 0",
+				int64(c.age),
+			); err != nil {
 				t.Fatal(err)
 			}
 			aged(func(store *sqlite.Store) {
@@ -64,11 +73,20 @@ func TestAbandonedUploadsAreDeleted(t *testing.T) {
 				}
 			})
 			var chunks, blobs, errands int
-			if err := file.QueryRow("SELECT (SELECT count(*) FROM blob_chunks), (SELECT count(*) FROM blobs), (SELECT count(*) FROM outbox)").Scan(&chunks, &blobs, &errands); err != nil {
+			if err := file.QueryRow("SELECT (SELECT count(*) FROM blob_chunks), (SELECT count(*) FROM blobs), (SELECT count(*) FROM outbox)").
+				Scan(&chunks, &blobs, &errands); err != nil {
 				t.Fatal(err)
 			}
 			if left := min(c.chunks, 1); chunks != c.chunks || blobs != left || errands != left {
-				t.Errorf("%d chunks, %d blobs and %d errands are left; want %d, %d, %d", chunks, blobs, errands, c.chunks, left, left)
+				t.Errorf(
+					"%d chunks, %d blobs and %d errands are left; want %d, %d, %d",
+					chunks,
+					blobs,
+					errands,
+					c.chunks,
+					left,
+					left,
+				)
 			}
 		})
 	}

@@ -35,8 +35,12 @@ func newWorld(t testing.TB, options Options) *world {
 		t.Fatal(err)
 	}
 	w.owner = parley.Author{Kind: parley.AuthorPerson, ID: parley.NewID(), Name: "Ada"}
-	w.agent, _, err = w.store.CreateAgent(ctx, parley.Agent{ID: parley.NewID(), WorkspaceID: w.scope.WorkspaceID, Slug: "writer", Name: "Writer",
-		Status: parley.AgentActive, Version: 1, Runtime: parley.StandardRuntime, Tags: []string{}}, store.Idempotency{})
+	w.agent, _, err = w.store.CreateAgent(
+		ctx,
+		parley.Agent{ID: parley.NewID(), WorkspaceID: w.scope.WorkspaceID, Slug: "writer", Name: "Writer",
+			Status: parley.AgentActive, Version: 1, Runtime: parley.StandardRuntime, Tags: []string{}},
+		store.Idempotency{},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,15 +66,28 @@ func (w *world) open(options Options) {
 func (w *world) register() {
 	w.t.Helper()
 	w.process = parley.NewID()
-	if err := w.store.RegisterProcess(context.Background(), store.Process{ID: w.process, Name: "test"}, time.Minute); err != nil {
+	if err := w.store.RegisterProcess(
+		context.Background(),
+		store.Process{ID: w.process, Name: "test"},
+		time.Minute,
+	); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
 func (w *world) session(change func(*parley.Session)) parley.Session {
 	w.t.Helper()
-	made := store.NewSession{Session: parley.Session{ID: parley.NewID(), WorkspaceID: w.scope.WorkspaceID, AgentID: w.agent.ID, OwnerID: w.owner.ID,
-		Visibility: parley.VisibilityPrivate, Kind: parley.KindAgent, Mode: parley.ModeForeground}}
+	made := store.NewSession{
+		Session: parley.Session{
+			ID:          parley.NewID(),
+			WorkspaceID: w.scope.WorkspaceID,
+			AgentID:     w.agent.ID,
+			OwnerID:     w.owner.ID,
+			Visibility:  parley.VisibilityPrivate,
+			Kind:        parley.KindAgent,
+			Mode:        parley.ModeForeground,
+		},
+	}
 	if change != nil {
 		change(&made.Session)
 	}
@@ -87,7 +104,13 @@ func (w *world) said(text string) store.NewMessage {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return store.NewMessage{ID: parley.NewID(), TurnID: parley.NewID(), Role: parley.RoleUser, Author: w.owner, Content: content}
+	return store.NewMessage{
+		ID:      parley.NewID(),
+		TurnID:  parley.NewID(),
+		Role:    parley.RoleUser,
+		Author:  w.owner,
+		Content: content,
+	}
 }
 
 func (w *world) post(session parley.ID, made store.NewMessage, claimBy parley.ID) store.Posted {
@@ -101,10 +124,22 @@ func (w *world) post(session parley.ID, made store.NewMessage, claimBy parley.ID
 
 func stepBegin(step int) store.StepBegin {
 	return store.StepBegin{
-		Call: parley.Call{ID: parley.NewID(), MessageID: parley.NewID(), Step: step, Attempt: 1, Model: "sim/echo", EncoderVersion: 1,
-			SystemHash: parley.HashOf([]byte("be kind")), RequestHash: parley.HashOf([]byte("request")),
-			Manifest: parley.Manifest{Policy: "all", Ranges: []parley.ManifestRange{{From: 1, To: int64(step), Reason: "all"}}}},
-		System: "be kind", Author: parley.Author{Kind: parley.AuthorAgent, Name: "Writer"},
+		Call: parley.Call{
+			ID:             parley.NewID(),
+			MessageID:      parley.NewID(),
+			Step:           step,
+			Attempt:        1,
+			Model:          "sim/echo",
+			EncoderVersion: 1,
+			SystemHash:     parley.HashOf([]byte("be kind")),
+			RequestHash:    parley.HashOf([]byte("request")),
+			Manifest: parley.Manifest{
+				Policy: "all",
+				Ranges: []parley.ManifestRange{{From: 1, To: int64(step), Reason: "all"}},
+			},
+		},
+		System: "be kind",
+		Author: parley.Author{Kind: parley.AuthorAgent, Name: "Writer"},
 	}
 }
 
@@ -116,10 +151,29 @@ func stepSettle(begin store.StepBegin, text string, end *store.TurnEnd) store.St
 	in, out, ms := int64(10), int64(20), int64(30)
 	usage := parley.Usage{InputTokens: &in, OutputTokens: &out}
 	cost := parley.Money(1000)
-	return store.StepSettle{Step: begin.Call.Step,
-		Call:   store.CallSettled{CallID: begin.Call.ID, Outcome: parley.CallCompleted, Usage: usage, Cost: &cost, Finish: parley.FinishStop, FirstTokenMS: &ms, TotalMS: &ms},
-		Blocks: []store.BlockSettled{{MessageID: begin.Call.MessageID, Status: parley.MessageCompleted, Content: content, Usage: &usage, TokenEstimate: 20, Chunks: 20}},
-		End:    end}
+	return store.StepSettle{
+		Step: begin.Call.Step,
+		Call: store.CallSettled{
+			CallID:       begin.Call.ID,
+			Outcome:      parley.CallCompleted,
+			Usage:        usage,
+			Cost:         &cost,
+			Finish:       parley.FinishStop,
+			FirstTokenMS: &ms,
+			TotalMS:      &ms,
+		},
+		Blocks: []store.BlockSettled{
+			{
+				MessageID:     begin.Call.MessageID,
+				Status:        parley.MessageCompleted,
+				Content:       content,
+				Usage:         &usage,
+				TokenEstimate: 20,
+				Chunks:        20,
+			},
+		},
+		End: end,
+	}
 }
 
 var completed = &store.TurnEnd{Status: parley.TurnCompleted}

@@ -47,7 +47,14 @@ func headOfFork(c *conn, at place) (head parley.ContextHead, err error) {
 		summary := found[0]
 		head.Summary, found = &summary, nil
 		for _, p := range parts {
-			if err := c.each(sharedFirst, note, p.LogID, at.sessionID, edge, min(p.Through, *summary.CoversThrough)); err != nil {
+			if err := c.each(
+				sharedFirst,
+				note,
+				p.LogID,
+				at.sessionID,
+				edge,
+				min(p.Through, *summary.CoversThrough),
+			); err != nil {
 				return head, err
 			}
 			if len(found) > 0 {

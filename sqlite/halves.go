@@ -20,7 +20,8 @@ func halves(query store.MessageQuery) (first, second store.MessageQuery, ok bool
 		Limit: query.Limit, MaxBytes: query.MaxBytes,
 	}
 	half := query.Limit / 2
-	if query.Limit < largePage || !reflect.DeepEqual(query, plain) || query.Descending && query.AfterSequence <= int64(half) {
+	if query.Limit < largePage || !reflect.DeepEqual(query, plain) ||
+		query.Descending && query.AfterSequence <= int64(half) {
 		return first, second, false
 	}
 	first, second = query, query
@@ -37,7 +38,12 @@ func halves(query store.MessageQuery) (first, second store.MessageQuery, ok bool
 // inHalves reads a page's halves side by side. It returns nil when they do not
 // meet: the record ends or begins inside the first, or its bytes are enough, and
 // one query must say how.
-func (s *Store) inHalves(ctx context.Context, scope store.Scope, sessionID parley.ID, query, first, second store.MessageQuery) ([]parley.Message, error) {
+func (s *Store) inHalves(
+	ctx context.Context,
+	scope store.Scope,
+	sessionID parley.ID,
+	query, first, second store.MessageQuery,
+) ([]parley.Message, error) {
 	type half struct {
 		messages []parley.Message
 		err      error

@@ -21,7 +21,12 @@ func TestHalvesAreThePage(t *testing.T) {
 		for _, after := range []int64{0, 1, 249, 250, 251, 299, 300, 500, 799, 800, 801, n - 1, n, n + 1, n + 400} {
 			for _, limit := range []int{499, 500, 501, 1000, 1001} {
 				for _, bytes := range []int{0, 1, 40_000, 100_000} {
-					query := store.MessageQuery{AfterSequence: after, Descending: descending, Limit: limit, MaxBytes: bytes}
+					query := store.MessageQuery{
+						AfterSequence: after,
+						Descending:    descending,
+						Limit:         limit,
+						MaxBytes:      bytes,
+					}
 					if _, _, ok := halves(query); ok {
 						split++
 					}

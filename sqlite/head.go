@@ -72,10 +72,36 @@ const (
 // counters are the arguments of headCounters, with room for the others.
 func counters(h *transition.Head) []arg {
 	s := &h.Statistics
-	return append(make([]arg, 0, 36), string(h.TurnStatus), h.LastSequence+1, h.LastEvent+1, h.Back, h.Front, h.NextCall,
-		h.Queued, h.Steers, h.LastHash, s.Messages, s.UserFacing, s.Turns, s.InputTokens, s.OutputTokens, s.CachedTokens,
-		s.Unknown, int64(s.Cost), s.Unpriced, s.Calls, s.CacheHits, s.CacheWriteTokens, int64(s.Saved),
-		h.Context.Anchor, h.Context.Messages, h.Context.Tokens, h.Context.Cleared, h.Context.Held)
+	return append(
+		make([]arg, 0, 36),
+		string(h.TurnStatus),
+		h.LastSequence+1,
+		h.LastEvent+1,
+		h.Back,
+		h.Front,
+		h.NextCall,
+		h.Queued,
+		h.Steers,
+		h.LastHash,
+		s.Messages,
+		s.UserFacing,
+		s.Turns,
+		s.InputTokens,
+		s.OutputTokens,
+		s.CachedTokens,
+		s.Unknown,
+		int64(s.Cost),
+		s.Unpriced,
+		s.Calls,
+		s.CacheHits,
+		s.CacheWriteTokens,
+		int64(s.Saved),
+		h.Context.Anchor,
+		h.Context.Messages,
+		h.Context.Tokens,
+		h.Context.Cleared,
+		h.Context.Held,
+	)
 }
 
 func (t *txn) updateHead(h *transition.Head) error {
@@ -88,6 +114,19 @@ func (t *txn) updateHead(h *transition.Head) error {
 }
 
 func (t *txn) insertHead(h *transition.Head) error {
-	_, err := t.exec(insertHead, append(counters(h), h.Epoch, h.Holder, h.TurnID, h.Cancel, h.DeletedAt, h.ID, h.WorkspaceID, h.LogID, string(h.Mode))...)
+	_, err := t.exec(
+		insertHead,
+		append(
+			counters(h),
+			h.Epoch,
+			h.Holder,
+			h.TurnID,
+			h.Cancel,
+			h.DeletedAt,
+			h.ID,
+			h.WorkspaceID,
+			h.LogID,
+			string(h.Mode),
+		)...)
 	return err
 }

@@ -66,7 +66,13 @@ func checkRecord(c *conn, h *transition.Head) error {
 			calls[m.CallOrdinal] = m.ToolCallID
 		case parley.RoleToolResult:
 			if id, ok := calls[m.CallOrdinal]; !ok || id != m.ToolCallID {
-				return fmt.Errorf("result %d answers call %q at ordinal %d, which is %q", m.Sequence, m.ToolCallID, m.CallOrdinal, id)
+				return fmt.Errorf(
+					"result %d answers call %q at ordinal %d, which is %q",
+					m.Sequence,
+					m.ToolCallID,
+					m.CallOrdinal,
+					id,
+				)
 			}
 			delete(calls, m.CallOrdinal)
 		}
@@ -92,7 +98,14 @@ func checkRecord(c *conn, h *transition.Head) error {
 		return fmt.Errorf("the head's last hash is not the record's")
 	}
 	if n := int64(len(record)); n != h.LastSequence || n != h.Statistics.Messages || facing != h.Statistics.UserFacing {
-		return fmt.Errorf("%d messages (%d user-facing), but last sequence %d, statistics %d (%d)", n, facing, h.LastSequence, h.Statistics.Messages, h.Statistics.UserFacing)
+		return fmt.Errorf(
+			"%d messages (%d user-facing), but last sequence %d, statistics %d (%d)",
+			n,
+			facing,
+			h.LastSequence,
+			h.Statistics.Messages,
+			h.Statistics.UserFacing,
+		)
 	}
 	return nil
 }
@@ -128,19 +141,23 @@ func checkQueueRows(c *conn, h *transition.Head) error {
 func checkEvents(c *conn, h *transition.Head) error {
 	sequence, created := int64(0), int64(0)
 	ends := map[parley.ID]int{}
-	if err := c.each("SELECT sequence, type, turn_id FROM events WHERE session_id = ? ORDER BY sequence", func(r *row) error {
-		at, kind, turn := r.int64(), parley.EventType(r.text()), r.id()
-		if sequence++; at != sequence {
-			return fmt.Errorf("event %d at place %d", at, sequence)
-		}
-		if kind.EndsTurn() {
-			ends[turn]++
-		}
-		if kind == parley.EventMessageCreated {
-			created++
-		}
-		return nil
-	}, h.ID); err != nil {
+	if err := c.each(
+		"SELECT sequence, type, turn_id FROM events WHERE session_id = ? ORDER BY sequence",
+		func(r *row) error {
+			at, kind, turn := r.int64(), parley.EventType(r.text()), r.id()
+			if sequence++; at != sequence {
+				return fmt.Errorf("event %d at place %d", at, sequence)
+			}
+			if kind.EndsTurn() {
+				ends[turn]++
+			}
+			if kind == parley.EventMessageCreated {
+				created++
+			}
+			return nil
+		},
+		h.ID,
+	); err != nil {
 		return err
 	}
 	if sequence != h.LastEvent || created != h.LastSequence {
@@ -173,7 +190,11 @@ func checkTurns(c *conn, h *transition.Head) error {
 		return fmt.Errorf("held is %t while the turn is %q", held, h.TurnStatus)
 	}
 	if h.TurnID.IsZero() {
-		if open, err := c.has("SELECT 1 FROM turns WHERE session_id = ? AND status IN ('queued', 'running', 'waiting')", h.ID); err != nil || open {
+		if open, err := c.has(
+			"SELECT 1 FROM turns WHERE session_id = ? AND status IN ('queued', 'running', 'waiting')",
+			h.ID,
+		); err != nil ||
+			open {
 			return fmt.Errorf("an unfinished turn that the head does not know (%w)", err)
 		}
 		return nil

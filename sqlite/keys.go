@@ -41,12 +41,24 @@ func makeWorkspace(tx *txn, name string) (parley.ID, error) {
 		return id, err
 	}
 	id = parley.NewID()
-	if _, err := tx.exec("INSERT INTO workspaces (id, name, created_at) VALUES (?, ?, ?)", id, name, tx.now); err != nil {
+	if _, err := tx.exec(
+		"INSERT INTO workspaces (id, name, created_at) VALUES (?, ?, ?)",
+		id,
+		name,
+		tx.now,
+	); err != nil {
 		return parley.ID{}, err
 	}
 	_, err = insertAgent(tx, parley.Agent{
-		WorkspaceID: id, Slug: parley.BuiltinAgentSlug, Name: "Parley", Description: "The built-in agent.",
-		Runtime: parley.StandardRuntime, Settings: parley.Settings{SystemPrompt: new(builtinPrompt), Tools: &[]parley.ToolRef{{Name: "current_time"}}},
+		WorkspaceID: id,
+		Slug:        parley.BuiltinAgentSlug,
+		Name:        "Parley",
+		Description: "The built-in agent.",
+		Runtime:     parley.StandardRuntime,
+		Settings: parley.Settings{
+			SystemPrompt: new(builtinPrompt),
+			Tools:        &[]parley.ToolRef{{Name: "current_time"}},
+		},
 	}, store.Idempotency{})
 	return id, err
 }
@@ -87,7 +99,13 @@ func (s *Store) LocalOwner(ctx context.Context, workspaceID parley.ID) (owner pa
 		if owner, found, err := findLocalOwner(tx.conn, workspaceID); err != nil || found {
 			return owner, err
 		}
-		made := parley.Principal{ID: parley.NewID(), WorkspaceID: workspaceID, Name: localOwner, Kind: parley.AuthorPerson, Role: parley.RoleAdmin}
+		made := parley.Principal{
+			ID:          parley.NewID(),
+			WorkspaceID: workspaceID,
+			Name:        localOwner,
+			Kind:        parley.AuthorPerson,
+			Role:        parley.RoleAdmin,
+		}
 		switch known, err := tx.one("SELECT name FROM workspaces WHERE id = ?", func(r *row) error {
 			made.Workspace = r.text()
 			return nil
@@ -111,8 +129,16 @@ func findLocalOwner(c *conn, workspaceID parley.ID) (owner parley.Principal, fou
 }
 
 func insertPrincipal(tx *txn, p parley.Principal, local bool) error {
-	_, err := tx.exec("INSERT INTO principals (id, workspace_id, name, kind, role, local_owner, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
-		p.ID, p.WorkspaceID, p.Name, string(p.Kind), string(p.Role), local, tx.now)
+	_, err := tx.exec(
+		"INSERT INTO principals (id, workspace_id, name, kind, role, local_owner, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+		p.ID,
+		p.WorkspaceID,
+		p.Name,
+		string(p.Kind),
+		string(p.Role),
+		local,
+		tx.now,
+	)
 	return err
 }
 
@@ -121,9 +147,22 @@ const keyColumns = "k.id, k.workspace_id, w.name, k.principal_id, k.name, p.role
 const keyTables = " FROM keys k JOIN principals p ON p.id = k.principal_id JOIN workspaces w ON w.id = k.workspace_id "
 
 func scanKey(r *row) parley.Key {
-	return parley.Key{ID: r.id(), WorkspaceID: r.id(), Workspace: r.text(), PrincipalID: r.id(), Name: r.text(),
-		Role: parley.PrincipalRole(r.text()), Prefix: r.text(), RequestsPerMinute: parley.OrNull(r.int()),
-		MaxSessions: parley.OrNull(r.int64()), MaxStorage: parley.OrNull(r.int64()), CreatedAt: r.time(), RevokedAt: r.time()}
+	return parley.Key{
+		ID:                r.id(),
+		WorkspaceID:       r.id(),
+		Workspace:         r.text(),
+		PrincipalID:       r.id(),
+		Name:              r.text(),
+		Role:              parley.PrincipalRole(r.text()),
+		Prefix:            r.text(),
+		RequestsPerMinute: parley.OrNull(r.int()),
+		MaxSessions: parley.OrNull(
+			r.int64(),
+		),
+		MaxStorage: parley.OrNull(r.int64()),
+		CreatedAt:  r.time(),
+		RevokedAt:  r.time(),
+	}
 }
 
 // CreateKey stores a key with a principal of its own, in the workspace of that
@@ -141,12 +180,27 @@ func (s *Store) CreateKey(ctx context.Context, made store.NewKey) (parley.Key, e
 			key.PrincipalID = parley.NewID()
 		}
 		key.CreatedAt, key.RevokedAt, tx.means = tx.now, 0, key.ID
-		if err := insertPrincipal(tx, parley.Principal{ID: key.PrincipalID, WorkspaceID: key.WorkspaceID, Name: key.Name,
-			Kind: parley.AuthorService, Role: key.Role}, false); err != nil {
+		if err := insertPrincipal(
+			tx,
+			parley.Principal{ID: key.PrincipalID, WorkspaceID: key.WorkspaceID, Name: key.Name,
+				Kind: parley.AuthorService, Role: key.Role},
+			false,
+		); err != nil {
 			return parley.Key{}, err
 		}
-		_, err := tx.exec("INSERT INTO keys (id, workspace_id, principal_id, name, hash, prefix, requests_per_minute, max_sessions, max_storage, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-			key.ID, key.WorkspaceID, key.PrincipalID, key.Name, made.Hash, key.Prefix, limitOf(key.RequestsPerMinute), limitOf(key.MaxSessions), limitOf(key.MaxStorage), key.CreatedAt)
+		_, err := tx.exec(
+			"INSERT INTO keys (id, workspace_id, principal_id, name, hash, prefix, requests_per_minute, max_sessions, max_storage, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			key.ID,
+			key.WorkspaceID,
+			key.PrincipalID,
+			key.Name,
+			made.Hash,
+			key.Prefix,
+			limitOf(key.RequestsPerMinute),
+			limitOf(key.MaxSessions),
+			limitOf(key.MaxStorage),
+			key.CreatedAt,
+		)
 		return key, err
 	})
 }
@@ -178,7 +232,12 @@ func keyWorkspace(tx *txn, key *parley.Key) error {
 	case err != nil:
 		return err
 	case taken:
-		return parley.Errorf(parley.CodeConflict, "the workspace %q has a key named %q already; revoke it first, or choose another name", key.Workspace, key.Name)
+		return parley.Errorf(
+			parley.CodeConflict,
+			"the workspace %q has a key named %q already; revoke it first, or choose another name",
+			key.Workspace,
+			key.Name,
+		)
 	}
 	return nil
 }
@@ -186,13 +245,20 @@ func keyWorkspace(tx *txn, key *parley.Key) error {
 // Authenticate finds the principal of a key: one look into an index.
 func (s *Store) Authenticate(ctx context.Context, hash parley.Hash) (principal parley.Principal, err error) {
 	err = s.read(ctx, func(c *conn) error {
-		found, err := c.one("SELECT "+principalColumns+", k.requests_per_minute, k.max_sessions, k.max_storage"+keyTables+"WHERE k.hash = ? AND k.revoked_at IS NULL", func(r *row) error {
-			principal = scanPrincipal(r)
-			principal.RequestsPerMinute, principal.MaxSessions, principal.MaxStorage = r.int(), r.int64(), r.int64()
-			return nil
-		}, hash)
+		found, err := c.one(
+			"SELECT "+principalColumns+", k.requests_per_minute, k.max_sessions, k.max_storage"+keyTables+"WHERE k.hash = ? AND k.revoked_at IS NULL",
+			func(r *row) error {
+				principal = scanPrincipal(r)
+				principal.RequestsPerMinute, principal.MaxSessions, principal.MaxStorage = r.int(), r.int64(), r.int64()
+				return nil
+			},
+			hash,
+		)
 		if err == nil && !found {
-			err = parley.Errorf(parley.CodeUnauthenticated, "this key is not known here, or was revoked; make one with: parley keys create")
+			err = parley.Errorf(
+				parley.CodeUnauthenticated,
+				"this key is not known here, or was revoked; make one with: parley keys create",
+			)
 		}
 		return err
 	})
@@ -202,10 +268,14 @@ func (s *Store) Authenticate(ctx context.Context, hash parley.Hash) (principal p
 // RevokedKey implements store.Keys.
 func (s *Store) RevokedKey(ctx context.Context, hash parley.Hash) (key parley.Key, err error) {
 	err = s.read(ctx, func(c *conn) error {
-		found, err := c.one("SELECT "+keyColumns+keyTables+"WHERE k.hash = ? AND k.revoked_at IS NOT NULL", func(r *row) error {
-			key = scanKey(r)
-			return nil
-		}, hash)
+		found, err := c.one(
+			"SELECT "+keyColumns+keyTables+"WHERE k.hash = ? AND k.revoked_at IS NOT NULL",
+			func(r *row) error {
+				key = scanKey(r)
+				return nil
+			},
+			hash,
+		)
 		if err == nil && !found {
 			err = transition.NotFound("key")
 		}
@@ -229,10 +299,15 @@ func (s *Store) Keys(ctx context.Context, workspaceID parley.ID) (keys []parley.
 // RevokeKey ends a key; one that is revoked stays as it is.
 func (s *Store) RevokeKey(ctx context.Context, workspaceID, id parley.ID) (parley.Key, error) {
 	return transact(ctx, s, func(tx *txn) (key parley.Key, err error) {
-		found, err := tx.one("SELECT "+keyColumns+keyTables+"WHERE k.id = ? AND k.workspace_id = ?", func(r *row) error {
-			key = scanKey(r)
-			return nil
-		}, id, workspaceID)
+		found, err := tx.one(
+			"SELECT "+keyColumns+keyTables+"WHERE k.id = ? AND k.workspace_id = ?",
+			func(r *row) error {
+				key = scanKey(r)
+				return nil
+			},
+			id,
+			workspaceID,
+		)
 		switch {
 		case err != nil:
 			return parley.Key{}, err

@@ -35,13 +35,21 @@ func (s *Store) RenewLease(ctx context.Context, processID parley.ID, lease time.
 		if !known {
 			return parley.Errorf(parley.CodeFenced, "this process has lost its lease")
 		}
-		if _, err := tx.exec("UPDATE processes SET lease_until = ? WHERE id = ?", tx.now+parley.Time(lease.Milliseconds()), processID); err != nil {
+		if _, err := tx.exec(
+			"UPDATE processes SET lease_until = ? WHERE id = ?",
+			tx.now+parley.Time(lease.Milliseconds()),
+			processID,
+		); err != nil {
 			return err
 		}
-		return tx.each("SELECT cancel_turn FROM heads WHERE holder = ? AND cancel_turn IS NOT NULL", func(r *row) error {
-			*answer = append(*answer, r.id())
-			return nil
-		}, processID)
+		return tx.each(
+			"SELECT cancel_turn FROM heads WHERE holder = ? AND cancel_turn IS NOT NULL",
+			func(r *row) error {
+				*answer = append(*answer, r.id())
+				return nil
+			},
+			processID,
+		)
 	})
 	if err != nil {
 		return nil, err
@@ -61,10 +69,17 @@ func (s *Store) ReleaseProcess(ctx context.Context, processID parley.ID) error {
 func (s *Store) HeldTurns(ctx context.Context, processID parley.ID) (held []store.Fence, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		held = nil
-		return c.each("SELECT workspace_id, session_id, turn_id, epoch FROM heads WHERE holder = ? AND deleted_at IS NULL", func(r *row) error {
-			held = append(held, store.Fence{WorkspaceID: r.id(), SessionID: r.id(), TurnID: r.id(), Epoch: r.int64()})
-			return nil
-		}, processID)
+		return c.each(
+			"SELECT workspace_id, session_id, turn_id, epoch FROM heads WHERE holder = ? AND deleted_at IS NULL",
+			func(r *row) error {
+				held = append(
+					held,
+					store.Fence{WorkspaceID: r.id(), SessionID: r.id(), TurnID: r.id(), Epoch: r.int64()},
+				)
+				return nil
+			},
+			processID,
+		)
 	})
 	return held, err
 }
@@ -145,11 +160,15 @@ func (t *txn) sweep() (int, error) {
 		return 0, err
 	}
 	var lost []parley.ID
-	if err := t.each(`SELECT h.session_id FROM heads h WHERE h.turn_id IS NOT NULL AND h.holder IS NULL AND h.turn_status <> 'waiting' AND h.deleted_at IS NULL
- AND NOT EXISTS (SELECT 1 FROM ready r WHERE r.session_id = h.session_id) LIMIT ?`, func(r *row) error {
-		lost = append(lost, r.id())
-		return nil
-	}, sweepBatch-len(orphans)); err != nil {
+	if err := t.each(
+		`SELECT h.session_id FROM heads h WHERE h.turn_id IS NOT NULL AND h.holder IS NULL AND h.turn_status <> 'waiting' AND h.deleted_at IS NULL
+ AND NOT EXISTS (SELECT 1 FROM ready r WHERE r.session_id = h.session_id) LIMIT ?`,
+		func(r *row) error {
+			lost = append(lost, r.id())
+			return nil
+		},
+		sweepBatch-len(orphans),
+	); err != nil {
 		return 0, err
 	}
 	for _, o := range orphans {

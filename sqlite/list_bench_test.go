@@ -68,7 +68,10 @@ func BenchmarkMessages(b *testing.B) {
 func BenchmarkAuthenticate(b *testing.B) {
 	db := opened(b)
 	hash := parley.HashOf([]byte("a key of the benchmark"))
-	if _, err := db.CreateKey(context.Background(), store.NewKey{Key: parley.Key{Workspace: "bench", Name: "bench", Role: parley.RoleAdmin}, Hash: hash}); err != nil {
+	if _, err := db.CreateKey(
+		context.Background(),
+		store.NewKey{Key: parley.Key{Workspace: "bench", Name: "bench", Role: parley.RoleAdmin}, Hash: hash},
+	); err != nil {
 		b.Fatal(err)
 	}
 	b.ReportAllocs()

@@ -57,7 +57,15 @@ func scanListed(r *row, at place) (m parley.Message) {
 	status, words, _ := strings.Cut(words, " ")
 	author, words, _ := strings.Cut(words, " ")
 	model, name := cutCounted(words)
-	m.Role, m.Status, m.Author.Kind, m.Author.Name, m.Model = parley.Role(role), parley.MessageStatus(status), parley.AuthorKind(author), name, parley.ModelID(model)
+	m.Role, m.Status, m.Author.Kind, m.Author.Name, m.Model = parley.Role(
+		role,
+	), parley.MessageStatus(
+		status,
+	), parley.AuthorKind(
+		author,
+	), name, parley.ModelID(
+		model,
+	)
 
 	m.Sequence, m.Position, m.Content = r.int64(), r.maybe(), r.json()
 	metadata, usage := r.json(), r.text()

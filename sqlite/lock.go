@@ -75,7 +75,10 @@ func lockFile(dataDir string) (*os.File, error) {
 	if err != nil {
 		host = "unknown"
 	}
-	if err := errors.Join(file.Truncate(0), writeOwner(file, fmt.Sprintf("process %d on %s\n", os.Getpid(), host))); err != nil {
+	if err := errors.Join(
+		file.Truncate(0),
+		writeOwner(file, fmt.Sprintf("process %d on %s\n", os.Getpid(), host)),
+	); err != nil {
 		return nil, errors.Join(fmt.Errorf("sqlite: naming the owner in %s: %w", path, err), file.Close())
 	}
 	return file, nil
@@ -114,7 +117,11 @@ func ownerIn(path string) (string, error) {
 }
 
 func unwritable(dataDir string, err error) error {
-	return parley.WrapError(parley.CodeUnavailable, err, "the data directory "+dataDir+" cannot be written; check its permissions, or choose another one with PARLEY_DATA")
+	return parley.WrapError(
+		parley.CodeUnavailable,
+		err,
+		"the data directory "+dataDir+" cannot be written; check its permissions, or choose another one with PARLEY_DATA",
+	)
 }
 
 func closed(file *os.File) error {
@@ -133,8 +140,12 @@ func ownedBy(dataDir, owner string) error {
 	if owner = strings.TrimSpace(owner); owner == "" {
 		owner = "another process"
 	}
-	return parley.Errorf(parley.CodeConflict,
-		"the data directory %s is in use by %s: stop that Parley, or choose another directory with PARLEY_DATA", dataDir, owner)
+	return parley.Errorf(
+		parley.CodeConflict,
+		"the data directory %s is in use by %s: stop that Parley, or choose another directory with PARLEY_DATA",
+		dataDir,
+		owner,
+	)
 }
 
 // release gives the directory back.

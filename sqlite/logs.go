@@ -18,10 +18,14 @@ const readersOf = "session_logs g ON g.log_id = m.log_id AND g.through >= m.sequ
 
 // sharedParts are the parts of a fork's record before its own log.
 func sharedParts(c *conn, sessionID parley.ID) (parts []transition.Part, err error) {
-	err = c.each("SELECT log_id, writer_id, through FROM session_logs WHERE session_id = ? ORDER BY through", func(r *row) error {
-		parts = append(parts, transition.Part{LogID: r.id(), Writer: r.id(), Through: r.int64()})
-		return nil
-	}, sessionID)
+	err = c.each(
+		"SELECT log_id, writer_id, through FROM session_logs WHERE session_id = ? ORDER BY through",
+		func(r *row) error {
+			parts = append(parts, transition.Part{LogID: r.id(), Writer: r.id(), Through: r.int64()})
+			return nil
+		},
+		sessionID,
+	)
 	return parts, err
 }
 
@@ -69,13 +73,19 @@ func ownMarks(c *conn, at place, messages []parley.Message) error {
 			least, most, m.Marks = min(least, m.Sequence), max(most, m.Sequence), parley.Marks{}
 		}
 	}
-	return c.each("SELECT message_id, pinned, context_edge, set_aside FROM session_marks WHERE session_id = ? AND sequence BETWEEN ? AND ?", func(r *row) error {
-		id, marks := r.id(), parley.Marks{Pinned: r.bool(), ContextEdge: r.bool(), SetAside: r.bool()}
-		if i := slices.IndexFunc(messages, func(m parley.Message) bool { return m.ID == id }); i >= 0 {
-			messages[i].Marks = marks
-		}
-		return nil
-	}, at.sessionID, least, most)
+	return c.each(
+		"SELECT message_id, pinned, context_edge, set_aside FROM session_marks WHERE session_id = ? AND sequence BETWEEN ? AND ?",
+		func(r *row) error {
+			id, marks := r.id(), parley.Marks{Pinned: r.bool(), ContextEdge: r.bool(), SetAside: r.bool()}
+			if i := slices.IndexFunc(messages, func(m parley.Message) bool { return m.ID == id }); i >= 0 {
+				messages[i].Marks = marks
+			}
+			return nil
+		},
+		at.sessionID,
+		least,
+		most,
+	)
 }
 
 // The latest context edge of a fork: in its own log, or among its marks.
@@ -122,17 +132,40 @@ func (t *txn) Shared(h *transition.Head) ([]transition.Part, error) {
 }
 
 // Stretch implements transition.Rows.
-func (t *txn) Stretch(_ *transition.Head, parts []transition.Part, from int64, limit int) (links []transition.Link, err error) {
+func (t *txn) Stretch(
+	_ *transition.Head,
+	parts []transition.Part,
+	from int64,
+	limit int,
+) (links []transition.Link, err error) {
 	for _, p := range parts {
 		if p.Through < from || len(links) >= limit {
 			continue
 		}
-		if err := t.each(`SELECT id, sequence, turn_id, step, role, status, call_ordinal, content_hash FROM messages INDEXED BY messages_sequence
- WHERE log_id = ? AND sequence IS NOT NULL AND sequence BETWEEN ? AND ? ORDER BY sequence LIMIT ?`, func(r *row) error {
-			links = append(links, transition.Link{ID: r.id(), Sequence: r.int64(), TurnID: r.id(), Step: r.int(), Role: parley.Role(r.text()),
-				Status: parley.MessageStatus(r.text()), Ordinal: r.int64(), ContentHash: r.hash()})
-			return nil
-		}, p.LogID, from, p.Through, limit-len(links)); err != nil {
+		if err := t.each(
+			`SELECT id, sequence, turn_id, step, role, status, call_ordinal, content_hash FROM messages INDEXED BY messages_sequence
+ WHERE log_id = ? AND sequence IS NOT NULL AND sequence BETWEEN ? AND ? ORDER BY sequence LIMIT ?`,
+			func(r *row) error {
+				links = append(
+					links,
+					transition.Link{
+						ID:          r.id(),
+						Sequence:    r.int64(),
+						TurnID:      r.id(),
+						Step:        r.int(),
+						Role:        parley.Role(r.text()),
+						Status:      parley.MessageStatus(r.text()),
+						Ordinal:     r.int64(),
+						ContentHash: r.hash(),
+					},
+				)
+				return nil
+			},
+			p.LogID,
+			from,
+			p.Through,
+			limit-len(links),
+		); err != nil {
 			return nil, err
 		}
 	}
@@ -142,17 +175,27 @@ func (t *txn) Stretch(_ *transition.Head, parts []transition.Part, from int64, l
 // Tally implements transition.Rows.
 func (t *txn) Tally(_ *transition.Head, parts []transition.Part) (tally transition.Tally, err error) {
 	for _, p := range parts {
-		if _, err := t.one("SELECT count(*) FROM messages INDEXED BY messages_internal WHERE log_id = ? AND internal = 1 AND sequence IS NOT NULL AND sequence <= ?", func(r *row) error {
-			tally.Internal += r.int64()
-			return nil
-		}, p.LogID, p.Through); err != nil {
+		if _, err := t.one(
+			"SELECT count(*) FROM messages INDEXED BY messages_internal WHERE log_id = ? AND internal = 1 AND sequence IS NOT NULL AND sequence <= ?",
+			func(r *row) error {
+				tally.Internal += r.int64()
+				return nil
+			},
+			p.LogID,
+			p.Through,
+		); err != nil {
 			return tally, err
 		}
-		if _, err := t.one(`SELECT call_ordinal FROM messages INDEXED BY messages_role WHERE log_id = ? AND role = 'tool_call' AND sequence IS NOT NULL AND sequence <= ?
- ORDER BY sequence DESC LIMIT 1`, func(r *row) error {
-			tally.Calls = max(tally.Calls, r.int64())
-			return nil
-		}, p.LogID, p.Through); err != nil {
+		if _, err := t.one(
+			`SELECT call_ordinal FROM messages INDEXED BY messages_role WHERE log_id = ? AND role = 'tool_call' AND sequence IS NOT NULL AND sequence <= ?
+ ORDER BY sequence DESC LIMIT 1`,
+			func(r *row) error {
+				tally.Calls = max(tally.Calls, r.int64())
+				return nil
+			},
+			p.LogID,
+			p.Through,
+		); err != nil {
 			return tally, err
 		}
 	}
@@ -161,10 +204,15 @@ func (t *txn) Tally(_ *transition.Head, parts []transition.Part) (tally transiti
 
 // SharedMarks implements transition.Rows.
 func (t *txn) SharedMarks(h *transition.Head, sequence int64) (marks parley.Marks, err error) {
-	_, err = t.one("SELECT pinned, context_edge, set_aside FROM session_marks WHERE session_id = ? AND sequence = ?", func(r *row) error {
-		marks = parley.Marks{Pinned: r.bool(), ContextEdge: r.bool(), SetAside: r.bool()}
-		return nil
-	}, h.ID, sequence)
+	_, err = t.one(
+		"SELECT pinned, context_edge, set_aside FROM session_marks WHERE session_id = ? AND sequence = ?",
+		func(r *row) error {
+			marks = parley.Marks{Pinned: r.bool(), ContextEdge: r.bool(), SetAside: r.bool()}
+			return nil
+		},
+		h.ID,
+		sequence,
+	)
 	return marks, err
 }
 
@@ -173,8 +221,14 @@ func (t *txn) SharedMarks(h *transition.Head, sequence int64) (marks parley.Mark
 func (t *txn) inherit(h *transition.Head, from *transition.Inherited) error {
 	begins := int64(0)
 	for _, p := range from.Parts {
-		if _, err := t.exec("INSERT INTO session_logs (session_id, through, workspace_id, log_id, writer_id) VALUES (?, ?, ?, ?, ?)",
-			h.ID, p.Through, h.WorkspaceID, p.LogID, p.Writer); err != nil {
+		if _, err := t.exec(
+			"INSERT INTO session_logs (session_id, through, workspace_id, log_id, writer_id) VALUES (?, ?, ?, ?, ?)",
+			h.ID,
+			p.Through,
+			h.WorkspaceID,
+			p.LogID,
+			p.Writer,
+		); err != nil {
 			return err
 		}
 		statement, source := copySharedMarks, from.From
@@ -201,8 +255,17 @@ const (
 
 // markShared writes a fork's marks on a message that it shares.
 func (t *txn) markShared(h *transition.Head, m transition.Marked) error {
-	_, err := t.exec(`INSERT INTO session_marks (session_id, sequence, workspace_id, message_id, pinned, context_edge, set_aside, pinned_event) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+	_, err := t.exec(
+		`INSERT INTO session_marks (session_id, sequence, workspace_id, message_id, pinned, context_edge, set_aside, pinned_event) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
  ON CONFLICT DO UPDATE SET pinned = excluded.pinned, context_edge = excluded.context_edge, set_aside = excluded.set_aside, pinned_event = max(session_marks.pinned_event, excluded.pinned_event)`,
-		h.ID, m.Sequence, h.WorkspaceID, m.ID, m.Marks.Pinned, m.Marks.ContextEdge, m.Marks.SetAside, m.PinnedEvent)
+		h.ID,
+		m.Sequence,
+		h.WorkspaceID,
+		m.ID,
+		m.Marks.Pinned,
+		m.Marks.ContextEdge,
+		m.Marks.SetAside,
+		m.PinnedEvent,
+	)
 	return err
 }

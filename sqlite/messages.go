@@ -16,10 +16,13 @@ func placeOf(c *conn, scope store.Scope, sessionID parley.ID) (at place, err err
 	l.must("s.id = ?", sessionID)
 	l.visible(scope)
 	var forked *int64
-	found, err := c.one("SELECT s.workspace_id, s.id, s.log_id, s.forked_through FROM sessions s WHERE "+l.where.String(), func(r *row) error {
-		at, forked = place{workspaceID: r.id(), sessionID: r.id(), logID: r.id()}, r.maybe()
-		return nil
-	}, l.args...)
+	found, err := c.one(
+		"SELECT s.workspace_id, s.id, s.log_id, s.forked_through FROM sessions s WHERE "+l.where.String(),
+		func(r *row) error {
+			at, forked = place{workspaceID: r.id(), sessionID: r.id(), logID: r.id()}, r.maybe()
+			return nil
+		},
+		l.args...)
 	switch {
 	case err == nil && !found:
 		err = transition.NotFound("session")
@@ -30,7 +33,12 @@ func placeOf(c *conn, scope store.Scope, sessionID parley.ID) (at place, err err
 }
 
 // Messages lists the record by sequence, then the queue by position.
-func (s *Store) Messages(ctx context.Context, scope store.Scope, sessionID parley.ID, query store.MessageQuery) ([]parley.Message, error) {
+func (s *Store) Messages(
+	ctx context.Context,
+	scope store.Scope,
+	sessionID parley.ID,
+	query store.MessageQuery,
+) ([]parley.Message, error) {
 	if first, second, ok := halves(query); ok {
 		if messages, err := s.inHalves(ctx, scope, sessionID, query, first, second); err != nil || messages != nil {
 			return messages, err
@@ -40,7 +48,12 @@ func (s *Store) Messages(ctx context.Context, scope store.Scope, sessionID parle
 }
 
 // page reads a page by one query.
-func (s *Store) page(ctx context.Context, scope store.Scope, sessionID parley.ID, query store.MessageQuery) (messages []parley.Message, err error) {
+func (s *Store) page(
+	ctx context.Context,
+	scope store.Scope,
+	sessionID parley.ID,
+	query store.MessageQuery,
+) (messages []parley.Message, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		at, err := placeOf(c, scope, sessionID)
 		if err != nil {
@@ -68,7 +81,12 @@ func (s *Store) page(ctx context.Context, scope store.Scope, sessionID parley.ID
 var errPageFull = errors.New("sqlite: the page is full")
 
 // MessageIDs lists ids and places alone.
-func (s *Store) MessageIDs(ctx context.Context, scope store.Scope, sessionID parley.ID, query store.MessageQuery) (refs []store.MessageRef, err error) {
+func (s *Store) MessageIDs(
+	ctx context.Context,
+	scope store.Scope,
+	sessionID parley.ID,
+	query store.MessageQuery,
+) (refs []store.MessageRef, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		at, err := placeOf(c, scope, sessionID)
 		if err != nil {

@@ -76,7 +76,9 @@ func recordArm(columns string, at place, q store.MessageQuery, role []parley.Rol
 	case !q.Descending:
 		l.must("m.sequence > ?", q.AfterSequence)
 	}
-	return "SELECT " + columns + " FROM messages m" + l.indexed("messages_sequence") + "WHERE " + l.where.String(), l.args
+	return "SELECT " + columns + " FROM messages m" + l.indexed(
+		"messages_sequence",
+	) + "WHERE " + l.where.String(), l.args
 }
 
 // queueQuery builds the query over what waits behind the record; "" when the
@@ -113,7 +115,10 @@ func queueQuery(columns string, at place, q store.MessageQuery, limit int) (stri
 		l.must("m.agent_type = ?", q.AgentType)
 	}
 	return "SELECT " + columns + " FROM messages m INDEXED BY messages_queue WHERE " + l.where.String() + " ORDER BY m.position LIMIT ?",
-		append(l.args, limit)
+		append(
+			l.args,
+			limit,
+		)
 }
 
 // listMessages runs the queries of a page in one snapshot: one for each part of

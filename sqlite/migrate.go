@@ -60,7 +60,13 @@ func migrate(ctx context.Context, path string) (err error) {
 	if err != nil {
 		return err
 	}
-	provider, err := goose.NewProvider(goose.DialectSQLite3, db, nil, goose.WithGoMigrations(steps...), goose.WithAllowOutofOrder(true))
+	provider, err := goose.NewProvider(
+		goose.DialectSQLite3,
+		db,
+		nil,
+		goose.WithGoMigrations(steps...),
+		goose.WithAllowOutofOrder(true),
+	)
 	if err != nil {
 		return err
 	}
@@ -69,9 +75,12 @@ func migrate(ctx context.Context, path string) (err error) {
 		return err
 	}
 	if current > target {
-		return parley.Errorf(parley.CodeUnavailable,
+		return parley.Errorf(
+			parley.CodeUnavailable,
 			"this data was written by a newer Parley (schema %d; this one knows %d): install that version or a later one, or choose another directory with PARLEY_DATA",
-			current, target)
+			current,
+			target,
+		)
 	}
 	// By all of them, not by the last: one may have come behind a later one.
 	pending, err := provider.HasPending(ctx)

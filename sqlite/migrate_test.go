@@ -70,7 +70,11 @@ func TestOrdinals(t *testing.T) {
 	if db, err = sql.Open("sqlite", filepath.Join(w.dir, DatabaseFile)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.ExecContext(context.Background(), "UPDATE messages SET chain_version = ?", parley.ChainVersion); err != nil {
+	if _, err := db.ExecContext(
+		context.Background(),
+		"UPDATE messages SET chain_version = ?",
+		parley.ChainVersion,
+	); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Close(); err != nil {

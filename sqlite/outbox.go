@@ -23,17 +23,25 @@ type outboxRow struct {
 func (s *Store) ApplyOutbox(ctx context.Context) (bool, error) {
 	return transact(ctx, s, func(tx *txn) (bool, error) {
 		var rows []outboxRow
-		if err := tx.each("SELECT id, workspace_id, kind, target_id FROM outbox WHERE due_at <= ? ORDER BY due_at, id LIMIT 2", func(r *row) error {
-			rows = append(rows, outboxRow{r.int64(), r.id(), r.text(), r.id()})
-			return nil
-		}, tx.now); err != nil || len(rows) == 0 {
+		if err := tx.each(
+			"SELECT id, workspace_id, kind, target_id FROM outbox WHERE due_at <= ? ORDER BY due_at, id LIMIT 2",
+			func(r *row) error {
+				rows = append(rows, outboxRow{r.int64(), r.id(), r.text(), r.id()})
+				return nil
+			},
+			tx.now,
+		); err != nil ||
+			len(rows) == 0 {
 			return false, err
 		}
 		done, err := tx.apply(rows[0])
 		if err != nil {
 			return false, err
 		}
-		left := slices.ContainsFunc(tx.core.Locked(), func(h *transition.Head) bool { return len(h.Changes.Outbox) > 0 })
+		left := slices.ContainsFunc(
+			tx.core.Locked(),
+			func(h *transition.Head) bool { return len(h.Changes.Outbox) > 0 },
+		)
 		if done {
 			if _, err = tx.exec("DELETE FROM outbox WHERE id = ?", rows[0].id); err != nil || left {
 				return left, err
@@ -54,7 +62,11 @@ func (t *txn) catchUp() error {
 	if err != nil || !late {
 		return err
 	}
-	_, err = t.exec("UPDATE outbox SET due_at = due_at - created_at + ?2, created_at = ?2 WHERE due_at > ?1 AND created_at > ?1", ahead, t.now)
+	_, err = t.exec(
+		"UPDATE outbox SET due_at = due_at - created_at + ?2, created_at = ?2 WHERE due_at > ?1 AND created_at > ?1",
+		ahead,
+		t.now,
+	)
 	return err
 }
 
@@ -115,9 +127,15 @@ func (t *txn) deleteSessions(work outboxRow) (bool, error) {
 }
 
 func (t *txn) sessionsOf(work outboxRow) (ids []parley.ID, err error) {
-	err = t.each("SELECT id FROM sessions WHERE workspace_id = ? AND project_id = ? AND deleted_at IS NULL LIMIT ?", func(r *row) error {
-		ids = append(ids, r.id())
-		return nil
-	}, work.workspaceID, work.target, projectBatch)
+	err = t.each(
+		"SELECT id FROM sessions WHERE workspace_id = ? AND project_id = ? AND deleted_at IS NULL LIMIT ?",
+		func(r *row) error {
+			ids = append(ids, r.id())
+			return nil
+		},
+		work.workspaceID,
+		work.target,
+		projectBatch,
+	)
 	return ids, err
 }

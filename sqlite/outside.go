@@ -10,21 +10,50 @@ import (
 )
 
 // AppendOutside implements store.Outside.
-func (s *Store) AppendOutside(ctx context.Context, scope store.Scope, messageID parley.ID, piece store.OutsideAppend) (parley.OutsideGrown, error) {
-	return transact(ctx, s, func(tx *txn) (parley.OutsideGrown, error) { return tx.core.AppendOutside(scope, messageID, piece) })
+func (s *Store) AppendOutside(
+	ctx context.Context,
+	scope store.Scope,
+	messageID parley.ID,
+	piece store.OutsideAppend,
+) (parley.OutsideGrown, error) {
+	return transact(
+		ctx,
+		s,
+		func(tx *txn) (parley.OutsideGrown, error) { return tx.core.AppendOutside(scope, messageID, piece) },
+	)
 }
 
 // SettleOutside implements store.Outside.
-func (s *Store) SettleOutside(ctx context.Context, scope store.Scope, messageID parley.ID, settle store.OutsideSettle) (store.OutsideSettled, error) {
-	return transact(ctx, s, func(tx *txn) (store.OutsideSettled, error) { return tx.core.SettleOutside(scope, messageID, settle) })
+func (s *Store) SettleOutside(
+	ctx context.Context,
+	scope store.Scope,
+	messageID parley.ID,
+	settle store.OutsideSettle,
+) (store.OutsideSettled, error) {
+	return transact(
+		ctx,
+		s,
+		func(tx *txn) (store.OutsideSettled, error) { return tx.core.SettleOutside(scope, messageID, settle) },
+	)
 }
 
 // Outside implements transition.Rows.
 func (t *txn) Outside(h *transition.Head) (o *transition.Outside, err error) {
-	_, err = t.one("SELECT message_id, turn_id, versions, text_end, reasoning_end, timeout FROM outside WHERE session_id = ?", func(r *row) error {
-		o = &transition.Outside{MessageID: r.id(), TurnID: r.id(), Versions: r.int(), Text: r.int(), Reasoning: r.int(), Timeout: time.Duration(r.int64()) * time.Millisecond}
-		return nil
-	}, h.ID)
+	_, err = t.one(
+		"SELECT message_id, turn_id, versions, text_end, reasoning_end, timeout FROM outside WHERE session_id = ?",
+		func(r *row) error {
+			o = &transition.Outside{
+				MessageID: r.id(),
+				TurnID:    r.id(),
+				Versions:  r.int(),
+				Text:      r.int(),
+				Reasoning: r.int(),
+				Timeout:   time.Duration(r.int64()) * time.Millisecond,
+			}
+			return nil
+		},
+		h.ID,
+	)
 	return o, err
 }
 
@@ -37,21 +66,43 @@ func (t *txn) OutsideDue(h *transition.Head) (bool, error) {
 func (t *txn) writeOutside(h *transition.Head) error {
 	c := &h.Changes
 	if o := c.OutsideOpened; o != nil {
-		if _, err := t.exec(`INSERT OR REPLACE INTO outside (session_id, workspace_id, message_id, turn_id, timeout, due_at) VALUES (?, ?, ?, ?, ?, ?)`,
-			h.ID, h.WorkspaceID, o.MessageID, o.TurnID, o.Timeout.Milliseconds(), t.now+parley.Time(o.Timeout.Milliseconds())); err != nil {
+		if _, err := t.exec(
+			`INSERT OR REPLACE INTO outside (session_id, workspace_id, message_id, turn_id, timeout, due_at) VALUES (?, ?, ?, ?, ?, ?)`,
+			h.ID,
+			h.WorkspaceID,
+			o.MessageID,
+			o.TurnID,
+			o.Timeout.Milliseconds(),
+			t.now+parley.Time(o.Timeout.Milliseconds()),
+		); err != nil {
 			return err
 		}
 	}
 	if c.OutsideGrown != nil {
 		o, v := h.Outside(), &c.OutsideGrown.Version
 		if v.Text != "" {
-			if _, err := t.exec(`INSERT INTO versions (message_id, n, kind, "offset", "end", chunks, text, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-				v.MessageID, v.N, string(v.Kind), v.Offset, v.End, v.Chunks, v.Text, v.CreatedAt); err != nil {
+			if _, err := t.exec(
+				`INSERT INTO versions (message_id, n, kind, "offset", "end", chunks, text, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+				v.MessageID,
+				v.N,
+				string(v.Kind),
+				v.Offset,
+				v.End,
+				v.Chunks,
+				v.Text,
+				v.CreatedAt,
+			); err != nil {
 				return err
 			}
 		}
-		if _, err := t.exec("UPDATE outside SET versions = ?, text_end = ?, reasoning_end = ?, due_at = ? WHERE session_id = ?",
-			o.Versions, o.Text, o.Reasoning, t.now+parley.Time(o.Timeout.Milliseconds()), h.ID); err != nil {
+		if _, err := t.exec(
+			"UPDATE outside SET versions = ?, text_end = ?, reasoning_end = ?, due_at = ? WHERE session_id = ?",
+			o.Versions,
+			o.Text,
+			o.Reasoning,
+			t.now+parley.Time(o.Timeout.Milliseconds()),
+			h.ID,
+		); err != nil {
 			return err
 		}
 	}
@@ -66,10 +117,15 @@ func (t *txn) writeOutside(h *transition.Head) error {
 // expireOutside settles open messages whose agents have been silent for too long.
 func (t *txn) expireOutside(limit int) (int, error) {
 	var found []parley.ID
-	if err := t.each("SELECT session_id FROM outside INDEXED BY outside_due WHERE due_at <= ? ORDER BY due_at LIMIT ?", func(r *row) error {
-		found = append(found, r.id())
-		return nil
-	}, t.now, limit); err != nil {
+	if err := t.each(
+		"SELECT session_id FROM outside INDEXED BY outside_due WHERE due_at <= ? ORDER BY due_at LIMIT ?",
+		func(r *row) error {
+			found = append(found, r.id())
+			return nil
+		},
+		t.now,
+		limit,
+	); err != nil {
 		return 0, err
 	}
 	for _, id := range found {

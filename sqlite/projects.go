@@ -11,7 +11,15 @@ import (
 const projectColumns = "p.id, p.workspace_id, p.path, p.name, p.icon, p.created_at, p.last_access_at"
 
 func scanProject(r *row) parley.Project {
-	return parley.Project{ID: r.id(), WorkspaceID: r.id(), Path: r.text(), Name: r.text(), Icon: r.text(), CreatedAt: r.time(), LastAccessAt: r.time()}
+	return parley.Project{
+		ID:           r.id(),
+		WorkspaceID:  r.id(),
+		Path:         r.text(),
+		Name:         r.text(),
+		Icon:         r.text(),
+		CreatedAt:    r.time(),
+		LastAccessAt: r.time(),
+	}
 }
 
 // ChooseProject adds a project, or refreshes the one with its path: its last
@@ -23,10 +31,15 @@ func (s *Store) ChooseProject(ctx context.Context, project parley.Project) (parl
 	}
 	answer, err := transact(ctx, s, func(tx *txn) (chosen, error) {
 		existing := parley.Project{}
-		found, err := tx.one("SELECT "+projectColumns+" FROM projects p WHERE p.workspace_id = ? AND p.path = ?", func(r *row) error {
-			existing = scanProject(r)
-			return nil
-		}, project.WorkspaceID, project.Path)
+		found, err := tx.one(
+			"SELECT "+projectColumns+" FROM projects p WHERE p.workspace_id = ? AND p.path = ?",
+			func(r *row) error {
+				existing = scanProject(r)
+				return nil
+			},
+			project.WorkspaceID,
+			project.Path,
+		)
 		if err != nil {
 			return chosen{}, err
 		}
@@ -45,8 +58,16 @@ func (s *Store) ChooseProject(ctx context.Context, project parley.Project) (parl
 		}
 		tx.means = added.ID
 		added.CreatedAt, added.LastAccessAt = tx.now, tx.now
-		_, err = tx.exec("INSERT INTO projects (id, workspace_id, path, name, icon, created_at, last_access_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
-			added.ID, added.WorkspaceID, added.Path, added.Name, added.Icon, added.CreatedAt, added.LastAccessAt)
+		_, err = tx.exec(
+			"INSERT INTO projects (id, workspace_id, path, name, icon, created_at, last_access_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+			added.ID,
+			added.WorkspaceID,
+			added.Path,
+			added.Name,
+			added.Icon,
+			added.CreatedAt,
+			added.LastAccessAt,
+		)
 		return chosen{project: added, isNew: true}, err
 	})
 	return answer.project, answer.isNew, err
@@ -55,10 +76,15 @@ func (s *Store) ChooseProject(ctx context.Context, project parley.Project) (parl
 // Project finds a project by id.
 func (s *Store) Project(ctx context.Context, workspaceID, id parley.ID) (project parley.Project, err error) {
 	err = s.read(ctx, func(c *conn) error {
-		found, err := c.one("SELECT "+projectColumns+" FROM projects p WHERE p.id = ? AND p.workspace_id = ?", func(r *row) error {
-			project = scanProject(r)
-			return nil
-		}, id, workspaceID)
+		found, err := c.one(
+			"SELECT "+projectColumns+" FROM projects p WHERE p.id = ? AND p.workspace_id = ?",
+			func(r *row) error {
+				project = scanProject(r)
+				return nil
+			},
+			id,
+			workspaceID,
+		)
 		if err == nil && !found {
 			err = transition.NotFound("project")
 		}
@@ -68,7 +94,11 @@ func (s *Store) Project(ctx context.Context, workspaceID, id parley.ID) (project
 }
 
 // Projects lists projects by last access.
-func (s *Store) Projects(ctx context.Context, workspaceID parley.ID, query store.ProjectQuery) (projects []parley.Project, err error) {
+func (s *Store) Projects(
+	ctx context.Context,
+	workspaceID parley.ID,
+	query store.ProjectQuery,
+) (projects []parley.Project, err error) {
 	text, args := projectsQuery(workspaceID, query)
 	err = s.read(ctx, func(c *conn) error {
 		projects = []parley.Project{}
@@ -106,8 +136,12 @@ func (s *Store) DeleteProject(ctx context.Context, scope store.Scope, id parley.
 		case !found:
 			return transition.NotFound("project")
 		}
-		used, err := tx.has("SELECT 1 FROM sessions WHERE workspace_id = ?1 AND project_id = ?2 AND deleted_at IS NULL AND owner_id <> ?3",
-			workspaceID, id, scope.ViewerID)
+		used, err := tx.has(
+			"SELECT 1 FROM sessions WHERE workspace_id = ?1 AND project_id = ?2 AND deleted_at IS NULL AND owner_id <> ?3",
+			workspaceID,
+			id,
+			scope.ViewerID,
+		)
 		if err != nil {
 			return err
 		}

@@ -74,12 +74,17 @@ func (t *txn) purge(sessionID parley.ID) (bool, error) {
 
 // textsOfCalls names the texts of the calls that purgeCalls is about to delete.
 func (t *txn) textsOfCalls(h *transition.Head, limit int64) (keys []textKey, err error) {
-	err = t.each(`WITH doomed AS (SELECT system_hash, tools_hash, middleware_hash FROM calls WHERE session_id = ?1 ORDER BY ordinal LIMIT ?2)
+	err = t.each(
+		`WITH doomed AS (SELECT system_hash, tools_hash, middleware_hash FROM calls WHERE session_id = ?1 ORDER BY ordinal LIMIT ?2)
  SELECT system_hash FROM doomed WHERE system_hash IS NOT NULL UNION SELECT tools_hash FROM doomed WHERE tools_hash IS NOT NULL
- UNION SELECT middleware_hash FROM doomed WHERE middleware_hash IS NOT NULL`, func(r *row) error {
-		keys = append(keys, textKey{h.WorkspaceID, r.hash()})
-		return nil
-	}, h.ID, limit)
+ UNION SELECT middleware_hash FROM doomed WHERE middleware_hash IS NOT NULL`,
+		func(r *row) error {
+			keys = append(keys, textKey{h.WorkspaceID, r.hash()})
+			return nil
+		},
+		h.ID,
+		limit,
+	)
 	return keys, err
 }
 
@@ -131,12 +136,21 @@ func (t *txn) releaseLogs(h *transition.Head) (bool, error) {
 	if h.ForkedThrough == nil {
 		return false, nil
 	}
-	gone, err := t.exec("DELETE FROM session_marks WHERE session_id = ?1 AND sequence IN (SELECT sequence FROM session_marks WHERE session_id = ?1 LIMIT ?2)", h.ID, parley.PurgeBatch)
+	gone, err := t.exec(
+		"DELETE FROM session_marks WHERE session_id = ?1 AND sequence IN (SELECT sequence FROM session_marks WHERE session_id = ?1 LIMIT ?2)",
+		h.ID,
+		parley.PurgeBatch,
+	)
 	if err != nil || gone > 0 {
 		return true, err
 	}
-	_, err = t.exec("INSERT INTO outbox (workspace_id, kind, target_id, created_at, due_at) SELECT workspace_id, ?, log_id, ?, ? FROM session_logs WHERE session_id = ?",
-		transition.PurgeLog, t.now, t.now, h.ID)
+	_, err = t.exec(
+		"INSERT INTO outbox (workspace_id, kind, target_id, created_at, due_at) SELECT workspace_id, ?, log_id, ?, ? FROM session_logs WHERE session_id = ?",
+		transition.PurgeLog,
+		t.now,
+		t.now,
+		h.ID,
+	)
 	return false, err
 }
 

@@ -24,7 +24,11 @@ func TestUnreadableRowsDoNotBreakLists(t *testing.T) {
 	}
 	if err := db.write(t.Context(), func(tx *txn) error {
 		for sequence, set := range spoil {
-			if _, err := tx.exec("UPDATE messages SET "+set+" WHERE session_id = ? AND sequence = ?", session, sequence); err != nil {
+			if _, err := tx.exec(
+				"UPDATE messages SET "+set+" WHERE session_id = ? AND sequence = ?",
+				session,
+				sequence,
+			); err != nil {
 				return err
 			}
 		}

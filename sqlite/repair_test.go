@@ -24,7 +24,10 @@ func TestSweepRepairsWhatNobodySees(t *testing.T) {
 			t.Parallel()
 			moves := []move{create(), beginStep(1, false), versions()}
 			if name == "not ready" {
-				moves = append(moves, simple("release", func(a *actor) error { return a.store.ReleaseTurn(a.ctx, a.claim.Fence) }))
+				moves = append(
+					moves,
+					simple("release", func(a *actor) error { return a.store.ReleaseTurn(a.ctx, a.claim.Fence) }),
+				)
 			}
 			dir, a := made.play(t, moves, nil)
 			file, err := sql.Open("sqlite", filepath.Join(dir, sqlite.DatabaseFile))
@@ -54,7 +57,8 @@ func TestSweepRepairsWhatNobodySees(t *testing.T) {
 				t.Fatal(err)
 			}
 			claims, err := db.Claim(t.Context(), process, 5, store.Occupancy{Slots: 10})
-			if err != nil || len(claims) != 1 || claims[0].Turn.ID != a.claim.Turn.ID || claims[0].Fence.Epoch <= a.claim.Fence.Epoch {
+			if err != nil || len(claims) != 1 || claims[0].Turn.ID != a.claim.Turn.ID ||
+				claims[0].Fence.Epoch <= a.claim.Fence.Epoch {
 				t.Fatalf("after the repair Claim takes %+v, %v", claims, err)
 			}
 			if _, err := db.RecoverTurn(t.Context(), claims[0].Fence); err != nil {

@@ -24,8 +24,15 @@ func (t *txn) writeReplay(h *transition.Head) error {
 	if err != nil {
 		return err
 	}
-	_, err = t.exec("INSERT INTO replays (call_id, workspace_id, session_id, replay_of, answer, created_at) VALUES (?, ?, ?, ?, ?, ?)",
-		r.Call.ID, h.WorkspaceID, h.ID, r.OfID, answer, t.now)
+	_, err = t.exec(
+		"INSERT INTO replays (call_id, workspace_id, session_id, replay_of, answer, created_at) VALUES (?, ?, ?, ?, ?, ?)",
+		r.Call.ID,
+		h.WorkspaceID,
+		h.ID,
+		r.OfID,
+		answer,
+		t.now,
+	)
 	return err
 }
 
@@ -36,16 +43,19 @@ func (s *Store) Replays(ctx context.Context, scope store.Scope, callID parley.ID
 	l.visible(scope)
 	err = s.read(ctx, func(c *conn) error {
 		replays = []parley.Replay{}
-		return c.each("SELECT r.call_id, r.replay_of, r.session_id, r.answer, r.created_at FROM replays r JOIN sessions s ON s.id = r.session_id WHERE "+
-			l.where.String()+" ORDER BY r.created_at DESC, r.call_id DESC LIMIT ?", func(r *row) error {
-			replay := parley.Replay{CallID: r.id(), OfID: r.id(), SessionID: r.id()}
-			if err := json.Unmarshal([]byte(r.text()), &replay.Answer); err != nil {
-				return parley.WrapError(parley.CodeInternal, err, "a replay's answer cannot be read")
-			}
-			replay.CreatedAt = r.time()
-			replays = append(replays, replay)
-			return nil
-		}, append(l.args, parley.MaxReplays)...)
+		return c.each(
+			"SELECT r.call_id, r.replay_of, r.session_id, r.answer, r.created_at FROM replays r JOIN sessions s ON s.id = r.session_id WHERE "+
+				l.where.String()+" ORDER BY r.created_at DESC, r.call_id DESC LIMIT ?",
+			func(r *row) error {
+				replay := parley.Replay{CallID: r.id(), OfID: r.id(), SessionID: r.id()}
+				if err := json.Unmarshal([]byte(r.text()), &replay.Answer); err != nil {
+					return parley.WrapError(parley.CodeInternal, err, "a replay's answer cannot be read")
+				}
+				replay.CreatedAt = r.time()
+				replays = append(replays, replay)
+				return nil
+			},
+			append(l.args, parley.MaxReplays)...)
 	})
 	return replays, err
 }

@@ -38,7 +38,11 @@ func Restore(ctx context.Context, file, dataDir string, options RestoreOptions) 
 		return restored, parley.Errorf(parley.CodeNotFound, "%s is no file that can be read: name the backup", file)
 	}
 	if err := os.MkdirAll(dataDir, 0o700); err != nil {
-		return restored, parley.WrapError(parley.CodeUnavailable, err, "the data directory "+dataDir+" cannot be made; choose another one with --data or PARLEY_DATA")
+		return restored, parley.WrapError(
+			parley.CodeUnavailable,
+			err,
+			"the data directory "+dataDir+" cannot be made; choose another one with --data or PARLEY_DATA",
+		)
 	}
 	lock, err := lockDirectory(dataDir)
 	if err != nil {
@@ -49,7 +53,11 @@ func Restore(ctx context.Context, file, dataDir string, options RestoreOptions) 
 	_, err = os.Lstat(place)
 	there := err == nil
 	if there && !options.Replace {
-		return restored, parley.Errorf(parley.CodeConflict, "%s holds a database already: give --replace to put the backup in its place (it is kept under another name), or choose another directory with --data", dataDir)
+		return restored, parley.Errorf(
+			parley.CodeConflict,
+			"%s holds a database already: give --replace to put the backup in its place (it is kept under another name), or choose another directory with --data",
+			dataDir,
+		)
 	}
 	temp, err := temporary(dataDir, "."+DatabaseFile+".*")
 	if err != nil {

@@ -52,19 +52,40 @@ func (t *txn) QueuedTurns(h *transition.Head) (turns []parley.Turn, err error) {
 
 // Open implements transition.Rows.
 func (t *txn) Open(h *transition.Head, turnID parley.ID) (open transition.Open, err error) {
-	if err := t.each(`SELECT id, sequence, call_ordinal, role, tool_call_id, tool_name, author_kind, author_name, model, metadata, created_at FROM messages
- WHERE log_id = ? AND status = 'streaming' AND status <> 'completed' AND turn_id = ? ORDER BY sequence`, func(r *row) error {
-		open.Rows = append(open.Rows, transition.OpenRow{ID: r.id(), Sequence: r.int64(), Ordinal: r.int64(), Role: parley.Role(r.text()),
-			ToolCallID: r.text(), ToolName: r.text(), Author: parley.Author{Kind: parley.AuthorKind(r.text()), Name: r.text()},
-			Model: parley.ModelID(r.text()), Metadata: r.json(), CreatedAt: r.time()})
-		return nil
-	}, h.LogID, turnID); err != nil {
+	if err := t.each(
+		`SELECT id, sequence, call_ordinal, role, tool_call_id, tool_name, author_kind, author_name, model, metadata, created_at FROM messages
+ WHERE log_id = ? AND status = 'streaming' AND status <> 'completed' AND turn_id = ? ORDER BY sequence`,
+		func(r *row) error {
+			open.Rows = append(
+				open.Rows,
+				transition.OpenRow{
+					ID:         r.id(),
+					Sequence:   r.int64(),
+					Ordinal:    r.int64(),
+					Role:       parley.Role(r.text()),
+					ToolCallID: r.text(),
+					ToolName:   r.text(),
+					Author:     parley.Author{Kind: parley.AuthorKind(r.text()), Name: r.text()},
+					Model:      parley.ModelID(r.text()),
+					Metadata:   r.json(),
+					CreatedAt:  r.time(),
+				},
+			)
+			return nil
+		},
+		h.LogID,
+		turnID,
+	); err != nil {
 		return open, err
 	}
-	err = t.each("SELECT id, reserved_tokens, reserved_cost, reserved_from FROM calls WHERE turn_id = ? AND outcome = 'open' ORDER BY ordinal", func(r *row) error {
-		open.Calls = append(open.Calls, scanOpenCall(r))
-		return nil
-	}, turnID)
+	err = t.each(
+		"SELECT id, reserved_tokens, reserved_cost, reserved_from FROM calls WHERE turn_id = ? AND outcome = 'open' ORDER BY ordinal",
+		func(r *row) error {
+			open.Calls = append(open.Calls, scanOpenCall(r))
+			return nil
+		},
+		turnID,
+	)
 	return open, err
 }
 
@@ -90,7 +111,17 @@ func (t *txn) Attempts(_ *transition.Head, turnID parley.ID, step int) (attempts
 func (t *txn) Queue(h *transition.Head, limit int) (entries []transition.Entry, err error) {
 	err = t.each(`SELECT id, turn_id, position, steer, revision, iteration FROM messages
  WHERE session_id = ? AND position IS NOT NULL ORDER BY position LIMIT ?`, func(r *row) error {
-		entries = append(entries, transition.Entry{ID: r.id(), TurnID: r.id(), Position: r.int64(), Steer: r.bool(), Revision: r.int(), Iteration: r.int()})
+		entries = append(
+			entries,
+			transition.Entry{
+				ID:        r.id(),
+				TurnID:    r.id(),
+				Position:  r.int64(),
+				Steer:     r.bool(),
+				Revision:  r.int(),
+				Iteration: r.int(),
+			},
+		)
 		return nil
 	}, h.ID, limit)
 	return entries, err
@@ -99,7 +130,10 @@ func (t *txn) Queue(h *transition.Head, limit int) (entries []transition.Entry, 
 // Versions implements transition.Rows.
 func (t *txn) Versions(_ *transition.Head, messageID parley.ID) (pieces []transition.Piece, err error) {
 	err = t.each("SELECT kind, offset, chunks, text FROM versions WHERE message_id = ? ORDER BY n", func(r *row) error {
-		pieces = append(pieces, transition.Piece{Kind: parley.ContentKind(r.text()), Offset: r.int(), Chunks: r.int(), Text: r.text()})
+		pieces = append(
+			pieces,
+			transition.Piece{Kind: parley.ContentKind(r.text()), Offset: r.int(), Chunks: r.int(), Text: r.text()},
+		)
 		return nil
 	}, messageID)
 	return pieces, err
@@ -116,11 +150,16 @@ func (t *txn) id(query string, args ...arg) (parley.ID, error) { return idOf(t.c
 // Message implements transition.Rows. What another hand left unreadable is shown
 // as lists show it.
 func (t *txn) Message(workspaceID, messageID parley.ID) (message *parley.Message, err error) {
-	_, err = t.one("SELECT m.session_id, m.log_id, "+listedColumns+" FROM messages m WHERE m.id = ? AND m.workspace_id = ?", func(r *row) error {
-		m := scanListed(r, place{workspaceID: workspaceID, sessionID: r.id(), logID: r.id()})
-		message = &m
-		return nil
-	}, messageID, workspaceID)
+	_, err = t.one(
+		"SELECT m.session_id, m.log_id, "+listedColumns+" FROM messages m WHERE m.id = ? AND m.workspace_id = ?",
+		func(r *row) error {
+			m := scanListed(r, place{workspaceID: workspaceID, sessionID: r.id(), logID: r.id()})
+			message = &m
+			return nil
+		},
+		messageID,
+		workspaceID,
+	)
 	return message, err
 }
 
@@ -143,7 +182,12 @@ func (t *txn) TurnMessages(_ *transition.Head, turnID parley.ID) ([]parley.Messa
 
 // Answers implements transition.Rows.
 func (t *txn) Answers(_ *transition.Head, turnID parley.ID, step int) ([]parley.Message, error) {
-	return readMessages(t.conn, "m.turn_id = ? AND m.step = ? AND m.role = 'assistant' AND m.status = 'completed' AND m.sequence IS NOT NULL ORDER BY m.sequence", turnID, step)
+	return readMessages(
+		t.conn,
+		"m.turn_id = ? AND m.step = ? AND m.role = 'assistant' AND m.status = 'completed' AND m.sequence IS NOT NULL ORDER BY m.sequence",
+		turnID,
+		step,
+	)
 }
 
 // FirstMessage implements transition.Rows.
@@ -170,9 +214,13 @@ func (t *txn) ToolCall(h *transition.Head, callID string) (call *parley.Message,
 
 // OpenToolCalls implements transition.Rows.
 func (t *txn) OpenToolCalls(h *transition.Head) ([]parley.Message, error) {
-	return readMessages(t.conn, `m.turn_id = ? AND m.role = 'tool_call' AND m.status = 'completed' AND m.sequence IS NOT NULL
+	return readMessages(
+		t.conn,
+		`m.turn_id = ? AND m.role = 'tool_call' AND m.status = 'completed' AND m.sequence IS NOT NULL
  AND NOT EXISTS (SELECT 1 FROM messages x WHERE x.log_id = m.log_id AND x.tool_call_id = m.tool_call_id AND x.role = 'tool_result'
- AND x.status <> 'cancelled' AND x.call_ordinal = m.call_ordinal AND x.tool_call_id <> '') ORDER BY m.sequence`, h.TurnID)
+ AND x.status <> 'cancelled' AND x.call_ordinal = m.call_ordinal AND x.tool_call_id <> '') ORDER BY m.sequence`,
+		h.TurnID,
+	)
 }
 
 // readMessage reads one message; nil when there is none.
@@ -196,19 +244,29 @@ func readMessages(c *conn, where string, args ...arg) (messages []parley.Message
 
 // Posted implements transition.Rows.
 func (t *txn) Posted(h *transition.Head, key string) (earlier transition.Earlier, err error) {
-	_, err = t.one("SELECT id, fingerprint, posted_event FROM messages WHERE session_id = ? AND idempotency_key = ?", func(r *row) error {
-		earlier = transition.Earlier{ID: r.id(), Fingerprint: r.hash(), PostedEvent: r.int64()}
-		return nil
-	}, h.ID, key)
+	_, err = t.one(
+		"SELECT id, fingerprint, posted_event FROM messages WHERE session_id = ? AND idempotency_key = ?",
+		func(r *row) error {
+			earlier = transition.Earlier{ID: r.id(), Fingerprint: r.hash(), PostedEvent: r.int64()}
+			return nil
+		},
+		h.ID,
+		key,
+	)
 	return earlier, err
 }
 
 // Created implements transition.Rows.
 func (t *txn) Created(workspaceID parley.ID, key string) (earlier transition.Earlier, err error) {
-	_, err = t.one("SELECT id, fingerprint FROM sessions WHERE workspace_id = ? AND idempotency_key = ?", func(r *row) error {
-		earlier = transition.Earlier{ID: r.id(), Fingerprint: r.hash()}
-		return nil
-	}, workspaceID, key)
+	_, err = t.one(
+		"SELECT id, fingerprint FROM sessions WHERE workspace_id = ? AND idempotency_key = ?",
+		func(r *row) error {
+			earlier = transition.Earlier{ID: r.id(), Fingerprint: r.hash()}
+			return nil
+		},
+		workspaceID,
+		key,
+	)
 	return earlier, err
 }
 
@@ -219,10 +277,15 @@ func (t *txn) SessionByKey(workspaceID parley.ID, key string) (parley.ID, error)
 
 // ToolChildren implements transition.Rows.
 func (t *txn) ToolChildren(h *transition.Head) (children []parley.ID, err error) {
-	err = t.each("SELECT id FROM sessions WHERE workspace_id = ? AND parent_session_id = ? AND kind = 'tool' AND deleted_at IS NULL", func(r *row) error {
-		children = append(children, r.id())
-		return nil
-	}, h.WorkspaceID, h.ID)
+	err = t.each(
+		"SELECT id FROM sessions WHERE workspace_id = ? AND parent_session_id = ? AND kind = 'tool' AND deleted_at IS NULL",
+		func(r *row) error {
+			children = append(children, r.id())
+			return nil
+		},
+		h.WorkspaceID,
+		h.ID,
+	)
 	return children, err
 }
 
@@ -262,11 +325,16 @@ func (t *txn) AgentVersion(_, agentID parley.ID, version int) (*parley.Agent, er
 
 // Project implements transition.Rows.
 func (t *txn) Project(workspaceID, projectID parley.ID) (project *parley.Project, err error) {
-	_, err = t.one("SELECT "+projectColumns+" FROM projects p WHERE p.id = ? AND p.workspace_id = ?", func(r *row) error {
-		found := scanProject(r)
-		project = &found
-		return nil
-	}, projectID, workspaceID)
+	_, err = t.one(
+		"SELECT "+projectColumns+" FROM projects p WHERE p.id = ? AND p.workspace_id = ?",
+		func(r *row) error {
+			found := scanProject(r)
+			project = &found
+			return nil
+		},
+		projectID,
+		workspaceID,
+	)
 	return project, err
 }
 
@@ -314,22 +382,41 @@ type candidates struct{ *txn }
 
 // NextWorkspace implements transition.Waiting.
 func (w candidates) NextWorkspace(after parley.ID, rank transition.Rank) (parley.ID, error) {
-	return w.id("SELECT workspace_id FROM ready WHERE workspace_id > ? AND priority = ? ORDER BY workspace_id LIMIT 1", after[:], int(rank))
+	return w.id(
+		"SELECT workspace_id FROM ready WHERE workspace_id > ? AND priority = ? ORDER BY workspace_id LIMIT 1",
+		after[:],
+		int(rank),
+	)
 }
 
 // NextReady implements transition.Waiting.
-func (w candidates) NextReady(workspaceID parley.ID, rank transition.Rank, after transition.Ready) (next transition.Ready, err error) {
-	_, err = w.one(`SELECT session_id, ready_at FROM ready WHERE workspace_id = ? AND priority = ? AND (ready_at, session_id) > (?, ?)
- AND not_before <= ? ORDER BY ready_at, session_id LIMIT 1`, func(r *row) error {
-		next = transition.Ready{SessionID: r.id(), At: r.time()}
-		return nil
-	}, workspaceID, int(rank), int64(after.At), after.SessionID[:], w.now)
+func (w candidates) NextReady(
+	workspaceID parley.ID,
+	rank transition.Rank,
+	after transition.Ready,
+) (next transition.Ready, err error) {
+	_, err = w.one(
+		`SELECT session_id, ready_at FROM ready WHERE workspace_id = ? AND priority = ? AND (ready_at, session_id) > (?, ?)
+ AND not_before <= ? ORDER BY ready_at, session_id LIMIT 1`,
+		func(r *row) error {
+			next = transition.Ready{SessionID: r.id(), At: r.time()}
+			return nil
+		},
+		workspaceID,
+		int(rank),
+		int64(after.At),
+		after.SessionID[:],
+		w.now,
+	)
 	return next, err
 }
 
 // Suspects implements transition.Waiting.
 func (w candidates) Suspects(processID parley.ID) (suspects transition.Suspects, err error) {
-	suspects.Waiting, err = w.has("SELECT 1 FROM ready INDEXED BY ready_suspects WHERE priority > 1 AND priority < ? LIMIT 1", int(transition.FirstAccused))
+	suspects.Waiting, err = w.has(
+		"SELECT 1 FROM ready INDEXED BY ready_suspects WHERE priority > 1 AND priority < ? LIMIT 1",
+		int(transition.FirstAccused),
+	)
 	if err != nil || !suspects.Waiting {
 		return suspects, err
 	}

@@ -112,7 +112,10 @@ func schemaObjects(c *conn) (objects []schemaObject, err error) {
  WHERE NOT (type = 'table' AND (name IN ('goose_db_version', ?, 'search_words_data', 'search_words_idx',
   'search_words_content', 'search_words_docsize', 'search_words_config') OR name GLOB 'sqlite_*' OR name GLOB '_litestream_*'))
  AND NOT (type = 'index' AND sql IS NULL)`, func(r *row) error {
-		objects = append(objects, schemaObject{kind: r.text(), name: r.text(), table: r.text(), sql: plainSQL(r.text())})
+		objects = append(
+			objects,
+			schemaObject{kind: r.text(), name: r.text(), table: r.text(), sql: plainSQL(r.text())},
+		)
 		return nil
 	}, copyingTable)
 	slices.SortFunc(objects, byKindAndName)

@@ -19,7 +19,11 @@ func TestSchemaHash(t *testing.T) {
 		t.Fatal(err)
 	}
 	if hash := hashOf(objects); hash != schemaHash {
-		t.Errorf("the migrations make a schema of %d objects with the hash\n%s; write that into schemaHash", len(objects), hash)
+		t.Errorf(
+			"the migrations make a schema of %d objects with the hash\n%s; write that into schemaHash",
+			len(objects),
+			hash,
+		)
 	}
 }
 
@@ -27,17 +31,27 @@ func TestSchemaHash(t *testing.T) {
 var foreign = map[string]struct{ statement, names string }{
 	"a trigger": {"CREATE TRIGGER t AFTER INSERT ON audit BEGIN UPDATE principals SET role = 'admin'; END",
 		`the trigger "t" on "audit" was not made by Parley`},
-	"a trigger on a table left out": {"CREATE TRIGGER goose_db_version AFTER INSERT ON goose_db_version BEGIN SELECT 1; END",
-		`the trigger "goose_db_version" was not made`},
-	"a trigger of the same name": {"DROP TRIGGER audit_waits; CREATE TRIGGER audit_waits AFTER INSERT ON audit BEGIN SELECT 1; END",
-		`the trigger "audit_waits" on "audit" is not as Parley made it`},
+	"a trigger on a table left out": {
+		"CREATE TRIGGER goose_db_version AFTER INSERT ON goose_db_version BEGIN SELECT 1; END",
+		`the trigger "goose_db_version" was not made`,
+	},
+	"a trigger of the same name": {
+		"DROP TRIGGER audit_waits; CREATE TRIGGER audit_waits AFTER INSERT ON audit BEGIN SELECT 1; END",
+		`the trigger "audit_waits" on "audit" is not as Parley made it`,
+	},
 	"no trigger": {"DROP TRIGGER audit_stays", `the trigger "audit_stays" on "audit" is missing`},
 	"a view":     {"CREATE VIEW v AS SELECT * FROM keys", `the view "v" was not made by Parley`},
 	"a view for a table": {"ALTER TABLE rates RENAME TO kept; CREATE VIEW rates AS SELECT * FROM kept",
 		`"kept" was not made by Parley`},
-	"a column": {"ALTER TABLE principals ADD COLUMN more AS ('admin')", `the table "principals" is not as Parley made it`},
-	"an index": {"CREATE UNIQUE INDEX one ON sessions (workspace_id)", `the index "one" on "sessions" was not made by Parley`},
-	"a table":  {"CREATE TABLE mine (n INTEGER)", `the table "mine" was not made by Parley`},
+	"a column": {
+		"ALTER TABLE principals ADD COLUMN more AS ('admin')",
+		`the table "principals" is not as Parley made it`,
+	},
+	"an index": {
+		"CREATE UNIQUE INDEX one ON sessions (workspace_id)",
+		`the index "one" on "sessions" was not made by Parley`,
+	},
+	"a table": {"CREATE TABLE mine (n INTEGER)", `the table "mine" was not made by Parley`},
 	"a hidden comma": {"PRAGMA writable_schema = 1; " +
 		"UPDATE sqlite_schema SET sql = replace(sql, 'role ', '\"ro,le\" TEXT, role ') WHERE name = 'principals'",
 		`the table "principals" is not as Parley made it`},
@@ -65,7 +79,11 @@ func TestAForeignSchemaIsRefused(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if place, findings, err := store.CheckPages(t.Context(), ""); err != nil || place == "" || len(findings) > 0 {
+			if place, findings, err := store.CheckPages(
+				t.Context(),
+				"",
+			); err != nil || place == "" ||
+				len(findings) > 0 {
 				t.Errorf("before: %q, %+v, %v", place, findings, err)
 			}
 			path := filepath.Join(dir, DatabaseFile)

@@ -12,7 +12,11 @@ import (
 )
 
 // Search implements store.Searcher.
-func (s *Store) Search(ctx context.Context, scope store.Scope, query store.SearchQuery) (page store.SearchPage, err error) {
+func (s *Store) Search(
+	ctx context.Context,
+	scope store.Scope,
+	query store.SearchQuery,
+) (page store.SearchPage, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		page = store.SearchPage{}
 		logs, err := searchedLogs(c, scope, query.SessionID)
@@ -26,7 +30,10 @@ func (s *Store) Search(ctx context.Context, scope store.Scope, query store.Searc
 		text, args := searchQuery(scope, &query, logs, borrowed)
 		matches := make([]words.Candidate, 0, store.DefaultHits)
 		if err := c.each(text, func(r *row) error {
-			matches = append(matches, words.Candidate{MessageID: r.id(), CreatedAt: r.time(), Counts: r.bytes(), SessionID: r.id()})
+			matches = append(
+				matches,
+				words.Candidate{MessageID: r.id(), CreatedAt: r.time(), Counts: r.bytes(), SessionID: r.id()},
+			)
 			return nil
 		}, args...); err != nil {
 			return err
@@ -64,17 +71,25 @@ func borrowedLogs(c *conn, scope store.Scope, q *store.SearchQuery) (logs []parl
 	var l list
 	l.visible(scope)
 	visible := l.where.String()
-	err = c.each("SELECT DISTINCT g.log_id FROM session_logs g CROSS JOIN sessions s ON s.id = g.session_id WHERE "+visible+
-		" AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = g.writer_id AND "+visible+") LIMIT ?", func(r *row) error {
-		logs = append(logs, r.id())
-		return nil
-	}, append(append(l.args, l.args...), words.MaxBorrowed+1)...)
+	err = c.each(
+		"SELECT DISTINCT g.log_id FROM session_logs g CROSS JOIN sessions s ON s.id = g.session_id WHERE "+visible+
+			" AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = g.writer_id AND "+visible+") LIMIT ?",
+		func(r *row) error {
+			logs = append(logs, r.id())
+			return nil
+		},
+		append(append(l.args, l.args...), words.MaxBorrowed+1)...)
 	return logs, err
 }
 
 // searchQuery builds the query for the newest matches. Rows of the index of words
 // come newest first, and the query ends with as many as are ranked.
-func searchQuery(scope store.Scope, q *store.SearchQuery, logs []transition.Part, borrowed []parley.ID) (string, []arg) {
+func searchQuery(
+	scope store.Scope,
+	q *store.SearchQuery,
+	logs []transition.Part,
+	borrowed []parley.ID,
+) (string, []arg) {
 	ids := make([]parley.ID, len(logs))
 	for i, part := range logs {
 		ids[i] = part.LogID
@@ -122,8 +137,14 @@ func searchQuery(scope store.Scope, q *store.SearchQuery, logs []transition.Part
 		l.must("(" + strings.Join(arms, " OR ") + ")")
 	}
 	return "SELECT r.message_id, r.created_at, r.counts, s.id FROM (SELECT rowid AS key FROM search_words WHERE " + found.where.String() + " ORDER BY rowid DESC LIMIT ?) w" +
-		" CROSS JOIN search_rows r ON r.key = w.key CROSS JOIN sessions s ON s.id = " + shownSession(&shown, q) +
-		" WHERE " + l.where.String() + " ORDER BY w.key DESC LIMIT ?", append(append(before, l.args...), store.MaxRanked)
+			" CROSS JOIN search_rows r ON r.key = w.key CROSS JOIN sessions s ON s.id = " + shownSession(
+			&shown,
+			q,
+		) +
+			" WHERE " + l.where.String() + " ORDER BY w.key DESC LIMIT ?", append(
+			append(before, l.args...),
+			store.MaxRanked,
+		)
 }
 
 // shownSession is the session that a match is shown for: the one that is asked for,
@@ -154,11 +175,16 @@ func readHits(c *conn, scope store.Scope, best []words.Candidate) ([]store.Searc
 		}
 		hit.Session = session
 		if !best[i].MessageID.IsZero() {
-			found, err := c.one("SELECT m.workspace_id, m.session_id, m.log_id, "+listedColumns+" FROM messages m WHERE m.id = ? AND m.workspace_id = ?", func(r *row) error {
-				message := scanListed(r, place{workspaceID: r.id(), sessionID: r.id(), logID: r.id()})
-				hit.Message = &message
-				return nil
-			}, best[i].MessageID, scope.WorkspaceID)
+			found, err := c.one(
+				"SELECT m.workspace_id, m.session_id, m.log_id, "+listedColumns+" FROM messages m WHERE m.id = ? AND m.workspace_id = ?",
+				func(r *row) error {
+					message := scanListed(r, place{workspaceID: r.id(), sessionID: r.id(), logID: r.id()})
+					hit.Message = &message
+					return nil
+				},
+				best[i].MessageID,
+				scope.WorkspaceID,
+			)
 			if err != nil {
 				return nil, err
 			}

@@ -48,7 +48,10 @@ func (s *Store) mergeWords(ctx context.Context) error {
 			if err != nil {
 				return false, err
 			}
-			if _, err := tx.exec("INSERT INTO search_words (search_words, rank) VALUES ('merge', ?)", mergePages); err != nil {
+			if _, err := tx.exec(
+				"INSERT INTO search_words (search_words, rank) VALUES ('merge', ?)",
+				mergePages,
+			); err != nil {
 				return false, err
 			}
 			after, err := tx.changes()
@@ -112,27 +115,35 @@ func gather(c *conn, sessions []parley.ID) (pieces []words.Stretch, left []parle
 func logsOf(c *conn, sessionID parley.ID) (logs []words.Stretch, err error) {
 	forked := false
 	own := words.Stretch{}
-	found, err := c.one(`SELECT s.workspace_id, s.id, s.log_id, s.owner_id, s.agent_id, s.project_id, s.created_at, s.title, s.visibility = 'workspace', s.forked_through IS NOT NULL, ifnull(s.forked_through, 0), h.next_sequence - 1,
+	found, err := c.one(
+		`SELECT s.workspace_id, s.id, s.log_id, s.owner_id, s.agent_id, s.project_id, s.created_at, s.title, s.visibility = 'workspace', s.forked_through IS NOT NULL, ifnull(s.forked_through, 0), h.next_sequence - 1,
  i.log_id IS NOT NULL, ifnull(i.through, ifnull(s.forked_through, 0)), i.title, i.visible, i.project_id
- FROM sessions s CROSS JOIN heads h ON h.session_id = s.id LEFT JOIN search_logs i ON i.log_id = s.log_id WHERE s.id = ? AND s.deleted_at IS NULL`, func(r *row) error {
-		own.WorkspaceID, own.SessionID, own.LogID, own.OwnerID, own.AgentID, own.ProjectID = r.id(), r.id(), r.id(), r.id(), r.id(), r.id()
-		own.CreatedAt, own.Title, own.Visible, forked, own.Begins, own.End = r.time(), r.text(), r.bool(), r.bool(), r.int64(), r.int64()
-		own.Known, own.Through, own.Titled, own.PlacedOpen, own.PlacedIn = r.bool(), r.int64(), r.text(), r.bool(), r.id()
-		return nil
-	}, sessionID)
+ FROM sessions s CROSS JOIN heads h ON h.session_id = s.id LEFT JOIN search_logs i ON i.log_id = s.log_id WHERE s.id = ? AND s.deleted_at IS NULL`,
+		func(r *row) error {
+			own.WorkspaceID, own.SessionID, own.LogID, own.OwnerID, own.AgentID, own.ProjectID = r.id(), r.id(), r.id(), r.id(), r.id(), r.id()
+			own.CreatedAt, own.Title, own.Visible, forked, own.Begins, own.End = r.time(), r.text(), r.bool(), r.bool(), r.int64(), r.int64()
+			own.Known, own.Through, own.Titled, own.PlacedOpen, own.PlacedIn = r.bool(), r.int64(), r.text(), r.bool(), r.id()
+			return nil
+		},
+		sessionID,
+	)
 	if err != nil || !found {
 		return nil, err
 	}
 	if forked {
-		err = c.each(`SELECT g.log_id, g.writer_id, g.through, i.log_id IS NOT NULL, i.through, i.title, i.visible, i.project_id FROM session_logs g LEFT JOIN search_logs i ON i.log_id = g.log_id
- WHERE g.session_id = ? AND NOT EXISTS (SELECT 1 FROM heads h WHERE h.session_id = g.writer_id AND h.deleted_at IS NULL)`, func(r *row) error {
-			log := words.Stretch{Shared: true}
-			log.WorkspaceID, log.LogID, log.SessionID, log.End = own.WorkspaceID, r.id(), r.id(), r.int64()
-			log.Known, log.Through, log.Titled, log.PlacedOpen, log.PlacedIn = r.bool(), r.int64(), r.text(), r.bool(), r.id()
-			log.Title = log.Titled
-			logs = append(logs, log)
-			return nil
-		}, sessionID)
+		err = c.each(
+			`SELECT g.log_id, g.writer_id, g.through, i.log_id IS NOT NULL, i.through, i.title, i.visible, i.project_id FROM session_logs g LEFT JOIN search_logs i ON i.log_id = g.log_id
+ WHERE g.session_id = ? AND NOT EXISTS (SELECT 1 FROM heads h WHERE h.session_id = g.writer_id AND h.deleted_at IS NULL)`,
+			func(r *row) error {
+				log := words.Stretch{Shared: true}
+				log.WorkspaceID, log.LogID, log.SessionID, log.End = own.WorkspaceID, r.id(), r.id(), r.int64()
+				log.Known, log.Through, log.Titled, log.PlacedOpen, log.PlacedIn = r.bool(), r.int64(), r.text(), r.bool(), r.id()
+				log.Title = log.Titled
+				logs = append(logs, log)
+				return nil
+			},
+			sessionID,
+		)
 	}
 	return append(logs, own), err
 }
@@ -140,14 +151,30 @@ func logsOf(c *conn, sessionID parley.ID) (logs []words.Stretch, err error) {
 // readStretch prepares what comes next of a log, up to a message that streams.
 func readStretch(c *conn, budget *words.Budget, piece *words.Stretch) error {
 	budget.Begin(piece)
-	err := c.each(`SELECT id, sequence, role, status, content, tool_name, internal, created_at FROM messages INDEXED BY messages_sequence
- WHERE log_id = ? AND sequence IS NOT NULL AND sequence > ? AND sequence <= ? ORDER BY sequence LIMIT ?`, func(r *row) error {
-		m := parley.Message{ID: r.id(), Sequence: r.int64(), Role: parley.Role(r.text()), Status: parley.MessageStatus(r.text()), Content: r.json(), ToolName: r.text(), Internal: r.bool(), CreatedAt: r.time()}
-		if !budget.Take(piece, &m) {
-			return errPageFull
-		}
-		return nil
-	}, piece.LogID, piece.Through, piece.End, store.SearchBatch)
+	err := c.each(
+		`SELECT id, sequence, role, status, content, tool_name, internal, created_at FROM messages INDEXED BY messages_sequence
+ WHERE log_id = ? AND sequence IS NOT NULL AND sequence > ? AND sequence <= ? ORDER BY sequence LIMIT ?`,
+		func(r *row) error {
+			m := parley.Message{
+				ID:        r.id(),
+				Sequence:  r.int64(),
+				Role:      parley.Role(r.text()),
+				Status:    parley.MessageStatus(r.text()),
+				Content:   r.json(),
+				ToolName:  r.text(),
+				Internal:  r.bool(),
+				CreatedAt: r.time(),
+			}
+			if !budget.Take(piece, &m) {
+				return errPageFull
+			}
+			return nil
+		},
+		piece.LogID,
+		piece.Through,
+		piece.End,
+		store.SearchBatch,
+	)
 	if errors.Is(err, errPageFull) {
 		err = nil
 	}
@@ -177,8 +204,15 @@ func (t *txn) index(pieces []words.Stretch) error {
 				return err
 			}
 		}
-		if _, err := t.exec("INSERT INTO search_logs (log_id, workspace_id, through, title, visible, project_id) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET through = excluded.through, title = excluded.title",
-			piece.LogID, piece.WorkspaceID, piece.To, piece.Title, piece.PlacedOpen, piece.PlacedIn); err != nil {
+		if _, err := t.exec(
+			"INSERT INTO search_logs (log_id, workspace_id, through, title, visible, project_id) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET through = excluded.through, title = excluded.title",
+			piece.LogID,
+			piece.WorkspaceID,
+			piece.To,
+			piece.Title,
+			piece.PlacedOpen,
+			piece.PlacedIn,
+		); err != nil {
 			return err
 		}
 		rows = append(rows, piece.Rows...)
@@ -207,9 +241,19 @@ func (t *txn) indexable(piece *words.Stretch) (bool, error) {
 // unindex forgets a piece of what is indexed of a log that was moved, and with the
 // last piece that it was indexed.
 func (t *txn) unindex(log *words.Stretch) error {
-	gone, err := t.exec("DELETE FROM search_rows WHERE key IN (SELECT key FROM search_rows WHERE log_id = ? LIMIT ?)", log.LogID, parley.PurgeBatch)
+	gone, err := t.exec(
+		"DELETE FROM search_rows WHERE key IN (SELECT key FROM search_rows WHERE log_id = ? LIMIT ?)",
+		log.LogID,
+		parley.PurgeBatch,
+	)
 	if err == nil && gone < parley.PurgeBatch {
-		_, err = t.exec("UPDATE search_logs SET through = ?, title = '', visible = ?, project_id = ? WHERE log_id = ?", log.Begins, log.Visible, log.ProjectID, log.LogID)
+		_, err = t.exec(
+			"UPDATE search_logs SET through = ?, title = '', visible = ?, project_id = ? WHERE log_id = ?",
+			log.Begins,
+			log.Visible,
+			log.ProjectID,
+			log.LogID,
+		)
 	}
 	return err
 }
@@ -228,11 +272,27 @@ func (t *txn) indexRows(rows []words.Row, of []*words.Stretch) error {
 		if key, err = t.nextKey(r.CreatedAt, key); err != nil {
 			return err
 		}
-		if _, err := t.exec(`INSERT INTO search_rows (key, workspace_id, session_id, log_id, sequence, message_id, role, tool_name, created_at, counts) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			key, of[i].WorkspaceID, r.SessionID, r.LogID, r.Sequence, r.MessageID, string(r.Role), r.ToolName, int64(r.CreatedAt), r.Entry.Counts); err != nil {
+		if _, err := t.exec(
+			`INSERT INTO search_rows (key, workspace_id, session_id, log_id, sequence, message_id, role, tool_name, created_at, counts) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			key,
+			of[i].WorkspaceID,
+			r.SessionID,
+			r.LogID,
+			r.Sequence,
+			r.MessageID,
+			string(r.Role),
+			r.ToolName,
+			int64(r.CreatedAt),
+			r.Entry.Counts,
+		); err != nil {
 			return err
 		}
-		if _, err := t.exec("INSERT INTO search_words (rowid, words, scope) VALUES (?, ?, ?)", key, strings.Join(r.Entry.Words, " "), strings.Join(r.Scopes, " ")); err != nil {
+		if _, err := t.exec(
+			"INSERT INTO search_words (rowid, words, scope) VALUES (?, ?, ?)",
+			key,
+			strings.Join(r.Entry.Words, " "),
+			strings.Join(r.Scopes, " "),
+		); err != nil {
 			return err
 		}
 	}
@@ -268,11 +328,17 @@ func (t *txn) nextKey(at parley.Time, last int64) (int64, error) {
 // TakeSearchStep implements store.SearchIndex.
 func (s *Store) TakeSearchStep(ctx context.Context, anew bool) (store.SearchStep, bool, error) {
 	after, err := transact(ctx, s, func(tx *txn) (after *parley.ID, err error) {
-		_, err = tx.one("UPDATE search_pass SET due_at = ? WHERE due_at <= ? OR ? AND after_id IS NULL RETURNING after_id", func(r *row) error {
-			id := r.id()
-			after = &id
-			return nil
-		}, int64(tx.now)+store.SearchLease.Milliseconds(), int64(tx.now), anew)
+		_, err = tx.one(
+			"UPDATE search_pass SET due_at = ? WHERE due_at <= ? OR ? AND after_id IS NULL RETURNING after_id",
+			func(r *row) error {
+				id := r.id()
+				after = &id
+				return nil
+			},
+			int64(tx.now)+store.SearchLease.Milliseconds(),
+			int64(tx.now),
+			anew,
+		)
 		tx.wrote = after != nil
 		return after, err
 	})
@@ -287,7 +353,11 @@ func (s *Store) TakeSearchStep(ctx context.Context, anew bool) (store.SearchStep
 func (s *Store) EndSearchStep(ctx context.Context, step store.SearchStep, rest time.Duration) error {
 	return s.write(ctx, func(tx *txn) error {
 		if step.Last.IsZero() { // the end
-			_, err := tx.exec("UPDATE search_pass SET after_id = NULL, due_at = ?, completed_at = ifnull(completed_at, ?)", int64(tx.now)+rest.Milliseconds(), int64(tx.now))
+			_, err := tx.exec(
+				"UPDATE search_pass SET after_id = NULL, due_at = ?, completed_at = ifnull(completed_at, ?)",
+				int64(tx.now)+rest.Milliseconds(),
+				int64(tx.now),
+			)
 			return err
 		}
 		_, err := tx.exec("UPDATE search_pass SET after_id = ?, due_at = ?", step.Last, int64(tx.now))
@@ -305,21 +375,26 @@ func (s *Store) behind(ctx context.Context, after parley.ID) (step store.SearchS
 	err = s.read(ctx, func(c *conn) error {
 		seen := 0
 		step = store.SearchStep{}
-		err := c.each(`SELECT h.session_id, h.deleted_at IS NULL AND (i.log_id IS NULL OR i.through < h.next_sequence - 1 OR i.title <> s.title
+		err := c.each(
+			`SELECT h.session_id, h.deleted_at IS NULL AND (i.log_id IS NULL OR i.through < h.next_sequence - 1 OR i.title <> s.title
   OR i.visible = 0 AND s.visibility = 'workspace' OR s.project_id IS NOT NULL AND s.project_id IS NOT i.project_id
   OR s.forked_through IS NOT NULL AND EXISTS (SELECT 1 FROM session_logs g LEFT JOIN search_logs o ON o.log_id = g.log_id WHERE g.session_id = s.id AND ifnull(o.through, 0) < g.through))
- FROM heads h CROSS JOIN sessions s ON s.id = h.session_id LEFT JOIN search_logs i ON i.log_id = h.log_id WHERE h.session_id < ? ORDER BY h.session_id DESC LIMIT ?`, func(r *row) error {
-			seen++
-			id := r.id()
-			if r.bool() {
-				step.Sessions = append(step.Sessions, id)
-			}
-			if seen == store.SearchSweep || len(step.Sessions) == store.SearchBehind {
-				step.Last = id
-				return errPageFull
-			}
-			return nil
-		}, after, store.SearchSweep)
+ FROM heads h CROSS JOIN sessions s ON s.id = h.session_id LEFT JOIN search_logs i ON i.log_id = h.log_id WHERE h.session_id < ? ORDER BY h.session_id DESC LIMIT ?`,
+			func(r *row) error {
+				seen++
+				id := r.id()
+				if r.bool() {
+					step.Sessions = append(step.Sessions, id)
+				}
+				if seen == store.SearchSweep || len(step.Sessions) == store.SearchBehind {
+					step.Last = id
+					return errPageFull
+				}
+				return nil
+			},
+			after,
+			store.SearchSweep,
+		)
 		if errors.Is(err, errPageFull) {
 			err = nil
 		}

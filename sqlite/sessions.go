@@ -55,7 +55,11 @@ func listedSession(r *row) (parley.Session, error) {
 }
 
 // Sessions lists sessions by last activity.
-func (s *Store) Sessions(ctx context.Context, scope store.Scope, query store.SessionQuery) (sessions []parley.Session, err error) {
+func (s *Store) Sessions(
+	ctx context.Context,
+	scope store.Scope,
+	query store.SessionQuery,
+) (sessions []parley.Session, err error) {
 	text, args := sessionsQuery(scope, query)
 	err = s.read(ctx, func(c *conn) error {
 		sessions = make([]parley.Session, 0, min(limited(query.Limit), parley.DefaultPage))
@@ -138,28 +142,39 @@ func sessionsQuery(scope store.Scope, q store.SessionQuery) (string, []arg) {
 		from = "sessions s" + l.indexed("sessions_recent")
 	}
 	return "SELECT " + sessionColumns + " FROM " + from + " CROSS JOIN heads h ON h.session_id = s.id WHERE " + l.where.String() +
-		" ORDER BY s.updated_at " + word + ", s.id " + word + " LIMIT ?", append(l.args, limited(q.Limit))
+			" ORDER BY s.updated_at " + word + ", s.id " + word + " LIMIT ?", append(
+			l.args,
+			limited(q.Limit),
+		)
 }
 
 // ArchiveFeature archives the sessions of a feature, one transaction each.
-func (s *Store) ArchiveFeature(ctx context.Context, scope store.Scope, feature string) (archived, busy []parley.ID, err error) {
+func (s *Store) ArchiveFeature(
+	ctx context.Context,
+	scope store.Scope,
+	feature string,
+) (archived, busy []parley.ID, err error) {
 	var l list
 	l.visible(scope)
 	l.must("s.feature = ? AND s.feature <> '' AND s.archived_at IS NULL", feature)
 	var ids []parley.ID
 	err = s.read(ctx, func(c *conn) error {
-		return c.each("SELECT s.id FROM sessions s INDEXED BY sessions_feature WHERE "+l.where.String()+" ORDER BY s.updated_at, s.id",
+		return c.each(
+			"SELECT s.id FROM sessions s INDEXED BY sessions_feature WHERE "+l.where.String()+" ORDER BY s.updated_at, s.id",
 			func(r *row) error {
 				ids = append(ids, r.id())
 				return nil
-			}, l.args...)
+			},
+			l.args...)
 	})
 	if err != nil {
 		return nil, nil, err
 	}
 	yes, whole := true, store.AuditFrom(ctx)
 	for _, id := range ids {
-		switch _, err := s.UpdateSession(store.WithAudit(ctx, whole.Of(id)), scope, id, store.SessionChange{Archived: &yes}); parley.ErrorCode(err) {
+		switch _, err := s.UpdateSession(store.WithAudit(ctx, whole.Of(id)), scope, id, store.SessionChange{Archived: &yes}); parley.ErrorCode(
+			err,
+		) {
 		case "":
 			whole.Wrote()
 			archived = append(archived, id)

@@ -34,16 +34,25 @@ func (s *Store) Share(ctx context.Context, scope store.Scope, share parley.Share
 				return kept, err
 			}
 		}
-		found, err := tx.one("SELECT "+shareColumns+" FROM shares h WHERE h.session_id = ? AND h.reader_id = ?", func(r *row) error {
-			kept.share = scanShare(r)
-			return nil
-		}, share.SessionID, share.ReaderID)
+		found, err := tx.one(
+			"SELECT "+shareColumns+" FROM shares h WHERE h.session_id = ? AND h.reader_id = ?",
+			func(r *row) error {
+				kept.share = scanShare(r)
+				return nil
+			},
+			share.SessionID,
+			share.ReaderID,
+		)
 		if err != nil || found {
 			return kept, err
 		}
 		var full bool
-		if full, err = tx.has("SELECT 1 WHERE (SELECT count(*) FROM shares WHERE session_id = ?1) >= ?3 OR (SELECT count(*) FROM shares WHERE reader_id = ?2) >= ?3",
-			share.SessionID, share.ReaderID, parley.MaxShares); err != nil {
+		if full, err = tx.has(
+			"SELECT 1 WHERE (SELECT count(*) FROM shares WHERE session_id = ?1) >= ?3 OR (SELECT count(*) FROM shares WHERE reader_id = ?2) >= ?3",
+			share.SessionID,
+			share.ReaderID,
+			parley.MaxShares,
+		); err != nil {
 			return kept, err
 		}
 		if full {
@@ -51,8 +60,16 @@ func (s *Store) Share(ctx context.Context, scope store.Scope, share parley.Share
 		}
 		share.WorkspaceID, share.CreatedAt = scope.WorkspaceID, tx.now
 		kept = answer{share, true}
-		_, err = tx.exec("INSERT INTO shares (session_id, reader_id, workspace_id, shared_kind, shared_by, shared_name, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
-			share.SessionID, share.ReaderID, share.WorkspaceID, string(share.SharedBy.Kind), share.SharedBy.ID, share.SharedBy.Name, share.CreatedAt)
+		_, err = tx.exec(
+			"INSERT INTO shares (session_id, reader_id, workspace_id, shared_kind, shared_by, shared_name, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+			share.SessionID,
+			share.ReaderID,
+			share.WorkspaceID,
+			string(share.SharedBy.Kind),
+			share.SharedBy.ID,
+			share.SharedBy.Name,
+			share.CreatedAt,
+		)
 		return kept, err
 	})
 	return kept.share, kept.made, err
@@ -73,7 +90,11 @@ func (s *Store) Unshare(ctx context.Context, scope store.Scope, sessionID, reade
 }
 
 // Shares implements store.Shares.
-func (s *Store) Shares(ctx context.Context, scope store.Scope, query store.ShareQuery) (shares []parley.Share, err error) {
+func (s *Store) Shares(
+	ctx context.Context,
+	scope store.Scope,
+	query store.ShareQuery,
+) (shares []parley.Share, err error) {
 	seen, text := query.SessionID, "h.session_id = ?1 AND EXISTS (SELECT 1 FROM sessions s WHERE s.id = h.reader_id AND s.deleted_at IS NULL)"
 	if seen.IsZero() {
 		seen, text = query.ReaderID, "h.reader_id = ?1 AND EXISTS (SELECT 1 FROM sessions s JOIN sessions o ON o.id = h.reader_id WHERE s.id = h.session_id AND "+readerSees+")"
@@ -83,16 +104,23 @@ func (s *Store) Shares(ctx context.Context, scope store.Scope, query store.Share
 			return err
 		}
 		shares = []parley.Share{}
-		return c.each("SELECT "+shareColumns+" FROM shares h WHERE "+text+" ORDER BY h.created_at, h.session_id, h.reader_id", func(r *row) error {
-			shares = append(shares, scanShare(r))
-			return nil
-		}, seen)
+		return c.each(
+			"SELECT "+shareColumns+" FROM shares h WHERE "+text+" ORDER BY h.created_at, h.session_id, h.reader_id",
+			func(r *row) error {
+				shares = append(shares, scanShare(r))
+				return nil
+			},
+			seen,
+		)
 	})
 	return shares, err
 }
 
 // Readable implements store.Shares.
-func (s *Store) Readable(ctx context.Context, workspaceID, readerID, sessionID parley.ID) (session parley.Session, err error) {
+func (s *Store) Readable(
+	ctx context.Context,
+	workspaceID, readerID, sessionID parley.ID,
+) (session parley.Session, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		session, err = oneSession(c, "SELECT "+sessionColumns+sessionTables+`WHERE s.id = ?1 AND s.workspace_id = ?2
  AND EXISTS (SELECT 1 FROM sessions o WHERE o.id = ?3 AND `+readerSees+`)
@@ -104,15 +132,23 @@ func (s *Store) Readable(ctx context.Context, workspaceID, readerID, sessionID p
 }
 
 // AllReadable implements store.Shares.
-func (s *Store) AllReadable(ctx context.Context, workspaceID, readerID parley.ID) (sessions []parley.Session, err error) {
+func (s *Store) AllReadable(
+	ctx context.Context,
+	workspaceID, readerID parley.ID,
+) (sessions []parley.Session, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		sessions = []parley.Session{}
-		return c.each("SELECT "+sessionColumns+` FROM shares x CROSS JOIN sessions s ON s.id = x.session_id JOIN heads h ON h.session_id = s.id JOIN sessions o ON o.id = x.reader_id
- WHERE x.reader_id = ? AND x.workspace_id = ? AND `+readerSees+` ORDER BY x.created_at, x.session_id`, func(r *row) error {
-			session, err := scanSession(r)
-			sessions = append(sessions, session)
-			return err
-		}, readerID, workspaceID)
+		return c.each(
+			"SELECT "+sessionColumns+` FROM shares x CROSS JOIN sessions s ON s.id = x.session_id JOIN heads h ON h.session_id = s.id JOIN sessions o ON o.id = x.reader_id
+ WHERE x.reader_id = ? AND x.workspace_id = ? AND `+readerSees+` ORDER BY x.created_at, x.session_id`,
+			func(r *row) error {
+				session, err := scanSession(r)
+				sessions = append(sessions, session)
+				return err
+			},
+			readerID,
+			workspaceID,
+		)
 	})
 	return sessions, err
 }

@@ -30,16 +30,32 @@ func idleSince(now parley.Time) parley.Time {
 // CreateSignIn implements store.SignIns.
 func (s *Store) CreateSignIn(ctx context.Context, made store.NewSignIn) error {
 	return s.write(ctx, func(tx *txn) error {
-		if _, err := tx.exec("DELETE FROM sign_ins WHERE workspace_id = ?3 AND id NOT IN (SELECT i.id"+signInTables+"WHERE i.workspace_id = ?3 AND "+signInCounts+")",
-			made.CreatedAt, idleSince(made.CreatedAt), made.WorkspaceID); err != nil {
+		if _, err := tx.exec(
+			"DELETE FROM sign_ins WHERE workspace_id = ?3 AND id NOT IN (SELECT i.id"+signInTables+"WHERE i.workspace_id = ?3 AND "+signInCounts+")",
+			made.CreatedAt,
+			idleSince(made.CreatedAt),
+			made.WorkspaceID,
+		); err != nil {
 			return err
 		}
-		if _, err := tx.exec("DELETE FROM sign_ins WHERE id IN (SELECT id FROM sign_ins WHERE workspace_id = ? AND principal_id = ? ORDER BY id DESC LIMIT -1 OFFSET ?)",
-			made.WorkspaceID, made.PrincipalID, parley.MaxSignIns-1); err != nil {
+		if _, err := tx.exec(
+			"DELETE FROM sign_ins WHERE id IN (SELECT id FROM sign_ins WHERE workspace_id = ? AND principal_id = ? ORDER BY id DESC LIMIT -1 OFFSET ?)",
+			made.WorkspaceID,
+			made.PrincipalID,
+			parley.MaxSignIns-1,
+		); err != nil {
 			return err
 		}
-		_, err := tx.exec("INSERT INTO sign_ins (id, workspace_id, principal_id, hash, created_at, seen_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
-			made.ID, made.WorkspaceID, made.PrincipalID, made.Hash, made.CreatedAt, made.LastUsedAt, made.ExpiresAt)
+		_, err := tx.exec(
+			"INSERT INTO sign_ins (id, workspace_id, principal_id, hash, created_at, seen_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+			made.ID,
+			made.WorkspaceID,
+			made.PrincipalID,
+			made.Hash,
+			made.CreatedAt,
+			made.LastUsedAt,
+			made.ExpiresAt,
+		)
 		return err
 	})
 }
@@ -47,13 +63,19 @@ func (s *Store) CreateSignIn(ctx context.Context, made store.NewSignIn) error {
 // SignedIn implements store.SignIns.
 func (s *Store) SignedIn(ctx context.Context, hash parley.Hash, now parley.Time) (in store.SignedIn, err error) {
 	err = s.read(ctx, func(c *conn) error {
-		found, err := c.one("SELECT "+signInColumns+", "+principalColumns+", p.local_owner, coalesce(k.requests_per_minute, 0), coalesce(k.max_sessions, 0), coalesce(k.max_storage, 0)"+
-			signInTables+"JOIN workspaces w ON w.id = i.workspace_id "+
-			"LEFT JOIN keys k ON k.workspace_id = i.workspace_id AND k.principal_id = i.principal_id AND k.revoked_at IS NULL WHERE i.hash = ?3 AND "+signInCounts, func(r *row) error {
-			in.SignIn, in.Principal = scanSignIn(r), scanPrincipal(r)
-			in.Local, in.Principal.RequestsPerMinute, in.Principal.MaxSessions, in.Principal.MaxStorage = r.bool(), r.int(), r.int64(), r.int64()
-			return nil
-		}, now, idleSince(now), hash)
+		found, err := c.one(
+			"SELECT "+signInColumns+", "+principalColumns+", p.local_owner, coalesce(k.requests_per_minute, 0), coalesce(k.max_sessions, 0), coalesce(k.max_storage, 0)"+
+				signInTables+"JOIN workspaces w ON w.id = i.workspace_id "+
+				"LEFT JOIN keys k ON k.workspace_id = i.workspace_id AND k.principal_id = i.principal_id AND k.revoked_at IS NULL WHERE i.hash = ?3 AND "+signInCounts,
+			func(r *row) error {
+				in.SignIn, in.Principal = scanSignIn(r), scanPrincipal(r)
+				in.Local, in.Principal.RequestsPerMinute, in.Principal.MaxSessions, in.Principal.MaxStorage = r.bool(), r.int(), r.int64(), r.int64()
+				return nil
+			},
+			now,
+			idleSince(now),
+			hash,
+		)
 		if err == nil && !found {
 			err = transition.SignedOut()
 		}
@@ -65,19 +87,37 @@ func (s *Store) SignedIn(ctx context.Context, hash parley.Hash, now parley.Time)
 // TouchSignIn implements store.SignIns.
 func (s *Store) TouchSignIn(ctx context.Context, workspaceID, id parley.ID, now parley.Time) error {
 	return s.write(ctx, func(tx *txn) error {
-		_, err := tx.exec("UPDATE sign_ins SET seen_at = ? WHERE workspace_id = ? AND id = ? AND seen_at < ?", now, workspaceID, id, now)
+		_, err := tx.exec(
+			"UPDATE sign_ins SET seen_at = ? WHERE workspace_id = ? AND id = ? AND seen_at < ?",
+			now,
+			workspaceID,
+			id,
+			now,
+		)
 		return err
 	})
 }
 
 // SignIns implements store.SignIns.
-func (s *Store) SignIns(ctx context.Context, workspaceID, principalID parley.ID, now parley.Time) (list []parley.SignIn, err error) {
+func (s *Store) SignIns(
+	ctx context.Context,
+	workspaceID, principalID parley.ID,
+	now parley.Time,
+) (list []parley.SignIn, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		list = []parley.SignIn{}
-		return c.each("SELECT "+signInColumns+signInTables+"WHERE i.workspace_id = ?3 AND (?4 IS NULL OR i.principal_id = ?4) AND "+signInCounts+" ORDER BY i.id DESC LIMIT ?5", func(r *row) error {
-			list = append(list, scanSignIn(r))
-			return nil
-		}, now, idleSince(now), workspaceID, principalID, parley.MaxSignInsListed)
+		return c.each(
+			"SELECT "+signInColumns+signInTables+"WHERE i.workspace_id = ?3 AND (?4 IS NULL OR i.principal_id = ?4) AND "+signInCounts+" ORDER BY i.id DESC LIMIT ?5",
+			func(r *row) error {
+				list = append(list, scanSignIn(r))
+				return nil
+			},
+			now,
+			idleSince(now),
+			workspaceID,
+			principalID,
+			parley.MaxSignInsListed,
+		)
 	})
 	return list, err
 }
@@ -85,7 +125,12 @@ func (s *Store) SignIns(ctx context.Context, workspaceID, principalID parley.ID,
 // EndSignIn implements store.SignIns.
 func (s *Store) EndSignIn(ctx context.Context, workspaceID, principalID, id parley.ID) error {
 	return s.write(ctx, func(tx *txn) error {
-		gone, err := tx.exec("DELETE FROM sign_ins WHERE workspace_id = ?1 AND id = ?2 AND (?3 IS NULL OR principal_id = ?3)", workspaceID, id, principalID)
+		gone, err := tx.exec(
+			"DELETE FROM sign_ins WHERE workspace_id = ?1 AND id = ?2 AND (?3 IS NULL OR principal_id = ?3)",
+			workspaceID,
+			id,
+			principalID,
+		)
 		if err == nil && gone == 0 {
 			err = transition.NotFound("sign-in")
 		}

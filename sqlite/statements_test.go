@@ -35,11 +35,13 @@ func TestStatementsOfTurns(t *testing.T) {
 	seen = nil
 	w.toolTurn(session)
 	want := []string{
-		post, begin,
+		post,
+		begin,
 		"INSERT events, INSERT messages, UPDATE heads", // the call's row
 		"INSERT events, UPDATE calls, UPDATE heads, UPDATE messages, UPDATE messages, UPDATE turns, UPDATE versions, UPDATE versions",
 		"INSERT events, INSERT messages, UPDATE heads", // the result
-		begin, finish,
+		begin,
+		finish,
 	}
 	if diff := cmp.Diff(want, transactions(seen)); diff != "" {
 		t.Errorf("a turn with a tool (- want, + is):\n%s", diff)
@@ -78,13 +80,29 @@ func (w *world) toolTurn(session parley.ID) {
 	fence, first, second := posted.Claim.Fence, stepBegin(1), stepBegin(2)
 	_, err := w.store.BeginStep(ctx, fence, first)
 	w.must(err)
-	call := store.BlockOpen{MessageID: parley.NewID(), Step: 1, Role: parley.RoleToolCall, ToolCallID: "call_" + fence.TurnID.String(), ToolName: "clock"}
+	call := store.BlockOpen{
+		MessageID:  parley.NewID(),
+		Step:       1,
+		Role:       parley.RoleToolCall,
+		ToolCallID: "call_" + fence.TurnID.String(),
+		ToolName:   "clock",
+	}
 	_, err = w.store.OpenBlock(ctx, fence, call)
 	w.must(err)
-	content, err := parley.EncodeContent(parley.ToolCallContent{ID: call.ToolCallID, Name: call.ToolName, Arguments: []byte("{}")})
+	content, err := parley.EncodeContent(
+		parley.ToolCallContent{ID: call.ToolCallID, Name: call.ToolName, Arguments: []byte("{}")},
+	)
 	w.must(err)
 	settle := stepSettle(first, "", nil)
-	settle.Blocks = append(settle.Blocks, store.BlockSettled{MessageID: call.MessageID, Status: parley.MessageCompleted, Content: content, ToolName: call.ToolName})
+	settle.Blocks = append(
+		settle.Blocks,
+		store.BlockSettled{
+			MessageID: call.MessageID,
+			Status:    parley.MessageCompleted,
+			Content:   content,
+			ToolName:  call.ToolName,
+		},
+	)
 	settle.ToolsStarted = []string{call.ToolCallID}
 	_, err = w.store.SettleStep(ctx, fence, settle)
 	w.must(err)

@@ -80,7 +80,11 @@ func Open(ctx context.Context, dataDir string, options Options) (*Store, error) 
 		options.Readers = runtime.NumCPU() + 2
 	}
 	if err := os.MkdirAll(dataDir, 0o700); err != nil {
-		return nil, parley.WrapError(parley.CodeUnavailable, err, "the data directory "+dataDir+" cannot be made; choose another one with PARLEY_DATA")
+		return nil, parley.WrapError(
+			parley.CodeUnavailable,
+			err,
+			"the data directory "+dataDir+" cannot be made; choose another one with PARLEY_DATA",
+		)
 	}
 	lock, err := lockDirectory(dataDir)
 	if err != nil {
@@ -90,8 +94,12 @@ func Open(ctx context.Context, dataDir string, options Options) (*Store, error) 
 		return nil, errors.Join(err, lock.release())
 	}
 	s := &Store{
-		log: options.Log, lock: lock, path: filepath.Join(dataDir, DatabaseFile), stopping: make(chan struct{}), watched: make(chan struct{}),
-		readers: make(chan *conn, options.Readers),
+		log:      options.Log,
+		lock:     lock,
+		path:     filepath.Join(dataDir, DatabaseFile),
+		stopping: make(chan struct{}),
+		watched:  make(chan struct{}),
+		readers:  make(chan *conn, options.Readers),
 	}
 	s.damage.OnNote(func(d store.Damage) {
 		s.log.Error("the database is damaged: run parley verify, and put a backup back", "noticed", d.Says)
@@ -107,7 +115,11 @@ func Open(ctx context.Context, dataDir string, options Options) (*Store, error) 
 func ownersAlone(path string) error {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // the user's own data directory
 	if err != nil {
-		return parley.WrapError(parley.CodeUnavailable, err, path+" cannot be written; check its permissions, or choose another directory with PARLEY_DATA")
+		return parley.WrapError(
+			parley.CodeUnavailable,
+			err,
+			path+" cannot be written; check its permissions, or choose another directory with PARLEY_DATA",
+		)
 	}
 	return file.Close()
 }

@@ -124,19 +124,48 @@ func (w *world) story(session parley.ID) (acknowledged []parley.ID, err error) {
 	if _, err := w.store.BeginStep(ctx, fence, begin); err != nil {
 		return acknowledged, err
 	}
-	call, err := w.store.OpenBlock(ctx, fence, store.BlockOpen{MessageID: parley.NewID(), Step: 1, Role: parley.RoleToolCall, ToolCallID: "call_1", ToolName: "current_time"})
+	call, err := w.store.OpenBlock(
+		ctx,
+		fence,
+		store.BlockOpen{
+			MessageID:  parley.NewID(),
+			Step:       1,
+			Role:       parley.RoleToolCall,
+			ToolCallID: "call_1",
+			ToolName:   "current_time",
+		},
+	)
 	if err != nil {
 		return acknowledged, err
 	}
-	if _, err := w.store.AppendVersions(ctx, []store.FencedVersion{{Fence: fence, Version: parley.Version{MessageID: begin.Call.MessageID, N: 1, Kind: parley.KindText, End: 4, Text: "part"}}}); err != nil {
+	if _, err := w.store.AppendVersions(
+		ctx,
+		[]store.FencedVersion{
+			{
+				Fence: fence,
+				Version: parley.Version{
+					MessageID: begin.Call.MessageID,
+					N:         1,
+					Kind:      parley.KindText,
+					End:       4,
+					Text:      "part",
+				},
+			},
+		},
+	); err != nil {
 		return acknowledged, err
 	}
 	settle := stepSettle(begin, "partly done", nil)
-	arguments, err := parley.EncodeContent(parley.ToolCallContent{Arguments: []byte("{}"), ID: "call_1", Name: "current_time"})
+	arguments, err := parley.EncodeContent(
+		parley.ToolCallContent{Arguments: []byte("{}"), ID: "call_1", Name: "current_time"},
+	)
 	if err != nil {
 		return acknowledged, err
 	}
-	settle.Blocks = append(settle.Blocks, store.BlockSettled{MessageID: call.ID, Status: parley.MessageCompleted, Content: arguments})
+	settle.Blocks = append(
+		settle.Blocks,
+		store.BlockSettled{MessageID: call.ID, Status: parley.MessageCompleted, Content: arguments},
+	)
 	settle.ToolsStarted = []string{"call_1"}
 	if _, err := w.store.SettleStep(ctx, fence, settle); err != nil {
 		return acknowledged, err
@@ -145,7 +174,17 @@ func (w *world) story(session parley.ID) (acknowledged []parley.ID, err error) {
 	if err != nil {
 		return acknowledged, err
 	}
-	if _, err := w.store.SettleTool(ctx, fence, store.ToolSettle{MessageID: parley.NewID(), Step: 1, ToolCallID: "call_1", ToolName: "current_time", Content: result}); err != nil {
+	if _, err := w.store.SettleTool(
+		ctx,
+		fence,
+		store.ToolSettle{
+			MessageID:  parley.NewID(),
+			Step:       1,
+			ToolCallID: "call_1",
+			ToolName:   "current_time",
+			Content:    result,
+		},
+	); err != nil {
 		return acknowledged, err
 	}
 	steers, err := w.store.PendingSteers(ctx, fence)

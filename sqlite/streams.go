@@ -33,7 +33,11 @@ const streamedNow = `SELECT o.workspace_id, o.turn_id, o.message_id, h.epoch, h.
  WHERE o.session_id = ?1 AND h.deleted_at IS NULL ORDER BY v.n`
 
 // Streamed implements store.Relay.
-func (s Streams) Streamed(ctx context.Context, sessions []parley.ID, have []store.StreamEnd) (pieces []store.StreamPiece, err error) {
+func (s Streams) Streamed(
+	ctx context.Context,
+	sessions []parley.ID,
+	have []store.StreamEnd,
+) (pieces []store.StreamPiece, err error) {
 	err = s.store.read(ctx, func(c *conn) error {
 		pieces = nil
 		for _, id := range sessions {
@@ -56,8 +60,15 @@ func (s Streams) Streamed(ctx context.Context, sessions []parley.ID, have []stor
 			}
 			if err := c.each(streamedNow, func(r *row) error {
 				pieces = append(pieces, store.StreamPiece{
-					WorkspaceID: r.id(), SessionID: id, TurnID: r.id(), MessageID: r.id(), Epoch: r.int64(), After: r.int64(),
-					Kind: parley.ContentKind(r.text()), Offset: r.int(), Text: r.text(),
+					WorkspaceID: r.id(),
+					SessionID:   id,
+					TurnID:      r.id(),
+					MessageID:   r.id(),
+					Epoch:       r.int64(),
+					After:       r.int64(),
+					Kind:        parley.ContentKind(r.text()),
+					Offset:      r.int(),
+					Text:        r.text(),
 				})
 				return nil
 			}, id, text, reasoning); err != nil {

@@ -26,7 +26,10 @@ func (t *txn) died(where string, args ...arg) error {
 	if err != nil || n == 0 {
 		return err
 	}
-	if _, err := t.exec("DELETE FROM deaths WHERE n <= (SELECT max(n) FROM deaths) - ?", transition.DeathsKept); err != nil {
+	if _, err := t.exec(
+		"DELETE FROM deaths WHERE n <= (SELECT max(n) FROM deaths) - ?",
+		transition.DeathsKept,
+	); err != nil {
 		return err
 	}
 	_, err = t.exec("DELETE FROM processes WHERE "+where, args...)

@@ -12,18 +12,46 @@ import (
 // The transitions: package transition says what each does, txn reads and writes.
 
 // EnsureSession implements store.Turns.
-func (s *Store) EnsureSession(ctx context.Context, scope store.Scope, session store.NewSession, claimBy parley.ID) (store.Opened, error) {
-	return transact(ctx, s, func(tx *txn) (store.Opened, error) { return tx.core.EnsureSession(scope, session, claimBy) })
+func (s *Store) EnsureSession(
+	ctx context.Context,
+	scope store.Scope,
+	session store.NewSession,
+	claimBy parley.ID,
+) (store.Opened, error) {
+	return transact(
+		ctx,
+		s,
+		func(tx *txn) (store.Opened, error) { return tx.core.EnsureSession(scope, session, claimBy) },
+	)
 }
 
 // PostMessage implements store.Turns.
-func (s *Store) PostMessage(ctx context.Context, scope store.Scope, sessionID parley.ID, message store.NewMessage, claimBy parley.ID) (store.Posted, error) {
-	return transact(ctx, s, func(tx *txn) (store.Posted, error) { return tx.core.PostMessage(scope, sessionID, message, claimBy) })
+func (s *Store) PostMessage(
+	ctx context.Context,
+	scope store.Scope,
+	sessionID parley.ID,
+	message store.NewMessage,
+	claimBy parley.ID,
+) (store.Posted, error) {
+	return transact(
+		ctx,
+		s,
+		func(tx *txn) (store.Posted, error) { return tx.core.PostMessage(scope, sessionID, message, claimBy) },
+	)
 }
 
 // EditQueued implements store.Turns.
-func (s *Store) EditQueued(ctx context.Context, scope store.Scope, author, messageID parley.ID, content json.RawMessage) (parley.Message, error) {
-	return transact(ctx, s, func(tx *txn) (parley.Message, error) { return tx.core.EditQueued(scope, author, messageID, content) })
+func (s *Store) EditQueued(
+	ctx context.Context,
+	scope store.Scope,
+	author, messageID parley.ID,
+	content json.RawMessage,
+) (parley.Message, error) {
+	return transact(
+		ctx,
+		s,
+		func(tx *txn) (parley.Message, error) { return tx.core.EditQueued(scope, author, messageID, content) },
+	)
 }
 
 // RemoveQueued implements store.Turns.
@@ -32,8 +60,17 @@ func (s *Store) RemoveQueued(ctx context.Context, scope store.Scope, messageID p
 }
 
 // Claim implements store.Turns.
-func (s *Store) Claim(ctx context.Context, processID parley.ID, n int, occupancy store.Occupancy) ([]store.Claim, error) {
-	return transact(ctx, s, func(tx *txn) ([]store.Claim, error) { return tx.core.Claim(processID, n, occupancy, candidates{tx}) })
+func (s *Store) Claim(
+	ctx context.Context,
+	processID parley.ID,
+	n int,
+	occupancy store.Occupancy,
+) ([]store.Claim, error) {
+	return transact(
+		ctx,
+		s,
+		func(tx *txn) ([]store.Claim, error) { return tx.core.Claim(processID, n, occupancy, candidates{tx}) },
+	)
 }
 
 // RecoverTurn implements store.Turns.
@@ -57,7 +94,13 @@ func (s *Store) NoteProgress(ctx context.Context, fence store.Fence, note store.
 }
 
 // RetryCall implements store.Turns.
-func (s *Store) RetryCall(ctx context.Context, fence store.Fence, step int, failed store.CallSettled, notice store.RetryNotice) error {
+func (s *Store) RetryCall(
+	ctx context.Context,
+	fence store.Fence,
+	step int,
+	failed store.CallSettled,
+	notice store.RetryNotice,
+) error {
 	return s.write(ctx, func(tx *txn) error { return tx.core.RetryCall(fence, step, failed, notice) })
 }
 
@@ -86,9 +129,19 @@ func (s *Store) AppendVersions(ctx context.Context, versions []store.FencedVersi
 				return store.Appended{}, err
 			}
 			// A flush that comes behind the settle adds nothing: the message has its text.
-			if _, err := tx.exec(`INSERT INTO versions (message_id, n, kind, offset, "end", chunks, text, created_at) SELECT id, ?, ?, ?, ?, ?, ?, ?
+			if _, err := tx.exec(
+				`INSERT INTO versions (message_id, n, kind, offset, "end", chunks, text, created_at) SELECT id, ?, ?, ?, ?, ?, ?, ?
  FROM messages WHERE id = ? AND session_id = ? AND status = 'streaming' ON CONFLICT DO NOTHING`,
-				v.N, string(v.Kind), v.Offset, v.End, v.Chunks, v.Text, tx.now, v.MessageID, fence.SessionID); err != nil {
+				v.N,
+				string(v.Kind),
+				v.Offset,
+				v.End,
+				v.Chunks,
+				v.Text,
+				tx.now,
+				v.MessageID,
+				fence.SessionID,
+			); err != nil {
 				return store.Appended{}, err
 			}
 		}
@@ -98,7 +151,12 @@ func (s *Store) AppendVersions(ctx context.Context, versions []store.FencedVersi
 
 // SettleStep implements store.Turns.
 func (s *Store) SettleStep(ctx context.Context, fence store.Fence, settle store.StepSettle) (store.StepSettled, error) {
-	return transactEnd(ctx, s, settle.End, func(tx *txn) (store.StepSettled, error) { return tx.core.SettleStep(fence, settle) })
+	return transactEnd(
+		ctx,
+		s,
+		settle.End,
+		func(tx *txn) (store.StepSettled, error) { return tx.core.SettleStep(fence, settle) },
+	)
 }
 
 // SettleTool implements store.Turns.
@@ -122,15 +180,28 @@ func (s *Store) ReleaseTurn(ctx context.Context, fence store.Fence) error {
 }
 
 // RequestCancel implements store.Turns.
-func (s *Store) RequestCancel(ctx context.Context, scope store.Scope, sessionID, turnID parley.ID, alsoQueued bool) (store.Cancelled, error) {
+func (s *Store) RequestCancel(
+	ctx context.Context,
+	scope store.Scope,
+	sessionID, turnID parley.ID,
+	alsoQueued bool,
+) (store.Cancelled, error) {
 	return transactUrgent(ctx, s, func(tx *txn) (store.Cancelled, error) {
 		return tx.core.RequestCancel(scope, sessionID, turnID, alsoQueued)
 	})
 }
 
 // TakeCancel implements store.Turns.
-func (s *Store) TakeCancel(ctx context.Context, scope store.Scope, sessionID, turnID parley.ID) (store.Cancelled, error) {
-	return transactUrgent(ctx, s, func(tx *txn) (store.Cancelled, error) { return tx.core.TakeCancel(scope, sessionID, turnID) })
+func (s *Store) TakeCancel(
+	ctx context.Context,
+	scope store.Scope,
+	sessionID, turnID parley.ID,
+) (store.Cancelled, error) {
+	return transactUrgent(
+		ctx,
+		s,
+		func(tx *txn) (store.Cancelled, error) { return tx.core.TakeCancel(scope, sessionID, turnID) },
+	)
 }
 
 // DeleteSession implements store.Turns.
@@ -140,23 +211,48 @@ func (s *Store) DeleteSession(ctx context.Context, scope store.Scope, sessionID 
 
 // UpdateSession applies a change. It is not activity: updated_at stays, and the
 // feed alone tells of it.
-func (s *Store) UpdateSession(ctx context.Context, scope store.Scope, id parley.ID, change store.SessionChange) (parley.Session, error) {
+func (s *Store) UpdateSession(
+	ctx context.Context,
+	scope store.Scope,
+	id parley.ID,
+	change store.SessionChange,
+) (parley.Session, error) {
 	return transact(ctx, s, func(tx *txn) (parley.Session, error) { return tx.core.UpdateSession(scope, id, change) })
 }
 
 // MarkMessage changes a message's marks. Marks that are as they were leave no
 // event.
-func (s *Store) MarkMessage(ctx context.Context, scope store.Scope, sessionID, id parley.ID, change parley.MarksChange) (parley.Message, error) {
-	return transact(ctx, s, func(tx *txn) (parley.Message, error) { return tx.core.MarkMessage(scope, sessionID, id, change) })
+func (s *Store) MarkMessage(
+	ctx context.Context,
+	scope store.Scope,
+	sessionID, id parley.ID,
+	change parley.MarksChange,
+) (parley.Message, error) {
+	return transact(
+		ctx,
+		s,
+		func(tx *txn) (parley.Message, error) { return tx.core.MarkMessage(scope, sessionID, id, change) },
+	)
 }
 
 // SetClientSession notes which session a client has open, instead of the one
 // before.
-func (s *Store) SetClientSession(ctx context.Context, scope store.Scope, principalID parley.ID, client string, sessionID parley.ID) error {
+func (s *Store) SetClientSession(
+	ctx context.Context,
+	scope store.Scope,
+	principalID parley.ID,
+	client string,
+	sessionID parley.ID,
+) error {
 	return s.write(ctx, func(tx *txn) error { return tx.core.SetClientSession(scope, principalID, client, sessionID) })
 }
 
 // Fork implements store.History.
-func (s *Store) Fork(ctx context.Context, scope store.Scope, fork store.NewFork, claimBy parley.ID) (store.Opened, error) {
+func (s *Store) Fork(
+	ctx context.Context,
+	scope store.Scope,
+	fork store.NewFork,
+	claimBy parley.ID,
+) (store.Opened, error) {
 	return transact(ctx, s, func(tx *txn) (store.Opened, error) { return tx.core.Fork(scope, fork, claimBy) })
 }

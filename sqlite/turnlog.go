@@ -14,11 +14,13 @@ func (s *Store) Turn(ctx context.Context, scope store.Scope, id parley.ID) (turn
 	l.must("t.id = ?", id)
 	l.visible(scope)
 	err = s.read(ctx, func(c *conn) error {
-		found, err := c.one("SELECT "+turnColumns+" FROM turns t JOIN sessions s ON s.id = t.session_id WHERE "+l.where.String(),
+		found, err := c.one(
+			"SELECT "+turnColumns+" FROM turns t JOIN sessions s ON s.id = t.session_id WHERE "+l.where.String(),
 			func(r *row) (err error) {
 				turn, err = scanTurn(r)
 				return err
-			}, l.args...)
+			},
+			l.args...)
 		if err == nil && !found {
 			err = transition.NotFound("turn")
 		}
@@ -28,7 +30,12 @@ func (s *Store) Turn(ctx context.Context, scope store.Scope, id parley.ID) (turn
 }
 
 // Turns lists the turns of a session.
-func (s *Store) Turns(ctx context.Context, scope store.Scope, sessionID parley.ID, query store.TurnQuery) (turns []parley.Turn, err error) {
+func (s *Store) Turns(
+	ctx context.Context,
+	scope store.Scope,
+	sessionID parley.ID,
+	query store.TurnQuery,
+) (turns []parley.Turn, err error) {
 	var l list
 	l.must("t.session_id = ? AND t.workspace_id = ?", sessionID, scope.WorkspaceID)
 	if query.Status != "" {
@@ -39,7 +46,11 @@ func (s *Store) Turns(ctx context.Context, scope store.Scope, sessionID parley.I
 	}
 	word, after := direction(query.Ascending)
 	if !query.AfterID.IsZero() {
-		l.must("t.ordinal "+after+" (SELECT ordinal FROM turns WHERE id = ? AND session_id = ?)", query.AfterID, sessionID)
+		l.must(
+			"t.ordinal "+after+" (SELECT ordinal FROM turns WHERE id = ? AND session_id = ?)",
+			query.AfterID,
+			sessionID,
+		)
 	}
 	text := "SELECT " + turnColumns + " FROM turns t INDEXED BY turns_session WHERE " + l.where.String() + " ORDER BY t.ordinal " + word + " LIMIT ?"
 	args := append(l.args, limited(query.Limit))
@@ -59,11 +70,13 @@ func (s *Store) Call(ctx context.Context, scope store.Scope, id parley.ID) (call
 	l.must("c.id = ?", id)
 	l.visible(scope)
 	err = s.read(ctx, func(c *conn) error {
-		found, err := c.one("SELECT "+callColumns+" FROM calls c JOIN sessions s ON s.id = c.session_id WHERE "+l.where.String(),
+		found, err := c.one(
+			"SELECT "+callColumns+" FROM calls c JOIN sessions s ON s.id = c.session_id WHERE "+l.where.String(),
 			func(r *row) (err error) {
 				call, err = scanCall(r)
 				return err
-			}, l.args...)
+			},
+			l.args...)
 		if err == nil && !found {
 			err = transition.NotFound("call")
 		}
@@ -73,7 +86,12 @@ func (s *Store) Call(ctx context.Context, scope store.Scope, id parley.ID) (call
 }
 
 // Calls lists the calls of a session, or of one of its turns.
-func (s *Store) Calls(ctx context.Context, scope store.Scope, sessionID parley.ID, query store.CallQuery) (calls []parley.Call, err error) {
+func (s *Store) Calls(
+	ctx context.Context,
+	scope store.Scope,
+	sessionID parley.ID,
+	query store.CallQuery,
+) (calls []parley.Call, err error) {
 	var l list
 	l.must("c.session_id = ? AND c.workspace_id = ?", sessionID, scope.WorkspaceID)
 	if !query.TurnID.IsZero() {
@@ -81,9 +99,15 @@ func (s *Store) Calls(ctx context.Context, scope store.Scope, sessionID parley.I
 	}
 	word, after := direction(query.Ascending)
 	if !query.AfterID.IsZero() {
-		l.must("c.ordinal "+after+" (SELECT ordinal FROM calls WHERE id = ? AND session_id = ?)", query.AfterID, sessionID)
+		l.must(
+			"c.ordinal "+after+" (SELECT ordinal FROM calls WHERE id = ? AND session_id = ?)",
+			query.AfterID,
+			sessionID,
+		)
 	}
-	text := "SELECT " + callColumns + " FROM calls c" + l.indexed("calls_session") + "WHERE " + l.where.String() + " ORDER BY c.ordinal " + word + " LIMIT ?"
+	text := "SELECT " + callColumns + " FROM calls c" + l.indexed(
+		"calls_session",
+	) + "WHERE " + l.where.String() + " ORDER BY c.ordinal " + word + " LIMIT ?"
 	args := append(l.args, limited(query.Limit))
 	err = s.read(ctx, func(c *conn) error {
 		if _, err := placeOf(c, scope, sessionID); err != nil {

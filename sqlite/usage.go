@@ -31,7 +31,12 @@ func usageQuery(scope store.Scope, q store.UsageQuery) (text string, args []arg)
 		day, group, order = "c.created_at / 86400000", group+", c.created_at / 86400000", "day DESC, "+order
 	}
 	var l list
-	l.must("c.workspace_id = ? AND c.created_at >= ? AND c.created_at < ? AND c.outcome <> 'open'", scope.WorkspaceID, q.From, q.To)
+	l.must(
+		"c.workspace_id = ? AND c.created_at >= ? AND c.created_at < ? AND c.outcome <> 'open'",
+		scope.WorkspaceID,
+		q.From,
+		q.To,
+	)
 	l.visible(scope)
 	if !q.AgentID.IsZero() {
 		l.must("s.agent_id = ?", q.AgentID)
@@ -39,7 +44,9 @@ func usageQuery(scope store.Scope, q store.UsageQuery) (text string, args []arg)
 	input, output, cached := usageOf("input_tokens"), usageOf("output_tokens"), usageOf("cached_tokens")
 	text = "SELECT count(*), coalesce(sum(c.cost), 0), coalesce(sum(" + input + "), 0) + coalesce(sum(" + output + "), 0), " + id + ", " + model + ", " + day + " AS day, " + name + `,
  coalesce(sum(` + input + "), 0), coalesce(sum(" + output + "), 0), coalesce(sum(" + cached + "), 0), count(*) FILTER (WHERE coalesce(" + input + ", " + output + `) IS NULL),
- count(*) FILTER (WHERE c.cost IS NULL), count(*) FILTER (WHERE ` + cached + " > 0), coalesce(sum(" + usageOf("cache_write_tokens") + `), 0), coalesce(sum(c.saved), 0)
+ count(*) FILTER (WHERE c.cost IS NULL), count(*) FILTER (WHERE ` + cached + " > 0), coalesce(sum(" + usageOf(
+		"cache_write_tokens",
+	) + `), 0), coalesce(sum(c.saved), 0)
  FROM calls c INDEXED BY calls_time JOIN sessions s ON s.id = c.session_id` + join + " WHERE " + l.where.String()
 	if group != "" {
 		text += " GROUP BY " + group
@@ -59,13 +66,22 @@ func scanUsage(r *row, group parley.UsageGroup) parley.UsageSum {
 		u.SessionID = id
 	}
 	u.Day = parley.Time(day * 86400000) // 0 of sums that are no day's
-	u.Tokens = parley.Tokens{InputTokens: r.int64(), OutputTokens: r.int64(), CachedTokens: r.int64(), Unknown: r.int64()}
+	u.Tokens = parley.Tokens{
+		InputTokens:  r.int64(),
+		OutputTokens: r.int64(),
+		CachedTokens: r.int64(),
+		Unknown:      r.int64(),
+	}
 	u.Unpriced, u.CacheHits, u.CacheWriteTokens, u.Saved = r.int64(), r.int64(), r.int64(), parley.Money(r.int64())
 	return u
 }
 
 // Usage implements store.Usage.
-func (s *Store) Usage(ctx context.Context, scope store.Scope, query store.UsageQuery) (sums []parley.UsageSum, err error) {
+func (s *Store) Usage(
+	ctx context.Context,
+	scope store.Scope,
+	query store.UsageQuery,
+) (sums []parley.UsageSum, err error) {
 	text, args := usageQuery(scope, query)
 	err = s.read(ctx, func(c *conn) error {
 		sums = []parley.UsageSum{}

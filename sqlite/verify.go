@@ -21,7 +21,13 @@ const schemaPlace = " schema"
 // indexes, behind a comparison of the schema, over a connection of its own that can write nothing. Like a backup it keeps
 // the write-ahead log from starting over for as long as it reads one table.
 func (s *Store) CheckPages(ctx context.Context, after string) (table string, findings []parley.Finding, err error) {
-	c, err := openConn(ctx, s.dsn()+"?mode=ro", fmt.Sprintf("PRAGMA busy_timeout = %d", busyTimeoutMS), "PRAGMA query_only = 1", "PRAGMA cache_size = -2048")
+	c, err := openConn(
+		ctx,
+		s.dsn()+"?mode=ro",
+		fmt.Sprintf("PRAGMA busy_timeout = %d", busyTimeoutMS),
+		"PRAGMA query_only = 1",
+		"PRAGMA cache_size = -2048",
+	)
 	if err != nil {
 		return "", nil, s.noted(err)
 	}
@@ -31,10 +37,15 @@ func (s *Store) CheckPages(ctx context.Context, after string) (table string, fin
 		return schemaPlace, findings, s.noted(err)
 	}
 	// FTS5's shadow tables are checked with the table that they belong to.
-	if _, err := c.one(`SELECT name FROM sqlite_schema WHERE type = 'table' AND name > ? AND name NOT LIKE 'sqlite\_%' ESCAPE '\' AND sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY name LIMIT 1`, func(r *row) error {
-		table = r.text()
-		return nil
-	}, after); err != nil || table == "" {
+	if _, err := c.one(
+		`SELECT name FROM sqlite_schema WHERE type = 'table' AND name > ? AND name NOT LIKE 'sqlite\_%' ESCAPE '\' AND sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY name LIMIT 1`,
+		func(r *row) error {
+			table = r.text()
+			return nil
+		},
+		after,
+	); err != nil ||
+		table == "" {
 		return table, nil, s.noted(err)
 	}
 	found := func(says string) {
@@ -67,7 +78,10 @@ func (s *Store) CheckPages(ctx context.Context, after string) (table string, fin
 func checkedSchema(ctx context.Context, c *conn) (findings []parley.Finding, err error) {
 	differences, err := schemaDifferences(ctx, c)
 	for _, says := range differences[:min(len(differences), pageFindings)] {
-		findings = append(findings, parley.Finding{Stage: parley.VerifyPages, Where: "schema", Says: says, Do: doSchema})
+		findings = append(
+			findings,
+			parley.Finding{Stage: parley.VerifyPages, Where: "schema", Says: says, Do: doSchema},
+		)
 	}
 	return findings, err
 }
@@ -82,25 +96,49 @@ func literal(name string) string { return "'" + strings.ReplaceAll(name, "'", "'
 func (s *Store) RecordHeads(ctx context.Context, after parley.ID, limit int) (heads []store.RecordHead, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		heads = nil
-		return c.each(`SELECT h.workspace_id, h.session_id, h.next_sequence - 1, h.last_hash, s.id IS NOT NULL, s.deleted_at IS NOT NULL
- FROM heads h LEFT JOIN sessions s ON s.id = h.session_id WHERE h.session_id > ? AND h.deleted_at IS NULL ORDER BY h.session_id LIMIT ?`, func(r *row) error {
-			heads = append(heads, store.RecordHead{WorkspaceID: r.id(), SessionID: r.id(), LastSequence: r.int64(), LastHash: r.hash(),
-				Listed: r.bool(), Hidden: r.bool()})
-			return nil
-		}, after[:], limit)
+		return c.each(
+			`SELECT h.workspace_id, h.session_id, h.next_sequence - 1, h.last_hash, s.id IS NOT NULL, s.deleted_at IS NOT NULL
+ FROM heads h LEFT JOIN sessions s ON s.id = h.session_id WHERE h.session_id > ? AND h.deleted_at IS NULL ORDER BY h.session_id LIMIT ?`,
+			func(r *row) error {
+				heads = append(
+					heads,
+					store.RecordHead{
+						WorkspaceID:  r.id(),
+						SessionID:    r.id(),
+						LastSequence: r.int64(),
+						LastHash:     r.hash(),
+						Listed:       r.bool(),
+						Hidden:       r.bool(),
+					},
+				)
+				return nil
+			},
+			after[:],
+			limit,
+		)
 	})
 	return heads, err
 }
 
 // RecordRows implements store.Verifiable.
-func (s *Store) RecordRows(ctx context.Context, _, sessionID parley.ID, after int64, limit int) (head store.RecordHead, rows []store.RecordRow, there bool, err error) {
+func (s *Store) RecordRows(
+	ctx context.Context,
+	_, sessionID parley.ID,
+	after int64,
+	limit int,
+) (head store.RecordHead, rows []store.RecordRow, there bool, err error) {
 	err = s.read(ctx, func(c *conn) (err error) {
 		rows = nil
 		var logID parley.ID
-		if there, err = c.one("SELECT workspace_id, session_id, log_id, next_sequence - 1, last_hash FROM heads WHERE session_id = ? AND deleted_at IS NULL", func(r *row) error {
-			head.WorkspaceID, head.SessionID, logID, head.LastSequence, head.LastHash = r.id(), r.id(), r.id(), r.int64(), r.hash()
-			return nil
-		}, sessionID); err != nil || !there {
+		if there, err = c.one(
+			"SELECT workspace_id, session_id, log_id, next_sequence - 1, last_hash FROM heads WHERE session_id = ? AND deleted_at IS NULL",
+			func(r *row) error {
+				head.WorkspaceID, head.SessionID, logID, head.LastSequence, head.LastHash = r.id(), r.id(), r.id(), r.int64(), r.hash()
+				return nil
+			},
+			sessionID,
+		); err != nil ||
+			!there {
 			return err
 		}
 		parts, err := sharedParts(c, sessionID)
@@ -131,9 +169,22 @@ const recordRows = `SELECT sequence, role, status, content, context_note, call_o
 
 func scanRecordRow(r *row) store.RecordRow {
 	return store.RecordRow{Sequence: r.int64(), Input: parley.ChainInput{
-		Role: parley.Role(r.text()), Status: parley.MessageStatus(r.text()), Content: r.json(), ContextNote: r.text(),
-		CallOrdinal: r.int64(), ProviderData: r.bytes(), CoversThrough: r.maybe(), Version: r.int(),
-		AuthorKind: parley.AuthorKind(r.text()), AuthorName: r.text(), Model: parley.ModelID(r.text()), CreatedAt: r.time(), Metadata: r.json(), Internal: r.bool(),
+		Role:          parley.Role(r.text()),
+		Status:        parley.MessageStatus(r.text()),
+		Content:       r.json(),
+		ContextNote:   r.text(),
+		CallOrdinal:   r.int64(),
+		ProviderData:  r.bytes(),
+		CoversThrough: r.maybe(),
+		Version:       r.int(),
+		AuthorKind: parley.AuthorKind(
+			r.text(),
+		),
+		AuthorName: r.text(),
+		Model:      parley.ModelID(r.text()),
+		CreatedAt:  r.time(),
+		Metadata:   r.json(),
+		Internal:   r.bool(),
 	}, Hash: r.hash()}
 }
 
@@ -141,10 +192,18 @@ func scanRecordRow(r *row) store.RecordRow {
 func (s *Store) StoredBlobs(ctx context.Context, after parley.ID, limit int) (blobs []store.StoredBlob, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		blobs = nil
-		return c.each("SELECT workspace_id, id, hash, size FROM blobs WHERE id > ? AND state = 'whole' ORDER BY id LIMIT ?", func(r *row) error {
-			blobs = append(blobs, store.StoredBlob{WorkspaceID: r.id(), ID: r.id(), Hash: r.hash(), Size: r.int64()})
-			return nil
-		}, after[:], limit)
+		return c.each(
+			"SELECT workspace_id, id, hash, size FROM blobs WHERE id > ? AND state = 'whole' ORDER BY id LIMIT ?",
+			func(r *row) error {
+				blobs = append(
+					blobs,
+					store.StoredBlob{WorkspaceID: r.id(), ID: r.id(), Hash: r.hash(), Size: r.int64()},
+				)
+				return nil
+			},
+			after[:],
+			limit,
+		)
 	})
 	return blobs, err
 }
@@ -153,22 +212,44 @@ func (s *Store) StoredBlobs(ctx context.Context, after parley.ID, limit int) (bl
 func (s *Store) LinkRows(ctx context.Context, after int64, limit int) (links []store.LinkRow, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		links = nil
-		return c.each(`SELECT k.number, k.linked_at, k.workspace_id, k.entry_at, k.entry_id, k.heads, k.hash, a.id IS NOT NULL, a.principal_id, ifnull(a.principal_name, ''),
+		return c.each(
+			`SELECT k.number, k.linked_at, k.workspace_id, k.entry_at, k.entry_id, k.heads, k.hash, a.id IS NOT NULL, a.principal_id, ifnull(a.principal_name, ''),
  ifnull(a.action, ''), a.session_id, a.target_id, a.request_id FROM audit_links k
- LEFT JOIN audit a ON a.workspace_id = k.workspace_id AND a.at = k.entry_at AND a.id = k.entry_id WHERE k.number > ? ORDER BY k.number LIMIT ?`, func(r *row) error {
-			k := store.LinkRow{AuditLink: parley.AuditLink{Number: r.int64(), LinkedAt: r.time(), WorkspaceID: r.id(), EntryAt: r.time(), EntryID: r.id()}}
-			heads := r.text()
-			k.Hash = r.hash()
-			if there := r.bool(); there {
-				k.Entry = &parley.AuditEntry{WorkspaceID: k.WorkspaceID, At: k.EntryAt, ID: k.EntryID,
-					PrincipalID: r.id(), PrincipalName: r.text(), Action: r.text(), SessionID: r.id(), TargetID: r.id(), RequestID: r.id()}
-			}
-			if heads != "" {
-				k.Heads, _ = parley.ParseHeads(heads) // what cannot be read does not fit the hash
-			}
-			links = append(links, k)
-			return nil
-		}, after, limit)
+ LEFT JOIN audit a ON a.workspace_id = k.workspace_id AND a.at = k.entry_at AND a.id = k.entry_id WHERE k.number > ? ORDER BY k.number LIMIT ?`,
+			func(r *row) error {
+				k := store.LinkRow{
+					AuditLink: parley.AuditLink{
+						Number:      r.int64(),
+						LinkedAt:    r.time(),
+						WorkspaceID: r.id(),
+						EntryAt:     r.time(),
+						EntryID:     r.id(),
+					},
+				}
+				heads := r.text()
+				k.Hash = r.hash()
+				if there := r.bool(); there {
+					k.Entry = &parley.AuditEntry{
+						WorkspaceID:   k.WorkspaceID,
+						At:            k.EntryAt,
+						ID:            k.EntryID,
+						PrincipalID:   r.id(),
+						PrincipalName: r.text(),
+						Action:        r.text(),
+						SessionID:     r.id(),
+						TargetID:      r.id(),
+						RequestID:     r.id(),
+					}
+				}
+				if heads != "" {
+					k.Heads, _ = parley.ParseHeads(heads) // what cannot be read does not fit the hash
+				}
+				links = append(links, k)
+				return nil
+			},
+			after,
+			limit,
+		)
 	})
 	return links, err
 }
@@ -178,13 +259,18 @@ func (s *Store) HeadsFound(ctx context.Context, heads []parley.LinkedHead) (foun
 	err = s.read(ctx, func(c *conn) error {
 		found = make([]store.HeadFound, len(heads))
 		for i := range heads {
-			if _, err := c.one(`SELECT EXISTS (SELECT 1 FROM graves WHERE session_id = ?1) OR EXISTS (SELECT 1 FROM heads WHERE session_id = ?1 AND deleted_at IS NOT NULL),
+			if _, err := c.one(
+				`SELECT EXISTS (SELECT 1 FROM graves WHERE session_id = ?1) OR EXISTS (SELECT 1 FROM heads WHERE session_id = ?1 AND deleted_at IS NOT NULL),
  EXISTS (SELECT 1 FROM audit WHERE workspace_id = ?3 AND session_id = ?1 AND action = '`+store.DeleteSessionAction+`'),
  EXISTS (SELECT 1 FROM heads WHERE session_id = ?1), (SELECT m.content_hash FROM heads h JOIN messages m ON m.log_id = h.log_id AND m.sequence = ?2 WHERE h.session_id = ?1)`,
 				func(r *row) error {
 					found[i] = store.HeadFound{Deleted: r.bool(), Explained: r.bool(), There: r.bool(), Hash: r.hash()}
 					return nil
-				}, heads[i].SessionID, heads[i].Sequence, heads[i].WorkspaceID); err != nil {
+				},
+				heads[i].SessionID,
+				heads[i].Sequence,
+				heads[i].WorkspaceID,
+			); err != nil {
 				return err
 			}
 		}

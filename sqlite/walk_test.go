@@ -136,7 +136,8 @@ func (w *walk) took(claim *store.Claim) {
 func (w *walk) post(rt *rapid.T) {
 	w.rt = rt
 	made := w.said("words")
-	made.During = rapid.SampledFrom([]parley.During{"", parley.DuringQueue, parley.DuringSteer, parley.DuringInterrupt, parley.DuringReject}).Draw(rt, "during")
+	made.During = rapid.SampledFrom([]parley.During{"", parley.DuringQueue, parley.DuringSteer, parley.DuringInterrupt, parley.DuringReject}).
+		Draw(rt, "during")
 	by := rapid.SampledFrom([]parley.ID{{}, w.process}).Draw(rt, "by")
 	posted, err := w.store.PostMessage(w.ctx, w.scope, w.session, made, by)
 	w.refused(err, parley.CodeBusy)
@@ -193,7 +194,13 @@ func (w *walk) block(rt *rapid.T) {
 	if !ok || len(w.open) == 0 {
 		return
 	}
-	open := store.BlockOpen{MessageID: parley.NewID(), Step: w.call.Call.Step, Role: parley.RoleToolCall, ToolCallID: parley.NewID().String(), ToolName: "current_time"}
+	open := store.BlockOpen{
+		MessageID:  parley.NewID(),
+		Step:       w.call.Call.Step,
+		Role:       parley.RoleToolCall,
+		ToolCallID: parley.NewID().String(),
+		ToolName:   "current_time",
+	}
 	_, err := w.store.OpenBlock(w.ctx, fence, open)
 	if err == nil {
 		w.open = append(w.open, open)
@@ -209,7 +216,13 @@ func (w *walk) flush(rt *rapid.T) {
 	}
 	w.flushed++
 	_, err := w.store.AppendVersions(w.ctx, []store.FencedVersion{{Fence: fence, Version: parley.Version{
-		MessageID: w.open[0].MessageID, N: w.flushed, Kind: parley.KindText, Offset: (w.flushed - 1) * 4, End: w.flushed * 4, Text: "word"}}})
+		MessageID: w.open[0].MessageID,
+		N:         w.flushed,
+		Kind:      parley.KindText,
+		Offset:    (w.flushed - 1) * 4,
+		End:       w.flushed * 4,
+		Text:      "word",
+	}}})
 	w.refused(err)
 }
 
@@ -220,20 +233,29 @@ func (w *walk) settle(rt *rapid.T) {
 		return
 	}
 	settle := stepSettle(w.call, "the answer", nil)
-	status := rapid.SampledFrom([]parley.MessageStatus{parley.MessageCompleted, parley.MessageCompleted, parley.MessageFailed, parley.MessageCancelled}).Draw(rt, "status")
+	status := rapid.SampledFrom([]parley.MessageStatus{parley.MessageCompleted, parley.MessageCompleted, parley.MessageFailed, parley.MessageCancelled}).
+		Draw(rt, "status")
 	settle.Blocks[0].Status = status
 	var calls []string
 	for _, open := range w.open[1:] {
-		content, err := parley.EncodeContent(parley.ToolCallContent{ID: open.ToolCallID, Name: open.ToolName, Arguments: []byte("{}")})
+		content, err := parley.EncodeContent(
+			parley.ToolCallContent{ID: open.ToolCallID, Name: open.ToolName, Arguments: []byte("{}")},
+		)
 		w.refused(err)
-		settle.Blocks = append(settle.Blocks, store.BlockSettled{MessageID: open.MessageID, Status: status, Content: content})
+		settle.Blocks = append(
+			settle.Blocks,
+			store.BlockSettled{MessageID: open.MessageID, Status: status, Content: content},
+		)
 		if status == parley.MessageCompleted {
 			calls = append(calls, open.ToolCallID)
 		}
 	}
 	settle.ToolsStarted = calls
 	if rapid.Bool().Draw(rt, "end") {
-		settle.End = &store.TurnEnd{Status: rapid.SampledFrom([]parley.TurnStatus{parley.TurnCompleted, parley.TurnFailed, parley.TurnCancelled}).Draw(rt, "as")}
+		settle.End = &store.TurnEnd{
+			Status: rapid.SampledFrom([]parley.TurnStatus{parley.TurnCompleted, parley.TurnFailed, parley.TurnCancelled}).
+				Draw(rt, "as"),
+		}
 	}
 	_, err := w.store.SettleStep(w.ctx, fence, settle)
 	if err == nil {
@@ -250,9 +272,14 @@ func (w *walk) ask(rt *rapid.T) {
 		settle := stepSettle(w.call, "let me see", nil)
 		var calls []string
 		for _, open := range w.open[1:] {
-			content, err := parley.EncodeContent(parley.ToolCallContent{ID: open.ToolCallID, Name: open.ToolName, Arguments: []byte("{}")})
+			content, err := parley.EncodeContent(
+				parley.ToolCallContent{ID: open.ToolCallID, Name: open.ToolName, Arguments: []byte("{}")},
+			)
 			w.refused(err)
-			settle.Blocks = append(settle.Blocks, store.BlockSettled{MessageID: open.MessageID, Status: parley.MessageCompleted, Content: content})
+			settle.Blocks = append(
+				settle.Blocks,
+				store.BlockSettled{MessageID: open.MessageID, Status: parley.MessageCompleted, Content: content},
+			)
 			calls = append(calls, open.ToolCallID)
 		}
 		_, err := w.store.SettleStep(w.ctx, fence, settle)
@@ -286,8 +313,20 @@ func (w *walk) answer(rt *rapid.T) {
 	if len(w.calls) == 0 {
 		return
 	}
-	posted, err := w.store.PostMessage(w.ctx, w.scope, w.session, store.NewMessage{ID: parley.NewID(), Role: parley.RoleToolResult, Author: w.owner,
-		ToolCallID: rapid.SampledFrom(w.calls).Draw(rt, "call"), Content: w.result()}, rapid.SampledFrom([]parley.ID{{}, w.process}).Draw(rt, "by"))
+	posted, err := w.store.PostMessage(
+		w.ctx,
+		w.scope,
+		w.session,
+		store.NewMessage{
+			ID:     parley.NewID(),
+			Role:   parley.RoleToolResult,
+			Author: w.owner,
+			ToolCallID: rapid.SampledFrom(w.calls).
+				Draw(rt, "call"),
+			Content: w.result(),
+		},
+		rapid.SampledFrom([]parley.ID{{}, w.process}).Draw(rt, "by"),
+	)
 	w.refused(err, parley.CodeConflict)
 	if err == nil {
 		w.took(posted.Claim)
@@ -305,7 +344,13 @@ func (w *walk) park(rt *rapid.T) {
 func (w *walk) finish(rt *rapid.T) {
 	w.rt = rt
 	if fence, ok := w.fence(); ok {
-		_, err := w.store.FinishTurn(w.ctx, fence, store.TurnEnd{Status: rapid.SampledFrom([]parley.TurnStatus{parley.TurnCompleted, parley.TurnFailed}).Draw(rt, "as")})
+		_, err := w.store.FinishTurn(
+			w.ctx,
+			fence,
+			store.TurnEnd{
+				Status: rapid.SampledFrom([]parley.TurnStatus{parley.TurnCompleted, parley.TurnFailed}).Draw(rt, "as"),
+			},
+		)
 		w.refused(err, parley.CodeFenced, parley.CodeConflict)
 	}
 }
@@ -350,7 +395,13 @@ func (w *walk) take(rt *rapid.T) {
 func (w *walk) edit(rt *rapid.T) {
 	w.rt = rt
 	if len(w.posted) > 0 {
-		_, err := w.store.EditQueued(w.ctx, w.scope, w.owner.ID, rapid.SampledFrom(w.posted).Draw(rt, "message"), w.said("edited").Content)
+		_, err := w.store.EditQueued(
+			w.ctx,
+			w.scope,
+			w.owner.ID,
+			rapid.SampledFrom(w.posted).Draw(rt, "message"),
+			w.said("edited").Content,
+		)
 		w.refused(err, parley.CodeConflict)
 	}
 }
@@ -380,7 +431,12 @@ func (w *walk) move(rt *rapid.T) {
 	w.rt = rt
 	if len(w.posted) > 0 {
 		pick := rapid.SampledFrom(append([]parley.ID{{}}, w.posted...))
-		_, err := w.store.MoveQueued(w.ctx, w.scope, rapid.SampledFrom(w.posted).Draw(rt, "message"), pick.Draw(rt, "before"))
+		_, err := w.store.MoveQueued(
+			w.ctx,
+			w.scope,
+			rapid.SampledFrom(w.posted).Draw(rt, "message"),
+			pick.Draw(rt, "before"),
+		)
 		w.refused(err, parley.CodeConflict, parley.CodeNotFound)
 	}
 }
@@ -388,8 +444,23 @@ func (w *walk) move(rt *rapid.T) {
 func (w *walk) loop(rt *rapid.T) {
 	w.rt = rt
 	first := w.said("again")
-	loop := store.NewLoop{Loop: parley.Loop{ID: parley.NewID(), Prompt: "again", Max: rapid.IntRange(1, 3).Draw(rt, "max"), Author: first.Author}, First: first, Content: first.Content}
-	started, err := w.store.StartLoop(w.ctx, w.scope, w.session, loop, rapid.SampledFrom([]parley.ID{{}, w.process}).Draw(rt, "by"))
+	loop := store.NewLoop{
+		Loop: parley.Loop{
+			ID:     parley.NewID(),
+			Prompt: "again",
+			Max:    rapid.IntRange(1, 3).Draw(rt, "max"),
+			Author: first.Author,
+		},
+		First:   first,
+		Content: first.Content,
+	}
+	started, err := w.store.StartLoop(
+		w.ctx,
+		w.scope,
+		w.session,
+		loop,
+		rapid.SampledFrom([]parley.ID{{}, w.process}).Draw(rt, "by"),
+	)
 	w.refused(err, parley.CodeConflict)
 	if err == nil {
 		w.loops = append(w.loops, loop.Loop.ID)

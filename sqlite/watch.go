@@ -35,13 +35,21 @@ func (s *Store) lookAtFiles() {
 	case err != nil:
 		s.damage.Note("the lock file of the data directory is another process's: " + err.Error())
 	case again:
-		s.log.Warn("the lock file was removed or replaced under the running server; it was made again", "file", LockFile)
+		s.log.Warn(
+			"the lock file was removed or replaced under the running server; it was made again",
+			"file",
+			LockFile,
+		)
 	}
 	now, err := os.Stat(s.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		s.damage.Note("the database file was removed under the running server: what is written now is lost when it stops")
+		s.damage.Note(
+			"the database file was removed under the running server: what is written now is lost when it stops",
+		)
 	case err == nil && !os.SameFile(now, s.file):
-		s.damage.Note("the database file was replaced under the running server, which still writes to the one of before")
+		s.damage.Note(
+			"the database file was replaced under the running server, which still writes to the one of before",
+		)
 	}
 }

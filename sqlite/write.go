@@ -34,7 +34,12 @@ func (t *txn) write(h *transition.Head) error {
 		}
 	}
 	if turn := c.Suspect; turn != nil {
-		if _, err := t.exec("UPDATE turns SET caught_by = ?, accused_by = ? WHERE id = ?", turn.CaughtBy, turn.AccusedBy, turn.ID); err != nil {
+		if _, err := t.exec(
+			"UPDATE turns SET caught_by = ?, accused_by = ? WHERE id = ?",
+			turn.CaughtBy,
+			turn.AccusedBy,
+			turn.ID,
+		); err != nil {
 			return err
 		}
 	}
@@ -75,9 +80,15 @@ func (t *txn) write(h *transition.Head) error {
 		return err
 	}
 	for _, opened := range c.Opened {
-		if _, err := t.exec(`INSERT INTO clients (workspace_id, principal_id, client, session_id, updated_at) VALUES (?, ?, ?, ?, ?)
+		if _, err := t.exec(
+			`INSERT INTO clients (workspace_id, principal_id, client, session_id, updated_at) VALUES (?, ?, ?, ?, ?)
  ON CONFLICT (workspace_id, principal_id, client) DO UPDATE SET session_id = excluded.session_id, updated_at = excluded.updated_at`,
-			h.WorkspaceID, opened.PrincipalID, opened.Client, h.ID, c.At); err != nil {
+			h.WorkspaceID,
+			opened.PrincipalID,
+			opened.Client,
+			h.ID,
+			c.At,
+		); err != nil {
 			return err
 		}
 	}
@@ -99,8 +110,13 @@ func (t *txn) writeReady(h *transition.Head) error {
 	if !h.Changes.Ready {
 		return nil
 	}
-	_, err := t.exec(`INSERT INTO ready (session_id, workspace_id, priority, ready_at) VALUES (?, ?, ?, ?) ON CONFLICT (session_id) DO NOTHING`,
-		h.ID, h.WorkspaceID, int(h.Rank()), h.Changes.At)
+	_, err := t.exec(
+		`INSERT INTO ready (session_id, workspace_id, priority, ready_at) VALUES (?, ?, ?, ?) ON CONFLICT (session_id) DO NOTHING`,
+		h.ID,
+		h.WorkspaceID,
+		int(h.Rank()),
+		h.Changes.At,
+	)
 	return err
 }
 
@@ -146,10 +162,25 @@ func (t *txn) insertEvents(h *transition.Head, events []transition.Event) error 
 }
 
 func (t *txn) insertTurn(turn *parley.Turn) error {
-	_, err := t.exec(`INSERT INTO turns (id, workspace_id, session_id, trigger_message_id, ordinal, status, attempt, agent_id, agent_version, loop_id,
+	_, err := t.exec(
+		`INSERT INTO turns (id, workspace_id, session_id, trigger_message_id, ordinal, status, attempt, agent_id, agent_version, loop_id,
  iteration, created_at, started_at, wait_reason, step) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		turn.ID, turn.WorkspaceID, turn.SessionID, turn.TriggerMessageID, turn.Ordinal, string(turn.Status), turn.Attempt, turn.AgentID, turn.AgentVersion,
-		turn.LoopID, turn.Iteration, turn.CreatedAt, turn.StartedAt, string(turn.WaitReason), turn.Step)
+		turn.ID,
+		turn.WorkspaceID,
+		turn.SessionID,
+		turn.TriggerMessageID,
+		turn.Ordinal,
+		string(turn.Status),
+		turn.Attempt,
+		turn.AgentID,
+		turn.AgentVersion,
+		turn.LoopID,
+		turn.Iteration,
+		turn.CreatedAt,
+		turn.StartedAt,
+		string(turn.WaitReason),
+		turn.Step,
+	)
 	return err
 }
 
@@ -160,10 +191,28 @@ func (t *txn) updateTurn(turn *parley.Turn) error {
 		return err
 	}
 	u := &turn.Usage
-	_, err = t.exec(`UPDATE turns SET status = ?, wait_reason = ?, attempt = ?, takeovers = ?, step = ?, agent_id = ?, agent_version = ?, error = ?,
+	_, err = t.exec(
+		`UPDATE turns SET status = ?, wait_reason = ?, attempt = ?, takeovers = ?, step = ?, agent_id = ?, agent_version = ?, error = ?,
  input_tokens = ?, output_tokens = ?, cached_tokens = ?, unknown_calls = ?, cost = ?, started_at = ?, finished_at = ? WHERE id = ?`,
-		string(turn.Status), string(turn.WaitReason), turn.Attempt, turn.Takeovers, turn.Step, turn.AgentID, turn.AgentVersion, failure,
-		u.InputTokens, u.OutputTokens, u.CachedTokens, u.Unknown, turn.Cost, turn.StartedAt, turn.FinishedAt, turn.ID)
+		string(
+			turn.Status,
+		),
+		string(turn.WaitReason),
+		turn.Attempt,
+		turn.Takeovers,
+		turn.Step,
+		turn.AgentID,
+		turn.AgentVersion,
+		failure,
+		u.InputTokens,
+		u.OutputTokens,
+		u.CachedTokens,
+		u.Unknown,
+		turn.Cost,
+		turn.StartedAt,
+		turn.FinishedAt,
+		turn.ID,
+	)
 	return err
 }
 
@@ -195,10 +244,31 @@ func (t *txn) insertCall(h *transition.Head, call *transition.NewCall) error {
 	if err != nil {
 		return err
 	}
-	_, err = t.exec(`INSERT INTO calls (id, workspace_id, session_id, turn_id, message_id, ordinal, step, attempt, model, parameters, think, search,
+	_, err = t.exec(
+		`INSERT INTO calls (id, workspace_id, session_id, turn_id, message_id, ordinal, step, attempt, model, parameters, think, search,
  system_hash, tools_hash, manifest, request_hash, encoder_version, outcome, created_at, purpose, middleware_hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		c.ID, h.WorkspaceID, h.ID, call.TurnID, c.MessageID, c.Ordinal, c.Step, c.Attempt, string(c.Model), parameters, c.Think, c.Search,
-		c.SystemHash, c.ToolsHash, manifest, c.RequestHash[:], c.EncoderVersion, string(parley.CallOpen), t.now, string(c.Purpose), c.MiddlewareHash)
+		c.ID,
+		h.WorkspaceID,
+		h.ID,
+		call.TurnID,
+		c.MessageID,
+		c.Ordinal,
+		c.Step,
+		c.Attempt,
+		string(c.Model),
+		parameters,
+		c.Think,
+		c.Search,
+		c.SystemHash,
+		c.ToolsHash,
+		manifest,
+		c.RequestHash[:],
+		c.EncoderVersion,
+		string(parley.CallOpen),
+		t.now,
+		string(c.Purpose),
+		c.MiddlewareHash,
+	)
 	return err
 }
 
@@ -208,7 +278,12 @@ func (t *txn) insertText(workspaceID parley.ID, hash parley.Hash, text []byte) e
 	if _, stored := t.texts[key]; stored || hash.IsZero() {
 		return nil
 	}
-	_, err := t.exec("INSERT INTO call_texts (workspace_id, hash, text) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", workspaceID, hash, string(text))
+	_, err := t.exec(
+		"INSERT INTO call_texts (workspace_id, hash, text) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+		workspaceID,
+		hash,
+		string(text),
+	)
 	t.newTexts = append(t.newTexts, key)
 	return err
 }
@@ -225,7 +300,19 @@ func (t *txn) settleCall(call *store.CallSettled) error {
 			return err
 		}
 	}
-	_, err = t.exec(`UPDATE calls SET outcome = ?, usage = ?, cost = ?, finish_reason = ?, error = ?, first_token_ms = ?, total_ms = ?, saved = ? WHERE id = ?`,
-		string(call.Outcome), usage, call.Cost, string(call.Finish), failure, call.FirstTokenMS, call.TotalMS, call.Saved, call.CallID)
+	_, err = t.exec(
+		`UPDATE calls SET outcome = ?, usage = ?, cost = ?, finish_reason = ?, error = ?, first_token_ms = ?, total_ms = ?, saved = ? WHERE id = ?`,
+		string(
+			call.Outcome,
+		),
+		usage,
+		call.Cost,
+		string(call.Finish),
+		failure,
+		call.FirstTokenMS,
+		call.TotalMS,
+		call.Saved,
+		call.CallID,
+	)
 	return err
 }

@@ -10,7 +10,11 @@ import (
 func (t *txn) writeMessages(h *transition.Head) error {
 	c := &h.Changes
 	for _, id := range c.Removed { // before others take their places
-		if _, err := t.exec("UPDATE messages SET status = 'cancelled', position = NULL, updated_at = ? WHERE id = ?", c.At, id); err != nil {
+		if _, err := t.exec(
+			"UPDATE messages SET status = 'cancelled', position = NULL, updated_at = ? WHERE id = ?",
+			c.At,
+			id,
+		); err != nil {
 			return err
 		}
 	}
@@ -20,18 +24,41 @@ func (t *txn) writeMessages(h *transition.Head) error {
 		}
 	}
 	for _, m := range c.Entered {
-		if _, err := t.exec(`UPDATE messages SET sequence = ?, position = NULL, turn_id = ?, status = ?, steer = 0, content_hash = ?, chain_version = ?, call_ordinal = ?, updated_at = ? WHERE id = ?`,
-			m.Sequence, m.TurnID, string(m.Status), m.ContentHash, m.ChainVersion, m.CallOrdinal, c.At, m.ID); err != nil {
+		if _, err := t.exec(
+			`UPDATE messages SET sequence = ?, position = NULL, turn_id = ?, status = ?, steer = 0, content_hash = ?, chain_version = ?, call_ordinal = ?, updated_at = ? WHERE id = ?`,
+			m.Sequence,
+			m.TurnID,
+			string(m.Status),
+			m.ContentHash,
+			m.ChainVersion,
+			m.CallOrdinal,
+			c.At,
+			m.ID,
+		); err != nil {
 			return err
 		}
 	}
 	for _, e := range c.Requeued {
-		if _, err := t.exec("UPDATE messages SET turn_id = ?, position = ?, steer = ?, updated_at = ? WHERE id = ?", e.TurnID, e.Position, e.Steer, c.At, e.ID); err != nil {
+		if _, err := t.exec(
+			"UPDATE messages SET turn_id = ?, position = ?, steer = ?, updated_at = ? WHERE id = ?",
+			e.TurnID,
+			e.Position,
+			e.Steer,
+			c.At,
+			e.ID,
+		); err != nil {
 			return err
 		}
 	}
 	for _, m := range c.Edited {
-		if _, err := t.exec("UPDATE messages SET content = ?, token_estimate = ?, revision = ?, updated_at = ? WHERE id = ?", m.Content, m.TokenEstimate, m.Revision, c.At, m.ID); err != nil {
+		if _, err := t.exec(
+			"UPDATE messages SET content = ?, token_estimate = ?, revision = ?, updated_at = ? WHERE id = ?",
+			m.Content,
+			m.TokenEstimate,
+			m.Revision,
+			c.At,
+			m.ID,
+		); err != nil {
 			return err
 		}
 	}
@@ -42,8 +69,14 @@ func (t *txn) writeMessages(h *transition.Head) error {
 			}
 			continue
 		}
-		if _, err := t.exec("UPDATE messages SET pinned = ?, context_edge = ?, set_aside = ?, pinned_event = max(pinned_event, ?) WHERE id = ?",
-			m.Marks.Pinned, m.Marks.ContextEdge, m.Marks.SetAside, m.PinnedEvent, m.ID); err != nil {
+		if _, err := t.exec(
+			"UPDATE messages SET pinned = ?, context_edge = ?, set_aside = ?, pinned_event = max(pinned_event, ?) WHERE id = ?",
+			m.Marks.Pinned,
+			m.Marks.ContextEdge,
+			m.Marks.SetAside,
+			m.PinnedEvent,
+			m.ID,
+		); err != nil {
 			return err
 		}
 	}
@@ -77,14 +110,53 @@ func (t *txn) insertMessage(n *transition.NewMessage) error {
 	if m.Sequence != 0 {
 		sequence = m.Sequence
 	}
-	_, err = t.exec(`INSERT INTO messages (id, workspace_id, session_id, log_id, sequence, position, turn_id, step, role, status,
+	_, err = t.exec(
+		`INSERT INTO messages (id, workspace_id, session_id, log_id, sequence, position, turn_id, step, role, status,
  author_kind, author_id, author_name, content, context_note, tool_call_id, tool_name, covers_through, internal, steer, model, agent_type,
  iteration, usage, content_hash, chain_version, call_ordinal, provider_data, error, metadata, overrides, token_estimate, idempotency_key, fingerprint,
  posted_event, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		m.ID, m.WorkspaceID, m.SessionID, m.LogID, sequence, m.Position, m.TurnID, m.Step, string(m.Role), string(m.Status),
-		string(m.Author.Kind), m.Author.ID, m.Author.Name, m.Content, m.ContextNote, m.ToolCallID, m.ToolName, m.CoversThrough, m.Internal, m.Steer,
-		string(m.Model), m.AgentType, m.Iteration, usage, m.ContentHash, max(m.ChainVersion, parley.ChainVersion1), m.CallOrdinal, m.ProviderData, failure, m.Metadata, overrides,
-		m.TokenEstimate, key, n.Idempotency.Fingerprint, n.PostedEvent, m.CreatedAt, m.UpdatedAt)
+		m.ID,
+		m.WorkspaceID,
+		m.SessionID,
+		m.LogID,
+		sequence,
+		m.Position,
+		m.TurnID,
+		m.Step,
+		string(m.Role),
+		string(m.Status),
+		string(
+			m.Author.Kind,
+		),
+		m.Author.ID,
+		m.Author.Name,
+		m.Content,
+		m.ContextNote,
+		m.ToolCallID,
+		m.ToolName,
+		m.CoversThrough,
+		m.Internal,
+		m.Steer,
+		string(
+			m.Model,
+		),
+		m.AgentType,
+		m.Iteration,
+		usage,
+		m.ContentHash,
+		max(m.ChainVersion, parley.ChainVersion1),
+		m.CallOrdinal,
+		m.ProviderData,
+		failure,
+		m.Metadata,
+		overrides,
+		m.TokenEstimate,
+		key,
+		n.Idempotency.Fingerprint,
+		n.PostedEvent,
+		m.CreatedAt,
+		m.UpdatedAt,
+	)
 	return err
 }
 
@@ -105,10 +177,24 @@ func (t *txn) settleMessage(r *transition.SettledRow, at parley.Time) error {
 	if r.Model != "" {
 		model = string(r.Model)
 	}
-	if _, err := t.exec(`UPDATE messages SET status = ?, content = ?, provider_data = ?, tool_name = ?, error = ?, usage = ?, metadata = coalesce(?, metadata),
+	if _, err := t.exec(
+		`UPDATE messages SET status = ?, content = ?, provider_data = ?, tool_name = ?, error = ?, usage = ?, metadata = coalesce(?, metadata),
  model = coalesce(?, model), token_estimate = ?, chunks = ?, content_hash = ?, chain_version = ?, updated_at = ? WHERE id = ?`,
-		string(r.Status), r.Content, r.ProviderData, r.ToolName, failure, usage, metadata,
-		model, r.TokenEstimate, r.Chunks, r.ContentHash, r.ChainVersion, at, r.MessageID); err != nil {
+		string(r.Status),
+		r.Content,
+		r.ProviderData,
+		r.ToolName,
+		failure,
+		usage,
+		metadata,
+		model,
+		r.TokenEstimate,
+		r.Chunks,
+		r.ContentHash,
+		r.ChainVersion,
+		at,
+		r.MessageID,
+	); err != nil {
 		return err
 	}
 	_, err = t.exec("UPDATE versions SET text = NULL WHERE message_id = ?", r.MessageID)

@@ -30,12 +30,26 @@ func (t *txn) writeSession(h *transition.Head) error {
 		}
 	}
 	if c.ContextCleared != 0 {
-		if _, err := t.exec("UPDATE heads SET cleared_at = ?, cleared_event = ? WHERE session_id = ?", h.Context.ClearedAt, c.ContextCleared, h.ID); err != nil {
+		if _, err := t.exec(
+			"UPDATE heads SET cleared_at = ?, cleared_event = ? WHERE session_id = ?",
+			h.Context.ClearedAt,
+			c.ContextCleared,
+			h.ID,
+		); err != nil {
 			return err
 		}
 	}
 	if c.Listed {
-		if _, err := t.exec(updateListed, string(h.Status), string(h.WaitReason), h.Title, h.UpdatedAt, h.StartedAt, h.FinishedAt, h.ID); err != nil {
+		if _, err := t.exec(
+			updateListed,
+			string(h.Status),
+			string(h.WaitReason),
+			h.Title,
+			h.UpdatedAt,
+			h.StartedAt,
+			h.FinishedAt,
+			h.ID,
+		); err != nil {
 			return err
 		}
 	}
@@ -95,14 +109,48 @@ func (t *txn) insertSession(h *transition.Head) error {
 	if err != nil {
 		return err
 	}
-	if _, err := t.exec(`INSERT INTO sessions (id, workspace_id, agent_id, owner_id, visibility, project_id, parent_session_id, parent_message_id,
+	if _, err := t.exec(
+		`INSERT INTO sessions (id, workspace_id, agent_id, owner_id, visibility, project_id, parent_session_id, parent_message_id,
  log_id, kind, mode, type, feature, task, key, title, instructions, tags, pinned, metadata, overrides, policy, retry, during, status, wait_reason,
  idempotency_key, fingerprint, created_at, updated_at, started_at, finished_at, root_id, depth, forked_through, accepted)
  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		s.ID, s.WorkspaceID, s.AgentID, s.OwnerID, string(s.Visibility), s.ProjectID, s.ParentSessionID, s.ParentMessageID,
-		s.LogID, string(s.Kind), string(s.Mode), s.Type, s.Feature, s.Task, key, s.Title, s.Instructions, tags, s.Pinned, s.Metadata, overrides,
-		policy, retry, string(s.During), string(s.Status), string(s.WaitReason), idempotency, h.Changes.New.Idempotency.Fingerprint,
-		s.CreatedAt, s.UpdatedAt, s.StartedAt, s.FinishedAt, s.RootID, s.Depth, s.ForkedThrough, accepted); err != nil {
+		s.ID,
+		s.WorkspaceID,
+		s.AgentID,
+		s.OwnerID,
+		string(s.Visibility),
+		s.ProjectID,
+		s.ParentSessionID,
+		s.ParentMessageID,
+		s.LogID,
+		string(s.Kind),
+		string(s.Mode),
+		s.Type,
+		s.Feature,
+		s.Task,
+		key,
+		s.Title,
+		s.Instructions,
+		tags,
+		s.Pinned,
+		s.Metadata,
+		overrides,
+		policy,
+		retry,
+		string(s.During),
+		string(s.Status),
+		string(s.WaitReason),
+		idempotency,
+		h.Changes.New.Idempotency.Fingerprint,
+		s.CreatedAt,
+		s.UpdatedAt,
+		s.StartedAt,
+		s.FinishedAt,
+		s.RootID,
+		s.Depth,
+		s.ForkedThrough,
+		accepted,
+	); err != nil {
 		return err
 	}
 	return t.tagSession(s, nil)
@@ -115,10 +163,27 @@ func (t *txn) updateSetting(s *parley.Session, before []string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := t.exec(`UPDATE sessions SET title = ?, instructions = ?, pinned = ?, tags = ?, project_id = ?, metadata = ?,
+	if _, err := t.exec(
+		`UPDATE sessions SET title = ?, instructions = ?, pinned = ?, tags = ?, project_id = ?, metadata = ?,
  overrides = ?, policy = ?, retry = ?, during = ?, visibility = ?, archived_at = ? WHERE id = ? AND workspace_id = ?`,
-		s.Title, s.Instructions, s.Pinned, tags, s.ProjectID, s.Metadata, overrides, policy, retry,
-		string(s.During), string(s.Visibility), s.ArchivedAt, s.ID, s.WorkspaceID); err != nil || slices.Equal(before, s.Tags) {
+		s.Title,
+		s.Instructions,
+		s.Pinned,
+		tags,
+		s.ProjectID,
+		s.Metadata,
+		overrides,
+		policy,
+		retry,
+		string(
+			s.During,
+		),
+		string(s.Visibility),
+		s.ArchivedAt,
+		s.ID,
+		s.WorkspaceID,
+	); err != nil ||
+		slices.Equal(before, s.Tags) {
 		return err
 	}
 	return t.tagSession(s, before)
@@ -130,7 +195,12 @@ func (t *txn) tagSession(s *parley.Session, before []string) error {
 		return err
 	}
 	for _, tag := range s.Tags {
-		if _, err := t.exec("INSERT INTO session_tags (workspace_id, tag, session_id) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", s.WorkspaceID, tag, s.ID); err != nil {
+		if _, err := t.exec(
+			"INSERT INTO session_tags (workspace_id, tag, session_id) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+			s.WorkspaceID,
+			tag,
+			s.ID,
+		); err != nil {
 			return err
 		}
 	}
@@ -139,7 +209,12 @@ func (t *txn) tagSession(s *parley.Session, before []string) error {
 
 func (t *txn) untag(s *parley.Session, tags []string) error {
 	for _, tag := range tags {
-		if _, err := t.exec("DELETE FROM session_tags WHERE workspace_id = ? AND tag = ? AND session_id = ?", s.WorkspaceID, tag, s.ID); err != nil {
+		if _, err := t.exec(
+			"DELETE FROM session_tags WHERE workspace_id = ? AND tag = ? AND session_id = ?",
+			s.WorkspaceID,
+			tag,
+			s.ID,
+		); err != nil {
 			return err
 		}
 	}
@@ -157,7 +232,12 @@ func (t *txn) bury(h *transition.Head) error {
 			return err
 		}
 	}
-	if _, err := t.exec("INSERT INTO graves (session_id, workspace_id, deleted_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", h.ID, h.WorkspaceID, h.DeletedAt); err != nil {
+	if _, err := t.exec(
+		"INSERT INTO graves (session_id, workspace_id, deleted_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+		h.ID,
+		h.WorkspaceID,
+		h.DeletedAt,
+	); err != nil {
 		return err
 	}
 	if err := t.untag(&h.Session, h.Tags); err != nil {

@@ -97,7 +97,17 @@ func TestBatch(t *testing.T) {
 	workspace := parley.NewID()
 	for i, m := range members {
 		results[i] = make(chan error, 1)
-		ctx := store.WithAudit(context.Background(), store.NewAuditIntent(parley.AuditEntry{WorkspaceID: workspace, Action: m.name, PrincipalID: parley.NewID(), RequestID: parley.NewID()}))
+		ctx := store.WithAudit(
+			context.Background(),
+			store.NewAuditIntent(
+				parley.AuditEntry{
+					WorkspaceID: workspace,
+					Action:      m.name,
+					PrincipalID: parley.NewID(),
+					RequestID:   parley.NewID(),
+				},
+			),
+		)
 		go func() { results[i] <- w.store.write(ctx, m.run) }() // ends with its answer
 		waiting(w.store.writer.queue, i+1)
 	}
@@ -152,7 +162,8 @@ func TestOneOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = Open(context.Background(), dir, Options{})
-	if parley.ErrorCode(err) != parley.CodeConflict || !strings.Contains(err.Error(), fmt.Sprintf("in use by process %d on ", os.Getpid())) {
+	if parley.ErrorCode(err) != parley.CodeConflict ||
+		!strings.Contains(err.Error(), fmt.Sprintf("in use by process %d on ", os.Getpid())) {
 		t.Errorf("got %v", err)
 	}
 	if err := first.Close(); err != nil {
@@ -261,7 +272,13 @@ func TestManyWriters(t *testing.T) {
 				w.plainTurn(own, "answer")
 				alone := w.said("to all")
 				alone.TurnID = parley.ID{}
-				if _, err := w.store.PostMessage(context.Background(), w.scope, shared, alone, parley.ID{}); err != nil {
+				if _, err := w.store.PostMessage(
+					context.Background(),
+					w.scope,
+					shared,
+					alone,
+					parley.ID{},
+				); err != nil {
 					t.Error(err)
 				}
 			}
@@ -416,12 +433,21 @@ func TestListeners(t *testing.T) {
 	for _, e := range events {
 		kinds = append(kinds, e.Type)
 	}
-	want := []parley.EventType{parley.EventMessageCreated, parley.EventSessionStarted, parley.EventStepStarted, parley.EventMessageCreated,
-		parley.EventStepGenerated, parley.EventSessionCompleted}
+	want := []parley.EventType{
+		parley.EventMessageCreated,
+		parley.EventSessionStarted,
+		parley.EventStepStarted,
+		parley.EventMessageCreated,
+		parley.EventStepGenerated,
+		parley.EventSessionCompleted,
+	}
 	if diff := cmp.Diff(want, kinds); diff != "" {
 		t.Error(diff)
 	}
-	if !slices.ContainsFunc(events, func(e parley.Event) bool { return strings.Contains(string(e.Data), "the answer") }) {
+	if !slices.ContainsFunc(
+		events,
+		func(e parley.Event) bool { return strings.Contains(string(e.Data), "the answer") },
+	) {
 		t.Error("no event carries the answer")
 	}
 }
@@ -438,7 +464,14 @@ func TestCallerLeavesMidway(t *testing.T) {
 	if err != nil || answer != "done" {
 		t.Errorf("a transition whose caller left in its middle: %q, %v", answer, err)
 	}
-	if _, err := transact(ctx, w.store, func(*txn) (string, error) { return "done", nil }); !errors.Is(err, context.Canceled) {
+	if _, err := transact(
+		ctx,
+		w.store,
+		func(*txn) (string, error) { return "done", nil },
+	); !errors.Is(
+		err,
+		context.Canceled,
+	) {
 		t.Errorf("a transition whose caller had left before: %v", err)
 	}
 }

@@ -56,7 +56,13 @@ type Approvals interface {
 	// grant, and with the state for a second yes of one principal; CodeForbidden for the
 	// yes of one who asked for the call, and for a change that is not the owner's to
 	// accept; CodeInvalid for a scope that the approval does not have.
-	DecideApproval(ctx context.Context, scope Scope, id parley.ID, decision parley.Decision, claimBy parley.ID) (Decided, error)
+	DecideApproval(
+		ctx context.Context,
+		scope Scope,
+		id parley.ID,
+		decision parley.Decision,
+		claimBy parley.ID,
+	) (Decided, error)
 	// UseApprovals notes, before the tools run, that calls of the running turn run
 	// under their approvals: each once. CodeConflict unless each is approved and
 	// unused, its call has no result, and all three fingerprints (the approval's, the

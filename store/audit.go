@@ -176,7 +176,11 @@ func parleyItself() parley.AuditEntry {
 // Deletions are the entries of sessions that a transaction deletes and that entries,
 // which it writes too, do not say so of: children, the sessions of a project. A nil
 // intent is that of Parley itself.
-func (i *AuditIntent) Deletions(workspaceID parley.ID, deleted []parley.ID, entries []parley.AuditEntry) (further []parley.AuditEntry) {
+func (i *AuditIntent) Deletions(
+	workspaceID parley.ID,
+	deleted []parley.ID,
+	entries []parley.AuditEntry,
+) (further []parley.AuditEntry) {
 	template := parleyItself()
 	if i != nil {
 		template = i.template
@@ -184,7 +188,10 @@ func (i *AuditIntent) Deletions(workspaceID parley.ID, deleted []parley.ID, entr
 		template.RequestID = parley.NewID()
 	}
 	for _, id := range deleted {
-		if slices.ContainsFunc(entries, func(e parley.AuditEntry) bool { return e.SessionID == id && e.Action == DeleteSessionAction }) {
+		if slices.ContainsFunc(
+			entries,
+			func(e parley.AuditEntry) bool { return e.SessionID == id && e.Action == DeleteSessionAction },
+		) {
 			continue
 		}
 		entry := template

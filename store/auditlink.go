@@ -30,7 +30,13 @@ type AuditLinker interface {
 	// they were linked, in one transaction. The linker holds a lease: one at a time
 	// links, whichever asks when the lease has run out. A link of another linker
 	// meanwhile is CodeFenced, and nothing is written.
-	LinkAudit(ctx context.Context, linker parley.ID, lease time.Duration, changed []parley.ID, after *parley.ID) (LinkStep, error)
+	LinkAudit(
+		ctx context.Context,
+		linker parley.ID,
+		lease time.Duration,
+		changed []parley.ID,
+		after *parley.ID,
+	) (LinkStep, error)
 	// AuditAnchor is the end of the chain; number 0 before the first link.
 	AuditAnchor(ctx context.Context) (parley.Anchor, error)
 }

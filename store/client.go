@@ -16,7 +16,12 @@ type Clients interface {
 	ClearClientSession(ctx context.Context, scope Scope, principalID parley.ID, client string) error
 	// SessionClients lists the clients that have a session open and said so since a
 	// time: at most MaxSessionClients, by principal and name. ExpiresAt is not set.
-	SessionClients(ctx context.Context, scope Scope, sessionID parley.ID, since parley.Time) ([]parley.SessionClient, error)
+	SessionClients(
+		ctx context.Context,
+		scope Scope,
+		sessionID parley.ID,
+		since parley.Time,
+	) ([]parley.SessionClient, error)
 }
 
 // ClientSweep ends what clients have open that went without a word.

@@ -63,7 +63,12 @@ type Compactions interface {
 	// (Compaction.RestsUntil), or the summary of the last one was set aside
 	// CompactionRest messages ago or less: that one is returned, with RestsUntil set.
 	// CodeNotFound; CodeArchived for one that was asked for.
-	RequestCompaction(ctx context.Context, scope Scope, sessionID, id parley.ID, reason parley.CompactionReason) (parley.Compaction, error)
+	RequestCompaction(
+		ctx context.Context,
+		scope Scope,
+		sessionID, id parley.ID,
+		reason parley.CompactionReason,
+	) (parley.Compaction, error)
 	// ClaimCompactions takes up to n compactions for a process with a lease: those that
 	// may begin, those of processes whose lease has run out, and those that this
 	// process holds and does not run (running names what it does). What an attempt

@@ -14,7 +14,13 @@ type Control interface {
 	// cancelled; as DuringInterrupt that turn is cancelled and this message runs
 	// next. claimBy is as for PostMessage. One that runs next already stays as it
 	// is. CodeConflict once it is in the record, was removed, or starts no turn.
-	SendQueued(ctx context.Context, scope Scope, messageID parley.ID, how parley.During, claimBy parley.ID) (Posted, error)
+	SendQueued(
+		ctx context.Context,
+		scope Scope,
+		messageID parley.ID,
+		how parley.During,
+		claimBy parley.ID,
+	) (Posted, error)
 
 	// MoveQueued puts a queued message before another one of its queue, or to the
 	// end (zero). CodeNotFound for a message that is not in this queue; CodeConflict
@@ -27,12 +33,24 @@ type Control interface {
 	// interrupted is asked for anew. claimBy is as for PostMessage. CodeConflict
 	// with the state for any other turn, while a turn is unfinished, and when the
 	// record has gone on; CodeArchived; CodeKeyReused.
-	RetryTurn(ctx context.Context, scope Scope, sessionID, turnID parley.ID, again TurnAgain, claimBy parley.ID) (TurnResumed, error)
+	RetryTurn(
+		ctx context.Context,
+		scope Scope,
+		sessionID, turnID parley.ID,
+		again TurnAgain,
+		claimBy parley.ID,
+	) (TurnResumed, error)
 
 	// ContinueTurn has a turn go on that stopped at a limit: a waiting one for
 	// budget or rate_limit is ready again; one that failed with ClassLimit is taken
 	// up by a new turn, as RetryTurn does. The same refusals.
-	ContinueTurn(ctx context.Context, scope Scope, sessionID, turnID parley.ID, again TurnAgain, claimBy parley.ID) (TurnResumed, error)
+	ContinueTurn(
+		ctx context.Context,
+		scope Scope,
+		sessionID, turnID parley.ID,
+		again TurnAgain,
+		claimBy parley.ID,
+	) (TurnResumed, error)
 }
 
 // TurnAgain is the turn that takes up another one.

@@ -37,7 +37,13 @@ type Loops interface {
 	// session and waits in the queue else. claimBy is as for PostMessage.
 	// CodeConflict while another loop of the session runs; CodeArchived;
 	// CodeKeyReused.
-	StartLoop(ctx context.Context, scope Scope, sessionID parley.ID, loop NewLoop, claimBy parley.ID) (LoopStarted, error)
+	StartLoop(
+		ctx context.Context,
+		scope Scope,
+		sessionID parley.ID,
+		loop NewLoop,
+		claimBy parley.ID,
+	) (LoopStarted, error)
 	// StopLoop ends a running loop: no further iteration follows, one that has not
 	// begun is taken back, one that runs is left to its end. A stopped loop stays as
 	// it is; CodeConflict with the state for one that had ended otherwise.

@@ -34,7 +34,12 @@ type Messages interface {
 	Message(ctx context.Context, scope Scope, id parley.ID) (parley.Message, error)
 	// MarkMessage changes the marks that a session (zero: the one that wrote it) has
 	// on a message, with a message.marked event when one is another then.
-	MarkMessage(ctx context.Context, scope Scope, sessionID, id parley.ID, change parley.MarksChange) (parley.Message, error)
+	MarkMessage(
+		ctx context.Context,
+		scope Scope,
+		sessionID, id parley.ID,
+		change parley.MarksChange,
+	) (parley.Message, error)
 	// ClearContext empties what the model sees of a session: the next message that is
 	// no steer gets a context edge, what was pinned until now is carried no more, and
 	// the context's counters are 0. The record stays, and a turn that is under way
@@ -47,7 +52,12 @@ type Messages interface {
 	// ContextTail reads the record for a model's context, newest first: settled,
 	// not internal, before a sequence (0: from the end), nothing older than the
 	// latest context edge.
-	ContextTail(ctx context.Context, workspaceID, sessionID parley.ID, before int64, limit int) ([]parley.Message, error)
+	ContextTail(
+		ctx context.Context,
+		workspaceID, sessionID parley.ID,
+		before int64,
+		limit int,
+	) ([]parley.Message, error)
 	// ContextHead reads what may stand before a window: the latest active summary,
 	// and what is carried verbatim. Of a session whose Context.Held is false it
 	// finds nothing.

@@ -44,7 +44,12 @@ type Outside interface {
 	// prolongs its time. What is known already is accepted again and adds nothing.
 	// CodeConflict with Error.End for a hole and for text that differs from what is
 	// there, with Error.State for a message that has settled; CodeTooLarge.
-	AppendOutside(ctx context.Context, scope Scope, messageID parley.ID, piece OutsideAppend) (parley.OutsideGrown, error)
+	AppendOutside(
+		ctx context.Context,
+		scope Scope,
+		messageID parley.ID,
+		piece OutsideAppend,
+	) (parley.OutsideGrown, error)
 
 	// SettleOutside settles an open message and ends its turn. One that was settled
 	// so before is answered again; CodeConflict with the state for any other.

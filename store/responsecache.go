@@ -34,7 +34,12 @@ func (u *ResponsesUsed) IsZero() bool { return len(u.Hits) == 0 && u.Misses == 0
 type ResponseCache interface {
 	// CachedResponse finds an answer by its key that is younger than age; nil
 	// without one.
-	CachedResponse(ctx context.Context, workspaceID parley.ID, key parley.Hash, age time.Duration) (*CachedResponse, error)
+	CachedResponse(
+		ctx context.Context,
+		workspaceID parley.ID,
+		key parley.Hash,
+		age time.Duration,
+	) (*CachedResponse, error)
 	// KeepResponses writes down what a turn made of the cache, in one transaction,
 	// and drops what is older than MaxResponseTTL and then what was used longest ago
 	// until the workspace is within its bounds. It tells how many it dropped.

@@ -65,7 +65,8 @@ func (wanted *NewSession) Serves(scope Scope, s *parley.Session) bool {
 	case wanted.Named.Agent && s.AgentID != wanted.Session.AgentID:
 		return false
 	}
-	return !wanted.Named.Visibility || s.Visibility == wanted.Session.Visibility || s.Visibility == parley.VisibilityPrivate
+	return !wanted.Named.Visibility || s.Visibility == wanted.Session.Visibility ||
+		s.Visibility == parley.VisibilityPrivate
 }
 
 // Named says which settings of a session its caller named: the others are defaults,
@@ -77,8 +78,11 @@ type Named struct {
 // KeyTaken is the answer to a session's key that somebody else has. It tells nothing
 // of their session.
 func KeyTaken() error {
-	return parley.Errorf(parley.CodeConflict, "the key is taken by somebody else's session; use another key, or ask for that session as it is, if you see it: "+
-		"with its agent and its visibility, or without them")
+	return parley.Errorf(
+		parley.CodeConflict,
+		"the key is taken by somebody else's session; use another key, or ask for that session as it is, if you see it: "+
+			"with its agent and its visibility, or without them",
+	)
 }
 
 // Opened is the answer to EnsureSession.
@@ -277,11 +281,22 @@ type Turns interface {
 	// turn; one whose turn runs at its tools enters too if a client is to answer the
 	// call. CodeNotFound, CodeArchived, CodeBusy (reject), CodeConflict (late or
 	// orphan result, full queue), CodeKeyReused.
-	PostMessage(ctx context.Context, scope Scope, sessionID parley.ID, message NewMessage, claimBy parley.ID) (Posted, error)
+	PostMessage(
+		ctx context.Context,
+		scope Scope,
+		sessionID parley.ID,
+		message NewMessage,
+		claimBy parley.ID,
+	) (Posted, error)
 
 	// EditQueued replaces the content of a queued message, which is its author's alone
 	// to do: CodeForbidden for another principal. CodeConflict once it is in the record.
-	EditQueued(ctx context.Context, scope Scope, author, messageID parley.ID, content json.RawMessage) (parley.Message, error)
+	EditQueued(
+		ctx context.Context,
+		scope Scope,
+		author, messageID parley.ID,
+		content json.RawMessage,
+	) (parley.Message, error)
 
 	// RemoveQueued takes a queued message out of the queue: it stays as cancelled,
 	// its turn too. CodeConflict once it is in the record.

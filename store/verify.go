@@ -65,7 +65,12 @@ type Verifiable interface {
 	RecordHeads(ctx context.Context, after parley.ID, limit int) ([]RecordHead, error)
 	// RecordRows are the messages of a session's record behind a sequence, with its
 	// head of the same moment; there is false when it is gone or deleted.
-	RecordRows(ctx context.Context, workspaceID, sessionID parley.ID, after int64, limit int) (head RecordHead, rows []RecordRow, there bool, err error)
+	RecordRows(
+		ctx context.Context,
+		workspaceID, sessionID parley.ID,
+		after int64,
+		limit int,
+	) (head RecordHead, rows []RecordRow, there bool, err error)
 	// StoredBlobs are the whole blobs behind one, by id.
 	StoredBlobs(ctx context.Context, after parley.ID, limit int) ([]StoredBlob, error)
 	// FileChunk is that of Files.

@@ -88,7 +88,11 @@ func (s *Streams) Follow(ctx context.Context, principal parley.Principal, turn R
 
 func (s *Streams) open(scope store.Scope, request Request) *Stream {
 	return &Stream{until: request.UntilTurn, watcher: s.hub.Watch(live.WatchRequest{
-		Scope: scope, Sessions: request.Sessions, Feed: request.Feed, Flush: request.Flush, UntilTurn: request.UntilTurn,
+		Scope:     scope,
+		Sessions:  request.Sessions,
+		Feed:      request.Feed,
+		Flush:     request.Flush,
+		UntilTurn: request.UntilTurn,
 	})}
 }
 

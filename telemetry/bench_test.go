@@ -19,7 +19,10 @@ func BenchmarkTurn(b *testing.B) {
 	input, output := int64(1000), int64(200)
 	claim := &store.Claim{Turn: parley.Turn{Attempt: 1, StartedAt: 2, CreatedAt: 1}}
 	call := &parley.Call{Provider: "openai", Model: "openai/gpt-5"}
-	settled := &store.CallSettled{Outcome: parley.CallCompleted, Usage: parley.Usage{InputTokens: &input, OutputTokens: &output}}
+	settled := &store.CallSettled{
+		Outcome: parley.CallCompleted,
+		Usage:   parley.Usage{InputTokens: &input, OutputTokens: &output},
+	}
 	b.ReportAllocs()
 	b.RunParallel(func(each *testing.PB) {
 		for each.Next() {
@@ -28,7 +31,10 @@ func BenchmarkTurn(b *testing.B) {
 			ctx = told.StepBegan(ctx, 1)
 			ctx = told.CallBegan(ctx, observe.CallBegun{Call: call})
 			told.Stored(observe.OperationBeginStep, time.Millisecond, nil)
-			told.CallEnded(ctx, observe.CallEnded{Call: call, Settled: settled, FirstToken: time.Second, Took: time.Second})
+			told.CallEnded(
+				ctx,
+				observe.CallEnded{Call: call, Settled: settled, FirstToken: time.Second, Took: time.Second},
+			)
 			told.Stored(observe.OperationSettleStep, time.Millisecond, nil)
 			told.StepEnded(ctx, nil)
 			told.TurnEnded(ctx, observe.TurnRun{Claim: claim, Outcome: observe.RunCompleted, Took: time.Second})

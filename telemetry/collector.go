@@ -54,7 +54,12 @@ func newCollector(env func(string) string) (*collector, error) {
 	if err := c.dress(env); err != nil {
 		return nil, err
 	}
-	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSHandshakeTimeout: sendTime, IdleConnTimeout: time.Minute, ForceAttemptHTTP2: true}
+	transport := &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		TLSHandshakeTimeout: sendTime,
+		IdleConnTimeout:     time.Minute,
+		ForceAttemptHTTP2:   true,
+	}
 	var err error
 	if transport.TLSClientConfig, err = certificates(env); err != nil {
 		return nil, err
@@ -86,7 +91,10 @@ func (c *collector) address(env func(string) string) error {
 	}
 	parsed, err := url.Parse(endpoint)
 	if err != nil || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https" {
-		return parley.Errorf(parley.CodeInvalid, "OTEL_EXPORTER_OTLP_ENDPOINT must be an address that begins with http:// or https://, for example http://localhost:4318")
+		return parley.Errorf(
+			parley.CodeInvalid,
+			"OTEL_EXPORTER_OTLP_ENDPOINT must be an address that begins with http:// or https://, for example http://localhost:4318",
+		)
 	}
 	if env("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == "" { // which is used as it is
 		parsed = parsed.JoinPath("v1/traces")
@@ -98,14 +106,22 @@ func (c *collector) address(env func(string) string) error {
 // dress reads what requests carry and how.
 func (c *collector) dress(env func(string) string) error {
 	if protocol := setting(env, "PROTOCOL"); protocol != "" && protocol != "http/protobuf" {
-		return parley.Errorf(parley.CodeInvalid, "OTEL_EXPORTER_OTLP_PROTOCOL is %q: Parley sends traces by http/protobuf alone; name the collector's HTTP port, 4318 by default", parley.Clip(protocol, 32))
+		return parley.Errorf(
+			parley.CodeInvalid,
+			"OTEL_EXPORTER_OTLP_PROTOCOL is %q: Parley sends traces by http/protobuf alone; name the collector's HTTP port, 4318 by default",
+			parley.Clip(protocol, 32),
+		)
 	}
 	switch compression := setting(env, "COMPRESSION"); compression {
 	case "", "none":
 	case "gzip":
 		c.gzip = true
 	default:
-		return parley.Errorf(parley.CodeInvalid, "OTEL_EXPORTER_OTLP_COMPRESSION is %q and must be gzip or none", parley.Clip(compression, 32))
+		return parley.Errorf(
+			parley.CodeInvalid,
+			"OTEL_EXPORTER_OTLP_COMPRESSION is %q and must be gzip or none",
+			parley.Clip(compression, 32),
+		)
 	}
 	for pair := range strings.SplitSeq(setting(env, "HEADERS"), ",") {
 		name, value, ok := strings.Cut(pair, "=")
@@ -114,7 +130,10 @@ func (c *collector) dress(env func(string) string) error {
 		}
 		value, err := url.PathUnescape(strings.TrimSpace(value))
 		if !ok || name == "" || err != nil { // the pair may be a secret: it is not repeated
-			return parley.Errorf(parley.CodeInvalid, "OTEL_EXPORTER_OTLP_HEADERS must be name=value pairs with commas between")
+			return parley.Errorf(
+				parley.CodeInvalid,
+				"OTEL_EXPORTER_OTLP_HEADERS must be name=value pairs with commas between",
+			)
 		}
 		c.headers.Set(name, value)
 	}
@@ -129,13 +148,21 @@ func certificates(env func(string) string) (*tls.Config, error) {
 		pem, err := os.ReadFile(trusted) //nolint:gosec // the operator's own setting
 		config.RootCAs = x509.NewCertPool()
 		if err != nil || !config.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, parley.WrapError(parley.CodeInvalid, err, "OTEL_EXPORTER_OTLP_CERTIFICATE names no file of certificates")
+			return nil, parley.WrapError(
+				parley.CodeInvalid,
+				err,
+				"OTEL_EXPORTER_OTLP_CERTIFICATE names no file of certificates",
+			)
 		}
 	}
 	if own != "" || key != "" {
 		pair, err := tls.LoadX509KeyPair(own, key)
 		if err != nil {
-			return nil, parley.WrapError(parley.CodeInvalid, err, "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE and _CLIENT_KEY name no pair of files")
+			return nil, parley.WrapError(
+				parley.CodeInvalid,
+				err,
+				"OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE and _CLIENT_KEY name no pair of files",
+			)
 		}
 		config.Certificates = []tls.Certificate{pair}
 	}

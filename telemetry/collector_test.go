@@ -56,7 +56,11 @@ func TestCollectorIsReachedAsTheSettingsSay(t *testing.T) {
 					}
 				}
 				raw, err := io.ReadAll(body)
-				if err = errors.Join(err, proto.Unmarshal(raw, &got)); err != nil || r.URL.Path != c.path || r.Method != http.MethodPost {
+				if err = errors.Join(
+					err,
+					proto.Unmarshal(raw, &got),
+				); err != nil || r.URL.Path != c.path ||
+					r.Method != http.MethodPost {
 					t.Errorf("%s %s: %v", r.Method, r.URL, err)
 				}
 				for header, want := range c.header {
@@ -70,7 +74,11 @@ func TestCollectorIsReachedAsTheSettingsSay(t *testing.T) {
 				t.Fatal(err)
 			}
 			err = to.UploadTraces(t.Context(), someSpans())
-			if err = errors.Join(err, to.Stop(t.Context())); err != nil || len(got.GetResourceSpans()) != 1 || got.GetResourceSpans()[0].GetScopeSpans()[0].GetSpans()[0].GetName() != "a span" {
+			if err = errors.Join(
+				err,
+				to.Stop(t.Context()),
+			); err != nil || len(got.GetResourceSpans()) != 1 ||
+				got.GetResourceSpans()[0].GetScopeSpans()[0].GetSpans()[0].GetName() != "a span" {
 				t.Errorf("%v arrived, %v", &got, err)
 			}
 		})
@@ -83,10 +91,16 @@ func TestCollectorOverTLS(t *testing.T) {
 	server := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { arrived = true }))
 	defer server.Close()
 	file := filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600); err != nil {
+	if err := os.WriteFile(
+		file,
+		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+		0o600,
+	); err != nil {
 		t.Fatal(err)
 	}
-	to, err := newCollector(environment(map[string]string{endpointEnv: server.URL, "OTEL_EXPORTER_OTLP_CERTIFICATE": file}))
+	to, err := newCollector(
+		environment(map[string]string{endpointEnv: server.URL, "OTEL_EXPORTER_OTLP_CERTIFICATE": file}),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +171,8 @@ func TestSettingsOfACollectorThatCannotWork(t *testing.T) {
 		env := map[string]string{endpointEnv: "http://127.0.0.1:1"}
 		env["OTEL_EXPORTER_OTLP_"+name] = wrong
 		_, err := newCollector(environment(env))
-		if parley.ErrorCode(err) != parley.CodeInvalid || !strings.Contains(err.Error(), "OTEL_EXPORTER_OTLP") || strings.Contains(err.Error(), "s3cret") {
+		if parley.ErrorCode(err) != parley.CodeInvalid || !strings.Contains(err.Error(), "OTEL_EXPORTER_OTLP") ||
+			strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -58,7 +58,11 @@ func spanParts(parts []model.Part) []spanPart {
 		case model.PartToolResult:
 			out[i].Type, out[i].ID, out[i].Response = "tool_call_response", part.CallID, part.Text
 		case model.PartImage: // its bytes are in the record
-			out[i].Name, out[i].Content = part.Name, part.MediaType+" "+strconv.Itoa(part.Width)+"x"+strconv.Itoa(part.Height)
+			out[i].Name, out[i].Content = part.Name, part.MediaType+" "+strconv.Itoa(
+				part.Width,
+			)+"x"+strconv.Itoa(
+				part.Height,
+			)
 		default:
 			out[i].Content = part.Text
 		}

@@ -242,7 +242,9 @@ func TestTheAlertsFireWhenTheyShould(t *testing.T) {
 
 // inManifests is a metric in the files for deployment, which name roles of the
 // database as well.
-var inManifests = regexp.MustCompile(`\bparley_(?:queue|worker|turn|call|watchers|ready|draining|http|notify|pool|writer)[a-z_]*`)
+var inManifests = regexp.MustCompile(
+	`\bparley_(?:queue|worker|turn|call|watchers|ready|draining|http|notify|pool|writer)[a-z_]*`,
+)
 
 func TestDeploymentsAskForMetricsThatExist(t *testing.T) {
 	t.Parallel()

@@ -85,20 +85,42 @@ func openWith(t *testing.T, env func(string) string) *house {
 	if h.store, err = sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{Log: log}); err != nil {
 		t.Fatal(err)
 	}
-	models, err := llm.NewRegistry(llm.Options{Providers: []llm.Provider{{Name: "sim", Model: sim.New(), DefaultModel: "echo", Models: sim.Models(), Simulator: true}}})
+	models, err := llm.NewRegistry(
+		llm.Options{
+			Providers: []llm.Provider{
+				{Name: "sim", Model: sim.New(), DefaultModel: "echo", Models: sim.Models(), Simulator: true},
+			},
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	hub := live.New(h.store, live.Options{Log: log})
-	h.worker = worker.New(h.store, models, builtin.Tools(), hub, worker.Options{Log: log, Slots: 8, Drain: time.Second, Observer: h.telemetry})
+	h.worker = worker.New(
+		h.store,
+		models,
+		builtin.Tools(),
+		hub,
+		worker.Options{Log: log, Slots: 8, Drain: time.Second, Observer: h.telemetry},
+	)
 	h.store.Listen(hub)
 	h.store.Listen(h.worker)
 	ready := func(ctx context.Context) error { return h.store.Ping(ctx) }
-	h.telemetry.Watch(Sources{Queue: h.store.Queue, Ready: ready, Worker: h.worker.Stats, Streams: hub.Stats, Database: h.store.Stats})
+	h.telemetry.Watch(
+		Sources{
+			Queue:    h.store.Queue,
+			Ready:    ready,
+			Worker:   h.worker.Stats,
+			Streams:  hub.Stats,
+			Database: h.store.Stats,
+		},
+	)
 	if err := h.worker.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	verbs := engine.New(engine.Options{Store: h.store, Models: models, Tools: builtin.Tools(), Runner: h.worker, Log: log})
+	verbs := engine.New(
+		engine.Options{Store: h.store, Models: models, Tools: builtin.Tools(), Runner: h.worker, Log: log},
+	)
 	handler, err := httpapi.New(httpapi.Options{
 		Engine: verbs, Streams: stream.New(verbs, hub), LocalToken: "token", Loopback: true, Log: log,
 		Metrics: h.telemetry.Metrics(), Ready: ready, Limited: h.telemetry.RateLimited,

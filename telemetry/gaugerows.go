@@ -61,19 +61,49 @@ func queueRows() []gauge {
 			if s.queue == nil {
 				return nil
 			}
-			return []sample{{value(s.queue.Foreground), []string{foreground}}, {value(s.queue.Background), []string{background}}}
+			return []sample{
+				{value(s.queue.Foreground), []string{foreground}},
+				{value(s.queue.Background), []string{background}},
+			}
 		}
 	}
 	return []gauge{
-		row(prometheus.GaugeValue, "parley_queue_depth", "Sessions whose next turn may run and is held by nobody, in the whole database.",
-			both(func(r store.ReadyTurns) float64 { return float64(r.Waiting) }), "priority"),
-		row(prometheus.GaugeValue, "parley_queue_oldest_seconds", "How long the oldest of them has been ready; 0 when none waits.",
-			both(func(r store.ReadyTurns) float64 { return r.Oldest.Seconds() }), "priority"),
-		row(prometheus.GaugeValue, "parley_turns_waiting", "Turns that wait for something outside, by what, in the whole database.", parkedTurns, "reason"),
-		row(prometheus.GaugeValue, "parley_approvals_pending", "Questions to people that nobody has answered, in the whole database.",
-			one(func(s *scrape) *store.QueueStats { return s.queue }, func(q *store.QueueStats) float64 { return float64(q.Approvals) })),
-		row(prometheus.CounterValue, "parley_queue_look_failures_total", "Scrapes that could not read the queue from the database.",
-			func(s *scrape) []sample { return []sample{{value: s.broken}} }),
+		row(
+			prometheus.GaugeValue,
+			"parley_queue_depth",
+			"Sessions whose next turn may run and is held by nobody, in the whole database.",
+			both(func(r store.ReadyTurns) float64 { return float64(r.Waiting) }),
+			"priority",
+		),
+		row(
+			prometheus.GaugeValue,
+			"parley_queue_oldest_seconds",
+			"How long the oldest of them has been ready; 0 when none waits.",
+			both(func(r store.ReadyTurns) float64 { return r.Oldest.Seconds() }),
+			"priority",
+		),
+		row(
+			prometheus.GaugeValue,
+			"parley_turns_waiting",
+			"Turns that wait for something outside, by what, in the whole database.",
+			parkedTurns,
+			"reason",
+		),
+		row(
+			prometheus.GaugeValue,
+			"parley_approvals_pending",
+			"Questions to people that nobody has answered, in the whole database.",
+			one(
+				func(s *scrape) *store.QueueStats { return s.queue },
+				func(q *store.QueueStats) float64 { return float64(q.Approvals) },
+			),
+		),
+		row(
+			prometheus.CounterValue,
+			"parley_queue_look_failures_total",
+			"Scrapes that could not read the queue from the database.",
+			func(s *scrape) []sample { return []sample{{value: s.broken}} },
+		),
 		row(prometheus.GaugeValue, "parley_ready", "1 when this process is ready, as /readyz says.",
 			one(func(s *scrape) *bool { return s.ready }, func(is *bool) float64 { return truth(*is) })),
 	}
@@ -84,8 +114,12 @@ func workerRows() []gauge {
 	return []gauge{
 		row(prometheus.GaugeValue, "parley_worker_slots", "Turns that this process runs at once, at most.",
 			one(worker, func(w *observe.WorkerStats) float64 { return float64(w.Slots) })),
-		row(prometheus.GaugeValue, "parley_worker_running", "Turns that this process runs, slots reserved for a claim included.",
-			one(worker, func(w *observe.WorkerStats) float64 { return float64(w.Running) })),
+		row(
+			prometheus.GaugeValue,
+			"parley_worker_running",
+			"Turns that this process runs, slots reserved for a claim included.",
+			one(worker, func(w *observe.WorkerStats) float64 { return float64(w.Running) }),
+		),
 		row(prometheus.GaugeValue, "parley_draining", "1 while this process stops: it claims nothing more.",
 			one(worker, func(w *observe.WorkerStats) float64 { return truth(w.Draining) })),
 	}
@@ -106,28 +140,48 @@ func streamRows() []gauge {
 			one(streams, func(s *observe.StreamStats) float64 { return float64(s.Events) })),
 		row(prometheus.CounterValue, "parley_deltas_sent_total", "Deltas given to watchers, as merged for each.",
 			one(streams, func(s *observe.StreamStats) float64 { return float64(s.Deltas) })),
-		row(prometheus.CounterValue, "parley_feed_overflows_total", "Feed watchers that read too slowly and were told to fetch their lists again.",
-			one(streams, func(s *observe.StreamStats) float64 { return float64(s.Overflows) })),
+		row(
+			prometheus.CounterValue,
+			"parley_feed_overflows_total",
+			"Feed watchers that read too slowly and were told to fetch their lists again.",
+			one(streams, func(s *observe.StreamStats) float64 { return float64(s.Overflows) }),
+		),
 	}
 }
 
 func relayRows() []gauge {
 	relay := func(s *scrape) *store.RelayStats { return s.relay }
 	return []gauge{
-		row(prometheus.GaugeValue, "parley_notify_connected", "1 while this process hears the notifications of the others.",
-			one(relay, func(r *store.RelayStats) float64 { return truth(r.Connected) })),
+		row(
+			prometheus.GaugeValue,
+			"parley_notify_connected",
+			"1 while this process hears the notifications of the others.",
+			one(relay, func(r *store.RelayStats) float64 { return truth(r.Connected) }),
+		),
 		row(prometheus.GaugeValue, "parley_notify_queue", "Notifications that wait to be sent.",
 			one(relay, func(r *store.RelayStats) float64 { return float64(r.Queued) })),
-		row(prometheus.GaugeValue, "parley_notify_lag_seconds", "From sending a notification to hearing it, as measured last.",
-			one(relay, func(r *store.RelayStats) float64 { return r.Lag.Seconds() })),
+		row(
+			prometheus.GaugeValue,
+			"parley_notify_lag_seconds",
+			"From sending a notification to hearing it, as measured last.",
+			one(relay, func(r *store.RelayStats) float64 { return r.Lag.Seconds() }),
+		),
 		row(prometheus.CounterValue, "parley_notify_sent_total", "Notifications sent to the other processes.",
 			one(relay, func(r *store.RelayStats) float64 { return float64(r.Sent) })),
 		row(prometheus.CounterValue, "parley_notify_received_total", "Notifications heard from the other processes.",
 			one(relay, func(r *store.RelayStats) float64 { return float64(r.Received) })),
-		row(prometheus.CounterValue, "parley_notify_dropped_total", "Notifications that were not sent; watchers elsewhere read the store instead.",
-			one(relay, func(r *store.RelayStats) float64 { return float64(r.Dropped) })),
-		row(prometheus.CounterValue, "parley_notify_reconnects_total", "Times that the listening connection had to be made anew.",
-			one(relay, func(r *store.RelayStats) float64 { return float64(r.Reconnects) })),
+		row(
+			prometheus.CounterValue,
+			"parley_notify_dropped_total",
+			"Notifications that were not sent; watchers elsewhere read the store instead.",
+			one(relay, func(r *store.RelayStats) float64 { return float64(r.Dropped) }),
+		),
+		row(
+			prometheus.CounterValue,
+			"parley_notify_reconnects_total",
+			"Times that the listening connection had to be made anew.",
+			one(relay, func(r *store.RelayStats) float64 { return float64(r.Reconnects) }),
+		),
 	}
 }
 
@@ -135,22 +189,41 @@ func databaseRows() []gauge {
 	writer := func(s *scrape) *store.WriterStats { return s.writer }
 	pool := func(s *scrape) *store.PoolStats { return s.pool }
 	return []gauge{
-		row(prometheus.GaugeValue, "parley_database_damaged", "1 when this process has noticed that its database is damaged; it stays so until it ends.",
-			func(s *scrape) []sample { return []sample{{value: truth(s.damaged)}} }),
+		row(
+			prometheus.GaugeValue,
+			"parley_database_damaged",
+			"1 when this process has noticed that its database is damaged; it stays so until it ends.",
+			func(s *scrape) []sample { return []sample{{value: truth(s.damaged)}} },
+		),
 		row(prometheus.GaugeValue, "parley_writer_queue", "Transitions that wait for the one writer of SQLite.",
 			one(writer, func(w *store.WriterStats) float64 { return float64(w.Queued) })),
 		row(prometheus.CounterValue, "parley_writer_commits_total", "Transactions that SQLite's writer made durable.",
 			one(writer, func(w *store.WriterStats) float64 { return float64(w.Commits) })),
-		row(prometheus.CounterValue, "parley_writer_transitions_total", "Transitions in them; per commit, the size of a batch.",
-			one(writer, func(w *store.WriterStats) float64 { return float64(w.Transitions) })),
-		row(prometheus.GaugeValue, "parley_pool_connections", "Connections to PostgreSQL by what they do.", func(s *scrape) []sample {
-			if s.pool == nil {
-				return nil
-			}
-			return []sample{
-				{float64(s.pool.Acquired), []string{"acquired"}}, {float64(s.pool.Idle), []string{"idle"}}, {float64(s.pool.Opening), []string{"opening"}},
-			}
-		}, "state"),
+		row(
+			prometheus.CounterValue,
+			"parley_writer_transitions_total",
+			"Transitions in them; per commit, the size of a batch.",
+			one(writer, func(w *store.WriterStats) float64 { return float64(w.Transitions) }),
+		),
+		row(
+			prometheus.GaugeValue,
+			"parley_pool_connections",
+			"Connections to PostgreSQL by what they do.",
+			func(s *scrape) []sample {
+				if s.pool == nil {
+					return nil
+				}
+				return []sample{
+					{
+						float64(s.pool.Acquired),
+						[]string{"acquired"},
+					},
+					{float64(s.pool.Idle), []string{"idle"}},
+					{float64(s.pool.Opening), []string{"opening"}},
+				}
+			},
+			"state",
+		),
 		row(prometheus.GaugeValue, "parley_pool_connections_max", "Connections that the pool may open.",
 			one(pool, func(p *store.PoolStats) float64 { return float64(p.Max) })),
 		row(prometheus.CounterValue, "parley_pool_acquires_total", "Connections handed out.",

@@ -54,7 +54,9 @@ func TestScrapesOfADatabaseThatHangs(t *testing.T) {
 		began := time.Now()
 		for n := range 2 {
 			got := gathered(t, g)
-			if _, told := got["parley_queue_depth"]; told || got["parley_ready"] != 0 || got["parley_worker_slots"] != 4 || got["parley_queue_look_failures_total"] != float64(n+1) {
+			if _, told := got["parley_queue_depth"]; told || got["parley_ready"] != 0 ||
+				got["parley_worker_slots"] != 4 ||
+				got["parley_queue_look_failures_total"] != float64(n+1) {
 				t.Errorf("while it hangs: %v", got)
 			}
 		}
@@ -65,7 +67,8 @@ func TestScrapesOfADatabaseThatHangs(t *testing.T) {
 		synctest.Wait()
 		for range 3 { // the first two within a second of each other
 			got := gathered(t, g)
-			if got["parley_queue_depth"] != float64(asked.Load()) || got["parley_ready"] != 1 || got["parley_queue_look_failures_total"] != 2 {
+			if got["parley_queue_depth"] != float64(asked.Load()) || got["parley_ready"] != 1 ||
+				got["parley_queue_look_failures_total"] != 2 {
 				t.Errorf("when it answers: %v", got)
 			}
 			time.Sleep(lookMemory * 6 / 10)
@@ -84,7 +87,8 @@ func TestScrapesOfADatabaseThatFails(t *testing.T) {
 		Queue: func(context.Context) (store.QueueStats, error) { return store.QueueStats{}, errors.New("no") },
 	}
 	got := gathered(t, g)
-	if _, told := got["parley_queue_depth"]; told || got["parley_ready"] != 0 || got["parley_queue_look_failures_total"] != 1 {
+	if _, told := got["parley_queue_depth"]; told || got["parley_ready"] != 0 ||
+		got["parley_queue_look_failures_total"] != 1 {
 		t.Errorf("%v", got)
 	}
 }

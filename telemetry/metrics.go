@@ -58,47 +58,173 @@ func histograms(name, help string, buckets []float64, labels ...string) *prometh
 
 func newMetrics() *metrics {
 	return &metrics{
-		providers: newNames(MaxProviders), models: newNames(MaxModels), tools: newNames(MaxTools), sources: newNames(MaxSources),
+		providers: newNames(
+			MaxProviders,
+		),
+		models:  newNames(MaxModels),
+		tools:   newNames(MaxTools),
+		sources: newNames(MaxSources),
 
-		claims:      counters("parley_claims_total", "Turns that this process took, by the claimer or with the post of their message.", "by"),
-		leaseLosses: counter("parley_lease_losses_total", "Leases of this process that ended before it did; its turns were aborted."),
-		fenced:      counters("parley_fenced_writes_total", "Writes that the store refused because the claim was no longer held.", "operation"),
-		sweeps:      counter("parley_sweeps_total", "Looks for claims of processes whose lease has expired."),
-		takeovers:   counter("parley_takeovers_total", "Sessions taken over from processes whose lease has expired, or repaired."),
+		claims: counters(
+			"parley_claims_total",
+			"Turns that this process took, by the claimer or with the post of their message.",
+			"by",
+		),
+		leaseLosses: counter(
+			"parley_lease_losses_total",
+			"Leases of this process that ended before it did; its turns were aborted.",
+		),
+		fenced: counters(
+			"parley_fenced_writes_total",
+			"Writes that the store refused because the claim was no longer held.",
+			"operation",
+		),
+		sweeps: counter("parley_sweeps_total", "Looks for claims of processes whose lease has expired."),
+		takeovers: counter(
+			"parley_takeovers_total",
+			"Sessions taken over from processes whose lease has expired, or repaired.",
+		),
 
-		turn:       histograms("parley_turn_seconds", "Runs of turns from claim to end, by how they ended.", slowBuckets(), "outcome"),
-		turnWait:   histograms("parley_turn_wait_seconds", "From the message that asks for a turn to the turn's first claim.", waitBuckets(), "priority"),
+		turn: histograms(
+			"parley_turn_seconds",
+			"Runs of turns from claim to end, by how they ended.",
+			slowBuckets(),
+			"outcome",
+		),
+		turnWait: histograms(
+			"parley_turn_wait_seconds",
+			"From the message that asks for a turn to the turn's first claim.",
+			waitBuckets(),
+			"priority",
+		),
 		turnErrors: counters("parley_turn_errors_total", "Turns that failed, by class of error.", "class"),
-		parks:      counters("parley_turn_parks_total", "Runs of turns that ended waiting for something outside, by what.", "reason"),
+		parks: counters(
+			"parley_turn_parks_total",
+			"Runs of turns that ended waiting for something outside, by what.",
+			"reason",
+		),
 
-		budgetRefusals: counters("parley_budget_refusals_total", "Turns that a limit on tokens or money made wait, by the limit.", "limit"),
-		rateRefusals:   counters("parley_rate_refusals_total", "Requests and streams that were 429, and turns of loops that wait, because there were too many.", "scope"),
+		budgetRefusals: counters(
+			"parley_budget_refusals_total",
+			"Turns that a limit on tokens or money made wait, by the limit.",
+			"limit",
+		),
+		rateRefusals: counters(
+			"parley_rate_refusals_total",
+			"Requests and streams that were 429, and turns of loops that wait, because there were too many.",
+			"scope",
+		),
 
-		wrongKeys: counters("parley_wrong_keys_total", "Requests with a key, cookie or code that is nobody's, by the status of their answer.", "status"),
+		wrongKeys: counters(
+			"parley_wrong_keys_total",
+			"Requests with a key, cookie or code that is nobody's, by the status of their answer.",
+			"status",
+		),
 
-		call:       histograms("parley_call_seconds", "Model requests until their answer was complete, failed or broken off.", slowBuckets(), "provider", "model", "outcome"),
-		firstToken: histograms("parley_call_first_token_seconds", "Model requests until the first piece of their answer.", waitBuckets(), "provider", "model"),
-		callErrors: counters("parley_call_errors_total", "Model requests that failed, by class of error.", "provider", "class"),
-		retries:    counters("parley_call_retries_total", "Model requests that were made again, by class of the error before.", "provider", "class"),
-		cacheCalls: counters("parley_prompt_cache_calls_total", "Completed calls by what the provider said of its prompt cache: hit, miss or unknown.", "provider", "model", "result"),
-		responses:  counters("parley_response_cache_total", "What the response cache did: requests that were answered from it (hit) or not (miss), answers stored and evicted.", "outcome"),
-		tokens:     counters("parley_tokens_total", "Tokens as providers counted them. Input includes cached and cache_write; output includes reasoning.", "provider", "model", "kind"),
-		cost:       counters("parley_cost_dollars_total", "Cost of calls whose price and usage are known, in US dollars.", "provider", "model"),
-		tool:       histograms("parley_tool_seconds", "Runs of tools; of an agent tool, from the call to the end of its session's first turn.", slowBuckets(), "tool", "source", "outcome"),
+		call: histograms(
+			"parley_call_seconds",
+			"Model requests until their answer was complete, failed or broken off.",
+			slowBuckets(),
+			"provider",
+			"model",
+			"outcome",
+		),
+		firstToken: histograms(
+			"parley_call_first_token_seconds",
+			"Model requests until the first piece of their answer.",
+			waitBuckets(),
+			"provider",
+			"model",
+		),
+		callErrors: counters(
+			"parley_call_errors_total",
+			"Model requests that failed, by class of error.",
+			"provider",
+			"class",
+		),
+		retries: counters(
+			"parley_call_retries_total",
+			"Model requests that were made again, by class of the error before.",
+			"provider",
+			"class",
+		),
+		cacheCalls: counters(
+			"parley_prompt_cache_calls_total",
+			"Completed calls by what the provider said of its prompt cache: hit, miss or unknown.",
+			"provider",
+			"model",
+			"result",
+		),
+		responses: counters(
+			"parley_response_cache_total",
+			"What the response cache did: requests that were answered from it (hit) or not (miss), answers stored and evicted.",
+			"outcome",
+		),
+		tokens: counters(
+			"parley_tokens_total",
+			"Tokens as providers counted them. Input includes cached and cache_write; output includes reasoning.",
+			"provider",
+			"model",
+			"kind",
+		),
+		cost: counters(
+			"parley_cost_dollars_total",
+			"Cost of calls whose price and usage are known, in US dollars.",
+			"provider",
+			"model",
+		),
+		tool: histograms(
+			"parley_tool_seconds",
+			"Runs of tools; of an agent tool, from the call to the end of its session's first turn.",
+			slowBuckets(),
+			"tool",
+			"source",
+			"outcome",
+		),
 
-		reservedTokens:  gaugeOf("parley_reserved_tokens", "Estimates that the calls under way in this process hold of budgets."),
+		reservedTokens: gaugeOf(
+			"parley_reserved_tokens",
+			"Estimates that the calls under way in this process hold of budgets.",
+		),
 		reservedDollars: gaugeOf("parley_reserved_dollars", "The same in US dollars, as far as prices are known."),
 
-		store: histograms("parley_store_seconds", "Store calls of the worker, by operation and by whether the store took, refused or failed them.", fastBuckets(), "operation", "outcome"),
+		store: histograms(
+			"parley_store_seconds",
+			"Store calls of the worker, by operation and by whether the store took, refused or failed them.",
+			fastBuckets(),
+			"operation",
+			"outcome",
+		),
 
-		readersCut: counter("parley_readers_cut_total", "Event streams that were cut off because their reader took nothing for too long."),
+		readersCut: counter(
+			"parley_readers_cut_total",
+			"Event streams that were cut off because their reader took nothing for too long.",
+		),
 
-		httpRequests: counters("parley_http_requests_total", "HTTP answers. A stream counts when it begins.", "method", "route", "status"),
-		httpTime:     histograms("parley_http_request_seconds", "HTTP requests until their answer was written; event streams are left out.", fastBuckets(), "method", "route"),
-		httpOpen:     gaugeOf("parley_http_open_requests", "HTTP requests under way, event streams included."),
+		httpRequests: counters(
+			"parley_http_requests_total",
+			"HTTP answers. A stream counts when it begins.",
+			"method",
+			"route",
+			"status",
+		),
+		httpTime: histograms(
+			"parley_http_request_seconds",
+			"HTTP requests until their answer was written; event streams are left out.",
+			fastBuckets(),
+			"method",
+			"route",
+		),
+		httpOpen: gaugeOf("parley_http_open_requests", "HTTP requests under way, event streams included."),
 
-		exportFailures: counter("parley_trace_export_failures_total", "Batches of spans that the OTLP endpoint did not take; they are lost."),
-		build:          prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "parley_build_info", Help: "1, with the version of this program."}, []string{"version", "go_version"}),
+		exportFailures: counter(
+			"parley_trace_export_failures_total",
+			"Batches of spans that the OTLP endpoint did not take; they are lost.",
+		),
+		build: prometheus.NewGaugeVec(
+			prometheus.GaugeOpts{Name: "parley_build_info", Help: "1, with the version of this program."},
+			[]string{"version", "go_version"},
+		),
 	}
 }
 
@@ -139,8 +265,35 @@ func (m *metrics) begin() {
 
 func (m *metrics) all() []prometheus.Collector {
 	return []prometheus.Collector{
-		m.claims, m.fenced, m.retries, m.turnErrors, m.callErrors, m.cacheCalls, m.tokens, m.cost, m.httpRequests, m.leaseLosses, m.sweeps,
-		m.takeovers, m.readersCut, m.exportFailures, m.turn, m.turnWait, m.call, m.firstToken, m.tool, m.store, m.httpTime,
-		m.httpOpen, m.build, m.parks, m.budgetRefusals, m.rateRefusals, m.wrongKeys, m.reservedTokens, m.reservedDollars, m.responses,
+		m.claims,
+		m.fenced,
+		m.retries,
+		m.turnErrors,
+		m.callErrors,
+		m.cacheCalls,
+		m.tokens,
+		m.cost,
+		m.httpRequests,
+		m.leaseLosses,
+		m.sweeps,
+		m.takeovers,
+		m.readersCut,
+		m.exportFailures,
+		m.turn,
+		m.turnWait,
+		m.call,
+		m.firstToken,
+		m.tool,
+		m.store,
+		m.httpTime,
+		m.httpOpen,
+		m.build,
+		m.parks,
+		m.budgetRefusals,
+		m.rateRefusals,
+		m.wrongKeys,
+		m.reservedTokens,
+		m.reservedDollars,
+		m.responses,
 	}
 }

@@ -87,18 +87,39 @@ func TestMetricsTellOfWhatWaits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if status, answer := h.do("POST", "/v1/sessions/"+session+"/messages", string(body), "Accept", "text/event-stream"); status != http.StatusOK || !strings.Contains(answer, until) {
+		if status, answer := h.do(
+			"POST",
+			"/v1/sessions/"+session+"/messages",
+			string(body),
+			"Accept",
+			"text/event-stream",
+		); status != http.StatusOK ||
+			!strings.Contains(answer, until) {
 			t.Fatalf("status %d: %s", status, answer)
 		}
 	}
 	created("/v1/agents", `{"name":"Scout","model":"sim/echo"}`)
 	captain := created("/v1/sessions", `{"model":"sim/script","tools":[{"name":"ask_scout","agent":"scout"}]}`)
-	say(captain, `[[{"tool_call":{"name":"ask_scout","arguments":{"task":"Look."}}}],[{"text":"Thanks."}]]`, "event: session.completed")
-	asks := created("/v1/sessions", `{"model":"sim/script","tools":["current_time"],"grants":[{"tool":"*","effect":"ask"}]}`)
-	created("/v1/sessions/"+asks+"/messages", `{"content":{"text":"[[{\"tool_call\":{\"name\":\"current_time\",\"arguments\":{}}}]]"}}`)
+	say(
+		captain,
+		`[[{"tool_call":{"name":"ask_scout","arguments":{"task":"Look."}}}],[{"text":"Thanks."}]]`,
+		"event: session.completed",
+	)
+	asks := created(
+		"/v1/sessions",
+		`{"model":"sim/script","tools":["current_time"],"grants":[{"tool":"*","effect":"ask"}]}`,
+	)
+	created(
+		"/v1/sessions/"+asks+"/messages",
+		`{"content":{"text":"[[{\"tool_call\":{\"name\":\"current_time\",\"arguments\":{}}}]]"}}`,
+	)
 	capped := created("/v1/sessions", `{"model":"sim/echo","limits":{"session_tokens":50,"requests_per_minute":1}}`)
 	created("/v1/sessions/"+capped+"/messages", `{"content":{"text":"Hello"}}`)
-	if status, _ := h.do("POST", "/v1/sessions/"+capped+"/messages", `{"content":{"text":"Hello"}}`); status != http.StatusTooManyRequests {
+	if status, _ := h.do(
+		"POST",
+		"/v1/sessions/"+capped+"/messages",
+		`{"content":{"text":"Hello"}}`,
+	); status != http.StatusTooManyRequests {
 		t.Errorf("the second message within a minute: status %d", status)
 	}
 	bounded := created("/v1/sessions", `{"model":"sim/lorem-1000-60","limits":{"session_tokens":100000}}`)
@@ -130,7 +151,11 @@ func TestMetricsTellOfWhatWaits(t *testing.T) {
 				missing++
 			}
 		}
-		if reserved, err := strconv.ParseFloat(got["parley_reserved_tokens"], 64); missing == 0 && err == nil && reserved > 0 {
+		if reserved, err := strconv.ParseFloat(
+			got["parley_reserved_tokens"],
+			64,
+		); missing == 0 && err == nil &&
+			reserved > 0 {
 			break
 		}
 		if time.Since(began) > patience {
@@ -150,7 +175,11 @@ func TestMetricsTellOfTheQueue(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	for range 8 { // every slot
-		if status, answer := h.do("POST", "/v1/sessions", `{"message":{"content":{"text":"x"},"model":"sim/lorem-1000-60"}}`); status != http.StatusCreated {
+		if status, answer := h.do(
+			"POST",
+			"/v1/sessions",
+			`{"message":{"content":{"text":"x"},"model":"sim/lorem-1000-60"}}`,
+		); status != http.StatusCreated {
 			t.Fatalf("status %d: %s", status, answer)
 		}
 	}
@@ -200,8 +229,19 @@ func TestLabelsAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 3 * MaxModels {
-		call := &parley.Call{SessionID: parley.NewID(), Provider: fmt.Sprint("p", i), Model: parley.ModelID(fmt.Sprintf("p%d/m%d", i, i))}
-		told.CallEnded(t.Context(), observe.CallEnded{Call: call, Settled: &store.CallSettled{Outcome: parley.CallCompleted}, Took: time.Second})
+		call := &parley.Call{
+			SessionID: parley.NewID(),
+			Provider:  fmt.Sprint("p", i),
+			Model:     parley.ModelID(fmt.Sprintf("p%d/m%d", i, i)),
+		}
+		told.CallEnded(
+			t.Context(),
+			observe.CallEnded{
+				Call:    call,
+				Settled: &store.CallSettled{Outcome: parley.CallCompleted},
+				Took:    time.Second,
+			},
+		)
 		told.ToolEnded(t.Context(), observe.ToolEnded{Name: fmt.Sprint("t", i), Outcome: observe.ToolSucceeded})
 	}
 	values := map[string]map[string]bool{}

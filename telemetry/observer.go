@@ -95,7 +95,8 @@ func (t *Telemetry) countChild(ended *observe.TurnRun) {
 		return // it goes on
 	}
 	took := max(0, time.Since(claim.Turn.CreatedAt.Std()))
-	t.metrics.tool.WithLabelValues(t.metrics.tools.label(claim.Agent.Slug), agentSource, string(outcome)).Observe(took.Seconds())
+	t.metrics.tool.WithLabelValues(t.metrics.tools.label(claim.Agent.Slug), agentSource, string(outcome)).
+		Observe(took.Seconds())
 }
 
 // classOf is a failure's class; internal for one that does not say.
@@ -215,7 +216,8 @@ func (t *Telemetry) ToolBegan(ctx context.Context, begun observe.ToolBegun) cont
 
 // ToolEnded implements observe.Turns.
 func (t *Telemetry) ToolEnded(ctx context.Context, ended observe.ToolEnded) {
-	t.metrics.tool.WithLabelValues(t.metrics.tools.label(ended.Name), t.metrics.sources.label(ended.Source), string(ended.Outcome)).Observe(ended.Took.Seconds())
+	t.metrics.tool.WithLabelValues(t.metrics.tools.label(ended.Name), t.metrics.sources.label(ended.Source), string(ended.Outcome)).
+		Observe(ended.Took.Seconds())
 	if t.traces != nil {
 		t.traces.toolEnded(ctx, &ended)
 	}

@@ -73,8 +73,14 @@ func (t *traces) stepEnded(ctx context.Context, broken error) {
 func (t *traces) call(ctx context.Context, begun *observe.CallBegun) context.Context {
 	call := begun.Call
 	set := []attribute.KeyValue{
-		attrOperation.String(operationChat), attrProvider.String(providerName(call.Provider)), attrRequestModel.String(call.Model.Name()),
-		sessionOf(ctx), attrCall.String(call.ID.String()), attrAttempt.Int(call.Attempt),
+		attrOperation.String(
+			operationChat,
+		),
+		attrProvider.String(providerName(call.Provider)),
+		attrRequestModel.String(call.Model.Name()),
+		sessionOf(ctx),
+		attrCall.String(call.ID.String()),
+		attrAttempt.Int(call.Attempt),
 	}
 	p := &call.Parameters
 	if p.Temperature != nil {
@@ -98,7 +104,12 @@ func (t *traces) call(ctx context.Context, begun *observe.CallBegun) context.Con
 			set = append(set, attrSystem.String(systemInstructions(begun.Request.System)))
 		}
 	}
-	ctx, _ = t.tracer.Start(ctx, operationChat+" "+call.Model.Name(), trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(set...))
+	ctx, _ = t.tracer.Start(
+		ctx,
+		operationChat+" "+call.Model.Name(),
+		trace.WithSpanKind(trace.SpanKindClient),
+		trace.WithAttributes(set...),
+	)
 	return ctx
 }
 
@@ -170,7 +181,12 @@ func usageOf(usage *parley.Usage) []attribute.KeyValue {
 
 func (t *traces) callRetried(ctx context.Context, notice store.RetryNotice) {
 	trace.SpanFromContext(ctx).AddEvent(eventRetry, trace.WithAttributes(
-		attrErrorType.String(string(notice.Class)), attrAttempt.Int(notice.Attempt), attrWait.Float64(notice.Wait.Seconds())))
+		attrErrorType.String(
+			string(notice.Class),
+		),
+		attrAttempt.Int(notice.Attempt),
+		attrWait.Float64(notice.Wait.Seconds()),
+	))
 }
 
 func (t *traces) tool(ctx context.Context, begun *observe.ToolBegun) context.Context {

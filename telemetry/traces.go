@@ -56,9 +56,17 @@ func newTraces(ctx context.Context, options Options, failures prometheus.Counter
 	if err != nil {
 		return nil, err
 	}
-	described, err := resource.New(ctx,
-		resource.WithAttributes(attribute.String("service.name", "parley"), attribute.String("service.version", options.Version)),
-		resource.WithHost(), resource.WithProcessPID(), resource.WithTelemetrySDK(), resource.WithFromEnv())
+	described, err := resource.New(
+		ctx,
+		resource.WithAttributes(
+			attribute.String("service.name", "parley"),
+			attribute.String("service.version", options.Version),
+		),
+		resource.WithHost(),
+		resource.WithProcessPID(),
+		resource.WithTelemetrySDK(),
+		resource.WithFromEnv(),
+	)
 	if err != nil && described == nil {
 		return nil, parley.WrapError(parley.CodeInvalid, err, "OTEL_RESOURCE_ATTRIBUTES cannot be read")
 	}
@@ -97,7 +105,13 @@ func (e *exports) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) err
 	e.failures.Inc()
 	now := time.Now().UnixNano()
 	if last := e.complains.Load(); now-last >= int64(complainEvery) && e.complains.CompareAndSwap(last, now) {
-		e.log.Warn("spans could not be sent to the OTLP endpoint and are lost; turns go on", "spans", len(spans), "error", err)
+		e.log.Warn(
+			"spans could not be sent to the OTLP endpoint and are lost; turns go on",
+			"spans",
+			len(spans),
+			"error",
+			err,
+		)
 	}
 	return nil
 }

@@ -107,10 +107,18 @@ func tree(spans []*otlp.Span, parent string, depth int) []string {
 			under = append(under, span)
 		}
 	}
-	slices.SortFunc(under, func(a, b *otlp.Span) int { return int(a.GetStartTimeUnixNano()) - int(b.GetStartTimeUnixNano()) })
+	slices.SortFunc(
+		under,
+		func(a, b *otlp.Span) int { return int(a.GetStartTimeUnixNano()) - int(b.GetStartTimeUnixNano()) },
+	)
 	var lines []string
 	for _, span := range under {
-		line := strings.Repeat("  ", depth) + span.GetName() + " " + strings.ToLower(strings.TrimPrefix(span.GetKind().String(), "SPAN_KIND_"))
+		line := strings.Repeat(
+			"  ",
+			depth,
+		) + span.GetName() + " " + strings.ToLower(
+			strings.TrimPrefix(span.GetKind().String(), "SPAN_KIND_"),
+		)
 		if status := span.GetStatus(); status.GetCode() == otlp.Status_STATUS_CODE_ERROR {
 			line += " error " + status.GetMessage()
 		}
@@ -131,7 +139,13 @@ const (
 // One post with a caller's traceparent is one trace: the request, the turn, its
 // steps, their calls and tools, a retry and a failure among them.
 func TestSpansFormATree(t *testing.T) {
-	h, r := withTraces(t, "OTEL_SERVICE_NAME", "my-parley", "OTEL_RESOURCE_ATTRIBUTES", "deployment.environment.name=test")
+	h, r := withTraces(
+		t,
+		"OTEL_SERVICE_NAME",
+		"my-parley",
+		"OTEL_RESOURCE_ATTRIBUTES",
+		"deployment.environment.name=test",
+	)
 	session, _ := h.say("sim/tool", "what time is it", "Traceparent", callerParent)
 	h.say("sim/fail-network-1", "again")
 	h.say("sim/fail-auth-9", "never")
@@ -165,11 +179,15 @@ func TestSpansFormATree(t *testing.T) {
 		t.Errorf("without a caller (-want +got):\n%s", diff)
 	}
 	for _, span := range spans {
-		if ours := fmt.Sprintf("%x", span.GetTraceId()) == callerTrace; ours != (attributes(span.GetAttributes())["gen_ai.conversation.id"] == session.String() || span.GetName() == "POST /v1/sessions" && string(span.GetParentSpanId()) == caller) {
+		if ours := fmt.Sprintf(
+			"%x",
+			span.GetTraceId(),
+		) == callerTrace; ours != (attributes(span.GetAttributes())["gen_ai.conversation.id"] == session.String() || span.GetName() == "POST /v1/sessions" && string(span.GetParentSpanId()) == caller) {
 			t.Errorf("%s is in the wrong trace", span.GetName())
 		}
 	}
-	if r.resource["service.name"] != "my-parley" || r.resource["deployment.environment.name"] != "test" || r.resource["service.version"] != "test" {
+	if r.resource["service.name"] != "my-parley" || r.resource["deployment.environment.name"] != "test" ||
+		r.resource["service.version"] != "test" {
 		t.Errorf("the resource is %v", r.resource)
 	}
 }
@@ -195,7 +213,8 @@ func TestSpansSayWhatTheConventionsAsk(t *testing.T) {
 	session, _ := h.say("sim/tool", "a secret question")
 	spans := map[string]*otlp.Span{}
 	for _, span := range h.received(r) {
-		if _, twice := spans[span.GetName()]; !twice || attributes(span.GetAttributes())["gen_ai.response.finish_reasons"] == "tool_call" {
+		if _, twice := spans[span.GetName()]; !twice ||
+			attributes(span.GetAttributes())["gen_ai.response.finish_reasons"] == "tool_call" {
 			spans[span.GetName()] = span
 		}
 		if strings.Contains(span.String(), "secret") {
@@ -221,7 +240,8 @@ func TestSpansSayWhatTheConventionsAsk(t *testing.T) {
 			}
 		}
 		for _, key := range slices.Collect(maps.Keys(got)) {
-			if _, wanted := want[key]; !wanted && (strings.HasPrefix(key, "gen_ai.usage.") || key == "parley.cost_dollars" || key == "parley.usage.reasoning_tokens") {
+			if _, wanted := want[key]; !wanted &&
+				(strings.HasPrefix(key, "gen_ai.usage.") || key == "parley.cost_dollars" || key == "parley.usage.reasoning_tokens") {
 				delete(got, key)
 			}
 		}
@@ -256,12 +276,24 @@ func TestContentsAreInSpansOnlyWhenAskedFor(t *testing.T) {
 // A client may write a traceparent of its own into a message's metadata.
 func TestMetadataOfAMessageNamesItsTrace(t *testing.T) {
 	h, r := withTraces(t)
-	status, answer := h.do("POST", "/v1/sessions", `{"message":{"content":{"text":"x"},"model":"sim/echo","metadata":{"traceparent":"`+callerParent+`"}}}`, "Accept", "text/event-stream")
+	status, answer := h.do(
+		"POST",
+		"/v1/sessions",
+		`{"message":{"content":{"text":"x"},"model":"sim/echo","metadata":{"traceparent":"`+callerParent+`"}}}`,
+		"Accept",
+		"text/event-stream",
+	)
 	if status != http.StatusOK {
 		t.Fatalf("status %d: %s", status, answer)
 	}
 	for _, junk := range []string{`7`, `"junk"`, `{"a":1}`} {
-		h.do("POST", "/v1/sessions", `{"message":{"content":{"text":"x"},"model":"sim/echo","metadata":{"traceparent":`+junk+`}}}`, "Accept", "text/event-stream")
+		h.do(
+			"POST",
+			"/v1/sessions",
+			`{"message":{"content":{"text":"x"},"model":"sim/echo","metadata":{"traceparent":`+junk+`}}}`,
+			"Accept",
+			"text/event-stream",
+		)
 	}
 	spans := h.received(r)
 	if got := tree(spans, spanID(t, callerSpan), 0); len(got) == 0 || got[0] != "invoke_agent Parley internal" {
@@ -304,7 +336,14 @@ func TestExportsThatFailAreCounted(t *testing.T) {
 	r.mu.Lock()
 	asked := r.asked
 	r.mu.Unlock()
-	expect(t, h.scrape(), map[string]string{"parley_trace_export_failures_total": fmt.Sprint(asked), `parley_turn_seconds_count{outcome="completed"}`: "1"})
+	expect(
+		t,
+		h.scrape(),
+		map[string]string{
+			"parley_trace_export_failures_total":             fmt.Sprint(asked),
+			`parley_turn_seconds_count{outcome="completed"}`: "1",
+		},
+	)
 	if n := strings.Count(h.log.String(), "spans could not be sent"); n != 1 || asked < 2 {
 		t.Errorf("%d refused batches were told %d times", asked, n)
 	}

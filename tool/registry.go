@@ -30,7 +30,13 @@ func Join(sources ...Source) (*Registry, error) {
 		for _, tool := range source.Tools() {
 			name := tool.Definition().Name
 			if other, taken := owner[name]; taken {
-				return nil, parley.InvalidField("tools", "there are two tools named %q, one of %s and one of %s; rename one of them", parley.Clip(name, 64), other, tool.Source())
+				return nil, parley.InvalidField(
+					"tools",
+					"there are two tools named %q, one of %s and one of %s; rename one of them",
+					parley.Clip(name, 64),
+					other,
+					tool.Source(),
+				)
 			}
 			owner[name] = tool.Source()
 		}

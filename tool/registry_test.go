@@ -70,7 +70,10 @@ func TestJoinedSourcesReadAsOne(t *testing.T) {
 		t.Error("what is expected is not what the sources expect")
 	}
 	second.tools = append(second.tools, named{"beta", "two"}, named{"omega", "two"})
-	if diff := cmp.Diff([]string{"alpha of two", "beta of one", "omega of two", "zeta of one"}, listed(registry)); diff != "" {
+	if diff := cmp.Diff(
+		[]string{"alpha of two", "beta of one", "omega of two", "zeta of one"},
+		listed(registry),
+	); diff != "" {
 		t.Errorf("after a source changed: %s", diff)
 	}
 	if found, _ := registry.Tool("beta"); found.Source() != "one" {
@@ -79,7 +82,10 @@ func TestJoinedSourcesReadAsOne(t *testing.T) {
 }
 
 func TestTwoToolsOfOneNameAreRefused(t *testing.T) {
-	_, err := tool.Join(&source{tools: []tool.Tool{named{"read_file", "builtin"}}}, &source{tools: []tool.Tool{named{"read_file", "http"}}})
+	_, err := tool.Join(
+		&source{tools: []tool.Tool{named{"read_file", "builtin"}}},
+		&source{tools: []tool.Tool{named{"read_file", "http"}}},
+	)
 	if parley.ErrorCode(err) != parley.CodeInvalid || !strings.Contains(err.Error(), `"read_file"`) {
 		t.Errorf("got %v", err)
 	}

@@ -29,7 +29,8 @@ func TestThePagesAddressesAreThePage(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"/", "/new", "/c/0190", "/c/0190/inspect", "/settings/models", "/index.html"} {
 		w := get(t, path)
-		if w.Code != http.StatusOK || !strings.HasPrefix(w.Header().Get("Content-Type"), "text/html") || !strings.Contains(w.Body.String(), `id="root"`) {
+		if w.Code != http.StatusOK || !strings.HasPrefix(w.Header().Get("Content-Type"), "text/html") ||
+			!strings.Contains(w.Body.String(), `id="root"`) {
 			t.Errorf("%s: %d %s", path, w.Code, w.Header().Get("Content-Type"))
 		}
 	}
@@ -43,10 +44,17 @@ func TestThePagesAddressesAreThePage(t *testing.T) {
 func TestAPersonIsShownWhereToGo(t *testing.T) {
 	t.Parallel()
 	w := get(t, "/nowhere", "Accept", "text/html,*/*;q=0.8")
-	if w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), `id="root"`) || w.Header().Get("Content-Security-Policy") == "" {
+	if w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), `id="root"`) ||
+		w.Header().Get("Content-Security-Policy") == "" {
 		t.Errorf("%d %v", w.Code, w.Header())
 	}
-	if w := get(t, "/assets/nothing.js", "Accept", "*/*"); w.Code != http.StatusNotFound || strings.Contains(w.Body.String(), "root") {
+	if w := get(
+		t,
+		"/assets/nothing.js",
+		"Accept",
+		"*/*",
+	); w.Code != http.StatusNotFound ||
+		strings.Contains(w.Body.String(), "root") {
 		t.Errorf("a script that is not there: %d %s", w.Code, w.Body)
 	}
 }
@@ -54,10 +62,17 @@ func TestAPersonIsShownWhereToGo(t *testing.T) {
 func TestFilesAreAskedForAgainAndAnsweredByTheirETag(t *testing.T) {
 	t.Parallel()
 	first := get(t, "/assets/index.js")
-	if first.Header().Get("Cache-Control") != "no-cache" || first.Header().Get("Content-Type") != "text/javascript; charset=utf-8" {
+	if first.Header().Get("Cache-Control") != "no-cache" ||
+		first.Header().Get("Content-Type") != "text/javascript; charset=utf-8" {
 		t.Errorf("headers %v", first.Header())
 	}
-	if again := get(t, "/assets/index.js", "If-None-Match", first.Header().Get("ETag")); again.Code != http.StatusNotModified || again.Body.Len() > 0 {
+	if again := get(
+		t,
+		"/assets/index.js",
+		"If-None-Match",
+		first.Header().Get("ETag"),
+	); again.Code != http.StatusNotModified ||
+		again.Body.Len() > 0 {
 		t.Errorf("the same file again: %d with %d bytes", again.Code, again.Body.Len())
 	}
 	small := get(t, "/assets/index.js", "Accept-Encoding", "gzip")

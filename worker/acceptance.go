@@ -60,7 +60,12 @@ func (t *turn) changed(call *toolCall, ruling parley.Ruling) (parley.ApprovalRea
 	digest := t.digestOf(call)
 	known := t.accepted.HasTool(digest) || t.accepted.Before && t.offeredBefore(call) || t.chosen()
 	ruled := ruling.BySession || t.allowed(call, parley.ValueOf(t.accepted.agent.Grants))
-	change := parley.AcceptedChange{AgentID: t.claim.Agent.ID, Tool: call.name, Digest: digest, Rules: parley.RulesAbout(call.name, parley.ValueOf(t.claim.Agent.Grants))}
+	change := parley.AcceptedChange{
+		AgentID: t.claim.Agent.ID,
+		Tool:    call.name,
+		Digest:  digest,
+		Rules:   parley.RulesAbout(call.name, parley.ValueOf(t.claim.Agent.Grants)),
+	}
 	if known && ruled || digest != "" && t.accepted.HasChange(change) {
 		return "", nil
 	}
@@ -124,7 +129,13 @@ func (t *turn) ownVersion() (*parley.Agent, error) {
 		return t.accepted.own, nil
 	}
 	agent := &t.claim.Agent
-	own, err := t.w.store.AgentVersionBy(t.writes, t.fence.WorkspaceID, agent.ID, t.claim.Session.OwnerID, agent.Version)
+	own, err := t.w.store.AgentVersionBy(
+		t.writes,
+		t.fence.WorkspaceID,
+		agent.ID,
+		t.claim.Session.OwnerID,
+		agent.Version,
+	)
 	if err != nil && parley.ErrorCode(err) != parley.CodeNotFound {
 		return nil, err
 	}

@@ -31,7 +31,14 @@ func TestRetryGoesOnWhereItFailed(t *testing.T) {
 		t.Fatalf("the turn is %+v", first)
 	}
 	r.model.play(says("It is sent."))
-	resumed, err := r.store.RetryTurn(t.Context(), r.scope, sessionID, first.ID, store.TurnAgain{TurnID: parley.NewID()}, parley.ID{})
+	resumed, err := r.store.RetryTurn(
+		t.Context(),
+		r.scope,
+		sessionID,
+		first.ID,
+		store.TurnAgain{TurnID: parley.NewID()},
+		parley.ID{},
+	)
 	r.must(err)
 	second := r.ended(resumed.Turn.ID)
 	if second.Status != parley.TurnCompleted || second.ContinuesID != first.ID || ran.Load() != 1 {
@@ -67,7 +74,14 @@ func TestRetryOfACancelledTurn(t *testing.T) {
 	w.Cancel(first)
 	r.ended(first)
 	r.model.play(says("Gone."))
-	resumed, err := r.store.RetryTurn(t.Context(), r.scope, sessionID, first, store.TurnAgain{TurnID: parley.NewID()}, parley.ID{})
+	resumed, err := r.store.RetryTurn(
+		t.Context(),
+		r.scope,
+		sessionID,
+		first,
+		store.TurnAgain{TurnID: parley.NewID()},
+		parley.ID{},
+	)
 	r.must(err)
 	if second := r.ended(resumed.Turn.ID); second.Status != parley.TurnCompleted {
 		t.Errorf("the retry is %+v", second)
@@ -80,9 +94,15 @@ func TestRetryOfACancelledTurn(t *testing.T) {
 // A turn beyond its steps goes on from where it stood, with as many again.
 func TestContinueBeyondTheSteps(t *testing.T) {
 	r := newRig(t)
-	r.tools = fakeTools{{name: "look", annotations: parley.ToolAnnotations{ReadOnly: true}, call: func(context.Context, tool.Call) (json.RawMessage, error) {
-		return json.RawMessage(`"nothing"`), nil
-	}}}
+	r.tools = fakeTools{
+		{
+			name:        "look",
+			annotations: parley.ToolAnnotations{ReadOnly: true},
+			call: func(context.Context, tool.Call) (json.RawMessage, error) {
+				return json.RawMessage(`"nothing"`), nil
+			},
+		},
+	}
 	r.start(nil)
 	for range parley.DefaultMaxSteps {
 		r.model.play(calls(parley.FinishToolCalls, "look", `{}`))
@@ -93,13 +113,24 @@ func TestContinueBeyondTheSteps(t *testing.T) {
 		t.Fatalf("the turn is %+v", first)
 	}
 	r.model.play(says("Found."))
-	resumed, err := r.store.ContinueTurn(t.Context(), r.scope, sessionID, first.ID, store.TurnAgain{TurnID: parley.NewID()}, parley.ID{})
+	resumed, err := r.store.ContinueTurn(
+		t.Context(),
+		r.scope,
+		sessionID,
+		first.ID,
+		store.TurnAgain{TurnID: parley.NewID()},
+		parley.ID{},
+	)
 	r.must(err)
 	if second := r.ended(resumed.Turn.ID); second.Status != parley.TurnCompleted || second.Step != 1 {
 		t.Errorf("the turn goes on as %+v", second)
 	}
 	if asked := r.model.asked(); len(asked[parley.DefaultMaxSteps].Messages) != 1+2*parley.DefaultMaxSteps {
-		t.Errorf("it is asked with %d messages; want the one that began it and %d calls with results", len(asked[parley.DefaultMaxSteps].Messages), parley.DefaultMaxSteps)
+		t.Errorf(
+			"it is asked with %d messages; want the one that began it and %d calls with results",
+			len(asked[parley.DefaultMaxSteps].Messages),
+			parley.DefaultMaxSteps,
+		)
 	}
 }
 

@@ -73,8 +73,12 @@ const (
 )
 
 // errCrowded ends an answer for which there is no room beside others.
-var errCrowded = model.NewError(parley.ClassLimit, false,
-	"long answers that are being given hold as much memory as they may on this server; try again when one has ended", nil)
+var errCrowded = model.NewError(
+	parley.ClassLimit,
+	false,
+	"long answers that are being given hold as much memory as they may on this server; try again when one has ended",
+	nil,
+)
 
 // hold counts what the answer has grown to.
 func (a *answer) hold() error {
@@ -241,8 +245,14 @@ func (a *answer) openRow(chunk *model.Chunk) (*row, error) {
 		fresh.toolName = parley.Clip(strings.ReplaceAll(chunk.Name, "\x00", "\uFFFD"), parley.MaxNameBytes-4)
 	}
 	opened, err := a.turn.w.store.OpenBlock(a.turn.writes, a.turn.fence, store.BlockOpen{
-		MessageID: fresh.id, Step: a.step, Role: fresh.role, Author: a.turn.author, AgentType: a.turn.claim.Trigger.AgentType,
-		Model: a.turn.settings.Model, ToolCallID: fresh.callID, ToolName: fresh.toolName,
+		MessageID:  fresh.id,
+		Step:       a.step,
+		Role:       fresh.role,
+		Author:     a.turn.author,
+		AgentType:  a.turn.claim.Trigger.AgentType,
+		Model:      a.turn.settings.Model,
+		ToolCallID: fresh.callID,
+		ToolName:   fresh.toolName,
 	})
 	if err != nil {
 		return nil, err

@@ -53,7 +53,10 @@ func (t *turn) ask(q *question) (*answer, error) {
 		}
 		err := t.attempt(a, q)
 		if parley.ErrorCode(err) == parley.CodeOverBudget && a.begun { // between two attempts others took what was left
-			a.failure = t.atLimit("budget", "what the first attempt had reserved was taken by other calls before the next one")
+			a.failure = t.atLimit(
+				"budget",
+				"what the first attempt had reserved was taken by other calls before the next one",
+			)
 			return a, nil
 		}
 		if err != nil {
@@ -168,7 +171,17 @@ func (t *turn) attempt(a *answer, q *question) (err error) {
 
 // beginning is the record that an attempt starts with.
 func (t *turn) beginning(a *answer, q *question) *store.StepBegin {
-	begin := &store.StepBegin{Call: q.call, System: q.system, Tools: q.tools, Middleware: t.layers.Text(), Author: t.author, AgentType: t.claim.Trigger.AgentType, Steers: q.steers, Window: q.window, Reservation: q.reservation}
+	begin := &store.StepBegin{
+		Call:        q.call,
+		System:      q.system,
+		Tools:       q.tools,
+		Middleware:  t.layers.Text(),
+		Author:      t.author,
+		AgentType:   t.claim.Trigger.AgentType,
+		Steers:      q.steers,
+		Window:      q.window,
+		Reservation: q.reservation,
+	}
 	call := &begin.Call
 	call.ID, call.MessageID, call.Attempt = parley.NewID(), a.rows[0].id, a.attempt
 	a.call = store.CallSettled{CallID: call.ID}
@@ -221,7 +234,14 @@ func (t *turn) judge(a *answer, broken error) error {
 	case a.refused():
 		a.fail(model.NewError(parley.ClassContentFilter, false, "the model declined to answer", nil))
 	case a.empty() && a.finish == parley.FinishLength:
-		a.fail(model.NewError(parley.ClassModel, false, "the answer was cut at its token limit before it began; raise max_tokens", nil))
+		a.fail(
+			model.NewError(
+				parley.ClassModel,
+				false,
+				"the answer was cut at its token limit before it began; raise max_tokens",
+				nil,
+			),
+		)
 	case a.empty():
 		a.fail(model.NewError(parley.ClassModel, true, "the model gave an empty answer", nil))
 	}
@@ -255,7 +275,13 @@ func (a *answer) record() {
 // observed is what the observer is told of an attempt.
 func (a *answer) observed(call *parley.Call, reserved *store.Reservation, broken error) observe.CallEnded {
 	ended := observe.CallEnded{
-		Call: call, Reserved: reserved, Settled: &a.call, Took: a.ended.Sub(a.started), Status: a.status, Answer: a.parts, Broken: broken,
+		Call:     call,
+		Reserved: reserved,
+		Settled:  &a.call,
+		Took:     a.ended.Sub(a.started),
+		Status:   a.status,
+		Answer:   a.parts,
+		Broken:   broken,
 	}
 	if !a.first.IsZero() {
 		ended.FirstToken = a.first.Sub(a.started)
@@ -272,7 +298,10 @@ func (a *answer) parts() []model.Part {
 		}
 		if r.role == parley.RoleToolCall {
 			parts = append(parts, model.Part{
-				Kind: model.PartToolCall, CallID: r.callID, Name: r.toolName, Arguments: []byte(r.stream.Text(parley.KindArguments)),
+				Kind:      model.PartToolCall,
+				CallID:    r.callID,
+				Name:      r.toolName,
+				Arguments: []byte(r.stream.Text(parley.KindArguments)),
 			})
 			continue
 		}

@@ -83,7 +83,10 @@ func limitsOf(b *store.Budget) parley.Limits {
 // lookAtScopes reads them once; the turn's own limits are then those of now.
 func (t *turn) lookAtScopes() (*scopes, error) {
 	session := &t.claim.Session
-	subjects := []store.BudgetSubject{{ID: session.ID, Scope: parley.BudgetOfSession}, {ID: session.AgentID, Scope: parley.BudgetOfAgent}}
+	subjects := []store.BudgetSubject{
+		{ID: session.ID, Scope: parley.BudgetOfSession},
+		{ID: session.AgentID, Scope: parley.BudgetOfAgent},
+	}
 	if t.inTree() {
 		subjects = append(subjects, store.BudgetSubject{ID: session.RootID, Scope: parley.BudgetOfSession})
 	}
@@ -117,7 +120,11 @@ func (t *turn) lookAtScopes() (*scopes, error) {
 	}
 	s.rootAgent = s.agent
 	if s.root.AgentID != session.AgentID {
-		others, err := t.w.store.Budgets(t.writes, t.fence.WorkspaceID, []store.BudgetSubject{{ID: s.root.AgentID, Scope: parley.BudgetOfAgent}})
+		others, err := t.w.store.Budgets(
+			t.writes,
+			t.fence.WorkspaceID,
+			[]store.BudgetSubject{{ID: s.root.AgentID, Scope: parley.BudgetOfAgent}},
+		)
 		if err != nil {
 			return nil, err
 		}
@@ -134,13 +141,19 @@ func (t *turn) lookAtScopes() (*scopes, error) {
 func (s *scopes) charges() (charges []store.Charge) {
 	if s.limits.Budgeted() {
 		own := s.session.Limits
-		charges = append(charges, store.Charge{Subject: s.session.ID, Revision: s.session.Revision, Tokens: s.limits.SessionTokens,
-			Cost: s.limits.SessionCost, DailyTokens: own.DailyTokens, DailyCost: own.DailyCost})
+		charges = append(
+			charges,
+			store.Charge{Subject: s.session.ID, Revision: s.session.Revision, Tokens: s.limits.SessionTokens,
+				Cost: s.limits.SessionCost, DailyTokens: own.DailyTokens, DailyCost: own.DailyCost},
+		)
 	}
 	if s.rootLimits.Budgeted() {
 		own := s.root.Limits
-		charges = append(charges, store.Charge{Subject: s.root.ID, Revision: s.root.Revision, Tokens: s.rootLimits.SessionTokens,
-			Cost: s.rootLimits.SessionCost, DailyTokens: own.DailyTokens, DailyCost: own.DailyCost})
+		charges = append(
+			charges,
+			store.Charge{Subject: s.root.ID, Revision: s.root.Revision, Tokens: s.rootLimits.SessionTokens,
+				Cost: s.rootLimits.SessionCost, DailyTokens: own.DailyTokens, DailyCost: own.DailyCost},
+		)
 	}
 	if s.agent != nil && s.agent.Limits.Budgeted() {
 		charges = append(charges, store.Charge{Subject: s.agent.ID, Revision: s.agent.Revision,
@@ -174,10 +187,18 @@ func (t *turn) afford(q *question) (*store.Reservation, *store.Refusal, error) {
 		return nil, nil, err
 	}
 	reservation := &store.Reservation{Reserved: t.estimate(q), Charges: s.charges()}
-	refusal := &store.Refusal{Reservation: *reservation, Reason: parley.WaitBudget, Session: t.claim.Session.Limits, Model: t.claim.Session.Model}
+	refusal := &store.Refusal{
+		Reservation: *reservation,
+		Reason:      parley.WaitBudget,
+		Session:     t.claim.Session.Limits,
+		Model:       t.claim.Session.Model,
+	}
 	if reservation.Cost == nil && s.priced() {
 		refusal.Certain = true
-		refusal.Sentence = fmt.Sprintf("Money is limited here and the price of the model %q is not known. Give its price under models in parley.yaml, choose another model, or limit tokens instead.", t.settings.Model)
+		refusal.Sentence = fmt.Sprintf(
+			"Money is limited here and the price of the model %q is not known. Give its price under models in parley.yaml, choose another model, or limit tokens instead.",
+			t.settings.Model,
+		)
 		return nil, refusal, nil
 	}
 	checks := t.checks(s, reservation)
@@ -242,8 +263,14 @@ func (t *turn) checks(s *scopes, r *store.Reservation) (checks []check) {
 			checks = append(checks, c)
 		}
 	}
-	add(check{limit: parley.LimitTokens, scope: parley.BudgetOfTurn, spent: t.bounds.tokens, needs: r.Tokens}, s.limits.MaxTokens)
-	add(check{limit: parley.LimitCost, scope: parley.BudgetOfTurn, spent: int64(t.bounds.cost), needs: cost}, (*int64)(s.limits.MaxCost))
+	add(
+		check{limit: parley.LimitTokens, scope: parley.BudgetOfTurn, spent: t.bounds.tokens, needs: r.Tokens},
+		s.limits.MaxTokens,
+	)
+	add(
+		check{limit: parley.LimitCost, scope: parley.BudgetOfTurn, spent: int64(t.bounds.cost), needs: cost},
+		(*int64)(s.limits.MaxCost),
+	)
 	for i := range r.Charges {
 		charge := &r.Charges[i]
 		b := s.of(charge)
@@ -313,8 +340,16 @@ func (c *check) sentence() string {
 	if c.scope == parley.BudgetOfAgent {
 		holder = "agent"
 	}
-	return fmt.Sprintf("%s may use %s%s: %s, and the next call may need up to %s. Raise limits.%s of the %s, or lower max_tokens, which bounds an answer.",
-		whose, amount(c.of), when, used, amount(c.needs), c.limit, holder)
+	return fmt.Sprintf(
+		"%s may use %s%s: %s, and the next call may need up to %s. Raise limits.%s of the %s, or lower max_tokens, which bounds an answer.",
+		whose,
+		amount(c.of),
+		when,
+		used,
+		amount(c.needs),
+		c.limit,
+		holder,
+	)
 }
 
 // parkRefused makes a turn wait that has no room to go on. It is tried again at once
@@ -354,7 +389,14 @@ func (t *turn) keepPace() (waits bool, err error) {
 	if err != nil || wait == 0 {
 		return false, err
 	}
-	_, err = t.parkRefused(place{}, &store.Refusal{Reason: parley.WaitRateLimit, After: wait,
-		Sentence: fmt.Sprintf("This session takes %d requests a minute; its loop goes on in %s.", *perMinute, wait.Round(time.Second))})
+	_, err = t.parkRefused(place{}, &store.Refusal{
+		Reason: parley.WaitRateLimit,
+		After:  wait,
+		Sentence: fmt.Sprintf(
+			"This session takes %d requests a minute; its loop goes on in %s.",
+			*perMinute,
+			wait.Round(time.Second),
+		),
+	})
 	return true, err
 }

@@ -37,7 +37,11 @@ func brief(limits parley.Limits) parley.Settings {
 
 func (r *rig) spent(id parley.ID) store.Budget {
 	r.Helper()
-	budgets, err := r.store.Budgets(r.Context(), r.scope.WorkspaceID, []store.BudgetSubject{{ID: id, Scope: parley.BudgetOfSession}})
+	budgets, err := r.store.Budgets(
+		r.Context(),
+		r.scope.WorkspaceID,
+		[]store.BudgetSubject{{ID: id, Scope: parley.BudgetOfSession}},
+	)
 	r.must(err)
 	return budgets[0]
 }
@@ -51,7 +55,9 @@ func TestASessionWithoutRoomWaits(t *testing.T) {
 	sessionID := r.session(limited(parley.Limits{SessionTokens: new(int64(1000))}), nil)
 	turnID := r.post(sessionID, "Go", "").Turn.ID
 	told := r.waitsForRoom(sessionID)
-	if told.Reason != "budget" || told.Limit != "session_tokens" || !strings.Contains(told.Sentence, "may use 1000 tokens") || !strings.Contains(told.Sentence, "limits.session_tokens") {
+	if told.Reason != "budget" || told.Limit != "session_tokens" ||
+		!strings.Contains(told.Sentence, "may use 1000 tokens") ||
+		!strings.Contains(told.Sentence, "limits.session_tokens") {
 		t.Errorf("the event says %+v", told)
 	}
 	r.idleSlots(w)
@@ -97,7 +103,10 @@ func TestATurnsTokensAreLimited(t *testing.T) {
 	r.model.play(calls(parley.FinishToolCalls, "act", `{}`), says("Done."))
 	sessionID := r.session(limited(parley.Limits{MaxTokens: new(int64(5000))}, "act"), nil)
 	turnID := r.post(sessionID, "Go", "").Turn.ID
-	if told := r.waitsForRoom(sessionID); told.Limit != "max_tokens" || !strings.HasPrefix(told.Sentence, "This turn may use 5000 tokens") {
+	if told := r.waitsForRoom(
+		sessionID,
+	); told.Limit != "max_tokens" ||
+		!strings.HasPrefix(told.Sentence, "This turn may use 5000 tokens") {
 		t.Errorf("the event says %+v", told)
 	}
 	if call := r.callLog(sessionID)[0]; !call.Estimated || call.Cost == nil || *call.Cost != *call.Reserved.Cost {
@@ -117,7 +126,10 @@ func TestMoneyNeedsAPrice(t *testing.T) {
 	r.model.play(says("Done."))
 	sessionID := r.session(limited(parley.Limits{SessionCost: new(parley.Money(5e9))}), nil)
 	turnID := r.post(sessionID, "Go", "").Turn.ID
-	if told := r.waitsForRoom(sessionID); told.Reason != "budget" || !strings.Contains(told.Sentence, string(scriptedID)) || r.model.sent() != 0 {
+	if told := r.waitsForRoom(
+		sessionID,
+	); told.Reason != "budget" || !strings.Contains(told.Sentence, string(scriptedID)) ||
+		r.model.sent() != 0 {
 		t.Errorf("the event says %+v after %d requests", told, r.model.sent())
 	}
 	r.relimit(sessionID, `{"session_cost":null,"session_tokens":100000}`)
@@ -162,7 +174,13 @@ func TestAnAgentsDay(t *testing.T) {
 	_, err = r.store.UpdateAgent(t.Context(), agentWith(agent, 1500))
 	r.must(err)
 	turnID := r.post(second, "Go", "").Turn.ID
-	if told := r.waitsForRoom(second); told.Limit != "daily_tokens" || !strings.HasPrefix(told.Sentence, "This agent, over all of its sessions, may use 1500 tokens per day (UTC): 1500 tokens are used") {
+	if told := r.waitsForRoom(
+		second,
+	); told.Limit != "daily_tokens" ||
+		!strings.HasPrefix(
+			told.Sentence,
+			"This agent, over all of its sessions, may use 1500 tokens per day (UTC): 1500 tokens are used",
+		) {
 		t.Errorf("the event says %+v", told)
 	}
 	agent, err = r.store.Agent(t.Context(), r.scope.WorkspaceID, agent.ID.String())

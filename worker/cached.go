@@ -30,7 +30,9 @@ type served struct {
 
 // useResponses opens the response cache to a turn whose settings ask for it.
 func (t *turn) useResponses() {
-	if age := setting.ResponseCache.Nearest(&t.claim.Agent.Settings, &t.claim.Session.Settings).TTL(); age > 0 && t.w.responses != nil {
+	if age := setting.ResponseCache.Nearest(&t.claim.Agent.Settings, &t.claim.Session.Settings).
+		TTL(); age > 0 &&
+		t.w.responses != nil {
 		t.responses = &responses{age: age}
 	}
 }
@@ -109,7 +111,12 @@ func (a *answer) noting(chunks iter.Seq2[model.Chunk, error]) iter.Seq2[model.Ch
 	return func(yield func(model.Chunk, error) bool) {
 		a.noted, a.noteBytes = nil, 0
 		for chunk, err := range chunks {
-			if a.noteBytes += len(chunk.Text) + len(chunk.Data); err == nil && a.noteBytes <= parley.MaxCachedResponseBytes {
+			if a.noteBytes += len(
+				chunk.Text,
+			) + len(
+				chunk.Data,
+			); err == nil &&
+				a.noteBytes <= parley.MaxCachedResponseBytes {
 				a.noted = append(a.noted, chunk)
 			}
 			if !yield(chunk, err) {

@@ -42,8 +42,16 @@ func TestEqualRequestsAreAnsweredFromTheCache(t *testing.T) {
 	r := newRig(t)
 	r.start(nil)
 	in, out := int64(1000), int64(500)
-	r.model.play(chunks(model.Chunk{Kind: model.ChunkReasoning, Text: "Well."}, text(1, "Hel"), text(1, "lo."),
-		model.Chunk{Kind: model.ChunkUsage, Usage: parley.Usage{InputTokens: &in, OutputTokens: &out}}, done(parley.FinishStop)))
+	r.model.play(chunks(
+		model.Chunk{Kind: model.ChunkReasoning, Text: "Well."},
+		text(1, "Hel"),
+		text(1, "lo."),
+		model.Chunk{
+			Kind:  model.ChunkUsage,
+			Usage: parley.Usage{InputTokens: &in, OutputTokens: &out},
+		},
+		done(parley.FinishStop),
+	))
 	first, _ := r.converse(keeping(), "Hi")
 	poor := keeping()
 	limit := int64(1)
@@ -59,7 +67,10 @@ func TestEqualRequestsAreAnsweredFromTheCache(t *testing.T) {
 	if asked.Manifest.CachedResponse || !kept.Manifest.CachedResponse || asked.RequestHash != kept.RequestHash {
 		t.Errorf("the calls say %+v and %+v", asked.Manifest, kept.Manifest)
 	}
-	if kept.Cost == nil || *kept.Cost != 0 || kept.Cache.Saved == nil || *kept.Cache.Saved != *asked.Cost || *kept.Usage.InputTokens != 0 || *kept.Usage.OutputTokens != 0 || kept.Finish != parley.FinishStop {
+	if kept.Cost == nil || *kept.Cost != 0 || kept.Cache.Saved == nil || *kept.Cache.Saved != *asked.Cost ||
+		*kept.Usage.InputTokens != 0 ||
+		*kept.Usage.OutputTokens != 0 ||
+		kept.Finish != parley.FinishStop {
 		t.Errorf("the call from the cache is %+v", kept)
 	}
 	session, err := r.store.Session(t.Context(), r.scope, second)
@@ -72,7 +83,10 @@ func TestEqualRequestsAreAnsweredFromTheCache(t *testing.T) {
 		t.Error("nothing is kept")
 	}
 	state.Bytes = 0
-	if diff := cmp.Diff(parley.ResponseCacheState{Entries: 1, Hits: 1, Misses: 1, Stored: 1, Saved: *asked.Cost}, state); diff != "" {
+	if diff := cmp.Diff(
+		parley.ResponseCacheState{Entries: 1, Hits: 1, Misses: 1, Stored: 1, Saved: *asked.Cost},
+		state,
+	); diff != "" {
 		t.Errorf("the cache's state:\n%s", diff)
 	}
 }
@@ -106,7 +120,11 @@ func TestCachedAnswersStayInTheirWorkspace(t *testing.T) {
 	if r.callLog(mine)[0].RequestHash != other.callLog(theirs)[0].RequestHash {
 		t.Fatal("the two requests differ")
 	}
-	if want := []line{{parley.RoleUser, parley.MessageCompleted, "Hi"}, {parley.RoleAssistant, parley.MessageCompleted, "Theirs."}}; r.model.sent() != 2 || cmp.Diff(want, other.record(theirs)) != "" {
+	if want := []line{
+		{parley.RoleUser, parley.MessageCompleted, "Hi"},
+		{parley.RoleAssistant, parley.MessageCompleted, "Theirs."},
+	}; r.model.sent() != 2 ||
+		cmp.Diff(want, other.record(theirs)) != "" {
 		t.Errorf("%d requests; the other workspace reads %v", r.model.sent(), other.record(theirs))
 	}
 }
@@ -178,7 +196,12 @@ func TestBrokenResponseCacheIsNone(t *testing.T) {
 // brokenCache is a store whose response cache fails.
 type brokenCache struct{ *sqlite.Store }
 
-func (brokenCache) CachedResponse(context.Context, parley.ID, parley.Hash, time.Duration) (*store.CachedResponse, error) {
+func (brokenCache) CachedResponse(
+	context.Context,
+	parley.ID,
+	parley.Hash,
+	time.Duration,
+) (*store.CachedResponse, error) {
 	return nil, parley.Errorf(parley.CodeUnavailable, "broken")
 }
 

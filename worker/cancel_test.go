@@ -63,7 +63,11 @@ func TestCancel(t *testing.T) {
 			reached := make(chan struct{})
 			stubborn := make(chan struct{})
 			r.tools = fakeTools{
-				{"quick", readOnly(), func(context.Context, tool.Call) (json.RawMessage, error) { return json.RawMessage(`1`), nil }},
+				{
+					"quick",
+					readOnly(),
+					func(context.Context, tool.Call) (json.RawMessage, error) { return json.RawMessage(`1`), nil },
+				},
 				{"act", parley.ToolAnnotations{}, func(context.Context, tool.Call) (json.RawMessage, error) {
 					close(reached)
 					<-stubborn // ignores its context
@@ -223,8 +227,11 @@ func TestMessagesDuringATurn(t *testing.T) {
 			r.wait("the first turn's stream", reached)
 			content, err := parley.EncodeContent(parley.UserContent{Text: "Second"})
 			r.must(err)
-			posted, err := r.postNew(sessionID, store.NewMessage{ID: parley.NewID(), TurnID: parley.NewID(), Role: parley.RoleUser,
-				Author: r.owner.Author(), Content: content, During: c.during})
+			posted, err := r.postNew(
+				sessionID,
+				store.NewMessage{ID: parley.NewID(), TurnID: parley.NewID(), Role: parley.RoleUser,
+					Author: r.owner.Author(), Content: content, During: c.during},
+			)
 			if parley.ErrorCode(err) != c.code {
 				t.Fatalf("the post gave %v", err)
 			}
@@ -311,7 +318,12 @@ func TestSteerThatChangesWhileTheStepBegins(t *testing.T) {
 		t.Errorf("the turn is %s", turn.Status)
 	}
 	ok := parley.MessageCompleted
-	want := []line{{parley.RoleUser, ok, "First"}, {parley.RoleAssistant, ok, "One."}, {parley.RoleUser, ok, "New"}, {parley.RoleAssistant, ok, "Two."}}
+	want := []line{
+		{parley.RoleUser, ok, "First"},
+		{parley.RoleAssistant, ok, "One."},
+		{parley.RoleUser, ok, "New"},
+		{parley.RoleAssistant, ok, "Two."},
+	}
 	if diff := cmp.Diff(want, r.record(sessionID)); diff != "" {
 		t.Error(diff)
 	}

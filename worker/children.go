@@ -82,13 +82,27 @@ func (t *turn) openChild(call *toolCall) error {
 	child := store.NewSession{
 		Quota: parley.Quota{Workspace: t.w.options.MaxSessions},
 		Session: parley.Session{
-			ID: parley.ChildID(call.messageID), WorkspaceID: t.fence.WorkspaceID, AgentID: agent.ID, OwnerID: parent.OwnerID,
-			ProjectID: parent.ProjectID, ParentSessionID: parent.ID, ParentMessageID: call.messageID,
-			Kind: parley.KindTool, Mode: parent.Mode, Instructions: call.child.Instructions,
-			Accepted: t.accepted.forChild(),
+			ID: parley.ChildID(
+				call.messageID,
+			),
+			WorkspaceID:     t.fence.WorkspaceID,
+			AgentID:         agent.ID,
+			OwnerID:         parent.OwnerID,
+			ProjectID:       parent.ProjectID,
+			ParentSessionID: parent.ID,
+			ParentMessageID: call.messageID,
+			Kind:            parley.KindTool,
+			Mode:            parent.Mode,
+			Instructions:    call.child.Instructions,
+			Accepted:        t.accepted.forChild(),
 		},
 		First: &store.NewMessage{
-			ID: parley.NewID(), TurnID: parley.NewID(), Role: parley.RoleUser, Author: t.author, Content: content, Title: parley.TitleFrom(text),
+			ID:      parley.NewID(),
+			TurnID:  parley.NewID(),
+			Role:    parley.RoleUser,
+			Author:  t.author,
+			Content: content,
+			Title:   parley.TitleFrom(text),
 		},
 	}
 	return t.persist(func() error {

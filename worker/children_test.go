@@ -54,7 +54,10 @@ func asked(request model.Request) (text string, results int) {
 }
 
 // startTroupe is start with a model of parts.
-func (r *rig) startTroupe(store Store, part func(ctx context.Context, request model.Request, yield func(model.Chunk, error) bool)) *Worker {
+func (r *rig) startTroupe(
+	store Store,
+	part func(ctx context.Context, request model.Request, yield func(model.Chunk, error) bool),
+) *Worker {
 	r.Helper()
 	if store == nil {
 		store = r.store
@@ -70,8 +73,17 @@ func (r *rig) startTroupe(store Store, part func(ctx context.Context, request mo
 // colleague makes an agent, and overrides with a tool that is that agent.
 func (r *rig) colleague(name string, tools ...parley.ToolRef) parley.ToolRef {
 	r.Helper()
-	agent := parley.Agent{ID: parley.NewID(), WorkspaceID: r.scope.WorkspaceID, Slug: parley.Slugify(name), Name: name,
-		Runtime: parley.StandardRuntime, Tags: []string{}, Status: parley.AgentActive, Version: 1, Settings: parley.Settings{Tools: &tools}}
+	agent := parley.Agent{
+		ID:          parley.NewID(),
+		WorkspaceID: r.scope.WorkspaceID,
+		Slug:        parley.Slugify(name),
+		Name:        name,
+		Runtime:     parley.StandardRuntime,
+		Tags:        []string{},
+		Status:      parley.AgentActive,
+		Version:     1,
+		Settings:    parley.Settings{Tools: &tools},
+	}
 	if tools == nil {
 		agent.Tools = &[]parley.ToolRef{}
 	}
@@ -81,7 +93,10 @@ func (r *rig) colleague(name string, tools ...parley.ToolRef) parley.ToolRef {
 }
 
 func asTool(slug string) parley.ToolRef {
-	return parley.ToolRef{Name: slug, Agent: &parley.AgentTool{Name: slug, Description: "Asks a colleague.", Agent: slug, Instructions: "Be brief."}}
+	return parley.ToolRef{
+		Name:  slug,
+		Agent: &parley.AgentTool{Name: slug, Description: "Asks a colleague.", Agent: slug, Instructions: "Be brief."},
+	}
 }
 
 func withTools(refs ...parley.ToolRef) parley.Settings { return parley.Settings{Tools: &refs} }
@@ -127,7 +142,10 @@ func TestAgentTool(t *testing.T) {
 			says("All quiet.")(ctx, yield)
 		}
 	})
-	sessionID := r.session(withTools(r.colleague("Scout")), func(s *parley.Session) { s.Visibility = parley.VisibilityWorkspace })
+	sessionID := r.session(
+		withTools(r.colleague("Scout")),
+		func(s *parley.Session) { s.Visibility = parley.VisibilityWorkspace },
+	)
 	turnID := r.post(sessionID, "Go", "").Turn.ID
 	r.wait("the child's request", reached)
 	r.happened(sessionID, parley.EventSessionWaiting)
@@ -142,8 +160,17 @@ func TestAgentTool(t *testing.T) {
 		t.Errorf("turn %+v", turn)
 	}
 	ok := parley.MessageCompleted
-	want := []line{{parley.RoleUser, ok, "Go"}, {parley.RoleAssistant, ok, ""},
-		{parley.RoleToolCall, ok, `scout {"task":"Look around.\nEverywhere."}`}, {parley.RoleToolResult, ok, `{"text":"All quiet."}`}, {parley.RoleAssistant, ok, "Thanks."}}
+	want := []line{
+		{parley.RoleUser, ok, "Go"},
+		{parley.RoleAssistant, ok, ""},
+		{
+			parley.RoleToolCall,
+			ok,
+			`scout {"task":"Look around.\nEverywhere."}`,
+		},
+		{parley.RoleToolResult, ok, `{"text":"All quiet."}`},
+		{parley.RoleAssistant, ok, "Thanks."},
+	}
 	if diff := cmp.Diff(want, r.record(sessionID)); diff != "" {
 		t.Error(diff)
 	}
@@ -151,7 +178,10 @@ func TestAgentTool(t *testing.T) {
 	child, err := r.store.Session(t.Context(), r.scope, parley.ChildID(call.ID))
 	r.must(err)
 	if child.Kind != parley.KindTool || child.ParentSessionID != sessionID || child.ParentMessageID != call.ID || child.OwnerID != r.owner.ID ||
-		child.Visibility != parley.VisibilityWorkspace || child.Instructions != "Be brief." || child.Title != "Look around." || child.RootID != sessionID || child.Depth != 1 {
+		child.Visibility != parley.VisibilityWorkspace || child.Instructions != "Be brief." ||
+		child.Title != "Look around." ||
+		child.RootID != sessionID ||
+		child.Depth != 1 {
 		t.Errorf("the child is %+v", child)
 	}
 	wantChild := []line{{parley.RoleUser, ok, "Look around.\nEverywhere."}, {parley.RoleAssistant, ok, "All quiet."}}
@@ -205,7 +235,11 @@ func TestAgentToolsInParallel(t *testing.T) {
 		if m.Role != parley.RoleToolCall {
 			continue
 		}
-		if got, want := results[m.ToolCallID], fmt.Sprintf(`{"text":"Saw %d"}`, i); strings.Count(got, "Saw") != 1 || !strings.Contains(got, want) {
+		if got, want := results[m.ToolCallID], fmt.Sprintf(
+			`{"text":"Saw %d"}`,
+			i,
+		); strings.Count(got, "Saw") != 1 ||
+			!strings.Contains(got, want) {
 			t.Errorf("call %d has the result %s", i, got)
 		}
 		i++

@@ -12,7 +12,9 @@ import (
 
 // generations is a model of a parent that asks a captain who asks a scout who
 // never comes to an end; reached is told when he is at work.
-func generations(reached chan<- struct{}) func(ctx context.Context, request model.Request, yield func(model.Chunk, error) bool) {
+func generations(
+	reached chan<- struct{},
+) func(ctx context.Context, request model.Request, yield func(model.Chunk, error) bool) {
 	return func(ctx context.Context, request model.Request, yield func(model.Chunk, error) bool) {
 		switch task, results := asked(request); {
 		case task == "Go" && results == 0:
@@ -83,7 +85,9 @@ func TestCancelOfATree(t *testing.T) {
 			t.Errorf("session %d has %d results", i, results)
 		}
 	}
-	if last := r.record(sessions[2]); last[len(last)-1] != (line{parley.RoleAssistant, parley.MessageCancelled, "I see "}) {
+	if last := r.record(
+		sessions[2],
+	); last[len(last)-1] != (line{parley.RoleAssistant, parley.MessageCancelled, "I see "}) {
 		t.Errorf("the grandchild's record ends with %+v", last[len(last)-1])
 	}
 }
@@ -122,7 +126,24 @@ func TestChildrenThatCannotBeOpened(t *testing.T) {
 	r.startTroupe(nil, func(ctx context.Context, request model.Request, yield func(model.Chunk, error) bool) {
 		switch task, results := asked(request); {
 		case task == "Go" && results == 0:
-			calls(parley.FinishToolCalls, "scout", `{}`, "scout", `{"task":" "}`, "scout", `[1]`, "gone", `{"task":"x"}`, "never", `{"task":"x"}`, "own", `{"to":"look"}`)(ctx, yield)
+			calls(
+				parley.FinishToolCalls,
+				"scout",
+				`{}`,
+				"scout",
+				`{"task":" "}`,
+				"scout",
+				`[1]`,
+				"gone",
+				`{"task":"x"}`,
+				"never",
+				`{"task":"x"}`,
+				"own",
+				`{"to":"look"}`,
+			)(
+				ctx,
+				yield,
+			)
 		case task == "Go":
 			says("Well.")(ctx, yield)
 		default:
@@ -218,7 +239,8 @@ func TestSteerWhileAChildWorks(t *testing.T) {
 	}
 	ok := parley.MessageCompleted
 	record := r.record(sessionID)
-	if record[3] != (line{parley.RoleToolResult, ok, `{"text":"seen"}`}) || record[len(record)-1] != (line{parley.RoleAssistant, ok, "You said Hurry"}) {
+	if record[3] != (line{parley.RoleToolResult, ok, `{"text":"seen"}`}) ||
+		record[len(record)-1] != (line{parley.RoleAssistant, ok, "You said Hurry"}) {
 		t.Errorf("the record is %+v", record)
 	}
 }

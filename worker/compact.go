@@ -54,7 +54,13 @@ func (w *Worker) summarise(ctx, writes context.Context, claim *store.CompactionC
 		return store.CompactionSettle{}, err
 	}
 	if !found {
-		return store.CompactionSettle{Failure: &parley.Failure{Class: parley.ClassContextLength, Sentence: nothingToSumUp, Attempts: claim.Compaction.Attempt}}, nil
+		return store.CompactionSettle{
+			Failure: &parley.Failure{
+				Class:    parley.ClassContextLength,
+				Sentence: nothingToSumUp,
+				Attempts: claim.Compaction.Attempt,
+			},
+		}, nil
 	}
 	return s.ask(claim)
 }
@@ -62,7 +68,13 @@ func (w *Worker) summarise(ctx, writes context.Context, claim *store.CompactionC
 // choose resolves the model that writes the summary, and what stands around it.
 func (s *summary) choose() (err error) {
 	settings := parley.ValueOf(setting.Compaction.Nearest(&s.claim.Agent.Settings, &s.claim.Session.Settings))
-	if s.settings, err = prompt.Resolve(s.claim.Agent, s.claim.Session, nil, parley.Message{}, s.w.models.Default()); err != nil {
+	if s.settings, err = prompt.Resolve(
+		s.claim.Agent,
+		s.claim.Session,
+		nil,
+		parley.Message{},
+		s.w.models.Default(),
+	); err != nil {
 		return err
 	}
 	s.settings.System, s.settings.Parameters = prompt.CompactionSystem(settings), parley.Parameters{}
@@ -173,9 +185,14 @@ func boundary(rows []parley.Message, n int, last int64) int64 {
 func (s *summary) forward(from, to int64, most int) (rows []parley.Message, more bool, err error) {
 	internal, size := false, 0
 	for after := from - 1; after < to-1; {
-		page, err := s.w.store.Messages(s.writes, store.Scope{WorkspaceID: s.fence.WorkspaceID}, s.fence.SessionID, store.MessageQuery{
-			AfterSequence: after, RecordOnly: true, Internal: &internal, Limit: compactionPage, MaxBytes: most,
-		})
+		page, err := s.w.store.Messages(
+			s.writes,
+			store.Scope{WorkspaceID: s.fence.WorkspaceID},
+			s.fence.SessionID,
+			store.MessageQuery{
+				AfterSequence: after, RecordOnly: true, Internal: &internal, Limit: compactionPage, MaxBytes: most,
+			},
+		)
 		if err != nil {
 			return nil, false, err
 		}
@@ -211,9 +228,19 @@ func (s *summary) ask(claim *store.CompactionClaim) (store.CompactionSettle, err
 		return store.CompactionSettle{Failure: s.unusable(err)}, nil
 	}
 	q.call = parley.Call{
-		ID: parley.NewID(), WorkspaceID: s.fence.WorkspaceID, SessionID: s.fence.SessionID, Purpose: parley.PurposeCompaction, Attempt: claim.Compaction.Attempt,
-		Provider: s.settings.Model.Provider(), Model: s.settings.Model, Manifest: manifest, SystemHash: parley.HashOf([]byte(s.settings.System)),
-		MiddlewareHash: s.layers.Hash(), RequestHash: parley.HashOf(q.encoded.Body), EncoderVersion: q.encoded.Version, Outcome: parley.CallOpen,
+		ID:             parley.NewID(),
+		WorkspaceID:    s.fence.WorkspaceID,
+		SessionID:      s.fence.SessionID,
+		Purpose:        parley.PurposeCompaction,
+		Attempt:        claim.Compaction.Attempt,
+		Provider:       s.settings.Model.Provider(),
+		Model:          s.settings.Model,
+		Manifest:       manifest,
+		SystemHash:     parley.HashOf([]byte(s.settings.System)),
+		MiddlewareHash: s.layers.Hash(),
+		RequestHash:    parley.HashOf(q.encoded.Body),
+		EncoderVersion: q.encoded.Version,
+		Outcome:        parley.CallOpen,
 	}
 	q.tokens = int64(len(q.encoded.Body) / bytesPerToken)
 	s.call = q.call
@@ -232,7 +259,10 @@ func (s *summary) ask(claim *store.CompactionClaim) (store.CompactionSettle, err
 		CoversFrom: s.source.From, CoversThrough: s.source.Through, AbsorbsID: s.source.Absorbs,
 	})
 	if parley.ErrorCode(err) == parley.CodeOverBudget { // others took what was left
-		return store.CompactionSettle{Failure: s.outOfBudget("what was left was taken by other calls"), Again: parley.BaseWait}, nil
+		return store.CompactionSettle{
+			Failure: s.outOfBudget("what was left was taken by other calls"),
+			Again:   parley.BaseWait,
+		}, nil
 	} else if err != nil {
 		return store.CompactionSettle{}, err
 	}
@@ -254,7 +284,9 @@ func (s *summary) reserve(q *question) (*parley.Failure, error) {
 	}
 	reservation := &store.Reservation{Reserved: s.estimate(q), Charges: scopes.charges()}
 	if reservation.Cost == nil && scopes.priced() {
-		return s.outOfBudget("money is limited here and the price of the model " + string(q.call.Model) + " is not known"), nil
+		return s.outOfBudget(
+			"money is limited here and the price of the model " + string(q.call.Model) + " is not known",
+		), nil
 	}
 	for _, c := range s.checks(scopes, reservation) {
 		if c.scope != parley.BudgetOfTurn && c.spent+c.open+c.needs > c.of {
@@ -266,7 +298,11 @@ func (s *summary) reserve(q *question) (*parley.Failure, error) {
 }
 
 func (s *summary) outOfBudget(why string) *parley.Failure {
-	return &parley.Failure{Class: parley.ClassLimit, Sentence: s.settings.Retry.Sentence(parley.ClassLimit), Detail: why}
+	return &parley.Failure{
+		Class:    parley.ClassLimit,
+		Sentence: s.settings.Retry.Sentence(parley.ClassLimit),
+		Detail:   why,
+	}
 }
 
 // stream collects the answer; an error is what it broke on.
@@ -302,7 +338,14 @@ func (s *summary) stream(q *question) (broken error) {
 		}
 	}
 	total := time.Since(began)
-	s.ended = store.CallSettled{CallID: s.call.ID, Outcome: parley.CallCompleted, Usage: usage, Cost: s.info.Price.Cost(usage), Finish: s.finish, TotalMS: new(total.Milliseconds())}
+	s.ended = store.CallSettled{
+		CallID:  s.call.ID,
+		Outcome: parley.CallCompleted,
+		Usage:   usage,
+		Cost:    s.info.Price.Cost(usage),
+		Finish:  s.finish,
+		TotalMS: new(total.Milliseconds()),
+	}
 	if !first.IsZero() {
 		s.ended.FirstTokenMS = new(first.Sub(began).Milliseconds())
 	}
@@ -311,7 +354,14 @@ func (s *summary) stream(q *question) (broken error) {
 		s.status = model.Status
 	}
 	defer func() {
-		ended := observe.CallEnded{Call: &s.call, Reserved: q.reservation, Settled: &s.ended, Took: total, Status: s.status, Answer: s.parts}
+		ended := observe.CallEnded{
+			Call:     &s.call,
+			Reserved: q.reservation,
+			Settled:  &s.ended,
+			Took:     total,
+			Status:   s.status,
+			Answer:   s.parts,
+		}
 		if !first.IsZero() {
 			ended.FirstToken = first.Sub(began)
 		}
@@ -359,13 +409,19 @@ func (s *summary) judge(broken error) *parley.Failure {
 // settled is the end of an attempt whose call has ended.
 func (s *summary) settled(broken error, attempt int, credential string) (store.CompactionSettle, error) {
 	settle := store.CompactionSettle{Call: &s.ended, Failure: s.ended.Error}
-	if s.ctx.Err() != nil && !errors.Is(s.ctx.Err(), context.DeadlineExceeded) { // the process stops: the claim is given back
+	if s.ctx.Err() != nil &&
+		!errors.Is(s.ctx.Err(), context.DeadlineExceeded) { // the process stops: the claim is given back
 		return settle, context.Cause(s.ctx)
 	}
 	if settle.Failure == nil {
 		text := strings.TrimSpace(strings.ReplaceAll(s.text.String(), "\x00", "\uFFFD"))
 		content, err := parley.EncodeContent(parley.TextContent{Text: text})
-		settle.Summary = &store.NewSummary{MessageID: parley.NewID(), Author: s.author, Content: content, TokenEstimate: prompt.EstimateTokens(text)}
+		settle.Summary = &store.NewSummary{
+			MessageID:     parley.NewID(),
+			Author:        s.author,
+			Content:       content,
+			TokenEstimate: prompt.EstimateTokens(text),
+		}
 		return settle, err
 	}
 	settle.Again = max(backoff(s.settings.Retry, attempt, s.w.options.jitter), compactionPause)

@@ -24,12 +24,15 @@ func shortPolicy(s *parley.Session) {
 // that both can be scripted; changes are made to it.
 func (r *rig) summed(changes ...func(*parley.Session)) parley.ID {
 	r.Helper()
-	return r.session(parley.Settings{Compaction: &parley.CompactionSettings{Model: summaryID}}, func(s *parley.Session) {
-		shortPolicy(s)
-		for _, change := range changes {
-			change(s)
-		}
-	})
+	return r.session(
+		parley.Settings{Compaction: &parley.CompactionSettings{Model: summaryID}},
+		func(s *parley.Session) {
+			shortPolicy(s)
+			for _, change := range changes {
+				change(s)
+			}
+		},
+	)
 }
 
 // newSummedRig is a rig whose summaries are scripted apart.
@@ -107,19 +110,24 @@ func TestASummaryIsWrittenBesideTheConversation(t *testing.T) {
 	close(release)
 	done := r.happened(sessionID, parley.EventCompactionCompleted)
 	c := r.compaction(sessionID)
-	if c.State != parley.CompactionCompleted || c.Reason != parley.CompactMessages || c.Attempt != 1 || c.CoversFrom != 1 || c.CoversThrough < 2 {
+	if c.State != parley.CompactionCompleted || c.Reason != parley.CompactMessages || c.Attempt != 1 ||
+		c.CoversFrom != 1 ||
+		c.CoversThrough < 2 {
 		t.Errorf("the compaction is %+v, told as %s", c, done.Data)
 	}
 	r.exchange(sessionID, 4)
 	shown := r.shown(-1)
-	if !strings.HasPrefix(shown, "Summary of the conversation so far:\n\nthey talked") || strings.Contains(shown, "answer 0") || !strings.Contains(shown, "question 4") {
+	if !strings.HasPrefix(shown, "Summary of the conversation so far:\n\nthey talked") ||
+		strings.Contains(shown, "answer 0") ||
+		!strings.Contains(shown, "question 4") {
 		t.Errorf("with the summary the model sees %q", shown)
 	}
 	if !strings.Contains(shown, "question 0") {
 		t.Errorf("the first task is not carried: %q", shown)
 	}
 	asked := r.model.summaries.asked()[0]
-	if asked.Purpose != parley.PurposeCompaction || asked.System == "" || len(asked.Tools) != 0 || len(asked.Messages) != 1 {
+	if asked.Purpose != parley.PurposeCompaction || asked.System == "" || len(asked.Tools) != 0 ||
+		len(asked.Messages) != 1 {
 		t.Errorf("the summary was asked for by %+v", asked)
 	}
 	var made []parley.Call
@@ -128,7 +136,8 @@ func TestASummaryIsWrittenBesideTheConversation(t *testing.T) {
 			made = append(made, call)
 		}
 	}
-	if len(made) == 0 || made[0].ID != c.CallID || made[0].Cost == nil || made[0].Model != summaryID || !made[0].TurnID.IsZero() {
+	if len(made) == 0 || made[0].ID != c.CallID || made[0].Cost == nil || made[0].Model != summaryID ||
+		!made[0].TurnID.IsZero() {
 		t.Errorf("the calls of compactions are %+v", made)
 	}
 }
@@ -151,14 +160,18 @@ func TestALaterSummaryAbsorbsTheEarlier(t *testing.T) {
 	}))
 	second, err := r.store.Message(r.Context(), r.scope, done.MessageID)
 	r.must(err)
-	if origin := parley.OriginOf(second.Metadata); origin.AbsorbsID != first.MessageID || origin.CoversFrom != 1 || *second.CoversThrough <= first.CoversThrough {
+	if origin := parley.OriginOf(
+		second.Metadata,
+	); origin.AbsorbsID != first.MessageID || origin.CoversFrom != 1 ||
+		*second.CoversThrough <= first.CoversThrough {
 		t.Errorf("the first is %+v, the second %+v", first, second)
 	}
 	var source []string
 	for _, p := range r.model.summaries.asked()[1].Messages[0].Parts {
 		source = append(source, p.Text)
 	}
-	if !strings.Contains(source[0], "first summary") || slices.ContainsFunc(source[1:], func(s string) bool { return strings.Contains(s, "question 0") }) {
+	if !strings.Contains(source[0], "first summary") ||
+		slices.ContainsFunc(source[1:], func(s string) bool { return strings.Contains(s, "question 0") }) {
 		t.Errorf("the second summary is made of %q", source)
 	}
 	r.exchange(sessionID, 6)
@@ -206,7 +219,8 @@ func TestNoSummaryChangesNothing(t *testing.T) {
 				return e.Type == kind && !strings.Contains(string(e.Data), `"again":true`)
 			})
 			got := r.compaction(sessionID)
-			if got.Attempt != c.attempts || (c.says != "") != (got.Error != nil) || got.Error != nil && got.Error.Sentence != c.says {
+			if got.Attempt != c.attempts || (c.says != "") != (got.Error != nil) ||
+				got.Error != nil && got.Error.Sentence != c.says {
 				t.Errorf("the compaction is %+v (%+v)", got, got.Error)
 			}
 			failed := 0
@@ -224,7 +238,11 @@ func TestNoSummaryChangesNothing(t *testing.T) {
 			before := len(r.messages(sessionID))
 			r.exchange(sessionID, 3)
 			if n := len(r.messages(sessionID)); n != before+2 || r.model.summaries.sent() != c.attempts {
-				t.Errorf("%d messages, and %d summaries were asked for; one given up rests", n, r.model.summaries.sent())
+				t.Errorf(
+					"%d messages, and %d summaries were asked for; one given up rests",
+					n,
+					r.model.summaries.sent(),
+				)
 			}
 		})
 	}
@@ -249,11 +267,14 @@ func TestATooLongRequestIsShortened(t *testing.T) {
 			r.exchange(sessionID, 1)
 			r.model.play(fails(tooLong), c.second)
 			turn := r.ended(r.post(sessionID, "the last straw", "").Turn.ID)
-			if turn.Status != c.status || turn.Error != nil && (turn.Error.Class != parley.ClassContextLength || turn.Error.Sentence != stillTooLong) {
+			if turn.Status != c.status ||
+				turn.Error != nil &&
+					(turn.Error.Class != parley.ClassContextLength || turn.Error.Sentence != stillTooLong) {
 				t.Fatalf("the turn is %+v, %+v", turn, turn.Error)
 			}
 			shown := r.shown(-1)
-			if !strings.Contains(shown, "the older part") || strings.Contains(shown, "answer 1") || !strings.Contains(shown, "the last straw") {
+			if !strings.Contains(shown, "the older part") || strings.Contains(shown, "answer 1") ||
+				!strings.Contains(shown, "the last straw") {
 				t.Errorf("asked again the model sees %q", shown)
 			}
 			if c := r.compaction(sessionID); c.Reason != parley.CompactOverflow || c.CoversThrough != 4 {
@@ -273,7 +294,8 @@ func TestATooLongFirstMessage(t *testing.T) {
 	sessionID := r.summed()
 	r.model.play(fails(model.NewError(parley.ClassContextLength, false, "too long", nil)))
 	turn := r.ended(r.post(sessionID, "a novel", "").Turn.ID)
-	if turn.Status != parley.TurnFailed || turn.Error.Class != parley.ClassContextLength || turn.Error.Sentence != parley.ClassContextLength.Sentence() {
+	if turn.Status != parley.TurnFailed || turn.Error.Class != parley.ClassContextLength ||
+		turn.Error.Sentence != parley.ClassContextLength.Sentence() {
 		t.Errorf("the turn is %+v", turn.Error)
 	}
 	if r.model.summaries.sent() != 0 {
@@ -336,7 +358,11 @@ type dyingStore struct {
 
 var errDied = errors.New("the process is dead")
 
-func (s *dyingStore) BeginCompaction(ctx context.Context, fence store.CompactionFence, begin store.CompactionBegin) error {
+func (s *dyingStore) BeginCompaction(
+	ctx context.Context,
+	fence store.CompactionFence,
+	begin store.CompactionBegin,
+) error {
 	if s.at == "before it begins" {
 		close(s.died)
 		<-ctx.Done()
@@ -345,7 +371,11 @@ func (s *dyingStore) BeginCompaction(ctx context.Context, fence store.Compaction
 	return s.Store.BeginCompaction(ctx, fence, begin)
 }
 
-func (s *dyingStore) SettleCompaction(ctx context.Context, fence store.CompactionFence, settle store.CompactionSettle) (parley.Compaction, error) {
+func (s *dyingStore) SettleCompaction(
+	ctx context.Context,
+	fence store.CompactionFence,
+	settle store.CompactionSettle,
+) (parley.Compaction, error) {
 	switch s.at {
 	case "before it is settled":
 		close(s.died)
@@ -396,7 +426,10 @@ func TestASummaryKeepsToTheBudget(t *testing.T) {
 	r.await(sessionID, "the compaction to be given up", func(e parley.Event) bool {
 		return e.Type == parley.EventCompactionFailed && strings.Contains(string(e.Data), `"again":false`)
 	})
-	if c := r.compaction(sessionID); c.Error == nil || c.Error.Class != parley.ClassLimit || c.State != parley.CompactionFailed || r.model.summaries.sent() != 0 {
+	if c := r.compaction(
+		sessionID,
+	); c.Error == nil || c.Error.Class != parley.ClassLimit || c.State != parley.CompactionFailed ||
+		r.model.summaries.sent() != 0 {
 		t.Errorf("beyond the budget the compaction is %+v, %+v", c, c.Error)
 	}
 }

@@ -47,7 +47,12 @@ type compacting struct {
 }
 
 func newCompactor() *compactor {
-	return &compactor{now: make(chan struct{}, 1), running: map[parley.ID]*compacting{}, resting: map[parley.ID]int64{}, changed: make(chan struct{})}
+	return &compactor{
+		now:     make(chan struct{}, 1),
+		running: map[parley.ID]*compacting{},
+		resting: map[parley.ID]int64{},
+		changed: make(chan struct{}),
+	}
 }
 
 // compactLoop is the one claimer of compactions. Stop ends it.
@@ -134,16 +139,29 @@ func (w *Worker) runCompaction(ctx context.Context, held *lease, claim *store.Co
 	case ctx.Err() != nil:
 		err = w.store.ReleaseCompaction(held.ctx, claim.Fence) //nolint:contextcheck // ctx has ended
 	case err == nil:
-		_, err = w.store.SettleCompaction(held.ctx, claim.Fence, settle) //nolint:contextcheck // what was paid for is kept
+		_, err = w.store.SettleCompaction(
+			held.ctx,
+			claim.Fence,
+			settle,
+		) //nolint:contextcheck // what was paid for is kept
 	case transient(err):
 		log.WarnContext(ctx, "a compaction could not go on", "error", err)
 		err = w.store.ReleaseCompaction(held.ctx, claim.Fence) //nolint:contextcheck // as above
 	default:
 		log.ErrorContext(ctx, "a compaction broke on an error inside", "error", err)
-		_, err = w.store.SettleCompaction(held.ctx, claim.Fence, store.CompactionSettle{Failure: brokenFailure(err), Again: parley.BaseWait}) //nolint:contextcheck // as above
+		_, err = w.store.SettleCompaction(
+			held.ctx,
+			claim.Fence,
+			store.CompactionSettle{Failure: brokenFailure(err), Again: parley.BaseWait},
+		) //nolint:contextcheck // as above
 	}
 	if err != nil && parley.ErrorCode(err) != parley.CodeFenced {
-		log.WarnContext(ctx, "the end of a compaction could not be kept; it is taken up again", "error", err) //nolint:contextcheck // as above
+		log.WarnContext(
+			ctx,
+			"the end of a compaction could not be kept; it is taken up again",
+			"error",
+			err,
+		) //nolint:contextcheck // as above
 	}
 }
 
@@ -183,7 +201,12 @@ func (w *Worker) abortCompactions(cause error, sessionID parley.ID) {
 
 // wantCompaction has a summary written of a session that needs one, while its turn
 // goes on: nothing waits for the request.
-func (w *Worker) wantCompaction(ctx context.Context, session *parley.Session, last int64, reason parley.CompactionReason) {
+func (w *Worker) wantCompaction(
+	ctx context.Context,
+	session *parley.Session,
+	last int64,
+	reason parley.CompactionReason,
+) {
 	c := w.compactor
 	c.mu.Lock()
 	rests := last < c.resting[session.ID]

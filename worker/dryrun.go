@@ -42,9 +42,22 @@ func (w *Worker) rehearse(of *runner.DryTurn) *dry {
 	hub := live.New(memory, live.Options{Log: w.log, Poll: time.Hour}) // it is told of every commit
 	memory.Tell(hub)
 	d := &Worker{
-		store: memory, observer: w.observer, models: w.models, hub: hub, options: w.options, log: w.log,
-		tools: w.tools, script: newScript(of.Script), toolsets: w.toolsets, pauses: w.pauses, answers: w.answers, compactor: newCompactor(), weights: w.weights, ratios: w.ratios, runs: map[parley.ID]*run{},
-		places: store.Occupancy{Slots: 1},
+		store:     memory,
+		observer:  w.observer,
+		models:    w.models,
+		hub:       hub,
+		options:   w.options,
+		log:       w.log,
+		tools:     w.tools,
+		script:    newScript(of.Script),
+		toolsets:  w.toolsets,
+		pauses:    w.pauses,
+		answers:   w.answers,
+		compactor: newCompactor(),
+		weights:   w.weights,
+		ratios:    w.ratios,
+		runs:      map[parley.ID]*run{},
+		places:    store.Occupancy{Slots: 1},
 	}
 	d.flusher = newFlusher(d) // its loop does not run: the text is in the hub
 	d.runtimes = map[string]runner.Runtime{parley.StandardRuntime: &standard{d}}
@@ -54,7 +67,12 @@ func (w *Worker) rehearse(of *runner.DryTurn) *dry {
 // checkDry refuses what cannot be run dry.
 func checkDry(of *runner.DryTurn) error {
 	if name := of.Agent.Runtime; name != "" && name != parley.StandardRuntime {
-		return parley.InvalidField("dry_run", "the agent's runtime %q runs its turns by itself; only %q can be run dry", parley.Clip(name, 64), parley.StandardRuntime)
+		return parley.InvalidField(
+			"dry_run",
+			"the agent's runtime %q runs its turns by itself; only %q can be run dry",
+			parley.Clip(name, 64),
+			parley.StandardRuntime,
+		)
 	}
 	return nil
 }
@@ -67,7 +85,10 @@ func (w *Worker) DryRun(ctx context.Context, of runner.DryTurn) (runner.DryOutco
 	}
 	place, ok := w.Offer(of.Session.WorkspaceID)
 	if !ok {
-		return runner.DryOutcome{}, parley.Errorf(parley.CodeUnavailable, "This process has no free place for a dry run now. Try again.")
+		return runner.DryOutcome{}, parley.Errorf(
+			parley.CodeUnavailable,
+			"This process has no free place for a dry run now. Try again.",
+		)
 	}
 	defer place.Release()
 	return w.dryRun(ctx, &of)
@@ -99,7 +120,11 @@ func (w *Worker) dryRun(ctx context.Context, of *runner.DryTurn) (runner.DryOutc
 // no claim that it could lose, but its session may be deleted meanwhile.
 func gone(err error) error {
 	if parley.ErrorCode(err) == parley.CodeFenced {
-		return parley.WrapError(parley.CodeNotFound, err, "There is no such session any more: it was deleted a moment ago.")
+		return parley.WrapError(
+			parley.CodeNotFound,
+			err,
+			"There is no such session any more: it was deleted a moment ago.",
+		)
 	}
 	return err
 }
@@ -120,8 +145,19 @@ var _ runner.DryRunner = (*DryRunner)(nil)
 func NewDryRunner(store Store, models model.Source, tools tool.Source, options Options) *DryRunner {
 	options = options.withDefaults()
 	w := &Worker{
-		store: store, models: models, tools: tools, options: options, log: options.Log, toolsets: newToolsets(), pauses: &pauses{}, answers: inflight.NewBytes(answersHold, answersOfOne), compactor: newCompactor(), weights: &weights{}, ratios: &prompt.Ratios{}, runs: map[parley.ID]*run{},
-		observer: unobserved{},
+		store:     store,
+		models:    models,
+		tools:     tools,
+		options:   options,
+		log:       options.Log,
+		toolsets:  newToolsets(),
+		pauses:    &pauses{},
+		answers:   inflight.NewBytes(answersHold, answersOfOne),
+		compactor: newCompactor(),
+		weights:   &weights{},
+		ratios:    &prompt.Ratios{},
+		runs:      map[parley.ID]*run{},
+		observer:  unobserved{},
 	}
 	if options.Observer != nil {
 		w.observer = options.Observer
@@ -137,7 +173,10 @@ func (d *DryRunner) DryRun(ctx context.Context, of runner.DryTurn) (runner.DryOu
 	select {
 	case d.free <- struct{}{}:
 	default:
-		return runner.DryOutcome{}, parley.Errorf(parley.CodeUnavailable, "This process has no free place for a dry run now. Try again.")
+		return runner.DryOutcome{}, parley.Errorf(
+			parley.CodeUnavailable,
+			"This process has no free place for a dry run now. Try again.",
+		)
 	}
 	defer func() { <-d.free }()
 	return d.w.dryRun(ctx, &of)
@@ -167,7 +206,12 @@ func (w *Worker) admitDry(claim *store.Claim, stop context.CancelCauseFunc) func
 }
 
 // runDry runs the turn and passes on what watchers of it would see.
-func (d *dry) runDry(ctx context.Context, stop context.CancelCauseFunc, posted *store.Posted, of *runner.DryTurn) error {
+func (d *dry) runDry(
+	ctx context.Context,
+	stop context.CancelCauseFunc,
+	posted *store.Posted,
+	of *runner.DryTurn,
+) error {
 	watcher := d.own.Watch(live.WatchRequest{
 		Scope:    store.Scope{WorkspaceID: of.Session.WorkspaceID},
 		Sessions: []live.Place{{SessionID: of.Session.ID, After: posted.EventSequence}}, Flush: of.Flush,
@@ -213,7 +257,16 @@ func (d *dry) runWhole(ctx context.Context, claim *store.Claim) (err error) {
 		case parley.TurnWaiting:
 			outcome = observe.RunParked
 		}
-		d.observer.TurnEnded(ctx, observe.TurnRun{Claim: claim, Outcome: outcome, Failure: turn.Error, Waits: turn.WaitReason, Took: time.Since(began)})
+		d.observer.TurnEnded(
+			ctx,
+			observe.TurnRun{
+				Claim:   claim,
+				Outcome: outcome,
+				Failure: turn.Error,
+				Waits:   turn.WaitReason,
+				Took:    time.Since(began),
+			},
+		)
 	}()
 	return (&standard{d.Worker}).runTurn(ctx, claim)
 }
@@ -237,7 +290,16 @@ func relayDry(ctx context.Context, watcher *live.Watcher, sink runner.DrySink) e
 			err = sink.Event(frame.Event)
 		case frame.Kind == live.DeltaFrame:
 			delta := frame.Delta
-			err = sink.Delta(runner.DryDelta{SessionID: delta.SessionID, MessageID: delta.MessageID, Kind: delta.Kind, Offset: delta.Offset, End: delta.End, Text: delta.Text})
+			err = sink.Delta(
+				runner.DryDelta{
+					SessionID: delta.SessionID,
+					MessageID: delta.MessageID,
+					Kind:      delta.Kind,
+					Offset:    delta.Offset,
+					End:       delta.End,
+					Text:      delta.Text,
+				},
+			)
 		}
 		if err != nil {
 			return err
@@ -299,8 +361,17 @@ func (t *turn) preview() (runner.Previewed, error) {
 	if err != nil {
 		return runner.Previewed{}, err
 	}
-	if failure != nil && q != nil && q.request != nil && t.claim.Trigger.ID.IsZero() { // nothing was said yet, which some wires cannot express
-		return runner.Previewed{Call: q.call, Info: t.info, System: q.system, Request: *q.request, Shown: q.shown, Output: t.longestAnswer(q), Tokens: int(q.tokens)}, nil
+	if failure != nil && q != nil && q.request != nil &&
+		t.claim.Trigger.ID.IsZero() { // nothing was said yet, which some wires cannot express
+		return runner.Previewed{
+			Call:    q.call,
+			Info:    t.info,
+			System:  q.system,
+			Request: *q.request,
+			Shown:   q.shown,
+			Output:  t.longestAnswer(q),
+			Tokens:  int(q.tokens),
+		}, nil
 	}
 	if failure != nil {
 		return runner.Previewed{}, refusedBy(failure, nil)

@@ -23,7 +23,13 @@ func Example() {
 	defer func() { check(os.RemoveAll(dir)) }()
 	db, err := sqlite.Open(ctx, dir, sqlite.Options{})
 	check(err)
-	models, err := llm.NewRegistry(llm.Options{Providers: []llm.Provider{{Name: sim.ProviderName, Model: sim.New(), DefaultModel: sim.DefaultModel, Simulator: true}}})
+	models, err := llm.NewRegistry(
+		llm.Options{
+			Providers: []llm.Provider{
+				{Name: sim.ProviderName, Model: sim.New(), DefaultModel: sim.DefaultModel, Simulator: true},
+			},
+		},
+	)
 	check(err)
 	hub := live.New(db, live.Options{})
 	w := worker.New(db, models, builtin.Tools(), hub, worker.Options{})
@@ -33,7 +39,11 @@ func Example() {
 
 	session, turn := post(ctx, db, "Hello, world")
 	watch := hub.Watch(live.WatchRequest{
-		Scope: store.Scope{WorkspaceID: session.WorkspaceID}, Sessions: []live.Place{{SessionID: session.ID}}, UntilTurn: turn,
+		Scope: store.Scope{
+			WorkspaceID: session.WorkspaceID,
+		},
+		Sessions:  []live.Place{{SessionID: session.ID}},
+		UntilTurn: turn,
 	})
 	defer watch.Close()
 	for {

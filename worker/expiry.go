@@ -18,14 +18,26 @@ type expiry struct {
 
 // versions of messages need not be kept for ever.
 func (w *Worker) versions() expiry {
-	return expiry{every: time.Hour, first: time.Minute, keep: w.options.KeepVersions, end: w.store.ThinVersions, failed: "old versions of messages could not be deleted"}
+	return expiry{
+		every:  time.Hour,
+		first:  time.Minute,
+		keep:   w.options.KeepVersions,
+		end:    w.store.ThinVersions,
+		failed: "old versions of messages could not be deleted",
+	}
 }
 
 // clients (windows, tabs) that died or lost their network do not say so: the others
 // see them go all the same.
 func (w *Worker) clients() expiry {
 	const every = parley.ClientLease / 3
-	return expiry{every: every, first: every, keep: parley.ClientLease, end: w.store.ExpireClients, failed: "clients that went without a word could not be ended"}
+	return expiry{
+		every:  every,
+		first:  every,
+		keep:   parley.ClientLease,
+		end:    w.store.ExpireClients,
+		failed: "clients that went without a word could not be ended",
+	}
 }
 
 // expire looks for what has grown too old, until Stop ends it.

@@ -51,7 +51,10 @@ func TestWhatIsTooOldExpires(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				store := &aged{left: 3}
-				options := Options{KeepVersions: 48 * time.Hour, jitter: func(time.Duration) time.Duration { return 0 }}.withDefaults()
+				options := Options{
+					KeepVersions: 48 * time.Hour,
+					jitter:       func(time.Duration) time.Duration { return 0 },
+				}.withDefaults()
 				w := &Worker{store: store, options: options, log: options.Log, stopping: make(chan struct{})}
 				began := time.Now()
 				done := make(chan struct{})
@@ -63,7 +66,15 @@ func TestWhatIsTooOldExpires(t *testing.T) {
 				synctest.Wait()
 				store.mu.Lock()
 				first := parley.TimeOf(began.Add(-c.keep))
-				if want := []parley.Time{first, first, first, first + parley.Time(c.every.Milliseconds())}; !slices.Equal(store.before, want) {
+				if want := []parley.Time{
+					first,
+					first,
+					first,
+					first + parley.Time(c.every.Milliseconds()),
+				}; !slices.Equal(
+					store.before,
+					want,
+				) {
 					t.Errorf("what is from before %v ended, want %v", store.before, want)
 				}
 				store.mu.Unlock()

@@ -121,7 +121,11 @@ func (f *faults) AppendVersions(ctx context.Context, versions []store.FencedVers
 	return appended, err
 }
 
-func (f *faults) SettleStep(ctx context.Context, fence store.Fence, settle store.StepSettle) (store.StepSettled, error) {
+func (f *faults) SettleStep(
+	ctx context.Context,
+	fence store.Fence,
+	settle store.StepSettle,
+) (store.StepSettled, error) {
 	if err := f.before("SettleStep"); err != nil {
 		return store.StepSettled{}, err
 	}

@@ -25,7 +25,12 @@ func (t *turn) attach(messages []parley.Message) (prompt.Attachments, *parley.Fa
 		m := &messages[i]
 		asked := m.ID == t.claim.Trigger.ID || m.Steer
 		if asked && slices.ContainsFunc(parley.FilesOf(m.Content), func(id parley.ID) bool { return images[id] }) {
-			return nil, &parley.Failure{Class: parley.ClassModel, Sentence: "The model " + string(t.settings.Model) + " reads no images. Choose one with vision, then retry."}, nil
+			return nil, &parley.Failure{
+				Class: parley.ClassModel,
+				Sentence: "The model " + string(
+					t.settings.Model,
+				) + " reads no images. Choose one with vision, then retry.",
+			}, nil
 		}
 	}
 	return files, nil, nil

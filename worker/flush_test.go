@@ -54,7 +54,10 @@ func TestLateFlushSparesTheNextTurn(t *testing.T) {
 	})
 	sessionID := r.session(parley.Settings{}, nil)
 	r.ended(r.post(sessionID, "Go", "").Turn.ID)
-	if turn := r.ended(r.post(sessionID, "Go on", "").Turn.ID); turn.Status != parley.TurnCompleted || turn.Attempt != 1 {
+	if turn := r.ended(
+		r.post(sessionID, "Go on", "").Turn.ID,
+	); turn.Status != parley.TurnCompleted ||
+		turn.Attempt != 1 {
 		t.Errorf("the next turn is %s after %d attempts", turn.Status, turn.Attempt)
 	}
 }
@@ -121,8 +124,11 @@ func (r *rig) nothingIsMissing(dying *faults, reached <-chan struct{}) {
 	dying.kill()
 	r.takeOver()
 	r.ended(turnID)
-	want := []line{{parley.RoleUser, parley.MessageCompleted, "Go"}, {parley.RoleAssistant, parley.MessageFailed, "One, two, three"},
-		{parley.RoleAssistant, parley.MessageCompleted, "Again."}}
+	want := []line{
+		{parley.RoleUser, parley.MessageCompleted, "Go"},
+		{parley.RoleAssistant, parley.MessageFailed, "One, two, three"},
+		{parley.RoleAssistant, parley.MessageCompleted, "Again."},
+	}
 	if diff := cmp.Diff(want, r.record(sessionID)); diff != "" {
 		r.Error(diff)
 	}
@@ -172,7 +178,10 @@ func TestShownTextIsBounded(t *testing.T) {
 	r.options.StoreFlush = time.Hour
 	r.start(store)
 	reached, enough := make(chan struct{}), make(chan struct{})
-	long := strings.Repeat("ö", 3*parley.MaxUnkept/2) // and one byte more than a whole number of characters in each piece
+	long := strings.Repeat(
+		"ö",
+		3*parley.MaxUnkept/2,
+	) // and one byte more than a whole number of characters in each piece
 	r.model.play(func(_ context.Context, yield func(model.Chunk, error) bool) {
 		for _, piece := range []string{"x", long, "Well.", long} {
 			if !yield(text(0, piece), nil) {

@@ -107,7 +107,13 @@ func (m *scripted) Resolve(id parley.ModelID) (model.Model, model.Info, error) {
 	if id.Provider() != "test" {
 		return nil, model.Info{}, parley.InvalidField("model", "no provider %q", id.Provider())
 	}
-	info := model.Info{ID: id, Provider: "test", Known: true, ContextLength: m.reads, Price: &model.Price{Input: 1, Output: 2}}
+	info := model.Info{
+		ID:            id,
+		Provider:      "test",
+		Known:         true,
+		ContextLength: m.reads,
+		Price:         &model.Price{Input: 1, Output: 2},
+	}
 	if m.unpriced {
 		info.Price = nil
 	}
@@ -141,8 +147,11 @@ func done(reason parley.FinishReason) model.Chunk {
 // says is a plain answer with usage.
 func says(s string) answerFunc {
 	in, out := int64(1000), int64(500)
-	return chunks(text(0, s), model.Chunk{Kind: model.ChunkUsage, Usage: parley.Usage{InputTokens: &in, OutputTokens: &out}},
-		done(parley.FinishStop))
+	return chunks(
+		text(0, s),
+		model.Chunk{Kind: model.ChunkUsage, Usage: parley.Usage{InputTokens: &in, OutputTokens: &out}},
+		done(parley.FinishStop),
+	)
 }
 
 // calls is an answer that calls tools: name, arguments, name, arguments, …
@@ -191,7 +200,11 @@ type fakeTool struct {
 }
 
 func (f fakeTool) Definition() parley.ToolDefinition {
-	return parley.ToolDefinition{Name: f.name, Description: "A tool of the tests.", Parameters: json.RawMessage(`{"type":"object"}`)}
+	return parley.ToolDefinition{
+		Name:        f.name,
+		Description: "A tool of the tests.",
+		Parameters:  json.RawMessage(`{"type":"object"}`),
+	}
 }
 func (f fakeTool) Annotations() parley.ToolAnnotations { return f.annotations }
 func (f fakeTool) Source() string                      { return "test" }
@@ -345,7 +358,16 @@ func tooled(names ...string) parley.Settings {
 // neighbour is the same rig in another workspace.
 func (r *rig) neighbour(name string) *rig {
 	r.Helper()
-	other := &rig{TB: r.TB, store: r.store, hub: r.hub, model: r.model, tools: r.tools, options: r.options, seen: r.seen, worker: r.worker}
+	other := &rig{
+		TB:      r.TB,
+		store:   r.store,
+		hub:     r.hub,
+		model:   r.model,
+		tools:   r.tools,
+		options: r.options,
+		seen:    r.seen,
+		worker:  r.worker,
+	}
 	workspaceID, err := r.store.Workspace(r.Context(), name)
 	r.must(err)
 	other.owner, err = r.store.LocalOwner(r.Context(), workspaceID)
@@ -361,7 +383,12 @@ func (r *rig) said(text string, during parley.During) store.NewMessage {
 	content, err := parley.EncodeContent(parley.UserContent{Text: text})
 	r.must(err)
 	return store.NewMessage{
-		ID: parley.NewID(), TurnID: parley.NewID(), Role: parley.RoleUser, Author: r.owner.Author(), Content: content, During: during,
+		ID:      parley.NewID(),
+		TurnID:  parley.NewID(),
+		Role:    parley.RoleUser,
+		Author:  r.owner.Author(),
+		Content: content,
+		During:  during,
 	}
 }
 
@@ -440,7 +467,11 @@ func (r *rig) ended(turnID parley.ID) parley.Turn {
 	r.Helper()
 	turn, err := r.store.Turn(r.Context(), r.scope, turnID)
 	r.must(err)
-	r.await(turn.SessionID, "the end of the turn", func(e parley.Event) bool { return e.TurnID == turnID && e.Type.EndsTurn() })
+	r.await(
+		turn.SessionID,
+		"the end of the turn",
+		func(e parley.Event) bool { return e.TurnID == turnID && e.Type.EndsTurn() },
+	)
 	turn, err = r.store.Turn(r.Context(), r.scope, turnID)
 	r.must(err)
 	return turn

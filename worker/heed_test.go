@@ -21,7 +21,11 @@ func TestAnApprovalIsForOneCall(t *testing.T) {
 		"another tool":    {"move", `{"path":"a"}`, resultOtherCall},
 		"no JSON":         {"remove", `{"path":`, resultOtherCall},
 	} {
-		call := toolCall{name: c.tool, arguments: json.RawMessage(c.arguments), approval: &parley.Approval{State: parley.ApprovalApproved, Fingerprint: approved}}
+		call := toolCall{
+			name:      c.tool,
+			arguments: json.RawMessage(c.arguments),
+			approval:  &parley.Approval{State: parley.ApprovalApproved, Fingerprint: approved},
+		}
 		(&turn{}).heed(&call, parley.GrantAllow, false)
 		if call.refusal != c.refusal {
 			t.Errorf("%s: the call is refused with %q; want %q", name, call.refusal, c.refusal)

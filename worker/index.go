@@ -36,7 +36,13 @@ type indexer struct {
 }
 
 func newIndexer(store store.SearchIndex) *indexer {
-	return &indexer{store: store, now: make(chan struct{}, 1), news: map[parley.ID]struct{}{}, others: map[parley.ID]struct{}{}, since: time.Now()}
+	return &indexer{
+		store:  store,
+		now:    make(chan struct{}, 1),
+		news:   map[parley.ID]struct{}{},
+		others: map[parley.ID]struct{}{},
+		since:  time.Now(),
+	}
 }
 
 // note remembers a session in which something was committed. It never blocks.

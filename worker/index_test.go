@@ -77,7 +77,13 @@ func (s *indexing) passes() (anew []bool, ended int) {
 func indexerOf(t *testing.T, store *indexing) *Worker {
 	t.Helper()
 	options := Options{jitter: func(time.Duration) time.Duration { return 0 }}.withDefaults()
-	w := &Worker{options: options, log: options.Log, stopping: make(chan struct{}), indexer: newIndexer(store), linker: newLinker(nil)}
+	w := &Worker{
+		options:  options,
+		log:      options.Log,
+		stopping: make(chan struct{}),
+		indexer:  newIndexer(store),
+		linker:   newLinker(nil),
+	}
 	done := make(chan struct{})
 	go func() { // ends with stopping
 		defer close(done)
@@ -148,7 +154,8 @@ func TestAPassBeginsWithTheProcess(t *testing.T) {
 		w.Committed(store.Commit{SessionID: fresh})
 		time.Sleep(2 * indexGather)
 		synctest.Wait()
-		if calls := db.taken(); len(calls) != 2 || !slices.ContainsFunc(calls, func(ids []parley.ID) bool { return slices.Contains(ids, fresh) }) {
+		if calls := db.taken(); len(calls) != 2 ||
+			!slices.ContainsFunc(calls, func(ids []parley.ID) bool { return slices.Contains(ids, fresh) }) {
 			t.Errorf("indexed %v", calls)
 		}
 		if anew, ended := db.passes(); !slices.Equal(anew, []bool{true, false}) || ended != 2 {

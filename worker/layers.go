@@ -39,7 +39,14 @@ func (w *Worker) layersOf(session *parley.Session, agent *parley.Agent, info *mo
 	if found, ok := c.ready[key]; ok {
 		return found, nil
 	}
-	made, err := prompt.NewLayers(prompt.LayersInput{Settings: settings, ThinkTags: info.ThinkTags, Redact: w.options.Redact, Own: w.options.Middleware})
+	made, err := prompt.NewLayers(
+		prompt.LayersInput{
+			Settings:  settings,
+			ThinkTags: info.ThinkTags,
+			Redact:    w.options.Redact,
+			Own:       w.options.Middleware,
+		},
+	)
 	if err != nil {
 		return prompt.Layers{}, err
 	}
@@ -53,7 +60,10 @@ func (w *Worker) layersOf(session *parley.Session, agent *parley.Agent, info *mo
 // encode passes a request through the turn's middleware and encodes it. The
 // manifest gets what it takes to do so again; the filter, unless it is nil, reads
 // the answers. CodeInvalid when the request cannot be expressed.
-func (t *turn) encode(request *model.Request, manifest *parley.Manifest) (model.EncodedRequest, model.AnswerFilter, error) {
+func (t *turn) encode(
+	request *model.Request,
+	manifest *parley.Manifest,
+) (model.EncodedRequest, model.AnswerFilter, error) {
 	if t.info.Caching {
 		request.CacheKey = prompt.CacheKey(t.fence.SessionID)
 	}

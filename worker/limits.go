@@ -72,14 +72,22 @@ func (t *turn) countUsed(messages []parley.Message) error {
 		}
 	}
 	scope := store.Scope{WorkspaceID: t.fence.WorkspaceID}
-	calls, err := t.w.store.Calls(t.writes, scope, t.fence.SessionID, store.CallQuery{TurnID: t.fence.TurnID, Limit: parley.MaxPage})
+	calls, err := t.w.store.Calls(
+		t.writes,
+		scope,
+		t.fence.SessionID,
+		store.CallQuery{TurnID: t.fence.TurnID, Limit: parley.MaxPage},
+	)
 	for i := range calls {
 		c := &calls[i]
 		if c.TotalMS != nil {
 			t.bounds.used += time.Duration(*c.TotalMS) * time.Millisecond
 		}
 		if c.Outcome != parley.CallOpen && c.Reserved != nil {
-			t.charge(&store.CallSettled{Outcome: c.Outcome, Usage: c.Usage, Cost: c.Cost, FirstTokenMS: c.FirstTokenMS}, &store.Reservation{Reserved: *c.Reserved})
+			t.charge(
+				&store.CallSettled{Outcome: c.Outcome, Usage: c.Usage, Cost: c.Cost, FirstTokenMS: c.FirstTokenMS},
+				&store.Reservation{Reserved: *c.Reserved},
+			)
 		}
 	}
 	return err
@@ -111,8 +119,14 @@ func (t *turn) overdue() *parley.Failure {
 // atLimit is the failure of a turn that came to a limit.
 func (t *turn) atLimit(limit parley.Limit, what string) *parley.Failure {
 	return &parley.Failure{
-		Class: parley.ClassLimit, Sentence: t.settings.Retry.Sentence(parley.ClassLimit),
-		Detail: fmt.Sprintf("%s: %s. Continue the turn, or raise limits.%s of the session or its agent first.", limit, what, limit),
+		Class:    parley.ClassLimit,
+		Sentence: t.settings.Retry.Sentence(parley.ClassLimit),
+		Detail: fmt.Sprintf(
+			"%s: %s. Continue the turn, or raise limits.%s of the session or its agent first.",
+			limit,
+			what,
+			limit,
+		),
 	}
 }
 
@@ -128,10 +142,20 @@ func (t *turn) spent(at place) (*parley.Failure, error) {
 	}
 	near := []parley.LimitWarning{{Limit: parley.LimitSteps, Spent: int64(at.step - 1), Of: int64(b.limits.Steps())}}
 	if b.limits.MaxToolCalls != nil {
-		near = append(near, parley.LimitWarning{Limit: parley.LimitToolCalls, Spent: int64(b.calls), Of: int64(*b.limits.MaxToolCalls)})
+		near = append(
+			near,
+			parley.LimitWarning{Limit: parley.LimitToolCalls, Spent: int64(b.calls), Of: int64(*b.limits.MaxToolCalls)},
+		)
 	}
 	ran := b.used + t.w.options.now().Sub(b.began)
-	near = append(near, parley.LimitWarning{Limit: parley.LimitSeconds, Spent: int64(ran.Seconds()), Of: int64(b.limits.Time().Seconds())})
+	near = append(
+		near,
+		parley.LimitWarning{
+			Limit: parley.LimitSeconds,
+			Spent: int64(ran.Seconds()),
+			Of:    int64(b.limits.Time().Seconds()),
+		},
+	)
 	for _, warning := range near {
 		if err := t.warn(warning); err != nil {
 			return nil, err

@@ -49,7 +49,9 @@ func TestStepsAreLimited(t *testing.T) {
 	}
 	sessionID := r.session(limited(parley.Limits{MaxSteps: new(5)}, "act"), nil)
 	turn := r.ended(r.post(sessionID, "Go", "").Turn.ID)
-	if turn.Status != parley.TurnFailed || turn.Error.Class != parley.ClassLimit || !strings.HasPrefix(turn.Error.Detail, "max_steps:") || r.model.sent() != 5 {
+	if turn.Status != parley.TurnFailed || turn.Error.Class != parley.ClassLimit ||
+		!strings.HasPrefix(turn.Error.Detail, "max_steps:") ||
+		r.model.sent() != 5 {
 		t.Errorf("turn %s, %+v after %d requests", turn.Status, turn.Error, r.model.sent())
 	}
 	if diff := cmp.Diff([]string{"turn max_steps"}, r.warnings(sessionID)); diff != "" {
@@ -65,10 +67,16 @@ func TestToolCallsAreLimited(t *testing.T) {
 		return json.RawMessage(`"done"`), nil
 	}}}
 	r.start(nil)
-	r.model.play(calls(parley.FinishToolCalls, "act", `{}`, "act", `{}`), calls(parley.FinishToolCalls, "act", `{}`, "act", `{}`), says("no"))
+	r.model.play(
+		calls(parley.FinishToolCalls, "act", `{}`, "act", `{}`),
+		calls(parley.FinishToolCalls, "act", `{}`, "act", `{}`),
+		says("no"),
+	)
 	sessionID := r.session(limited(parley.Limits{MaxToolCalls: new(3)}, "act"), nil)
 	turn := r.ended(r.post(sessionID, "Go", "").Turn.ID)
-	if turn.Status != parley.TurnFailed || turn.Error.Class != parley.ClassLimit || !strings.HasPrefix(turn.Error.Detail, "max_tool_calls:") || ran != 3 {
+	if turn.Status != parley.TurnFailed || turn.Error.Class != parley.ClassLimit ||
+		!strings.HasPrefix(turn.Error.Detail, "max_tool_calls:") ||
+		ran != 3 {
 		t.Errorf("turn %s, %+v after %d calls", turn.Status, turn.Error, ran)
 	}
 	refused := 0
@@ -89,24 +97,28 @@ func TestTimeIsLimitedInTheMiddleOfAnAnswer(t *testing.T) {
 	r.model.play(hangs(reached, text(0, "Half of")))
 	sessionID := r.session(limited(parley.Limits{MaxSeconds: new(1)}), nil)
 	turn := r.ended(r.post(sessionID, "Go", "").Turn.ID)
-	if turn.Status != parley.TurnFailed || turn.Error.Class != parley.ClassLimit || !strings.HasPrefix(turn.Error.Detail, "max_seconds:") {
+	if turn.Status != parley.TurnFailed || turn.Error.Class != parley.ClassLimit ||
+		!strings.HasPrefix(turn.Error.Detail, "max_seconds:") {
 		t.Errorf("turn %s, %+v", turn.Status, turn.Error)
 	}
 	record := r.record(sessionID)
 	if last := record[len(record)-1]; last.Status != parley.MessageFailed || last.Says != "Half of" {
 		t.Errorf("what had come was kept as %+v", last)
 	}
-	if call := r.callLog(sessionID)[0]; call.Outcome != parley.CallFailed || call.Error == nil || call.Error.Class != parley.ClassLimit {
+	if call := r.callLog(sessionID)[0]; call.Outcome != parley.CallFailed || call.Error == nil ||
+		call.Error.Class != parley.ClassLimit {
 		t.Errorf("the call ended %s, %+v", call.Outcome, call.Error)
 	}
 }
 
 func TestTimeIsLimitedInTheMiddleOfATool(t *testing.T) {
 	r := newRig(t)
-	r.tools = fakeTools{{"act", parley.ToolAnnotations{}, func(ctx context.Context, _ tool.Call) (json.RawMessage, error) {
-		<-ctx.Done()
-		return nil, ctx.Err()
-	}}}
+	r.tools = fakeTools{
+		{"act", parley.ToolAnnotations{}, func(ctx context.Context, _ tool.Call) (json.RawMessage, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}},
+	}
 	r.start(nil)
 	r.model.play(calls(parley.FinishToolCalls, "act", `{}`), says("no"))
 	sessionID := r.session(limited(parley.Limits{MaxSeconds: new(1)}, "act"), nil)
@@ -115,7 +127,8 @@ func TestTimeIsLimitedInTheMiddleOfATool(t *testing.T) {
 		t.Errorf("turn %s, %+v after %d requests", turn.Status, turn.Error, r.model.sent())
 	}
 	record := r.record(sessionID)
-	if last := record[len(record)-1]; last.Role != parley.RoleToolResult || !strings.Contains(last.Says, "max_seconds") {
+	if last := record[len(record)-1]; last.Role != parley.RoleToolResult ||
+		!strings.Contains(last.Says, "max_seconds") {
 		t.Errorf("the tool's call was answered %+v", last)
 	}
 }
@@ -141,7 +154,9 @@ func TestTurnsHaveAnEndByDefault(t *testing.T) {
 		note(ctx)
 		says("Here.")(ctx, yield)
 	})
-	if turn := r.ended(r.post(r.session(parley.Settings{Model: scriptedID}, nil), "Go", "").Turn.ID); turn.Status != parley.TurnCompleted {
+	if turn := r.ended(
+		r.post(r.session(parley.Settings{Model: scriptedID}, nil), "Go", "").Turn.ID,
+	); turn.Status != parley.TurnCompleted {
 		t.Fatalf("turn %s, %+v", turn.Status, turn.Error)
 	}
 	const most = parley.DefaultMaxSeconds * time.Second
@@ -176,11 +191,13 @@ func TestTricklesEnd(t *testing.T) {
 	})
 	sessionID := r.session(limited(parley.Limits{MaxSeconds: new(1)}), nil)
 	turn := r.ended(r.post(sessionID, "Go", "").Turn.ID)
-	if turn.Status != parley.TurnFailed || turn.Error.Class != parley.ClassLimit || turn.Error.Sentence == "" || !strings.Contains(turn.Error.Detail, "raise limits.max_seconds") {
+	if turn.Status != parley.TurnFailed || turn.Error.Class != parley.ClassLimit || turn.Error.Sentence == "" ||
+		!strings.Contains(turn.Error.Detail, "raise limits.max_seconds") {
 		t.Errorf("turn %s, %+v", turn.Status, turn.Error)
 	}
 	record := r.record(sessionID)
-	if last := record[len(record)-1]; last.Status != parley.MessageFailed || !strings.HasPrefix(last.Says, "drip drip ") {
+	if last := record[len(record)-1]; last.Status != parley.MessageFailed ||
+		!strings.HasPrefix(last.Says, "drip drip ") {
 		t.Errorf("what had come was kept as %+v", last)
 	}
 }

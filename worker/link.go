@@ -102,7 +102,11 @@ func (w *Worker) linkLoop() {
 			rest = linkElse
 		default:
 			if step.Gone > 0 {
-				w.log.Error("entries of the audit were removed before they were linked, by another hand than Parley's: run parley verify", "entries", step.Gone)
+				w.log.Error(
+					"entries of the audit were removed before they were linked, by another hand than Parley's: run parley verify",
+					"entries",
+					step.Gone,
+				)
 			}
 			pass = next(pass, step)
 			if step.More {

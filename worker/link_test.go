@@ -18,7 +18,13 @@ type failing struct {
 	linked []parley.ID
 }
 
-func (f *failing) LinkAudit(_ context.Context, _ parley.ID, _ time.Duration, changed []parley.ID, _ *parley.ID) (store.LinkStep, error) {
+func (f *failing) LinkAudit(
+	_ context.Context,
+	_ parley.ID,
+	_ time.Duration,
+	changed []parley.ID,
+	_ *parley.ID,
+) (store.LinkStep, error) {
 	if f.err == nil {
 		f.linked = append(f.linked, changed...)
 	}

@@ -35,7 +35,8 @@ func (t *turn) completed(a *answer) (store.TurnEnd, error) {
 	}
 	met, err := holds(t.ctx, until, text)
 	if err != nil { // it takes too long, or an earlier version let it pass
-		t.log().ErrorContext(t.ctx, "a loop's condition cannot be looked at; it counts as not met", "loop_id", t.claim.Loop.ID, "error", err)
+		t.log().
+			ErrorContext(t.ctx, "a loop's condition cannot be looked at; it counts as not met", "loop_id", t.claim.Loop.ID, "error", err)
 	}
 	end.Met = met
 	return end, nil
@@ -74,7 +75,13 @@ func (t *turn) succeeded(tool string) (bool, error) {
 	scope := store.Scope{WorkspaceID: t.fence.WorkspaceID}
 	for turn := t.claim.Turn; ; {
 		results, err := t.w.store.Messages(t.writes, scope, t.fence.SessionID, store.MessageQuery{
-			Roles: []parley.Role{parley.RoleToolResult}, ToolName: tool, TurnID: turn.ID, RecordOnly: true, Limit: parley.MaxPage,
+			Roles: []parley.Role{
+				parley.RoleToolResult,
+			},
+			ToolName:   tool,
+			TurnID:     turn.ID,
+			RecordOnly: true,
+			Limit:      parley.MaxPage,
 		})
 		if err != nil {
 			return false, err
@@ -96,9 +103,20 @@ func (t *turn) succeeded(tool string) (bool, error) {
 
 // recordedText is the text of the turn's last answer.
 func (t *turn) recordedText() (string, error) {
-	rows, err := t.w.store.Messages(t.writes, store.Scope{WorkspaceID: t.fence.WorkspaceID}, t.fence.SessionID, store.MessageQuery{
-		Roles: []parley.Role{parley.RoleAssistant}, Status: parley.MessageCompleted, TurnID: t.fence.TurnID, RecordOnly: true, Limit: parley.MaxPage,
-	})
+	rows, err := t.w.store.Messages(
+		t.writes,
+		store.Scope{WorkspaceID: t.fence.WorkspaceID},
+		t.fence.SessionID,
+		store.MessageQuery{
+			Roles: []parley.Role{
+				parley.RoleAssistant,
+			},
+			Status:     parley.MessageCompleted,
+			TurnID:     t.fence.TurnID,
+			RecordOnly: true,
+			Limit:      parley.MaxPage,
+		},
+	)
 	if err != nil || len(rows) == 0 {
 		return "", err
 	}

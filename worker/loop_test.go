@@ -13,12 +13,25 @@ import (
 	"example.org/parley/tool"
 )
 
-func (r *rig) startLoop(sessionID parley.ID, most int, until *parley.LoopUntil, context parley.LoopContext) parley.Loop {
+func (r *rig) startLoop(
+	sessionID parley.ID,
+	most int,
+	until *parley.LoopUntil,
+	context parley.LoopContext,
+) parley.Loop {
 	r.Helper()
 	first := r.said("Do it again.", "")
 	started, err := r.store.StartLoop(r.Context(), r.scope, sessionID, store.NewLoop{
-		Loop:  parley.Loop{ID: parley.NewID(), Prompt: "Do it again.", Max: most, Until: until, Context: context, Author: first.Author},
-		First: first, Content: first.Content,
+		Loop: parley.Loop{
+			ID:      parley.NewID(),
+			Prompt:  "Do it again.",
+			Max:     most,
+			Until:   until,
+			Context: context,
+			Author:  first.Author,
+		},
+		First:   first,
+		Content: first.Content,
 	}, parley.ID{})
 	r.must(err)
 	return started.Loop
@@ -37,7 +50,9 @@ func (r *rig) loopEnded(sessionID parley.ID, loop parley.ID) parley.Loop {
 
 // What ends a loop is looked at when an iteration completes.
 func TestLoopConditions(t *testing.T) {
-	schema := &parley.LoopUntil{Schema: json.RawMessage(`{"properties":{"done":{"const":true}},"required":["done"],"type":"object"}`)}
+	schema := &parley.LoopUntil{
+		Schema: json.RawMessage(`{"properties":{"done":{"const":true}},"required":["done"],"type":"object"}`),
+	}
 	matches := &parley.LoopUntil{TextMatches: `(?i)all tests? pass`}
 	called := &parley.LoopUntil{ToolCalled: "finish"}
 	for name, c := range map[string]struct {
@@ -58,18 +73,32 @@ func TestLoopConditions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
-			r.tools = fakeTools{{name: "finish", call: func(_ context.Context, call tool.Call) (json.RawMessage, error) {
-				if strings.Contains(string(call.Arguments), "fail") {
-					return nil, parley.Errorf(parley.CodeConflict, "not yet")
-				}
-				return json.RawMessage(`true`), nil
-			}}}
+			r.tools = fakeTools{
+				{name: "finish", call: func(_ context.Context, call tool.Call) (json.RawMessage, error) {
+					if strings.Contains(string(call.Arguments), "fail") {
+						return nil, parley.Errorf(parley.CodeConflict, "not yet")
+					}
+					return json.RawMessage(`true`), nil
+				}},
+			}
 			r.start(nil)
 			r.model.play(c.answers...)
 			sessionID := r.session(tooled("finish"), nil)
 			loop := r.startLoop(sessionID, 3, c.until, parley.LoopContext{})
-			if ended := r.loopEnded(sessionID, loop.ID); ended.State != c.state || ended.Reason != c.reason || ended.Iteration != c.at {
-				t.Errorf("the loop is %s (%s) at %d; want %s (%s) at %d", ended.State, ended.Reason, ended.Iteration, c.state, c.reason, c.at)
+			if ended := r.loopEnded(
+				sessionID,
+				loop.ID,
+			); ended.State != c.state || ended.Reason != c.reason ||
+				ended.Iteration != c.at {
+				t.Errorf(
+					"the loop is %s (%s) at %d; want %s (%s) at %d",
+					ended.State,
+					ended.Reason,
+					ended.Iteration,
+					c.state,
+					c.reason,
+					c.at,
+				)
 			}
 		})
 	}
@@ -113,7 +142,8 @@ func (r *rig) awaitLoop(loop parley.ID) {
 	state, err := r.store.Loop(r.Context(), r.scope, loop)
 	r.must(err)
 	r.await(state.SessionID, "the loop's end", func(e parley.Event) bool {
-		return e.Type == parley.EventLoopProgress && strings.Contains(string(e.Data), loop.String()) && !strings.Contains(string(e.Data), `"running"`)
+		return e.Type == parley.EventLoopProgress && strings.Contains(string(e.Data), loop.String()) &&
+			!strings.Contains(string(e.Data), `"running"`)
 	})
 }
 
@@ -129,13 +159,25 @@ func TestLoopConditionAfterATakeOver(t *testing.T) {
 		t.Fatalf("%d claims, %v", len(claims), err)
 	}
 	fence := claims[0].Fence
-	begin := store.StepBegin{Call: parley.Call{ID: parley.NewID(), MessageID: parley.NewID(), Step: 1, Attempt: 1, Model: scriptedID}, Author: claims[0].Trigger.Author}
+	begin := store.StepBegin{
+		Call:   parley.Call{ID: parley.NewID(), MessageID: parley.NewID(), Step: 1, Attempt: 1, Model: scriptedID},
+		Author: claims[0].Trigger.Author,
+	}
 	_, err = r.store.BeginStep(t.Context(), fence, begin)
 	r.must(err)
 	content, err := parley.EncodeContent(parley.AssistantContent{Text: "done"})
 	r.must(err)
-	_, err = r.store.SettleStep(t.Context(), fence, store.StepSettle{Step: 1, Call: store.CallSettled{CallID: begin.Call.ID, Outcome: parley.CallCompleted},
-		Blocks: []store.BlockSettled{{MessageID: begin.Call.MessageID, Status: parley.MessageCompleted, Content: content}}})
+	_, err = r.store.SettleStep(
+		t.Context(),
+		fence,
+		store.StepSettle{
+			Step: 1,
+			Call: store.CallSettled{CallID: begin.Call.ID, Outcome: parley.CallCompleted},
+			Blocks: []store.BlockSettled{
+				{MessageID: begin.Call.MessageID, Status: parley.MessageCompleted, Content: content},
+			},
+		},
+	)
 	r.must(err)
 	r.must(r.store.ReleaseProcess(t.Context(), dead))
 	r.start(nil)

@@ -25,7 +25,10 @@ func TestAnswersTellWhatTheyTook(t *testing.T) {
 	} {
 		of.answer.turn = asked
 		got := string(of.answer.metadata())
-		if canonical, err := parley.CanonicalJSON([]byte(got)); got != of.want || err != nil || string(canonical) != got {
+		if canonical, err := parley.CanonicalJSON(
+			[]byte(got),
+		); got != of.want || err != nil ||
+			string(canonical) != got {
 			t.Errorf("%s: %s (canonical %s, %v), want %s", name, got, canonical, err, of.want)
 		}
 	}

@@ -53,7 +53,12 @@ func (w *Worker) endOf(running *run, took time.Duration) observe.TurnRun {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	ended := observe.TurnRun{
-		Claim: &running.claim, Outcome: running.outcome, Failure: running.failure, Waits: running.waits, Limit: running.limit, Took: took,
+		Claim:   &running.claim,
+		Outcome: running.outcome,
+		Failure: running.failure,
+		Waits:   running.waits,
+		Limit:   running.limit,
+		Took:    took,
 	}
 	if ended.Outcome == "" {
 		ended.Outcome = observe.RunLeft
@@ -108,8 +113,17 @@ func (s *observedStore) over(turn *parley.Turn, limit parley.Limit) {
 	}
 }
 
-func (s *observedStore) Claim(ctx context.Context, processID parley.ID, n int, occupancy store.Occupancy) ([]store.Claim, error) {
-	claims, err := stored(s, observe.OperationClaim, func() ([]store.Claim, error) { return s.turnStore.Claim(ctx, processID, n, occupancy) })
+func (s *observedStore) Claim(
+	ctx context.Context,
+	processID parley.ID,
+	n int,
+	occupancy store.Occupancy,
+) ([]store.Claim, error) {
+	claims, err := stored(
+		s,
+		observe.OperationClaim,
+		func() ([]store.Claim, error) { return s.turnStore.Claim(ctx, processID, n, occupancy) },
+	)
 	if len(claims) > 0 {
 		s.observer.Claimed(len(claims), false)
 	}
@@ -117,23 +131,52 @@ func (s *observedStore) Claim(ctx context.Context, processID parley.ID, n int, o
 }
 
 func (s *observedStore) RecoverTurn(ctx context.Context, fence store.Fence) (store.TurnState, error) {
-	return stored(s, observe.OperationRecoverTurn, func() (store.TurnState, error) { return s.turnStore.RecoverTurn(ctx, fence) })
+	return stored(
+		s,
+		observe.OperationRecoverTurn,
+		func() (store.TurnState, error) { return s.turnStore.RecoverTurn(ctx, fence) },
+	)
 }
 
-func (s *observedStore) BeginStep(ctx context.Context, fence store.Fence, begin store.StepBegin) (store.StepBegun, error) {
-	return stored(s, observe.OperationBeginStep, func() (store.StepBegun, error) { return s.turnStore.BeginStep(ctx, fence, begin) })
+func (s *observedStore) BeginStep(
+	ctx context.Context,
+	fence store.Fence,
+	begin store.StepBegin,
+) (store.StepBegun, error) {
+	return stored(
+		s,
+		observe.OperationBeginStep,
+		func() (store.StepBegun, error) { return s.turnStore.BeginStep(ctx, fence, begin) },
+	)
 }
 
-func (s *observedStore) RetryCall(ctx context.Context, fence store.Fence, step int, failed store.CallSettled, notice store.RetryNotice) error {
-	return s.wrote(observe.OperationRetryCall, func() error { return s.turnStore.RetryCall(ctx, fence, step, failed, notice) })
+func (s *observedStore) RetryCall(
+	ctx context.Context,
+	fence store.Fence,
+	step int,
+	failed store.CallSettled,
+	notice store.RetryNotice,
+) error {
+	return s.wrote(
+		observe.OperationRetryCall,
+		func() error { return s.turnStore.RetryCall(ctx, fence, step, failed, notice) },
+	)
 }
 
 func (s *observedStore) BeginCall(ctx context.Context, fence store.Fence, begin store.StepBegin) error {
 	return s.wrote(observe.OperationBeginCall, func() error { return s.turnStore.BeginCall(ctx, fence, begin) })
 }
 
-func (s *observedStore) OpenBlock(ctx context.Context, fence store.Fence, open store.BlockOpen) (parley.Message, error) {
-	return stored(s, observe.OperationOpenBlock, func() (parley.Message, error) { return s.turnStore.OpenBlock(ctx, fence, open) })
+func (s *observedStore) OpenBlock(
+	ctx context.Context,
+	fence store.Fence,
+	open store.BlockOpen,
+) (parley.Message, error) {
+	return stored(
+		s,
+		observe.OperationOpenBlock,
+		func() (parley.Message, error) { return s.turnStore.OpenBlock(ctx, fence, open) },
+	)
 }
 
 // AppendVersions counts each claim that was fenced as a write refused.
@@ -154,44 +197,92 @@ func (s *observedStore) AppendVersions(ctx context.Context, versions []store.Fen
 // errVersionFenced is what an observer is told of a skipped version.
 var errVersionFenced = parley.Errorf(parley.CodeFenced, "a version was skipped")
 
-func (s *observedStore) SettleStep(ctx context.Context, fence store.Fence, settle store.StepSettle) (store.StepSettled, error) {
-	settled, err := stored(s, observe.OperationSettleStep, func() (store.StepSettled, error) { return s.turnStore.SettleStep(ctx, fence, settle) })
+func (s *observedStore) SettleStep(
+	ctx context.Context,
+	fence store.Fence,
+	settle store.StepSettle,
+) (store.StepSettled, error) {
+	settled, err := stored(
+		s,
+		observe.OperationSettleStep,
+		func() (store.StepSettled, error) { return s.turnStore.SettleStep(ctx, fence, settle) },
+	)
 	if err == nil && settle.End != nil && !settled.More {
 		s.over(&settled.Turn, "")
 	}
 	return settled, err
 }
 
-func (s *observedStore) SettleTool(ctx context.Context, fence store.Fence, settle store.ToolSettle) (parley.Message, error) {
-	return stored(s, observe.OperationSettleTool, func() (parley.Message, error) { return s.turnStore.SettleTool(ctx, fence, settle) })
+func (s *observedStore) SettleTool(
+	ctx context.Context,
+	fence store.Fence,
+	settle store.ToolSettle,
+) (parley.Message, error) {
+	return stored(
+		s,
+		observe.OperationSettleTool,
+		func() (parley.Message, error) { return s.turnStore.SettleTool(ctx, fence, settle) },
+	)
 }
 
-func (s *observedStore) ParkTurn(ctx context.Context, fence store.Fence, reason parley.WaitReason) (parley.Turn, error) {
-	turn, err := stored(s, observe.OperationParkTurn, func() (parley.Turn, error) { return s.turnStore.ParkTurn(ctx, fence, reason) })
+func (s *observedStore) ParkTurn(
+	ctx context.Context,
+	fence store.Fence,
+	reason parley.WaitReason,
+) (parley.Turn, error) {
+	turn, err := stored(
+		s,
+		observe.OperationParkTurn,
+		func() (parley.Turn, error) { return s.turnStore.ParkTurn(ctx, fence, reason) },
+	)
 	if err == nil {
 		s.over(&turn, "")
 	}
 	return turn, err
 }
 
-func (s *observedStore) ParkRefused(ctx context.Context, fence store.Fence, refusal store.Refusal) (parley.Turn, error) {
-	turn, err := stored(s, observe.OperationParkRefused, func() (parley.Turn, error) { return s.turnStore.ParkRefused(ctx, fence, refusal) })
+func (s *observedStore) ParkRefused(
+	ctx context.Context,
+	fence store.Fence,
+	refusal store.Refusal,
+) (parley.Turn, error) {
+	turn, err := stored(
+		s,
+		observe.OperationParkRefused,
+		func() (parley.Turn, error) { return s.turnStore.ParkRefused(ctx, fence, refusal) },
+	)
 	if err == nil {
 		s.over(&turn, refusal.Limit)
 	}
 	return turn, err
 }
 
-func (s *observedStore) OpenChild(ctx context.Context, fence store.Fence, child store.NewSession) (parley.Session, error) {
-	return stored(s, observe.OperationOpenChild, func() (parley.Session, error) { return s.turnStore.OpenChild(ctx, fence, child) })
+func (s *observedStore) OpenChild(
+	ctx context.Context,
+	fence store.Fence,
+	child store.NewSession,
+) (parley.Session, error) {
+	return stored(
+		s,
+		observe.OperationOpenChild,
+		func() (parley.Session, error) { return s.turnStore.OpenChild(ctx, fence, child) },
+	)
 }
 
 func (s *observedStore) UseApprovals(ctx context.Context, fence store.Fence, uses []store.ApprovalUse) error {
 	return s.wrote(observe.OperationUseApprovals, func() error { return s.turnStore.UseApprovals(ctx, fence, uses) })
 }
 
-func (s *observedStore) FinishTurn(ctx context.Context, fence store.Fence, end store.TurnEnd) (store.StepSettled, error) {
-	settled, err := stored(s, observe.OperationFinishTurn, func() (store.StepSettled, error) { return s.turnStore.FinishTurn(ctx, fence, end) })
+func (s *observedStore) FinishTurn(
+	ctx context.Context,
+	fence store.Fence,
+	end store.TurnEnd,
+) (store.StepSettled, error) {
+	settled, err := stored(
+		s,
+		observe.OperationFinishTurn,
+		func() (store.StepSettled, error) { return s.turnStore.FinishTurn(ctx, fence, end) },
+	)
 	if err == nil && !settled.More {
 		s.over(&settled.Turn, "")
 	}
@@ -207,7 +298,11 @@ func (s *observedStore) ReleaseTurn(ctx context.Context, fence store.Fence) erro
 }
 
 func (s *observedStore) RenewLease(ctx context.Context, processID parley.ID, lease time.Duration) ([]parley.ID, error) {
-	return stored(s, observe.OperationRenewLease, func() ([]parley.ID, error) { return s.turnStore.RenewLease(ctx, processID, lease) })
+	return stored(
+		s,
+		observe.OperationRenewLease,
+		func() ([]parley.ID, error) { return s.turnStore.RenewLease(ctx, processID, lease) },
+	)
 }
 
 func (s *observedStore) Sweep(ctx context.Context) (int, error) {

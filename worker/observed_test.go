@@ -69,7 +69,14 @@ func (d *diary) CallEnded(ctx context.Context, ended observe.CallEnded) {
 		d.note(ctx, "%s", parley.ErrorCode(ended.Broken))
 		return
 	}
-	d.note(ctx, "%s %d parts, status %d, first %t", ended.Settled.Outcome, len(ended.Answer()), ended.Status, ended.FirstToken > 0 && ended.FirstToken <= ended.Took)
+	d.note(
+		ctx,
+		"%s %d parts, status %d, first %t",
+		ended.Settled.Outcome,
+		len(ended.Answer()),
+		ended.Status,
+		ended.FirstToken > 0 && ended.FirstToken <= ended.Took,
+	)
 }
 func (d *diary) CallRetried(ctx context.Context, failed *parley.Call, notice store.RetryNotice) {
 	d.note(ctx, "retry of %s for %s", failed.Model, notice.Class)
@@ -110,8 +117,16 @@ func TestObserverFollowsATurn(t *testing.T) {
 	book := newDiary()
 	r.options.Observer = book
 	r.tools = fakeTools{
-		{"look", readOnly(), func(context.Context, tool.Call) (json.RawMessage, error) { return json.RawMessage(`1`), nil }},
-		{"act", parley.ToolAnnotations{}, func(context.Context, tool.Call) (json.RawMessage, error) { return nil, errors.New("no") }},
+		{
+			"look",
+			readOnly(),
+			func(context.Context, tool.Call) (json.RawMessage, error) { return json.RawMessage(`1`), nil },
+		},
+		{
+			"act",
+			parley.ToolAnnotations{},
+			func(context.Context, tool.Call) (json.RawMessage, error) { return nil, errors.New("no") },
+		},
 	}
 	r.start(nil)
 	broken := model.NewError(parley.ClassNetwork, true, "down", nil)

@@ -55,7 +55,8 @@ func (t *turn) used(usage parley.Usage) {
 // overflows reports that a request was refused as too long, and that a summary may
 // help: once in a run, and not after something was shown.
 func (t *turn) overflows(a *answer) bool {
-	if a.failure == nil || a.failure.Class != parley.ClassContextLength || a.shown || t.settings.Policy.Kind != parley.PolicySummary {
+	if a.failure == nil || a.failure.Class != parley.ClassContextLength || a.shown ||
+		t.settings.Policy.Kind != parley.PolicySummary {
 		return false
 	}
 	if t.overflowed {
@@ -115,7 +116,12 @@ func (t *turn) compactNow(because *parley.Failure) (*parley.Failure, error) {
 		if c.Error == nil || c.Error.Sentence == nothingToSumUp {
 			return because, nil
 		}
-		return &parley.Failure{Class: parley.ClassContextLength, Sentence: notSummedUp + c.Error.Sentence, Detail: because.Detail, Attempts: because.Attempts}, nil
+		return &parley.Failure{
+			Class:    parley.ClassContextLength,
+			Sentence: notSummedUp + c.Error.Sentence,
+			Detail:   because.Detail,
+			Attempts: because.Attempts,
+		}, nil
 	}
 	t.wrote(entered.Sequence)
 	t.claim.Session.Context.Held = true

@@ -102,12 +102,14 @@ func TestAPanicFailsItsTurnAlone(t *testing.T) {
 			r.must(w.Start(t.Context()))
 			t.Cleanup(func() { r.stop(w) })
 			turn := r.ended(r.post(r.session(parley.Settings{}, nil), "Go", "").Turn.ID)
-			if turn.Status != parley.TurnFailed || turn.Error == nil || turn.Error.Class != parley.ClassInternal || turn.Error.Sentence != parley.ClassInternal.Sentence() {
+			if turn.Status != parley.TurnFailed || turn.Error == nil || turn.Error.Class != parley.ClassInternal ||
+				turn.Error.Sentence != parley.ClassInternal.Sentence() {
 				t.Errorf("the turn is %s: %+v", turn.Status, turn.Error)
 			}
 			told, err := json.Marshal(turn)
 			r.must(err)
-			if said := log.String(); !strings.Contains(said, "panics).") || strings.Contains(said+string(told), carried) {
+			if said := log.String(); !strings.Contains(said, "panics).") ||
+				strings.Contains(said+string(told), carried) {
 				t.Errorf("the log says %s, and the turn %s", said, told)
 			}
 			after := r.ended(r.post(r.session(parley.Settings{}, nil), "bystander", "").Turn.ID)
@@ -121,7 +123,9 @@ func TestAPanicFailsItsTurnAlone(t *testing.T) {
 // A panic in a tool, also where it only says who it is, is the call's result.
 func TestAPanicInAToolIsItsResult(t *testing.T) {
 	t.Parallel()
-	tools := fakeTools{{"panics", readOnly(), func(context.Context, tool.Call) (json.RawMessage, error) { panic(carried) }}}
+	tools := fakeTools{
+		{"panics", readOnly(), func(context.Context, tool.Call) (json.RawMessage, error) { panic(carried) }},
+	}
 	for name, source := range map[string]tool.Source{"in its call": tools, "in its name": namelessTools{tools}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -110,12 +110,27 @@ func (t *turn) permit(call *toolCall) error {
 
 // asks are the questions of a step that settles.
 func (t *turn) asks(calls []toolCall) (asks []store.Ask) {
-	seconds := cmp.Or(parley.ValueOf(setting.ApprovalTimeout.Nearest(&t.claim.Agent.Settings, &t.claim.Session.Settings)), parley.DefaultApprovalTimeout)
+	seconds := cmp.Or(
+		parley.ValueOf(setting.ApprovalTimeout.Nearest(&t.claim.Agent.Settings, &t.claim.Session.Settings)),
+		parley.DefaultApprovalTimeout,
+	)
 	for i := range calls {
 		if calls[i].approval != nil {
 			a := calls[i].approval
-			asks = append(asks, store.Ask{ApprovalID: a.ID, ToolCallID: calls[i].id, Timeout: time.Duration(seconds) * time.Second,
-				Reason: a.Reason, Approvers: a.Approvers, RequesterIDs: a.RequesterIDs, Named: a.Named, Digest: a.Digest, Rules: a.Rules})
+			asks = append(
+				asks,
+				store.Ask{
+					ApprovalID:   a.ID,
+					ToolCallID:   calls[i].id,
+					Timeout:      time.Duration(seconds) * time.Second,
+					Reason:       a.Reason,
+					Approvers:    a.Approvers,
+					RequesterIDs: a.RequesterIDs,
+					Named:        a.Named,
+					Digest:       a.Digest,
+					Rules:        a.Rules,
+				},
+			)
 		}
 	}
 	return asks
@@ -139,7 +154,8 @@ func (t *turn) takeUp(call *toolCall, approvals []parley.Approval, unusable bool
 	}
 	effect := ruling.Effect
 	// A session that a call has opened is opened once, whatever happens.
-	again := call.tool == nil && (call.child == nil || !unusable) || call.tool != nil && !unusable && call.tool.Annotations().Repeatable()
+	again := call.tool == nil && (call.child == nil || !unusable) ||
+		call.tool != nil && !unusable && call.tool.Annotations().Repeatable()
 	switch {
 	case call.approval != nil:
 		t.heed(call, effect, again)
@@ -219,7 +235,8 @@ func (t *turn) useApprovals(calls []toolCall) error {
 
 // approved reports a call that a person has allowed and that has not begun.
 func (c *toolCall) approved() bool {
-	return !c.settled && c.refusal == "" && !c.cleared && c.approval != nil && c.approval.State == parley.ApprovalApproved
+	return !c.settled && c.refusal == "" && !c.cleared && c.approval != nil &&
+		c.approval.State == parley.ApprovalApproved
 }
 
 // runs reports a call that the server may run now.

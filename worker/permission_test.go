@@ -34,7 +34,11 @@ func destructive() parley.ToolAnnotations { return parley.ToolAnnotations{Destru
 // questions lists the approvals of a session, oldest first.
 func (r *rig) questions(sessionID parley.ID) []parley.Approval {
 	r.Helper()
-	found, err := r.store.Approvals(r.Context(), r.scope, store.ApprovalQuery{SessionID: sessionID, Ascending: true, Limit: 100})
+	found, err := r.store.Approvals(
+		r.Context(),
+		r.scope,
+		store.ApprovalQuery{SessionID: sessionID, Ascending: true, Limit: 100},
+	)
 	r.must(err)
 	return found
 }
@@ -78,7 +82,16 @@ func (r *rig) replies(sessionID parley.ID, tool, result string) {
 	r.must(err)
 	for _, m := range r.messages(sessionID) {
 		if m.Role == parley.RoleToolCall && m.ToolName == tool {
-			_, err = r.postNew(sessionID, store.NewMessage{ID: parley.NewID(), Role: parley.RoleToolResult, Author: r.owner.Author(), Content: content, ToolCallID: m.ToolCallID})
+			_, err = r.postNew(
+				sessionID,
+				store.NewMessage{
+					ID:         parley.NewID(),
+					Role:       parley.RoleToolResult,
+					Author:     r.owner.Author(),
+					Content:    content,
+					ToolCallID: m.ToolCallID,
+				},
+			)
 			r.must(err)
 			return
 		}
@@ -115,7 +128,8 @@ func TestAskedCallsWaitForTheirAnswer(t *testing.T) {
 			turnID := r.post(sessionID, "Go", "").Turn.ID
 			r.waits(sessionID, parley.WaitApproval, 1)
 			asked := r.questions(sessionID)
-			if len(asked) != 1 || asked[0].ToolName != "act" || string(asked[0].Arguments) != `{"a":2,"b":1}` || runs.Load() != 0 {
+			if len(asked) != 1 || asked[0].ToolName != "act" || string(asked[0].Arguments) != `{"a":2,"b":1}` ||
+				runs.Load() != 0 {
 				t.Fatalf("asked %+v with %d runs", asked, runs.Load())
 			}
 			if got := asked[0].ExpiresAt - asked[0].CreatedAt; got != parley.DefaultApprovalTimeout*1000 {
@@ -126,8 +140,17 @@ func TestAskedCallsWaitForTheirAnswer(t *testing.T) {
 				t.Errorf("turn %s, %+v", turn.Status, turn.Error)
 			}
 			ok := parley.MessageCompleted
-			want := []line{{parley.RoleUser, ok, "Go"}, {parley.RoleAssistant, ok, ""}, {parley.RoleToolCall, ok, `act {"a":2,"b":1}`},
-				{parley.RoleToolResult, ok, strings.ReplaceAll(c.result, "%", r.owner.Name)}, {parley.RoleAssistant, ok, "Done."}}
+			want := []line{
+				{parley.RoleUser, ok, "Go"},
+				{parley.RoleAssistant, ok, ""},
+				{parley.RoleToolCall, ok, `act {"a":2,"b":1}`},
+				{
+					parley.RoleToolResult,
+					ok,
+					strings.ReplaceAll(c.result, "%", r.owner.Name),
+				},
+				{parley.RoleAssistant, ok, "Done."},
+			}
 			if diff := cmp.Diff(want, r.record(sessionID)); diff != "" {
 				t.Error(diff)
 			}
@@ -185,7 +208,10 @@ func TestADenialIsAResultAtOnce(t *testing.T) {
 	set.Grants = &[]parley.Grant{{Tool: "a*", Effect: parley.GrantDeny}}
 	sessionID := r.session(set, nil)
 	r.ended(r.post(sessionID, "Go", "").Turn.ID)
-	if got := r.record(sessionID); got[4].Says != resultForbidden || got[5].Says != resultForbidden || runs.Load() != 0 {
+	if got := r.record(
+		sessionID,
+	); got[4].Says != resultForbidden || got[5].Says != resultForbidden ||
+		runs.Load() != 0 {
 		t.Errorf("%+v after %d runs", got, runs.Load())
 	}
 	if len(r.questions(sessionID)) != 0 {
@@ -220,11 +246,18 @@ func TestAYesForTheSession(t *testing.T) {
 	var runs atomic.Int32
 	r.tools = fakeTools{counting("act", destructive(), &runs)}
 	r.start(nil)
-	r.model.play(calls(parley.FinishToolCalls, "act", `{"n":1}`, "act", `{"n":2}`), calls(parley.FinishToolCalls, "act", `{"n":3}`), says("Done."))
+	r.model.play(
+		calls(parley.FinishToolCalls, "act", `{"n":1}`, "act", `{"n":2}`),
+		calls(parley.FinishToolCalls, "act", `{"n":3}`),
+		says("Done."),
+	)
 	sessionID := r.session(tooled("act"), nil)
 	turnID := r.post(sessionID, "Go", "").Turn.ID
 	r.waits(sessionID, parley.WaitApproval, 1)
-	r.decide(r.questions(sessionID)[0].ID, parley.Decision{Decision: parley.DecideApprove, Scope: parley.ScopeSession, Covers: parley.CoversTool})
+	r.decide(
+		r.questions(sessionID)[0].ID,
+		parley.Decision{Decision: parley.DecideApprove, Scope: parley.ScopeSession, Covers: parley.CoversTool},
+	)
 	if turn := r.ended(turnID); turn.Status != parley.TurnCompleted || runs.Load() != 3 {
 		t.Errorf("turn %s after %d runs", turn.Status, runs.Load())
 	}
@@ -240,7 +273,10 @@ func TestChildrenInheritDenialsAlone(t *testing.T) {
 	above.Grants = &[]parley.Grant{{Tool: "act", Effect: parley.GrantAllow}, {Tool: "wipe", Effect: parley.GrantDeny}}
 	root := r.session(above, nil)
 	middle := r.session(tooled("act"), func(s *parley.Session) { s.Kind, s.ParentSessionID = parley.KindTool, root })
-	child := r.session(tooled("act", "wipe"), func(s *parley.Session) { s.Kind, s.ParentSessionID = parley.KindTool, middle })
+	child := r.session(
+		tooled("act", "wipe"),
+		func(s *parley.Session) { s.Kind, s.ParentSessionID = parley.KindTool, middle },
+	)
 	r.model.play(calls(parley.FinishToolCalls, "act", `{}`, "wipe", `{}`), says("Done."))
 	turnID := r.post(child, "Go", "").Turn.ID
 	r.waits(child, parley.WaitApproval, 1)
@@ -281,7 +317,20 @@ func TestMixedCallsOfOneStep(t *testing.T) {
 			var looked, acted atomic.Int32
 			r.tools = fakeTools{counting("look", readOnly(), &looked), counting("act", destructive(), &acted)}
 			r.start(nil)
-			r.model.play(calls(parley.FinishToolCalls, "ask", `{}`, "act", `{}`, parley.AskUserTool, `{"question":"Which?"}`, "look", `{}`), says("Done."))
+			r.model.play(
+				calls(
+					parley.FinishToolCalls,
+					"ask",
+					`{}`,
+					"act",
+					`{}`,
+					parley.AskUserTool,
+					`{"question":"Which?"}`,
+					"look",
+					`{}`,
+				),
+				says("Done."),
+			)
 			sessionID := r.session(clientTool("ask", "act", "look", parley.AskUserTool), nil)
 			turnID := r.post(sessionID, "Go", "").Turn.ID
 			r.happened(sessionID, parley.EventSessionWaiting)
@@ -301,8 +350,10 @@ func TestMixedCallsOfOneStep(t *testing.T) {
 					results[m.ToolName] = string(m.Content)
 				}
 			}
-			if len(results) != 4 || !jsonHas(results["ask"], `"fromtheclient"`) || !jsonHas(results[parley.AskUserTool], `"fromtheperson"`) ||
-				!jsonHas(results["act"], `"done"`) || acted.Load() != 1 {
+			if len(results) != 4 || !jsonHas(results["ask"], `"fromtheclient"`) ||
+				!jsonHas(results[parley.AskUserTool], `"fromtheperson"`) ||
+				!jsonHas(results["act"], `"done"`) ||
+				acted.Load() != 1 {
 				t.Errorf("results %v, act ran %d times", results, acted.Load())
 			}
 		})
@@ -350,8 +401,18 @@ func TestASteerWaitsForTheAnswer(t *testing.T) {
 	r.decide(r.questions(sessionID)[0].ID, yes)
 	r.ended(turnID)
 	ok := parley.MessageCompleted
-	want := []line{{parley.RoleUser, ok, "Go"}, {parley.RoleAssistant, ok, ""}, {parley.RoleToolCall, ok, `act {}`},
-		{parley.RoleToolResult, ok, `"done"`}, {parley.RoleUser, ok, "And be quick"}, {parley.RoleAssistant, ok, "As you say."}}
+	want := []line{
+		{parley.RoleUser, ok, "Go"},
+		{parley.RoleAssistant, ok, ""},
+		{parley.RoleToolCall, ok, `act {}`},
+		{
+			parley.RoleToolResult,
+			ok,
+			`"done"`,
+		},
+		{parley.RoleUser, ok, "And be quick"},
+		{parley.RoleAssistant, ok, "As you say."},
+	}
 	if diff := cmp.Diff(want, r.record(sessionID)); diff != "" {
 		t.Error(diff)
 	}
@@ -376,7 +437,15 @@ func TestCancelWhileAnApprovalWaits(t *testing.T) {
 	}
 	late := yes
 	late.By = r.owner.Author()
-	if _, err := r.store.DecideApproval(t.Context(), r.scope, asked.ID, late, parley.ID{}); parley.ErrorCode(err) != parley.CodeConflict {
+	if _, err := r.store.DecideApproval(
+		t.Context(),
+		r.scope,
+		asked.ID,
+		late,
+		parley.ID{},
+	); parley.ErrorCode(
+		err,
+	) != parley.CodeConflict {
 		t.Errorf("a yes behind the cancel: %v", err)
 	}
 	r.model.play(says("Fine."))
@@ -449,11 +518,14 @@ func TestAnAnswerWhileASiblingRuns(t *testing.T) {
 	r := newRig(t)
 	var runs atomic.Int32
 	reached, goOn := make(chan struct{}), make(chan struct{})
-	r.tools = fakeTools{counting("act", destructive(), &runs), {"look", parley.ToolAnnotations{}, func(context.Context, tool.Call) (json.RawMessage, error) {
-		close(reached)
-		<-goOn
-		return json.RawMessage(`1`), nil
-	}}}
+	r.tools = fakeTools{
+		counting("act", destructive(), &runs),
+		{"look", parley.ToolAnnotations{}, func(context.Context, tool.Call) (json.RawMessage, error) {
+			close(reached)
+			<-goOn
+			return json.RawMessage(`1`), nil
+		}},
+	}
 	r.start(nil)
 	r.model.play(calls(parley.FinishToolCalls, "act", `{}`, "look", `{}`), says("Done."))
 	sessionID := r.session(tooled("act", "look"), nil)

@@ -19,8 +19,16 @@ import (
 func TestWhateverHappens(t *testing.T) {
 	r := newRig(t)
 	r.tools = fakeTools{
-		{"look", readOnly(), func(context.Context, tool.Call) (json.RawMessage, error) { return json.RawMessage("1"), nil }},
-		{"act", parley.ToolAnnotations{}, func(context.Context, tool.Call) (json.RawMessage, error) { return json.RawMessage("2"), nil }},
+		{
+			"look",
+			readOnly(),
+			func(context.Context, tool.Call) (json.RawMessage, error) { return json.RawMessage("1"), nil },
+		},
+		{
+			"act",
+			parley.ToolAnnotations{},
+			func(context.Context, tool.Call) (json.RawMessage, error) { return json.RawMessage("2"), nil },
+		},
 	}
 	r.start(nil)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -37,7 +45,10 @@ func TestWhateverHappens(t *testing.T) {
 			switch step / 2 {
 			case 0:
 				_, err := r.store.RequestCancel(t.Context(), r.scope, sessionID, parley.ID{}, false)
-				if code := parley.ErrorCode(err); code != "" && code != parley.CodeNothingToCancel && code != parley.CodeConflict {
+				if code := parley.ErrorCode(
+					err,
+				); code != "" && code != parley.CodeNothingToCancel &&
+					code != parley.CodeConflict {
 					rt.Fatalf("cancel: %v", err)
 				}
 			default:

@@ -23,7 +23,12 @@ func (t *turn) question(at place, steers []parley.Message) (*question, *parley.F
 	beside := t.weigh(steers)
 	budget := prompt.NewBudget(t.info, t.settings.Parameters, beside, t.w.ratios.Of(t.settings.Model))
 	selection, err := prompt.Window(prompt.View{
-		Policy: t.settings.Policy, Session: t.claim.Session, Turn: t.claim.Turn, Budget: budget, Tail: t.tail, Head: t.head,
+		Policy:  t.settings.Policy,
+		Session: t.claim.Session,
+		Turn:    t.claim.Turn,
+		Budget:  budget,
+		Tail:    t.tail,
+		Head:    t.head,
 	})
 	if err != nil {
 		return nil, nil, err
@@ -34,7 +39,11 @@ func (t *turn) question(at place, steers []parley.Message) (*question, *parley.F
 	q.estimate = selection.Tokens + beside
 	q.tokens = int64(budget.Scaled(q.estimate))
 	t.claim.Session.Context.Anchor = selection.Anchor
-	q.window = &store.Window{Anchor: selection.Anchor, Messages: int64(len(selection.Messages)), Tokens: int64(selection.Tokens)}
+	q.window = &store.Window{
+		Anchor:   selection.Anchor,
+		Messages: int64(len(selection.Messages)),
+		Tokens:   int64(selection.Tokens),
+	}
 	if n := len(selection.Messages); n > 0 {
 		t.wrote(selection.Messages[n-1].Sequence)
 	}
@@ -72,7 +81,9 @@ func (t *turn) question(at place, steers []parley.Message) (*question, *parley.F
 		}
 		return nil, nil, err
 	}
-	q.call.Manifest, q.call.RequestHash, q.call.EncoderVersion = manifest, parley.HashOf(q.encoded.Body), q.encoded.Version
+	q.call.Manifest, q.call.RequestHash, q.call.EncoderVersion = manifest, parley.HashOf(
+		q.encoded.Body,
+	), q.encoded.Version
 	if q.system != "" {
 		q.call.SystemHash = parley.HashOf([]byte(q.system))
 	}
@@ -91,12 +102,15 @@ func (t *turn) head() (parley.ContextHead, error) {
 // there as many rows as the turn has written.
 func (t *turn) tail(before int64, limit int) ([]parley.Message, error) {
 	trigger := &t.claim.Trigger
-	if before == 0 && !trigger.ID.IsZero() && trigger.Sequence == t.last && !trigger.Internal && (t.last == 1 || t.settings.Policy.Kind == parley.PolicySingle) {
+	if before == 0 && !trigger.ID.IsZero() && trigger.Sequence == t.last && !trigger.Internal &&
+		(t.last == 1 || t.settings.Policy.Kind == parley.PolicySingle) {
 		return []parley.Message{*trigger}, nil
 	}
-	if own := t.last - trigger.Sequence + 1; before == 0 && t.settings.Policy.Kind == parley.PolicySingle && own < int64(limit) {
+	if own := t.last - trigger.Sequence + 1; before == 0 && t.settings.Policy.Kind == parley.PolicySingle &&
+		own < int64(limit) {
 		rows, err := t.w.store.ContextTail(t.writes, t.fence.WorkspaceID, t.fence.SessionID, 0, int(own))
-		whole := len(rows) < int(own) || slices.ContainsFunc(rows, func(m parley.Message) bool { return m.ID == trigger.ID })
+		whole := len(rows) < int(own) ||
+			slices.ContainsFunc(rows, func(m parley.Message) bool { return m.ID == trigger.ID })
 		if err != nil || whole { // else others wrote to the turn meanwhile
 			return rows, err
 		}

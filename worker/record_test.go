@@ -31,7 +31,10 @@ func (r *rig) record(sessionID parley.ID) []line {
 			var content parley.AssistantContent
 			r.must(json.Unmarshal(m.Content, &content))
 			parts := []string{content.Reasoning, content.Text, content.Refusal}
-			lines[len(lines)-1].Says = strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "|")
+			lines[len(lines)-1].Says = strings.Join(
+				slices.DeleteFunc(parts, func(s string) bool { return s == "" }),
+				"|",
+			)
 		case parley.RoleToolCall:
 			var content parley.ToolCallContent
 			r.must(json.Unmarshal(m.Content, &content))

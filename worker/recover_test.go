@@ -86,7 +86,11 @@ func TestTakeOverOfAnOpenCall(t *testing.T) {
 		t.Errorf("turn %+v", turn)
 	}
 	ok := parley.MessageCompleted
-	want := []line{{parley.RoleUser, ok, "Go"}, {parley.RoleAssistant, parley.MessageFailed, "Half an answer"}, {parley.RoleAssistant, ok, "A whole answer."}}
+	want := []line{
+		{parley.RoleUser, ok, "Go"},
+		{parley.RoleAssistant, parley.MessageFailed, "Half an answer"},
+		{parley.RoleAssistant, ok, "A whole answer."},
+	}
 	if diff := cmp.Diff(want, r.record(sessionID)); diff != "" {
 		t.Error(diff)
 	}
@@ -95,7 +99,8 @@ func TestTakeOverOfAnOpenCall(t *testing.T) {
 		t.Errorf("the message that was cut off says %+v; want %q", failed.Error, kept)
 	}
 	log := r.callLog(sessionID)
-	if len(log) != 2 || log[0].Outcome != parley.CallInterrupted || log[1].Attempt != 2 || log[0].MessageID == log[1].MessageID {
+	if len(log) != 2 || log[0].Outcome != parley.CallInterrupted || log[1].Attempt != 2 ||
+		log[0].MessageID == log[1].MessageID {
 		t.Errorf("calls %+v", log)
 	}
 	asked := r.model.asked()
@@ -122,19 +127,21 @@ func TestTakeOverAtTheTools(t *testing.T) {
 			runs := 0
 			keys := map[string]bool{}
 			reached := make(chan struct{})
-			r.tools = fakeTools{{"act", c.annotations, func(ctx context.Context, call tool.Call) (json.RawMessage, error) {
-				mu.Lock()
-				runs++
-				keys[call.Headers()[tool.IdempotencyKeyHeader]] = true
-				first := runs == 1
-				mu.Unlock()
-				if first {
-					close(reached)
-					<-ctx.Done()
-					return nil, ctx.Err()
-				}
-				return json.RawMessage(`"effect"`), nil
-			}}}
+			r.tools = fakeTools{
+				{"act", c.annotations, func(ctx context.Context, call tool.Call) (json.RawMessage, error) {
+					mu.Lock()
+					runs++
+					keys[call.Headers()[tool.IdempotencyKeyHeader]] = true
+					first := runs == 1
+					mu.Unlock()
+					if first {
+						close(reached)
+						<-ctx.Done()
+						return nil, ctx.Err()
+					}
+					return json.RawMessage(`"effect"`), nil
+				}},
+			}
 			dying := r.crashing()
 			r.model.play(calls(parley.FinishToolCalls, "act", `{}`), says("Done."))
 			sessionID := r.session(granted(parley.GrantAllow, "act"), nil)
@@ -146,8 +153,13 @@ func TestTakeOverAtTheTools(t *testing.T) {
 			if turn := r.ended(turnID); turn.Status != parley.TurnCompleted || turn.Step != 2 {
 				t.Errorf("turn %+v", turn)
 			}
-			want := []line{{parley.RoleUser, ok, "Go"}, {parley.RoleAssistant, ok, ""}, {parley.RoleToolCall, ok, "act {}"},
-				{parley.RoleToolResult, ok, c.result}, {parley.RoleAssistant, ok, "Done."}}
+			want := []line{
+				{parley.RoleUser, ok, "Go"},
+				{parley.RoleAssistant, ok, ""},
+				{parley.RoleToolCall, ok, "act {}"},
+				{parley.RoleToolResult, ok, c.result},
+				{parley.RoleAssistant, ok, "Done."},
+			}
 			if diff := cmp.Diff(want, r.record(sessionID)); diff != "" {
 				t.Error(diff)
 			}
@@ -188,7 +200,13 @@ func TestTakeOverBetweenTransactions(t *testing.T) {
 	} {
 		t.Run(c.method, func(t *testing.T) {
 			r := newRig(t)
-			r.tools = fakeTools{{"look", readOnly(), func(context.Context, tool.Call) (json.RawMessage, error) { return json.RawMessage("1"), nil }}}
+			r.tools = fakeTools{
+				{
+					"look",
+					readOnly(),
+					func(context.Context, tool.Call) (json.RawMessage, error) { return json.RawMessage("1"), nil },
+				},
+			}
 			dying := r.crashing()
 			script := []answerFunc{calls(parley.FinishToolCalls, "look", "{}"), says("Done.")}
 			switch c.again {
@@ -388,12 +406,21 @@ func TestLostClaims(t *testing.T) {
 	slow := r.post(r.session(parley.Settings{}, nil), "Go", "")
 	r.wait("the stream", reached)
 	claimed := r.postElsewhere(r.session(parley.Settings{}, nil), "Go")
-	direct, err := r.store.PostMessage(t.Context(), r.scope, r.session(parley.Settings{}, nil), r.said("Go", ""), w.currentLease().id)
+	direct, err := r.store.PostMessage(
+		t.Context(),
+		r.scope,
+		r.session(parley.Settings{}, nil),
+		r.said("Go", ""),
+		w.currentLease().id,
+	)
 	if err != nil || direct.Claim == nil {
 		t.Fatalf("the post was not claimed: %v", err)
 	}
 	for _, posted := range []store.Posted{claimed, direct} {
-		if turn := r.ended(posted.Turn.ID); turn.Status != parley.TurnCompleted || turn.Attempt != 2 || turn.Takeovers != 0 {
+		if turn := r.ended(
+			posted.Turn.ID,
+		); turn.Status != parley.TurnCompleted || turn.Attempt != 2 ||
+			turn.Takeovers != 0 {
 			t.Errorf("a turn whose claim was lost: %+v", turn)
 		}
 	}
@@ -485,17 +512,31 @@ func TestWriteWhoseAnswerWasLost(t *testing.T) {
 				}
 				return err
 			})
-			r.tools = fakeTools{{"look", parley.ToolAnnotations{ReadOnly: true}, func(context.Context, tool.Call) (json.RawMessage, error) {
-				return json.RawMessage(`1`), nil
-			}}}
+			r.tools = fakeTools{
+				{
+					"look",
+					parley.ToolAnnotations{ReadOnly: true},
+					func(context.Context, tool.Call) (json.RawMessage, error) {
+						return json.RawMessage(`1`), nil
+					},
+				},
+			}
 			r.start(store)
 			r.model.play(calls(parley.FinishToolCalls, "look", `{}`), says("Done."))
 			sessionID := r.session(tooled("look"), nil)
-			if turn := r.ended(r.post(sessionID, "Go", "").Turn.ID); turn.Status != parley.TurnCompleted || turn.Attempt != 2 || turn.Takeovers != 0 {
+			if turn := r.ended(
+				r.post(sessionID, "Go", "").Turn.ID,
+			); turn.Status != parley.TurnCompleted || turn.Attempt != 2 ||
+				turn.Takeovers != 0 {
 				t.Errorf("turn %+v", turn)
 			}
-			want := []line{{parley.RoleUser, ok, "Go"}, {parley.RoleAssistant, ok, ""}, {parley.RoleToolCall, ok, "look {}"},
-				{parley.RoleToolResult, ok, "1"}, {parley.RoleAssistant, ok, "Done."}}
+			want := []line{
+				{parley.RoleUser, ok, "Go"},
+				{parley.RoleAssistant, ok, ""},
+				{parley.RoleToolCall, ok, "look {}"},
+				{parley.RoleToolResult, ok, "1"},
+				{parley.RoleAssistant, ok, "Done."},
+			}
 			if diff := cmp.Diff(want, r.record(sessionID)); diff != "" {
 				t.Error(diff)
 			}

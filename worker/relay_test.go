@@ -52,7 +52,10 @@ func TestFlushForWatchersElsewhere(t *testing.T) {
 	sessionID := r.session(parley.Settings{}, nil)
 	other := parley.NewID()
 	want := func(flush bool) {
-		r.hub.Heard(other, store.RelayHints{Interests: []store.Interest{{SessionID: sessionID, PaceMS: 5, Flush: flush}}})
+		r.hub.Heard(
+			other,
+			store.RelayHints{Interests: []store.Interest{{SessionID: sessionID, PaceMS: 5, Flush: flush}}},
+		)
 	}
 	want(false)
 	turnID := r.post(sessionID, "Go", "").Turn.ID

@@ -63,22 +63,27 @@ func (t *turn) askers(session *parley.Session, turnID parley.ID, before int64, a
 		}
 	}
 	var last parley.Turn // that was looked at
-	return t.messages(session.ID, store.MessageQuery{AfterSequence: before, Descending: true}, func(m *parley.Message) (bool, error) {
-		if !m.TurnID.IsZero() && m.TurnID != turnID {
-			if m.TurnID != last.ID {
-				turn, err := t.w.store.Turn(t.writes, store.Scope{WorkspaceID: t.fence.WorkspaceID}, m.TurnID)
-				if err != nil && parley.ErrorCode(err) != parley.CodeNotFound { // a fork may outlive the session that it is of
-					return false, err
+	return t.messages(
+		session.ID,
+		store.MessageQuery{AfterSequence: before, Descending: true},
+		func(m *parley.Message) (bool, error) {
+			if !m.TurnID.IsZero() && m.TurnID != turnID {
+				if m.TurnID != last.ID {
+					turn, err := t.w.store.Turn(t.writes, store.Scope{WorkspaceID: t.fence.WorkspaceID}, m.TurnID)
+					if err != nil &&
+						parley.ErrorCode(err) != parley.CodeNotFound { // a fork may outlive the session that it is of
+						return false, err
+					}
+					last = turn
 				}
-				last = turn
+				if last.ID == m.TurnID && last.Status == parley.TurnCompleted { // it was answered
+					return m.ID != last.TriggerMessageID, nil
+				}
 			}
-			if last.ID == m.TurnID && last.Status == parley.TurnCompleted { // it was answered
-				return m.ID != last.TriggerMessageID, nil
-			}
-		}
-		asked(m.Author)
-		return true, nil
-	})
+			asked(m.Author)
+			return true, nil
+		},
+	)
 }
 
 // trigger tells who wrote the message that began a turn.
@@ -100,7 +105,11 @@ func (t *turn) trigger(turnID parley.ID, asked func(parley.Author)) error {
 }
 
 // messages walks the record's messages until it is told to stop.
-func (t *turn) messages(sessionID parley.ID, query store.MessageQuery, each func(*parley.Message) (more bool, err error)) error {
+func (t *turn) messages(
+	sessionID parley.ID,
+	query store.MessageQuery,
+	each func(*parley.Message) (more bool, err error),
+) error {
 	query.RecordOnly, query.Limit, query.MaxBytes = true, requestersPage, requestersBytes
 	for {
 		page, err := t.w.store.Messages(t.writes, store.Scope{WorkspaceID: t.fence.WorkspaceID}, sessionID, query)

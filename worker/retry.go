@@ -25,7 +25,10 @@ func (a *answer) fail(err error) {
 		failed = model.NewError(parley.ClassInternal, false, "", err)
 	}
 	a.failure = &parley.Failure{
-		Class: failed.Class, Sentence: a.turn.settings.Retry.Sentence(failed.Class), Detail: failed.Message, Attempts: a.attempt,
+		Class:    failed.Class,
+		Sentence: a.turn.settings.Retry.Sentence(failed.Class),
+		Detail:   failed.Message,
+		Attempts: a.attempt,
 	}
 	a.status = failed.Status
 	a.retry = retryable{helps: failed.Retryable, after: failed.RetryAfter}

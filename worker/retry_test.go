@@ -121,7 +121,10 @@ func TestRetryAfterIsAFloorForAll(t *testing.T) {
 	clock = clock.Add(8 * time.Second)
 	mu.Unlock()
 	close(release)
-	if got := string(event.Data); !jsonHas(got, `"wait_ms":7000`) || !jsonHas(got, `"class":"rate_limit"`) || !jsonHas(got, `"attempt":2`) {
+	if got := string(
+		event.Data,
+	); !jsonHas(got, `"wait_ms":7000`) || !jsonHas(got, `"class":"rate_limit"`) ||
+		!jsonHas(got, `"attempt":2`) {
 		t.Errorf("step.retrying says %s", got)
 	}
 	for _, id := range []parley.ID{turn1, turn2} {

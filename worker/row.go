@@ -113,9 +113,22 @@ func (r *row) settled(status parley.MessageStatus, failure *parley.Failure) (sto
 		return block, err
 	}
 	content := parley.AssistantContent{
-		Reasoning: r.stream.Text(parley.KindReasoning), Text: r.stream.Text(parley.KindText), Refusal: r.refusal.String(),
+		Reasoning: r.stream.Text(
+			parley.KindReasoning,
+		),
+		Text:    r.stream.Text(parley.KindText),
+		Refusal: r.refusal.String(),
 	}
-	block.TokenEstimate = prompt.Estimate(r.model, content.Reasoning) + prompt.Estimate(r.model, content.Text) + prompt.Estimate(r.model, content.Refusal)
+	block.TokenEstimate = prompt.Estimate(
+		r.model,
+		content.Reasoning,
+	) + prompt.Estimate(
+		r.model,
+		content.Text,
+	) + prompt.Estimate(
+		r.model,
+		content.Refusal,
+	)
 	block.Content, err = parley.EncodeContent(content)
 	return block, err
 }

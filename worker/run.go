@@ -77,8 +77,11 @@ func (w *Worker) runTurn(ctx context.Context, running *run) (err error) {
 func (w *Worker) unready(ctx context.Context, claim *store.Claim, name string) error {
 	_, err := w.store.FinishTurn(ctx, claim.Fence, store.TurnEnd{Status: parley.TurnFailed, Failure: &parley.Failure{
 		Class: parley.ClassInternal,
-		Sentence: fmt.Sprintf("The agent %q asks for the runtime %q, which this server does not have. Change the agent's runtime.",
-			claim.Agent.Slug, parley.Clip(name, parley.MaxNameBytes)),
+		Sentence: fmt.Sprintf(
+			"The agent %q asks for the runtime %q, which this server does not have. Change the agent's runtime.",
+			claim.Agent.Slug,
+			parley.Clip(name, parley.MaxNameBytes),
+		),
 	}})
 	return err
 }
@@ -133,7 +136,8 @@ func (w *Worker) giveUp(ctx context.Context, running *run, broken error) {
 			return
 		}
 		if !transient(err) {
-			w.logOf(fence).ErrorContext(ctx, "a broken turn could not be ended; a cancel will, or the sweep when this process has ended", "error", err)
+			w.logOf(fence).
+				ErrorContext(ctx, "a broken turn could not be ended; a cancel will, or the sweep when this process has ended", "error", err)
 			return
 		}
 		//nolint:contextcheck // as above

@@ -25,13 +25,27 @@ func TestSchemasOfEarlierVersions(t *testing.T) {
 func refusedBySchema(t *testing.T, stored, told string) {
 	r := newRig(t)
 	r.start(nil)
-	refs := []parley.ToolRef{{Name: "trap", Definition: &parley.ToolDefinition{Name: "trap", Description: "A trap.", Parameters: json.RawMessage(stored)}}}
+	refs := []parley.ToolRef{
+		{
+			Name: "trap",
+			Definition: &parley.ToolDefinition{
+				Name:        "trap",
+				Description: "A trap.",
+				Parameters:  json.RawMessage(stored),
+			},
+		},
+	}
 	r.model.play(calls(parley.FinishToolCalls, "trap", `{}`), says("Then without."))
 	turn := r.ended(r.post(r.session(parley.Settings{Model: scriptedID, Tools: &refs}, nil), "Go", "").Turn.ID)
 	if turn.Status != parley.TurnCompleted {
 		t.Fatalf("the turn is %s: %+v", turn.Status, turn.Error)
 	}
-	messages, err := r.store.Messages(t.Context(), r.scope, turn.SessionID, store.MessageQuery{Roles: []parley.Role{parley.RoleToolResult}, Limit: 5})
+	messages, err := r.store.Messages(
+		t.Context(),
+		r.scope,
+		turn.SessionID,
+		store.MessageQuery{Roles: []parley.Role{parley.RoleToolResult}, Limit: 5},
+	)
 	r.must(err)
 	if len(messages) != 1 || !strings.Contains(string(messages[0].Content), told) {
 		t.Errorf("the call's result is %v", messages)

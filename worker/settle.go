@@ -50,7 +50,11 @@ func (t *turn) settle(a *answer) (place, error) {
 			started = append(started, calls[i].id)
 		}
 	}
-	if _, err := t.settleWith(a, store.StepSettle{ToolsStarted: started, Asked: t.asks(calls)}, parley.MessageCompleted); err != nil {
+	if _, err := t.settleWith(
+		a,
+		store.StepSettle{ToolsStarted: started, Asked: t.asks(calls)},
+		parley.MessageCompleted,
+	); err != nil {
 		return over(), err
 	}
 	return t.runCalls(a.step, calls)
@@ -135,7 +139,10 @@ func (a *answer) calls() []toolCall {
 			continue
 		}
 		arguments, ok := readArguments(r.stream.Text(parley.KindArguments))
-		calls = append(calls, toolCall{messageID: r.id, id: r.callID, name: r.toolName, arguments: arguments, malformed: !ok})
+		calls = append(
+			calls,
+			toolCall{messageID: r.id, id: r.callID, name: r.toolName, arguments: arguments, malformed: !ok},
+		)
 	}
 	return calls
 }

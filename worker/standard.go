@@ -199,7 +199,9 @@ func (t *turn) unusable(err error) *parley.Failure {
 		detail = known.Message
 	}
 	return &parley.Failure{
-		Class: parley.ClassModel, Sentence: t.settings.Retry.Sentence(parley.ClassModel), Detail: parley.Clip(detail, 1024),
+		Class:    parley.ClassModel,
+		Sentence: t.settings.Retry.Sentence(parley.ClassModel),
+		Detail:   parley.Clip(detail, 1024),
 	}
 }
 
@@ -304,7 +306,10 @@ func (t *turn) advance(at place) (place, error) {
 	t.at = t.w.observer.StepBegan(t.ctx, at.step)
 	next, err := t.take(at, steers)
 	broken := err
-	if code := parley.ErrorCode(err); code == parley.CodeMore || code == parley.CodeOverBudget { // a steer changed meanwhile, or others took what was left
+	if code := parley.ErrorCode(
+		err,
+	); code == parley.CodeMore ||
+		code == parley.CodeOverBudget { // a steer changed meanwhile, or others took what was left
 		next, err, broken = at, nil, nil
 		next.steers = true
 	}

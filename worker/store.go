@@ -31,7 +31,13 @@ type turnStore interface {
 	PendingSteers(ctx context.Context, fence store.Fence) ([]parley.Message, error)
 	BeginStep(ctx context.Context, fence store.Fence, begin store.StepBegin) (store.StepBegun, error)
 	NoteProgress(ctx context.Context, fence store.Fence, note store.ProgressNote) error
-	RetryCall(ctx context.Context, fence store.Fence, step int, failed store.CallSettled, notice store.RetryNotice) error
+	RetryCall(
+		ctx context.Context,
+		fence store.Fence,
+		step int,
+		failed store.CallSettled,
+		notice store.RetryNotice,
+	) error
 	BeginCall(ctx context.Context, fence store.Fence, begin store.StepBegin) error
 	OpenBlock(ctx context.Context, fence store.Fence, open store.BlockOpen) (parley.Message, error)
 	AppendVersions(ctx context.Context, versions []store.FencedVersion) (store.Appended, error)
@@ -45,11 +51,21 @@ type turnStore interface {
 	UseApprovals(ctx context.Context, fence store.Fence, uses []store.ApprovalUse) error
 
 	Session(ctx context.Context, scope store.Scope, id parley.ID) (parley.Session, error)
-	Messages(ctx context.Context, scope store.Scope, sessionID parley.ID, query store.MessageQuery) ([]parley.Message, error)
+	Messages(
+		ctx context.Context,
+		scope store.Scope,
+		sessionID parley.ID,
+		query store.MessageQuery,
+	) ([]parley.Message, error)
 	Message(ctx context.Context, scope store.Scope, id parley.ID) (parley.Message, error)
 	Turn(ctx context.Context, scope store.Scope, id parley.ID) (parley.Turn, error)
 	Calls(ctx context.Context, scope store.Scope, sessionID parley.ID, query store.CallQuery) ([]parley.Call, error)
-	ContextTail(ctx context.Context, workspaceID, sessionID parley.ID, before int64, limit int) ([]parley.Message, error)
+	ContextTail(
+		ctx context.Context,
+		workspaceID, sessionID parley.ID,
+		before int64,
+		limit int,
+	) ([]parley.Message, error)
 	ContextHead(ctx context.Context, workspaceID, sessionID parley.ID) (parley.ContextHead, error)
 	Agent(ctx context.Context, workspaceID parley.ID, idOrSlug string) (parley.Agent, error)
 	AgentVersion(ctx context.Context, workspaceID, agentID parley.ID, version int) (parley.Agent, error)

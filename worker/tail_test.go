@@ -15,7 +15,13 @@ import (
 // written to the turn.
 func TestSingleReadsItsOwnTurn(t *testing.T) {
 	r := newRig(t)
-	r.tools = fakeTools{{"look", readOnly(), func(context.Context, tool.Call) (json.RawMessage, error) { return json.RawMessage(`1`), nil }}}
+	r.tools = fakeTools{
+		{
+			"look",
+			readOnly(),
+			func(context.Context, tool.Call) (json.RawMessage, error) { return json.RawMessage(`1`), nil },
+		},
+	}
 	r.start(nil)
 	single := parley.Policy{Kind: parley.PolicySingle}
 	session := r.session(tooled("look"), func(s *parley.Session) { s.Policy = &single })
@@ -32,7 +38,13 @@ func TestSingleReadsItsOwnTurn(t *testing.T) {
 	r.must(err)
 	const written = 5 // task, answer, call, result, answer
 	for known, want := range map[int64]int{written: written, written - 1: len(rows)} {
-		reading := turn{w: r.worker, claim: *last.Claim, fence: last.Claim.Fence, writes: t.Context(), last: last.Message.Sequence + known - 1}
+		reading := turn{
+			w:      r.worker,
+			claim:  *last.Claim,
+			fence:  last.Claim.Fence,
+			writes: t.Context(),
+			last:   last.Message.Sequence + known - 1,
+		}
 		reading.settings.Policy = single
 		got, err := reading.tail(0, 100)
 		r.must(err)

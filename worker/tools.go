@@ -263,7 +263,11 @@ func (t *turn) runBatch(step int, calls []toolCall) error {
 			}
 			for i := range calls {
 				if calls[i].started && !calls[i].settled {
-					if err := t.refuse(step, &calls[i], fmt.Sprintf(resultTimeout, t.w.options.ToolTimeout)); err != nil {
+					if err := t.refuse(
+						step,
+						&calls[i],
+						fmt.Sprintf(resultTimeout, t.w.options.ToolTimeout),
+					); err != nil {
 						return err
 					}
 				}
@@ -278,8 +282,14 @@ func (t *turn) runBatch(step int, calls []toolCall) error {
 func (t *turn) callTool(ctx context.Context, call *toolCall, notes progress) (content parley.ToolResultContent) {
 	started := time.Now()
 	toolCall := tool.Call{
-		WorkspaceID: t.fence.WorkspaceID, SessionID: t.fence.SessionID, TurnID: t.fence.TurnID,
-		MessageID: call.messageID, ID: call.id, Arguments: call.arguments, ProjectPath: t.project, Progress: notes.of(call),
+		WorkspaceID: t.fence.WorkspaceID,
+		SessionID:   t.fence.SessionID,
+		TurnID:      t.fence.TurnID,
+		MessageID:   call.messageID,
+		ID:          call.id,
+		Arguments:   call.arguments,
+		ProjectPath: t.project,
+		Progress:    notes.of(call),
 		TraceParent: parley.TraceParentOf(t.claim.Trigger.Metadata),
 	}
 	outcome, source, began := observe.ToolFailed, "", false
@@ -287,13 +297,17 @@ func (t *turn) callTool(ctx context.Context, call *toolCall, notes progress) (co
 		if value := recover(); value != nil {
 			outcome = observe.ToolPanicked
 			of := caught.New(value)
-			t.log().ErrorContext(ctx, "a tool panicked", "call_id", call.id, "tool", call.name, "panic", of.What(), "stack", of.Stack())
+			t.log().
+				ErrorContext(ctx, "a tool panicked", "call_id", call.id, "tool", call.name, "panic", of.What(), "stack", of.Stack())
 			content = failedResult(resultPanic)
 		}
 		took := time.Since(started)
 		content.ExecutionTimeMS = new(took.Milliseconds())
 		if began {
-			t.w.observer.ToolEnded(ctx, observe.ToolEnded{Name: call.name, Source: source, Outcome: outcome, Result: &content, Took: took})
+			t.w.observer.ToolEnded(
+				ctx,
+				observe.ToolEnded{Name: call.name, Source: source, Outcome: outcome, Result: &content, Took: took},
+			)
 		}
 	}()
 	source = call.tool.Source()
@@ -347,7 +361,12 @@ func (t *turn) record(step int, call *toolCall, content parley.ToolResultContent
 		}
 	}
 	settle := store.ToolSettle{
-		MessageID: parley.NewID(), Step: step, ToolCallID: call.id, ToolName: call.name, Content: encoded, Author: t.author,
+		MessageID:     parley.NewID(),
+		Step:          step,
+		ToolCallID:    call.id,
+		ToolName:      call.name,
+		Content:       encoded,
+		Author:        t.author,
 		TokenEstimate: prompt.EstimateContent(t.settings.Model, parley.RoleToolResult, encoded),
 	}
 	if call.approval != nil {

@@ -30,9 +30,17 @@ func TestToolResults(t *testing.T) {
 		{"fine", readOnly(), func(_ context.Context, call tool.Call) (json.RawMessage, error) {
 			return json.RawMessage(`{"b":1,"a":` + string(call.Arguments) + `}`), nil
 		}},
-		{"sorry", readOnly(), func(context.Context, tool.Call) (json.RawMessage, error) { return nil, errors.New("no luck") }},
+		{
+			"sorry",
+			readOnly(),
+			func(context.Context, tool.Call) (json.RawMessage, error) { return nil, errors.New("no luck") },
+		},
 		{"panics", readOnly(), func(context.Context, tool.Call) (json.RawMessage, error) { panic("oh") }},
-		{"mumbles", readOnly(), func(context.Context, tool.Call) (json.RawMessage, error) { return json.RawMessage(`{"a`), nil }},
+		{
+			"mumbles",
+			readOnly(),
+			func(context.Context, tool.Call) (json.RawMessage, error) { return json.RawMessage(`{"a`), nil },
+		},
 		{"nul", readOnly(), func(context.Context, tool.Call) (json.RawMessage, error) {
 			return json.RawMessage(`"\u0000"`), nil
 		}},
@@ -68,14 +76,22 @@ func TestToolResults(t *testing.T) {
 			r.options.ToolTimeout = timeout
 			r.start(nil)
 			r.model.play(calls(parley.FinishToolCalls, c.tool, c.arguments), says("Done."))
-			sessionID := r.session(tooled("fine", "sorry", "panics", "mumbles", "nul", "silent", "floods", "sleeps", "missing"), nil)
+			sessionID := r.session(
+				tooled("fine", "sorry", "panics", "mumbles", "nul", "silent", "floods", "sleeps", "missing"),
+				nil,
+			)
 			turn := r.ended(r.post(sessionID, "Go", "").Turn.ID)
 			if turn.Status != parley.TurnCompleted {
 				t.Errorf("turn %s, %+v", turn.Status, turn.Error)
 			}
 			ok := parley.MessageCompleted
-			want := []line{{parley.RoleUser, ok, "Go"}, {parley.RoleAssistant, ok, ""}, {parley.RoleToolCall, ok, c.call},
-				{parley.RoleToolResult, ok, c.result}, {parley.RoleAssistant, ok, "Done."}}
+			want := []line{
+				{parley.RoleUser, ok, "Go"},
+				{parley.RoleAssistant, ok, ""},
+				{parley.RoleToolCall, ok, c.call},
+				{parley.RoleToolResult, ok, c.result},
+				{parley.RoleAssistant, ok, "Done."},
+			}
 			if diff := cmp.Diff(want, r.record(sessionID)); diff != "" {
 				t.Error(diff)
 			}
@@ -87,11 +103,13 @@ func TestToolResults(t *testing.T) {
 func TestIntentBeforeEffect(t *testing.T) {
 	r := newRig(t)
 	var during []parley.Message
-	r.tools = fakeTools{{"act", parley.ToolAnnotations{}, func(ctx context.Context, call tool.Call) (json.RawMessage, error) {
-		var err error
-		during, err = r.store.Messages(ctx, r.scope, call.SessionID, store.MessageQuery{Limit: 100})
-		return json.RawMessage(`true`), err
-	}}}
+	r.tools = fakeTools{
+		{"act", parley.ToolAnnotations{}, func(ctx context.Context, call tool.Call) (json.RawMessage, error) {
+			var err error
+			during, err = r.store.Messages(ctx, r.scope, call.SessionID, store.MessageQuery{Limit: 100})
+			return json.RawMessage(`true`), err
+		}},
+	}
 	r.start(nil)
 	r.model.play(calls(parley.FinishToolCalls, "act", `{"n":1}`), says("Done."))
 	sessionID := r.session(tooled("act"), nil)
@@ -178,7 +196,8 @@ func TestEndlessToolCallsAreBounded(t *testing.T) {
 	}
 	sessionID := r.session(parley.Settings{}, nil)
 	turn := r.ended(r.post(sessionID, "Go", "").Turn.ID)
-	if turn.Status != parley.TurnFailed || turn.Error.Class != parley.ClassLimit || r.model.sent() != parley.DefaultMaxSteps {
+	if turn.Status != parley.TurnFailed || turn.Error.Class != parley.ClassLimit ||
+		r.model.sent() != parley.DefaultMaxSteps {
 		t.Errorf("turn %s, %+v after %d requests", turn.Status, turn.Error, r.model.sent())
 	}
 }
@@ -213,16 +232,29 @@ func TestClientToolParksAndIsAnswered(t *testing.T) {
 	}
 	content, err := parley.ValidateContent(parley.RoleToolResult, json.RawMessage(`{"result":"yes"}`))
 	r.must(err)
-	_, err = r.postNew(sessionID, store.NewMessage{ID: parley.NewID(), Role: parley.RoleToolResult, Author: r.owner.Author(),
-		Content: content, ToolCallID: r.messages(sessionID)[2].ToolCallID})
+	_, err = r.postNew(
+		sessionID,
+		store.NewMessage{ID: parley.NewID(), Role: parley.RoleToolResult, Author: r.owner.Author(),
+			Content: content, ToolCallID: r.messages(sessionID)[2].ToolCallID},
+	)
 	r.must(err)
 	if turn := r.ended(turnID); turn.Status != parley.TurnCompleted || turn.Step != 2 {
 		t.Errorf("turn %+v", turn)
 	}
 	ok := parley.MessageCompleted
-	want := []line{{parley.RoleUser, ok, "Go"}, {parley.RoleAssistant, ok, ""},
-		{parley.RoleToolCall, ok, `ask {"q":1}`}, {parley.RoleToolCall, ok, `look {}`},
-		{parley.RoleToolResult, ok, `"seen"`}, {parley.RoleToolResult, ok, `"yes"`}, {parley.RoleAssistant, ok, "Thanks."}}
+	want := []line{
+		{parley.RoleUser, ok, "Go"},
+		{parley.RoleAssistant, ok, ""},
+		{parley.RoleToolCall, ok, `ask {"q":1}`},
+		{parley.RoleToolCall, ok, `look {}`},
+		{
+			parley.RoleToolResult,
+			ok,
+			`"seen"`,
+		},
+		{parley.RoleToolResult, ok, `"yes"`},
+		{parley.RoleAssistant, ok, "Thanks."},
+	}
 	if diff := cmp.Diff(want, r.record(sessionID)); diff != "" {
 		t.Error(diff)
 	}
@@ -272,7 +304,11 @@ func TestPatternsStandForTheServersTools(t *testing.T) {
 			return json.RawMessage(`"` + says + `"`), nil
 		}
 	}
-	r.tools = fakeTools{{"look_up", readOnly(), answer("up")}, {"look_down", readOnly(), answer("down")}, {"jump", readOnly(), answer("jumped")}}
+	r.tools = fakeTools{
+		{"look_up", readOnly(), answer("up")},
+		{"look_down", readOnly(), answer("down")},
+		{"jump", readOnly(), answer("jumped")},
+	}
 	r.start(nil)
 	r.model.play(calls(parley.FinishToolCalls, "look_up", `{}`, "look_down", `{}`, "jump", `{}`), says("Done."))
 	sessionID := r.session(tooled("look_up", "look_*"), nil)
@@ -325,9 +361,12 @@ func (l lateTools) Await(ctx context.Context) { l.awaited.Store(ctx.Err() == nil
 func TestTurnsWaitForToolsThatAreExpected(t *testing.T) {
 	for _, named := range []string{"look_up", "look_*"} {
 		r := newRig(t)
-		r.tools = lateTools{fakeTools{{"look_up", readOnly(), func(context.Context, tool.Call) (json.RawMessage, error) {
-			return json.RawMessage(`"up"`), nil
-		}}}, new(atomic.Bool)}
+		r.tools = lateTools{
+			fakeTools{{"look_up", readOnly(), func(context.Context, tool.Call) (json.RawMessage, error) {
+				return json.RawMessage(`"up"`), nil
+			}}},
+			new(atomic.Bool),
+		}
 		r.start(nil)
 		r.model.play(calls(parley.FinishToolCalls, "look_up", `{}`, "gone_away", `{}`), says("Done."))
 		sessionID := r.session(tooled(named, "gone_away"), nil)
@@ -350,7 +389,9 @@ func TestProgressIsToldButMerged(t *testing.T) {
 	r := newRig(t)
 	r.tools = fakeTools{{"dig", readOnly(), func(_ context.Context, call tool.Call) (json.RawMessage, error) {
 		for i := range 1000 {
-			call.Progress(parley.ToolProgress{Progress: float64(i) + 0.5, Total: 1000, Message: strings.Repeat("deep ", 200)})
+			call.Progress(
+				parley.ToolProgress{Progress: float64(i) + 0.5, Total: 1000, Message: strings.Repeat("deep ", 200)},
+			)
 		}
 		r.happened(call.SessionID, parley.EventToolProgress)
 		return json.RawMessage(`"done"`), nil
@@ -367,7 +408,9 @@ func TestProgressIsToldButMerged(t *testing.T) {
 			told = append(told, string(e.Data))
 		}
 	}
-	if len(told) == 0 || len(told) > 3 || !jsonHas(told[0], `"name":"dig","progress":0.5,"total":1000,"message":"deep`) || len(told[0]) > 2*maxProgressText {
+	if len(told) == 0 || len(told) > 3 ||
+		!jsonHas(told[0], `"name":"dig","progress":0.5,"total":1000,"message":"deep`) ||
+		len(told[0]) > 2*maxProgressText {
 		t.Errorf("%d events, the first %.300s", len(told), strings.Join(told, "\n"))
 	}
 }
@@ -379,14 +422,21 @@ func TestClientsGetArgumentsThatFit(t *testing.T) {
 	r := newRig(t)
 	r.start(nil)
 	refs := []parley.ToolRef{{Name: "look_up", Definition: &parley.ToolDefinition{
-		Name: "look_up", Description: "Looks up.", Parameters: json.RawMessage(`{"type":"object","properties":{"q":{"type":"string"}},"required":["q"]}`),
+		Name:        "look_up",
+		Description: "Looks up.",
+		Parameters:  json.RawMessage(`{"type":"object","properties":{"q":{"type":"string"}},"required":["q"]}`),
 	}}}
 	r.model.play(calls(parley.FinishToolCalls, "look_up", `{"q":7}`), says("I see."))
 	turn := r.ended(r.post(r.session(parley.Settings{Model: scriptedID, Tools: &refs}, nil), "Go", "").Turn.ID)
 	if turn.Status != parley.TurnCompleted {
 		t.Fatalf("the turn is %s: %+v", turn.Status, turn.Error)
 	}
-	messages, err := r.store.Messages(t.Context(), r.scope, turn.SessionID, store.MessageQuery{Roles: []parley.Role{parley.RoleToolResult}, Limit: 5})
+	messages, err := r.store.Messages(
+		t.Context(),
+		r.scope,
+		turn.SessionID,
+		store.MessageQuery{Roles: []parley.Role{parley.RoleToolResult}, Limit: 5},
+	)
 	r.must(err)
 	if len(messages) != 1 || !strings.Contains(string(messages[0].Content), "do not fit the tool's schema") {
 		t.Errorf("the call's result is %v", messages)

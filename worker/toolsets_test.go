@@ -15,16 +15,30 @@ func TestToolsetsAreKeptAndNeverMistaken(t *testing.T) {
 	sets := newToolsets()
 	of := func(description, parameters string) parley.Hash {
 		t.Helper()
-		tools, err := sets.of([]parley.ToolDefinition{{Name: "look", Description: description, Parameters: json.RawMessage(parameters)}})
+		tools, err := sets.of(
+			[]parley.ToolDefinition{{Name: "look", Description: description, Parameters: json.RawMessage(parameters)}},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if again, err := sets.of([]parley.ToolDefinition{{Name: "look", Description: description, Parameters: json.RawMessage(parameters)}}); err != nil || &again.Text()[0] != &tools.Text()[0] {
+		if again, err := sets.of(
+			[]parley.ToolDefinition{{Name: "look", Description: description, Parameters: json.RawMessage(parameters)}},
+		); err != nil ||
+			&again.Text()[0] != &tools.Text()[0] {
 			t.Errorf("%s %s was made again, %v", description, parameters, err)
 		}
 		return tools.Hash()
 	}
-	one, two, three := of("Looks.", `{"type":"object"}`), of("Looks up.", `{"type":"object"}`), of("Looks.", `{"type":"object","required":["x"]}`)
+	one, two, three := of(
+		"Looks.",
+		`{"type":"object"}`,
+	), of(
+		"Looks up.",
+		`{"type":"object"}`,
+	), of(
+		"Looks.",
+		`{"type":"object","required":["x"]}`,
+	)
 	if one == two || one == three || two == three {
 		t.Errorf("the hashes are %s, %s, %s", one, two, three)
 	}
@@ -36,7 +50,11 @@ func TestToolsetsAreKeptAndNeverMistaken(t *testing.T) {
 	if len(sets.ready) > maxToolsets {
 		t.Errorf("%d sets are kept", len(sets.ready))
 	}
-	if _, err := sets.of([]parley.ToolDefinition{{Name: "look", Parameters: json.RawMessage(`{`)}}); parley.ErrorCode(err) != parley.CodeInvalid {
+	if _, err := sets.of(
+		[]parley.ToolDefinition{{Name: "look", Parameters: json.RawMessage(`{`)}},
+	); parley.ErrorCode(
+		err,
+	) != parley.CodeInvalid {
 		t.Errorf("parameters that are no JSON gave %v", err)
 	}
 }

@@ -23,7 +23,10 @@ func TestPlainTurn(t *testing.T) {
 	if turn.Status != parley.TurnCompleted || turn.Step != 1 || turn.Attempt != 1 {
 		t.Errorf("turn %+v", turn)
 	}
-	want := []line{{parley.RoleUser, parley.MessageCompleted, "Hi"}, {parley.RoleAssistant, parley.MessageCompleted, "Hello."}}
+	want := []line{
+		{parley.RoleUser, parley.MessageCompleted, "Hi"},
+		{parley.RoleAssistant, parley.MessageCompleted, "Hello."},
+	}
 	if diff := cmp.Diff(want, r.record(sessionID)); diff != "" {
 		t.Error(diff)
 	}
@@ -38,11 +41,14 @@ func TestPlainTurn(t *testing.T) {
 		t.Error("request_hash is not the hash of the bytes sent")
 	}
 	answer := r.messages(sessionID)[1]
-	if answer.Usage == nil || *answer.Usage.OutputTokens != 500 || answer.Model != scriptedID || answer.TokenEstimate == 0 ||
+	if answer.Usage == nil || *answer.Usage.OutputTokens != 500 || answer.Model != scriptedID ||
+		answer.TokenEstimate == 0 ||
 		answer.Author.Kind != parley.AuthorAgent {
 		t.Errorf("answer %+v", answer)
 	}
-	if got, want := r.told(sessionID), "message.created session.started message.created step.started step.generated session.completed"; got != want {
+	if got, want := r.told(
+		sessionID,
+	), "message.created session.started message.created step.started step.generated session.completed"; got != want {
 		// the order of the first two is the store's; what matters is that each is there once
 		for _, one := range strings.Fields(want) {
 			if strings.Count(got, one) != strings.Count(want, one) {
@@ -97,7 +103,8 @@ func TestBlocksBecomeRows(t *testing.T) {
 	if string(rows[1].ProviderData) != "signed" {
 		t.Errorf("provider data %q", rows[1].ProviderData)
 	}
-	if rows[3].ToolCallID == rows[4].ToolCallID || !strings.HasPrefix(rows[3].ToolCallID, "call_") || len(rows[3].ToolCallID) > 64 {
+	if rows[3].ToolCallID == rows[4].ToolCallID || !strings.HasPrefix(rows[3].ToolCallID, "call_") ||
+		len(rows[3].ToolCallID) > 64 {
 		t.Errorf("call ids %q and %q", rows[3].ToolCallID, rows[4].ToolCallID)
 	}
 	if got := len(r.model.asked()[1].Messages); got != 3 {
@@ -162,7 +169,8 @@ func TestFailures(t *testing.T) {
 			if turn.Status != c.status {
 				t.Errorf("the turn is %s, want %s", turn.Status, c.status)
 			}
-			if (turn.Error == nil) != (c.class == "") || turn.Error != nil && (turn.Error.Class != c.class || turn.Error.Attempts != c.calls) {
+			if (turn.Error == nil) != (c.class == "") ||
+				turn.Error != nil && (turn.Error.Class != c.class || turn.Error.Attempts != c.calls) {
 				t.Errorf("the turn's error is %+v, want class %q after %d attempts", turn.Error, c.class, c.calls)
 			}
 			if turn.Error != nil && strings.Contains(turn.Error.Sentence+turn.Error.Detail, "secret") {
@@ -181,7 +189,13 @@ func TestFailures(t *testing.T) {
 			if diff := cmp.Diff(c.last, record[len(record)-1]); diff != "" {
 				t.Error(diff)
 			}
-			if got := strings.Count(r.told(sessionID), string(parley.EventStepRetrying)); got != max(0, min(c.calls, len(log))-1) {
+			if got := strings.Count(
+				r.told(sessionID),
+				string(parley.EventStepRetrying),
+			); got != max(
+				0,
+				min(c.calls, len(log))-1,
+			) {
 				t.Errorf("%d step.retrying events for %d calls", got, c.calls)
 			}
 			// The session stays usable.
@@ -202,7 +216,10 @@ func TestOwnSentenceOfAnErrorClass(t *testing.T) {
 	r.model.play(fails(model.NewError(parley.ClassAuth, false, "bad key", nil)))
 	retry := parley.RetryPolicy{Sentences: map[parley.ErrorClass]string{parley.ClassAuth: "Ask Ada for a key."}}
 	sessionID := r.session(parley.Settings{}, func(s *parley.Session) { s.Retry = &retry })
-	if turn := r.ended(r.post(sessionID, "Hi", "").Turn.ID); turn.Error == nil || turn.Error.Sentence != "Ask Ada for a key." {
+	if turn := r.ended(
+		r.post(sessionID, "Hi", "").Turn.ID,
+	); turn.Error == nil ||
+		turn.Error.Sentence != "Ask Ada for a key." {
 		t.Errorf("error %+v", turn.Error)
 	}
 }
@@ -228,7 +245,8 @@ func TestTurnsThatCannotBegin(t *testing.T) {
 			r.start(nil)
 			sessionID := r.session(c.overrides, nil)
 			turn := r.ended(r.post(sessionID, "Hi", "").Turn.ID)
-			if turn.Status != parley.TurnFailed || turn.Error == nil || !strings.Contains(turn.Error.Sentence+turn.Error.Detail, c.want) {
+			if turn.Status != parley.TurnFailed || turn.Error == nil ||
+				!strings.Contains(turn.Error.Sentence+turn.Error.Detail, c.want) {
 				t.Errorf("turn %s, error %+v; want it to name %q", turn.Status, turn.Error, c.want)
 			}
 		})

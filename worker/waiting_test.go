@@ -24,7 +24,13 @@ func TestWaitingTurnsHoldLittle(t *testing.T) {
 		bound = 2 << 10 // bytes each
 	)
 	r := newRig(t)
-	r.tools = fakeTools{{"look", readOnly(), func(context.Context, tool.Call) (json.RawMessage, error) { return json.RawMessage(`1`), nil }}}
+	r.tools = fakeTools{
+		{
+			"look",
+			readOnly(),
+			func(context.Context, tool.Call) (json.RawMessage, error) { return json.RawMessage(`1`), nil },
+		},
+	}
 	r.model.endless = func(ctx context.Context, yield func(model.Chunk, error) bool) {
 		calls(parley.FinishToolCalls, "look", `{}`)(ctx, yield)
 	}
@@ -74,7 +80,10 @@ func (r *rig) inSessions(n int, do func(session parley.ID) error) (made []parley
 		})
 	}
 	for range n {
-		session := r.session(tooled("look"), func(s *parley.Session) { s.Grants = &[]parley.Grant{{Tool: "*", Effect: parley.GrantAsk}} })
+		session := r.session(
+			tooled("look"),
+			func(s *parley.Session) { s.Grants = &[]parley.Grant{{Tool: "*", Effect: parley.GrantAsk}} },
+		)
 		made = append(made, session)
 		sessions <- session
 	}
@@ -104,5 +113,8 @@ func (r *rig) held() memory {
 	runtime.GC()
 	runtime.GC() // what the first one found free behind finalizers
 	runtime.ReadMemStats(&stats)
-	return memory{int64(stats.HeapAlloc + stats.StackInuse), runtime.NumGoroutine()} //nolint:gosec // far below the bound
+	return memory{
+		int64(stats.HeapAlloc + stats.StackInuse),
+		runtime.NumGoroutine(),
+	} //nolint:gosec // far below the bound
 }

@@ -23,9 +23,20 @@ func TestWatchedTurn(t *testing.T) {
 	}
 	r.model.play(
 		fails(model.NewError(parley.ClassNetwork, true, "down", nil)),
-		chunks(chunk(model.ChunkReasoning, 0, "Let me "), chunk(model.ChunkReasoning, 0, "see. "), text(1, "I look: "), text(1, "ä🌍"),
-			model.Chunk{Kind: model.ChunkToolCall, Block: 2, Name: "nothing"}, chunk(model.ChunkArguments, 2, `{"a":`), chunk(model.ChunkArguments, 2, `1}`),
-			done(parley.FinishToolCalls)),
+		chunks(
+			chunk(model.ChunkReasoning, 0, "Let me "),
+			chunk(model.ChunkReasoning, 0, "see. "),
+			text(1, "I look: "),
+			text(1, "ä🌍"),
+			model.Chunk{
+				Kind:  model.ChunkToolCall,
+				Block: 2,
+				Name:  "nothing",
+			},
+			chunk(model.ChunkArguments, 2, `{"a":`),
+			chunk(model.ChunkArguments, 2, `1}`),
+			done(parley.FinishToolCalls),
+		),
 		chunks(text(0, "Not "), text(0, "there."), done(parley.FinishStop)),
 	)
 	sessionID := r.session(parley.Settings{}, nil)
@@ -91,7 +102,11 @@ func checkShown(t *testing.T, m event.SettledMessage, texts map[parley.ContentKi
 	t.Helper()
 	if m.Role == parley.RoleToolCall {
 		var content parley.ToolCallContent
-		if err := json.Unmarshal(m.Content, &content); err != nil || string(content.Arguments) != texts[parley.KindArguments] {
+		if err := json.Unmarshal(
+			m.Content,
+			&content,
+		); err != nil ||
+			string(content.Arguments) != texts[parley.KindArguments] {
 			t.Errorf("deltas told %q, the record says %s (%v)", texts, m.Content, err)
 		}
 		return
@@ -100,7 +115,8 @@ func checkShown(t *testing.T, m event.SettledMessage, texts map[parley.ContentKi
 	if err := json.Unmarshal(m.Content, &content); err != nil {
 		t.Fatal(err)
 	}
-	if content.Text != texts[parley.KindText] || content.Reasoning != texts[parley.KindReasoning] || m.End != len(content.Text) {
+	if content.Text != texts[parley.KindText] || content.Reasoning != texts[parley.KindReasoning] ||
+		m.End != len(content.Text) {
 		t.Errorf("deltas told %q, the record says %s with end %d", texts, m.Content, m.End)
 	}
 }

@@ -18,7 +18,13 @@ const requestBorders = 3
 // the tools, which are the turn's, and the steers of the step.
 func (t *turn) weigh(steers []parley.Message) int {
 	if t.fixed == 0 {
-		t.fixed = requestBorders + t.w.weights.of(t.settings.Model, t.settings.System) + t.w.weights.of(t.settings.Model, string(t.tools.Text()))
+		t.fixed = requestBorders + t.w.weights.of(
+			t.settings.Model,
+			t.settings.System,
+		) + t.w.weights.of(
+			t.settings.Model,
+			string(t.tools.Text()),
+		)
 	}
 	sum := t.fixed
 	for i := range steers {
@@ -31,10 +37,20 @@ func (t *turn) weigh(steers []parley.Message) int {
 // whatever is left out.
 func (t *turn) tooLong(budget prompt.Budget, selection *prompt.Selection) *parley.Failure {
 	reserve := prompt.Reserve(t.info, t.settings.Parameters)
-	detail := fmt.Sprintf("What this turn must show takes about %d tokens, %d more than %s has room for: it reads %d, of which an answer may take %d (max_tokens) and the system prompt and tools take the rest. "+
-		"Send less in one message, unpin messages, let tools answer less, lower max_tokens, or choose a model that reads more.",
-		budget.Scaled(selection.Tokens), selection.Excess, t.settings.Model, t.info.ContextLength, reserve)
-	return &parley.Failure{Class: parley.ClassContextLength, Sentence: t.settings.Retry.Sentence(parley.ClassContextLength), Detail: parley.Clip(detail, 1024)}
+	detail := fmt.Sprintf(
+		"What this turn must show takes about %d tokens, %d more than %s has room for: it reads %d, of which an answer may take %d (max_tokens) and the system prompt and tools take the rest. "+
+			"Send less in one message, unpin messages, let tools answer less, lower max_tokens, or choose a model that reads more.",
+		budget.Scaled(selection.Tokens),
+		selection.Excess,
+		t.settings.Model,
+		t.info.ContextLength,
+		reserve,
+	)
+	return &parley.Failure{
+		Class:    parley.ClassContextLength,
+		Sentence: t.settings.Retry.Sentence(parley.ClassContextLength),
+		Detail:   parley.Clip(detail, 1024),
+	}
 }
 
 // observe compares what a provider counted with the estimate. A kept answer's 0 is
@@ -48,7 +64,10 @@ func (t *turn) observe(q *question, usage parley.Usage) {
 
 func showsImages(request *model.Request) bool {
 	for i := range request.Messages {
-		if slices.ContainsFunc(request.Messages[i].Parts, func(p model.Part) bool { return p.Kind == model.PartImage }) {
+		if slices.ContainsFunc(
+			request.Messages[i].Parts,
+			func(p model.Part) bool { return p.Kind == model.PartImage },
+		) {
 			return true
 		}
 	}

@@ -35,7 +35,8 @@ func TestRequestsFitTheModelsContext(t *testing.T) {
 		t.Errorf("over 20 turns the window moved %d times, to %d", jumps, anchor)
 	}
 	turn := r.ended(r.post(session, strings.Repeat("too long ", 20_000), parley.DuringQueue).Turn.ID)
-	if turn.Status != parley.TurnFailed || turn.Error == nil || turn.Error.Class != parley.ClassContextLength || !strings.Contains(turn.Error.Detail, "lower max_tokens") {
+	if turn.Status != parley.TurnFailed || turn.Error == nil || turn.Error.Class != parley.ClassContextLength ||
+		!strings.Contains(turn.Error.Detail, "lower max_tokens") {
 		t.Errorf("a turn that cannot fit is %s: %+v", turn.Status, turn.Error)
 	}
 }
@@ -45,7 +46,13 @@ func TestRequestsFitTheModelsContext(t *testing.T) {
 func TestSteersAreWeighed(t *testing.T) {
 	t.Parallel()
 	run := turn{w: &Worker{}, fixed: 1}
-	steers := []parley.Message{{Role: parley.RoleUser, Status: parley.MessageQueued, Content: []byte(`{"text":"` + strings.Repeat("word ", 400) + `"}`)}}
+	steers := []parley.Message{
+		{
+			Role:    parley.RoleUser,
+			Status:  parley.MessageQueued,
+			Content: []byte(`{"text":"` + strings.Repeat("word ", 400) + `"}`),
+		},
+	}
 	if asQueued := run.weigh(steers); asQueued != 1 {
 		t.Fatalf("a queued message weighs %d", asQueued)
 	}
@@ -58,8 +65,14 @@ func TestSteersAreWeighed(t *testing.T) {
 // What a provider counts for an image does not make texts lighter or heavier.
 func TestImagesTeachNothingOfTexts(t *testing.T) {
 	t.Parallel()
-	image := model.Request{Messages: []model.Message{{Role: model.RoleUser, Parts: []model.Part{{Kind: model.PartText, Text: "Look"}, {Kind: model.PartImage}}}}}
-	text := model.Request{Messages: []model.Message{{Role: model.RoleUser, Parts: []model.Part{{Kind: model.PartText, Text: "Read"}}}}}
+	image := model.Request{
+		Messages: []model.Message{
+			{Role: model.RoleUser, Parts: []model.Part{{Kind: model.PartText, Text: "Look"}, {Kind: model.PartImage}}},
+		},
+	}
+	text := model.Request{
+		Messages: []model.Message{{Role: model.RoleUser, Parts: []model.Part{{Kind: model.PartText, Text: "Read"}}}},
+	}
 	run := turn{w: &Worker{ratios: &prompt.Ratios{}}, settings: prompt.Settings{Model: scriptedID}}
 	counted := int64(60)
 	for _, request := range []*model.Request{&image, &text} {

@@ -148,17 +148,29 @@ func (w *Worker) Start(ctx context.Context) error {
 	}
 	w.claimers.Go(w.claimLoop)
 	if w.options.KeepVersions > 0 {
-		w.claimers.Go(func() { w.expire(w.versions()) }) //nolint:contextcheck // it outlives ctx, which bounds the registration alone
+		w.claimers.Go(
+			func() { w.expire(w.versions()) },
+		) //nolint:contextcheck // it outlives ctx, which bounds the registration alone
 	}
-	w.claimers.Go(func() { w.expire(w.clients()) }) //nolint:contextcheck // it outlives ctx, which bounds the registration alone
+	w.claimers.Go(
+		func() { w.expire(w.clients()) },
+	) //nolint:contextcheck // it outlives ctx, which bounds the registration alone
 	w.claimers.Go(w.compactLoop)
-	w.claimers.Go(w.indexLoop)                   //nolint:contextcheck // it outlives ctx, which bounds the registration alone
-	w.claimers.Go(w.linkLoop)                    //nolint:contextcheck // it outlives ctx, which bounds the registration alone
-	w.claimers.Go(func() { w.sweepLoop(swept) }) //nolint:contextcheck // it outlives ctx, which bounds the registration alone
+	w.claimers.Go(
+		w.indexLoop,
+	) //nolint:contextcheck // it outlives ctx, which bounds the registration alone
+	w.claimers.Go(
+		w.linkLoop,
+	) //nolint:contextcheck // it outlives ctx, which bounds the registration alone
+	w.claimers.Go(
+		func() { w.sweepLoop(swept) },
+	) //nolint:contextcheck // it outlives ctx, which bounds the registration alone
 	for range outboxHands {
 		w.claimers.Go(w.outboxLoop)
 	}
-	w.keepers.Go(func() { w.leaseLoop(first) }) //nolint:contextcheck // it outlives ctx, which bounds the registration alone
+	w.keepers.Go(
+		func() { w.leaseLoop(first) },
+	) //nolint:contextcheck // it outlives ctx, which bounds the registration alone
 	w.keepers.Go(w.flusher.loop)
 	poke(w.claimNow)
 	poke(w.outboxNow)

@@ -197,7 +197,11 @@ func TestDrainGivesBackWhatDoesNotFinish(t *testing.T) {
 		t.Errorf("turn %+v", turn)
 	}
 	ok := parley.MessageCompleted
-	want := []line{{parley.RoleUser, ok, "Go"}, {parley.RoleAssistant, parley.MessageFailed, "Half"}, {parley.RoleAssistant, ok, "Whole."}}
+	want := []line{
+		{parley.RoleUser, ok, "Go"},
+		{parley.RoleAssistant, parley.MessageFailed, "Half"},
+		{parley.RoleAssistant, ok, "Whole."},
+	}
 	if diff := cmp.Diff(want, r.record(sessionID)); diff != "" {
 		t.Error(diff)
 	}
@@ -271,7 +275,13 @@ func TestFullDisk(t *testing.T) {
 				}
 				return nil
 			})
-			r.tools = fakeTools{{"look", readOnly(), func(context.Context, tool.Call) (json.RawMessage, error) { return json.RawMessage("1"), nil }}}
+			r.tools = fakeTools{
+				{
+					"look",
+					readOnly(),
+					func(context.Context, tool.Call) (json.RawMessage, error) { return json.RawMessage("1"), nil },
+				},
+			}
 			r.start(store)
 			r.model.play(calls(parley.FinishToolCalls, "look", "{}"), says("Done."))
 			sessionID := r.session(tooled("look"), nil)
@@ -323,7 +333,13 @@ func TestDatabaseOutOfReach(t *testing.T) {
 			}
 			turn := r.ended(r.post(r.session(parley.Settings{}, nil), "Go", "").Turn.ID)
 			if turn.Status != c.status || turn.Takeovers != 0 || turn.Attempt != min(c.times+1, mostAttempts) {
-				t.Errorf("the turn is %s after %d attempts and %d takeovers (%+v)", turn.Status, turn.Attempt, turn.Takeovers, turn.Error)
+				t.Errorf(
+					"the turn is %s after %d attempts and %d takeovers (%+v)",
+					turn.Status,
+					turn.Attempt,
+					turn.Takeovers,
+					turn.Error,
+				)
 			}
 		})
 	}
@@ -344,7 +360,8 @@ func TestPanicInARuntimeFailsItsTurnAlone(t *testing.T) {
 	r.options.Runtimes = []runner.Runtime{brokenRuntime{}}
 	r.start(nil)
 	turn := r.ended(r.post(r.session(parley.Settings{}, nil), "Go", "").Turn.ID)
-	if turn.Status != parley.TurnFailed || turn.Error.Class != parley.ClassInternal || strings.Contains(turn.Error.Sentence, "oh") {
+	if turn.Status != parley.TurnFailed || turn.Error.Class != parley.ClassInternal ||
+		strings.Contains(turn.Error.Sentence, "oh") {
 		t.Errorf("turn %s, %+v", turn.Status, turn.Error)
 	}
 }

@@ -17,59 +17,93 @@ func agentsCommand(shared *flags, term terminal) *cobra.Command {
 
 	var all bool
 	var owner string
-	list := &cobra.Command{Use: "list", Short: "List agents", Args: cobra.NoArgs, RunE: shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
-		query := url.Values{}
-		if !all {
-			query.Set("status", string(parley.AgentActive))
-		}
-		if owner != "" {
-			query.Set("owner_id", owner)
-		}
-		agents, err := everyPage(query, func(q url.Values) (client.Page[parley.Agent], error) { return server.Agents(ctx, q) })
-		if err != nil {
-			return err
-		}
-		if shared.json {
-			return term.printJSON(agents)
-		}
-		rows := make([][]string, len(agents))
-		for i, a := range agents {
-			model := string(a.Model)
-			if model == "" {
-				model = "(default)"
+	list := &cobra.Command{
+		Use:   "list",
+		Short: "List agents",
+		Args:  cobra.NoArgs,
+		RunE: shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
+			query := url.Values{}
+			if !all {
+				query.Set("status", string(parley.AgentActive))
 			}
-			rows[i] = []string{a.Slug, a.Name, model, "v" + strconv.Itoa(a.Version), string(a.Status), ownerOf(&a)}
-		}
-		return term.printTable([]string{"SLUG", "NAME", "MODEL", "VERSION", "STATUS", "OWNER"}, rows)
-	})}
+			if owner != "" {
+				query.Set("owner_id", owner)
+			}
+			agents, err := everyPage(
+				query,
+				func(q url.Values) (client.Page[parley.Agent], error) { return server.Agents(ctx, q) },
+			)
+			if err != nil {
+				return err
+			}
+			if shared.json {
+				return term.printJSON(agents)
+			}
+			rows := make([][]string, len(agents))
+			for i, a := range agents {
+				model := string(a.Model)
+				if model == "" {
+					model = "(default)"
+				}
+				rows[i] = []string{a.Slug, a.Name, model, "v" + strconv.Itoa(a.Version), string(a.Status), ownerOf(&a)}
+			}
+			return term.printTable([]string{"SLUG", "NAME", "MODEL", "VERSION", "STATUS", "OWNER"}, rows)
+		}),
+	}
 	list.Flags().BoolVar(&all, "all", false, "archived ones too")
 	list.Flags().StringVar(&owner, "owner", "", "only those of this principal, by id; me for your own")
 
-	show := &cobra.Command{Use: "show AGENT", Short: "Show an agent by slug or id", Args: cobra.ExactArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
-		agent, err := server.Agent(ctx, args[0])
-		if err != nil {
-			return err
-		}
-		return term.printAgent(agent, shared)
-	})}
-	archive := &cobra.Command{Use: "archive AGENT", Short: "Archive an agent", Args: cobra.ExactArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
-		return server.ArchiveAgent(ctx, args[0])
-	})}
-	warm := &cobra.Command{Use: "warm AGENT", Short: "Put what all requests of an agent begin with into its provider's cache", Args: cobra.ExactArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
-		warmed, err := server.WarmAgent(ctx, args[0])
-		if err != nil {
-			return err
-		}
-		if shared.json {
-			return term.printJSON(warmed)
-		}
-		said := warmed.Reason
-		if warmed.Warmed {
-			said = "sent"
-		}
-		return term.printTable([]string{"MODEL", "TOKENS, ABOUT", "SAID"}, [][]string{{string(warmed.Model), strconv.Itoa(warmed.Tokens), said}})
-	})}
-	command.AddCommand(list, createAgentCommand(shared, term), updateAgentCommand(shared, term), show, archive, warm, giveCommand(shared, term))
+	show := &cobra.Command{
+		Use:   "show AGENT",
+		Short: "Show an agent by slug or id",
+		Args:  cobra.ExactArgs(1),
+		RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
+			agent, err := server.Agent(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			return term.printAgent(agent, shared)
+		}),
+	}
+	archive := &cobra.Command{
+		Use:   "archive AGENT",
+		Short: "Archive an agent",
+		Args:  cobra.ExactArgs(1),
+		RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
+			return server.ArchiveAgent(ctx, args[0])
+		}),
+	}
+	warm := &cobra.Command{
+		Use:   "warm AGENT",
+		Short: "Put what all requests of an agent begin with into its provider's cache",
+		Args:  cobra.ExactArgs(1),
+		RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
+			warmed, err := server.WarmAgent(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			if shared.json {
+				return term.printJSON(warmed)
+			}
+			said := warmed.Reason
+			if warmed.Warmed {
+				said = "sent"
+			}
+			return term.printTable(
+				[]string{"MODEL", "TOKENS, ABOUT", "SAID"},
+				[][]string{{string(warmed.Model), strconv.Itoa(warmed.Tokens), said}},
+			)
+		}),
+	}
+	command.AddCommand(
+		list,
+		createAgentCommand(shared, term),
+		updateAgentCommand(shared, term),
+		show,
+		archive,
+		warm,
+		giveCommand(shared, term),
+	)
 	return command
 }
 
@@ -95,7 +129,11 @@ func createAgentCommand(shared *flags, term terminal) *cobra.Command {
 }
 
 func updateAgentCommand(shared *flags, term terminal) *cobra.Command {
-	command := &cobra.Command{Use: "update AGENT", Short: "Change an agent: what no flag names stays as it is", Args: cobra.ExactArgs(1)}
+	command := &cobra.Command{
+		Use:   "update AGENT",
+		Short: "Change an agent: what no flag names stays as it is",
+		Args:  cobra.ExactArgs(1),
+	}
 	settings := addSettingsPatch(command, setting.Agent)
 	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
 		patch, err := settings.patch()
@@ -103,8 +141,13 @@ func updateAgentCommand(shared *flags, term terminal) *cobra.Command {
 			return err
 		}
 		agent, err := server.UpdateAgent(ctx, args[0], client.AgentPatch{
-			Name: settings.changeOf("name"), Slug: settings.changeOf("slug"), Description: settings.changeOf("description"),
-			Runtime: settings.changeOf("runtime"), SettingsPatch: patch,
+			Name: settings.changeOf(
+				"name",
+			),
+			Slug:          settings.changeOf("slug"),
+			Description:   settings.changeOf("description"),
+			Runtime:       settings.changeOf("runtime"),
+			SettingsPatch: patch,
 		})
 		if err != nil {
 			return err
@@ -120,24 +163,33 @@ func updateAgentCommand(shared *flags, term terminal) *cobra.Command {
 
 func giveCommand(shared *flags, term terminal) *cobra.Command {
 	var admins bool
-	command := &cobra.Command{Use: "give AGENT [PRINCIPAL]", Short: "Give an agent another owner, by the principal's id; for admins", Args: cobra.RangeArgs(1, 2), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
-		if admins == (len(args) > 1) {
-			return parley.Errorf(parley.CodeInvalid, "give either a principal's id or --to-admins")
-		}
-		var to parley.ID // nobody: the admins'
-		if !admins {
-			given, err := parley.ParseID(args[1])
+	command := &cobra.Command{
+		Use:   "give AGENT [PRINCIPAL]",
+		Short: "Give an agent another owner, by the principal's id; for admins",
+		Args:  cobra.RangeArgs(1, 2),
+		RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
+			if admins == (len(args) > 1) {
+				return parley.Errorf(parley.CodeInvalid, "give either a principal's id or --to-admins")
+			}
+			var to parley.ID // nobody: the admins'
+			if !admins {
+				given, err := parley.ParseID(args[1])
+				if err != nil {
+					return err
+				}
+				to = given
+			}
+			agent, err := server.UpdateAgent(
+				ctx,
+				args[0],
+				client.AgentPatch{OwnerID: parley.Change[parley.ID]{Set: true, Value: to}},
+			)
 			if err != nil {
 				return err
 			}
-			to = given
-		}
-		agent, err := server.UpdateAgent(ctx, args[0], client.AgentPatch{OwnerID: parley.Change[parley.ID]{Set: true, Value: to}})
-		if err != nil {
-			return err
-		}
-		return term.printAgent(agent, shared)
-	})}
+			return term.printAgent(agent, shared)
+		}),
+	}
 	command.Flags().BoolVar(&admins, "to-admins", false, "leave it to the admins, without an owner")
 	return command
 }

@@ -18,68 +18,99 @@ import (
 
 func approvalsCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "approvals", Short: "List and answer questions about tool calls"}
-	command.AddCommand(listApprovalsCommand(shared, term), showApprovalCommand(shared, term), approveCommand(shared, term), denyCommand(shared, term))
+	command.AddCommand(
+		listApprovalsCommand(shared, term),
+		showApprovalCommand(shared, term),
+		approveCommand(shared, term),
+		denyCommand(shared, term),
+	)
 	return command
 }
 
 func listApprovalsCommand(shared *flags, term terminal) *cobra.Command {
 	filters := map[string]*string{}
 	var limit int
-	list := &cobra.Command{Use: "list", Short: "List approvals, newest first: those that wait, unless --state says otherwise", Args: cobra.NoArgs, RunE: shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
-		query := url.Values{"limit": {strconv.Itoa(limit)}}
-		for name, value := range filters {
-			if *value != "" && *value != "any" {
-				query.Set(name, *value)
+	list := &cobra.Command{
+		Use:   "list",
+		Short: "List approvals, newest first: those that wait, unless --state says otherwise",
+		Args:  cobra.NoArgs,
+		RunE: shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
+			query := url.Values{"limit": {strconv.Itoa(limit)}}
+			for name, value := range filters {
+				if *value != "" && *value != "any" {
+					query.Set(name, *value)
+				}
 			}
-		}
-		page, err := server.Approvals(ctx, query)
-		if err != nil {
-			return err
-		}
-		if shared.json {
-			return term.printJSON(page.Data)
-		}
-		rows := make([][]string, len(page.Data))
-		for i, a := range page.Data {
-			rows[i] = []string{a.ID.String(), stateOf(&a), a.ToolName, parley.Clip(string(a.Arguments), 60), a.ExpiresAt.String(), a.SessionID.String()}
-		}
-		return term.printTable([]string{"ID", "STATE", "TOOL", "ARGUMENTS", "EXPIRES", "SESSION"}, rows)
-	})}
-	filters["state"] = list.Flags().String("state", string(parley.ApprovalPending), "pending, approved, denied, expired, cancelled or any")
-	filters["session_id"] = list.Flags().String("session", "", "only those of this session and of the tool sessions below it")
+			page, err := server.Approvals(ctx, query)
+			if err != nil {
+				return err
+			}
+			if shared.json {
+				return term.printJSON(page.Data)
+			}
+			rows := make([][]string, len(page.Data))
+			for i, a := range page.Data {
+				rows[i] = []string{
+					a.ID.String(),
+					stateOf(&a),
+					a.ToolName,
+					parley.Clip(string(a.Arguments), 60),
+					a.ExpiresAt.String(),
+					a.SessionID.String(),
+				}
+			}
+			return term.printTable([]string{"ID", "STATE", "TOOL", "ARGUMENTS", "EXPIRES", "SESSION"}, rows)
+		}),
+	}
+	filters["state"] = list.Flags().
+		String("state", string(parley.ApprovalPending), "pending, approved, denied, expired, cancelled or any")
+	filters["session_id"] = list.Flags().
+		String("session", "", "only those of this session and of the tool sessions below it")
 	filters["agent"] = list.Flags().String("agent", "", "only those of this agent, by slug or id")
 	list.Flags().IntVar(&limit, "limit", 20, "how many")
 	return list
 }
 
 func showApprovalCommand(shared *flags, term terminal) *cobra.Command {
-	return &cobra.Command{Use: "show APPROVAL", Short: "Show an approval with the exact arguments of its call", Args: cobra.ExactArgs(1), RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
-		approval, err := server.Approval(ctx, id)
-		if err != nil {
-			return err
-		}
-		return term.printApproval(approval, shared.json)
-	})}
+	return &cobra.Command{
+		Use:   "show APPROVAL",
+		Short: "Show an approval with the exact arguments of its call",
+		Args:  cobra.ExactArgs(1),
+		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+			approval, err := server.Approval(ctx, id)
+			if err != nil {
+				return err
+			}
+			return term.printApproval(approval, shared.json)
+		}),
+	}
 }
 
 func approveCommand(shared *flags, term terminal) *cobra.Command {
 	var session, tool, change bool
 	var comment string
-	approve := &cobra.Command{Use: "approve APPROVAL", Short: "Let the call run", Args: cobra.ExactArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
-		input := client.DecisionInput{Decision: parley.DecideApprove, Comment: comment}
-		switch {
-		case change:
-			input.Scope = parley.ScopeChange
-		case tool:
-			input.Scope, input.Covers = parley.ScopeSession, parley.CoversTool
-		case session:
-			input.Scope = parley.ScopeSession
-		}
-		return decide(ctx, server, term, shared.json, args[0], input)
-	})}
-	approve.Flags().BoolVar(&session, "session", false, "for the rest of the session, calls with exactly these arguments")
+	approve := &cobra.Command{
+		Use:   "approve APPROVAL",
+		Short: "Let the call run",
+		Args:  cobra.ExactArgs(1),
+		RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
+			input := client.DecisionInput{Decision: parley.DecideApprove, Comment: comment}
+			switch {
+			case change:
+				input.Scope = parley.ScopeChange
+			case tool:
+				input.Scope, input.Covers = parley.ScopeSession, parley.CoversTool
+			case session:
+				input.Scope = parley.ScopeSession
+			}
+			return decide(ctx, server, term, shared.json, args[0], input)
+		}),
+	}
+	approve.Flags().
+		BoolVar(&session, "session", false, "for the rest of the session, calls with exactly these arguments")
 	approve.Flags().BoolVar(&tool, "tool", false, "for the rest of the session, every call of this tool")
-	approve.Flags().BoolVar(&change, "change", false, "for the rest of the session, what somebody else changed; the session's owner alone")
+	approve.Flags().
+		BoolVar(&change, "change", false, "for the rest of the session, what somebody else changed; the session's owner alone")
 	approve.MarkFlagsMutuallyExclusive("session", "tool", "change")
 	approve.Flags().StringVar(&comment, "comment", "", "kept with the decision")
 	return approve
@@ -87,14 +118,33 @@ func approveCommand(shared *flags, term terminal) *cobra.Command {
 
 func denyCommand(shared *flags, term terminal) *cobra.Command {
 	var comment string
-	deny := &cobra.Command{Use: "deny APPROVAL", Short: "Do not let the call run; the model is told", Args: cobra.ExactArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
-		return decide(ctx, server, term, shared.json, args[0], client.DecisionInput{Decision: parley.DecideDeny, Comment: comment})
-	})}
+	deny := &cobra.Command{
+		Use:   "deny APPROVAL",
+		Short: "Do not let the call run; the model is told",
+		Args:  cobra.ExactArgs(1),
+		RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
+			return decide(
+				ctx,
+				server,
+				term,
+				shared.json,
+				args[0],
+				client.DecisionInput{Decision: parley.DecideDeny, Comment: comment},
+			)
+		}),
+	}
 	deny.Flags().StringVar(&comment, "comment", "", "why: the model reads it")
 	return deny
 }
 
-func decide(ctx context.Context, server *client.Client, term terminal, asJSON bool, idText string, input client.DecisionInput) error {
+func decide(
+	ctx context.Context,
+	server *client.Client,
+	term terminal,
+	asJSON bool,
+	idText string,
+	input client.DecisionInput,
+) error {
 	id, err := parley.ParseID(idText)
 	if err != nil {
 		return err
@@ -168,7 +218,8 @@ func (a *asking) note(frame client.Frame) error {
 	case *event.StepGenerated:
 		for _, m := range told.Messages {
 			var call parley.ToolCallContent
-			if m.Role == parley.RoleToolCall && json.Unmarshal(m.Content, &call) == nil && call.Name == parley.AskUserTool {
+			if m.Role == parley.RoleToolCall && json.Unmarshal(m.Content, &call) == nil &&
+				call.Name == parley.AskUserTool {
 				a.questions = append(a.questions, call)
 			}
 		}
@@ -187,16 +238,22 @@ func (c *chat) takeUp(ctx context.Context) error {
 	if c.json || c.session.WaitReason != parley.WaitApproval && c.session.WaitReason != parley.WaitInput {
 		return nil
 	}
-	pending, err := c.server.Approvals(ctx, url.Values{"session_id": {c.session.ID.String()}, "state": {string(parley.ApprovalPending)}, "order": {"asc"}})
+	pending, err := c.server.Approvals(
+		ctx,
+		url.Values{"session_id": {c.session.ID.String()}, "state": {string(parley.ApprovalPending)}, "order": {"asc"}},
+	)
 	if err != nil {
 		return err
 	}
 	for _, a := range pending.Data {
 		c.owed.approvals = append(c.owed.approvals, a.ID)
 	}
-	messages, err := everyPage(url.Values{"turn_id": {c.session.TurnID.String()}}, func(q url.Values) (client.Page[parley.Message], error) {
-		return c.server.Messages(ctx, c.session.ID, q)
-	})
+	messages, err := everyPage(
+		url.Values{"turn_id": {c.session.TurnID.String()}},
+		func(q url.Values) (client.Page[parley.Message], error) {
+			return c.server.Messages(ctx, c.session.ID, q)
+		},
+	)
 	if err != nil {
 		return err
 	}
@@ -207,11 +264,15 @@ func (c *chat) takeUp(ctx context.Context) error {
 	for i := range messages {
 		var call parley.ToolCallContent
 		m := &messages[i]
-		if m.Role == parley.RoleToolCall && m.ToolName == parley.AskUserTool && !answered[m.ToolCallID] && json.Unmarshal(m.Content, &call) == nil {
+		if m.Role == parley.RoleToolCall && m.ToolName == parley.AskUserTool && !answered[m.ToolCallID] &&
+			json.Unmarshal(m.Content, &call) == nil {
 			c.owed.questions = append(c.owed.questions, call)
 		}
 	}
-	return c.turn(ctx, func(ctx context.Context) frames { return c.server.Watch(ctx, c.session.ID, c.session.LastEvent) })
+	return c.turn(
+		ctx,
+		func(ctx context.Context) frames { return c.server.Watch(ctx, c.session.ID, c.session.LastEvent) },
+	)
 }
 
 // askAll asks the person for everything that the turn waits for. over reports
@@ -268,7 +329,11 @@ func (v *turnView) askApproval(ctx context.Context, id parley.ID) (over bool, er
 				return true, nil
 			}
 		case "t", "tool":
-			input = client.DecisionInput{Decision: parley.DecideApprove, Scope: parley.ScopeSession, Covers: parley.CoversTool}
+			input = client.DecisionInput{
+				Decision: parley.DecideApprove,
+				Scope:    parley.ScopeSession,
+				Covers:   parley.CoversTool,
+			}
 		case "n", "no":
 			input = client.DecisionInput{Decision: parley.DecideDeny, Comment: strings.TrimSpace(rest)}
 		}

@@ -118,7 +118,12 @@ func (e *estate) ask(key, method, path, body string) (int, string) {
 // signedIn is what the cookie of a browser that signed in with a key holds.
 func (e *estate) signedIn(key string) string {
 	e.Helper()
-	request, err := http.NewRequestWithContext(e.Context(), http.MethodPost, e.url+"/v1/sign-in", strings.NewReader(fmt.Sprintf(`{"key":%q}`, key)))
+	request, err := http.NewRequestWithContext(
+		e.Context(),
+		http.MethodPost,
+		e.url+"/v1/sign-in",
+		strings.NewReader(fmt.Sprintf(`{"key":%q}`, key)),
+	)
 	if err != nil {
 		e.Fatal(err)
 	}
@@ -160,8 +165,15 @@ type toolCall struct {
 // results in the calls' order.
 func (e *estate) calls(project string, calls ...toolCall) []string {
 	e.Helper()
-	session := e.made(e.member, "/v1/sessions", fmt.Sprintf(`{"project_id":%q,"model":"sim/script","tools":["read_file","write_file","list_files","search_files"],`+
-		`"grants":[{"tool":"write_file","effect":"allow"}]}`, project))
+	session := e.made(
+		e.member,
+		"/v1/sessions",
+		fmt.Sprintf(
+			`{"project_id":%q,"model":"sim/script","tools":["read_file","write_file","list_files","search_files"],`+
+				`"grants":[{"tool":"write_file","effect":"allow"}]}`,
+			project,
+		),
+	)
 	type answer struct {
 		ToolCall *toolCall `json:"tool_call,omitempty"`
 		Text     string    `json:"text,omitempty"`
@@ -178,7 +190,12 @@ func (e *estate) calls(project string, calls ...toolCall) []string {
 	if err != nil {
 		e.Fatal(err)
 	}
-	if status, answer := e.ask(e.member, http.MethodPost, "/v1/sessions/"+session+"/messages", string(message)); status/100 != 2 {
+	if status, answer := e.ask(
+		e.member,
+		http.MethodPost,
+		"/v1/sessions/"+session+"/messages",
+		string(message),
+	); status/100 != 2 {
 		e.Fatalf("the message: %d %s", status, answer)
 	}
 	_, answered := e.ask(e.member, http.MethodGet, "/v1/sessions/"+session+"/messages?role=tool_result", "")
@@ -207,21 +224,41 @@ func TestAMemberReachesNothingOfTheServers(t *testing.T) { //nolint:paralleltest
 		srv, end := e.open("first", nil)
 		defer end()
 		for _, path := range []string{e.home, e.work, e.data, "/"} {
-			if status, answer := e.ask(e.member, http.MethodPost, "/v1/projects", fmt.Sprintf(`{"path":%q}`, path)); status != http.StatusForbidden {
+			if status, answer := e.ask(
+				e.member,
+				http.MethodPost,
+				"/v1/projects",
+				fmt.Sprintf(`{"path":%q}`, path),
+			); status != http.StatusForbidden {
 				t.Errorf("a member chose %s: %d %s", path, status, answer)
 			}
 		}
 		if status, answer := e.ask(e.member, http.MethodGet, "/v1/directories", ""); status != http.StatusForbidden {
 			t.Errorf("a member listed directories: %d %s", status, answer)
 		}
-		if status, answer := e.ask(e.signedIn(e.member), http.MethodGet, "/v1/directories", ""); status != http.StatusForbidden {
+		if status, answer := e.ask(
+			e.signedIn(e.member),
+			http.MethodGet,
+			"/v1/directories",
+			"",
+		); status != http.StatusForbidden {
 			t.Errorf("a member's browser listed directories: %d %s", status, answer)
 		}
-		if status, answer := e.ask(e.signedIn(e.local), http.MethodGet, "/v1/directories", ""); status != http.StatusOK {
+		if status, answer := e.ask(
+			e.signedIn(e.local),
+			http.MethodGet,
+			"/v1/directories",
+			"",
+		); status != http.StatusOK {
 			t.Errorf("the machine's own user's browser could not list directories: %d %s", status, answer)
 		}
 		e.refusesToChoose(t, e.local)
-		if status, answer := e.ask(e.local, http.MethodPost, "/v1/projects", fmt.Sprintf(`{"path":%q}`, e.work)); status != http.StatusCreated {
+		if status, answer := e.ask(
+			e.local,
+			http.MethodPost,
+			"/v1/projects",
+			fmt.Sprintf(`{"path":%q}`, e.work),
+		); status != http.StatusCreated {
 			t.Errorf("the machine's own user could not choose its work: %d %s", status, answer)
 		}
 		// What a release before this one let in.
@@ -230,7 +267,10 @@ func TestAMemberReachesNothingOfTheServers(t *testing.T) { //nolint:paralleltest
 			t.Fatal(err)
 		}
 		for _, path := range []string{"/", "/etc", "/proc/self", e.base, e.home, e.data, filepath.Dir(e.data), filepath.Join(e.home, ".ssh"), filepath.Join(e.work, ".git")} {
-			project, _, err := srv.store.ChooseProject(t.Context(), parley.Project{ID: parley.NewID(), WorkspaceID: workspace, Path: path, Name: "old"})
+			project, _, err := srv.store.ChooseProject(
+				t.Context(),
+				parley.Project{ID: parley.NewID(), WorkspaceID: workspace, Path: path, Name: "old"},
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -271,16 +311,32 @@ func (e *estate) refusesToChoose(t *testing.T, key string) {
 		filepath.Join(e.home, ".local"), filepath.Join(e.home, ".ssh"), e.work + "/../.ssh", filepath.Join(e.work, ".git"),
 		filepath.Join(e.work, "to-data"), filepath.Join(e.work, "to-ssh"), filepath.Join(e.work, "to-home"), filepath.Join(e.work, "to-home", ".ssh"),
 	} {
-		if status, answer := e.ask(key, http.MethodPost, "/v1/projects", fmt.Sprintf(`{"path":%q}`, path)); status != http.StatusUnprocessableEntity {
+		if status, answer := e.ask(
+			key,
+			http.MethodPost,
+			"/v1/projects",
+			fmt.Sprintf(`{"path":%q}`, path),
+		); status != http.StatusUnprocessableEntity {
 			t.Errorf("%s could be chosen: %d %s", path, status, answer)
 		}
 	}
 	for _, path := range []string{e.data, filepath.Dir(e.data), filepath.Join(e.home, ".ssh"), "/etc", filepath.Join(e.work, "to-data"), filepath.Join(e.work, ".git")} {
-		if status, answer := e.ask(key, http.MethodGet, "/v1/directories?hidden=true&path="+path, ""); status != http.StatusNotFound {
+		if status, answer := e.ask(
+			key,
+			http.MethodGet,
+			"/v1/directories?hidden=true&path="+path,
+			"",
+		); status != http.StatusNotFound {
 			t.Errorf("%s could be listed: %d %s", path, status, answer)
 		}
 	}
-	if _, answer := e.ask(key, http.MethodGet, "/v1/directories?hidden=true&path="+e.home, ""); strings.Contains(answer, ".ssh") || !strings.Contains(answer, e.work) {
+	if _, answer := e.ask(
+		key,
+		http.MethodGet,
+		"/v1/directories?hidden=true&path="+e.home,
+		"",
+	); strings.Contains(answer, ".ssh") ||
+		!strings.Contains(answer, e.work) {
 		t.Errorf("the home: %s", answer)
 	}
 }
@@ -310,17 +366,59 @@ func (e *estate) attackFromWork(t *testing.T) {
 		return toolCall{"write_file", map[string]string{"path": path, "text": "mcp: [{name: x, command: taken}]"}}
 	}
 	tries := []toolCall{
-		read("token.txt"), read("settings.txt"), read("database.txt"), read("link.txt"), read("to-data/token"), read("to-home/.ssh/id_rsa"), read("to-ssh/id_rsa"),
-		read("../.ssh/id_rsa"), read(e.data + "/token"), read(".env"), read(".ENV"), read("dotenv.txt"), read("settings-link.txt"), read(".git/config"),
-		write("settings.txt"), write("settings-link.txt"), write("to-data/parley.yaml"), write("../.local/share/parley/parley.yaml"), write("link.txt"),
-		write(".git/hooks/pre-commit"), write(".GIT/hooks/pre-commit"), write("hooks/post-commit"), write(".git/config"), write("sub/.git"), write(".env"), write("new/.ssh/authorized_keys"),
-		{"list_files", map[string]string{"path": "to-data"}}, {"list_files", map[string]string{"path": "to-ssh"}}, {"search_files", map[string]string{"path": "to-home", "pattern": "."}},
+		read(
+			"token.txt",
+		),
+		read("settings.txt"),
+		read("database.txt"),
+		read("link.txt"),
+		read("to-data/token"),
+		read("to-home/.ssh/id_rsa"),
+		read("to-ssh/id_rsa"),
+		read(
+			"../.ssh/id_rsa",
+		),
+		read(e.data + "/token"),
+		read(".env"),
+		read(".ENV"),
+		read("dotenv.txt"),
+		read("settings-link.txt"),
+		read(".git/config"),
+		write(
+			"settings.txt",
+		),
+		write("settings-link.txt"),
+		write("to-data/parley.yaml"),
+		write("../.local/share/parley/parley.yaml"),
+		write("link.txt"),
+		write(
+			".git/hooks/pre-commit",
+		),
+		write(".GIT/hooks/pre-commit"),
+		write("hooks/post-commit"),
+		write(".git/config"),
+		write("sub/.git"),
+		write(".env"),
+		write("new/.ssh/authorized_keys"),
+		{
+			"list_files",
+			map[string]string{"path": "to-data"},
+		},
+		{"list_files", map[string]string{"path": "to-ssh"}},
+		{"search_files", map[string]string{"path": "to-home", "pattern": "."}},
 	}
 	for i, result := range e.calls(project.ID.String(), tries...) {
 		e.refused(fmt.Sprint(tries[i]), result)
 	}
-	results := e.calls(project.ID.String(), read("readme.md"), toolCall{"search_files", map[string]string{"pattern": "."}}, toolCall{"list_files", map[string]string{"path": "."}}, write("notes.txt"))
-	if !strings.Contains(results[0], "everybody") || !strings.Contains(results[1], "everybody") || !strings.Contains(results[3], `"created":true`) {
+	results := e.calls(
+		project.ID.String(),
+		read("readme.md"),
+		toolCall{"search_files", map[string]string{"pattern": "."}},
+		toolCall{"list_files", map[string]string{"path": "."}},
+		write("notes.txt"),
+	)
+	if !strings.Contains(results[0], "everybody") || !strings.Contains(results[1], "everybody") ||
+		!strings.Contains(results[3], `"created":true`) {
 		t.Errorf("what is allowed: %q", results)
 	}
 	for _, result := range results {

@@ -19,37 +19,43 @@ func auditCommand(shared *flags, term terminal) *cobra.Command {
 	var session, principal string
 	var limit int
 	var changes, anchor bool
-	command := &cobra.Command{Use: "audit", Short: "List who did what, newest first", Args: cobra.NoArgs, RunE: shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
-		if anchor {
-			return printAnchor(ctx, server, shared, term)
-		}
-		query := url.Values{"limit": {strconv.Itoa(limit)}}
-		for name, value := range map[string]string{"session_id": session, "principal_id": principal} {
-			if value != "" {
-				query.Set(name, value)
+	command := &cobra.Command{
+		Use:   "audit",
+		Short: "List who did what, newest first",
+		Args:  cobra.NoArgs,
+		RunE: shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
+			if anchor {
+				return printAnchor(ctx, server, shared, term)
 			}
-		}
-		if changes {
-			query.Set("changes", "true")
-		}
-		entries, err := server.Audit(ctx, query)
-		if err != nil {
-			return err
-		}
-		if shared.json {
-			return term.printJSON(entries.Data)
-		}
-		rows := make([][]string, len(entries.Data))
-		for i, e := range entries.Data {
-			rows[i] = []string{e.At.String(), e.PrincipalName, e.Action, orDash(e.SessionID), orDash(e.TargetID)}
-		}
-		return term.printTable([]string{"AT", "WHO", "ACTION", "SESSION", "TARGET"}, rows)
-	})}
+			query := url.Values{"limit": {strconv.Itoa(limit)}}
+			for name, value := range map[string]string{"session_id": session, "principal_id": principal} {
+				if value != "" {
+					query.Set(name, value)
+				}
+			}
+			if changes {
+				query.Set("changes", "true")
+			}
+			entries, err := server.Audit(ctx, query)
+			if err != nil {
+				return err
+			}
+			if shared.json {
+				return term.printJSON(entries.Data)
+			}
+			rows := make([][]string, len(entries.Data))
+			for i, e := range entries.Data {
+				rows[i] = []string{e.At.String(), e.PrincipalName, e.Action, orDash(e.SessionID), orDash(e.TargetID)}
+			}
+			return term.printTable([]string{"AT", "WHO", "ACTION", "SESSION", "TARGET"}, rows)
+		}),
+	}
 	command.Flags().StringVar(&session, "session", "", "only what concerns this session, though it be deleted")
 	command.Flags().StringVar(&principal, "principal", "", "only what this principal did")
 	command.Flags().BoolVar(&changes, "changes", false, "without what only reads or watches")
 	command.Flags().IntVar(&limit, "limit", shownAudit, "how many at most")
-	command.Flags().BoolVar(&anchor, "anchor", false, "print the end of the audit's chain instead, to keep elsewhere for parley verify --anchor")
+	command.Flags().
+		BoolVar(&anchor, "anchor", false, "print the end of the audit's chain instead, to keep elsewhere for parley verify --anchor")
 	return command
 }
 
@@ -63,7 +69,10 @@ func printAnchor(ctx context.Context, server *client.Client, shared *flags, term
 		return term.printJSON(anchor)
 	}
 	if anchor.Number == 0 {
-		return parley.Errorf(parley.CodeNotFound, "the audit's chain has no link yet: it gets its first within seconds of the first entry; ask again")
+		return parley.Errorf(
+			parley.CodeNotFound,
+			"the audit's chain has no link yet: it gets its first within seconds of the first entry; ask again",
+		)
 	}
 	_, err = fmt.Fprintln(term.out, anchor)
 	return err

@@ -29,7 +29,11 @@ func (s *server) awaitStore(ctx context.Context) (store.Store, error) {
 			return store, err
 		}
 		if ctx.Err() != nil {
-			return nil, parley.WrapError(parley.CodeUnavailable, err, "stopped while it waited for "+databaseName(s.settings.DatabaseURL))
+			return nil, parley.WrapError(
+				parley.CodeUnavailable,
+				err,
+				"stopped while it waited for "+databaseName(s.settings.DatabaseURL),
+			)
 		}
 		if !postgres.Absent(err) {
 			return nil, err
@@ -41,8 +45,16 @@ func (s *server) awaitStore(ctx context.Context) (store.Store, error) {
 		}
 		if time.Since(told) >= waitTold {
 			told = time.Now()
-			s.log.LogAttrs(ctx, slog.LevelWarn, "waiting for the database, which does not answer",
-				slog.String("database", databaseName(s.settings.DatabaseURL)), slog.Duration("for_another", left.Round(time.Second)))
+			s.log.LogAttrs(
+				ctx,
+				slog.LevelWarn,
+				"waiting for the database, which does not answer",
+				slog.String(
+					"database",
+					databaseName(s.settings.DatabaseURL),
+				),
+				slog.Duration("for_another", left.Round(time.Second)),
+			)
 		}
 		timer := time.NewTimer(min(pause, left))
 		select {

@@ -31,7 +31,10 @@ func (s *heard) Write(p []byte) (int, error) {
 }
 
 func waiting(url string, patience time.Duration, log io.Writer) *server {
-	return &server{settings: settings{DatabaseURL: url, DatabaseWait: duration(patience)}, log: slog.New(slog.NewTextHandler(log, nil))}
+	return &server{
+		settings: settings{DatabaseURL: url, DatabaseWait: duration(patience)},
+		log:      slog.New(slog.NewTextHandler(log, nil)),
+	}
 }
 
 // TestAStartWaitsForPostgreSQL: while nobody answers it says so; when somebody does, it
@@ -56,7 +59,12 @@ func TestAStartWaitsForPostgreSQL(t *testing.T) {
 		t.Fatal(err)
 	}
 	url := cluster.URL(pgtest.Owner, "late")
-	if store, err := waiting(url, 10*time.Millisecond, io.Discard).awaitStore(ctx); parley.ErrorCode(err) != parley.CodeUnavailable || !strings.Contains(err.Error(), "did not answer within 10ms") {
+	if store, err := waiting(
+		url,
+		10*time.Millisecond,
+		io.Discard,
+	).awaitStore(ctx); parley.ErrorCode(err) != parley.CodeUnavailable ||
+		!strings.Contains(err.Error(), "did not answer within 10ms") {
 		t.Errorf("beyond the bound: %v, %v", store, err)
 	}
 	type opened struct {
@@ -94,7 +102,12 @@ func TestARefusalIsNotWaitedFor(t *testing.T) {
 	there := databases.New(t)
 	before, query, _ := strings.Cut(there, "?")
 	missing := before[:strings.LastIndex(before, "/")] + "/missing?" + query
-	if _, err := waiting(missing, time.Hour, io.Discard).awaitStore(t.Context()); err == nil || strings.Contains(err.Error(), "did not answer") {
+	if _, err := waiting(
+		missing,
+		time.Hour,
+		io.Discard,
+	).awaitStore(t.Context()); err == nil ||
+		strings.Contains(err.Error(), "did not answer") {
 		t.Errorf("a database that is missing: %v", err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
@@ -104,7 +117,8 @@ func TestARefusalIsNotWaitedFor(t *testing.T) {
 		stop()
 	}()
 	_, err := waiting("postgres://ada:secret@127.0.0.1:1/parley", time.Hour, log).awaitStore(ctx)
-	if parley.ErrorCode(err) != parley.CodeUnavailable || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "127.0.0.1:1/parley") {
+	if parley.ErrorCode(err) != parley.CodeUnavailable || strings.Contains(err.Error(), "secret") ||
+		!strings.Contains(err.Error(), "127.0.0.1:1/parley") {
 		t.Errorf("a process that is ended while it waits: %v", err)
 	}
 }

@@ -30,7 +30,10 @@ func backupCommand(shared *flags, term terminal) *cobra.Command {
 				return err
 			}
 			if args[0] == "-" && watched(term.out) {
-				return parley.Errorf(parley.CodeInvalid, "a backup is no text: send it somewhere, as in parley backup - | gzip > parley.db.gz")
+				return parley.Errorf(
+					parley.CodeInvalid,
+					"a backup is no text: send it somewhere, as in parley backup - | gzip > parley.db.gz",
+				)
 			}
 			if args[0] == "-" {
 				return backupTo(cmd.Context(), dir, term)
@@ -42,7 +45,12 @@ func backupCommand(shared *flags, term terminal) *cobra.Command {
 			if shared.json {
 				return term.printJSON(contents)
 			}
-			_, err = fmt.Fprintf(term.out, "%s: %s. Every page and every record was checked.\n", args[0], contentsLine(contents))
+			_, err = fmt.Fprintf(
+				term.out,
+				"%s: %s. Every page and every record was checked.\n",
+				args[0],
+				contentsLine(contents),
+			)
 			return err
 		},
 	}
@@ -56,7 +64,10 @@ func (f *flags) ownDatabase() (string, error) {
 		return "", err
 	}
 	if s.DatabaseURL != "" {
-		return "", parley.Errorf(parley.CodeUnsupported, "the settings name a PostgreSQL database, and this command is for SQLite: use pg_dump and pg_restore as docs/backup.md says, or take PARLEY_DATABASE_URL out of the settings")
+		return "", parley.Errorf(
+			parley.CodeUnsupported,
+			"the settings name a PostgreSQL database, and this command is for SQLite: use pg_dump and pg_restore as docs/backup.md says, or take PARLEY_DATABASE_URL out of the settings",
+		)
 	}
 	return s.DataDir, nil
 }
@@ -98,7 +109,12 @@ func restoreCommand(shared *flags, term terminal) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			restored, err := sqlite.Restore(cmd.Context(), args[0], dir, sqlite.RestoreOptions{Replace: replace, Progress: term.progress("copying")})
+			restored, err := sqlite.Restore(
+				cmd.Context(),
+				args[0],
+				dir,
+				sqlite.RestoreOptions{Replace: replace, Progress: term.progress("copying")},
+			)
 			if err != nil {
 				return err
 			}
@@ -106,20 +122,36 @@ func restoreCommand(shared *flags, term terminal) *cobra.Command {
 				return term.printJSON(restored)
 			}
 			if restored.Kept != "" {
-				if _, err := fmt.Fprintf(term.out, "The database that was there is now %s; remove it when you no longer need it.\n", restored.Kept); err != nil {
+				if _, err := fmt.Fprintf(
+					term.out,
+					"The database that was there is now %s; remove it when you no longer need it.\n",
+					restored.Kept,
+				); err != nil {
 					return err
 				}
 			}
-			_, err = fmt.Fprintf(term.out, "%s holds %s. Every page and every record was checked.\n", dir, contentsLine(restored.Contents))
+			_, err = fmt.Fprintf(
+				term.out,
+				"%s holds %s. Every page and every record was checked.\n",
+				dir,
+				contentsLine(restored.Contents),
+			)
 			return err
 		},
 	}
-	command.Flags().BoolVar(&replace, "replace", false, "put the backup in the place of a database that is there, which is kept under another name")
+	command.Flags().
+		BoolVar(&replace, "replace", false, "put the backup in the place of a database that is there, which is kept under another name")
 	return command
 }
 
 func contentsLine(c sqlite.Contents) string {
-	return fmt.Sprintf("%d sessions with %d messages in %d workspaces, %d KiB", c.Sessions, c.Messages, c.Workspaces, (c.Bytes+1023)>>10)
+	return fmt.Sprintf(
+		"%d sessions with %d messages in %d workspaces, %d KiB",
+		c.Sessions,
+		c.Messages,
+		c.Workspaces,
+		(c.Bytes+1023)>>10,
+	)
 }
 
 // progress shows a person how far something is; nobody else is told.

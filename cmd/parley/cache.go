@@ -10,22 +10,50 @@ import (
 )
 
 func cacheCommand(shared *flags, term terminal) *cobra.Command {
-	command := &cobra.Command{Use: "cache", Short: "Look at the answers that are kept for equal requests", Args: cobra.NoArgs}
-	show := &cobra.Command{Use: "show", Short: "Show what the response cache holds and saved", Args: cobra.NoArgs, RunE: shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
-		state, err := server.ResponseCache(ctx)
-		if err != nil {
-			return err
-		}
-		if shared.json {
-			return term.printJSON(state)
-		}
-		count := func(n int64) string { return strconv.FormatInt(n, 10) }
-		return term.printTable([]string{"ENTRIES", "BYTES", "HITS", "MISSES", "STORED", "EVICTED", "SAVED"}, [][]string{{count(state.Entries), count(state.Bytes),
-			count(state.Hits), count(state.Misses), count(state.Stored), count(state.Evicted), "$" + state.Saved.String()}})
-	})}
-	drop := &cobra.Command{Use: "clear", Short: "Drop all kept answers of the workspace (admins)", Args: cobra.NoArgs, RunE: shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
-		return server.ClearResponseCache(ctx)
-	})}
+	command := &cobra.Command{
+		Use:   "cache",
+		Short: "Look at the answers that are kept for equal requests",
+		Args:  cobra.NoArgs,
+	}
+	show := &cobra.Command{
+		Use:   "show",
+		Short: "Show what the response cache holds and saved",
+		Args:  cobra.NoArgs,
+		RunE: shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
+			state, err := server.ResponseCache(ctx)
+			if err != nil {
+				return err
+			}
+			if shared.json {
+				return term.printJSON(state)
+			}
+			count := func(n int64) string { return strconv.FormatInt(n, 10) }
+			return term.printTable(
+				[]string{"ENTRIES", "BYTES", "HITS", "MISSES", "STORED", "EVICTED", "SAVED"},
+				[][]string{
+					{
+						count(state.Entries),
+						count(state.Bytes),
+						count(
+							state.Hits,
+						),
+						count(state.Misses),
+						count(state.Stored),
+						count(state.Evicted),
+						"$" + state.Saved.String(),
+					},
+				},
+			)
+		}),
+	}
+	drop := &cobra.Command{
+		Use:   "clear",
+		Short: "Drop all kept answers of the workspace (admins)",
+		Args:  cobra.NoArgs,
+		RunE: shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
+			return server.ClearResponseCache(ctx)
+		}),
+	}
 	command.AddCommand(show, drop)
 	return command
 }

@@ -19,7 +19,11 @@ func TestCacheOnTheCommandLine(t *testing.T) {
 	}()
 	for _, args := range [][]string{{"cache", "show"}, {"cache", "show", "--json"}, {"cache", "clear"}} {
 		var out, complained bytes.Buffer
-		if code := run(t.Context(), append([]string{"--data", dir}, args...), terminal{in: strings.NewReader(""), out: &out, err: &complained}); code != 0 {
+		if code := run(
+			t.Context(),
+			append([]string{"--data", dir}, args...),
+			terminal{in: strings.NewReader(""), out: &out, err: &complained},
+		); code != 0 {
 			t.Fatalf("parley %s: %s", strings.Join(args, " "), complained.String())
 		}
 		if args[1] == "show" && !strings.Contains(strings.ToLower(out.String()), "evicted") {

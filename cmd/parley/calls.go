@@ -15,14 +15,22 @@ import (
 
 func callsCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "calls", Short: "Model calls: what was sent, why, what it cost, and what changed"}
-	command.AddCommand(listCallsCommand(shared, term), showCallCommand(shared, term), diffCallCommand(shared, term), replayCallCommand(shared, term))
+	command.AddCommand(
+		listCallsCommand(shared, term),
+		showCallCommand(shared, term),
+		diffCallCommand(shared, term),
+		replayCallCommand(shared, term),
+	)
 	return command
 }
 
 func listCallsCommand(shared *flags, term terminal) *cobra.Command {
 	var turn string
 	var limit int
-	list := &cobra.Command{Use: "list SESSION", Short: "List a session's model calls, newest first", Args: cobra.ExactArgs(1),
+	list := &cobra.Command{
+		Use:   "list SESSION",
+		Short: "List a session's model calls, newest first",
+		Args:  cobra.ExactArgs(1),
 		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 			query := url.Values{"limit": {strconv.Itoa(limit)}}
 			if turn != "" {
@@ -41,10 +49,24 @@ func listCallsCommand(shared *flags, term terminal) *cobra.Command {
 				if c.Purpose != "" { // a call of no turn's step
 					step = string(c.Purpose)
 				}
-				rows[i] = []string{c.ID.String(), modelLabel(c.Model), step, string(c.Outcome), known(c.Usage.InputTokens), known(c.Usage.CachedTokens), known(c.Usage.OutputTokens), price(c.Cost), c.CreatedAt.String()}
+				rows[i] = []string{
+					c.ID.String(),
+					modelLabel(c.Model),
+					step,
+					string(c.Outcome),
+					known(c.Usage.InputTokens),
+					known(c.Usage.CachedTokens),
+					known(c.Usage.OutputTokens),
+					price(c.Cost),
+					c.CreatedAt.String(),
+				}
 			}
-			return term.printTable([]string{"ID", "MODEL", "STEP", "OUTCOME", "IN", "CACHED", "OUT", "COST", "AT"}, rows)
-		})}
+			return term.printTable(
+				[]string{"ID", "MODEL", "STEP", "OUTCOME", "IN", "CACHED", "OUT", "COST", "AT"},
+				rows,
+			)
+		}),
+	}
 	list.Flags().StringVar(&turn, "turn", "", "only calls of this turn")
 	list.Flags().IntVar(&limit, "limit", 20, "how many")
 	return list
@@ -52,7 +74,10 @@ func listCallsCommand(shared *flags, term terminal) *cobra.Command {
 
 func showCallCommand(shared *flags, term terminal) *cobra.Command {
 	var request bool
-	show := &cobra.Command{Use: "show CALL", Short: "Explain a call: the parts of its request, what was left out, what it cost", Args: cobra.ExactArgs(1),
+	show := &cobra.Command{
+		Use:   "show CALL",
+		Short: "Explain a call: the parts of its request, what was left out, what it cost",
+		Args:  cobra.ExactArgs(1),
 		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 			call, err := server.Call(ctx, id)
 			switch {
@@ -64,10 +89,33 @@ func showCallCommand(shared *flags, term terminal) *cobra.Command {
 			case shared.json:
 				return term.printJSON(call)
 			}
-			fmt.Fprintf(term.out, "%s  %s  step %d, attempt %d  %s\n", call.ID, modelLabel(call.Model), call.Step, call.Attempt, call.Outcome)
-			fmt.Fprintf(term.out, "in %s (cached %s), out %s, cost %s\n", known(call.Usage.InputTokens), known(call.Usage.CachedTokens), known(call.Usage.OutputTokens), price(call.Cost))
+			fmt.Fprintf(
+				term.out,
+				"%s  %s  step %d, attempt %d  %s\n",
+				call.ID,
+				modelLabel(call.Model),
+				call.Step,
+				call.Attempt,
+				call.Outcome,
+			)
+			fmt.Fprintf(
+				term.out,
+				"in %s (cached %s), out %s, cost %s\n",
+				known(call.Usage.InputTokens),
+				known(call.Usage.CachedTokens),
+				known(call.Usage.OutputTokens),
+				price(call.Cost),
+			)
 			if c := call.Costs; c != nil {
-				fmt.Fprintf(term.out, "input $%s, cached $%s, written to the cache $%s, output $%s; the cache saved $%s\n", c.Input, c.Cached, c.CacheWrite, c.Output, c.Saved)
+				fmt.Fprintf(
+					term.out,
+					"input $%s, cached $%s, written to the cache $%s, output $%s; the cache saved $%s\n",
+					c.Input,
+					c.Cached,
+					c.CacheWrite,
+					c.Output,
+					c.Saved,
+				)
 			}
 			if !call.Exact {
 				fmt.Fprintln(term.out, "The request is not the one that was sent:", call.Reason)
@@ -76,7 +124,8 @@ func showCallCommand(shared *flags, term terminal) *cobra.Command {
 				fmt.Fprintf(term.out, "attempt %d: %s  %s\n", a.Attempt, a.Outcome, a.CallID)
 			}
 			return printExplanation(term, &call.Explanation)
-		})}
+		}),
+	}
 	show.Flags().BoolVar(&request, "request", false, "print nothing but the request as it was sent")
 	return show
 }
@@ -125,7 +174,10 @@ func printExplanation(term terminal, e *client.Explanation) error {
 
 func diffCallCommand(shared *flags, term terminal) *cobra.Command {
 	var with string
-	diff := &cobra.Command{Use: "diff CALL", Short: "Compare a call's request with the one before: what changed, and what that means for the provider's cache", Args: cobra.ExactArgs(1),
+	diff := &cobra.Command{
+		Use:   "diff CALL",
+		Short: "Compare a call's request with the one before: what changed, and what that means for the provider's cache",
+		Args:  cobra.ExactArgs(1),
 		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 			other, err := idIfGiven(with)
 			if err != nil {
@@ -140,7 +192,15 @@ func diffCallCommand(shared *flags, term terminal) *cobra.Command {
 			}
 			fmt.Fprintln(term.out, d.Cache.Says)
 			if d.First != nil {
-				fmt.Fprintf(term.out, "shared: %d of %d tokens, %d messages; the bytes part at %d (%s)\n", d.Shared.Tokens, d.Shared.OfTokens, d.Shared.Messages, d.First.Offset, d.First.Kind)
+				fmt.Fprintf(
+					term.out,
+					"shared: %d of %d tokens, %d messages; the bytes part at %d (%s)\n",
+					d.Shared.Tokens,
+					d.Shared.OfTokens,
+					d.Shared.Messages,
+					d.First.Offset,
+					d.First.Kind,
+				)
 			}
 			for _, c := range d.Changes {
 				fmt.Fprintf(term.out, "- %s: %s\n", c.Cause, c.Says)
@@ -149,14 +209,18 @@ func diffCallCommand(shared *flags, term terminal) *cobra.Command {
 				}
 			}
 			return nil
-		})}
+		}),
+	}
 	diff.Flags().StringVar(&with, "with", "", "the call to compare with; the step before when not given")
 	return diff
 }
 
 func replayCallCommand(shared *flags, term terminal) *cobra.Command {
 	var model string
-	replay := &cobra.Command{Use: "replay CALL", Short: "Send a call's request again, to the same model or another one, and compare the answers; it enters no conversation", Args: cobra.ExactArgs(1),
+	replay := &cobra.Command{
+		Use:   "replay CALL",
+		Short: "Send a call's request again, to the same model or another one, and compare the answers; it enters no conversation",
+		Args:  cobra.ExactArgs(1),
 		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 			r, err := server.Replay(ctx, id, client.ReplayInput{Model: parley.ModelID(model)})
 			if err != nil {
@@ -170,8 +234,19 @@ func replayCallCommand(shared *flags, term terminal) *cobra.Command {
 				call   *parley.Call
 				answer *parley.ReplayAnswer
 			}{{"original", &r.Original, &r.OldAnswer}, {"replay", &r.Call, &r.Answer}} {
-				fmt.Fprintf(term.out, "%s: %s  %s  in %s, out %s, cost %s, %s ms\n", one.name, modelLabel(one.call.Model), one.call.Outcome,
-					known(one.call.Usage.InputTokens), known(one.call.Usage.OutputTokens), price(one.call.Cost), known(one.call.TotalMS))
+				fmt.Fprintf(
+					term.out,
+					"%s: %s  %s  in %s, out %s, cost %s, %s ms\n",
+					one.name,
+					modelLabel(one.call.Model),
+					one.call.Outcome,
+					known(
+						one.call.Usage.InputTokens,
+					),
+					known(one.call.Usage.OutputTokens),
+					price(one.call.Cost),
+					known(one.call.TotalMS),
+				)
 				if one.call.Error != nil {
 					fmt.Fprintln(term.out, one.call.Error.Sentence)
 				}
@@ -182,31 +257,40 @@ func replayCallCommand(shared *flags, term terminal) *cobra.Command {
 			}
 			fmt.Fprintf(term.out, "same request: %t, same answer: %t\n", r.SameBytes, r.SameAnswer)
 			return nil
-		})}
+		}),
+	}
 	replay.Flags().StringVar(&model, "model", "", "provider/model; the call's own when not given")
 	return replay
 }
 
 func contextCommand(shared *flags, term terminal) *cobra.Command {
-	return &cobra.Command{Use: "context SESSION", Short: "Show what the model's window holds now, by part, and what is left out", Args: cobra.ExactArgs(1),
+	return &cobra.Command{
+		Use:   "context SESSION",
+		Short: "Show what the model's window holds now, by part, and what is left out",
+		Args:  cobra.ExactArgs(1),
 		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 			shown, err := server.Context(ctx, id)
 			if err != nil {
 				return err
 			}
 			return printPreview(shared, term, &shown)
-		})}
+		}),
+	}
 }
 
 func previewCommand(shared *flags, term terminal) *cobra.Command {
-	return &cobra.Command{Use: "preview SESSION TEXT", Short: "Show what would be sent for a message, and what it would cost; nothing is written", Args: cobra.MinimumNArgs(2),
+	return &cobra.Command{
+		Use:   "preview SESSION TEXT",
+		Short: "Show what would be sent for a message, and what it would cost; nothing is written",
+		Args:  cobra.MinimumNArgs(2),
 		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, args []string) error {
 			shown, err := server.Preview(ctx, id, client.UserMessage(strings.Join(args[1:], " ")))
 			if err != nil {
 				return err
 			}
 			return printPreview(shared, term, &shown)
-		})}
+		}),
+	}
 }
 
 func printPreview(shared *flags, term terminal, p *client.Preview) error {
@@ -214,7 +298,14 @@ func printPreview(shared *flags, term terminal, p *client.Preview) error {
 		return term.printJSON(p)
 	}
 	fmt.Fprintf(term.out, "%s  policy %s\n", modelLabel(p.Model), p.Policy)
-	fmt.Fprintf(term.out, "input %s, with the cache %s; answer up to %s (%d tokens)\n", price(p.Cost.Input), price(p.Cost.Cached), price(p.Cost.Output), p.Cost.Tokens)
+	fmt.Fprintf(
+		term.out,
+		"input %s, with the cache %s; answer up to %s (%d tokens)\n",
+		price(p.Cost.Input),
+		price(p.Cost.Cached),
+		price(p.Cost.Output),
+		p.Cost.Tokens,
+	)
 	fmt.Fprintln(term.out, p.Cache.Says)
 	if p.Refused != nil {
 		fmt.Fprintln(term.out, "It would not be sent now:", *p.Refused)

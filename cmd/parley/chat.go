@@ -32,7 +32,13 @@ func chatCommand(shared *flags, term terminal) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			c := &chat{server: server, term: term, json: shared.json, model: parley.ModelID(model), during: parley.During(during)}
+			c := &chat{
+				server: server,
+				term:   term,
+				json:   shared.json,
+				model:  parley.ModelID(model),
+				during: parley.During(during),
+			}
 			// Ctrl-C belongs to the running turn here, not to the whole command. SIGTERM
 			// ends it; the turn goes on without it.
 			ctx, stop := signal.NotifyContext(context.WithoutCancel(cmd.Context()), syscall.SIGTERM)
@@ -55,8 +61,10 @@ func chatCommand(shared *flags, term terminal) *cobra.Command {
 	command.Flags().StringVar(&sessionID, "session", "", "go on in this session; a new one when not given")
 	command.Flags().StringVar(&agent, "agent", "", "agent of a new session, by slug or id")
 	command.Flags().StringVar(&model, "model", "", "provider/model for these messages")
-	command.Flags().StringArrayVar(&paths, "file", nil, "upload this file and show it with the first message; repeatable")
-	command.Flags().StringVar(&during, "during", "", "what happens if a turn is unfinished: queue, steer, interrupt or reject; the session's setting when not given")
+	command.Flags().
+		StringArrayVar(&paths, "file", nil, "upload this file and show it with the first message; repeatable")
+	command.Flags().
+		StringVar(&during, "during", "", "what happens if a turn is unfinished: queue, steer, interrupt or reject; the session's setting when not given")
 	return command
 }
 
@@ -192,7 +200,10 @@ func (c *chat) say(ctx context.Context, text string) error {
 	}
 	c.files = nil
 	key := parley.NewID().String()
-	return c.turn(ctx, func(ctx context.Context) frames { return c.server.StreamMessage(ctx, c.session.ID, input, key) })
+	return c.turn(
+		ctx,
+		func(ctx context.Context) frames { return c.server.StreamMessage(ctx, c.session.ID, input, key) },
+	)
 }
 
 // resume takes the session's last turn up again.
@@ -205,7 +216,10 @@ func (c *chat) resume(ctx context.Context, how client.Resume) error {
 		return parley.Errorf(parley.CodeNotFound, "nothing ran in this session yet")
 	}
 	key := parley.NewID().String()
-	return c.turn(ctx, func(ctx context.Context) frames { return c.server.StreamResumed(ctx, turns.Data[0].ID, how, key) })
+	return c.turn(
+		ctx,
+		func(ctx context.Context) frames { return c.server.StreamResumed(ctx, turns.Data[0].ID, how, key) },
+	)
 }
 
 type shownKey struct {

@@ -42,12 +42,16 @@ func (f *flags) connect(env func(string) string) (*client.Client, error) {
 		return nil, err
 	}
 	if options.URL == "" {
-		if at, err := os.ReadFile(filepath.Join(dir, urlFile)); err == nil { //nolint:gosec // the user's own data directory
+		if at, err := os.ReadFile(
+			filepath.Join(dir, urlFile),
+		); err == nil { //nolint:gosec // the user's own data directory
 			options.URL = strings.TrimSpace(string(at))
 		}
 	}
 	if options.Key == "" {
-		if token, err := os.ReadFile(filepath.Join(dir, tokenFile)); err == nil { //nolint:gosec // the user's own data directory
+		if token, err := os.ReadFile(
+			filepath.Join(dir, tokenFile),
+		); err == nil { //nolint:gosec // the user's own data directory
 			options.Key = strings.TrimSpace(string(token))
 		}
 	}
@@ -55,7 +59,9 @@ func (f *flags) connect(env func(string) string) (*client.Client, error) {
 }
 
 // asking makes a command's RunE of what it asks the server.
-func (f *flags) asking(run func(ctx context.Context, server *client.Client, args []string) error) func(*cobra.Command, []string) error {
+func (f *flags) asking(
+	run func(ctx context.Context, server *client.Client, args []string) error,
+) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		server, err := f.connect(getenv)
 		if err != nil {
@@ -68,7 +74,9 @@ func (f *flags) asking(run func(ctx context.Context, server *client.Client, args
 
 // about makes a command's RunE of what it asks the server about the one thing that
 // its first argument names; args are all of them.
-func (f *flags) about(run func(ctx context.Context, server *client.Client, id parley.ID, args []string) error) func(*cobra.Command, []string) error {
+func (f *flags) about(
+	run func(ctx context.Context, server *client.Client, id parley.ID, args []string) error,
+) func(*cobra.Command, []string) error {
 	return f.asking(func(ctx context.Context, server *client.Client, args []string) error {
 		id, err := parley.ParseID(args[0])
 		if err != nil {
@@ -93,7 +101,11 @@ func localToken(dir string) (string, error) {
 	if err == nil {
 		if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o077 != 0 {
 			if err := os.Chmod(path, 0o600); err != nil {
-				return "", parley.WrapError(parley.CodeInvalid, err, path+" may be read by others, and that cannot be changed")
+				return "", parley.WrapError(
+					parley.CodeInvalid,
+					err,
+					path+" may be read by others, and that cannot be changed",
+				)
 			}
 		}
 		if token := strings.TrimSpace(string(raw)); token != "" {

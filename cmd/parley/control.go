@@ -16,50 +16,75 @@ import (
 func queueCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "queue", Short: "List, edit, move, remove and send messages that wait behind a turn"}
 
-	list := &cobra.Command{Use: "list SESSION", Short: "List a session's queued messages in their order", Args: cobra.ExactArgs(1), RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
-		page, err := server.Queue(ctx, id)
-		if err != nil {
-			return err
-		}
-		if shared.json {
-			return term.printJSON(page.Data)
-		}
-		rows := make([][]string, len(page.Data))
-		for i, m := range page.Data {
-			way := "queue"
-			if m.Steer {
-				way = "steer"
+	list := &cobra.Command{
+		Use:   "list SESSION",
+		Short: "List a session's queued messages in their order",
+		Args:  cobra.ExactArgs(1),
+		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+			page, err := server.Queue(ctx, id)
+			if err != nil {
+				return err
 			}
-			rows[i] = []string{m.ID.String(), way, parley.Clip(strings.ReplaceAll(body(m), "\n", " "), 80)}
-		}
-		return term.printTable([]string{"MESSAGE", "WAY", "TEXT"}, rows)
-	})}
-	edit := &cobra.Command{Use: "edit MESSAGE TEXT", Short: "Replace the text of a queued message", Args: cobra.ExactArgs(2), RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, args []string) error {
-		_, err := server.EditMessage(ctx, id, parley.UserContent{Text: args[1]})
-		return err
-	})}
-	remove := &cobra.Command{Use: "remove MESSAGE", Short: "Take a message out of the queue", Args: cobra.ExactArgs(1), RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
-		return server.RemoveMessage(ctx, id)
-	})}
+			if shared.json {
+				return term.printJSON(page.Data)
+			}
+			rows := make([][]string, len(page.Data))
+			for i, m := range page.Data {
+				way := "queue"
+				if m.Steer {
+					way = "steer"
+				}
+				rows[i] = []string{m.ID.String(), way, parley.Clip(strings.ReplaceAll(body(m), "\n", " "), 80)}
+			}
+			return term.printTable([]string{"MESSAGE", "WAY", "TEXT"}, rows)
+		}),
+	}
+	edit := &cobra.Command{
+		Use:   "edit MESSAGE TEXT",
+		Short: "Replace the text of a queued message",
+		Args:  cobra.ExactArgs(2),
+		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, args []string) error {
+			_, err := server.EditMessage(ctx, id, parley.UserContent{Text: args[1]})
+			return err
+		}),
+	}
+	remove := &cobra.Command{
+		Use:   "remove MESSAGE",
+		Short: "Take a message out of the queue",
+		Args:  cobra.ExactArgs(1),
+		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+			return server.RemoveMessage(ctx, id)
+		}),
+	}
 	var interrupt bool
-	send := &cobra.Command{Use: "send MESSAGE", Short: "Show a queued message to the running turn, or interrupt that for it", Args: cobra.ExactArgs(1), RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
-		how := parley.DuringSteer
-		if interrupt {
-			how = parley.DuringInterrupt
-		}
-		_, err := server.SendMessage(ctx, id, how)
-		return err
-	})}
+	send := &cobra.Command{
+		Use:   "send MESSAGE",
+		Short: "Show a queued message to the running turn, or interrupt that for it",
+		Args:  cobra.ExactArgs(1),
+		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+			how := parley.DuringSteer
+			if interrupt {
+				how = parley.DuringInterrupt
+			}
+			_, err := server.SendMessage(ctx, id, how)
+			return err
+		}),
+	}
 	send.Flags().BoolVar(&interrupt, "interrupt", false, "cancel the running turn and run the message")
 	var before string
-	move := &cobra.Command{Use: "move MESSAGE", Short: "Give a queued message another place", Args: cobra.ExactArgs(1), RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
-		other, err := idIfGiven(before)
-		if err != nil {
+	move := &cobra.Command{
+		Use:   "move MESSAGE",
+		Short: "Give a queued message another place",
+		Args:  cobra.ExactArgs(1),
+		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+			other, err := idIfGiven(before)
+			if err != nil {
+				return err
+			}
+			_, err = server.MoveMessage(ctx, id, other)
 			return err
-		}
-		_, err = server.MoveMessage(ctx, id, other)
-		return err
-	})}
+		}),
+	}
 	move.Flags().StringVar(&before, "before", "", "the message that it is to stand before; last when not given")
 	command.AddCommand(list, edit, remove, send, move)
 	return command
@@ -69,44 +94,62 @@ func turnsCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "turns", Short: "List turns, cancel, retry and continue them"}
 
 	var limit, number int
-	list := &cobra.Command{Use: "list SESSION", Short: "List a session's turns, newest first", Args: cobra.ExactArgs(1), RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
-		query := url.Values{"limit": {strconv.Itoa(limit)}}
-		if number > 0 {
-			query.Set("number", strconv.Itoa(number))
-		}
-		page, err := server.Turns(ctx, id, query)
-		if err != nil {
-			return err
-		}
-		if shared.json {
-			return term.printJSON(page.Data)
-		}
-		rows := make([][]string, len(page.Data))
-		for i, t := range page.Data {
-			why := string(t.WaitReason)
-			if t.Error != nil {
-				why = t.Error.Sentence
+	list := &cobra.Command{
+		Use:   "list SESSION",
+		Short: "List a session's turns, newest first",
+		Args:  cobra.ExactArgs(1),
+		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+			query := url.Values{"limit": {strconv.Itoa(limit)}}
+			if number > 0 {
+				query.Set("number", strconv.Itoa(number))
 			}
-			rows[i] = []string{t.ID.String(), string(t.Status), strconv.Itoa(t.Step), strconv.FormatInt(t.Usage.InputTokens, 10),
-				strconv.FormatInt(t.Usage.CachedTokens, 10), price(t.Cost), t.CreatedAt.String(), why}
-		}
-		return term.printTable([]string{"TURN", "STATUS", "STEPS", "IN", "CACHED", "COST", "CREATED", "WHY"}, rows)
-	})}
+			page, err := server.Turns(ctx, id, query)
+			if err != nil {
+				return err
+			}
+			if shared.json {
+				return term.printJSON(page.Data)
+			}
+			rows := make([][]string, len(page.Data))
+			for i, t := range page.Data {
+				why := string(t.WaitReason)
+				if t.Error != nil {
+					why = t.Error.Sentence
+				}
+				rows[i] = []string{
+					t.ID.String(),
+					string(t.Status),
+					strconv.Itoa(t.Step),
+					strconv.FormatInt(t.Usage.InputTokens, 10),
+					strconv.FormatInt(t.Usage.CachedTokens, 10),
+					price(t.Cost),
+					t.CreatedAt.String(),
+					why,
+				}
+			}
+			return term.printTable([]string{"TURN", "STATUS", "STEPS", "IN", "CACHED", "COST", "CREATED", "WHY"}, rows)
+		}),
+	}
 	list.Flags().IntVar(&limit, "limit", 20, "how many")
 	list.Flags().IntVar(&number, "number", 0, "only the turn of this number, from 1")
 
 	var queued bool
-	cancel := &cobra.Command{Use: "cancel SESSION", Short: "Stop a session's running turn; its text so far is kept", Args: cobra.ExactArgs(1), RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
-		cancelled, err := server.Cancel(ctx, id, client.CancelInput{Queued: queued})
-		if err != nil {
-			return err
-		}
-		if shared.json {
-			return term.printJSON(cancelled)
-		}
-		fmt.Fprintf(term.out, "turn %s is cancelled\n", cancelled.Turn.ID)
-		return nil
-	})}
+	cancel := &cobra.Command{
+		Use:   "cancel SESSION",
+		Short: "Stop a session's running turn; its text so far is kept",
+		Args:  cobra.ExactArgs(1),
+		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+			cancelled, err := server.Cancel(ctx, id, client.CancelInput{Queued: queued})
+			if err != nil {
+				return err
+			}
+			if shared.json {
+				return term.printJSON(cancelled)
+			}
+			fmt.Fprintf(term.out, "turn %s is cancelled\n", cancelled.Turn.ID)
+			return nil
+		}),
+	}
 	cancel.Flags().BoolVar(&queued, "queued", false, "the queued turns behind it too")
 
 	retry := shared.resuming(term, client.Retry, "Try a failed or cancelled turn again and print its answer")
@@ -117,13 +160,21 @@ func turnsCommand(shared *flags, term terminal) *cobra.Command {
 
 // resuming is the command that takes a turn up again.
 func (f *flags) resuming(term terminal, how client.Resume, short string) *cobra.Command {
-	return &cobra.Command{Use: string(how) + " TURN", Short: short, Args: cobra.ExactArgs(1), RunE: f.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
-		turn, err := server.Turn(ctx, id)
-		if err != nil {
-			return err
-		}
-		c := &chat{server: server, term: term, json: f.json, session: parley.Session{ID: turn.SessionID}}
-		key := parley.NewID().String()
-		return c.turn(context.WithoutCancel(ctx), func(ctx context.Context) frames { return server.StreamResumed(ctx, id, how, key) }) // Ctrl-C cancels the turn
-	})}
+	return &cobra.Command{
+		Use:   string(how) + " TURN",
+		Short: short,
+		Args:  cobra.ExactArgs(1),
+		RunE: f.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+			turn, err := server.Turn(ctx, id)
+			if err != nil {
+				return err
+			}
+			c := &chat{server: server, term: term, json: f.json, session: parley.Session{ID: turn.SessionID}}
+			key := parley.NewID().String()
+			return c.turn(
+				context.WithoutCancel(ctx),
+				func(ctx context.Context) frames { return server.StreamResumed(ctx, id, how, key) },
+			) // Ctrl-C cancels the turn
+		}),
+	}
 }

@@ -32,7 +32,10 @@ func copyCommand(shared *flags, term terminal) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			summary, err := copyDatabase(cmd.Context(), from, to, term)
 			if cmd.Context().Err() != nil {
-				return parley.Errorf(parley.CodeUnavailable, "interrupted; run the same command again, and it goes on where it was")
+				return parley.Errorf(
+					parley.CodeUnavailable,
+					"interrupted; run the same command again, and it goes on where it was",
+				)
 			}
 			if err != nil {
 				return err
@@ -103,7 +106,10 @@ func parseDatabase(flag, text string) (database, error) {
 	if parsed, err := url.Parse(text); err == nil && (parsed.Scheme == "postgres" || parsed.Scheme == "postgresql") {
 		return database{url: text}, nil
 	}
-	return database{}, parley.InvalidField(flag, "write sqlite:DIRECTORY or postgres://user@host/name") // the text may hold a password
+	return database{}, parley.InvalidField(
+		flag,
+		"write sqlite:DIRECTORY or postgres://user@host/name",
+	) // the text may hold a password
 }
 
 // there refuses a SQLite database that would have to be made.
@@ -191,6 +197,12 @@ func (t terminal) printSummary(s transfer.Summary) error {
 	case s.Resumed:
 		what = "Copied, going on where an earlier run had ended"
 	}
-	_, err := fmt.Fprintf(t.out, "%s. Both databases hold the same rows, and the records of %d sessions, %d messages, match their hashes.\n", what, s.Sessions, s.Messages)
+	_, err := fmt.Fprintf(
+		t.out,
+		"%s. Both databases hold the same rows, and the records of %d sessions, %d messages, match their hashes.\n",
+		what,
+		s.Sessions,
+		s.Messages,
+	)
 	return err
 }

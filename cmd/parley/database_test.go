@@ -17,7 +17,11 @@ var databases = pgtest.NewDatabases(pgtest.Options{}, func(context.Context, stri
 func command(t *testing.T, args ...string) (out, errOut string, code int) {
 	t.Helper()
 	var said, complained bytes.Buffer
-	code = run(t.Context(), append([]string{"--data", t.TempDir()}, args...), terminal{in: strings.NewReader(""), out: &said, err: &complained})
+	code = run(
+		t.Context(),
+		append([]string{"--data", t.TempDir()}, args...),
+		terminal{in: strings.NewReader(""), out: &said, err: &complained},
+	)
 	return said.String(), complained.String(), code
 }
 
@@ -41,26 +45,62 @@ func TestMigrate(t *testing.T) {
 	t.Parallel()
 	url := databases.New(t)
 	before := checks(t, url)
-	if before["database"].State != "ok" || before["schema"].State != "note" || before["notifications"].State != "ok" || before["database role"].State != "ok" {
+	if before["database"].State != "ok" || before["schema"].State != "note" || before["notifications"].State != "ok" ||
+		before["database role"].State != "ok" {
 		t.Errorf("doctor of an empty database: %+v", before)
 	}
 	plan, errOut, code := command(t, "--database-url", url, "migrate", "plan")
 	if code != 0 || !strings.Contains(plan, "CREATE TABLE parley.heads") {
 		t.Fatalf("migrate plan: %d, %s\n%s", code, errOut, plan)
 	}
-	if out, _, code := command(t, "--database-url", url, "migrate", "status"); code != 0 || !strings.Contains(out, "pending") {
+	if out, _, code := command(
+		t,
+		"--database-url",
+		url,
+		"migrate",
+		"status",
+	); code != 0 ||
+		!strings.Contains(out, "pending") {
 		t.Errorf("migrate status before: %d, %s", code, out)
 	}
-	if out, errOut, code := command(t, "--database-url", url, "migrate", "up"); code != 0 || !strings.Contains(out, "00001") {
+	if out, errOut, code := command(
+		t,
+		"--database-url",
+		url,
+		"migrate",
+		"up",
+	); code != 0 ||
+		!strings.Contains(out, "00001") {
 		t.Fatalf("migrate up: %d, %s\n%s", code, errOut, out)
 	}
-	if out, _, code := command(t, "--database-url", url, "migrate", "up"); code != 0 || !strings.Contains(out, "nothing to do") {
+	if out, _, code := command(
+		t,
+		"--database-url",
+		url,
+		"migrate",
+		"up",
+	); code != 0 ||
+		!strings.Contains(out, "nothing to do") {
 		t.Errorf("migrate up again: %d, %s", code, out)
 	}
-	if out, _, code := command(t, "--database-url", url, "migrate", "status"); code != 0 || strings.Contains(out, "pending") {
+	if out, _, code := command(
+		t,
+		"--database-url",
+		url,
+		"migrate",
+		"status",
+	); code != 0 ||
+		strings.Contains(out, "pending") {
 		t.Errorf("migrate status after: %d, %s", code, out)
 	}
-	if out, _, code := command(t, "--database-url", url, "migrate", "plan"); code != 0 || strings.Contains(out, "CREATE") {
+	if out, _, code := command(
+		t,
+		"--database-url",
+		url,
+		"migrate",
+		"plan",
+	); code != 0 ||
+		strings.Contains(out, "CREATE") {
 		t.Errorf("migrate plan after: %d, %s", code, out)
 	}
 	if after := checks(t, url); after["schema"].State != "ok" {
@@ -103,7 +143,12 @@ func TestDatabaseThatIsNotThere(t *testing.T) {
 // TestMigrateNeedsADatabase: with SQLite there is nothing to do by hand.
 func TestMigrateNeedsADatabase(t *testing.T) {
 	t.Parallel()
-	if _, errOut, code := command(t, "migrate", "status"); code != 1 || !strings.Contains(errOut, "PARLEY_DATABASE_URL") {
+	if _, errOut, code := command(
+		t,
+		"migrate",
+		"status",
+	); code != 1 ||
+		!strings.Contains(errOut, "PARLEY_DATABASE_URL") {
 		t.Errorf("migrate status without a database: %d, %s", code, errOut)
 	}
 }

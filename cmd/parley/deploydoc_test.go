@@ -40,7 +40,15 @@ func settingsTable(t *testing.T) (rows []settingRow, page string) {
 		if len(cells) != 7 || strings.HasPrefix(cells[1], "---") || strings.TrimSpace(cells[1]) == "flag" {
 			continue
 		}
-		rows = append(rows, settingRow{flag: strings.TrimPrefix(cell(cells[1]), "--"), variable: cell(cells[2]), key: cell(cells[3]), standard: strings.TrimSpace(cells[4])})
+		rows = append(
+			rows,
+			settingRow{
+				flag:     strings.TrimPrefix(cell(cells[1]), "--"),
+				variable: cell(cells[2]),
+				key:      cell(cells[3]),
+				standard: strings.TrimSpace(cells[4]),
+			},
+		)
 	}
 	return rows, page
 }
@@ -68,7 +76,8 @@ func TestDeployPageListsEverySetting(t *testing.T) {
 			known = append(known, f.Name)
 		}
 		// What is empty or zero is told in words.
-		if standard, ok := flags[f.Name]; ok && !slices.Contains([]string{"", "0", "0s", "[]", "false"}, f.DefValue) && !strings.Contains(standard, "`"+f.DefValue+"`") {
+		if standard, ok := flags[f.Name]; ok && !slices.Contains([]string{"", "0", "0s", "[]", "false"}, f.DefValue) &&
+			!strings.Contains(standard, "`"+f.DefValue+"`") {
 			t.Errorf("the page says that --%s is %q by default, the program %q", f.Name, standard, f.DefValue)
 		}
 	})
@@ -123,7 +132,8 @@ func variablesOfSources(t *testing.T) (names []string) {
 			return err
 		}
 		below := strings.TrimPrefix(path, root+"/")
-		if entry.IsDir() && (slices.Contains(notTheProgram, below) || (path != root && strings.HasPrefix(entry.Name(), "."))) {
+		if entry.IsDir() &&
+			(slices.Contains(notTheProgram, below) || (path != root && strings.HasPrefix(entry.Name(), "."))) {
 			return filepath.SkipDir
 		}
 		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {

@@ -68,7 +68,15 @@ func diagnose(ctx context.Context, shared *flags, env func(string) string) []fin
 	server, running := checkServer(ctx, shared, env)
 	findings = append(findings, server)
 	if s.InsecureLocal {
-		findings = append(findings, finding{"insecure_local", "problem", "is set: until a key exists, every user of this machine can do everything", "leave it out, or make a key with: parley keys create --name NAME"})
+		findings = append(
+			findings,
+			finding{
+				"insecure_local",
+				"problem",
+				"is set: until a key exists, every user of this machine can do everything",
+				"leave it out, or make a key with: parley keys create --name NAME",
+			},
+		)
 	}
 	findings = append(findings, checkStore(ctx, s, running)...)
 	return append(findings, checkProviders(s, env)...)
@@ -96,7 +104,13 @@ func checkDirectory(dir string) finding {
 	}
 	f.State, f.Says = "ok", dir
 	if token, err := os.Stat(filepath.Join(dir, tokenFile)); err == nil && token.Mode().Perm()&0o077 != 0 {
-		f.State, f.Says, f.Do = "problem", "others may read "+filepath.Join(dir, tokenFile), "chmod 600 "+filepath.Join(dir, tokenFile)
+		f.State, f.Says, f.Do = "problem", "others may read "+filepath.Join(
+			dir,
+			tokenFile,
+		), "chmod 600 "+filepath.Join(
+			dir,
+			tokenFile,
+		)
 	}
 	return f
 }
@@ -142,7 +156,13 @@ func checkServer(ctx context.Context, shared *flags, env func(string) string) (f
 		f.State, f.Says, f.Do = "problem", "runs at "+server.URL()+" but does not let you in: "+err.Error(), "give a key with --key or PARLEY_KEY"
 		return f, true
 	}
-	f.State, f.Says = "ok", fmt.Sprintf("runs at %s; you are %s (%s) in workspace %s", server.URL(), who.Name, who.Role, who.Workspace)
+	f.State, f.Says = "ok", fmt.Sprintf(
+		"runs at %s; you are %s (%s) in workspace %s",
+		server.URL(),
+		who.Name,
+		who.Role,
+		who.Workspace,
+	)
 	return f, true
 }
 
@@ -167,7 +187,15 @@ func checkProviders(s settings, env func(string) string) []finding {
 			"set OPENAI_API_KEY or ANTHROPIC_API_KEY, or add one under providers in parley.yaml"})
 	}
 	if _, _, err := models.Resolve(models.Default()); err != nil {
-		return append(findings, finding{"default model", "problem", parley.Clip(err.Error(), 300), "set PARLEY_MODEL to a configured provider's model"})
+		return append(
+			findings,
+			finding{
+				"default model",
+				"problem",
+				parley.Clip(err.Error(), 300),
+				"set PARLEY_MODEL to a configured provider's model",
+			},
+		)
 	}
 	return append(findings, finding{Check: "default model", State: "ok", Says: modelLabel(models.Default())})
 }

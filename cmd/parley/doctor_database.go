@@ -55,7 +55,14 @@ func checkPostgres(ctx context.Context, s settings) []finding {
 	name := databaseName(s.DatabaseURL)
 	c, err := postgres.Diagnose(ctx, s.DatabaseURL, postgres.Options{ListenURL: s.ListenURL})
 	if err != nil {
-		return []finding{{"database", "problem", name + ": " + sentence(err), "correct PARLEY_DATABASE_URL, or see to it that the server answers"}}
+		return []finding{
+			{
+				"database",
+				"problem",
+				name + ": " + sentence(err),
+				"correct PARLEY_DATABASE_URL, or see to it that the server answers",
+			},
+		}
 	}
 	server := finding{Check: "database", State: "ok", Says: name + ", version " + c.Server}
 	if c.TooOld {
@@ -65,7 +72,11 @@ func checkPostgres(ctx context.Context, s settings) []finding {
 }
 
 func checkRole(c postgres.Condition) finding {
-	f := finding{Check: "database role", State: "ok", Says: c.Role + " is neither superuser nor above row-level security"}
+	f := finding{
+		Check: "database role",
+		State: "ok",
+		Says:  c.Role + " is neither superuser nor above row-level security",
+	}
 	switch {
 	case c.Superuser, c.BypassesRows:
 		f.State, f.Says = "note", c.Role+" is a superuser or bypasses row-level security: nothing but Parley's own care keeps workspaces apart"
@@ -81,13 +92,23 @@ func checkSchema(c postgres.Condition) finding {
 	pending := len(c.Schema.Pending())
 	switch {
 	case c.Schema.CompatibleFrom > c.Schema.Known:
-		f.State, f.Says, f.Do = "problem", fmt.Sprintf("version %d, of a newer Parley; this one knows %d", c.Schema.Version, c.Schema.Known), "install that version of Parley or a later one"
+		f.State, f.Says, f.Do = "problem", fmt.Sprintf(
+			"version %d, of a newer Parley; this one knows %d",
+			c.Schema.Version,
+			c.Schema.Known,
+		), "install that version of Parley or a later one"
 	case c.Schema.Version > c.Schema.Known:
 		f.State, f.Says = "note", fmt.Sprintf("version %d, of a newer Parley; this one works with it", c.Schema.Version)
 	case len(c.Schema.Missing) > 0:
-		f.State, f.Says, f.Do = "problem", "the role may not make what is missing", "have somebody who may run: "+strings.Join(c.Schema.Missing, " ")
+		f.State, f.Says, f.Do = "problem", "the role may not make what is missing", "have somebody who may run: "+strings.Join(
+			c.Schema.Missing,
+			" ",
+		)
 	case pending > 0:
-		f.State, f.Says = "note", fmt.Sprintf("%d migrations are pending; parley serve or parley migrate up applies them", pending)
+		f.State, f.Says = "note", fmt.Sprintf(
+			"%d migrations are pending; parley serve or parley migrate up applies them",
+			pending,
+		)
 	}
 	return f
 }
@@ -95,7 +116,10 @@ func checkSchema(c postgres.Condition) finding {
 func checkClock(c postgres.Condition) finding {
 	f := finding{Check: "clock", State: "ok", Says: "the database's is this machine's"}
 	if c.ClockOffset.Abs() >= clockNote {
-		f.State, f.Says = "note", fmt.Sprintf("the database's is %s off this machine's; Parley goes by the database's", c.ClockOffset)
+		f.State, f.Says = "note", fmt.Sprintf(
+			"the database's is %s off this machine's; Parley goes by the database's",
+			c.ClockOffset,
+		)
 	}
 	return f
 }
@@ -103,7 +127,9 @@ func checkClock(c postgres.Condition) finding {
 func checkListen(c postgres.Condition, s settings) finding {
 	f := finding{Check: "notifications", State: "ok", Says: "arrive"}
 	if c.Unheard != nil {
-		f.State, f.Says, f.Do = "problem", sentence(c.Unheard), "set PARLEY_LISTEN_URL to the database's own address, past the pooler"
+		f.State, f.Says, f.Do = "problem", sentence(
+			c.Unheard,
+		), "set PARLEY_LISTEN_URL to the database's own address, past the pooler"
 		if s.ListenURL != "" {
 			f.Do = "see to it that PARLEY_LISTEN_URL names the same database, past the pooler"
 		}

@@ -52,11 +52,19 @@ func TestDrain(t *testing.T) {
 		_ = http.NewResponseController(w).Flush()
 		close(reached)
 		<-goOn
-		_, _ = io.WriteString(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"end.\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
+		_, _ = io.WriteString(
+			w,
+			"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"end.\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n",
+		)
 	}))
 	defer provider.Close()
 	dir, log := t.TempDir(), &lockedLog{}
-	srv, c := opened(t, dir, map[string]string{"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": provider.URL + "/v1", "PARLEY_DRAIN_WAIT": "1s"}, log)
+	srv, c := opened(
+		t,
+		dir,
+		map[string]string{"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": provider.URL + "/v1", "PARLEY_DRAIN_WAIT": "1s"},
+		log,
+	)
 	defer c.Close()
 	token, err := localToken(dir)
 	if err != nil {
@@ -91,7 +99,11 @@ func TestDrain(t *testing.T) {
 		ready, _ = asked(t, plain, c.URL()+"/readyz", token)
 	}
 	if status, last := asked(t, plain, c.URL()+"/v1/sessions", token); status != http.StatusOK || !last {
-		t.Errorf("while draining: %d, the connection closes: %v; want an answer, the last on its connection", status, last)
+		t.Errorf(
+			"while draining: %d, the connection closes: %v; want an answer, the last on its connection",
+			status,
+			last,
+		)
 	}
 	other, err := c.CreateSession(t.Context(), client.SessionInput{Settings: parley.Settings{Model: "openai/slow"}})
 	if err != nil {
@@ -101,7 +113,12 @@ func TestDrain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if turns, err := c.Turns(t.Context(), other.ID, nil); err != nil || len(turns.Data) != 1 || turns.Data[0].ID != later.Message.TurnID || turns.Data[0].Status != parley.TurnQueued {
+	if turns, err := c.Turns(
+		t.Context(),
+		other.ID,
+		nil,
+	); err != nil || len(turns.Data) != 1 || turns.Data[0].ID != later.Message.TurnID ||
+		turns.Data[0].Status != parley.TurnQueued {
 		t.Errorf("what was posted while draining: %+v, %v; want its turn left in the queue", turns.Data, err)
 	}
 	close(goOn)

@@ -17,24 +17,39 @@ import (
 func filesCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "files", Short: "Upload files and get them back"}
 	command.AddCommand(
-		&cobra.Command{Use: "add PATH…", Short: "Upload files; parley chat --file uses them", Args: cobra.MinimumNArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, paths []string) error {
-			files, err := uploadFiles(ctx, server, paths)
-			if err != nil {
-				return err
-			}
-			return printFiles(shared, term, files)
-		})},
-		&cobra.Command{Use: "list", Short: "List files, newest first", Args: cobra.NoArgs, RunE: shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
-			files, err := server.Files(ctx, nil)
-			if err != nil {
-				return err
-			}
-			return printFiles(shared, term, files.Data)
-		})},
+		&cobra.Command{
+			Use:   "add PATH…",
+			Short: "Upload files; parley chat --file uses them",
+			Args:  cobra.MinimumNArgs(1),
+			RunE: shared.asking(func(ctx context.Context, server *client.Client, paths []string) error {
+				files, err := uploadFiles(ctx, server, paths)
+				if err != nil {
+					return err
+				}
+				return printFiles(shared, term, files)
+			}),
+		},
+		&cobra.Command{
+			Use:   "list",
+			Short: "List files, newest first",
+			Args:  cobra.NoArgs,
+			RunE: shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
+				files, err := server.Files(ctx, nil)
+				if err != nil {
+					return err
+				}
+				return printFiles(shared, term, files.Data)
+			}),
+		},
 		getFileCommand(shared, term),
-		&cobra.Command{Use: "delete ID", Short: "Delete a file that no message uses", Args: cobra.ExactArgs(1), RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
-			return server.DeleteFile(ctx, id)
-		})},
+		&cobra.Command{
+			Use:   "delete ID",
+			Short: "Delete a file that no message uses",
+			Args:  cobra.ExactArgs(1),
+			RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+				return server.DeleteFile(ctx, id)
+			}),
+		},
 	)
 	return command
 }
@@ -42,7 +57,8 @@ func filesCommand(shared *flags, term terminal) *cobra.Command {
 func getFileCommand(shared *flags, term terminal) *cobra.Command {
 	var out string
 	command := &cobra.Command{Use: "get ID", Short: "Download a file", Args: cobra.ExactArgs(1)}
-	command.Flags().StringVarP(&out, "output", "o", "", "write it there instead of to the standard output; a directory keeps its name")
+	command.Flags().
+		StringVarP(&out, "output", "o", "", "write it there instead of to the standard output; a directory keeps its name")
 	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 		file, err := server.File(ctx, id)
 		if err != nil {

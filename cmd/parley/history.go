@@ -25,20 +25,25 @@ func forkCommand(shared *flags, term terminal) *cobra.Command {
 	var input client.ForkInput
 	var at string
 	var settings *settingFlags
-	command := &cobra.Command{Use: "fork SESSION", Short: "Make a session that shares this one's history up to a message", Args: cobra.ExactArgs(1), RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
-		var err error
-		if input.At, err = idIfGiven(at); err != nil {
-			return err
-		}
-		if input.Settings, err = settings.settings(); err != nil {
-			return err
-		}
-		session, err := server.Fork(ctx, id, input, "")
-		if err != nil {
-			return err
-		}
-		return term.printBranches([]parley.Session{session}, shared.json)
-	})}
+	command := &cobra.Command{
+		Use:   "fork SESSION",
+		Short: "Make a session that shares this one's history up to a message",
+		Args:  cobra.ExactArgs(1),
+		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+			var err error
+			if input.At, err = idIfGiven(at); err != nil {
+				return err
+			}
+			if input.Settings, err = settings.settings(); err != nil {
+				return err
+			}
+			session, err := server.Fork(ctx, id, input, "")
+			if err != nil {
+				return err
+			}
+			return term.printBranches([]parley.Session{session}, shared.json)
+		}),
+	}
 	command.Flags().StringVar(&at, "at", "", "message to fork behind; the last one when not given")
 	command.Flags().Int64Var(&input.Sequence, "sequence", 0, "its sequence, instead of --at")
 	settings = branchFlags(command, &input.BranchInput)
@@ -46,55 +51,88 @@ func forkCommand(shared *flags, term terminal) *cobra.Command {
 }
 
 func messagesCommand(shared *flags, term terminal) *cobra.Command {
-	command := &cobra.Command{Use: "messages", Short: "Edit messages and ask again in a branch, list branches and versions"}
+	command := &cobra.Command{
+		Use:   "messages",
+		Short: "Edit messages and ask again in a branch, list branches and versions",
+	}
 
 	var edited, again client.BranchInput
 	var ofEdited, ofAgain *settingFlags
-	edit := &cobra.Command{Use: "edit MESSAGE TEXT", Short: "Ask a message in other words, in a new session that begins before it", Args: cobra.ExactArgs(2), RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, args []string) error {
-		var err error
-		if edited.Settings, err = ofEdited.settings(); err != nil {
-			return err
-		}
-		session, err := server.Rephrase(ctx, id, parley.UserContent{Text: args[1]}, edited, "")
-		if err != nil {
-			return err
-		}
-		return term.printBranches([]parley.Session{session}, shared.json)
-	})}
+	edit := &cobra.Command{
+		Use:   "edit MESSAGE TEXT",
+		Short: "Ask a message in other words, in a new session that begins before it",
+		Args:  cobra.ExactArgs(2),
+		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, args []string) error {
+			var err error
+			if edited.Settings, err = ofEdited.settings(); err != nil {
+				return err
+			}
+			session, err := server.Rephrase(ctx, id, parley.UserContent{Text: args[1]}, edited, "")
+			if err != nil {
+				return err
+			}
+			return term.printBranches([]parley.Session{session}, shared.json)
+		}),
+	}
 	ofEdited = branchFlags(edit, &edited)
-	regenerate := &cobra.Command{Use: "regenerate MESSAGE", Short: "Ask a message, or that of an answer, again, in a new session that begins before it", Args: cobra.ExactArgs(1), RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
-		var err error
-		if again.Settings, err = ofAgain.settings(); err != nil {
-			return err
-		}
-		session, err := server.Regenerate(ctx, id, again, "")
-		if err != nil {
-			return err
-		}
-		return term.printBranches([]parley.Session{session}, shared.json)
-	})}
+	regenerate := &cobra.Command{
+		Use:   "regenerate MESSAGE",
+		Short: "Ask a message, or that of an answer, again, in a new session that begins before it",
+		Args:  cobra.ExactArgs(1),
+		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+			var err error
+			if again.Settings, err = ofAgain.settings(); err != nil {
+				return err
+			}
+			session, err := server.Regenerate(ctx, id, again, "")
+			if err != nil {
+				return err
+			}
+			return term.printBranches([]parley.Session{session}, shared.json)
+		}),
+	}
 	ofAgain = branchFlags(regenerate, &again)
-	branches := &cobra.Command{Use: "branches MESSAGE", Short: "List the sessions that were forked at a message or ask it anew", Args: cobra.ExactArgs(1), RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
-		sessions, err := everyPage(url.Values{}, func(q url.Values) (client.Page[parley.Session], error) { return server.Branches(ctx, id, q) })
-		if err != nil {
-			return err
-		}
-		return term.printBranches(sessions, shared.json)
-	})}
-	versions := &cobra.Command{Use: "versions MESSAGE", Short: "List the pieces in which a message was streamed", Args: cobra.ExactArgs(1), RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
-		page, err := server.Versions(ctx, id)
-		if err != nil {
-			return err
-		}
-		if shared.json {
-			return term.printJSON(page.Data)
-		}
-		rows := make([][]string, len(page.Data))
-		for i, v := range page.Data {
-			rows[i] = []string{strconv.Itoa(v.N), string(v.Kind), fmt.Sprintf("%d-%d", v.Offset, v.End), strconv.Itoa(v.Chunks), v.CreatedAt.String(), parley.Clip(strings.ReplaceAll(v.Text, "\n", " "), 60)}
-		}
-		return term.printTable([]string{"N", "KIND", "BYTES", "CHUNKS", "AT", "TEXT"}, rows)
-	})}
+	branches := &cobra.Command{
+		Use:   "branches MESSAGE",
+		Short: "List the sessions that were forked at a message or ask it anew",
+		Args:  cobra.ExactArgs(1),
+		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+			sessions, err := everyPage(
+				url.Values{},
+				func(q url.Values) (client.Page[parley.Session], error) { return server.Branches(ctx, id, q) },
+			)
+			if err != nil {
+				return err
+			}
+			return term.printBranches(sessions, shared.json)
+		}),
+	}
+	versions := &cobra.Command{
+		Use:   "versions MESSAGE",
+		Short: "List the pieces in which a message was streamed",
+		Args:  cobra.ExactArgs(1),
+		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+			page, err := server.Versions(ctx, id)
+			if err != nil {
+				return err
+			}
+			if shared.json {
+				return term.printJSON(page.Data)
+			}
+			rows := make([][]string, len(page.Data))
+			for i, v := range page.Data {
+				rows[i] = []string{
+					strconv.Itoa(v.N),
+					string(v.Kind),
+					fmt.Sprintf("%d-%d", v.Offset, v.End),
+					strconv.Itoa(v.Chunks),
+					v.CreatedAt.String(),
+					parley.Clip(strings.ReplaceAll(v.Text, "\n", " "), 60),
+				}
+			}
+			return term.printTable([]string{"N", "KIND", "BYTES", "CHUNKS", "AT", "TEXT"}, rows)
+		}),
+	}
 	command.AddCommand(edit, regenerate, branches, versions)
 	return command
 }

@@ -30,8 +30,18 @@ func httpTools(settings []httpToolSetting, env func(string) string) (*httptool.S
 	configs := make([]httptool.Config, len(settings))
 	for i, s := range settings {
 		config := httptool.Config{
-			Name: s.Name, Description: s.Description, Method: s.Method, URL: s.URL, Header: http.Header{}, Secrets: http.Header{},
-			Timeout: time.Duration(s.Timeout), MaxBytes: s.MaxBytes, AllowPrivate: s.AllowPrivate, Annotations: s.Annotations,
+			Name:        s.Name,
+			Description: s.Description,
+			Method:      s.Method,
+			URL:         s.URL,
+			Header:      http.Header{},
+			Secrets:     http.Header{},
+			Timeout: time.Duration(
+				s.Timeout,
+			),
+			MaxBytes:     s.MaxBytes,
+			AllowPrivate: s.AllowPrivate,
+			Annotations:  s.Annotations,
 		}
 		for name, value := range s.Headers {
 			config.Header.Set(name, value)

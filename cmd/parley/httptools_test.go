@@ -18,7 +18,13 @@ func TestConfiguredEndpointIsATool(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = fmt.Fprintf(w, `{"asked":%q,"authorised":%t,"accepts":%q}`, r.RequestURI, r.Header.Get("Authorization") == "Bearer s3cret-token", r.Header.Get("Accept"))
+		_, _ = fmt.Fprintf(
+			w,
+			`{"asked":%q,"authorised":%t,"accepts":%q}`,
+			r.RequestURI,
+			r.Header.Get("Authorization") == "Bearer s3cret-token",
+			r.Header.Get("Accept"),
+		)
 	}))
 	defer server.Close()
 	dir := t.TempDir()
@@ -51,13 +57,22 @@ http_tools:
 		t.Fatalf("the tool is %v", one)
 	}
 	got, err := one.Call(t.Context(), tool.Call{Arguments: json.RawMessage(`{"city":"New York","days":3}`)})
-	if want := `{"status":200,"body":{"asked":"/weather/New%20York?days=3","authorised":true,"accepts":"application/json"}}`; err != nil || string(got) != want {
+	if want := `{"status":200,"body":{"asked":"/weather/New%20York?days=3","authorised":true,"accepts":"application/json"}}`; err != nil ||
+		string(got) != want {
 		t.Errorf("got %s, %v", got, err)
 	}
-	if _, err := one.Call(t.Context(), tool.Call{Arguments: json.RawMessage(`{"city":"Rome","days":8}`)}); err == nil || !strings.Contains(err.Error(), "schema") {
+	if _, err := one.Call(
+		t.Context(),
+		tool.Call{Arguments: json.RawMessage(`{"city":"Rome","days":8}`)},
+	); err == nil ||
+		!strings.Contains(err.Error(), "schema") {
 		t.Errorf("days beyond the schema: %v", err)
 	}
-	if _, err := httpTools(s.HTTPTools, environment(nil)); parley.ErrorCode(err) != parley.CodeInvalid || !strings.Contains(err.Error(), "WEATHER_KEY") {
+	if _, err := httpTools(
+		s.HTTPTools,
+		environment(nil),
+	); parley.ErrorCode(err) != parley.CodeInvalid ||
+		!strings.Contains(err.Error(), "WEATHER_KEY") {
 		t.Errorf("without the variable: %v", err)
 	}
 }

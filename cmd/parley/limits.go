@@ -29,8 +29,13 @@ func (s *server) connectionLimits() (httpapi.ConnectionLimits, error) {
 	descriptors := int(min(limit.Cur, mostDescriptors)) //nolint:gosec // bounded
 	reserved := max(descriptors/clientShare, leastDescriptors)
 	if descriptors <= 2*leastDescriptors {
-		return httpapi.ConnectionLimits{}, parley.Errorf(parley.CodeUnavailable, "this process may open %d files at once, "+
-			"and needs more than %d: raise the limit (ulimit -n, or LimitNOFILE in a unit)", descriptors, 2*leastDescriptors)
+		return httpapi.ConnectionLimits{}, parley.Errorf(
+			parley.CodeUnavailable,
+			"this process may open %d files at once, "+
+				"and needs more than %d: raise the limit (ulimit -n, or LimitNOFILE in a unit)",
+			descriptors,
+			2*leastDescriptors,
+		)
 	}
 	return httpapi.ConnectionLimits{Most: descriptors - reserved, Proxies: proxies, Log: s.log}, nil
 }

@@ -18,31 +18,49 @@ import (
 func loopsCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "loops", Short: "Run a task again and again in a session, until it is done"}
 
-	list := &cobra.Command{Use: "list SESSION", Short: "List a session's loops, newest first", Args: cobra.ExactArgs(1), RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
-		loops, err := everyPage(url.Values{}, func(q url.Values) (client.Page[parley.Loop], error) { return server.Loops(ctx, id, q) })
-		if err != nil {
-			return err
-		}
-		return term.printLoops(loops, shared.json)
-	})}
-	show := &cobra.Command{Use: "show LOOP", Short: "Show a loop", Args: cobra.ExactArgs(1), RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
-		loop, err := server.Loop(ctx, id)
-		if err != nil {
-			return err
-		}
-		if shared.json {
-			return term.printJSON(loop)
-		}
-		return term.printLoops([]parley.Loop{loop}, false)
-	})}
+	list := &cobra.Command{
+		Use:   "list SESSION",
+		Short: "List a session's loops, newest first",
+		Args:  cobra.ExactArgs(1),
+		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+			loops, err := everyPage(
+				url.Values{},
+				func(q url.Values) (client.Page[parley.Loop], error) { return server.Loops(ctx, id, q) },
+			)
+			if err != nil {
+				return err
+			}
+			return term.printLoops(loops, shared.json)
+		}),
+	}
+	show := &cobra.Command{
+		Use:   "show LOOP",
+		Short: "Show a loop",
+		Args:  cobra.ExactArgs(1),
+		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+			loop, err := server.Loop(ctx, id)
+			if err != nil {
+				return err
+			}
+			if shared.json {
+				return term.printJSON(loop)
+			}
+			return term.printLoops([]parley.Loop{loop}, false)
+		}),
+	}
 	var now bool
-	stop := &cobra.Command{Use: "stop LOOP", Short: "Stop a loop; the iteration that runs is left to its end", Args: cobra.ExactArgs(1), RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
-		loop, err := server.StopLoop(ctx, id, now)
-		if err != nil {
-			return err
-		}
-		return term.printLoops([]parley.Loop{loop}, shared.json)
-	})}
+	stop := &cobra.Command{
+		Use:   "stop LOOP",
+		Short: "Stop a loop; the iteration that runs is left to its end",
+		Args:  cobra.ExactArgs(1),
+		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+			loop, err := server.StopLoop(ctx, id, now)
+			if err != nil {
+				return err
+			}
+			return term.printLoops([]parley.Loop{loop}, shared.json)
+		}),
+	}
 	stop.Flags().BoolVar(&now, "now", false, "cancel the iteration that runs")
 	command.AddCommand(startLoopCommand(shared, term), list, show, stop)
 	return command
@@ -54,8 +72,10 @@ func startLoopCommand(shared *flags, term terminal) *cobra.Command {
 	var schema string
 	var detach bool
 	command := &cobra.Command{
-		Use: "start SESSION PROMPT", Short: "Start a loop and print its iterations as they run", Args: cobra.ExactArgs(2),
-		Long: "Start a loop and print its iterations as they run. Ctrl-C leaves the loop running;\nparley loops stop ends it.",
+		Use:   "start SESSION PROMPT",
+		Short: "Start a loop and print its iterations as they run",
+		Args:  cobra.ExactArgs(2),
+		Long:  "Start a loop and print its iterations as they run. Ctrl-C leaves the loop running;\nparley loops stop ends it.",
 		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, args []string) error {
 			input.Prompt = args[1]
 			if schema != "" {
@@ -84,8 +104,10 @@ func startLoopCommand(shared *flags, term terminal) *cobra.Command {
 	}
 	command.Flags().IntVar(&input.Max, "max", parley.DefaultLoopIterations, "iterations at most")
 	command.Flags().StringVar(&until.ToolCalled, "until-tool", "", "end when an iteration has called this tool")
-	command.Flags().StringVar(&until.TextMatches, "until-text", "", "end when an answer matches this regular expression (RE2)")
-	command.Flags().StringVar(&schema, "until-schema", "", "end when an answer is JSON that satisfies the JSON Schema in this file")
+	command.Flags().
+		StringVar(&until.TextMatches, "until-text", "", "end when an answer matches this regular expression (RE2)")
+	command.Flags().
+		StringVar(&schema, "until-schema", "", "end when an answer is JSON that satisfies the JSON Schema in this file")
 	command.Flags().IntVar(&input.Context.Recent, "recent", 0, "iterations before it that each sees too; 0: none")
 	command.Flags().BoolVar(&input.ArchiveDone, "archive", false, "archive the session when the loop is done")
 	command.Flags().BoolVar(&detach, "detach", false, "do not wait for it")
@@ -117,7 +139,11 @@ func (c *chat) follow(ctx context.Context, loop parley.Loop, after int64) error 
 			return nil
 		}
 	}
-	return parley.Errorf(parley.CodeUnavailable, "the server at %s cannot be reached any more; the loop goes on there", c.server.URL())
+	return parley.Errorf(
+		parley.CodeUnavailable,
+		"the server at %s cannot be reached any more; the loop goes on there",
+		c.server.URL(),
+	)
 }
 
 // loop prints a frame of a session with a loop.
@@ -159,7 +185,14 @@ func (t terminal) printLoops(loops []parley.Loop, asJSON bool) error {
 			}
 			until = parley.Clip(string(raw), 60)
 		}
-		rows[i] = []string{l.ID.String(), string(l.State), l.Reason, strconv.Itoa(l.Iteration) + "/" + strconv.Itoa(l.Max), until, parley.Clip(parley.TitleFrom(l.Prompt), 60)}
+		rows[i] = []string{
+			l.ID.String(),
+			string(l.State),
+			l.Reason,
+			strconv.Itoa(l.Iteration) + "/" + strconv.Itoa(l.Max),
+			until,
+			parley.Clip(parley.TitleFrom(l.Prompt), 60),
+		}
 	}
 	return t.printTable([]string{"LOOP", "STATE", "WHY", "ITERATION", "UNTIL", "PROMPT"}, rows)
 }

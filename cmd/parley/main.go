@@ -64,11 +64,26 @@ func rootCommand(term terminal) *cobra.Command {
 	}
 	persistent := root.PersistentFlags()
 	persistent.StringVar(&shared.data, "data", "", "data directory (PARLEY_DATA; default ~/.local/share/parley)")
-	persistent.StringVar(&shared.databaseURL, "database-url", "", "postgres://… instead of SQLite in the data directory (PARLEY_DATABASE_URL; prefer that, other users of the machine see flags)")
-	persistent.StringVar(&shared.listenURL, "listen-url", "", "the same database past a pooler, for notifications and migrations (PARLEY_LISTEN_URL)")
+	persistent.StringVar(
+		&shared.databaseURL,
+		"database-url",
+		"",
+		"postgres://… instead of SQLite in the data directory (PARLEY_DATABASE_URL; prefer that, other users of the machine see flags)",
+	)
+	persistent.StringVar(
+		&shared.listenURL,
+		"listen-url",
+		"",
+		"the same database past a pooler, for notifications and migrations (PARLEY_LISTEN_URL)",
+	)
 	persistent.StringVar(&shared.url, "url", "", "address of the server to talk to (PARLEY_URL)")
 	persistent.StringVar(&shared.key, "key", "", "API key (PARLEY_KEY); on the server's own machine none is needed")
-	persistent.StringVar(&shared.workspace, "workspace", "", "workspace to work in, for the machine's own user (PARLEY_WORKSPACE)")
+	persistent.StringVar(
+		&shared.workspace,
+		"workspace",
+		"",
+		"workspace to work in, for the machine's own user (PARLEY_WORKSPACE)",
+	)
 	persistent.BoolVar(&shared.json, "json", false, "print JSON")
 	root.AddCommand(
 		serveCommand(shared, term),

@@ -42,8 +42,17 @@ func openMCP(s settings, env func(string) string, options mcp.Options) (*mcp.Sou
 
 func (m mcpSetting) server(env func(string) string) (mcp.Server, error) {
 	server := mcp.Server{
-		Name: m.Name, Command: m.Command, Args: m.Args, URL: m.URL, AllowPrivate: m.AllowPrivate,
-		ConnectTime: time.Duration(m.ConnectTime), CallTime: time.Duration(m.CallTime), Protocol: m.Protocol, Tools: m.Tools,
+		Name:         m.Name,
+		Command:      m.Command,
+		Args:         m.Args,
+		URL:          m.URL,
+		AllowPrivate: m.AllowPrivate,
+		ConnectTime: time.Duration(
+			m.ConnectTime,
+		),
+		CallTime: time.Duration(m.CallTime),
+		Protocol: m.Protocol,
+		Tools:    m.Tools,
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Env)) {
 		value, err := expandSecrets(m.field("env", name), m.Env[name], env)

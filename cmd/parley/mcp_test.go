@@ -34,7 +34,15 @@ mcp:
     connect_timeout: 2s
     protocol: "2025-11-25"
 `)
-	env := environment(map[string]string{"FILES_TOKEN": "t0ken", "SEARCH_TOKEN": "x", "PATH": "/bin", "HOME": "/home/ada", "OPENAI_API_KEY": "no"})
+	env := environment(
+		map[string]string{
+			"FILES_TOKEN":    "t0ken",
+			"SEARCH_TOKEN":   "x",
+			"PATH":           "/bin",
+			"HOME":           "/home/ada",
+			"OPENAI_API_KEY": "no",
+		},
+	)
 	s, err := loadSettings(&flags{data: dir}, env)
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +87,8 @@ func TestMCPSettingsThatCannotWork(t *testing.T) {
 		"at most 64 servers":        slices.Repeat([]mcpSetting{{Name: "fs", Command: "npx"}}, 65),
 	} {
 		source, err := openMCP(settings{MCP: given}, env, mcp.Options{})
-		if parley.ErrorCode(err) != parley.CodeInvalid || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "s3cret") {
+		if parley.ErrorCode(err) != parley.CodeInvalid || !strings.Contains(err.Error(), says) ||
+			strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("want an error with %q, got %v", says, err)
 		}
 		if source != nil {

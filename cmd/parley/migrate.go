@@ -21,61 +21,86 @@ rolling upgrade, or by a role with more rights. It goes past a pooler, through
 PARLEY_LISTEN_URL, when that is set. SQLite needs none of this.`,
 	}
 	command.AddCommand(
-		&cobra.Command{Use: "up", Short: "Apply what is pending; safe beside running servers of the version before", Args: cobra.NoArgs, RunE: shared.migrating(func(ctx context.Context, url string, s settings) error {
-			log, err := newLog(s, term.err)
-			if err != nil {
-				return err
-			}
-			applied, err := postgres.Migrate(ctx, url, log)
-			if err != nil {
-				return err
-			}
-			if shared.json {
-				return term.printJSON(migrationRows(applied))
-			}
-			if len(applied) == 0 {
-				_, err = fmt.Fprintln(term.out, "nothing to do")
-				return err
-			}
-			return term.printTable(migrationHeader(), migrationTable(applied))
-		})},
-		&cobra.Command{Use: "status", Short: "Say where the schema stands", Args: cobra.NoArgs, RunE: shared.migrating(func(ctx context.Context, url string, _ settings) error {
-			schema, err := postgres.Migrations(ctx, url)
-			if err != nil {
-				return err
-			}
-			if shared.json {
-				return term.printJSON(schemaStatus{schema.Version, schema.Known, schema.CompatibleFrom, migrationRows(schema.Migrations), schema.Missing})
-			}
-			fmt.Fprintf(term.out, "schema %d, this program knows %d\n", schema.Version, schema.Known)
-			if err := term.printTable(migrationHeader(), migrationTable(schema.Migrations)); err != nil {
-				return err
-			}
-			return term.printMissing(schema.Missing)
-		})},
-		&cobra.Command{Use: "plan", Short: "Print the SQL that up would run", Args: cobra.NoArgs, RunE: shared.migrating(func(ctx context.Context, url string, _ settings) error {
-			schema, err := postgres.Migrations(ctx, url)
-			if err != nil {
-				return err
-			}
-			pending := schema.Pending()
-			if len(pending) == 0 {
-				_, err = fmt.Fprintln(term.out, "-- nothing to do")
-			}
-			for _, m := range pending {
-				_, err = fmt.Fprintf(term.out, "-- %s\n%s\n", m.Name, m.SQL)
-			}
-			if err != nil {
-				return err
-			}
-			return term.printMissing(schema.Missing)
-		})},
+		&cobra.Command{
+			Use:   "up",
+			Short: "Apply what is pending; safe beside running servers of the version before",
+			Args:  cobra.NoArgs,
+			RunE: shared.migrating(func(ctx context.Context, url string, s settings) error {
+				log, err := newLog(s, term.err)
+				if err != nil {
+					return err
+				}
+				applied, err := postgres.Migrate(ctx, url, log)
+				if err != nil {
+					return err
+				}
+				if shared.json {
+					return term.printJSON(migrationRows(applied))
+				}
+				if len(applied) == 0 {
+					_, err = fmt.Fprintln(term.out, "nothing to do")
+					return err
+				}
+				return term.printTable(migrationHeader(), migrationTable(applied))
+			}),
+		},
+		&cobra.Command{
+			Use:   "status",
+			Short: "Say where the schema stands",
+			Args:  cobra.NoArgs,
+			RunE: shared.migrating(func(ctx context.Context, url string, _ settings) error {
+				schema, err := postgres.Migrations(ctx, url)
+				if err != nil {
+					return err
+				}
+				if shared.json {
+					return term.printJSON(
+						schemaStatus{
+							schema.Version,
+							schema.Known,
+							schema.CompatibleFrom,
+							migrationRows(schema.Migrations),
+							schema.Missing,
+						},
+					)
+				}
+				fmt.Fprintf(term.out, "schema %d, this program knows %d\n", schema.Version, schema.Known)
+				if err := term.printTable(migrationHeader(), migrationTable(schema.Migrations)); err != nil {
+					return err
+				}
+				return term.printMissing(schema.Missing)
+			}),
+		},
+		&cobra.Command{
+			Use:   "plan",
+			Short: "Print the SQL that up would run",
+			Args:  cobra.NoArgs,
+			RunE: shared.migrating(func(ctx context.Context, url string, _ settings) error {
+				schema, err := postgres.Migrations(ctx, url)
+				if err != nil {
+					return err
+				}
+				pending := schema.Pending()
+				if len(pending) == 0 {
+					_, err = fmt.Fprintln(term.out, "-- nothing to do")
+				}
+				for _, m := range pending {
+					_, err = fmt.Fprintf(term.out, "-- %s\n%s\n", m.Name, m.SQL)
+				}
+				if err != nil {
+					return err
+				}
+				return term.printMissing(schema.Missing)
+			}),
+		},
 	)
 	return command
 }
 
 // migrating makes a command's RunE of what it does to the database of the settings.
-func (f *flags) migrating(run func(ctx context.Context, url string, s settings) error) func(*cobra.Command, []string) error {
+func (f *flags) migrating(
+	run func(ctx context.Context, url string, s settings) error,
+) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, _ []string) error {
 		s, err := loadSettings(f, getenv)
 		if err == nil {
@@ -89,7 +114,10 @@ func (f *flags) migrating(run func(ctx context.Context, url string, s settings) 
 			url = s.DatabaseURL
 		}
 		if url == "" {
-			return parley.InvalidField("database_url", "names no PostgreSQL database: set PARLEY_DATABASE_URL. A SQLite database is brought up to date when it is opened")
+			return parley.InvalidField(
+				"database_url",
+				"names no PostgreSQL database: set PARLEY_DATABASE_URL. A SQLite database is brought up to date when it is opened",
+			)
 		}
 		return run(cmd.Context(), url, s)
 	}

@@ -11,7 +11,10 @@ import (
 func TestModelsOfTheFile(t *testing.T) {
 	t.Parallel()
 	settings := settings{
-		Providers: []providerSetting{{Name: "acme", BaseURL: "http://127.0.0.1:1/v1"}, {Name: "openai", BaseURL: "http://127.0.0.1:1/v1"}},
+		Providers: []providerSetting{
+			{Name: "acme", BaseURL: "http://127.0.0.1:1/v1"},
+			{Name: "openai", BaseURL: "http://127.0.0.1:1/v1"},
+		},
 		Models: []modelSetting{
 			{ID: "acme/large", MaxOutput: 9000, Price: &priceSetting{Input: 3, Output: 6}},
 			{ID: "openai/gpt-4o", Price: &priceSetting{Input: 1, Output: 2}},
@@ -25,10 +28,15 @@ func TestModelsOfTheFile(t *testing.T) {
 		defer provider.Close()
 	}
 	_, large, err := registry.Resolve("acme/large")
-	if err != nil || large.MaxOutput != 9000 || large.Price == nil || large.Price.CachedInput != 3 || large.Price.CacheWrite != nil || !large.Known {
+	if err != nil || large.MaxOutput != 9000 || large.Price == nil || large.Price.CachedInput != 3 ||
+		large.Price.CacheWrite != nil ||
+		!large.Known {
 		t.Errorf("acme/large is %+v, %v", large, err)
 	}
-	if _, known, err := registry.Resolve("openai/gpt-4o"); err != nil || known.Price.Input != 1 || known.ContextLength != 0 {
+	if _, known, err := registry.Resolve(
+		"openai/gpt-4o",
+	); err != nil || known.Price.Input != 1 ||
+		known.ContextLength != 0 {
 		t.Errorf("openai/gpt-4o is %+v, %v", known, err)
 	}
 	if _, other, err := registry.Resolve("acme/other"); err != nil || other.Price != nil || other.Known {

@@ -45,11 +45,20 @@ func (s *server) openMetrics(ctx context.Context) error {
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.settings.MetricsAddr)
 	if err != nil {
-		return parley.WrapError(parley.CodeUnavailable, err, "cannot listen on "+s.settings.MetricsAddr+"; choose another address with --metrics-addr")
+		return parley.WrapError(
+			parley.CodeUnavailable,
+			err,
+			"cannot listen on "+s.settings.MetricsAddr+"; choose another address with --metrics-addr",
+		)
 	}
 	profiles := newProfiles(time.After)
 	handler := profiles.beside(probes(s.ready, s.telemetry.Metrics()))
-	s.metrics = &side{listener: listener, http: httpapi.NewServer(handler, s.log), profiles: profiles, failed: make(chan error, 1)}
+	s.metrics = &side{
+		listener: listener,
+		http:     httpapi.NewServer(handler, s.log),
+		profiles: profiles,
+		failed:   make(chan error, 1),
+	}
 	bounded := httpapi.Bounded(s.metrics.http, listener, httpapi.ConnectionLimits{Most: mostProbes, Log: s.log})
 	go func() { s.metrics.failed <- s.metrics.http.Serve(bounded) }() // ended by closeTelemetry
 	return nil

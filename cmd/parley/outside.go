@@ -23,32 +23,42 @@ const (
 
 func recordCommand(shared *flags, term terminal) *cobra.Command {
 	var input client.OutsideInput
-	record := &cobra.Command{Use: "record SESSION", Short: "Stream standard input into a session, as the message of an agent that runs outside", Args: cobra.ExactArgs(1), RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
-		m, err := server.OpenMessage(ctx, id, input, parley.NewID().String())
-		if err != nil {
-			return err
-		}
-		end := client.SettleInput{Status: parley.MessageCompleted}
-		copied := appendAll(ctx, server, m.ID, term.in)
-		if copied != nil {
-			end = client.SettleInput{Status: parley.MessageFailed, Error: &client.FailureInput{Class: parley.ClassInterrupted}}
-		}
-		if ctx.Err() != nil {
-			end = client.SettleInput{Status: parley.MessageCancelled}
-		}
-		settled, err := server.SettleMessage(context.WithoutCancel(ctx), m.ID, end)
-		if err := errors.Join(copied, err); err != nil {
-			return err
-		}
-		if shared.json {
-			return term.printJSON(settled.Message)
-		}
-		fmt.Fprintln(term.out, settled.Message.ID)
-		return nil
-	})}
+	record := &cobra.Command{
+		Use:   "record SESSION",
+		Short: "Stream standard input into a session, as the message of an agent that runs outside",
+		Args:  cobra.ExactArgs(1),
+		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+			m, err := server.OpenMessage(ctx, id, input, parley.NewID().String())
+			if err != nil {
+				return err
+			}
+			end := client.SettleInput{Status: parley.MessageCompleted}
+			copied := appendAll(ctx, server, m.ID, term.in)
+			if copied != nil {
+				end = client.SettleInput{
+					Status: parley.MessageFailed,
+					Error:  &client.FailureInput{Class: parley.ClassInterrupted},
+				}
+			}
+			if ctx.Err() != nil {
+				end = client.SettleInput{Status: parley.MessageCancelled}
+			}
+			settled, err := server.SettleMessage(context.WithoutCancel(ctx), m.ID, end)
+			if err := errors.Join(copied, err); err != nil {
+				return err
+			}
+			if shared.json {
+				return term.printJSON(settled.Message)
+			}
+			fmt.Fprintln(term.out, settled.Message.ID)
+			return nil
+		}),
+	}
 	record.Flags().StringVar((*string)(&input.Model), "model", "", "what writes it")
-	record.Flags().StringVar(&input.AgentType, "agent-type", "", "what kind of agent writes it; lists can be filtered by it")
-	record.Flags().IntVar(&input.Timeout, "timeout", 0, "seconds without input until the message counts as failed (default 300)")
+	record.Flags().
+		StringVar(&input.AgentType, "agent-type", "", "what kind of agent writes it; lists can be filtered by it")
+	record.Flags().
+		IntVar(&input.Timeout, "timeout", 0, "seconds without input until the message counts as failed (default 300)")
 	return record
 }
 
@@ -133,39 +143,54 @@ func wholeRunes(text []byte, last bool) int {
 }
 
 func shareCommands(shared *flags, term terminal) []*cobra.Command {
-	share := &cobra.Command{Use: "share SESSION READER", Short: "Let the session READER read SESSION", Args: cobra.ExactArgs(2), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
-		session, reader, err := twoIDs(args)
-		if err != nil {
+	share := &cobra.Command{
+		Use:   "share SESSION READER",
+		Short: "Let the session READER read SESSION",
+		Args:  cobra.ExactArgs(2),
+		RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
+			session, reader, err := twoIDs(args)
+			if err != nil {
+				return err
+			}
+			made, err := server.Share(ctx, session, reader)
+			if err == nil && shared.json {
+				err = term.printJSON(made)
+			}
 			return err
-		}
-		made, err := server.Share(ctx, session, reader)
-		if err == nil && shared.json {
-			err = term.printJSON(made)
-		}
-		return err
-	})}
-	unshare := &cobra.Command{Use: "unshare SESSION READER", Short: "End what share began", Args: cobra.ExactArgs(2), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
-		session, reader, err := twoIDs(args)
-		if err != nil {
-			return err
-		}
-		return server.Unshare(ctx, session, reader)
-	})}
+		}),
+	}
+	unshare := &cobra.Command{
+		Use:   "unshare SESSION READER",
+		Short: "End what share began",
+		Args:  cobra.ExactArgs(2),
+		RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
+			session, reader, err := twoIDs(args)
+			if err != nil {
+				return err
+			}
+			return server.Unshare(ctx, session, reader)
+		}),
+	}
 	var in bool
-	list := &cobra.Command{Use: "shares SESSION", Short: "List the sessions that may read SESSION", Args: cobra.ExactArgs(1), RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
-		page, err := server.Shares(ctx, id, in)
-		if err != nil {
-			return err
-		}
-		if shared.json {
-			return term.printJSON(page.Data)
-		}
-		rows := make([][]string, len(page.Data))
-		for i, s := range page.Data {
-			rows[i] = []string{s.SessionID.String(), s.ReaderID.String(), s.SharedBy.Name, s.CreatedAt.String()}
-		}
-		return term.printTable([]string{"SESSION", "READ BY", "SHARED BY", "SINCE"}, rows)
-	})}
+	list := &cobra.Command{
+		Use:   "shares SESSION",
+		Short: "List the sessions that may read SESSION",
+		Args:  cobra.ExactArgs(1),
+		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+			page, err := server.Shares(ctx, id, in)
+			if err != nil {
+				return err
+			}
+			if shared.json {
+				return term.printJSON(page.Data)
+			}
+			rows := make([][]string, len(page.Data))
+			for i, s := range page.Data {
+				rows[i] = []string{s.SessionID.String(), s.ReaderID.String(), s.SharedBy.Name, s.CreatedAt.String()}
+			}
+			return term.printTable([]string{"SESSION", "READ BY", "SHARED BY", "SINCE"}, rows)
+		}),
+	}
 	list.Flags().BoolVar(&in, "in", false, "the sessions that SESSION may read instead")
 	return []*cobra.Command{share, unshare, list}
 }

@@ -89,7 +89,11 @@ func outlivesTheServer(t *testing.T, env map[string]string) {
 			break
 		}
 	}
-	if got, err := c.Session(ctx, session.ID); err != nil || got.Status != parley.SessionCompleted || seen != "Before and after." {
+	if got, err := c.Session(
+		ctx,
+		session.ID,
+	); err != nil || got.Status != parley.SessionCompleted ||
+		seen != "Before and after." {
 		t.Errorf("saw %q; the session is %s, %v", seen, got.Status, err)
 	}
 }
@@ -109,13 +113,27 @@ func TestShareOnTheCommandLine(t *testing.T) {
 	say := func(in string, args ...string) string {
 		t.Helper()
 		var out, complained bytes.Buffer
-		if code := run(t.Context(), append([]string{"--data", dir}, args...), terminal{in: strings.NewReader(in), out: &out, err: &complained}); code != 0 {
+		if code := run(
+			t.Context(),
+			append([]string{"--data", dir}, args...),
+			terminal{in: strings.NewReader(in), out: &out, err: &complained},
+		); code != 0 {
 			t.Fatalf("parley %s: %s", strings.Join(args, " "), complained.String())
 		}
 		return out.String()
 	}
 	ctx := t.Context()
-	reader, err := c.CreateAgent(ctx, client.AgentInput{Name: "Reader", Settings: parley.Settings{Model: "sim/script", Tools: new(client.ToolNames("read_session")), Grants: &[]parley.Grant{{Tool: "*", Effect: parley.GrantAllow}}}})
+	reader, err := c.CreateAgent(
+		ctx,
+		client.AgentInput{
+			Name: "Reader",
+			Settings: parley.Settings{
+				Model:  "sim/script",
+				Tools:  new(client.ToolNames("read_session")),
+				Grants: &[]parley.Grant{{Tool: "*", Effect: parley.GrantAllow}},
+			},
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +146,16 @@ func TestShareOnTheCommandLine(t *testing.T) {
 		return s.ID.String()
 	}
 	developer, qa, secret := made("developer"), made("qa"), made("secret")
-	say("I tried the cache first. 😀\x00\n", "sessions", "record", developer, "--model", "dev/1", "--agent-type", "developer")
+	say(
+		"I tried the cache first. 😀\x00\n",
+		"sessions",
+		"record",
+		developer,
+		"--model",
+		"dev/1",
+		"--agent-type",
+		"developer",
+	)
 	shown := say("", "sessions", "show", developer)
 	if !strings.Contains(shown, "I tried the cache first. 😀\uFFFD") || !strings.Contains(shown, "dev/1") {
 		t.Errorf("recorded: %s", shown)

@@ -49,12 +49,20 @@ func (s *server) nameOwner(ctx context.Context) error {
 		return err
 	}
 	if s.settings.InsecureLocal {
-		s.log.LogAttrs(ctx, slog.LevelWarn, "insecure_local is set: until a key exists, every user of this machine can do everything")
+		s.log.LogAttrs(
+			ctx,
+			slog.LevelWarn,
+			"insecure_local is set: until a key exists, every user of this machine can do everything",
+		)
 		return nil
 	}
 	if err := s.kernel.check(ctx); err != nil {
-		s.log.LogAttrs(ctx, slog.LevelInfo, "this system does not tell whose a connection is; the page signs in by a one-time code",
-			slog.String("because", err.Error()))
+		s.log.LogAttrs(
+			ctx,
+			slog.LevelInfo,
+			"this system does not tell whose a connection is; the page signs in by a one-time code",
+			slog.String("because", err.Error()),
+		)
 		random := make([]byte, codeBytes)
 		if _, err := rand.Read(random); err != nil {
 			return err

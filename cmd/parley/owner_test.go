@@ -74,7 +74,11 @@ func TestWhereTheKernelDoesNotTellAnAddressIsPrinted(t *testing.T) { //nolint:pa
 	if address == "" {
 		t.Fatalf("no address with a code is printed: %s", greeting)
 	}
-	if status, body, _ := fetched(t, srv.url()+"/v1/principal"); status != http.StatusUnauthorized || !strings.Contains(body, "one-time code") {
+	if status, body, _ := fetched(
+		t,
+		srv.url()+"/v1/principal",
+	); status != http.StatusUnauthorized ||
+		!strings.Contains(body, "one-time code") {
 		t.Errorf("without anything: %d %s", status, body)
 	}
 	status, _, header := fetched(t, address)
@@ -125,7 +129,11 @@ func TestInsecureLocalSaysSo(t *testing.T) { //nolint:paralleltest // goleak cou
 			t.Errorf("%s does not say so: %s", place, text)
 		}
 	}
-	found := diagnose(t.Context(), &flags{data: srv.settings.DataDir}, environment(map[string]string{"PARLEY_INSECURE_LOCAL": "true"}))
+	found := diagnose(
+		t.Context(),
+		&flags{data: srv.settings.DataDir},
+		environment(map[string]string{"PARLEY_INSECURE_LOCAL": "true"}),
+	)
 	for _, f := range found {
 		if f.Check == "insecure_local" && f.State == "problem" {
 			return

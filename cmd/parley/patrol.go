@@ -50,7 +50,12 @@ func patrol(stop <-chan struct{}, store store.Verifiable, log *slog.Logger) {
 }
 
 // patrolOne makes one step, and says where the next one begins and when.
-func patrolOne(ctx context.Context, store store.Verifiable, place parley.VerifyPlace, log *slog.Logger) (next parley.VerifyPlace, pause time.Duration) {
+func patrolOne(
+	ctx context.Context,
+	store store.Verifiable,
+	place parley.VerifyPlace,
+	log *slog.Logger,
+) (next parley.VerifyPlace, pause time.Duration) {
 	step, err := verifyStep(ctx, store, place)
 	if ctx.Err() != nil {
 		return place, patrolRest // the patrol ends
@@ -60,7 +65,17 @@ func patrolOne(ctx context.Context, store store.Verifiable, place parley.VerifyP
 		return place, patrolAgain
 	}
 	for _, f := range step.Findings {
-		log.Error("the store is damaged or was changed by another hand", "stage", string(f.Stage), "where", f.Where, "says", f.Says, "do", f.Do)
+		log.Error(
+			"the store is damaged or was changed by another hand",
+			"stage",
+			string(f.Stage),
+			"where",
+			f.Where,
+			"says",
+			f.Says,
+			"do",
+			f.Do,
+		)
 	}
 	if step.Next.Stage == parley.VerifyDone {
 		return parley.VerifyPlace{}, patrolRest
@@ -90,7 +105,12 @@ func (b passing) CheckPages(ctx context.Context, after string) (table string, fi
 	if err == nil || table == "" || ctx.Err() != nil || !errors.Is(within.Err(), context.DeadlineExceeded) {
 		return table, findings, err
 	}
-	b.log.Warn("a table is too large to be checked in passing, and was passed over: run parley verify when the server has little to do",
-		"table", table, "bound", b.table.String())
+	b.log.Warn(
+		"a table is too large to be checked in passing, and was passed over: run parley verify when the server has little to do",
+		"table",
+		table,
+		"bound",
+		b.table.String(),
+	)
 	return table, findings, nil
 }

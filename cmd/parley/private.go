@@ -35,7 +35,11 @@ func ownFiles(dir string) error {
 		return parley.WrapError(parley.CodeInvalid, err, "the data directory "+dir+" cannot be read")
 	}
 	if !info.IsDir() || info.Mode()&fs.ModeSticky != 0 {
-		return parley.Errorf(parley.CodeInvalid, "%s cannot be the data directory: it must be a directory of the server's own; give another with --data or PARLEY_DATA", dir)
+		return parley.Errorf(
+			parley.CodeInvalid,
+			"%s cannot be the data directory: it must be a directory of the server's own; give another with --data or PARLEY_DATA",
+			dir,
+		)
 	}
 	if err := narrow(dir, info, privateDirectory); err != nil {
 		return err
@@ -49,7 +53,11 @@ func ownFiles(dir string) error {
 		case err != nil:
 			return parley.WrapError(parley.CodeInvalid, err, path+" cannot be read")
 		case !info.Mode().IsRegular():
-			return parley.Errorf(parley.CodeInvalid, "%s must be a regular file, not a link or anything else: put the file itself there", path)
+			return parley.Errorf(
+				parley.CodeInvalid,
+				"%s must be a regular file, not a link or anything else: put the file itself there",
+				path,
+			)
 		}
 		if err := narrow(path, info, privateFile); err != nil {
 			return err
@@ -61,8 +69,13 @@ func ownFiles(dir string) error {
 // narrow takes away what others may do with a file of this user's.
 func narrow(path string, info fs.FileInfo, mode fs.FileMode) error {
 	if owner, ok := info.Sys().(*syscall.Stat_t); ok && int(owner.Uid) != os.Geteuid() {
-		return parley.Errorf(parley.CodeInvalid, "%s belongs to another user (%d) than the one that runs the server (%d): give it to that one with chown, or choose another data directory with --data or PARLEY_DATA",
-			path, owner.Uid, os.Geteuid())
+		return parley.Errorf(
+			parley.CodeInvalid,
+			"%s belongs to another user (%d) than the one that runs the server (%d): give it to that one with chown, or choose another data directory with --data or PARLEY_DATA",
+			path,
+			owner.Uid,
+			os.Geteuid(),
+		)
 	}
 	if info.Mode().Perm()&^mode == 0 {
 		return nil

@@ -18,7 +18,11 @@ func TestWiderModesAreNarrowed(t *testing.T) {
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, settingsFile), "log_level: warn\n")
 	writeFile(t, filepath.Join(dir, tokenFile), tokenPrefix+"x\n")
-	modes := map[string]fs.FileMode{dir: 0o700, filepath.Join(dir, settingsFile): 0o600, filepath.Join(dir, tokenFile): 0o600}
+	modes := map[string]fs.FileMode{
+		dir:                              0o700,
+		filepath.Join(dir, settingsFile): 0o600,
+		filepath.Join(dir, tokenFile):    0o600,
+	}
 	for path, mode := range modes {
 		if err := os.Chmod(path, mode|0o066); err != nil { //nolint:gosec // what the test is about
 			t.Fatal(err)
@@ -68,7 +72,10 @@ func TestFilesThatAreNotTheServersAreRefused(t *testing.T) {
 			t.Skipf("the owner cannot be changed here: %v", err)
 		}
 	}
-	if err := ownFiles(foreign); parley.ErrorCode(err) != parley.CodeInvalid || !strings.Contains(err.Error(), "another user") {
+	if err := ownFiles(
+		foreign,
+	); parley.ErrorCode(err) != parley.CodeInvalid ||
+		!strings.Contains(err.Error(), "another user") {
 		t.Errorf("a directory of another user: %v", err)
 	}
 	if link := filepath.Join(t.TempDir(), "data"); os.Symlink(t.TempDir(), link) != nil || ownFiles(link) != nil {
@@ -90,7 +97,10 @@ func TestTokensOfEarlierReleasesAreReplaced(t *testing.T) {
 			t.Errorf("start %d: the token is %q, %v", start, token, err)
 		}
 		kept = token
-		if _, err := c.CreateKey(t.Context(), client.KeyInput{Name: fmt.Sprint("key ", start)}); err != nil { // with the new one; from now on it is asked for
+		if _, err := c.CreateKey(
+			t.Context(),
+			client.KeyInput{Name: fmt.Sprint("key ", start)},
+		); err != nil { // with the new one; from now on it is asked for
 			t.Errorf("start %d: %v", start, err)
 		}
 		if answer := plain(t, c, old, "/v1/agents"); !strings.Contains(answer, `"unauthenticated"`) {

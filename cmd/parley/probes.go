@@ -45,7 +45,13 @@ func sendPlain(w http.ResponseWriter, status int, media, body string) {
 
 // sendProblem answers with an RFC 9457 body, as the API does.
 func sendProblem(w http.ResponseWriter, status int, code parley.Code, detail string) {
-	body := fmt.Appendf(nil, `{"type":"urn:parley:error:%s","title":%q,"status":%d,"detail":`, code, http.StatusText(status), status)
+	body := fmt.Appendf(
+		nil,
+		`{"type":"urn:parley:error:%s","title":%q,"status":%d,"detail":`,
+		code,
+		http.StatusText(status),
+		status,
+	)
 	body = parley.AppendJSONString(body, detail)
 	sendPlain(w, status, "application/problem+json", string(fmt.Appendf(body, `,"code":%q}`, code)))
 }

@@ -56,7 +56,12 @@ func (p *profiles) serve(take func(*profiles, *http.Request, io.Writer) error) h
 		case p.slot <- struct{}{}:
 			defer func() { <-p.slot }()
 		default:
-			sendProblem(w, http.StatusConflict, parley.CodeConflict, "Another profile is being taken. Wait until it is done.")
+			sendProblem(
+				w,
+				http.StatusConflict,
+				parley.CodeConflict,
+				"Another profile is being taken. Wait until it is done.",
+			)
 			return
 		}
 		var profile bytes.Buffer // whole before its status: some tens to hundreds of kilobytes
@@ -80,8 +85,16 @@ func processor(p *profiles, r *http.Request, out io.Writer) error {
 	within := usualProfiled
 	if asked := r.URL.Query().Get("seconds"); asked != "" {
 		seconds, err := strconv.Atoi(asked)
-		if within = time.Duration(seconds) * time.Second; err != nil || seconds < 1 || seconds > int(mostProfiled/time.Second) {
-			return parley.InvalidField("seconds", "%q is not a number from 1 to %d", parley.Clip(asked, 32), mostProfiled/time.Second)
+		if within = time.Duration(
+			seconds,
+		) * time.Second; err != nil || seconds < 1 ||
+			seconds > int(mostProfiled/time.Second) {
+			return parley.InvalidField(
+				"seconds",
+				"%q is not a number from 1 to %d",
+				parley.Clip(asked, 32),
+				mostProfiled/time.Second,
+			)
 		}
 	}
 	if err := pprof.StartCPUProfile(out); err != nil {

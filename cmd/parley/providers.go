@@ -24,8 +24,19 @@ var knownProviders = [...]struct { //nolint:gochecknoglobals // a table that is 
 	providerSetting
 	baseURLEnv string
 }{
-	{providerSetting{Name: "openai", Kind: kindOpenAI, KeyEnv: "OPENAI_API_KEY", DefaultModel: "gpt-5-mini"}, "OPENAI_BASE_URL"},
-	{providerSetting{Name: "anthropic", Kind: kindAnthropic, KeyEnv: "ANTHROPIC_API_KEY", DefaultModel: "claude-sonnet-5-5"}, "ANTHROPIC_BASE_URL"},
+	{
+		providerSetting{Name: "openai", Kind: kindOpenAI, KeyEnv: "OPENAI_API_KEY", DefaultModel: "gpt-5-mini"},
+		"OPENAI_BASE_URL",
+	},
+	{
+		providerSetting{
+			Name:         "anthropic",
+			Kind:         kindAnthropic,
+			KeyEnv:       "ANTHROPIC_API_KEY",
+			DefaultModel: "claude-sonnet-5-5",
+		},
+		"ANTHROPIC_BASE_URL",
+	},
 	{providerSetting{Name: "dashscope", Kind: kindOpenAI, KeyEnv: "DASHSCOPE_API_KEY", DefaultModel: "qwen-plus",
 		BaseURL: "https://dashscope.aliyuncs.com/compatible-mode/v1"}, "DASHSCOPE_BASE_URL"},
 }
@@ -67,7 +78,12 @@ func buildModels(s settings, env func(string) string) (*llm.Registry, []closer, 
 		var key string
 		if p.KeyEnv != "" {
 			if key = env(p.KeyEnv); key == "" && p.Kind == kindAnthropic {
-				return nil, nil, parley.InvalidField("providers", "provider %q needs its key in the environment variable %s", p.Name, p.KeyEnv)
+				return nil, nil, parley.InvalidField(
+					"providers",
+					"provider %q needs its key in the environment variable %s",
+					p.Name,
+					p.KeyEnv,
+				)
 			}
 		}
 		provider := llm.Provider{Name: p.Name, DefaultModel: p.DefaultModel}
@@ -91,7 +107,16 @@ func buildModels(s settings, env func(string) string) (*llm.Registry, []closer, 
 		}
 		providers = append(providers, provider)
 	}
-	providers = append(providers, llm.Provider{Name: sim.ProviderName, Model: sim.New(), DefaultModel: sim.DefaultModel, Models: sim.Models(), Simulator: true})
+	providers = append(
+		providers,
+		llm.Provider{
+			Name:         sim.ProviderName,
+			Model:        sim.New(),
+			DefaultModel: sim.DefaultModel,
+			Models:       sim.Models(),
+			Simulator:    true,
+		},
+	)
 	models, err := givenModels(s.Models)
 	if err != nil {
 		return nil, nil, err
@@ -142,7 +167,11 @@ func (p providerSetting) check() error {
 	case p.Name == "" || p.Name == sim.ProviderName:
 		return parley.InvalidField("providers", "a provider needs a name, and it cannot be %q", sim.ProviderName)
 	case p.Kind != "" && p.Kind != kindOpenAI && p.Kind != kindAnthropic:
-		return parley.InvalidField("providers", "provider %q: kind must be openai or anthropic, the wire that it speaks", p.Name)
+		return parley.InvalidField(
+			"providers",
+			"provider %q: kind must be openai or anthropic, the wire that it speaks",
+			p.Name,
+		)
 	}
 	return nil
 }
@@ -151,16 +180,30 @@ func (p providerSetting) check() error {
 func givenModels(settings []modelSetting) (models []model.Info, err error) {
 	for _, m := range settings {
 		if err := m.ID.Validate(); err != nil {
-			return nil, parley.InvalidField("models", "%q is no model id: write provider/model", parley.Clip(string(m.ID), 64))
+			return nil, parley.InvalidField(
+				"models",
+				"%q is no model id: write provider/model",
+				parley.Clip(string(m.ID), 64),
+			)
 		}
-		info := model.Info{Provider: m.ID.Provider(), Name: m.ID.Name(), ContextLength: m.ContextLength, MaxOutput: m.MaxOutput,
-			Reasoning: m.Reasoning, Caching: m.Caching, Tools: m.Tools, Vision: m.Vision, ThinkTags: m.ThinkTags}
+		info := model.Info{
+			Provider:      m.ID.Provider(),
+			Name:          m.ID.Name(),
+			ContextLength: m.ContextLength,
+			MaxOutput:     m.MaxOutput,
+			Reasoning:     m.Reasoning,
+			Caching:       m.Caching,
+			Tools:         m.Tools,
+			Vision:        m.Vision,
+			ThinkTags:     m.ThinkTags,
+		}
 		if p := m.Price; p != nil {
 			price := model.Price{Input: p.Input, Output: p.Output, CachedInput: p.Input, CacheWrite: p.CacheWrite}
 			if p.CachedInput != nil {
 				price.CachedInput = *p.CachedInput
 			}
-			if price.Input < 0 || price.Output < 0 || price.CachedInput < 0 || p.CacheWrite != nil && *p.CacheWrite < 0 {
+			if price.Input < 0 || price.Output < 0 || price.CachedInput < 0 ||
+				p.CacheWrite != nil && *p.CacheWrite < 0 {
 				return nil, parley.InvalidField("models", "a price of %q is below zero", parley.Clip(string(m.ID), 64))
 			}
 			info.Price = &price
@@ -190,5 +233,13 @@ func describedProviders(s settings, env func(string) string) (found []model.Prov
 			describe(known.providerSetting, false)
 		}
 	}
-	return append(found, model.ProviderInfo{Name: sim.ProviderName, Configured: true, Simulator: true, DefaultModel: sim.ProviderName + "/" + sim.DefaultModel})
+	return append(
+		found,
+		model.ProviderInfo{
+			Name:         sim.ProviderName,
+			Configured:   true,
+			Simulator:    true,
+			DefaultModel: sim.ProviderName + "/" + sim.DefaultModel,
+		},
+	)
 }

@@ -23,7 +23,10 @@ func TestQuotasOverHTTP(t *testing.T) { //nolint:paralleltest // an estate sets 
 		t.Fatal(err)
 	}
 	defer c.Close()
-	key, err := c.CreateKey(t.Context(), client.KeyInput{Name: "small", Role: parley.RoleMember, MaxSessions: 1, MaxStorage: 10})
+	key, err := c.CreateKey(
+		t.Context(),
+		client.KeyInput{Name: "small", Role: parley.RoleMember, MaxSessions: 1, MaxStorage: 10},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,11 +49,21 @@ func TestQuotasOverHTTP(t *testing.T) { //nolint:paralleltest // an estate sets 
 		{e.member, "/v1/files?name=e", strings.Repeat("z", 1<<18), http.StatusCreated, ""}, // what was refused left nothing
 	} {
 		status, answer := e.ask(one.key, http.MethodPost, one.path, one.body)
-		if status != one.status || one.state != "" && (!strings.Contains(answer, `"state":"`+one.state+`"`) || !strings.Contains(answer, "Delete some, or ")) {
+		if status != one.status ||
+			one.state != "" &&
+				(!strings.Contains(answer, `"state":"`+one.state+`"`) || !strings.Contains(answer, "Delete some, or ")) {
 			t.Errorf("%d: %s: status %d: %s", i, one.path, status, answer)
 		}
 	}
-	if _, answer := e.ask(e.local, http.MethodGet, "/v1/keys", ""); !strings.Contains(answer, `"max_sessions":1,"max_storage":10`) {
+	if _, answer := e.ask(
+		e.local,
+		http.MethodGet,
+		"/v1/keys",
+		"",
+	); !strings.Contains(
+		answer,
+		`"max_sessions":1,"max_storage":10`,
+	) {
 		t.Errorf("the keys: %s", answer)
 	}
 	page, err := c.Keys(t.Context())

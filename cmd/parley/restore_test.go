@@ -40,7 +40,14 @@ func TestAForeignTriggerIsRefused(t *testing.T) {
 		}
 	}
 	names := `the trigger "promotes" on "audit" was not made by Parley`
-	if _, errOut, code := command(t, "--data", elsewhere, "restore", backup); code != 1 || !strings.Contains(errOut, names) {
+	if _, errOut, code := command(
+		t,
+		"--data",
+		elsewhere,
+		"restore",
+		backup,
+	); code != 1 ||
+		!strings.Contains(errOut, names) {
 		t.Errorf("restore: %d, %s", code, errOut)
 	}
 	if _, err := os.Lstat(filepath.Join(elsewhere, sqlite.DatabaseFile)); !errors.Is(err, fs.ErrNotExist) {
@@ -49,7 +56,15 @@ func TestAForeignTriggerIsRefused(t *testing.T) {
 	if _, errOut, code := command(t, "--data", dir, "verify"); code != 1 || !strings.Contains(errOut, names) {
 		t.Errorf("verify: %d, %s", code, errOut)
 	}
-	if out, _, code := command(t, "--data", dir, "--url", "http://127.0.0.1:1", "doctor"); code == 0 || !strings.Contains(out, names) {
+	if out, _, code := command(
+		t,
+		"--data",
+		dir,
+		"--url",
+		"http://127.0.0.1:1",
+		"doctor",
+	); code == 0 ||
+		!strings.Contains(out, names) {
 		t.Errorf("doctor: %d, %s", code, out)
 	}
 }

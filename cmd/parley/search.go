@@ -24,8 +24,10 @@ func searchCommand(shared *flags, term terminal) *cobra.Command {
 	var since, until, agent, project, session, tool, archived string
 	var limit int
 	command := &cobra.Command{
-		Use: "search WORDS…", Short: "Find what was said, best first", Args: cobra.MinimumNArgs(1),
-		Long: "All words must occur, whatever their case and accents; the last one may be the beginning\nof a word. \"a phrase\" is found as it is written, and -word must not occur (write -- before\nthe words then):\n\n  parley search deploy staging\n  parley search '\"rolling restart\"' --role assistant --since 7d\n  parley search -- deploy -staging",
+		Use:   "search WORDS…",
+		Short: "Find what was said, best first",
+		Args:  cobra.MinimumNArgs(1),
+		Long:  "All words must occur, whatever their case and accents; the last one may be the beginning\nof a word. \"a phrase\" is found as it is written, and -word must not occur (write -- before\nthe words then):\n\n  parley search deploy staging\n  parley search '\"rolling restart\"' --role assistant --since 7d\n  parley search -- deploy -staging",
 		RunE: shared.asking(func(ctx context.Context, server *client.Client, words []string) error {
 			query.Set("q", strings.Join(words, " "))
 			query.Set("limit", strconv.Itoa(limit))
@@ -54,9 +56,15 @@ func searchCommand(shared *flags, term terminal) *cobra.Command {
 			}
 			term.printHits(&page)
 			return nil
-		})}
+		}),
+	}
 	set := command.Flags()
-	set.StringSliceVar(&roles, "role", nil, "only messages of this role: user, assistant, tool_call, tool_result, summary, system (repeatable)")
+	set.StringSliceVar(
+		&roles,
+		"role",
+		nil,
+		"only messages of this role: user, assistant, tool_call, tool_result, summary, system (repeatable)",
+	)
 	set.StringVar(&agent, "agent", "", "only sessions of this agent (id or slug)")
 	set.StringVar(&project, "project", "", "only sessions of this project (id)")
 	set.StringVar(&session, "session", "", "only this session (id)")
@@ -84,7 +92,11 @@ func timeAgo(text string, now time.Time) (parley.Time, error) {
 	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
 		return parley.TimeOf(now.Add(-ago)), nil
 	}
-	return 0, parley.Errorf(parley.CodeInvalid, "%q is no time; write 2026-01-31, 2026-01-31T12:00:00Z, or 90m, 12h, 7d for so long ago", parley.Clip(text, 64))
+	return 0, parley.Errorf(
+		parley.CodeInvalid,
+		"%q is no time; write 2026-01-31, 2026-01-31T12:00:00Z, or 90m, 12h, 7d for so long ago",
+		parley.Clip(text, 64),
+	)
 }
 
 // printHits prints what was found: where, and the words, marked for people.
@@ -104,7 +116,15 @@ func (t terminal) printHits(page *client.SearchPage) {
 			}
 			where += " #" + strconv.FormatInt(m.Sequence, 10)
 		}
-		fmt.Fprintf(t.out, "%s  %s%s  %s\n    %s\n", hit.Session.ID, plainLine(where), at, plainLine(hit.Session.Title), markedText(&hit.Snippet, on, off))
+		fmt.Fprintf(
+			t.out,
+			"%s  %s%s  %s\n    %s\n",
+			hit.Session.ID,
+			plainLine(where),
+			at,
+			plainLine(hit.Session.Title),
+			markedText(&hit.Snippet, on, off),
+		)
 	}
 	switch {
 	case len(page.Data) == 0:
@@ -149,8 +169,10 @@ func plainLine(text string) string {
 
 func reindexCommand(shared *flags, term terminal) *cobra.Command {
 	return &cobra.Command{
-		Use: "reindex", Short: "Make the index that searches use anew", Args: cobra.NoArgs,
-		Long: "Forgets the index of words. The server makes it anew from the record, beside its other\nwork; until then searches find what is indexed so far. On SQLite the server must be\nstopped first, on PostgreSQL it may run.",
+		Use:   "reindex",
+		Short: "Make the index that searches use anew",
+		Args:  cobra.NoArgs,
+		Long:  "Forgets the index of words. The server makes it anew from the record, beside its other\nwork; until then searches find what is indexed so far. On SQLite the server must be\nstopped first, on PostgreSQL it may run.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := loadSettings(shared, getenv)
 			if err == nil {
@@ -166,7 +188,10 @@ func reindexCommand(shared *flags, term terminal) *cobra.Command {
 			if err := errors.Join(store.RebuildSearch(cmd.Context()), store.Close()); err != nil {
 				return err
 			}
-			fmt.Fprintln(term.err, "The index was dropped; a running server, or the next that is started, makes it anew.")
+			fmt.Fprintln(
+				term.err,
+				"The index was dropped; a running server, or the next that is started, makes it anew.",
+			)
 			return nil
 		},
 	}

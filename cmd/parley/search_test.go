@@ -34,7 +34,11 @@ func TestHitsArePrinted(t *testing.T) {
 	var out, told bytes.Buffer
 	at := parley.TimeOf(time.Date(2026, 1, 31, 12, 0, 0, 0, time.Local))
 	page := client.SearchPage{Next: "more", Data: []client.SearchHit{
-		{Session: client.FoundSession{Title: "Plans"}, Message: &client.FoundMessage{Role: parley.RoleToolResult, ToolName: "sew", Sequence: 7, CreatedAt: at}, Snippet: client.Snippet{Text: "a needle", Marks: [][2]int{{2, 8}}}},
+		{
+			Session: client.FoundSession{Title: "Plans"},
+			Message: &client.FoundMessage{Role: parley.RoleToolResult, ToolName: "sew", Sequence: 7, CreatedAt: at},
+			Snippet: client.Snippet{Text: "a needle", Marks: [][2]int{{2, 8}}},
+		},
 		{Session: client.FoundSession{Title: "Needles"}, Snippet: client.Snippet{Text: "Needles"}},
 	}}
 	terminal{out: &out, err: &told}.printHits(&page)

@@ -24,7 +24,11 @@ func expandSecrets(field, text string, env func(string) string) (string, error) 
 		return value
 	})
 	if len(missing) > 0 {
-		return "", parley.InvalidField(field, "needs the environment variable %s, which is not set", strings.Join(missing, ", "))
+		return "", parley.InvalidField(
+			field,
+			"needs the environment variable %s, which is not set",
+			strings.Join(missing, ", "),
+		)
 	}
 	return expanded, nil
 }

@@ -110,25 +110,109 @@ type serveFlags struct {
 func (f *serveFlags) declare(command *cobra.Command) {
 	flags := command.Flags()
 	flags.StringVar(&f.addr, "addr", defaultAddr, "address to listen on (PARLEY_ADDR)")
-	flags.StringVar(&f.metricsAddr, "metrics-addr", "", "address of a listener that answers /metrics, /healthz, /readyz and /debug/pprof alone, without a key (PARLEY_METRICS_ADDR)")
-	flags.StringVar(&f.role, "role", string(roleAll), "all, api (no turns run here) or worker (nothing but turns); the last two need PostgreSQL (PARLEY_ROLE)")
+	flags.StringVar(
+		&f.metricsAddr,
+		"metrics-addr",
+		"",
+		"address of a listener that answers /metrics, /healthz, /readyz and /debug/pprof alone, without a key (PARLEY_METRICS_ADDR)",
+	)
+	flags.StringVar(
+		&f.role,
+		"role",
+		string(roleAll),
+		"all, api (no turns run here) or worker (nothing but turns); the last two need PostgreSQL (PARLEY_ROLE)",
+	)
 	flags.StringVar(&f.model, "model", "", "default model, provider/model (PARLEY_MODEL)")
-	flags.IntVar(&f.workers, "workers", defaultWorkers, "turns at once; a quarter more is kept for workspaces that hold few (PARLEY_WORKERS)")
-	flags.IntVar(&f.maxConns, "max-conns", 0, "connections to PostgreSQL at most, 0 for the standard number (PARLEY_MAX_CONNS)")
-	flags.DurationVar(&f.flushLive, "flush-live", defaultFlushLive, "how often watchers get new text (PARLEY_FLUSH_LIVE)")
-	flags.DurationVar(&f.flushStore, "flush-store", defaultFlushStore, "how often streaming text becomes durable (PARLEY_FLUSH_STORE)")
-	flags.DurationVar(&f.lease, "lease", defaultLease, "after this long without a sign of life a process's turns are taken over (PARLEY_LEASE)")
-	flags.DurationVar(&f.drain, "drain", defaultDrain, "how long running turns may finish after SIGTERM; 0s gives them back at once (PARLEY_DRAIN)")
-	flags.DurationVar(&f.drainWait, "drain-wait", defaultDrainWait, "how long connections are taken after SIGTERM at least, while /readyz says 503 (PARLEY_DRAIN_WAIT; with SQLite 0s)")
-	flags.StringSliceVar(&f.roots, "project-root", nil, "directory that projects may lie in (repeatable, PARLEY_PROJECT_ROOTS; without any, in the home directory, and only this machine's own user chooses)")
-	flags.StringSliceVar(&f.secretFiles, "secret-file", nil, "name or names in a row, such as *.secret or .docker/config.json, that file tools are refused beside the standard ones; ! before one lifts it (repeatable, PARLEY_SECRET_FILES)")
-	flags.Int64Var(&f.maxSessions, "max-sessions", 0, "sessions of each workspace, 0 for no limit (PARLEY_MAX_SESSIONS)")
-	flags.Var(&f.maxStorage, "max-storage", "bytes of each workspace's files, such as 10GiB, 0 for no limit (PARLEY_MAX_STORAGE)")
-	flags.StringSliceVar(&f.proxies, "trusted-proxy", nil, "network or address of a proxy that is believed about where a request comes from (repeatable, PARLEY_TRUSTED_PROXIES)")
-	flags.BoolVar(&f.insecureLocal, "insecure-local", false, "while no key exists, let every user of this machine do everything (PARLEY_INSECURE_LOCAL)")
-	flags.DurationVar(&f.databaseWait, "database-wait", defaultDatabaseWait, "how long the start waits for a PostgreSQL that does not answer; 0s does not wait (PARLEY_DATABASE_WAIT)")
+	flags.IntVar(
+		&f.workers,
+		"workers",
+		defaultWorkers,
+		"turns at once; a quarter more is kept for workspaces that hold few (PARLEY_WORKERS)",
+	)
+	flags.IntVar(
+		&f.maxConns,
+		"max-conns",
+		0,
+		"connections to PostgreSQL at most, 0 for the standard number (PARLEY_MAX_CONNS)",
+	)
+	flags.DurationVar(
+		&f.flushLive,
+		"flush-live",
+		defaultFlushLive,
+		"how often watchers get new text (PARLEY_FLUSH_LIVE)",
+	)
+	flags.DurationVar(
+		&f.flushStore,
+		"flush-store",
+		defaultFlushStore,
+		"how often streaming text becomes durable (PARLEY_FLUSH_STORE)",
+	)
+	flags.DurationVar(
+		&f.lease,
+		"lease",
+		defaultLease,
+		"after this long without a sign of life a process's turns are taken over (PARLEY_LEASE)",
+	)
+	flags.DurationVar(
+		&f.drain,
+		"drain",
+		defaultDrain,
+		"how long running turns may finish after SIGTERM; 0s gives them back at once (PARLEY_DRAIN)",
+	)
+	flags.DurationVar(
+		&f.drainWait,
+		"drain-wait",
+		defaultDrainWait,
+		"how long connections are taken after SIGTERM at least, while /readyz says 503 (PARLEY_DRAIN_WAIT; with SQLite 0s)",
+	)
+	flags.StringSliceVar(
+		&f.roots,
+		"project-root",
+		nil,
+		"directory that projects may lie in (repeatable, PARLEY_PROJECT_ROOTS; without any, in the home directory, and only this machine's own user chooses)",
+	)
+	flags.StringSliceVar(
+		&f.secretFiles,
+		"secret-file",
+		nil,
+		"name or names in a row, such as *.secret or .docker/config.json, that file tools are refused beside the standard ones; ! before one lifts it (repeatable, PARLEY_SECRET_FILES)",
+	)
+	flags.Int64Var(
+		&f.maxSessions,
+		"max-sessions",
+		0,
+		"sessions of each workspace, 0 for no limit (PARLEY_MAX_SESSIONS)",
+	)
+	flags.Var(
+		&f.maxStorage,
+		"max-storage",
+		"bytes of each workspace's files, such as 10GiB, 0 for no limit (PARLEY_MAX_STORAGE)",
+	)
+	flags.StringSliceVar(
+		&f.proxies,
+		"trusted-proxy",
+		nil,
+		"network or address of a proxy that is believed about where a request comes from (repeatable, PARLEY_TRUSTED_PROXIES)",
+	)
+	flags.BoolVar(
+		&f.insecureLocal,
+		"insecure-local",
+		false,
+		"while no key exists, let every user of this machine do everything (PARLEY_INSECURE_LOCAL)",
+	)
+	flags.DurationVar(
+		&f.databaseWait,
+		"database-wait",
+		defaultDatabaseWait,
+		"how long the start waits for a PostgreSQL that does not answer; 0s does not wait (PARLEY_DATABASE_WAIT)",
+	)
 	flags.StringVar(&f.record, "record", "", "write every exchange with a provider to this directory (PARLEY_RECORD)")
-	flags.StringVar(&f.replay, "replay", "", "answer from the exchanges recorded in this directory, without providers, keys or network (PARLEY_REPLAY)")
+	flags.StringVar(
+		&f.replay,
+		"replay",
+		"",
+		"answer from the exchanges recorded in this directory, without providers, keys or network (PARLEY_REPLAY)",
+	)
 	flags.StringVar(&f.logLevel, "log-level", defaultLogLevel, "debug, info, warn or error (PARLEY_LOG_LEVEL)")
 	flags.StringVar(&f.logFormat, "log-format", logText, "text or json (PARLEY_LOG_FORMAT)")
 }

@@ -135,8 +135,17 @@ func (s *server) open(ctx context.Context) error {
 
 func (s *server) openWorker(ctx context.Context, tools tool.Source) error {
 	s.worker = worker.New(s.store, s.models, tools, s.hub, worker.Options{
-		Slots: s.settings.Workers, Lease: time.Duration(s.settings.Lease), StoreFlush: time.Duration(s.settings.FlushStore), KeepVersions: s.settings.Retention.keep(),
-		Drain: orNone(time.Duration(s.settings.Drain)), ProcessName: processName(), Log: s.log, Observer: s.telemetry, Redact: s.settings.Redact,
+		Slots:        s.settings.Workers,
+		Lease:        time.Duration(s.settings.Lease),
+		StoreFlush:   time.Duration(s.settings.FlushStore),
+		KeepVersions: s.settings.Retention.keep(),
+		Drain: orNone(
+			time.Duration(s.settings.Drain),
+		),
+		ProcessName: processName(),
+		Log:         s.log,
+		Observer:    s.telemetry,
+		Redact:      s.settings.Redact,
 		MaxSessions: s.settings.MaxSessions,
 	})
 	s.store.Listen(s.worker)
@@ -185,18 +194,35 @@ func (s *server) handler(ctx context.Context, tools tool.Source) (http.Handler, 
 		return nil, err
 	}
 	if replaced {
-		s.log.Warn("the local token was replaced: file tools of earlier releases could read it; copies of the old one no longer let anybody in",
-			"file", filepath.Join(s.settings.DataDir, tokenFile))
+		s.log.Warn(
+			"the local token was replaced: file tools of earlier releases could read it; copies of the old one no longer let anybody in",
+			"file",
+			filepath.Join(s.settings.DataDir, tokenFile),
+		)
 	}
 	token, err := localToken(s.settings.DataDir)
 	if err != nil {
 		return nil, err
 	}
-	options := engine.Options{Store: s.store, Models: s.models, Providers: describedProviders(s.settings, getenv), Tools: tools, Projects: s.projects, MaxSessions: s.settings.MaxSessions, MaxStorage: int64(s.settings.MaxStorage), Log: s.log}
+	options := engine.Options{
+		Store:       s.store,
+		Models:      s.models,
+		Providers:   describedProviders(s.settings, getenv),
+		Tools:       tools,
+		Projects:    s.projects,
+		MaxSessions: s.settings.MaxSessions,
+		MaxStorage:  int64(s.settings.MaxStorage),
+		Log:         s.log,
+	}
 	if s.worker != nil {
 		options.Runner, options.DryRunner = s.worker, s.worker
 	} else {
-		options.DryRunner = worker.NewDryRunner(s.store, s.models, tools, worker.Options{Log: s.log, Redact: s.settings.Redact})
+		options.DryRunner = worker.NewDryRunner(
+			s.store,
+			s.models,
+			tools,
+			worker.Options{Log: s.log, Redact: s.settings.Redact},
+		)
 	}
 	proxies, err := s.settings.proxies()
 	if err != nil {
@@ -213,12 +239,26 @@ func (s *server) handler(ctx context.Context, tools tool.Source) (http.Handler, 
 	options.Audit = s.audit
 	verbs := engine.New(options)
 	return httpapi.New(httpapi.Options{
-		Page: page, Limited: s.telemetry.RateLimited, WrongKey: s.telemetry.WrongKey,
-		Engine: verbs, Streams: stream.New(verbs, s.hub),
-		LocalToken: token, Loopback: s.loopback, Hosts: s.settings.AllowedHosts,
-		OwnUser: s.kernel.ownUser, InsecureLocal: s.settings.InsecureLocal, SignInCode: s.code, TrustedProxies: proxies,
-		Ready: s.ready, Metrics: s.telemetry.Metrics(), Version: version, Log: s.log,
-		Flush: max(time.Duration(s.settings.FlushLive), time.Nanosecond), // 0 means each delta here, and the standard there
+		Page:           page,
+		Limited:        s.telemetry.RateLimited,
+		WrongKey:       s.telemetry.WrongKey,
+		Engine:         verbs,
+		Streams:        stream.New(verbs, s.hub),
+		LocalToken:     token,
+		Loopback:       s.loopback,
+		Hosts:          s.settings.AllowedHosts,
+		OwnUser:        s.kernel.ownUser,
+		InsecureLocal:  s.settings.InsecureLocal,
+		SignInCode:     s.code,
+		TrustedProxies: proxies,
+		Ready:          s.ready,
+		Metrics:        s.telemetry.Metrics(),
+		Version:        version,
+		Log:            s.log,
+		Flush: max(
+			time.Duration(s.settings.FlushLive),
+			time.Nanosecond,
+		), // 0 means each delta here, and the standard there
 	})
 }
 
@@ -238,7 +278,12 @@ func (s *server) leaving(next http.Handler) http.Handler {
 func (s *server) listen(ctx context.Context) (net.Listener, error) {
 	host, _, err := net.SplitHostPort(s.settings.Addr)
 	if err != nil {
-		return nil, parley.InvalidField("addr", "%q is no address: write host:port, for example %s", s.settings.Addr, defaultAddr)
+		return nil, parley.InvalidField(
+			"addr",
+			"%q is no address: write host:port, for example %s",
+			s.settings.Addr,
+			defaultAddr,
+		)
 	}
 	ip := net.ParseIP(host)
 	s.loopback = host == "localhost" || (ip != nil && ip.IsLoopback())
@@ -248,12 +293,21 @@ func (s *server) listen(ctx context.Context) (net.Listener, error) {
 			return nil, err
 		}
 		if !keys {
-			return nil, parley.Errorf(parley.CodeForbidden, "%s can be reached from other machines, and no key exists yet: make one first with `parley keys create --name NAME`, or listen on %s", s.settings.Addr, defaultAddr)
+			return nil, parley.Errorf(
+				parley.CodeForbidden,
+				"%s can be reached from other machines, and no key exists yet: make one first with `parley keys create --name NAME`, or listen on %s",
+				s.settings.Addr,
+				defaultAddr,
+			)
 		}
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.settings.Addr)
 	if err != nil {
-		return nil, parley.WrapError(parley.CodeUnavailable, err, "cannot listen on "+s.settings.Addr+"; choose another address with --addr")
+		return nil, parley.WrapError(
+			parley.CodeUnavailable,
+			err,
+			"cannot listen on "+s.settings.Addr+"; choose another address with --addr",
+		)
 	}
 	return listener, nil
 }
@@ -276,7 +330,13 @@ func (s *server) url() string { return "http://" + s.listener.Addr().String() }
 func (s *server) wait(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
-		s.log.Info("draining: turns may finish", "within", time.Duration(s.settings.Drain), "connections_for", s.settings.drainWait())
+		s.log.Info(
+			"draining: turns may finish",
+			"within",
+			time.Duration(s.settings.Drain),
+			"connections_for",
+			s.settings.drainWait(),
+		)
 		return nil
 	case err := <-s.failed:
 		s.failed <- nil

@@ -50,7 +50,11 @@ func opened(t *testing.T, dir string, env map[string]string, log io.Writer) (*se
 		t.Fatal(err)
 	}
 	set.Addr = "127.0.0.1:0"
-	srv := &server{settings: set, env: environment(env), log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+	srv := &server{
+		settings: set,
+		env:      environment(env),
+		log:      slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	}
 	if err := srv.open(t.Context()); err != nil {
 		t.Fatal(errors.Join(err, srv.close()))
 	}
@@ -83,7 +87,9 @@ func plain(t *testing.T, c *client.Client, token, path string) string {
 	for {
 		n, err := response.Body.Read(piece)
 		got.Write(piece[:n])
-		if err != nil || strings.Contains(got.String(), "event: "+string(parley.EventSessionFailed)) && strings.HasSuffix(got.String(), "\n\n") {
+		if err != nil ||
+			strings.Contains(got.String(), "event: "+string(parley.EventSessionFailed)) &&
+				strings.HasSuffix(got.String(), "\n\n") {
 			return got.String()
 		}
 	}
@@ -114,7 +120,11 @@ func TestSecretsStayInside(t *testing.T) {
 		case bytes.Contains(body, []byte(`"elsewhere"`)):
 			http.Redirect(w, r, "http://127.0.0.1:1/?api_key="+url.QueryEscape(key), http.StatusFound)
 		case bytes.Contains(body, []byte(`"midway"`)):
-			fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"So far\"}}]}\n\ndata: {\"error\":{\"message\":\"bad key %s\",\"type\":\"server_error\"}}\n\n", key)
+			fmt.Fprintf(
+				w,
+				"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"So far\"}}]}\n\ndata: {\"error\":{\"message\":\"bad key %s\",\"type\":\"server_error\"}}\n\n",
+				key,
+			)
 		default:
 			t.Errorf("asked for %s", body)
 		}
@@ -128,7 +138,10 @@ func TestSecretsStayInside(t *testing.T) {
 	}
 	var seen strings.Builder
 	for _, model := range []string{"refused", "spelled", "elsewhere", "midway"} {
-		session, err := c.CreateSession(t.Context(), client.SessionInput{Settings: parley.Settings{Model: parley.ModelID("openai/" + model)}})
+		session, err := c.CreateSession(
+			t.Context(),
+			client.SessionInput{Settings: parley.Settings{Model: parley.ModelID("openai/" + model)}},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -213,7 +226,17 @@ func leavesNothingBehind(t *testing.T, database string) {
 	defer provider.Close()
 	before := goleak.IgnoreCurrent()
 	dir := t.TempDir()
-	srv, c := opened(t, dir, map[string]string{"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": provider.URL + "/v1", "PARLEY_DATABASE_URL": database, "PARLEY_DRAIN_WAIT": "0s"}, io.Discard)
+	srv, c := opened(
+		t,
+		dir,
+		map[string]string{
+			"OPENAI_API_KEY":      "k",
+			"OPENAI_BASE_URL":     provider.URL + "/v1",
+			"PARLEY_DATABASE_URL": database,
+			"PARLEY_DRAIN_WAIT":   "0s",
+		},
+		io.Discard,
+	)
 	session, err := c.CreateSession(t.Context(), client.SessionInput{Settings: parley.Settings{Model: "openai/hangs"}})
 	if err != nil {
 		t.Fatal(err)
@@ -253,7 +276,12 @@ func leavesNothingBehind(t *testing.T, database string) {
 	if _, err := os.Stat(filepath.Join(dir, urlFile)); err == nil {
 		t.Error("the file with the address is still there")
 	}
-	again, c := opened(t, dir, map[string]string{"PARLEY_DATABASE_URL": database, "PARLEY_DRAIN_WAIT": "0s"}, io.Discard)
+	again, c := opened(
+		t,
+		dir,
+		map[string]string{"PARLEY_DATABASE_URL": database, "PARLEY_DRAIN_WAIT": "0s"},
+		io.Discard,
+	)
 	c.Close()
 	if err := again.close(); err != nil {
 		t.Error(err)

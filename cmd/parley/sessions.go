@@ -19,82 +19,127 @@ import (
 )
 
 func sessionsCommand(shared *flags, term terminal) *cobra.Command {
-	command := &cobra.Command{Use: "sessions", Short: "List, make, change, show, fork, export, share and delete sessions"}
+	command := &cobra.Command{
+		Use:   "sessions",
+		Short: "List, make, change, show, fork, export, share and delete sessions",
+	}
 	command.AddCommand(contextCommand(shared, term), previewCommand(shared, term), compactCommand(shared, term))
 
 	filters := map[string]*string{}
 	var limit int
-	list := &cobra.Command{Use: "list", Short: "List sessions, last activity first", Args: cobra.NoArgs, RunE: shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
-		query := url.Values{"limit": {strconv.Itoa(limit)}}
-		for name, value := range filters {
-			if *value != "" {
-				query.Set(name, *value)
+	list := &cobra.Command{
+		Use:   "list",
+		Short: "List sessions, last activity first",
+		Args:  cobra.NoArgs,
+		RunE: shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
+			query := url.Values{"limit": {strconv.Itoa(limit)}}
+			for name, value := range filters {
+				if *value != "" {
+					query.Set(name, *value)
+				}
 			}
-		}
-		page, err := server.Sessions(ctx, query)
-		if err != nil {
-			return err
-		}
-		if shared.json {
-			return term.printJSON(page.Data)
-		}
-		rows := make([][]string, len(page.Data))
-		for i, s := range page.Data {
-			rows[i] = []string{s.ID.String(), string(s.Status), strconv.FormatInt(s.Statistics.Messages, 10), s.UpdatedAt.String(), s.Title}
-		}
-		return term.printTable([]string{"ID", "STATUS", "MESSAGES", "LAST ACTIVITY", "TITLE"}, rows)
-	})}
+			page, err := server.Sessions(ctx, query)
+			if err != nil {
+				return err
+			}
+			if shared.json {
+				return term.printJSON(page.Data)
+			}
+			rows := make([][]string, len(page.Data))
+			for i, s := range page.Data {
+				rows[i] = []string{
+					s.ID.String(),
+					string(s.Status),
+					strconv.FormatInt(s.Statistics.Messages, 10),
+					s.UpdatedAt.String(),
+					s.Title,
+				}
+			}
+			return term.printTable([]string{"ID", "STATUS", "MESSAGES", "LAST ACTIVITY", "TITLE"}, rows)
+		}),
+	}
 	for _, name := range []string{"agent", "status", "feature", "task", "type", "tag", "archived"} {
 		filters[name] = list.Flags().String(name, "", "only sessions with this "+name)
 	}
 	list.Flags().IntVar(&limit, "limit", 20, "how many")
 
-	show := &cobra.Command{Use: "show SESSION", Short: "Show a session's conversation", Args: cobra.ExactArgs(1), RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
-		export, err := exportSession(ctx, server, args[0])
-		if err != nil {
-			return err
-		}
-		if shared.json {
-			return term.printJSON(struct {
-				Session  parley.Session   `json:"session"`
-				Messages []parley.Message `json:"messages"`
-			}{export.Session, export.Messages})
-		}
-		fmt.Fprintf(term.out, "%s  %s  %s\n", export.Session.ID, export.Session.Status, export.Session.Title)
-		for _, m := range export.Messages {
-			fmt.Fprintf(term.out, "\n%s\n%s\n", headline(m), body(m))
-		}
-		return nil
-	})}
+	show := &cobra.Command{
+		Use:   "show SESSION",
+		Short: "Show a session's conversation",
+		Args:  cobra.ExactArgs(1),
+		RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
+			export, err := exportSession(ctx, server, args[0])
+			if err != nil {
+				return err
+			}
+			if shared.json {
+				return term.printJSON(struct {
+					Session  parley.Session   `json:"session"`
+					Messages []parley.Message `json:"messages"`
+				}{export.Session, export.Messages})
+			}
+			fmt.Fprintf(term.out, "%s  %s  %s\n", export.Session.ID, export.Session.Status, export.Session.Title)
+			for _, m := range export.Messages {
+				fmt.Fprintf(term.out, "\n%s\n%s\n", headline(m), body(m))
+			}
+			return nil
+		}),
+	}
 
 	var output string
 	var markdown bool
-	export := &cobra.Command{Use: "export SESSION", Short: "Write a session as one file: with its messages, turns and calls as JSON, or to be read as Markdown", Args: cobra.ExactArgs(1), RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
-		format := "json"
-		if markdown {
-			format = "markdown"
-		}
-		file, err := server.ExportSession(ctx, id, format)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = file.Close() }()
-		return writeExport(term, file, output)
-	})}
+	export := &cobra.Command{
+		Use:   "export SESSION",
+		Short: "Write a session as one file: with its messages, turns and calls as JSON, or to be read as Markdown",
+		Args:  cobra.ExactArgs(1),
+		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+			format := "json"
+			if markdown {
+				format = "markdown"
+			}
+			file, err := server.ExportSession(ctx, id, format)
+			if err != nil {
+				return err
+			}
+			defer func() { _ = file.Close() }()
+			return writeExport(term, file, output)
+		}),
+	}
 	export.Flags().StringVarP(&output, "output", "o", "", "file to write; standard output when not given")
 	export.Flags().BoolVar(&markdown, "markdown", false, "the conversation to be read, instead of JSON")
 
-	remove := &cobra.Command{Use: "delete SESSION", Short: "Purge a session: its messages, events and calls are gone for good", Args: cobra.ExactArgs(1), RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
-		return server.DeleteSession(ctx, id)
-	})}
-	forget := &cobra.Command{Use: "clear SESSION", Short: "Clear what the model sees of a session: it begins with the next message", Args: cobra.ExactArgs(1), RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
-		session, err := server.ClearContext(ctx, id)
-		if err != nil || !shared.json {
-			return err
-		}
-		return term.printJSON(session)
-	})}
-	command.AddCommand(list, createSessionCommand(shared, term), updateSessionCommand(shared, term), show, treeCommand(shared, term), forkCommand(shared, term), export, forget, remove, recordCommand(shared, term))
+	remove := &cobra.Command{
+		Use:   "delete SESSION",
+		Short: "Purge a session: its messages, events and calls are gone for good",
+		Args:  cobra.ExactArgs(1),
+		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+			return server.DeleteSession(ctx, id)
+		}),
+	}
+	forget := &cobra.Command{
+		Use:   "clear SESSION",
+		Short: "Clear what the model sees of a session: it begins with the next message",
+		Args:  cobra.ExactArgs(1),
+		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+			session, err := server.ClearContext(ctx, id)
+			if err != nil || !shared.json {
+				return err
+			}
+			return term.printJSON(session)
+		}),
+	}
+	command.AddCommand(
+		list,
+		createSessionCommand(shared, term),
+		updateSessionCommand(shared, term),
+		show,
+		treeCommand(shared, term),
+		forkCommand(shared, term),
+		export,
+		forget,
+		remove,
+		recordCommand(shared, term),
+	)
 	command.AddCommand(shareCommands(shared, term)...)
 	return command
 }
@@ -116,13 +161,18 @@ func createSessionCommand(shared *flags, term terminal) *cobra.Command {
 	command.Flags().StringVar(&input.Agent, "agent", "", "its agent, by id or slug; parley when not given")
 	command.Flags().StringVar(&input.Title, "title", "", "its title; made from the first message when not given")
 	command.Flags().StringVar(&input.Key, "key", "", "a name of its own: the session that has it already is found")
-	command.Flags().StringVar(&input.Instructions, "instructions", "", "what its agent is told beside the system prompt")
+	command.Flags().
+		StringVar(&input.Instructions, "instructions", "", "what its agent is told beside the system prompt")
 	command.Flags().StringSliceVar(&input.Tags, "tag", nil, "a tag (repeatable)")
 	return command
 }
 
 func updateSessionCommand(shared *flags, term terminal) *cobra.Command {
-	command := &cobra.Command{Use: "update SESSION", Short: "Change a session: what no flag names stays as it is", Args: cobra.ExactArgs(1)}
+	command := &cobra.Command{
+		Use:   "update SESSION",
+		Short: "Change a session: what no flag names stays as it is",
+		Args:  cobra.ExactArgs(1),
+	}
 	settings := addSettingsPatch(command, setting.Session)
 	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 		patch, err := settings.patch()
@@ -147,7 +197,13 @@ func (t terminal) printSession(session *parley.Session, shared *flags) error {
 		return t.printJSON(session)
 	}
 	rows := [][]string{
-		{"id", session.ID.String()}, {"agent", session.AgentID.String()}, {"title", session.Title}, {"status", string(session.Status)},
+		{
+			"id",
+			session.ID.String(),
+		},
+		{"agent", session.AgentID.String()},
+		{"title", session.Title},
+		{"status", string(session.Status)},
 	}
 	return t.printTable([]string{"FIELD", "VALUE"}, append(rows, settingRows(setting.Session, &session.Settings)...))
 }
@@ -190,15 +246,24 @@ func exportSession(ctx context.Context, server *client.Client, idText string) (s
 	if export.Agent, err = server.Agent(ctx, export.Session.AgentID.String()); err != nil {
 		return export, err
 	}
-	export.Messages, err = everyPage(url.Values{}, func(q url.Values) (client.Page[parley.Message], error) { return server.Messages(ctx, id, q) })
+	export.Messages, err = everyPage(
+		url.Values{},
+		func(q url.Values) (client.Page[parley.Message], error) { return server.Messages(ctx, id, q) },
+	)
 	if err != nil {
 		return export, err
 	}
-	export.Turns, err = everyPage(url.Values{"order": {"asc"}}, func(q url.Values) (client.Page[parley.Turn], error) { return server.Turns(ctx, id, q) })
+	export.Turns, err = everyPage(
+		url.Values{"order": {"asc"}},
+		func(q url.Values) (client.Page[parley.Turn], error) { return server.Turns(ctx, id, q) },
+	)
 	if err != nil {
 		return export, err
 	}
-	export.Calls, err = everyPage(url.Values{"order": {"asc"}}, func(q url.Values) (client.Page[parley.Call], error) { return server.Calls(ctx, id, q) })
+	export.Calls, err = everyPage(
+		url.Values{"order": {"asc"}},
+		func(q url.Values) (client.Page[parley.Call], error) { return server.Calls(ctx, id, q) },
+	)
 	return export, err
 }
 

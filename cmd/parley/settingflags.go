@@ -30,8 +30,9 @@ func addSettings(command *cobra.Command, scope setting.Scope) *settingFlags {
 			f.values[d.Name] = command.Flags().String(flagOf(d.Name), "", helpOf(d))
 		}
 	}
-	command.Flags().StringArrayVar(&f.tools, "tool", nil, `a tool that may be used (repeatable): names with commas between, `+
-		`or {"name","description","agent"} for a tool that is an agent`)
+	command.Flags().
+		StringArrayVar(&f.tools, "tool", nil, `a tool that may be used (repeatable): names with commas between, `+
+			`or {"name","description","agent"} for a tool that is an agent`)
 	return f
 }
 

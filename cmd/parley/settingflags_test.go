@@ -35,7 +35,10 @@ func TestEverySettingHasAFlag(t *testing.T) {
 		if code != 0 {
 			t.Fatalf("parley %s: %s", strings.Join(args, " "), complaint)
 		}
-		out = strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(out), "["), "]") // a fork is printed as a list of one
+		out = strings.TrimSuffix(
+			strings.TrimPrefix(strings.TrimSpace(out), "["),
+			"]",
+		) // a fork is printed as a list of one
 		var named struct{ ID string }
 		for _, into := range []any{&s, &named} {
 			if err := json.Unmarshal([]byte(out), into); err != nil {

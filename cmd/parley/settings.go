@@ -180,7 +180,11 @@ func (f *flags) dataDir(env func(string) string) (string, error) {
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return "", parley.WrapError(parley.CodeInvalid, err, "there is no home directory to keep data in; give --data or PARLEY_DATA")
+		return "", parley.WrapError(
+			parley.CodeInvalid,
+			err,
+			"there is no home directory to keep data in; give --data or PARLEY_DATA",
+		)
 	}
 	return filepath.Join(home, ".local", "share", "parley"), nil
 }
@@ -189,10 +193,18 @@ func (f *flags) dataDir(env func(string) string) (string, error) {
 // over them; the serve command adds its own.
 func loadSettings(f *flags, env func(string) string) (settings, error) {
 	s := settings{
-		Addr: defaultAddr, Role: roleAll, Workers: defaultWorkers, Drain: duration(defaultDrain), DrainWait: byDatabase,
-		FlushLive: duration(defaultFlushLive), FlushStore: duration(defaultFlushStore), Lease: duration(defaultLease),
+		Addr:         defaultAddr,
+		Role:         roleAll,
+		Workers:      defaultWorkers,
+		Drain:        duration(defaultDrain),
+		DrainWait:    byDatabase,
+		FlushLive:    duration(defaultFlushLive),
+		FlushStore:   duration(defaultFlushStore),
+		Lease:        duration(defaultLease),
 		DatabaseWait: duration(defaultDatabaseWait),
-		LogLevel:     defaultLogLevel, LogFormat: logText, Retention: retentionSetting{Versions: duration(defaultKeepVersions)},
+		LogLevel:     defaultLogLevel,
+		LogFormat:    logText,
+		Retention:    retentionSetting{Versions: duration(defaultKeepVersions)},
 	}
 	dir, err := f.dataDir(env)
 	if err != nil {
@@ -279,7 +291,11 @@ func (s *settings) fromEnvironment(env func(string) string) error {
 	if v := env("PARLEY_INSECURE_LOCAL"); v != "" {
 		open, err := strconv.ParseBool(v)
 		if err != nil {
-			return parley.Errorf(parley.CodeInvalid, "PARLEY_INSECURE_LOCAL: %q is neither true nor false", parley.Clip(v, 32))
+			return parley.Errorf(
+				parley.CodeInvalid,
+				"PARLEY_INSECURE_LOCAL: %q is neither true nor false",
+				parley.Clip(v, 32),
+			)
 		}
 		s.InsecureLocal = open
 	}
@@ -315,7 +331,11 @@ func (s *settings) check() error {
 	case s.LogFormat != logText && s.LogFormat != logJSON:
 		return parley.InvalidField("log_format", "%q is not one of text, json", parley.Clip(s.LogFormat, 32))
 	case new(slog.Level).UnmarshalText([]byte(s.LogLevel)) != nil:
-		return parley.InvalidField("log_level", "%q is not one of debug, info, warn, error", parley.Clip(s.LogLevel, 32))
+		return parley.InvalidField(
+			"log_level",
+			"%q is not one of debug, info, warn, error",
+			parley.Clip(s.LogLevel, 32),
+		)
 	}
 	if err := s.checkDatabase(); err != nil {
 		return err
@@ -335,14 +355,21 @@ func (s *settings) check() error {
 func (s *settings) checkDatabase() error {
 	for field, url := range map[string]string{"database_url": s.DatabaseURL, "listen_url": s.ListenURL} {
 		if url != "" && !strings.HasPrefix(url, "postgres://") && !strings.HasPrefix(url, "postgresql://") {
-			return parley.InvalidField(field, "must be the address of a PostgreSQL database: postgres://user:password@host:5432/database; leave it out for SQLite in the data directory")
+			return parley.InvalidField(
+				field,
+				"must be the address of a PostgreSQL database: postgres://user:password@host:5432/database; leave it out for SQLite in the data directory",
+			)
 		}
 	}
 	switch {
 	case s.Role != roleAll && s.Role != roleAPI && s.Role != roleWorker:
 		return parley.InvalidField("role", "%q is not one of all, api, worker", parley.Clip(string(s.Role), 32))
 	case s.DatabaseURL == "" && s.Role != roleAll:
-		return parley.InvalidField("role", "%s needs other processes on the same database, and SQLite takes only one; give PARLEY_DATABASE_URL, or leave the role at all", s.Role)
+		return parley.InvalidField(
+			"role",
+			"%s needs other processes on the same database, and SQLite takes only one; give PARLEY_DATABASE_URL, or leave the role at all",
+			s.Role,
+		)
 	case s.DatabaseURL == "" && s.ListenURL != "":
 		return parley.InvalidField("listen_url", "is of use only beside a database_url")
 	}
@@ -358,7 +385,11 @@ func (s *settings) proxies() ([]netip.Prefix, error) {
 		if err != nil {
 			address, notOne := netip.ParseAddr(text)
 			if notOne != nil {
-				return nil, parley.InvalidField("trusted_proxies", "%q is neither a network nor an address: write 10.0.0.0/8 or 10.1.2.3", parley.Clip(text, 64))
+				return nil, parley.InvalidField(
+					"trusted_proxies",
+					"%q is neither a network nor an address: write 10.0.0.0/8 or 10.1.2.3",
+					parley.Clip(text, 64),
+				)
 			}
 			network = netip.PrefixFrom(address, address.BitLen())
 		}

@@ -40,16 +40,31 @@ providers:
     base_url: http://127.0.0.1:8000/v1
     key_env: LOCAL_KEY
 `)
-	got, err := loadSettings(&flags{data: dir}, environment(map[string]string{"PARLEY_MODEL": "sim/tool", "PARLEY_LEASE": "4s"}))
+	got, err := loadSettings(
+		&flags{data: dir},
+		environment(map[string]string{"PARLEY_MODEL": "sim/tool", "PARLEY_LEASE": "4s"}),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := settings{
-		DataDir: dir, Addr: "127.0.0.1:9000", Role: roleAll, Model: "sim/tool", Workers: 7, Lease: duration(4 * time.Second),
-		Drain: duration(5 * time.Second), DrainWait: byDatabase, LogLevel: "info", LogFormat: logJSON,
+		DataDir:      dir,
+		Addr:         "127.0.0.1:9000",
+		Role:         roleAll,
+		Model:        "sim/tool",
+		Workers:      7,
+		Lease:        duration(4 * time.Second),
+		Drain:        duration(5 * time.Second),
+		DrainWait:    byDatabase,
+		LogLevel:     "info",
+		LogFormat:    logJSON,
 		DatabaseWait: duration(defaultDatabaseWait),
-		FlushLive:    duration(defaultFlushLive), FlushStore: duration(300 * time.Millisecond), Retention: retentionSetting{Versions: duration(48 * time.Hour)},
-		Providers: []providerSetting{{Name: "local", BaseURL: "http://127.0.0.1:8000/v1", KeyEnv: "LOCAL_KEY"}},
+		FlushLive: duration(
+			defaultFlushLive,
+		),
+		FlushStore: duration(300 * time.Millisecond),
+		Retention:  retentionSetting{Versions: duration(48 * time.Hour)},
+		Providers:  []providerSetting{{Name: "local", BaseURL: "http://127.0.0.1:8000/v1", KeyEnv: "LOCAL_KEY"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
@@ -111,7 +126,8 @@ func TestSettingsOutOfBounds(t *testing.T) {
 			t.Fatalf("the defaults are refused: %v", err)
 		}
 		change(&s)
-		if err := s.check(); parley.ErrorCode(err) != parley.CodeInvalid || !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "secret") {
+		if err := s.check(); parley.ErrorCode(err) != parley.CodeInvalid || !strings.Contains(err.Error(), name) ||
+			strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -122,8 +138,13 @@ func TestFlagsWin(t *testing.T) {
 	t.Parallel()
 	f := &flags{data: t.TempDir(), databaseURL: "postgres://flag/d"}
 	env := map[string]string{
-		"PARLEY_DATABASE_URL": "postgres://environment/d", "PARLEY_LISTEN_URL": "postgres://direct/d", "PARLEY_ROLE": "api",
-		"PARLEY_DRAIN_WAIT": "7s", "PARLEY_DRAIN": "8s", "PARLEY_MAX_CONNS": "9", "PARLEY_LOG_LEVEL": "warn",
+		"PARLEY_DATABASE_URL": "postgres://environment/d",
+		"PARLEY_LISTEN_URL":   "postgres://direct/d",
+		"PARLEY_ROLE":         "api",
+		"PARLEY_DRAIN_WAIT":   "7s",
+		"PARLEY_DRAIN":        "8s",
+		"PARLEY_MAX_CONNS":    "9",
+		"PARLEY_LOG_LEVEL":    "warn",
 	}
 	s, err := loadSettings(f, environment(env))
 	if err != nil {
@@ -140,7 +161,8 @@ func TestFlagsWin(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s.DatabaseURL != f.databaseURL || s.ListenURL != env["PARLEY_LISTEN_URL"] || s.Role != roleWorker || s.Drain != 0 ||
-		s.drainWait() != 7*time.Second || s.MaxConns != 9 || s.LogLevel != "warn" {
+		s.drainWait() != 7*time.Second || s.MaxConns != 9 ||
+		s.LogLevel != "warn" {
 		t.Errorf("settings %+v", s)
 	}
 }

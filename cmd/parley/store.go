@@ -12,7 +12,11 @@ import (
 // openStore opens the database that the settings name.
 func openStore(ctx context.Context, s settings, log *slog.Logger) (store.Store, error) {
 	if s.DatabaseURL != "" {
-		store, err := postgres.Open(ctx, s.DatabaseURL, postgres.Options{Log: log, MaxConns: s.MaxConns, ListenURL: s.ListenURL})
+		store, err := postgres.Open(
+			ctx,
+			s.DatabaseURL,
+			postgres.Options{Log: log, MaxConns: s.MaxConns, ListenURL: s.ListenURL},
+		)
 		if err != nil {
 			return nil, err // and no store: a nil *Store would be one
 		}

@@ -38,7 +38,11 @@ func (c *chat) turn(ctx context.Context, begin func(context.Context) frames) err
 		case session.TurnID.IsZero(): // it is over already
 			until = session.LastEvent
 		}
-		err = c.showTurn(ctx, func(ctx context.Context) frames { return c.server.Watch(ctx, c.session.ID, c.seen) }, until)
+		err = c.showTurn(
+			ctx,
+			func(ctx context.Context) frames { return c.server.Watch(ctx, c.session.ID, c.seen) },
+			until,
+		)
 	}
 	return err
 }

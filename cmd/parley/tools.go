@@ -11,21 +11,26 @@ import (
 )
 
 func toolsCommand(shared *flags, term terminal) *cobra.Command {
-	return &cobra.Command{Use: "tools", Short: "List the tools that agents may use", Args: cobra.NoArgs, RunE: shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
-		tools, err := server.Tools(ctx)
-		if err != nil {
-			return err
-		}
-		if shared.json {
-			return term.printJSON(tools.Data)
-		}
-		rows := make([][]string, len(tools.Data))
-		for i, tool := range tools.Data {
-			first, _, _ := strings.Cut(tool.Description, "\n")
-			rows[i] = []string{tool.Name, tool.Source, effectOf(tool.Annotations), parley.Clip(first, 80)}
-		}
-		return term.printTable([]string{"TOOL", "FROM", "EFFECT", "DESCRIPTION"}, rows)
-	})}
+	return &cobra.Command{
+		Use:   "tools",
+		Short: "List the tools that agents may use",
+		Args:  cobra.NoArgs,
+		RunE: shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
+			tools, err := server.Tools(ctx)
+			if err != nil {
+				return err
+			}
+			if shared.json {
+				return term.printJSON(tools.Data)
+			}
+			rows := make([][]string, len(tools.Data))
+			for i, tool := range tools.Data {
+				first, _, _ := strings.Cut(tool.Description, "\n")
+				rows[i] = []string{tool.Name, tool.Source, effectOf(tool.Annotations), parley.Clip(first, 80)}
+			}
+			return term.printTable([]string{"TOOL", "FROM", "EFFECT", "DESCRIPTION"}, rows)
+		}),
+	}
 }
 
 // effectOf says in a word what a tool does to the world.

@@ -19,25 +19,37 @@ const usageDays = 30
 func usageCommand(shared *flags, term terminal) *cobra.Command {
 	var group, agent string
 	var days, limit int
-	command := &cobra.Command{Use: "usage", Short: "Show what calls to models took, cost, and what caches saved", Args: cobra.NoArgs, RunE: shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
-		query := url.Values{"group": {group}, "limit": {strconv.Itoa(limit)}, "from": {parley.TimeOf(time.Now().AddDate(0, 0, -days)).String()}}
-		if agent != "" {
-			query.Set("agent_id", agent)
-		}
-		report, err := server.Usage(ctx, query)
-		if err != nil {
-			return err
-		}
-		if shared.json {
-			return term.printJSON(report)
-		}
-		rows := make([][]string, 0, len(report.Data)+1)
-		for i := range report.Data {
-			rows = append(rows, usageOf(nameOf(&report.Data[i]), &report.Data[i]))
-		}
-		rows = append(rows, usageOf("total", &report.Total))
-		return term.printTable([]string{"BY " + group, "CALLS", "TOKENS IN", "CACHED", "HITS", "OUT", "COST", "SAVED"}, rows)
-	})}
+	command := &cobra.Command{
+		Use:   "usage",
+		Short: "Show what calls to models took, cost, and what caches saved",
+		Args:  cobra.NoArgs,
+		RunE: shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
+			query := url.Values{
+				"group": {group},
+				"limit": {strconv.Itoa(limit)},
+				"from":  {parley.TimeOf(time.Now().AddDate(0, 0, -days)).String()},
+			}
+			if agent != "" {
+				query.Set("agent_id", agent)
+			}
+			report, err := server.Usage(ctx, query)
+			if err != nil {
+				return err
+			}
+			if shared.json {
+				return term.printJSON(report)
+			}
+			rows := make([][]string, 0, len(report.Data)+1)
+			for i := range report.Data {
+				rows = append(rows, usageOf(nameOf(&report.Data[i]), &report.Data[i]))
+			}
+			rows = append(rows, usageOf("total", &report.Total))
+			return term.printTable(
+				[]string{"BY " + group, "CALLS", "TOKENS IN", "CACHED", "HITS", "OUT", "COST", "SAVED"},
+				rows,
+			)
+		}),
+	}
 	command.Flags().StringVar(&group, "by", string(parley.UsageByDay), "agent, model, session or day")
 	command.Flags().StringVar(&agent, "agent", "", "only this agent's sessions (id or slug)")
 	command.Flags().IntVar(&days, "days", usageDays, "how far to look back")
@@ -70,5 +82,14 @@ func usageOf(name string, u *parley.UsageSum) []string {
 	if u.Unpriced > 0 {
 		cost += " + " + count(u.Unpriced) + " unpriced"
 	}
-	return []string{name, count(u.Calls), count(u.InputTokens), share, count(u.CacheHits), count(u.OutputTokens), cost, "$" + u.Saved.String()}
+	return []string{
+		name,
+		count(u.Calls),
+		count(u.InputTokens),
+		share,
+		count(u.CacheHits),
+		count(u.OutputTokens),
+		cost,
+		"$" + u.Saved.String(),
+	}
 }

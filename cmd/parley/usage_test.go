@@ -29,7 +29,11 @@ func TestStatusAndCachedShareArePrinted(t *testing.T) {
 	say := func(args ...string) string {
 		t.Helper()
 		var out, complained bytes.Buffer
-		if code := run(t.Context(), append([]string{"--data", dir}, args...), terminal{in: strings.NewReader(""), out: &out, err: &complained}); code != 0 {
+		if code := run(
+			t.Context(),
+			append([]string{"--data", dir}, args...),
+			terminal{in: strings.NewReader(""), out: &out, err: &complained},
+		); code != 0 {
 			t.Fatalf("parley %s: %s", strings.Join(args, " "), complained.String())
 		}
 		return out.String()
@@ -101,7 +105,13 @@ func TestHeadlinesSayWhatWentWrong(t *testing.T) {
 		parley.MessageFailed:    "#3  assistant  by Ada  x/y  failed",
 		parley.MessageCancelled: "#3  assistant  by Ada  x/y  cancelled",
 	} {
-		m := parley.Message{Sequence: 3, Role: parley.RoleAssistant, Author: parley.Author{Name: "Ada"}, Model: "x/y", Status: status}
+		m := parley.Message{
+			Sequence: 3,
+			Role:     parley.RoleAssistant,
+			Author:   parley.Author{Name: "Ada"},
+			Model:    "x/y",
+			Status:   status,
+		}
 		if got := headline(m); got != want {
 			t.Errorf("%s: %q, want %q", status, got, want)
 		}

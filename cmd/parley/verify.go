@@ -82,7 +82,8 @@ The exit code is 0 when nothing is wrong.`,
 			return tellVerified(shared, term, state)
 		},
 	}
-	command.Flags().StringVar(&against, "anchor", "", "NUMBER:HASH of an earlier run, to hold the audit's chain against")
+	command.Flags().
+		StringVar(&against, "anchor", "", "NUMBER:HASH of an earlier run, to hold the audit's chain against")
 	command.Flags().BoolVar(&anew, "anew", false, "begin at the beginning, also when a run was interrupted")
 	command.Flags().BoolVar(&unpaced, "fast", false, "do not rest between steps")
 	return command
@@ -153,14 +154,20 @@ func verifierOf(ctx context.Context, store store.Store, workspace string) (step 
 
 // resumed is what an interrupted run left, or a new beginning.
 func resumed(s settings, anew bool, anchor *parley.Anchor) *verified {
-	fresh := &verified{Checked: map[parley.VerifyStage]int64{}, Findings: []parley.Finding{}, Against: anchor, Store: storeName(s)}
+	fresh := &verified{
+		Checked:  map[parley.VerifyStage]int64{},
+		Findings: []parley.Finding{},
+		Against:  anchor,
+		Store:    storeName(s),
+	}
 	raw, err := os.ReadFile(filepath.Join(s.DataDir, verifyFile))
 	if err != nil || anew {
 		return fresh
 	}
 	left := &verified{}
 	if json.Unmarshal(raw, left) != nil || left.Checked == nil || left.Store != fresh.Store || time.Since(left.At) > verifyStale ||
-		(anchor == nil) != (left.Against == nil) || anchor != nil && *anchor != *left.Against {
+		(anchor == nil) != (left.Against == nil) ||
+		anchor != nil && *anchor != *left.Against {
 		return fresh
 	}
 	return left
@@ -237,8 +244,16 @@ func tellVerified(shared *flags, term terminal, state *verified) error {
 		if state.More > 0 {
 			fmt.Fprintf(term.out, "and %d more\n", state.More)
 		}
-		fmt.Fprintf(term.out, "Checked %d tables, %d messages, %d pieces of files, %d links of the audit, %d entries: %d findings.\n", state.Checked[parley.VerifyPages],
-			state.Checked[parley.VerifyRecords], state.Checked[parley.VerifyFiles], state.Checked[parley.VerifyChain], state.Checked[parley.VerifyAudit], wrong)
+		fmt.Fprintf(
+			term.out,
+			"Checked %d tables, %d messages, %d pieces of files, %d links of the audit, %d entries: %d findings.\n",
+			state.Checked[parley.VerifyPages],
+			state.Checked[parley.VerifyRecords],
+			state.Checked[parley.VerifyFiles],
+			state.Checked[parley.VerifyChain],
+			state.Checked[parley.VerifyAudit],
+			wrong,
+		)
 		fmt.Fprintf(term.out, "anchor %s\n", state.Anchor)
 	}
 	if wrong > 0 {

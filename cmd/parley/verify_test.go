@@ -83,13 +83,20 @@ func TestVerifyGoesOnWhereItWas(t *testing.T) {
 	interrupted := errors.New("interrupted")
 	run := func(state *verified, stopAt int) (steps int, err error) {
 		t.Helper()
-		err = verify(t.Context(), s, state, func(ctx context.Context, place parley.VerifyPlace, anchor *parley.Anchor) (parley.VerifyStep, error) {
-			if steps == stopAt {
-				return parley.VerifyStep{}, interrupted
-			}
-			steps++
-			return engine.Verify(ctx, store, place, anchor)
-		}, true, term)
+		err = verify(
+			t.Context(),
+			s,
+			state,
+			func(ctx context.Context, place parley.VerifyPlace, anchor *parley.Anchor) (parley.VerifyStep, error) {
+				if steps == stopAt {
+					return parley.VerifyStep{}, interrupted
+				}
+				steps++
+				return engine.Verify(ctx, store, place, anchor)
+			},
+			true,
+			term,
+		)
 		return steps, err
 	}
 	whole, err := run(resumed(s, false, nil), -1)

@@ -20,7 +20,12 @@ func compose(environment types.Mapping) (*types.Project, error) {
 	file := filepath.Join(folder, "compose.yaml")
 	environment = maps.Clone(environment) // the loader adds to it
 	return loader.LoadWithContext(
-		context.Background(), types.ConfigDetails{WorkingDir: folder, ConfigFiles: []types.ConfigFile{{Filename: file}}, Environment: environment},
+		context.Background(),
+		types.ConfigDetails{
+			WorkingDir:  folder,
+			ConfigFiles: []types.ConfigFile{{Filename: file}},
+			Environment: environment,
+		},
 		func(o *loader.Options) { o.SetProjectName("parley", true) },
 	)
 }
@@ -67,7 +72,8 @@ func TestComposeLoads(t *testing.T) {
 		if name == "postgres" {
 			continue
 		}
-		if !service.ReadOnly || !slices.Contains(service.CapDrop, "ALL") || !slices.Contains(service.SecurityOpt, "no-new-privileges:true") {
+		if !service.ReadOnly || !slices.Contains(service.CapDrop, "ALL") ||
+			!slices.Contains(service.SecurityOpt, "no-new-privileges:true") {
 			t.Errorf("%s could write its image, keep capabilities or gain privileges", name)
 		}
 		if service.Build == nil {

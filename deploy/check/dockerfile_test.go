@@ -25,7 +25,11 @@ import (
 // offline stands for the registry: base images are not looked into.
 type offline struct{}
 
-func (offline) ResolveImageConfig(_ context.Context, ref string, _ sourceresolver.Opt) (string, digest.Digest, []byte, error) {
+func (offline) ResolveImageConfig(
+	_ context.Context,
+	ref string,
+	_ sourceresolver.Opt,
+) (string, digest.Digest, []byte, error) {
 	return ref, "", []byte(`{"config":{"Env":["PATH=/usr/local/bin:/usr/bin:/bin"]}}`), nil
 }
 

@@ -83,7 +83,12 @@ func manifests(t *testing.T) cluster {
 	if !slices.Equal(named, k.Resources) {
 		t.Errorf("the kustomization names %v, there are %v", k.Resources, named)
 	}
-	c := cluster{pods: map[string]podOwner{}, services: map[string]*corev1.Service{}, settings: map[string]*corev1.ConfigMap{}, deployments: map[string]*appsv1.Deployment{}}
+	c := cluster{
+		pods:        map[string]podOwner{},
+		services:    map[string]*corev1.Service{},
+		settings:    map[string]*corev1.ConfigMap{},
+		deployments: map[string]*appsv1.Deployment{},
+	}
 	reads := decoder(t)
 	for _, name := range named {
 		for document := range strings.SplitSeq(read(t, "kubernetes/"+name), "\n---\n") {
@@ -131,7 +136,9 @@ func TestManifestsDecodeStrictly(t *testing.T) {
 		"a wrong type":     {"containerPort: 7878", `containerPort: "http"`},
 		"a wrong version":  {"apps/v1", "apps/v1beta1"},
 	} {
-		if _, _, err := decoder(t).Decode([]byte(strings.ReplaceAll(text, change[0], change[1])), nil, nil); err == nil {
+		if _, _, err := decoder(
+			t,
+		).Decode([]byte(strings.ReplaceAll(text, change[0], change[1])), nil, nil); err == nil {
 			t.Errorf("the decoder accepts %s", name)
 		}
 	}
@@ -159,7 +166,10 @@ func TestPodsAreHardened(t *testing.T) {
 		case container.Image != "parley":
 			t.Errorf("%s runs %s, which the kustomization does not replace", name, container.Image)
 		}
-		mounted := slices.ContainsFunc(container.VolumeMounts, func(m corev1.VolumeMount) bool { return m.MountPath == "/var/lib/parley" })
+		mounted := slices.ContainsFunc(
+			container.VolumeMounts,
+			func(m corev1.VolumeMount) bool { return m.MountPath == "/var/lib/parley" },
+		)
 		if !mounted || !strings.Contains(read(t, "Dockerfile"), "PARLEY_DATA=/var/lib/parley ") {
 			t.Errorf("%s has no data directory to write to", name)
 		}
@@ -199,12 +209,21 @@ func TestPodsDrain(t *testing.T) {
 			t.Errorf("%s: the port of the metrics is %d, the settings say %q", name, ports["metrics"], metricsPort)
 		}
 		for which, probe := range map[string]*corev1.Probe{"/readyz ": container.StartupProbe, "/readyz": container.ReadinessProbe, "/healthz": container.LivenessProbe} {
-			if probe == nil || probe.HTTPGet == nil || probe.HTTPGet.Path != strings.TrimSpace(which) || ports[probe.HTTPGet.Port.StrVal] == 0 {
+			if probe == nil || probe.HTTPGet == nil || probe.HTTPGet.Path != strings.TrimSpace(which) ||
+				ports[probe.HTTPGet.Port.StrVal] == 0 {
 				t.Errorf("%s: the probe of %s is %+v", name, which, probe)
 			}
 		}
-		if ready := container.ReadinessProbe; time.Duration(ready.PeriodSeconds*ready.FailureThreshold)*time.Second > wait/2 {
-			t.Errorf("%s: a drain is noticed late: the probe takes %d times %d s, the process waits %s", name, ready.FailureThreshold, ready.PeriodSeconds, wait)
+		if ready := container.ReadinessProbe; time.Duration(
+			ready.PeriodSeconds*ready.FailureThreshold,
+		)*time.Second > wait/2 {
+			t.Errorf(
+				"%s: a drain is noticed late: the probe takes %d times %d s, the process waits %s",
+				name,
+				ready.FailureThreshold,
+				ready.PeriodSeconds,
+				wait,
+			)
 		}
 	}
 }
@@ -245,10 +264,15 @@ func TestReferencesHold(t *testing.T) {
 	for _, scaler := range c.scalers {
 		target := c.deployments[scaler.Spec.ScaleTargetRef.Name]
 		if target == nil || target.Spec.Replicas != nil {
-			t.Errorf("%s scales %s, which is not there or sets its own number", scaler.Name, scaler.Spec.ScaleTargetRef.Name)
+			t.Errorf(
+				"%s scales %s, which is not there or sets its own number",
+				scaler.Name,
+				scaler.Spec.ScaleTargetRef.Name,
+			)
 		}
 		for _, metric := range scaler.Spec.Metrics {
-			if metric.External != nil && !strings.Contains(sources(t, "telemetry/*.go"), `"`+metric.External.Metric.Name+`"`) {
+			if metric.External != nil &&
+				!strings.Contains(sources(t, "telemetry/*.go"), `"`+metric.External.Metric.Name+`"`) {
 				t.Errorf("%s follows %s, which the program does not count", scaler.Name, metric.External.Metric.Name)
 			}
 		}

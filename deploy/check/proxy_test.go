@@ -34,7 +34,10 @@ func TestProxiesAccept(t *testing.T) {
 		t.Errorf("haproxy: %v\n%s", err, out)
 	}
 	dir := t.TempDir()
-	conf := "pid " + dir + "/pid;\nerror_log stderr;\nevents {}\nhttp {\naccess_log off;\n" + read(t, "nginx.conf") + "}\n"
+	conf := "pid " + dir + "/pid;\nerror_log stderr;\nevents {}\nhttp {\naccess_log off;\n" + read(
+		t,
+		"nginx.conf",
+	) + "}\n"
 	for _, name := range []string{"parley-1", "parley-2", "parley-3"} {
 		conf = strings.ReplaceAll(conf, "server "+name+":", "server 127.0.0.1:")
 	}
@@ -42,7 +45,17 @@ func TestProxiesAccept(t *testing.T) {
 	if err := os.WriteFile(file, []byte(conf), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := accepts(t, "nginx", "apt-get install nginx-light", "-t", "-p", dir, "-c", file); err != nil || strings.Contains(out, "[warn]") {
+	if out, err := accepts(
+		t,
+		"nginx",
+		"apt-get install nginx-light",
+		"-t",
+		"-p",
+		dir,
+		"-c",
+		file,
+	); err != nil ||
+		strings.Contains(out, "[warn]") {
 		t.Errorf("nginx: %v\n%s", err, out)
 	}
 }

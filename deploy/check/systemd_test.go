@@ -34,21 +34,30 @@ func installed(t *testing.T, unit, as string) string {
 	return path
 }
 
-var units = map[string]string{"parley.service": "parley.service", "example.org/parley@.service": "example.org/parley@7871.service"}
+var units = map[string]string{
+	"parley.service":              "parley.service",
+	"example.org/parley@.service": "example.org/parley@7871.service",
+}
 
 // TestUnitsVerify: systemd reads the units without a word.
 func TestUnitsVerify(t *testing.T) {
 	t.Parallel()
 	for unit, as := range units {
 		path := installed(t, unit, as)
-		if out, err := exec.Command("systemd-analyze", "verify", "--man=no", path).CombinedOutput(); err != nil || len(out) > 0 {
+		if out, err := exec.Command("systemd-analyze", "verify", "--man=no", path).
+			CombinedOutput(); err != nil ||
+			len(out) > 0 {
 			t.Errorf("%s: %v\n%s", unit, err, out)
 		}
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, []byte(strings.Replace(string(text), "ProtectHome", "ProtectHomes", 1)), 0o600); err != nil {
+		if err := os.WriteFile(
+			path,
+			[]byte(strings.Replace(string(text), "ProtectHome", "ProtectHomes", 1)),
+			0o600,
+		); err != nil {
 			t.Fatal(err)
 		}
 		if out, _ := exec.Command("systemd-analyze", "verify", "--man=no", path).CombinedOutput(); len(out) == 0 {
@@ -63,7 +72,8 @@ func TestUnitsAreHardened(t *testing.T) {
 	t.Parallel()
 	for unit, as := range units {
 		text := read(t, "systemd/"+unit)
-		out, err := exec.Command("systemd-analyze", "security", "--offline=yes", "--no-pager", installed(t, unit, as)).CombinedOutput()
+		out, err := exec.Command("systemd-analyze", "security", "--offline=yes", "--no-pager", installed(t, unit, as)).
+			CombinedOutput()
 		found := regexp.MustCompile(`Overall exposure level[^:]*: ([0-9.]+)`).FindSubmatch(out)
 		if found == nil {
 			t.Fatalf("%s: %v\n%s", unit, err, out)

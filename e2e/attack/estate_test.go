@@ -23,17 +23,32 @@ type estate struct {
 // build makes an estate whose sessions are private, or shared with the workspace.
 func (s *target) build(mark, owner, admin string, shared bool) estate {
 	s.Helper()
-	e := estate{mark: mark, key: owner, admin: admin, ids: map[string]string{"version": "1", "client": "tab-of-" + mark}}
+	e := estate{
+		mark:  mark,
+		key:   owner,
+		admin: admin,
+		ids:   map[string]string{"version": "1", "client": "tab-of-" + mark},
+	}
 	visibility := "private"
 	if shared {
 		visibility = "workspace"
 	}
 	e.ids["agent"] = s.made(owner, "POST", "/v1/agents", fmt.Sprintf(`{"name":%q,"model":"sim/echo"}`, mark))
 	settings := fmt.Sprintf(`"agent_id":%q,"visibility":%q`, e.ids["agent"], visibility)
-	e.ids["session"] = s.made(owner, "POST", "/v1/sessions", fmt.Sprintf(`{%s,"key":%q,"title":%q}`, settings, mark, mark))
+	e.ids["session"] = s.made(
+		owner,
+		"POST",
+		"/v1/sessions",
+		fmt.Sprintf(`{%s,"key":%q,"title":%q}`, settings, mark, mark),
+	)
 	path := "/v1/sessions/" + e.ids["session"]
 	e.ids["file"] = s.made(owner, "POST", "/v1/files?name="+mark+".txt", fmt.Sprintf("%q", mark))
-	e.ids["message"] = s.made(owner, "POST", path+"/messages", fmt.Sprintf(`{"content":{"text":%q,"files":[%q]}}`, mark, e.ids["file"]))
+	e.ids["message"] = s.made(
+		owner,
+		"POST",
+		path+"/messages",
+		fmt.Sprintf(`{"content":{"text":%q,"files":[%q]}}`, mark, e.ids["file"]),
+	)
 	s.await(owner, path, "completed")
 	e.ids["loop"] = s.made(owner, "POST", path+"/loops", fmt.Sprintf(`{"prompt":%q,"max":1}`, mark))
 	s.await(owner, path, "completed")
@@ -47,12 +62,38 @@ func (s *target) build(mark, owner, admin string, shared bool) estate {
 		s.Fatal(err)
 	}
 	e.ids["project"] = s.made(admin, "POST", "/v1/projects", fmt.Sprintf(`{"path":%q}`, directory))
-	asks := s.made(owner, "POST", "/v1/sessions", fmt.Sprintf(`{%s,"model":"sim/script","tools":["current_time"],"grants":[{"tool":"current_*","effect":"ask"}]}`, settings))
-	s.made(owner, "POST", "/v1/sessions/"+asks+"/messages", fmt.Sprintf(`{"content":{"text":%q}}`, `[[{"tool_call":{"name":"current_time","arguments":{"timezone":"UTC"}}}],[{"text":"`+mark+`"}]]`))
+	asks := s.made(
+		owner,
+		"POST",
+		"/v1/sessions",
+		fmt.Sprintf(
+			`{%s,"model":"sim/script","tools":["current_time"],"grants":[{"tool":"current_*","effect":"ask"}]}`,
+			settings,
+		),
+	)
+	s.made(
+		owner,
+		"POST",
+		"/v1/sessions/"+asks+"/messages",
+		fmt.Sprintf(
+			`{"content":{"text":%q}}`,
+			`[[{"tool_call":{"name":"current_time","arguments":{"timezone":"UTC"}}}],[{"text":"`+mark+`"}]]`,
+		),
+	)
 	s.await(owner, "/v1/sessions/"+asks, "waiting")
 	e.ids["approval"] = s.first(owner, "/v1/sessions/"+asks+"/approvals")
-	e.ids["queued"] = s.made(owner, "POST", "/v1/sessions/"+asks+"/messages", fmt.Sprintf(`{"content":{"text":%q}}`, mark))
-	if got := s.ask(owner, "PUT", e.fill("/v1/clients/{client}/session"), fmt.Sprintf(`{"session_id":%q}`, e.ids["session"])); got.status != 200 {
+	e.ids["queued"] = s.made(
+		owner,
+		"POST",
+		"/v1/sessions/"+asks+"/messages",
+		fmt.Sprintf(`{"content":{"text":%q}}`, mark),
+	)
+	if got := s.ask(
+		owner,
+		"PUT",
+		e.fill("/v1/clients/{client}/session"),
+		fmt.Sprintf(`{"session_id":%q}`, e.ids["session"]),
+	); got.status != 200 {
 		s.Fatalf("status %d: %s", got.status, got.body)
 	}
 	return e

@@ -77,7 +77,8 @@ func command(ctx context.Context, dir, database string, args ...string) *exec.Cm
 	c := exec.CommandContext(ctx, binary, args...)
 	for _, entry := range os.Environ() {
 		name, _, _ := strings.Cut(entry, "=")
-		if !strings.HasPrefix(name, "PARLEY_") && !strings.HasSuffix(name, "_API_KEY") && !strings.HasSuffix(name, "_BASE_URL") {
+		if !strings.HasPrefix(name, "PARLEY_") && !strings.HasSuffix(name, "_API_KEY") &&
+			!strings.HasSuffix(name, "_BASE_URL") {
 			c.Env = append(c.Env, entry)
 		}
 	}
@@ -113,7 +114,13 @@ func onEach(t *testing.T, attack func(t *testing.T, s *target)) {
 // end of the test.
 func serve(t *testing.T, database string, settings map[string]any) *target {
 	t.Helper()
-	s := &target{T: t, dir: t.TempDir(), database: database, projects: t.TempDir(), http: &http.Client{Timeout: requestDeadline}}
+	s := &target{
+		T:        t,
+		dir:      t.TempDir(),
+		database: database,
+		projects: t.TempDir(),
+		http:     &http.Client{Timeout: requestDeadline},
+	}
 	if settings != nil {
 		text, err := json.Marshal(settings) // which is YAML too
 		if err == nil {
@@ -123,8 +130,18 @@ func serve(t *testing.T, database string, settings map[string]any) *target {
 			t.Fatal(err)
 		}
 	}
-	server := command(context.Background(), s.dir, database, "serve", "--addr", "127.0.0.1:0", "--project-root", s.projects,
-		"--trusted-proxy", "127.0.0.1") // so that an attack may come from many addresses
+	server := command(
+		context.Background(),
+		s.dir,
+		database,
+		"serve",
+		"--addr",
+		"127.0.0.1:0",
+		"--project-root",
+		s.projects,
+		"--trusted-proxy",
+		"127.0.0.1",
+	) // so that an attack may come from many addresses
 	out, err := server.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -172,7 +189,20 @@ func (s *target) key(workspace, name, role string) string {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), requestDeadline)
 	defer cancel()
-	out, err := command(ctx, s.dir, s.database, "keys", "create", "--workspace", workspace, "--name", name, "--role", role, "--json").Output()
+	out, err := command(
+		ctx,
+		s.dir,
+		s.database,
+		"keys",
+		"create",
+		"--workspace",
+		workspace,
+		"--name",
+		name,
+		"--role",
+		role,
+		"--json",
+	).Output()
 	var made struct{ Key string }
 	if err == nil {
 		err = json.Unmarshal(out, &made)

@@ -16,21 +16,78 @@ import (
 
 // queryIDs are the parameters that name things, by the variable of what they name.
 var queryIDs = map[string]string{
-	"agent": "agent", "agent_id": "agent", "session": "session", "session_id": "session", "parent_session_id": "session",
-	"project_id": "project", "turn_id": "turn", "with": "call", "principal_id": "key", "owner_id": "key",
+	"agent":             "agent",
+	"agent_id":          "agent",
+	"session":           "session",
+	"session_id":        "session",
+	"parent_session_id": "session",
+	"project_id":        "project",
+	"turn_id":           "turn",
+	"with":              "call",
+	"principal_id":      "key",
+	"owner_id":          "key",
 }
 
 // plainQueries are those that name nothing of anybody.
 var plainQueries = []string{
-	"after", "agent_type", "archived", "cascade", "changes", "code", "created_from", "created_to", "cursor", "daily", "direction", "feature", "flush_ms", "format", "from",
-	"from_sequence", "group", "hidden", "internal", "iteration", "key", "kind", "limit", "mode", "name", "number", "order", "path", "pinned", "q", "queued",
-	"recent", "role", "state", "status", "tag", "task", "to", "tool_name", "type", "view",
+	"after",
+	"agent_type",
+	"archived",
+	"cascade",
+	"changes",
+	"code",
+	"created_from",
+	"created_to",
+	"cursor",
+	"daily",
+	"direction",
+	"feature",
+	"flush_ms",
+	"format",
+	"from",
+	"from_sequence",
+	"group",
+	"hidden",
+	"internal",
+	"iteration",
+	"key",
+	"kind",
+	"limit",
+	"mode",
+	"name",
+	"number",
+	"order",
+	"path",
+	"pinned",
+	"q",
+	"queued",
+	"recent",
+	"role",
+	"state",
+	"status",
+	"tag",
+	"task",
+	"to",
+	"tool_name",
+	"type",
+	"view",
 }
 
 // bodyIDs are the fields of bodies that name things.
 var bodyIDs = map[string]string{
-	"agent_id": "agent", "lead_id": "agent", "session_id": "session", "parent_session_id": "session", "parent_message_id": "message", "project_id": "project",
-	"turn_id": "turn", "at": "message", "files": "file", "before": "message", "message_id": "message", "principal_id": "key", "owner_id": "key",
+	"agent_id":          "agent",
+	"lead_id":           "agent",
+	"session_id":        "session",
+	"parent_session_id": "session",
+	"parent_message_id": "message",
+	"project_id":        "project",
+	"turn_id":           "turn",
+	"at":                "message",
+	"files":             "file",
+	"before":            "message",
+	"message_id":        "message",
+	"principal_id":      "key",
+	"owner_id":          "key",
 }
 
 // notOurs are fields whose ids are the client's or the model's own.
@@ -54,7 +111,11 @@ func foreignIDsInQueries(t *testing.T, s *target) {
 			variable, names := queryIDs[name]
 			if !names {
 				if !slices.Contains(plainQueries, name) {
-					t.Errorf("%s has a parameter %s: say in queryIDs or plainQueries whether it names something", r.Name, name)
+					t.Errorf(
+						"%s has a parameter %s: say in queryIDs or plainQueries whether it names something",
+						r.Name,
+						name,
+					)
 				}
 				continue
 			}
@@ -98,7 +159,11 @@ func foreignIDsInBodies(t *testing.T, s *target) {
 			}
 			variable, ok := bodyIDs[name]
 			if !ok {
-				t.Errorf("the body of %s has a field %s: say in bodyIDs or notOurs what it names", r.Name, strings.Join(field, "."))
+				t.Errorf(
+					"the body of %s has a field %s: say in bodyIDs or notOurs what it names",
+					r.Name,
+					strings.Join(field, "."),
+				)
 				continue
 			}
 			body := own.naming(t, r, field, victim.ids[variable])
@@ -136,7 +201,8 @@ func idsIn(t *testing.T, body reflect.Type) (fields [][]string) {
 			fields = append(fields, path)
 			return
 		}
-		if of.Kind() == reflect.String && len(path) > 0 && (strings.HasSuffix(path[len(path)-1], "_id") || bodyIDs[path[len(path)-1]] != "") {
+		if of.Kind() == reflect.String && len(path) > 0 &&
+			(strings.HasSuffix(path[len(path)-1], "_id") || bodyIDs[path[len(path)-1]] != "") {
 			fields = append(fields, path)
 			return
 		}
@@ -244,7 +310,14 @@ func foreignIdempotencyKeys(t *testing.T, s *target) {
 		first := s.ask(victim.admin, r.Method, victim.fill(path), bodyOf(r), "Idempotency-Key", key)
 		second := s.ask(own.admin, r.Method, own.fill(path), bodyOf(r), "Idempotency-Key", key)
 		if first.status != second.status {
-			t.Errorf("%s %s: status %d there and %d here: %.200s", r.Method, path, first.status, second.status, second.body)
+			t.Errorf(
+				"%s %s: status %d there and %d here: %.200s",
+				r.Method,
+				path,
+				first.status,
+				second.status,
+				second.body,
+			)
 		}
 		var made struct{ ID string }
 		if json.Unmarshal([]byte(first.body), &made) == nil && made.ID != "" && strings.Contains(second.body, made.ID) {

@@ -49,7 +49,11 @@ func says(events ...string) misdeed {
 
 // chunk is an event of Chat Completions.
 func chunk(delta, finish string) string {
-	return fmt.Sprintf(`{"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":%s,"finish_reason":%s}]}`, delta, finish)
+	return fmt.Sprintf(
+		`{"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":%s,"finish_reason":%s}]}`,
+		delta,
+		finish,
+	)
 }
 
 // calling answers with one tool call.
@@ -62,11 +66,22 @@ func named(name, arguments, id string) misdeed {
 		out, _ := json.Marshal(text) // a string
 		return string(out)
 	}
-	return calling(fmt.Sprintf(`"index":0,"id":%s,"type":"function","function":{"name":%s,"arguments":%s}`, encode(id), encode(name), encode(arguments)))
+	return calling(
+		fmt.Sprintf(
+			`"index":0,"id":%s,"type":"function","function":{"name":%s,"arguments":%s}`,
+			encode(id),
+			encode(name),
+			encode(arguments),
+		),
+	)
 }
 
 func using(usage string) misdeed {
-	return says(chunk(`{"content":"x"}`, `"stop"`), `{"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[],"usage":`+usage+`}`, "[DONE]")
+	return says(
+		chunk(`{"content":"x"}`, `"stop"`),
+		`{"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[],"usage":`+usage+`}`,
+		"[DONE]",
+	)
 }
 
 // forever repeats a text until nobody listens, at a pace.
@@ -125,13 +140,25 @@ func misdeeds(stolen *atomic.Int64, elsewhere string) map[string]misdeed {
 		"silence":       func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
 		"headers":       raw(endlessHeaders),
 		"informational": raw(endlessContinues),
-		"json":          status(http.StatusOK, "Content-Type: application/json", `{"choices":[{"message":{"role":"assistant","content":"%s"}}]}`),
-		"json-error":    status(http.StatusOK, "Content-Type: application/json", `{"error":{"message":"the key %s is wrong"}}`),
-		"echo-key":      status(http.StatusUnauthorized, "", `{"error":{"message":"the key %s is wrong"}}`),
-		"echo-html":     status(http.StatusInternalServerError, "Content-Type: text/html", `<script>alert("%s")</script>`),
-		"strange":       status(999, "", "%s"),
-		"after-ages":    status(http.StatusTooManyRequests, "Retry-After: 99999999999999999999", "%s"),
-		"after-never":   status(http.StatusServiceUnavailable, "Retry-After: -1e309", "%s"),
+		"json": status(
+			http.StatusOK,
+			"Content-Type: application/json",
+			`{"choices":[{"message":{"role":"assistant","content":"%s"}}]}`,
+		),
+		"json-error": status(
+			http.StatusOK,
+			"Content-Type: application/json",
+			`{"error":{"message":"the key %s is wrong"}}`,
+		),
+		"echo-key": status(http.StatusUnauthorized, "", `{"error":{"message":"the key %s is wrong"}}`),
+		"echo-html": status(
+			http.StatusInternalServerError,
+			"Content-Type: text/html",
+			`<script>alert("%s")</script>`,
+		),
+		"strange":     status(999, "", "%s"),
+		"after-ages":  status(http.StatusTooManyRequests, "Retry-After: 99999999999999999999", "%s"),
+		"after-never": status(http.StatusServiceUnavailable, "Retry-After: -1e309", "%s"),
 		"redirect": func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, elsewhere, http.StatusTemporaryRedirect)
 		},
@@ -141,11 +168,21 @@ func misdeeds(stolen *atomic.Int64, elsewhere string) map[string]misdeed {
 			_, _ = w.Write(bomb.Bytes())
 		},
 		"half": raw(func(_ context.Context, to net.Conn) {
-			_, _ = io.WriteString(to, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 100000\r\n\r\ndata: "+chunk(`{"content":"half an"}`, "null")[:40])
+			_, _ = io.WriteString(
+				to,
+				"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 100000\r\n\r\ndata: "+chunk(`{"content":"half an"}`, "null")[:40],
+			)
 		}),
-		"half-call":     says(chunk(`{"tool_calls":[{"index":0,"id":"c","type":"function","function":{"name":"current_time","arguments":"{\"a"}}]}`, "null")),
-		"deep":          says(strings.Repeat(`{"choices":[`, 50_000)),
-		"usage-huge":    using(`{"prompt_tokens":9223372036854775807,"completion_tokens":9223372036854775807,"total_tokens":1}`),
+		"half-call": says(
+			chunk(
+				`{"tool_calls":[{"index":0,"id":"c","type":"function","function":{"name":"current_time","arguments":"{\"a"}}]}`,
+				"null",
+			),
+		),
+		"deep": says(strings.Repeat(`{"choices":[`, 50_000)),
+		"usage-huge": using(
+			`{"prompt_tokens":9223372036854775807,"completion_tokens":9223372036854775807,"total_tokens":1}`,
+		),
 		"usage-beyond":  using(`{"prompt_tokens":1e308,"completion_tokens":-5,"total_tokens":"many"}`),
 		"usage-strange": using(`[{"prompt_tokens":{}}]`),
 		"call-control":  named("current\x00_time\x1b[2J\u202e", `{}`, "call\n1"),
@@ -155,9 +192,23 @@ func misdeeds(stolen *atomic.Int64, elsewhere string) map[string]misdeed {
 		"call-noise":    named("current_time", `{"timezone":"\ud800","timezone":"\u0000"`, "c"),
 		"call-numbers":  named("current_time", `{"timezone":1e999999999}`, "c"),
 		"call-index":    calling(`"index":-1,"id":"c","function":{"name":"current_time","arguments":"{}"}`),
-		"call-far":      calling(`"index":9007199254740993,"id":"c","function":{"name":"current_time","arguments":"{}"}`),
-		"call-many": says(chunk(`{"tool_calls":[`+strings.TrimSuffix(strings.Repeat(`{"index":0,"id":"c","type":"function","function":{"name":"current_time","arguments":"{}"}},`, 2000), ",")+`]}`, "null"),
-			chunk(`{}`, `"tool_calls"`), "[DONE]"),
+		"call-far": calling(
+			`"index":9007199254740993,"id":"c","function":{"name":"current_time","arguments":"{}"}`,
+		),
+		"call-many": says(
+			chunk(
+				`{"tool_calls":[`+strings.TrimSuffix(
+					strings.Repeat(
+						`{"index":0,"id":"c","type":"function","function":{"name":"current_time","arguments":"{}"}},`,
+						2000,
+					),
+					",",
+				)+`]}`,
+				"null",
+			),
+			chunk(`{}`, `"tool_calls"`),
+			"[DONE]",
+		),
 		"blocks": func(w http.ResponseWriter, _ *http.Request) { // of the other wire, out of order
 			w.Header().Set("Content-Type", "text/event-stream")
 			for _, event := range []string{
@@ -211,7 +262,9 @@ func TestHostileProviders(t *testing.T) {
 
 func hostileProviders(t *testing.T, database string) {
 	var stolen atomic.Int64
-	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { misdeeds(&stolen, "")["elsewhere"](w, r) }))
+	other := httptest.NewServer(
+		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { misdeeds(&stolen, "")["elsewhere"](w, r) }),
+	)
 	defer other.Close()
 	all := misdeeds(&stolen, other.URL)
 	delete(all, "elsewhere")
@@ -225,7 +278,15 @@ func hostileProviders(t *testing.T, database string) {
 	var providers []map[string]any
 	for name := range all {
 		for _, kind := range []string{"openai", "anthropic"} {
-			providers = append(providers, map[string]any{"name": kind + "-" + name, "kind": kind, "base_url": server.URL + "/" + name + "/v1", "key_env": secretName})
+			providers = append(
+				providers,
+				map[string]any{
+					"name":     kind + "-" + name,
+					"kind":     kind,
+					"base_url": server.URL + "/" + name + "/v1",
+					"key_env":  secretName,
+				},
+			)
 		}
 	}
 	s := serve(t, database, map[string]any{"providers": providers, "workers": 2 * len(providers)})

@@ -59,7 +59,17 @@ func bodyOf(r *httpapi.Route) string {
 }
 
 // openRoutes are those that answer without a key, and tell nothing of anybody.
-var openRoutes = []string{"getDocs", "getDocsScript", "getHealth", "getOpenAPI", "getOpenAPIYAML", "getReadiness", "signIn", "signInByCode", "signOut"}
+var openRoutes = []string{
+	"getDocs",
+	"getDocsScript",
+	"getHealth",
+	"getOpenAPI",
+	"getOpenAPIYAML",
+	"getReadiness",
+	"signIn",
+	"signInByCode",
+	"signOut",
+}
 
 // Without a key, or with one that nobody has, no route but the open ones answers
 // anything, whatever ids it is given.
@@ -82,7 +92,14 @@ func nothingWithoutAKey(t *testing.T, s *target) {
 			from := fmt.Sprintf("198.51.%d.%d", tries/256, tries%256)
 			got := s.ask(key, r.Method, asked, bodyOf(r), "X-Forwarded-For", from)
 			if got.status != http.StatusUnauthorized && got.status != http.StatusTooManyRequests {
-				t.Errorf("%s %s with the key %q: status %d, want 401 or 429: %.200s", r.Method, path, key, got.status, got.body)
+				t.Errorf(
+					"%s %s with the key %q: status %d, want 401 or 429: %.200s",
+					r.Method,
+					path,
+					key,
+					got.status,
+					got.body,
+				)
 			}
 			if told := e.tells(got, asked); told != "" {
 				t.Errorf("%s %s with the key %q tells %s", r.Method, path, key, told)
@@ -149,7 +166,10 @@ func privateThings(t *testing.T, s *target) {
 	owner := s.build("marked-victim", s.key("one", "owner", "member"), s.key("one", "admin", "admin"), false)
 	for role, key := range map[parley.PrincipalRole]string{parley.RoleMember: s.key("one", "member", "member"), parley.RoleReader: s.key("one", "reader", "reader")} {
 		each(t, func(r *httpapi.Route, path string) {
-			if slices.ContainsFunc(ownersOnly, func(variable string) bool { return strings.Contains(path, "{"+variable+"}") }) {
+			if slices.ContainsFunc(
+				ownersOnly,
+				func(variable string) bool { return strings.Contains(path, "{"+variable+"}") },
+			) {
 				s.refused(r, key, role, owner.fill(path), owner)
 			}
 		})
@@ -175,7 +195,15 @@ func rolesOnShared(t *testing.T, s *target) {
 			reach := engine.ReachOf(role, r.Verb)
 			denied := r.Local || reach == engine.ReachNone || reach == engine.ReachOwn && !r.Makes
 			if denied && got.status != http.StatusForbidden {
-				t.Errorf("%s %s as a %s (%s): status %d, want 403: %.200s", r.Method, path, role, reach, got.status, got.body)
+				t.Errorf(
+					"%s %s as a %s (%s): status %d, want 403: %.200s",
+					r.Method,
+					path,
+					role,
+					reach,
+					got.status,
+					got.body,
+				)
 			} else if !denied && (got.status == http.StatusForbidden || got.status == http.StatusUnauthorized || got.status >= http.StatusInternalServerError) {
 				t.Errorf("%s %s as a %s (%s): status %d: %.200s", r.Method, path, role, reach, got.status, got.body)
 			}
@@ -193,7 +221,13 @@ func (s *target) whole(e estate) {
 		}
 	}
 	for path, holds := range map[string]string{"/v1/agents/{agent}": `"version":1`, "/v1/approvals/{approval}": `"pending"`, "/v1/sessions/{session}/messages?view=ids": `"sequence":4`} {
-		if got := s.ask(e.key, "GET", e.fill(path), ""); !strings.Contains(got.body, holds) || strings.Contains(got.body, `"sequence":5`) {
+		if got := s.ask(
+			e.key,
+			"GET",
+			e.fill(path),
+			"",
+		); !strings.Contains(got.body, holds) ||
+			strings.Contains(got.body, `"sequence":5`) {
 			s.Errorf("%s changed under an attack: %.400s", path, got.body)
 		}
 	}

@@ -22,7 +22,11 @@ const turnSeconds = 4
 func (s *target) send(key, model, tools, text string) (session string) {
 	s.Helper()
 	session = s.made(key, "POST", "/v1/sessions", fmt.Sprintf(
-		`{"model":%q,"tools":%s,"grants":[{"tool":"*","effect":"allow"}],"limits":{"max_seconds":%d,"max_steps":4},"retry_policy":{"retries":1}}`, model, tools, turnSeconds))
+		`{"model":%q,"tools":%s,"grants":[{"tool":"*","effect":"allow"}],"limits":{"max_seconds":%d,"max_steps":4},"retry_policy":{"retries":1}}`,
+		model,
+		tools,
+		turnSeconds,
+	))
 	s.made(key, "POST", "/v1/sessions/"+session+"/messages", fmt.Sprintf(`{"content":{"text":%q}}`, text))
 	return session
 }
@@ -68,7 +72,11 @@ func (s *target) survived(key string) {
 	if got := s.ask("", "GET", "/healthz", ""); got.status != http.StatusOK {
 		s.Errorf("the server's health is %d: %s", got.status, got.body)
 	}
-	if status, record := s.outcome(key, s.send(key, "sim/echo", "[]", "still there"), "a bystander"); status != parley.TurnCompleted {
+	if status, record := s.outcome(
+		key,
+		s.send(key, "sim/echo", "[]", "still there"),
+		"a bystander",
+	); status != parley.TurnCompleted {
 		s.Errorf("a bystander's turn is %s: %.800s", status, record)
 	}
 	ctx, stop := context.WithTimeout(s.Context(), settleDeadline)

@@ -34,7 +34,11 @@ type balancer struct {
 
 func newBalancer(t *testing.T, processes []*process) *balancer {
 	t.Helper()
-	b := &balancer{processes: processes, ready: make([]atomic.Bool, len(processes)), transport: &http.Transport{MaxIdleConnsPerHost: 256, DisableCompression: true}}
+	b := &balancer{
+		processes: processes,
+		ready:     make([]atomic.Bool, len(processes)),
+		transport: &http.Transport{MaxIdleConnsPerHost: 256, DisableCompression: true},
+	}
 	ctx, stop := context.WithCancel(context.Background())
 	var checks sync.WaitGroup
 	for i := range processes {

@@ -34,14 +34,30 @@ func build(dir string) (binary string, err error) {
 		return "", err
 	}
 	o := overlay{dir: dir, Replace: map[string]string{}}
-	builtin, clock := filepath.Join(root, "tool", "builtin"), filepath.Join(strings.TrimSpace(string(goroot)), "src", "time")
+	builtin, clock := filepath.Join(
+		root,
+		"tool",
+		"builtin",
+	), filepath.Join(
+		strings.TrimSpace(string(goroot)),
+		"src",
+		"time",
+	)
 	own := filepath.Join(root, "e2e", "cluster", "testdata")
 	o.Replace[filepath.Join(builtin, "effect.go")] = filepath.Join(own, "effect.go")
 	o.Replace[filepath.Join(clock, "skew.go")] = filepath.Join(own, "skew.go")
-	if err := o.rewrite(filepath.Join(builtin, "builtin.go"), `(func ToolsWithin\([^)]*\) Source \{\s*return sourceOf\()`, "${1}effect{}, poison{}, "); err != nil {
+	if err := o.rewrite(
+		filepath.Join(builtin, "builtin.go"),
+		`(func ToolsWithin\([^)]*\) Source \{\s*return sourceOf\()`,
+		"${1}effect{}, poison{}, ",
+	); err != nil {
 		return "", err
 	}
-	if err := o.rewrite(filepath.Join(clock, "time.go"), `(func Now\(\) Time \{\n\tsec, nsec, mono := \w+\(\)\n)`, "${1}\tsec += skewed\n"); err != nil {
+	if err := o.rewrite(
+		filepath.Join(clock, "time.go"),
+		`(func Now\(\) Time \{\n\tsec, nsec, mono := \w+\(\)\n)`,
+		"${1}\tsec += skewed\n",
+	); err != nil {
 		return "", err
 	}
 	raw, err := json.Marshal(o)

@@ -141,7 +141,14 @@ func (x *trial) watchAll(ctx context.Context, drivers []*driver, count int) *aud
 	a := &audience{x: x, stop: stop}
 	for i := range count {
 		d := drivers[i*len(drivers)/count]
-		w := &watcher{x: x, account: d.account, session: d.session, stays: true, fold: newFold(), random: rand.New(rand.NewPCG(x.seed, 1<<41+uint64(i)))}
+		w := &watcher{
+			x:       x,
+			account: d.account,
+			session: d.session,
+			stays:   true,
+			fold:    newFold(),
+			random:  rand.New(rand.NewPCG(x.seed, 1<<41+uint64(i))),
+		}
 		a.watchers, a.drivers = append(a.watchers, w), append(a.drivers, d)
 		a.wg.Go(func() { w.until(ctx, func() bool { return false }) }) // ended by leave
 	}
@@ -156,7 +163,12 @@ func (a *audience) leave() {
 	for i, w := range a.watchers {
 		for w.seen.Load() < a.drivers[i].fold.last {
 			if !pause(deadline, 20*time.Millisecond) {
-				a.x.problem("session %s: a watcher that stays at its process stands at event %d of %d", w.session, w.seen.Load(), a.drivers[i].fold.last)
+				a.x.problem(
+					"session %s: a watcher that stays at its process stands at event %d of %d",
+					w.session,
+					w.seen.Load(),
+					a.drivers[i].fold.last,
+				)
 				break
 			}
 		}

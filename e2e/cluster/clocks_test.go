@@ -30,7 +30,10 @@ type timed struct {
 func TestClocksApart(t *testing.T) {
 	db := postgresDatabase(t)
 	run := func(name string, off time.Duration) timed {
-		env := append(db.environment[:len(db.environment):len(db.environment)], fmt.Sprintf("%s=%d", clockVariable, int(off.Seconds())))
+		env := append(
+			db.environment[:len(db.environment):len(db.environment)],
+			fmt.Sprintf("%s=%d", clockVariable, int(off.Seconds())),
+		)
 		p := newProcess(t, name, t.ArtifactDir(), env, "--lease", shortLease.String())
 		if err := p.start(t.Context()); err != nil {
 			t.Fatal(err)
@@ -82,7 +85,13 @@ func TestClocksApart(t *testing.T) {
 		case m.Status == parley.MessageCompleted && said.Text == whole:
 			completed++
 		case m.Status == parley.MessageCompleted, !strings.HasPrefix(whole, said.Text):
-			t.Errorf("message %d (%s) has %d bytes of an answer of %d", m.Sequence, m.Status, len(said.Text), len(whole))
+			t.Errorf(
+				"message %d (%s) has %d bytes of an answer of %d",
+				m.Sequence,
+				m.Status,
+				len(said.Text),
+				len(whole),
+			)
 		}
 	}
 	if completed != 1 {

@@ -56,7 +56,10 @@ func postgresDatabase(t *testing.T) database {
 	}
 	super := cluster.URL(pgtest.Superuser, own.Database)
 	cut := func(which string, arguments ...any) (int, error) {
-		return count(super, "SELECT count(pg_terminate_backend(pid)) FROM (SELECT pid FROM pg_stat_activity WHERE usename = '"+pgtest.Owner+"' AND datname = current_database() AND "+which+") x", arguments...)
+		return count(
+			super,
+			"SELECT count(pg_terminate_backend(pid)) FROM (SELECT pid FROM pg_stat_activity WHERE usename = '"+pgtest.Owner+"' AND datname = current_database() AND "+which+") x",
+			arguments...)
 	}
 	return database{
 		environment:    []string{"PARLEY_DATABASE_URL=" + url},

@@ -40,7 +40,10 @@ func newDriver(x *trial, number int) *driver {
 // open makes the driver's session; its key makes that safe to repeat.
 func (d *driver) open(ctx context.Context, number int) error {
 	return d.x.ask(ctx, d.account, d.random, func(ctx context.Context, c *client.Client) error {
-		session, err := c.CreateSession(ctx, client.SessionInput{Agent: "trial", Key: fmt.Sprintf("session-%d", number)})
+		session, err := c.CreateSession(
+			ctx,
+			client.SessionInput{Agent: "trial", Key: fmt.Sprintf("session-%d", number)},
+		)
 		d.session = session.ID
 		return err
 	})
@@ -88,9 +91,16 @@ func (d *driver) hesitate(ctx context.Context) {
 // script makes up the next turn.
 func (d *driver) script() script {
 	s := script{
-		N: int(d.x.next.Add(1)), Steps: 1 + d.random.IntN(3), Words: 5 + d.random.IntN(d.x.words-5), PaceMS: d.random.IntN(12),
-		Calls: d.random.IntN(3), RestMS: d.random.IntN(40), Times: d.random.IntN(2),
-		Asks: d.random.IntN(6) / 5,
+		N: int(
+			d.x.next.Add(1),
+		),
+		Steps:  1 + d.random.IntN(3),
+		Words:  5 + d.random.IntN(d.x.words-5),
+		PaceMS: d.random.IntN(12),
+		Calls:  d.random.IntN(3),
+		RestMS: d.random.IntN(40),
+		Times:  d.random.IntN(2),
+		Asks:   d.random.IntN(6) / 5,
 	}
 	if s.Calls+s.Times+s.Asks == 0 {
 		s.Times = 1
@@ -234,7 +244,14 @@ func (d *driver) answer(ctx context.Context) {
 		}
 		result := fmt.Sprintf(`{"role":"tool_result","tool_call_id":%q,"content":{"result":"yes","success":true}}`, id)
 		err := d.x.ask(ctx, d.account, d.random, func(ctx context.Context, c *client.Client) error {
-			return create(ctx, c.URL(), d.account.key, "/v1/sessions/"+d.session.String()+"/messages", "answer-"+id, result)
+			return create(
+				ctx,
+				c.URL(),
+				d.account.key,
+				"/v1/sessions/"+d.session.String()+"/messages",
+				"answer-"+id,
+				result,
+			)
 		})
 		switch parley.ErrorCode(err) {
 		case "":

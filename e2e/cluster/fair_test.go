@@ -47,7 +47,14 @@ func fair(x *trial) {
 	for writer := range writers {
 		posts.Go(func() {
 			for i := writer; i < fairCrowd; i += writers {
-				d := &driver{watcher: watcher{x: x, account: busy, random: rand.New(rand.NewPCG(x.seed, uint64(i))), fold: newFold()}}
+				d := &driver{
+					watcher: watcher{
+						x:       x,
+						account: busy,
+						random:  rand.New(rand.NewPCG(x.seed, uint64(i))),
+						fold:    newFold(),
+					},
+				}
 				d.begin(ctx, i, script{N: int(x.next.Add(1)), Steps: 1, Words: fairLong, PaceMS: 10})
 			}
 		})
@@ -55,7 +62,14 @@ func fair(x *trial) {
 	posts.Wait()
 	var waited []time.Duration
 	for i := range fairTries {
-		d := &driver{watcher: watcher{x: x, account: other, random: rand.New(rand.NewPCG(x.seed, uint64(fairCrowd+i))), fold: newFold()}}
+		d := &driver{
+			watcher: watcher{
+				x:       x,
+				account: other,
+				random:  rand.New(rand.NewPCG(x.seed, uint64(fairCrowd+i))),
+				fold:    newFold(),
+			},
+		}
 		posted := time.Now()
 		d.begin(ctx, i, script{N: int(x.next.Add(1)), Steps: 1, Words: 3, PaceMS: 0})
 		bounded, stop := context.WithTimeout(ctx, fairBound)
@@ -76,7 +90,10 @@ func fair(x *trial) {
 func (d *driver) begin(ctx context.Context, number int, s script) {
 	err := d.x.ask(ctx, d.account, d.random, func(ctx context.Context, c *client.Client) error {
 		input := client.UserMessage(s.String())
-		session, err := c.CreateSession(ctx, client.SessionInput{Agent: "trial", Key: fmt.Sprintf("session-%d", number), Message: &input})
+		session, err := c.CreateSession(
+			ctx,
+			client.SessionInput{Agent: "trial", Key: fmt.Sprintf("session-%d", number), Message: &input},
+		)
 		d.session = session.ID
 		return err
 	})

@@ -22,7 +22,12 @@ type faults struct {
 }
 
 func newFaults(x *trial, work int) *faults {
-	return &faults{x: x, work: int64(work), random: rand.New(rand.NewPCG(x.seed, 1<<40)), busy: make([]bool, len(x.processes))}
+	return &faults{
+		x:      x,
+		work:   int64(work),
+		random: rand.New(rand.NewPCG(x.seed, 1<<40)),
+		busy:   make([]bool, len(x.processes)),
+	}
 }
 
 // What is not left to chance: the fault at which the database restarts, once, and

@@ -80,7 +80,12 @@ func (f *fold) delta(frame client.Frame) error {
 		return fmt.Errorf("a delta at %d follows %d bytes of message %s", delta.Offset, len(have), delta.MessageID)
 	}
 	if have = append(have, delta.Delta...); len(have) != delta.End {
-		return fmt.Errorf("a delta of message %s ends at %d, and there are %d bytes", delta.MessageID, delta.End, len(have))
+		return fmt.Errorf(
+			"a delta of message %s ends at %d, and there are %d bytes",
+			delta.MessageID,
+			delta.End,
+			len(have),
+		)
 	}
 	f.texts[delta.MessageID] = have
 	return nil

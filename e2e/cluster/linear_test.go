@@ -58,7 +58,13 @@ func linearizable(x *trial) {
 	defer cancel()
 	histories := make([]*history, linearSessions)
 	for i, d := range x.drivers(ctx, linearSessions) {
-		histories[i] = &history{x: x, account: d.account, session: d.session, began: time.Now(), numbers: map[parley.ID]int{}}
+		histories[i] = &history{
+			x:       x,
+			account: d.account,
+			session: d.session,
+			began:   time.Now(),
+			numbers: map[parley.ID]int{},
+		}
 	}
 	breaking, whole := context.WithCancel(ctx)
 	defer whole()
@@ -97,7 +103,13 @@ func (h *history) check() {
 		h.x.count("histories that took too long to check")
 		return
 	}
-	h.x.problem("session %s: the history of %d actions is %s: no order of them explains all answers.\n%s", h.session, len(h.operations), result, h.told(info))
+	h.x.problem(
+		"session %s: the history of %d actions is %s: no order of them explains all answers.\n%s",
+		h.session,
+		len(h.operations),
+		result,
+		h.told(info),
+	)
 }
 
 // complete adds to the actions what only later ones have shown: which messages
@@ -154,15 +166,28 @@ func (h *history) told(info porcupine.LinearizationInfo) string {
 	var text strings.Builder
 	tell := func(operations []porcupine.Operation) {
 		for _, o := range operations[max(0, len(operations)-most):] {
-			fmt.Fprintf(&text, "  client %d, %6.3f to %6.3f s: %+v\n", o.ClientId, float64(o.Call)/1e9, float64(o.Return)/1e9, describe(o.Input, o.Output))
+			fmt.Fprintf(
+				&text,
+				"  client %d, %6.3f to %6.3f s: %+v\n",
+				o.ClientId,
+				float64(o.Call)/1e9,
+				float64(o.Return)/1e9,
+				describe(o.Input, o.Output),
+			)
 		}
 	}
 	text.WriteString("in order:\n")
 	tell(longest)
 	left := slices.DeleteFunc(slices.Clone(h.operations), func(o porcupine.Operation) bool {
-		return slices.ContainsFunc(longest, func(placed porcupine.Operation) bool { return placed.ClientId == o.ClientId && placed.Call == o.Call })
+		return slices.ContainsFunc(
+			longest,
+			func(placed porcupine.Operation) bool { return placed.ClientId == o.ClientId && placed.Call == o.Call },
+		)
 	})
-	slices.SortFunc(left, func(a, b porcupine.Operation) int { return int(b.Call - a.Call) }) // the earliest last: they are told
+	slices.SortFunc(
+		left,
+		func(a, b porcupine.Operation) int { return int(b.Call - a.Call) },
+	) // the earliest last: they are told
 	text.WriteString("and not the next of:\n")
 	tell(left)
 	return text.String()
@@ -188,7 +213,13 @@ func (h *history) act(ctx context.Context, number int, random *rand.Rand) {
 // did notes an action. One of unknown outcome never returned, as far as anybody
 // can tell.
 func (h *history) did(client int, in action, out shown, called time.Time) {
-	operation := porcupine.Operation{ClientId: client, Input: in, Output: out, Call: called.Sub(h.began).Nanoseconds(), Return: time.Since(h.began).Nanoseconds()}
+	operation := porcupine.Operation{
+		ClientId: client,
+		Input:    in,
+		Output:   out,
+		Call:     called.Sub(h.began).Nanoseconds(),
+		Return:   time.Since(h.began).Nanoseconds(),
+	}
 	if out.unknown {
 		operation.Return = loadBound.Nanoseconds()
 		h.x.count("actions of unknown outcome")
@@ -203,7 +234,13 @@ func (h *history) did(client int, in action, out shown, called time.Time) {
 // post posts with a key. Half of the clients try again until they know, the
 // others give up at the first doubt.
 func (h *history) post(ctx context.Context, number int, random *rand.Rand) {
-	s := script{N: int(h.x.next.Add(1)), Steps: 1 + random.IntN(2), Words: 5 + random.IntN(15), PaceMS: random.IntN(12), Times: 1}
+	s := script{
+		N:      int(h.x.next.Add(1)),
+		Steps:  1 + random.IntN(2),
+		Words:  5 + random.IntN(15),
+		PaceMS: random.IntN(12),
+		Times:  1,
+	}
 	key := fmt.Sprintf("n%d", s.N)
 	called, tries := time.Now(), 0
 	var posted client.Posted
@@ -251,7 +288,11 @@ func (h *history) read(ctx context.Context, number int, random *rand.Rand) bool 
 	ctx, cancel := context.WithTimeout(ctx, tryBound)
 	defer cancel()
 	called := time.Now()
-	page, err := h.account.clients[random.IntN(len(h.account.clients))].Messages(ctx, h.session, url.Values{"limit": {"1000"}})
+	page, err := h.account.clients[random.IntN(len(h.account.clients))].Messages(
+		ctx,
+		h.session,
+		url.Values{"limit": {"1000"}},
+	)
 	if err != nil || page.Next != "" {
 		return false // it tells nothing
 	}
@@ -289,7 +330,11 @@ func (h *history) cancel(ctx context.Context, number int, random *rand.Rand) {
 	ctx, cancel := context.WithTimeout(ctx, tryBound)
 	defer cancel()
 	called := time.Now()
-	got, err := h.account.clients[random.IntN(len(h.account.clients))].Cancel(ctx, h.session, client.CancelInput{Queued: in.queued})
+	got, err := h.account.clients[random.IntN(len(h.account.clients))].Cancel(
+		ctx,
+		h.session,
+		client.CancelInput{Queued: in.queued},
+	)
 	switch parley.ErrorCode(err) {
 	case "":
 		h.did(number, in, shown{message: got.Turn.TriggerMessageID}, called)

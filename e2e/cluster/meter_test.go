@@ -12,7 +12,11 @@ import (
 
 // watchedMetrics are the counters of the processes that a trial adds up.
 var watchedMetrics = []string{
-	"parley_fenced_writes_total", "parley_takeovers_total", "parley_lease_losses_total", "parley_notify_reconnects_total", "parley_notify_dropped_total",
+	"parley_fenced_writes_total",
+	"parley_takeovers_total",
+	"parley_lease_losses_total",
+	"parley_notify_reconnects_total",
+	"parley_notify_dropped_total",
 }
 
 // meter reads the metrics of all processes again and again, as Prometheus would:

@@ -27,11 +27,17 @@ func TestOrderOfTurns(t *testing.T) {
 		return happened{parley.EventSessionStarted, turnEvent{TurnID: turn, Attempt: attempt}}
 	}
 	ends := func(turn parley.ID, takeovers int) happened {
-		return happened{parley.EventSessionCompleted, turnEvent{TurnID: turn, Turn: parley.Turn{Status: parley.TurnCompleted, Takeovers: takeovers}}}
+		return happened{
+			parley.EventSessionCompleted,
+			turnEvent{TurnID: turn, Turn: parley.Turn{Status: parley.TurnCompleted, Takeovers: takeovers}},
+		}
 	}
 	loops := func(turn parley.ID, takeovers int) happened {
-		return happened{parley.EventSessionFailed, turnEvent{TurnID: turn, Turn: parley.Turn{Status: parley.TurnFailed, Takeovers: takeovers,
-			Error: &parley.Failure{Class: parley.ClassCrashLoop}}}}
+		return happened{
+			parley.EventSessionFailed,
+			turnEvent{TurnID: turn, Turn: parley.Turn{Status: parley.TurnFailed, Takeovers: takeovers,
+				Error: &parley.Failure{Class: parley.ClassCrashLoop}}},
+		}
 	}
 	for _, test := range []struct {
 		name   string
@@ -69,7 +75,9 @@ func TestOrderOfTurns(t *testing.T) {
 			}
 		}
 		switch told := strings.Join(broke, "; "); {
-		case test.breaks == "" && len(broke) > 0, test.breaks != "" && !strings.Contains(told, test.breaks), len(broke) > 1:
+		case test.breaks == "" && len(broke) > 0,
+			test.breaks != "" && !strings.Contains(told, test.breaks),
+			len(broke) > 1:
 			t.Errorf("%s: the order tells %q; want one break with %q", test.name, told, test.breaks)
 		}
 	}

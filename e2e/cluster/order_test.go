@@ -46,7 +46,14 @@ func (x *trial) checkOneAtATime(s storetest.Snapshot) {
 	for _, call := range s.Calls {
 		at := fmt.Sprint(call.TurnID, call.Step, call.Attempt)
 		if other, twice := calls[at]; twice {
-			x.problem("session %s: calls %s and %s are both attempt %d at step %d", s.Session.ID, other, call.ID, call.Attempt, call.Step)
+			x.problem(
+				"session %s: calls %s and %s are both attempt %d at step %d",
+				s.Session.ID,
+				other,
+				call.ID,
+				call.Attempt,
+				call.Step,
+			)
 		}
 		calls[at] = call.ID
 	}
@@ -106,9 +113,20 @@ func (o *order) counted(data turnEvent) error {
 	loops := data.Turn.Error != nil && data.Turn.Error.Class == parley.ClassCrashLoop
 	switch {
 	case loops && takeovers < parley.CrashLoopLimit:
-		return fmt.Errorf("turn %s is %s after %d takeovers (%+v)", data.TurnID, data.Turn.Status, takeovers, data.Turn.Error)
+		return fmt.Errorf(
+			"turn %s is %s after %d takeovers (%+v)",
+			data.TurnID,
+			data.Turn.Status,
+			takeovers,
+			data.Turn.Error,
+		)
 	case takeovers > lives:
-		return fmt.Errorf("turn %s was taken over %d times and lived %d times since it last settled a step", data.TurnID, takeovers, lives)
+		return fmt.Errorf(
+			"turn %s was taken over %d times and lived %d times since it last settled a step",
+			data.TurnID,
+			takeovers,
+			lives,
+		)
 	}
 	return nil
 }

@@ -127,7 +127,13 @@ func (w *ward) nurse(ctx context.Context, p *process, kill <-chan struct{}) {
 
 // bystander lets one harmless turn run to its end.
 func (w *ward) bystander(ctx context.Context, d *driver) {
-	s := script{N: int(w.x.next.Add(1)), Steps: 1 + d.random.IntN(2), Words: 10 + d.random.IntN(20), PaceMS: 20 + d.random.IntN(20), Times: 1}
+	s := script{
+		N:      int(w.x.next.Add(1)),
+		Steps:  1 + d.random.IntN(2),
+		Words:  10 + d.random.IntN(20),
+		PaceMS: 20 + d.random.IntN(20),
+		Times:  1,
+	}
 	turn, err := w.turn(ctx, d, s)
 	switch {
 	case ctx.Err() != nil:

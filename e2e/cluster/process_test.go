@@ -54,7 +54,14 @@ func newProcess(t *testing.T, name, logs string, env []string, args ...string) *
 		if err := listener.Close(); err != nil {
 			t.Fatal(err)
 		}
-		p := &process{name: name, dir: t.TempDir(), addr: addr, args: args, logs: logs, env: append(cleanEnvironment(), env...)}
+		p := &process{
+			name: name,
+			dir:  t.TempDir(),
+			addr: addr,
+			args: args,
+			logs: logs,
+			env:  append(cleanEnvironment(), env...),
+		}
 		t.Cleanup(p.kill)
 		return p
 	}
@@ -181,7 +188,8 @@ func cleanEnvironment() []string {
 	var env []string
 	for _, entry := range os.Environ() {
 		name, _, _ := strings.Cut(entry, "=")
-		if strings.HasPrefix(name, "PARLEY_") || strings.HasSuffix(name, "_API_KEY") || strings.HasSuffix(name, "_BASE_URL") {
+		if strings.HasPrefix(name, "PARLEY_") || strings.HasSuffix(name, "_API_KEY") ||
+			strings.HasSuffix(name, "_BASE_URL") {
 			continue
 		}
 		env = append(env, entry)

@@ -58,9 +58,15 @@ type functionCall struct{ name, arguments string }
 // calls are the tool calls of every step but the last.
 func (s script) calls() []functionCall {
 	counts := functionCall{"effect", fmt.Sprintf(`{"before_ms":%d,"after_ms":%d}`, s.RestMS, s.RestMS)}
-	return slices.Concat(slices.Repeat([]functionCall{counts}, s.Calls),
-		slices.Repeat([]functionCall{{"current_time", "{}"}}, s.Times), slices.Repeat([]functionCall{{"ask", "{}"}}, s.Asks),
-		slices.Repeat([]functionCall{{"poison", "{}"}}, s.Poison))
+	return slices.Concat(
+		slices.Repeat([]functionCall{counts}, s.Calls),
+		slices.Repeat(
+			[]functionCall{{"current_time", "{}"}},
+			s.Times,
+		),
+		slices.Repeat([]functionCall{{"ask", "{}"}}, s.Asks),
+		slices.Repeat([]functionCall{{"poison", "{}"}}, s.Poison),
+	)
 }
 
 // provider answers Chat Completions by the scripts in its requests. It also
@@ -189,7 +195,14 @@ func place(messages []chatMessage) (s script, step int, problem string) {
 func answer(ctx context.Context, w http.ResponseWriter, s script, step int) {
 	out := http.NewResponseController(w)
 	send := func(delta, finish string) bool {
-		_, err := fmt.Fprintf(w, `data: {"id":"chatcmpl-n%d-%d","object":"chat.completion.chunk","created":1767225600,"model":"trial","choices":[{"index":0,"delta":%s,"finish_reason":%s}]}`+"\n\n", s.N, step, delta, finish)
+		_, err := fmt.Fprintf(
+			w,
+			`data: {"id":"chatcmpl-n%d-%d","object":"chat.completion.chunk","created":1767225600,"model":"trial","choices":[{"index":0,"delta":%s,"finish_reason":%s}]}`+"\n\n",
+			s.N,
+			step,
+			delta,
+			finish,
+		)
 		return err == nil && out.Flush() == nil
 	}
 	for _, word := range s.words(step) {
@@ -204,12 +217,31 @@ func answer(ctx context.Context, w http.ResponseWriter, s script, step int) {
 	if step < s.Steps {
 		finish = `"tool_calls"`
 		for i, call := range s.calls() {
-			if !send(fmt.Sprintf(`{"tool_calls":[{"index":%d,"id":"call_%d_%d_%d","type":"function","function":{"name":%q,"arguments":%q}}]}`, i, s.N, step, i, call.name, call.arguments), "null") {
+			if !send(
+				fmt.Sprintf(
+					`{"tool_calls":[{"index":%d,"id":"call_%d_%d_%d","type":"function","function":{"name":%q,"arguments":%q}}]}`,
+					i,
+					s.N,
+					step,
+					i,
+					call.name,
+					call.arguments,
+				),
+				"null",
+			) {
 				return
 			}
 		}
 	}
 	if send(`{}`, finish) {
-		_, _ = fmt.Fprintf(w, `data: {"id":"chatcmpl-n%d-%d","object":"chat.completion.chunk","created":1767225600,"model":"trial","choices":[],"usage":{"prompt_tokens":%d,"completion_tokens":%d,"total_tokens":%d}}`+"\n\ndata: [DONE]\n\n", s.N, step, 10, s.Words, 10+s.Words)
+		_, _ = fmt.Fprintf(
+			w,
+			`data: {"id":"chatcmpl-n%d-%d","object":"chat.completion.chunk","created":1767225600,"model":"trial","choices":[],"usage":{"prompt_tokens":%d,"completion_tokens":%d,"total_tokens":%d}}`+"\n\ndata: [DONE]\n\n",
+			s.N,
+			step,
+			10,
+			s.Words,
+			10+s.Words,
+		)
 	}
 }

@@ -64,9 +64,16 @@ func TestSequentialConversation(t *testing.T) {
 	} {
 		var operations []porcupine.Operation
 		for i, o := range test.history {
-			operations = append(operations, porcupine.Operation{ClientId: i, Input: o.in, Output: o.out, Call: o.from, Return: o.to})
+			operations = append(
+				operations,
+				porcupine.Operation{ClientId: i, Input: o.in, Output: o.out, Call: o.from, Return: o.to},
+			)
 		}
-		if got := porcupine.CheckOperationsTimeout(sessionModel(nil), operations, 10*time.Second); (got == porcupine.Ok) != test.right {
+		if got := porcupine.CheckOperationsTimeout(
+			sessionModel(nil),
+			operations,
+			10*time.Second,
+		); (got == porcupine.Ok) != test.right {
 			t.Errorf("%s: the checker says %s", test.name, got)
 		}
 	}

@@ -77,7 +77,12 @@ func describe(input, output any) string {
 	in, out := input.(action), output.(shown)
 	switch {
 	case in.kind == actRead:
-		return fmt.Sprintf("read record of %d, posts %v, of them %d in the record", len(out.record), out.posts, out.users)
+		return fmt.Sprintf(
+			"read record of %d, posts %v, of them %d in the record",
+			len(out.record),
+			out.posts,
+			out.users,
+		)
 	case out.unknown:
 		return fmt.Sprintf("%s n%d (queued too: %t), unknown", in.kind, out.post, in.queued)
 	case in.kind == actCancel:

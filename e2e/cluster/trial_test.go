@@ -65,13 +65,31 @@ type account struct {
 // newTrial starts a cluster with the workspaces and their agents.
 func newTrial(t *testing.T, at uint64, db database, processes, workspaces int, args ...string) *trial {
 	t.Helper()
-	x := &trial{t: t, seed: at, words: 45, database: db, provider: newProvider(t), counts: map[string]int{}, effects: filepath.Join(t.TempDir(), "effects")}
+	x := &trial{
+		t:        t,
+		seed:     at,
+		words:    45,
+		database: db,
+		provider: newProvider(t),
+		counts:   map[string]int{},
+		effects:  filepath.Join(t.TempDir(), "effects"),
+	}
 	t.Logf("seed %d", at)
 	logs := t.ArtifactDir()
-	env := append(slices.Clip(db.environment), "OPENAI_API_KEY=trial", "OPENAI_BASE_URL="+x.provider.url, effectsVariable+"="+x.effects)
+	env := append(
+		slices.Clip(db.environment),
+		"OPENAI_API_KEY=trial",
+		"OPENAI_BASE_URL="+x.provider.url,
+		effectsVariable+"="+x.effects,
+	)
 	for i := range processes {
 		clock := clockVariable + "=" + fmt.Sprint((i-processes/2)*int(clocksApart.Seconds()))
-		p := newProcess(t, fmt.Sprintf("p%d", i+1), logs, append(slices.Clip(env), clock), append([]string{"--lease", shortLease.String()}, args...)...)
+		p := newProcess(
+			t,
+			fmt.Sprintf("p%d", i+1),
+			logs,
+			append(slices.Clip(env), clock),
+			append([]string{"--lease", shortLease.String()}, args...)...)
 		x.processes = append(x.processes, p)
 		if err := p.start(t.Context()); err != nil {
 			t.Fatal(err)
@@ -146,7 +164,12 @@ func create(ctx context.Context, server, key, path, idempotency, body string) er
 
 // ask asks any process until one gives a definite answer. An outcome that stays
 // unknown is asked for again, of another: once must bear that.
-func (x *trial) ask(ctx context.Context, a *account, random *rand.Rand, once func(context.Context, *client.Client) error) error {
+func (x *trial) ask(
+	ctx context.Context,
+	a *account,
+	random *rand.Rand,
+	once func(context.Context, *client.Client) error,
+) error {
 	for {
 		through, bound := random.IntN(len(a.clients)), tryBound
 		if x.strict {

@@ -34,7 +34,11 @@ func (x *trial) verify(drivers []*driver, others []*watcher) {
 	db := x.database.open(x.t, x)
 	defer db.Close()
 	ctx := context.Background()
-	found := recorded{turns: map[parley.TurnStatus]int{}, failed: map[parley.ErrorClass]int{}, calls: map[string]*toolCall{}}
+	found := recorded{
+		turns:  map[parley.TurnStatus]int{},
+		failed: map[parley.ErrorClass]int{},
+		calls:  map[string]*toolCall{},
+	}
 	for _, d := range drivers {
 		workspace, err := db.Workspace(ctx, d.account.workspace)
 		if err != nil {
@@ -152,7 +156,12 @@ func (x *trial) checkRules(s storetest.Snapshot) {
 func (x *trial) checkEnded(s storetest.Snapshot) {
 	x.t.Helper()
 	if !s.Session.TurnID.IsZero() || len(s.Queue) > 0 {
-		x.problem("session %s: turn %s is unfinished, %d messages are queued", s.Session.ID, s.Session.TurnID, len(s.Queue))
+		x.problem(
+			"session %s: turn %s is unfinished, %d messages are queued",
+			s.Session.ID,
+			s.Session.TurnID,
+			len(s.Queue),
+		)
 	}
 	answered := map[string]bool{}
 	for _, m := range s.Record {
@@ -200,9 +209,21 @@ func (x *trial) checkPosts(ctx context.Context, store store.Store, scope store.S
 		}
 		switch turn, has := turns[m.TurnID]; {
 		case !ok:
-			x.problem("session %s: message n%d (%s, %s) was admitted and is lost", d.session, p.script.N, p.message, p.during)
+			x.problem(
+				"session %s: message n%d (%s, %s) was admitted and is lost",
+				d.session,
+				p.script.N,
+				p.message,
+				p.during,
+			)
 		case !p.message.IsZero() && m.ID != p.message:
-			x.problem("session %s: message n%d was admitted as %s and is recorded as %s", d.session, p.script.N, p.message, m.ID)
+			x.problem(
+				"session %s: message n%d was admitted as %s and is recorded as %s",
+				d.session,
+				p.script.N,
+				p.message,
+				m.ID,
+			)
 		case !has || !turn.Status.Finished():
 			x.problem("session %s: the turn %s of message n%d is %s", d.session, m.TurnID, p.script.N, turn.Status)
 		case turn.Status == parley.TurnCancelled && d.cancels == 0:
@@ -284,7 +305,13 @@ func (x *trial) checkWatched(f *fold, s storetest.Snapshot) {
 			continue
 		}
 		if text, _ := textOf(m.Content); text != string(f.texts[m.ID]) {
-			x.problem("session %s: message %d was watched as %q and is recorded as %q", s.Session.ID, m.Sequence, f.texts[m.ID], text)
+			x.problem(
+				"session %s: message %d was watched as %q and is recorded as %q",
+				s.Session.ID,
+				m.Sequence,
+				f.texts[m.ID],
+				text,
+			)
 		}
 		x.count("answers watched")
 	}

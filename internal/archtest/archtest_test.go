@@ -57,7 +57,10 @@ var rules = []struct {
 	{"internal/dryrun", []string{".", "internal/transition", "store"}},
 	{"internal/words", []string{".", "store"}},
 	{"sqlite", []string{".", "setting", "internal/transfer", "internal/transition", "internal/words", "store"}},
-	{"postgres", []string{".", "setting", "internal/transfer", "internal/transition", "internal/words", "store", "event"}},
+	{
+		"postgres",
+		[]string{".", "setting", "internal/transfer", "internal/transition", "internal/words", "store", "event"},
+	},
 	{"store/storetest", []string{".", "setting", "store", "event"}},
 	{"llm", []string{".", "model"}},
 	{"llm/openai", []string{".", "llm/sse", "llm/wire", "model"}},
@@ -70,30 +73,107 @@ var rules = []struct {
 	{"internal/schema", []string{"."}},
 	{"internal/caught", nil}, // the standard library
 	{"internal/projectdir", []string{"."}},
-	{"tool/builtin", []string{".", "tool", "store", "internal/netguard", "internal/projectdir"}}, // it reads shared sessions
+	{
+		"tool/builtin",
+		[]string{".", "tool", "store", "internal/netguard", "internal/projectdir"},
+	}, // it reads shared sessions
 	{"tool/*", []string{".", "tool", "internal/netguard", "internal/schema"}},
 	{"client", []string{".", "model", "event"}},
-	{"engine", []string{".", "prompt", "setting", "internal/projectdir", "internal/schema", "internal/words", "model", "runner", "store", "tool"}},
-	{"worker", []string{".", "prompt", "setting", "live", "internal/caught", "internal/inflight", "internal/dryrun", "internal/schema", "model", "observe", "runner", "store", "tool"}},
+	{
+		"engine",
+		[]string{
+			".",
+			"prompt",
+			"setting",
+			"internal/projectdir",
+			"internal/schema",
+			"internal/words",
+			"model",
+			"runner",
+			"store",
+			"tool",
+		},
+	},
+	{
+		"worker",
+		[]string{
+			".",
+			"prompt",
+			"setting",
+			"live",
+			"internal/caught",
+			"internal/inflight",
+			"internal/dryrun",
+			"internal/schema",
+			"model",
+			"observe",
+			"runner",
+			"store",
+			"tool",
+		},
+	},
 	{"stream", []string{".", "engine", "live", "runner", "store"}},
 	{"conversation", []string{".", "engine", "worker", "live", "stream", "model", "store", "tool", "event"}},
-	{"httpapi", []string{".", "engine", "stream", "setting", "internal/caught", "internal/inflight", "model", "observe", "runner", "store", "event"}},
+	{
+		"httpapi",
+		[]string{
+			".",
+			"engine",
+			"stream",
+			"setting",
+			"internal/caught",
+			"internal/inflight",
+			"model",
+			"observe",
+			"runner",
+			"store",
+			"event",
+		},
+	},
 	{"telemetry", []string{".", "model", "observe", "store"}},
 	{"httpapi/*", []string{".", "engine", "stream", "httpapi"}},
 	{"web", nil},
 	{"cmd/*", []string{".", "*", "*/*"}}, // the only place where concrete packages meet
 	{"bench", nil},                       // talks to binaries over HTTP
-	{"bench/cmd/*", []string{".", "bench", "sqlite", "postgres", "internal/pgtest", "internal/words", "prompt", "model", "store"}},
+	{
+		"bench/cmd/*",
+		[]string{".", "bench", "sqlite", "postgres", "internal/pgtest", "internal/words", "prompt", "model", "store"},
+	},
 	{"e2e", nil},
 	{"e2e/*", []string{"e2e", "e2e/*"}},
 }
 
 // standardOnly lists packages that may import nothing outside the standard
 // library either.
-var standardOnly = []string{".", "event", "store", "model", "runner", "observe", "live", "prompt", "stream", "setting", "llm/sse", "internal/transition"}
+var standardOnly = []string{
+	".",
+	"event",
+	"store",
+	"model",
+	"runner",
+	"observe",
+	"live",
+	"prompt",
+	"stream",
+	"setting",
+	"llm/sse",
+	"internal/transition",
+}
 
 // httpFree lists packages that know no HTTP.
-var httpFree = []string{".", "event", "store", "model", "runner", "observe", "live", "prompt", "setting", "stream", "worker"}
+var httpFree = []string{
+	".",
+	"event",
+	"store",
+	"model",
+	"runner",
+	"observe",
+	"live",
+	"prompt",
+	"setting",
+	"stream",
+	"worker",
+}
 
 type listed struct {
 	ImportPath string

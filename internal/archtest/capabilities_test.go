@@ -45,7 +45,12 @@ func TestCapabilitiesAreDeclared(t *testing.T) {
 			}
 			if port, ok := assertion.Type.(*ast.SelectorExpr); ok {
 				if from, ok := port.X.(*ast.Ident); ok && ports[from.Name] {
-					t.Errorf("%s asserts %s.%s: declare it in the port", set.Position(assertion.Pos()), from.Name, port.Sel.Name)
+					t.Errorf(
+						"%s asserts %s.%s: declare it in the port",
+						set.Position(assertion.Pos()),
+						from.Name,
+						port.Sel.Name,
+					)
 				}
 			}
 			return true

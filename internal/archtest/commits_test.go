@@ -20,8 +20,15 @@ func TestThePageIsBuiltWithItsSources(t *testing.T) {
 	run := func(name string, args ...string) (string, error) {
 		command := exec.Command(name, args...)
 		command.Dir = dir
-		command.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1",
-			"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.org", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.org")
+		command.Env = append(
+			os.Environ(),
+			"GIT_CONFIG_GLOBAL=/dev/null",
+			"GIT_CONFIG_NOSYSTEM=1",
+			"GIT_AUTHOR_NAME=a",
+			"GIT_AUTHOR_EMAIL=a@example.org",
+			"GIT_COMMITTER_NAME=a",
+			"GIT_COMMITTER_EMAIL=a@example.org",
+		)
 		out, err := command.CombinedOutput()
 		return string(out), err
 	}

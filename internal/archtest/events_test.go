@@ -66,7 +66,8 @@ func namesEventType(constants *ast.GenDecl) bool {
 		if !ok {
 			continue
 		}
-		if of, ok := value.Type.(*ast.SelectorExpr); isNamed(value.Type, "EventType") || ok && of.Sel.Name == "EventType" {
+		if of, ok := value.Type.(*ast.SelectorExpr); isNamed(value.Type, "EventType") ||
+			ok && of.Sel.Name == "EventType" {
 			return true
 		}
 	}

@@ -16,8 +16,23 @@ import (
 
 // readers are the packages that read bytes from outside: each has a fuzz target.
 var readers = []string{
-	".", "cmd/parley", "engine", "httpapi", "internal/peer", "internal/schema", "internal/transfer", "internal/words", "llm/anthropic",
-	"llm/openai", "llm/sim", "llm/sse", "llm/wire", "prompt", "tool/builtin", "tool/httptool", "tool/mcp",
+	".",
+	"cmd/parley",
+	"engine",
+	"httpapi",
+	"internal/peer",
+	"internal/schema",
+	"internal/transfer",
+	"internal/words",
+	"llm/anthropic",
+	"llm/openai",
+	"llm/sim",
+	"llm/sse",
+	"llm/wire",
+	"prompt",
+	"tool/builtin",
+	"tool/httptool",
+	"tool/mcp",
 }
 
 // TestFuzzTargetsAreRun holds what `make fuzz` runs against the targets that the

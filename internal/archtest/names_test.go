@@ -8,7 +8,13 @@ import (
 )
 
 // generatedOrForeign are directories whose files are not named by hand.
-var generatedOrForeign = map[string]bool{".git": true, ".cache": true, "node_modules": true, "dist": true, "testdata": true}
+var generatedOrForeign = map[string]bool{
+	".git":         true,
+	".cache":       true,
+	"node_modules": true,
+	"dist":         true,
+	"testdata":     true,
+}
 
 // TestNoFileNameIsThePluralOfAnother: of turn.go and turns.go nobody remembers which
 // holds what.

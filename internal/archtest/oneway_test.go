@@ -44,7 +44,10 @@ func TestOneWayIn(t *testing.T) {
 				if named, ok := node.(*ast.Ident); ok && named.Name == "WatchRequest" {
 					seen[own] = true
 					if watchers[own] == "" {
-						t.Errorf("%s watches the hub by itself; package stream opens what the engine admits", set.Position(named.Pos()))
+						t.Errorf(
+							"%s watches the hub by itself; package stream opens what the engine admits",
+							set.Position(named.Pos()),
+						)
 					}
 				}
 				if called := ofStore(node); called != "" && called != "Listen" && slices.Contains(faces, own) {

@@ -30,7 +30,8 @@ func TestAPanicTellsWhereButNotWhat(t *testing.T) {
 		"something missing": {func() { panic(nil) }, "panic called with nil argument"},
 	} {
 		got := recovered(c.work)
-		if got.What() != c.tells || strings.Contains(got.Error(), secret) || !strings.Contains(got.Stack(), "TestAPanicTellsWhereButNotWhat") {
+		if got.What() != c.tells || strings.Contains(got.Error(), secret) ||
+			!strings.Contains(got.Stack(), "TestAPanicTellsWhereButNotWhat") {
 			t.Errorf("%s: %s", name, got)
 		}
 	}

@@ -11,8 +11,19 @@ import (
 // A dry run writes no summaries: what it is too long for, it fails on, and says so.
 
 // RequestCompaction answers with one that rests for good.
-func (m *Memory) RequestCompaction(_ context.Context, scope store.Scope, sessionID, _ parley.ID, reason parley.CompactionReason) (parley.Compaction, error) {
-	return parley.Compaction{WorkspaceID: scope.WorkspaceID, SessionID: sessionID, State: parley.CompactionFailed, Reason: reason, RestsUntil: math.MaxInt64}, nil
+func (m *Memory) RequestCompaction(
+	_ context.Context,
+	scope store.Scope,
+	sessionID, _ parley.ID,
+	reason parley.CompactionReason,
+) (parley.Compaction, error) {
+	return parley.Compaction{
+		WorkspaceID: scope.WorkspaceID,
+		SessionID:   sessionID,
+		State:       parley.CompactionFailed,
+		Reason:      reason,
+		RestsUntil:  math.MaxInt64,
+	}, nil
 }
 
 // ClaimCompactions finds none.
@@ -26,7 +37,11 @@ func (*Memory) BeginCompaction(context.Context, store.CompactionFence, store.Com
 }
 
 // SettleCompaction is of claims that are never given.
-func (*Memory) SettleCompaction(context.Context, store.CompactionFence, store.CompactionSettle) (parley.Compaction, error) {
+func (*Memory) SettleCompaction(
+	context.Context,
+	store.CompactionFence,
+	store.CompactionSettle,
+) (parley.Compaction, error) {
 	return parley.Compaction{}, errNoClaim
 }
 

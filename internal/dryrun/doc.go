@@ -23,10 +23,20 @@ import (
 // Reads is what a dry run reads of the real store. It has no method that writes.
 type Reads interface {
 	Session(ctx context.Context, scope store.Scope, id parley.ID) (parley.Session, error)
-	Messages(ctx context.Context, scope store.Scope, sessionID parley.ID, query store.MessageQuery) ([]parley.Message, error)
+	Messages(
+		ctx context.Context,
+		scope store.Scope,
+		sessionID parley.ID,
+		query store.MessageQuery,
+	) ([]parley.Message, error)
 	Turn(ctx context.Context, scope store.Scope, id parley.ID) (parley.Turn, error)
 	Calls(ctx context.Context, scope store.Scope, sessionID parley.ID, query store.CallQuery) ([]parley.Call, error)
-	ContextTail(ctx context.Context, workspaceID, sessionID parley.ID, before int64, limit int) ([]parley.Message, error)
+	ContextTail(
+		ctx context.Context,
+		workspaceID, sessionID parley.ID,
+		before int64,
+		limit int,
+	) ([]parley.Message, error)
 	ContextHead(ctx context.Context, workspaceID, sessionID parley.ID) (parley.ContextHead, error)
 	Agent(ctx context.Context, workspaceID parley.ID, idOrSlug string) (parley.Agent, error)
 	AgentVersion(ctx context.Context, workspaceID, agentID parley.ID, version int) (parley.Agent, error)
@@ -102,8 +112,18 @@ func transact[T any](m *Memory, step func(*transition.Tx) (T, error)) (T, error)
 // keep takes over what a transition changed of the session.
 func (m *Memory) keep(h *transition.Head) {
 	m.head = transition.Head{
-		Session: h.Session, Epoch: h.Epoch, Holder: h.Holder, TurnStatus: h.TurnStatus, Cancel: h.Cancel, Back: h.Back, Front: h.Front,
-		NextCall: h.NextCall, Queued: h.Queued, Steers: h.Steers, LastHash: h.LastHash, DeletedAt: h.DeletedAt,
+		Session:    h.Session,
+		Epoch:      h.Epoch,
+		Holder:     h.Holder,
+		TurnStatus: h.TurnStatus,
+		Cancel:     h.Cancel,
+		Back:       h.Back,
+		Front:      h.Front,
+		NextCall:   h.NextCall,
+		Queued:     h.Queued,
+		Steers:     h.Steers,
+		LastHash:   h.LastHash,
+		DeletedAt:  h.DeletedAt,
 	}
 	c := &h.Changes
 	for i := range c.Events {

@@ -35,8 +35,21 @@ func (r rows) Turn(_ *transition.Head, id parley.ID) (*parley.Turn, error) {
 func (r rows) Open(_ *transition.Head, turnID parley.ID) (open transition.Open, err error) {
 	for i := range r.m.messages {
 		if m := &r.m.messages[i]; m.TurnID == turnID && m.Status == parley.MessageStreaming {
-			open.Rows = append(open.Rows, transition.OpenRow{ID: m.ID, Sequence: m.Sequence, Ordinal: m.CallOrdinal, Role: m.Role, ToolCallID: m.ToolCallID, ToolName: m.ToolName,
-				Author: m.Author, Model: m.Model, Metadata: m.Metadata, CreatedAt: m.CreatedAt})
+			open.Rows = append(
+				open.Rows,
+				transition.OpenRow{
+					ID:         m.ID,
+					Sequence:   m.Sequence,
+					Ordinal:    m.CallOrdinal,
+					Role:       m.Role,
+					ToolCallID: m.ToolCallID,
+					ToolName:   m.ToolName,
+					Author:     m.Author,
+					Model:      m.Model,
+					Metadata:   m.Metadata,
+					CreatedAt:  m.CreatedAt,
+				},
+			)
 		}
 	}
 	for i := range r.m.calls {
@@ -86,7 +99,10 @@ func (r rows) TurnMessages(_ *transition.Head, turnID parley.ID) (found []parley
 
 func (r rows) Answers(h *transition.Head, turnID parley.ID, step int) ([]parley.Message, error) {
 	found, err := r.TurnMessages(h, turnID)
-	return slices.DeleteFunc(found, func(m parley.Message) bool { return m.Step != step || m.Role != parley.RoleAssistant }), err
+	return slices.DeleteFunc(
+		found,
+		func(m parley.Message) bool { return m.Step != step || m.Role != parley.RoleAssistant },
+	), err
 }
 
 func (r rows) ToolCall(_ *transition.Head, callID string) (call *parley.Message, answered bool, err error) {

@@ -22,7 +22,13 @@ func (m *Memory) Post(message store.NewMessage) (store.Posted, error) {
 }
 
 // Events implements the source of a hub.
-func (m *Memory) Events(_ context.Context, _ store.Scope, _ parley.ID, after int64, limit int) (events []parley.Event, err error) {
+func (m *Memory) Events(
+	_ context.Context,
+	_ store.Scope,
+	_ parley.ID,
+	after int64,
+	limit int,
+) (events []parley.Event, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i := range m.events {
@@ -37,7 +43,9 @@ func (m *Memory) Events(_ context.Context, _ store.Scope, _ parley.ID, after int
 func (m *Memory) Heads(context.Context, []parley.ID) ([]store.HeadState, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return []store.HeadState{{SessionID: m.head.ID, LastEvent: m.head.LastEvent, OwnerID: m.head.OwnerID, Visibility: m.head.Visibility}}, nil
+	return []store.HeadState{
+		{SessionID: m.head.ID, LastEvent: m.head.LastEvent, OwnerID: m.head.OwnerID, Visibility: m.head.Visibility},
+	}, nil
 }
 
 // Session is the session with what the dry run made of it, or a real one.
@@ -62,7 +70,12 @@ func (m *Memory) Turn(ctx context.Context, scope store.Scope, id parley.ID) (par
 }
 
 // Calls lists the dry run's calls of its turn.
-func (m *Memory) Calls(ctx context.Context, scope store.Scope, sessionID parley.ID, query store.CallQuery) ([]parley.Call, error) {
+func (m *Memory) Calls(
+	ctx context.Context,
+	scope store.Scope,
+	sessionID parley.ID,
+	query store.CallQuery,
+) ([]parley.Call, error) {
 	m.mu.Lock()
 	_, own := m.turns[query.TurnID]
 	calls := slices.Clone(m.calls)
@@ -75,11 +88,17 @@ func (m *Memory) Calls(ctx context.Context, scope store.Scope, sessionID parley.
 
 // ContextTail reads what the dry run has made, newest first, and behind it the
 // record as it was when the dry run began.
-func (m *Memory) ContextTail(ctx context.Context, workspaceID, sessionID parley.ID, before int64, limit int) (tail []parley.Message, err error) {
+func (m *Memory) ContextTail(
+	ctx context.Context,
+	workspaceID, sessionID parley.ID,
+	before int64,
+	limit int,
+) (tail []parley.Message, err error) {
 	m.mu.Lock()
 	for i := len(m.messages) - 1; i >= 0 && len(tail) < limit; i-- {
 		one := m.messages[i]
-		if !one.Internal && one.Status.Settled() && one.Status != parley.MessageQueued && (before == 0 || one.Sequence < before) {
+		if !one.Internal && one.Status.Settled() && one.Status != parley.MessageQueued &&
+			(before == 0 || one.Sequence < before) {
 			tail = append(tail, one)
 		}
 	}
@@ -104,12 +123,19 @@ func (m *Memory) ContextHead(ctx context.Context, workspaceID, sessionID parley.
 
 // Budgets are the real ones, as if those that are missing had been made, with what
 // the dry run has spent.
-func (m *Memory) Budgets(ctx context.Context, workspaceID parley.ID, subjects []store.BudgetSubject) ([]store.Budget, error) {
+func (m *Memory) Budgets(
+	ctx context.Context,
+	workspaceID parley.ID,
+	subjects []store.BudgetSubject,
+) ([]store.Budget, error) {
 	budgets, err := m.Reads.Budgets(ctx, workspaceID, subjects)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.fresh && slices.ContainsFunc(subjects, func(s store.BudgetSubject) bool { return s.ID == m.head.ID }) {
-		own := store.Budget{BudgetSubject: store.BudgetSubject{ID: m.head.ID, Scope: parley.BudgetOfSession}, AgentID: m.head.AgentID}
+		own := store.Budget{
+			BudgetSubject: store.BudgetSubject{ID: m.head.ID, Scope: parley.BudgetOfSession},
+			AgentID:       m.head.AgentID,
+		}
 		if m.head.Limits != nil {
 			own.Limits = *m.head.Limits
 		}
@@ -174,7 +200,13 @@ func (m *Memory) NoteProgress(_ context.Context, fence store.Fence, note store.P
 }
 
 // RetryCall implements store.Turns.
-func (m *Memory) RetryCall(_ context.Context, fence store.Fence, step int, failed store.CallSettled, notice store.RetryNotice) error {
+func (m *Memory) RetryCall(
+	_ context.Context,
+	fence store.Fence,
+	step int,
+	failed store.CallSettled,
+	notice store.RetryNotice,
+) error {
 	return m.write(func(tx *transition.Tx) error { return tx.RetryCall(fence, step, failed, notice) })
 }
 

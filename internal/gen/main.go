@@ -52,7 +52,10 @@ func write(root string) error {
 	}
 	for _, path := range slices.Sorted(maps.Keys(all)) {
 		path, content := filepath.Join(root, path), all[path]
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // sources are for everybody to read
+		if err := os.MkdirAll(
+			filepath.Dir(path),
+			0o755,
+		); err != nil { //nolint:gosec // sources are for everybody to read
 			return err
 		}
 		if err := os.WriteFile(path, content, 0o644); err != nil { //nolint:gosec // sources are for everybody to read

@@ -13,7 +13,14 @@ import (
 const width = 120
 
 // skipped are directories of others' documents, and of what the tree makes from its own.
-var skipped = []string{".git", ".cache", "bin", "dist", "node_modules", "testdata"} //nolint:gochecknoglobals // a constant
+var skipped = []string{
+	".git",
+	".cache",
+	"bin",
+	"dist",
+	"node_modules",
+	"testdata",
+} //nolint:gochecknoglobals // a constant
 
 // documents names the Markdown files of a tree.
 func documents(root string) ([]string, error) {
@@ -102,7 +109,10 @@ func code(line string, block, out []string) bool {
 // broken is a paragraph or a list item in lines that fit, or as it is when they do.
 func broken(block []string) []string {
 	if !slices.ContainsFunc(block, func(line string) bool { return utf8.RuneCountInString(line) > width }) ||
-		slices.ContainsFunc(block[:len(block)-1], func(line string) bool { return strings.HasSuffix(line, "  ") || strings.HasSuffix(line, `\`) }) {
+		slices.ContainsFunc(
+			block[:len(block)-1],
+			func(line string) bool { return strings.HasSuffix(line, "  ") || strings.HasSuffix(line, `\`) },
+		) {
 		return block
 	}
 	first := item.FindString(block[0])

@@ -61,7 +61,18 @@ func TestWrap(t *testing.T) {
 
 func TestTooWide(t *testing.T) {
 	t.Parallel()
-	text := strings.Join([]string{strings.Repeat("é", 119) + " ", "x " + strings.Repeat("é", 119), "| " + long, strings.Repeat("x", 200), "```", long, "```"}, "\n")
+	text := strings.Join(
+		[]string{
+			strings.Repeat("é", 119) + " ",
+			"x " + strings.Repeat("é", 119),
+			"| " + long,
+			strings.Repeat("x", 200),
+			"```",
+			long,
+			"```",
+		},
+		"\n",
+	)
 	if diff := cmp.Diff([]int{2, 6}, tooWide(text)); diff != "" {
 		t.Error(diff)
 	}

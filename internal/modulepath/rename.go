@@ -21,7 +21,10 @@ var modulePath = regexp.MustCompile(`^[a-z0-9-]+(\.[a-z0-9-]+)+(/[A-Za-z0-9_-]+(
 // changed. It changes nothing when a file cannot be read or the path is not valid.
 func rename(root, path string) ([]string, error) {
 	if !modulePath.MatchString(path) {
-		return nil, fmt.Errorf("%q is not a valid module path: write a host with a dot and what follows, as in example.org/parley", path)
+		return nil, fmt.Errorf(
+			"%q is not a valid module path: write a host with a dot and what follows, as in example.org/parley",
+			path,
+		)
 	}
 	old, err := declared(filepath.Join(root, "go.mod"))
 	if err != nil || old == path {
@@ -72,7 +75,13 @@ func write(root string, texts map[string][]byte) ([]string, error) {
 
 // tidy puts the lines of a go.mod in order, where a new path has moved them.
 func tidy(path string) error {
-	command := exec.Command("go", "mod", "edit", "-fmt", path) //nolint:gosec,noctx // of this tree, and takes milliseconds
+	command := exec.Command(
+		"go",
+		"mod",
+		"edit",
+		"-fmt",
+		path,
+	) //nolint:gosec,noctx // of this tree, and takes milliseconds
 	if out, err := command.CombinedOutput(); err != nil {
 		return fmt.Errorf("go mod edit: %w: %s", err, out)
 	}
@@ -184,7 +193,8 @@ func (r *rewriter) renamed(after string) bool {
 
 // word is a path in a go.mod: between spaces, or before a package.
 func (r *rewriter) word(before, after string) bool {
-	return (before == "" || strings.ContainsAny(before[len(before)-1:], " \t(")) && (after == "" || strings.ContainsAny(after[:1], "/ \t\r\n)"))
+	return (before == "" || strings.ContainsAny(before[len(before)-1:], " \t(")) &&
+		(after == "" || strings.ContainsAny(after[:1], "/ \t\r\n)"))
 }
 
 // dotted is a path with a dot anywhere else: neither the end of an address nor the

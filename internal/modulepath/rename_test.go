@@ -71,7 +71,11 @@ func TestWhatMeansTheModule(t *testing.T) {
 func TestWhatIsNoPath(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"", "parley", "parley/parley", "Example.org/parley", "example.org/", "example.org//a", "example.org/a.", ".org/a", "-a.org x", "a.org/b c", "../a.b"} {
-		if _, err := rename(t.TempDir(), path); err == nil || !strings.Contains(err.Error(), "not a valid module path") {
+		if _, err := rename(
+			t.TempDir(),
+			path,
+		); err == nil ||
+			!strings.Contains(err.Error(), "not a valid module path") {
 			t.Errorf("%q: %v", path, err)
 		}
 	}

@@ -58,7 +58,12 @@ func TestTheTreeTakesAnotherPath(t *testing.T) {
 
 	binary := filepath.Join(dir, "bin", "parley")
 	r.in(tree, "go", "build", "-trimpath", "-o", binary, "./cmd/parley")
-	if document := r.in(dir, binary, "openapi"); strings.Contains(document, elsewhere) || !strings.Contains(document, "/v1/sessions") {
+	if document := r.in(
+		dir,
+		binary,
+		"openapi",
+	); strings.Contains(document, elsewhere) ||
+		!strings.Contains(document, "/v1/sessions") {
 		t.Error("the API's description tells the module's path")
 	}
 	useFromOutside(r, app, binary)
@@ -124,7 +129,9 @@ type runner struct {
 func (r runner) in(dir string, name string, args ...string) string {
 	r.t.Helper()
 	command := exec.CommandContext(r.ctx, name, args...) //nolint:gosec // of this test
-	command.Dir, command.Env = dir, append(os.Environ(), append(r.env, "GOPROXY=off", "GOSUMDB=off", "GOWORK=off", "CGO_ENABLED=0")...)
+	command.Dir, command.Env = dir, append(
+		os.Environ(),
+		append(r.env, "GOPROXY=off", "GOSUMDB=off", "GOWORK=off", "CGO_ENABLED=0")...)
 	var out, errs bytes.Buffer
 	command.Stdout, command.Stderr = &out, &errs
 	if err := command.Run(); err != nil {
@@ -135,7 +142,17 @@ func (r runner) in(dir string, name string, args ...string) string {
 
 // serve starts a server, and answers its address and what ends it.
 func (r runner) serve(binary string) (string, func()) {
-	command := exec.CommandContext(r.ctx, binary, "serve", "--addr", "127.0.0.1:0", "--data", filepath.Join(r.t.TempDir(), "data"), "--drain-wait", "0s")
+	command := exec.CommandContext(
+		r.ctx,
+		binary,
+		"serve",
+		"--addr",
+		"127.0.0.1:0",
+		"--data",
+		filepath.Join(r.t.TempDir(), "data"),
+		"--drain-wait",
+		"0s",
+	)
 	out, err := command.StdoutPipe()
 	if err == nil {
 		err = command.Start()

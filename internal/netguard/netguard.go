@@ -94,7 +94,8 @@ type authorised struct {
 // RoundTrip implements http.RoundTripper. Redirected requests pass here too.
 func (a *authorised) RoundTrip(r *http.Request) (*http.Response, error) {
 	own, _ := r.Context().Value(headerKey{}).(map[string]string)
-	if a.origin == nil || len(a.header)+len(own) == 0 || r.URL.Scheme != a.origin.Scheme || r.URL.Host != a.origin.Host {
+	if a.origin == nil || len(a.header)+len(own) == 0 || r.URL.Scheme != a.origin.Scheme ||
+		r.URL.Host != a.origin.Host {
 		return a.next.RoundTrip(r)
 	}
 	r = r.Clone(r.Context())

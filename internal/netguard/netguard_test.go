@@ -66,7 +66,12 @@ func TestPrivateAddressesAreRefusedAtConnectTime(t *testing.T) {
 	if asked {
 		t.Error("the server was asked")
 	}
-	if status, err := get(t, netguard.NewClient(netguard.Options{AllowPrivate: true}), server.URL); err != nil || status != http.StatusOK || !asked {
+	if status, err := get(
+		t,
+		netguard.NewClient(netguard.Options{AllowPrivate: true}),
+		server.URL,
+	); err != nil || status != http.StatusOK ||
+		!asked {
 		t.Errorf("allowed: %d, %v", status, err)
 	}
 }
@@ -107,7 +112,9 @@ func TestCredentialsStayWithTheirOrigin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := netguard.NewClient(netguard.Options{Origin: origin, Header: http.Header{"X-Api-Key": {"s3cret"}}, AllowPrivate: true})
+	client := netguard.NewClient(
+		netguard.Options{Origin: origin, Header: http.Header{"X-Api-Key": {"s3cret"}}, AllowPrivate: true},
+	)
 	for _, path := range []string{"/away", "/within"} {
 		if _, err := get(t, client, own.URL+path); err != nil {
 			t.Fatal(err)

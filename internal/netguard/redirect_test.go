@@ -16,7 +16,10 @@ type redirects struct{}
 
 func (redirects) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{
-		StatusCode: http.StatusTemporaryRedirect, Header: http.Header{"Location": {r.URL.Query().Get("to")}}, Body: http.NoBody, Request: r,
+		StatusCode: http.StatusTemporaryRedirect,
+		Header:     http.Header{"Location": {r.URL.Query().Get("to")}},
+		Body:       http.NoBody,
+		Request:    r,
 	}, nil
 }
 

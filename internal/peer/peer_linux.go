@@ -81,7 +81,12 @@ func lookUp(p pair) (socket, error) {
 		return socket{}, fmt.Errorf("peer: no netlink: %w", err)
 	}
 	defer func() { _ = unix.Close(fd) }() // nothing was written that could be lost
-	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: answerTime}); err != nil {
+	if err := unix.SetsockoptTimeval(
+		fd,
+		unix.SOL_SOCKET,
+		unix.SO_RCVTIMEO,
+		&unix.Timeval{Sec: answerTime},
+	); err != nil {
 		return socket{}, err
 	}
 	asked := sequence.Add(1)

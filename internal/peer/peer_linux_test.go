@@ -183,7 +183,11 @@ func TestALaterConnectionDoesNotVouchForAnEarlierOne(t *testing.T) {
 	if err := errors.Join(first.SetLinger(0), first.Close()); err != nil {
 		t.Fatal(err)
 	}
-	again, err := (&net.Dialer{LocalAddr: from, Timeout: patience}).DialContext(t.Context(), "tcp", listener.Addr().String())
+	again, err := (&net.Dialer{LocalAddr: from, Timeout: patience}).DialContext(
+		t.Context(),
+		"tcp",
+		listener.Addr().String(),
+	)
 	if err != nil {
 		t.Skipf("the port was taken by somebody else: %v", err)
 	}

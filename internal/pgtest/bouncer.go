@@ -28,7 +28,9 @@ func (c *Cluster) Bouncer() (*Bouncer, error) {
 	if err != nil {
 		program = "/usr/sbin/pgbouncer"
 		if _, err := os.Stat(program); err != nil {
-			return nil, errors.New("pgtest: this test needs PgBouncer: install the package pgbouncer (.ci/prepare does it)")
+			return nil, errors.New(
+				"pgtest: this test needs PgBouncer: install the package pgbouncer (.ci/prepare does it)",
+			)
 		}
 	}
 	dir, err := os.MkdirTemp("", "parley-pgbouncer-")
@@ -43,10 +45,23 @@ func (c *Cluster) Bouncer() (*Bouncer, error) {
 }
 
 func (b *Bouncer) start(c *Cluster, program string) error {
-	settings := fmt.Sprintf("[databases]\n* = host=%s port=%s\n[pgbouncer]\nunix_socket_dir = %s\nlisten_port = %s\nlisten_addr =\nauth_type = trust\n"+
-		"auth_file = %s/users\npool_mode = transaction\ndefault_pool_size = %d\nmax_client_conn = 500\nlogfile = %s/own-log\n", c.dir, port, b.dir, port, b.dir, bouncerPool, b.dir)
+	settings := fmt.Sprintf(
+		"[databases]\n* = host=%s port=%s\n[pgbouncer]\nunix_socket_dir = %s\nlisten_port = %s\nlisten_addr =\nauth_type = trust\n"+
+			"auth_file = %s/users\npool_mode = transaction\ndefault_pool_size = %d\nmax_client_conn = 500\nlogfile = %s/own-log\n",
+		c.dir,
+		port,
+		b.dir,
+		port,
+		b.dir,
+		bouncerPool,
+		b.dir,
+	)
 	for name, text := range map[string]string{"settings": settings, "users": fmt.Sprintf("%q \"\"\n%q \"\"\n", Owner, Superuser)} {
-		if err := os.WriteFile(filepath.Join(b.dir, name), []byte(text), 0o644); err != nil { //nolint:gosec // another user reads it
+		if err := os.WriteFile(
+			filepath.Join(b.dir, name),
+			[]byte(text),
+			0o644,
+		); err != nil { //nolint:gosec // another user reads it
 			return err
 		}
 	}

@@ -78,7 +78,8 @@ func Start(options Options) (*Cluster, error) {
 // has to last, else into the system's directory for temporary files ("").
 func place(options Options) string {
 	var memory syscall.Statfs_t
-	if options.Durable || syscall.Statfs(sharedMemory, &memory) != nil || memory.Bavail*uint64(memory.Bsize) < roomInMemory { //nolint:gosec // a size of blocks is positive
+	if options.Durable || syscall.Statfs(sharedMemory, &memory) != nil ||
+		memory.Bavail*uint64(memory.Bsize) < roomInMemory { //nolint:gosec // a size of blocks is positive
 		return ""
 	}
 	return sharedMemory
@@ -95,7 +96,19 @@ func (c *Cluster) make() error {
 			return err
 		}
 	}
-	initdb := c.command("initdb", "-D", c.data(), "-U", Superuser, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+	initdb := c.command(
+		"initdb",
+		"-D",
+		c.data(),
+		"-U",
+		Superuser,
+		"-A",
+		"trust",
+		"-E",
+		"UTF8",
+		"--locale=C",
+		"--no-sync",
+	)
 	if out, err := initdb.CombinedOutput(); err != nil {
 		return fmt.Errorf("pgtest: initdb: %w\n%s", err, out)
 	}
@@ -112,8 +125,14 @@ func (c *Cluster) data() string { return filepath.Join(c.dir, "data") }
 
 func (c *Cluster) configure() error {
 	settings := map[string]string{
-		"listen_addresses": "", "unix_socket_directories": c.dir, "port": port, "max_connections": "300", "shared_buffers": "128MB",
-		"max_wal_size": "2GB", "autovacuum_naptime": "5s", "log_min_messages": "fatal",
+		"listen_addresses":        "",
+		"unix_socket_directories": c.dir,
+		"port":                    port,
+		"max_connections":         "300",
+		"shared_buffers":          "128MB",
+		"max_wal_size":            "2GB",
+		"autovacuum_naptime":      "5s",
+		"log_min_messages":        "fatal",
 	}
 	if !c.options.Durable {
 		settings["fsync"], settings["full_page_writes"], settings["synchronous_commit"] = "off", "off", "off"
@@ -205,10 +224,15 @@ func (c *Cluster) command(name string, args ...string) *exec.Cmd {
 	if own := filepath.Join(c.bin, name); name != "sh" {
 		name = own
 	}
-	command := exec.Command(name, args...) //nolint:gosec,noctx // ended by its own standard input; initdb ends by itself
+	command := exec.Command(
+		name,
+		args...) //nolint:gosec,noctx // ended by its own standard input; initdb ends by itself
 	command.Dir = c.dir
 	command.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C"}
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: c.as} // signals to the tests' group are not the server's
+	command.SysProcAttr = &syscall.SysProcAttr{
+		Setpgid:    true,
+		Credential: c.as,
+	} // signals to the tests' group are not the server's
 	return command
 }
 
@@ -229,7 +253,9 @@ func unprivileged() (*syscall.Credential, error) {
 		}
 		return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
 	}
-	return nil, errors.New("pgtest: PostgreSQL does not run as root, and there is neither a user postgres nor a user nobody to run it as")
+	return nil, errors.New(
+		"pgtest: PostgreSQL does not run as root, and there is neither a user postgres nor a user nobody to run it as",
+	)
 }
 
 // binaries finds the directory of the server's programs.
@@ -245,7 +271,9 @@ func binaries(dir string) (string, error) {
 	}
 	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/postgres")
 	if err != nil || len(found) == 0 {
-		return "", errors.New("pgtest: these tests need a PostgreSQL server: install the package postgresql (.ci/prepare does it), or name its directory of programs in PARLEY_PG_BIN")
+		return "", errors.New(
+			"pgtest: these tests need a PostgreSQL server: install the package postgresql (.ci/prepare does it), or name its directory of programs in PARLEY_PG_BIN",
+		)
 	}
 	newest := slices.MaxFunc(found, func(a, b string) int { return major(a) - major(b) })
 	return filepath.Dir(newest), nil

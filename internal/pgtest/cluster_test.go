@@ -15,7 +15,10 @@ var databases = pgtest.NewDatabases(pgtest.Options{}, func(ctx context.Context, 
 	if err != nil {
 		return err
 	}
-	if _, err := connection.Exec(ctx, "CREATE SCHEMA own; CREATE TABLE own.prepared (n int); INSERT INTO own.prepared VALUES (1)"); err != nil {
+	if _, err := connection.Exec(
+		ctx,
+		"CREATE SCHEMA own; CREATE TABLE own.prepared (n int); INSERT INTO own.prepared VALUES (1)",
+	); err != nil {
 		return err
 	}
 	return connection.Close(ctx)
@@ -47,7 +50,9 @@ func TestDatabasesAreCopiesOfTheirOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	var super bool
-	if err := connection.QueryRow(t.Context(), "SELECT rolsuper FROM pg_roles WHERE rolname = current_user").Scan(&super); err != nil || super {
+	if err := connection.QueryRow(t.Context(), "SELECT rolsuper FROM pg_roles WHERE rolname = current_user").
+		Scan(&super); err != nil ||
+		super {
 		t.Errorf("tests connect as a superuser: %t, %v", super, err)
 	}
 	if _, err := connection.Exec(t.Context(), "INSERT INTO own.prepared VALUES (2)"); err != nil {
@@ -72,7 +77,14 @@ func TestRestartKeepsWhatWasCommitted(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if err := cluster.Run(t.Context(), pgtest.Superuser, "postgres", "CREATE SCHEMA own", "CREATE TABLE own.prepared (n int)", "INSERT INTO own.prepared VALUES (1)"); err != nil {
+	if err := cluster.Run(
+		t.Context(),
+		pgtest.Superuser,
+		"postgres",
+		"CREATE SCHEMA own",
+		"CREATE TABLE own.prepared (n int)",
+		"INSERT INTO own.prepared VALUES (1)",
+	); err != nil {
 		t.Fatal(err)
 	}
 	if err := cluster.Stop(); err != nil {

@@ -113,7 +113,8 @@ func (d *Databases) Empty(tb testing.TB) string {
 func (d *Databases) copyOf(tb testing.TB, original string) string {
 	tb.Helper()
 	name := fmt.Sprintf("test_%d", d.made.Add(1))
-	if err := d.Cluster(tb).Run(context.Background(), Superuser, "postgres", "CREATE DATABASE "+name+" TEMPLATE "+original+" OWNER "+Owner); err != nil {
+	if err := d.Cluster(tb).
+		Run(context.Background(), Superuser, "postgres", "CREATE DATABASE "+name+" TEMPLATE "+original+" OWNER "+Owner); err != nil {
 		tb.Fatal(err)
 	}
 	return name
@@ -121,7 +122,12 @@ func (d *Databases) copyOf(tb testing.TB, original string) string {
 
 func (d *Databases) drop(tb testing.TB, name string) {
 	tb.Helper()
-	if err := d.cluster.Run(context.Background(), Superuser, "postgres", "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
+	if err := d.cluster.Run(
+		context.Background(),
+		Superuser,
+		"postgres",
+		"DROP DATABASE "+name+" WITH (FORCE)",
+	); err != nil {
 		tb.Error(err)
 	}
 }

@@ -71,8 +71,11 @@ func (o *ownFiles) refused(file fs.FileInfo) string {
 	case slices.ContainsFunc(o.inside, is):
 		return ownReason
 	case o.beyond:
-		return fmt.Sprintf("it has several names on the disk, and the server has more than %d files of its own, or some that cannot be read, "+
-			"so that nobody can tell whether it is one of them; copy it, or put the data directory (PARLEY_DATA) elsewhere", o.limit)
+		return fmt.Sprintf(
+			"it has several names on the disk, and the server has more than %d files of its own, or some that cannot be read, "+
+				"so that nobody can tell whether it is one of them; copy it, or put the data directory (PARLEY_DATA) elsewhere",
+			o.limit,
+		)
 	}
 	return ""
 }

@@ -61,10 +61,21 @@ func New(options Options) (*Policy, error) {
 	rules := p.now()
 	for _, root := range options.Roots {
 		if !filepath.IsAbs(root) {
-			return nil, parley.InvalidField("project_roots", "%q is not absolute; write it from the root on", parley.Clip(root, 128))
+			return nil, parley.InvalidField(
+				"project_roots",
+				"%q is not absolute; write it from the root on",
+				parley.Clip(root, 128),
+			)
 		}
-		if resolved, err := filepath.EvalSymlinks(root); err == nil && (resolved == "/" || rules.refusedProject(resolved) != "") {
-			return nil, parley.InvalidField("project_roots", "%q cannot be a root: no project may lie there; name the directories that projects lie in", parley.Clip(root, 128))
+		if resolved, err := filepath.EvalSymlinks(
+			root,
+		); err == nil &&
+			(resolved == "/" || rules.refusedProject(resolved) != "") {
+			return nil, parley.InvalidField(
+				"project_roots",
+				"%q cannot be a root: no project may lie there; name the directories that projects lie in",
+				parley.Clip(root, 128),
+			)
 		}
 		p.roots = append(p.roots, filepath.Clean(root))
 	}
@@ -118,7 +129,10 @@ func (p *Policy) Roots() ([]string, error) {
 	case len(configured) == 0:
 		home, err := os.UserHomeDir()
 		if err != nil {
-			return nil, parley.InvalidField("path", "no directory is allowed for projects: the server has no home directory and no roots are configured")
+			return nil, parley.InvalidField(
+				"path",
+				"no directory is allowed for projects: the server has no home directory and no roots are configured",
+			)
 		}
 		configured = []string{home}
 	}
@@ -147,7 +161,12 @@ func (p *Policy) Resolve(path string) (string, error) {
 		probe = leadsTo(path)
 	}
 	if !insideAny(roots, probe) {
-		return "", parley.InvalidField("path", "%q lies outside the directories allowed for projects: %s", parley.Clip(path, 128), strings.Join(roots, ", "))
+		return "", parley.InvalidField(
+			"path",
+			"%q lies outside the directories allowed for projects: %s",
+			parley.Clip(path, 128),
+			strings.Join(roots, ", "),
+		)
 	}
 	rules := p.now()
 	if why := rules.refusedProject(probe); why != "" { // nor inside of what is refused
@@ -329,7 +348,10 @@ func (p *Policy) inHiddenOfHome(path string) bool {
 
 // inGit reports whether a component of the path is a .git, however it is spelled.
 func inGit(path string) bool {
-	return slices.ContainsFunc(strings.Split(filepath.ToSlash(path), "/"), func(name string) bool { return fold(name) == ".git" })
+	return slices.ContainsFunc(
+		strings.Split(filepath.ToSlash(path), "/"),
+		func(name string) bool { return fold(name) == ".git" },
+	)
 }
 
 // realPath resolves links as far as the path exists.

@@ -43,9 +43,20 @@ func policy(t *testing.T, options Options) *Policy {
 // What contains the data directory is no project; what lies beside it is.
 func TestRootsAroundTheServersData(t *testing.T) {
 	t.Parallel()
-	base := plot(t, "root/parley/data/inner", "root/parley/site", "root/site", "root/.git/hooks", "root/record", "outside")
+	base := plot(
+		t,
+		"root/parley/data/inner",
+		"root/parley/site",
+		"root/site",
+		"root/.git/hooks",
+		"root/record",
+		"outside",
+	)
 	in := func(name string) string { return filepath.Join(base, name) }
-	p := policy(t, Options{Roots: []string{in("root")}, Data: in("root/parley/data"), Closed: []string{in("root/record")}})
+	p := policy(
+		t,
+		Options{Roots: []string{in("root")}, Data: in("root/parley/data"), Closed: []string{in("root/record")}},
+	)
 	for name, may := range map[string]bool{
 		"root": false, "root/parley": false, "root/parley/data": false, "root/parley/data/inner": false, "root/parley/data/none": false,
 		"root/.git": false, "root/.git/hooks": false, "root/record": false, "outside": false, "root/parley/site": true, "root/site": true,
@@ -54,7 +65,8 @@ func TestRootsAroundTheServersData(t *testing.T) {
 			t.Errorf("Resolve(%s) = %v", name, err)
 		}
 		tree, err := p.Open(in(name))
-		if (err == nil) != may || err != nil && strings.Contains(err.(*parley.Error).Message, base) { //nolint:errorlint // made here
+		if (err == nil) != may ||
+			err != nil && strings.Contains(err.(*parley.Error).Message, base) { //nolint:errorlint // made here
 			t.Errorf("Open(%s) = %v", name, err)
 		}
 		if err == nil {
@@ -151,7 +163,10 @@ func TestALinkOutTellsNothing(t *testing.T) {
 			t.Errorf("Resolve(%s) = %v", name, err)
 		}
 	}
-	if _, err := p.Resolve(filepath.Join(base, "root/none")); err == nil || !strings.Contains(err.Error(), "does not exist") {
+	if _, err := p.Resolve(
+		filepath.Join(base, "root/none"),
+	); err == nil ||
+		!strings.Contains(err.Error(), "does not exist") {
 		t.Errorf("what is missing inside: %v", err)
 	}
 }

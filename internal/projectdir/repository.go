@@ -41,7 +41,10 @@ func inRepository(at string) bool {
 
 // namesGit reports whether a name has a component by which git knows a repository.
 func namesGit(name string) bool {
-	return slices.ContainsFunc(strings.Split(name, "/"), func(one string) bool { return slices.Contains(gitNames(), fold(one)) })
+	return slices.ContainsFunc(
+		strings.Split(name, "/"),
+		func(one string) bool { return slices.Contains(gitNames(), fold(one)) },
+	)
 }
 
 // completes reports whether one more entry would make a repository of an open
@@ -83,7 +86,10 @@ func (t *Tree) addable(folder *os.Root, entry, name string) error {
 	case err != nil:
 		return FileError(name, err)
 	case bad:
-		return refusedFile(name, "with it the directory would become a repository's own, and what stands there runs when somebody uses git")
+		return refusedFile(
+			name,
+			"with it the directory would become a repository's own, and what stands there runs when somebody uses git",
+		)
 	}
 	return nil
 }

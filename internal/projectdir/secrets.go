@@ -17,16 +17,61 @@ const maxPatterns = 1000
 // a row, anywhere in a path; * and ? as in path.Match; case does not count.
 func DefaultSecrets() []string {
 	return []string{
-		".env", ".env.*", ".envrc",
-		".ssh", "id_rsa", "id_dsa", "id_ecdsa", "id_ecdsa_sk", "id_ed25519", "id_ed25519_sk",
-		".gnupg", ".password-store", "*.pem", "*.key", "*.ppk", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx",
-		".aws", ".azure", ".boto", ".config/gcloud", ".config/gh", ".oci", ".kube", "kubeconfig",
-		".docker/config.json", ".dockercfg", ".config/containers/auth.json",
-		".netrc", "_netrc", ".git-credentials", ".pgpass", ".my.cnf", ".htpasswd", ".vault-token",
-		".git/config", ".git/config.worktree", ".git/worktrees/*/config.worktree", ".git/modules",
-		".npmrc", ".yarnrc.yml", ".pypirc", ".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials", ".m2/settings.xml",
-		".terraform.d/credentials.tfrc.json", ".terraformrc",
-		".bash_history", ".zsh_history", ".psql_history", ".python_history",
+		".env",
+		".env.*",
+		".envrc",
+		".ssh",
+		"id_rsa",
+		"id_dsa",
+		"id_ecdsa",
+		"id_ecdsa_sk",
+		"id_ed25519",
+		"id_ed25519_sk",
+		".gnupg",
+		".password-store",
+		"*.pem",
+		"*.key",
+		"*.ppk",
+		"*.p12",
+		"*.pfx",
+		"*.jks",
+		"*.keystore",
+		"*.kdbx",
+		".aws",
+		".azure",
+		".boto",
+		".config/gcloud",
+		".config/gh",
+		".oci",
+		".kube",
+		"kubeconfig",
+		".docker/config.json",
+		".dockercfg",
+		".config/containers/auth.json",
+		".netrc",
+		"_netrc",
+		".git-credentials",
+		".pgpass",
+		".my.cnf",
+		".htpasswd",
+		".vault-token",
+		".git/config",
+		".git/config.worktree",
+		".git/worktrees/*/config.worktree",
+		".git/modules",
+		".npmrc",
+		".yarnrc.yml",
+		".pypirc",
+		".cargo/credentials",
+		".cargo/credentials.toml",
+		".gem/credentials",
+		".m2/settings.xml",
+		".terraform.d/credentials.tfrc.json",
+		".terraformrc",
+		".bash_history",
+		".zsh_history",
+		".psql_history",
+		".python_history",
 	}
 }
 
@@ -53,7 +98,11 @@ func newSecrets(added []string) (*secrets, error) {
 		one := pattern{text: bare, names: strings.Split(fold(bare), "/"), lifts: lifts}
 		for _, name := range one.names {
 			if _, err := path.Match(name, ""); err != nil || name == "" || name == "." || name == ".." {
-				return nil, parley.InvalidField("secret_files", "%q is not a pattern: write a name such as *.pem, or names in a row such as .docker/config.json", parley.Clip(text, 128))
+				return nil, parley.InvalidField(
+					"secret_files",
+					"%q is not a pattern: write a name such as *.pem, or names in a row such as .docker/config.json",
+					parley.Clip(text, 128),
+				)
 			}
 		}
 		s.patterns = append(s.patterns, one)

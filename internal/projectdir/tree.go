@@ -60,7 +60,11 @@ func unusable(err error) error {
 	if !errors.As(err, &refused) || refused.Code != parley.CodeInvalid {
 		return err
 	}
-	return parley.WrapError(parley.CodeForbidden, err, "this session's project directory may not be used: it is gone, lies outside the directories that projects may lie in, or is private; ask an admin to choose another")
+	return parley.WrapError(
+		parley.CodeForbidden,
+		err,
+		"this session's project directory may not be used: it is gone, lies outside the directories that projects may lie in, or is private; ask an admin to choose another",
+	)
 }
 
 // Close closes the directory.
@@ -103,7 +107,11 @@ func (t *Tree) Open(name string) (*os.File, error) {
 	case err != nil:
 		return nil, err
 	case info.IsDir():
-		return nil, parley.InvalidField("path", "%q is a directory; list_files shows what is in it", parley.Clip(name, 128))
+		return nil, parley.InvalidField(
+			"path",
+			"%q is a directory; list_files shows what is in it",
+			parley.Clip(name, 128),
+		)
 	case !info.Mode().IsRegular():
 		return nil, parley.InvalidField("path", "%q is not a regular file", parley.Clip(name, 128))
 	}
@@ -266,7 +274,11 @@ func (t *Tree) folder(name string) (folder *os.Root, at string, err error) {
 	defer func() { _ = above.Close() }()             // the one below it is given
 	first, _, _ := strings.Cut(missing, "/")         // those below it are new, with one entry each
 	if _, err := above.Readlink(first); err == nil { // making what it stands for is not checked
-		return nil, "", parley.InvalidField("path", "%q is a link that leads nowhere", parley.Clip(path.Join(existing, first), 128))
+		return nil, "", parley.InvalidField(
+			"path",
+			"%q is a link that leads nowhere",
+			parley.Clip(path.Join(existing, first), 128),
+		)
 	}
 	if err := t.addable(above, first, name); err != nil {
 		return nil, "", err
@@ -289,7 +301,10 @@ func (t *Tree) openFolder(from *os.Root, relative, name string) (folder *os.Root
 		err = t.directory(name, at)
 	}
 	if err == nil && inRepository(at) {
-		err = refusedFile(name, "it is git's own directory of a repository: what stands there runs when somebody uses git")
+		err = refusedFile(
+			name,
+			"it is git's own directory of a repository: what stands there runs when somebody uses git",
+		)
 	}
 	if err != nil {
 		_ = folder.Close() // nothing was written
@@ -362,7 +377,9 @@ func Where(file *os.File, opened string) (string, error) {
 		return "", err
 	}
 	var at string
-	failed := connection.Control(func(fd uintptr) { at, err = os.Readlink("/proc/self/fd/" + strconv.FormatUint(uint64(fd), 10)) })
+	failed := connection.Control(
+		func(fd uintptr) { at, err = os.Readlink("/proc/self/fd/" + strconv.FormatUint(uint64(fd), 10)) },
+	)
 	switch {
 	case failed != nil || err != nil:
 		return resolvedAgain(file, opened)
@@ -384,7 +401,11 @@ func resolvedAgain(file *os.File, opened string) (string, error) {
 }
 
 func moved(opened string) error {
-	return parley.Errorf(parley.CodeConflict, "%q changed while it was opened; try again", parley.Clip(filepath.Base(opened), 128))
+	return parley.Errorf(
+		parley.CodeConflict,
+		"%q changed while it was opened; try again",
+		parley.Clip(filepath.Base(opened), 128),
+	)
 }
 
 // FileError says what went wrong with a path, without where the project lies.

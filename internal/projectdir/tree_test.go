@@ -34,7 +34,14 @@ func TestTheServersFilesUnderOtherNames(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p := policy(t, Options{Roots: []string{base}, Data: filepath.Join(base, "data"), Files: []string{filepath.Join(base, "program")}})
+	p := policy(
+		t,
+		Options{
+			Roots: []string{base},
+			Data:  filepath.Join(base, "data"),
+			Files: []string{filepath.Join(base, "program")},
+		},
+	)
 	tree := opened(t, p, filepath.Join(base, "site"))
 	for _, name := range []string{"notes.txt", "tool"} {
 		if _, err := tree.Open(name); parley.ErrorCode(err) != parley.CodeForbidden {
@@ -71,7 +78,14 @@ func TestTheServersFilesBehindLinksAndBelow(t *testing.T) {
 	if err := os.Link(filepath.Join(base, "site/first"), filepath.Join(base, "site/second")); err != nil {
 		t.Fatal(err)
 	}
-	p := policy(t, Options{Roots: []string{base}, Data: filepath.Join(base, "data"), Closed: []string{filepath.Join(base, "records")}})
+	p := policy(
+		t,
+		Options{
+			Roots:  []string{base},
+			Data:   filepath.Join(base, "data"),
+			Closed: []string{filepath.Join(base, "records")},
+		},
+	)
 	tree := opened(t, p, filepath.Join(base, "site"))
 	for _, name := range []string{"by-link", "deep", "exchange", "behind-a-link"} {
 		if _, err := tree.Open(name); parley.ErrorCode(err) != parley.CodeForbidden {
@@ -99,9 +113,16 @@ func TestMoreOwnFilesThanAreLookedAt(t *testing.T) {
 	if err := os.Link(filepath.Join(base, "site/first"), filepath.Join(base, "site/second")); err != nil {
 		t.Fatal(err)
 	}
-	tree := opened(t, policy(t, Options{Roots: []string{base}, Data: filepath.Join(base, "data")}), filepath.Join(base, "site"))
+	tree := opened(
+		t,
+		policy(t, Options{Roots: []string{base}, Data: filepath.Join(base, "data")}),
+		filepath.Join(base, "site"),
+	)
 	tree.own.limit = 2
-	if _, err := tree.Open("second"); parley.ErrorCode(err) != parley.CodeForbidden || !strings.Contains(err.Error(), "PARLEY_DATA") {
+	if _, err := tree.Open(
+		"second",
+	); parley.ErrorCode(err) != parley.CodeForbidden ||
+		!strings.Contains(err.Error(), "PARLEY_DATA") {
 		t.Errorf("a file that may be the server's: %v", err)
 	}
 	file, err := tree.Open("alone")
@@ -209,11 +230,19 @@ func TestWhereWithoutTheKernel(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = file.Close() }() // read only
-	if at, err := resolvedAgain(file, filepath.Join(base, "a/../a/file")); err != nil || at != filepath.Join(base, "a/file") {
+	if at, err := resolvedAgain(
+		file,
+		filepath.Join(base, "a/../a/file"),
+	); err != nil ||
+		at != filepath.Join(base, "a/file") {
 		t.Errorf("%q, %v", at, err)
 	}
 	for _, name := range []string{"a/other", "a/none"} {
-		if at, err := resolvedAgain(file, filepath.Join(base, name)); parley.ErrorCode(err) != parley.CodeConflict || strings.Contains(err.Error(), base) {
+		if at, err := resolvedAgain(
+			file,
+			filepath.Join(base, name),
+		); parley.ErrorCode(err) != parley.CodeConflict ||
+			strings.Contains(err.Error(), base) {
 			t.Errorf("%s: %q, %v", name, at, err)
 		}
 	}

@@ -116,7 +116,12 @@ func (n *node) readTypes(v *value, at place) (err error) {
 	}
 	for _, name := range n.types {
 		if !slices.Contains(types(), name) {
-			return fmt.Errorf("%s: %q is not a type; there are %s", at, parley.Clip(name, 64), strings.Join(types(), ", "))
+			return fmt.Errorf(
+				"%s: %q is not a type; there are %s",
+				at,
+				parley.Clip(name, 64),
+				strings.Join(types(), ", "),
+			)
 		}
 	}
 	slices.Sort(n.types)

@@ -194,7 +194,10 @@ func TestChecksPayForTheirWork(t *testing.T) {
 	for i := range depth {
 		scopes += fmt.Sprintf(`{"$id":"https://example.com/%d","allOf":[`, i)
 	}
-	scopes += `{"$id":"https://example.com/last","$dynamicAnchor":"n","items":{"$dynamicRef":"#n"}}` + strings.Repeat(`]}`, depth)
+	scopes += `{"$id":"https://example.com/last","$dynamicAnchor":"n","items":{"$dynamicRef":"#n"}}` + strings.Repeat(
+		`]}`,
+		depth,
+	)
 	for name, c := range map[string]struct {
 		schema, value string
 		least         int // steps, beside reading the value
@@ -218,7 +221,10 @@ func TestChecksPayForTheirWork(t *testing.T) {
 			t.Errorf("%s: %d steps, want %d: %v", name, spent, c.least, check.err)
 		}
 	}
-	if _, err := Read(json.RawMessage(`{"properties":{"a":{"$recursiveRef":"#"}}}`)); err == nil || !strings.Contains(err.Error(), "$recursiveRef") {
+	if _, err := Read(
+		json.RawMessage(`{"properties":{"a":{"$recursiveRef":"#"}}}`),
+	); err == nil ||
+		!strings.Contains(err.Error(), "$recursiveRef") {
 		t.Errorf("$recursiveRef: %v", err)
 	}
 }

@@ -41,7 +41,8 @@ func someValue(depth int) *rapid.Generator[any] {
 func someSchema(depth int) *rapid.Generator[any] {
 	return rapid.Custom(func(t *rapid.T) any {
 		if depth == 0 || rapid.IntRange(0, 9).Draw(t, "plain") == 0 {
-			return rapid.SampledFrom([]any{true, false, map[string]any{}, map[string]any{"type": "integer"}, map[string]any{"type": "string"}}).Draw(t, "leaf")
+			return rapid.SampledFrom([]any{true, false, map[string]any{}, map[string]any{"type": "integer"}, map[string]any{"type": "string"}}).
+				Draw(t, "leaf")
 		}
 		inner := func(label string) any { return someSchema(depth-1).Draw(t, label) }
 		list := func(label string) any { return rapid.SliceOfN(someSchema(depth-1), 1, 3).Draw(t, label) }
@@ -52,22 +53,43 @@ func someSchema(depth int) *rapid.Generator[any] {
 		namesOf := func() any { return rapid.SliceOfNDistinct(someName(), 1, 2, rapid.ID).Draw(t, "names") }
 		keywords := map[string]func() any{
 			"type": func() any {
-				return rapid.SampledFrom([]any{"array", "boolean", "integer", "null", "number", "object", "string", []string{"string", "null"}, []string{"number", "array"}}).Draw(t, "type")
+				return rapid.SampledFrom([]any{"array", "boolean", "integer", "null", "number", "object", "string", []string{"string", "null"}, []string{"number", "array"}}).
+					Draw(t, "type")
 			},
-			"enum": func() any { return rapid.SliceOfN(someValue(1), 1, 4).Draw(t, "enum") }, "const": func() any { return someValue(2).Draw(t, "const") },
-			"multipleOf": func() any { return rapid.SampledFrom([]float64{0.5, 1, 2, 3}).Draw(t, "multiple") },
-			"minimum":    func() any { return rapid.IntRange(-4, 4).Draw(t, "minimum") }, "maximum": func() any { return rapid.IntRange(-4, 4).Draw(t, "maximum") },
-			"exclusiveMinimum": func() any { return rapid.IntRange(-4, 4).Draw(t, "above") }, "exclusiveMaximum": func() any { return 2.5 },
-			"minLength": count, "maxLength": count, "pattern": func() any { return rapid.SampledFrom([]string{"a", "^a*$", "[^a]"}).Draw(t, "pattern") },
-			"prefixItems": func() any { return list("prefix") }, "items": func() any { return inner("items") }, "contains": func() any { return inner("contains") },
-			"minItems": count, "maxItems": count, "uniqueItems": func() any { return true },
-			"properties": func() any { return table("properties") }, "patternProperties": func() any { return map[string]any{"^a|c": inner("by pattern")} },
-			"additionalProperties": func() any { return inner("additional") }, "propertyNames": func() any { return inner("names") },
-			"minProperties": count, "maxProperties": count, "required": namesOf,
-			"dependentRequired": func() any { return map[string]any{"a": namesOf()} }, "dependentSchemas": func() any { return table("dependent") },
-			"allOf": func() any { return list("all") }, "anyOf": func() any { return list("any") }, "oneOf": func() any { return list("one") },
-			"not": func() any { return inner("not") }, "if": func() any { return inner("if") }, "then": func() any { return inner("then") }, "else": func() any { return inner("else") },
-			"unevaluatedProperties": func() any { return inner("unevaluated") }, "unevaluatedItems": func() any { return inner("unevaluated") },
+			"enum":                  func() any { return rapid.SliceOfN(someValue(1), 1, 4).Draw(t, "enum") },
+			"const":                 func() any { return someValue(2).Draw(t, "const") },
+			"multipleOf":            func() any { return rapid.SampledFrom([]float64{0.5, 1, 2, 3}).Draw(t, "multiple") },
+			"minimum":               func() any { return rapid.IntRange(-4, 4).Draw(t, "minimum") },
+			"maximum":               func() any { return rapid.IntRange(-4, 4).Draw(t, "maximum") },
+			"exclusiveMinimum":      func() any { return rapid.IntRange(-4, 4).Draw(t, "above") },
+			"exclusiveMaximum":      func() any { return 2.5 },
+			"minLength":             count,
+			"maxLength":             count,
+			"pattern":               func() any { return rapid.SampledFrom([]string{"a", "^a*$", "[^a]"}).Draw(t, "pattern") },
+			"prefixItems":           func() any { return list("prefix") },
+			"items":                 func() any { return inner("items") },
+			"contains":              func() any { return inner("contains") },
+			"minItems":              count,
+			"maxItems":              count,
+			"uniqueItems":           func() any { return true },
+			"properties":            func() any { return table("properties") },
+			"patternProperties":     func() any { return map[string]any{"^a|c": inner("by pattern")} },
+			"additionalProperties":  func() any { return inner("additional") },
+			"propertyNames":         func() any { return inner("names") },
+			"minProperties":         count,
+			"maxProperties":         count,
+			"required":              namesOf,
+			"dependentRequired":     func() any { return map[string]any{"a": namesOf()} },
+			"dependentSchemas":      func() any { return table("dependent") },
+			"allOf":                 func() any { return list("all") },
+			"anyOf":                 func() any { return list("any") },
+			"oneOf":                 func() any { return list("one") },
+			"not":                   func() any { return inner("not") },
+			"if":                    func() any { return inner("if") },
+			"then":                  func() any { return inner("then") },
+			"else":                  func() any { return inner("else") },
+			"unevaluatedProperties": func() any { return inner("unevaluated") },
+			"unevaluatedItems":      func() any { return inner("unevaluated") },
 		}
 		chosen := rapid.SliceOfNDistinct(rapid.SampledFrom(sortedKeys(keywords)), 1, 4, rapid.ID).Draw(t, "keywords")
 		made := map[string]any{}

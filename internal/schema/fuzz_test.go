@@ -30,7 +30,11 @@ func FuzzSchema(f *testing.F) {
 		if fits && !json.Valid(value) {
 			t.Errorf("%q is not JSON and fits", value)
 		}
-		if wrong, err := s.Check(t.Context(), value); len(wrong) > maxViolationBytes+len("…") || err != nil && !errors.Is(err, ErrBudget) {
+		if wrong, err := s.Check(
+			t.Context(),
+			value,
+		); len(wrong) > maxViolationBytes+len("…") ||
+			err != nil && !errors.Is(err, ErrBudget) {
 			t.Errorf("%s against %s: %q, %v", value, raw, wrong, err)
 		}
 	})

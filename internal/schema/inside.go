@@ -44,7 +44,8 @@ func (c *check) oneOf(n *node, v *value, own *evaluated) bool {
 			}
 		}
 	}
-	return c.err == nil && (fits == 1 || c.explain(len(n.oneOf)*bytesPerStep, func() string { return none(n.oneOf, v) }))
+	return c.err == nil &&
+		(fits == 1 || c.explain(len(n.oneOf)*bytesPerStep, func() string { return none(n.oneOf, v) }))
 }
 
 // none is what is told of a value that fits no schema of several: their types,
@@ -189,7 +190,8 @@ func (c *check) object(n *node, v *value, own *evaluated) bool {
 
 // member checks one member by the schemas that its name leads to.
 func (c *check) member(n *node, name string, v *value, own *evaluated) bool {
-	if n.propertyNames != nil && !c.within(parley.Clip(name, shownBytes), n.propertyNames, &value{kind: text, text: name}) {
+	if n.propertyNames != nil &&
+		!c.within(parley.Clip(name, shownBytes), n.propertyNames, &value{kind: text, text: name}) {
 		return false
 	}
 	known := n.properties[name] != nil
@@ -227,7 +229,11 @@ func (c *check) dependent(n *node, name string, v *value, own *evaluated) bool {
 	}
 	for _, other := range wanted {
 		if v.members[other] == nil {
-			return c.refuse("%q is missing, and required beside %q", parley.Clip(other, shownBytes), parley.Clip(name, shownBytes))
+			return c.refuse(
+				"%q is missing, and required beside %q",
+				parley.Clip(other, shownBytes),
+				parley.Clip(name, shownBytes),
+			)
 		}
 	}
 	one := n.dependentSchemas[name]

@@ -26,9 +26,16 @@ func (r *reader) compile(expression string, at place) (*pattern, error) {
 	r.patternSize += size
 	switch {
 	case parley.ErrorCode(err) == parley.CodeTooLarge:
-		return nil, bound("%s: the regular expressions are too large once their repetitions are written out; repeat less", at)
+		return nil, bound(
+			"%s: the regular expressions are too large once their repetitions are written out; repeat less",
+			at,
+		)
 	case err != nil:
-		return nil, fmt.Errorf("%s is not a regular expression in Go's syntax (RE2: no look-around, no back references): %w", at, err)
+		return nil, fmt.Errorf(
+			"%s is not a regular expression in Go's syntax (RE2: no look-around, no back references): %w",
+			at,
+			err,
+		)
 	}
 	return &pattern{compiled, size}, nil
 }

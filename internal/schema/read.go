@@ -60,7 +60,11 @@ func (r *reader) schema(v *value, at place) (*node, error) {
 		return nil, bound("it holds more than %d schemas; make it smaller", MaxSubschemas)
 	}
 	if len(at.pointer) > maxPointerBytes {
-		return nil, bound("%s…: the names on the way to a schema are longer than %d bytes; shorten them", at, maxPointerBytes)
+		return nil, bound(
+			"%s…: the names on the way to a schema are longer than %d bytes; shorten them",
+			at,
+			maxPointerBytes,
+		)
 	}
 	n := &node{where: at.pointer, resource: at.resource}
 	r.nodes = append(r.nodes, n)

@@ -131,7 +131,10 @@ func (r *reader) checkCycles() error {
 		case done:
 			return nil
 		case open:
-			return bound("%s refers to itself without going into the value, so a check would never end; break the circle of references", place{pointer: n.where})
+			return bound(
+				"%s refers to itself without going into the value, so a check would never end; break the circle of references",
+				place{pointer: n.where},
+			)
 		}
 		state[n] = open
 		next := func(to *node) {

@@ -10,7 +10,8 @@ import (
 
 // scalar checks the keywords that look at a value without what is in it.
 func (c *check) scalar(n *node, v *value) bool {
-	if len(n.types) > 0 && !slices.Contains(n.types, v.typeName()) && (v.kind != number || !slices.Contains(n.types, "number")) {
+	if len(n.types) > 0 && !slices.Contains(n.types, v.typeName()) &&
+		(v.kind != number || !slices.Contains(n.types, "number")) {
 		return c.refuse("must be %s, is %s", strings.Join(n.types, " or "), v.typeName())
 	}
 	if n.enum != nil {

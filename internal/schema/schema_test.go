@@ -34,7 +34,11 @@ func TestSchemasThatAreNotRead(t *testing.T) {
 
 func TestArgumentsThatDoNotFit(t *testing.T) {
 	t.Parallel()
-	s, err := Read(json.RawMessage(`{"type":"object","properties":{"q":{"type":"string"},"n":{"type":"integer"}},"required":["q"],"additionalProperties":false}`))
+	s, err := Read(
+		json.RawMessage(
+			`{"type":"object","properties":{"q":{"type":"string"},"n":{"type":"integer"}},"required":["q"],"additionalProperties":false}`,
+		),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,9 @@ func TestOfficialSuite(t *testing.T) {
 	}
 	checked := 0
 	for draft, dialect := range map[string]string{"draft2020-12": "https://json-schema.org/draft/2020-12/schema", "draft7": "http://json-schema.org/draft-07/schema#"} {
-		files, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(found)), "jsonschema", "testdata", draft, "*.json"))
+		files, err := filepath.Glob(
+			filepath.Join(strings.TrimSpace(string(found)), "jsonschema", "testdata", draft, "*.json"),
+		)
 		if err != nil || len(files) == 0 {
 			t.Fatalf("the suite is missing: %v", err)
 		}
@@ -49,7 +51,9 @@ func TestOfficialSuite(t *testing.T) {
 			}
 			for _, group := range groups {
 				if draft == "draft7" && group.Schema[0] == '{' && !strings.Contains(string(group.Schema), `"$schema"`) {
-					group.Schema = json.RawMessage(strings.Replace(string(group.Schema), "{", `{"$schema":"`+dialect+`",`, 1))
+					group.Schema = json.RawMessage(
+						strings.Replace(string(group.Schema), "{", `{"$schema":"`+dialect+`",`, 1),
+					)
 					group.Schema = json.RawMessage(strings.Replace(string(group.Schema), ",}", "}", 1))
 				}
 				s, err := Read(group.Schema)
@@ -63,7 +67,15 @@ func TestOfficialSuite(t *testing.T) {
 				for _, test := range group.Tests {
 					checked++
 					if fits, err := s.Fits(t.Context(), string(test.Data)); err != nil || fits != test.Valid {
-						t.Errorf("%s/%s: %s: %s: %v, %v", draft, filepath.Base(file), group.Description, test.Description, fits, err)
+						t.Errorf(
+							"%s/%s: %s: %s: %v, %v",
+							draft,
+							filepath.Base(file),
+							group.Description,
+							test.Description,
+							fits,
+							err,
+						)
 					}
 				}
 			}

@@ -77,5 +77,8 @@ func (r *Records) End() error {
 }
 
 func (r *Records) broken(format string, args ...any) error {
-	return parley.Errorf(parley.CodeUnavailable, "the record of session %s "+format, append([]any{r.head.SessionID}, args...)...)
+	return parley.Errorf(
+		parley.CodeUnavailable,
+		"the record of session %s "+format,
+		append([]any{r.head.SessionID}, args...)...)
 }

@@ -112,7 +112,10 @@ func (c *copying) begin(ctx context.Context) error {
 	}
 	if found != nil {
 		if found.Source != source {
-			return parley.Errorf(parley.CodeConflict, "the destination holds an unfinished copy of another database, or of this one before it changed: start over with an empty destination")
+			return parley.Errorf(
+				parley.CodeConflict,
+				"the destination holds an unfinished copy of another database, or of this one before it changed: start over with an empty destination",
+			)
 		}
 		c.progress, c.summary.Resumed = *found, true
 		return nil
@@ -126,7 +129,12 @@ func (c *copying) begin(ctx context.Context) error {
 			continue
 		}
 		if target != source {
-			return parley.Errorf(parley.CodeConflict, "the destination holds other data (%d sessions, %d messages): a copy goes into an empty database only", held["sessions"], held["messages"])
+			return parley.Errorf(
+				parley.CodeConflict,
+				"the destination holds other data (%d sessions, %d messages): a copy goes into an empty database only",
+				held["sessions"],
+				held["messages"],
+			)
 		}
 		c.summary.Already = true
 		return nil

@@ -74,7 +74,10 @@ func parseRow(from []byte) (Row, error) {
 }
 
 func errPlace() error {
-	return parley.Errorf(parley.CodeUnavailable, "the place that the copy had reached cannot be read: start over with an empty destination")
+	return parley.Errorf(
+		parley.CodeUnavailable,
+		"the place that the copy had reached cannot be read: start over with an empty destination",
+	)
 }
 
 // Digest is of a set of rows: their number and the sum, modulo 2^256, of the

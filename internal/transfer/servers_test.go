@@ -78,13 +78,19 @@ func TestHeldTurnsGoOn(t *testing.T) {
 		if session == filled.Running {
 			continue
 		}
-		if diff := cmp.Diff(snapshot(t, server, filled.Scope, session), snapshot(t, db, filled.Scope, session)); diff != "" {
+		if diff := cmp.Diff(
+			snapshot(t, server, filled.Scope, session),
+			snapshot(t, db, filled.Scope, session),
+		); diff != "" {
 			t.Errorf("session %s (-source +copy):\n%s", session, diff)
 		}
 	}
 	turns, err := db.Turns(t.Context(), filled.Scope, filled.Running, store.TurnQuery{Limit: 10})
 	must(t, err)
-	if !slices.ContainsFunc(turns, func(turn parley.Turn) bool { return turn.Status == parley.TurnQueued && turn.Attempt == 1 }) {
+	if !slices.ContainsFunc(
+		turns,
+		func(turn parley.Turn) bool { return turn.Status == parley.TurnQueued && turn.Attempt == 1 },
+	) {
 		t.Errorf("no turn is ready again: %+v", turns)
 	}
 	must(t, errors.Join(db.Close(), server.Close()))
@@ -96,7 +102,12 @@ type measured struct {
 	rows, bytes int
 }
 
-func (d *measured) Append(ctx context.Context, table transfer.Table, rows []transfer.Row, progress transfer.Progress) error {
+func (d *measured) Append(
+	ctx context.Context,
+	table transfer.Table,
+	rows []transfer.Row,
+	progress transfer.Progress,
+) error {
 	size := 0
 	for _, row := range rows {
 		for _, value := range row {
@@ -118,7 +129,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	largest := &measured{Destination: to}
 	_, err := transfer.Copy(t.Context(), from, largest, nil)
 	must(t, err)
-	if largest.rows != transfer.BatchRows || largest.bytes < transfer.BatchBytes/2 || largest.bytes > transfer.BatchBytes+1_100_000 {
+	if largest.rows != transfer.BatchRows || largest.bytes < transfer.BatchBytes/2 ||
+		largest.bytes > transfer.BatchBytes+1_100_000 {
 		t.Errorf("the largest transaction has %d rows, the largest %d bytes", largest.rows, largest.bytes)
 	}
 }

@@ -44,7 +44,10 @@ func (p place) tamper(t *testing.T, statements ...string) {
 		var again []string
 		for _, trigger := range []string{"audit_stays", "audit_holds", "audit_links_stay", "audit_links_hold"} {
 			var text string
-			must(t, raw.QueryRowContext(t.Context(), "SELECT sql FROM sqlite_schema WHERE name = ?", trigger).Scan(&text))
+			must(
+				t,
+				raw.QueryRowContext(t.Context(), "SELECT sql FROM sqlite_schema WHERE name = ?", trigger).Scan(&text),
+			)
 			_, err = raw.ExecContext(t.Context(), "DROP TRIGGER "+trigger)
 			must(t, err)
 			again = append(again, text)
@@ -58,8 +61,11 @@ func (p place) tamper(t *testing.T, statements ...string) {
 	}
 	connection, err := pgx.Connect(t.Context(), p.at)
 	must(t, err)
-	_, err = connection.Exec(t.Context(), `DO $$ DECLARE name text; BEGIN FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'parley' LOOP
- EXECUTE format('ALTER TABLE parley.%I NO FORCE ROW LEVEL SECURITY', name); END LOOP; END $$; SET search_path TO parley`)
+	_, err = connection.Exec(
+		t.Context(),
+		`DO $$ DECLARE name text; BEGIN FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'parley' LOOP
+ EXECUTE format('ALTER TABLE parley.%I NO FORCE ROW LEVEL SECURITY', name); END LOOP; END $$; SET search_path TO parley`,
+	)
 	must(t, err)
 	for _, statement := range statements {
 		_, err = connection.Exec(t.Context(), statement)
@@ -85,7 +91,11 @@ func (p place) yes() string {
 }
 
 // verified makes a whole verification, and demands that it ends.
-func verified(t *testing.T, store store.Verifiable, anchor *parley.Anchor) (findings []parley.Finding, end parley.Anchor) {
+func verified(
+	t *testing.T,
+	store store.Verifiable,
+	anchor *parley.Anchor,
+) (findings []parley.Finding, end parley.Anchor) {
 	t.Helper()
 	var place parley.VerifyPlace
 	for range 10_000 {
@@ -108,13 +118,21 @@ func TestVerifyFindsForeignCode(t *testing.T) {
 		store := p.hold(t)
 		want := []string{`"fires" on "audit" was not made by Parley`, `the trigger "audit_waits" on "audit" is`}
 		if p.kind == "sqlite" {
-			p.tamper(t, "CREATE TRIGGER fires AFTER INSERT ON audit BEGIN UPDATE principals SET role = 'admin'; END", "DROP TRIGGER audit_waits",
-				"CREATE VIEW shown AS SELECT * FROM keys")
+			p.tamper(
+				t,
+				"CREATE TRIGGER fires AFTER INSERT ON audit BEGIN UPDATE principals SET role = 'admin'; END",
+				"DROP TRIGGER audit_waits",
+				"CREATE VIEW shown AS SELECT * FROM keys",
+			)
 			want = append(want, `the view "shown" was not made by Parley`)
 		} else {
-			p.tamper(t, "CREATE FUNCTION fires() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
-				"CREATE TRIGGER fires AFTER INSERT ON audit EXECUTE FUNCTION fires()", "ALTER TABLE audit DISABLE TRIGGER audit_waits",
-				"CREATE RULE rules AS ON INSERT TO keys DO ALSO NOTHING")
+			p.tamper(
+				t,
+				"CREATE FUNCTION fires() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
+				"CREATE TRIGGER fires AFTER INSERT ON audit EXECUTE FUNCTION fires()",
+				"ALTER TABLE audit DISABLE TRIGGER audit_waits",
+				"CREATE RULE rules AS ON INSERT TO keys DO ALSO NOTHING",
+			)
 			want = append(want, `the rule "rules" on "keys" was not made by Parley`)
 		}
 		findings, _ := verified(t, store, nil)
@@ -131,7 +149,10 @@ func TestVerifyFindsForeignCode(t *testing.T) {
 func finds(t *testing.T, findings []parley.Finding, words ...string) []parley.Finding {
 	t.Helper()
 	at := slices.IndexFunc(findings, func(f parley.Finding) bool {
-		return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(f.Where+": "+f.Says, word) })
+		return !slices.ContainsFunc(
+			words,
+			func(word string) bool { return !strings.Contains(f.Where+": "+f.Says, word) },
+		)
 	})
 	if at < 0 {
 		t.Errorf("nothing is found with %q", words)
@@ -155,29 +176,71 @@ func TestVerifyFindsWhatWasChangedBySQL(t *testing.T) {
 		plain, cut, gone := filled.Sessions[0], filled.Sessions[6], filled.Sessions[5]
 		marked, buried, unlisted, hidden := filled.Sessions[4], filled.Sessions[8], filled.Sessions[7], filled.Sessions[3]
 		change := func(sequence int, what string) string {
-			return fmt.Sprintf("UPDATE messages SET %s WHERE session_id = %s AND sequence = %d", what, p.literal(plain), sequence)
+			return fmt.Sprintf(
+				"UPDATE messages SET %s WHERE session_id = %s AND sequence = %d",
+				what,
+				p.literal(plain),
+				sequence,
+			)
 		}
 		of := func(e parley.AuditEntry) string { return " WHERE id = " + p.literal(e.ID) }
-		p.tamper(t,
-			change(3, "author_name = 'Eve'"), change(4, "model = 'sim/other'"), change(5, "created_at = created_at + 1"),
-			change(6, `metadata = '{"a":1}'`), change(7, "author_kind = 'service'"), change(8, "content = replace(content, 'answer', 'lie')"),
-			change(2, "internal = "+p.yes()), "DELETE FROM sessions WHERE id = "+p.literal(unlisted),
+		p.tamper(
+			t,
+			change(
+				3,
+				"author_name = 'Eve'",
+			),
+			change(4, "model = 'sim/other'"),
+			change(5, "created_at = created_at + 1"),
+			change(
+				6,
+				`metadata = '{"a":1}'`,
+			),
+			change(7, "author_kind = 'service'"),
+			change(8, "content = replace(content, 'answer', 'lie')"),
+			change(2, "internal = "+p.yes()),
+			"DELETE FROM sessions WHERE id = "+p.literal(unlisted),
 			"UPDATE sessions SET deleted_at = 1 WHERE id = "+p.literal(hidden),
-			"DELETE FROM messages WHERE session_id = "+p.literal(cut)+" AND sequence = (SELECT next_sequence - 1 FROM heads WHERE session_id = "+p.literal(cut)+")",
-			"UPDATE heads SET next_sequence = next_sequence - 1, last_hash = (SELECT content_hash FROM messages WHERE log_id = heads.log_id AND sequence = heads.next_sequence - 2) WHERE session_id = "+p.literal(cut),
-			"DELETE FROM heads WHERE session_id = "+p.literal(gone), "DELETE FROM messages WHERE session_id = "+p.literal(gone),
+			"DELETE FROM messages WHERE session_id = "+p.literal(
+				cut,
+			)+" AND sequence = (SELECT next_sequence - 1 FROM heads WHERE session_id = "+p.literal(
+				cut,
+			)+")",
+			"UPDATE heads SET next_sequence = next_sequence - 1, last_hash = (SELECT content_hash FROM messages WHERE log_id = heads.log_id AND sequence = heads.next_sequence - 2) WHERE session_id = "+p.literal(
+				cut,
+			),
+			"DELETE FROM heads WHERE session_id = "+p.literal(
+				gone,
+			),
+			"DELETE FROM messages WHERE session_id = "+p.literal(gone),
 			"UPDATE heads SET deleted_at = 1 WHERE session_id = "+p.literal(marked),
-			"DELETE FROM heads WHERE session_id = "+p.literal(buried), "DELETE FROM messages WHERE session_id = "+p.literal(buried),
-			fmt.Sprintf("INSERT INTO graves (workspace_id, session_id, deleted_at) VALUES (%s, %s, 1)", p.literal(filled.Scope.WorkspaceID), p.literal(buried)),
+			"DELETE FROM heads WHERE session_id = "+p.literal(
+				buried,
+			),
+			"DELETE FROM messages WHERE session_id = "+p.literal(buried),
+			fmt.Sprintf(
+				"INSERT INTO graves (workspace_id, session_id, deleted_at) VALUES (%s, %s, 1)",
+				p.literal(filled.Scope.WorkspaceID),
+				p.literal(buried),
+			),
 			"DELETE FROM audit"+of(early),
-			"UPDATE audit SET principal_name = 'Eve'"+of(entries[0]), "DELETE FROM audit"+of(entries[1]), "UPDATE audit SET at = at + 1"+of(entries[2]),
+			"UPDATE audit SET principal_name = 'Eve'"+of(
+				entries[0],
+			),
+			"DELETE FROM audit"+of(entries[1]),
+			"UPDATE audit SET at = at + 1"+of(entries[2]),
 			"UPDATE audit SET action = 'renamed'"+of(entries[3]),
 			"UPDATE blob_chunks SET data = substr(data, 1, 1) || data WHERE n = 0 AND blob_id IN (SELECT id FROM blobs WHERE state = 'whole')",
 		)
 		link(t, store)
 		findings, _ := verified(t, store, nil)
 		for _, sequence := range []int{2, 3, 4, 5, 6, 7, 8} {
-			findings = finds(t, findings, "session "+plain.String(), fmt.Sprintf("message %d is not what its hash says", sequence))
+			findings = finds(
+				t,
+				findings,
+				"session "+plain.String(),
+				fmt.Sprintf("message %d is not what its hash says", sequence),
+			)
 		}
 		findings = finds(t, findings, "session "+cut.String(), "the end of the record was removed")
 		findings = finds(t, findings, "session "+gone.String(), "was not deleted by Parley")
@@ -211,16 +274,30 @@ func TestTheAnchorTellsOfARemovedEnd(t *testing.T) {
 		link(t, store)
 		_, anchor := verified(t, store, nil)
 		last := entries[len(entries)-1]
-		p.tamper(t, "DELETE FROM audit WHERE id = "+p.literal(last.ID), fmt.Sprintf("DELETE FROM audit_links WHERE number = %d", anchor.Number))
+		p.tamper(
+			t,
+			"DELETE FROM audit WHERE id = "+p.literal(last.ID),
+			fmt.Sprintf("DELETE FROM audit_links WHERE number = %d", anchor.Number),
+		)
 		if findings, _ := verified(t, store, nil); len(findings) > 0 {
 			t.Errorf("the chain without its end does not hold: %+v", findings)
 		}
-		if findings, _ := verified(t, store, &anchor); len(findings) != 1 || !strings.Contains(findings[0].Says, "were removed") {
+		if findings, _ := verified(
+			t,
+			store,
+			&anchor,
+		); len(findings) != 1 ||
+			!strings.Contains(findings[0].Says, "were removed") {
 			t.Errorf("with the anchor: %+v", findings)
 		}
 		audited(t, store, filled, 1)
 		link(t, store)
-		if findings, _ := verified(t, store, &anchor); len(findings) != 1 || !strings.Contains(findings[0].Says, "made anew") {
+		if findings, _ := verified(
+			t,
+			store,
+			&anchor,
+		); len(findings) != 1 ||
+			!strings.Contains(findings[0].Says, "made anew") {
 			t.Errorf("with the anchor of a chain that went on otherwise: %+v", findings)
 		}
 	})
@@ -229,8 +306,19 @@ func TestTheAnchorTellsOfARemovedEnd(t *testing.T) {
 func audited(t *testing.T, store store.Store, filled storetest.Filled, n int) (entries []parley.AuditEntry) {
 	t.Helper()
 	for i := range n {
-		entries = append(entries, parley.AuditEntry{ID: parley.NewID(), WorkspaceID: filled.Scope.WorkspaceID, At: parley.Time(1000 + 10*i), PrincipalID: parley.NewID(),
-			PrincipalName: "ada", Action: "getSession", SessionID: filled.Sessions[0], RequestID: parley.NewID()})
+		entries = append(
+			entries,
+			parley.AuditEntry{
+				ID:            parley.NewID(),
+				WorkspaceID:   filled.Scope.WorkspaceID,
+				At:            parley.Time(1000 + 10*i),
+				PrincipalID:   parley.NewID(),
+				PrincipalName: "ada",
+				Action:        "getSession",
+				SessionID:     filled.Sessions[0],
+				RequestID:     parley.NewID(),
+			},
+		)
 	}
 	must(t, store.AppendAudit(t.Context(), entries))
 	return entries

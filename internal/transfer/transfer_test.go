@@ -164,7 +164,9 @@ func TestRoundTrip(t *testing.T) {
 		if diff := cmp.Diff(want, tables(t, there)); diff != "" {
 			t.Errorf("digests (-source +copy):\n%s", diff)
 		}
-		if summary.Resumed || summary.Already || len(summary.Tables) != len(transfer.Tables) || summary.Sessions != 15 || summary.Messages < 80 {
+		if summary.Resumed || summary.Already || len(summary.Tables) != len(transfer.Tables) ||
+			summary.Sessions != 15 ||
+			summary.Messages < 80 {
 			t.Errorf("the summary is %+v", summary)
 		}
 		again, err := transfer.Copy(t.Context(), from, there, nil)
@@ -200,12 +202,19 @@ func sameSessions(t *testing.T, home, back string, filled storetest.Filled) {
 	copied, err := sqlite.Open(t.Context(), back, sqlite.Options{})
 	must(t, err)
 	for _, session := range filled.Sessions {
-		if diff := cmp.Diff(snapshot(t, source, filled.Scope, session), snapshot(t, copied, filled.Scope, session)); diff != "" {
+		if diff := cmp.Diff(
+			snapshot(t, source, filled.Scope, session),
+			snapshot(t, copied, filled.Scope, session),
+		); diff != "" {
 			t.Errorf("session %s (-source +copy):\n%s", session, diff)
 		}
 	}
 	running, err := copied.Turns(t.Context(), filled.Scope, filled.Running, store.TurnQuery{Limit: 10})
-	if err != nil || !slices.ContainsFunc(running, func(turn parley.Turn) bool { return turn.Status == parley.TurnQueued && turn.Attempt == 1 }) {
+	if err != nil ||
+		!slices.ContainsFunc(
+			running,
+			func(turn parley.Turn) bool { return turn.Status == parley.TurnQueued && turn.Attempt == 1 },
+		) {
 		t.Errorf("the turn that ran at the crash is not ready: %+v, %v", running, err)
 	}
 	must(t, errors.Join(source.Close(), copied.Close()))
@@ -228,7 +237,12 @@ type dying struct {
 
 var errKilled = errors.New("killed")
 
-func (d *dying) Append(ctx context.Context, table transfer.Table, rows []transfer.Row, progress transfer.Progress) error {
+func (d *dying) Append(
+	ctx context.Context,
+	table transfer.Table,
+	rows []transfer.Row,
+	progress transfer.Progress,
+) error {
 	if d.left--; d.left < 0 {
 		return errKilled
 	}
@@ -306,7 +320,15 @@ func TestForeignDestination(t *testing.T) {
 		}
 
 		half, _ := empty().open(t)
-		if _, err := transfer.Copy(t.Context(), from, &dying{Destination: half, left: 4}, nil); !errors.Is(err, errKilled) {
+		if _, err := transfer.Copy(
+			t.Context(),
+			from,
+			&dying{Destination: half, left: 4},
+			nil,
+		); !errors.Is(
+			err,
+			errKilled,
+		) {
 			t.Fatal(err)
 		}
 		_, err = transfer.Copy(t.Context(), other, half, nil)
@@ -360,12 +382,20 @@ func TestVerifyFindsChanges(t *testing.T) {
 					if table.Name == "workspaces" { // which make it another database
 						says = "other data"
 					}
-					_, err := transfer.Copy(t.Context(), from, &tampered{Destination: to, table: table.Name, column: i}, nil)
+					_, err := transfer.Copy(
+						t.Context(),
+						from,
+						&tampered{Destination: to, table: table.Name, column: i},
+						nil,
+					)
 					refusedAs(t, err, says)
 				}
 			}
 		}
-		target.rewrite(t, `UPDATE messages SET metadata = '{"changed":true}' WHERE role = 'user' AND status = 'completed'`)
+		target.rewrite(
+			t,
+			`UPDATE messages SET metadata = '{"changed":true}' WHERE role = 'user' AND status = 'completed'`,
+		)
 		_, err = transfer.Copy(t.Context(), from, to, nil)
 		refusedAs(t, err, "they differ in messages")
 	})
@@ -378,7 +408,12 @@ type tampered struct {
 	column int
 }
 
-func (d *tampered) Each(ctx context.Context, table transfer.Table, after transfer.Row, visit func(transfer.Row) error) error {
+func (d *tampered) Each(
+	ctx context.Context,
+	table transfer.Table,
+	after transfer.Row,
+	visit func(transfer.Row) error,
+) error {
 	first := table.Name == d.table
 	return d.Destination.Each(ctx, table, after, func(row transfer.Row) error {
 		if first {
@@ -406,7 +441,9 @@ func TestBrokenRecordIsFound(t *testing.T) {
 		target := empty()
 		to, end := target.open(t)
 		_, err := transfer.Copy(t.Context(), from, to, nil)
-		if parley.ErrorCode(err) != parley.CodeUnavailable || !strings.Contains(err.Error(), "does not match the hash of message 2") || !strings.Contains(err.Error(), "source") {
+		if parley.ErrorCode(err) != parley.CodeUnavailable ||
+			!strings.Contains(err.Error(), "does not match the hash of message 2") ||
+			!strings.Contains(err.Error(), "source") {
 			t.Errorf("got %v", err)
 		}
 		end()

@@ -18,14 +18,24 @@ func (c *copying) verify(ctx context.Context) error {
 		if err != nil {
 			return inTable(table, err)
 		}
-		c.summary.Tables = append(c.summary.Tables, Copied{Table: table.Name, Rows: copied.Rows, Digest: copied.String()})
+		c.summary.Tables = append(
+			c.summary.Tables,
+			Copied{Table: table.Name, Rows: copied.Rows, Digest: copied.String()},
+		)
 		if !source.Same(copied) {
-			differ = append(differ, fmt.Sprintf("%s (%d rows in the source, %d in the copy)", table.Name, source.Rows, copied.Rows))
+			differ = append(
+				differ,
+				fmt.Sprintf("%s (%d rows in the source, %d in the copy)", table.Name, source.Rows, copied.Rows),
+			)
 		}
 		c.tell(State{Stage: Verifying, Table: table.Name, Rows: copied.Rows, Total: source.Rows})
 	}
 	if len(differ) > 0 {
-		return parley.Errorf(parley.CodeConflict, "the copy is not what the source holds: they differ in %s. Start over with an empty destination, and let nobody work on either side meanwhile", strings.Join(differ, ", "))
+		return parley.Errorf(
+			parley.CodeConflict,
+			"the copy is not what the source holds: they differ in %s. Start over with an empty destination, and let nobody work on either side meanwhile",
+			strings.Join(differ, ", "),
+		)
 	}
 	var records Records
 	if err := c.to.Records(ctx, &records); err != nil {
@@ -40,7 +50,10 @@ func (c *copying) verify(ctx context.Context) error {
 		return err
 	}
 	if !c.summary.Already && now != c.progress.Source {
-		return parley.Errorf(parley.CodeConflict, "the source was changed while it was copied: stop every server that works on it, and start over with an empty destination")
+		return parley.Errorf(
+			parley.CodeConflict,
+			"the source was changed while it was copied: stop every server that works on it, and start over with an empty destination",
+		)
 	}
 	return nil
 }
@@ -52,7 +65,11 @@ func brokenBefore(err error) error {
 	if !errors.As(err, &broken) {
 		return err
 	}
-	return parley.WrapError(broken.Code, err, broken.Message+". The source holds it like that: delete that session there, or put a backup back in which it is whole, and start over with an empty destination")
+	return parley.WrapError(
+		broken.Code,
+		err,
+		broken.Message+". The source holds it like that: delete that session there, or put a backup back in which it is whole, and start over with an empty destination",
+	)
 }
 
 // both digests a table of both sides at the same time.

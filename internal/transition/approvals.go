@@ -36,17 +36,37 @@ func (t *Tx) ask(h *Head, turn *parley.Turn, asks []store.Ask, rows []OpenRow, b
 	for _, ask := range asks {
 		at := rowOfCall(rows, ask.ToolCallID)
 		if at < 0 {
-			return parley.Errorf(parley.CodeConflict, "the step has no call %q to ask about", parley.Clip(ask.ToolCallID, 64))
+			return parley.Errorf(
+				parley.CodeConflict,
+				"the step has no call %q to ask about",
+				parley.Clip(ask.ToolCallID, 64),
+			)
 		}
 		arguments, fingerprint, err := exactCall(blocks[at].Content)
 		if err != nil {
 			return err
 		}
 		a := &parley.Approval{
-			ID: ask.ApprovalID, WorkspaceID: h.WorkspaceID, SessionID: h.ID, RootID: h.RootID, AgentID: turn.AgentID, TurnID: turn.ID,
-			MessageID: rows[at].ID, ToolCallID: ask.ToolCallID, ToolName: rows[at].ToolName, Arguments: arguments, Fingerprint: fingerprint,
-			State: parley.ApprovalPending, CreatedAt: t.now, ExpiresAt: t.now + parley.Time(ask.Timeout/time.Millisecond),
-			Reason: ask.Reason, Approvers: ask.Approvers, RequesterIDs: ask.RequesterIDs, Named: ask.Named, Digest: ask.Digest, Rules: ask.Rules,
+			ID:           ask.ApprovalID,
+			WorkspaceID:  h.WorkspaceID,
+			SessionID:    h.ID,
+			RootID:       h.RootID,
+			AgentID:      turn.AgentID,
+			TurnID:       turn.ID,
+			MessageID:    rows[at].ID,
+			ToolCallID:   ask.ToolCallID,
+			ToolName:     rows[at].ToolName,
+			Arguments:    arguments,
+			Fingerprint:  fingerprint,
+			State:        parley.ApprovalPending,
+			CreatedAt:    t.now,
+			ExpiresAt:    t.now + parley.Time(ask.Timeout/time.Millisecond),
+			Reason:       ask.Reason,
+			Approvers:    ask.Approvers,
+			RequesterIDs: ask.RequesterIDs,
+			Named:        ask.Named,
+			Digest:       ask.Digest,
+			Rules:        ask.Rules,
 		}
 		if a.RootID.IsZero() { // of a session from before there were trees
 			a.RootID = h.ID
@@ -109,7 +129,12 @@ func (t *Tx) lockApproval(scope store.Scope, id parley.ID) (*Head, *parley.Appro
 }
 
 // DecideApproval is the transition of store.Approvals.
-func (t *Tx) DecideApproval(scope store.Scope, id parley.ID, decision parley.Decision, claimBy parley.ID) (decided store.Decided, err error) {
+func (t *Tx) DecideApproval(
+	scope store.Scope,
+	id parley.ID,
+	decision parley.Decision,
+	claimBy parley.ID,
+) (decided store.Decided, err error) {
 	h, a, err := t.lockApproval(scope, id)
 	if err != nil {
 		return decided, err
@@ -119,7 +144,11 @@ func (t *Tx) DecideApproval(scope store.Scope, id parley.ID, decision parley.Dec
 		state = parley.ApprovalExpired
 	}
 	if state != parley.ApprovalPending {
-		return decided, parley.Conflict(state, "this approval is %s: it was answered, or its time or its turn is over", state)
+		return decided, parley.Conflict(
+			state,
+			"this approval is %s: it was answered, or its time or its turn is over",
+			state,
+		)
 	}
 	if decision.Decision == parley.DecideApprove {
 		if err := mayApprove(h, a, &decision); err != nil {
@@ -156,7 +185,10 @@ func mayApprove(h *Head, a *parley.Approval, decision *parley.Decision) error {
 	case decision.Scope == parley.ScopeChange && !a.Changed():
 		return parley.InvalidField("scope", "nothing was changed that you could accept: a rule asks about this call")
 	case a.Changed() && decision.By.ID != h.OwnerID:
-		return parley.Errorf(parley.CodeForbidden, "Only the conversation's owner may accept what somebody else changed. You may approve this call once.")
+		return parley.Errorf(
+			parley.CodeForbidden,
+			"Only the conversation's owner may accept what somebody else changed. You may approve this call once.",
+		)
 	}
 	return nil
 }
@@ -219,7 +251,8 @@ func (t *Tx) approveAlike(h *Head, a *parley.Approval) error {
 	}
 	for i := range approvals {
 		other := &approvals[i]
-		if other.ID == a.ID || other.State != parley.ApprovalPending || other.ExpiresAt <= t.now || !covers(h, a, other) {
+		if other.ID == a.ID || other.State != parley.ApprovalPending || other.ExpiresAt <= t.now ||
+			!covers(h, a, other) {
 			continue
 		}
 		other.State, other.Scope, other.Covers = a.State, a.Scope, a.Covers
@@ -333,7 +366,13 @@ func (t *Tx) UseApprovals(fence store.Fence, uses []store.ApprovalUse) error {
 		case a == nil:
 			return NotFound("approval")
 		case a.State != parley.ApprovalApproved || a.UsedAt != 0:
-			return parley.Errorf(parley.CodeConflict, "the approval of the call %q is %s and used %t", parley.Clip(a.ToolCallID, 64), a.State, a.UsedAt != 0)
+			return parley.Errorf(
+				parley.CodeConflict,
+				"the approval of the call %q is %s and used %t",
+				parley.Clip(a.ToolCallID, 64),
+				a.State,
+				a.UsedAt != 0,
+			)
 		}
 		call, err := t.unanswered(h, a.ToolCallID)
 		if err != nil {
@@ -344,7 +383,11 @@ func (t *Tx) UseApprovals(fence store.Fence, uses []store.ApprovalUse) error {
 			return err
 		}
 		if call.ID != a.MessageID || fingerprint != a.Fingerprint || use.Fingerprint != a.Fingerprint {
-			return parley.Errorf(parley.CodeConflict, "the call %q is not the one that was approved", parley.Clip(a.ToolCallID, 64))
+			return parley.Errorf(
+				parley.CodeConflict,
+				"the call %q is not the one that was approved",
+				parley.Clip(a.ToolCallID, 64),
+			)
 		}
 		a.UsedAt = t.now
 		h.Changes.Approvals = append(h.Changes.Approvals, a)
@@ -427,7 +470,8 @@ func (t *Tx) TellRoot(workspaceID, approvalID parley.ID) error {
 		news = RootKnowsCreated
 	}
 	if news < RootKnowsResolved && a.State != parley.ApprovalPending {
-		if a.State == parley.ApprovalApproved && a.Scope == parley.ScopeChange { // the tool sessions to come begin with what the root has
+		if a.State == parley.ApprovalApproved &&
+			a.Scope == parley.ScopeChange { // the tool sessions to come begin with what the root has
 			if err := t.acceptChange(h, a); err != nil {
 				return err
 			}

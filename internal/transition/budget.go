@@ -99,7 +99,10 @@ func (h *Head) spend(open OpenCall, call *store.CallSettled) {
 	if estimated {
 		call.Cost = used.Cost
 	}
-	h.Changes.Spent = append(h.Changes.Spent, Spent{CallID: open.ID, From: open.From, Reserved: *open.Reserved, Used: used, Estimated: estimated})
+	h.Changes.Spent = append(
+		h.Changes.Spent,
+		Spent{CallID: open.ID, From: open.From, Reserved: *open.Reserved, Used: used, Estimated: estimated},
+	)
 }
 
 // WarnLimit is the transition of store.Budgets.
@@ -157,7 +160,10 @@ func (t *Tx) ParkRefused(fence store.Fence, refusal store.Refusal) (parley.Turn,
 		h.Changes.Parked = &Parked{Refusal: refusal}
 	}
 	if refusal.After > 0 {
-		h.Changes.Outbox = append(h.Changes.Outbox, Errand{WorkspaceID: h.WorkspaceID, Kind: WakeSession, TargetID: h.ID, Delay: refusal.After})
+		h.Changes.Outbox = append(
+			h.Changes.Outbox,
+			Errand{WorkspaceID: h.WorkspaceID, Kind: WakeSession, TargetID: h.ID, Delay: refusal.After},
+		)
 	}
 	err = t.parkWith(h, turn, refusal.Reason, refused(turn.ID, &refusal))
 	return *turn, err

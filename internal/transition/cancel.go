@@ -8,7 +8,11 @@ import (
 )
 
 // RequestCancel is the transition of store.Turns.
-func (t *Tx) RequestCancel(scope store.Scope, sessionID, turnID parley.ID, alsoQueued bool) (cancelled store.Cancelled, err error) {
+func (t *Tx) RequestCancel(
+	scope store.Scope,
+	sessionID, turnID parley.ID,
+	alsoQueued bool,
+) (cancelled store.Cancelled, err error) {
 	h, err := t.lock(scope, sessionID)
 	if err != nil {
 		return cancelled, err
@@ -187,13 +191,20 @@ func (t *Tx) TakeCancel(scope store.Scope, sessionID, turnID parley.ID) (store.C
 }
 
 // EditQueued is the transition of store.Turns.
-func (t *Tx) EditQueued(scope store.Scope, author, messageID parley.ID, content json.RawMessage) (parley.Message, error) {
+func (t *Tx) EditQueued(
+	scope store.Scope,
+	author, messageID parley.ID,
+	content json.RawMessage,
+) (parley.Message, error) {
 	h, m, err := t.lockQueued(scope, messageID)
 	if err != nil {
 		return parley.Message{}, err
 	}
 	if m.Author.ID != author { // the record would have it that they wrote it
-		return parley.Message{}, parley.Errorf(parley.CodeForbidden, "only who wrote a queued message may edit it; you may remove it and post your own")
+		return parley.Message{}, parley.Errorf(
+			parley.CodeForbidden,
+			"only who wrote a queued message may edit it; you may remove it and post your own",
+		)
 	}
 	if err := t.refile(h, m.ID, m.Content, content); err != nil {
 		return parley.Message{}, err

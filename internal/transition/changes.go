@@ -74,9 +74,11 @@ type Changes struct {
 func (c *Changes) Any() bool {
 	return c.New != nil || c.Head || c.Compaction != nil || c.Listed || c.Setting != nil || c.Accepted != nil || c.Buried || c.Unready || c.Ready || c.Suspect != nil ||
 		len(c.NewMessages)+len(c.Entered)+len(c.Requeued)+len(c.Edited)+len(c.Removed)+len(c.Marked)+len(c.Settled) > 0 ||
-		c.OutsideOpened != nil || c.OutsideGrown != nil || c.OutsideClosed ||
+		c.OutsideOpened != nil || c.OutsideGrown != nil ||
+		c.OutsideClosed ||
 		len(c.NewLoops)+len(c.Loops)+len(c.NewTurns)+len(c.Turns)+len(c.NewCalls)+len(c.Calls) > 0 ||
-		len(c.NewApprovals)+len(c.Approvals)+len(c.ToldRoot) > 0 || len(c.Unfiled)+len(c.Filed)+len(c.Opened)+len(c.Outbox)+len(c.Events) > 0
+		len(c.NewApprovals)+len(c.Approvals)+len(c.ToldRoot) > 0 ||
+		len(c.Unfiled)+len(c.Filed)+len(c.Opened)+len(c.Outbox)+len(c.Events) > 0
 }
 
 // Creation is how a session came to be.

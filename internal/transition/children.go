@@ -58,7 +58,10 @@ func (t *Tx) OpenChild(fence store.Fence, wanted store.NewSession) (parley.Sessi
 	}
 	session := &wanted.Session
 	if session.ID != parley.ChildID(session.ParentMessageID) || wanted.First == nil {
-		return parley.Session{}, parley.Errorf(parley.CodeConflict, "a tool session has the id that its call gives it, and a first message")
+		return parley.Session{}, parley.Errorf(
+			parley.CodeConflict,
+			"a tool session has the id that its call gives it, and a first message",
+		)
 	}
 	if opened, err := t.load(session.ID); err != nil {
 		return parley.Session{}, err
@@ -99,7 +102,11 @@ func (t *Tx) OpenChild(fence store.Fence, wanted store.NewSession) (parley.Sessi
 // descend gives a tool session its place below its parent.
 func descend(session *parley.Session, parent *Head) error {
 	if parent.Depth >= parley.MaxToolDepth {
-		return parley.Errorf(parley.CodeConflict, "tool sessions lie %d deep here already, which is as deep as they may; do the work without another one", parley.MaxToolDepth)
+		return parley.Errorf(
+			parley.CodeConflict,
+			"tool sessions lie %d deep here already, which is as deep as they may; do the work without another one",
+			parley.MaxToolDepth,
+		)
 	}
 	session.ParentSessionID, session.RootID, session.Depth = parent.ID, parent.RootID, parent.Depth+1
 	return nil
@@ -108,14 +115,20 @@ func descend(session *parley.Session, parent *Head) error {
 // goesHome leaves an errand when a session that answers a call has come to its end.
 func (h *Head) goesHome() {
 	if h.AnswersCall() {
-		h.Changes.Outbox = append(h.Changes.Outbox, Errand{WorkspaceID: h.WorkspaceID, Kind: ChildHome, TargetID: h.ParentMessageID})
+		h.Changes.Outbox = append(
+			h.Changes.Outbox,
+			Errand{WorkspaceID: h.WorkspaceID, Kind: ChildHome, TargetID: h.ParentMessageID},
+		)
 	}
 }
 
 // callsOff leaves an errand that stops the tool session of a call, if it has one.
 func (h *Head) callsOff(call *parley.Message) {
 	if child := childOf(call); !child.IsZero() {
-		h.Changes.Outbox = append(h.Changes.Outbox, Errand{WorkspaceID: h.WorkspaceID, Kind: CancelChild, TargetID: child})
+		h.Changes.Outbox = append(
+			h.Changes.Outbox,
+			Errand{WorkspaceID: h.WorkspaceID, Kind: CancelChild, TargetID: child},
+		)
 	}
 }
 
@@ -200,7 +213,9 @@ func (t *Tx) childResult(childID parley.ID, m *parley.Message) (json.RawMessage,
 
 // failedResult is the content of a result without an answer.
 func failedResult(text string, tookMS *int64) (json.RawMessage, error) {
-	return parley.EncodeContent(parley.ToolResultContent{Result: json.RawMessage("null"), Error: &text, ExecutionTimeMS: tookMS})
+	return parley.EncodeContent(
+		parley.ToolResultContent{Result: json.RawMessage("null"), Error: &text, ExecutionTimeMS: tookMS},
+	)
 }
 
 func failureText(failure *parley.Failure) string {

@@ -8,23 +8,42 @@ import (
 )
 
 // RequestCompaction is the transition of store.Compactions.
-func (t *Tx) RequestCompaction(scope store.Scope, sessionID, id parley.ID, reason parley.CompactionReason) (parley.Compaction, error) {
+func (t *Tx) RequestCompaction(
+	scope store.Scope,
+	sessionID, id parley.ID,
+	reason parley.CompactionReason,
+) (parley.Compaction, error) {
 	h, err := t.lock(scope, sessionID)
 	if err != nil {
 		return parley.Compaction{}, err
 	}
 	if reason == parley.CompactAsked && h.ArchivedAt != 0 {
-		return parley.Compaction{}, parley.Errorf(parley.CodeArchived, "this session is archived; reopen it with PATCH {\"archived\": false}, then compact it")
+		return parley.Compaction{}, parley.Errorf(
+			parley.CodeArchived,
+			"this session is archived; reopen it with PATCH {\"archived\": false}, then compact it",
+		)
 	}
 	last, err := t.rows.Compaction(h)
 	if err != nil {
 		return parley.Compaction{}, err
 	}
-	c := &parley.Compaction{ID: id, WorkspaceID: h.WorkspaceID, SessionID: h.ID, State: parley.CompactionPending, Reason: reason, CreatedAt: t.now, UpdatedAt: t.now}
+	c := &parley.Compaction{
+		ID:          id,
+		WorkspaceID: h.WorkspaceID,
+		SessionID:   h.ID,
+		State:       parley.CompactionPending,
+		Reason:      reason,
+		CreatedAt:   t.now,
+		UpdatedAt:   t.now,
+	}
 	if last != nil {
 		if !last.State.Finished() {
 			if reason == parley.CompactAsked {
-				return parley.Compaction{}, parley.Conflict(last.State, "a compaction of this session is %s already", last.State)
+				return parley.Compaction{}, parley.Conflict(
+					last.State,
+					"a compaction of this session is %s already",
+					last.State,
+				)
 			}
 			return *last, nil
 		}
@@ -49,7 +68,10 @@ func (t *Tx) compactionRests(h *Head, last *parley.Compaction, reason parley.Com
 		return false, err
 	}
 	if summary.Status == parley.MessageQueued {
-		return false, parley.Conflict(summary.Status, "the last compaction's summary waits for the running turn to end; compact again when it is in the record")
+		return false, parley.Conflict(
+			summary.Status,
+			"the last compaction's summary waits for the running turn to end; compact again when it is in the record",
+		)
 	}
 	if reason.ByItself() && summary.Marks.SetAside && h.LastSequence < summary.Sequence+parley.CompactionRest {
 		last.RestsUntil = summary.Sequence + parley.CompactionRest
@@ -88,7 +110,10 @@ func (t *Tx) holdsCompaction(fence store.CompactionFence) (*Head, *parley.Compac
 
 // ClaimCompaction makes a process the holder of a session's compaction, as
 // store.Compactions.ClaimCompactions says; nil when it is nobody's to take.
-func (t *Tx) ClaimCompaction(processID, sessionID parley.ID, runs func(parley.ID) bool) (*store.CompactionClaim, error) {
+func (t *Tx) ClaimCompaction(
+	processID, sessionID parley.ID,
+	runs func(parley.ID) bool,
+) (*store.CompactionClaim, error) {
 	allowed, err := t.mayClaim(processID)
 	if err != nil {
 		return nil, err
@@ -147,8 +172,15 @@ func (t *Tx) ClaimCompaction(processID, sessionID parley.ID, runs func(parley.ID
 		return nil, NotFound("agent")
 	}
 	return &store.CompactionClaim{
-		Fence:      store.CompactionFence{WorkspaceID: h.WorkspaceID, SessionID: h.ID, CompactionID: c.ID, Epoch: c.Epoch},
-		Compaction: *c, Session: h.Session, Agent: *agent,
+		Fence: store.CompactionFence{
+			WorkspaceID:  h.WorkspaceID,
+			SessionID:    h.ID,
+			CompactionID: c.ID,
+			Epoch:        c.Epoch,
+		},
+		Compaction: *c,
+		Session:    h.Session,
+		Agent:      *agent,
 	}, nil
 }
 
@@ -192,7 +224,12 @@ func (t *Tx) BeginCompaction(fence store.CompactionFence, begin store.Compaction
 	} else if open != nil {
 		return parley.Errorf(parley.CodeConflict, "the call of this attempt is open already")
 	}
-	step := store.StepBegin{Call: begin.Call, System: begin.System, Middleware: begin.Middleware, Reservation: begin.Reservation}
+	step := store.StepBegin{
+		Call:        begin.Call,
+		System:      begin.System,
+		Middleware:  begin.Middleware,
+		Reservation: begin.Reservation,
+	}
 	if _, err := t.reserve(h, &step); err != nil {
 		return err
 	}
@@ -240,7 +277,9 @@ func (t *Tx) SettleCompaction(fence store.CompactionFence, settle store.Compacti
 // enterSummary has a summary enter the record, or wait at the front of the queue
 // for the turn to end.
 func (t *Tx) enterSummary(h *Head, c *parley.Compaction, settle store.CompactionSettle) error {
-	origin, err := json.Marshal(parley.SummaryOrigin{AbsorbsID: c.AbsorbsID, CallID: c.CallID, CompactionID: c.ID, CoversFrom: c.CoversFrom})
+	origin, err := json.Marshal(
+		parley.SummaryOrigin{AbsorbsID: c.AbsorbsID, CallID: c.CallID, CompactionID: c.ID, CoversFrom: c.CoversFrom},
+	)
 	if err != nil {
 		return err
 	}
@@ -249,9 +288,19 @@ func (t *Tx) enterSummary(h *Head, c *parley.Compaction, settle store.Compaction
 	}
 	covers := c.CoversThrough
 	m := &parley.Message{
-		ID: settle.Summary.MessageID, WorkspaceID: h.WorkspaceID, SessionID: h.ID, LogID: h.LogID, Role: parley.RoleSummary, Status: parley.MessageCompleted,
-		Author: settle.Summary.Author, Content: settle.Summary.Content, CoversThrough: &covers, Metadata: origin,
-		TokenEstimate: settle.Summary.TokenEstimate, CreatedAt: t.now, UpdatedAt: t.now,
+		ID:            settle.Summary.MessageID,
+		WorkspaceID:   h.WorkspaceID,
+		SessionID:     h.ID,
+		LogID:         h.LogID,
+		Role:          parley.RoleSummary,
+		Status:        parley.MessageCompleted,
+		Author:        settle.Summary.Author,
+		Content:       settle.Summary.Content,
+		CoversThrough: &covers,
+		Metadata:      origin,
+		TokenEstimate: settle.Summary.TokenEstimate,
+		CreatedAt:     t.now,
+		UpdatedAt:     t.now,
 	}
 	if !settle.Call.Usage.IsZero() {
 		m.Usage = &settle.Call.Usage

@@ -8,20 +8,31 @@ import (
 )
 
 // SendQueued is the transition of store.Control.
-func (t *Tx) SendQueued(scope store.Scope, messageID parley.ID, how parley.During, claimBy parley.ID) (store.Posted, error) {
+func (t *Tx) SendQueued(
+	scope store.Scope,
+	messageID parley.ID,
+	how parley.During,
+	claimBy parley.ID,
+) (store.Posted, error) {
 	h, m, err := t.lockQueued(scope, messageID)
 	if err != nil {
 		return store.Posted{}, err
 	}
 	if m.TurnID.IsZero() {
-		return store.Posted{}, parley.Conflict(m.Status, "this message starts no turn: it enters the record by itself when the running turn has ended")
+		return store.Posted{}, parley.Conflict(
+			m.Status,
+			"this message starts no turn: it enters the record by itself when the running turn has ended",
+		)
 	}
 	if _, err := t.queueOf(h, true); err != nil {
 		return store.Posted{}, err
 	}
 	posted := store.Posted{EventSequence: h.LastEvent}
 	if how == parley.DuringSteer && h.WaitReason == parley.WaitOutside {
-		return store.Posted{}, parley.Conflict(m.Status, "an agent outside is writing, which takes no steers; wait for it, or send this as an interrupt")
+		return store.Posted{}, parley.Conflict(
+			m.Status,
+			"an agent outside is writing, which takes no steers; wait for it, or send this as an interrupt",
+		)
 	}
 	switch {
 	case m.TurnID == h.TurnID && (!m.Steer || how == parley.DuringSteer): // it is on its way
@@ -50,7 +61,11 @@ func (t *Tx) sendAsSteer(h *Head, m *parley.Message, posted *store.Posted) error
 		return err
 	}
 	if !own.LoopID.IsZero() {
-		return parley.Conflict(m.Status, "this message is iteration %d of a loop, which is a turn by itself; send it as an interrupt, or stop the loop", own.Iteration)
+		return parley.Conflict(
+			m.Status,
+			"this message is iteration %d of a loop, which is a turn by itself; send it as an interrupt, or stop the loop",
+			own.Iteration,
+		)
 	}
 	if posted.Turn, err = t.currentTurn(h); err != nil {
 		return err
@@ -65,8 +80,15 @@ func (t *Tx) sendAsSteer(h *Head, m *parley.Message, posted *store.Posted) error
 // turn stopped.
 func (t *Tx) sendFirst(h *Head, m *parley.Message, claimBy parley.ID, posted *store.Posted) error {
 	if m.Steer {
-		posted.Turn = &parley.Turn{ID: parley.NewID(), WorkspaceID: h.WorkspaceID, SessionID: h.ID, TriggerMessageID: m.ID,
-			Status: parley.TurnQueued, Iteration: m.Iteration, CreatedAt: t.now}
+		posted.Turn = &parley.Turn{
+			ID:               parley.NewID(),
+			WorkspaceID:      h.WorkspaceID,
+			SessionID:        h.ID,
+			TriggerMessageID: m.ID,
+			Status:           parley.TurnQueued,
+			Iteration:        m.Iteration,
+			CreatedAt:        t.now,
+		}
 		h.addTurn(posted.Turn)
 		m.TurnID, m.Steer = posted.Turn.ID, false
 		h.Steers--
@@ -113,7 +135,10 @@ func (t *Tx) MoveQueued(scope store.Scope, messageID, before parley.ID) (parley.
 	at := len(order)
 	if !before.IsZero() && before != m.ID {
 		if at = slices.IndexFunc(order, func(e Entry) bool { return e.ID == before }); at < 0 {
-			return parley.Message{}, parley.Errorf(parley.CodeNotFound, "before: there is no such message in this queue")
+			return parley.Message{}, parley.Errorf(
+				parley.CodeNotFound,
+				"before: there is no such message in this queue",
+			)
 		}
 	}
 	from := slices.IndexFunc(q.entries, func(e Entry) bool { return e.ID == m.ID })
@@ -121,12 +146,17 @@ func (t *Tx) MoveQueued(scope store.Scope, messageID, before parley.ID) (parley.
 	case before == m.ID || at == from: // it stands there
 		return *m, nil
 	case !m.Steer && m.TurnID == h.TurnID, at < len(order) && starts(order[at]):
-		return parley.Message{}, parley.Conflict(m.Status, "the first message of the queue is about to start and keeps its place")
+		return parley.Message{}, parley.Conflict(
+			m.Status,
+			"the first message of the queue is about to start and keeps its place",
+		)
 	case at == 0:
 		t.requeue(h, m, h.takeFront())
 		return *m, nil
 	}
-	moved := append([]Entry{{ID: m.ID, TurnID: m.TurnID, Steer: m.Steer, Revision: m.Revision, Iteration: m.Iteration}}, order[at:]...)
+	moved := append(
+		[]Entry{{ID: m.ID, TurnID: m.TurnID, Steer: m.Steer, Revision: m.Revision, Iteration: m.Iteration}},
+		order[at:]...)
 	for i := range moved { // behind all places ever given, so that none is taken twice
 		moved[i].Position = h.takeBack()
 		t.replace(h, moved[i])
@@ -139,7 +169,17 @@ func (t *Tx) MoveQueued(scope store.Scope, messageID, before parley.ID) (parley.
 // requeue gives a queued message another place, turn, or way.
 func (t *Tx) requeue(h *Head, m *parley.Message, position int64) {
 	m.Position, m.UpdatedAt = &position, t.now
-	t.replace(h, Entry{ID: m.ID, TurnID: m.TurnID, Position: position, Steer: m.Steer, Revision: m.Revision, Iteration: m.Iteration})
+	t.replace(
+		h,
+		Entry{
+			ID:        m.ID,
+			TurnID:    m.TurnID,
+			Position:  position,
+			Steer:     m.Steer,
+			Revision:  m.Revision,
+			Iteration: m.Iteration,
+		},
+	)
 }
 
 // replace changes an entry of the queue, which has been read, and tells of it.
@@ -147,7 +187,11 @@ func (t *Tx) replace(h *Head, e Entry) {
 	h.queue.remove(e.ID)
 	h.queue.insert(e)
 	h.Changes.Requeued = append(h.Changes.Requeued, e)
-	t.event(h, e.TurnID, messageQueued(&parley.Message{ID: e.ID, TurnID: e.TurnID, Position: &e.Position, Steer: e.Steer}))
+	t.event(
+		h,
+		e.TurnID,
+		messageQueued(&parley.Message{ID: e.ID, TurnID: e.TurnID, Position: &e.Position, Steer: e.Steer}),
+	)
 }
 
 // cancelUnbegun cancels a queued turn behind the first unfinished one; its

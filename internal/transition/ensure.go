@@ -171,7 +171,10 @@ func (t *Tx) checkAgent(workspaceID, agentID parley.ID) error {
 	case version == 0:
 		return NotFound("agent")
 	case status == parley.AgentArchived:
-		return parley.Errorf(parley.CodeArchived, "this agent is archived; reactivate it with PATCH {\"status\": \"active\"}, or choose another one")
+		return parley.Errorf(
+			parley.CodeArchived,
+			"this agent is archived; reactivate it with PATCH {\"status\": \"active\"}, or choose another one",
+		)
 	}
 	return nil
 }

@@ -24,7 +24,14 @@ type picker struct {
 }
 
 func newPicker(waiting Waiting, n int, occupancy store.Occupancy, suspects Suspects) *picker {
-	return &picker{waiting: waiting, asked: n, occupancy: occupancy.Clone(), ranks: suspects.ranks(), suspects: suspects, offered: map[parley.ID]Ready{}}
+	return &picker{
+		waiting:   waiting,
+		asked:     n,
+		occupancy: occupancy.Clone(),
+		ranks:     suspects.ranks(),
+		suspects:  suspects,
+		offered:   map[parley.ID]Ready{},
+	}
 }
 
 // rank is that of the sessions at hand.

@@ -21,7 +21,11 @@ func (t *Tx) file(h *Head, messageID parley.ID, content json.RawMessage) error {
 			return err
 		}
 		if !found {
-			return parley.Errorf(parley.CodeNotFound, "content.files: there is no file %s; upload it first (POST /v1/files)", id)
+			return parley.Errorf(
+				parley.CodeNotFound,
+				"content.files: there is no file %s; upload it first (POST /v1/files)",
+				id,
+			)
 		}
 		h.Changes.Filed = append(h.Changes.Filed, FileUse{MessageID: messageID, FileID: id})
 	}
@@ -41,5 +45,8 @@ func (t *Tx) refile(h *Head, messageID parley.ID, before, content json.RawMessag
 
 // FileUsed refuses the deletion of a file.
 func FileUsed() error {
-	return parley.Errorf(parley.CodeConflict, "a message uses this file; it goes with the last session that has such a message")
+	return parley.Errorf(
+		parley.CodeConflict,
+		"a message uses this file; it goes with the last session that has such a message",
+	)
 }

@@ -70,7 +70,11 @@ func (t *Tx) Fork(scope store.Scope, wanted store.NewFork, claimBy parley.ID) (s
 		return store.Opened{}, err
 	}
 	if parts = upTo(parts, cut.Sequence); len(parts) >= store.MaxForkedLogs {
-		return store.Opened{}, parley.Errorf(parley.CodeConflict, "this conversation was forked %d times over; fork an earlier one, or at an earlier message", store.MaxForkedLogs)
+		return store.Opened{}, parley.Errorf(
+			parley.CodeConflict,
+			"this conversation was forked %d times over; fork an earlier one, or at an earlier message",
+			store.MaxForkedLogs,
+		)
 	}
 	tally, err := t.tally(parent, parts, cut.Sequence)
 	if err != nil {
@@ -78,7 +82,9 @@ func (t *Tx) Fork(scope store.Scope, wanted store.NewFork, claimBy parley.ID) (s
 	}
 	wanted.Session.ParentMessageID = at.ID
 	if wanted.Session.OwnerID == parent.OwnerID && wanted.Session.AgentID == parent.AgentID {
-		if wanted.Session.Accepted, err = t.rows.Accepted(parent); err != nil { // to go on elsewhere accepts nothing new
+		if wanted.Session.Accepted, err = t.rows.Accepted(
+			parent,
+		); err != nil { // to go on elsewhere accepts nothing new
 			return store.Opened{}, err
 		}
 	}
@@ -137,7 +143,11 @@ func (t *Tx) forkedAt(parent *Head, parts []Part, wanted store.NewFork) (Link, e
 		case m == nil, m.Sequence == 0 && m.SessionID != parent.ID, m.Sequence > 0 && !holds(parts, m):
 			return Link{}, NotFound("message")
 		case m.Sequence == 0:
-			return Link{}, parley.Conflict(m.Status, "this message is not in the record: it is %s; fork at one that is", m.Status)
+			return Link{}, parley.Conflict(
+				m.Status,
+				"this message is not in the record: it is %s; fork at one that is",
+				m.Status,
+			)
 		}
 		from = m.Sequence
 	}
@@ -145,7 +155,11 @@ func (t *Tx) forkedAt(parent *Head, parts []Part, wanted store.NewFork) (Link, e
 		from = parent.LastSequence
 	}
 	if from < 1 || from > parent.LastSequence {
-		return Link{}, parley.Errorf(parley.CodeConflict, "this session's record has messages 1 to %d; it can be forked at one of them", parent.LastSequence)
+		return Link{}, parley.Errorf(
+			parley.CodeConflict,
+			"this session's record has messages 1 to %d; it can be forked at one of them",
+			parent.LastSequence,
+		)
 	}
 	rows, err := t.rows.Stretch(parent, parts, from, 1)
 	if err == nil && len(rows) == 0 {
@@ -181,7 +195,11 @@ func (t *Tx) cut(parent *Head, parts []Part, at Link, before bool) (Link, error)
 	}
 	for _, r := range rows[:last+1] {
 		if !r.Status.Settled() {
-			return Link{}, parley.Conflict(r.Status, "message %d is still being written; wait for its turn or cancel it, or fork at an earlier message", r.Sequence)
+			return Link{}, parley.Conflict(
+				r.Status,
+				"message %d is still being written; wait for its turn or cancel it, or fork at an earlier message",
+				r.Sequence,
+			)
 		}
 	}
 	return rows[last], t.stepDone(parent, rows[last])
@@ -194,7 +212,11 @@ func (t *Tx) stepDone(parent *Head, at Link) error {
 	}
 	turn, err := t.currentTurn(parent)
 	if err == nil && turn.Step == at.Step {
-		err = parley.Conflict(turn.Status, "the turn is still at the step of this message (it is %s); wait for it or cancel it, or fork at an earlier message", turn.Status)
+		err = parley.Conflict(
+			turn.Status,
+			"the turn is still at the step of this message (it is %s); wait for it or cancel it, or fork at an earlier message",
+			turn.Status,
+		)
 	}
 	return err
 }
@@ -202,7 +224,11 @@ func (t *Tx) stepDone(parent *Head, at Link) error {
 // cutBefore is the message before one that is asked anew.
 func (t *Tx) cutBefore(parent *Head, parts []Part, at Link) (Link, error) {
 	if at.Role != parley.RoleUser {
-		return Link{}, parley.Errorf(parley.CodeConflict, "only a user's message can be edited or asked again; this one is of role %s", at.Role)
+		return Link{}, parley.Errorf(
+			parley.CodeConflict,
+			"only a user's message can be edited or asked again; this one is of role %s",
+			at.Role,
+		)
 	}
 	if at.Sequence == 1 {
 		return Link{}, nil
@@ -212,7 +238,10 @@ func (t *Tx) cutBefore(parent *Head, parts []Part, at Link) (Link, error) {
 		return Link{}, err
 	}
 	if len(rows) == 0 || !rows[0].Status.Settled() {
-		return Link{}, parley.Errorf(parley.CodeConflict, "the message before this one is still being written; wait for its turn or cancel it")
+		return Link{}, parley.Errorf(
+			parley.CodeConflict,
+			"the message before this one is still being written; wait for its turn or cancel it",
+		)
 	}
 	tally, err := t.tally(parent, parts, at.Sequence-1)
 	if err != nil {
@@ -221,7 +250,10 @@ func (t *Tx) cutBefore(parent *Head, parts []Part, at Link) (Link, error) {
 	if slices.ContainsFunc(rows[1:], func(r Link) bool {
 		return r.Role == parley.RoleToolResult && r.Ordinal > 0 && r.Ordinal <= tally.Calls
 	}) {
-		return Link{}, parley.Errorf(parley.CodeConflict, "this message stands between a tool's call and its result; edit an earlier one")
+		return Link{}, parley.Errorf(
+			parley.CodeConflict,
+			"this message stands between a tool's call and its result; edit an earlier one",
+		)
 	}
 	return rows[0], nil
 }

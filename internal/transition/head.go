@@ -110,7 +110,10 @@ func (h *Head) answered(callID string) {
 	if callID == "" || h.open == nil {
 		return
 	}
-	h.open.unanswered = slices.DeleteFunc(h.open.unanswered, func(call *parley.Message) bool { return call.ToolCallID == callID })
+	h.open.unanswered = slices.DeleteFunc(
+		h.open.unanswered,
+		func(call *parley.Message) bool { return call.ToolCallID == callID },
+	)
 }
 
 // OpenRow is a streaming message of the running step.
@@ -134,8 +137,15 @@ type OpenRow struct {
 // sees it.
 func (r *OpenRow) settled(block *store.BlockSettled) parley.Message {
 	m := parley.Message{
-		Role: r.Role, Status: block.Status, Content: block.Content, CallOrdinal: r.Ordinal, ProviderData: block.ProviderData,
-		Author: r.Author, Model: r.Model, Metadata: r.Metadata, CreatedAt: r.CreatedAt,
+		Role:         r.Role,
+		Status:       block.Status,
+		Content:      block.Content,
+		CallOrdinal:  r.Ordinal,
+		ProviderData: block.ProviderData,
+		Author:       r.Author,
+		Model:        r.Model,
+		Metadata:     r.Metadata,
+		CreatedAt:    r.CreatedAt,
 	}
 	if block.Model != "" {
 		m.Model = block.Model

@@ -6,7 +6,12 @@ import (
 )
 
 // StartLoop is the transition of store.Loops.
-func (t *Tx) StartLoop(scope store.Scope, sessionID parley.ID, starting store.NewLoop, claimBy parley.ID) (store.LoopStarted, error) {
+func (t *Tx) StartLoop(
+	scope store.Scope,
+	sessionID parley.ID,
+	starting store.NewLoop,
+	claimBy parley.ID,
+) (store.LoopStarted, error) {
 	h, err := t.lock(scope, sessionID)
 	if err != nil {
 		return store.LoopStarted{}, err
@@ -18,14 +23,22 @@ func (t *Tx) StartLoop(scope store.Scope, sessionID parley.ID, starting store.Ne
 		return *earlier, err
 	}
 	if h.ArchivedAt != 0 {
-		return store.LoopStarted{}, parley.Errorf(parley.CodeArchived, "this session is archived; reopen it with PATCH {\"archived\": false}, then start the loop again")
+		return store.LoopStarted{}, parley.Errorf(
+			parley.CodeArchived,
+			"this session is archived; reopen it with PATCH {\"archived\": false}, then start the loop again",
+		)
 	}
 	running, err := t.rows.RunningLoop(h)
 	if err != nil {
 		return store.LoopStarted{}, err
 	}
 	if running != nil {
-		return store.LoopStarted{}, parley.Conflict(running.State, "a loop runs in this session already (iteration %d of %d); stop it first", running.Iteration, running.Max)
+		return store.LoopStarted{}, parley.Conflict(
+			running.State,
+			"a loop runs in this session already (iteration %d of %d); stop it first",
+			running.Iteration,
+			running.Max,
+		)
 	}
 	started := store.LoopStarted{EventSequence: h.LastEvent}
 	loop := starting.Loop
@@ -33,7 +46,15 @@ func (t *Tx) StartLoop(scope store.Scope, sessionID parley.ID, starting store.Ne
 	loop.TurnID = starting.First.TurnID
 	t.progress(h, &loop)
 	loop.Ordinal = h.LastEvent
-	h.Changes.NewLoops = append(h.Changes.NewLoops, NewLoop{Loop: &loop, Content: starting.Content, PostedEvent: started.EventSequence, Idempotency: starting.Idempotency})
+	h.Changes.NewLoops = append(
+		h.Changes.NewLoops,
+		NewLoop{
+			Loop:        &loop,
+			Content:     starting.Content,
+			PostedEvent: started.EventSequence,
+			Idempotency: starting.Idempotency,
+		},
+	)
 	first := starting.First
 	first.LoopID, first.Iteration, first.During = loop.ID, 1, parley.DuringQueue
 	posted, err := t.post(h, first, claimBy)
@@ -183,15 +204,34 @@ func (t *Tx) next(h *Head, loop *NewLoop) error {
 		return err
 	}
 	loop.Iteration++
-	turn := &parley.Turn{ID: parley.NewID(), WorkspaceID: h.WorkspaceID, SessionID: h.ID, TriggerMessageID: parley.NewID(), Status: parley.TurnQueued,
-		LoopID: loop.ID, Iteration: loop.Iteration, CreatedAt: t.now}
+	turn := &parley.Turn{
+		ID:               parley.NewID(),
+		WorkspaceID:      h.WorkspaceID,
+		SessionID:        h.ID,
+		TriggerMessageID: parley.NewID(),
+		Status:           parley.TurnQueued,
+		LoopID:           loop.ID,
+		Iteration:        loop.Iteration,
+		CreatedAt:        t.now,
+	}
 	loop.TurnID = turn.ID
 	h.saveLoop(loop)
 	t.progress(h, loop.Loop)
 	h.addTurn(turn)
 	t.enqueue(h, &parley.Message{
-		ID: turn.TriggerMessageID, WorkspaceID: h.WorkspaceID, SessionID: h.ID, LogID: h.LogID, TurnID: turn.ID, Role: parley.RoleUser, Author: loop.Author,
-		Content: loop.Content, ContextNote: note, Iteration: loop.Iteration, Metadata: metadata(nil), CreatedAt: t.now, UpdatedAt: t.now,
+		ID:          turn.TriggerMessageID,
+		WorkspaceID: h.WorkspaceID,
+		SessionID:   h.ID,
+		LogID:       h.LogID,
+		TurnID:      turn.ID,
+		Role:        parley.RoleUser,
+		Author:      loop.Author,
+		Content:     loop.Content,
+		ContextNote: note,
+		Iteration:   loop.Iteration,
+		Metadata:    metadata(nil),
+		CreatedAt:   t.now,
+		UpdatedAt:   t.now,
 	}, h.takeBack(), store.Idempotency{})
 	return nil
 }
@@ -203,7 +243,9 @@ func (t *Tx) takeUpLoop(h *Head, ended, turn *parley.Turn) error {
 	}
 	turn.LoopID = ended.LoopID // what it sees is what the loop says, also when that is over
 	loop, err := t.loopOf(h, ended.LoopID)
-	if err != nil || loop.TurnID != ended.ID || loop.State != parley.LoopFailed && (loop.State != parley.LoopStopped || loop.Reason != parley.LoopReasonCancelled) {
+	if err != nil || loop.TurnID != ended.ID ||
+		loop.State != parley.LoopFailed &&
+			(loop.State != parley.LoopStopped || loop.Reason != parley.LoopReasonCancelled) {
 		return err
 	}
 	if other, err := t.rows.RunningLoop(h); err != nil || other != nil {

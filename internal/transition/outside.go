@@ -36,11 +36,22 @@ type Grown struct {
 // postOutside opens a message that an agent outside streams, on an idle session.
 func (t *Tx) postOutside(h *Head, m *parley.Message, posting store.NewMessage, posted *store.Posted) error {
 	if !h.TurnID.IsZero() {
-		return parley.Errorf(parley.CodeBusy, "a turn of this session is unfinished; wait for it or cancel it, then open the message")
+		return parley.Errorf(
+			parley.CodeBusy,
+			"a turn of this session is unfinished; wait for it or cancel it, then open the message",
+		)
 	}
 	turn := &parley.Turn{
-		ID: posting.TurnID, WorkspaceID: h.WorkspaceID, SessionID: h.ID, TriggerMessageID: m.ID, Status: parley.TurnWaiting, WaitReason: parley.WaitOutside,
-		Step: 1, Iteration: posting.Iteration, CreatedAt: t.now, StartedAt: t.now,
+		ID:               posting.TurnID,
+		WorkspaceID:      h.WorkspaceID,
+		SessionID:        h.ID,
+		TriggerMessageID: m.ID,
+		Status:           parley.TurnWaiting,
+		WaitReason:       parley.WaitOutside,
+		Step:             1,
+		Iteration:        posting.Iteration,
+		CreatedAt:        t.now,
+		StartedAt:        t.now,
 	}
 	m.TurnID, m.Step, m.Status, m.Model, m.Content = turn.ID, turn.Step, parley.MessageStreaming, posting.Model, emptyAssistant
 	h.addTurn(turn)
@@ -53,7 +64,11 @@ func (t *Tx) postOutside(h *Head, m *parley.Message, posting store.NewMessage, p
 	if err := t.openRow(h, h.open, m, posting.Idempotency); err != nil {
 		return err
 	}
-	t.event(h, turn.ID, stepStarted(&parley.Call{Step: turn.Step, MessageID: m.ID, Attempt: 1, Model: m.Model}, turn.ID))
+	t.event(
+		h,
+		turn.ID,
+		stepStarted(&parley.Call{Step: turn.Step, MessageID: m.ID, Attempt: 1, Model: m.Model}, turn.ID),
+	)
 	t.event(h, turn.ID, waiting(turn.ID, turn.WaitReason))
 	h.outside = &Outside{MessageID: m.ID, TurnID: turn.ID, Timeout: posting.Timeout}
 	h.Changes.OutsideOpened = h.outside
@@ -114,7 +129,11 @@ func notOpen(m *parley.Message) error {
 }
 
 // AppendOutside is the transition of store.Outside.
-func (t *Tx) AppendOutside(scope store.Scope, messageID parley.ID, piece store.OutsideAppend) (parley.OutsideGrown, error) {
+func (t *Tx) AppendOutside(
+	scope store.Scope,
+	messageID parley.ID,
+	piece store.OutsideAppend,
+) (parley.OutsideGrown, error) {
 	h, o, m, err := t.lockOutside(scope, messageID)
 	if err != nil {
 		return parley.OutsideGrown{}, err
@@ -130,21 +149,48 @@ func (t *Tx) AppendOutside(scope store.Scope, messageID parley.ID, piece store.O
 	case fresh == "" && piece.Text != "": // all of it is known
 		return t.grown(h, o), nil
 	case fresh != "" && piece.Kind == parley.KindReasoning && o.Text > 0:
-		return parley.OutsideGrown{}, parley.Errorf(parley.CodeConflict, "reasoning comes before the text: settle this message and open another one for what follows")
+		return parley.OutsideGrown{}, parley.Errorf(
+			parley.CodeConflict,
+			"reasoning comes before the text: settle this message and open another one for what follows",
+		)
 	case o.Text+o.Reasoning+len(fresh) > parley.MaxAnswerBytes:
-		return parley.OutsideGrown{}, parley.Errorf(parley.CodeTooLarge, "a message takes at most %d bytes; settle this one and open another", parley.MaxAnswerBytes)
+		return parley.OutsideGrown{}, parley.Errorf(
+			parley.CodeTooLarge,
+			"a message takes at most %d bytes; settle this one and open another",
+			parley.MaxAnswerBytes,
+		)
 	case fresh != "" && o.Versions >= parley.MaxOutsideAppends:
-		return parley.OutsideGrown{}, parley.Errorf(parley.CodeTooLarge, "a message takes at most %d appends; send more at once, or settle this one and open another", parley.MaxOutsideAppends)
+		return parley.OutsideGrown{}, parley.Errorf(
+			parley.CodeTooLarge,
+			"a message takes at most %d appends; send more at once, or settle this one and open another",
+			parley.MaxOutsideAppends,
+		)
 	}
 	grown := &Grown{}
 	if fresh != "" {
 		from := *end
 		*end += len(fresh)
 		o.Versions++
-		grown.Version = parley.Version{MessageID: messageID, N: o.Versions, Kind: piece.Kind, Offset: from, End: *end, Chunks: o.Versions, Text: fresh, CreatedAt: t.now}
+		grown.Version = parley.Version{
+			MessageID: messageID,
+			N:         o.Versions,
+			Kind:      piece.Kind,
+			Offset:    from,
+			End:       *end,
+			Chunks:    o.Versions,
+			Text:      fresh,
+			CreatedAt: t.now,
+		}
 		h.hint.Pieces = append(h.hint.Pieces, store.StreamPiece{
-			WorkspaceID: h.WorkspaceID, SessionID: h.ID, TurnID: o.TurnID, MessageID: messageID, Epoch: h.Epoch, After: h.LastEvent,
-			Kind: piece.Kind, Offset: from, Text: fresh,
+			WorkspaceID: h.WorkspaceID,
+			SessionID:   h.ID,
+			TurnID:      o.TurnID,
+			MessageID:   messageID,
+			Epoch:       h.Epoch,
+			After:       h.LastEvent,
+			Kind:        piece.Kind,
+			Offset:      from,
+			Text:        fresh,
 		})
 	}
 	h.Changes.OutsideGrown = grown
@@ -152,7 +198,13 @@ func (t *Tx) AppendOutside(scope store.Scope, messageID parley.ID, piece store.O
 }
 
 func (t *Tx) grown(h *Head, o *Outside) parley.OutsideGrown {
-	return parley.OutsideGrown{MessageID: o.MessageID, SessionID: h.ID, Text: o.Text, Reasoning: o.Reasoning, DueAt: t.now + parley.Time(o.Timeout.Milliseconds())}
+	return parley.OutsideGrown{
+		MessageID: o.MessageID,
+		SessionID: h.ID,
+		Text:      o.Text,
+		Reasoning: o.Reasoning,
+		DueAt:     t.now + parley.Time(o.Timeout.Milliseconds()),
+	}
 }
 
 // news is what of a piece is not there yet: CodeConflict for a hole, and for a
@@ -160,7 +212,11 @@ func (t *Tx) grown(h *Head, o *Outside) parley.OutsideGrown {
 func (t *Tx) news(h *Head, o *Outside, piece store.OutsideAppend) (string, error) {
 	end := *o.end(piece.Kind)
 	if piece.Offset > end {
-		return "", &parley.Error{Code: parley.CodeConflict, End: &end, Message: "the " + string(piece.Kind) + " ends before this offset; append from its end"}
+		return "", &parley.Error{
+			Code:    parley.CodeConflict,
+			End:     &end,
+			Message: "the " + string(piece.Kind) + " ends before this offset; append from its end",
+		}
 	}
 	known := min(end-piece.Offset, len(piece.Text))
 	if known == 0 {
@@ -170,14 +226,25 @@ func (t *Tx) news(h *Head, o *Outside, piece store.OutsideAppend) (string, error
 	if err != nil {
 		return "", err
 	}
-	if have := texts[piece.Kind]; len(have) < piece.Offset+known || string(have[piece.Offset:piece.Offset+known]) != piece.Text[:known] {
-		return "", &parley.Error{Code: parley.CodeConflict, End: &end, Message: "at this offset the " + string(piece.Kind) + " is another one; what was appended stays, append from its end"}
+	if have := texts[piece.Kind]; len(have) < piece.Offset+known ||
+		string(have[piece.Offset:piece.Offset+known]) != piece.Text[:known] {
+		return "", &parley.Error{
+			Code: parley.CodeConflict,
+			End:  &end,
+			Message: "at this offset the " + string(
+				piece.Kind,
+			) + " is another one; what was appended stays, append from its end",
+		}
 	}
 	return piece.Text[known:], nil
 }
 
 // SettleOutside is the transition of store.Outside.
-func (t *Tx) SettleOutside(scope store.Scope, messageID parley.ID, settle store.OutsideSettle) (store.OutsideSettled, error) {
+func (t *Tx) SettleOutside(
+	scope store.Scope,
+	messageID parley.ID,
+	settle store.OutsideSettle,
+) (store.OutsideSettled, error) {
 	h, o, m, err := t.lockOutside(scope, messageID)
 	if err != nil {
 		return store.OutsideSettled{}, err
@@ -234,7 +301,8 @@ func turnStatusOf(status parley.MessageStatus) parley.TurnStatus {
 // settledBefore answers a settle of a message that is settled: again when it is
 // the same.
 func (t *Tx) settledBefore(h *Head, m *parley.Message, settle store.OutsideSettle) (store.OutsideSettled, error) {
-	if m.Status != settle.Status || m.TurnID.IsZero() || settle.Content != nil && string(settle.Content) != string(m.Content) {
+	if m.Status != settle.Status || m.TurnID.IsZero() ||
+		settle.Content != nil && string(settle.Content) != string(m.Content) {
 		return store.OutsideSettled{}, notOpen(m)
 	}
 	turn, err := t.readTurn(h, m.TurnID)
@@ -250,12 +318,22 @@ func (t *Tx) settledBefore(h *Head, m *parley.Message, settle store.OutsideSettl
 // deliveredBlock is how the open row settles: with the content that its agent
 // gives, or with what was appended.
 func (t *Tx) deliveredBlock(h *Head, o *Outside, settle store.OutsideSettle) (store.BlockSettled, error) {
-	block := store.BlockSettled{MessageID: o.MessageID, Status: settle.Status, Error: settle.Failure, Usage: settle.Usage, Model: settle.Model, Chunks: o.Versions}
+	block := store.BlockSettled{
+		MessageID: o.MessageID,
+		Status:    settle.Status,
+		Error:     settle.Failure,
+		Usage:     settle.Usage,
+		Model:     settle.Model,
+		Chunks:    o.Versions,
+	}
 	texts, _, err := t.textsOf(h, o.MessageID)
 	if err != nil {
 		return block, err
 	}
-	content := parley.AssistantContent{Reasoning: string(texts[parley.KindReasoning]), Text: string(texts[parley.KindText])}
+	content := parley.AssistantContent{
+		Reasoning: string(texts[parley.KindReasoning]),
+		Text:      string(texts[parley.KindText]),
+	}
 	if settle.Content != nil {
 		appended := content
 		content = parley.AssistantContent{}
@@ -264,13 +342,27 @@ func (t *Tx) deliveredBlock(h *Head, o *Outside, settle store.OutsideSettle) (st
 		}
 		switch {
 		case !strings.HasPrefix(content.Text, appended.Text):
-			return block, parley.InvalidField("content.text", "must begin with the %d bytes that were appended: they were shown, and stay", len(appended.Text))
+			return block, parley.InvalidField(
+				"content.text",
+				"must begin with the %d bytes that were appended: they were shown, and stay",
+				len(appended.Text),
+			)
 		case !strings.HasPrefix(content.Reasoning, appended.Reasoning):
-			return block, parley.InvalidField("content.reasoning", "must begin with the %d bytes that were appended: they were shown, and stay", len(appended.Reasoning))
+			return block, parley.InvalidField(
+				"content.reasoning",
+				"must begin with the %d bytes that were appended: they were shown, and stay",
+				len(appended.Reasoning),
+			)
 		}
 	}
 	if settle.Estimate != nil {
-		block.TokenEstimate = settle.Estimate(content.Reasoning) + settle.Estimate(content.Text) + settle.Estimate(content.Refusal)
+		block.TokenEstimate = settle.Estimate(
+			content.Reasoning,
+		) + settle.Estimate(
+			content.Text,
+		) + settle.Estimate(
+			content.Refusal,
+		)
 	}
 	block.Content, err = parley.EncodeContent(content)
 	return block, err

@@ -13,14 +13,45 @@ import (
 func BenchmarkPayloads(b *testing.B) {
 	turnID, messageID := sampleID(1), sampleID(2)
 	message := &parley.Message{ID: messageID, TurnID: turnID, Role: parley.RoleAssistant, Sequence: 12}
-	result := &parley.Message{ID: messageID, TurnID: turnID, ToolCallID: "call_1", ToolName: "current_time", Content: json.RawMessage(`{"execution_time_ms":12,"success":true}`)}
+	result := &parley.Message{
+		ID:         messageID,
+		TurnID:     turnID,
+		ToolCallID: "call_1",
+		ToolName:   "current_time",
+		Content:    json.RawMessage(`{"execution_time_ms":12,"success":true}`),
+	}
 	turn := &parley.Turn{ID: turnID, TriggerMessageID: messageID, Status: parley.TurnCompleted, Attempt: 1, Step: 2}
 	call := &parley.Call{ID: sampleID(3), MessageID: messageID, Step: 2, Attempt: 3, Model: "sim/lorem-1"}
-	approval := &parley.Approval{ID: sampleID(4), TurnID: turnID, SessionID: sampleID(8), RootID: sampleID(8), MessageID: messageID, ToolCallID: "call_1", ToolName: "write_file",
-		Fingerprint: parley.HashOf([]byte("x")), State: parley.ApprovalPending, Approvers: 1, ExpiresAt: 1_700_000_000_000}
+	approval := &parley.Approval{
+		ID:         sampleID(4),
+		TurnID:     turnID,
+		SessionID:  sampleID(8),
+		RootID:     sampleID(8),
+		MessageID:  messageID,
+		ToolCallID: "call_1",
+		ToolName:   "write_file",
+		Fingerprint: parley.HashOf(
+			[]byte("x"),
+		),
+		State:     parley.ApprovalPending,
+		Approvers: 1,
+		ExpiresAt: 1_700_000_000_000,
+	}
 	rows := []event.SettledMessage{
-		{MessageID: messageID, Role: parley.RoleAssistant, Status: parley.MessageCompleted, End: 5, Content: json.RawMessage(`{"text":"Hello"}`)},
-		{MessageID: sampleID(6), Role: parley.RoleToolCall, Status: parley.MessageCompleted, End: 2, Content: json.RawMessage(`{"arguments":{},"id":"c","name":"n"}`)},
+		{
+			MessageID: messageID,
+			Role:      parley.RoleAssistant,
+			Status:    parley.MessageCompleted,
+			End:       5,
+			Content:   json.RawMessage(`{"text":"Hello"}`),
+		},
+		{
+			MessageID: sampleID(6),
+			Role:      parley.RoleToolCall,
+			Status:    parley.MessageCompleted,
+			End:       2,
+			Content:   json.RawMessage(`{"arguments":{},"id":"c","name":"n"}`),
+		},
 	}
 	for _, of := range []struct {
 		name string

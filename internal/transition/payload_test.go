@@ -49,9 +49,31 @@ func samples(t testing.TB) []payload {
 	turnID, messageID, callID := sampleID(1), sampleID(2), sampleID(3)
 	position, cost := int64(-4), parley.Money(1_500_000_000)
 	failure := &parley.Failure{Class: parley.ClassNetwork, Sentence: awkward}
-	fullFailure := &parley.Failure{Class: parley.ClassLimit, Sentence: "Stop.", Detail: "said <so>", Attempts: 3, RetryAt: 1_700_000_000_123}
-	turn := &parley.Turn{ID: turnID, WorkspaceID: sampleID(9), SessionID: sampleID(8), TriggerMessageID: messageID, Status: parley.TurnCompleted, Attempt: 2, Step: 3,
-		AgentID: sampleID(7), AgentVersion: 4, Usage: parley.Tokens{InputTokens: 5}, Cost: &cost, CreatedAt: 1_700_000_000_000, StartedAt: 1_700_000_000_001, FinishedAt: 1_700_000_000_002}
+	fullFailure := &parley.Failure{
+		Class:    parley.ClassLimit,
+		Sentence: "Stop.",
+		Detail:   "said <so>",
+		Attempts: 3,
+		RetryAt:  1_700_000_000_123,
+	}
+	turn := &parley.Turn{
+		ID:               turnID,
+		WorkspaceID:      sampleID(9),
+		SessionID:        sampleID(8),
+		TriggerMessageID: messageID,
+		Status:           parley.TurnCompleted,
+		Attempt:          2,
+		Step:             3,
+		AgentID: sampleID(
+			7,
+		),
+		AgentVersion: 4,
+		Usage:        parley.Tokens{InputTokens: 5},
+		Cost:         &cost,
+		CreatedAt:    1_700_000_000_000,
+		StartedAt:    1_700_000_000_001,
+		FinishedAt:   1_700_000_000_002,
+	}
 	failed, stopped := *turn, *turn
 	stopped.Status = parley.TurnCancelled
 	failed.Status, failed.Error, failed.Cost = parley.TurnFailed, failure, nil
@@ -62,18 +84,63 @@ func samples(t testing.TB) []payload {
 	call := &parley.Call{ID: callID, MessageID: messageID, Step: 2, Attempt: 3, Model: "sim/lorem-1"}
 	outside := &parley.Call{MessageID: messageID, Step: 1, Attempt: 1}
 	result := func(content string) *parley.Message {
-		return &parley.Message{ID: messageID, TurnID: turnID, ToolCallID: awkward, ToolName: "current_time", Content: json.RawMessage(content)}
+		return &parley.Message{
+			ID:         messageID,
+			TurnID:     turnID,
+			ToolCallID: awkward,
+			ToolName:   "current_time",
+			Content:    json.RawMessage(content),
+		}
 	}
-	approval := parley.Approval{ID: sampleID(4), TurnID: turnID, SessionID: sampleID(8), RootID: sampleID(8), MessageID: messageID, ToolCallID: "call_1", ToolName: "write_file",
-		Fingerprint: parley.HashOf([]byte("x")), State: parley.ApprovalPending, Approvers: 2, ExpiresAt: 1_700_000_000_000, Reason: parley.AskedByRule}
+	approval := parley.Approval{
+		ID:         sampleID(4),
+		TurnID:     turnID,
+		SessionID:  sampleID(8),
+		RootID:     sampleID(8),
+		MessageID:  messageID,
+		ToolCallID: "call_1",
+		ToolName:   "write_file",
+		Fingerprint: parley.HashOf(
+			[]byte("x"),
+		),
+		State:     parley.ApprovalPending,
+		Approvers: 2,
+		ExpiresAt: 1_700_000_000_000,
+		Reason:    parley.AskedByRule,
+	}
 	answered := approval
 	answered.State, answered.Scope, answered.Covers, answered.Comment = parley.ApprovalApproved, parley.ScopeSession, parley.CoversTool, awkward
-	answered.DecidedBy, answered.RootID, answered.Reason = &parley.Author{Name: "Ada"}, sampleID(9), parley.AskedToolChange
-	compaction := &parley.Compaction{ID: sampleID(5), CallID: callID, MessageID: messageID, Reason: parley.CompactTokens, Attempt: 1, CoversFrom: 1, CoversThrough: 40, Error: failure}
+	answered.DecidedBy, answered.RootID, answered.Reason = &parley.Author{
+		Name: "Ada",
+	}, sampleID(
+		9,
+	), parley.AskedToolChange
+	compaction := &parley.Compaction{
+		ID:            sampleID(5),
+		CallID:        callID,
+		MessageID:     messageID,
+		Reason:        parley.CompactTokens,
+		Attempt:       1,
+		CoversFrom:    1,
+		CoversThrough: 40,
+		Error:         failure,
+	}
 	early := &parley.Compaction{ID: sampleID(5), Attempt: 2, Error: fullFailure}
 	rows := []event.SettledMessage{
-		{MessageID: messageID, Role: parley.RoleAssistant, Status: parley.MessageCompleted, End: 5, Content: json.RawMessage(`{"text":"Hello"}`)},
-		{MessageID: sampleID(6), Role: parley.RoleToolCall, Status: parley.MessageCompleted, End: 2, Content: json.RawMessage(`{"arguments":{},"id":"c","name":"n"}`)},
+		{
+			MessageID: messageID,
+			Role:      parley.RoleAssistant,
+			Status:    parley.MessageCompleted,
+			End:       5,
+			Content:   json.RawMessage(`{"text":"Hello"}`),
+		},
+		{
+			MessageID: sampleID(6),
+			Role:      parley.RoleToolCall,
+			Status:    parley.MessageCompleted,
+			End:       2,
+			Content:   json.RawMessage(`{"arguments":{},"id":"c","name":"n"}`),
+		},
 	}
 	out := []payload{
 		told("session.started", event.SessionStarted{TurnID: turn.ID, Attempt: turn.Attempt}.Encode()),
@@ -81,8 +148,14 @@ func samples(t testing.TB) []payload {
 		told("session.failed", must(ended(&failed))),
 		told("session.cancelled", must(ended(&stopped))),
 		told("session.waiting", waiting(turnID, parley.WaitApproval)),
-		told("session.waiting refused", refused(turnID, &store.Refusal{Reason: parley.WaitBudget, Limit: parley.LimitCost, Sentence: awkward})),
-		told("session.waiting limited", refused(turnID, &store.Refusal{Reason: parley.WaitRateLimit, Sentence: "Wait."})),
+		told(
+			"session.waiting refused",
+			refused(turnID, &store.Refusal{Reason: parley.WaitBudget, Limit: parley.LimitCost, Sentence: awkward}),
+		),
+		told(
+			"session.waiting limited",
+			refused(turnID, &store.Refusal{Reason: parley.WaitRateLimit, Sentence: "Wait."}),
+		),
 		told("message.created", messageCreated(message)),
 		told("message.created alone", messageCreated(alone)),
 		told("message.queued", messageQueued(queued)),
@@ -90,12 +163,52 @@ func samples(t testing.TB) []payload {
 		told("message.removed", event.MessageRemoved{MessageID: messageID}.Encode()),
 		told("step.started", stepStarted(call, turnID)),
 		told("step.started outside", stepStarted(outside, turnID)),
-		told("step.retrying", stepRetrying(turnID, 2, store.RetryNotice{Attempt: 3, Class: parley.ClassNetwork, Wait: 1500 * time.Millisecond})),
-		told("limit.warning", limitWarning(turnID, parley.LimitWarning{Limit: parley.LimitSteps, Scope: parley.BudgetOfTurn, Spent: 8, Of: 10})),
-		told("limit.warning money", limitWarning(turnID, parley.LimitWarning{Limit: parley.LimitDailyCost, Scope: parley.BudgetOfAgent, Spent: 1_234_500_000, Of: 1_500_000_000})),
+		told(
+			"step.retrying",
+			stepRetrying(
+				turnID,
+				2,
+				store.RetryNotice{Attempt: 3, Class: parley.ClassNetwork, Wait: 1500 * time.Millisecond},
+			),
+		),
+		told(
+			"limit.warning",
+			limitWarning(
+				turnID,
+				parley.LimitWarning{Limit: parley.LimitSteps, Scope: parley.BudgetOfTurn, Spent: 8, Of: 10},
+			),
+		),
+		told(
+			"limit.warning money",
+			limitWarning(
+				turnID,
+				parley.LimitWarning{
+					Limit: parley.LimitDailyCost,
+					Scope: parley.BudgetOfAgent,
+					Spent: 1_234_500_000,
+					Of:    1_500_000_000,
+				},
+			),
+		),
 		told("tool.started", toolStarted(turnID, messageID, awkward, "current_time")),
-		told("tool.progress", toolProgress(turnID, store.ProgressNote{ToolCallID: "c", ToolName: "n", ToolProgress: parley.ToolProgress{Progress: 0.25, Total: 1e21, Message: awkward}})),
-		told("tool.progress unknown", toolProgress(turnID, store.ProgressNote{ToolCallID: "c", ToolName: "n", ToolProgress: parley.ToolProgress{Progress: 3}})),
+		told(
+			"tool.progress",
+			toolProgress(
+				turnID,
+				store.ProgressNote{
+					ToolCallID:   "c",
+					ToolName:     "n",
+					ToolProgress: parley.ToolProgress{Progress: 0.25, Total: 1e21, Message: awkward},
+				},
+			),
+		),
+		told(
+			"tool.progress unknown",
+			toolProgress(
+				turnID,
+				store.ProgressNote{ToolCallID: "c", ToolName: "n", ToolProgress: parley.ToolProgress{Progress: 3}},
+			),
+		),
 		told("tool.completed", must(toolCompleted(result(`{"execution_time_ms":1234,"success":true}`)))),
 		told("tool.completed untimed", must(toolCompleted(result(`{"execution_time_ms":null,"success":false}`)))),
 		told("approval.created", event.ApprovalCreated{Approval: approvalTold(&approval)}.Encode()),
@@ -123,7 +236,14 @@ func inline(t testing.TB) []payload {
 	t.Helper()
 	tx := &Tx{now: 1_700_000_000_123}
 	head := func() *Head {
-		return &Head{Session: parley.Session{ID: sampleID(8), WorkspaceID: sampleID(9), Title: awkward, Metadata: json.RawMessage("{}")}}
+		return &Head{
+			Session: parley.Session{
+				ID:          sampleID(8),
+				WorkspaceID: sampleID(9),
+				Title:       awkward,
+				Metadata:    json.RawMessage("{}"),
+			},
+		}
 	}
 	durable := func(name string, h *Head) payload {
 		e := &h.Changes.Events[0]
@@ -137,19 +257,46 @@ func inline(t testing.TB) []payload {
 		return hint(name, commit)
 	}
 	running, over, waits, idle, updated, deleted := head(), head(), head(), head(), head(), head()
-	tx.progress(running, &parley.Loop{ID: sampleID(5), TurnID: sampleID(1), Iteration: 2, Max: 10, State: parley.LoopRunning})
-	tx.progress(over, &parley.Loop{ID: sampleID(5), TurnID: sampleID(1), Iteration: 3, Max: 10, State: parley.LoopCompleted, Reason: awkward})
+	tx.progress(
+		running,
+		&parley.Loop{ID: sampleID(5), TurnID: sampleID(1), Iteration: 2, Max: 10, State: parley.LoopRunning},
+	)
+	tx.progress(
+		over,
+		&parley.Loop{
+			ID:        sampleID(5),
+			TurnID:    sampleID(1),
+			Iteration: 3,
+			Max:       10,
+			State:     parley.LoopCompleted,
+			Reason:    awkward,
+		},
+	)
 	waits.Status, waits.WaitReason = parley.SessionWaiting, parley.WaitInput
 	idle.Status = parley.SessionCompleted
 	tx.updatedFeed(updated)
 	tx.entombOne(deleted)
 	return []payload{
-		durable("loop.progress", running), durable("loop.progress ended", over),
+		durable("loop.progress", running),
+		durable("loop.progress ended", over),
 		told("context.cleared", event.ContextCleared{ClearedAt: tx.now}.Encode()),
-		told("message.marked", event.MessageMarked{MessageID: sampleID(2), Marks: parley.Marks{Pinned: true, SetAside: true}}.Encode()),
-		told("call.replayed", event.CallReplayed{CallID: sampleID(3), ReplayOf: sampleID(4), Model: "sim/lorem-1", Outcome: parley.CallCompleted}.Encode()),
-		status("session.status_changed", waits), status("session.status_changed idle", idle),
-		hint("session.updated", updated.hint), hint("session.deleted", deleted.hint),
+		told(
+			"message.marked",
+			event.MessageMarked{MessageID: sampleID(2), Marks: parley.Marks{Pinned: true, SetAside: true}}.Encode(),
+		),
+		told(
+			"call.replayed",
+			event.CallReplayed{
+				CallID:   sampleID(3),
+				ReplayOf: sampleID(4),
+				Model:    "sim/lorem-1",
+				Outcome:  parley.CallCompleted,
+			}.Encode(),
+		),
+		status("session.status_changed", waits),
+		status("session.status_changed idle", idle),
+		hint("session.updated", updated.hint),
+		hint("session.deleted", deleted.hint),
 		told("session.activated", event.SessionActivated{ClientID: awkward}.Encode()),
 		told("session.deactivated", event.SessionDeactivated{ClientID: "tab"}.Encode()),
 	}

@@ -8,7 +8,12 @@ import (
 )
 
 // PostMessage is the transition of store.Turns.
-func (t *Tx) PostMessage(scope store.Scope, sessionID parley.ID, posting store.NewMessage, claimBy parley.ID) (store.Posted, error) {
+func (t *Tx) PostMessage(
+	scope store.Scope,
+	sessionID parley.ID,
+	posting store.NewMessage,
+	claimBy parley.ID,
+) (store.Posted, error) {
 	h, err := t.lock(scope, sessionID)
 	if err != nil {
 		return store.Posted{}, err
@@ -25,7 +30,10 @@ func (t *Tx) post(h *Head, posting store.NewMessage, claimBy parley.ID) (store.P
 		return *posted, err
 	}
 	if h.ArchivedAt != 0 {
-		return store.Posted{}, parley.Errorf(parley.CodeArchived, "this session is archived; reopen it with PATCH {\"archived\": false}, then post again")
+		return store.Posted{}, parley.Errorf(
+			parley.CodeArchived,
+			"this session is archived; reopen it with PATCH {\"archived\": false}, then post again",
+		)
 	}
 	if posting.Role == parley.RoleUser && !posting.Internal {
 		var err error
@@ -82,10 +90,25 @@ func (t *Tx) post(h *Head, posting store.NewMessage, claimBy parley.ID) (store.P
 // messageOf makes a message of what was posted.
 func (t *Tx) messageOf(h *Head, posting store.NewMessage) *parley.Message {
 	return &parley.Message{
-		ID: posting.ID, WorkspaceID: h.WorkspaceID, SessionID: h.ID, LogID: h.LogID, Role: posting.Role, Status: parley.MessageCompleted, Author: posting.Author,
-		Content: posting.Content, ContextNote: posting.ContextNote, ToolCallID: posting.ToolCallID, ToolName: posting.ToolName, Internal: posting.Internal,
-		AgentType: posting.AgentType, Iteration: posting.Iteration, Settings: posting.Settings, Metadata: metadata(posting.Metadata),
-		TokenEstimate: posting.TokenEstimate, CreatedAt: t.now, UpdatedAt: t.now,
+		ID:            posting.ID,
+		WorkspaceID:   h.WorkspaceID,
+		SessionID:     h.ID,
+		LogID:         h.LogID,
+		Role:          posting.Role,
+		Status:        parley.MessageCompleted,
+		Author:        posting.Author,
+		Content:       posting.Content,
+		ContextNote:   posting.ContextNote,
+		ToolCallID:    posting.ToolCallID,
+		ToolName:      posting.ToolName,
+		Internal:      posting.Internal,
+		AgentType:     posting.AgentType,
+		Iteration:     posting.Iteration,
+		Settings:      posting.Settings,
+		Metadata:      metadata(posting.Metadata),
+		TokenEstimate: posting.TokenEstimate,
+		CreatedAt:     t.now,
+		UpdatedAt:     t.now,
 	}
 }
 
@@ -132,10 +155,22 @@ func (t *Tx) postAlone(h *Head, m *parley.Message, posting store.NewMessage) err
 }
 
 // postTurn records a message that starts a turn, or joins the unfinished one.
-func (t *Tx) postTurn(h *Head, m *parley.Message, posting store.NewMessage, claimBy parley.ID, posted *store.Posted) error {
+func (t *Tx) postTurn(
+	h *Head,
+	m *parley.Message,
+	posting store.NewMessage,
+	claimBy parley.ID,
+	posted *store.Posted,
+) error {
 	turn := &parley.Turn{
-		ID: posting.TurnID, WorkspaceID: h.WorkspaceID, SessionID: h.ID, TriggerMessageID: m.ID, Status: parley.TurnQueued,
-		LoopID: posting.LoopID, Iteration: posting.Iteration, CreatedAt: t.now,
+		ID:               posting.TurnID,
+		WorkspaceID:      h.WorkspaceID,
+		SessionID:        h.ID,
+		TriggerMessageID: m.ID,
+		Status:           parley.TurnQueued,
+		LoopID:           posting.LoopID,
+		Iteration:        posting.Iteration,
+		CreatedAt:        t.now,
 	}
 	m.TurnID = turn.ID
 	if h.TurnID.IsZero() {
@@ -146,7 +181,10 @@ func (t *Tx) postTurn(h *Head, m *parley.Message, posting store.NewMessage, clai
 		during = h.During
 	}
 	if during == parley.DuringReject {
-		return parley.Errorf(parley.CodeBusy, "a turn of this session is unfinished; wait for it, cancel it, or post with during=queue")
+		return parley.Errorf(
+			parley.CodeBusy,
+			"a turn of this session is unfinished; wait for it, cancel it, or post with during=queue",
+		)
 	}
 	if err := h.checkQueue(); err != nil {
 		return err
@@ -171,7 +209,14 @@ func (t *Tx) postTurn(h *Head, m *parley.Message, posting store.NewMessage, clai
 }
 
 // interrupt puts a message before all others and has the running turn stopped.
-func (t *Tx) interrupt(h *Head, m *parley.Message, turn *parley.Turn, posting store.NewMessage, claimBy parley.ID, posted *store.Posted) error {
+func (t *Tx) interrupt(
+	h *Head,
+	m *parley.Message,
+	turn *parley.Turn,
+	posting store.NewMessage,
+	claimBy parley.ID,
+	posted *store.Posted,
+) error {
 	held, err := t.held(h)
 	if err != nil {
 		return err
@@ -195,7 +240,14 @@ func (t *Tx) interrupt(h *Head, m *parley.Message, turn *parley.Turn, posting st
 }
 
 // postIdle starts a turn at once.
-func (t *Tx) postIdle(h *Head, m *parley.Message, turn *parley.Turn, posting store.NewMessage, claimBy parley.ID, posted *store.Posted) error {
+func (t *Tx) postIdle(
+	h *Head,
+	m *parley.Message,
+	turn *parley.Turn,
+	posting store.NewMessage,
+	claimBy parley.ID,
+	posted *store.Posted,
+) error {
 	h.addTurn(turn)
 	h.TurnID, h.TurnStatus, h.turn, h.open = turn.ID, parley.TurnQueued, turn, nil
 	h.Status, h.WaitReason, h.FinishedAt = parley.SessionRunning, "", 0
@@ -236,7 +288,13 @@ func (t *Tx) claimPosted(h *Head, claimBy parley.ID, posted *store.Posted) error
 }
 
 // postResult records a client's answer to a tool call.
-func (t *Tx) postResult(h *Head, m *parley.Message, posting store.NewMessage, claimBy parley.ID, posted *store.Posted) error {
+func (t *Tx) postResult(
+	h *Head,
+	m *parley.Message,
+	posting store.NewMessage,
+	claimBy parley.ID,
+	posted *store.Posted,
+) error {
 	call, err := t.unanswered(h, m.ToolCallID)
 	if err != nil {
 		return err
@@ -246,10 +304,18 @@ func (t *Tx) postResult(h *Head, m *parley.Message, posting store.NewMessage, cl
 	case call.TurnID.IsZero(): // an outside agent's own record
 		return t.postAlone(h, m, posting)
 	case call.TurnID != h.TurnID: // later turns were told that there is no result
-		return parley.Errorf(parley.CodeConflict, "the turn of the tool call %q is over; its result comes too late", parley.Clip(m.ToolCallID, 64))
+		return parley.Errorf(
+			parley.CodeConflict,
+			"the turn of the tool call %q is over; its result comes too late",
+			parley.Clip(m.ToolCallID, 64),
+		)
 	}
 	if !childOf(call).IsZero() {
-		return parley.Errorf(parley.CodeConflict, "the tool call %q is answered by its tool session", parley.Clip(m.ToolCallID, 64))
+		return parley.Errorf(
+			parley.CodeConflict,
+			"the tool call %q is answered by its tool session",
+			parley.Clip(m.ToolCallID, 64),
+		)
 	}
 	turn, err := t.currentTurn(h)
 	if err != nil {
@@ -283,7 +349,12 @@ func (t *Tx) mayAnswer(h *Head, turn *parley.Turn, call *parley.Message) error {
 		if a.MessageID != call.ID || a.UsedAt != 0 {
 			continue
 		}
-		return parley.Conflict(a.State, "this call is subject to the approval %s, which is %s; decide there, not by a result", a.ID, a.State)
+		return parley.Conflict(
+			a.State,
+			"this call is subject to the approval %s, which is %s; decide there, not by a result",
+			a.ID,
+			a.State,
+		)
 	}
 	if turn.Status == parley.TurnWaiting && turn.WaitReason.Answered() {
 		return nil
@@ -292,7 +363,11 @@ func (t *Tx) mayAnswer(h *Head, turn *parley.Turn, call *parley.Message) error {
 	if err != nil || outside {
 		return err
 	}
-	return parley.Errorf(parley.CodeConflict, "this call's turn is %s and does not wait for tool results from outside", turn.Status)
+	return parley.Errorf(
+		parley.CodeConflict,
+		"this call's turn is %s and does not wait for tool results from outside",
+		turn.Status,
+	)
 }
 
 // answeredOutside reports whether a client answers a call, by the tools that the
@@ -334,10 +409,18 @@ func (t *Tx) unanswered(h *Head, callID string) (*parley.Message, error) {
 		return nil, parley.Errorf(parley.CodeConflict, "this session has no tool call %q", parley.Clip(callID, 64))
 	}
 	if !call.Status.Settled() {
-		return nil, parley.Errorf(parley.CodeConflict, "the tool call %q is still being written", parley.Clip(callID, 64))
+		return nil, parley.Errorf(
+			parley.CodeConflict,
+			"the tool call %q is still being written",
+			parley.Clip(callID, 64),
+		)
 	}
 	if answered {
-		return nil, parley.Errorf(parley.CodeConflict, "the tool call %q has its result already", parley.Clip(callID, 64))
+		return nil, parley.Errorf(
+			parley.CodeConflict,
+			"the tool call %q has its result already",
+			parley.Clip(callID, 64),
+		)
 	}
 	return call, nil
 }

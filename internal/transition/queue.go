@@ -174,7 +174,10 @@ func estimate(m *parley.Message) {
 // record places a new message in the record.
 func (t *Tx) record(h *Head, m *parley.Message, idempotency store.Idempotency) error {
 	estimate(m)
-	h.Changes.NewMessages = append(h.Changes.NewMessages, NewMessage{Message: m, PostedEvent: h.LastEvent, Idempotency: idempotency})
+	h.Changes.NewMessages = append(
+		h.Changes.NewMessages,
+		NewMessage{Message: m, PostedEvent: h.LastEvent, Idempotency: idempotency},
+	)
 	return t.place(h, m)
 }
 
@@ -185,7 +188,10 @@ func (t *Tx) enterRecord(h *Head, m *parley.Message) error {
 		h.queue.remove(m.ID)
 	}
 	m.UpdatedAt = t.now
-	if at := slices.IndexFunc(h.Changes.Requeued, func(e Entry) bool { return e.ID == m.ID }); at >= 0 { // it enters as what it was made a moment ago
+	if at := slices.IndexFunc(
+		h.Changes.Requeued,
+		func(e Entry) bool { return e.ID == m.ID },
+	); at >= 0 { // it enters as what it was made a moment ago
 		m.TurnID = h.Changes.Requeued[at].TurnID
 		h.Changes.Requeued = slices.Delete(h.Changes.Requeued, at, at+1)
 	}
@@ -208,13 +214,25 @@ func (c *Changes) made(id parley.ID) *parley.Message {
 // enqueue puts a new message into the queue at a position.
 func (t *Tx) enqueue(h *Head, m *parley.Message, position int64, idempotency store.Idempotency) {
 	estimate(m)
-	h.Changes.NewMessages = append(h.Changes.NewMessages, NewMessage{Message: m, PostedEvent: h.LastEvent, Idempotency: idempotency})
+	h.Changes.NewMessages = append(
+		h.Changes.NewMessages,
+		NewMessage{Message: m, PostedEvent: h.LastEvent, Idempotency: idempotency},
+	)
 	m.Status, m.Position = parley.MessageQueued, &position
 	if h.queue == nil && h.Queued == 0 {
 		h.queue = &queue{whole: true}
 	}
 	if h.queue != nil {
-		h.queue.insert(Entry{ID: m.ID, TurnID: m.TurnID, Position: position, Steer: m.Steer, Revision: m.Revision, Iteration: m.Iteration})
+		h.queue.insert(
+			Entry{
+				ID:        m.ID,
+				TurnID:    m.TurnID,
+				Position:  position,
+				Steer:     m.Steer,
+				Revision:  m.Revision,
+				Iteration: m.Iteration,
+			},
+		)
 	}
 	h.Queued++
 	t.event(h, m.TurnID, messageQueued(m))
@@ -243,7 +261,11 @@ func (h *Head) takeFront() int64 {
 // checkQueue refuses one more queued message beyond the bound.
 func (h *Head) checkQueue() error {
 	if h.Queued >= parley.MaxQueued {
-		return parley.Errorf(parley.CodeConflict, "%d messages wait in this session's queue already; let some run, or remove some", parley.MaxQueued)
+		return parley.Errorf(
+			parley.CodeConflict,
+			"%d messages wait in this session's queue already; let some run, or remove some",
+			parley.MaxQueued,
+		)
 	}
 	return nil
 }

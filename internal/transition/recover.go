@@ -56,7 +56,13 @@ func (r *SettledRow) apply(m *parley.Message, now parley.Time) {
 // settleOpen settles the streaming rows of a turn with the text of their
 // versions, and its open calls. It saves the turn if that changed it, and
 // returns the rows that it settled.
-func (t *Tx) settleOpen(h *Head, turn *parley.Turn, status parley.MessageStatus, outcome parley.CallOutcome, failure *parley.Failure) ([]parley.ID, error) {
+func (t *Tx) settleOpen(
+	h *Head,
+	turn *parley.Turn,
+	status parley.MessageStatus,
+	outcome parley.CallOutcome,
+	failure *parley.Failure,
+) ([]parley.ID, error) {
 	open, err := t.openOf(h, turn)
 	if err != nil {
 		return nil, err
@@ -75,7 +81,17 @@ func (t *Tx) settleOpen(h *Head, turn *parley.Turn, status parley.MessageStatus,
 			told.Detail = keptDetail(kept)
 			why = &told
 		}
-		blocks = append(blocks, store.BlockSettled{MessageID: row.ID, Status: status, Content: content, ToolName: row.ToolName, Error: why, Chunks: chunks})
+		blocks = append(
+			blocks,
+			store.BlockSettled{
+				MessageID: row.ID,
+				Status:    status,
+				Content:   content,
+				ToolName:  row.ToolName,
+				Error:     why,
+				Chunks:    chunks,
+			},
+		)
 		ids = append(ids, row.ID)
 	}
 	if len(blocks) > 0 {
@@ -96,7 +112,11 @@ func (t *Tx) settleOpen(h *Head, turn *parley.Turn, status parley.MessageStatus,
 // keptDetail says what became of the text that watchers were shown before a process
 // died: what was shown and not yet kept is lost, and how much that can be is bounded.
 func keptDetail(kept int) string {
-	return fmt.Sprintf("%d characters of this answer were kept; up to %d more may have been shown before its process died.", kept, parley.MaxUnkept)
+	return fmt.Sprintf(
+		"%d characters of this answer were kept; up to %d more may have been shown before its process died.",
+		kept,
+		parley.MaxUnkept,
+	)
 }
 
 // contentFromVersions is what was flushed of a streaming row, and how many characters
@@ -112,9 +132,20 @@ func (t *Tx) contentFromVersions(h *Head, r *OpenRow) (content json.RawMessage, 
 	}
 	if r.Role == parley.RoleToolCall {
 		content, err = parley.EncodeContent(parley.ToolCallContent{
-			Arguments: json.RawMessage("null"), ArgumentsText: string(texts[parley.KindArguments]), ID: r.ToolCallID, Name: r.ToolName})
+			Arguments: json.RawMessage(
+				"null",
+			),
+			ArgumentsText: string(texts[parley.KindArguments]),
+			ID:            r.ToolCallID,
+			Name:          r.ToolName,
+		})
 	} else {
-		content, err = parley.EncodeContent(parley.AssistantContent{Reasoning: string(texts[parley.KindReasoning]), Text: string(texts[parley.KindText])})
+		content, err = parley.EncodeContent(
+			parley.AssistantContent{
+				Reasoning: string(texts[parley.KindReasoning]),
+				Text:      string(texts[parley.KindText]),
+			},
+		)
 	}
 	return content, chunks, kept, err
 }
@@ -152,7 +183,10 @@ func (t *Tx) settleTools(h *Head, turn *parley.Turn) ([]parley.ID, error) {
 	ids := make([]parley.ID, 0, len(open))
 	for i := range open {
 		text := parley.EffectUnknown
-		if slices.ContainsFunc(approvals, func(a parley.Approval) bool { return a.MessageID == open[i].ID && a.UsedAt == 0 }) {
+		if slices.ContainsFunc(
+			approvals,
+			func(a parley.Approval) bool { return a.MessageID == open[i].ID && a.UsedAt == 0 },
+		) {
 			text = parley.NotDecided
 		}
 		content, err := parley.EncodeContent(parley.ToolResultContent{Error: &text, Result: json.RawMessage("null")})
@@ -173,7 +207,8 @@ func (t *Tx) settleTools(h *Head, turn *parley.Turn) ([]parley.ID, error) {
 // ready; false when that is not its state.
 func (t *Tx) Repair(sessionID parley.ID) (bool, error) {
 	h, err := t.load(sessionID)
-	if err != nil || h == nil || h.TurnID.IsZero() || !h.Holder.IsZero() || h.TurnStatus == parley.TurnWaiting || h.DeletedAt != 0 {
+	if err != nil || h == nil || h.TurnID.IsZero() || !h.Holder.IsZero() || h.TurnStatus == parley.TurnWaiting ||
+		h.DeletedAt != 0 {
 		return false, err
 	}
 	turn, err := t.currentTurn(h) // its rank depends on it

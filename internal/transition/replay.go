@@ -18,11 +18,24 @@ func (t *Tx) RecordReplay(scope store.Scope, replay store.NewReplay) error {
 	}.Encode())
 	call := replay.Call
 	call.Purpose, call.Ordinal, call.TurnID, call.MessageID = parley.PurposeReplay, h.LastEvent, parley.ID{}, parley.ID{}
-	h.Changes.NewCalls = append(h.Changes.NewCalls, NewCall{StepBegin: store.StepBegin{Call: call, System: replay.System, Tools: replay.Tools, Middleware: replay.Layers}})
+	h.Changes.NewCalls = append(
+		h.Changes.NewCalls,
+		NewCall{
+			StepBegin: store.StepBegin{
+				Call:       call,
+				System:     replay.System,
+				Tools:      replay.Tools,
+				Middleware: replay.Layers,
+			},
+		},
+	)
 	h.Changes.Replay = &replay
 	if len(replay.Charged) > 0 {
 		used, estimated := replay.Settled.Charged(replay.Estimate)
-		h.Changes.Spent = append(h.Changes.Spent, Spent{CallID: call.ID, From: replay.Charged, Used: used, Estimated: estimated})
+		h.Changes.Spent = append(
+			h.Changes.Spent,
+			Spent{CallID: call.ID, From: replay.Charged, Used: used, Estimated: estimated},
+		)
 	}
 	h.settleApart(OpenCall{ID: call.ID}, replay.Settled)
 	return nil

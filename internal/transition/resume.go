@@ -6,7 +6,12 @@ import (
 )
 
 // RetryTurn is the transition of store.Control.
-func (t *Tx) RetryTurn(scope store.Scope, sessionID, turnID parley.ID, again store.TurnAgain, claimBy parley.ID) (store.TurnResumed, error) {
+func (t *Tx) RetryTurn(
+	scope store.Scope,
+	sessionID, turnID parley.ID,
+	again store.TurnAgain,
+	claimBy parley.ID,
+) (store.TurnResumed, error) {
 	h, turn, earlier, err := t.lockEnded(scope, sessionID, turnID, again)
 	if err != nil || earlier != nil {
 		return resumedOr(earlier), err
@@ -14,18 +19,34 @@ func (t *Tx) RetryTurn(scope store.Scope, sessionID, turnID parley.ID, again sto
 	switch turn.Status {
 	case parley.TurnFailed, parley.TurnCancelled:
 		if turn.Outside() {
-			return store.TurnResumed{}, parley.Conflict(turn.Status, "this turn was an agent's outside, which alone can try it again; post a message instead")
+			return store.TurnResumed{}, parley.Conflict(
+				turn.Status,
+				"this turn was an agent's outside, which alone can try it again; post a message instead",
+			)
 		}
 	case parley.TurnCompleted:
-		return store.TurnResumed{}, parley.Conflict(turn.Status, "this turn is completed; only a failed or cancelled one is tried again. Ask for another answer in a branch: POST /v1/messages/%s/regenerate", turn.TriggerMessageID)
+		return store.TurnResumed{}, parley.Conflict(
+			turn.Status,
+			"this turn is completed; only a failed or cancelled one is tried again. Ask for another answer in a branch: POST /v1/messages/%s/regenerate",
+			turn.TriggerMessageID,
+		)
 	default:
-		return store.TurnResumed{}, parley.Conflict(turn.Status, "this turn is %s and has not ended; cancel it first, or let it go on", turn.Status)
+		return store.TurnResumed{}, parley.Conflict(
+			turn.Status,
+			"this turn is %s and has not ended; cancel it first, or let it go on",
+			turn.Status,
+		)
 	}
 	return t.takeUp(h, turn, again, claimBy)
 }
 
 // ContinueTurn is the transition of store.Control.
-func (t *Tx) ContinueTurn(scope store.Scope, sessionID, turnID parley.ID, again store.TurnAgain, claimBy parley.ID) (store.TurnResumed, error) {
+func (t *Tx) ContinueTurn(
+	scope store.Scope,
+	sessionID, turnID parley.ID,
+	again store.TurnAgain,
+	claimBy parley.ID,
+) (store.TurnResumed, error) {
 	h, turn, earlier, err := t.lockEnded(scope, sessionID, turnID, again)
 	if err != nil || earlier != nil {
 		return resumedOr(earlier), err
@@ -34,11 +55,19 @@ func (t *Tx) ContinueTurn(scope store.Scope, sessionID, turnID parley.ID, again 
 	case turn.Status == parley.TurnWaiting && (turn.WaitReason == parley.WaitBudget || turn.WaitReason == parley.WaitRateLimit):
 		return t.goOn(h, turn, claimBy)
 	case turn.Status == parley.TurnWaiting:
-		return store.TurnResumed{}, parley.Conflict(turn.Status, "this turn waits for %s, not at a limit", turn.WaitReason)
+		return store.TurnResumed{}, parley.Conflict(
+			turn.Status,
+			"this turn waits for %s, not at a limit",
+			turn.WaitReason,
+		)
 	case turn.Status == parley.TurnFailed && turn.Error != nil && turn.Error.Class == parley.ClassLimit:
 		return t.takeUp(h, turn, again, claimBy)
 	}
-	return store.TurnResumed{}, parley.Conflict(turn.Status, "this turn is %s and did not stop at a limit; nothing is left to continue", turn.Status)
+	return store.TurnResumed{}, parley.Conflict(
+		turn.Status,
+		"this turn is %s and did not stop at a limit; nothing is left to continue",
+		turn.Status,
+	)
 }
 
 // resumedOr is an answer that was given before, or none.
@@ -51,7 +80,11 @@ func resumedOr(resumed *store.TurnResumed) store.TurnResumed {
 
 // lockEnded locks a session and reads the turn that is to go on, or the answer
 // that was given before under the same key.
-func (t *Tx) lockEnded(scope store.Scope, sessionID, turnID parley.ID, again store.TurnAgain) (*Head, *parley.Turn, *store.TurnResumed, error) {
+func (t *Tx) lockEnded(
+	scope store.Scope,
+	sessionID, turnID parley.ID,
+	again store.TurnAgain,
+) (*Head, *parley.Turn, *store.TurnResumed, error) {
 	h, err := t.lock(scope, sessionID)
 	if err != nil {
 		return nil, nil, nil, err
@@ -60,7 +93,10 @@ func (t *Tx) lockEnded(scope store.Scope, sessionID, turnID parley.ID, again sto
 		return h, nil, earlier, err
 	}
 	if h.ArchivedAt != 0 {
-		return nil, nil, nil, parley.Errorf(parley.CodeArchived, "this session is archived; reopen it with PATCH {\"archived\": false}, then try again")
+		return nil, nil, nil, parley.Errorf(
+			parley.CodeArchived,
+			"this session is archived; reopen it with PATCH {\"archived\": false}, then try again",
+		)
 	}
 	if turnID == h.TurnID {
 		turn, err := t.currentTurn(h)
@@ -104,23 +140,42 @@ func (t *Tx) goOn(h *Head, turn *parley.Turn, claimBy parley.ID) (store.TurnResu
 // takeUp begins a new turn on the message of an ended one.
 func (t *Tx) takeUp(h *Head, ended *parley.Turn, again store.TurnAgain, claimBy parley.ID) (store.TurnResumed, error) {
 	if !h.TurnID.IsZero() {
-		return store.TurnResumed{}, parley.Conflict(h.TurnStatus, "another turn of this session is unfinished (it is %s); wait for it or cancel it first", h.TurnStatus)
+		return store.TurnResumed{}, parley.Conflict(
+			h.TurnStatus,
+			"another turn of this session is unfinished (it is %s); wait for it or cancel it first",
+			h.TurnStatus,
+		)
 	}
 	last, err := t.rows.TurnAtEnd(h)
 	if err != nil {
 		return store.TurnResumed{}, err
 	}
 	if last == nil || last.ID != ended.ID {
-		return store.TurnResumed{}, parley.Conflict(ended.Status, "the conversation has gone on since this %s turn, or its message was removed; post the message again instead", ended.Status)
+		return store.TurnResumed{}, parley.Conflict(
+			ended.Status,
+			"the conversation has gone on since this %s turn, or its message was removed; post the message again instead",
+			ended.Status,
+		)
 	}
 	resumed := store.TurnResumed{EventSequence: h.LastEvent}
-	turn := &parley.Turn{ID: again.TurnID, WorkspaceID: h.WorkspaceID, SessionID: h.ID, TriggerMessageID: ended.TriggerMessageID, ContinuesID: ended.ID,
-		Status: parley.TurnQueued, Iteration: ended.Iteration, CreatedAt: t.now}
+	turn := &parley.Turn{
+		ID:               again.TurnID,
+		WorkspaceID:      h.WorkspaceID,
+		SessionID:        h.ID,
+		TriggerMessageID: ended.TriggerMessageID,
+		ContinuesID:      ended.ID,
+		Status:           parley.TurnQueued,
+		Iteration:        ended.Iteration,
+		CreatedAt:        t.now,
+	}
 	if err := t.takeUpLoop(h, ended, turn); err != nil {
 		return resumed, err
 	}
 	h.addTurn(turn)
-	h.Changes.Resumed = append(h.Changes.Resumed, Resumed{TurnID: turn.ID, ContinuesID: ended.ID, PostedEvent: h.LastEvent, Idempotency: again.Idempotency})
+	h.Changes.Resumed = append(
+		h.Changes.Resumed,
+		Resumed{TurnID: turn.ID, ContinuesID: ended.ID, PostedEvent: h.LastEvent, Idempotency: again.Idempotency},
+	)
 	h.TurnID, h.TurnStatus, h.turn, h.open = turn.ID, parley.TurnQueued, turn, nil
 	h.Status, h.WaitReason, h.FinishedAt = parley.SessionRunning, "", 0
 	h.Changes.Head, h.Changes.Ready = true, true

@@ -44,7 +44,10 @@ func (t *Tx) applyChange(session *parley.Session, change store.SessionChange) er
 	if change.Archived != nil {
 		switch {
 		case *change.Archived && !session.TurnID.IsZero():
-			return parley.Errorf(parley.CodeConflict, "the session has an unfinished turn; wait for it or cancel it, then archive")
+			return parley.Errorf(
+				parley.CodeConflict,
+				"the session has an unfinished turn; wait for it or cancel it, then archive",
+			)
 		case *change.Archived && session.ArchivedAt == 0:
 			session.ArchivedAt = t.now
 		case !*change.Archived:
@@ -102,7 +105,11 @@ func sessionOf(h *Head) parley.Session {
 
 // MarkMessage changes the marks that a session has on a message. Marks that are
 // as they were leave no event.
-func (t *Tx) MarkMessage(scope store.Scope, sessionID, id parley.ID, change parley.MarksChange) (parley.Message, error) {
+func (t *Tx) MarkMessage(
+	scope store.Scope,
+	sessionID, id parley.ID,
+	change parley.MarksChange,
+) (parley.Message, error) {
 	h, m, err := t.lockMarked(scope, sessionID, id)
 	if err != nil {
 		return parley.Message{}, err

@@ -57,7 +57,12 @@ func (t *Tx) SettleStep(fence store.Fence, settle store.StepSettle) (settled sto
 // order and with legal states.
 func checkBlocks(rows []OpenRow, settle store.StepSettle) error {
 	if len(rows) != len(settle.Blocks) {
-		return parley.Errorf(parley.CodeConflict, "the step has %d open rows and %d were settled", len(rows), len(settle.Blocks))
+		return parley.Errorf(
+			parley.CodeConflict,
+			"the step has %d open rows and %d were settled",
+			len(rows),
+			len(settle.Blocks),
+		)
 	}
 	for i := range rows {
 		block := &settle.Blocks[i]
@@ -75,7 +80,14 @@ func checkBlocks(rows []OpenRow, settle store.StepSettle) error {
 }
 
 // settleRows settles open rows: contents, the hash chain, the settle event.
-func (t *Tx) settleRows(h *Head, turn *parley.Turn, step int, open *Open, blocks []store.BlockSettled, failure *parley.Failure) error {
+func (t *Tx) settleRows(
+	h *Head,
+	turn *parley.Turn,
+	step int,
+	open *Open,
+	blocks []store.BlockSettled,
+	failure *parley.Failure,
+) error {
 	rows := open.Rows
 	open.Rows = nil
 	if turn.WaitReason == parley.WaitOutside {
@@ -113,8 +125,17 @@ func (t *Tx) settleRows(h *Head, turn *parley.Turn, step int, open *Open, blocks
 		if rows[i].opened && m.Role == parley.RoleToolCall && block.Status == parley.MessageCompleted {
 			h.answered(rows[i].ToolCallID)
 			open.unanswered = append(open.unanswered, &parley.Message{
-				ID: rows[i].ID, TurnID: turn.ID, Step: step, Role: m.Role, Status: block.Status, ToolCallID: rows[i].ToolCallID, ToolName: row.ToolName,
-				CallOrdinal: m.CallOrdinal, AgentType: rows[i].agentType, Iteration: turn.Iteration, Metadata: row.Metadata,
+				ID:          rows[i].ID,
+				TurnID:      turn.ID,
+				Step:        step,
+				Role:        m.Role,
+				Status:      block.Status,
+				ToolCallID:  rows[i].ToolCallID,
+				ToolName:    row.ToolName,
+				CallOrdinal: m.CallOrdinal,
+				AgentType:   rows[i].agentType,
+				Iteration:   turn.Iteration,
+				Metadata:    row.Metadata,
 			})
 		}
 		messages = append(messages, event.SettledMessage{
@@ -193,9 +214,23 @@ func (t *Tx) SettleTool(fence store.Fence, settle store.ToolSettle) (parley.Mess
 // resultOf is a result message for a call, without content.
 func (t *Tx) resultOf(h *Head, call *parley.Message, id parley.ID, author parley.Author) *parley.Message {
 	return &parley.Message{
-		ID: id, WorkspaceID: h.WorkspaceID, SessionID: h.ID, LogID: h.LogID, TurnID: call.TurnID, Step: call.Step, Role: parley.RoleToolResult,
-		Status: parley.MessageCompleted, Author: author, ToolCallID: call.ToolCallID, ToolName: call.ToolName, CallOrdinal: call.CallOrdinal,
-		AgentType: call.AgentType, Iteration: call.Iteration, Metadata: metadata(nil), CreatedAt: t.now, UpdatedAt: t.now,
+		ID:          id,
+		WorkspaceID: h.WorkspaceID,
+		SessionID:   h.ID,
+		LogID:       h.LogID,
+		TurnID:      call.TurnID,
+		Step:        call.Step,
+		Role:        parley.RoleToolResult,
+		Status:      parley.MessageCompleted,
+		Author:      author,
+		ToolCallID:  call.ToolCallID,
+		ToolName:    call.ToolName,
+		CallOrdinal: call.CallOrdinal,
+		AgentType:   call.AgentType,
+		Iteration:   call.Iteration,
+		Metadata:    metadata(nil),
+		CreatedAt:   t.now,
+		UpdatedAt:   t.now,
 	}
 }
 

@@ -4,5 +4,9 @@ import "example.org/parley"
 
 // TooManyShares is the answer to a share beyond the bound.
 func TooManyShares() error {
-	return parley.Errorf(parley.CodeConflict, "a session is shared with at most %d others, and reads at most so many; end a share first", parley.MaxShares)
+	return parley.Errorf(
+		parley.CodeConflict,
+		"a session is shared with at most %d others, and reads at most so many; end a share first",
+		parley.MaxShares,
+	)
 }

@@ -68,9 +68,22 @@ func (t *Tx) BeginStep(fence store.Fence, begin store.StepBegin) (begun store.St
 	begun.Steered = steers
 	t.openCall(h, open, call, fence.TurnID, begin)
 	m := &parley.Message{
-		ID: begin.Call.MessageID, WorkspaceID: h.WorkspaceID, SessionID: h.ID, LogID: h.LogID, TurnID: fence.TurnID, Step: begin.Call.Step,
-		Role: parley.RoleAssistant, Status: parley.MessageStreaming, Author: begin.Author, Content: emptyAssistant, Model: begin.Call.Model,
-		AgentType: begin.AgentType, Iteration: turn.Iteration, Metadata: metadata(nil), CreatedAt: t.now, UpdatedAt: t.now,
+		ID:          begin.Call.MessageID,
+		WorkspaceID: h.WorkspaceID,
+		SessionID:   h.ID,
+		LogID:       h.LogID,
+		TurnID:      fence.TurnID,
+		Step:        begin.Call.Step,
+		Role:        parley.RoleAssistant,
+		Status:      parley.MessageStreaming,
+		Author:      begin.Author,
+		Content:     emptyAssistant,
+		Model:       begin.Call.Model,
+		AgentType:   begin.AgentType,
+		Iteration:   turn.Iteration,
+		Metadata:    metadata(nil),
+		CreatedAt:   t.now,
+		UpdatedAt:   t.now,
 	}
 	if err := t.openRow(h, open, m, store.Idempotency{}); err != nil {
 		return begun, err
@@ -89,9 +102,18 @@ func (t *Tx) openRow(h *Head, open *Open, m *parley.Message, idempotency store.I
 		return err
 	}
 	open.Rows = append(open.Rows, OpenRow{
-		ID: m.ID, Sequence: m.Sequence, Ordinal: m.CallOrdinal, Role: m.Role, ToolCallID: m.ToolCallID, ToolName: m.ToolName,
-		Author: m.Author, Model: m.Model, Metadata: m.Metadata, CreatedAt: m.CreatedAt,
-		opened: true, agentType: m.AgentType,
+		ID:         m.ID,
+		Sequence:   m.Sequence,
+		Ordinal:    m.CallOrdinal,
+		Role:       m.Role,
+		ToolCallID: m.ToolCallID,
+		ToolName:   m.ToolName,
+		Author:     m.Author,
+		Model:      m.Model,
+		Metadata:   m.Metadata,
+		CreatedAt:  m.CreatedAt,
+		opened:     true,
+		agentType:  m.AgentType,
 	})
 	return nil
 }
@@ -117,7 +139,10 @@ func (t *Tx) namedSteers(h *Head, turnID parley.ID, named []store.Steered) ([]pa
 	waiting := q.steers(turnID)
 	ids := make([]parley.ID, 0, len(named))
 	for _, name := range named {
-		found := slices.ContainsFunc(waiting, func(e Entry) bool { return e.ID == name.MessageID && e.Revision == name.Revision })
+		found := slices.ContainsFunc(
+			waiting,
+			func(e Entry) bool { return e.ID == name.MessageID && e.Revision == name.Revision },
+		)
 		if !found {
 			return nil, parley.Errorf(parley.CodeMore, "a steer was edited or removed meanwhile; read the steers again")
 		}
@@ -127,7 +152,10 @@ func (t *Tx) namedSteers(h *Head, turnID parley.ID, named []store.Steered) ([]pa
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(steers, func(a, b parley.Message) int { return slices.Index(ids, a.ID) - slices.Index(ids, b.ID) }) // as the request holds them
+	slices.SortFunc(
+		steers,
+		func(a, b parley.Message) int { return slices.Index(ids, a.ID) - slices.Index(ids, b.ID) },
+	) // as the request holds them
 	return steers, nil
 }
 
@@ -198,12 +226,29 @@ func (t *Tx) OpenBlock(fence store.Fence, block store.BlockOpen) (parley.Message
 		return parley.Message{}, parley.Errorf(parley.CodeConflict, "step %d has settled", block.Step)
 	}
 	m := &parley.Message{
-		ID: block.MessageID, WorkspaceID: h.WorkspaceID, SessionID: h.ID, LogID: h.LogID, TurnID: fence.TurnID, Step: block.Step, Role: block.Role,
-		Status: parley.MessageStreaming, Author: block.Author, Content: emptyAssistant, ToolCallID: block.ToolCallID, ToolName: block.ToolName,
-		Model: block.Model, AgentType: block.AgentType, Iteration: turn.Iteration, Metadata: metadata(nil), CreatedAt: t.now, UpdatedAt: t.now,
+		ID:          block.MessageID,
+		WorkspaceID: h.WorkspaceID,
+		SessionID:   h.ID,
+		LogID:       h.LogID,
+		TurnID:      fence.TurnID,
+		Step:        block.Step,
+		Role:        block.Role,
+		Status:      parley.MessageStreaming,
+		Author:      block.Author,
+		Content:     emptyAssistant,
+		ToolCallID:  block.ToolCallID,
+		ToolName:    block.ToolName,
+		Model:       block.Model,
+		AgentType:   block.AgentType,
+		Iteration:   turn.Iteration,
+		Metadata:    metadata(nil),
+		CreatedAt:   t.now,
+		UpdatedAt:   t.now,
 	}
 	if m.Role == parley.RoleToolCall {
-		if m.Content, err = parley.EncodeContent(parley.ToolCallContent{Arguments: json.RawMessage("null"), ID: m.ToolCallID, Name: m.ToolName}); err != nil {
+		if m.Content, err = parley.EncodeContent(
+			parley.ToolCallContent{Arguments: json.RawMessage("null"), ID: m.ToolCallID, Name: m.ToolName},
+		); err != nil {
 			return parley.Message{}, err
 		}
 	}

@@ -24,10 +24,19 @@ type Suspects struct {
 func (s Suspects) ranks() []Rank {
 	ranks := make([]Rank, 0, 6)
 	if s.Waiting {
-		ranks = append(ranks, RankOf(parley.ModeForeground, parley.Suspected), RankOf(parley.ModeBackground, parley.Suspected),
-			RankOf(parley.ModeForeground, parley.CaughtTwice), RankOf(parley.ModeBackground, parley.CaughtTwice))
+		ranks = append(
+			ranks,
+			RankOf(parley.ModeForeground, parley.Suspected),
+			RankOf(parley.ModeBackground, parley.Suspected),
+			RankOf(parley.ModeForeground, parley.CaughtTwice),
+			RankOf(parley.ModeBackground, parley.CaughtTwice),
+		)
 	}
-	return append(ranks, RankOf(parley.ModeForeground, parley.Unsuspected), RankOf(parley.ModeBackground, parley.Unsuspected))
+	return append(
+		ranks,
+		RankOf(parley.ModeForeground, parley.Unsuspected),
+		RankOf(parley.ModeBackground, parley.Unsuspected),
+	)
 }
 
 // Room is how many more turns of a suspicion the process may claim, of n.
@@ -109,7 +118,8 @@ const (
 // favour, a bounded number of times.
 func (t *Tx) Judge(sessionID, accusedBy parley.ID, beside Beside) (bool, error) {
 	h, err := t.load(sessionID)
-	if err != nil || h == nil || h.TurnID.IsZero() || h.TurnStatus != parley.TurnQueued || h.DeletedAt != 0 || beside.Open && !beside.Lives {
+	if err != nil || h == nil || h.TurnID.IsZero() || h.TurnStatus != parley.TurnQueued || h.DeletedAt != 0 ||
+		beside.Open && !beside.Lives {
 		return false, err
 	}
 	turn, err := t.currentTurn(h)
@@ -135,6 +145,12 @@ func (t *Tx) convict(h *Head, turn *parley.Turn) error {
 	if _, err := t.settleTools(h, turn); err != nil {
 		return err
 	}
-	return t.end(h, turn, store.TurnEnd{Status: parley.TurnFailed,
-		Failure: &parley.Failure{Class: parley.ClassCrashLoop, Sentence: parley.ClassCrashLoop.Sentence(), Attempts: turn.Attempt}})
+	return t.end(h, turn, store.TurnEnd{
+		Status: parley.TurnFailed,
+		Failure: &parley.Failure{
+			Class:    parley.ClassCrashLoop,
+			Sentence: parley.ClassCrashLoop.Sentence(),
+			Attempts: turn.Attempt,
+		},
+	})
 }

@@ -84,7 +84,11 @@ func (t *Tx) complete(h *Head) (commit store.Commit, tells bool) {
 			commit.Events[i] = c.Events[i].Event
 		}
 	}
-	if len(commit.Events) == 0 && len(commit.Feed) == 0 && len(commit.Settled)+len(commit.Pieces) == 0 && !commit.Compaction && !commit.Ready && !commit.Outbox && commit.Cancel.IsZero() {
+	if len(commit.Events) == 0 && len(commit.Feed) == 0 && len(commit.Settled)+len(commit.Pieces) == 0 &&
+		!commit.Compaction &&
+		!commit.Ready &&
+		!commit.Outbox &&
+		commit.Cancel.IsZero() {
 		return commit, false
 	}
 	commit.WorkspaceID, commit.SessionID, commit.Epoch = h.WorkspaceID, h.ID, h.Epoch
@@ -269,5 +273,8 @@ func SignedOut() error {
 
 // KeyReused is the answer to an idempotency key that comes with another request.
 func KeyReused() error {
-	return parley.Errorf(parley.CodeKeyReused, "this idempotency key was used before with another request; use a new key for a new request")
+	return parley.Errorf(
+		parley.CodeKeyReused,
+		"this idempotency key was used before with another request; use a new key for a new request",
+	)
 }

@@ -26,7 +26,8 @@ func (t *Tx) changeVisibility(h *Head) error {
 			if err != nil {
 				return err
 			}
-			if child == nil || child.DeletedAt != 0 || h.Visibility != parley.VisibilityPrivate && child.OwnerID != h.OwnerID {
+			if child == nil || child.DeletedAt != 0 ||
+				h.Visibility != parley.VisibilityPrivate && child.OwnerID != h.OwnerID {
 				continue
 			}
 			setting := &Setting{TagsBefore: child.Tags, Visibility: true}
@@ -47,5 +48,8 @@ func checkBelow(session *parley.Session, parent *Head) error {
 	if session.Visibility == parley.VisibilityPrivate || parent == nil || parent.Visibility == session.Visibility {
 		return nil
 	}
-	return parley.Errorf(parley.CodeConflict, "a tool session is seen by no more people than the session that it works for, which is private; change the visibility of that one")
+	return parley.Errorf(
+		parley.CodeConflict,
+		"a tool session is seen by no more people than the session that it works for, which is private; change the visibility of that one",
+	)
 }

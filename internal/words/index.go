@@ -57,7 +57,10 @@ func (l *Log) MessageRow(m *parley.Message) (Row, bool) {
 	if m.Internal {
 		return Row{}, false
 	}
-	return l.row(Row{Sequence: m.Sequence, MessageID: m.ID, Role: m.Role, ToolName: m.ToolName, CreatedAt: m.CreatedAt}, TextOf(m.Role, m.ToolName, m.Content))
+	return l.row(
+		Row{Sequence: m.Sequence, MessageID: m.ID, Role: m.Role, ToolName: m.ToolName, CreatedAt: m.CreatedAt},
+		TextOf(m.Role, m.ToolName, m.Content),
+	)
 }
 
 func (l *Log) row(r Row, text string) (Row, bool) {
@@ -66,7 +69,11 @@ func (l *Log) row(r Row, text string) (Row, bool) {
 	if len(r.Entry.Words) == 0 {
 		return Row{}, false
 	}
-	r.Scopes = []string{Scoped(ofWorkspace, l.WorkspaceID[:]), Scoped(ofLog, l.LogID[:]), Scoped(ofRole, []byte(r.Role))}
+	r.Scopes = []string{
+		Scoped(ofWorkspace, l.WorkspaceID[:]),
+		Scoped(ofLog, l.LogID[:]),
+		Scoped(ofRole, []byte(r.Role)),
+	}
 	if r.ToolName != "" {
 		r.Scopes = append(r.Scopes, Scoped(ofTool, []byte(r.ToolName)))
 	}
@@ -176,7 +183,11 @@ func Rank(matches []Candidate, q *store.SearchQuery) (page []Candidate, best flo
 	matches = slices.DeleteFunc(matches, func(c Candidate) bool { return c.MessageID.IsZero() && spoken[c.SessionID] })
 	slices.SortFunc(matches, func(a, b Candidate) int {
 		first, second := a.ID(), b.ID()
-		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(b.CreatedAt, a.CreatedAt), slices.Compare(second[:], first[:]))
+		return cmp.Or(
+			cmp.Compare(b.Score, a.Score),
+			cmp.Compare(b.CreatedAt, a.CreatedAt),
+			slices.Compare(second[:], first[:]),
+		)
 	})
 	if len(matches) == 0 {
 		return nil, 0, false

@@ -43,7 +43,9 @@ func Parse(query string) ([]store.SearchTerm, error) {
 		if total += len(term.Words); total > MaxQueryWords {
 			return nil, parley.InvalidField("q", "holds more than %d words; a few are enough", MaxQueryWords)
 		}
-		term.Prefix = term.Prefix || rest == "" && piece.open && last(query) && !term.Without && utf8.RuneCountInString(term.Words[len(term.Words)-1]) >= MinPrefix
+		term.Prefix = term.Prefix ||
+			rest == "" && piece.open && last(query) && !term.Without &&
+				utf8.RuneCountInString(term.Words[len(term.Words)-1]) >= MinPrefix
 		terms = append(terms, term)
 	}
 	for _, term := range terms {

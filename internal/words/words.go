@@ -138,11 +138,25 @@ func isMark(r rune) bool { return r >= 0x300 && unicode.IsMark(r) }
 // those of Latin, Greek and Cyrillic, and the vowel points of Arabic and Hebrew. The
 // marks of other scripts are letters in all but name.
 func accent(r rune) bool {
-	return 0x300 <= r && r <= 0x36f || 0x591 <= r && r <= 0x5c7 || 0x610 <= r && r <= 0x61a || 0x64b <= r && r <= 0x65f || r == 0x670
+	return 0x300 <= r && r <= 0x36f || 0x591 <= r && r <= 0x5c7 || 0x610 <= r && r <= 0x61a ||
+		0x64b <= r && r <= 0x65f ||
+		r == 0x670
 }
 
 // paired reports whether a letter is of a script that parts no words, or whose
 // words have their endings attached.
 func paired(r rune) bool {
-	return r >= 0xe00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar, unicode.Bopomofo)
+	return r >= 0xe00 &&
+		unicode.In(
+			r,
+			unicode.Han,
+			unicode.Hiragana,
+			unicode.Katakana,
+			unicode.Hangul,
+			unicode.Thai,
+			unicode.Lao,
+			unicode.Khmer,
+			unicode.Myanmar,
+			unicode.Bopomofo,
+		)
 }

@@ -68,7 +68,10 @@ func TestWordsStandWhereTheySay(t *testing.T) {
 				}
 			}
 			first, _ := utf8.DecodeRuneInString(word.Text)
-			if again := textsOf(Split(word.Text)); !isMark(first) && !word.Pair && !word.Last && !slices.Equal(again, []string{word.Text}) {
+			if again := textsOf(
+				Split(word.Text),
+			); !isMark(first) && !word.Pair && !word.Last &&
+				!slices.Equal(again, []string{word.Text}) {
 				t.Fatalf("%q is folded again to %q", word.Text, again)
 			}
 		}
@@ -125,7 +128,8 @@ func TestQueriesAreRead(t *testing.T) {
 func TestOddQueriesAreReadOrRefused(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		query := rapid.OneOf(rapid.String(), rapid.StringMatching(`([-"' *():^{}&|!<>\\a-c東]|NEAR|AND|OR|NOT){0,40}`)).Draw(t, "query")
+		query := rapid.OneOf(rapid.String(), rapid.StringMatching(`([-"' *():^{}&|!<>\\a-c東]|NEAR|AND|OR|NOT){0,40}`)).
+			Draw(t, "query")
 		readOrRefused(t, query)
 	})
 }
@@ -184,7 +188,16 @@ func readOrRefused(t failing, query string) {
 
 func TestSnippetsShowWhatWasFound(t *testing.T) {
 	t.Parallel()
-	long := strings.Repeat("hay ", 200) + "the first needle, " + strings.Repeat("straw ", 100) + "a sharp needle in 東京都 " + strings.Repeat("hay ", 100)
+	long := strings.Repeat(
+		"hay ",
+		200,
+	) + "the first needle, " + strings.Repeat(
+		"straw ",
+		100,
+	) + "a sharp needle in 東京都 " + strings.Repeat(
+		"hay ",
+		100,
+	)
 	for _, test := range []struct {
 		text, query, shows string
 		marked             []string
@@ -210,7 +223,8 @@ func TestSnippetsShowWhatWasFound(t *testing.T) {
 	}
 	terms, _ := Parse("sharp needle ")
 	text, marks := Snippet(long, terms)
-	if !strings.HasPrefix(text, "…") || !strings.HasSuffix(text, "…") || !slices.Equal(markedIn(text, marks), []string{"sharp", "needle"}) {
+	if !strings.HasPrefix(text, "…") || !strings.HasSuffix(text, "…") ||
+		!slices.Equal(markedIn(text, marks), []string{"sharp", "needle"}) {
 		t.Errorf("of a long text: %q with %q", text, markedIn(text, marks))
 	}
 }
@@ -228,7 +242,10 @@ func TestMarksLieInTheirSnippet(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.OneOf(rapid.String(), rapid.StringMatching(`(needle|hay|東|\n| |-|é){0,400}`)).Draw(t, "text")
-		terms, err := Parse(rapid.SampledFrom([]string{"needle", "hay needle", "東", "東東", `"needle hay"`, "é", "-hay nee"}).Draw(t, "query"))
+		terms, err := Parse(
+			rapid.SampledFrom([]string{"needle", "hay needle", "東", "東東", `"needle hay"`, "é", "-hay nee"}).
+				Draw(t, "query"),
+		)
 		if err != nil {
 			t.Fatal(err)
 		}

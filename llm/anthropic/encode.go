@@ -177,7 +177,11 @@ func appendMessages(b []byte, request model.Request) ([]byte, error) {
 		case model.RoleAssistant:
 			role = "assistant"
 		default:
-			return nil, parley.InvalidField("messages", "%q is no role that this provider knows", parley.Clip(string(message.Role), 32))
+			return nil, parley.InvalidField(
+				"messages",
+				"%q is no role that this provider knows",
+				parley.Clip(string(message.Role), 32),
+			)
 		}
 		marked := -1
 		if i == before || i == last {
@@ -294,7 +298,11 @@ func appendTools(b []byte, request model.Request) ([]byte, error) {
 		if len(request.Tools) > 0 {
 			b = append(b, ',')
 		}
-		b = strconv.AppendInt(append(b, `{"type":"web_search_20250305","name":"web_search","max_uses":`...), maxSearches, 10)
+		b = strconv.AppendInt(
+			append(b, `{"type":"web_search_20250305","name":"web_search","max_uses":`...),
+			maxSearches,
+			10,
+		)
 		b = append(b, '}')
 	}
 	return append(b, ']'), nil

@@ -154,7 +154,12 @@ func (c *counted) started() parley.Usage {
 
 // total adds the cached tokens to the input.
 func (c *counted) total() parley.Usage {
-	u := parley.Usage{OutputTokens: c.output, CachedTokens: c.cached, CacheWriteTokens: c.written, ReasoningTokens: c.thinking}
+	u := parley.Usage{
+		OutputTokens:     c.output,
+		CachedTokens:     c.cached,
+		CacheWriteTokens: c.written,
+		ReasoningTokens:  c.thinking,
+	}
 	if c.input != nil {
 		sum := *c.input
 		for _, part := range []*int64{c.cached, c.written} {

@@ -16,7 +16,9 @@ func TestSuite(t *testing.T) { llmtest.Run(t, llmtest.Anthropic, newModel) }
 
 func newModel(t testing.TB, o llmtest.Options) model.Model {
 	t.Helper()
-	model, err := anthropic.New(anthropic.Options{BaseURL: o.BaseURL, APIKey: o.APIKey, FirstToken: o.FirstToken, Idle: o.Idle})
+	model, err := anthropic.New(
+		anthropic.Options{BaseURL: o.BaseURL, APIKey: o.APIKey, FirstToken: o.FirstToken, Idle: o.Idle},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

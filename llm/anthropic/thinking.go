@@ -79,7 +79,10 @@ func (plan thinkingPlan) append(b []byte) []byte {
 		return b
 	case plan.adaptive:
 		b = append(wire.AppendField(b, "thinking"), `{"type":"adaptive","display":"summarized"}`...)
-		return append(parley.AppendJSONString(append(wire.AppendField(b, "output_config"), `{"effort":`...), plan.effort), '}')
+		return append(
+			parley.AppendJSONString(append(wire.AppendField(b, "output_config"), `{"effort":`...), plan.effort),
+			'}',
+		)
 	default:
 		b = append(wire.AppendField(b, "thinking"), `{"type":"enabled","budget_tokens":`...)
 		return append(strconv.AppendInt(b, int64(plan.budget), 10), '}')

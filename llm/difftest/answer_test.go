@@ -67,12 +67,23 @@ func ours(t *testing.T, format llmtest.Format, model model.Model) (answer, llmte
 		return *n
 	}
 	u := fold.Usage
-	a.Usage = usage{known(u.InputTokens), known(u.OutputTokens), known(u.CachedTokens), known(u.CacheWriteTokens), known(u.ReasoningTokens)}
+	a.Usage = usage{
+		known(u.InputTokens),
+		known(u.OutputTokens),
+		known(u.CachedTokens),
+		known(u.CacheWriteTokens),
+		known(u.ReasoningTokens),
+	}
 	return a, fold
 }
 
 // compare runs every recording through both sides.
-func compare(t *testing.T, format llmtest.Format, differs map[string]string, both func(t *testing.T, baseURL string) (ours, theirs answer)) {
+func compare(
+	t *testing.T,
+	format llmtest.Format,
+	differs map[string]string,
+	both func(t *testing.T, baseURL string) (ours, theirs answer),
+) {
 	seen := map[string]bool{}
 	for _, stream := range llmtest.Streams(format) {
 		t.Run(stream.Name, func(t *testing.T) {

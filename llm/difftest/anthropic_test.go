@@ -50,7 +50,9 @@ func anthropicSDK(t *testing.T, baseURL string) answer {
 	t.Helper()
 	client := sdk.NewClient(option.WithBaseURL(baseURL), option.WithAPIKey("none"), option.WithMaxRetries(0))
 	stream := client.Messages.NewStreaming(t.Context(), sdk.MessageNewParams{
-		Model: "claude-sonnet-4-5", MaxTokens: 100, Messages: []sdk.MessageParam{sdk.NewUserMessage(sdk.NewTextBlock("Hello"))},
+		Model:     "claude-sonnet-4-5",
+		MaxTokens: 100,
+		Messages:  []sdk.MessageParam{sdk.NewUserMessage(sdk.NewTextBlock("Hello"))},
 	})
 	defer stream.Close()
 	var total sdk.Message
@@ -78,8 +80,11 @@ func anthropicSDK(t *testing.T, baseURL string) answer {
 	}
 	u := total.Usage
 	a.Usage = usage{
-		Input:  u.InputTokens + u.CacheReadInputTokens + u.CacheCreationInputTokens,
-		Output: u.OutputTokens, Cached: u.CacheReadInputTokens, Written: u.CacheCreationInputTokens, Reasoning: u.OutputTokensDetails.ThinkingTokens,
+		Input:     u.InputTokens + u.CacheReadInputTokens + u.CacheCreationInputTokens,
+		Output:    u.OutputTokens,
+		Cached:    u.CacheReadInputTokens,
+		Written:   u.CacheCreationInputTokens,
+		Reasoning: u.OutputTokensDetails.ThinkingTokens,
 	}
 	if !a.Failed {
 		a.Finish = map[sdk.StopReason]parley.FinishReason{

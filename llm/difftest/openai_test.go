@@ -74,7 +74,12 @@ func openaiSDK(t *testing.T, baseURL string) answer {
 	}
 	a.Failed = a.Failed || stream.Err() != nil
 	u := total.Usage
-	a.Usage = usage{Input: u.PromptTokens, Output: u.CompletionTokens, Cached: u.PromptTokensDetails.CachedTokens, Reasoning: u.CompletionTokensDetails.ReasoningTokens}
+	a.Usage = usage{
+		Input:     u.PromptTokens,
+		Output:    u.CompletionTokens,
+		Cached:    u.PromptTokensDetails.CachedTokens,
+		Reasoning: u.CompletionTokensDetails.ReasoningTokens,
+	}
 	if len(total.Choices) == 0 {
 		return a
 	}

@@ -112,32 +112,45 @@ func stalls(t *testing.T, format Format, factory Factory) {
 		firstWait time.Duration
 		idle      time.Duration
 	}{
-		"nothing at all":         {"", false, parley.ClassNetwork, 20 * time.Millisecond, time.Hour},
-		"an opening, then none":  {f.open, false, parley.ClassNetwork, 20 * time.Millisecond, time.Hour},
-		"pings instead of text":  {f.open, true, parley.ClassNetwork, 50 * time.Millisecond, time.Hour},
-		"silence after the text": {f.open + fmt.Sprintf(f.text, "So far"), false, parley.ClassStream, time.Hour, 20 * time.Millisecond},
+		"nothing at all":        {"", false, parley.ClassNetwork, 20 * time.Millisecond, time.Hour},
+		"an opening, then none": {f.open, false, parley.ClassNetwork, 20 * time.Millisecond, time.Hour},
+		"pings instead of text": {f.open, true, parley.ClassNetwork, 50 * time.Millisecond, time.Hour},
+		"silence after the text": {
+			f.open + fmt.Sprintf(f.text, "So far"),
+			false,
+			parley.ClassStream,
+			time.Hour,
+			20 * time.Millisecond,
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			model := factory(t, Options{FirstToken: c.firstWait, Idle: c.idle, BaseURL: serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				_, _ = io.Copy(io.Discard, r.Body)
-				if c.wire != "" {
-					Serve([]byte(c.wire), all([]byte(c.wire))).ServeHTTP(w, r)
-				}
-				tick := time.NewTicker(5 * time.Millisecond)
-				defer tick.Stop()
-				for {
-					select {
-					case <-r.Context().Done():
-						return
-					case <-tick.C:
-						if c.ping {
-							_, _ = io.WriteString(w, ": ping\n\n")
-							_ = http.NewResponseController(w).Flush()
+			model := factory(
+				t,
+				Options{
+					FirstToken: c.firstWait,
+					Idle:       c.idle,
+					BaseURL: serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+						_, _ = io.Copy(io.Discard, r.Body)
+						if c.wire != "" {
+							Serve([]byte(c.wire), all([]byte(c.wire))).ServeHTTP(w, r)
 						}
-					}
-				}
-			}))})
+						tick := time.NewTicker(5 * time.Millisecond)
+						defer tick.Stop()
+						for {
+							select {
+							case <-r.Context().Done():
+								return
+							case <-tick.C:
+								if c.ping {
+									_, _ = io.WriteString(w, ": ping\n\n")
+									_ = http.NewResponseController(w).Flush()
+								}
+							}
+						}
+					})),
+				},
+			)
 			fold := ask(t, format, model)
 			if fold.Error == nil || fold.Error.Class != c.class || !fold.Error.Retryable {
 				t.Errorf("%+v, want a %s error that may be retried", fold.Error, c.class)

@@ -29,7 +29,8 @@ func RunEncode(t *testing.T, version string, model model.Model, cases []EncodeCa
 			encoded, err := model.Encode(c.Request)
 			if c.Invalid != "" {
 				var invalid *parley.Error
-				if parley.ErrorCode(err) != parley.CodeInvalid || !errors.As(err, &invalid) || invalid.Field != c.Invalid {
+				if parley.ErrorCode(err) != parley.CodeInvalid || !errors.As(err, &invalid) ||
+					invalid.Field != c.Invalid {
 					t.Errorf("%v, want CodeInvalid of %s", err, c.Invalid)
 				}
 				return
@@ -77,8 +78,18 @@ func Say(text string) model.Message {
 
 // Show is a user's message of a text file, an image and a text.
 func Show() model.Message {
-	image := model.Part{Kind: model.PartImage, Name: "dot.png", MediaType: "image/png", Data: []byte("\x89PNG\r\n\x1a\n \xff\xfe"), Width: 1, Height: 1}
-	return model.Message{Role: model.RoleUser, Parts: []model.Part{Text("<file name=\"a.txt\">\nmilk & eggs\n</file>"), image, Text("What is this?")}}
+	image := model.Part{
+		Kind:      model.PartImage,
+		Name:      "dot.png",
+		MediaType: "image/png",
+		Data:      []byte("\x89PNG\r\n\x1a\n \xff\xfe"),
+		Width:     1,
+		Height:    1,
+	}
+	return model.Message{
+		Role:  model.RoleUser,
+		Parts: []model.Part{Text("<file name=\"a.txt\">\nmilk & eggs\n</file>"), image, Text("What is this?")},
+	}
 }
 
 // Answer is an assistant's message.
@@ -93,7 +104,13 @@ func Text(text string) model.Part {
 
 // Call is a tool call; data are its provider's, nil for none.
 func Call(id, name, arguments string, data []byte) model.Part {
-	return model.Part{Kind: model.PartToolCall, CallID: id, Name: name, Arguments: []byte(arguments), ProviderData: data}
+	return model.Part{
+		Kind:         model.PartToolCall,
+		CallID:       id,
+		Name:         name,
+		Arguments:    []byte(arguments),
+		ProviderData: data,
+	}
 }
 
 // Results is a message of tool results, each for its call.
@@ -120,17 +137,35 @@ func Conversation(modelID parley.ModelID, reasoning []byte) model.Request {
 		Model:  modelID,
 		System: "Be brief.\n\"Quote\" <&> é 😀",
 		Tools: []parley.ToolDefinition{
-			{Name: "add", Description: "Adds numbers.", Parameters: json.RawMessage(`{ "type": "object", "properties": { "b": {"type":"number"}, "a": {"type":"number"} } }`)},
+			{
+				Name:        "add",
+				Description: "Adds numbers.",
+				Parameters: json.RawMessage(
+					`{ "type": "object", "properties": { "b": {"type":"number"}, "a": {"type":"number"} } }`,
+				),
+			},
 			{Name: "now"},
 		},
 		Messages: []model.Message{
 			Say("What is 1 + 2, and the time?\x01"),
-			Answer(model.Part{Kind: model.PartReasoning, Text: "Two calls.", ProviderData: reasoning}, Text("Let me see."),
-				Call("own-1", "add", `{"a":1,"b":2}`, data("call_0", `{"b": 2, "a": 1}`)), Call("own-2", "now", `{}`, data("call_0", "{}"))),
+			Answer(
+				model.Part{Kind: model.PartReasoning, Text: "Two calls.", ProviderData: reasoning},
+				Text("Let me see."),
+				Call(
+					"own-1",
+					"add",
+					`{"a":1,"b":2}`,
+					data("call_0", `{"b": 2, "a": 1}`),
+				),
+				Call("own-2", "now", `{}`, data("call_0", "{}")),
+			),
 			Results(Result("own-1", "3", false), Result("own-2", "no clock", true)),
 			Answer(Text("It is 3.")),
 			Say("And again?"),
-			Answer(Call("own-3", "add", `{"a":3,"b":4}`, nil), Call("own-4", "add", `null`, data("call_7", `{"a": oops`))),
+			Answer(
+				Call("own-3", "add", `{"a":3,"b":4}`, nil),
+				Call("own-4", "add", `null`, data("call_7", `{"a": oops`)),
+			),
 			Results(Result("own-3", "7", false), Result("own-4", "Error: the arguments are no JSON", true)),
 		},
 	}

@@ -112,7 +112,8 @@ func (f *Fold) add(c model.Chunk) (over bool, err error) {
 	switch {
 	case c.Kind == model.ChunkProviderData:
 		block.Data = string(c.Data)
-	case c.Kind == model.ChunkArguments && block.Kind == "tool_call", kind == block.Kind && c.Kind != model.ChunkToolCall:
+	case c.Kind == model.ChunkArguments && block.Kind == "tool_call",
+		kind == block.Kind && c.Kind != model.ChunkToolCall:
 		block.Text += c.Text
 	default:
 		return false, fmt.Errorf("chunk of kind %d for the %s block %d", c.Kind, block.Kind, c.Block)

@@ -17,18 +17,51 @@ import (
 // everything is a request with every field set that a wire may carry, anew each
 // time. Where provider data say what is sent, another part goes without.
 func everything(modelID parley.ModelID, reasoning []byte) model.Request {
-	image := model.Part{Kind: model.PartImage, Name: "dot.png", MediaType: "image/png", Data: []byte("\x89PNG"), Width: 1, Height: 1, Sequence: 1}
+	image := model.Part{
+		Kind:      model.PartImage,
+		Name:      "dot.png",
+		MediaType: "image/png",
+		Data:      []byte("\x89PNG"),
+		Width:     1,
+		Height:    1,
+		Sequence:  1,
+	}
 	return model.Request{
-		Model: modelID, System: "Be brief.", Think: true, Search: true, CacheKey: "session",
-		Tools: []parley.ToolDefinition{{Name: "add", Description: "Adds.", Parameters: json.RawMessage(`{"type":"object","properties":{"a":{"type":"number"}}}`)}},
+		Model:    modelID,
+		System:   "Be brief.",
+		Think:    true,
+		Search:   true,
+		CacheKey: "session",
+		Tools: []parley.ToolDefinition{
+			{
+				Name:        "add",
+				Description: "Adds.",
+				Parameters:  json.RawMessage(`{"type":"object","properties":{"a":{"type":"number"}}}`),
+			},
+		},
 		Messages: []model.Message{
 			{Role: model.RoleUser, Parts: []model.Part{image, Text("What is 1 + 2?")}},
-			Answer(model.Part{Kind: model.PartReasoning, Text: "A call.", ProviderData: reasoning}, Text("Let me see."),
-				Call("own-1", "add", `{"a":1}`, []byte(`{"id":"call_0","arguments":"{\"a\": 1}"}`)), Call("own-2", "add", `{"a":2}`, nil)),
+			Answer(
+				model.Part{Kind: model.PartReasoning, Text: "A call.", ProviderData: reasoning},
+				Text("Let me see."),
+				Call(
+					"own-1",
+					"add",
+					`{"a":1}`,
+					[]byte(`{"id":"call_0","arguments":"{\"a\": 1}"}`),
+				),
+				Call("own-2", "add", `{"a":2}`, nil),
+			),
 			Results(Result("own-1", "3", false), Result("own-2", "no", true)),
 			Say("And again?"),
 		},
-		Parameters: parley.Parameters{Temperature: Of(0.5), TopP: Of(0.5), MaxTokens: Of(4000), Seed: Of(int64(7)), ReasoningEffort: Of("low")},
+		Parameters: parley.Parameters{
+			Temperature:     Of(0.5),
+			TopP:            Of(0.5),
+			MaxTokens:       Of(4000),
+			Seed:            Of(int64(7)),
+			ReasoningEffort: Of("low"),
+		},
 	}
 }
 
@@ -57,7 +90,8 @@ func change(v reflect.Value, path string, n *int) string {
 			}
 		}
 		return ""
-	case v.IsZero() && v.Kind() != reflect.Bool, strings.HasSuffix(path, ".IsError") && !strings.Contains(path, "Messages[2]"): // it does not count here
+	case v.IsZero() && v.Kind() != reflect.Bool,
+		strings.HasSuffix(path, ".IsError") && !strings.Contains(path, "Messages[2]"): // it does not count here
 		return ""
 	}
 	if *n--; *n >= 0 {

@@ -101,7 +101,9 @@ func (d *decoder) Decode(frame sse.Frame, chunks []model.Chunk) ([]model.Chunk, 
 	case failed:
 		return chunks, false, &wire.FailureError{Failure: wire.ParseFailure(data)}
 	case d.finish == finishBroken:
-		return chunks, false, &wire.FailureError{Failure: wire.Failure{Code: "server_error", Message: "the provider broke the answer off"}}
+		return chunks, false, &wire.FailureError{
+			Failure: wire.Failure{Code: "server_error", Message: "the provider broke the answer off"},
+		}
 	}
 	d.last.keep(data)
 	return chunks, false, nil

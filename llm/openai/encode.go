@@ -70,7 +70,8 @@ func (m *Model) EncodeAs(version int, request model.Request) (model.EncodedReque
 		}
 	}
 	b = appendParameters(b, request)
-	if provider := request.Model.Provider(); request.CacheKey != "" && (provider == DefaultName || provider == mistral) {
+	if provider := request.Model.Provider(); request.CacheKey != "" &&
+		(provider == DefaultName || provider == mistral) {
 		b = parley.AppendJSONString(wire.AppendField(b, "prompt_cache_key"), request.CacheKey)
 	}
 	b = append(b, `,"stream":true,"stream_options":{"include_usage":true}}`...)
@@ -144,10 +145,21 @@ func appendMessages(b []byte, request model.Request) ([]byte, error) {
 					return nil, err
 				}
 				b = parley.AppendJSONString(wire.AppendField(next("tool"), "tool_call_id"), id)
-				b = append(marks.appendText(wire.AppendField(b, "content"), resultText(part), marks.at(i) && j == len(message.Parts)-1), '}')
+				b = append(
+					marks.appendText(
+						wire.AppendField(b, "content"),
+						resultText(part),
+						marks.at(i) && j == len(message.Parts)-1,
+					),
+					'}',
+				)
 			}
 		default:
-			return nil, parley.InvalidField("messages", "%q is no role that this provider knows", parley.Clip(string(message.Role), 32))
+			return nil, parley.InvalidField(
+				"messages",
+				"%q is no role that this provider knows",
+				parley.Clip(string(message.Role), 32),
+			)
 		}
 	}
 	if empty {
@@ -257,7 +269,8 @@ func reasoningOf(message model.Message) (field, text string) {
 		var data struct {
 			Field string `json:"field"`
 		}
-		if json.Unmarshal(part.ProviderData, &data) != nil || data.Field != "reasoning_content" && data.Field != "reasoning" {
+		if json.Unmarshal(part.ProviderData, &data) != nil ||
+			data.Field != "reasoning_content" && data.Field != "reasoning" {
 			continue
 		}
 		field, text = data.Field, text+part.Text

@@ -20,12 +20,21 @@ func TestEncode(t *testing.T) {
 	}
 	think := func(r *model.Request) { r.Think = true }
 	search := func(r *model.Request) { r.Search = true }
-	every := parley.Parameters{Temperature: llmtest.Of(0.7), TopP: llmtest.Of(1.0), MaxTokens: llmtest.Of(100), Seed: llmtest.Of(int64(-7)), ReasoningEffort: llmtest.Of("low")}
+	every := parley.Parameters{
+		Temperature:     llmtest.Of(0.7),
+		TopP:            llmtest.Of(1.0),
+		MaxTokens:       llmtest.Of(100),
+		Seed:            llmtest.Of(int64(-7)),
+		ReasoningEffort: llmtest.Of("low"),
+	}
 	caching := func(r *model.Request) { r.CacheKey = "0f0f" }
 	cases := []llmtest.EncodeCase{
 		{Name: "hello", Request: hello("openai/gpt-4.1", parley.Parameters{})},
 		{Name: "conversation", Request: llmtest.Conversation("openai/gpt-5", nil)},
-		{Name: "reasoning sent back", Request: llmtest.Conversation("deepseek/deepseek-chat", []byte(`{"field":"reasoning_content"}`))},
+		{
+			Name:    "reasoning sent back",
+			Request: llmtest.Conversation("deepseek/deepseek-chat", []byte(`{"field":"reasoning_content"}`)),
+		},
 		{Name: "parameters", Request: hello("openai/o3", every)},
 		{Name: "parameters elsewhere", Request: hello("groq/openai/gpt-oss-120b", every)},
 		{Name: "think", Request: with(hello("openai/gpt-5-mini", parley.Parameters{}), think)},
@@ -34,11 +43,30 @@ func TestEncode(t *testing.T) {
 		{Name: "search", Request: with(hello("openai/gpt-5-search-api", parley.Parameters{}), search)},
 		{Name: "search dashscope", Request: with(hello("dashscope/qwen-plus", parley.Parameters{}), search)},
 		{Name: "signed call", Request: with(hello("gemini/gemini-3-pro", parley.Parameters{}), func(r *model.Request) {
-			r.Messages = append(r.Messages,
-				llmtest.Answer(llmtest.Call("own", "now", "{}", []byte(`{"id":"x","arguments":"{}","extra":{"google":{"thought_signature":"s"}}}`))),
-				llmtest.Results(llmtest.Result("own", "noon", false)))
+			r.Messages = append(
+				r.Messages,
+				llmtest.Answer(
+					llmtest.Call(
+						"own",
+						"now",
+						"{}",
+						[]byte(`{"id":"x","arguments":"{}","extra":{"google":{"thought_signature":"s"}}}`),
+					),
+				),
+				llmtest.Results(llmtest.Result("own", "noon", false)),
+			)
 		})},
-		{Name: "image", Request: model.Request{Model: "openai/gpt-5", Messages: []model.Message{llmtest.Show(), llmtest.Answer(llmtest.Text("A dot.")), llmtest.Say("And now?")}}},
+		{
+			Name: "image",
+			Request: model.Request{
+				Model: "openai/gpt-5",
+				Messages: []model.Message{
+					llmtest.Show(),
+					llmtest.Answer(llmtest.Text("A dot.")),
+					llmtest.Say("And now?"),
+				},
+			},
+		},
 		{Name: "nothing", Request: model.Request{Model: "openai/gpt-5"}, Invalid: "messages"},
 		{Name: "orphan result", Request: with(hello("openai/gpt-5", parley.Parameters{}), func(r *model.Request) {
 			r.Messages = append(r.Messages, llmtest.Results(llmtest.Result("own", "noon", false)))
@@ -53,13 +81,39 @@ func TestEncode(t *testing.T) {
 		{Name: "cached mistral", Request: with(hello("mistral/mistral-large", parley.Parameters{}), caching)},
 		{Name: "cached elsewhere", Request: with(hello("groq/openai/gpt-oss-120b", parley.Parameters{}), caching)},
 		{Name: "cached dashscope", Request: with(llmtest.Conversation("dashscope/qwen-plus", nil), caching)},
-		{Name: "cached image dashscope", Request: with(model.Request{Model: "dashscope/qwen3.5-plus", Messages: []model.Message{llmtest.Show(), llmtest.Answer(llmtest.Text("A dot.")), llmtest.Say("And now?")}}, caching)},
+		{
+			Name: "cached image dashscope",
+			Request: with(
+				model.Request{
+					Model: "dashscope/qwen3.5-plus",
+					Messages: []model.Message{
+						llmtest.Show(),
+						llmtest.Answer(llmtest.Text("A dot.")),
+						llmtest.Say("And now?"),
+					},
+				},
+				caching,
+			),
+		},
 	}...))
 	t.Run("leaves", func(t *testing.T) {
 		// An effort says what think would; provider data hold a call's very arguments.
-		unsent := []string{".Messages[0].Parts[0].Name", ".Messages[0].Parts[0].Width", ".Messages[0].Parts[0].Height", ".Messages[0].Parts[0].Sequence", ".Messages[1].Parts[2].Arguments", ".Think", ".CacheKey"}
+		unsent := []string{
+			".Messages[0].Parts[0].Name",
+			".Messages[0].Parts[0].Width",
+			".Messages[0].Parts[0].Height",
+			".Messages[0].Parts[0].Sequence",
+			".Messages[1].Parts[2].Arguments",
+			".Think",
+			".CacheKey",
+		}
 		llmtest.RunLeaves(t, adapter, "deepseek/deepseek-chat", []byte(`{"field":"reasoning_content"}`), unsent...)
-		llmtest.RunLeaves(t, adapter, "openai/gpt-5", nil, append(unsent, ".Messages[1].Parts[0].Kind", ".Messages[1].Parts[0].Text")...)
+		llmtest.RunLeaves(
+			t,
+			adapter,
+			"openai/gpt-5",
+			nil,
+			append(unsent, ".Messages[1].Parts[0].Kind", ".Messages[1].Parts[0].Text")...)
 	})
 	t.Run("prefix", func(t *testing.T) {
 		for _, id := range []parley.ModelID{"openai/gpt-5", "dashscope/qwen-plus"} {

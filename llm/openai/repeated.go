@@ -17,7 +17,8 @@ const maxRepeated = 4 << 10
 
 // match finds the text of a frame that is otherwise the one before.
 func (r *repeated) match(data []byte) (text []byte, ok bool) {
-	if len(r.head) == 0 || len(data) < len(r.head)+len(r.tail) || !bytes.HasPrefix(data, r.head) || !bytes.HasSuffix(data, r.tail) {
+	if len(r.head) == 0 || len(data) < len(r.head)+len(r.tail) || !bytes.HasPrefix(data, r.head) ||
+		!bytes.HasSuffix(data, r.tail) {
 		return nil, false
 	}
 	text = data[len(r.head) : len(data)-len(r.tail)]

@@ -16,7 +16,9 @@ func TestSuite(t *testing.T) { llmtest.Run(t, llmtest.OpenAI, newModel) }
 
 func newModel(t testing.TB, o llmtest.Options) model.Model {
 	t.Helper()
-	model, err := openai.New(openai.Options{BaseURL: o.BaseURL + "/v1", APIKey: o.APIKey, FirstToken: o.FirstToken, Idle: o.Idle})
+	model, err := openai.New(
+		openai.Options{BaseURL: o.BaseURL + "/v1", APIKey: o.APIKey, FirstToken: o.FirstToken, Idle: o.Idle},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -70,7 +70,10 @@ func (o *Options) steady(body []byte) []byte {
 // nameOf is the file of the n-th exchange of a request, below the directory.
 func (o *Options) nameOf(encoded model.EncodedRequest, n int) string {
 	hash := parley.HashOf(o.steady(encoded.Body))
-	return filepath.Join(folder(encoded.Model), fmt.Sprintf("%s-%x-%d.jsonl", plain(encoded.Model.Name()), hash[:keyBytes], n))
+	return filepath.Join(
+		folder(encoded.Model),
+		fmt.Sprintf("%s-%x-%d.jsonl", plain(encoded.Model.Name()), hash[:keyBytes], n),
+	)
 }
 
 func folder(model parley.ModelID) string { return plain(model.Provider()) }

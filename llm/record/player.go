@@ -39,7 +39,12 @@ var _ model.Model = (*Player)(nil)
 // such directory.
 func Open(wire model.Model, dir string, options Options) (*Player, error) {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return nil, parley.Errorf(parley.CodeNotFound, "There are no recordings in %s. Make some with parley serve --record %s.", dir, dir)
+		return nil, parley.Errorf(
+			parley.CodeNotFound,
+			"There are no recordings in %s. Make some with parley serve --record %s.",
+			dir,
+			dir,
+		)
 	}
 	return &Player{wire: wire, dir: dir, options: options, given: map[string]int{}}, nil
 }
@@ -77,7 +82,10 @@ func (p *Player) Stream(ctx context.Context, encoded model.EncodedRequest) iter.
 			}
 			var l line
 			if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
-				yield(model.Chunk{}, model.NewError(parley.ClassModel, false, "the recording "+file.Name()+" cannot be read", err))
+				yield(
+					model.Chunk{},
+					model.NewError(parley.ClassModel, false, "the recording "+file.Name()+" cannot be read", err),
+				)
 				return
 			}
 			c, err := l.read()
@@ -96,9 +104,22 @@ func (l *line) read() (model.Chunk, error) {
 		return model.Chunk{}, failed
 	}
 	if l.Chunk == nil {
-		return model.Chunk{}, model.NewError(parley.ClassModel, false, "a line of the recording is neither a chunk nor an error", nil)
+		return model.Chunk{}, model.NewError(
+			parley.ClassModel,
+			false,
+			"a line of the recording is neither a chunk nor an error",
+			nil,
+		)
 	}
-	c := model.Chunk{Kind: l.Chunk.Kind, Block: l.Chunk.Block, Text: l.Chunk.Text, CallID: l.Chunk.CallID, Name: l.Chunk.Name, Data: l.Chunk.Data, Finish: l.Chunk.Finish}
+	c := model.Chunk{
+		Kind:   l.Chunk.Kind,
+		Block:  l.Chunk.Block,
+		Text:   l.Chunk.Text,
+		CallID: l.Chunk.CallID,
+		Name:   l.Chunk.Name,
+		Data:   l.Chunk.Data,
+		Finish: l.Chunk.Finish,
+	}
 	if l.Chunk.Usage != nil {
 		c.Usage = *l.Chunk.Usage
 	}
@@ -111,7 +132,9 @@ func (p *Player) next(encoded model.EncodedRequest) (*os.File, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := p.given[first] + 1
-	file, err := os.Open(filepath.Join(p.dir, p.options.nameOf(encoded, n))) //nolint:gosec // a name of the recordings' own
+	file, err := os.Open(
+		filepath.Join(p.dir, p.options.nameOf(encoded, n)),
+	) //nolint:gosec // a name of the recordings' own
 	if err != nil && n > 1 {
 		return os.Open(filepath.Join(p.dir, p.options.nameOf(encoded, n-1))) //nolint:gosec // as above
 	}
@@ -131,28 +154,41 @@ func (p *Player) missing(encoded model.EncodedRequest, name string) error {
 	nearest, at, was := "", -1, []byte(nil)
 	is := p.options.steady(encoded.Body)
 	root := filepath.Join(p.dir, folder(encoded.Model))
-	_ = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error { // a folder that is not there has none
-		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".jsonl") {
-			return nil //nolint:nilerr // what cannot be read is not the nearest
-		}
-		recorded := requestOf(path)
-		if recorded == nil {
+	_ = filepath.WalkDir(
+		root,
+		func(path string, entry fs.DirEntry, err error) error { // a folder that is not there has none
+			if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".jsonl") {
+				return nil //nolint:nilerr // what cannot be read is not the nearest
+			}
+			recorded := requestOf(path)
+			if recorded == nil {
+				return nil
+			}
+			steady := p.options.steady(recorded)
+			if same := sharedBytes(steady, is); same > at {
+				nearest, at, was = path, same, steady
+			}
 			return nil
-		}
-		steady := p.options.steady(recorded)
-		if same := sharedBytes(steady, is); same > at {
-			nearest, at, was = path, same, steady
-		}
-		return nil
-	})
+		},
+	)
 	if nearest == "" {
-		return fmt.Errorf("%s; there is none of the provider %s; record some with parley serve --record", said, encoded.Model.Provider())
+		return fmt.Errorf(
+			"%s; there is none of the provider %s; record some with parley serve --record",
+			said,
+			encoded.Model.Provider(),
+		)
 	}
 	if relative, err := filepath.Rel(p.dir, nearest); err == nil {
 		nearest = relative
 	}
-	return fmt.Errorf("%s; the nearest is %s, which differs from byte %d on: recorded %q, now %q; record it again with parley serve --record",
-		said, nearest, at, around(was, at), around(is, at))
+	return fmt.Errorf(
+		"%s; the nearest is %s, which differs from byte %d on: recorded %q, now %q; record it again with parley serve --record",
+		said,
+		nearest,
+		at,
+		around(was, at),
+		around(is, at),
+	)
 }
 
 // requestOf is the request of a recording, nil when it cannot be read.

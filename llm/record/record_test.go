@@ -22,11 +22,19 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func ask(modelID parley.ModelID, text string) model.Request {
-	return model.Request{Model: modelID, Messages: []model.Message{{Role: model.RoleUser, Parts: []model.Part{{Kind: model.PartText, Text: text}}}}}
+	return model.Request{
+		Model:    modelID,
+		Messages: []model.Message{{Role: model.RoleUser, Parts: []model.Part{{Kind: model.PartText, Text: text}}}},
+	}
 }
 
 // said streams a request and collects what came.
-func said(t *testing.T, ctx context.Context, model model.Model, request model.Request) (chunks []model.Chunk, failed error) {
+func said(
+	t *testing.T,
+	ctx context.Context,
+	model model.Model,
+	request model.Request,
+) (chunks []model.Chunk, failed error) {
 	t.Helper()
 	encoded, err := model.Encode(request)
 	if err != nil {
@@ -121,7 +129,12 @@ func TestKeysLeaveOutWhatDiffers(t *testing.T) {
 	if _, err := said(t, t.Context(), player, ask("sim/echo", text(other, "13:59"))); err != nil {
 		t.Errorf("another id and time: %v", err)
 	}
-	if _, err := said(t, t.Context(), player, ask("sim/echo", "Session "+one.String()+", "+other.String()+". It is 12:00")); err == nil {
+	if _, err := said(
+		t,
+		t.Context(),
+		player,
+		ask("sim/echo", "Session "+one.String()+", "+other.String()+". It is 12:00"),
+	); err == nil {
 		t.Error("two ids are taken for one")
 	}
 }
@@ -130,7 +143,13 @@ func TestKeysLeaveOutWhatDiffers(t *testing.T) {
 func TestUnknownRequestsNameTheNearest(t *testing.T) {
 	t.Parallel()
 	recorder, player, dir := pair(t, record.Options{})
-	if _, err := said(t, t.Context(), player, ask("sim/echo", "x")); err == nil || !strings.Contains(err.Error(), "there is none of the provider sim") {
+	if _, err := said(
+		t,
+		t.Context(),
+		player,
+		ask("sim/echo", "x"),
+	); err == nil ||
+		!strings.Contains(err.Error(), "there is none of the provider sim") {
 		t.Errorf("an empty directory: %v", err)
 	}
 	for _, text := range []string{"The weather in Oslo", "The weather in Rome today", "Something else"} {
@@ -144,7 +163,13 @@ func TestUnknownRequestsNameTheNearest(t *testing.T) {
 			t.Errorf("the error lacks %q: %v", part, err)
 		}
 	}
-	if _, err := record.Open(sim.New(), filepath.Join(dir, "nowhere"), record.Options{}); parley.ErrorCode(err) != parley.CodeNotFound {
+	if _, err := record.Open(
+		sim.New(),
+		filepath.Join(dir, "nowhere"),
+		record.Options{},
+	); parley.ErrorCode(
+		err,
+	) != parley.CodeNotFound {
 		t.Errorf("a directory that is not there: %v", err)
 	}
 }
@@ -212,6 +237,7 @@ type canned struct{ model.Model }
 
 func (canned) Stream(context.Context, model.EncodedRequest) iter.Seq2[model.Chunk, error] {
 	return func(yield func(model.Chunk, error) bool) {
-		_ = yield(model.Chunk{Kind: model.ChunkText, Text: "yes"}, nil) && yield(model.Chunk{Kind: model.ChunkFinish, Finish: parley.FinishStop}, nil)
+		_ = yield(model.Chunk{Kind: model.ChunkText, Text: "yes"}, nil) &&
+			yield(model.Chunk{Kind: model.ChunkFinish, Finish: parley.FinishStop}, nil)
 	}
 }

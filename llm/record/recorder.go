@@ -46,8 +46,11 @@ func (r *Recorder) Stream(ctx context.Context, encoded model.EncodedRequest) ite
 			var failed *model.Error
 			switch {
 			case errors.As(err, &failed):
-				r.write(&text, line{Error: &failure{Class: failed.Class, Retryable: failed.Retryable, Status: failed.Status,
-					RetryAfterMS: failed.RetryAfter.Milliseconds(), Message: failed.Message}})
+				r.write(
+					&text,
+					line{Error: &failure{Class: failed.Class, Retryable: failed.Retryable, Status: failed.Status,
+						RetryAfterMS: failed.RetryAfter.Milliseconds(), Message: failed.Message}},
+				)
 			case err != nil: // cancelled
 				yield(c, err)
 				return
@@ -56,7 +59,10 @@ func (r *Recorder) Stream(ctx context.Context, encoded model.EncodedRequest) ite
 			}
 			if err != nil || c.Kind == model.ChunkFinish {
 				if broken := r.save(encoded, text.Bytes()); broken != nil {
-					yield(model.Chunk{}, model.NewError(parley.ClassInternal, false, "the exchange could not be recorded", broken))
+					yield(
+						model.Chunk{},
+						model.NewError(parley.ClassInternal, false, "the exchange could not be recorded", broken),
+					)
 					return
 				}
 			}
@@ -77,7 +83,15 @@ func (r *Recorder) write(to *bytes.Buffer, value any) {
 }
 
 func written(c *model.Chunk) *chunk {
-	out := &chunk{Kind: c.Kind, Block: c.Block, Text: c.Text, CallID: c.CallID, Name: c.Name, Data: c.Data, Finish: c.Finish}
+	out := &chunk{
+		Kind:   c.Kind,
+		Block:  c.Block,
+		Text:   c.Text,
+		CallID: c.CallID,
+		Name:   c.Name,
+		Data:   c.Data,
+		Finish: c.Finish,
+	}
 	if c.Kind == model.ChunkUsage {
 		out.Usage = &c.Usage
 	}

@@ -158,7 +158,13 @@ func (a *answer) call(id, name, arguments string, size int) bool {
 func (a *answer) usage() parley.Usage {
 	input, cached := a.request.input, a.request.cached
 	reasoning := estimate(a.bytes[model.ChunkReasoning])
-	output := reasoning + estimate(a.bytes[model.ChunkText]) + estimate(a.bytes[model.ChunkRefusal]) + estimate(a.bytes[model.ChunkArguments])
+	output := reasoning + estimate(
+		a.bytes[model.ChunkText],
+	) + estimate(
+		a.bytes[model.ChunkRefusal],
+	) + estimate(
+		a.bytes[model.ChunkArguments],
+	)
 	return parley.Usage{InputTokens: &input, OutputTokens: &output, CachedTokens: &cached, ReasoningTokens: &reasoning}
 }
 

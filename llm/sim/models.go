@@ -92,7 +92,9 @@ const reasonSignature = "sim-signature-1"
 
 func (reasoner) play(a *answer) {
 	told := a.request.userText()
-	thought := "Simulated reasoning: the user wrote " + strconv.Itoa(len(told)) + " bytes, and this model gives them back."
+	thought := "Simulated reasoning: the user wrote " + strconv.Itoa(
+		len(told),
+	) + " bytes, and this model gives them back."
 	if a.say(model.ChunkReasoning, thought) &&
 		a.send(model.Chunk{Kind: model.ChunkProviderData, Block: a.block, Data: []byte(reasonSignature)}) &&
 		a.say(model.ChunkText, "Simulated answer: "+told) {

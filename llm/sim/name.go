@@ -54,7 +54,12 @@ func parseName(name string) (player, error) {
 		if okClass && okN && okWait {
 			return failing{class: class, attempts: n, wait: time.Duration(wait) * time.Millisecond}, nil
 		}
-		return nil, unknownModel(name, "; fail takes one of %s and 1 to %d attempts", strings.Join(failureClasses(), ", "), maxFailures)
+		return nil, unknownModel(
+			name,
+			"; fail takes one of %s and 1 to %d attempts",
+			strings.Join(failureClasses(), ", "),
+			maxFailures,
+		)
 	}
 	return nil, unknownModel(name, "")
 }

@@ -205,7 +205,14 @@ func (m message) text() string {
 		switch p.Kind {
 		case model.PartText:
 		case model.PartImage:
-			text = fmt.Sprintf("[Simulated sight: image %dx%d %s, %d bytes, %s]", p.Width, p.Height, p.MediaType, p.Size, p.Name)
+			text = fmt.Sprintf(
+				"[Simulated sight: image %dx%d %s, %d bytes, %s]",
+				p.Width,
+				p.Height,
+				p.MediaType,
+				p.Size,
+				p.Name,
+			)
 		default:
 			continue
 		}

@@ -86,8 +86,16 @@ func (scripted) play(a *answer) {
 		return
 	}
 	if step >= len(steps) {
-		a.fail(model.NewError(parley.ClassModel, false,
-			fmt.Sprintf("sim/script: the script has %d steps, and this is model call %d behind it; send a new script", len(steps), step+1), nil))
+		a.fail(model.NewError(
+			parley.ClassModel,
+			false,
+			fmt.Sprintf(
+				"sim/script: the script has %d steps, and this is model call %d behind it; send a new script",
+				len(steps),
+				step+1,
+			),
+			nil,
+		))
 		return
 	}
 	playStep(a, steps[step], step)
@@ -132,7 +140,9 @@ func playStep(a *answer, actions []action, step int) {
 			finish = parley.FinishToolCalls
 			ok = a.call(act.ToolCall.id(step, i), act.ToolCall.Name, act.ToolCall.text(), act.Split)
 		case act.ProviderData != nil:
-			ok = a.send(model.Chunk{Kind: model.ChunkProviderData, Block: max(a.block, 0), Data: []byte(*act.ProviderData)})
+			ok = a.send(
+				model.Chunk{Kind: model.ChunkProviderData, Block: max(a.block, 0), Data: []byte(*act.ProviderData)},
+			)
 		case act.WaitMS != nil:
 			ok = a.wait(time.Duration(*act.WaitMS) * time.Millisecond)
 		case act.Error != nil:
@@ -214,7 +224,10 @@ func parseScript(text string) ([][]action, error) {
 	var raw [][]json.RawMessage
 	decoder := json.NewDecoder(strings.NewReader(text))
 	if err := decoder.Decode(&raw); err != nil {
-		return nil, fmt.Errorf(`the user's text is no script: it must be a JSON list of steps, each a list of actions, such as [[{"text":"Hello"}]] (%w)`, err)
+		return nil, fmt.Errorf(
+			`the user's text is no script: it must be a JSON list of steps, each a list of actions, such as [[{"text":"Hello"}]] (%w)`,
+			err,
+		)
 	}
 	if _, err := decoder.Token(); err != io.EOF {
 		return nil, fmt.Errorf("there is something behind the script's closing bracket")
@@ -261,7 +274,10 @@ func (act *action) check() error {
 	}
 	switch {
 	case kinds != 1:
-		return fmt.Errorf("an action has exactly one of text, reasoning, refusal, tool_call, provider_data, wait_ms, error, usage, finish; this one has %d", kinds)
+		return fmt.Errorf(
+			"an action has exactly one of text, reasoning, refusal, tool_call, provider_data, wait_ms, error, usage, finish; this one has %d",
+			kinds,
+		)
 	case act.Split < 0 || act.Repeat < 0 || act.Repeat > maxRepeat || act.TokenMS < 0 || act.TokenMS > maxTokenMS:
 		return fmt.Errorf("split, repeat (to %d) and token_ms (to %d) are numbers from 0", maxRepeat, maxTokenMS)
 	case act.WaitMS != nil && (*act.WaitMS < 0 || *act.WaitMS > maxWaitMS):

@@ -30,7 +30,12 @@ func TestScriptSteps(t *testing.T) {
 	want := []played{
 		{Reasoning: "I need it.", Data: "sig", Text: "Looking.", Finish: parley.FinishToolCalls,
 			Calls: []string{`call_1_4 current_time {"zone": "UTC"}`, "mine other {broken"}},
-		{Text: "ab ab ab ", Refusal: "No.", Finish: parley.FinishRefusal, Usage: parley.Usage{InputTokens: new(int64(7))}},
+		{
+			Text:    "ab ab ab ",
+			Refusal: "No.",
+			Finish:  parley.FinishRefusal,
+			Usage:   parley.Usage{InputTokens: new(int64(7))},
+		},
 		{Finish: parley.FinishStop},
 	}
 	for step, want := range want {
@@ -41,10 +46,15 @@ func TestScriptSteps(t *testing.T) {
 		if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(played{})); diff != "" {
 			t.Errorf("step %d (-want +got):\n%s", step+1, diff)
 		}
-		request.Messages = append(request.Messages,
+		request.Messages = append(
+			request.Messages,
 			model.Message{Role: model.RoleAssistant, Parts: []model.Part{{Kind: model.PartText, Text: "…"}}},
-			model.Message{Role: model.RoleTool, Parts: []model.Part{{Kind: model.PartToolResult, CallID: "c", Text: "1"}}},
-			user("a steer that is no script"))
+			model.Message{
+				Role:  model.RoleTool,
+				Parts: []model.Part{{Kind: model.PartToolResult, CallID: "c", Text: "1"}},
+			},
+			user("a steer that is no script"),
+		)
 	}
 	_, err := play(t.Context(), t, request)
 	if err == nil || !strings.Contains(err.Error(), "has 3 steps") {
@@ -60,7 +70,13 @@ func TestScriptTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		started := time.Now()
-		p := mustPlay(t, ask("script", `[[{"wait_ms":1000},{"text":"a b c","token_ms":100},{"text":"äöü","split":1},{"wait_ms":0}]]`))
+		p := mustPlay(
+			t,
+			ask(
+				"script",
+				`[[{"wait_ms":1000},{"text":"a b c","token_ms":100},{"text":"äöü","split":1},{"wait_ms":0}]]`,
+			),
+		)
 		if took := time.Since(started); took != 1300*time.Millisecond {
 			t.Errorf("the script took %s", took)
 		}
@@ -75,8 +91,10 @@ func TestScriptErrors(t *testing.T) {
 	script := `[[{"text":"some"},{"error":{"class":"rate_limit","retry_after_ms":1500,"message":"slow down","attempts":1}},{"text":" more"}]]`
 	p, err := play(t.Context(), t, ask("script", script))
 	var failed *model.Error
-	if !errors.As(err, &failed) || failed.Class != parley.ClassRateLimit || !failed.Retryable || failed.RetryAfter != 1500*time.Millisecond ||
-		failed.Message != "slow down" || p.Text != "some" {
+	if !errors.As(err, &failed) || failed.Class != parley.ClassRateLimit || !failed.Retryable ||
+		failed.RetryAfter != 1500*time.Millisecond ||
+		failed.Message != "slow down" ||
+		p.Text != "some" {
 		t.Errorf("attempt 1: %q, %v", p.Text, err)
 	}
 	p, err = play(model.WithAttempt(t.Context(), 2), t, ask("script", script))
@@ -110,7 +128,8 @@ func TestInvalidScriptsSayWhatIsWrong(t *testing.T) {
 	} {
 		_, err := play(t.Context(), t, ask("script", script))
 		var failed *model.Error
-		if !errors.As(err, &failed) || failed.Class != parley.ClassModel || failed.Retryable || !strings.Contains(failed.Message, complaint) {
+		if !errors.As(err, &failed) || failed.Class != parley.ClassModel || failed.Retryable ||
+			!strings.Contains(failed.Message, complaint) {
 			t.Errorf("%s: got %v, want a model failure that says %q", script, err, complaint)
 		}
 	}
@@ -140,8 +159,20 @@ func TestScriptSchema(t *testing.T) {
 			t.Errorf("example %s: %v", example, err)
 		}
 	}
-	values := map[string]string{"text": `"a"`, "reasoning": `"a"`, "refusal": `"a"`, "tool_call": `{"name":"a"}`, "provider_data": `"a"`, "wait_ms": "0",
-		"error": `{"class":"auth"}`, "usage": "{}", "finish": `"stop"`, "split": "1", "repeat": "1", "token_ms": "0"}
+	values := map[string]string{
+		"text":          `"a"`,
+		"reasoning":     `"a"`,
+		"refusal":       `"a"`,
+		"tool_call":     `{"name":"a"}`,
+		"provider_data": `"a"`,
+		"wait_ms":       "0",
+		"error":         `{"class":"auth"}`,
+		"usage":         "{}",
+		"finish":        `"stop"`,
+		"split":         "1",
+		"repeat":        "1",
+		"token_ms":      "0",
+	}
 	for name := range schema.Defs.Action.Properties {
 		value, known := values[name]
 		if !known {
@@ -149,7 +180,10 @@ func TestScriptSchema(t *testing.T) {
 			continue
 		}
 		action := `{"` + name + `":` + value
-		if !slices.ContainsFunc(schema.Defs.Action.OneOf, func(o struct{ Required []string }) bool { return slices.Contains(o.Required, name) }) {
+		if !slices.ContainsFunc(
+			schema.Defs.Action.OneOf,
+			func(o struct{ Required []string }) bool { return slices.Contains(o.Required, name) },
+		) {
 			action += `,"text":"a"`
 		}
 		if _, err := play(t.Context(), t, ask("script", "[["+action+"}]]")); err != nil && name != "error" {

@@ -63,10 +63,19 @@ func Models() []model.Info {
 func Info(name string) model.Info {
 	_, err := parseName(name)
 	return model.Info{
-		ID: parley.ModelID(ProviderName + "/" + name), Provider: ProviderName, Name: name, Simulator: true, Known: err == nil,
-		Reasoning: name == "reason" || name == "script", Caching: true, Tools: name == "tool" || name == "script",
+		ID: parley.ModelID(
+			ProviderName + "/" + name,
+		),
+		Provider:      ProviderName,
+		Name:          name,
+		Simulator:     true,
+		Known:         err == nil,
+		Reasoning:     name == "reason" || name == "script",
+		Caching:       true,
+		Tools:         name == "tool" || name == "script",
 		Vision:        name == "echo" || name == "tool" || name == "script",
-		ContextLength: contextTokens, Price: &model.Price{},
+		ContextLength: contextTokens,
+		Price:         &model.Price{},
 	}
 }
 
@@ -82,7 +91,11 @@ func (m *Model) Encode(request model.Request) (model.EncodedRequest, error) {
 // EncodeAs is Encode as a version of it was.
 func (*Model) EncodeAs(version int, request model.Request) (model.EncodedRequest, error) {
 	if version < 1 || version > encodeVersion {
-		return model.EncodedRequest{}, parley.InvalidField("encoder_version", "the simulator has no encoder %d", version)
+		return model.EncodedRequest{}, parley.InvalidField(
+			"encoder_version",
+			"the simulator has no encoder %d",
+			version,
+		)
 	}
 	if _, err := parseName(request.Model.Name()); err != nil {
 		return model.EncodedRequest{}, err
@@ -96,7 +109,10 @@ func (m *Model) Stream(ctx context.Context, encoded model.EncodedRequest) iter.S
 	return func(yield func(model.Chunk, error) bool) {
 		request, err := decodeRequest(encoded.Body)
 		if err != nil {
-			yield(model.Chunk{}, model.NewError(parley.ClassModel, false, "the simulator cannot read this request", err))
+			yield(
+				model.Chunk{},
+				model.NewError(parley.ClassModel, false, "the simulator cannot read this request", err),
+			)
 			return
 		}
 		simulated, err := parseName(request.Model)

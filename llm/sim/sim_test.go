@@ -190,17 +190,37 @@ func TestTool(t *testing.T) {
 	t.Parallel()
 	request := ask("tool", "What time is it?")
 	first := mustPlay(t, request)
-	if diff := cmp.Diff([]string{"call_1 current_time {}"}, first.Calls); diff != "" || first.Finish != parley.FinishToolCalls {
+	if diff := cmp.Diff(
+		[]string{"call_1 current_time {}"},
+		first.Calls,
+	); diff != "" ||
+		first.Finish != parley.FinishToolCalls {
 		t.Fatalf("first answer: finish %s, calls (-want +got):\n%s", first.Finish, diff)
 	}
 	answer := func(isError bool) model.Request {
 		r := request
-		r.Messages = append(r.Messages[:1:1],
-			model.Message{Role: model.RoleAssistant, Parts: []model.Part{{Kind: model.PartToolCall, CallID: "own", Name: "current_time", Arguments: []byte("{}")}}},
-			model.Message{Role: model.RoleTool, Parts: []model.Part{{Kind: model.PartToolResult, CallID: "own", Name: "current_time", Text: "noon", IsError: isError}}})
+		r.Messages = append(
+			r.Messages[:1:1],
+			model.Message{
+				Role: model.RoleAssistant,
+				Parts: []model.Part{
+					{Kind: model.PartToolCall, CallID: "own", Name: "current_time", Arguments: []byte("{}")},
+				},
+			},
+			model.Message{
+				Role: model.RoleTool,
+				Parts: []model.Part{
+					{Kind: model.PartToolResult, CallID: "own", Name: "current_time", Text: "noon", IsError: isError},
+				},
+			},
+		)
 		return r
 	}
-	if p := mustPlay(t, answer(false)); p.Text != "Simulated: the tool current_time answered noon" || p.Finish != parley.FinishStop {
+	if p := mustPlay(
+		t,
+		answer(false),
+	); p.Text != "Simulated: the tool current_time answered noon" ||
+		p.Finish != parley.FinishStop {
 		t.Errorf("second answer %q, finish %s", p.Text, p.Finish)
 	}
 	if p := mustPlay(t, answer(true)); p.Text != "Simulated: the tool current_time failed: noon" {
@@ -278,7 +298,11 @@ func TestUsageCountsTheRepeatedPrefix(t *testing.T) {
 	}
 	first := ask("echo", strings.Repeat("word ", 1100)) // 5,500 bytes: 1,375 tokens and 4 of frame
 	longer := first
-	longer.Messages = append(slices.Clone(first.Messages), said(model.RoleAssistant, "fine"), said(model.RoleUser, "next"))
+	longer.Messages = append(
+		slices.Clone(first.Messages),
+		said(model.RoleAssistant, "fine"),
+		said(model.RoleUser, "next"),
+	)
 	other := longer
 	other.System = "It is 12:01."
 	edited := longer
@@ -305,14 +329,24 @@ func TestUsageCountsTheRepeatedPrefix(t *testing.T) {
 func TestEncodeGolden(t *testing.T) {
 	t.Parallel()
 	request := model.Request{
-		Model: "sim/echo", System: "Be \"brief\".",
-		Tools: []parley.ToolDefinition{{Name: "clock", Description: "Tells.", Parameters: json.RawMessage(`{"type":"object"}`)}},
+		Model:  "sim/echo",
+		System: "Be \"brief\".",
+		Tools: []parley.ToolDefinition{
+			{Name: "clock", Description: "Tells.", Parameters: json.RawMessage(`{"type":"object"}`)},
+		},
 		Messages: []model.Message{user("häh?"), {Role: model.RoleAssistant, Parts: []model.Part{
 			{Kind: model.PartReasoning, Text: "hm", ProviderData: []byte{0, 255}},
 			{Kind: model.PartToolCall, CallID: "c", Name: "clock", Arguments: []byte(`{"a":1}`)},
 		}}, {Role: model.RoleTool, Parts: []model.Part{{Kind: model.PartToolResult, CallID: "c", Name: "clock", Text: "no", IsError: true}}}},
-		Parameters: parley.Parameters{Temperature: new(0.5), TopP: new(1.0), MaxTokens: new(9), Seed: new(int64(3)), ReasoningEffort: new("low")},
-		Think:      true, Search: true,
+		Parameters: parley.Parameters{
+			Temperature:     new(0.5),
+			TopP:            new(1.0),
+			MaxTokens:       new(9),
+			Seed:            new(int64(3)),
+			ReasoningEffort: new("low"),
+		},
+		Think:  true,
+		Search: true,
 	}
 	const want = `{"messages":[{"parts":[{"kind":"text","text":"häh?"}],"role":"user"},` +
 		`{"parts":[{"kind":"reasoning","provider_data":"AP8=","text":"hm"},{"arguments":"{\"a\":1}","call_id":"c","kind":"tool_call","name":"clock"}],"role":"assistant"},` +
@@ -349,7 +383,8 @@ func TestUnknownModels(t *testing.T) {
 	for _, name := range []string{"gpt", "lorem", "lorem-", "lorem-5", "lorem-0-5", "lorem-5-", "lorem-05-5", "lorem-5-5-5", "lorem-9999999-1", "lorem-1--1",
 		"fail-1", "fail-bored-1", "fail-rate_limit-0", "fail-rate_limit-x", "fail-internal-1", "fail-network-1-x", "fail-network-0-1", "fail-1-1", "echo-1"} {
 		_, err := sim.New().Encode(ask(name, "x"))
-		if parley.ErrorCode(err) != parley.CodeInvalid || !strings.Contains(err.Error(), "lorem-<tokens>-<ms per token>") {
+		if parley.ErrorCode(err) != parley.CodeInvalid ||
+			!strings.Contains(err.Error(), "lorem-<tokens>-<ms per token>") {
 			t.Errorf("sim/%s: got %v, want %s with a list of what there is", name, err, parley.CodeInvalid)
 		}
 	}
@@ -362,7 +397,9 @@ func TestUnknownModels(t *testing.T) {
 		}
 	}
 	for _, info := range sim.Models() {
-		if _, err := sim.New().Encode(ask(info.Name, "x")); err != nil || !info.Simulator || !info.Known || info.Price == nil {
+		if _, err := sim.New().
+			Encode(ask(info.Name, "x")); err != nil || !info.Simulator || !info.Known ||
+			info.Price == nil {
 			t.Errorf("listed model %+v: %v", info, err)
 		}
 	}

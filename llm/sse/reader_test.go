@@ -35,10 +35,13 @@ func TestFrames(t *testing.T) {
 		wire string
 		want []frame
 	}{
-		"lf":                       {"data: a\n\ndata: b\n\n", []frame{{"", "a"}, {"", "b"}}},
-		"crlf":                     {"event: x\r\ndata: a\r\n\r\ndata: b\r\n\r\n", []frame{{"x", "a"}, {"", "b"}}},
-		"cr":                       {"event: x\rdata: a\r\rdata: b\r\r", []frame{{"x", "a"}, {"", "b"}}},
-		"mixed ends":               {"data: a\r\ndata: b\rdata: c\n\r\ndata: d\n\n", []frame{{"", "a\nb\nc"}, {"", "d"}}},
+		"lf":   {"data: a\n\ndata: b\n\n", []frame{{"", "a"}, {"", "b"}}},
+		"crlf": {"event: x\r\ndata: a\r\n\r\ndata: b\r\n\r\n", []frame{{"x", "a"}, {"", "b"}}},
+		"cr":   {"event: x\rdata: a\r\rdata: b\r\r", []frame{{"x", "a"}, {"", "b"}}},
+		"mixed ends": {
+			"data: a\r\ndata: b\rdata: c\n\r\ndata: d\n\n",
+			[]frame{{"", "a\nb\nc"}, {"", "d"}},
+		},
 		"no space, two spaces":     {"data:a\n\ndata:  b\n\n", []frame{{"", "a"}, {"", " b"}}},
 		"comments":                 {": ping\n\n: x\ndata: a\n: y\n\n:\n\n", []frame{{"", "a"}}},
 		"multi-line data":          {"data: a\ndata:\ndata: c\n\n", []frame{{"", "a\n\nc"}}},

@@ -60,7 +60,11 @@ func (c *CallIDs) Call(own, provider string) string {
 func (c *CallIDs) Result(own string) (string, error) {
 	id, ok := c.shown[own]
 	if !ok {
-		return "", parley.InvalidField("messages", "a tool result answers call %q, which is not before it", parley.Clip(own, 64))
+		return "", parley.InvalidField(
+			"messages",
+			"a tool result answers call %q, which is not before it",
+			parley.Clip(own, 64),
+		)
 	}
 	return id, nil
 }

@@ -56,7 +56,11 @@ type Endpoint struct {
 func NewEndpoint(o EndpointOptions) (*Endpoint, error) {
 	base, err := url.Parse(o.BaseURL)
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
-		return nil, parley.InvalidField("base_url", "%q is no base URL: write one such as https://host/v1", parley.Clip(Redact(o.BaseURL, o.Secret), 128))
+		return nil, parley.InvalidField(
+			"base_url",
+			"%q is no base URL: write one such as https://host/v1",
+			parley.Clip(Redact(o.BaseURL, o.Secret), 128),
+		)
 	}
 	base.Path = strings.TrimRight(base.Path, "/") + o.Path
 	base.RawPath = ""
@@ -70,7 +74,14 @@ func NewEndpoint(o EndpointOptions) (*Endpoint, error) {
 	header.Set("Content-Type", "application/json")
 	header.Set("Accept", "text/event-stream")
 	header.Set("User-Agent", "parley")
-	e := &Endpoint{client: client, url: base.String(), header: header, secret: o.Secret, firstToken: o.FirstToken, idle: o.Idle}
+	e := &Endpoint{
+		client:     client,
+		url:        base.String(),
+		header:     header,
+		secret:     o.Secret,
+		firstToken: o.FirstToken,
+		idle:       o.Idle,
+	}
 	if e.firstToken <= 0 {
 		e.firstToken = DefaultFirstToken
 	}

@@ -30,7 +30,12 @@ func FuzzScanner(f *testing.F) {
 // FuzzFailure: whatever a provider says of its failure is classified, and no
 // secret is repeated.
 func FuzzFailure(f *testing.F) {
-	f.Add(400, []byte(`{"error":{"message":"key sk-own-credential-1 is wrong","code":"x"}}`), "20", "Sat, 21 Nov 2026 12:01:00 GMT")
+	f.Add(
+		400,
+		[]byte(`{"error":{"message":"key sk-own-credential-1 is wrong","code":"x"}}`),
+		"20",
+		"Sat, 21 Nov 2026 12:01:00 GMT",
+	)
 	f.Add(429, []byte(`[{"error":"slow down"}]`), "1e300", "")
 	f.Add(500, []byte("\xff<html>"), "-1", "NaN")
 	f.Add(0, []byte(strings.Repeat(`{"error":`, 5000)+"1"+strings.Repeat("}", 5000)), "", "")
@@ -38,11 +43,18 @@ func FuzzFailure(f *testing.F) {
 		const secret = "sk-own-credential-1"
 		failure := wire.ParseFailure(body)
 		failure.Status = status
-		failure.RetryAfter = wire.RetryAfter(http.Header{"Retry-After": {after}, "Date": {date}, "Retry-After-Ms": {date}}, time.Unix(0, 0))
+		failure.RetryAfter = wire.RetryAfter(
+			http.Header{"Retry-After": {after}, "Date": {date}, "Retry-After-Ms": {date}},
+			time.Unix(0, 0),
+		)
 		if failure.RetryAfter < 0 {
 			t.Errorf("a wait of %s", failure.RetryAfter)
 		}
-		if e := wire.Classify(failure, secret); e.Class == "" || !utf8.ValidString(e.Message) || strings.Contains(e.Message, secret) {
+		if e := wire.Classify(
+			failure,
+			secret,
+		); e.Class == "" || !utf8.ValidString(e.Message) ||
+			strings.Contains(e.Message, secret) {
 			t.Errorf("%q became %+v", body, e)
 		}
 	})

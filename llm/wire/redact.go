@@ -24,9 +24,19 @@ var credentials = []struct {
 	{regexp.MustCompile(`(?i)\b(bearer|authorization["']?\s*[:=]\s*["']?basic)\s+[^\s"',;]+`), "$1 " + hidden},
 	{regexp.MustCompile(`\b(?:sk|pk|rk|gsk|xai|hf|ghp|glpat|AIza)[-_][-_*.A-Za-z0-9/+=]{4,}`), hidden},
 	{regexp.MustCompile(`\b(?:AIza|AKIA|eyJ|ghp_|hf_)[-_*.A-Za-z0-9/+=]{8,}`), hidden},
-	{regexp.MustCompile(`(?i)((?:api|access|secret|auth|private|subscription)[-_ ]?(?:key|token)|authorization|password|secret)(["']?\s*[:=]\s*["']?)[^\s"'&,;<>)]+`), "$1$2" + hidden},
+	{
+		regexp.MustCompile(
+			`(?i)((?:api|access|secret|auth|private|subscription)[-_ ]?(?:key|token)|authorization|password|secret)(["']?\s*[:=]\s*["']?)[^\s"'&,;<>)]+`,
+		),
+		"$1$2" + hidden,
+	},
 	{regexp.MustCompile(`(?i)\b(key|token|signature)=[^\s"'&]+`), "$1=" + hidden},
-	{regexp.MustCompile(`(?i)((?:api|access|secret)[-_ ]?(?:key|token)s?\b[^.;\n]{0,40}?[\s:='"(\[])[-_*A-Za-z0-9/+=]{16,}`), "$1" + hidden},
+	{
+		regexp.MustCompile(
+			`(?i)((?:api|access|secret)[-_ ]?(?:key|token)s?\b[^.;\n]{0,40}?[\s:='"(\[])[-_*A-Za-z0-9/+=]{16,}`,
+		),
+		"$1" + hidden,
+	},
 	{regexp.MustCompile(`://[^/\s:@"']+:[^/\s@"']+@`), "://" + hidden + "@"},
 }
 
@@ -37,7 +47,8 @@ var credentials = []struct {
 func Redact(text string, secrets ...string) string {
 	for _, secret := range secrets {
 		if len(secret) >= shortestSecret {
-			text = strings.NewReplacer(secret, hidden, url.QueryEscape(secret), hidden, url.PathEscape(secret), hidden).Replace(text)
+			text = strings.NewReplacer(secret, hidden, url.QueryEscape(secret), hidden, url.PathEscape(secret), hidden).
+				Replace(text)
 		}
 	}
 	for _, c := range credentials {

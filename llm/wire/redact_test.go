@@ -37,7 +37,11 @@ func TestRedact(t *testing.T) {
 	}
 	const spelled = "own+credential/2=="
 	for _, text := range []string{"bad " + spelled, "at https://host/?k=" + url.QueryEscape(spelled), "at https://host/" + url.PathEscape(spelled) + "/x"} {
-		if got := wire.Redact(text, spelled); strings.Contains(got, "credential") || !strings.Contains(got, "[redacted]") {
+		if got := wire.Redact(
+			text,
+			spelled,
+		); strings.Contains(got, "credential") ||
+			!strings.Contains(got, "[redacted]") {
 			t.Errorf("%q became %q", text, got)
 		}
 	}
@@ -69,7 +73,11 @@ func TestRetryAfter(t *testing.T) {
 		{"fraction", []string{"Retry-After", "0.5"}, 500 * time.Millisecond},
 		{"milliseconds first", []string{"Retry-After", "20", "Retry-After-Ms", "70"}, 70 * time.Millisecond},
 		{"date by our clock", []string{"Retry-After", "Sat, 21 Nov 2026 12:01:00 GMT"}, time.Minute},
-		{"date by theirs", []string{"Retry-After", "Sat, 21 Nov 2026 12:01:00 GMT", "Date", "Sat, 21 Nov 2026 12:00:50 GMT"}, 10 * time.Second},
+		{
+			"date by theirs",
+			[]string{"Retry-After", "Sat, 21 Nov 2026 12:01:00 GMT", "Date", "Sat, 21 Nov 2026 12:00:50 GMT"},
+			10 * time.Second,
+		},
 		{"past", []string{"Retry-After", "Sat, 21 Nov 2026 11:00:00 GMT"}, 0},
 		{"negative", []string{"Retry-After", "-5"}, 0},
 		{"absurd", []string{"Retry-After", "1e300"}, 24 * time.Hour},

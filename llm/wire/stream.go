@@ -130,10 +130,36 @@ func (x *exchange) refused(response *http.Response) error {
 		if at, err := url.Parse(response.Header.Get("Location")); err == nil {
 			host = at.Host
 		}
-		return Classify(Failure{Status: status, Message: fmt.Sprintf("the base URL redirects (status %d, to host %q), which is not followed: configure the URL that it leads to", status, parley.Clip(host, 128))}, secret)
+		return Classify(
+			Failure{
+				Status: status,
+				Message: fmt.Sprintf(
+					"the base URL redirects (status %d, to host %q), which is not followed: configure the URL that it leads to",
+					status,
+					parley.Clip(host, 128),
+				),
+			},
+			secret,
+		)
 	case status < 300 && !bytes.Contains(body, []byte(`"error"`)):
-		form := strings.TrimSpace(parley.Clip(response.Header.Get("Content-Encoding"), 64) + " " + parley.Clip(response.Header.Get("Content-Type"), 64))
-		e := model.NewError(parley.ClassModel, false, Redact("the provider answered with "+form+" where an event stream was asked for: check the base URL", secret), nil)
+		form := strings.TrimSpace(
+			parley.Clip(
+				response.Header.Get("Content-Encoding"),
+				64,
+			) + " " + parley.Clip(
+				response.Header.Get("Content-Type"),
+				64,
+			),
+		)
+		e := model.NewError(
+			parley.ClassModel,
+			false,
+			Redact(
+				"the provider answered with "+form+" where an event stream was asked for: check the base URL",
+				secret,
+			),
+			nil,
+		)
 		e.Status = status
 		return e
 	}
@@ -206,7 +232,12 @@ func (x *exchange) count(c *model.Chunk) error {
 		return nil
 	}
 	if x.size += len(c.Text); x.size > parley.MaxAnswerBytes {
-		return model.NewError(parley.ClassStream, false, fmt.Sprintf("the answer is longer than %d bytes", parley.MaxAnswerBytes), nil)
+		return model.NewError(
+			parley.ClassStream,
+			false,
+			fmt.Sprintf("the answer is longer than %d bytes", parley.MaxAnswerBytes),
+			nil,
+		)
 	}
 	return nil
 }
@@ -227,7 +258,14 @@ func (x *exchange) Read(p []byte) (int, error) {
 }
 
 func (x *exchange) stalled() {
-	x.cancel(model.NewError(parley.ClassStream, true, fmt.Sprintf("the provider sent nothing for %s in the middle of its answer", x.endpoint.idle), nil))
+	x.cancel(
+		model.NewError(
+			parley.ClassStream,
+			true,
+			fmt.Sprintf("the provider sent nothing for %s in the middle of its answer", x.endpoint.idle),
+			nil,
+		),
+	)
 }
 
 // drain waits a moment for the body's end, after which the connection can be
@@ -261,7 +299,12 @@ func (x *exchange) unreachable(err error) error {
 	if errors.As(err, &wrapped) {
 		err = wrapped.Err
 	}
-	return model.NewError(parley.ClassNetwork, true, Redact("the provider could not be reached: "+err.Error(), x.endpoint.secret), nil)
+	return model.NewError(
+		parley.ClassNetwork,
+		true,
+		Redact("the provider could not be reached: "+err.Error(), x.endpoint.secret),
+		nil,
+	)
 }
 
 // stopped is the caller's cause, or the deadline that passed, or nil.

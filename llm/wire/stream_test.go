@@ -59,7 +59,12 @@ type line struct {
 type provider struct{ lines []line }
 
 func (p provider) RoundTrip(r *http.Request) (*http.Response, error) {
-	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: &body{ctx: r.Context(), lines: p.lines}, Request: r}, nil
+	return &http.Response{
+		StatusCode: http.StatusOK,
+		Header:     http.Header{"Content-Type": {"text/event-stream"}},
+		Body:       &body{ctx: r.Context(), lines: p.lines},
+		Request:    r,
+	}, nil
 }
 
 type body struct {
@@ -108,18 +113,60 @@ func TestDeadlines(t *testing.T) {
 		class   parley.ErrorClass // "" for a whole answer
 		took    time.Duration
 	}{
-		"in time":                     {[]line{word(9*s, "a"), word(2*s, "b"), word(2*s, ".")}, 0, "ab", "", 13 * s},
-		"silence":                     {nil, 0, "", parley.ClassNetwork, 10 * s},
-		"pings are no content":        {[]line{{after: 4 * s, text: ": ping\n\n"}, word(4*s, "usage"), word(4*s, "a")}, 0, "", parley.ClassNetwork, 10 * s},
-		"pings keep an answer alive":  {[]line{word(s, "a"), {after: 2 * s, text: ": ping\n\n"}, word(2*s, ".")}, 0, "a", "", 5 * s},
-		"stall":                       {[]line{word(s, "a"), word(4*s, ".")}, 0, "a", parley.ClassStream, 4 * s},
-		"stall inside a frame":        {[]line{word(s, "a"), {after: s, text: "data: b"}}, 0, "a", parley.ClassStream, 5 * s},
-		"a slow consumer":             {[]line{word(s, "a"), word(s, "b"), word(s, ".")}, 20 * s, "ab", "", 63 * s},
-		"end":                         {[]line{word(s, "a"), {after: s, err: io.EOF}}, 0, "a", parley.ClassStream, 2 * s},
-		"reset":                       {[]line{word(s, "a"), {after: s, err: errors.New("connection reset by peer")}}, 0, "a", parley.ClassStream, 2 * s},
-		"reset once complete":         {[]line{word(s, "a"), word(s, ";"), {after: s, err: errors.New("connection reset by peer")}}, 0, "a", "", 3 * s},
-		"silence once complete":       {[]line{word(s, "a"), word(s, ";")}, 0, "a", "", 5 * s},
-		"pings once complete":         {append([]line{word(s, "a"), word(s, ";")}, trickle(60, line{after: s, text: ": ping\n\n"})...), 0, "a", "", 22 * s},
+		"in time": {[]line{word(9*s, "a"), word(2*s, "b"), word(2*s, ".")}, 0, "ab", "", 13 * s},
+		"silence": {nil, 0, "", parley.ClassNetwork, 10 * s},
+		"pings are no content": {
+			[]line{{after: 4 * s, text: ": ping\n\n"}, word(4*s, "usage"), word(4*s, "a")},
+			0,
+			"",
+			parley.ClassNetwork,
+			10 * s,
+		},
+		"pings keep an answer alive": {
+			[]line{word(s, "a"), {after: 2 * s, text: ": ping\n\n"}, word(2*s, ".")},
+			0,
+			"a",
+			"",
+			5 * s,
+		},
+		"stall": {[]line{word(s, "a"), word(4*s, ".")}, 0, "a", parley.ClassStream, 4 * s},
+		"stall inside a frame": {
+			[]line{word(s, "a"), {after: s, text: "data: b"}},
+			0,
+			"a",
+			parley.ClassStream,
+			5 * s,
+		},
+		"a slow consumer": {[]line{word(s, "a"), word(s, "b"), word(s, ".")}, 20 * s, "ab", "", 63 * s},
+		"end": {
+			[]line{word(s, "a"), {after: s, err: io.EOF}},
+			0,
+			"a",
+			parley.ClassStream,
+			2 * s,
+		},
+		"reset": {
+			[]line{word(s, "a"), {after: s, err: errors.New("connection reset by peer")}},
+			0,
+			"a",
+			parley.ClassStream,
+			2 * s,
+		},
+		"reset once complete": {
+			[]line{word(s, "a"), word(s, ";"), {after: s, err: errors.New("connection reset by peer")}},
+			0,
+			"a",
+			"",
+			3 * s,
+		},
+		"silence once complete": {[]line{word(s, "a"), word(s, ";")}, 0, "a", "", 5 * s},
+		"pings once complete": {
+			append([]line{word(s, "a"), word(s, ";")}, trickle(60, line{after: s, text: ": ping\n\n"})...),
+			0,
+			"a",
+			"",
+			22 * s,
+		},
 		"the end of the body is late": {[]line{word(s, "a"), word(s, ".")}, 0, "a", "", 2*s + 50*time.Millisecond},
 	}
 	for name, c := range cases {
@@ -237,12 +284,14 @@ func TestBaseURLs(t *testing.T) {
 		"":                              "", "h/v1": "", "ftp://h/": "", "http://": "", "http://h:bad/": "",
 	} {
 		var got string
-		endpoint, err := wire.NewEndpoint(wire.EndpointOptions{BaseURL: base, Path: "/chat", Header: http.Header{}, HTTPClient: &http.Client{
-			Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
-				got = r.URL.String()
-				return nil, errors.New("no network")
-			}),
-		}})
+		endpoint, err := wire.NewEndpoint(
+			wire.EndpointOptions{BaseURL: base, Path: "/chat", Header: http.Header{}, HTTPClient: &http.Client{
+				Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+					got = r.URL.String()
+					return nil, errors.New("no network")
+				}),
+			}},
+		)
 		if want == "" {
 			if parley.ErrorCode(err) != parley.CodeInvalid {
 				t.Errorf("%q: %v, want CodeInvalid", base, err)

@@ -18,8 +18,15 @@ func (w *world) newAgent(slug string, tags ...string) parley.Agent {
 	if tags == nil {
 		tags = []string{}
 	}
-	agent := parley.Agent{ID: parley.NewID(), WorkspaceID: w.scope.WorkspaceID, Slug: slug, Name: slug, Runtime: parley.StandardRuntime,
-		Tags: tags, Status: parley.AgentActive}
+	agent := parley.Agent{
+		ID:          parley.NewID(),
+		WorkspaceID: w.scope.WorkspaceID,
+		Slug:        slug,
+		Name:        slug,
+		Runtime:     parley.StandardRuntime,
+		Tags:        tags,
+		Status:      parley.AgentActive,
+	}
 	setting.Complete(&agent.Settings)
 	return agent
 }
@@ -62,7 +69,11 @@ func testAgentsLarge(t *testing.T, w *world) {
 		must(t, "CreateAgent", err)
 	}
 	for after, want := range map[string][]string{"": {"a1", "a2"}, "a1": {"a2", "a3"}, "a3": {"a4", parley.BuiltinAgentSlug}} {
-		agents, err := w.store.Agents(w.ctx, w.scope.WorkspaceID, store.AgentQuery{AfterSlug: after, Limit: parley.MaxPage})
+		agents, err := w.store.Agents(
+			w.ctx,
+			w.scope.WorkspaceID,
+			store.AgentQuery{AfterSlug: after, Limit: parley.MaxPage},
+		)
 		must(t, "Agents", err)
 		if got := slugs(agents); !slices.Equal(got, want) {
 			t.Errorf("after %q: %q, want %q", after, got, want)
@@ -76,8 +87,11 @@ func testBuiltinAgent(t *testing.T, w *world) {
 		must(t, "Workspace", err)
 		agent, err := w.store.Agent(w.ctx, id, parley.BuiltinAgentSlug)
 		must(t, "Agent", err)
-		if agent.Name != "Parley" || agent.Runtime != parley.StandardRuntime || agent.Version != 1 || agent.WorkspaceID != id ||
-			*agent.SystemPrompt == "" || len(*agent.Tools) != 1 || (*agent.Tools)[0].Name != "current_time" {
+		if agent.Name != "Parley" || agent.Runtime != parley.StandardRuntime || agent.Version != 1 ||
+			agent.WorkspaceID != id ||
+			*agent.SystemPrompt == "" ||
+			len(*agent.Tools) != 1 ||
+			(*agent.Tools)[0].Name != "current_time" {
 			t.Errorf("the built-in agent of %s: %+v", name, agent)
 		}
 	}
@@ -86,15 +100,36 @@ func testBuiltinAgent(t *testing.T, w *world) {
 func testAgentRoundTrip(t *testing.T, w *world) {
 	temperature, seed, effort, retries := 0.7, int64(1)<<62, "high", 0
 	agent := w.newAgent("full", "x", "y")
-	agent.Description, agent.SystemPrompt, agent.Model, agent.LeadID = "What it does", new("You are {{agent.name}}."), "sim/echo", w.agent.ID
+	agent.Description, agent.SystemPrompt, agent.Model, agent.LeadID = "What it does", new(
+		"You are {{agent.name}}.",
+	), "sim/echo", w.agent.ID
 	agent.Parameters = parley.Parameters{Temperature: &temperature, Seed: &seed, ReasoningEffort: &effort}
-	agent.Tools = &[]parley.ToolRef{{Name: "current_time"}, {Name: "ask", Definition: &parley.ToolDefinition{Name: "ask", Description: "asks", Parameters: []byte(`{"type":"object"}`)}}}
+	agent.Tools = &[]parley.ToolRef{
+		{Name: "current_time"},
+		{
+			Name: "ask",
+			Definition: &parley.ToolDefinition{
+				Name:        "ask",
+				Description: "asks",
+				Parameters:  []byte(`{"type":"object"}`),
+			},
+		},
+	}
 	agent.Policy = &parley.Policy{Kind: parley.PolicyRecent, Limit: 3}
-	agent.Retry = &parley.RetryPolicy{Retries: &retries, Sentences: map[parley.ErrorClass]string{parley.ClassInternal: "Oh."}}
+	agent.Retry = &parley.RetryPolicy{
+		Retries:   &retries,
+		Sentences: map[parley.ErrorClass]string{parley.ClassInternal: "Oh."},
+	}
 	created, repeat, err := w.store.CreateAgent(w.ctx, agent, store.Idempotency{})
 	must(t, "CreateAgent", err)
 	if repeat || created.Version != 1 || created.CreatedAt == 0 || created.UpdatedAt != created.CreatedAt {
-		t.Errorf("created: repeat %t, version %d, at %v and %v", repeat, created.Version, created.CreatedAt, created.UpdatedAt)
+		t.Errorf(
+			"created: repeat %t, version %d, at %v and %v",
+			repeat,
+			created.Version,
+			created.CreatedAt,
+			created.UpdatedAt,
+		)
 	}
 	want := agent
 	want.Version, want.CreatedAt, want.UpdatedAt = 1, created.CreatedAt, created.UpdatedAt
@@ -120,7 +155,13 @@ func testAgentVersions(t *testing.T, w *world) {
 		next, err := w.store.UpdateAgent(w.ctx, agent)
 		must(t, "UpdateAgent", err)
 		if next.Version != agent.Version+1 || next.CreatedAt != agent.CreatedAt {
-			t.Errorf("version %d created %v after version %d created %v", next.Version, next.CreatedAt, agent.Version, agent.CreatedAt)
+			t.Errorf(
+				"version %d created %v after version %d created %v",
+				next.Version,
+				next.CreatedAt,
+				agent.Version,
+				agent.CreatedAt,
+			)
 		}
 		agent = next
 		versions = append(versions, agent)
@@ -191,7 +232,11 @@ func testAgentIdempotency(t *testing.T, w *world) {
 	if diff := cmp.Diff(first, again); diff != "" || !repeat {
 		t.Errorf("repeat %t; the first answer (-want +got):\n%s", repeat, diff)
 	}
-	_, _, err = w.store.CreateAgent(w.ctx, w.newAgent("twice"), store.Idempotency{Key: "k", Fingerprint: parley.HashOf([]byte("another"))})
+	_, _, err = w.store.CreateAgent(
+		w.ctx,
+		w.newAgent("twice"),
+		store.Idempotency{Key: "k", Fingerprint: parley.HashOf([]byte("another"))},
+	)
 	refused(t, "another body under the key", err, parley.CodeKeyReused)
 	other := w.neighbour(t, "neighbour")
 	if _, repeat, err := w.store.CreateAgent(w.ctx, other.newAgent("once"), key); err != nil || repeat {

@@ -103,9 +103,20 @@ func approvalKept(t *testing.T, w *world) {
 	must(t, "Fingerprint", err)
 	s := w.check(t, session)
 	want := parley.Approval{
-		ID: id, WorkspaceID: w.scope.WorkspaceID, SessionID: session, RootID: session, AgentID: w.agent.ID, TurnID: claim.Turn.ID, MessageID: s.Record[2].ID,
-		ToolCallID: call, ToolName: "tool1", Arguments: json.RawMessage(`{"n":0}`), Fingerprint: fingerprint, State: parley.ApprovalPending,
-		CreatedAt: a.CreatedAt, ExpiresAt: a.CreatedAt + parley.Time(time.Hour.Milliseconds()),
+		ID:          id,
+		WorkspaceID: w.scope.WorkspaceID,
+		SessionID:   session,
+		RootID:      session,
+		AgentID:     w.agent.ID,
+		TurnID:      claim.Turn.ID,
+		MessageID:   s.Record[2].ID,
+		ToolCallID:  call,
+		ToolName:    "tool1",
+		Arguments:   json.RawMessage(`{"n":0}`),
+		Fingerprint: fingerprint,
+		State:       parley.ApprovalPending,
+		CreatedAt:   a.CreatedAt,
+		ExpiresAt:   a.CreatedAt + parley.Time(time.Hour.Milliseconds()),
 	}
 	if diff := cmp.Diff(want, a); diff != "" || a.CreatedAt == 0 {
 		t.Errorf("the approval (-want +got):\n%s", diff)
@@ -124,7 +135,10 @@ func approvalYes(t *testing.T, w *world) {
 	session := claim.Fence.SessionID
 	decided := w.decide(t, id, yes())
 	a := decided.Approval
-	if a.State != parley.ApprovalApproved || a.Scope != parley.ScopeOnce || a.DecidedBy == nil || a.DecidedBy.ID != w.owner.ID || a.DecidedAt == 0 || a.UsedAt != 0 {
+	if a.State != parley.ApprovalApproved || a.Scope != parley.ScopeOnce || a.DecidedBy == nil ||
+		a.DecidedBy.ID != w.owner.ID ||
+		a.DecidedAt == 0 ||
+		a.UsedAt != 0 {
 		t.Errorf("the answered approval is %+v", a)
 	}
 	if diff := cmp.Diff(a, w.approval(t, id)); diff != "" {
@@ -145,7 +159,8 @@ func approvalYes(t *testing.T, w *world) {
 		t.Errorf("the used approval is %+v", used)
 	}
 	before := w.check(t, session)
-	if !hasEvent(before.Events, parley.EventApprovalResolved, 1) || !hasEvent(before.Events, parley.EventToolStarted, 1) {
+	if !hasEvent(before.Events, parley.EventApprovalResolved, 1) ||
+		!hasEvent(before.Events, parley.EventToolStarted, 1) {
 		t.Error("the answer and the start are told once each")
 	}
 	refused(t, "a second use", w.store.UseApprovals(w.ctx, again.Fence, use), parley.CodeConflict)
@@ -168,7 +183,12 @@ func approvalNo(t *testing.T, w *world) {
 		t.Errorf("the denied approval is %+v", a)
 	}
 	again := w.claim(t)
-	refused(t, "using a denied one", w.store.UseApprovals(w.ctx, again.Fence, []store.ApprovalUse{{ApprovalID: id, Fingerprint: a.Fingerprint}}), parley.CodeConflict)
+	refused(
+		t,
+		"using a denied one",
+		w.store.UseApprovals(w.ctx, again.Fence, []store.ApprovalUse{{ApprovalID: id, Fingerprint: a.Fingerprint}}),
+		parley.CodeConflict,
+	)
 	_, err := w.store.ParkTurn(w.ctx, again.Fence, parley.WaitApproval)
 	refused(t, "parking with a denied call open", err, parley.CodeMore)
 	w.check(t, claim.Fence.SessionID)
@@ -178,7 +198,8 @@ func approvalNo(t *testing.T, w *world) {
 func conflicts(t reporter, what string, err error, want parley.ApprovalState) {
 	t.Helper()
 	refused(t, what, err, parley.CodeConflict)
-	if known, ok := err.(*parley.Error); !ok || known.State != string(want) { //nolint:errorlint // stores return it bare
+	if known, ok := err.(*parley.Error); !ok ||
+		known.State != string(want) { //nolint:errorlint // stores return it bare
 		t.Errorf("%s: %#v does not name the state %s", what, err, want)
 	}
 }
@@ -238,7 +259,11 @@ func approvalSession(t *testing.T, w *world) {
 
 func approvalTool(t *testing.T, w *world) {
 	claim, _, id := w.asked(t)
-	w.decide(t, id, parley.Decision{Decision: parley.DecideApprove, Scope: parley.ScopeSession, Covers: parley.CoversTool})
+	w.decide(
+		t,
+		id,
+		parley.Decision{Decision: parley.DecideApprove, Scope: parley.ScopeSession, Covers: parley.CoversTool},
+	)
 	session := w.sessionState(t, claim.Fence.SessionID)
 	want := []parley.Grant{{Tool: "tool1", Effect: parley.GrantAllow}}
 	if session.Grants == nil || !cmp.Equal(*session.Grants, want) {
@@ -249,8 +274,18 @@ func approvalTool(t *testing.T, w *world) {
 
 func approvalAlike(t *testing.T, w *world) {
 	claim := w.started(t, "one")
-	ids := w.callEach(t, claim.Fence, askedCall{tool: "write", arguments: `{"n":0}`}, askedCall{tool: "write", arguments: `{"n":1}`}, askedCall{tool: "send", arguments: `{"n":2}`})
-	w.decide(t, ids[0], parley.Decision{Decision: parley.DecideApprove, Scope: parley.ScopeSession, Covers: parley.CoversTool})
+	ids := w.callEach(
+		t,
+		claim.Fence,
+		askedCall{tool: "write", arguments: `{"n":0}`},
+		askedCall{tool: "write", arguments: `{"n":1}`},
+		askedCall{tool: "send", arguments: `{"n":2}`},
+	)
+	w.decide(
+		t,
+		ids[0],
+		parley.Decision{Decision: parley.DecideApprove, Scope: parley.ScopeSession, Covers: parley.CoversTool},
+	)
 	other, third := w.approval(t, ids[1]), w.approval(t, ids[2])
 	if other.State != parley.ApprovalApproved || other.DecidedBy == nil || third.State != parley.ApprovalPending {
 		t.Errorf("the other call of the tool is %s, the other tool's %s", other.State, third.State)
@@ -265,7 +300,13 @@ func approvalGrantsFull(t *testing.T, w *world) {
 		Settings: parley.SettingsPatch{Grants: parley.Change[*[]parley.Grant]{Set: true, Value: &full}}})
 	must(t, "UpdateSession", err)
 	before := w.check(t, claim.Fence.SessionID)
-	_, err = w.store.DecideApproval(w.ctx, w.scope, id, w.decision(parley.Decision{Decision: parley.DecideApprove, Scope: parley.ScopeSession}), parley.ID{})
+	_, err = w.store.DecideApproval(
+		w.ctx,
+		w.scope,
+		id,
+		w.decision(parley.Decision{Decision: parley.DecideApprove, Scope: parley.ScopeSession}),
+		parley.ID{},
+	)
 	refused(t, "a grant too many", err, parley.CodeConflict)
 	w.unchanged(t, "a grant too many", claim.Fence.SessionID, before)
 	if a := w.approval(t, id); a.State != parley.ApprovalPending {
@@ -300,7 +341,10 @@ func approvalOtherCall(t *testing.T, w *world) {
 	} {
 		refused(t, what, w.store.UseApprovals(w.ctx, claim.Fence, []store.ApprovalUse{use}), parley.CodeConflict)
 	}
-	both := []store.ApprovalUse{{ApprovalID: a.ID, Fingerprint: a.Fingerprint}, {ApprovalID: b.ID, Fingerprint: b.Fingerprint}}
+	both := []store.ApprovalUse{
+		{ApprovalID: a.ID, Fingerprint: a.Fingerprint},
+		{ApprovalID: b.ID, Fingerprint: b.Fingerprint},
+	}
 	refused(t, "one of two undecided", w.store.UseApprovals(w.ctx, claim.Fence, both), parley.CodeConflict)
 	w.unchanged(t, "a refused use", claim.Fence.SessionID, before)
 	if now := w.approval(t, a.ID); now.UsedAt != 0 {
@@ -329,14 +373,24 @@ func approvalAtRoot(t *testing.T, w *world) {
 		t.Fatalf("the root heard %v", got)
 	}
 	for name, session := range map[string]parley.ID{"root": root, "child": child} {
-		if list, err := w.store.Approvals(w.ctx, w.scope, store.ApprovalQuery{SessionID: session, State: parley.ApprovalPending, Limit: 5}); err != nil || len(list) != 1 || list[0].ID != ask.ApprovalID {
+		if list, err := w.store.Approvals(
+			w.ctx,
+			w.scope,
+			store.ApprovalQuery{SessionID: session, State: parley.ApprovalPending, Limit: 5},
+		); err != nil || len(list) != 1 ||
+			list[0].ID != ask.ApprovalID {
 			t.Errorf("listed at the %s: %+v, %v", name, list, err)
 		}
 	}
 	w.decide(t, ask.ApprovalID, yes())
 	w.drainOutbox(t)
 	w.drainOutbox(t)
-	if got := events(root); !cmp.Equal(got, []parley.EventType{parley.EventApprovalCreated, parley.EventApprovalResolved}) {
+	if got := events(
+		root,
+	); !cmp.Equal(
+		got,
+		[]parley.EventType{parley.EventApprovalCreated, parley.EventApprovalResolved},
+	) {
 		t.Errorf("the root heard %v", got)
 	}
 	_, err := w.store.Approvals(w.ctx, w.scope, store.ApprovalQuery{SessionID: other, Limit: 5})
@@ -411,7 +465,13 @@ func approvalForeign(t *testing.T, w *world) {
 // approvalQuickClient: a client answers its call while the turn is still at its
 // other tools.
 func approvalQuickClient(t *testing.T, w *world) {
-	tools := []parley.ToolRef{{Name: "tool1"}, {Name: "tool2", Definition: &parley.ToolDefinition{Name: "tool2", Parameters: json.RawMessage(`{"type":"object"}`)}}}
+	tools := []parley.ToolRef{
+		{Name: "tool1"},
+		{
+			Name:       "tool2",
+			Definition: &parley.ToolDefinition{Name: "tool2", Parameters: json.RawMessage(`{"type":"object"}`)},
+		},
+	}
 	session := w.session(t, func(s *parley.Session) { s.Tools = &tools })
 	w.post(t, session, w.say("go"))
 	claim := w.claim(t)

@@ -18,7 +18,15 @@ func approvalWhileRunning(t *testing.T, w *world) {
 	must(t, "SettleTool", err)
 	_, err = w.store.ParkTurn(w.ctx, claim.Fence, parley.WaitApproval)
 	refused(t, "parking behind the answer", err, parley.CodeMore)
-	must(t, "UseApprovals", w.store.UseApprovals(w.ctx, claim.Fence, []store.ApprovalUse{{ApprovalID: ask.ApprovalID, Fingerprint: w.approval(t, ask.ApprovalID).Fingerprint}}))
+	must(
+		t,
+		"UseApprovals",
+		w.store.UseApprovals(
+			w.ctx,
+			claim.Fence,
+			[]store.ApprovalUse{{ApprovalID: ask.ApprovalID, Fingerprint: w.approval(t, ask.ApprovalID).Fingerprint}},
+		),
+	)
 	w.check(t, claim.Fence.SessionID)
 }
 
@@ -38,7 +46,17 @@ func approvalMixed(t *testing.T, w *world) {
 	}
 	w.decide(t, second.ApprovalID, yes())
 	again := w.claim(t)
-	must(t, "UseApprovals", w.store.UseApprovals(w.ctx, again.Fence, []store.ApprovalUse{{ApprovalID: second.ApprovalID, Fingerprint: w.approval(t, second.ApprovalID).Fingerprint}}))
+	must(
+		t,
+		"UseApprovals",
+		w.store.UseApprovals(
+			w.ctx,
+			again.Fence,
+			[]store.ApprovalUse{
+				{ApprovalID: second.ApprovalID, Fingerprint: w.approval(t, second.ApprovalID).Fingerprint},
+			},
+		),
+	)
 	_, err = w.store.SettleTool(w.ctx, again.Fence, w.toolSettle(1, calls[2]))
 	must(t, "SettleTool", err)
 	_, err = w.store.ParkTurn(w.ctx, again.Fence, parley.WaitApproval)

@@ -36,11 +36,33 @@ func (w *world) callEach(t reporter, fence store.Fence, calls ...askedCall) []pa
 	approvals := make([]parley.ID, len(calls))
 	for i, call := range calls {
 		id, message := "call_"+parley.NewID().String(), parley.NewID()
-		_, err := w.store.OpenBlock(w.ctx, fence, store.BlockOpen{MessageID: message, Step: 1, Role: parley.RoleToolCall, Author: w.author(), Model: modelID, ToolCallID: id, ToolName: call.tool})
+		_, err := w.store.OpenBlock(
+			w.ctx,
+			fence,
+			store.BlockOpen{
+				MessageID:  message,
+				Step:       1,
+				Role:       parley.RoleToolCall,
+				Author:     w.author(),
+				Model:      modelID,
+				ToolCallID: id,
+				ToolName:   call.tool,
+			},
+		)
 		must(t, "OpenBlock", err)
-		content, err := parley.EncodeContent(parley.ToolCallContent{ID: id, Name: call.tool, Arguments: json.RawMessage(call.arguments)})
+		content, err := parley.EncodeContent(
+			parley.ToolCallContent{ID: id, Name: call.tool, Arguments: json.RawMessage(call.arguments)},
+		)
 		must(t, "EncodeContent", err)
-		settle.Blocks = append(settle.Blocks, store.BlockSettled{MessageID: message, Status: parley.MessageCompleted, Content: content, ToolName: call.tool})
+		settle.Blocks = append(
+			settle.Blocks,
+			store.BlockSettled{
+				MessageID: message,
+				Status:    parley.MessageCompleted,
+				Content:   content,
+				ToolName:  call.tool,
+			},
+		)
 		ask := call.ask
 		ask.ApprovalID, ask.ToolCallID, ask.Timeout = parley.NewID(), id, time.Hour
 		approvals[i] = ask.ApprovalID
@@ -63,11 +85,27 @@ func (w *world) states(t reporter, ids []parley.ID) (states []parley.ApprovalSta
 // no other.
 func approvalAlikeCall(t *testing.T, w *world) {
 	claim := w.started(t, "one")
-	ids := w.callEach(t, claim.Fence, askedCall{tool: "write", arguments: `{"n":0}`}, askedCall{tool: "write", arguments: `{"n":0}`},
-		askedCall{tool: "write", arguments: `{"n":1}`}, askedCall{tool: "send", arguments: `{"n":0}`},
-		askedCall{"write", `{"n":0}`, store.Ask{Approvers: 2, Named: true}})
-	w.decide(t, ids[0], parley.Decision{Decision: parley.DecideApprove, Scope: parley.ScopeSession, Covers: parley.CoversCall})
-	want := []parley.ApprovalState{parley.ApprovalApproved, parley.ApprovalApproved, parley.ApprovalPending, parley.ApprovalPending, parley.ApprovalPending}
+	ids := w.callEach(
+		t,
+		claim.Fence,
+		askedCall{tool: "write", arguments: `{"n":0}`},
+		askedCall{tool: "write", arguments: `{"n":0}`},
+		askedCall{tool: "write", arguments: `{"n":1}`},
+		askedCall{tool: "send", arguments: `{"n":0}`},
+		askedCall{"write", `{"n":0}`, store.Ask{Approvers: 2, Named: true}},
+	)
+	w.decide(
+		t,
+		ids[0],
+		parley.Decision{Decision: parley.DecideApprove, Scope: parley.ScopeSession, Covers: parley.CoversCall},
+	)
+	want := []parley.ApprovalState{
+		parley.ApprovalApproved,
+		parley.ApprovalApproved,
+		parley.ApprovalPending,
+		parley.ApprovalPending,
+		parley.ApprovalPending,
+	}
 	if diff := cmp.Diff(want, w.states(t, ids)); diff != "" {
 		t.Errorf("a yes to exactly this call gives (-want +got):\n%s", diff)
 	}
@@ -87,10 +125,24 @@ func (w *world) decideAs(id parley.ID, by parley.Author, decision parley.Decisio
 }
 
 func approvalTerms(t *testing.T, w *world) {
-	ask := store.Ask{Reason: parley.AskedAgentChange, Approvers: 2, Named: true, RequesterIDs: []parley.ID{w.owner.ID}, Digest: "d1", Rules: parley.HashOf([]byte("rules"))}
+	ask := store.Ask{
+		Reason:       parley.AskedAgentChange,
+		Approvers:    2,
+		Named:        true,
+		RequesterIDs: []parley.ID{w.owner.ID},
+		Digest:       "d1",
+		Rules:        parley.HashOf([]byte("rules")),
+	}
 	_, id := w.askedOf(t, ask)
 	a := w.approval(t, id)
-	got := store.Ask{Reason: a.Reason, Approvers: a.Approvers, Named: a.Named, RequesterIDs: a.RequesterIDs, Digest: a.Digest, Rules: a.Rules}
+	got := store.Ask{
+		Reason:       a.Reason,
+		Approvers:    a.Approvers,
+		Named:        a.Named,
+		RequesterIDs: a.RequesterIDs,
+		Digest:       a.Digest,
+		Rules:        a.Rules,
+	}
 	if diff := cmp.Diff(ask, got); diff != "" {
 		t.Errorf("the terms (-want +got):\n%s", diff)
 	}
@@ -102,7 +154,8 @@ func approvalByTwo(t *testing.T, w *world) {
 	ada, ben := person("Ada"), person("Ben")
 	first, err := w.decideAs(id, ada, yes())
 	must(t, "the first yes", err)
-	if first.State != parley.ApprovalPending || first.StillMissing() != 1 || len(first.ApprovedBy) != 1 || first.DecidedBy != nil {
+	if first.State != parley.ApprovalPending || first.StillMissing() != 1 || len(first.ApprovedBy) != 1 ||
+		first.DecidedBy != nil {
 		t.Errorf("after one of two it is %+v", first)
 	}
 	if diff := cmp.Diff(first, w.approval(t, id)); diff != "" {
@@ -110,7 +163,8 @@ func approvalByTwo(t *testing.T, w *world) {
 	}
 	w.claimsNothing(t)
 	before := w.check(t, session)
-	if !hasEvent(before.Events, parley.EventApprovalApproved, 1) || hasEvent(before.Events, parley.EventApprovalResolved, 1) {
+	if !hasEvent(before.Events, parley.EventApprovalApproved, 1) ||
+		hasEvent(before.Events, parley.EventApprovalResolved, 1) {
 		t.Error("the first yes is told, and it is not the end")
 	}
 	_, err = w.decideAs(id, ada, yes())
@@ -120,11 +174,21 @@ func approvalByTwo(t *testing.T, w *world) {
 	w.unchanged(t, "refused answers", session, before)
 	second, err := w.decideAs(id, ben, yes())
 	must(t, "the second yes", err)
-	if second.State != parley.ApprovalApproved || len(second.ApprovedBy) != 2 || second.DecidedBy.ID != ben.ID || second.ApprovedBy[0].ID != ada.ID || second.ApprovedBy[1].At == 0 {
+	if second.State != parley.ApprovalApproved || len(second.ApprovedBy) != 2 || second.DecidedBy.ID != ben.ID ||
+		second.ApprovedBy[0].ID != ada.ID ||
+		second.ApprovedBy[1].At == 0 {
 		t.Errorf("after both it is %+v", second)
 	}
 	again := w.claim(t)
-	must(t, "UseApprovals", w.store.UseApprovals(w.ctx, again.Fence, []store.ApprovalUse{{ApprovalID: id, Fingerprint: second.Fingerprint}}))
+	must(
+		t,
+		"UseApprovals",
+		w.store.UseApprovals(
+			w.ctx,
+			again.Fence,
+			[]store.ApprovalUse{{ApprovalID: id, Fingerprint: second.Fingerprint}},
+		),
+	)
 	w.check(t, session)
 }
 
@@ -185,8 +249,15 @@ func changeAccepted(t *testing.T, w *world) {
 	change := store.Ask{Reason: parley.AskedAgentChange, Digest: "d1", Rules: rules}
 	other := change
 	other.Digest = "d2"
-	ids := w.callEach(t, claim.Fence, askedCall{"write", `{"n":0}`, change}, askedCall{"write", `{"n":1}`, change}, askedCall{"write", `{"n":0}`, other},
-		askedCall{"send", `{"n":0}`, change}, askedCall{tool: "write", arguments: `{"n":0}`})
+	ids := w.callEach(
+		t,
+		claim.Fence,
+		askedCall{"write", `{"n":0}`, change},
+		askedCall{"write", `{"n":1}`, change},
+		askedCall{"write", `{"n":0}`, other},
+		askedCall{"send", `{"n":0}`, change},
+		askedCall{tool: "write", arguments: `{"n":0}`},
+	)
 	_, err := w.store.ParkTurn(w.ctx, claim.Fence, parley.WaitApproval)
 	must(t, "ParkTurn", err)
 	accept := parley.Decision{Decision: parley.DecideApprove, Scope: parley.ScopeChange}
@@ -203,10 +274,19 @@ func changeAccepted(t *testing.T, w *world) {
 	}
 	kept, err := w.store.Accepted(w.ctx, w.scope.WorkspaceID, session)
 	must(t, "Accepted", err)
-	if diff := cmp.Diff([]parley.AcceptedChange{{AgentID: w.agent.ID, Tool: "write", Digest: "d1", Rules: rules}}, kept.Changes); diff != "" {
+	if diff := cmp.Diff(
+		[]parley.AcceptedChange{{AgentID: w.agent.ID, Tool: "write", Digest: "d1", Rules: rules}},
+		kept.Changes,
+	); diff != "" {
 		t.Errorf("the session has accepted (-want +got):\n%s", diff)
 	}
-	want := []parley.ApprovalState{parley.ApprovalApproved, parley.ApprovalApproved, parley.ApprovalPending, parley.ApprovalPending, parley.ApprovalPending}
+	want := []parley.ApprovalState{
+		parley.ApprovalApproved,
+		parley.ApprovalApproved,
+		parley.ApprovalPending,
+		parley.ApprovalPending,
+		parley.ApprovalPending,
+	}
 	if diff := cmp.Diff(want, w.states(t, ids)); diff != "" {
 		t.Errorf("an acceptance answers (-want +got):\n%s", diff)
 	}

@@ -38,8 +38,17 @@ func testAuditLists(t *testing.T, w *world) {
 	other := w.neighbour(t, "neighbour")
 	session, second, somebody := parley.NewID(), parley.NewID(), parley.NewID()
 	entry := func(workspace parley.ID, at parley.Time, principal, session parley.ID) parley.AuditEntry {
-		return parley.AuditEntry{ID: parley.NewID(), WorkspaceID: workspace, At: at, PrincipalID: principal, PrincipalName: "ada", Action: "getSession",
-			SessionID: session, TargetID: parley.NewID(), RequestID: parley.NewID()}
+		return parley.AuditEntry{
+			ID:            parley.NewID(),
+			WorkspaceID:   workspace,
+			At:            at,
+			PrincipalID:   principal,
+			PrincipalName: "ada",
+			Action:        "getSession",
+			SessionID:     session,
+			TargetID:      parley.NewID(),
+			RequestID:     parley.NewID(),
+		}
 	}
 	entries := []parley.AuditEntry{
 		entry(w.scope.WorkspaceID, 100, w.owner.ID, session),
@@ -59,7 +68,10 @@ func testAuditLists(t *testing.T, w *world) {
 		must(t, "Audit", err)
 		return got
 	}
-	if diff := cmp.Diff([]parley.AuditEntry{entries[0], entries[1], entries[2], entries[3]}, list(store.AuditQuery{Ascending: true, Limit: 10})); diff != "" {
+	if diff := cmp.Diff(
+		[]parley.AuditEntry{entries[0], entries[1], entries[2], entries[3]},
+		list(store.AuditQuery{Ascending: true, Limit: 10}),
+	); diff != "" {
 		t.Errorf("all, oldest first (-want +got):\n%s", diff)
 	}
 	for name, c := range map[string]struct {
@@ -83,8 +95,16 @@ func testAuditLists(t *testing.T, w *world) {
 
 func testAuditOutlives(t *testing.T, w *world) {
 	session := w.session(t)
-	entry := parley.AuditEntry{ID: parley.NewID(), WorkspaceID: w.scope.WorkspaceID, At: parley.Now(), PrincipalID: w.owner.ID, PrincipalName: "ada",
-		Action: "getSession", SessionID: session, RequestID: parley.NewID()}
+	entry := parley.AuditEntry{
+		ID:            parley.NewID(),
+		WorkspaceID:   w.scope.WorkspaceID,
+		At:            parley.Now(),
+		PrincipalID:   w.owner.ID,
+		PrincipalName: "ada",
+		Action:        "getSession",
+		SessionID:     session,
+		RequestID:     parley.NewID(),
+	}
 	must(t, "AppendAudit", w.store.AppendAudit(w.ctx, []parley.AuditEntry{entry}))
 	ctx, intent := w.calls(store.DeleteSessionAction)
 	deletion := intent.Entries(session, parley.ID{})
@@ -96,7 +116,11 @@ func testAuditOutlives(t *testing.T, w *world) {
 	}
 	got, err := w.store.Audit(w.ctx, w.scope.WorkspaceID, store.AuditQuery{SessionID: session, Limit: 10})
 	must(t, "Audit", err)
-	if diff := cmp.Diff(append(deletion, entry), got, cmpopts.SortSlices(func(a, b parley.AuditEntry) bool { return a.Action < b.Action })); diff != "" {
+	if diff := cmp.Diff(
+		append(deletion, entry),
+		got,
+		cmpopts.SortSlices(func(a, b parley.AuditEntry) bool { return a.Action < b.Action }),
+	); diff != "" {
 		t.Errorf("after the purge (-want +got):\n%s", diff)
 	}
 }

@@ -16,8 +16,10 @@ import (
 // calls is the context of a call by the world's owner, and what it wants to have
 // written down.
 func (w *world) calls(action string, target ...parley.ID) (context.Context, *store.AuditIntent) {
-	intent := store.NewAuditIntent(parley.AuditEntry{WorkspaceID: w.scope.WorkspaceID, PrincipalID: w.owner.ID, PrincipalName: w.owner.Name,
-		Action: action, RequestID: parley.NewID()})
+	intent := store.NewAuditIntent(
+		parley.AuditEntry{WorkspaceID: w.scope.WorkspaceID, PrincipalID: w.owner.ID, PrincipalName: w.owner.Name,
+			Action: action, RequestID: parley.NewID()},
+	)
 	for _, id := range target {
 		intent.About(parley.ID{}, id)
 	}
@@ -124,7 +126,12 @@ func testAuditFound(t *testing.T, w *world) {
 		session := w.newSession()
 		session.Key = "dev/login"
 		ctx, _ := w.calls(action)
-		opened, err := w.store.EnsureSession(ctx, w.scope, store.NewSession{Session: session, First: first}, parley.ID{})
+		opened, err := w.store.EnsureSession(
+			ctx,
+			w.scope,
+			store.NewSession{Session: session, First: first},
+			parley.ID{},
+		)
 		must(t, "EnsureSession", err)
 		return opened
 	}
@@ -138,7 +145,12 @@ func testAuditFound(t *testing.T, w *world) {
 	ctx, _ := w.calls("fork")
 	store.AuditFrom(ctx).About(made.Session.ID, parley.ID{})
 	said := w.say("another way")
-	fork, err := w.store.Fork(ctx, w.scope, w.newFork(made.Session.ID, 1, func(f *store.NewFork) { f.First = &said }), parley.ID{})
+	fork, err := w.store.Fork(
+		ctx,
+		w.scope,
+		w.newFork(made.Session.ID, 1, func(f *store.NewFork) { f.First = &said }),
+		parley.ID{},
+	)
 	must(t, "Fork", err)
 	w.tells(t, "fork", concern{Session: made.Session.ID}, concern{fork.Session.ID, said.ID})
 }
@@ -159,7 +171,13 @@ func testAuditAtOnce(t *testing.T, w *world) {
 					how = parley.DuringReject
 				}
 				ctx, _ := w.calls("post")
-				posted, err := w.store.PostMessage(ctx, w.scope, session, w.say("message "+strconv.Itoa(n), during(how)), parley.ID{})
+				posted, err := w.store.PostMessage(
+					ctx,
+					w.scope,
+					session,
+					w.say("message "+strconv.Itoa(n), during(how)),
+					parley.ID{},
+				)
 				if err != nil {
 					if parley.ErrorCode(err) != parley.CodeBusy {
 						t.Errorf("PostMessage: %v", err)
@@ -281,35 +299,88 @@ func (w *world) changes(t *testing.T) []audited {
 			_, err = w.store.UpdateAgent(ctx, current)
 			return err
 		}, only(agent.ID), parley.CodeConflict},
-		{"create key", nil, false, func(ctx context.Context) error { _, err := w.store.CreateKey(ctx, key); return err }, only(key.Key.ID), no},
-		{"revoke key", []parley.ID{key.Key.ID}, false, func(ctx context.Context) error { _, err := w.store.RevokeKey(ctx, workspace, key.Key.ID); return err }, only(key.Key.ID), ""},
-		{"sign in", []parley.ID{signIn.ID}, false, func(ctx context.Context) error { return w.store.CreateSignIn(ctx, signIn) }, only(signIn.ID), no},
+		{
+			"create key",
+			nil,
+			false,
+			func(ctx context.Context) error { _, err := w.store.CreateKey(ctx, key); return err },
+			only(key.Key.ID),
+			no,
+		},
+		{
+			"revoke key",
+			[]parley.ID{key.Key.ID},
+			false,
+			func(ctx context.Context) error { _, err := w.store.RevokeKey(ctx, workspace, key.Key.ID); return err },
+			only(key.Key.ID),
+			"",
+		},
+		{
+			"sign in",
+			[]parley.ID{signIn.ID},
+			false,
+			func(ctx context.Context) error { return w.store.CreateSignIn(ctx, signIn) },
+			only(signIn.ID),
+			no,
+		},
 		{"end sign-in", []parley.ID{signIn.ID}, false, func(ctx context.Context) error {
 			return w.store.EndSignIn(ctx, workspace, w.owner.ID, signIn.ID)
 		}, only(signIn.ID), parley.CodeNotFound},
-		{"choose project", nil, false, func(ctx context.Context) error { _, _, err := w.store.ChooseProject(ctx, project); return err }, only(project.ID), no},
+		{
+			"choose project",
+			nil,
+			false,
+			func(ctx context.Context) error { _, _, err := w.store.ChooseProject(ctx, project); return err },
+			only(project.ID),
+			no,
+		},
 		{"choose it again", nil, false, func(ctx context.Context) error {
 			same := project
 			same.ID = parley.NewID()
 			_, _, err := w.store.ChooseProject(ctx, same)
 			return err
 		}, only(project.ID), no},
-		{"delete project", []parley.ID{project.ID}, false, func(ctx context.Context) error { return w.store.DeleteProject(ctx, w.scope, project.ID, false) }, only(project.ID), parley.CodeNotFound},
+		{
+			"delete project",
+			[]parley.ID{project.ID},
+			false,
+			func(ctx context.Context) error { return w.store.DeleteProject(ctx, w.scope, project.ID, false) },
+			only(project.ID),
+			parley.CodeNotFound,
+		},
 		{"upload file", nil, false, func(ctx context.Context) error {
 			_, _, err := w.store.FinishUpload(ctx, file, parley.Quota{})
 			return err
 		}, only(file.ID), parley.CodeConflict},
-		{"delete file", []parley.ID{file.ID}, false, func(ctx context.Context) error { return w.store.DeleteFile(ctx, w.scope, file.ID) }, only(file.ID), parley.CodeNotFound},
+		{
+			"delete file",
+			[]parley.ID{file.ID},
+			false,
+			func(ctx context.Context) error { return w.store.DeleteFile(ctx, w.scope, file.ID) },
+			only(file.ID),
+			parley.CodeNotFound,
+		},
 		{"share", nil, true, func(ctx context.Context) error {
 			store.AuditFrom(ctx).About(one, reader)
-			_, _, err := w.store.Share(ctx, w.scope, parley.Share{SessionID: one, ReaderID: reader, SharedBy: w.owner.Author()})
+			_, _, err := w.store.Share(
+				ctx,
+				w.scope,
+				parley.Share{SessionID: one, ReaderID: reader, SharedBy: w.owner.Author()},
+			)
 			return err
 		}, []concern{shared}, ""},
 		{"unshare", nil, true, func(ctx context.Context) error {
 			store.AuditFrom(ctx).About(one, reader)
 			return w.store.Unshare(ctx, w.scope, one, reader)
 		}, []concern{shared}, parley.CodeNotFound},
-		{"clear cache", nil, false, func(ctx context.Context) error { _, err := w.store.ClearResponseCache(ctx, workspace); return err }, []concern{{}}, no},
+		{
+			"clear cache",
+			nil,
+			false,
+			func(ctx context.Context) error { _, err := w.store.ClearResponseCache(ctx, workspace); return err },
+			[]concern{{}},
+			no,
+		},
 		{"update session", nil, true, func(ctx context.Context) error {
 			_, err := w.store.UpdateSession(ctx, w.scope, one, store.SessionChange{Pinned: &pinned})
 			return err
@@ -330,17 +401,35 @@ func (w *world) changes(t *testing.T) []audited {
 			_, err := w.store.SendQueued(ctx, w.scope, second, parley.DuringInterrupt, parley.ID{})
 			return err
 		}, []concern{{queueing, second}}, no},
-		{"remove queued", []parley.ID{queued}, false, func(ctx context.Context) error { _, err := w.store.RemoveQueued(ctx, w.scope, queued); return err }, []concern{{queueing, queued}}, parley.CodeConflict},
+		{
+			"remove queued",
+			[]parley.ID{queued},
+			false,
+			func(ctx context.Context) error { _, err := w.store.RemoveQueued(ctx, w.scope, queued); return err },
+			[]concern{{queueing, queued}},
+			parley.CodeConflict,
+		},
 		{"retry turn", []parley.ID{broken.Turn.ID}, false, func(ctx context.Context) error {
 			_, err := w.store.RetryTurn(ctx, w.scope, broken.Fence.SessionID, broken.Turn.ID, again, parley.ID{})
 			return err
 		}, []concern{{broken.Fence.SessionID, broken.Turn.ID}}, parley.CodeConflict},
 		{"decide", []parley.ID{approval}, false, func(ctx context.Context) error {
-			_, err := w.store.DecideApproval(ctx, w.scope, approval, w.decision(parley.Decision{Decision: parley.DecideApprove}), parley.ID{})
+			_, err := w.store.DecideApproval(
+				ctx,
+				w.scope,
+				approval,
+				w.decision(parley.Decision{Decision: parley.DecideApprove}),
+				parley.ID{},
+			)
 			return err
 		}, []concern{{waiting.Fence.SessionID, approval}}, parley.CodeConflict},
 		{"append", []parley.ID{draft}, false, func(ctx context.Context) error {
-			_, err := w.store.AppendOutside(ctx, w.scope, draft, store.OutsideAppend{Kind: parley.KindText, Text: "half"})
+			_, err := w.store.AppendOutside(
+				ctx,
+				w.scope,
+				draft,
+				store.OutsideAppend{Kind: parley.KindText, Text: "half"},
+			)
 			return err
 		}, []concern{{outside, draft}}, no},
 		{"settle", []parley.ID{draft}, false, func(ctx context.Context) error {
@@ -359,13 +448,41 @@ func (w *world) changes(t *testing.T) []audited {
 			_, err := w.store.RequestCancel(ctx, w.scope, queueing, parley.ID{}, true)
 			return err
 		}, []concern{{Session: queueing}}, no},
-		{"clear context", nil, true, func(ctx context.Context) error { _, err := w.store.ClearContext(ctx, w.scope, outside); return err }, []concern{{Session: outside}}, no},
+		{
+			"clear context",
+			nil,
+			true,
+			func(ctx context.Context) error { _, err := w.store.ClearContext(ctx, w.scope, outside); return err },
+			[]concern{{Session: outside}},
+			no,
+		},
 		{"compact", nil, true, func(ctx context.Context) error {
 			_, err := w.store.RequestCompaction(ctx, w.scope, outside, parley.NewID(), parley.CompactAsked)
 			return err
 		}, []concern{{Session: outside}}, parley.CodeConflict},
-		{"open in a client", nil, true, func(ctx context.Context) error { return w.store.SetClientSession(ctx, w.scope, w.owner.ID, "tab", one) }, []concern{{Session: one}}, no},
-		{"close the client", nil, false, func(ctx context.Context) error { return w.store.ClearClientSession(ctx, w.scope, w.owner.ID, "tab") }, []concern{{}}, ""},
-		{"delete session", nil, true, func(ctx context.Context) error { return w.store.DeleteSession(ctx, w.scope, one) }, []concern{{Session: one}}, parley.CodeNotFound},
+		{
+			"open in a client",
+			nil,
+			true,
+			func(ctx context.Context) error { return w.store.SetClientSession(ctx, w.scope, w.owner.ID, "tab", one) },
+			[]concern{{Session: one}},
+			no,
+		},
+		{
+			"close the client",
+			nil,
+			false,
+			func(ctx context.Context) error { return w.store.ClearClientSession(ctx, w.scope, w.owner.ID, "tab") },
+			[]concern{{}},
+			"",
+		},
+		{
+			"delete session",
+			nil,
+			true,
+			func(ctx context.Context) error { return w.store.DeleteSession(ctx, w.scope, one) },
+			[]concern{{Session: one}},
+			parley.CodeNotFound,
+		},
 	}
 }

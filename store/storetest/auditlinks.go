@@ -32,8 +32,19 @@ func linkAll(t *testing.T, store store.Store) {
 func (w *world) audited(t *testing.T, n int) (entries []parley.AuditEntry) {
 	t.Helper()
 	for i := range n {
-		entries = append(entries, parley.AuditEntry{ID: parley.NewID(), WorkspaceID: w.scope.WorkspaceID, At: parley.Time(1000 + i), PrincipalID: w.owner.ID,
-			PrincipalName: "ada", Action: "getSession", TargetID: parley.NewID(), RequestID: parley.NewID()})
+		entries = append(
+			entries,
+			parley.AuditEntry{
+				ID:            parley.NewID(),
+				WorkspaceID:   w.scope.WorkspaceID,
+				At:            parley.Time(1000 + i),
+				PrincipalID:   w.owner.ID,
+				PrincipalName: "ada",
+				Action:        "getSession",
+				TargetID:      parley.NewID(),
+				RequestID:     parley.NewID(),
+			},
+		)
 	}
 	must(t, "AppendAudit", w.store.AppendAudit(w.ctx, entries))
 	return entries
@@ -85,8 +96,10 @@ func testAuditLinks(t *testing.T, w *world) {
 		}
 	}
 	record := w.check(t, session).Record
-	want := []parley.LinkedHead{{WorkspaceID: w.scope.WorkspaceID, SessionID: session, Sequence: 2, Hash: record[1].ContentHash},
-		{WorkspaceID: w.scope.WorkspaceID, SessionID: session, Sequence: 4, Hash: record[3].ContentHash}}
+	want := []parley.LinkedHead{
+		{WorkspaceID: w.scope.WorkspaceID, SessionID: session, Sequence: 2, Hash: record[1].ContentHash},
+		{WorkspaceID: w.scope.WorkspaceID, SessionID: session, Sequence: 4, Hash: record[3].ContentHash},
+	}
 	if diff := cmp.Diff(want, heads); diff != "" {
 		t.Errorf("heads (-want +got):\n%s", diff)
 	}
@@ -115,7 +128,15 @@ func testAuditLinkers(t *testing.T, w *world) {
 func testAuditLate(t *testing.T, w *world) {
 	w.audited(t, 3)
 	linkAll(t, w.store)
-	late := parley.AuditEntry{ID: parley.NewID(), WorkspaceID: w.scope.WorkspaceID, At: 1, PrincipalID: w.owner.ID, PrincipalName: "ada", Action: "late", RequestID: parley.NewID()}
+	late := parley.AuditEntry{
+		ID:            parley.NewID(),
+		WorkspaceID:   w.scope.WorkspaceID,
+		At:            1,
+		PrincipalID:   w.owner.ID,
+		PrincipalName: "ada",
+		Action:        "late",
+		RequestID:     parley.NewID(),
+	}
 	must(t, "AppendAudit", w.store.AppendAudit(w.ctx, []parley.AuditEntry{late}))
 	must(t, "AppendAudit again", w.store.AppendAudit(w.ctx, []parley.AuditEntry{late}))
 	linkAll(t, w.store)
@@ -140,8 +161,16 @@ func testAuditGraves(t *testing.T, w *world) {
 	w.exchange(t, kept, "one", "1")
 	linkAll(t, w.store)
 	must(t, "DeleteSession", w.store.DeleteSession(w.ctx, w.scope, session))
-	heads := []parley.LinkedHead{{WorkspaceID: w.scope.WorkspaceID, SessionID: session, Sequence: 2}, {WorkspaceID: w.scope.WorkspaceID, SessionID: kept, Sequence: 2},
-		{WorkspaceID: w.scope.WorkspaceID, SessionID: kept, Sequence: 3}, {WorkspaceID: w.scope.WorkspaceID, SessionID: parley.NewID(), Sequence: 1}}
+	heads := []parley.LinkedHead{
+		{WorkspaceID: w.scope.WorkspaceID, SessionID: session, Sequence: 2},
+		{WorkspaceID: w.scope.WorkspaceID, SessionID: kept, Sequence: 2},
+		{
+			WorkspaceID: w.scope.WorkspaceID,
+			SessionID:   kept,
+			Sequence:    3,
+		},
+		{WorkspaceID: w.scope.WorkspaceID, SessionID: parley.NewID(), Sequence: 1},
+	}
 	record := w.check(t, kept).Record
 	look := func(there bool) {
 		t.Helper()
@@ -150,7 +179,10 @@ func testAuditGraves(t *testing.T, w *world) {
 		if !found[0].Deleted || !found[0].Explained || found[0].There != there {
 			t.Errorf("the deleted session is %+v", found[0])
 		}
-		if diff := cmp.Diff([]store.HeadFound{{There: true, Hash: record[1].ContentHash}, {There: true}, {}}, found[1:]); diff != "" {
+		if diff := cmp.Diff(
+			[]store.HeadFound{{There: true, Hash: record[1].ContentHash}, {There: true}, {}},
+			found[1:],
+		); diff != "" {
 			t.Errorf("the others (-want +got):\n%s", diff)
 		}
 	}
@@ -197,7 +229,15 @@ func testAuditDeletions(t *testing.T, w *world) {
 	}
 	found, err := w.store.HeadsFound(w.ctx, heads)
 	must(t, "HeadsFound", err)
-	if diff := cmp.Diff([]store.HeadFound{{Deleted: true, Explained: true}, {Deleted: true, Explained: true}, {Deleted: true, Explained: true}, {There: true}}, found); diff != "" {
+	if diff := cmp.Diff(
+		[]store.HeadFound{
+			{Deleted: true, Explained: true},
+			{Deleted: true, Explained: true},
+			{Deleted: true, Explained: true},
+			{There: true},
+		},
+		found,
+	); diff != "" {
 		t.Errorf("what explains the deletions (-want +got):\n%s", diff)
 	}
 }

@@ -70,7 +70,8 @@ func boundarySettle(t *testing.T, w *world) {
 		t.Error("the delivered steer still keeps the turn")
 	}
 	s = w.check(t, claim.Fence.SessionID)
-	if len(s.Record) != 4 || s.Record[2].ID != steer.ID || s.Record[2].Status != parley.MessageCompleted || s.Record[2].TurnID != claim.Turn.ID {
+	if len(s.Record) != 4 || s.Record[2].ID != steer.ID || s.Record[2].Status != parley.MessageCompleted ||
+		s.Record[2].TurnID != claim.Turn.ID {
 		t.Errorf("the record is %+v", s.Record)
 	}
 }
@@ -89,7 +90,11 @@ func boundaryFailedSteer(t *testing.T, w *world) {
 	}
 	s := w.check(t, session)
 	if len(s.Queue) != 2 || len(s.Turns) != 3 {
-		t.Fatalf("%d are queued and there are %d turns; want the steer with a turn of its own", len(s.Queue), len(s.Turns))
+		t.Fatalf(
+			"%d are queued and there are %d turns; want the steer with a turn of its own",
+			len(s.Queue),
+			len(s.Turns),
+		)
 	}
 	triggers := map[parley.ID]bool{}
 	for range 2 {
@@ -163,7 +168,11 @@ func boundaryParkSteerAfterCrash(t *testing.T, w *world) {
 	turn, err := w.store.ParkTurn(w.ctx, again.Fence, parley.WaitToolResult)
 	must(t, "ParkTurn", err)
 	if s := w.check(t, session); turn.Status != parley.TurnWaiting || len(s.Queue) != 1 {
-		t.Fatalf("the turn is %s and %d messages are queued; want it waiting, with the steer behind its call", turn.Status, len(s.Queue))
+		t.Fatalf(
+			"the turn is %s and %d messages are queued; want it waiting, with the steer behind its call",
+			turn.Status,
+			len(s.Queue),
+		)
 	}
 	w.post(t, session, w.result(calls[0]))
 	last := w.claim(t)
@@ -237,7 +246,8 @@ func boundarySteerOrder(t *testing.T, w *world) {
 	}
 	w.begin(t, claim.Fence, 1, steers...)
 	s := w.check(t, session)
-	if len(s.Record) != 4 || s.Record[1].ID != first.ID || s.Record[2].ID != second.ID || len(s.Queue) != 1 || s.Queue[0].ID != queued.Message.ID {
+	if len(s.Record) != 4 || s.Record[1].ID != first.ID || s.Record[2].ID != second.ID || len(s.Queue) != 1 ||
+		s.Queue[0].ID != queued.Message.ID {
 		t.Errorf("the record has %d messages and the queue %d", len(s.Record), len(s.Queue))
 	}
 }

@@ -39,7 +39,12 @@ func testBudgets(t *testing.T, open Open) {
 // gives none.
 func testLimitWarning(t *testing.T, w *world) {
 	claim := w.started(t, "Go")
-	warning := parley.LimitWarning{Limit: parley.LimitSessionCost, Scope: parley.BudgetOfSession, Spent: 900_000_000, Of: 1_000_000_000}
+	warning := parley.LimitWarning{
+		Limit: parley.LimitSessionCost,
+		Scope: parley.BudgetOfSession,
+		Spent: 900_000_000,
+		Of:    1_000_000_000,
+	}
 	must(t, "WarnLimit", w.store.WarnLimit(w.ctx, claim.Fence, warning, parley.ID{}))
 	lost := claim.Fence
 	lost.Epoch--
@@ -55,7 +60,10 @@ func testLimitWarning(t *testing.T, w *world) {
 
 // Limits change one by one, null lifts one, and null in place of them all.
 func testLimitsPatched(t *testing.T, w *world) {
-	id := w.session(t, func(s *parley.Session) { s.Limits = &parley.Limits{MaxSteps: new(7), SessionTokens: tokens(1000)} })
+	id := w.session(
+		t,
+		func(s *parley.Session) { s.Limits = &parley.Limits{MaxSteps: new(7), SessionTokens: tokens(1000)} },
+	)
 	for _, c := range []struct{ patch, want string }{
 		{`{"session_tokens":2000,"daily_cost":1.25}`, `{"max_steps":7,"session_tokens":2000,"daily_cost":1.25}`},
 		{`{"max_steps":null}`, `{"session_tokens":2000,"daily_cost":1.25}`},
@@ -63,7 +71,12 @@ func testLimitsPatched(t *testing.T, w *world) {
 	} {
 		var change parley.Change[*parley.LimitsPatch]
 		must(t, "Unmarshal", json.Unmarshal([]byte(c.patch), &change))
-		_, err := w.store.UpdateSession(w.ctx, w.scope, id, store.SessionChange{Settings: parley.SettingsPatch{Limits: change}})
+		_, err := w.store.UpdateSession(
+			w.ctx,
+			w.scope,
+			id,
+			store.SessionChange{Settings: parley.SettingsPatch{Limits: change}},
+		)
 		must(t, "UpdateSession", err)
 		var want, got parley.Limits
 		must(t, "Unmarshal", json.Unmarshal([]byte(c.want), &want))
@@ -86,7 +99,11 @@ func cents(n int64) *parley.Money { return new(parley.Money(n * 10_000_000)) }
 func (w *world) capped(t reporter, limits parley.Limits) parley.ID {
 	t.Helper()
 	id := w.session(t, func(s *parley.Session) { s.Limits = &limits })
-	must(t, "MakeBudgets", w.store.MakeBudgets(w.ctx, w.scope.WorkspaceID, []store.BudgetSubject{{ID: id, Scope: parley.BudgetOfSession}}))
+	must(
+		t,
+		"MakeBudgets",
+		w.store.MakeBudgets(w.ctx, w.scope.WorkspaceID, []store.BudgetSubject{{ID: id, Scope: parley.BudgetOfSession}}),
+	)
 	return id
 }
 
@@ -109,10 +126,13 @@ func (w *world) budgetOf(t reporter, subject store.BudgetSubject) store.Budget {
 func (w *world) asks(t reporter, subject parley.ID, tokens int64) *store.Reservation {
 	t.Helper()
 	b := w.budget(t, subject)
-	return &store.Reservation{Reserved: parley.Reserved{Tokens: tokens, Cost: new(parley.Money(tokens))}, Charges: []store.Charge{{
-		Subject: subject, Revision: b.Revision, Tokens: b.Limits.SessionTokens, Cost: b.Limits.SessionCost,
-		DailyTokens: b.Limits.DailyTokens, DailyCost: b.Limits.DailyCost,
-	}}}
+	return &store.Reservation{
+		Reserved: parley.Reserved{Tokens: tokens, Cost: new(parley.Money(tokens))},
+		Charges: []store.Charge{{
+			Subject: subject, Revision: b.Revision, Tokens: b.Limits.SessionTokens, Cost: b.Limits.SessionCost,
+			DailyTokens: b.Limits.DailyTokens, DailyCost: b.Limits.DailyCost,
+		}},
+	}
 }
 
 // used is a call's end with usage and cost.
@@ -150,7 +170,11 @@ func budgetFailed(t *testing.T, w *world) {
 		settle.Blocks[0].Status, settle.Blocks[0].Error, settle.Blocks[0].Usage = parley.MessageFailed, settle.Call.Error, nil
 		settle.End = failed(parley.ClassStream)
 		w.settle(t, claim.Fence, settle)
-		if b := w.budget(t, id); b.Tokens != c.charged || int64(b.Cost) != c.charged || b.DayTokens != c.charged || b.ReservedTokens != 0 || b.ReservedCost != 0 {
+		if b := w.budget(
+			t,
+			id,
+		); b.Tokens != c.charged || int64(b.Cost) != c.charged || b.DayTokens != c.charged || b.ReservedTokens != 0 ||
+			b.ReservedCost != 0 {
 			t.Errorf("after a call that failed %s the budget is %+v; want %d charged", name, b, c.charged)
 		}
 		calls, err := w.store.Calls(w.ctx, w.scope, id, store.CallQuery{Limit: 1})
@@ -175,7 +199,11 @@ func budgetRefuses(t *testing.T, w *world) {
 		t.Errorf("while the call is open the budget is %+v", b)
 	}
 	w.settle(t, claim.Fence, used(begin, 60))
-	if b := w.budget(t, id); b.ReservedTokens != 0 || b.ReservedCost != 0 || b.Tokens != 60 || b.Cost != 60 || b.DayTokens != 60 || b.DayCost != 60 {
+	if b := w.budget(
+		t,
+		id,
+	); b.ReservedTokens != 0 || b.ReservedCost != 0 || b.Tokens != 60 || b.Cost != 60 || b.DayTokens != 60 ||
+		b.DayCost != 60 {
 		t.Errorf("when it has ended the budget is %+v", b)
 	}
 	calls, err := w.store.Calls(w.ctx, w.scope, id, store.CallQuery{Limit: 1})
@@ -227,7 +255,8 @@ func treeCannotOverspend(t *testing.T, w, other *world) {
 	}
 	group.Wait()
 	b := w.budget(t, root)
-	if b.Tokens != spent.Load() || b.ReservedTokens != 0 || b.Tokens > limit || b.Tokens+estimate <= limit || refusals.Load() != children {
+	if b.Tokens != spent.Load() || b.ReservedTokens != 0 || b.Tokens > limit || b.Tokens+estimate <= limit ||
+		refusals.Load() != children {
 		t.Errorf("%d were used, the budget says %+v after %d refusals", spent.Load(), b, refusals.Load())
 	}
 }
@@ -248,7 +277,8 @@ func budgetInterrupted(t *testing.T, w *world) {
 	}
 	calls, err := w.store.Calls(w.ctx, w.scope, id, store.CallQuery{Limit: 1})
 	must(t, "Calls", err)
-	if c := calls[0]; !c.Estimated || !c.Usage.IsZero() || c.Cost == nil || *c.Cost != 80 || c.Outcome != parley.CallInterrupted {
+	if c := calls[0]; !c.Estimated || !c.Usage.IsZero() || c.Cost == nil || *c.Cost != 80 ||
+		c.Outcome != parley.CallInterrupted {
 		t.Errorf("the interrupted call is kept as %+v", c)
 	}
 	_, err = w.budgeted(claim.Fence, 1, w.asks(t, id, 21))
@@ -262,8 +292,16 @@ func budgetReleased(t *testing.T, w *world) {
 	claim := w.claim(t)
 	begin, err := w.budgeted(claim.Fence, 1, w.asks(t, id, 80))
 	must(t, "BeginStep", err)
-	failed := store.CallSettled{CallID: begin.Call.ID, Outcome: parley.CallFailed, Error: &parley.Failure{Class: parley.ClassNetwork}}
-	must(t, "RetryCall", w.store.RetryCall(w.ctx, claim.Fence, 1, failed, store.RetryNotice{Attempt: 2, Class: parley.ClassNetwork}))
+	failed := store.CallSettled{
+		CallID:  begin.Call.ID,
+		Outcome: parley.CallFailed,
+		Error:   &parley.Failure{Class: parley.ClassNetwork},
+	}
+	must(
+		t,
+		"RetryCall",
+		w.store.RetryCall(w.ctx, claim.Fence, 1, failed, store.RetryNotice{Attempt: 2, Class: parley.ClassNetwork}),
+	)
 	if b := w.budget(t, id); b.Tokens != 0 || b.ReservedTokens != 0 {
 		t.Errorf("the budget is %+v", b)
 	}
@@ -295,10 +333,15 @@ func budgetWakes(t *testing.T, w *world) {
 	events, err := w.store.Events(w.ctx, w.scope, child, 0, parley.MaxPage)
 	must(t, "Events", err)
 	const data = `,"reason":"budget","limit":"session_tokens","sentence":"No room."}`
-	if last := events[len(events)-1]; last.Type != parley.EventSessionWaiting || string(last.Data) != `{"turn_id":"`+turn.ID.String()+`"`+data {
+	if last := events[len(events)-1]; last.Type != parley.EventSessionWaiting ||
+		string(last.Data) != `{"turn_id":"`+turn.ID.String()+`"`+data {
 		t.Errorf("the last event is %s %s", last.Type, last.Data)
 	}
-	if s := w.check(t, child).Session; turn.Status != parley.TurnWaiting || s.Status != parley.SessionWaiting || s.WaitReason != parley.WaitBudget {
+	if s := w.check(
+		t,
+		child,
+	).Session; turn.Status != parley.TurnWaiting || s.Status != parley.SessionWaiting ||
+		s.WaitReason != parley.WaitBudget {
 		t.Errorf("the turn is %s, the session %s for %s", turn.Status, s.Status, s.WaitReason)
 	}
 	w.drainOutbox(t)
@@ -366,9 +409,18 @@ func budgetRaised(t *testing.T, w *world) {
 	if claim.Session.ID != child {
 		t.Errorf("%s goes on, not the tool session", claim.Session.ID)
 	}
-	_, err = w.store.ParkRefused(w.ctx, claim.Fence, store.Refusal{Reason: parley.WaitBudget, Sentence: "No price.", Certain: true})
+	_, err = w.store.ParkRefused(
+		w.ctx,
+		claim.Fence,
+		store.Refusal{Reason: parley.WaitBudget, Sentence: "No price.", Certain: true},
+	)
 	must(t, "ParkRefused", err)
-	_, err = w.store.UpdateSession(w.ctx, w.scope, child, store.SessionChange{Settings: parley.SettingsPatch{Model: to(parley.ModelID("sim/echo"))}})
+	_, err = w.store.UpdateSession(
+		w.ctx,
+		w.scope,
+		child,
+		store.SessionChange{Settings: parley.SettingsPatch{Model: to(parley.ModelID("sim/echo"))}},
+	)
 	must(t, "UpdateSession", err)
 	if claim := w.claim(t); claim.Session.ID != child {
 		t.Errorf("%s goes on with another model", claim.Session.ID)
@@ -390,7 +442,10 @@ func budgetAgents(t *testing.T, w *world) {
 	w.post(t, id, w.say("Go"))
 	claim := w.claim(t)
 	b := w.budgetOf(t, subject)
-	reservation := &store.Reservation{Reserved: parley.Reserved{Tokens: 20}, Charges: []store.Charge{{Subject: agent.ID, Revision: b.Revision, DailyTokens: b.Limits.DailyTokens}}}
+	reservation := &store.Reservation{
+		Reserved: parley.Reserved{Tokens: 20},
+		Charges:  []store.Charge{{Subject: agent.ID, Revision: b.Revision, DailyTokens: b.Limits.DailyTokens}},
+	}
 	_, err = w.budgeted(claim.Fence, 1, reservation)
 	refused(t, "BeginStep", err, parley.CodeOverBudget)
 	_, err = w.park(claim.Fence, reservation, nil)
@@ -420,7 +475,10 @@ func budgetMade(t *testing.T, w *world) {
 	child := w.session(t, func(s *parley.Session) { s.Kind, s.ParentSessionID = parley.KindTool, id })
 	w.exchange(t, id, "one", "two")
 	w.exchange(t, child, "three", "four")
-	subjects := []store.BudgetSubject{{ID: id, Scope: parley.BudgetOfSession}, {ID: w.agent.ID, Scope: parley.BudgetOfAgent}}
+	subjects := []store.BudgetSubject{
+		{ID: id, Scope: parley.BudgetOfSession},
+		{ID: w.agent.ID, Scope: parley.BudgetOfAgent},
+	}
 	if b := w.budget(t, id); b.Made || b.AgentID != w.agent.ID {
 		t.Errorf("before, the budget is %+v", b)
 	}
@@ -471,7 +529,11 @@ func budgetDeleted(t *testing.T, w *world) {
 	}
 	must(t, "DeleteSession", w.store.DeleteSession(w.ctx, w.scope, root))
 	w.drainOutbox(t)
-	budgets, err := w.store.Budgets(w.ctx, w.scope.WorkspaceID, []store.BudgetSubject{{ID: root, Scope: parley.BudgetOfSession}})
+	budgets, err := w.store.Budgets(
+		w.ctx,
+		w.scope.WorkspaceID,
+		[]store.BudgetSubject{{ID: root, Scope: parley.BudgetOfSession}},
+	)
 	must(t, "Budgets", err)
 	if len(budgets) != 0 {
 		t.Errorf("the deleted session's budget is %+v", budgets)
@@ -482,7 +544,11 @@ func budgetDeleted(t *testing.T, w *world) {
 func budgetForeign(t *testing.T, w *world) {
 	id := w.capped(t, parley.Limits{SessionTokens: tokens(100)})
 	other := w.neighbour(t, "other")
-	budgets, err := other.store.Budgets(w.ctx, other.scope.WorkspaceID, []store.BudgetSubject{{ID: id, Scope: parley.BudgetOfSession}, {ID: w.agent.ID, Scope: parley.BudgetOfAgent}})
+	budgets, err := other.store.Budgets(
+		w.ctx,
+		other.scope.WorkspaceID,
+		[]store.BudgetSubject{{ID: id, Scope: parley.BudgetOfSession}, {ID: w.agent.ID, Scope: parley.BudgetOfAgent}},
+	)
 	must(t, "Budgets", err)
 	if len(budgets) != 0 {
 		t.Errorf("another workspace reads %+v", budgets)

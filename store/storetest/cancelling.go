@@ -52,7 +52,8 @@ func cancelQueuedTurn(t *testing.T, w *world) {
 	session := w.session(t)
 	posted := w.post(t, session, w.say("one"))
 	cancelled := w.cancel(t, session)
-	if cancelled.Held || cancelled.Before || cancelled.Turn.ID != posted.Turn.ID || cancelled.Turn.Status != parley.TurnCancelled {
+	if cancelled.Held || cancelled.Before || cancelled.Turn.ID != posted.Turn.ID ||
+		cancelled.Turn.Status != parley.TurnCancelled {
 		t.Errorf("the cancel gives %+v; want it settled at once", cancelled)
 	}
 	w.claimsNothing(t)
@@ -80,8 +81,17 @@ func cancelUnbegun(t *testing.T, w *world) {
 		w.answer(t, claim, "1")
 		stop(session, later)
 		s := w.check(t, session)
-		if got := w.message(t, second.Message.ID); got.Sequence != 3 || got.Status != parley.MessageCompleted || len(s.Record) < 3 {
-			t.Errorf("%s before it began, the message is %s with the sequence %d; want it in the record", name, got.Status, got.Sequence)
+		if got := w.message(
+			t,
+			second.Message.ID,
+		); got.Sequence != 3 || got.Status != parley.MessageCompleted ||
+			len(s.Record) < 3 {
+			t.Errorf(
+				"%s before it began, the message is %s with the sequence %d; want it in the record",
+				name,
+				got.Status,
+				got.Sequence,
+			)
 		}
 		next := w.claim(t)
 		if next.Fence.SessionID != session || string(next.Trigger.Content) != `{"text":"three"}` {
@@ -117,8 +127,16 @@ func checkUnknownEffect(t reporter, s Snapshot, call string) {
 			continue
 		}
 		var content parley.ToolResultContent
-		if err := json.Unmarshal(m.Content, &content); err != nil || content.Success || content.Error == nil || !strings.Contains(*content.Error, "unknown") {
-			t.Errorf("the open call was settled as %s, %v; want an error that says its effect is unknown", m.Content, err)
+		if err := json.Unmarshal(
+			m.Content,
+			&content,
+		); err != nil || content.Success || content.Error == nil ||
+			!strings.Contains(*content.Error, "unknown") {
+			t.Errorf(
+				"the open call was settled as %s, %v; want an error that says its effect is unknown",
+				m.Content,
+				err,
+			)
 		}
 		return
 	}
@@ -130,7 +148,8 @@ func cancelHeld(t *testing.T, w *world) {
 	session := claim.Fence.SessionID
 	begin := w.begin(t, claim.Fence, 1)
 	cancelled := w.cancel(t, session)
-	if !cancelled.Held || cancelled.Turn.ID != claim.Turn.ID || len(cancelled.Settled) != 0 || cancelled.Turn.Status != parley.TurnRunning {
+	if !cancelled.Held || cancelled.Turn.ID != claim.Turn.ID || len(cancelled.Settled) != 0 ||
+		cancelled.Turn.Status != parley.TurnRunning {
 		t.Fatalf("the cancel of a held turn gives %+v", cancelled)
 	}
 	again := w.cancel(t, session)
@@ -142,14 +161,17 @@ func cancelHeld(t *testing.T, w *world) {
 		t.Errorf("the holder learns of %v, %v", cancels, err)
 	}
 	settle := settlement(begin, "half")
-	settle.Call.Outcome, settle.Blocks[0].Status, settle.End = parley.CallCancelled, parley.MessageCancelled, &store.TurnEnd{Status: parley.TurnCancelled}
+	settle.Call.Outcome, settle.Blocks[0].Status, settle.End = parley.CallCancelled, parley.MessageCancelled, &store.TurnEnd{
+		Status: parley.TurnCancelled,
+	}
 	w.settle(t, claim.Fence, settle)
 	cancels, err = w.store.RenewLease(w.ctx, w.process, longLease)
 	if err != nil || len(cancels) != 0 {
 		t.Errorf("after the settle the holder still learns of %v, %v", cancels, err)
 	}
 	s := w.check(t, session)
-	if s.Session.Status != parley.SessionCancelled || string(s.Record[1].Content) != `{"text":"half"}` || !hasEvent(s.Events, parley.EventStepError, 1) {
+	if s.Session.Status != parley.SessionCancelled || string(s.Record[1].Content) != `{"text":"half"}` ||
+		!hasEvent(s.Events, parley.EventStepError, 1) {
 		t.Errorf("the session is %s, the message %s", s.Session.Status, s.Record[1].Content)
 	}
 }
@@ -164,7 +186,8 @@ func cancelTaken(t *testing.T, w *world) {
 	w.cancel(t, session)
 	taken, err := w.store.TakeCancel(w.ctx, w.scope, session, claim.Turn.ID)
 	must(t, "TakeCancel", err)
-	if taken.Turn.Status != parley.TurnCancelled || len(taken.Settled) != 1 || taken.Settled[0] != begin.Call.MessageID {
+	if taken.Turn.Status != parley.TurnCancelled || len(taken.Settled) != 1 ||
+		taken.Settled[0] != begin.Call.MessageID {
 		t.Errorf("the taken cancel gives %+v", taken)
 	}
 	tape.find(t, "the cancel under a later epoch", func(c store.Commit) bool {
@@ -336,7 +359,9 @@ func cancelRace(t *testing.T, w *world) {
 		begin := w.begin(t, claim.Fence, 1)
 		w.cancel(t, session)
 		settle := settlement(begin, "half")
-		settle.Call.Outcome, settle.Blocks[0].Status, settle.End = parley.CallCancelled, parley.MessageCancelled, &store.TurnEnd{Status: parley.TurnCancelled}
+		settle.Call.Outcome, settle.Blocks[0].Status, settle.End = parley.CallCancelled, parley.MessageCancelled, &store.TurnEnd{
+			Status: parley.TurnCancelled,
+		}
 		var taken store.Cancelled
 		var holder, canceller error
 		atOnce(2, func(i int) {

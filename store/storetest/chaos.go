@@ -117,7 +117,12 @@ func (c *chaotic) act() {
 		_, err := c.w.store.Sweep(c.w.ctx)
 		c.allow(err)
 	case 9:
-		queue, err := c.w.store.Messages(c.w.ctx, c.w.scope, session, store.MessageQuery{Status: parley.MessageQueued, Limit: 1})
+		queue, err := c.w.store.Messages(
+			c.w.ctx,
+			c.w.scope,
+			session,
+			store.MessageQuery{Status: parley.MessageQueued, Limit: 1},
+		)
 		if c.allow(err) && len(queue) == 1 {
 			_, err := c.w.store.RemoveQueued(c.w.ctx, c.w.scope, queue[0].ID)
 			c.allow(err, parley.CodeConflict)

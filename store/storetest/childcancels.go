@@ -116,7 +116,11 @@ func childCancelRaces(t *testing.T, w *world) {
 		}
 		w.errands(t)
 		s := w.check(t, parent.Fence.SessionID)
-		if results, _ := w.results(t, parent.Fence.SessionID); len(results) != 2 || s.Session.Status != parley.SessionCancelled {
+		if results, _ := w.results(
+			t,
+			parent.Fence.SessionID,
+		); len(results) != 2 ||
+			s.Session.Status != parley.SessionCancelled {
 			t.Fatalf("%d results for 2 calls, the parent is %s", len(results), s.Session.Status)
 		}
 		w.claimsNothing(t)

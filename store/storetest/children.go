@@ -52,13 +52,24 @@ func (w *world) callAgents(t reporter, fence store.Fence, step, n int) (calls []
 	for range n {
 		call := agentCall{parley.NewID(), "call_" + parley.NewID().String()}
 		_, err := w.store.OpenBlock(w.ctx, fence, store.BlockOpen{
-			MessageID: call.message, Step: step, Role: parley.RoleToolCall, Author: w.author(), Model: modelID, ToolCallID: call.id, ToolName: "scout",
+			MessageID:  call.message,
+			Step:       step,
+			Role:       parley.RoleToolCall,
+			Author:     w.author(),
+			Model:      modelID,
+			ToolCallID: call.id,
+			ToolName:   "scout",
 		})
 		must(t, "OpenBlock", err)
-		content, err := parley.EncodeContent(parley.ToolCallContent{ID: call.id, Name: "scout", Arguments: json.RawMessage(`{"task":"look"}`)})
+		content, err := parley.EncodeContent(
+			parley.ToolCallContent{ID: call.id, Name: "scout", Arguments: json.RawMessage(`{"task":"look"}`)},
+		)
 		must(t, "EncodeContent", err)
-		settle.Blocks = append(settle.Blocks, store.BlockSettled{MessageID: call.message, Status: parley.MessageCompleted, Content: content,
-			ToolName: "scout", Metadata: parley.LinkChild(call.message)})
+		settle.Blocks = append(
+			settle.Blocks,
+			store.BlockSettled{MessageID: call.message, Status: parley.MessageCompleted, Content: content,
+				ToolName: "scout", Metadata: parley.LinkChild(call.message)},
+		)
 		settle.ToolsStarted = append(settle.ToolsStarted, call.id)
 		calls = append(calls, call)
 	}
@@ -121,9 +132,17 @@ func (w *world) claimAll(t reporter) map[parley.ID]store.Claim {
 }
 
 // results are the contents of a session's tool results.
-func (w *world) results(t reporter, session parley.ID) (contents []parley.ToolResultContent, messages []parley.Message) {
+func (w *world) results(
+	t reporter,
+	session parley.ID,
+) (contents []parley.ToolResultContent, messages []parley.Message) {
 	t.Helper()
-	messages, err := w.store.Messages(w.ctx, w.scope, session, store.MessageQuery{Roles: []parley.Role{parley.RoleToolResult}, Limit: 100})
+	messages, err := w.store.Messages(
+		w.ctx,
+		w.scope,
+		session,
+		store.MessageQuery{Roles: []parley.Role{parley.RoleToolResult}, Limit: 100},
+	)
 	must(t, "Messages", err)
 	for _, m := range messages {
 		var content parley.ToolResultContent
@@ -138,7 +157,9 @@ func childOnce(t *testing.T, w *world) {
 	call := w.callAgents(t, claim.Fence, 1, 1)[0]
 	first := w.openChild(t, claim.Fence, call)
 	if first.ID != parley.ChildID(call.message) || first.ParentSessionID != claim.Fence.SessionID || first.RootID != claim.Fence.SessionID ||
-		first.Depth != 1 || first.Kind != parley.KindTool || first.Status != parley.SessionRunning || first.TurnID.IsZero() {
+		first.Depth != 1 || first.Kind != parley.KindTool ||
+		first.Status != parley.SessionRunning ||
+		first.TurnID.IsZero() {
 		t.Errorf("the child is %+v", first)
 	}
 	before := w.check(t, first.ID)
@@ -155,7 +176,10 @@ func childOnce(t *testing.T, w *world) {
 	if root := w.sessionState(t, claim.Fence.SessionID); root.RootID != root.ID || root.Depth != 0 {
 		t.Errorf("the root of a root is %s at %d", root.RootID, root.Depth)
 	}
-	if child := w.claim(t); child.Fence.SessionID != first.ID || child.Session.RootID != claim.Fence.SessionID || child.Session.Depth != 1 {
+	if child := w.claim(
+		t,
+	); child.Fence.SessionID != first.ID || child.Session.RootID != claim.Fence.SessionID ||
+		child.Session.Depth != 1 {
 		t.Errorf("claimed was %+v", child.Session)
 	}
 }
@@ -240,11 +264,13 @@ func childHome(t *testing.T, w *world) {
 	w.answer(t, child, "All quiet.")
 	w.errands(t)
 	contents, messages := w.results(t, parent.Fence.SessionID)
-	if len(contents) != 1 || string(contents[0].Result) != `{"text":"All quiet."}` || !contents[0].Success || contents[0].ExecutionTimeMS == nil {
+	if len(contents) != 1 || string(contents[0].Result) != `{"text":"All quiet."}` || !contents[0].Success ||
+		contents[0].ExecutionTimeMS == nil {
 		t.Fatalf("came home: %+v", contents)
 	}
 	m := messages[0]
-	if m.ToolCallID != calls[0].id || m.ToolName != "scout" || m.TurnID != parent.Turn.ID || m.Author != w.author() || string(m.Metadata) != string(parley.LinkChild(calls[0].message)) {
+	if m.ToolCallID != calls[0].id || m.ToolName != "scout" || m.TurnID != parent.Turn.ID || m.Author != w.author() ||
+		string(m.Metadata) != string(parley.LinkChild(calls[0].message)) {
 		t.Errorf("the result is %+v", m)
 	}
 	s := w.check(t, parent.Fence.SessionID)
@@ -329,7 +355,8 @@ func childWithout(t *testing.T, w *world) {
 	}
 	var cut struct{ Text string }
 	must(t, "the result", json.Unmarshal(byCall[calls[3].id].Result, &cut))
-	if !byCall[calls[3].id].Success || len(cut.Text) > parley.MaxChildResultBytes+100 || !strings.HasSuffix(cut.Text, "cut off here.]") {
+	if !byCall[calls[3].id].Success || len(cut.Text) > parley.MaxChildResultBytes+100 ||
+		!strings.HasSuffix(cut.Text, "cut off here.]") {
 		t.Errorf("a long answer came home as %d bytes", len(cut.Text))
 	}
 	w.answer(t, w.claim(t), "done")
@@ -391,7 +418,10 @@ func childSteer(t *testing.T, w *world) {
 
 // A long errand is done piece by piece, and others between the pieces.
 func childFair(t *testing.T, w *world) {
-	project, _, err := w.store.ChooseProject(w.ctx, parley.Project{ID: parley.NewID(), WorkspaceID: w.scope.WorkspaceID, Path: "/work", Name: "work"})
+	project, _, err := w.store.ChooseProject(
+		w.ctx,
+		parley.Project{ID: parley.NewID(), WorkspaceID: w.scope.WorkspaceID, Path: "/work", Name: "work"},
+	)
 	must(t, "ChooseProject", err)
 	for range 200 {
 		w.session(t, func(s *parley.Session) { s.ProjectID = project.ID })
@@ -437,7 +467,9 @@ func childTree(t *testing.T, w *world) {
 		u := want[i]
 		if node.ID != u.id || node.Depth != u.depth || node.Status != u.status || node.AgentSlug != w.agent.Slug || node.AgentID != w.agent.ID ||
 			node.Statistics.InputTokens != 10*u.own || node.Total.InputTokens != 10*u.sum || node.Total.OutputTokens != 4*u.sum || node.Total.CachedTokens != 3*u.sum ||
-			node.Statistics.Cost != parley.Money(7*u.own) || node.Total.Cost != parley.Money(7*u.sum) || node.Total.Sessions != u.sessions || node.Total.Turns != u.sessions {
+			node.Statistics.Cost != parley.Money(7*u.own) || node.Total.Cost != parley.Money(7*u.sum) ||
+			node.Total.Sessions != u.sessions ||
+			node.Total.Turns != u.sessions {
 			t.Errorf("place %d is %+v; want %+v", i, node, u)
 		}
 		if own := w.sessionState(t, node.ID).Statistics; own != node.Statistics {
@@ -449,7 +481,8 @@ func childTree(t *testing.T, w *world) {
 	}
 	part, err := w.store.Tree(w.ctx, w.scope, second.Fence.SessionID)
 	must(t, "Tree", err)
-	if len(part.Data) != 2 || part.Data[0].Depth != 0 || part.Data[0].ParentSessionID != parent.Fence.SessionID || part.Total.Sessions != 2 {
+	if len(part.Data) != 2 || part.Data[0].Depth != 0 || part.Data[0].ParentSessionID != parent.Fence.SessionID ||
+		part.Total.Sessions != 2 {
 		t.Errorf("the tree from the middle is %+v", part)
 	}
 }

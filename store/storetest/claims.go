@@ -87,7 +87,11 @@ func claimFair(t *testing.T, w *world) {
 		count[claim.Fence.WorkspaceID]++
 	}
 	if len(claims) != 6 || count[other.scope.WorkspaceID] != 3 {
-		t.Errorf("of %d claims %d are of the workspace with few sessions; want 6 and 3", len(claims), count[other.scope.WorkspaceID])
+		t.Errorf(
+			"of %d claims %d are of the workspace with few sessions; want 6 and 3",
+			len(claims),
+			count[other.scope.WorkspaceID],
+		)
 	}
 	rest, err := w.store.Claim(w.ctx, w.process, 100, roomy())
 	must(t, "Claim", err)
@@ -304,7 +308,8 @@ func claimReleased(t *testing.T, w *world) {
 	}
 	w.check(t, session)
 	again := w.claim(t)
-	if again.Turn.ID != claim.Turn.ID || again.Turn.Attempt != 2 || again.Fence.Epoch <= claim.Fence.Epoch || again.Turn.Takeovers != 0 {
+	if again.Turn.ID != claim.Turn.ID || again.Turn.Attempt != 2 || again.Fence.Epoch <= claim.Fence.Epoch ||
+		again.Turn.Takeovers != 0 {
 		t.Errorf("the next claim is %+v; want attempt 2 of the same turn under a later epoch", again)
 	}
 	if again.Trigger.ID != claim.Trigger.ID || again.Trigger.Sequence != 1 {
@@ -326,8 +331,13 @@ func claimFixesVersion(t *testing.T, w *world) {
 	second, err := w.store.UpdateAgent(w.ctx, changed)
 	must(t, "UpdateAgent", err)
 	claim := w.claim(t)
-	if claim.Agent.Version != second.Version || claim.Turn.AgentVersion != second.Version || *claim.Agent.SystemPrompt != "Be brief." {
-		t.Errorf("the first claim has version %d of the agent; want the current one, %d", claim.Turn.AgentVersion, second.Version)
+	if claim.Agent.Version != second.Version || claim.Turn.AgentVersion != second.Version ||
+		*claim.Agent.SystemPrompt != "Be brief." {
+		t.Errorf(
+			"the first claim has version %d of the agent; want the current one, %d",
+			claim.Turn.AgentVersion,
+			second.Version,
+		)
 	}
 	third := second
 	third.SystemPrompt = new("Be long.")

@@ -30,7 +30,10 @@ func testClients(t *testing.T, open Open) {
 			types := slices.DeleteFunc(heard.feed(session), func(e parley.EventType) bool {
 				return e != parley.FeedSessionActivated && e != parley.FeedSessionDeactivated
 			})
-			if diff := cmp.Diff([]parley.EventType{parley.FeedSessionActivated, parley.FeedSessionDeactivated}, types); diff != "" {
+			if diff := cmp.Diff(
+				[]parley.EventType{parley.FeedSessionActivated, parley.FeedSessionDeactivated},
+				types,
+			); diff != "" {
 				t.Errorf("the %s session (-want +got):\n%s", name, diff)
 			}
 		}
@@ -84,7 +87,9 @@ func testSessionClients(t *testing.T, w *world) {
 	set("a", session)
 	set("c", other)
 	before := w.clients(t, session, 0)
-	if len(before) != 2 || before[0].ClientID != "a" || before[1].ClientID != "b" || before[0].Principal != w.owner.Author() || before[0].SeenAt == 0 {
+	if len(before) != 2 || before[0].ClientID != "a" || before[1].ClientID != "b" ||
+		before[0].Principal != w.owner.Author() ||
+		before[0].SeenAt == 0 {
 		t.Fatalf("open in %+v", before)
 	}
 	for again := before[0].SeenAt; again == before[0].SeenAt; { // the clock has milliseconds
@@ -132,9 +137,19 @@ func testClientSession(t *testing.T, w *world) {
 func testClientScope(t *testing.T, w *world) {
 	session := w.session(t)
 	guest := w.guest()
-	refused(t, "opening a private session", w.store.SetClientSession(w.ctx, guest, guest.ViewerID, "window", session), parley.CodeNotFound)
+	refused(
+		t,
+		"opening a private session",
+		w.store.SetClientSession(w.ctx, guest, guest.ViewerID, "window", session),
+		parley.CodeNotFound,
+	)
 	other := w.neighbour(t, "neighbour")
-	refused(t, "opening a foreign session", w.store.SetClientSession(w.ctx, other.scope, other.owner.ID, "window", session), parley.CodeNotFound)
+	refused(
+		t,
+		"opening a foreign session",
+		w.store.SetClientSession(w.ctx, other.scope, other.owner.ID, "window", session),
+		parley.CodeNotFound,
+	)
 	shared, private := parley.VisibilityWorkspace, parley.VisibilityPrivate
 	_, err := w.store.UpdateSession(w.ctx, w.scope, session, store.SessionChange{Visibility: &shared})
 	must(t, "UpdateSession", err)

@@ -23,12 +23,23 @@ func compactTakenOver(t *testing.T, w *world) {
 	if claim.Compaction.Attempt != 2 || claim.Fence.Epoch <= claims[0].Fence.Epoch {
 		t.Errorf("taken over it is %+v", claim.Compaction)
 	}
-	refused(t, "a settle under the old claim", second(w.store.SettleCompaction(w.ctx, claims[0].Fence, w.summary(begin, "late"))), parley.CodeFenced)
+	refused(
+		t,
+		"a settle under the old claim",
+		second(w.store.SettleCompaction(w.ctx, claims[0].Fence, w.summary(begin, "late"))),
+		parley.CodeFenced,
+	)
 	refused(t, "a release of the old claim", w.store.ReleaseCompaction(w.ctx, claims[0].Fence), parley.CodeFenced)
-	refused(t, "a beginning under the old claim", w.store.BeginCompaction(w.ctx, claims[0].Fence, begin), parley.CodeFenced)
+	refused(
+		t,
+		"a beginning under the old claim",
+		w.store.BeginCompaction(w.ctx, claims[0].Fence, begin),
+		parley.CodeFenced,
+	)
 	w.settleCompaction(t, claim.Fence, w.summary(w.beginCompaction(t, claim.Fence, 2), "short"))
 	s := w.check(t, session)
-	if len(s.Record) != 3 || s.Calls[1].Outcome != parley.CallInterrupted || s.Calls[2].Outcome != parley.CallCompleted {
+	if len(s.Record) != 3 || s.Calls[1].Outcome != parley.CallInterrupted ||
+		s.Calls[2].Outcome != parley.CallCompleted {
 		t.Errorf("the record has %d messages, the calls are %+v", len(s.Record), s.Calls)
 	}
 }
@@ -55,7 +66,8 @@ func compactCrashes(t *testing.T, w *world) {
 		t.Errorf("given up it is %+v", c)
 	}
 	s := w.check(t, session)
-	if last := s.Events[len(s.Events)-1]; last.Type != parley.EventCompactionFailed || !strings.HasSuffix(string(last.Data), `"again":false}`) {
+	if last := s.Events[len(s.Events)-1]; last.Type != parley.EventCompactionFailed ||
+		!strings.HasSuffix(string(last.Data), `"again":false}`) {
 		t.Errorf("the last event is %s %s", last.Type, last.Data)
 	}
 }

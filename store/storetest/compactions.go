@@ -55,14 +55,20 @@ func (w *world) claimCompactions(t reporter, process parley.ID, running ...parle
 func (w *world) claimCompaction(t reporter, session parley.ID) store.CompactionClaim {
 	t.Helper()
 	claims := w.claimCompactions(t, w.process)
-	if len(claims) != 1 || claims[0].Session.ID != session || claims[0].Compaction.State != parley.CompactionRunning || claims[0].Agent.ID != w.agent.ID {
+	if len(claims) != 1 || claims[0].Session.ID != session || claims[0].Compaction.State != parley.CompactionRunning ||
+		claims[0].Agent.ID != w.agent.ID {
 		t.Fatalf("ClaimCompactions took %+v; want the one of session %s", claims, session)
 	}
 	return claims[0]
 }
 
 // beginCompaction opens an attempt's call that sums up the messages 1 to through.
-func (w *world) beginCompaction(t reporter, fence store.CompactionFence, through int64, changes ...func(*store.CompactionBegin)) store.CompactionBegin {
+func (w *world) beginCompaction(
+	t reporter,
+	fence store.CompactionFence,
+	through int64,
+	changes ...func(*store.CompactionBegin),
+) store.CompactionBegin {
 	t.Helper()
 	step := w.stepBegin(0, 1)
 	begin := store.CompactionBegin{Call: step.Call, System: step.System, CoversFrom: 1, CoversThrough: through}
@@ -80,10 +86,17 @@ func (w *world) summary(begin store.CompactionBegin, text string) store.Compacti
 		panic(err) // text of the tests
 	}
 	end := callEnd(begin.Call.ID, parley.CallCompleted)
-	return store.CompactionSettle{Call: &end, Summary: &store.NewSummary{MessageID: parley.NewID(), Author: w.author(), Content: content, TokenEstimate: 3}}
+	return store.CompactionSettle{
+		Call:    &end,
+		Summary: &store.NewSummary{MessageID: parley.NewID(), Author: w.author(), Content: content, TokenEstimate: 3},
+	}
 }
 
-func (w *world) settleCompaction(t reporter, fence store.CompactionFence, settle store.CompactionSettle) parley.Compaction {
+func (w *world) settleCompaction(
+	t reporter,
+	fence store.CompactionFence,
+	settle store.CompactionSettle,
+) parley.Compaction {
 	t.Helper()
 	c, err := w.store.SettleCompaction(w.ctx, fence, settle)
 	must(t, "SettleCompaction", err)
@@ -105,10 +118,16 @@ func (w *world) compaction(t reporter, session parley.ID) parley.Compaction {
 	return c
 }
 
-func (w *world) compactionIs(t reporter, session parley.ID, state parley.CompactionState, attempt int) parley.Compaction {
+func (w *world) compactionIs(
+	t reporter,
+	session parley.ID,
+	state parley.CompactionState,
+	attempt int,
+) parley.Compaction {
 	t.Helper()
 	c := w.compaction(t, session)
-	if c.State != state || c.Attempt != attempt || (c.FinishedAt != 0) != state.Finished() || (c.Holder.IsZero()) == (state == parley.CompactionRunning) {
+	if c.State != state || c.Attempt != attempt || (c.FinishedAt != 0) != state.Finished() ||
+		(c.Holder.IsZero()) == (state == parley.CompactionRunning) {
 		t.Fatalf("the compaction is %+v; want %s at attempt %d", c, state, attempt)
 	}
 	return c
@@ -121,27 +140,41 @@ func broke(again time.Duration) store.CompactionSettle {
 func compactIdle(t *testing.T, w *world) {
 	session := w.session(t)
 	w.exchange(t, session, "q", "a")
-	if none := w.compaction(t, session); none.State != parley.CompactionNone || !none.ID.IsZero() || none.SessionID != session {
+	if none := w.compaction(
+		t,
+		session,
+	); none.State != parley.CompactionNone || !none.ID.IsZero() ||
+		none.SessionID != session {
 		t.Errorf("a session that was never compacted has %+v", none)
 	}
 	c := w.compacted(t, session, 2, "they greeted")
 	w.exchange(t, session, "q2", "a2")
 	s := w.check(t, session)
 	summary := s.Record[2]
-	if summary.ID != c.MessageID || summary.Role != parley.RoleSummary || summary.CoversThrough == nil || *summary.CoversThrough != 2 || summary.TokenEstimate != 3 ||
-		!summary.TurnID.IsZero() || summary.Usage == nil || string(summary.Content) != `{"text":"they greeted"}` {
+	if summary.ID != c.MessageID || summary.Role != parley.RoleSummary || summary.CoversThrough == nil ||
+		*summary.CoversThrough != 2 ||
+		summary.TokenEstimate != 3 ||
+		!summary.TurnID.IsZero() ||
+		summary.Usage == nil ||
+		string(summary.Content) != `{"text":"they greeted"}` {
 		t.Errorf("the summary is %+v", summary)
 	}
-	if want := (parley.SummaryOrigin{CallID: c.CallID, CompactionID: c.ID, CoversFrom: 1}); parley.OriginOf(summary.Metadata) != want {
+	if want := (parley.SummaryOrigin{CallID: c.CallID, CompactionID: c.ID, CoversFrom: 1}); parley.OriginOf(
+		summary.Metadata,
+	) != want {
 		t.Errorf("the summary's metadata is %s", summary.Metadata)
 	}
 	call := s.Calls[1]
-	if call.Purpose != parley.PurposeCompaction || call.ID != c.CallID || !call.TurnID.IsZero() || !call.MessageID.IsZero() || call.Outcome != parley.CallCompleted || call.Ordinal == 0 {
+	if call.Purpose != parley.PurposeCompaction || call.ID != c.CallID || !call.TurnID.IsZero() ||
+		!call.MessageID.IsZero() ||
+		call.Outcome != parley.CallCompleted ||
+		call.Ordinal == 0 {
 		t.Errorf("the call is %+v", call)
 	}
 	var told []string
 	for _, e := range s.Events {
-		if strings.HasPrefix(string(e.Type), "compaction.") || e.Type == parley.EventMessageCreated && strings.Contains(string(e.Data), c.MessageID.String()) {
+		if strings.HasPrefix(string(e.Type), "compaction.") ||
+			e.Type == parley.EventMessageCreated && strings.Contains(string(e.Data), c.MessageID.String()) {
 			told = append(told, string(e.Type))
 		}
 	}
@@ -149,7 +182,23 @@ func compactIdle(t *testing.T, w *world) {
 		t.Errorf("the events are %v; want %v", told, want)
 	}
 	w.compactionIs(t, session, parley.CompactionCompleted, 1)
-	refused(t, "settling twice", second(w.store.SettleCompaction(w.ctx, store.CompactionFence{WorkspaceID: w.scope.WorkspaceID, SessionID: session, CompactionID: c.ID, Epoch: c.Epoch}, broke(0))), parley.CodeFenced)
+	refused(
+		t,
+		"settling twice",
+		second(
+			w.store.SettleCompaction(
+				w.ctx,
+				store.CompactionFence{
+					WorkspaceID:  w.scope.WorkspaceID,
+					SessionID:    session,
+					CompactionID: c.ID,
+					Epoch:        c.Epoch,
+				},
+				broke(0),
+			),
+		),
+		parley.CodeFenced,
+	)
 }
 
 func second[T any](_ T, err error) error { return err }
@@ -164,7 +213,11 @@ func compactBesideATurn(t *testing.T, w *world) {
 	begin := w.begin(t, posted.Claim.Fence, 1)
 	w.post(t, session, w.say("next"))
 	c := w.compacted(t, session, 2, "short")
-	if s := w.check(t, session); len(s.Queue) != 2 || s.Queue[0].ID != c.MessageID || s.Queue[0].Role != parley.RoleSummary || len(s.Record) != 4 {
+	if s := w.check(
+		t,
+		session,
+	); len(s.Queue) != 2 || s.Queue[0].ID != c.MessageID || s.Queue[0].Role != parley.RoleSummary ||
+		len(s.Record) != 4 {
 		t.Fatalf("while the turn runs the queue is %+v", s.Queue)
 	}
 	settle := settlement(begin, "done")
@@ -176,7 +229,18 @@ func compactBesideATurn(t *testing.T, w *world) {
 	for _, m := range s.Record {
 		roles = append(roles, m.Role)
 	}
-	if want := []parley.Role{"user", "assistant", "user", "assistant", "summary", "user", "assistant"}; !slices.Equal(roles, want) {
+	if want := []parley.Role{
+		"user",
+		"assistant",
+		"user",
+		"assistant",
+		"summary",
+		"user",
+		"assistant",
+	}; !slices.Equal(
+		roles,
+		want,
+	) {
 		t.Errorf("the record is %v; want %v", roles, want)
 	}
 }
@@ -255,13 +319,19 @@ func compactAgain(t *testing.T, w *world) {
 	end := callEnd(begin.Call.ID, parley.CallFailed)
 	settle.Call = &end
 	c := w.settleCompaction(t, claim.Fence, settle)
-	if c.State != parley.CompactionPending || c.Error == nil || c.NotBefore-c.UpdatedAt != parley.Time(time.Hour.Milliseconds()) {
+	if c.State != parley.CompactionPending || c.Error == nil ||
+		c.NotBefore-c.UpdatedAt != parley.Time(time.Hour.Milliseconds()) {
 		t.Errorf("after a first attempt it is %+v", c)
 	}
 	if claims := w.claimCompactions(t, w.process); len(claims) != 0 {
 		t.Errorf("an attempt was claimed before its time: %+v", claims)
 	}
-	refused(t, "a settle of the attempt before", second(w.store.SettleCompaction(w.ctx, claim.Fence, broke(0))), parley.CodeFenced)
+	refused(
+		t,
+		"a settle of the attempt before",
+		second(w.store.SettleCompaction(w.ctx, claim.Fence, broke(0))),
+		parley.CodeFenced,
+	)
 	if s := w.check(t, session); len(s.Record) != 2 {
 		t.Errorf("a failed attempt changed the record: %+v", s.Record)
 	}
@@ -274,7 +344,12 @@ func compactRests(t *testing.T, w *world) {
 	w.exchange(t, session, "q", "a")
 	w.requestCompaction(t, session, parley.CompactMessages)
 	claim := w.claimCompaction(t, session)
-	if c := w.settleCompaction(t, claim.Fence, broke(0)); c.State != parley.CompactionFailed || c.RestsUntil != 2+parley.CompactionRest {
+	if c := w.settleCompaction(
+		t,
+		claim.Fence,
+		broke(0),
+	); c.State != parley.CompactionFailed ||
+		c.RestsUntil != 2+parley.CompactionRest {
 		t.Fatalf("given up it is %+v", c)
 	}
 	c, err := w.store.RequestCompaction(w.ctx, w.scope, session, parley.NewID(), parley.CompactTokens)
@@ -327,9 +402,19 @@ func compactCharged(t *testing.T, w *world) {
 	before := w.budget(t, session)
 	w.requestCompaction(t, session, parley.CompactMessages)
 	claim := w.claimCompaction(t, session)
-	tooMuch := store.CompactionBegin{Call: w.stepBegin(0, 1).Call, CoversFrom: 1, CoversThrough: 2, Reservation: w.asks(t, session, 101)}
+	tooMuch := store.CompactionBegin{
+		Call:          w.stepBegin(0, 1).Call,
+		CoversFrom:    1,
+		CoversThrough: 2,
+		Reservation:   w.asks(t, session, 101),
+	}
 	refused(t, "a call beyond the budget", w.store.BeginCompaction(w.ctx, claim.Fence, tooMuch), parley.CodeOverBudget)
-	begin := w.beginCompaction(t, claim.Fence, 2, func(b *store.CompactionBegin) { b.Reservation = w.asks(t, session, 60) })
+	begin := w.beginCompaction(
+		t,
+		claim.Fence,
+		2,
+		func(b *store.CompactionBegin) { b.Reservation = w.asks(t, session, 60) },
+	)
 	if b := w.budget(t, session); b.ReservedTokens != 60 {
 		t.Errorf("while the call is open %d tokens are reserved", b.ReservedTokens)
 	}
@@ -358,7 +443,12 @@ func compactDeleted(t *testing.T, w *world) {
 	for _, id := range []parley.ID{session, waits} {
 		must(t, "DeleteSession", w.store.DeleteSession(w.ctx, w.scope, id))
 	}
-	refused(t, "SettleCompaction", second(w.store.SettleCompaction(w.ctx, claim.Fence, w.summary(begin, "late"))), parley.CodeFenced)
+	refused(
+		t,
+		"SettleCompaction",
+		second(w.store.SettleCompaction(w.ctx, claim.Fence, w.summary(begin, "late"))),
+		parley.CodeFenced,
+	)
 	if claims := w.claimCompactions(t, w.process); len(claims) != 0 {
 		t.Errorf("the compaction of a deleted session was claimed: %+v", claims)
 	}
@@ -373,14 +463,30 @@ func compactDeleted(t *testing.T, w *world) {
 func compactScopes(t *testing.T, w *world) {
 	session := w.session(t)
 	w.exchange(t, session, "q", "a")
-	elsewhere, stranger := w.neighbour(t, "elsewhere").scope, store.Scope{WorkspaceID: w.scope.WorkspaceID, ViewerID: parley.NewID()}
+	elsewhere, stranger := w.neighbour(
+		t,
+		"elsewhere",
+	).scope, store.Scope{
+		WorkspaceID: w.scope.WorkspaceID,
+		ViewerID:    parley.NewID(),
+	}
 	for _, scope := range []store.Scope{elsewhere, stranger} {
-		refused(t, "RequestCompaction", second(w.store.RequestCompaction(w.ctx, scope, session, parley.NewID(), parley.CompactAsked)), parley.CodeNotFound)
+		refused(
+			t,
+			"RequestCompaction",
+			second(w.store.RequestCompaction(w.ctx, scope, session, parley.NewID(), parley.CompactAsked)),
+			parley.CodeNotFound,
+		)
 		refused(t, "Compaction", second(w.store.Compaction(w.ctx, scope, session)), parley.CodeNotFound)
 	}
 	_, err := w.store.UpdateSession(w.ctx, w.scope, session, store.SessionChange{Archived: new(true)})
 	must(t, "UpdateSession", err)
-	refused(t, "asking in an archived session", second(w.store.RequestCompaction(w.ctx, w.scope, session, parley.NewID(), parley.CompactAsked)), parley.CodeArchived)
+	refused(
+		t,
+		"asking in an archived session",
+		second(w.store.RequestCompaction(w.ctx, w.scope, session, parley.NewID(), parley.CompactAsked)),
+		parley.CodeArchived,
+	)
 }
 
 func compactUnleased(t *testing.T, w *world) {
@@ -412,7 +518,14 @@ func compactThenRetry(t *testing.T, w *world) {
 	must(t, "PostMessage", err)
 	w.compacted(t, session, 2, "short")
 	must(t, "FinishTurn", second(w.store.FinishTurn(w.ctx, posted.Claim.Fence, *failed(parley.ClassStream))))
-	resumed, err := w.store.RetryTurn(w.ctx, w.scope, session, posted.Turn.ID, store.TurnAgain{TurnID: parley.NewID()}, w.process)
+	resumed, err := w.store.RetryTurn(
+		w.ctx,
+		w.scope,
+		session,
+		posted.Turn.ID,
+		store.TurnAgain{TurnID: parley.NewID()},
+		w.process,
+	)
 	must(t, "RetryTurn", err)
 	w.answer(t, *resumed.Claim, "done")
 	w.check(t, session)

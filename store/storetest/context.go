@@ -121,13 +121,19 @@ func testContextCounts(t *testing.T, w *world) {
 	begin.Window = &store.Window{Anchor: 7, Messages: 41, Tokens: 1000}
 	_, err = w.store.BeginStep(w.ctx, posted.Claim.Fence, begin)
 	must(t, "BeginStep", err)
-	if got, want := w.sessionState(t, id).Context, (parley.Context{Anchor: 7, Messages: 42, Tokens: 1000}); got != want {
+	if got, want := w.sessionState(
+		t,
+		id,
+	).Context, (parley.Context{Anchor: 7, Messages: 42, Tokens: 1000}); got != want {
 		t.Errorf("the context of a step under way is %+v, want %+v", got, want)
 	}
 	settle := settlement(begin, "an answer")
 	settle.Blocks[0].TokenEstimate = 30
 	w.settle(t, posted.Claim.Fence, settle)
-	if got, want := w.sessionState(t, id).Context, (parley.Context{Anchor: 7, Messages: 42, Tokens: 1030}); got != want {
+	if got, want := w.sessionState(
+		t,
+		id,
+	).Context, (parley.Context{Anchor: 7, Messages: 42, Tokens: 1030}); got != want {
 		t.Errorf("the context behind the step is %+v, want %+v", got, want)
 	}
 }
@@ -145,7 +151,8 @@ func testContextCleared(t *testing.T, w *world) {
 	before := w.check(t, id)
 	w.mark(t, before.Record[0].ID, parley.MarksChange{Pinned: new(true)})
 	cleared := w.clear(t, id)
-	if c := cleared.Context; c.Messages != 0 || c.Tokens != 0 || c.ClearedAt == 0 || !c.Cleared || cleared.Statistics != before.Session.Statistics {
+	if c := cleared.Context; c.Messages != 0 || c.Tokens != 0 || c.ClearedAt == 0 || !c.Cleared ||
+		cleared.Statistics != before.Session.Statistics {
 		t.Errorf("a cleared session is %+v with %+v", c, cleared.Statistics)
 	}
 	after := w.check(t, id)

@@ -34,7 +34,9 @@ func sendAsSteer(t *testing.T, w *world) {
 	queued := w.post(t, session, w.say("two"))
 	behind := w.post(t, session, w.say("three"))
 	sent := w.send(t, queued.Message.ID, parley.DuringSteer)
-	if sent.Turn == nil || sent.Turn.ID != claim.Turn.ID || !sent.Message.Steer || sent.Message.TurnID != claim.Turn.ID || sent.Message.Status != parley.MessageQueued {
+	if sent.Turn == nil || sent.Turn.ID != claim.Turn.ID || !sent.Message.Steer ||
+		sent.Message.TurnID != claim.Turn.ID ||
+		sent.Message.Status != parley.MessageQueued {
 		t.Fatalf("the sent message is %+v of turn %+v; want a steer of the running turn", sent.Message, sent.Turn)
 	}
 	if turn := w.turn(t, queued.Turn.ID); turn.Status != parley.TurnCancelled {
@@ -63,7 +65,8 @@ func sendAsInterrupt(t *testing.T, w *world) {
 	second := w.post(t, session, w.say("two"))
 	third := w.post(t, session, w.say("three"))
 	sent := w.send(t, third.Message.ID, parley.DuringInterrupt)
-	if sent.Turn == nil || sent.Turn.ID != third.Turn.ID || sent.Message.Status != parley.MessageQueued || sent.Claim != nil {
+	if sent.Turn == nil || sent.Turn.ID != third.Turn.ID || sent.Message.Status != parley.MessageQueued ||
+		sent.Claim != nil {
 		t.Fatalf("while a worker holds the turn the sent message is %+v", sent)
 	}
 	w.check(t, session)
@@ -92,7 +95,10 @@ func sendSteerAsInterrupt(t *testing.T, w *world) {
 	w.check(t, session)
 	_, err := w.store.TakeCancel(w.ctx, w.scope, session, claim.Turn.ID)
 	must(t, "TakeCancel", err)
-	if next := w.claim(t); next.Turn.ID != sent.Turn.ID || next.Trigger.ID != steer.ID || next.Trigger.TurnID != sent.Turn.ID {
+	if next := w.claim(
+		t,
+	); next.Turn.ID != sent.Turn.ID || next.Trigger.ID != steer.ID ||
+		next.Trigger.TurnID != sent.Turn.ID {
 		t.Errorf("turn %s runs with trigger %+v", next.Turn.ID, next.Trigger)
 	}
 	w.check(t, session)
@@ -111,8 +117,14 @@ func sendToWaiting(t *testing.T, w *world) {
 		id := message(session)
 		sent, err := w.store.SendQueued(w.ctx, w.scope, id, parley.DuringInterrupt, w.process)
 		must(t, "SendQueued", err)
-		if sent.Claim == nil || sent.Claim.Turn.ID != sent.Turn.ID || sent.Message.Status != parley.MessageCompleted || sent.Message.TurnID != sent.Turn.ID {
-			t.Fatalf("%s: nobody held the waiting turn, and the message is %+v, claimed %t", name, sent.Message, sent.Claim != nil)
+		if sent.Claim == nil || sent.Claim.Turn.ID != sent.Turn.ID || sent.Message.Status != parley.MessageCompleted ||
+			sent.Message.TurnID != sent.Turn.ID {
+			t.Fatalf(
+				"%s: nobody held the waiting turn, and the message is %+v, claimed %t",
+				name,
+				sent.Message,
+				sent.Claim != nil,
+			)
 		}
 		if turn := w.turn(t, claim.Turn.ID); turn.Status != parley.TurnCancelled {
 			t.Errorf("%s: the waiting turn is %s", name, turn.Status)
@@ -140,7 +152,12 @@ func sendRefused(t *testing.T, w *world) {
 	queued := w.post(t, session, w.say("three"))
 	w.answer(t, claim, "1")
 	s := w.check(t, session)
-	if sent := w.send(t, queued.Message.ID, parley.DuringInterrupt); sent.Turn.ID != queued.Turn.ID || sent.Turn.Status != parley.TurnQueued {
+	if sent := w.send(
+		t,
+		queued.Message.ID,
+		parley.DuringInterrupt,
+	); sent.Turn.ID != queued.Turn.ID ||
+		sent.Turn.Status != parley.TurnQueued {
 		t.Errorf("what runs next already was sent as %+v", sent.Turn)
 	}
 	w.unchanged(t, "sending what runs next", session, s)

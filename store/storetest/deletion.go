@@ -283,7 +283,9 @@ func deleteWhileChildren(t *testing.T, w, other *world) {
 			}
 			child := w.newSession()
 			child.Kind, child.ParentSessionID = parley.KindTool, []parley.ID{parent, nearer}[i%2]
-			switch _, err := other.store.EnsureSession(w.ctx, w.scope, store.NewSession{Session: child}, parley.ID{}); parley.ErrorCode(err) {
+			switch _, err := other.store.EnsureSession(w.ctx, w.scope, store.NewSession{Session: child}, parley.ID{}); parley.ErrorCode(
+				err,
+			) {
 			case "":
 				made[i] = child.ID
 			case parley.CodeNotFound: // its parent was gone

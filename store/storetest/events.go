@@ -223,10 +223,13 @@ func eventsHints(t *testing.T, w *world) {
 	must(t, "RequestCancel", err)
 	tape.find(t, "the cancel", func(c store.Commit) bool { return c.SessionID == session && c.Cancel == claim.Turn.ID })
 	settle := settlement(begin, "half")
-	settle.Call.Outcome, settle.Blocks[0].Status, settle.End = parley.CallCancelled, parley.MessageCancelled, &store.TurnEnd{Status: parley.TurnCancelled}
+	settle.Call.Outcome, settle.Blocks[0].Status, settle.End = parley.CallCancelled, parley.MessageCancelled, &store.TurnEnd{
+		Status: parley.TurnCancelled,
+	}
 	w.settle(t, claim.Fence, settle)
 	tape.find(t, "the settled message", func(c store.Commit) bool {
-		return c.SessionID == session && len(c.Settled) == 1 && c.Settled[0] == begin.Call.MessageID && c.WorkspaceID == w.scope.WorkspaceID
+		return c.SessionID == session && len(c.Settled) == 1 && c.Settled[0] == begin.Call.MessageID &&
+			c.WorkspaceID == w.scope.WorkspaceID
 	})
 }
 
@@ -241,7 +244,10 @@ func eventsHeads(t *testing.T, w *world) {
 		got[head.SessionID] = head
 	}
 	want := store.HeadState{
-		SessionID: session, LastEvent: w.sessionState(t, session).LastEvent, OwnerID: w.owner.ID, Visibility: parley.VisibilityPrivate,
+		SessionID:  session,
+		LastEvent:  w.sessionState(t, session).LastEvent,
+		OwnerID:    w.owner.ID,
+		Visibility: parley.VisibilityPrivate,
 	}
 	if got[session] != want || !got[gone].Deleted || !got[unknown].Deleted || len(heads) != 3 {
 		t.Errorf("Heads reads %+v", heads)
@@ -254,7 +260,8 @@ func eventsFeed(t *testing.T, w *world) {
 	feed := func(kind parley.EventType) func(store.Commit) bool {
 		return func(c store.Commit) bool {
 			for _, event := range c.Feed {
-				if event.SessionID == session && event.Type == kind && event.WorkspaceID == w.scope.WorkspaceID && event.OwnerID == w.owner.ID {
+				if event.SessionID == session && event.Type == kind && event.WorkspaceID == w.scope.WorkspaceID &&
+					event.OwnerID == w.owner.ID {
 					return true
 				}
 			}

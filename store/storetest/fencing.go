@@ -25,7 +25,13 @@ func (w *world) fenced(fence store.Fence, begin store.StepBegin, call string) ma
 			return w.store.NoteProgress(w.ctx, fence, store.ProgressNote{ToolCallID: call, ToolName: "look"})
 		},
 		"RetryCall": func() error {
-			return w.store.RetryCall(w.ctx, fence, begin.Call.Step, callEnd(begin.Call.ID, parley.CallFailed), store.RetryNotice{Attempt: 2, Class: parley.ClassNetwork})
+			return w.store.RetryCall(
+				w.ctx,
+				fence,
+				begin.Call.Step,
+				callEnd(begin.Call.ID, parley.CallFailed),
+				store.RetryNotice{Attempt: 2, Class: parley.ClassNetwork},
+			)
 		},
 		"BeginCall": func() error {
 			next := w.stepBegin(begin.Call.Step, 2)
@@ -33,7 +39,17 @@ func (w *world) fenced(fence store.Fence, begin store.StepBegin, call string) ma
 			return w.store.BeginCall(w.ctx, fence, next)
 		},
 		"OpenBlock": func() error {
-			_, err := w.store.OpenBlock(w.ctx, fence, store.BlockOpen{MessageID: parley.NewID(), Step: begin.Call.Step, Role: parley.RoleAssistant, Author: w.author(), Model: modelID})
+			_, err := w.store.OpenBlock(
+				w.ctx,
+				fence,
+				store.BlockOpen{
+					MessageID: parley.NewID(),
+					Step:      begin.Call.Step,
+					Role:      parley.RoleAssistant,
+					Author:    w.author(),
+					Model:     modelID,
+				},
+			)
 			return err
 		},
 		"SettleStep":         func() error { _, err := w.store.SettleStep(w.ctx, fence, settle); return err },
@@ -154,9 +170,15 @@ func fenceInABatch(t *testing.T, w *world) {
 	lost, kept := w.begin(t, stale.Fence, 1), w.begin(t, valid.Fence, 1)
 	must(t, "ReleaseTurn", w.store.ReleaseTurn(w.ctx, stale.Fence))
 	version := func(fence store.Fence, message parley.ID) store.FencedVersion {
-		return store.FencedVersion{Fence: fence, Version: parley.Version{MessageID: message, N: 1, Kind: parley.KindText, End: 4, Text: "text", Chunks: 1}}
+		return store.FencedVersion{
+			Fence:   fence,
+			Version: parley.Version{MessageID: message, N: 1, Kind: parley.KindText, End: 4, Text: "text", Chunks: 1},
+		}
 	}
-	appended, err := w.store.AppendVersions(w.ctx, []store.FencedVersion{version(stale.Fence, lost.Call.MessageID), version(valid.Fence, kept.Call.MessageID)})
+	appended, err := w.store.AppendVersions(
+		w.ctx,
+		[]store.FencedVersion{version(stale.Fence, lost.Call.MessageID), version(valid.Fence, kept.Call.MessageID)},
+	)
 	must(t, "AppendVersions", err)
 	if skipped(appended) != 1 || !slices.Contains(appended.Fenced, stale.Fence) {
 		t.Errorf("skipped are %+v; want the released claim alone", appended)

@@ -39,8 +39,16 @@ func pieces(seed byte) [][]byte {
 
 func (w *world) newFile(name string, data [][]byte) parley.File {
 	all := slices.Concat(data...)
-	return parley.File{ID: parley.NewID(), WorkspaceID: w.scope.WorkspaceID, OwnerID: w.owner.ID, BlobID: parley.NewID(), Name: name,
-		MediaType: "application/octet-stream", Size: int64(len(all)), SHA256: parley.HashOf(all)}
+	return parley.File{
+		ID:          parley.NewID(),
+		WorkspaceID: w.scope.WorkspaceID,
+		OwnerID:     w.owner.ID,
+		BlobID:      parley.NewID(),
+		Name:        name,
+		MediaType:   "application/octet-stream",
+		Size:        int64(len(all)),
+		SHA256:      parley.HashOf(all),
+	}
 }
 
 func (w *world) append(t reporter, blob parley.ID, data [][]byte) {
@@ -188,7 +196,12 @@ func testFileOver(t *testing.T, w *world) {
 	file := w.newFile("a.bin", data)
 	w.append(t, file.BlobID, data)
 	must(t, "AbandonUpload", w.store.AbandonUpload(w.ctx, w.scope.WorkspaceID, file.BlobID))
-	refused(t, "AppendUpload", w.store.AppendUpload(w.ctx, w.scope.WorkspaceID, file.BlobID, 2, []byte("x")), parley.CodeConflict)
+	refused(
+		t,
+		"AppendUpload",
+		w.store.AppendUpload(w.ctx, w.scope.WorkspaceID, file.BlobID, 2, []byte("x")),
+		parley.CodeConflict,
+	)
 	_, _, err := w.store.FinishUpload(w.ctx, file, parley.Quota{})
 	refused(t, "FinishUpload", err, parley.CodeConflict)
 	w.drainOutbox(t)
@@ -196,7 +209,12 @@ func testFileOver(t *testing.T, w *world) {
 	refused(t, "FinishUpload once it is gone", err, parley.CodeConflict)
 	whole := w.upload(t, "b.bin", data)
 	must(t, "AbandonUpload of a file", w.store.AbandonUpload(w.ctx, w.scope.WorkspaceID, whole.BlobID))
-	refused(t, "AppendUpload to a file", w.store.AppendUpload(w.ctx, w.scope.WorkspaceID, whole.BlobID, 2, []byte("x")), parley.CodeConflict)
+	refused(
+		t,
+		"AppendUpload to a file",
+		w.store.AppendUpload(w.ctx, w.scope.WorkspaceID, whole.BlobID, 2, []byte("x")),
+		parley.CodeConflict,
+	)
 	w.drainOutbox(t)
 	if _, err := w.store.FileChunk(w.ctx, w.scope.WorkspaceID, whole.BlobID, 1); err != nil {
 		t.Errorf("a file was given up: %v", err)
@@ -288,11 +306,21 @@ func testFileUsed(t *testing.T, w *world) {
 	}
 	refused(t, "DeleteFile", w.store.DeleteFile(w.ctx, w.scope, file.ID), parley.CodeConflict)
 	first := w.sayFiles(file.ID)
-	opened, err := w.store.EnsureSession(w.ctx, w.scope, store.NewSession{Session: w.newSession(), First: &first}, parley.ID{})
+	opened, err := w.store.EnsureSession(
+		w.ctx,
+		w.scope,
+		store.NewSession{Session: w.newSession(), First: &first},
+		parley.ID{},
+	)
 	must(t, "EnsureSession", err)
 	must(t, "DeleteSession", w.store.DeleteSession(w.ctx, w.scope, session))
 	w.drainOutbox(t)
-	refused(t, "DeleteFile of one that a second session uses", w.store.DeleteFile(w.ctx, w.scope, file.ID), parley.CodeConflict)
+	refused(
+		t,
+		"DeleteFile of one that a second session uses",
+		w.store.DeleteFile(w.ctx, w.scope, file.ID),
+		parley.CodeConflict,
+	)
 	must(t, "DeleteSession", w.store.DeleteSession(w.ctx, w.scope, opened.Session.ID))
 }
 
@@ -301,7 +329,13 @@ func testFileEdited(t *testing.T, w *world) {
 	session := w.session(t)
 	_, err := w.store.PostMessage(w.ctx, w.scope, session, w.say("a turn"), parley.ID{})
 	must(t, "PostMessage", err)
-	posted, err := w.store.PostMessage(w.ctx, w.scope, session, w.say("", func(m *store.NewMessage) { m.Content = naming(first.ID) }), parley.ID{})
+	posted, err := w.store.PostMessage(
+		w.ctx,
+		w.scope,
+		session,
+		w.say("", func(m *store.NewMessage) { m.Content = naming(first.ID) }),
+		parley.ID{},
+	)
 	must(t, "PostMessage", err)
 	_, err = w.store.EditQueued(w.ctx, w.scope, w.owner.ID, posted.Message.ID, naming(parley.NewID()))
 	refused(t, "EditQueued with a file that is not there", err, parley.CodeNotFound)
@@ -346,7 +380,19 @@ func testFileRace(t *testing.T, w *world) {
 }
 
 func testFilePurged(t *testing.T, w *world) {
-	only, both, unused := w.upload(t, "a.bin", pieces('a')), w.upload(t, "b.bin", pieces('b')), w.upload(t, "c.bin", pieces('c'))
+	only, both, unused := w.upload(
+		t,
+		"a.bin",
+		pieces('a'),
+	), w.upload(
+		t,
+		"b.bin",
+		pieces('b'),
+	), w.upload(
+		t,
+		"c.bin",
+		pieces('c'),
+	)
 	first, second := w.session(t), w.session(t)
 	_, err := w.store.PostMessage(w.ctx, w.scope, first, w.sayFiles(only.ID, both.ID), parley.ID{})
 	must(t, "PostMessage", err)

@@ -33,14 +33,33 @@ func Fill(t *testing.T, store store.Store, n int) Filled {
 	project := w.choose(t, "/tmp/projet")
 
 	plain := w.session(t, func(s *parley.Session) {
-		s.Key, s.Tags, s.ProjectID, s.Type, s.Instructions = "the key", []string{"b", "a", "é"}, project.ID, "chat", "short"
+		s.Key, s.Tags, s.ProjectID, s.Type, s.Instructions = "the key", []string{
+			"b",
+			"a",
+			"é",
+		}, project.ID, "chat", "short"
 	})
 	for range n {
 		w.exchange(t, plain, "a question\t\"?\"", "an answer\nin lines 😀")
 	}
 	must(t, "SetClientSession", w.store.SetClientSession(w.ctx, w.scope, w.owner.ID, "tab 1", plain))
-	must(t, "AppendAudit", w.store.AppendAudit(w.ctx, []parley.AuditEntry{{ID: parley.NewID(), WorkspaceID: w.scope.WorkspaceID, At: parley.Now(),
-		PrincipalID: w.owner.ID, PrincipalName: w.owner.Name, Action: "createMessage", SessionID: plain, TargetID: parley.NewID(), RequestID: parley.NewID()}}))
+	must(
+		t,
+		"AppendAudit",
+		w.store.AppendAudit(w.ctx, []parley.AuditEntry{
+			{
+				ID:            parley.NewID(),
+				WorkspaceID:   w.scope.WorkspaceID,
+				At:            parley.Now(),
+				PrincipalID:   w.owner.ID,
+				PrincipalName: w.owner.Name,
+				Action:        "createMessage",
+				SessionID:     plain,
+				TargetID:      parley.NewID(),
+				RequestID:     parley.NewID(),
+			},
+		}),
+	)
 	w.loop(t, w.session(t), 3)
 	tools, _ := w.parked(t, 2)
 	asking, _, _ := w.asked(t)
@@ -67,7 +86,20 @@ func Fill(t *testing.T, store store.Store, n int) Filled {
 	open, message := w.streaming(t)
 	w.grow(t, message, parley.KindText, 0, "A half 😀")
 	w.share(t, plain, open)
-	filled.Sessions = []parley.ID{plain, tools.Fence.SessionID, asking.Fence.SessionID, answered.Fence.SessionID, stopped.Fence.SessionID, failing, summed, opened.Session.ID, forked, filled.Running, thrifty, open}
+	filled.Sessions = []parley.ID{
+		plain,
+		tools.Fence.SessionID,
+		asking.Fence.SessionID,
+		answered.Fence.SessionID,
+		stopped.Fence.SessionID,
+		failing,
+		summed,
+		opened.Session.ID,
+		forked,
+		filled.Running,
+		thrifty,
+		open,
+	}
 
 	other := w.neighbour(t, "acme")
 	w.fillFiles(t)
@@ -109,7 +141,13 @@ func (w *world) fillKeys(t *testing.T) {
 	_, err = w.store.RevokeKey(w.ctx, w.scope.WorkspaceID, made.ID)
 	must(t, "RevokeKey", err)
 	fresh := newKey(parley.DefaultWorkspace, "new", parley.RoleMember)
-	fresh.Hash, fresh.Key.MaxSessions, fresh.Key.MaxStorage = parley.HashOf([]byte("another secret")), new(int64(1000)), new(int64(1<<40))
+	fresh.Hash, fresh.Key.MaxSessions, fresh.Key.MaxStorage = parley.HashOf(
+		[]byte("another secret"),
+	), new(
+		int64(1000),
+	), new(
+		int64(1<<40),
+	)
 	_, err = w.store.CreateKey(w.ctx, fresh)
 	must(t, "CreateKey", err)
 }

@@ -27,7 +27,9 @@ func (w *world) queue(t reporter) store.QueueStats {
 
 // nothing reports that nothing waits.
 func nothing(stats store.QueueStats) bool {
-	return stats.Foreground == (store.ReadyTurns{}) && stats.Background == (store.ReadyTurns{}) && len(stats.Parked) == 0 && stats.Approvals == 0
+	return stats.Foreground == (store.ReadyTurns{}) && stats.Background == (store.ReadyTurns{}) &&
+		len(stats.Parked) == 0 &&
+		stats.Approvals == 0
 }
 
 func queueCounted(t *testing.T, w *world) {
@@ -86,7 +88,8 @@ func gaugesOfTheWayIn(t *testing.T, w *world) {
 	after := w.store.Stats()
 	switch {
 	case after.Writer != nil:
-		if n := after.Writer.Transitions - before.Writer.Transitions; n < 10 || after.Writer.Commits <= before.Writer.Commits {
+		if n := after.Writer.Transitions - before.Writer.Transitions; n < 10 ||
+			after.Writer.Commits <= before.Writer.Commits {
 			t.Errorf("10 transitions were counted as %d in %d commits", n, after.Writer.Commits-before.Writer.Commits)
 		}
 	case after.Pool != nil:
@@ -117,6 +120,11 @@ func parkedCounted(t *testing.T, w *world) {
 	w.decide(t, approval, parley.Decision{Decision: parley.DecideApprove})
 	want[parley.WaitApproval] = 1
 	if stats := w.queue(t); !maps.Equal(stats.Parked, want) || stats.Approvals != 1 {
-		t.Errorf("after an answer %v wait and %d questions are open; want %v and 1", stats.Parked, stats.Approvals, want)
+		t.Errorf(
+			"after an answer %v wait and %d questions are open; want %v and 1",
+			stats.Parked,
+			stats.Approvals,
+			want,
+		)
 	}
 }

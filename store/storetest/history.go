@@ -73,7 +73,8 @@ func forkGoesOn(t *testing.T, w *world) {
 	fork := w.fork(t, parent, 2)
 	w.unchanged(t, "being forked", parent, before)
 	if *fork.ForkedThrough != 2 || fork.ParentSessionID != parent || fork.ParentMessageID != before.Record[1].ID || fork.LastSequence != 2 ||
-		fork.LastEvent != 0 || fork.Status != parley.SessionPending || fork.Statistics != (parley.Statistics{Messages: 2, UserFacing: 2}) {
+		fork.LastEvent != 0 || fork.Status != parley.SessionPending ||
+		fork.Statistics != (parley.Statistics{Messages: 2, UserFacing: 2}) {
 		t.Errorf("the fork is %+v", fork)
 	}
 	s := w.check(t, fork.ID)
@@ -243,7 +244,10 @@ func forkEdits(t *testing.T, w *world) {
 		t.Errorf("the branch is %+v", opened.Session)
 	}
 	w.answer(t, *opened.Posted.Claim, "2, but better")
-	if diff := cmp.Diff([]string{"one", "two, but better"}, questions(w.check(t, opened.Session.ID).Record)); diff != "" {
+	if diff := cmp.Diff(
+		[]string{"one", "two, but better"},
+		questions(w.check(t, opened.Session.ID).Record),
+	); diff != "" {
 		t.Errorf("the branch's questions (-want +got):\n%s", diff)
 	}
 	_, err = w.store.Fork(w.ctx, w.scope, w.newFork(parent, 2, asking(w.say("x"))), parley.ID{})
@@ -343,7 +347,8 @@ func forkAgain(t *testing.T, w *world) {
 	must(t, "Fork", err)
 	again, err := w.store.Fork(w.ctx, w.scope, wanted("body"), parley.ID{})
 	must(t, "Fork", err)
-	if !again.Replayed || again.Session.ID != made.Session.ID || again.Posted == nil || again.Posted.Message.ID != first.ID {
+	if !again.Replayed || again.Session.ID != made.Session.ID || again.Posted == nil ||
+		again.Posted.Message.ID != first.ID {
 		t.Errorf("the same key made %+v; want %s again", again, made.Session.ID)
 	}
 	_, err = w.store.Fork(w.ctx, w.scope, wanted("another body"), parley.ID{})

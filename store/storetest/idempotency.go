@@ -30,7 +30,8 @@ func repeatPost(t *testing.T, w *world) {
 	before := w.snapshot(t, session)
 	again, err := w.store.PostMessage(w.ctx, w.scope, session, w.say("one", keyed("k", "body")), w.process)
 	must(t, "the repeat", err)
-	if !again.Replayed || again.Message.ID != first.Message.ID || again.Turn == nil || again.Turn.ID != first.Turn.ID || again.EventSequence != first.EventSequence {
+	if !again.Replayed || again.Message.ID != first.Message.ID || again.Turn == nil || again.Turn.ID != first.Turn.ID ||
+		again.EventSequence != first.EventSequence {
 		t.Errorf("the repeat gives %+v; want %+v", again, first)
 	}
 	if first.Replayed || again.Claim != nil {
@@ -39,7 +40,8 @@ func repeatPost(t *testing.T, w *world) {
 	w.unchanged(t, "a repeat", session, before)
 	w.answer(t, w.claim(t), "1")
 	later, err := w.store.PostMessage(w.ctx, w.scope, session, w.say("one", keyed("k", "body")), parley.ID{})
-	if err != nil || !later.Replayed || later.Message.ID != first.Message.ID || later.EventSequence != first.EventSequence {
+	if err != nil || !later.Replayed || later.Message.ID != first.Message.ID ||
+		later.EventSequence != first.EventSequence {
 		t.Errorf("a repeat after the turn gives %+v, %v", later, err)
 	}
 	w.check(t, session)
@@ -94,7 +96,13 @@ func repeatConcurrently(t *testing.T, w *world) {
 		}
 	}
 	if s := w.check(t, session); first != 1 || claims != 1 || len(s.Turns) != 1 || len(s.Record)+len(s.Queue) != 1 {
-		t.Errorf("%d first answers, %d claims, %d turns, %d messages; want one each", first, claims, len(s.Turns), len(s.Record)+len(s.Queue))
+		t.Errorf(
+			"%d first answers, %d claims, %d turns, %d messages; want one each",
+			first,
+			claims,
+			len(s.Turns),
+			len(s.Record)+len(s.Queue),
+		)
 	}
 }
 
@@ -130,7 +138,9 @@ func repeatCreation(t *testing.T, w *world) {
 	must(t, "EnsureSession", err)
 	again, err := w.store.EnsureSession(w.ctx, w.scope, w.creation("k", "body"), w.process)
 	must(t, "the repeat", err)
-	if !again.Replayed || again.Session.ID != first.Session.ID || again.Posted == nil || again.Posted.Message.ID != first.Posted.Message.ID || again.Posted.Claim != nil {
+	if !again.Replayed || again.Session.ID != first.Session.ID || again.Posted == nil ||
+		again.Posted.Message.ID != first.Posted.Message.ID ||
+		again.Posted.Claim != nil {
 		t.Errorf("the repeat gives %+v; want %+v", again, first)
 	}
 	if !again.Created {
@@ -177,7 +187,12 @@ func ensureConcurrently(t *testing.T, w *world) {
 	atOnce(n, func(i int) {
 		session, first := w.newSession(), w.say("hello")
 		session.Key = "the-one"
-		answers[i], errs[i] = w.store.EnsureSession(w.ctx, w.scope, store.NewSession{Session: session, First: &first}, w.process)
+		answers[i], errs[i] = w.store.EnsureSession(
+			w.ctx,
+			w.scope,
+			store.NewSession{Session: session, First: &first},
+			w.process,
+		)
 	})
 	created, claims := 0, 0
 	for i, opened := range answers {
@@ -193,7 +208,15 @@ func ensureConcurrently(t *testing.T, w *world) {
 		}
 	}
 	if s := w.check(t, answers[0].Session.ID); created != 1 || claims != 1 || len(s.Turns) != n || len(s.Queue) != n-1 {
-		t.Errorf("%d created, %d claims, %d turns, %d queued; want 1, 1, %d, %d", created, claims, len(s.Turns), len(s.Queue), n, n-1)
+		t.Errorf(
+			"%d created, %d claims, %d turns, %d queued; want 1, 1, %d, %d",
+			created,
+			claims,
+			len(s.Turns),
+			len(s.Queue),
+			n,
+			n-1,
+		)
 	}
 }
 
@@ -224,7 +247,8 @@ func repeatFirstByKey(t *testing.T, w *world) {
 	must(t, "the first message", err)
 	two, err := post()
 	must(t, "its repeat", err)
-	if one.Posted == nil || two.Posted == nil || !two.Posted.Replayed || one.Posted.Message.ID != two.Posted.Message.ID {
+	if one.Posted == nil || two.Posted == nil || !two.Posted.Replayed ||
+		one.Posted.Message.ID != two.Posted.Message.ID {
 		t.Errorf("the repeat gives %+v; want %+v", two.Posted, one.Posted)
 	}
 	if s := w.check(t, session.ID); len(s.Turns) != 1 {

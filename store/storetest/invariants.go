@@ -36,7 +36,12 @@ func TakeSnapshot(ctx context.Context, db store.Store, scope store.Scope, id par
 		return s, err
 	}
 	for after := int64(0); ; {
-		rows, err := db.Messages(ctx, scope, id, store.MessageQuery{AfterSequence: after, RecordOnly: true, Limit: page})
+		rows, err := db.Messages(
+			ctx,
+			scope,
+			id,
+			store.MessageQuery{AfterSequence: after, RecordOnly: true, Limit: page},
+		)
 		if err != nil {
 			return s, err
 		}
@@ -46,7 +51,12 @@ func TakeSnapshot(ctx context.Context, db store.Store, scope store.Scope, id par
 		after = rows[len(rows)-1].Sequence
 	}
 	front := int64(-1 << 62)
-	if s.Queue, err = db.Messages(ctx, scope, id, store.MessageQuery{AfterPosition: &front, Limit: parley.MaxPage}); err != nil {
+	if s.Queue, err = db.Messages(
+		ctx,
+		scope,
+		id,
+		store.MessageQuery{AfterPosition: &front, Limit: parley.MaxPage},
+	); err != nil {
 		return s, err
 	}
 	for after := (parley.ID{}); ; {
@@ -195,12 +205,24 @@ func (s Snapshot) checkRecord(t reporter) {
 		in.CallOrdinal = own
 		want, err := parley.ChainHash(previous, in)
 		if err != nil || m.ContentHash != want {
-			t.Fatalf("message %d (%s, %s) has hash %s; the record gives %s, %v", m.Sequence, m.Role, m.Status, m.ContentHash, want, err)
+			t.Fatalf(
+				"message %d (%s, %s) has hash %s; the record gives %s, %v",
+				m.Sequence,
+				m.Role,
+				m.Status,
+				m.ContentHash,
+				want,
+				err,
+			)
 		}
 		previous = m.ContentHash
 	}
 	if s.Session.LastSequence != int64(len(s.Record)) {
-		t.Errorf("the session's last sequence is %d and the record has %d messages", s.Session.LastSequence, len(s.Record))
+		t.Errorf(
+			"the session's last sequence is %d and the record has %d messages",
+			s.Session.LastSequence,
+			len(s.Record),
+		)
 	}
 }
 
@@ -232,7 +254,8 @@ func (s Snapshot) checkTurns(t reporter) {
 			}
 			active = turn.ID
 		}
-		if turn.Status.Finished() != (turn.FinishedAt != 0) || (turn.Status == parley.TurnFailed) != (turn.Error != nil) {
+		if turn.Status.Finished() != (turn.FinishedAt != 0) ||
+			(turn.Status == parley.TurnFailed) != (turn.Error != nil) {
 			t.Errorf("turn %s is %s, finished at %q with error %v", turn.ID, turn.Status, turn.FinishedAt, turn.Error)
 		}
 		if turn.Status == parley.TurnWaiting != (turn.WaitReason != "") {
@@ -260,7 +283,8 @@ func (s Snapshot) checkTurns(t reporter) {
 		}
 	}
 	for _, call := range s.Calls {
-		if _, open := unfinished[call.TurnID]; call.Outcome == parley.CallOpen && !open && call.Purpose == parley.PurposeStep {
+		if _, open := unfinished[call.TurnID]; call.Outcome == parley.CallOpen && !open &&
+			call.Purpose == parley.PurposeStep {
 			t.Errorf("call %s is open for ever: its turn is finished", call.ID)
 		}
 	}
@@ -288,14 +312,21 @@ func (s Snapshot) checkLoops(t reporter) {
 			}
 		}
 		if made != loop.Iteration || last.Iteration != made || made > loop.Max {
-			t.Fatalf("the loop is at iteration %d of %d with turn %s; it made %d", loop.Iteration, loop.Max, loop.TurnID, made)
+			t.Fatalf(
+				"the loop is at iteration %d of %d with turn %s; it made %d",
+				loop.Iteration,
+				loop.Max,
+				loop.TurnID,
+				made,
+			)
 		}
 		switch {
 		case loop.State == parley.LoopRunning && last.Status.Finished():
 			t.Fatalf("the loop runs for ever: its turn is %s", last.Status)
 		case loop.State != parley.LoopRunning && loop.State != parley.LoopStopped && !last.Status.Finished() && last.ContinuesID.IsZero():
 			t.Fatalf("the loop is %s and its turn %s", loop.State, last.Status)
-		case (loop.FinishedAt == 0) != (loop.State == parley.LoopRunning), (loop.Reason == "") != (loop.State == parley.LoopRunning):
+		case (loop.FinishedAt == 0) != (loop.State == parley.LoopRunning),
+			(loop.Reason == "") != (loop.State == parley.LoopRunning):
 			t.Fatalf("the loop is %s for %q, finished at %q", loop.State, loop.Reason, loop.FinishedAt)
 		}
 		if loop.State == parley.LoopRunning {
@@ -334,14 +365,16 @@ func (s Snapshot) checkEvents(t reporter) {
 				t.Fatalf("turn %s ends with %s and again with %s", data.TurnID, before, told.Type)
 			}
 			ended[data.TurnID] = told.Type
-			if data.Turn == nil || data.Turn.ID != data.TurnID || parley.EventType("session."+string(data.Turn.Status)) != told.Type {
+			if data.Turn == nil || data.Turn.ID != data.TurnID ||
+				parley.EventType("session."+string(data.Turn.Status)) != told.Type {
 				t.Errorf("event %d (%s) carries the turn %+v", told.Sequence, told.Type, data.Turn)
 			}
 		case told.Type == parley.EventMessageCreated:
 			entered[data.MessageID]++
 		case told.Type == parley.EventStepGenerated || told.Type == parley.EventStepError:
 			for _, m := range data.Messages {
-				if own := content[m.MessageID]; string(own.Content) != string(m.Content) || own.Status != m.Status || own.Role != m.Role {
+				if own := content[m.MessageID]; string(own.Content) != string(m.Content) || own.Status != m.Status ||
+					own.Role != m.Role {
 					t.Errorf("event %d tells of message %s as %s %s %s; the record has %s %s %s",
 						told.Sequence, m.MessageID, m.Role, m.Status, m.Content, own.Role, own.Status, own.Content)
 				}
@@ -438,9 +471,20 @@ func (s Snapshot) checkVersions(t reporter) {
 	for _, m := range s.Record {
 		ends := map[parley.ContentKind]int{}
 		for i, version := range s.Versions[m.ID] {
-			if version.N != i+1 || version.Offset != ends[version.Kind] || version.End != version.Offset+len(version.Text) {
-				t.Fatalf("version %d of message %d is n=%d %s %d..%d with %d bytes; %s had ended at %d",
-					i+1, m.Sequence, version.N, version.Kind, version.Offset, version.End, len(version.Text), version.Kind, ends[version.Kind])
+			if version.N != i+1 || version.Offset != ends[version.Kind] ||
+				version.End != version.Offset+len(version.Text) {
+				t.Fatalf(
+					"version %d of message %d is n=%d %s %d..%d with %d bytes; %s had ended at %d",
+					i+1,
+					m.Sequence,
+					version.N,
+					version.Kind,
+					version.Offset,
+					version.End,
+					len(version.Text),
+					version.Kind,
+					ends[version.Kind],
+				)
 			}
 			ends[version.Kind] = version.End
 		}

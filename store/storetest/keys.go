@@ -65,8 +65,20 @@ func testAuthenticate(t *testing.T, w *world) {
 	}
 	principal, err := w.store.Authenticate(w.ctx, given.Hash)
 	must(t, "Authenticate", err)
-	if diff := cmp.Diff(parley.Principal{ID: key.PrincipalID, WorkspaceID: workspace, Workspace: "fresh", Name: "ci", Kind: parley.AuthorService, Role: parley.RoleReader,
-		RequestsPerMinute: 7, MaxSessions: 8, MaxStorage: 1 << 40}, principal); diff != "" {
+	if diff := cmp.Diff(
+		parley.Principal{
+			ID:                key.PrincipalID,
+			WorkspaceID:       workspace,
+			Workspace:         "fresh",
+			Name:              "ci",
+			Kind:              parley.AuthorService,
+			Role:              parley.RoleReader,
+			RequestsPerMinute: 7,
+			MaxSessions:       8,
+			MaxStorage:        1 << 40,
+		},
+		principal,
+	); diff != "" {
 		t.Errorf("the principal (-want +got):\n%s", diff)
 	}
 	for name, hash := range map[string]parley.Hash{"an unknown key": parley.HashOf([]byte("guess")), "no key": {}} {

@@ -156,8 +156,14 @@ func leaseFlagged(t *testing.T, w *world) {
 	w.cancel(t, session)
 	w.expire(t, w.process)
 	s := w.check(t, session)
-	if s.Session.Status != parley.SessionCancelled || s.Record[1].Status != parley.MessageCancelled || string(s.Record[1].Content) != `{"text":"half"}` {
-		t.Errorf("a flagged turn whose process died leaves the session %s and the message %s %s", s.Session.Status, s.Record[1].Status, s.Record[1].Content)
+	if s.Session.Status != parley.SessionCancelled || s.Record[1].Status != parley.MessageCancelled ||
+		string(s.Record[1].Content) != `{"text":"half"}` {
+		t.Errorf(
+			"a flagged turn whose process died leaves the session %s and the message %s %s",
+			s.Session.Status,
+			s.Record[1].Status,
+			s.Record[1].Content,
+		)
 	}
 	w.process = w.register(t)
 	w.claimsNothing(t)
@@ -261,7 +267,11 @@ func leaseDrain(t *testing.T, w *world) {
 	for range 2 * parley.CrashLoopLimit {
 		must(t, "ReleaseTurn", w.store.ReleaseTurn(w.ctx, w.claim(t).Fence))
 	}
-	if turn := w.turn(t, posted.Turn.ID); turn.Status != parley.TurnQueued || turn.Takeovers != 0 || turn.Attempt != 2*parley.CrashLoopLimit {
+	if turn := w.turn(
+		t,
+		posted.Turn.ID,
+	); turn.Status != parley.TurnQueued || turn.Takeovers != 0 ||
+		turn.Attempt != 2*parley.CrashLoopLimit {
 		t.Errorf("after many drains the turn is %+v", turn)
 	}
 	w.check(t, session)
@@ -279,7 +289,11 @@ func leaseOnlyCrashes(t *testing.T, w *world) {
 			w.begin(t, claim.Fence, 1)
 		})
 		refused(t, "ReleaseTurn by the dead", w.store.ReleaseTurn(w.ctx, dead.Fence), parley.CodeFenced)
-		if turn := w.turn(t, posted.Turn.ID); turn.Takeovers != n || (turn.Status == parley.TurnFailed) != (n == parley.CrashLoopLimit) {
+		if turn := w.turn(
+			t,
+			posted.Turn.ID,
+		); turn.Takeovers != n ||
+			(turn.Status == parley.TurnFailed) != (n == parley.CrashLoopLimit) {
 			t.Fatalf("after %d crashes the turn is %s, %d takeovers", n, turn.Status, turn.Takeovers)
 		} else if turn.Status == parley.TurnQueued {
 			must(t, "ReleaseTurn", w.store.ReleaseTurn(w.ctx, w.claim(t).Fence))

@@ -62,8 +62,18 @@ func (w *world) loopState(t reporter, id parley.ID) parley.Loop {
 func (w *world) loopIs(t reporter, id parley.ID, state parley.LoopState, reason string, iteration int) parley.Loop {
 	t.Helper()
 	loop := w.loopState(t, id)
-	if loop.State != state || loop.Reason != reason || loop.Iteration != iteration || (loop.FinishedAt == 0) != (state == parley.LoopRunning) {
-		t.Fatalf("the loop is %s (%q) at iteration %d, finished at %q; want %s (%q) at %d", loop.State, loop.Reason, loop.Iteration, loop.FinishedAt, state, reason, iteration)
+	if loop.State != state || loop.Reason != reason || loop.Iteration != iteration ||
+		(loop.FinishedAt == 0) != (state == parley.LoopRunning) {
+		t.Fatalf(
+			"the loop is %s (%q) at iteration %d, finished at %q; want %s (%q) at %d",
+			loop.State,
+			loop.Reason,
+			loop.Iteration,
+			loop.FinishedAt,
+			state,
+			reason,
+			iteration,
+		)
 	}
 	return loop
 }
@@ -72,7 +82,9 @@ func (w *world) loopIs(t reporter, id parley.ID, state parley.LoopState, reason 
 func (w *world) iteration(t reporter, loop parley.ID, n int) store.Claim {
 	t.Helper()
 	claim := w.claim(t)
-	if claim.Turn.LoopID != loop || claim.Turn.Iteration != n || claim.Trigger.Iteration != n || claim.Loop == nil || claim.Loop.ID != loop || claim.Loop.Iteration != n {
+	if claim.Turn.LoopID != loop || claim.Turn.Iteration != n || claim.Trigger.Iteration != n || claim.Loop == nil ||
+		claim.Loop.ID != loop ||
+		claim.Loop.Iteration != n {
 		t.Fatalf("turn %+v runs, of loop %+v; want iteration %d", claim.Turn, claim.Loop, n)
 	}
 	return claim
@@ -91,7 +103,8 @@ func loopIterates(t *testing.T, w *world) {
 	started, err := w.store.StartLoop(w.ctx, w.scope, session, w.newLoop(3), w.process)
 	must(t, "StartLoop", err)
 	claim := started.Claim
-	if claim == nil || claim.Loop == nil || claim.Turn.Iteration != 1 || claim.Trigger.Iteration != 1 || claim.Session.Title != "" {
+	if claim == nil || claim.Loop == nil || claim.Turn.Iteration != 1 || claim.Trigger.Iteration != 1 ||
+		claim.Session.Title != "" {
 		t.Fatalf("on an idle session with a free slot the loop starts as %+v", started)
 	}
 	w.answer(t, *claim, "1")
@@ -99,7 +112,8 @@ func loopIterates(t *testing.T, w *world) {
 		w.check(t, session)
 		w.loopIs(t, started.Loop.ID, parley.LoopRunning, "", n)
 		next := w.iteration(t, started.Loop.ID, n)
-		if string(next.Trigger.Content) != `{"text":"again"}` || next.Trigger.Author != w.owner.Author() || next.Trigger.ID == claim.Trigger.ID {
+		if string(next.Trigger.Content) != `{"text":"again"}` || next.Trigger.Author != w.owner.Author() ||
+			next.Trigger.ID == claim.Trigger.ID {
 			t.Errorf("iteration %d begins with %+v", n, next.Trigger)
 		}
 		w.answer(t, next, "ok")
@@ -108,7 +122,12 @@ func loopIterates(t *testing.T, w *world) {
 	loop := w.loopIs(t, started.Loop.ID, parley.LoopExhausted, parley.LoopReasonMax, 3)
 	s := w.check(t, session)
 	if loop.TurnID != s.Turns[2].ID || len(s.Record) != 6 || s.Session.Status != parley.SessionCompleted {
-		t.Errorf("the loop ends with turn %s; the session is %s with %d messages", loop.TurnID, s.Session.Status, len(s.Record))
+		t.Errorf(
+			"the loop ends with turn %s; the session is %s with %d messages",
+			loop.TurnID,
+			s.Session.Status,
+			len(s.Record),
+		)
 	}
 	var told []string
 	for _, event := range s.Events {
@@ -135,7 +154,12 @@ func loopIterates(t *testing.T, w *world) {
 func loopMet(t *testing.T, w *world) {
 	session := w.session(t)
 	until := &parley.LoopUntil{Schema: json.RawMessage(`{"type":"object"}`)}
-	loop := w.loop(t, session, 5, func(l *store.NewLoop) { l.Loop.Until, l.Loop.Context = until, parley.LoopContext{Recent: 2} })
+	loop := w.loop(
+		t,
+		session,
+		5,
+		func(l *store.NewLoop) { l.Loop.Until, l.Loop.Context = until, parley.LoopContext{Recent: 2} },
+	)
 	first := w.iteration(t, loop.ID, 1)
 	if diff := cmp.Diff(until, first.Loop.Until); diff != "" || first.Loop.Context.Recent != 2 {
 		t.Errorf("the claim's loop has context %+v and another condition (-want +got):\n%s", first.Loop.Context, diff)
@@ -310,7 +334,9 @@ func loopRetried(t *testing.T, w *world) {
 		must(t, "FinishTurn", err)
 		resumed := w.retry(t, session, claim.Turn.ID)
 		again := w.claim(t)
-		if again.Turn.ID != resumed.Turn.ID || again.Turn.LoopID != loop.ID || again.Turn.Iteration != 1 || again.Loop == nil || again.Loop.State != c.state {
+		if again.Turn.ID != resumed.Turn.ID || again.Turn.LoopID != loop.ID || again.Turn.Iteration != 1 ||
+			again.Loop == nil ||
+			again.Loop.State != c.state {
 			t.Fatalf("%s: the retry is %+v of loop %+v", name, again.Turn, again.Loop)
 		}
 		w.answer(t, again, "ok")
@@ -329,7 +355,11 @@ func loopArchives(t *testing.T, w *world) {
 	session := w.session(t, func(s *parley.Session) { s.Tags = []string{"kept"} })
 	loop := w.loop(t, session, 1, archive)
 	w.answer(t, w.iteration(t, loop.ID, 1), "1")
-	if state := w.sessionState(t, session); state.ArchivedAt == 0 || len(state.Tags) != 1 || state.Status != parley.SessionCompleted {
+	if state := w.sessionState(
+		t,
+		session,
+	); state.ArchivedAt == 0 || len(state.Tags) != 1 ||
+		state.Status != parley.SessionCompleted {
 		t.Errorf("after the loop the session is %+v", state)
 	}
 	w.check(t, session)
@@ -392,10 +422,22 @@ func loopLists(t *testing.T, w *world) {
 	if err != nil || len(page) != 2 || page[0].ID != ids[2] || page[1].ID != ids[1] {
 		t.Fatalf("the newest two are %+v, %v", page, err)
 	}
-	if page, err = w.store.Loops(w.ctx, w.scope, session, store.LoopQuery{AfterID: page[1].ID, Limit: 2}); err != nil || len(page) != 1 || page[0].ID != ids[0] {
+	if page, err = w.store.Loops(
+		w.ctx,
+		w.scope,
+		session,
+		store.LoopQuery{AfterID: page[1].ID, Limit: 2},
+	); err != nil || len(page) != 1 ||
+		page[0].ID != ids[0] {
 		t.Errorf("behind them are %+v, %v", page, err)
 	}
-	if page, err = w.store.Loops(w.ctx, w.scope, session, store.LoopQuery{Ascending: true, Limit: 1}); err != nil || len(page) != 1 || page[0].ID != ids[0] {
+	if page, err = w.store.Loops(
+		w.ctx,
+		w.scope,
+		session,
+		store.LoopQuery{Ascending: true, Limit: 1},
+	); err != nil || len(page) != 1 ||
+		page[0].ID != ids[0] {
 		t.Errorf("the oldest is %+v, %v", page, err)
 	}
 	for name, scope := range map[string]store.Scope{

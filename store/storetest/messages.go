@@ -55,7 +55,10 @@ func (w *world) varied(t *testing.T) (parley.ID, []parley.Message) {
 	begin := w.begin(t, fence, 2)
 	settle := settlement(begin, "half an ans")
 	settle.Call.Outcome = parley.CallFailed
-	settle.Blocks[0].Status, settle.Blocks[0].Error = parley.MessageFailed, &parley.Failure{Class: parley.ClassStream, Sentence: "It broke off."}
+	settle.Blocks[0].Status, settle.Blocks[0].Error = parley.MessageFailed, &parley.Failure{
+		Class:    parley.ClassStream,
+		Sentence: "It broke off.",
+	}
 	settle.End = failed(parley.ClassStream)
 	w.settle(t, fence, settle)
 	record := w.check(t, id).Record
@@ -105,7 +108,10 @@ func testMessageFilters(t *testing.T, w *world) {
 				must(t, name, err)
 				refs, err := w.store.MessageIDs(w.ctx, w.scope, id, query)
 				must(t, name, err)
-				if diff := cmp.Diff(messageIDs(page), ids(refs, func(r store.MessageRef) parley.ID { return r.ID })); diff != "" {
+				if diff := cmp.Diff(
+					messageIDs(page),
+					ids(refs, func(r store.MessageRef) parley.ID { return r.ID }),
+				); diff != "" {
 					t.Fatalf("%s: ids alone (-messages +ids):\n%s", name, diff)
 				}
 				got = append(got, page...)
@@ -147,7 +153,9 @@ func testMessageQueue(t *testing.T, w *world) {
 			refs, err := w.store.MessageIDs(w.ctx, w.scope, id, query)
 			must(t, "MessageIDs", err)
 			for i, m := range page {
-				if ref := refs[i]; ref.ID != m.ID || ref.Sequence != m.Sequence || (ref.Position == nil) != (m.Position == nil) || ref.Position != nil && *ref.Position != *m.Position {
+				if ref := refs[i]; ref.ID != m.ID || ref.Sequence != m.Sequence ||
+					(ref.Position == nil) != (m.Position == nil) ||
+					ref.Position != nil && *ref.Position != *m.Position {
 					t.Errorf("place %+v of message %s at %d, %v", ref, m.ID, m.Sequence, m.Position)
 				}
 			}
@@ -237,7 +245,12 @@ func testLargePages(t *testing.T, w *world) {
 	w.post(t, id, w.say("small", alone))
 	for bound, want := range map[int]int{0: 6, 1: 2, 1000: 2, 1500: 3, 1 << 20: 6} {
 		for _, descending := range []bool{false, true} {
-			page, err := w.store.Messages(w.ctx, w.scope, id, store.MessageQuery{MaxBytes: bound, Descending: descending, RecordOnly: true})
+			page, err := w.store.Messages(
+				w.ctx,
+				w.scope,
+				id,
+				store.MessageQuery{MaxBytes: bound, Descending: descending, RecordOnly: true},
+			)
 			must(t, "Messages", err)
 			if descending && bound > 1 && bound < 1<<20 {
 				want++ // begins with the small one
@@ -255,7 +268,11 @@ func testMessageRoundTrip(t *testing.T, w *world) {
 	note := w.say("Ünïcode 🦜 \u2028 \"quoted\"", alone, func(m *store.NewMessage) {
 		m.ContextNote, m.AgentType, m.Iteration, m.Internal = "It is Tuesday.", "critic \x1f one", 4, true
 		m.Metadata = json.RawMessage(`{"a":{"b":[1,"2",null]}}`)
-		m.Settings = parley.Settings{Model: "sim/echo", SystemPrompt: &prompt, Parameters: parley.Parameters{TopP: &top}}
+		m.Settings = parley.Settings{
+			Model:        "sim/echo",
+			SystemPrompt: &prompt,
+			Parameters:   parley.Parameters{TopP: &top},
+		}
 		m.Author = parley.Author{Kind: parley.AuthorService, ID: parley.NewID(), Name: "a name with spaces"}
 	})
 	posted := w.post(t, id, note)
@@ -263,8 +280,10 @@ func testMessageRoundTrip(t *testing.T, w *world) {
 	if diff := cmp.Diff(posted.Message, got); diff != "" {
 		t.Errorf("read back is not what was answered (-answer +read):\n%s", diff)
 	}
-	if got.ContextNote != note.ContextNote || got.AgentType != note.AgentType || got.Iteration != 4 || !got.Internal || got.Author != note.Author ||
-		string(got.Metadata) != string(note.Metadata) || string(got.Content) != string(note.Content) {
+	if got.ContextNote != note.ContextNote || got.AgentType != note.AgentType || got.Iteration != 4 || !got.Internal ||
+		got.Author != note.Author ||
+		string(got.Metadata) != string(note.Metadata) ||
+		string(got.Content) != string(note.Content) {
 		t.Errorf("read back: %+v", got)
 	}
 	if diff := cmp.Diff(note.Settings, got.Settings); diff != "" {
@@ -280,13 +299,18 @@ func testMessageRoundTrip(t *testing.T, w *world) {
 	cacheWrite := int64(5)
 	settle := settlement(begin, "done")
 	settle.Call.Usage.CacheWriteTokens = &cacheWrite
-	settle.Blocks[0].Content, settle.Blocks[0].ProviderData, settle.Blocks[0].Usage = content, []byte("\x00\xffsignature\x00"), &settle.Call.Usage
+	settle.Blocks[0].Content, settle.Blocks[0].ProviderData, settle.Blocks[0].Usage = content, []byte(
+		"\x00\xffsignature\x00",
+	), &settle.Call.Usage
 	settle.Blocks[0].TokenEstimate, settle.Blocks[0].Metadata = 77, json.RawMessage(`{"finish":"stop"}`)
 	settle.End = completed()
 	w.settle(t, fence, settle)
 	got = w.message(t, begin.Call.MessageID)
 	if string(got.ProviderData) != "\x00\xffsignature\x00" || got.TokenEstimate != 77 || string(got.Metadata) != `{"finish":"stop"}` ||
-		string(got.Content) != string(content) || got.Step != 1 || got.Model != modelID || got.TurnID != fence.TurnID || got.Author != w.author() {
+		string(got.Content) != string(content) || got.Step != 1 ||
+		got.Model != modelID ||
+		got.TurnID != fence.TurnID ||
+		got.Author != w.author() {
 		t.Errorf("the answer read back: %+v", got)
 	}
 	if diff := cmp.Diff(&settle.Call.Usage, got.Usage); diff != "" {
@@ -324,7 +348,11 @@ func testMarks(t *testing.T, w *world) {
 		MessageID parley.ID    `json:"message_id"`
 		Marks     parley.Marks `json:"marks"`
 	}
-	if err := json.Unmarshal(event.Data, &data); err != nil || event.Type != parley.EventMessageMarked || data.MessageID != target.ID || data.Marks != marks {
+	if err := json.Unmarshal(
+		event.Data,
+		&data,
+	); err != nil || event.Type != parley.EventMessageMarked || data.MessageID != target.ID ||
+		data.Marks != marks {
 		t.Errorf("the event: %s %s (%v)", event.Type, event.Data, err)
 	}
 	_, err = w.store.MarkMessage(w.ctx, w.scope, parley.ID{}, target.ID, marked(marks))
@@ -375,8 +403,11 @@ func testVersions(t *testing.T, w *world) {
 	w.settle(t, claim.Fence, settle)
 	got, err = w.store.Versions(w.ctx, w.scope, id)
 	must(t, "Versions", err)
-	want := append(slices.Clone(pieces), parley.Version{MessageID: id, N: 5, Kind: parley.KindText, Offset: 9, End: len(text), Chunks: 9,
-		Text: text[9:], CreatedAt: w.message(t, id).UpdatedAt})
+	want := append(
+		slices.Clone(pieces),
+		parley.Version{MessageID: id, N: 5, Kind: parley.KindText, Offset: 9, End: len(text), Chunks: 9,
+			Text: text[9:], CreatedAt: w.message(t, id).UpdatedAt},
+	)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("settled (-want +got):\n%s", diff)
 	}
@@ -389,7 +420,9 @@ func testVersionsAlone(t *testing.T, w *world) {
 	for i, text := range []string{"question", "answer"} {
 		got, err := w.store.Versions(w.ctx, w.scope, record[i].ID)
 		must(t, "Versions", err)
-		if len(got) != 1 || got[0].N != 1 || got[0].Kind != parley.KindText || got[0].Offset != 0 || got[0].End != len(text) || got[0].Text != text ||
+		if len(got) != 1 || got[0].N != 1 || got[0].Kind != parley.KindText || got[0].Offset != 0 ||
+			got[0].End != len(text) ||
+			got[0].Text != text ||
 			got[0].CreatedAt != record[i].UpdatedAt {
 			t.Errorf("versions of %q: %+v", text, got)
 		}
@@ -401,7 +434,9 @@ func testVersionsAlone(t *testing.T, w *world) {
 		must(t, "Versions", err)
 		switch m.Role {
 		case parley.RoleToolCall:
-			if m.ToolCallID != call || len(got) != 1 || got[0].Kind != parley.KindArguments || got[0].Text != `{"n":0}` || got[0].End != len(`{"n":0}`) {
+			if m.ToolCallID != call || len(got) != 1 || got[0].Kind != parley.KindArguments ||
+				got[0].Text != `{"n":0}` ||
+				got[0].End != len(`{"n":0}`) {
 				t.Errorf("versions of the call: %+v", got)
 			}
 		case parley.RoleAssistant:
@@ -441,7 +476,13 @@ func testContextTail(t *testing.T, w *world) {
 		}
 	}
 	for _, sequence := range []int{3, 7} {
-		_, err := w.store.MarkMessage(w.ctx, w.scope, parley.ID{}, record[sequence-1].ID, marked(parley.Marks{ContextEdge: true}))
+		_, err := w.store.MarkMessage(
+			w.ctx,
+			w.scope,
+			parley.ID{},
+			record[sequence-1].ID,
+			marked(parley.Marks{ContextEdge: true}),
+		)
 		must(t, "MarkMessage", err)
 	}
 	for name, test := range map[string]struct {

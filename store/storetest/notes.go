@@ -24,10 +24,15 @@ func postNote(t *testing.T, w *world) {
 	project := w.choose(t, "/tmp/notes")
 	session := w.session(t, func(s *parley.Session) { s.AgentID, s.ProjectID = agent.ID, project.ID })
 	before := time.Now().Add(-time.Second)
-	first := w.post(t, session, w.say("one", func(m *store.NewMessage) { m.Title, m.ContextNote = "Plans", "It rains." })).Message
+	first := w.post(
+		t,
+		session,
+		w.say("one", func(m *store.NewMessage) { m.Title, m.ContextNote = "Plans", "It rains." }),
+	).Message
 	lines := strings.Split(first.ContextNote, "\n")
 	if len(lines) != 7 || lines[0] != "<context>" || lines[1] != "project: "+project.Name+" (/tmp/notes)" || lines[2] != "user: "+w.owner.Name ||
-		lines[4] != "</context>" || lines[5] != "" || lines[6] != "It rains." {
+		lines[4] != "</context>" || lines[5] != "" ||
+		lines[6] != "It rains." {
 		t.Fatalf("the note is %q", first.ContextNote)
 	}
 	at, err := time.Parse("time: "+time.RFC3339, lines[3])
@@ -35,10 +40,15 @@ func postNote(t *testing.T, w *world) {
 		t.Errorf("the time is told as %q", lines[3])
 	}
 	queued := w.post(t, session, w.say("two")).Message
-	if queued.Sequence != 0 || !strings.Contains(queued.ContextNote, "request: Plans\nproject: ") || strings.Contains(queued.ContextNote, "rains") {
+	if queued.Sequence != 0 || !strings.Contains(queued.ContextNote, "request: Plans\nproject: ") ||
+		strings.Contains(queued.ContextNote, "rains") {
 		t.Errorf("the queued message's note is %q", queued.ContextNote)
 	}
-	if hidden := w.post(t, session, w.say("three", alone, func(m *store.NewMessage) { m.Internal = true })).Message; hidden.ContextNote != "" {
+	if hidden := w.post(
+		t,
+		session,
+		w.say("three", alone, func(m *store.NewMessage) { m.Internal = true }),
+	).Message; hidden.ContextNote != "" {
 		t.Errorf("a message that no model sees has the note %q", hidden.ContextNote)
 	}
 
@@ -51,9 +61,18 @@ func postNote(t *testing.T, w *world) {
 	if third := w.post(t, session, w.say("four")).Message; third.ContextNote != "" {
 		t.Errorf("of an agent that tells nothing any more: %q", third.ContextNote)
 	}
-	_, err = w.store.UpdateSession(w.ctx, w.scope, session, store.SessionChange{Settings: parley.SettingsPatch{Middleware: to(noted(parley.ContextUser))}})
+	_, err = w.store.UpdateSession(
+		w.ctx,
+		w.scope,
+		session,
+		store.SessionChange{Settings: parley.SettingsPatch{Middleware: to(noted(parley.ContextUser))}},
+	)
 	must(t, "UpdateSession", err)
-	if last := w.post(t, session, w.say("five")).Message; last.ContextNote != "<context>\nuser: "+w.owner.Name+"\n</context>" {
+	if last := w.post(
+		t,
+		session,
+		w.say("five"),
+	).Message; last.ContextNote != "<context>\nuser: "+w.owner.Name+"\n</context>" {
 		t.Errorf("of a session that tells the user alone: %q", last.ContextNote)
 	}
 	if kept := w.message(t, queued.ID); kept.ContextNote != queued.ContextNote {
@@ -72,7 +91,8 @@ func loopNote(t *testing.T, w *world) {
 	w.loop(t, session, 2)
 	for iteration := 1; iteration <= 2; iteration++ {
 		claim := w.claim(t)
-		if claim.Trigger.Iteration != iteration || claim.Trigger.ContextNote != "<context>\nuser: "+claim.Trigger.Author.Name+"\n</context>" {
+		if claim.Trigger.Iteration != iteration ||
+			claim.Trigger.ContextNote != "<context>\nuser: "+claim.Trigger.Author.Name+"\n</context>" {
 			t.Errorf("iteration %d is told %q", iteration, claim.Trigger.ContextNote)
 		}
 		begin := w.begin(t, claim.Fence, 1)

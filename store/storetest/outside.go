@@ -33,8 +33,15 @@ func testOutside(t *testing.T, open Open) {
 // outside is a message that an agent outside opens.
 func (w *world) outside(changes ...func(*store.NewMessage)) store.NewMessage {
 	message := store.NewMessage{
-		ID: parley.NewID(), TurnID: parley.NewID(), Role: parley.RoleAssistant, Author: w.owner.Author(), Content: json.RawMessage(`{"text":""}`),
-		Metadata: json.RawMessage(`{"run":7}`), Streaming: true, Model: "outside/one", Timeout: time.Hour,
+		ID:        parley.NewID(),
+		TurnID:    parley.NewID(),
+		Role:      parley.RoleAssistant,
+		Author:    w.owner.Author(),
+		Content:   json.RawMessage(`{"text":""}`),
+		Metadata:  json.RawMessage(`{"run":7}`),
+		Streaming: true,
+		Model:     "outside/one",
+		Timeout:   time.Hour,
 	}
 	for _, change := range changes {
 		change(&message)
@@ -49,15 +56,31 @@ func (w *world) streaming(t reporter) (session, message parley.ID) {
 	return session, w.post(t, session, w.outside()).Message.ID
 }
 
-func (w *world) grow(t reporter, message parley.ID, kind parley.ContentKind, offset int, text string) parley.OutsideGrown {
+func (w *world) grow(
+	t reporter,
+	message parley.ID,
+	kind parley.ContentKind,
+	offset int,
+	text string,
+) parley.OutsideGrown {
 	t.Helper()
-	grown, err := w.store.AppendOutside(w.ctx, w.scope, message, store.OutsideAppend{Kind: kind, Offset: offset, Text: text})
+	grown, err := w.store.AppendOutside(
+		w.ctx,
+		w.scope,
+		message,
+		store.OutsideAppend{Kind: kind, Offset: offset, Text: text},
+	)
 	must(t, "AppendOutside", err)
 	return grown
 }
 
 func (w *world) grows(message parley.ID, kind parley.ContentKind, offset int, text string) error {
-	_, err := w.store.AppendOutside(w.ctx, w.scope, message, store.OutsideAppend{Kind: kind, Offset: offset, Text: text})
+	_, err := w.store.AppendOutside(
+		w.ctx,
+		w.scope,
+		message,
+		store.OutsideAppend{Kind: kind, Offset: offset, Text: text},
+	)
 	return err
 }
 
@@ -74,10 +97,14 @@ func outsideOpened(t *testing.T, w *world) {
 	session := w.session(t)
 	opening := w.outside(keyed("open", "body"))
 	posted := w.post(t, session, opening)
-	if m := posted.Message; m.Status != parley.MessageStreaming || m.Sequence != 1 || m.TurnID != opening.TurnID || m.Step != 1 || m.Model != "outside/one" {
+	if m := posted.Message; m.Status != parley.MessageStreaming || m.Sequence != 1 || m.TurnID != opening.TurnID ||
+		m.Step != 1 ||
+		m.Model != "outside/one" {
 		t.Fatalf("opened %+v", m)
 	}
-	if turn := posted.Turn; turn == nil || turn.Status != parley.TurnWaiting || turn.WaitReason != parley.WaitOutside || !turn.Outside() || posted.Claim != nil {
+	if turn := posted.Turn; turn == nil || turn.Status != parley.TurnWaiting || turn.WaitReason != parley.WaitOutside ||
+		!turn.Outside() ||
+		posted.Claim != nil {
 		t.Fatalf("its turn is %+v, claim %v", turn, posted.Claim)
 	}
 	if diff := cmp.Diff(*posted.Turn, w.turn(t, opening.TurnID)); diff != "" {
@@ -87,10 +114,23 @@ func outsideOpened(t *testing.T, w *world) {
 	for _, event := range w.check(t, session).Events {
 		kinds = append(kinds, event.Type)
 	}
-	if diff := cmp.Diff([]parley.EventType{parley.EventSessionStarted, parley.EventMessageCreated, parley.EventStepStarted, parley.EventSessionWaiting}, kinds); diff != "" {
+	if diff := cmp.Diff(
+		[]parley.EventType{
+			parley.EventSessionStarted,
+			parley.EventMessageCreated,
+			parley.EventStepStarted,
+			parley.EventSessionWaiting,
+		},
+		kinds,
+	); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
-	if again := w.post(t, session, opening); !again.Replayed || again.Message.ID != opening.ID || again.Turn.ID != opening.TurnID {
+	if again := w.post(
+		t,
+		session,
+		opening,
+	); !again.Replayed || again.Message.ID != opening.ID ||
+		again.Turn.ID != opening.TurnID {
 		t.Errorf("the same key again gave %+v", again)
 	}
 	w.claimsNothing(t)
@@ -172,7 +212,12 @@ func outsideRefused(t *testing.T, w *world) {
 	_, err = w.store.PostMessage(w.ctx, w.scope, running.Fence.SessionID, w.outside(), parley.ID{})
 	refused(t, "opening while a turn runs", err, parley.CodeBusy)
 	own := w.begin(t, running.Fence, 1)
-	refused(t, "appending to a worker's message", w.grows(own.Call.MessageID, parley.KindText, 0, "x"), parley.CodeConflict)
+	refused(
+		t,
+		"appending to a worker's message",
+		w.grows(own.Call.MessageID, parley.KindText, 0, "x"),
+		parley.CodeConflict,
+	)
 	_, err = w.store.SettleOutside(w.ctx, w.scope, own.Call.MessageID, delivered())
 	refused(t, "settling a worker's message", err, parley.CodeConflict)
 }
@@ -181,31 +226,58 @@ func outsideDelivered(t *testing.T, w *world) {
 	session, message := w.streaming(t)
 	w.grow(t, message, parley.KindText, 0, "Half")
 	cost := parley.Money(11)
-	call := store.NewMessage{ID: parley.NewID(), Role: parley.RoleToolCall, Author: w.owner.Author(), ToolCallID: "c1", ToolName: "crawl",
-		Content: json.RawMessage(`{"arguments":{},"id":"c1","name":"crawl"}`), Metadata: json.RawMessage(`{}`)}
+	call := store.NewMessage{
+		ID:         parley.NewID(),
+		Role:       parley.RoleToolCall,
+		Author:     w.owner.Author(),
+		ToolCallID: "c1",
+		ToolName:   "crawl",
+		Content:    json.RawMessage(`{"arguments":{},"id":"c1","name":"crawl"}`),
+		Metadata:   json.RawMessage(`{}`),
+	}
 	settled := w.deliver(t, message, store.OutsideSettle{
-		Status: parley.MessageCompleted, Content: json.RawMessage(`{"text":"Half and half"}`), Model: "outside/two", Cost: &cost,
-		Usage: &parley.Usage{InputTokens: tokens(9), OutputTokens: tokens(3)}, Calls: []store.NewMessage{call},
+		Status:   parley.MessageCompleted,
+		Content:  json.RawMessage(`{"text":"Half and half"}`),
+		Model:    "outside/two",
+		Cost:     &cost,
+		Usage:    &parley.Usage{InputTokens: tokens(9), OutputTokens: tokens(3)},
+		Calls:    []store.NewMessage{call},
 		Estimate: func(text string) int { return len(text) },
 	})
 	m := settled.Message
-	if m.Status != parley.MessageCompleted || m.Model != "outside/two" || string(m.Metadata) != `{"run":7}` || m.TokenEstimate != 13 || *m.Usage.InputTokens != 9 {
+	if m.Status != parley.MessageCompleted || m.Model != "outside/two" || string(m.Metadata) != `{"run":7}` ||
+		m.TokenEstimate != 13 ||
+		*m.Usage.InputTokens != 9 {
 		t.Errorf("settled %+v", m)
 	}
 	if diff := cmp.Diff(m, w.message(t, message)); diff != "" {
 		t.Errorf("the message reads otherwise (-answered +read):\n%s", diff)
 	}
-	if settled.Turn.Status != parley.TurnCompleted || settled.Turn.Usage.InputTokens != 9 || *settled.Turn.Cost != cost {
+	if settled.Turn.Status != parley.TurnCompleted || settled.Turn.Usage.InputTokens != 9 ||
+		*settled.Turn.Cost != cost {
 		t.Errorf("its turn is %+v", settled.Turn)
 	}
 	s := w.check(t, session)
-	if len(s.Record) != 2 || s.Record[1].ID != call.ID || !s.Record[1].TurnID.IsZero() || s.Session.Statistics.Cost != cost {
+	if len(s.Record) != 2 || s.Record[1].ID != call.ID || !s.Record[1].TurnID.IsZero() ||
+		s.Session.Statistics.Cost != cost {
 		t.Errorf("record %+v, statistics %+v", s.Record, s.Session.Statistics)
 	}
 	w.post(t, session, w.result("c1"))
 	next := w.post(t, session, w.outside())
-	w.deliver(t, next.Message.ID, store.OutsideSettle{Status: parley.MessageCompleted, Content: json.RawMessage(`{"text":"Done."}`), Usage: &parley.Usage{InputTokens: tokens(1)}})
-	if s := w.check(t, session); s.Session.Statistics.Unpriced != 1 || s.Session.Statistics.InputTokens != 10 || s.Session.Status != parley.SessionCompleted {
+	w.deliver(
+		t,
+		next.Message.ID,
+		store.OutsideSettle{
+			Status:  parley.MessageCompleted,
+			Content: json.RawMessage(`{"text":"Done."}`),
+			Usage:   &parley.Usage{InputTokens: tokens(1)},
+		},
+	)
+	if s := w.check(
+		t,
+		session,
+	); s.Session.Statistics.Unpriced != 1 || s.Session.Statistics.InputTokens != 10 ||
+		s.Session.Status != parley.SessionCompleted {
 		t.Errorf("statistics %+v, %s", s.Session.Statistics, s.Session.Status)
 	}
 	w.exchange(t, session, "And you?", "I read on.")
@@ -231,7 +303,12 @@ func outsideRepeated(t *testing.T, w *world) {
 		_, err := w.store.SettleOutside(w.ctx, w.scope, message, settle)
 		stateOfConflict(t, what, err, parley.MessageCompleted)
 	}
-	stateOfConflict(t, "an append behind the settle", w.grows(message, parley.KindText, 3, "d"), parley.MessageCompleted)
+	stateOfConflict(
+		t,
+		"an append behind the settle",
+		w.grows(message, parley.KindText, 3, "d"),
+		parley.MessageCompleted,
+	)
 	plain := w.exchange(t, w.session(t), "a", "b").Message.ID
 	_, err := w.store.SettleOutside(w.ctx, w.scope, plain, delivered())
 	refused(t, "settling a message that never was open", err, parley.CodeConflict)
@@ -256,7 +333,8 @@ func outsideFailed(t *testing.T, w *world) {
 			settle.Failure = &parley.Failure{Class: parley.ClassNetwork, Sentence: "The line broke."}
 		}
 		settled := w.deliver(t, message, settle)
-		if settled.Message.Status != status || settled.Turn.Status != turn || string(settled.Message.Content) != `{"text":"Half a sen"}` ||
+		if settled.Message.Status != status || settled.Turn.Status != turn ||
+			string(settled.Message.Content) != `{"text":"Half a sen"}` ||
 			(settled.Message.Error != nil) != (status == parley.MessageFailed) {
 			t.Errorf("%s: %+v of %+v", status, settled.Message, settled.Turn)
 		}
@@ -272,7 +350,9 @@ func outsideQueue(t *testing.T, w *world) {
 	w.grow(t, message, parley.KindText, 0, "I think")
 	note := w.post(t, session, w.say("noted", alone))
 	question := w.post(t, session, w.say("Go on", during(parley.DuringSteer)))
-	if note.Message.Status != parley.MessageQueued || question.Message.Status != parley.MessageQueued || question.Message.Steer || question.Turn.ID != question.Message.TurnID {
+	if note.Message.Status != parley.MessageQueued || question.Message.Status != parley.MessageQueued ||
+		question.Message.Steer ||
+		question.Turn.ID != question.Message.TurnID {
 		t.Fatalf("posts while it is open: %+v and %+v", note.Message, question.Message)
 	}
 	_, err := w.store.SendQueued(w.ctx, w.scope, question.Message.ID, parley.DuringSteer, parley.ID{})
@@ -297,13 +377,23 @@ func outsideCancelled(t *testing.T, w *world) {
 	w.grow(t, message, parley.KindText, 0, "Half")
 	cancelled, err := w.store.RequestCancel(w.ctx, w.scope, session, parley.ID{}, false)
 	must(t, "RequestCancel", err)
-	if cancelled.Held || cancelled.Turn.Status != parley.TurnCancelled || len(cancelled.Settled) != 1 || cancelled.Settled[0] != message {
+	if cancelled.Held || cancelled.Turn.Status != parley.TurnCancelled || len(cancelled.Settled) != 1 ||
+		cancelled.Settled[0] != message {
 		t.Errorf("cancelled %+v", cancelled)
 	}
-	if m := w.message(t, message); m.Status != parley.MessageCancelled || string(m.Content) != `{"text":"Half"}` || string(m.Metadata) != `{"run":7}` {
+	if m := w.message(
+		t,
+		message,
+	); m.Status != parley.MessageCancelled || string(m.Content) != `{"text":"Half"}` ||
+		string(m.Metadata) != `{"run":7}` {
 		t.Errorf("the message is %+v", m)
 	}
-	stateOfConflict(t, "an append behind the cancel", w.grows(message, parley.KindText, 4, " more"), parley.MessageCancelled)
+	stateOfConflict(
+		t,
+		"an append behind the cancel",
+		w.grows(message, parley.KindText, 4, " more"),
+		parley.MessageCancelled,
+	)
 
 	other, message := w.streaming(t)
 	w.grow(t, message, parley.KindText, 0, "Half")
@@ -323,7 +413,14 @@ func outsideControl(t *testing.T, w *world) {
 	again := store.TurnAgain{TurnID: parley.NewID()}
 	_, err := w.store.ContinueTurn(w.ctx, w.scope, session, turn, again, parley.ID{})
 	refused(t, "continuing an open one", err, parley.CodeConflict)
-	w.deliver(t, message, store.OutsideSettle{Status: parley.MessageFailed, Failure: &parley.Failure{Class: parley.ClassModel, Sentence: "No."}})
+	w.deliver(
+		t,
+		message,
+		store.OutsideSettle{
+			Status:  parley.MessageFailed,
+			Failure: &parley.Failure{Class: parley.ClassModel, Sentence: "No."},
+		},
+	)
 	_, err = w.store.RetryTurn(w.ctx, w.scope, session, turn, again, parley.ID{})
 	refused(t, "retrying an agent outside", err, parley.CodeConflict)
 	w.check(t, session)
@@ -342,7 +439,11 @@ func outsideSilent(t *testing.T, w *world) {
 			t.Fatal("an agent outside went silent, and its message streams for ever")
 		}
 	}
-	if m := w.message(t, message); m.Status != parley.MessageFailed || m.Error == nil || m.Error.Class != parley.ClassInterrupted || m.Error.Sentence != store.OutsideSilent {
+	if m := w.message(
+		t,
+		message,
+	); m.Status != parley.MessageFailed || m.Error == nil || m.Error.Class != parley.ClassInterrupted ||
+		m.Error.Sentence != store.OutsideSilent {
 		t.Errorf("the message is %+v", m)
 	}
 	if m := w.message(t, patient); m.Status != parley.MessageStreaming {
@@ -410,8 +511,15 @@ func outsideTold(t *testing.T, w *world) {
 		}
 		pieces, settled = append(pieces, commit.Pieces...), settled || len(commit.Settled) > 0
 	}
-	want := store.StreamPiece{WorkspaceID: w.scope.WorkspaceID, SessionID: session, TurnID: w.message(t, message).TurnID, MessageID: message,
-		After: after, Kind: parley.KindText, Text: "abc"}
+	want := store.StreamPiece{
+		WorkspaceID: w.scope.WorkspaceID,
+		SessionID:   session,
+		TurnID:      w.message(t, message).TurnID,
+		MessageID:   message,
+		After:       after,
+		Kind:        parley.KindText,
+		Text:        "abc",
+	}
 	second := want
 	second.Offset, second.Text = 3, "d"
 	if diff := cmp.Diff([]store.StreamPiece{want, second}, pieces); diff != "" || !settled {

@@ -151,7 +151,13 @@ func (c *ward) judged(t *rapid.T) {
 		case !poisoned && turn.Status != parley.TurnCompleted:
 			t.Fatalf("a turn that kills nobody is %s after %d takeovers (%+v)", turn.Status, turn.Takeovers, turn.Error)
 		case poisoned && !guilty:
-			t.Fatalf("a turn that kills is %s after %d takeovers and %d deaths (%+v)", turn.Status, turn.Takeovers, c.deaths, turn.Error)
+			t.Fatalf(
+				"a turn that kills is %s after %d takeovers and %d deaths (%+v)",
+				turn.Status,
+				turn.Takeovers,
+				c.deaths,
+				turn.Error,
+			)
 		}
 		c.w.check(t, c.turns[id])
 	}

@@ -37,10 +37,13 @@ func testPosting(t *testing.T, open Open) {
 func postIdle(t *testing.T, w *world) {
 	session := w.session(t)
 	posted := w.post(t, session, w.say("hello"))
-	if posted.Message.Sequence != 1 || posted.Message.Status != parley.MessageCompleted || posted.Message.Position != nil {
+	if posted.Message.Sequence != 1 || posted.Message.Status != parley.MessageCompleted ||
+		posted.Message.Position != nil {
 		t.Errorf("the message is %+v; want it in the record", posted.Message)
 	}
-	if posted.Turn == nil || posted.Turn.Status != parley.TurnQueued || posted.Turn.TriggerMessageID != posted.Message.ID || posted.Message.TurnID != posted.Turn.ID {
+	if posted.Turn == nil || posted.Turn.Status != parley.TurnQueued ||
+		posted.Turn.TriggerMessageID != posted.Message.ID ||
+		posted.Message.TurnID != posted.Turn.ID {
 		t.Errorf("the turn is %+v; want it queued for the message", posted.Turn)
 	}
 	if posted.Claim != nil || posted.Replayed || posted.EventSequence != 0 {
@@ -54,10 +57,14 @@ func postIdle(t *testing.T, w *world) {
 
 func postClaimed(t *testing.T, w *world) {
 	claim := w.started(t, "hello")
-	if claim.Turn.Status != parley.TurnRunning || claim.Turn.Attempt != 1 || claim.Turn.AgentVersion != w.agent.Version || claim.Turn.AgentID != w.agent.ID {
+	if claim.Turn.Status != parley.TurnRunning || claim.Turn.Attempt != 1 ||
+		claim.Turn.AgentVersion != w.agent.Version ||
+		claim.Turn.AgentID != w.agent.ID {
 		t.Errorf("the claimed turn is %+v", claim.Turn)
 	}
-	if claim.Agent.ID != w.agent.ID || claim.Session.ID != claim.Fence.SessionID || claim.Trigger.Sequence != 1 || claim.Fence.TurnID != claim.Turn.ID || claim.Fence.Epoch == 0 {
+	if claim.Agent.ID != w.agent.ID || claim.Session.ID != claim.Fence.SessionID || claim.Trigger.Sequence != 1 ||
+		claim.Fence.TurnID != claim.Turn.ID ||
+		claim.Fence.Epoch == 0 {
 		t.Errorf("the claim is incomplete: %+v", claim)
 	}
 	w.claimsNothing(t)
@@ -73,7 +80,9 @@ func postQueue(t *testing.T, w *world) {
 	session := claim.Fence.SessionID
 	second, third := w.post(t, session, w.say("two")), w.post(t, session, w.say("three"))
 	for _, posted := range []store.Posted{second, third} {
-		if posted.Message.Status != parley.MessageQueued || posted.Message.Position == nil || posted.Message.Sequence != 0 || posted.Message.Steer {
+		if posted.Message.Status != parley.MessageQueued || posted.Message.Position == nil ||
+			posted.Message.Sequence != 0 ||
+			posted.Message.Steer {
 			t.Errorf("the message is %+v; want it queued", posted.Message)
 		}
 		if posted.Turn == nil || posted.Turn.Status != parley.TurnQueued || posted.Turn.ID == claim.Turn.ID {
@@ -86,7 +95,9 @@ func postQueue(t *testing.T, w *world) {
 	w.answer(t, claim, "1")
 	for i, want := range []store.Posted{second, third} {
 		next := w.claim(t)
-		if next.Turn.ID != want.Turn.ID || next.Trigger.ID != want.Message.ID || next.Trigger.Sequence != int64(2*i+3) || next.Trigger.Status != parley.MessageCompleted {
+		if next.Turn.ID != want.Turn.ID || next.Trigger.ID != want.Message.ID ||
+			next.Trigger.Sequence != int64(2*i+3) ||
+			next.Trigger.Status != parley.MessageCompleted {
 			t.Fatalf("the claim is of %+v; want the turn of %s with its trigger in the record", next, want.Message.ID)
 		}
 		w.check(t, session)
@@ -99,7 +110,8 @@ func postQueue(t *testing.T, w *world) {
 func postSteer(t *testing.T, w *world) {
 	claim := w.started(t, "one")
 	posted := w.post(t, claim.Fence.SessionID, w.say("by the way", during(parley.DuringSteer)))
-	if posted.Message.Status != parley.MessageQueued || !posted.Message.Steer || posted.Turn == nil || posted.Turn.ID != claim.Turn.ID {
+	if posted.Message.Status != parley.MessageQueued || !posted.Message.Steer || posted.Turn == nil ||
+		posted.Turn.ID != claim.Turn.ID {
 		t.Errorf("the steer is %+v of turn %+v; want it queued for the running turn", posted.Message, posted.Turn)
 	}
 	steers, err := w.store.PendingSteers(w.ctx, claim.Fence)
@@ -117,7 +129,12 @@ func postSteer(t *testing.T, w *world) {
 	}
 
 	idle := w.session(t)
-	if posted := w.post(t, idle, w.say("first", during(parley.DuringSteer))); posted.Message.Sequence != 1 || posted.Turn == nil || posted.Turn.Status != parley.TurnQueued {
+	if posted := w.post(
+		t,
+		idle,
+		w.say("first", during(parley.DuringSteer)),
+	); posted.Message.Sequence != 1 || posted.Turn == nil ||
+		posted.Turn.Status != parley.TurnQueued {
 		t.Errorf("a steer of an idle session is %+v; want an ordinary turn", posted)
 	}
 }
@@ -142,7 +159,12 @@ func postInterrupt(t *testing.T, w *world) {
 	w.settle(t, claim.Fence, settle)
 	next := w.claim(t)
 	if next.Turn.ID != posted.Turn.ID {
-		t.Errorf("after the interrupt turn %s runs; want the interrupting message's, %s (queued before: %s)", next.Turn.ID, posted.Turn.ID, queued.Turn.ID)
+		t.Errorf(
+			"after the interrupt turn %s runs; want the interrupting message's, %s (queued before: %s)",
+			next.Turn.ID,
+			posted.Turn.ID,
+			queued.Turn.ID,
+		)
 	}
 	w.check(t, session)
 }
@@ -171,14 +193,24 @@ func postReject(t *testing.T, w *world) {
 	claim := w.started(t, "one")
 	before := w.snapshot(t, claim.Fence.SessionID)
 	titled := func(m *store.NewMessage) { m.Title = "Refused" }
-	_, err := w.store.PostMessage(w.ctx, w.scope, claim.Fence.SessionID, w.say("two", during(parley.DuringReject), titled), w.process)
+	_, err := w.store.PostMessage(
+		w.ctx,
+		w.scope,
+		claim.Fence.SessionID,
+		w.say("two", during(parley.DuringReject), titled),
+		w.process,
+	)
 	refused(t, "a post with reject", err, parley.CodeBusy)
 	w.unchanged(t, "a post with reject", claim.Fence.SessionID, before)
 	w.answer(t, claim, "1")
 	if title := w.check(t, claim.Fence.SessionID).Session.Title; title != "" {
 		t.Errorf("the next transition wrote the refused post's title %q", title)
 	}
-	if posted := w.post(t, claim.Fence.SessionID, w.say("two", during(parley.DuringReject))); posted.Message.Sequence != 3 {
+	if posted := w.post(
+		t,
+		claim.Fence.SessionID,
+		w.say("two", during(parley.DuringReject)),
+	); posted.Message.Sequence != 3 {
 		t.Errorf("with no turn unfinished, the post with reject is %+v", posted.Message)
 	}
 }
@@ -188,7 +220,11 @@ func postSessionPolicy(t *testing.T, w *world) {
 	w.post(t, session, w.say("one"))
 	_, err := w.store.PostMessage(w.ctx, w.scope, session, w.say("two"), parley.ID{})
 	refused(t, "a post under the session's reject", err, parley.CodeBusy)
-	if posted := w.post(t, session, w.say("three", during(parley.DuringQueue))); posted.Message.Status != parley.MessageQueued {
+	if posted := w.post(
+		t,
+		session,
+		w.say("three", during(parley.DuringQueue)),
+	); posted.Message.Status != parley.MessageQueued {
 		t.Errorf("the post's own policy does not win: %+v", posted.Message)
 	}
 }
@@ -196,7 +232,8 @@ func postSessionPolicy(t *testing.T, w *world) {
 func postAlone(t *testing.T, w *world) {
 	session := w.session(t)
 	posted := w.post(t, session, w.say("note", alone))
-	if posted.Turn != nil || posted.Message.Sequence != 1 || posted.Message.Status != parley.MessageCompleted || !posted.Message.TurnID.IsZero() {
+	if posted.Turn != nil || posted.Message.Sequence != 1 || posted.Message.Status != parley.MessageCompleted ||
+		!posted.Message.TurnID.IsZero() {
 		t.Errorf("a message alone is %+v with turn %+v", posted.Message, posted.Turn)
 	}
 	w.claimsNothing(t)
@@ -289,7 +326,8 @@ func postFirstByKey(t *testing.T, w *world) {
 	first := w.say("hello")
 	again, err := w.store.EnsureSession(w.ctx, w.scope, store.NewSession{Session: keyed(), First: &first}, w.process)
 	must(t, "EnsureSession by key", err)
-	if !opened.Created || again.Created || again.Session.ID != session.ID || again.Posted == nil || again.Posted.Claim == nil {
+	if !opened.Created || again.Created || again.Session.ID != session.ID || again.Posted == nil ||
+		again.Posted.Claim == nil {
 		t.Fatalf("get-or-create gave %+v and %+v", opened, again)
 	}
 	w.answer(t, *again.Posted.Claim, "hi")
@@ -323,7 +361,12 @@ func postOtherRoles(t *testing.T, w *world) {
 			m.Role, m.Content = role, json.RawMessage(`{"text":"x"}`)
 		}))
 		if posted.Turn != nil || posted.Message.Sequence != int64(i+1) || posted.Message.Role != role {
-			t.Errorf("a posted %s is %+v with turn %+v; want it recorded, starting nothing", role, posted.Message, posted.Turn)
+			t.Errorf(
+				"a posted %s is %+v with turn %+v; want it recorded, starting nothing",
+				role,
+				posted.Message,
+				posted.Turn,
+			)
 		}
 	}
 	w.claimsNothing(t)
@@ -335,17 +378,25 @@ func postFields(t *testing.T, w *world) {
 	message := w.say("hello", func(m *store.NewMessage) {
 		m.ContextNote, m.Internal, m.AgentType, m.Iteration = "it is noon", true, "qa", 3
 		m.Metadata = json.RawMessage(`{"a":[1]}`)
-		m.Settings = parley.Settings{Model: "sim/lorem-1-0", SystemPrompt: &prompt, Parameters: parley.Parameters{Temperature: &heat}}
+		m.Settings = parley.Settings{
+			Model:        "sim/lorem-1-0",
+			SystemPrompt: &prompt,
+			Parameters:   parley.Parameters{Temperature: &heat},
+		}
 	})
 	session := w.session(t)
 	w.post(t, session, message)
 	got := w.message(t, message.ID)
 	if string(got.Content) != string(message.Content) || got.ContextNote != "it is noon" || !got.Internal || got.AgentType != "qa" ||
-		got.Iteration != 3 || string(got.Metadata) != `{"a":[1]}` || got.Author != message.Author {
+		got.Iteration != 3 ||
+		string(got.Metadata) != `{"a":[1]}` ||
+		got.Author != message.Author {
 		t.Errorf("the message came back as %+v", got)
 	}
 	claim := w.claim(t)
-	if o := claim.Trigger.Settings; o.Model != "sim/lorem-1-0" || o.SystemPrompt == nil || *o.SystemPrompt != prompt || o.Temperature == nil || *o.Temperature != heat {
+	if o := claim.Trigger.Settings; o.Model != "sim/lorem-1-0" || o.SystemPrompt == nil || *o.SystemPrompt != prompt ||
+		o.Temperature == nil ||
+		*o.Temperature != heat {
 		t.Errorf("the trigger's overrides came back as %+v", o)
 	}
 	w.check(t, session)
@@ -415,7 +466,12 @@ func postEventSequence(t *testing.T, w *world) {
 	before := w.sessionState(t, session).LastEvent
 	second := w.post(t, session, w.say("two"))
 	if first.EventSequence != 0 || second.EventSequence != before {
-		t.Errorf("the posts name the events %d and %d before them; want 0 and %d", first.EventSequence, second.EventSequence, before)
+		t.Errorf(
+			"the posts name the events %d and %d before them; want 0 and %d",
+			first.EventSequence,
+			second.EventSequence,
+			before,
+		)
 	}
 	events, err := w.store.Events(w.ctx, w.scope, session, second.EventSequence, 10)
 	must(t, "Events", err)

@@ -12,7 +12,10 @@ import (
 
 func (w *world) choose(t reporter, path string) parley.Project {
 	t.Helper()
-	project, _, err := w.store.ChooseProject(w.ctx, parley.Project{ID: parley.NewID(), WorkspaceID: w.scope.WorkspaceID, Path: path, Name: path[1:]})
+	project, _, err := w.store.ChooseProject(
+		w.ctx,
+		parley.Project{ID: parley.NewID(), WorkspaceID: w.scope.WorkspaceID, Path: path, Name: path[1:]},
+	)
 	must(t, "ChooseProject", err)
 	return project
 }
@@ -30,7 +33,13 @@ func testProjects(t *testing.T, open Open) {
 }
 
 func testChooseProject(t *testing.T, w *world) {
-	given := parley.Project{ID: parley.NewID(), WorkspaceID: w.scope.WorkspaceID, Path: "/srv/atlas", Name: "atlas", Icon: "globe"}
+	given := parley.Project{
+		ID:          parley.NewID(),
+		WorkspaceID: w.scope.WorkspaceID,
+		Path:        "/srv/atlas",
+		Name:        "atlas",
+		Icon:        "globe",
+	}
 	first, isNew, err := w.store.ChooseProject(w.ctx, given)
 	must(t, "ChooseProject", err)
 	want := given
@@ -41,7 +50,8 @@ func testChooseProject(t *testing.T, w *world) {
 	given.ID, given.Name, given.Icon = parley.NewID(), "another name", ""
 	again, isNew, err := w.store.ChooseProject(w.ctx, given)
 	must(t, "ChooseProject", err)
-	if isNew || again.ID != first.ID || again.Icon != "globe" || again.CreatedAt != first.CreatedAt || again.LastAccessAt < first.LastAccessAt {
+	if isNew || again.ID != first.ID || again.Icon != "globe" || again.CreatedAt != first.CreatedAt ||
+		again.LastAccessAt < first.LastAccessAt {
 		t.Errorf("chosen again: new %t, %+v", isNew, again)
 	}
 	got, err := w.store.Project(w.ctx, w.scope.WorkspaceID, first.ID)
@@ -103,7 +113,12 @@ func testDeleteProjectOfOthers(t *testing.T, w *world) {
 	project := w.choose(t, "/srv/p")
 	inside := w.session(t, func(s *parley.Session) { s.ProjectID = project.ID })
 	stranger := store.Scope{WorkspaceID: w.scope.WorkspaceID, ViewerID: parley.NewID()}
-	refused(t, "deleting a project of others", w.store.DeleteProject(w.ctx, stranger, project.ID, false), parley.CodeForbidden)
+	refused(
+		t,
+		"deleting a project of others",
+		w.store.DeleteProject(w.ctx, stranger, project.ID, false),
+		parley.CodeForbidden,
+	)
 	if got := w.sessionState(t, inside).ProjectID; got != project.ID {
 		t.Errorf("the session's project is %s", got)
 	}

@@ -21,11 +21,31 @@ func testProperties(t *testing.T, open Open) {
 		defer func() { _ = w.store.DeleteSession(w.ctx, w.scope, m.session) }() // a failed check must not feed the next one's claims
 		m.s = w.check(t, m.session)
 		t.Repeat(map[string]func(*rapid.T){
-			"post": m.post, "claim": m.claimIt, "begin": m.begin, "block": m.block, "flush": m.flush, "settle": m.settle,
-			"settle2": m.settle, "tool": m.tool, "answer": m.answer, "park": m.park, "finish": m.finish, "release": m.release,
-			"crash": m.crash, "edit": m.edit, "remove": m.remove, "cancel": m.cancel, "take": m.take, "stale": m.stale,
-			"send": m.send, "move": m.move, "retry": m.retry, "continue": m.goOn, "starve": m.starve,
-			"loop": m.loop, "stop": m.stopLoop,
+			"post":     m.post,
+			"claim":    m.claimIt,
+			"begin":    m.begin,
+			"block":    m.block,
+			"flush":    m.flush,
+			"settle":   m.settle,
+			"settle2":  m.settle,
+			"tool":     m.tool,
+			"answer":   m.answer,
+			"park":     m.park,
+			"finish":   m.finish,
+			"release":  m.release,
+			"crash":    m.crash,
+			"edit":     m.edit,
+			"remove":   m.remove,
+			"cancel":   m.cancel,
+			"take":     m.take,
+			"stale":    m.stale,
+			"send":     m.send,
+			"move":     m.move,
+			"retry":    m.retry,
+			"continue": m.goOn,
+			"starve":   m.starve,
+			"loop":     m.loop,
+			"stop":     m.stopLoop,
 		})
 	})
 }
@@ -50,7 +70,8 @@ func (m *machine) look(t *rapid.T) {
 		t.Fatalf("the record or the events became shorter")
 	}
 	for i, was := range before.Record {
-		if is := m.s.Record[i]; is.ID != was.ID || was.Status.Settled() && (is.Status != was.Status || is.ContentHash != was.ContentHash) {
+		if is := m.s.Record[i]; is.ID != was.ID ||
+			was.Status.Settled() && (is.Status != was.Status || is.ContentHash != was.ContentHash) {
 			t.Fatalf("the settled message %d changed from %s %s to %s %s", i+1, was.ID, was.Status, is.ID, is.Status)
 		}
 	}
@@ -140,7 +161,8 @@ func (m *machine) held(t *rapid.T) store.Fence {
 }
 
 func (m *machine) post(t *rapid.T) {
-	policy := rapid.SampledFrom([]parley.During{"", parley.DuringQueue, parley.DuringSteer, parley.DuringSteer, parley.DuringInterrupt, parley.DuringReject}).Draw(t, "during")
+	policy := rapid.SampledFrom([]parley.During{"", parley.DuringQueue, parley.DuringSteer, parley.DuringSteer, parley.DuringInterrupt, parley.DuringReject}).
+		Draw(t, "during")
 	message := m.w.say("message", during(policy))
 	if rapid.IntRange(0, 3).Draw(t, "alone") == 0 {
 		message.TurnID = parley.ID{}
@@ -221,7 +243,12 @@ func (m *machine) begin(t *rapid.T) {
 	}
 	must(t, "BeginStep", err)
 	if begun.Message.Sequence != m.s.Session.LastSequence+int64(len(steers))+1 {
-		t.Fatalf("the step's message has sequence %d behind %d and %d steers", begun.Message.Sequence, m.s.Session.LastSequence, len(steers))
+		t.Fatalf(
+			"the step's message has sequence %d behind %d and %d steers",
+			begun.Message.Sequence,
+			m.s.Session.LastSequence,
+			len(steers),
+		)
 	}
 	m.look(t)
 }
@@ -229,7 +256,13 @@ func (m *machine) begin(t *rapid.T) {
 func (m *machine) block(t *rapid.T) {
 	fence := m.held(t)
 	turn, _ := m.current()
-	open := store.BlockOpen{MessageID: parley.NewID(), Step: turn.Step, Role: parley.RoleAssistant, Author: m.w.author(), Model: modelID}
+	open := store.BlockOpen{
+		MessageID: parley.NewID(),
+		Step:      turn.Step,
+		Role:      parley.RoleAssistant,
+		Author:    m.w.author(),
+		Model:     modelID,
+	}
 	if rapid.Bool().Draw(t, "tool call") {
 		open.Role, open.ToolCallID, open.ToolName = parley.RoleToolCall, "call_"+open.MessageID.String(), "tool1"
 	}
@@ -261,7 +294,15 @@ func (m *machine) flush(t *rapid.T) {
 		text, done := rapid.StringMatching(`[a-zé ]{1,8}`).Draw(t, "text"), len(m.flushed(row.ID))
 		n := len(m.s.Versions[row.ID]) + 1
 		versions = append(versions, store.FencedVersion{Fence: fence, Version: parley.Version{
-			MessageID: row.ID, N: n, Kind: parley.KindText, Offset: done, End: done + len(text), Chunks: n, Text: text, CreatedAt: parley.Now()}})
+			MessageID: row.ID,
+			N:         n,
+			Kind:      parley.KindText,
+			Offset:    done,
+			End:       done + len(text),
+			Chunks:    n,
+			Text:      text,
+			CreatedAt: parley.Now(),
+		}})
 	}
 	if len(versions) == 0 {
 		t.Skip("nothing streams")
@@ -286,7 +327,8 @@ func (m *machine) settle(t *rapid.T) {
 			call = each
 		}
 	}
-	status := rapid.SampledFrom([]parley.MessageStatus{parley.MessageCompleted, parley.MessageCompleted, parley.MessageFailed, parley.MessageCancelled}).Draw(t, "status")
+	status := rapid.SampledFrom([]parley.MessageStatus{parley.MessageCompleted, parley.MessageCompleted, parley.MessageFailed, parley.MessageCancelled}).
+		Draw(t, "status")
 	settle := store.StepSettle{Step: turn.Step, Call: callEnd(call.ID, parley.CallCompleted)}
 	if rapid.IntRange(0, 3).Draw(t, "usage") == 0 {
 		settle.Call.Usage, settle.Call.Cost = parley.Usage{}, nil
@@ -296,7 +338,9 @@ func (m *machine) settle(t *rapid.T) {
 	for _, row := range rows {
 		block := said(row.ID, m.flushed(row.ID)+"end")
 		if row.Role == parley.RoleToolCall {
-			content, err := parley.EncodeContent(parley.ToolCallContent{ID: row.ToolCallID, Name: row.ToolName, Arguments: json.RawMessage(`{}`)})
+			content, err := parley.EncodeContent(
+				parley.ToolCallContent{ID: row.ToolCallID, Name: row.ToolName, Arguments: json.RawMessage(`{}`)},
+			)
 			must(t, "EncodeContent", err)
 			block.Content, block.ToolName = content, row.ToolName
 			calls++
@@ -324,7 +368,13 @@ func (m *machine) settle(t *rapid.T) {
 	must(t, "SettleStep", err)
 	more := end && status == parley.MessageCompleted && len(m.steers()) > 0
 	if settled.More != more || settled.Turn.Status.Finished() != (end && !more) {
-		t.Fatalf("the settle with end %t and %d steers gives more %t and a %s turn", end, len(m.steers()), settled.More, settled.Turn.Status)
+		t.Fatalf(
+			"the settle with end %t and %d steers gives more %t and a %s turn",
+			end,
+			len(m.steers()),
+			settled.More,
+			settled.Turn.Status,
+		)
 	}
 	if settled.Turn.Status.Finished() {
 		m.drop()

@@ -108,7 +108,9 @@ func (m *machine) resume(t *rapid.T, what string, resume resumeMethod, applies f
 	}
 	must(t, what, err)
 	m.look(t)
-	if now, _ := m.current(); now.ID != resumed.Turn.ID || now.ContinuesID != turn.ID || now.TriggerMessageID != turn.TriggerMessageID || now.Status != parley.TurnQueued {
+	if now, _ := m.current(); now.ID != resumed.Turn.ID || now.ContinuesID != turn.ID ||
+		now.TriggerMessageID != turn.TriggerMessageID ||
+		now.Status != parley.TurnQueued {
 		t.Fatalf("%s of turn %s makes %+v", what, turn.ID, now)
 	}
 }

@@ -77,7 +77,8 @@ func (m *machine) park(t *rapid.T) {
 
 func (m *machine) finish(t *rapid.T) {
 	fence := m.held(t)
-	end := rapid.SampledFrom([]store.TurnEnd{*completed(), *failed(parley.ClassLimit), {Status: parley.TurnCancelled}}).Draw(t, "end")
+	end := rapid.SampledFrom([]store.TurnEnd{*completed(), *failed(parley.ClassLimit), {Status: parley.TurnCancelled}}).
+		Draw(t, "end")
 	finished, err := m.w.store.FinishTurn(m.w.ctx, fence, end)
 	switch {
 	case len(m.streaming()) > 0:
@@ -132,11 +133,23 @@ func (m *machine) queued(t *rapid.T) parley.Message {
 
 func (m *machine) edit(t *rapid.T) {
 	if len(m.s.Record) > 0 && rapid.Bool().Draw(t, "recorded") {
-		_, err := m.w.store.EditQueued(m.w.ctx, m.w.scope, m.w.owner.ID, rapid.SampledFrom(m.s.Record).Draw(t, "message").ID, json.RawMessage(`{"text":"x"}`))
+		_, err := m.w.store.EditQueued(
+			m.w.ctx,
+			m.w.scope,
+			m.w.owner.ID,
+			rapid.SampledFrom(m.s.Record).Draw(t, "message").ID,
+			json.RawMessage(`{"text":"x"}`),
+		)
 		m.refuse(t, "editing the record", err, parley.CodeConflict)
 		return
 	}
-	_, err := m.w.store.EditQueued(m.w.ctx, m.w.scope, m.w.owner.ID, m.queued(t).ID, json.RawMessage(`{"text":"edited"}`))
+	_, err := m.w.store.EditQueued(
+		m.w.ctx,
+		m.w.scope,
+		m.w.owner.ID,
+		m.queued(t).ID,
+		json.RawMessage(`{"text":"edited"}`),
+	)
 	must(t, "EditQueued", err)
 	m.look(t)
 }
@@ -172,7 +185,13 @@ func (m *machine) cancel(t *rapid.T) {
 	default:
 		must(t, "RequestCancel", err)
 		if cancelled.Turn.ID != turn.ID || cancelled.Held != (m.claim != nil) || cancelled.Before {
-			t.Fatalf("the cancel of the %s turn %s (held: %t) gives %+v", turn.Status, turn.ID, m.claim != nil, cancelled)
+			t.Fatalf(
+				"the cancel of the %s turn %s (held: %t) gives %+v",
+				turn.Status,
+				turn.ID,
+				m.claim != nil,
+				cancelled,
+			)
 		}
 		m.flagged = m.claim != nil
 		m.look(t)
@@ -194,7 +213,8 @@ func (m *machine) take(t *rapid.T) {
 	turn, _ := m.current()
 	taken, err := m.w.store.TakeCancel(m.w.ctx, m.w.scope, m.session, turn.ID)
 	must(t, "TakeCancel", err)
-	if taken.Turn.ID != turn.ID || taken.Turn.Status != parley.TurnCancelled || len(taken.Settled) < len(m.streaming()) {
+	if taken.Turn.ID != turn.ID || taken.Turn.Status != parley.TurnCancelled ||
+		len(taken.Settled) < len(m.streaming()) {
 		t.Fatalf("the taken cancel gives %+v", taken)
 	}
 	m.drop()

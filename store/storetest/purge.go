@@ -12,7 +12,20 @@ import (
 // every session is deleted. What is left in the outbox ends an upload that nobody
 // finishes; the requests that are counted are a principal's.
 var outlives = []string{ //nolint:gochecknoglobals // never written
-	"workspaces", "principals", "keys", "agents", "agent_tags", "agent_versions", "projects", "audit", "audit_links", "graves", "blobs", "blob_chunks", "outbox", "rates",
+	"workspaces",
+	"principals",
+	"keys",
+	"agents",
+	"agent_tags",
+	"agent_versions",
+	"projects",
+	"audit",
+	"audit_links",
+	"graves",
+	"blobs",
+	"blob_chunks",
+	"outbox",
+	"rates",
 }
 
 // Purge fills a store, deletes every session in it, forks among them, and demands

@@ -30,7 +30,9 @@ func queueEdit(t *testing.T, w *world) {
 	queued := w.post(t, claim.Fence.SessionID, w.say("two")).Message
 	edited, err := w.store.EditQueued(w.ctx, w.scope, w.owner.ID, queued.ID, json.RawMessage(`{"text":"two, better"}`))
 	must(t, "EditQueued", err)
-	if string(edited.Content) != `{"text":"two, better"}` || edited.Status != parley.MessageQueued || *edited.Position != *queued.Position || edited.Revision == queued.Revision {
+	if string(edited.Content) != `{"text":"two, better"}` || edited.Status != parley.MessageQueued ||
+		*edited.Position != *queued.Position ||
+		edited.Revision == queued.Revision {
 		t.Errorf("the edited message is %+v", edited)
 	}
 	w.answer(t, claim, "1")
@@ -151,7 +153,12 @@ func queueForeign(t *testing.T, w *world) {
 		refused(t, "a cancel from "+name, err, parley.CodeNotFound)
 		_, err = w.store.TakeCancel(w.ctx, scope, claim.Fence.SessionID, claim.Turn.ID)
 		refused(t, "a taken cancel from "+name, err, parley.CodeNotFound)
-		refused(t, "a deletion from "+name, w.store.DeleteSession(w.ctx, scope, claim.Fence.SessionID), parley.CodeNotFound)
+		refused(
+			t,
+			"a deletion from "+name,
+			w.store.DeleteSession(w.ctx, scope, claim.Fence.SessionID),
+			parley.CodeNotFound,
+		)
 	}
 	w.unchanged(t, "a foreign change", claim.Fence.SessionID, before)
 }
@@ -195,8 +202,12 @@ func queueEntriesBeforeTriggers(t *testing.T, w *world) {
 	}
 	w.answer(t, claim, "1")
 	s := w.check(t, session)
-	if len(s.Record) < 4 || s.Record[2].ID != note.ID || s.Record[3].ID != second.ID || w.message(t, trigger.ID).Status != parley.MessageQueued {
-		t.Fatalf("after the turn the record has %d messages; want both notes in, in their order, and the trigger waiting", len(s.Record))
+	if len(s.Record) < 4 || s.Record[2].ID != note.ID || s.Record[3].ID != second.ID ||
+		w.message(t, trigger.ID).Status != parley.MessageQueued {
+		t.Fatalf(
+			"after the turn the record has %d messages; want both notes in, in their order, and the trigger waiting",
+			len(s.Record),
+		)
 	}
 	next := w.claim(t)
 	if next.Trigger.ID != trigger.ID {
@@ -204,8 +215,15 @@ func queueEntriesBeforeTriggers(t *testing.T, w *world) {
 	}
 	w.answer(t, next, "2")
 	w.check(t, session)
-	if third := w.claim(t); third.Trigger.ID != last.ID || third.Trigger.Sequence != 8 || w.message(t, later.ID).Sequence == 0 {
-		t.Errorf("the last turn begins with %s at %d; want the later note before it", third.Trigger.ID, third.Trigger.Sequence)
+	if third := w.claim(
+		t,
+	); third.Trigger.ID != last.ID || third.Trigger.Sequence != 8 ||
+		w.message(t, later.ID).Sequence == 0 {
+		t.Errorf(
+			"the last turn begins with %s at %d; want the later note before it",
+			third.Trigger.ID,
+			third.Trigger.Sequence,
+		)
 	}
 	w.check(t, session)
 }
@@ -272,7 +290,12 @@ func queueLong(t *testing.T, w *world) {
 	for i, trigger := range []parley.ID{second.Message.ID, third.Message.ID, steer.ID} {
 		s := w.check(t, session)
 		if entered := min(i+1, 2) * notes; len(s.Queue) != 3-i+2*notes-entered {
-			t.Fatalf("before turn %d the queue holds %d entries, and %d notes should have entered", i+2, len(s.Queue), entered)
+			t.Fatalf(
+				"before turn %d the queue holds %d entries, and %d notes should have entered",
+				i+2,
+				len(s.Queue),
+				entered,
+			)
 		}
 		next := w.claim(t)
 		if next.Trigger.ID != trigger {

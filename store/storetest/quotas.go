@@ -43,7 +43,11 @@ func quotaOfWorkspace(t *testing.T, w *world) {
 	if opened, err := w.opens(quota, keyed); err != nil || opened.Created {
 		t.Errorf("the session that is there: %+v, %v", opened, err)
 	}
-	if opened, err := w.opens(quota, repeated); err != nil || !opened.Replayed || opened.Session.ID != first.Session.ID {
+	if opened, err := w.opens(
+		quota,
+		repeated,
+	); err != nil || !opened.Replayed ||
+		opened.Session.ID != first.Session.ID {
 		t.Errorf("the first answer again: %+v, %v", opened, err)
 	}
 	if _, err := w.neighbour(t, "neighbour").opens(quota); err != nil {

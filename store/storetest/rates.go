@@ -61,7 +61,12 @@ func ratesRace(t *testing.T, w, other *world) {
 	var group sync.WaitGroup
 	for i := range callers {
 		group.Go(func() {
-			if wait, err := []*world{w, other}[i%2].store.TakeRate(w.ctx, w.scope.WorkspaceID, subject, limit); err != nil {
+			if wait, err := []*world{w, other}[i%2].store.TakeRate(
+				w.ctx,
+				w.scope.WorkspaceID,
+				subject,
+				limit,
+			); err != nil {
 				t.Errorf("TakeRate: %v", err)
 			} else if wait == 0 {
 				admitted.Add(1)

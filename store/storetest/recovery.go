@@ -25,7 +25,8 @@ func (w *world) takenOver(t reporter, claim store.Claim) store.Claim {
 	w.check(t, claim.Fence.SessionID)
 	w.process = w.register(t)
 	again := w.claim(t)
-	if again.Turn.ID != claim.Turn.ID || again.Turn.Attempt != claim.Turn.Attempt+1 || again.Fence.Epoch <= claim.Fence.Epoch {
+	if again.Turn.ID != claim.Turn.ID || again.Turn.Attempt != claim.Turn.Attempt+1 ||
+		again.Fence.Epoch <= claim.Fence.Epoch {
 		t.Fatalf("the claim after a takeover is %+v", again)
 	}
 	return again
@@ -41,13 +42,15 @@ func recoverStreaming(t *testing.T, w *world) {
 	must(t, "RecoverTurn", err)
 	s := w.check(t, claim.Fence.SessionID)
 	m := s.Record[1]
-	if m.Status != parley.MessageFailed || m.Error == nil || m.Error.Class != parley.ClassInterrupted || string(m.Content) != `{"text":"Half an answ"}` {
+	if m.Status != parley.MessageFailed || m.Error == nil || m.Error.Class != parley.ClassInterrupted ||
+		string(m.Content) != `{"text":"Half an answ"}` {
 		t.Errorf("the message is %s with %s and %+v", m.Status, m.Content, m.Error)
 	}
 	if s.Calls[0].Outcome != parley.CallInterrupted || s.Calls[0].Usage != (parley.Usage{}) {
 		t.Errorf("the call is %+v", s.Calls[0])
 	}
-	if len(state.Messages) != 2 || state.Messages[1].Status != parley.MessageFailed || state.Attempts != 1 || !hasEvent(s.Events, parley.EventStepError, 1) {
+	if len(state.Messages) != 2 || state.Messages[1].Status != parley.MessageFailed || state.Attempts != 1 ||
+		!hasEvent(s.Events, parley.EventStepError, 1) {
 		t.Errorf("the turn has %+v", state)
 	}
 	w.answer(t, store.Claim{Fence: again.Fence}, "a whole answer")
@@ -62,7 +65,8 @@ func recoverEmpty(t *testing.T, w *world) {
 	again := w.takenOver(t, claim)
 	_, err := w.store.RecoverTurn(w.ctx, again.Fence)
 	must(t, "RecoverTurn", err)
-	if m := w.check(t, claim.Fence.SessionID).Record[1]; m.Status != parley.MessageFailed || string(m.Content) != `{"text":""}` {
+	if m := w.check(t, claim.Fence.SessionID).Record[1]; m.Status != parley.MessageFailed ||
+		string(m.Content) != `{"text":""}` {
 		t.Errorf("the message is %s with %s", m.Status, m.Content)
 	}
 }
@@ -72,12 +76,49 @@ func recoverBlocks(t *testing.T, w *world) {
 	begin := w.begin(t, claim.Fence, 1)
 	call := parley.NewID()
 	_, err := w.store.OpenBlock(w.ctx, claim.Fence, store.BlockOpen{
-		MessageID: call, Step: 1, Role: parley.RoleToolCall, Author: w.author(), Model: modelID, ToolCallID: "call_1", ToolName: "clock"})
+		MessageID:  call,
+		Step:       1,
+		Role:       parley.RoleToolCall,
+		Author:     w.author(),
+		Model:      modelID,
+		ToolCallID: "call_1",
+		ToolName:   "clock",
+	})
 	must(t, "OpenBlock", err)
 	appended, err := w.store.AppendVersions(w.ctx, []store.FencedVersion{
-		{Fence: claim.Fence, Version: parley.Version{MessageID: begin.Call.MessageID, N: 1, Kind: parley.KindReasoning, End: 4, Text: "hmm ", Chunks: 1}},
-		{Fence: claim.Fence, Version: parley.Version{MessageID: begin.Call.MessageID, N: 2, Kind: parley.KindText, End: 2, Text: "So", Chunks: 2}},
-		{Fence: claim.Fence, Version: parley.Version{MessageID: call, N: 1, Kind: parley.KindArguments, End: 5, Text: `{"a":`, Chunks: 1}},
+		{
+			Fence: claim.Fence,
+			Version: parley.Version{
+				MessageID: begin.Call.MessageID,
+				N:         1,
+				Kind:      parley.KindReasoning,
+				End:       4,
+				Text:      "hmm ",
+				Chunks:    1,
+			},
+		},
+		{
+			Fence: claim.Fence,
+			Version: parley.Version{
+				MessageID: begin.Call.MessageID,
+				N:         2,
+				Kind:      parley.KindText,
+				End:       2,
+				Text:      "So",
+				Chunks:    2,
+			},
+		},
+		{
+			Fence: claim.Fence,
+			Version: parley.Version{
+				MessageID: call,
+				N:         1,
+				Kind:      parley.KindArguments,
+				End:       5,
+				Text:      `{"a":`,
+				Chunks:    1,
+			},
+		},
 	})
 	if err != nil || skipped(appended) != 0 {
 		t.Fatalf("AppendVersions: %+v, %v", appended, err)
@@ -104,7 +145,9 @@ func recoverSettled(t *testing.T, w *world) {
 	state, err := w.store.RecoverTurn(w.ctx, again.Fence)
 	must(t, "RecoverTurn", err)
 	w.unchanged(t, "a recovery with nothing open", claim.Fence.SessionID, before)
-	if len(state.Messages) != 3 || state.Messages[2].ToolCallID != calls[0] || state.Messages[2].Status != parley.MessageCompleted || again.Turn.Step != 1 {
+	if len(state.Messages) != 3 || state.Messages[2].ToolCallID != calls[0] ||
+		state.Messages[2].Status != parley.MessageCompleted ||
+		again.Turn.Step != 1 {
 		t.Errorf("the turn has %+v at step %d; want its settled step", state.Messages, again.Turn.Step)
 	}
 	_, err = w.store.SettleTool(w.ctx, again.Fence, w.toolSettle(1, calls[0]))

@@ -23,8 +23,15 @@ func (w *world) replayed(t reporter, session parley.ID, change func(*store.NewRe
 	must(t, "Calls", err)
 	input, output, cost := int64(30), int64(12), parley.Money(700)
 	replay := store.NewReplay{
-		Call: calls[0], OfID: calls[0].ID, Answer: parley.ReplayAnswer{Text: "Другой ответ 😀", ToolCalls: []parley.ToolCallContent{}},
-		Settled: store.CallSettled{Outcome: parley.CallCompleted, Usage: parley.Usage{InputTokens: &input, OutputTokens: &output}, Cost: &cost, Finish: parley.FinishStop},
+		Call:   calls[0],
+		OfID:   calls[0].ID,
+		Answer: parley.ReplayAnswer{Text: "Другой ответ 😀", ToolCalls: []parley.ToolCallContent{}},
+		Settled: store.CallSettled{
+			Outcome: parley.CallCompleted,
+			Usage:   parley.Usage{InputTokens: &input, OutputTokens: &output},
+			Cost:    &cost,
+			Finish:  parley.FinishStop,
+		},
 	}
 	replay.Call.ID, replay.Call.SystemHash, replay.Call.ToolsHash = parley.NewID(), parley.Hash{}, parley.Hash{}
 	replay.Settled.CallID = replay.Call.ID
@@ -45,19 +52,27 @@ func replayRecorded(t *testing.T, w *world) {
 	})
 	call, err := w.store.Call(w.ctx, w.scope, replay.Call.ID)
 	must(t, "Call", err)
-	if call.Purpose != parley.PurposeReplay || !call.TurnID.IsZero() || call.Outcome != parley.CallCompleted || call.Usage.InputTokens == nil || *call.Usage.InputTokens != 30 || call.Cost == nil || *call.Cost != 700 {
+	if call.Purpose != parley.PurposeReplay || !call.TurnID.IsZero() || call.Outcome != parley.CallCompleted ||
+		call.Usage.InputTokens == nil ||
+		*call.Usage.InputTokens != 30 ||
+		call.Cost == nil ||
+		*call.Cost != 700 {
 		t.Errorf("the call is %+v", call)
 	}
 	for _, id := range []parley.ID{replay.Call.ID, replay.OfID} {
 		replays, err := w.store.Replays(w.ctx, w.scope, id)
 		must(t, "Replays", err)
-		if len(replays) != 1 || replays[0].Answer.Text != replay.Answer.Text || replays[0].CallID != replay.Call.ID || replays[0].OfID != replay.OfID || replays[0].CreatedAt == 0 {
+		if len(replays) != 1 || replays[0].Answer.Text != replay.Answer.Text || replays[0].CallID != replay.Call.ID ||
+			replays[0].OfID != replay.OfID ||
+			replays[0].CreatedAt == 0 {
 			t.Errorf("the replays of %s: %+v", id, replays)
 		}
 	}
 	after, err := w.store.Session(w.ctx, w.scope, session)
 	must(t, "Session", err)
-	if after.Statistics.InputTokens != before.Statistics.InputTokens+30 || after.Statistics.Cost != before.Statistics.Cost+700 || after.LastEvent != before.LastEvent+1 {
+	if after.Statistics.InputTokens != before.Statistics.InputTokens+30 ||
+		after.Statistics.Cost != before.Statistics.Cost+700 ||
+		after.LastEvent != before.LastEvent+1 {
 		t.Errorf("the statistics are %+v, before %+v", after.Statistics, before.Statistics)
 	}
 	w.check(t, session)
@@ -80,7 +95,11 @@ func replayCharged(t *testing.T, w *world) {
 	}
 	w.replayed(t, session, func(r *store.NewReplay) {
 		first := int64(1)
-		r.Charged, r.Estimate, r.Settled.Usage, r.Settled.Cost, r.Settled.FirstTokenMS = []parley.ID{session}, parley.Reserved{Tokens: 100}, parley.Usage{}, nil, &first
+		r.Charged, r.Estimate, r.Settled.Usage, r.Settled.Cost, r.Settled.FirstTokenMS = []parley.ID{
+			session,
+		}, parley.Reserved{
+			Tokens: 100,
+		}, parley.Usage{}, nil, &first
 	})
 	if b := w.budget(t, session); b.Tokens != before.Tokens+142 {
 		t.Errorf("the budget is %+v, before %+v", b, before)

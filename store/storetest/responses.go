@@ -60,11 +60,21 @@ func responsesKept(t *testing.T, w *world) {
 		}
 	}
 	again := response(1, "again")
-	w.keepResponses(t, store.ResponsesUsed{Hits: []store.ResponseHit{{Key: first.Key, Saved: 101}, {Key: other.Key}}, Misses: 1, Fresh: []store.CachedResponse{again}})
+	w.keepResponses(
+		t,
+		store.ResponsesUsed{
+			Hits:   []store.ResponseHit{{Key: first.Key, Saved: 101}, {Key: other.Key}},
+			Misses: 1,
+			Fresh:  []store.CachedResponse{again},
+		},
+	)
 	if diff := cmp.Diff(&again, w.cached(t, again.Key, time.Hour)); diff != "" {
 		t.Errorf("kept a second time (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(parley.ResponseCacheState{Entries: 2, Bytes: 10, Hits: 2, Misses: 3, Stored: 3, Saved: 101}, w.responses(t)); diff != "" {
+	if diff := cmp.Diff(
+		parley.ResponseCacheState{Entries: 2, Bytes: 10, Hits: 2, Misses: 3, Stored: 3, Saved: 101},
+		w.responses(t),
+	); diff != "" {
 		t.Errorf("the state (-want +got):\n%s", diff)
 	}
 }
@@ -117,7 +127,10 @@ func responsesRows(t *testing.T, w *world) {
 		t.Errorf("%d went within the bound", evicted)
 	}
 	w.keepResponses(t, store.ResponsesUsed{Hits: []store.ResponseHit{{Key: used.Key}}})
-	if evicted := w.keepResponses(t, store.ResponsesUsed{Fresh: []store.CachedResponse{response(parley.MaxCachedResponses, "last")}}); evicted != 1 {
+	if evicted := w.keepResponses(
+		t,
+		store.ResponsesUsed{Fresh: []store.CachedResponse{response(parley.MaxCachedResponses, "last")}},
+	); evicted != 1 {
 		t.Errorf("%d went for one beyond the bound", evicted)
 	}
 	if w.cached(t, used.Key, time.Hour) == nil || w.cached(t, idle.Key, time.Hour) != nil {
@@ -138,7 +151,10 @@ func responsesBytes(t *testing.T, w *world) {
 	if state := w.responses(t); state.Bytes != parley.MaxResponseCacheBytes || state.Evicted != 0 {
 		t.Fatalf("full, the state is %+v", state)
 	}
-	if evicted := w.keepResponses(t, store.ResponsesUsed{Fresh: []store.CachedResponse{response(fit, "x")}}); evicted != 1 {
+	if evicted := w.keepResponses(
+		t,
+		store.ResponsesUsed{Fresh: []store.CachedResponse{response(fit, "x")}},
+	); evicted != 1 {
 		t.Errorf("%d went for one byte beyond the bound", evicted)
 	}
 	if w.cached(t, response(0, "").Key, time.Hour) != nil || w.cached(t, response(1, "").Key, time.Hour) == nil {
@@ -151,7 +167,10 @@ func responsesCleared(t *testing.T, w *world) {
 	w.keepResponses(t, store.ResponsesUsed{Misses: 1, Fresh: []store.CachedResponse{kept}})
 	dropped, err := w.store.ClearResponseCache(w.ctx, w.scope.WorkspaceID)
 	must(t, "ClearResponseCache", err)
-	if state := w.responses(t); dropped != 1 || w.cached(t, kept.Key, time.Hour) != nil || state != (parley.ResponseCacheState{Misses: 1, Stored: 1}) {
+	if state := w.responses(
+		t,
+	); dropped != 1 || w.cached(t, kept.Key, time.Hour) != nil ||
+		state != (parley.ResponseCacheState{Misses: 1, Stored: 1}) {
 		t.Errorf("%d dropped, then %+v", dropped, state)
 	}
 }

@@ -60,21 +60,35 @@ func retryFailed(t *testing.T, w *world) {
 	before := w.check(t, session)
 	resumed, err := w.store.RetryTurn(w.ctx, w.scope, session, claim.Turn.ID, w.again(""), w.process)
 	must(t, "RetryTurn", err)
-	if resumed.Claim == nil || resumed.Claim.Turn.ID != resumed.Turn.ID || resumed.Claim.Trigger.ID != claim.Trigger.ID || resumed.Claim.Turn.Attempt != 1 {
+	if resumed.Claim == nil || resumed.Claim.Turn.ID != resumed.Turn.ID ||
+		resumed.Claim.Trigger.ID != claim.Trigger.ID ||
+		resumed.Claim.Turn.Attempt != 1 {
 		t.Fatalf("with a free slot the retry is %+v", resumed)
 	}
-	if turn := w.turn(t, resumed.Turn.ID); turn.ContinuesID != claim.Turn.ID || turn.TriggerMessageID != claim.Trigger.ID || turn.Status != parley.TurnRunning {
+	if turn := w.turn(
+		t,
+		resumed.Turn.ID,
+	); turn.ContinuesID != claim.Turn.ID || turn.TriggerMessageID != claim.Trigger.ID ||
+		turn.Status != parley.TurnRunning {
 		t.Errorf("the retry is %+v", turn)
 	}
 	if resumed.EventSequence != before.Session.LastEvent || resumed.Replayed {
-		t.Errorf("the retry is to be watched after event %d; the last was %d", resumed.EventSequence, before.Session.LastEvent)
+		t.Errorf(
+			"the retry is to be watched after event %d; the last was %d",
+			resumed.EventSequence,
+			before.Session.LastEvent,
+		)
 	}
 	s := w.check(t, session)
 	if len(s.Record) != len(before.Record) || s.Session.Status != parley.SessionRunning {
 		t.Errorf("the retry wrote %d messages, the session is %s", len(s.Record)-len(before.Record), s.Session.Status)
 	}
 	w.answer(t, *resumed.Claim, "at last")
-	if s = w.check(t, session); s.Session.Status != parley.SessionCompleted || w.turn(t, claim.Turn.ID).Status != parley.TurnFailed {
+	if s = w.check(
+		t,
+		session,
+	); s.Session.Status != parley.SessionCompleted ||
+		w.turn(t, claim.Turn.ID).Status != parley.TurnFailed {
 		t.Errorf("after the retry the session is %s", s.Session.Status)
 	}
 }
@@ -116,7 +130,11 @@ func retryChain(t *testing.T, w *world) {
 	refused(t, "retrying what was retried", err, parley.CodeConflict)
 	w.unchanged(t, "retrying what was retried", session, before)
 	second := w.retry(t, session, first.Turn.ID)
-	if turn := w.turn(t, second.Turn.ID); turn.ContinuesID != first.Turn.ID || turn.TriggerMessageID != claim.Trigger.ID {
+	if turn := w.turn(
+		t,
+		second.Turn.ID,
+	); turn.ContinuesID != first.Turn.ID ||
+		turn.TriggerMessageID != claim.Trigger.ID {
 		t.Errorf("the second retry is %+v", turn)
 	}
 	w.answer(t, w.claim(t), "at last")
@@ -146,7 +164,8 @@ func retryRefused(t *testing.T, w *world) {
 		before := w.snapshot(t, c.session)
 		_, err := w.store.RetryTurn(w.ctx, w.scope, c.session, c.turn, w.again(""), w.process)
 		refused(t, "retrying "+name, err, parley.CodeConflict)
-		if known, ok := err.(*parley.Error); !ok || known.State != string(c.state) { //nolint:errorlint // it is not wrapped
+		if known, ok := err.(*parley.Error); !ok ||
+			known.State != string(c.state) { //nolint:errorlint // it is not wrapped
 			t.Errorf("retrying %s: %v names the state %q", name, err, known.State)
 		}
 		w.unchanged(t, "retrying "+name, c.session, before)
@@ -170,7 +189,8 @@ func retryRepeated(t *testing.T, w *world) {
 	for range 2 { // while it runs, and when it has ended
 		repeat, err := w.store.RetryTurn(w.ctx, w.scope, session, claim.Turn.ID, w.again("k"), w.process)
 		must(t, "the repeat", err)
-		if !repeat.Replayed || repeat.Turn.ID != first.Turn.ID || repeat.EventSequence != first.EventSequence || repeat.Claim != nil {
+		if !repeat.Replayed || repeat.Turn.ID != first.Turn.ID || repeat.EventSequence != first.EventSequence ||
+			repeat.Claim != nil {
 			t.Errorf("the repeat gives %+v; want %+v", repeat, first)
 		}
 		w.unchanged(t, "a repeat", session, before)
@@ -229,7 +249,8 @@ func continueWaiting(t *testing.T, w *world) {
 		before := w.check(t, session)
 		resumed, err := w.store.ContinueTurn(w.ctx, w.scope, session, claim.Turn.ID, w.again(""), w.process)
 		must(t, "ContinueTurn", err)
-		if resumed.Turn.ID != claim.Turn.ID || resumed.Claim == nil || resumed.Claim.Turn.Attempt != 2 || resumed.EventSequence != before.Session.LastEvent {
+		if resumed.Turn.ID != claim.Turn.ID || resumed.Claim == nil || resumed.Claim.Turn.Attempt != 2 ||
+			resumed.EventSequence != before.Session.LastEvent {
 			t.Fatalf("the waiting turn goes on as %+v", resumed)
 		}
 		w.answer(t, *resumed.Claim, "done")

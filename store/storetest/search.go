@@ -64,7 +64,12 @@ func term(text string) store.SearchTerm {
 }
 
 // search looks for terms.
-func (w *world) search(t reporter, scope store.Scope, terms string, changes ...func(*store.SearchQuery)) store.SearchPage {
+func (w *world) search(
+	t reporter,
+	scope store.Scope,
+	terms string,
+	changes ...func(*store.SearchQuery),
+) store.SearchPage {
 	t.Helper()
 	query := store.SearchQuery{Limit: store.MaxHits}
 	for _, text := range strings.Split(terms, ",") {
@@ -131,11 +136,23 @@ func searchWords(t *testing.T, w *world) {
 	w.finds(t, "sess")
 	w.finds(t, "京*", "It is 42, près de 東京都.")
 	w.finds(t, "都*", "It is 42, près de 東京都.")
-	w.finds(t, "is,-a red", "It is 42, près de 東京都.", "Where is the Größe of the read_session tool?", "a car that is red")
+	w.finds(
+		t,
+		"is,-a red",
+		"It is 42, près de 東京都.",
+		"Where is the Größe of the read_session tool?",
+		"a car that is red",
+	)
 }
 
 // note records a message of a role, without a turn.
-func (w *world) note(t reporter, session parley.ID, role parley.Role, content string, changes ...func(*store.NewMessage)) parley.Message {
+func (w *world) note(
+	t reporter,
+	session parley.ID,
+	role parley.Role,
+	content string,
+	changes ...func(*store.NewMessage),
+) parley.Message {
 	t.Helper()
 	return w.post(t, session, w.say("", append([]func(*store.NewMessage){alone, func(m *store.NewMessage) {
 		m.Role, m.Content = role, json.RawMessage(content)
@@ -147,13 +164,39 @@ func searchRoles(t *testing.T, w *world) {
 	w.note(t, session, parley.RoleUser, `{"links":["https://example.org/needle-link"],"text":"needle of a user"}`)
 	w.note(t, session, parley.RoleAssistant, `{"reasoning":"needle thought","text":"needle of an assistant"}`)
 	w.note(t, session, parley.RoleAssistant, `{"refusal":"no needlework here","text":""}`)
-	w.note(t, session, parley.RoleToolCall, `{"arguments":{"needle_name":{"path":["needle/in/arguments"]}},"id":"c1","name":"sew_needle"}`, func(m *store.NewMessage) { m.ToolCallID, m.ToolName = "c1", "sew_needle" })
-	w.note(t, session, parley.RoleToolResult, `{"error":null,"execution_time_ms":1,"result":{"rows":[{"text":"needle found"}]},"success":true}`, func(m *store.NewMessage) { m.ToolCallID, m.ToolName = "c1", "sew_needle" })
+	w.note(
+		t,
+		session,
+		parley.RoleToolCall,
+		`{"arguments":{"needle_name":{"path":["needle/in/arguments"]}},"id":"c1","name":"sew_needle"}`,
+		func(m *store.NewMessage) { m.ToolCallID, m.ToolName = "c1", "sew_needle" },
+	)
+	w.note(
+		t,
+		session,
+		parley.RoleToolResult,
+		`{"error":null,"execution_time_ms":1,"result":{"rows":[{"text":"needle found"}]},"success":true}`,
+		func(m *store.NewMessage) { m.ToolCallID, m.ToolName = "c1", "sew_needle" },
+	)
 	w.note(t, session, parley.RoleSummary, `{"text":"needle of a summary"}`)
-	w.note(t, session, parley.RoleUser, `{"text":"needle of nobody's business"}`, func(m *store.NewMessage) { m.Internal = true })
+	w.note(
+		t,
+		session,
+		parley.RoleUser,
+		`{"text":"needle of nobody's business"}`,
+		func(m *store.NewMessage) { m.Internal = true },
+	)
 	w.note(t, session, parley.RoleUser, `{"text":"behind it"}`)
 	w.indexed(t)
-	w.finds(t, "needle", "needle of a user", "needle of an assistant", "tool_call sew_needle", "tool_result sew_needle", "needle of a summary")
+	w.finds(
+		t,
+		"needle",
+		"needle of a user",
+		"needle of an assistant",
+		"tool_call sew_needle",
+		"tool_result sew_needle",
+		"needle of a summary",
+	)
 	w.finds(t, "thought")
 	w.finds(t, "needle name")
 	w.finds(t, "business")
@@ -199,7 +242,13 @@ func searchQueue(t *testing.T, w *world) {
 	must(t, "RemoveQueued", err)
 	w.indexed(t)
 	w.finds(t, "needle")
-	_, err = w.store.EditQueued(w.ctx, w.scope, w.owner.ID, queued.Message.ID, json.RawMessage(`{"text":"needle behind"}`))
+	_, err = w.store.EditQueued(
+		w.ctx,
+		w.scope,
+		w.owner.ID,
+		queued.Message.ID,
+		json.RawMessage(`{"text":"needle behind"}`),
+	)
 	must(t, "EditQueued", err)
 	w.answer(t, *posted.Claim, "done")
 	w.indexed(t)
@@ -243,8 +292,17 @@ func searchFilters(t *testing.T, w *world) {
 	project := w.choose(t, "/tmp/searched")
 	first := w.session(t)
 	w.note(t, first, parley.RoleUser, `{"text":"needle one"}`)
-	second := w.session(t, func(s *parley.Session) { s.AgentID, s.ProjectID, s.Title = other.ID, project.ID, "needle title" })
-	w.note(t, second, parley.RoleToolCall, `{"arguments":{},"id":"c1","name":"needle_tool"}`, func(m *store.NewMessage) { m.ToolCallID, m.ToolName = "c1", "needle_tool" })
+	second := w.session(
+		t,
+		func(s *parley.Session) { s.AgentID, s.ProjectID, s.Title = other.ID, project.ID, "needle title" },
+	)
+	w.note(
+		t,
+		second,
+		parley.RoleToolCall,
+		`{"arguments":{},"id":"c1","name":"needle_tool"}`,
+		func(m *store.NewMessage) { m.ToolCallID, m.ToolName = "c1", "needle_tool" },
+	)
 	titled := w.session(t, func(s *parley.Session) { s.Title = "needle alone" })
 	archived := w.session(t)
 	last := w.note(t, archived, parley.RoleAssistant, `{"text":"needle kept"}`)
@@ -282,11 +340,20 @@ func searchFilters(t *testing.T, w *world) {
 }
 
 func searchScopes(t *testing.T, w *world) {
-	stranger, owner := store.Scope{WorkspaceID: w.scope.WorkspaceID, ViewerID: parley.NewID()}, store.Scope{WorkspaceID: w.scope.WorkspaceID, ViewerID: w.owner.ID}
+	stranger, owner := store.Scope{
+		WorkspaceID: w.scope.WorkspaceID,
+		ViewerID:    parley.NewID(),
+	}, store.Scope{
+		WorkspaceID: w.scope.WorkspaceID,
+		ViewerID:    w.owner.ID,
+	}
 	private := w.session(t, func(s *parley.Session) { s.Title = "needle private" })
 	w.session(t, func(s *parley.Session) { s.Title, s.Visibility = "needle shared", parley.VisibilityWorkspace })
 	other := w.neighbour(t, "neighbour")
-	theirs := other.session(t, func(s *parley.Session) { s.Title, s.Visibility = "needle theirs", parley.VisibilityWorkspace })
+	theirs := other.session(
+		t,
+		func(s *parley.Session) { s.Title, s.Visibility = "needle theirs", parley.VisibilityWorkspace },
+	)
 	other.note(t, theirs, parley.RoleUser, `{"text":"needle theirs"}`)
 	reader := w.session(t, func(s *parley.Session) { s.OwnerID = stranger.ViewerID })
 	w.share(t, private, reader) // the session may read it, its owner may not
@@ -307,7 +374,11 @@ func searchScopes(t *testing.T, w *world) {
 		}
 	}
 	for _, id := range []parley.ID{private, theirs, parley.NewID()} {
-		_, err := w.store.Search(w.ctx, stranger, store.SearchQuery{Terms: []store.SearchTerm{term("needle")}, SessionID: id})
+		_, err := w.store.Search(
+			w.ctx,
+			stranger,
+			store.SearchQuery{Terms: []store.SearchTerm{term("needle")}, SessionID: id},
+		)
 		refused(t, "a search in a session that is not seen", err, parley.CodeNotFound)
 	}
 }
@@ -325,7 +396,17 @@ func searchMoved(t *testing.T, w *world) {
 	expect := func(when string, theirs, here int) {
 		t.Helper()
 		w.indexed(t)
-		if all, a, b := count(w.scope, parley.ID{}), count(stranger, parley.ID{}), count(w.scope, project.ID); all != store.SearchBatch+3 || a != theirs || b != here {
+		if all, a, b := count(
+			w.scope,
+			parley.ID{},
+		), count(
+			stranger,
+			parley.ID{},
+		), count(
+			w.scope,
+			project.ID,
+		); all != store.SearchBatch+3 || a != theirs ||
+			b != here {
 			t.Errorf("%s: found %d, by a stranger %d, in the project %d", when, all, a, b)
 		}
 		w.finds(t, "moved", "[moved]")

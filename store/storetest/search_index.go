@@ -14,7 +14,12 @@ import (
 )
 
 // shownFor is what a search finds, and for which sessions.
-func (w *world) shownFor(t reporter, scope store.Scope, terms string, changes ...func(*store.SearchQuery)) map[string]parley.ID {
+func (w *world) shownFor(
+	t reporter,
+	scope store.Scope,
+	terms string,
+	changes ...func(*store.SearchQuery),
+) map[string]parley.ID {
 	t.Helper()
 	page := w.search(t, scope, terms, changes...)
 	shown := map[string]parley.ID{}
@@ -36,18 +41,41 @@ func searchForks(t *testing.T, w *world) {
 	second := w.fork(t, fork.ID, 4)
 	w.exchange(t, second.ID, "needle seven", "needle eight")
 	w.indexed(t)
-	if diff := cmp.Diff(map[string]parley.ID{"needle one": parent, "needle two": parent, "needle three": parent, "needle four": parent,
-		"needle five": fork.ID, "needle six": fork.ID, "needle seven": second.ID, "needle eight": second.ID}, w.shownFor(t, w.scope, "needle")); diff != "" {
+	if diff := cmp.Diff(
+		map[string]parley.ID{
+			"needle one":   parent,
+			"needle two":   parent,
+			"needle three": parent,
+			"needle four":  parent,
+			"needle five":  fork.ID,
+			"needle six":   fork.ID,
+			"needle seven": second.ID,
+			"needle eight": second.ID,
+		},
+		w.shownFor(t, w.scope, "needle"),
+	); diff != "" {
 		t.Errorf("everywhere (- want, + is):\n%s", diff)
 	}
 	in := func(id parley.ID) func(*store.SearchQuery) {
 		return func(q *store.SearchQuery) { q.SessionID = id }
 	}
-	if diff := cmp.Diff(map[string]parley.ID{"needle one": second.ID, "needle two": second.ID, "needle five": second.ID, "needle six": second.ID, "needle seven": second.ID, "needle eight": second.ID},
-		w.shownFor(t, w.scope, "needle", in(second.ID))); diff != "" {
+	if diff := cmp.Diff(
+		map[string]parley.ID{
+			"needle one":   second.ID,
+			"needle two":   second.ID,
+			"needle five":  second.ID,
+			"needle six":   second.ID,
+			"needle seven": second.ID,
+			"needle eight": second.ID,
+		},
+		w.shownFor(t, w.scope, "needle", in(second.ID)),
+	); diff != "" {
 		t.Errorf("in the second fork (- want, + is):\n%s", diff)
 	}
-	if diff := cmp.Diff(map[string]parley.ID{"needle one": parent, "needle two": parent, "needle three": parent, "needle four": parent}, w.shownFor(t, w.scope, "needle", in(parent))); diff != "" {
+	if diff := cmp.Diff(
+		map[string]parley.ID{"needle one": parent, "needle two": parent, "needle three": parent, "needle four": parent},
+		w.shownFor(t, w.scope, "needle", in(parent)),
+	); diff != "" {
 		t.Errorf("in the parent (- want, + is):\n%s", diff)
 	}
 }
@@ -62,7 +90,10 @@ func searchBorrowed(t *testing.T, w *world) {
 		f.Session.OwnerID, f.Session.AgentID, f.Session.Title = theirs.ViewerID, other.ID, "their own"
 	})
 	w.indexed(t)
-	if diff := cmp.Diff(map[string]parley.ID{"needle one": fork.ID, "needle two": fork.ID}, w.shownFor(t, theirs, "needle")); diff != "" {
+	if diff := cmp.Diff(
+		map[string]parley.ID{"needle one": fork.ID, "needle two": fork.ID},
+		w.shownFor(t, theirs, "needle"),
+	); diff != "" {
 		t.Errorf("found (- want, + is):\n%s", diff)
 	}
 	of := func(agent parley.ID) func(*store.SearchQuery) {
@@ -94,7 +125,13 @@ func searchOrphans(t *testing.T, w *world) {
 	for _, id := range []parley.ID{parent, late, unseen} { // one of them before anybody had indexed it
 		must(t, "DeleteSession", w.store.DeleteSession(w.ctx, w.scope, id))
 	}
-	want := map[string]parley.ID{"needle one": fork.ID, "needle two": fork.ID, "needle late": lateFork.ID, "needle unseen": unseenFork.ID, "needle unheard": unseenFork.ID}
+	want := map[string]parley.ID{
+		"needle one":     fork.ID,
+		"needle two":     fork.ID,
+		"needle late":    lateFork.ID,
+		"needle unseen":  unseenFork.ID,
+		"needle unheard": unseenFork.ID,
+	}
 	for _, when := range []string{"deleted", "purged"} {
 		w.indexed(t)
 		if diff := cmp.Diff(want, w.shownFor(t, w.scope, "needle")); diff != "" {

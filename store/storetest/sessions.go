@@ -112,7 +112,10 @@ func testSessions(t *testing.T, open Open) {
 }
 
 func testSessionFilters(t *testing.T, w *world) {
-	project, _, err := w.store.ChooseProject(w.ctx, parley.Project{ID: parley.NewID(), WorkspaceID: w.scope.WorkspaceID, Path: "/srv/atlas", Name: "atlas"})
+	project, _, err := w.store.ChooseProject(
+		w.ctx,
+		parley.Project{ID: parley.NewID(), WorkspaceID: w.scope.WorkspaceID, Path: "/srv/atlas", Name: "atlas"},
+	)
 	must(t, "ChooseProject", err)
 	agent, _, err := w.store.CreateAgent(w.ctx, w.newAgent("other"), store.Idempotency{})
 	must(t, "CreateAgent", err)
@@ -281,8 +284,19 @@ func changesMeet(t *testing.T, w, other *world) {
 	got := w.sessionState(t, id)
 	want := got
 	want.Title, want.Instructions, want.Pinned, want.Tags, want.Metadata, want.During = title, instructions, yes, tags, metadata, during
-	want.Settings = parley.Settings{Model: "sim/echo", SystemPrompt: &prompt, Tools: tools, Policy: policy,
-		Parameters: parley.Parameters{Temperature: &temperature, TopP: &temperature, MaxTokens: &tokens, Seed: &seed, ReasoningEffort: &effort}}
+	want.Settings = parley.Settings{
+		Model:        "sim/echo",
+		SystemPrompt: &prompt,
+		Tools:        tools,
+		Policy:       policy,
+		Parameters: parley.Parameters{
+			Temperature:     &temperature,
+			TopP:            &temperature,
+			MaxTokens:       &tokens,
+			Seed:            &seed,
+			ReasoningEffort: &effort,
+		},
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("a change was lost (-want +got):\n%s", diff)
 	}
@@ -292,20 +306,40 @@ func changesMeet(t *testing.T, w, other *world) {
 }
 
 func testSessionChange(t *testing.T, w *world) {
-	project, _, err := w.store.ChooseProject(w.ctx, parley.Project{ID: parley.NewID(), WorkspaceID: w.scope.WorkspaceID, Path: "/srv/p", Name: "p"})
+	project, _, err := w.store.ChooseProject(
+		w.ctx,
+		parley.Project{ID: parley.NewID(), WorkspaceID: w.scope.WorkspaceID, Path: "/srv/p", Name: "p"},
+	)
 	must(t, "ChooseProject", err)
 	id := w.session(t)
 	before := w.sessionState(t, id)
 	title, instructions, pinned, tags := "Title", "Be brief.", true, []string{"b", "a"}
 	metadata := json.RawMessage(`{"k":[1,2]}`)
 	temperature, prompt := 0.5, "You are terse."
-	set := parley.Settings{Model: "sim/echo", SystemPrompt: &prompt, Parameters: parley.Parameters{Temperature: &temperature}, Tools: &[]parley.ToolRef{{Name: "current_time"}},
-		Policy: &parley.Policy{Kind: parley.PolicyRecent, Limit: 7}, Retry: &parley.RetryPolicy{Retries: new(2), Backoff: parley.BackoffLinear},
-		Compaction: &parley.CompactionSettings{Model: "sim/echo"}, ApprovalTimeout: new(60)}
+	set := parley.Settings{
+		Model:        "sim/echo",
+		SystemPrompt: &prompt,
+		Parameters:   parley.Parameters{Temperature: &temperature},
+		Tools:        &[]parley.ToolRef{{Name: "current_time"}},
+		Policy: &parley.Policy{
+			Kind:  parley.PolicyRecent,
+			Limit: 7,
+		},
+		Retry:           &parley.RetryPolicy{Retries: new(2), Backoff: parley.BackoffLinear},
+		Compaction:      &parley.CompactionSettings{Model: "sim/echo"},
+		ApprovalTimeout: new(60),
+	}
 	during, visibility := parley.DuringReject, parley.VisibilityWorkspace
 	answer, err := w.store.UpdateSession(w.ctx, w.scope, id, store.SessionChange{
-		Title: &title, Instructions: &instructions, Pinned: &pinned, Tags: &tags, ProjectID: &project.ID, Metadata: &metadata,
-		Settings: settingAll(t, set), During: &during, Visibility: &visibility,
+		Title:        &title,
+		Instructions: &instructions,
+		Pinned:       &pinned,
+		Tags:         &tags,
+		ProjectID:    &project.ID,
+		Metadata:     &metadata,
+		Settings:     settingAll(t, set),
+		During:       &during,
+		Visibility:   &visibility,
 	})
 	must(t, "UpdateSession", err)
 	want := before // not activity: its time stays
@@ -458,7 +492,12 @@ func testTakenKey(t *testing.T, w *world) {
 		session := w.newSession()
 		session.OwnerID, session.Key, session.AgentID, session.Visibility = guest.ViewerID, try.key, try.agent, try.sees
 		first := w.say("mine")
-		opened, err := w.store.EnsureSession(w.ctx, guest, store.NewSession{Session: session, Named: try.named, First: &first}, parley.ID{})
+		opened, err := w.store.EnsureSession(
+			w.ctx,
+			guest,
+			store.NewSession{Session: session, Named: try.named, First: &first},
+			parley.ID{},
+		)
 		if try.want.IsZero() {
 			refused(t, "asking for it "+what, err, parley.CodeConflict)
 			continue
@@ -489,7 +528,12 @@ func testHeads(t *testing.T, w *world) {
 		}
 		asked = append(asked, id)
 		state := w.sessionState(t, id)
-		want[id] = store.HeadState{SessionID: id, LastEvent: state.LastEvent, OwnerID: state.OwnerID, Visibility: state.Visibility}
+		want[id] = store.HeadState{
+			SessionID:  id,
+			LastEvent:  state.LastEvent,
+			OwnerID:    state.OwnerID,
+			Visibility: state.Visibility,
+		}
 	}
 	got, err := w.store.Heads(w.ctx, asked)
 	must(t, "Heads", err)

@@ -137,7 +137,21 @@ func sharedFenced(t *testing.T, w, other *world) {
 	settle.End = completed()
 	_, err := w.store.SettleStep(w.ctx, claim.Fence, settle)
 	refused(t, "SettleStep", err, parley.CodeFenced)
-	appended, err := w.store.AppendVersions(w.ctx, []store.FencedVersion{{Fence: claim.Fence, Version: parley.Version{MessageID: begin.Call.MessageID, N: 1, Kind: parley.KindText, End: 4, Text: "late"}}})
+	appended, err := w.store.AppendVersions(
+		w.ctx,
+		[]store.FencedVersion{
+			{
+				Fence: claim.Fence,
+				Version: parley.Version{
+					MessageID: begin.Call.MessageID,
+					N:         1,
+					Kind:      parley.KindText,
+					End:       4,
+					Text:      "late",
+				},
+			},
+		},
+	)
 	if err != nil || skipped(appended) != 1 || !slices.Contains(appended.Fenced, claim.Fence) {
 		t.Errorf("a late flush: %+v, %v", appended, err)
 	}
@@ -237,7 +251,13 @@ func sharedRepeats(t *testing.T, w, other *world) {
 		if i%2 == 0 {
 			from = other
 		}
-		posted, err := from.store.PostMessage(w.ctx, w.scope, session, from.say("once", keyed("key", "body")), from.process)
+		posted, err := from.store.PostMessage(
+			w.ctx,
+			w.scope,
+			session,
+			from.say("once", keyed("key", "body")),
+			from.process,
+		)
 		if err != nil {
 			t.Errorf("PostMessage: %v", err)
 			return
@@ -252,7 +272,13 @@ func sharedRepeats(t *testing.T, w, other *world) {
 	if firsts != 1 || len(ids) != 1 {
 		t.Errorf("%d posts were the first one, of %d messages", firsts, len(ids))
 	}
-	_, err := other.store.PostMessage(w.ctx, w.scope, session, other.say("another", keyed("key", "another body")), parley.ID{})
+	_, err := other.store.PostMessage(
+		w.ctx,
+		w.scope,
+		session,
+		other.say("another", keyed("key", "another body")),
+		parley.ID{},
+	)
 	refused(t, "the key with another body", err, parley.CodeKeyReused)
 	w.check(t, session)
 }
@@ -268,7 +294,12 @@ func sharedKey(t *testing.T, w, other *world) {
 		}
 		session, first := from.newSession(), from.say(strconv.Itoa(i))
 		session.Key = "the key"
-		opened, err := from.store.EnsureSession(w.ctx, w.scope, store.NewSession{Session: session, First: &first}, parley.ID{})
+		opened, err := from.store.EnsureSession(
+			w.ctx,
+			w.scope,
+			store.NewSession{Session: session, First: &first},
+			parley.ID{},
+		)
 		if err != nil {
 			t.Errorf("EnsureSession: %v", err)
 			return
@@ -300,7 +331,8 @@ func sharedAgent(t *testing.T, w, other *world) {
 	must(t, "UpdateAgent", err)
 	posted, err := w.store.PostMessage(w.ctx, w.scope, session, w.say("go"), w.process)
 	must(t, "PostMessage", err)
-	if posted.Claim == nil || posted.Claim.Turn.AgentVersion != changed.Version || posted.Claim.Agent.Description != changed.Description {
+	if posted.Claim == nil || posted.Claim.Turn.AgentVersion != changed.Version ||
+		posted.Claim.Agent.Description != changed.Description {
 		t.Errorf("the turn runs version %d of the agent; want %d", posted.Claim.Turn.AgentVersion, changed.Version)
 	}
 }
@@ -313,7 +345,12 @@ func sharedExpired(t *testing.T, w, other *world) {
 	must(t, "RenewLease", err)
 	posted, err := w.store.PostMessage(w.ctx, w.scope, session, w.say("go"), w.process)
 	if err != nil || posted.Claim != nil || posted.Turn.Status != parley.TurnQueued {
-		t.Errorf("a process without a lease posts: %v, claimed %t, the turn is %s", err, posted.Claim != nil, posted.Turn.Status)
+		t.Errorf(
+			"a process without a lease posts: %v, claimed %t, the turn is %s",
+			err,
+			posted.Claim != nil,
+			posted.Turn.Status,
+		)
 	}
 	_, err = w.store.Claim(w.ctx, w.process, 5, roomy())
 	refused(t, "a claim without a lease", err, parley.CodeFenced)
@@ -394,7 +431,13 @@ func sharedNames(t *testing.T, w, other *world) {
 			}
 		}
 		if len(different) != 1 || news != made {
-			t.Errorf("%s: %d came to be, %d of them new; want one, and %d answers that say so", what, len(different), news, made)
+			t.Errorf(
+				"%s: %d came to be, %d of them new; want one, and %d answers that say so",
+				what,
+				len(different),
+				news,
+				made,
+			)
 		}
 	}
 	every("a workspace", 0, func(s store.Store) (parley.ID, bool, error) {
@@ -405,23 +448,40 @@ func sharedNames(t *testing.T, w, other *world) {
 		owner, err := s.LocalOwner(w.ctx, w.scope.WorkspaceID)
 		return owner.ID, false, err
 	})
-	agent := parley.Agent{WorkspaceID: w.scope.WorkspaceID, Slug: "named", Name: "Named", Runtime: parley.StandardRuntime}
+	agent := parley.Agent{
+		WorkspaceID: w.scope.WorkspaceID,
+		Slug:        "named",
+		Name:        "Named",
+		Runtime:     parley.StandardRuntime,
+	}
 	every("an agent", 1, func(s store.Store) (parley.ID, bool, error) {
 		made, _, err := s.CreateAgent(w.ctx, agent, store.Idempotency{})
 		return made.ID, true, err
 	})
 	agent.Slug = "repeated"
 	every("a repeated agent", 1, func(s store.Store) (parley.ID, bool, error) {
-		made, repeat, err := s.CreateAgent(w.ctx, agent, store.Idempotency{Key: "k", Fingerprint: parley.HashOf([]byte("body"))})
+		made, repeat, err := s.CreateAgent(
+			w.ctx,
+			agent,
+			store.Idempotency{Key: "k", Fingerprint: parley.HashOf([]byte("body"))},
+		)
 		return made.ID, !repeat, err
 	})
 	every("a key", 1, func(s store.Store) (parley.ID, bool, error) {
 		id := parley.NewID()
-		made, err := s.CreateKey(w.ctx, store.NewKey{Key: parley.Key{ID: id, WorkspaceID: w.scope.WorkspaceID, Name: "named", Role: parley.RoleMember}, Hash: parley.HashOf(id[:])})
+		made, err := s.CreateKey(
+			w.ctx,
+			store.NewKey{
+				Key:  parley.Key{ID: id, WorkspaceID: w.scope.WorkspaceID, Name: "named", Role: parley.RoleMember},
+				Hash: parley.HashOf(id[:]),
+			},
+		)
 		return made.ID, true, err
 	})
 	every("a project", 1, func(s store.Store) (parley.ID, bool, error) {
-		return project(s.ChooseProject(w.ctx, parley.Project{WorkspaceID: w.scope.WorkspaceID, Path: "/srv/named", Name: "named"}))
+		return project(
+			s.ChooseProject(w.ctx, parley.Project{WorkspaceID: w.scope.WorkspaceID, Path: "/srv/named", Name: "named"}),
+		)
 	})
 }
 

@@ -22,7 +22,11 @@ func testShares(t *testing.T, open Open) {
 
 func (w *world) share(t reporter, session, reader parley.ID) (parley.Share, bool) {
 	t.Helper()
-	kept, made, err := w.store.Share(w.ctx, w.scope, parley.Share{SessionID: session, ReaderID: reader, SharedBy: w.owner.Author()})
+	kept, made, err := w.store.Share(
+		w.ctx,
+		w.scope,
+		parley.Share{SessionID: session, ReaderID: reader, SharedBy: w.owner.Author()},
+	)
 	must(t, "Share", err)
 	return kept, made
 }
@@ -37,14 +41,20 @@ func (w *world) shares(t reporter, query store.ShareQuery) []parley.Share {
 func sharesKept(t *testing.T, w *world) {
 	developer, qa, other := w.session(t), w.session(t), w.session(t)
 	first, made := w.share(t, developer, qa)
-	if !made || first.SessionID != developer || first.ReaderID != qa || first.SharedBy != w.owner.Author() || first.WorkspaceID != w.scope.WorkspaceID || first.CreatedAt == 0 {
+	if !made || first.SessionID != developer || first.ReaderID != qa || first.SharedBy != w.owner.Author() ||
+		first.WorkspaceID != w.scope.WorkspaceID ||
+		first.CreatedAt == 0 {
 		t.Fatalf("shared: %+v, made %t", first, made)
 	}
 	if again, made := w.share(t, developer, qa); made || again != first {
 		t.Errorf("shared again: %+v, made %t", again, made)
 	}
 	second, _ := w.share(t, developer, other)
-	if diff := cmp.Diff([]parley.Share{first, second}, w.shares(t, store.ShareQuery{SessionID: developer})); diff != "" && first.CreatedAt != second.CreatedAt {
+	if diff := cmp.Diff(
+		[]parley.Share{first, second},
+		w.shares(t, store.ShareQuery{SessionID: developer}),
+	); diff != "" &&
+		first.CreatedAt != second.CreatedAt {
 		t.Errorf("who reads it (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]parley.Share{first}, w.shares(t, store.ShareQuery{ReaderID: qa})); diff != "" {
@@ -103,7 +113,13 @@ func sharesHidden(t *testing.T, w *world) {
 		must(t, "AllReadable", err)
 		listed := w.shares(t, store.ShareQuery{ReaderID: reader})
 		if len(all) != step.reads || len(listed) != step.reads {
-			t.Errorf("%s: it reads %d sessions and lists %d, want %d", step.visibility, len(all), len(listed), step.reads)
+			t.Errorf(
+				"%s: it reads %d sessions and lists %d, want %d",
+				step.visibility,
+				len(all),
+				len(listed),
+				step.reads,
+			)
 		}
 		if kept := w.shares(t, store.ShareQuery{SessionID: session}); len(kept) != 1 {
 			t.Errorf("%s: the session's owner sees %d shares to end", step.visibility, len(kept))
@@ -150,7 +166,11 @@ func sharesForeign(t *testing.T, w *world) {
 		"their reader": {w.scope, session, theirs}, "their session": {w.scope, theirs, reader},
 		"no reader": {w.scope, session, parley.NewID()}, "no session": {w.scope, parley.NewID(), reader},
 	} {
-		_, _, err := w.store.Share(w.ctx, try.scope, parley.Share{SessionID: try.session, ReaderID: try.reader, SharedBy: w.owner.Author()})
+		_, _, err := w.store.Share(
+			w.ctx,
+			try.scope,
+			parley.Share{SessionID: try.session, ReaderID: try.reader, SharedBy: w.owner.Author()},
+		)
 		refused(t, "sharing by or with "+what, err, parley.CodeNotFound)
 	}
 	w.share(t, session, reader)
@@ -171,6 +191,10 @@ func sharesBounded(t *testing.T, w *world) {
 	for range parley.MaxShares {
 		w.share(t, session, w.session(t))
 	}
-	_, _, err := w.store.Share(w.ctx, w.scope, parley.Share{SessionID: session, ReaderID: w.session(t), SharedBy: w.owner.Author()})
+	_, _, err := w.store.Share(
+		w.ctx,
+		w.scope,
+		parley.Share{SessionID: session, ReaderID: w.session(t), SharedBy: w.owner.Author()},
+	)
 	refused(t, "a share beyond the bound", err, parley.CodeConflict)
 }

@@ -28,8 +28,15 @@ func after(from parley.Time, d time.Duration) parley.Time {
 // newSignIn is a sign-in that begins at a moment; its secret is its name.
 func newSignIn(principal parley.Principal, secret string, at parley.Time) store.NewSignIn {
 	return store.NewSignIn{
-		SignIn: parley.SignIn{ID: parley.NewID(), WorkspaceID: principal.WorkspaceID, PrincipalID: principal.ID, PrincipalName: principal.Name,
-			CreatedAt: at, LastUsedAt: at, ExpiresAt: after(at, parley.SignInLife)},
+		SignIn: parley.SignIn{
+			ID:            parley.NewID(),
+			WorkspaceID:   principal.WorkspaceID,
+			PrincipalID:   principal.ID,
+			PrincipalName: principal.Name,
+			CreatedAt:     at,
+			LastUsedAt:    at,
+			ExpiresAt:     after(at, parley.SignInLife),
+		},
 		Hash: parley.HashOf([]byte(secret)),
 	}
 }
@@ -153,7 +160,12 @@ func testSignInScope(t *testing.T, w *world) {
 	refused(t, "ending a neighbour's", w.store.EndSignIn(w.ctx, neighbour, parley.ID{}, first.ID), parley.CodeNotFound)
 	must(t, "ending one's own", w.store.EndSignIn(w.ctx, w.scope.WorkspaceID, one.ID, first.ID))
 	must(t, "an admin's ending", w.store.EndSignIn(w.ctx, w.scope.WorkspaceID, parley.ID{}, second.ID))
-	refused(t, "ending it again", w.store.EndSignIn(w.ctx, w.scope.WorkspaceID, parley.ID{}, second.ID), parley.CodeNotFound)
+	refused(
+		t,
+		"ending it again",
+		w.store.EndSignIn(w.ctx, w.scope.WorkspaceID, parley.ID{}, second.ID),
+		parley.CodeNotFound,
+	)
 }
 
 func testSignInBound(t *testing.T, w *world) {

@@ -36,7 +36,9 @@ func stepPlain(t *testing.T, w *world) {
 	session := claim.Fence.SessionID
 	begin := w.begin(t, claim.Fence, 1)
 	s := w.check(t, session)
-	if len(s.Record) != 2 || s.Record[1].Status != parley.MessageStreaming || s.Record[1].Step != 1 || s.Record[1].TurnID != claim.Turn.ID || s.Record[1].Model != modelID {
+	if len(s.Record) != 2 || s.Record[1].Status != parley.MessageStreaming || s.Record[1].Step != 1 ||
+		s.Record[1].TurnID != claim.Turn.ID ||
+		s.Record[1].Model != modelID {
 		t.Errorf("the record after BeginStep is %+v", s.Record)
 	}
 	if len(s.Calls) != 1 || s.Calls[0].Outcome != parley.CallOpen || s.Turns[0].Step != 1 {
@@ -49,21 +51,36 @@ func stepPlain(t *testing.T, w *world) {
 		t.Errorf("the turn is %+v", settled.Turn)
 	}
 	s = w.check(t, session)
-	want := parley.Statistics{Messages: 2, UserFacing: 2, Turns: 1, Cost: 7, Tokens: parley.Tokens{InputTokens: 10, OutputTokens: 4, CachedTokens: 3},
-		Calls: 1, CacheHits: 1, CacheWriteTokens: 2, Saved: -5}
+	want := parley.Statistics{
+		Messages:         2,
+		UserFacing:       2,
+		Turns:            1,
+		Cost:             7,
+		Tokens:           parley.Tokens{InputTokens: 10, OutputTokens: 4, CachedTokens: 3},
+		Calls:            1,
+		CacheHits:        1,
+		CacheWriteTokens: 2,
+		Saved:            -5,
+	}
 	if diff := cmp.Diff(want, s.Session.Statistics); diff != "" {
 		t.Errorf("statistics (-want +got):\n%s", diff)
 	}
 	answer := s.Record[1]
-	if answer.Status != parley.MessageCompleted || string(answer.Content) != `{"text":"hello"}` || answer.Usage == nil || answer.Author.Kind != parley.AuthorAgent {
+	if answer.Status != parley.MessageCompleted || string(answer.Content) != `{"text":"hello"}` ||
+		answer.Usage == nil ||
+		answer.Author.Kind != parley.AuthorAgent {
 		t.Errorf("the answer is %+v", answer)
 	}
 	var types []string
 	for _, event := range s.Events {
 		types = append(types, string(event.Type))
 	}
-	if got := strings.Join(types, " "); strings.Count(got, "step.started") != 1 || strings.Count(got, "step.generated") != 1 ||
-		strings.Count(got, "session.started") != 1 || !strings.HasSuffix(got, "step.generated session.completed") ||
+	if got := strings.Join(
+		types,
+		" ",
+	); strings.Count(got, "step.started") != 1 || strings.Count(got, "step.generated") != 1 ||
+		strings.Count(got, "session.started") != 1 ||
+		!strings.HasSuffix(got, "step.generated session.completed") ||
 		strings.Index(got, "session.started") > strings.Index(got, "step.started") {
 		t.Errorf("the events are %s", got)
 	}
@@ -98,7 +115,13 @@ func stepCall(t *testing.T, w *world) {
 		if err != nil || string(kept) != text {
 			t.Errorf("the text behind %s is %q, %v; want %q", hash, kept, err, text)
 		}
-		if _, err := w.store.CallText(w.ctx, w.neighbour(t, "other").scope.WorkspaceID, hash); parley.ErrorCode(err) != parley.CodeNotFound {
+		if _, err := w.store.CallText(
+			w.ctx,
+			w.neighbour(t, "other").scope.WorkspaceID,
+			hash,
+		); parley.ErrorCode(
+			err,
+		) != parley.CodeNotFound {
 			t.Errorf("another workspace reads the text behind a hash: %v", err)
 		}
 	}
@@ -117,16 +140,24 @@ func stepBlocks(t *testing.T, w *world) {
 	}
 	w.check(t, claim.Fence.SessionID)
 	settle := settlement(begin, "let me see")
-	settle.Blocks = append(settle.Blocks,
-		store.BlockSettled{MessageID: call, Status: parley.MessageCompleted, Content: json.RawMessage(`{"arguments":{},"id":"call_1","name":"clock"}`), ToolName: "clock"},
-		said(second, "and then"))
+	settle.Blocks = append(
+		settle.Blocks,
+		store.BlockSettled{
+			MessageID: call,
+			Status:    parley.MessageCompleted,
+			Content:   json.RawMessage(`{"arguments":{},"id":"call_1","name":"clock"}`),
+			ToolName:  "clock",
+		},
+		said(second, "and then"),
+	)
 	settle.ToolsStarted = []string{"call_1"}
 	settled := w.settle(t, claim.Fence, settle)
 	if settled.Turn.Status != parley.TurnRunning {
 		t.Errorf("without an end the turn is %s", settled.Turn.Status)
 	}
 	s := w.check(t, claim.Fence.SessionID)
-	if len(s.Record) != 4 || s.Record[2].ToolCallID != "call_1" || s.Record[2].ToolName != "clock" || s.Record[2].CallOrdinal != 1 {
+	if len(s.Record) != 4 || s.Record[2].ToolCallID != "call_1" || s.Record[2].ToolName != "clock" ||
+		s.Record[2].CallOrdinal != 1 {
 		t.Errorf("the record is %+v", s.Record)
 	}
 	if !hasEvent(s.Events, parley.EventToolStarted, 1) || !hasEvent(s.Events, parley.EventStepGenerated, 1) {
@@ -138,7 +169,11 @@ func stepProgress(t *testing.T, w *world) {
 	claim := w.started(t, "one")
 	w.begin(t, claim.Fence, 1)
 	before := w.check(t, claim.Fence.SessionID)
-	note := store.ProgressNote{ToolCallID: "call_1", ToolName: "dig", ToolProgress: parley.ToolProgress{Progress: 2.5, Message: "half \"way\""}}
+	note := store.ProgressNote{
+		ToolCallID:   "call_1",
+		ToolName:     "dig",
+		ToolProgress: parley.ToolProgress{Progress: 2.5, Message: "half \"way\""},
+	}
 	must(t, "NoteProgress", w.store.NoteProgress(w.ctx, claim.Fence, note))
 	note.Total = 5
 	must(t, "NoteProgress", w.store.NoteProgress(w.ctx, claim.Fence, note))
@@ -164,9 +199,20 @@ func stepRetry(t *testing.T, w *world) {
 	failure := callEnd(begin.Call.ID, parley.CallFailed)
 	failure.Usage, failure.Cost, failure.Finish = parley.Usage{}, nil, ""
 	failure.Error = &parley.Failure{Class: parley.ClassRateLimit, Sentence: "Slow down.", Attempts: 1}
-	must(t, "RetryCall", w.store.RetryCall(w.ctx, claim.Fence, 1, failure, store.RetryNotice{Attempt: 2, Class: parley.ClassRateLimit, Wait: 1500e6}))
+	must(
+		t,
+		"RetryCall",
+		w.store.RetryCall(
+			w.ctx,
+			claim.Fence,
+			1,
+			failure,
+			store.RetryNotice{Attempt: 2, Class: parley.ClassRateLimit, Wait: 1500e6},
+		),
+	)
 	s := w.check(t, claim.Fence.SessionID)
-	if s.Calls[0].Outcome != parley.CallFailed || s.Calls[0].Error == nil || s.Record[1].Status != parley.MessageStreaming {
+	if s.Calls[0].Outcome != parley.CallFailed || s.Calls[0].Error == nil ||
+		s.Record[1].Status != parley.MessageStreaming {
 		t.Errorf("after the failure the call is %+v and the message %s", s.Calls[0], s.Record[1].Status)
 	}
 	last := s.Events[len(s.Events)-1]
@@ -175,7 +221,11 @@ func stepRetry(t *testing.T, w *world) {
 		Class   parley.ErrorClass `json:"class"`
 		WaitMS  int64             `json:"wait_ms"`
 	}
-	if err := json.Unmarshal(last.Data, &notice); err != nil || last.Type != parley.EventStepRetrying || notice.Attempt != 2 || notice.Class != parley.ClassRateLimit || notice.WaitMS != 1500 {
+	if err := json.Unmarshal(
+		last.Data,
+		&notice,
+	); err != nil || last.Type != parley.EventStepRetrying || notice.Attempt != 2 || notice.Class != parley.ClassRateLimit ||
+		notice.WaitMS != 1500 {
 		t.Errorf("the retry is told as %s %s", last.Type, last.Data)
 	}
 	again := w.stepBegin(1, 2)
@@ -185,7 +235,8 @@ func stepRetry(t *testing.T, w *world) {
 	settle.End = completed()
 	w.settle(t, claim.Fence, settle)
 	s = w.check(t, claim.Fence.SessionID)
-	if len(s.Calls) != 2 || len(s.Record) != 2 || s.Calls[1].Attempt != 2 || s.Calls[1].Outcome != parley.CallCompleted {
+	if len(s.Calls) != 2 || len(s.Record) != 2 || s.Calls[1].Attempt != 2 ||
+		s.Calls[1].Outcome != parley.CallCompleted {
 		t.Errorf("there are %d calls and %d messages; want two and two", len(s.Calls), len(s.Record))
 	}
 	if s.Session.Statistics.Unknown != 1 || s.Session.Statistics.Unpriced != 1 {
@@ -197,13 +248,19 @@ func stepFailedThenAgain(t *testing.T, w *world) {
 	claim := w.started(t, "one")
 	begin := w.begin(t, claim.Fence, 1)
 	settle := settlement(begin, "half an ans")
-	settle.Call.Outcome, settle.Call.Error = parley.CallFailed, &parley.Failure{Class: parley.ClassStream, Sentence: "It broke off.", Attempts: 1}
+	settle.Call.Outcome, settle.Call.Error = parley.CallFailed, &parley.Failure{
+		Class:    parley.ClassStream,
+		Sentence: "It broke off.",
+		Attempts: 1,
+	}
 	settle.Blocks[0].Status, settle.Blocks[0].Error = parley.MessageFailed, settle.Call.Error
 	if settled := w.settle(t, claim.Fence, settle); settled.Turn.Status != parley.TurnRunning {
 		t.Fatalf("a failed step without an end makes the turn %s", settled.Turn.Status)
 	}
 	s := w.check(t, claim.Fence.SessionID)
-	if !hasEvent(s.Events, parley.EventStepError, 1) || !hasEvent(s.Events, parley.EventStepGenerated, 0) || s.Record[1].Error == nil || s.Record[1].Error.Class != parley.ClassStream {
+	if !hasEvent(s.Events, parley.EventStepError, 1) || !hasEvent(s.Events, parley.EventStepGenerated, 0) ||
+		s.Record[1].Error == nil ||
+		s.Record[1].Error.Class != parley.ClassStream {
 		t.Errorf("the failed step is not told as an error, or its message has none: %+v", s.Record[1])
 	}
 	tail, err := w.store.ContextTail(w.ctx, w.scope.WorkspaceID, claim.Fence.SessionID, 0, 10)
@@ -225,7 +282,8 @@ func stepFailedTurn(t *testing.T, w *world) {
 	settle.Call.Outcome, settle.Call.Error = parley.CallFailed, settle.End.Failure
 	settle.Blocks[0].Status, settle.Blocks[0].Error = parley.MessageFailed, settle.End.Failure
 	settled := w.settle(t, claim.Fence, settle)
-	if settled.Turn.Status != parley.TurnFailed || settled.Turn.Error == nil || settled.Turn.Error.Class != parley.ClassAuth {
+	if settled.Turn.Status != parley.TurnFailed || settled.Turn.Error == nil ||
+		settled.Turn.Error.Class != parley.ClassAuth {
 		t.Errorf("the turn is %+v", settled.Turn)
 	}
 	s := w.check(t, claim.Fence.SessionID)
@@ -298,7 +356,8 @@ func stepAuthoritative(t *testing.T, w *world) {
 		t.Fatalf("step.generated carries %+v", step)
 	}
 	for i, m := range w.snapshot(t, session).Record[1:] {
-		if step.Messages[i].MessageID != m.ID || string(step.Messages[i].Content) != string(m.Content) || step.Messages[i].Role != m.Role {
+		if step.Messages[i].MessageID != m.ID || string(step.Messages[i].Content) != string(m.Content) ||
+			step.Messages[i].Role != m.Role {
 			t.Errorf("message %d of the step is %+v; the record has %s", i, step.Messages[i], m.Content)
 		}
 	}
@@ -329,7 +388,9 @@ func stepUnknown(t *testing.T, w *world) {
 	settle.Call.Usage, settle.Call.Cost, settle.Blocks[0].Usage, settle.End = parley.Usage{}, nil, nil, completed()
 	w.settle(t, claim.Fence, settle)
 	s := w.check(t, claim.Fence.SessionID)
-	if s.Record[1].Usage != nil || s.Calls[0].Usage != (parley.Usage{}) || s.Calls[0].Cost != nil || s.Session.Statistics.Unknown != 1 || s.Session.Statistics.Unpriced != 1 {
+	if s.Record[1].Usage != nil || s.Calls[0].Usage != (parley.Usage{}) || s.Calls[0].Cost != nil ||
+		s.Session.Statistics.Unknown != 1 ||
+		s.Session.Statistics.Unpriced != 1 {
 		t.Errorf("unknown became known: %+v, %+v", s.Calls[0], s.Session.Statistics)
 	}
 	if s.Turns[0].Cost != nil {

@@ -90,7 +90,12 @@ func suspectsFew(t *testing.T, w *world) {
 	}
 	fresh := slices.IndexFunc(held, func(c store.Claim) bool { return c.Turn.Takeovers == 0 })
 	if len(held) != parley.MaxSuspects+1 || fresh < 0 {
-		t.Fatalf("one process claims %d turns (the fresh one is number %d); want %d suspects and a fresh one", len(held), fresh, parley.MaxSuspects)
+		t.Fatalf(
+			"one process claims %d turns (the fresh one is number %d); want %d suspects and a fresh one",
+			len(held),
+			fresh,
+			parley.MaxSuspects,
+		)
 	}
 	w.finishAll(t, held[:2])
 	if again := w.claims(t, w.process, parley.MaxSuspects); len(again) != 2 {
@@ -199,7 +204,15 @@ func (w *world) accuse(t reporter, fresh int) (accused store.Claim, beside []sto
 func (w *world) status(t reporter, what string, turn parley.ID, status parley.TurnStatus, takeovers int) {
 	t.Helper()
 	if got := w.turn(t, turn); got.Status != status || got.Takeovers != takeovers {
-		t.Fatalf("%s the turn is %s after %d takeovers (%+v); want %s after %d", what, got.Status, got.Takeovers, got.Error, status, takeovers)
+		t.Fatalf(
+			"%s the turn is %s after %d takeovers (%+v); want %s after %d",
+			what,
+			got.Status,
+			got.Takeovers,
+			got.Error,
+			status,
+			takeovers,
+		)
 	}
 }
 
@@ -292,7 +305,14 @@ func suspectsAtALimit(t *testing.T, w *world) {
 	claim := w.claims(t, w.process, 1)[0]
 	_, err := w.store.ParkTurn(w.ctx, claim.Fence, parley.WaitBudget)
 	must(t, "ParkTurn", err)
-	resumed, err := w.store.ContinueTurn(w.ctx, w.scope, claim.Fence.SessionID, claims[0].Turn.ID, store.TurnAgain{TurnID: parley.NewID()}, w.process)
+	resumed, err := w.store.ContinueTurn(
+		w.ctx,
+		w.scope,
+		claim.Fence.SessionID,
+		claims[0].Turn.ID,
+		store.TurnAgain{TurnID: parley.NewID()},
+		w.process,
+	)
 	must(t, "ContinueTurn", err)
 	if resumed.Claim != nil {
 		t.Errorf("a suspected turn is claimed beside Claim, which knows how many may run")

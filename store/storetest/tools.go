@@ -33,8 +33,12 @@ func toolOnce(t *testing.T, w *world) {
 		settle := w.toolSettle(1, call)
 		message, err := w.store.SettleTool(w.ctx, claim.Fence, settle)
 		must(t, "SettleTool", err)
-		if message.ID != settle.MessageID || message.Role != parley.RoleToolResult || message.Status != parley.MessageCompleted ||
-			message.ToolCallID != call || message.Sequence != int64(5+i) || string(message.Content) != string(settle.Content) || message.TurnID != claim.Turn.ID {
+		if message.ID != settle.MessageID || message.Role != parley.RoleToolResult ||
+			message.Status != parley.MessageCompleted ||
+			message.ToolCallID != call ||
+			message.Sequence != int64(5+i) ||
+			string(message.Content) != string(settle.Content) ||
+			message.TurnID != claim.Turn.ID {
 			t.Errorf("the result is %+v", message)
 		}
 	}
@@ -89,14 +93,19 @@ func toolAnswered(t *testing.T, w *world) {
 	claim, calls := w.parked(t, 1)
 	session := claim.Fence.SessionID
 	s := w.check(t, session)
-	if s.Session.Status != parley.SessionWaiting || s.Session.WaitReason != parley.WaitToolResult || !hasEvent(s.Events, parley.EventSessionWaiting, 1) {
+	if s.Session.Status != parley.SessionWaiting || s.Session.WaitReason != parley.WaitToolResult ||
+		!hasEvent(s.Events, parley.EventSessionWaiting, 1) {
 		t.Errorf("the session is %s for %q", s.Session.Status, s.Session.WaitReason)
 	}
 	w.claimsNothing(t)
 	_, err := w.store.FinishTurn(w.ctx, claim.Fence, *completed())
 	refused(t, "the parked claim", err, parley.CodeFenced)
 	posted := w.post(t, session, w.result(calls[0]))
-	if posted.Message.Sequence != 4 || posted.Message.Role != parley.RoleToolResult || posted.Message.TurnID != claim.Turn.ID || posted.Turn == nil || posted.Turn.ID != claim.Turn.ID || posted.Turn.Status != parley.TurnQueued {
+	if posted.Message.Sequence != 4 || posted.Message.Role != parley.RoleToolResult ||
+		posted.Message.TurnID != claim.Turn.ID ||
+		posted.Turn == nil ||
+		posted.Turn.ID != claim.Turn.ID ||
+		posted.Turn.Status != parley.TurnQueued {
 		t.Errorf("the answer is %+v, its turn %+v", posted.Message, posted.Turn)
 	}
 	w.check(t, session)
@@ -276,7 +285,8 @@ func toolResume(t *testing.T, w *world) {
 	for _, m := range state.Messages {
 		roles += string(m.Role) + " "
 	}
-	if roles != "user assistant tool_call tool_result " || state.Messages[0].ID != claim.Trigger.ID || again.Turn.Step != 1 {
+	if roles != "user assistant tool_call tool_result " || state.Messages[0].ID != claim.Trigger.ID ||
+		again.Turn.Step != 1 {
 		t.Errorf("the resumed turn has %sand is at step %d", roles, again.Turn.Step)
 	}
 	if state.Attempts != 1 {

@@ -126,7 +126,9 @@ func testCallPages(t *testing.T, w *world) {
 		t.Fatalf("%d calls; want 4", len(all))
 	}
 	for i, call := range all {
-		if call.TurnID != turns[i] || call.Outcome != parley.CallCompleted || call.Provider != modelID.Provider() || call.Cost == nil || *call.Cost != 7 {
+		if call.TurnID != turns[i] || call.Outcome != parley.CallCompleted || call.Provider != modelID.Provider() ||
+			call.Cost == nil ||
+			*call.Cost != 7 {
 			t.Errorf("call %d: %+v", i, call)
 		}
 		alone, err := w.store.Call(w.ctx, w.scope, call.ID)

@@ -23,7 +23,12 @@ func testUsage(t *testing.T, open Open) {
 // lately asks for the usage of these minutes.
 func lately(group parley.UsageGroup) store.UsageQuery {
 	now := time.Now()
-	return store.UsageQuery{Group: group, From: parley.TimeOf(now.Add(-time.Hour)), To: parley.TimeOf(now.Add(time.Hour)), Limit: 10}
+	return store.UsageQuery{
+		Group: group,
+		From:  parley.TimeOf(now.Add(-time.Hour)),
+		To:    parley.TimeOf(now.Add(time.Hour)),
+		Limit: 10,
+	}
 }
 
 func (w *world) usage(t reporter, query store.UsageQuery) []parley.UsageSum {
@@ -35,8 +40,14 @@ func (w *world) usage(t reporter, query store.UsageQuery) []parley.UsageSum {
 
 // sum is what n exchanges of the world take.
 func sum(n int64) parley.UsageSum {
-	return parley.UsageSum{Calls: n, Tokens: parley.Tokens{InputTokens: 10 * n, OutputTokens: 4 * n, CachedTokens: 3 * n},
-		Cost: parley.Money(7 * n), CacheHits: n, CacheWriteTokens: 2 * n, Saved: parley.Money(-5 * n)}
+	return parley.UsageSum{
+		Calls:            n,
+		Tokens:           parley.Tokens{InputTokens: 10 * n, OutputTokens: 4 * n, CachedTokens: 3 * n},
+		Cost:             parley.Money(7 * n),
+		CacheHits:        n,
+		CacheWriteTokens: 2 * n,
+		Saved:            parley.Money(-5 * n),
+	}
 }
 
 func of(u parley.UsageSum, change func(*parley.UsageSum)) parley.UsageSum {
@@ -137,7 +148,11 @@ func usageNoHit(t *testing.T, w *world) {
 	if diff := cmp.Diff([]parley.UsageSum{want}, w.usage(t, lately(""))); diff != "" {
 		t.Errorf("of a call without a hit (-want +got):\n%s", diff)
 	}
-	if s := w.check(t, claim.Fence.SessionID).Session.Statistics; s.Calls != 1 || s.CacheHits != 0 || s.CachedTokens != 0 {
+	if s := w.check(
+		t,
+		claim.Fence.SessionID,
+	).Session.Statistics; s.Calls != 1 || s.CacheHits != 0 ||
+		s.CachedTokens != 0 {
 		t.Errorf("the session's statistics are %+v; want one call and no hit", s)
 	}
 }

@@ -37,7 +37,14 @@ func childVisibility(t *testing.T, w *world) {
 	belowTheirs := w.worksFor(t, theirs, stranger, shared)
 	for _, step := range []struct{ of, own, others parley.Visibility }{{shared, shared, shared}, {private, private, private}, {shared, shared, private}} {
 		w.seenBy(t, root, step.of)
-		want := map[parley.ID]parley.Visibility{root: step.of, child: step.own, deepest: step.own, theirs: step.others, belowTheirs: step.others, fork: private}
+		want := map[parley.ID]parley.Visibility{
+			root:        step.of,
+			child:       step.own,
+			deepest:     step.own,
+			theirs:      step.others,
+			belowTheirs: step.others,
+			fork:        private,
+		}
 		for id, visibility := range want {
 			if got := w.sessionState(t, id).Visibility; got != visibility {
 				t.Errorf("with the root %s, %s is %s, want %s", step.of, id, got, visibility)

@@ -87,9 +87,16 @@ func refused(t reporter, what string, err error, want parley.Code) {
 // newSession is a session that nobody else would mind.
 func (w *world) newSession() parley.Session {
 	return parley.Session{
-		ID: parley.NewID(), LogID: parley.NewID(), WorkspaceID: w.scope.WorkspaceID, AgentID: w.agent.ID, OwnerID: w.owner.ID,
-		Visibility: parley.VisibilityPrivate, Kind: parley.KindAgent, Mode: parley.ModeForeground,
-		Tags: []string{}, Metadata: json.RawMessage(`{}`),
+		ID:          parley.NewID(),
+		LogID:       parley.NewID(),
+		WorkspaceID: w.scope.WorkspaceID,
+		AgentID:     w.agent.ID,
+		OwnerID:     w.owner.ID,
+		Visibility:  parley.VisibilityPrivate,
+		Kind:        parley.KindAgent,
+		Mode:        parley.ModeForeground,
+		Tags:        []string{},
+		Metadata:    json.RawMessage(`{}`),
 	}
 }
 
@@ -192,10 +199,23 @@ func (w *world) stepBegin(step, attempt int, steers ...parley.Message) store.Ste
 	system, tools, middleware := "You are "+w.agent.Name+".", []byte(`[]`), []byte(`{"redact":[]}`)
 	begin := store.StepBegin{
 		Call: parley.Call{
-			ID: parley.NewID(), MessageID: parley.NewID(), Step: step, Attempt: attempt,
-			Provider: modelID.Provider(), Model: modelID, SystemHash: parley.HashOf([]byte(system)), ToolsHash: parley.HashOf(tools), MiddlewareHash: parley.HashOf(middleware),
-			Manifest:    parley.Manifest{Policy: "all", Ranges: []parley.ManifestRange{{From: 1, To: 1, Reason: "policy"}}, Middleware: []string{"redact@1"}, CacheKey: "k"},
-			RequestHash: parley.HashOf([]byte("request")), EncoderVersion: 1,
+			ID:             parley.NewID(),
+			MessageID:      parley.NewID(),
+			Step:           step,
+			Attempt:        attempt,
+			Provider:       modelID.Provider(),
+			Model:          modelID,
+			SystemHash:     parley.HashOf([]byte(system)),
+			ToolsHash:      parley.HashOf(tools),
+			MiddlewareHash: parley.HashOf(middleware),
+			Manifest: parley.Manifest{
+				Policy:     "all",
+				Ranges:     []parley.ManifestRange{{From: 1, To: 1, Reason: "policy"}},
+				Middleware: []string{"redact@1"},
+				CacheKey:   "k",
+			},
+			RequestHash:    parley.HashOf([]byte("request")),
+			EncoderVersion: 1,
 		},
 		System: system, Tools: tools, Middleware: middleware, Author: w.author(),
 	}
@@ -210,8 +230,13 @@ func (w *world) begin(t reporter, fence store.Fence, step int, steers ...parley.
 	begin := w.stepBegin(step, 1, steers...)
 	begun, err := w.store.BeginStep(w.ctx, fence, begin)
 	must(t, "BeginStep", err)
-	if begun.Message.ID != begin.Call.MessageID || begun.Message.Status != parley.MessageStreaming || begun.Message.Sequence == 0 {
-		t.Fatalf("BeginStep opened %+v; want the streaming message %s with its place taken", begun.Message, begin.Call.MessageID)
+	if begun.Message.ID != begin.Call.MessageID || begun.Message.Status != parley.MessageStreaming ||
+		begun.Message.Sequence == 0 {
+		t.Fatalf(
+			"BeginStep opened %+v; want the streaming message %s with its place taken",
+			begun.Message,
+			begin.Call.MessageID,
+		)
 	}
 	return begin
 }
@@ -223,8 +248,19 @@ func tokens(n int64) *int64 { return &n }
 func callEnd(id parley.ID, outcome parley.CallOutcome) store.CallSettled {
 	cost, saved := parley.Money(7), parley.Money(-5)
 	return store.CallSettled{
-		CallID: id, Outcome: outcome, Cost: &cost, Saved: &saved, Finish: parley.FinishStop, FirstTokenMS: tokens(1), TotalMS: tokens(2),
-		Usage: parley.Usage{InputTokens: tokens(10), OutputTokens: tokens(4), CachedTokens: tokens(3), CacheWriteTokens: tokens(2)},
+		CallID:       id,
+		Outcome:      outcome,
+		Cost:         &cost,
+		Saved:        &saved,
+		Finish:       parley.FinishStop,
+		FirstTokenMS: tokens(1),
+		TotalMS:      tokens(2),
+		Usage: parley.Usage{
+			InputTokens:      tokens(10),
+			OutputTokens:     tokens(4),
+			CachedTokens:     tokens(3),
+			CacheWriteTokens: tokens(2),
+		},
 	}
 }
 
@@ -233,12 +269,22 @@ func said(message parley.ID, text string) store.BlockSettled {
 	if err != nil {
 		panic(err) // text of the tests
 	}
-	return store.BlockSettled{MessageID: message, Status: parley.MessageCompleted, Content: content, TokenEstimate: len(text) / 4, Chunks: 2}
+	return store.BlockSettled{
+		MessageID:     message,
+		Status:        parley.MessageCompleted,
+		Content:       content,
+		TokenEstimate: len(text) / 4,
+		Chunks:        2,
+	}
 }
 
 // settlement ends a step that said something; change it for other endings.
 func settlement(begin store.StepBegin, text string) store.StepSettle {
-	settle := store.StepSettle{Step: begin.Call.Step, Call: callEnd(begin.Call.ID, parley.CallCompleted), Blocks: []store.BlockSettled{said(begin.Call.MessageID, text)}}
+	settle := store.StepSettle{
+		Step:   begin.Call.Step,
+		Call:   callEnd(begin.Call.ID, parley.CallCompleted),
+		Blocks: []store.BlockSettled{said(begin.Call.MessageID, text)},
+	}
 	settle.Blocks[0].Usage = &settle.Call.Usage
 	return settle
 }
@@ -253,7 +299,10 @@ func (w *world) settle(t reporter, fence store.Fence, settle store.StepSettle) s
 func completed() *store.TurnEnd { return &store.TurnEnd{Status: parley.TurnCompleted} }
 
 func failed(class parley.ErrorClass) *store.TurnEnd {
-	return &store.TurnEnd{Status: parley.TurnFailed, Failure: &parley.Failure{Class: class, Sentence: class.Sentence(), Attempts: 1}}
+	return &store.TurnEnd{
+		Status:  parley.TurnFailed,
+		Failure: &parley.Failure{Class: class, Sentence: class.Sentence(), Attempts: 1},
+	}
 }
 
 // answer runs the rest of a claimed turn: one step and its end.
@@ -296,15 +345,26 @@ func (w *world) callAsking(t reporter, fence store.Fence, step, n int, asks map[
 	for i := range n {
 		id, name, message := "call_"+parley.NewID().String(), "tool"+strconv.Itoa(i+1), parley.NewID()
 		opened, err := w.store.OpenBlock(w.ctx, fence, store.BlockOpen{
-			MessageID: message, Step: step, Role: parley.RoleToolCall, Author: w.author(), Model: modelID, ToolCallID: id, ToolName: name,
+			MessageID:  message,
+			Step:       step,
+			Role:       parley.RoleToolCall,
+			Author:     w.author(),
+			Model:      modelID,
+			ToolCallID: id,
+			ToolName:   name,
 		})
 		must(t, "OpenBlock", err)
 		if opened.Status != parley.MessageStreaming || opened.Sequence == 0 {
 			t.Fatalf("OpenBlock opened %+v; want a streaming message with its place taken", opened)
 		}
-		content, err := parley.EncodeContent(parley.ToolCallContent{ID: id, Name: name, Arguments: json.RawMessage(`{"n":` + strconv.Itoa(i) + `}`)})
+		content, err := parley.EncodeContent(
+			parley.ToolCallContent{ID: id, Name: name, Arguments: json.RawMessage(`{"n":` + strconv.Itoa(i) + `}`)},
+		)
 		must(t, "EncodeContent", err)
-		settle.Blocks = append(settle.Blocks, store.BlockSettled{MessageID: message, Status: parley.MessageCompleted, Content: content, ToolName: name})
+		settle.Blocks = append(
+			settle.Blocks,
+			store.BlockSettled{MessageID: message, Status: parley.MessageCompleted, Content: content, ToolName: name},
+		)
 		ids = append(ids, id)
 		if ask, asked := asks[i]; asked {
 			ask.ToolCallID = id
@@ -318,7 +378,9 @@ func (w *world) callAsking(t reporter, fence store.Fence, step, n int, asks map[
 }
 
 func toolResult(text string) json.RawMessage {
-	content, err := parley.EncodeContent(parley.ToolResultContent{Result: parley.AppendJSONString(nil, text), Success: true})
+	content, err := parley.EncodeContent(
+		parley.ToolResultContent{Result: parley.AppendJSONString(nil, text), Success: true},
+	)
 	if err != nil {
 		panic(err) // text of the tests
 	}
@@ -326,7 +388,14 @@ func toolResult(text string) json.RawMessage {
 }
 
 func (w *world) toolSettle(step int, call string) store.ToolSettle {
-	return store.ToolSettle{MessageID: parley.NewID(), Step: step, ToolCallID: call, ToolName: "tool1", Content: toolResult("done"), Author: w.author()}
+	return store.ToolSettle{
+		MessageID:  parley.NewID(),
+		Step:       step,
+		ToolCallID: call,
+		ToolName:   "tool1",
+		Content:    toolResult("done"),
+		Author:     w.author(),
+	}
 }
 
 // result is a client's answer to a call.
@@ -340,7 +409,14 @@ func (w *world) result(call string) store.NewMessage {
 func (w *world) flush(t reporter, fence store.Fence, message parley.ID, n, offset int, text string) {
 	t.Helper()
 	appended, err := w.store.AppendVersions(w.ctx, []store.FencedVersion{{Fence: fence, Version: parley.Version{
-		MessageID: message, N: n, Kind: parley.KindText, Offset: offset, End: offset + len(text), Chunks: n, Text: text, CreatedAt: parley.Now(),
+		MessageID: message,
+		N:         n,
+		Kind:      parley.KindText,
+		Offset:    offset,
+		End:       offset + len(text),
+		Chunks:    n,
+		Text:      text,
+		CreatedAt: parley.Now(),
 	}}})
 	must(t, "AppendVersions", err)
 	if skipped(appended) != 0 {

@@ -19,8 +19,10 @@ func (askUser) Definition() parley.ToolDefinition {
 	return parley.ToolDefinition{
 		Name:        parley.AskUserTool,
 		Description: "Asks the user a question and waits for the answer. Use it when you cannot go on without a decision or a fact that only the user has.",
-		Parameters: json.RawMessage(`{"additionalProperties":false,"properties":{"options":{"description":"Answers to choose from, if there are some. The user may answer otherwise.",` +
-			`"items":{"type":"string"},"type":"array"},"question":{"description":"The question, complete in itself.","type":"string"}},"required":["question"],"type":"object"}`),
+		Parameters: json.RawMessage(
+			`{"additionalProperties":false,"properties":{"options":{"description":"Answers to choose from, if there are some. The user may answer otherwise.",` +
+				`"items":{"type":"string"},"type":"array"},"question":{"description":"The question, complete in itself.","type":"string"}},"required":["question"],"type":"object"}`,
+		),
 	}
 }
 
@@ -32,5 +34,8 @@ func (askUser) Source() string { return sourceName }
 
 // Call implements tool.Tool: there is nobody to ask in here.
 func (askUser) Call(context.Context, tool.Call) (json.RawMessage, error) {
-	return nil, parley.Errorf(parley.CodeUnsupported, "ask_user is answered by a person: the runtime has to wait for a tool_result message")
+	return nil, parley.Errorf(
+		parley.CodeUnsupported,
+		"ask_user is answered by a person: the runtime has to wait for a tool_result message",
+	)
 }

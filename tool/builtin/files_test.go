@@ -133,7 +133,13 @@ func TestNothingOutsideTheProject(t *testing.T) {
 		for tool, arguments := range map[string]string{
 			"read_file": `{"path":%q}`, "write_file": `{"path":%q,"text":"taken"}`, "list_files": `{"path":%q}`, "search_files": `{"path":%q,"pattern":"o"}`,
 		} {
-			if got, err := callTool(t, dir, tool, fmt.Sprintf(arguments, name)); err == nil || strings.Contains(err.Error(), filepath.Dir(dir)) && !strings.Contains(err.Error(), name) {
+			if got, err := callTool(
+				t,
+				dir,
+				tool,
+				fmt.Sprintf(arguments, name),
+			); err == nil ||
+				strings.Contains(err.Error(), filepath.Dir(dir)) && !strings.Contains(err.Error(), name) {
 				t.Errorf("%s of %s: %s, %v", tool, name, got, err)
 			}
 		}
@@ -141,10 +147,19 @@ func TestNothingOutsideTheProject(t *testing.T) {
 	if got, err := callTool(t, dir, "list_files", `{"path":"out"}`); err == nil {
 		t.Errorf("the directory above was listed: %s", got)
 	}
-	if secret, err := os.ReadFile(filepath.Join(filepath.Dir(dir), "secret.txt")); err != nil || string(secret) != "outside" {
+	if secret, err := os.ReadFile(
+		filepath.Join(filepath.Dir(dir), "secret.txt"),
+	); err != nil ||
+		string(secret) != "outside" {
 		t.Errorf("the file outside holds %q, %v", secret, err)
 	}
-	if got, err := callTool(t, dir, "search_files", `{"pattern":"outside"}`); err != nil || got != `{"matches":[],"truncated":false}` {
+	if got, err := callTool(
+		t,
+		dir,
+		"search_files",
+		`{"pattern":"outside"}`,
+	); err != nil ||
+		got != `{"matches":[],"truncated":false}` {
 		t.Errorf("a search followed a link: %s, %v", got, err)
 	}
 }
@@ -172,7 +187,13 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 		{"list_files", `{"pattern":"["}`, parley.CodeInvalid, "no pattern"},
 		{"search_files", `{"pattern":"("}`, parley.CodeInvalid, "RE2"},
 	} {
-		if got, err := callTool(t, dir, c.tool, c.arguments); parley.ErrorCode(err) != c.code || !strings.Contains(err.Error(), c.says) {
+		if got, err := callTool(
+			t,
+			dir,
+			c.tool,
+			c.arguments,
+		); parley.ErrorCode(err) != c.code ||
+			!strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s %s: %s, %v", c.tool, c.arguments, got, err)
 		}
 	}
@@ -181,7 +202,13 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 			t.Errorf("%s without a project", tool)
 		}
 	}
-	if _, err := callTool(t, "", "list_files", `{}`); parley.ErrorCode(err) != parley.CodeConflict || !strings.Contains(err.Error(), "choose a directory") {
+	if _, err := callTool(
+		t,
+		"",
+		"list_files",
+		`{}`,
+	); parley.ErrorCode(err) != parley.CodeConflict ||
+		!strings.Contains(err.Error(), "choose a directory") {
 		t.Errorf("without a project: %v", err)
 	}
 }

@@ -13,7 +13,12 @@ import (
 type searched string
 
 func (s searched) RoundTrip(r *http.Request) (*http.Response, error) {
-	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(string(s))), Request: r}, nil
+	return &http.Response{
+		StatusCode: http.StatusOK,
+		Header:     http.Header{},
+		Body:       io.NopCloser(strings.NewReader(string(s))),
+		Request:    r,
+	}, nil
 }
 
 // FuzzSearchResults: what a search service answers is a result or an error, and so

@@ -28,17 +28,22 @@ var errEnough = errors.New("builtin: enough")
 type listFiles struct{ inProject }
 
 func newListFiles(policy *projectdir.Policy) tool.Tool {
-	return listFiles{inProject{fixed{
-		parley.ToolDefinition{
-			Name:        "list_files",
-			Description: "Lists files and directories of the project, but those that usually hold secrets. Recursive lists leave out .git and other directories whose names begin with a dot.",
-			Parameters: json.RawMessage(`{"additionalProperties":false,"properties":{` +
-				`"path":{"description":"Directory, relative to the project. Default the project itself.","type":"string"},` +
-				`"pattern":{"description":"Only names that match, for example *.go. Default all.","type":"string"},` +
-				`"recursive":{"description":"Also what lies deeper. Default false.","type":"boolean"}},"type":"object"}`),
+	return listFiles{
+		inProject{
+			fixed{
+				parley.ToolDefinition{
+					Name:        "list_files",
+					Description: "Lists files and directories of the project, but those that usually hold secrets. Recursive lists leave out .git and other directories whose names begin with a dot.",
+					Parameters: json.RawMessage(`{"additionalProperties":false,"properties":{` +
+						`"path":{"description":"Directory, relative to the project. Default the project itself.","type":"string"},` +
+						`"pattern":{"description":"Only names that match, for example *.go. Default all.","type":"string"},` +
+						`"recursive":{"description":"Also what lies deeper. Default false.","type":"boolean"}},"type":"object"}`),
+				},
+				parley.ToolAnnotations{ReadOnly: true, Idempotent: true},
+			},
+			policy,
 		},
-		parley.ToolAnnotations{ReadOnly: true, Idempotent: true},
-	}, policy}}
+	}
 }
 
 // listing is the result.
@@ -69,18 +74,24 @@ func (t listFiles) Call(ctx context.Context, call tool.Call) (json.RawMessage, e
 	}
 	found := listing{Entries: []listedFile{}}
 	var err error
-	found.Truncated, err = t.walk(ctx, call, arguments.Path, arguments.Recursive, func(_ *projectdir.Tree, at string, entry fs.DirEntry) error {
-		if !named(entry, arguments.Pattern) {
+	found.Truncated, err = t.walk(
+		ctx,
+		call,
+		arguments.Path,
+		arguments.Recursive,
+		func(_ *projectdir.Tree, at string, entry fs.DirEntry) error {
+			if !named(entry, arguments.Pattern) {
+				return nil
+			}
+			if len(found.Entries) == maxListed {
+				return errEnough
+			}
+			if shown, ok := shownFile(at, entry); ok {
+				found.Entries = append(found.Entries, shown)
+			}
 			return nil
-		}
-		if len(found.Entries) == maxListed {
-			return errEnough
-		}
-		if shown, ok := shownFile(at, entry); ok {
-			found.Entries = append(found.Entries, shown)
-		}
-		return nil
-	})
+		},
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +101,11 @@ func (t listFiles) Call(ctx context.Context, call tool.Call) (json.RawMessage, e
 // checkNames refuses a pattern of names that cannot be one.
 func checkNames(field, pattern string) error {
 	if _, err := path.Match(pattern, ""); err != nil {
-		return parley.InvalidField(field, "%q is no pattern: * stands for any characters, ? for one", parley.Clip(pattern, 128))
+		return parley.InvalidField(
+			field,
+			"%q is no pattern: * stands for any characters, ? for one",
+			parley.Clip(pattern, 128),
+		)
 	}
 	return nil
 }
@@ -106,7 +121,13 @@ type visitor func(tree *projectdir.Tree, at string, entry fs.DirEntry) error
 
 // walk opens the call's project and visits what lies in a directory of it.
 // truncated says that it ended at a bound.
-func (p inProject) walk(ctx context.Context, call tool.Call, from string, recursive bool, visit visitor) (truncated bool, err error) {
+func (p inProject) walk(
+	ctx context.Context,
+	call tool.Call,
+	from string,
+	recursive bool,
+	visit visitor,
+) (truncated bool, err error) {
 	tree, name, err := p.open(call, from)
 	if err != nil {
 		return false, err

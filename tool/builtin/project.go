@@ -40,7 +40,10 @@ func (p inProject) open(call tool.Call, text string) (tree *projectdir.Tree, nam
 		return nil, "", err
 	}
 	if call.ProjectPath == "" {
-		return nil, "", parley.Errorf(parley.CodeConflict, "this session has no project: choose a directory as its project first")
+		return nil, "", parley.Errorf(
+			parley.CodeConflict,
+			"this session has no project: choose a directory as its project first",
+		)
 	}
 	tree, err = p.policy.Open(call.ProjectPath)
 	return tree, name, err
@@ -53,14 +56,27 @@ func insidePath(text string) (string, error) {
 		return "", err
 	}
 	if strings.HasPrefix(text, "/") {
-		return "", parley.InvalidField("path", "%q begins at the root; paths here are relative to the project", parley.Clip(text, 128))
+		return "", parley.InvalidField(
+			"path",
+			"%q begins at the root; paths here are relative to the project",
+			parley.Clip(text, 128),
+		)
 	}
 	cleaned := path.Clean(text)
 	if cleaned == ".." || strings.HasPrefix(cleaned, "../") {
 		return "", parley.InvalidField("path", "%q leads out of the project", parley.Clip(text, 128))
 	}
-	if simple := strings.TrimSuffix(text, "/"); simple != cleaned && simple != "" { // a grant about a path sees one spelling of it
-		return "", parley.InvalidField("path", "%q is a detour: write %q", parley.Clip(text, 128), parley.Clip(cleaned, 128))
+	if simple := strings.TrimSuffix(
+		text,
+		"/",
+	); simple != cleaned &&
+		simple != "" { // a grant about a path sees one spelling of it
+		return "", parley.InvalidField(
+			"path",
+			"%q is a detour: write %q",
+			parley.Clip(text, 128),
+			parley.Clip(cleaned, 128),
+		)
 	}
 	return cleaned, nil
 }
@@ -78,7 +94,11 @@ func readArguments(call tool.Call, into any) error {
 	_ = json.Unmarshal(call.Arguments, &given) // anything but an object is refused below
 	for name := range given {
 		if !known[name] {
-			return parley.Errorf(parley.CodeInvalid, "the arguments do not fit the tool: unknown field %q", parley.Clip(name, 128))
+			return parley.Errorf(
+				parley.CodeInvalid,
+				"the arguments do not fit the tool: unknown field %q",
+				parley.Clip(name, 128),
+			)
 		}
 	}
 	decoder := json.NewDecoder(bytes.NewReader(call.Arguments))

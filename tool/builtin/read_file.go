@@ -121,7 +121,13 @@ func (f *fileText) end(text *strings.Builder, next int, more bool) error {
 		f.Text = f.Text[:cut+1]
 	}
 	if f.Text == "" {
-		return parley.Errorf(parley.CodeTooLarge, "line %d of %q is longer than %d bytes", next, parley.Clip(f.Path, 128), maxReadBytes)
+		return parley.Errorf(
+			parley.CodeTooLarge,
+			"line %d of %q is longer than %d bytes",
+			next,
+			parley.Clip(f.Path, 128),
+			maxReadBytes,
+		)
 	}
 	f.NextLine = &next
 	return nil

@@ -24,7 +24,12 @@ type SessionReader interface {
 	Readable(ctx context.Context, workspaceID, readerID, sessionID parley.ID) (parley.Session, error)
 	AllReadable(ctx context.Context, workspaceID, readerID parley.ID) ([]parley.Session, error)
 	Session(ctx context.Context, scope store.Scope, id parley.ID) (parley.Session, error)
-	Messages(ctx context.Context, scope store.Scope, sessionID parley.ID, query store.MessageQuery) ([]parley.Message, error)
+	Messages(
+		ctx context.Context,
+		scope store.Scope,
+		sessionID parley.ID,
+		query store.MessageQuery,
+	) ([]parley.Message, error)
 	AppendAudit(ctx context.Context, entries []parley.AuditEntry) error
 }
 
@@ -92,7 +97,13 @@ func (t readSession) Call(ctx context.Context, call tool.Call) (json.RawMessage,
 	if err := readArguments(call, &arguments); err != nil {
 		return nil, err
 	}
-	query := store.MessageQuery{Descending: true, RecordOnly: true, Internal: new(false), Limit: arguments.Last + 1, MaxBytes: maxSessionBytes}
+	query := store.MessageQuery{
+		Descending: true,
+		RecordOnly: true,
+		Internal:   new(false),
+		Limit:      arguments.Last + 1,
+		MaxBytes:   maxSessionBytes,
+	}
 	switch {
 	case arguments.Last < 1 || arguments.Last > mostReadMessages:
 		return nil, parley.InvalidField("last", "must lie between 1 and %d", mostReadMessages)
@@ -126,7 +137,10 @@ func (t readSession) Call(ctx context.Context, call tool.Call) (json.RawMessage,
 
 // notReadable is the same for what does not exist and what is not shared.
 func notReadable() error {
-	return parley.Errorf(parley.CodeNotFound, "there is no such session, or it is not shared with this one; call read_session without a session to see which can be read")
+	return parley.Errorf(
+		parley.CodeNotFound,
+		"there is no such session, or it is not shared with this one; call read_session without a session to see which can be read",
+	)
 }
 
 func (t readSession) list(ctx context.Context, call tool.Call) (json.RawMessage, error) {
@@ -150,10 +164,19 @@ func (t readSession) audited(ctx context.Context, call tool.Call, id parley.ID) 
 	if err != nil {
 		return err
 	}
-	return t.reader.AppendAudit(ctx, []parley.AuditEntry{{
-		ID: parley.NewID(), WorkspaceID: call.WorkspaceID, At: parley.Now(), PrincipalID: own.OwnerID, PrincipalName: readSessionName,
-		Action: readSessionName, SessionID: id, TargetID: call.SessionID, RequestID: call.TurnID,
-	}})
+	return t.reader.AppendAudit(ctx, []parley.AuditEntry{
+		{
+			ID:            parley.NewID(),
+			WorkspaceID:   call.WorkspaceID,
+			At:            parley.Now(),
+			PrincipalID:   own.OwnerID,
+			PrincipalName: readSessionName,
+			Action:        readSessionName,
+			SessionID:     id,
+			TargetID:      call.SessionID,
+			RequestID:     call.TurnID,
+		},
+	})
 }
 
 // shown turns messages, newest first, into the result: as many as asked for, and
@@ -168,7 +191,16 @@ func shown(session *parley.Session, messages []parley.Message, last int) readMes
 			break
 		}
 		size += len(m.Content)
-		answer.Read = append(answer.Read, readMessage{Sequence: m.Sequence, Role: m.Role, Author: m.Author.Name, Status: m.Status, Content: cutContent(m.Content)})
+		answer.Read = append(
+			answer.Read,
+			readMessage{
+				Sequence: m.Sequence,
+				Role:     m.Role,
+				Author:   m.Author.Name,
+				Status:   m.Status,
+				Content:  cutContent(m.Content),
+			},
+		)
 		if size >= maxSessionBytes { // the page may have ended here, and the record not
 			answer.Earlier = answer.Earlier || m.Sequence > 1
 		}

@@ -33,7 +33,11 @@ func newLibrary(t *testing.T) *library {
 	l.owner, err = store.LocalOwner(t.Context(), l.scope.WorkspaceID)
 	l.must(err)
 	l.reader, l.shared = l.session(), l.session()
-	_, _, err = store.Share(t.Context(), l.scope, parley.Share{SessionID: l.shared, ReaderID: l.reader, SharedBy: l.owner.Author()})
+	_, _, err = store.Share(
+		t.Context(),
+		l.scope,
+		parley.Share{SessionID: l.shared, ReaderID: l.reader, SharedBy: l.owner.Author()},
+	)
 	l.must(err)
 	return l
 }
@@ -50,21 +54,42 @@ func (l *library) session() parley.ID {
 	agent, err := l.store.Agent(l.Context(), l.scope.WorkspaceID, parley.BuiltinAgentSlug)
 	l.must(err)
 	id := parley.NewID()
-	_, err = l.store.EnsureSession(l.Context(), l.scope, store.NewSession{Session: parley.Session{ID: id, WorkspaceID: l.scope.WorkspaceID, AgentID: agent.ID, OwnerID: l.owner.ID,
-		Visibility: parley.VisibilityPrivate, Kind: parley.KindAgent, Mode: parley.ModeForeground}}, parley.ID{})
+	_, err = l.store.EnsureSession(
+		l.Context(),
+		l.scope,
+		store.NewSession{
+			Session: parley.Session{ID: id, WorkspaceID: l.scope.WorkspaceID, AgentID: agent.ID, OwnerID: l.owner.ID,
+				Visibility: parley.VisibilityPrivate, Kind: parley.KindAgent, Mode: parley.ModeForeground},
+		},
+		parley.ID{},
+	)
 	l.must(err)
 	return id
 }
 
 func (l *library) write(role parley.Role, content string, internal bool) {
 	l.Helper()
-	_, err := l.store.PostMessage(l.Context(), l.scope, l.shared, store.NewMessage{ID: parley.NewID(), Role: role, Author: l.owner.Author(), Content: json.RawMessage(content), Internal: internal}, parley.ID{})
+	_, err := l.store.PostMessage(
+		l.Context(),
+		l.scope,
+		l.shared,
+		store.NewMessage{
+			ID:       parley.NewID(),
+			Role:     role,
+			Author:   l.owner.Author(),
+			Content:  json.RawMessage(content),
+			Internal: internal,
+		},
+		parley.ID{},
+	)
 	l.must(err)
 }
 
 func (l *library) read(arguments string) readMessages {
 	l.Helper()
-	raw, err := newReadSession(l.store).Call(l.Context(), tool.Call{WorkspaceID: l.scope.WorkspaceID, SessionID: l.reader, TurnID: parley.NewID(),
+	raw, err := newReadSession(
+		l.store,
+	).Call(l.Context(), tool.Call{WorkspaceID: l.scope.WorkspaceID, SessionID: l.reader, TurnID: parley.NewID(),
 		Arguments: json.RawMessage(fmt.Sprintf(`{"session":%q%s}`, l.shared, arguments))})
 	l.must(err)
 	var got readMessages
@@ -112,7 +137,8 @@ func TestReadSessionIsBounded(t *testing.T) {
 	}
 	l.write(parley.RoleAssistant, long(3*maxSessionBytes), false)
 	got := l.read("")
-	if sequences(got) != "4" || !got.Earlier || len(got.Read[0].Content) > 2*maxSessionBytes || got.Read[0].Content[0] != '"' {
+	if sequences(got) != "4" || !got.Earlier || len(got.Read[0].Content) > 2*maxSessionBytes ||
+		got.Read[0].Content[0] != '"' {
 		t.Errorf("read %s with %d bytes, earlier %t", sequences(got), len(got.Read[0].Content), got.Earlier)
 	}
 }

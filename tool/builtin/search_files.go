@@ -29,18 +29,23 @@ const (
 type searchFiles struct{ inProject }
 
 func newSearchFiles(policy *projectdir.Policy) tool.Tool {
-	return searchFiles{inProject{fixed{
-		parley.ToolDefinition{
-			Name:        "search_files",
-			Description: "Finds lines in the project's text files by a regular expression. Directories whose names begin with a dot are left out, and files that usually hold secrets.",
-			Parameters: json.RawMessage(`{"additionalProperties":false,"properties":{` +
-				`"files":{"description":"Only files whose names match, for example *.go. Default all.","type":"string"},` +
-				`"path":{"description":"Directory to search, relative to the project. Default the project itself.","type":"string"},` +
-				`"pattern":{"description":"Regular expression in RE2 syntax; (?i) at the beginning ignores case.","type":"string"}},` +
-				`"required":["pattern"],"type":"object"}`),
+	return searchFiles{
+		inProject{
+			fixed{
+				parley.ToolDefinition{
+					Name:        "search_files",
+					Description: "Finds lines in the project's text files by a regular expression. Directories whose names begin with a dot are left out, and files that usually hold secrets.",
+					Parameters: json.RawMessage(`{"additionalProperties":false,"properties":{` +
+						`"files":{"description":"Only files whose names match, for example *.go. Default all.","type":"string"},` +
+						`"path":{"description":"Directory to search, relative to the project. Default the project itself.","type":"string"},` +
+						`"pattern":{"description":"Regular expression in RE2 syntax; (?i) at the beginning ignores case.","type":"string"}},` +
+						`"required":["pattern"],"type":"object"}`),
+				},
+				parley.ToolAnnotations{ReadOnly: true, Idempotent: true},
+			},
+			policy,
 		},
-		parley.ToolAnnotations{ReadOnly: true, Idempotent: true},
-	}, policy}}
+	}
 }
 
 // matches is the result.
@@ -67,18 +72,28 @@ func (t searchFiles) Call(ctx context.Context, call tool.Call) (json.RawMessage,
 	}
 	expression, _, err := parley.CompilePattern(arguments.Pattern, parley.MaxPatternSize)
 	if err != nil || arguments.Pattern == "" {
-		return nil, parley.InvalidField("pattern", "%q is not a regular expression in RE2 syntax, or repeats too much", parley.Clip(arguments.Pattern, 128))
+		return nil, parley.InvalidField(
+			"pattern",
+			"%q is not a regular expression in RE2 syntax, or repeats too much",
+			parley.Clip(arguments.Pattern, 128),
+		)
 	}
 	if err := checkNames("files", arguments.Files); err != nil {
 		return nil, err
 	}
 	found := matches{Matches: []match{}}
-	found.Truncated, err = t.walk(ctx, call, arguments.Path, true, func(tree *projectdir.Tree, at string, entry fs.DirEntry) error {
-		if !entry.Type().IsRegular() || !named(entry, arguments.Files) {
-			return nil
-		}
-		return found.search(ctx, tree, at, expression)
-	})
+	found.Truncated, err = t.walk(
+		ctx,
+		call,
+		arguments.Path,
+		true,
+		func(tree *projectdir.Tree, at string, entry fs.DirEntry) error {
+			if !entry.Type().IsRegular() || !named(entry, arguments.Files) {
+				return nil
+			}
+			return found.search(ctx, tree, at, expression)
+		},
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +128,10 @@ func (m *matches) search(ctx context.Context, tree *projectdir.Tree, name string
 			if len(m.Matches) == maxMatches {
 				return errEnough
 			}
-			m.Matches = append(m.Matches, match{Path: name, Line: line, Text: parley.Clip(string(trimLine(text)), maxLineShown)})
+			m.Matches = append(
+				m.Matches,
+				match{Path: name, Line: line, Text: parley.Clip(string(trimLine(text)), maxLineShown)},
+			)
 		}
 		if errors.Is(err, io.EOF) {
 			return nil

@@ -73,7 +73,9 @@ func NewWebSearch(options WebSearchOptions) (*WebSearch, error) {
 		},
 		url: origin.String() + "/search", secret: http.Header{"Authorization": {"Bearer " + options.Key}},
 	}
-	tool.client = netguard.NewClient(netguard.Options{Origin: origin, Header: tool.secret, AllowPrivate: options.BaseURL != ""})
+	tool.client = netguard.NewClient(
+		netguard.Options{Origin: origin, Header: tool.secret, AllowPrivate: options.BaseURL != ""},
+	)
 	return &WebSearch{Source: sourceOf(tool), tool: tool}, nil
 }
 
@@ -143,7 +145,11 @@ func (w webSearch) ask(ctx context.Context, body []byte) ([]byte, error) {
 	response, err := w.client.Do(request)
 	if err != nil {
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			return nil, parley.Errorf(parley.CodeUnavailable, "the search service did not answer within %s", searchWithin)
+			return nil, parley.Errorf(
+				parley.CodeUnavailable,
+				"the search service did not answer within %s",
+				searchWithin,
+			)
 		}
 		return nil, parley.WrapError(parley.CodeUnavailable, err, "the search service could not be reached")
 	}
@@ -154,7 +160,10 @@ func (w webSearch) ask(ctx context.Context, body []byte) ([]byte, error) {
 	}
 	switch {
 	case response.StatusCode == http.StatusUnauthorized || response.StatusCode == http.StatusForbidden:
-		return nil, parley.Errorf(parley.CodeForbidden, "the search service refuses this server's key; who runs the server can set another as TAVILY_API_KEY")
+		return nil, parley.Errorf(
+			parley.CodeForbidden,
+			"the search service refuses this server's key; who runs the server can set another as TAVILY_API_KEY",
+		)
 	case response.StatusCode == http.StatusTooManyRequests || response.StatusCode == 432 || response.StatusCode == 433: // the last two: Tavily's plan limits
 		return nil, parley.Errorf(parley.CodeRateLimited, "the search service's limit is reached; try again later")
 	case response.StatusCode != http.StatusOK:

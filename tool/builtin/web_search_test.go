@@ -53,7 +53,8 @@ func TestWebSearch(t *testing.T) {
 	} {
 		asked, status, body = "", c.status, c.body
 		got, err := one.Call(t.Context(), tool.Call{Arguments: json.RawMessage(c.arguments)})
-		if string(got) != c.want || parley.ErrorCode(err) != c.code || err != nil && strings.Contains(err.Error(), key) {
+		if string(got) != c.want || parley.ErrorCode(err) != c.code ||
+			err != nil && strings.Contains(err.Error(), key) {
 			t.Errorf("%s with status %d: got %s, %v", c.arguments, c.status, got, err)
 		}
 		if (c.status == 0) != (asked == "") {
@@ -61,7 +62,10 @@ func TestWebSearch(t *testing.T) {
 		}
 	}
 	status, body = 200, `{"results":[]}`
-	if _, err := one.Call(t.Context(), tool.Call{Arguments: json.RawMessage(`{"query":"q","max_results":3,"topic":"news"}`)}); err != nil {
+	if _, err := one.Call(
+		t.Context(),
+		tool.Call{Arguments: json.RawMessage(`{"query":"q","max_results":3,"topic":"news"}`)},
+	); err != nil {
 		t.Fatal(err)
 	}
 	if want := `POST /search Bearer ` + key + ` {"query":"q","max_results":3,"topic":"news"}`; asked != want {

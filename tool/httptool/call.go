@@ -71,11 +71,20 @@ func (e *endpoint) Call(ctx context.Context, call tool.Call) (json.RawMessage, e
 	case err != nil:
 		return nil, e.explain(ctx, err)
 	case len(body) > e.maxBytes:
-		return nil, parley.Errorf(parley.CodeTooLarge, "the answer is larger than the %d bytes that this tool may read", e.maxBytes)
+		return nil, parley.Errorf(
+			parley.CodeTooLarge,
+			"the answer is larger than the %d bytes that this tool may read",
+			e.maxBytes,
+		)
 	}
 	text := netguard.Redact(string(body), e.secrets)
 	if response.StatusCode < 200 || response.StatusCode > 299 {
-		return nil, parley.Errorf(parley.CodeUnavailable, "the server answered %s: %s", response.Status, parley.Clip(strings.ToValidUTF8(text, "�"), shownBytes))
+		return nil, parley.Errorf(
+			parley.CodeUnavailable,
+			"the server answered %s: %s",
+			response.Status,
+			parley.Clip(strings.ToValidUTF8(text, "�"), shownBytes),
+		)
 	}
 	shown, err := bodyOf(response.Header.Get("Content-Type"), text)
 	if err != nil {
@@ -94,7 +103,12 @@ func bodyOf(contentType, text string) (json.RawMessage, error) {
 		return json.RawMessage(text), nil
 	}
 	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
-		return nil, parley.Errorf(parley.CodeUnsupported, "the answer is no text: %s, %d bytes", parley.Clip(media, 64), len(text))
+		return nil, parley.Errorf(
+			parley.CodeUnsupported,
+			"the answer is no text: %s, %d bytes",
+			parley.Clip(media, 64),
+			len(text),
+		)
 	}
 	return parley.AppendJSONString(nil, text), nil
 }
@@ -186,9 +200,17 @@ func (e *endpoint) explain(ctx context.Context, err error) error {
 	}
 	switch {
 	case errors.Is(err, netguard.ErrPrivate):
-		return parley.Errorf(parley.CodeForbidden, "%s; who runs this server can allow it for this tool with allow_private", netguard.ErrPrivate)
+		return parley.Errorf(
+			parley.CodeForbidden,
+			"%s; who runs this server can allow it for this tool with allow_private",
+			netguard.ErrPrivate,
+		)
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return parley.Errorf(parley.CodeUnavailable, "the server did not answer within %s", e.timeout)
 	}
-	return parley.WrapError(parley.CodeUnavailable, err, "the server could not be asked: "+parley.Clip(netguard.Redact(err.Error(), e.secrets), 256))
+	return parley.WrapError(
+		parley.CodeUnavailable,
+		err,
+		"the server could not be asked: "+parley.Clip(netguard.Redact(err.Error(), e.secrets), 256),
+	)
 }

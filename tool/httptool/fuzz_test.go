@@ -14,7 +14,15 @@ func FuzzEndpoint(f *testing.F) {
 	f.Add("http://[::1]:80/{a}", "GET", []byte(`{"a":"\u0000","b":{"c":1}}`))
 	f.Add("https://h?{q}", "DELETE", []byte(`{"q":1e400}`))
 	f.Fuzz(func(t *testing.T, address, method string, arguments []byte) {
-		e, err := newEndpoint(Config{Name: "t", Description: "d", URL: address, Method: method, Parameters: json.RawMessage(`{"type":"object","properties":{"id":{},"lang":{},"a":{},"q":{}}}`)})
+		e, err := newEndpoint(
+			Config{
+				Name:        "t",
+				Description: "d",
+				URL:         address,
+				Method:      method,
+				Parameters:  json.RawMessage(`{"type":"object","properties":{"id":{},"lang":{},"a":{},"q":{}}}`),
+			},
+		)
 		if err != nil {
 			return
 		}

@@ -65,7 +65,10 @@ func New(configs []Config) (*Source, error) {
 		}
 		source.tools = append(source.tools, made)
 	}
-	slices.SortFunc(source.tools, func(a, b *endpoint) int { return strings.Compare(a.definition.Name, b.definition.Name) })
+	slices.SortFunc(
+		source.tools,
+		func(a, b *endpoint) int { return strings.Compare(a.definition.Name, b.definition.Name) },
+	)
 	for i := 1; i < len(source.tools); i++ {
 		if name := source.tools[i].definition.Name; name == source.tools[i-1].definition.Name {
 			return nil, parley.InvalidField("http_tools", "there are two tools named %q", name)
@@ -112,7 +115,12 @@ func (s *Source) Close() {
 func newEndpoint(config Config) (*endpoint, error) {
 	e := &endpoint{
 		definition: parley.ToolDefinition{Name: config.Name, Description: config.Description},
-		method:     strings.ToUpper(config.Method), timeout: config.Timeout, maxBytes: config.MaxBytes, secrets: config.Secrets.Clone(),
+		method: strings.ToUpper(
+			config.Method,
+		),
+		timeout:  config.Timeout,
+		maxBytes: config.MaxBytes,
+		secrets:  config.Secrets.Clone(),
 	}
 	if e.method == "" {
 		e.method = http.MethodGet
@@ -129,7 +137,11 @@ func newEndpoint(config Config) (*endpoint, error) {
 	case strings.TrimSpace(config.Description) == "":
 		return nil, parley.InvalidField("description", "is empty; tell the model what the tool is for")
 	case !slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}, e.method):
-		return nil, parley.InvalidField("method", "%q is not one of GET, HEAD, POST, PUT, PATCH, DELETE", parley.Clip(config.Method, 16))
+		return nil, parley.InvalidField(
+			"method",
+			"%q is not one of GET, HEAD, POST, PUT, PATCH, DELETE",
+			parley.Clip(config.Method, 16),
+		)
 	case e.timeout < 0 || e.timeout > LongestTimeout:
 		return nil, parley.InvalidField("timeout", "must lie between 1ms and %s", LongestTimeout)
 	case e.maxBytes < 0 || e.maxBytes > MostBytes:
@@ -147,7 +159,9 @@ func newEndpoint(config Config) (*endpoint, error) {
 	if e.header == nil {
 		e.header = http.Header{}
 	}
-	e.client = netguard.NewClient(netguard.Options{Origin: e.url.origin, Header: config.Secrets, AllowPrivate: config.AllowPrivate})
+	e.client = netguard.NewClient(
+		netguard.Options{Origin: e.url.origin, Header: config.Secrets, AllowPrivate: config.AllowPrivate},
+	)
 	return e, nil
 }
 
@@ -194,7 +208,11 @@ func (e *endpoint) readSchema(raw json.RawMessage) (err error) {
 	known := e.schema.Properties()
 	for _, name := range e.url.names {
 		if !known[name] {
-			return parley.InvalidField("parameters", "the URL's argument {%s} is none of the schema's properties", parley.Clip(name, maxNameBytes))
+			return parley.InvalidField(
+				"parameters",
+				"the URL's argument {%s} is none of the schema's properties",
+				parley.Clip(name, maxNameBytes),
+			)
 		}
 	}
 	e.definition.Parameters, err = parley.CanonicalJSON(raw)

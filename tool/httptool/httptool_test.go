@@ -76,7 +76,10 @@ func TestRequests(t *testing.T) {
 			}
 			got, err := call(t, one(t, config), c.arguments)
 			want, _ := json.Marshal(map[string]any{"status": 200, "body": c.want})
-			if canonical, _ := parley.CanonicalJSON([]byte(got)); err != nil || string(canonical) != strings.ReplaceAll(string(want), `\u0026`, "&") {
+			if canonical, _ := parley.CanonicalJSON(
+				[]byte(got),
+			); err != nil ||
+				string(canonical) != strings.ReplaceAll(string(want), `\u0026`, "&") {
 				t.Errorf("got %s, %v\nwant %s", got, err, want)
 			}
 		})
@@ -95,7 +98,10 @@ func TestArgumentsThatDoNotFit(t *testing.T) {
 		{"/u/.{id}/x", anyObject, `{"id":"."}`, ". or .."},
 		{"/u/{id}", anyObject, `[]`, "not a JSON object"},
 	} {
-		tool := one(t, httptool.Config{URL: server.URL + c.url, Parameters: json.RawMessage(c.schema), AllowPrivate: true})
+		tool := one(
+			t,
+			httptool.Config{URL: server.URL + c.url, Parameters: json.RawMessage(c.schema), AllowPrivate: true},
+		)
 		if _, err := call(t, tool, c.arguments); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s with %s: %v", c.url, c.arguments, err)
 		}
@@ -138,8 +144,11 @@ func TestAnswers(t *testing.T) {
 		{"/fits", `{"status":200,"body":"` + strings.Repeat("x", 100) + `"}`, ""},
 		{"/hangs", "", "did not answer within 50ms"},
 	} {
-		tool := one(t, httptool.Config{URL: server.URL + c.path, MaxBytes: 100, Timeout: 50 * time.Millisecond, AllowPrivate: true,
-			Secrets: http.Header{"Authorization": {"Bearer " + secret}}})
+		tool := one(
+			t,
+			httptool.Config{URL: server.URL + c.path, MaxBytes: 100, Timeout: 50 * time.Millisecond, AllowPrivate: true,
+				Secrets: http.Header{"Authorization": {"Bearer " + secret}}},
+		)
 		got, err := call(t, tool, `{}`)
 		switch {
 		case c.fails == "" && (err != nil || got != c.want):
@@ -183,7 +192,10 @@ func TestConfigurationsThatCannotWork(t *testing.T) {
 	} {
 		config := fine
 		breaks(&config)
-		if _, err := httptool.New([]httptool.Config{config}); parley.ErrorCode(err) != parley.CodeInvalid || !strings.Contains(err.Error(), says) {
+		if _, err := httptool.New(
+			[]httptool.Config{config},
+		); parley.ErrorCode(err) != parley.CodeInvalid ||
+			!strings.Contains(err.Error(), says) {
 			t.Errorf("want %q, got %v", says, err)
 		}
 	}
@@ -205,7 +217,10 @@ func TestAnnotationsFollowTheMethod(t *testing.T) {
 	}
 	own := parley.AnnotationsOverride{ReadOnly: new(true), Destructive: new(false)}
 	want := parley.ToolAnnotations{ReadOnly: true, OpenWorld: true}
-	if got := one(t, httptool.Config{Method: "POST", URL: "https://example.com/", Annotations: own}).Annotations(); got != want {
+	if got := one(
+		t,
+		httptool.Config{Method: "POST", URL: "https://example.com/", Annotations: own},
+	).Annotations(); got != want {
 		t.Errorf("configured: %+v", got)
 	}
 }

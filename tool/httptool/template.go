@@ -28,7 +28,11 @@ type part struct {
 func parseTemplate(text string) (template, error) {
 	authority := strings.Index(text, "://")
 	if authority < 0 {
-		return template{}, parley.InvalidField("url", "%q is no URL: write one such as https://api.example.com/users/{id}", parley.Clip(text, 128))
+		return template{}, parley.InvalidField(
+			"url",
+			"%q is no URL: write one such as https://api.example.com/users/{id}",
+			parley.Clip(text, 128),
+		)
 	}
 	end := len(text)
 	if at := strings.IndexAny(text[authority+3:], "/?"); at >= 0 {
@@ -37,9 +41,16 @@ func parseTemplate(text string) (template, error) {
 	origin, err := url.Parse(text[:end])
 	switch {
 	case err != nil || origin.Hostname() == "" || origin.Scheme != "http" && origin.Scheme != "https":
-		return template{}, parley.InvalidField("url", "%q is no address of a server: write http:// or https:// and a host without arguments", parley.Clip(text[:end], 128))
+		return template{}, parley.InvalidField(
+			"url",
+			"%q is no address of a server: write http:// or https:// and a host without arguments",
+			parley.Clip(text[:end], 128),
+		)
 	case origin.User != nil:
-		return template{}, parley.InvalidField("url", "credentials do not belong into the URL; give them as secret_headers")
+		return template{}, parley.InvalidField(
+			"url",
+			"credentials do not belong into the URL; give them as secret_headers",
+		)
 	case strings.Contains(text, "#"):
 		return template{}, parley.InvalidField("url", "a fragment is never sent; leave it out")
 	}

@@ -26,7 +26,10 @@ import (
 func logged(t *testing.T, servers ...mcp.Server) (*mcp.Source, *lockedLog) {
 	t.Helper()
 	log := &lockedLog{}
-	source, err := mcp.Open(servers, mcp.Options{Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	source, err := mcp.Open(
+		servers,
+		mcp.Options{Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +79,14 @@ func TestSlowCallCostsItself(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := call(t.Context(), t, source, "zoo__hang", `{}`); err == nil || !strings.Contains(err.Error(), "within 200ms. Whether it took effect is unknown") {
+	if _, err := call(
+		t.Context(),
+		t,
+		source,
+		"zoo__hang",
+		`{}`,
+	); err == nil ||
+		!strings.Contains(err.Error(), "within 200ms. Whether it took effect is unknown") {
 		t.Errorf("the slow call ended with %v", err)
 	}
 	if after, err := call(t.Context(), t, source, "zoo__pid", `{}`); err != nil || after != before {
@@ -102,7 +112,15 @@ func TestHungServerIsStartedAnew(t *testing.T) {
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := call(t.Context(), t, source, "zoo__echo", `{"text":"x"}`); parley.ErrorCode(err) != parley.CodeUnavailable {
+	if _, err := call(
+		t.Context(),
+		t,
+		source,
+		"zoo__echo",
+		`{"text":"x"}`,
+	); parley.ErrorCode(
+		err,
+	) != parley.CodeUnavailable {
 		t.Errorf("a call of a hung server ended with %v", err)
 	}
 	until(t, "another process", func() bool {
@@ -149,7 +167,14 @@ func TestManyCallsAtOnce(t *testing.T) {
 	for i := range 64 {
 		calls.Go(func() {
 			text := strconv.Itoa(i)
-			if got, err := call(t.Context(), t, source, "zoo__echo", `{"text":"`+text+`"}`); err != nil || got != `"`+text+`"` {
+			if got, err := call(
+				t.Context(),
+				t,
+				source,
+				"zoo__echo",
+				`{"text":"`+text+`"}`,
+			); err != nil ||
+				got != `"`+text+`"` {
 				t.Errorf("call %d: %s, %v", i, got, err)
 			}
 		})
@@ -185,7 +210,15 @@ func TestProcessesEndWithTheSource(t *testing.T) {
 		}
 		until(t, "the end of process "+text, func() bool { return gone(pid) })
 	}
-	if _, err := call(t.Context(), t, source, "zoo__echo", `{"text":"x"}`); parley.ErrorCode(err) != parley.CodeUnavailable {
+	if _, err := call(
+		t.Context(),
+		t,
+		source,
+		"zoo__echo",
+		`{"text":"x"}`,
+	); parley.ErrorCode(
+		err,
+	) != parley.CodeUnavailable {
 		t.Errorf("a call after the end: %v", err)
 	}
 }
@@ -201,24 +234,34 @@ func gone(pid int) bool {
 func TestProgressIsPassedOn(t *testing.T) {
 	t.Parallel()
 	server, heard := newServer(), make(chan struct{})
-	sdk.AddTool(server, &sdk.Tool{Name: "dig"}, func(ctx context.Context, r *sdk.CallToolRequest, in text) (*sdk.CallToolResult, any, error) {
-		err := r.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{
-			ProgressToken: r.Params.GetProgressToken(), Progress: 1, Total: 2, Message: in.Text,
-		})
-		select { // with the result, it would come too late to be of interest
-		case <-heard:
-		case <-ctx.Done():
-		}
-		return said("dug"), nil, err
-	})
-	source := open(t, mcp.Server{Name: "web", URL: serve(t, server, nil, nil), AllowPrivate: true, Protocol: "2025-11-25"})
+	sdk.AddTool(
+		server,
+		&sdk.Tool{Name: "dig"},
+		func(ctx context.Context, r *sdk.CallToolRequest, in text) (*sdk.CallToolResult, any, error) {
+			err := r.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{
+				ProgressToken: r.Params.GetProgressToken(), Progress: 1, Total: 2, Message: in.Text,
+			})
+			select { // with the result, it would come too late to be of interest
+			case <-heard:
+			case <-ctx.Done():
+			}
+			return said("dug"), nil, err
+		},
+	)
+	source := open(
+		t,
+		mcp.Server{Name: "web", URL: serve(t, server, nil, nil), AllowPrivate: true, Protocol: "2025-11-25"},
+	)
 	one, ok := source.Tool("web__dig")
 	if !ok {
 		t.Fatal("there is no tool")
 	}
 	for _, word := range []string{"sand", "clay"} {
 		var got parley.ToolProgress
-		call := tool.Call{Arguments: []byte(`{"text":"` + word + `"}`), Progress: func(p parley.ToolProgress) { got = p; heard <- struct{}{} }}
+		call := tool.Call{
+			Arguments: []byte(`{"text":"` + word + `"}`),
+			Progress:  func(p parley.ToolProgress) { got = p; heard <- struct{}{} },
+		}
 		ctx, stop := context.WithTimeout(t.Context(), patience)
 		_, err := one.Call(ctx, call)
 		stop()

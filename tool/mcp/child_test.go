@@ -72,32 +72,66 @@ func said(format string, args ...any) *sdk.CallToolResult {
 func newServer() *sdk.Server {
 	server := sdk.NewServer(&sdk.Implementation{Name: "trial", Version: "1"}, nil)
 	no, yes := false, true
-	sdk.AddTool(server, &sdk.Tool{Name: "echo", Description: "Says it again.", Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true, OpenWorldHint: &no}},
+	sdk.AddTool(
+		server,
+		&sdk.Tool{
+			Name:        "echo",
+			Description: "Says it again.",
+			Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true, OpenWorldHint: &no},
+		},
 		func(_ context.Context, _ *sdk.CallToolRequest, in text) (*sdk.CallToolResult, any, error) {
 			return said("%s", in.Text), nil, nil
-		})
+		},
+	)
 	sdk.AddTool(server, &sdk.Tool{Name: "wipe.all", Description: "Says nothing of what it does."},
 		func(context.Context, *sdk.CallToolRequest, nothing) (*sdk.CallToolResult, any, error) {
 			return said("wiped"), nil, nil
 		})
-	sdk.AddTool(server, &sdk.Tool{Name: "append", Annotations: &sdk.ToolAnnotations{DestructiveHint: &no, IdempotentHint: true, OpenWorldHint: &yes, Title: "Adds"}},
+	sdk.AddTool(
+		server,
+		&sdk.Tool{
+			Name: "append",
+			Annotations: &sdk.ToolAnnotations{
+				DestructiveHint: &no,
+				IdempotentHint:  true,
+				OpenWorldHint:   &yes,
+				Title:           "Adds",
+			},
+		},
 		func(context.Context, *sdk.CallToolRequest, nothing) (*sdk.CallToolResult, any, error) {
 			return nil, nil, errors.New("the file is full")
-		})
-	sdk.AddTool(server, &sdk.Tool{Name: "hang"}, func(ctx context.Context, _ *sdk.CallToolRequest, _ nothing) (*sdk.CallToolResult, any, error) {
-		<-ctx.Done()
-		fmt.Fprintln(os.Stderr, "the call was cancelled")
-		return said("late"), nil, nil
-	})
-	sdk.AddTool(server, &sdk.Tool{Name: "die"}, func(context.Context, *sdk.CallToolRequest, nothing) (*sdk.CallToolResult, any, error) {
-		os.Exit(4)
-		return nil, nil, nil
-	})
-	sdk.AddTool(server, &sdk.Tool{Name: "pid"}, func(context.Context, *sdk.CallToolRequest, nothing) (*sdk.CallToolResult, any, error) {
-		return said("%d", os.Getpid()), nil, nil
-	})
-	sdk.AddTool(server, &sdk.Tool{Name: "environment"}, func(context.Context, *sdk.CallToolRequest, nothing) (*sdk.CallToolResult, any, error) {
-		return said("%q", os.Environ()), nil, nil
-	})
+		},
+	)
+	sdk.AddTool(
+		server,
+		&sdk.Tool{Name: "hang"},
+		func(ctx context.Context, _ *sdk.CallToolRequest, _ nothing) (*sdk.CallToolResult, any, error) {
+			<-ctx.Done()
+			fmt.Fprintln(os.Stderr, "the call was cancelled")
+			return said("late"), nil, nil
+		},
+	)
+	sdk.AddTool(
+		server,
+		&sdk.Tool{Name: "die"},
+		func(context.Context, *sdk.CallToolRequest, nothing) (*sdk.CallToolResult, any, error) {
+			os.Exit(4)
+			return nil, nil, nil
+		},
+	)
+	sdk.AddTool(
+		server,
+		&sdk.Tool{Name: "pid"},
+		func(context.Context, *sdk.CallToolRequest, nothing) (*sdk.CallToolResult, any, error) {
+			return said("%d", os.Getpid()), nil, nil
+		},
+	)
+	sdk.AddTool(
+		server,
+		&sdk.Tool{Name: "environment"},
+		func(context.Context, *sdk.CallToolRequest, nothing) (*sdk.CallToolResult, any, error) {
+			return said("%q", os.Environ()), nil, nil
+		},
+	)
 	return server
 }

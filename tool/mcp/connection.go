@@ -54,14 +54,17 @@ func (l *link) connect(ctx context.Context) (*connection, error) {
 		}
 		c.transport = dialled
 	}
-	client := sdk.NewClient(&sdk.Implementation{Name: "parley", Title: "Parley", Version: l.options.Version}, &sdk.ClientOptions{
-		Logger:       slog.New(quiet{l.log.Handler()}),
-		Capabilities: &sdk.ClientCapabilities{}, // neither roots nor sampling nor elicitation
-		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) {
-			wakeUp(c.changed)
+	client := sdk.NewClient(
+		&sdk.Implementation{Name: "parley", Title: "Parley", Version: l.options.Version},
+		&sdk.ClientOptions{
+			Logger:       slog.New(quiet{l.log.Handler()}),
+			Capabilities: &sdk.ClientCapabilities{}, // neither roots nor sampling nor elicitation
+			ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) {
+				wakeUp(c.changed)
+			},
+			ProgressNotificationHandler: func(_ context.Context, request *sdk.ProgressNotificationClientRequest) { c.hear(request.Params) },
 		},
-		ProgressNotificationHandler: func(_ context.Context, request *sdk.ProgressNotificationClientRequest) { c.hear(request.Params) },
-	})
+	)
 	client.AddReceivingMiddleware(refuseRoots)
 	// The SDK waits without a bound here and there; the transport's end ends that.
 	unhook := context.AfterFunc(ctx, c.transport.close)
@@ -215,11 +218,22 @@ func (l *link) failed(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case refused:
-		return parley.Errorf(parley.CodeConflict, "The tool server %s refused the call: %s", quoted(l.server.Name), withoutNUL(refusal.Message))
+		return parley.Errorf(
+			parley.CodeConflict,
+			"The tool server %s refused the call: %s",
+			quoted(l.server.Name),
+			withoutNUL(refusal.Message),
+		)
 	}
 	l.log.Warn("an MCP call failed", "error", l.server.redact(err.Error()))
-	return parley.WrapError(parley.CodeUnavailable, err,
-		fmt.Sprintf("The connection to the tool server %s broke before it answered. Whether the call took effect is unknown.", quoted(l.server.Name)))
+	return parley.WrapError(
+		parley.CodeUnavailable,
+		err,
+		fmt.Sprintf(
+			"The connection to the tool server %s broke before it answered. Whether the call took effect is unknown.",
+			quoted(l.server.Name),
+		),
+	)
 }
 
 // The codes by which the SDK itself marks that nothing came back: the client or

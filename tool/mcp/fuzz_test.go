@@ -13,8 +13,18 @@ import (
 // FuzzServer: whatever a server says of a tool, and answers, becomes a tool or a
 // reason, a result or an error.
 func FuzzServer(f *testing.F) {
-	f.Add([]byte(`{"name":"a b","inputSchema":{"type":"object","properties":{"x":{"$ref":"#"}}},"annotations":{"readOnlyHint":true}}`), []byte(`{"content":[{"type":"text","text":"a\u0000"}],"structuredContent":{"a":["\u0000"]}}`))
-	f.Add([]byte(`{"name":"","inputSchema":{"$ref":"#"}}`), []byte(`{"content":[{"type":"image","data":"AAAA","mimeType":"image/png"},{"type":"resource","resource":{"uri":"x","blob":"AA=="}}],"isError":true}`))
+	f.Add(
+		[]byte(
+			`{"name":"a b","inputSchema":{"type":"object","properties":{"x":{"$ref":"#"}}},"annotations":{"readOnlyHint":true}}`,
+		),
+		[]byte(`{"content":[{"type":"text","text":"a\u0000"}],"structuredContent":{"a":["\u0000"]}}`),
+	)
+	f.Add(
+		[]byte(`{"name":"","inputSchema":{"$ref":"#"}}`),
+		[]byte(
+			`{"content":[{"type":"image","data":"AAAA","mimeType":"image/png"},{"type":"resource","resource":{"uri":"x","blob":"AA=="}}],"isError":true}`,
+		),
+	)
 	f.Add([]byte(`{"name":"x","inputSchema":true}`), []byte(`{"content":[]}`))
 	f.Fuzz(func(t *testing.T, offer, answer []byte) {
 		l := newLink(Server{Name: "s"}, Options{Log: slog.New(slog.DiscardHandler)}, func() {})

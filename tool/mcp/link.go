@@ -126,7 +126,13 @@ func (l *link) hold(ctx context.Context, tried func()) (err error) {
 	}
 	l.turn(func() { l.current, l.trying, l.trouble = c, false, nil })
 	tried()
-	l.log.Info("an MCP server is connected", "tools", len(l.listed()), "protocol", c.session.InitializeResult().ProtocolVersion)
+	l.log.Info(
+		"an MCP server is connected",
+		"tools",
+		len(l.listed()),
+		"protocol",
+		c.session.InitializeResult().ProtocolVersion,
+	)
 	return l.watch(ctx, c)
 }
 
@@ -227,8 +233,14 @@ func (l *link) connected(ctx context.Context) (*connection, error) {
 // away tells the model that the server cannot be asked. The reason, which may
 // hold paths and addresses, is in the log.
 func (l *link) away(trouble error) error {
-	return parley.WrapError(parley.CodeUnavailable, trouble,
-		fmt.Sprintf("Not run: the tool server %s is not connected at the moment. Try again later or go on without it.", quoted(l.server.Name)))
+	return parley.WrapError(
+		parley.CodeUnavailable,
+		trouble,
+		fmt.Sprintf(
+			"Not run: the tool server %s is not connected at the moment. Try again later or go on without it.",
+			quoted(l.server.Name),
+		),
+	)
 }
 
 // source is what the server's tools say of who runs them.

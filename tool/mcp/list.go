@@ -55,7 +55,12 @@ func (l *link) list(ctx context.Context, session *sdk.ClientSession) ([]*sdk.Too
 		}
 		all = append(all, page.Tools...)
 		if len(all) > MaxServerTools {
-			l.warn("too many", "an MCP server has more tools than are taken; the others are left out", "taken", MaxServerTools)
+			l.warn(
+				"too many",
+				"an MCP server has more tools than are taken; the others are left out",
+				"taken",
+				MaxServerTools,
+			)
 			return all[:MaxServerTools], nil
 		}
 		if page.NextCursor == "" {
@@ -63,7 +68,12 @@ func (l *link) list(ctx context.Context, session *sdk.ClientSession) ([]*sdk.Too
 		}
 		params = &sdk.ListToolsParams{Cursor: page.NextCursor}
 	}
-	l.warn("too many pages", "an MCP server's list of tools does not end; what came so far is taken", "pages", maxListPages)
+	l.warn(
+		"too many pages",
+		"an MCP server's list of tools does not end; what came so far is taken",
+		"pages",
+		maxListPages,
+	)
 	return all, nil
 }
 
@@ -76,16 +86,27 @@ func (l *link) make(given []*sdk.Tool) ([]*remoteTool, []tool.Fault) {
 		t, err := newTool(l, g)
 		if err != nil {
 			l.warn("out "+g.Name, "a tool of an MCP server is left out", "tool", g.Name, "error", err)
-			faults = append(faults, tool.Fault{Name: toolName(l.server.Name, g.Name), Source: l.source(), Reason: err.Error()})
+			faults = append(
+				faults,
+				tool.Fault{Name: toolName(l.server.Name, g.Name), Source: l.source(), Reason: err.Error()},
+			)
 			continue
 		}
 		made = append(made, t)
 	}
-	slices.SortStableFunc(made, func(a, b *remoteTool) int { return strings.Compare(a.definition.Name, b.definition.Name) })
+	slices.SortStableFunc(
+		made,
+		func(a, b *remoteTool) int { return strings.Compare(a.definition.Name, b.definition.Name) },
+	)
 	made = slices.CompactFunc(made, func(a, b *remoteTool) bool {
 		twice := a.definition.Name == b.definition.Name
 		if twice {
-			l.warn("twice "+a.original, "an MCP server lists a tool twice; the first is taken", "tool", a.definition.Name)
+			l.warn(
+				"twice "+a.original,
+				"an MCP server lists a tool twice; the first is taken",
+				"tool",
+				a.definition.Name,
+			)
 		}
 		return twice
 	})

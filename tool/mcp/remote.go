@@ -31,13 +31,18 @@ func newRemote(server Server) (*remote, error) {
 	if err != nil {
 		return nil, err
 	}
-	client := netguard.NewClient(netguard.Options{Origin: origin, Header: server.Headers, AllowPrivate: server.AllowPrivate})
+	client := netguard.NewClient(
+		netguard.Options{Origin: origin, Header: server.Headers, AllowPrivate: server.AllowPrivate},
+	)
 	within := client.CheckRedirect
 	client.CheckRedirect = func(request *http.Request, via []*http.Request) error {
 		// The SDK's session id is as good as a credential, and arguments are the
 		// agent's own affair: neither goes to another host.
 		if request.URL.Scheme != origin.Scheme || request.URL.Host != origin.Host {
-			return fmt.Errorf("the server redirects to another host, %s; configure that address if it is the right one", request.URL.Host)
+			return fmt.Errorf(
+				"the server redirects to another host, %s; configure that address if it is the right one",
+				request.URL.Host,
+			)
 		}
 		return within(request, via)
 	}
@@ -79,7 +84,10 @@ func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	room := int64(MaxMessageBytes)
-	if kind, _, err := mime.ParseMediaType(response.Header.Get("Content-Type")); err == nil && kind == "text/event-stream" {
+	if kind, _, err := mime.ParseMediaType(
+		response.Header.Get("Content-Type"),
+	); err == nil &&
+		kind == "text/event-stream" {
 		room = -1 // each event has its own bound
 	}
 	response.Body = &body{ReadCloser: response.Body, room: room, release: release}

@@ -23,7 +23,12 @@ import (
 )
 
 // serve serves a server over streamable HTTP, behind a handler if one is given.
-func serve(t *testing.T, server *sdk.Server, options *sdk.StreamableHTTPOptions, around func(http.Handler) http.Handler) (url string) {
+func serve(
+	t *testing.T,
+	server *sdk.Server,
+	options *sdk.StreamableHTTPOptions,
+	around func(http.Handler) http.Handler,
+) (url string) {
 	t.Helper()
 	var handler http.Handler = sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, options)
 	if around != nil {
@@ -69,23 +74,56 @@ func TestVersionsOfTheProtocol(t *testing.T) {
 			t.Parallel()
 			server := newServer()
 			log := &lockedLog{}
-			source, err := mcp.Open([]mcp.Server{{Name: "web", URL: serve(t, server, &sdk.StreamableHTTPOptions{Stateless: version == "2026-07-28"}, nil), AllowPrivate: true, Protocol: version}},
-				mcp.Options{Log: slog.New(slog.NewTextHandler(log, nil))})
+			source, err := mcp.Open(
+				[]mcp.Server{
+					{
+						Name: "web",
+						URL: serve(
+							t,
+							server,
+							&sdk.StreamableHTTPOptions{Stateless: version == "2026-07-28"},
+							nil,
+						),
+						AllowPrivate: true,
+						Protocol:     version,
+					},
+				},
+				mcp.Options{Log: slog.New(slog.NewTextHandler(log, nil))},
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer source.Close()
 			source.Await(t.Context())
-			if got, err := call(t.Context(), t, source, "web__echo", `{"text":"hello"}`); err != nil || got != `"hello"` {
+			if got, err := call(
+				t.Context(),
+				t,
+				source,
+				"web__echo",
+				`{"text":"hello"}`,
+			); err != nil ||
+				got != `"hello"` {
 				t.Errorf("%s, %v", got, err)
 			}
-			until(t, "the protocol in the log", func() bool { return strings.Contains(log.String(), "protocol="+version) })
-			sdk.AddTool(server, &sdk.Tool{Name: "added"}, func(context.Context, *sdk.CallToolRequest, nothing) (*sdk.CallToolResult, any, error) {
-				return said("new"), nil, nil
-			})
+			until(
+				t,
+				"the protocol in the log",
+				func() bool { return strings.Contains(log.String(), "protocol="+version) },
+			)
+			sdk.AddTool(
+				server,
+				&sdk.Tool{Name: "added"},
+				func(context.Context, *sdk.CallToolRequest, nothing) (*sdk.CallToolResult, any, error) {
+					return said("new"), nil, nil
+				},
+			)
 			until(t, "the new tool", func() bool { return slices.Contains(names(source), "web__added") })
 			server.RemoveTools("added", "echo")
-			until(t, "the tools without those removed", func() bool { return !slices.Contains(names(source), "web__echo") })
+			until(
+				t,
+				"the tools without those removed",
+				func() bool { return !slices.Contains(names(source), "web__echo") },
+			)
 			if !slices.IsSorted(names(source)) {
 				t.Errorf("the order is %v", names(source))
 			}
@@ -131,8 +169,12 @@ func TestCredentialsStayWithTheirHost(t *testing.T) {
 		})
 	})
 	log := &lockedLog{}
-	source, err := mcp.Open([]mcp.Server{{Name: "web", URL: url, AllowPrivate: true, Headers: http.Header{"Authorization": {"Bearer s3cret-key"}}}},
-		mcp.Options{Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	source, err := mcp.Open(
+		[]mcp.Server{
+			{Name: "web", URL: url, AllowPrivate: true, Headers: http.Header{"Authorization": {"Bearer s3cret-key"}}},
+		},
+		mcp.Options{Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +188,11 @@ func TestCredentialsStayWithTheirHost(t *testing.T) {
 		t.Errorf("a redirected call brought %s", got)
 	}
 	if elsewhere.Load() > 0 || without.Load() > 0 {
-		t.Errorf("another host was asked %d times, the server %d times without its credentials", elsewhere.Load(), without.Load())
+		t.Errorf(
+			"another host was asked %d times, the server %d times without its credentials",
+			elsewhere.Load(),
+			without.Load(),
+		)
 	}
 	if !strings.Contains(log.String(), "redirects to another host") || strings.Contains(log.String(), "s3cret-key") {
 		t.Errorf("the log says %s", log)
@@ -175,7 +221,15 @@ func TestAnswersAreBounded(t *testing.T) {
 	})
 	source := open(t, mcp.Server{Name: "web", URL: url, AllowPrivate: true})
 	flood.Store(true)
-	if _, err := call(t.Context(), t, source, "web__echo", `{"text":"hello"}`); parley.ErrorCode(err) != parley.CodeUnavailable {
+	if _, err := call(
+		t.Context(),
+		t,
+		source,
+		"web__echo",
+		`{"text":"hello"}`,
+	); parley.ErrorCode(
+		err,
+	) != parley.CodeUnavailable {
 		t.Errorf("the flood came to %v", err)
 	}
 	flood.Store(false)
@@ -196,7 +250,9 @@ func TestServerThatWasStartedAnew(t *testing.T) {
 		handler.Store(&h)
 	}
 	fresh()
-	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*handler.Load()).ServeHTTP(w, r) }))
+	web := httptest.NewServer(
+		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*handler.Load()).ServeHTTP(w, r) }),
+	)
 	t.Cleanup(func() { web.CloseClientConnections(); web.Close() })
 	source := open(t, mcp.Server{Name: "web", URL: web.URL, AllowPrivate: true, Protocol: "2025-11-25"})
 	fresh()
@@ -223,11 +279,18 @@ func TestWhatServersAskOfTheirClient(t *testing.T) {
 			return err
 		},
 	} {
-		sdk.AddTool(server, &sdk.Tool{Name: name}, func(ctx context.Context, r *sdk.CallToolRequest, _ nothing) (*sdk.CallToolResult, any, error) {
-			return said("%v", ask(ctx, r.Session)), nil, nil
-		})
+		sdk.AddTool(
+			server,
+			&sdk.Tool{Name: name},
+			func(ctx context.Context, r *sdk.CallToolRequest, _ nothing) (*sdk.CallToolResult, any, error) {
+				return said("%v", ask(ctx, r.Session)), nil, nil
+			},
+		)
 	}
-	source := open(t, mcp.Server{Name: "web", URL: serve(t, server, nil, nil), AllowPrivate: true, Protocol: "2025-11-25"})
+	source := open(
+		t,
+		mcp.Server{Name: "web", URL: serve(t, server, nil, nil), AllowPrivate: true, Protocol: "2025-11-25"},
+	)
 	for name, want := range map[string]string{"roots": "method not found", "sampling": "sampling", "elicitation": "elicitation"} {
 		got, err := call(t.Context(), t, source, "web__"+name, `{}`)
 		if err != nil || !strings.Contains(got, want) || strings.Contains(got, "nil") {
@@ -242,7 +305,10 @@ func TestListsAreBounded(t *testing.T) {
 	server := sdk.NewServer(&sdk.Implementation{Name: "many", Version: "1"}, &sdk.ServerOptions{PageSize: 50})
 	handler := func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) { return said("ok"), nil }
 	for i := range 600 {
-		server.AddTool(&sdk.Tool{Name: fmt.Sprintf("tool_%03d", i), InputSchema: json.RawMessage(`{"type":"object"}`)}, handler)
+		server.AddTool(
+			&sdk.Tool{Name: fmt.Sprintf("tool_%03d", i), InputSchema: json.RawMessage(`{"type":"object"}`)},
+			handler,
+		)
 	}
 	source := open(t, mcp.Server{Name: "web", URL: serve(t, server, nil, nil), AllowPrivate: true})
 	if got := len(source.Tools()); got != mcp.MaxServerTools {
@@ -270,12 +336,18 @@ func TestSchemas(t *testing.T) {
 		"self":   `{"type":"object","$defs":{"a":{"$ref":"#/$defs/a"}},"allOf":[{"$ref":"#/$defs/a"}]}`,
 		"deep":   strings.Repeat(`{"type":"object","properties":{"x":`, 40) + `{}` + strings.Repeat(`}}`, 40),
 	} {
-		server.AddTool(&sdk.Tool{Name: name, InputSchema: json.RawMessage(schema)}, func(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-			return said("%s", r.Params.Arguments), nil
-		})
+		server.AddTool(
+			&sdk.Tool{Name: name, InputSchema: json.RawMessage(schema)},
+			func(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+				return said("%s", r.Params.Arguments), nil
+			},
+		)
 	}
 	log := &lockedLog{}
-	source, err := mcp.Open([]mcp.Server{{Name: "s", URL: serve(t, server, nil, nil), AllowPrivate: true}}, mcp.Options{Log: slog.New(slog.NewTextHandler(log, nil))})
+	source, err := mcp.Open(
+		[]mcp.Server{{Name: "s", URL: serve(t, server, nil, nil), AllowPrivate: true}},
+		mcp.Options{Log: slog.New(slog.NewTextHandler(log, nil))},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -303,7 +375,8 @@ func TestSchemas(t *testing.T) {
 		{"s__draft7", `{"x":1}`, true}, {"s__draft7", `{"x":"one"}`, false},
 	} {
 		got, err := call(t.Context(), t, source, c.tool, c.arguments)
-		if (err == nil) != c.ok || (c.ok && got != mustQuote(t, c.arguments)) || (!c.ok && parley.ErrorCode(err) != parley.CodeInvalid) {
+		if (err == nil) != c.ok || (c.ok && got != mustQuote(t, c.arguments)) ||
+			(!c.ok && parley.ErrorCode(err) != parley.CodeInvalid) {
 			t.Errorf("%s(%s): %s, %v", c.tool, c.arguments, got, err)
 		}
 	}
@@ -331,9 +404,18 @@ func TestServersCanTellARepetition(t *testing.T) {
 	t.Parallel()
 	var header atomic.Pointer[http.Header]
 	server := sdk.NewServer(&sdk.Implementation{Name: "meta", Version: "1"}, nil)
-	server.AddTool(&sdk.Tool{Name: "meta", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-		return said("%v %v %v %v", r.Params.Meta["parley/idempotency-key"], r.Params.Meta["parley/call-id"], r.Params.Meta["parley/session-id"], r.Params.Meta["traceparent"]), nil
-	})
+	server.AddTool(
+		&sdk.Tool{Name: "meta", InputSchema: json.RawMessage(`{"type":"object"}`)},
+		func(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			return said(
+				"%v %v %v %v",
+				r.Params.Meta["parley/idempotency-key"],
+				r.Params.Meta["parley/call-id"],
+				r.Params.Meta["parley/session-id"],
+				r.Params.Meta["traceparent"],
+			), nil
+		},
+	)
 	url := serve(t, server, nil, func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Header.Get(tool.CallIDHeader) != "" {

@@ -96,8 +96,18 @@ func describeBlocks(contents []sdk.Content) []block {
 		case *sdk.AudioContent:
 			list = append(list, omitted(block{Type: "audio", MIMEType: c.MIMEType}, c.Data))
 		case *sdk.ResourceLink:
-			list = append(list, block{Type: "resource_link", URI: withoutNUL(c.URI), Name: withoutNUL(c.Name), Title: withoutNUL(c.Title),
-				Description: withoutNUL(c.Description), MIMEType: withoutNUL(c.MIMEType), Bytes: c.Size})
+			list = append(
+				list,
+				block{
+					Type:        "resource_link",
+					URI:         withoutNUL(c.URI),
+					Name:        withoutNUL(c.Name),
+					Title:       withoutNUL(c.Title),
+					Description: withoutNUL(c.Description),
+					MIMEType:    withoutNUL(c.MIMEType),
+					Bytes:       c.Size,
+				},
+			)
 		case *sdk.EmbeddedResource:
 			list = append(list, describeResource(c.Resource))
 		}

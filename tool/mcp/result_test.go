@@ -22,15 +22,34 @@ func TestResults(t *testing.T) {
 		want   string
 		err    string
 	}{
-		"nothing":    {result: &sdk.CallToolResult{}, want: `null`},
-		"text":       {result: said("hi \"there\""), want: `"hi \"there\""`},
-		"NUL":        {result: said("a\x00b"), want: `"a�b"`},
-		"structured": {result: &sdk.CallToolResult{StructuredContent: map[string]any{"n": 1, "s": "a\x00"}}, want: `{"n":1,"s":"a�"}`},
-		"twice":      {result: &sdk.CallToolResult{Content: said(`{"n": 12345678901234567, "a":[1]}`).Content, StructuredContent: json.RawMessage(`{"a":[1],"n":12345678901234567}`)}, want: `{"n":12345678901234567,"a":[1]}`},
-		"both":       {result: &sdk.CallToolResult{Content: said("one").Content, StructuredContent: []int{1}}, want: `{"content":[{"type":"text","text":"one"}],"structured":[1]}`},
-		"several":    {result: &sdk.CallToolResult{Content: append(said("one").Content, said("two").Content...)}, want: `{"content":[{"type":"text","text":"one"},{"type":"text","text":"two"}]}`},
+		"nothing": {result: &sdk.CallToolResult{}, want: `null`},
+		"text":    {result: said("hi \"there\""), want: `"hi \"there\""`},
+		"NUL":     {result: said("a\x00b"), want: `"a�b"`},
+		"structured": {
+			result: &sdk.CallToolResult{StructuredContent: map[string]any{"n": 1, "s": "a\x00"}},
+			want:   `{"n":1,"s":"a�"}`,
+		},
+		"twice": {
+			result: &sdk.CallToolResult{
+				Content:           said(`{"n": 12345678901234567, "a":[1]}`).Content,
+				StructuredContent: json.RawMessage(`{"a":[1],"n":12345678901234567}`),
+			},
+			want: `{"n":12345678901234567,"a":[1]}`,
+		},
+		"both": {
+			result: &sdk.CallToolResult{Content: said("one").Content, StructuredContent: []int{1}},
+			want:   `{"content":[{"type":"text","text":"one"}],"structured":[1]}`,
+		},
+		"several": {
+			result: &sdk.CallToolResult{Content: append(said("one").Content, said("two").Content...)},
+			want:   `{"content":[{"type":"text","text":"one"},{"type":"text","text":"two"}]}`,
+		},
 		"bytes": {result: &sdk.CallToolResult{Content: []sdk.Content{
-			&sdk.ImageContent{MIMEType: "image/png", Data: []byte("12345")}, &sdk.AudioContent{MIMEType: "audio/wav", Data: []byte("123")},
+			&sdk.ImageContent{
+				MIMEType: "image/png",
+				Data:     []byte("12345"),
+			},
+			&sdk.AudioContent{MIMEType: "audio/wav", Data: []byte("123")},
 		}}, want: `{"content":[{"type":"image","mime_type":"image/png","bytes":5,"omitted":true},{"type":"audio","mime_type":"audio/wav","bytes":3,"omitted":true}]}`},
 		"resources": {result: &sdk.CallToolResult{Content: []sdk.Content{
 			&sdk.EmbeddedResource{Resource: &sdk.ResourceContents{URI: "file:///a", MIMEType: "text/plain", Text: "A"}},
@@ -38,14 +57,25 @@ func TestResults(t *testing.T) {
 			&sdk.ResourceLink{URI: "file:///c", Name: "c", Size: &size},
 		}}, want: `{"content":[{"type":"resource","text":"A","uri":"file:///a","mime_type":"text/plain"},` +
 			`{"type":"resource","uri":"file:///b","bytes":2,"omitted":true},{"type":"resource_link","uri":"file:///c","name":"c","bytes":12}]}`},
-		"error":            {result: &sdk.CallToolResult{IsError: true, Content: append(said("no such file").Content, said("try another").Content...)}, err: "no such file\ntry another"},
-		"structured error": {result: &sdk.CallToolResult{IsError: true, StructuredContent: map[string]any{"code": 7}}, err: `{"code":7}`},
-		"silent error":     {result: &sdk.CallToolResult{IsError: true}, err: "without saying which"},
+		"error": {
+			result: &sdk.CallToolResult{
+				IsError: true,
+				Content: append(said("no such file").Content, said("try another").Content...),
+			},
+			err: "no such file\ntry another",
+		},
+		"structured error": {
+			result: &sdk.CallToolResult{IsError: true, StructuredContent: map[string]any{"code": 7}},
+			err:    `{"code":7}`,
+		},
+		"silent error": {result: &sdk.CallToolResult{IsError: true}, err: "without saying which"},
 	}
 	server := sdk.NewServer(&sdk.Implementation{Name: "results", Version: "1"}, nil)
 	for name, c := range cases {
-		server.AddTool(&sdk.Tool{Name: strings.ReplaceAll(name, " ", "_"), InputSchema: json.RawMessage(`{"type":"object"}`)},
-			func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) { return c.result, nil })
+		server.AddTool(
+			&sdk.Tool{Name: strings.ReplaceAll(name, " ", "_"), InputSchema: json.RawMessage(`{"type":"object"}`)},
+			func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) { return c.result, nil },
+		)
 	}
 	source := open(t, mcp.Server{Name: "r", URL: serve(t, server, nil, nil), AllowPrivate: true})
 	for name, c := range cases {
@@ -71,7 +101,8 @@ func TestNames(t *testing.T) {
 	fit := regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 	rapid.Check(t, func(t *rapid.T) {
 		server := rapid.StringMatching(`[a-zA-Z0-9]([a-zA-Z0-9-]|_[a-zA-Z0-9]){0,14}`).Draw(t, "server")
-		tools := rapid.SliceOfDistinct(rapid.OneOf(rapid.StringMatching(`[a-z_.\-/ ]{0,6}`), rapid.StringN(0, 200, -1)), rapid.ID[string]).Draw(t, "tools")
+		tools := rapid.SliceOfDistinct(rapid.OneOf(rapid.StringMatching(`[a-z_.\-/ ]{0,6}`), rapid.StringN(0, 200, -1)), rapid.ID[string]).
+			Draw(t, "tools")
 		seen := map[string]string{}
 		for _, tool := range tools {
 			name := mcp.ToolName(server, tool)

@@ -130,7 +130,19 @@ func (s Server) redact(text string) string {
 }
 
 // plainVariables are no secrets, and words of them stand in many a line.
-var plainVariables = []string{"PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "SHELL", "TERM", "TMPDIR", "TZ", "USER"} //nolint:gochecknoglobals // never written
+var plainVariables = []string{
+	"PATH",
+	"HOME",
+	"LANG",
+	"LC_ALL",
+	"LC_CTYPE",
+	"LOGNAME",
+	"SHELL",
+	"TERM",
+	"TMPDIR",
+	"TZ",
+	"USER",
+} //nolint:gochecknoglobals // never written
 
 // BaseEnvironment is what every stdio server gets of this process's environment:
 // what programs need to run, and no credentials.

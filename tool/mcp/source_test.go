@@ -27,7 +27,11 @@ func childServer(t *testing.T, name, mode string) mcp.Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return mcp.Server{Name: name, Command: self, Environment: []string{childMode + "=" + mode, "PATH=" + os.Getenv("PATH")}}
+	return mcp.Server{
+		Name:        name,
+		Command:     self,
+		Environment: []string{childMode + "=" + mode, "PATH=" + os.Getenv("PATH")},
+	}
 }
 
 // open opens a source and waits until each server was tried once.
@@ -80,7 +84,9 @@ func TestToolsOfAStdioServer(t *testing.T) {
 		t.Fatal(diff)
 	}
 	echo, _ := source.Tool("zoo__echo")
-	if got := echo.Definition(); got.Description != "Says it again." || !strings.Contains(string(got.Parameters), `"text"`) || echo.Source() != "mcp/zoo" {
+	if got := echo.Definition(); got.Description != "Says it again." ||
+		!strings.Contains(string(got.Parameters), `"text"`) ||
+		echo.Source() != "mcp/zoo" {
 		t.Errorf("zoo__echo is %+v of %s", got, echo.Source())
 	}
 	for name, c := range map[string]struct{ arguments, result, err string }{
@@ -142,7 +148,10 @@ func TestBrokenServersCostOnlyThemselves(t *testing.T) {
 	}
 	broken = append(broken, mcp.Server{Name: "absent", Command: "/nowhere/to-be-found"})
 	log := &lockedLog{}
-	source, err := mcp.Open(append(broken, childServer(t, "zoo", "tools")), mcp.Options{Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	source, err := mcp.Open(
+		append(broken, childServer(t, "zoo", "tools")),
+		mcp.Options{Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +163,8 @@ func TestBrokenServersCostOnlyThemselves(t *testing.T) {
 		t.Errorf("the good server: %s, %v", got, err)
 	}
 	for _, server := range broken {
-		if !source.Expects(server.Name+"__anything") || source.Expects("zoo__anything") || source.Expects("other__tool") {
+		if !source.Expects(server.Name+"__anything") || source.Expects("zoo__anything") ||
+			source.Expects("other__tool") {
 			t.Errorf("%s: what is expected is wrong", server.Name)
 		}
 	}

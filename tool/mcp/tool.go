@@ -91,7 +91,10 @@ func annotate(given *sdk.ToolAnnotations) parley.ToolAnnotations {
 		return a
 	}
 	own := parley.AnnotationsOverride{
-		ReadOnly: &given.ReadOnlyHint, Idempotent: &given.IdempotentHint, Destructive: given.DestructiveHint, OpenWorld: given.OpenWorldHint,
+		ReadOnly:    &given.ReadOnlyHint,
+		Idempotent:  &given.IdempotentHint,
+		Destructive: given.DestructiveHint,
+		OpenWorld:   given.OpenWorldHint,
 	}
 	return own.Over(a)
 }
@@ -137,12 +140,24 @@ func (t *remoteTool) check(ctx context.Context, arguments json.RawMessage) error
 	wrong, err := t.schema.Check(ctx, arguments)
 	if err != nil {
 		if ctx.Err() == nil {
-			t.link.warn("unchecked "+t.original, "the arguments of an MCP tool could not be checked; its calls do not run", "tool", t.definition.Name, "error", err)
+			t.link.warn(
+				"unchecked "+t.original,
+				"the arguments of an MCP tool could not be checked; its calls do not run",
+				"tool",
+				t.definition.Name,
+				"error",
+				err,
+			)
 		}
 		return parley.Errorf(parley.CodeInvalid, "Not run: %s", err)
 	}
 	if wrong != "" {
-		return parley.Errorf(parley.CodeInvalid, "Not run: the arguments do not fit the schema of %s: %s", t.definition.Name, wrong)
+		return parley.Errorf(
+			parley.CodeInvalid,
+			"Not run: the arguments do not fit the schema of %s: %s",
+			t.definition.Name,
+			wrong,
+		)
 	}
 	return nil
 }

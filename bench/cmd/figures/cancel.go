@@ -37,8 +37,13 @@ func cancelFigures(ctx context.Context, l *lab, out io.Writer) error {
 		slices.Sort(took)
 		medians, worst = append(medians, took[len(took)/2]), append(worst, took[(len(took)*99+99)/100-1])
 	}
-	fmt.Fprintf(out, "cancel to the end of its stream, %d streams beside: %v in the middle, %v at the 99th of 100 (bound 50 ms)\n",
-		besideCancels, medianOf(medians), medianOf(worst))
+	fmt.Fprintf(
+		out,
+		"cancel to the end of its stream, %d streams beside: %v in the middle, %v at the 99th of 100 (bound 50 ms)\n",
+		besideCancels,
+		medianOf(medians),
+		medianOf(worst),
+	)
 	return nil
 }
 
@@ -49,7 +54,12 @@ func (l *lab) cancels(ctx context.Context) ([]time.Duration, error) {
 		return nil, err
 	}
 	for slug, tokens := range map[string]int{"beside": besideTokens, "long": 100_000} {
-		if err := server.agent(ctx, slug, "openai/"+bench.ModelName(tokens, besidePace), `{"kind":"single"}`); err != nil {
+		if err := server.agent(
+			ctx,
+			slug,
+			"openai/"+bench.ModelName(tokens, besidePace),
+			`{"kind":"single"}`,
+		); err != nil {
 			return nil, err
 		}
 	}
@@ -128,7 +138,12 @@ func (p *parleyRun) cancelMany(ctx context.Context) (took []time.Duration, faile
 // cancelOne begins a turn, cancels it at its first delta, and reads its stream to
 // the end.
 func (p *parleyRun) cancelOne(ctx context.Context, session string) (time.Duration, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+p.addr+"/v1/sessions/"+session+"/messages", strings.NewReader(`{"content":{"text":"Go"}}`))
+	request, err := http.NewRequestWithContext(
+		ctx,
+		http.MethodPost,
+		"http://"+p.addr+"/v1/sessions/"+session+"/messages",
+		strings.NewReader(`{"content":{"text":"Go"}}`),
+	)
 	if err != nil {
 		return 0, err
 	}

@@ -30,9 +30,22 @@ func claimFigures(ctx context.Context, l *lab, out io.Writer) error {
 			return err
 		}
 		cost = append(cost, took)
-		fmt.Fprintf(out, "claiming %d ready turns among %d sessions: %v, %v each\n", claimedAtOnce, sessions, took.Round(time.Microsecond), (took / claimedAtOnce).Round(time.Microsecond))
+		fmt.Fprintf(
+			out,
+			"claiming %d ready turns among %d sessions: %v, %v each\n",
+			claimedAtOnce,
+			sessions,
+			took.Round(time.Microsecond),
+			(took / claimedAtOnce).Round(time.Microsecond),
+		)
 	}
-	fmt.Fprintf(out, "claim among %d sessions to that among %d: %.2f× (bound 1.5×)\n", manySessions, fewSessions, ratio(cost[1], cost[0]))
+	fmt.Fprintf(
+		out,
+		"claim among %d sessions to that among %d: %.2f× (bound 1.5×)\n",
+		manySessions,
+		fewSessions,
+		ratio(cost[1], cost[0]),
+	)
 	return nil
 }
 
@@ -84,11 +97,22 @@ func (l *lab) claimCost(ctx context.Context, sessions int) (_ time.Duration, err
 // idleSessions fills the database with sessions that have nothing to do.
 func (l *lab) idleSessions(ctx context.Context, workspace, agent parley.ID, count int) error {
 	database := fmt.Sprintf("bench_%d", l.databases)
-	return l.postgres.Run(ctx, pgtest.Superuser, database,
-		fmt.Sprintf(`INSERT INTO parley.sessions (id, workspace_id, agent_id, owner_id, visibility, log_id, kind, mode, status, created_at, updated_at)
- SELECT gen_random_uuid(), '%s', '%s', '%s', 'private', gen_random_uuid(), 'agent', 'foreground', 'completed', n, n FROM generate_series(1, %d) n`, workspace, agent, agent, count),
+	return l.postgres.Run(
+		ctx,
+		pgtest.Superuser,
+		database,
+		fmt.Sprintf(
+			`INSERT INTO parley.sessions (id, workspace_id, agent_id, owner_id, visibility, log_id, kind, mode, status, created_at, updated_at)
+ SELECT gen_random_uuid(), '%s', '%s', '%s', 'private', gen_random_uuid(), 'agent', 'foreground', 'completed', n, n FROM generate_series(1, %d) n`,
+			workspace,
+			agent,
+			agent,
+			count,
+		),
 		"INSERT INTO parley.heads (session_id, workspace_id, log_id) SELECT id, workspace_id, log_id FROM parley.sessions",
-		"VACUUM ANALYZE parley.sessions", "VACUUM ANALYZE parley.heads")
+		"VACUUM ANALYZE parley.sessions",
+		"VACUUM ANALYZE parley.heads",
+	)
 }
 
 // readyTurns makes turns that nobody has claimed.
@@ -102,8 +126,19 @@ func readyTurns(ctx context.Context, db store.Turns, workspace, agent parley.ID)
 			ID: parley.NewID(), WorkspaceID: workspace, AgentID: agent, OwnerID: agent, LogID: parley.NewID(),
 			Visibility: parley.VisibilityPrivate, Kind: parley.KindAgent, Mode: parley.ModeForeground,
 		}
-		first := store.NewMessage{ID: parley.NewID(), TurnID: parley.NewID(), Role: parley.RoleUser, Author: parley.Author{Kind: parley.AuthorService, ID: agent}, Content: content}
-		if _, err := db.EnsureSession(ctx, store.Scope{WorkspaceID: workspace}, store.NewSession{Session: session, First: &first}, parley.ID{}); err != nil {
+		first := store.NewMessage{
+			ID:      parley.NewID(),
+			TurnID:  parley.NewID(),
+			Role:    parley.RoleUser,
+			Author:  parley.Author{Kind: parley.AuthorService, ID: agent},
+			Content: content,
+		}
+		if _, err := db.EnsureSession(
+			ctx,
+			store.Scope{WorkspaceID: workspace},
+			store.NewSession{Session: session, First: &first},
+			parley.ID{},
+		); err != nil {
 			return err
 		}
 	}

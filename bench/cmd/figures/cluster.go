@@ -83,7 +83,13 @@ func (s *stream) close() error { return s.conn.Close() }
 
 // post posts a message to a session, without waiting for its turn.
 func (p *parleyRun) post(ctx context.Context, session string) error {
-	return p.do(ctx, http.MethodPost, "/v1/sessions/"+session+"/messages", fmt.Sprintf(`{"content":{"text":%q}}`, prompt), nil)
+	return p.do(
+		ctx,
+		http.MethodPost,
+		"/v1/sessions/"+session+"/messages",
+		fmt.Sprintf(`{"content":{"text":%q}}`, prompt),
+		nil,
+	)
 }
 
 // elsewhereFigure: the first token of a turn on one process, watched there and
@@ -93,7 +99,12 @@ func elsewhereFigure(ctx context.Context, l *lab, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := f[0].agent(ctx, "bench", "openai/"+bench.ModelName(20, 5*time.Millisecond), `{"kind":"single"}`); err != nil {
+	if err := f[0].agent(
+		ctx,
+		"bench",
+		"openai/"+bench.ModelName(20, 5*time.Millisecond),
+		`{"kind":"single"}`,
+	); err != nil {
 		return err
 	}
 	session, err := f[0].session(ctx, "bench")
@@ -128,7 +139,12 @@ func elsewhereFigure(ctx context.Context, l *lab, out io.Writer) error {
 			late = append(late, first[1].Sub(first[0]))
 		}
 	}
-	fmt.Fprintf(out, "first token through another process than the turn's: %v later (bound 5 ms), %v at the 99th percentile\n", medianOf(late), late[len(late)*99/100])
+	fmt.Fprintf(
+		out,
+		"first token through another process than the turn's: %v later (bound 5 ms), %v at the 99th percentile\n",
+		medianOf(late),
+		late[len(late)*99/100],
+	)
 	return errors.Join(here.close(), there.close(), f.end())
 }
 
@@ -142,7 +158,12 @@ func (l *lab) takenOver(ctx context.Context, end func(*parleyRun) error, setting
 	if err != nil {
 		return 0, err
 	}
-	if err := f[0].agent(ctx, "bench", "openai/"+bench.ModelName(longTokens, 5*time.Millisecond), `{"kind":"single"}`); err != nil {
+	if err := f[0].agent(
+		ctx,
+		"bench",
+		"openai/"+bench.ModelName(longTokens, 5*time.Millisecond),
+		`{"kind":"single"}`,
+	); err != nil {
 		return 0, err
 	}
 	session, err := f[0].session(ctx, "bench")
@@ -230,7 +251,12 @@ func fleetWatchersFigure(ctx context.Context, l *lab, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "idle watcher, %d over three processes: %.1f KiB (bound 32 KiB)\n", watchers, float64(after-before)/watchers/1024)
+	fmt.Fprintf(
+		out,
+		"idle watcher, %d over three processes: %.1f KiB (bound 32 KiB)\n",
+		watchers,
+		float64(after-before)/watchers/1024,
+	)
 	for _, conn := range conns {
 		if err := conn.Close(); err != nil {
 			return err

@@ -33,8 +33,14 @@ func compactionFigures(ctx context.Context, l *lab, out io.Writer) (err error) {
 	}
 	defer func() { err = errors.Join(err, server.end()) }()
 	for slug, limit := range map[string]int{"compacting": compactionLimit, "plain": parley.MaxPolicyLimit} {
-		body := fmt.Sprintf(`{"name":%q,"slug":%q,"model":"openai/%s","context_policy":{"kind":"summary","limit":%d},"compaction":{"model":"openai/%s"}}`,
-			slug, slug, bench.ModelName(20, 0), limit, bench.ModelName(20, time.Millisecond))
+		body := fmt.Sprintf(
+			`{"name":%q,"slug":%q,"model":"openai/%s","context_policy":{"kind":"summary","limit":%d},"compaction":{"model":"openai/%s"}}`,
+			slug,
+			slug,
+			bench.ModelName(20, 0),
+			limit,
+			bench.ModelName(20, time.Millisecond),
+		)
 		if err := server.do(ctx, http.MethodPost, "/v1/agents", body, nil); err != nil {
 			return err
 		}
@@ -56,8 +62,15 @@ func compactionFigures(ctx context.Context, l *lab, out io.Writer) (err error) {
 		}
 	}
 	with, without := medianOf(compacting), medianOf(plain)
-	fmt.Fprintf(out, "first token of the turn that has a summary written, %d pairs: %v, without %v: %.2f× (bound 1.1×), %v more in a pair\n",
-		len(added), with, without, ratio(with, without), medianOf(added))
+	fmt.Fprintf(
+		out,
+		"first token of the turn that has a summary written, %d pairs: %v, without %v: %.2f× (bound 1.1×), %v more in a pair\n",
+		len(added),
+		with,
+		without,
+		ratio(with, without),
+		medianOf(added),
+	)
 	return nil
 }
 

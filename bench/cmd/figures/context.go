@@ -48,7 +48,15 @@ func contextFigures(ctx context.Context, l *lab, out io.Writer) error {
 	least, most := contextSizes[0], contextSizes[len(contextSizes)-1]
 	for _, view := range contextViews {
 		of := took[view.name]
-		fmt.Fprintf(out, "building a request of %d messages under %s: %v (bound 2 ms), %.2f× that of %d (bound 1.5×)\n", most, view.name, of[most], ratio(of[most], of[least]), least)
+		fmt.Fprintf(
+			out,
+			"building a request of %d messages under %s: %v (bound 2 ms), %.2f× that of %d (bound 1.5×)\n",
+			most,
+			view.name,
+			of[most],
+			ratio(of[most], of[least]),
+			least,
+		)
 	}
 	return nil
 }
@@ -75,13 +83,26 @@ func contextOf(ctx context.Context, dir string, messages, rounds int) (took map[
 				return nil, err
 			}
 			now.Context.Anchor = anchor
-			selection, err := windows.Window(windows.View{Policy: view.policy, Session: now, Budget: view.budget, Tail: func(before int64, limit int) ([]parley.Message, error) {
-				return db.ContextTail(ctx, session.WorkspaceID, session.ID, before, limit)
-			}})
+			selection, err := windows.Window(
+				windows.View{
+					Policy:  view.policy,
+					Session: now,
+					Budget:  view.budget,
+					Tail: func(before int64, limit int) ([]parley.Message, error) {
+						return db.ContextTail(ctx, session.WorkspaceID, session.ID, before, limit)
+					},
+				},
+			)
 			if err != nil {
 				return nil, err
 			}
-			if _, _, err := windows.Build(windows.Settings{Model: "sim/echo"}, selection, nil, windows.Tools{}, nil); err != nil {
+			if _, _, err := windows.Build(
+				windows.Settings{Model: "sim/echo"},
+				selection,
+				nil,
+				windows.Tools{},
+				nil,
+			); err != nil {
 				return nil, err
 			}
 			all, anchor = append(all, time.Since(began)), selection.Anchor
@@ -113,7 +134,9 @@ func longRecord(ctx context.Context, db *sqlite.Store, messages int) (parley.Ses
 	if err != nil {
 		return parley.Session{}, err
 	}
-	content, err := parley.EncodeContent(parley.UserContent{Text: "the quick brown fox jumps over the lazy dog, and then it does so again and again"})
+	content, err := parley.EncodeContent(
+		parley.UserContent{Text: "the quick brown fox jumps over the lazy dog, and then it does so again and again"},
+	)
 	if err != nil {
 		return parley.Session{}, err
 	}
@@ -122,7 +145,12 @@ func longRecord(ctx context.Context, db *sqlite.Store, messages int) (parley.Ses
 	for range seedClients {
 		go func() { // ends with the work
 			for range work {
-				message := store.NewMessage{ID: parley.NewID(), Role: parley.RoleUser, Author: owner.Author(), Content: content}
+				message := store.NewMessage{
+					ID:      parley.NewID(),
+					Role:    parley.RoleUser,
+					Author:  owner.Author(),
+					Content: content,
+				}
 				if _, err := db.PostMessage(ctx, scope, opened.Session.ID, message, parley.ID{}); err != nil {
 					failures <- err
 					return

@@ -31,8 +31,13 @@ func deathFigures(ctx context.Context, l *lab, out io.Writer) error {
 		}
 		all = append(all, took)
 	}
-	fmt.Fprintf(out, "%d turns of %v of a killed process, settled by another one: %v after the kill (bound 60 s, the lease of 10 s included)\n",
-		deathTurns, deathTokens*deathPace, medianOf(all).Round(100*time.Millisecond))
+	fmt.Fprintf(
+		out,
+		"%d turns of %v of a killed process, settled by another one: %v after the kill (bound 60 s, the lease of 10 s included)\n",
+		deathTurns,
+		deathTokens*deathPace,
+		medianOf(all).Round(100*time.Millisecond),
+	)
 	return nil
 }
 
@@ -52,7 +57,12 @@ func (l *lab) death(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := dies.agent(ctx, "bench", "openai/"+bench.ModelName(deathTokens, deathPace), `{"kind":"single"}`); err != nil {
+	if err := dies.agent(
+		ctx,
+		"bench",
+		"openai/"+bench.ModelName(deathTokens, deathPace),
+		`{"kind":"single"}`,
+	); err != nil {
 		return 0, errors.Join(err, dies.end())
 	}
 	if err := dies.crowd(ctx, deathTurns); err != nil {

@@ -82,8 +82,16 @@ func (l *lab) fair(ctx context.Context, out io.Writer, database string, load cro
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%s, first token beside %s: %v in the middle, %v at worst of %d (bound 1 s more than the %v with nothing beside)\n",
-		database, load.name, beside[len(beside)/2].Round(time.Millisecond), beside[len(beside)-1].Round(time.Millisecond), len(beside), alone[len(alone)/2].Round(time.Millisecond))
+	fmt.Fprintf(
+		out,
+		"%s, first token beside %s: %v in the middle, %v at worst of %d (bound 1 s more than the %v with nothing beside)\n",
+		database,
+		load.name,
+		beside[len(beside)/2].Round(time.Millisecond),
+		beside[len(beside)-1].Round(time.Millisecond),
+		len(beside),
+		alone[len(alone)/2].Round(time.Millisecond),
+	)
 	return server.end()
 }
 
@@ -97,7 +105,13 @@ func (p *parleyRun) tenant(ctx context.Context, workspace, model string) (*parle
 	machine, admin := *p, *p
 	machine.bearer = strings.TrimSpace(string(token))
 	var made struct{ Key string }
-	if err := machine.do(ctx, http.MethodPost, "/v1/keys", fmt.Sprintf(`{"name":"figures","workspace":%q}`, workspace), &made); err != nil {
+	if err := machine.do(
+		ctx,
+		http.MethodPost,
+		"/v1/keys",
+		fmt.Sprintf(`{"name":"figures","workspace":%q}`, workspace),
+		&made,
+	); err != nil {
 		return nil, err
 	}
 	admin.bearer = made.Key
@@ -112,7 +126,13 @@ func (p *parleyRun) crowd(ctx context.Context, turns int) error {
 	for writer := range fairWriters {
 		writers.Go(func() {
 			for i := writer; i < turns; i += fairWriters {
-				if err := p.do(ctx, http.MethodPost, "/v1/agents/bench/sessions", fmt.Sprintf(`{"message":{"content":{"text":%q}}}`, prompt), nil); err != nil {
+				if err := p.do(
+					ctx,
+					http.MethodPost,
+					"/v1/agents/bench/sessions",
+					fmt.Sprintf(`{"message":{"content":{"text":%q}}}`, prompt),
+					nil,
+				); err != nil {
 					mu.Lock()
 					failed = errors.Join(failed, err)
 					mu.Unlock()
@@ -142,7 +162,12 @@ func (p *parleyRun) firstTurns(ctx context.Context) (took []time.Duration, err e
 func (p *parleyRun) firstTurn(ctx context.Context) (took time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+p.addr+"/v1/agents/bench/sessions", strings.NewReader(fmt.Sprintf(`{"message":{"content":{"text":%q}}}`, prompt)))
+	request, err := http.NewRequestWithContext(
+		ctx,
+		http.MethodPost,
+		"http://"+p.addr+"/v1/agents/bench/sessions",
+		strings.NewReader(fmt.Sprintf(`{"message":{"content":{"text":%q}}}`, prompt)),
+	)
 	if err != nil {
 		return 0, err
 	}
@@ -162,7 +187,10 @@ func (p *parleyRun) firstTurn(ctx context.Context) (took time.Duration, err erro
 		}
 	}
 	if took == 0 {
-		return 0, errors.Join(fmt.Errorf("status %s: a stream ended before its first token", response.Status), lines.Err())
+		return 0, errors.Join(
+			fmt.Errorf("status %s: a stream ended before its first token", response.Status),
+			lines.Err(),
+		)
 	}
 	return took, nil
 }

@@ -19,7 +19,9 @@ import (
 // the first and ended with the lab.
 func (l *lab) database(ctx context.Context) (url string, err error) {
 	if l.postgres == nil {
-		if l.postgres, err = pgtest.Start(pgtest.Options{Durable: true, Settings: map[string]string{"shared_buffers": "1GB"}}); err != nil {
+		if l.postgres, err = pgtest.Start(
+			pgtest.Options{Durable: true, Settings: map[string]string{"shared_buffers": "1GB"}},
+		); err != nil {
 			return "", err
 		}
 	}

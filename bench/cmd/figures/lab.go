@@ -103,7 +103,14 @@ func (l *lab) start(ctx context.Context, settings ...string) (*parleyRun, error)
 // startIn starts a server on a data directory. Settings are variables of its
 // environment.
 func (l *lab) startIn(ctx context.Context, dir string, settings ...string) (*parleyRun, error) {
-	env := append([]string{"OPENAI_API_KEY=bench", "OPENAI_BASE_URL=http://" + l.provider.Line + "/v1", "PARLEY_DATA=" + dir, "PARLEY_MODEL=sim/echo"}, settings...)
+	env := append(
+		[]string{
+			"OPENAI_API_KEY=bench",
+			"OPENAI_BASE_URL=http://" + l.provider.Line + "/v1",
+			"PARLEY_DATA=" + dir,
+			"PARLEY_MODEL=sim/echo",
+		},
+		settings...)
 	process, err := bench.Start(ctx, env, l.parley, "serve", "--addr", "127.0.0.1:0", "--log-level", "error")
 	if err != nil {
 		return nil, err
@@ -192,16 +199,31 @@ func (p *parleyRun) turns(ctx context.Context, agent string, clients int) (bench
 func (p *parleyRun) turnsIn(sessions []string) bench.Target {
 	body := fmt.Appendf(nil, `{"role":"user","content":{"text":%q}}`, prompt)
 	// A client that is scheduled late finds the whole text in step.generated.
-	return bench.Target{Name: "parley", Addrs: []string{p.addr}, First: []byte("event: step.generat"), Request: func(client int) []byte {
-		return bench.Post(p.addr, "/v1/sessions/"+sessions[client]+"/messages", "text/event-stream", body)
-	}}
+	return bench.Target{
+		Name:  "parley",
+		Addrs: []string{p.addr},
+		First: []byte("event: step.generat"),
+		Request: func(client int) []byte {
+			return bench.Post(p.addr, "/v1/sessions/"+sessions[client]+"/messages", "text/event-stream", body)
+		},
+	}
 }
 
 // completions is the provider, directly or behind the proxy, as a target.
 func completions(name, addr, model string) bench.Target {
-	body := fmt.Appendf(nil, `{"model":%q,"messages":[{"role":"user","content":%q}],"stream":true,"stream_options":{"include_usage":true}}`, model, prompt)
+	body := fmt.Appendf(
+		nil,
+		`{"model":%q,"messages":[{"role":"user","content":%q}],"stream":true,"stream_options":{"include_usage":true}}`,
+		model,
+		prompt,
+	)
 	request := bench.Post(addr, "/v1/chat/completions", "text/event-stream", body)
-	return bench.Target{Name: name, Addrs: []string{addr}, First: []byte(`"content":"`), Request: func(int) []byte { return bytes.Clone(request) }}
+	return bench.Target{
+		Name:    name,
+		Addrs:   []string{addr},
+		First:   []byte(`"content":"`),
+		Request: func(int) []byte { return bytes.Clone(request) },
+	}
 }
 
 func medianOf[N int64 | float64 | time.Duration](values []N) N {

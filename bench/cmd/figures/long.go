@@ -24,7 +24,10 @@ func (p *parleyRun) seed(ctx context.Context, session string, count int) error {
 	for client := range seedClients {
 		wg.Go(func() {
 			for i := client; i < count; i += seedClients {
-				body := fmt.Sprintf(`{"role":"user","respond":false,"content":{"text":"message %d: the quick brown fox jumps over the lazy dog, and then it does so again"}}`, i)
+				body := fmt.Sprintf(
+					`{"role":"user","respond":false,"content":{"text":"message %d: the quick brown fox jumps over the lazy dog, and then it does so again"}}`,
+					i,
+				)
 				if err := p.do(ctx, http.MethodPost, "/v1/sessions/"+session+"/messages", body, nil); err != nil {
 					failures <- err
 					return
@@ -62,7 +65,10 @@ func (p *parleyRun) pages(ctx context.Context, session string, limit, atMost int
 			return 0, 0, errors.New("a page has no next")
 		}
 		var next *string
-		if err := json.Unmarshal(bytes.TrimSuffix(bytes.TrimSpace(raw[at+len(`"next":`):]), []byte("}")), &next); err != nil {
+		if err := json.Unmarshal(
+			bytes.TrimSuffix(bytes.TrimSpace(raw[at+len(`"next":`):]), []byte("}")),
+			&next,
+		); err != nil {
 			return 0, 0, err
 		}
 		if next == nil {
@@ -133,10 +139,28 @@ func longFigures(ctx context.Context, l *lab, out io.Writer) error {
 			return err
 		}
 		row := rows[messages]
-		fmt.Fprintf(out, "%6d messages: page of 50 %v, all in pages of 1,000 %v, added time to first token under recent(10) %v\n", messages, row.page, row.all, row.first-base)
+		fmt.Fprintf(
+			out,
+			"%6d messages: page of 50 %v, all in pages of 1,000 %v, added time to first token under recent(10) %v\n",
+			messages,
+			row.page,
+			row.all,
+			row.first-base,
+		)
 	}
 	ten, hundred, empty := rows[10_000], rows[100_000], rows[0]
-	fmt.Fprintf(out, "10,000: page %v (bound 1 ms), all %v (bound 60 ms), added first token %.2f× an empty session's (bound 2×)\n", ten.page, ten.all, ratio(ten.first-base, empty.first-base))
-	fmt.Fprintf(out, "100,000 against 10,000: page %.2f×, added first token %.2f× (bound 1.5×)\n", ratio(hundred.page, ten.page), ratio(hundred.first-base, ten.first-base))
+	fmt.Fprintf(
+		out,
+		"10,000: page %v (bound 1 ms), all %v (bound 60 ms), added first token %.2f× an empty session's (bound 2×)\n",
+		ten.page,
+		ten.all,
+		ratio(ten.first-base, empty.first-base),
+	)
+	fmt.Fprintf(
+		out,
+		"100,000 against 10,000: page %.2f×, added first token %.2f× (bound 1.5×)\n",
+		ratio(hundred.page, ten.page),
+		ratio(hundred.first-base, ten.first-base),
+	)
 	return server.end()
 }

@@ -66,10 +66,29 @@ type part struct {
 
 func parts() []part {
 	return []part{
-		{"start", startFigures}, {"cpu", cpuFigures}, {"paced", pacedFigures}, {"first", firstFigures},
-		{"long", longFigures}, {"memory", memoryFigures}, {"store", storeFigures}, {"tools", toolFigures},
-		{"context", contextFigures}, {"compaction", compactionFigures}, {"mcp", mcpFigures}, {"postgres", postgresFigures}, {"claims", claimFigures}, {"cluster", clusterFigures}, {"cancel", cancelFigures}, {"death", deathFigures},
-		{"pairs", pairFigures}, {"prefix", prefixFigures}, {"fair", fairFigures}, {"search", searchFigures},
+		{"start", startFigures},
+		{"cpu", cpuFigures},
+		{"paced", pacedFigures},
+		{"first", firstFigures},
+		{"long", longFigures},
+		{"memory", memoryFigures},
+		{"store", storeFigures},
+		{"tools", toolFigures},
+		{
+			"context",
+			contextFigures,
+		},
+		{"compaction", compactionFigures},
+		{"mcp", mcpFigures},
+		{"postgres", postgresFigures},
+		{"claims", claimFigures},
+		{"cluster", clusterFigures},
+		{"cancel", cancelFigures},
+		{"death", deathFigures},
+		{"pairs", pairFigures},
+		{"prefix", prefixFigures},
+		{"fair", fairFigures},
+		{"search", searchFigures},
 	}
 }
 

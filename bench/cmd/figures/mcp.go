@@ -26,11 +26,13 @@ func toolServer(ctx context.Context) error {
 		server.AddTool(&sdk.Tool{
 			Name:        fmt.Sprintf("find_records_%03d", i),
 			Description: "Finds records of one kind in the archive by their fields, newest first, and tells of each its id, title and the date of its last change.",
-			InputSchema: json.RawMessage(`{"type":"object","additionalProperties":false,"required":["query"],"properties":{` +
-				`"query":{"type":"string","description":"Words that the record holds, or a phrase in quotes."},` +
-				`"limit":{"type":"integer","minimum":1,"maximum":100,"default":20,"description":"How many records at most."},` +
-				`"order":{"type":"string","enum":["newest","oldest","relevance"],"description":"What comes first."},` +
-				`"filters":{"type":"array","items":{"type":"object","properties":{"field":{"type":"string"},"value":{"type":"string"}},"required":["field","value"]}}}}`),
+			InputSchema: json.RawMessage(
+				`{"type":"object","additionalProperties":false,"required":["query"],"properties":{` +
+					`"query":{"type":"string","description":"Words that the record holds, or a phrase in quotes."},` +
+					`"limit":{"type":"integer","minimum":1,"maximum":100,"default":20,"description":"How many records at most."},` +
+					`"order":{"type":"string","enum":["newest","oldest","relevance"],"description":"What comes first."},` +
+					`"filters":{"type":"array","items":{"type":"object","properties":{"field":{"type":"string"},"value":{"type":"string"}},"required":["field","value"]}}}}`,
+			),
 			Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true},
 		}, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 			return &sdk.CallToolResult{}, nil
@@ -41,7 +43,10 @@ func toolServer(ctx context.Context) error {
 		return err
 	}
 	fmt.Println(listener.Addr())
-	web := &http.Server{Handler: sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil), ReadHeaderTimeout: time.Minute}
+	web := &http.Server{
+		Handler:           sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil),
+		ReadHeaderTimeout: time.Minute,
+	}
 	go func() { // ends the serving below
 		<-ctx.Done()
 		_ = web.Close()
@@ -77,7 +82,13 @@ func mcpFigures(ctx context.Context, l *lab, out io.Writer) (err error) {
 	const turns = 200
 	var targets []bench.Target
 	for slug, named := range map[string]string{"bare": `[]`, "tooled": `["many__*"]`} {
-		body := fmt.Sprintf(`{"name":%q,"slug":%q,"model":"openai/%s","context_policy":{"kind":"single"},"tools":%s}`, slug, slug, bench.ModelName(20, 0), named)
+		body := fmt.Sprintf(
+			`{"name":%q,"slug":%q,"model":"openai/%s","context_policy":{"kind":"single"},"tools":%s}`,
+			slug,
+			slug,
+			bench.ModelName(20, 0),
+			named,
+		)
 		if err := server.do(ctx, http.MethodPost, "/v1/agents", body, nil); err != nil {
 			return err
 		}
@@ -96,12 +107,26 @@ func mcpFigures(ctx context.Context, l *lab, out io.Writer) (err error) {
 				return err
 			}
 			if round > 0 {
-				first[target.Name], cpu[target.Name] = append(first[target.Name], got.first), append(cpu[target.Name], got.cpu)
+				first[target.Name], cpu[target.Name] = append(
+					first[target.Name],
+					got.first,
+				), append(
+					cpu[target.Name],
+					got.cpu,
+				)
 			}
 		}
 	}
 	bare, tooled := medianOf(first["bare"]), medianOf(first["tooled"])
-	fmt.Fprintf(out, "time to first token, one client: without tools %v, with %d MCP tools %v: added %v (bound 2 ms), CPU per turn %v to %v\n",
-		bare, manyTools, tooled, tooled-bare, medianOf(cpu["tooled"]), medianOf(cpu["bare"]))
+	fmt.Fprintf(
+		out,
+		"time to first token, one client: without tools %v, with %d MCP tools %v: added %v (bound 2 ms), CPU per turn %v to %v\n",
+		bare,
+		manyTools,
+		tooled,
+		tooled-bare,
+		medianOf(cpu["tooled"]),
+		medianOf(cpu["bare"]),
+	)
 	return nil
 }

@@ -25,7 +25,11 @@ func startFigures(ctx context.Context, l *lab, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		target, err := server.turns(ctx, "parley", 1) // the built-in agent, and without a configured provider's model the simulator
+		target, err := server.turns(
+			ctx,
+			"parley",
+			1,
+		) // the built-in agent, and without a configured provider's model the simulator
 		if err != nil {
 			return err
 		}
@@ -58,7 +62,12 @@ func memoryFigures(ctx context.Context, l *lab, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		if err := server.agent(ctx, "bench", "openai/"+bench.ModelName(200, 5*time.Millisecond), `{"kind":"single"}`); err != nil {
+		if err := server.agent(
+			ctx,
+			"bench",
+			"openai/"+bench.ModelName(200, 5*time.Millisecond),
+			`{"kind":"single"}`,
+		); err != nil {
 			return err
 		}
 		target, err := server.turns(ctx, "bench", 512)
@@ -77,7 +86,11 @@ func memoryFigures(ctx context.Context, l *lab, out io.Writer) error {
 			return err
 		}
 	}
-	fmt.Fprintf(out, "512 turns at once: %.1f MB resident at the highest (bound 120 MB)\n", float64(medianOf(highest))/mib)
+	fmt.Fprintf(
+		out,
+		"512 turns at once: %.1f MB resident at the highest (bound 120 MB)\n",
+		float64(medianOf(highest))/mib,
+	)
 	return nil
 }
 
@@ -129,7 +142,12 @@ func watch(ctx context.Context, addr, session string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := fmt.Fprintf(conn, "GET /v1/sessions/%s/events HTTP/1.1\r\nHost: %s\r\nAccept: text/event-stream\r\n\r\n", session, addr); err != nil {
+	if _, err := fmt.Fprintf(
+		conn,
+		"GET /v1/sessions/%s/events HTTP/1.1\r\nHost: %s\r\nAccept: text/event-stream\r\n\r\n",
+		session,
+		addr,
+	); err != nil {
 		return nil, err
 	}
 	buffer := make([]byte, 4096)

@@ -31,8 +31,17 @@ func pairFigures(ctx context.Context, l *lab, out io.Writer) error {
 		return err
 	}
 	before, now := medians(got[0]), medians(got[1])
-	fmt.Fprintf(out, "CPU of the server per 200-token turn, %d at once, %d pairs: before %v, now %v: %.3f× (bound 1.03×); turns/s %.0f and %.0f\n",
-		pairClients, l.rounds, before.cpu, now.cpu, ratio(now.cpu, before.cpu), before.rate, now.rate)
+	fmt.Fprintf(
+		out,
+		"CPU of the server per 200-token turn, %d at once, %d pairs: before %v, now %v: %.3f× (bound 1.03×); turns/s %.0f and %.0f\n",
+		pairClients,
+		l.rounds,
+		before.cpu,
+		now.cpu,
+		ratio(now.cpu, before.cpu),
+		before.rate,
+		now.rate,
+	)
 	return nil
 }
 
@@ -57,7 +66,12 @@ func (l *lab) both(ctx context.Context) (runs [2]pairRun, err error) {
 		if runs[i].server, err = l.start(ctx); err != nil {
 			return runs, err
 		}
-		if err = runs[i].server.agent(ctx, "bench", "openai/"+bench.ModelName(200, 0), `{"kind":"single"}`); err != nil {
+		if err = runs[i].server.agent(
+			ctx,
+			"bench",
+			"openai/"+bench.ModelName(200, 0),
+			`{"kind":"single"}`,
+		); err != nil {
 			return runs, err
 		}
 		if runs[i].target, err = runs[i].server.turns(ctx, "bench", pairClients); err != nil {

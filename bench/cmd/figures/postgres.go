@@ -47,11 +47,41 @@ func postgresFigures(ctx context.Context, l *lab, out io.Writer) error {
 	}
 	sqlite, single, triple := medians(got.sqlite), medians(got.one), medians(got.three)
 	server, inserts := medianOf(got.server), medianOf(got.inserts)
-	fmt.Fprintf(out, "turns/s, %d at once: SQLite %.0f, PostgreSQL %.0f: %.0f %% (bound 60 %%)\n", fleetClients, sqlite.rate, single.rate, 100*ratio(single.rate, sqlite.rate))
-	fmt.Fprintf(out, "three processes on one machine: %.0f turns/s, %.0f %% of one process (bound 85 %%)\n", triple.rate, 100*ratio(triple.rate, single.rate))
-	fmt.Fprintf(out, "CPU per turn: Parley on SQLite %v, Parley on PostgreSQL %v and the server %v\n", sqlite.cpu, single.cpu, server)
-	fmt.Fprintf(out, "PostgreSQL's own limit: %.0f single-row inserts/s by %d connections; %.1f of them per turn\n", inserts, insertConnections, ratio(inserts, single.rate))
-	fmt.Fprintf(out, "first token under this load: SQLite %v, PostgreSQL %v, three processes %v\n", sqlite.first, single.first, triple.first)
+	fmt.Fprintf(
+		out,
+		"turns/s, %d at once: SQLite %.0f, PostgreSQL %.0f: %.0f %% (bound 60 %%)\n",
+		fleetClients,
+		sqlite.rate,
+		single.rate,
+		100*ratio(single.rate, sqlite.rate),
+	)
+	fmt.Fprintf(
+		out,
+		"three processes on one machine: %.0f turns/s, %.0f %% of one process (bound 85 %%)\n",
+		triple.rate,
+		100*ratio(triple.rate, single.rate),
+	)
+	fmt.Fprintf(
+		out,
+		"CPU per turn: Parley on SQLite %v, Parley on PostgreSQL %v and the server %v\n",
+		sqlite.cpu,
+		single.cpu,
+		server,
+	)
+	fmt.Fprintf(
+		out,
+		"PostgreSQL's own limit: %.0f single-row inserts/s by %d connections; %.1f of them per turn\n",
+		inserts,
+		insertConnections,
+		ratio(inserts, single.rate),
+	)
+	fmt.Fprintf(
+		out,
+		"first token under this load: SQLite %v, PostgreSQL %v, three processes %v\n",
+		sqlite.first,
+		single.first,
+		triple.first,
+	)
 	return nil
 }
 
@@ -89,7 +119,16 @@ func (l *lab) compareStores(ctx context.Context, fleets ...fleet) (got runs, err
 			return got, err
 		}
 		if round > 0 {
-			got.sqlite, got.one, got.three = append(got.sqlite, loads[0]), append(got.one, loads[1]), append(got.three, loads[2])
+			got.sqlite, got.one, got.three = append(
+				got.sqlite,
+				loads[0],
+			), append(
+				got.one,
+				loads[1],
+			), append(
+				got.three,
+				loads[2],
+			)
 			got.server, got.inserts = append(got.server, server), append(got.inserts, inserts)
 		}
 	}
@@ -117,7 +156,10 @@ func (l *lab) insertLimit(ctx context.Context) (perSecond float64, err error) {
 		}
 		defer connections[i].Close(ctx) //nolint:errcheck // the measuring is over
 	}
-	if _, err := connections[0].Exec(ctx, "CREATE SCHEMA reference CREATE TABLE entries (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, session bigint NOT NULL, content text NOT NULL)"); err != nil {
+	if _, err := connections[0].Exec(
+		ctx,
+		"CREATE SCHEMA reference CREATE TABLE entries (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, session bigint NOT NULL, content text NOT NULL)",
+	); err != nil {
 		return 0, err
 	}
 	content := fmt.Sprintf("%0500d", 0)
@@ -127,7 +169,12 @@ func (l *lab) insertLimit(ctx context.Context) (perSecond float64, err error) {
 	for i, connection := range connections {
 		wg.Go(func() {
 			for range insertsEach {
-				if _, err := connection.Exec(ctx, "INSERT INTO reference.entries (session, content) VALUES ($1, $2)", i, content); err != nil {
+				if _, err := connection.Exec(
+					ctx,
+					"INSERT INTO reference.entries (session, content) VALUES ($1, $2)",
+					i,
+					content,
+				); err != nil {
 					failures <- err
 					return
 				}

@@ -72,8 +72,16 @@ func prefixFigures(ctx context.Context, l *lab, out io.Writer) error {
 		}
 		share := float64(same) / float64(all)
 		price := share*wire.cached + (1-share)*wire.written
-		fmt.Fprintf(out, "%-28s %d turns, %d calls, %d kB sent: %.1f %% an unchanged prefix (bound 90 %%); input costs %.0f %% less (bound 75 %%)\n",
-			wire.model, prefixTurns, len(sent), all/1000, 100*share, 100*(1-price))
+		fmt.Fprintf(
+			out,
+			"%-28s %d turns, %d calls, %d kB sent: %.1f %% an unchanged prefix (bound 90 %%); input costs %.0f %% less (bound 75 %%)\n",
+			wire.model,
+			prefixTurns,
+			len(sent),
+			all/1000,
+			100*share,
+			100*(1-price),
+		)
 	}
 	return parley.end()
 }
@@ -88,8 +96,13 @@ func providersAt(addr net.Addr) []byte {
 // converse has the turns in a session of an agent of its own and returns the
 // requests that the provider got, in order.
 func (p *parleyRun) converse(ctx context.Context, provider *recorder, slug, model string) ([][]byte, error) {
-	agent := fmt.Sprintf(`{"name":%q,"slug":%q,"model":%q,"system_prompt":%q,"tools":["current_time","list_files","read_file"],"middleware":{"user_context":["user","time"]}}`,
-		slug, slug, model, strings.Repeat("You help to plan journeys by train. ", 30))
+	agent := fmt.Sprintf(
+		`{"name":%q,"slug":%q,"model":%q,"system_prompt":%q,"tools":["current_time","list_files","read_file"],"middleware":{"user_context":["user","time"]}}`,
+		slug,
+		slug,
+		model,
+		strings.Repeat("You help to plan journeys by train. ", 30),
+	)
 	if err := p.do(ctx, http.MethodPost, "/v1/agents", agent, nil); err != nil {
 		return nil, err
 	}
@@ -99,8 +112,17 @@ func (p *parleyRun) converse(ctx context.Context, provider *recorder, slug, mode
 	}
 	provider.take()
 	for turn := range prefixTurns {
-		body := fmt.Sprintf(`{"content":{"text":"Question %d: %s"}}`, turn+1, strings.Repeat("when does it leave, and where do I change? ", 4))
-		request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+p.addr+"/v1/sessions/"+session+"/messages", strings.NewReader(body))
+		body := fmt.Sprintf(
+			`{"content":{"text":"Question %d: %s"}}`,
+			turn+1,
+			strings.Repeat("when does it leave, and where do I change? ", 4),
+		)
+		request, err := http.NewRequestWithContext(
+			ctx,
+			http.MethodPost,
+			"http://"+p.addr+"/v1/sessions/"+session+"/messages",
+			strings.NewReader(body),
+		)
 		if err != nil {
 			return nil, err
 		}
@@ -152,19 +174,42 @@ func (r *recorder) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	var frames []string
 	switch {
 	case chat && calls:
-		frames = []string{fmt.Sprintf(`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"call_%d","type":"function","function":{"name":"current_time","arguments":"{\"timezone\":\"UTC\"}"}}]},"finish_reason":"tool_calls"}]}`, n), "[DONE]"}
+		frames = []string{
+			fmt.Sprintf(
+				`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"call_%d","type":"function","function":{"name":"current_time","arguments":"{\"timezone\":\"UTC\"}"}}]},"finish_reason":"tool_calls"}]}`,
+				n,
+			),
+			"[DONE]",
+		}
 	case chat:
-		frames = []string{fmt.Sprintf(`{"choices":[{"index":0,"delta":{"content":%q},"finish_reason":"stop"}]}`, text), "[DONE]"}
+		frames = []string{
+			fmt.Sprintf(`{"choices":[{"index":0,"delta":{"content":%q},"finish_reason":"stop"}]}`, text),
+			"[DONE]",
+		}
 	case calls:
-		frames = []string{`{"type":"message_start","message":{"usage":{"input_tokens":1,"output_tokens":1}}}`,
-			fmt.Sprintf(`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"toolu_%d","name":"current_time","input":{}}}`, n),
-			`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{\"timezone\":\"UTC\"}"}}`, `{"type":"content_block_stop","index":0}`,
-			`{"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":9}}`, `{"type":"message_stop"}`}
+		frames = []string{
+			`{"type":"message_start","message":{"usage":{"input_tokens":1,"output_tokens":1}}}`,
+			fmt.Sprintf(
+				`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"toolu_%d","name":"current_time","input":{}}}`,
+				n,
+			),
+			`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{\"timezone\":\"UTC\"}"}}`,
+			`{"type":"content_block_stop","index":0}`,
+			`{"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":9}}`,
+			`{"type":"message_stop"}`,
+		}
 	default:
-		frames = []string{`{"type":"message_start","message":{"usage":{"input_tokens":1,"output_tokens":1}}}`,
+		frames = []string{
+			`{"type":"message_start","message":{"usage":{"input_tokens":1,"output_tokens":1}}}`,
 			`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`,
-			fmt.Sprintf(`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":%q}}`, text), `{"type":"content_block_stop","index":0}`,
-			`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":90}}`, `{"type":"message_stop"}`}
+			fmt.Sprintf(
+				`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":%q}}`,
+				text,
+			),
+			`{"type":"content_block_stop","index":0}`,
+			`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":90}}`,
+			`{"type":"message_stop"}`,
+		}
 	}
 	for _, frame := range frames {
 		fmt.Fprintf(w, "data: %s\n\n", frame)

@@ -74,7 +74,15 @@ func searchIn(ctx context.Context, db store.Store, messages int, name string, ou
 		}
 		more = !step.Last.IsZero()
 	}
-	fmt.Fprintf(out, "%s, %d messages: %.0f µs to index one; a transaction of %d takes %s\n", name, messages, float64(time.Since(began).Microseconds())/float64(messages), store.SearchBatch, medianOf(transactions))
+	fmt.Fprintf(
+		out,
+		"%s, %d messages: %.0f µs to index one; a transaction of %d takes %s\n",
+		name,
+		messages,
+		float64(time.Since(began).Microseconds())/float64(messages),
+		store.SearchBatch,
+		medianOf(transactions),
+	)
 	stranger := scope
 	stranger.ViewerID = parley.NewID()
 	for _, query := range []struct {
@@ -106,7 +114,9 @@ func searchIn(ctx context.Context, db store.Store, messages int, name string, ou
 
 // searchWords makes up words, always the same.
 func searchWords() []string {
-	syllables := strings.Fields("ka lo mi ter on ing pre con de ro sta ne vi lu fra gor pel wu zen tok bri sha dum quo xen")
+	syllables := strings.Fields(
+		"ka lo mi ter on ing pre con de ro sta ne vi lu fra gor pel wu zen tok bri sha dum quo xen",
+	)
 	random := rand.New(rand.NewSource(7)) //nolint:gosec // no secret
 	made, known := make([]string, 0, searchVocabulary), map[string]bool{}
 	for len(made) < searchVocabulary {
@@ -123,7 +133,12 @@ func searchWords() []string {
 }
 
 // fillSearch posts messages of 10 to 110 words; one in a thousand has a rare phrase.
-func fillSearch(ctx context.Context, store store.Store, messages int, vocabulary []string) (scope store.Scope, err error) {
+func fillSearch(
+	ctx context.Context,
+	store store.Store,
+	messages int,
+	vocabulary []string,
+) (scope store.Scope, err error) {
 	if scope.WorkspaceID, err = store.Workspace(ctx, parley.DefaultWorkspace); err != nil {
 		return scope, err
 	}
@@ -164,14 +179,30 @@ func fillSearch(ctx context.Context, store store.Store, messages int, vocabulary
 	return scope, errors.Join(failures...)
 }
 
-func writeSearch(ctx context.Context, db store.Store, scope store.Scope, owner parley.Principal, agent parley.ID, texts <-chan string) error {
+func writeSearch(
+	ctx context.Context,
+	db store.Store,
+	scope store.Scope,
+	owner parley.Principal,
+	agent parley.ID,
+	texts <-chan string,
+) error {
 	var session parley.ID
 	written := 0
 	for text := range texts {
 		if written%searchSession == 0 {
 			opened, err := db.EnsureSession(ctx, scope, store.NewSession{Session: parley.Session{
-				ID: parley.NewID(), LogID: parley.NewID(), WorkspaceID: scope.WorkspaceID, AgentID: agent, OwnerID: owner.ID, Title: "A session",
-				Visibility: parley.VisibilityPrivate, Kind: parley.KindAgent, Mode: parley.ModeForeground, Tags: []string{}, Metadata: []byte("{}"),
+				ID:          parley.NewID(),
+				LogID:       parley.NewID(),
+				WorkspaceID: scope.WorkspaceID,
+				AgentID:     agent,
+				OwnerID:     owner.ID,
+				Title:       "A session",
+				Visibility:  parley.VisibilityPrivate,
+				Kind:        parley.KindAgent,
+				Mode:        parley.ModeForeground,
+				Tags:        []string{},
+				Metadata:    []byte("{}"),
 			}}, parley.ID{})
 			if err != nil {
 				return err
@@ -183,7 +214,19 @@ func writeSearch(ctx context.Context, db store.Store, scope store.Scope, owner p
 		if err != nil {
 			return err
 		}
-		if _, err := db.PostMessage(ctx, scope, session, store.NewMessage{ID: parley.NewID(), Role: parley.RoleUser, Author: owner.Author(), Content: content, Metadata: []byte("{}")}, parley.ID{}); err != nil {
+		if _, err := db.PostMessage(
+			ctx,
+			scope,
+			session,
+			store.NewMessage{
+				ID:       parley.NewID(),
+				Role:     parley.RoleUser,
+				Author:   owner.Author(),
+				Content:  content,
+				Metadata: []byte("{}"),
+			},
+			parley.ID{},
+		); err != nil {
 			return err
 		}
 	}

@@ -56,7 +56,13 @@ func storeFigures(ctx context.Context, l *lab, out io.Writer) error {
 		appends = append(appends, rate)
 	}
 	a, c := medianOf(appends), medianOf(commits)
-	fmt.Fprintf(out, "durable message appends, 64 writers: %.0f/s; the disk's single-writer commits: %.0f/s: %.1f× (bound 3×)\n", a, c, a/c)
+	fmt.Fprintf(
+		out,
+		"durable message appends, 64 writers: %.0f/s; the disk's single-writer commits: %.0f/s: %.1f× (bound 3×)\n",
+		a,
+		c,
+		a/c,
+	)
 	return nil
 }
 
@@ -80,7 +86,9 @@ func appendRate(ctx context.Context, parent string) (float64, error) {
 		return 0, err
 	}
 	scope := store.Scope{WorkspaceID: workspace}
-	content, err := parley.EncodeContent(parley.UserContent{Text: "a message that is to be durable before anybody is told so"})
+	content, err := parley.EncodeContent(
+		parley.UserContent{Text: "a message that is to be durable before anybody is told so"},
+	)
 	if err != nil {
 		return 0, err
 	}
@@ -101,7 +109,18 @@ func appendRate(ctx context.Context, parent string) (float64, error) {
 	for _, session := range sessions {
 		wg.Go(func() {
 			for range each {
-				_, err := db.PostMessage(ctx, scope, session, store.NewMessage{ID: parley.NewID(), Role: parley.RoleUser, Author: owner.Author(), Content: content}, parley.ID{})
+				_, err := db.PostMessage(
+					ctx,
+					scope,
+					session,
+					store.NewMessage{
+						ID:      parley.NewID(),
+						Role:    parley.RoleUser,
+						Author:  owner.Author(),
+						Content: content,
+					},
+					parley.ID{},
+				)
 				if err != nil {
 					failures <- err
 					return

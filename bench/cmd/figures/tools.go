@@ -16,7 +16,13 @@ func toolFigures(ctx context.Context, l *lab, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "CPU of the server per turn, 64 at once: plain %v, with a tool %v: %.2f× (bound 2.2×)\n", plain.cpu, tool.cpu, ratio(tool.cpu, plain.cpu))
+	fmt.Fprintf(
+		out,
+		"CPU of the server per turn, 64 at once: plain %v, with a tool %v: %.2f× (bound 2.2×)\n",
+		plain.cpu,
+		tool.cpu,
+		ratio(tool.cpu, plain.cpu),
+	)
 	return nil
 }
 
@@ -30,7 +36,12 @@ func (l *lab) toolTurns(ctx context.Context) (plain, tool load, err error) {
 	var targets [2]bench.Target
 	for i, model := range []string{bench.ModelName(200, 0), bench.ToolModelName(200)} {
 		slug := fmt.Sprintf("bench-%d", i)
-		body := fmt.Sprintf(`{"name":%q,"slug":%q,"model":"openai/%s","context_policy":{"kind":"single"},"tools":["current_time"]}`, slug, slug, model)
+		body := fmt.Sprintf(
+			`{"name":%q,"slug":%q,"model":"openai/%s","context_policy":{"kind":"single"},"tools":["current_time"]}`,
+			slug,
+			slug,
+			model,
+		)
 		if err := server.do(ctx, http.MethodPost, "/v1/agents", body, nil); err != nil {
 			return plain, tool, err
 		}

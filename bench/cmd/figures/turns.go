@@ -95,8 +95,20 @@ func cpuFigures(ctx context.Context, l *lab, out io.Writer) error {
 		return err
 	}
 	proxy, parley := medians(got.proxy), medians(got.parley)
-	fmt.Fprintf(out, "CPU of the server per 200-token turn, 64 at once: proxy %v, parley %v: %.2f× (bound 3×)\n", proxy.cpu, parley.cpu, ratio(parley.cpu, proxy.cpu))
-	fmt.Fprintf(out, "turns/s at 64 at once: proxy %.0f, parley %.0f: %.0f %% (bound 40 %%)\n", proxy.rate, parley.rate, 100*ratio(parley.rate, proxy.rate))
+	fmt.Fprintf(
+		out,
+		"CPU of the server per 200-token turn, 64 at once: proxy %v, parley %v: %.2f× (bound 3×)\n",
+		proxy.cpu,
+		parley.cpu,
+		ratio(parley.cpu, proxy.cpu),
+	)
+	fmt.Fprintf(
+		out,
+		"turns/s at 64 at once: proxy %.0f, parley %.0f: %.0f %% (bound 40 %%)\n",
+		proxy.rate,
+		parley.rate,
+		100*ratio(parley.rate, proxy.rate),
+	)
 	return nil
 }
 
@@ -126,15 +138,30 @@ func firstFigures(ctx context.Context, l *lab, out io.Writer) error {
 		return err
 	}
 	added := parley.first - direct.first
-	fmt.Fprintf(out, "time to first token, one client: direct %v, proxy %v, parley %v: added %v (bound 1.5 ms, or 8 durable commits of %v: %.1f of them)\n",
-		direct.first, proxy.first, parley.first, added, commit, ratio(added, commit))
+	fmt.Fprintf(
+		out,
+		"time to first token, one client: direct %v, proxy %v, parley %v: added %v (bound 1.5 ms, or 8 durable commits of %v: %.1f of them)\n",
+		direct.first,
+		proxy.first,
+		parley.first,
+		added,
+		commit,
+		ratio(added, commit),
+	)
 	for _, clients := range []int{16, 128} {
 		got, err := l.compare(ctx, bench.ModelName(20, 0), clients, clients)
 		if err != nil {
 			return err
 		}
 		proxy, parley := medians(got.proxy), medians(got.parley)
-		fmt.Fprintf(out, "time to first token, %d starting together: proxy %v, parley %v: %.2f× (bound 6×)\n", clients, proxy.first, parley.first, ratio(parley.first, proxy.first))
+		fmt.Fprintf(
+			out,
+			"time to first token, %d starting together: proxy %v, parley %v: %.2f× (bound 6×)\n",
+			clients,
+			proxy.first,
+			parley.first,
+			ratio(parley.first, proxy.first),
+		)
 	}
 	return nil
 }

@@ -32,7 +32,9 @@ func (m *model) constants() ([]byte, error) {
 func (m *model) catalogue() ([]byte, error) {
 	var out strings.Builder
 	fmt.Fprintf(&out, "package event\n\nimport (\n\t\"encoding/json\"\n\t\"reflect\"\n\n\t%q\n)\n\n", m.module)
-	out.WriteString("// Catalogue describes every event, in the order in which people are told of them.\nfunc Catalogue() []Description {\nreturn []Description{\n")
+	out.WriteString(
+		"// Catalogue describes every event, in the order in which people are told of them.\nfunc Catalogue() []Description {\nreturn []Description{\n",
+	)
 	for _, o := range m.events() {
 		fmt.Fprintf(&out, "{Event: parley.%s", o.constant())
 		for _, flag := range []struct {
@@ -45,7 +47,9 @@ func (m *model) catalogue() ([]byte, error) {
 		}
 		fmt.Fprintf(&out, ", Object: %s},\n", o.literal())
 	}
-	out.WriteString("}\n}\n\n// Parts describes the objects that stand inside the data of events.\nfunc Parts() []Object {\nreturn []Object{\n")
+	out.WriteString(
+		"}\n}\n\n// Parts describes the objects that stand inside the data of events.\nfunc Parts() []Object {\nreturn []Object{\n",
+	)
 	for _, o := range m.shown() {
 		if o.kind == "" {
 			out.WriteString(strings.TrimPrefix(o.literal(), "Object") + ",\n")
@@ -58,7 +62,13 @@ func (m *model) catalogue() ([]byte, error) {
 // literal is the description of an object as Go writes it.
 func (o *object) literal() string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "Object{Name: %q, Type: reflect.TypeFor[%s](), Doc: %q, Fields: []Field{\n", o.name, o.name, o.says())
+	fmt.Fprintf(
+		&out,
+		"Object{Name: %q, Type: reflect.TypeFor[%s](), Doc: %q, Fields: []Field{\n",
+		o.name,
+		o.name,
+		o.says(),
+	)
 	for i := range o.whole {
 		f := &o.whole[i]
 		fmt.Fprintf(&out, "{Name: %q, Doc: %q, Type: reflect.TypeFor[%s]()", f.name, f.doc, goName(f.typ))

@@ -77,7 +77,10 @@ func (e *encoder) object(o *object) {
 		e.line("// Encode makes the event ready to be told.\nfunc (e %s) Encode() (Encoded, error) {", o.name)
 		e.line("data, err := e.AppendJSON(make([]byte, 0, e.size()))\nif err != nil {\nreturn Encoded{}, err\n}")
 		if e.unstored(o) {
-			e.line("stored, err := e.appendStored(make([]byte, 0, e.storedSize()))\nreturn Encoded{%s, data, stored}, err\n}\n", constant)
+			e.line(
+				"stored, err := e.appendStored(make([]byte, 0, e.storedSize()))\nreturn Encoded{%s, data, stored}, err\n}\n",
+				constant,
+			)
 		} else {
 			e.line("return Encoded{%s, data, nil}, nil\n}\n", constant)
 		}
@@ -180,7 +183,12 @@ func (e *encoder) value(value string, t types.Type) {
 		return
 	case hasMethod(t, "MarshalJSON"):
 		encoded := "encoded" + value[strings.LastIndex(value, ".")+1:]
-		e.line("%s, err := %s.MarshalJSON()\nif err != nil {\nreturn nil, err\n}\nto = append(to, %s...)", encoded, value, encoded)
+		e.line(
+			"%s, err := %s.MarshalJSON()\nif err != nil {\nreturn nil, err\n}\nto = append(to, %s...)",
+			encoded,
+			value,
+			encoded,
+		)
 		return
 	}
 	switch u := t.Underlying().(type) {

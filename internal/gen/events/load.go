@@ -130,7 +130,9 @@ func (l *loader) exports() (map[string]string, error) {
 	if len(l.foreign) == 0 {
 		return exports, nil
 	}
-	arguments := append([]string{"list", "-export", "-deps", "-json=ImportPath,Export"}, slices.Sorted(maps.Keys(l.foreign))...)
+	arguments := append(
+		[]string{"list", "-export", "-deps", "-json=ImportPath,Export"},
+		slices.Sorted(maps.Keys(l.foreign))...)
 	ctx, cancel := context.WithTimeout(context.Background(), listBound)
 	defer cancel()
 	command := exec.CommandContext(ctx, "go", arguments...) //nolint:gosec // what this repository imports

@@ -56,7 +56,19 @@ func (m *model) events() []*object {
 }
 
 // order is that of the files: what a session goes through first, then what surrounds it.
-var order = []string{"session", "message", "step", "tool", "approval", "limit", "loop", "compaction", "call", "feed", "object"} //nolint:gochecknoglobals // never written
+var order = []string{
+	"session",
+	"message",
+	"step",
+	"tool",
+	"approval",
+	"limit",
+	"loop",
+	"compaction",
+	"call",
+	"feed",
+	"object",
+} //nolint:gochecknoglobals // never written
 
 func describe(s *source, module string) (*model, error) {
 	m := &model{module: module, byName: map[string]*object{}}
@@ -68,7 +80,11 @@ func describe(s *source, module string) (*model, error) {
 				continue
 			}
 			for _, spec := range general.Specs {
-				if err := m.add(s, spec.(*ast.TypeSpec), general.Doc); err != nil { //nolint:forcetypeassert // of a type declaration
+				if err := m.add(
+					s,
+					spec.(*ast.TypeSpec),
+					general.Doc,
+				); err != nil { //nolint:forcetypeassert // of a type declaration
 					return nil, err
 				}
 			}
@@ -190,7 +206,14 @@ func kindOf(name string) string {
 func fieldOf(declared *types.Struct, at int, parsed *ast.Field) field {
 	v, tag := declared.Field(at), reflect.StructTag(declared.Tag(at))
 	name, options, _ := strings.Cut(tag.Get("json"), ",")
-	f := field{path: v.Name(), name: name, typ: v.Type(), embedded: v.Embedded(), of: tag.Get("of"), unstored: tag.Get("stored") == "null"}
+	f := field{
+		path:     v.Name(),
+		name:     name,
+		typ:      v.Type(),
+		embedded: v.Embedded(),
+		of:       tag.Get("of"),
+		unstored: tag.Get("stored") == "null",
+	}
 	f.omitted = options == "omitzero" || options == "omitempty"
 	if pointer, ok := f.typ.(*types.Pointer); ok && !f.embedded {
 		f.typ, f.null = pointer.Elem(), true

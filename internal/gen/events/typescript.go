@@ -138,12 +138,16 @@ export type StreamEvent =
 		}
 	}
 	w.out.WriteString("  | " + strings.Join(members, "\n  | ") + ";\n")
-	w.out.WriteString("\n// EventOf is the frame of one type.\nexport type EventOf<Type extends StreamEvent['type']> = Extract<StreamEvent, { type: Type }>;\n")
+	w.out.WriteString(
+		"\n// EventOf is the frame of one type.\nexport type EventOf<Type extends StreamEvent['type']> = Extract<StreamEvent, { type: Type }>;\n",
+	)
 }
 
 // list writes the names under which a stream's frames arrive.
 func (w *script) list() {
-	w.out.WriteString("\n// EVENT_TYPES are the types that streams carry.\nexport const EVENT_TYPES: StreamEvent['type'][] = [\n")
+	w.out.WriteString(
+		"\n// EVENT_TYPES are the types that streams carry.\nexport const EVENT_TYPES: StreamEvent['type'][] = [\n",
+	)
 	for _, o := range w.model.events() {
 		if !o.reserved {
 			fmt.Fprintf(&w.out, "  '%s',\n", o.kind)

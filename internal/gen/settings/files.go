@@ -39,7 +39,14 @@ func page(every []setting.Setting) string {
 		}
 		names = append(names, d.Name)
 		fmt.Fprintf(&fields, "  %s: %s | null;\n", d.Name, kind)
-		fmt.Fprintf(&constants, "export const %s = { name: '%s', label: '%s', kind: '%s'", d.Name, d.Name, d.Label, d.Kind)
+		fmt.Fprintf(
+			&constants,
+			"export const %s = { name: '%s', label: '%s', kind: '%s'",
+			d.Name,
+			d.Name,
+			d.Label,
+			d.Kind,
+		)
 		if d.Bounded() {
 			fmt.Fprintf(&constants, ", min: %s, max: %s", number(d.Min), number(d.Max))
 		}
