@@ -36,7 +36,8 @@ func (t *turn) completed(a *answer) (store.TurnEnd, error) {
 	met, err := holds(t.ctx, until, text)
 	if err != nil { // it takes too long, or an earlier version let it pass
 		t.log().
-			ErrorContext(t.ctx, "a loop's condition cannot be looked at; it counts as not met", "loop_id", t.claim.Loop.ID, "error", err)
+			ErrorContext(t.ctx, "a loop's condition cannot be looked at; it counts as not met", "loop_id",
+				t.claim.Loop.ID, "error", err)
 	}
 	end.Met = met
 	return end, nil
