@@ -38,6 +38,10 @@ func (t *turn) attach(messages []parley.Message) (prompt.Attachments, *parley.Fa
 
 // bytes reads a file whole; only those come here that a request may hold.
 func (t *turn) bytes(file parley.File) ([]byte, error) {
+	t.read += int(file.Size)
+	if err := t.reserve(t.read); err != nil {
+		return nil, err
+	}
 	data := make([]byte, 0, file.Size)
 	for n := 0; int64(len(data)) < file.Size; n++ {
 		chunk, err := t.w.store.FileChunk(t.writes, file.WorkspaceID, file.BlobID, n)

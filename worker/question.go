@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"errors"
 	"slices"
 
 	"example.org/parley"
@@ -15,11 +16,24 @@ func entering(steers []parley.Message) {
 	}
 }
 
+// noQuestion tells why there is none: a failure of the turn whose prompt finds no room on
+// this server at all, else the error.
+func (t *turn) noQuestion(err error) (*question, *parley.Failure, error) {
+	if errors.Is(err, errNeverRoom) {
+		return nil, &parley.Failure{Class: parley.ClassContextLength, Sentence: neverRoomSentence}, nil
+	}
+	return nil, nil, err
+}
+
 // question builds the request of a step that shows steers. A failure ends the
 // turn; an error is the store's.
 func (t *turn) question(at place, steers []parley.Message) (*question, *parley.Failure, error) {
 	q := &question{place: at, system: t.settings.System, tools: t.tools.Text()}
 	entering(steers)
+	t.unreserve()
+	if err := t.weighed(steers); err != nil {
+		return t.noQuestion(err)
+	}
 	beside := t.weigh(steers)
 	budget := prompt.NewBudget(t.info, t.settings.Parameters, beside, t.w.ratios.Of(t.settings.Model))
 	selection, err := prompt.Window(prompt.View{
@@ -31,7 +45,7 @@ func (t *turn) question(at place, steers []parley.Message) (*question, *parley.F
 		Head:    t.head,
 	})
 	if err != nil {
-		return nil, nil, err
+		return t.noQuestion(err)
 	}
 	if selection.Excess > 0 {
 		return nil, t.tooLong(budget, &selection), nil
@@ -56,8 +70,11 @@ func (t *turn) question(at place, steers []parley.Message) (*question, *parley.F
 		q.shown = selection.Messages
 	}
 	files, failure, err := t.attach(slices.Concat(selection.Messages, steers))
-	if err != nil || failure != nil {
-		return nil, failure, err
+	if err != nil {
+		return t.noQuestion(err)
+	}
+	if failure != nil {
+		return nil, failure, nil
 	}
 	request, manifest, err := prompt.Build(t.settings, selection, steers, t.tools, files)
 	q.call = parley.Call{
@@ -68,6 +85,9 @@ func (t *turn) question(at place, steers []parley.Message) (*question, *parley.F
 	if err == nil {
 		q.images = showsImages(&request)
 		q.encoded, q.filter, err = t.encode(&request, &manifest)
+		if err == nil {
+			err = t.reserve(len(q.encoded.Body))
+		}
 		if err == nil && t.responses != nil {
 			q.key, err = t.responseKey(&request, q.encoded)
 		}
@@ -79,7 +99,7 @@ func (t *turn) question(at place, steers []parley.Message) (*question, *parley.F
 		if parley.ErrorCode(err) == parley.CodeInvalid {
 			return q, t.unusable(err), nil
 		}
-		return nil, nil, err
+		return t.noQuestion(err)
 	}
 	q.call.Manifest, q.call.RequestHash, q.call.EncoderVersion = manifest, parley.HashOf(
 		q.encoded.Body,
@@ -93,27 +113,44 @@ func (t *turn) question(at place, steers []parley.Message) (*question, *parley.F
 
 // head is what may stand before the window.
 func (t *turn) head() (parley.ContextHead, error) {
-	return t.w.store.ContextHead(t.writes, t.fence.WorkspaceID, t.fence.SessionID)
+	head, err := t.w.store.ContextHead(t.writes, t.fence.WorkspaceID, t.fence.SessionID)
+	if err == nil {
+		err = t.weighed(head.Pinned)
+	}
+	return head, err
 }
 
 // tail is the record for the model's context. While nothing was written behind
 // the trigger it is at hand, and all there is for a record without another
 // message and for a policy that wants no other turn's. Such a policy reads on from
-// there as many rows as the turn has written.
-func (t *turn) tail(before int64, limit int) ([]parley.Message, error) {
+// there as many rows as the turn has written. What lies beyond the first few is read
+// once there is room for it.
+func (t *turn) tail(before int64, limit int) (rows []parley.Message, more bool, err error) {
 	trigger := &t.claim.Trigger
-	if before == 0 && !trigger.ID.IsZero() && trigger.Sequence == t.last && !trigger.Internal &&
+	if before == 0 && trigger.Content != nil && trigger.Sequence == t.last && !trigger.Internal &&
 		(t.last == 1 || t.settings.Policy.Kind == parley.PolicySingle) {
-		return []parley.Message{*trigger}, nil
+		return []parley.Message{*trigger}, false, nil
+	}
+	most := promptFirst
+	if before > 0 {
+		most = promptPage
+		if err := t.reserve(t.read + promptPage); err != nil {
+			return nil, false, err
+		}
 	}
 	if own := t.last - trigger.Sequence + 1; before == 0 && t.settings.Policy.Kind == parley.PolicySingle &&
 		own < int64(limit) {
-		rows, err := t.w.store.ContextTail(t.writes, t.fence.WorkspaceID, t.fence.SessionID, 0, int(own))
-		whole := len(rows) < int(own) ||
-			slices.ContainsFunc(rows, func(m parley.Message) bool { return m.ID == trigger.ID })
-		if err != nil || whole { // else others wrote to the turn meanwhile
-			return rows, err
+		rows, more, err = t.w.store.ContextTail(t.writes, t.fence.WorkspaceID, t.fence.SessionID, 0, int(own), most)
+		whole := !more || slices.ContainsFunc(rows, func(m parley.Message) bool { return m.ID == trigger.ID })
+		if err == nil && whole { // else others wrote to the turn meanwhile, or its rows are long
+			return rows, false, t.weighed(rows)
 		}
 	}
-	return t.w.store.ContextTail(t.writes, t.fence.WorkspaceID, t.fence.SessionID, before, limit)
+	if err == nil {
+		rows, more, err = t.w.store.ContextTail(t.writes, t.fence.WorkspaceID, t.fence.SessionID, before, limit, most)
+	}
+	if err == nil {
+		err = t.weighed(rows)
+	}
+	return rows, more, err
 }

@@ -58,6 +58,7 @@ func (s *standard) runTurn(ctx context.Context, claim *store.Claim) error {
 	}
 	defer t.bounds.stop()
 	defer t.release()
+	defer t.unreserve()
 	defer t.keepResponses() //nolint:contextcheck // the turn holds its contexts
 	at := place{step: 1, attempt: 1, steers: claim.Steers}
 	if claim.Turn.Attempt > 1 {
@@ -130,6 +131,8 @@ type turn struct {
 	attempts  int           // model requests of the turn so far
 	keeps     bool          // questions keep what they were made of
 	bounds    bounds
+	reserved  int64 // of what the process keeps for prompts
+	read      int   // bytes that went into the prompt so far
 	fixed     int // estimated tokens of the system prompt and the tools; 0: not yet known
 
 	seen       seen // of the latest request
@@ -306,6 +309,13 @@ func (t *turn) advance(at place) (place, error) {
 	t.at = t.w.observer.StepBegan(t.ctx, at.step)
 	next, err := t.take(at, steers)
 	broken := err
+	if errors.Is(err, errNoRoom) {
+		next, err, broken = at, nil, nil
+		next.steers = true
+		if !t.awaitRoom() {
+			next, err = over(), t.leave(nil)
+		}
+	}
 	if code := parley.ErrorCode(
 		err,
 	); code == parley.CodeMore ||
@@ -339,6 +349,8 @@ func (t *turn) take(at place, steers []parley.Message) (place, error) {
 		return t.parkRefused(at, refusal)
 	}
 	a, err := t.ask(q)
+	q.encoded.Body = nil
+	t.unreserve()
 	switch {
 	case err != nil:
 		return over(), err

@@ -81,7 +81,7 @@ func forkEdge(t *testing.T, w *world) {
 	w.markIn(t, parent, record[2].ID, parley.Marks{})
 	tail := func(before int64, limit int) (sequences []int64) {
 		t.Helper()
-		messages, err := w.store.ContextTail(w.ctx, w.scope.WorkspaceID, fork.ID, before, limit)
+		messages, _, err := w.store.ContextTail(w.ctx, w.scope.WorkspaceID, fork.ID, before, limit, parley.MaxPageBytes)
 		must(t, "ContextTail", err)
 		for _, m := range messages {
 			sequences = append(sequences, m.Sequence)

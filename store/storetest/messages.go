@@ -475,7 +475,7 @@ func testContextTail(t *testing.T, w *world) {
 	}
 	tail := func(before int64, limit int) (sequences []int64) {
 		t.Helper()
-		messages, err := w.store.ContextTail(w.ctx, w.scope.WorkspaceID, id, before, limit)
+		messages, _, err := w.store.ContextTail(w.ctx, w.scope.WorkspaceID, id, before, limit, parley.MaxPageBytes)
 		must(t, "ContextTail", err)
 		sequences = []int64{}
 		for _, m := range messages {
@@ -526,7 +526,7 @@ func testContextTailSettled(t *testing.T, w *world) {
 	must(t, "PostMessage", err)
 	w.begin(t, posted.Claim.Fence, 1)
 	w.post(t, id, w.say("queued"))
-	messages, err := w.store.ContextTail(w.ctx, w.scope.WorkspaceID, id, 0, 50)
+	messages, _, err := w.store.ContextTail(w.ctx, w.scope.WorkspaceID, id, 0, 50, parley.MaxPageBytes)
 	must(t, "ContextTail", err)
 	if diff := cmp.Diff([]string{posted.Message.ID.String()}, messageIDs(messages)); diff != "" {
 		t.Errorf("beside an internal, a streaming and a queued message (-want +got):\n%s", diff)
