@@ -483,6 +483,18 @@ func testContextTail(t *testing.T, w *world) {
 		}
 		return sequences
 	}
+	short, more, err := w.store.ContextTail(w.ctx, w.scope.WorkspaceID, id, 0, 50, 1)
+	must(t, "ContextTail", err)
+	if len(short) != 1 || short[0].Sequence != 10 || !more {
+		t.Errorf("a page of one byte has %d rows, and more: %t; want the newest alone, and more", len(short), more)
+	}
+	size := short[0].Size() + 1
+	if short, more, err = w.store.ContextTail(w.ctx, w.scope.WorkspaceID, id, 0, 50, size); len(short) != 2 || !more {
+		t.Errorf("a page of %d bytes has %d rows, and more: %t, %v; want two", size, len(short), more, err)
+	}
+	if short, more, err = w.store.ContextTail(w.ctx, w.scope.WorkspaceID, id, 3, 50, parley.MaxPageBytes); more {
+		t.Errorf("behind the %d rows of the beginning there is more, %v", len(short), err)
+	}
 	record := w.check(t, id).Record
 	for name, test := range map[string]struct {
 		got, want []int64
