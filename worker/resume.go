@@ -16,16 +16,16 @@ func (t *turn) resume(unusable *parley.Failure) (place, error) {
 	if err != nil {
 		return over(), err
 	}
-	if err := t.countUsed(state.Messages); err != nil {
+	if err := t.limits.countUsed(state.Messages); err != nil {
 		return over(), err
 	}
-	t.within()
+	t.limits.within()
 	step := t.claim.Turn.Step
 	for i := range state.Messages {
 		step = max(step, state.Messages[i].Step)
 		t.wrote(state.Messages[i].Sequence)
 	}
-	t.attempts = state.Attempts
+	t.asking.attempts = state.Attempts
 	if step == 0 {
 		return place{step: 1, attempt: 1, steers: true}, nil
 	}
@@ -70,8 +70,8 @@ func (t *turn) resume(unusable *parley.Failure) (place, error) {
 		return t.endTruncated(step, open)
 	}
 	for i := range open {
-		t.sort(&open[i])
-		if err := t.takeUp(&open[i], state.Approvals, unusable != nil); err != nil {
+		t.tools.sort(&open[i])
+		if err := t.rules.takeUp(&open[i], state.Approvals, unusable != nil); err != nil {
 			return over(), err
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"example.org/parley"
-	"example.org/parley/model"
 	"example.org/parley/prompt"
 	"example.org/parley/runner"
 	"example.org/parley/store"
@@ -53,19 +52,19 @@ func (s *standard) runTurn(ctx context.Context, claim *store.Claim) error {
 	if err != nil {
 		return err
 	}
-	if err := t.readLimits(); err != nil { //nolint:contextcheck // the turn holds its contexts
+	if err := t.limits.read(); err != nil { //nolint:contextcheck // the turn holds its contexts
 		return err
 	}
-	defer t.bounds.stop()
-	defer t.release()
-	defer t.keepResponses() //nolint:contextcheck // the turn holds its contexts
+	defer t.limits.stop()
+	defer t.asking.release()
+	defer t.responses.keep() //nolint:contextcheck // the turn holds its contexts
 	at := place{step: 1, attempt: 1, steers: claim.Steers}
 	if claim.Turn.Attempt > 1 {
 		if at, err = t.resume(failure); err != nil { //nolint:contextcheck // the turn holds its contexts
 			return err
 		}
 	} else {
-		t.within()
+		t.limits.within()
 	}
 	if waits, err := t.keepPace(); err != nil || waits { //nolint:contextcheck // as above
 		return err
@@ -78,18 +77,18 @@ func (s *standard) runTurn(ctx context.Context, claim *store.Claim) error {
 		at, err = t.advance(at) //nolint:contextcheck // the turn holds its contexts
 	}
 	if err == nil {
-		t.keepShort() //nolint:contextcheck // as above
+		t.shortening.keepShort() //nolint:contextcheck // as above
 	}
 	return err
 }
 
 // begin makes a claim's turn and resolves what it runs with, as prepare says.
 func (s *standard) begin(ctx context.Context, claim *store.Claim) (t *turn, failure *parley.Failure, err error) {
-	t = &turn{
+	t = newTurn(&claimed{
 		w: s.w, claim: *claim, fence: claim.Fence, ctx: ctx, writes: s.w.writesOf(ctx, claim),
 		author: parley.Author{Kind: parley.AuthorAgent, ID: claim.Agent.ID, Name: claim.Agent.Name},
 		last:   max(claim.Session.LastSequence, claim.Trigger.Sequence),
-	}
+	})
 	failure, err = t.prepare()
 	return t, failure, err
 }
@@ -105,40 +104,6 @@ func (w *Worker) writesOf(ctx context.Context, claim *store.Claim) context.Conte
 	return context.WithoutCancel(ctx)
 }
 
-// turn is one run of one claimed turn. It belongs to one goroutine.
-type turn struct {
-	w     *Worker
-	claim store.Claim
-	fence store.Fence
-	// ctx ends with a cancel of the turn, a stop of the process, or the lease.
-	ctx context.Context //nolint:containedctx // a turn is one run: its contexts end with it
-	// at is ctx within the step that runs, for its calls and tools.
-	at context.Context //nolint:containedctx // as above
-	// writes is for store calls: it ends with the lease alone.
-	writes    context.Context //nolint:containedctx // as above
-	author    parley.Author
-	answering *answer // the step's; nil before the first
-	settings  prompt.Settings
-	project   string // the project's directory, "" without one
-	model     model.Model
-	info      model.Info
-	grants    parley.Grants // the rules about its calls
-	accepted  *accepted     // by the session's owner; nil until a call needs it
-	tools     prompt.Tools
-	layers    prompt.Layers // the middleware around its calls
-	last      int64         // the record's last sequence, as far as this run has seen
-	attempts  int           // model requests of the turn so far
-	keeps     bool          // questions keep what they were made of
-	bounds    bounds
-	fixed     int // estimated tokens of the system prompt and the tools; 0: not yet known
-
-	seen       seen // of the latest request
-	compacting bool // this run has asked for a compaction
-	overflowed bool // a request of this run was too long, and was made again
-	// responses is nil unless answers may be kept and given again.
-	responses *responses
-}
-
 // place is where a turn stands: before the attempt of a step, or over.
 type place struct {
 	step, attempt int
@@ -151,7 +116,7 @@ type place struct {
 func over() place { return place{over: true} }
 
 // wrote notes a sequence number that the store gave out.
-func (t *turn) wrote(sequence int64) { t.last = max(t.last, sequence) }
+func (c *claimed) wrote(sequence int64) { c.last = max(c.last, sequence) }
 
 // prepare resolves what the turn runs with. A failure ends the turn; an error is
 // the store's.
@@ -166,7 +131,7 @@ func (t *turn) prepare() (*parley.Failure, error) {
 			return nil, err
 		}
 	}
-	err := t.readGrants()
+	err := t.rules.read()
 	if err != nil {
 		return nil, err
 	}
@@ -181,9 +146,9 @@ func (t *turn) prepare() (*parley.Failure, error) {
 		t.layers, err = t.w.layersOf(&t.claim.Session, &t.claim.Agent, &t.info)
 	}
 	if err == nil {
-		t.useResponses()
-		t.awaitTools()
-		err = t.findTools()
+		t.responses.choose()
+		t.tools.await()
+		err = t.tools.find()
 	}
 	if err != nil {
 		return t.unusable(err), nil
@@ -192,7 +157,7 @@ func (t *turn) prepare() (*parley.Failure, error) {
 }
 
 // unusable is the failure of a turn whose settings make no request.
-func (t *turn) unusable(err error) *parley.Failure {
+func (c *claimed) unusable(err error) *parley.Failure {
 	detail := err.Error()
 	var known *parley.Error
 	if errors.As(err, &known) {
@@ -200,15 +165,15 @@ func (t *turn) unusable(err error) *parley.Failure {
 	}
 	return &parley.Failure{
 		Class:    parley.ClassModel,
-		Sentence: t.settings.Retry.Sentence(parley.ClassModel),
+		Sentence: c.settings.Retry.Sentence(parley.ClassModel),
 		Detail:   parley.Clip(detail, 1024),
 	}
 }
 
-// awaitTools gives servers of tools that this process has just started the time
+// await gives servers of tools that this process has just started the time
 // to answer for the first time. A turn that is resumed at the start would else go
 // on without them.
-func (t *turn) awaitTools() {
+func (t *tools) await() {
 	missing := func(ref parley.ToolRef) bool {
 		if ref.Definition != nil {
 			return false
@@ -224,9 +189,9 @@ func (t *turn) awaitTools() {
 	t.w.tools.Await(ctx)
 }
 
-// findTools collects the definitions that the model is shown: in the agent's
+// find collects the definitions that the model is shown: in the agent's
 // order, those of a pattern by name, each name once.
-func (t *turn) findTools() error {
+func (t *tools) find() error {
 	seen := make(map[string]bool, len(t.settings.Tools))
 	var definitions []parley.ToolDefinition
 	add := func(definition parley.ToolDefinition) {
@@ -262,12 +227,12 @@ func (t *turn) findTools() error {
 		definitions = definitions[:parley.MaxTools]
 	}
 	var err error
-	t.tools, err = t.w.toolsets.of(definitions)
+	t.definitions, err = t.w.toolsets.of(definitions)
 	return err
 }
 
 // serverTools are the tools of the server that an entry stands for, by name.
-func (t *turn) serverTools(ref parley.ToolRef) (found []tool.Tool) {
+func (t *tools) serverTools(ref parley.ToolRef) (found []tool.Tool) {
 	prefix, pattern := ref.Pattern()
 	if !pattern {
 		if tool, ok := t.w.tools.Tool(ref.Name); ok {
@@ -288,7 +253,7 @@ func (t *turn) advance(at place) (place, error) {
 	if t.ctx.Err() != nil {
 		return over(), t.leave(nil)
 	}
-	if failure, err := t.spent(at); err != nil {
+	if failure, err := t.limits.spent(at); err != nil {
 		return over(), err
 	} else if failure != nil {
 		return t.finish(at, store.TurnEnd{Status: parley.TurnFailed, Failure: failure})
@@ -319,7 +284,7 @@ func (t *turn) advance(at place) (place, error) {
 
 // take takes a step that shows steers. CodeMore asks for it to be taken again.
 func (t *turn) take(at place, steers []parley.Message) (place, error) {
-	q, failure, err := t.question(at, steers)
+	q, failure, err := t.requests.question(at, steers)
 	if err != nil && t.ctx.Err() != nil { // middleware was at it when the turn's time was over, or it was cancelled
 		return over(), t.leave(nil)
 	}
@@ -330,30 +295,30 @@ func (t *turn) take(at place, steers []parley.Message) (place, error) {
 		return t.finish(at, store.TurnEnd{Status: parley.TurnFailed, Failure: failure})
 	}
 	var refusal *store.Refusal
-	if t.lookUp(q); q.served == nil { // what was kept costs nothing
-		if q.reservation, refusal, err = t.afford(q); err != nil {
+	if t.responses.lookUp(q); q.served == nil { // what was kept costs nothing
+		if q.reservation, refusal, err = t.budgets.afford(q); err != nil {
 			return over(), err
 		}
 	}
 	if refusal != nil {
 		return t.parkRefused(at, refusal)
 	}
-	a, err := t.ask(q)
+	a, err := t.asking.ask(q)
 	switch {
 	case err != nil:
 		return over(), err
 	case a.failure == nil && a.finish == "":
 		return over(), t.leave(a)
-	case t.overflows(a):
+	case t.shortening.overflows(a):
 		return t.shorten(a)
 	}
-	t.used(a.usage)
+	t.shortening.noteUsed(a.usage)
 	return t.settle(a)
 }
 
 // complete ends a turn whose last answer is in the record.
 func (t *turn) complete(at place) (place, error) {
-	end, err := t.completed(nil)
+	end, err := t.until.completed(nil)
 	if err != nil {
 		return over(), err
 	}
@@ -385,17 +350,17 @@ func (t *turn) leave(a *answer) error {
 			_, err := t.finish(over(), store.TurnEnd{Status: parley.TurnCancelled})
 			return err
 		}
-		_, err := t.settleAs(a, parley.MessageCancelled, &store.TurnEnd{Status: parley.TurnCancelled})
+		_, err := t.asking.settleAs(a, parley.MessageCancelled, &store.TurnEnd{Status: parley.TurnCancelled})
 		return err
 	case errors.Is(cause, errOutOfTime):
-		end := store.TurnEnd{Status: parley.TurnFailed, Failure: t.overdue()}
+		end := store.TurnEnd{Status: parley.TurnFailed, Failure: t.limits.overdue()}
 		if a == nil || !a.begun {
 			_, err := t.finish(over(), end)
 			return err
 		}
 		a.failure = end.Failure
 		a.record()
-		_, err := t.settleAs(a, parley.MessageFailed, &end)
+		_, err := t.asking.settleAs(a, parley.MessageFailed, &end)
 		return err
 	case errors.Is(cause, ErrStopped):
 		if a != nil && a.begun {
