@@ -169,8 +169,10 @@ lint-deploy: ## the Dockerfile through a linter, pinned; deploy/check does the r
 generate: ## write what follows from descriptions: code, the page's types, documents
 	go run ./internal/gen
 
-fmt: ## gofmt the tree, and wrap its documents
-	gofmt -w $$(git ls-files '*.go')
+fmt: $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION) ## format the tree, and wrap its documents: lines of at most 120 columns
+	$< fmt ./...
+	cd llm/difftest && $< fmt ./...
+	cd deploy/check && $< fmt ./...
 	go run ./internal/markdown
 
 module: ## give the tree another module path everywhere: make module MODULE=example.org/parley

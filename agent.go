@@ -37,12 +37,13 @@ type Agent struct {
 	Tags        []string    `json:"tags"`
 	LeadID      ID          `json:"lead_id"`
 	Status      AgentStatus `json:"status"`
-	OwnerID     ID          `json:"owner_id"`             // principal that may change it, beside admins; null: admins alone
-	OwnerName   string      `json:"owner_name,omitempty"` // as it was called when it became the owner
-	ChangedByID ID          `json:"changed_by_id"`        // principal that made this version
-	Version     int         `json:"version"`              // from 1
-	CreatedAt   Time        `json:"created_at"`
-	UpdatedAt   Time        `json:"updated_at"`
+	// principal that may change it, beside admins; null: admins alone
+	OwnerID     ID     `json:"owner_id"`
+	OwnerName   string `json:"owner_name,omitempty"` // as it was called when it became the owner
+	ChangedByID ID     `json:"changed_by_id"`        // principal that made this version
+	Version     int    `json:"version"`              // from 1
+	CreatedAt   Time   `json:"created_at"`
+	UpdatedAt   Time   `json:"updated_at"`
 
 	// Accepted is what whoever makes a version accepts with it.
 	Accepted *Accepted `json:"-"`
@@ -60,7 +61,8 @@ func (a Agent) MarshalJSON() ([]byte, error) {
 }
 
 // ToolForms says what a ToolRef may be.
-const ToolForms = "a tool is a name, or an object {name, description, parameters}, or {name, description, agent, instructions, parameters}"
+const ToolForms = "a tool is a name, or an object {name, description, parameters}, or {name, description, agent, " +
+	"instructions, parameters}"
 
 // ToolRef is an entry of an agent's tools: the name of a tool that the server
 // has, or of all whose names begin with what stands before a final "*", the

@@ -91,7 +91,8 @@ func TestChangeTellsAbsentFromNull(t *testing.T) {
 		{`{"title":"x"}`, patch{Title: parley.Change[string]{Set: true, Value: "x"}}},
 		{`{"title":""}`, patch{Title: parley.Change[string]{Set: true}}},
 		{`{"policy":null}`, patch{Policy: parley.Change[*parley.Policy]{Set: true}}},
-		{`{"policy":{"kind":"recent","limit":3,"tokens":null}}`, patch{Policy: parley.Change[*parley.Policy]{Set: true, Value: recent}}},
+		{`{"policy":{"kind":"recent","limit":3,"tokens":null}}`,
+			patch{Policy: parley.Change[*parley.Policy]{Set: true, Value: recent}}},
 	} {
 		var got patch
 		if err := json.Unmarshal([]byte(test.json), &got); err != nil {
@@ -133,18 +134,24 @@ func TestPolicyAndRetryPolicyValidate(t *testing.T) {
 		"unknown policy":   {parley.Policy{Kind: "newest"}.Validate(), "context_policy.kind"},
 		"summary":          {parley.Policy{Kind: parley.PolicySummary}.Validate(), ""},
 		"summary, tokens":  {parley.Policy{Kind: parley.PolicySummary, Tokens: 1000}.Validate(), ""},
-		"few tokens":       {parley.Policy{Kind: parley.PolicySummary, Tokens: 999}.Validate(), "context_policy.tokens"},
-		"few messages":     {parley.Policy{Kind: parley.PolicySummary, Limit: 3}.Validate(), "context_policy.limit"},
-		"both":             {parley.Policy{Kind: parley.PolicySummary, Limit: 50, Tokens: 1000}.Validate(), "context_policy.tokens"},
-		"recent in tokens": {parley.Policy{Kind: parley.PolicyRecent, Limit: 3, Tokens: 1000}.Validate(), "context_policy.tokens"},
-		"no retries":       {retries(0).Validate(), ""},
-		"negative":         {retries(-1).Validate(), "retry_policy.retries"},
-		"many":             {retries(21).Validate(), "retry_policy.retries"},
-		"backoff":          {parley.RetryPolicy{Backoff: "random"}.Validate(), "retry_policy.backoff"},
-		"wait":             {parley.RetryPolicy{MaxWaitMS: 10_001}.Validate(), "retry_policy.max_wait_ms"},
-		"own sentence":     {parley.RetryPolicy{Sentences: map[parley.ErrorClass]string{parley.ClassInternal: "Oh."}}.Validate(), ""},
-		"unknown class":    {parley.RetryPolicy{Sentences: map[parley.ErrorClass]string{"weather": "Rain."}}.Validate(), "retry_policy.sentences"},
-		"NUL":              {parley.RetryPolicy{Sentences: map[parley.ErrorClass]string{parley.ClassAuth: "\x00"}}.Validate(), "retry_policy.sentences"},
+		"few tokens": {parley.Policy{Kind: parley.PolicySummary, Tokens: 999}.Validate(),
+			"context_policy.tokens"},
+		"few messages": {parley.Policy{Kind: parley.PolicySummary, Limit: 3}.Validate(), "context_policy.limit"},
+		"both": {parley.Policy{Kind: parley.PolicySummary, Limit: 50, Tokens: 1000}.Validate(),
+			"context_policy.tokens"},
+		"recent in tokens": {parley.Policy{Kind: parley.PolicyRecent, Limit: 3, Tokens: 1000}.Validate(),
+			"context_policy.tokens"},
+		"no retries": {retries(0).Validate(), ""},
+		"negative":   {retries(-1).Validate(), "retry_policy.retries"},
+		"many":       {retries(21).Validate(), "retry_policy.retries"},
+		"backoff":    {parley.RetryPolicy{Backoff: "random"}.Validate(), "retry_policy.backoff"},
+		"wait":       {parley.RetryPolicy{MaxWaitMS: 10_001}.Validate(), "retry_policy.max_wait_ms"},
+		"own sentence": {parley.RetryPolicy{
+			Sentences: map[parley.ErrorClass]string{parley.ClassInternal: "Oh."}}.Validate(), ""},
+		"unknown class": {parley.RetryPolicy{Sentences: map[parley.ErrorClass]string{"weather": "Rain."}}.Validate(),
+			"retry_policy.sentences"},
+		"NUL": {parley.RetryPolicy{Sentences: map[parley.ErrorClass]string{parley.ClassAuth: "\x00"}}.Validate(),
+			"retry_policy.sentences"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -170,7 +177,8 @@ func TestModelID(t *testing.T) {
 	if id.Provider() != "open" || id.Name() != "meta/llama-3" || id.Validate() != nil {
 		t.Errorf("%s splits into %q and %q, %v", id, id.Provider(), id.Name(), id.Validate())
 	}
-	for _, id := range []parley.ModelID{"", "gpt", "/x", "x/", parley.ModelID("x/" + strings.Repeat("y", parley.MaxNameBytes))} {
+	for _, id := range []parley.ModelID{"", "gpt", "/x", "x/",
+		parley.ModelID("x/" + strings.Repeat("y", parley.MaxNameBytes))} {
 		if parley.ErrorCode(id.Validate()) != parley.CodeInvalid {
 			t.Errorf("%.20q is accepted", id)
 		}

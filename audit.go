@@ -10,6 +10,7 @@ type AuditEntry struct {
 	PrincipalName string `json:"principal_name"`
 	Action        string `json:"action"`     // operationId of the API, or the tool that read another session
 	SessionID     ID     `json:"session_id"` // null when it concerns no single session
-	TargetID      ID     `json:"target_id"`  // the message, turn, call, agent … that was meant; null: the session, or a list
-	RequestID     ID     `json:"request_id"`
+	// the message, turn, call, agent … that was meant; null: the session, or a list
+	TargetID  ID `json:"target_id"`
+	RequestID ID `json:"request_id"`
 }

@@ -79,7 +79,8 @@ func (e *AuditEntry) appendCanonical(out []byte) []byte {
 	for _, member := range []struct {
 		name string
 		id   ID
-	}{{"request_id", e.RequestID}, {"session_id", e.SessionID}, {"target_id", e.TargetID}, {"workspace_id", e.WorkspaceID}} {
+	}{{"request_id", e.RequestID}, {"session_id", e.SessionID}, {"target_id", e.TargetID},
+		{"workspace_id", e.WorkspaceID}} {
 		out = appendIDMember(out, member.name, member.id)
 	}
 	return append(out, '}')

@@ -125,7 +125,8 @@ func TestCanonicalJSONForms(t *testing.T) {
 			t.Errorf("%s became %s, %v; want %s", test.in, got, err, test.want)
 		}
 	}
-	for _, in := range []string{``, `{`, `{"a"}`, `[1,]`, `01`, `1e999`, `nul`, `{} x`, `1 2`, `'a'`, strings.Repeat("[", 20_000)} {
+	for _, in := range []string{``, `{`, `{"a"}`, `[1,]`, `01`, `1e999`, `nul`, `{} x`, `1 2`, `'a'`,
+		strings.Repeat("[", 20_000)} {
 		if got, err := parley.CanonicalJSON([]byte(in)); parley.ErrorCode(err) != parley.CodeInvalid {
 			t.Errorf("%.20q became %s, %v; want invalid", in, got, err)
 		}
@@ -165,7 +166,8 @@ func TestCheckJSONNamesTheField(t *testing.T) {
 
 func BenchmarkCheckJSON(b *testing.B) {
 	raw := []byte(
-		`{"content":{"text":"What is the weather like in Lisbon today, and what should I wear?"},"model":"sim/echo","metadata":{"a":1}}`,
+		`{"content":{"text":"What is the weather like in Lisbon today, and what should I wear?"},"model":"sim/echo",` +
+			`"metadata":{"a":1}}`,
 	)
 	b.ReportAllocs()
 	for b.Loop() {

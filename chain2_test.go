@@ -101,8 +101,10 @@ func TestTheSecondChainVersionIsTheDocumentedBytes(t *testing.T) {
 	text := append([]byte("parley chain 2\n"), previous[:]...)
 	text = append(
 		text,
-		`{"author":{"kind":"agent","name":"A \"b\""},"call":3,"content":{"text":"so far"},"context_note":"n","covers_through":7,`+
-			`"created_at":1700000000123,"metadata":{"a":1},"model":"sim/echo","provider_data":"dead","role":"summary","status":"completed"}`...)
+		`{"author":{"kind":"agent","name":"A \"b\""},"call":3,"content":{"text":"so far"},"context_note":"n",`+
+			`"covers_through":7,`+
+			`"created_at":1700000000123,"metadata":{"a":1},"model":"sim/echo","provider_data":"dead",`+
+			`"role":"summary","status":"completed"}`...)
 	if want := parley.HashOf(text); got != want {
 		t.Errorf("got %s; want %s", got, want)
 	}
@@ -166,8 +168,10 @@ func TestPartsAreHashedByTheBytesOfTheirFilesAndNotByIDs(t *testing.T) {
 		t.Error("the id of a part's file is part of the hash, so a copy of the conversation has another one")
 	}
 	for name, content := range map[string]string{
-		"other bytes":       `{"parts":[{"text":"see\u2028","type":"text"},{"file_id":"one","sha256":"ab","type":"image"}]}`,
-		"another order":     `{"parts":[{"file_id":"one","sha256":"aa","type":"image"},{"text":"see\u2028","type":"text"}]}`,
+		"other bytes": `{"parts":[{"text":"see\u2028","type":"text"},{"file_id":"one","sha256":"ab",` +
+			`"type":"image"}]}`,
+		"another order": `{"parts":[{"file_id":"one","sha256":"aa","type":"image"},{"text":"see\u2028",` +
+			`"type":"text"}]}`,
 		"a part less":       `{"parts":[{"text":"see\u2028","type":"text"}]}`,
 		"parts in a result": `{"result":{"parts":[{"file_id":"one"}]},"success":true}`,
 	} {

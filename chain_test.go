@@ -34,7 +34,8 @@ func TestChainHashIsTheDocumentedBytes(t *testing.T) {
 	want := sha256.Sum256(
 		append(
 			previous[:],
-			`{"content":{"text":"so far"},"context_note":"at \"noon\"","covers_through":7,"provider_data":"dead","role":"summary","status":"completed"}`...),
+			`{"content":{"text":"so far"},"context_note":"at \"noon\"","covers_through":7,"provider_data":"dead",`+
+				`"role":"summary","status":"completed"}`...),
 	)
 	if got != want {
 		t.Errorf("got %s; want %x", got, want)
@@ -53,10 +54,13 @@ func TestChainHashCoversEveryFieldOfItsInput(t *testing.T) {
 	covers, other := int64(0), int64(1)
 	seen := map[parley.Hash]string{chain(t, parley.Hash{}, base()): "the base"}
 	for name, change := range map[string]func(*parley.ChainInput){
-		"role":                    func(in *parley.ChainInput) { in.Role = parley.RoleSummary },
-		"status":                  func(in *parley.ChainInput) { in.Status = parley.MessageCancelled },
-		"content":                 func(in *parley.ChainInput) { in.Content = json.RawMessage(`{"text":"b"}`) },
-		"nested content":          func(in *parley.ChainInput) { in.Content = json.RawMessage(`{"links":["x"],"text":"a"}`) },
+		"role":    func(in *parley.ChainInput) { in.Role = parley.RoleSummary },
+		"status":  func(in *parley.ChainInput) { in.Status = parley.MessageCancelled },
+		"content": func(in *parley.ChainInput) { in.Content = json.RawMessage(`{"text":"b"}`) },
+		"nested content": func(in *parley.ChainInput) {
+			in.Content = json.RawMessage(`{"links":["x"],` +
+				`"text":"a"}`)
+		},
 		"context note":            func(in *parley.ChainInput) { in.ContextNote = "n" },
 		"another context note":    func(in *parley.ChainInput) { in.ContextNote = "m" },
 		"ordinal":                 func(in *parley.ChainInput) { in.CallOrdinal = 1 },

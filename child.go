@@ -36,7 +36,8 @@ func (a AgentTool) MarshalJSON() ([]byte, error) {
 }
 
 // agentToolParameters are the parameters of an agent tool that names none.
-const agentToolParameters = `{"type":"object","properties":{"task":{"type":"string","description":"What to do, with all that is needed to know for it."}},"required":["task"],"additionalProperties":false}`
+const agentToolParameters = `{"type":"object","properties":{"task":{"type":"string","description":"What to do, with ` +
+	`all that is needed to know for it."}},"required":["task"],"additionalProperties":false}`
 
 // Definition is what the model is told of the tool.
 func (a AgentTool) Definition() ToolDefinition {
@@ -92,7 +93,8 @@ func (s *Session) AnswersCall() bool {
 
 // The bounds of tool sessions.
 const (
-	MaxToolDepth        = 5         // tool sessions inside tool sessions; agents may call each other in a circle up to here
+	// MaxToolDepth bounds tool sessions inside tool sessions: agents may call each other in a circle up to here
+	MaxToolDepth        = 5
 	MaxChildResultBytes = 256 << 10 // of the answer that a tool session brings home; a longer one is cut, and says so
 	MaxTreeSessions     = 1000      // sessions that a tree shows
 )

@@ -54,11 +54,12 @@ type CompactionState string
 
 // The states. None is of a session that never had a compaction.
 const (
-	CompactionNone      CompactionState = "none"
-	CompactionPending   CompactionState = "pending"
-	CompactionRunning   CompactionState = "running"
-	CompactionCompleted CompactionState = "completed" // its summary is in the record, or enters it when the turn ends that runs
-	CompactionFailed    CompactionState = "failed"    // given up; nothing has changed
+	CompactionNone    CompactionState = "none"
+	CompactionPending CompactionState = "pending"
+	CompactionRunning CompactionState = "running"
+	// CompactionCompleted: its summary is in the record, or enters it when the turn ends that runs
+	CompactionCompleted CompactionState = "completed"
+	CompactionFailed    CompactionState = "failed" // given up; nothing has changed
 )
 
 // Finished reports whether nothing more comes of it.
@@ -72,7 +73,8 @@ type CompactionReason string
 // The reasons.
 const (
 	CompactMessages CompactionReason = "messages" // the context reached its limit of messages
-	CompactTokens   CompactionReason = "tokens"   // it reached its limit of tokens, or its share of what the model takes
+	// CompactTokens: the context reached its limit of tokens, or its share of what the model takes
+	CompactTokens   CompactionReason = "tokens"
 	CompactOverflow CompactionReason = "overflow" // the model refused a request as too long
 	CompactAsked    CompactionReason = "asked"    // somebody asked for it
 )

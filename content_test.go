@@ -18,18 +18,23 @@ func TestValidateContentGivesCanonicalJSON(t *testing.T) {
 		role     parley.Role
 		in, want string
 	}{
-		"user":                {parley.RoleUser, `{ "think":true, "text":"hi" }`, `{"text":"hi","think":true}`},
-		"user with links":     {parley.RoleUser, `{"links":["https://a.example"],"text":""}`, `{"links":["https://a.example"],"text":""}`},
-		"user, no files":      {parley.RoleUser, `{"text":"hi","files":[]}`, `{"text":"hi"}`},
-		"markup":              {parley.RoleUser, `{"text":"<b>&\u2028"}`, "{\"text\":\"<b>&\u2028\"}"},
-		"assistant":           {parley.RoleAssistant, `{"text":"a","reasoning":"r"}`, `{"reasoning":"r","text":"a"}`},
-		"empty assistant":     {parley.RoleAssistant, `{}`, `{"text":""}`},
-		"tool call":           {parley.RoleToolCall, `{"name":"n","id":"1","arguments":{"b":1.0,"a":[]}}`, `{"arguments":{"a":[],"b":1},"id":"1","name":"n"}`},
-		"result":              {parley.RoleToolResult, `{"result":{"z":1,"a":2}}`, `{"error":null,"execution_time_ms":null,"result":{"a":2,"z":1},"success":true}`},
-		"result with error":   {parley.RoleToolResult, `{"error":"no"}`, `{"error":"no","execution_time_ms":null,"result":null,"success":false}`},
-		"result, said failed": {parley.RoleToolResult, `{"result":1,"success":false}`, `{"error":null,"execution_time_ms":null,"result":1,"success":false}`},
-		"summary":             {parley.RoleSummary, `{"text":"s"}`, `{"text":"s"}`},
-		"system":              {parley.RoleSystem, `{"text":"s"}`, `{"text":"s"}`},
+		"user": {parley.RoleUser, `{ "think":true, "text":"hi" }`, `{"text":"hi","think":true}`},
+		"user with links": {parley.RoleUser, `{"links":["https://a.example"],"text":""}`,
+			`{"links":["https://a.example"],"text":""}`},
+		"user, no files":  {parley.RoleUser, `{"text":"hi","files":[]}`, `{"text":"hi"}`},
+		"markup":          {parley.RoleUser, `{"text":"<b>&\u2028"}`, "{\"text\":\"<b>&\u2028\"}"},
+		"assistant":       {parley.RoleAssistant, `{"text":"a","reasoning":"r"}`, `{"reasoning":"r","text":"a"}`},
+		"empty assistant": {parley.RoleAssistant, `{}`, `{"text":""}`},
+		"tool call": {parley.RoleToolCall, `{"name":"n","id":"1","arguments":{"b":1.0,"a":[]}}`,
+			`{"arguments":{"a":[],"b":1},"id":"1","name":"n"}`},
+		"result": {parley.RoleToolResult, `{"result":{"z":1,"a":2}}`,
+			`{"error":null,"execution_time_ms":null,"result":{"a":2,"z":1},"success":true}`},
+		"result with error": {parley.RoleToolResult, `{"error":"no"}`,
+			`{"error":"no","execution_time_ms":null,"result":null,"success":false}`},
+		"result, said failed": {parley.RoleToolResult, `{"result":1,"success":false}`,
+			`{"error":null,"execution_time_ms":null,"result":1,"success":false}`},
+		"summary": {parley.RoleSummary, `{"text":"s"}`, `{"text":"s"}`},
+		"system":  {parley.RoleSystem, `{"text":"s"}`, `{"text":"s"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -73,11 +78,13 @@ func TestValidateContentNamesTheField(t *testing.T) {
 		"call, no arguments":   {parley.RoleToolCall, `{"id":"1","name":"n"}`, "content.arguments"},
 		"call, null arguments": {parley.RoleToolCall, `{"id":"1","name":"n","arguments":null}`, "content.arguments"},
 		"call, array":          {parley.RoleToolCall, `{"id":"1","name":"n","arguments":[]}`, "content.arguments"},
-		"call, long name":      {parley.RoleToolCall, `{"id":"1","name":"` + strings.Repeat("n", parley.MaxNameBytes+1) + `","arguments":{}}`, "content.name"},
-		"result, wrong time":   {parley.RoleToolResult, `{"result":1,"execution_time_ms":"fast"}`, "content.execution_time_ms"},
-		"result, wrong error":  {parley.RoleToolResult, `{"error":7}`, "content.error"},
-		"summary, unknown":     {parley.RoleSummary, `{"text":"a","think":true}`, "content.think"},
-		"unknown role":         {"narrator", `{"text":"a"}`, "role"},
+		"call, long name": {parley.RoleToolCall,
+			`{"id":"1","name":"` + strings.Repeat("n", parley.MaxNameBytes+1) + `","arguments":{}}`, "content.name"},
+		"result, wrong time": {parley.RoleToolResult, `{"result":1,"execution_time_ms":"fast"}`,
+			"content.execution_time_ms"},
+		"result, wrong error": {parley.RoleToolResult, `{"error":7}`, "content.error"},
+		"summary, unknown":    {parley.RoleSummary, `{"text":"a","think":true}`, "content.think"},
+		"unknown role":        {"narrator", `{"text":"a"}`, "role"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -96,7 +103,8 @@ func TestValidateContentNamesTheField(t *testing.T) {
 func TestValidateContentRefusesWhatCannotBeStored(t *testing.T) {
 	t.Parallel()
 	for _, role := range []parley.Role{parley.RoleUser, parley.RoleAssistant, parley.RoleSummary, parley.RoleSystem} {
-		for _, in := range []string{`{"text":"a\u0000b"}`, "{\"text\":\"a\xffb\"}", `{"text":` + strings.Repeat("[", 70) + strings.Repeat("]", 70) + `}`} {
+		for _, in := range []string{`{"text":"a\u0000b"}`, "{\"text\":\"a\xffb\"}",
+			`{"text":` + strings.Repeat("[", 70) + strings.Repeat("]", 70) + `}`} {
 			if got, err := parley.ValidateContent(
 				role,
 				json.RawMessage(in),
@@ -167,7 +175,8 @@ func TestEncodeContentIsCanonical(t *testing.T) {
 
 func TestUnreadableContentKeepsTheRoleShape(t *testing.T) {
 	t.Parallel()
-	for _, role := range []parley.Role{parley.RoleUser, parley.RoleAssistant, parley.RoleToolCall, parley.RoleToolResult, parley.RoleSummary, parley.RoleSystem} {
+	for _, role := range []parley.Role{parley.RoleUser, parley.RoleAssistant, parley.RoleToolCall,
+		parley.RoleToolResult, parley.RoleSummary, parley.RoleSystem} {
 		content, failure := parley.UnreadableContent(role, []byte("{\"text\":\"brok\xff"))
 		if failure == nil || failure.Class != parley.ClassInternal || failure.Sentence == "" {
 			t.Errorf("%s: no failure is told: %+v", role, failure)

@@ -30,8 +30,9 @@ const (
 	CodeUnavailable     Code = "unavailable"       // shutting down, or the store is out of reach
 	CodeFenced          Code = "fenced"            // the writer lost its claim; only workers see this
 	CodeOverBudget      Code = "over_budget"       // a limit on tokens or money has no room; only workers see this
-	CodeMore            Code = "more"              // a boundary was refused because something arrived first; only workers see this
-	CodeInternal        Code = "internal"
+	// CodeMore: a boundary was refused because something arrived first; only workers see this
+	CodeMore     Code = "more"
+	CodeInternal Code = "internal"
 )
 
 // Error is the one error type that crosses package borders. Message is safe to

@@ -41,7 +41,8 @@ func (c ErrorClass) Sentence() string {
 	case ClassStream:
 		return "The model's answer broke off before it was complete. Retry to get a whole one."
 	case ClassContextLength:
-		return "The conversation is longer than the model can read. Use a narrower context policy or a model with a longer context."
+		return "The conversation is longer than the model can read. Use a narrower context policy or a model with a " +
+			"longer context."
 	case ClassInterrupted:
 		return "Parley was interrupted in the middle of this answer."
 	case ClassCrashLoop:

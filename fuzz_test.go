@@ -10,7 +10,8 @@ import (
 )
 
 func FuzzParseID(f *testing.F) {
-	for _, seed := range []string{"", "01976c1e-7a4b-7def-8123-456789abcdef", "01976C1E-7A4B-7DEF-8123-456789ABCDEF", "01976c1e-7a4b-7def-8123-456789abcdeg"} {
+	for _, seed := range []string{"", "01976c1e-7a4b-7def-8123-456789abcdef", "01976C1E-7A4B-7DEF-8123-456789ABCDEF",
+		"01976c1e-7a4b-7def-8123-456789abcdeg"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -29,7 +30,8 @@ func FuzzParseID(f *testing.F) {
 }
 
 func FuzzCanonicalJSON(f *testing.F) {
-	for _, seed := range []string{`{"b":1,"a":[1.50,-0,1e400]}`, `"\ud800"`, `123456789012345678901`, `{"":{"":{}}}`, `[`, `1e-9`} {
+	for _, seed := range []string{`{"b":1,"a":[1.50,-0,1e400]}`, `"\ud800"`, `123456789012345678901`, `{"":{"":{}}}`,
+		`[`, `1e-9`} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
@@ -51,7 +53,8 @@ func FuzzCanonicalJSON(f *testing.F) {
 }
 
 func FuzzValidateContent(f *testing.F) {
-	for i, seed := range []string{`{"text":"hi"}`, `{"text":"a","reasoning":"b"}`, `{"id":"1","name":"n","arguments":{"a":1}}`,
+	for i, seed := range []string{`{"text":"hi"}`, `{"text":"a","reasoning":"b"}`,
+		`{"id":"1","name":"n","arguments":{"a":1}}`,
 		`{"result":null,"success":false}`, `{"text":"\u0000"}`, `{"text":{}}`} {
 		f.Add(uint8(i), []byte(seed))
 	}
@@ -96,7 +99,8 @@ func FuzzValidateContent(f *testing.F) {
 // FuzzCheckJSON: what passes has no member twice and no half of a pair, as the
 // standard library reads it.
 func FuzzCheckJSON(f *testing.F) {
-	for _, seed := range []string{`{"a":1,"\u0061":2}`, `["\ud83d\ude00","\ud83d"]`, `{"a":{"b":[{"c":"\u0000"}]}}`, "{\"a\":\"\xff\"}", `{"a":"b\`} {
+	for _, seed := range []string{`{"a":1,"\u0061":2}`, `["\ud83d\ude00","\ud83d"]`, `{"a":{"b":[{"c":"\u0000"}]}}`,
+		"{\"a\":\"\xff\"}", `{"a":"b\`} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
@@ -156,7 +160,9 @@ func memberTwice(decoder *json.Decoder) (name string, twice bool) {
 
 // FuzzTexts: names, times and traces from outside are read or refused.
 func FuzzTexts(f *testing.F) {
-	for _, seed := range []string{"", "Ärger & Freude", "2026-11-22T10:00:00.000Z", `"9999-12-31T23:59:59.999Z"`, `{"traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}`, "sim/echo", "a\x00b", "(a?){100}"} {
+	for _, seed := range []string{"", "Ärger & Freude", "2026-11-22T10:00:00.000Z", `"9999-12-31T23:59:59.999Z"`,
+		`{"traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}`, "sim/echo", "a\x00b",
+		"(a?){100}"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -51,33 +51,50 @@ func TestDecide(t *testing.T) {
 	}{
 		{"nothing said of a harmless tool", nil, nil, nil, parley.ToolAnnotations{}, `{}`, allow},
 		{"nothing said of a destructive one", nil, nil, nil, destructive, `{}`, ask},
-		{"destructive and read-only", nil, nil, nil, parley.ToolAnnotations{Destructive: true, ReadOnly: true}, `{}`, allow},
+		{"destructive and read-only", nil, nil, nil, parley.ToolAnnotations{Destructive: true, ReadOnly: true},
+			`{}`, allow},
 		{"open world alone asks nothing", nil, nil, nil, parley.ToolAnnotations{OpenWorld: true}, `{}`, allow},
 		{"a grant over the annotations", nil, grants{grant(allow, "rm")}, nil, destructive, `{}`, allow},
 		{"ask for a harmless tool", nil, grants{grant(ask, "rm")}, nil, parley.ToolAnnotations{}, `{}`, ask},
 		{"another tool's grant", nil, grants{grant(allow, "rmdir")}, nil, destructive, `{}`, ask},
-		{"the session before the agent", grants{grant(allow, "*")}, grants{grant(ask, "rm")}, nil, destructive, `{}`, allow},
-		{"a denial of the agent before the session", grants{grant(allow, "rm")}, grants{grant(deny, "r*")}, nil, destructive, `{}`, deny},
-		{"a denial of the session before the agent", grants{grant(deny, "*")}, grants{grant(allow, "rm")}, nil, destructive, `{}`, deny},
-		{"a general denial before a specific yes", grants{grant(deny, "*"), grant(allow, "rm", "path", "/tmp/a")}, nil, nil, destructive, `{"path":"/tmp/a"}`, deny},
+		{"the session before the agent", grants{grant(allow, "*")}, grants{grant(ask, "rm")}, nil, destructive,
+			`{}`, allow},
+		{"a denial of the agent before the session", grants{grant(allow, "rm")}, grants{grant(deny, "r*")}, nil,
+			destructive, `{}`, deny},
+		{"a denial of the session before the agent", grants{grant(deny, "*")}, grants{grant(allow, "rm")}, nil,
+			destructive, `{}`, deny},
+		{"a general denial before a specific yes", grants{grant(deny, "*"), grant(allow, "rm", "path", "/tmp/a")}, nil,
+			nil, destructive, `{"path":"/tmp/a"}`, deny},
 		{"a denial from above", grants{grant(allow, "rm")}, nil, grants{grant(deny, "rm")}, destructive, `{}`, deny},
 		{"a permission from above holds not", nil, nil, grants{grant(allow, "rm")}, destructive, `{}`, ask},
 		{"a question from above holds not", nil, nil, grants{grant(ask, "rm")}, parley.ToolAnnotations{}, `{}`, allow},
-		{"the name before the pattern", grants{grant(ask, "r*"), grant(allow, "rm")}, nil, nil, destructive, `{}`, allow},
+		{"the name before the pattern", grants{grant(ask, "r*"), grant(allow, "rm")}, nil, nil, destructive,
+			`{}`, allow},
 		{"the longer pattern", grants{grant(allow, "*"), grant(ask, "r*")}, nil, nil, destructive, `{}`, ask},
-		{"with arguments before without", grants{grant(ask, "rm"), grant(allow, "rm", "path", "/tmp/*")}, nil, nil, destructive, `{"path":"/tmp/a"}`, allow},
-		{"an argument that does not match", grants{grant(ask, "rm"), grant(allow, "rm", "path", "/tmp/*")}, nil, nil, destructive, `{"path":"/etc/a"}`, ask},
-		{"an argument that is not there", nil, grants{grant(allow, "rm", "path", "*")}, nil, destructive, `{"dir":"/tmp"}`, ask},
-		{"all arguments must match", nil, grants{grant(allow, "rm", "path", "*", "force", "false")}, nil, destructive, `{"path":"/tmp","force":true}`, ask},
-		{"other values by their JSON", nil, grants{grant(allow, "rm", "force", "false", "n", "3", "list", `["a",*]`)}, nil, destructive,
+		{"with arguments before without", grants{grant(ask, "rm"), grant(allow, "rm", "path", "/tmp/*")}, nil, nil,
+			destructive, `{"path":"/tmp/a"}`, allow},
+		{"an argument that does not match", grants{grant(ask, "rm"), grant(allow, "rm", "path", "/tmp/*")}, nil, nil,
+			destructive, `{"path":"/etc/a"}`, ask},
+		{"an argument that is not there", nil, grants{grant(allow, "rm", "path", "*")}, nil, destructive,
+			`{"dir":"/tmp"}`, ask},
+		{"all arguments must match", nil, grants{grant(allow, "rm", "path", "*", "force", "false")}, nil, destructive,
+			`{"path":"/tmp","force":true}`, ask},
+		{"other values by their JSON", nil, grants{grant(allow, "rm", "force", "false", "n", "3", "list", `["a",*]`)},
+			nil, destructive,
 			`{"force":false,"n":3,"list":[ "a", "b" ]}`, allow},
-		{"a text that looks like JSON", nil, grants{grant(allow, "rm", "force", "false")}, nil, destructive, `{"force":"false"}`, allow},
+		{"a text that looks like JSON", nil, grants{grant(allow, "rm", "force", "false")}, nil, destructive,
+			`{"force":"false"}`, allow},
 		{"equal ones: the stricter", grants{grant(allow, "rm"), grant(ask, "rm")}, nil, nil, destructive, `{}`, ask},
-		{"equal ones, the other way round", grants{grant(ask, "rm"), grant(allow, "rm")}, nil, nil, destructive, `{}`, ask},
-		{"the exact call before all", grants{grant(ask, "rm", "path", "/tmp/a"), exactly(t, allow, "rm", `{"path":"/tmp/a","force":true}`)}, nil, nil, destructive,
+		{"equal ones, the other way round", grants{grant(ask, "rm"), grant(allow, "rm")}, nil, nil,
+			destructive, `{}`, ask},
+		{"the exact call before all",
+			grants{grant(ask, "rm", "path", "/tmp/a"), exactly(t, allow, "rm", `{"path":"/tmp/a","force":true}`)}, nil,
+			nil, destructive,
 			`{"force":true, "path":"/tmp/a"}`, allow},
-		{"one argument more is another call", grants{exactly(t, allow, "rm", `{"path":"/tmp/a"}`)}, nil, nil, destructive, `{"path":"/tmp/a","force":true}`, ask},
-		{"a star in an argument is a letter of it", grants{exactly(t, allow, "rm", `{"path":"/tmp/*"}`)}, nil, nil, destructive, `{"path":"/tmp/a"}`, ask},
+		{"one argument more is another call", grants{exactly(t, allow, "rm", `{"path":"/tmp/a"}`)}, nil, nil,
+			destructive, `{"path":"/tmp/a","force":true}`, ask},
+		{"a star in an argument is a letter of it", grants{exactly(t, allow, "rm", `{"path":"/tmp/*"}`)}, nil, nil,
+			destructive, `{"path":"/tmp/a"}`, ask},
 		{"arguments that are no object", nil, grants{grant(allow, "rm", "path", "*")}, nil, destructive, `null`, ask},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -170,7 +187,8 @@ func TestFingerprintIsOfTheExactCall(t *testing.T) {
 	if of("rm", `{"a":1,"b":2}`) != of("rm", `{ "b": 2, "a": 1 }`) {
 		t.Error("the order of members makes another call")
 	}
-	for _, other := range []parley.Hash{of("rm", `{"a":1,"b":3}`), of("rm", `{"a":1}`), of("rn", `{"a":1,"b":2}`), of(`rm"{`, `{"a":1,"b":2}`)} {
+	for _, other := range []parley.Hash{of("rm", `{"a":1,"b":3}`), of("rm", `{"a":1}`), of("rn", `{"a":1,"b":2}`),
+		of(`rm"{`, `{"a":1,"b":2}`)} {
 		if other == of("rm", `{"a":1,"b":2}`) {
 			t.Error("two calls have one fingerprint")
 		}
@@ -182,7 +200,8 @@ func TestGrantsThatAreNone(t *testing.T) {
 		"grants.tool":        {Effect: allow},
 		"grants.effect":      {Tool: "rm", Effect: "perhaps"},
 		"grants.fingerprint": {Tool: "r*", Fingerprint: parley.HashOf(nil), Effect: allow},
-		"grants.arguments":   {Tool: "rm", Arguments: map[string]string{"path": strings.Repeat("x", parley.MaxGrantPatternBytes+1)}, Effect: allow},
+		"grants.arguments": {Tool: "rm",
+			Arguments: map[string]string{"path": strings.Repeat("x", parley.MaxGrantPatternBytes+1)}, Effect: allow},
 	} {
 		var refused *parley.Error
 		if err := parley.ValidateGrants([]parley.Grant{g}); !asError(err, &refused) || refused.Field != field {

@@ -267,7 +267,8 @@ func TooManyWrongKeys(wait time.Duration) error {
 		Code:       CodeRateLimited,
 		RetryAfter: wait,
 		Message: fmt.Sprintf(
-			"This key is wrong, and so were many before it from this address; wait %s before another one. A right key is let in at once.",
+			"This key is wrong, and so were many before it from this address; wait %s before another one. A right "+
+				"key is let in at once.",
 			wait,
 		),
 	}

@@ -6,10 +6,11 @@ import "encoding/json"
 // turn with its number, and the next one is made in the transaction that ends the
 // one before. A session has at most one running loop.
 type Loop struct {
-	ID          ID          `json:"id"`
-	WorkspaceID ID          `json:"workspace_id"`
-	SessionID   ID          `json:"session_id"`
-	Ordinal     int64       `json:"-"`      // event sequence of its first loop.progress: what orders the loops of a session
+	ID          ID `json:"id"`
+	WorkspaceID ID `json:"workspace_id"`
+	SessionID   ID `json:"session_id"`
+	// event sequence of its first loop.progress: what orders the loops of a session
+	Ordinal     int64       `json:"-"`
 	Prompt      string      `json:"prompt"` // the text that begins every iteration
 	Max         int         `json:"max"`    // iterations
 	Until       *LoopUntil  `json:"until"`  // null: only Max ends it
@@ -17,11 +18,12 @@ type Loop struct {
 	ArchiveDone bool        `json:"archive_when_done"` // archive the session when the loop is completed or exhausted
 	Author      Author      `json:"author"`            // of every iteration's message
 	State       LoopState   `json:"state"`
-	Reason      string      `json:"reason,omitempty"` // why it ended: the condition that was met, max, cancelled, stopped, or the class of a failure
-	Iteration   int         `json:"iteration"`        // the last one made, from 1
-	TurnID      ID          `json:"turn_id"`          // of that one
-	CreatedAt   Time        `json:"created_at"`
-	FinishedAt  Time        `json:"finished_at"`
+	// why it ended: the condition that was met, max, cancelled, stopped, or the class of a failure
+	Reason     string `json:"reason,omitempty"`
+	Iteration  int    `json:"iteration"` // the last one made, from 1
+	TurnID     ID     `json:"turn_id"`   // of that one
+	CreatedAt  Time   `json:"created_at"`
+	FinishedAt Time   `json:"finished_at"`
 }
 
 // MarshalJSON writes null for what is absent.

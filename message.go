@@ -106,7 +106,8 @@ type MarksChange struct {
 
 // Over is what the change makes of marks.
 func (c MarksChange) Over(marks Marks) Marks {
-	for _, change := range []struct{ to, value *bool }{{&marks.Pinned, c.Pinned}, {&marks.ContextEdge, c.ContextEdge}, {&marks.SetAside, c.SetAside}} {
+	for _, change := range []struct{ to, value *bool }{{&marks.Pinned, c.Pinned}, {&marks.ContextEdge, c.ContextEdge},
+		{&marks.SetAside, c.SetAside}} {
 		if change.value != nil {
 			*change.to = *change.value
 		}
@@ -117,32 +118,35 @@ func (c MarksChange) Over(marks Marks) Marks {
 // Message is one entry of a session's record. Content is the canonical JSON of
 // the role's shape (content.go), kept raw so that lists pass it through.
 type Message struct {
-	ID            ID              `json:"id"`
-	WorkspaceID   ID              `json:"workspace_id"`
-	SessionID     ID              `json:"session_id"`
-	LogID         ID              `json:"log_id"`
-	Sequence      int64           `json:"sequence"` // from 1, gap-free; 0 (JSON null) while queued
-	Position      *int64          `json:"position"` // order in the queue, lower runs first; null once in the record
-	TurnID        ID              `json:"turn_id"`
-	Step          int             `json:"step"` // of the turn, from 1; 0 for messages that no step wrote
-	Role          Role            `json:"role"`
-	Status        MessageStatus   `json:"status"`
-	Author        Author          `json:"author"`
-	Content       json.RawMessage `json:"content"`
-	ContextNote   string          `json:"context_note,omitempty"` // volatile context rendered once, sent unchanged ever after
-	ToolCallID    string          `json:"tool_call_id,omitempty"` // of the call that a tool_result answers
-	ToolName      string          `json:"tool_name,omitempty"`
-	CoversThrough *int64          `json:"covers_through"` // of a summary
-	Internal      bool            `json:"internal"`
-	Steer         bool            `json:"steer"` // queued for the running turn's next step
-	Model         ModelID         `json:"model,omitempty"`
-	AgentType     string          `json:"agent_type,omitempty"`
-	Iteration     int             `json:"iteration,omitempty"`
-	Usage         *Usage          `json:"usage"`
-	ContentHash   Hash            `json:"content_hash"`            // zero (JSON null) until settled
-	ChainVersion  int             `json:"chain_version,omitempty"` // what content_hash covers (chain.go); 0 (JSON null) until settled
-	CallOrdinal   int64           `json:"-"`                       // tool_call: its number in the log from 1; tool_result: its call's
-	ProviderData  []byte          `json:"-"`                       // opaque, byte-exact; the provider is Model's
+	ID          ID              `json:"id"`
+	WorkspaceID ID              `json:"workspace_id"`
+	SessionID   ID              `json:"session_id"`
+	LogID       ID              `json:"log_id"`
+	Sequence    int64           `json:"sequence"` // from 1, gap-free; 0 (JSON null) while queued
+	Position    *int64          `json:"position"` // order in the queue, lower runs first; null once in the record
+	TurnID      ID              `json:"turn_id"`
+	Step        int             `json:"step"` // of the turn, from 1; 0 for messages that no step wrote
+	Role        Role            `json:"role"`
+	Status      MessageStatus   `json:"status"`
+	Author      Author          `json:"author"`
+	Content     json.RawMessage `json:"content"`
+	// volatile context rendered once, sent unchanged ever after
+	ContextNote   string  `json:"context_note,omitempty"`
+	ToolCallID    string  `json:"tool_call_id,omitempty"` // of the call that a tool_result answers
+	ToolName      string  `json:"tool_name,omitempty"`
+	CoversThrough *int64  `json:"covers_through"` // of a summary
+	Internal      bool    `json:"internal"`
+	Steer         bool    `json:"steer"` // queued for the running turn's next step
+	Model         ModelID `json:"model,omitempty"`
+	AgentType     string  `json:"agent_type,omitempty"`
+	Iteration     int     `json:"iteration,omitempty"`
+	Usage         *Usage  `json:"usage"`
+	ContentHash   Hash    `json:"content_hash"` // zero (JSON null) until settled
+	// what content_hash covers (chain.go); 0 (JSON null) until settled
+	ChainVersion int `json:"chain_version,omitempty"`
+	// tool_call: its number in the log from 1; tool_result: its call's
+	CallOrdinal   int64           `json:"-"`
+	ProviderData  []byte          `json:"-"` // opaque, byte-exact; the provider is Model's
 	Error         *Failure        `json:"error"`
 	Metadata      json.RawMessage `json:"metadata"` // an object
 	Marks         Marks           `json:"marks"`

@@ -146,7 +146,8 @@ func ValidateRedact(field string, patterns []RedactPattern) error {
 		if size += own; ErrorCode(err) == CodeTooLarge || tooRepetitive(err) {
 			return InvalidField(
 				field,
-				"%s: the pattern is too large once its repetitions are written out, alone or with those before it; repeat less, or use fewer",
+				"%s: the pattern is too large once its repetitions are written out, alone or with those before it; "+
+					"repeat less, or use fewer",
 				p.Name,
 			)
 		}

@@ -66,43 +66,45 @@ const (
 
 // Session is one conversation of one agent.
 type Session struct {
-	ID              ID              `json:"id"`
-	WorkspaceID     ID              `json:"workspace_id"`
-	AgentID         ID              `json:"agent_id"`
-	OwnerID         ID              `json:"owner_id"` // principal
-	Visibility      Visibility      `json:"visibility"`
-	ProjectID       ID              `json:"project_id"`
-	ParentSessionID ID              `json:"parent_session_id"`
-	ParentMessageID ID              `json:"parent_message_id"`
-	RootID          ID              `json:"root_id"`        // of a tool session its parent's root; of others their own id
-	Depth           int             `json:"depth"`          // of tool sessions in tool sessions; 0 for others
-	LogID           ID              `json:"log_id"`         // the log that the session writes
-	ForkedThrough   *int64          `json:"forked_through"` // of a fork: the last sequence that it shares with its parent, 0 for none; null for others
-	Kind            SessionKind     `json:"kind"`
-	Mode            Mode            `json:"mode"`
-	Type            string          `json:"type,omitempty"`
-	Feature         string          `json:"feature,omitempty"`
-	Task            string          `json:"task,omitempty"`
-	Key             string          `json:"key,omitempty"`
-	Title           string          `json:"title"`
-	Instructions    string          `json:"instructions,omitempty"`
-	Tags            []string        `json:"tags"`
-	Pinned          bool            `json:"pinned"`
-	Metadata        json.RawMessage `json:"metadata"` // an object
-	Settings                        // flat
-	During          During          `json:"during,omitempty"` // "" means queue
-	Status          SessionStatus   `json:"status"`
-	WaitReason      WaitReason      `json:"wait_reason,omitempty"`
-	Statistics      Statistics      `json:"statistics"`
-	Context         Context         `json:"context"`
-	LastSequence    int64           `json:"last_sequence"`       // of messages; 0 when empty
-	LastEvent       int64           `json:"last_event_sequence"` // 0 when none
-	TurnID          ID              `json:"turn_id"`             // the first unfinished turn
-	ArchivedAt      Time            `json:"archived_at"`
-	CreatedAt       Time            `json:"created_at"`
-	UpdatedAt       Time            `json:"updated_at"` // last activity
-	StartedAt       Time            `json:"started_at"`
-	FinishedAt      Time            `json:"finished_at"`
+	ID              ID         `json:"id"`
+	WorkspaceID     ID         `json:"workspace_id"`
+	AgentID         ID         `json:"agent_id"`
+	OwnerID         ID         `json:"owner_id"` // principal
+	Visibility      Visibility `json:"visibility"`
+	ProjectID       ID         `json:"project_id"`
+	ParentSessionID ID         `json:"parent_session_id"`
+	ParentMessageID ID         `json:"parent_message_id"`
+	// of a tool session its parent's root; of others their own id
+	RootID ID  `json:"root_id"`
+	Depth  int `json:"depth"`  // of tool sessions in tool sessions; 0 for others
+	LogID  ID  `json:"log_id"` // the log that the session writes
+	// of a fork: the last sequence that it shares with its parent, 0 for none; null for others
+	ForkedThrough *int64          `json:"forked_through"`
+	Kind          SessionKind     `json:"kind"`
+	Mode          Mode            `json:"mode"`
+	Type          string          `json:"type,omitempty"`
+	Feature       string          `json:"feature,omitempty"`
+	Task          string          `json:"task,omitempty"`
+	Key           string          `json:"key,omitempty"`
+	Title         string          `json:"title"`
+	Instructions  string          `json:"instructions,omitempty"`
+	Tags          []string        `json:"tags"`
+	Pinned        bool            `json:"pinned"`
+	Metadata      json.RawMessage `json:"metadata"` // an object
+	Settings                      // flat
+	During        During          `json:"during,omitempty"` // "" means queue
+	Status        SessionStatus   `json:"status"`
+	WaitReason    WaitReason      `json:"wait_reason,omitempty"`
+	Statistics    Statistics      `json:"statistics"`
+	Context       Context         `json:"context"`
+	LastSequence  int64           `json:"last_sequence"`       // of messages; 0 when empty
+	LastEvent     int64           `json:"last_event_sequence"` // 0 when none
+	TurnID        ID              `json:"turn_id"`             // the first unfinished turn
+	ArchivedAt    Time            `json:"archived_at"`
+	CreatedAt     Time            `json:"created_at"`
+	UpdatedAt     Time            `json:"updated_at"` // last activity
+	StartedAt     Time            `json:"started_at"`
+	FinishedAt    Time            `json:"finished_at"`
 
 	// Accepted is of a new session what its owner accepts with it. It is read by
 	// store.Sessions.Accepted alone.
@@ -141,7 +143,8 @@ type Statistics struct {
 	Calls            int64 `json:"calls"`              // to models, that have ended
 	CacheHits        int64 `json:"cache_hits"`         // of them that a provider read a part of from its cache
 	CacheWriteTokens int64 `json:"cache_write_tokens"` // that providers put into their caches
-	Saved            Money `json:"saved"`              // US dollars that caching saved, less what the writes cost more; of the calls whose price is known
+	// US dollars that caching saved, less what the writes cost more; of the calls whose price is known
+	Saved Money `json:"saved"`
 }
 
 // AddCache counts in what a provider's cache gave to one call.

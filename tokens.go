@@ -106,7 +106,8 @@ func (e *estimate) next(class int) {
 		class = classLatin
 	default:
 		space := e.class == classSpace && e.run == 1 &&
-			(class == classWord || class == classLatin || class == classOther || class == classHangul || class == classSign)
+			(class == classWord || class == classLatin || class == classOther || class == classHangul ||
+				class == classSign)
 		if space {
 			e.run = 0 // it is part of what follows
 		}

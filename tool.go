@@ -34,7 +34,8 @@ func (o AnnotationsOverride) Over(a ToolAnnotations) ToolAnnotations {
 	for _, field := range []struct {
 		says *bool
 		of   *bool
-	}{{o.ReadOnly, &a.ReadOnly}, {o.Idempotent, &a.Idempotent}, {o.Destructive, &a.Destructive}, {o.OpenWorld, &a.OpenWorld}} {
+	}{{o.ReadOnly, &a.ReadOnly}, {o.Idempotent, &a.Idempotent}, {o.Destructive, &a.Destructive},
+		{o.OpenWorld, &a.OpenWorld}} {
 		if field.says != nil {
 			*field.of = *field.says
 		}

@@ -96,29 +96,32 @@ func (r WaitReason) Answered() bool {
 
 // Turn is one run of the agent, from its trigger message until it stops.
 type Turn struct {
-	ID               ID         `json:"id"`
-	WorkspaceID      ID         `json:"workspace_id"`
-	SessionID        ID         `json:"session_id"`
-	TriggerMessageID ID         `json:"trigger_message_id"`
-	ContinuesID      ID         `json:"continues_id"` // the turn of the same message that this one takes up again: a retry, or on after a limit
-	Ordinal          int64      `json:"-"`            // its number in the session, from 1: what orders turns, since ids come from clocks
-	Status           TurnStatus `json:"status"`
-	WaitReason       WaitReason `json:"wait_reason,omitempty"`
-	Attempt          int        `json:"attempt"`       // claims so far
-	Takeovers        int        `json:"takeovers"`     // expired leases taken over since a step last settled
-	CaughtBy         ID         `json:"-"`             // the first process that died under it since then
-	AccusedBy        ID         `json:"-"`             // the one that died with it as its sole suspect, until that is judged; kept when it is guilty
-	Step             int        `json:"step"`          // the last step begun, from 1; 0 before the first
-	AgentID          ID         `json:"agent_id"`      // fixed at the first claim
-	AgentVersion     int        `json:"agent_version"` // fixed at the first claim, kept through resumes; 0 before
-	LoopID           ID         `json:"loop_id"`
-	Iteration        int        `json:"iteration,omitempty"`
-	Error            *Failure   `json:"error"`
-	Usage            Tokens     `json:"usage"`
-	Cost             *Money     `json:"cost"` // null while unknown
-	CreatedAt        Time       `json:"created_at"`
-	StartedAt        Time       `json:"started_at"`
-	FinishedAt       Time       `json:"finished_at"`
+	ID               ID `json:"id"`
+	WorkspaceID      ID `json:"workspace_id"`
+	SessionID        ID `json:"session_id"`
+	TriggerMessageID ID `json:"trigger_message_id"`
+	// the turn of the same message that this one takes up again: a retry, or on after a limit
+	ContinuesID ID `json:"continues_id"`
+	// its number in the session, from 1: what orders turns, since ids come from clocks
+	Ordinal    int64      `json:"-"`
+	Status     TurnStatus `json:"status"`
+	WaitReason WaitReason `json:"wait_reason,omitempty"`
+	Attempt    int        `json:"attempt"`   // claims so far
+	Takeovers  int        `json:"takeovers"` // expired leases taken over since a step last settled
+	CaughtBy   ID         `json:"-"`         // the first process that died under it since then
+	// the one that died with it as its sole suspect, until that is judged; kept when it is guilty
+	AccusedBy    ID       `json:"-"`
+	Step         int      `json:"step"`          // the last step begun, from 1; 0 before the first
+	AgentID      ID       `json:"agent_id"`      // fixed at the first claim
+	AgentVersion int      `json:"agent_version"` // fixed at the first claim, kept through resumes; 0 before
+	LoopID       ID       `json:"loop_id"`
+	Iteration    int      `json:"iteration,omitempty"`
+	Error        *Failure `json:"error"`
+	Usage        Tokens   `json:"usage"`
+	Cost         *Money   `json:"cost"` // null while unknown
+	CreatedAt    Time     `json:"created_at"`
+	StartedAt    Time     `json:"started_at"`
+	FinishedAt   Time     `json:"finished_at"`
 }
 
 // MarshalJSON writes null for what is absent.
@@ -141,7 +144,8 @@ const (
 	Unsuspected Suspicion = iota
 	Suspected             // caught once
 	CaughtTwice           // caught twice or more, and not found guilty
-	Accused               // its process died with it as the sole suspect: it waits for what becomes of those that ran beside it
+	// Accused: its process died with it as the sole suspect: it waits for what becomes of those that ran beside it
+	Accused
 )
 
 // Suspicion is that of an unfinished turn.
@@ -224,23 +228,25 @@ const (
 
 // Call is the record of one attempt at one model request.
 type Call struct {
-	ID             ID           `json:"id"`
-	WorkspaceID    ID           `json:"workspace_id"`
-	SessionID      ID           `json:"session_id"`
-	Purpose        CallPurpose  `json:"purpose,omitempty"`
-	TurnID         ID           `json:"turn_id"`    // of a turn's step
-	MessageID      ID           `json:"message_id"` // the step's first assistant message
-	Ordinal        int64        `json:"-"`          // event sequence of its step.started: what orders the calls of a session
-	Step           int          `json:"step"`
-	Attempt        int          `json:"attempt"` // of this step, from 1
-	Provider       string       `json:"provider"`
-	Model          ModelID      `json:"model"`
-	Parameters                  // all effective parameters, flat
-	Think          bool         `json:"think"`
-	Search         bool         `json:"search"`
-	SystemHash     Hash         `json:"system_hash"` // of the system prompt's text, kept once
-	ToolsHash      Hash         `json:"tools_hash"`  // of the canonical JSON of the tool definitions, kept once
-	MiddlewareHash Hash         `json:"-"`           // of what its middleware needs for it to be made again, kept once; it may hold secrets
+	ID          ID          `json:"id"`
+	WorkspaceID ID          `json:"workspace_id"`
+	SessionID   ID          `json:"session_id"`
+	Purpose     CallPurpose `json:"purpose,omitempty"`
+	TurnID      ID          `json:"turn_id"`    // of a turn's step
+	MessageID   ID          `json:"message_id"` // the step's first assistant message
+	// event sequence of its step.started: what orders the calls of a session
+	Ordinal    int64   `json:"-"`
+	Step       int     `json:"step"`
+	Attempt    int     `json:"attempt"` // of this step, from 1
+	Provider   string  `json:"provider"`
+	Model      ModelID `json:"model"`
+	Parameters         // all effective parameters, flat
+	Think      bool    `json:"think"`
+	Search     bool    `json:"search"`
+	SystemHash Hash    `json:"system_hash"` // of the system prompt's text, kept once
+	ToolsHash  Hash    `json:"tools_hash"`  // of the canonical JSON of the tool definitions, kept once
+	// of what its middleware needs for it to be made again, kept once; it may hold secrets
+	MiddlewareHash Hash         `json:"-"`
 	Manifest       Manifest     `json:"manifest"`
 	RequestHash    Hash         `json:"request_hash"` // SHA-256 of the bytes sent
 	EncoderVersion int          `json:"encoder_version"`

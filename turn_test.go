@@ -48,7 +48,8 @@ func TestEveryMoveOfEveryTurnState(t *testing.T) {
 		}
 	}
 	for _, from := range []parley.TurnStatus{"", "paused"} {
-		for _, move := range []parley.TurnMove{parley.MoveClaim, parley.MoveRelease, parley.MovePark, parley.MoveAnswer, parley.MoveFinish, parley.MoveDeliver} {
+		for _, move := range []parley.TurnMove{parley.MoveClaim, parley.MoveRelease, parley.MovePark, parley.MoveAnswer,
+			parley.MoveFinish, parley.MoveDeliver} {
 			if _, err := from.After(move); err == nil {
 				t.Errorf("the unknown state %q may %s", from, move)
 			}

@@ -34,7 +34,8 @@ type UsageSum struct {
 
 	CacheHits        int64 `json:"cache_hits"`         // calls that a provider read a part of from its cache
 	CacheWriteTokens int64 `json:"cache_write_tokens"` // that providers put into their caches
-	Saved            Money `json:"saved"`              // US dollars that caching saved, of the calls whose price is known
+	// US dollars that caching saved, of the calls whose price is known
+	Saved Money `json:"saved"`
 }
 
 // MarshalJSON writes null for what is absent.

@@ -111,7 +111,8 @@ func modelOf(body []byte) (tokens int, pace time.Duration, tool bool) {
 
 // frame is one event of an answer.
 func frame(delta, finish string) string {
-	return `data: {"id":"chatcmpl-benchmark000000000000000000000","object":"chat.completion.chunk","created":1767225600,"model":"bench","system_fingerprint":null,"choices":[{"index":0,"delta":` +
+	return `data: {"id":"chatcmpl-benchmark000000000000000000000","object":"chat.completion.chunk",` +
+		`"created":1767225600,"model":"bench","system_fingerprint":null,"choices":[{"index":0,"delta":` +
 		delta + `,"logprobs":null,"finish_reason":` + finish + `}]}` + "\n\n"
 }
 
@@ -124,7 +125,9 @@ func chunk(data string) string {
 func usage(tokens int) string {
 	return chunk(
 		fmt.Sprintf(
-			`data: {"id":"chatcmpl-benchmark000000000000000000000","object":"chat.completion.chunk","created":1767225600,"model":"bench","choices":[],"usage":{"prompt_tokens":20,"completion_tokens":%d,"total_tokens":%d}}`+"\n\n",
+			`data: {"id":"chatcmpl-benchmark000000000000000000000","object":"chat.completion.chunk",`+
+				`"created":1767225600,"model":"bench","choices":[],"usage":{"prompt_tokens":20,`+
+				`"completion_tokens":%d,"total_tokens":%d}}`+"\n\n",
 			tokens,
 			tokens+20,
 		),
@@ -140,7 +143,8 @@ func call() [][]byte {
 		[]byte(
 			chunk(
 				frame(
-					`{"role":"assistant","content":null,"tool_calls":[{"index":0,"id":"call_1","type":"function","function":{"name":"current_time","arguments":""}}]}`,
+					`{"role":"assistant","content":null,"tool_calls":[{"index":0,"id":"call_1","type":"function",`+
+						`"function":{"name":"current_time","arguments":""}}]}`,
 					"null",
 				),
 			) +

@@ -11,9 +11,10 @@ import (
 // DecisionInput answers an approval.
 type DecisionInput struct {
 	Decision parley.ApprovalDecision `json:"decision"`
-	Scope    parley.ApprovalScope    `json:"scope,omitempty"`  // of a yes; once when not given; change is the session's owner's
-	Covers   parley.ApprovalCovers   `json:"covers,omitempty"` // of a yes for the session; call when not given
-	Comment  string                  `json:"comment,omitempty"`
+	// of a yes; once when not given; change is the session's owner's
+	Scope   parley.ApprovalScope  `json:"scope,omitempty"`
+	Covers  parley.ApprovalCovers `json:"covers,omitempty"` // of a yes for the session; call when not given
+	Comment string                `json:"comment,omitempty"`
 }
 
 // Approval finds an approval.

@@ -50,7 +50,8 @@ func TestProblemsBecomeErrors(t *testing.T) {
 		w.WriteHeader(http.StatusUnprocessableEntity)
 		_, _ = io.WriteString(
 			w,
-			`{"code":"invalid","detail":"content.text: is empty","errors":[{"field":"content.text","message":"is empty"}]}`,
+			`{"code":"invalid","detail":"content.text: is empty","errors":[{"field":"content.text","message":"is `+
+				`empty"}]}`,
 		)
 	})
 	_, err := c.Session(t.Context(), parley.NewID())
@@ -111,7 +112,10 @@ func TestFrames(t *testing.T) {
 		}
 		fmt.Fprintf(
 			w,
-			": heartbeat\n\nevent: step.generating\ndata: {\"session_id\":%q,\"type\":\"step.generating\",\"data\":{\"message_id\":%q,\"kind\":\"text\",\"offset\":0,\"end\":%d,\"delta\":%q}}\n\n",
+			": heartbeat\n\nevent: step.generating\ndata: "+
+				"{\"session_id\":%q,"+
+				"\"type\":\"step.generating\","+
+				"\"data\":{\"message_id\":%q,\"kind\":\"text\",\"offset\":0,\"end\":%d,\"delta\":%q}}\n\n",
 			session,
 			message,
 			len(long),
@@ -119,7 +123,8 @@ func TestFrames(t *testing.T) {
 		)
 		fmt.Fprintf(
 			w,
-			"event: session.completed\nid: 4\ndata: {\"session_id\":%q,\"data\":{\"turn\":{\"status\":\"completed\"}}}\n\n",
+			"event: session.completed\nid: 4\ndata: "+
+				"{\"session_id\":%q,\"data\":{\"turn\":{\"status\":\"completed\"}}}\n\n",
 			session,
 		)
 	})

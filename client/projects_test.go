@@ -18,7 +18,8 @@ func TestDirectories(t *testing.T) {
 		asked = r.URL.Query()
 		_, _ = io.WriteString(
 			w,
-			`{"path":"/a b","root":"/","parent":null,"project_id":null,"data":[{"name":"c","path":"/a b/c","project_id":"`+id.String()+`"}],"truncated":true}`,
+			`{"path":"/a b","root":"/","parent":null,"project_id":null,"data":[{"name":"c","path":"/a b/c",`+
+				`"project_id":"`+id.String()+`"}],"truncated":true}`,
 		)
 	})
 	query := url.Values{"hidden": {"true"}}

@@ -88,7 +88,8 @@ type KeyInput struct {
 
 	RequestsPerMinute int   `json:"requests_per_minute,omitempty"` // 0: not limited
 	MaxSessions       int64 `json:"max_sessions,omitempty"`        // that it may own; 0: not limited
-	MaxStorage        int64 `json:"max_storage,omitempty"`         // bytes of files that it may have uploaded; 0: not limited
+	// bytes of files that it may have uploaded; 0: not limited
+	MaxStorage int64 `json:"max_storage,omitempty"`
 }
 
 // CreatedKey is a key with its secret, which is shown this once.

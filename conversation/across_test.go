@@ -62,7 +62,8 @@ func newProcess(t *testing.T, url string, parts int) *process {
 	if parts&hears != 0 {
 		relay := p.store.Relay()
 		options.Relay = relay
-		for began := time.Now(); !relay.Stats().Connected; <-time.After(time.Millisecond) { // what is said before is for the next look
+		// What is said before the relay listens is for the next look.
+		for began := time.Now(); !relay.Stats().Connected; <-time.After(time.Millisecond) {
 			if time.Since(began) > patience {
 				t.Fatal("the relay does not connect")
 			}
@@ -337,7 +338,8 @@ func TestAnyProcessShowsAnySession(t *testing.T) {
 			case <-time.After(time.Duration(50+rand.IntN(200)) * time.Millisecond):
 			}
 			if err := databases.Cluster(t).Run(context.Background(), pgtest.Superuser, name,
-				"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'parley "+kind+"'"); err != nil {
+				"SELECT pg_terminate_backend(pid) FROM pg_stat_activity "+
+					"WHERE datname = current_database() AND application_name = 'parley "+kind+"'"); err != nil {
 				t.Error(err)
 			}
 			kind = []string{"listen", "notify"}[rand.IntN(2)]

@@ -15,7 +15,8 @@ func TestApprovalsOfATurn(t *testing.T) {
 	chat := open(t, home, input)
 	turn, err := chat.Say(
 		t.Context(),
-		`[[{"tool_call":{"name":"current_time","arguments":{}}},{"tool_call":{"name":"current_time","arguments":{"timezone":"UTC"}}}],[{"text":"Thanks."}]]`,
+		`[[{"tool_call":{"name":"current_time","arguments":{}}},{"tool_call":{"name":"current_time",`+
+			`"arguments":{"timezone":"UTC"}}}],[{"text":"Thanks."}]]`,
 	)
 	if err != nil {
 		t.Fatal(err)

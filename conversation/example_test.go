@@ -115,7 +115,8 @@ func ExampleConversation_Tree() {
 	check(err)
 	turn, err := chat.Say(
 		ctx,
-		`[[{"tool_call":{"name":"ask_scout","arguments":{"task":"What do you see?"}}}],[{"text":"Steady as she goes."}]]`,
+		`[[{"tool_call":{"name":"ask_scout","arguments":{"task":"What do you see?"}}}],[{"text":"Steady as she `+
+			`goes."}]]`,
 	)
 	check(err)
 	answer, err := turn.All(ctx)

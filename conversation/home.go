@@ -28,8 +28,10 @@ type Options struct {
 	Tools     tool.Source  // nil: none
 	Workspace string       // parley.DefaultWorkspace by default; made if it is new
 	Worker    worker.Options
-	Hub       live.Options // Relay: see package sqlite (Streams) and postgres (Relay); without one, what agents outside stream is seen when it settles
-	Log       *slog.Logger // nil: slog.Default()
+	// Relay: see package sqlite (Streams) and postgres (Relay); without one, what agents outside stream is seen when
+	// it settles
+	Hub live.Options
+	Log *slog.Logger // nil: slog.Default()
 }
 
 // Home is a running Parley: conversations live in it. It is safe for concurrent use.

@@ -63,7 +63,10 @@ func TestAProgramsUsersAreLimited(t *testing.T) {
 			return err
 		},
 		"metrics": func(ctx context.Context, h *conversation.Home) error { return h.Engine.AdmitMetrics(ctx, h.Owner) },
-		"session": func(ctx context.Context, h *conversation.Home) error { _, err := h.Resume(ctx, shared.ID); return err },
+		"session": func(ctx context.Context, h *conversation.Home) error {
+			_, err := h.Resume(ctx, shared.ID)
+			return err
+		},
 		"dry run": func(ctx context.Context, h *conversation.Home) error {
 			input := engine.MessageInput{Content: []byte(`{"text":"dry"}`)}
 			_, err := h.Engine.DryRunMessage(ctx, h.Owner, shared.ID, input, engine.DryWatch{})

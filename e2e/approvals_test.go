@@ -50,8 +50,10 @@ func newWorld(t *testing.T, at place) *world {
 	t.Cleanup(func() { close(over) })
 	w.url = server.URL
 	settings := "http_tools:\n"
-	for name, annotations := range map[string]string{"act": "{destructive: true}", "put": "{destructive: true, idempotent: true}", "look": "{read_only: true, destructive: false}"} {
-		settings += "  - {name: " + name + ", description: Does it., method: POST, url: " + w.url + "/" + name + ", allow_private: true, annotations: " + annotations + "}\n"
+	for name, annotations := range map[string]string{"act": "{destructive: true}",
+		"put": "{destructive: true, idempotent: true}", "look": "{read_only: true, destructive: false}"} {
+		settings += "  - {name: " + name + ", description: Does it., method: POST, url: " + w.url + "/" + name +
+			", allow_private: true, annotations: " + annotations + "}\n"
 	}
 	if err := os.WriteFile(filepath.Join(at.dir, "parley.yaml"), []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
@@ -341,7 +343,8 @@ func chatAsksInPlace(t *testing.T, at place) {
 	if err != nil || strings.Count(out, "Done.") != 2 || w.effects.Load() != 3 {
 		t.Errorf("taken up and allowed for the session: %v\n%s\n%s\n%d effects", err, out, errOut, w.effects.Load())
 	}
-	question := `[[{"tool_call":{"name":"ask_user","arguments":{"question":"Which?","options":["left","right"]}}}],[{"text":"Thanks."}]]`
+	question := `[[{"tool_call":{"name":"ask_user","arguments":{"question":"Which?","options":["left","right"]}}}],` +
+		`[{"text":"Thanks."}]]`
 	out, errOut, err = at.typed(t, "2\n", "chat", "--agent", "actor", question)
 	if err != nil || strings.TrimSpace(out) != "Thanks." || !strings.Contains(errOut, "? Which?") {
 		t.Errorf("a question: %v\n%s\n%s", err, out, errOut)

@@ -62,7 +62,8 @@ type changed struct {
 func (c *changed) write(ctx context.Context, url, key string) {
 	var posted parley.Message
 	at := url + "/v1/sessions/" + c.session.String()
-	for send(ctx, key, http.MethodPost, at+"/messages", `{"content":{"text":"one more"},"respond":false}`, &posted) == nil {
+	for send(ctx, key, http.MethodPost, at+"/messages", `{"content":{"text":"one more"},"respond":false}`,
+		&posted) == nil {
 		c.posted = append(c.posted, posted.ID)
 		if send(
 			ctx,

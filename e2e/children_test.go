@@ -180,7 +180,8 @@ func TestKillBetweenEndAndHome(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, statement := range []string{"BEGIN", "SET LOCAL ROLE parley_system", "SELECT 1 FROM parley.heads WHERE session_id = '" + session.ID.String() + "' FOR UPDATE"} {
+	for _, statement := range []string{"BEGIN", "SET LOCAL ROLE parley_system",
+		"SELECT 1 FROM parley.heads WHERE session_id = '" + session.ID.String() + "' FOR UPDATE"} {
 		if _, err := connection.Exec(t.Context(), statement); err != nil {
 			t.Fatal(err)
 		}

@@ -85,7 +85,8 @@ func dryRunWritesNothing(t *testing.T, at place) {
 	header, answer := post(
 		messages,
 		"application/json",
-		`{"content":{"text":"And now?"},"dry_run":true,"tool_results":[{"name":"current_time","result":{"utc":"half past nine"}}]}`,
+		`{"content":{"text":"And now?"},"dry_run":true,"tool_results":[{"name":"current_time","result":{"utc":"half `+
+			`past nine"}}]}`,
 		200,
 	)
 	if err := json.Unmarshal([]byte(answer), &ran); err != nil {
@@ -172,7 +173,8 @@ func (s *server) dump(t *testing.T, at place) (tables []string) {
 	driver, source, list := "sqlite", "file:"+filepath.Join(
 		at.dir,
 		"parley.db",
-	)+"?mode=ro", "SELECT name, name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE '%_fts%' ORDER BY 1"
+	)+"?mode=ro", "SELECT name, name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' "+
+		"AND name NOT LIKE '%_fts%' ORDER BY 1"
 	if at.database != "" {
 		address, err := url.Parse(at.database)
 		if err != nil {
@@ -181,7 +183,8 @@ func (s *server) dump(t *testing.T, at place) (tables []string) {
 		driver, source = "pgx", databases.Cluster(t).
 			URL(pgtest.Superuser, strings.TrimPrefix(address.Path, "/"))
 			// whom no policy hides a row from
-		list = "SELECT table_name, 'parley.' || quote_ident(table_name) FROM information_schema.tables WHERE table_schema = 'parley' AND table_type = 'BASE TABLE' ORDER BY 1"
+		list = "SELECT table_name, 'parley.' || quote_ident(table_name) FROM information_schema.tables " +
+			"WHERE table_schema = 'parley' AND table_type = 'BASE TABLE' ORDER BY 1"
 	}
 	db, err := sql.Open(driver, source)
 	if err != nil {

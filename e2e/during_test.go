@@ -42,7 +42,8 @@ func newGate(t *testing.T, at place) *gate {
 	}))
 	t.Cleanup(server.Close)
 	t.Cleanup(func() { close(over) })
-	settings := "http_tools:\n  - {name: hold, description: Holds., method: POST, url: " + server.URL + ", allow_private: true, annotations: {read_only: true, destructive: false}}\n"
+	settings := "http_tools:\n  - {name: hold, description: Holds., method: POST, url: " + server.URL +
+		", allow_private: true, annotations: {read_only: true, destructive: false}}\n"
 	if err := os.WriteFile(filepath.Join(at.dir, "parley.yaml"), []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +93,8 @@ type occupation struct {
 // occupations are those of a server with a gate, an agent Holder who may use it, one
 // who is to ask first, and one who sends the Holder.
 func occupations(s *server, g *gate) []occupation {
-	begin := func(agent, settings, text string, ready func(*testing.T, parley.Session)) func(*testing.T) (parley.Session, client.Posted) {
+	begin := func(agent, settings, text string,
+		ready func(*testing.T, parley.Session)) func(*testing.T) (parley.Session, client.Posted) {
 		return func(t *testing.T) (parley.Session, client.Posted) {
 			t.Helper()
 			session, err := s.client.CreateSession(t.Context(), client.SessionInput{Agent: agent})
@@ -164,7 +166,8 @@ func occupations(s *server, g *gate) []occupation {
 			begin(
 				"sender",
 				`{}`,
-				`[[{"tool_call":{"name":"send","arguments":{"task":"[[{\"tool_call\":{\"name\":\"hold\",\"arguments\":{}}}],[{\"text\":\"Held.\"}]]"}}}],[{"text":"Done."}]]`,
+				`[[{"tool_call":{"name":"send","arguments":{"task":"[[{\"tool_call\":{\"name\":\"hold\",`+
+					`\"arguments\":{}}}],[{\"text\":\"Held.\"}]]"}}}],[{"text":"Done."}]]`,
 				func(t *testing.T, session parley.Session) { parked(t, session); g.await(t) },
 			),
 			open,
@@ -185,14 +188,16 @@ func duringEveryState(t *testing.T, at place) {
 	for _, agent := range []client.AgentInput{
 		{Name: "Holder", Settings: parley.Settings{Model: "sim/script", Tools: new(client.ToolNames("hold"))}},
 		{Name: "Sender", Settings: parley.Settings{Model: "sim/script",
-			Tools: &[]parley.ToolRef{{Agent: &parley.AgentTool{Name: "send", Description: "Sends one.", Agent: "holder"}}}}},
+			Tools: &[]parley.ToolRef{{Agent: &parley.AgentTool{Name: "send", Description: "Sends one.",
+				Agent: "holder"}}}}},
 	} {
 		if _, err := s.client.CreateAgent(t.Context(), agent); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, state := range occupations(s, g) {
-		for _, during := range []parley.During{parley.DuringQueue, parley.DuringSteer, parley.DuringInterrupt, parley.DuringReject} {
+		for _, during := range []parley.During{parley.DuringQueue, parley.DuringSteer, parley.DuringInterrupt,
+			parley.DuringReject} {
 			t.Run(state.name+"/"+string(during), func(t *testing.T) { duringOne(t, s, state, during) })
 		}
 	}

@@ -228,7 +228,8 @@ func TestNobodyOfThisMachineIsTheLocalOwner(t *testing.T) {
 	as := func(uid uint32, after, method, path, body string) string {
 		t.Helper()
 		request := fmt.Sprintf(
-			"%s %s HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\nContent-Type: application/json\\r\\nContent-Length: %d\\r\\n\\r\\n%s",
+			"%s %s HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\nContent-Type: "+
+				"application/json\\r\\nContent-Length: %d\\r\\n\\r\\n%s",
 			method,
 			path,
 			len(body),
@@ -254,7 +255,8 @@ func TestNobodyOfThisMachineIsTheLocalOwner(t *testing.T) {
 	}
 	const nobody = 65534
 	const made = `{"name":"made by nobody"}`
-	for _, c := range [][3]string{{"GET", "/v1/sessions", ""}, {"POST", "/v1/agents", made}, {"POST", "/v1/keys", `{"name":"mine"}`}, {"GET", "/metrics", ""}, {"GET", "/v1/events", ""}} {
+	for _, c := range [][3]string{{"GET", "/v1/sessions", ""}, {"POST", "/v1/agents", made},
+		{"POST", "/v1/keys", `{"name":"mine"}`}, {"GET", "/metrics", ""}, {"GET", "/v1/events", ""}} {
 		if line := as(nobody, "cat <&3", c[0], c[1], c[2]); !strings.Contains(line, " 401 ") {
 			t.Errorf("%s %s as nobody: %q", c[0], c[1], line)
 		}

@@ -257,7 +257,8 @@ func TestRoles(t *testing.T) {
 		}
 	}
 	watched.check(record(t, api.client, session.ID))
-	for path, want := range map[string]int{"/readyz": http.StatusOK, "/healthz": http.StatusOK, "/v1/sessions": http.StatusNotFound} {
+	for path, want := range map[string]int{"/readyz": http.StatusOK, "/healthz": http.StatusOK,
+		"/v1/sessions": http.StatusNotFound} {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, worker.url+path, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -13,7 +13,8 @@ import (
 func TestToolsPage(t *testing.T) {
 	t.Parallel()
 	home, programs := t.TempDir(), t.TempDir()
-	npx := "#!/bin/sh\n[ \"$1\" = -y ] || exit 1\ncase \"$2\" in @modelcontextprotocol/server-filesystem@*) ;; *) exit 1 ;; esac\nshift 2\nexec '" +
+	npx := "#!/bin/sh\n[ \"$1\" = -y ] || exit 1\ncase \"$2\" in @modelcontextprotocol/server-filesystem@*) ;; *) " +
+		"exit 1 ;; esac\nshift 2\nexec '" +
 		node(
 			t,
 		) + "' '" + reference(
@@ -32,7 +33,8 @@ func TestToolsPage(t *testing.T) {
 	port := freePort(t)
 	said := runPage(t, home, "", strings.ReplaceAll(pageCommands(t, "../docs/tools.md", "From nothing"), "7878", port),
 		"PARLEY_ADDR=127.0.0.1:"+port, "PATH="+filepath.Dir(binary)+":"+programs+":"+os.Getenv("PATH"))
-	for _, want := range []string{"You want bread.", "Allow it?", "It is written.", `"state":"pending"`, `"state":"approved"`, "It is written too."} {
+	for _, want := range []string{"You want bread.", "Allow it?", "It is written.", `"state":"pending"`,
+		`"state":"approved"`, "It is written too."} {
 		if !strings.Contains(said, want) {
 			t.Errorf("the walk does not show %q", want)
 		}

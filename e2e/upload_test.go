@@ -45,7 +45,8 @@ func (p place) count(t *testing.T, statements ...string) (n int) {
 	}
 	defer func() { _ = connection.Close(context.WithoutCancel(t.Context())) }() // the server notices
 	last := len(statements) - 1
-	for _, statement := range append([]string{"SET ROLE parley_system", "SET search_path = parley"}, statements[:last]...) {
+	for _, statement := range append([]string{"SET ROLE parley_system", "SET search_path = parley"},
+		statements[:last]...) {
 		if _, err := connection.Exec(t.Context(), statement); err != nil {
 			t.Fatalf("%s: %v", statement, err)
 		}

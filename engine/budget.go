@@ -65,7 +65,8 @@ func (e *Engine) Budget(ctx context.Context, principal parley.Principal, id parl
 			continue
 		}
 		if !budgets[i].Made { // nothing limits it: its own statistics are all that is counted
-			spending.Tokens, spending.Cost = session.Statistics.InputTokens+session.Statistics.OutputTokens, session.Statistics.Cost
+			spending.Tokens, spending.Cost = session.Statistics.InputTokens+session.Statistics.OutputTokens,
+				session.Statistics.Cost
 		}
 		answer.Session = spending
 	}

@@ -83,10 +83,12 @@ func (e *Engine) DiffCall(ctx context.Context, principal parley.Principal, id, w
 		diff.Changes = []prompt.Change{}
 		diff.Shared.OfTokens = prompt.Tokens(after.Parts)
 		diff.Cache.Reason = new(firstCall)
-		diff.Cache.Says = "This is the first call of the session: there is no request before it that a cache could hold."
+		diff.Cache.Says = "This is the first call of the session: there is no request before it that a cache " +
+			"could hold."
 		session, err := e.store.Session(ctx, scope, call.SessionID)
 		if err == nil && session.ForkedThrough != nil {
-			diff.Cache.Says = "This is the fork's first call. The conversation that it was forked from begins alike, so its requests may stand in the provider's cache: compare it with one of their calls by ?with=."
+			diff.Cache.Says = "This is the fork's first call. The conversation that it was forked from begins alike, " +
+				"so its requests may stand in the provider's cache: compare it with one of their calls by ?with=."
 		}
 		return diff, err
 	}

@@ -61,7 +61,8 @@ func (e *Engine) compactable(ctx context.Context, scope store.Scope, session *pa
 	if policy.Kind != parley.PolicySummary {
 		return parley.Conflict(
 			policy.Kind,
-			`the context policy of this session is %s, which shows no summaries; set context_policy to {"kind":"summary"}, then compact it`,
+			`the context policy of this session is %s, which shows no summaries; set context_policy to `+
+				`{"kind":"summary"}, then compact it`,
 			policy,
 		)
 	}

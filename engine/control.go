@@ -81,7 +81,8 @@ func (e *Engine) MoveMessage(
 type ResumeInput struct{}
 
 // resumeTurn is RetryTurn or ContinueTurn of store.Control.
-type resumeTurn func(context.Context, store.Scope, parley.ID, parley.ID, store.TurnAgain, parley.ID) (store.TurnResumed, error)
+type resumeTurn func(context.Context, store.Scope, parley.ID, parley.ID, store.TurnAgain,
+	parley.ID) (store.TurnResumed, error)
 
 // RetryTurn takes a failed or cancelled turn up again, as
 // store.Control.RetryTurn says.

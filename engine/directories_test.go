@@ -35,7 +35,9 @@ func newGrove(t *testing.T) grove {
 	if err := os.WriteFile(filepath.Join(g.root, "file"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for link, target := range map[string]string{"escape": g.outside, "up": "../root-not", "alias": filepath.Join(g.root, "work"), "near": "Archive", "nowhere": "gone", "tofile": "file", "loop": "loop"} {
+	for link, target := range map[string]string{"escape": g.outside, "up": "../root-not",
+		"alias": filepath.Join(g.root, "work"), "near": "Archive", "nowhere": "gone", "tofile": "file",
+		"loop": "loop"} {
 		if err := os.Symlink(target, filepath.Join(g.root, link)); err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +74,8 @@ func TestDirectoriesStayInsideTheirRoots(t *testing.T) {
 	}{
 		{engine.DirectoryQuery{}, []string{g.root}},
 		{engine.DirectoryQuery{Path: g.root}, []string{"alias", "Archive", "near", "work"}},
-		{engine.DirectoryQuery{Path: g.root + "/", Hidden: true}, []string{".hidden", "alias", "Archive", "near", "work"}},
+		{engine.DirectoryQuery{Path: g.root + "/", Hidden: true},
+			[]string{".hidden", "alias", "Archive", "near", "work"}},
 		{engine.DirectoryQuery{Path: g.root, Name: "AR"}, []string{"Archive", "near"}},
 		{engine.DirectoryQuery{Path: filepath.Join(g.root, "alias")}, []string{"deep"}},
 		{engine.DirectoryQuery{Path: filepath.Join(g.root, "near")}, nil},
@@ -84,8 +87,10 @@ func TestDirectoriesStayInsideTheirRoots(t *testing.T) {
 	}
 	for _, path := range []string{
 		g.outside, filepath.Join(g.outside, "secret"), filepath.Join(g.outside, "nothing"), filepath.Dir(g.root), "/",
-		filepath.Join(g.root, "escape"), filepath.Join(g.root, "escape", "secret"), filepath.Join(g.root, "up"), g.root + "/../root-not",
-		filepath.Join(g.root, "file"), filepath.Join(g.root, "nowhere"), filepath.Join(g.root, "missing"), filepath.Join(g.root, "loop"),
+		filepath.Join(g.root, "escape"), filepath.Join(g.root, "escape", "secret"), filepath.Join(g.root, "up"),
+		g.root + "/../root-not",
+		filepath.Join(g.root, "file"), filepath.Join(g.root, "nowhere"), filepath.Join(g.root, "missing"),
+		filepath.Join(g.root, "loop"),
 	} {
 		_, err := g.Directories(t.Context(), g.house.member, engine.DirectoryQuery{Path: path})
 		wantCode(t, err, parley.CodeNotFound, "")

@@ -121,18 +121,19 @@ type Trees interface {
 
 // Options are what an Engine is made of. Store and Models are required.
 type Options struct {
-	Store       Store
-	Models      model.Source
-	Providers   []model.ProviderInfo // for people: what is configured and what could be
-	Tools       tool.Source          // nil: agents can name no server tools
-	Middleware  []model.Middleware   // the program's own, as the workers have it
-	Runner      runner.Worker        // nil: this process runs no turns; others find them in the store
-	DryRunner   runner.DryRunner     // nil: no dry runs and no previews here
-	Audit       *AuditLog            // takes down what reads; nil: nothing does. What changes is written with the change
-	Projects    *projectdir.Policy   // where projects may lie; nil: in the home, chosen by the machine's own user alone
-	MaxSessions int64                // of each workspace; 0: not limited
-	MaxStorage  int64                // bytes of each workspace's files; 0: not limited
-	Log         *slog.Logger         // nil: slog.Default()
+	Store      Store
+	Models     model.Source
+	Providers  []model.ProviderInfo // for people: what is configured and what could be
+	Tools      tool.Source          // nil: agents can name no server tools
+	Middleware []model.Middleware   // the program's own, as the workers have it
+	Runner     runner.Worker        // nil: this process runs no turns; others find them in the store
+	DryRunner  runner.DryRunner     // nil: no dry runs and no previews here
+	// takes down what reads; nil: nothing does. What changes is written with the change
+	Audit       *AuditLog
+	Projects    *projectdir.Policy // where projects may lie; nil: in the home, chosen by the machine's own user alone
+	MaxSessions int64              // of each workspace; 0: not limited
+	MaxStorage  int64              // bytes of each workspace's files; 0: not limited
+	Log         *slog.Logger       // nil: slog.Default()
 }
 
 // Engine serves the verbs. It is safe for concurrent use and has no goroutines.

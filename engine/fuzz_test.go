@@ -62,7 +62,8 @@ func FuzzCursor(f *testing.F) {
 // FuzzContent: the short way of reading a plain post and the long one agree, for
 // every role nothing but CodeInvalid comes out.
 func FuzzContent(f *testing.F) {
-	for i, seed := range []string{`{"text":"hi"}`, ` { "text" : "a" } `, `{"text":"a","links":["x"]}`, `{"id":"1","name":"n","arguments":{}}`, `{"text":"\ud800"}`} {
+	for i, seed := range []string{`{"text":"hi"}`, ` { "text" : "a" } `, `{"text":"a","links":["x"]}`,
+		`{"id":"1","name":"n","arguments":{}}`, `{"text":"\ud800"}`} {
 		f.Add(uint8(i), []byte(seed))
 	}
 	roles := []parley.Role{parley.RoleUser, parley.RoleAssistant, parley.RoleToolCall, parley.RoleToolResult}
@@ -84,13 +85,15 @@ func FuzzContent(f *testing.F) {
 
 // FuzzMetadata: metadata and the schemas of tools are kept or refused.
 func FuzzMetadata(f *testing.F) {
-	for _, seed := range []string{`{"a":1}`, `null`, `{"type":"object","properties":{"a":{"$ref":"#"}}}`, `{"type":"object","$ref":"#"}`} {
+	for _, seed := range []string{`{"a":1}`, `null`, `{"type":"object","properties":{"a":{"$ref":"#"}}}`,
+		`{"type":"object","$ref":"#"}`} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		for _, err := range []error{
 			checkDefinition(parley.ToolDefinition{Name: "a", Parameters: raw}),
-			checkUntil(&parley.LoopUntil{Schema: bytes.Clone(raw)}), checkUntil(&parley.LoopUntil{TextMatches: string(raw)}),
+			checkUntil(&parley.LoopUntil{Schema: bytes.Clone(raw)}),
+			checkUntil(&parley.LoopUntil{TextMatches: string(raw)}),
 			func() error { _, err := checkMetadata(raw); return err }(),
 		} {
 			if err != nil && parley.ErrorCode(err) != parley.CodeInvalid {

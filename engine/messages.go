@@ -195,7 +195,8 @@ func (e *Engine) MarkMessage(
 		if message.Role == parley.RoleToolResult {
 			return parley.Message{}, parley.InvalidField(
 				"context_edge",
-				"a window cannot begin between a call and its result: mark the message before the call, or the one behind the result",
+				"a window cannot begin between a call and its result: mark the message before the call, or the one "+
+					"behind the result",
 			)
 		}
 	}

@@ -269,7 +269,8 @@ func TestPagesAddUp(t *testing.T) {
 		t.Fatal(page, err)
 	}
 	for name, paging := range map[string]engine.Paging{
-		"torn": {Cursor: (*page.Next)[1:]}, "empty": {Cursor: "e30"}, "turned round": {Cursor: *page.Next, Order: engine.Descending},
+		"torn": {Cursor: (*page.Next)[1:]}, "empty": {Cursor: "e30"},
+		"turned round": {Cursor: *page.Next, Order: engine.Descending},
 	} {
 		_, err := h.Messages(t.Context(), h.member, session.ID, engine.MessageList{Paging: paging})
 		wantCode(t, err, parley.CodeInvalid, "cursor")
@@ -359,7 +360,8 @@ func TestRecordOfAnOutsideAgent(t *testing.T) {
 		`user {"text":"What is the answer?"}`,
 		`reasoning_content "hm"`,
 		`content "Let me look."`,
-		`tool_call {"id":"c1","name":"search","arguments":{"q":"answer"},"arguments_text":null,"result":{"error":null,"execution_time_ms":null,"result":"42","success":true}}`,
+		`tool_call {"id":"c1","name":"search","arguments":{"q":"answer"},"arguments_text":null,` +
+			`"result":{"error":null,"execution_time_ms":null,"result":"42","success":true}}`,
 		`content "It is 42."`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

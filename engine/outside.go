@@ -230,7 +230,8 @@ func settleOf(principal parley.Principal, input SettleInput) (store.OutsideSettl
 	}
 	if input.Usage != nil {
 		usage := parley.Usage(*input.Usage)
-		for _, n := range []*int64{usage.InputTokens, usage.OutputTokens, usage.CachedTokens, usage.CacheWriteTokens, usage.ReasoningTokens} {
+		for _, n := range []*int64{usage.InputTokens, usage.OutputTokens, usage.CachedTokens, usage.CacheWriteTokens,
+			usage.ReasoningTokens} {
 			if n != nil && (*n < 0 || *n > parley.MaxCallTokens) {
 				return settle, parley.InvalidField(
 					"usage",

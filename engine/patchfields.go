@@ -62,7 +62,8 @@ func (e *Engine) mayPatch(
 	}
 	return parley.Errorf(
 		parley.CodeForbidden,
-		"Only the session's owner or an admin may change %s of it. You can post to it, change how it is listed, or fork it.",
+		"Only the session's owner or an admin may change %s of it. You can post to it, change how it is listed, or "+
+			"fork it.",
 		strings.Join(named, ", "),
 	)
 }

@@ -27,8 +27,10 @@ func TestPlainTextAgreesWithTheLongWay(t *testing.T) {
 	}
 	for raw, plain := range map[string]bool{
 		`{"text":"Hello"}`: true, ` { "text" : "Größe 🙂" } `: true, "{\"text\":\"a\u2028b\x7f<&>\"}": true,
-		`{"text":""}`: false, `{"text":" "}`: false, `{"text":"a\n"}`: false, `{"text":"a"} {}`: false, `{"text":"a","think":true}`: false,
-		"{\"text\":\"\xff\"}": false, "{\"text\":\"\x00\"}": false, `{"text":"a`: false, `{"txt":"a"}`: false, ``: false, `"text"`: false,
+		`{"text":""}`: false, `{"text":" "}`: false, `{"text":"a\n"}`: false, `{"text":"a"} {}`: false,
+		`{"text":"a","think":true}`: false,
+		"{\"text\":\"\xff\"}":       false, "{\"text\":\"\x00\"}": false, `{"text":"a`: false, `{"txt":"a"}`: false,
+		``: false, `"text"`: false,
 	} {
 		if got := check(t, raw); got != plain {
 			t.Errorf("%q: plain %v, want %v", raw, got, plain)

@@ -128,7 +128,8 @@ func (e *Engine) DeleteProject(
 	if sessions == Cascade && ReachOf(principal.Role, DropSessions) != ReachAll {
 		return parley.Errorf(
 			parley.CodeForbidden,
-			"Only an admin may delete a project together with its sessions, for others may own them. Without cascade they are detached.",
+			"Only an admin may delete a project together with its sessions, for others may own them. Without cascade "+
+				"they are detached.",
 		)
 	}
 	return e.store.DeleteProject(ctx, scope, id, sessions == Cascade)

@@ -257,14 +257,16 @@ func (e *Engine) affordReplay(ctx context.Context, scope store.Scope, r *replay)
 		if l.Priced() && r.row.Estimate.Cost == nil {
 			return parley.Conflict(
 				parley.WaitBudget,
-				"Money is limited here and the price of %q is not known. Give its price under models in parley.yaml, or replay with another model.",
+				"Money is limited here and the price of %q is not known. Give its price under models in parley.yaml, "+
+					"or replay with another model.",
 				r.row.Call.Model,
 			)
 		}
 		if !charge.Fits(b, r.row.Estimate) {
 			return parley.Conflict(
 				parley.WaitBudget,
-				"A replay may need up to %d tokens, for which the %s's limits have no room. Raise them, or give a smaller max_tokens.",
+				"A replay may need up to %d tokens, for which the %s's limits have no room. Raise them, or give a "+
+					"smaller max_tokens.",
 				r.row.Estimate.Tokens,
 				b.Scope,
 			)
@@ -401,7 +403,8 @@ func (e *Engine) answerOf(ctx context.Context, scope store.Scope, call *parley.C
 		case parley.RoleAssistant:
 			var said parley.AssistantContent
 			if json.Unmarshal(m.Content, &said) == nil {
-				answer.Text, answer.Reasoning, answer.Refusal = answer.Text+said.Text, answer.Reasoning+said.Reasoning, answer.Refusal+said.Refusal
+				answer.Text, answer.Reasoning, answer.Refusal = answer.Text+said.Text, answer.Reasoning+said.Reasoning,
+					answer.Refusal+said.Refusal
 			}
 		case parley.RoleToolCall:
 			var asked parley.ToolCallContent
@@ -420,6 +423,7 @@ func sameAnswer(a, b *parley.ReplayAnswer) bool {
 			one, err := parley.CanonicalJSON(x.Arguments)
 			other, also := parley.CanonicalJSON(y.Arguments)
 			return x.Name == y.Name &&
-				(err == nil && also == nil && string(one) == string(other) || string(x.Arguments) == string(y.Arguments))
+				(err == nil && also == nil && string(one) == string(other) ||
+					string(x.Arguments) == string(y.Arguments))
 		})
 }

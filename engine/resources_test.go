@@ -149,10 +149,12 @@ func TestSessionPatch(t *testing.T) {
 		t.Errorf("clearing: %+v, %v", cleared.Settings, err)
 	}
 	for field, patch := range map[string]engine.SessionPatch{
-		"model":         {SettingsPatch: parley.SettingsPatch{Model: parley.Change[parley.ModelID]{Set: true, Value: "nobody/x"}}},
-		"visibility":    {Visibility: parley.Change[parley.Visibility]{Set: true, Value: "all"}},
-		"during":        {During: parley.Change[parley.During]{Set: true, Value: "x"}},
-		"system_prompt": {SettingsPatch: parley.SettingsPatch{SystemPrompt: parley.Change[*string]{Set: true, Value: ptr("{{bad}}")}}},
+		"model": {SettingsPatch: parley.SettingsPatch{Model: parley.Change[parley.ModelID]{Set: true,
+			Value: "nobody/x"}}},
+		"visibility": {Visibility: parley.Change[parley.Visibility]{Set: true, Value: "all"}},
+		"during":     {During: parley.Change[parley.During]{Set: true, Value: "x"}},
+		"system_prompt": {SettingsPatch: parley.SettingsPatch{SystemPrompt: parley.Change[*string]{Set: true,
+			Value: ptr("{{bad}}")}}},
 	} {
 		_, err := h.UpdateSession(ctx, h.member, session.ID, patch)
 		wantCode(t, err, parley.CodeInvalid, field)
@@ -188,7 +190,8 @@ func TestSessionLists(t *testing.T) {
 		t.Fatalf("ArchiveFeature = %+v, %v", result, err)
 	}
 	for want, list := range map[int]engine.SessionList{
-		1: {Feature: "login"}, 4: {Feature: "login", Archived: engine.ArchivedOnly}, 5: {Agent: "parley", Archived: engine.ArchivedAny},
+		1: {Feature: "login"}, 4: {Feature: "login", Archived: engine.ArchivedOnly},
+		5: {Agent: "parley", Archived: engine.ArchivedAny},
 	} {
 		if got := count(list); got != want {
 			t.Errorf("%+v lists %d, want %d", list, got, want)
@@ -229,7 +232,8 @@ func TestProjectsStayInsideTheirRoots(t *testing.T) {
 	}
 	e := engine.New(engine.Options{Store: h.store, Models: models(t), Projects: within(t, root)})
 	for _, path := range []string{
-		"", "work", outside, filepath.Join(root, "escape"), filepath.Join(root, "..", "root-not"), root + "/inside/../../root-not",
+		"", "work", outside, filepath.Join(root, "escape"), filepath.Join(root, "..", "root-not"),
+		root + "/inside/../../root-not",
 		filepath.Join(root, "file"), filepath.Join(root, "missing"), "/", root + "/\x00",
 	} {
 		_, _, err := e.ChooseProject(t.Context(), h.member, engine.ProjectInput{Path: path})

@@ -101,7 +101,8 @@ var permissions = [...]Permission{
 	},
 	{
 		GrantSessions,
-		"say what a session runs and what a provider sees of it: all its other settings, and yeses that hold for all of it",
+		"say what a session runs and what a provider sees of it: all its other settings, and yeses that hold for " +
+			"all of it",
 		ReachNone,
 		ReachOwn,
 		ReachAll,

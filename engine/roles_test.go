@@ -65,7 +65,10 @@ func TestRolesAndVerbs(t *testing.T) {
 	ctx := t.Context()
 	type call func(principal parley.Principal, session parley.ID) error
 	calls := map[engine.Verb]call{
-		engine.ReadAgents: func(p parley.Principal, _ parley.ID) error { _, err := h.Agent(ctx, p, "parley"); return err },
+		engine.ReadAgents: func(p parley.Principal, _ parley.ID) error {
+			_, err := h.Agent(ctx, p, "parley")
+			return err
+		},
 		engine.WriteAgents: func(p parley.Principal, s parley.ID) error {
 			_, err := h.UpdateAgent(
 				ctx,
@@ -319,34 +322,45 @@ func TestOtherWorkspaces(t *testing.T) {
 	for name, act := range map[string]func() error{
 		"session":  func() error { _, err := h.Session(ctx, stranger, session.ID); return err },
 		"messages": func() error { _, err := h.Messages(ctx, stranger, session.ID, engine.MessageList{}); return err },
-		"ids":      func() error { _, err := h.MessageIDs(ctx, stranger, session.ID, engine.MessageList{}); return err },
-		"message":  func() error { _, err := h.Message(ctx, stranger, posted.Message.ID); return err },
-		"turn":     func() error { _, err := h.Turn(ctx, stranger, posted.Turn.ID); return err },
-		"turns":    func() error { _, err := h.Turns(ctx, stranger, session.ID, engine.TurnList{}); return err },
-		"calls":    func() error { _, err := h.Calls(ctx, stranger, session.ID, engine.CallList{}); return err },
-		"events":   func() error { _, err := h.Events(ctx, stranger, session.ID, 0, 0); return err },
-		"watch":    func() error { _, err := h.AdmitWatcher(ctx, stranger, session.ID); return err },
+		"ids": func() error {
+			_, err := h.MessageIDs(ctx, stranger, session.ID, engine.MessageList{})
+			return err
+		},
+		"message": func() error { _, err := h.Message(ctx, stranger, posted.Message.ID); return err },
+		"turn":    func() error { _, err := h.Turn(ctx, stranger, posted.Turn.ID); return err },
+		"turns":   func() error { _, err := h.Turns(ctx, stranger, session.ID, engine.TurnList{}); return err },
+		"calls":   func() error { _, err := h.Calls(ctx, stranger, session.ID, engine.CallList{}); return err },
+		"events":  func() error { _, err := h.Events(ctx, stranger, session.ID, 0, 0); return err },
+		"watch":   func() error { _, err := h.AdmitWatcher(ctx, stranger, session.ID); return err },
 		"post": func() error {
 			_, err := h.PostMessage(ctx, stranger, session.ID, say("x"), store.Idempotency{})
 			return err
 		},
-		"cancel":         func() error { _, err := h.Cancel(ctx, stranger, session.ID, engine.CancelInput{}); return err },
-		"remove":         func() error { _, err := h.RemoveMessage(ctx, stranger, posted.Message.ID); return err },
-		"delete":         func() error { return h.DeleteSession(ctx, stranger, session.ID) },
-		"client":         func() error { return h.SetClientSession(ctx, stranger, "tab", session.ID) },
-		"agent by id":    func() error { _, err := h.Agent(ctx, stranger, agent.ID.String()); return err },
-		"agent by slug":  func() error { _, err := h.Agent(ctx, stranger, "ours"); return err },
-		"session filter": func() error { _, err := h.Sessions(ctx, stranger, engine.SessionList{Agent: "ours"}); return err },
+		"cancel": func() error {
+			_, err := h.Cancel(ctx, stranger, session.ID, engine.CancelInput{})
+			return err
+		},
+		"remove":        func() error { _, err := h.RemoveMessage(ctx, stranger, posted.Message.ID); return err },
+		"delete":        func() error { return h.DeleteSession(ctx, stranger, session.ID) },
+		"client":        func() error { return h.SetClientSession(ctx, stranger, "tab", session.ID) },
+		"agent by id":   func() error { _, err := h.Agent(ctx, stranger, agent.ID.String()); return err },
+		"agent by slug": func() error { _, err := h.Agent(ctx, stranger, "ours"); return err },
+		"session filter": func() error {
+			_, err := h.Sessions(ctx, stranger, engine.SessionList{Agent: "ours"})
+			return err
+		},
 		"agent of session": func() error {
 			_, err := h.OpenSession(ctx, stranger, engine.SessionInput{AgentID: agent.ID.String()}, store.Idempotency{})
 			return err
 		},
 		"parent": func() error {
-			_, err := h.OpenSession(ctx, stranger, engine.SessionInput{ParentSessionID: session.ID}, store.Idempotency{})
+			_, err := h.OpenSession(ctx, stranger, engine.SessionInput{ParentSessionID: session.ID},
+				store.Idempotency{})
 			return err
 		},
 		"lead": func() error {
-			_, _, err := h.CreateAgent(ctx, stranger, engine.AgentInput{Name: "Theirs", LeadID: agent.ID}, store.Idempotency{})
+			_, _, err := h.CreateAgent(ctx, stranger, engine.AgentInput{Name: "Theirs", LeadID: agent.ID},
+				store.Idempotency{})
 			return err
 		},
 	} {

@@ -89,7 +89,8 @@ type FeatureArchived struct {
 
 // OpenSession creates a session, with its first message if Input.Message is
 // set. With a key that exists in the workspace the session is returned and the
-// message posted there; CodeConflict when it is somebody else's and not what is asked for. A turn that may run at once is started here.
+// message posted there; CodeConflict when it is somebody else's and not what is asked for. A turn that may run at
+// once is started here.
 func (e *Engine) OpenSession(
 	ctx context.Context,
 	principal parley.Principal,

@@ -15,9 +15,10 @@ func TestTracedMessages(t *testing.T) {
 		carried, metadata, want string
 		turn                    bool
 	}{
-		"without a trace":        {"", `{"a":1}`, `{"a":1}`, true},
-		"nothing else":           {traceParent, `{}`, `{"traceparent":"` + traceParent + `"}`, true},
-		"beside what is there":   {traceParent, `{"z":[1],"a":"x"}`, `{"a":"x","traceparent":"` + traceParent + `","z":[1]}`, true},
+		"without a trace": {"", `{"a":1}`, `{"a":1}`, true},
+		"nothing else":    {traceParent, `{}`, `{"traceparent":"` + traceParent + `"}`, true},
+		"beside what is there": {traceParent, `{"z":[1],"a":"x"}`,
+			`{"a":"x","traceparent":"` + traceParent + `","z":[1]}`, true},
 		"the client's own stays": {traceParent, `{"traceparent":7}`, `{"traceparent":7}`, true},
 		"starts no turn":         {traceParent, `{}`, `{}`, false},
 	} {

@@ -113,9 +113,11 @@ func (v *verification) pages() error {
 
 // What to do about what was found.
 const (
-	doRecord = "compare it with a backup: parley restore puts one into another directory; until then do not trust this session's record"
-	doFile   = "upload the file again, or take it from a backup"
-	doAudit  = "compare the audit with a backup or with what was exported; somebody can write to the database outside Parley"
+	doRecord = "compare it with a backup: parley restore puts one into another directory; until then do not trust " +
+		"this session's record"
+	doFile  = "upload the file again, or take it from a backup"
+	doAudit = "compare the audit with a backup or with what was exported; somebody can write to the database " +
+		"outside Parley"
 )
 
 func (v *verification) records() error {
@@ -134,7 +136,8 @@ func (v *verification) records() error {
 			v.then(parley.VerifyFiles)
 			return nil
 		}
-		for i := 0; i < len(heads) && v.step.Checked < parley.VerifyMessages && begun < parley.VerifySessions && !v.place.Within; i++ {
+		for i := 0; i < len(heads) && v.step.Checked < parley.VerifyMessages && begun < parley.VerifySessions &&
+			!v.place.Within; i++ {
 			v.place = parley.VerifyPlace{
 				Stage:       parley.VerifyRecords,
 				WorkspaceID: heads[i].WorkspaceID,
@@ -199,7 +202,8 @@ func (v *verification) record() error {
 				parley.VerifyRecords,
 				where,
 				doRecord,
-				"message %d is not what its hash says: its content, author, model, time or metadata was changed, or a message before it",
+				"message %d is not what its hash says: its content, author, model, time or metadata was changed, or "+
+					"a message before it",
 				r.Sequence,
 			)
 		}
@@ -320,7 +324,8 @@ func (v *verification) link(k *store.LinkRow) error {
 			parley.VerifyChain,
 			"entry "+k.EntryID.String(),
 			doAudit,
-			"the audit's entry of %s is not what link %d says: it was changed (who, what, session, target or request), or the link was",
+			"the audit's entry of %s is not what link %d says: it was changed (who, what, session, target or "+
+				"request), or the link was",
 			k.EntryAt,
 			k.Number,
 		)
@@ -397,7 +402,8 @@ func (v *verification) unexplained(session string, k *store.LinkRow) {
 			parley.VerifyChain,
 			session,
 			doRecord,
-			"the session is marked as deleted, and no entry of the audit says by whom; link %d of %s names it: it was not deleted by Parley",
+			"the session is marked as deleted, and no entry of the audit says by whom; link %d of %s names it: it "+
+				"was not deleted by Parley",
 			k.Number,
 			k.LinkedAt,
 		)

@@ -163,7 +163,8 @@ func (e *Engine) messages(
 	if n := len(rows); n > 1 && n <= limit && size >= query.MaxBytes {
 		limit = n - 1 // full before its time: the last row begins the next page
 	}
-	for extend != nil && len(rows) > limit && limit < maxFolded && size < maxFoldedBytes && extend(rows[limit-1], rows[limit]) {
+	for extend != nil && len(rows) > limit && limit < maxFolded && size < maxFoldedBytes && extend(rows[limit-1],
+		rows[limit]) {
 		limit++
 		if limit < len(rows) {
 			continue

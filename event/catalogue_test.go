@@ -67,8 +67,10 @@ func TestEventsOfTheRequirements(t *testing.T) {
 	t.Parallel()
 	want := map[parley.EventType]string{"resync": "live", "step.generating": "live", "object.patch": "live, reserved"}
 	for _, durable := range []parley.EventType{
-		"step.started", "step.generated", "step.error", "step.retrying", "message.created", "message.queued", "message.removed", "message.marked",
-		"tool.started", "tool.progress", "tool.completed", "session.started", "session.completed", "session.failed", "session.cancelled",
+		"step.started", "step.generated", "step.error", "step.retrying", "message.created", "message.queued",
+		"message.removed", "message.marked",
+		"tool.started", "tool.progress", "tool.completed", "session.started", "session.completed", "session.failed",
+		"session.cancelled",
 		"session.waiting", "approval.created", "approval.resolved", "limit.warning",
 	} {
 		want[durable] = "durable"

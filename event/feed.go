@@ -47,6 +47,7 @@ type SessionDeactivated struct {
 //
 //event:live
 type Resync struct {
-	// why: connected, overflow (the reader was too slow), beyond (there is no event to begin after), missed, or a sentence
+	// why: connected, overflow (the reader was too slow), beyond (there is no event to begin after), missed, or a
+	// sentence
 	Reason string `json:"reason"`
 }

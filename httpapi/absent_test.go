@@ -106,7 +106,8 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 		}
 		return v.ID
 	}
-	agent, session, message := reflect.TypeFor[parley.Agent](), reflect.TypeFor[parley.Session](), reflect.TypeFor[parley.Message]()
+	agent, session, message := reflect.TypeFor[parley.Agent](), reflect.TypeFor[parley.Session](),
+		reflect.TypeFor[parley.Message]()
 
 	do("createAgent", agent, 201, "POST", "/v1/agents", `{"name":"bare"}`)
 	do(
@@ -115,7 +116,8 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 		201,
 		"POST",
 		"/v1/agents",
-		`{"name":"set","context_policy":{"kind":"recent","limit":3},"retry_policy":{"retries":0},"limits":{"daily_cost":1.5},"tools":["current_time",{"name":"ask","parameters":{"type":"object"}}]}`,
+		`{"name":"set","context_policy":{"kind":"recent","limit":3},"retry_policy":{"retries":0},`+
+			`"limits":{"daily_cost":1.5},"tools":["current_time",{"name":"ask","parameters":{"type":"object"}}]}`,
 	)
 	do("updateAgent", agent, 200, "PATCH", "/v1/agents/bare", `{"context_policy":{"kind":"all"}}`)
 	do("getAgent", agent, 200, "GET", "/v1/agents/bare", "")
@@ -381,7 +383,8 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"Block", "Message", "ManifestRange", "Failure", "Policy", "RetryPolicy", "Limits", "ChatCall", "SettledMessage"} {
+	for _, name := range []string{"Block", "Message", "ManifestRange", "Failure", "Policy", "RetryPolicy", "Limits",
+		"ChatCall", "SettledMessage"} {
 		if !w.seen[name] {
 			t.Errorf("no answer held a %s", name)
 		}

@@ -485,7 +485,8 @@ func TestAgentsHaveOwners(t *testing.T) {
 		t.Errorf("the new agent is %+v", agent)
 	}
 	ben := want[parley.Principal](s.testServer, 200, "GET", "/v1/principal", "", "Authorization", s.ben)
-	for _, request := range [][2]string{{"PATCH", `{"model":"sim/echo"}`}, {"PATCH", `{"grants":[]}`}, {"PATCH", `{"owner_id":"` + ben.ID.String() + `"}`}, {"DELETE", ""}} {
+	for _, request := range [][2]string{{"PATCH", `{"model":"sim/echo"}`}, {"PATCH", `{"grants":[]}`},
+		{"PATCH", `{"owner_id":"` + ben.ID.String() + `"}`}, {"DELETE", ""}} {
 		if got := s.do(request[0], path, request[1], "Authorization", s.ben); got.status != 403 {
 			t.Errorf("%s %s by another member: %d %s", request[0], request[1], got.status, got.body)
 		}

@@ -18,7 +18,8 @@ func (s *testServer) asked(session string, headers ...string) parley.Approval {
 		separator = ""
 	}
 	made := s.session(
-		session+separator+`"model":"sim/script","tools":["current_time"],"grants":[{"tool":"current_*","effect":"ask"}]}`,
+		session+separator+`"model":"sim/script","tools":["current_time"],"grants":[{"tool":"current_*",`+
+			`"effect":"ask"}]}`,
 		headers...)
 	messages := "/v1/sessions/" + made.ID.String() + "/messages"
 	posted := s.do(
@@ -29,7 +30,8 @@ func (s *testServer) asked(session string, headers ...string) parley.Approval {
 			`[[{"tool_call":{"name":"current_time","arguments":{"timezone":"UTC"}}}],[{"text":"Thanks."}]]`,
 		),
 		headers...)
-	s.stream("GET", "/v1/sessions/"+made.ID.String()+"/events?after="+posted.header.Get(eventSequenceHeader), "", headers...).
+	s.stream("GET", "/v1/sessions/"+made.ID.String()+"/events?after="+posted.header.Get(eventSequenceHeader), "",
+		headers...).
 		until("session.waiting")
 	found := want[page[parley.Approval]](
 		s,
@@ -168,7 +170,8 @@ func TestAskUserOverHTTP(t *testing.T) {
 		messages,
 		fmt.Sprintf(
 			`{"content":{"text":%q}}`,
-			`[[{"tool_call":{"name":"ask_user","arguments":{"question":"Which?","options":["a","b"]}}}],[{"text":"Thanks."}]]`,
+			`[[{"tool_call":{"name":"ask_user","arguments":{"question":"Which?","options":["a","b"]}}}],`+
+				`[{"text":"Thanks."}]]`,
 		),
 	)
 	s.stream("GET", "/v1/sessions/"+session+"/events?after="+posted.header.Get(eventSequenceHeader), "").
@@ -177,7 +180,9 @@ func TestAskUserOverHTTP(t *testing.T) {
 		t.Errorf("the session waits for %s", waits.WaitReason)
 	}
 	call := want[page[parley.Message]](s, 200, "GET", messages+"?role=tool_call", "").Data[0]
-	all := s.stream("POST", messages, fmt.Sprintf(`{"role":"tool_result","tool_call_id":%q,"content":{"result":"b","success":true}}`, call.ToolCallID)).
+	all := s.stream("POST", messages,
+		fmt.Sprintf(`{"role":"tool_result","tool_call_id":%q,"content":{"result":"b","success":true}}`,
+			call.ToolCallID)).
 		rest()
 	if last := all[len(all)-1].event; last != "session.completed" {
 		t.Errorf("the answer's stream ends with %s", last)

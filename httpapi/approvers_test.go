@@ -17,7 +17,8 @@ func TestTwoPeopleApprove(t *testing.T) {
 	t.Parallel()
 	s := newTwo(t)
 	agent := s.agent(
-		`{"name":"Careful","model":"sim/script","tools":["mcp__act"],"grants":[{"tool":"mcp__*","effect":"ask","approvers":2,"by_others":true}]}`,
+		`{"name":"Careful","model":"sim/script","tools":["mcp__act"],"grants":[{"tool":"mcp__*","effect":"ask",`+
+			`"approvers":2,"by_others":true}]}`,
 		s.ada,
 	)
 	session := s.session(
@@ -91,7 +92,9 @@ func TestTwoPeopleApprove(t *testing.T) {
 func TestNamedApprovalsAreChecked(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
-	for _, grant := range []string{`{"tool":"*","effect":"allow","approvers":2}`, `{"tool":"*","effect":"deny","by_others":true}`, `{"tool":"*","effect":"ask","approvers":9}`, `{"tool":"*","effect":"ask","approvers":-1}`} {
+	for _, grant := range []string{`{"tool":"*","effect":"allow","approvers":2}`,
+		`{"tool":"*","effect":"deny","by_others":true}`, `{"tool":"*","effect":"ask","approvers":9}`,
+		`{"tool":"*","effect":"ask","approvers":-1}`} {
 		if got := s.do("POST", "/v1/agents", `{"name":"x","grants":[`+grant+`]}`); got.status != 422 {
 			t.Errorf("%s: %d %s", grant, got.status, got.body)
 		}

@@ -9,7 +9,8 @@ import (
 // unaudited are routes that tell nothing of anybody's data.
 func (r *route) unaudited() bool {
 	return !r.signs &&
-		(r.open || r.verb == "" || r.verb == engine.ReadMetrics || r.verb == engine.ReadModels || r.verb == engine.ReadTools)
+		(r.open || r.verb == "" || r.verb == engine.ReadMetrics || r.verb == engine.ReadModels ||
+			r.verb == engine.ReadTools)
 }
 
 // readings are the actions that change nothing which lasts: those that read, watch

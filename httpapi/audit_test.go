@@ -149,7 +149,8 @@ func TestAuditOfASession(t *testing.T) {
 		t.Error(diff)
 	}
 	acts = nil
-	for _, e := range want[engine.Page[parley.AuditEntry]](s, 200, "GET", "/v1/audit?order=asc&changes=true&session_id="+session.ID.String(), "").Data {
+	for _, e := range want[engine.Page[parley.AuditEntry]](s, 200, "GET",
+		"/v1/audit?order=asc&changes=true&session_id="+session.ID.String(), "").Data {
 		acts = append(acts, act{e.Action, e.TargetID})
 	}
 	if diff := cmp.Diff(

@@ -97,7 +97,8 @@ func (g *gate) caller(r *http.Request) (caller, error) {
 	case refusal == nil:
 		return caller{}, parley.Errorf(
 			parley.CodeUnauthenticated,
-			"This server asks for a key: send it in the header Authorization: Bearer. An admin makes one with: parley keys create",
+			"This server asks for a key: send it in the header Authorization: Bearer. An admin makes one with: "+
+				"parley keys create",
 		)
 	}
 	return caller{}, refusal

@@ -37,8 +37,9 @@ func TestBudget(t *testing.T) {
 		t.Errorf("the budget is %+v", budget)
 	}
 	for body, field := range map[string]string{
-		`{"limits":{"max_steps":0}}`: "limits.max_steps", `{"limits":{"session_cost":-1}}`: "limits.session_cost", `{"limits":{"session_tokens":"many"}}`: "limits.session_tokens",
-		`{"limits":{"weekly_cost":1}}`: "limits.weekly_cost",
+		`{"limits":{"max_steps":0}}`: "limits.max_steps", `{"limits":{"session_cost":-1}}`: "limits.session_cost",
+		`{"limits":{"session_tokens":"many"}}`: "limits.session_tokens",
+		`{"limits":{"weekly_cost":1}}`:         "limits.weekly_cost",
 	} {
 		if got := s.do(
 			"PATCH",

@@ -149,7 +149,8 @@ func TestCompactionSettings(t *testing.T) {
 		got.Instructions != "Keep the prices." {
 		t.Errorf("in effect is %+v", got)
 	}
-	for path, body := range map[string]string{"/v1/agents": `{"name":"x","compaction":{"model":"none"}}`, "/v1/sessions": `{"compaction":{"modell":"sim/echo"}}`} {
+	for path, body := range map[string]string{"/v1/agents": `{"name":"x","compaction":{"model":"none"}}`,
+		"/v1/sessions": `{"compaction":{"modell":"sim/echo"}}`} {
 		if got := s.do(
 			"POST",
 			path,

@@ -495,7 +495,8 @@ func TestWithoutDescriptorsRoomIsMade(t *testing.T) {
 func TestSendersAreTheirNetworks(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]string{
-		"192.0.2.7": "192.0.2.7/32", "::ffff:192.0.2.7": "192.0.2.7/32", "2001:db8:1:2:3:4:5:6": "2001:db8:1:2::/64", "fe80::1%eth0": "fe80::/64",
+		"192.0.2.7": "192.0.2.7/32", "::ffff:192.0.2.7": "192.0.2.7/32", "2001:db8:1:2:3:4:5:6": "2001:db8:1:2::/64",
+		"fe80::1%eth0": "fe80::/64",
 	} {
 		if got := networkOf(netip.MustParseAddr(address)); got.String() != want {
 			t.Errorf("%s is %s, want %s", address, got, want)

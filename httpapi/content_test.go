@@ -23,7 +23,8 @@ func TestPostedContent(t *testing.T) {
 		`{"content":{"text":"a","links":["https://parley.example/a"],"think":true,"search":false},"respond":false}`,
 		`{"role":"assistant","content":{"text":"b","reasoning":"c"}}`,
 		`{"role":"tool_call","content":{"id":"call_1","name":"look","arguments":{"at":"it"}}}`,
-		`{"role":"tool_result","tool_call_id":"call_1","content":{"result":[1,2],"success":true,"execution_time_ms":5}}`,
+		`{"role":"tool_result","tool_call_id":"call_1","content":{"result":[1,2],"success":true,` +
+			`"execution_time_ms":5}}`,
 		`{"role":"assistant","content":{"text":"d"},"internal":true,"metadata":{"k":["v"]}}`,
 	} {
 		message := want[parley.Message](s, 201, "POST", messages, body)

@@ -53,7 +53,9 @@ func TestSummaryPolicyIsASetting(t *testing.T) {
 	if session.Policy == nil || *session.Policy != (parley.Policy{Kind: parley.PolicySummary, Tokens: 8000}) {
 		t.Errorf("the policy is %+v", session.Policy)
 	}
-	for _, body := range []string{`{"context_policy":{"kind":"summary","tokens":8000,"limit":50}}`, `{"context_policy":{"kind":"recent","limit":3,"tokens":8000}}`, `{"context_policy":{"kind":"summary","limit":1}}`} {
+	for _, body := range []string{`{"context_policy":{"kind":"summary","tokens":8000,"limit":50}}`,
+		`{"context_policy":{"kind":"recent","limit":3,"tokens":8000}}`,
+		`{"context_policy":{"kind":"summary","limit":1}}`} {
 		if got := s.do(
 			"PATCH",
 			"/v1/sessions/"+session.ID.String(),

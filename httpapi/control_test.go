@@ -61,8 +61,10 @@ func TestDuringATurn(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
 	for name, begin := range map[string]func(string) busy{"streaming": s.streaming, "waiting": s.waiting} {
-		for _, place := range []struct{ session, post string }{{`{}`, `,"during":%q`}, {`{"during":%q}`, ``}, {`{"during":"reject"}`, `,"during":%q`}} {
-			for _, policy := range []parley.During{parley.DuringQueue, parley.DuringSteer, parley.DuringInterrupt, parley.DuringReject} {
+		for _, place := range []struct{ session, post string }{{`{}`, `,"during":%q`}, {`{"during":%q}`, ``},
+			{`{"during":"reject"}`, `,"during":%q`}} {
+			for _, policy := range []parley.During{parley.DuringQueue, parley.DuringSteer, parley.DuringInterrupt,
+				parley.DuringReject} {
 				settings, body := place.session, `{"content":{"text":"Say hello."},"model":"sim/echo"`+place.post+`}`
 				if place.post == "" {
 					settings = fmt.Sprintf(settings, policy)
@@ -115,7 +117,8 @@ func TestSteerOfAWaitingTurn(t *testing.T) {
 	s := startServer(t)
 	b := s.waiting(`{}`)
 	steer := want[parley.Message](s, 201, "POST", b.messages, `{"content":{"text":"Be brief."},"during":"steer"}`)
-	all := s.stream("POST", b.messages, fmt.Sprintf(`{"role":"tool_result","tool_call_id":%q,"content":{"result":1,"success":true}}`, b.call)).
+	all := s.stream("POST", b.messages,
+		fmt.Sprintf(`{"role":"tool_result","tool_call_id":%q,"content":{"result":1,"success":true}}`, b.call)).
 		rest()
 	if all[len(all)-1].event != "session.completed" {
 		t.Fatalf("the turn ends with %s", all[len(all)-1].event)
@@ -265,7 +268,8 @@ func TestRetryThroughTheAPI(t *testing.T) {
 		turns[0].Status != parley.TurnCompleted {
 		t.Errorf("the turns %+v", turns)
 	}
-	for about, path := range map[string]string{"the retried": retry, "the completed": "/v1/turns/" + turns[0].ID.String() + "/retry"} {
+	for about, path := range map[string]string{"the retried": retry,
+		"the completed": "/v1/turns/" + turns[0].ID.String() + "/retry"} {
 		if got := s.do("POST", path, ""); got.status != 409 || got.problem(t).State == nil {
 			t.Errorf("retrying %s: status %d %s", about, got.status, got.body)
 		}

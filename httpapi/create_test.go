@@ -65,7 +65,8 @@ func TestCreateNamesThePost(t *testing.T) {
 		)
 	}
 	second := want[parley.Message](s, 200, "GET", "/v1/messages/"+posted.header.Get(messageHeader), "")
-	frames := s.stream("GET", "/v1/sessions/"+first.SessionID.String()+"/events?after="+posted.header.Get(eventSequenceHeader), "").
+	frames := s.stream("GET", "/v1/sessions/"+first.SessionID.String()+"/events?after="+
+		posted.header.Get(eventSequenceHeader), "").
 		until("session.completed")
 	if second.SessionID != first.SessionID || second.Sequence <= first.Sequence ||
 		frames[0].event != "message.created" {

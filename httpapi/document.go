@@ -43,9 +43,13 @@ func newDocument(version string, schemas *registry) *huma.OpenAPI {
 	return &huma.OpenAPI{
 		OpenAPI: "3.1.0",
 		Info: &huma.Info{
-			Title:       "Parley",
-			Version:     version,
-			Description: "A durable home for agent conversations: agents, their sessions, every message and every model call, and streams of the turns as they run.\n\nIds are UUIDv7, times RFC 3339 in UTC with milliseconds, absent is null. Lists answer {data, next}; give next as cursor for the page behind. Errors are RFC 9457 documents with a code for programs. On loopback, while no key exists, no key is needed.",
+			Title:   "Parley",
+			Version: version,
+			Description: "A durable home for agent conversations: agents, their sessions, every message and every " +
+				"model call, and streams of the turns as they run.\n\nIds are UUIDv7, times RFC 3339 in UTC with " +
+				"milliseconds, absent is null. Lists answer {data, next}; give next as cursor for the page behind. " +
+				"Errors are RFC 9457 documents with a code for programs. On loopback, while no key exists, no key is " +
+				"needed.",
 		},
 		Servers: []*huma.Server{{URL: "/", Description: "This server."}},
 		Paths:   map[string]*huma.PathItem{},
@@ -69,9 +73,10 @@ func newDocument(version string, schemas *registry) *huma.OpenAPI {
 			Schemas: schemas, Responses: responses,
 			SecuritySchemes: map[string]*huma.SecurityScheme{
 				"key": {
-					Type:        "http",
-					Scheme:      "bearer",
-					Description: "A key of a principal, or the machine's local token (then the header Parley-Workspace chooses the workspace).",
+					Type:   "http",
+					Scheme: "bearer",
+					Description: "A key of a principal, or the machine's local token (then the header " +
+						"Parley-Workspace chooses the workspace).",
 				},
 			},
 		},

@@ -44,7 +44,8 @@ func TestPreviewIsWhatIsSent(t *testing.T) {
 		201,
 		"POST",
 		"/v1/agents",
-		`{"name":"seer","model":"tariff/echo","system_prompt":"You see {{session.title}}.","tools":["current_time"],"context_policy":{"kind":"recent","limit":4}}`,
+		`{"name":"seer","model":"tariff/echo","system_prompt":"You see {{session.title}}.","tools":["current_time"],`+
+			`"context_policy":{"kind":"recent","limit":4}}`,
 	)
 	session := s.session(`{"agent_id":"seer","title":"far"}`).ID.String()
 	long := strings.Repeat("It goes on and on. ", 300)
@@ -143,7 +144,8 @@ func TestDryRunsKeepLimits(t *testing.T) {
 		201,
 		"POST",
 		"/v1/agents",
-		`{"name":"bound","model":"sim/tool","tools":["current_time"],"grants":[{"tool":"current_time","effect":"ask"}]}`,
+		`{"name":"bound","model":"sim/tool","tools":["current_time"],"grants":[{"tool":"current_time",`+
+			`"effect":"ask"}]}`,
 	)
 	run := func(session, more string) engine.DryRun {
 		t.Helper()
@@ -215,7 +217,8 @@ func TestReadersExplainAndDoNotReplay(t *testing.T) {
 		method, path, body string
 		status             int
 	}{
-		{"GET", call, "", 200}, {"GET", call + "/diff", "", 200}, {"GET", "/v1/sessions/" + session + "/context", "", 200},
+		{"GET", call, "", 200}, {"GET", call + "/diff", "", 200},
+		{"GET", "/v1/sessions/" + session + "/context", "", 200},
 		{"POST", "/v1/sessions/" + session + "/preview", `{"content":{"text":"x"}}`, 200},
 		{"POST", "/v1/sessions/" + session + "/messages", `{"content":{"text":"x"},"dry_run":true}`, 403},
 		{"POST", call + "/replay", `{}`, 403},

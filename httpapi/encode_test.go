@@ -151,7 +151,10 @@ func TestTranscriptRowHoldsTheMessageAsItIs(t *testing.T) {
 	}
 	for _, entry := range []engine.Entry{
 		{Role: parley.RoleUser, Message: &queued},
-		{Role: parley.RoleAssistant, TurnID: parley.NewID(), Author: parley.Author{Kind: parley.AuthorAgent, ID: parley.NewID(), Name: "<A>"}, Model: "sim/echo", Status: parley.MessageFailed, Blocks: []engine.Block{{Type: engine.BlockContent, Content: json.RawMessage(`"x"`)}}, From: 2, To: 3},
+		{Role: parley.RoleAssistant, TurnID: parley.NewID(),
+			Author: parley.Author{Kind: parley.AuthorAgent, ID: parley.NewID(), Name: "<A>"}, Model: "sim/echo",
+			Status: parley.MessageFailed,
+			Blocks: []engine.Block{{Type: engine.BlockContent, Content: json.RawMessage(`"x"`)}}, From: 2, To: 3},
 	} {
 		byReflection, err := json.Marshal(entry)
 		if err != nil {

@@ -191,7 +191,8 @@ func (a *api) failAt(level slog.Level, x *exchange, err error) {
 }
 
 // problemPolicy lets the page of a problem look like something, and do nothing.
-const problemPolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+const problemPolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; " +
+	"frame-ancestors 'none'"
 
 // problemPage says a problem to a person, in what light their browser prefers.
 func problemPage(p Problem) []byte {
@@ -202,7 +203,8 @@ func problemPage(p Problem) []byte {
 <meta name="color-scheme" content="light dark">
 <title>Not signed in – Parley</title>
 <style>
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 34rem; margin: 15vh auto; padding: 0 1rem; overflow-wrap: anywhere }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 34rem; margin: 15vh auto; padding: 0 1rem }
+body { overflow-wrap: anywhere }
 h1 { font-size: 1.25rem }
 </style>
 <main>

@@ -30,7 +30,8 @@ func (r *registry) describeEvents() {
 		r.describe(&part)
 	}
 	one := &huma.Schema{
-		Description:   "A frame of a stream: what happened, told apart by type. Skip types that you do not know: new ones may come.",
+		Description: "A frame of a stream: what happened, told apart by type. Skip types that you do not know: new " +
+			"ones may come.",
 		Discriminator: &huma.Discriminator{PropertyName: "type", Mapping: map[string]string{}},
 	}
 	for i := range described {
@@ -108,11 +109,12 @@ func frameSchema(d *event.Description) *huma.Schema {
 	if d.Durable {
 		first := 1.0
 		s.Properties["sequence"] = &huma.Schema{
-			Type:        huma.TypeInteger,
-			Format:      "int64",
-			Minimum:     &first,
-			Nullable:    true,
-			Description: "Place among the session's events, from 1 without gaps; null in a dry run, which stores nothing.",
+			Type:     huma.TypeInteger,
+			Format:   "int64",
+			Minimum:  &first,
+			Nullable: true,
+			Description: "Place among the session's events, from 1 without gaps; null in a dry run, which stores " +
+				"nothing.",
 		}
 		s.Properties["created_at"] = &huma.Schema{
 			Type:        huma.TypeString,

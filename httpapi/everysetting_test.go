@@ -102,8 +102,10 @@ func TestEverySettingInEveryScope(t *testing.T) {
 			t.Errorf("%s on a message: %d %s", d.Name, got.status, got.body)
 		}
 		for schema, scope := range map[string]setting.Scope{
-			"AgentInput": setting.Agent, "AgentPatch": setting.Agent, "Agent": setting.Agent, "SessionInput": setting.Session, "SessionPatch": setting.Session,
-			"Session": setting.Session, "MessageInput": setting.Message, "ForkInput": setting.Fork, "EditInput": setting.Fork, "RegenerateInput": setting.Fork,
+			"AgentInput": setting.Agent, "AgentPatch": setting.Agent, "Agent": setting.Agent,
+			"SessionInput": setting.Session, "SessionPatch": setting.Session,
+			"Session": setting.Session, "MessageInput": setting.Message, "ForkInput": setting.Fork,
+			"EditInput": setting.Fork, "RegenerateInput": setting.Fork,
 		} {
 			property, ok := document.Components.Schemas[schema].Properties[d.Name]
 			if ok != d.In(scope) || ok && property.Description != d.DocOf(scope) {

@@ -18,101 +18,217 @@ const (
 	timeExample      = "2026-01-31T12:00:00.000Z"
 	hashExample      = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 
-	agentInputExample   = `{"name":"Release writer","system_prompt":"You write release notes for {{project.name}}.","model":"sim/echo","temperature":0.3,"tools":["current_time"],"tags":["docs"]}`
-	sessionInputExample = `{"agent_id":"release-writer","title":"Version 2","tags":["docs"],"message":{"role":"user","content":{"text":"Draft the notes."}}}`
-	searchExample       = `{"data":[{"session":{"id":"` + sessionIDExample + `","title":"Version 2","agent_id":"` + agentIDExample + `","project_id":null,"status":"completed","archived_at":null},` +
-		`"message":{"id":"` + messageIDExample + `","sequence":2,"role":"assistant","author":{"kind":"agent","id":"` + agentIDExample + `","name":"Release writer"},"tool_name":"","created_at":"` + timeExample + `"},` +
+	agentInputExample = `{"name":"Release writer","system_prompt":"You write release notes for {{project.name}}.",` +
+		`"model":"sim/echo","temperature":0.3,"tools":["current_time"],"tags":["docs"]}`
+	sessionInputExample = `{"agent_id":"release-writer","title":"Version 2","tags":["docs"],"message":{"role":"user",` +
+		`"content":{"text":"Draft the notes."}}}`
+	searchExample = `{"data":[{"session":{"id":"` + sessionIDExample + `","title":"Version 2","agent_id":"` +
+		agentIDExample + `","project_id":null,"status":"completed","archived_at":null},` +
+		`"message":{"id":"` + messageIDExample + `","sequence":2,"role":"assistant","author":{"kind":"agent","id":"` +
+		agentIDExample + `","name":"Release writer"},"tool_name":"","created_at":"` + timeExample + `"},` +
 		`"snippet":{"text":"The release notes are ready.","marks":[[4,11]]},"score":1}],"next":null,"complete":true}`
-	treeExample = `{"data":[{"id":"` + sessionIDExample + `","parent_session_id":null,"parent_message_id":null,"depth":0,"agent_id":"` + agentIDExample + `","agent_slug":"release-writer","kind":"agent","title":"Version 2","status":"completed","wait_reason":null,` +
-		`"statistics":{"messages":5,"user_facing":5,"turns":1,"input_tokens":40,"output_tokens":8,"cached_tokens":0,"unknown_calls":0,"cost":0.0001,"unpriced_calls":0,"calls":2,"cache_hits":0,"cache_write_tokens":0,"saved":0},` +
-		`"total":{"sessions":1,"turns":1,"input_tokens":40,"output_tokens":8,"cached_tokens":0,"unknown_calls":0,"cost":0.0001,"unpriced_calls":0},"created_at":"` + timeExample + `","updated_at":"` + timeExample + `","finished_at":"` + timeExample + `"}],` +
-		`"total":{"sessions":1,"turns":1,"input_tokens":40,"output_tokens":8,"cached_tokens":0,"unknown_calls":0,"cost":0.0001,"unpriced_calls":0},"truncated":false}`
-	budgetExample = `{"session_id":"` + sessionIDExample + `","agent_id":"` + agentIDExample + `","limits":{"max_steps":null,"max_tool_calls":null,"max_tokens":null,"max_cost":null,"max_seconds":null,"session_tokens":100000,"session_cost":null,"daily_tokens":null,"daily_cost":null,"requests_per_minute":null},` +
-		`"session":{"daily_tokens":null,"daily_cost":null,"tokens":1500,"cost":0.002,"today_tokens":1500,"today_cost":0.002,"reserved_tokens":0,"reserved_cost":0,"day_ends_at":"` + timeExample + `"},"agent":null}`
+	treeExample = `{"data":[{"id":"` + sessionIDExample +
+		`","parent_session_id":null,"parent_message_id":null,"depth":0,"agent_id":"` + agentIDExample +
+		`","agent_slug":"release-writer","kind":"agent","title":"Version 2","status":"completed","wait_reason":null,` +
+		`"statistics":{"messages":5,"user_facing":5,"turns":1,"input_tokens":40,"output_tokens":8,"cached_tokens":0,` +
+		`"unknown_calls":0,"cost":0.0001,"unpriced_calls":0,"calls":2,"cache_hits":0,"cache_write_tokens":0,` +
+		`"saved":0},` +
+		`"total":{"sessions":1,"turns":1,"input_tokens":40,"output_tokens":8,"cached_tokens":0,"unknown_calls":0,` +
+		`"cost":0.0001,"unpriced_calls":0},"created_at":"` + timeExample + `","updated_at":"` + timeExample +
+		`","finished_at":"` + timeExample + `"}],` +
+		`"total":{"sessions":1,"turns":1,"input_tokens":40,"output_tokens":8,"cached_tokens":0,"unknown_calls":0,` +
+		`"cost":0.0001,"unpriced_calls":0},"truncated":false}`
+	budgetExample = `{"session_id":"` + sessionIDExample + `","agent_id":"` + agentIDExample +
+		`","limits":{"max_steps":null,"max_tool_calls":null,"max_tokens":null,"max_cost":null,"max_seconds":null,` +
+		`"session_tokens":100000,"session_cost":null,"daily_tokens":null,"daily_cost":null,` +
+		`"requests_per_minute":null},` +
+		`"session":{"daily_tokens":null,"daily_cost":null,"tokens":1500,"cost":0.002,"today_tokens":1500,` +
+		`"today_cost":0.002,"reserved_tokens":0,"reserved_cost":0,"day_ends_at":"` + timeExample + `"},"agent":null}`
 	featureArchivedExample = `{"archived":["` + sessionIDExample + `"],"busy":[]}`
 
-	messageExample = `{"id":"` + messageIDExample + `","workspace_id":"` + otherIDExample + `","session_id":"` + sessionIDExample + `","log_id":"` + otherIDExample + `","sequence":1,"position":null,"turn_id":"` + turnIDExample + `",` +
-		`"step":0,"role":"user","status":"completed","author":{"kind":"person","id":"` + otherIDExample + `","name":"ada"},"content":{"text":"Hello"},"context_note":null,"tool_call_id":null,"tool_name":null,"covers_through":null,"internal":false,"steer":false,"model":null,"agent_type":null,"iteration":null,"usage":null,"content_hash":"` + hashExample + `","chain_version":2,` +
-		`"error":null,"metadata":{},"marks":{"pinned":false,"context_edge":false,"set_aside":false},"token_estimate":null,"created_at":"` + timeExample + `","updated_at":"` + timeExample + `"}`
-	versionExample = `{"message_id":"` + messageIDExample + `","n":1,"kind":"text","offset":0,"end":5,"chunks":2,"text":"Hello","created_at":"` + timeExample + `"}`
+	messageExample = `{"id":"` + messageIDExample + `","workspace_id":"` + otherIDExample + `","session_id":"` +
+		sessionIDExample + `","log_id":"` + otherIDExample + `","sequence":1,"position":null,"turn_id":"` +
+		turnIDExample + `",` +
+		`"step":0,"role":"user","status":"completed","author":{"kind":"person","id":"` + otherIDExample +
+		`","name":"ada"},"content":{"text":"Hello"},"context_note":null,"tool_call_id":null,"tool_name":null,` +
+		`"covers_through":null,"internal":false,"steer":false,"model":null,"agent_type":null,"iteration":null,` +
+		`"usage":null,"content_hash":"` + hashExample + `","chain_version":2,` +
+		`"error":null,"metadata":{},"marks":{"pinned":false,"context_edge":false,"set_aside":false},` +
+		`"token_estimate":null,"created_at":"` + timeExample + `","updated_at":"` + timeExample + `"}`
+	versionExample = `{"message_id":"` + messageIDExample +
+		`","n":1,"kind":"text","offset":0,"end":5,"chunks":2,"text":"Hello","created_at":"` + timeExample + `"}`
 
-	grownExample         = `{"message_id":"` + messageIDExample + `","session_id":"` + sessionIDExample + `","text_end":10,"reasoning_end":0,"due_at":"` + timeExample + `"}`
+	grownExample = `{"message_id":"` + messageIDExample + `","session_id":"` + sessionIDExample +
+		`","text_end":10,"reasoning_end":0,"due_at":"` + timeExample + `"}`
 	outsideExample       = `{"message":` + messageExample + `,"turn":` + turnExample + `,"tool_calls":[]}`
-	sessionClientExample = `{"client_id":"window-1","principal":{"kind":"person","id":"` + otherIDExample + `","name":"ada"},"seen_at":"` + timeExample + `","expires_at":"` + timeExample + `"}`
-	shareExample         = `{"session_id":"` + sessionIDExample + `","reader_id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","shared_by":{"kind":"person","id":"` + otherIDExample + `","name":"ada"},"created_at":"` + timeExample + `"}`
+	sessionClientExample = `{"client_id":"window-1","principal":{"kind":"person","id":"` + otherIDExample +
+		`","name":"ada"},"seen_at":"` + timeExample + `","expires_at":"` + timeExample + `"}`
+	shareExample = `{"session_id":"` + sessionIDExample + `","reader_id":"` + otherIDExample +
+		`","workspace_id":"` + otherIDExample + `","shared_by":{"kind":"person","id":"` + otherIDExample +
+		`","name":"ada"},"created_at":"` + timeExample + `"}`
 
-	turnExample = `{"id":"` + turnIDExample + `","workspace_id":"` + otherIDExample + `","session_id":"` + sessionIDExample + `","trigger_message_id":"` + messageIDExample + `","continues_id":null,"status":"completed","wait_reason":null,"attempt":1,"takeovers":0,"step":1,` +
-		`"agent_id":"` + agentIDExample + `","agent_version":1,"loop_id":null,"iteration":null,"error":null,"usage":{"input_tokens":12,"output_tokens":5,"cached_tokens":0,"unknown_calls":0},"cost":0.0001,` +
+	turnExample = `{"id":"` + turnIDExample + `","workspace_id":"` + otherIDExample + `","session_id":"` +
+		sessionIDExample + `","trigger_message_id":"` + messageIDExample +
+		`","continues_id":null,"status":"completed","wait_reason":null,"attempt":1,"takeovers":0,"step":1,` +
+		`"agent_id":"` + agentIDExample +
+		`","agent_version":1,"loop_id":null,"iteration":null,"error":null,"usage":{"input_tokens":12,` +
+		`"output_tokens":5,"cached_tokens":0,"unknown_calls":0},"cost":0.0001,` +
 		`"created_at":"` + timeExample + `","started_at":"` + timeExample + `","finished_at":"` + timeExample + `"}`
-	loopExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","session_id":"` + sessionIDExample + `","prompt":"Fix one failing test.","max":5,"until":{"tool_called":null,"text_matches":"(?i)all tests pass","schema":null},"context":{"recent":1},"archive_when_done":false,` +
-		`"author":{"kind":"person","id":"` + otherIDExample + `","name":"ada"},"state":"running","reason":null,"iteration":2,"turn_id":"` + turnIDExample + `","created_at":"` + timeExample + `","finished_at":null}`
+	loopExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","session_id":"` +
+		sessionIDExample + `","prompt":"Fix one failing test.","max":5,"until":{"tool_called":null,` +
+		`"text_matches":"(?i)all tests pass","schema":null},"context":{"recent":1},"archive_when_done":false,` +
+		`"author":{"kind":"person","id":"` + otherIDExample +
+		`","name":"ada"},"state":"running","reason":null,"iteration":2,"turn_id":"` + turnIDExample +
+		`","created_at":"` + timeExample + `","finished_at":null}`
 	cancelExample = `{"turn":` + turnExample + `,"settled":["` + messageIDExample + `"],"by":"holder"}`
 
-	callFields = `"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","session_id":"` + sessionIDExample + `","purpose":null,"turn_id":"` + turnIDExample + `","message_id":"` + messageIDExample + `","step":1,"attempt":1,` +
-		`"provider":"sim","model":"sim/echo","temperature":0.3,"top_p":null,"max_tokens":null,"seed":null,"reasoning_effort":null,"think":false,"search":false,"system_hash":"` + hashExample + `","tools_hash":"` + hashExample + `",` +
-		`"manifest":{"policy":"all","ranges":[{"from":1,"to":1,"except":null,"reason":"policy"}],"middleware":["redact@1"],"cache_key":null,"cached_response":false},"request_hash":"` + hashExample + `","encoder_version":1,` +
-		`"usage":{"input_tokens":12,"output_tokens":5,"cached_tokens":0,"cache_write_tokens":null,"reasoning_tokens":null},"cache":{"hit":false,"cached_tokens":0,"written_tokens":null,"saved":0},"cost":0.0001,"reserved":null,"estimated":false,"finish_reason":"stop","outcome":"completed","error":null,"created_at":"` + timeExample + `","first_token_ms":3,"total_ms":40`
-	callExample      = `{` + callFields + `}`
-	limitsExample    = `{"max_steps":null,"max_tool_calls":null,"max_tokens":null,"max_cost":null,"max_seconds":null,"session_tokens":null,"session_cost":null,"daily_tokens":null,"daily_cost":null,"requests_per_minute":null}`
-	explainedExample = `"parts":[{"kind":"message","name":null,"sequence":1,"message_id":"` + messageIDExample + `","pinned":false,"role":"user","reason":"running turn","bytes":5,"tokens":12,"span":{"offset":34,"length":5},"cached_tokens":0}],"totals":[{"kind":"message","parts":1,"bytes":5,"tokens":12}],"estimated_tokens":12,` +
-		`"left_out":[{"from":1,"to":4,"count":4,"reason":"outside the window (recent(10))","tokens":null}],"window":{"context_length":1000000,"max_output":null,"used":12,"share":0.0001}`
-	callDetailExample = `{` + callFields + `,"system_prompt":"You write release notes.","tools":[],"request":{"model":"echo"},"exact":true,"reason":null,` + explainedExample + `,"other_attempts":[],"costs":null,"limits":` + limitsExample + `,"replays":[]}`
-	callDiffExample   = `{"call_id":"` + otherIDExample + `","session_id":"` + sessionIDExample + `","with_id":"` + otherIDExample + `","exact":true,"seconds_past":12.5,"identical":false,"first_difference":{"offset":61,"kind":"system","name":null,"sequence":null,"was":"It is 12:00.","is":"It is 12:01."},` +
-		`"shared":{"bytes":420,"of_bytes":9200,"tokens":105,"of_tokens":2300,"messages":0},"changes":[{"cause":"system_prompt","says":"The system prompt changed from line 1 on.","breaks_prefix":true,"lines":[{"line":1,"sign":"-","text":"It is 12:00."},{"line":1,"sign":"+","text":"It is 12:01."}],"names":[]}],` +
-		`"cache":{"reason":"system_prompt","says":"The system prompt changed.","cached_tokens":0,"possible_tokens":105}}`
+	callFields = `"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","session_id":"` +
+		sessionIDExample + `","purpose":null,"turn_id":"` + turnIDExample + `","message_id":"` + messageIDExample +
+		`","step":1,"attempt":1,` +
+		`"provider":"sim","model":"sim/echo","temperature":0.3,"top_p":null,"max_tokens":null,"seed":null,` +
+		`"reasoning_effort":null,"think":false,"search":false,"system_hash":"` + hashExample + `","tools_hash":"` +
+		hashExample + `",` +
+		`"manifest":{"policy":"all","ranges":[{"from":1,"to":1,"except":null,"reason":"policy"}],` +
+		`"middleware":["redact@1"],"cache_key":null,"cached_response":false},"request_hash":"` + hashExample +
+		`","encoder_version":1,` +
+		`"usage":{"input_tokens":12,"output_tokens":5,"cached_tokens":0,"cache_write_tokens":null,` +
+		`"reasoning_tokens":null},"cache":{"hit":false,"cached_tokens":0,"written_tokens":null,"saved":0},` +
+		`"cost":0.0001,"reserved":null,"estimated":false,"finish_reason":"stop","outcome":"completed","error":null,` +
+		`"created_at":"` + timeExample + `","first_token_ms":3,"total_ms":40`
+	callExample   = `{` + callFields + `}`
+	limitsExample = `{"max_steps":null,"max_tool_calls":null,"max_tokens":null,"max_cost":null,"max_seconds":null,` +
+		`"session_tokens":null,"session_cost":null,"daily_tokens":null,"daily_cost":null,"requests_per_minute":null}`
+	explainedExample = `"parts":[{"kind":"message","name":null,"sequence":1,"message_id":"` + messageIDExample +
+		`","pinned":false,"role":"user","reason":"running turn","bytes":5,"tokens":12,"span":{"offset":34,` +
+		`"length":5},"cached_tokens":0}],"totals":[{"kind":"message","parts":1,"bytes":5,"tokens":12}],` +
+		`"estimated_tokens":12,` +
+		`"left_out":[{"from":1,"to":4,"count":4,"reason":"outside the window (recent(10))","tokens":null}],` +
+		`"window":{"context_length":1000000,"max_output":null,"used":12,"share":0.0001}`
+	callDetailExample = `{` + callFields +
+		`,"system_prompt":"You write release notes.","tools":[],"request":{"model":"echo"},"exact":true,` +
+		`"reason":null,` + explainedExample + `,"other_attempts":[],"costs":null,"limits":` + limitsExample +
+		`,"replays":[]}`
+	callDiffExample = `{"call_id":"` + otherIDExample + `","session_id":"` + sessionIDExample + `","with_id":"` +
+		otherIDExample + `","exact":true,"seconds_past":12.5,"identical":false,"first_difference":{"offset":61,` +
+		`"kind":"system","name":null,"sequence":null,"was":"It is 12:00.","is":"It is 12:01."},` +
+		`"shared":{"bytes":420,"of_bytes":9200,"tokens":105,"of_tokens":2300,"messages":0},` +
+		`"changes":[{"cause":"system_prompt","says":"The system prompt changed from line 1 on.","breaks_prefix":true,` +
+		`"lines":[{"line":1,"sign":"-","text":"It is 12:00."},{"line":1,"sign":"+","text":"It is 12:01."}],` +
+		`"names":[]}],` +
+		`"cache":{"reason":"system_prompt","says":"The system prompt changed.","cached_tokens":0,` +
+		`"possible_tokens":105}}`
 
-	replayExample  = `{"call":` + callExample + `,"answer":{"text":"Hello!","reasoning":"","refusal":"","tool_calls":[]},"original":` + callExample + `,"same_bytes":true,"original_answer":{"text":"Hello.","reasoning":"","refusal":"","tool_calls":[]},"same_answer":false}`
-	dryRunExample  = `{"dry_run":true,"message":` + messageExample + `,"turn":` + turnExample + `,"messages":[` + messageExample + `],"calls":[` + callExample + `]}`
-	previewExample = `{"session_id":"` + sessionIDExample + `","model":"sim/echo","policy":"recent(10)","request":{"model":"echo"},` + explainedExample + `,"refused":null,` +
-		`"cache":{"with_id":null,"tokens":0,"share":0,"likely":false,"says":"The session has made no call yet, so no cache holds anything of it."},"cost":{"input":0.0001,"input_cached":0.0001,"output_most":0.08,"output_tokens_most":4096}}`
+	replayExample = `{"call":` + callExample +
+		`,"answer":{"text":"Hello!","reasoning":"","refusal":"","tool_calls":[]},"original":` + callExample +
+		`,"same_bytes":true,"original_answer":{"text":"Hello.","reasoning":"","refusal":"","tool_calls":[]},` +
+		`"same_answer":false}`
+	dryRunExample = `{"dry_run":true,"message":` + messageExample + `,"turn":` + turnExample + `,"messages":[` +
+		messageExample + `],"calls":[` + callExample + `]}`
+	previewExample = `{"session_id":"` + sessionIDExample +
+		`","model":"sim/echo","policy":"recent(10)","request":{"model":"echo"},` + explainedExample +
+		`,"refused":null,` +
+		`"cache":{"with_id":null,"tokens":0,"share":0,"likely":false,"says":"The session has made no call yet, so no ` +
+		`cache holds anything of it."},"cost":{"input":0.0001,"input_cached":0.0001,"output_most":0.08,` +
+		`"output_tokens_most":4096}}`
 
-	approvalExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","session_id":"` + sessionIDExample + `","root_id":"` + sessionIDExample + `","agent_id":"` + agentIDExample + `","turn_id":"` + turnIDExample + `",` +
-		`"message_id":"` + messageIDExample + `","tool_call_id":"call_1","tool_name":"write_file","arguments":{"path":"notes.md","text":"Hello"},"fingerprint":"` + hashExample + `","state":"approved","scope":"once","covers":null,` +
-		`"decided_by":{"kind":"person","id":"` + otherIDExample + `","name":"Ada"},"comment":null,"created_at":"` + timeExample + `","expires_at":"` + timeExample + `","decided_at":"` + timeExample + `","used_at":null,` +
-		`"reason":"rule","explanation":null,"approvers":1,"missing":0,"approved_by":[{"kind":"person","id":"` + otherIDExample + `","name":"Ada","at":"` + timeExample + `"}],"requester_ids":[]}`
+	approvalExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","session_id":"` +
+		sessionIDExample + `","root_id":"` + sessionIDExample + `","agent_id":"` + agentIDExample + `","turn_id":"` +
+		turnIDExample + `",` +
+		`"message_id":"` + messageIDExample +
+		`","tool_call_id":"call_1","tool_name":"write_file","arguments":{"path":"notes.md","text":"Hello"},` +
+		`"fingerprint":"` + hashExample + `","state":"approved","scope":"once","covers":null,` +
+		`"decided_by":{"kind":"person","id":"` + otherIDExample + `","name":"Ada"},"comment":null,"created_at":"` +
+		timeExample + `","expires_at":"` + timeExample + `","decided_at":"` + timeExample + `","used_at":null,` +
+		`"reason":"rule","explanation":null,"approvers":1,"missing":0,"approved_by":[{"kind":"person","id":"` +
+		otherIDExample + `","name":"Ada","at":"` + timeExample + `"}],"requester_ids":[]}`
 
-	compactionExample = `{"compaction_id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","session_id":"` + sessionIDExample + `","state":"completed","reason":"messages","attempt":1,"covers_from":1,"covers_through":38,"absorbs_id":null,` +
-		`"call_id":"` + otherIDExample + `","message_id":"` + messageIDExample + `","error":null,"not_before":null,"rests_until":null,"requested_at":"` + timeExample + `","changed_at":"` + timeExample + `","finished_at":"` + timeExample + `"}`
+	compactionExample = `{"compaction_id":"` + otherIDExample + `","workspace_id":"` + otherIDExample +
+		`","session_id":"` + sessionIDExample +
+		`","state":"completed","reason":"messages","attempt":1,"covers_from":1,"covers_through":38,"absorbs_id":null,` +
+		`"call_id":"` + otherIDExample + `","message_id":"` + messageIDExample +
+		`","error":null,"not_before":null,"rests_until":null,"requested_at":"` + timeExample + `","changed_at":"` +
+		timeExample + `","finished_at":"` + timeExample + `"}`
 
-	projectExample     = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","path":"/home/ada/site","name":"site","icon":null,"created_at":"` + timeExample + `","last_access_at":"` + timeExample + `"}`
-	directoriesExample = `{"path":"/home/ada","root":"/home/ada","parent":null,"project_id":null,"data":[{"name":"site","path":"/home/ada/site","project_id":"` + otherIDExample + `"}],"truncated":false}`
-	fileExample        = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","owner_id":"` + otherIDExample + `","name":"chart.png","media_type":"image/png","size":48213,"sha256":"` + hashExample + `","width":640,"height":480,"created_at":"` + timeExample + `"}`
-	modelsExample      = `{"data":[{"id":"sim/echo","provider":"sim","name":"echo","simulator":true,"known":true,"reasoning":false,"caching":false,"tools":true,"vision":false,"think_tags":false,"context_length":128000,"max_output":0,"price":null}],"default":"sim/echo","next":null}`
-	warmedExample      = `{"agent_id":"` + agentIDExample + `","model":"anthropic/claude-sonnet-5","warmed":true,"reason":null,"tokens":3100,"usage":{"input_tokens":3204,"output_tokens":1,"cached_tokens":0,"cache_write_tokens":3190,"reasoning_tokens":null},"cost":0.008,"cache":{"hit":false,"cached_tokens":0,"written_tokens":3190,"saved":-0.0016}}`
-	usageExample       = `{"group":"day","from":"` + timeExample + `","to":"` + timeExample + `","total":` + usageSumExample + `,"data":[` + usageSumExample + `],"next":null}`
-	usageSumExample    = `{"agent_id":null,"model":null,"session_id":null,"day":"` + timeExample + `","name":null,"calls":12,"input_tokens":48000,"output_tokens":2100,"cached_tokens":41000,"unknown_calls":0,"cost":0.0412,"unpriced_calls":0,"cache_hits":11,"cache_write_tokens":6200,"saved":0.0721}`
-	anchorExample      = `{"number":12,"hash":"` + hashExample + `"}`
-	verifyExample      = `{"stage":"records","next":"eyJTdGFnZSI6ImZpbGVzIn0","done":false,"checked":1,"findings":[{"stage":"records","where":"session ` + sessionIDExample + `","says":"message 3 is not there","do":"compare it with a backup"}],"anchor":` + anchorExample + `}`
-	auditExample       = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","at":"` + timeExample + `","principal_id":"` + otherIDExample + `","principal_name":"ada","action":"getSession","session_id":"` + sessionIDExample + `","target_id":null,"request_id":"` + otherIDExample + `"}`
-	providersExample   = `{"data":[{"name":"openai","configured":false,"key_env":"OPENAI_API_KEY","default_model":"openai/gpt-5-mini","simulator":false,"models":0}],"next":null}`
-	toolExample        = `{"name":"current_time","description":"Tells the current date and time.","parameters":{"type":"object"},"annotations":{"read_only":true,"idempotent":true,"destructive":false,"open_world":false},"source":"builtin","unusable":null}`
-	principalExample   = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","workspace":"default","name":"ada","kind":"person","role":"admin"}`
-	whoAmIExample      = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","workspace":"default","name":"ada","kind":"person","role":"admin","may_choose_directories":true,"sign_in_id":null}`
-	keyFields          = `"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","workspace":"default","principal_id":"` + otherIDExample + `","name":"ci","role":"member","prefix":"pk_example","requests_per_minute":null,"max_sessions":1000,"max_storage":null,"created_at":"` + timeExample + `","revoked_at":null`
-	keyExample         = `{` + keyFields + `}`
-	signInExample      = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","principal_id":"` + otherIDExample + `","principal_name":"ada","created_at":"` + timeExample + `","last_used_at":"` + timeExample + `","expires_at":"` + timeExample + `"}`
-	newKeyExample      = `{` + keyFields + `,"key":"pk_example-shown-once"}`
+	projectExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample +
+		`","path":"/home/ada/site","name":"site","icon":null,"created_at":"` + timeExample + `","last_access_at":"` +
+		timeExample + `"}`
+	directoriesExample = `{"path":"/home/ada","root":"/home/ada","parent":null,"project_id":null,` +
+		`"data":[{"name":"site","path":"/home/ada/site","project_id":"` + otherIDExample + `"}],"truncated":false}`
+	fileExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","owner_id":"` +
+		otherIDExample + `","name":"chart.png","media_type":"image/png","size":48213,"sha256":"` + hashExample +
+		`","width":640,"height":480,"created_at":"` + timeExample + `"}`
+	modelsExample = `{"data":[{"id":"sim/echo","provider":"sim","name":"echo","simulator":true,"known":true,` +
+		`"reasoning":false,"caching":false,"tools":true,"vision":false,"think_tags":false,"context_length":128000,` +
+		`"max_output":0,"price":null}],"default":"sim/echo","next":null}`
+	warmedExample = `{"agent_id":"` + agentIDExample +
+		`","model":"anthropic/claude-sonnet-5","warmed":true,"reason":null,"tokens":3100,` +
+		`"usage":{"input_tokens":3204,"output_tokens":1,"cached_tokens":0,"cache_write_tokens":3190,` +
+		`"reasoning_tokens":null},"cost":0.008,"cache":{"hit":false,"cached_tokens":0,"written_tokens":3190,` +
+		`"saved":-0.0016}}`
+	usageExample = `{"group":"day","from":"` + timeExample + `","to":"` + timeExample + `","total":` +
+		usageSumExample + `,"data":[` + usageSumExample + `],"next":null}`
+	usageSumExample = `{"agent_id":null,"model":null,"session_id":null,"day":"` + timeExample +
+		`","name":null,"calls":12,"input_tokens":48000,"output_tokens":2100,"cached_tokens":41000,"unknown_calls":0,` +
+		`"cost":0.0412,"unpriced_calls":0,"cache_hits":11,"cache_write_tokens":6200,"saved":0.0721}`
+	anchorExample = `{"number":12,"hash":"` + hashExample + `"}`
+	verifyExample = `{"stage":"records","next":"eyJTdGFnZSI6ImZpbGVzIn0","done":false,"checked":1,` +
+		`"findings":[{"stage":"records","where":"session ` + sessionIDExample +
+		`","says":"message 3 is not there","do":"compare it with a backup"}],"anchor":` + anchorExample + `}`
+	auditExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","at":"` + timeExample +
+		`","principal_id":"` + otherIDExample + `","principal_name":"ada","action":"getSession","session_id":"` +
+		sessionIDExample + `","target_id":null,"request_id":"` + otherIDExample + `"}`
+	providersExample = `{"data":[{"name":"openai","configured":false,"key_env":"OPENAI_API_KEY",` +
+		`"default_model":"openai/gpt-5-mini","simulator":false,"models":0}],"next":null}`
+	toolExample = `{"name":"current_time","description":"Tells the current date and time.",` +
+		`"parameters":{"type":"object"},"annotations":{"read_only":true,"idempotent":true,"destructive":false,` +
+		`"open_world":false},"source":"builtin","unusable":null}`
+	principalExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample +
+		`","workspace":"default","name":"ada","kind":"person","role":"admin"}`
+	whoAmIExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample +
+		`","workspace":"default","name":"ada","kind":"person","role":"admin","may_choose_directories":true,` +
+		`"sign_in_id":null}`
+	keyFields = `"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample +
+		`","workspace":"default","principal_id":"` + otherIDExample +
+		`","name":"ci","role":"member","prefix":"pk_example","requests_per_minute":null,"max_sessions":1000,` +
+		`"max_storage":null,"created_at":"` + timeExample + `","revoked_at":null`
+	keyExample    = `{` + keyFields + `}`
+	signInExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","principal_id":"` +
+		otherIDExample + `","principal_name":"ada","created_at":"` + timeExample + `","last_used_at":"` + timeExample +
+		`","expires_at":"` + timeExample + `"}`
+	newKeyExample = `{` + keyFields + `,"key":"pk_example-shown-once"}`
 
-	eventExample = `{"session_id":"` + sessionIDExample + `","sequence":3,"type":"session.started","created_at":"` + timeExample + `","data":{"turn_id":"` + turnIDExample + `","attempt":1}}`
+	eventExample = `{"session_id":"` + sessionIDExample + `","sequence":3,"type":"session.started","created_at":"` +
+		timeExample + `","data":{"turn_id":"` + turnIDExample + `","attempt":1}}`
 )
 
 // agentExample is an agent that sets everything.
 func agentExample() string {
-	return `{"id":"` + agentIDExample + `","workspace_id":"` + otherIDExample + `","slug":"release-writer","name":"Release writer","description":"","runtime":"standard",` + settingsExample(
+	return `{"id":"` + agentIDExample + `","workspace_id":"` + otherIDExample +
+		`","slug":"release-writer","name":"Release writer","description":"","runtime":"standard",` + settingsExample(
 		setting.Agent,
 	) +
-		`,"tags":["docs"],"lead_id":null,"status":"active","owner_id":"` + otherIDExample + `","owner_name":"Ada","changed_by_id":"` + otherIDExample + `","version":1,"created_at":"` + timeExample + `","updated_at":"` + timeExample + `"}`
+		`,"tags":["docs"],"lead_id":null,"status":"active","owner_id":"` + otherIDExample +
+		`","owner_name":"Ada","changed_by_id":"` + otherIDExample + `","version":1,"created_at":"` + timeExample +
+		`","updated_at":"` + timeExample + `"}`
 }
 
 // sessionExample is a session that sets nothing.
 func sessionExample() string {
-	return `{"id":"` + sessionIDExample + `","workspace_id":"` + otherIDExample + `","agent_id":"` + agentIDExample + `","owner_id":"` + otherIDExample + `","visibility":"private",` +
-		`"project_id":null,"parent_session_id":null,"parent_message_id":null,"root_id":"` + sessionIDExample + `","depth":0,"log_id":"` + otherIDExample + `","forked_through":null,"kind":"agent","mode":"foreground","type":null,"feature":null,"task":null,"key":null,"title":"Version 2","instructions":null,"tags":["docs"],"pinned":false,"metadata":{},` +
+	return `{"id":"` + sessionIDExample + `","workspace_id":"` + otherIDExample + `","agent_id":"` + agentIDExample +
+		`","owner_id":"` + otherIDExample + `","visibility":"private",` +
+		`"project_id":null,"parent_session_id":null,"parent_message_id":null,"root_id":"` + sessionIDExample +
+		`","depth":0,"log_id":"` + otherIDExample +
+		`","forked_through":null,"kind":"agent","mode":"foreground","type":null,"feature":null,"task":null,` +
+		`"key":null,"title":"Version 2","instructions":null,"tags":["docs"],"pinned":false,"metadata":{},` +
 		settingsExample(
 			0,
 		) + `,"during":null,"status":"running","wait_reason":null,` +
-		`"statistics":{"messages":1,"user_facing":1,"turns":1,"input_tokens":0,"output_tokens":0,"cached_tokens":0,"unknown_calls":0,"cost":0,"unpriced_calls":0,"calls":0,"cache_hits":0,"cache_write_tokens":0,"saved":0},"context":{"messages":1,"tokens":6,"cleared_at":null},` +
-		`"last_sequence":1,"last_event_sequence":2,"turn_id":"` + turnIDExample + `","archived_at":null,"created_at":"` + timeExample + `","updated_at":"` + timeExample + `","started_at":"` + timeExample + `","finished_at":null}`
+		`"statistics":{"messages":1,"user_facing":1,"turns":1,"input_tokens":0,"output_tokens":0,"cached_tokens":0,` +
+		`"unknown_calls":0,"cost":0,"unpriced_calls":0,"calls":0,"cache_hits":0,"cache_write_tokens":0,"saved":0},` +
+		`"context":{"messages":1,"tokens":6,"cleared_at":null},` +
+		`"last_sequence":1,"last_event_sequence":2,"turn_id":"` + turnIDExample +
+		`","archived_at":null,"created_at":"` + timeExample + `","updated_at":"` + timeExample + `","started_at":"` +
+		timeExample + `","finished_at":null}`
 }
 
 // settingsExample are the fields of settings in an example, those of a scope set.

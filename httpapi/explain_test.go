@@ -22,7 +22,8 @@ func TestExplainsOneTurnOfFiveHundred(t *testing.T) {
 		201,
 		"POST",
 		"/v1/agents",
-		`{"name":"long","model":"tariff/echo","system_prompt":"You remember.","context_policy":{"kind":"recent","limit":200},"limits":{"max_steps":3}}`,
+		`{"name":"long","model":"tariff/echo","system_prompt":"You remember.","context_policy":{"kind":"recent",`+
+			`"limit":200},"limits":{"max_steps":3}}`,
 	)
 	session := s.session(`{"agent_id":"long"}`).ID.String()
 	for n := 1; n <= 500; n++ {
@@ -113,7 +114,8 @@ func TestDiffNamesTheVolatilePrompt(t *testing.T) {
 		201,
 		"POST",
 		"/v1/agents",
-		`{"name":"clock","system_prompt":"You are patient.\nThe time is {{session.title}}.\nBe brief.","tools":["current_time"]}`,
+		`{"name":"clock","system_prompt":"You are patient.\nThe time is {{session.title}}.\nBe brief.",`+
+			`"tools":["current_time"]}`,
 	)
 	session := s.session(`{"agent_id":"clock","title":"12:00"}`).ID.String()
 	long := `{"content":{"text":"` + strings.Repeat("Word by word. ", 500) + `"}}`
@@ -131,7 +133,8 @@ func TestDiffNamesTheVolatilePrompt(t *testing.T) {
 		d.Shared.Tokens < d.Shared.OfTokens/3 {
 		t.Errorf("an ordinary turn: %+v", d)
 	}
-	for _, change := range []string{`{"title":"12:01"}`, `{"system_prompt":"You are patient.\nThe time is 12:02.\nBe brief."}`} {
+	for _, change := range []string{`{"title":"12:01"}`,
+		`{"system_prompt":"You are patient.\nThe time is 12:02.\nBe brief."}`} {
 		want[parley.Session](s, 200, "PATCH", "/v1/sessions/"+session, change)
 		s.told(session, long)
 		d := diff()

@@ -73,7 +73,9 @@ func TestExportMarkdown(t *testing.T) {
 		`{"respond":false,"content":{"text":"Look at this"}}`,
 		`{"role":"assistant","content":{"text":"I look","reasoning":"two\nlines"}}`,
 		`{"role":"tool_call","content":{"id":"c1","name":"read","arguments":{"path":"a.md"}}}`,
-		"{\"role\":\"tool_result\",\"tool_call_id\":\"c1\",\"content\":{\"result\":\"```\\ncode\\n```\",\"error\":null,\"success\":true,\"execution_time_ms\":1}}",
+		"{\"role\":\"tool_result\"," +
+			"\"tool_call_id\":\"c1\"," +
+			"\"content\":{\"result\":\"```\\ncode\\n```\",\"error\":null,\"success\":true,\"execution_time_ms\":1}}",
 		`{"role":"assistant","internal":true,"content":{"text":"for the audit alone"}}`,
 	} {
 		if got := s.do("POST", at+"/messages", body); got.status != 201 {
@@ -87,7 +89,8 @@ func TestExportMarkdown(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := string(raw)
-	for _, part := range []string{"# Fences\n", "Look at this\n", "> two\n> lines\n\nI look\n", "**read**\n\n```\n{\n  \"path\": \"a.md\"\n}\n```\n", "\n````\n```\ncode\n```\n````\n"} {
+	for _, part := range []string{"# Fences\n", "Look at this\n", "> two\n> lines\n\nI look\n",
+		"**read**\n\n```\n{\n  \"path\": \"a.md\"\n}\n```\n", "\n````\n```\ncode\n```\n````\n"} {
 		if !strings.Contains(text, part) {
 			t.Errorf("%q is not in\n%s", part, text)
 		}

@@ -92,9 +92,11 @@ func TestFilesAreUploadedAndDownloaded(t *testing.T) {
 	path := "/v1/files/" + made.ID.String()
 	got := s.do("GET", path+"/content", "")
 	for name, value := range map[string]string{
-		"Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff", "Content-Security-Policy": filePolicy,
-		"Content-Disposition": `attachment; filename*=utf-8''notes%20%C3%BCber%20%22x%22.txt`, "Etag": `"` + made.SHA256.String() + `"`,
-		"Content-Length": fmt.Sprint(len(data)), "Accept-Ranges": "bytes",
+		"Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff",
+		"Content-Security-Policy": filePolicy,
+		"Content-Disposition":     `attachment; filename*=utf-8''notes%20%C3%BCber%20%22x%22.txt`,
+		"Etag":                    `"` + made.SHA256.String() + `"`,
+		"Content-Length":          fmt.Sprint(len(data)), "Accept-Ranges": "bytes",
 	} {
 		if got.header.Get(name) != value {
 			t.Errorf("%s: %q, want %q", name, got.header.Get(name), value)
@@ -206,7 +208,8 @@ func TestUploadsAreBounded(t *testing.T) {
 		"a body that breaks off":    "Content-Length: 1000\r\n",
 	} {
 		status := s.raw(
-			"POST /v1/files?name=a HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + testToken + "\r\nContent-Type: application/octet-stream\r\nConnection: close\r\n" + headers + "\r\nabc",
+			"POST /v1/files?name=a HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + testToken +
+				"\r\nContent-Type: application/octet-stream\r\nConnection: close\r\n" + headers + "\r\nabc",
 		)
 		if want := map[bool]string{true: "413", false: "422"}[strings.Contains(what, "beyond")]; !strings.HasPrefix(
 			status,
@@ -304,7 +307,8 @@ func TestThumbnails(t *testing.T) {
 	for _, c := range []struct{ name, data, says string }{
 		{"bomb.png", string(bomb), "its size cannot be read"}, {"a.txt", "text", "only PNG, JPEG, GIF and WebP"},
 		{"broken.png", picture(t, 300, 300, false)[:60], "cannot be decoded as image/png"},
-		{"damaged.png", picture(t, 300, 300, false)[:12], "damaged.png is image/png, and its size cannot be read, so it has no thumbnail: it is damaged"},
+		{"damaged.png", picture(t, 300, 300, false)[:12],
+			"damaged.png is image/png, and its size cannot be read, so it has no thumbnail: it is damaged"},
 	} {
 		file := s.upload(c.name, c.data)
 		got := s.do("GET", "/v1/files/"+file.ID.String()+"/thumbnail", "")
@@ -359,10 +363,14 @@ func TestFilesOfMessages(t *testing.T) {
 		t.Errorf("exact %t: %s", detail.Exact, detail.Request)
 	}
 	for name, c := range map[string]struct{ body, says string }{
-		"no vision":  {fmt.Sprintf(`{"content":{"text":"x","files":[%q]},"model":"sim/reason"}`, photo.ID), "reads no images"},
-		"a PDF":      {fmt.Sprintf(`{"content":{"text":"x","files":[%q]}}`, s.upload("a.pdf", "%PDF-1.7\n").ID), "application/pdf"},
-		"long text":  {fmt.Sprintf(`{"content":{"text":"x","files":[%q]}}`, s.upload("b.txt", strings.Repeat("x", parley.MaxTextFileBytes+1)).ID), "up to 262144"},
-		"twice":      {fmt.Sprintf(`{"content":{"text":"x","files":[%q,%q]}}`, photo.ID, strings.ToUpper(photo.ID.String())), "twice"},
+		"no vision": {fmt.Sprintf(`{"content":{"text":"x","files":[%q]},"model":"sim/reason"}`, photo.ID),
+			"reads no images"},
+		"a PDF": {fmt.Sprintf(`{"content":{"text":"x","files":[%q]}}`, s.upload("a.pdf", "%PDF-1.7\n").ID),
+			"application/pdf"},
+		"long text": {fmt.Sprintf(`{"content":{"text":"x","files":[%q]}}`,
+			s.upload("b.txt", strings.Repeat("x", parley.MaxTextFileBytes+1)).ID), "up to 262144"},
+		"twice": {fmt.Sprintf(`{"content":{"text":"x","files":[%q,%q]}}`, photo.ID,
+			strings.ToUpper(photo.ID.String())), "twice"},
 		"not an id":  {`{"content":{"text":"x","files":["photo.png"]}}`, "not the id of a file"},
 		"in session": {fmt.Sprintf(`{"content":{"files":[%q]},"model":"sim/lorem-5-0"}`, photo.ID), "reads no images"},
 	} {

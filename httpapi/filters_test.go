@@ -19,7 +19,8 @@ func TestSessionFilters(t *testing.T) {
 	parent := s.session(`{"title":"parent"}`)
 	s.session(
 		fmt.Sprintf(
-			`{"title":"full","agent_id":"ada","project_id":%q,"parent_session_id":%q,"type":"qa-task","feature":"pay","task":"T-1","kind":"tool","mode":"background","pinned":true,"tags":["red"]}`,
+			`{"title":"full","agent_id":"ada","project_id":%q,"parent_session_id":%q,"type":"qa-task",`+
+				`"feature":"pay","task":"T-1","kind":"tool","mode":"background","pinned":true,"tags":["red"]}`,
 			project.ID,
 			parent.ID,
 		),
@@ -233,14 +234,19 @@ func TestFilterValuesThatMeanNothing(t *testing.T) {
 	}("/v1/sessions?limit=1")
 	for _, query := range []string{
 		sessions + "kind=x", sessions + "mode=x", sessions + "status=x", sessions + "archived=x", sessions + "pinned=x",
-		sessions + "created_from=yesterday", sessions + "created_to=x", sessions + "parent_session_id=x", sessions + "order=sideways",
-		sessions + "limit=0", sessions + "limit=1001", sessions + "limit=x", sessions + "cursor=!", sessions + "colour=x",
+		sessions + "created_from=yesterday", sessions + "created_to=x", sessions + "parent_session_id=x",
+		sessions + "order=sideways",
+		sessions + "limit=0", sessions + "limit=1001", sessions + "limit=x", sessions + "cursor=!",
+		sessions + "colour=x",
 		sessions + "order=asc&cursor=" + cursor, "/v1/agents?cursor=" + cursor,
-		messages + "cursor=" + cursor, messages + "role=x", messages + "status=x", messages + "internal=x", messages + "turn_id=x", messages + "iteration=x",
+		messages + "cursor=" + cursor, messages + "role=x", messages + "status=x", messages + "internal=x",
+		messages + "turn_id=x", messages + "iteration=x",
 		messages + "iteration=-1", messages + "limit=0", messages + "limit=1001", messages + "order=sideways",
 		messages + "view=user&internal=true", messages + "view=chat&internal=true", messages + "view=recent&order=asc",
-		"/v1/agents?status=x", "/v1/agents?limit=1001", "/v1/sessions/" + session + "/turns?status=x", "/v1/sessions/" + session + "/calls?turn_id=x",
-		"/v1/projects?recent=0", "/v1/projects?recent=1&limit=1", "/v1/events?session=x", "/v1/models?colour=x", "/v1/sessions/" + session + "?colour=x",
+		"/v1/agents?status=x", "/v1/agents?limit=1001", "/v1/sessions/" + session + "/turns?status=x",
+		"/v1/sessions/" + session + "/calls?turn_id=x",
+		"/v1/projects?recent=0", "/v1/projects?recent=1&limit=1", "/v1/events?session=x", "/v1/models?colour=x",
+		"/v1/sessions/" + session + "?colour=x",
 	} {
 		got := s.do("GET", query, "")
 		if got.status != 422 {
@@ -256,7 +262,8 @@ func TestFilterValuesThatMeanNothing(t *testing.T) {
 	want[parley.Session](s, 201, "POST", "/v1/agents/parley/sessions", `{"agent_id":"`+agent+`"}`)
 	want[parley.Agent](s, 201, "POST", "/v1/agents", `{"name":"other"}`)
 	for _, got := range []reply{
-		s.do("POST", "/v1/agents/other/sessions", `{"agent_id":"`+agent+`"}`), s.do("GET", "/v1/agents/other/sessions?agent=parley", ""),
+		s.do("POST", "/v1/agents/other/sessions", `{"agent_id":"`+agent+`"}`),
+		s.do("GET", "/v1/agents/other/sessions?agent=parley", ""),
 	} {
 		if got.status != 422 || got.problem(t).Errors[0].Field != "agent_id" {
 			t.Errorf("two agents: status %d %s", got.status, got.body)

@@ -32,7 +32,8 @@ func (s *testServer) build(workspace, slug string) estate {
 	e.session = s.session(fmt.Sprintf(`{"agent_id":%q,"key":"key of %s"}`, slug, slug), auth...).ID.String()
 	stream := s.stream("POST", "/v1/sessions/"+e.session+"/messages", `{"content":{"text":"Hi"}}`, auth...)
 	stream.until("session.completed")
-	e.message = want[page[parley.Message]](s, 200, "GET", "/v1/sessions/"+e.session+"/messages", "", auth...).Data[0].ID.String()
+	e.message = want[page[parley.Message]](s, 200, "GET", "/v1/sessions/"+e.session+"/messages", "",
+		auth...).Data[0].ID.String()
 	e.loop = want[parley.Loop](
 		s,
 		201,
@@ -219,11 +220,14 @@ func TestForeignIDsInBodiesAndQueries(t *testing.T) {
 		{method: "POST", path: "/v1/sessions", body: `{"agent_id":"` + foreign.slug + `"}`},
 		{method: "POST", path: "/v1/sessions", body: `{"project_id":"` + foreign.project + `"}`},
 		{method: "POST", path: "/v1/sessions", body: `{"parent_session_id":"` + foreign.session + `"}`},
-		{method: "POST", path: "/v1/sessions", body: `{"parent_session_id":"` + own.session + `","parent_message_id":"` + foreign.message + `"}`},
+		{method: "POST", path: "/v1/sessions",
+			body: `{"parent_session_id":"` + own.session + `","parent_message_id":"` + foreign.message + `"}`},
 		{method: "PATCH", path: "/v1/sessions/" + own.session, body: `{"project_id":"` + foreign.project + `"}`},
 		{method: "PUT", path: "/v1/clients/tab/session", body: `{"session_id":"` + foreign.session + `"}`},
-		{method: "POST", path: "/v1/sessions/" + own.session + "/messages", body: `{"content":{"text":"x","files":["` + foreign.file + `"]}}`},
-		{method: "POST", path: "/v1/sessions", body: `{"message":{"content":{"text":"x","files":["` + foreign.file + `"]}}}`},
+		{method: "POST", path: "/v1/sessions/" + own.session + "/messages",
+			body: `{"content":{"text":"x","files":["` + foreign.file + `"]}}`},
+		{method: "POST", path: "/v1/sessions",
+			body: `{"message":{"content":{"text":"x","files":["` + foreign.file + `"]}}}`},
 		{method: "POST", path: "/v1/sessions/" + own.session + "/cancel", body: `{"turn_id":"` + foreign.turn + `"}`},
 		{method: "GET", path: "/v1/sessions/by-key?key=key+of+bob"},
 		{method: "GET", path: "/v1/clients/tab-of-bob/session"},

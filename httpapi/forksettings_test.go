@@ -12,7 +12,8 @@ func TestAForkKeepsWhatItDoesNotSet(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
 	at, _ := s.talked(`{"model":"sim/echo","compaction":{"model":"sim/reason","instructions":"Keep the prices."},`+
-		`"middleware":{"redact":[{"name":"email","pattern":"[a-z]+@[a-z.]+"}],"user_context":["time"]},"limits":{"max_steps":7,"daily_tokens":900000000}}`, "one")
+		`"middleware":{"redact":[{"name":"email","pattern":"[a-z]+@[a-z.]+"}],"user_context":["time"]},`+
+		`"limits":{"max_steps":7,"daily_tokens":900000000}}`, "one")
 	fork := func(body string) parley.Session {
 		t.Helper()
 		return want[parley.Session](s, 201, "POST", at+"/fork", body)

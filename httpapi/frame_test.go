@@ -70,13 +70,23 @@ func sampleFrames() []live.Frame {
 func TestFramesStayAsTheyAre(t *testing.T) {
 	t.Parallel()
 	want := []string{
-		"event: message.removed\nid: 7\ndata: {\"session_id\":" + sampleSession + `,"sequence":7,"type":"message.removed","created_at":"2023-11-14T22:13:20.123Z","data":{"message_id":` + sampleMessage + "}}\n\n",
-		"event: message.removed\ndata: {\"session_id\":" + sampleSession + `,"sequence":null,"type":"message.removed","created_at":"2023-11-14T22:13:20.123Z","data":{"message_id":` + sampleMessage + "}}\n\n",
-		"event: message.removed\nid: 7\ndata: {\"session_id\":" + sampleSession + `,"sequence":7,"type":"message.removed","created_at":"2023-11-14T22:13:20.123Z","data":{"a":1}}` + "\n\n",
-		"event: step.generating\ndata: {\"session_id\":" + sampleSession + `,"type":"step.generating","data":{"message_id":` + sampleMessage + `,"kind":"text","offset":3,"end":12,"delta":"\"é\n` + "\u2028" + `\u0001 <b>"}}` + "\n\n",
-		"event: session.activated\ndata: {\"session_id\":" + sampleSession + `,"type":"session.activated","data":{"client_id":"tab"}}` + "\n\n",
-		"event: session.deleted\ndata: {\"session_id\":" + sampleSession + `,"type":"session.deleted","data":{}}` + "\n\n",
-		"event: resync\ndata: {\"session_id\":" + sampleSession + `,"type":"resync","data":{"reason":"beyond"}}` + "\n\n",
+		"event: message.removed\nid: 7\ndata: {\"session_id\":" + sampleSession +
+			`,"sequence":7,"type":"message.removed","created_at":"2023-11-14T22:13:20.123Z","data":{"message_id":` +
+			sampleMessage + "}}\n\n",
+		"event: message.removed\ndata: {\"session_id\":" + sampleSession +
+			`,"sequence":null,"type":"message.removed","created_at":"2023-11-14T22:13:20.123Z","data":{"message_id":` +
+			sampleMessage + "}}\n\n",
+		"event: message.removed\nid: 7\ndata: {\"session_id\":" + sampleSession +
+			`,"sequence":7,"type":"message.removed","created_at":"2023-11-14T22:13:20.123Z","data":{"a":1}}` + "\n\n",
+		"event: step.generating\ndata: {\"session_id\":" + sampleSession +
+			`,"type":"step.generating","data":{"message_id":` + sampleMessage +
+			`,"kind":"text","offset":3,"end":12,"delta":"\"é\n` + "\u2028" + `\u0001 <b>"}}` + "\n\n",
+		"event: session.activated\ndata: {\"session_id\":" + sampleSession +
+			`,"type":"session.activated","data":{"client_id":"tab"}}` + "\n\n",
+		"event: session.deleted\ndata: {\"session_id\":" + sampleSession +
+			`,"type":"session.deleted","data":{}}` + "\n\n",
+		"event: resync\ndata: {\"session_id\":" + sampleSession +
+			`,"type":"resync","data":{"reason":"beyond"}}` + "\n\n",
 		"event: resync\ndata: {\"session_id\":null,\"type\":\"resync\",\"data\":{\"reason\":\"connected\"}}\n\n",
 	}
 	frames := sampleFrames()

@@ -189,7 +189,8 @@ func FuzzUpload(f *testing.F) {
 		"",
 		"multipart/form-data; boundary=b",
 		[]byte(
-			"--b\r\nContent-Disposition: form-data; name=file; filename*=utf-8''%ff%00..%2fa\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n=\r\n--b",
+			"--b\r\nContent-Disposition: form-data; name=file; "+
+				"filename*=utf-8''%ff%00..%2fa\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n=\r\n--b",
 		),
 	)
 	f.Fuzz(func(t *testing.T, query, media string, body []byte) {

@@ -191,7 +191,8 @@ func TestWrongKeysAreSlowedAndRightOnesAreNot(t *testing.T) {
 		switch {
 		case i < wrongKeys && got.status != http.StatusUnauthorized:
 			t.Fatalf("try %d: status %d, want 401", i, got.status)
-		case i >= wrongKeys && (got.status != http.StatusTooManyRequests || got.header.Get("Retry-After") == "" || got.header.Get("Retry-After") == "0"):
+		case i >= wrongKeys && (got.status != http.StatusTooManyRequests || got.header.Get("Retry-After") == "" ||
+			got.header.Get("Retry-After") == "0"):
 			t.Fatalf("try %d: status %d, Retry-After %q, want 429", i, got.status, got.header.Get("Retry-After"))
 		}
 		if strings.Contains(string(got.body), "tried") {

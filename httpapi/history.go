@@ -9,7 +9,8 @@ import (
 )
 
 // branchVerb is Fork, EditMessage or Regenerate.
-type branchVerb[Input any] func(ctx context.Context, principal parley.Principal, id parley.ID, input Input, idempotency store.Idempotency) (store.Opened, error)
+type branchVerb[Input any] func(ctx context.Context, principal parley.Principal, id parley.ID, input Input,
+	idempotency store.Idempotency) (store.Opened, error)
 
 func serveFork(a *api, x *exchange) error {
 	id, err := a.session(x)

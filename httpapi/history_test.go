@@ -37,7 +37,8 @@ func TestSharedMessagesOutliveTheirSession(t *testing.T) {
 		method, path, body, named, namedPath string
 		status                               int
 	}{
-		{"POST", "/edit", `{"content":{"text":"two"}}`, `{"content":{"text":"two"},"session_id":"` + fork + `"}`, "/edit", 201},
+		{"POST", "/edit", `{"content":{"text":"two"}}`, `{"content":{"text":"two"},"session_id":"` + fork + `"}`,
+			"/edit", 201},
 		{"POST", "/regenerate", `{}`, `{"session_id":"` + fork + `"}`, "/regenerate", 201},
 		{"PUT", "/marks", `{"pinned":true}`, `{"pinned":true}`, "/marks?session_id=" + fork, 200},
 	} {
@@ -127,7 +128,8 @@ func TestForkOverHTTP(t *testing.T) {
 		t.Errorf("with its parent deleted the fork has %d messages", len(kept))
 	}
 	for name, body := range map[string]string{
-		"an unknown message": `{"at":"` + otherIDExample + `"}`, "both places": fmt.Sprintf(`{"at":%q,"sequence":1}`, record[0].ID), "behind the end": `{"sequence":700}`,
+		"an unknown message": `{"at":"` + otherIDExample + `"}`,
+		"both places":        fmt.Sprintf(`{"at":%q,"sequence":1}`, record[0].ID), "behind the end": `{"sequence":700}`,
 	} {
 		if got := s.do(
 			"POST",
@@ -225,7 +227,8 @@ func TestAForkByAnotherHasNoGrants(t *testing.T) {
 	s := startServer(t)
 	owner, guest := s.key("one", "owner", parley.RoleMember), s.key("one", "guest", parley.RoleMember)
 	id := s.session(
-		`{"visibility":"workspace","grants":[{"tool":"write_file","effect":"allow"}],"message":{"content":{"text":"x"},"respond":false}}`,
+		`{"visibility":"workspace","grants":[{"tool":"write_file","effect":"allow"}],`+
+			`"message":{"content":{"text":"x"},"respond":false}}`,
 		"Authorization",
 		owner,
 	).ID.String()

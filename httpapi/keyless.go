@@ -27,7 +27,8 @@ func (k *keyless) admit(r *http.Request) error {
 		return parley.Errorf(
 			parley.CodeUnauthenticated,
 			"This request was passed on by a proxy (it has the header %s), "+
-				"and such requests need a key: make one with `parley keys create --name NAME` and send it in the header Authorization: Bearer.",
+				"and such requests need a key: make one with `parley keys create --name NAME` and send it in the "+
+				"header Authorization: Bearer.",
 			header,
 		)
 	}
@@ -45,8 +46,10 @@ func (k *keyless) admit(r *http.Request) error {
 		return parley.Errorf(
 			parley.CodeUnauthenticated,
 			"This system does not tell Parley which user a connection comes from, "+
-				"so that it must be shown. In a browser, open the address with the one-time code that `parley serve` printed, or sign in "+
-				"with the content of the file token in the server's data directory. Programs send that content, or a key "+
+				"so that it must be shown. In a browser, open the address with the one-time code that `parley serve` "+
+				"printed, or sign in "+
+				"with the content of the file token in the server's data directory. Programs send that content, or "+
+				"a key "+
 				"(`parley keys create --name NAME`), in the header Authorization: Bearer.",
 		)
 	}
@@ -54,7 +57,8 @@ func (k *keyless) admit(r *http.Request) error {
 		parley.CodeUnauthenticated,
 		"Without a key only the user who runs this server is let in, and this connection "+
 			"is not that user's. Ask that user for a key (`parley keys create --name NAME`) and send it in the header "+
-			"Authorization: Bearer. If you are that user, send the content of the file token in the server's data directory.",
+			"Authorization: Bearer. If you are that user, send the content of the file token in the server's data "+
+			"directory.",
 	)
 }
 

@@ -75,7 +75,8 @@ func TestAnotherUserOfTheMachineNeedsAKey(t *testing.T) {
 		r := &list[i]
 		for _, path := range r.paths {
 			target := fill.Replace(path)
-			for _, name := range []string{"message", "turn", "call", "loop", "approval", "project", "file", "key", "grant", "sign_in"} {
+			for _, name := range []string{"message", "turn", "call", "loop", "approval", "project", "file", "key",
+				"grant", "sign_in"} {
 				target = strings.ReplaceAll(target, "{"+name+"}", parley.NewID().String())
 			}
 			got := nobody.do(r.method, target, r.validBody())
@@ -115,9 +116,12 @@ func TestAnotherUserOfTheMachineNeedsAKey(t *testing.T) {
 // TestPassedOnRequestsNeedAKey: the connection is the proxy's, whoever sends.
 func TestPassedOnRequestsNeedAKey(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(*Options){"as ever": func(*Options) {}, "insecure": func(o *Options) { o.InsecureLocal = true }} {
+	for name, change := range map[string]func(*Options){"as ever": func(*Options) {}, "insecure": func(o *Options) {
+		o.InsecureLocal = true
+	}} {
 		s := startServer(t, change)
-		for _, header := range []string{"Forwarded", "Via", "X-Real-IP", "X-Forwarded-For", "X-Forwarded-Proto", "x-forwarded-anything", "X-Forwarded-"} {
+		for _, header := range []string{"Forwarded", "Via", "X-Real-IP", "X-Forwarded-For", "X-Forwarded-Proto",
+			"x-forwarded-anything", "X-Forwarded-"} {
 			got := s.do("GET", "/v1/sessions", "", header, "x")
 			if got.status != http.StatusUnauthorized || !strings.Contains(got.problem(t).Detail, "parley keys create") {
 				t.Errorf("%s, with %s: status %d %s", name, header, got.status, got.body)

@@ -133,7 +133,8 @@ func (a *api) admit(r *http.Request) error {
 	if a.loopback && !a.ownHost(r.Host) {
 		return parley.Errorf(
 			parley.CodeForbidden,
-			"This server answers to localhost only, not to the name in the Host header. Use http://localhost or add the name to the server's configured hosts.",
+			"This server answers to localhost only, not to the name in the Host header. Use http://localhost or add "+
+				"the name to the server's configured hosts.",
 		)
 	}
 	if r.Header.Get("Sec-Fetch-Site") == "cross-site" && r.Header.Get("Sec-Fetch-Mode") != "navigate" {
@@ -207,7 +208,8 @@ func (a *api) readBody(x *exchange) error {
 		x.w.Header().Set("Connection", "close") // do not read on what has no room
 		return err
 	}
-	defer func() { _ = http.NewResponseController(x.w).SetReadDeadline(time.Time{}) }() // else a stream would end with the body's deadline
+	// else a stream would end with the body's deadline
+	defer func() { _ = http.NewResponseController(x.w).SetReadDeadline(time.Time{}) }()
 	var err error
 	if n := r.ContentLength; n > 0 {
 		x.body = make([]byte, n)

@@ -127,7 +127,8 @@ func TestStoppingALoop(t *testing.T) {
 		stop   string
 		turn   parley.TurnStatus
 		reason string
-	}{{`{"now":true}`, parley.TurnCancelled, parley.LoopReasonStopped}, {`{}`, parley.TurnRunning, parley.LoopReasonStopped}, {"", parley.TurnCancelled, parley.LoopReasonCancelled}} {
+	}{{`{"now":true}`, parley.TurnCancelled, parley.LoopReasonStopped},
+		{`{}`, parley.TurnRunning, parley.LoopReasonStopped}, {"", parley.TurnCancelled, parley.LoopReasonCancelled}} {
 		session := s.session(`{"model":"sim/lorem-100000-20"}`).ID.String()
 		loop := want[parley.Loop](s, 201, "POST", "/v1/sessions/"+session+"/loops", `{"prompt":"Go"}`)
 		s.stream("GET", "/v1/sessions/"+session+"/events?flush_ms=0", "").until("step.generating")
@@ -167,9 +168,14 @@ func TestLoopsThatMakeNoSense(t *testing.T) {
 	for body, field := range map[string]string{
 		`{}`: "prompt", `{"prompt":" "}`: "prompt", `{"prompt":"x","max":0}`: "max", `{"prompt":"x","max":1001}`: "max",
 		`{"prompt":"x","until":{}}`: "until", `{"prompt":"x","until":{"tool_called":"a","text_matches":"b"}}`: "until",
-		`{"prompt":"x","until":{"tool_called":"a b"}}`: "until.tool_called", `{"prompt":"x","until":{"text_matches":"("}}`: "until.text_matches",
-		`{"prompt":"x","until":{"schema":{"$ref":"https://example.com/x"}}}`: "until.schema", `{"prompt":"x","until":{"schema":7}}`: "until.schema", `{"prompt":"x","until":{"schema":{"type":"nonsense"}}}`: "is not a type",
-		`{"prompt":"x","context":"stale"}`: `context: is \"fresh\"`, `{"prompt":"x","context":{"recent":0}}`: `context: is \"fresh\"`, `{"prompt":"x","stop":1}`: "stop",
+		`{"prompt":"x","until":{"tool_called":"a b"}}`:                       "until.tool_called",
+		`{"prompt":"x","until":{"text_matches":"("}}`:                        "until.text_matches",
+		`{"prompt":"x","until":{"schema":{"$ref":"https://example.com/x"}}}`: "until.schema",
+		`{"prompt":"x","until":{"schema":7}}`:                                "until.schema",
+		`{"prompt":"x","until":{"schema":{"type":"nonsense"}}}`:              "is not a type",
+		`{"prompt":"x","context":"stale"}`:                                   `context: is \"fresh\"`,
+		`{"prompt":"x","context":{"recent":0}}`:                              `context: is \"fresh\"`,
+		`{"prompt":"x","stop":1}`:                                            "stop",
 	} {
 		got := s.do("POST", loops, body)
 		if got.status != 422 || !strings.Contains(string(got.body), field) {

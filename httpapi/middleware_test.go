@@ -22,7 +22,8 @@ func TestMiddlewareAroundCalls(t *testing.T) {
 		201,
 		"POST",
 		"/v1/agents",
-		`{"name":"discreet","model":"sim/echo","middleware":{"think_tags":true,"redact":[{"name":"email","pattern":"[a-z]+@[a-z.]+"}]}}`,
+		`{"name":"discreet","model":"sim/echo","middleware":{"think_tags":true,"redact":[{"name":"email",`+
+			`"pattern":"[a-z]+@[a-z.]+"}]}}`,
 	)
 	session := s.session(`{"agent_id":"discreet"}`).ID.String()
 	const text = "<think>who is ada@example.org?</think>I write to ada@example.org."

@@ -52,8 +52,10 @@ func TestKeysOfTypeFeatureTask(t *testing.T) {
 	s := startServer(t)
 	seen := map[parley.ID]string{}
 	for _, body := range []string{
-		`{"type":"a","feature":"b"}`, `{"type":"a","feature":"b","task":"c"}`, `{"type":"a","feature":"b:c"}`, `{"type":"a:b","feature":"c"}`,
-		`{"type":"a","feature":"b\",\"c"}`, `{"type":"a","feature":"b","task":"c/d"}`, `{"type":"a","feature":"b/c","task":"d"}`, `{"key":"a:b"}`,
+		`{"type":"a","feature":"b"}`, `{"type":"a","feature":"b","task":"c"}`, `{"type":"a","feature":"b:c"}`,
+		`{"type":"a:b","feature":"c"}`,
+		`{"type":"a","feature":"b\",\"c"}`, `{"type":"a","feature":"b","task":"c/d"}`,
+		`{"type":"a","feature":"b/c","task":"d"}`, `{"key":"a:b"}`,
 	} {
 		session := want[parley.Session](s, 201, "PUT", "/v1/sessions/by-key", body)
 		if other, taken := seen[session.ID]; taken {

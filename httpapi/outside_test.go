@@ -65,7 +65,8 @@ func TestOutsideMessageIsWatchedLikeAnyOther(t *testing.T) {
 		http.StatusOK,
 		"POST",
 		"/v1/messages/"+m.ID.String()+"/settle",
-		`{"status":"completed","usage":{"input_tokens":120,"output_tokens":9},"tool_calls":[{"id":"c1","name":"crawl","arguments":{"url":"/"}}]}`,
+		`{"status":"completed","usage":{"input_tokens":120,"output_tokens":9},"tool_calls":[{"id":"c1",`+
+			`"name":"crawl","arguments":{"url":"/"}}]}`,
 	)
 	if settled.Message.Status != parley.MessageCompleted || settled.Turn.Status != parley.TurnCompleted ||
 		len(settled.ToolCalls) != 1 ||
@@ -89,7 +90,8 @@ func TestOutsideMessageIsWatchedLikeAnyOther(t *testing.T) {
 	if got, want := strings.Join(
 		kinds,
 		" ",
-	), "session.started message.created step.started session.waiting step.generated message.created session.completed"; got != want {
+	), "session.started message.created step.started session.waiting step.generated message.created "+
+		"session.completed"; got != want {
 		t.Errorf("events %s; want %s", got, want)
 	}
 	versions := want[page[parley.Version]](s, 200, "GET", "/v1/messages/"+m.ID.String()+"/versions", "").Data
@@ -144,13 +146,17 @@ func TestOutsideAppendsInTheWrongPlace(t *testing.T) {
 			t.Errorf("%s: %s", body, got.body)
 		}
 	}
-	for _, body := range []string{`{"offset":3}`, `{"offset":3,"text":"a","reasoning":"b"}`, `{"text":"a"}`, `{"offset":-1,"text":"a"}`, `{"offset":3,"text":"a\u0000"}`, `{"offset":3,"arguments":"{}"}`} {
+	for _, body := range []string{`{"offset":3}`, `{"offset":3,"text":"a","reasoning":"b"}`, `{"text":"a"}`,
+		`{"offset":-1,"text":"a"}`, `{"offset":3,"text":"a\u0000"}`, `{"offset":3,"arguments":"{}"}`} {
 		if got := s.do("POST", at+"/append", body); got.status != http.StatusUnprocessableEntity {
 			t.Errorf("%s: status %d: %s", body, got.status, got.body)
 		}
 	}
-	for _, body := range []string{`{}`, `{"status":"queued"}`, `{"status":"completed","error":{"sentence":"x"}}`, `{"status":"failed","tool_calls":[{"id":"c","name":"n","arguments":{}}]}`,
-		`{"status":"completed","content":{"text":"ab"}}`, `{"status":"completed","content":{"texts":"abc"}}`, `{"status":"failed","error":{"class":"odd"}}`, `{"status":"completed","usage":{"input_tokens":-1}}`, `{"status":"completed","usage":{"input_tokens":4611686018427387904,"output_tokens":4611686018427387904}}`,
+	for _, body := range []string{`{}`, `{"status":"queued"}`, `{"status":"completed","error":{"sentence":"x"}}`,
+		`{"status":"failed","tool_calls":[{"id":"c","name":"n","arguments":{}}]}`,
+		`{"status":"completed","content":{"text":"ab"}}`, `{"status":"completed","content":{"texts":"abc"}}`,
+		`{"status":"failed","error":{"class":"odd"}}`, `{"status":"completed","usage":{"input_tokens":-1}}`,
+		`{"status":"completed","usage":{"input_tokens":4611686018427387904,"output_tokens":4611686018427387904}}`,
 		`{"status":"completed","tool_calls":[{"id":"c"}]}`} {
 		if got := s.do("POST", at+"/settle", body); got.status != http.StatusUnprocessableEntity {
 			t.Errorf("%s: status %d: %s", body, got.status, got.body)
@@ -166,8 +172,12 @@ func TestOutsideAppendsInTheWrongPlace(t *testing.T) {
 		t.Errorf("a second one: status %d: %s", got.status, got.body)
 	}
 	other := "/v1/sessions/" + s.session(`{}`).ID.String() + "/messages"
-	for _, body := range []string{`{"status":"streaming","content":{"text":"x"}}`, `{"role":"assistant","status":"completed","content":{"text":"x"}}`, `{"role":"assistant","status":"streaming","content":{"text":"x"}}`,
-		`{"role":"assistant","status":"streaming","timeout":7200}`, `{"role":"assistant","timeout":3,"content":{"text":"x"}}`, `{"role":"assistant","status":"streaming","temperature":1}`,
+	for _, body := range []string{`{"status":"streaming","content":{"text":"x"}}`,
+		`{"role":"assistant","status":"completed","content":{"text":"x"}}`,
+		`{"role":"assistant","status":"streaming","content":{"text":"x"}}`,
+		`{"role":"assistant","status":"streaming","timeout":7200}`,
+		`{"role":"assistant","timeout":3,"content":{"text":"x"}}`,
+		`{"role":"assistant","status":"streaming","temperature":1}`,
 		`{"role":"assistant","status":"streaming","internal":true}`, `{"role":"tool_call","status":"streaming"}`} {
 		if got := s.do("POST", other, body); got.status != http.StatusUnprocessableEntity {
 			t.Errorf("%s: status %d: %s", body, got.status, got.body)
@@ -245,7 +255,8 @@ func TestShares(t *testing.T) {
 	if kept := want[parley.Share](s, http.StatusOK, "PUT", at+"/"+qa, ""); kept != made || made.SharedBy.Name == "" {
 		t.Errorf("made %+v, then %+v", made, kept)
 	}
-	for path, n := range map[string]int{at: 1, at + "?direction=out": 1, at + "?direction=in": 0, "/v1/sessions/" + qa + "/shares?direction=in": 1, "/v1/sessions/" + qa + "/shares": 0} {
+	for path, n := range map[string]int{at: 1, at + "?direction=out": 1, at + "?direction=in": 0,
+		"/v1/sessions/" + qa + "/shares?direction=in": 1, "/v1/sessions/" + qa + "/shares": 0} {
 		if got := want[page[parley.Share]](s, 200, "GET", path, ""); len(got.Data) != n {
 			t.Errorf("%s: %+v", path, got.Data)
 		}

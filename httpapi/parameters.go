@@ -109,8 +109,9 @@ func messageFilters() []parameter {
 		),
 		text("agent_type", "Only messages of this agent type."),
 		parameter{
-			name:   "from_sequence",
-			about:  "The first page begins with this message of the record, in either order; the pages after it go by their cursor.",
+			name: "from_sequence",
+			about: "The first page begins with this message of the record, in either order; the pages after it go " +
+				"by their cursor.",
 			schema: integer(1, maxSequence),
 		},
 	)
@@ -199,8 +200,9 @@ func anyOf(values []string) []any {
 func idempotent() []parameter {
 	return []parameter{
 		{
-			name:   idempotencyHeader,
-			about:  "Makes the request safe to repeat: the same key and body give the first answer again, another body is 409.",
+			name: idempotencyHeader,
+			about: "Makes the request safe to repeat: the same key and body give the first answer again, another " +
+				"body is 409.",
 			schema: huma.Schema{Type: huma.TypeString},
 		},
 	}

@@ -27,8 +27,10 @@ func TestProjectsStayInsideTheRoots(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, path := range map[string]string{
-		"outside": outside, "a link out": link("out", outside), "below a link out": filepath.Join(link("up", filepath.Dir(outside)), filepath.Base(outside)),
-		"dots": s.root + "/site/../../" + filepath.Base(outside), "a file": file, "nothing": filepath.Join(s.root, "none"), "relative": "site", "empty": "",
+		"outside": outside, "a link out": link("out", outside),
+		"below a link out": filepath.Join(link("up", filepath.Dir(outside)), filepath.Base(outside)),
+		"dots":             s.root + "/site/../../" + filepath.Base(outside), "a file": file,
+		"nothing": filepath.Join(s.root, "none"), "relative": "site", "empty": "",
 	} {
 		got := s.do("POST", "/v1/projects", fmt.Sprintf(`{"path":%q}`, path))
 		if got.status != 422 || got.problem(t).Errors[0].Field != "path" {

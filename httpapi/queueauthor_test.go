@@ -91,7 +91,8 @@ func TestWordsBeforeATurnAskToo(t *testing.T) {
 	t.Parallel()
 	s := newTwo(t)
 	agent := s.agent(
-		`{"name":"Careful","model":"sim/script","tools":["mcp__act"],"grants":[{"tool":"mcp__*","effect":"ask","by_others":true}]}`,
+		`{"name":"Careful","model":"sim/script","tools":["mcp__act"],"grants":[{"tool":"mcp__*","effect":"ask",`+
+			`"by_others":true}]}`,
 		s.ada,
 	)
 	session := s.session(

@@ -137,7 +137,8 @@ func (a *api) prepare(r *route, x *exchange) (err error) {
 			return parley.Errorf(
 				parley.CodeForbidden,
 				"Only the server's own user may do this, because it concerns all workspaces. "+
-					"Run the command line on the server's machine, or send the content of the file token in its data directory as the key.",
+					"Run the command line on the server's machine, or send the content of the file token in its data "+
+					"directory as the key.",
 			)
 		}
 		if err := a.begin(x, r.name); err != nil {
@@ -210,7 +211,8 @@ func (a *api) nowhere(w http.ResponseWriter, r *http.Request) {
 // methodsOf lists the methods that r's path has routes for.
 func (a *api) methodsOf(r *http.Request) []string {
 	var allowed []string
-	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch,
+		http.MethodDelete} {
 		probe := http.Request{Method: method, URL: r.URL, Host: r.Host}
 		if _, pattern := a.mux.Handler(&probe); pattern != "" && pattern != "/" {
 			allowed = append(allowed, method)

@@ -123,10 +123,10 @@ func relayed(t *testing.T, test func(client net.Conn, hub *live.Hub, session par
 func TestHeartbeat(t *testing.T) {
 	t.Parallel()
 	relayed(t, func(client net.Conn, _ *live.Hub, _ parley.ID, _ <-chan struct{}) {
-		answer, err := http.ReadResponse(
+		answer, err := http.ReadResponse( //nolint:bodyclose // it is endless; the connection is closed instead
 			bufio.NewReader(client),
 			nil,
-		) //nolint:bodyclose // closing would read an endless body to its end; the connection is closed instead
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -150,10 +150,10 @@ func TestHeartbeat(t *testing.T) {
 func TestReaderThatNeverReadsIsCutOff(t *testing.T) {
 	t.Parallel()
 	relayed(t, func(client net.Conn, hub *live.Hub, session parley.ID, ended <-chan struct{}) {
-		answer, err := http.ReadResponse(
+		answer, err := http.ReadResponse( //nolint:bodyclose // it is endless; the connection is closed instead
 			bufio.NewReaderSize(client, 16),
 			nil,
-		) //nolint:bodyclose // closing would read an endless body to its end; the connection is closed instead
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -221,7 +221,8 @@ func TestFrameIsOneLineOfData(t *testing.T) {
 	got := string(appendFrame(nil, &live.Frame{Kind: live.EventFrame, Event: parley.Event{
 		SessionID: id, Sequence: 4, Type: "x.y", CreatedAt: 1, Data: []byte("{\n\"a\":\r\n1}"),
 	}}))
-	wanted := "event: x.y\nid: 4\ndata: {\"session_id\":\"" + id.String() + "\",\"sequence\":4,\"type\":\"x.y\",\"created_at\":\"1970-01-01T00:00:00.001Z\",\"data\":{\"a\":1}}\n\n"
+	wanted := "event: x.y\nid: 4\ndata: {\"session_id\":\"" + id.String() +
+		"\",\"sequence\":4,\"type\":\"x.y\",\"created_at\":\"1970-01-01T00:00:00.001Z\",\"data\":{\"a\":1}}\n\n"
 	if got != wanted {
 		t.Errorf("got  %q\nwant %q", got, wanted)
 	}
@@ -240,11 +241,15 @@ func TestSlowRequestsAreCutOff(t *testing.T) {
 		{"headers", "POST / HTTP/1.1\r\nHost: localhost\r\nX-Slow: ", HeaderTimeout, 0},
 		{"body", "POST /reads HTTP/1.1\r\n" + body, BodyTimeout, http.StatusUnprocessableEntity},
 		{"body of a read", "GET /reads HTTP/1.1\r\n" + body, BodyTimeout, http.StatusUnprocessableEntity},
-		{"chunked body", "POST /reads HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n9\r\n{", BodyTimeout, http.StatusUnprocessableEntity},
+		{"chunked body", "POST /reads HTTP/1.1\r\nHost: localhost\r\nContent-Type: " +
+			"application/json\r\nTransfer-Encoding: chunked\r\n\r\n9\r\n{", BodyTimeout,
+			http.StatusUnprocessableEntity},
 		{"body for nobody", "POST /nothing HTTP/1.1\r\n" + body, BodyTimeout, http.StatusNotFound},
 		{"body with a wrong method", "PUT /reads HTTP/1.1\r\n" + body, BodyTimeout, http.StatusMethodNotAllowed},
-		{"body with a wrong parameter", "POST /reads?x=1 HTTP/1.1\r\n" + body, BodyTimeout, http.StatusUnprocessableEntity},
-		{"body of another site", "POST /reads HTTP/1.1\r\nOrigin: http://evil.example\r\n" + body, BodyTimeout, http.StatusForbidden},
+		{"body with a wrong parameter", "POST /reads?x=1 HTTP/1.1\r\n" + body, BodyTimeout,
+			http.StatusUnprocessableEntity},
+		{"body of another site", "POST /reads HTTP/1.1\r\nOrigin: http://evil.example\r\n" + body, BodyTimeout,
+			http.StatusForbidden},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -263,10 +268,10 @@ func TestSlowRequestsAreCutOff(t *testing.T) {
 					if _, err := io.WriteString(client, c.sent); err != nil {
 						t.Fatal(err)
 					}
-					answer, err := http.ReadResponse(
+					answer, err := http.ReadResponse( //nolint:bodyclose // the connection is closed instead
 						bufio.NewReader(client),
 						nil,
-					) //nolint:bodyclose // the connection is closed instead
+					)
 					if c.status == 0 && err == nil || c.status != 0 && (err != nil || answer.StatusCode != c.status) {
 						t.Errorf("answer %+v %v, want status %d", answer, err, c.status)
 					}

@@ -20,7 +20,8 @@ func TestAgents(t *testing.T) {
 		201,
 		"POST",
 		"/v1/agents",
-		`{"name":"Release Writer","tools":["current_time",{"name":"ask","parameters":{"type":"object"}}],"tags":["docs"],"temperature":0.2}`,
+		`{"name":"Release Writer","tools":["current_time",{"name":"ask","parameters":{"type":"object"}}],`+
+			`"tags":["docs"],"temperature":0.2}`,
 	)
 	if agent.Slug != "release-writer" || agent.Version != 1 || len(*agent.Tools) != 2 {
 		t.Errorf("agent %+v", agent)
@@ -197,7 +198,8 @@ func TestQueueAndCancel(t *testing.T) {
 	if err := json.Unmarshal(
 		queued.body,
 		&later,
-	); err != nil || later.Status != parley.MessageQueued || !strings.Contains(string(queued.body), `"sequence":null`) ||
+	); err != nil || later.Status != parley.MessageQueued ||
+		!strings.Contains(string(queued.body), `"sequence":null`) ||
 		later.Position == nil {
 		t.Fatalf("queued %s: %v", queued.body, err)
 	}
@@ -258,7 +260,8 @@ func TestViewsAndRecords(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
 	session := s.session(
-		`{"agent_id":"parley","model":"sim/tool","tools":["current_time"],"message":{"content":{"text":"What time is it?"}}}`,
+		`{"agent_id":"parley","model":"sim/tool","tools":["current_time"],"message":{"content":{"text":"What time is ` +
+			`it?"}}}`,
 	).ID.String()
 	s.finished(session)
 	messages := "/v1/sessions/" + session + "/messages"

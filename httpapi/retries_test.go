@@ -56,8 +56,10 @@ func TestRetriesShow(t *testing.T) {
 		{`{"agent_id":"once"}`, parley.ClassNetwork, 2, parley.ClassNetwork.Sentence()},
 		{`{"agent_id":"once","retry_policy":{"retries":0}}`, parley.ClassNetwork, 1, parley.ClassNetwork.Sentence()},
 		{`{"model":"sim/fail-auth-9",` + quick + `}`, parley.ClassAuth, 1, "Ask Ada for a key."},
-		{`{"model":"sim/fail-content_filter-9",` + quick + `}`, parley.ClassContentFilter, 1, parley.ClassContentFilter.Sentence()},
-		{`{"model":"sim/fail-context_length-9",` + quick + `}`, parley.ClassContextLength, 1, parley.ClassContextLength.Sentence()},
+		{`{"model":"sim/fail-content_filter-9",` + quick + `}`, parley.ClassContentFilter, 1,
+			parley.ClassContentFilter.Sentence()},
+		{`{"model":"sim/fail-context_length-9",` + quick + `}`, parley.ClassContextLength, 1,
+			parley.ClassContextLength.Sentence()},
 		{`{"model":"sim/fail-model-9",` + quick + `}`, parley.ClassModel, 1, parley.ClassModel.Sentence()},
 	} {
 		session := s.session(c.session).ID.String()
@@ -76,14 +78,16 @@ func TestRetriesShow(t *testing.T) {
 			t.Errorf("%s: %d calls, want %d", c.session, len(calls.Data), c.attempts)
 		}
 		turn := want[page[parley.Turn]](s, 200, "GET", "/v1/sessions/"+session+"/turns", "").Data[0]
-		answer := want[page[parley.Message]](s, 200, "GET", "/v1/sessions/"+session+"/messages?role=assistant", "").Data[0]
+		answer := want[page[parley.Message]](s, 200, "GET",
+			"/v1/sessions/"+session+"/messages?role=assistant", "").Data[0]
 		if c.class == "" {
 			if turn.Status != parley.TurnCompleted || answer.Status != parley.MessageCompleted {
 				t.Errorf("%s: turn %s, answer %s", c.session, turn.Status, answer.Status)
 			}
 			continue
 		}
-		for where, failure := range map[string]*parley.Failure{"turn": turn.Error, "message": answer.Error, "call": calls.Data[0].Error} {
+		for where, failure := range map[string]*parley.Failure{"turn": turn.Error, "message": answer.Error,
+			"call": calls.Data[0].Error} {
 			if failure == nil || failure.Class != c.class || failure.Attempts != c.attempts ||
 				failure.Sentence != c.sentence {
 				t.Errorf(
@@ -129,7 +133,8 @@ func TestRetryAfter(t *testing.T) {
 		!strings.Contains(turn.Error.Sentence, turn.Error.RetryAt.String()) {
 		t.Errorf("a long Retry-After: %s, %+v", all[len(all)-1].event, turn.Error)
 	}
-	for field, policy := range map[string]string{"retries": `{"retries":-1}`, "backoff": `{"backoff":"x"}`, "max_wait_ms": `{"max_wait_ms":10001}`, "sentences": `{"sentences":{"weather":"x"}}`} {
+	for field, policy := range map[string]string{"retries": `{"retries":-1}`, "backoff": `{"backoff":"x"}`,
+		"max_wait_ms": `{"max_wait_ms":10001}`, "sentences": `{"sentences":{"weather":"x"}}`} {
 		if got := s.do(
 			"POST",
 			"/v1/sessions",

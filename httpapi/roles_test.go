@@ -78,7 +78,9 @@ func TestRolesOverHTTP(t *testing.T) {
 		engine.ReadSessions: func(parley.PrincipalRole) (string, string, string) {
 			return "GET", "/v1/sessions/" + shared() + "/messages", ""
 		},
-		engine.OpenSessions: func(parley.PrincipalRole) (string, string, string) { return "POST", "/v1/sessions", "{}" },
+		engine.OpenSessions: func(parley.PrincipalRole) (string, string, string) {
+			return "POST", "/v1/sessions", "{}"
+		},
 		engine.PostMessages: func(parley.PrincipalRole) (string, string, string) {
 			return "POST", "/v1/sessions/" + shared() + "/messages", `{"content":{"text":"x"}}`
 		},
@@ -99,7 +101,9 @@ func TestRolesOverHTTP(t *testing.T) {
 		engine.ShareForReading: func(parley.PrincipalRole) (string, string, string) {
 			return "PUT", "/v1/sessions/" + shared() + "/shares/" + shared(), ""
 		},
-		engine.DropSessions: func(parley.PrincipalRole) (string, string, string) { return "DELETE", "/v1/sessions/" + shared(), "" },
+		engine.DropSessions: func(parley.PrincipalRole) (string, string, string) {
+			return "DELETE", "/v1/sessions/" + shared(), ""
+		},
 		engine.ReadProjects: func(parley.PrincipalRole) (string, string, string) { return "GET", "/v1/projects", "" },
 		engine.WriteProjects: func(parley.PrincipalRole) (string, string, string) {
 			return "POST", "/v1/projects", fmt.Sprintf(`{"path":%q}`, s.root)
@@ -124,7 +128,9 @@ func TestRolesOverHTTP(t *testing.T) {
 		engine.ClearCache: func(parley.PrincipalRole) (string, string, string) { return "DELETE", "/v1/cache", "" },
 		engine.ReadAudit:  func(parley.PrincipalRole) (string, string, string) { return "GET", "/v1/audit", "" },
 		engine.ReadFiles:  func(parley.PrincipalRole) (string, string, string) { return "GET", "/v1/files", "" },
-		engine.WriteFiles: func(parley.PrincipalRole) (string, string, string) { return "POST", "/v1/files?name=a.txt", `"text"` },
+		engine.WriteFiles: func(parley.PrincipalRole) (string, string, string) {
+			return "POST", "/v1/files?name=a.txt", `"text"`
+		},
 		engine.DropFiles: func(parley.PrincipalRole) (string, string, string) {
 			file := want[parley.File](
 				s,

@@ -45,7 +45,8 @@ func routes() []route {
 			tag:    "agents",
 			verb:   engine.ReadAgents,
 			says:   "List agents",
-			about:  "By slug, ascending unless order says otherwise. Archived agents are left out unless status asks for them.",
+			about: "By slug, ascending unless order says otherwise. Archived agents are left out unless status asks " +
+				"for them.",
 			query: with(
 				paging(),
 				choice(
@@ -73,13 +74,14 @@ func routes() []route {
 			answers: found[parley.Agent]("The agent in its current version.", agentExample()),
 		},
 		{
-			method:  http.MethodPatch,
-			paths:   []string{"/v1/agents/{agent}"},
-			name:    "updateAgent",
-			tag:     "agents",
-			verb:    engine.WriteAgents,
-			says:    "Change an agent",
-			about:   "Fields that are left out stay, null clears. Every change makes a new version; turns that have begun keep theirs. With status active an archived agent is back.",
+			method: http.MethodPatch,
+			paths:  []string{"/v1/agents/{agent}"},
+			name:   "updateAgent",
+			tag:    "agents",
+			verb:   engine.WriteAgents,
+			says:   "Change an agent",
+			about: "Fields that are left out stay, null clears. Every change makes a new version; turns that have " +
+				"begun keep theirs. With status active an archived agent is back.",
 			input:   inputOf[engine.AgentPatch](`{"model":"sim/echo","temperature":0.2}`),
 			serve:   serveUpdateAgent,
 			answers: found[parley.Agent]("The agent in its new version.", agentExample()),
@@ -98,13 +100,15 @@ func routes() []route {
 			fails:   conflicting(),
 		},
 		{
-			method:  http.MethodPost,
-			paths:   []string{"/v1/agents/{agent}/warm"},
-			name:    "warmAgent",
-			tag:     "agents",
-			verb:    engine.WriteAgents,
-			says:    "Warm the provider's cache for an agent",
-			about:   "Sends what all requests of the agent begin with, its tools and system prompt, to its provider once, for an answer of one token. Where nothing is gained by it nothing is sent, and reason says why. It is in no session: its cost is in this answer and in the metrics.",
+			method: http.MethodPost,
+			paths:  []string{"/v1/agents/{agent}/warm"},
+			name:   "warmAgent",
+			tag:    "agents",
+			verb:   engine.WriteAgents,
+			says:   "Warm the provider's cache for an agent",
+			about: "Sends what all requests of the agent begin with, its tools and system prompt, to its provider " +
+				"once, for an answer of one token. Where nothing is gained by it nothing is sent, and reason says " +
+				"why. It is in no session: its cost is in this answer and in the metrics.",
 			serve:   serveWarmAgent,
 			answers: found[parley.Warmed]("What came of it.", warmedExample),
 			fails:   []parley.Code{parley.CodeUnavailable},
@@ -129,7 +133,10 @@ func routes() []route {
 			verb:   engine.OpenSessions,
 			makes:  true,
 			says:   "Create a session",
-			about:  "With message, the session, the message and its turn are created in one transaction. With a key that a session of the workspace has, that session is answered (200) and the message posted there. Watch the session's events after Parley-Event-Sequence to miss nothing, or ask for text/event-stream: the answer is then that turn's frames, as of a posted message.",
+			about: "With message, the session, the message and its turn are created in one transaction. With a key " +
+				"that a session of the workspace has, that session is answered (200) and the message posted there. " +
+				"Watch the session's events after Parley-Event-Sequence to miss nothing, or ask for " +
+				"text/event-stream: the answer is then that turn's frames, as of a posted message.",
 			query: []parameter{
 				flushParameter(),
 			},
@@ -159,7 +166,9 @@ func routes() []route {
 			verb:   engine.OpenSessions,
 			makes:  true,
 			says:   "Get or create a session by key",
-			about:  "The key is opaque, or made by the server from type, feature and task. Any number of callers at once get one session. With message it is posted there, and text/event-stream is answered with that turn's frames.",
+			about: "The key is opaque, or made by the server from type, feature and task. Any number of callers at " +
+				"once get one session. With message it is posted there, and text/event-stream is answered with that " +
+				"turn's frames.",
 			query: []parameter{
 				flushParameter(),
 			},
@@ -215,13 +224,15 @@ func routes() []route {
 			answers: found[parley.Session]("The session.", sessionExample()),
 		},
 		{
-			method:  http.MethodGet,
-			paths:   bothPaths("/tree"),
-			name:    "getSessionTree",
-			tag:     "sessions",
-			verb:    engine.ReadSessions,
-			says:    "Read the tool sessions below a session",
-			about:   "The session and every tool session below it that the principal may see: each behind its parent, those of one parent in the order of their calls. statistics are a session's own, total adds those below it. At most 1,000 sessions; truncated says that there are more.",
+			method: http.MethodGet,
+			paths:  bothPaths("/tree"),
+			name:   "getSessionTree",
+			tag:    "sessions",
+			verb:   engine.ReadSessions,
+			says:   "Read the tool sessions below a session",
+			about: "The session and every tool session below it that the principal may see: each behind its " +
+				"parent, those of one parent in the order of their calls. statistics are a session's own, total adds " +
+				"those below it. At most 1,000 sessions; truncated says that there are more.",
 			serve:   serveTree,
 			answers: found[parley.Tree]("The tree.", treeExample),
 		},
@@ -232,17 +243,20 @@ func routes() []route {
 			tag:    "sessions",
 			verb:   engine.ReadSessions,
 			says:   "Export a session as one file",
-			about:  "json is everything: the session, its agent, and all messages, turns and calls, oldest first. markdown is the conversation to be read, without internal messages. It is written as it is read; one that breaks off ends the connection.",
+			about: "json is everything: the session, its agent, and all messages, turns and calls, oldest first. " +
+				"markdown is the conversation to be read, without internal messages. It is written as it is read; " +
+				"one that breaks off ends the connection.",
 			query: []parameter{
 				choice("format", "json, the default, or markdown.", "json", "markdown"),
 			},
 			serve: serveExport,
 			answers: []answer{
 				{
-					status:  http.StatusOK,
-					about:   "The file, as an attachment.",
-					of:      object("session, agent, messages, turns, calls."),
-					example: `{"session":` + sessionExample() + `,"agent":` + agentExample() + `,"messages":[` + messageExample + `],"turns":[` + turnExample + `],"calls":[]}`,
+					status: http.StatusOK,
+					about:  "The file, as an attachment.",
+					of:     object("session, agent, messages, turns, calls."),
+					example: `{"session":` + sessionExample() + `,"agent":` + agentExample() + `,"messages":[` +
+						messageExample + `],"turns":[` + turnExample + `],"calls":[]}`,
 				},
 				{
 					status:  http.StatusOK,
@@ -254,13 +268,14 @@ func routes() []route {
 			},
 		},
 		{
-			method:  http.MethodGet,
-			paths:   bothPaths("/budget"),
-			name:    "getBudget",
-			tag:     "sessions",
-			verb:    engine.ReadSessions,
-			says:    "Read what a session may spend",
-			about:   "Its limits in effect, what was spent and what calls under way hold, with its tool sessions; and the same of its agent if that is limited.",
+			method: http.MethodGet,
+			paths:  bothPaths("/budget"),
+			name:   "getBudget",
+			tag:    "sessions",
+			verb:   engine.ReadSessions,
+			says:   "Read what a session may spend",
+			about: "Its limits in effect, what was spent and what calls under way hold, with its tool sessions; " +
+				"and the same of its agent if that is limited.",
 			serve:   serveBudget,
 			answers: found[engine.SessionBudget]("The budget.", budgetExample),
 		},
@@ -271,8 +286,9 @@ func routes() []route {
 			tag:    "sessions",
 			verb:   engine.ShareForReading,
 			says:   "Let another session read this one",
-			about:  "The agent of the session reader may then read this one with the tool read_session, and nothing else changes. The caller sees both. A share that is there already is answered (200).",
-			serve:  serveShare,
+			about: "The agent of the session reader may then read this one with the tool read_session, and nothing " +
+				"else changes. The caller sees both. A share that is there already is answered (200).",
+			serve: serveShare,
 			answers: append(
 				created[parley.Share]("The new share.", shareExample),
 				found[parley.Share]("The share that is there.", shareExample)...),
@@ -309,13 +325,16 @@ func routes() []route {
 			answers: listed[parley.Share](shareExample),
 		},
 		{
-			method:  http.MethodPatch,
-			paths:   bothPaths(""),
-			name:    "updateSession",
-			tag:     "sessions",
-			verb:    engine.PatchSessions,
-			says:    "Change a session",
-			about:   "Fields that are left out stay, null clears. archived true archives (409 while a turn is unfinished), archived false reopens. Of somebody else's session a member changes title, tags, pinned, metadata and archived alone; the rest is its owner's and admins'. The visibility of a session is that of its tool sessions too.",
+			method: http.MethodPatch,
+			paths:  bothPaths(""),
+			name:   "updateSession",
+			tag:    "sessions",
+			verb:   engine.PatchSessions,
+			says:   "Change a session",
+			about: "Fields that are left out stay, null clears. archived true archives (409 while a turn is " +
+				"unfinished), archived false reopens. Of somebody else's session a member changes title, tags, " +
+				"pinned, metadata and archived alone; the rest is its owner's and admins'. The visibility of a " +
+				"session is that of its tool sessions too.",
 			input:   inputOf[engine.SessionPatch](`{"title":"Release notes","pinned":true}`),
 			serve:   serveUpdateSession,
 			answers: found[parley.Session]("The session.", sessionExample()),
@@ -328,7 +347,11 @@ func routes() []route {
 			tag:    "sessions",
 			verb:   engine.OpenSessions,
 			says:   "Fork a session",
-			about:  "A new session that shares this one's history up to a message and goes on by itself; nothing is copied, and neither notices the other. Sequences and hashes go on from the cut. Inside an answer that calls tools the cut lies behind all of it, results included; 409 while its turn is still at it. With message the fork's first turn starts in the same transaction, and text/event-stream is answered with its frames.",
+			about: "A new session that shares this one's history up to a message and goes on by itself; nothing is " +
+				"copied, and neither notices the other. Sequences and hashes go on from the cut. Inside an answer " +
+				"that calls tools the cut lies behind all of it, results included; 409 while its turn is still at " +
+				"it. With message the fork's first turn starts in the same transaction, and text/event-stream is " +
+				"answered with its frames.",
 			query: []parameter{
 				flushParameter(),
 			},
@@ -339,25 +362,35 @@ func routes() []route {
 			fails:   conflicting(),
 		},
 		{
-			method:  http.MethodDelete,
-			paths:   bothPaths(""),
-			name:    "deleteSession",
-			tag:     "sessions",
-			verb:    engine.DropSessions,
-			says:    "Delete a session",
-			about:   "The explicit purge: its turn is cancelled; messages, versions, events, calls and tool sessions go. Only the owner or an admin may.",
+			method: http.MethodDelete,
+			paths:  bothPaths(""),
+			name:   "deleteSession",
+			tag:    "sessions",
+			verb:   engine.DropSessions,
+			says:   "Delete a session",
+			about: "The explicit purge: its turn is cancelled; messages, versions, events, calls and tool sessions " +
+				"go. Only the owner or an admin may.",
 			serve:   serveDeleteSession,
 			answers: nothing("Deleted."),
 		},
 
 		{
-			method:  http.MethodPost,
-			paths:   bothPaths("/messages"),
-			name:    "postMessage",
-			tag:     "messages",
-			verb:    engine.PostMessages,
-			says:    "Post a message",
-			about:   "A user message is durable, with its turn, when this answers. Watch the session's events after Parley-Event-Sequence to miss nothing, or ask for text/event-stream: the answer is then this turn's frames up to its terminal event. Closing that stream cancels nothing; a repeat with the same Idempotency-Key joins it. While a turn is unfinished, during decides what happens. Messages of other roles are recorded and start nothing; a tool_result resumes a waiting turn. An assistant message with status streaming is opened on an idle session, by an agent that runs elsewhere, which appends to it and settles it; until then the session waits for outside. With dry_run the answer comes by the same path, in the process that was asked, and nothing is written: no tool runs (tool_results answers for them), and the answer comes when the turn has ended, or as frames without ids.",
+			method: http.MethodPost,
+			paths:  bothPaths("/messages"),
+			name:   "postMessage",
+			tag:    "messages",
+			verb:   engine.PostMessages,
+			says:   "Post a message",
+			about: "A user message is durable, with its turn, when this answers. Watch the session's events after " +
+				"Parley-Event-Sequence to miss nothing, or ask for text/event-stream: the answer is then this turn's " +
+				"frames up to its terminal event. Closing that stream cancels nothing; a repeat with the same " +
+				"Idempotency-Key joins it. While a turn is unfinished, during decides what happens. Messages of " +
+				"other roles are recorded and start nothing; a tool_result resumes a waiting turn. An assistant " +
+				"message with status streaming is opened on an idle session, by an agent that runs elsewhere, which " +
+				"appends to it and settles it; until then the session waits for outside. With dry_run the answer " +
+				"comes by the same path, in the process that was asked, and nothing is written: no tool runs " +
+				"(tool_results answers for them), and the answer comes when the turn has ended, or as frames " +
+				"without ids.",
 			query:   []parameter{flushParameter()},
 			headers: with(idempotent(), acceptHeader()),
 			input:   inputOf[engine.MessageInput](`{"role":"user","content":{"text":"Hello"}}`),
@@ -394,7 +427,9 @@ func routes() []route {
 			tag:    "messages",
 			verb:   engine.ReadSessions,
 			says:   "Preview what would be sent for a message",
-			about:  "The body is that of a message. Answers the request that its turn would begin with, taken apart as a call is, with what a provider's cache may hold of it and what it would cost. Nothing is written, and no model is asked.",
+			about: "The body is that of a message. Answers the request that its turn would begin with, taken apart " +
+				"as a call is, with what a provider's cache may hold of it and what it would cost. Nothing is " +
+				"written, and no model is asked.",
 			input: inputOf[engine.MessageInput](
 				`{"content":{"text":"Hello"}}`,
 			),
@@ -402,24 +437,30 @@ func routes() []route {
 			answers: found[engine.Preview]("The request.", previewExample),
 		},
 		{
-			method:  http.MethodGet,
-			paths:   bothPaths("/context"),
-			name:    "getContext",
-			tag:     "messages",
-			verb:    engine.ReadSessions,
-			says:    "Read what the window holds now",
-			about:   "What the next request would show the model before anything else is said, by part: tools, system prompt, summaries, messages with their tokens; what is left out and why; how full the window is.",
+			method: http.MethodGet,
+			paths:  bothPaths("/context"),
+			name:   "getContext",
+			tag:    "messages",
+			verb:   engine.ReadSessions,
+			says:   "Read what the window holds now",
+			about: "What the next request would show the model before anything else is said, by part: tools, " +
+				"system prompt, summaries, messages with their tokens; what is left out and why; how full the " +
+				"window is.",
 			serve:   serveContext,
 			answers: found[engine.Preview]("The window.", previewExample),
 		},
 		{
-			method:  http.MethodGet,
-			paths:   bothPaths("/messages"),
-			name:    "listMessages",
-			tag:     "messages",
-			verb:    engine.ReadSessions,
-			says:    "List messages",
-			about:   "By sequence, oldest first; queued ones stand at the end by position, and are left out with order=desc. Views: flat, the rows; user, without internal ones; recent, the last of those (limit, 10 by default), oldest first, on one page; transcript, an agent's output folded into blocks per turn; chat, one assistant message per step with its calls; ids. All but flat and ids leave internal messages out; transcript and chat never cut a turn in two, so their pages may be longer than limit.",
+			method: http.MethodGet,
+			paths:  bothPaths("/messages"),
+			name:   "listMessages",
+			tag:    "messages",
+			verb:   engine.ReadSessions,
+			says:   "List messages",
+			about: "By sequence, oldest first; queued ones stand at the end by position, and are left out with " +
+				"order=desc. Views: flat, the rows; user, without internal ones; recent, the last of those (limit, " +
+				"10 by default), oldest first, on one page; transcript, an agent's output folded into blocks per " +
+				"turn; chat, one assistant message per step with its calls; ids. All but flat and ids leave internal " +
+				"messages out; transcript and chat never cut a turn in two, so their pages may be longer than limit.",
 			query:   messageFilters(),
 			serve:   serveListMessages,
 			answers: messagePages(),
@@ -432,7 +473,9 @@ func routes() []route {
 			lasting: true,
 			verb:    engine.ReadSessions,
 			says:    "Watch a session",
-			about:   "Server-sent events: those after Last-Event-ID (it wins) or after, else from the first, then live. Durable events carry an id; step.generating carries deltas and has none; resync says that the place is unknown and the session is to be read again. A comment comes every 15 s.",
+			about: "Server-sent events: those after Last-Event-ID (it wins) or after, else from the first, then " +
+				"live. Durable events carry an id; step.generating carries deltas and has none; resync says that the " +
+				"place is unknown and the session is to be read again. A comment comes every 15 s.",
 			query: []parameter{
 				{name: "after", about: "Begin after this event sequence.", schema: huma.Schema{Type: huma.TypeString}},
 				flushParameter(),
@@ -486,7 +529,8 @@ func routes() []route {
 			tag:    "turns",
 			verb:   engine.CancelTurns,
 			says:   "Cancel the running turn",
-			about:  "Stops the model call, keeps the partial text and leaves the session usable. A turn cancelled before gives the same answer. The body may be left out.",
+			about: "Stops the model call, keeps the partial text and leaves the session usable. A turn cancelled " +
+				"before gives the same answer. The body may be left out.",
 			input: inputOf[engine.CancelInput](
 				`{"queued":true}`,
 			),
@@ -497,13 +541,16 @@ func routes() []route {
 		},
 
 		{
-			method:  http.MethodPost,
-			paths:   bothPaths("/clear"),
-			name:    "clearContext",
-			tag:     "sessions",
-			verb:    engine.PostMessages,
-			says:    "Clear the context",
-			about:   "The model begins with nothing: its window begins at the next message, which gets a context edge, what was pinned until now is not carried any more, and the session's context counts from 0. The record and its statistics stay; a turn that runs goes on with what it has. To take it back, unmark the edge. Cleared already, it answers the same.",
+			method: http.MethodPost,
+			paths:  bothPaths("/clear"),
+			name:   "clearContext",
+			tag:    "sessions",
+			verb:   engine.PostMessages,
+			says:   "Clear the context",
+			about: "The model begins with nothing: its window begins at the next message, which gets a context " +
+				"edge, what was pinned until now is not carried any more, and the session's context counts from 0. " +
+				"The record and its statistics stay; a turn that runs goes on with what it has. To take it back, " +
+				"unmark the edge. Cleared already, it answers the same.",
 			serve:   serveClearContext,
 			answers: found[parley.Session]("The session.", sessionExample()),
 		},
@@ -514,9 +561,13 @@ func routes() []route {
 			tag:    "compactions",
 			verb:   engine.PostMessages,
 			says:   "Have a summary written",
-			about:  "Of all but the newest turn, beside the conversation: the answer does not wait for it. The summary enters the record as a message of role summary, at once or when the turn ends that runs, and stands in later context for what it covers; nothing is deleted. 409 with the reason when there is nothing to sum up, while a compaction is pending or running or its summary is queued, and when the context policy is not summary. To undo it, set the mark set_aside of the summary.",
-			input:  inputOf[engine.CompactInput](`{}`),
-			serve:  serveCompact,
+			about: "Of all but the newest turn, beside the conversation: the answer does not wait for it. The " +
+				"summary enters the record as a message of role summary, at once or when the turn ends that runs, " +
+				"and stands in later context for what it covers; nothing is deleted. 409 with the reason when there " +
+				"is nothing to sum up, while a compaction is pending or running or its summary is queued, and when " +
+				"the context policy is not summary. To undo it, set the mark set_aside of the summary.",
+			input: inputOf[engine.CompactInput](`{}`),
+			serve: serveCompact,
 			answers: []answer{
 				{
 					status:  http.StatusAccepted,
@@ -528,24 +579,27 @@ func routes() []route {
 			fails: conflicting(),
 		},
 		{
-			method:  http.MethodGet,
-			paths:   bothPaths("/compaction"),
-			name:    "getCompaction",
-			tag:     "compactions",
-			verb:    engine.ReadSessions,
-			says:    "Read a session's compaction",
-			about:   "The one that is under way, or the last one; its state is none for a session that never had one. The events compaction.started, compaction.completed and compaction.failed tell of it too, and its calls are among the session's, with the purpose compaction.",
+			method: http.MethodGet,
+			paths:  bothPaths("/compaction"),
+			name:   "getCompaction",
+			tag:    "compactions",
+			verb:   engine.ReadSessions,
+			says:   "Read a session's compaction",
+			about: "The one that is under way, or the last one; its state is none for a session that never had " +
+				"one. The events compaction.started, compaction.completed and compaction.failed tell of it too, and " +
+				"its calls are among the session's, with the purpose compaction.",
 			serve:   serveCompaction,
 			answers: found[parley.Compaction]("The compaction.", compactionExample),
 		},
 		{
-			method:  http.MethodGet,
-			paths:   []string{"/v1/messages/{message}/covered"},
-			name:    "listCovered",
-			tag:     "compactions",
-			verb:    engine.ReadSessions,
-			says:    "List what a summary covers",
-			about:   "The messages that it stands for, oldest first, as they are in the record. 409 for a message that is no summary.",
+			method: http.MethodGet,
+			paths:  []string{"/v1/messages/{message}/covered"},
+			name:   "listCovered",
+			tag:    "compactions",
+			verb:   engine.ReadSessions,
+			says:   "List what a summary covers",
+			about: "The messages that it stands for, oldest first, as they are in the record. 409 for a message " +
+				"that is no summary.",
 			query:   paging(),
 			serve:   serveCovered,
 			answers: listed[parley.Message](messageExample),
@@ -553,16 +607,21 @@ func routes() []route {
 		},
 
 		{
-			method:  http.MethodPost,
-			paths:   bothPaths("/loops"),
-			name:    "startLoop",
-			tag:     "loops",
-			verb:    engine.PostMessages,
-			says:    "Start a loop",
-			about:   "The same task again and again, each time as a turn with its number, until a condition is met or max is reached. The next iteration is made in the transaction that ends the one before; what is posted meanwhile waits for the running iteration alone, or steers it. A cancel of an iteration stops the loop, a failure fails it; both go on when that turn is retried or continued. Progress is in the events (loop.progress). 409 while another loop of the session runs.",
+			method: http.MethodPost,
+			paths:  bothPaths("/loops"),
+			name:   "startLoop",
+			tag:    "loops",
+			verb:   engine.PostMessages,
+			says:   "Start a loop",
+			about: "The same task again and again, each time as a turn with its number, until a condition is met " +
+				"or max is reached. The next iteration is made in the transaction that ends the one before; what is " +
+				"posted meanwhile waits for the running iteration alone, or steers it. A cancel of an iteration " +
+				"stops the loop, a failure fails it; both go on when that turn is retried or continued. Progress is " +
+				"in the events (loop.progress). 409 while another loop of the session runs.",
 			headers: idempotent(),
 			input: inputOf[engine.LoopInput](
-				`{"prompt":"Fix one failing test.","max":5,"until":{"text_matches":"(?i)all tests pass"},"context":{"recent":1}}`,
+				`{"prompt":"Fix one failing test.","max":5,"until":{"text_matches":"(?i)all tests pass"},` +
+					`"context":{"recent":1}}`,
 			),
 			serve: serveStartLoop,
 			answers: []answer{
@@ -606,7 +665,8 @@ func routes() []route {
 			tag:    "loops",
 			verb:   engine.CancelTurns,
 			says:   "Stop a loop",
-			about:  "No further iteration follows. The one that runs is left to its end, or with now cancelled. A loop that was stopped before gives the same answer; one that ended otherwise is 409 with its state.",
+			about: "No further iteration follows. The one that runs is left to its end, or with now cancelled. A " +
+				"loop that was stopped before gives the same answer; one that ended otherwise is 409 with its state.",
 			input: inputOf[engine.LoopStopInput](
 				`{"now":true}`,
 			),
@@ -632,7 +692,8 @@ func routes() []route {
 			tag:    "messages",
 			verb:   engine.PostMessages,
 			says:   "Edit a queued message, or mark one",
-			about:  "The content can change while the message is queued, the marks at any time; one of the two per request.",
+			about: "The content can change while the message is queued, the marks at any time; one of the two per " +
+				"request.",
 			input: inputOf[engine.MessagePatch](
 				`{"content":{"text":"Hello again"}}`,
 			),
@@ -659,9 +720,11 @@ func routes() []route {
 			tag:    "messages",
 			verb:   engine.PostMessages,
 			says:   "Send a queued message now",
-			about:  "steer shows it to the running turn at its next step (the turn that it waited for is cancelled); interrupt cancels the running turn and runs the message. One that runs next already stays as it is. 409 once it is in the record.",
-			input:  inputOf[engine.SendInput](`{"how":"steer"}`),
-			serve:  serveSendMessage,
+			about: "steer shows it to the running turn at its next step (the turn that it waited for is cancelled); " +
+				"interrupt cancels the running turn and runs the message. One that runs next already stays as it is. " +
+				"409 once it is in the record.",
+			input: inputOf[engine.SendInput](`{"how":"steer"}`),
+			serve: serveSendMessage,
 			answers: []answer{
 				{
 					status:  http.StatusOK,
@@ -680,7 +743,8 @@ func routes() []route {
 			tag:    "messages",
 			verb:   engine.PostMessages,
 			says:   "Move a queued message",
-			about:  "Before another one of its queue, or to the end. 409 once it is in the record, and for the one that is about to start.",
+			about: "Before another one of its queue, or to the end. 409 once it is in the record, and for the one " +
+				"that is about to start.",
 			input: inputOf[engine.MoveInput](
 				`{"before":"` + otherIDExample + `"}`,
 			),
@@ -695,7 +759,10 @@ func routes() []route {
 			tag:    "messages",
 			verb:   engine.PostMessages,
 			says:   "Append to a message that was opened as streaming",
-			about:  "A piece of its text, or of its reasoning, which comes before the text. It is durable when this answers, and watched like the deltas of any message. offset is the present end of that text; what was sent already is accepted again and adds nothing. 409 with end, the present end, for a hole or for another text than is there; 409 with the state once the message has settled.",
+			about: "A piece of its text, or of its reasoning, which comes before the text. It is durable when this " +
+				"answers, and watched like the deltas of any message. offset is the present end of that text; what " +
+				"was sent already is accepted again and adds nothing. 409 with end, the present end, for a hole or " +
+				"for another text than is there; 409 with the state once the message has settled.",
 			input: inputOf[engine.AppendInput](
 				`{"offset":0,"text":"I look at "}`,
 			),
@@ -710,7 +777,9 @@ func routes() []route {
 			tag:    "messages",
 			verb:   engine.PostMessages,
 			says:   "Settle a message that was opened as streaming",
-			about:  "It is immutable from then on, and its turn ends with it: completed, failed or cancelled. usage counts in the statistics. tool_calls are recorded behind it, in the same transaction. Settling so again gives the same answer, without the tool calls; 409 with the state for any other.",
+			about: "It is immutable from then on, and its turn ends with it: completed, failed or cancelled. usage " +
+				"counts in the statistics. tool_calls are recorded behind it, in the same transaction. Settling so " +
+				"again gives the same answer, without the tool calls; 409 with the state for any other.",
 			input: inputOf[engine.SettleInput](
 				`{"status":"completed","usage":{"input_tokens":12,"output_tokens":5}}`,
 			),
@@ -728,7 +797,8 @@ func routes() []route {
 			tag:    "messages",
 			verb:   engine.PostMessages,
 			says:   "Mark a message",
-			about:  "Marks are changeable and outside the message's immutable self. Those left out stay. A fork has its own marks on what it shares: session_id says whose are meant.",
+			about: "Marks are changeable and outside the message's immutable self. Those left out stay. A fork has " +
+				"its own marks on what it shares: session_id says whose are meant.",
 			query: []parameter{
 				id("session_id", "The session whose marks are meant; the one that wrote the message by default."),
 			},
@@ -745,7 +815,10 @@ func routes() []route {
 			tag:    "messages",
 			verb:   engine.OpenSessions,
 			says:   "Ask a message in other words",
-			about:  "For a user's message of the record: a fork that begins before it, with the new words in its place and their turn, in one transaction. The message and what followed stay; the fork's parent_message_id names it. A queued message is changed with PATCH. With text/event-stream the answer is the new turn's frames.",
+			about: "For a user's message of the record: a fork that begins before it, with the new words in its " +
+				"place and their turn, in one transaction. The message and what followed stay; the fork's " +
+				"parent_message_id names it. A queued message is changed with PATCH. With text/event-stream the " +
+				"answer is the new turn's frames.",
 			query: []parameter{
 				flushParameter(),
 			},
@@ -762,7 +835,8 @@ func routes() []route {
 			tag:    "messages",
 			verb:   engine.OpenSessions,
 			says:   "Ask a message again",
-			about:  "As editMessage with the same words, for a user's message or an answer to it: perhaps by another model or agent. A turn that failed or was cancelled is tried again in place (retryTurn).",
+			about: "As editMessage with the same words, for a user's message or an answer to it: perhaps by another " +
+				"model or agent. A turn that failed or was cancelled is tried again in place (retryTurn).",
 			query: []parameter{
 				flushParameter(),
 			},
@@ -773,13 +847,14 @@ func routes() []route {
 			fails:   conflicting(),
 		},
 		{
-			method:  http.MethodGet,
-			paths:   []string{"/v1/messages/{message}/branches"},
-			name:    "listBranches",
-			tag:     "messages",
-			verb:    engine.ReadSessions,
-			says:    "List a message's branches",
-			about:   "The sessions that were forked at the message, or that ask it anew; last activity first, archived ones too.",
+			method: http.MethodGet,
+			paths:  []string{"/v1/messages/{message}/branches"},
+			name:   "listBranches",
+			tag:    "messages",
+			verb:   engine.ReadSessions,
+			says:   "List a message's branches",
+			about: "The sessions that were forked at the message, or that ask it anew; last activity first, " +
+				"archived ones too.",
 			query:   paging(),
 			serve:   serveBranches,
 			answers: listed[parley.Session](sessionExample()),
@@ -813,7 +888,10 @@ func routes() []route {
 			tag:    "turns",
 			verb:   engine.PostMessages,
 			says:   "Try a turn again",
-			about:  "For a failed or cancelled turn with which the record ends: a new turn on the same message, whose continues_id names it, asks anew for the answer that failed or was interrupted. What the turn had settled before stays: no tool runs twice. 409 with the state for any other. With text/event-stream the answer is the new turn's frames.",
+			about: "For a failed or cancelled turn with which the record ends: a new turn on the same message, " +
+				"whose continues_id names it, asks anew for the answer that failed or was interrupted. What the turn " +
+				"had settled before stays: no tool runs twice. 409 with the state for any other. With " +
+				"text/event-stream the answer is the new turn's frames.",
 			query: []parameter{
 				flushParameter(),
 			},
@@ -830,7 +908,9 @@ func routes() []route {
 			tag:    "turns",
 			verb:   engine.PostMessages,
 			says:   "Go on after a limit",
-			about:  "A turn that waits for budget or rate_limit is ready again, the same one (200). One that failed at a limit is taken up by a new turn with limits of its own, as a retry does (201). 409 with the state for any other. With text/event-stream the answer is the turn's frames.",
+			about: "A turn that waits for budget or rate_limit is ready again, the same one (200). One that failed " +
+				"at a limit is taken up by a new turn with limits of its own, as a retry does (201). 409 with the " +
+				"state for any other. With text/event-stream the answer is the turn's frames.",
 			query: []parameter{
 				flushParameter(),
 			},
@@ -850,13 +930,16 @@ func routes() []route {
 			fails: conflicting(),
 		},
 		{
-			method:  http.MethodGet,
-			paths:   []string{"/v1/calls/{call}"},
-			name:    "getCall",
-			tag:     "turns",
-			verb:    engine.ReadSessions,
-			says:    "Read a model call",
-			about:   "With the request that it made, rebuilt from the record (exact says whether its hash is that of the bytes sent), and what explains it: the parts of the request with why each is in it, its tokens and its place in the bytes; the messages that were left out and why; other attempts; what its tokens cost.",
+			method: http.MethodGet,
+			paths:  []string{"/v1/calls/{call}"},
+			name:   "getCall",
+			tag:    "turns",
+			verb:   engine.ReadSessions,
+			says:   "Read a model call",
+			about: "With the request that it made, rebuilt from the record (exact says whether its hash is that of " +
+				"the bytes sent), and what explains it: the parts of the request with why each is in it, its tokens " +
+				"and its place in the bytes; the messages that were left out and why; other attempts; what its " +
+				"tokens cost.",
 			serve:   serveCall,
 			answers: found[engine.CallDetail]("The call.", callDetailExample),
 		},
@@ -867,7 +950,11 @@ func routes() []route {
 			tag:    "turns",
 			verb:   engine.PostMessages,
 			says:   "Send a call's request again",
-			about:  "To the same model or another one, with the parameters given instead. The answer enters no conversation: it is kept with a call of purpose replay, counted to the session and its budgets, and answered beside the original's. No tool runs. A model's failure is in the answer. With text/event-stream it comes as replay.delta frames and one replay.completed. 409 when a budget has no room.",
+			about: "To the same model or another one, with the parameters given instead. The answer enters no " +
+				"conversation: it is kept with a call of purpose replay, counted to the session and its budgets, and " +
+				"answered beside the original's. No tool runs. A model's failure is in the answer. With " +
+				"text/event-stream it comes as replay.delta frames and one replay.completed. 409 when a budget has " +
+				"no room.",
 			headers: []parameter{
 				acceptHeader(),
 			},
@@ -886,7 +973,9 @@ func routes() []route {
 			tag:    "turns",
 			verb:   engine.ReadSessions,
 			says:   "Compare a call's request with an earlier one's",
-			about:  "By default with the step before in its session. Says where the bytes part, which changes there are, how much of the front is shared, and what that means for the provider's cache. 409 when a request cannot be rebuilt.",
+			about: "By default with the step before in its session. Says where the bytes part, which changes there " +
+				"are, how much of the front is shared, and what that means for the provider's cache. 409 when a " +
+				"request cannot be rebuilt.",
 			query: []parameter{
 				id("with", "The call to compare with."),
 			},
@@ -902,7 +991,8 @@ func routes() []route {
 			tag:    "approvals",
 			verb:   engine.ReadSessions,
 			says:   "List approvals",
-			about:  "Questions about tool calls, of all sessions that the caller may see, newest first. state=pending is what waits for somebody.",
+			about: "Questions about tool calls, of all sessions that the caller may see, newest first. " +
+				"state=pending is what waits for somebody.",
 			query: with(
 				approvalFilters(),
 				id("session_id", "Only those of this session and of the tool sessions below it."),
@@ -940,7 +1030,12 @@ func routes() []route {
 			tag:    "approvals",
 			verb:   engine.AnswerApprovals,
 			says:   "Answer an approval",
-			about:  "Once: the waiting turn goes on at once, and a denial is what the model reads as the call's result. With scope session a grant is added to the session, for these exact arguments or, covers tool, for the tool, and answers the turn's other questions that it covers; with scope change the session's owner accepts what somebody else changed. Where several people have to approve, it stays pending until the last of them has. An approval that was answered, that has expired or whose turn has ended is 409 with its state, a repeat of the same answer too.",
+			about: "Once: the waiting turn goes on at once, and a denial is what the model reads as the call's " +
+				"result. With scope session a grant is added to the session, for these exact arguments or, covers " +
+				"tool, for the tool, and answers the turn's other questions that it covers; with scope change the " +
+				"session's owner accepts what somebody else changed. Where several people have to approve, it stays " +
+				"pending until the last of them has. An approval that was answered, that has expired or whose turn " +
+				"has ended is 409 with its state, a repeat of the same answer too.",
 			input: inputOf[engine.DecisionInput](
 				`{"decision":"approve"}`,
 			),
@@ -956,9 +1051,10 @@ func routes() []route {
 			tag:    "projects",
 			verb:   engine.WriteProjects,
 			says:   "Choose a directory as a project",
-			about:  "Adds it, or refreshes the one with this path (200). It lies within the roots that the server names; without any only the machine's own user chooses. Private directories are refused.",
-			input:  inputOf[engine.ProjectInput](`{"path":"/home/ada/site"}`),
-			serve:  serveChooseProject,
+			about: "Adds it, or refreshes the one with this path (200). It lies within the roots that the server " +
+				"names; without any only the machine's own user chooses. Private directories are refused.",
+			input: inputOf[engine.ProjectInput](`{"path":"/home/ada/site"}`),
+			serve: serveChooseProject,
 			answers: append(
 				created[parley.Project]("The new project.", projectExample),
 				found[parley.Project]("The project, its last access refreshed.", projectExample)...),
@@ -994,13 +1090,14 @@ func routes() []route {
 			answers: found[parley.Project]("The project.", projectExample),
 		},
 		{
-			method:  http.MethodDelete,
-			paths:   []string{"/v1/projects/{project}"},
-			name:    "deleteProject",
-			tag:     "projects",
-			verb:    engine.DropProjects,
-			says:    "Delete a project",
-			about:   "Its sessions are detached, or deleted with cascade (admins only). The directory itself is not touched.",
+			method: http.MethodDelete,
+			paths:  []string{"/v1/projects/{project}"},
+			name:   "deleteProject",
+			tag:    "projects",
+			verb:   engine.DropProjects,
+			says:   "Delete a project",
+			about: "Its sessions are detached, or deleted with cascade (admins only). The directory itself is not " +
+				"touched.",
 			query:   []parameter{flag("cascade", "Delete its sessions too.")},
 			serve:   serveDeleteProject,
 			answers: nothing("Deleted."),
@@ -1013,7 +1110,9 @@ func routes() []route {
 			tag:    "projects",
 			verb:   engine.WriteProjects,
 			says:   "List directories that may be projects",
-			about:  "Those in one directory, by name, at most 1,000 of them, or the allowed roots without path. Links are followed as far as they lead to directories inside the roots. What lies outside or is private is 404, whether it exists or not.",
+			about: "Those in one directory, by name, at most 1,000 of them, or the allowed roots without path. " +
+				"Links are followed as far as they lead to directories inside the roots. What lies outside or is " +
+				"private is 404, whether it exists or not.",
 			query: []parameter{
 				text("path", "The directory to look into, absolute. Without it the roots are listed."),
 				text("name", "Only directories whose names contain this, whatever its case."),
@@ -1033,7 +1132,9 @@ func routes() []route {
 			makes:   true,
 			uploads: true,
 			says:    "Upload a file",
-			about:   "As a form (its field file), or as the body itself with name. At most 64 MiB; streamed, never whole in memory. Its type is found by looking at its bytes. The same name and bytes uploaded again are answered with the file that is there (200).",
+			about: "As a form (its field file), or as the body itself with name. At most 64 MiB; streamed, never " +
+				"whole in memory. Its type is found by looking at its bytes. The same name and bytes uploaded again " +
+				"are answered with the file that is there (200).",
 			query: []parameter{
 				text("name", "The file's name; of a form, instead of the one in it."),
 			},
@@ -1073,8 +1174,9 @@ func routes() []route {
 			tag:    "files",
 			verb:   engine.ReadFiles,
 			says:   "Download a file",
-			about:  "Ranges (Range, If-Range) and If-None-Match are understood. It comes as an attachment, in a sandbox.",
-			serve:  serveFileContent,
+			about: "Ranges (Range, If-Range) and If-None-Match are understood. It comes as an attachment, in a " +
+				"sandbox.",
+			serve: serveFileContent,
 			answers: []answer{
 				{
 					status: http.StatusOK,
@@ -1097,21 +1199,23 @@ func routes() []route {
 			tag:    "files",
 			verb:   engine.ReadFiles,
 			says:   "Read an image's thumbnail",
-			about:  "JPEG, or PNG where the image is not opaque; its longer side has at most 256 pixels. 422 for a file that is no image.",
-			serve:  serveThumbnail,
+			about: "JPEG, or PNG where the image is not opaque; its longer side has at most 256 pixels. 422 for a " +
+				"file that is no image.",
+			serve: serveThumbnail,
 			answers: []answer{
 				{status: http.StatusOK, about: "The thumbnail.", media: "image/jpeg", of: binary()},
 				{status: http.StatusOK, about: "The thumbnail.", media: "image/png", of: binary()},
 			},
 		},
 		{
-			method:  http.MethodDelete,
-			paths:   []string{"/v1/files/{file}"},
-			name:    "deleteFile",
-			tag:     "files",
-			verb:    engine.DropFiles,
-			says:    "Delete a file",
-			about:   "409 while a message uses it: it goes with the last session that has such a message. Only who uploaded it or an admin may.",
+			method: http.MethodDelete,
+			paths:  []string{"/v1/files/{file}"},
+			name:   "deleteFile",
+			tag:    "files",
+			verb:   engine.DropFiles,
+			says:   "Delete a file",
+			about: "409 while a message uses it: it goes with the last session that has such a message. Only who " +
+				"uploaded it or an admin may.",
 			serve:   serveDeleteFile,
 			answers: nothing("Deleted."),
 			fails:   conflicting(),
@@ -1129,24 +1233,26 @@ func routes() []route {
 			answers: found[modelPage]("The models and the default.", modelsExample),
 		},
 		{
-			method:  http.MethodGet,
-			paths:   []string{"/v1/providers"},
-			name:    "listProviders",
-			tag:     "models",
-			verb:    engine.ReadModels,
-			says:    "List providers",
-			about:   "Those that the server has and those that it could have, with the environment variable of their key; never a key.",
+			method: http.MethodGet,
+			paths:  []string{"/v1/providers"},
+			name:   "listProviders",
+			tag:    "models",
+			verb:   engine.ReadModels,
+			says:   "List providers",
+			about: "Those that the server has and those that it could have, with the environment variable of their " +
+				"key; never a key.",
 			serve:   serveProviders,
 			answers: found[providerPage]("The providers.", providersExample),
 		},
 		{
-			method:  http.MethodGet,
-			paths:   []string{"/v1/tools"},
-			name:    "listTools",
-			tag:     "tools",
-			verb:    engine.ReadTools,
-			says:    "List tools",
-			about:   "Of the server, by name: what agents may name. An agent's tool may end in * and then stands for all that begin so.",
+			method: http.MethodGet,
+			paths:  []string{"/v1/tools"},
+			name:   "listTools",
+			tag:    "tools",
+			verb:   engine.ReadTools,
+			says:   "List tools",
+			about: "Of the server, by name: what agents may name. An agent's tool may end in * and then stands for " +
+				"all that begin so.",
 			serve:   serveTools,
 			answers: listed[engine.ToolInfo](toolExample),
 		},
@@ -1161,14 +1267,16 @@ func routes() []route {
 			answers: found[whoAmI]("The principal.", whoAmIExample),
 		},
 		{
-			method:  http.MethodPost,
-			paths:   []string{"/v1/sign-in"},
-			name:    "signIn",
-			tag:     "keys",
-			open:    true,
-			signs:   true,
-			says:    "Sign a browser in",
-			about:   "The browser gets a cookie with a secret of its own, not the key, which scripts cannot read and other sites' pages do not send. It ends with the key, when it is ended here, after 7 days without use, and after 30 days. Programs send keys in the header Authorization instead.",
+			method: http.MethodPost,
+			paths:  []string{"/v1/sign-in"},
+			name:   "signIn",
+			tag:    "keys",
+			open:   true,
+			signs:  true,
+			says:   "Sign a browser in",
+			about: "The browser gets a cookie with a secret of its own, not the key, which scripts cannot read and " +
+				"other sites' pages do not send. It ends with the key, when it is ended here, after 7 days without " +
+				"use, and after 30 days. Programs send keys in the header Authorization instead.",
 			input:   inputOf[signInInput](`{"key":"pk_…"}`),
 			serve:   serveSignIn,
 			answers: found[parley.Principal]("Who the key belongs to.", principalExample),
@@ -1197,13 +1305,14 @@ func routes() []route {
 			answers: listed[parley.SignIn](signInExample),
 		},
 		{
-			method:  http.MethodDelete,
-			paths:   []string{"/v1/sign-ins/{sign_in}"},
-			name:    "endSignIn",
-			tag:     "keys",
-			verb:    engine.EndSignIns,
-			says:    "End a sign-in",
-			about:   "The browser has to sign in again; its streams end, on other processes of a PostgreSQL database with their next heartbeat.",
+			method: http.MethodDelete,
+			paths:  []string{"/v1/sign-ins/{sign_in}"},
+			name:   "endSignIn",
+			tag:    "keys",
+			verb:   engine.EndSignIns,
+			says:   "End a sign-in",
+			about: "The browser has to sign in again; its streams end, on other processes of a PostgreSQL database " +
+				"with their next heartbeat.",
 			serve:   serveEndSignIn,
 			answers: nothing("Ended."),
 		},
@@ -1215,9 +1324,10 @@ func routes() []route {
 			open:   true,
 			signs:  true,
 			says:   "Sign a browser in by the one-time code",
-			about:  "Where `parley serve` prints an address with a code, because the system does not tell whose a connection is, this is it. The code works once, for 15 minutes.",
-			query:  []parameter{text("code", "The code.")},
-			serve:  serveSignInByCode,
+			about: "Where `parley serve` prints an address with a code, because the system does not tell whose a " +
+				"connection is, this is it. The code works once, for 15 minutes.",
+			query: []parameter{text("code", "The code.")},
+			serve: serveSignInByCode,
 			answers: []answer{
 				{
 					status:  http.StatusSeeOther,
@@ -1227,13 +1337,14 @@ func routes() []route {
 			},
 		},
 		{
-			method:  http.MethodPost,
-			paths:   []string{"/v1/keys"},
-			name:    "createKey",
-			tag:     "keys",
-			verb:    engine.WriteKeys,
-			says:    "Create a key",
-			about:   "The secret is in this answer and nowhere else. Only the machine's own user may name another workspace. From the first key on every request needs one.",
+			method: http.MethodPost,
+			paths:  []string{"/v1/keys"},
+			name:   "createKey",
+			tag:    "keys",
+			verb:   engine.WriteKeys,
+			says:   "Create a key",
+			about: "The secret is in this answer and nowhere else. Only the machine's own user may name another " +
+				"workspace. From the first key on every request needs one.",
 			input:   inputOf[keyInput](`{"name":"ci","role":"member"}`),
 			serve:   serveCreateKey,
 			answers: created[engine.NewKey]("The key, with its secret.", newKeyExample),
@@ -1251,13 +1362,14 @@ func routes() []route {
 			answers: listed[parley.Key](keyExample),
 		},
 		{
-			method:  http.MethodDelete,
-			paths:   []string{"/v1/keys/{key}"},
-			name:    "revokeKey",
-			tag:     "keys",
-			verb:    engine.WriteKeys,
-			says:    "Revoke a key",
-			about:   "It stops working at once, and its streams end; on other processes of a PostgreSQL database within two seconds, streams with their next heartbeat.",
+			method: http.MethodDelete,
+			paths:  []string{"/v1/keys/{key}"},
+			name:   "revokeKey",
+			tag:    "keys",
+			verb:   engine.WriteKeys,
+			says:   "Revoke a key",
+			about: "It stops working at once, and its streams end; on other processes of a PostgreSQL database " +
+				"within two seconds, streams with their next heartbeat.",
 			serve:   serveRevokeKey,
 			answers: nothing("Revoked."),
 		},
@@ -1269,7 +1381,8 @@ func routes() []route {
 			tag:    "audit",
 			verb:   engine.ReadAudit,
 			says:   "List who did what",
-			about:  "Newest first, about a second behind. Every request that reads or writes is here but for lists of models and tools; no content is. For admins.",
+			about: "Newest first, about a second behind. Every request that reads or writes is here but for lists " +
+				"of models and tools; no content is. For admins.",
 			query: with(
 				paging(),
 				id("session_id", "Only what concerns this session, though it be deleted."),
@@ -1280,13 +1393,14 @@ func routes() []route {
 			answers: listed[parley.AuditEntry](auditExample),
 		},
 		{
-			method:  http.MethodGet,
-			paths:   []string{"/v1/audit/anchor"},
-			name:    "getAnchor",
-			tag:     "audit",
-			verb:    engine.ReadAudit,
-			says:    "Name the end of the audit's chain",
-			about:   "The number and hash of the latest link, of all workspaces together. Kept elsewhere, it shows later whether the chain up to there is still the same. For admins.",
+			method: http.MethodGet,
+			paths:  []string{"/v1/audit/anchor"},
+			name:   "getAnchor",
+			tag:    "audit",
+			verb:   engine.ReadAudit,
+			says:   "Name the end of the audit's chain",
+			about: "The number and hash of the latest link, of all workspaces together. Kept elsewhere, it shows " +
+				"later whether the chain up to there is still the same. For admins.",
 			serve:   serveAnchor,
 			answers: found[parley.Anchor]("The latest link; number 0 while there is none.", anchorExample),
 		},
@@ -1298,7 +1412,9 @@ func routes() []route {
 			verb:   engine.ReadAudit,
 			local:  true,
 			says:   "Verify the store, step by step",
-			about:  "Makes the next small step: the database's pages, every record, the files, and the audit with its chain. Send what next says as place, until done. For the machine's own user alone, by the local token; parley verify does it.",
+			about: "Makes the next small step: the database's pages, every record, the files, and the audit with " +
+				"its chain. Send what next says as place, until done. For the machine's own user alone, by the local " +
+				"token; parley verify does it.",
 			input: inputOf[verifyInput](
 				`{"place":""}`,
 			),
@@ -1306,13 +1422,17 @@ func routes() []route {
 			answers: found[parley.VerifyStep]("What the step found, and where the next one begins.", verifyExample),
 		},
 		{
-			method:  http.MethodGet,
-			paths:   []string{"/v1/search"},
-			name:    "search",
-			tag:     "messages",
-			verb:    engine.ReadSessions,
-			says:    "Search what was said",
-			about:   "Settled messages, calls and results of tools included, and titles of sessions that one may read; internal messages are not found. All words must occur, whatever their case and accents; \"a phrase\" stands as it is written, -word must not occur, and the last word may be the beginning of one. Best first, those alike newest first; at most the newest 1,000 matches are ranked. What is said is found within seconds.",
+			method: http.MethodGet,
+			paths:  []string{"/v1/search"},
+			name:   "search",
+			tag:    "messages",
+			verb:   engine.ReadSessions,
+			says:   "Search what was said",
+			about: "Settled messages, calls and results of tools included, and titles of sessions that one may " +
+				"read; internal messages are not found. All words must occur, whatever their case and accents; \"a " +
+				"phrase\" stands as it is written, -word must not occur, and the last word may be the beginning of " +
+				"one. Best first, those alike newest first; at most the newest 1,000 matches are ranked. What is " +
+				"said is found within seconds.",
 			query:   searchFilters(),
 			serve:   serveSearch,
 			answers: found[engine.SearchResults]("What was found.", searchExample),
@@ -1325,7 +1445,10 @@ func routes() []route {
 			tag:    "models",
 			verb:   engine.ReadSessions,
 			says:   "Sum up what calls took",
-			about:  "Calls, tokens, money, and what providers' caches gave, of the sessions that you may read: by day, agent, model or session. Calls that run, those of deleted sessions, and what agents elsewhere report of their own (it is in their sessions' statistics) are not in it. Without a time it is that of the last 30 days; at most 366.",
+			about: "Calls, tokens, money, and what providers' caches gave, of the sessions that you may read: by " +
+				"day, agent, model or session. Calls that run, those of deleted sessions, and what agents elsewhere " +
+				"report of their own (it is in their sessions' statistics) are not in it. Without a time it is that " +
+				"of the last 30 days; at most 366.",
 			query: []parameter{
 				choice("group", "By what to sum up; day by default.", "agent", "model", "session", "day"),
 				flag("daily", "Sum up each day of an agent, model or session apart: charts over time."),
@@ -1347,8 +1470,10 @@ func routes() []route {
 			tag:    "models",
 			verb:   engine.ReadCache,
 			says:   "What the response cache holds and saved",
-			about:  "Of the workspace. Agents and sessions ask for it with response_cache; a call that was answered from it says manifest.cached_response, uses nothing and costs nothing, and its cache.saved is what the first one cost.",
-			serve:  serveResponseCache,
+			about: "Of the workspace. Agents and sessions ask for it with response_cache; a call that was answered " +
+				"from it says manifest.cached_response, uses nothing and costs nothing, and its cache.saved is what " +
+				"the first one cost.",
+			serve: serveResponseCache,
 			answers: found[parley.ResponseCacheState](
 				"The cache.",
 				`{"entries":12,"bytes":48210,"hits":31,"misses":14,"stored":14,"evicted":2,"saved":0.0412}`,
@@ -1373,7 +1498,9 @@ func routes() []route {
 			lasting: true,
 			verb:    engine.ReadSessions,
 			says:    "Watch the workspace",
-			about:   "List changes (session.updated, status_changed, deleted, activated, deactivated), and the events and deltas of the sessions asked for, on one connection. There is no replay of list changes: on resync, which comes first, fetch the lists again.",
+			about: "List changes (session.updated, status_changed, deleted, activated, deactivated), and the " +
+				"events and deltas of the sessions asked for, on one connection. There is no replay of list changes: " +
+				"on resync, which comes first, fetch the lists again.",
 			query: []parameter{
 				{
 					name:    "session",
@@ -1387,13 +1514,14 @@ func routes() []route {
 			answers: streamed(),
 		},
 		{
-			method:  http.MethodPut,
-			paths:   []string{"/v1/clients/{client}/session"},
-			name:    "setClientSession",
-			tag:     "clients",
-			verb:    engine.SetClients,
-			says:    "Say what a client has open",
-			about:   "A client (window, tab) names itself. It counts as there for 90 seconds and says so again to stay; the workspace feed tells when it comes, and when it goes or has been silent for that long.",
+			method: http.MethodPut,
+			paths:  []string{"/v1/clients/{client}/session"},
+			name:   "setClientSession",
+			tag:    "clients",
+			verb:   engine.SetClients,
+			says:   "Say what a client has open",
+			about: "A client (window, tab) names itself. It counts as there for 90 seconds and says so again to " +
+				"stay; the workspace feed tells when it comes, and when it goes or has been silent for that long.",
 			input:   inputOf[clientInput](`{"session_id":"` + sessionIDExample + `"}`),
 			serve:   serveSetClient,
 			answers: found[parley.Session]("The session that is open now.", sessionExample()),
@@ -1422,13 +1550,14 @@ func routes() []route {
 			answers: nothing("Cleared."),
 		},
 		{
-			method:  http.MethodGet,
-			paths:   bothPaths("/clients"),
-			name:    "listSessionClients",
-			tag:     "clients",
-			verb:    engine.ReadSessions,
-			says:    "List who has a session open",
-			about:   "The clients (windows, tabs) that said so in the last 90 seconds, with their principals. At most 100.",
+			method: http.MethodGet,
+			paths:  bothPaths("/clients"),
+			name:   "listSessionClients",
+			tag:    "clients",
+			verb:   engine.ReadSessions,
+			says:   "List who has a session open",
+			about: "The clients (windows, tabs) that said so in the last 90 seconds, with their principals. At " +
+				"most 100.",
 			serve:   serveSessionClients,
 			answers: listed[parley.SessionClient](sessionClientExample),
 		},

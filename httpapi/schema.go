@@ -208,7 +208,8 @@ func (r *registry) word(t reflect.Type) *huma.Schema {
 	case reflect.TypeFor[parley.LoopContext]():
 		one, most := 1.0, float64(parley.MaxLoopIterations)
 		return &huma.Schema{
-			Description: "fresh: the iteration alone; {recent: n}: the n iterations before it too, with what was said between.",
+			Description: "fresh: the iteration alone; {recent: n}: the n iterations before it too, with what was " +
+				"said between.",
 			OneOf: []*huma.Schema{
 				{Type: huma.TypeString, Enum: []any{"fresh"}},
 				{
@@ -223,7 +224,8 @@ func (r *registry) word(t reflect.Type) *huma.Schema {
 		}
 	case reflect.TypeFor[parley.ToolRef]():
 		return &huma.Schema{
-			Description: "The name of a tool of this server, the definition of one that the client answers, or a tool that is an agent.",
+			Description: "The name of a tool of this server, the definition of one that the client answers, or a " +
+				"tool that is an agent.",
 			OneOf: []*huma.Schema{
 				{Type: huma.TypeString},
 				r.Schema(reflect.TypeFor[parley.ToolDefinition](), true, ""),
@@ -319,7 +321,8 @@ func (r *registry) finish(name string, t reflect.Type, s *huma.Schema) {
 // isSetting reports the types that are parts of inputs and answers alike: in an
 // input their fields may be left out.
 func isSetting(t reflect.Type) bool {
-	return t == reflect.TypeFor[parley.Policy]() || t == reflect.TypeFor[parley.RetryPolicy]() || t == reflect.TypeFor[parley.Grant]() ||
+	return t == reflect.TypeFor[parley.Policy]() || t == reflect.TypeFor[parley.RetryPolicy]() ||
+		t == reflect.TypeFor[parley.Grant]() ||
 		t == reflect.TypeFor[parley.Limits]() || t == reflect.TypeFor[parley.MiddlewareSettings]() ||
 		t == reflect.TypeFor[parley.CompactionSettings]() ||
 		t == reflect.TypeFor[parley.ResponseCacheSettings]()
@@ -333,7 +336,8 @@ func amend(name string, s *huma.Schema) {
 		s.Properties["sequence"].Description = "Place in the conversation, from 1 without gaps; null while queued."
 		s.Properties["position"].Description = "Place in the queue; null once in the record."
 		s.Properties["content"] = object(
-			"By role: user {text, links, search, think}; assistant {text, reasoning, refusal}; tool_call {id, name, arguments}; tool_result {result, error, success, execution_time_ms}; summary and system {text}.",
+			"By role: user {text, links, search, think}; assistant {text, reasoning, refusal}; tool_call {id, name, " +
+				"arguments}; tool_result {result, error, success, execution_time_ms}; summary and system {text}.",
 		)
 		s.Properties["metadata"] = object("Whatever the client keeps with the message.")
 	case "LoopUntil":

@@ -35,7 +35,8 @@ func TestSchemasWithoutAnEnd(t *testing.T) {
 		{"POST", "/v1/agents", `{"name":"Poisoned",` + tool + `}`, "tools.parameters"},
 		{"POST", "/v1/sessions", `{"model":"sim/script",` + tool + `}`, "tools.parameters"},
 		{"PATCH", "/v1/sessions/" + session, `{` + tool + `}`, "tools.parameters"},
-		{"POST", "/v1/sessions/" + session + "/loops", `{"prompt":"Go on.","until":{"schema":` + selfReferring + `}}`, "until.schema"},
+		{"POST", "/v1/sessions/" + session + "/loops", `{"prompt":"Go on.","until":{"schema":` + selfReferring + `}}`,
+			"until.schema"},
 	} {
 		answer := s.do(c.method, c.path, c.body)
 		if answer.status != 422 {
@@ -60,7 +61,9 @@ func TestSchemasThatCostTooMuch(t *testing.T) {
 		`{"model":"sim/script","tools":[{"name":"trap","description":"A trap.","parameters":` + costly() + `}]}`,
 	).ID.String()
 	messages := "/v1/sessions/" + session + "/messages"
-	s.stream("POST", messages+"?flush_ms=0", fmt.Sprintf(`{"content":{"text":%q}}`, `[[{"tool_call":{"name":"trap","arguments":{}}}],[{"text":"Then without."}]]`)).
+	s.stream("POST", messages+"?flush_ms=0",
+		fmt.Sprintf(`{"content":{"text":%q}}`,
+			`[[{"tool_call":{"name":"trap","arguments":{}}}],[{"text":"Then without."}]]`)).
 		until("session.completed")
 	record := want[page[parley.Message]](s, 200, "GET", messages+"?role=tool_result", "").Data
 	if len(record) != 1 || !strings.Contains(string(record[0].Content), "steps") ||

@@ -53,7 +53,8 @@ func TestSearchFindsWhatWasSaid(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
 	session := s.session(
-		`{"title":"Releases","model":"sim/echo","message":{"content":{"text":"Der Rollout der Größe 42 ist 🚀 fertig"}}}`,
+		`{"title":"Releases","model":"sim/echo","message":{"content":{"text":"Der Rollout der Größe 42 ist 🚀 ` +
+			`fertig"}}}`,
 	)
 	s.finished(session.ID.String())
 	found := s.searching("q=grosse", 2)
@@ -69,9 +70,12 @@ func TestSearchFindsWhatWasSaid(t *testing.T) {
 		}
 	}
 	for query, hits := range map[string]int{
-		"q=rollout+fertig": 2, `q="der+größe"`: 2, `q="größe+der"`: 0, "q=roll": 2, "q=roll+": 0, "q=rollout+-42": 0, "q=releases": 1, "q=fertig&role=user": 1,
-		"q=fertig&role=user&role=assistant": 2, "q=fertig&role=system": 0, "q=releases&role=user": 0, "q=fertig&agent_id=parley": 2, "q=fertig&session_id=" + session.ID.String(): 2,
-		"q=fertig&created_to=2020-01-01T00:00:00Z": 0, "q=fertig&created_from=2020-01-01T00:00:00Z": 2, "q=fertig&archived=true": 0, "q=fertig&archived=false": 2,
+		"q=rollout+fertig": 2, `q="der+größe"`: 2, `q="größe+der"`: 0, "q=roll": 2, "q=roll+": 0, "q=rollout+-42": 0,
+		"q=releases": 1, "q=fertig&role=user": 1,
+		"q=fertig&role=user&role=assistant": 2, "q=fertig&role=system": 0, "q=releases&role=user": 0,
+		"q=fertig&agent_id=parley": 2, "q=fertig&session_id=" + session.ID.String(): 2,
+		"q=fertig&created_to=2020-01-01T00:00:00Z": 0, "q=fertig&created_from=2020-01-01T00:00:00Z": 2,
+		"q=fertig&archived=true": 0, "q=fertig&archived=false": 2,
 		"q=fertig&tool_name=current_time": 0, "q=fertig&limit=1": 1,
 	} {
 		got := want[engine.SearchResults](s, http.StatusOK, "GET", "/v1/search?"+query, "")
@@ -98,9 +102,12 @@ func TestSearchRefusesOddQueries(t *testing.T) {
 	s := startServer(t)
 	s.searchable()
 	for _, q := range []string{
-		`"`, `""`, "*", "-", "--", "()", "NEAR(a b)", "a AND", "words:needle", "{words}:x", "^needle", "a\\b", "'", "''", ";", "needle\" OR \"x", `needle' | 'x`, "needle:*", "!needle",
-		"needle <-> x", "& | ! ( )", "\u0000", "e000", "\ue000w", "a\u0301", "\u0301", strings.Repeat("a ", 32), strings.Repeat("a ", 33), strings.Repeat("word ", 1000),
-		strings.Repeat("x", 64<<10), "-only", "%", "_", "\xff\xfe", "東", "東京", "𝔘𝔫𝔦", "ﷺ", "½", "needle -", "🚀", "a\u200db",
+		`"`, `""`, "*", "-", "--", "()", "NEAR(a b)", "a AND", "words:needle", "{words}:x", "^needle", "a\\b", "'",
+		"''", ";", "needle\" OR \"x", `needle' | 'x`, "needle:*", "!needle",
+		"needle <-> x", "& | ! ( )", "\u0000", "e000", "\ue000w", "a\u0301", "\u0301", strings.Repeat("a ", 32),
+		strings.Repeat("a ", 33), strings.Repeat("word ", 1000),
+		strings.Repeat("x", 64<<10), "-only", "%", "_", "\xff\xfe", "東", "東京", "𝔘𝔫𝔦", "ﷺ", "½", "needle -",
+		"🚀", "a\u200db",
 	} {
 		got := s.do("GET", "/v1/search?q="+url.QueryEscape(q), "")
 		if got.status != http.StatusOK && got.status != http.StatusUnprocessableEntity &&
@@ -109,7 +116,8 @@ func TestSearchRefusesOddQueries(t *testing.T) {
 			t.Errorf("%q: status %d: %s", parley.Clip(q, 40), got.status, got.body)
 		}
 	}
-	for q, says := range map[string]string{"": "write words", "   ": "write words", "-a": "as well", "!!": "letters or digits", strings.Repeat("a ", 33): "32 words", strings.Repeat("x", 1025): "1024 bytes"} {
+	for q, says := range map[string]string{"": "write words", "   ": "write words", "-a": "as well",
+		"!!": "letters or digits", strings.Repeat("a ", 33): "32 words", strings.Repeat("x", 1025): "1024 bytes"} {
 		if problem := s.do("GET", "/v1/search?q="+url.QueryEscape(q), "").
 			problem(t); len(problem.Errors) != 1 || problem.Errors[0].Field != "q" ||
 			!strings.Contains(problem.Errors[0].Message+problem.Detail, says) {

@@ -13,9 +13,12 @@ func TestSentencesNameTheField(t *testing.T) {
 	session := s.session(`{}`).ID.String()
 	for _, c := range []struct{ path, body, says string }{
 		{"/v1/agents", `{"name":"A","model":"sim/echo","temperature":1e400}`, "temperature: is a number out of range"},
-		{"/v1/agents", `{"name":"A","model":"sim/echo","max_output_tokens":99999999999999999999}`, "max_output_tokens: "},
-		{"/v1/sessions/" + session + "/messages", `{"content":{"text":"a","files":[1]}}`, "content.files: is a list, each item of which must be a JSON string"},
-		{"/v1/sessions/" + session + "/messages", `{"content":{"text":"a","files":1}}`, "content.files: must be a JSON array"},
+		{"/v1/agents", `{"name":"A","model":"sim/echo","max_output_tokens":99999999999999999999}`,
+			"max_output_tokens: "},
+		{"/v1/sessions/" + session + "/messages", `{"content":{"text":"a","files":[1]}}`,
+			"content.files: is a list, each item of which must be a JSON string"},
+		{"/v1/sessions/" + session + "/messages", `{"content":{"text":"a","files":1}}`,
+			"content.files: must be a JSON array"},
 		{"/v1/sessions/" + session + "/messages", `{"content":{"text":["a"]}}`, "content.text: must be a JSON string"},
 	} {
 		got := s.do("POST", c.path, c.body)

@@ -97,7 +97,8 @@ func serveOpenAPIYAML(a *api, x *exchange) error {
 var docsPage []byte
 
 // docsPolicy lets the page run its own script, by hash, and fetch the document.
-const docsPolicy = "default-src 'none'; connect-src 'self'; style-src 'unsafe-inline'; script-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+const docsPolicy = "default-src 'none'; connect-src 'self'; style-src 'unsafe-inline'; script-src 'self'; base-uri " +
+	"'none'; form-action 'none'; frame-ancestors 'none'"
 
 //go:embed docs.js
 var docsScript []byte

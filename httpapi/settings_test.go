@@ -46,7 +46,9 @@ func TestNearestSettingWins(t *testing.T) {
 		201,
 		"POST",
 		"/v1/agents",
-		`{"name":"set","model":"sim/reason","system_prompt":"You are {{agent.name}} in {{session.feature}}.","temperature":0.1,"top_p":0.2,"max_tokens":300,"seed":4,"reasoning_effort":"low","tools":["current_time"]}`,
+		`{"name":"set","model":"sim/reason","system_prompt":"You are {{agent.name}} in {{session.feature}}.",`+
+			`"temperature":0.1,"top_p":0.2,"max_tokens":300,"seed":4,"reasoning_effort":"low",`+
+			`"tools":["current_time"]}`,
 	)
 	const message = `"model":"sim/lorem-3-0","system_prompt":"Of the message.","temperature":0.9,"seed":6,"tools":[]`
 	for _, c := range []struct {
@@ -59,8 +61,10 @@ func TestNearestSettingWins(t *testing.T) {
 	}{
 		{"server", `{"agent_id":"bare"}`, ``, "sim/echo", "", 0, 0, 0},
 		{"agent", `{"agent_id":"set","feature":"pay"}`, ``, "sim/reason", "You are set in pay.", 0.1, 4, 1},
-		{"session", `{"agent_id":"set","model":"sim/echo","system_prompt":"Of the session.","instructions":"Be brief.","temperature":0.5}`, ``, "sim/echo", "Of the session.\n\nBe brief.", 0.5, 4, 1},
-		{"message", `{"agent_id":"set","model":"sim/echo","system_prompt":"Of the session.","temperature":0.5}`, message, "sim/lorem-3-0", "Of the message.", 0.9, 6, 0},
+		{"session", `{"agent_id":"set","model":"sim/echo","system_prompt":"Of the session.","instructions":"Be ` +
+			`brief.","temperature":0.5}`, ``, "sim/echo", "Of the session.\n\nBe brief.", 0.5, 4, 1},
+		{"message", `{"agent_id":"set","model":"sim/echo","system_prompt":"Of the session.","temperature":0.5}`,
+			message, "sim/lorem-3-0", "Of the message.", 0.9, 6, 0},
 	} {
 		session := s.session(c.session).ID.String()
 		body := `{"content":{"text":"Hello"}}`
@@ -82,7 +86,8 @@ func TestNearestSettingWins(t *testing.T) {
 			)
 		}
 		if c.seed != 0 &&
-			(*call.Temperature != c.temperature || *call.Seed != c.seed || *call.TopP != 0.2 || *call.MaxTokens != 300 || call.ReasoningEffort == nil) {
+			(*call.Temperature != c.temperature || *call.Seed != c.seed || *call.TopP != 0.2 ||
+				*call.MaxTokens != 300 || call.ReasoningEffort == nil) {
 			t.Errorf("%s: parameters %+v", c.name, call.Parameters)
 		}
 		answers := want[page[parley.Message]](s, 200, "GET", "/v1/sessions/"+session+"/messages?role=assistant", "")
@@ -146,7 +151,8 @@ func TestCallsAreRebuiltExactly(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
 	session := s.session(
-		`{"model":"sim/echo","instructions":"Be brief.","retry_policy":{"max_wait_ms":1},"tools":["current_time",{"name":"ask","description":"Asks.","parameters":{"type":"object"}}]}`,
+		`{"model":"sim/echo","instructions":"Be brief.","retry_policy":{"max_wait_ms":1},"tools":["current_time",` +
+			`{"name":"ask","description":"Asks.","parameters":{"type":"object"}}]}`,
 	).ID.String()
 	messages := "/v1/sessions/" + session + "/messages"
 	script := func(steps string) string {
@@ -159,7 +165,8 @@ func TestCallsAreRebuiltExactly(t *testing.T) {
 	s.told(
 		session,
 		script(
-			`[[{"reasoning":"Hm."},{"text":"One."},{"tool_call":{"name":"current_time"}},{"text":"Two."}],[{"text":"Done."}]]`,
+			`[[{"reasoning":"Hm."},{"text":"One."},{"tool_call":{"name":"current_time"}},{"text":"Two."}],`+
+				`[{"text":"Done."}]]`,
 		),
 	)
 
@@ -204,7 +211,8 @@ func TestCallsAreRebuiltExactly(t *testing.T) {
 		t.Errorf("%d calls: %v", len(calls.Data), outcomes)
 	}
 	last := string(s.lastCall(session).Request)
-	for text, sent := range map[string]bool{"It rains.": true, "partial\"": false, "And hurry": true, "From outside": true, "interrupted": true} {
+	for text, sent := range map[string]bool{"It rains.": true, "partial\"": false, "And hurry": true,
+		"From outside": true, "interrupted": true} {
 		if strings.Contains(last, text) != sent {
 			t.Errorf("%q in the last request: %t, want %t in %s", text, !sent, sent, last)
 		}

@@ -59,7 +59,8 @@ func serveSignInByCode(a *api, x *exchange) error {
 	if !a.gate.redeem(code) {
 		return a.wrongSecret(x, credential{secret: code}, parley.Errorf(
 			parley.CodeUnauthenticated,
-			"This code was used, or is too old. Restart the server for another one, or sign in with the content of the file token in its data directory.",
+			"This code was used, or is too old. Restart the server for another one, or sign in with the content of "+
+				"the file token in its data directory.",
 		))
 	}
 	owner, err := a.gate.owner(x.r.Context(), "")

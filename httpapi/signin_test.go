@@ -156,7 +156,8 @@ func TestSignInsEndWithTheirKey(t *testing.T) {
 		},
 		"an admin's word": func(cookie string) {
 			own := want[page[parley.SignIn]](s, http.StatusOK, "GET", "/v1/sign-ins", "", "Cookie", cookie)
-			want[struct{}](s, http.StatusNoContent, "DELETE", "/v1/sign-ins/"+own.Data[0].ID.String(), "", "Authorization", admin)
+			want[struct{}](s, http.StatusNoContent, "DELETE", "/v1/sign-ins/"+own.Data[0].ID.String(), "",
+				"Authorization", admin)
 		},
 	} {
 		cookie := s.cookieOf(key.Secret)
@@ -342,7 +343,8 @@ func TestAnswersAreKeptByNobody(t *testing.T) {
 	if got := in.header.Get("Cache-Control"); got != "no-store" {
 		t.Errorf("a sign-in: %q", got)
 	}
-	for _, path := range []string{"/v1/principal", "/v1/sessions", "/v1/nothing", "/v1/sessions/" + parley.NewID().String()} {
+	for _, path := range []string{"/v1/principal", "/v1/sessions", "/v1/nothing",
+		"/v1/sessions/" + parley.NewID().String()} {
 		if got := s.do("GET", path, "", "Authorization", key).header.Get("Cache-Control"); got != "private, no-cache" {
 			t.Errorf("%s: %q", path, got)
 		}
@@ -406,7 +408,8 @@ func TestSignInsAreCalls(t *testing.T) {
 				t.Error("an entry holds a secret")
 			}
 		}
-		if got := map[string]string{"signOut": out.header.Get(requestIDHeader), "signInByCode": byCode.header.Get(requestIDHeader)}[e.Action]; got != "" &&
+		if got := map[string]string{"signOut": out.header.Get(requestIDHeader),
+			"signInByCode": byCode.header.Get(requestIDHeader)}[e.Action]; got != "" &&
 			got != e.RequestID.String() {
 			t.Errorf("%s: the entry is of another request", e.Action)
 		}

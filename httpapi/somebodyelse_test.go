@@ -39,7 +39,8 @@ func (s *people) as(bearer string, status int, method, path, body string) reply 
 // says posts for somebody and waits for the turn's end.
 func (s *people) says(bearer, session, text string) {
 	s.Helper()
-	s.stream("POST", "/v1/sessions/"+session+"/messages?flush_ms=0", fmt.Sprintf(`{"content":{"text":%q}}`, text), "Authorization", bearer).
+	s.stream("POST", "/v1/sessions/"+session+"/messages?flush_ms=0", fmt.Sprintf(`{"content":{"text":%q}}`, text),
+		"Authorization", bearer).
 		rest()
 }
 
@@ -57,7 +58,8 @@ func TestAShareEndsWithWhatItsMakerMaySee(t *testing.T) {
 		s.says(
 			s.mallory,
 			reader,
-			`[[{"tool_call":{"name":"read_session","arguments":{"session":"`+id+`","view":"all"}}},{"tool_call":{"name":"read_session","arguments":{}}}],[{"text":"Done."}]]`,
+			`[[{"tool_call":{"name":"read_session","arguments":{"session":"`+id+
+				`","view":"all"}}},{"tool_call":{"name":"read_session","arguments":{}}}],[{"text":"Done."}]]`,
 		)
 		results := want[page[parley.Message]](
 			s.testServer,
@@ -120,7 +122,8 @@ func TestWhatAConversationAsksIsAsPrivateAsItself(t *testing.T) {
 	feed.until("resync")
 	hidden := func() {
 		t.Helper()
-		for _, session := range want[page[parley.Session]](s.testServer, 200, "GET", "/v1/sessions?parent_session_id="+root, "", "Authorization", s.vera).Data {
+		for _, session := range want[page[parley.Session]](s.testServer, 200, "GET",
+			"/v1/sessions?parent_session_id="+root, "", "Authorization", s.vera).Data {
 			if session.Visibility != parley.VisibilityPrivate {
 				t.Errorf("a tool session is %s", session.Visibility)
 			}
@@ -216,15 +219,19 @@ func TestSettingsOfSomebodyElsesSession(t *testing.T) {
 		s.boss,
 	)
 	session := "/v1/sessions/" + s.session(
-		`{"visibility":"workspace","limits":{"max_tokens":100000},"middleware":{"redact":[{"name":"pw","pattern":"hunter[0-9]+"}]}}`,
+		`{"visibility":"workspace","limits":{"max_tokens":100000},"middleware":{"redact":[{"name":"pw",`+
+			`"pattern":"hunter[0-9]+"}]}}`,
 		"Authorization",
 		s.vera,
 	).ID.String()
 	before := s.as(s.vera, 200, "GET", session, "").body
 	for field, value := range map[string]string{
-		"project_id": `"` + project.ID.String() + `"`, "limits": "null", "middleware": `{"redact":[]}`, "instructions": `"Obey."`, "system_prompt": `"Obey."`,
-		"model": `"sim/echo"`, "temperature": "0.5", "top_p": "0.5", "max_tokens": "5", "seed": "1", "reasoning_effort": `"low"`, "tools": `["current_time"]`,
-		"grants": "[]", "approval_timeout": "5", "response_cache": `{}`, "context_policy": `{"kind":"single"}`, "compaction": "null",
+		"project_id": `"` + project.ID.String() + `"`, "limits": "null", "middleware": `{"redact":[]}`,
+		"instructions": `"Obey."`, "system_prompt": `"Obey."`,
+		"model": `"sim/echo"`, "temperature": "0.5", "top_p": "0.5", "max_tokens": "5", "seed": "1",
+		"reasoning_effort": `"low"`, "tools": `["current_time"]`,
+		"grants": "[]", "approval_timeout": "5", "response_cache": `{}`, "context_policy": `{"kind":"single"}`,
+		"compaction":   "null",
 		"retry_policy": "null", "during": `"reject"`, "visibility": `"private"`,
 	} {
 		body := `{"` + field + `":` + value + `}`
@@ -266,7 +273,8 @@ func TestAKeyThatSomebodyElseTook(t *testing.T) {
 	s.as(s.mallory, http.StatusCreated, "PUT", "/v1/sessions/by-key", named("closed", ``))
 	const first = `,"message":{"content":{"text":"PRIVATE"}}`
 	for _, dry := range []string{"", `,"dry_run":true`} {
-		for _, wanted := range []string{named("open", `,"agent_id":"parley"`+first+dry), named("open", `,"visibility":"private"`+first+dry), named("closed", first+dry)} {
+		for _, wanted := range []string{named("open", `,"agent_id":"parley"`+first+dry),
+			named("open", `,"visibility":"private"`+first+dry), named("closed", first+dry)} {
 			got := s.as(s.vera, http.StatusConflict, "PUT", "/v1/sessions/by-key", wanted)
 			if problem := got.problem(
 				t,

@@ -28,7 +28,8 @@ func TestWatchResumesWhereToldTo(t *testing.T) {
 	all := s.finished(session)
 	path := "/v1/sessions/" + session + "/events"
 	for n := 1; n < len(all); n++ {
-		for _, c := range []struct{ query, header string }{{"?after=" + all[n-1].id, ""}, {"", all[n-1].id}, {"?after=1", all[n-1].id}} {
+		for _, c := range []struct{ query, header string }{{"?after=" + all[n-1].id, ""}, {"", all[n-1].id},
+			{"?after=1", all[n-1].id}} {
 			var headers []string
 			if c.header != "" {
 				headers = []string{"Last-Event-ID", c.header}
@@ -45,7 +46,8 @@ func TestWatchResumesWhereToldTo(t *testing.T) {
 		}
 	}
 	beyond := strconv.Itoa(len(all) + 100)
-	for _, place := range [][]string{{"Last-Event-ID", "elsewhere"}, {"Last-Event-ID", "-4"}, {"Last-Event-ID", beyond}} {
+	for _, place := range [][]string{{"Last-Event-ID", "elsewhere"}, {"Last-Event-ID", "-4"},
+		{"Last-Event-ID", beyond}} {
 		watch := s.stream("GET", path, "", place...)
 		first, err := watch.next()
 		if err != nil || first.event != "resync" || first.id != "" || first.data.SessionID.String() != session {

@@ -12,12 +12,15 @@ func TestBodiesSayOneThing(t *testing.T) {
 	session := s.session(`{"model":"sim/echo"}`).ID.String()
 	for _, c := range []struct{ method, path, body, field string }{
 		{"POST", "/v1/agents", `{"name":"a","name":"b"}`, "name"},
-		{"POST", "/v1/agents", `{"name":"a","tools":[{"name":"t","parameters":{"type":"object","type":"string"}}]}`, "tools.0.parameters.type"},
+		{"POST", "/v1/agents", `{"name":"a","tools":[{"name":"t","parameters":{"type":"object","type":"string"}}]}`,
+			"tools.0.parameters.type"},
 		{"POST", "/v1/sessions", `{"title":"half \ud83d"}`, "title"},
 		{"PATCH", "/v1/sessions/" + session, "{\"title\":\"\xc3\x28\"}", "title"},
-		{"POST", "/v1/sessions/" + session + "/messages", `{"content":{"text":"a","t\u0065xt":"b"}}`, `content.t\u0065xt`},
+		{"POST", "/v1/sessions/" + session + "/messages", `{"content":{"text":"a","t\u0065xt":"b"}}`,
+			`content.t\u0065xt`},
 		{"POST", "/v1/sessions/" + session + "/messages", `{"content":{"text":"\udc00"}}`, "content.text"},
-		{"POST", "/v1/sessions/" + session + "/messages", `{"content":{"text":"a"},"metadata":{"x":[{"y":1,"y":2}]}}`, "metadata.x.0.y"},
+		{"POST", "/v1/sessions/" + session + "/messages", `{"content":{"text":"a"},"metadata":{"x":[{"y":1,"y":2}]}}`,
+			"metadata.x.0.y"},
 		{"POST", "/v1/sessions/" + session + "/loops", `{"prompt":"a","prompt":"b"}`, "prompt"},
 		{"POST", "/v1/projects", `{"path":"/a","path":"/b"}`, "path"},
 	} {

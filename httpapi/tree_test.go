@@ -30,7 +30,8 @@ func TestTree(t *testing.T) {
 		201,
 		"POST",
 		"/v1/agents",
-		`{"name":"Captain","model":"sim/script","tools":[{"name":"ask_scout","description":"Sends the scout.","agent":"scout","instructions":"Be brief."}]}`,
+		`{"name":"Captain","model":"sim/script","tools":[{"name":"ask_scout","description":"Sends the scout.",`+
+			`"agent":"scout","instructions":"Be brief."}]}`,
 	)
 	if len(*captain.Tools) != 1 || (*captain.Tools)[0].Agent == nil || (*captain.Tools)[0].Agent.Agent != "scout" ||
 		(*captain.Tools)[0].Agent.Instructions != "Be brief." {
@@ -42,7 +43,8 @@ func TestTree(t *testing.T) {
 		"",
 	); !strings.Contains(
 		string(got.body),
-		`{"name":"ask_scout","description":"Sends the scout.","agent":"scout","instructions":"Be brief.","parameters":null}`,
+		`{"name":"ask_scout","description":"Sends the scout.","agent":"scout","instructions":"Be brief.",`+
+			`"parameters":null}`,
 	) {
 		t.Errorf("the captain is shown as %s", got.body)
 	}
@@ -108,7 +110,8 @@ func TestPermissionsBelowASession(t *testing.T) {
 		201,
 		"POST",
 		"/v1/agents",
-		`{"name":"Scout","model":"sim/script","tools":["current_time"],"grants":[{"tool":"current_time","effect":"ask"}]}`,
+		`{"name":"Scout","model":"sim/script","tools":["current_time"],"grants":[{"tool":"current_time",`+
+			`"effect":"ask"}]}`,
 	)
 	want[parley.Agent](
 		s,
@@ -162,16 +165,23 @@ func TestAgentToolsAreChecked(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
 	for body, says := range map[string]string{
-		`{"name":"a","tools":[{"name":"ask","agent":"nobody"}]}`:                                         "no agent \\\"nobody\\\"",
-		`{"name":"a","tools":[{"name":"ask","agent":""}]}`:                                               "name an agent",
-		`{"name":"a","tools":[{"name":"no good","agent":"parley"}]}`:                                     "no tool name",
-		`{"name":"a","tools":[{"name":"ask","instructions":"x","parameters":{"type":"object"}}]}`:        "a tool is a name",
-		`{"name":"a","tools":[{"name":"ask","agent":"parley","parameters":{"type":"string"}}]}`:          "must be object",
-		`{"name":"a","tools":[{"name":"ask","agent":"parley","model":"sim/echo"}]}`:                      "a tool is a name",
-		`{"name":"a","tools":[{"name":"ask","agent":"parley"},{"name":"ask","agent":"parley"}]}`:         "twice",
-		`{"name":"a","tools":[{"name":"ask","agent":"parley","instructions":"` + "\\u0000" + `"}]}`:      "NUL",
-		`{"name":"a","tools":[{"name":"ask","agent":"01976c1e-7a4b-7def-8123-456789abcdef"}]}`:           "no agent",
-		`{"name":"a","tools":[{"name":"ask","agent":"parley","parameters":{"type":"object"},"oops":1}]}`: "a tool is a name",
+		`{"name":"a","tools":[{"name":"ask",` +
+			`"agent":"nobody"}]}`: "no agent \\\"nobody\\\"",
+		`{"name":"a","tools":[{"name":"ask",` +
+			`"agent":""}]}`: "name an agent",
+		`{"name":"a","tools":[{"name":"no good",` +
+			`"agent":"parley"}]}`: "no tool name",
+		`{"name":"a","tools":[{"name":"ask","instructions":"x",` +
+			`"parameters":{"type":"object"}}]}`: "a tool is a name",
+		`{"name":"a","tools":[{"name":"ask","agent":"parley",` +
+			`"parameters":{"type":"string"}}]}`: "must be object",
+		`{"name":"a","tools":[{"name":"ask","agent":"parley",` +
+			`"model":"sim/echo"}]}`: "a tool is a name",
+		`{"name":"a","tools":[{"name":"ask","agent":"parley"},{"name":"ask","agent":"parley"}]}`:    "twice",
+		`{"name":"a","tools":[{"name":"ask","agent":"parley","instructions":"` + "\\u0000" + `"}]}`: "NUL",
+		`{"name":"a","tools":[{"name":"ask","agent":"01976c1e-7a4b-7def-8123-456789abcdef"}]}`:      "no agent",
+		`{"name":"a","tools":[{"name":"ask","agent":"parley","parameters":{"type":"object"},` +
+			`"oops":1}]}`: "a tool is a name",
 	} {
 		if got := s.do("POST", "/v1/agents", body); got.status != 422 || !strings.Contains(string(got.body), says) {
 			t.Errorf("%s: status %d %s", body, got.status, got.body)
@@ -191,7 +201,8 @@ func TestAgentToolsAreChecked(t *testing.T) {
 	for _, request := range [][2]string{
 		{"POST /v1/sessions", `{"tools":[{"name":"ask","agent":"nobody"}]}`},
 		{"PATCH /v1/sessions/" + session.ID.String(), `{"tools":[{"name":"ask","agent":"nobody"}]}`},
-		{"POST /v1/sessions/" + session.ID.String() + "/messages", `{"content":{"text":"x"},"tools":[{"name":"ask","agent":"nobody"}]}`},
+		{"POST /v1/sessions/" + session.ID.String() + "/messages",
+			`{"content":{"text":"x"},"tools":[{"name":"ask","agent":"nobody"}]}`},
 		{"POST /v1/sessions", `{"message":{"content":{"text":"x"},"tools":[{"name":"ask","agent":"nobody"}]}}`},
 	} {
 		method, path, _ := strings.Cut(request[0], " ")

@@ -62,7 +62,8 @@ func openPrevious(t *testing.T) *previous {
 		ben: "pk_" + strings.Repeat("b", 64),
 		own: "Bearer " + testToken,
 	}
-	for name, secret := range map[string]string{"ada": p.ada, "ben": p.ben} { // the secrets that were made then are nowhere
+	for name, secret := range map[string]string{"ada": p.ada,
+		"ben": p.ben} { // the secrets that were made then are nowhere
 		hash := parley.HashOf([]byte(secret))
 		if _, err := db.ExecContext(t.Context(), "UPDATE keys SET hash = ? WHERE name = ?", hash[:], name); err != nil {
 			t.Fatal(err)
@@ -97,7 +98,8 @@ func openPrevious(t *testing.T) *previous {
 // titled is the session of a title.
 func (p *previous) titled(title, bearer string) parley.Session {
 	p.Helper()
-	for _, session := range want[page[parley.Session]](p.testServer, 200, "GET", "/v1/sessions", "", "Authorization", bearer).Data {
+	for _, session := range want[page[parley.Session]](p.testServer, 200, "GET", "/v1/sessions", "", "Authorization",
+		bearer).Data {
 		if session.Title == title {
 			return session
 		}
@@ -307,7 +309,8 @@ func TestSessionsOfThePreviousReleaseAreNotWidened(t *testing.T) {
 
 	want[parley.Agent](p.testServer, 200, "PATCH", "/v1/agents/below", `{"slug":"was-below"}`, "Authorization", p.ada)
 	p.agent(
-		`{"name":"Below","model":"sim/script","tools":["write_file"],"grants":[{"tool":"write_file","effect":"allow"}]}`,
+		`{"name":"Below","model":"sim/script","tools":["write_file"],"grants":[{"tool":"write_file",`+
+			`"effect":"allow"}]}`,
 		p.ada,
 	)
 	asked = p.says(help, task, p.ben)

@@ -99,7 +99,8 @@ func TestUsageTellsWhatCachesGave(t *testing.T) {
 		"day":     func(u parley.UsageSum) string { return u.Day.String()[10:] },
 	} {
 		report := want[engine.UsageReport](s, 200, "GET", "/v1/usage?agent_id=parley&group="+string(group), "")
-		named := map[parley.UsageGroup]string{"agent": "parley", "model": "sim/echo", "session": session, "day": "T00:00:00.000Z"}[group]
+		named := map[parley.UsageGroup]string{"agent": "parley", "model": "sim/echo", "session": session,
+			"day": "T00:00:00.000Z"}[group]
 		if len(report.Data) != 1 || of(report.Data[0]) != named ||
 			report.Data[0].CachedTokens != statistics.CachedTokens ||
 			report.Data[0].CacheHits != 1 ||
@@ -118,7 +119,8 @@ func TestUsageTellsWhatCachesGave(t *testing.T) {
 		none.Total.Calls != 0 {
 		t.Errorf("of another time: %+v", none)
 	}
-	for field, query := range map[string]string{"group": "group=shoe", "from": "from=2020-01-01T00:00:00Z", "limit": "limit=0"} {
+	for field, query := range map[string]string{"group": "group=shoe", "from": "from=2020-01-01T00:00:00Z",
+		"limit": "limit=0"} {
 		if got := s.do("GET", "/v1/usage?"+query, ""); got.status != 422 || got.problem(t).Errors[0].Field != field {
 			t.Errorf("%s: status %d %s", query, got.status, got.body)
 		}

@@ -15,7 +15,8 @@ import (
 func TestOnlyTheMachinesOwnUserVerifies(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
-	for role, status := range map[parley.PrincipalRole]int{parley.RoleAdmin: http.StatusOK, parley.RoleMember: http.StatusForbidden} {
+	for role, status := range map[parley.PrincipalRole]int{parley.RoleAdmin: http.StatusOK,
+		parley.RoleMember: http.StatusForbidden} {
 		bearer := s.key("default", string(role), role)
 		if got := s.do("GET", "/v1/audit/anchor", "", "Authorization", bearer).status; got != status {
 			t.Errorf("the anchor for a %s: %d; want %d", role, got, status)

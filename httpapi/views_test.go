@@ -18,7 +18,8 @@ func TestTranscriptAndChat(t *testing.T) {
 	session := s.session(`{"model":"sim/script","tools":["current_time"]}`).ID.String()
 	s.told(session, fmt.Sprintf(
 		`{"content":{"text":%q}}`,
-		`[[{"text":"A"},{"reasoning":"B"},{"text":"C"},{"tool_call":{"name":"current_time"}}],[{"text":"D"},{"error":{"class":"stream"}}]]`,
+		`[[{"text":"A"},{"reasoning":"B"},{"text":"C"},{"tool_call":{"name":"current_time"}}],[{"text":"D"},`+
+			`{"error":{"class":"stream"}}]]`,
 	))
 	messages := "/v1/sessions/" + session + "/messages?view="
 

@@ -81,7 +81,8 @@ func TestPostStreams(t *testing.T) {
 	session := s.session(`{"model":"sim/lorem-40-0"}`)
 	path := "/v1/sessions/" + session.ID.String() + "/messages?flush_ms=0"
 	stream := s.stream("POST", path, `{"content":{"text":"Go"}}`, "Idempotency-Key", "k1")
-	for name, value := range map[string]string{"Content-Type": "text/event-stream; charset=utf-8", "Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no", "Content-Encoding": ""} {
+	for name, value := range map[string]string{"Content-Type": "text/event-stream; charset=utf-8",
+		"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no", "Content-Encoding": ""} {
 		if got := stream.header.Get(name); got != value {
 			t.Errorf("%s: %q, want %q", name, got, value)
 		}

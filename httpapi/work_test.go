@@ -86,9 +86,11 @@ func TestAnswersInSmallPieces(t *testing.T) {
 	const pieces, most = 40_000, 100 << 20 // copying all of it for each piece takes 12 GB
 	s := startServer(t)
 	for name, c := range map[string]struct{ session, action, content string }{
-		"refusal":     {`{"model":"sim/script"}`, `{"refusal":"xxxxxxxxxxxxxxxx","repeat":%d}`, `"refusal":"xxxx`},
-		"white space": {`{"model":"sim/script","middleware":{"think_tags":true}}`, `{"text":"                ","repeat":%d},{"text":"end"}`, `end"`},
-		"reasoning":   {`{"model":"sim/script"}`, `{"reasoning":"xxxxxxxxxxxxxxxx","repeat":%d},{"text":"end"}`, `end"`},
+		"refusal": {`{"model":"sim/script"}`, `{"refusal":"xxxxxxxxxxxxxxxx","repeat":%d}`, `"refusal":"xxxx`},
+		"white space": {`{"model":"sim/script","middleware":{"think_tags":true}}`,
+			`{"text":"                ","repeat":%d},{"text":"end"}`, `end"`},
+		"reasoning": {`{"model":"sim/script"}`,
+			`{"reasoning":"xxxxxxxxxxxxxxxx","repeat":%d},{"text":"end"}`, `end"`},
 	} {
 		session := s.session(c.session).ID.String()
 		at := "/v1/sessions/" + session

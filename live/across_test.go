@@ -86,7 +86,8 @@ func newWorld(tb testing.TB, processes int) *world {
 	tb.Cleanup(func() { w.must(w.conn.Close(context.Background())) })
 	now := time.Now().UnixMilli()
 	w.exec(
-		`INSERT INTO parley.sessions (id, workspace_id, agent_id, owner_id, visibility, log_id, kind, mode, status, created_at, updated_at)
+		`INSERT INTO parley.sessions (id, workspace_id, agent_id, owner_id, visibility, log_id, kind, mode, status,
+			created_at, updated_at)
  VALUES ($1, $2, $3, $3, 'workspace', $1, 'agent', 'foreground', 'running', $4, $4)`,
 		w.session,
 		w.workspace,
@@ -94,7 +95,8 @@ func newWorld(tb testing.TB, processes int) *world {
 		now,
 	)
 	w.exec(
-		"INSERT INTO parley.heads (session_id, workspace_id, log_id, turn_id, turn_status, epoch) VALUES ($1, $2, $1, $3, 'running', 1)",
+		"INSERT INTO parley.heads (session_id, workspace_id, log_id, turn_id, turn_status, epoch) "+
+			"VALUES ($1, $2, $1, $3, 'running', 1)",
 		w.session,
 		w.workspace,
 		w.turn,
@@ -134,7 +136,8 @@ func (w *world) join() process {
 	p := process{store: store, relay: store.Relay()}
 	p.hub = live.New(store, live.Options{Relay: p.relay, Log: slog.New(slog.DiscardHandler)})
 	store.Listen(p.hub)
-	for began := time.Now(); !p.relay.Stats().Connected; <-time.After(time.Millisecond) { // nothing here flushes at a pace, so it must hear
+	// Nothing here flushes at a pace, so it must hear.
+	for began := time.Now(); !p.relay.Stats().Connected; <-time.After(time.Millisecond) {
 		if time.Since(began) > patience {
 			w.Fatal("the relay does not connect")
 		}
@@ -161,7 +164,8 @@ func (w *world) commit(settled []parley.ID, events ...parley.Event) {
 			data = stored(w, events[i].Data)
 		}
 		w.exec(
-			"INSERT INTO parley.events (session_id, sequence, workspace_id, type, turn_id, data, created_at) VALUES ($1, $2, $3, $4, $5, $6, 0)",
+			"INSERT INTO parley.events (session_id, sequence, workspace_id, type, turn_id, data, created_at) "+
+				"VALUES ($1, $2, $3, $4, $5, $6, 0)",
 			w.session,
 			w.events,
 			w.workspace,
@@ -201,7 +205,8 @@ func (w *world) begin() (*live.Stream, parley.ID) {
 	w.Helper()
 	id := parley.NewID()
 	w.exec(
-		`INSERT INTO parley.messages (id, workspace_id, session_id, log_id, sequence, turn_id, role, status, author_kind, content, created_at, updated_at)
+		`INSERT INTO parley.messages (id, workspace_id, session_id, log_id, sequence, turn_id, role, status,
+			author_kind, content, created_at, updated_at)
  VALUES ($1, $2, $3, $3, $4, $5, 'assistant', 'streaming', 'agent', '{}', 0, 0)`,
 		id,
 		w.workspace,
@@ -378,7 +383,8 @@ func TestListenerKilledWhileWatched(t *testing.T) {
 	stream.Append(parley.KindText, "before, ")
 	v.has(id, "before, ")
 	w.exec(
-		"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'parley listen'",
+		"SELECT pg_terminate_backend(pid) FROM pg_stat_activity " +
+			"WHERE datname = current_database() AND application_name = 'parley listen'",
 	)
 	stream.Append(parley.KindText, "meanwhile, ")
 	w.flush()
@@ -459,7 +465,8 @@ func TestWatchersUnderFire(t *testing.T) {
 				kind := []string{"listen", "notify"}[rand.N(2)]
 				_, err := killer.Exec(
 					t.Context(),
-					"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = $1",
+					"SELECT pg_terminate_backend(pid) FROM pg_stat_activity "+
+						"WHERE datname = current_database() AND application_name = $1",
 					"parley "+kind,
 				)
 				w.must(err)

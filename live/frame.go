@@ -23,7 +23,8 @@ const (
 	ReasonBeyond    = "beyond"    // the place asked for lies beyond the session's last event
 	ReasonMissed    = "missed"    // list changes of another process may have been missed
 
-	ReasonUnreadable = "the place to begin at could not be read" // the first frame of a session whose Place is Unreadable
+	ReasonUnreadable = "the place to begin at could not " +
+		"be read" // the first frame of a session whose Place is Unreadable
 )
 
 // Frame is one thing to send to a watcher. SessionID is set on all but resyncs

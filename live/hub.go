@@ -33,10 +33,12 @@ const (
 
 // Options change the hub's defaults.
 type Options struct {
-	Poll   time.Duration // between looks at the heads of watched sessions; 0 means DefaultPoll
-	Log    *slog.Logger  // nil: slog.Default()
-	Relay  store.Relay   // to the other processes of the database; nil: there are none
-	Repair time.Duration // between the store flushes of other processes: their silent streams are looked up twice as often; 0 means DefaultRepair
+	Poll  time.Duration // between looks at the heads of watched sessions; 0 means DefaultPoll
+	Log   *slog.Logger  // nil: slog.Default()
+	Relay store.Relay   // to the other processes of the database; nil: there are none
+	// between the store flushes of other processes: their silent streams are looked up twice as often; 0 means
+	// DefaultRepair
+	Repair time.Duration
 }
 
 // Hub connects producers of deltas and commits with watchers. It is safe for

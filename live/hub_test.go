@@ -339,7 +339,8 @@ func TestDeletedAndHiddenSessions(t *testing.T) {
 		feed store.FeedEvent
 	}{
 		{"deleted", store.FeedEvent{Type: parley.FeedSessionDeleted, Visibility: parley.VisibilityWorkspace}},
-		{"made private", store.FeedEvent{Type: parley.FeedSessionUpdated, OwnerID: parley.NewID(), Visibility: parley.VisibilityPrivate}},
+		{"made private", store.FeedEvent{Type: parley.FeedSessionUpdated, OwnerID: parley.NewID(),
+			Visibility: parley.VisibilityPrivate}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			source := newRecord()

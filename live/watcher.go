@@ -18,7 +18,8 @@ type WatchRequest struct {
 	Feed      bool          // the workspace feed too
 	Flush     time.Duration // deltas of one message are merged for so long, the first goes at once; 0: each as it comes
 	UntilTurn parley.ID     // set: only this turn's frames, and io.EOF after its terminal event
-	Posting   bool          // the caller is about to post, and keeps what that commits at hand: other processes are not told
+	// the caller is about to post, and keeps what that commits at hand: other processes are not told
+	Posting bool
 }
 
 // Watcher is one reader. Next, Buffered and Close are called by one goroutine.

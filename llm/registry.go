@@ -22,9 +22,10 @@ var modelTable []byte // read only
 
 // Options configure a Registry.
 type Options struct {
-	Default   parley.ModelID // the server's default model; "": the first provider's that is no simulator, else the simulator's
-	Providers []Provider     // in the order of preference
-	Models    []model.Info   // known instead of what the table or a provider has of the same provider and name
+	// the server's default model; "": the first provider's that is no simulator, else the simulator's
+	Default   parley.ModelID
+	Providers []Provider   // in the order of preference
+	Models    []model.Info // known instead of what the table or a provider has of the same provider and name
 }
 
 // Provider is one configured provider.
@@ -161,7 +162,8 @@ func (r *Registry) unknownProvider(id parley.ModelID) error {
 	}
 	return parley.InvalidField(
 		"model",
-		"there is no provider %q for model %q: %s; set OPENAI_API_KEY, ANTHROPIC_API_KEY or DASHSCOPE_API_KEY in the server's environment, or add the provider to parley.yaml, and start the server again",
+		"there is no provider %q for model %q: %s; set OPENAI_API_KEY, ANTHROPIC_API_KEY or DASHSCOPE_API_KEY in the "+
+			"server's environment, or add the provider to parley.yaml, and start the server again",
 		parley.Clip(id.Provider(), 64),
 		parley.Clip(string(id), 64),
 		configured,

@@ -45,8 +45,10 @@ func TestDefault(t *testing.T) {
 	}{
 		{"nothing", llm.Options{}, ""},
 		{"simulator alone", llm.Options{Providers: []llm.Provider{simulator()}}, "sim/echo"},
-		{"the first real one", llm.Options{Providers: []llm.Provider{simulator(), wire("local", ""), wire("anthropic", "claude-haiku-4-5"), wire("openai", "gpt-5")}}, "anthropic/claude-haiku-4-5"},
-		{"as configured", llm.Options{Default: "sim/lorem-10-1", Providers: []llm.Provider{wire("openai", "gpt-5"), simulator()}}, "sim/lorem-10-1"},
+		{"the first real one", llm.Options{Providers: []llm.Provider{simulator(), wire("local", ""),
+			wire("anthropic", "claude-haiku-4-5"), wire("openai", "gpt-5")}}, "anthropic/claude-haiku-4-5"},
+		{"as configured", llm.Options{Default: "sim/lorem-10-1",
+			Providers: []llm.Provider{wire("openai", "gpt-5"), simulator()}}, "sim/lorem-10-1"},
 	} {
 		if got := registry(t, test.options).Default(); got != test.want {
 			t.Errorf("%s: default %q, want %q", test.name, got, test.want)
@@ -81,12 +83,14 @@ func TestResolve(t *testing.T) {
 		id   parley.ModelID
 		want model.Info
 	}{
-		{"openai/gpt-5", model.Info{Provider: "openai", Name: "gpt-5", Known: true, Reasoning: true, Caching: true, Tools: true, Vision: true,
+		{"openai/gpt-5", model.Info{Provider: "openai", Name: "gpt-5", Known: true, Reasoning: true, Caching: true,
+			Tools: true, Vision: true,
 			ContextLength: 400_000, Price: &model.Price{Input: 1.25, Output: 10, CachedInput: 0.125}}},
 		{"openai/gpt-99", model.Info{Provider: "openai", Name: "gpt-99"}},
 		{"local/meta/llama-4", model.Info{Provider: "local", Name: "meta/llama-4"}},
 		{"local/gpt-5", model.Info{Provider: "local", Name: "gpt-5"}},
-		{"sim/lorem-7-3", model.Info{Provider: "sim", Name: "lorem-7-3", Simulator: true, Known: true, Caching: true, Price: &model.Price{}}},
+		{"sim/lorem-7-3", model.Info{Provider: "sim", Name: "lorem-7-3", Simulator: true, Known: true, Caching: true,
+			Price: &model.Price{}}},
 	} {
 		test.want.ID = test.id
 		model, info, err := r.Resolve(test.id)

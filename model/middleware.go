@@ -24,7 +24,8 @@ type Middleware interface {
 
 	// Request may change a request. It is a pure function of its arguments, but for
 	// ctx, whose end ends it with an error: the turn's time is over, it was cancelled,
-	// or nobody waits for the answer any more. What the request's slices and byte strings hold belongs to others: replace, do not
+	// or nobody waits for the answer any more. What the request's slices and byte strings hold belongs to others:
+	// replace, do not
 	// write. The filter that it returns reads the answers; nil leaves them alone.
 	// CodeInvalid ends the turn with its message.
 	Request(ctx context.Context, exchange Exchange, request *Request) (AnswerFilter, error)

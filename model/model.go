@@ -70,9 +70,10 @@ func (m Info) Sees() bool { return m.Vision || !m.Known }
 
 // ProviderInfo is a provider that the server has, or could have: never its key.
 type ProviderInfo struct {
-	Name         string         `json:"name"`
-	Configured   bool           `json:"configured"`
-	KeyEnv       string         `json:"key_env"` // the environment variable that its key is read from; "" when it needs none
+	Name       string `json:"name"`
+	Configured bool   `json:"configured"`
+	// the environment variable that its key is read from; "" when it needs none
+	KeyEnv       string         `json:"key_env"`
 	DefaultModel parley.ModelID `json:"default_model"`
 	Simulator    bool           `json:"simulator"`
 	Models       int            `json:"models"` // that the registry knows of it; others are passed through

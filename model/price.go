@@ -8,10 +8,11 @@ import (
 
 // Price is in US dollars per million tokens.
 type Price struct {
-	Input       float64  `json:"input"`
-	Output      float64  `json:"output"`
-	CachedInput float64  `json:"cached_input"`
-	CacheWrite  *float64 `json:"cache_write"` // of input that the provider puts into its cache; null: unknown, and taken for Input
+	Input       float64 `json:"input"`
+	Output      float64 `json:"output"`
+	CachedInput float64 `json:"cached_input"`
+	// of input that the provider puts into its cache; null: unknown, and taken for Input
+	CacheWrite *float64 `json:"cache_write"`
 }
 
 // Cost is the price of a call, nil when usage is unknown. CachedTokens are

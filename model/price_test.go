@@ -19,14 +19,19 @@ func TestSavedByTheCache(t *testing.T) {
 		usage parley.Usage
 		want  *parley.Money
 	}{
-		"unknown price":             {nil, parley.Usage{InputTokens: count(1), CachedTokens: count(1)}, nil},
-		"unknown usage":             {price, parley.Usage{}, nil},
-		"unknown what was cached":   {price, parley.Usage{InputTokens: count(1000)}, nil},
-		"nothing was cached":        {price, parley.Usage{InputTokens: count(1000), CachedTokens: count(0)}, money(0)},
-		"read":                      {price, parley.Usage{InputTokens: count(1000), CachedTokens: count(400)}, money(600_000)},
-		"read and written":          {writing, parley.Usage{InputTokens: count(1000), CachedTokens: count(400), CacheWriteTokens: count(200)}, money(500_000)},
-		"written, for later calls":  {writing, parley.Usage{InputTokens: count(1000), CachedTokens: count(0), CacheWriteTokens: count(1)}, money(-500)},
-		"more cached than there is": {price, parley.Usage{InputTokens: count(10), CachedTokens: count(99)}, money(15_000)},
+		"unknown price":           {nil, parley.Usage{InputTokens: count(1), CachedTokens: count(1)}, nil},
+		"unknown usage":           {price, parley.Usage{}, nil},
+		"unknown what was cached": {price, parley.Usage{InputTokens: count(1000)}, nil},
+		"nothing was cached":      {price, parley.Usage{InputTokens: count(1000), CachedTokens: count(0)}, money(0)},
+		"read": {price, parley.Usage{InputTokens: count(1000), CachedTokens: count(400)},
+			money(600_000)},
+		"read and written": {writing,
+			parley.Usage{InputTokens: count(1000), CachedTokens: count(400), CacheWriteTokens: count(200)},
+			money(500_000)},
+		"written, for later calls": {writing,
+			parley.Usage{InputTokens: count(1000), CachedTokens: count(0), CacheWriteTokens: count(1)}, money(-500)},
+		"more cached than there is": {price, parley.Usage{InputTokens: count(10), CachedTokens: count(99)},
+			money(15_000)},
 	} {
 		got := test.price.Saved(test.usage)
 		switch {
@@ -47,12 +52,15 @@ func TestCostOfACall(t *testing.T) {
 		usage parley.Usage
 		want  *parley.Money
 	}{
-		"unknown price":             {nil, parley.Usage{InputTokens: count(1), OutputTokens: count(1)}, nil},
-		"unknown usage":             {price, parley.Usage{}, nil},
-		"half the usage":            {price, parley.Usage{InputTokens: count(1)}, nil},
-		"plain":                     {price, parley.Usage{InputTokens: count(1000), OutputTokens: count(100)}, money(3_000_000)},
-		"cached is part of input":   {price, parley.Usage{InputTokens: count(1000), OutputTokens: count(0), CachedTokens: count(400)}, money(1_400_000)},
-		"more cached than there is": {price, parley.Usage{InputTokens: count(10), OutputTokens: count(0), CachedTokens: count(99)}, money(5_000)},
+		"unknown price":  {nil, parley.Usage{InputTokens: count(1), OutputTokens: count(1)}, nil},
+		"unknown usage":  {price, parley.Usage{}, nil},
+		"half the usage": {price, parley.Usage{InputTokens: count(1)}, nil},
+		"plain": {price, parley.Usage{InputTokens: count(1000), OutputTokens: count(100)},
+			money(3_000_000)},
+		"cached is part of input": {price,
+			parley.Usage{InputTokens: count(1000), OutputTokens: count(0), CachedTokens: count(400)}, money(1_400_000)},
+		"more cached than there is": {price,
+			parley.Usage{InputTokens: count(10), OutputTokens: count(0), CachedTokens: count(99)}, money(5_000)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

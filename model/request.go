@@ -5,10 +5,11 @@ import "example.org/parley"
 // Request is a request in no provider's terms: what prompt builds and
 // adapters encode.
 type Request struct {
-	Model      parley.ModelID
-	System     string
-	Tools      []parley.ToolDefinition // sorted by name
-	Messages   []Message               // user and assistant turns alternate as the record has them; adapters merge where their wire wants it
+	Model  parley.ModelID
+	System string
+	Tools  []parley.ToolDefinition // sorted by name
+	// user and assistant turns alternate as the record has them; adapters merge where their wire wants it
+	Messages   []Message
 	Parameters parley.Parameters
 	Think      bool // ask for reasoning where the model can
 	Search     bool // allow the provider's own web search
@@ -40,8 +41,9 @@ type PartKind string
 
 // The kinds of part.
 const (
-	PartText       PartKind = "text"        // Text
-	PartReasoning  PartKind = "reasoning"   // Text, ProviderData (adapters drop it where their wire cannot take it back)
+	PartText PartKind = "text" // Text
+	// PartReasoning: Text, ProviderData (adapters drop it where their wire cannot take it back)
+	PartReasoning  PartKind = "reasoning"
 	PartToolCall   PartKind = "tool_call"   // CallID, Name, Arguments, ProviderData
 	PartToolResult PartKind = "tool_result" // CallID, Name, Text, IsError
 	PartImage      PartKind = "image"       // Name, MediaType, Data, Width, Height; of user messages

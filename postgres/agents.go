@@ -77,7 +77,8 @@ func (s *Store) createdBefore(
 	rows, err := all(ctx, s, tenant(workspaceID), func(r *row) (parley.Agent, error) {
 		fingerprint = r.hash()
 		return scanAgent(r)
-	}, `SELECT a.fingerprint, v.body FROM parley.agents a JOIN parley.agent_versions v ON v.workspace_id = a.workspace_id AND v.agent_id = a.id AND v.version = 1
+	}, `SELECT a.fingerprint, v.body FROM parley.agents a JOIN parley.agent_versions v
+		ON v.workspace_id = a.workspace_id AND v.agent_id = a.id AND v.version = 1
  WHERE a.workspace_id = $1 AND a.idempotency_key = $2`, 1, workspaceID, idempotency.Key)
 	switch {
 	case err != nil || len(rows) == 0:
@@ -100,7 +101,8 @@ func insertAgent(b *batch, agent *parley.Agent, idempotency store.Idempotency) e
 		key = idempotency.Key
 	}
 	b.write(
-		`INSERT INTO parley.agents (id, workspace_id, slug, status, version, tags, body, idempotency_key, fingerprint, created_at, updated_at, owner_id)
+		`INSERT INTO parley.agents (id, workspace_id, slug, status, version, tags, body, idempotency_key, fingerprint,
+			created_at, updated_at, owner_id)
  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
 		agent.ID,
 		agent.WorkspaceID,
@@ -141,15 +143,18 @@ func (s *Store) UpdateAgent(ctx context.Context, agent parley.Agent) (parley.Age
 			}
 			return parley.Agent{}, parley.Errorf(
 				parley.CodeConflict,
-				"somebody else changed the agent meanwhile: it is at version %d, your change was made to version %d; read it again",
+				"somebody else changed the agent meanwhile: it is at version %d, your change was made to version %d; "+
+					"read it again",
 				current.Version,
 				agent.Version,
 			)
 		}
 		b := tenant(agent.WorkspaceID)
 		b.write(
-			`WITH changed AS (UPDATE parley.agents SET slug = $3, status = $4, version = $5, tags = $6, body = $7, updated_at = $8, owner_id = $9
- WHERE workspace_id = $1 AND id = $2 AND version = $5 - 1 RETURNING 1) SELECT parley.stale() WHERE NOT EXISTS (SELECT FROM changed)`,
+			`WITH changed AS (UPDATE parley.agents SET slug = $3, status = $4, version = $5, tags = $6, body = $7,
+				updated_at = $8, owner_id = $9
+ WHERE workspace_id = $1 AND id = $2 AND version = $5 - 1 RETURNING 1) SELECT parley.stale()
+  WHERE NOT EXISTS (SELECT FROM changed)`,
 			next.WorkspaceID,
 			next.ID,
 			next.Slug,
@@ -187,7 +192,8 @@ func recordAgent(b *batch, agent *parley.Agent, body string, tagsBefore []string
 		return err
 	}
 	b.write(
-		"INSERT INTO parley.agent_versions (agent_id, version, workspace_id, body, created_at, changed_by, accepted) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+		"INSERT INTO parley.agent_versions (agent_id, version, workspace_id, body, created_at, changed_by, accepted) "+
+			"VALUES ($1, $2, $3, $4, $5, $6, $7)",
 		agent.ID,
 		agent.Version,
 		agent.WorkspaceID,
@@ -206,7 +212,9 @@ func recordAgent(b *batch, agent *parley.Agent, body string, tagsBefore []string
 	}
 	if len(agent.Tags) > 0 {
 		b.write(
-			"INSERT INTO parley.agent_tags (workspace_id, tag, agent_id) SELECT $1, tag, $3 FROM unnest($2::text[]) tag ON CONFLICT DO NOTHING",
+			"INSERT INTO parley.agent_tags (workspace_id, tag, agent_id) SELECT $1, tag, $3 "+
+				"FROM unnest($2::text[]) tag "+
+				"ON CONFLICT DO NOTHING",
 			agent.WorkspaceID,
 			agent.Tags,
 			agent.ID,
@@ -283,7 +291,8 @@ func (s *Store) AgentVersionBy(
 		}
 		agent.Accepted, err = scanAccepted(r)
 		return agent, err
-	}, `SELECT body, accepted FROM parley.agent_versions WHERE workspace_id = $1 AND agent_id = $2 AND version <= $3 AND changed_by = $4
+	}, `SELECT body, accepted FROM parley.agent_versions WHERE workspace_id = $1 AND agent_id = $2 AND version <= $3
+		AND changed_by = $4
  ORDER BY version DESC LIMIT 1`, workspaceID, agentID, through, principalID)
 }
 
@@ -314,5 +323,6 @@ func agentsQuery(q store.AgentQuery) (text string, rows int, args []arg) {
 		l.must("a.slug "+after+" ?", q.AfterSlug)
 	}
 	limit, rows := limited(q.Limit)
-	return "SELECT a.body FROM " + from + " WHERE " + l.where.String() + " ORDER BY a.slug " + word + limit, rows, l.args
+	return "SELECT a.body FROM " + from + " WHERE " + l.where.String() + " ORDER BY a.slug " + word + limit,
+		rows, l.args
 }

@@ -25,16 +25,21 @@ const (
 // own, taken with the locks in hand.
 const (
 	holding    = "h.workspace_id = $1 AND h.deleted_at IS NULL AND h.turn_status = 'running' AND h.holder IS NOT NULL"
-	shareHeads = `WITH shared AS MATERIALIZED (SELECT h.session_id FROM parley.heads h WHERE h.session_id = ANY($2) AND ` + holding + ` FOR SHARE SKIP LOCKED),
- told AS MATERIALIZED (SELECT set_config('parley.shared', coalesce(string_agg(session_id::text, ','), ''), true) FROM shared)
+	shareHeads = `WITH shared AS MATERIALIZED (SELECT h.session_id FROM parley.heads h
+		WHERE h.session_id = ANY($2) AND ` + holding + ` FOR SHARE SKIP LOCKED),
+ told AS MATERIALIZED (SELECT set_config('parley.shared', coalesce(string_agg(session_id::text, ','), ''), true)
+  FROM shared)
  SELECT h.session_id, h.turn_id, h.epoch, EXISTS (SELECT 1 FROM shared s WHERE s.session_id = h.session_id)
  FROM told LEFT JOIN parley.heads h ON h.session_id = ANY($2) AND ` + holding
-	appendVersions = `INSERT INTO parley.versions (workspace_id, message_id, n, kind, "offset", "end", chunks, text, created_at)
+	appendVersions = `INSERT INTO parley.versions (workspace_id, message_id, n, kind, "offset", "end", chunks, text,
+		created_at)
  SELECT $1, v.message_id, v.n, v.kind, v.from_byte, v.to_byte, v.chunks, v.text, $12
- FROM unnest($2::uuid[], $3::uuid[], $4::bigint[], $5::uuid[], $6::integer[], $7::text[], $8::bigint[], $9::bigint[], $10::integer[], $11::text[])
+ FROM unnest($2::uuid[], $3::uuid[], $4::bigint[], $5::uuid[], $6::integer[], $7::text[], $8::bigint[], $9::bigint[],
+  $10::integer[], $11::text[])
  v (session_id, turn_id, epoch, message_id, n, kind, from_byte, to_byte, chunks, text)
  JOIN parley.heads h ON h.session_id = v.session_id AND h.turn_id = v.turn_id AND h.epoch = v.epoch AND ` + holding + `
- JOIN parley.messages m ON m.workspace_id = $1 AND m.id = v.message_id AND m.session_id = v.session_id AND m.status = 'streaming'
+ JOIN parley.messages m ON m.workspace_id = $1 AND m.id = v.message_id AND m.session_id = v.session_id
+  AND m.status = 'streaming'
  WHERE v.session_id = ANY(string_to_array(current_setting('parley.shared'), ',')::uuid[])
  ON CONFLICT DO NOTHING`
 )

@@ -37,7 +37,8 @@ func (s *Store) Approval(ctx context.Context, scope store.Scope, id parley.ID) (
 		tenant(scope.WorkspaceID),
 		"approval",
 		scanApproval,
-		"SELECT "+approvalColumns+" FROM parley.approvals a JOIN parley.sessions s ON s.workspace_id = a.workspace_id AND s.id = a.session_id WHERE "+l.where.String(),
+		"SELECT "+approvalColumns+" FROM parley.approvals a JOIN parley.sessions s ON s.workspace_id = a.workspace_id "+
+			"AND s.id = a.session_id WHERE "+l.where.String(),
 		l.args...)
 }
 
@@ -83,7 +84,10 @@ func approvalsQuery(scope store.Scope, q store.ApprovalQuery) (text string, rows
 			terms.must("(a.created_at, a.id) "+after+" (?, ?)", int64(q.AfterCreated), q.AfterID)
 		}
 		l.args = terms.args
-		return "SELECT " + approvalColumns + " FROM parley.approvals a JOIN parley.sessions s ON s.workspace_id = a.workspace_id AND s.id = a.session_id WHERE " +
+		return "SELECT " + approvalColumns +
+			" FROM parley.approvals a JOIN parley.sessions s ON s.workspace_id = a.workspace_id " +
+			"AND s.id = a.session_id " +
+			"WHERE " +
 			terms.where.String() + order + limit
 	}
 	if q.SessionID.IsZero() {
@@ -100,8 +104,10 @@ func approvalsQuery(scope store.Scope, q store.ApprovalQuery) (text string, rows
 }
 
 // approvalColumns reads "a".
-const approvalColumns = `a.id, a.workspace_id, a.session_id, a.root_id, a.agent_id, a.turn_id, a.message_id, a.tool_call_id, a.tool_name, a.arguments, a.fingerprint,
- a.state, a.scope, a.covers, a.decided_kind, a.decided_id, a.decided_name, a.comment, a.created_at, a.expires_at, a.decided_at, a.used_at, a.terms, a.approved_by`
+const approvalColumns = `a.id, a.workspace_id, a.session_id, a.root_id, a.agent_id, a.turn_id, a.message_id,
+	a.tool_call_id, a.tool_name, a.arguments, a.fingerprint,
+ a.state, a.scope, a.covers, a.decided_kind, a.decided_id, a.decided_name, a.comment, a.created_at, a.expires_at,
+  a.decided_at, a.used_at, a.terms, a.approved_by`
 
 func scanApproval(r *row) (parley.Approval, error) {
 	a := parley.Approval{
@@ -150,7 +156,8 @@ func (a *attempt) TurnApprovals(h *transition.Head, turnID parley.ID) ([]parley.
 	return rowsOf(
 		a,
 		scanApproval,
-		"SELECT "+approvalColumns+" FROM parley.approvals a WHERE a.workspace_id = $1 AND a.turn_id = $2 ORDER BY a.created_at, a.id",
+		"SELECT "+approvalColumns+" FROM parley.approvals a WHERE a.workspace_id = $1 AND a.turn_id = $2 "+
+			"ORDER BY a.created_at, a.id",
 		h.WorkspaceID,
 		turnID,
 	)
@@ -179,7 +186,8 @@ func (b *batch) approvals(h *transition.Head, c *transition.Changes) error {
 			return err
 		}
 		b.write(
-			`INSERT INTO parley.approvals (id, workspace_id, session_id, root_id, agent_id, turn_id, message_id, tool_call_id, tool_name, arguments, fingerprint,
+			`INSERT INTO parley.approvals (id, workspace_id, session_id, root_id, agent_id, turn_id, message_id,
+				tool_call_id, tool_name, arguments, fingerprint,
  state, created_at, expires_at, terms) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
 			a.ID,
 			a.WorkspaceID,
@@ -208,7 +216,8 @@ func (b *batch) approvals(h *transition.Head, c *transition.Changes) error {
 			return err
 		}
 		b.write(
-			`UPDATE parley.approvals SET state = $3, scope = $4, covers = $5, decided_kind = $6, decided_id = $7, decided_name = $8, comment = $9, decided_at = $10, used_at = $11, approved_by = $12
+			`UPDATE parley.approvals SET state = $3, scope = $4, covers = $5, decided_kind = $6, decided_id = $7,
+				decided_name = $8, comment = $9, decided_at = $10, used_at = $11, approved_by = $12
  WHERE workspace_id = $1 AND id = $2`,
 			h.WorkspaceID,
 			a.ID,
@@ -265,12 +274,14 @@ func (s *Store) Accepted(ctx context.Context, workspaceID, sessionID parley.ID) 
 	return one(ctx, s, tenant(workspaceID), "session", func(r *row) (parley.Accepted, error) {
 		kept, err := scanAccepted(r)
 		return transition.AcceptedBefore(kept, r.id(), r.int()), err
-	}, `SELECT s.accepted, s.agent_id, a.version_before FROM parley.sessions s JOIN parley.agents a ON a.workspace_id = s.workspace_id AND a.id = s.agent_id
+	}, `SELECT s.accepted, s.agent_id, a.version_before FROM parley.sessions s
+		JOIN parley.agents a ON a.workspace_id = s.workspace_id AND a.id = s.agent_id
  WHERE s.workspace_id = $1 AND s.id = $2`, workspaceID, sessionID)
 }
 
 // overdue finds approvals whose time is over.
-const overdue = `SELECT session_id, workspace_id, id FROM parley.approvals WHERE state = 'pending' AND expires_at <= (SELECT parley.now_ms()) ORDER BY expires_at LIMIT $1`
+const overdue = `SELECT session_id, workspace_id, id FROM parley.approvals
+	WHERE state = 'pending' AND expires_at <= (SELECT parley.now_ms()) ORDER BY expires_at LIMIT $1`
 
 // expire ends approvals whose time is over, one transition each.
 func (s *Store) expire(ctx context.Context) (int, error) {

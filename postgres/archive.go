@@ -25,7 +25,8 @@ const headPage = 500
 func errUnfinishedCopy() error {
 	return parley.Errorf(
 		parley.CodeConflict,
-		"this database holds an unfinished copy: run the same `parley copy` again to finish it, or start over with an empty database",
+		"this database holds an unfinished copy: run the same `parley copy` again to finish it, or start over with "+
+			"an empty database",
 	)
 }
 
@@ -99,11 +100,13 @@ func (a *Archive) Quiet(ctx context.Context) error {
 	return a.within(ctx, func() error {
 		return a.each(
 			ctx,
-			"SELECT name, lease_until - parley.now_ms() FROM parley.processes WHERE lease_until > parley.now_ms() ORDER BY lease_until DESC LIMIT 1",
+			"SELECT name, lease_until - parley.now_ms() FROM parley.processes WHERE lease_until > parley.now_ms() "+
+				"ORDER BY lease_until DESC LIMIT 1",
 			func(r *row) error {
 				return parley.Errorf(
 					parley.CodeConflict,
-					"the server %s works on the database %s: stop every server there first (if it died, its lease ends in %d s)",
+					"the server %s works on the database %s: stop every server there first (if it died, its lease "+
+						"ends in %d s)",
 					r.text(),
 					a.name,
 					r.int64()/1000+1,
@@ -305,10 +308,13 @@ func (a *Archive) feed(ctx context.Context, heads []placed, records *transfer.Re
 	}
 	var batch pgx.Batch
 	for _, head := range heads {
-		batch.Queue(`SELECT m.sequence, m.role, m.status, m.content, m.context_note, m.call_ordinal, m.provider_data, m.covers_through, m.chain_version,
+		batch.Queue(`SELECT m.sequence, m.role, m.status, m.content, m.context_note, m.call_ordinal, m.provider_data,
+			m.covers_through, m.chain_version,
  m.author_kind, m.author_name, m.model, m.created_at, m.metadata, m.internal, m.content_hash FROM
- (SELECT log_id, through FROM parley.session_logs WHERE workspace_id = $1 AND session_id = $2 UNION ALL SELECT $3, 9223372036854775807 ORDER BY through) g
- CROSS JOIN LATERAL (SELECT * FROM parley.messages m WHERE m.workspace_id = $1 AND m.log_id = g.log_id AND m.sequence IS NOT NULL AND m.sequence <= g.through
+ (SELECT log_id, through FROM parley.session_logs WHERE workspace_id = $1 AND session_id = $2 UNION ALL
+  SELECT $3, 9223372036854775807 ORDER BY through) g
+ CROSS JOIN LATERAL (SELECT * FROM parley.messages m WHERE m.workspace_id = $1 AND m.log_id = g.log_id
+  AND m.sequence IS NOT NULL AND m.sequence <= g.through
  ORDER BY m.sequence) m`, bindOne(head.workspaceID), bindOne(head.SessionID), bindOne(head.LogID)).
 			Query(func(rows pgx.Rows) error {
 				defer rows.Close()

@@ -57,7 +57,8 @@ func TestEveryColumnMoves(t *testing.T) {
 		t,
 		url,
 	).Query(t.Context(), `SELECT c.relname, a.attname, coalesce(array_position(i.indkey::int2[], a.attnum), -1)
- FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped LEFT JOIN pg_index i ON i.indrelid = c.oid AND i.indisprimary
+ FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+  LEFT JOIN pg_index i ON i.indrelid = c.oid AND i.indisprimary
  WHERE c.relnamespace = 'parley'::regnamespace AND c.relkind IN ('r', 'p') ORDER BY 1, 3`)
 	if err != nil {
 		t.Fatal(err)
@@ -181,7 +182,8 @@ func TestPurgeIsComplete(t *testing.T) {
 	archive := archived(t, store)
 	storetest.Purge(t, store, func() map[string]int64 {
 		rows := map[string]int64{}
-		for _, table := range append(slices.Clone(transfer.Tables), transfer.Table{Name: "search_logs"}, transfer.Table{Name: "search_rows"}) {
+		for _, table := range append(slices.Clone(transfer.Tables), transfer.Table{Name: "search_logs"},
+			transfer.Table{Name: "search_rows"}) {
 			n, err := archive.Count(t.Context(), table)
 			if err != nil {
 				t.Fatal(err)

@@ -125,13 +125,17 @@ func (a *attempt) Head(id parley.ID) (*transition.Head, error) {
 
 // The rest of a head: its turn, and what stands open of that.
 const (
-	turnOfHead = "SELECT " + turnColumns + ` FROM parley.heads h JOIN parley.turns t ON t.workspace_id = h.workspace_id AND t.id = h.turn_id
+	turnOfHead = "SELECT " + turnColumns +
+		` FROM parley.heads h JOIN parley.turns t ON t.workspace_id = h.workspace_id AND t.id = h.turn_id
  WHERE h.session_id = $1 AND h.workspace_id = $2`
-	rowsOfHead = `SELECT m.id, m.sequence, m.call_ordinal, m.role, m.tool_call_id, m.tool_name, m.author_kind, m.author_name,
+	rowsOfHead = `SELECT m.id, m.sequence, m.call_ordinal, m.role, m.tool_call_id, m.tool_name, m.author_kind,
+		m.author_name,
  m.model, m.metadata, m.created_at FROM parley.heads h
- JOIN parley.messages m ON m.workspace_id = h.workspace_id AND m.log_id = h.log_id AND m.status = 'streaming' AND m.status <> 'completed' AND m.turn_id = h.turn_id
+ JOIN parley.messages m ON m.workspace_id = h.workspace_id AND m.log_id = h.log_id AND m.status = 'streaming'
+  AND m.status <> 'completed' AND m.turn_id = h.turn_id
  WHERE h.session_id = $1 AND h.workspace_id = $2 ORDER BY m.sequence`
-	callsOfHead = `SELECT c.id, c.reserved_tokens, c.reserved_cost, c.reserved_from FROM parley.heads h JOIN parley.calls c ON c.workspace_id = h.workspace_id AND c.turn_id = h.turn_id AND c.outcome = 'open'
+	callsOfHead = `SELECT c.id, c.reserved_tokens, c.reserved_cost, c.reserved_from FROM parley.heads h
+		JOIN parley.calls c ON c.workspace_id = h.workspace_id AND c.turn_id = h.turn_id AND c.outcome = 'open'
  WHERE h.session_id = $1 AND h.workspace_id = $2 ORDER BY c.ordinal`
 )
 
@@ -226,7 +230,8 @@ func (a *attempt) LastTurn(h *transition.Head) (*parley.Turn, error) {
 	return first(
 		a,
 		scanTurn,
-		"SELECT "+turnColumns+" FROM parley.turns t WHERE t.workspace_id = $1 AND t.session_id = $2 ORDER BY t.ordinal DESC LIMIT 1",
+		"SELECT "+turnColumns+" FROM parley.turns t WHERE t.workspace_id = $1 AND t.session_id = $2 "+
+			"ORDER BY t.ordinal DESC LIMIT 1",
 		h.WorkspaceID,
 		h.ID,
 	)
@@ -237,7 +242,8 @@ func (a *attempt) QueuedTurns(h *transition.Head) ([]parley.Turn, error) {
 	return rowsOf(
 		a,
 		scanTurn,
-		"SELECT "+turnColumns+` FROM parley.messages m JOIN parley.turns t ON t.workspace_id = m.workspace_id AND t.id = m.turn_id
+		"SELECT "+turnColumns+` FROM parley.messages m JOIN parley.turns t ON t.workspace_id = m.workspace_id
+			AND t.id = m.turn_id
  WHERE m.workspace_id = $1 AND m.session_id = $2 AND m.position IS NOT NULL AND NOT m.steer ORDER BY m.position`,
 		h.WorkspaceID,
 		h.ID,
@@ -250,8 +256,10 @@ func (a *attempt) Open(h *transition.Head, turnID parley.ID) (open transition.Op
 		open = transition.Open{}
 		b := tenant(a.workspace)
 		b.read(
-			`SELECT m.id, m.sequence, m.call_ordinal, m.role, m.tool_call_id, m.tool_name, m.author_kind, m.author_name, m.model, m.metadata, m.created_at FROM parley.messages m
- WHERE m.workspace_id = $1 AND m.log_id = $2 AND m.status = 'streaming' AND m.status <> 'completed' AND m.turn_id = $3 ORDER BY m.sequence`,
+			`SELECT m.id, m.sequence, m.call_ordinal, m.role, m.tool_call_id, m.tool_name, m.author_kind, m.author_name,
+				m.model, m.metadata, m.created_at FROM parley.messages m
+ WHERE m.workspace_id = $1 AND m.log_id = $2 AND m.status = 'streaming' AND m.status <> 'completed' AND m.turn_id = $3
+  ORDER BY m.sequence`,
 			func(r *row) error {
 				open.Rows = append(open.Rows, scanOpenRow(r))
 				return nil
@@ -261,7 +269,8 @@ func (a *attempt) Open(h *transition.Head, turnID parley.ID) (open transition.Op
 			turnID,
 		)
 		b.read(
-			"SELECT c.id, c.reserved_tokens, c.reserved_cost, c.reserved_from FROM parley.calls c WHERE c.workspace_id = $1 AND c.turn_id = $2 AND c.outcome = 'open' ORDER BY c.ordinal",
+			"SELECT c.id, c.reserved_tokens, c.reserved_cost, c.reserved_from FROM parley.calls c "+
+				"WHERE c.workspace_id = $1 AND c.turn_id = $2 AND c.outcome = 'open' ORDER BY c.ordinal",
 			func(r *row) error {
 				open.Calls = append(open.Calls, scanOpenCall(r))
 				return nil
@@ -302,7 +311,8 @@ func (a *attempt) Queue(h *transition.Head, limit int) ([]transition.Entry, erro
 			Iteration: r.int(),
 		}, nil
 	}, `SELECT id, turn_id, position, steer, revision, iteration FROM parley.messages
- WHERE workspace_id = $1 AND session_id = $2 AND position IS NOT NULL ORDER BY position LIMIT $3`, h.WorkspaceID, h.ID, limit)
+ WHERE workspace_id = $1 AND session_id = $2 AND position IS NOT NULL ORDER BY position LIMIT $3`, h.WorkspaceID,
+		h.ID, limit)
 }
 
 // Versions implements transition.Rows.
@@ -314,5 +324,6 @@ func (a *attempt) Versions(h *transition.Head, messageID parley.ID) ([]transitio
 			Chunks: r.int(),
 			Text:   r.text(),
 		}, nil
-	}, `SELECT kind, "offset", chunks, text FROM parley.versions WHERE workspace_id = $1 AND message_id = $2 ORDER BY n`, h.WorkspaceID, messageID)
+	}, `SELECT kind, "offset", chunks, text FROM parley.versions WHERE workspace_id = $1 AND message_id = $2
+		ORDER BY n`, h.WorkspaceID, messageID)
 }

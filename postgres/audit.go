@@ -7,7 +7,8 @@ import (
 	"example.org/parley/store"
 )
 
-const auditColumns = "a.workspace_id, a.at, a.id, a.principal_id, a.principal_name, a.action, a.session_id, a.target_id, a.request_id"
+const auditColumns = "a.workspace_id, a.at, a.id, a.principal_id, a.principal_name, a.action, a.session_id, " +
+	"a.target_id, a.request_id"
 
 func scanAudit(r *row) (parley.AuditEntry, error) {
 	return parley.AuditEntry{
@@ -30,7 +31,8 @@ func (s *Store) AppendAudit(ctx context.Context, entries []parley.AuditEntry) er
 }
 
 const (
-	insertAudit = `INSERT INTO parley.audit (workspace_id, at, id, principal_id, principal_name, action, session_id, target_id, request_id) `
+	insertAudit = `INSERT INTO parley.audit (workspace_id, at, id, principal_id, principal_name, action, session_id,
+		target_id, request_id) `
 	auditValues = `VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING`
 )
 
@@ -89,5 +91,6 @@ func auditQuery(q store.AuditQuery) (text string, rows int, args []arg) {
 		l.must("(a.at, a.id) "+after+" (?, ?)", int64(q.AfterAt), q.AfterID)
 	}
 	limit, rows := limited(q.Limit)
-	return "SELECT " + auditColumns + " FROM parley.audit a WHERE " + l.where.String() + " ORDER BY a.at " + word + ", a.id " + word + limit, rows, l.args
+	return "SELECT " + auditColumns + " FROM parley.audit a WHERE " + l.where.String() + " ORDER BY a.at " + word +
+		", a.id " + word + limit, rows, l.args
 }

@@ -44,7 +44,8 @@ func (s *Store) LinkAudit(
 			s,
 			system(),
 			func(r *row) (parley.ID, error) { return r.id(), nil },
-			`SELECT session_id FROM parley.heads WHERE session_id > coalesce($1, '00000000-0000-0000-0000-000000000000'::uuid)
+			`SELECT session_id FROM parley.heads WHERE session_id > coalesce($1,
+				'00000000-0000-0000-0000-000000000000'::uuid)
  ORDER BY session_id, workspace_id LIMIT $2`,
 			store.LinkPassHeads,
 			*after,
@@ -125,13 +126,17 @@ func (s *Store) linkable(ctx context.Context, changed []parley.ID) (found linkab
 			return nil
 		})
 		b.read(
-			`SELECT u.workspace_id, u.at, u.id, a.id IS NOT NULL, k.number IS NOT NULL, a.principal_id, coalesce(a.principal_name, ''), coalesce(a.action, ''), a.session_id, a.target_id, a.request_id
- FROM (SELECT * FROM parley.audit_unlinked LIMIT $1) u LEFT JOIN parley.audit a ON a.workspace_id = u.workspace_id AND a.at = u.at AND a.id = u.id
- LEFT JOIN parley.audit_links k ON k.workspace_id = u.workspace_id AND k.entry_at = u.at AND k.entry_id = u.id ORDER BY u.at, u.id`,
+			`SELECT u.workspace_id, u.at, u.id, a.id IS NOT NULL, k.number IS NOT NULL, a.principal_id,
+				coalesce(a.principal_name, ''), coalesce(a.action, ''), a.session_id, a.target_id, a.request_id
+ FROM (SELECT * FROM parley.audit_unlinked LIMIT $1) u LEFT JOIN parley.audit a ON a.workspace_id = u.workspace_id
+  AND a.at = u.at AND a.id = u.id
+ LEFT JOIN parley.audit_links k ON k.workspace_id = u.workspace_id AND k.entry_at = u.at AND k.entry_id = u.id
+  ORDER BY u.at, u.id`,
 			func(r *row) error {
 				e := parley.AuditEntry{WorkspaceID: r.id(), At: r.time(), ID: r.id()}
 				there, before := r.bool(), r.bool()
-				e.PrincipalID, e.PrincipalName, e.Action, e.SessionID, e.TargetID, e.RequestID = r.id(), r.text(), r.text(), r.id(), r.id(), r.id()
+				e.PrincipalID, e.PrincipalName, e.Action, e.SessionID, e.TargetID, e.RequestID = r.id(), r.text(),
+					r.text(), r.id(), r.id(), r.id()
 				switch {
 				case before:
 					found.stale = append(found.stale, e)
@@ -158,8 +163,11 @@ func (s *Store) linkable(ctx context.Context, changed []parley.ID) (found linkab
 		)
 		if len(changed) > 0 {
 			b.read(
-				`SELECT h.workspace_id, h.session_id, m.sequence, m.content_hash FROM unnest($1::uuid[]) WITH ORDINALITY c (session_id, n) JOIN parley.heads h ON h.session_id = c.session_id
- JOIN parley.messages m ON m.workspace_id = h.workspace_id AND m.log_id = h.log_id AND m.sequence = h.next_sequence - 1 AND m.content_hash = h.last_hash
+				`SELECT h.workspace_id, h.session_id, m.sequence, m.content_hash
+					FROM unnest($1::uuid[]) WITH ORDINALITY c (session_id, n)
+						JOIN parley.heads h ON h.session_id = c.session_id
+ JOIN parley.messages m ON m.workspace_id = h.workspace_id AND m.log_id = h.log_id AND m.sequence = h.next_sequence - 1
+  AND m.content_hash = h.last_hash
  LEFT JOIN parley.linked_heads l ON l.session_id = h.session_id
  WHERE h.deleted_at IS NULL AND coalesce(l.sequence, 0) <> m.sequence ORDER BY c.n LIMIT $2`,
 				head,
@@ -218,8 +226,10 @@ func linked(found linkable, links []parley.AuditLink) *batch {
 	b := system()
 	if len(links) > 0 {
 		b.write(`INSERT INTO parley.audit_links (number, linked_at, workspace_id, entry_at, entry_id, heads, hash)
- SELECT k.number, k.at, CASE WHEN k.heads = '' THEN k.workspace END, CASE WHEN k.heads = '' THEN k.entry_at END, CASE WHEN k.heads = '' THEN k.entry END, k.heads, k.hash
- FROM unnest($1::bigint[], $2::bigint[], $3::uuid[], $4::bigint[], $5::uuid[], $6::text[], $7::bytea[]) k (number, at, workspace, entry_at, entry, heads, hash)`,
+ SELECT k.number, k.at, CASE WHEN k.heads = '' THEN k.workspace END, CASE WHEN k.heads = '' THEN k.entry_at END,
+  CASE WHEN k.heads = '' THEN k.entry END, k.heads, k.hash
+ FROM unnest($1::bigint[], $2::bigint[], $3::uuid[], $4::bigint[], $5::uuid[], $6::text[], $7::bytea[]) k (number, at,
+  workspace, entry_at, entry, heads, hash)`,
 			numbers, times, workspaces, ats, entries, heads, hashes)
 	}
 	var gone, goneIn []parley.ID
@@ -240,7 +250,8 @@ func linked(found linkable, links []parley.AuditLink) *batch {
 	}
 	if len(gone) > 0 {
 		b.write(
-			`DELETE FROM parley.audit_unlinked u USING unnest($1::uuid[], $2::bigint[], $3::uuid[]) g (workspace_id, at, id)
+			`DELETE FROM parley.audit_unlinked u USING unnest($1::uuid[], $2::bigint[], $3::uuid[]) g (workspace_id, at,
+				id)
  WHERE u.workspace_id = g.workspace_id AND u.at = g.at AND u.id = g.id`,
 			goneIn,
 			goneAt,
@@ -249,7 +260,8 @@ func linked(found linkable, links []parley.AuditLink) *batch {
 	}
 	if len(sessions) > 0 {
 		b.write(
-			`INSERT INTO parley.linked_heads (session_id, workspace_id, sequence) SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::bigint[])
+			`INSERT INTO parley.linked_heads (session_id, workspace_id, sequence) SELECT *
+				FROM unnest($1::uuid[], $2::uuid[], $3::bigint[])
  ON CONFLICT (session_id) DO UPDATE SET sequence = excluded.sequence`,
 			sessions,
 			owners,

@@ -107,14 +107,16 @@ func TestAnEntryThatCommitsLateIsLinkedLate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, statement := range []string{"ALTER TABLE parley.audit NO FORCE ROW LEVEL SECURITY", "ALTER TABLE parley.audit_unlinked NO FORCE ROW LEVEL SECURITY", "BEGIN"} {
+	for _, statement := range []string{"ALTER TABLE parley.audit NO FORCE ROW LEVEL SECURITY",
+		"ALTER TABLE parley.audit_unlinked NO FORCE ROW LEVEL SECURITY", "BEGIN"} {
 		if _, err := conn.Exec(t.Context(), statement); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if _, err := conn.Exec(
 		t.Context(),
-		"INSERT INTO parley.audit (workspace_id, at, id, principal_id, principal_name, action, request_id) VALUES ($1, 1, $2, $2, 'ada', 'late', $2)",
+		"INSERT INTO parley.audit (workspace_id, at, id, principal_id, principal_name, action, request_id) "+
+			"VALUES ($1, 1, $2, $2, 'ada', 'late', $2)",
 		workspace.String(),
 		late.String(),
 	); err != nil {

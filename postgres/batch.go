@@ -88,9 +88,12 @@ const (
 	// lets through: the terms that make a partial index usable, which follow from
 	// the others, make it expect far fewer rows than there are. Where it has to sort
 	// all the same it takes that to be so dear that it would compile the query.
-	enterOrdered = "SELECT set_config('role', '" + tenantRole + "', true), set_config('parley.workspace', $1, true), set_config('enable_sort', 'off', true), set_config('enable_bitmapscan', 'off', true), set_config('jit', 'off', true)"
+	enterOrdered = "SELECT set_config('role', '" + tenantRole +
+		"', true), set_config('parley.workspace', $1, true), set_config('enable_sort', 'off', true), " +
+		"set_config('enable_bitmapscan', 'off', true), set_config('jit', 'off', true)"
 	// A group takes no sides: what it cannot have soon, each member waits for alone.
-	enterGroup = "SELECT set_config('role', '" + tenantRole + "', true), set_config('parley.workspace', $1, true), set_config('lock_timeout', '" + groupWait + "', true), " +
+	enterGroup = "SELECT set_config('role', '" + tenantRole +
+		"', true), set_config('parley.workspace', $1, true), set_config('lock_timeout', '" + groupWait + "', true), " +
 		"(SELECT count(pg_advisory_xact_lock_shared(lock)) FROM unnest($2::bigint[]) lock)"
 	beginReads = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 )

@@ -53,6 +53,7 @@ func TestThroughPgBouncer(t *testing.T) {
 		storetest.Run(t, func(t *testing.T) store.Store {
 			url, options := through(t)
 			return openedAt(t, url, options)
-		}, "Posting", "Idempotency", "Claims", "Fencing", "Steps", "Tools", "Cancelling", "Leases", "Deletion", "Messages", "Sessions", "Agents", "Keys")
+		}, "Posting", "Idempotency", "Claims", "Fencing", "Steps", "Tools", "Cancelling", "Leases", "Deletion",
+			"Messages", "Sessions", "Agents", "Keys")
 	})
 }

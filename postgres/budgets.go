@@ -24,15 +24,18 @@ import (
 const today = "(parley.now_ms() / 86400000)"
 
 // budgetColumns reads "b".
-const budgetColumns = `b.subject_id IS NOT NULL, b.revision, b.tokens, b.cost, CASE WHEN b.day = ` + today + ` THEN b.day_tokens ELSE 0 END,
+const budgetColumns = `b.subject_id IS NOT NULL, b.revision, b.tokens, b.cost, CASE WHEN b.day = ` + today +
+	` THEN b.day_tokens ELSE 0 END,
  CASE WHEN b.day = ` + today + ` THEN b.day_cost ELSE 0 END, b.reserved_tokens, b.reserved_cost,
  CASE WHEN b.day = ` + today + ` THEN b.warned ELSE b.warned & ~12 END, 86400000 - parley.now_ms() % 86400000`
 
 const (
 	sessionBudget = "SELECT s.agent_id, s.overrides, " + budgetColumns + ` FROM parley.sessions s
- LEFT JOIN parley.budgets b ON b.workspace_id = s.workspace_id AND b.subject_id = s.id WHERE s.workspace_id = $1 AND s.id = $2 AND s.deleted_at IS NULL`
+ LEFT JOIN parley.budgets b ON b.workspace_id = s.workspace_id AND b.subject_id = s.id
+  WHERE s.workspace_id = $1 AND s.id = $2 AND s.deleted_at IS NULL`
 	agentBudget = "SELECT NULL::uuid, a.body, " + budgetColumns + ` FROM parley.agents a
- LEFT JOIN parley.budgets b ON b.workspace_id = a.workspace_id AND b.subject_id = a.id WHERE a.workspace_id = $1 AND a.id = $2`
+ LEFT JOIN parley.budgets b ON b.workspace_id = a.workspace_id AND b.subject_id = a.id
+  WHERE a.workspace_id = $1 AND a.id = $2`
 )
 
 // limitsHolder is the part of an agent's body and of a session's overrides that
@@ -85,18 +88,22 @@ func (s *Store) Budgets(
 // What the record says was spent, as a row of six columns behind the ids. Calls
 // whose estimate stays count with its tokens, and with it in what they cost.
 const (
-	callTokens  = `coalesce((c.usage::json ->> 'input_tokens')::bigint + (c.usage::json ->> 'output_tokens')::bigint, CASE WHEN c.estimated THEN c.reserved_tokens END, 0)`
+	callTokens = `coalesce((c.usage::json ->> 'input_tokens')::bigint + (c.usage::json ->> 'output_tokens')::bigint,
+		CASE WHEN c.estimated THEN c.reserved_tokens END, 0)`
 	makeSession = `INSERT INTO parley.budgets (workspace_id, subject_id, tokens, cost, day, day_tokens, day_cost)
- SELECT $1, $2, coalesce(sum(x.tokens), 0), coalesce(sum(x.cost), 0), n.day, coalesce(sum(x.tokens) FILTER (WHERE x.created_at >= n.day * 86400000), 0),
+ SELECT $1, $2, coalesce(sum(x.tokens), 0), coalesce(sum(x.cost), 0), n.day,
+  coalesce(sum(x.tokens) FILTER (WHERE x.created_at >= n.day * 86400000), 0),
  coalesce(sum(x.cost) FILTER (WHERE x.created_at >= n.day * 86400000), 0) FROM (SELECT ` + today + ` AS day) n
  LEFT JOIN (SELECT c.cost, c.created_at, ` + callTokens + ` AS tokens FROM parley.sessions s
  JOIN parley.calls c ON c.workspace_id = s.workspace_id AND c.session_id = s.id
- WHERE s.workspace_id = $1 AND (s.id = $2 OR s.root_id = $2) AND c.outcome <> 'open') x ON true GROUP BY n.day ON CONFLICT DO NOTHING`
+ WHERE s.workspace_id = $1 AND (s.id = $2 OR s.root_id = $2) AND c.outcome <> 'open') x ON true GROUP BY n.day
+  ON CONFLICT DO NOTHING`
 	makeAgent = `INSERT INTO parley.budgets (workspace_id, subject_id, day, day_tokens, day_cost)
  SELECT $1, $2, n.day, coalesce(sum(x.tokens), 0), coalesce(sum(x.cost), 0) FROM (SELECT ` + today + ` AS day) n
  LEFT JOIN (SELECT s.updated_at, c.cost, c.created_at, ` + callTokens + ` AS tokens FROM parley.sessions s
  JOIN parley.calls c ON c.workspace_id = s.workspace_id AND c.session_id = s.id
- WHERE s.workspace_id = $1 AND s.agent_id = $2 AND c.outcome <> 'open') x ON x.updated_at >= n.day * 86400000 AND x.created_at >= n.day * 86400000
+ WHERE s.workspace_id = $1 AND s.agent_id = $2 AND c.outcome <> 'open') x ON x.updated_at >= n.day * 86400000
+  AND x.created_at >= n.day * 86400000
  GROUP BY n.day ON CONFLICT DO NOTHING`
 )
 
@@ -161,9 +168,12 @@ func (b *batch) budgets(h *transition.Head) {
 	}
 	if c.Warned != nil {
 		b.write(
-			`WITH warned AS (UPDATE parley.budgets b SET warned = CASE WHEN b.day = n.day THEN b.warned ELSE b.warned & ~12 END | $3,
- day_tokens = CASE WHEN b.day = n.day THEN b.day_tokens ELSE 0 END, day_cost = CASE WHEN b.day = n.day THEN b.day_cost ELSE 0 END, day = n.day
- FROM (SELECT `+today+` AS day) n WHERE b.workspace_id = $1 AND b.subject_id = $2 AND CASE WHEN b.day = n.day THEN b.warned ELSE b.warned & ~12 END & $3 = 0 RETURNING 1)
+			`WITH warned AS (UPDATE parley.budgets b SET warned = CASE WHEN b.day = n.day THEN b.warned ELSE b.warned &
+				~12 END | $3,
+ day_tokens = CASE WHEN b.day = n.day THEN b.day_tokens ELSE 0 END,
+  day_cost = CASE WHEN b.day = n.day THEN b.day_cost ELSE 0 END, day = n.day
+ FROM (SELECT `+today+` AS day) n WHERE b.workspace_id = $1 AND b.subject_id = $2
+  AND CASE WHEN b.day = n.day THEN b.warned ELSE b.warned & ~12 END & $3 = 0 RETURNING 1)
  SELECT CASE WHEN EXISTS (SELECT 1 FROM warned) THEN 0 ELSE parley.warned_before() END`,
 			h.WorkspaceID,
 			c.Warned.Subject,
@@ -187,12 +197,16 @@ func (b *batch) budgets(h *transition.Head) {
 
 // reserveIn charges a budget with an estimate, or voids the batch. A budget that is
 // gone has no limit any more.
-const reserveIn = `WITH taken AS (UPDATE parley.budgets b SET reserved_tokens = b.reserved_tokens + $3, reserved_cost = b.reserved_cost + $4
+const reserveIn = `WITH taken AS (UPDATE parley.budgets b SET reserved_tokens = b.reserved_tokens + $3,
+	reserved_cost = b.reserved_cost + $4
  FROM (SELECT ` + today + ` AS day) n WHERE b.workspace_id = $1 AND b.subject_id = $2
- AND ($5::bigint IS NULL OR b.tokens + b.reserved_tokens + $3 <= $5) AND ($6::bigint IS NULL OR b.cost + b.reserved_cost + $4 <= $6)
+ AND ($5::bigint IS NULL OR b.tokens + b.reserved_tokens + $3 <= $5)
+  AND ($6::bigint IS NULL OR b.cost + b.reserved_cost + $4 <= $6)
  AND ($7::bigint IS NULL OR CASE WHEN b.day = n.day THEN b.day_tokens ELSE 0 END + b.reserved_tokens + $3 <= $7)
- AND ($8::bigint IS NULL OR CASE WHEN b.day = n.day THEN b.day_cost ELSE 0 END + b.reserved_cost + $4 <= $8) RETURNING 1)
- SELECT CASE WHEN EXISTS (SELECT 1 FROM taken) OR NOT EXISTS (SELECT 1 FROM parley.budgets WHERE workspace_id = $1 AND subject_id = $2) THEN 0 ELSE parley.over_budget() END`
+ AND ($8::bigint IS NULL OR CASE WHEN b.day = n.day THEN b.day_cost ELSE 0 END + b.reserved_cost + $4 <= $8)
+  RETURNING 1)
+ SELECT CASE WHEN EXISTS (SELECT 1 FROM taken) OR NOT EXISTS (SELECT 1 FROM parley.budgets
+  WHERE workspace_id = $1 AND subject_id = $2) THEN 0 ELSE parley.over_budget() END`
 
 // reserve charges the budgets of a new call with its estimate.
 func (b *batch) reserve(h *transition.Head, call *transition.NewCall) {
@@ -219,7 +233,8 @@ func (b *batch) reserve(h *transition.Head, call *transition.NewCall) {
 		}
 	}
 	b.write(
-		"UPDATE parley.calls SET reserved_tokens = $3, reserved_cost = $4, reserved_from = $5 WHERE workspace_id = $1 AND id = $2",
+		"UPDATE parley.calls SET reserved_tokens = $3, reserved_cost = $4, reserved_from = $5 "+
+			"WHERE workspace_id = $1 AND id = $2",
 		h.WorkspaceID,
 		call.Call.ID,
 		reserved.Tokens,
@@ -232,19 +247,26 @@ func nothing(*row) error { return nil }
 
 // wakeSome leaves errands for the sessions that have waited longest for a budget:
 // for all of them when no open call will leave room any more.
-const wakeSome = `WITH room AS (SELECT CASE WHEN EXISTS (SELECT 1 FROM parley.budgets WHERE workspace_id = $1 AND subject_id = $2 AND (reserved_tokens > 0 OR reserved_cost > 0)) THEN $4::bigint END AS most),
+const wakeSome = `WITH room AS (SELECT CASE WHEN EXISTS (SELECT 1 FROM parley.budgets
+	WHERE workspace_id = $1 AND subject_id = $2 AND (reserved_tokens > 0
+		OR reserved_cost > 0)) THEN $4::bigint END AS most),
  gone AS (DELETE FROM parley.parked p WHERE p.workspace_id = $1 AND p.subject_id = $2 AND p.session_id IN
- (SELECT o.session_id FROM parley.parked o WHERE o.workspace_id = $1 AND o.subject_id = $2 ORDER BY o.parked_at, o.session_id LIMIT (SELECT most FROM room)) RETURNING p.session_id)
- INSERT INTO parley.outbox (workspace_id, kind, target_id, created_at, due_at) SELECT $1, $3, g.session_id, now, now FROM gone g, parley.now_ms() now`
+ (SELECT o.session_id FROM parley.parked o WHERE o.workspace_id = $1 AND o.subject_id = $2
+  ORDER BY o.parked_at, o.session_id LIMIT (SELECT most FROM room)) RETURNING p.session_id)
+ INSERT INTO parley.outbox (workspace_id, kind, target_id, created_at, due_at) SELECT $1, $3, g.session_id, now, now
+  FROM gone g, parley.now_ms() now`
 
 // spend puts what a call used in the place of its estimate, and lets those go on
 // who wait for the room.
 func (b *batch) spend(h *transition.Head, spent *transition.Spent) {
 	for _, subject := range spent.From {
 		b.write(
-			`UPDATE parley.budgets b SET tokens = b.tokens + $3, cost = b.cost + $4, day_tokens = CASE WHEN b.day = n.day THEN b.day_tokens ELSE 0 END + $3,
- day_cost = CASE WHEN b.day = n.day THEN b.day_cost ELSE 0 END + $4, warned = CASE WHEN b.day = n.day THEN b.warned ELSE b.warned & ~12 END, day = n.day,
- reserved_tokens = greatest(0, b.reserved_tokens - $5), reserved_cost = greatest(0, b.reserved_cost - $6) FROM (SELECT `+today+` AS day) n
+			`UPDATE parley.budgets b SET tokens = b.tokens + $3, cost = b.cost + $4,
+				day_tokens = CASE WHEN b.day = n.day THEN b.day_tokens ELSE 0 END + $3,
+ day_cost = CASE WHEN b.day = n.day THEN b.day_cost ELSE 0 END + $4,
+  warned = CASE WHEN b.day = n.day THEN b.warned ELSE b.warned & ~12 END, day = n.day,
+ reserved_tokens = greatest(0, b.reserved_tokens - $5), reserved_cost = greatest(0, b.reserved_cost - $6)
+  FROM (SELECT `+today+` AS day) n
  WHERE b.workspace_id = $1 AND b.subject_id = $2`,
 			h.WorkspaceID,
 			subject,
@@ -266,15 +288,20 @@ func (b *batch) spend(h *transition.Head, spent *transition.Spent) {
 
 // stillRefused voids the batch unless every budget has its revision and one of
 // them refuses.
-const stillRefused = `WITH c AS (SELECT * FROM unnest($2::uuid[], $3::bigint[], $4::boolean[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[])
+const stillRefused = `WITH c AS (SELECT * FROM unnest($2::uuid[], $3::bigint[], $4::boolean[], $5::bigint[],
+	$6::bigint[], $7::bigint[], $8::bigint[])
  AS c (subject_id, revision, watched, tokens, cost, daily_tokens, daily_cost)),
- locked AS MATERIALIZED (SELECT b.* FROM parley.budgets b WHERE b.workspace_id = $1 AND b.subject_id = ANY($2) ORDER BY b.subject_id FOR NO KEY UPDATE),
- judged AS (SELECT b.revision = c.revision AS same, NOT c.watched AND (coalesce(b.tokens + b.reserved_tokens + $9 > c.tokens, false)
+ locked AS MATERIALIZED (SELECT b.* FROM parley.budgets b WHERE b.workspace_id = $1 AND b.subject_id = ANY($2)
+  ORDER BY b.subject_id FOR NO KEY UPDATE),
+ judged AS (SELECT b.revision = c.revision AS same, NOT c.watched
+  AND (coalesce(b.tokens + b.reserved_tokens + $9 > c.tokens, false)
   OR coalesce(b.cost + b.reserved_cost + $10 > c.cost, false)
   OR coalesce(CASE WHEN b.day = n.day THEN b.day_tokens ELSE 0 END + b.reserved_tokens + $9 > c.daily_tokens, false)
-  OR coalesce(CASE WHEN b.day = n.day THEN b.day_cost ELSE 0 END + b.reserved_cost + $10 > c.daily_cost, false)) AS full_up
+  OR coalesce(CASE WHEN b.day = n.day THEN b.day_cost ELSE 0 END + b.reserved_cost + $10 > c.daily_cost,
+  	false)) AS full_up
   FROM locked b JOIN c ON c.subject_id = b.subject_id, (SELECT ` + today + ` AS day) n)
- SELECT CASE WHEN count(*) = cardinality($2::uuid[]) AND bool_and(same) AND ($11::boolean OR bool_or(full_up)) THEN 0 ELSE parley.fits_again() END FROM judged`
+ SELECT CASE WHEN count(*) = cardinality($2::uuid[]) AND bool_and(same)
+  AND ($11::boolean OR bool_or(full_up)) THEN 0 ELSE parley.fits_again() END FROM judged`
 
 // park makes a session one that waits for room.
 func (b *batch) park(h *transition.Head, refusal *store.Refusal) {
@@ -293,7 +320,8 @@ func (b *batch) park(h *transition.Head, refusal *store.Refusal) {
 	b.read(stillRefused, nothing, h.WorkspaceID, subjects, revisions, watched, tokens, costs, dailyTokens, dailyCosts,
 		refusal.Tokens, orNothing(refusal.Cost), refusal.Certain)
 	b.write(
-		`INSERT INTO parley.parked (workspace_id, subject_id, session_id, parked_at) SELECT $1, subject, $3, parley.now_ms() FROM unnest($2::uuid[]) subject
+		`INSERT INTO parley.parked (workspace_id, subject_id, session_id, parked_at)
+			SELECT $1, subject, $3, parley.now_ms() FROM unnest($2::uuid[]) subject
  ON CONFLICT (workspace_id, subject_id, session_id) DO UPDATE SET parked_at = excluded.parked_at`,
 		h.WorkspaceID,
 		subjects,
@@ -306,11 +334,13 @@ func (b *batch) park(h *transition.Head, refusal *store.Refusal) {
 func (b *batch) relimit(workspaceID, subject parley.ID, budgeted bool) {
 	statement := "DELETE FROM parley.budgets WHERE workspace_id = $1 AND subject_id = $2"
 	if budgeted {
-		statement = "UPDATE parley.budgets SET revision = revision + 1, warned = 0 WHERE workspace_id = $1 AND subject_id = $2"
+		statement = "UPDATE parley.budgets SET revision = revision + 1, warned = 0 " +
+			"WHERE workspace_id = $1 AND subject_id = $2"
 	}
 	b.write(statement, workspaceID, subject)
 	b.write(`WITH gone AS (DELETE FROM parley.parked WHERE workspace_id = $1 AND subject_id = $2 RETURNING session_id)
- INSERT INTO parley.outbox (workspace_id, kind, target_id, created_at, due_at) SELECT $1, $3, g.session_id, now, now FROM gone g, parley.now_ms() now`,
+ INSERT INTO parley.outbox (workspace_id, kind, target_id, created_at, due_at) SELECT $1, $3, g.session_id, now, now
+  FROM gone g, parley.now_ms() now`,
 		workspaceID, subject, transition.WakeSession)
 }
 
@@ -322,7 +352,8 @@ func (b *batch) relimitAgent(before, agent *parley.Agent) {
 	}
 	if parley.ValueOf(before.Limits).Budgeted() && !parley.ValueOf(agent.Limits).Budgeted() {
 		b.write(
-			`DELETE FROM parley.budgets b USING parley.sessions s WHERE b.workspace_id = $1 AND s.workspace_id = $1 AND s.id = b.subject_id AND s.agent_id = $2`,
+			`DELETE FROM parley.budgets b USING parley.sessions s
+				WHERE b.workspace_id = $1 AND s.workspace_id = $1 AND s.id = b.subject_id AND s.agent_id = $2`,
 			agent.WorkspaceID,
 			agent.ID,
 		)
@@ -344,13 +375,18 @@ func orNothing(cost *parley.Money) int64 {
 const (
 	takenRate = `WITH n AS (SELECT parley.now_ms() * 1000 AS now),
  taken AS (INSERT INTO parley.rates AS r (workspace_id, subject_id, used_until) SELECT $1, $2, n.now + $3 FROM n
-  ON CONFLICT (workspace_id, subject_id) DO UPDATE SET used_until = CASE WHEN r.used_until - (excluded.used_until - $3) BETWEEN 0 AND 60000000 THEN r.used_until + $3 ELSE excluded.used_until END
+  ON CONFLICT (workspace_id, subject_id) DO UPDATE SET used_until = CASE WHEN r.used_until - (excluded.used_until - $3)
+  	BETWEEN 0 AND 60000000 THEN r.used_until + $3 ELSE excluded.used_until END
   WHERE r.used_until - (excluded.used_until - $3) NOT BETWEEN 60000001 - $3 AND 60000000 RETURNING 1)`
-	early    = `greatest(1, coalesce((SELECT r.used_until FROM parley.rates r WHERE r.workspace_id = $1 AND r.subject_id = $2), 0) + $3 - n.now - 60000000)`
+	early = `greatest(1, coalesce((SELECT r.used_until FROM parley.rates r
+		WHERE r.workspace_id = $1 AND r.subject_id = $2), 0) + $3 - n.now - 60000000)`
 	takeRate = takenRate + ` SELECT CASE WHEN EXISTS (SELECT 1 FROM taken) THEN 0 ELSE ` + early + ` END FROM n`
-	rateWait = `SELECT greatest(0, coalesce((SELECT r.used_until FROM parley.rates r WHERE r.workspace_id = $1 AND r.subject_id = $2 AND r.used_until BETWEEN n.now AND n.now + 60000000), n.now) + $3 - n.now - 60000000)
+	rateWait = `SELECT greatest(0, coalesce((SELECT r.used_until FROM parley.rates r
+		WHERE r.workspace_id = $1 AND r.subject_id = $2 AND r.used_until BETWEEN n.now AND n.now + 60000000),
+			n.now) + $3 - n.now - 60000000)
  FROM (SELECT parley.now_ms() * 1000 AS now) n`
-	rateOrVoid = takenRate + ` SELECT CASE WHEN EXISTS (SELECT 1 FROM taken) THEN 0 ELSE parley.rate_limited(` + early + `, $4) END FROM n`
+	rateOrVoid = takenRate + ` SELECT CASE WHEN EXISTS (SELECT 1 FROM taken) THEN 0 ELSE parley.rate_limited(` + early +
+		`, $4) END FROM n`
 )
 
 // TakeRate implements store.Budgets.

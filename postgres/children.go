@@ -17,7 +17,8 @@ func (s *Store) OpenChild(ctx context.Context, fence store.Fence, child store.Ne
 		for _, l := range a.heads {
 			if err == nil && l.ID == fence.SessionID {
 				a.relies(
-					"SELECT 1 FROM parley.heads WHERE workspace_id = $1 AND session_id = $2 AND revision = $3 FOR SHARE",
+					"SELECT 1 FROM parley.heads WHERE workspace_id = $1 AND session_id = $2 "+
+						"AND revision = $3 FOR SHARE",
 					l.WorkspaceID,
 					l.ID,
 					l.Revision,
@@ -29,8 +30,10 @@ func (s *Store) OpenChild(ctx context.Context, fence store.Fence, child store.Ne
 }
 
 // nodeColumns reads "s", its head "h", its agent "a" and the call "m" that opened it.
-const nodeColumns = `s.id, s.parent_session_id, s.parent_message_id, s.agent_id, coalesce(a.slug, ''), s.kind, s.title, s.status, s.wait_reason,
- h.messages, h.user_facing, h.turns, h.input_tokens, h.output_tokens, h.cached_tokens, h.unknown_calls, h.cost, h.unpriced_calls, h.calls, h.cache_hits, h.cache_write_tokens, h.saved,
+const nodeColumns = `s.id, s.parent_session_id, s.parent_message_id, s.agent_id, coalesce(a.slug, ''), s.kind, s.title,
+	s.status, s.wait_reason,
+ h.messages, h.user_facing, h.turns, h.input_tokens, h.output_tokens, h.cached_tokens, h.unknown_calls, h.cost,
+  h.unpriced_calls, h.calls, h.cache_hits, h.cache_write_tokens, h.saved,
  s.created_at, s.updated_at, s.finished_at, coalesce(m.sequence, 0)`
 
 func scanNode(r *row) parley.TreeNode {
@@ -79,9 +82,11 @@ func treeQuery(scope store.Scope, sessionID parley.ID) (string, []arg) {
 	below.args = root.args // the numbers go on
 	below.visible(scope)
 	return `WITH RECURSIVE tree (id) AS (SELECT s.id FROM parley.sessions s WHERE ` + root.where.String() + `
- UNION ALL SELECT s.id FROM tree t JOIN parley.sessions s ON s.parent_session_id = t.id AND s.kind = 'tool' AND ` + below.where.String() + `)
+ UNION ALL SELECT s.id FROM tree t JOIN parley.sessions s ON s.parent_session_id = t.id AND s.kind = 'tool' AND ` +
+		below.where.String() + `)
  SELECT ` + nodeColumns + ` FROM (SELECT id FROM tree LIMIT ` + strconv.Itoa(parley.MaxTreeSessions+1) + `) t
- JOIN parley.sessions s ON s.workspace_id = ` + here + ` AND s.id = t.id` + headOfSession + `LEFT JOIN parley.agents a ON a.workspace_id = s.workspace_id AND a.id = s.agent_id
+ JOIN parley.sessions s ON s.workspace_id = ` + here + ` AND s.id = t.id` + headOfSession +
+		`LEFT JOIN parley.agents a ON a.workspace_id = s.workspace_id AND a.id = s.agent_id
  LEFT JOIN parley.messages m ON m.workspace_id = s.workspace_id AND m.id = s.parent_message_id`, below.args
 }
 

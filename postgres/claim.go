@@ -24,14 +24,18 @@ const candidates = `WITH RECURSIVE walk (workspace_id, found, admitted, lap) AS 
   SELECT $2::uuid, false, 0, 1
  UNION ALL
   SELECT coalesce(n.workspace_id, '00000000-0000-0000-0000-000000000000'), n.workspace_id IS NOT NULL,
-   w.admitted + CASE WHEN n.workspace_id IS NULL OR n.workspace_id = ANY($3) THEN 0 ELSE 1 END, w.lap + CASE WHEN n.workspace_id IS NULL THEN 1 ELSE 0 END
-  FROM walk w LEFT JOIN LATERAL (SELECT r.workspace_id FROM parley.ready r WHERE r.priority = $1 AND r.workspace_id > w.workspace_id
+   w.admitted + CASE WHEN n.workspace_id IS NULL OR n.workspace_id = ANY($3) THEN 0 ELSE 1 END,
+   	w.lap + CASE WHEN n.workspace_id IS NULL THEN 1 ELSE 0 END
+  FROM walk w LEFT JOIN LATERAL (SELECT r.workspace_id FROM parley.ready r
+  	WHERE r.priority = $1 AND r.workspace_id > w.workspace_id
    AND (w.lap = 1 OR r.workspace_id <= $2) ORDER BY r.workspace_id LIMIT 1) n ON true
   WHERE w.lap <= 2 AND w.admitted < $4),
- waiting AS MATERIALIZED (SELECT workspace_id, row_number() OVER () AS place FROM walk WHERE found AND workspace_id <> ALL($3)),
+ waiting AS MATERIALIZED (SELECT workspace_id, row_number() OVER () AS place FROM walk
+  WHERE found AND workspace_id <> ALL($3)),
  chosen AS MATERIALIZED (SELECT w.workspace_id, o.session_id, o.ready_at FROM waiting w CROSS JOIN LATERAL (
    SELECT x.session_id, x.ready_at, row_number() OVER (ORDER BY x.ready_at, x.session_id) AS rank FROM (
-    SELECT r.session_id, r.ready_at FROM parley.ready r WHERE r.priority = $1 AND r.workspace_id = w.workspace_id AND r.not_before <= parley.now_ms()
+    SELECT r.session_id, r.ready_at FROM parley.ready r WHERE r.priority = $1 AND r.workspace_id = w.workspace_id
+    	AND r.not_before <= parley.now_ms()
     ORDER BY r.ready_at, r.session_id LIMIT $4 - (SELECT count(*) FROM waiting) + 1) x) o
   ORDER BY o.rank, w.place LIMIT $4)
  SELECT c.ready_at, ` + headColumns + ", " + turnColumns + ", g.version, " + messageColumns + ` FROM chosen c
@@ -309,7 +313,8 @@ func (s *Store) stillMine(ctx context.Context, processID parley.ID, claims []sto
 		clear(mine)
 		b := system()
 		b.read(
-			"SELECT session_id, epoch FROM parley.heads WHERE session_id = ANY($1) AND holder = $2 AND turn_id IS NOT NULL",
+			"SELECT session_id, epoch FROM parley.heads WHERE session_id = ANY($1) AND holder = $2 "+
+				"AND turn_id IS NOT NULL",
 			func(r *row) error {
 				mine[r.id()] = r.int64()
 				return nil
@@ -351,8 +356,10 @@ func (c *claimable) lock(found []candidate) *batch {
 	}
 	b := system()
 	b.read(
-		`SELECT h.session_id FROM parley.heads h JOIN unnest($1::uuid[], $2::uuid[], $3::bigint[]) seen (session_id, workspace_id, revision)
- ON h.session_id = seen.session_id AND h.workspace_id = seen.workspace_id AND h.revision = seen.revision FOR NO KEY UPDATE OF h SKIP LOCKED`,
+		`SELECT h.session_id FROM parley.heads h JOIN unnest($1::uuid[], $2::uuid[], $3::bigint[]) seen (session_id,
+			workspace_id, revision)
+ ON h.session_id = seen.session_id AND h.workspace_id = seen.workspace_id
+  AND h.revision = seen.revision FOR NO KEY UPDATE OF h SKIP LOCKED`,
 		func(r *row) error {
 			id := r.id()
 			c.byID[id] = byID[id]

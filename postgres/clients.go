@@ -21,7 +21,8 @@ func (s *Store) ClientSession(
 	var l filter
 	l.visible(scope)
 	l.must(
-		"s.id = (SELECT c.session_id FROM parley.clients c WHERE c.workspace_id = "+here+" AND c.principal_id = ? AND c.client = ?)",
+		"s.id = (SELECT c.session_id FROM parley.clients c WHERE c.workspace_id = "+here+
+			" AND c.principal_id = ? AND c.client = ?)",
 		principalID,
 		client,
 	)
@@ -68,8 +69,11 @@ func (s *Store) SessionClients(
 		clients = []parley.SessionClient{}
 		b.inOrder = false // few rows
 		b.read(
-			`SELECT c.client, p.kind, p.id, p.name, c.updated_at FROM parley.clients c JOIN parley.principals p ON p.workspace_id = `+here+` AND p.id = c.principal_id
- WHERE c.workspace_id = `+here+` AND c.session_id = $1 AND c.updated_at >= $2 ORDER BY p.name COLLATE "C", p.id, c.client COLLATE "C" LIMIT $3`,
+			`SELECT c.client, p.kind, p.id, p.name, c.updated_at FROM parley.clients c
+				JOIN parley.principals p ON p.workspace_id = `+here+` AND p.id = c.principal_id
+ WHERE c.workspace_id = `+here+
+				` AND c.session_id = $1 AND c.updated_at >= $2 ORDER BY p.name COLLATE "C", p.id, c.client COLLATE "C"
+					LIMIT $3`,
 			func(r *row) error {
 				clients = append(
 					clients,
@@ -113,7 +117,8 @@ func (s *Store) ExpireClients(ctx context.Context, before parley.Time) (bool, er
 	for _, c := range gone {
 		err := alone(ctx, s, c.workspaceID, func(a *attempt) error {
 			id, err := a.id(
-				"SELECT session_id FROM parley.clients WHERE workspace_id = $1 AND principal_id = $2 AND client = $3 AND updated_at < $4",
+				"SELECT session_id FROM parley.clients WHERE workspace_id = $1 AND principal_id = $2 AND client = $3 "+
+					"AND updated_at < $4",
 				c.workspaceID,
 				c.principalID,
 				c.name,
@@ -125,8 +130,9 @@ func (s *Store) ExpireClients(ctx context.Context, before parley.Time) (bool, er
 			a.extra = append(
 				a.extra,
 				statement{
-					query: "DELETE FROM parley.clients WHERE workspace_id = $1 AND principal_id = $2 AND client = $3 AND updated_at < $4",
-					args:  []arg{c.workspaceID, c.principalID, c.name, before},
+					query: "DELETE FROM parley.clients WHERE workspace_id = $1 AND principal_id = $2 AND client = $3 " +
+						"AND updated_at < $4",
+					args: []arg{c.workspaceID, c.principalID, c.name, before},
 				},
 			)
 			return a.tx.Deactivate(id, c.name)

@@ -64,7 +64,8 @@ func TestErrandsAfterTheClockWentBack(t *testing.T) {
 		conn,
 		"SET ROLE parley_system",
 		`INSERT INTO parley.outbox (workspace_id, kind, target_id, created_at, due_at)
- SELECT gen_random_uuid(), 'wake_session', gen_random_uuid(), now + 3600000, now + 3600000 + 1500 FROM parley.now_ms() now`,
+ SELECT gen_random_uuid(), 'wake_session', gen_random_uuid(), now + 3600000, now + 3600000 + 1500
+  FROM parley.now_ms() now`,
 	)
 	if _, err := store.Sweep(ctx); err != nil {
 		t.Fatal(err)
@@ -105,7 +106,8 @@ func TestDaysOfBudgets(t *testing.T) {
 		run(
 			t,
 			conn,
-			"UPDATE parley.budgets SET day_tokens = 40, day_cost = 40, warned = 12, day = parley.now_ms() / 86400000 + "+c.days,
+			"UPDATE parley.budgets SET day_tokens = 40, day_cost = 40, warned = 12, "+
+				"day = parley.now_ms() / 86400000 + "+c.days,
 		)
 		budgets, err := db.Budgets(ctx, workspace, []store.BudgetSubject{subject})
 		if err != nil || len(budgets) != 1 {

@@ -104,7 +104,8 @@ func (s *Store) EnterSummary(ctx context.Context, fence store.Fence) (*parley.Me
 }
 
 // compactionColumns reads "c".
-const compactionColumns = `c.id, c.workspace_id, c.session_id, c.state, c.reason, c.attempt, c.holder, c.epoch, c.covers_from, c.covers_through, c.absorbs_id, c.call_id, c.message_id,
+const compactionColumns = `c.id, c.workspace_id, c.session_id, c.state, c.reason, c.attempt, c.holder, c.epoch,
+	c.covers_from, c.covers_through, c.absorbs_id, c.call_id, c.message_id,
  c.error, c.not_before, c.rests_until, c.created_at, c.updated_at, c.finished_at`
 
 func scanCompaction(r *row) (parley.Compaction, error) {
@@ -124,7 +125,8 @@ func scanCompaction(r *row) (parley.Compaction, error) {
 		MessageID:     r.id(),
 	}
 	failure := r.text()
-	c.NotBefore, c.RestsUntil, c.CreatedAt, c.UpdatedAt, c.FinishedAt = r.time(), r.int64(), r.time(), r.time(), r.time()
+	c.NotBefore, c.RestsUntil, c.CreatedAt, c.UpdatedAt, c.FinishedAt = r.time(), r.int64(), r.time(),
+		r.time(), r.time()
 	if failure == "" {
 		return c, nil
 	}
@@ -132,7 +134,8 @@ func scanCompaction(r *row) (parley.Compaction, error) {
 	return c, decode("error", failure, c.Error)
 }
 
-const compactionOf = "SELECT " + compactionColumns + " FROM parley.compactions c WHERE c.workspace_id = $1 AND c.session_id = $2"
+const compactionOf = "SELECT " + compactionColumns +
+	" FROM parley.compactions c WHERE c.workspace_id = $1 AND c.session_id = $2"
 
 // Compaction implements store.Compactions.
 func (s *Store) Compaction(
@@ -167,7 +170,8 @@ func (a *attempt) OpenCall(h *transition.Head, callID parley.ID) (*transition.Op
 	return first(
 		a,
 		func(r *row) (transition.OpenCall, error) { return scanOpenCall(r), nil },
-		"SELECT c.id, c.reserved_tokens, c.reserved_cost, c.reserved_from FROM parley.calls c WHERE c.workspace_id = $1 AND c.id = $2 AND c.session_id = $3 AND c.outcome = 'open'",
+		"SELECT c.id, c.reserved_tokens, c.reserved_cost, c.reserved_from FROM parley.calls c "+
+			"WHERE c.workspace_id = $1 AND c.id = $2 AND c.session_id = $3 AND c.outcome = 'open'",
 		h.WorkspaceID,
 		callID,
 		h.ID,
@@ -185,11 +189,16 @@ func (b *batch) compaction(h *transition.Head) error {
 		return err
 	}
 	b.write(
-		`INSERT INTO parley.compactions (session_id, workspace_id, id, state, reason, attempt, holder, epoch, covers_from, covers_through, absorbs_id, call_id, message_id,
- error, not_before, rests_until, created_at, updated_at, finished_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)
- ON CONFLICT (workspace_id, session_id) DO UPDATE SET id = excluded.id, state = excluded.state, reason = excluded.reason, attempt = excluded.attempt, holder = excluded.holder,
- epoch = excluded.epoch, covers_from = excluded.covers_from, covers_through = excluded.covers_through, absorbs_id = excluded.absorbs_id, call_id = excluded.call_id,
- message_id = excluded.message_id, error = excluded.error, not_before = excluded.not_before, rests_until = excluded.rests_until, created_at = excluded.created_at,
+		`INSERT INTO parley.compactions (session_id, workspace_id, id, state, reason, attempt, holder, epoch,
+			covers_from, covers_through, absorbs_id, call_id, message_id,
+ error, not_before, rests_until, created_at, updated_at, finished_at)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)
+ ON CONFLICT (workspace_id, session_id) DO UPDATE SET id = excluded.id, state = excluded.state,
+  reason = excluded.reason, attempt = excluded.attempt, holder = excluded.holder,
+ epoch = excluded.epoch, covers_from = excluded.covers_from, covers_through = excluded.covers_through,
+  absorbs_id = excluded.absorbs_id, call_id = excluded.call_id,
+ message_id = excluded.message_id, error = excluded.error, not_before = excluded.not_before,
+  rests_until = excluded.rests_until, created_at = excluded.created_at,
  updated_at = excluded.updated_at, finished_at = excluded.finished_at`,
 		h.ID,
 		h.WorkspaceID,

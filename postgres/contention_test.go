@@ -56,9 +56,13 @@ func TestDeadlock(t *testing.T) {
 	run(t, other, "BEGIN")
 	lock(child)
 	deleted := make(chan error, 1)
-	go func() { deleted <- db.DeleteSession(context.Background(), k.scope, parent) }() // ends with the other's transaction
+	go func() {
+		deleted <- db.DeleteSession(context.Background(), k.scope, parent)
+	}() // ends with the other's transaction
 	for waits := false; !waits; {
-		if err := other.QueryRow(context.Background(), "SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')").
+		if err := other.QueryRow(context.Background(),
+			"SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE datname = current_database() "+
+				"AND wait_event_type = 'Lock')").
 			Scan(&waits); err != nil {
 			t.Fatal(err)
 		}
@@ -93,7 +97,8 @@ func TestChildOfASessionThatGoes(t *testing.T) {
 	go func() { deleted <- db.DeleteSession(ctx, k.scope, parent) }() // ends with the other's transaction
 	waiting := func() (n int) {
 		t.Helper()
-		if err := stopped.QueryRow(ctx, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").
+		if err := stopped.QueryRow(ctx,
+			"SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").
 			Scan(&n); err != nil {
 			t.Fatal(err)
 		}

@@ -59,11 +59,13 @@ func contextTail(
 // result of a query of its own it bounds the index's search: of anything else the
 // planner fears that it could tell of rows behind the policies.
 func (l *filter) edge(log string, sessionID parley.ID, shared []transition.Part) string {
-	own := "(SELECT coalesce(max(e.sequence), 0) FROM parley.messages e WHERE e.workspace_id = " + here + " AND e.log_id = " + log + " AND e.context_edge)"
+	own := "(SELECT coalesce(max(e.sequence), 0) FROM parley.messages e WHERE e.workspace_id = " + here +
+		" AND e.log_id = " + log + " AND e.context_edge)"
 	if len(shared) == 0 {
 		return own
 	}
-	return "(SELECT greatest(" + own + ", (SELECT coalesce(max(k.sequence), 0) FROM parley.session_marks k WHERE k.workspace_id = " + here +
+	return "(SELECT greatest(" + own +
+		", (SELECT coalesce(max(k.sequence), 0) FROM parley.session_marks k WHERE k.workspace_id = " + here +
 		" AND k.session_id = " + l.arg(
 		sessionID,
 	) + " AND k.context_edge)))"
@@ -171,20 +173,27 @@ func pinnedMessages(sessionID parley.ID, shared []transition.Part) (string, []ar
 	var l filter
 	log := l.visibleLog(store.Scope{}, sessionID)
 	session := l.arg(sessionID)
-	cleared := "(SELECT h.cleared_event FROM parley.heads h WHERE h.workspace_id = " + here + " AND h.session_id = " + session + ")"
+	cleared := "(SELECT h.cleared_event FROM parley.heads h WHERE h.workspace_id = " + here + " AND h.session_id = " +
+		session + ")"
 	shown, limit := l.shown(sessionID, shared), " ORDER BY m.sequence DESC LIMIT "+l.arg(parley.MaxPinnedShown)
-	pins := "SELECT m.* FROM parley.messages m WHERE m.workspace_id = " + here + " AND m.log_id = " + log + " AND m.pinned AND m.sequence IS NOT NULL AND m.pinned_event >= " + cleared + shown + limit
+	pins := "SELECT m.* FROM parley.messages m WHERE m.workspace_id = " + here + " AND m.log_id = " + log +
+		" AND m.pinned AND m.sequence IS NOT NULL AND m.pinned_event >= " + cleared + shown + limit
 	if len(shared) > 0 {
-		own := "SELECT m.* FROM parley.session_marks p JOIN parley.messages m ON m.workspace_id = p.workspace_id AND m.id = p.message_id WHERE p.workspace_id = " + here +
-			" AND p.session_id = " + session + " AND p.pinned AND p.pinned_event >= " + cleared + shown + " ORDER BY p.sequence DESC LIMIT " + l.arg(
+		own := "SELECT m.* FROM parley.session_marks p JOIN parley.messages m ON m.workspace_id = p.workspace_id " +
+			"AND m.id = p.message_id WHERE p.workspace_id = " + here +
+			" AND p.session_id = " + session + " AND p.pinned AND p.pinned_event >= " + cleared + shown +
+			" ORDER BY p.sequence DESC LIMIT " + l.arg(
 			parley.MaxPinnedShown,
 		)
 		pins = "SELECT * FROM ((" + pins + ") UNION ALL (" + own + ")) m" + limit
 	}
 	columns, marks := l.ownMarks(messageColumns, sessionID, shared)
-	return "WITH pins AS (" + pins + ") SELECT " + columns + " FROM pins m" + marks + " UNION ALL SELECT " + columns + " FROM pins p JOIN parley.messages m ON m.workspace_id = " + here +
-		" AND m.log_id = p.log_id AND m.tool_call_id = p.tool_call_id AND m.tool_call_id <> '' AND m.call_ordinal = p.call_ordinal" +
-		" AND m.role = CASE p.role WHEN 'tool_call' THEN 'tool_result' WHEN 'tool_result' THEN 'tool_call' END" + marks + " WHERE m.sequence IS NOT NULL" + shown, l.args
+	return "WITH pins AS (" + pins + ") SELECT " + columns + " FROM pins m" + marks + " UNION ALL SELECT " + columns +
+		" FROM pins p JOIN parley.messages m ON m.workspace_id = " + here +
+		" AND m.log_id = p.log_id AND m.tool_call_id = p.tool_call_id AND m.tool_call_id <> '' " +
+		"AND m.call_ordinal = p.call_ordinal" +
+		" AND m.role = CASE p.role WHEN 'tool_call' THEN 'tool_result' WHEN 'tool_result' THEN 'tool_call' END" +
+		marks + " WHERE m.sequence IS NOT NULL" + shown, l.args
 }
 
 // ClearContext empties what the model sees of a session.

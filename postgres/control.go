@@ -69,9 +69,12 @@ func (a *attempt) TurnAtEnd(h *transition.Head) (*parley.Turn, error) {
 	return first(
 		a,
 		scanTurn,
-		"SELECT "+turnColumns+` FROM parley.turns t WHERE t.workspace_id = $1 AND t.session_id = $2 AND t.trigger_message_id =
- (SELECT own.trigger_message_id FROM parley.turns own WHERE own.workspace_id = $1 AND own.id = (SELECT m.turn_id FROM parley.messages m
- WHERE m.workspace_id = $1 AND m.log_id = $3 AND m.sequence IS NOT NULL AND m.turn_id IS NOT NULL ORDER BY m.sequence DESC LIMIT 1))
+		"SELECT "+turnColumns+` FROM parley.turns t WHERE t.workspace_id = $1 AND t.session_id = $2
+			AND t.trigger_message_id =
+ (SELECT own.trigger_message_id FROM parley.turns own WHERE own.workspace_id = $1 AND own.id = (SELECT m.turn_id
+  FROM parley.messages m
+ WHERE m.workspace_id = $1 AND m.log_id = $3 AND m.sequence IS NOT NULL AND m.turn_id IS NOT NULL
+  ORDER BY m.sequence DESC LIMIT 1))
  ORDER BY t.ordinal DESC LIMIT 1`,
 		h.WorkspaceID,
 		h.ID,
@@ -86,7 +89,8 @@ func (a *attempt) ResumedTurn(h *transition.Head, key string) (transition.Earlie
 		return transition.Earlier{}, nil
 	}
 	return a.earlier(
-		"SELECT id, fingerprint, posted_event FROM parley.turns WHERE workspace_id = $1 AND session_id = $2 AND idempotency_key = $3",
+		"SELECT id, fingerprint, posted_event FROM parley.turns "+
+			"WHERE workspace_id = $1 AND session_id = $2 AND idempotency_key = $3",
 		h.WorkspaceID,
 		h.ID,
 		key,
@@ -100,7 +104,8 @@ func (b *batch) updateResumed(h *transition.Head, r *transition.Resumed) {
 		key = r.Idempotency.Key
 	}
 	b.write(
-		"UPDATE parley.turns SET continues_id = $3, idempotency_key = $4, fingerprint = $5, posted_event = $6 WHERE workspace_id = $1 AND id = $2",
+		"UPDATE parley.turns SET continues_id = $3, idempotency_key = $4, fingerprint = $5, posted_event = $6 "+
+			"WHERE workspace_id = $1 AND id = $2",
 		h.WorkspaceID,
 		r.TurnID,
 		r.ContinuesID,

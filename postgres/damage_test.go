@@ -24,7 +24,8 @@ func TestDamageThatPostgreSQLReportsMarksTheStore(t *testing.T) {
 			err := store.read(t.Context(), func() *batch {
 				b := system()
 				b.write(
-					"DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '" + state + "', MESSAGE = 'invalid page in block 0'; END $$",
+					"DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '" + state +
+						"', MESSAGE = 'invalid page in block 0'; END $$",
 				)
 				return b
 			})

@@ -64,7 +64,8 @@ func (m *migrator) diagnose(ctx context.Context) (c Condition, err error) {
 		return c, err
 	}
 	role, err := m.role(ctx)
-	c.Role, c.Superuser, c.BypassesRows, c.TooOld = role.name, role.superuser, role.bypassesRows, role.version < oldestServer
+	c.Role, c.Superuser, c.BypassesRows, c.TooOld = role.name, role.superuser, role.bypassesRows,
+		role.version < oldestServer
 	c.Inherits = role.inherits && role.version < inheritOption
 	return c, err
 }
@@ -83,7 +84,8 @@ func dial(ctx context.Context, url string) (*pgx.Conn, error) {
 func (c *Condition) ask(ctx context.Context, conn *pgx.Conn, direct string) error {
 	asked := time.Now()
 	var now int64
-	if err := conn.QueryRow(ctx, "SELECT current_setting('server_version'), (extract(epoch FROM clock_timestamp()) * 1000)::bigint").
+	if err := conn.QueryRow(ctx,
+		"SELECT current_setting('server_version'), (extract(epoch FROM clock_timestamp()) * 1000)::bigint").
 		Scan(&c.Server, &now); err != nil {
 		return err
 	}

@@ -133,7 +133,8 @@ func unknown(err error) bool {
 // broken reports an error of the network or of a deadline.
 func broken(err error) bool {
 	var network net.Error
-	return errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
+	return errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, net.ErrClosed) ||
 		errors.Is(err, context.DeadlineExceeded) || pgconn.Timeout(err) ||
 		strings.Contains(err.Error(), "conn closed")
 }

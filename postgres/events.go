@@ -22,7 +22,8 @@ func (s *Store) Events(
 	if err := s.page(ctx, scope, sessionID, func(b *batch) {
 		events = []parley.Event{}
 		b.read(
-			"SELECT sequence, type, turn_id, data, created_at FROM parley.events WHERE workspace_id = "+here+" AND session_id = $1 AND sequence > $2 ORDER BY sequence"+clause,
+			"SELECT sequence, type, turn_id, data, created_at FROM parley.events WHERE workspace_id = "+here+
+				" AND session_id = $1 AND sequence > $2 ORDER BY sequence"+clause,
 			upTo(rows, func(r *row) error {
 				events = append(
 					events,
@@ -94,8 +95,11 @@ func (s *Store) settledContents(
 		clear(contents)
 		b := tenant(workspaceID)
 		b.read(
-			`SELECT id, content FROM (SELECT asked.id, place, content, sum(octet_length(content)) OVER (ORDER BY place ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
- FROM unnest($2::uuid[]) WITH ORDINALITY asked (id, place) LEFT JOIN parley.messages m ON m.workspace_id = $1 AND m.id = asked.id) m
+			`SELECT id, content FROM (SELECT asked.id, place, content,
+				sum(octet_length(content)) OVER (ORDER BY place ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS
+					before
+ FROM unnest($2::uuid[]) WITH ORDINALITY asked (id, place) LEFT JOIN parley.messages m ON m.workspace_id = $1
+  AND m.id = asked.id) m
  WHERE before IS NULL OR before < $3 OR place <= $4 ORDER BY place`,
 			func(r *row) error {
 				contents[r.id()] = r.json()
@@ -123,8 +127,10 @@ func (s *Store) Heads(ctx context.Context, sessionIDs []parley.ID) ([]store.Head
 	err := s.read(ctx, func() *batch {
 		b := system()
 		b.read(
-			`SELECT place, h.next_event - 1, s.owner_id, s.visibility FROM unnest($1::uuid[]) WITH ORDINALITY asked (id, place)
- JOIN parley.heads h ON h.session_id = asked.id JOIN parley.sessions s ON s.workspace_id = h.workspace_id AND s.id = h.session_id
+			`SELECT place, h.next_event - 1, s.owner_id, s.visibility
+				FROM unnest($1::uuid[]) WITH ORDINALITY asked (id, place)
+ JOIN parley.heads h ON h.session_id = asked.id JOIN parley.sessions s ON s.workspace_id = h.workspace_id
+  AND s.id = h.session_id
  WHERE h.deleted_at IS NULL`,
 			func(r *row) error {
 				state := &states[r.int()-1]

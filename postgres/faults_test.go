@@ -32,7 +32,9 @@ func TestWhoseRevisionItIs(t *testing.T) {
 			_, err := other.UpdateSession(ctx, scope, session, store.SessionChange{Instructions: &theirs})
 			return err
 		}},
-		"an opened session": {func(a *attempt) error { return a.tx.SetClientSession(scope, talk.owner.ID, mine, session) },
+		"an opened session": {func(a *attempt) error {
+			return a.tx.SetClientSession(scope, talk.owner.ID, mine, session)
+		},
 			func() error { return other.SetClientSession(ctx, scope, talk.owner.ID, theirs, session) }},
 	} {
 		lanes := &held{cache: db.heads}
@@ -175,8 +177,10 @@ func TestPreparedBeforeAMigration(t *testing.T) {
 func TestOutcomes(t *testing.T) {
 	t.Parallel()
 	for state, c := range map[string]struct{ unsent, contended, unknown bool }{
-		"57P01": {unsent: true}, "25P03": {unsent: true}, "25P04": {unsent: true}, "40001": {contended: true}, "0A000": {contended: true},
-		"26000": {contended: true}, "08P01": {unknown: true}, "08006": {unknown: true}, "23505": {}, "PY001": {}, "57014": {},
+		"57P01": {unsent: true}, "25P03": {unsent: true}, "25P04": {unsent: true}, "40001": {contended: true},
+		"0A000": {contended: true},
+		"26000": {contended: true}, "08P01": {unknown: true}, "08006": {unknown: true}, "23505": {}, "PY001": {},
+		"57014": {},
 	} {
 		err := error(&pgconn.PgError{Code: state})
 		if unsent(err) != c.unsent || contended(err) != c.contended || unknown(err) != c.unknown {

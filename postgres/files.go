@@ -24,7 +24,9 @@ func errUploadOver() error {
 // leaveBlob leaves the deletion of a blob to the outbox, for a time to come.
 func (b *batch) leaveBlob(workspaceID, blobID parley.ID, wait parley.Time) {
 	b.write(
-		"INSERT INTO parley.outbox (workspace_id, kind, target_id, created_at, due_at) SELECT $1, $2, $3, now, now + $4 FROM parley.now_ms() now",
+		"INSERT INTO parley.outbox (workspace_id, kind, target_id, created_at, due_at) "+
+			"SELECT $1, $2, $3, now, now + $4 "+
+			"FROM parley.now_ms() now",
 		workspaceID,
 		transition.PurgeBlob,
 		blobID,
@@ -38,7 +40,8 @@ func (s *Store) AppendUpload(ctx context.Context, workspaceID, blobID parley.ID,
 	b := tenant(workspaceID)
 	if n == 0 {
 		b.write(
-			"INSERT INTO parley.blobs (id, workspace_id, state, touched_at) VALUES ($2, $1, '"+blobOpen+"', parley.now_ms()) ON CONFLICT DO NOTHING",
+			"INSERT INTO parley.blobs (id, workspace_id, state, touched_at) VALUES ($2, $1, '"+blobOpen+
+				"', parley.now_ms()) ON CONFLICT DO NOTHING",
 			workspaceID,
 			blobID,
 		)
@@ -46,13 +49,15 @@ func (s *Store) AppendUpload(ctx context.Context, workspaceID, blobID parley.ID,
 	}
 	b.counted(
 		&open,
-		"UPDATE parley.blobs SET size = size + $3, touched_at = parley.now_ms() WHERE workspace_id = $1 AND id = $2 AND state = '"+blobOpen+"'",
+		"UPDATE parley.blobs SET size = size + $3, touched_at = parley.now_ms() "+
+			"WHERE workspace_id = $1 AND id = $2 AND state = '"+blobOpen+"'",
 		workspaceID,
 		blobID,
 		len(data),
 	)
 	b.write(
-		"INSERT INTO parley.blob_chunks (blob_id, n, workspace_id, data) SELECT id, $3, workspace_id, $4 FROM parley.blobs WHERE workspace_id = $1 AND id = $2 AND state = '"+blobOpen+"' ON CONFLICT DO NOTHING",
+		"INSERT INTO parley.blob_chunks (blob_id, n, workspace_id, data) SELECT id, $3, workspace_id, $4 "+
+			"FROM parley.blobs WHERE workspace_id = $1 AND id = $2 AND state = '"+blobOpen+"' ON CONFLICT DO NOTHING",
 		workspaceID,
 		blobID,
 		n,
@@ -67,7 +72,8 @@ func (s *Store) AppendUpload(ctx context.Context, workspaceID, blobID parley.ID,
 	return nil
 }
 
-const fileColumns = "f.id, f.workspace_id, f.owner_id, f.blob_id, f.name, f.media_type, f.size, f.hash, f.width, f.height, f.created_at"
+const fileColumns = "f.id, f.workspace_id, f.owner_id, f.blob_id, f.name, f.media_type, f.size, f.hash, f.width, " +
+	"f.height, f.created_at"
 
 func scanFile(r *row) (parley.File, error) {
 	return parley.File{
@@ -125,7 +131,8 @@ func finishUpload(
 		file.BlobID,
 	)
 	b.read(
-		"SELECT id, parley.now_ms() FROM parley.blobs WHERE workspace_id = $1 AND hash = $2 AND state = '"+blobWhole+"' FOR UPDATE",
+		"SELECT id, parley.now_ms() FROM parley.blobs WHERE workspace_id = $1 AND hash = $2 AND state = '"+blobWhole+
+			"' FOR UPDATE",
 		func(r *row) error {
 			made.BlobID = r.id()
 			return nil
@@ -138,7 +145,8 @@ func finishUpload(
 		return nil
 	})
 	b.read(
-		"SELECT "+fileColumns+` FROM parley.files f JOIN parley.blobs b ON b.workspace_id = f.workspace_id AND b.id = f.blob_id AND b.state = '`+blobWhole+`'
+		"SELECT "+fileColumns+` FROM parley.files f JOIN parley.blobs b ON b.workspace_id = f.workspace_id
+			AND b.id = f.blob_id AND b.state = '`+blobWhole+`'
  WHERE f.workspace_id = $1 AND f.owner_id = $2 AND f.name = $3 AND b.hash = $4`,
 		func(r *row) (err error) {
 			known = true
@@ -177,13 +185,16 @@ func finishUpload(
 	}
 	if !known {
 		b.write(
-			"UPDATE parley.blobs SET state = '"+blobWhole+"', hash = $3, files = files + 1 WHERE workspace_id = $1 AND id = $2",
+			"UPDATE parley.blobs SET state = '"+blobWhole+
+				"', hash = $3, files = files + 1 WHERE workspace_id = $1 AND id = $2",
 			made.WorkspaceID,
 			made.BlobID,
 			made.SHA256,
 		)
 		b.write(
-			"INSERT INTO parley.files (id, workspace_id, owner_id, blob_id, name, media_type, size, hash, width, height, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+			"INSERT INTO parley.files (id, workspace_id, owner_id, blob_id, name, media_type, size, hash, width, "+
+				"height, "+
+				"created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
 			made.ID,
 			made.WorkspaceID,
 			made.OwnerID,
@@ -204,15 +215,18 @@ func finishUpload(
 // giveUp has an open upload deleted.
 func (b *batch) giveUp(workspaceID, blobID parley.ID) {
 	b.write(
-		`WITH gone AS (UPDATE parley.blobs SET state = '`+blobGone+`' WHERE workspace_id = $1 AND id = $2 AND state = '`+blobOpen+`' RETURNING id)
- INSERT INTO parley.outbox (workspace_id, kind, target_id, created_at, due_at) SELECT $1, $3, gone.id, now, now FROM gone, parley.now_ms() now`,
+		`WITH gone AS (UPDATE parley.blobs SET state = '`+blobGone+
+			`' WHERE workspace_id = $1 AND id = $2 AND state = '`+blobOpen+`' RETURNING id)
+ INSERT INTO parley.outbox (workspace_id, kind, target_id, created_at, due_at)
+  SELECT $1, $3, gone.id, now, now FROM gone, parley.now_ms() now`,
 		workspaceID,
 		blobID,
 		transition.PurgeBlob,
 	)
 }
 
-const storageQuery = `SELECT (SELECT coalesce(sum(size), 0)::bigint FROM parley.blobs WHERE workspace_id = $1 AND state <> '` + blobGone + `'),
+const storageQuery = `SELECT (SELECT coalesce(sum(size), 0)::bigint FROM parley.blobs
+	WHERE workspace_id = $1 AND state <> '` + blobGone + `'),
  (SELECT coalesce(sum(size), 0)::bigint FROM parley.files WHERE workspace_id = $1 AND owner_id = $2)`
 
 func scanStorage(r *row) (parley.Storage, error) {
@@ -236,10 +250,14 @@ func (l *filter) ofFiles(scope store.Scope) {
 	l.must("f.workspace_id = " + here)
 	if !scope.ViewerID.IsZero() {
 		l.must(
-			`(f.owner_id = ? OR EXISTS (SELECT 1 FROM parley.file_uses u JOIN parley.sessions s ON s.workspace_id = u.workspace_id AND s.id = u.session_id
- WHERE u.workspace_id = f.workspace_id AND u.file_id = f.id AND s.deleted_at IS NULL AND (s.owner_id = ? OR s.visibility = 'workspace'))
- OR EXISTS (SELECT 1 FROM parley.file_uses u JOIN parley.messages m ON m.workspace_id = u.workspace_id AND m.id = u.message_id JOIN `+readersOf+`
- WHERE u.workspace_id = f.workspace_id AND u.file_id = f.id AND s.deleted_at IS NULL AND (s.owner_id = ? OR s.visibility = 'workspace')))`,
+			`(f.owner_id = ? OR EXISTS (SELECT 1 FROM parley.file_uses u
+				JOIN parley.sessions s ON s.workspace_id = u.workspace_id AND s.id = u.session_id
+ WHERE u.workspace_id = f.workspace_id AND u.file_id = f.id AND s.deleted_at IS NULL
+  AND (s.owner_id = ? OR s.visibility = 'workspace'))
+ OR EXISTS (SELECT 1 FROM parley.file_uses u JOIN parley.messages m ON m.workspace_id = u.workspace_id
+  AND m.id = u.message_id JOIN `+readersOf+`
+ WHERE u.workspace_id = f.workspace_id AND u.file_id = f.id AND s.deleted_at IS NULL
+  AND (s.owner_id = ? OR s.visibility = 'workspace')))`,
 			scope.ViewerID,
 			scope.ViewerID,
 			scope.ViewerID,
@@ -275,7 +293,8 @@ func filesQuery(scope store.Scope, q store.FileQuery) (text string, rows int, ar
 		l.must("f.id "+after+" ?", q.AfterID)
 	}
 	limit, rows := limited(q.Limit)
-	return "SELECT " + fileColumns + " FROM parley.files f WHERE " + l.where.String() + " ORDER BY f.id " + word + limit, rows, l.args
+	return "SELECT " + fileColumns + " FROM parley.files f WHERE " + l.where.String() + " ORDER BY f.id " + word +
+		limit, rows, l.args
 }
 
 // FileChunk implements store.Files.
@@ -286,7 +305,8 @@ func (s *Store) FileChunk(ctx context.Context, workspaceID, blobID parley.ID, n 
 		tenant(workspaceID),
 		"file",
 		func(r *row) ([]byte, error) { return r.bytes(), nil },
-		`SELECT c.data FROM parley.blob_chunks c JOIN parley.blobs b ON b.workspace_id = c.workspace_id AND b.id = c.blob_id
+		`SELECT c.data FROM parley.blob_chunks c JOIN parley.blobs b ON b.workspace_id = c.workspace_id
+			AND b.id = c.blob_id
  WHERE c.workspace_id = $1 AND c.blob_id = $2 AND c.n = $3 AND b.state = '`+blobWhole+`'`,
 		workspaceID,
 		blobID,
@@ -357,9 +377,11 @@ func (s *Store) DeleteFile(ctx context.Context, scope store.Scope, id parley.ID)
 // alone.
 func (b *batch) dropFile(workspaceID, id parley.ID) {
 	b.write(`WITH gone AS (DELETE FROM parley.files WHERE workspace_id = $1 AND id = $2 RETURNING blob_id),
- blob AS (UPDATE parley.blobs b SET files = b.files - 1, state = CASE WHEN b.files = 1 THEN '`+blobGone+`' ELSE b.state END FROM gone
+ blob AS (UPDATE parley.blobs b SET files = b.files - 1, state = CASE WHEN b.files = 1 THEN '`+blobGone+
+		`' ELSE b.state END FROM gone
   WHERE b.workspace_id = $1 AND b.id = gone.blob_id RETURNING b.id, b.state)
- INSERT INTO parley.outbox (workspace_id, kind, target_id, created_at, due_at) SELECT $1, $3, blob.id, now, now FROM blob, parley.now_ms() now WHERE blob.state = '`+blobGone+`'`,
+ INSERT INTO parley.outbox (workspace_id, kind, target_id, created_at, due_at)
+  SELECT $1, $3, blob.id, now, now FROM blob, parley.now_ms() now WHERE blob.state = '`+blobGone+`'`,
 		workspaceID, id, transition.PurgeBlob)
 }
 
@@ -386,7 +408,8 @@ func (b *batch) files(h *transition.Head) {
 	}
 	for _, use := range h.Changes.Filed {
 		b.write(
-			"INSERT INTO parley.file_uses (workspace_id, session_id, message_id, file_id) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING",
+			"INSERT INTO parley.file_uses (workspace_id, session_id, message_id, file_id) VALUES ($1, $2, $3, $4) "+
+				"ON CONFLICT DO NOTHING",
 			h.WorkspaceID,
 			h.ID,
 			use.MessageID,
@@ -399,7 +422,8 @@ func (b *batch) files(h *transition.Head) {
 // log that nobody shares, and reports how many. A file that nothing else uses goes
 // with its last use.
 func (s *Store) purgeUses(ctx context.Context, workspaceID, logID, writer parley.ID) (gone int, err error) {
-	const doomed = "u.workspace_id = $1 AND u.session_id = $3 AND NOT EXISTS (SELECT 1 FROM parley.messages m WHERE m.workspace_id = $1 AND m.id = u.message_id AND m.sequence <= " + sharedBelow + ")"
+	const doomed = "u.workspace_id = $1 AND u.session_id = $3 AND NOT EXISTS (SELECT 1 FROM parley.messages m " +
+		"WHERE m.workspace_id = $1 AND m.id = u.message_id AND m.sequence <= " + sharedBelow + ")"
 	used, err := every(
 		ctx,
 		s,
@@ -454,7 +478,8 @@ func (s *Store) purgeBlob(ctx context.Context, work errand) (bool, error) {
 	var rest parley.Time
 	b := tenant(work.workspaceID)
 	b.write(
-		"UPDATE parley.blobs SET state = '"+blobGone+"' WHERE workspace_id = $1 AND id = $2 AND state = '"+blobOpen+"' AND touched_at + $3 <= parley.now_ms()",
+		"UPDATE parley.blobs SET state = '"+blobGone+"' WHERE workspace_id = $1 AND id = $2 AND state = '"+blobOpen+
+			"' AND touched_at + $3 <= parley.now_ms()",
 		work.workspaceID,
 		work.target,
 		int64(parley.UploadGrace),
@@ -483,9 +508,11 @@ func (s *Store) purgeBlob(ctx context.Context, work errand) (bool, error) {
 	}
 	var gone int64
 	b.counted(&gone, `DELETE FROM parley.blob_chunks WHERE workspace_id = $1 AND blob_id = $2 AND n IN
- (SELECT n FROM parley.blob_chunks WHERE workspace_id = $1 AND blob_id = $2 LIMIT $3)`, work.workspaceID, work.target, transition.BlobBatch)
+ (SELECT n FROM parley.blob_chunks WHERE workspace_id = $1 AND blob_id = $2 LIMIT $3)`, work.workspaceID, work.target,
+		transition.BlobBatch)
 	b.write(
-		`DELETE FROM parley.blobs WHERE workspace_id = $1 AND id = $2 AND NOT EXISTS (SELECT 1 FROM parley.blob_chunks WHERE workspace_id = $1 AND blob_id = $2)`,
+		`DELETE FROM parley.blobs WHERE workspace_id = $1 AND id = $2 AND NOT EXISTS (SELECT 1 FROM parley.blob_chunks
+			WHERE workspace_id = $1 AND blob_id = $2)`,
 		work.workspaceID,
 		work.target,
 	)

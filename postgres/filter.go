@@ -55,7 +55,7 @@ func (l *filter) visible(scope store.Scope) {
 // pageSizes are the row counts that queries are written for. A count in a
 // statement's text lets the planner see how little is wanted, and these few keep
 // the number of texts small.
-var pageSizes = [...]int{
+var pageSizes = [...]int{ //nolint:gochecknoglobals // never written
 	1,
 	2,
 	11,
@@ -65,7 +65,7 @@ var pageSizes = [...]int{
 	201,
 	501,
 	parley.MaxPage + 1,
-} //nolint:gochecknoglobals // never written
+}
 
 // limited is the end of a query for a page, and how many of its rows the page takes.
 func limited(limit int) (clause string, rows int) {

@@ -29,19 +29,24 @@ func emptied(ctx context.Context, url string) (err error) {
 	defer func() { err = errors.Join(err, conn.Close(ctx)) }()
 	if _, err := conn.Exec(
 		ctx,
-		`SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`,
+		`SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
+			WHERE datname = current_database() AND pid <> pg_backend_pid()`,
 	); err != nil {
 		return err
 	}
 	var foreign int
-	if err := conn.QueryRow(ctx, "SELECT count(*) FROM pg_tables WHERE schemaname = 'parley' AND tablename IN ('copying')").
+	if err := conn.QueryRow(ctx,
+		"SELECT count(*) FROM pg_tables WHERE schemaname = 'parley' AND tablename IN ('copying')").
 		Scan(&foreign); err != nil ||
 		foreign != 0 {
 		return errors.Join(err, errors.New("a test left a table"))
 	}
 	_, err = conn.Exec(ctx, `SET ROLE parley_system; DO $$ DECLARE name text; BEGIN
- FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'parley' AND tablename NOT IN ('goose_db_version', 'compatibility', 'search_pass', 'audit_linker') LOOP
- EXECUTE format('DELETE FROM parley.%I', name); END LOOP; UPDATE parley.search_pass SET after_id = NULL, due_at = 0, completed_at = NULL; UPDATE parley.audit_linker SET holder = NULL, until = 0; END $$`)
+ FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'parley'
+  AND tablename NOT IN ('goose_db_version', 'compatibility', 'search_pass', 'audit_linker') LOOP
+ EXECUTE format('DELETE FROM parley.%I', name); END LOOP; UPDATE parley.search_pass
+  SET after_id = NULL, due_at = 0, completed_at = NULL; UPDATE parley.audit_linker
+  	SET holder = NULL, until = 0; END $$`)
 	return err
 }
 

@@ -23,17 +23,22 @@ func TestHintsWaitAsLongAsTheyMay(t *testing.T) {
 		commits []store.Commit
 		waits   time.Duration
 	}{
-		"events that nobody watches":  {[]store.Commit{{SessionID: other, Events: events}}, lazyTime},
-		"a status in lists":           {[]store.Commit{{SessionID: other, Events: events, Feed: feed(parley.FeedSessionStatusChanged)}}, lazyTime},
-		"who may see a session":       {[]store.Commit{{SessionID: other, Feed: feed(parley.FeedSessionUpdated)}}, 0},
-		"a deletion":                  {[]store.Commit{{SessionID: other, Feed: feed(parley.FeedSessionDeleted)}}, 0},
-		"events that somebody sees":   {[]store.Commit{{SessionID: watched, Events: events}}, 0},
-		"a session that may run":      {[]store.Commit{{SessionID: other, Ready: true}}, mergeTime},
-		"a cancel":                    {[]store.Commit{{SessionID: other, Ready: true, Cancel: parley.NewID()}}, 0},
-		"the most urgent of several":  {[]store.Commit{{SessionID: other, Events: events}, {SessionID: other, Ready: true}, {SessionID: watched, Events: events}}, 0},
-		"ready behind what may wait":  {[]store.Commit{{SessionID: other, Events: events}, {SessionID: other, Ready: true}}, mergeTime},
-		"watched again, said anew":    {[]store.Commit{{SessionID: watched, Events: events}, {SessionID: watched, Events: events}}, 0},
-		"what may wait behind  ready": {[]store.Commit{{SessionID: other, Ready: true}, {SessionID: other, Events: events}}, mergeTime},
+		"events that nobody watches": {[]store.Commit{{SessionID: other, Events: events}}, lazyTime},
+		"a status in lists": {[]store.Commit{{SessionID: other, Events: events,
+			Feed: feed(parley.FeedSessionStatusChanged)}}, lazyTime},
+		"who may see a session":     {[]store.Commit{{SessionID: other, Feed: feed(parley.FeedSessionUpdated)}}, 0},
+		"a deletion":                {[]store.Commit{{SessionID: other, Feed: feed(parley.FeedSessionDeleted)}}, 0},
+		"events that somebody sees": {[]store.Commit{{SessionID: watched, Events: events}}, 0},
+		"a session that may run":    {[]store.Commit{{SessionID: other, Ready: true}}, mergeTime},
+		"a cancel":                  {[]store.Commit{{SessionID: other, Ready: true, Cancel: parley.NewID()}}, 0},
+		"the most urgent of several": {[]store.Commit{{SessionID: other, Events: events},
+			{SessionID: other, Ready: true}, {SessionID: watched, Events: events}}, 0},
+		"ready behind what may wait": {[]store.Commit{{SessionID: other, Events: events},
+			{SessionID: other, Ready: true}}, mergeTime},
+		"watched again, said anew": {[]store.Commit{{SessionID: watched, Events: events},
+			{SessionID: watched, Events: events}}, 0},
+		"what may wait behind  ready": {[]store.Commit{{SessionID: other, Ready: true},
+			{SessionID: other, Events: events}}, mergeTime},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -19,11 +19,13 @@ const readyAge = `
 WITH RECURSIVE waiting (id) AS (
   (SELECT workspace_id FROM parley.ready WHERE priority = $1 ORDER BY workspace_id LIMIT 1)
   UNION ALL
-  SELECT (SELECT workspace_id FROM parley.ready WHERE priority = $1 AND workspace_id > waiting.id ORDER BY workspace_id LIMIT 1)
+  SELECT (SELECT workspace_id FROM parley.ready WHERE priority = $1 AND workspace_id > waiting.id ORDER BY workspace_id
+  	LIMIT 1)
   FROM waiting WHERE waiting.id IS NOT NULL
 )
 SELECT coalesce(greatest(0, parley.now_ms() - min((SELECT ready_at FROM parley.ready r
-  WHERE r.workspace_id = waiting.id AND r.priority = $1 AND r.not_before <= parley.now_ms() ORDER BY ready_at, session_id LIMIT 1))), 0)
+  WHERE r.workspace_id = waiting.id AND r.priority = $1 AND r.not_before <= parley.now_ms()
+  	ORDER BY ready_at, session_id LIMIT 1))), 0)
 FROM waiting WHERE waiting.id IS NOT NULL`
 
 // parkedTurns counts turns that wait for something outside, by what. They are among
@@ -37,7 +39,8 @@ SELECT t.wait_reason, count(*) FROM (
 WHERE h.turn_status = 'waiting' GROUP BY t.wait_reason`
 
 // pendingApprovals counts unanswered questions, to a bound.
-const pendingApprovals = `SELECT count(*) FROM (SELECT 1 FROM parley.approvals WHERE state = 'pending' LIMIT $1) AS counted`
+const pendingApprovals = `SELECT count(*) FROM (SELECT 1 FROM parley.approvals WHERE state = 'pending'
+	LIMIT $1) AS counted`
 
 var _ store.Gauges = (*Store)(nil)
 

@@ -19,7 +19,8 @@ func TestQueueIsSeenOverAllWorkspaces(t *testing.T) {
 	put := func(priority int, age, notBefore time.Duration) {
 		workspace := parley.NewID()
 		run(t, conn, fmt.Sprintf(`INSERT INTO parley.ready (workspace_id, session_id, priority, not_before, ready_at)
-			VALUES ('%s', '%s', %d, parley.now_ms() + %d, parley.now_ms() - %d)`, workspace, parley.NewID(), priority, notBefore.Milliseconds(), age.Milliseconds()))
+			VALUES ('%s', '%s', %d, parley.now_ms() + %d, parley.now_ms() - %d)`, workspace, parley.NewID(), priority,
+			notBefore.Milliseconds(), age.Milliseconds()))
 	}
 	look := func() store.QueueStats {
 		stats, err := db.Queue(t.Context())
@@ -39,7 +40,8 @@ func TestQueueIsSeenOverAllWorkspaces(t *testing.T) {
 	if stats.Foreground.Waiting != 3 || stats.Background.Waiting != 1 {
 		t.Errorf("%d and %d wait; want 3 and 1", stats.Foreground.Waiting, stats.Background.Waiting)
 	}
-	for name, c := range map[string][2]time.Duration{"foreground": {stats.Foreground.Oldest, 70 * time.Second}, "background": {stats.Background.Oldest, 10 * time.Minute}} {
+	for name, c := range map[string][2]time.Duration{"foreground": {stats.Foreground.Oldest, 70 * time.Second},
+		"background": {stats.Background.Oldest, 10 * time.Minute}} {
 		if c[0] < c[1] || c[0] > c[1]+time.Minute {
 			t.Errorf("the oldest of the %s waits %s; want %s", name, c[0], c[1])
 		}

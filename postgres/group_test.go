@@ -53,7 +53,8 @@ func transactions(tb testing.TB, url string) (n int) {
 	tb.Helper()
 	conn := connected(tb, url)
 	run(tb, conn, "SET ROLE parley_system")
-	if err := conn.QueryRow(context.Background(), "SELECT count(DISTINCT xmin::text) FROM parley.messages WHERE content LIKE '%together%'").
+	if err := conn.QueryRow(context.Background(),
+		"SELECT count(DISTINCT xmin::text) FROM parley.messages WHERE content LIKE '%together%'").
 		Scan(&n); err != nil {
 		tb.Fatal(err)
 	}
@@ -89,7 +90,8 @@ func TestGroup(t *testing.T) {
 	two := warmed(t, db, 3)
 	posted := make([]store.Posted, 6)
 	for i, err := range crowded(t, db, 6, func(i int) (err error) {
-		posted[i], err = db.PostMessage(context.Background(), two[i%2].scope, two[i%2].sessions[i/2], two[i%2].said("together"), two[i%2].process)
+		posted[i], err = db.PostMessage(context.Background(), two[i%2].scope, two[i%2].sessions[i/2],
+			two[i%2].said("together"), two[i%2].process)
 		return err
 	}) {
 		if err != nil || posted[i].Claim == nil {

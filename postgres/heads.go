@@ -16,7 +16,8 @@ const (
 )
 
 // headColumns reads "s" and "h".
-const headColumns = sessionColumns + `, h.epoch, h.holder, h.turn_status, h.cancel_turn, h.next_position, h.front_position,
+const headColumns = sessionColumns +
+	`, h.epoch, h.holder, h.turn_status, h.cancel_turn, h.next_position, h.front_position,
  h.next_call, h.queued, h.steers, h.last_hash, h.deleted_at, h.revision`
 
 func scanHead(r *row) (*transition.Head, error) {

@@ -37,8 +37,10 @@ func tables(t *testing.T, conn *pgx.Conn) (found []table) {
 	rows, err := conn.Query(
 		t.Context(),
 		`SELECT c.relname, c.relrowsecurity AND c.relforcerowsecurity, a.attname, format_type(a.atttypid, a.atttypmod)
- FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid WHERE c.relnamespace = 'parley'::regnamespace AND c.relkind IN ('r', 'p')
- AND a.attnum > 0 AND NOT a.attisdropped AND a.attidentity = '' AND (a.attnotnull AND NOT a.atthasdef OR a.attname = 'workspace_id') ORDER BY c.relname, a.attnum`,
+ FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid WHERE c.relnamespace = 'parley'::regnamespace
+  AND c.relkind IN ('r', 'p')
+ AND a.attnum > 0 AND NOT a.attisdropped AND a.attidentity = ''
+  AND (a.attnotnull AND NOT a.atthasdef OR a.attname = 'workspace_id') ORDER BY c.relname, a.attnum`,
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +72,8 @@ func tables(t *testing.T, conn *pgx.Conn) (found []table) {
 func (table *table) row(workspace parley.ID) string {
 	names, values := make([]string, 0, len(table.columns)), make([]string, 0, len(table.columns))
 	for _, c := range table.columns {
-		value := map[string]string{"uuid": "gen_random_uuid()", "text": "gen_random_uuid()::text", "bigint": "1", "integer": "1", "boolean": "false",
+		value := map[string]string{"uuid": "gen_random_uuid()", "text": "gen_random_uuid()::text", "bigint": "1",
+			"integer": "1", "boolean": "false",
 			"bytea": "decode(md5(random()::text), 'hex')"}[c.kind]
 		if c.name == table.workspace {
 			value = "'" + workspace.String() + "'"
@@ -149,7 +152,8 @@ func TestTheWallRefuses(t *testing.T) {
 			if _, err := as(t, conn, tenantRole, mine, "SELECT "+columns+" FROM "+name); err != nil {
 				t.Error(err)
 			}
-			for _, statement := range []string{"SELECT * FROM " + name, table.row(mine), "DELETE FROM " + name, "UPDATE " + name + " SET slots = 0"} {
+			for _, statement := range []string{"SELECT * FROM " + name, table.row(mine), "DELETE FROM " + name,
+				"UPDATE " + name + " SET slots = 0"} {
 				if _, err := as(t, conn, tenantRole, mine, statement); !denied(err) {
 					t.Errorf("a tenant may run %s: %v", statement, err)
 				}
@@ -219,14 +223,16 @@ func TestNoRightsBeyondTheRoles(t *testing.T) {
 	url := databases.New(t)
 	conn := connected(t, url)
 	var others int
-	if err := conn.QueryRow(t.Context(), `SELECT count(*) FROM pg_class c, aclexplode(c.relacl) a WHERE c.relnamespace = 'parley'::regnamespace
+	if err := conn.QueryRow(t.Context(),
+		`SELECT count(*) FROM pg_class c, aclexplode(c.relacl) a WHERE c.relnamespace = 'parley'::regnamespace
  AND a.grantee NOT IN (c.relowner, 'parley_tenant'::regrole, 'parley_system'::regrole)`).
 		Scan(&others); err != nil ||
 		others != 0 {
 		t.Errorf("%d rights belong to others: %v", others, err)
 	}
 	for _, role := range []string{tenantRole, systemRole} {
-		for _, statement := range []string{"CREATE TABLE parley.mine (n int)", "ALTER TABLE parley.keys DISABLE ROW LEVEL SECURITY", "DROP TABLE parley.keys",
+		for _, statement := range []string{"CREATE TABLE parley.mine (n int)",
+			"ALTER TABLE parley.keys DISABLE ROW LEVEL SECURITY", "DROP TABLE parley.keys",
 			"CREATE POLICY open ON parley.keys USING (true)", "TRUNCATE parley.events", "CREATE ROLE another"} {
 			if _, err := as(t, conn, role, parley.NewID(), statement); !denied(err) {
 				t.Errorf("%s may run %s: %v", role, statement, err)

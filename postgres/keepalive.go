@@ -32,7 +32,8 @@ func keepAlive(config *pgx.ConnConfig) {
 	config.DialFunc = dialer.DialContext
 	asked := config.AfterConnect
 	config.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
-		err := conn.Exec(ctx, fmt.Sprintf("SET tcp_keepalives_idle = %d; SET tcp_keepalives_interval = %d; SET tcp_keepalives_count = %d",
+		err := conn.Exec(ctx, fmt.Sprintf("SET tcp_keepalives_idle = %d; SET tcp_keepalives_interval = %d; SET "+
+			"tcp_keepalives_count = %d",
 			int(keepIdle.Seconds()), int(keepEvery.Seconds()), keepProbes)).
 			Close()
 		var refused *pgconn.PgError

@@ -57,7 +57,9 @@ func TestBothEndsNoticeThatTheOtherIsGone(t *testing.T) {
 	defer direct.Close(t.Context())
 	for name, conn := range map[string]*pgx.Conn{"pool": pooled.Conn(), "lease": store.lease.conn, "direct": direct} {
 		var idle, interval, count string
-		if err := conn.QueryRow(t.Context(), "SELECT current_setting('tcp_keepalives_idle'), current_setting('tcp_keepalives_interval'), current_setting('tcp_keepalives_count')").
+		if err := conn.QueryRow(t.Context(),
+			"SELECT current_setting('tcp_keepalives_idle'), current_setting('tcp_keepalives_interval'), "+
+				"current_setting('tcp_keepalives_count')").
 			Scan(&idle, &interval, &count); err != nil {
 			t.Fatal(err)
 		}

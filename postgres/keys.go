@@ -12,7 +12,8 @@ import (
 const localOwner = "Local owner"
 
 // builtinPrompt is the system prompt of a workspace's built-in agent.
-const builtinPrompt = "You are Parley, a helpful assistant. Answer clearly and to the point, and say so when you do not know."
+const builtinPrompt = "You are Parley, a helpful assistant. Answer clearly and to the point, and say so when you do " +
+	"not know."
 
 // Workspace finds a workspace by name, making it if it is new.
 func (s *Store) Workspace(ctx context.Context, name string) (parley.ID, error) {
@@ -92,7 +93,8 @@ func (s *Store) Principal(ctx context.Context, workspaceID, id parley.ID) (parle
 		tenant(workspaceID),
 		"principal",
 		scanPrincipal,
-		"SELECT "+principalColumns+" FROM parley.principals p JOIN parley.workspaces w ON w.id = p.workspace_id WHERE p.workspace_id = $1 AND p.id = $2",
+		"SELECT "+principalColumns+" FROM parley.principals p JOIN parley.workspaces w ON w.id = p.workspace_id "+
+			"WHERE p.workspace_id = $1 AND p.id = $2",
 		workspaceID,
 		id,
 	)
@@ -108,7 +110,8 @@ func (s *Store) LocalOwner(ctx context.Context, workspaceID parley.ID) (parley.P
 			s,
 			tenant(workspaceID),
 			scanPrincipal,
-			"SELECT "+principalColumns+" FROM parley.principals p JOIN parley.workspaces w ON w.id = p.workspace_id WHERE p.workspace_id = $1 AND p.local_owner",
+			"SELECT "+principalColumns+" FROM parley.principals p JOIN parley.workspaces w ON w.id = p.workspace_id "+
+				"WHERE p.workspace_id = $1 AND p.local_owner",
 			1,
 			workspaceID,
 		)
@@ -152,7 +155,8 @@ func (s *Store) workspaceName(ctx context.Context, id parley.ID) (string, error)
 
 func insertPrincipal(b *batch, p parley.Principal, local bool, now parley.Time) {
 	b.write(
-		"INSERT INTO parley.principals (id, workspace_id, name, kind, role, local_owner, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+		"INSERT INTO parley.principals (id, workspace_id, name, kind, role, local_owner, created_at) "+
+			"VALUES ($1, $2, $3, $4, $5, $6, $7)",
 		p.ID,
 		p.WorkspaceID,
 		p.Name,
@@ -163,9 +167,11 @@ func insertPrincipal(b *batch, p parley.Principal, local bool, now parley.Time) 
 	)
 }
 
-const keyColumns = "k.id, k.workspace_id, w.name, k.principal_id, k.name, p.role, k.prefix, k.requests_per_minute, k.max_sessions, k.max_storage, k.created_at, k.revoked_at"
+const keyColumns = "k.id, k.workspace_id, w.name, k.principal_id, k.name, p.role, k.prefix, k.requests_per_minute, " +
+	"k.max_sessions, k.max_storage, k.created_at, k.revoked_at"
 
-const keyTables = ` FROM parley.keys k JOIN parley.principals p ON p.workspace_id = k.workspace_id AND p.id = k.principal_id
+const keyTables = ` FROM parley.keys k JOIN parley.principals p ON p.workspace_id = k.workspace_id
+	AND p.id = k.principal_id
  JOIN parley.workspaces w ON w.id = k.workspace_id `
 
 func scanKey(r *row) (parley.Key, error) {
@@ -223,7 +229,8 @@ func (s *Store) CreateKey(ctx context.Context, made store.NewKey) (parley.Key, e
 			key.CreatedAt,
 		)
 		b.write(
-			"INSERT INTO parley.keys (id, workspace_id, principal_id, name, hash, prefix, requests_per_minute, max_sessions, max_storage, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+			"INSERT INTO parley.keys (id, workspace_id, principal_id, name, hash, prefix, requests_per_minute, "+
+				"max_sessions, max_storage, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
 			key.ID,
 			key.WorkspaceID,
 			key.PrincipalID,
@@ -261,7 +268,8 @@ func (s *Store) Authenticate(ctx context.Context, hash parley.Hash) (parley.Prin
 		principal, err := scanPrincipal(r)
 		principal.RequestsPerMinute, principal.MaxSessions, principal.MaxStorage = r.int(), r.int64(), r.int64()
 		return principal, err
-	}, "SELECT "+principalColumns+", k.requests_per_minute, k.max_sessions, k.max_storage"+keyTables+"WHERE k.hash = $1 AND k.revoked_at IS NULL", hash)
+	}, "SELECT "+principalColumns+", k.requests_per_minute, k.max_sessions, k.max_storage"+keyTables+
+		"WHERE k.hash = $1 AND k.revoked_at IS NULL", hash)
 	if parley.ErrorCode(err) == parley.CodeNotFound {
 		err = parley.Errorf(
 			parley.CodeUnauthenticated,

@@ -70,7 +70,8 @@ func (s *Store) RegisterProcess(ctx context.Context, process store.Process, leas
 	return mapError(s.lease.send(ctx, func() *batch {
 		b := system()
 		b.write(
-			`INSERT INTO parley.processes (id, name, slots, started_at, lease_until) SELECT $1, $2, $3, now, now + $4 FROM parley.now_ms() now
+			`INSERT INTO parley.processes (id, name, slots, started_at, lease_until) SELECT $1, $2, $3, now, now + $4
+				FROM parley.now_ms() now
  ON CONFLICT (id) DO NOTHING`,
 			process.ID,
 			process.Name,
@@ -97,7 +98,8 @@ func (s *Store) RenewLease(ctx context.Context, processID parley.ID, lease time.
 			lease.Milliseconds(),
 		)
 		b.read(
-			"SELECT cancel_turn FROM parley.heads WHERE holder = $1 AND cancel_turn IS NOT NULL AND turn_id IS NOT NULL",
+			"SELECT cancel_turn FROM parley.heads WHERE holder = $1 AND cancel_turn IS NOT NULL "+
+				"AND turn_id IS NOT NULL",
 			func(r *row) error {
 				cancels = append(cancels, r.id())
 				return nil
@@ -134,7 +136,8 @@ func (s *Store) HeldTurns(ctx context.Context, processID parley.ID) (held []stor
 		held = nil
 		b := system()
 		b.read(
-			"SELECT workspace_id, session_id, turn_id, epoch FROM parley.heads WHERE holder = $1 AND turn_id IS NOT NULL AND deleted_at IS NULL",
+			"SELECT workspace_id, session_id, turn_id, epoch FROM parley.heads "+
+				"WHERE holder = $1 AND turn_id IS NOT NULL AND deleted_at IS NULL",
 			func(r *row) error {
 				held = append(
 					held,

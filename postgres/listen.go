@@ -33,7 +33,8 @@ func (r *Relay) listenLoop(ctx context.Context) {
 			return
 		}
 		r.store.log.Warn(
-			"the connection that hears other processes broke; until it is back, watchers see what they do a little later",
+			"the connection that hears other processes broke; until it is back, watchers see what they do a "+
+				"little later",
 			"error",
 			mapError(err),
 		)

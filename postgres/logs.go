@@ -42,10 +42,13 @@ func (c *forkCache) keep(sessionID parley.ID, parts []transition.Part) {
 }
 
 // readersOf joins the forks "s" that share a message "m" of a log.
-const readersOf = "parley.session_logs g ON g.workspace_id = m.workspace_id AND g.log_id = m.log_id AND g.through >= m.sequence" +
+const readersOf = "parley.session_logs g ON g.workspace_id = m.workspace_id AND g.log_id = m.log_id " +
+	"AND g.through >= m.sequence" +
 	" JOIN parley.sessions s ON s.workspace_id = g.workspace_id AND s.id = g.session_id"
 
-const sharedOf = "SELECT log_id, writer_id, through FROM parley.session_logs WHERE workspace_id = $1 AND session_id = $2 ORDER BY through"
+const sharedOf = "SELECT log_id, writer_id, through FROM parley.session_logs " +
+	"WHERE workspace_id = $1 AND session_id = $2 " +
+	"ORDER BY through"
 
 func scanPart(r *row) (transition.Part, error) {
 	return transition.Part{LogID: r.id(), Writer: r.id(), Through: r.int64()}, nil
@@ -189,7 +192,8 @@ func (a *attempt) Stretch(
 				ContentHash: r.hash(),
 			}, nil
 		}, `SELECT id, sequence, turn_id, step, role, status, call_ordinal, content_hash FROM parley.messages
- WHERE workspace_id = $1 AND log_id = $2 AND sequence IS NOT NULL AND sequence BETWEEN $3 AND $4 ORDER BY sequence LIMIT $5`, h.WorkspaceID, p.LogID, from, p.Through, limit-len(links))
+ WHERE workspace_id = $1 AND log_id = $2 AND sequence IS NOT NULL AND sequence BETWEEN $3 AND $4 ORDER BY sequence
+  LIMIT $5`, h.WorkspaceID, p.LogID, from, p.Through, limit-len(links))
 		if err != nil {
 			return nil, err
 		}
@@ -206,8 +210,10 @@ func (a *attempt) Tally(h *transition.Head, parts []transition.Part) (tally tran
 			func(r *row) (transition.Tally, error) {
 				return transition.Tally{Internal: r.int64(), Calls: r.int64()}, nil
 			},
-			`SELECT (SELECT count(*) FROM parley.messages WHERE workspace_id = $1 AND log_id = $2 AND internal AND sequence IS NOT NULL AND sequence <= $3),
- coalesce((SELECT call_ordinal FROM parley.messages WHERE workspace_id = $1 AND log_id = $2 AND role = 'tool_call' AND sequence IS NOT NULL AND sequence <= $3
+			`SELECT (SELECT count(*) FROM parley.messages WHERE workspace_id = $1 AND log_id = $2 AND internal
+				AND sequence IS NOT NULL AND sequence <= $3),
+ coalesce((SELECT call_ordinal FROM parley.messages WHERE workspace_id = $1 AND log_id = $2 AND role = 'tool_call'
+  AND sequence IS NOT NULL AND sequence <= $3
   ORDER BY sequence DESC LIMIT 1), 0)`,
 			h.WorkspaceID,
 			p.LogID,
@@ -225,7 +231,8 @@ func (a *attempt) Tally(h *transition.Head, parts []transition.Part) (tally tran
 func (a *attempt) SharedMarks(h *transition.Head, sequence int64) (parley.Marks, error) {
 	marks, err := first(a, func(r *row) (parley.Marks, error) {
 		return parley.Marks{Pinned: r.bool(), ContextEdge: r.bool(), SetAside: r.bool()}, nil
-	}, "SELECT pinned, context_edge, set_aside FROM parley.session_marks WHERE workspace_id = $1 AND session_id = $2 AND sequence = $3", h.WorkspaceID, h.ID, sequence)
+	}, "SELECT pinned, context_edge, set_aside FROM parley.session_marks "+
+		"WHERE workspace_id = $1 AND session_id = $2 AND sequence = $3", h.WorkspaceID, h.ID, sequence)
 	if err != nil || marks == nil {
 		return parley.Marks{}, err
 	}
@@ -235,13 +242,18 @@ func (a *attempt) SharedMarks(h *transition.Head, sequence int64) (parley.Marks,
 // The marks of a stretch: of the messages themselves where the parent wrote them,
 // else of its own copy.
 const (
-	copyMarks = `INSERT INTO parley.session_marks (session_id, sequence, workspace_id, message_id, pinned, context_edge, set_aside, pinned_event)
+	copyMarks = `INSERT INTO parley.session_marks (session_id, sequence, workspace_id, message_id, pinned, context_edge,
+		set_aside, pinned_event)
  SELECT $2, sequence, workspace_id, id, pinned, context_edge, set_aside,
- CASE WHEN pinned_event < (SELECT cleared_event FROM parley.heads WHERE workspace_id = $1 AND session_id = $6) THEN -1 ELSE 0 END FROM parley.messages
+ CASE WHEN pinned_event < (SELECT cleared_event FROM parley.heads
+  WHERE workspace_id = $1 AND session_id = $6) THEN -1 ELSE 0 END FROM parley.messages
  WHERE workspace_id = $1 AND log_id = $3 AND sequence > $4 AND sequence <= $5 AND (pinned OR context_edge OR set_aside)`
-	copySharedMarks = `INSERT INTO parley.session_marks (session_id, sequence, workspace_id, message_id, pinned, context_edge, set_aside, pinned_event)
+	copySharedMarks = `INSERT INTO parley.session_marks (session_id, sequence, workspace_id, message_id, pinned,
+		context_edge, set_aside, pinned_event)
  SELECT $2, sequence, workspace_id, message_id, pinned, context_edge, set_aside,
- CASE WHEN pinned_event < (SELECT cleared_event FROM parley.heads WHERE workspace_id = $1 AND session_id = $6) THEN -1 ELSE 0 END FROM parley.session_marks WHERE workspace_id = $1 AND session_id = $3 AND sequence > $4 AND sequence <= $5`
+ CASE WHEN pinned_event < (SELECT cleared_event FROM parley.heads
+  WHERE workspace_id = $1 AND session_id = $6) THEN -1 ELSE 0 END FROM parley.session_marks
+  	WHERE workspace_id = $1 AND session_id = $3 AND sequence > $4 AND sequence <= $5`
 )
 
 // inherit adds what a fork takes over: where it reads, and its own copy of the
@@ -250,7 +262,8 @@ func (b *batch) inherit(h *transition.Head, from *transition.Inherited) {
 	begins := int64(0)
 	for _, p := range from.Parts {
 		b.write(
-			"INSERT INTO parley.session_logs (session_id, through, workspace_id, log_id, writer_id) VALUES ($1, $2, $3, $4, $5)",
+			"INSERT INTO parley.session_logs (session_id, through, workspace_id, log_id, writer_id) "+
+				"VALUES ($1, $2, $3, $4, $5)",
 			h.ID,
 			p.Through,
 			h.WorkspaceID,
@@ -271,7 +284,8 @@ func (b *batch) mark(h *transition.Head, m transition.Marked) {
 	marks := m.Marks
 	if m.LogID == h.LogID {
 		b.write(
-			"UPDATE parley.messages SET pinned = $3, context_edge = $4, set_aside = $5, pinned_event = greatest(pinned_event, $6) WHERE workspace_id = $1 AND id = $2",
+			"UPDATE parley.messages SET pinned = $3, context_edge = $4, set_aside = $5, "+
+				"pinned_event = greatest(pinned_event, $6) WHERE workspace_id = $1 AND id = $2",
 			h.WorkspaceID,
 			m.ID,
 			marks.Pinned,
@@ -282,8 +296,10 @@ func (b *batch) mark(h *transition.Head, m transition.Marked) {
 		return
 	}
 	b.write(
-		`INSERT INTO parley.session_marks AS k (session_id, sequence, workspace_id, message_id, pinned, context_edge, set_aside, pinned_event) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
- ON CONFLICT (workspace_id, session_id, sequence) DO UPDATE SET pinned = excluded.pinned, context_edge = excluded.context_edge, set_aside = excluded.set_aside,
+		`INSERT INTO parley.session_marks AS k (session_id, sequence, workspace_id, message_id, pinned, context_edge,
+			set_aside, pinned_event) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+ ON CONFLICT (workspace_id, session_id, sequence) DO UPDATE SET pinned = excluded.pinned,
+  context_edge = excluded.context_edge, set_aside = excluded.set_aside,
  pinned_event = greatest(k.pinned_event, excluded.pinned_event)`,
 		h.ID,
 		m.Sequence,

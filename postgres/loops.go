@@ -9,7 +9,8 @@ import (
 )
 
 // loopColumns reads "l".
-const loopColumns = `l.id, l.workspace_id, l.session_id, l.ordinal, l.prompt, l."max", l.until, l.context, l.archive_done, l.author_kind, l.author_id,
+const loopColumns = `l.id, l.workspace_id, l.session_id, l.ordinal, l.prompt, l."max", l.until, l.context,
+	l.archive_done, l.author_kind, l.author_id,
  l.author_name, l.state, l.reason, l.iteration, l.turn_id, l.created_at, l.finished_at`
 
 func scanLoop(r *row) (parley.Loop, error) {
@@ -68,7 +69,8 @@ func (s *Store) Loop(ctx context.Context, scope store.Scope, id parley.ID) (parl
 		tenant(scope.WorkspaceID),
 		"loop",
 		scanLoop,
-		"SELECT "+loopColumns+" FROM parley.loops l JOIN parley.sessions s ON s.workspace_id = l.workspace_id AND s.id = l.session_id WHERE "+l.where.String(),
+		"SELECT "+loopColumns+" FROM parley.loops l JOIN parley.sessions s ON s.workspace_id = l.workspace_id "+
+			"AND s.id = l.session_id WHERE "+l.where.String(),
 		l.args...)
 }
 
@@ -93,13 +95,15 @@ func loopsQuery(sessionID parley.ID, q store.LoopQuery) (text string, rows int, 
 	word, after := direction(q.Ascending)
 	if !q.AfterID.IsZero() {
 		l.must(
-			"l.ordinal "+after+" (SELECT ordinal FROM parley.loops WHERE workspace_id = "+here+" AND session_id = ? AND id = ?)",
+			"l.ordinal "+after+" (SELECT ordinal FROM parley.loops WHERE workspace_id = "+here+
+				" AND session_id = ? AND id = ?)",
 			sessionID,
 			q.AfterID,
 		)
 	}
 	limit, rows := limited(q.Limit)
-	return "SELECT " + loopColumns + " FROM parley.loops l WHERE " + l.where.String() + " ORDER BY l.ordinal " + word + limit, rows, l.args
+	return "SELECT " + loopColumns + " FROM parley.loops l WHERE " + l.where.String() + " ORDER BY l.ordinal " + word +
+		limit, rows, l.args
 }
 
 // Loop implements transition.Rows.
@@ -107,7 +111,8 @@ func (a *attempt) Loop(h *transition.Head, id parley.ID) (*transition.NewLoop, e
 	return first(a, func(r *row) (transition.NewLoop, error) {
 		loop, err := scanLoop(r)
 		return transition.NewLoop{Loop: &loop, Content: r.json()}, err
-	}, "SELECT "+loopColumns+", l.content FROM parley.loops l WHERE l.workspace_id = $1 AND l.id = $2 AND l.session_id = $3", h.WorkspaceID, id, h.ID)
+	}, "SELECT "+loopColumns+", l.content FROM parley.loops l "+
+		"WHERE l.workspace_id = $1 AND l.id = $2 AND l.session_id = $3", h.WorkspaceID, id, h.ID)
 }
 
 // RunningLoop implements transition.Rows.
@@ -115,7 +120,8 @@ func (a *attempt) RunningLoop(h *transition.Head) (*parley.Loop, error) {
 	return first(
 		a,
 		scanLoop,
-		"SELECT "+loopColumns+" FROM parley.loops l WHERE l.workspace_id = $1 AND l.session_id = $2 AND l.state = 'running'",
+		"SELECT "+loopColumns+" FROM parley.loops l WHERE l.workspace_id = $1 AND l.session_id = $2 "+
+			"AND l.state = 'running'",
 		h.WorkspaceID,
 		h.ID,
 	)
@@ -128,7 +134,8 @@ func (a *attempt) StartedLoop(h *transition.Head, key string) (transition.Earlie
 		return transition.Earlier{}, nil
 	}
 	return a.earlier(
-		"SELECT id, fingerprint, posted_event FROM parley.loops WHERE workspace_id = $1 AND session_id = $2 AND idempotency_key = $3",
+		"SELECT id, fingerprint, posted_event FROM parley.loops "+
+			"WHERE workspace_id = $1 AND session_id = $2 AND idempotency_key = $3",
 		h.WorkspaceID,
 		h.ID,
 		key,
@@ -144,7 +151,8 @@ func (b *batch) loops(h *transition.Head) error {
 	}
 	for _, l := range h.Changes.Loops {
 		b.write(
-			"UPDATE parley.loops SET state = $3, reason = $4, iteration = $5, turn_id = $6, finished_at = $7 WHERE workspace_id = $1 AND id = $2",
+			"UPDATE parley.loops SET state = $3, reason = $4, iteration = $5, turn_id = $6, finished_at = $7 "+
+				"WHERE workspace_id = $1 AND id = $2",
 			h.WorkspaceID,
 			l.ID,
 			string(l.State),
@@ -171,7 +179,8 @@ func (b *batch) insertLoop(l *transition.NewLoop) error {
 		key = l.Idempotency.Key
 	}
 	b.write(
-		`INSERT INTO parley.loops (id, workspace_id, session_id, ordinal, prompt, content, "max", until, context, archive_done, author_kind, author_id,
+		`INSERT INTO parley.loops (id, workspace_id, session_id, ordinal, prompt, content, "max", until, context,
+			archive_done, author_kind, author_id,
  author_name, state, reason, iteration, turn_id, idempotency_key, fingerprint, posted_event, created_at, finished_at)
  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)`,
 		l.ID,

@@ -176,7 +176,8 @@ func (s *Store) Versions(
 			}, args...)
 		}
 		b.read(
-			`SELECT n, kind, "offset", "end", chunks, text, created_at FROM parley.versions WHERE workspace_id = $1 AND message_id = $2 ORDER BY n`,
+			`SELECT n, kind, "offset", "end", chunks, text, created_at FROM parley.versions
+				WHERE workspace_id = $1 AND message_id = $2 ORDER BY n`,
 			func(r *row) error {
 				versions = append(
 					versions,

@@ -41,7 +41,8 @@ func recordQuery(
 	if q.MaxBytes <= 0 {
 		return "SELECT " + columns + " FROM (" + rows + ") m" + marks + order, l.args
 	}
-	return "SELECT " + columns + " FROM (SELECT m.*, row_number() OVER w AS row, sum(" + messageSize + ") OVER (w ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before" +
+	return "SELECT " + columns + " FROM (SELECT m.*, row_number() OVER w AS row, sum(" + messageSize +
+		") OVER (w ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before" +
 		" FROM (" + rows + ") m WINDOW w AS (" + strings.TrimSpace(
 		order,
 	) + ")) m" + marks + " WHERE m.row <= 2 OR m.before < " + l.arg(
@@ -51,7 +52,8 @@ func recordQuery(
 
 // messageSize is parley.Message.Size of a row, told without reading large values:
 // those behind the page's end never leave the disk.
-const messageSize = "octet_length(m.content)::bigint + octet_length(m.context_note) + coalesce(octet_length(m.provider_data), 0) + octet_length(m.metadata)"
+const messageSize = "octet_length(m.content)::bigint + octet_length(m.context_note) + " +
+	"coalesce(octet_length(m.provider_data), 0) + octet_length(m.metadata)"
 
 // record adds the terms for messages of the record, of one role or of all.
 func (l *filter) record(logs string, q store.MessageQuery, role []parley.Role) {
@@ -128,5 +130,6 @@ func queueQuery(columns string, sessionID parley.ID, q store.MessageQuery) (stri
 		l.must("m.agent_type = ?", q.AgentType)
 	}
 	limit, _ := limited(q.Limit)
-	return "SELECT " + columns + " FROM parley.messages m WHERE " + l.where.String() + " ORDER BY m.position" + limit, l.args
+	return "SELECT " + columns + " FROM parley.messages m WHERE " + l.where.String() + " ORDER BY m.position" +
+		limit, l.args
 }

@@ -26,9 +26,10 @@ const (
 	versionTable = "parley.goose_db_version"
 	lockID       = 0x7061726c6579 // "parley": the advisory lock of migrations
 	lockSeconds  = 600            // how long a process waits for another one that migrates
-	lockPatience = "'2s'"         // how long a migration waits for a table in use, and everybody behind it; then it lets them pass
-	lockTries    = 30             // and comes again this often
-	lockPause    = time.Second    // after this
+	// how long a migration waits for a table in use, and everybody behind it; then it lets them pass
+	lockPatience = "'2s'"
+	lockTries    = 30          // and comes again this often
+	lockPause    = time.Second // after this
 	stateNoLock  = "55P03"
 )
 
@@ -176,7 +177,8 @@ func (m *migrator) up(ctx context.Context) ([]Migration, error) {
 		if schema.CompatibleFrom > schema.Known {
 			return nil, parley.Errorf(
 				parley.CodeUnavailable,
-				"this database was changed by a newer Parley (schema %d, for programs that know %d; this one knows %d): install that version or a later one",
+				"this database was changed by a newer Parley (schema %d, for programs that know %d; this one knows "+
+					"%d): install that version or a later one",
 				schema.Version,
 				schema.CompatibleFrom,
 				schema.Known,
@@ -217,7 +219,8 @@ func (m *migrator) up(ctx context.Context) ([]Migration, error) {
 		return nil, parley.WrapError(
 			parley.CodeUnavailable,
 			err,
-			"the role "+role.name+" may not change the schema parley; migrate as the role that owns it: parley migrate up",
+			"the role "+role.name+" may not change the schema parley; migrate as the role that owns it: parley "+
+				"migrate up",
 		)
 	}
 	for i := range applied {
@@ -288,7 +291,8 @@ func readVersions(ctx context.Context, conn *sql.Conn, schema *Schema) (err erro
 	}()
 	var there, own, compatible bool
 	if err := tx.QueryRowContext(ctx, `SELECT to_regclass('parley.goose_db_version') IS NOT NULL,
- coalesce((SELECT tableowner = current_user FROM pg_tables WHERE schemaname = 'parley' AND tablename = 'goose_db_version'), false),
+ coalesce((SELECT tableowner = current_user FROM pg_tables WHERE schemaname = 'parley'
+  AND tablename = 'goose_db_version'), false),
  to_regclass('parley.compatibility') IS NOT NULL`).Scan(&there, &own, &compatible); err != nil || !there {
 		return err
 	}
@@ -306,7 +310,8 @@ func readVersions(ctx context.Context, conn *sql.Conn, schema *Schema) (err erro
 func readApplied(ctx context.Context, tx *sql.Tx, schema *Schema) (err error) {
 	rows, err := tx.QueryContext(
 		ctx,
-		"SELECT version_id, max(tstamp) FROM parley.goose_db_version WHERE is_applied AND version_id > 0 GROUP BY version_id",
+		"SELECT version_id, max(tstamp) FROM parley.goose_db_version WHERE is_applied AND version_id > 0 "+
+			"GROUP BY version_id",
 	)
 	if err != nil {
 		return err
@@ -348,7 +353,8 @@ func (m *migrator) role(ctx context.Context) (role loginRole, err error) {
 func errMissing(role loginRole, missing []string) error {
 	return parley.Errorf(
 		parley.CodeUnavailable,
-		"the role %s may not make what Parley needs in this database. Have somebody who may run the following, then start again:\n\n%s",
+		"the role %s may not make what Parley needs in this database. Have somebody who may run the following, then "+
+			"start again:\n\n%s",
 		role.name,
 		strings.Join(missing, "\n"),
 	)

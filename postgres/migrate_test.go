@@ -108,13 +108,16 @@ func TestInterruptedMigration(t *testing.T) {
 		failed <- err
 	}()
 	for waiting := 0; waiting == 0; { // until it stands at the lock
-		if err := conn.QueryRow(t.Context(), "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = $1 AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())", lock).
+		if err := conn.QueryRow(t.Context(),
+			"SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = $1 AND NOT granted "+
+				"AND database = (SELECT oid FROM pg_database WHERE datname = current_database())", lock).
 			Scan(&waiting); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := databases.Cluster(t).Run(t.Context(), pgtest.Superuser, "postgres",
-		fmt.Sprintf("SELECT pg_terminate_backend(l.pid) FROM pg_locks l JOIN pg_database d ON d.oid = l.database WHERE locktype = 'advisory' AND objid = %d AND NOT granted AND datname = '%s'",
+		fmt.Sprintf("SELECT pg_terminate_backend(l.pid) FROM pg_locks l JOIN pg_database d ON d.oid = l.database "+
+			"WHERE locktype = 'advisory' AND objid = %d AND NOT granted AND datname = '%s'",
 			lock, conn.Config().Database),
 	); err != nil {
 		t.Fatal(err)
@@ -247,7 +250,8 @@ func TestErrandsOfANewerProgram(t *testing.T) {
 		t,
 		conn,
 		fmt.Sprintf(
-			"INSERT INTO parley.outbox (workspace_id, kind, target_id, created_at, due_at) VALUES ('%s', 'of_tomorrow', '%s', 0, 0)",
+			"INSERT INTO parley.outbox (workspace_id, kind, target_id, created_at, due_at) "+
+				"VALUES ('%s', 'of_tomorrow', '%s', 0, 0)",
 			parley.NewID(),
 			parley.NewID(),
 		),
@@ -256,7 +260,8 @@ func TestErrandsOfANewerProgram(t *testing.T) {
 		t.Errorf("more: %t, %v", more, err)
 	}
 	var left, resting int
-	if err := conn.QueryRow(t.Context(), "SELECT count(*), count(*) FILTER (WHERE due_at > parley.now_ms()) FROM parley.outbox").
+	if err := conn.QueryRow(t.Context(),
+		"SELECT count(*), count(*) FILTER (WHERE due_at > parley.now_ms()) FROM parley.outbox").
 		Scan(&left, &resting); err != nil ||
 		left != 1 ||
 		resting != 1 {
@@ -459,7 +464,8 @@ CREATE POLICY tenant ON parley.latest TO parley_tenant USING (workspace_id = cur
 GRANT SELECT, INSERT, UPDATE, DELETE ON parley.latest TO parley_tenant;`)
 	files.(fstest.MapFS)[fmt.Sprintf("%05d_index.sql", next+1)] = &fstest.MapFile{Data: []byte(
 		"-- +goose NO TRANSACTION\n-- +goose Up\nDROP INDEX CONCURRENTLY IF EXISTS parley.messages_later;\n" +
-			"CREATE INDEX CONCURRENTLY messages_later ON parley.messages (workspace_id, later) WHERE later <> '';\n-- +goose Down\n")}
+			"CREATE INDEX CONCURRENTLY messages_later ON parley.messages (workspace_id, later) WHERE later <> " +
+			"'';\n-- +goose Down\n")}
 	applied, err := migrate(t.Context(), url, files, quiet())
 	if err != nil || len(applied) != 2 {
 		t.Errorf("applied %+v, %v", applied, err)
@@ -557,8 +563,10 @@ func TestTreesAreFoundInPassing(t *testing.T) {
 		written  bool
 		seen     parley.Visibility
 	}{
-		{"the root", root, root, 0, false, private}, {"its child", child, root, 1, true, private}, {"that one's child", grandchild, root, 2, true, private},
-		{"a fork", fork, fork, 0, false, shared}, {"one whose parent is gone", orphan, orphan, 0, false, shared}, {"its child", below, orphan, 1, true, shared},
+		{"the root", root, root, 0, false, private}, {"its child", child, root, 1, true, private},
+		{"that one's child", grandchild, root, 2, true, private},
+		{"a fork", fork, fork, 0, false, shared}, {"one whose parent is gone", orphan, orphan, 0, false, shared},
+		{"its child", below, orphan, 1, true, shared},
 	} {
 		tx, err := conn.Begin(t.Context())
 		if err != nil {
@@ -571,7 +579,9 @@ func TestTreesAreFoundInPassing(t *testing.T) {
 		var depth int
 		var written bool
 		var seen string
-		if err := tx.QueryRow(t.Context(), "SELECT coalesce(root_id, id), depth, root_id IS NOT NULL, visibility FROM parley.sessions WHERE id = $1", bindOne(want.id)).
+		if err := tx.QueryRow(t.Context(),
+			"SELECT coalesce(root_id, id), depth, root_id IS NOT NULL, visibility FROM parley.sessions WHERE id = $1",
+			bindOne(want.id)).
 			Scan((*[16]byte)(&at), &depth, &written, &seen); err != nil {
 			t.Fatal(err)
 		}

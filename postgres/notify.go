@@ -158,7 +158,9 @@ func (r *Relay) Committed(commit store.Commit) {
 		poke(r.now)
 	case commit.Ready:
 		poke(r.soon) // this process may claim it in a moment
-	case watched || slices.ContainsFunc(commit.Feed, func(f store.FeedEvent) bool { return f.Type != parley.FeedSessionStatusChanged }):
+	case watched || slices.ContainsFunc(commit.Feed, func(f store.FeedEvent) bool {
+		return f.Type != parley.FeedSessionStatusChanged
+	}):
 		poke(r.now)
 	default:
 		poke(r.later)

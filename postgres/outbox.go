@@ -26,7 +26,8 @@ type errand struct {
 
 // takeErrand makes the errand that has been due for longest nobody else's for a while.
 const takeErrand = `UPDATE parley.outbox SET due_at = parley.now_ms() + $1, attempts = attempts + 1
- WHERE id = (SELECT id FROM parley.outbox WHERE due_at <= parley.now_ms() ORDER BY due_at, id LIMIT 1 FOR UPDATE SKIP LOCKED)
+ WHERE id = (SELECT id FROM parley.outbox WHERE due_at <= parley.now_ms() ORDER BY due_at, id LIMIT 1
+  FOR UPDATE SKIP LOCKED)
  RETURNING id, workspace_id, kind, target_id`
 
 // ApplyOutbox implements store.Outbox.
@@ -135,7 +136,8 @@ func (s *Store) emptyProject(ctx context.Context, work errand) (bool, error) {
 
 // usedByOthers finds sessions in a project p that are not the viewer's, whose parameter
 // follows; none for somebody who sees all.
-const usedByOthers = "SELECT FROM parley.sessions u WHERE u.workspace_id = p.workspace_id AND u.project_id = p.id AND u.deleted_at IS NULL AND u.owner_id <> "
+const usedByOthers = "SELECT FROM parley.sessions u WHERE u.workspace_id = p.workspace_id AND u.project_id = p.id " +
+	"AND u.deleted_at IS NULL AND u.owner_id <> "
 
 // DeleteProject removes a project; its sessions are left to the outbox.
 func (s *Store) DeleteProject(ctx context.Context, scope store.Scope, id parley.ID, cascade bool) error {
@@ -148,7 +150,8 @@ func (s *Store) DeleteProject(ctx context.Context, scope store.Scope, id parley.
 	b := tenant(workspaceID)
 	b.auditIf(
 		audit.Entries(parley.ID{}, id),
-		"SELECT FROM parley.projects p WHERE workspace_id = $1 AND id = $10 AND NOT EXISTS ("+usedByOthers+"$11) FOR UPDATE",
+		"SELECT FROM parley.projects p WHERE workspace_id = $1 AND id = $10 AND NOT EXISTS ("+usedByOthers+
+			"$11) FOR UPDATE",
 		id,
 		scope.ViewerID,
 	)
@@ -163,8 +166,10 @@ func (s *Store) DeleteProject(ctx context.Context, scope store.Scope, id parley.
 		scope.ViewerID,
 	)
 	b.read(
-		`WITH gone AS (DELETE FROM parley.projects p WHERE workspace_id = $1 AND id = $2 AND NOT EXISTS (`+usedByOthers+`$4) RETURNING id)
- INSERT INTO parley.outbox (workspace_id, kind, target_id, created_at, due_at) SELECT $1, $3, id, now, now FROM gone, parley.now_ms() now RETURNING 1`,
+		`WITH gone AS (DELETE FROM parley.projects p WHERE workspace_id = $1 AND id = $2 AND NOT EXISTS (`+usedByOthers+
+			`$4) RETURNING id)
+ INSERT INTO parley.outbox (workspace_id, kind, target_id, created_at, due_at) SELECT $1, $3, id, now, now
+  FROM gone, parley.now_ms() now RETURNING 1`,
 		func(*row) error {
 			found = true
 			return nil

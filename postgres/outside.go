@@ -47,14 +47,16 @@ func (a *attempt) Outside(h *transition.Head) (*transition.Outside, error) {
 			Reasoning: r.int(),
 			Timeout:   time.Duration(r.int64()) * time.Millisecond,
 		}, nil
-	}, "SELECT message_id, turn_id, versions, text_end, reasoning_end, timeout FROM parley.outside WHERE workspace_id = $1 AND session_id = $2", h.WorkspaceID, h.ID)
+	}, "SELECT message_id, turn_id, versions, text_end, reasoning_end, timeout FROM parley.outside "+
+		"WHERE workspace_id = $1 AND session_id = $2", h.WorkspaceID, h.ID)
 }
 
 // OutsideDue implements transition.Rows.
 func (a *attempt) OutsideDue(h *transition.Head) (due bool, err error) {
 	err = a.read(
 		func() { due = false },
-		"SELECT 1 FROM parley.outside WHERE workspace_id = $1 AND session_id = $2 AND due_at <= (SELECT parley.now_ms())",
+		"SELECT 1 FROM parley.outside WHERE workspace_id = $1 AND session_id = $2 "+
+			"AND due_at <= (SELECT parley.now_ms())",
 		func(*row) error {
 			due = true
 			return nil
@@ -70,8 +72,10 @@ func (b *batch) outside(h *transition.Head) {
 	c := &h.Changes
 	if o := c.OutsideOpened; o != nil {
 		b.write(
-			`INSERT INTO parley.outside (workspace_id, session_id, message_id, turn_id, timeout, due_at) SELECT $1, $2, $3, $4, $5, parley.now_ms() + $5
- ON CONFLICT (workspace_id, session_id) DO UPDATE SET message_id = excluded.message_id, turn_id = excluded.turn_id, versions = 0, text_end = 0, reasoning_end = 0,
+			`INSERT INTO parley.outside (workspace_id, session_id, message_id, turn_id, timeout, due_at)
+				SELECT $1, $2, $3, $4, $5, parley.now_ms() + $5
+ ON CONFLICT (workspace_id, session_id) DO UPDATE SET message_id = excluded.message_id, turn_id = excluded.turn_id,
+  versions = 0, text_end = 0, reasoning_end = 0,
  timeout = excluded.timeout, due_at = excluded.due_at`,
 			h.WorkspaceID,
 			h.ID,
@@ -84,7 +88,8 @@ func (b *batch) outside(h *transition.Head) {
 		o, v := h.Outside(), &c.OutsideGrown.Version
 		if v.Text != "" {
 			b.write(
-				`INSERT INTO parley.versions (workspace_id, message_id, n, kind, "offset", "end", chunks, text, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+				`INSERT INTO parley.versions (workspace_id, message_id, n, kind, "offset", "end", chunks, text,
+					created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 				h.WorkspaceID,
 				v.MessageID,
 				v.N,
@@ -97,7 +102,8 @@ func (b *batch) outside(h *transition.Head) {
 			)
 		}
 		b.write(
-			"UPDATE parley.outside SET versions = $3, text_end = $4, reasoning_end = $5, due_at = parley.now_ms() + timeout WHERE workspace_id = $1 AND session_id = $2",
+			"UPDATE parley.outside SET versions = $3, text_end = $4, reasoning_end = $5, "+
+				"due_at = parley.now_ms() + timeout WHERE workspace_id = $1 AND session_id = $2",
 			h.WorkspaceID,
 			h.ID,
 			o.Versions,
@@ -111,7 +117,8 @@ func (b *batch) outside(h *transition.Head) {
 }
 
 // silent finds open messages whose agents have been silent for too long.
-const silent = `SELECT session_id, workspace_id FROM parley.outside WHERE due_at <= (SELECT parley.now_ms()) ORDER BY due_at LIMIT $1`
+const silent = `SELECT session_id, workspace_id FROM parley.outside WHERE due_at <= (SELECT parley.now_ms())
+	ORDER BY due_at LIMIT $1`
 
 // expireOutside settles them, one transition each.
 func (s *Store) expireOutside(ctx context.Context) (int, error) {

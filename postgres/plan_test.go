@@ -34,7 +34,8 @@ func newPlanned(t *testing.T) *planned {
 		conn,
 		"BEGIN",
 		"SET LOCAL ROLE "+systemRole,
-		`INSERT INTO parley.sessions (id, workspace_id, agent_id, owner_id, visibility, project_id, parent_session_id, log_id, kind, mode, type, feature, task, key,
+		`INSERT INTO parley.sessions (id, workspace_id, agent_id, owner_id, visibility, project_id, parent_session_id,
+			log_id, kind, mode, type, feature, task, key,
  pinned, status, archived_at, created_at, updated_at) SELECT `+id(
 			"i",
 		)+", "+workspace+", "+id(
@@ -49,19 +50,27 @@ func newPlanned(t *testing.T) *planned {
 		)+" END, "+id(
 			"i",
 		)+`,
- CASE WHEN i / 10 % 11 = 0 THEN 'tool' ELSE 'agent' END, CASE WHEN i / 10 % 13 = 0 THEN 'background' ELSE 'foreground' END,
- CASE WHEN i / 10 % 3 = 0 THEN 't' || i / 10 % 20 ELSE '' END, CASE WHEN i / 10 % 4 = 0 THEN 'f' || i / 10 % 40 ELSE '' END, CASE WHEN i / 10 % 8 = 0 THEN 'k' || i / 10 % 80 ELSE '' END,
- NULL, i / 10 % 100 = 0, (ARRAY['completed', 'completed', 'completed', 'completed', 'failed', 'running', 'pending', 'completed'])[1 + i / 10 % 8],
+ CASE WHEN i / 10 % 11 = 0 THEN 'tool' ELSE 'agent' END, CASE WHEN i / 10 % 13 = 0 THEN 'background' ELSE 'foreground'
+  END,
+ CASE WHEN i / 10 % 3 = 0 THEN 't' || i / 10 % 20 ELSE '' END,
+  CASE WHEN i / 10 % 4 = 0 THEN 'f' || i / 10 % 40 ELSE '' END,
+  	CASE WHEN i / 10 % 8 = 0 THEN 'k' || i / 10 % 80 ELSE '' END,
+ NULL, i / 10 % 100 = 0, (ARRAY['completed', 'completed', 'completed', 'completed', 'failed', 'running', 'pending',
+  'completed'])[1 + i / 10 % 8],
  CASE WHEN i / 10 % 6 = 0 THEN 1 END, i, i FROM generate_series(1, 40000) i`,
-		"INSERT INTO parley.heads (session_id, workspace_id, log_id, turn_id, holder) SELECT id, workspace_id, log_id, CASE WHEN status = 'running' THEN agent_id END, CASE WHEN status = 'running' THEN owner_id END FROM parley.sessions",
+		"INSERT INTO parley.heads (session_id, workspace_id, log_id, turn_id, holder) "+
+			"SELECT id, workspace_id, log_id, CASE WHEN status = 'running' THEN agent_id END, "+
+			"CASE WHEN status = 'running' THEN owner_id END FROM parley.sessions",
 		"INSERT INTO parley.session_tags SELECT workspace_id, 'tag' || created_at / 10 % 30, id FROM parley.sessions",
 		fmt.Sprintf(
-			`INSERT INTO parley.sessions (id, workspace_id, agent_id, owner_id, visibility, log_id, kind, mode, status, created_at, updated_at)
+			`INSERT INTO parley.sessions (id, workspace_id, agent_id, owner_id, visibility, log_id, kind, mode, status,
+				created_at, updated_at)
  VALUES ('%[2]s', '%[1]s', '%[2]s', '%[2]s', 'private', '%[2]s', 'agent', 'foreground', 'completed', 5, 5)`,
 			p.workspace,
 			p.session,
 		),
-		`INSERT INTO parley.messages (id, workspace_id, session_id, log_id, sequence, turn_id, role, status, author_kind, content, tool_name, tool_call_id, internal, agent_type, iteration,
+		`INSERT INTO parley.messages (id, workspace_id, session_id, log_id, sequence, turn_id, role, status,
+			author_kind, content, tool_name, tool_call_id, internal, agent_type, iteration,
  context_edge, created_at, updated_at) SELECT `+id(
 			"i",
 		)+fmt.Sprintf(
@@ -70,12 +79,16 @@ func newPlanned(t *testing.T) *planned {
 		)+id(
 			"i / 4",
 		)+`,
- (ARRAY['user', 'assistant', 'tool_call', 'tool_result'])[1 + i % 4], CASE WHEN i % 50 = 0 THEN 'failed' ELSE 'completed' END, 'person', '{"text":""}',
- CASE WHEN i % 4 > 1 THEN 'tool' || i % 9 ELSE '' END, CASE WHEN i % 4 > 1 THEN 'call' || i ELSE '' END, i % 30 = 0, CASE WHEN i % 40 = 0 THEN 'critic' ELSE '' END, i % 60 % 7,
- i % 9000 = 0, i, i FROM generate_series(1, 40000) i, LATERAL (SELECT CASE WHEN i <= 20000 THEN '`+p.session.String()+"'::uuid ELSE "+id(
+ (ARRAY['user', 'assistant', 'tool_call', 'tool_result'])[1 + i % 4],
+  CASE WHEN i % 50 = 0 THEN 'failed' ELSE 'completed' END, 'person', '{"text":""}',
+ CASE WHEN i % 4 > 1 THEN 'tool' || i % 9 ELSE '' END, CASE WHEN i % 4 > 1 THEN 'call' || i ELSE '' END, i % 30 = 0,
+  CASE WHEN i % 40 = 0 THEN 'critic' ELSE '' END, i % 60 % 7,
+ i % 9000 = 0, i, i FROM generate_series(1, 40000) i, LATERAL (SELECT CASE WHEN i <= 20000 THEN '`+p.session.String()+
+			"'::uuid ELSE "+id(
 			"i % 20",
 		)+` END) s (s)`,
-		`INSERT INTO parley.agents (id, workspace_id, slug, status, version, tags, body, created_at, updated_at) SELECT `+id(
+		`INSERT INTO parley.agents (id, workspace_id, slug, status, version, tags, body, created_at, updated_at)
+			SELECT `+id(
 			"i",
 		)+", "+workspace+`, 'a' || i,
  CASE WHEN i / 10 % 20 = 0 THEN 'archived' ELSE 'active' END, 1, '[]', '{}', i, i FROM generate_series(1, 20000) i`,
@@ -83,14 +96,16 @@ func newPlanned(t *testing.T) *planned {
 		"INSERT INTO parley.projects (id, workspace_id, path, name, created_at, last_access_at) SELECT "+id(
 			"i",
 		)+", "+workspace+", '/' || i, 'p', i, i FROM generate_series(1, 20000) i",
-		"INSERT INTO parley.turns (id, workspace_id, session_id, trigger_message_id, ordinal, status, created_at) SELECT "+id(
+		"INSERT INTO parley.turns (id, workspace_id, session_id, trigger_message_id, ordinal, status, created_at) "+
+			"SELECT "+id(
 			"i",
 		)+", "+workspace+", "+id(
 			"i % 300",
 		)+", "+id(
 			"i",
 		)+", i, 'completed', i FROM generate_series(1, 20000) i",
-		"INSERT INTO parley.calls (id, workspace_id, session_id, turn_id, message_id, ordinal, step, attempt, model, parameters, think, search, manifest, request_hash, encoder_version, outcome, created_at) SELECT "+
+		"INSERT INTO parley.calls (id, workspace_id, session_id, turn_id, message_id, ordinal, step, attempt, model, "+
+			"parameters, think, search, manifest, request_hash, encoder_version, outcome, created_at) SELECT "+
 			id(
 				"i",
 			)+", "+workspace+", "+id(
@@ -100,15 +115,18 @@ func newPlanned(t *testing.T) *planned {
 		)+", "+id(
 			"i",
 		)+", i, 1, 1, 'm', '{}', false, false, '{}', '', 1, 'completed', i FROM generate_series(1, 20000) i",
-		"INSERT INTO parley.events (workspace_id, session_id, sequence, type, data, created_at) SELECT "+workspace+", "+id(
+		"INSERT INTO parley.events (workspace_id, session_id, sequence, type, data, created_at) SELECT "+
+			workspace+", "+id(
 			"i % 300",
 		)+", i, 't', '{}', i FROM generate_series(1, 20000) i",
-		"INSERT INTO parley.session_marks (session_id, sequence, workspace_id, message_id, pinned, context_edge, set_aside, pinned_event) SELECT "+id(
+		"INSERT INTO parley.session_marks (session_id, sequence, workspace_id, message_id, pinned, context_edge, "+
+			"set_aside, pinned_event) SELECT "+id(
 			"i % 300",
 		)+", i, "+workspace+", "+id(
 			"i",
 		)+", true, i % 50 = 0, false, 0 FROM generate_series(1, 20000) i",
-		"INSERT INTO parley.approvals (id, workspace_id, session_id, root_id, agent_id, turn_id, message_id, tool_call_id, tool_name, arguments, fingerprint, state, created_at, expires_at) SELECT "+
+		"INSERT INTO parley.approvals (id, workspace_id, session_id, root_id, agent_id, turn_id, message_id, "+
+			"tool_call_id, tool_name, arguments, fingerprint, state, created_at, expires_at) SELECT "+
 			id(
 				"i",
 			)+", "+workspace+", "+id(
@@ -124,7 +142,8 @@ func newPlanned(t *testing.T) *planned {
 		)+", "+id(
 			"i",
 		)+
-			", 'c', 't', '{}', '', CASE WHEN i / 10 % 40 = 0 THEN 'pending' ELSE 'approved' END, i, i FROM generate_series(1, 40000) i",
+			", 'c', 't', '{}', '', CASE WHEN i / 10 % 40 = 0 THEN 'pending' ELSE 'approved' END, i, i FROM "+
+			"generate_series(1, 40000) i",
 		"COMMIT",
 		"ANALYZE",
 	)
@@ -205,7 +224,9 @@ func (p *planned) served(may sorted, index, query string, args []arg) {
 			p.t.Errorf("a whole table is read for\n%s\n%s", query, plan)
 		case !bool(may) && strings.Contains(part, "Sort  (cost"):
 			p.t.Errorf("a page is sorted instead of read in order for\n%s\n%s", query, plan)
-		case !slices.ContainsFunc(strings.Split(index, "|"), func(one string) bool { return strings.Contains(part, " "+one+" ") }):
+		case !slices.ContainsFunc(strings.Split(index, "|"), func(one string) bool {
+			return strings.Contains(part, " "+one+" ")
+		}):
 			p.t.Errorf("%s does not serve\n%s\n%s", index, query, plan)
 		default:
 			continue
@@ -217,7 +238,8 @@ func (p *planned) served(may sorted, index, query string, args []arg) {
 func TestFiltersAreServedByIndexes(t *testing.T) {
 	t.Parallel()
 	p := newPlanned(t)
-	for name, check := range map[string]func(*planned){"sessions": sessionPlans, "messages": messagePlans, "other lists": otherPlans, "approvals": approvalPlans, "what waits": parkedPlans} {
+	for name, check := range map[string]func(*planned){"sessions": sessionPlans, "messages": messagePlans,
+		"other lists": otherPlans, "approvals": approvalPlans, "what waits": parkedPlans} {
 		t.Run(name, func(t *testing.T) {
 			within := *p
 			within.t = t
@@ -229,18 +251,21 @@ func TestFiltersAreServedByIndexes(t *testing.T) {
 func sessionPlans(p *planned) {
 	id, yes, no := parley.NewID(), true, false
 	for index, queries := range map[string][]store.SessionQuery{
-		"sessions_recent": {{}, {AfterID: id, AfterUpdated: 5000}, {Ascending: true, AfterID: id, AfterUpdated: 5000}, {Archived: &no}, {Pinned: &no},
-			{Kind: parley.KindAgent}, {Mode: parley.ModeForeground}, {Status: parley.SessionCompleted}, {Limit: parley.MaxPage}},
-		"sessions_agent":    {{AgentID: id}},
-		"sessions_project":  {{ProjectID: id}},
-		"sessions_branch":   {{BranchesOf: id}},
-		"sessions_parent":   {{ParentID: id}},
-		"sessions_type":     {{Type: "t3"}},
-		"sessions_feature":  {{Feature: "f4"}},
-		"sessions_task":     {{Task: "k8"}},
-		"sessions_kind":     {{Kind: parley.KindTool}},
-		"sessions_mode":     {{Mode: parley.ModeBackground}},
-		"sessions_status":   {{Status: parley.SessionPending}, {Status: parley.SessionRunning}, {Status: parley.SessionFailed}},
+		"sessions_recent": {{}, {AfterID: id, AfterUpdated: 5000}, {Ascending: true, AfterID: id, AfterUpdated: 5000},
+			{Archived: &no}, {Pinned: &no},
+			{Kind: parley.KindAgent}, {Mode: parley.ModeForeground}, {Status: parley.SessionCompleted},
+			{Limit: parley.MaxPage}},
+		"sessions_agent":   {{AgentID: id}},
+		"sessions_project": {{ProjectID: id}},
+		"sessions_branch":  {{BranchesOf: id}},
+		"sessions_parent":  {{ParentID: id}},
+		"sessions_type":    {{Type: "t3"}},
+		"sessions_feature": {{Feature: "f4"}},
+		"sessions_task":    {{Task: "k8"}},
+		"sessions_kind":    {{Kind: parley.KindTool}},
+		"sessions_mode":    {{Mode: parley.ModeBackground}},
+		"sessions_status": {{Status: parley.SessionPending}, {Status: parley.SessionRunning},
+			{Status: parley.SessionFailed}},
 		"sessions_pinned":   {{Pinned: &yes}},
 		"sessions_archived": {{Archived: &yes}},
 	} {
@@ -262,8 +287,10 @@ func sessionPlans(p *planned) {
 		p.served(true, index, text, args)
 	}
 	for _, query := range []store.SessionQuery{ // whichever index: no table is read whole
-		{AgentID: id, Kind: parley.KindTool, Status: parley.SessionFailed, AfterID: id, AfterUpdated: 5000}, {ParentID: id, ProjectID: id, Type: "t"},
-		{Task: "k8", Feature: "f4", Type: "t3"}, {Pinned: &yes, Archived: &no}, {Tag: "tag4", Kind: parley.KindTool, AfterID: id, AfterUpdated: 5000},
+		{AgentID: id, Kind: parley.KindTool, Status: parley.SessionFailed, AfterID: id, AfterUpdated: 5000},
+		{ParentID: id, ProjectID: id, Type: "t"},
+		{Task: "k8", Feature: "f4", Type: "t3"}, {Pinned: &yes, Archived: &no},
+		{Tag: "tag4", Kind: parley.KindTool, AfterID: id, AfterUpdated: 5000},
 		{CreatedTo: 9}, {CreatedFrom: 1, CreatedTo: 9000, AfterID: id, AfterUpdated: 5000},
 	} {
 		text, _, args := sessionsQuery(store.Scope{}, query)
@@ -278,9 +305,11 @@ func messagePlans(p *planned) {
 	position := int64(3)
 	forked := []transition.Part{{LogID: parley.NewID(), Through: 400}, {LogID: p.session, Through: 19_000}}
 	for index, queries := range map[string][]store.MessageQuery{
-		"messages_sequence": {{}, {AfterSequence: 7}, {Descending: true}, {Descending: true, AfterSequence: 700}, {Internal: &no}, {Iteration: &zero},
+		"messages_sequence": {{}, {AfterSequence: 7}, {Descending: true}, {Descending: true, AfterSequence: 700},
+			{Internal: &no}, {Iteration: &zero},
 			{Status: parley.MessageCompleted}, {Limit: parley.MaxPage, MaxBytes: parley.MaxPageBytes}},
-		"messages_role": {{Roles: []parley.Role{parley.RoleSummary}}, {Roles: []parley.Role{parley.RoleUser, parley.RoleSummary, parley.RoleUser}},
+		"messages_role": {{Roles: []parley.Role{parley.RoleSummary}},
+			{Roles: []parley.Role{parley.RoleUser, parley.RoleSummary, parley.RoleUser}},
 			{Roles: []parley.Role{parley.RoleUser, parley.RoleAssistant}, Descending: true, AfterSequence: 700}},
 		"messages_status":    {{Status: parley.MessageFailed}, {Status: parley.MessageStreaming}},
 		"messages_internal":  {{Internal: &yes}},
@@ -299,7 +328,8 @@ func messagePlans(p *planned) {
 			p.served(false, index, text, args)
 		}
 	}
-	for _, query := range []store.MessageQuery{{}, {AfterPosition: &position}, {Roles: []parley.Role{parley.RoleUser, parley.RoleSummary}, Internal: &no}} {
+	for _, query := range []store.MessageQuery{{}, {AfterPosition: &position},
+		{Roles: []parley.Role{parley.RoleUser, parley.RoleSummary}, Internal: &no}} {
 		text, args := queueQuery(messageColumns, p.session, query)
 		p.served(false, "messages_queue", text, args)
 	}
@@ -330,9 +360,11 @@ func contextPlans(p *planned, forked []transition.Part) {
 func approvalPlans(p *planned) {
 	id := parley.NewID()
 	for index, queries := range map[string][]store.ApprovalQuery{
-		"approvals_recent":  {{}, {AfterID: id, AfterCreated: 5000}, {Ascending: true, AfterID: id, AfterCreated: 5000}, {State: parley.ApprovalApproved}},
-		"approvals_pending": {{State: parley.ApprovalPending}, {State: parley.ApprovalPending, Ascending: true, AfterID: id, AfterCreated: 5000}},
-		"approvals_agent":   {{AgentID: id}, {AgentID: id, AfterID: id, AfterCreated: 5000}},
+		"approvals_recent": {{}, {AfterID: id, AfterCreated: 5000}, {Ascending: true, AfterID: id, AfterCreated: 5000},
+			{State: parley.ApprovalApproved}},
+		"approvals_pending": {{State: parley.ApprovalPending},
+			{State: parley.ApprovalPending, Ascending: true, AfterID: id, AfterCreated: 5000}},
+		"approvals_agent": {{AgentID: id}, {AgentID: id, AfterID: id, AfterCreated: 5000}},
 	} {
 		for _, query := range queries {
 			query.Limit = 10
@@ -398,7 +430,8 @@ func otherPlans(p *planned) {
 		text, _, args := projectsQuery(query)
 		p.served(false, "projects_recent", text, args)
 	}
-	for _, query := range []store.TurnQuery{{}, {Status: parley.TurnFailed, AfterID: id}, {Ascending: true, AfterID: id}} {
+	for _, query := range []store.TurnQuery{{}, {Status: parley.TurnFailed, AfterID: id},
+		{Ascending: true, AfterID: id}} {
 		text, _, args := turnsQuery(id, query)
 		p.served(false, "turns_session", text, args)
 	}

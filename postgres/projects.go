@@ -34,8 +34,10 @@ func (s *Store) ChooseProject(
 	err = s.read(ctx, func() *batch {
 		b := tenant(project.WorkspaceID)
 		b.read(
-			`INSERT INTO parley.projects AS p (id, workspace_id, path, name, icon, created_at, last_access_at) VALUES ($1, $2, $3, $4, $5, $6, $6)
- ON CONFLICT (workspace_id, path) DO UPDATE SET last_access_at = excluded.last_access_at, icon = CASE WHEN excluded.icon <> '' THEN excluded.icon ELSE p.icon END
+			`INSERT INTO parley.projects AS p (id, workspace_id, path, name, icon, created_at, last_access_at)
+				VALUES ($1, $2, $3, $4, $5, $6, $6)
+ ON CONFLICT (workspace_id, path) DO UPDATE SET last_access_at = excluded.last_access_at,
+  icon = CASE WHEN excluded.icon <> '' THEN excluded.icon ELSE p.icon END
  RETURNING `+projectColumns,
 			func(r *row) (err error) {
 				chosen, err = scanProject(r)
@@ -61,7 +63,8 @@ func (s *Store) ChooseProject(
 func (b *batch) auditProject(entries []parley.AuditEntry, path string) {
 	for i := range entries {
 		b.write(
-			insertAudit+"SELECT $1, $2, $3, $4, $5, $6, $7, coalesce($8, p.id), $9 FROM parley.projects p WHERE p.workspace_id = $1 AND p.path = $10 ON CONFLICT DO NOTHING",
+			insertAudit+"SELECT $1, $2, $3, $4, $5, $6, $7, coalesce($8, p.id), $9 FROM parley.projects p "+
+				"WHERE p.workspace_id = $1 AND p.path = $10 ON CONFLICT DO NOTHING",
 			append(auditArgs(&entries[i]), path)...)
 	}
 }
@@ -90,5 +93,6 @@ func projectsQuery(q store.ProjectQuery) (text string, rows int, args []arg) {
 		l.must("(p.last_access_at, p.id) "+after+" (?, ?)", int64(q.AfterAccess), q.AfterID)
 	}
 	limit, rows := limited(q.Limit)
-	return "SELECT " + projectColumns + " FROM parley.projects p WHERE " + l.where.String() + " ORDER BY p.last_access_at " + word + ", p.id " + word + limit, rows, l.args
+	return "SELECT " + projectColumns + " FROM parley.projects p WHERE " + l.where.String() +
+		" ORDER BY p.last_access_at " + word + ", p.id " + word + limit, rows, l.args
 }

@@ -12,33 +12,42 @@ import (
 // others (queued, removed) by their status. What forks share of a log stays: they
 // read it up to a sequence.
 const (
-	sharedBelow   = "coalesce((SELECT max(g.through) FROM parley.session_logs g WHERE g.workspace_id = $1 AND g.log_id = $2), 0)"
+	sharedBelow = "coalesce((SELECT max(g.through) FROM parley.session_logs g " +
+		"WHERE g.workspace_id = $1 AND g.log_id = $2), 0)"
 	purgeVersions = `DELETE FROM parley.versions v USING (SELECT v.message_id, v.n FROM (SELECT id FROM parley.messages
-  WHERE workspace_id = $1 AND log_id = $2 AND sequence IS NOT NULL AND sequence > ` + sharedBelow + ` ORDER BY sequence LIMIT $3) m
-  JOIN parley.versions v ON v.workspace_id = $1 AND v.message_id = m.id LIMIT $3) d WHERE v.workspace_id = $1 AND v.message_id = d.message_id AND v.n = d.n`
+  WHERE workspace_id = $1 AND log_id = $2 AND sequence IS NOT NULL AND sequence > ` + sharedBelow +
+		` ORDER BY sequence LIMIT $3) m
+  JOIN parley.versions v ON v.workspace_id = $1 AND v.message_id = m.id LIMIT $3) d
+  	WHERE v.workspace_id = $1 AND v.message_id = d.message_id AND v.n = d.n`
 	purgeRecord = `DELETE FROM parley.messages WHERE workspace_id = $1 AND id IN (SELECT id FROM parley.messages
-  WHERE workspace_id = $1 AND log_id = $2 AND sequence IS NOT NULL AND sequence > ` + sharedBelow + ` ORDER BY sequence LIMIT $3)`
+  WHERE workspace_id = $1 AND log_id = $2 AND sequence IS NOT NULL AND sequence > ` + sharedBelow +
+		` ORDER BY sequence LIMIT $3)`
 	purgeSearch = `DELETE FROM parley.search_rows WHERE workspace_id = $1 AND id IN (SELECT id FROM parley.search_rows
   WHERE workspace_id = $1 AND log_id = $2 AND (sequence = 0 OR sequence > ` + sharedBelow + `) LIMIT $3)`
 	forgetLog = `DELETE FROM parley.search_logs WHERE workspace_id = $1 AND log_id = $2
   AND NOT EXISTS (SELECT 1 FROM parley.session_logs g WHERE g.workspace_id = $1 AND g.log_id = $2)`
 	purgeQueue = `DELETE FROM parley.messages WHERE workspace_id = $1 AND id IN (SELECT id FROM parley.messages
   WHERE workspace_id = $1 AND log_id = $2 AND status <> 'completed' AND sequence IS NULL LIMIT $3)`
-	purgeEvents = `DELETE FROM parley.events WHERE workspace_id = $1 AND session_id = $2 AND sequence IN (SELECT sequence FROM parley.events
+	purgeEvents = `DELETE FROM parley.events WHERE workspace_id = $1 AND session_id = $2
+		AND sequence IN (SELECT sequence FROM parley.events
   WHERE workspace_id = $1 AND session_id = $2 ORDER BY sequence LIMIT $3)`
 	purgeCalls = `DELETE FROM parley.calls WHERE workspace_id = $1 AND id IN (SELECT id FROM parley.calls
-  WHERE workspace_id = $1 AND session_id = $2 ORDER BY ordinal LIMIT $3) RETURNING system_hash, tools_hash, middleware_hash`
+  WHERE workspace_id = $1 AND session_id = $2 ORDER BY ordinal LIMIT $3)
+  	RETURNING system_hash, tools_hash, middleware_hash`
 	purgeLoops = `DELETE FROM parley.loops WHERE workspace_id = $1 AND id IN (SELECT id FROM parley.loops
   WHERE workspace_id = $1 AND session_id = $2 ORDER BY ordinal LIMIT $3)`
 	purgeTurns = `DELETE FROM parley.turns WHERE workspace_id = $1 AND id IN (SELECT id FROM parley.turns
   WHERE workspace_id = $1 AND session_id = $2 ORDER BY ordinal LIMIT $3)`
 	purgeAsked = `DELETE FROM parley.approvals WHERE workspace_id = $1 AND id IN (SELECT id FROM parley.approvals
   WHERE workspace_id = $1 AND session_id = $2 LIMIT $3)`
-	purgeMarks = `DELETE FROM parley.session_marks WHERE workspace_id = $1 AND session_id = $2 AND sequence IN (SELECT sequence FROM parley.session_marks
+	purgeMarks = `DELETE FROM parley.session_marks WHERE workspace_id = $1 AND session_id = $2
+		AND sequence IN (SELECT sequence FROM parley.session_marks
   WHERE workspace_id = $1 AND session_id = $2 LIMIT $3)`
 	// the logs that a fork shared are looked at by errands of their own
-	releaseLogs = `WITH gone AS (DELETE FROM parley.session_logs WHERE workspace_id = $1 AND session_id = $2 RETURNING log_id)
- INSERT INTO parley.outbox (workspace_id, kind, target_id, created_at, due_at) SELECT $1, $3, gone.log_id, now, now FROM gone, parley.now_ms() now`
+	releaseLogs = `WITH gone AS (DELETE FROM parley.session_logs WHERE workspace_id = $1 AND session_id = $2
+		RETURNING log_id)
+ INSERT INTO parley.outbox (workspace_id, kind, target_id, created_at, due_at) SELECT $1, $3, gone.log_id, now, now
+  FROM gone, parley.now_ms() now`
 	purgeTexts = `DELETE FROM parley.call_texts t WHERE t.workspace_id = $1 AND t.hash = ANY($2)
  AND NOT EXISTS (SELECT 1 FROM parley.calls c WHERE c.workspace_id = $1 AND c.system_hash = t.hash)
  AND NOT EXISTS (SELECT 1 FROM parley.calls c WHERE c.workspace_id = $1 AND c.tools_hash = t.hash)
@@ -65,7 +74,8 @@ func (s *Store) purge(ctx context.Context, workspaceID, sessionID parley.ID) (bo
 	for _, step := range []struct {
 		statement string
 		target    parley.ID
-	}{{purgeQueue, logID[0]}, {purgeMarks, sessionID}, {purgeEvents, sessionID}, {purgeAsked, sessionID}, {purgeTurns, sessionID}, {purgeLoops, sessionID}} {
+	}{{purgeQueue, logID[0]}, {purgeMarks, sessionID}, {purgeEvents, sessionID}, {purgeAsked, sessionID},
+		{purgeTurns, sessionID}, {purgeLoops, sessionID}} {
 		var gone int64
 		b := tenant(workspaceID)
 		b.counted(&gone, step.statement, workspaceID, step.target, parley.PurgeBatch)
@@ -79,8 +89,11 @@ func (s *Store) purge(ctx context.Context, workspaceID, sessionID parley.ID) (bo
 	}
 	b := tenant(workspaceID)
 	b.write(releaseLogs, workspaceID, sessionID, transition.PurgeLog)
-	for _, statement := range []string{"parked WHERE workspace_id = $1 AND session_id = $2", "compactions WHERE workspace_id = $1 AND session_id = $2", "replays WHERE workspace_id = $1 AND session_id = $2", "outside WHERE workspace_id = $1 AND session_id = $2",
-		"shares WHERE workspace_id = $1 AND session_id = $2", "shares WHERE workspace_id = $1 AND reader_id = $2", "budgets WHERE workspace_id = $1 AND subject_id = $2", "rates WHERE workspace_id = $1 AND subject_id = $2"} {
+	for _, statement := range []string{"parked WHERE workspace_id = $1 AND session_id = $2",
+		"compactions WHERE workspace_id = $1 AND session_id = $2",
+		"replays WHERE workspace_id = $1 AND session_id = $2", "outside WHERE workspace_id = $1 AND session_id = $2",
+		"shares WHERE workspace_id = $1 AND session_id = $2", "shares WHERE workspace_id = $1 AND reader_id = $2",
+		"budgets WHERE workspace_id = $1 AND subject_id = $2", "rates WHERE workspace_id = $1 AND subject_id = $2"} {
 		b.write("DELETE FROM parley."+statement, workspaceID, sessionID)
 	}
 	b.write(forgetLog, workspaceID, logID[0])

@@ -217,7 +217,8 @@ func kill(t *testing.T, url, kind string) {
 	run(
 		t,
 		conn,
-		"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'parley "+kind+"'",
+		"SELECT pg_terminate_backend(pid) FROM pg_stat_activity "+
+			"WHERE datname = current_database() AND application_name = 'parley "+kind+"'",
 	)
 }
 

@@ -28,7 +28,8 @@ func (b *batch) replay(h *transition.Head, at parley.Time) error {
 		return err
 	}
 	b.write(
-		"INSERT INTO parley.replays (call_id, workspace_id, session_id, replay_of, answer, created_at) VALUES ($1, $2, $3, $4, $5, $6)",
+		"INSERT INTO parley.replays (call_id, workspace_id, session_id, replay_of, answer, created_at) "+
+			"VALUES ($1, $2, $3, $4, $5, $6)",
 		r.Call.ID,
 		h.WorkspaceID,
 		h.ID,
@@ -45,7 +46,8 @@ func (s *Store) Replays(ctx context.Context, scope store.Scope, callID parley.ID
 	l.must("r.workspace_id = " + here)
 	l.must("(r.replay_of = ? OR r.call_id = ?)", callID, callID)
 	l.visible(scope)
-	text := `SELECT r.call_id, r.replay_of, r.session_id, r.answer, r.created_at FROM parley.replays r JOIN parley.sessions s ON s.workspace_id = r.workspace_id AND s.id = r.session_id
+	text := `SELECT r.call_id, r.replay_of, r.session_id, r.answer, r.created_at FROM parley.replays r
+		JOIN parley.sessions s ON s.workspace_id = r.workspace_id AND s.id = r.session_id
  WHERE ` + l.where.String() + " ORDER BY r.created_at DESC, r.call_id DESC LIMIT " + l.arg(
 		parley.MaxReplays,
 	)

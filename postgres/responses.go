@@ -18,7 +18,8 @@ func (s *Store) CachedResponse(
 	since := parley.TimeOf(s.clock.Now().Std().Add(-age))
 	found, err := all(ctx, s, tenant(workspaceID), func(r *row) (store.CachedResponse, error) {
 		return store.CachedResponse{Key: key, Chunks: r.bytes(), Cost: r.money()}, nil
-	}, "SELECT chunks, cost FROM parley.response_cache WHERE workspace_id = "+here+" AND key = $1 AND created_at > $2", 1, key, since)
+	}, "SELECT chunks, cost FROM parley.response_cache WHERE workspace_id = "+here+" AND key = $1 AND created_at > $2",
+		1, key, since)
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
@@ -28,19 +29,27 @@ func (s *Store) CachedResponse(
 // The statements of KeepResponses. The first locks the workspace's counters, so
 // that the bounds hold whoever else writes, and tells the others which use this is.
 const (
-	countResponses = `INSERT INTO parley.response_counts AS c (workspace_id, uses, hits, misses, stored, saved) VALUES (` + here + `, 1, $1, $2, $3, $4)
- ON CONFLICT (workspace_id) DO UPDATE SET uses = c.uses + 1, hits = c.hits + excluded.hits, misses = c.misses + excluded.misses, stored = c.stored + excluded.stored, saved = c.saved + excluded.saved`
+	countResponses = `INSERT INTO parley.response_counts AS c (workspace_id, uses, hits, misses, stored, saved)
+		VALUES (` + here + `, 1, $1, $2, $3, $4)
+ ON CONFLICT (workspace_id) DO UPDATE SET uses = c.uses + 1, hits = c.hits + excluded.hits,
+  misses = c.misses + excluded.misses, stored = c.stored + excluded.stored, saved = c.saved + excluded.saved`
 	thisUse     = "(SELECT uses FROM parley.response_counts WHERE workspace_id = " + here + ")"
-	useResponse = "UPDATE parley.response_cache SET last_use = " + thisUse + " WHERE workspace_id = " + here + " AND key = $1"
+	useResponse = "UPDATE parley.response_cache SET last_use = " + thisUse + " WHERE workspace_id = " + here +
+		" AND key = $1"
 
-	insertResponse = `INSERT INTO parley.response_cache (workspace_id, key, chunks, bytes, cost, last_use, created_at) VALUES (` + here + ", $1, $2, $3, $4, " + thisUse + `, $5)
- ON CONFLICT (workspace_id, key) DO UPDATE SET chunks = excluded.chunks, bytes = excluded.bytes, cost = excluded.cost, last_use = excluded.last_use, created_at = excluded.created_at`
+	insertResponse = `INSERT INTO parley.response_cache (workspace_id, key, chunks, bytes, cost, last_use, created_at)
+		VALUES (` + here + ", $1, $2, $3, $4, " + thisUse + `, $5)
+ ON CONFLICT (workspace_id, key) DO UPDATE SET chunks = excluded.chunks, bytes = excluded.bytes, cost = excluded.cost,
+  last_use = excluded.last_use, created_at = excluded.created_at`
 
 	// The answers are counted and added up from the last one used.
-	evictResponses = `WITH gone AS (DELETE FROM parley.response_cache WHERE workspace_id = ` + here + ` AND (created_at <= $1 OR key IN (SELECT key FROM
- (SELECT key, row_number() OVER w AS n, sum(bytes) OVER w AS total FROM parley.response_cache WHERE workspace_id = ` + here + ` AND created_at > $1 WINDOW w AS (ORDER BY last_use DESC, key DESC)) ranked
+	evictResponses = `WITH gone AS (DELETE FROM parley.response_cache WHERE workspace_id = ` + here +
+		` AND (created_at <= $1 OR key IN (SELECT key FROM
+ (SELECT key, row_number() OVER w AS n, sum(bytes) OVER w AS total FROM parley.response_cache WHERE workspace_id = ` +
+		here + ` AND created_at > $1 WINDOW w AS (ORDER BY last_use DESC, key DESC)) ranked
  WHERE n > $2 OR total > $3)) RETURNING 1), counted AS (SELECT count(*) AS n FROM gone)
- UPDATE parley.response_counts c SET evicted = c.evicted + counted.n FROM counted WHERE c.workspace_id = ` + here + " RETURNING counted.n"
+ UPDATE parley.response_counts c SET evicted = c.evicted + counted.n FROM counted WHERE c.workspace_id = ` + here +
+		" RETURNING counted.n"
 )
 
 // KeepResponses implements store.ResponseCache.
@@ -67,7 +76,8 @@ func (s *Store) KeepResponses(
 		b.read(evictResponses, func(r *row) error {
 			evicted = r.int64()
 			return nil
-		}, parley.TimeOf(now.Std().Add(-parley.MaxResponseTTL)), parley.MaxCachedResponses, parley.MaxResponseCacheBytes)
+		}, parley.TimeOf(now.Std().Add(-parley.MaxResponseTTL)), parley.MaxCachedResponses,
+			parley.MaxResponseCacheBytes)
 	}
 	return evicted, mapError(s.send(ctx, b))
 }
@@ -83,9 +93,10 @@ func (s *Store) ResponseCacheState(
 		b.read(
 			"SELECT hits, misses, stored, evicted, saved FROM parley.response_counts WHERE workspace_id = "+here,
 			func(r *row) error {
-				state.Hits, state.Misses, state.Stored, state.Evicted, state.Saved = r.int64(), r.int64(), r.int64(), r.int64(), parley.Money(
-					r.int64(),
-				)
+				state.Hits, state.Misses, state.Stored, state.Evicted, state.Saved = r.int64(), r.int64(), r.int64(),
+					r.int64(), parley.Money(
+						r.int64(),
+					)
 				return nil
 			},
 		)

@@ -9,8 +9,10 @@ import (
 // thinVersions finds old versions by their messages' ids, which begin with the
 // time at which they were minted: no index of times has to be kept while texts
 // stream. Those of a message that streams have their text.
-const thinVersions = `DELETE FROM parley.versions v USING (SELECT o.workspace_id, o.message_id, o.n FROM parley.workspaces w CROSS JOIN LATERAL
- (SELECT workspace_id, message_id, n FROM parley.versions WHERE workspace_id = w.id AND message_id < $1 AND text IS NULL ORDER BY message_id, n LIMIT $2) o LIMIT $2) d
+const thinVersions = `DELETE FROM parley.versions v USING (SELECT o.workspace_id, o.message_id, o.n
+	FROM parley.workspaces w CROSS JOIN LATERAL
+ (SELECT workspace_id, message_id, n FROM parley.versions WHERE workspace_id = w.id AND message_id < $1 AND text IS NULL
+  ORDER BY message_id, n LIMIT $2) o LIMIT $2) d
  WHERE v.workspace_id = d.workspace_id AND v.message_id = d.message_id AND v.n = d.n`
 
 // ThinVersions implements store.Retention.

@@ -28,8 +28,10 @@ type loginRole struct {
 
 func roleOf(ctx context.Context, conn *sql.Conn) (role loginRole, err error) {
 	role.made, role.member = map[string]bool{}, map[string]bool{}
-	if err := conn.QueryRowContext(ctx, `SELECT r.rolname, current_database(), current_setting('server_version_num')::int,
- r.rolsuper, r.rolbypassrls, r.rolcreaterole, r.rolinherit, has_database_privilege(session_user, current_database(), 'CREATE')
+	if err := conn.QueryRowContext(ctx,
+		`SELECT r.rolname, current_database(), current_setting('server_version_num')::int,
+ r.rolsuper, r.rolbypassrls, r.rolcreaterole, r.rolinherit, has_database_privilege(session_user, current_database(),
+  'CREATE')
  FROM pg_roles r WHERE r.rolname = session_user`).
 		Scan(&role.name, &role.database, &role.version,
 			&role.superuser, &role.bypassesRows, &role.createsRoles, &role.inherits, &role.createsSchemas); err != nil {
@@ -41,7 +43,8 @@ func roleOf(ctx context.Context, conn *sql.Conn) (role loginRole, err error) {
 	}
 	rows, err := conn.QueryContext(
 		ctx,
-		"SELECT rolname, pg_has_role(session_user, oid, '"+become+"') FROM pg_roles WHERE rolname IN ('"+tenantRole+"', '"+systemRole+"')",
+		"SELECT rolname, pg_has_role(session_user, oid, '"+become+"') FROM pg_roles WHERE rolname IN ('"+tenantRole+
+			"', '"+systemRole+"')",
 	)
 	if err != nil {
 		return role, err

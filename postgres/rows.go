@@ -26,7 +26,8 @@ func (a *attempt) Message(workspaceID, messageID parley.ID) (*parley.Message, er
 // Queued implements transition.Rows.
 func (a *attempt) Queued(h *transition.Head, ids []parley.ID) ([]parley.Message, error) {
 	return rowsOf(a, aMessage, "SELECT "+messageColumns+` FROM parley.messages m
- WHERE m.workspace_id = $1 AND m.id = ANY($3) AND m.session_id = $2 AND m.position IS NOT NULL ORDER BY m.position`, h.WorkspaceID, h.ID, ids)
+ WHERE m.workspace_id = $1 AND m.id = ANY($3) AND m.session_id = $2 AND m.position IS NOT NULL ORDER BY m.position`,
+		h.WorkspaceID, h.ID, ids)
 }
 
 // TurnMessages implements transition.Rows.
@@ -53,7 +54,8 @@ func (a *attempt) FirstMessage(h *transition.Head) (*parley.Message, error) {
 	return first(
 		a,
 		aMessage,
-		"SELECT "+messageColumns+" FROM parley.messages m WHERE m.workspace_id = $1 AND m.log_id = $2 AND m.sequence = $3",
+		"SELECT "+messageColumns+" FROM parley.messages m WHERE m.workspace_id = $1 AND m.log_id = $2 "+
+			"AND m.sequence = $3",
 		h.WorkspaceID,
 		h.LogID,
 		h.Begins(),
@@ -65,9 +67,11 @@ func (a *attempt) ToolCall(h *transition.Head, callID string) (call *parley.Mess
 	err = a.read(
 		func() { call, answered = nil, false },
 		"SELECT "+messageColumns+`, EXISTS (SELECT 1 FROM parley.messages x
- WHERE x.workspace_id = m.workspace_id AND x.log_id = m.log_id AND x.tool_call_id = m.tool_call_id AND x.tool_call_id <> ''
+ WHERE x.workspace_id = m.workspace_id AND x.log_id = m.log_id AND x.tool_call_id = m.tool_call_id
+  AND x.tool_call_id <> ''
  AND x.role = 'tool_result' AND x.status <> 'cancelled' AND x.call_ordinal = m.call_ordinal)
- FROM parley.messages m WHERE m.workspace_id = $1 AND m.log_id = $2 AND m.tool_call_id = $3 AND m.tool_call_id <> '' AND m.role = 'tool_call'
+ FROM parley.messages m WHERE m.workspace_id = $1 AND m.log_id = $2 AND m.tool_call_id = $3 AND m.tool_call_id <> ''
+  AND m.role = 'tool_call'
  ORDER BY m.sequence DESC LIMIT 1`,
 		func(r *row) error {
 			m := scanMessage(r)
@@ -84,9 +88,12 @@ func (a *attempt) ToolCall(h *transition.Head, callID string) (call *parley.Mess
 // OpenToolCalls implements transition.Rows.
 func (a *attempt) OpenToolCalls(h *transition.Head) ([]parley.Message, error) {
 	return rowsOf(a, aMessage, "SELECT "+messageColumns+` FROM parley.messages m
- WHERE m.workspace_id = $1 AND m.turn_id = $2 AND m.role = 'tool_call' AND m.status = 'completed' AND m.sequence IS NOT NULL
- AND NOT EXISTS (SELECT 1 FROM parley.messages x WHERE x.workspace_id = m.workspace_id AND x.log_id = m.log_id AND x.tool_call_id = m.tool_call_id
- AND x.tool_call_id <> '' AND x.role = 'tool_result' AND x.status <> 'cancelled' AND x.call_ordinal = m.call_ordinal) ORDER BY m.sequence`, h.WorkspaceID, h.TurnID)
+ WHERE m.workspace_id = $1 AND m.turn_id = $2 AND m.role = 'tool_call' AND m.status = 'completed'
+  AND m.sequence IS NOT NULL
+ AND NOT EXISTS (SELECT 1 FROM parley.messages x WHERE x.workspace_id = m.workspace_id AND x.log_id = m.log_id
+  AND x.tool_call_id = m.tool_call_id
+ AND x.tool_call_id <> '' AND x.role = 'tool_result' AND x.status <> 'cancelled' AND x.call_ordinal = m.call_ordinal)
+  ORDER BY m.sequence`, h.WorkspaceID, h.TurnID)
 }
 
 // Posted implements transition.Rows: a key is taken for new until the index says
@@ -96,7 +103,8 @@ func (a *attempt) Posted(h *transition.Head, key string) (transition.Earlier, er
 		return transition.Earlier{}, nil
 	}
 	return a.earlier(
-		"SELECT id, fingerprint, posted_event FROM parley.messages WHERE workspace_id = $1 AND session_id = $2 AND idempotency_key = $3",
+		"SELECT id, fingerprint, posted_event FROM parley.messages "+
+			"WHERE workspace_id = $1 AND session_id = $2 AND idempotency_key = $3",
 		h.WorkspaceID,
 		h.ID,
 		key,
@@ -147,7 +155,8 @@ func (a *attempt) SessionByKey(workspaceID parley.ID, key string) (parley.ID, er
 	return found, err
 }
 
-const toolChildren = "SELECT id FROM parley.sessions WHERE workspace_id = $1 AND parent_session_id = $2 AND kind = 'tool' AND deleted_at IS NULL"
+const toolChildren = "SELECT id FROM parley.sessions WHERE workspace_id = $1 AND parent_session_id = $2 " +
+	"AND kind = 'tool' AND deleted_at IS NULL"
 
 // ToolChildren implements transition.Rows.
 func (a *attempt) ToolChildren(h *transition.Head) ([]parley.ID, error) {

@@ -16,13 +16,15 @@ import (
 // sessionColumns reads "s" and its head "h"; listedColumns are the part of "s".
 const (
 	listedColumns = `s.id, s.workspace_id, s.agent_id, s.owner_id, s.visibility, s.project_id,
- s.parent_session_id, s.parent_message_id, coalesce(s.root_id, s.id), s.depth, s.log_id, s.kind, s.mode, s.type, s.feature, s.task, s.key,
+ s.parent_session_id, s.parent_message_id, coalesce(s.root_id, s.id), s.depth, s.log_id, s.kind, s.mode, s.type,
+  s.feature, s.task, s.key,
  s.title, s.instructions, s.tags, s.pinned, s.metadata, s.overrides, s.policy, s.retry, s.during,
  s.status, s.wait_reason, s.archived_at, s.created_at, s.updated_at, s.started_at, s.finished_at, s.forked_through`
 	sessionColumns = listedColumns + `,
  h.messages, h.user_facing, h.turns, h.input_tokens, h.output_tokens, h.cached_tokens, h.unknown_calls,
  h.cost, h.unpriced_calls, h.calls, h.cache_hits, h.cache_write_tokens, h.saved,
- h.context_anchor, h.context_messages, h.context_tokens, h.context_cleared, h.context_held, h.cleared_at, h.next_sequence - 1, h.next_event - 1, h.turn_id`
+ h.context_anchor, h.context_messages, h.context_tokens, h.context_cleared, h.context_held, h.cleared_at,
+  h.next_sequence - 1, h.next_event - 1, h.turn_id`
 	headOfSession = ` JOIN parley.heads h ON h.session_id = s.id AND h.workspace_id = s.workspace_id `
 	sessionTables = ` FROM parley.sessions s` + headOfSession
 )
@@ -59,7 +61,8 @@ func scanSession(r *row) (parley.Session, error) {
 	), parley.WaitReason(
 		r.text(),
 	)
-	s.ArchivedAt, s.CreatedAt, s.UpdatedAt, s.StartedAt, s.FinishedAt, s.ForkedThrough = r.time(), r.time(), r.time(), r.time(), r.time(), r.maybe()
+	s.ArchivedAt, s.CreatedAt, s.UpdatedAt, s.StartedAt, s.FinishedAt, s.ForkedThrough = r.time(), r.time(), r.time(),
+		r.time(), r.time(), r.maybe()
 	s.Statistics = parley.Statistics{
 		Messages:   r.int64(),
 		UserFacing: r.int64(),
@@ -114,9 +117,11 @@ func scanSession(r *row) (parley.Session, error) {
 const marksColumns = "m.pinned, m.context_edge, m.set_aside"
 
 // messageColumns reads "m".
-const messageColumns = `m.id, m.workspace_id, m.session_id, m.log_id, m.sequence, m.position, m.turn_id, m.step, m.role, m.status,
+const messageColumns = `m.id, m.workspace_id, m.session_id, m.log_id, m.sequence, m.position, m.turn_id, m.step, m.role,
+	m.status,
  m.author_kind, m.author_id, m.author_name, m.content, m.context_note, m.tool_call_id, m.tool_name, m.covers_through,
- m.internal, m.steer, m.model, m.agent_type, m.iteration, m.usage, m.content_hash, m.chain_version, m.call_ordinal, m.provider_data,
+ m.internal, m.steer, m.model, m.agent_type, m.iteration, m.usage, m.content_hash, m.chain_version, m.call_ordinal,
+  m.provider_data,
  m.error, m.metadata, ` + marksColumns + `, m.overrides, m.token_estimate, m.revision, m.created_at, m.updated_at`
 
 func scanMessage(r *row) parley.Message {
@@ -170,8 +175,10 @@ func scanMessage(r *row) parley.Message {
 }
 
 // turnColumns reads "t".
-const turnColumns = `t.id, t.workspace_id, t.session_id, t.trigger_message_id, t.ordinal, t.status, t.wait_reason, t.attempt, t.takeovers, t.step,
- t.agent_id, t.agent_version, t.loop_id, t.iteration, t.continues_id, t.error, t.input_tokens, t.output_tokens, t.cached_tokens, t.unknown_calls,
+const turnColumns = `t.id, t.workspace_id, t.session_id, t.trigger_message_id, t.ordinal, t.status, t.wait_reason,
+	t.attempt, t.takeovers, t.step,
+ t.agent_id, t.agent_version, t.loop_id, t.iteration, t.continues_id, t.error, t.input_tokens, t.output_tokens,
+  t.cached_tokens, t.unknown_calls,
  t.cost, t.created_at, t.started_at, t.finished_at, t.caught_by, t.accused_by`
 
 func scanTurn(r *row) (parley.Turn, error) {
@@ -209,8 +216,10 @@ func scanTurn(r *row) (parley.Turn, error) {
 }
 
 // callColumns reads "c".
-const callColumns = `c.id, c.workspace_id, c.session_id, c.turn_id, c.message_id, c.ordinal, c.step, c.attempt, c.model, c.parameters, c.think, c.search,
- c.system_hash, c.tools_hash, c.manifest, c.request_hash, c.encoder_version, c.usage, c.cost, c.finish_reason, c.outcome, c.error,
+const callColumns = `c.id, c.workspace_id, c.session_id, c.turn_id, c.message_id, c.ordinal, c.step, c.attempt, c.model,
+	c.parameters, c.think, c.search,
+ c.system_hash, c.tools_hash, c.manifest, c.request_hash, c.encoder_version, c.usage, c.cost, c.finish_reason,
+  c.outcome, c.error,
  c.created_at, c.first_token_ms, c.total_ms, c.reserved_tokens, c.reserved_cost, c.estimated, c.purpose,
  c.middleware_hash, c.saved`
 

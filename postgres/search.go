@@ -86,7 +86,8 @@ func searching(scope store.Scope) *batch {
 	b := system()
 	b.snapshot = true
 	b.read(
-		"SELECT set_config('parley.workspace', $1, true), set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)",
+		"SELECT set_config('parley.workspace', $1, true), set_config('enable_seqscan', 'off', true), "+
+			"set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)",
 		func(*row) error { return nil },
 		scope.WorkspaceID.String(),
 	)
@@ -134,7 +135,9 @@ func (s *Store) borrowedLogs(ctx context.Context, scope store.Scope, q *store.Se
 		ctx,
 		s,
 		tenant(scope.WorkspaceID),
-		"SELECT DISTINCT g.log_id FROM parley.session_logs g JOIN parley.sessions s ON s.workspace_id = g.workspace_id AND s.id = g.session_id WHERE g.workspace_id = "+here+" AND "+visible+
+		"SELECT DISTINCT g.log_id FROM parley.session_logs g JOIN parley.sessions s "+
+			"ON s.workspace_id = g.workspace_id "+
+			"AND s.id = g.session_id WHERE g.workspace_id = "+here+" AND "+visible+
 			" AND NOT EXISTS (SELECT 1 FROM parley.sessions s WHERE s.id = g.writer_id AND "+visible+") LIMIT "+l.arg(
 			words.MaxBorrowed+1,
 		),
@@ -148,9 +151,10 @@ func (l *filter) newest(q *store.SearchQuery, limit int) {
 	terms := l.where.String()
 	l.where.Reset()
 	l.where.WriteString(
-		"SELECT r.* FROM parley.search_rows r WHERE " + terms + " ORDER BY r.created_at DESC, r.id DESC LIMIT " + strconv.Itoa(
-			limit,
-		),
+		"SELECT r.* FROM parley.search_rows r WHERE " + terms + " ORDER BY r.created_at DESC, r.id DESC LIMIT " +
+			strconv.Itoa(
+				limit,
+			),
 	)
 }
 
@@ -208,7 +212,8 @@ func searchQuery(
 	} else {
 		l.must("r.words @@ ?::tsquery", asked) // only the index of words serves this: a workspace is a word of it
 		l.inTime(q)
-		begin = "WITH hits AS MATERIALIZED (SELECT r.workspace_id, r.id, r.session_id, r.log_id, r.sequence, r.created_at FROM parley.search_rows r WHERE " + l.where.String() + ") "
+		begin = "WITH hits AS MATERIALIZED (SELECT r.workspace_id, r.id, r.session_id, r.log_id, r.sequence, " +
+			"r.created_at FROM parley.search_rows r WHERE " + l.where.String() + ") "
 		from = "(SELECT * FROM hits ORDER BY created_at DESC, id DESC LIMIT " + strconv.Itoa(store.MaxSearched) + ") r"
 		l.where.Reset()
 		l.must("r.workspace_id = " + here)
@@ -241,8 +246,10 @@ func searchQuery(
 	if len(arms) > 0 {
 		l.must("(" + strings.Join(arms, " OR ") + ")")
 	}
-	return begin + "SELECT r.id, r.created_at, (SELECT c.counts FROM parley.search_rows c WHERE c.workspace_id = " + here + " AND c.id = r.id), s.id, r.sequence FROM " + from +
-		" CROSS JOIN LATERAL (SELECT " + shown + " AS id) x JOIN parley.sessions s ON s.workspace_id = " + here + " AND s.id = x.id WHERE " + l.where.String() +
+	return begin + "SELECT r.id, r.created_at, (SELECT c.counts FROM parley.search_rows c WHERE c.workspace_id = " +
+		here + " AND c.id = r.id), s.id, r.sequence FROM " + from +
+		" CROSS JOIN LATERAL (SELECT " + shown + " AS id) x JOIN parley.sessions s ON s.workspace_id = " + here +
+		" AND s.id = x.id WHERE " + l.where.String() +
 		" ORDER BY r.created_at DESC, r.id DESC LIMIT " + strconv.Itoa(
 		store.MaxRanked,
 	), l.args
@@ -259,8 +266,11 @@ func (l *filter) shownSession(scope store.Scope, q *store.SearchQuery) string {
 	l.args = inner.args
 	visible := inner.where.String()
 	return "coalesce((SELECT s.id FROM parley.sessions s WHERE s.id = r.session_id AND " + visible + ")," +
-		" (SELECT s.id FROM parley.session_logs g JOIN parley.sessions s ON s.workspace_id = g.workspace_id AND s.id = g.session_id" +
-		" WHERE g.workspace_id = " + here + " AND g.log_id = r.log_id AND g.through >= r.sequence AND r.sequence > 0 AND " + visible + " ORDER BY s.id LIMIT 1))"
+		" (SELECT s.id FROM parley.session_logs g JOIN parley.sessions s ON s.workspace_id = g.workspace_id " +
+		"AND s.id = g.session_id" +
+		" WHERE g.workspace_id = " + here +
+		" AND g.log_id = r.log_id AND g.through >= r.sequence AND r.sequence > 0 AND " + visible +
+		" ORDER BY s.id LIMIT 1))"
 }
 
 // readHits reads what is shown of matches, as the tenant. What is gone meanwhile is

@@ -45,15 +45,19 @@ func (s *Store) logsOf(ctx context.Context, sessions []parley.ID) (logs []words.
 		b := system()
 		b.snapshot = true
 		b.read(
-			`SELECT g.session_id, g.workspace_id, g.log_id, g.writer_id, g.through, i.log_id IS NOT NULL, i.through, i.title, i.visible, i.project_id FROM parley.session_logs g
+			`SELECT g.session_id, g.workspace_id, g.log_id, g.writer_id, g.through, i.log_id IS NOT NULL, i.through,
+				i.title, i.visible, i.project_id FROM parley.session_logs g
  LEFT JOIN parley.search_logs i ON i.workspace_id = g.workspace_id AND i.log_id = g.log_id
- WHERE (g.workspace_id, g.session_id) IN (SELECT h.workspace_id, h.session_id FROM parley.heads h JOIN parley.sessions s ON s.workspace_id = h.workspace_id AND s.id = h.session_id
+ WHERE (g.workspace_id, g.session_id) IN (SELECT h.workspace_id, h.session_id FROM parley.heads h
+  JOIN parley.sessions s ON s.workspace_id = h.workspace_id AND s.id = h.session_id
   WHERE h.session_id = ANY($1) AND h.deleted_at IS NULL AND s.forked_through IS NOT NULL)
- AND NOT EXISTS (SELECT 1 FROM parley.heads h WHERE h.workspace_id = g.workspace_id AND h.session_id = g.writer_id AND h.deleted_at IS NULL)`,
+ AND NOT EXISTS (SELECT 1 FROM parley.heads h WHERE h.workspace_id = g.workspace_id AND h.session_id = g.writer_id
+  AND h.deleted_at IS NULL)`,
 			func(r *row) error {
 				id, log := r.id(), words.Stretch{Shared: true}
 				log.WorkspaceID, log.LogID, log.SessionID, log.End = r.id(), r.id(), r.id(), r.int64()
-				log.Known, log.Through, log.Titled, log.PlacedOpen, log.PlacedIn = r.bool(), r.int64(), r.text(), r.bool(), r.id()
+				log.Known, log.Through, log.Titled, log.PlacedOpen, log.PlacedIn = r.bool(), r.int64(), r.text(),
+					r.bool(), r.id()
 				log.Title = log.Titled
 				add(log, id)
 				return nil
@@ -61,15 +65,20 @@ func (s *Store) logsOf(ctx context.Context, sessions []parley.ID) (logs []words.
 			sessions,
 		)
 		b.read(
-			`SELECT s.workspace_id, s.id, s.log_id, s.owner_id, s.agent_id, s.project_id, s.created_at, s.title, s.visibility = 'workspace', coalesce(s.forked_through, 0), h.next_sequence - 1,
+			`SELECT s.workspace_id, s.id, s.log_id, s.owner_id, s.agent_id, s.project_id, s.created_at, s.title,
+				s.visibility = 'workspace', coalesce(s.forked_through, 0), h.next_sequence - 1,
  i.log_id IS NOT NULL, coalesce(i.through, s.forked_through, 0), i.title, i.visible, i.project_id
  FROM parley.heads h JOIN parley.sessions s ON s.workspace_id = h.workspace_id AND s.id = h.session_id
- LEFT JOIN parley.search_logs i ON i.workspace_id = s.workspace_id AND i.log_id = s.log_id WHERE h.session_id = ANY($1) AND h.deleted_at IS NULL ORDER BY s.id DESC`,
+ LEFT JOIN parley.search_logs i ON i.workspace_id = s.workspace_id AND i.log_id = s.log_id
+  WHERE h.session_id = ANY($1) AND h.deleted_at IS NULL ORDER BY s.id DESC`,
 			func(r *row) error {
 				log := words.Stretch{}
-				log.WorkspaceID, log.SessionID, log.LogID, log.OwnerID, log.AgentID, log.ProjectID = r.id(), r.id(), r.id(), r.id(), r.id(), r.id()
-				log.CreatedAt, log.Title, log.Visible, log.Begins, log.End = r.time(), r.text(), r.bool(), r.int64(), r.int64()
-				log.Known, log.Through, log.Titled, log.PlacedOpen, log.PlacedIn = r.bool(), r.int64(), r.text(), r.bool(), r.id()
+				log.WorkspaceID, log.SessionID, log.LogID, log.OwnerID, log.AgentID, log.ProjectID = r.id(), r.id(),
+					r.id(), r.id(), r.id(), r.id()
+				log.CreatedAt, log.Title, log.Visible, log.Begins, log.End = r.time(), r.text(), r.bool(),
+					r.int64(), r.int64()
+				log.Known, log.Through, log.Titled, log.PlacedOpen, log.PlacedIn = r.bool(), r.int64(), r.text(),
+					r.bool(), r.id()
 				add(log, log.SessionID)
 				return nil
 			},
@@ -137,11 +146,16 @@ func (s *Store) unindexed(ctx context.Context, logs []words.Stretch) (messages [
 		messages, cut = nil, false
 		b := system()
 		b.read(
-			`SELECT a.log_id, a.id, a.sequence, a.role, a.status, a.content, a.tool_name, a.internal, a.created_at FROM (
- SELECT m.*, l.n, row_number() OVER w AS row, sum(octet_length(m.content)) OVER (w ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
- FROM unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::bigint[]) WITH ORDINALITY l (workspace_id, log_id, below, most, n) CROSS JOIN LATERAL
- (SELECT m.* FROM parley.messages m WHERE m.workspace_id = l.workspace_id AND m.log_id = l.log_id AND m.sequence IS NOT NULL AND m.sequence > l.below AND m.sequence <= l.most
-  ORDER BY m.sequence LIMIT $5) m WINDOW w AS (ORDER BY l.n, m.sequence)) a WHERE a.row <= $5 AND coalesce(a.before, 0) < $6 ORDER BY a.n, a.sequence`,
+			`SELECT a.log_id, a.id, a.sequence, a.role, a.status, a.content, a.tool_name, a.internal, a.created_at
+				FROM (
+ SELECT m.*, l.n, row_number() OVER w AS row, sum(octet_length(m.content)) OVER
+  (w ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
+ FROM unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::bigint[]) WITH ORDINALITY l (workspace_id, log_id, below, most,
+  n) CROSS JOIN LATERAL
+ (SELECT m.* FROM parley.messages m WHERE m.workspace_id = l.workspace_id AND m.log_id = l.log_id
+  AND m.sequence IS NOT NULL AND m.sequence > l.below AND m.sequence <= l.most
+  ORDER BY m.sequence LIMIT $5) m WINDOW w AS (ORDER BY l.n, m.sequence)) a
+  	WHERE a.row <= $5 AND coalesce(a.before, 0) < $6 ORDER BY a.n, a.sequence`,
 			func(r *row) error {
 				m := parley.Message{
 					LogID:    r.id(),
@@ -197,18 +211,26 @@ func indexing(pieces []words.Stretch) *batch {
 			b.unindex(p)
 			continue
 		}
-		alive := "EXISTS (SELECT 1 FROM parley.heads h WHERE h.workspace_id = $1 AND h.session_id = $5 AND h.deleted_at IS NULL)"
+		alive := "EXISTS (SELECT 1 FROM parley.heads h WHERE h.workspace_id = $1 AND h.session_id = $5 " +
+			"AND h.deleted_at IS NULL)"
 		if p.Shared {
-			alive = "EXISTS (SELECT 1 FROM parley.session_logs g WHERE g.workspace_id = $1 AND g.log_id = $2 AND g.through >= $3 AND $5::uuid IS NOT NULL)"
+			alive = "EXISTS (SELECT 1 FROM parley.session_logs g " +
+				"WHERE g.workspace_id = $1 AND g.log_id = $2 AND g.through >= $3 AND $5::uuid IS NOT NULL)"
 		}
 		a := arraysOf(p)
 		b.write(
-			`WITH fits AS (INSERT INTO parley.search_logs AS i (workspace_id, log_id, through, title, visible, project_id) SELECT $1, $2, $3, $4, $14, $15::uuid WHERE `+alive+`
-  ON CONFLICT (workspace_id, log_id) DO UPDATE SET through = excluded.through, title = excluded.title WHERE $6 AND i.through = $7 AND i.visible = $14 AND i.project_id IS NOT DISTINCT FROM $15::uuid RETURNING 1),
- gone AS (DELETE FROM parley.search_rows WHERE workspace_id = $1 AND log_id = $2 AND sequence = 0 AND $8 AND EXISTS (SELECT 1 FROM fits))
+			`WITH fits AS (INSERT INTO parley.search_logs AS i (workspace_id, log_id, through, title, visible,
+				project_id) SELECT $1, $2, $3, $4, $14, $15::uuid WHERE `+alive+`
+  ON CONFLICT (workspace_id, log_id) DO UPDATE SET through = excluded.through, title = excluded.title
+  	WHERE $6 AND i.through = $7 AND i.visible = $14 AND i.project_id IS NOT DISTINCT FROM $15::uuid RETURNING 1),
+ gone AS (DELETE FROM parley.search_rows WHERE workspace_id = $1 AND log_id = $2 AND sequence = 0 AND $8
+  AND EXISTS (SELECT 1 FROM fits))
  INSERT INTO parley.search_rows (workspace_id, id, session_id, log_id, sequence, created_at, counts, words)
- SELECT $1, r.id, $5, $2, r.sequence, r.created_at, r.counts, r.words::tsvector FROM unnest($9::uuid[], $10::bigint[], $11::bigint[], $12::bytea[], $13::text[]) r (id, sequence, created_at, counts, words)
- WHERE EXISTS (SELECT 1 FROM fits) ON CONFLICT (workspace_id, id) DO UPDATE SET counts = excluded.counts, words = excluded.words`,
+ SELECT $1, r.id, $5, $2, r.sequence, r.created_at, r.counts, r.words::tsvector
+  FROM unnest($9::uuid[], $10::bigint[], $11::bigint[], $12::bytea[], $13::text[]) r (id, sequence, created_at,
+  	counts, words)
+ WHERE EXISTS (SELECT 1 FROM fits) ON CONFLICT (workspace_id, id) DO UPDATE
+  SET counts = excluded.counts, words = excluded.words`,
 			p.WorkspaceID,
 			p.LogID,
 			p.To,
@@ -233,9 +255,12 @@ func indexing(pieces []words.Stretch) *batch {
 // last piece that it was indexed.
 func (b *batch) unindex(log *words.Stretch) {
 	b.write(
-		`WITH same AS (SELECT 1 FROM parley.search_logs WHERE workspace_id = $1 AND log_id = $2 AND through = $3 AND visible = $4 AND project_id IS NOT DISTINCT FROM $5::uuid),
- gone AS (DELETE FROM parley.search_rows WHERE workspace_id = $1 AND id IN (SELECT id FROM parley.search_rows WHERE workspace_id = $1 AND log_id = $2 LIMIT $6) AND EXISTS (SELECT 1 FROM same) RETURNING 1)
- UPDATE parley.search_logs SET through = $7, title = '', visible = $8, project_id = $9 WHERE workspace_id = $1 AND log_id = $2 AND EXISTS (SELECT 1 FROM same) AND (SELECT count(*) FROM gone) < $6`,
+		`WITH same AS (SELECT 1 FROM parley.search_logs WHERE workspace_id = $1 AND log_id = $2 AND through = $3
+			AND visible = $4 AND project_id IS NOT DISTINCT FROM $5::uuid),
+ gone AS (DELETE FROM parley.search_rows WHERE workspace_id = $1 AND id IN (SELECT id FROM parley.search_rows
+  WHERE workspace_id = $1 AND log_id = $2 LIMIT $6) AND EXISTS (SELECT 1 FROM same) RETURNING 1)
+ UPDATE parley.search_logs SET through = $7, title = '', visible = $8, project_id = $9
+  WHERE workspace_id = $1 AND log_id = $2 AND EXISTS (SELECT 1 FROM same) AND (SELECT count(*) FROM gone) < $6`,
 		log.WorkspaceID,
 		log.LogID,
 		log.Through,
@@ -285,7 +310,9 @@ func (s *Store) TakeSearchStep(ctx context.Context, anew bool) (step store.Searc
 	var after parley.ID
 	b := system()
 	b.read(
-		`UPDATE parley.search_pass SET due_at = parley.now_ms() + $1 WHERE id = (SELECT id FROM parley.search_pass WHERE due_at <= parley.now_ms() OR $2 AND after_id IS NULL FOR UPDATE SKIP LOCKED) RETURNING after_id`,
+		`UPDATE parley.search_pass SET due_at = parley.now_ms() + $1
+			WHERE id = (SELECT id FROM parley.search_pass WHERE due_at <= parley.now_ms() OR $2 AND after_id IS NULL
+				FOR UPDATE SKIP LOCKED) RETURNING after_id`,
 		func(r *row) error {
 			taken, after = true, r.id()
 			return nil
@@ -305,7 +332,8 @@ func (s *Store) EndSearchStep(ctx context.Context, step store.SearchStep, rest t
 	b := system()
 	if step.Last.IsZero() { // the end
 		b.write(
-			"UPDATE parley.search_pass SET after_id = NULL, due_at = parley.now_ms() + $1, completed_at = coalesce(completed_at, parley.now_ms())",
+			"UPDATE parley.search_pass SET after_id = NULL, due_at = parley.now_ms() + $1, "+
+				"completed_at = coalesce(completed_at, parley.now_ms())",
 			rest.Milliseconds(),
 		)
 	} else {
@@ -321,11 +349,15 @@ func (s *Store) behind(ctx context.Context, after parley.ID) (step store.SearchS
 		step = store.SearchStep{}
 		b := system()
 		b.read(
-			`SELECT h.session_id, h.deleted_at IS NULL AND (i.log_id IS NULL OR i.through < h.next_sequence - 1 OR i.title <> s.title
-  OR NOT i.visible AND s.visibility = 'workspace' OR s.project_id IS NOT NULL AND s.project_id IS DISTINCT FROM i.project_id
-  OR s.forked_through IS NOT NULL AND EXISTS (SELECT 1 FROM parley.session_logs g LEFT JOIN parley.search_logs o ON o.workspace_id = g.workspace_id AND o.log_id = g.log_id
+			`SELECT h.session_id, h.deleted_at IS NULL AND (i.log_id IS NULL OR i.through < h.next_sequence - 1
+				OR i.title <> s.title
+  OR NOT i.visible AND s.visibility = 'workspace' OR s.project_id IS NOT NULL AND s.project_id IS DISTINCT
+  	FROM i.project_id
+  OR s.forked_through IS NOT NULL AND EXISTS (SELECT 1 FROM parley.session_logs g
+  	LEFT JOIN parley.search_logs o ON o.workspace_id = g.workspace_id AND o.log_id = g.log_id
    WHERE g.workspace_id = s.workspace_id AND g.session_id = s.id AND coalesce(o.through, 0) < g.through))
- FROM (SELECT * FROM parley.heads WHERE session_id < coalesce($1::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff') ORDER BY session_id DESC LIMIT $2) h
+ FROM (SELECT * FROM parley.heads WHERE session_id < coalesce($1::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
+  ORDER BY session_id DESC LIMIT $2) h
  JOIN parley.sessions s ON s.workspace_id = h.workspace_id AND s.id = h.session_id
  LEFT JOIN parley.search_logs i ON i.workspace_id = h.workspace_id AND i.log_id = h.log_id ORDER BY h.session_id DESC`,
 			func(r *row) error {

@@ -129,8 +129,10 @@ func sessionsQuery(scope store.Scope, q store.SessionQuery) (text string, rows i
 			l.must(reference.term, reference.id)
 		}
 	}
-	for _, word := range []struct{ term, value string }{ // what an index leaves out is named, so that it is known to serve
-		{"s.task = ? AND s.task <> ''", q.Task}, {"s.feature = ? AND s.feature <> ''", q.Feature}, {"s.type = ? AND s.type <> ''", q.Type},
+	// What an index leaves out is named, so that it is known to serve.
+	for _, word := range []struct{ term, value string }{
+		{"s.task = ? AND s.task <> ''", q.Task}, {"s.feature = ? AND s.feature <> ''", q.Feature},
+		{"s.type = ? AND s.type <> ''", q.Type},
 	} {
 		if word.value != "" {
 			l.must(word.term, word.value)
@@ -161,7 +163,8 @@ func sessionsQuery(scope store.Scope, q store.SessionQuery) (text string, rows i
 	}
 	limit, rows := limited(q.Limit)
 	order := " ORDER BY s.updated_at " + word + ", s.id " + word
-	return "SELECT " + sessionColumns + " FROM (SELECT s.* FROM " + from + " WHERE " + l.where.String() + order + limit + ") s" +
+	return "SELECT " + sessionColumns + " FROM (SELECT s.* FROM " + from + " WHERE " + l.where.String() + order +
+		limit + ") s" +
 		headOfSession + order, rows, l.args
 }
 

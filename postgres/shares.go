@@ -9,7 +9,8 @@ import (
 )
 
 // shareColumns reads "x".
-const shareColumns = "x.session_id, x.reader_id, x.workspace_id, x.shared_kind, x.shared_by, x.shared_name, x.created_at"
+const shareColumns = "x.session_id, x.reader_id, x.workspace_id, x.shared_kind, x.shared_by, x.shared_name, " +
+	"x.created_at"
 
 func scanShare(r *row) (parley.Share, error) {
 	return parley.Share{
@@ -20,16 +21,20 @@ func scanShare(r *row) (parley.Share, error) {
 
 // readerSees holds of a session s and its reader o while the owner of the reader may
 // see the session: a share is worth nothing without it, whoever made it and when.
-const readerSees = "s.deleted_at IS NULL AND o.deleted_at IS NULL AND (s.owner_id = o.owner_id OR s.visibility = 'workspace')"
+const readerSees = "s.deleted_at IS NULL AND o.deleted_at IS NULL " +
+	"AND (s.owner_id = o.owner_id OR s.visibility = 'workspace')"
 
 // readerOf joins the reader of a share x.
 const readerOf = " JOIN parley.sessions o ON o.workspace_id = x.workspace_id AND o.id = x.reader_id "
 
 // insertShare makes a share of two sessions that live on till it is committed.
-const insertShare = `INSERT INTO parley.shares AS x (session_id, reader_id, workspace_id, shared_kind, shared_by, shared_name, created_at)
+const insertShare = `INSERT INTO parley.shares AS x (session_id, reader_id, workspace_id, shared_kind, shared_by,
+	shared_name, created_at)
  SELECT $1, $2, ` + here + `, $3, $4, $5, $6
- WHERE EXISTS (SELECT 1 FROM parley.sessions WHERE workspace_id = ` + here + ` AND id = $1 AND deleted_at IS NULL FOR SHARE)
- AND EXISTS (SELECT 1 FROM parley.sessions WHERE workspace_id = ` + here + ` AND id = $2 AND deleted_at IS NULL FOR SHARE)
+ WHERE EXISTS (SELECT 1 FROM parley.sessions WHERE workspace_id = ` + here +
+	` AND id = $1 AND deleted_at IS NULL FOR SHARE)
+ AND EXISTS (SELECT 1 FROM parley.sessions WHERE workspace_id = ` + here +
+	` AND id = $2 AND deleted_at IS NULL FOR SHARE)
  AND (SELECT count(*) FROM parley.shares WHERE workspace_id = ` + here + ` AND session_id = $1) < $7
  AND (SELECT count(*) FROM parley.shares WHERE workspace_id = ` + here + ` AND reader_id = $2) < $7
  ON CONFLICT DO NOTHING RETURNING 1`
@@ -51,17 +56,20 @@ func (s *Store) Share(
 		b.read(insertShare, func(*row) error {
 			made = true
 			return nil
-		}, share.SessionID, share.ReaderID, string(share.SharedBy.Kind), share.SharedBy.ID, share.SharedBy.Name, share.CreatedAt, parley.MaxShares)
+		}, share.SessionID, share.ReaderID, string(share.SharedBy.Kind), share.SharedBy.ID, share.SharedBy.Name,
+			share.CreatedAt, parley.MaxShares)
 		b.auditIf(
 			audit.Entries(parley.ID{}, parley.ID{}),
-			"SELECT FROM parley.shares WHERE workspace_id = $1 AND session_id = $10 AND reader_id = $11 AND shared_by = $12 AND created_at = $13",
+			"SELECT FROM parley.shares WHERE workspace_id = $1 AND session_id = $10 AND reader_id = $11 "+
+				"AND shared_by = $12 AND created_at = $13",
 			share.SessionID,
 			share.ReaderID,
 			share.SharedBy.ID,
 			share.CreatedAt,
 		)
 		b.read(
-			"SELECT "+shareColumns+" FROM parley.shares x WHERE x.workspace_id = "+here+" AND x.session_id = $1 AND x.reader_id = $2",
+			"SELECT "+shareColumns+" FROM parley.shares x WHERE x.workspace_id = "+here+
+				" AND x.session_id = $1 AND x.reader_id = $2",
 			func(r *row) (err error) {
 				kept, err = scanShare(r)
 				found = true
@@ -143,8 +151,10 @@ func (s *Store) Shares(
 		shares = []parley.Share{}
 		b.inOrder = false // few rows
 		b.read(
-			"SELECT "+shareColumns+" FROM parley.shares x JOIN parley.sessions s ON s.workspace_id = x.workspace_id AND s.id = x.session_id"+readerOf+
-				"WHERE x.workspace_id = "+here+" AND x."+own+" = $1 AND "+alive+" ORDER BY x.created_at, x.session_id, x.reader_id",
+			"SELECT "+shareColumns+" FROM parley.shares x JOIN parley.sessions s ON s.workspace_id = x.workspace_id "+
+				"AND s.id = x.session_id"+readerOf+
+				"WHERE x.workspace_id = "+here+" AND x."+own+" = $1 AND "+alive+
+				" ORDER BY x.created_at, x.session_id, x.reader_id",
 			func(r *row) error {
 				share, err := scanShare(r)
 				shares = append(shares, share)
@@ -166,7 +176,8 @@ func (s *Store) Readable(ctx context.Context, workspaceID, readerID, sessionID p
 		scanSession,
 		"SELECT "+sessionColumns+sessionTables+"WHERE s.workspace_id = "+here+` AND s.id = $1
  AND EXISTS (SELECT 1 FROM parley.sessions o WHERE o.workspace_id = s.workspace_id AND o.id = $2 AND `+readerSees+`)
- AND (s.kind = 'tool' AND s.parent_session_id = $2 OR EXISTS (SELECT 1 FROM parley.shares x WHERE x.workspace_id = s.workspace_id AND x.session_id = s.id AND x.reader_id = $2))`,
+ AND (s.kind = 'tool' AND s.parent_session_id = $2 OR EXISTS (SELECT 1 FROM parley.shares x
+  WHERE x.workspace_id = s.workspace_id AND x.session_id = s.id AND x.reader_id = $2))`,
 		sessionID,
 		readerID,
 	)
@@ -179,8 +190,10 @@ func (s *Store) AllReadable(ctx context.Context, workspaceID, readerID parley.ID
 		s,
 		tenant(workspaceID),
 		scanSession,
-		"SELECT "+sessionColumns+" FROM parley.shares x JOIN parley.sessions s ON s.workspace_id = x.workspace_id AND s.id = x.session_id"+
-			headOfSession+readerOf+"WHERE x.workspace_id = "+here+" AND x.reader_id = $1 AND "+readerSees+" ORDER BY x.created_at, x.session_id",
+		"SELECT "+sessionColumns+" FROM parley.shares x JOIN parley.sessions s ON s.workspace_id = x.workspace_id "+
+			"AND s.id = x.session_id"+
+			headOfSession+readerOf+"WHERE x.workspace_id = "+here+" AND x.reader_id = $1 AND "+readerSees+
+			" ORDER BY x.created_at, x.session_id",
 		parley.MaxShares,
 		readerID,
 	)

@@ -11,11 +11,13 @@ import (
 // signInCounts is when a sign-in of the row i counts, with its principal p, at the
 // moment $1, if it was used since $2.
 const signInCounts = `i.expires_at > $1 AND i.seen_at > $2 AND (p.local_owner OR EXISTS
- (SELECT 1 FROM parley.keys k WHERE k.workspace_id = i.workspace_id AND k.principal_id = i.principal_id AND k.revoked_at IS NULL))`
+ (SELECT 1 FROM parley.keys k WHERE k.workspace_id = i.workspace_id AND k.principal_id = i.principal_id
+  AND k.revoked_at IS NULL))`
 
 const signInColumns = "i.id, i.workspace_id, i.principal_id, p.name, i.created_at, i.seen_at, i.expires_at"
 
-const signInTables = " FROM parley.sign_ins i JOIN parley.principals p ON p.workspace_id = i.workspace_id AND p.id = i.principal_id "
+const signInTables = " FROM parley.sign_ins i JOIN parley.principals p ON p.workspace_id = i.workspace_id " +
+	"AND p.id = i.principal_id "
 
 func scanSignIn(r *row) (parley.SignIn, error) {
 	return parley.SignIn{ID: r.id(), WorkspaceID: r.id(), PrincipalID: r.id(), PrincipalName: r.text(),
@@ -31,19 +33,22 @@ func idleSince(now parley.Time) parley.Time {
 func (s *Store) CreateSignIn(ctx context.Context, made store.NewSignIn) error {
 	b := tenant(made.WorkspaceID)
 	b.write(
-		"DELETE FROM parley.sign_ins WHERE workspace_id = $3 AND id NOT IN (SELECT i.id"+signInTables+"WHERE i.workspace_id = $3 AND "+signInCounts+")",
+		"DELETE FROM parley.sign_ins WHERE workspace_id = $3 AND id NOT IN (SELECT i.id"+signInTables+
+			"WHERE i.workspace_id = $3 AND "+signInCounts+")",
 		made.CreatedAt,
 		idleSince(made.CreatedAt),
 		made.WorkspaceID,
 	)
 	b.write(
-		"DELETE FROM parley.sign_ins WHERE workspace_id = $1 AND id IN (SELECT id FROM parley.sign_ins WHERE workspace_id = $1 AND principal_id = $2 ORDER BY id DESC OFFSET $3)",
+		"DELETE FROM parley.sign_ins WHERE workspace_id = $1 AND id IN (SELECT id FROM parley.sign_ins "+
+			"WHERE workspace_id = $1 AND principal_id = $2 ORDER BY id DESC OFFSET $3)",
 		made.WorkspaceID,
 		made.PrincipalID,
 		parley.MaxSignIns-1,
 	)
 	b.write(
-		"INSERT INTO parley.sign_ins (id, workspace_id, principal_id, hash, created_at, seen_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (workspace_id, id) DO NOTHING",
+		"INSERT INTO parley.sign_ins (id, workspace_id, principal_id, hash, created_at, seen_at, expires_at) "+
+			"VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (workspace_id, id) DO NOTHING",
 		made.ID,
 		made.WorkspaceID,
 		made.PrincipalID,
@@ -73,11 +78,14 @@ func (s *Store) SignedIn(ctx context.Context, hash parley.Hash, now parley.Time)
 			return in, err
 		}
 		in.Principal, err = scanPrincipal(r)
-		in.Local, in.Principal.RequestsPerMinute, in.Principal.MaxSessions, in.Principal.MaxStorage = r.bool(), r.int(), r.int64(), r.int64()
+		in.Local, in.Principal.RequestsPerMinute, in.Principal.MaxSessions, in.Principal.MaxStorage = r.bool(), r.int(),
+			r.int64(), r.int64()
 		return in, err
-	}, "SELECT "+signInColumns+", "+principalColumns+", p.local_owner, coalesce(k.requests_per_minute, 0), coalesce(k.max_sessions, 0), coalesce(k.max_storage, 0)"+
+	}, "SELECT "+signInColumns+", "+principalColumns+
+		", p.local_owner, coalesce(k.requests_per_minute, 0), coalesce(k.max_sessions, 0), coalesce(k.max_storage, 0)"+
 		signInTables+"JOIN parley.workspaces w ON w.id = i.workspace_id "+
-		"LEFT JOIN parley.keys k ON k.workspace_id = i.workspace_id AND k.principal_id = i.principal_id AND k.revoked_at IS NULL WHERE i.hash = $3 AND "+signInCounts, now, idleSince(now), hash)
+		"LEFT JOIN parley.keys k ON k.workspace_id = i.workspace_id AND k.principal_id = i.principal_id "+
+		"AND k.revoked_at IS NULL WHERE i.hash = $3 AND "+signInCounts, now, idleSince(now), hash)
 	if parley.ErrorCode(err) == parley.CodeNotFound {
 		err = transition.SignedOut()
 	}
@@ -124,7 +132,9 @@ func (s *Store) EndSignIn(ctx context.Context, workspaceID, principalID, id parl
 	b := tenant(workspaceID)
 	b.auditIf(
 		audit.Entries(parley.ID{}, id),
-		"SELECT FROM parley.sign_ins WHERE workspace_id = $1 AND id = $10 AND ($11::uuid IS NULL OR principal_id = $11) FOR UPDATE",
+		"SELECT FROM parley.sign_ins WHERE workspace_id = $1 AND id = $10 "+
+			"AND ($11::uuid IS NULL OR principal_id = $11) "+
+			"FOR UPDATE",
 		id,
 		principalID,
 	)

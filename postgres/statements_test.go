@@ -39,7 +39,8 @@ func TestStatementsOfTurns(t *testing.T) {
 	talks.turn(session, "hello") // fills the memory of heads, agents and texts, and names the session
 	post := "enter, UPDATE heads, UPDATE sessions, INSERT events, INSERT messages, INSERT turns"
 	begin := "enter, UPDATE heads, INSERT events, INSERT messages, UPDATE turns, INSERT calls"
-	finish := "enter, UPDATE heads, UPDATE sessions, INSERT events, UPDATE messages, UPDATE versions, UPDATE turns, UPDATE calls"
+	finish := "enter, UPDATE heads, UPDATE sessions, INSERT events, UPDATE messages, UPDATE versions, UPDATE turns, " +
+		"UPDATE calls"
 	sent.forget()
 	talks.turn(session, "hello")
 	if diff := cmp.Diff([]string{post, begin, finish}, sent.all); diff != "" {
@@ -53,7 +54,8 @@ func TestStatementsOfTurns(t *testing.T) {
 		post,
 		begin,
 		"enter, UPDATE heads, INSERT events, INSERT messages", // the call's row
-		"enter, UPDATE heads, INSERT events, UPDATE messages, UPDATE messages, UPDATE versions, UPDATE turns, UPDATE calls",
+		"enter, UPDATE heads, INSERT events, UPDATE messages, UPDATE messages, UPDATE versions, UPDATE turns, " +
+			"UPDATE calls",
 		"enter, UPDATE heads, INSERT events, INSERT messages", // the result
 		begin,
 		finish,

@@ -138,12 +138,14 @@ func sameDatabase(ctx context.Context, one, direct *pgx.ConnConfig) error {
 				return parley.WrapError(
 					parley.CodeUnavailable,
 					mapError(err),
-					"the database cannot be reached at PARLEY_LISTEN_URL; it has to name the same database as PARLEY_DATABASE_URL, past the pooler",
+					"the database cannot be reached at PARLEY_LISTEN_URL; it has to name the same database as "+
+						"PARLEY_DATABASE_URL, past the pooler",
 				)
 			}
 			return mapError(err)
 		}
-		err = conn.QueryRow(ctx, "SELECT (SELECT system_identifier::text FROM pg_control_system()), (SELECT oid::text FROM pg_database WHERE datname = current_database())",
+		err = conn.QueryRow(ctx, "SELECT (SELECT system_identifier::text FROM pg_control_system()), (SELECT oid::text "+
+			"FROM pg_database WHERE datname = current_database())",
 			pgx.QueryExecModeSimpleProtocol).
 			Scan(&identities[i][0], &identities[i][1])
 		if closing := conn.Close(ctx); err == nil {
@@ -156,7 +158,8 @@ func sameDatabase(ctx context.Context, one, direct *pgx.ConnConfig) error {
 	if identities[0] != identities[1] {
 		return parley.Errorf(
 			parley.CodeInvalid,
-			"PARLEY_LISTEN_URL names another database than PARLEY_DATABASE_URL; it has to be the same one, past the pooler",
+			"PARLEY_LISTEN_URL names another database than PARLEY_DATABASE_URL; it has to be the same one, past the "+
+				"pooler",
 		)
 	}
 	return nil

@@ -119,7 +119,9 @@ func TestProtocolModes(t *testing.T) {
 			for range 2 { // the first time statements are prepared
 				b := tenant(workspace)
 				b.read(
-					"SELECT $1::uuid, $2::text, $3::bytea, $4::bigint, $5::boolean, $6::bytea, $7::integer, NULL::text, NULL::bigint, $8::uuid",
+					"SELECT $1::uuid, $2::text, $3::bytea, $4::bigint, $5::boolean, $6::bytea, $7::integer, "+
+						"NULL::text, "+
+						"NULL::bigint, $8::uuid",
 					func(r *row) error {
 						got := fmt.Sprint(
 							r.id(),
@@ -159,7 +161,9 @@ func TestProtocolModes(t *testing.T) {
 					parley.ID{},
 				)
 				b.read(
-					"SELECT count(*), min(id::text), max(n), bool_and(b), (array_agg(r ORDER BY n DESC))[1] FROM unnest($1::uuid[], $2::text[], $3::bigint[], $4::boolean[], $5::bytea[]) u (id, t, n, b, r)",
+					"SELECT count(*), min(id::text), max(n), bool_and(b), (array_agg(r ORDER BY n DESC))[1] "+
+						"FROM unnest($1::uuid[], $2::text[], $3::bigint[], $4::boolean[], $5::bytea[]) u (id, t, "+
+						"n, b, r)",
 					func(r *row) error {
 						if n, first, sum, all, last := r.int(), r.text(), r.int64(), r.bool(), r.bytes(); n != 2 ||
 							first != id.String() ||

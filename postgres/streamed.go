@@ -9,11 +9,13 @@ import (
 
 // streamedNow reads the messages that stream, and of their versions those that
 // go beyond what is known. A message without one has a row of its own.
-const streamedNow = `SELECT h.workspace_id, h.session_id, m.turn_id, m.id, h.epoch, h.next_event - 1, v.kind, v."offset", v.text
+const streamedNow = `SELECT h.workspace_id, h.session_id, m.turn_id, m.id, h.epoch, h.next_event - 1, v.kind,
+	v."offset", v.text
  FROM parley.heads h
  JOIN parley.messages m ON m.workspace_id = h.workspace_id AND m.turn_id = h.turn_id AND m.status = 'streaming'
  LEFT JOIN parley.versions v ON v.workspace_id = m.workspace_id AND v.message_id = m.id AND v.text IS NOT NULL
-  AND v."end" > coalesce((SELECT max(k.upto) FROM unnest($2::uuid[], $3::text[], $4::bigint[]) k (id, kind, upto) WHERE k.id = v.message_id AND k.kind = v.kind), 0)
+  AND v."end" > coalesce((SELECT max(k.upto) FROM unnest($2::uuid[], $3::text[], $4::bigint[]) k (id, kind, upto)
+  	WHERE k.id = v.message_id AND k.kind = v.kind), 0)
  WHERE h.session_id = ANY($1) AND h.turn_id IS NOT NULL AND h.deleted_at IS NULL
  ORDER BY m.sequence, v.n`
 

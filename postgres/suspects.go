@@ -13,21 +13,25 @@ const (
 
 	// heldSuspects counts those that a process holds.
 	heldSuspects = `SELECT count(*), coalesce(max(t.takeovers), 0) FROM parley.heads h
- JOIN parley.turns t ON t.workspace_id = h.workspace_id AND t.id = h.turn_id WHERE h.holder = $1 AND h.turn_id IS NOT NULL AND t.takeovers > 0`
+ JOIN parley.turns t ON t.workspace_id = h.workspace_id AND t.id = h.turn_id
+  WHERE h.holder = $1 AND h.turn_id IS NOT NULL AND t.takeovers > 0`
 
 	// accusedTurns are the turns that wait to be judged.
 	accusedTurns = `SELECT r.session_id, r.workspace_id, t.id, t.accused_by FROM parley.ready r
- JOIN parley.heads h ON h.workspace_id = r.workspace_id AND h.session_id = r.session_id JOIN parley.turns t ON t.workspace_id = h.workspace_id AND t.id = h.turn_id
+ JOIN parley.heads h ON h.workspace_id = r.workspace_id AND h.session_id = r.session_id
+  JOIN parley.turns t ON t.workspace_id = h.workspace_id AND t.id = h.turn_id
  WHERE r.priority >= $1 AND t.accused_by IS NOT NULL ORDER BY r.ready_at, r.session_id LIMIT $2`
 
 	// besideAccused is what became of the turns ($1 is not among them) that ran in a
 	// process ($2) when it died and that no earlier death had caught; the last tells
 	// that the process lives: it had only stood still.
-	besideAccused = `SELECT EXISTS (SELECT 1 FROM parley.heads WHERE holder = $2 AND turn_id IS NOT NULL AND deleted_at IS NULL)
+	besideAccused = `SELECT EXISTS (SELECT 1 FROM parley.heads
+		WHERE holder = $2 AND turn_id IS NOT NULL AND deleted_at IS NULL)
   OR EXISTS (SELECT 1 FROM parley.turns WHERE caught_by = $2 AND id <> $1 AND status IN ('queued', 'running')),
  EXISTS (SELECT 1 FROM parley.turns WHERE caught_by = $2 AND id <> $1 AND status = 'failed' AND accused_by IS NOT NULL),
  EXISTS (SELECT 1 FROM parley.turns WHERE caught_by = $2 AND id <> $1 AND status NOT IN ('queued', 'running')),
- (SELECT count(*) > max(t.takeovers) FROM parley.turns t JOIN parley.deaths f ON f.process_id = t.caught_by JOIN parley.deaths d ON d.n >= f.n WHERE t.id = $1),
+ (SELECT count(*) > max(t.takeovers) FROM parley.turns t JOIN parley.deaths f ON f.process_id = t.caught_by
+  JOIN parley.deaths d ON d.n >= f.n WHERE t.id = $1),
  EXISTS (SELECT 1 FROM parley.processes WHERE id = $2 AND lease_until > parley.now_ms())`
 )
 

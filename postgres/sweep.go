@@ -19,10 +19,14 @@ const (
 // Who holds a session's turn is dead when no lease of his lives. The index of
 // open turns has both kinds.
 const (
-	orphaned = `SELECT h.session_id, h.workspace_id, h.holder FROM parley.heads h WHERE h.turn_id IS NOT NULL AND h.holder IS NOT NULL AND h.deleted_at IS NULL
- AND NOT EXISTS (SELECT 1 FROM parley.processes p WHERE p.id = h.holder AND p.lease_until > (SELECT parley.now_ms())) LIMIT $1`
-	unseen = `SELECT h.session_id, h.workspace_id, h.holder FROM parley.heads h WHERE h.turn_id IS NOT NULL AND h.holder IS NULL AND h.turn_status <> 'waiting'
- AND h.deleted_at IS NULL AND NOT EXISTS (SELECT 1 FROM parley.ready r WHERE r.workspace_id = h.workspace_id AND r.session_id = h.session_id) LIMIT $1`
+	orphaned = `SELECT h.session_id, h.workspace_id, h.holder FROM parley.heads h
+		WHERE h.turn_id IS NOT NULL AND h.holder IS NOT NULL AND h.deleted_at IS NULL
+ AND NOT EXISTS (SELECT 1 FROM parley.processes p WHERE p.id = h.holder AND p.lease_until > (SELECT parley.now_ms()))
+  LIMIT $1`
+	unseen = `SELECT h.session_id, h.workspace_id, h.holder FROM parley.heads h
+		WHERE h.turn_id IS NOT NULL AND h.holder IS NULL AND h.turn_status <> 'waiting'
+ AND h.deleted_at IS NULL AND NOT EXISTS (SELECT 1 FROM parley.ready r
+  WHERE r.workspace_id = h.workspace_id AND r.session_id = h.session_id) LIMIT $1`
 	forget = `WITH dead AS (DELETE FROM parley.processes p WHERE p.lease_until <= parley.now_ms()
  AND NOT EXISTS (SELECT 1 FROM parley.heads h WHERE h.holder = p.id AND h.turn_id IS NOT NULL) RETURNING p.id)
  INSERT INTO parley.deaths (process_id) SELECT id FROM dead ON CONFLICT DO NOTHING`

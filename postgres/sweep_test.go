@@ -21,7 +21,8 @@ func TestSweepBrokenOff(t *testing.T) {
 		conn,
 		"SET ROLE parley_system",
 		`INSERT INTO parley.heads (session_id, workspace_id, log_id, holder, turn_id, turn_status)
- VALUES (gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), '`+process.String()+`', gen_random_uuid(), 'running')`,
+ VALUES (gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), '`+process.String()+
+			`', gen_random_uuid(), 'running')`,
 	)
 	forgets := func() {
 		t.Helper()

@@ -315,7 +315,8 @@ func (a *attempt) hasLeft(ctx context.Context, h *transition.Head) (found bool, 
 		)
 		for _, c := range h.Changes.Opened {
 			b.read(
-				"SELECT 1 FROM parley.clients WHERE workspace_id = $1 AND principal_id = $2 AND client = $3 AND session_id = $4 AND updated_at = $5",
+				"SELECT 1 FROM parley.clients WHERE workspace_id = $1 AND principal_id = $2 AND client = $3 "+
+					"AND session_id = $4 AND updated_at = $5",
 				func(*row) error {
 					opened++
 					return nil
@@ -329,7 +330,8 @@ func (a *attempt) hasLeft(ctx context.Context, h *transition.Head) (found bool, 
 		}
 		if grown := h.Changes.OutsideGrown; grown != nil && !appended {
 			b.read(
-				"SELECT text = $4 AND created_at = $5 FROM parley.versions WHERE workspace_id = $1 AND message_id = $2 AND n = $3",
+				"SELECT text = $4 AND created_at = $5 FROM parley.versions "+
+					"WHERE workspace_id = $1 AND message_id = $2 AND n = $3",
 				func(r *row) error {
 					appended = r.bool()
 					return nil
@@ -345,7 +347,8 @@ func (a *attempt) hasLeft(ctx context.Context, h *transition.Head) (found bool, 
 	}); err != nil || now == nil {
 		return false, err
 	}
-	if now.Revision != h.Revision+1 || now.Epoch != h.Epoch || now.LastEvent != h.LastEvent || now.Holder != h.Holder || now.TurnID != h.TurnID ||
+	if now.Revision != h.Revision+1 || now.Epoch != h.Epoch || now.LastEvent != h.LastEvent || now.Holder != h.Holder ||
+		now.TurnID != h.TurnID ||
 		now.Cancel != h.Cancel || now.DeletedAt != h.DeletedAt ||
 		opened != len(h.Changes.Opened) ||
 		!appended {
@@ -371,7 +374,8 @@ func (a *attempt) hasEvent(ctx context.Context, h *transition.Head, last *transi
 		found = false
 		b := tenant(a.workspace)
 		b.read(
-			"SELECT type, created_at, data FROM parley.events WHERE workspace_id = $1 AND session_id = $2 AND sequence = $3",
+			"SELECT type, created_at, data FROM parley.events "+
+				"WHERE workspace_id = $1 AND session_id = $2 AND sequence = $3",
 			func(r *row) error {
 				found = r.text() == string(last.Type) && r.time() == last.CreatedAt && bytes.Equal(r.json(), data)
 				return nil

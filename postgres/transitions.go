@@ -283,7 +283,8 @@ func (s *Store) ArchiveFeature(
 	}
 	yes, whole := true, store.AuditFrom(ctx)
 	for _, id := range ids {
-		switch _, err := s.UpdateSession(store.WithAudit(ctx, whole.Of(id)), scope, id, store.SessionChange{Archived: &yes}); parley.ErrorCode(
+		switch _, err := s.UpdateSession(store.WithAudit(ctx, whole.Of(id)), scope, id,
+			store.SessionChange{Archived: &yes}); parley.ErrorCode(
 			err,
 		) {
 		case "":
@@ -323,8 +324,9 @@ func (s *Store) ClearClientSession(ctx context.Context, scope store.Scope, princ
 		a.extra = append(
 			a.extra,
 			statement{
-				query: "DELETE FROM parley.clients WHERE workspace_id = $1 AND principal_id = $2 AND client = $3 AND session_id = $4",
-				args:  []arg{scope.WorkspaceID, principalID, client, id},
+				query: "DELETE FROM parley.clients WHERE workspace_id = $1 AND principal_id = $2 AND client = $3 " +
+					"AND session_id = $4",
+				args: []arg{scope.WorkspaceID, principalID, client, id},
 			},
 		)
 		return a.tx.Deactivate(id, client)

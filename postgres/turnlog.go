@@ -18,7 +18,8 @@ func (s *Store) Turn(ctx context.Context, scope store.Scope, id parley.ID) (parl
 		tenant(scope.WorkspaceID),
 		"turn",
 		scanTurn,
-		"SELECT "+turnColumns+" FROM parley.turns t JOIN parley.sessions s ON s.workspace_id = t.workspace_id AND s.id = t.session_id WHERE "+l.where.String(),
+		"SELECT "+turnColumns+" FROM parley.turns t JOIN parley.sessions s ON s.workspace_id = t.workspace_id "+
+			"AND s.id = t.session_id WHERE "+l.where.String(),
 		l.args...)
 }
 
@@ -49,13 +50,15 @@ func turnsQuery(sessionID parley.ID, q store.TurnQuery) (text string, rows int, 
 	word, after := direction(q.Ascending)
 	if !q.AfterID.IsZero() {
 		l.must(
-			"t.ordinal "+after+" (SELECT ordinal FROM parley.turns WHERE workspace_id = "+here+" AND session_id = ? AND id = ?)",
+			"t.ordinal "+after+" (SELECT ordinal FROM parley.turns WHERE workspace_id = "+here+
+				" AND session_id = ? AND id = ?)",
 			sessionID,
 			q.AfterID,
 		)
 	}
 	limit, rows := limited(q.Limit)
-	return "SELECT " + turnColumns + " FROM parley.turns t WHERE " + l.where.String() + " ORDER BY t.ordinal " + word + limit, rows, l.args
+	return "SELECT " + turnColumns + " FROM parley.turns t WHERE " + l.where.String() + " ORDER BY t.ordinal " + word +
+		limit, rows, l.args
 }
 
 // Call finds the record of a call by id.
@@ -69,7 +72,8 @@ func (s *Store) Call(ctx context.Context, scope store.Scope, id parley.ID) (parl
 		tenant(scope.WorkspaceID),
 		"call",
 		scanCall,
-		"SELECT "+callColumns+" FROM parley.calls c JOIN parley.sessions s ON s.workspace_id = c.workspace_id AND s.id = c.session_id WHERE "+l.where.String(),
+		"SELECT "+callColumns+" FROM parley.calls c JOIN parley.sessions s ON s.workspace_id = c.workspace_id "+
+			"AND s.id = c.session_id WHERE "+l.where.String(),
 		l.args...)
 }
 
@@ -97,13 +101,15 @@ func callsQuery(sessionID parley.ID, q store.CallQuery) (text string, rows int, 
 	word, after := direction(q.Ascending)
 	if !q.AfterID.IsZero() {
 		l.must(
-			"c.ordinal "+after+" (SELECT ordinal FROM parley.calls WHERE workspace_id = "+here+" AND session_id = ? AND id = ?)",
+			"c.ordinal "+after+" (SELECT ordinal FROM parley.calls WHERE workspace_id = "+here+
+				" AND session_id = ? AND id = ?)",
 			sessionID,
 			q.AfterID,
 		)
 	}
 	limit, rows := limited(q.Limit)
-	return "SELECT " + callColumns + " FROM parley.calls c WHERE " + l.where.String() + " ORDER BY c.ordinal " + word + limit, rows, l.args
+	return "SELECT " + callColumns + " FROM parley.calls c WHERE " + l.where.String() + " ORDER BY c.ordinal " + word +
+		limit, rows, l.args
 }
 
 // CallText is the text behind a hash of a workspace's calls.

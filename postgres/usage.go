@@ -31,12 +31,17 @@ func usageQuery(scope store.Scope, q store.UsageQuery) (text string, rows int, a
 	if !q.AgentID.IsZero() {
 		l.must("s.agent_id = ?", q.AgentID)
 	}
-	text = "SELECT count(*), coalesce(sum(c.cost), 0)::bigint, (coalesce(sum(u.input_tokens), 0) + coalesce(sum(u.output_tokens), 0))::bigint, " + id + ", " + model + ", " + day + ", " + name + `,
- coalesce(sum(u.input_tokens), 0)::bigint, coalesce(sum(u.output_tokens), 0)::bigint, coalesce(sum(u.cached_tokens), 0)::bigint,
- count(*) FILTER (WHERE coalesce(u.input_tokens, u.output_tokens) IS NULL), count(*) FILTER (WHERE c.cost IS NULL), count(*) FILTER (WHERE u.cached_tokens > 0),
+	text = "SELECT count(*), coalesce(sum(c.cost), 0)::bigint, " +
+		"(coalesce(sum(u.input_tokens), 0) + coalesce(sum(u.output_tokens), 0))::bigint, " + id + ", " + model + ", " +
+		day + ", " + name + `,
+ coalesce(sum(u.input_tokens), 0)::bigint, coalesce(sum(u.output_tokens), 0)::bigint,
+  coalesce(sum(u.cached_tokens), 0)::bigint,
+ count(*) FILTER (WHERE coalesce(u.input_tokens, u.output_tokens) IS NULL), count(*) FILTER (WHERE c.cost IS NULL),
+  count(*) FILTER (WHERE u.cached_tokens > 0),
  coalesce(sum(u.cache_write_tokens), 0)::bigint, coalesce(sum(c.saved), 0)::bigint
  FROM parley.calls c JOIN parley.sessions s ON s.workspace_id = c.workspace_id AND s.id = c.session_id` + join + `
- LEFT JOIN LATERAL json_to_record(c.usage::json) u (input_tokens bigint, output_tokens bigint, cached_tokens bigint, cache_write_tokens bigint) ON true
+ LEFT JOIN LATERAL json_to_record(c.usage::json) u (input_tokens bigint, output_tokens bigint, cached_tokens bigint,
+  cache_write_tokens bigint) ON true
  WHERE ` + l.where.String()
 	if group != "" {
 		text += " GROUP BY " + group

@@ -69,7 +69,8 @@ func (a *attempt) groupable(b *batch) bool {
 // unmoved voids the batch when a head has been changed since it was read.
 func (b *batch) unmoved(h *transition.Head) {
 	b.write(
-		`SELECT CASE WHEN EXISTS (SELECT 1 FROM parley.heads WHERE session_id = $1 AND workspace_id = $2 AND revision = $3) THEN 0 ELSE parley.stale() END`,
+		`SELECT CASE WHEN EXISTS (SELECT 1 FROM parley.heads WHERE session_id = $1 AND workspace_id = $2
+			AND revision = $3) THEN 0 ELSE parley.stale() END`,
 		h.ID,
 		h.WorkspaceID,
 		h.Revision,
@@ -81,7 +82,8 @@ func (b *batch) unmoved(h *transition.Head) {
 // or finds the new one (leavesNoChild).
 func (b *batch) keepsStill(h *transition.Head) {
 	b.write(
-		`WITH still AS MATERIALIZED (SELECT 1 FROM parley.heads WHERE session_id = $1 AND workspace_id = $2 AND revision = $3 FOR SHARE)
+		`WITH still AS MATERIALIZED (SELECT 1 FROM parley.heads
+			WHERE session_id = $1 AND workspace_id = $2 AND revision = $3 FOR SHARE)
  SELECT CASE WHEN EXISTS (SELECT 1 FROM still) THEN 0 ELSE parley.stale() END`,
 		h.ID,
 		h.WorkspaceID,
@@ -123,19 +125,22 @@ func (b *batch) guardsOf(a *attempt) {
 func (b *batch) guards(a *attempt) {
 	if !a.process.IsZero() {
 		b.write(
-			`SELECT CASE WHEN EXISTS (SELECT 1 FROM parley.processes WHERE id = $1 AND lease_until > parley.now_ms()) THEN 0 ELSE parley.lease_gone() END`,
+			`SELECT CASE WHEN EXISTS (SELECT 1 FROM parley.processes
+				WHERE id = $1 AND lease_until > parley.now_ms()) THEN 0 ELSE parley.lease_gone() END`,
 			a.process,
 		)
 	}
 	if !a.dead.IsZero() {
 		b.write(
-			`SELECT CASE WHEN EXISTS (SELECT 1 FROM parley.processes WHERE id = $1 AND lease_until > parley.now_ms()) THEN parley.stale() ELSE 0 END`,
+			`SELECT CASE WHEN EXISTS (SELECT 1 FROM parley.processes
+				WHERE id = $1 AND lease_until > parley.now_ms()) THEN parley.stale() ELSE 0 END`,
 			a.dead,
 		)
 	}
 	for id, version := range a.agents {
 		b.write(
-			`SELECT CASE WHEN EXISTS (SELECT 1 FROM parley.agents WHERE workspace_id = $1 AND id = $2 AND version = $3) THEN 0 ELSE parley.stale() END`,
+			`SELECT CASE WHEN EXISTS (SELECT 1 FROM parley.agents
+				WHERE workspace_id = $1 AND id = $2 AND version = $3) THEN 0 ELSE parley.stale() END`,
 			a.workspace,
 			id,
 			version,
@@ -208,8 +213,10 @@ func (a *attempt) writeHead(b *batch, h *transition.Head) error {
 	b.files(h)
 	for _, opened := range c.Opened {
 		b.write(
-			`INSERT INTO parley.clients (workspace_id, principal_id, client, session_id, updated_at) VALUES ($1, $2, $3, $4, $5)
- ON CONFLICT (workspace_id, principal_id, client) DO UPDATE SET session_id = excluded.session_id, updated_at = excluded.updated_at`,
+			`INSERT INTO parley.clients (workspace_id, principal_id, client, session_id, updated_at)
+				VALUES ($1, $2, $3, $4, $5)
+ ON CONFLICT (workspace_id, principal_id, client) DO UPDATE SET session_id = excluded.session_id,
+  updated_at = excluded.updated_at`,
 			h.WorkspaceID,
 			opened.PrincipalID,
 			opened.Client,
@@ -226,7 +233,8 @@ func (a *attempt) writeHead(b *batch, h *transition.Head) error {
 // ready makes claimers find the session, or not. Its place in their order is by
 // the database's clock.
 func (b *batch) ready(h *transition.Head) {
-	const insert = `INSERT INTO parley.ready (session_id, workspace_id, priority, ready_at) VALUES ($1, $2, $3, parley.now_ms()) ON CONFLICT (workspace_id, session_id) DO `
+	const insert = `INSERT INTO parley.ready (session_id, workspace_id, priority, ready_at)
+		VALUES ($1, $2, $3, parley.now_ms()) ON CONFLICT (workspace_id, session_id) DO `
 	switch c := &h.Changes; {
 	case c.Ready && c.Unready:
 		b.write(
@@ -245,7 +253,9 @@ func (b *batch) ready(h *transition.Head) {
 // errand leaves work for the outbox.
 func (b *batch) errand(errand transition.Errand) {
 	b.write(
-		"INSERT INTO parley.outbox (workspace_id, kind, target_id, created_at, due_at) SELECT $1, $2, $3, now, now + $4 FROM parley.now_ms() now",
+		"INSERT INTO parley.outbox (workspace_id, kind, target_id, created_at, due_at) "+
+			"SELECT $1, $2, $3, now, now + $4 "+
+			"FROM parley.now_ms() now",
 		errand.WorkspaceID,
 		errand.Kind,
 		errand.TargetID,
@@ -296,8 +306,10 @@ func (b *batch) events(h *transition.Head, events []transition.Event) {
 
 func (b *batch) insertTurn(turn *parley.Turn) {
 	b.write(
-		`INSERT INTO parley.turns (id, workspace_id, session_id, trigger_message_id, ordinal, status, attempt, agent_id, agent_version, loop_id,
- iteration, created_at, started_at, wait_reason, step) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
+		`INSERT INTO parley.turns (id, workspace_id, session_id, trigger_message_id, ordinal, status, attempt, agent_id,
+			agent_version, loop_id,
+ iteration, created_at, started_at, wait_reason, step) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,
+  $14, $15)`,
 		turn.ID,
 		turn.WorkspaceID,
 		turn.SessionID,
@@ -324,8 +336,10 @@ func (b *batch) updateTurn(turn *parley.Turn) error {
 	}
 	u := &turn.Usage
 	b.write(
-		`UPDATE parley.turns SET status = $3, wait_reason = $4, attempt = $5, takeovers = $6, step = $7, agent_id = $8, agent_version = $9, error = $10,
- input_tokens = $11, output_tokens = $12, cached_tokens = $13, unknown_calls = $14, cost = $15, started_at = $16, finished_at = $17 WHERE workspace_id = $1 AND id = $2`,
+		`UPDATE parley.turns SET status = $3, wait_reason = $4, attempt = $5, takeovers = $6, step = $7, agent_id = $8,
+			agent_version = $9, error = $10,
+ input_tokens = $11, output_tokens = $12, cached_tokens = $13, unknown_calls = $14, cost = $15, started_at = $16,
+  finished_at = $17 WHERE workspace_id = $1 AND id = $2`,
 		turn.WorkspaceID,
 		turn.ID,
 		string(turn.Status),
@@ -391,7 +405,8 @@ func (b *batch) insertCall(h *transition.Head, call *transition.NewCall, unknown
 		return err
 	}
 	b.write(
-		`INSERT INTO parley.calls (id, workspace_id, session_id, turn_id, message_id, ordinal, step, attempt, model, parameters, think, search,
+		`INSERT INTO parley.calls (id, workspace_id, session_id, turn_id, message_id, ordinal, step, attempt, model,
+			parameters, think, search,
  system_hash, tools_hash, manifest, request_hash, encoder_version, outcome, created_at, purpose, middleware_hash)
  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)`,
 		c.ID,
@@ -432,7 +447,8 @@ func (b *batch) settleCall(h *transition.Head, call *store.CallSettled) error {
 		}
 	}
 	b.write(
-		`UPDATE parley.calls SET outcome = $3, usage = $4, cost = $5, finish_reason = $6, error = $7, first_token_ms = $8, total_ms = $9, saved = $10
+		`UPDATE parley.calls SET outcome = $3, usage = $4, cost = $5, finish_reason = $6, error = $7,
+			first_token_ms = $8, total_ms = $9, saved = $10
  WHERE workspace_id = $1 AND id = $2`,
 		h.WorkspaceID,
 		call.CallID,

@@ -11,7 +11,8 @@ func (b *batch) messages(h *transition.Head) error {
 	c := &h.Changes
 	if len(c.Removed) > 0 { // before others take their places
 		b.write(
-			"UPDATE parley.messages SET status = 'cancelled', position = NULL, updated_at = $3 WHERE workspace_id = $1 AND id = ANY($2)",
+			"UPDATE parley.messages SET status = 'cancelled', position = NULL, updated_at = $3 "+
+				"WHERE workspace_id = $1 AND id = ANY($2)",
 			h.WorkspaceID,
 			c.Removed,
 			c.At,
@@ -24,7 +25,8 @@ func (b *batch) messages(h *transition.Head) error {
 	}
 	for _, m := range c.Entered {
 		b.write(
-			`UPDATE parley.messages SET sequence = $3, position = NULL, turn_id = $4, status = $5, steer = false, content_hash = $6, call_ordinal = $7, updated_at = $8, chain_version = $9
+			`UPDATE parley.messages SET sequence = $3, position = NULL, turn_id = $4, status = $5, steer = false,
+				content_hash = $6, call_ordinal = $7, updated_at = $8, chain_version = $9
  WHERE workspace_id = $1 AND id = $2`,
 			h.WorkspaceID,
 			m.ID,
@@ -39,7 +41,8 @@ func (b *batch) messages(h *transition.Head) error {
 	}
 	for _, e := range c.Requeued {
 		b.write(
-			"UPDATE parley.messages SET turn_id = $3, position = $4, steer = $5, updated_at = $6 WHERE workspace_id = $1 AND id = $2",
+			"UPDATE parley.messages SET turn_id = $3, position = $4, steer = $5, updated_at = $6 "+
+				"WHERE workspace_id = $1 AND id = $2",
 			h.WorkspaceID,
 			e.ID,
 			e.TurnID,
@@ -50,7 +53,8 @@ func (b *batch) messages(h *transition.Head) error {
 	}
 	for _, m := range c.Edited {
 		b.write(
-			"UPDATE parley.messages SET content = $3, revision = $4, updated_at = $5, token_estimate = $6 WHERE workspace_id = $1 AND id = $2",
+			"UPDATE parley.messages SET content = $3, revision = $4, updated_at = $5, token_estimate = $6 "+
+				"WHERE workspace_id = $1 AND id = $2",
 			h.WorkspaceID,
 			m.ID,
 			m.Content,
@@ -102,10 +106,14 @@ func (b *batch) insertMessage(n *transition.NewMessage) error {
 		sequence = m.Sequence
 	}
 	b.write(
-		`INSERT INTO parley.messages (id, workspace_id, session_id, log_id, sequence, position, turn_id, step, role, status,
- author_kind, author_id, author_name, content, context_note, tool_call_id, tool_name, covers_through, internal, steer, model, agent_type,
- iteration, usage, content_hash, call_ordinal, provider_data, error, metadata, overrides, token_estimate, idempotency_key, fingerprint,
- posted_event, created_at, updated_at, chain_version) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22,
+		`INSERT INTO parley.messages (id, workspace_id, session_id, log_id, sequence, position, turn_id, step, role,
+			status,
+ author_kind, author_id, author_name, content, context_note, tool_call_id, tool_name, covers_through, internal, steer,
+  model, agent_type,
+ iteration, usage, content_hash, call_ordinal, provider_data, error, metadata, overrides, token_estimate,
+  idempotency_key, fingerprint,
+ posted_event, created_at, updated_at, chain_version) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,
+  $14, $15, $16, $17, $18, $19, $20, $21, $22,
  $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37)`,
 		m.ID,
 		m.WorkspaceID,
@@ -170,8 +178,10 @@ func (b *batch) settleMessage(h *transition.Head, r *transition.SettledRow) erro
 		model = string(r.Model)
 	}
 	b.write(
-		`UPDATE parley.messages SET status = $3, content = $4, provider_data = $5, tool_name = $6, error = $7, usage = $8, metadata = coalesce($9, metadata),
- token_estimate = $10, chunks = $11, content_hash = $12, updated_at = $13, model = coalesce($14, model), chain_version = $15 WHERE workspace_id = $1 AND id = $2`,
+		`UPDATE parley.messages SET status = $3, content = $4, provider_data = $5, tool_name = $6, error = $7,
+			usage = $8, metadata = coalesce($9, metadata),
+ token_estimate = $10, chunks = $11, content_hash = $12, updated_at = $13, model = coalesce($14, model),
+  chain_version = $15 WHERE workspace_id = $1 AND id = $2`,
 		h.WorkspaceID,
 		r.MessageID,
 		string(r.Status),

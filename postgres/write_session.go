@@ -14,26 +14,39 @@ import (
 // texts: a statement more costs more than a condition.
 const (
 	updateHead      = movedHead + elseStale
-	updateHeadClaim = movedHead + ` WHEN NOT EXISTS (SELECT 1 FROM parley.processes WHERE id = $36 AND lease_until > parley.now_ms()) THEN parley.lease_gone()
- WHEN NOT EXISTS (SELECT 1 FROM parley.agents WHERE workspace_id = $2 AND id = $37 AND version = $38) THEN parley.stale()` + elseStale
-	updateHeadCall = movedHead + ` WHEN (SELECT count(*) FROM parley.call_texts WHERE workspace_id = $2 AND hash = ANY($36)) < cardinality($36) THEN parley.stale()` + elseStale
+	updateHeadClaim = movedHead +
+		` WHEN NOT EXISTS (SELECT 1 FROM parley.processes WHERE id = $36
+			AND lease_until > parley.now_ms()) THEN parley.lease_gone()
+ WHEN NOT EXISTS (SELECT 1 FROM parley.agents WHERE workspace_id = $2 AND id = $37
+  AND version = $38) THEN parley.stale()` + elseStale
+	updateHeadCall = movedHead +
+		` WHEN (SELECT count(*) FROM parley.call_texts WHERE workspace_id = $2
+			AND hash = ANY($36)) < cardinality($36) THEN parley.stale()` + elseStale
 )
 
 const (
 	elseStale = ` ELSE 0 END`
-	movedHead = `WITH moved AS (UPDATE parley.heads SET revision = $3 + 1, turn_status = $4, next_sequence = $5, next_event = $6,
- next_position = $7, front_position = $8, next_call = $9, queued = $10, steers = $11, last_hash = $12, messages = $13, user_facing = $14, turns = $15,
- input_tokens = $16, output_tokens = $17, cached_tokens = $18, unknown_calls = $19, cost = $20, unpriced_calls = $21, calls = $22, cache_hits = $23, cache_write_tokens = $24, saved = $25,
+	movedHead = `WITH moved AS (UPDATE parley.heads SET revision = $3 + 1, turn_status = $4, next_sequence = $5,
+		next_event = $6,
+ next_position = $7, front_position = $8, next_call = $9, queued = $10, steers = $11, last_hash = $12, messages = $13,
+  user_facing = $14, turns = $15,
+ input_tokens = $16, output_tokens = $17, cached_tokens = $18, unknown_calls = $19, cost = $20, unpriced_calls = $21,
+  calls = $22, cache_hits = $23, cache_write_tokens = $24, saved = $25,
  context_anchor = $26, context_messages = $27, context_tokens = $28, context_cleared = $29, context_held = $30,
- epoch = $31, holder = $32, turn_id = $33, cancel_turn = $34, deleted_at = $35 WHERE session_id = $1 AND workspace_id = $2 AND revision = $3 RETURNING 1)
+ epoch = $31, holder = $32, turn_id = $33, cancel_turn = $34, deleted_at = $35
+  WHERE session_id = $1 AND workspace_id = $2 AND revision = $3 RETURNING 1)
  SELECT CASE WHEN NOT EXISTS (SELECT 1 FROM moved) THEN parley.stale()`
 )
 
-const insertHead = `INSERT INTO parley.heads (session_id, workspace_id, revision, turn_status, next_sequence, next_event, next_position, front_position,
- next_call, queued, steers, last_hash, messages, user_facing, turns, input_tokens, output_tokens, cached_tokens, unknown_calls, cost, unpriced_calls,
+const insertHead = `INSERT INTO parley.heads (session_id, workspace_id, revision, turn_status, next_sequence,
+	next_event, next_position, front_position,
+ next_call, queued, steers, last_hash, messages, user_facing, turns, input_tokens, output_tokens, cached_tokens,
+  unknown_calls, cost, unpriced_calls,
  calls, cache_hits, cache_write_tokens, saved,
- context_anchor, context_messages, context_tokens, context_cleared, context_held, epoch, holder, turn_id, cancel_turn, deleted_at, log_id, mode)
- VALUES ($1, $2, $3 + 1, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37)`
+ context_anchor, context_messages, context_tokens, context_cleared, context_held, epoch, holder, turn_id, cancel_turn,
+  deleted_at, log_id, mode)
+ VALUES ($1, $2, $3 + 1, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23,
+  $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37)`
 
 // headValues are the arguments of both.
 func headValues(h *transition.Head) []arg {
@@ -109,7 +122,8 @@ func (b *batch) session(h *transition.Head) error {
 	}
 	if c.Listed {
 		b.write(
-			"UPDATE parley.sessions SET status = $3, wait_reason = $4, title = $5, updated_at = $6, started_at = $7, finished_at = $8 WHERE workspace_id = $1 AND id = $2",
+			"UPDATE parley.sessions SET status = $3, wait_reason = $4, title = $5, updated_at = $6, started_at = $7, "+
+				"finished_at = $8 WHERE workspace_id = $1 AND id = $2",
 			h.WorkspaceID,
 			h.ID,
 			string(h.Status),
@@ -180,10 +194,14 @@ func (b *batch) insertSession(h *transition.Head) error {
 		return err
 	}
 	b.write(
-		`INSERT INTO parley.sessions (id, workspace_id, agent_id, owner_id, visibility, project_id, parent_session_id, parent_message_id,
- log_id, kind, mode, type, feature, task, key, title, instructions, tags, pinned, metadata, overrides, policy, retry, during, status, wait_reason,
- idempotency_key, fingerprint, created_at, updated_at, started_at, finished_at, root_id, depth, forked_through, accepted)
- VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36)`,
+		`INSERT INTO parley.sessions (id, workspace_id, agent_id, owner_id, visibility, project_id, parent_session_id,
+			parent_message_id,
+ log_id, kind, mode, type, feature, task, key, title, instructions, tags, pinned, metadata, overrides, policy, retry,
+  during, status, wait_reason,
+ idempotency_key, fingerprint, created_at, updated_at, started_at, finished_at, root_id, depth, forked_through,
+  accepted)
+ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24,
+  $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36)`,
 		s.ID,
 		s.WorkspaceID,
 		s.AgentID,
@@ -233,8 +251,10 @@ func (b *batch) updateSetting(s *parley.Session, before []string) error {
 		return err
 	}
 	b.write(
-		`UPDATE parley.sessions SET title = $3, instructions = $4, pinned = $5, tags = $6, project_id = $7, metadata = $8,
- overrides = $9, policy = $10, retry = $11, during = $12, visibility = $13, archived_at = $14 WHERE workspace_id = $1 AND id = $2`,
+		`UPDATE parley.sessions SET title = $3, instructions = $4, pinned = $5, tags = $6, project_id = $7,
+			metadata = $8,
+ overrides = $9, policy = $10, retry = $11, during = $12, visibility = $13, archived_at = $14
+  WHERE workspace_id = $1 AND id = $2`,
 		s.WorkspaceID,
 		s.ID,
 		s.Title,
@@ -261,7 +281,8 @@ func (b *batch) tag(s *parley.Session, before []string) {
 	b.untag(s, before)
 	if len(s.Tags) > 0 {
 		b.write(
-			"INSERT INTO parley.session_tags (workspace_id, tag, session_id) SELECT $1, tag, $3 FROM unnest($2::text[]) tag ON CONFLICT DO NOTHING",
+			"INSERT INTO parley.session_tags (workspace_id, tag, session_id) SELECT $1, tag, $3 "+
+				"FROM unnest($2::text[]) tag ON CONFLICT DO NOTHING",
 			s.WorkspaceID,
 			s.Tags,
 			s.ID,
@@ -283,19 +304,23 @@ func (b *batch) untag(s *parley.Session, tags []string) {
 // bury adds the tombstone of a session.
 func (b *batch) bury(h *transition.Head) {
 	b.write(
-		"UPDATE parley.sessions SET deleted_at = $3, idempotency_key = NULL, fingerprint = NULL, status = 'cancelled', wait_reason = '' WHERE workspace_id = $1 AND id = $2",
+		"UPDATE parley.sessions SET deleted_at = $3, idempotency_key = NULL, fingerprint = NULL, status = "+
+			"'cancelled', "+
+			"wait_reason = '' WHERE workspace_id = $1 AND id = $2",
 		h.WorkspaceID,
 		h.ID,
 		h.DeletedAt,
 	)
 	b.write(
-		"UPDATE parley.turns SET status = 'cancelled', wait_reason = '', finished_at = $3 WHERE workspace_id = $1 AND session_id = $2 AND status IN ('queued', 'running', 'waiting')",
+		"UPDATE parley.turns SET status = 'cancelled', wait_reason = '', finished_at = $3 "+
+			"WHERE workspace_id = $1 AND session_id = $2 AND status IN ('queued', 'running', 'waiting')",
 		h.WorkspaceID,
 		h.ID,
 		h.DeletedAt,
 	)
 	b.write(
-		"UPDATE parley.approvals SET state = 'cancelled', decided_at = $3 WHERE workspace_id = $1 AND session_id = $2 AND state = 'pending'",
+		"UPDATE parley.approvals SET state = 'cancelled', decided_at = $3 "+
+			"WHERE workspace_id = $1 AND session_id = $2 AND state = 'pending'",
 		h.WorkspaceID,
 		h.ID,
 		h.DeletedAt,

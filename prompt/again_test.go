@@ -21,7 +21,8 @@ func TestWindowOfATurnTakenUpAgain(t *testing.T) {
 	r.add(call(turnID(3), 1, "a", `{}`))
 	r.add(result(turnID(3), 1, "a", `"1"`))
 	r.add(assistant(turnID(3), 2, parley.AssistantContent{Text: "brok"})).Status = parley.MessageFailed
-	r.add(assistant(turnID(4), 1, parley.AssistantContent{Text: "interrup"})).Status = parley.MessageCancelled // row 9: the first retry
+	r.add(assistant(turnID(4), 1,
+		parley.AssistantContent{Text: "interrup"})).Status = parley.MessageCancelled // row 9: the first retry
 	r.add(user(parley.ID{}, "a note"))
 	retry := parley.Turn{ID: turnID(5), TriggerMessageID: triggerID, ContinuesID: turnID(4)}
 	r.add(call(turnID(5), 1, "b", `{}`))
@@ -31,9 +32,14 @@ func TestWindowOfATurnTakenUpAgain(t *testing.T) {
 		policy parley.Policy
 		ranges []parley.ManifestRange
 	}{
-		{parley.Policy{Kind: parley.PolicyAll}, []parley.ManifestRange{{From: 1, To: 4, Reason: "all"}, {From: 5, To: 12, Except: []int64{8, 9}, Reason: own}}},
-		{parley.Policy{Kind: parley.PolicySingle}, []parley.ManifestRange{{From: 5, To: 12, Except: []int64{8, 9}, Reason: own}}},
-		{parley.Policy{Kind: parley.PolicyRecent, Limit: 2}, []parley.ManifestRange{{From: 3, To: 4, Reason: "recent(2)"}, {From: 5, To: 12, Except: []int64{8, 9}, Reason: own}}},
+		{parley.Policy{Kind: parley.PolicyAll},
+			[]parley.ManifestRange{{From: 1, To: 4, Reason: "all"},
+				{From: 5, To: 12, Except: []int64{8, 9}, Reason: own}}},
+		{parley.Policy{Kind: parley.PolicySingle},
+			[]parley.ManifestRange{{From: 5, To: 12, Except: []int64{8, 9}, Reason: own}}},
+		{parley.Policy{Kind: parley.PolicyRecent, Limit: 2},
+			[]parley.ManifestRange{{From: 3, To: 4, Reason: "recent(2)"},
+				{From: 5, To: 12, Except: []int64{8, 9}, Reason: own}}},
 	} {
 		selection := mustWindow(t, test.policy, r.session(12), retry, r.tail(12))
 		if diff := cmp.Diff(

@@ -87,7 +87,8 @@ func TestFilesBecomeParts(t *testing.T) {
 			{Kind: model.PartText, Text: "<file name=\"notes 'x'.txt\">\nbytes of notes \"x\".txt\n</file>"},
 			{
 				Kind: model.PartText,
-				Text: "[The file report.pdf (application/pdf, 100 bytes) is not shown: it is no text or image that a model can be shown.]",
+				Text: "[The file report.pdf (application/pdf, 100 bytes) is not shown: it is no text or image that a " +
+					"model can be shown.]",
 			},
 			{Kind: model.PartText, Text: "[A file that was here is gone.]"},
 			{Kind: model.PartText, Text: "look"},

@@ -19,13 +19,17 @@ func TestNewBudget(t *testing.T) {
 		ratio       float64
 		least, most int // Tokens and Most
 	}{
-		"unknown length":       {model.Info{MaxOutput: 5}, parley.Parameters{}, 100, 1, 0, 0},
-		"max_tokens":           {model.Info{ContextLength: 8000, MaxOutput: 4000}, parley.Parameters{MaxTokens: &answer}, 500, 1, 5500, 5500},
-		"the model's longest":  {model.Info{ContextLength: 8000, MaxOutput: 3000}, parley.Parameters{}, 500, 1, 4500, 6476},
-		"longer than it reads": {model.Info{ContextLength: 8000, MaxOutput: 8000}, parley.Parameters{}, 0, 1, 4000, 6976},
-		"neither":              {model.Info{ContextLength: 128_000}, parley.Parameters{}, 0, 1, 123_904, 126_976},
-		"another tokenizer":    {model.Info{ContextLength: 10_000}, parley.Parameters{MaxTokens: &answer}, 1000, 1.5, 6500, 6500},
-		"nothing left":         {model.Info{ContextLength: 2000}, parley.Parameters{MaxTokens: &answer}, 500, 1, 1, 1},
+		"unknown length": {model.Info{MaxOutput: 5}, parley.Parameters{}, 100, 1, 0, 0},
+		"max_tokens": {model.Info{ContextLength: 8000, MaxOutput: 4000},
+			parley.Parameters{MaxTokens: &answer}, 500, 1, 5500, 5500},
+		"the model's longest": {model.Info{ContextLength: 8000, MaxOutput: 3000}, parley.Parameters{}, 500, 1,
+			4500, 6476},
+		"longer than it reads": {model.Info{ContextLength: 8000, MaxOutput: 8000}, parley.Parameters{}, 0, 1,
+			4000, 6976},
+		"neither": {model.Info{ContextLength: 128_000}, parley.Parameters{}, 0, 1, 123_904, 126_976},
+		"another tokenizer": {model.Info{ContextLength: 10_000}, parley.Parameters{MaxTokens: &answer}, 1000, 1.5,
+			6500, 6500},
+		"nothing left": {model.Info{ContextLength: 2000}, parley.Parameters{MaxTokens: &answer}, 500, 1, 1, 1},
 	} {
 		got := prompt.NewBudget(c.model, c.parameters, c.fixed, c.ratio)
 		if got.Tokens != c.least || got.Most != c.most {

@@ -195,10 +195,12 @@ func TestOpenCallsAtASummarysCut(t *testing.T) {
 		through int64 // 0: nothing can be covered
 	}{
 		"its result comes in the turn after": {[]parley.Message{
-			user(turnID(1), "ask"), call(turnID(1), 1, "late", `{}`), user(turnID(2), "next"), result(turnID(1), 1, "late", `"found"`),
+			user(turnID(1), "ask"), call(turnID(1), 1, "late", `{}`), user(turnID(2), "next"),
+			result(turnID(1), 1, "late", `"found"`),
 		}, 0},
 		"its result comes in its turn": {[]parley.Message{
-			user(turnID(1), "ask"), call(turnID(1), 1, "here", `{}`), result(turnID(1), 1, "here", `"found"`), user(turnID(2), "next"),
+			user(turnID(1), "ask"), call(turnID(1), 1, "here", `{}`), result(turnID(1), 1, "here", `"found"`),
+			user(turnID(2), "next"),
 		}, 3},
 		"its turn ended without a result": {[]parley.Message{
 			user(turnID(1), "ask"), call(turnID(1), 1, "never", `{}`), user(turnID(2), "next"),
@@ -207,7 +209,8 @@ func TestOpenCallsAtASummarysCut(t *testing.T) {
 			user(turnID(1), "ask"), call(parley.ID{}, 0, "elsewhere", `{}`), user(turnID(2), "next"),
 		}, 1},
 		"an agent elsewhere gave it up": {[]parley.Message{
-			user(turnID(1), "ask"), given(call(parley.ID{}, 0, "elsewhere", `{}`), parley.MessageCancelled), user(turnID(2), "next"),
+			user(turnID(1), "ask"), given(call(parley.ID{}, 0, "elsewhere", `{}`), parley.MessageCancelled),
+			user(turnID(2), "next"),
 		}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -8,10 +8,14 @@ import (
 	"example.org/parley"
 )
 
+// contents are the contents that rows have, by role.
+type contents interface {
+	parley.UserContent | parley.AssistantContent | parley.ToolCallContent | parley.ToolResultContent |
+		parley.TextContent
+}
+
 // decode reads a row's content; what cannot be read is shown as its raw text (A15).
-func decode[C parley.UserContent | parley.AssistantContent | parley.ToolCallContent | parley.ToolResultContent | parley.TextContent](
-	m *parley.Message,
-) C {
+func decode[C contents](m *parley.Message) C {
 	var content C
 	if err := json.Unmarshal(m.Content, &content); err == nil {
 		return content

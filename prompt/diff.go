@@ -39,7 +39,7 @@ const (
 
 // Change is one thing in which two requests differ.
 type Change struct {
-	Cause  Cause        `json:"cause" enum:"model,tools,system_prompt,parameters,summary,window,marks,messages,appended,wire"`
+	Cause  Cause        `json:"cause" enum:"model,tools,system_prompt,parameters,summary,window,marks,messages,appended,wire"` //nolint:lll // a tag cannot be broken
 	Says   string       `json:"says" doc:"For people."`
 	Breaks bool         `json:"breaks_prefix" doc:"The provider can take nothing from its cache from here on."`
 	Lines  []LineChange `json:"lines" doc:"Of a system prompt: the lines that differ."`
@@ -149,7 +149,8 @@ func CommonPrefix(before, after *Sent) Shared {
 	for i := range after.Parts {
 		s.OfBytes += after.Parts[i].Bytes
 	}
-	for s.Messages < len(a.Messages) && s.Messages < len(b.Messages) && sameMessage(&a.Messages[s.Messages], &b.Messages[s.Messages]) {
+	for s.Messages < len(a.Messages) && s.Messages < len(b.Messages) && sameMessage(&a.Messages[s.Messages],
+		&b.Messages[s.Messages]) {
 		s.Messages++
 	}
 	tools, system := sharedTools(a.Tools, b.Tools), a.System == b.System
@@ -199,7 +200,8 @@ func sharedSequences(messages []model.Message) map[shownAs]bool {
 
 func sameMessage(a, b *model.Message) bool {
 	return a.Role == b.Role && slices.EqualFunc(a.Parts, b.Parts, func(x, y model.Part) bool {
-		return x.Kind == y.Kind && x.Text == y.Text && x.CallID == y.CallID && x.Name == y.Name && x.IsError == y.IsError &&
+		return x.Kind == y.Kind && x.Text == y.Text && x.CallID == y.CallID && x.Name == y.Name &&
+			x.IsError == y.IsError &&
 			bytes.Equal(x.Arguments, y.Arguments) &&
 			bytes.Equal(x.ProviderData, y.ProviderData) &&
 			bytes.Equal(x.Data, y.Data)

@@ -162,7 +162,8 @@ func checkCarried(t *rapid.T, r *record, at int, head parley.ContextHead, policy
 			t.Fatalf("the pinned row %d is not shown", i)
 		case visible && m.TurnID == r.rows[at-1].TurnID && m.Sequence > covered && !shown[m.Sequence]:
 			t.Fatalf("row %d of the running turn is not shown", i)
-		case m.CoversThrough != nil && shown[m.Sequence] && (policy.Kind != parley.PolicySummary || head.Summary == nil || m.Sequence != head.Summary.Sequence):
+		case m.CoversThrough != nil && shown[m.Sequence] &&
+			(policy.Kind != parley.PolicySummary || head.Summary == nil || m.Sequence != head.Summary.Sequence):
 			t.Fatalf("the summary %d is shown beside the active one", m.Sequence)
 		}
 	}

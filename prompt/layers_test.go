@@ -98,7 +98,8 @@ func TestThinkTagsAreReasoning(t *testing.T) {
 	}{
 		{"plain, 1 < 2\n", []model.Chunk{text(0, "plain, 1 < 2\n")}},
 		{" \n<think>\nfirst ä\n</think>\n\nThen.", []model.Chunk{reasoning(0, "first ä"), text(1, "Then.")}},
-		{"One <think>two</think> three<think> four </think>", []model.Chunk{text(0, "One"), reasoning(1, "two"), text(2, "three"), reasoning(3, "four")}},
+		{"One <think>two</think> three<think> four </think>",
+			[]model.Chunk{text(0, "One"), reasoning(1, "two"), text(2, "three"), reasoning(3, "four")}},
 		{"<think>never closed </thin", []model.Chunk{reasoning(0, "never closed </thin")}},
 		{"<think></think>a</think>b", []model.Chunk{text(0, "a</think>b")}},
 		{"ends in <th", []model.Chunk{text(0, "ends in <th")}},

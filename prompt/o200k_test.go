@@ -69,8 +69,10 @@ func TestO200kCounts(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"", " ", "  ", "a", " a", "  a", "\n", " \n ", "\n\n  a", "a  \n b", "I'll don't WE'RE x'S", "1234567 12", "HelloWorld iPhone McDonald", "...//\r\n", "\u00a0\u00a0x",
-		"\u2003 x", "\u0085x", "\u200b x", "日本語 한국어 ไทย", "e\u0301te\u0301", "👩‍👩‍👧‍👦 ok", "\t\tif (x) {\r\n\t}", "ǅ ʰ", strings.Repeat("a", 300), strings.Repeat(" ", 200) + "x",
+		"", " ", "  ", "a", " a", "  a", "\n", " \n ", "\n\n  a", "a  \n b", "I'll don't WE'RE x'S", "1234567 12",
+		"HelloWorld iPhone McDonald", "...//\r\n", "\u00a0\u00a0x",
+		"\u2003 x", "\u0085x", "\u200b x", "日本語 한국어 ไทย", "e\u0301te\u0301", "👩‍👩‍👧‍👦 ok", "\t\tif (x) {\r\n\t}", "ǅ ʰ",
+		strings.Repeat("a", 300), strings.Repeat(" ", 200) + "x",
 	} {
 		same(t, text)
 	}

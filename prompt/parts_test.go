@@ -40,7 +40,8 @@ func TestPartsPointIntoTheRequest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for id, model := range map[parley.ModelID]model.Model{"openai/gpt-5": openAI, "anthropic/claude-sonnet-4-5": claude, "sim/echo": sim.New()} {
+	for id, model := range map[parley.ModelID]model.Model{"openai/gpt-5": openAI, "anthropic/claude-sonnet-4-5": claude,
+		"sim/echo": sim.New()} {
 		t.Run(id.Provider(), func(t *testing.T) {
 			t.Parallel()
 			r := crowded()
@@ -245,17 +246,25 @@ func TestCompareNamesTheCause(t *testing.T) {
 		kind   prompt.Kind
 		shared int // messages
 	}{
-		{"appended", sentOf(t, grown(), all, 3, nil), prompt.CauseAppended, false, "2 more", prompt.KindMessage, len(before.Request.Messages)},
-		{"system", sentOf(t, grown(), all, 3, func(s *prompt.Settings) { s.System = "You are old.\nYou open crates.\nYou close them." }),
+		{"appended", sentOf(t, grown(), all, 3, nil), prompt.CauseAppended, false, "2 more", prompt.KindMessage,
+			len(before.Request.Messages)},
+		{"system", sentOf(t, grown(), all, 3, func(s *prompt.Settings) {
+			s.System = "You are old.\nYou open crates.\nYou close them."
+		}),
 			prompt.CauseSystem, true, "line 2", prompt.KindSystem, 0},
-		{"model", sentOf(t, crowded(), all, 2, func(s *prompt.Settings) { s.Model = "sim/reason" }), prompt.CauseModel, true, "sim/reason", prompt.KindParameters, 0},
-		{"window", sentOf(t, grown(), parley.Policy{Kind: parley.PolicySingle}, 3, nil), prompt.CauseWindow, true, "begins with message 8 and began with message 1", prompt.KindMessage, 0},
+		{"model", sentOf(t, crowded(), all, 2, func(s *prompt.Settings) {
+			s.Model = "sim/reason"
+		}), prompt.CauseModel, true, "sim/reason", prompt.KindParameters, 0},
+		{"window", sentOf(t, grown(), parley.Policy{Kind: parley.PolicySingle}, 3, nil), prompt.CauseWindow, true,
+			"begins with message 8 and began with message 1", prompt.KindMessage, 0},
 		{"marks", func() *prompt.Sent {
 			r := grown()
 			r.rows[1].Marks.SetAside = true
 			return sentOf(t, r, all, 3, nil)
 		}(), prompt.CauseMarks, true, "messages 2", prompt.KindMessage, 1},
-		{"parameters", sentOf(t, crowded(), all, 2, func(s *prompt.Settings) { s.Parameters.MaxTokens = new(9) }), prompt.CauseParameters, false, "max_tokens", prompt.KindParameters, len(before.Request.Messages)},
+		{"parameters", sentOf(t, crowded(), all, 2, func(s *prompt.Settings) {
+			s.Parameters.MaxTokens = new(9)
+		}), prompt.CauseParameters, false, "max_tokens", prompt.KindParameters, len(before.Request.Messages)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -356,7 +365,8 @@ func TestOmittedSaysWhy(t *testing.T) {
 		from, to int64
 		reason   string
 		counted  bool
-	}{{1, 7, "outside the window (recent(3))", false}, {9, 9, "set aside at the time", true}, {10, 10, "internal", true}, {11, 11, "failed", true}, {13, 14, "outside the window (recent(3))", false}}
+	}{{1, 7, "outside the window (recent(3))", false}, {9, 9, "set aside at the time", true},
+		{10, 10, "internal", true}, {11, 11, "failed", true}, {13, 14, "outside the window (recent(3))", false}}
 	if len(omitted) != len(want) {
 		t.Fatalf("left out: %+v", omitted)
 	}

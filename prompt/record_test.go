@@ -97,9 +97,10 @@ func (r *record) head(n int) func() (parley.ContextHead, error) {
 	}
 }
 
-func content[C parley.UserContent | parley.AssistantContent | parley.ToolCallContent | parley.ToolResultContent | parley.TextContent](
-	c C,
-) json.RawMessage {
+func content[C interface {
+	parley.UserContent | parley.AssistantContent | parley.ToolCallContent | parley.ToolResultContent |
+		parley.TextContent
+}](c C) json.RawMessage {
 	raw, err := parley.EncodeContent(c)
 	if err != nil {
 		panic(err)

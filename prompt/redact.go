@@ -50,7 +50,8 @@ func newRedactor(patterns []parley.RedactPattern) (*redactor, error) {
 		if err != nil { // an earlier version let it pass
 			return nil, parley.InvalidField(
 				"middleware.redact",
-				"%s: with this pattern the server's and the agent's or session's are too large, once their repetitions are written out; repeat less, or use fewer",
+				"%s: with this pattern the server's and the agent's or session's are too large, once their "+
+					"repetitions are written out; repeat less, or use fewer",
 				parley.Clip(p.Name, parley.MaxRedactName),
 			)
 		}
@@ -230,7 +231,8 @@ const (
 func tooMuchWork() error {
 	return parley.Errorf(
 		parley.CodeInvalid,
-		"Nothing was sent: to search so much text by these redact patterns takes too long. Use fewer or smaller patterns, or a shorter context.",
+		"Nothing was sent: to search so much text by these redact patterns takes too long. Use fewer or smaller "+
+			"patterns, or a shorter context.",
 	)
 }
 

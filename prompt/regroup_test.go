@@ -57,7 +57,8 @@ func TestBuildMessages(t *testing.T) {
 			assistant(turn, 2, parley.AssistantContent{Text: "done"}),
 		}, []model.Message{
 			said(model.RoleUser, text("find")),
-			said(model.RoleAssistant, text("looking"), callPart("a", `{"q":1}`), callPart("b", `{"q":2}`), text("and waiting")),
+			said(model.RoleAssistant, text("looking"), callPart("a", `{"q":1}`), callPart("b", `{"q":2}`),
+				text("and waiting")),
 			said(model.RoleTool, resultPart("a", "one"), resultPart("b", `{"n":2}`)),
 			said(model.RoleAssistant, text("done")),
 		}},
@@ -85,37 +86,52 @@ func TestBuildMessages(t *testing.T) {
 				m.Content = content(parley.ToolResultContent{Error: &broken, Result: json.RawMessage(`{"at":3}`)})
 			}),
 		}, []model.Message{
-			said(model.RoleAssistant, callPart("a", `{}`)), said(model.RoleTool, errorPart("a", "the tool broke\n{\"at\":3}")),
+			said(model.RoleAssistant, callPart("a", `{}`)),
+			said(model.RoleTool, errorPart("a", "the tool broke\n{\"at\":3}")),
 		}},
 		{"malformed arguments become an empty object", []parley.Message{
 			with(call(turn, 1, "a", `{}`), func(m *parley.Message) {
-				m.Content = content(parley.ToolCallContent{ID: "a", Name: "search", Arguments: json.RawMessage("null"), ArgumentsText: `{"q":`})
+				m.Content = content(parley.ToolCallContent{ID: "a", Name: "search", Arguments: json.RawMessage("null"),
+					ArgumentsText: `{"q":`})
 			}), result(turn, 1, "a", `1`),
 		}, []model.Message{
 			said(model.RoleAssistant, callPart("a", `{}`)), said(model.RoleTool, resultPart("a", "1")),
 		}},
 		{"a cancelled answer is kept with a note, its unfinished call is not", []parley.Message{
-			with(assistant(turn, 1, parley.AssistantContent{Text: "half an ans"}), func(m *parley.Message) { m.Status = parley.MessageCancelled }),
+			with(assistant(turn, 1, parley.AssistantContent{Text: "half an ans"}), func(m *parley.Message) {
+				m.Status = parley.MessageCancelled
+			}),
 			with(call(turn, 1, "a", `{}`), func(m *parley.Message) { m.Status = parley.MessageCancelled }),
 			result(turn, 1, "a", `1`),
 			user(next, "go on"),
 		}, []model.Message{
-			said(model.RoleAssistant, text("half an ans"), text(prompt.Interrupted)), said(model.RoleUser, text("go on")),
+			said(model.RoleAssistant, text("half an ans"), text(prompt.Interrupted)),
+			said(model.RoleUser, text("go on")),
 		}},
 		{"reasoning and provider data stay with their model", []parley.Message{
-			with(assistant(turn, 1, parley.AssistantContent{Reasoning: "hm", Text: "a"}), func(m *parley.Message) { m.ProviderData = []byte("signed") }),
+			with(assistant(turn, 1, parley.AssistantContent{Reasoning: "hm", Text: "a"}), func(m *parley.Message) {
+				m.ProviderData = []byte("signed")
+			}),
 			with(assistant(turn, 2, parley.AssistantContent{Reasoning: "hm", Text: "b"}), func(m *parley.Message) {
 				m.ProviderData, m.Model = []byte("foreign"), modelB
 			}),
 			assistant(turn, 3, parley.AssistantContent{Reasoning: "unsigned"}),
-			with(assistant(turn, 4, parley.AssistantContent{Reasoning: "unsigned"}), func(m *parley.Message) { m.Model = modelB }),
-			with(call(turn, 5, "a", `{}`), func(m *parley.Message) { m.ProviderData = []byte("exact") }), result(turn, 5, "a", "1"),
-			with(call(turn, 6, "b", `{}`), func(m *parley.Message) { m.ProviderData, m.Model = []byte("foreign"), modelB }), result(turn, 6, "b", "1"),
+			with(assistant(turn, 4, parley.AssistantContent{Reasoning: "unsigned"}), func(m *parley.Message) {
+				m.Model = modelB
+			}),
+			with(call(turn, 5, "a", `{}`), func(m *parley.Message) {
+				m.ProviderData = []byte("exact")
+			}), result(turn, 5, "a", "1"),
+			with(call(turn, 6, "b", `{}`), func(m *parley.Message) {
+				m.ProviderData, m.Model = []byte("foreign"), modelB
+			}), result(turn, 6, "b", "1"),
 		}, []model.Message{
-			said(model.RoleAssistant, model.Part{Kind: model.PartReasoning, Text: "hm", ProviderData: []byte("signed")}, text("a")),
+			said(model.RoleAssistant, model.Part{Kind: model.PartReasoning, Text: "hm",
+				ProviderData: []byte("signed")}, text("a")),
 			said(model.RoleAssistant, text("b")),
 			said(model.RoleAssistant, model.Part{Kind: model.PartReasoning, Text: "unsigned"}),
-			said(model.RoleAssistant, model.Part{Kind: model.PartToolCall, CallID: "a", Name: "search", Arguments: []byte("{}"), ProviderData: []byte("exact")}),
+			said(model.RoleAssistant, model.Part{Kind: model.PartToolCall, CallID: "a", Name: "search",
+				Arguments: []byte("{}"), ProviderData: []byte("exact")}),
 			said(model.RoleTool, resultPart("a", "1")),
 			said(model.RoleAssistant, callPart("b", "{}")),
 			said(model.RoleTool, resultPart("b", "1")),
@@ -123,10 +139,12 @@ func TestBuildMessages(t *testing.T) {
 		{"note, text and links", []parley.Message{
 			with(user(turn, "read these"), func(m *parley.Message) {
 				m.ContextNote = "The cursor is in main.go."
-				m.Content = content(parley.UserContent{Text: "read these", Links: []string{"https://a.example", "https://b.example"}})
+				m.Content = content(parley.UserContent{Text: "read these",
+					Links: []string{"https://a.example", "https://b.example"}})
 			}),
 		}, []model.Message{
-			said(model.RoleUser, text("The cursor is in main.go."), text("read these"), text("Links:\nhttps://a.example\nhttps://b.example")),
+			said(model.RoleUser, text("The cursor is in main.go."), text("read these"),
+				text("Links:\nhttps://a.example\nhttps://b.example")),
 		}},
 		{"summaries and imported system messages are told as the user's", []parley.Message{
 			{Role: parley.RoleSummary, Content: content(parley.TextContent{Text: "They met."})},
@@ -136,7 +154,8 @@ func TestBuildMessages(t *testing.T) {
 			said(model.RoleUser, text("[Imported system message]\n\nBe kind.")),
 		}},
 		{"a refusal is what the assistant said, an empty answer is nothing", []parley.Message{
-			assistant(turn, 1, parley.AssistantContent{Refusal: "I would rather not."}), user(turn, "?"), assistant(turn, 2, parley.AssistantContent{}),
+			assistant(turn, 1, parley.AssistantContent{Refusal: "I would rather not."}), user(turn, "?"),
+			assistant(turn, 2, parley.AssistantContent{}),
 		}, []model.Message{
 			said(model.RoleAssistant, text("I would rather not.")), said(model.RoleUser, text("?")),
 		}},
@@ -177,8 +196,9 @@ func TestTextsSurviveTheirSpelling(t *testing.T) {
 	t.Parallel()
 	for raw, want := range map[string]string{
 		`{"text":"plain"}`: "plain", `{"text":""}`: "", `{"text":"a\"}\n\u00e9"}`: "a\"}\né", `{ "text" : "x" }`: "x",
-		`{"text":"a","text":"b"}`: "b", `{"text":"日本"}`: "日本", "{\"text\":\"\xff\"}": "\uFFFD", `{"text":"a","think":true}`: "a",
-		"{\"text\":\"a\nb\"}": "{\"text\":\"a\nb\"}", // not JSON: shown as it is
+		`{"text":"a","text":"b"}`: "b", `{"text":"日本"}`: "日本", "{\"text\":\"\xff\"}": "\uFFFD",
+		`{"text":"a","think":true}`: "a",
+		"{\"text\":\"a\nb\"}":       "{\"text\":\"a\nb\"}", // not JSON: shown as it is
 	} {
 		for _, role := range []parley.Role{parley.RoleUser, parley.RoleAssistant} {
 			row := parley.Message{Role: role, Status: parley.MessageCompleted, Content: json.RawMessage(raw)}
@@ -215,7 +235,8 @@ func TestToolsHaveOneForm(t *testing.T) {
 	list[0], list[1] = list[1], list[0]
 	stored := mustTools(t, list).Text()
 	want := `[{"description":"Tells the time.","name":"current_time","parameters":{"properties":{},"type":"object"}},` +
-		`{"description":"Searches.","name":"search","parameters":{"properties":{"q":{"type":"integer"}},"type":"object"}}]`
+		`{"description":"Searches.","name":"search","parameters":{"properties":{"q":{"type":"integer"}},` +
+		`"type":"object"}}]`
 	if string(stored) != want {
 		t.Errorf("stored tools are\n%s, want\n%s", stored, want)
 	}

@@ -64,22 +64,26 @@ func TestSystemPrompt(t *testing.T) {
 	}{
 		{name: "nothing"},
 		{name: "every placeholder", project: project,
-			template: "{{session.id}}|{{session.title}}|{{session.type}}|{{session.feature}}|{{session.task}}|{{session.key}}|{{agent.name}}|{{agent.slug}}|{{project.name}}|{{project.path}}",
-			want:     session.ID.String() + "|Rockets {{agent.name}}|chat|engine|7|k|Ada|ada|moon|/src/moon"},
+			template: "{{session.id}}|{{session.title}}|{{session.type}}|{{session.feature}}|{{session.task}}|" +
+				"{{session.key}}|{{agent.name}}|{{agent.slug}}|{{project.name}}|{{project.path}}",
+			want: session.ID.String() + "|Rockets {{agent.name}}|chat|engine|7|k|Ada|ada|moon|/src/moon"},
 		{name: "without a project its fields are empty", template: "In {{project.name}}.", want: "In ."},
 		{name: "literal braces", template: "{{{{agent.name}} is {{agent.name}}", want: "{{agent.name}} is Ada"},
-		{name: "a stored unknown stays as it is", template: "{{session.weather}} {{agent.name}}", want: "{{session.weather}} Ada"},
+		{name: "a stored unknown stays as it is", template: "{{session.weather}} {{agent.name}}",
+			want: "{{session.weather}} Ada"},
 		{name: "a stored open one too", template: "{{agent.name}} {{agent", want: "{{agent.name}} {{agent"},
 		{name: "instructions follow", template: "A", instructions: "B {{agent.name}}", want: "A\n\nB {{agent.name}}"},
 		{name: "instructions alone", instructions: "B", want: "B"},
 		{name: "session over agent", template: "A", session: &own, want: "Own: chat"},
-		{name: "message over session", template: "A", session: new("B"), message: &own, instructions: "C", want: "Own: chat\n\nC"},
+		{name: "message over session", template: "A", session: new("B"), message: &own, instructions: "C",
+			want: "Own: chat\n\nC"},
 		{name: "empty is an override", template: "A", session: new(""), want: ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			agent, session := agent, session
-			agent.SystemPrompt, session.Instructions, session.SystemPrompt = &test.template, test.instructions, test.session
+			agent.SystemPrompt, session.Instructions, session.SystemPrompt = &test.template, test.instructions,
+				test.session
 			settings, err := prompt.Resolve(
 				agent,
 				session,
@@ -129,17 +133,22 @@ func TestResolveNearestWins(t *testing.T) {
 		trigger parley.Message
 		want    prompt.Settings
 	}{
-		{"fallback", parley.Agent{}, parley.Session{}, parley.Message{}, prompt.Settings{Model: "fall/back", Policy: parley.Policy{Kind: parley.PolicySummary, Limit: 50}}},
+		{"fallback", parley.Agent{}, parley.Session{}, parley.Message{},
+			prompt.Settings{Model: "fall/back", Policy: parley.Policy{Kind: parley.PolicySummary, Limit: 50}}},
 		{"a feature's default policy", parley.Agent{}, parley.Session{Feature: "f"}, parley.Message{},
 			prompt.Settings{Model: "fall/back", Policy: parley.Policy{Kind: parley.PolicyRecent, Limit: 10}}},
 		{"agent", agent, parley.Session{}, parley.Message{}, prompt.Settings{
-			Model: modelA, Parameters: agent.Parameters, Tools: *agent.Tools, Policy: *agent.Policy, Retry: *agent.Retry}},
+			Model: modelA, Parameters: agent.Parameters, Tools: *agent.Tools, Policy: *agent.Policy,
+			Retry: *agent.Retry}},
 		{"session", agent, session, parley.Message{}, prompt.Settings{
-			Model: modelB, Parameters: parley.Parameters{Temperature: new(0.1), TopP: new(0.2), MaxTokens: new(2)}, Tools: *session.Tools,
+			Model: modelB, Parameters: parley.Parameters{Temperature: new(0.1), TopP: new(0.2), MaxTokens: new(2)},
+			Tools:  *session.Tools,
 			Policy: *session.Policy, Retry: parley.RetryPolicy{Retries: new(2), Backoff: parley.BackoffLinear}}},
 		{"message", agent, session, trigger, prompt.Settings{
-			Model: "x/y", Parameters: parley.Parameters{Temperature: new(0.1), TopP: new(0.2), MaxTokens: new(3)}, Tools: []parley.ToolRef{},
-			Policy: *session.Policy, Retry: parley.RetryPolicy{Retries: new(2), Backoff: parley.BackoffLinear}, Think: true, Search: true}},
+			Model: "x/y", Parameters: parley.Parameters{Temperature: new(0.1), TopP: new(0.2), MaxTokens: new(3)},
+			Tools:  []parley.ToolRef{},
+			Policy: *session.Policy, Retry: parley.RetryPolicy{Retries: new(2), Backoff: parley.BackoffLinear},
+			Think: true, Search: true}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

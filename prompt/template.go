@@ -77,7 +77,9 @@ func ValidateTemplate(text string) error {
 		if volatile(name) {
 			return "", parley.InvalidField(
 				"system_prompt",
-				"{{%s}} would change the beginning of every request, which providers keep in their caches only while it stays the same; have user_context tell it with each message instead (middleware: {\"user_context\": [\"user\", \"time\"]}), or post a context_note",
+				"{{%s}} would change the beginning of every request, which providers keep in their caches only while "+
+					"it stays the same; have user_context tell it with each message instead (middleware: "+
+					"{\"user_context\": [\"user\", \"time\"]}), or post a context_note",
 				parley.Clip(name, 64),
 			)
 		}
@@ -95,7 +97,9 @@ func ValidateTemplate(text string) error {
 func volatile(name string) bool {
 	name = strings.ToLower(name)
 	for _, word := range []string{"time", "date", "now", "today", "clock", "user", "principal", "author", "message"} {
-		for _, part := range strings.FieldsFunc(name, func(r rune) bool { return r == '.' || r == '_' || r == '-' || r == ' ' }) {
+		for _, part := range strings.FieldsFunc(name, func(r rune) bool {
+			return r == '.' || r == '_' || r == '-' || r == ' '
+		}) {
 			if part == word {
 				return true
 			}
@@ -132,7 +136,8 @@ func render(text string, from subject) (string, error) {
 // errRendered refuses a prompt that its values make too long.
 var errRendered = parley.InvalidField(
 	"system_prompt",
-	"the system prompt is longer than %d bytes once its placeholders are filled in; use fewer of them, or shorter values",
+	"the system prompt is longer than %d bytes once its placeholders are filled in; use fewer of them, or shorter "+
+		"values",
 	parley.MaxRenderedBytes,
 )
 

@@ -26,14 +26,19 @@ func samples(t testing.TB) map[string]string {
 		return string(raw)
 	}
 	return map[string]string{
-		"prose":  "Parley is a durable home for agent conversations. When the process dies in the middle of an answer, the text that was streamed so far is kept, and the next process goes on from there. The weather, though unpredictable this season, remained pleasant throughout the afternoon.",
-		"German": "Gestern bin ich mit dem Fahrrad über die Brücke gefahren, obwohl es schon dunkel war und die Straßen nass glänzten. Das Rathaus wird nächste Woche renoviert, deshalb müssen alle Büros vorübergehend umziehen.",
-		"code":   read("window.go"),
-		"page":   read("../ARCHITECTURE.md"),
-		"JSON":   read("../llm/models.json"),
+		"prose": "Parley is a durable home for agent conversations. When the process dies in the middle of an " +
+			"answer, the text that was streamed so far is kept, and the next process goes on from there. The " +
+			"weather, though unpredictable this season, remained pleasant throughout the afternoon.",
+		"German": "Gestern bin ich mit dem Fahrrad über die Brücke gefahren, obwohl es schon dunkel war und die " +
+			"Straßen nass glänzten. Das Rathaus wird nächste Woche renoviert, deshalb müssen alle Büros " +
+			"vorübergehend umziehen.",
+		"code": read("window.go"),
+		"page": read("../ARCHITECTURE.md"),
+		"JSON": read("../llm/models.json"),
 		"Chinese": "昨天我们去了市中心的图书馆，借了几本关于历史和科学的书。图书管理员非常友好，帮助我们找到了所有需要的资料。" +
 			"下午我们在公园里散步，天气很好，很多孩子在玩耍。",
-		"Russian": "Вчера мы ходили в городскую библиотеку и взяли несколько книг по истории и науке. Погода была прекрасная.",
+		"Russian": "Вчера мы ходили в городскую библиотеку и взяли несколько книг по истории и науке. Погода была " +
+			"прекрасная.",
 	}
 }
 
@@ -131,11 +136,13 @@ func TestEstimateContentReadsWhatTheModelReads(t *testing.T) {
 		content string
 		text    string
 	}{
-		"user":      {parley.RoleUser, `{"text":"What is \"love\"?","links":["https://example.org/a"]}`, `What is "love"?` + "https://example.org/a"},
+		"user": {parley.RoleUser, `{"text":"What is \"love\"?","links":["https://example.org/a"]}`,
+			`What is "love"?` + "https://example.org/a"},
 		"assistant": {parley.RoleAssistant, `{"reasoning":"hm","text":"A word."}`, "hmA word."},
 		"call":      {parley.RoleToolCall, `{"id":"c","name":"search","arguments":{"q":"love"}}`, `search{"q":"love"}`},
-		"result":    {parley.RoleToolResult, `{"result":"many things","success":true,"error":null,"execution_time_ms":3}`, "many things"},
-		"summary":   {parley.RoleSummary, `{"text":"They talked."}`, "They talked."},
+		"result": {parley.RoleToolResult,
+			`{"result":"many things","success":true,"error":null,"execution_time_ms":3}`, "many things"},
+		"summary": {parley.RoleSummary, `{"text":"They talked."}`, "They talked."},
 	} {
 		want := truth(t, o200k(t), c.text)
 		if got := prompt.EstimateContent(gpt, c.role, []byte(c.content)); got < want || got > want+2 {

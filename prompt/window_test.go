@@ -54,23 +54,31 @@ func TestWindow(t *testing.T) {
 			{From: 1, To: 20, Reason: "all"}, {From: 21, To: 21, Reason: "running turn"}}},
 		{"single", base(), parley.Policy{Kind: parley.PolicySingle}, running, []parley.ManifestRange{
 			{From: 21, To: 21, Reason: "running turn"}}},
-		{"no turn", base(), parley.Policy{Kind: parley.PolicyAll}, parley.Turn{}, []parley.ManifestRange{{From: 1, To: 21, Reason: "all"}}},
+		{"no turn", base(), parley.Policy{Kind: parley.PolicyAll}, parley.Turn{},
+			[]parley.ManifestRange{{From: 1, To: 21, Reason: "all"}}},
 		// 21 are more than 6: the last 4 begin with number 18, which is in the turn of 17.
 		{"recent", base(), parley.Policy{Kind: parley.PolicyRecent, Limit: 4}, running, []parley.ManifestRange{
 			{From: 17, To: 20, Reason: "recent(4)"}, {From: 21, To: 21, Reason: "running turn"}}},
 		// 21 are more than 9: the last 6 begin with number 16, which is in the turn of 15.
-		{"recent rounds out", base(), parley.Policy{Kind: parley.PolicyRecent, Limit: 6}, running, []parley.ManifestRange{
-			{From: 15, To: 20, Reason: "recent(6)"}, {From: 21, To: 21, Reason: "running turn"}}},
-		{"recent beyond the start", base(), parley.Policy{Kind: parley.PolicyRecent, Limit: 400}, running, []parley.ManifestRange{
-			{From: 1, To: 20, Reason: "recent(400)"}, {From: 21, To: 21, Reason: "running turn"}}},
+		{"recent rounds out", base(), parley.Policy{Kind: parley.PolicyRecent, Limit: 6}, running,
+			[]parley.ManifestRange{
+				{From: 15, To: 20, Reason: "recent(6)"}, {From: 21, To: 21, Reason: "running turn"}}},
+		{"recent beyond the start", base(), parley.Policy{Kind: parley.PolicyRecent, Limit: 400}, running,
+			[]parley.ManifestRange{
+				{From: 1, To: 20, Reason: "recent(400)"}, {From: 21, To: 21, Reason: "running turn"}}},
 		{"set aside", aside(2, 7), parley.Policy{Kind: parley.PolicyAll}, running, []parley.ManifestRange{
-			{From: 1, To: 20, Except: []int64{2, 7}, Reason: "all; left out: set aside"}, {From: 21, To: 21, Reason: "running turn"}}},
-		{"a run set aside", aside(3, 4, 5, 6, 7, 8, 9, 10), parley.Policy{Kind: parley.PolicyAll}, running, []parley.ManifestRange{
-			{From: 1, To: 2, Reason: "all"}, {From: 11, To: 20, Reason: "all"}, {From: 21, To: 21, Reason: "running turn"}}},
+			{From: 1, To: 20, Except: []int64{2, 7}, Reason: "all; left out: set aside"},
+			{From: 21, To: 21, Reason: "running turn"}}},
+		{"a run set aside", aside(3, 4, 5, 6, 7, 8, 9, 10), parley.Policy{Kind: parley.PolicyAll}, running,
+			[]parley.ManifestRange{
+				{From: 1, To: 2, Reason: "all"}, {From: 11, To: 20, Reason: "all"},
+				{From: 21, To: 21, Reason: "running turn"}}},
 		{"failed", failed, parley.Policy{Kind: parley.PolicyAll}, running, []parley.ManifestRange{
-			{From: 1, To: 20, Except: []int64{4}, Reason: "all; left out: failed"}, {From: 21, To: 21, Reason: "running turn"}}},
+			{From: 1, To: 20, Except: []int64{4}, Reason: "all; left out: failed"},
+			{From: 21, To: 21, Reason: "running turn"}}},
 		{"internal", hidden, parley.Policy{Kind: parley.PolicyAll}, running, []parley.ManifestRange{
-			{From: 1, To: 20, Except: []int64{5}, Reason: "all; left out: internal"}, {From: 21, To: 21, Reason: "running turn"}}},
+			{From: 1, To: 20, Except: []int64{5}, Reason: "all; left out: internal"},
+			{From: 21, To: 21, Reason: "running turn"}}},
 		{"context edge", edge, parley.Policy{Kind: parley.PolicyAll}, running, []parley.ManifestRange{
 			{From: 15, To: 20, Reason: "all"}, {From: 21, To: 21, Reason: "running turn"}}},
 		{"empty", &record{}, parley.Policy{Kind: parley.PolicyRecent, Limit: 3}, running, nil},
@@ -147,7 +155,8 @@ func TestRunningTurnIsWhole(t *testing.T) {
 		r.add(assistant(turn, step, parley.AssistantContent{Text: "working"}))
 	}
 	n := len(r.rows)
-	for _, policy := range []parley.Policy{{Kind: parley.PolicySingle}, {Kind: parley.PolicyRecent, Limit: 1}, {Kind: parley.PolicyAll}} {
+	for _, policy := range []parley.Policy{{Kind: parley.PolicySingle}, {Kind: parley.PolicyRecent, Limit: 1},
+		{Kind: parley.PolicyAll}} {
 		selection := mustWindow(t, policy, r.session(n), parley.Turn{ID: turn}, r.tail(n))
 		own := 0
 		for _, m := range selection.Messages {

@@ -55,7 +55,8 @@ type Previewed struct {
 	Shown   []parley.Message // of the record, by sequence
 	Refused string           // why it would not be sent, "" when it would
 	Output  int              // tokens of the longest answer that may come
-	Tokens  int              // of the request, as budgets reserve them: corrected by what the provider counted before; 0: not estimated
+	// of the request, as budgets reserve them: corrected by what the provider counted before; 0: not estimated
+	Tokens int
 }
 
 // DryRunner answers questions without writing anything into the record. CodeUnavailable when this

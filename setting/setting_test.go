@@ -252,7 +252,8 @@ func TestBoundsNameTheField(t *testing.T) {
 	}{
 		"nothing": {},
 		"edges": {settings: parley.Settings{ApprovalTimeout: new(1),
-			Parameters: parley.Parameters{Temperature: new(2.0), TopP: new(0.0), MaxTokens: new(1), ReasoningEffort: new("none")}}},
+			Parameters: parley.Parameters{Temperature: new(2.0), TopP: new(0.0), MaxTokens: new(1),
+				ReasoningEffort: new("none")}}},
 		"cold":             {parameters(parley.Parameters{Temperature: new(-0.1)}), "temperature"},
 		"hot":              {parameters(parley.Parameters{Temperature: new(2.1)}), "temperature"},
 		"not a number":     {parameters(parley.Parameters{Temperature: new(math.NaN())}), "temperature"},

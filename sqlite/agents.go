@@ -79,7 +79,8 @@ func insertAgent(tx *txn, agent parley.Agent, idempotency store.Idempotency) (pa
 		key, fingerprint = idempotency.Key, idempotency.Fingerprint
 	}
 	if _, err := tx.exec(
-		`INSERT INTO agents (id, workspace_id, slug, status, version, tags, body, idempotency_key, fingerprint, created_at, updated_at, owner_id)
+		`INSERT INTO agents (id, workspace_id, slug, status, version, tags, body, idempotency_key, fingerprint,
+			created_at, updated_at, owner_id)
  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		agent.ID,
 		agent.WorkspaceID,
@@ -109,7 +110,8 @@ func (s *Store) UpdateAgent(ctx context.Context, agent parley.Agent) (parley.Age
 		if current.Version != agent.Version {
 			return parley.Agent{}, parley.Errorf(
 				parley.CodeConflict,
-				"somebody else changed the agent meanwhile: it is at version %d, your change was made to version %d; read it again",
+				"somebody else changed the agent meanwhile: it is at version %d, your change was made to version %d; "+
+					"read it again",
 				current.Version,
 				agent.Version,
 			)
@@ -125,7 +127,8 @@ func (s *Store) UpdateAgent(ctx context.Context, agent parley.Agent) (parley.Age
 			return parley.Agent{}, err
 		}
 		if _, err := tx.exec(
-			"UPDATE agents SET slug = ?, status = ?, version = ?, tags = ?, body = ?, updated_at = ?, owner_id = ? WHERE id = ? AND workspace_id = ?",
+			"UPDATE agents SET slug = ?, status = ?, version = ?, tags = ?, body = ?, updated_at = ?, owner_id = ? "+
+				"WHERE id = ? AND workspace_id = ?",
 			next.Slug,
 			string(next.Status),
 			next.Version,
@@ -152,7 +155,8 @@ func recordAgent(tx *txn, agent *parley.Agent, body string, tagsBefore []string)
 		return err
 	}
 	if _, err := tx.exec(
-		"INSERT INTO agent_versions (agent_id, version, workspace_id, body, created_at, changed_by, accepted) VALUES (?, ?, ?, ?, ?, ?, ?)",
+		"INSERT INTO agent_versions (agent_id, version, workspace_id, body, created_at, changed_by, accepted) "+
+			"VALUES (?, ?, ?, ?, ?, ?, ?)",
 		agent.ID,
 		agent.Version,
 		agent.WorkspaceID,
@@ -280,7 +284,8 @@ func (s *Store) AgentVersionBy(
 ) (agent parley.Agent, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		found, err := c.one(
-			`SELECT body, accepted FROM agent_versions WHERE agent_id = ? AND version <= ? AND workspace_id = ? AND changed_by = ?
+			`SELECT body, accepted FROM agent_versions WHERE agent_id = ? AND version <= ? AND workspace_id = ?
+				AND changed_by = ?
  ORDER BY version DESC LIMIT 1`,
 			func(r *row) (err error) {
 				if agent, err = scanAgent(r); err != nil {
@@ -337,8 +342,9 @@ func agentsQuery(workspaceID parley.ID, q store.AgentQuery) (string, []arg) {
 	if from == "" {
 		from = "agents a" + l.indexed("agents_slug")
 	}
-	return "SELECT a.body FROM " + from + " WHERE " + l.where.String() + " ORDER BY a.slug " + word + " LIMIT ?", append(
-		l.args,
-		limited(q.Limit),
-	)
+	return "SELECT a.body FROM " + from + " WHERE " + l.where.String() + " ORDER BY a.slug " + word +
+			" LIMIT ?", append(
+			l.args,
+			limited(q.Limit),
+		)
 }

@@ -35,7 +35,8 @@ func (s *Store) Approval(ctx context.Context, scope store.Scope, id parley.ID) (
 	l.visible(scope)
 	err = s.read(ctx, func(c *conn) error {
 		found, err := c.one(
-			"SELECT "+approvalColumns+" FROM approvals a JOIN sessions s ON s.id = a.session_id WHERE "+l.where.String(),
+			"SELECT "+approvalColumns+" FROM approvals a JOIN sessions s ON s.id = a.session_id WHERE "+
+				l.where.String(),
 			func(r *row) (err error) {
 				approval, err = scanApproval(r)
 				return err
@@ -108,8 +109,10 @@ func approvalsPart(scope store.Scope, q store.ApprovalQuery, after, index, term 
 }
 
 // approvalColumns reads "FROM approvals a".
-const approvalColumns = `a.id, a.workspace_id, a.session_id, a.root_id, a.agent_id, a.turn_id, a.message_id, a.tool_call_id, a.tool_name, a.arguments, a.fingerprint,
- a.state, a.scope, a.covers, a.decided_kind, a.decided_id, a.decided_name, a.comment, a.created_at, a.expires_at, a.decided_at, a.used_at, a.terms, a.approved_by`
+const approvalColumns = `a.id, a.workspace_id, a.session_id, a.root_id, a.agent_id, a.turn_id, a.message_id,
+	a.tool_call_id, a.tool_name, a.arguments, a.fingerprint,
+ a.state, a.scope, a.covers, a.decided_kind, a.decided_id, a.decided_name, a.comment, a.created_at, a.expires_at,
+  a.decided_at, a.used_at, a.terms, a.approved_by`
 
 func scanApproval(r *row) (parley.Approval, error) {
 	a := parley.Approval{
@@ -182,7 +185,8 @@ func (t *txn) writeApprovals(c *transition.Changes) error {
 			return err
 		}
 		if _, err := t.exec(
-			`INSERT INTO approvals (id, workspace_id, session_id, root_id, agent_id, turn_id, message_id, tool_call_id, tool_name, arguments, fingerprint,
+			`INSERT INTO approvals (id, workspace_id, session_id, root_id, agent_id, turn_id, message_id, tool_call_id,
+				tool_name, arguments, fingerprint,
  state, created_at, expires_at, terms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			a.ID,
 			a.WorkspaceID,
@@ -213,7 +217,8 @@ func (t *txn) writeApprovals(c *transition.Changes) error {
 			return err
 		}
 		if _, err := t.exec(
-			`UPDATE approvals SET state = ?, scope = ?, covers = ?, decided_kind = ?, decided_id = ?, decided_name = ?, comment = ?, decided_at = ?, used_at = ?, approved_by = ?
+			`UPDATE approvals SET state = ?, scope = ?, covers = ?, decided_kind = ?, decided_id = ?, decided_name = ?,
+				comment = ?, decided_at = ?, used_at = ?, approved_by = ?
  WHERE id = ?`,
 			string(a.State),
 			string(a.Scope),
@@ -288,7 +293,8 @@ func (t *txn) expire(limit int) (int, error) {
 	type due struct{ session, approval parley.ID }
 	var found []due
 	if err := t.each(
-		"SELECT session_id, id FROM approvals INDEXED BY approvals_due WHERE state = 'pending' AND expires_at <= ? ORDER BY expires_at LIMIT ?",
+		"SELECT session_id, id FROM approvals INDEXED BY approvals_due WHERE state = 'pending' AND expires_at <= ? "+
+			"ORDER BY expires_at LIMIT ?",
 		func(r *row) error {
 			found = append(found, due{r.id(), r.id()})
 			return nil

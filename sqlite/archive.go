@@ -17,7 +17,8 @@ const copyingTable = "copying"
 func errUnfinishedCopy(place string) error {
 	return parley.Errorf(
 		parley.CodeConflict,
-		"%s holds an unfinished copy: run the same `parley copy` again to finish it, or start over with an empty directory",
+		"%s holds an unfinished copy: run the same `parley copy` again to finish it, or start over with an empty "+
+			"directory",
 		place,
 	)
 }

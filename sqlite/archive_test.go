@@ -45,7 +45,8 @@ func TestEveryColumnMoves(t *testing.T) {
 	}
 	must(w.store.read(context.Background(), func(c *conn) error {
 		return c.each(
-			`SELECT t.name, c.name, c.pk FROM sqlite_schema t, pragma_table_xinfo(t.name) c WHERE t.type = 'table' ORDER BY t.name, c.pk`,
+			`SELECT t.name, c.name, c.pk FROM sqlite_schema t, pragma_table_xinfo(t.name) c WHERE t.type = 'table'
+				ORDER BY t.name, c.pk`,
 			func(r *row) error {
 				table, column, place := r.text(), r.text(), r.int()
 				if slices.Contains(own, table) {

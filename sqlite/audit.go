@@ -7,7 +7,8 @@ import (
 	"example.org/parley/store"
 )
 
-const auditColumns = "a.workspace_id, a.at, a.id, a.principal_id, a.principal_name, a.action, a.session_id, a.target_id, a.request_id"
+const auditColumns = "a.workspace_id, a.at, a.id, a.principal_id, a.principal_name, a.action, a.session_id, " +
+	"a.target_id, a.request_id"
 
 func scanAudit(r *row) parley.AuditEntry {
 	return parley.AuditEntry{
@@ -29,7 +30,8 @@ func (t *txn) insertAudit(entries []parley.AuditEntry) error {
 	for i := range entries {
 		e := &entries[i]
 		if _, err := t.exec(
-			`INSERT INTO audit (workspace_id, at, id, principal_id, principal_name, action, session_id, target_id, request_id)
+			`INSERT INTO audit (workspace_id, at, id, principal_id, principal_name, action, session_id, target_id,
+				request_id)
  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
 			e.WorkspaceID,
 			int64(e.At),

@@ -58,13 +58,17 @@ func (s *Store) LinkAudit(
 // gather reads what is to be linked.
 func (l *linkable) gather(c *conn, changed []parley.ID, after *parley.ID) error {
 	if err := c.each(
-		`SELECT u.workspace_id, u.at, u.id, a.id IS NOT NULL, k.number IS NOT NULL, a.principal_id, ifnull(a.principal_name, ''), ifnull(a.action, ''), a.session_id, a.target_id, a.request_id
- FROM (SELECT * FROM audit_unlinked LIMIT ?) u LEFT JOIN audit a ON a.workspace_id = u.workspace_id AND a.at = u.at AND a.id = u.id
- LEFT JOIN audit_links k ON k.workspace_id = u.workspace_id AND k.entry_at = u.at AND k.entry_id = u.id AND k.entry_id IS NOT NULL ORDER BY u.at, u.id`,
+		`SELECT u.workspace_id, u.at, u.id, a.id IS NOT NULL, k.number IS NOT NULL, a.principal_id,
+			ifnull(a.principal_name, ''), ifnull(a.action, ''), a.session_id, a.target_id, a.request_id
+ FROM (SELECT * FROM audit_unlinked LIMIT ?) u LEFT JOIN audit a ON a.workspace_id = u.workspace_id AND a.at = u.at
+  AND a.id = u.id
+ LEFT JOIN audit_links k ON k.workspace_id = u.workspace_id AND k.entry_at = u.at AND k.entry_id = u.id
+  AND k.entry_id IS NOT NULL ORDER BY u.at, u.id`,
 		func(r *row) error {
 			e := parley.AuditEntry{WorkspaceID: r.id(), At: r.time(), ID: r.id()}
 			there, before := r.bool(), r.bool()
-			e.PrincipalID, e.PrincipalName, e.Action, e.SessionID, e.TargetID, e.RequestID = r.id(), r.text(), r.text(), r.id(), r.id(), r.id()
+			e.PrincipalID, e.PrincipalName, e.Action, e.SessionID, e.TargetID, e.RequestID = r.id(), r.text(), r.text(),
+				r.id(), r.id(), r.id()
 			switch {
 			case before:
 				l.stale = append(l.stale, e)
@@ -148,7 +152,8 @@ func (t *txn) link(found *linkable) (int, error) {
 			workspace, at, entry = k.WorkspaceID, int64(k.EntryAt), k.EntryID
 		}
 		if _, err := t.exec(
-			"INSERT INTO audit_links (number, linked_at, workspace_id, entry_at, entry_id, heads, hash) VALUES (?, ?, ?, ?, ?, ?, ?)",
+			"INSERT INTO audit_links (number, linked_at, workspace_id, entry_at, entry_id, heads, hash) "+
+				"VALUES (?, ?, ?, ?, ?, ?, ?)",
 			k.Number,
 			int64(k.LinkedAt),
 			workspace,
@@ -184,7 +189,8 @@ func (t *txn) link(found *linkable) (int, error) {
 func (t *txn) noteLinked(h *parley.LinkedHead) error {
 	if h.Sequence > 0 {
 		_, err := t.exec(
-			"INSERT INTO linked_heads (session_id, workspace_id, sequence) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET sequence = excluded.sequence",
+			"INSERT INTO linked_heads (session_id, workspace_id, sequence) VALUES (?, ?, ?) ON CONFLICT DO UPDATE "+
+				"SET sequence = excluded.sequence",
 			h.SessionID,
 			h.WorkspaceID,
 			h.Sequence,

@@ -230,7 +230,8 @@ func TestDamagedBackup(t *testing.T) {
 		copy(garbled[at:], "??????????????????")
 	}
 	for name, raw := range map[string][]byte{
-		"garbled pages": garbled, "cut off": whole[:len(whole)/2], "no database": []byte(strings.Repeat("no database. ", 1000)), "empty": nil,
+		"garbled pages": garbled, "cut off": whole[:len(whole)/2],
+		"no database": []byte(strings.Repeat("no database. ", 1000)), "empty": nil,
 	} {
 		file := filepath.Join(t.TempDir(), "backup.db")
 		if err := os.WriteFile(file, raw, 0o600); err != nil {

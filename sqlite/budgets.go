@@ -19,13 +19,16 @@ const dayMS = 24 * 60 * 60 * 1000
 func dayOf(now parley.Time) int64 { return int64(now) / dayMS }
 
 // budgetColumns reads "b" of a day (?1). 12 is parley.DailyWarned.
-const budgetColumns = `b.subject_id IS NOT NULL, b.revision, b.tokens, b.cost, iif(b.day = ?1, b.day_tokens, 0), iif(b.day = ?1, b.day_cost, 0),
+const budgetColumns = `b.subject_id IS NOT NULL, b.revision, b.tokens, b.cost, iif(b.day = ?1, b.day_tokens, 0),
+	iif(b.day = ?1, b.day_cost, 0),
  b.reserved_tokens, b.reserved_cost, iif(b.day = ?1, b.warned, b.warned & ~12)`
 
 const (
-	sessionBudget = "SELECT s.agent_id, s.overrides, " + budgetColumns + ` FROM sessions s LEFT JOIN budgets b ON b.workspace_id = s.workspace_id AND b.subject_id = s.id
+	sessionBudget = "SELECT s.agent_id, s.overrides, " + budgetColumns +
+		` FROM sessions s LEFT JOIN budgets b ON b.workspace_id = s.workspace_id AND b.subject_id = s.id
  WHERE s.workspace_id = ?2 AND s.id = ?3 AND s.deleted_at IS NULL`
-	agentBudget = "SELECT NULL, a.body, " + budgetColumns + ` FROM agents a LEFT JOIN budgets b ON b.workspace_id = a.workspace_id AND b.subject_id = a.id
+	agentBudget = "SELECT NULL, a.body, " + budgetColumns +
+		` FROM agents a LEFT JOIN budgets b ON b.workspace_id = a.workspace_id AND b.subject_id = a.id
  WHERE a.workspace_id = ?2 AND a.id = ?3`
 )
 
@@ -81,7 +84,8 @@ func (s *Store) Budgets(
 // What the record says was spent. Calls whose estimate stays count with it in
 // what they cost, and with their tokens.
 const (
-	spentOfCalls = `SELECT coalesce(sum(coalesce((c.usage ->> '$.input_tokens') + (c.usage ->> '$.output_tokens'), iif(c.estimated, c.reserved_tokens, 0))), 0), coalesce(sum(c.cost), 0)
+	spentOfCalls = `SELECT coalesce(sum(coalesce((c.usage ->> '$.input_tokens') + (c.usage ->> '$.output_tokens'),
+		iif(c.estimated, c.reserved_tokens, 0))), 0), coalesce(sum(c.cost), 0)
  FROM sessions s JOIN calls c ON c.session_id = s.id WHERE s.workspace_id = ?1 AND c.outcome <> 'open' AND `
 	spentOfTree = spentOfCalls + `(s.id = ?2 OR s.root_id = ?2)`
 	spentToday  = spentOfTree + ` AND c.created_at >= ?3`
@@ -123,7 +127,8 @@ func (t *txn) makeBudget(workspaceID parley.ID, subject store.BudgetSubject) err
 		return err
 	}
 	_, err = t.exec(
-		"INSERT INTO budgets (workspace_id, subject_id, tokens, cost, day, day_tokens, day_cost) VALUES (?, ?, ?, ?, ?, ?, ?)",
+		"INSERT INTO budgets (workspace_id, subject_id, tokens, cost, day, day_tokens, day_cost) "+
+			"VALUES (?, ?, ?, ?, ?, ?, ?)",
 		workspaceID,
 		subject.ID,
 		tokens,
@@ -211,7 +216,8 @@ func (t *txn) writeBudgets(h *transition.Head) error {
 	if c.Parked != nil {
 		for _, charge := range c.Parked.Refusal.Charges {
 			if _, err := t.exec(
-				"INSERT INTO parked (workspace_id, subject_id, session_id, parked_at) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET parked_at = excluded.parked_at",
+				"INSERT INTO parked (workspace_id, subject_id, session_id, parked_at) VALUES (?, ?, ?, ?) ON CONFLICT "+
+					"DO UPDATE SET parked_at = excluded.parked_at",
 				h.WorkspaceID,
 				charge.Subject,
 				h.ID,
@@ -223,7 +229,9 @@ func (t *txn) writeBudgets(h *transition.Head) error {
 	}
 	if c.Warned != nil {
 		if _, err := t.exec(
-			"UPDATE budgets SET warned = iif(day = ?1, warned, warned & ~12) | ?2, day_tokens = iif(day = ?1, day_tokens, 0), day_cost = iif(day = ?1, day_cost, 0), day = ?1 WHERE workspace_id = ?3 AND subject_id = ?4",
+			"UPDATE budgets SET warned = iif(day = ?1, warned, warned & ~12) | ?2, "+
+				"day_tokens = iif(day = ?1, day_tokens, 0), day_cost = iif(day = ?1, day_cost, 0), day = ?1 "+
+				"WHERE workspace_id = ?3 AND subject_id = ?4",
 			dayOf(t.now),
 			c.Warned.Limit.WarnedBit(),
 			h.WorkspaceID,
@@ -256,7 +264,8 @@ func (t *txn) reserve(h *transition.Head, call *transition.NewCall) error {
 		}
 		from = append(from, charge.Subject)
 		if _, err := t.exec(
-			"UPDATE budgets SET reserved_tokens = reserved_tokens + ?, reserved_cost = reserved_cost + ? WHERE workspace_id = ? AND subject_id = ?",
+			"UPDATE budgets SET reserved_tokens = reserved_tokens + ?, reserved_cost = reserved_cost + ? "+
+				"WHERE workspace_id = ? AND subject_id = ?",
 			reserved.Tokens,
 			orNothing(reserved.Cost),
 			h.WorkspaceID,
@@ -275,8 +284,10 @@ func (t *txn) reserve(h *transition.Head, call *transition.NewCall) error {
 func (t *txn) spend(h *transition.Head, spent *transition.Spent) error {
 	for _, subject := range spent.From {
 		if _, err := t.exec(
-			`UPDATE budgets SET tokens = tokens + ?2, cost = cost + ?3, day_tokens = iif(day = ?1, day_tokens, 0) + ?2, day_cost = iif(day = ?1, day_cost, 0) + ?3,
- warned = iif(day = ?1, warned, warned & ~12), day = ?1, reserved_tokens = max(0, reserved_tokens - ?4), reserved_cost = max(0, reserved_cost - ?5) WHERE workspace_id = ?6 AND subject_id = ?7`,
+			`UPDATE budgets SET tokens = tokens + ?2, cost = cost + ?3, day_tokens = iif(day = ?1, day_tokens, 0) + ?2,
+				day_cost = iif(day = ?1, day_cost, 0) + ?3,
+ warned = iif(day = ?1, warned, warned & ~12), day = ?1, reserved_tokens = max(0, reserved_tokens - ?4),
+  reserved_cost = max(0, reserved_cost - ?5) WHERE workspace_id = ?6 AND subject_id = ?7`,
 			dayOf(
 				t.now,
 			),
@@ -321,7 +332,8 @@ func (t *txn) wakeParked(workspaceID, subject parley.ID) error {
 func (t *txn) wakeAll(workspaceID, subject parley.ID, n int) error {
 	const oldest = " FROM parked WHERE workspace_id = ? AND subject_id = ? ORDER BY parked_at, session_id LIMIT ?"
 	if _, err := t.exec(
-		"INSERT INTO outbox (workspace_id, kind, target_id, created_at, due_at) SELECT workspace_id, '"+transition.WakeSession+"', session_id, "+
+		"INSERT INTO outbox (workspace_id, kind, target_id, created_at, due_at) SELECT workspace_id, '"+
+			transition.WakeSession+"', session_id, "+
 			fmt.Sprintf(
 				"%d, %d",
 				t.now,
@@ -334,7 +346,8 @@ func (t *txn) wakeAll(workspaceID, subject parley.ID, n int) error {
 		return err
 	}
 	_, err := t.exec(
-		"DELETE FROM parked WHERE (workspace_id, subject_id, session_id) IN (SELECT workspace_id, subject_id, session_id"+oldest+")",
+		"DELETE FROM parked WHERE (workspace_id, subject_id, session_id) IN (SELECT workspace_id, subject_id, "+
+			"session_id"+oldest+")",
 		workspaceID,
 		subject,
 		n,
@@ -364,7 +377,8 @@ func (t *txn) relimitAgent(before, agent *parley.Agent) error {
 	}
 	if parley.ValueOf(before.Limits).Budgeted() && !parley.ValueOf(agent.Limits).Budgeted() {
 		if _, err := t.exec(
-			"DELETE FROM budgets WHERE workspace_id = ?1 AND EXISTS (SELECT 1 FROM sessions s WHERE s.id = budgets.subject_id AND s.workspace_id = ?1 AND s.agent_id = ?2)",
+			"DELETE FROM budgets WHERE workspace_id = ?1 AND EXISTS (SELECT 1 FROM sessions s "+
+				"WHERE s.id = budgets.subject_id AND s.workspace_id = ?1 AND s.agent_id = ?2)",
 			agent.WorkspaceID,
 			agent.ID,
 		); err != nil {
@@ -446,7 +460,8 @@ func each(perMinute int) int64 { return time.Minute.Microseconds() / int64(perMi
 func (t *txn) countRequest(workspaceID, subject parley.ID, perMinute int) error {
 	now := int64(t.now) * 1000
 	_, err := t.exec(
-		"INSERT INTO rates (workspace_id, subject_id, used_until) VALUES (?2, ?3, ?1 + ?4) ON CONFLICT DO UPDATE SET used_until = "+usedUntil+" + ?4",
+		"INSERT INTO rates (workspace_id, subject_id, used_until) VALUES (?2, ?3, ?1 + ?4) ON CONFLICT DO UPDATE "+
+			"SET used_until = "+usedUntil+" + ?4",
 		now,
 		workspaceID,
 		subject,

@@ -105,7 +105,8 @@ func feedRecords(ctx context.Context, c *conn, records *transfer.Records) error 
 		}
 		var heads []transfer.Head
 		if err := c.each(
-			"SELECT session_id, log_id, next_sequence - 1, last_hash FROM heads WHERE session_id > ? AND deleted_at IS NULL ORDER BY session_id LIMIT ?",
+			"SELECT session_id, log_id, next_sequence - 1, last_hash FROM heads "+
+				"WHERE session_id > ? AND deleted_at IS NULL ORDER BY session_id LIMIT ?",
 			func(r *row) error {
 				heads = append(
 					heads,
@@ -148,7 +149,8 @@ func feedRecord(c *conn, head transfer.Head, records *transfer.Records) error {
 // feedPart feeds a part of a record.
 func feedPart(c *conn, p transition.Part, records *transfer.Records) error {
 	return c.each(
-		`SELECT sequence, role, status, content, context_note, call_ordinal, provider_data, covers_through, chain_version,
+		`SELECT sequence, role, status, content, context_note, call_ordinal, provider_data, covers_through,
+			chain_version,
  author_kind, author_name, model, created_at, metadata, internal, content_hash
  FROM messages WHERE log_id = ? AND sequence IS NOT NULL AND sequence <= ? ORDER BY sequence`,
 		func(r *row) error {

@@ -15,8 +15,10 @@ func (s *Store) OpenChild(ctx context.Context, fence store.Fence, child store.Ne
 }
 
 // nodeColumns reads "s", its head "h", its agent "a" and the call "m" that opened it.
-const nodeColumns = `s.id, s.parent_session_id, s.parent_message_id, s.agent_id, coalesce(a.slug, ''), s.kind, s.title, s.status, s.wait_reason,
- h.messages, h.user_facing, h.turns, h.input_tokens, h.output_tokens, h.cached_tokens, h.unknown_calls, h.cost, h.unpriced_calls, h.calls, h.cache_hits, h.cache_write_tokens, h.saved,
+const nodeColumns = `s.id, s.parent_session_id, s.parent_message_id, s.agent_id, coalesce(a.slug, ''), s.kind, s.title,
+	s.status, s.wait_reason,
+ h.messages, h.user_facing, h.turns, h.input_tokens, h.output_tokens, h.cached_tokens, h.unknown_calls, h.cost,
+  h.unpriced_calls, h.calls, h.cache_hits, h.cache_write_tokens, h.saved,
  s.created_at, s.updated_at, s.finished_at, coalesce(m.sequence, 0)`
 
 func scanNode(r *row) parley.TreeNode {
@@ -64,10 +66,13 @@ func treeQuery(scope store.Scope, sessionID parley.ID) (string, []arg) {
 	root.visible(scope)
 	below.visible(scope)
 	return `WITH RECURSIVE tree (id) AS (SELECT s.id FROM sessions s WHERE ` + root.where.String() + `
- UNION ALL SELECT s.id FROM tree t JOIN sessions s INDEXED BY sessions_parent ON s.parent_session_id = t.id AND s.kind = 'tool' AND ` + below.where.String() + `)
+ UNION ALL SELECT s.id FROM tree t JOIN sessions s INDEXED BY sessions_parent ON s.parent_session_id = t.id
+  AND s.kind = 'tool' AND ` + below.where.String() + `)
  SELECT ` + nodeColumns + ` FROM (SELECT id FROM tree LIMIT ` + strconv.Itoa(parley.MaxTreeSessions+1) + `) t
- JOIN sessions s ON s.id = t.id JOIN heads h ON h.session_id = s.id LEFT JOIN agents a ON a.id = s.agent_id AND a.workspace_id = s.workspace_id
- LEFT JOIN messages m ON m.id = s.parent_message_id AND m.workspace_id = s.workspace_id`, append(root.args, below.args...)
+ JOIN sessions s ON s.id = t.id JOIN heads h ON h.session_id = s.id
+  LEFT JOIN agents a ON a.id = s.agent_id AND a.workspace_id = s.workspace_id
+ LEFT JOIN messages m ON m.id = s.parent_message_id AND m.workspace_id = s.workspace_id`,
+		append(root.args, below.args...)
 }
 
 // Tree implements store.Children.

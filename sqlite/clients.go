@@ -77,7 +77,8 @@ func (s *Store) SessionClients(
 		}
 		clients = []parley.SessionClient{}
 		return c.each(
-			`SELECT c.client, p.kind, p.id, p.name, c.updated_at FROM clients c JOIN principals p ON p.id = c.principal_id
+			`SELECT c.client, p.kind, p.id, p.name, c.updated_at FROM clients c
+				JOIN principals p ON p.id = c.principal_id
  WHERE c.session_id = ? AND c.updated_at >= ? ORDER BY p.name, p.id, c.client LIMIT ?`,
 			func(r *row) error {
 				clients = append(

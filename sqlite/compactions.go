@@ -23,9 +23,11 @@ func (s *Store) RequestCompaction(
 
 // openCompactions finds what may be taken: it is due, or its holder is this very
 // process or none that has a lease.
-const openCompactions = `SELECT c.session_id FROM compactions c INDEXED BY compactions_open JOIN heads h ON h.session_id = c.session_id
+const openCompactions = `SELECT c.session_id FROM compactions c INDEXED BY compactions_open
+	JOIN heads h ON h.session_id = c.session_id
  WHERE c.state IN ('pending', 'running') AND h.deleted_at IS NULL
- AND (c.state = 'pending' AND c.not_before <= ?1 OR c.state = 'running' AND (c.holder = ?2 OR NOT EXISTS (SELECT 1 FROM processes p WHERE p.id = c.holder AND p.lease_until > ?1)))
+ AND (c.state = 'pending' AND c.not_before <= ?1 OR c.state = 'running' AND (c.holder = ?2 OR NOT EXISTS (SELECT 1
+  FROM processes p WHERE p.id = c.holder AND p.lease_until > ?1)))
  ORDER BY c.not_before, c.session_id LIMIT ?3`
 
 // ClaimCompactions implements store.Compactions.
@@ -115,7 +117,8 @@ func (s *Store) Compaction(
 }
 
 // compactionColumns are those of a row of compactions.
-const compactionColumns = `id, workspace_id, session_id, state, reason, attempt, holder, epoch, covers_from, covers_through, absorbs_id, call_id, message_id, error,
+const compactionColumns = `id, workspace_id, session_id, state, reason, attempt, holder, epoch, covers_from,
+	covers_through, absorbs_id, call_id, message_id, error,
  not_before, rests_until, created_at, updated_at, finished_at`
 
 func readCompaction(c *conn, workspaceID, sessionID parley.ID) (found *parley.Compaction, err error) {
@@ -138,7 +141,8 @@ func readCompaction(c *conn, workspaceID, sessionID parley.ID) (found *parley.Co
 				MessageID:     r.id(),
 			}
 			failure := r.text()
-			found.NotBefore, found.RestsUntil, found.CreatedAt, found.UpdatedAt, found.FinishedAt = r.time(), r.int64(), r.time(), r.time(), r.time()
+			found.NotBefore, found.RestsUntil, found.CreatedAt, found.UpdatedAt, found.FinishedAt = r.time(), r.int64(),
+				r.time(), r.time(), r.time()
 			if failure == "" {
 				return nil
 			}
@@ -159,7 +163,8 @@ func (t *txn) Compaction(h *transition.Head) (*parley.Compaction, error) {
 // OpenCall implements transition.Rows.
 func (t *txn) OpenCall(h *transition.Head, callID parley.ID) (open *transition.OpenCall, err error) {
 	_, err = t.one(
-		"SELECT id, reserved_tokens, reserved_cost, reserved_from FROM calls WHERE id = ? AND session_id = ? AND outcome = 'open'",
+		"SELECT id, reserved_tokens, reserved_cost, reserved_from FROM calls "+
+			"WHERE id = ? AND session_id = ? AND outcome = 'open'",
 		func(r *row) error {
 			call := scanOpenCall(r)
 			open = &call
@@ -182,7 +187,8 @@ func (t *txn) writeCompaction(h *transition.Head) error {
 		return err
 	}
 	_, err = t.exec(
-		"INSERT OR REPLACE INTO compactions ("+compactionColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		"INSERT OR REPLACE INTO compactions ("+compactionColumns+
+			") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 		c.ID,
 		h.WorkspaceID,
 		h.ID,

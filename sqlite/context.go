@@ -10,7 +10,8 @@ import (
 )
 
 // edge is where the latest context edge of a log stands, 0 without one.
-const edge = "ifnull((SELECT max(e.sequence) FROM messages e INDEXED BY messages_edge WHERE e.log_id = ?1 AND e.context_edge = 1), 0)"
+const edge = "ifnull((SELECT max(e.sequence) FROM messages e INDEXED BY messages_edge " +
+	"WHERE e.log_id = ?1 AND e.context_edge = 1), 0)"
 
 // contextTail reads a page of the record backwards, from the latest context edge on.
 const contextTail = "SELECT " + listedColumns + ` FROM messages m INDEXED BY messages_sequence
@@ -50,14 +51,18 @@ func (s *Store) ContextTail(
 const (
 	shown         = " AND m.internal = 0 AND m.set_aside = 0 AND m.status IN ('completed', 'cancelled')"
 	activeSummary = "SELECT " + listedColumns + ` FROM messages m INDEXED BY messages_role
- WHERE m.log_id = ?1 AND m.role = 'summary' AND m.sequence IS NOT NULL AND m.covers_through >= ` + edge + shown + ` ORDER BY m.sequence DESC LIMIT 1`
+ WHERE m.log_id = ?1 AND m.role = 'summary' AND m.sequence IS NOT NULL AND m.covers_through >= ` + edge + shown +
+		` ORDER BY m.sequence DESC LIMIT 1`
 	firstTask = "SELECT " + listedColumns + ` FROM messages m INDEXED BY messages_role
- WHERE m.log_id = ?1 AND m.role = 'user' AND m.sequence >= ` + edge + ` AND m.sequence <= ?2` + shown + ` ORDER BY m.sequence LIMIT 1`
+ WHERE m.log_id = ?1 AND m.role = 'user' AND m.sequence >= ` + edge + ` AND m.sequence <= ?2` + shown +
+		` ORDER BY m.sequence LIMIT 1`
 	pinnedMessages = "SELECT " + listedColumns + ` FROM messages m INDEXED BY messages_pinned
  WHERE m.log_id = ?1 AND m.pinned = 1 AND m.sequence IS NOT NULL
- AND m.pinned_event >= (SELECT h.cleared_event FROM heads h WHERE h.session_id = ?2)` + shown + ` ORDER BY m.sequence DESC LIMIT ?3`
+ AND m.pinned_event >= (SELECT h.cleared_event FROM heads h WHERE h.session_id = ?2)` + shown +
+		` ORDER BY m.sequence DESC LIMIT ?3`
 	pairOf = "SELECT " + listedColumns + ` FROM messages m INDEXED BY messages_call
- WHERE m.log_id = ?1 AND m.tool_call_id = ?2 AND m.tool_call_id <> '' AND m.call_ordinal = ?3 AND m.role = ?4 AND m.sequence IS NOT NULL` + shown + ` LIMIT 1`
+ WHERE m.log_id = ?1 AND m.tool_call_id = ?2 AND m.tool_call_id <> '' AND m.call_ordinal = ?3 AND m.role = ?4
+  AND m.sequence IS NOT NULL` + shown + ` LIMIT 1`
 )
 
 // ContextHead reads what may stand before a window.

@@ -67,7 +67,8 @@ func (t *txn) TurnAtEnd(h *transition.Head) (*parley.Turn, error) {
 	return readTurn(
 		t.conn,
 		`t.session_id = ?1 AND t.trigger_message_id = (SELECT own.trigger_message_id FROM turns own WHERE own.id =
- (SELECT m.turn_id FROM messages m WHERE m.log_id = ?2 AND m.sequence IS NOT NULL AND m.turn_id IS NOT NULL ORDER BY m.sequence DESC LIMIT 1))
+ (SELECT m.turn_id FROM messages m WHERE m.log_id = ?2 AND m.sequence IS NOT NULL AND m.turn_id IS NOT NULL
+  ORDER BY m.sequence DESC LIMIT 1))
  ORDER BY t.ordinal DESC LIMIT 1`,
 		h.ID,
 		h.LogID,

@@ -44,9 +44,10 @@ func everyScript() map[string][]move {
 		simple("settle", func(a *actor) error {
 			n := int64(7)
 			call := a.say("")
-			call.Role, call.TurnID, call.ToolCallID, call.ToolName, call.Content = parley.RoleToolCall, parley.ID{}, "c", "look", json.RawMessage(
-				`{"arguments":{},"id":"c","name":"look"}`,
-			)
+			call.Role, call.TurnID, call.ToolCallID, call.ToolName, call.Content = parley.RoleToolCall, parley.ID{},
+				"c", "look", json.RawMessage(
+					`{"arguments":{},"id":"c","name":"look"}`,
+				)
 			return ok(
 				a.store.SettleOutside(
 					a.ctx,

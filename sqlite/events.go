@@ -23,7 +23,8 @@ func (s *Store) Events(
 		}
 		events = []parley.Event{}
 		if err := c.each(
-			"SELECT sequence, type, turn_id, data, created_at FROM events WHERE session_id = ? AND sequence > ? ORDER BY sequence LIMIT ?",
+			"SELECT sequence, type, turn_id, data, created_at FROM events WHERE session_id = ? AND sequence > ? "+
+				"ORDER BY sequence LIMIT ?",
 			func(r *row) error {
 				events = append(
 					events,
@@ -64,7 +65,8 @@ func (s *Store) Events(
 // behind the other.
 const headStates = `WITH RECURSIVE asked (i, id) AS (
  SELECT 0, substr(?1, 1, 16) UNION ALL SELECT i + 1, substr(?1, 16 * (i + 1) + 1, 16) FROM asked WHERE i + 1 < ?2)
- SELECT a.i, h.next_event - 1, s.owner_id, s.visibility FROM asked a CROSS JOIN heads h ON h.session_id = a.id CROSS JOIN sessions s ON s.id = a.id
+ SELECT a.i, h.next_event - 1, s.owner_id, s.visibility FROM asked a CROSS JOIN heads h ON h.session_id = a.id
+  CROSS JOIN sessions s ON s.id = a.id
  WHERE h.deleted_at IS NULL`
 
 // Heads reads where sessions stand, in the order asked.

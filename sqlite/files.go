@@ -69,7 +69,8 @@ func (t *txn) leaveBlob(workspaceID, blobID parley.ID, due parley.Time) error {
 	return err
 }
 
-const fileColumns = "f.id, f.workspace_id, f.owner_id, f.blob_id, f.name, f.media_type, f.size, f.hash, f.width, f.height, f.created_at"
+const fileColumns = "f.id, f.workspace_id, f.owner_id, f.blob_id, f.name, f.media_type, f.size, f.hash, f.width, " +
+	"f.height, f.created_at"
 
 func scanFile(r *row) parley.File {
 	return parley.File{
@@ -121,7 +122,8 @@ func (s *Store) FinishUpload(ctx context.Context, file parley.File, quota parley
 		}
 		if same {
 			found, err := tx.one(
-				"SELECT "+fileColumns+" FROM files f WHERE f.workspace_id = ? AND f.owner_id = ? AND f.blob_id = ? AND f.name = ?",
+				"SELECT "+fileColumns+" FROM files f WHERE f.workspace_id = ? AND f.owner_id = ? AND f.blob_id = ? "+
+					"AND f.name = ?",
 				func(r *row) error {
 					made = scanFile(r)
 					return nil
@@ -155,7 +157,8 @@ func (s *Store) FinishUpload(ctx context.Context, file parley.File, quota parley
 			return finished{}, err
 		}
 		_, err = tx.exec(
-			"INSERT INTO files (id, workspace_id, owner_id, blob_id, name, media_type, size, hash, width, height, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			"INSERT INTO files (id, workspace_id, owner_id, blob_id, name, media_type, size, hash, width, height, "+
+				"created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 			made.ID,
 			made.WorkspaceID,
 			made.OwnerID,
@@ -236,9 +239,11 @@ func (l *list) ofFiles(scope store.Scope) {
 	l.must("f.workspace_id = ?", scope.WorkspaceID)
 	if !scope.ViewerID.IsZero() {
 		l.must(
-			`(f.owner_id = ? OR EXISTS (SELECT 1 FROM file_uses u JOIN sessions s ON s.id = u.session_id WHERE u.workspace_id = f.workspace_id AND u.file_id = f.id
+			`(f.owner_id = ? OR EXISTS (SELECT 1 FROM file_uses u JOIN sessions s ON s.id = u.session_id
+				WHERE u.workspace_id = f.workspace_id AND u.file_id = f.id
  AND s.deleted_at IS NULL AND (s.owner_id = ? OR s.visibility = 'workspace'))
- OR EXISTS (SELECT 1 FROM file_uses u JOIN messages m ON m.id = u.message_id JOIN `+readersOf+` WHERE u.workspace_id = f.workspace_id AND u.file_id = f.id
+ OR EXISTS (SELECT 1 FROM file_uses u JOIN messages m ON m.id = u.message_id JOIN `+readersOf+
+				` WHERE u.workspace_id = f.workspace_id AND u.file_id = f.id
  AND s.deleted_at IS NULL AND (s.owner_id = ? OR s.visibility = 'workspace')))`,
 			scope.ViewerID,
 			scope.ViewerID,
@@ -290,17 +295,19 @@ func filesQuery(scope store.Scope, q store.FileQuery) (string, []arg) {
 	if !q.AfterID.IsZero() {
 		l.must("f.id "+after+" ?", q.AfterID)
 	}
-	return "SELECT " + fileColumns + " FROM files f INDEXED BY files_listed WHERE " + l.where.String() + " ORDER BY f.id " + word + " LIMIT ?", append(
-		l.args,
-		limited(q.Limit),
-	)
+	return "SELECT " + fileColumns + " FROM files f INDEXED BY files_listed WHERE " + l.where.String() +
+			" ORDER BY f.id " + word + " LIMIT ?", append(
+			l.args,
+			limited(q.Limit),
+		)
 }
 
 // FileChunk implements store.Files.
 func (s *Store) FileChunk(ctx context.Context, workspaceID, blobID parley.ID, n int) (data []byte, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		found, err := c.one(
-			"SELECT c.data FROM blob_chunks c JOIN blobs b ON b.id = c.blob_id WHERE c.blob_id = ? AND c.n = ? AND c.workspace_id = ? AND b.state = '"+blobWhole+"'",
+			"SELECT c.data FROM blob_chunks c JOIN blobs b ON b.id = c.blob_id "+
+				"WHERE c.blob_id = ? AND c.n = ? AND c.workspace_id = ? AND b.state = '"+blobWhole+"'",
 			func(r *row) error {
 				data = r.bytes()
 				return nil
@@ -377,7 +384,8 @@ func (t *txn) dropFile(id parley.ID) error {
 		return err
 	}
 	if _, err := t.exec(
-		"UPDATE blobs SET files = files - 1, state = CASE WHEN files = 1 THEN '"+blobGone+"' ELSE state END WHERE id = ?",
+		"UPDATE blobs SET files = files - 1, state = CASE WHEN files = 1 THEN '"+blobGone+
+			"' ELSE state END WHERE id = ?",
 		blobID,
 	); err != nil {
 		return err
@@ -403,7 +411,8 @@ func (t *txn) writeFiles(h *transition.Head) error {
 	}
 	for _, use := range h.Changes.Filed {
 		if _, err := t.exec(
-			"INSERT INTO file_uses (workspace_id, session_id, message_id, file_id) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+			"INSERT INTO file_uses (workspace_id, session_id, message_id, file_id) VALUES (?, ?, ?, ?) "+
+				"ON CONFLICT DO NOTHING",
 			h.WorkspaceID,
 			h.ID,
 			use.MessageID,
@@ -418,7 +427,8 @@ func (t *txn) writeFiles(h *transition.Head) error {
 // purgeUses forgets at most parley.PurgeBatch uses of files by messages of a log
 // that nobody shares. A file that nothing else uses goes with its last use.
 func (t *txn) purgeUses(logID, writer parley.ID) (gone int64, err error) {
-	const doomed = "session_id = ?2 AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.id = u.message_id AND m.sequence <= " + sharedBelow + ")"
+	const doomed = "session_id = ?2 AND NOT EXISTS (SELECT 1 FROM messages m " +
+		"WHERE m.id = u.message_id AND m.sequence <= " + sharedBelow + ")"
 	var used []parley.ID
 	if err := t.each("SELECT DISTINCT file_id FROM file_uses u WHERE "+doomed+" LIMIT ?3", func(r *row) error {
 		used = append(used, r.id())
@@ -433,7 +443,8 @@ func (t *txn) purgeUses(logID, writer parley.ID) (gone int64, err error) {
 		}
 		gone += n
 		if left, err := t.has(
-			"SELECT 1 FROM file_uses u JOIN files f ON f.id = u.file_id AND f.workspace_id = u.workspace_id WHERE f.id = ?",
+			"SELECT 1 FROM file_uses u JOIN files f ON f.id = u.file_id AND f.workspace_id = u.workspace_id "+
+				"WHERE f.id = ?",
 			id,
 		); err != nil {
 			return gone, err

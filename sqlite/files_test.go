@@ -73,7 +73,8 @@ func TestAbandonedUploadsAreDeleted(t *testing.T) {
 				}
 			})
 			var chunks, blobs, errands int
-			if err := file.QueryRow("SELECT (SELECT count(*) FROM blob_chunks), (SELECT count(*) FROM blobs), (SELECT count(*) FROM outbox)").
+			if err := file.QueryRow("SELECT (SELECT count(*) FROM blob_chunks), (SELECT count(*) "+
+				"FROM blobs), (SELECT count(*) FROM outbox)").
 				Scan(&chunks, &blobs, &errands); err != nil {
 				t.Fatal(err)
 			}

@@ -37,7 +37,8 @@ func filled(tb testing.TB, db *Store, n int) (store.Scope, parley.ID) {
 	scope, session, log, agent := store.Scope{WorkspaceID: workspace}, parley.NewID(), parley.NewID(), parley.NewID()
 	err = db.write(ctx, func(tx *txn) error {
 		if _, err := tx.exec(
-			`INSERT INTO sessions (id, workspace_id, agent_id, owner_id, visibility, log_id, kind, mode, status, created_at, updated_at)
+			`INSERT INTO sessions (id, workspace_id, agent_id, owner_id, visibility, log_id, kind, mode, status,
+				created_at, updated_at)
  VALUES (?, ?, ?, ?, 'private', ?, 'agent', 'foreground', 'completed', ?, ?)`,
 			session,
 			workspace,
@@ -62,14 +63,17 @@ func filled(tb testing.TB, db *Store, n int) (store.Scope, parley.ID) {
 		turn := parley.NewID()
 		for i := 1; i <= n; i++ {
 			role, author, usage, model := "assistant", "agent", arg(
-				`{"input_tokens":120,"output_tokens":48,"cached_tokens":100,"cache_write_tokens":null,"reasoning_tokens":null}`,
+				`{"input_tokens":120,"output_tokens":48,"cached_tokens":100,"cache_write_tokens":null,`+
+					`"reasoning_tokens":null}`,
 			), "sim/echo"
 			if i%3 == 1 {
 				role, author, usage, model, turn = "user", "person", nil, "", parley.NewID()
 			}
 			if _, err := tx.exec(
-				`INSERT INTO messages (id, workspace_id, session_id, log_id, sequence, turn_id, step, role, status, author_kind, author_id,
- author_name, content, model, usage, content_hash, token_estimate, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, 1, ?, 'completed', ?, ?, 'Somebody', ?, ?, ?, ?, 55, ?, ?)`,
+				`INSERT INTO messages (id, workspace_id, session_id, log_id, sequence, turn_id, step, role, status,
+					author_kind, author_id,
+ author_name, content, model, usage, content_hash, token_estimate, created_at, updated_at)
+  VALUES (?, ?, ?, ?, ?, ?, 1, ?, 'completed', ?, ?, 'Somebody', ?, ?, ?, ?, 55, ?, ?)`,
 				parley.NewID(),
 				workspace,
 				session,

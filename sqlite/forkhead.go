@@ -11,14 +11,18 @@ import (
 // fork. What is set aside of the shared messages its own marks say.
 const (
 	placedColumns = "SELECT m.workspace_id, m.session_id, m.log_id, " + listedColumns
-	sharedShown   = ` AND m.internal = 0 AND m.status IN ('completed', 'cancelled') AND (m.set_aside = 0 OR m.session_id <> ?2)
+	sharedShown   = ` AND m.internal = 0 AND m.status IN ('completed', 'cancelled')
+		AND (m.set_aside = 0 OR m.session_id <> ?2)
  AND NOT EXISTS (SELECT 1 FROM session_marks k WHERE k.session_id = ?2 AND k.sequence = m.sequence AND k.set_aside = 1)`
 	sharedSummary = placedColumns + ` FROM messages m INDEXED BY messages_role
- WHERE m.log_id = ?1 AND m.role = 'summary' AND m.sequence IS NOT NULL AND m.sequence <= ?4 AND m.covers_through >= ?3` + sharedShown + ` ORDER BY m.sequence DESC LIMIT 1`
+ WHERE m.log_id = ?1 AND m.role = 'summary' AND m.sequence IS NOT NULL AND m.sequence <= ?4
+  AND m.covers_through >= ?3` + sharedShown + ` ORDER BY m.sequence DESC LIMIT 1`
 	sharedFirst = placedColumns + ` FROM messages m INDEXED BY messages_role
- WHERE m.log_id = ?1 AND m.role = 'user' AND m.sequence IS NOT NULL AND m.sequence >= ?3 AND m.sequence <= ?4` + sharedShown + ` ORDER BY m.sequence LIMIT 1`
+ WHERE m.log_id = ?1 AND m.role = 'user' AND m.sequence IS NOT NULL AND m.sequence >= ?3 AND m.sequence <= ?4` +
+		sharedShown + ` ORDER BY m.sequence LIMIT 1`
 	sharedPins = placedColumns + ` FROM session_marks k CROSS JOIN messages m ON m.id = k.message_id
- WHERE k.session_id = ?1 AND k.pinned = 1 AND k.set_aside = 0 AND k.pinned_event >= (SELECT h.cleared_event FROM heads h WHERE h.session_id = ?1)
+ WHERE k.session_id = ?1 AND k.pinned = 1 AND k.set_aside = 0 AND k.pinned_event >= (SELECT h.cleared_event FROM heads h
+  WHERE h.session_id = ?1)
  AND m.internal = 0 AND m.status IN ('completed', 'cancelled') ORDER BY k.sequence DESC LIMIT ?2`
 )
 

@@ -33,7 +33,8 @@ SELECT t.wait_reason, count(*) FROM (
 WHERE h.turn_status = 'waiting' GROUP BY t.wait_reason`
 
 // pendingApprovals counts unanswered questions, to a bound.
-const pendingApprovals = `SELECT count(*) FROM (SELECT 1 FROM approvals INDEXED BY approvals_due WHERE state = 'pending' LIMIT ?)`
+const pendingApprovals = `SELECT count(*) FROM (SELECT 1 FROM approvals INDEXED BY approvals_due WHERE state = 'pending'
+	LIMIT ?)`
 
 var _ store.Gauges = (*Store)(nil)
 

@@ -8,7 +8,8 @@ import (
 // Heads stay in a cache of the writer, which is the only one that changes their
 // rows; a refusal or a rollback drops what it touched.
 
-const headColumns = sessionColumns + `, h.epoch, h.holder, h.turn_status, h.cancel_turn, h.next_position, h.front_position,
+const headColumns = sessionColumns +
+	`, h.epoch, h.holder, h.turn_status, h.cancel_turn, h.next_position, h.front_position,
  h.next_call, h.queued, h.steers, h.last_hash, h.deleted_at`
 
 func scanHead(r *row) (*transition.Head, error) {
@@ -57,15 +58,21 @@ func (t *txn) drop(id parley.ID) { delete(t.heads, id) }
 // The columns that indexes hold stand in a statement of their own: SQLite would
 // rewrite the indexes' entries whenever they are named, changed or not.
 const (
-	headCounters = `UPDATE heads SET turn_status = ?, next_sequence = ?, next_event = ?, next_position = ?, front_position = ?, next_call = ?,
- queued = ?, steers = ?, last_hash = ?, messages = ?, user_facing = ?, turns = ?, input_tokens = ?, output_tokens = ?, cached_tokens = ?,
+	headCounters = `UPDATE heads SET turn_status = ?, next_sequence = ?, next_event = ?, next_position = ?,
+		front_position = ?, next_call = ?,
+ queued = ?, steers = ?, last_hash = ?, messages = ?, user_facing = ?, turns = ?, input_tokens = ?, output_tokens = ?,
+  cached_tokens = ?,
  unknown_calls = ?, cost = ?, unpriced_calls = ?, calls = ?, cache_hits = ?, cache_write_tokens = ?, saved = ?,
  context_anchor = ?, context_messages = ?, context_tokens = ?, context_cleared = ?, context_held = ?`
 	updateHead      = headCounters + ` WHERE session_id = ?`
-	updateHeadClaim = headCounters + `, epoch = ?, holder = ?, turn_id = ?, cancel_turn = ?, deleted_at = ? WHERE session_id = ?`
-	insertHead      = `INSERT INTO heads (turn_status, next_sequence, next_event, next_position, front_position, next_call, queued, steers,
- last_hash, messages, user_facing, turns, input_tokens, output_tokens, cached_tokens, unknown_calls, cost, unpriced_calls, calls, cache_hits, cache_write_tokens, saved,
- context_anchor, context_messages, context_tokens, context_cleared, context_held, epoch, holder, turn_id, cancel_turn, deleted_at, session_id, workspace_id, log_id, mode)
+	updateHeadClaim = headCounters +
+		`, epoch = ?, holder = ?, turn_id = ?, cancel_turn = ?, deleted_at = ? WHERE session_id = ?`
+	insertHead = `INSERT INTO heads (turn_status, next_sequence, next_event, next_position, front_position,
+		next_call, queued, steers,
+ last_hash, messages, user_facing, turns, input_tokens, output_tokens, cached_tokens, unknown_calls, cost,
+  unpriced_calls, calls, cache_hits, cache_write_tokens, saved,
+ context_anchor, context_messages, context_tokens, context_cleared, context_held, epoch, holder, turn_id, cancel_turn,
+  deleted_at, session_id, workspace_id, log_id, mode)
  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 )
 

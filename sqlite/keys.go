@@ -12,7 +12,8 @@ import (
 const localOwner = "Local owner"
 
 // builtinPrompt is the system prompt of a workspace's built-in agent.
-const builtinPrompt = "You are Parley, a helpful assistant. Answer clearly and to the point, and say so when you do not know."
+const builtinPrompt = "You are Parley, a helpful assistant. Answer clearly and to the point, and say so when you do " +
+	"not know."
 
 // Workspace finds a workspace by name, making it if it is new.
 func (s *Store) Workspace(ctx context.Context, name string) (id parley.ID, err error) {
@@ -130,7 +131,8 @@ func findLocalOwner(c *conn, workspaceID parley.ID) (owner parley.Principal, fou
 
 func insertPrincipal(tx *txn, p parley.Principal, local bool) error {
 	_, err := tx.exec(
-		"INSERT INTO principals (id, workspace_id, name, kind, role, local_owner, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+		"INSERT INTO principals (id, workspace_id, name, kind, role, local_owner, created_at) "+
+			"VALUES (?, ?, ?, ?, ?, ?, ?)",
 		p.ID,
 		p.WorkspaceID,
 		p.Name,
@@ -142,7 +144,8 @@ func insertPrincipal(tx *txn, p parley.Principal, local bool) error {
 	return err
 }
 
-const keyColumns = "k.id, k.workspace_id, w.name, k.principal_id, k.name, p.role, k.prefix, k.requests_per_minute, k.max_sessions, k.max_storage, k.created_at, k.revoked_at"
+const keyColumns = "k.id, k.workspace_id, w.name, k.principal_id, k.name, p.role, k.prefix, k.requests_per_minute, " +
+	"k.max_sessions, k.max_storage, k.created_at, k.revoked_at"
 
 const keyTables = " FROM keys k JOIN principals p ON p.id = k.principal_id JOIN workspaces w ON w.id = k.workspace_id "
 
@@ -189,7 +192,8 @@ func (s *Store) CreateKey(ctx context.Context, made store.NewKey) (parley.Key, e
 			return parley.Key{}, err
 		}
 		_, err := tx.exec(
-			"INSERT INTO keys (id, workspace_id, principal_id, name, hash, prefix, requests_per_minute, max_sessions, max_storage, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			"INSERT INTO keys (id, workspace_id, principal_id, name, hash, prefix, requests_per_minute, max_sessions, "+
+				"max_storage, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 			key.ID,
 			key.WorkspaceID,
 			key.PrincipalID,
@@ -228,7 +232,8 @@ func keyWorkspace(tx *txn, key *parley.Key) error {
 	case !found:
 		return transition.NotFound("workspace")
 	}
-	switch taken, err := tx.has("SELECT 1 FROM keys WHERE workspace_id = ? AND name = ? AND revoked_at IS NULL", key.WorkspaceID, key.Name); {
+	switch taken, err := tx.has("SELECT 1 FROM keys WHERE workspace_id = ? AND name = ? AND revoked_at IS NULL",
+		key.WorkspaceID, key.Name); {
 	case err != nil:
 		return err
 	case taken:
@@ -246,7 +251,8 @@ func keyWorkspace(tx *txn, key *parley.Key) error {
 func (s *Store) Authenticate(ctx context.Context, hash parley.Hash) (principal parley.Principal, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		found, err := c.one(
-			"SELECT "+principalColumns+", k.requests_per_minute, k.max_sessions, k.max_storage"+keyTables+"WHERE k.hash = ? AND k.revoked_at IS NULL",
+			"SELECT "+principalColumns+", k.requests_per_minute, k.max_sessions, k.max_storage"+keyTables+
+				"WHERE k.hash = ? AND k.revoked_at IS NULL",
 			func(r *row) error {
 				principal = scanPrincipal(r)
 				principal.RequestsPerMinute, principal.MaxSessions, principal.MaxStorage = r.int(), r.int64(), r.int64()

@@ -161,7 +161,8 @@ func (t *txn) sweep() (int, error) {
 	}
 	var lost []parley.ID
 	if err := t.each(
-		`SELECT h.session_id FROM heads h WHERE h.turn_id IS NOT NULL AND h.holder IS NULL AND h.turn_status <> 'waiting' AND h.deleted_at IS NULL
+		`SELECT h.session_id FROM heads h WHERE h.turn_id IS NOT NULL AND h.holder IS NULL
+			AND h.turn_status <> 'waiting' AND h.deleted_at IS NULL
  AND NOT EXISTS (SELECT 1 FROM ready r WHERE r.session_id = h.session_id) LIMIT ?`,
 		func(r *row) error {
 			lost = append(lost, r.id())

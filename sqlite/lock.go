@@ -120,7 +120,8 @@ func unwritable(dataDir string, err error) error {
 	return parley.WrapError(
 		parley.CodeUnavailable,
 		err,
-		"the data directory "+dataDir+" cannot be written; check its permissions, or choose another one with PARLEY_DATA",
+		"the data directory "+dataDir+
+			" cannot be written; check its permissions, or choose another one with PARLEY_DATA",
 	)
 }
 

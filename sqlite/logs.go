@@ -14,7 +14,8 @@ import (
 // so that a page is read part by part, and most pages touch the last one alone.
 
 // readersOf joins the forks "s" that share a message "m" of a log.
-const readersOf = "session_logs g ON g.log_id = m.log_id AND g.through >= m.sequence JOIN sessions s ON s.id = g.session_id"
+const readersOf = "session_logs g ON g.log_id = m.log_id AND g.through >= m.sequence " +
+	"JOIN sessions s ON s.id = g.session_id"
 
 // sharedParts are the parts of a fork's record before its own log.
 func sharedParts(c *conn, sessionID parley.ID) (parts []transition.Part, err error) {
@@ -74,7 +75,8 @@ func ownMarks(c *conn, at place, messages []parley.Message) error {
 		}
 	}
 	return c.each(
-		"SELECT message_id, pinned, context_edge, set_aside FROM session_marks WHERE session_id = ? AND sequence BETWEEN ? AND ?",
+		"SELECT message_id, pinned, context_edge, set_aside FROM session_marks "+
+			"WHERE session_id = ? AND sequence BETWEEN ? AND ?",
 		func(r *row) error {
 			id, marks := r.id(), parley.Marks{Pinned: r.bool(), ContextEdge: r.bool(), SetAside: r.bool()}
 			if i := slices.IndexFunc(messages, func(m parley.Message) bool { return m.ID == id }); i >= 0 {
@@ -89,7 +91,8 @@ func ownMarks(c *conn, at place, messages []parley.Message) error {
 }
 
 // The latest context edge of a fork: in its own log, or among its marks.
-const sharedEdge = "SELECT max(k.sequence) FROM session_marks k INDEXED BY session_marks_edge WHERE k.session_id = ?2 AND k.context_edge = 1"
+const sharedEdge = "SELECT max(k.sequence) FROM session_marks k INDEXED BY session_marks_edge " +
+	"WHERE k.session_id = ?2 AND k.context_edge = 1"
 
 // edgeOf is where the latest context edge of a session stands, 0 without one.
 func edgeOf(c *conn, at place) (sequence int64, err error) {
@@ -143,7 +146,8 @@ func (t *txn) Stretch(
 			continue
 		}
 		if err := t.each(
-			`SELECT id, sequence, turn_id, step, role, status, call_ordinal, content_hash FROM messages INDEXED BY messages_sequence
+			`SELECT id, sequence, turn_id, step, role, status, call_ordinal, content_hash
+				FROM messages INDEXED BY messages_sequence
  WHERE log_id = ? AND sequence IS NOT NULL AND sequence BETWEEN ? AND ? ORDER BY sequence LIMIT ?`,
 			func(r *row) error {
 				links = append(
@@ -176,7 +180,8 @@ func (t *txn) Stretch(
 func (t *txn) Tally(_ *transition.Head, parts []transition.Part) (tally transition.Tally, err error) {
 	for _, p := range parts {
 		if _, err := t.one(
-			"SELECT count(*) FROM messages INDEXED BY messages_internal WHERE log_id = ? AND internal = 1 AND sequence IS NOT NULL AND sequence <= ?",
+			"SELECT count(*) FROM messages INDEXED BY messages_internal "+
+				"WHERE log_id = ? AND internal = 1 AND sequence IS NOT NULL AND sequence <= ?",
 			func(r *row) error {
 				tally.Internal += r.int64()
 				return nil
@@ -187,7 +192,8 @@ func (t *txn) Tally(_ *transition.Head, parts []transition.Part) (tally transiti
 			return tally, err
 		}
 		if _, err := t.one(
-			`SELECT call_ordinal FROM messages INDEXED BY messages_role WHERE log_id = ? AND role = 'tool_call' AND sequence IS NOT NULL AND sequence <= ?
+			`SELECT call_ordinal FROM messages INDEXED BY messages_role
+				WHERE log_id = ? AND role = 'tool_call' AND sequence IS NOT NULL AND sequence <= ?
  ORDER BY sequence DESC LIMIT 1`,
 			func(r *row) error {
 				tally.Calls = max(tally.Calls, r.int64())
@@ -246,18 +252,25 @@ func (t *txn) inherit(h *transition.Head, from *transition.Inherited) error {
 // The marks of a stretch: of the messages themselves where the parent wrote them,
 // else of its own copy.
 const (
-	copyMarks = `INSERT INTO session_marks (session_id, sequence, workspace_id, message_id, pinned, context_edge, set_aside, pinned_event)
- SELECT ?1, sequence, workspace_id, id, pinned, context_edge, set_aside, CASE WHEN pinned_event < (SELECT cleared_event FROM heads WHERE session_id = ?5) THEN -1 ELSE 0 END FROM messages INDEXED BY messages_marked
+	copyMarks = `INSERT INTO session_marks (session_id, sequence, workspace_id, message_id, pinned, context_edge,
+		set_aside, pinned_event)
+ SELECT ?1, sequence, workspace_id, id, pinned, context_edge, set_aside, CASE WHEN pinned_event < (SELECT cleared_event
+  FROM heads WHERE session_id = ?5) THEN -1 ELSE 0 END FROM messages INDEXED BY messages_marked
  WHERE log_id = ?2 AND sequence > ?3 AND sequence <= ?4 AND (pinned = 1 OR context_edge = 1 OR set_aside = 1)`
-	copySharedMarks = `INSERT INTO session_marks (session_id, sequence, workspace_id, message_id, pinned, context_edge, set_aside, pinned_event)
- SELECT ?1, sequence, workspace_id, message_id, pinned, context_edge, set_aside, CASE WHEN pinned_event < (SELECT cleared_event FROM heads WHERE session_id = ?5) THEN -1 ELSE 0 END FROM session_marks WHERE session_id = ?2 AND sequence > ?3 AND sequence <= ?4`
+	copySharedMarks = `INSERT INTO session_marks (session_id, sequence, workspace_id, message_id, pinned, context_edge,
+		set_aside, pinned_event)
+ SELECT ?1, sequence, workspace_id, message_id, pinned, context_edge, set_aside,
+  CASE WHEN pinned_event < (SELECT cleared_event FROM heads WHERE session_id = ?5) THEN -1 ELSE 0 END
+  	FROM session_marks WHERE session_id = ?2 AND sequence > ?3 AND sequence <= ?4`
 )
 
 // markShared writes a fork's marks on a message that it shares.
 func (t *txn) markShared(h *transition.Head, m transition.Marked) error {
 	_, err := t.exec(
-		`INSERT INTO session_marks (session_id, sequence, workspace_id, message_id, pinned, context_edge, set_aside, pinned_event) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
- ON CONFLICT DO UPDATE SET pinned = excluded.pinned, context_edge = excluded.context_edge, set_aside = excluded.set_aside, pinned_event = max(session_marks.pinned_event, excluded.pinned_event)`,
+		`INSERT INTO session_marks (session_id, sequence, workspace_id, message_id, pinned, context_edge, set_aside,
+			pinned_event) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+ ON CONFLICT DO UPDATE SET pinned = excluded.pinned, context_edge = excluded.context_edge,
+  set_aside = excluded.set_aside, pinned_event = max(session_marks.pinned_event, excluded.pinned_event)`,
 		h.ID,
 		m.Sequence,
 		h.WorkspaceID,

@@ -9,7 +9,8 @@ import (
 )
 
 // loopColumns reads "FROM loops l".
-const loopColumns = `l.id, l.workspace_id, l.session_id, l.ordinal, l.prompt, l."max", l.until, l.context, l.archive_done, l.author_kind, l.author_id,
+const loopColumns = `l.id, l.workspace_id, l.session_id, l.ordinal, l.prompt, l."max", l.until, l.context,
+	l.archive_done, l.author_kind, l.author_id,
  l.author_name, l.state, l.reason, l.iteration, l.turn_id, l.created_at, l.finished_at`
 
 func scanLoop(r *row) (parley.Loop, error) {
@@ -92,7 +93,8 @@ func (s *Store) Loops(
 			sessionID,
 		)
 	}
-	text := "SELECT " + loopColumns + " FROM loops l INDEXED BY loops_session WHERE " + l.where.String() + " ORDER BY l.ordinal " + word + " LIMIT ?"
+	text := "SELECT " + loopColumns + " FROM loops l INDEXED BY loops_session WHERE " + l.where.String() +
+		" ORDER BY l.ordinal " + word + " LIMIT ?"
 	args := append(l.args, limited(query.Limit))
 	err = s.read(ctx, func(c *conn) error {
 		if _, err := placeOf(c, scope, sessionID); err != nil {
@@ -184,7 +186,8 @@ func (t *txn) insertLoop(l *transition.NewLoop) error {
 		key = l.Idempotency.Key
 	}
 	_, err = t.exec(
-		`INSERT INTO loops (id, workspace_id, session_id, ordinal, prompt, content, "max", until, context, archive_done, author_kind, author_id,
+		`INSERT INTO loops (id, workspace_id, session_id, ordinal, prompt, content, "max", until, context, archive_done,
+			author_kind, author_id,
  author_name, state, reason, iteration, turn_id, idempotency_key, fingerprint, posted_event, created_at, finished_at)
  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		l.ID,

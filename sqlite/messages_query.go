@@ -114,7 +114,8 @@ func queueQuery(columns string, at place, q store.MessageQuery, limit int) (stri
 	if q.AgentType != "" {
 		l.must("m.agent_type = ?", q.AgentType)
 	}
-	return "SELECT " + columns + " FROM messages m INDEXED BY messages_queue WHERE " + l.where.String() + " ORDER BY m.position LIMIT ?",
+	return "SELECT " + columns + " FROM messages m INDEXED BY messages_queue WHERE " + l.where.String() +
+			" ORDER BY m.position LIMIT ?",
 		append(
 			l.args,
 			limit,

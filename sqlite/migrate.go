@@ -51,7 +51,8 @@ func migrate(ctx context.Context, path string) (err error) {
 	db := sql.OpenDB(connector)
 	db.SetMaxOpenConns(1)
 	defer func() { err = errors.Join(err, db.Close()) }()
-	for _, pragma := range []string{"PRAGMA busy_timeout = " + strconv.Itoa(busyTimeoutMS), "PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL"} {
+	for _, pragma := range []string{"PRAGMA busy_timeout = " + strconv.Itoa(busyTimeoutMS), "PRAGMA journal_mode = WAL",
+		"PRAGMA synchronous = FULL"} {
 		if _, err := db.ExecContext(ctx, pragma); err != nil {
 			return fmt.Errorf("sqlite: %s: %w", pragma, err)
 		}
@@ -77,7 +78,8 @@ func migrate(ctx context.Context, path string) (err error) {
 	if current > target {
 		return parley.Errorf(
 			parley.CodeUnavailable,
-			"this data was written by a newer Parley (schema %d; this one knows %d): install that version or a later one, or choose another directory with PARLEY_DATA",
+			"this data was written by a newer Parley (schema %d; this one knows %d): install that version or a later "+
+				"one, or choose another directory with PARLEY_DATA",
 			current,
 			target,
 		)

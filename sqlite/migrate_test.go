@@ -133,7 +133,8 @@ func TestInterruptedMigration(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, statement := range []string{
-		"CREATE TABLE goose_db_version (id INTEGER PRIMARY KEY AUTOINCREMENT, version_id INTEGER NOT NULL, is_applied INTEGER NOT NULL, tstamp TIMESTAMP DEFAULT (datetime('now')))",
+		"CREATE TABLE goose_db_version (id INTEGER PRIMARY KEY AUTOINCREMENT, version_id INTEGER NOT NULL, " +
+			"is_applied INTEGER NOT NULL, tstamp TIMESTAMP DEFAULT (datetime('now')))",
 		"INSERT INTO goose_db_version (version_id, is_applied) VALUES (0, 1)",
 		"BEGIN", "CREATE TABLE workspaces (id BLOB PRIMARY KEY)", // and here it died
 	} {

@@ -67,7 +67,8 @@ func (t *txn) writeOutside(h *transition.Head) error {
 	c := &h.Changes
 	if o := c.OutsideOpened; o != nil {
 		if _, err := t.exec(
-			`INSERT OR REPLACE INTO outside (session_id, workspace_id, message_id, turn_id, timeout, due_at) VALUES (?, ?, ?, ?, ?, ?)`,
+			`INSERT OR REPLACE INTO outside (session_id, workspace_id, message_id, turn_id, timeout, due_at)
+				VALUES (?, ?, ?, ?, ?, ?)`,
 			h.ID,
 			h.WorkspaceID,
 			o.MessageID,
@@ -82,7 +83,8 @@ func (t *txn) writeOutside(h *transition.Head) error {
 		o, v := h.Outside(), &c.OutsideGrown.Version
 		if v.Text != "" {
 			if _, err := t.exec(
-				`INSERT INTO versions (message_id, n, kind, "offset", "end", chunks, text, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+				`INSERT INTO versions (message_id, n, kind, "offset", "end", chunks, text, created_at)
+					VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
 				v.MessageID,
 				v.N,
 				string(v.Kind),

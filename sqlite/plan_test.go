@@ -46,9 +46,11 @@ func TestSessionFiltersAreServedByIndexes(t *testing.T) {
 	db := opened(t)
 	id, yes, no := parley.NewID(), true, false
 	for index, queries := range map[string][]store.SessionQuery{
-		"sessions_recent": {{}, {AfterID: id, AfterUpdated: 5}, {Ascending: true, AfterID: id, AfterUpdated: 5}, {Archived: &no}, {Pinned: &no},
+		"sessions_recent": {{}, {AfterID: id, AfterUpdated: 5}, {Ascending: true, AfterID: id, AfterUpdated: 5},
+			{Archived: &no}, {Pinned: &no},
 			{Kind: parley.KindAgent}, {Mode: parley.ModeForeground}, {Status: parley.SessionCompleted}},
-		"sessions_agent":   {{AgentID: id}, {AgentID: id, Kind: parley.KindTool, Status: parley.SessionFailed, AfterID: id, AfterUpdated: 5}},
+		"sessions_agent": {{AgentID: id},
+			{AgentID: id, Kind: parley.KindTool, Status: parley.SessionFailed, AfterID: id, AfterUpdated: 5}},
 		"sessions_project": {{ProjectID: id}, {ProjectID: id, AgentID: id}},
 		"sessions_branch":  {{BranchesOf: id}, {BranchesOf: id, ParentID: id}},
 		"sessions_parent":  {{ParentID: id}, {ParentID: id, ProjectID: id, Type: "t"}},
@@ -57,12 +59,14 @@ func TestSessionFiltersAreServedByIndexes(t *testing.T) {
 		"sessions_task":    {{Task: "t"}, {Task: "t", Feature: "f", Type: "t"}},
 		"sessions_kind":    {{Kind: parley.KindTool}},
 		"sessions_mode":    {{Mode: parley.ModeBackground}},
-		"sessions_status": {{Status: parley.SessionPending}, {Status: parley.SessionRunning}, {Status: parley.SessionWaiting}, {Status: parley.SessionFailed},
+		"sessions_status": {{Status: parley.SessionPending}, {Status: parley.SessionRunning},
+			{Status: parley.SessionWaiting}, {Status: parley.SessionFailed},
 			{Status: parley.SessionCancelled}},
 		"sessions_pinned":   {{Pinned: &yes}, {Pinned: &yes, Archived: &no}},
 		"sessions_archived": {{Archived: &yes}},
-		"sessions_created":  {{CreatedFrom: 1}, {CreatedTo: 9}, {CreatedFrom: 1, CreatedTo: 9, AfterID: id, AfterUpdated: 5}},
-		"g USING PRIMARY":   {{Tag: "t"}, {Tag: "t", Kind: parley.KindTool, AfterID: id, AfterUpdated: 5}},
+		"sessions_created": {{CreatedFrom: 1}, {CreatedTo: 9},
+			{CreatedFrom: 1, CreatedTo: 9, AfterID: id, AfterUpdated: 5}},
+		"g USING PRIMARY": {{Tag: "t"}, {Tag: "t", Kind: parley.KindTool, AfterID: id, AfterUpdated: 5}},
 	} {
 		for _, query := range queries {
 			for _, viewer := range []parley.ID{{}, id} {
@@ -88,11 +92,14 @@ func TestMessageFiltersAreServedByIndexes(t *testing.T) {
 	at := place{workspaceID: id, sessionID: id, logID: id}
 	position := int64(3)
 	for index, queries := range map[string][]store.MessageQuery{
-		"messages_sequence": {{}, {AfterSequence: 7}, {Descending: true}, {Descending: true, AfterSequence: 7}, {Internal: &no}, {Iteration: &zero},
+		"messages_sequence": {{}, {AfterSequence: 7}, {Descending: true}, {Descending: true, AfterSequence: 7},
+			{Internal: &no}, {Iteration: &zero},
 			{Status: parley.MessageCompleted}},
-		"messages_role": {{Roles: []parley.Role{parley.RoleUser}}, {Roles: []parley.Role{parley.RoleUser, parley.RoleSummary, parley.RoleUser}},
+		"messages_role": {{Roles: []parley.Role{parley.RoleUser}},
+			{Roles: []parley.Role{parley.RoleUser, parley.RoleSummary, parley.RoleUser}},
 			{Roles: []parley.Role{parley.RoleUser, parley.RoleAssistant}, Descending: true, AfterSequence: 7}},
-		"messages_status":    {{Status: parley.MessageFailed}, {Status: parley.MessageStreaming}, {Status: parley.MessageCancelled, Roles: []parley.Role{parley.RoleUser}}},
+		"messages_status": {{Status: parley.MessageFailed}, {Status: parley.MessageStreaming},
+			{Status: parley.MessageCancelled, Roles: []parley.Role{parley.RoleUser}}},
 		"messages_internal":  {{Internal: &yes}},
 		"messages_turn":      {{TurnID: id}, {TurnID: id, AfterSequence: 3, ToolName: "t"}},
 		"messages_iteration": {{Iteration: &two}},
@@ -109,7 +116,8 @@ func TestMessageFiltersAreServedByIndexes(t *testing.T) {
 			}
 		}
 	}
-	for _, query := range []store.MessageQuery{{}, {AfterPosition: &position}, {Roles: []parley.Role{parley.RoleUser, parley.RoleSummary}, Internal: &no}} {
+	for _, query := range []store.MessageQuery{{}, {AfterPosition: &position},
+		{Roles: []parley.Role{parley.RoleUser, parley.RoleSummary}, Internal: &no}} {
 		text, args := queueQuery(listedColumns, at, query, 10)
 		served(t, db, "messages_queue", text, args)
 	}

@@ -59,7 +59,8 @@ func (s *Store) ChooseProject(ctx context.Context, project parley.Project) (parl
 		tx.means = added.ID
 		added.CreatedAt, added.LastAccessAt = tx.now, tx.now
 		_, err = tx.exec(
-			"INSERT INTO projects (id, workspace_id, path, name, icon, created_at, last_access_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+			"INSERT INTO projects (id, workspace_id, path, name, icon, created_at, last_access_at) "+
+				"VALUES (?, ?, ?, ?, ?, ?, ?)",
 			added.ID,
 			added.WorkspaceID,
 			added.Path,
@@ -137,7 +138,8 @@ func (s *Store) DeleteProject(ctx context.Context, scope store.Scope, id parley.
 			return transition.NotFound("project")
 		}
 		used, err := tx.has(
-			"SELECT 1 FROM sessions WHERE workspace_id = ?1 AND project_id = ?2 AND deleted_at IS NULL AND owner_id <> ?3",
+			"SELECT 1 FROM sessions WHERE workspace_id = ?1 AND project_id = ?2 AND deleted_at IS NULL "+
+				"AND owner_id <> ?3",
 			workspaceID,
 			id,
 			scope.ViewerID,

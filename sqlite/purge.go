@@ -12,15 +12,20 @@ import (
 // their status. What forks share of a log stays: they read it up to a sequence.
 const (
 	sharedBelow = "ifnull((SELECT max(g.through) FROM session_logs g WHERE g.log_id = ?1), 0)"
-	purgeRecord = `DELETE FROM messages WHERE id IN (SELECT id FROM messages WHERE log_id = ?1 AND sequence IS NOT NULL AND sequence > ` + sharedBelow + ` ORDER BY sequence LIMIT ?2)`
-	purgeSearch = `DELETE FROM search_rows WHERE key IN (SELECT key FROM search_rows WHERE log_id = ?1 AND (sequence = 0 OR sequence > ` + sharedBelow + `) LIMIT ?2)`
-	forgetLog   = `DELETE FROM search_logs WHERE log_id = ?1 AND NOT EXISTS (SELECT 1 FROM session_logs g WHERE g.log_id = ?1)`
-	purgeQueue  = `DELETE FROM messages WHERE id IN (SELECT id FROM messages WHERE log_id = ?1 AND status <> 'completed' AND sequence IS NULL LIMIT ?2)`
-	purgeEvents = `DELETE FROM events WHERE session_id = ?1 AND sequence IN (SELECT sequence FROM events WHERE session_id = ?1 ORDER BY sequence LIMIT ?2)`
-	purgeCalls  = `DELETE FROM calls WHERE id IN (SELECT id FROM calls WHERE session_id = ?1 ORDER BY ordinal LIMIT ?2)`
-	purgeAsked  = `DELETE FROM approvals WHERE id IN (SELECT id FROM approvals WHERE session_id = ?1 LIMIT ?2)`
-	purgeLoops  = `DELETE FROM loops WHERE id IN (SELECT id FROM loops WHERE session_id = ?1 LIMIT ?2)`
-	purgeTurns  = `DELETE FROM turns WHERE id IN (SELECT id FROM turns WHERE session_id = ?1 LIMIT ?2)`
+	purgeRecord = `DELETE FROM messages WHERE id IN (SELECT id FROM messages
+		WHERE log_id = ?1 AND sequence IS NOT NULL AND sequence > ` + sharedBelow + ` ORDER BY sequence LIMIT ?2)`
+	purgeSearch = `DELETE FROM search_rows WHERE key IN (SELECT key FROM search_rows
+		WHERE log_id = ?1 AND (sequence = 0 OR sequence > ` + sharedBelow + `) LIMIT ?2)`
+	forgetLog = `DELETE FROM search_logs WHERE log_id = ?1 AND NOT EXISTS (SELECT 1 FROM session_logs g
+		WHERE g.log_id = ?1)`
+	purgeQueue = `DELETE FROM messages WHERE id IN (SELECT id FROM messages
+		WHERE log_id = ?1 AND status <> 'completed' AND sequence IS NULL LIMIT ?2)`
+	purgeEvents = `DELETE FROM events WHERE session_id = ?1 AND sequence IN (SELECT sequence FROM events
+		WHERE session_id = ?1 ORDER BY sequence LIMIT ?2)`
+	purgeCalls = `DELETE FROM calls WHERE id IN (SELECT id FROM calls WHERE session_id = ?1 ORDER BY ordinal LIMIT ?2)`
+	purgeAsked = `DELETE FROM approvals WHERE id IN (SELECT id FROM approvals WHERE session_id = ?1 LIMIT ?2)`
+	purgeLoops = `DELETE FROM loops WHERE id IN (SELECT id FROM loops WHERE session_id = ?1 LIMIT ?2)`
+	purgeTurns = `DELETE FROM turns WHERE id IN (SELECT id FROM turns WHERE session_id = ?1 LIMIT ?2)`
 )
 
 // purge deletes at most parley.PurgeBatch rows of a tombstoned session, versions
@@ -37,7 +42,8 @@ func (t *txn) purge(sessionID parley.ID) (bool, error) {
 	for _, step := range []struct {
 		statement string
 		target    parley.ID
-	}{{purgeQueue, h.LogID}, {purgeEvents, h.ID}, {purgeCalls, h.ID}, {purgeAsked, h.ID}, {purgeTurns, h.ID}, {purgeLoops, h.ID}} {
+	}{{purgeQueue, h.LogID}, {purgeEvents, h.ID}, {purgeCalls, h.ID}, {purgeAsked, h.ID}, {purgeTurns, h.ID},
+		{purgeLoops, h.ID}} {
 		var texts []textKey
 		if step.statement == purgeCalls {
 			if texts, err = t.textsOfCalls(h, left); err != nil {
@@ -61,9 +67,13 @@ func (t *txn) purge(sessionID parley.ID) (bool, error) {
 	if _, err := t.exec(forgetLog, h.LogID); err != nil {
 		return false, err
 	}
-	for _, statement := range []string{"DELETE FROM session_logs WHERE session_id = ?", "DELETE FROM parked WHERE session_id = ?", "DELETE FROM compactions WHERE session_id = ?", "DELETE FROM replays WHERE session_id = ?",
-		"DELETE FROM outside WHERE session_id = ?", "DELETE FROM shares WHERE session_id = ?", "DELETE FROM shares WHERE reader_id = ?",
-		"DELETE FROM budgets WHERE subject_id = ?", "DELETE FROM rates WHERE subject_id = ?", "DELETE FROM heads WHERE session_id = ?", "DELETE FROM sessions WHERE id = ?"} {
+	for _, statement := range []string{"DELETE FROM session_logs WHERE session_id = ?",
+		"DELETE FROM parked WHERE session_id = ?", "DELETE FROM compactions WHERE session_id = ?",
+		"DELETE FROM replays WHERE session_id = ?",
+		"DELETE FROM outside WHERE session_id = ?", "DELETE FROM shares WHERE session_id = ?",
+		"DELETE FROM shares WHERE reader_id = ?",
+		"DELETE FROM budgets WHERE subject_id = ?", "DELETE FROM rates WHERE subject_id = ?",
+		"DELETE FROM heads WHERE session_id = ?", "DELETE FROM sessions WHERE id = ?"} {
 		if _, err := t.exec(statement, h.ID); err != nil {
 			return false, err
 		}
@@ -75,8 +85,10 @@ func (t *txn) purge(sessionID parley.ID) (bool, error) {
 // textsOfCalls names the texts of the calls that purgeCalls is about to delete.
 func (t *txn) textsOfCalls(h *transition.Head, limit int64) (keys []textKey, err error) {
 	err = t.each(
-		`WITH doomed AS (SELECT system_hash, tools_hash, middleware_hash FROM calls WHERE session_id = ?1 ORDER BY ordinal LIMIT ?2)
- SELECT system_hash FROM doomed WHERE system_hash IS NOT NULL UNION SELECT tools_hash FROM doomed WHERE tools_hash IS NOT NULL
+		`WITH doomed AS (SELECT system_hash, tools_hash, middleware_hash FROM calls WHERE session_id = ?1
+			ORDER BY ordinal LIMIT ?2)
+ SELECT system_hash FROM doomed WHERE system_hash IS NOT NULL UNION SELECT tools_hash FROM doomed
+  WHERE tools_hash IS NOT NULL
  UNION SELECT middleware_hash FROM doomed WHERE middleware_hash IS NOT NULL`,
 		func(r *row) error {
 			keys = append(keys, textKey{h.WorkspaceID, r.hash()})
@@ -110,7 +122,8 @@ func (t *txn) purgeTexts(keys []textKey) error {
 // purgeVersions deletes versions of the oldest messages that are left.
 func (t *txn) purgeVersions(logID parley.ID, limit int64) (int64, error) {
 	return t.exec(`DELETE FROM versions WHERE (message_id, n) IN (SELECT v.message_id, v.n FROM versions v JOIN
- (SELECT id FROM messages WHERE log_id = ?1 AND sequence IS NOT NULL AND sequence > `+sharedBelow+` ORDER BY sequence LIMIT ?2) m ON v.message_id = m.id LIMIT ?2)`, logID, limit)
+ (SELECT id FROM messages WHERE log_id = ?1 AND sequence IS NOT NULL AND sequence > `+sharedBelow+
+		` ORDER BY sequence LIMIT ?2) m ON v.message_id = m.id LIMIT ?2)`, logID, limit)
 }
 
 // purgeRecord deletes a piece of what nobody shares of a log, with its versions
@@ -137,7 +150,8 @@ func (t *txn) releaseLogs(h *transition.Head) (bool, error) {
 		return false, nil
 	}
 	gone, err := t.exec(
-		"DELETE FROM session_marks WHERE session_id = ?1 AND sequence IN (SELECT sequence FROM session_marks WHERE session_id = ?1 LIMIT ?2)",
+		"DELETE FROM session_marks WHERE session_id = ?1 AND sequence IN (SELECT sequence FROM session_marks "+
+			"WHERE session_id = ?1 LIMIT ?2)",
 		h.ID,
 		parley.PurgeBatch,
 	)
@@ -145,7 +159,8 @@ func (t *txn) releaseLogs(h *transition.Head) (bool, error) {
 		return true, err
 	}
 	_, err = t.exec(
-		"INSERT INTO outbox (workspace_id, kind, target_id, created_at, due_at) SELECT workspace_id, ?, log_id, ?, ? FROM session_logs WHERE session_id = ?",
+		"INSERT INTO outbox (workspace_id, kind, target_id, created_at, due_at) SELECT workspace_id, ?, log_id, ?, ? "+
+			"FROM session_logs WHERE session_id = ?",
 		transition.PurgeLog,
 		t.now,
 		t.now,

@@ -34,7 +34,9 @@ func TestPurgeLeavesNoRow(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				for _, table := range []string{"sessions", "heads", "ready", "session_tags", "messages", "versions", "turns", "calls", "call_texts", "events", "clients", "outbox", "budgets", "parked", "rates", "file_uses", "compactions", "replays"} {
+				for _, table := range []string{"sessions", "heads", "ready", "session_tags", "messages", "versions",
+					"turns", "calls", "call_texts", "events", "clients", "outbox", "budgets", "parked", "rates",
+					"file_uses", "compactions", "replays"} {
 					rows := 0
 					if err := file.QueryRow("SELECT count(*) FROM " + table).Scan(&rows); err != nil {
 						t.Fatal(err)

@@ -73,7 +73,10 @@ func TestALongStatementEndsWithItsContext(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() {
 		ended <- w.store.read(context.Background(), func(c *conn) error {
-			return c.eachUntil(ctx, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n", func(*row) error { return nil })
+			return c.eachUntil(ctx, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) "+
+				"FROM n", func(*row) error {
+				return nil
+			})
 		})
 	}()
 	select {

@@ -25,7 +25,8 @@ func (t *txn) writeReplay(h *transition.Head) error {
 		return err
 	}
 	_, err = t.exec(
-		"INSERT INTO replays (call_id, workspace_id, session_id, replay_of, answer, created_at) VALUES (?, ?, ?, ?, ?, ?)",
+		"INSERT INTO replays (call_id, workspace_id, session_id, replay_of, answer, created_at) "+
+			"VALUES (?, ?, ?, ?, ?, ?)",
 		r.Call.ID,
 		h.WorkspaceID,
 		h.ID,
@@ -44,7 +45,8 @@ func (s *Store) Replays(ctx context.Context, scope store.Scope, callID parley.ID
 	err = s.read(ctx, func(c *conn) error {
 		replays = []parley.Replay{}
 		return c.each(
-			"SELECT r.call_id, r.replay_of, r.session_id, r.answer, r.created_at FROM replays r JOIN sessions s ON s.id = r.session_id WHERE "+
+			"SELECT r.call_id, r.replay_of, r.session_id, r.answer, r.created_at FROM replays r "+
+				"JOIN sessions s ON s.id = r.session_id WHERE "+
 				l.where.String()+" ORDER BY r.created_at DESC, r.call_id DESC LIMIT ?",
 			func(r *row) error {
 				replay := parley.Replay{CallID: r.id(), OfID: r.id(), SessionID: r.id()}

@@ -34,8 +34,10 @@ func (s *Store) CachedResponse(
 
 // evictResponses drops what is too old, and what was used longest ago beyond the
 // bounds: the answers are counted and added up from the last one used.
-const evictResponses = `DELETE FROM response_cache WHERE workspace_id = ?1 AND (created_at <= ?2 OR key IN (SELECT key FROM
- (SELECT key, row_number() OVER w AS n, sum(bytes) OVER w AS total FROM response_cache WHERE workspace_id = ?1 AND created_at > ?2 WINDOW w AS (ORDER BY last_use DESC, key DESC))
+const evictResponses = `DELETE FROM response_cache WHERE workspace_id = ?1
+	AND (created_at <= ?2 OR key IN (SELECT key FROM
+ (SELECT key, row_number() OVER w AS n, sum(bytes) OVER w AS total FROM response_cache
+  WHERE workspace_id = ?1 AND created_at > ?2 WINDOW w AS (ORDER BY last_use DESC, key DESC))
  WHERE n > ?3 OR total > ?4))`
 
 // KeepResponses implements store.ResponseCache.
@@ -47,7 +49,8 @@ func (s *Store) KeepResponses(ctx context.Context, workspaceID parley.ID, used s
 		}
 		if _, err := tx.exec(
 			`INSERT INTO response_counts (workspace_id, uses, hits, misses, stored, saved) VALUES (?, 1, ?, ?, ?, ?)
- ON CONFLICT (workspace_id) DO UPDATE SET uses = uses + 1, hits = hits + excluded.hits, misses = misses + excluded.misses, stored = stored + excluded.stored, saved = saved + excluded.saved`,
+ ON CONFLICT (workspace_id) DO UPDATE SET uses = uses + 1, hits = hits + excluded.hits,
+  misses = misses + excluded.misses, stored = stored + excluded.stored, saved = saved + excluded.saved`,
 			workspaceID,
 			len(used.Hits),
 			used.Misses,
@@ -58,7 +61,8 @@ func (s *Store) KeepResponses(ctx context.Context, workspaceID parley.ID, used s
 		}
 		for _, hit := range used.Hits {
 			if _, err := tx.exec(
-				"UPDATE response_cache SET last_use = (SELECT uses FROM response_counts WHERE workspace_id = ?1) WHERE workspace_id = ?1 AND key = ?2",
+				"UPDATE response_cache SET last_use = (SELECT uses FROM response_counts WHERE workspace_id = ?1) "+
+					"WHERE workspace_id = ?1 AND key = ?2",
 				workspaceID,
 				hit.Key,
 			); err != nil {
@@ -70,7 +74,8 @@ func (s *Store) KeepResponses(ctx context.Context, workspaceID parley.ID, used s
 			if _, err := tx.exec(
 				`INSERT INTO response_cache (workspace_id, key, chunks, bytes, cost, last_use, created_at)
  VALUES (?1, ?2, ?3, ?4, ?5, (SELECT uses FROM response_counts WHERE workspace_id = ?1), ?6)
- ON CONFLICT (workspace_id, key) DO UPDATE SET chunks = excluded.chunks, bytes = excluded.bytes, cost = excluded.cost, last_use = excluded.last_use, created_at = excluded.created_at`,
+ ON CONFLICT (workspace_id, key) DO UPDATE SET chunks = excluded.chunks, bytes = excluded.bytes, cost = excluded.cost,
+  last_use = excluded.last_use, created_at = excluded.created_at`,
 				workspaceID,
 				f.Key,
 				f.Chunks,
@@ -114,9 +119,10 @@ func (s *Store) ResponseCacheState(
 		if _, err := c.one(
 			"SELECT hits, misses, stored, evicted, saved FROM response_counts WHERE workspace_id = ?",
 			func(r *row) error {
-				state.Hits, state.Misses, state.Stored, state.Evicted, state.Saved = r.int64(), r.int64(), r.int64(), r.int64(), parley.Money(
-					r.int64(),
-				)
+				state.Hits, state.Misses, state.Stored, state.Evicted, state.Saved = r.int64(), r.int64(), r.int64(),
+					r.int64(), parley.Money(
+						r.int64(),
+					)
 				return nil
 			},
 			workspaceID,

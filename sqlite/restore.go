@@ -55,7 +55,8 @@ func Restore(ctx context.Context, file, dataDir string, options RestoreOptions) 
 	if there && !options.Replace {
 		return restored, parley.Errorf(
 			parley.CodeConflict,
-			"%s holds a database already: give --replace to put the backup in its place (it is kept under another name), or choose another directory with --data",
+			"%s holds a database already: give --replace to put the backup in its place (it is kept under another "+
+				"name), or choose another directory with --data",
 			dataDir,
 		)
 	}

@@ -9,7 +9,8 @@ import (
 // thinVersions finds old versions by their messages' ids, which begin with the
 // time at which they were minted: no index of times has to be kept while texts
 // stream. Those of a message that streams have their text.
-const thinVersions = `DELETE FROM versions WHERE (message_id, n) IN (SELECT message_id, n FROM versions WHERE message_id < ?1 AND text IS NULL ORDER BY message_id, n LIMIT ?2)`
+const thinVersions = `DELETE FROM versions WHERE (message_id, n) IN (SELECT message_id, n FROM versions
+	WHERE message_id < ?1 AND text IS NULL ORDER BY message_id, n LIMIT ?2)`
 
 // ThinVersions implements store.Retention.
 func (s *Store) ThinVersions(ctx context.Context, before parley.Time) (bool, error) {

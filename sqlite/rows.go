@@ -53,7 +53,8 @@ func (t *txn) QueuedTurns(h *transition.Head) (turns []parley.Turn, err error) {
 // Open implements transition.Rows.
 func (t *txn) Open(h *transition.Head, turnID parley.ID) (open transition.Open, err error) {
 	if err := t.each(
-		`SELECT id, sequence, call_ordinal, role, tool_call_id, tool_name, author_kind, author_name, model, metadata, created_at FROM messages
+		`SELECT id, sequence, call_ordinal, role, tool_call_id, tool_name, author_kind, author_name, model, metadata,
+			created_at FROM messages
  WHERE log_id = ? AND status = 'streaming' AND status <> 'completed' AND turn_id = ? ORDER BY sequence`,
 		func(r *row) error {
 			open.Rows = append(
@@ -79,7 +80,8 @@ func (t *txn) Open(h *transition.Head, turnID parley.ID) (open transition.Open, 
 		return open, err
 	}
 	err = t.each(
-		"SELECT id, reserved_tokens, reserved_cost, reserved_from FROM calls WHERE turn_id = ? AND outcome = 'open' ORDER BY ordinal",
+		"SELECT id, reserved_tokens, reserved_cost, reserved_from FROM calls WHERE turn_id = ? AND outcome = 'open' "+
+			"ORDER BY ordinal",
 		func(r *row) error {
 			open.Calls = append(open.Calls, scanOpenCall(r))
 			return nil
@@ -184,7 +186,8 @@ func (t *txn) TurnMessages(_ *transition.Head, turnID parley.ID) ([]parley.Messa
 func (t *txn) Answers(_ *transition.Head, turnID parley.ID, step int) ([]parley.Message, error) {
 	return readMessages(
 		t.conn,
-		"m.turn_id = ? AND m.step = ? AND m.role = 'assistant' AND m.status = 'completed' AND m.sequence IS NOT NULL ORDER BY m.sequence",
+		"m.turn_id = ? AND m.step = ? AND m.role = 'assistant' AND m.status = 'completed' AND m.sequence IS NOT NULL "+
+			"ORDER BY m.sequence",
 		turnID,
 		step,
 	)
@@ -198,8 +201,10 @@ func (t *txn) FirstMessage(h *transition.Head) (*parley.Message, error) {
 // The terms by which a call and its result are found: the index of calls leaves
 // messages without an id out, and the planner has to be told.
 const (
-	callTerm   = "m.log_id = ? AND m.tool_call_id = ? AND m.tool_call_id <> '' AND m.role = 'tool_call' ORDER BY +m.sequence DESC LIMIT 1"
-	resultTerm = "m.log_id = ? AND m.tool_call_id = ? AND m.tool_call_id <> '' AND m.role = 'tool_result' AND m.status <> 'cancelled' AND m.call_ordinal = ? LIMIT 1"
+	callTerm = "m.log_id = ? AND m.tool_call_id = ? AND m.tool_call_id <> '' AND m.role = 'tool_call' " +
+		"ORDER BY +m.sequence DESC LIMIT 1"
+	resultTerm = "m.log_id = ? AND m.tool_call_id = ? AND m.tool_call_id <> '' AND m.role = 'tool_result' " +
+		"AND m.status <> 'cancelled' AND m.call_ordinal = ? LIMIT 1"
 )
 
 // tool.Call implements transition.Rows.
@@ -217,7 +222,8 @@ func (t *txn) OpenToolCalls(h *transition.Head) ([]parley.Message, error) {
 	return readMessages(
 		t.conn,
 		`m.turn_id = ? AND m.role = 'tool_call' AND m.status = 'completed' AND m.sequence IS NOT NULL
- AND NOT EXISTS (SELECT 1 FROM messages x WHERE x.log_id = m.log_id AND x.tool_call_id = m.tool_call_id AND x.role = 'tool_result'
+ AND NOT EXISTS (SELECT 1 FROM messages x WHERE x.log_id = m.log_id AND x.tool_call_id = m.tool_call_id
+  AND x.role = 'tool_result'
  AND x.status <> 'cancelled' AND x.call_ordinal = m.call_ordinal AND x.tool_call_id <> '') ORDER BY m.sequence`,
 		h.TurnID,
 	)
@@ -278,7 +284,8 @@ func (t *txn) SessionByKey(workspaceID parley.ID, key string) (parley.ID, error)
 // ToolChildren implements transition.Rows.
 func (t *txn) ToolChildren(h *transition.Head) (children []parley.ID, err error) {
 	err = t.each(
-		"SELECT id FROM sessions WHERE workspace_id = ? AND parent_session_id = ? AND kind = 'tool' AND deleted_at IS NULL",
+		"SELECT id FROM sessions WHERE workspace_id = ? AND parent_session_id = ? AND kind = 'tool' "+
+			"AND deleted_at IS NULL",
 		func(r *row) error {
 			children = append(children, r.id())
 			return nil
@@ -396,7 +403,8 @@ func (w candidates) NextReady(
 	after transition.Ready,
 ) (next transition.Ready, err error) {
 	_, err = w.one(
-		`SELECT session_id, ready_at FROM ready WHERE workspace_id = ? AND priority = ? AND (ready_at, session_id) > (?, ?)
+		`SELECT session_id, ready_at FROM ready WHERE workspace_id = ? AND priority = ?
+			AND (ready_at, session_id) > (?, ?)
  AND not_before <= ? ORDER BY ready_at, session_id LIMIT 1`,
 		func(r *row) error {
 			next = transition.Ready{SessionID: r.id(), At: r.time()}

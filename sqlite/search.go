@@ -136,7 +136,8 @@ func searchQuery(
 		}
 		l.must("(" + strings.Join(arms, " OR ") + ")")
 	}
-	return "SELECT r.message_id, r.created_at, r.counts, s.id FROM (SELECT rowid AS key FROM search_words WHERE " + found.where.String() + " ORDER BY rowid DESC LIMIT ?) w" +
+	return "SELECT r.message_id, r.created_at, r.counts, s.id FROM (SELECT rowid AS key FROM search_words WHERE " +
+			found.where.String() + " ORDER BY rowid DESC LIMIT ?) w" +
 			" CROSS JOIN search_rows r ON r.key = w.key CROSS JOIN sessions s ON s.id = " + shownSession(
 			&shown,
 			q,
@@ -154,7 +155,8 @@ func shownSession(visible *list, q *store.SearchQuery) string {
 		return "?"
 	}
 	return "ifnull((SELECT s.id FROM sessions s WHERE s.id = r.session_id AND " + visible.where.String() + ")," +
-		" (SELECT s.id FROM session_logs g CROSS JOIN sessions s ON s.id = g.session_id WHERE g.log_id = r.log_id AND g.through >= r.sequence AND r.sequence > 0 AND " +
+		" (SELECT s.id FROM session_logs g CROSS JOIN sessions s ON s.id = g.session_id " +
+		"WHERE g.log_id = r.log_id AND g.through >= r.sequence AND r.sequence > 0 AND " +
 		visible.where.String() + " ORDER BY s.id LIMIT 1))"
 }
 
@@ -176,7 +178,8 @@ func readHits(c *conn, scope store.Scope, best []words.Candidate) ([]store.Searc
 		hit.Session = session
 		if !best[i].MessageID.IsZero() {
 			found, err := c.one(
-				"SELECT m.workspace_id, m.session_id, m.log_id, "+listedColumns+" FROM messages m WHERE m.id = ? AND m.workspace_id = ?",
+				"SELECT m.workspace_id, m.session_id, m.log_id, "+listedColumns+
+					" FROM messages m WHERE m.id = ? AND m.workspace_id = ?",
 				func(r *row) error {
 					message := scanListed(r, place{workspaceID: r.id(), sessionID: r.id(), logID: r.id()})
 					hit.Message = &message

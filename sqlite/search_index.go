@@ -116,13 +116,18 @@ func logsOf(c *conn, sessionID parley.ID) (logs []words.Stretch, err error) {
 	forked := false
 	own := words.Stretch{}
 	found, err := c.one(
-		`SELECT s.workspace_id, s.id, s.log_id, s.owner_id, s.agent_id, s.project_id, s.created_at, s.title, s.visibility = 'workspace', s.forked_through IS NOT NULL, ifnull(s.forked_through, 0), h.next_sequence - 1,
+		`SELECT s.workspace_id, s.id, s.log_id, s.owner_id, s.agent_id, s.project_id, s.created_at, s.title,
+			s.visibility = 'workspace', s.forked_through IS NOT NULL, ifnull(s.forked_through, 0), h.next_sequence - 1,
  i.log_id IS NOT NULL, ifnull(i.through, ifnull(s.forked_through, 0)), i.title, i.visible, i.project_id
- FROM sessions s CROSS JOIN heads h ON h.session_id = s.id LEFT JOIN search_logs i ON i.log_id = s.log_id WHERE s.id = ? AND s.deleted_at IS NULL`,
+ FROM sessions s CROSS JOIN heads h ON h.session_id = s.id LEFT JOIN search_logs i ON i.log_id = s.log_id
+  WHERE s.id = ? AND s.deleted_at IS NULL`,
 		func(r *row) error {
-			own.WorkspaceID, own.SessionID, own.LogID, own.OwnerID, own.AgentID, own.ProjectID = r.id(), r.id(), r.id(), r.id(), r.id(), r.id()
-			own.CreatedAt, own.Title, own.Visible, forked, own.Begins, own.End = r.time(), r.text(), r.bool(), r.bool(), r.int64(), r.int64()
-			own.Known, own.Through, own.Titled, own.PlacedOpen, own.PlacedIn = r.bool(), r.int64(), r.text(), r.bool(), r.id()
+			own.WorkspaceID, own.SessionID, own.LogID, own.OwnerID, own.AgentID, own.ProjectID = r.id(), r.id(), r.id(),
+				r.id(), r.id(), r.id()
+			own.CreatedAt, own.Title, own.Visible, forked, own.Begins, own.End = r.time(), r.text(), r.bool(), r.bool(),
+				r.int64(), r.int64()
+			own.Known, own.Through, own.Titled, own.PlacedOpen, own.PlacedIn = r.bool(), r.int64(), r.text(),
+				r.bool(), r.id()
 			return nil
 		},
 		sessionID,
@@ -132,12 +137,15 @@ func logsOf(c *conn, sessionID parley.ID) (logs []words.Stretch, err error) {
 	}
 	if forked {
 		err = c.each(
-			`SELECT g.log_id, g.writer_id, g.through, i.log_id IS NOT NULL, i.through, i.title, i.visible, i.project_id FROM session_logs g LEFT JOIN search_logs i ON i.log_id = g.log_id
- WHERE g.session_id = ? AND NOT EXISTS (SELECT 1 FROM heads h WHERE h.session_id = g.writer_id AND h.deleted_at IS NULL)`,
+			`SELECT g.log_id, g.writer_id, g.through, i.log_id IS NOT NULL, i.through, i.title, i.visible, i.project_id
+				FROM session_logs g LEFT JOIN search_logs i ON i.log_id = g.log_id
+ WHERE g.session_id = ? AND NOT EXISTS (SELECT 1 FROM heads h
+  WHERE h.session_id = g.writer_id AND h.deleted_at IS NULL)`,
 			func(r *row) error {
 				log := words.Stretch{Shared: true}
 				log.WorkspaceID, log.LogID, log.SessionID, log.End = own.WorkspaceID, r.id(), r.id(), r.int64()
-				log.Known, log.Through, log.Titled, log.PlacedOpen, log.PlacedIn = r.bool(), r.int64(), r.text(), r.bool(), r.id()
+				log.Known, log.Through, log.Titled, log.PlacedOpen, log.PlacedIn = r.bool(), r.int64(), r.text(),
+					r.bool(), r.id()
 				log.Title = log.Titled
 				logs = append(logs, log)
 				return nil
@@ -152,7 +160,8 @@ func logsOf(c *conn, sessionID parley.ID) (logs []words.Stretch, err error) {
 func readStretch(c *conn, budget *words.Budget, piece *words.Stretch) error {
 	budget.Begin(piece)
 	err := c.each(
-		`SELECT id, sequence, role, status, content, tool_name, internal, created_at FROM messages INDEXED BY messages_sequence
+		`SELECT id, sequence, role, status, content, tool_name, internal, created_at
+			FROM messages INDEXED BY messages_sequence
  WHERE log_id = ? AND sequence IS NOT NULL AND sequence > ? AND sequence <= ? ORDER BY sequence LIMIT ?`,
 		func(r *row) error {
 			m := parley.Message{
@@ -205,7 +214,9 @@ func (t *txn) index(pieces []words.Stretch) error {
 			}
 		}
 		if _, err := t.exec(
-			"INSERT INTO search_logs (log_id, workspace_id, through, title, visible, project_id) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET through = excluded.through, title = excluded.title",
+			"INSERT INTO search_logs (log_id, workspace_id, through, title, visible, project_id) "+
+				"VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET through = excluded.through, title = "+
+				"excluded.title",
 			piece.LogID,
 			piece.WorkspaceID,
 			piece.To,
@@ -273,7 +284,8 @@ func (t *txn) indexRows(rows []words.Row, of []*words.Stretch) error {
 			return err
 		}
 		if _, err := t.exec(
-			`INSERT INTO search_rows (key, workspace_id, session_id, log_id, sequence, message_id, role, tool_name, created_at, counts) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			`INSERT INTO search_rows (key, workspace_id, session_id, log_id, sequence, message_id, role, tool_name,
+				created_at, counts) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			key,
 			of[i].WorkspaceID,
 			r.SessionID,
@@ -376,10 +388,13 @@ func (s *Store) behind(ctx context.Context, after parley.ID) (step store.SearchS
 		seen := 0
 		step = store.SearchStep{}
 		err := c.each(
-			`SELECT h.session_id, h.deleted_at IS NULL AND (i.log_id IS NULL OR i.through < h.next_sequence - 1 OR i.title <> s.title
+			`SELECT h.session_id, h.deleted_at IS NULL AND (i.log_id IS NULL OR i.through < h.next_sequence - 1
+				OR i.title <> s.title
   OR i.visible = 0 AND s.visibility = 'workspace' OR s.project_id IS NOT NULL AND s.project_id IS NOT i.project_id
-  OR s.forked_through IS NOT NULL AND EXISTS (SELECT 1 FROM session_logs g LEFT JOIN search_logs o ON o.log_id = g.log_id WHERE g.session_id = s.id AND ifnull(o.through, 0) < g.through))
- FROM heads h CROSS JOIN sessions s ON s.id = h.session_id LEFT JOIN search_logs i ON i.log_id = h.log_id WHERE h.session_id < ? ORDER BY h.session_id DESC LIMIT ?`,
+  OR s.forked_through IS NOT NULL AND EXISTS (SELECT 1 FROM session_logs g
+  	LEFT JOIN search_logs o ON o.log_id = g.log_id WHERE g.session_id = s.id AND ifnull(o.through, 0) < g.through))
+ FROM heads h CROSS JOIN sessions s ON s.id = h.session_id LEFT JOIN search_logs i ON i.log_id = h.log_id
+  WHERE h.session_id < ? ORDER BY h.session_id DESC LIMIT ?`,
 			func(r *row) error {
 				seen++
 				id := r.id()
@@ -406,8 +421,10 @@ func (s *Store) behind(ctx context.Context, after parley.ID) (step store.SearchS
 // RebuildSearch implements store.Searcher.
 func (s *Store) RebuildSearch(ctx context.Context) error {
 	return s.write(ctx, func(tx *txn) error {
-		for _, statement := range []string{"INSERT INTO search_words (search_words) VALUES ('delete-all')", "DROP TRIGGER search_rows_gone", "DELETE FROM search_rows",
-			searchTrigger, "DELETE FROM search_logs", "UPDATE search_pass SET after_id = NULL, due_at = 0, completed_at = NULL"} {
+		for _, statement := range []string{"INSERT INTO search_words (search_words) VALUES ('delete-all')",
+			"DROP TRIGGER search_rows_gone", "DELETE FROM search_rows",
+			searchTrigger, "DELETE FROM search_logs",
+			"UPDATE search_pass SET after_id = NULL, due_at = 0, completed_at = NULL"} {
 			if _, err := tx.exec(statement); err != nil {
 				return err
 			}
@@ -417,4 +434,5 @@ func (s *Store) RebuildSearch(ctx context.Context) error {
 }
 
 // searchTrigger is the trigger of the migration.
-const searchTrigger = "CREATE TRIGGER search_rows_gone AFTER DELETE ON search_rows BEGIN DELETE FROM search_words WHERE rowid = old.key; END"
+const searchTrigger = "CREATE TRIGGER search_rows_gone AFTER DELETE ON search_rows BEGIN DELETE FROM search_words " +
+	"WHERE rowid = old.key; END"

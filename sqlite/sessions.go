@@ -141,7 +141,8 @@ func sessionsQuery(scope store.Scope, q store.SessionQuery) (string, []arg) {
 	if from == "" {
 		from = "sessions s" + l.indexed("sessions_recent")
 	}
-	return "SELECT " + sessionColumns + " FROM " + from + " CROSS JOIN heads h ON h.session_id = s.id WHERE " + l.where.String() +
+	return "SELECT " + sessionColumns + " FROM " + from + " CROSS JOIN heads h ON h.session_id = s.id WHERE " +
+			l.where.String() +
 			" ORDER BY s.updated_at " + word + ", s.id " + word + " LIMIT ?", append(
 			l.args,
 			limited(q.Limit),
@@ -160,7 +161,8 @@ func (s *Store) ArchiveFeature(
 	var ids []parley.ID
 	err = s.read(ctx, func(c *conn) error {
 		return c.each(
-			"SELECT s.id FROM sessions s INDEXED BY sessions_feature WHERE "+l.where.String()+" ORDER BY s.updated_at, s.id",
+			"SELECT s.id FROM sessions s INDEXED BY sessions_feature WHERE "+l.where.String()+
+				" ORDER BY s.updated_at, s.id",
 			func(r *row) error {
 				ids = append(ids, r.id())
 				return nil
@@ -172,7 +174,8 @@ func (s *Store) ArchiveFeature(
 	}
 	yes, whole := true, store.AuditFrom(ctx)
 	for _, id := range ids {
-		switch _, err := s.UpdateSession(store.WithAudit(ctx, whole.Of(id)), scope, id, store.SessionChange{Archived: &yes}); parley.ErrorCode(
+		switch _, err := s.UpdateSession(store.WithAudit(ctx, whole.Of(id)), scope, id,
+			store.SessionChange{Archived: &yes}); parley.ErrorCode(
 			err,
 		) {
 		case "":

@@ -9,7 +9,8 @@ import (
 )
 
 // shareColumns reads "FROM shares h".
-const shareColumns = "h.session_id, h.reader_id, h.workspace_id, h.shared_kind, h.shared_by, h.shared_name, h.created_at"
+const shareColumns = "h.session_id, h.reader_id, h.workspace_id, h.shared_kind, h.shared_by, h.shared_name, " +
+	"h.created_at"
 
 func scanShare(r *row) parley.Share {
 	return parley.Share{
@@ -20,7 +21,8 @@ func scanShare(r *row) parley.Share {
 
 // readerSees holds of a session s and its reader o while the owner of the reader may
 // see the session: a share is worth nothing without it, whoever made it and when.
-const readerSees = "s.deleted_at IS NULL AND o.deleted_at IS NULL AND (s.owner_id = o.owner_id OR s.visibility = 'workspace')"
+const readerSees = "s.deleted_at IS NULL AND o.deleted_at IS NULL " +
+	"AND (s.owner_id = o.owner_id OR s.visibility = 'workspace')"
 
 // Share implements store.Shares.
 func (s *Store) Share(ctx context.Context, scope store.Scope, share parley.Share) (parley.Share, bool, error) {
@@ -48,7 +50,8 @@ func (s *Store) Share(ctx context.Context, scope store.Scope, share parley.Share
 		}
 		var full bool
 		if full, err = tx.has(
-			"SELECT 1 WHERE (SELECT count(*) FROM shares WHERE session_id = ?1) >= ?3 OR (SELECT count(*) FROM shares WHERE reader_id = ?2) >= ?3",
+			"SELECT 1 WHERE (SELECT count(*) FROM shares WHERE session_id = ?1) >= ?3 OR (SELECT count(*) FROM shares "+
+				"WHERE reader_id = ?2) >= ?3",
 			share.SessionID,
 			share.ReaderID,
 			parley.MaxShares,
@@ -61,7 +64,9 @@ func (s *Store) Share(ctx context.Context, scope store.Scope, share parley.Share
 		share.WorkspaceID, share.CreatedAt = scope.WorkspaceID, tx.now
 		kept = answer{share, true}
 		_, err = tx.exec(
-			"INSERT INTO shares (session_id, reader_id, workspace_id, shared_kind, shared_by, shared_name, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+			"INSERT INTO shares (session_id, reader_id, workspace_id, shared_kind, shared_by, shared_name, "+
+				"created_at) "+
+				"VALUES (?, ?, ?, ?, ?, ?, ?)",
 			share.SessionID,
 			share.ReaderID,
 			share.WorkspaceID,
@@ -95,9 +100,12 @@ func (s *Store) Shares(
 	scope store.Scope,
 	query store.ShareQuery,
 ) (shares []parley.Share, err error) {
-	seen, text := query.SessionID, "h.session_id = ?1 AND EXISTS (SELECT 1 FROM sessions s WHERE s.id = h.reader_id AND s.deleted_at IS NULL)"
+	seen, text := query.SessionID,
+		"h.session_id = ?1 AND EXISTS (SELECT 1 FROM sessions s WHERE s.id = h.reader_id AND s.deleted_at IS NULL)"
 	if seen.IsZero() {
-		seen, text = query.ReaderID, "h.reader_id = ?1 AND EXISTS (SELECT 1 FROM sessions s JOIN sessions o ON o.id = h.reader_id WHERE s.id = h.session_id AND "+readerSees+")"
+		seen, text = query.ReaderID,
+			"h.reader_id = ?1 AND EXISTS (SELECT 1 FROM sessions s JOIN sessions o ON o.id = h.reader_id "+
+				"WHERE s.id = h.session_id AND "+readerSees+")"
 	}
 	err = s.read(ctx, func(c *conn) error {
 		if _, err := placeOf(c, scope, seen); err != nil {
@@ -124,7 +132,8 @@ func (s *Store) Readable(
 	err = s.read(ctx, func(c *conn) error {
 		session, err = oneSession(c, "SELECT "+sessionColumns+sessionTables+`WHERE s.id = ?1 AND s.workspace_id = ?2
  AND EXISTS (SELECT 1 FROM sessions o WHERE o.id = ?3 AND `+readerSees+`)
- AND (s.kind = 'tool' AND s.parent_session_id = ?3 OR EXISTS (SELECT 1 FROM shares x WHERE x.session_id = s.id AND x.reader_id = ?3))`,
+ AND (s.kind = 'tool' AND s.parent_session_id = ?3 OR EXISTS (SELECT 1 FROM shares x
+  WHERE x.session_id = s.id AND x.reader_id = ?3))`,
 			[]arg{sessionID, workspaceID, readerID})
 		return err
 	})
@@ -139,7 +148,8 @@ func (s *Store) AllReadable(
 	err = s.read(ctx, func(c *conn) error {
 		sessions = []parley.Session{}
 		return c.each(
-			"SELECT "+sessionColumns+` FROM shares x CROSS JOIN sessions s ON s.id = x.session_id JOIN heads h ON h.session_id = s.id JOIN sessions o ON o.id = x.reader_id
+			"SELECT "+sessionColumns+` FROM shares x CROSS JOIN sessions s ON s.id = x.session_id
+				JOIN heads h ON h.session_id = s.id JOIN sessions o ON o.id = x.reader_id
  WHERE x.reader_id = ? AND x.workspace_id = ? AND `+readerSees+` ORDER BY x.created_at, x.session_id`,
 			func(r *row) error {
 				session, err := scanSession(r)

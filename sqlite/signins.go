@@ -11,7 +11,8 @@ import (
 // signInCounts is when a sign-in of the row i counts, with its principal p, at the
 // moment ?1, if it was used since ?2.
 const signInCounts = `i.expires_at > ?1 AND i.seen_at > ?2 AND (p.local_owner = 1 OR EXISTS
- (SELECT 1 FROM keys k WHERE k.workspace_id = i.workspace_id AND k.principal_id = i.principal_id AND k.revoked_at IS NULL))`
+ (SELECT 1 FROM keys k WHERE k.workspace_id = i.workspace_id AND k.principal_id = i.principal_id
+  AND k.revoked_at IS NULL))`
 
 const signInColumns = "i.id, i.workspace_id, i.principal_id, p.name, i.created_at, i.seen_at, i.expires_at"
 
@@ -31,7 +32,8 @@ func idleSince(now parley.Time) parley.Time {
 func (s *Store) CreateSignIn(ctx context.Context, made store.NewSignIn) error {
 	return s.write(ctx, func(tx *txn) error {
 		if _, err := tx.exec(
-			"DELETE FROM sign_ins WHERE workspace_id = ?3 AND id NOT IN (SELECT i.id"+signInTables+"WHERE i.workspace_id = ?3 AND "+signInCounts+")",
+			"DELETE FROM sign_ins WHERE workspace_id = ?3 AND id NOT IN (SELECT i.id"+signInTables+
+				"WHERE i.workspace_id = ?3 AND "+signInCounts+")",
 			made.CreatedAt,
 			idleSince(made.CreatedAt),
 			made.WorkspaceID,
@@ -39,7 +41,8 @@ func (s *Store) CreateSignIn(ctx context.Context, made store.NewSignIn) error {
 			return err
 		}
 		if _, err := tx.exec(
-			"DELETE FROM sign_ins WHERE id IN (SELECT id FROM sign_ins WHERE workspace_id = ? AND principal_id = ? ORDER BY id DESC LIMIT -1 OFFSET ?)",
+			"DELETE FROM sign_ins WHERE id IN (SELECT id FROM sign_ins WHERE workspace_id = ? AND principal_id = ? "+
+				"ORDER BY id DESC LIMIT -1 OFFSET ?)",
 			made.WorkspaceID,
 			made.PrincipalID,
 			parley.MaxSignIns-1,
@@ -47,7 +50,8 @@ func (s *Store) CreateSignIn(ctx context.Context, made store.NewSignIn) error {
 			return err
 		}
 		_, err := tx.exec(
-			"INSERT INTO sign_ins (id, workspace_id, principal_id, hash, created_at, seen_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+			"INSERT INTO sign_ins (id, workspace_id, principal_id, hash, created_at, seen_at, expires_at) "+
+				"VALUES (?, ?, ?, ?, ?, ?, ?)",
 			made.ID,
 			made.WorkspaceID,
 			made.PrincipalID,
@@ -64,12 +68,16 @@ func (s *Store) CreateSignIn(ctx context.Context, made store.NewSignIn) error {
 func (s *Store) SignedIn(ctx context.Context, hash parley.Hash, now parley.Time) (in store.SignedIn, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		found, err := c.one(
-			"SELECT "+signInColumns+", "+principalColumns+", p.local_owner, coalesce(k.requests_per_minute, 0), coalesce(k.max_sessions, 0), coalesce(k.max_storage, 0)"+
+			"SELECT "+signInColumns+", "+principalColumns+
+				", p.local_owner, coalesce(k.requests_per_minute, 0), coalesce(k.max_sessions, 0), "+
+				"coalesce(k.max_storage, 0)"+
 				signInTables+"JOIN workspaces w ON w.id = i.workspace_id "+
-				"LEFT JOIN keys k ON k.workspace_id = i.workspace_id AND k.principal_id = i.principal_id AND k.revoked_at IS NULL WHERE i.hash = ?3 AND "+signInCounts,
+				"LEFT JOIN keys k ON k.workspace_id = i.workspace_id AND k.principal_id = i.principal_id "+
+				"AND k.revoked_at IS NULL WHERE i.hash = ?3 AND "+signInCounts,
 			func(r *row) error {
 				in.SignIn, in.Principal = scanSignIn(r), scanPrincipal(r)
-				in.Local, in.Principal.RequestsPerMinute, in.Principal.MaxSessions, in.Principal.MaxStorage = r.bool(), r.int(), r.int64(), r.int64()
+				in.Local, in.Principal.RequestsPerMinute, in.Principal.MaxSessions, in.Principal.MaxStorage = r.bool(),
+					r.int(), r.int64(), r.int64()
 				return nil
 			},
 			now,
@@ -107,7 +115,9 @@ func (s *Store) SignIns(
 	err = s.read(ctx, func(c *conn) error {
 		list = []parley.SignIn{}
 		return c.each(
-			"SELECT "+signInColumns+signInTables+"WHERE i.workspace_id = ?3 AND (?4 IS NULL OR i.principal_id = ?4) AND "+signInCounts+" ORDER BY i.id DESC LIMIT ?5",
+			"SELECT "+signInColumns+signInTables+
+				"WHERE i.workspace_id = ?3 AND (?4 IS NULL OR i.principal_id = ?4) AND "+signInCounts+
+				" ORDER BY i.id DESC LIMIT ?5",
 			func(r *row) error {
 				list = append(list, scanSignIn(r))
 				return nil

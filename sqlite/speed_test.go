@@ -91,7 +91,8 @@ func BenchmarkAppend(b *testing.B) {
 			}
 		}()
 		db.SetMaxOpenConns(1)
-		for _, text := range []string{"PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", "CREATE TABLE t (id INTEGER PRIMARY KEY, text TEXT)"} {
+		for _, text := range []string{"PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL",
+			"CREATE TABLE t (id INTEGER PRIMARY KEY, text TEXT)"} {
 			if _, err := db.Exec(text); err != nil {
 				b.Fatal(err)
 			}

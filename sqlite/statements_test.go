@@ -24,9 +24,11 @@ func TestStatementsOfTurns(t *testing.T) {
 	}})
 	session := w.session(nil).ID
 	w.plainTurn(session, "hello") // fills the caches, and names the session
-	post := "INSERT events, INSERT messages, INSERT turns, SELECT agents, SELECT processes, UPDATE heads, UPDATE sessions"
+	post := "INSERT events, INSERT messages, INSERT turns, SELECT agents, " +
+		"SELECT processes, UPDATE heads, UPDATE sessions"
 	begin := "INSERT calls, INSERT events, INSERT messages, UPDATE heads, UPDATE turns"
-	finish := "INSERT events, UPDATE calls, UPDATE heads, UPDATE messages, UPDATE sessions, UPDATE turns, UPDATE versions"
+	finish := "INSERT events, UPDATE calls, UPDATE heads, UPDATE messages, UPDATE sessions, UPDATE turns, " +
+		"UPDATE versions"
 	seen = nil
 	w.plainTurn(session, "hello")
 	if diff := cmp.Diff([]string{post, begin, finish}, transactions(seen)); diff != "" {
@@ -38,7 +40,8 @@ func TestStatementsOfTurns(t *testing.T) {
 		post,
 		begin,
 		"INSERT events, INSERT messages, UPDATE heads", // the call's row
-		"INSERT events, UPDATE calls, UPDATE heads, UPDATE messages, UPDATE messages, UPDATE turns, UPDATE versions, UPDATE versions",
+		"INSERT events, UPDATE calls, UPDATE heads, UPDATE messages, UPDATE messages, UPDATE turns, UPDATE versions, " +
+			"UPDATE versions",
 		"INSERT events, INSERT messages, UPDATE heads", // the result
 		begin,
 		finish,

@@ -208,13 +208,26 @@ func (w *world) whole() {
 	w.t.Helper()
 	if err := w.store.read(context.Background(), func(c *conn) error {
 		for what, query := range map[string]string{
-			"a call without its message":        "SELECT 1 FROM calls c LEFT JOIN messages m ON m.id = c.message_id WHERE m.id IS NULL",
-			"a step's message without a call":   "SELECT 1 FROM messages m LEFT JOIN calls c ON c.message_id = m.id WHERE m.role = 'assistant' AND c.id IS NULL",
-			"a settled call, an open message":   "SELECT 1 FROM messages m JOIN calls c ON c.message_id = m.id WHERE (c.outcome = 'open') <> (m.status = 'streaming')",
-			"a message whose turn is missing":   "SELECT 1 FROM messages m LEFT JOIN turns t ON t.id = m.turn_id WHERE m.turn_id IS NOT NULL AND t.id IS NULL",
-			"a turn whose trigger is missing":   "SELECT 1 FROM turns t LEFT JOIN messages m ON m.id = t.trigger_message_id WHERE m.id IS NULL",
-			"a completed turn with an open row": "SELECT 1 FROM turns t JOIN messages m ON m.turn_id = t.id WHERE t.status = 'completed' AND m.status = 'streaming'",
-			"a settled row with a version text": "SELECT 1 FROM versions v JOIN messages m ON m.id = v.message_id WHERE m.status <> 'streaming' AND v.text IS NOT NULL",
+			"a call without its " +
+				"message": "SELECT 1 FROM calls c LEFT JOIN messages m ON m.id = c.message_id WHERE m.id IS NULL",
+			"a step's message without " +
+				"a call": "SELECT 1 FROM messages m LEFT JOIN calls c ON c.message_id = m.id " +
+				"WHERE m.role = 'assistant' AND c.id IS NULL",
+			"a settled call, an open " +
+				"message": "SELECT 1 FROM messages m JOIN calls c ON c.message_id = m.id " +
+				"WHERE (c.outcome = 'open') <> (m.status = 'streaming')",
+			"a message whose turn is " +
+				"missing": "SELECT 1 FROM messages m LEFT JOIN turns t ON t.id = m.turn_id " +
+				"WHERE m.turn_id IS NOT NULL AND t.id IS NULL",
+			"a turn whose trigger is " +
+				"missing": "SELECT 1 FROM turns t LEFT JOIN messages m ON m.id = t.trigger_message_id " +
+				"WHERE m.id IS NULL",
+			"a completed turn with an " +
+				"open row": "SELECT 1 FROM turns t JOIN messages m ON m.turn_id = t.id " +
+				"WHERE t.status = 'completed' AND m.status = 'streaming'",
+			"a settled row with a " +
+				"version text": "SELECT 1 FROM versions v JOIN messages m ON m.id = v.message_id " +
+				"WHERE m.status <> 'streaming' AND v.text IS NOT NULL",
 		} {
 			if found, err := c.has(query); err != nil || found {
 				return fmt.Errorf("%s (%w)", what, err)

@@ -27,9 +27,11 @@ func (Streams) Tell(store.RelayHints) {}
 
 // streamedNow reads the open message of a session, and of its versions those that
 // go beyond what is known of its text and its reasoning. One without has one row.
-const streamedNow = `SELECT o.workspace_id, o.turn_id, o.message_id, h.epoch, h.next_event - 1, v.kind, v."offset", v.text
+const streamedNow = `SELECT o.workspace_id, o.turn_id, o.message_id, h.epoch, h.next_event - 1, v.kind, v."offset",
+	v.text
  FROM outside o JOIN heads h ON h.session_id = o.session_id
- LEFT JOIN versions v ON v.message_id = o.message_id AND v.text IS NOT NULL AND v."end" > CASE v.kind WHEN 'text' THEN ?2 ELSE ?3 END
+ LEFT JOIN versions v ON v.message_id = o.message_id AND v.text IS NOT NULL
+  AND v."end" > CASE v.kind WHEN 'text' THEN ?2 ELSE ?3 END
  WHERE o.session_id = ?1 AND h.deleted_at IS NULL ORDER BY v.n`
 
 // Streamed implements store.Relay.

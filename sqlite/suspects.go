@@ -18,7 +18,8 @@ const besideAccused = `SELECT EXISTS (SELECT 1 FROM heads WHERE holder = ?2)
   OR EXISTS (SELECT 1 FROM turns WHERE caught_by = ?2 AND id <> ?1 AND status IN ('queued', 'running')),
  EXISTS (SELECT 1 FROM turns WHERE caught_by = ?2 AND id <> ?1 AND status = 'failed' AND accused_by IS NOT NULL),
  EXISTS (SELECT 1 FROM turns WHERE caught_by = ?2 AND id <> ?1 AND status NOT IN ('queued', 'running')),
- (SELECT count(*) > t.takeovers FROM deaths d, turns t WHERE t.id = ?1 AND d.n >= (SELECT n FROM deaths WHERE process_id = t.caught_by))`
+ (SELECT count(*) > t.takeovers FROM deaths d, turns t WHERE t.id = ?1 AND d.n >= (SELECT n FROM deaths
+  WHERE process_id = t.caught_by))`
 
 // died notes processes as dead, by a condition on "processes", and forgets them.
 func (t *txn) died(where string, args ...arg) error {

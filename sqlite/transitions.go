@@ -130,7 +130,8 @@ func (s *Store) AppendVersions(ctx context.Context, versions []store.FencedVersi
 			}
 			// A flush that comes behind the settle adds nothing: the message has its text.
 			if _, err := tx.exec(
-				`INSERT INTO versions (message_id, n, kind, offset, "end", chunks, text, created_at) SELECT id, ?, ?, ?, ?, ?, ?, ?
+				`INSERT INTO versions (message_id, n, kind, offset, "end", chunks, text, created_at)
+					SELECT id, ?, ?, ?, ?, ?, ?, ?
  FROM messages WHERE id = ? AND session_id = ? AND status = 'streaming' ON CONFLICT DO NOTHING`,
 				v.N,
 				string(v.Kind),

@@ -52,7 +52,8 @@ func (s *Store) Turns(
 			sessionID,
 		)
 	}
-	text := "SELECT " + turnColumns + " FROM turns t INDEXED BY turns_session WHERE " + l.where.String() + " ORDER BY t.ordinal " + word + " LIMIT ?"
+	text := "SELECT " + turnColumns + " FROM turns t INDEXED BY turns_session WHERE " + l.where.String() +
+		" ORDER BY t.ordinal " + word + " LIMIT ?"
 	args := append(l.args, limited(query.Limit))
 	err = s.read(ctx, func(c *conn) error {
 		if _, err := placeOf(c, scope, sessionID); err != nil {

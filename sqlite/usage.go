@@ -42,8 +42,10 @@ func usageQuery(scope store.Scope, q store.UsageQuery) (text string, args []arg)
 		l.must("s.agent_id = ?", q.AgentID)
 	}
 	input, output, cached := usageOf("input_tokens"), usageOf("output_tokens"), usageOf("cached_tokens")
-	text = "SELECT count(*), coalesce(sum(c.cost), 0), coalesce(sum(" + input + "), 0) + coalesce(sum(" + output + "), 0), " + id + ", " + model + ", " + day + " AS day, " + name + `,
- coalesce(sum(` + input + "), 0), coalesce(sum(" + output + "), 0), coalesce(sum(" + cached + "), 0), count(*) FILTER (WHERE coalesce(" + input + ", " + output + `) IS NULL),
+	text = "SELECT count(*), coalesce(sum(c.cost), 0), coalesce(sum(" + input + "), 0) + coalesce(sum(" + output +
+		"), 0), " + id + ", " + model + ", " + day + " AS day, " + name + `,
+ coalesce(sum(` + input + "), 0), coalesce(sum(" + output + "), 0), coalesce(sum(" + cached +
+		"), 0), count(*) FILTER (WHERE coalesce(" + input + ", " + output + `) IS NULL),
  count(*) FILTER (WHERE c.cost IS NULL), count(*) FILTER (WHERE ` + cached + " > 0), coalesce(sum(" + usageOf(
 		"cache_write_tokens",
 	) + `), 0), coalesce(sum(c.saved), 0)

@@ -18,7 +18,8 @@ const pageFindings = 20
 const schemaPlace = " schema"
 
 // CheckPages implements store.Verifiable by SQLite's own check of a table and its
-// indexes, behind a comparison of the schema, over a connection of its own that can write nothing. Like a backup it keeps
+// indexes, behind a comparison of the schema, over a connection of its own that can write nothing. Like a backup it
+// keeps
 // the write-ahead log from starting over for as long as it reads one table.
 func (s *Store) CheckPages(ctx context.Context, after string) (table string, findings []parley.Finding, err error) {
 	c, err := openConn(
@@ -38,7 +39,8 @@ func (s *Store) CheckPages(ctx context.Context, after string) (table string, fin
 	}
 	// FTS5's shadow tables are checked with the table that they belong to.
 	if _, err := c.one(
-		`SELECT name FROM sqlite_schema WHERE type = 'table' AND name > ? AND name NOT LIKE 'sqlite\_%' ESCAPE '\' AND sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY name LIMIT 1`,
+		`SELECT name FROM sqlite_schema WHERE type = 'table' AND name > ? AND name NOT LIKE 'sqlite\_%' ESCAPE '\'
+			AND sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY name LIMIT 1`,
 		func(r *row) error {
 			table = r.text()
 			return nil
@@ -97,8 +99,10 @@ func (s *Store) RecordHeads(ctx context.Context, after parley.ID, limit int) (he
 	err = s.read(ctx, func(c *conn) error {
 		heads = nil
 		return c.each(
-			`SELECT h.workspace_id, h.session_id, h.next_sequence - 1, h.last_hash, s.id IS NOT NULL, s.deleted_at IS NOT NULL
- FROM heads h LEFT JOIN sessions s ON s.id = h.session_id WHERE h.session_id > ? AND h.deleted_at IS NULL ORDER BY h.session_id LIMIT ?`,
+			`SELECT h.workspace_id, h.session_id, h.next_sequence - 1, h.last_hash, s.id IS NOT NULL,
+				s.deleted_at IS NOT NULL
+ FROM heads h LEFT JOIN sessions s ON s.id = h.session_id WHERE h.session_id > ? AND h.deleted_at IS NULL
+  ORDER BY h.session_id LIMIT ?`,
 			func(r *row) error {
 				heads = append(
 					heads,
@@ -131,9 +135,11 @@ func (s *Store) RecordRows(
 		rows = nil
 		var logID parley.ID
 		if there, err = c.one(
-			"SELECT workspace_id, session_id, log_id, next_sequence - 1, last_hash FROM heads WHERE session_id = ? AND deleted_at IS NULL",
+			"SELECT workspace_id, session_id, log_id, next_sequence - 1, last_hash FROM heads "+
+				"WHERE session_id = ? AND deleted_at IS NULL",
 			func(r *row) error {
-				head.WorkspaceID, head.SessionID, logID, head.LastSequence, head.LastHash = r.id(), r.id(), r.id(), r.int64(), r.hash()
+				head.WorkspaceID, head.SessionID, logID, head.LastSequence, head.LastHash = r.id(), r.id(), r.id(),
+					r.int64(), r.hash()
 				return nil
 			},
 			sessionID,
@@ -163,7 +169,8 @@ func (s *Store) RecordRows(
 	return head, rows, there, err
 }
 
-const recordRows = `SELECT sequence, role, status, content, context_note, call_ordinal, provider_data, covers_through, chain_version,
+const recordRows = `SELECT sequence, role, status, content, context_note, call_ordinal, provider_data, covers_through,
+	chain_version,
  author_kind, author_name, model, created_at, metadata, internal, content_hash
  FROM messages WHERE log_id = ? AND sequence IS NOT NULL AND sequence > ? AND sequence <= ? ORDER BY sequence LIMIT ?`
 
@@ -213,9 +220,11 @@ func (s *Store) LinkRows(ctx context.Context, after int64, limit int) (links []s
 	err = s.read(ctx, func(c *conn) error {
 		links = nil
 		return c.each(
-			`SELECT k.number, k.linked_at, k.workspace_id, k.entry_at, k.entry_id, k.heads, k.hash, a.id IS NOT NULL, a.principal_id, ifnull(a.principal_name, ''),
+			`SELECT k.number, k.linked_at, k.workspace_id, k.entry_at, k.entry_id, k.heads, k.hash, a.id IS NOT NULL,
+				a.principal_id, ifnull(a.principal_name, ''),
  ifnull(a.action, ''), a.session_id, a.target_id, a.request_id FROM audit_links k
- LEFT JOIN audit a ON a.workspace_id = k.workspace_id AND a.at = k.entry_at AND a.id = k.entry_id WHERE k.number > ? ORDER BY k.number LIMIT ?`,
+ LEFT JOIN audit a ON a.workspace_id = k.workspace_id AND a.at = k.entry_at AND a.id = k.entry_id WHERE k.number > ?
+  ORDER BY k.number LIMIT ?`,
 			func(r *row) error {
 				k := store.LinkRow{
 					AuditLink: parley.AuditLink{
@@ -260,9 +269,12 @@ func (s *Store) HeadsFound(ctx context.Context, heads []parley.LinkedHead) (foun
 		found = make([]store.HeadFound, len(heads))
 		for i := range heads {
 			if _, err := c.one(
-				`SELECT EXISTS (SELECT 1 FROM graves WHERE session_id = ?1) OR EXISTS (SELECT 1 FROM heads WHERE session_id = ?1 AND deleted_at IS NOT NULL),
+				`SELECT EXISTS (SELECT 1 FROM graves WHERE session_id = ?1) OR EXISTS (SELECT 1 FROM heads
+					WHERE session_id = ?1 AND deleted_at IS NOT NULL),
  EXISTS (SELECT 1 FROM audit WHERE workspace_id = ?3 AND session_id = ?1 AND action = '`+store.DeleteSessionAction+`'),
- EXISTS (SELECT 1 FROM heads WHERE session_id = ?1), (SELECT m.content_hash FROM heads h JOIN messages m ON m.log_id = h.log_id AND m.sequence = ?2 WHERE h.session_id = ?1)`,
+ EXISTS (SELECT 1 FROM heads WHERE session_id = ?1),
+ (SELECT m.content_hash FROM heads h JOIN messages m ON m.log_id = h.log_id AND m.sequence = ?2
+  WHERE h.session_id = ?1)`,
 				func(r *row) error {
 					found[i] = store.HeadFound{Deleted: r.bool(), Explained: r.bool(), There: r.bool(), Hash: r.hash()}
 					return nil
@@ -284,12 +296,14 @@ func (s *Store) AuditKeys(ctx context.Context, after store.AuditKey, limit int) 
 	err = s.read(ctx, func(c *conn) error {
 		keys = nil
 		return c.each(`SELECT a.workspace_id, a.at, a.id,
- NOT EXISTS (SELECT 1 FROM audit_links k WHERE k.workspace_id = a.workspace_id AND k.entry_at = a.at AND k.entry_id = a.id AND k.entry_id IS NOT NULL)
+ NOT EXISTS (SELECT 1 FROM audit_links k WHERE k.workspace_id = a.workspace_id AND k.entry_at = a.at
+  AND k.entry_id = a.id AND k.entry_id IS NOT NULL)
  AND NOT EXISTS (SELECT 1 FROM audit_unlinked u WHERE u.workspace_id = a.workspace_id AND u.at = a.at AND u.id = a.id)
- FROM audit a WHERE (a.workspace_id, a.at, a.id) > (?, ?, ?) ORDER BY a.workspace_id, a.at, a.id LIMIT ?`, func(r *row) error {
-			keys = append(keys, store.AuditKey{WorkspaceID: r.id(), At: r.time(), ID: r.id(), Loose: r.bool()})
-			return nil
-		}, after.WorkspaceID[:], int64(after.At), after.ID[:], limit)
+ FROM audit a WHERE (a.workspace_id, a.at, a.id) > (?, ?, ?) ORDER BY a.workspace_id, a.at, a.id LIMIT ?`,
+			func(r *row) error {
+				keys = append(keys, store.AuditKey{WorkspaceID: r.id(), At: r.time(), ID: r.id(), Loose: r.bool()})
+				return nil
+			}, after.WorkspaceID[:], int64(after.At), after.ID[:], limit)
 	})
 	return keys, err
 }

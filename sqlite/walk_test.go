@@ -136,7 +136,8 @@ func (w *walk) took(claim *store.Claim) {
 func (w *walk) post(rt *rapid.T) {
 	w.rt = rt
 	made := w.said("words")
-	made.During = rapid.SampledFrom([]parley.During{"", parley.DuringQueue, parley.DuringSteer, parley.DuringInterrupt, parley.DuringReject}).
+	made.During = rapid.SampledFrom([]parley.During{"", parley.DuringQueue, parley.DuringSteer, parley.DuringInterrupt,
+		parley.DuringReject}).
 		Draw(rt, "during")
 	by := rapid.SampledFrom([]parley.ID{{}, w.process}).Draw(rt, "by")
 	posted, err := w.store.PostMessage(w.ctx, w.scope, w.session, made, by)
@@ -233,7 +234,8 @@ func (w *walk) settle(rt *rapid.T) {
 		return
 	}
 	settle := stepSettle(w.call, "the answer", nil)
-	status := rapid.SampledFrom([]parley.MessageStatus{parley.MessageCompleted, parley.MessageCompleted, parley.MessageFailed, parley.MessageCancelled}).
+	status := rapid.SampledFrom([]parley.MessageStatus{parley.MessageCompleted, parley.MessageCompleted,
+		parley.MessageFailed, parley.MessageCancelled}).
 		Draw(rt, "status")
 	settle.Blocks[0].Status = status
 	var calls []string
@@ -253,7 +255,8 @@ func (w *walk) settle(rt *rapid.T) {
 	settle.ToolsStarted = calls
 	if rapid.Bool().Draw(rt, "end") {
 		settle.End = &store.TurnEnd{
-			Status: rapid.SampledFrom([]parley.TurnStatus{parley.TurnCompleted, parley.TurnFailed, parley.TurnCancelled}).
+			Status: rapid.SampledFrom([]parley.TurnStatus{parley.TurnCompleted, parley.TurnFailed,
+				parley.TurnCancelled}).
 				Draw(rt, "as"),
 		}
 	}

@@ -82,7 +82,8 @@ func (t *txn) write(h *transition.Head) error {
 	for _, opened := range c.Opened {
 		if _, err := t.exec(
 			`INSERT INTO clients (workspace_id, principal_id, client, session_id, updated_at) VALUES (?, ?, ?, ?, ?)
- ON CONFLICT (workspace_id, principal_id, client) DO UPDATE SET session_id = excluded.session_id, updated_at = excluded.updated_at`,
+ ON CONFLICT (workspace_id, principal_id, client) DO UPDATE SET session_id = excluded.session_id,
+  updated_at = excluded.updated_at`,
 			h.WorkspaceID,
 			opened.PrincipalID,
 			opened.Client,
@@ -111,7 +112,8 @@ func (t *txn) writeReady(h *transition.Head) error {
 		return nil
 	}
 	_, err := t.exec(
-		`INSERT INTO ready (session_id, workspace_id, priority, ready_at) VALUES (?, ?, ?, ?) ON CONFLICT (session_id) DO NOTHING`,
+		`INSERT INTO ready (session_id, workspace_id, priority, ready_at) VALUES (?, ?, ?, ?)
+			ON CONFLICT (session_id) DO NOTHING`,
 		h.ID,
 		h.WorkspaceID,
 		int(h.Rank()),
@@ -163,7 +165,8 @@ func (t *txn) insertEvents(h *transition.Head, events []transition.Event) error 
 
 func (t *txn) insertTurn(turn *parley.Turn) error {
 	_, err := t.exec(
-		`INSERT INTO turns (id, workspace_id, session_id, trigger_message_id, ordinal, status, attempt, agent_id, agent_version, loop_id,
+		`INSERT INTO turns (id, workspace_id, session_id, trigger_message_id, ordinal, status, attempt, agent_id,
+			agent_version, loop_id,
  iteration, created_at, started_at, wait_reason, step) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		turn.ID,
 		turn.WorkspaceID,
@@ -192,8 +195,10 @@ func (t *txn) updateTurn(turn *parley.Turn) error {
 	}
 	u := &turn.Usage
 	_, err = t.exec(
-		`UPDATE turns SET status = ?, wait_reason = ?, attempt = ?, takeovers = ?, step = ?, agent_id = ?, agent_version = ?, error = ?,
- input_tokens = ?, output_tokens = ?, cached_tokens = ?, unknown_calls = ?, cost = ?, started_at = ?, finished_at = ? WHERE id = ?`,
+		`UPDATE turns SET status = ?, wait_reason = ?, attempt = ?, takeovers = ?, step = ?, agent_id = ?,
+			agent_version = ?, error = ?,
+ input_tokens = ?, output_tokens = ?, cached_tokens = ?, unknown_calls = ?, cost = ?, started_at = ?, finished_at = ?
+  WHERE id = ?`,
 		string(
 			turn.Status,
 		),
@@ -245,8 +250,10 @@ func (t *txn) insertCall(h *transition.Head, call *transition.NewCall) error {
 		return err
 	}
 	_, err = t.exec(
-		`INSERT INTO calls (id, workspace_id, session_id, turn_id, message_id, ordinal, step, attempt, model, parameters, think, search,
- system_hash, tools_hash, manifest, request_hash, encoder_version, outcome, created_at, purpose, middleware_hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		`INSERT INTO calls (id, workspace_id, session_id, turn_id, message_id, ordinal, step, attempt, model,
+			parameters, think, search,
+ system_hash, tools_hash, manifest, request_hash, encoder_version, outcome, created_at, purpose, middleware_hash)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		c.ID,
 		h.WorkspaceID,
 		h.ID,
@@ -301,7 +308,8 @@ func (t *txn) settleCall(call *store.CallSettled) error {
 		}
 	}
 	_, err = t.exec(
-		`UPDATE calls SET outcome = ?, usage = ?, cost = ?, finish_reason = ?, error = ?, first_token_ms = ?, total_ms = ?, saved = ? WHERE id = ?`,
+		`UPDATE calls SET outcome = ?, usage = ?, cost = ?, finish_reason = ?, error = ?, first_token_ms = ?,
+			total_ms = ?, saved = ? WHERE id = ?`,
 		string(
 			call.Outcome,
 		),

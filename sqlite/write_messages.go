@@ -25,7 +25,8 @@ func (t *txn) writeMessages(h *transition.Head) error {
 	}
 	for _, m := range c.Entered {
 		if _, err := t.exec(
-			`UPDATE messages SET sequence = ?, position = NULL, turn_id = ?, status = ?, steer = 0, content_hash = ?, chain_version = ?, call_ordinal = ?, updated_at = ? WHERE id = ?`,
+			`UPDATE messages SET sequence = ?, position = NULL, turn_id = ?, status = ?, steer = 0, content_hash = ?,
+				chain_version = ?, call_ordinal = ?, updated_at = ? WHERE id = ?`,
 			m.Sequence,
 			m.TurnID,
 			string(m.Status),
@@ -70,7 +71,8 @@ func (t *txn) writeMessages(h *transition.Head) error {
 			continue
 		}
 		if _, err := t.exec(
-			"UPDATE messages SET pinned = ?, context_edge = ?, set_aside = ?, pinned_event = max(pinned_event, ?) WHERE id = ?",
+			"UPDATE messages SET pinned = ?, context_edge = ?, set_aside = ?, pinned_event = max(pinned_event, ?) "+
+				"WHERE id = ?",
 			m.Marks.Pinned,
 			m.Marks.ContextEdge,
 			m.Marks.SetAside,
@@ -112,9 +114,12 @@ func (t *txn) insertMessage(n *transition.NewMessage) error {
 	}
 	_, err = t.exec(
 		`INSERT INTO messages (id, workspace_id, session_id, log_id, sequence, position, turn_id, step, role, status,
- author_kind, author_id, author_name, content, context_note, tool_call_id, tool_name, covers_through, internal, steer, model, agent_type,
- iteration, usage, content_hash, chain_version, call_ordinal, provider_data, error, metadata, overrides, token_estimate, idempotency_key, fingerprint,
- posted_event, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+ author_kind, author_id, author_name, content, context_note, tool_call_id, tool_name, covers_through, internal, steer,
+  model, agent_type,
+ iteration, usage, content_hash, chain_version, call_ordinal, provider_data, error, metadata, overrides, token_estimate,
+  idempotency_key, fingerprint,
+ posted_event, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
+  ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		m.ID,
 		m.WorkspaceID,
 		m.SessionID,
@@ -178,8 +183,10 @@ func (t *txn) settleMessage(r *transition.SettledRow, at parley.Time) error {
 		model = string(r.Model)
 	}
 	if _, err := t.exec(
-		`UPDATE messages SET status = ?, content = ?, provider_data = ?, tool_name = ?, error = ?, usage = ?, metadata = coalesce(?, metadata),
- model = coalesce(?, model), token_estimate = ?, chunks = ?, content_hash = ?, chain_version = ?, updated_at = ? WHERE id = ?`,
+		`UPDATE messages SET status = ?, content = ?, provider_data = ?, tool_name = ?, error = ?, usage = ?,
+			metadata = coalesce(?, metadata),
+ model = coalesce(?, model), token_estimate = ?, chunks = ?, content_hash = ?, chain_version = ?, updated_at = ?
+  WHERE id = ?`,
 		string(r.Status),
 		r.Content,
 		r.ProviderData,

@@ -8,7 +8,8 @@ import (
 	"example.org/parley/setting"
 )
 
-const updateListed = `UPDATE sessions SET status = ?, wait_reason = ?, title = ?, updated_at = ?, started_at = ?, finished_at = ? WHERE id = ?`
+const updateListed = `UPDATE sessions SET status = ?, wait_reason = ?, title = ?, updated_at = ?, started_at = ?,
+	finished_at = ? WHERE id = ?`
 
 // writeSession writes what a transition changed of a session's own rows.
 func (t *txn) writeSession(h *transition.Head) error {
@@ -110,9 +111,12 @@ func (t *txn) insertSession(h *transition.Head) error {
 		return err
 	}
 	if _, err := t.exec(
-		`INSERT INTO sessions (id, workspace_id, agent_id, owner_id, visibility, project_id, parent_session_id, parent_message_id,
- log_id, kind, mode, type, feature, task, key, title, instructions, tags, pinned, metadata, overrides, policy, retry, during, status, wait_reason,
- idempotency_key, fingerprint, created_at, updated_at, started_at, finished_at, root_id, depth, forked_through, accepted)
+		`INSERT INTO sessions (id, workspace_id, agent_id, owner_id, visibility, project_id, parent_session_id,
+			parent_message_id,
+ log_id, kind, mode, type, feature, task, key, title, instructions, tags, pinned, metadata, overrides, policy, retry,
+  during, status, wait_reason,
+ idempotency_key, fingerprint, created_at, updated_at, started_at, finished_at, root_id, depth, forked_through,
+  accepted)
  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		s.ID,
 		s.WorkspaceID,
@@ -224,9 +228,11 @@ func (t *txn) untag(s *parley.Session, tags []string) error {
 // bury writes the tombstone of a session.
 func (t *txn) bury(h *transition.Head) error {
 	for _, statement := range []string{
-		"UPDATE sessions SET deleted_at = ?, idempotency_key = NULL, fingerprint = NULL, status = 'cancelled', wait_reason = '' WHERE id = ?",
+		"UPDATE sessions SET deleted_at = ?, idempotency_key = NULL, fingerprint = NULL, status = 'cancelled', " +
+			"wait_reason = '' WHERE id = ?",
 		"UPDATE approvals SET state = 'cancelled', decided_at = ? WHERE session_id = ? AND state = 'pending'",
-		"UPDATE turns SET status = 'cancelled', wait_reason = '', finished_at = ? WHERE session_id = ? AND status IN ('queued', 'running', 'waiting')",
+		"UPDATE turns SET status = 'cancelled', wait_reason = '', finished_at = ? " +
+			"WHERE session_id = ? AND status IN ('queued', 'running', 'waiting')",
 	} {
 		if _, err := t.exec(statement, h.DeletedAt, h.ID); err != nil {
 			return err

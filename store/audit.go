@@ -195,7 +195,8 @@ func (i *AuditIntent) Deletions(
 			continue
 		}
 		entry := template
-		entry.ID, entry.At, entry.WorkspaceID, entry.Action, entry.SessionID = parley.NewID(), parley.Now(), workspaceID, DeleteSessionAction, id
+		entry.ID, entry.At, entry.WorkspaceID, entry.Action, entry.SessionID = parley.NewID(), parley.Now(),
+			workspaceID, DeleteSessionAction, id
 		further = append(further, entry)
 	}
 	return further

@@ -71,10 +71,11 @@ type Refusal struct {
 	Reason   parley.WaitReason // budget or rate_limit
 	Limit    parley.Limit      // "" for rate_limit and for an unknown price
 	Sentence string            // for people: which limit, and what to do
-	Certain  bool              // it does not depend on the budgets' room: the turn's own limit, or a price that nobody knows
-	After    time.Duration     // until it is tried again by itself; 0: when something changes
-	Session  *parley.Limits    // the session's own limits, as they were read
-	Model    parley.ModelID    // of the session, as it was read
+	// it does not depend on the budgets' room: the turn's own limit, or a price that nobody knows
+	Certain bool
+	After   time.Duration  // until it is tried again by itself; 0: when something changes
+	Session *parley.Limits // the session's own limits, as they were read
+	Model   parley.ModelID // of the session, as it was read
 }
 
 // Budgets keeps what turns may spend, and how often somebody may ask.

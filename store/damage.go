@@ -16,7 +16,8 @@ type Damage struct {
 
 // Error is what a probe is told: no detail, because anybody may ask.
 func (d *Damage) Error() string {
-	return "The database is damaged (noticed " + d.At.String() + "): see the server's log, run parley verify, and put a backup back."
+	return "The database is damaged (noticed " + d.At.String() +
+		"): see the server's log, run parley verify, and put a backup back."
 }
 
 // DamageNote keeps the first damage that was noticed. The zero value is ready; it is

@@ -11,8 +11,9 @@ import (
 type QueueStats struct {
 	Foreground ReadyTurns
 	Background ReadyTurns
-	Parked     map[parley.WaitReason]int // turns that wait for something outside, by what; reasons without one are left out
-	Approvals  int                       // questions that nobody has answered, counted up to MaxQueueCount
+	// turns that wait for something outside, by what; reasons without one are left out
+	Parked    map[parley.WaitReason]int
+	Approvals int // questions that nobody has answered, counted up to MaxQueueCount
 }
 
 // ReadyTurns are the sessions whose first unfinished turn may run and is held by nobody.

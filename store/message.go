@@ -21,7 +21,8 @@ type MessageQuery struct {
 	Descending    bool   // no queued ones
 	RecordOnly    bool   // no queued ones
 	Limit         int
-	MaxBytes      int // end behind the row with which their content reaches this, but not before the second; 0: no bound
+	// end behind the row with which their content reaches this, but not before the second; 0: no bound
+	MaxBytes int
 }
 
 // Messages reads messages.

@@ -46,7 +46,8 @@ func (o *Occupancy) Admits(workspaceID parley.ID, mode parley.Mode) bool {
 	switch {
 	case o.Free() == 0:
 		return false
-	case mode == parley.ModeBackground && o.Background >= max(1, o.Slots/2) && o.Held[workspaceID] >= o.backgroundLeft():
+	case mode == parley.ModeBackground && o.Background >= max(1, o.Slots/2) &&
+		o.Held[workspaceID] >= o.backgroundLeft():
 		return false
 	case o.Taken < o.Slots:
 		return true

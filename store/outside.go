@@ -19,13 +19,14 @@ type OutsideAppend struct {
 
 // OutsideSettle ends an open message and its turn.
 type OutsideSettle struct {
-	Status   parley.MessageStatus // a settled one
-	Content  json.RawMessage      // canonical AssistantContent, whose texts begin with what was appended; nil: what was appended
-	Usage    *parley.Usage        // as the agent reports it
-	Cost     *parley.Money        // of that usage; nil: unknown
-	Model    parley.ModelID       // "" leaves the one that was named when it was opened
-	Failure  *parley.Failure      // of failed
-	Calls    []NewMessage         // tool_calls that enter the record behind it; of completed
+	Status parley.MessageStatus // a settled one
+	// canonical AssistantContent, whose texts begin with what was appended; nil: what was appended
+	Content  json.RawMessage
+	Usage    *parley.Usage   // as the agent reports it
+	Cost     *parley.Money   // of that usage; nil: unknown
+	Model    parley.ModelID  // "" leaves the one that was named when it was opened
+	Failure  *parley.Failure // of failed
+	Calls    []NewMessage    // tool_calls that enter the record behind it; of completed
 	Estimate func(text string) int
 }
 

@@ -58,10 +58,11 @@ type StreamPiece struct {
 	TurnID      parley.ID
 	MessageID   parley.ID
 	Epoch       int64 // of the claim under which it is written
-	After       int64 // an event of the session at which the message was streaming: what settles it comes later; 0 for unknown
-	Kind        parley.ContentKind
-	Offset      int // UTF-8 bytes
-	Text        string
+	// an event of the session at which the message was streaming: what settles it comes later; 0 for unknown
+	After  int64
+	Kind   parley.ContentKind
+	Offset int // UTF-8 bytes
+	Text   string
 }
 
 // StreamEnd says how far the text of a streaming message is known.

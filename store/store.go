@@ -57,7 +57,8 @@ type Store interface {
 // not see is CodeNotFound, exactly like what does not exist.
 type Scope struct {
 	WorkspaceID parley.ID
-	ViewerID    parley.ID // the principal: sees its own sessions and those shared with the workspace; zero sees all of the workspace
+	// the principal: sees its own sessions and those shared with the workspace; zero sees all of the workspace
+	ViewerID parley.ID
 }
 
 // Fence names a claim. Every write of a worker carries it; when the head's

@@ -24,11 +24,12 @@ type NewMessage struct {
 	Iteration   int
 	LoopID      parley.ID // of a loop's first iteration; set by StartLoop alone
 	Settings    parley.Settings
-	During      parley.During  // "" means the session's own setting, else queue
-	Title       string         // becomes the session's title if it has none
-	Streaming   bool           // of an assistant's message: it is opened, to be appended to and settled from outside, by the turn TurnID
-	Model       parley.ModelID // of it: what writes it, if that is known
-	Timeout     time.Duration  // of it: how long it may stay without an append
+	During      parley.During // "" means the session's own setting, else queue
+	Title       string        // becomes the session's title if it has none
+	// of an assistant's message: it is opened, to be appended to and settled from outside, by the turn TurnID
+	Streaming bool
+	Model     parley.ModelID // of it: what writes it, if that is known
+	Timeout   time.Duration  // of it: how long it may stay without an append
 	// TokenEstimate of the content, with its files; 0: the store estimates.
 	TokenEstimate int
 	Idempotency   Idempotency
@@ -80,7 +81,8 @@ type Named struct {
 func KeyTaken() error {
 	return parley.Errorf(
 		parley.CodeConflict,
-		"the key is taken by somebody else's session; use another key, or ask for that session as it is, if you see it: "+
+		"the key is taken by somebody else's session; use another key, or ask for that session as it is, if you "+
+			"see it: "+
 			"with its agent and its visibility, or without them",
 	)
 }

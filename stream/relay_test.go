@@ -146,11 +146,14 @@ func TestRelayEnds(t *testing.T) {
 		last int // beats behind the end
 		took time.Duration
 	}{
-		"the hub closes":           {func(r *relayed) { r.hub.Close() }, nil, 0, 0},
-		"its reader hangs up":      {func(r *relayed) { r.hangUp() }, nil, 0, 0},
-		"its reader takes no more": {func(r *relayed) { r.w.gone.Store(true); r.commit(2, parley.ID{}, "x") }, nil, 0, 0},
-		"leave is withdrawn":       {func(r *relayed) { r.withdrawn.Store(true); (*r.changed.Load())() }, nil, 1, 0},
-		"that is not heard of":     {func(r *relayed) { r.withdrawn.Store(true) }, nil, 1, stream.Heartbeat / 2},
+		"the hub closes":      {func(r *relayed) { r.hub.Close() }, nil, 0, 0},
+		"its reader hangs up": {func(r *relayed) { r.hangUp() }, nil, 0, 0},
+		"its reader takes no more": {func(r *relayed) {
+			r.w.gone.Store(true)
+			r.commit(2, parley.ID{}, "x")
+		}, nil, 0, 0},
+		"leave is withdrawn":   {func(r *relayed) { r.withdrawn.Store(true); (*r.changed.Load())() }, nil, 1, 0},
+		"that is not heard of": {func(r *relayed) { r.withdrawn.Store(true) }, nil, 1, stream.Heartbeat / 2},
 		"the store fails": {func(r *relayed) {
 			r.source.fails.Store(true)
 			r.commit(9, parley.ID{}, "x")

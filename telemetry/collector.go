@@ -93,7 +93,8 @@ func (c *collector) address(env func(string) string) error {
 	if err != nil || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https" {
 		return parley.Errorf(
 			parley.CodeInvalid,
-			"OTEL_EXPORTER_OTLP_ENDPOINT must be an address that begins with http:// or https://, for example http://localhost:4318",
+			"OTEL_EXPORTER_OTLP_ENDPOINT must be an address that begins with http:// or https://, for example "+
+				"http://localhost:4318",
 		)
 	}
 	if env("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == "" { // which is used as it is
@@ -108,7 +109,8 @@ func (c *collector) dress(env func(string) string) error {
 	if protocol := setting(env, "PROTOCOL"); protocol != "" && protocol != "http/protobuf" {
 		return parley.Errorf(
 			parley.CodeInvalid,
-			"OTEL_EXPORTER_OTLP_PROTOCOL is %q: Parley sends traces by http/protobuf alone; name the collector's HTTP port, 4318 by default",
+			"OTEL_EXPORTER_OTLP_PROTOCOL is %q: Parley sends traces by http/protobuf alone; name the collector's "+
+				"HTTP port, 4318 by default",
 			parley.Clip(protocol, 32),
 		)
 	}

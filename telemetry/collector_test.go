@@ -36,12 +36,18 @@ func TestCollectorIsReachedAsTheSettingsSay(t *testing.T) {
 		path   string
 		header map[string]string
 	}{
-		"an endpoint":         {map[string]string{endpointEnv: "URL"}, "/v1/traces", nil},
-		"with a path":         {map[string]string{endpointEnv: "URL/otlp/"}, "/otlp/v1/traces", nil},
-		"of traces":           {map[string]string{endpointEnv: "http://unused", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "URL/here"}, "/here", nil},
-		"headers":             {map[string]string{endpointEnv: "URL", "OTEL_EXPORTER_OTLP_HEADERS": "X-A=b%20c, authorization = Basic x=,"}, "/v1/traces", map[string]string{"X-A": "b c", "Authorization": "Basic x="}},
-		"compressed":          {map[string]string{endpointEnv: "URL", "OTEL_EXPORTER_OTLP_COMPRESSION": "gzip"}, "/v1/traces", map[string]string{"Content-Encoding": "gzip"}},
-		"by name of protocol": {map[string]string{endpointEnv: "URL", "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf", "OTEL_EXPORTER_OTLP_TIMEOUT": "20000"}, "/v1/traces", map[string]string{"Content-Type": "application/x-protobuf"}},
+		"an endpoint": {map[string]string{endpointEnv: "URL"}, "/v1/traces", nil},
+		"with a path": {map[string]string{endpointEnv: "URL/otlp/"}, "/otlp/v1/traces", nil},
+		"of traces": {map[string]string{endpointEnv: "http://unused",
+			"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "URL/here"}, "/here", nil},
+		"headers": {map[string]string{endpointEnv: "URL",
+			"OTEL_EXPORTER_OTLP_HEADERS": "X-A=b%20c, authorization = Basic x=,"}, "/v1/traces",
+			map[string]string{"X-A": "b c", "Authorization": "Basic x="}},
+		"compressed": {map[string]string{endpointEnv: "URL", "OTEL_EXPORTER_OTLP_COMPRESSION": "gzip"},
+			"/v1/traces", map[string]string{"Content-Encoding": "gzip"}},
+		"by name of protocol": {map[string]string{endpointEnv: "URL", "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf",
+			"OTEL_EXPORTER_OTLP_TIMEOUT": "20000"}, "/v1/traces",
+			map[string]string{"Content-Type": "application/x-protobuf"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -126,8 +132,9 @@ func TestCollectorIsTriedAgain(t *testing.T) {
 		"in trouble":          {[]int{503, 502, 202}, "", false, []time.Duration{sendPause, 2 * sendPause}, false},
 		"asks for a pause":    {[]int{429, 200}, "7", false, []time.Duration{7 * time.Second}, false},
 		"asks for a long one": {[]int{429, 200}, "7000", false, []time.Duration{longestPause}, false},
-		"gone for good":       {[]int{504, 504, 504, 504, 200}, "", false, []time.Duration{sendPause, 2 * sendPause, 4 * sendPause}, true},
-		"stopped":             {[]int{503, 200}, "", true, []time.Duration{sendPause}, true},
+		"gone for good": {[]int{504, 504, 504, 504, 200}, "", false,
+			[]time.Duration{sendPause, 2 * sendPause, 4 * sendPause}, true},
+		"stopped": {[]int{503, 200}, "", true, []time.Duration{sendPause}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -28,7 +28,8 @@ func TestHTTPIsCountedByRoute(t *testing.T) {
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
 	url := serve(t, told.HTTP(mux))
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	for _, c := range [][2]string{{"GET", "/things/1"}, {"GET", "/things/2"}, {"GET", "/things/none"}, {"GET", "/else"}, {"BREW", "/coffee"}} {
+	for _, c := range [][2]string{{"GET", "/things/1"}, {"GET", "/things/2"}, {"GET", "/things/none"}, {"GET", "/else"},
+		{"BREW", "/coffee"}} {
 		request, err := http.NewRequestWithContext(t.Context(), c[0], url+c[1], nil)
 		if err != nil {
 			t.Fatal(err)

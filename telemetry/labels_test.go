@@ -13,7 +13,8 @@ func TestLabelsFromOutsideAreBounded(t *testing.T) {
 	t.Parallel()
 	n := newNames(3)
 	for name, want := range map[string]string{
-		strings.Repeat("x", maxLabelBytes+1): other, "\xff": other, strings.Repeat("y", maxLabelBytes): strings.Repeat("y", maxLabelBytes), "one": "one",
+		strings.Repeat("x", maxLabelBytes+1): other, "\xff": other,
+		strings.Repeat("y", maxLabelBytes): strings.Repeat("y", maxLabelBytes), "one": "one",
 	} {
 		if got := n.label(name); got != want {
 			t.Errorf("%q is %q, want %q", name, got, want)

@@ -157,7 +157,8 @@ func newMetrics() *metrics {
 		),
 		responses: counters(
 			"parley_response_cache_total",
-			"What the response cache did: requests that were answered from it (hit) or not (miss), answers stored and evicted.",
+			"What the response cache did: requests that were answered from it (hit) or not (miss), answers stored "+
+				"and evicted.",
 			"outcome",
 		),
 		tokens: counters(

@@ -54,7 +54,9 @@ func TestMetricsTellOfTurns(t *testing.T) {
 		`parley_http_open_requests`: "1", // the scrape itself
 		`parley_build_info{go_version="` + runtime.Version() + `",version="test"}`: "1",
 	})
-	for _, name := range []string{`parley_tokens_total{kind="input",model="echo",provider="sim"}`, `parley_prompt_cache_calls_total{model="echo",provider="sim",result="miss"}`, `parley_tokens_total{kind="output",model="echo",provider="sim"}`,
+	for _, name := range []string{`parley_tokens_total{kind="input",model="echo",provider="sim"}`,
+		`parley_prompt_cache_calls_total{model="echo",provider="sim",result="miss"}`,
+		`parley_tokens_total{kind="output",model="echo",provider="sim"}`,
 		`parley_events_sent_total`, `parley_deltas_sent_total`, `parley_writer_commits_total`, `parley_sweeps_total`} {
 		if got[name] == "" || got[name] == "0" {
 			t.Errorf("%s is %q; it has happened", name, got[name])
@@ -255,7 +257,8 @@ func TestLabelsAreBounded(t *testing.T) {
 			values[key][value] = true
 		}
 	}
-	for label, most := range map[string]int{"model": MaxModels + 1, "provider": MaxProviders + 1, "tool": MaxTools + 1} {
+	for label, most := range map[string]int{"model": MaxModels + 1, "provider": MaxProviders + 1,
+		"tool": MaxTools + 1} {
 		if n := len(values[label]); n != most || !values[label][`"other"`] {
 			t.Errorf("the label %s has %d values; want %d, other among them", label, n, most)
 		}

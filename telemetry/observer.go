@@ -216,7 +216,8 @@ func (t *Telemetry) ToolBegan(ctx context.Context, begun observe.ToolBegun) cont
 
 // ToolEnded implements observe.Turns.
 func (t *Telemetry) ToolEnded(ctx context.Context, ended observe.ToolEnded) {
-	t.metrics.tool.WithLabelValues(t.metrics.tools.label(ended.Name), t.metrics.sources.label(ended.Source), string(ended.Outcome)).
+	t.metrics.tool.WithLabelValues(t.metrics.tools.label(ended.Name), t.metrics.sources.label(ended.Source),
+		string(ended.Outcome)).
 		Observe(ended.Took.Seconds())
 	if t.traces != nil {
 		t.traces.toolEnded(ctx, &ended)

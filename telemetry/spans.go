@@ -169,7 +169,8 @@ func usageOf(usage *parley.Usage) []attribute.KeyValue {
 		key    attribute.Key
 		tokens *int64
 	}{
-		{attrInputTokens, usage.InputTokens}, {attrOutputTokens, usage.OutputTokens}, {attrCacheRead, usage.CachedTokens},
+		{attrInputTokens, usage.InputTokens}, {attrOutputTokens, usage.OutputTokens},
+		{attrCacheRead, usage.CachedTokens},
 		{attrCacheCreation, usage.CacheWriteTokens}, {attrReasoningTokens, usage.ReasoningTokens},
 	} {
 		if counted.tokens != nil {

@@ -182,7 +182,8 @@ func TestSpansFormATree(t *testing.T) {
 		if ours := fmt.Sprintf(
 			"%x",
 			span.GetTraceId(),
-		) == callerTrace; ours != (attributes(span.GetAttributes())["gen_ai.conversation.id"] == session.String() || span.GetName() == "POST /v1/sessions" && string(span.GetParentSpanId()) == caller) {
+		) == callerTrace; ours != (attributes(span.GetAttributes())["gen_ai.conversation.id"] == session.String() ||
+			span.GetName() == "POST /v1/sessions" && string(span.GetParentSpanId()) == caller) {
 			t.Errorf("%s is in the wrong trace", span.GetName())
 		}
 	}
@@ -223,15 +224,21 @@ func TestSpansSayWhatTheConventionsAsk(t *testing.T) {
 	}
 	conversation := session.String()
 	for name, want := range map[string]map[string]string{
-		"POST /v1/sessions": {"http.request.method": "POST", "http.route": "/v1/sessions", "http.response.status_code": "200", "parley.request.id": "…"},
-		"invoke_agent Parley": {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.id": "…", "gen_ai.agent.name": "Parley", "gen_ai.agent.version": "1",
-			"gen_ai.conversation.id": conversation, "parley.workspace.id": "…", "parley.turn.id": "…", "parley.attempt": "1", "parley.outcome": "completed"},
+		"POST /v1/sessions": {"http.request.method": "POST", "http.route": "/v1/sessions",
+			"http.response.status_code": "200", "parley.request.id": "…"},
+		"invoke_agent Parley": {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.id": "…",
+			"gen_ai.agent.name": "Parley", "gen_ai.agent.version": "1",
+			"gen_ai.conversation.id": conversation, "parley.workspace.id": "…", "parley.turn.id": "…",
+			"parley.attempt": "1", "parley.outcome": "completed"},
 		"step 1": {"parley.step": "1", "gen_ai.conversation.id": conversation},
-		"chat tool": {"gen_ai.operation.name": "chat", "gen_ai.provider.name": "sim", "gen_ai.request.model": "tool", "gen_ai.conversation.id": conversation,
-			"gen_ai.response.finish_reasons": "tool_call", "gen_ai.usage.input_tokens": "…", "gen_ai.usage.output_tokens": "…", "parley.call.id": "…",
+		"chat tool": {"gen_ai.operation.name": "chat", "gen_ai.provider.name": "sim", "gen_ai.request.model": "tool",
+			"gen_ai.conversation.id":         conversation,
+			"gen_ai.response.finish_reasons": "tool_call", "gen_ai.usage.input_tokens": "…",
+			"gen_ai.usage.output_tokens": "…", "parley.call.id": "…",
 			"parley.attempt": "1", "parley.outcome": "completed", "parley.first_token_seconds": "…"},
-		"execute_tool current_time": {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "current_time", "gen_ai.tool.call.id": "…",
-			"gen_ai.tool.type": "function", "gen_ai.conversation.id": conversation, "parley.outcome": "ok"},
+		"execute_tool current_time": {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "current_time",
+			"gen_ai.tool.call.id": "…",
+			"gen_ai.tool.type":    "function", "gen_ai.conversation.id": conversation, "parley.outcome": "ok"},
 	} {
 		got := attributes(spans[name].GetAttributes())
 		for key, value := range want {
@@ -241,7 +248,8 @@ func TestSpansSayWhatTheConventionsAsk(t *testing.T) {
 		}
 		for _, key := range slices.Collect(maps.Keys(got)) {
 			if _, wanted := want[key]; !wanted &&
-				(strings.HasPrefix(key, "gen_ai.usage.") || key == "parley.cost_dollars" || key == "parley.usage.reasoning_tokens") {
+				(strings.HasPrefix(key, "gen_ai.usage.") || key == "parley.cost_dollars" ||
+					key == "parley.usage.reasoning_tokens") {
 				delete(got, key)
 			}
 		}
@@ -356,14 +364,19 @@ func TestTracesAreOffUnlessTheEnvironmentAsks(t *testing.T) {
 		on   bool
 		code parley.Code
 	}{
-		"nothing set":         {nil, false, ""},
-		"an endpoint":         {map[string]string{endpoint: "http://127.0.0.1:1"}, true, ""},
-		"for traces alone":    {map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://127.0.0.1:1/v1/traces"}, true, ""},
-		"disabled":            {map[string]string{endpoint: "http://127.0.0.1:1", "OTEL_SDK_DISABLED": "true"}, false, ""},
-		"another exporter":    {map[string]string{endpoint: "http://127.0.0.1:1", "OTEL_TRACES_EXPORTER": "none"}, false, ""},
-		"no address":          {map[string]string{endpoint: "collector:4318"}, false, parley.CodeInvalid},
-		"another protocol":    {map[string]string{endpoint: "http://127.0.0.1:1", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, false, parley.CodeInvalid},
-		"contents, misspelt":  {map[string]string{endpoint: "http://127.0.0.1:1", ContentEnv: "perhaps"}, false, parley.CodeInvalid},
+		"nothing set": {nil, false, ""},
+		"an endpoint": {map[string]string{endpoint: "http://127.0.0.1:1"}, true, ""},
+		"for traces alone": {map[string]string{
+			"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://127.0.0.1:1/v1/traces"}, true, ""},
+		"disabled": {map[string]string{endpoint: "http://127.0.0.1:1",
+			"OTEL_SDK_DISABLED": "true"}, false, ""},
+		"another exporter": {map[string]string{endpoint: "http://127.0.0.1:1",
+			"OTEL_TRACES_EXPORTER": "none"}, false, ""},
+		"no address": {map[string]string{endpoint: "collector:4318"}, false, parley.CodeInvalid},
+		"another protocol": {map[string]string{endpoint: "http://127.0.0.1:1",
+			"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, false, parley.CodeInvalid},
+		"contents, misspelt": {map[string]string{endpoint: "http://127.0.0.1:1", ContentEnv: "perhaps"}, false,
+			parley.CodeInvalid},
 		"contents, no traces": {map[string]string{ContentEnv: "true"}, false, ""},
 	} {
 		told, err := New(t.Context(), Options{Env: environment(c.env)})

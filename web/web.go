@@ -23,8 +23,10 @@ var dist embed.FS
 // policy lets the page run its own scripts and ask its own server, nothing else.
 // Styles may stand in elements: the library of menus and dialogs writes one while
 // such a thing is open.
-const policy = "default-src 'none'; script-src 'self'; worker-src 'self'; connect-src 'self'; img-src 'self' blob: data:; " +
-	"style-src 'self' 'unsafe-inline'; font-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+const policy = "default-src 'none'; script-src 'self'; worker-src 'self'; connect-src 'self'; img-src 'self' blob: " +
+	"data:; " +
+	"style-src 'self' 'unsafe-inline'; font-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; " +
+	"frame-ancestors 'none'"
 
 // address reports whether a path whose first segment this is is one of the page's
 // own; src/router.tsx has them whole.
@@ -100,13 +102,15 @@ func newFile(name, notice string) *file {
 }
 
 // noticeStyle makes room above the page for a notice; src/styles.css has --notice.
-const noticeStyle = `<style>:root { --notice: 24px } @media (max-width: 32rem) { :root { --notice: 40px } } body { padding-top: var(--notice) }</style>
+const noticeStyle = `<style>:root { --notice: 24px } @media (max-width: 32rem) { :root { --notice: 40px } }
+  body { padding-top: var(--notice) }</style>
   </head>`
 
 // noticeBox shows a notice above whatever the page shows.
 const noticeBox = `<body>
-    <section aria-label="Notice" style="position:fixed;inset:0 0 auto;z-index:1000;height:var(--notice);display:flex;align-items:center;justify-content:center;` +
-	`padding:0 12px;text-align:center;background:#b91c1c;color:#fff;font:12px/16px sans-serif">`
+    <section aria-label="Notice" style="position:fixed;inset:0 0 auto;z-index:1000;height:var(--notice);display:flex;` +
+	`align-items:center;justify-content:center;padding:0 12px;text-align:center;` +
+	`background:#b91c1c;color:#fff;font:12px/16px sans-serif">`
 
 func read(name, notice string) content {
 	body, _ := dist.ReadFile(name) // the walk has found it in the program

@@ -109,7 +109,8 @@ func TestWhatIsLoadedFirstIsSmall(t *testing.T) {
 func TestThePageMayRunItsOwnScriptsAlone(t *testing.T) {
 	t.Parallel()
 	w := get(t, "/")
-	for _, says := range []string{"default-src 'none'", "script-src 'self';", "connect-src 'self'", "frame-ancestors 'none'", "base-uri 'none'"} {
+	for _, says := range []string{"default-src 'none'", "script-src 'self';", "connect-src 'self'",
+		"frame-ancestors 'none'", "base-uri 'none'"} {
 		if !strings.Contains(w.Header().Get("Content-Security-Policy"), says) {
 			t.Errorf("the policy %q lacks %s", w.Header().Get("Content-Security-Policy"), says)
 		}
@@ -141,7 +142,8 @@ func TestANoticeStandsOnEveryPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for path, wanted := range map[string]bool{"/": true, "/c/0190": true, "/settings/models": true, "/assets/index.js": false} {
+	for path, wanted := range map[string]bool{"/": true, "/c/0190": true, "/settings/models": true,
+		"/assets/index.js": false} {
 		for _, encoding := range []string{"", "gzip"} {
 			r := httptest.NewRequest(http.MethodGet, path, nil)
 			r.Header.Set("Accept-Encoding", encoding)

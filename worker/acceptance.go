@@ -11,9 +11,11 @@ import (
 // had to look.
 type accepted struct {
 	parley.Accepted
-	agent parley.Agent  // in the version that the owner accepted; without grants when none is
-	any   bool          // nobody keeps acceptances here: neither the session nor its agent has any, or a version from before
-	own   *parley.Agent // the latest version that the owner made; set once looked for, without a version when there is none
+	agent parley.Agent // in the version that the owner accepted; without grants when none is
+	// nobody keeps acceptances here: neither the session nor its agent has any, or a version from before
+	any bool
+	// the latest version that the owner made; set once looked for, without a version when there is none
+	own *parley.Agent
 }
 
 // readAccepted reads what the session's owner has accepted, once a run. Only a run

@@ -128,7 +128,8 @@ func (s *asking) attempt(a *answer, q *question) (err error) {
 	}()
 	if q.reservation == nil {
 		go opening() // ends with the transaction; this attempt waits for it
-	} else if opening(); ctx.Err() != nil && context.Cause(ctx) == errNotBegun { //nolint:errorlint // it is set as it is
+	} else if opening(); ctx.Err() != nil &&
+		context.Cause(ctx) == errNotBegun { //nolint:errorlint // it is set as it is
 		return ready() // nothing is sent that was not reserved
 	}
 
@@ -218,7 +219,8 @@ func (s *asking) judge(a *answer, broken error) error {
 	var failed *model.Error
 	var stored *parley.Error
 	switch {
-	case (broken != nil || a.finish == "") && (s.ctx.Err() != nil || s.writes.Err() != nil): // interrupted; the lease's end reaches its runs one after the other
+	case (broken != nil || a.finish == "") && (s.ctx.Err() != nil || s.writes.Err() != nil):
+		// Interrupted: the lease's end reaches its runs one after the other.
 		a.finish = ""
 	case broken != nil && !errors.As(broken, &failed) && errors.As(broken, &stored): // a row could not be opened
 		if stored.Code == parley.CodeFenced {

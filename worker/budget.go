@@ -51,7 +51,8 @@ func (b *budgets) readScopes() (*scopes, error) {
 		for _, one := range []struct {
 			budget *store.Budget
 			limits parley.Limits
-		}{{s.session, s.limits}, {s.root, s.rootLimits}, {s.agent, limitsOf(s.agent)}, {s.rootAgent, limitsOf(s.rootAgent)}} {
+		}{{s.session, s.limits}, {s.root, s.rootLimits}, {s.agent, limitsOf(s.agent)},
+			{s.rootAgent, limitsOf(s.rootAgent)}} {
 			if one.budget == nil || !one.limits.Budgeted() {
 				continue
 			}
@@ -195,7 +196,8 @@ func (b *budgets) afford(q *question) (*store.Reservation, *store.Refusal, error
 	if reservation.Cost == nil && s.priced() {
 		refusal.Certain = true
 		refusal.Sentence = fmt.Sprintf(
-			"Money is limited here and the price of the model %q is not known. Give its price under models in parley.yaml, choose another model, or limit tokens instead.",
+			"Money is limited here and the price of the model %q is not known. Give its price under models in "+
+				"parley.yaml, choose another model, or limit tokens instead.",
 			b.settings.Model,
 		)
 		return nil, refusal, nil
@@ -325,7 +327,8 @@ func (c *check) sentence() string {
 		return fmt.Sprintf("%d tokens", n)
 	}
 	whose := map[parley.BudgetScope]string{
-		parley.BudgetOfTurn: "This turn", parley.BudgetOfSession: "This session with its tool sessions", parley.BudgetOfAgent: "This agent, over all of its sessions,",
+		parley.BudgetOfTurn: "This turn", parley.BudgetOfSession: "This session with its tool sessions",
+		parley.BudgetOfAgent: "This agent, over all of its sessions,",
 	}[c.scope]
 	when := ""
 	if c.dayLeft > 0 && (c.limit == parley.LimitDailyTokens || c.limit == parley.LimitDailyCost) {
@@ -340,7 +343,8 @@ func (c *check) sentence() string {
 		holder = "agent"
 	}
 	return fmt.Sprintf(
-		"%s may use %s%s: %s, and the next call may need up to %s. Raise limits.%s of the %s, or lower max_tokens, which bounds an answer.",
+		"%s may use %s%s: %s, and the next call may need up to %s. Raise limits.%s of the %s, or lower max_tokens, "+
+			"which bounds an answer.",
 		whose,
 		amount(c.of),
 		when,

@@ -50,13 +50,17 @@ func TestCancel(t *testing.T) {
 			return []answerFunc{hangs(reached, text(0, "Half "), text(0, "an an"))}
 		}, []line{user, {parley.RoleAssistant, cancelled, "Half an an"}}},
 		{"in the middle of a call", func(reached chan struct{}) []answerFunc {
-			return []answerFunc{hangs(reached, text(0, "I act."), model.Chunk{Kind: model.ChunkToolCall, Block: 1, Name: "act"},
+			return []answerFunc{hangs(reached, text(0, "I act."),
+				model.Chunk{Kind: model.ChunkToolCall, Block: 1, Name: "act"},
 				model.Chunk{Kind: model.ChunkArguments, Block: 1, Text: `{"a":`})}
-		}, []line{user, {parley.RoleAssistant, cancelled, "I act."}, {parley.RoleToolCall, cancelled, `act null{"a":`}}},
+		}, []line{user, {parley.RoleAssistant, cancelled, "I act."},
+			{parley.RoleToolCall, cancelled, `act null{"a":`}}},
 		{"while a tool runs", func(chan struct{}) []answerFunc {
 			return []answerFunc{calls(parley.FinishToolCalls, "quick", `{}`, "act", `{}`, "act", `{}`)}
-		}, []line{user, {parley.RoleAssistant, ok, ""}, {parley.RoleToolCall, ok, "quick {}"}, {parley.RoleToolCall, ok, "act {}"},
-			{parley.RoleToolCall, ok, "act {}"}, {parley.RoleToolResult, ok, "1"}, {parley.RoleToolResult, ok, resultCancelled}, {parley.RoleToolResult, ok, resultNeverRun}}},
+		}, []line{user, {parley.RoleAssistant, ok, ""}, {parley.RoleToolCall, ok, "quick {}"},
+			{parley.RoleToolCall, ok, "act {}"},
+			{parley.RoleToolCall, ok, "act {}"}, {parley.RoleToolResult, ok, "1"},
+			{parley.RoleToolResult, ok, resultCancelled}, {parley.RoleToolResult, ok, resultNeverRun}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t)
@@ -198,9 +202,11 @@ func TestMessagesDuringATurn(t *testing.T) {
 			{parley.RoleUser, ok, "Second"}, {parley.RoleAssistant, ok, "Two."}}},
 		{parley.DuringSteer, "", "One.", []line{{parley.RoleUser, ok, "First"}, {parley.RoleAssistant, ok, "One."},
 			{parley.RoleUser, ok, "Second"}, {parley.RoleAssistant, ok, "Two."}}},
-		{parley.DuringInterrupt, "", "", []line{{parley.RoleUser, ok, "First"}, {parley.RoleAssistant, parley.MessageCancelled, "Beginning "},
-			{parley.RoleUser, ok, "Second"}, {parley.RoleAssistant, ok, "Two."}}},
-		{parley.DuringReject, parley.CodeBusy, "One.", []line{{parley.RoleUser, ok, "First"}, {parley.RoleAssistant, ok, "One."}}},
+		{parley.DuringInterrupt, "", "",
+			[]line{{parley.RoleUser, ok, "First"}, {parley.RoleAssistant, parley.MessageCancelled, "Beginning "},
+				{parley.RoleUser, ok, "Second"}, {parley.RoleAssistant, ok, "Two."}}},
+		{parley.DuringReject, parley.CodeBusy, "One.",
+			[]line{{parley.RoleUser, ok, "First"}, {parley.RoleAssistant, ok, "One."}}},
 	} {
 		t.Run(string(c.during), func(t *testing.T) {
 			r := newRig(t)

@@ -177,7 +177,8 @@ func TestAgentTool(t *testing.T) {
 	call := r.callOf(sessionID, "scout")
 	child, err := r.store.Session(t.Context(), r.scope, parley.ChildID(call.ID))
 	r.must(err)
-	if child.Kind != parley.KindTool || child.ParentSessionID != sessionID || child.ParentMessageID != call.ID || child.OwnerID != r.owner.ID ||
+	if child.Kind != parley.KindTool || child.ParentSessionID != sessionID || child.ParentMessageID != call.ID ||
+		child.OwnerID != r.owner.ID ||
 		child.Visibility != parley.VisibilityWorkspace || child.Instructions != "Be brief." ||
 		child.Title != "Look around." ||
 		child.RootID != sessionID ||

@@ -167,7 +167,8 @@ func TestChildrenThatCannotBeOpened(t *testing.T) {
 			byCall[m.ToolCallID] = string(m.Content)
 		}
 	}
-	for i, want := range []string{"do not fit the tool's schema", "task is missing", "not a JSON object", "archived", "no agent", `{"text":"fine"}`} {
+	for i, want := range []string{"do not fit the tool's schema", "task is missing", "not a JSON object", "archived",
+		"no agent", `{"text":"fine"}`} {
 		if got := byCall[order[i]]; !strings.Contains(strings.ReplaceAll(got, ": is", " is"), want) {
 			t.Errorf("call %d has the result %s; want %q", i, got, want)
 		}

@@ -74,8 +74,10 @@ func TestCrashesAroundChildren(t *testing.T) {
 		method string
 		nth    int
 	}{
-		{"SettledStep", 1}, {"OpenChild", 1}, {"OpenedChild", 1}, {"OpenChild", 2}, {"OpenedChild", 2}, {"ParkTurn", 1}, {"ParkedTurn", 1},
-		{"BeginStep", 2}, {"BeginStep", 3}, {"SettledStep", 2}, {"SettledStep", 3}, // in a child, and between its end and the way home
+		{"SettledStep", 1}, {"OpenChild", 1}, {"OpenedChild", 1}, {"OpenChild", 2}, {"OpenedChild", 2}, {"ParkTurn", 1},
+		{"ParkedTurn", 1},
+		{"BeginStep", 2}, {"BeginStep", 3}, {"SettledStep", 2},
+		{"SettledStep", 3}, // in a child, and between its end and the way home
 		{"AppliedOutbox", 3}, {"AppliedOutbox", 6},
 	} {
 		t.Run(fmt.Sprint(c.method, c.nth), func(t *testing.T) {

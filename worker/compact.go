@@ -19,9 +19,11 @@ const (
 	nothingToSumUp = "Nothing of this conversation can be summed up yet: its newest turns stay as they are."
 	emptySummary   = "The model gave an empty summary, so nothing was changed."
 	longSummary    = "The model's summary was longer than what it was to stand for, so nothing was changed."
-	cutSummary     = "The model's summary was cut at its token limit, so nothing was changed. Raise max_tokens, or choose another model for compaction."
-	stillTooLong   = "The conversation is longer than the model can read, even after its older part was summed up. Shorten the last message, or choose a model with a longer context."
-	notSummedUp    = "The conversation is longer than the model can read, and its older part could not be summed up: "
+	cutSummary     = "The model's summary was cut at its token limit, so nothing was changed. Raise max_tokens, or " +
+		"choose another model for compaction."
+	stillTooLong = "The conversation is longer than the model can read, even after its older part was summed up. " +
+		"Shorten the last message, or choose a model with a longer context."
+	notSummedUp = "The conversation is longer than the model can read, and its older part could not be summed up: "
 )
 
 // summary is one attempt of a compaction. It lives in one goroutine.

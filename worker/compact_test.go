@@ -195,13 +195,19 @@ func TestNoSummaryChangesNothing(t *testing.T) {
 		attempts int
 		says     string
 	}{
-		"empty":           {[]answerFunc{says(" "), says(""), says("\n")}, 3, emptySummary},
-		"longer":          {[]answerFunc{says(strings.Repeat("long ", 400)), says(strings.Repeat("x", 4000)), says(strings.Repeat("y", 4000))}, 3, longSummary},
-		"cut":             {[]answerFunc{chunks(text(0, "half"), done(parley.FinishLength)), chunks(text(0, "half"), done(parley.FinishLength)), chunks(text(0, "half"), done(parley.FinishLength))}, 3, cutSummary},
-		"without an end":  {[]answerFunc{chunks(text(0, "half")), chunks(text(0, "half")), chunks(text(0, "half"))}, 3, parley.ClassStream.Sentence()},
-		"refused":         {[]answerFunc{fails(broken)}, 1, parley.ClassModel.Sentence()},
-		"in a third try":  {[]answerFunc{says(""), fails(model.NewError(parley.ClassNetwork, true, "no", nil)), says("at last")}, 3, ""},
-		"a narrower view": {[]answerFunc{fails(model.NewError(parley.ClassContextLength, false, "too long", nil)), says("short")}, 2, ""},
+		"empty": {[]answerFunc{says(" "), says(""), says("\n")}, 3, emptySummary},
+		"longer": {[]answerFunc{says(strings.Repeat("long ", 400)), says(strings.Repeat("x", 4000)),
+			says(strings.Repeat("y", 4000))}, 3, longSummary},
+		"cut": {[]answerFunc{chunks(text(0, "half"), done(parley.FinishLength)),
+			chunks(text(0, "half"), done(parley.FinishLength)), chunks(text(0, "half"), done(parley.FinishLength))}, 3,
+			cutSummary},
+		"without an end": {[]answerFunc{chunks(text(0, "half")), chunks(text(0, "half")), chunks(text(0, "half"))}, 3,
+			parley.ClassStream.Sentence()},
+		"refused": {[]answerFunc{fails(broken)}, 1, parley.ClassModel.Sentence()},
+		"in a third try": {[]answerFunc{says(""), fails(model.NewError(parley.ClassNetwork, true, "no", nil)),
+			says("at last")}, 3, ""},
+		"a narrower view": {[]answerFunc{fails(model.NewError(parley.ClassContextLength, false, "too long", nil)),
+			says("short")}, 2, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newSummedRig(t, c.answers...)
@@ -306,7 +312,8 @@ func TestATooLongFirstMessage(t *testing.T) {
 // TestACompactionOutlivesItsProcess: each of its moments may be the last of the
 // process that is at it; another one takes it up, and there is one summary.
 func TestACompactionOutlivesItsProcess(t *testing.T) {
-	for _, moment := range []string{"before it begins", "while the model answers", "before it is settled", "after it is settled"} {
+	for _, moment := range []string{"before it begins", "while the model answers", "before it is settled",
+		"after it is settled"} {
 		t.Run(moment, func(t *testing.T) {
 			reached := make(chan struct{})
 			first := says("they talked")

@@ -222,7 +222,8 @@ func (w *Worker) wantCompaction(
 			c.rest(sessionID, made.RestsUntil)
 		case err == nil && made.State == parley.CompactionPending:
 			poke(c.now)
-		case err != nil && ctx.Err() == nil && parley.ErrorCode(err) != parley.CodeConflict && parley.ErrorCode(err) != parley.CodeNotFound:
+		case err != nil && ctx.Err() == nil && parley.ErrorCode(err) != parley.CodeConflict &&
+			parley.ErrorCode(err) != parley.CodeNotFound:
 			w.log.WarnContext(ctx, "a compaction could not be asked for", "session_id", sessionID, "error", err)
 		}
 	})

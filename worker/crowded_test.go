@@ -22,8 +22,10 @@ func TestLongAnswersShareTheProcess(t *testing.T) {
 		answer answerFunc
 		status parley.TurnStatus
 	}{
-		{"one that fits", chunks(text(0, many), text(0, many), text(0, many), done(parley.FinishStop)), parley.TurnCompleted},
-		{"one that does not", chunks(text(0, many), text(0, many), text(0, many), text(0, many), done(parley.FinishStop)), parley.TurnFailed},
+		{"one that fits", chunks(text(0, many), text(0, many), text(0, many), done(parley.FinishStop)),
+			parley.TurnCompleted},
+		{"one that does not", chunks(text(0, many), text(0, many), text(0, many), text(0, many),
+			done(parley.FinishStop)), parley.TurnFailed},
 		{"one that breaks off", fails(errTooLong, text(0, many), text(0, many)), parley.TurnFailed},
 		{"a short one", says("Fine."), parley.TurnCompleted},
 	} {

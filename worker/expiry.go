@@ -9,11 +9,12 @@ import (
 
 // expiry is something that ends by its age: it is looked for again and again.
 type expiry struct {
-	every  time.Duration // between looks; the first comes within first
-	first  time.Duration
-	keep   time.Duration                                                        // how old it may grow
-	end    func(ctx context.Context, before parley.Time) (more bool, err error) // ends what is from before a time, as much as one transaction takes
-	failed string                                                               // what is logged when that fails
+	every time.Duration // between looks; the first comes within first
+	first time.Duration
+	keep  time.Duration // how old it may grow
+	end   func(ctx context.Context,
+		before parley.Time) (more bool, err error) // ends what is from before a time, as much as one transaction takes
+	failed string // what is logged when that fails
 }
 
 // versions of messages need not be kept for ever.

@@ -145,7 +145,11 @@ func (l *limits) spent(at place) (*parley.Failure, error) {
 	if l.inEffect.MaxToolCalls != nil {
 		near = append(
 			near,
-			parley.LimitWarning{Limit: parley.LimitToolCalls, Spent: int64(l.calls), Of: int64(*l.inEffect.MaxToolCalls)},
+			parley.LimitWarning{
+				Limit: parley.LimitToolCalls,
+				Spent: int64(l.calls),
+				Of:    int64(*l.inEffect.MaxToolCalls),
+			},
 		)
 	}
 	ran := l.used + l.w.options.now().Sub(l.began)

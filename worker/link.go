@@ -103,7 +103,8 @@ func (w *Worker) linkLoop() {
 		default:
 			if step.Gone > 0 {
 				w.log.Error(
-					"entries of the audit were removed before they were linked, by another hand than Parley's: run parley verify",
+					"entries of the audit were removed before they were linked, by another hand than Parley's: run "+
+						"parley verify",
 					"entries",
 					step.Gone,
 				)

@@ -34,7 +34,8 @@ func (f *failing) LinkAudit(
 // TestSessionsThatMovedAreLinkedAfterAnError: and after a fence.
 func TestSessionsThatMovedAreLinkedAfterAnError(t *testing.T) {
 	t.Parallel()
-	for name, fault := range map[string]error{"error": errors.New("the database is away"), "fence": parley.Errorf(parley.CodeFenced, "another linker links")} {
+	for name, fault := range map[string]error{"error": errors.New("the database is away"),
+		"fence": parley.Errorf(parley.CodeFenced, "another linker links")} {
 		store := &failing{err: fault}
 		l := newLinker(store)
 		moved := parley.NewID()

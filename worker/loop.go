@@ -36,7 +36,8 @@ func (u *until) completed(a *answer) (store.TurnEnd, error) {
 	met, err := holds(u.ctx, until, text)
 	if err != nil { // it takes too long, or an earlier version let it pass
 		u.log().
-			ErrorContext(u.ctx, "a loop's condition cannot be looked at; it counts as not met", "loop_id", u.claim.Loop.ID, "error", err)
+			ErrorContext(u.ctx, "a loop's condition cannot be looked at; it counts as not met", "loop_id",
+				u.claim.Loop.ID, "error", err)
 	}
 	end.Met = met
 	return end, nil

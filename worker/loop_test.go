@@ -62,14 +62,23 @@ func TestLoopConditions(t *testing.T) {
 		reason  string
 		at      int
 	}{
-		"no condition":        {nil, []answerFunc{says("a"), says("b"), says("c")}, parley.LoopExhausted, "max", 3},
-		"the text matches":    {matches, []answerFunc{says("two fail"), says("Now ALL TESTS PASS.")}, parley.LoopCompleted, "text_matches", 2},
-		"it never matches":    {matches, []answerFunc{says("a"), says("b"), says("c")}, parley.LoopExhausted, "max", 3},
-		"the answer is JSON":  {schema, []answerFunc{says(`{"done":false}`), says(`{"done":true}`)}, parley.LoopCompleted, "schema", 2},
-		"JSON in a fence":     {schema, []answerFunc{says("not JSON"), says("Here:\n```json\n{\"done\": true}\n```\n")}, parley.LoopCompleted, "schema", 2},
-		"the tool was called": {called, []answerFunc{says("later"), calls(parley.FinishToolCalls, "finish", `{}`), says("so")}, parley.LoopCompleted, "tool_called", 2},
-		"the tool failed":     {called, []answerFunc{calls(parley.FinishToolCalls, "finish", `{"fail":true}`), says("a"), says("b"), says("c")}, parley.LoopExhausted, "max", 3},
-		"an iteration fails":  {matches, []answerFunc{says("a"), fails(model.NewError(parley.ClassAuth, false, "no", nil))}, parley.LoopFailed, "auth", 2},
+		"no condition": {nil, []answerFunc{says("a"), says("b"), says("c")}, parley.LoopExhausted, "max", 3},
+		"the text matches": {matches, []answerFunc{says("two fail"), says("Now ALL TESTS PASS.")},
+			parley.LoopCompleted, "text_matches", 2},
+		"it never matches": {matches, []answerFunc{says("a"), says("b"), says("c")}, parley.LoopExhausted, "max", 3},
+		"the answer is JSON": {schema, []answerFunc{says(`{"done":false}`), says(`{"done":true}`)},
+			parley.LoopCompleted, "schema", 2},
+		"JSON in a fence": {schema, []answerFunc{says("not JSON"), says("Here:\n```json\n{\"done\": true}\n```\n")},
+			parley.LoopCompleted, "schema", 2},
+		"the tool was called": {called,
+			[]answerFunc{says("later"), calls(parley.FinishToolCalls, "finish", `{}`), says("so")},
+			parley.LoopCompleted, "tool_called", 2},
+		"the tool failed": {called,
+			[]answerFunc{calls(parley.FinishToolCalls, "finish", `{"fail":true}`), says("a"), says("b"), says("c")},
+			parley.LoopExhausted, "max", 3},
+		"an iteration fails": {matches,
+			[]answerFunc{says("a"), fails(model.NewError(parley.ClassAuth, false, "no", nil))},
+			parley.LoopFailed, "auth", 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)

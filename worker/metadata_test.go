@@ -17,10 +17,13 @@ func TestAnswersTellWhatTheyTook(t *testing.T) {
 		answer answer
 		want   string
 	}{
-		"a price":        {answer{call: store.CallSettled{Cost: &cost, Saved: &none, TotalMS: &total}}, `{"cost":0.00125,"provider":"sim","total_ms":12}`},
-		"a third try":    {answer{attempt: 3, question: &question{}}, `{"attempt":3,"provider":"sim"}`},
-		"cut off":        {answer{finish: parley.FinishLength}, `{"finish":"length","provider":"sim"}`},
-		"a kept answer":  {answer{question: &question{served: &served{}}, call: store.CallSettled{Cost: &none, Saved: &saved}}, `{"cached_response":true,"cost":0,"provider":"sim","saved":0.04}`},
+		"a price": {answer{call: store.CallSettled{Cost: &cost, Saved: &none, TotalMS: &total}},
+			`{"cost":0.00125,"provider":"sim","total_ms":12}`},
+		"a third try": {answer{attempt: 3, question: &question{}}, `{"attempt":3,"provider":"sim"}`},
+		"cut off":     {answer{finish: parley.FinishLength}, `{"finish":"length","provider":"sim"}`},
+		"a kept answer": {answer{question: &question{served: &served{}},
+			call: store.CallSettled{Cost: &none, Saved: &saved}},
+			`{"cached_response":true,"cost":0,"provider":"sim","saved":0.04}`},
 		"nothing priced": {answer{question: &question{}}, `{"provider":"sim"}`},
 	} {
 		of.answer.turn = asked

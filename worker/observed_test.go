@@ -176,7 +176,8 @@ func TestObserverIsToldHowRunsEnd(t *testing.T) {
 		"without room": {func(r *rig, sessionID parley.ID) {
 			limits := parley.Change[*parley.LimitsPatch]{}
 			r.must(json.Unmarshal([]byte(`{"max_tokens":5}`), &limits))
-			_, err := r.store.UpdateSession(r.Context(), r.scope, sessionID, store.SessionChange{Settings: parley.SettingsPatch{Limits: limits}})
+			_, err := r.store.UpdateSession(r.Context(), r.scope, sessionID,
+				store.SessionChange{Settings: parley.SettingsPatch{Limits: limits}})
 			r.must(err)
 			r.post(sessionID, "Go", "")
 		}, "/turn 1/parkedbudgetmax_tokens"},

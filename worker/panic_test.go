@@ -89,7 +89,8 @@ func (n namelessTools) Tool(name string) (tool.Tool, bool) {
 func TestAPanicFailsItsTurnAlone(t *testing.T) {
 	t.Parallel()
 	for name, model := range map[string]*panics{
-		"in encoding": {encode: true}, "in sending": {stream: true}, "before an answer": {}, "within an answer": {between: true},
+		"in encoding": {encode: true}, "in sending": {stream: true}, "before an answer": {},
+		"within an answer": {between: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

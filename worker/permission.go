@@ -18,7 +18,8 @@ const (
 	resultNoAnswer   = "Not run: nobody approved this call in time."
 	resultOtherCall  = "Not run: this is not the call that was approved."
 	resultOtherTool  = "Not run: the tool was changed after this call was approved. Call it again."
-	resultNoQuestion = `Not run: ask_user takes an object {"question": text, "options": [text, …]}; options may be left out.`
+	resultNoQuestion = `Not run: ask_user takes an object {"question": text, "options": [text, …]}; options may be ` +
+		`left out.`
 )
 
 // mostAbove bounds the sessions above a tool session whose denials are read.
@@ -273,7 +274,8 @@ func waitReason(calls []toolCall) parley.WaitReason {
 	for i := range calls {
 		waiting[calls[i].waitsFor()] = true
 	}
-	for _, reason := range []parley.WaitReason{parley.WaitApproval, parley.WaitInput, parley.WaitToolResult, parley.WaitChild} {
+	for _, reason := range []parley.WaitReason{parley.WaitApproval, parley.WaitInput, parley.WaitToolResult,
+		parley.WaitChild} {
 		if waiting[reason] {
 			return reason
 		}

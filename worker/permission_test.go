@@ -115,7 +115,8 @@ func TestAskedCallsWaitForTheirAnswer(t *testing.T) {
 	}{
 		{"a yes", destructive(), tooled("act"), yes, 1, `"done"`},
 		{"a no", destructive(), tooled("act"), no, 0, "Denied by " + "%" + ": not on Fridays"},
-		{"a no without a word", destructive(), tooled("act"), parley.Decision{Decision: parley.DecideDeny}, 0, "Denied by %."},
+		{"a no without a word", destructive(), tooled("act"), parley.Decision{Decision: parley.DecideDeny}, 0,
+			"Denied by %."},
 		{"a harmless tool that is to be asked about", readOnly(), granted(parley.GrantAsk, "act"), yes, 1, `"done"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -308,9 +309,12 @@ func TestMixedCallsOfOneStep(t *testing.T) {
 		order   []string
 		reasons []parley.WaitReason
 	}{
-		{[]string{"approval", "person", "client"}, []parley.WaitReason{parley.WaitApproval, parley.WaitInput, parley.WaitToolResult}},
-		{[]string{"client", "person", "approval"}, []parley.WaitReason{parley.WaitApproval, parley.WaitApproval, parley.WaitApproval}},
-		{[]string{"person", "approval", "client"}, []parley.WaitReason{parley.WaitApproval, parley.WaitApproval, parley.WaitToolResult}},
+		{[]string{"approval", "person", "client"},
+			[]parley.WaitReason{parley.WaitApproval, parley.WaitInput, parley.WaitToolResult}},
+		{[]string{"client", "person", "approval"},
+			[]parley.WaitReason{parley.WaitApproval, parley.WaitApproval, parley.WaitApproval}},
+		{[]string{"person", "approval", "client"},
+			[]parley.WaitReason{parley.WaitApproval, parley.WaitApproval, parley.WaitToolResult}},
 	} {
 		t.Run(strings.Join(c.order, " "), func(t *testing.T) {
 			r := newRig(t)

@@ -52,7 +52,8 @@ func TestWhateverHappens(t *testing.T) {
 					rt.Fatalf("cancel: %v", err)
 				}
 			default:
-				during := []parley.During{"", "", parley.DuringQueue, parley.DuringSteer, parley.DuringInterrupt, ""}[step/2]
+				during := []parley.During{"", "", parley.DuringQueue, parley.DuringSteer,
+					parley.DuringInterrupt, ""}[step/2]
 				r.post(sessionID, "Go", during)
 			}
 		}

@@ -21,7 +21,8 @@ func TestBackoff(t *testing.T) {
 		want   []time.Duration
 	}{
 		{"exponential by default, capped at 10 s", parley.RetryPolicy{},
-			[]time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 10 * time.Second, 10 * time.Second}},
+			[]time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second,
+				10 * time.Second, 10 * time.Second}},
 		{"linear", parley.RetryPolicy{Backoff: parley.BackoffLinear, MaxWaitMS: 1200},
 			[]time.Duration{500 * time.Millisecond, time.Second, 1200 * time.Millisecond, 1200 * time.Millisecond}},
 		{"own cap", parley.RetryPolicy{Backoff: parley.BackoffExponential, MaxWaitMS: 700},

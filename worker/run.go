@@ -137,7 +137,8 @@ func (w *Worker) giveUp(ctx context.Context, running *run, broken error) {
 		}
 		if !transient(err) {
 			w.logOf(fence).
-				ErrorContext(ctx, "a broken turn could not be ended; a cancel will, or the sweep when this process has ended", "error", err)
+				ErrorContext(ctx, "a broken turn could not be ended; a cancel will, or the sweep when this process "+
+					"has ended", "error", err)
 			return
 		}
 		//nolint:contextcheck // as above

@@ -11,7 +11,11 @@ import (
 // turn goes on.
 func (t *turn) settle(a *answer) (place, error) {
 	if a.failure != nil {
-		_, err := t.asking.settleAs(a, parley.MessageFailed, &store.TurnEnd{Status: parley.TurnFailed, Failure: a.failure})
+		_, err := t.asking.settleAs(
+			a,
+			parley.MessageFailed,
+			&store.TurnEnd{Status: parley.TurnFailed, Failure: a.failure},
+		)
 		return over(), err
 	}
 	calls := a.calls()

@@ -29,9 +29,10 @@ const (
 
 // The results that Parley writes itself, for the model to read.
 const (
-	resultTruncated   = "Not run: the answer was cut off at its token limit before this call was complete."
-	resultMalformed   = "Not run: the arguments are not a JSON object. Call the tool again with a valid JSON object."
-	resultUnfit       = "Not run: the arguments do not fit the tool's schema: %s. Call the tool again with arguments that do."
+	resultTruncated = "Not run: the answer was cut off at its token limit before this call was complete."
+	resultMalformed = "Not run: the arguments are not a JSON object. Call the tool again with a valid JSON object."
+	resultUnfit     = "Not run: the arguments do not fit the tool's schema: %s. Call the tool again with arguments " +
+		"that do."
 	resultUncheckable = "Not run: the tool's schema makes its arguments uncheckable: %s. Go on without this tool."
 	resultUnknown     = "Not run: there is no tool named %q."
 	resultAway        = "Not run: the server of the tool %q does not answer. Try again later or go on without it."
@@ -298,7 +299,8 @@ func (t *tools) callTool(ctx context.Context, call *toolCall, notes progress) (c
 			outcome = observe.ToolPanicked
 			of := caught.New(value)
 			t.log().
-				ErrorContext(ctx, "a tool panicked", "call_id", call.id, "tool", call.name, "panic", of.What(), "stack", of.Stack())
+				ErrorContext(ctx, "a tool panicked", "call_id", call.id, "tool", call.name, "panic", of.What(),
+					"stack", of.Stack())
 			content = failedResult(resultPanic)
 		}
 		took := time.Since(started)

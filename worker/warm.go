@@ -140,7 +140,8 @@ func (t *turn) sendWarm(warmed parley.Warmed, call *parley.Call, encoded model.E
 func (t *turn) coldFor(agent *parley.Agent, tokens int) string {
 	if !t.info.Caching {
 		return fmt.Sprintf(
-			"The model %q is not known to have a prompt cache. If it has one, say so under models in parley.yaml (caching: true).",
+			"The model %q is not known to have a prompt cache. If it has one, say so under models in parley.yaml "+
+				"(caching: true).",
 			t.settings.Model,
 		)
 	}

@@ -38,8 +38,10 @@ func (r *requests) weigh(steers []parley.Message) int {
 func (r *requests) tooLong(budget prompt.Budget, selection *prompt.Selection) *parley.Failure {
 	reserve := prompt.Reserve(r.info, r.settings.Parameters)
 	detail := fmt.Sprintf(
-		"What this turn must show takes about %d tokens, %d more than %s has room for: it reads %d, of which an answer may take %d (max_tokens) and the system prompt and tools take the rest. "+
-			"Send less in one message, unpin messages, let tools answer less, lower max_tokens, or choose a model that reads more.",
+		"What this turn must show takes about %d tokens, %d more than %s has room for: it reads %d, of which an "+
+			"answer may take %d (max_tokens) and the system prompt and tools take the rest. "+
+			"Send less in one message, unpin messages, let tools answer less, lower max_tokens, or choose a model "+
+			"that reads more.",
 		budget.Scaled(selection.Tokens),
 		selection.Excess,
 		r.settings.Model,

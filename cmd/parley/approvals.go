@@ -110,7 +110,8 @@ func approveCommand(shared *flags, term terminal) *cobra.Command {
 		BoolVar(&session, "session", false, "for the rest of the session, calls with exactly these arguments")
 	approve.Flags().BoolVar(&tool, "tool", false, "for the rest of the session, every call of this tool")
 	approve.Flags().
-		BoolVar(&change, "change", false, "for the rest of the session, what somebody else changed; the session's owner alone")
+		BoolVar(&change, "change", false,
+			"for the rest of the session, what somebody else changed; the session's owner alone")
 	approve.MarkFlagsMutuallyExclusive("session", "tool", "change")
 	approve.Flags().StringVar(&comment, "comment", "", "kept with the decision")
 	return approve

@@ -266,7 +266,8 @@ func TestAMemberReachesNothingOfTheServers(t *testing.T) { //nolint:paralleltest
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, path := range []string{"/", "/etc", "/proc/self", e.base, e.home, e.data, filepath.Dir(e.data), filepath.Join(e.home, ".ssh"), filepath.Join(e.work, ".git")} {
+		for _, path := range []string{"/", "/etc", "/proc/self", e.base, e.home, e.data, filepath.Dir(e.data),
+			filepath.Join(e.home, ".ssh"), filepath.Join(e.work, ".git")} {
 			project, _, err := srv.store.ChooseProject(
 				t.Context(),
 				parley.Project{ID: parley.NewID(), WorkspaceID: workspace, Path: path, Name: "old"},
@@ -287,9 +288,12 @@ func TestAMemberReachesNothingOfTheServers(t *testing.T) { //nolint:paralleltest
 		defer e.in(t)()
 		for path, project := range old {
 			for _, result := range e.calls(project.String(),
-				toolCall{"read_file", map[string]string{"path": strings.TrimPrefix(strings.TrimPrefix(filepath.Join(e.data, tokenFile), path), "/")}},
-				toolCall{"read_file", map[string]string{"path": "id_rsa"}}, toolCall{"read_file", map[string]string{"path": "environ"}},
-				toolCall{"list_files", map[string]string{"path": "."}}, toolCall{"search_files", map[string]string{"pattern": "."}},
+				toolCall{"read_file", map[string]string{
+					"path": strings.TrimPrefix(strings.TrimPrefix(filepath.Join(e.data, tokenFile), path), "/")}},
+				toolCall{"read_file", map[string]string{"path": "id_rsa"}},
+				toolCall{"read_file", map[string]string{"path": "environ"}},
+				toolCall{"list_files", map[string]string{"path": "."}},
+				toolCall{"search_files", map[string]string{"pattern": "."}},
 				toolCall{"write_file", map[string]string{"path": settingsFile, "text": "taken"}},
 			) {
 				e.refused(path, result)
@@ -301,15 +305,19 @@ func TestAMemberReachesNothingOfTheServers(t *testing.T) { //nolint:paralleltest
 
 // refusesToChoose asks for every place that may not be a project.
 func (e *estate) refusesToChoose(t *testing.T, key string) {
-	for name, target := range map[string]string{"to-data": e.data, "to-ssh": filepath.Join(e.home, ".ssh"), "to-home": e.home} {
+	for name, target := range map[string]string{"to-data": e.data, "to-ssh": filepath.Join(e.home, ".ssh"),
+		"to-home": e.home} {
 		if err := os.Symlink(target, filepath.Join(e.work, name)); err != nil && !errors.Is(err, os.ErrExist) {
 			t.Fatal(err)
 		}
 	}
 	for _, path := range []string{
-		"/", "/etc", "/etc/ssl", "/run", "/proc", "/proc/self", "/sys", "/dev", e.base, e.home, e.home + "/", e.data, filepath.Dir(e.data),
-		filepath.Join(e.home, ".local"), filepath.Join(e.home, ".ssh"), e.work + "/../.ssh", filepath.Join(e.work, ".git"),
-		filepath.Join(e.work, "to-data"), filepath.Join(e.work, "to-ssh"), filepath.Join(e.work, "to-home"), filepath.Join(e.work, "to-home", ".ssh"),
+		"/", "/etc", "/etc/ssl", "/run", "/proc", "/proc/self", "/sys", "/dev", e.base, e.home, e.home + "/", e.data,
+		filepath.Dir(e.data),
+		filepath.Join(e.home, ".local"), filepath.Join(e.home, ".ssh"), e.work + "/../.ssh",
+		filepath.Join(e.work, ".git"),
+		filepath.Join(e.work, "to-data"), filepath.Join(e.work, "to-ssh"), filepath.Join(e.work, "to-home"),
+		filepath.Join(e.work, "to-home", ".ssh"),
 	} {
 		if status, answer := e.ask(
 			key,
@@ -320,7 +328,8 @@ func (e *estate) refusesToChoose(t *testing.T, key string) {
 			t.Errorf("%s could be chosen: %d %s", path, status, answer)
 		}
 	}
-	for _, path := range []string{e.data, filepath.Dir(e.data), filepath.Join(e.home, ".ssh"), "/etc", filepath.Join(e.work, "to-data"), filepath.Join(e.work, ".git")} {
+	for _, path := range []string{e.data, filepath.Dir(e.data), filepath.Join(e.home, ".ssh"), "/etc",
+		filepath.Join(e.work, "to-data"), filepath.Join(e.work, ".git")} {
 		if status, answer := e.ask(
 			key,
 			http.MethodGet,
@@ -344,13 +353,15 @@ func (e *estate) refusesToChoose(t *testing.T, key string) {
 // attackFromWork tries everything from a project that the member may have.
 func (e *estate) attackFromWork(t *testing.T) {
 	defer e.in(t)()
-	for name, file := range map[string]string{"token.txt": tokenFile, "settings.txt": settingsFile, "database.txt": "parley.db"} {
+	for name, file := range map[string]string{"token.txt": tokenFile, "settings.txt": settingsFile,
+		"database.txt": "parley.db"} {
 		if err := os.Link(filepath.Join(e.data, file), filepath.Join(e.work, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for name, target := range map[string]string{
-		"link.txt": "../.local/share/parley/" + tokenFile, "dotenv.txt": ".env", "hooks": ".git", "settings-link.txt": "settings.txt",
+		"link.txt": "../.local/share/parley/" + tokenFile, "dotenv.txt": ".env", "hooks": ".git",
+		"settings-link.txt": "settings.txt",
 	} {
 		if err := os.Symlink(target, filepath.Join(e.work, name)); err != nil {
 			t.Fatal(err)
@@ -429,7 +440,8 @@ func (e *estate) attackFromWork(t *testing.T) {
 			t.Errorf("%s was listed: %s", name, results[2])
 		}
 	}
-	for name, want := range map[string]string{filepath.Join(e.data, settingsFile): yamlLine, filepath.Join(e.work, ".env"): envSecret} {
+	for name, want := range map[string]string{filepath.Join(e.data, settingsFile): yamlLine,
+		filepath.Join(e.work, ".env"): envSecret} {
 		if is, err := os.ReadFile(name); err != nil || string(is) != want { //nolint:gosec // the test's own
 			t.Errorf("%s holds %q, %v", name, is, err)
 		}

@@ -55,7 +55,8 @@ func auditCommand(shared *flags, term terminal) *cobra.Command {
 	command.Flags().BoolVar(&changes, "changes", false, "without what only reads or watches")
 	command.Flags().IntVar(&limit, "limit", shownAudit, "how many at most")
 	command.Flags().
-		BoolVar(&anchor, "anchor", false, "print the end of the audit's chain instead, to keep elsewhere for parley verify --anchor")
+		BoolVar(&anchor, "anchor", false,
+			"print the end of the audit's chain instead, to keep elsewhere for parley verify --anchor")
 	return command
 }
 

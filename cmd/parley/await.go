@@ -41,7 +41,8 @@ func (s *server) awaitStore(ctx context.Context) (store.Store, error) {
 		left := patience - time.Since(began)
 		if left <= 0 {
 			return nil, parley.WrapError(parley.CodeUnavailable, err, databaseName(s.settings.DatabaseURL)+
-				" did not answer within "+patience.String()+"; start it, correct PARLEY_DATABASE_URL, or wait longer with --database-wait")
+				" did not answer within "+patience.String()+
+				"; start it, correct PARLEY_DATABASE_URL, or wait longer with --database-wait")
 		}
 		if time.Since(told) >= waitTold {
 			told = time.Now()

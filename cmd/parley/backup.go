@@ -22,8 +22,11 @@ func backupCommand(shared *flags, term terminal) *cobra.Command {
 	return &cobra.Command{
 		Use:   "backup FILE|-",
 		Short: "Copy the database to a new file, also while the server runs",
-		Long:  "Copy the SQLite database of the data directory to a new file, or with - to\nstandard output. The server may run meanwhile: the copy is one consistent moment,\nand nothing waits for it. The copy is checked (every page, the schema's version, every record\nagainst its hashes) before the file gets its name; nothing is overwritten. For\nPostgreSQL see docs/backup.md.",
-		Args:  cobra.ExactArgs(1),
+		Long: "Copy the SQLite database of the data directory to a new file, or with - to\nstandard output. The " +
+			"server may run meanwhile: the copy is one consistent moment,\nand nothing waits for it. The copy is " +
+			"checked (every page, the schema's version, every record\nagainst its hashes) before the file gets its " +
+			"name; nothing is overwritten. For\nPostgreSQL see docs/backup.md.",
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir, err := shared.ownDatabase()
 			if err != nil {
@@ -66,7 +69,8 @@ func (f *flags) ownDatabase() (string, error) {
 	if s.DatabaseURL != "" {
 		return "", parley.Errorf(
 			parley.CodeUnsupported,
-			"the settings name a PostgreSQL database, and this command is for SQLite: use pg_dump and pg_restore as docs/backup.md says, or take PARLEY_DATABASE_URL out of the settings",
+			"the settings name a PostgreSQL database, and this command is for SQLite: use pg_dump and pg_restore as "+
+				"docs/backup.md says, or take PARLEY_DATABASE_URL out of the settings",
 		)
 	}
 	return s.DataDir, nil
@@ -102,8 +106,10 @@ func restoreCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "restore FILE",
 		Short: "Put a backup into the data directory",
-		Long:  "Put a backup made by `parley backup` into the data directory. The server must not\nrun. The backup is checked as a whole before it takes its place, in one step. A\ndatabase that is there is refused, or with --replace kept under another name.",
-		Args:  cobra.ExactArgs(1),
+		Long: "Put a backup made by `parley backup` into the data directory. The server must not\nrun. The backup " +
+			"is checked as a whole before it takes its place, in one step. A\ndatabase that is there is refused, or " +
+			"with --replace kept under another name.",
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir, err := shared.ownDatabase()
 			if err != nil {
@@ -140,7 +146,8 @@ func restoreCommand(shared *flags, term terminal) *cobra.Command {
 		},
 	}
 	command.Flags().
-		BoolVar(&replace, "replace", false, "put the backup in the place of a database that is there, which is kept under another name")
+		BoolVar(&replace, "replace", false,
+			"put the backup in the place of a database that is there, which is kept under another name")
 	return command
 }
 

@@ -175,9 +175,10 @@ func printExplanation(term terminal, e *client.Explanation) error {
 func diffCallCommand(shared *flags, term terminal) *cobra.Command {
 	var with string
 	diff := &cobra.Command{
-		Use:   "diff CALL",
-		Short: "Compare a call's request with the one before: what changed, and what that means for the provider's cache",
-		Args:  cobra.ExactArgs(1),
+		Use: "diff CALL",
+		Short: "Compare a call's request with the one before: what changed, and what that means for the " +
+			"provider's cache",
+		Args: cobra.ExactArgs(1),
 		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 			other, err := idIfGiven(with)
 			if err != nil {
@@ -218,9 +219,10 @@ func diffCallCommand(shared *flags, term terminal) *cobra.Command {
 func replayCallCommand(shared *flags, term terminal) *cobra.Command {
 	var model string
 	replay := &cobra.Command{
-		Use:   "replay CALL",
-		Short: "Send a call's request again, to the same model or another one, and compare the answers; it enters no conversation",
-		Args:  cobra.ExactArgs(1),
+		Use: "replay CALL",
+		Short: "Send a call's request again, to the same model or another one, and compare the answers; it enters no " +
+			"conversation",
+		Args: cobra.ExactArgs(1),
 		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 			r, err := server.Replay(ctx, id, client.ReplayInput{Model: parley.ModelID(model)})
 			if err != nil {

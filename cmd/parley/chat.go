@@ -26,7 +26,11 @@ func chatCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "chat [MESSAGE]",
 		Short: "Talk to an agent in the terminal",
-		Long:  "Talk to an agent in the terminal. With MESSAGE one turn is run and the command\nends; otherwise it reads messages line by line. Ctrl-C cancels the running turn\nand not the session; at the prompt it leaves. There, /retry tries the last turn\nagain and /continue has it go on after a limit. A line typed while an answer\nstreams is shown to the agent at its next step (/steer, or what --during says);\n/queue TEXT waits for a turn of its own, /interrupt TEXT stops the running one.",
+		Long: "Talk to an agent in the terminal. With MESSAGE one turn is run and the command\nends; otherwise it " +
+			"reads messages line by line. Ctrl-C cancels the running turn\nand not the session; at the prompt it " +
+			"leaves. There, /retry tries the last turn\nagain and /continue has it go on after a limit. A line typed " +
+			"while an answer\nstreams is shown to the agent at its next step (/steer, or what --during " +
+			"says);\n/queue TEXT waits for a turn of its own, /interrupt TEXT stops the running one.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			server, err := shared.connect(getenv)
 			if err != nil {
@@ -64,7 +68,9 @@ func chatCommand(shared *flags, term terminal) *cobra.Command {
 	command.Flags().
 		StringArrayVar(&paths, "file", nil, "upload this file and show it with the first message; repeatable")
 	command.Flags().
-		StringVar(&during, "during", "", "what happens if a turn is unfinished: queue, steer, interrupt or reject; the session's setting when not given")
+		StringVar(&during, "during", "",
+			"what happens if a turn is unfinished: queue, steer, interrupt or reject; the session's setting when "+
+				"not given")
 	return command
 }
 

@@ -20,7 +20,8 @@ func compactCommand(shared *flags, term terminal) *cobra.Command {
 		Use:   "compact SESSION",
 		Short: "Have a summary written of all but the newest turn",
 		Args:  cobra.ExactArgs(1),
-		Long:  "Have a summary written of all but the newest turn. In later context it stands for what it\ncovers; nothing is deleted. With --state, only say how the session's compaction stands.",
+		Long: "Have a summary written of all but the newest turn. In later context it stands for what it\ncovers; " +
+			"nothing is deleted. With --state, only say how the session's compaction stands.",
 		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 			ask := server.Compact
 			if state {

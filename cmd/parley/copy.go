@@ -26,8 +26,11 @@ func copyCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "copy --from DATABASE --to DATABASE",
 		Short: "Copy a whole database to another one: SQLite to PostgreSQL, and back",
-		Long: "Copy every row of a database into an empty one, then read both and verify that they\nhold the same. A database is sqlite:DIRECTORY or postgres://user@host/name (a\npassword is better given in PGPASSWORD or ~/.pgpass). No server may work on either.\n" +
-			"An interrupted copy goes on when the same command is run again; until it is finished\nno server opens the destination. Run on a finished copy, the command verifies it.",
+		Long: "Copy every row of a database into an empty one, then read both and verify that they\nhold the same. A " +
+			"database is sqlite:DIRECTORY or postgres://user@host/name (a\npassword is better given in PGPASSWORD or " +
+			"~/.pgpass). No server may work on either.\n" +
+			"An interrupted copy goes on when the same command is run again; until it is finished\nno server opens " +
+			"the destination. Run on a finished copy, the command verifies it.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			summary, err := copyDatabase(cmd.Context(), from, to, term)

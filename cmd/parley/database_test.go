@@ -121,7 +121,8 @@ func TestDatabaseThatIsNotThere(t *testing.T) {
 		t.Errorf("doctor: %+v", found)
 	}
 	said := found.Says
-	for _, args := range [][]string{{"migrate", "up"}, {"migrate", "status"}, {"serve", "--addr", "127.0.0.1:0", "--database-wait", "1s"}} {
+	for _, args := range [][]string{{"migrate", "up"}, {"migrate", "status"},
+		{"serve", "--addr", "127.0.0.1:0", "--database-wait", "1s"}} {
 		out, errOut, code := command(t, append([]string{"--database-url", url}, args...)...)
 		if code != 1 || errOut == "" {
 			t.Errorf("parley %s: %d, %s", strings.Join(args, " "), code, errOut)

@@ -90,12 +90,14 @@ func checkDirectory(dir string) finding {
 		f.State, f.Says = "note", dir+" is not there yet; parley serve makes it"
 		return f
 	case err != nil || !info.IsDir():
-		f.State, f.Says, f.Do = "problem", dir+" is no directory that can be read", "give another with --data or PARLEY_DATA"
+		f.State, f.Says, f.Do = "problem", dir+" is no directory that can be read",
+			"give another with --data or PARLEY_DATA"
 		return f
 	}
 	probe, err := os.CreateTemp(dir, ".doctor-*")
 	if err != nil {
-		f.State, f.Says, f.Do = "problem", dir+" cannot be written to", "give the directory to this user, or another one with --data"
+		f.State, f.Says, f.Do = "problem", dir+" cannot be written to",
+			"give the directory to this user, or another one with --data"
 		return f
 	}
 	if err := errors.Join(probe.Close(), os.Remove(probe.Name())); err != nil {
@@ -145,7 +147,8 @@ func checkServer(ctx context.Context, shared *flags, env func(string) string) (f
 	defer server.Close()
 	if err := server.Ready(ctx); err != nil {
 		if _, answers := server.Principal(ctx); answers == nil { // it runs and says why it is not ready
-			f.State, f.Says, f.Do = "problem", "runs at "+server.URL()+" and is not ready: "+err.Error(), "see the server's log; when the database is damaged run parley verify"
+			f.State, f.Says, f.Do = "problem", "runs at "+server.URL()+" and is not ready: "+err.Error(),
+				"see the server's log; when the database is damaged run parley verify"
 			return f, true
 		}
 		f.State, f.Says, f.Do = "note", "none answers at "+server.URL(), "start one with: parley serve"
@@ -153,7 +156,8 @@ func checkServer(ctx context.Context, shared *flags, env func(string) string) (f
 	}
 	who, err := server.Principal(ctx)
 	if err != nil {
-		f.State, f.Says, f.Do = "problem", "runs at "+server.URL()+" but does not let you in: "+err.Error(), "give a key with --key or PARLEY_KEY"
+		f.State, f.Says, f.Do = "problem", "runs at "+server.URL()+" but does not let you in: "+err.Error(),
+			"give a key with --key or PARLEY_KEY"
 		return f, true
 	}
 	f.State, f.Says = "ok", fmt.Sprintf(

@@ -79,10 +79,12 @@ func checkRole(c postgres.Condition) finding {
 	}
 	switch {
 	case c.Superuser, c.BypassesRows:
-		f.State, f.Says = "note", c.Role+" is a superuser or bypasses row-level security: nothing but Parley's own care keeps workspaces apart"
+		f.State, f.Says = "note", c.Role+
+			" is a superuser or bypasses row-level security: nothing but Parley's own care keeps workspaces apart"
 		f.Do = "make a role that is neither, the owner of the database, and use that"
 	case c.Inherits:
-		f.State, f.Says, f.Do = "note", c.Role+" inherits the rights of Parley's roles", "ALTER ROLE "+c.Role+" NOINHERIT"
+		f.State, f.Says, f.Do = "note", c.Role+" inherits the rights of Parley's roles",
+			"ALTER ROLE "+c.Role+" NOINHERIT"
 	}
 	return f
 }
@@ -100,10 +102,11 @@ func checkSchema(c postgres.Condition) finding {
 	case c.Schema.Version > c.Schema.Known:
 		f.State, f.Says = "note", fmt.Sprintf("version %d, of a newer Parley; this one works with it", c.Schema.Version)
 	case len(c.Schema.Missing) > 0:
-		f.State, f.Says, f.Do = "problem", "the role may not make what is missing", "have somebody who may run: "+strings.Join(
-			c.Schema.Missing,
-			" ",
-		)
+		f.State, f.Says, f.Do = "problem", "the role may not make what is missing",
+			"have somebody who may run: "+strings.Join(
+				c.Schema.Missing,
+				" ",
+			)
 	case pending > 0:
 		f.State, f.Says = "note", fmt.Sprintf(
 			"%d migrations are pending; parley serve or parley migrate up applies them",

@@ -54,7 +54,8 @@ func TestDrain(t *testing.T) {
 		<-goOn
 		_, _ = io.WriteString(
 			w,
-			"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"end.\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n",
+			"data: {\"choices\":[{\"index\":0,"+
+				"\"delta\":{\"content\":\"end.\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n",
 		)
 	}))
 	defer provider.Close()
@@ -157,7 +158,8 @@ func TestWorkerAnswersProbesOnly(t *testing.T) {
 		t.Errorf("a process that is not ready answers %d", got)
 	}
 	refusal = nil
-	for path, want := range map[string]int{"/readyz": http.StatusOK, "/healthz": http.StatusOK, "/metrics": http.StatusOK, "/v1/sessions": http.StatusNotFound, "/": http.StatusNotFound} {
+	for path, want := range map[string]int{"/readyz": http.StatusOK, "/healthz": http.StatusOK,
+		"/metrics": http.StatusOK, "/v1/sessions": http.StatusNotFound, "/": http.StatusNotFound} {
 		if got := status(http.MethodGet, path); got != want {
 			t.Errorf("GET %s: %d; want %d", path, got, want)
 		}

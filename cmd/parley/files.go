@@ -58,7 +58,8 @@ func getFileCommand(shared *flags, term terminal) *cobra.Command {
 	var out string
 	command := &cobra.Command{Use: "get ID", Short: "Download a file", Args: cobra.ExactArgs(1)}
 	command.Flags().
-		StringVarP(&out, "output", "o", "", "write it there instead of to the standard output; a directory keeps its name")
+		StringVarP(&out, "output", "o", "",
+			"write it there instead of to the standard output; a directory keeps its name")
 	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 		file, err := server.File(ctx, id)
 		if err != nil {

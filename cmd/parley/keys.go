@@ -25,8 +25,10 @@ func keysCommand(shared *flags, term terminal) *cobra.Command {
 	create := &cobra.Command{
 		Use:   "create --name NAME [--workspace W]",
 		Short: "Make an API key and print it, this once",
-		Long:  "Make an API key and print it, this once: it is stored as a hash only. A workspace\nthat is new is made. From the first key on every request needs one. With no server\nrunning the database is opened directly.",
-		Args:  cobra.NoArgs,
+		Long: "Make an API key and print it, this once: it is stored as a hash only. A workspace\nthat is new is " +
+			"made. From the first key on every request needs one. With no server\nrunning the database is opened " +
+			"directly.",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			input.Workspace, input.Role = shared.workspace, parley.PrincipalRole(role)
 			if input.Workspace == "" {
@@ -46,10 +48,12 @@ func keysCommand(shared *flags, term terminal) *cobra.Command {
 	create.Flags().StringVar(&input.Name, "name", "", "what the key is for")
 	create.Flags().StringVar(&role, "role", string(parley.RoleAdmin), "admin, member or reader")
 	create.Flags().
-		IntVar(&input.RequestsPerMinute, "requests-per-minute", 0, "how many requests the key may send; beyond it they are 429")
+		IntVar(&input.RequestsPerMinute, "requests-per-minute", 0,
+			"how many requests the key may send; beyond it they are 429")
 	create.Flags().Int64Var(&input.MaxSessions, "max-sessions", 0, "how many sessions the key may own; beyond it 409")
 	create.Flags().
-		Var((*size)(&input.MaxStorage), "max-storage", "how many bytes of files the key may have uploaded, such as 500MiB; beyond it 409")
+		Var((*size)(&input.MaxStorage), "max-storage",
+			"how many bytes of files the key may have uploaded, such as 500MiB; beyond it 409")
 	_ = create.MarkFlagRequired("name") // the flag stands one line above
 
 	list := &cobra.Command{

@@ -75,7 +75,8 @@ func startLoopCommand(shared *flags, term terminal) *cobra.Command {
 		Use:   "start SESSION PROMPT",
 		Short: "Start a loop and print its iterations as they run",
 		Args:  cobra.ExactArgs(2),
-		Long:  "Start a loop and print its iterations as they run. Ctrl-C leaves the loop running;\nparley loops stop ends it.",
+		Long: "Start a loop and print its iterations as they run. Ctrl-C leaves the loop running;\nparley loops " +
+			"stop ends it.",
 		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, args []string) error {
 			input.Prompt = args[1]
 			if schema != "" {

@@ -55,9 +55,11 @@ var errQuiet = errors.New("failed")
 func rootCommand(term terminal) *cobra.Command {
 	shared := &flags{}
 	root := &cobra.Command{
-		Use:           "parley",
-		Short:         "A durable home for agent conversations",
-		Long:          "Parley keeps agents, their sessions, every message and every model call, runs the\nagents' turns, streams them to any number of watchers, and loses nothing when a\nprocess dies.\n\nStart with: parley serve",
+		Use:   "parley",
+		Short: "A durable home for agent conversations",
+		Long: "Parley keeps agents, their sessions, every message and every model call, runs the\nagents' " +
+			"turns, streams them to any number of watchers, and loses nothing when a\nprocess dies.\n\nStart with: " +
+			"parley serve",
 		Version:       version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -68,7 +70,8 @@ func rootCommand(term terminal) *cobra.Command {
 		&shared.databaseURL,
 		"database-url",
 		"",
-		"postgres://… instead of SQLite in the data directory (PARLEY_DATABASE_URL; prefer that, other users of the machine see flags)",
+		"postgres://… instead of SQLite in the data directory (PARLEY_DATABASE_URL; prefer that, other users of the "+
+			"machine see flags)",
 	)
 	persistent.StringVar(
 		&shared.listenURL,

@@ -78,13 +78,14 @@ func TestMCPSettingsThatCannotWork(t *testing.T) {
 		"either command (and args)": {{Name: "fs", Command: "npx", URL: "https://host/mcp"}},
 		"MISSING":                   {{Name: "fs", Command: "npx", Env: map[string]string{"KEY": "${MISSING}"}}},
 		"are for a command":         {{Name: "fs", URL: "https://host/mcp", Env: map[string]string{"KEY": "${TOKEN}"}}},
-		"are for a url":             {{Name: "fs", Command: "npx", SecretHeaders: map[string]string{"Authorization": "Bearer ${TOKEN}"}}},
-		"http:// or https://":       {{Name: "fs", URL: "file:///etc/passwd"}},
-		"no user and password":      {{Name: "fs", URL: "https://ada:s3cret@host/mcp"}},
-		"protocol must be one of":   {{Name: "fs", Command: "npx", Protocol: "2023-01-01"}},
-		"times lie between":         {{Name: "fs", Command: "npx", CallTime: duration(48 * time.Hour)}},
-		"there twice":               {{Name: "fs", Command: "npx"}, {Name: "fs", Command: "npx"}},
-		"at most 64 servers":        slices.Repeat([]mcpSetting{{Name: "fs", Command: "npx"}}, 65),
+		"are for a url": {{Name: "fs", Command: "npx",
+			SecretHeaders: map[string]string{"Authorization": "Bearer ${TOKEN}"}}},
+		"http:// or https://":     {{Name: "fs", URL: "file:///etc/passwd"}},
+		"no user and password":    {{Name: "fs", URL: "https://ada:s3cret@host/mcp"}},
+		"protocol must be one of": {{Name: "fs", Command: "npx", Protocol: "2023-01-01"}},
+		"times lie between":       {{Name: "fs", Command: "npx", CallTime: duration(48 * time.Hour)}},
+		"there twice":             {{Name: "fs", Command: "npx"}, {Name: "fs", Command: "npx"}},
+		"at most 64 servers":      slices.Repeat([]mcpSetting{{Name: "fs", Command: "npx"}}, 65),
 	} {
 		source, err := openMCP(settings{MCP: given}, env, mcp.Options{})
 		if parley.ErrorCode(err) != parley.CodeInvalid || !strings.Contains(err.Error(), says) ||

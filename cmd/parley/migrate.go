@@ -116,7 +116,8 @@ func (f *flags) migrating(
 		if url == "" {
 			return parley.InvalidField(
 				"database_url",
-				"names no PostgreSQL database: set PARLEY_DATABASE_URL. A SQLite database is brought up to date when it is opened",
+				"names no PostgreSQL database: set PARLEY_DATABASE_URL. A SQLite database is brought up to date when "+
+					"it is opened",
 			)
 		}
 		return run(cmd.Context(), url, s)

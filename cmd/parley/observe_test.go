@@ -59,7 +59,8 @@ func TestMetricsHaveAnAddressOfTheirOwn(t *testing.T) {
 	}
 	expect(srv.url()+"/metrics", "", 401, "unauthenticated")
 	expect(srv.url()+"/metrics", admin, 200, "\nparley_worker_slots 1024\n")
-	for path, status := range map[string]int{"/metrics": 200, "/healthz": 200, "/readyz": 200, "/v1/sessions": 404, "/docs": 404} {
+	for path, status := range map[string]int{"/metrics": 200, "/healthz": 200, "/readyz": 200, "/v1/sessions": 404,
+		"/docs": 404} {
 		expect(own+path, "", status, "")
 	}
 	for _, name := range []string{"heap", "allocs", "goroutine", "profile?seconds=1"} {
@@ -73,7 +74,8 @@ func TestMetricsHaveAnAddressOfTheirOwn(t *testing.T) {
 			}
 		}
 	}
-	for _, path := range []string{"/debug/pprof/", "/debug/pprof/cmdline", "/debug/pprof/symbol", "/debug/pprof/trace"} {
+	for _, path := range []string{"/debug/pprof/", "/debug/pprof/cmdline", "/debug/pprof/symbol",
+		"/debug/pprof/trace"} {
 		expect(own+path, "", 404, "not_found")
 	}
 	closed = true

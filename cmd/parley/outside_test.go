@@ -242,7 +242,8 @@ func TestWholeRunes(t *testing.T) {
 		text string
 		last bool
 		want int
-	}{{"", false, 0}, {"abc", false, 3}, {"ü", false, 2}, {"\xc3", false, 0}, {"a\xc3", false, 1}, {"a\xf0\x9f\x98", false, 1}, {"\xc3", true, 1}, {"\x80\x80", false, 2},
+	}{{"", false, 0}, {"abc", false, 3}, {"ü", false, 2}, {"\xc3", false, 0}, {"a\xc3", false, 1},
+		{"a\xf0\x9f\x98", false, 1}, {"\xc3", true, 1}, {"\x80\x80", false, 2},
 		{strings.Repeat("a", recordPiece-1) + "ü", false, recordPiece - 1}} {
 		if got := wholeRunes([]byte(c.text), c.last); got != c.want {
 			t.Errorf("%.10q, last %t: %d; want %d", c.text, c.last, got, c.want)

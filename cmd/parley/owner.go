@@ -86,6 +86,7 @@ func (s *server) greetOwner(term terminal) {
 		return
 	}
 	fmt.Fprintf(term.out, "\nThis system does not tell Parley which user a connection comes from. Open the page with\n"+
-		"  %s/sign-in?code=%s\nwhich works once, for %s. The command line is let in by the file token in the data directory.\n",
+		"  %s/sign-in?code=%s\nwhich works once, for %s. The command line is let in by the file token in the data "+
+		"directory.\n",
 		s.url(), s.code, httpapi.SignInCodeTime)
 }

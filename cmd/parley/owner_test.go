@@ -124,7 +124,8 @@ func TestInsecureLocalSaysSo(t *testing.T) { //nolint:paralleltest // goleak cou
 		t.Errorf("%d %s", status, body)
 	}
 	_, page, _ := fetched(t, srv.url()+"/settings/models")
-	for place, text := range map[string]string{"the greeting": greeting, "the log": log.text.String(), "the page": page} {
+	for place, text := range map[string]string{"the greeting": greeting, "the log": log.text.String(),
+		"the page": page} {
 		if !strings.Contains(text, "every user of this machine") {
 			t.Errorf("%s does not say so: %s", place, text)
 		}

@@ -14,11 +14,12 @@ import (
 // How a server looks after its store by itself: a whole verification in small steps,
 // with long rests, over and over.
 const (
-	patrolStep  = 2 * time.Second  // between two steps: 250 messages or one table in a second at most
-	patrolRest  = 6 * time.Hour    // between two rounds
-	patrolAgain = time.Minute      // after an error of the store
-	patrolBound = 2 * time.Minute  // of one step
-	patrolTable = 30 * time.Second // of the check of one table, which on SQLite keeps the write-ahead log from starting over
+	patrolStep  = 2 * time.Second // between two steps: 250 messages or one table in a second at most
+	patrolRest  = 6 * time.Hour   // between two rounds
+	patrolAgain = time.Minute     // after an error of the store
+	patrolBound = 2 * time.Minute // of one step
+	// of the check of one table, which on SQLite keeps the write-ahead log from starting over
+	patrolTable = 30 * time.Second
 )
 
 // patrol verifies the store in passing until stop is closed, which ends a step that
@@ -106,7 +107,8 @@ func (b passing) CheckPages(ctx context.Context, after string) (table string, fi
 		return table, findings, err
 	}
 	b.log.Warn(
-		"a table is too large to be checked in passing, and was passed over: run parley verify when the server has little to do",
+		"a table is too large to be checked in passing, and was passed over: run parley verify when the server has "+
+			"little to do",
 		"table",
 		table,
 		"bound",

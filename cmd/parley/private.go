@@ -37,7 +37,8 @@ func ownFiles(dir string) error {
 	if !info.IsDir() || info.Mode()&fs.ModeSticky != 0 {
 		return parley.Errorf(
 			parley.CodeInvalid,
-			"%s cannot be the data directory: it must be a directory of the server's own; give another with --data or PARLEY_DATA",
+			"%s cannot be the data directory: it must be a directory of the server's own; give another with --data "+
+				"or PARLEY_DATA",
 			dir,
 		)
 	}
@@ -71,7 +72,8 @@ func narrow(path string, info fs.FileInfo, mode fs.FileMode) error {
 	if owner, ok := info.Sys().(*syscall.Stat_t); ok && int(owner.Uid) != os.Geteuid() {
 		return parley.Errorf(
 			parley.CodeInvalid,
-			"%s belongs to another user (%d) than the one that runs the server (%d): give it to that one with chown, or choose another data directory with --data or PARLEY_DATA",
+			"%s belongs to another user (%d) than the one that runs the server (%d): give it to that one with chown, "+
+				"or choose another data directory with --data or PARLEY_DATA",
 			path,
 			owner.Uid,
 			os.Geteuid(),

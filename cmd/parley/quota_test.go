@@ -46,12 +46,14 @@ func TestQuotasOverHTTP(t *testing.T) { //nolint:paralleltest // an estate sets 
 		{key.Secret, "/v1/files?name=b", "12345", http.StatusConflict, "storage_quota"},
 		{e.member, "/v1/files?name=c", strings.Repeat("x", 1<<19), http.StatusCreated, ""},
 		{e.member, "/v1/files?name=d", strings.Repeat("y", 1<<20), http.StatusConflict, "storage_quota"},
-		{e.member, "/v1/files?name=e", strings.Repeat("z", 1<<18), http.StatusCreated, ""}, // what was refused left nothing
+		{e.member, "/v1/files?name=e", strings.Repeat("z", 1<<18), http.StatusCreated,
+			""}, // what was refused left nothing
 	} {
 		status, answer := e.ask(one.key, http.MethodPost, one.path, one.body)
 		if status != one.status ||
 			one.state != "" &&
-				(!strings.Contains(answer, `"state":"`+one.state+`"`) || !strings.Contains(answer, "Delete some, or ")) {
+				(!strings.Contains(answer, `"state":"`+one.state+`"`) ||
+					!strings.Contains(answer, "Delete some, or ")) {
 			t.Errorf("%d: %s: status %d: %s", i, one.path, status, answer)
 		}
 	}
@@ -74,7 +76,8 @@ func TestQuotasOverHTTP(t *testing.T) { //nolint:paralleltest // an estate sets 
 
 func TestSizes(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]int64{"0": 0, "17": 17, "1KiB": 1 << 10, "500MiB": 500 << 20, "3 GiB": 3 << 30, "1024TiB": 1 << 50} {
+	for text, want := range map[string]int64{"0": 0, "17": 17, "1KiB": 1 << 10, "500MiB": 500 << 20, "3 GiB": 3 << 30,
+		"1024TiB": 1 << 50} {
 		var s size
 		if err := s.Set(text); err != nil || int64(s) != want {
 			t.Errorf("%q is %d, %v", text, s, err)

@@ -27,12 +27,16 @@ func searchCommand(shared *flags, term terminal) *cobra.Command {
 		Use:   "search WORDS…",
 		Short: "Find what was said, best first",
 		Args:  cobra.MinimumNArgs(1),
-		Long:  "All words must occur, whatever their case and accents; the last one may be the beginning\nof a word. \"a phrase\" is found as it is written, and -word must not occur (write -- before\nthe words then):\n\n  parley search deploy staging\n  parley search '\"rolling restart\"' --role assistant --since 7d\n  parley search -- deploy -staging",
+		Long: "All words must occur, whatever their case and accents; the last one may be the beginning\nof a word. " +
+			"\"a phrase\" is found as it is written, and -word must not occur (write -- before\nthe words then):\n\n " +
+			" parley search deploy staging\n  parley search '\"rolling restart\"' --role assistant --since 7d\n  " +
+			"parley search -- deploy -staging",
 		RunE: shared.asking(func(ctx context.Context, server *client.Client, words []string) error {
 			query.Set("q", strings.Join(words, " "))
 			query.Set("limit", strconv.Itoa(limit))
 			query["role"] = roles
-			for name, value := range map[string]string{"agent_id": agent, "project_id": project, "session_id": session, "tool_name": tool, "archived": archived} {
+			for name, value := range map[string]string{"agent_id": agent, "project_id": project, "session_id": session,
+				"tool_name": tool, "archived": archived} {
 				if value != "" {
 					query.Set(name, value)
 				}
@@ -172,7 +176,9 @@ func reindexCommand(shared *flags, term terminal) *cobra.Command {
 		Use:   "reindex",
 		Short: "Make the index that searches use anew",
 		Args:  cobra.NoArgs,
-		Long:  "Forgets the index of words. The server makes it anew from the record, beside its other\nwork; until then searches find what is indexed so far. On SQLite the server must be\nstopped first, on PostgreSQL it may run.",
+		Long: "Forgets the index of words. The server makes it anew from the record, beside its other\nwork; until " +
+			"then searches find what is indexed so far. On SQLite the server must be\nstopped first, on PostgreSQL " +
+			"it may run.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := loadSettings(shared, getenv)
 			if err == nil {

@@ -43,10 +43,12 @@ func TestHitsArePrinted(t *testing.T) {
 	}}
 	terminal{out: &out, err: &told}.printHits(&page)
 	none := parley.ID{}.String()
-	if want := none + "  tool_result sew #7  2026-01-31 12:00  Plans\n    a needle\n" + none + "  title  Needles\n    Needles\n"; out.String() != want {
+	if want := none + "  tool_result sew #7  2026-01-31 12:00  Plans\n    a needle\n" + none +
+		"  title  Needles\n    Needles\n"; out.String() != want {
 		t.Errorf("printed %q, want %q", out.String(), want)
 	}
-	if want := "There is more; use --limit or more words.\nThe index is still being made: older conversations may be missing.\n"; told.String() != want {
+	if want := "There is more; use --limit or more words.\nThe index is still being made: older conversations may be " +
+		"missing.\n"; told.String() != want {
 		t.Errorf("told %q", told.String())
 	}
 }
@@ -55,8 +57,9 @@ func TestTimesOfSearches(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	for text, want := range map[string]time.Time{
-		"2026-01-31": time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC), "2026-01-31T10:00:00+02:00": time.Date(2026, 1, 31, 8, 0, 0, 0, time.UTC),
-		"90m": now.Add(-90 * time.Minute), "7d": now.AddDate(0, 0, -7), "0d": now,
+		"2026-01-31":                time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC),
+		"2026-01-31T10:00:00+02:00": time.Date(2026, 1, 31, 8, 0, 0, 0, time.UTC),
+		"90m":                       now.Add(-90 * time.Minute), "7d": now.AddDate(0, 0, -7), "0d": now,
 	} {
 		if got, err := timeAgo(text, now); err != nil || got != parley.TimeOf(want) {
 			t.Errorf("%s is %v (%v), want %v", text, got, err, want)

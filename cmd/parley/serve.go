@@ -114,7 +114,8 @@ func (f *serveFlags) declare(command *cobra.Command) {
 		&f.metricsAddr,
 		"metrics-addr",
 		"",
-		"address of a listener that answers /metrics, /healthz, /readyz and /debug/pprof alone, without a key (PARLEY_METRICS_ADDR)",
+		"address of a listener that answers /metrics, /healthz, /readyz and /debug/pprof alone, without a key "+
+			"(PARLEY_METRICS_ADDR)",
 	)
 	flags.StringVar(
 		&f.role,
@@ -163,19 +164,22 @@ func (f *serveFlags) declare(command *cobra.Command) {
 		&f.drainWait,
 		"drain-wait",
 		defaultDrainWait,
-		"how long connections are taken after SIGTERM at least, while /readyz says 503 (PARLEY_DRAIN_WAIT; with SQLite 0s)",
+		"how long connections are taken after SIGTERM at least, while /readyz says 503 (PARLEY_DRAIN_WAIT; with "+
+			"SQLite 0s)",
 	)
 	flags.StringSliceVar(
 		&f.roots,
 		"project-root",
 		nil,
-		"directory that projects may lie in (repeatable, PARLEY_PROJECT_ROOTS; without any, in the home directory, and only this machine's own user chooses)",
+		"directory that projects may lie in (repeatable, PARLEY_PROJECT_ROOTS; without any, in the home directory, "+
+			"and only this machine's own user chooses)",
 	)
 	flags.StringSliceVar(
 		&f.secretFiles,
 		"secret-file",
 		nil,
-		"name or names in a row, such as *.secret or .docker/config.json, that file tools are refused beside the standard ones; ! before one lifts it (repeatable, PARLEY_SECRET_FILES)",
+		"name or names in a row, such as *.secret or .docker/config.json, that file tools are refused beside the "+
+			"standard ones; ! before one lifts it (repeatable, PARLEY_SECRET_FILES)",
 	)
 	flags.Int64Var(
 		&f.maxSessions,
@@ -192,7 +196,8 @@ func (f *serveFlags) declare(command *cobra.Command) {
 		&f.proxies,
 		"trusted-proxy",
 		nil,
-		"network or address of a proxy that is believed about where a request comes from (repeatable, PARLEY_TRUSTED_PROXIES)",
+		"network or address of a proxy that is believed about where a request comes from (repeatable, "+
+			"PARLEY_TRUSTED_PROXIES)",
 	)
 	flags.BoolVar(
 		&f.insecureLocal,

@@ -195,7 +195,8 @@ func (s *server) handler(ctx context.Context, tools tool.Source) (http.Handler, 
 	}
 	if replaced {
 		s.log.Warn(
-			"the local token was replaced: file tools of earlier releases could read it; copies of the old one no longer let anybody in",
+			"the local token was replaced: file tools of earlier releases could read it; copies of the old one no "+
+				"longer let anybody in",
 			"file",
 			filepath.Join(s.settings.DataDir, tokenFile),
 		)
@@ -295,7 +296,8 @@ func (s *server) listen(ctx context.Context) (net.Listener, error) {
 		if !keys {
 			return nil, parley.Errorf(
 				parley.CodeForbidden,
-				"%s can be reached from other machines, and no key exists yet: make one first with `parley keys create --name NAME`, or listen on %s",
+				"%s can be reached from other machines, and no key exists yet: make one first with `parley keys "+
+					"create --name NAME`, or listen on %s",
 				s.settings.Addr,
 				defaultAddr,
 			)

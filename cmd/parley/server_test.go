@@ -122,7 +122,8 @@ func TestSecretsStayInside(t *testing.T) {
 		case bytes.Contains(body, []byte(`"midway"`)):
 			fmt.Fprintf(
 				w,
-				"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"So far\"}}]}\n\ndata: {\"error\":{\"message\":\"bad key %s\",\"type\":\"server_error\"}}\n\n",
+				"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"So far\"}}]}\n\ndata: "+
+					"{\"error\":{\"message\":\"bad key %s\",\"type\":\"server_error\"}}\n\n",
 				key,
 			)
 		default:
@@ -162,7 +163,8 @@ func TestSecretsStayInside(t *testing.T) {
 		if err != nil || len(calls.Data) == 0 {
 			t.Fatalf("%d calls, %v", len(calls.Data), err)
 		}
-		for _, path := range []string{at, at + "/messages", at + "/turns", at + "/calls", "/v1/calls/" + calls.Data[0].ID.String(), "/v1/messages/" + posted.Message.ID.String()} {
+		for _, path := range []string{at, at + "/messages", at + "/turns", at + "/calls",
+			"/v1/calls/" + calls.Data[0].ID.String(), "/v1/messages/" + posted.Message.ID.String()} {
 			seen.WriteString(plain(t, c, token, path))
 		}
 		seen.WriteString(events + turn)

@@ -99,17 +99,20 @@ type settings struct {
 	// DatabaseWait is how long a start waits for a PostgreSQL that does not answer.
 	DatabaseWait duration `yaml:"database_wait"`
 
-	ProjectRoots []string               `yaml:"project_roots"`
-	MaxSessions  int64                  `yaml:"max_sessions"` // of each workspace; 0: not limited
-	MaxStorage   size                   `yaml:"max_storage"`  // bytes of each workspace's files; 0: not limited
-	SecretFiles  []string               `yaml:"secret_files"` // patterns of what file tools are refused, over the standard ones
-	Providers    []providerSetting      `yaml:"providers"`
-	Models       []modelSetting         `yaml:"models"`
-	MCP          []mcpSetting           `yaml:"mcp"`
-	HTTPTools    []httpToolSetting      `yaml:"http_tools"`
-	Redact       []parley.RedactPattern `yaml:"redact"` // hidden from every provider
-	Record       string                 `yaml:"record"` // directory that exchanges with providers are written to; "": none
-	Replay       string                 `yaml:"replay"` // directory that answers come from instead of providers; "": none
+	ProjectRoots []string `yaml:"project_roots"`
+	MaxSessions  int64    `yaml:"max_sessions"` // of each workspace; 0: not limited
+	MaxStorage   size     `yaml:"max_storage"`  // bytes of each workspace's files; 0: not limited
+	// patterns of what file tools are refused, over the standard ones
+	SecretFiles []string               `yaml:"secret_files"`
+	Providers   []providerSetting      `yaml:"providers"`
+	Models      []modelSetting         `yaml:"models"`
+	MCP         []mcpSetting           `yaml:"mcp"`
+	HTTPTools   []httpToolSetting      `yaml:"http_tools"`
+	Redact      []parley.RedactPattern `yaml:"redact"` // hidden from every provider
+	// directory that exchanges with providers are written to; "": none
+	Record string `yaml:"record"`
+	// directory that answers come from instead of providers; "": none
+	Replay string `yaml:"replay"`
 }
 
 // retentionSetting is how long is kept what is not the record itself.
@@ -236,9 +239,11 @@ func loadSettings(f *flags, env func(string) string) (settings, error) {
 
 func (s *settings) fromEnvironment(env func(string) string) error {
 	for name, target := range map[string]*string{
-		"PARLEY_ADDR": &s.Addr, "PARLEY_METRICS_ADDR": &s.MetricsAddr, "PARLEY_DATABASE_URL": &s.DatabaseURL, "PARLEY_LISTEN_URL": &s.ListenURL,
-		"PARLEY_ROLE": (*string)(&s.Role), "PARLEY_MODEL": (*string)(&s.Model),
-		"PARLEY_LOG_LEVEL": &s.LogLevel, "PARLEY_LOG_FORMAT": &s.LogFormat, "PARLEY_RECORD": &s.Record, "PARLEY_REPLAY": &s.Replay,
+		"PARLEY_ADDR": &s.Addr, "PARLEY_METRICS_ADDR": &s.MetricsAddr, "PARLEY_DATABASE_URL": &s.DatabaseURL,
+		"PARLEY_LISTEN_URL": &s.ListenURL,
+		"PARLEY_ROLE":       (*string)(&s.Role), "PARLEY_MODEL": (*string)(&s.Model),
+		"PARLEY_LOG_LEVEL": &s.LogLevel, "PARLEY_LOG_FORMAT": &s.LogFormat, "PARLEY_RECORD": &s.Record,
+		"PARLEY_REPLAY": &s.Replay,
 	} {
 		if v := env(name); v != "" {
 			*target = v
@@ -357,7 +362,8 @@ func (s *settings) checkDatabase() error {
 		if url != "" && !strings.HasPrefix(url, "postgres://") && !strings.HasPrefix(url, "postgresql://") {
 			return parley.InvalidField(
 				field,
-				"must be the address of a PostgreSQL database: postgres://user:password@host:5432/database; leave it out for SQLite in the data directory",
+				"must be the address of a PostgreSQL database: postgres://user:password@host:5432/database; leave it "+
+					"out for SQLite in the data directory",
 			)
 		}
 	}
@@ -367,7 +373,8 @@ func (s *settings) checkDatabase() error {
 	case s.DatabaseURL == "" && s.Role != roleAll:
 		return parley.InvalidField(
 			"role",
-			"%s needs other processes on the same database, and SQLite takes only one; give PARLEY_DATABASE_URL, or leave the role at all",
+			"%s needs other processes on the same database, and SQLite takes only one; give PARLEY_DATABASE_URL, or "+
+				"leave the role at all",
 			s.Role,
 		)
 	case s.DatabaseURL == "" && s.ListenURL != "":

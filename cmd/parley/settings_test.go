@@ -160,7 +160,8 @@ func TestFlagsWin(t *testing.T) {
 	if err := s.check(); err != nil {
 		t.Fatal(err)
 	}
-	if s.DatabaseURL != f.databaseURL || s.ListenURL != env["PARLEY_LISTEN_URL"] || s.Role != roleWorker || s.Drain != 0 ||
+	if s.DatabaseURL != f.databaseURL || s.ListenURL != env["PARLEY_LISTEN_URL"] || s.Role != roleWorker ||
+		s.Drain != 0 ||
 		s.drainWait() != 7*time.Second || s.MaxConns != 9 ||
 		s.LogLevel != "warn" {
 		t.Errorf("settings %+v", s)

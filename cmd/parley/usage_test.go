@@ -64,7 +64,8 @@ func TestStatusAndCachedShareArePrinted(t *testing.T) {
 	}
 	say("chat", "--session", busy, "Go on.")
 	list := say("sessions", "list")
-	for id, want := range map[string]parley.SessionStatus{idle.ID.String(): parley.SessionPending, busy: parley.SessionCompleted} {
+	for id, want := range map[string]parley.SessionStatus{idle.ID.String(): parley.SessionPending,
+		busy: parley.SessionCompleted} {
 		if got := row(list, id); got[1] != string(want) {
 			t.Errorf("session %s is listed as %q; want %q", id, got[1], want)
 		}

@@ -23,8 +23,9 @@ import (
 
 // How fast a verification goes, and where it remembers how far it is.
 const (
-	verifyFile     = "verify.json"      // in the data directory
-	verifyRest     = 1                  // it rests so many times as long as a step took: it takes half of one CPU at most
+	verifyFile = "verify.json" // in the data directory
+	// it rests so many times as long as a step took: it takes half of one CPU at most
+	verifyRest     = 1
 	verifyLongest  = 2 * time.Second    // that it rests between two steps
 	maxVerifyFound = 1000               // findings that are listed; beyond, they are counted
 	verifyStale    = 7 * 24 * time.Hour // after which an interrupted verification begins anew
@@ -165,7 +166,8 @@ func resumed(s settings, anew bool, anchor *parley.Anchor) *verified {
 		return fresh
 	}
 	left := &verified{}
-	if json.Unmarshal(raw, left) != nil || left.Checked == nil || left.Store != fresh.Store || time.Since(left.At) > verifyStale ||
+	if json.Unmarshal(raw, left) != nil || left.Checked == nil || left.Store != fresh.Store ||
+		time.Since(left.At) > verifyStale ||
 		(anchor == nil) != (left.Against == nil) ||
 		anchor != nil && *anchor != *left.Against {
 		return fresh

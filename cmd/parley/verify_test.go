@@ -107,7 +107,8 @@ func TestVerifyGoesOnWhereItWas(t *testing.T) {
 		t.Fatalf("a run that is interrupted: %v", err)
 	}
 	anchor := parley.Anchor{Number: 1, Hash: parley.HashOf(nil)}
-	for name, fresh := range map[string]*verified{"anew": resumed(s, true, nil), "another anchor": resumed(s, false, &anchor)} {
+	for name, fresh := range map[string]*verified{"anew": resumed(s, true, nil),
+		"another anchor": resumed(s, false, &anchor)} {
 		if fresh.Place != (parley.VerifyPlace{}) {
 			t.Errorf("%s begins at %+v", name, fresh.Place)
 		}

@@ -103,7 +103,8 @@ func TestComposeLoads(t *testing.T) {
 	if processes != 3 {
 		t.Errorf("%d processes of Parley, want 3", processes)
 	}
-	if migrate := project.Services["parley-1"].DependsOn["migrate"].Condition; migrate != types.ServiceConditionCompletedSuccessfully {
+	migrate := project.Services["parley-1"].DependsOn["migrate"].Condition
+	if migrate != types.ServiceConditionCompletedSuccessfully {
 		t.Errorf("the processes start before the schema is there: %q", migrate)
 	}
 }

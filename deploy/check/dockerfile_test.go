@@ -135,7 +135,8 @@ func TestBuildContextIsWhole(t *testing.T) {
 			t.Errorf("%s is left out of the build, which needs it (%v)", name, err)
 		}
 	}
-	for _, name := range []string{".git/HEAD", ".cache/openapi.json", "bin/parley", "README.md", "docs/schema.sql", "bench/load.go", "deploy/compose.yaml", "e2e/main_test.go"} {
+	for _, name := range []string{".git/HEAD", ".cache/openapi.json", "bin/parley", "README.md", "docs/schema.sql",
+		"bench/load.go", "deploy/compose.yaml", "e2e/main_test.go"} {
 		if match, err := ignored.MatchesOrParentMatches(name); !match || err != nil {
 			t.Errorf("%s is sent to the build for nothing (%v)", name, err)
 		}

@@ -26,7 +26,8 @@ func decoder(t *testing.T) runtime.Decoder {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		appsv1.AddToScheme, autoscalingv2.AddToScheme, batchv1.AddToScheme, corev1.AddToScheme, networkingv1.AddToScheme, policyv1.AddToScheme,
+		appsv1.AddToScheme, autoscalingv2.AddToScheme, batchv1.AddToScheme, corev1.AddToScheme,
+		networkingv1.AddToScheme, policyv1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
@@ -155,13 +156,16 @@ func TestPodsAreHardened(t *testing.T) {
 		switch {
 		case len(spec.Containers) != 1:
 			t.Errorf("%s has %d containers", name, len(spec.Containers))
-		case !*pod.RunAsNonRoot || *pod.RunAsUser == 0 || pod.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault:
+		case !*pod.RunAsNonRoot || *pod.RunAsUser == 0 ||
+			pod.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault:
 			t.Errorf("%s: the pod's security is %+v", name, pod)
-		case *own.AllowPrivilegeEscalation || !*own.ReadOnlyRootFilesystem || !slices.Equal(own.Capabilities.Drop, []corev1.Capability{"ALL"}):
+		case *own.AllowPrivilegeEscalation || !*own.ReadOnlyRootFilesystem ||
+			!slices.Equal(own.Capabilities.Drop, []corev1.Capability{"ALL"}):
 			t.Errorf("%s: the container's security is %+v", name, own)
 		case *spec.AutomountServiceAccountToken:
 			t.Errorf("%s mounts an account of the cluster", name)
-		case container.Resources.Requests.Cpu().IsZero() || container.Resources.Requests.Memory().IsZero() || container.Resources.Limits.Memory().IsZero():
+		case container.Resources.Requests.Cpu().IsZero() || container.Resources.Requests.Memory().IsZero() ||
+			container.Resources.Limits.Memory().IsZero():
 			t.Errorf("%s asks for no resources", name)
 		case container.Image != "parley":
 			t.Errorf("%s runs %s, which the kustomization does not replace", name, container.Image)
@@ -208,7 +212,8 @@ func TestPodsDrain(t *testing.T) {
 		if strconv.Itoa(int(ports["metrics"])) != metricsPort {
 			t.Errorf("%s: the port of the metrics is %d, the settings say %q", name, ports["metrics"], metricsPort)
 		}
-		for which, probe := range map[string]*corev1.Probe{"/readyz ": container.StartupProbe, "/readyz": container.ReadinessProbe, "/healthz": container.LivenessProbe} {
+		for which, probe := range map[string]*corev1.Probe{"/readyz ": container.StartupProbe,
+			"/readyz": container.ReadinessProbe, "/healthz": container.LivenessProbe} {
 			if probe == nil || probe.HTTPGet == nil || probe.HTTPGet.Path != strings.TrimSpace(which) ||
 				ports[probe.HTTPGet.Port.StrVal] == 0 {
 				t.Errorf("%s: the probe of %s is %+v", name, which, probe)

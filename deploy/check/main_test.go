@@ -131,13 +131,15 @@ var notTheBinarys = []string{"PARLEY_DB_PASSWORD", "PARLEY_1", "PARLEY_2", "PARL
 func TestVariablesExist(t *testing.T) {
 	t.Parallel()
 	var known []string
-	for _, literal := range regexp.MustCompile(`"(PARLEY_[A-Z_]+)"`).FindAllStringSubmatch(sources(t, "cmd/parley/*.go"), -1) {
+	for _, literal := range regexp.MustCompile(`"(PARLEY_[A-Z_]+)"`).FindAllStringSubmatch(sources(t,
+		"cmd/parley/*.go"), -1) {
 		known = append(known, literal[1])
 	}
 	if !slices.Contains(known, "PARLEY_ADDR") {
 		t.Fatalf("the sources of cmd/parley name no variables: %v", known)
 	}
-	for _, pattern := range []string{"Dockerfile", "compose.*", "haproxy.cfg", "nginx.conf", "postgres.sh", "systemd/*", "kubernetes/*.yaml"} {
+	for _, pattern := range []string{"Dockerfile", "compose.*", "haproxy.cfg", "nginx.conf", "postgres.sh", "systemd/*",
+		"kubernetes/*.yaml"} {
 		for _, name := range files(t, pattern) {
 			for _, variable := range parleyVariable.FindAllString(read(t, name), -1) {
 				if !slices.Contains(known, variable) && !slices.Contains(notTheBinarys, variable) {

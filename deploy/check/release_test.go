@@ -34,7 +34,8 @@ func TestTheReleaseIsSmall(t *testing.T) {
 	t.Logf("the release has %d bytes", info.Size())
 	if info.Size() > mostBytes {
 		t.Errorf(
-			"the release has %d bytes; at most %d. What is big: go build -o x ./cmd/parley && go tool nm -size -sort size x",
+			"the release has %d bytes; at most %d. What is big: go build -o x ./cmd/parley && go tool nm -size -sort "+
+				"size x",
 			info.Size(),
 			mostBytes,
 		)

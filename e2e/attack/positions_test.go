@@ -339,8 +339,10 @@ func TestForeignStreams(t *testing.T) { onEach(t, foreignStreams) }
 func foreignStreams(t *testing.T, s *target) {
 	victim, own := s.twoWorkspaces()
 	for _, asked := range []string{
-		"/v1/sessions/" + victim.ids["session"] + "/events", "/v1/agents/" + own.ids["agent"] + "/sessions/" + victim.ids["session"] + "/events",
-		"/v1/events?session=" + victim.ids["session"], "/v1/events?session=" + victim.ids["session"] + ":1", "/v1/events?session=" + own.ids["session"] + "&session=" + victim.ids["session"] + ":3",
+		"/v1/sessions/" + victim.ids["session"] + "/events",
+		"/v1/agents/" + own.ids["agent"] + "/sessions/" + victim.ids["session"] + "/events",
+		"/v1/events?session=" + victim.ids["session"], "/v1/events?session=" + victim.ids["session"] + ":1",
+		"/v1/events?session=" + own.ids["session"] + "&session=" + victim.ids["session"] + ":3",
 	} {
 		for _, place := range []string{"", "0", "3", "99999"} {
 			got := s.ask(own.admin, http.MethodGet, asked, "", "Last-Event-ID", place, "Accept", "text/event-stream")

@@ -50,7 +50,8 @@ func says(events ...string) misdeed {
 // chunk is an event of Chat Completions.
 func chunk(delta, finish string) string {
 	return fmt.Sprintf(
-		`{"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":%s,"finish_reason":%s}]}`,
+		`{"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":%s,`+
+			`"finish_reason":%s}]}`,
 		delta,
 		finish,
 	)
@@ -170,12 +171,14 @@ func misdeeds(stolen *atomic.Int64, elsewhere string) map[string]misdeed {
 		"half": raw(func(_ context.Context, to net.Conn) {
 			_, _ = io.WriteString(
 				to,
-				"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 100000\r\n\r\ndata: "+chunk(`{"content":"half an"}`, "null")[:40],
+				"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 100000\r\n\r\ndata: "+
+					chunk(`{"content":"half an"}`, "null")[:40],
 			)
 		}),
 		"half-call": says(
 			chunk(
-				`{"tool_calls":[{"index":0,"id":"c","type":"function","function":{"name":"current_time","arguments":"{\"a"}}]}`,
+				`{"tool_calls":[{"index":0,"id":"c","type":"function","function":{"name":"current_time",`+
+					`"arguments":"{\"a"}}]}`,
 				"null",
 			),
 		),
@@ -213,10 +216,13 @@ func misdeeds(stolen *atomic.Int64, elsewhere string) map[string]misdeed {
 			w.Header().Set("Content-Type", "text/event-stream")
 			for _, event := range []string{
 				`{"type":"content_block_delta","index":7,"delta":{"type":"text_delta","text":"x"}}`,
-				`{"type":"message_start","message":{"id":"m","usage":{"input_tokens":-1}}}`, `{"type":"message_start","message":{"id":"m"}}`,
-				`{"type":"content_block_start","index":-3,"content_block":{"type":"tool_use","id":"","name":"\u0000","input":[[]]}}`,
+				`{"type":"message_start","message":{"id":"m","usage":{"input_tokens":-1}}}`,
+				`{"type":"message_start","message":{"id":"m"}}`,
+				`{"type":"content_block_start","index":-3,"content_block":{"type":"tool_use","id":"","name":"\u0000",` +
+					`"input":[[]]}}`,
 				`{"type":"content_block_delta","index":-3,"delta":{"type":"input_json_delta","partial_json":"{{{"}}`,
-				`{"type":"message_delta","delta":{"stop_reason":["x"]},"usage":{"output_tokens":1e400}}`, `{"type":"message_stop"}`,
+				`{"type":"message_delta","delta":{"stop_reason":["x"]},"usage":{"output_tokens":1e400}}`,
+				`{"type":"message_stop"}`,
 			} {
 				_, _ = fmt.Fprintf(w, "event: content_block_delta\ndata: %s\n\n", event)
 			}
@@ -252,7 +258,9 @@ func endlessContinues(ctx context.Context, to net.Conn) {
 // record verifies, and the credential goes to nobody and stands nowhere.
 func TestHostileProviders(t *testing.T) {
 	t.Parallel()
-	for database, url := range map[string]func(testing.TB) string{"SQLite": func(testing.TB) string { return "" }, "PostgreSQL": databases.New} {
+	for database, url := range map[string]func(testing.TB) string{"SQLite": func(testing.TB) string {
+		return ""
+	}, "PostgreSQL": databases.New} {
 		t.Run(database, func(t *testing.T) {
 			t.Parallel()
 			hostileProviders(t, url(t))

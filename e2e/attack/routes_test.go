@@ -117,7 +117,8 @@ func foreignIDsInPaths(t *testing.T, s *target) {
 	victim := s.build("marked-victim", s.key("one", "owner", "member"), s.key("one", "admin", "admin"), true)
 	admin := s.key("two", "admin", "admin")
 	own := s.build("attacker", s.key("two", "member", "member"), admin, true)
-	for role, key := range map[parley.PrincipalRole]string{parley.RoleMember: own.key, parley.RoleAdmin: admin, parley.RoleReader: s.key("two", "reader", "reader")} {
+	for role, key := range map[parley.PrincipalRole]string{parley.RoleMember: own.key, parley.RoleAdmin: admin,
+		parley.RoleReader: s.key("two", "reader", "reader")} {
 		each(t, func(r *httpapi.Route, path string) {
 			for _, match := range pathVariable.FindAllStringSubmatch(path, -1) {
 				variable := match[1]
@@ -164,7 +165,8 @@ func TestPrivateThingsOfAColleague(t *testing.T) { onEach(t, privateThings) }
 
 func privateThings(t *testing.T, s *target) {
 	owner := s.build("marked-victim", s.key("one", "owner", "member"), s.key("one", "admin", "admin"), false)
-	for role, key := range map[parley.PrincipalRole]string{parley.RoleMember: s.key("one", "member", "member"), parley.RoleReader: s.key("one", "reader", "reader")} {
+	for role, key := range map[parley.PrincipalRole]string{parley.RoleMember: s.key("one", "member", "member"),
+		parley.RoleReader: s.key("one", "reader", "reader")} {
 		each(t, func(r *httpapi.Route, path string) {
 			if slices.ContainsFunc(
 				ownersOnly,
@@ -184,7 +186,8 @@ func TestRolesOnSharedThings(t *testing.T) { onEach(t, rolesOnShared) }
 func rolesOnShared(t *testing.T, s *target) {
 	owner, admin := s.key("one", "owner", "member"), s.key("one", "admin", "admin")
 	for role, key := range map[parley.PrincipalRole]string{
-		parley.RoleReader: s.key("one", "reader", "reader"), parley.RoleMember: s.key("one", "member", "member"), parley.RoleAdmin: s.key("one", "other", "admin"),
+		parley.RoleReader: s.key("one", "reader", "reader"), parley.RoleMember: s.key("one", "member", "member"),
+		parley.RoleAdmin: s.key("one", "other", "admin"),
 	} {
 		e := s.build("shared-with-"+string(role), owner, admin, true)
 		each(t, func(r *httpapi.Route, path string) {
@@ -204,7 +207,8 @@ func rolesOnShared(t *testing.T, s *target) {
 					got.status,
 					got.body,
 				)
-			} else if !denied && (got.status == http.StatusForbidden || got.status == http.StatusUnauthorized || got.status >= http.StatusInternalServerError) {
+			} else if !denied && (got.status == http.StatusForbidden || got.status == http.StatusUnauthorized ||
+				got.status >= http.StatusInternalServerError) {
 				t.Errorf("%s %s as a %s (%s): status %d: %.200s", r.Method, path, role, reach, got.status, got.body)
 			}
 		})
@@ -214,13 +218,15 @@ func rolesOnShared(t *testing.T, s *target) {
 // whole demands that an estate is all there, for its owner, and unchanged.
 func (s *target) whole(e estate) {
 	s.Helper()
-	for _, path := range []string{"/v1/agents/{agent}", "/v1/sessions/{session}", "/v1/messages/{message}", "/v1/turns/{turn}", "/v1/calls/{call}", "/v1/loops/{loop}",
+	for _, path := range []string{"/v1/agents/{agent}", "/v1/sessions/{session}", "/v1/messages/{message}",
+		"/v1/turns/{turn}", "/v1/calls/{call}", "/v1/loops/{loop}",
 		"/v1/files/{file}/content", "/v1/projects/{project}", "/v1/sessions/{reader}", "/v1/clients/{client}/session"} {
 		if got := s.ask(e.key, "GET", e.fill(path), ""); got.status != http.StatusOK {
 			s.Errorf("the owner's %s is gone: status %d: %s", path, got.status, got.body)
 		}
 	}
-	for path, holds := range map[string]string{"/v1/agents/{agent}": `"version":1`, "/v1/approvals/{approval}": `"pending"`, "/v1/sessions/{session}/messages?view=ids": `"sequence":4`} {
+	for path, holds := range map[string]string{"/v1/agents/{agent}": `"version":1`,
+		"/v1/approvals/{approval}": `"pending"`, "/v1/sessions/{session}/messages?view=ids": `"sequence":4`} {
 		if got := s.ask(
 			e.key,
 			"GET",

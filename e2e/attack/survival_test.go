@@ -22,7 +22,8 @@ const turnSeconds = 4
 func (s *target) send(key, model, tools, text string) (session string) {
 	s.Helper()
 	session = s.made(key, "POST", "/v1/sessions", fmt.Sprintf(
-		`{"model":%q,"tools":%s,"grants":[{"tool":"*","effect":"allow"}],"limits":{"max_seconds":%d,"max_steps":4},"retry_policy":{"retries":1}}`,
+		`{"model":%q,"tools":%s,"grants":[{"tool":"*","effect":"allow"}],"limits":{"max_seconds":%d,"max_steps":4},`+
+			`"retry_policy":{"retries":1}}`,
 		model,
 		tools,
 		turnSeconds,

@@ -58,7 +58,8 @@ func postgresDatabase(t *testing.T) database {
 	cut := func(which string, arguments ...any) (int, error) {
 		return count(
 			super,
-			"SELECT count(pg_terminate_backend(pid)) FROM (SELECT pid FROM pg_stat_activity WHERE usename = '"+pgtest.Owner+"' AND datname = current_database() AND "+which+") x",
+			"SELECT count(pg_terminate_backend(pid)) FROM (SELECT pid FROM pg_stat_activity WHERE usename = '"+
+				pgtest.Owner+"' AND datname = current_database() AND "+which+") x",
 			arguments...)
 	}
 	return database{
@@ -89,13 +90,19 @@ func restart(cluster *pgtest.Cluster) error {
 func leftovers(url string) (map[string]int, error) {
 	found := map[string]int{}
 	for what, query := range map[string]string{
-		"sessions with an unfinished turn":     "SELECT count(*) FROM parley.heads WHERE turn_id IS NOT NULL OR turn_status <> '' OR queued <> 0 OR steers <> 0",
-		"sessions held by a process":           "SELECT count(*) FROM parley.heads WHERE holder IS NOT NULL",
-		"sessions asked to stop":               "SELECT count(*) FROM parley.heads WHERE cancel_turn IS NOT NULL",
-		"sessions ready for a claim":           "SELECT count(*) FROM parley.ready",
-		"sessions that say that they run":      "SELECT count(*) FROM parley.sessions WHERE status IN ('running', 'waiting')",
-		"turns that are not finished":          "SELECT count(*) FROM parley.turns WHERE status NOT IN ('completed', 'failed', 'cancelled')",
-		"messages queued or streaming":         "SELECT count(*) FROM parley.messages WHERE status IN ('queued', 'streaming') OR position IS NOT NULL",
+		"sessions with an " +
+			"unfinished turn": "SELECT count(*) FROM parley.heads " +
+			"WHERE turn_id IS NOT NULL OR turn_status <> '' OR queued <> 0 OR steers <> 0",
+		"sessions held by a process": "SELECT count(*) FROM parley.heads WHERE holder IS NOT NULL",
+		"sessions asked to stop":     "SELECT count(*) FROM parley.heads WHERE cancel_turn IS NOT NULL",
+		"sessions ready for a claim": "SELECT count(*) FROM parley.ready",
+		"sessions that say that " +
+			"they run": "SELECT count(*) FROM parley.sessions WHERE status IN ('running', 'waiting')",
+		"turns that are not " +
+			"finished": "SELECT count(*) FROM parley.turns WHERE status NOT IN ('completed', 'failed', 'cancelled')",
+		"messages queued or " +
+			"streaming": "SELECT count(*) FROM parley.messages " +
+			"WHERE status IN ('queued', 'streaming') OR position IS NOT NULL",
 		"calls that are open":                  "SELECT count(*) FROM parley.calls WHERE outcome = 'open'",
 		"texts kept twice, in row and version": "SELECT count(*) FROM parley.versions WHERE text IS NOT NULL",
 	} {

@@ -106,7 +106,8 @@ func (o *order) end(data turnEvent) error {
 
 // counted: a turn was taken over no more often than it lived since it last settled
 // a step, and is given up as a crash loop when that was too often, not before. (When
-// something else may have ended its processes it is later.) How a life ended the record does not tell: one that was drained is
+// something else may have ended its processes it is later.) How a life ended the record does not tell: one that was
+// drained is
 // taken for one that may have died.
 func (o *order) counted(data turnEvent) error {
 	takeovers, lives := data.Turn.Takeovers, o.lives[data.TurnID]

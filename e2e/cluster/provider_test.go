@@ -197,7 +197,8 @@ func answer(ctx context.Context, w http.ResponseWriter, s script, step int) {
 	send := func(delta, finish string) bool {
 		_, err := fmt.Fprintf(
 			w,
-			`data: {"id":"chatcmpl-n%d-%d","object":"chat.completion.chunk","created":1767225600,"model":"trial","choices":[{"index":0,"delta":%s,"finish_reason":%s}]}`+"\n\n",
+			`data: {"id":"chatcmpl-n%d-%d","object":"chat.completion.chunk","created":1767225600,"model":"trial",`+
+				`"choices":[{"index":0,"delta":%s,"finish_reason":%s}]}`+"\n\n",
 			s.N,
 			step,
 			delta,
@@ -219,7 +220,8 @@ func answer(ctx context.Context, w http.ResponseWriter, s script, step int) {
 		for i, call := range s.calls() {
 			if !send(
 				fmt.Sprintf(
-					`{"tool_calls":[{"index":%d,"id":"call_%d_%d_%d","type":"function","function":{"name":%q,"arguments":%q}}]}`,
+					`{"tool_calls":[{"index":%d,"id":"call_%d_%d_%d","type":"function","function":{"name":%q,`+
+						`"arguments":%q}}]}`,
 					i,
 					s.N,
 					step,
@@ -236,7 +238,9 @@ func answer(ctx context.Context, w http.ResponseWriter, s script, step int) {
 	if send(`{}`, finish) {
 		_, _ = fmt.Fprintf(
 			w,
-			`data: {"id":"chatcmpl-n%d-%d","object":"chat.completion.chunk","created":1767225600,"model":"trial","choices":[],"usage":{"prompt_tokens":%d,"completion_tokens":%d,"total_tokens":%d}}`+"\n\ndata: [DONE]\n\n",
+			`data: {"id":"chatcmpl-n%d-%d","object":"chat.completion.chunk","created":1767225600,"model":"trial",`+
+				`"choices":[],"usage":{"prompt_tokens":%d,"completion_tokens":%d,"total_tokens":%d}}`+
+				"\n\ndata: [DONE]\n\n",
 			s.N,
 			step,
 			10,

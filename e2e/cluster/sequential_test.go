@@ -41,8 +41,9 @@ const (
 // shown is what the answer says. Unknown: there was none, and the action
 // happened at some time or never.
 type shown struct {
-	unknown  bool
-	post     int         // the number of the message; of a cancel that of the turn's that it ended, 0 when it ended none
+	unknown bool
+	// the number of the message; of a cancel that of the turn's that it ended, 0 when it ended none
+	post     int
 	message  parley.ID   // of a post
 	sequence int64       // of a post: 0 while it is queued
 	later    bool        // of a post: an earlier try may have done it, so that the sequence is of some later moment

@@ -126,7 +126,8 @@ func (x *trial) open(workspace string) *account {
 		x.t.Cleanup(c.Close)
 		a.clients = append(a.clients, c)
 	}
-	agent := `{"name":"Trial","model":"openai/trial","context_policy":{"kind":"single"},"tools":["effect","poison","current_time",` +
+	agent := `{"name":"Trial","model":"openai/trial","context_policy":{"kind":"single"},"tools":["effect","poison",` +
+		`"current_time",` +
 		`{"name":"ask","description":"Asks the client.","parameters":{"type":"object"}}]}`
 	if err := create(x.t.Context(), a.clients[0].URL(), key.Secret, "/v1/agents", "", agent); err != nil {
 		x.t.Fatal(err)

@@ -84,7 +84,8 @@ func TestFuzzTargetsAreRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range []string{"\n\tFUZZTIME=$(FUZZTIME) .ci/fuzz\n", "\n\t@.ci/stage fuzz $(MAKE) fuzz FUZZTIME=5000x\n"} {
+	for _, line := range []string{"\n\tFUZZTIME=$(FUZZTIME) .ci/fuzz\n",
+		"\n\t@.ci/stage fuzz $(MAKE) fuzz FUZZTIME=5000x\n"} {
 		if !strings.Contains(string(makefile), line) {
 			t.Errorf("the Makefile has no line %q", line)
 		}

@@ -23,10 +23,14 @@ func TestAPanicTellsWhereButNotWhat(t *testing.T) {
 		work  func()
 		tells string
 	}{
-		"a text":            {func() { panic(secret) }, "a value of type string"},
-		"an error":          {func() { panic(fmt.Errorf("with %w", errors.New(secret))) }, "a value of type *fmt.wrapError"},
-		"an index":          {func() { _ = list[len(secret)] }, "runtime error: index out of range [13] with length 0"},
-		"a wrong type":      {func() { _ = any(secret).(int) }, "interface conversion: interface {} is string, not int"}, //nolint:forcetypeassert // that is the fault
+		"a text": {func() { panic(secret) }, "a value of type string"},
+		"an error": {func() {
+			panic(fmt.Errorf("with %w", errors.New(secret)))
+		}, "a value of type *fmt.wrapError"},
+		"an index": {func() { _ = list[len(secret)] }, "runtime error: index out of range [13] with length 0"},
+		"a wrong type": {func() {
+			_ = any(secret).(int)
+		}, "interface conversion: interface {} is string, not int"}, //nolint:forcetypeassert // that is the fault
 		"something missing": {func() { panic(nil) }, "panic called with nil argument"},
 	} {
 		got := recovered(c.work)

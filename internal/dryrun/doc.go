@@ -154,8 +154,10 @@ func (m *Memory) keep(h *transition.Head) {
 func (m *Memory) settle(row *transition.SettledRow, at parley.Time) {
 	for i := range m.messages {
 		if one := &m.messages[i]; one.ID == row.MessageID {
-			one.Status, one.Content, one.ProviderData, one.ToolName = row.Status, row.Content, row.ProviderData, row.ToolName
-			one.Error, one.Usage, one.Metadata, one.TokenEstimate, one.UpdatedAt = row.Error, row.Usage, row.Metadata, row.TokenEstimate, at
+			one.Status, one.Content, one.ProviderData, one.ToolName = row.Status, row.Content, row.ProviderData,
+				row.ToolName
+			one.Error, one.Usage, one.Metadata, one.TokenEstimate, one.UpdatedAt = row.Error, row.Usage, row.Metadata,
+				row.TokenEstimate, at
 			return
 		}
 	}
@@ -167,7 +169,8 @@ func (m *Memory) settleCall(settled *store.CallSettled) {
 		if c.ID != settled.CallID {
 			continue
 		}
-		c.Outcome, c.Usage, c.Cost, c.Finish, c.Error = settled.Outcome, settled.Usage, settled.Cost, settled.Finish, settled.Error
+		c.Outcome, c.Usage, c.Cost, c.Finish, c.Error = settled.Outcome, settled.Usage, settled.Cost, settled.Finish,
+			settled.Error
 		c.FirstTokenMS, c.TotalMS = settled.FirstTokenMS, settled.TotalMS
 		if c.Reserved != nil {
 			used, estimated := settled.Charged(*c.Reserved)

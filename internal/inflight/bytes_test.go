@@ -17,7 +17,8 @@ func TestBytes(t *testing.T) {
 		owner parley.ID
 		n     int64
 		takes bool
-	}{{ada, 6, true}, {ada, 1, false}, {ben, 5, false}, {ben, 4, true}, {ben, 1, false}, {ada, -6, true}, {ben, 2, true}, {ada, 4, true}} {
+	}{{ada, 6, true}, {ada, 1, false}, {ben, 5, false}, {ben, 4, true}, {ben, 1, false}, {ada, -6, true},
+		{ben, 2, true}, {ada, 4, true}} {
 		if step.n < 0 {
 			b.Give(step.owner, -step.n)
 		} else if b.Take(step.owner, step.n) != step.takes {

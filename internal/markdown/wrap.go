@@ -13,14 +13,14 @@ import (
 const width = 120
 
 // skipped are directories of others' documents, and of what the tree makes from its own.
-var skipped = []string{
+var skipped = []string{ //nolint:gochecknoglobals // a constant
 	".git",
 	".cache",
 	"bin",
 	"dist",
 	"node_modules",
 	"testdata",
-} //nolint:gochecknoglobals // a constant
+}
 
 // documents names the Markdown files of a tree.
 func documents(root string) ([]string, error) {

@@ -75,13 +75,13 @@ func write(root string, texts map[string][]byte) ([]string, error) {
 
 // tidy puts the lines of a go.mod in order, where a new path has moved them.
 func tidy(path string) error {
-	command := exec.Command(
+	command := exec.Command( //nolint:gosec,noctx // of this tree, and takes milliseconds
 		"go",
 		"mod",
 		"edit",
 		"-fmt",
 		path,
-	) //nolint:gosec,noctx // of this tree, and takes milliseconds
+	)
 	if out, err := command.CombinedOutput(); err != nil {
 		return fmt.Errorf("go mod edit: %w: %s", err, out)
 	}

@@ -17,28 +17,34 @@ func TestWhatMeansTheModule(t *testing.T) {
 		{
 			"parley", "engine/a.go",
 			[]string{
-				`import "OLD"`, `import p "OLD"`, "import (\n\t\"OLD\"\n\n\t\"OLD/client\"\n)", `import _ "OLD/client" // why`, `var x = "OLD/cmd/parley"`,
+				`import "OLD"`, `import p "OLD"`, "import (\n\t\"OLD\"\n\n\t\"OLD/client\"\n)",
+				`import _ "OLD/client" // why`, `var x = "OLD/cmd/parley"`,
 				"const text = `\n\t\"OLD\" // as in an import\n`",
 			},
 			[]string{
-				`const agent = "OLD"`, `const a = f("OLD", "OLD/idempotency-key")`, `var a = []string{"OLD"}`, "func f() string {\n\treturn \"OLD\"\n}",
-				`var a = "/v1/agents/OLD/sessions"`, "// OLD/client does not stand in quotes.", `var a = "OLD.client"`, `var a = "my-OLD/client"`,
+				`const agent = "OLD"`, `const a = f("OLD", "OLD/idempotency-key")`, `var a = []string{"OLD"}`,
+				"func f() string {\n\treturn \"OLD\"\n}",
+				`var a = "/v1/agents/OLD/sessions"`, "// OLD/client does not stand in quotes.", `var a = "OLD.client"`,
+				`var a = "my-OLD/client"`,
 			},
 		},
 		{
 			"parley", "docs/library.md",
 			[]string{`go mod edit -require="OLD@v0.0.0" -replace="OLD=../parley"`, `import "OLD/client"`},
-			[]string{"OLD keeps conversations.", `"$HOME/OLD/client"`, `docker build -t OLD:0.1.0 .`, `{"agent":"OLD"}`},
+			[]string{"OLD keeps conversations.", `"$HOME/OLD/client"`, `docker build -t OLD:0.1.0 .`,
+				`{"agent":"OLD"}`},
 		},
 		{
 			"parley", "llm/difftest/go.mod",
-			[]string{"module OLD", "module OLD/llm/difftest", "replace OLD => ../..", "require (\n\tgithub.com/google/go-cmp v0.7.0\n\tOLD v0.0.0\n)"},
+			[]string{"module OLD", "module OLD/llm/difftest", "replace OLD => ../..",
+				"require (\n\tgithub.com/google/go-cmp v0.7.0\n\tOLD v0.0.0\n)"},
 			[]string{"require example.net/OLD v1.0.0", "require OLD-tools v1.0.0", "// example.net/OLD/client"},
 		},
 		{
 			"example.org/parley", "docs/library.md",
 			[]string{
-				"go get OLD@latest", "import \"OLD/client\"", "OLD OLD", "OLD", "Import OLD/client.", "It is OLD.", "`OLD`", "-gcflags='OLD/...=-N'",
+				"go get OLD@latest", "import \"OLD/client\"", "OLD OLD", "OLD", "Import OLD/client.", "It is OLD.",
+				"`OLD`", "-gcflags='OLD/...=-N'",
 				`-replace="OLD=../parley"`,
 			},
 			[]string{"https://OLD/page", "docs.OLD", "OLDish", "OLD-tools", "OLD.git", "/srv/OLD"},
@@ -70,7 +76,8 @@ func TestWhatMeansTheModule(t *testing.T) {
 
 func TestWhatIsNoPath(t *testing.T) {
 	t.Parallel()
-	for _, path := range []string{"", "parley", "parley/parley", "Example.org/parley", "example.org/", "example.org//a", "example.org/a.", ".org/a", "-a.org x", "a.org/b c", "../a.b"} {
+	for _, path := range []string{"", "parley", "parley/parley", "Example.org/parley", "example.org/", "example.org//a",
+		"example.org/a.", ".org/a", "-a.org x", "a.org/b c", "../a.b"} {
 		if _, err := rename(
 			t.TempDir(),
 			path,
@@ -86,7 +93,8 @@ func TestImportsStaySorted(t *testing.T) {
 	t.Parallel()
 	r := newRewriter("parley", "example.org/parley", []string{"client/client.go"})
 	before := "package a\n\nimport (\n\t\"github.com/a/b\"\n\t\"parley\"\n\t\"parley/client\"\n)\n"
-	want := "package a\n\nimport (\n\t\"example.org/parley\"\n\t\"example.org/parley/client\"\n\t\"github.com/a/b\"\n)\n"
+	want := "package a\n\nimport " +
+		"(\n\t\"example.org/parley\"\n\t\"example.org/parley/client\"\n\t\"github.com/a/b\"\n)\n"
 	if got := string(r.file("x.go", []byte(before))); got != want {
 		t.Errorf("got %s", got)
 	}

@@ -18,18 +18,25 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestPublic(t *testing.T) {
 	for address, want := range map[string]bool{
-		"8.8.8.8": true, "2606:4700::1111": true, "::ffff:8.8.8.8": true, "64:ff9b::808:808": true, "2a00:1450:4001::200e": true,
-		"127.0.0.1": false, "127.1.2.3": false, "0.0.0.0": false, "0.1.2.3": false, "10.0.0.1": false, "172.16.0.1": false,
-		"172.31.255.255": false, "192.168.1.1": false, "169.254.169.254": false, "100.64.0.1": false, "198.18.0.1": false,
-		"224.0.0.1": false, "255.255.255.255": false, "240.0.0.1": false, "192.0.0.170": false,
-		"::1": false, "::": false, "fe80::1": false, "fe80::1%eth0": false, "fc00::1": false, "fd00:ec2::254": false, "ff02::1": false,
-		"::ffff:127.0.0.1": false, "::ffff:169.254.169.254": false, "64:ff9b::7f00:1": false, "64:ff9b::a9fe:a9fe": false,
-		"64:ff9b:1::1": false, "2002:7f00:1::": false, "::7f00:1": false, "fec0::1": false, "100::1": false,
+		"8.8.8.8": true, "2606:4700::1111": true, "::ffff:8.8.8.8": true, "64:ff9b::808:808": true,
+		"2a00:1450:4001::200e": true,
+		"127.0.0.1":            false, "127.1.2.3": false, "0.0.0.0": false, "0.1.2.3": false, "10.0.0.1": false,
+		"172.16.0.1":     false,
+		"172.31.255.255": false, "192.168.1.1": false, "169.254.169.254": false, "100.64.0.1": false,
+		"198.18.0.1": false,
+		"224.0.0.1":  false, "255.255.255.255": false, "240.0.0.1": false, "192.0.0.170": false,
+		"::1": false, "::": false, "fe80::1": false, "fe80::1%eth0": false, "fc00::1": false, "fd00:ec2::254": false,
+		"ff02::1":          false,
+		"::ffff:127.0.0.1": false, "::ffff:169.254.169.254": false, "64:ff9b::7f00:1": false,
+		"64:ff9b::a9fe:a9fe": false,
+		"64:ff9b:1::1":       false, "2002:7f00:1::": false, "::7f00:1": false, "fec0::1": false, "100::1": false,
 		"2001::1": false, "2001:0:808:808::f7f7:f7f7": false, "2001:0:7f00:1:0:0:80ff:fffe": false, // Teredo
 		"2002:808:808::1": false, "2002:a00:1::": false, // 6to4
 		"::808:808": false, "64:ff9b::a00:1": false, "64:ff9b:1:808:8:800::": false,
-		"2a00:1450::5efe:a00:1": false, "2a00:1450::200:5efe:808:808": false, "2a00:1450::5eff:a00:1": true, // ISATAP, and not
-		"2001:db8::1": false, "2001:2::1": false, "2001:20::1": false, "3fff::1": false, "5f00::1": false, "4000::1": false, "fdff::1": false, "febf::1": false,
+		"2a00:1450::5efe:a00:1": false, "2a00:1450::200:5efe:808:808": false,
+		"2a00:1450::5eff:a00:1": true, // ISATAP, and not
+		"2001:db8::1":           false, "2001:2::1": false, "2001:20::1": false, "3fff::1": false, "5f00::1": false,
+		"4000::1": false, "fdff::1": false, "febf::1": false,
 		"192.0.2.1": false, "198.51.100.1": false, "203.0.113.1": false, "192.88.99.1": false,
 	} {
 		if got := netguard.Public(netip.MustParseAddr(address)); got != want {
@@ -79,8 +86,10 @@ func TestPrivateAddressesAreRefusedAtConnectTime(t *testing.T) {
 // A connection is judged by the address that it is made to, in every family.
 func TestPrivateIPv6AddressesAreRefusedAtConnectTime(t *testing.T) {
 	for _, address := range []string{
-		"[fc00::1]:443", "[fd12:3456:789a::1]:80", "[fe80::1]:80", "[fe80::1%eth0]:80", "[febf::1%1]:443", "[::1]:80", "[::]:80",
-		"[::ffff:10.0.0.1]:80", "[2002:a00:1::]:80", "[2001:0:7f00:1::]:80", "[64:ff9b::7f00:1]:80", "10.0.0.1:80", "no address",
+		"[fc00::1]:443", "[fd12:3456:789a::1]:80", "[fe80::1]:80", "[fe80::1%eth0]:80", "[febf::1%1]:443",
+		"[::1]:80", "[::]:80",
+		"[::ffff:10.0.0.1]:80", "[2002:a00:1::]:80", "[2001:0:7f00:1::]:80", "[64:ff9b::7f00:1]:80", "10.0.0.1:80",
+		"no address",
 	} {
 		if err := netguard.RefusePrivate(address); !errors.Is(err, netguard.ErrPrivate) {
 			t.Errorf("%s: %v", address, err)

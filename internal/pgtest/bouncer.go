@@ -46,8 +46,10 @@ func (c *Cluster) Bouncer() (*Bouncer, error) {
 
 func (b *Bouncer) start(c *Cluster, program string) error {
 	settings := fmt.Sprintf(
-		"[databases]\n* = host=%s port=%s\n[pgbouncer]\nunix_socket_dir = %s\nlisten_port = %s\nlisten_addr =\nauth_type = trust\n"+
-			"auth_file = %s/users\npool_mode = transaction\ndefault_pool_size = %d\nmax_client_conn = 500\nlogfile = %s/own-log\n",
+		"[databases]\n* = host=%s port=%s\n[pgbouncer]\nunix_socket_dir = %s\nlisten_port = %s\nlisten_addr "+
+			"=\nauth_type = trust\n"+
+			"auth_file = %s/users\npool_mode = transaction\ndefault_pool_size = %d\nmax_client_conn = 500\nlogfile = "+
+			"%s/own-log\n",
 		c.dir,
 		port,
 		b.dir,
@@ -56,7 +58,8 @@ func (b *Bouncer) start(c *Cluster, program string) error {
 		bouncerPool,
 		b.dir,
 	)
-	for name, text := range map[string]string{"settings": settings, "users": fmt.Sprintf("%q \"\"\n%q \"\"\n", Owner, Superuser)} {
+	for name, text := range map[string]string{"settings": settings,
+		"users": fmt.Sprintf("%q \"\"\n%q \"\"\n", Owner, Superuser)} {
 		if err := os.WriteFile(
 			filepath.Join(b.dir, name),
 			[]byte(text),

@@ -224,9 +224,9 @@ func (c *Cluster) command(name string, args ...string) *exec.Cmd {
 	if own := filepath.Join(c.bin, name); name != "sh" {
 		name = own
 	}
-	command := exec.Command(
+	command := exec.Command( //nolint:gosec,noctx // ended by its own standard input; initdb ends by itself
 		name,
-		args...) //nolint:gosec,noctx // ended by its own standard input; initdb ends by itself
+		args...)
 	command.Dir = c.dir
 	command.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C"}
 	command.SysProcAttr = &syscall.SysProcAttr{
@@ -272,7 +272,8 @@ func binaries(dir string) (string, error) {
 	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/postgres")
 	if err != nil || len(found) == 0 {
 		return "", errors.New(
-			"pgtest: these tests need a PostgreSQL server: install the package postgresql (.ci/prepare does it), or name its directory of programs in PARLEY_PG_BIN",
+			"pgtest: these tests need a PostgreSQL server: install the package postgresql (.ci/prepare does it), or " +
+				"name its directory of programs in PARLEY_PG_BIN",
 		)
 	}
 	newest := slices.MaxFunc(found, func(a, b string) int { return major(a) - major(b) })

@@ -72,8 +72,10 @@ func (o *ownFiles) refused(file fs.FileInfo) string {
 		return ownReason
 	case o.beyond:
 		return fmt.Sprintf(
-			"it has several names on the disk, and the server has more than %d files of its own, or some that cannot be read, "+
-				"so that nobody can tell whether it is one of them; copy it, or put the data directory (PARLEY_DATA) elsewhere",
+			"it has several names on the disk, and the server has more than %d files of its own, or some that cannot "+
+				"be read, "+
+				"so that nobody can tell whether it is one of them; copy it, or put the data directory (PARLEY_DATA) "+
+				"elsewhere",
 			o.limit,
 		)
 	}

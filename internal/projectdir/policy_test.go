@@ -58,8 +58,11 @@ func TestRootsAroundTheServersData(t *testing.T) {
 		Options{Roots: []string{in("root")}, Data: in("root/parley/data"), Closed: []string{in("root/record")}},
 	)
 	for name, may := range map[string]bool{
-		"root": false, "root/parley": false, "root/parley/data": false, "root/parley/data/inner": false, "root/parley/data/none": false,
-		"root/.git": false, "root/.git/hooks": false, "root/record": false, "outside": false, "root/parley/site": true, "root/site": true,
+		"root": false, "root/parley": false, "root/parley/data": false, "root/parley/data/inner": false,
+		"root/parley/data/none": false,
+		"root/.git":             false, "root/.git/hooks": false, "root/record": false, "outside": false,
+		"root/parley/site": true,
+		"root/site":        true,
 	} {
 		if _, err := p.Resolve(in(name)); (err == nil) != may {
 			t.Errorf("Resolve(%s) = %v", name, err)
@@ -78,7 +81,8 @@ func TestRootsAroundTheServersData(t *testing.T) {
 		t.Fatal(err)
 	}
 	shown := p.Shown(roots)
-	for name, want := range map[string]bool{"root": true, "root/parley": true, "root/parley/data": false, "root/parley/data/inner": false, "root/record": false, "root/.git": false, "outside": false} {
+	for name, want := range map[string]bool{"root": true, "root/parley": true, "root/parley/data": false,
+		"root/parley/data/inner": false, "root/record": false, "root/.git": false, "outside": false} {
 		if shown(in(name)) != want {
 			t.Errorf("%s is shown: %t", name, !want)
 		}
@@ -113,8 +117,9 @@ func TestHomesKeepWhatBeginsWithADot(t *testing.T) {
 	t.Parallel()
 	p := Anywhere()
 	for path, want := range map[string]bool{
-		"/home/ada/.config": true, "/home/ada/.config/x/y": true, "/home/ada/.bashrc": true, "/Users/ada/.config": true, "/root/.cache": true,
-		"/home/ada": false, "/home/ada/work/.github": false, "/srv/.hidden": false, "/home": false,
+		"/home/ada/.config": true, "/home/ada/.config/x/y": true, "/home/ada/.bashrc": true, "/Users/ada/.config": true,
+		"/root/.cache": true,
+		"/home/ada":    false, "/home/ada/work/.github": false, "/srv/.hidden": false, "/home": false,
 	} {
 		if got := p.inHiddenOfHome(path); got != want {
 			t.Errorf("%s: %t", path, got)
@@ -129,10 +134,15 @@ func TestSecretsByName(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]bool{
-		"/srv/a/.env": true, "/srv/a/.ENV": true, "/srv/a/.env.local": true, "/srv/a/.env.example": false, "/srv/a/.ssh": true, "/srv/a/.ssh/known_hosts": true,
-		"/srv/.aws/x": true, "/srv/a/.e\u200bnv": true, "/srv/a/ID_RSA": true, "/srv/a/id_rsa.pub": false, "/srv/a/x.pem": false, "/srv/a/x.key": true,
-		"/srv/.docker/config.json": true, "/srv/docker/config.json": false, "/srv/config.json": false, "/srv/a.secret/b": true, "/srv/private/a.txt": true,
-		"/srv/environment": false, "/srv/a/.git/config": true, "/srv/a/.git/HEAD": false, "/srv/a/.git/modules/a/b/config": true, "/srv/a/.git/worktrees/w/config.worktree": true, "/srv/a/.git/worktrees/w/HEAD": false, "/srv/.environment": false,
+		"/srv/a/.env": true, "/srv/a/.ENV": true, "/srv/a/.env.local": true, "/srv/a/.env.example": false,
+		"/srv/a/.ssh": true, "/srv/a/.ssh/known_hosts": true,
+		"/srv/.aws/x": true, "/srv/a/.e\u200bnv": true, "/srv/a/ID_RSA": true, "/srv/a/id_rsa.pub": false,
+		"/srv/a/x.pem": false, "/srv/a/x.key": true,
+		"/srv/.docker/config.json": true, "/srv/docker/config.json": false, "/srv/config.json": false,
+		"/srv/a.secret/b": true, "/srv/private/a.txt": true,
+		"/srv/environment": false, "/srv/a/.git/config": true, "/srv/a/.git/HEAD": false,
+		"/srv/a/.git/modules/a/b/config": true, "/srv/a/.git/worktrees/w/config.worktree": true,
+		"/srv/a/.git/worktrees/w/HEAD": false, "/srv/.environment": false,
 	} {
 		if _, got := s.match(path); got != want {
 			t.Errorf("%s: %t", path, got)
@@ -150,13 +160,15 @@ func TestALinkOutTellsNothing(t *testing.T) {
 	t.Parallel()
 	base := plot(t, "root", "outside/there")
 	put(t, filepath.Join(base, "outside/file"), "x")
-	for link, target := range map[string]string{"root/out": "../outside", "root/all": filepath.Join(base, "outside"), "root/to": "out/there", "root/nowhere": "../outside/none"} {
+	for link, target := range map[string]string{"root/out": "../outside", "root/all": filepath.Join(base, "outside"),
+		"root/to": "out/there", "root/nowhere": "../outside/none"} {
 		if err := os.Symlink(target, filepath.Join(base, link)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	p := policy(t, Options{Roots: []string{filepath.Join(base, "root")}})
-	for _, name := range []string{"out", "out/there", "out/none", "out/none/deeper", "out/file", "out/file/below", "all/there", "all/none", "to", "to/none", "nowhere"} {
+	for _, name := range []string{"out", "out/there", "out/none", "out/none/deeper", "out/file", "out/file/below",
+		"all/there", "all/none", "to", "to/none", "nowhere"} {
 		path := filepath.Join(base, "root", name)
 		_, err := p.Resolve(path)
 		if err == nil || !strings.Contains(err.Error(), "lies outside the directories allowed") {

@@ -63,7 +63,8 @@ func unusable(err error) error {
 	return parley.WrapError(
 		parley.CodeForbidden,
 		err,
-		"this session's project directory may not be used: it is gone, lies outside the directories that projects may lie in, or is private; ask an admin to choose another",
+		"this session's project directory may not be used: it is gone, lies outside the directories that projects "+
+			"may lie in, or is private; ask an admin to choose another",
 	)
 }
 

@@ -62,7 +62,8 @@ func TestTheServersFilesBehindLinksAndBelow(t *testing.T) {
 	t.Parallel()
 	base := plot(t, "data/deep/er", "records/provider", "disk", "disk/more", "site")
 	for own, name := range map[string]string{
-		"disk/store": "by-link", "data/deep/er/file": "deep", "records/provider/exchange": "exchange", "disk/more/file": "behind-a-link",
+		"disk/store": "by-link", "data/deep/er/file": "deep", "records/provider/exchange": "exchange",
+		"disk/more/file": "behind-a-link",
 	} {
 		put(t, filepath.Join(base, own), "the server's")
 		if err := os.Link(filepath.Join(base, own), filepath.Join(base, "site", name)); err != nil {
@@ -148,7 +149,8 @@ func TestNothingIsWrittenWhereGitRunsIt(t *testing.T) {
 	}
 	tree := opened(t, policy(t, Options{Roots: []string{base}}), base)
 	for _, name := range []string{
-		".git/hooks/pre-commit", ".GIT/hooks/pre-commit", ".g\u200dit/config", "alias/config", "work/up/post-commit", "tree/.git", "work/.git", "new/.git/hooks/x",
+		".git/hooks/pre-commit", ".GIT/hooks/pre-commit", ".g\u200dit/config", "alias/config", "work/up/post-commit",
+		"tree/.git", "work/.git", "new/.git/hooks/x",
 		"bare/config", "bare/hooks/post-receive", "tree/meta/hooks/pre-commit",
 	} {
 		if _, err := tree.Replace(name, []byte("x")); parley.ErrorCode(err) != parley.CodeForbidden {
@@ -273,7 +275,8 @@ func TestNoWriteMakesARepository(t *testing.T) {
 		{"b3/HEAD", true}, {"b3/objects/a", true}, {"b3/refs/a", false}, {"b3/refs", false}, {"b3/notes", true},
 		{"bare/refs/heads/a", false}, {"bare/config", true}, {"dangling", false},
 		{"spelled/Head", true}, {"spelled/OBJ\u200dECTS/a", true}, {"spelled/reFs/a", false},
-		{"tree/config", true}, {"tree/HEAD", true}, {"tree/commondir", false}, {"tree/CommonDir", false}, {"tree/gitdir", false}, {"tree/HEAD", true},
+		{"tree/config", true}, {"tree/HEAD", true}, {"tree/commondir", false}, {"tree/CommonDir", false},
+		{"tree/gitdir", false}, {"tree/HEAD", true},
 		{"back/gitdir", true}, {"back/HEAD", false}, {"linked/refs/a", false}, {"alias/refs/a", false},
 		{"refs/heads/main", false}, {"commondir", false}, // of the project itself
 		{"plain/objects/refs/HEAD", true}, {"deep/HEAD", true}, {"deep/deep/objects", true}, {"plain/HEAD", true},

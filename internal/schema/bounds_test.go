@@ -32,27 +32,32 @@ func TestSchemasBeyondTheBounds(t *testing.T) {
 		"a reference to itself":             `{"$ref":"#"}`,
 		"a definition of itself":            `{"$defs":{"a":{"$ref":"#/$defs/a"}},"$ref":"#/$defs/a"}`,
 		"a definition that nobody asks for": `{"$defs":{"a":{"$ref":"#/$defs/a"}}}`,
-		"a circle of two":                   `{"$defs":{"a":{"$ref":"#/$defs/b"},"b":{"allOf":[{"$ref":"#/$defs/a"}]}}}`,
-		"through anyOf":                     `{"anyOf":[{"type":"string"},{"$ref":"#"}]}`,
-		"through oneOf":                     `{"oneOf":[{"$ref":"#"}]}`,
-		"through not":                       `{"not":{"$ref":"#"}}`,
-		"through if":                        `{"if":{"$ref":"#"}}`,
-		"through then":                      `{"if":true,"then":{"$ref":"#"}}`,
-		"through else":                      `{"if":false,"else":{"$ref":"#"}}`,
-		"through dependentSchemas":          `{"dependentSchemas":{"a":{"$ref":"#"}}}`,
-		"through dependencies":              `{"dependencies":{"a":{"$ref":"#"}}}`,
-		"by an anchor":                      `{"$anchor":"me","allOf":[{"$ref":"#me"}]}`,
-		"by an address":                     `{"$id":"https://example.com/a","allOf":[{"$ref":"https://example.com/a"}]}`,
-		"by $dynamicRef":                    `{"$dynamicAnchor":"me","allOf":[{"$dynamicRef":"#me"}]}`,
-		"by an anchor that is overridden":   `{"$id":"https://example.com/a","$dynamicAnchor":"me","$ref":"b","$defs":{"b":{"$id":"b","$defs":{"c":{"$dynamicAnchor":"me"}},"$dynamicRef":"#me"}}}`,
-		"too long":                          `{"description":"` + strings.Repeat("x", MaxBytes) + `"}`,
-		"too many schemas":                  `{"anyOf":[` + many + `{}]}`,
-		"too deep":                          strings.Repeat(`{"not":`, 70) + `{}` + strings.Repeat(`}`, 70),
-		"a long pattern":                    `{"pattern":"` + strings.Repeat("x", MaxPatternBytes+1) + `"}`,
-		"a pattern that repeats":            `{"pattern":"(` + strings.Repeat("abcdefgh", 12) + `){1000}"}`,
-		"many patterns":                     `{"anyOf":[` + strings.Repeat(`{"pattern":"a"},`, MaxPatterns) + `{"pattern":"a"}]}`,
-		"patterns that are much together":   `{"anyOf":[` + strings.Repeat(`{"pattern":".{900}"},`, 40) + `{}]}`,
-		"long names on the way":             `{"properties":{"` + strings.Repeat("x", maxPointerBytes) + `":{}}}`,
+		"a circle of two": `{"$defs":{"a":{"$ref":"#/$defs/b"},` +
+			`"b":{"allOf":[{"$ref":"#/$defs/a"}]}}}`,
+		"through anyOf":            `{"anyOf":[{"type":"string"},{"$ref":"#"}]}`,
+		"through oneOf":            `{"oneOf":[{"$ref":"#"}]}`,
+		"through not":              `{"not":{"$ref":"#"}}`,
+		"through if":               `{"if":{"$ref":"#"}}`,
+		"through then":             `{"if":true,"then":{"$ref":"#"}}`,
+		"through else":             `{"if":false,"else":{"$ref":"#"}}`,
+		"through dependentSchemas": `{"dependentSchemas":{"a":{"$ref":"#"}}}`,
+		"through dependencies":     `{"dependencies":{"a":{"$ref":"#"}}}`,
+		"by an anchor":             `{"$anchor":"me","allOf":[{"$ref":"#me"}]}`,
+		"by an address": `{"$id":"https://example.com/a",` +
+			`"allOf":[{"$ref":"https://example.com/a"}]}`,
+		"by $dynamicRef": `{"$dynamicAnchor":"me","allOf":[{"$dynamicRef":"#me"}]}`,
+		"by an anchor that is " +
+			"overridden": `{"$id":"https://example.com/a","$dynamicAnchor":"me","$ref":"b","$defs":{"b":{"$id":"b",` +
+			`"$defs":{"c":{"$dynamicAnchor":"me"}},"$dynamicRef":"#me"}}}`,
+		"too long":               `{"description":"` + strings.Repeat("x", MaxBytes) + `"}`,
+		"too many schemas":       `{"anyOf":[` + many + `{}]}`,
+		"too deep":               strings.Repeat(`{"not":`, 70) + `{}` + strings.Repeat(`}`, 70),
+		"a long pattern":         `{"pattern":"` + strings.Repeat("x", MaxPatternBytes+1) + `"}`,
+		"a pattern that repeats": `{"pattern":"(` + strings.Repeat("abcdefgh", 12) + `){1000}"}`,
+		"many patterns": `{"anyOf":[` + strings.Repeat(`{"pattern":"a"},`, MaxPatterns) +
+			`{"pattern":"a"}]}`,
+		"patterns that are much together": `{"anyOf":[` + strings.Repeat(`{"pattern":".{900}"},`, 40) + `{}]}`,
+		"long names on the way":           `{"properties":{"` + strings.Repeat("x", maxPointerBytes) + `":{}}}`,
 	} {
 		_, err := Read(json.RawMessage(raw))
 		if bound := (*BoundError)(nil); !errors.As(err, &bound) {
@@ -60,8 +65,9 @@ func TestSchemasBeyondTheBounds(t *testing.T) {
 		}
 	}
 	for name, raw := range map[string]string{
-		"a tree":           `{"type":"object","properties":{"children":{"type":"array","items":{"$ref":"#"}}}}`,
-		"a list":           `{"$defs":{"l":{"anyOf":[{"type":"null"},{"properties":{"next":{"$ref":"#/$defs/l"}}}]}},"$ref":"#/$defs/l"}`,
+		"a tree": `{"type":"object","properties":{"children":{"type":"array","items":{"$ref":"#"}}}}`,
+		"a list": `{"$defs":{"l":{"anyOf":[{"type":"null"},{"properties":{"next":{"$ref":"#/$defs/l"}}}]}},` +
+			`"$ref":"#/$defs/l"}`,
 		"names":            `{"propertyNames":{"$ref":"#"}}`,
 		"used twice":       `{"$defs":{"a":{}},"allOf":[{"$ref":"#/$defs/a"},{"$ref":"#/$defs/a"}]}`,
 		"a dynamic tree":   `{"$dynamicAnchor":"n","properties":{"c":{"items":{"$dynamicRef":"#n"}}}}`,
@@ -84,19 +90,23 @@ func TestChecksEnd(t *testing.T) {
 		schema, value string
 		fits, ends    bool // what comes out, and whether the budget suffices
 	}{
-		"a doubling schema":        {doubling(`"allOf":[` + costly + `]`), `{}`, false, false},
-		"behind not":               {doubling(`"not":` + costly), `{}`, false, false},
-		"behind if":                {doubling(`"if":` + costly + `,"then":true,"else":true`), `{}`, false, false},
-		"behind contains":          {doubling(`"minContains":0,"contains":` + costly), `[{}]`, false, false},
-		"in each of many members":  {`{"additionalProperties":{"items":{"allOf":[{"enum":[1,2]},{"minimum":1}]}}}`, `{"a":` + numbers + `}`, false, false},
+		"a doubling schema": {doubling(`"allOf":[` + costly + `]`), `{}`, false, false},
+		"behind not":        {doubling(`"not":` + costly), `{}`, false, false},
+		"behind if":         {doubling(`"if":` + costly + `,"then":true,"else":true`), `{}`, false, false},
+		"behind contains":   {doubling(`"minContains":0,"contains":` + costly), `[{}]`, false, false},
+		"in each of many members": {`{"additionalProperties":{"items":{"allOf":[{"enum":[1,2]},{"minimum":1}]}}}`,
+			`{"a":` + numbers + `}`, false, false},
 		"a pattern on a long text": {`{"pattern":"(a?){500}b"}`, `"` + long + `"`, false, false},
 		"a cheap one":              {`{"pattern":"^a"}`, `"` + long + `"`, true, true},
 		"patterns on a long name":  {`{"patternProperties":{"(a?){500}b":true}}`, `{"` + long + `":1}`, false, false},
 		"a long list with equals":  {`{"uniqueItems":true}`, numbers, false, true},
 		"values without end":       {`{}`, "[" + strings.Repeat("1,", MaxSteps) + "1]", false, false},
 		"a long equal text":        {`{"const":"b"}`, `"` + long + `"`, false, true},
-		"a deep value":             {`{"properties":{"c":{"items":{"$ref":"#"}}},"allOf":[{"type":"object"}]}`, nested, true, true},
-		"annotations that add up":  {`{"items":{"unevaluatedProperties":false,"allOf":[{"additionalProperties":true},{"additionalProperties":true}]}}`, "[" + strings.Repeat(`{"a":1,"b":2},`, 150_000) + "{}]", false, false},
+		"a deep value": {`{"properties":{"c":{"items":{"$ref":"#"}}},"allOf":[{"type":"object"}]}`, nested,
+			true, true},
+		"annotations that " +
+			"add up": {`{"items":{"unevaluatedProperties":false,"allOf":[{"additionalProperties":true},` +
+			`{"additionalProperties":true}]}}`, "[" + strings.Repeat(`{"a":1,"b":2},`, 150_000) + "{}]", false, false},
 	} {
 		s, err := Read(json.RawMessage(c.schema))
 		if err != nil {
@@ -162,9 +172,12 @@ func TestSilentRefusalsMakeNoSentence(t *testing.T) {
 		schema, value string
 		fits          bool
 	}{
-		"a long enum, asked often": {`{"items":{"anyOf":[` + enum + `,{}]}}`, `[` + strings.Repeat("-1,", 999) + `-1]`, true},
-		"at the end of a chain":    {`{"$defs":{` + strings.Join(defs, ",") + `},"items":{"$ref":"#/$defs/a0"}}`, `[-1]`, false},
-		"many schemas":             {`{"items":{"anyOf":[{"anyOf":[` + types + `false]},{}]}}`, `[` + strings.Repeat("-1,", 150) + `-1]`, true},
+		"a long enum, asked often": {`{"items":{"anyOf":[` + enum + `,{}]}}`,
+			`[` + strings.Repeat("-1,", 999) + `-1]`, true},
+		"at the end of a chain": {`{"$defs":{` + strings.Join(defs, ",") + `},"items":{"$ref":"#/$defs/a0"}}`,
+			`[-1]`, false},
+		"many schemas": {`{"items":{"anyOf":[{"anyOf":[` + types + `false]},{}]}}`,
+			`[` + strings.Repeat("-1,", 150) + `-1]`, true},
 	} {
 		s, err := Read(json.RawMessage(c.schema))
 		if err != nil {

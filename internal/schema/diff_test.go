@@ -41,7 +41,8 @@ func someValue(depth int) *rapid.Generator[any] {
 func someSchema(depth int) *rapid.Generator[any] {
 	return rapid.Custom(func(t *rapid.T) any {
 		if depth == 0 || rapid.IntRange(0, 9).Draw(t, "plain") == 0 {
-			return rapid.SampledFrom([]any{true, false, map[string]any{}, map[string]any{"type": "integer"}, map[string]any{"type": "string"}}).
+			return rapid.SampledFrom([]any{true, false, map[string]any{}, map[string]any{"type": "integer"},
+				map[string]any{"type": "string"}}).
 				Draw(t, "leaf")
 		}
 		inner := func(label string) any { return someSchema(depth-1).Draw(t, label) }
@@ -53,19 +54,24 @@ func someSchema(depth int) *rapid.Generator[any] {
 		namesOf := func() any { return rapid.SliceOfNDistinct(someName(), 1, 2, rapid.ID).Draw(t, "names") }
 		keywords := map[string]func() any{
 			"type": func() any {
-				return rapid.SampledFrom([]any{"array", "boolean", "integer", "null", "number", "object", "string", []string{"string", "null"}, []string{"number", "array"}}).
+				return rapid.SampledFrom([]any{"array", "boolean", "integer", "null", "number", "object", "string",
+					[]string{"string", "null"}, []string{"number", "array"}}).
 					Draw(t, "type")
 			},
-			"enum":                  func() any { return rapid.SliceOfN(someValue(1), 1, 4).Draw(t, "enum") },
-			"const":                 func() any { return someValue(2).Draw(t, "const") },
-			"multipleOf":            func() any { return rapid.SampledFrom([]float64{0.5, 1, 2, 3}).Draw(t, "multiple") },
-			"minimum":               func() any { return rapid.IntRange(-4, 4).Draw(t, "minimum") },
-			"maximum":               func() any { return rapid.IntRange(-4, 4).Draw(t, "maximum") },
-			"exclusiveMinimum":      func() any { return rapid.IntRange(-4, 4).Draw(t, "above") },
-			"exclusiveMaximum":      func() any { return 2.5 },
-			"minLength":             count,
-			"maxLength":             count,
-			"pattern":               func() any { return rapid.SampledFrom([]string{"a", "^a*$", "[^a]"}).Draw(t, "pattern") },
+			"enum":  func() any { return rapid.SliceOfN(someValue(1), 1, 4).Draw(t, "enum") },
+			"const": func() any { return someValue(2).Draw(t, "const") },
+			"multipleOf": func() any {
+				return rapid.SampledFrom([]float64{0.5, 1, 2, 3}).Draw(t, "multiple")
+			},
+			"minimum":          func() any { return rapid.IntRange(-4, 4).Draw(t, "minimum") },
+			"maximum":          func() any { return rapid.IntRange(-4, 4).Draw(t, "maximum") },
+			"exclusiveMinimum": func() any { return rapid.IntRange(-4, 4).Draw(t, "above") },
+			"exclusiveMaximum": func() any { return 2.5 },
+			"minLength":        count,
+			"maxLength":        count,
+			"pattern": func() any {
+				return rapid.SampledFrom([]string{"a", "^a*$", "[^a]"}).Draw(t, "pattern")
+			},
 			"prefixItems":           func() any { return list("prefix") },
 			"items":                 func() any { return inner("items") },
 			"contains":              func() any { return inner("contains") },

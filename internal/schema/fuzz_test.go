@@ -9,12 +9,16 @@ import (
 // FuzzSchema: whatever a schema and a value are, both are refused or a check ends.
 func FuzzSchema(f *testing.F) {
 	for schema, value := range map[string]string{
-		`{"$defs":{"a":{"$ref":"#/$defs/a"}},"$ref":"#/$defs/a"}`:                                                `{}`,
-		`{"anyOf":[{"not":{"$ref":"#/$defs/b"}}],"$defs":{"b":{"$dynamicAnchor":"x"},"c":{"$dynamicRef":"#x"}}}`: `[1,"a"]`,
-		`{"$id":"https://example.com/a","$ref":"b","$defs":{"b":{"$id":"b","unevaluatedItems":false}}}`:          `[]`,
-		`{"$schema":"http://json-schema.org/draft-07/schema#","items":[{},true],"dependencies":{"a":["b"]}}`:     `{"a":1}`,
-		`{"pattern":"(a?){100}","patternProperties":{"^x":{"multipleOf":0.01}},"propertyNames":{"maxLength":3}}`: `{"x":19.99}`,
-		`{"uniqueItems":true,"contains":{"const":1e3},"minContains":2,"prefixItems":[{"enum":[null,{}]}]}`:       `[null,1000,1e3]`,
+		`{"$defs":{"a":{"$ref":"#/$defs/a"}},"$ref":"#/$defs/a"}`: `{}`,
+		`{"anyOf":[{"not":{"$ref":"#/$defs/b"}}],"$defs":{"b":{"$dynamicAnchor":"x"},` +
+			`"c":{"$dynamicRef":"#x"}}}`: `[1,"a"]`,
+		`{"$id":"https://example.com/a","$ref":"b","$defs":{"b":{"$id":"b","unevaluatedItems":false}}}`: `[]`,
+		`{"$schema":"http://json-schema.org/draft-07/schema#","items":[{},true],` +
+			`"dependencies":{"a":["b"]}}`: `{"a":1}`,
+		`{"pattern":"(a?){100}","patternProperties":{"^x":{"multipleOf":0.01}},` +
+			`"propertyNames":{"maxLength":3}}`: `{"x":19.99}`,
+		`{"uniqueItems":true,"contains":{"const":1e3},"minContains":2,"prefixItems":[{"enum":[null,` +
+			`{}]}]}`: `[null,1000,1e3]`,
 	} {
 		f.Add([]byte(schema), []byte(value))
 	}

@@ -132,7 +132,8 @@ func (r *reader) checkCycles() error {
 			return nil
 		case open:
 			return bound(
-				"%s refers to itself without going into the value, so a check would never end; break the circle of references",
+				"%s refers to itself without going into the value, so a check would never end; break the circle of "+
+					"references",
 				place{pointer: n.where},
 			)
 		}

@@ -8,10 +8,11 @@ import (
 func TestSchemasThatAreNotRead(t *testing.T) {
 	t.Parallel()
 	for name, raw := range map[string]string{
-		"no JSON":             `{`,
-		"no schema":           `7`,
-		"a misspelt type":     `{"type":"objekt"}`,
-		"deep inside":         `{"type":"object","properties":{"a":{"type":"array","items":{"anyOf":[{"type":"string"},{"type":["null","nmber"]}]}}}}`,
+		"no JSON":         `{`,
+		"no schema":       `7`,
+		"a misspelt type": `{"type":"objekt"}`,
+		"deep inside": `{"type":"object","properties":{"a":{"type":"array",` +
+			`"items":{"anyOf":[{"type":"string"},{"type":["null","nmber"]}]}}}}`,
 		"in a definition":     `{"$defs":{"a":{"type":"text"}},"type":"object"}`,
 		"elsewhere":           `{"$ref":"https://example.com/schema.json"}`,
 		"a reference to none": `{"$ref":"#/$defs/none"}`,
@@ -36,7 +37,8 @@ func TestArgumentsThatDoNotFit(t *testing.T) {
 	t.Parallel()
 	s, err := Read(
 		json.RawMessage(
-			`{"type":"object","properties":{"q":{"type":"string"},"n":{"type":"integer"}},"required":["q"],"additionalProperties":false}`,
+			`{"type":"object","properties":{"q":{"type":"string"},"n":{"type":"integer"}},"required":["q"],` +
+				`"additionalProperties":false}`,
 		),
 	)
 	if err != nil {
@@ -44,7 +46,8 @@ func TestArgumentsThatDoNotFit(t *testing.T) {
 	}
 	for arguments, fits := range map[string]bool{
 		`{"q":"x"}`: true, `{"q":"x","n":3}`: true, `{"q":"x","n":null}`: true,
-		`{}`: false, `{"q":null}`: false, `{"q":1}`: false, `{"q":"x","n":1.5}`: false, `{"q":"x","z":1}`: false, `[]`: false, `null`: false,
+		`{}`: false, `{"q":null}`: false, `{"q":1}`: false, `{"q":"x","n":1.5}`: false, `{"q":"x","z":1}`: false,
+		`[]`: false, `null`: false,
 	} {
 		wrong, err := s.Check(t.Context(), json.RawMessage(arguments))
 		if err != nil || (wrong == "") != fits {

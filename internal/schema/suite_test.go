@@ -25,7 +25,8 @@ func TestOfficialSuite(t *testing.T) {
 		t.Fatal(err)
 	}
 	checked := 0
-	for draft, dialect := range map[string]string{"draft2020-12": "https://json-schema.org/draft/2020-12/schema", "draft7": "http://json-schema.org/draft-07/schema#"} {
+	for draft, dialect := range map[string]string{"draft2020-12": "https://json-schema.org/draft/2020-12/schema",
+		"draft7": "http://json-schema.org/draft-07/schema#"} {
 		files, err := filepath.Glob(
 			filepath.Join(strings.TrimSpace(string(found)), "jsonschema", "testdata", draft, "*.json"),
 		)

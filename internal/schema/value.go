@@ -143,7 +143,8 @@ func (v *value) typeName() string {
 	if v.isInteger() {
 		return "integer"
 	}
-	return [...]string{null: "null", boolean: "boolean", number: "number", text: "string", array: "array", object: "object"}[v.kind]
+	return [...]string{null: "null", boolean: "boolean", number: "number", text: "string", array: "array",
+		object: "object"}[v.kind]
 }
 
 func (v *value) isInteger() bool { return v.kind == number && v.float == math.Trunc(v.float) }

@@ -114,7 +114,8 @@ func (c *copying) begin(ctx context.Context) error {
 		if found.Source != source {
 			return parley.Errorf(
 				parley.CodeConflict,
-				"the destination holds an unfinished copy of another database, or of this one before it changed: start over with an empty destination",
+				"the destination holds an unfinished copy of another database, or of this one before it changed: "+
+					"start over with an empty destination",
 			)
 		}
 		c.progress, c.summary.Resumed = *found, true

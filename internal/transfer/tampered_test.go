@@ -64,7 +64,8 @@ func (p place) tamper(t *testing.T, statements ...string) {
 	_, err = connection.Exec(
 		t.Context(),
 		`DO $$ DECLARE name text; BEGIN FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'parley' LOOP
- EXECUTE format('ALTER TABLE parley.%I NO FORCE ROW LEVEL SECURITY', name); END LOOP; END $$; SET search_path TO parley`,
+ EXECUTE format('ALTER TABLE parley.%I NO FORCE ROW LEVEL SECURITY', name); END LOOP; END $$;
+ SET search_path TO parley`,
 	)
 	must(t, err)
 	for _, statement := range statements {
@@ -174,7 +175,8 @@ func TestVerifyFindsWhatWasChangedBySQL(t *testing.T) {
 		}
 		early := audited(t, store, filled, 7)[6] // that is not linked yet
 		plain, cut, gone := filled.Sessions[0], filled.Sessions[6], filled.Sessions[5]
-		marked, buried, unlisted, hidden := filled.Sessions[4], filled.Sessions[8], filled.Sessions[7], filled.Sessions[3]
+		marked, buried, unlisted, hidden := filled.Sessions[4], filled.Sessions[8], filled.Sessions[7],
+			filled.Sessions[3]
 		change := func(sequence int, what string) string {
 			return fmt.Sprintf(
 				"UPDATE messages SET %s WHERE session_id = %s AND sequence = %d",
@@ -206,7 +208,8 @@ func TestVerifyFindsWhatWasChangedBySQL(t *testing.T) {
 			)+" AND sequence = (SELECT next_sequence - 1 FROM heads WHERE session_id = "+p.literal(
 				cut,
 			)+")",
-			"UPDATE heads SET next_sequence = next_sequence - 1, last_hash = (SELECT content_hash FROM messages WHERE log_id = heads.log_id AND sequence = heads.next_sequence - 2) WHERE session_id = "+p.literal(
+			"UPDATE heads SET next_sequence = next_sequence - 1, last_hash = (SELECT content_hash FROM messages "+
+				"WHERE log_id = heads.log_id AND sequence = heads.next_sequence - 2) WHERE session_id = "+p.literal(
 				cut,
 			),
 			"DELETE FROM heads WHERE session_id = "+p.literal(
@@ -230,7 +233,8 @@ func TestVerifyFindsWhatWasChangedBySQL(t *testing.T) {
 			"DELETE FROM audit"+of(entries[1]),
 			"UPDATE audit SET at = at + 1"+of(entries[2]),
 			"UPDATE audit SET action = 'renamed'"+of(entries[3]),
-			"UPDATE blob_chunks SET data = substr(data, 1, 1) || data WHERE n = 0 AND blob_id IN (SELECT id FROM blobs WHERE state = 'whole')",
+			"UPDATE blob_chunks SET data = substr(data, 1, 1) || data "+
+				"WHERE n = 0 AND blob_id IN (SELECT id FROM blobs WHERE state = 'whole')",
 		)
 		link(t, store)
 		findings, _ := verified(t, store, nil)

@@ -33,7 +33,8 @@ func (c *copying) verify(ctx context.Context) error {
 	if len(differ) > 0 {
 		return parley.Errorf(
 			parley.CodeConflict,
-			"the copy is not what the source holds: they differ in %s. Start over with an empty destination, and let nobody work on either side meanwhile",
+			"the copy is not what the source holds: they differ in %s. Start over with an empty destination, and let "+
+				"nobody work on either side meanwhile",
 			strings.Join(differ, ", "),
 		)
 	}
@@ -52,7 +53,8 @@ func (c *copying) verify(ctx context.Context) error {
 	if !c.summary.Already && now != c.progress.Source {
 		return parley.Errorf(
 			parley.CodeConflict,
-			"the source was changed while it was copied: stop every server that works on it, and start over with an empty destination",
+			"the source was changed while it was copied: stop every server that works on it, and start over with an "+
+				"empty destination",
 		)
 	}
 	return nil
@@ -68,7 +70,8 @@ func brokenBefore(err error) error {
 	return parley.WrapError(
 		broken.Code,
 		err,
-		broken.Message+". The source holds it like that: delete that session there, or put a backup back in which it is whole, and start over with an empty destination",
+		broken.Message+". The source holds it like that: delete that session there, or put a backup back in which it "+
+			"is whole, and start over with an empty destination",
 	)
 }
 

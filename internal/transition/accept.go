@@ -31,7 +31,8 @@ func ReadTerms(a *parley.Approval, text, approvedBy string) error {
 		if err := json.Unmarshal([]byte(text), &t); err != nil {
 			return parley.WrapError(parley.CodeInternal, err, "an approval's terms cannot be read")
 		}
-		a.Reason, a.Approvers, a.RequesterIDs, a.Named, a.Digest, a.Rules = t.Reason, t.Approvers, t.Requesters, t.Named, t.Digest, t.Rules
+		a.Reason, a.Approvers, a.RequesterIDs, a.Named, a.Digest, a.Rules = t.Reason, t.Approvers, t.Requesters,
+			t.Named, t.Digest, t.Rules
 	}
 	if approvedBy != "" {
 		if err := json.Unmarshal([]byte(approvedBy), &a.ApprovedBy); err != nil {

@@ -15,27 +15,35 @@ import (
 type Changes struct {
 	At parley.Time
 
-	New      *Creation        // insert listed row, head row and tags, all as they stand in the Head; the next three are void then
-	Head     bool             // update the head row
-	Claim    bool             // of it also epoch, holder, turn, cancel and deleted_at
-	Listed   bool             // update status, wait_reason, title, updated_at, started_at and finished_at of the listed row
+	// insert listed row, head row and tags, all as they stand in the Head; the next three are void then
+	New   *Creation
+	Head  bool // update the head row
+	Claim bool // of it also epoch, holder, turn, cancel and deleted_at
+	// update status, wait_reason, title, updated_at, started_at and finished_at of the listed row
+	Listed   bool
 	Accepted *parley.Accepted // update what the session's owner has accepted
 	Setting  *Setting         // update what a PATCH may change of the listed row, and the index of tags
 	// ContextCleared is the event with which the context was cleared, at At; 0: it was not.
 	ContextCleared int64
-	Buried         bool // the tombstone: deleted_at and status cancelled in the listed row, its idempotency columns, tags and clients go; unfinished turns and pending approvals are cancelled
+	// the tombstone: deleted_at and status cancelled in the listed row, its idempotency columns, tags and clients go;
+	// unfinished turns and pending approvals are cancelled
+	Buried bool
 
 	NewMessages []NewMessage
-	Entered     []*parley.Message // left the queue: sequence, turn, status, content_hash, chain_version, call_ordinal; position null, steer false
-	Requeued    []Entry           // in the queue: turn, position, steer; after Entered
-	Edited      []*parley.Message // in the queue: content, token_estimate, revision
-	Removed     []parley.ID       // from the queue: status cancelled, position null
-	Marked      []Marked          // marks alone; updated_at stays. After New… and Entered. Of a shared message (another log's) they are the session's own
-	Settled     []SettledRow      // update the message, and set the text of its versions to null
+	// left the queue: sequence, turn, status, content_hash, chain_version, call_ordinal; position null, steer false
+	Entered  []*parley.Message
+	Requeued []Entry           // in the queue: turn, position, steer; after Entered
+	Edited   []*parley.Message // in the queue: content, token_estimate, revision
+	Removed  []parley.ID       // from the queue: status cancelled, position null
+	// marks alone; updated_at stays. After New… and Entered. Of a shared message (another log's) they are the
+	// session's own
+	Marked  []Marked
+	Settled []SettledRow // update the message, and set the text of its versions to null
 
 	OutsideOpened *Outside // insert, due after Timeout by the database's clock
-	OutsideGrown  *Grown   // insert the version, if it has a text; the open message's row as it stands in the Head, due anew
-	OutsideClosed bool     // delete the row
+	// insert the version, if it has a text; the open message's row as it stands in the Head, due anew
+	OutsideGrown  *Grown
+	OutsideClosed bool // delete the row
 
 	NewLoops []NewLoop
 	Loops    []NewLoop // state, reason, iteration, turn and finished_at
@@ -72,8 +80,10 @@ type Changes struct {
 
 // Any reports whether there is anything to write.
 func (c *Changes) Any() bool {
-	return c.New != nil || c.Head || c.Compaction != nil || c.Listed || c.Setting != nil || c.Accepted != nil || c.Buried || c.Unready || c.Ready || c.Suspect != nil ||
-		len(c.NewMessages)+len(c.Entered)+len(c.Requeued)+len(c.Edited)+len(c.Removed)+len(c.Marked)+len(c.Settled) > 0 ||
+	return c.New != nil || c.Head || c.Compaction != nil || c.Listed || c.Setting != nil || c.Accepted != nil ||
+		c.Buried || c.Unready || c.Ready || c.Suspect != nil ||
+		len(c.NewMessages)+len(c.Entered)+len(c.Requeued)+len(c.Edited)+len(c.Removed)+len(c.Marked)+
+			len(c.Settled) > 0 ||
 		c.OutsideOpened != nil || c.OutsideGrown != nil ||
 		c.OutsideClosed ||
 		len(c.NewLoops)+len(c.Loops)+len(c.NewTurns)+len(c.Turns)+len(c.NewCalls)+len(c.Calls) > 0 ||

@@ -233,7 +233,8 @@ func (t *Tx) BeginCompaction(fence store.CompactionFence, begin store.Compaction
 	if _, err := t.reserve(h, &step); err != nil {
 		return err
 	}
-	c.CallID, c.CoversFrom, c.CoversThrough, c.AbsorbsID = begin.Call.ID, begin.CoversFrom, begin.CoversThrough, begin.AbsorbsID
+	c.CallID, c.CoversFrom, c.CoversThrough, c.AbsorbsID = begin.Call.ID, begin.CoversFrom, begin.CoversThrough,
+		begin.AbsorbsID
 	t.event(h, parley.ID{}, compactionStarted(c, begin.Call.Model))
 	step.Call.Ordinal = h.LastEvent
 	h.Changes.NewCalls = append(h.Changes.NewCalls, NewCall{StepBegin: step})

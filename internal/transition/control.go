@@ -63,7 +63,8 @@ func (t *Tx) sendAsSteer(h *Head, m *parley.Message, posted *store.Posted) error
 	if !own.LoopID.IsZero() {
 		return parley.Conflict(
 			m.Status,
-			"this message is iteration %d of a loop, which is a turn by itself; send it as an interrupt, or stop the loop",
+			"this message is iteration %d of a loop, which is a turn by itself; send it as an interrupt, or stop "+
+				"the loop",
 			own.Iteration,
 		)
 	}

@@ -8,7 +8,8 @@ import (
 
 // TestEndOf: the settled end is the length of the text, whatever it holds.
 func TestEndOf(t *testing.T) {
-	for _, text := range []string{"", "plain", "quotes \" and \\ and ,\"text\":\"", "line\nbreak\ttab\x01", "naïve — 日本語"} {
+	for _, text := range []string{"", "plain", "quotes \" and \\ and ,\"text\":\"", "line\nbreak\ttab\x01",
+		"naïve — 日本語"} {
 		content, err := parley.EncodeContent(parley.AssistantContent{Reasoning: `{"text":"no"}`, Text: text})
 		if err != nil {
 			t.Fatal(err)

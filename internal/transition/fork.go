@@ -127,7 +127,8 @@ func contextAt(parent *Head, sequence int64) parley.Context {
 		at.Anchor = parent.Context.Anchor
 	}
 	if sequence == parent.LastSequence {
-		at.Messages, at.Tokens, at.Cleared, at.ClearedAt = parent.Context.Messages, parent.Context.Tokens, parent.Context.Cleared, parent.Context.ClearedAt
+		at.Messages, at.Tokens, at.Cleared, at.ClearedAt = parent.Context.Messages, parent.Context.Tokens,
+			parent.Context.Cleared, parent.Context.ClearedAt
 	}
 	return at
 }
@@ -214,7 +215,8 @@ func (t *Tx) stepDone(parent *Head, at Link) error {
 	if err == nil && turn.Step == at.Step {
 		err = parley.Conflict(
 			turn.Status,
-			"the turn is still at the step of this message (it is %s); wait for it or cancel it, or fork at an earlier message",
+			"the turn is still at the step of this message (it is %s); wait for it or cancel it, or fork at an "+
+				"earlier message",
 			turn.Status,
 		)
 	}

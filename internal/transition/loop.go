@@ -42,7 +42,8 @@ func (t *Tx) StartLoop(
 	}
 	started := store.LoopStarted{EventSequence: h.LastEvent}
 	loop := starting.Loop
-	loop.WorkspaceID, loop.SessionID, loop.State, loop.Iteration, loop.CreatedAt = h.WorkspaceID, h.ID, parley.LoopRunning, 1, t.now
+	loop.WorkspaceID, loop.SessionID, loop.State, loop.Iteration, loop.CreatedAt = h.WorkspaceID, h.ID,
+		parley.LoopRunning, 1, t.now
 	loop.TurnID = starting.First.TurnID
 	t.progress(h, &loop)
 	loop.Ordinal = h.LastEvent

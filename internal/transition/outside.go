@@ -53,7 +53,8 @@ func (t *Tx) postOutside(h *Head, m *parley.Message, posting store.NewMessage, p
 		CreatedAt:        t.now,
 		StartedAt:        t.now,
 	}
-	m.TurnID, m.Step, m.Status, m.Model, m.Content = turn.ID, turn.Step, parley.MessageStreaming, posting.Model, emptyAssistant
+	m.TurnID, m.Step, m.Status, m.Model, m.Content = turn.ID, turn.Step, parley.MessageStreaming, posting.Model,
+		emptyAssistant
 	h.addTurn(turn)
 	h.TurnID, h.TurnStatus, h.turn, h.open = turn.ID, turn.Status, turn, &Open{}
 	h.Status, h.WaitReason, h.FinishedAt = parley.SessionWaiting, parley.WaitOutside, 0

@@ -65,9 +65,12 @@ func BenchmarkPayloads(b *testing.B) {
 		{"step.generated", func() (event.Encoded, error) {
 			return stepSettled(parley.EventStepGenerated, event.Settled{TurnID: turnID, Step: 2, Messages: rows})
 		}},
-		{"tool.started", func() (event.Encoded, error) { return toolStarted(turnID, messageID, "call_1", "current_time"), nil }},
+		{"tool.started", func() (event.Encoded, error) {
+			return toolStarted(turnID, messageID, "call_1", "current_time"), nil
+		}},
 		{"tool.progress", func() (event.Encoded, error) {
-			return toolProgress(turnID, store.ProgressNote{ToolCallID: "call_1", ToolName: "fetch", ToolProgress: parley.ToolProgress{Progress: 0.5, Total: 1, Message: "half"}}), nil
+			return toolProgress(turnID, store.ProgressNote{ToolCallID: "call_1", ToolName: "fetch",
+				ToolProgress: parley.ToolProgress{Progress: 0.5, Total: 1, Message: "half"}}), nil
 		}},
 		{"tool.completed", func() (event.Encoded, error) { return toolCompleted(result) }},
 		{"approval.created", func() (event.Encoded, error) {

@@ -109,7 +109,8 @@ func samples(t testing.TB) []payload {
 		Reason:    parley.AskedByRule,
 	}
 	answered := approval
-	answered.State, answered.Scope, answered.Covers, answered.Comment = parley.ApprovalApproved, parley.ScopeSession, parley.CoversTool, awkward
+	answered.State, answered.Scope, answered.Covers, answered.Comment = parley.ApprovalApproved, parley.ScopeSession,
+		parley.CoversTool, awkward
 	answered.DecidedBy, answered.RootID, answered.Reason = &parley.Author{
 		Name: "Ada",
 	}, sampleID(
@@ -223,7 +224,8 @@ func samples(t testing.TB) []payload {
 		name    string
 		failure *parley.Failure
 		rows    []event.SettledMessage
-	}{{"step.generated", nil, rows}, {"step.generated empty", nil, nil}, {"step.error", fullFailure, rows[:1]}, {"step.error cancelled", nil, rows[:1]}} {
+	}{{"step.generated", nil, rows}, {"step.generated empty", nil, nil}, {"step.error", fullFailure, rows[:1]},
+		{"step.error cancelled", nil, rows[:1]}} {
 		kind, _, _ := strings.Cut(of.name, " ")
 		settled := event.Settled{TurnID: turnID, Step: 3, Error: of.failure, Messages: of.rows}
 		out = append(out, told(of.name, must(stepSettled(parley.EventType(kind), settled))))

@@ -12,8 +12,10 @@ import (
 func TestReadableJSON(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
-		`{}`, `[]`, `null`, `true`, `false`, `0`, `-1.5e+9`, `"a"`, `{"a":[1,{"b":"c"}],"d":"\u00e9\n\\"}`, `[1,2]`, `{"a" : 1 , "b" : [ ] }`,
-		``, `{`, `}`, `{"a"}`, `{"a":}`, `{"a":1,}`, `[1,]`, `[1 2]`, `nul`, `01`, `1.`, `.5`, `-`, `1e`, `"a`, `"\x"`, `"\u12g4"`, "\"a\nb\"", `{a:1}`, `{} x`, `[}`, `{]`,
+		`{}`, `[]`, `null`, `true`, `false`, `0`, `-1.5e+9`, `"a"`, `{"a":[1,{"b":"c"}],"d":"\u00e9\n\\"}`, `[1,2]`,
+		`{"a" : 1 , "b" : [ ] }`,
+		``, `{`, `}`, `{"a"}`, `{"a":}`, `{"a":1,}`, `[1,]`, `[1 2]`, `nul`, `01`, `1.`, `.5`, `-`, `1e`, `"a`, `"\x"`,
+		`"\u12g4"`, "\"a\nb\"", `{a:1}`, `{} x`, `[}`, `{]`,
 	} {
 		if got, want := ReadableJSON([]byte(text)), json.Valid([]byte(text)); got != want {
 			t.Errorf("%s: readable %t, valid %t", text, got, want)

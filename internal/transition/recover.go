@@ -44,7 +44,8 @@ func (t *Tx) RecoverTurn(fence store.Fence) (state store.TurnState, err error) {
 // apply makes a message what its row becomes.
 func (r *SettledRow) apply(m *parley.Message, now parley.Time) {
 	m.Status, m.Content, m.ProviderData, m.ToolName, m.Error = r.Status, r.Content, r.ProviderData, r.ToolName, r.Error
-	m.Usage, m.TokenEstimate, m.ContentHash, m.ChainVersion, m.UpdatedAt = r.Usage, r.TokenEstimate, r.ContentHash, r.ChainVersion, now
+	m.Usage, m.TokenEstimate, m.ContentHash, m.ChainVersion, m.UpdatedAt = r.Usage, r.TokenEstimate, r.ContentHash,
+		r.ChainVersion, now
 	if r.Metadata != nil {
 		m.Metadata = r.Metadata
 	}

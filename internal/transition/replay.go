@@ -17,7 +17,8 @@ func (t *Tx) RecordReplay(scope store.Scope, replay store.NewReplay) error {
 		CallID: replay.Call.ID, ReplayOf: replay.OfID, Model: replay.Call.Model, Outcome: replay.Settled.Outcome,
 	}.Encode())
 	call := replay.Call
-	call.Purpose, call.Ordinal, call.TurnID, call.MessageID = parley.PurposeReplay, h.LastEvent, parley.ID{}, parley.ID{}
+	call.Purpose, call.Ordinal, call.TurnID, call.MessageID = parley.PurposeReplay, h.LastEvent,
+		parley.ID{}, parley.ID{}
 	h.Changes.NewCalls = append(
 		h.Changes.NewCalls,
 		NewCall{

@@ -27,7 +27,8 @@ func (t *Tx) RetryTurn(
 	case parley.TurnCompleted:
 		return store.TurnResumed{}, parley.Conflict(
 			turn.Status,
-			"this turn is completed; only a failed or cancelled one is tried again. Ask for another answer in a branch: POST /v1/messages/%s/regenerate",
+			"this turn is completed; only a failed or cancelled one is tried again. Ask for another answer in a "+
+				"branch: POST /v1/messages/%s/regenerate",
 			turn.TriggerMessageID,
 		)
 	default:
@@ -52,7 +53,8 @@ func (t *Tx) ContinueTurn(
 		return resumedOr(earlier), err
 	}
 	switch {
-	case turn.Status == parley.TurnWaiting && (turn.WaitReason == parley.WaitBudget || turn.WaitReason == parley.WaitRateLimit):
+	case turn.Status == parley.TurnWaiting &&
+		(turn.WaitReason == parley.WaitBudget || turn.WaitReason == parley.WaitRateLimit):
 		return t.goOn(h, turn, claimBy)
 	case turn.Status == parley.TurnWaiting:
 		return store.TurnResumed{}, parley.Conflict(
@@ -153,7 +155,8 @@ func (t *Tx) takeUp(h *Head, ended *parley.Turn, again store.TurnAgain, claimBy 
 	if last == nil || last.ID != ended.ID {
 		return store.TurnResumed{}, parley.Conflict(
 			ended.Status,
-			"the conversation has gone on since this %s turn, or its message was removed; post the message again instead",
+			"the conversation has gone on since this %s turn, or its message was removed; post the message again "+
+				"instead",
 			ended.Status,
 		)
 	}

@@ -20,7 +20,8 @@ func ReadUsage(text string) *parley.Usage {
 		name string
 		to   **int64
 	}{
-		{`{"input_tokens":`, &usage.InputTokens}, {`,"output_tokens":`, &usage.OutputTokens}, {`,"cached_tokens":`, &usage.CachedTokens},
+		{`{"input_tokens":`, &usage.InputTokens}, {`,"output_tokens":`, &usage.OutputTokens},
+		{`,"cached_tokens":`, &usage.CachedTokens},
 		{`,"cache_write_tokens":`, &usage.CacheWriteTokens}, {`,"reasoning_tokens":`, &usage.ReasoningTokens},
 	} {
 		after, ok := strings.CutPrefix(rest, field.name)

@@ -17,9 +17,12 @@ func TestReadUsage(t *testing.T) {
 		`null`:                                 {},
 		`{}`:                                   {},
 		`{"output_tokens":2,"input_tokens":1}`: {InputTokens: &one, OutputTokens: &two},
-		`{"input_tokens":1,"output_tokens":2,"cached_tokens":null,"cache_write_tokens":null,"reasoning_tokens":2}`:                {InputTokens: &one, OutputTokens: &two, ReasoningTokens: &two},
-		`{"input_tokens":1.5,"output_tokens":2,"cached_tokens":null,"cache_write_tokens":null,"reasoning_tokens":2}`:              nil,
-		`{"input_tokens":null,"output_tokens":null,"cached_tokens":null,"cache_write_tokens":null,"reasoning_tokens":null,"x":1}`: {},
+		`{"input_tokens":1,"output_tokens":2,"cached_tokens":null,"cache_write_tokens":null,` +
+			`"reasoning_tokens":2}`: {InputTokens: &one, OutputTokens: &two, ReasoningTokens: &two},
+		`{"input_tokens":1.5,"output_tokens":2,"cached_tokens":null,"cache_write_tokens":null,` +
+			`"reasoning_tokens":2}`: nil,
+		`{"input_tokens":null,"output_tokens":null,"cached_tokens":null,"cache_write_tokens":null,` +
+			`"reasoning_tokens":null,"x":1}`: {},
 	} {
 		if diff := cmp.Diff(want, ReadUsage(name)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

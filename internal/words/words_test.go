@@ -296,13 +296,17 @@ func TestTextOf(t *testing.T) {
 		role parley.Role
 		want string
 	}{
-		`{"text":"a","links":["b"]}`:                                                 {parley.RoleUser, "a\nb"},
-		`{"text":"a","reasoning":"r","refusal":"c"}`:                                 {parley.RoleAssistant, "a\nc"},
-		`{"id":"i","name":"n","arguments":{"k":["v",{"k2":"w"},1,null],"k3":"x"}}`:   {parley.RoleToolCall, "n\nv\nw\nx"},
-		`{"id":"i","name":"n","arguments":null,"arguments_text":"{\"broken"}`:        {parley.RoleToolCall, "n\n{\"broken"},
-		`{"result":"plain","error":null,"execution_time_ms":null,"success":true}`:    {parley.RoleToolResult, "tool\nplain"},
-		`{"result":[["a"],"b"],"error":"e","execution_time_ms":null,"success":true}`: {parley.RoleToolResult, "tool\ne\na\nb"},
-		`{"result":{"a":{"b":{}}},"error":null,"success":true}`:                      {parley.RoleToolResult, "tool"},
+		`{"text":"a","links":["b"]}`:                 {parley.RoleUser, "a\nb"},
+		`{"text":"a","reasoning":"r","refusal":"c"}`: {parley.RoleAssistant, "a\nc"},
+		`{"id":"i","name":"n","arguments":{"k":["v",{"k2":"w"},1,null],"k3":"x"}}`: {parley.RoleToolCall,
+			"n\nv\nw\nx"},
+		`{"id":"i","name":"n","arguments":null,"arguments_text":"{\"broken"}`: {parley.RoleToolCall,
+			"n\n{\"broken"},
+		`{"result":"plain","error":null,"execution_time_ms":null,"success":true}`: {parley.RoleToolResult,
+			"tool\nplain"},
+		`{"result":[["a"],"b"],"error":"e","execution_time_ms":null,"success":true}`: {parley.RoleToolResult,
+			"tool\ne\na\nb"},
+		`{"result":{"a":{"b":{}}},"error":null,"success":true}`: {parley.RoleToolResult, "tool"},
 		`{"text":"s"}`: {parley.RoleSummary, "s"},
 		`no JSON`:      {parley.RoleUser, ""},
 	} {

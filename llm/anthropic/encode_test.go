@@ -19,7 +19,10 @@ func TestEncode(t *testing.T) {
 		return r
 	}
 	think := func(r *model.Request) { r.Think = true }
-	const older, newer = parley.ModelID("anthropic/claude-sonnet-4-5-20250929"), parley.ModelID("anthropic/claude-opus-4-8")
+	const (
+		older = parley.ModelID("anthropic/claude-sonnet-4-5-20250929")
+		newer = parley.ModelID("anthropic/claude-opus-4-8")
+	)
 	signed := []byte(`{"type":"thinking","thinking":"Two calls.","signature":"EqQB/+="}`)
 	effort := func(e string, maxTokens int) parley.Parameters {
 		p := parley.Parameters{ReasoningEffort: &e}
@@ -169,9 +172,12 @@ func TestEncode(t *testing.T) {
 
 func BenchmarkStream(b *testing.B) {
 	const words = 2000
-	open := "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":3,\"output_tokens\":1}}}\n\n" +
-		"event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n"
-	frame := "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\" word\"}}\n\n"
+	open := "event: message_start\ndata: " +
+		"{\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":3,\"output_tokens\":1}}}\n\n" +
+		"event: content_block_start\ndata: " +
+		"{\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n"
+	frame := "event: content_block_delta\ndata: " +
+		"{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\" word\"}}\n\n"
 	llmtest.Bench(
 		b,
 		llmtest.Anthropic,

@@ -50,7 +50,8 @@ func planThinking(request model.Request) thinkingPlan {
 	if effort == "none" || beforeThinking(name) || begunWithoutThinking(request.Messages) {
 		return plan
 	}
-	plan.budget = map[string]int{"minimal": minBudget, "low": lowBudget, "medium": mediumBudget, "high": highBudget, "xhigh": xhighBudget}[effort]
+	plan.budget = map[string]int{"minimal": minBudget, "low": lowBudget, "medium": mediumBudget, "high": highBudget,
+		"xhigh": xhighBudget}[effort]
 	if adaptive(name) {
 		plan.on, plan.adaptive, plan.effort = true, true, effort
 		if effort == "minimal" {
@@ -91,7 +92,8 @@ func (plan thinkingPlan) append(b []byte) []byte {
 
 // beforeThinking reports a model of the generations that had none.
 func beforeThinking(name string) bool {
-	for _, family := range []string{"claude-2", "claude-instant", "claude-3-opus", "claude-3-sonnet", "claude-3-haiku", "claude-3-5"} {
+	for _, family := range []string{"claude-2", "claude-instant", "claude-3-opus", "claude-3-sonnet", "claude-3-haiku",
+		"claude-3-5"} {
 		if strings.HasPrefix(name, family) {
 			return true
 		}

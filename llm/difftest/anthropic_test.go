@@ -14,12 +14,13 @@ import (
 
 // anthropicDiffers are the recordings that Parley reads otherwise on purpose.
 var anthropicDiffers = map[string]string{
-	"end-before-content":       "the SDK takes the end of the connection for the end of the answer",
-	"end-before-stop":          "as end-before-content",
-	"end-early":                "as end-before-content",
-	"end-inside-frame":         "as end-before-content; the SDK drops the frame that was cut",
-	"error-unnamed-event":      "the SDK passes over events without a name, errors too",
-	"escapes":                  "the halves of a surrogate pair are joined across chunks, and NUL, which no database takes, is replaced",
+	"end-before-content":  "the SDK takes the end of the connection for the end of the answer",
+	"end-before-stop":     "as end-before-content",
+	"end-early":           "as end-before-content",
+	"end-inside-frame":    "as end-before-content; the SDK drops the frame that was cut",
+	"error-unnamed-event": "the SDK passes over events without a name, errors too",
+	"escapes": "the halves of a surrogate pair are joined across chunks, and NUL, which no database " +
+		"takes, is replaced",
 	"length-in-call":           "the SDK empties arguments that are not JSON; Parley keeps what was said",
 	"nothing":                  "as end-before-content",
 	"split-runes":              "what is not UTF-8 is replaced; the SDK passes it on",
@@ -88,7 +89,8 @@ func anthropicSDK(t *testing.T, baseURL string) answer {
 	}
 	if !a.Failed {
 		a.Finish = map[sdk.StopReason]parley.FinishReason{
-			sdk.StopReasonEndTurn: parley.FinishStop, sdk.StopReasonStopSequence: parley.FinishStop, sdk.StopReasonToolUse: parley.FinishToolCalls,
+			sdk.StopReasonEndTurn: parley.FinishStop, sdk.StopReasonStopSequence: parley.FinishStop,
+			sdk.StopReasonToolUse:   parley.FinishToolCalls,
 			sdk.StopReasonMaxTokens: parley.FinishLength, sdk.StopReasonModelContextWindowExceeded: parley.FinishLength,
 			sdk.StopReasonPauseTurn: parley.FinishLength, sdk.StopReasonRefusal: parley.FinishRefusal,
 		}[total.StopReason]

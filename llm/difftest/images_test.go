@@ -33,16 +33,22 @@ func TestImagesAreSentAsTheSDKsDo(t *testing.T) {
 		theirs any
 	}{
 		"openai": {
-			func() (model.Model, error) { return openai.New(openai.Options{BaseURL: "http://localhost/v1"}) }, "openai/gpt-5",
+			func() (model.Model, error) {
+				return openai.New(openai.Options{BaseURL: "http://localhost/v1"})
+			}, "openai/gpt-5",
 			[]gpt.ChatCompletionMessageParamUnion{gpt.UserMessage([]gpt.ChatCompletionContentPartUnionParam{
 				gpt.TextContentPart("What \"is\" this?"),
-				gpt.ImageContentPart(gpt.ChatCompletionContentPartImageImageURLParam{URL: "data:image/png;base64," + text(png)}),
+				gpt.ImageContentPart(gpt.ChatCompletionContentPartImageImageURLParam{URL: "data:image/png;base64," +
+					text(png)}),
 				gpt.TextContentPart("And that?"),
-				gpt.ImageContentPart(gpt.ChatCompletionContentPartImageImageURLParam{URL: "data:image/jpeg;base64," + text(jpeg)}),
+				gpt.ImageContentPart(gpt.ChatCompletionContentPartImageImageURLParam{URL: "data:image/jpeg;base64," +
+					text(jpeg)}),
 			})},
 		},
 		"anthropic": {
-			func() (model.Model, error) { return anthropic.New(anthropic.Options{BaseURL: "http://localhost"}) }, "anthropic/claude-sonnet-4-5",
+			func() (model.Model, error) {
+				return anthropic.New(anthropic.Options{BaseURL: "http://localhost"})
+			}, "anthropic/claude-sonnet-4-5",
 			[]claude.MessageParam{claude.NewUserMessage(
 				claude.NewTextBlock("What \"is\" this?"), claude.NewImageBlockBase64("image/png", text(png)),
 				claude.NewTextBlock("And that?"), claude.NewImageBlockBase64("image/jpeg", text(jpeg)),

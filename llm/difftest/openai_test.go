@@ -14,14 +14,16 @@ import (
 
 // openaiDiffers are the recordings that Parley reads otherwise on purpose.
 var openaiDiffers = map[string]string{
-	"comments":                 "the accumulator wants the completion's id in every frame, also in another event",
-	"done-without-finish":      "[DONE] ends an answer, with or without a finish reason",
-	"end-before-content":       "the SDK takes the end of the connection for the end of the answer",
-	"end-early":                "as end-before-content",
-	"end-inside-frame":         "as end-before-content; the SDK drops the frame that was cut",
-	"error-finish-reason":      "the SDK passes an unknown finish reason on; it says that the provider failed",
-	"error-null":               "the SDK takes \"error\":null for an error; some compatible servers send it in every chunk",
-	"escapes":                  "the halves of a surrogate pair are joined across chunks, and NUL, which no database takes, is replaced",
+	"comments":            "the accumulator wants the completion's id in every frame, also in another event",
+	"done-without-finish": "[DONE] ends an answer, with or without a finish reason",
+	"end-before-content":  "the SDK takes the end of the connection for the end of the answer",
+	"end-early":           "as end-before-content",
+	"end-inside-frame":    "as end-before-content; the SDK drops the frame that was cut",
+	"error-finish-reason": "the SDK passes an unknown finish reason on; it says that the provider failed",
+	"error-null": "the SDK takes \"error\":null for an error; some compatible servers send it in " +
+		"every chunk",
+	"escapes": "the halves of a surrogate pair are joined across chunks, and NUL, which no database " +
+		"takes, is replaced",
 	"nothing":                  "as end-before-content",
 	"reasoning-parts":          "content in parts is a dialect that the SDK does not know",
 	"reasoning-twice-named":    "both fields hold the same text, and the SDK has neither: the test adds them up",
@@ -90,7 +92,8 @@ func openaiSDK(t *testing.T, baseURL string) answer {
 	}
 	if !a.Failed {
 		a.Finish = map[string]parley.FinishReason{
-			"stop": parley.FinishStop, "tool_calls": parley.FinishToolCalls, "length": parley.FinishLength, "content_filter": parley.FinishRefusal,
+			"stop": parley.FinishStop, "tool_calls": parley.FinishToolCalls, "length": parley.FinishLength,
+			"content_filter": parley.FinishRefusal,
 		}[choice.FinishReason]
 	}
 	return a

@@ -22,16 +22,23 @@ type frames struct{ open, text, close string }
 func framesOf(format Format) frames {
 	if format == Anthropic {
 		return frames{
-			open: "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":3,\"output_tokens\":1}}}\n\n" +
-				"event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n",
-			text: "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":%q}}\n\n",
+			open: "event: message_start\ndata: " +
+				"{\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":3,\"output_tokens\":1}}}\n\n" +
+				"event: content_block_start\ndata: " +
+				"{\"type\":\"content_block_start\"," +
+				"\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n",
+			text: "event: content_block_delta\ndata: " +
+				"{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":%q}}\n\n",
 			close: "event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":0}\n\n" +
-				"event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":5}}\n\n" +
+				"event: message_delta\ndata: " +
+				"{\"type\":\"message_delta\"," +
+				"\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":5}}\n\n" +
 				"event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
 		}
 	}
 	return frames{
-		open:  "data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"},\"finish_reason\":null}]}\n\n",
+		open: "data: {\"choices\":[{\"index\":0," +
+			"\"delta\":{\"role\":\"assistant\",\"content\":\"\"},\"finish_reason\":null}]}\n\n",
 		text:  "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":%q},\"finish_reason\":null}]}\n\n",
 		close: "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n",
 	}
@@ -163,7 +170,8 @@ func stalls(t *testing.T, format Format, factory Factory) {
 // its answer begins and in the middle of it, and nothing is left running.
 func cancelled(t *testing.T, format Format, factory Factory) {
 	f := framesOf(format)
-	for name, wire := range map[string]string{"before the answer": "", "in its middle": f.open + fmt.Sprintf(f.text, "So far")} {
+	for name, wire := range map[string]string{"before the answer": "",
+		"in its middle": f.open + fmt.Sprintf(f.text, "So far")} {
 		t.Run(name, func(t *testing.T) {
 			waiting := make(chan struct{})
 			base := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -100,9 +100,10 @@ func errorCases() []errorCase {
 			class:  parley.ClassRateLimit,
 		},
 		{
-			name:      "quota of a minute",
-			status:    429,
-			body:      `[{"error":{"code":429,"message":"You exceeded your current quota. Quota metric: requests per minute. Please retry in 12.5s.","status":"RESOURCE_EXHAUSTED"}}]`,
+			name:   "quota of a minute",
+			status: 429,
+			body: `[{"error":{"code":429,"message":"You exceeded your current quota. Quota metric: requests per ` +
+				`minute. Please retry in 12.5s.","status":"RESOURCE_EXHAUSTED"}}]`,
 			class:     parley.ClassRateLimit,
 			retryable: true,
 			says:      "per minute",
@@ -303,7 +304,8 @@ func errorCases() []errorCase {
 			body: said(
 				"x",
 				"",
-				"Authorization: Bearer abcdef0123 and sk-proj-abc_123456789 and x-api-key: "+testKey+" and https://h/?key=abc123&x=1 and api key abcdefghijklmnop1234",
+				"Authorization: Bearer abcdef0123 and sk-proj-abc_123456789 and x-api-key: "+testKey+
+					" and https://h/?key=abc123&x=1 and api key abcdefghijklmnop1234",
 			),
 			class: parley.ClassModel,
 			says:  "redacted",

@@ -27,8 +27,10 @@ func AnyBytes(f *testing.F, open func(*http.Client) (model.Model, error)) {
 	f.Add([]byte("data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\ndata: [DONE]\n\n"))
 	f.Add(
 		[]byte(
-			"event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":1}}}\n\n" +
-				"event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\"}}\n\n",
+			"event: message_start\ndata: " +
+				"{\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":1}}}\n\n" +
+				"event: content_block_start\ndata: " +
+				"{\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\"}}\n\n",
 		),
 	)
 	f.Fuzz(func(t *testing.T, raw []byte) {

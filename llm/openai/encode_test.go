@@ -124,6 +124,8 @@ func TestEncode(t *testing.T) {
 
 func BenchmarkStream(b *testing.B) {
 	const words = 2000
-	frame := `data: {"id":"chatcmpl-Bx1","object":"chat.completion.chunk","created":1763700000,"model":"gpt-5-2025-08-07","service_tier":"default","system_fingerprint":"fp_4a1","choices":[{"index":0,"delta":{"content":" word"},"logprobs":null,"finish_reason":null}],"usage":null}` + "\n\n"
+	frame := `data: {"id":"chatcmpl-Bx1","object":"chat.completion.chunk","created":1763700000,` +
+		`"model":"gpt-5-2025-08-07","service_tier":"default","system_fingerprint":"fp_4a1","choices":[{"index":0,` +
+		`"delta":{"content":" word"},"logprobs":null,"finish_reason":null}],"usage":null}` + "\n\n"
 	llmtest.Bench(b, llmtest.OpenAI, newModel, strings.Repeat(frame, words)+"data: [DONE]\n\n", words)
 }

@@ -81,7 +81,8 @@ func (m *Model) Warms(model parley.ModelID) (least int, why string) {
 	if model.Provider() == dashScope {
 		return leastCached, ""
 	}
-	return 0, "This provider keeps beginnings by itself, where the requests of one session are sent; what is sent before a session has begun does not help it."
+	return 0, "This provider keeps beginnings by itself, where the requests of one session are sent; what is sent " +
+		"before a session has begun does not help it."
 }
 
 // leastCached is the shortest beginning that DashScope keeps, in tokens.

@@ -16,16 +16,19 @@ func TestRepeatedFramesSayTheSame(t *testing.T) {
 	t.Parallel()
 	shapes := []string{
 		`{"id":"a","choices":[{"index":0,"delta":{"content":"TEXT"},"finish_reason":null}]}`,
-		`{"id":"a","choices":[{"index":0,"delta":{"role":"assistant","content":"TEXT"},"finish_reason":null}],"usage":null}`,
+		`{"id":"a","choices":[{"index":0,"delta":{"role":"assistant","content":"TEXT"},"finish_reason":null}],` +
+			`"usage":null}`,
 		`{"id":"a","choices":[{"index":0,"delta":{"reasoning_content":"TEXT"},"finish_reason":null}]}`,
 		`{"id":"a","choices":[{"index":0,"delta":{"content":"x","reasoning":"TEXT"}}]}`,
 		`{"id":"a","choices":[{"index":0,"delta":{"refusal":"TEXT"}}]}`,
 		`{"id":"a","choices":[{"index":0,"delta":{"content":"TEXT"}},{"index":0,"delta":{"content":"TEXT"}}]}`,
 		`{"id":"a","choices":[{"index":1,"delta":{"content":"TEXT"}}]}`,
-		`{"id":"a","choices":[{"index":0,"delta":{"content":"TEXT","tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"TEXT"}}]}}]}`,
+		`{"id":"a","choices":[{"index":0,"delta":{"content":"TEXT","tool_calls":[{"index":0,"id":"c",` +
+			`"function":{"name":"f","arguments":"TEXT"}}]}}]}`,
 		`{"id":"a","choices":[{"index":0,"delta":{"content":[{"type":"text","text":"TEXT"}]}}]}`,
 		`{"id":"a","choices":[{"index":0,"delta":{"content":null}}]}`,
-		`{"id":"a","choices":[{"index":0,"delta":{"content":"TEXT"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":2}}`,
+		`{"id":"a","choices":[{"index":0,"delta":{"content":"TEXT"},"finish_reason":"stop"}],` +
+			`"usage":{"prompt_tokens":1,"completion_tokens":2}}`,
 		`{"id":"a","choices":[{"index":0,"delta":{"content":"TEXT"}}]`,
 	}
 	texts := []string{"a", " word", "", `\"`, `\ud83d`, `\ude00`, "é", "\xc3", "\xa9", `"},"x":{"y":"`, `"`, "\t", `\\`}

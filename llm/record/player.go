@@ -182,7 +182,8 @@ func (p *Player) missing(encoded model.EncodedRequest, name string) error {
 		nearest = relative
 	}
 	return fmt.Errorf(
-		"%s; the nearest is %s, which differs from byte %d on: recorded %q, now %q; record it again with parley serve --record",
+		"%s; the nearest is %s, which differs from byte %d on: recorded %q, now %q; record it again with parley "+
+			"serve --record",
 		said,
 		nearest,
 		at,

@@ -76,7 +76,8 @@ func TestPlaysWhatWasRecorded(t *testing.T) {
 	recorder, player, _ := pair(t, record.Options{})
 	for _, request := range []model.Request{
 		ask("sim/echo", "Grüße 😀"), ask("sim/reason", "think"), ask("sim/lorem-30-0", "x"),
-		{Model: "sim/tool", Tools: []parley.ToolDefinition{{Name: "current_time"}}, Messages: ask("sim/tool", "When?").Messages},
+		{Model: "sim/tool", Tools: []parley.ToolDefinition{{Name: "current_time"}},
+			Messages: ask("sim/tool", "When?").Messages},
 		ask("sim/fail-rate_limit-1", "x"),
 	} {
 		recorded, failed := said(t, t.Context(), recorder, request)

@@ -19,7 +19,8 @@ const (
 type player interface{ play(a *answer) }
 
 // exists says what there is, for errors.
-const exists = "the simulator has echo, lorem-<tokens>-<ms per token>, tool, reason, fail-<class>-<n>[-<ms until the next attempt>] and script"
+const exists = "the simulator has echo, lorem-<tokens>-<ms per token>, tool, reason, fail-<class>-<n>[-<ms until the " +
+	"next attempt>] and script"
 
 // parseName finds the model of a name; CodeInvalid with the list when there is none.
 func parseName(name string) (player, error) {

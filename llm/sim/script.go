@@ -225,7 +225,8 @@ func parseScript(text string) ([][]action, error) {
 	decoder := json.NewDecoder(strings.NewReader(text))
 	if err := decoder.Decode(&raw); err != nil {
 		return nil, fmt.Errorf(
-			`the user's text is no script: it must be a JSON list of steps, each a list of actions, such as [[{"text":"Hello"}]] (%w)`,
+			`the user's text is no script: it must be a JSON list of steps, each a list of actions, such as `+
+				`[[{"text":"Hello"}]] (%w)`,
 			err,
 		)
 	}
@@ -267,7 +268,8 @@ func (act *action) check() error {
 			kinds++
 		}
 	}
-	for _, there := range []bool{act.ToolCall != nil, act.ProviderData != nil, act.WaitMS != nil, act.Error != nil, act.Usage != nil, act.Finish != nil} {
+	for _, there := range []bool{act.ToolCall != nil, act.ProviderData != nil, act.WaitMS != nil, act.Error != nil,
+		act.Usage != nil, act.Finish != nil} {
 		if there {
 			kinds++
 		}
@@ -275,7 +277,8 @@ func (act *action) check() error {
 	switch {
 	case kinds != 1:
 		return fmt.Errorf(
-			"an action has exactly one of text, reasoning, refusal, tool_call, provider_data, wait_ms, error, usage, finish; this one has %d",
+			"an action has exactly one of text, reasoning, refusal, tool_call, provider_data, wait_ms, error, usage, "+
+				"finish; this one has %d",
 			kinds,
 		)
 	case act.Split < 0 || act.Repeat < 0 || act.Repeat > maxRepeat || act.TokenMS < 0 || act.TokenMS > maxTokenMS:

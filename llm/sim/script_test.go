@@ -23,7 +23,8 @@ func TestScriptSteps(t *testing.T) {
 		[{"reasoning":"I need it."},{"provider_data":"sig"},{"text":"Looking."},
 		 {"tool_call":{"name":"current_time","arguments":{"zone": "UTC"}}},
 		 {"tool_call":{"id":"mine","name":"other","arguments_text":"{broken"},"split":3}],
-		[{"text":"ab ","repeat":3},{"usage":{"input_tokens":7}},{"refusal":"No."},{"finish":"refusal"},{"text":"never"}],
+		[{"text":"ab ","repeat":3},{"usage":{"input_tokens":7}},{"refusal":"No."},{"finish":"refusal"},
+		 {"text":"never"}],
 		[{"usage":{"none":true}}]
 	]`
 	request := ask("script", script)
@@ -88,7 +89,8 @@ func TestScriptTime(t *testing.T) {
 
 func TestScriptErrors(t *testing.T) {
 	t.Parallel()
-	script := `[[{"text":"some"},{"error":{"class":"rate_limit","retry_after_ms":1500,"message":"slow down","attempts":1}},{"text":" more"}]]`
+	script := `[[{"text":"some"},{"error":{"class":"rate_limit","retry_after_ms":1500,"message":"slow down",` +
+		`"attempts":1}},{"text":" more"}]]`
 	p, err := play(t.Context(), t, ask("script", script))
 	var failed *model.Error
 	if !errors.As(err, &failed) || failed.Class != parley.ClassRateLimit || !failed.Retryable ||

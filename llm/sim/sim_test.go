@@ -103,7 +103,8 @@ func mustPlay(t *testing.T, request model.Request) played {
 func TestEcho(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
-		"", "Hello", "  two  spaces\n\nand lines\n", "日本語のとても長い文には空白がない", "🙂🙃🙂🙃 mixed 🙂", strings.Repeat("long text ", 20_000), "\t",
+		"", "Hello", "  two  spaces\n\nand lines\n", "日本語のとても長い文には空白がない", "🙂🙃🙂🙃 mixed 🙂",
+		strings.Repeat("long text ", 20_000), "\t",
 	} {
 		p := mustPlay(t, ask("echo", text))
 		if p.Text != text || p.Finish != parley.FinishStop {
@@ -248,7 +249,8 @@ func TestFail(t *testing.T) {
 	t.Parallel()
 	for class, retryable := range map[parley.ErrorClass]bool{
 		parley.ClassRateLimit: true, parley.ClassNetwork: true, parley.ClassStream: true,
-		parley.ClassAuth: false, parley.ClassModel: false, parley.ClassContentFilter: false, parley.ClassContextLength: false,
+		parley.ClassAuth: false, parley.ClassModel: false, parley.ClassContentFilter: false,
+		parley.ClassContextLength: false,
 	} {
 		request := ask("fail-"+string(class)+"-2", "hello")
 		for attempt := 1; attempt <= 3; attempt++ {
@@ -337,7 +339,8 @@ func TestEncodeGolden(t *testing.T) {
 		Messages: []model.Message{user("häh?"), {Role: model.RoleAssistant, Parts: []model.Part{
 			{Kind: model.PartReasoning, Text: "hm", ProviderData: []byte{0, 255}},
 			{Kind: model.PartToolCall, CallID: "c", Name: "clock", Arguments: []byte(`{"a":1}`)},
-		}}, {Role: model.RoleTool, Parts: []model.Part{{Kind: model.PartToolResult, CallID: "c", Name: "clock", Text: "no", IsError: true}}}},
+		}}, {Role: model.RoleTool, Parts: []model.Part{{Kind: model.PartToolResult, CallID: "c", Name: "clock",
+			Text: "no", IsError: true}}}},
 		Parameters: parley.Parameters{
 			Temperature:     new(0.5),
 			TopP:            new(1.0),
@@ -349,15 +352,21 @@ func TestEncodeGolden(t *testing.T) {
 		Search: true,
 	}
 	const want = `{"messages":[{"parts":[{"kind":"text","text":"häh?"}],"role":"user"},` +
-		`{"parts":[{"kind":"reasoning","provider_data":"AP8=","text":"hm"},{"arguments":"{\"a\":1}","call_id":"c","kind":"tool_call","name":"clock"}],"role":"assistant"},` +
-		`{"parts":[{"call_id":"c","error":true,"kind":"tool_result","name":"clock","text":"no"}],"role":"tool"}],"model":"echo",` +
-		`"parameters":{"max_tokens":9,"reasoning_effort":"low","seed":3,"temperature":0.5,"top_p":1},"search":true,"system":"Be \"brief\".","think":true,` +
-		`"tools":[{"description":"Tells.","name":"clock","parameters":{"type":"object"}}],"version":1}`
-	const second = `{"model":"echo","tools":[{"description":"Tells.","name":"clock","parameters":{"type":"object"}}],"system":"Be \"brief\".",` +
-		`"messages":[{"parts":[{"kind":"text","text":"häh?"}],"role":"user"},` +
-		`{"parts":[{"kind":"reasoning","provider_data":"AP8=","text":"hm"},{"arguments":"{\"a\":1}","call_id":"c","kind":"tool_call","name":"clock"}],"role":"assistant"},` +
+		`{"parts":[{"kind":"reasoning","provider_data":"AP8=","text":"hm"},{"arguments":"{\"a\":1}","call_id":"c",` +
+		`"kind":"tool_call","name":"clock"}],"role":"assistant"},` +
 		`{"parts":[{"call_id":"c","error":true,"kind":"tool_result","name":"clock","text":"no"}],"role":"tool"}],` +
-		`"parameters":{"max_tokens":9,"reasoning_effort":"low","seed":3,"temperature":0.5,"top_p":1},"search":true,"think":true,"version":2}`
+		`"model":"echo",` +
+		`"parameters":{"max_tokens":9,"reasoning_effort":"low","seed":3,"temperature":0.5,"top_p":1},"search":true,` +
+		`"system":"Be \"brief\".","think":true,` +
+		`"tools":[{"description":"Tells.","name":"clock","parameters":{"type":"object"}}],"version":1}`
+	const second = `{"model":"echo","tools":[{"description":"Tells.","name":"clock","parameters":{"type":"object"}}],` +
+		`"system":"Be \"brief\".",` +
+		`"messages":[{"parts":[{"kind":"text","text":"häh?"}],"role":"user"},` +
+		`{"parts":[{"kind":"reasoning","provider_data":"AP8=","text":"hm"},{"arguments":"{\"a\":1}","call_id":"c",` +
+		`"kind":"tool_call","name":"clock"}],"role":"assistant"},` +
+		`{"parts":[{"call_id":"c","error":true,"kind":"tool_result","name":"clock","text":"no"}],"role":"tool"}],` +
+		`"parameters":{"max_tokens":9,"reasoning_effort":"low","seed":3,"temperature":0.5,"top_p":1},"search":true,` +
+		`"think":true,"version":2}`
 	latest, err := sim.New().Encode(request)
 	if err != nil {
 		t.Fatal(err)
@@ -380,8 +389,10 @@ func TestEncodeGolden(t *testing.T) {
 
 func TestUnknownModels(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"gpt", "lorem", "lorem-", "lorem-5", "lorem-0-5", "lorem-5-", "lorem-05-5", "lorem-5-5-5", "lorem-9999999-1", "lorem-1--1",
-		"fail-1", "fail-bored-1", "fail-rate_limit-0", "fail-rate_limit-x", "fail-internal-1", "fail-network-1-x", "fail-network-0-1", "fail-1-1", "echo-1"} {
+	for _, name := range []string{"gpt", "lorem", "lorem-", "lorem-5", "lorem-0-5", "lorem-5-", "lorem-05-5",
+		"lorem-5-5-5", "lorem-9999999-1", "lorem-1--1",
+		"fail-1", "fail-bored-1", "fail-rate_limit-0", "fail-rate_limit-x", "fail-internal-1", "fail-network-1-x",
+		"fail-network-0-1", "fail-1-1", "echo-1"} {
 		_, err := sim.New().Encode(ask(name, "x"))
 		if parley.ErrorCode(err) != parley.CodeInvalid ||
 			!strings.Contains(err.Error(), "lorem-<tokens>-<ms per token>") {

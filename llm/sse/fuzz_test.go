@@ -10,7 +10,8 @@ import (
 
 // FuzzReader: any bytes are frames and then an end or an error.
 func FuzzReader(f *testing.F) {
-	for _, seed := range []string{"data: a\n\ndata: b\r\n\r\n", "\ufeffevent: x\ndata\ndata: y\n\n", ": ping\n\nid: 1\nretry: 5\ndata: [", strings.Repeat("data: x\n", 100)} {
+	for _, seed := range []string{"data: a\n\ndata: b\r\n\r\n", "\ufeffevent: x\ndata\ndata: y\n\n",
+		": ping\n\nid: 1\nretry: 5\ndata: [", strings.Repeat("data: x\n", 100)} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {

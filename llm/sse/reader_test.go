@@ -167,7 +167,8 @@ func (p *pieces) Read(b []byte) (int, error) {
 }
 
 func BenchmarkNext(b *testing.B) {
-	one := `data: {"id":"chatcmpl-123","object":"chat.completion.chunk","created":1700000000,"model":"gpt-5","choices":[{"index":0,"delta":{"content":" word"},"finish_reason":null}]}` + "\n\n"
+	one := `data: {"id":"chatcmpl-123","object":"chat.completion.chunk","created":1700000000,"model":"gpt-5",` +
+		`"choices":[{"index":0,"delta":{"content":" word"},"finish_reason":null}]}` + "\n\n"
 	wire := strings.Repeat(one, 1000)
 	b.ReportAllocs()
 	b.SetBytes(int64(len(one)))

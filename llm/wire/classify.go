@@ -86,14 +86,16 @@ func classOf(f Failure) (parley.ErrorClass, bool) {
 
 // The wordings, in lower case, with bars between them.
 const (
-	exhaustedKinds = "insufficient_quota|billing_error|billing_hard_limit_reached|billing_not_active|arrearage|insufficient_balance|" +
-		"credits_exhausted"
-	exhausted = "exceeded your current quota|check your plan and billing|credit balance is too low|insufficient balance|" +
+	exhaustedKinds = "insufficient_quota|billing_error|billing_hard_limit_reached|billing_not_active|" +
+		"arrearage|insufficient_balance|credits_exhausted"
+	exhausted = "exceeded your current quota|check your plan and billing|credit balance is too low|insufficient " +
+		"balance|" +
 		"insufficient credit|insufficient quota|quota exhausted|quota has been exhausted|out of credits|" +
 		"requires more credits|payment required|account is in good standing|billing hard limit|spending limit|" +
 		"monthly limit"
 	perMinute = "per minute|per second|retry in|try again in|perminute|per day per"
-	throttled = "rate limit|rate_limit|ratelimit|too many requests|too_many_requests|throttl|tokens per min|requests per min|" +
+	throttled = "rate limit|rate_limit|ratelimit|too many requests|too_many_requests|throttl|tokens per min|requests " +
+		"per min|" +
 		"too many tokens, please wait|slow down|concurrency limit|resource_exhausted|resource exhausted|" +
 		"please wait before trying again"
 	tooLong = "context_length|context length|context window|context size|maximum context|context limit|" +
@@ -102,8 +104,10 @@ const (
 		"exceeds the model's maximum|exceed context|exceeds the available context|reduce the length of the messages|" +
 		"reduce your prompt|request_too_large|string_above_max_length|range of input length"
 	filtered = "content_filter|content filter|content_policy|content policy|content management policy|" +
-		"responsibleaipolicyviolation|data_inspection_failed|datainspectionfailed|inappropriate content|safety system|" +
-		"usage policy|usage policies|flagged|requires moderation|moderation_blocked|by moderation|prohibited_content|blocked by our"
+		"responsibleaipolicyviolation|data_inspection_failed|datainspectionfailed|inappropriate content|safety " +
+		"system|" +
+		"usage policy|usage policies|flagged|requires moderation|moderation_blocked|by " +
+		"moderation|prohibited_content|blocked by our"
 	overloaded = "overloaded|at capacity|temporarily unavailable|service unavailable|service_unavailable|bad gateway|" +
 		"gateway timeout|timed out|timeout_error"
 )
@@ -127,9 +131,11 @@ func statusOf(kind, code string) int {
 		word   string
 		status int
 	}{
-		{"overloaded", 529}, {"rate_limit", 429}, {"too_many_requests", 429}, {"authentication", 401}, {"invalid_api_key", 401},
+		{"overloaded", 529}, {"rate_limit", 429}, {"too_many_requests", 429}, {"authentication", 401},
+		{"invalid_api_key", 401},
 		{"permission", 403}, {"billing", 402}, {"not_found", 404}, {"request_too_large", 413}, {"timeout", 504},
-		{"unavailable", 503}, {"invalid_request", 400}, {"badrequest", 400}, {"api_error", 500}, {"server_error", 500}, {"internal", 500},
+		{"unavailable", 503}, {"invalid_request", 400}, {"badrequest", 400}, {"api_error", 500}, {"server_error", 500},
+		{"internal", 500},
 	} {
 		if strings.Contains(kind, known.word) {
 			return known.status

@@ -14,7 +14,8 @@ import (
 // FuzzScanner: the scanner takes as JSON what the standard library takes, but for
 // how deep it nests.
 func FuzzScanner(f *testing.F) {
-	for _, seed := range []string{`{"a":[1,-2.5e3,"\ud83d\ude00",null,true]}`, `[`, `"\u00`, `{"a"}`, `01`, strings.Repeat("[", 20_000), strings.Repeat(`{"a":`, 5000)} {
+	for _, seed := range []string{`{"a":[1,-2.5e3,"\ud83d\ude00",null,true]}`, `[`, `"\u00`, `{"a"}`, `01`,
+		strings.Repeat("[", 20_000), strings.Repeat(`{"a":`, 5000)} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {

@@ -26,7 +26,8 @@ var credentials = []struct {
 	{regexp.MustCompile(`\b(?:AIza|AKIA|eyJ|ghp_|hf_)[-_*.A-Za-z0-9/+=]{8,}`), hidden},
 	{
 		regexp.MustCompile(
-			`(?i)((?:api|access|secret|auth|private|subscription)[-_ ]?(?:key|token)|authorization|password|secret)(["']?\s*[:=]\s*["']?)[^\s"'&,;<>)]+`,
+			`(?i)((?:api|access|secret|auth|private|subscription)[-_ ]?(?:key|token)|authorization|password|` +
+				`secret)(["']?\s*[:=]\s*["']?)[^\s"'&,;<>)]+`,
 		),
 		"$1$2" + hidden,
 	},

@@ -36,7 +36,8 @@ func TestRedact(t *testing.T) {
 		}
 	}
 	const spelled = "own+credential/2=="
-	for _, text := range []string{"bad " + spelled, "at https://host/?k=" + url.QueryEscape(spelled), "at https://host/" + url.PathEscape(spelled) + "/x"} {
+	for _, text := range []string{"bad " + spelled, "at https://host/?k=" + url.QueryEscape(spelled),
+		"at https://host/" + url.PathEscape(spelled) + "/x"} {
 		if got := wire.Redact(
 			text,
 			spelled,
@@ -49,7 +50,8 @@ func TestRedact(t *testing.T) {
 		"prompt is too long: 208310 tokens > 200000 maximum",
 		"The model `gpt-5` does not exist or you do not have access to it.",
 		"Rate limit reached for gpt-5 in organization on tokens per min (TPM): Limit 30000, Used 29000",
-		"skip_special_tokens is not supported", "Unknown key: 'foo'", "unexpected token: }", "pkg-config, keyword-only", "a basic plan",
+		"skip_special_tokens is not supported", "Unknown key: 'foo'", "unexpected token: }", "pkg-config, keyword-only",
+		"a basic plan",
 		"invalid x-api-key", "dial tcp 127.0.0.1:1: connect: connection refused", "max_tokens: 5 is too small",
 	} {
 		if got := wire.Redact(plain, own, "", "max"); got != plain {

@@ -23,9 +23,12 @@ func skipAll(text []byte) bool {
 
 func TestScannerKnowsJSON(t *testing.T) {
 	for _, text := range []string{
-		``, ` `, `{}`, ` [ ] `, `{"a":1}`, `{"a":1,}`, `{,}`, `{"a"}`, `{"a":}`, `{a:1}`, `[1,2]`, `[1 2]`, `[1,]`, `[,1]`,
-		`null`, `nul`, `nulll`, `true`, `false`, `tru`, `0`, `01`, `-`, `-0`, `1.`, `.1`, `1.5e+3`, `1e`, `+1`, `"`, `"a`, `"\`, `"\x"`,
-		`"\u12"`, `"\u12g4"`, `"\ud83d\ude00"`, "\"a\nb\"", "\"a\tb\"", `{"a":[{"b":{"c":[]}}]}`, `{"a":1}}`, `{"a":1}{`, `[[1],[2]]`, `{"a":"b" "c":1}`,
+		``, ` `, `{}`, ` [ ] `, `{"a":1}`, `{"a":1,}`, `{,}`, `{"a"}`, `{"a":}`, `{a:1}`, `[1,2]`, `[1 2]`,
+		`[1,]`, `[,1]`,
+		`null`, `nul`, `nulll`, `true`, `false`, `tru`, `0`, `01`, `-`, `-0`, `1.`, `.1`, `1.5e+3`, `1e`, `+1`, `"`,
+		`"a`, `"\`, `"\x"`,
+		`"\u12"`, `"\u12g4"`, `"\ud83d\ude00"`, "\"a\nb\"", "\"a\tb\"", `{"a":[{"b":{"c":[]}}]}`, `{"a":1}}`,
+		`{"a":1}{`, `[[1],[2]]`, `{"a":"b" "c":1}`,
 		"\"\xff\"", `{"":""}`, `[`, `{`, `{"a":`, `{"a":1`, `[1`, `x`, "\x00",
 	} {
 		if got, want := skipAll([]byte(text)), json.Valid([]byte(text)); got != want {
@@ -174,7 +177,8 @@ func TestCallData(t *testing.T) {
 func TestCallIDs(t *testing.T) {
 	var ids wire.CallIDs
 	for i, c := range []struct{ own, provider, want string }{
-		{"p1", "call_0", "call_0"}, {"p2", "call_0", "p2"}, {"p3", "", "p3"}, {"p4", "call_1", "call_1"}, {"p5", "call_0", "p5"},
+		{"p1", "call_0", "call_0"}, {"p2", "call_0", "p2"}, {"p3", "", "p3"}, {"p4", "call_1", "call_1"},
+		{"p5", "call_0", "p5"},
 	} {
 		if got := ids.Call(c.own, c.provider); got != c.want {
 			t.Errorf("call %d: %q, want %q", i, got, c.want)
@@ -192,7 +196,8 @@ func TestCallIDs(t *testing.T) {
 func TestTokens(t *testing.T) {
 	for text, counts := range map[string]bool{
 		"0": true, "4096": true, "10000000000": true,
-		"10000000001": false, "4611686018427387904": false, "18446744073709551615": false, "-1": false, "1.5": false, `"7"`: false, "null": false,
+		"10000000001": false, "4611686018427387904": false, "18446744073709551615": false, "-1": false, "1.5": false,
+		`"7"`: false, "null": false,
 	} {
 		var s wire.Scanner
 		s.Reset([]byte(text))

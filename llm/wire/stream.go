@@ -134,7 +134,8 @@ func (x *exchange) refused(response *http.Response) error {
 			Failure{
 				Status: status,
 				Message: fmt.Sprintf(
-					"the base URL redirects (status %d, to host %q), which is not followed: configure the URL that it leads to",
+					"the base URL redirects (status %d, to host %q), which is not followed: configure the URL that "+
+						"it leads to",
 					status,
 					parley.Clip(host, 128),
 				),

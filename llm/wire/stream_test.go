@@ -219,7 +219,8 @@ func TestAnAnswerWithoutEnd(t *testing.T) {
 		defer stop()
 		begun, words := time.Now(), 0
 		var failure error
-		for chunk, err := range newEndpoint(t, provider{trickle(100_000, word(2*time.Second, "x"))}).Stream(ctx, nil, newWords) {
+		for chunk, err := range newEndpoint(t, provider{trickle(100_000, word(2*time.Second, "x"))}).Stream(ctx,
+			nil, newWords) {
 			if failure = err; err == nil && chunk.Kind == model.ChunkText {
 				words++
 			}
@@ -266,7 +267,10 @@ func TestCancelGivesTheCause(t *testing.T) {
 		time.AfterFunc(2*time.Second, func() { cancel(cause) })
 		begun := time.Now()
 		var failure error
-		for _, err := range newEndpoint(t, provider{[]line{word(time.Second, "a")}}).Stream(ctx, nil, func() wire.Decoder { return &words{} }) {
+		for _, err := range newEndpoint(t, provider{[]line{word(time.Second, "a")}}).Stream(ctx, nil,
+			func() wire.Decoder {
+				return &words{}
+			}) {
 			failure = err
 		}
 		if !errors.Is(failure, cause) || time.Since(begun) != 2*time.Second {

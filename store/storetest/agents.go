@@ -68,7 +68,8 @@ func testAgentsLarge(t *testing.T, w *world) {
 		_, _, err := w.store.CreateAgent(w.ctx, agent, store.Idempotency{})
 		must(t, "CreateAgent", err)
 	}
-	for after, want := range map[string][]string{"": {"a1", "a2"}, "a1": {"a2", "a3"}, "a3": {"a4", parley.BuiltinAgentSlug}} {
+	for after, want := range map[string][]string{"": {"a1", "a2"}, "a1": {"a2", "a3"},
+		"a3": {"a4", parley.BuiltinAgentSlug}} {
 		agents, err := w.store.Agents(
 			w.ctx,
 			w.scope.WorkspaceID,
@@ -258,13 +259,16 @@ func testAgentLists(t *testing.T, w *world) {
 		query store.AgentQuery
 		want  []string
 	}{
-		"all":               {store.AgentQuery{}, []string{"alpha", "bravo", "charlie", "delta", "parley"}},
-		"a page":            {store.AgentQuery{AfterSlug: "alpha", Limit: 2}, []string{"bravo", "charlie"}},
-		"the page before":   {store.AgentQuery{AfterSlug: "delta", Limit: 2, Descending: true}, []string{"charlie", "bravo"}},
-		"active":            {store.AgentQuery{Status: parley.AgentActive}, []string{"alpha", "bravo", "delta", "parley"}},
-		"archived":          {store.AgentQuery{Status: parley.AgentArchived}, []string{"charlie"}},
-		"tag":               {store.AgentQuery{Tag: "team"}, []string{"alpha", "bravo", "charlie", "delta"}},
-		"tag and status":    {store.AgentQuery{Tag: "team", Status: parley.AgentActive, AfterSlug: "alpha"}, []string{"bravo", "delta"}},
+		"all":    {store.AgentQuery{}, []string{"alpha", "bravo", "charlie", "delta", "parley"}},
+		"a page": {store.AgentQuery{AfterSlug: "alpha", Limit: 2}, []string{"bravo", "charlie"}},
+		"the page before": {store.AgentQuery{AfterSlug: "delta", Limit: 2, Descending: true},
+			[]string{"charlie", "bravo"}},
+		"active": {store.AgentQuery{Status: parley.AgentActive},
+			[]string{"alpha", "bravo", "delta", "parley"}},
+		"archived": {store.AgentQuery{Status: parley.AgentArchived}, []string{"charlie"}},
+		"tag":      {store.AgentQuery{Tag: "team"}, []string{"alpha", "bravo", "charlie", "delta"}},
+		"tag and status": {store.AgentQuery{Tag: "team", Status: parley.AgentActive, AfterSlug: "alpha"},
+			[]string{"bravo", "delta"}},
 		"a tag that is new": {store.AgentQuery{Tag: "old"}, []string{"charlie"}},
 		"a tag taken off":   {store.AgentQuery{Tag: "charlie"}, []string{}},
 	} {

@@ -198,8 +198,8 @@ func approvalNo(t *testing.T, w *world) {
 func conflicts(t reporter, what string, err error, want parley.ApprovalState) {
 	t.Helper()
 	refused(t, what, err, parley.CodeConflict)
-	if known, ok := err.(*parley.Error); !ok ||
-		known.State != string(want) { //nolint:errorlint // stores return it bare
+	if known, ok := err.(*parley.Error); !ok || //nolint:errorlint // stores return it bare
+		known.State != string(want) {
 		t.Errorf("%s: %#v does not name the state %s", what, err, want)
 	}
 }
@@ -428,14 +428,16 @@ func approvalLists(t *testing.T, w *world) {
 		query store.ApprovalQuery
 		want  []parley.ID
 	}{
-		"newest first":     {store.ApprovalQuery{}, reversed},
-		"oldest first":     {store.ApprovalQuery{Ascending: true}, ids},
-		"pending":          {store.ApprovalQuery{State: parley.ApprovalPending, Ascending: true}, []parley.ID{ids[0], ids[2], ids[3], ids[4]}},
+		"newest first": {store.ApprovalQuery{}, reversed},
+		"oldest first": {store.ApprovalQuery{Ascending: true}, ids},
+		"pending": {store.ApprovalQuery{State: parley.ApprovalPending, Ascending: true},
+			[]parley.ID{ids[0], ids[2], ids[3], ids[4]}},
 		"denied":           {store.ApprovalQuery{State: parley.ApprovalDenied}, ids[1:2]},
 		"of an agent":      {store.ApprovalQuery{AgentID: w.agent.ID, Ascending: true}, ids},
 		"of another agent": {store.ApprovalQuery{AgentID: parley.NewID()}, nil},
 		"of a session":     {store.ApprovalQuery{SessionID: fourth.SessionID}, ids[3:4]},
-		"of both":          {store.ApprovalQuery{SessionID: fourth.SessionID, AgentID: w.agent.ID, State: parley.ApprovalPending}, ids[3:4]},
+		"of both": {store.ApprovalQuery{SessionID: fourth.SessionID, AgentID: w.agent.ID,
+			State: parley.ApprovalPending}, ids[3:4]},
 	} {
 		if diff := cmp.Diff(c.want, list(c.query)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

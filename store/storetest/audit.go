@@ -78,14 +78,19 @@ func testAuditLists(t *testing.T, w *world) {
 		query store.AuditQuery
 		want  []parley.ID
 	}{
-		"newest first":  {store.AuditQuery{Limit: 10}, []parley.ID{entries[3].ID, entries[2].ID, entries[1].ID, entries[0].ID}},
-		"a session":     {store.AuditQuery{SessionID: session, Limit: 10}, []parley.ID{entries[1].ID, entries[0].ID}},
-		"a principal":   {store.AuditQuery{PrincipalID: somebody, Limit: 10}, []parley.ID{entries[3].ID, entries[1].ID}},
-		"both":          {store.AuditQuery{PrincipalID: w.owner.ID, SessionID: session, Limit: 10}, []parley.ID{entries[0].ID}},
-		"without some":  {store.AuditQuery{Without: []string{"listSessions", "getSession"}, Limit: 10}, []parley.ID{entries[2].ID}},
-		"a page":        {store.AuditQuery{Limit: 2}, []parley.ID{entries[3].ID, entries[2].ID}},
-		"the next page": {store.AuditQuery{Limit: 2, AfterAt: 200, AfterID: entries[2].ID}, []parley.ID{entries[1].ID, entries[0].ID}},
-		"behind a tie":  {store.AuditQuery{Limit: 2, AfterAt: 100, AfterID: entries[1].ID}, []parley.ID{entries[0].ID}},
+		"newest first": {store.AuditQuery{Limit: 10},
+			[]parley.ID{entries[3].ID, entries[2].ID, entries[1].ID, entries[0].ID}},
+		"a session": {store.AuditQuery{SessionID: session, Limit: 10}, []parley.ID{entries[1].ID, entries[0].ID}},
+		"a principal": {store.AuditQuery{PrincipalID: somebody, Limit: 10},
+			[]parley.ID{entries[3].ID, entries[1].ID}},
+		"both": {store.AuditQuery{PrincipalID: w.owner.ID, SessionID: session, Limit: 10},
+			[]parley.ID{entries[0].ID}},
+		"without some": {store.AuditQuery{Without: []string{"listSessions", "getSession"}, Limit: 10},
+			[]parley.ID{entries[2].ID}},
+		"a page": {store.AuditQuery{Limit: 2}, []parley.ID{entries[3].ID, entries[2].ID}},
+		"the next page": {store.AuditQuery{Limit: 2, AfterAt: 200, AfterID: entries[2].ID},
+			[]parley.ID{entries[1].ID, entries[0].ID}},
+		"behind a tie": {store.AuditQuery{Limit: 2, AfterAt: 100, AfterID: entries[1].ID}, []parley.ID{entries[0].ID}},
 	} {
 		if diff := cmp.Diff(c.want, auditIDs(list(c.query))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

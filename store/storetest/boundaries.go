@@ -84,7 +84,8 @@ func boundaryFailedSteer(t *testing.T, w *world) {
 	steer := w.steer(t, session, "also")
 	settle := settlement(begin, "")
 	settle.End = failed(parley.ClassModel)
-	settle.Call.Outcome, settle.Blocks[0].Status, settle.Blocks[0].Error = parley.CallFailed, parley.MessageFailed, settle.End.Failure
+	settle.Call.Outcome, settle.Blocks[0].Status, settle.Blocks[0].Error = parley.CallFailed, parley.MessageFailed,
+		settle.End.Failure
 	if settled := w.settle(t, claim.Fence, settle); settled.More || settled.Turn.Status != parley.TurnFailed {
 		t.Fatalf("a failed turn with a steer undelivered: %+v; want it failed", settled)
 	}

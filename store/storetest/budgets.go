@@ -167,7 +167,8 @@ func budgetFailed(t *testing.T, w *world) {
 		settle := settlement(begin, "Well")
 		settle.Call = store.CallSettled{CallID: begin.Call.ID, Outcome: parley.CallFailed, FirstTokenMS: c.firstToken,
 			Error: &parley.Failure{Class: parley.ClassStream, Sentence: parley.ClassStream.Sentence()}}
-		settle.Blocks[0].Status, settle.Blocks[0].Error, settle.Blocks[0].Usage = parley.MessageFailed, settle.Call.Error, nil
+		settle.Blocks[0].Status, settle.Blocks[0].Error, settle.Blocks[0].Usage = parley.MessageFailed,
+			settle.Call.Error, nil
 		settle.End = failed(parley.ClassStream)
 		w.settle(t, claim.Fence, settle)
 		if b := w.budget(

@@ -161,9 +161,10 @@ func cancelHeld(t *testing.T, w *world) {
 		t.Errorf("the holder learns of %v, %v", cancels, err)
 	}
 	settle := settlement(begin, "half")
-	settle.Call.Outcome, settle.Blocks[0].Status, settle.End = parley.CallCancelled, parley.MessageCancelled, &store.TurnEnd{
-		Status: parley.TurnCancelled,
-	}
+	settle.Call.Outcome, settle.Blocks[0].Status, settle.End = parley.CallCancelled, parley.MessageCancelled,
+		&store.TurnEnd{
+			Status: parley.TurnCancelled,
+		}
 	w.settle(t, claim.Fence, settle)
 	cancels, err = w.store.RenewLease(w.ctx, w.process, longLease)
 	if err != nil || len(cancels) != 0 {
@@ -359,9 +360,10 @@ func cancelRace(t *testing.T, w *world) {
 		begin := w.begin(t, claim.Fence, 1)
 		w.cancel(t, session)
 		settle := settlement(begin, "half")
-		settle.Call.Outcome, settle.Blocks[0].Status, settle.End = parley.CallCancelled, parley.MessageCancelled, &store.TurnEnd{
-			Status: parley.TurnCancelled,
-		}
+		settle.Call.Outcome, settle.Blocks[0].Status, settle.End = parley.CallCancelled, parley.MessageCancelled,
+			&store.TurnEnd{
+				Status: parley.TurnCancelled,
+			}
 		var taken store.Cancelled
 		var holder, canceller error
 		atOnce(2, func(i int) {

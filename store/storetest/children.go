@@ -156,7 +156,8 @@ func childOnce(t *testing.T, w *world) {
 	claim := w.started(t, "go")
 	call := w.callAgents(t, claim.Fence, 1, 1)[0]
 	first := w.openChild(t, claim.Fence, call)
-	if first.ID != parley.ChildID(call.message) || first.ParentSessionID != claim.Fence.SessionID || first.RootID != claim.Fence.SessionID ||
+	if first.ID != parley.ChildID(call.message) || first.ParentSessionID != claim.Fence.SessionID ||
+		first.RootID != claim.Fence.SessionID ||
 		first.Depth != 1 || first.Kind != parley.KindTool ||
 		first.Status != parley.SessionRunning ||
 		first.TurnID.IsZero() {
@@ -465,8 +466,10 @@ func childTree(t *testing.T, w *world) {
 	}
 	for i, node := range tree.Data {
 		u := want[i]
-		if node.ID != u.id || node.Depth != u.depth || node.Status != u.status || node.AgentSlug != w.agent.Slug || node.AgentID != w.agent.ID ||
-			node.Statistics.InputTokens != 10*u.own || node.Total.InputTokens != 10*u.sum || node.Total.OutputTokens != 4*u.sum || node.Total.CachedTokens != 3*u.sum ||
+		if node.ID != u.id || node.Depth != u.depth || node.Status != u.status || node.AgentSlug != w.agent.Slug ||
+			node.AgentID != w.agent.ID ||
+			node.Statistics.InputTokens != 10*u.own || node.Total.InputTokens != 10*u.sum ||
+			node.Total.OutputTokens != 4*u.sum || node.Total.CachedTokens != 3*u.sum ||
 			node.Statistics.Cost != parley.Money(7*u.own) || node.Total.Cost != parley.Money(7*u.sum) ||
 			node.Total.Sessions != u.sessions ||
 			node.Total.Turns != u.sessions {

@@ -103,7 +103,8 @@ func testSessionClients(t *testing.T, w *world) {
 	if got := w.clients(t, session, 0); len(got) != 1 {
 		t.Errorf("with one gone elsewhere: %+v", got)
 	}
-	for name, scope := range map[string]store.Scope{"a stranger": w.guest(), "another workspace": w.neighbour(t, "neighbour").scope} {
+	for name, scope := range map[string]store.Scope{"a stranger": w.guest(),
+		"another workspace": w.neighbour(t, "neighbour").scope} {
 		_, err := w.store.SessionClients(w.ctx, scope, session, 0)
 		refused(t, name, err, parley.CodeNotFound)
 	}

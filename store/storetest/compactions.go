@@ -72,7 +72,8 @@ func (w *world) beginCompaction(
 	t.Helper()
 	step := w.stepBegin(0, 1)
 	begin := store.CompactionBegin{Call: step.Call, System: step.System, CoversFrom: 1, CoversThrough: through}
-	begin.Call.Purpose, begin.Call.MessageID, begin.Call.ToolsHash = parley.PurposeCompaction, parley.ID{}, parley.Hash{}
+	begin.Call.Purpose, begin.Call.MessageID, begin.Call.ToolsHash = parley.PurposeCompaction, parley.ID{},
+		parley.Hash{}
 	for _, change := range changes {
 		change(&begin)
 	}
@@ -289,7 +290,8 @@ func compactOnce(t *testing.T, w *world) {
 	w.exchange(t, session, "q", "a")
 	first := w.requestCompaction(t, session, parley.CompactAsked)
 	for _, state := range []parley.CompactionState{parley.CompactionPending, parley.CompactionRunning} {
-		for _, reason := range []parley.CompactionReason{parley.CompactMessages, parley.CompactTokens, parley.CompactOverflow} {
+		for _, reason := range []parley.CompactionReason{parley.CompactMessages, parley.CompactTokens,
+			parley.CompactOverflow} {
 			c, err := w.store.RequestCompaction(w.ctx, w.scope, session, parley.NewID(), reason)
 			if err != nil || c.ID != first.ID || c.State != state {
 				t.Errorf("another one by %s is %+v, %v", reason, c, err)

@@ -142,7 +142,8 @@ func sendRefused(t *testing.T, w *world) {
 	_, err := w.store.RemoveQueued(w.ctx, w.scope, removed.ID)
 	must(t, "RemoveQueued", err)
 	before := w.check(t, session)
-	for name, id := range map[string]parley.ID{"a note": note.ID, "a removed message": removed.ID, "the trigger": claim.Trigger.ID} {
+	for name, id := range map[string]parley.ID{"a note": note.ID, "a removed message": removed.ID,
+		"the trigger": claim.Trigger.ID} {
 		for _, how := range []parley.During{parley.DuringSteer, parley.DuringInterrupt} {
 			_, err := w.store.SendQueued(w.ctx, w.scope, id, how, w.process)
 			refused(t, "sending "+name, err, parley.CodeConflict)
@@ -225,7 +226,8 @@ func moveRefused(t *testing.T, w *world) {
 	w.unchanged(t, "a refused move", session, before)
 	w.answer(t, claim, "1") // the first is about to start
 	before = w.check(t, session)
-	for name, move := range map[string][2]parley.ID{"the first": {first.ID, {}}, "one before the first": {second.ID, first.ID}} {
+	for name, move := range map[string][2]parley.ID{"the first": {first.ID, {}},
+		"one before the first": {second.ID, first.ID}} {
 		_, err = w.store.MoveQueued(w.ctx, w.scope, move[0], move[1])
 		refused(t, "moving "+name, err, parley.CodeConflict)
 		w.unchanged(t, "moving "+name, session, before)

@@ -58,9 +58,15 @@ func (w *world) gone(session parley.ID, s Snapshot) map[string]func() error {
 		},
 		"Versions": func() error { _, err := w.store.Versions(w.ctx, w.scope, message); return err },
 		"Turn":     func() error { _, err := w.store.Turn(w.ctx, w.scope, turn); return err },
-		"Turns":    func() error { _, err := w.store.Turns(w.ctx, w.scope, session, store.TurnQuery{Limit: 1}); return err },
-		"Calls":    func() error { _, err := w.store.Calls(w.ctx, w.scope, session, store.CallQuery{Limit: 1}); return err },
-		"Events":   func() error { _, err := w.store.Events(w.ctx, w.scope, session, 0, 1); return err },
+		"Turns": func() error {
+			_, err := w.store.Turns(w.ctx, w.scope, session, store.TurnQuery{Limit: 1})
+			return err
+		},
+		"Calls": func() error {
+			_, err := w.store.Calls(w.ctx, w.scope, session, store.CallQuery{Limit: 1})
+			return err
+		},
+		"Events": func() error { _, err := w.store.Events(w.ctx, w.scope, session, 0, 1); return err },
 		"PostMessage": func() error {
 			_, err := w.store.PostMessage(w.ctx, w.scope, session, w.say("x"), w.process)
 			return err
@@ -73,9 +79,12 @@ func (w *world) gone(session parley.ID, s Snapshot) map[string]func() error {
 			_, err := w.store.EditQueued(w.ctx, w.scope, w.owner.ID, message, json.RawMessage(`{"text":"x"}`))
 			return err
 		},
-		"RemoveQueued":  func() error { _, err := w.store.RemoveQueued(w.ctx, w.scope, message); return err },
-		"RequestCancel": func() error { _, err := w.store.RequestCancel(w.ctx, w.scope, session, parley.ID{}, false); return err },
-		"TakeCancel":    func() error { _, err := w.store.TakeCancel(w.ctx, w.scope, session, turn); return err },
+		"RemoveQueued": func() error { _, err := w.store.RemoveQueued(w.ctx, w.scope, message); return err },
+		"RequestCancel": func() error {
+			_, err := w.store.RequestCancel(w.ctx, w.scope, session, parley.ID{}, false)
+			return err
+		},
+		"TakeCancel": func() error { _, err := w.store.TakeCancel(w.ctx, w.scope, session, turn); return err },
 		"UpdateSession": func() error {
 			title := "x"
 			_, err := w.store.UpdateSession(w.ctx, w.scope, session, store.SessionChange{Title: &title})
@@ -85,7 +94,10 @@ func (w *world) gone(session parley.ID, s Snapshot) map[string]func() error {
 		"DeleteSession": func() error { return w.store.DeleteSession(w.ctx, w.scope, session) },
 	}
 	if s.Session.Key != "" {
-		calls["SessionByKey"] = func() error { _, err := w.store.SessionByKey(w.ctx, w.scope, s.Session.Key); return err }
+		calls["SessionByKey"] = func() error {
+			_, err := w.store.SessionByKey(w.ctx, w.scope, s.Session.Key)
+			return err
+		}
 	}
 	if len(s.Calls) > 0 {
 		calls["Call"] = func() error { _, err := w.store.Call(w.ctx, w.scope, s.Calls[0].ID); return err }
@@ -283,7 +295,8 @@ func deleteWhileChildren(t *testing.T, w, other *world) {
 			}
 			child := w.newSession()
 			child.Kind, child.ParentSessionID = parley.KindTool, []parley.ID{parent, nearer}[i%2]
-			switch _, err := other.store.EnsureSession(w.ctx, w.scope, store.NewSession{Session: child}, parley.ID{}); parley.ErrorCode(
+			switch _, err := other.store.EnsureSession(w.ctx, w.scope, store.NewSession{Session: child},
+				parley.ID{}); parley.ErrorCode(
 				err,
 			) {
 			case "":

@@ -223,9 +223,10 @@ func eventsHints(t *testing.T, w *world) {
 	must(t, "RequestCancel", err)
 	tape.find(t, "the cancel", func(c store.Commit) bool { return c.SessionID == session && c.Cancel == claim.Turn.ID })
 	settle := settlement(begin, "half")
-	settle.Call.Outcome, settle.Blocks[0].Status, settle.End = parley.CallCancelled, parley.MessageCancelled, &store.TurnEnd{
-		Status: parley.TurnCancelled,
-	}
+	settle.Call.Outcome, settle.Blocks[0].Status, settle.End = parley.CallCancelled, parley.MessageCancelled,
+		&store.TurnEnd{
+			Status: parley.TurnCancelled,
+		}
 	w.settle(t, claim.Fence, settle)
 	tape.find(t, "the settled message", func(c store.Commit) bool {
 		return c.SessionID == session && len(c.Settled) == 1 && c.Settled[0] == begin.Call.MessageID &&

@@ -72,7 +72,8 @@ func forkGoesOn(t *testing.T, w *world) {
 	before := w.check(t, parent)
 	fork := w.fork(t, parent, 2)
 	w.unchanged(t, "being forked", parent, before)
-	if *fork.ForkedThrough != 2 || fork.ParentSessionID != parent || fork.ParentMessageID != before.Record[1].ID || fork.LastSequence != 2 ||
+	if *fork.ForkedThrough != 2 || fork.ParentSessionID != parent || fork.ParentMessageID != before.Record[1].ID ||
+		fork.LastSequence != 2 ||
 		fork.LastEvent != 0 || fork.Status != parley.SessionPending ||
 		fork.Statistics != (parley.Statistics{Messages: 2, UserFacing: 2}) {
 		t.Errorf("the fork is %+v", fork)
@@ -240,7 +241,8 @@ func forkEdits(t *testing.T, w *world) {
 	switch posted := opened.Posted; {
 	case posted == nil || posted.Claim == nil || posted.Message.Sequence != 3 || posted.Message.ID != first.ID:
 		t.Fatalf("the edited message was posted as %+v", posted)
-	case *opened.Session.ForkedThrough != 2 || opened.Session.ParentMessageID != before.Record[2].ID || opened.Session.Status != parley.SessionRunning:
+	case *opened.Session.ForkedThrough != 2 || opened.Session.ParentMessageID != before.Record[2].ID ||
+		opened.Session.Status != parley.SessionRunning:
 		t.Errorf("the branch is %+v", opened.Session)
 	}
 	w.answer(t, *opened.Posted.Claim, "2, but better")
@@ -289,10 +291,16 @@ func forkRefused(t *testing.T, w *world) {
 		"another session's message":   {w.newFork(parent, 0, at(other)), parley.CodeNotFound},
 		"a message that is queued":    {w.newFork(parent, 0, at(queued)), parley.CodeConflict},
 		"behind the record's end":     {w.newFork(parent, 100), parley.CodeConflict},
-		"another workspace's agent": {w.newFork(parent, 1, func(f *store.NewFork) { f.Session.AgentID = stranger.agent.ID }),
+		"another workspace's agent": {w.newFork(parent, 1, func(f *store.NewFork) {
+			f.Session.AgentID = stranger.agent.ID
+		}),
 			parley.CodeNotFound},
-		"an archived agent": {w.newFork(parent, 1, func(f *store.NewFork) { f.Session.AgentID = archived.ID }), parley.CodeArchived},
-		"another workspace's project": {w.newFork(parent, 1, func(f *store.NewFork) { f.Session.ProjectID = parley.NewID() }),
+		"an archived agent": {w.newFork(parent, 1, func(f *store.NewFork) {
+			f.Session.AgentID = archived.ID
+		}), parley.CodeArchived},
+		"another workspace's project": {w.newFork(parent, 1, func(f *store.NewFork) {
+			f.Session.ProjectID = parley.NewID()
+		}),
 			parley.CodeNotFound},
 	} {
 		_, err := w.store.Fork(w.ctx, w.scope, c.fork, parley.ID{})
@@ -319,7 +327,8 @@ func forkBranches(t *testing.T, w *world) {
 	edited := w.fork(t, parent, 1, asking(w.say("uno")))
 	again := w.fork(t, parent, 1, asking(w.say("one")))
 	forked := w.fork(t, parent, 2)
-	for message, want := range map[parley.ID][]parley.ID{record[0].ID: {edited.ID, again.ID}, record[1].ID: {forked.ID}} {
+	for message, want := range map[parley.ID][]parley.ID{record[0].ID: {edited.ID, again.ID},
+		record[1].ID: {forked.ID}} {
 		listed, err := w.store.Sessions(w.ctx, w.scope, store.SessionQuery{BranchesOf: message, Limit: 10})
 		must(t, "Sessions", err)
 		got := make([]parley.ID, 0, len(listed))

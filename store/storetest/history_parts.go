@@ -122,13 +122,22 @@ func forkFilters(t *testing.T, w *world) {
 		query store.MessageQuery
 		keep  func(parley.Message) bool
 	}{
-		"all":      {store.MessageQuery{}, func(parley.Message) bool { return true }},
-		"role":     {store.MessageQuery{Roles: []parley.Role{parley.RoleUser}}, func(m parley.Message) bool { return m.Role == parley.RoleUser }},
-		"roles":    {store.MessageQuery{Roles: []parley.Role{parley.RoleAssistant, parley.RoleUser}}, func(m parley.Message) bool { return m.Role == parley.RoleUser || m.Role == parley.RoleAssistant }},
+		"all": {store.MessageQuery{}, func(parley.Message) bool { return true }},
+		"role": {store.MessageQuery{Roles: []parley.Role{parley.RoleUser}}, func(m parley.Message) bool {
+			return m.Role == parley.RoleUser
+		}},
+		"roles": {store.MessageQuery{Roles: []parley.Role{parley.RoleAssistant, parley.RoleUser}},
+			func(m parley.Message) bool {
+				return m.Role == parley.RoleUser || m.Role == parley.RoleAssistant
+			}},
 		"internal": {store.MessageQuery{Internal: &yes}, func(m parley.Message) bool { return m.Internal }},
 		"shown":    {store.MessageQuery{Internal: &no}, func(m parley.Message) bool { return !m.Internal }},
-		"status":   {store.MessageQuery{Status: parley.MessageCompleted}, func(m parley.Message) bool { return m.Status == parley.MessageCompleted }},
-		"turn":     {store.MessageQuery{TurnID: all[0].TurnID}, func(m parley.Message) bool { return m.TurnID == all[0].TurnID }},
+		"status": {store.MessageQuery{Status: parley.MessageCompleted}, func(m parley.Message) bool {
+			return m.Status == parley.MessageCompleted
+		}},
+		"turn": {store.MessageQuery{TurnID: all[0].TurnID}, func(m parley.Message) bool {
+			return m.TurnID == all[0].TurnID
+		}},
 	} {
 		for _, descending := range []bool{false, true} {
 			for limit := 1; limit <= 3; limit++ {

@@ -323,7 +323,8 @@ func (s Snapshot) checkLoops(t reporter) {
 		switch {
 		case loop.State == parley.LoopRunning && last.Status.Finished():
 			t.Fatalf("the loop runs for ever: its turn is %s", last.Status)
-		case loop.State != parley.LoopRunning && loop.State != parley.LoopStopped && !last.Status.Finished() && last.ContinuesID.IsZero():
+		case loop.State != parley.LoopRunning && loop.State != parley.LoopStopped && !last.Status.Finished() &&
+			last.ContinuesID.IsZero():
 			t.Fatalf("the loop is %s and its turn %s", loop.State, last.Status)
 		case (loop.FinishedAt == 0) != (loop.State == parley.LoopRunning),
 			(loop.Reason == "") != (loop.State == parley.LoopRunning):

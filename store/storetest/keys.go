@@ -85,7 +85,8 @@ func testAuthenticate(t *testing.T, w *world) {
 		_, err := w.store.Authenticate(w.ctx, hash)
 		refused(t, name, err, parley.CodeUnauthenticated)
 	}
-	for name, hash := range map[string]parley.Hash{"an unknown key": parley.HashOf([]byte("guess")), "a key that is not revoked": given.Hash} {
+	for name, hash := range map[string]parley.Hash{"an unknown key": parley.HashOf([]byte("guess")),
+		"a key that is not revoked": given.Hash} {
 		_, err := w.store.RevokedKey(w.ctx, hash)
 		refused(t, name, err, parley.CodeNotFound)
 	}

@@ -76,23 +76,43 @@ func testMessageFilters(t *testing.T, w *world) {
 		query store.MessageQuery
 		keeps func(parley.Message) bool
 	}{
-		"none":         {store.MessageQuery{}, func(parley.Message) bool { return true }},
-		"user":         {store.MessageQuery{Roles: []parley.Role{parley.RoleUser}}, func(m parley.Message) bool { return m.Role == parley.RoleUser }},
-		"two roles":    {store.MessageQuery{Roles: []parley.Role{parley.RoleToolResult, parley.RoleSummary}}, func(m parley.Message) bool { return m.Role == parley.RoleToolResult || m.Role == parley.RoleSummary }},
-		"a role twice": {store.MessageQuery{Roles: []parley.Role{parley.RoleUser, parley.RoleUser}}, func(m parley.Message) bool { return m.Role == parley.RoleUser }},
-		"completed":    {store.MessageQuery{Status: parley.MessageCompleted}, func(m parley.Message) bool { return m.Status == parley.MessageCompleted }},
-		"failed":       {store.MessageQuery{Status: parley.MessageFailed}, func(m parley.Message) bool { return m.Status == parley.MessageFailed }},
-		"cancelled":    {store.MessageQuery{Status: parley.MessageCancelled}, func(parley.Message) bool { return false }},
+		"none": {store.MessageQuery{}, func(parley.Message) bool { return true }},
+		"user": {store.MessageQuery{Roles: []parley.Role{parley.RoleUser}}, func(m parley.Message) bool {
+			return m.Role == parley.RoleUser
+		}},
+		"two roles": {store.MessageQuery{Roles: []parley.Role{parley.RoleToolResult, parley.RoleSummary}},
+			func(m parley.Message) bool {
+				return m.Role == parley.RoleToolResult || m.Role == parley.RoleSummary
+			}},
+		"a role twice": {store.MessageQuery{Roles: []parley.Role{parley.RoleUser, parley.RoleUser}},
+			func(m parley.Message) bool {
+				return m.Role == parley.RoleUser
+			}},
+		"completed": {store.MessageQuery{Status: parley.MessageCompleted}, func(m parley.Message) bool {
+			return m.Status == parley.MessageCompleted
+		}},
+		"failed": {store.MessageQuery{Status: parley.MessageFailed}, func(m parley.Message) bool {
+			return m.Status == parley.MessageFailed
+		}},
+		"cancelled": {store.MessageQuery{Status: parley.MessageCancelled}, func(parley.Message) bool {
+			return false
+		}},
 		"internal":     {store.MessageQuery{Internal: &yes}, func(m parley.Message) bool { return m.Internal }},
 		"not internal": {store.MessageQuery{Internal: &no}, func(m parley.Message) bool { return !m.Internal }},
 		"turn":         {store.MessageQuery{TurnID: turn}, func(m parley.Message) bool { return m.TurnID == turn }},
 		"no such turn": {store.MessageQuery{TurnID: parley.NewID()}, func(parley.Message) bool { return false }},
 		"iteration":    {store.MessageQuery{Iteration: &two}, func(m parley.Message) bool { return m.Iteration == 2 }},
 		"no iteration": {store.MessageQuery{Iteration: &zero}, func(m parley.Message) bool { return m.Iteration == 0 }},
-		"tool":         {store.MessageQuery{ToolName: "tool2"}, func(m parley.Message) bool { return m.ToolName == "tool2" }},
-		"agent type":   {store.MessageQuery{AgentType: "critic"}, func(m parley.Message) bool { return m.AgentType == "critic" }},
-		"several": {store.MessageQuery{TurnID: turn, Roles: []parley.Role{parley.RoleToolCall, parley.RoleToolResult}, ToolName: "tool1", Internal: &no}, func(m parley.Message) bool {
-			return m.TurnID == turn && m.ToolName == "tool1" && (m.Role == parley.RoleToolCall || m.Role == parley.RoleToolResult)
+		"tool": {store.MessageQuery{ToolName: "tool2"}, func(m parley.Message) bool {
+			return m.ToolName == "tool2"
+		}},
+		"agent type": {store.MessageQuery{AgentType: "critic"}, func(m parley.Message) bool {
+			return m.AgentType == "critic"
+		}},
+		"several": {store.MessageQuery{TurnID: turn, Roles: []parley.Role{parley.RoleToolCall, parley.RoleToolResult},
+			ToolName: "tool1", Internal: &no}, func(m parley.Message) bool {
+			return m.TurnID == turn && m.ToolName == "tool1" &&
+				(m.Role == parley.RoleToolCall || m.Role == parley.RoleToolResult)
 		}},
 	} {
 		for _, descending := range []bool{false, true} {
@@ -306,7 +326,8 @@ func testMessageRoundTrip(t *testing.T, w *world) {
 	settle.End = completed()
 	w.settle(t, fence, settle)
 	got = w.message(t, begin.Call.MessageID)
-	if string(got.ProviderData) != "\x00\xffsignature\x00" || got.TokenEstimate != 77 || string(got.Metadata) != `{"finish":"stop"}` ||
+	if string(got.ProviderData) != "\x00\xffsignature\x00" || got.TokenEstimate != 77 ||
+		string(got.Metadata) != `{"finish":"stop"}` ||
 		string(got.Content) != string(content) || got.Step != 1 ||
 		got.Model != modelID ||
 		got.TurnID != fence.TurnID ||

@@ -30,7 +30,8 @@ func postNote(t *testing.T, w *world) {
 		w.say("one", func(m *store.NewMessage) { m.Title, m.ContextNote = "Plans", "It rains." }),
 	).Message
 	lines := strings.Split(first.ContextNote, "\n")
-	if len(lines) != 7 || lines[0] != "<context>" || lines[1] != "project: "+project.Name+" (/tmp/notes)" || lines[2] != "user: "+w.owner.Name ||
+	if len(lines) != 7 || lines[0] != "<context>" || lines[1] != "project: "+project.Name+" (/tmp/notes)" ||
+		lines[2] != "user: "+w.owner.Name ||
 		lines[4] != "</context>" || lines[5] != "" ||
 		lines[6] != "It rains." {
 		t.Fatalf("the note is %q", first.ContextNote)

@@ -195,7 +195,8 @@ func outsideRefused(t *testing.T, w *world) {
 	}
 	refused(t, "reasoning behind text", w.grows(message, parley.KindReasoning, 3, "more"), parley.CodeConflict)
 	w.grow(t, message, parley.KindReasoning, 0, "why") // known
-	for what, content := range map[string]string{"another text": `{"reasoning":"why","text":"abX"}`, "less text": `{"reasoning":"why","text":"ab"}`, "another reasoning": `{"reasoning":"wh","text":"abc"}`} {
+	for what, content := range map[string]string{"another text": `{"reasoning":"why","text":"abX"}`,
+		"less text": `{"reasoning":"why","text":"ab"}`, "another reasoning": `{"reasoning":"wh","text":"abc"}`} {
 		settle := delivered()
 		settle.Content = json.RawMessage(content)
 		_, err := w.store.SettleOutside(w.ctx, w.scope, message, settle)
@@ -325,7 +326,8 @@ func stateOfConflict(t *testing.T, what string, err error, want parley.MessageSt
 }
 
 func outsideFailed(t *testing.T, w *world) {
-	for status, turn := range map[parley.MessageStatus]parley.TurnStatus{parley.MessageFailed: parley.TurnFailed, parley.MessageCancelled: parley.TurnCancelled} {
+	for status, turn := range map[parley.MessageStatus]parley.TurnStatus{parley.MessageFailed: parley.TurnFailed,
+		parley.MessageCancelled: parley.TurnCancelled} {
 		session, message := w.streaming(t)
 		w.grow(t, message, parley.KindText, 0, "Half a sen")
 		settle := store.OutsideSettle{Status: status}

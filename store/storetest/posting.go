@@ -249,7 +249,8 @@ func postArchived(t *testing.T, w *world) {
 	_, err := w.store.UpdateSession(w.ctx, w.scope, session, store.SessionChange{Archived: &archived})
 	must(t, "archiving", err)
 	before := w.snapshot(t, session)
-	for name, message := range map[string]store.NewMessage{"a post": w.say("two"), "a message alone": w.say("two", alone)} {
+	for name, message := range map[string]store.NewMessage{"a post": w.say("two"),
+		"a message alone": w.say("two", alone)} {
 		_, err = w.store.PostMessage(w.ctx, w.scope, session, message, w.process)
 		refused(t, name, err, parley.CodeArchived)
 		w.unchanged(t, name, session, before)
@@ -387,7 +388,8 @@ func postFields(t *testing.T, w *world) {
 	session := w.session(t)
 	w.post(t, session, message)
 	got := w.message(t, message.ID)
-	if string(got.Content) != string(message.Content) || got.ContextNote != "it is noon" || !got.Internal || got.AgentType != "qa" ||
+	if string(got.Content) != string(message.Content) || got.ContextNote != "it is noon" || !got.Internal ||
+		got.AgentType != "qa" ||
 		got.Iteration != 3 ||
 		string(got.Metadata) != `{"a":[1]}` ||
 		got.Author != message.Author {

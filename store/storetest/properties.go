@@ -18,7 +18,9 @@ func testProperties(t *testing.T, open Open) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &machine{w: w}
 		m.session = w.session(t)
-		defer func() { _ = w.store.DeleteSession(w.ctx, w.scope, m.session) }() // a failed check must not feed the next one's claims
+		defer func() {
+			_ = w.store.DeleteSession(w.ctx, w.scope, m.session)
+		}() // a failed check must not feed the next one's claims
 		m.s = w.check(t, m.session)
 		t.Repeat(map[string]func(*rapid.T){
 			"post":     m.post,
@@ -161,7 +163,8 @@ func (m *machine) held(t *rapid.T) store.Fence {
 }
 
 func (m *machine) post(t *rapid.T) {
-	policy := rapid.SampledFrom([]parley.During{"", parley.DuringQueue, parley.DuringSteer, parley.DuringSteer, parley.DuringInterrupt, parley.DuringReject}).
+	policy := rapid.SampledFrom([]parley.During{"", parley.DuringQueue, parley.DuringSteer, parley.DuringSteer,
+		parley.DuringInterrupt, parley.DuringReject}).
 		Draw(t, "during")
 	message := m.w.say("message", during(policy))
 	if rapid.IntRange(0, 3).Draw(t, "alone") == 0 {
@@ -327,7 +330,8 @@ func (m *machine) settle(t *rapid.T) {
 			call = each
 		}
 	}
-	status := rapid.SampledFrom([]parley.MessageStatus{parley.MessageCompleted, parley.MessageCompleted, parley.MessageFailed, parley.MessageCancelled}).
+	status := rapid.SampledFrom([]parley.MessageStatus{parley.MessageCompleted, parley.MessageCompleted,
+		parley.MessageFailed, parley.MessageCancelled}).
 		Draw(t, "status")
 	settle := store.StepSettle{Step: turn.Step, Call: callEnd(call.ID, parley.CallCompleted)}
 	if rapid.IntRange(0, 3).Draw(t, "usage") == 0 {

@@ -11,7 +11,8 @@ import (
 )
 
 // resumeMethod is one of the two that take a turn up again.
-type resumeMethod func(context.Context, store.Scope, parley.ID, parley.ID, store.TurnAgain, parley.ID) (store.TurnResumed, error)
+type resumeMethod func(context.Context, store.Scope, parley.ID, parley.ID, store.TurnAgain,
+	parley.ID) (store.TurnResumed, error)
 
 // The machine's moves by which people steer what waits.
 
@@ -39,7 +40,8 @@ func (m *machine) send(t *rapid.T) {
 		switch {
 		case how == parley.DuringSteer && after.ID == row.TurnID && after.Status != parley.TurnCancelled:
 			t.Fatalf("the turn of a message that became a steer is %s", after.Status)
-		case how == parley.DuringInterrupt && after.ID == turn.ID && m.claim == nil && after.Status != parley.TurnCancelled:
+		case how == parley.DuringInterrupt && after.ID == turn.ID && m.claim == nil &&
+			after.Status != parley.TurnCancelled:
 			t.Fatalf("the interrupted turn that nobody held is %s", after.Status)
 		}
 	}

@@ -128,7 +128,8 @@ func queueImmutable(t *testing.T, w *world) {
 	session := claim.Fence.SessionID
 	begin := w.begin(t, claim.Fence, 1)
 	before := w.snapshot(t, session)
-	for name, id := range map[string]parley.ID{"the trigger": claim.Trigger.ID, "a streaming message": begin.Call.MessageID} {
+	for name, id := range map[string]parley.ID{"the trigger": claim.Trigger.ID,
+		"a streaming message": begin.Call.MessageID} {
 		_, err := w.store.EditQueued(w.ctx, w.scope, w.owner.ID, id, json.RawMessage(`{"text":"x"}`))
 		refused(t, "editing "+name, err, parley.CodeConflict)
 		_, err = w.store.RemoveQueued(w.ctx, w.scope, id)

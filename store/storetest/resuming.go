@@ -34,7 +34,8 @@ func (w *world) broken(t reporter, class parley.ErrorClass) store.Claim {
 	}
 	settle := settlement(w.begin(t, claim.Fence, 2), "half")
 	settle.End = failed(class)
-	settle.Call.Outcome, settle.Blocks[0].Status, settle.Blocks[0].Error = parley.CallFailed, parley.MessageFailed, settle.End.Failure
+	settle.Call.Outcome, settle.Blocks[0].Status, settle.Blocks[0].Error = parley.CallFailed, parley.MessageFailed,
+		settle.End.Failure
 	w.settle(t, claim.Fence, settle)
 	return claim
 }
@@ -164,8 +165,8 @@ func retryRefused(t *testing.T, w *world) {
 		before := w.snapshot(t, c.session)
 		_, err := w.store.RetryTurn(w.ctx, w.scope, c.session, c.turn, w.again(""), w.process)
 		refused(t, "retrying "+name, err, parley.CodeConflict)
-		if known, ok := err.(*parley.Error); !ok ||
-			known.State != string(c.state) { //nolint:errorlint // it is not wrapped
+		if known, ok := err.(*parley.Error); !ok || //nolint:errorlint // it is not wrapped
+			known.State != string(c.state) {
 			t.Errorf("retrying %s: %v names the state %q", name, err, known.State)
 		}
 		w.unchanged(t, "retrying "+name, c.session, before)

@@ -70,7 +70,8 @@ func testScopes(t *testing.T, w *world) {
 			if test.sees {
 				want = ""
 			}
-			for method, err := range w.sessionReads(session, posted.Message.ID, posted.Turn.ID, calls[0].ID, test.scope) {
+			for method, err := range w.sessionReads(session, posted.Message.ID, posted.Turn.ID, calls[0].ID,
+				test.scope) {
 				if got := parley.ErrorCode(err); got != want {
 					t.Errorf("%s of a %s session for %s: code %q, %v; want %q", method, name, who, got, err, want)
 				}

@@ -314,21 +314,29 @@ func searchFilters(t *testing.T, w *world) {
 		change func(*store.SearchQuery)
 		want   []string
 	}{
-		"none":     {func(*store.SearchQuery) {}, []string{"[needle alone]", "needle kept", "needle one", "tool_call needle_tool"}},
-		"role":     {func(q *store.SearchQuery) { q.Roles = []parley.Role{parley.RoleUser} }, []string{"needle one"}},
-		"roles":    {func(q *store.SearchQuery) { q.Roles = []parley.Role{parley.RoleUser, parley.RoleAssistant} }, []string{"needle kept", "needle one"}},
+		"none": {func(*store.SearchQuery) {},
+			[]string{"[needle alone]", "needle kept", "needle one", "tool_call needle_tool"}},
+		"role": {func(q *store.SearchQuery) { q.Roles = []parley.Role{parley.RoleUser} }, []string{"needle one"}},
+		"roles": {func(q *store.SearchQuery) {
+			q.Roles = []parley.Role{parley.RoleUser, parley.RoleAssistant}
+		}, []string{"needle kept", "needle one"}},
 		"tool":     {func(q *store.SearchQuery) { q.ToolName = "needle_tool" }, []string{"tool_call needle_tool"}},
 		"no tool":  {func(q *store.SearchQuery) { q.ToolName = "needle" }, []string{}},
 		"agent":    {func(q *store.SearchQuery) { q.AgentID = other.ID }, []string{"tool_call needle_tool"}},
 		"project":  {func(q *store.SearchQuery) { q.ProjectID = project.ID }, []string{"tool_call needle_tool"}},
 		"session":  {func(q *store.SearchQuery) { q.SessionID = titled }, []string{"[needle alone]"}},
 		"archived": {func(q *store.SearchQuery) { q.Archived = &yes }, []string{"needle kept"}},
-		"others":   {func(q *store.SearchQuery) { q.Archived = &no }, []string{"[needle alone]", "needle one", "tool_call needle_tool"}},
-		"until":    {func(q *store.SearchQuery) { q.CreatedTo = 1 }, []string{}},
-		"from":     {func(q *store.SearchQuery) { q.CreatedFrom = last.CreatedAt + 1 }, []string{}},
-		"as of":    {func(q *store.SearchQuery) { q.AsOf = last.CreatedAt + 1 }, []string{"[needle alone]", "needle kept", "needle one", "tool_call needle_tool"}},
+		"others": {func(q *store.SearchQuery) {
+			q.Archived = &no
+		}, []string{"[needle alone]", "needle one", "tool_call needle_tool"}},
+		"until": {func(q *store.SearchQuery) { q.CreatedTo = 1 }, []string{}},
+		"from":  {func(q *store.SearchQuery) { q.CreatedFrom = last.CreatedAt + 1 }, []string{}},
+		"as of": {func(q *store.SearchQuery) {
+			q.AsOf = last.CreatedAt + 1
+		}, []string{"[needle alone]", "needle kept", "needle one", "tool_call needle_tool"}},
 		"several": {func(q *store.SearchQuery) {
-			q.AgentID, q.ProjectID, q.SessionID, q.ToolName, q.Archived = other.ID, project.ID, second, "needle_tool", &no
+			q.AgentID, q.ProjectID, q.SessionID, q.ToolName, q.Archived = other.ID, project.ID, second,
+				"needle_tool", &no
 		}, []string{"tool_call needle_tool"}},
 	} {
 		got := w.found(t, "needle", test.change)

@@ -214,7 +214,8 @@ func searchPages(t *testing.T, w *world) {
 
 func searchRanks(t *testing.T, w *world) {
 	session := w.session(t)
-	for _, text := range []string{"needle in a long story" + strings.Repeat(" of hay and straw", 20), "needle needle needle", "a needle", "b needle"} {
+	for _, text := range []string{"needle in a long story" + strings.Repeat(" of hay and straw", 20),
+		"needle needle needle", "a needle", "b needle"} {
 		w.note(t, session, parley.RoleUser, `{"text":"`+text+`"}`)
 	}
 	w.indexed(t)
@@ -260,7 +261,8 @@ func searchRepeats(t *testing.T, w *world) {
 	w.note(t, session, parley.RoleUser, `{"text":"`+strings.Repeat("w", 5000)+` behind a long word"}`)
 	w.post(t, session, w.say("'quoted' \"twice\" it's a\\b c:d & | ! <-> ( ) * ^ {x} \ue000w \u200b", alone))
 	w.indexed(t)
-	for terms, hits := range map[string]int{"needle": 1, "hay needle": 0, "hay hay hay": 1, "beyond": 0, "behind": 1, "quoted twice": 1, "it s": 1, "c d x w": 1} {
+	for terms, hits := range map[string]int{"needle": 1, "hay needle": 0, "hay hay hay": 1, "beyond": 0, "behind": 1,
+		"quoted twice": 1, "it s": 1, "c d x w": 1} {
 		if got := w.search(t, w.scope, terms); len(got.Hits) != hits {
 			t.Errorf("%s finds %d, want %d", terms, len(got.Hits), hits)
 		}

@@ -145,30 +145,31 @@ func testSessionFilters(t *testing.T, w *world) {
 		query store.SessionQuery
 		want  []parley.ID
 	}{
-		"none":              {store.SessionQuery{}, all},
-		"agent":             {store.SessionQuery{AgentID: agent.ID}, []parley.ID{background}},
-		"project":           {store.SessionQuery{ProjectID: project.ID}, []parley.ID{inProject}},
-		"parent":            {store.SessionQuery{ParentID: plain}, []parley.ID{child}},
-		"type":              {store.SessionQuery{Type: "build"}, []parley.ID{typed}},
-		"feature":           {store.SessionQuery{Feature: "search"}, []parley.ID{typed}},
-		"task":              {store.SessionQuery{Task: "index"}, []parley.ID{typed}},
-		"kind tool":         {store.SessionQuery{Kind: parley.KindTool}, []parley.ID{child}},
-		"kind agent":        {store.SessionQuery{Kind: parley.KindAgent}, without(child)},
-		"background":        {store.SessionQuery{Mode: parley.ModeBackground}, []parley.ID{background}},
-		"foreground":        {store.SessionQuery{Mode: parley.ModeForeground}, without(background)},
-		"pending":           {store.SessionQuery{Status: parley.SessionPending}, without(done, running)},
-		"running":           {store.SessionQuery{Status: parley.SessionRunning}, []parley.ID{running}},
-		"completed":         {store.SessionQuery{Status: parley.SessionCompleted}, []parley.ID{done}},
-		"archived":          {store.SessionQuery{Archived: &yes}, []parley.ID{archived}},
-		"active":            {store.SessionQuery{Archived: &no}, without(archived)},
-		"pinned":            {store.SessionQuery{Pinned: &yes}, []parley.ID{pinned}},
-		"not pinned":        {store.SessionQuery{Pinned: &no}, without(pinned)},
-		"tag":               {store.SessionQuery{Tag: "blue"}, []parley.ID{tagged}},
-		"tag of nobody":     {store.SessionQuery{Tag: "green"}, nil},
-		"from":              {store.SessionQuery{CreatedFrom: made}, all},
-		"to is exclusive":   {store.SessionQuery{CreatedTo: made}, nil},
-		"far future":        {store.SessionQuery{CreatedFrom: made + 1<<40}, nil},
-		"several":           {store.SessionQuery{Type: "build", Feature: "search", Task: "index", AgentID: w.agent.ID, Pinned: &no}, []parley.ID{typed}},
+		"none":            {store.SessionQuery{}, all},
+		"agent":           {store.SessionQuery{AgentID: agent.ID}, []parley.ID{background}},
+		"project":         {store.SessionQuery{ProjectID: project.ID}, []parley.ID{inProject}},
+		"parent":          {store.SessionQuery{ParentID: plain}, []parley.ID{child}},
+		"type":            {store.SessionQuery{Type: "build"}, []parley.ID{typed}},
+		"feature":         {store.SessionQuery{Feature: "search"}, []parley.ID{typed}},
+		"task":            {store.SessionQuery{Task: "index"}, []parley.ID{typed}},
+		"kind tool":       {store.SessionQuery{Kind: parley.KindTool}, []parley.ID{child}},
+		"kind agent":      {store.SessionQuery{Kind: parley.KindAgent}, without(child)},
+		"background":      {store.SessionQuery{Mode: parley.ModeBackground}, []parley.ID{background}},
+		"foreground":      {store.SessionQuery{Mode: parley.ModeForeground}, without(background)},
+		"pending":         {store.SessionQuery{Status: parley.SessionPending}, without(done, running)},
+		"running":         {store.SessionQuery{Status: parley.SessionRunning}, []parley.ID{running}},
+		"completed":       {store.SessionQuery{Status: parley.SessionCompleted}, []parley.ID{done}},
+		"archived":        {store.SessionQuery{Archived: &yes}, []parley.ID{archived}},
+		"active":          {store.SessionQuery{Archived: &no}, without(archived)},
+		"pinned":          {store.SessionQuery{Pinned: &yes}, []parley.ID{pinned}},
+		"not pinned":      {store.SessionQuery{Pinned: &no}, without(pinned)},
+		"tag":             {store.SessionQuery{Tag: "blue"}, []parley.ID{tagged}},
+		"tag of nobody":   {store.SessionQuery{Tag: "green"}, nil},
+		"from":            {store.SessionQuery{CreatedFrom: made}, all},
+		"to is exclusive": {store.SessionQuery{CreatedTo: made}, nil},
+		"far future":      {store.SessionQuery{CreatedFrom: made + 1<<40}, nil},
+		"several": {store.SessionQuery{Type: "build", Feature: "search", Task: "index", AgentID: w.agent.ID,
+			Pinned: &no}, []parley.ID{typed}},
 		"several, no match": {store.SessionQuery{Type: "build", Tag: "red"}, nil},
 	} {
 		for _, ascending := range []bool{false, true} {
@@ -261,11 +262,15 @@ func changesMeet(t *testing.T, w, other *world) {
 	var group sync.WaitGroup
 	stores := []store.Store{w.store, other.store}
 	for i, change := range []store.SessionChange{
-		{Title: &title}, {Instructions: &instructions}, {Pinned: &yes}, {Tags: &tags}, {Metadata: &metadata}, {During: &during}, {Settings: parley.SettingsPatch{Policy: to(policy)}},
-		{Settings: parley.SettingsPatch{Model: to(parley.ModelID("sim/echo"))}}, {Settings: parley.SettingsPatch{SystemPrompt: to(&prompt)}},
-		{Settings: parley.SettingsPatch{Temperature: to(&temperature)}}, {Settings: parley.SettingsPatch{TopP: to(&temperature)}},
+		{Title: &title}, {Instructions: &instructions}, {Pinned: &yes}, {Tags: &tags}, {Metadata: &metadata},
+		{During: &during}, {Settings: parley.SettingsPatch{Policy: to(policy)}},
+		{Settings: parley.SettingsPatch{Model: to(parley.ModelID("sim/echo"))}},
+		{Settings: parley.SettingsPatch{SystemPrompt: to(&prompt)}},
+		{Settings: parley.SettingsPatch{Temperature: to(&temperature)}},
+		{Settings: parley.SettingsPatch{TopP: to(&temperature)}},
 		{Settings: parley.SettingsPatch{MaxTokens: to(&tokens)}}, {Settings: parley.SettingsPatch{Seed: to(&seed)}},
-		{Settings: parley.SettingsPatch{ReasoningEffort: to(&effort)}}, {Settings: parley.SettingsPatch{Tools: to(tools)}},
+		{Settings: parley.SettingsPatch{ReasoningEffort: to(&effort)}},
+		{Settings: parley.SettingsPatch{Tools: to(tools)}},
 	} {
 		group.Go(func() {
 			if _, err := stores[i%2].UpdateSession(w.ctx, w.scope, id, change); err != nil {
@@ -283,7 +288,8 @@ func changesMeet(t *testing.T, w, other *world) {
 	group.Wait()
 	got := w.sessionState(t, id)
 	want := got
-	want.Title, want.Instructions, want.Pinned, want.Tags, want.Metadata, want.During = title, instructions, yes, tags, metadata, during
+	want.Title, want.Instructions, want.Pinned, want.Tags, want.Metadata, want.During = title, instructions, yes, tags,
+		metadata, during
 	want.Settings = parley.Settings{
 		Model:        "sim/echo",
 		SystemPrompt: &prompt,
@@ -300,7 +306,8 @@ func changesMeet(t *testing.T, w, other *world) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("a change was lost (-want +got):\n%s", diff)
 	}
-	if marks := w.check(t, id).Record[0].Marks; marks != (parley.Marks{Pinned: true, ContextEdge: true, SetAside: true}) {
+	if marks := w.check(t, id).Record[0].Marks; marks != (parley.Marks{Pinned: true, ContextEdge: true,
+		SetAside: true}) {
 		t.Errorf("a mark was lost: %+v", marks)
 	}
 }
@@ -343,7 +350,8 @@ func testSessionChange(t *testing.T, w *world) {
 	})
 	must(t, "UpdateSession", err)
 	want := before // not activity: its time stays
-	want.Title, want.Instructions, want.Pinned, want.Tags, want.ProjectID, want.Metadata = title, instructions, true, tags, project.ID, metadata
+	want.Title, want.Instructions, want.Pinned, want.Tags, want.ProjectID, want.Metadata = title, instructions, true,
+		tags, project.ID, metadata
 	want.Settings, want.During, want.Visibility = set, during, visibility
 	if diff := cmp.Diff(want, answer); diff != "" {
 		t.Errorf("the answer (-want +got):\n%s", diff)
@@ -483,10 +491,12 @@ func testTakenKey(t *testing.T, w *world) {
 		sees  parley.Visibility
 		want  parley.ID // zero: refused
 	}{
-		"as it is":                  {"k", store.Named{}, agent, parley.VisibilityPrivate, taken},
-		"by its own settings":       {"k", store.Named{Agent: true, Visibility: true}, w.agent.ID, parley.VisibilityWorkspace, taken},
-		"as one of another agent":   {"k", store.Named{Agent: true}, agent, parley.VisibilityWorkspace, parley.ID{}},
-		"as a private one":          {"k", store.Named{Visibility: true}, w.agent.ID, parley.VisibilityPrivate, parley.ID{}},
+		"as it is": {"k", store.Named{}, agent, parley.VisibilityPrivate, taken},
+		"by its own settings": {"k", store.Named{Agent: true, Visibility: true}, w.agent.ID,
+			parley.VisibilityWorkspace, taken},
+		"as one of another agent": {"k", store.Named{Agent: true}, agent, parley.VisibilityWorkspace, parley.ID{}},
+		"as a private one": {"k", store.Named{Visibility: true}, w.agent.ID, parley.VisibilityPrivate,
+			parley.ID{}},
 		"that they may not look at": {"hidden", store.Named{}, w.agent.ID, parley.VisibilityPrivate, parley.ID{}},
 	} {
 		session := w.newSession()

@@ -78,7 +78,8 @@ func testSignedIn(t *testing.T, w *world) {
 	if diff := cmp.Diff(store.SignedIn{SignIn: local.SignIn, Principal: owner, Local: true}, in); diff != "" {
 		t.Errorf("the local owner (-want +got):\n%s", diff)
 	}
-	for name, hash := range map[string]parley.Hash{"an unknown secret": parley.HashOf([]byte("guess")), "no secret": {}} {
+	for name, hash := range map[string]parley.Hash{"an unknown secret": parley.HashOf([]byte("guess")),
+		"no secret": {}} {
 		_, err := w.store.SignedIn(w.ctx, hash, now)
 		refused(t, name, err, parley.CodeUnauthenticated)
 	}
@@ -146,9 +147,10 @@ func testSignInScope(t *testing.T, w *world) {
 		workspace, principal parley.ID
 		want                 []parley.SignIn
 	}{
-		"one's own":       {w.scope.WorkspaceID, one.ID, []parley.SignIn{third.SignIn, first.SignIn}},
-		"the workspace's": {w.scope.WorkspaceID, parley.ID{}, []parley.SignIn{third.SignIn, second.SignIn, first.SignIn}},
-		"a neighbour's":   {neighbour, parley.ID{}, []parley.SignIn{}},
+		"one's own": {w.scope.WorkspaceID, one.ID, []parley.SignIn{third.SignIn, first.SignIn}},
+		"the workspace's": {w.scope.WorkspaceID, parley.ID{},
+			[]parley.SignIn{third.SignIn, second.SignIn, first.SignIn}},
+		"a neighbour's": {neighbour, parley.ID{}, []parley.SignIn{}},
 	} {
 		list, err := w.store.SignIns(w.ctx, c.workspace, c.principal, now)
 		must(t, "SignIns", err)

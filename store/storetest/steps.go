@@ -103,14 +103,16 @@ func stepCall(t *testing.T, w *world) {
 	must(t, "Call", err)
 	want := begin.Call
 	want.WorkspaceID, want.SessionID, want.TurnID = w.scope.WorkspaceID, claim.Fence.SessionID, claim.Turn.ID
-	want.Usage, want.Cost, want.Finish, want.Outcome = settle.Call.Usage, settle.Call.Cost, parley.FinishLength, parley.CallCompleted
+	want.Usage, want.Cost, want.Finish, want.Outcome = settle.Call.Usage, settle.Call.Cost, parley.FinishLength,
+		parley.CallCompleted
 	want.Cache = parley.CacheOf(settle.Call.Usage, settle.Call.Saved)
 	want.FirstTokenMS, want.TotalMS, want.CreatedAt = settle.Call.FirstTokenMS, settle.Call.TotalMS, got.CreatedAt
 	want.Ordinal = 3 // behind message.created and session.started
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the call (-want +got):\n%s", diff)
 	}
-	for hash, text := range map[parley.Hash]string{begin.Call.SystemHash: begin.System, begin.Call.ToolsHash: string(begin.Tools), begin.Call.MiddlewareHash: string(begin.Middleware)} {
+	for hash, text := range map[parley.Hash]string{begin.Call.SystemHash: begin.System,
+		begin.Call.ToolsHash: string(begin.Tools), begin.Call.MiddlewareHash: string(begin.Middleware)} {
 		kept, err := w.store.CallText(w.ctx, w.scope.WorkspaceID, hash)
 		if err != nil || string(kept) != text {
 			t.Errorf("the text behind %s is %q, %v; want %q", hash, kept, err, text)
@@ -132,7 +134,8 @@ func stepBlocks(t *testing.T, w *world) {
 	begin := w.begin(t, claim.Fence, 1)
 	call, second := parley.NewID(), parley.NewID()
 	for _, open := range []store.BlockOpen{
-		{MessageID: call, Step: 1, Role: parley.RoleToolCall, Author: w.author(), Model: modelID, ToolCallID: "call_1", ToolName: "clock"},
+		{MessageID: call, Step: 1, Role: parley.RoleToolCall, Author: w.author(), Model: modelID, ToolCallID: "call_1",
+			ToolName: "clock"},
 		{MessageID: second, Step: 1, Role: parley.RoleAssistant, Author: w.author(), Model: modelID},
 	} {
 		_, err := w.store.OpenBlock(w.ctx, claim.Fence, open)
@@ -183,7 +186,8 @@ func stepProgress(t *testing.T, w *world) {
 		told = append(told, string(e.Type)+" "+string(e.Data))
 	}
 	event := func(total string) string {
-		return `tool.progress {"turn_id":"` + claim.Turn.ID.String() + `","tool_call_id":"call_1","name":"dig","progress":2.5,"total":` + total + `,"message":"half \"way\""}`
+		return `tool.progress {"turn_id":"` + claim.Turn.ID.String() +
+			`","tool_call_id":"call_1","name":"dig","progress":2.5,"total":` + total + `,"message":"half \"way\""}`
 	}
 	if diff := cmp.Diff([]string{event("null"), event("5")}, told); diff != "" {
 		t.Error(diff)
@@ -224,7 +228,8 @@ func stepRetry(t *testing.T, w *world) {
 	if err := json.Unmarshal(
 		last.Data,
 		&notice,
-	); err != nil || last.Type != parley.EventStepRetrying || notice.Attempt != 2 || notice.Class != parley.ClassRateLimit ||
+	); err != nil || last.Type != parley.EventStepRetrying || notice.Attempt != 2 ||
+		notice.Class != parley.ClassRateLimit ||
 		notice.WaitMS != 1500 {
 		t.Errorf("the retry is told as %s %s", last.Type, last.Data)
 	}
@@ -403,9 +408,18 @@ func stepOverlap(t *testing.T, w *world) {
 	begin := w.begin(t, claim.Fence, 1)
 	before := w.snapshot(t, claim.Fence.SessionID)
 	refusals := map[string]func() error{
-		"a second step beside a streaming one": func() error { _, err := w.store.BeginStep(w.ctx, claim.Fence, w.stepBegin(2, 1)); return err },
-		"parking while streaming":              func() error { _, err := w.store.ParkTurn(w.ctx, claim.Fence, parley.WaitToolResult); return err },
-		"completing while streaming":           func() error { _, err := w.store.FinishTurn(w.ctx, claim.Fence, *completed()); return err },
+		"a second step beside a streaming one": func() error {
+			_, err := w.store.BeginStep(w.ctx, claim.Fence, w.stepBegin(2, 1))
+			return err
+		},
+		"parking while streaming": func() error {
+			_, err := w.store.ParkTurn(w.ctx, claim.Fence, parley.WaitToolResult)
+			return err
+		},
+		"completing while streaming": func() error {
+			_, err := w.store.FinishTurn(w.ctx, claim.Fence, *completed())
+			return err
+		},
 		"a settle that leaves a row out": func() error {
 			settle := settlement(begin, "x")
 			settle.Blocks = nil

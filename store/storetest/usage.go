@@ -79,7 +79,9 @@ func usageGroups(t *testing.T, w *world) {
 	for group, want := range map[parley.UsageGroup][]parley.UsageSum{
 		"":                  {sum(3)},
 		parley.UsageByModel: {of(sum(3), func(u *parley.UsageSum) { u.Model, u.Day = modelID, today })},
-		parley.UsageByAgent: {of(sum(2), func(u *parley.UsageSum) { u.AgentID, u.Name, u.Day = other.ID, other.Slug, today }),
+		parley.UsageByAgent: {of(sum(2), func(u *parley.UsageSum) {
+			u.AgentID, u.Name, u.Day = other.ID, other.Slug, today
+		}),
 			of(sum(1), func(u *parley.UsageSum) { u.AgentID, u.Name, u.Day = w.agent.ID, w.agent.Slug, today })},
 		parley.UsageByDay: {of(sum(3), func(u *parley.UsageSum) { u.Day = today })},
 	} {

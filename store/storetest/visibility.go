@@ -35,7 +35,8 @@ func childVisibility(t *testing.T, w *world) {
 	stranger := parley.NewID()
 	theirs := w.worksFor(t, root, stranger, shared)
 	belowTheirs := w.worksFor(t, theirs, stranger, shared)
-	for _, step := range []struct{ of, own, others parley.Visibility }{{shared, shared, shared}, {private, private, private}, {shared, shared, private}} {
+	for _, step := range []struct{ of, own, others parley.Visibility }{{shared, shared, shared},
+		{private, private, private}, {shared, shared, private}} {
 		w.seenBy(t, root, step.of)
 		want := map[parley.ID]parley.Visibility{
 			root:        step.of,

@@ -17,11 +17,14 @@ var _ tool.Tool = askUser{}
 // Definition implements tool.Tool.
 func (askUser) Definition() parley.ToolDefinition {
 	return parley.ToolDefinition{
-		Name:        parley.AskUserTool,
-		Description: "Asks the user a question and waits for the answer. Use it when you cannot go on without a decision or a fact that only the user has.",
+		Name: parley.AskUserTool,
+		Description: "Asks the user a question and waits for the answer. Use it when you cannot go on without a " +
+			"decision or a fact that only the user has.",
 		Parameters: json.RawMessage(
-			`{"additionalProperties":false,"properties":{"options":{"description":"Answers to choose from, if there are some. The user may answer otherwise.",` +
-				`"items":{"type":"string"},"type":"array"},"question":{"description":"The question, complete in itself.","type":"string"}},"required":["question"],"type":"object"}`,
+			`{"additionalProperties":false,"properties":{"options":{"description":"Answers to choose from, if there ` +
+				`are some. The user may answer otherwise.",` +
+				`"items":{"type":"string"},"type":"array"},"question":{"description":"The question, complete in ` +
+				`itself.","type":"string"}},"required":["question"],"type":"object"}`,
 		),
 	}
 }

@@ -38,7 +38,8 @@ func project(t *testing.T) string {
 	put(filepath.Join(dir, "image.png"), "\x89PNG\x00\xff\xfe find")
 	put(filepath.Join(dir, "empty"), "")
 	for link, target := range map[string]string{
-		"out": "..", "out.txt": "../secret.txt", "absolute.txt": filepath.Join(outside, "secret.txt"), "inside.md": "readme.md",
+		"out": "..", "out.txt": "../secret.txt", "absolute.txt": filepath.Join(outside, "secret.txt"),
+		"inside.md": "readme.md",
 	} {
 		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
 			t.Fatal(err)
@@ -60,13 +61,21 @@ func callTool(t *testing.T, dir, name, arguments string) (string, error) {
 func TestReadFile(t *testing.T) {
 	dir := project(t)
 	for arguments, want := range map[string]string{
-		`{"path":"readme.md"}`:                         `{"path":"readme.md","text":"# One\ntwo\nthree\n","from_line":1,"lines":3,"next_line":null}`,
-		`{"path":"inside.md"}`:                         `{"path":"inside.md","text":"# One\ntwo\nthree\n","from_line":1,"lines":3,"next_line":null}`,
-		`{"path":"readme.md","from_line":2,"lines":1}`: `{"path":"readme.md","text":"two\n","from_line":2,"lines":1,"next_line":3}`,
-		`{"path":"readme.md","from_line":3,"lines":1}`: `{"path":"readme.md","text":"three\n","from_line":3,"lines":1,"next_line":null}`,
-		`{"path":"readme.md","from_line":9}`:           `{"path":"readme.md","text":"","from_line":9,"lines":0,"next_line":null}`,
-		`{"path":"src/deep/b.go","from_line":1}`:       `{"path":"src/deep/b.go","text":"package b // find","from_line":1,"lines":1,"next_line":null}`,
-		`{"path":"empty"}`:                             `{"path":"empty","text":"","from_line":1,"lines":0,"next_line":null}`,
+		`{"path":"readme.md"}`: `{"path":"readme.md","text":"# One\ntwo\nthree\n",` +
+			`"from_line":1,"lines":3,"next_line":null}`,
+		`{"path":"inside.md"}`: `{"path":"inside.md","text":"# One\ntwo\nthree\n",` +
+			`"from_line":1,"lines":3,"next_line":null}`,
+		`{"path":"readme.md","from_line":2,` +
+			`"lines":1}`: `{"path":"readme.md","text":"two\n","from_line":2,"lines":1,"next_line":3}`,
+		`{"path":"readme.md","from_line":3,` +
+			`"lines":1}`: `{"path":"readme.md","text":"three\n","from_line":3,"lines":1,"next_line":null}`,
+		`{"path":"readme.md",` +
+			`"from_line":9}`: `{"path":"readme.md","text":"","from_line":9,"lines":0,"next_line":null}`,
+		`{"path":"src/deep/b.go",` +
+			`"from_line":1}`: `{"path":"src/deep/b.go","text":"package b // find","from_line":1,"lines":1,` +
+			`"next_line":null}`,
+		`{"path":"empty"}`: `{"path":"empty","text":"","from_line":1,"lines":0,` +
+			`"next_line":null}`,
 	} {
 		if got, err := callTool(t, dir, "read_file", arguments); err != nil || got != want {
 			t.Errorf("%s: got %s, %v; want %s", arguments, got, err, want)
@@ -129,9 +138,11 @@ func TestReadFileInPieces(t *testing.T) {
 // TestNothingOutsideTheProject: not by path, link or absolute name, for any tool (symbolic links and .. escape).
 func TestNothingOutsideTheProject(t *testing.T) {
 	dir := project(t)
-	for _, name := range []string{"../secret.txt", "src/../../secret.txt", filepath.Join(filepath.Dir(dir), "secret.txt"), "out.txt", "absolute.txt", "out/secret.txt"} {
+	for _, name := range []string{"../secret.txt", "src/../../secret.txt",
+		filepath.Join(filepath.Dir(dir), "secret.txt"), "out.txt", "absolute.txt", "out/secret.txt"} {
 		for tool, arguments := range map[string]string{
-			"read_file": `{"path":%q}`, "write_file": `{"path":%q,"text":"taken"}`, "list_files": `{"path":%q}`, "search_files": `{"path":%q,"pattern":"o"}`,
+			"read_file": `{"path":%q}`, "write_file": `{"path":%q,"text":"taken"}`, "list_files": `{"path":%q}`,
+			"search_files": `{"path":%q,"pattern":"o"}`,
 		} {
 			if got, err := callTool(
 				t,
@@ -245,9 +256,10 @@ func TestWriteFile(t *testing.T) {
 func TestListFiles(t *testing.T) {
 	dir := project(t)
 	for arguments, want := range map[string][]string{
-		`{}`:                                  {".git directory", "absolute.txt link", "empty file", "image.png file", "inside.md link", "out link", "out.txt link", "readme.md file", "src directory"},
-		`{"path":"src"}`:                      {"src/a.go file", "src/deep directory"},
-		`{"recursive":true,"pattern":"*.go"}`: {"src/a.go file", "src/deep/b.go file"},
+		`{}`: {".git directory", "absolute.txt link", "empty file", "image.png file",
+			"inside.md link", "out link", "out.txt link", "readme.md file", "src directory"},
+		`{"path":"src"}`:                                   {"src/a.go file", "src/deep directory"},
+		`{"recursive":true,"pattern":"*.go"}`:              {"src/a.go file", "src/deep/b.go file"},
 		`{"recursive":true,"path":"src","pattern":"deep"}`: {"src/deep directory"},
 		`{"recursive":true,"pattern":"config"}`:            nil,
 	} {
@@ -292,10 +304,16 @@ func TestListsAndSearchesAreBounded(t *testing.T) {
 func TestSearchFiles(t *testing.T) {
 	dir := project(t)
 	for arguments, want := range map[string]string{
-		`{"pattern":"(?i)find"}`:                  `{"matches":[{"path":"src/a.go","line":3,"text":"// FIND: find me"},{"path":"src/deep/b.go","line":1,"text":"package b // find"}],"truncated":false}`,
-		`{"pattern":"(?i)find","files":"b.*"}`:    `{"matches":[{"path":"src/deep/b.go","line":1,"text":"package b // find"}],"truncated":false}`,
-		`{"pattern":"package","path":"src/deep"}`: `{"matches":[{"path":"src/deep/b.go","line":1,"text":"package b // find"}],"truncated":false}`,
-		`{"pattern":"two$"}`:                      `{"matches":[{"path":"readme.md","line":2,"text":"two"}],"truncated":false}`,
+		`{"pattern":"(?i)find"}`: `{"matches":[{"path":"src/a.go","line":3,"text":"// FIND: find ` +
+			`me"},{"path":"src/deep/b.go","line":1,"text":"package b // find"}],"truncated":false}`,
+		`{"pattern":"(?i)find",` +
+			`"files":"b.*"}`: `{"matches":[{"path":"src/deep/b.go","line":1,"text":"package b // find"}],` +
+			`"truncated":false}`,
+		`{"pattern":"package",` +
+			`"path":"src/deep"}`: `{"matches":[{"path":"src/deep/b.go","line":1,"text":"package b // find"}],` +
+			`"truncated":false}`,
+		`{"pattern":"two$"}`: `{"matches":[{"path":"readme.md","line":2,"text":"two"}],` +
+			`"truncated":false}`,
 	} {
 		if got, err := callTool(t, dir, "search_files", arguments); err != nil || got != want {
 			t.Errorf("%s: got %s, %v", arguments, got, err)

@@ -32,12 +32,16 @@ func newListFiles(policy *projectdir.Policy) tool.Tool {
 		inProject{
 			fixed{
 				parley.ToolDefinition{
-					Name:        "list_files",
-					Description: "Lists files and directories of the project, but those that usually hold secrets. Recursive lists leave out .git and other directories whose names begin with a dot.",
+					Name: "list_files",
+					Description: "Lists files and directories of the project, but those that usually hold secrets. " +
+						"Recursive lists leave out .git and other directories whose names begin with a dot.",
 					Parameters: json.RawMessage(`{"additionalProperties":false,"properties":{` +
-						`"path":{"description":"Directory, relative to the project. Default the project itself.","type":"string"},` +
-						`"pattern":{"description":"Only names that match, for example *.go. Default all.","type":"string"},` +
-						`"recursive":{"description":"Also what lies deeper. Default false.","type":"boolean"}},"type":"object"}`),
+						`"path":{"description":"Directory, relative to the project. Default the project itself.",` +
+						`"type":"string"},` +
+						`"pattern":{"description":"Only names that match, for example *.go. Default all.",` +
+						`"type":"string"},` +
+						`"recursive":{"description":"Also what lies deeper. Default false.","type":"boolean"}},` +
+						`"type":"object"}`),
 				},
 				parley.ToolAnnotations{ReadOnly: true, Idempotent: true},
 			},

@@ -31,7 +31,8 @@ func newReadFile(policy *projectdir.Policy) tool.Tool {
 			Parameters: json.RawMessage(`{"additionalProperties":false,"properties":{` +
 				`"from_line":{"description":"First line, from 1. Default 1.","minimum":1,"type":"integer"},` +
 				`"lines":{"description":"How many lines at most. Default 2000.","minimum":1,"type":"integer"},` +
-				`"path":{"description":"Relative to the project directory.","type":"string"}},"required":["path"],"type":"object"}`),
+				`"path":{"description":"Relative to the project directory.","type":"string"}},"required":["path"],` +
+				`"type":"object"}`),
 		},
 		parley.ToolAnnotations{ReadOnly: true, Idempotent: true},
 	}, policy}}

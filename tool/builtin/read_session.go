@@ -47,12 +47,16 @@ func newReadSession(reader SessionReader) tool.Tool {
 	return readSession{
 		fixed{
 			parley.ToolDefinition{
-				Name:        readSessionName,
-				Description: "Reads the latest messages of another session that is shared with this one. Without a session it lists those that are.",
+				Name: readSessionName,
+				Description: "Reads the latest messages of another session that is shared with this one. Without a " +
+					"session it lists those that are.",
 				Parameters: json.RawMessage(`{"additionalProperties":false,"properties":{` +
-					`"last":{"description":"How many of the latest messages. Default 20.","maximum":200,"minimum":1,"type":"integer"},` +
-					`"session":{"description":"The session's id. Left out: the sessions that can be read are listed.","type":"string"},` +
-					`"view":{"description":"conversation, the default, is what was said; all has the tool calls and their results too.","enum":["conversation","all"],"type":"string"}},"type":"object"}`),
+					`"last":{"description":"How many of the latest messages. Default 20.","maximum":200,"minimum":1,` +
+					`"type":"integer"},` +
+					`"session":{"description":"The session's id. Left out: the sessions that can be read are ` +
+					`listed.","type":"string"},` +
+					`"view":{"description":"conversation, the default, is what was said; all has the tool calls and ` +
+					`their results too.","enum":["conversation","all"],"type":"string"}},"type":"object"}`),
 			},
 			parley.ToolAnnotations{ReadOnly: true, Idempotent: true},
 		},
@@ -139,7 +143,8 @@ func (t readSession) Call(ctx context.Context, call tool.Call) (json.RawMessage,
 func notReadable() error {
 	return parley.Errorf(
 		parley.CodeNotFound,
-		"there is no such session, or it is not shared with this one; call read_session without a session to see which can be read",
+		"there is no such session, or it is not shared with this one; call read_session without a session to see "+
+			"which can be read",
 	)
 }
 

@@ -33,12 +33,16 @@ func newSearchFiles(policy *projectdir.Policy) tool.Tool {
 		inProject{
 			fixed{
 				parley.ToolDefinition{
-					Name:        "search_files",
-					Description: "Finds lines in the project's text files by a regular expression. Directories whose names begin with a dot are left out, and files that usually hold secrets.",
+					Name: "search_files",
+					Description: "Finds lines in the project's text files by a regular expression. Directories whose " +
+						"names begin with a dot are left out, and files that usually hold secrets.",
 					Parameters: json.RawMessage(`{"additionalProperties":false,"properties":{` +
-						`"files":{"description":"Only files whose names match, for example *.go. Default all.","type":"string"},` +
-						`"path":{"description":"Directory to search, relative to the project. Default the project itself.","type":"string"},` +
-						`"pattern":{"description":"Regular expression in RE2 syntax; (?i) at the beginning ignores case.","type":"string"}},` +
+						`"files":{"description":"Only files whose names match, for example *.go. Default all.",` +
+						`"type":"string"},` +
+						`"path":{"description":"Directory to search, relative to the project. Default the project ` +
+						`itself.","type":"string"},` +
+						`"pattern":{"description":"Regular expression in RE2 syntax; (?i) at the beginning ignores ` +
+						`case.","type":"string"}},` +
 						`"required":["pattern"],"type":"object"}`),
 				},
 				parley.ToolAnnotations{ReadOnly: true, Idempotent: true},

@@ -67,7 +67,8 @@ func NewWebSearch(options WebSearchOptions) (*WebSearch, error) {
 				Parameters: json.RawMessage(`{"additionalProperties":false,"properties":{` +
 					`"max_results":{"description":"1 to 20. Default 5.","maximum":20,"minimum":1,"type":"integer"},` +
 					`"query":{"description":"What to search for.","type":"string"},` +
-					`"topic":{"description":"Default general.","enum":["general","news"],"type":"string"}},"required":["query"],"type":"object"}`),
+					`"topic":{"description":"Default general.","enum":["general","news"],"type":"string"}},` +
+					`"required":["query"],"type":"object"}`),
 			},
 			parley.ToolAnnotations{ReadOnly: true, Idempotent: true, OpenWorld: true},
 		},
@@ -164,7 +165,8 @@ func (w webSearch) ask(ctx context.Context, body []byte) ([]byte, error) {
 			parley.CodeForbidden,
 			"the search service refuses this server's key; who runs the server can set another as TAVILY_API_KEY",
 		)
-	case response.StatusCode == http.StatusTooManyRequests || response.StatusCode == 432 || response.StatusCode == 433: // the last two: Tavily's plan limits
+	case response.StatusCode == http.StatusTooManyRequests || response.StatusCode == 432 ||
+		response.StatusCode == 433: // the last two: Tavily's plan limits
 		return nil, parley.Errorf(parley.CodeRateLimited, "the search service's limit is reached; try again later")
 	case response.StatusCode != http.StatusOK:
 		return nil, parley.Errorf(parley.CodeUnavailable, "the search service answered %s: %s", response.Status,

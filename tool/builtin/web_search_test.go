@@ -39,7 +39,8 @@ func TestWebSearch(t *testing.T) {
 		want      string
 		code      parley.Code
 	}{
-		{`{"query":"parley"}`, 200, `{"query":"parley","answer":null,"results":[{"title":"T","url":"https://example.com","content":"C","score":0.5,"raw_content":null}],"response_time":1.2}`,
+		{`{"query":"parley"}`, 200, `{"query":"parley","answer":null,"results":[{"title":"T",` +
+			`"url":"https://example.com","content":"C","score":0.5,"raw_content":null}],"response_time":1.2}`,
 			`{"results":[{"title":"T","url":"https://example.com","content":"C","score":0.5}]}`, ""},
 		{`{"query":"nothing"}`, 200, `{"results":[]}`, `{"results":[]}`, ""},
 		{`{"query":"x"}`, 200, `<html>`, "", parley.CodeUnavailable},

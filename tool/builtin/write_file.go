@@ -19,7 +19,8 @@ func newWriteFile(policy *projectdir.Policy) tool.Tool {
 			Description: "Writes a text file of the project, whole: it is created, with its directories, or replaced.",
 			Parameters: json.RawMessage(`{"additionalProperties":false,"properties":{` +
 				`"path":{"description":"Relative to the project directory.","type":"string"},` +
-				`"text":{"description":"All of the file's text.","type":"string"}},"required":["path","text"],"type":"object"}`),
+				`"text":{"description":"All of the file's text.","type":"string"}},"required":["path","text"],` +
+				`"type":"object"}`),
 		},
 		// Writing the same text again changes nothing, but what stood there is lost.
 		parley.ToolAnnotations{Idempotent: true, Destructive: true},

@@ -136,7 +136,8 @@ func newEndpoint(config Config) (*endpoint, error) {
 		return nil, parley.InvalidField("name", "use 1 to %d letters, digits, _ and -", maxNameBytes)
 	case strings.TrimSpace(config.Description) == "":
 		return nil, parley.InvalidField("description", "is empty; tell the model what the tool is for")
-	case !slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}, e.method):
+	case !slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch,
+		http.MethodDelete}, e.method):
 		return nil, parley.InvalidField(
 			"method",
 			"%q is not one of GET, HEAD, POST, PUT, PATCH, DELETE",

@@ -65,7 +65,8 @@ func TestRequests(t *testing.T) {
 		{"", "/search", anyObject, `{"q":"x y","n":2,"on":true,"no":null,"list":["a",1],"deep":{"k":1}}`,
 			"GET /search?deep=%7B%22k%22%3A1%7D&list=a&list=1&n=2&on=true&q=x+y  "},
 		{"", "/search?fixed=1", anyObject, `{"q":"x"}`, "GET /search?fixed=1&q=x  "},
-		{"POST", "/users/{id}", anyObject, `{"id":"7","name":"Ada","age":36}`, `POST /users/7 application/json {"age":36,"name":"Ada"}`},
+		{"POST", "/users/{id}", anyObject, `{"id":"7","name":"Ada","age":36}`,
+			`POST /users/7 application/json {"age":36,"name":"Ada"}`},
 		{"post", "/users", anyObject, `{}`, "POST /users  "},
 		{"DELETE", "/users/{id}", "", `{"id":"7"}`, "DELETE /users/7  "},
 	} {
@@ -153,7 +154,8 @@ func TestAnswers(t *testing.T) {
 		switch {
 		case c.fails == "" && (err != nil || got != c.want):
 			t.Errorf("%s: got %s, %v; want %s", c.path, got, err, c.want)
-		case c.fails != "" && (err == nil || !strings.Contains(err.Error(), c.fails) || strings.Contains(err.Error(), secret)):
+		case c.fails != "" && (err == nil || !strings.Contains(err.Error(), c.fails) ||
+			strings.Contains(err.Error(), secret)):
 			t.Errorf("%s: got %s, %v; want an error with %q", c.path, got, err, c.fails)
 		}
 	}
@@ -185,7 +187,8 @@ func TestConfigurationsThatCannotWork(t *testing.T) {
 		"type object":        func(c *httptool.Config) { c.Parameters = json.RawMessage(`{"type":"string"}`) },
 		"none of the schema": func(c *httptool.Config) { c.Parameters = json.RawMessage(`{"type":"object"}`) },
 		"cannot be used": func(c *httptool.Config) {
-			c.Parameters = json.RawMessage(`{"type":"object","properties":{"id":{"$ref":"https://example.com/schema"}}}`)
+			c.Parameters = json.RawMessage(`{"type":"object",` +
+				`"properties":{"id":{"$ref":"https://example.com/schema"}}}`)
 		},
 		"timeout: ":   func(c *httptool.Config) { c.Timeout = time.Hour },
 		"max_bytes: ": func(c *httptool.Config) { c.MaxBytes = 1 << 30 },

@@ -62,7 +62,9 @@ func (l *link) connect(ctx context.Context) (*connection, error) {
 			ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) {
 				wakeUp(c.changed)
 			},
-			ProgressNotificationHandler: func(_ context.Context, request *sdk.ProgressNotificationClientRequest) { c.hear(request.Params) },
+			ProgressNotificationHandler: func(_ context.Context, request *sdk.ProgressNotificationClientRequest) {
+				c.hear(request.Params)
+			},
 		},
 	)
 	client.AddReceivingMiddleware(refuseRoots)

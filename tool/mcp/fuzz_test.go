@@ -15,14 +15,16 @@ import (
 func FuzzServer(f *testing.F) {
 	f.Add(
 		[]byte(
-			`{"name":"a b","inputSchema":{"type":"object","properties":{"x":{"$ref":"#"}}},"annotations":{"readOnlyHint":true}}`,
+			`{"name":"a b","inputSchema":{"type":"object","properties":{"x":{"$ref":"#"}}},`+
+				`"annotations":{"readOnlyHint":true}}`,
 		),
 		[]byte(`{"content":[{"type":"text","text":"a\u0000"}],"structuredContent":{"a":["\u0000"]}}`),
 	)
 	f.Add(
 		[]byte(`{"name":"","inputSchema":{"$ref":"#"}}`),
 		[]byte(
-			`{"content":[{"type":"image","data":"AAAA","mimeType":"image/png"},{"type":"resource","resource":{"uri":"x","blob":"AA=="}}],"isError":true}`,
+			`{"content":[{"type":"image","data":"AAAA","mimeType":"image/png"},{"type":"resource",`+
+				`"resource":{"uri":"x","blob":"AA=="}}],"isError":true}`,
 		),
 	)
 	f.Add([]byte(`{"name":"x","inputSchema":true}`), []byte(`{"content":[]}`))

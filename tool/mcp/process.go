@@ -62,9 +62,9 @@ func (p *process) Connect(ctx context.Context) (sdk.Connection, error) {
 	if err != nil {
 		return nil, errors.Join(err, closeAll(input, write, read, output))
 	}
-	command := exec.Command(
+	command := exec.Command( //nolint:gosec,noctx // the operator's own command; ended by close
 		p.server.Command,
-		p.server.Args...) //nolint:gosec,noctx // the operator's own command; ended by close
+		p.server.Args...)
 	command.Env = p.server.Environment
 	command.Stdin, command.Stdout, command.Stderr = input, output, says
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -271,11 +271,13 @@ func TestWhatServersAskOfTheirClient(t *testing.T) {
 			return err
 		},
 		"sampling": func(ctx context.Context, s *sdk.ServerSession) error {
-			_, err := s.CreateMessage(ctx, &sdk.CreateMessageParams{MaxTokens: 1, Messages: []*sdk.SamplingMessage{}}) //nolint:staticcheck // as above
+			//nolint:staticcheck // as above
+			_, err := s.CreateMessage(ctx, &sdk.CreateMessageParams{MaxTokens: 1, Messages: []*sdk.SamplingMessage{}})
 			return err
 		},
 		"elicitation": func(ctx context.Context, s *sdk.ServerSession) error {
-			_, err := s.Elicit(ctx, &sdk.ElicitParams{Message: "Your name?", RequestedSchema: map[string]any{"type": "object", "properties": map[string]any{}}})
+			_, err := s.Elicit(ctx, &sdk.ElicitParams{Message: "Your name?",
+				RequestedSchema: map[string]any{"type": "object", "properties": map[string]any{}}})
 			return err
 		},
 	} {
@@ -291,7 +293,8 @@ func TestWhatServersAskOfTheirClient(t *testing.T) {
 		t,
 		mcp.Server{Name: "web", URL: serve(t, server, nil, nil), AllowPrivate: true, Protocol: "2025-11-25"},
 	)
-	for name, want := range map[string]string{"roots": "method not found", "sampling": "sampling", "elicitation": "elicitation"} {
+	for name, want := range map[string]string{"roots": "method not found", "sampling": "sampling",
+		"elicitation": "elicitation"} {
 		got, err := call(t.Context(), t, source, "web__"+name, `{}`)
 		if err != nil || !strings.Contains(got, want) || strings.Contains(got, "nil") {
 			t.Errorf("%s: %s, %v", name, got, err)
@@ -328,13 +331,16 @@ func TestSchemas(t *testing.T) {
 	t.Cleanup(schemas.Close)
 	server := sdk.NewServer(&sdk.Implementation{Name: "schemas", Version: "1"}, nil)
 	for name, schema := range map[string]string{
-		"remote": `{"type":"object","properties":{"x":{"$ref":"` + schemas.URL + `/x.json"}},"$ref":"` + schemas.URL + `/all.json"}`,
+		"remote": `{"type":"object","properties":{"x":{"$ref":"` + schemas.URL + `/x.json"}},"$ref":"` + schemas.URL +
+			`/all.json"}`,
 		"broken": `{"type":"object","properties":{"x":{"pattern":"(?!look)"}}}`,
-		"local":  `{"type":"object","properties":{"x":{"$ref":"#/$defs/n"}},"required":["x"],"additionalProperties":false,"$defs":{"n":{"type":"integer","minimum":3}}}`,
-		"draft7": `{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","properties":{"x":{"$ref":"#/definitions/n"}},"definitions":{"n":{"type":"integer"}}}`,
-		"big":    `{"type":"object","description":"` + strings.Repeat("x", mcp.MaxSchemaBytes) + `"}`,
-		"self":   `{"type":"object","$defs":{"a":{"$ref":"#/$defs/a"}},"allOf":[{"$ref":"#/$defs/a"}]}`,
-		"deep":   strings.Repeat(`{"type":"object","properties":{"x":`, 40) + `{}` + strings.Repeat(`}}`, 40),
+		"local": `{"type":"object","properties":{"x":{"$ref":"#/$defs/n"}},"required":["x"],` +
+			`"additionalProperties":false,"$defs":{"n":{"type":"integer","minimum":3}}}`,
+		"draft7": `{"$schema":"http://json-schema.org/draft-07/schema#","type":"object",` +
+			`"properties":{"x":{"$ref":"#/definitions/n"}},"definitions":{"n":{"type":"integer"}}}`,
+		"big":  `{"type":"object","description":"` + strings.Repeat("x", mcp.MaxSchemaBytes) + `"}`,
+		"self": `{"type":"object","$defs":{"a":{"$ref":"#/$defs/a"}},"allOf":[{"$ref":"#/$defs/a"}]}`,
+		"deep": strings.Repeat(`{"type":"object","properties":{"x":`, 40) + `{}` + strings.Repeat(`}}`, 40),
 	} {
 		server.AddTool(
 			&sdk.Tool{Name: name, InputSchema: json.RawMessage(schema)},
@@ -361,7 +367,8 @@ func TestSchemas(t *testing.T) {
 		faults[fault.Name] = fault.Source + ": " + fault.Reason
 	}
 	for name, part := range map[string]string{
-		"s__remote": "refers to another document", "s__broken": "not a regular expression", "s__big": "longer than", "s__deep": "nests deeper", "s__self": "refers to itself",
+		"s__remote": "refers to another document", "s__broken": "not a regular expression", "s__big": "longer than",
+		"s__deep": "nests deeper", "s__self": "refers to itself",
 	} {
 		if !strings.HasPrefix(faults[name], "mcp/s: ") || !strings.Contains(faults[name], part) {
 			t.Errorf("of %s it is told %q", name, faults[name])
@@ -371,7 +378,9 @@ func TestSchemas(t *testing.T) {
 		tool, arguments string
 		ok              bool
 	}{
-		{"s__draft7", `{"x":null}`, true}, {"s__local", `{"x":null}`, false}, {"s__local", `{"x":3}`, true}, {"s__local", `{"x":2}`, false}, {"s__local", `{}`, false}, {"s__local", `{"x":3,"y":1}`, false}, {"s__local", `{"x":"3"}`, false},
+		{"s__draft7", `{"x":null}`, true}, {"s__local", `{"x":null}`, false}, {"s__local", `{"x":3}`, true},
+		{"s__local", `{"x":2}`, false}, {"s__local", `{}`, false}, {"s__local", `{"x":3,"y":1}`, false},
+		{"s__local", `{"x":"3"}`, false},
 		{"s__draft7", `{"x":1}`, true}, {"s__draft7", `{"x":"one"}`, false},
 	} {
 		got, err := call(t.Context(), t, source, c.tool, c.arguments)

@@ -50,13 +50,15 @@ func TestResults(t *testing.T) {
 				Data:     []byte("12345"),
 			},
 			&sdk.AudioContent{MIMEType: "audio/wav", Data: []byte("123")},
-		}}, want: `{"content":[{"type":"image","mime_type":"image/png","bytes":5,"omitted":true},{"type":"audio","mime_type":"audio/wav","bytes":3,"omitted":true}]}`},
+		}}, want: `{"content":[{"type":"image","mime_type":"image/png","bytes":5,"omitted":true},{"type":"audio",` +
+			`"mime_type":"audio/wav","bytes":3,"omitted":true}]}`},
 		"resources": {result: &sdk.CallToolResult{Content: []sdk.Content{
 			&sdk.EmbeddedResource{Resource: &sdk.ResourceContents{URI: "file:///a", MIMEType: "text/plain", Text: "A"}},
 			&sdk.EmbeddedResource{Resource: &sdk.ResourceContents{URI: "file:///b", Blob: []byte("12")}},
 			&sdk.ResourceLink{URI: "file:///c", Name: "c", Size: &size},
 		}}, want: `{"content":[{"type":"resource","text":"A","uri":"file:///a","mime_type":"text/plain"},` +
-			`{"type":"resource","uri":"file:///b","bytes":2,"omitted":true},{"type":"resource_link","uri":"file:///c","name":"c","bytes":12}]}`},
+			`{"type":"resource","uri":"file:///b","bytes":2,"omitted":true},{"type":"resource_link",` +
+			`"uri":"file:///c","name":"c","bytes":12}]}`},
 		"error": {
 			result: &sdk.CallToolResult{
 				IsError: true,
@@ -92,7 +94,8 @@ func TestNames(t *testing.T) {
 	t.Parallel()
 	for tool, want := range map[string]string{ // for ever: agents name them
 		"read_file": "fs__read_file", "a.b": "fs__a_b_77f1ecd1", "": "fs___7d39bcb4",
-		"ünï": "fs___n__4a588769", strings.Repeat("x", 70): "fs__xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx_b60befb4",
+		"ünï": "fs___n__4a588769", strings.Repeat("x",
+			70): "fs__xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx_b60befb4",
 	} {
 		if got := mcp.ToolName("fs", tool); got != want {
 			t.Errorf("%q is called %s; want %s", tool, got, want)
@@ -101,7 +104,8 @@ func TestNames(t *testing.T) {
 	fit := regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 	rapid.Check(t, func(t *rapid.T) {
 		server := rapid.StringMatching(`[a-zA-Z0-9]([a-zA-Z0-9-]|_[a-zA-Z0-9]){0,14}`).Draw(t, "server")
-		tools := rapid.SliceOfDistinct(rapid.OneOf(rapid.StringMatching(`[a-z_.\-/ ]{0,6}`), rapid.StringN(0, 200, -1)), rapid.ID[string]).
+		tools := rapid.SliceOfDistinct(rapid.OneOf(rapid.StringMatching(`[a-z_.\-/ ]{0,6}`), rapid.StringN(0, 200, -1)),
+			rapid.ID[string]).
 			Draw(t, "tools")
 		seen := map[string]string{}
 		for _, tool := range tools {

@@ -44,7 +44,8 @@ type Server struct {
 	CallTime    time.Duration // of one tool call; 0: what the caller gives it
 	Protocol    string        // the newest version offered; "": the SDK's newest
 
-	Tools map[string]parley.AnnotationsOverride // instead of what the server says, by the server's own names; "*" for all others
+	// instead of what the server says, by the server's own names; "*" for all others
+	Tools map[string]parley.AnnotationsOverride
 }
 
 var serverName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_-]*$`)
@@ -58,7 +59,8 @@ func (s Server) Check() error {
 	switch {
 	case s.Name == "":
 		return parley.InvalidField("mcp", "a server needs a name; its tools are called name__tool")
-	case len(s.Name) > maxServerName || !serverName.MatchString(s.Name) || strings.Contains(s.Name, nameJoint) || strings.HasSuffix(s.Name, "_"):
+	case len(s.Name) > maxServerName || !serverName.MatchString(s.Name) || strings.Contains(s.Name, nameJoint) ||
+		strings.HasSuffix(s.Name, "_"):
 		return invalid("a name is 1 to %d letters, digits, - and single _ between them", maxServerName)
 	case (s.Command == "") == (s.URL == ""):
 		return invalid("give either command (and args), to start it here, or url")
@@ -130,7 +132,7 @@ func (s Server) redact(text string) string {
 }
 
 // plainVariables are no secrets, and words of them stand in many a line.
-var plainVariables = []string{
+var plainVariables = []string{ //nolint:gochecknoglobals // never written
 	"PATH",
 	"HOME",
 	"LANG",
@@ -142,7 +144,7 @@ var plainVariables = []string{
 	"TMPDIR",
 	"TZ",
 	"USER",
-} //nolint:gochecknoglobals // never written
+}
 
 // BaseEnvironment is what every stdio server gets of this process's environment:
 // what programs need to run, and no credentials.

@@ -169,7 +169,8 @@ func TestBrokenServersCostOnlyThemselves(t *testing.T) {
 		}
 	}
 	text := log.String()
-	for _, want := range []string{"mcp=absent", "no such file", "exit status 3", "no token in [redacted]", "it does not answer"} {
+	for _, want := range []string{"mcp=absent", "no such file", "exit status 3", "no token in [redacted]",
+		"it does not answer"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the log does not say %q", want)
 		}

@@ -160,7 +160,9 @@ func (p *parleyRun) cancelOne(ctx context.Context, session string) (time.Duratio
 		switch line := lines.Bytes(); {
 		case asked.IsZero() && bytes.Equal(line, []byte("event: step.generating")):
 			asked = time.Now()
-			go func() { answered <- p.do(ctx, http.MethodPost, "/v1/sessions/"+session+"/cancel", "", nil) }() // ends with the answer
+			go func() {
+				answered <- p.do(ctx, http.MethodPost, "/v1/sessions/"+session+"/cancel", "", nil)
+			}() // ends with the answer
 		case bytes.Equal(line, []byte("event: session.cancelled")):
 			took := time.Since(asked)
 			return took, <-answered

@@ -102,14 +102,17 @@ func (l *lab) idleSessions(ctx context.Context, workspace, agent parley.ID, coun
 		pgtest.Superuser,
 		database,
 		fmt.Sprintf(
-			`INSERT INTO parley.sessions (id, workspace_id, agent_id, owner_id, visibility, log_id, kind, mode, status, created_at, updated_at)
- SELECT gen_random_uuid(), '%s', '%s', '%s', 'private', gen_random_uuid(), 'agent', 'foreground', 'completed', n, n FROM generate_series(1, %d) n`,
+			`INSERT INTO parley.sessions (id, workspace_id, agent_id, owner_id, visibility, log_id, kind, mode, status,
+				created_at, updated_at)
+ SELECT gen_random_uuid(), '%s', '%s', '%s', 'private', gen_random_uuid(), 'agent', 'foreground', 'completed', n, n
+  FROM generate_series(1, %d) n`,
 			workspace,
 			agent,
 			agent,
 			count,
 		),
-		"INSERT INTO parley.heads (session_id, workspace_id, log_id) SELECT id, workspace_id, log_id FROM parley.sessions",
+		"INSERT INTO parley.heads (session_id, workspace_id, log_id) SELECT id, workspace_id, log_id "+
+			"FROM parley.sessions",
 		"VACUUM ANALYZE parley.sessions",
 		"VACUUM ANALYZE parley.heads",
 	)

@@ -17,7 +17,8 @@ import (
 // clusterFigures: several processes as one: streams from any of them, turns that
 // change hands, and what watchers hold.
 func clusterFigures(ctx context.Context, l *lab, out io.Writer) error {
-	for _, figure := range []func(context.Context, *lab, io.Writer) error{elsewhereFigure, killFigure, drainFigure, fleetWatchersFigure} {
+	for _, figure := range []func(context.Context, *lab, io.Writer) error{elsewhereFigure, killFigure, drainFigure,
+		fleetWatchersFigure} {
 		if err := figure(ctx, l, out); err != nil {
 			return err
 		}

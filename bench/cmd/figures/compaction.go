@@ -34,7 +34,8 @@ func compactionFigures(ctx context.Context, l *lab, out io.Writer) (err error) {
 	defer func() { err = errors.Join(err, server.end()) }()
 	for slug, limit := range map[string]int{"compacting": compactionLimit, "plain": parley.MaxPolicyLimit} {
 		body := fmt.Sprintf(
-			`{"name":%q,"slug":%q,"model":"openai/%s","context_policy":{"kind":"summary","limit":%d},"compaction":{"model":"openai/%s"}}`,
+			`{"name":%q,"slug":%q,"model":"openai/%s","context_policy":{"kind":"summary","limit":%d},`+
+				`"compaction":{"model":"openai/%s"}}`,
 			slug,
 			slug,
 			bench.ModelName(20, 0),
@@ -64,7 +65,8 @@ func compactionFigures(ctx context.Context, l *lab, out io.Writer) (err error) {
 	with, without := medianOf(compacting), medianOf(plain)
 	fmt.Fprintf(
 		out,
-		"first token of the turn that has a summary written, %d pairs: %v, without %v: %.2f× (bound 1.1×), %v more in a pair\n",
+		"first token of the turn that has a summary written, %d pairs: %v, without %v: %.2f× (bound 1.1×), %v more "+
+			"in a pair\n",
 		len(added),
 		with,
 		without,

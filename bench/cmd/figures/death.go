@@ -33,7 +33,8 @@ func deathFigures(ctx context.Context, l *lab, out io.Writer) error {
 	}
 	fmt.Fprintf(
 		out,
-		"%d turns of %v of a killed process, settled by another one: %v after the kill (bound 60 s, the lease of 10 s included)\n",
+		"%d turns of %v of a killed process, settled by another one: %v after the kill (bound 60 s, the lease of 10 "+
+			"s included)\n",
 		deathTurns,
 		deathTokens*deathPace,
 		medianOf(all).Round(100*time.Millisecond),

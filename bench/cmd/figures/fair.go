@@ -84,7 +84,8 @@ func (l *lab) fair(ctx context.Context, out io.Writer, database string, load cro
 	}
 	fmt.Fprintf(
 		out,
-		"%s, first token beside %s: %v in the middle, %v at worst of %d (bound 1 s more than the %v with nothing beside)\n",
+		"%s, first token beside %s: %v in the middle, %v at worst of %d (bound 1 s more than the %v with nothing "+
+			"beside)\n",
 		database,
 		load.name,
 		beside[len(beside)/2].Round(time.Millisecond),

@@ -25,7 +25,8 @@ func (p *parleyRun) seed(ctx context.Context, session string, count int) error {
 		wg.Go(func() {
 			for i := client; i < count; i += seedClients {
 				body := fmt.Sprintf(
-					`{"role":"user","respond":false,"content":{"text":"message %d: the quick brown fox jumps over the lazy dog, and then it does so again"}}`,
+					`{"role":"user","respond":false,"content":{"text":"message %d: the quick brown fox jumps over `+
+						`the lazy dog, and then it does so again"}}`,
 					i,
 				)
 				if err := p.do(ctx, http.MethodPost, "/v1/sessions/"+session+"/messages", body, nil); err != nil {

@@ -24,14 +24,18 @@ func toolServer(ctx context.Context) error {
 	server := sdk.NewServer(&sdk.Implementation{Name: "many", Version: "1"}, nil)
 	for i := range manyTools {
 		server.AddTool(&sdk.Tool{
-			Name:        fmt.Sprintf("find_records_%03d", i),
-			Description: "Finds records of one kind in the archive by their fields, newest first, and tells of each its id, title and the date of its last change.",
+			Name: fmt.Sprintf("find_records_%03d", i),
+			Description: "Finds records of one kind in the archive by their fields, newest first, and tells of each " +
+				"its id, title and the date of its last change.",
 			InputSchema: json.RawMessage(
 				`{"type":"object","additionalProperties":false,"required":["query"],"properties":{` +
 					`"query":{"type":"string","description":"Words that the record holds, or a phrase in quotes."},` +
-					`"limit":{"type":"integer","minimum":1,"maximum":100,"default":20,"description":"How many records at most."},` +
-					`"order":{"type":"string","enum":["newest","oldest","relevance"],"description":"What comes first."},` +
-					`"filters":{"type":"array","items":{"type":"object","properties":{"field":{"type":"string"},"value":{"type":"string"}},"required":["field","value"]}}}}`,
+					`"limit":{"type":"integer","minimum":1,"maximum":100,"default":20,"description":"How many ` +
+					`records at most."},` +
+					`"order":{"type":"string","enum":["newest","oldest","relevance"],"description":"What comes ` +
+					`first."},` +
+					`"filters":{"type":"array","items":{"type":"object","properties":{"field":{"type":"string"},` +
+					`"value":{"type":"string"}},"required":["field","value"]}}}}`,
 			),
 			Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true},
 		}, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
@@ -120,7 +124,8 @@ func mcpFigures(ctx context.Context, l *lab, out io.Writer) (err error) {
 	bare, tooled := medianOf(first["bare"]), medianOf(first["tooled"])
 	fmt.Fprintf(
 		out,
-		"time to first token, one client: without tools %v, with %d MCP tools %v: added %v (bound 2 ms), CPU per turn %v to %v\n",
+		"time to first token, one client: without tools %v, with %d MCP tools %v: added %v (bound 2 ms), CPU per "+
+			"turn %v to %v\n",
 		bare,
 		manyTools,
 		tooled,

@@ -33,7 +33,8 @@ func pairFigures(ctx context.Context, l *lab, out io.Writer) error {
 	before, now := medians(got[0]), medians(got[1])
 	fmt.Fprintf(
 		out,
-		"CPU of the server per 200-token turn, %d at once, %d pairs: before %v, now %v: %.3f× (bound 1.03×); turns/s %.0f and %.0f\n",
+		"CPU of the server per 200-token turn, %d at once, %d pairs: before %v, now %v: %.3f× (bound 1.03×); turns/s "+
+			"%.0f and %.0f\n",
 		pairClients,
 		l.rounds,
 		before.cpu,

@@ -158,7 +158,8 @@ func (l *lab) insertLimit(ctx context.Context) (perSecond float64, err error) {
 	}
 	if _, err := connections[0].Exec(
 		ctx,
-		"CREATE SCHEMA reference CREATE TABLE entries (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, session bigint NOT NULL, content text NOT NULL)",
+		"CREATE SCHEMA reference CREATE TABLE entries (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, "+
+			"session bigint NOT NULL, content text NOT NULL)",
 	); err != nil {
 		return 0, err
 	}

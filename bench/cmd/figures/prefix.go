@@ -52,7 +52,8 @@ func prefixFigures(ctx context.Context, l *lab, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	for i, wire := range []wireFigure{{"openai/gpt-4.1", 0.1, 1}, {"dashscope/qwen-plus", 0.1, 1.25}, {"anthropic/claude-sonnet-4-5", 0.1, 1.25}} {
+	for i, wire := range []wireFigure{{"openai/gpt-4.1", 0.1, 1}, {"dashscope/qwen-plus", 0.1, 1.25},
+		{"anthropic/claude-sonnet-4-5", 0.1, 1.25}} {
 		sent, err := parley.converse(ctx, provider, fmt.Sprintf("prefix-%d", i), wire.model)
 		if err != nil {
 			return err
@@ -74,7 +75,8 @@ func prefixFigures(ctx context.Context, l *lab, out io.Writer) error {
 		price := share*wire.cached + (1-share)*wire.written
 		fmt.Fprintf(
 			out,
-			"%-28s %d turns, %d calls, %d kB sent: %.1f %% an unchanged prefix (bound 90 %%); input costs %.0f %% less (bound 75 %%)\n",
+			"%-28s %d turns, %d calls, %d kB sent: %.1f %% an unchanged prefix (bound 90 %%); input costs %.0f %% "+
+				"less (bound 75 %%)\n",
 			wire.model,
 			prefixTurns,
 			len(sent),
@@ -97,7 +99,8 @@ func providersAt(addr net.Addr) []byte {
 // requests that the provider got, in order.
 func (p *parleyRun) converse(ctx context.Context, provider *recorder, slug, model string) ([][]byte, error) {
 	agent := fmt.Sprintf(
-		`{"name":%q,"slug":%q,"model":%q,"system_prompt":%q,"tools":["current_time","list_files","read_file"],"middleware":{"user_context":["user","time"]}}`,
+		`{"name":%q,"slug":%q,"model":%q,"system_prompt":%q,"tools":["current_time","list_files","read_file"],`+
+			`"middleware":{"user_context":["user","time"]}}`,
 		slug,
 		slug,
 		model,
@@ -176,7 +179,9 @@ func (r *recorder) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	case chat && calls:
 		frames = []string{
 			fmt.Sprintf(
-				`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"call_%d","type":"function","function":{"name":"current_time","arguments":"{\"timezone\":\"UTC\"}"}}]},"finish_reason":"tool_calls"}]}`,
+				`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"call_%d","type":"function",`+
+					`"function":{"name":"current_time","arguments":"{\"timezone\":\"UTC\"}"}}]},`+
+					`"finish_reason":"tool_calls"}]}`,
 				n,
 			),
 			"[DONE]",
@@ -190,10 +195,12 @@ func (r *recorder) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		frames = []string{
 			`{"type":"message_start","message":{"usage":{"input_tokens":1,"output_tokens":1}}}`,
 			fmt.Sprintf(
-				`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"toolu_%d","name":"current_time","input":{}}}`,
+				`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"toolu_%d",`+
+					`"name":"current_time","input":{}}}`,
 				n,
 			),
-			`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{\"timezone\":\"UTC\"}"}}`,
+			`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta",` +
+				`"partial_json":"{\"timezone\":\"UTC\"}"}}`,
 			`{"type":"content_block_stop","index":0}`,
 			`{"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":9}}`,
 			`{"type":"message_stop"}`,

@@ -89,9 +89,13 @@ func searchIn(ctx context.Context, db store.Store, messages int, name string, ou
 		what, text string
 		scope      store.Scope
 	}{
-		{"the commonest word", vocabulary[0] + " ", scope}, {"a common word", vocabulary[20] + " ", scope}, {"a rare word", "zebrafink ", scope}, {"no match", "nothingatall ", scope},
-		{"two common words", vocabulary[0] + " " + vocabulary[1] + " ", scope}, {"a phrase of two", `"` + vocabulary[0] + " " + vocabulary[1] + `"`, scope}, {"a rare phrase", `"zebrafink sings"`, scope},
-		{"three letters of a word", vocabulary[20][:3], scope}, {"a word as it is written", vocabulary[20], scope}, {"the commonest word, all hidden", vocabulary[0] + " ", stranger},
+		{"the commonest word", vocabulary[0] + " ", scope}, {"a common word", vocabulary[20] + " ", scope},
+		{"a rare word", "zebrafink ", scope}, {"no match", "nothingatall ", scope},
+		{"two common words", vocabulary[0] + " " + vocabulary[1] + " ", scope},
+		{"a phrase of two", `"` + vocabulary[0] + " " + vocabulary[1] + `"`, scope},
+		{"a rare phrase", `"zebrafink sings"`, scope},
+		{"three letters of a word", vocabulary[20][:3], scope}, {"a word as it is written", vocabulary[20], scope},
+		{"the commonest word, all hidden", vocabulary[0] + " ", stranger},
 	} {
 		terms, err := words.Parse(query.text)
 		if err != nil {

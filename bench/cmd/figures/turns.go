@@ -140,7 +140,8 @@ func firstFigures(ctx context.Context, l *lab, out io.Writer) error {
 	added := parley.first - direct.first
 	fmt.Fprintf(
 		out,
-		"time to first token, one client: direct %v, proxy %v, parley %v: added %v (bound 1.5 ms, or 8 durable commits of %v: %.1f of them)\n",
+		"time to first token, one client: direct %v, proxy %v, parley %v: added %v (bound 1.5 ms, or 8 durable "+
+			"commits of %v: %.1f of them)\n",
 		direct.first,
 		proxy.first,
 		parley.first,

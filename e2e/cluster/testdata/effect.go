@@ -79,7 +79,8 @@ type poison struct{}
 // Definition implements tool.Tool.
 func (poison) Definition() parley.ToolDefinition {
 	return parley.ToolDefinition{
-		Name: "poison", Description: "Ends the process that runs it.", Parameters: json.RawMessage(`{"additionalProperties":false,"properties":{},"type":"object"}`),
+		Name: "poison", Description: "Ends the process that runs it.",
+		Parameters: json.RawMessage(`{"additionalProperties":false,"properties":{},"type":"object"}`),
 	}
 }
 

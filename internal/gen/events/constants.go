@@ -13,7 +13,10 @@ func (m *model) constants() ([]byte, error) {
 		doc  string
 		with func(*object) bool
 	}{
-		{"The durable types. A turn ends with exactly one of session.completed, session.failed\n// and session.cancelled, which carries the turn. Package event describes their data.", func(o *object) bool { return o.durable }},
+		{"The durable types. A turn ends with exactly one of session.completed, session.failed\n// and " +
+			"session.cancelled, which carries the turn. Package event describes their data.", func(o *object) bool {
+			return o.durable
+		}},
 		{"The live types: no sequence, no id, never stored.", func(o *object) bool { return o.live }},
 		{"The types of the workspace feed alone, none durable.", func(o *object) bool { return o.feed && !o.durable }},
 	} {
@@ -33,7 +36,8 @@ func (m *model) catalogue() ([]byte, error) {
 	var out strings.Builder
 	fmt.Fprintf(&out, "package event\n\nimport (\n\t\"encoding/json\"\n\t\"reflect\"\n\n\t%q\n)\n\n", m.module)
 	out.WriteString(
-		"// Catalogue describes every event, in the order in which people are told of them.\nfunc Catalogue() []Description {\nreturn []Description{\n",
+		"// Catalogue describes every event, in the order in which people are told of them.\nfunc Catalogue() " +
+			"[]Description {\nreturn []Description{\n",
 	)
 	for _, o := range m.events() {
 		fmt.Fprintf(&out, "{Event: parley.%s", o.constant())
@@ -48,7 +52,8 @@ func (m *model) catalogue() ([]byte, error) {
 		fmt.Fprintf(&out, ", Object: %s},\n", o.literal())
 	}
 	out.WriteString(
-		"}\n}\n\n// Parts describes the objects that stand inside the data of events.\nfunc Parts() []Object {\nreturn []Object{\n",
+		"}\n}\n\n// Parts describes the objects that stand inside the data of events.\nfunc Parts() []Object " +
+			"{\nreturn []Object{\n",
 	)
 	for _, o := range m.shown() {
 		if o.kind == "" {

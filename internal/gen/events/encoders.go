@@ -78,7 +78,8 @@ func (e *encoder) object(o *object) {
 		e.line("data, err := e.AppendJSON(make([]byte, 0, e.size()))\nif err != nil {\nreturn Encoded{}, err\n}")
 		if e.unstored(o) {
 			e.line(
-				"stored, err := e.appendStored(make([]byte, 0, e.storedSize()))\nreturn Encoded{%s, data, stored}, err\n}\n",
+				"stored, err := e.appendStored(make([]byte, 0, e.storedSize()))\n"+
+					"return Encoded{%s, data, stored}, err\n}\n",
 				constant,
 			)
 		} else {

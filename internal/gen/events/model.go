@@ -56,7 +56,7 @@ func (m *model) events() []*object {
 }
 
 // order is that of the files: what a session goes through first, then what surrounds it.
-var order = []string{
+var order = []string{ //nolint:gochecknoglobals // never written
 	"session",
 	"message",
 	"step",
@@ -68,7 +68,7 @@ var order = []string{
 	"call",
 	"feed",
 	"object",
-} //nolint:gochecknoglobals // never written
+}
 
 func describe(s *source, module string) (*model, error) {
 	m := &model{module: module, byName: map[string]*object{}}
@@ -171,7 +171,8 @@ func (o *object) directive(doc *ast.CommentGroup) error {
 		}
 		o.kind = kindOf(o.name)
 		for word := range strings.SplitSeq(found[1], ",") {
-			flag := map[string]*bool{"durable": &o.durable, "feed": &o.feed, "live": &o.live, "reserved": &o.reserved}[word]
+			flag := map[string]*bool{"durable": &o.durable, "feed": &o.feed, "live": &o.live,
+				"reserved": &o.reserved}[word]
 			if flag == nil {
 				return fmt.Errorf("event.%s: %q is not a way to deliver an event", o.name, word)
 			}

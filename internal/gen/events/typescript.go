@@ -139,7 +139,8 @@ export type StreamEvent =
 	}
 	w.out.WriteString("  | " + strings.Join(members, "\n  | ") + ";\n")
 	w.out.WriteString(
-		"\n// EventOf is the frame of one type.\nexport type EventOf<Type extends StreamEvent['type']> = Extract<StreamEvent, { type: Type }>;\n",
+		"\n// EventOf is the frame of one type.\nexport type EventOf<Type extends StreamEvent['type']> = " +
+			"Extract<StreamEvent, { type: Type }>;\n",
 	)
 }
 

@@ -90,7 +90,8 @@ func reference(every []setting.Setting) string {
 
 What an agent, a session, a message or a fork sets about turns. A setting is a flat field of the request that creates or
 changes it, by the name below, and a flag of ` + "`parley agents create`, `agents update`, `sessions create`" + `,
-` + "`sessions update` and `sessions fork` (`--max-tokens 2000`; tools by `--tool`)" + `. In a PATCH what is left out stays and
+` + "`sessions update` and `sessions fork` (`--max-tokens 2000`; tools by `--tool`)" +
+		`. In a PATCH what is left out stays and
 null clears (` + "`--unset`" + `); ` + "`limits`" + ` changes limit by limit.
 
 The nearest scope wins: a message over its session, a session over its agent. Where that is *part by part*, a part that
