@@ -8,6 +8,7 @@ import (
 
 	"example.org/parley"
 	"example.org/parley/prompt"
+	"example.org/parley/runner"
 	"example.org/parley/store"
 )
 
@@ -357,16 +358,16 @@ func (c *check) sentence() string {
 
 // parkRefused makes a turn wait that has no room to go on. It is tried again at once
 // when that is not so any more.
-func (t *turn) parkRefused(at place, refusal *store.Refusal) (place, error) {
+func (t *turn) parkRefused(refusal *store.Refusal) (runner.Next, error) {
 	err := t.persist(func() error {
 		_, err := t.w.store.ParkRefused(t.writes, t.fence, *refusal)
 		return err
 	})
 	if parley.ErrorCode(err) == parley.CodeMore {
-		at.steers = true
-		return at, nil
+		t.place.steers = true
+		return runner.AskNext, nil
 	}
-	return over(), err
+	return runner.Over, err
 }
 
 // charge counts what an attempt was charged with.
@@ -392,7 +393,7 @@ func (t *turn) keepPace() (waits bool, err error) {
 	if err != nil || wait == 0 {
 		return false, err
 	}
-	_, err = t.parkRefused(place{}, &store.Refusal{
+	_, err = t.parkRefused(&store.Refusal{
 		Reason: parley.WaitRateLimit,
 		After:  wait,
 		Sentence: fmt.Sprintf(

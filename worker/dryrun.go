@@ -19,6 +19,7 @@ import (
 	"example.org/parley/observe"
 	"example.org/parley/prompt"
 	"example.org/parley/runner"
+	"example.org/parley/runner/standard"
 	"example.org/parley/store"
 	"example.org/parley/tool"
 )
@@ -60,7 +61,6 @@ func (w *Worker) rehearse(of *runner.DryTurn) *dry {
 		places:    store.Occupancy{Slots: 1},
 	}
 	d.flusher = newFlusher(d) // its loop does not run: the text is in the hub
-	d.runtimes = map[string]runner.Runtime{parley.StandardRuntime: &standard{d}}
 	return &dry{Worker: d, memory: memory, own: hub}
 }
 
@@ -268,7 +268,7 @@ func (d *dry) runWhole(ctx context.Context, claim *store.Claim) (err error) {
 			},
 		)
 	}()
-	return (&standard{d.Worker}).runTurn(ctx, claim)
+	return d.runOn(ctx, claim, standard.Runtime{})
 }
 
 // relayDry passes frames on until ctx ends and nothing is at hand any more. An
@@ -326,7 +326,7 @@ func (w *Worker) Preview(ctx context.Context, of runner.DryTurn) (runner.Preview
 		}
 		claim = posted.Claim
 	}
-	t, failure, err := (&standard{d.Worker}).begin(ctx, claim)
+	t, failure, err := d.prepared(ctx, claim)
 	if err == nil && failure == nil {
 		err = t.limits.read() //nolint:contextcheck // the turn holds its contexts
 	}

@@ -5,6 +5,7 @@ import (
 
 	"example.org/parley"
 	"example.org/parley/prompt"
+	"example.org/parley/runner"
 	"example.org/parley/store"
 )
 
@@ -72,22 +73,22 @@ func (s *shortening) overflows(a *answer) bool {
 // shorten goes on after a request that was too long: its message is settled as
 // failed, the older part of the conversation is summed up, and the step is asked for
 // again.
-func (t *turn) shorten(a *answer) (place, error) {
+func (t *turn) shorten(a *answer) (runner.Next, error) {
 	t.shortening.overflowed = true
 	if _, err := t.asking.settleAs(a, parley.MessageFailed, nil); err != nil {
-		return over(), err
+		return runner.Over, err
 	}
-	at := place{step: a.step, attempt: a.attempt + 1, steers: true}
+	t.place = place{step: a.step, attempt: a.attempt + 1, steers: true}
 	failure, err := t.shortening.compactNow(a.failure)
 	switch {
 	case err != nil:
-		return over(), err
+		return runner.Over, err
 	case t.ctx.Err() != nil:
-		return over(), t.leave(nil)
+		return runner.Over, t.leave(nil)
 	case failure != nil:
-		return t.finish(at, store.TurnEnd{Status: parley.TurnFailed, Failure: failure})
+		return t.finish(store.TurnEnd{Status: parley.TurnFailed, Failure: failure})
 	}
-	return at, nil
+	return runner.AskNext, nil
 }
 
 // compactNow waits for a compaction of the session, which it asks for unless one is

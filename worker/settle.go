@@ -7,63 +7,6 @@ import (
 	"example.org/parley/store"
 )
 
-// settle ends a step whose answer is complete or has failed, and says where the
-// turn goes on.
-func (t *turn) settle(a *answer) (place, error) {
-	if a.failure != nil {
-		_, err := t.asking.settleAs(
-			a,
-			parley.MessageFailed,
-			&store.TurnEnd{Status: parley.TurnFailed, Failure: a.failure},
-		)
-		return over(), err
-	}
-	calls := a.calls()
-	if len(calls) == 0 {
-		end, err := t.until.completed(a)
-		if err != nil {
-			a.drop()
-			return over(), err
-		}
-		more, err := t.asking.settleAs(a, parley.MessageCompleted, &end)
-		if err != nil || !more {
-			return over(), err
-		}
-		return place{step: a.step + 1, attempt: 1, steers: true, answered: true}, nil
-	}
-	if a.finish == parley.FinishLength {
-		if _, err := t.asking.settleAs(a, parley.MessageCompleted, nil); err != nil {
-			return over(), err
-		}
-		return t.endTruncated(a.step, calls)
-	}
-	var started []string
-	for i := range calls {
-		t.tools.sort(&calls[i])
-		if err := t.rules.permit(&calls[i]); err != nil {
-			a.drop()
-			return over(), err
-		}
-	}
-	t.limits.allow(calls)
-	for i := range calls {
-		if calls[i].child != nil {
-			a.link(calls[i].messageID)
-		}
-		if calls[i].runs() || calls[i].opens() {
-			started = append(started, calls[i].id)
-		}
-	}
-	if _, err := t.asking.settleWith(
-		a,
-		store.StepSettle{ToolsStarted: started, Asked: t.rules.asks(calls)},
-		parley.MessageCompleted,
-	); err != nil {
-		return over(), err
-	}
-	return t.runCalls(a.step, calls)
-}
-
 // settleAs settles the rows of a step in one transaction, ending the turn if
 // end is set; more reports that a steer kept it from ending.
 func (s *asking) settleAs(a *answer, status parley.MessageStatus, end *store.TurnEnd) (more bool, err error) {

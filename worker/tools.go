@@ -118,44 +118,6 @@ func (t *tools) unfit(call *toolCall, definition parley.ToolDefinition) string {
 	return ""
 }
 
-// runCalls brings the settled calls of a step to their results, as far as they
-// come without anybody, and says where the turn goes on: at the next step, or
-// nowhere, since it waits.
-func (t *turn) runCalls(step int, calls []toolCall) (place, error) {
-	for {
-		if err := t.tools.refuseThose(step, calls); err != nil {
-			return over(), err
-		}
-		if err := t.tools.openChildren(step, calls); err != nil { // first: they work while the tools run
-			return over(), err
-		}
-		for from := 0; from < len(calls); {
-			to := batchEnd(calls, from)
-			if err := t.tools.runBatch(step, calls[from:to]); err != nil {
-				return over(), err
-			}
-			if t.ctx.Err() != nil {
-				return over(), t.leaveCalls(step, calls)
-			}
-			from = to
-		}
-		reason := waitReason(calls)
-		if reason == "" {
-			return place{step: step + 1, attempt: 1, steers: true}, nil
-		}
-		err := t.persist(func() error {
-			_, err := t.w.store.ParkTurn(t.writes, t.fence, reason)
-			return err
-		})
-		if parley.ErrorCode(err) != parley.CodeMore {
-			return over(), err
-		}
-		if err := t.tools.reconsider(step, calls); err != nil {
-			return over(), err
-		}
-	}
-}
-
 // refuseThose records the results of calls that do not run.
 func (t *tools) refuseThose(step int, calls []toolCall) error {
 	for i := range calls {
@@ -385,40 +347,4 @@ func (t *tools) record(step int, call *toolCall, content parley.ToolResultConten
 	call.settled = true
 	t.wrote(written.Sequence)
 	return nil
-}
-
-// leaveCalls lets go of a turn that was interrupted at its tools. A cancel, or the
-// end of the turn's time, settles the calls that have no result; else they stay open, for the one who
-// resumes the turn.
-func (t *turn) leaveCalls(step int, calls []toolCall) error {
-	overdue := t.limits.overdue() != nil
-	if overdue || errors.Is(context.Cause(t.ctx), ErrCancelled) {
-		for i := range calls {
-			if calls[i].settled {
-				continue
-			}
-			text := resultNeverRun
-			switch {
-			case overdue:
-				text = resultOutOfTime
-			case calls[i].started || calls[i].waitsFor() == parley.WaitToolResult:
-				text = resultCancelled
-			}
-			if err := t.tools.refuse(step, &calls[i], text); err != nil {
-				return err
-			}
-		}
-	}
-	return t.leave(nil)
-}
-
-// endTruncated answers calls that were cut off, which never run, and completes
-// the turn.
-func (t *turn) endTruncated(step int, calls []toolCall) (place, error) {
-	for i := range calls {
-		if err := t.tools.refuse(step, &calls[i], resultTruncated); err != nil {
-			return over(), err
-		}
-	}
-	return t.complete(place{step: step + 1, attempt: 1})
 }

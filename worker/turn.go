@@ -38,6 +38,11 @@ type claimed struct {
 type turn struct {
 	*claimed
 
+	place    place
+	answer   *answer    // the step's, complete and not yet settled; else nil
+	calls    []toolCall // of the step, that need results
+	stepping bool       // the observer was told that the step began
+
 	limits     *limits
 	budgets    *budgets
 	rules      *rules

@@ -42,7 +42,7 @@ func (w *Worker) Warm(ctx context.Context, agent parley.Agent) (parley.Warmed, e
 		Session: of.Session,
 		Agent:   agent,
 	}
-	t, failure, err := (&standard{d.Worker}).begin(ctx, claim)
+	t, failure, err := d.prepared(ctx, claim)
 	if err != nil || failure != nil {
 		return parley.Warmed{}, refusedBy(failure, err)
 	}
