@@ -37,6 +37,7 @@ var rules = []struct {
 	{"model", []string{"."}},
 	{"tool", []string{"."}},
 	{"runner", []string{".", "model", "store"}},
+	{"runner/standard", []string{".", "runner"}},
 	{"observe", []string{".", "model", "store", "tool"}},
 
 	{"event", []string{"."}},
@@ -108,6 +109,7 @@ var rules = []struct {
 			"model",
 			"observe",
 			"runner",
+			"runner/standard",
 			"store",
 			"tool",
 		},
