@@ -430,7 +430,11 @@ func (t *tools) sortDry(call *toolCall) {
 }
 
 // Call takes the next result of the tool.
-func (s scriptTool) Call(context.Context, tool.Call) (json.RawMessage, error) {
+func (s scriptTool) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
+	return tool.JSON(s.answer(ctx, call))
+}
+
+func (s scriptTool) answer(context.Context, tool.Call) (json.RawMessage, error) {
 	s.script.mu.Lock()
 	defer s.script.mu.Unlock()
 	left := s.script.results[s.name]

@@ -19,8 +19,10 @@ import (
 const (
 	// ParallelTools bounds the tools of one turn that run at once.
 	ParallelTools = 8
-	// MaxToolResultBytes bounds what one tool may answer.
+	// MaxToolResultBytes bounds what one tool may answer, files aside.
 	MaxToolResultBytes = 1 << 20
+	// MaxToolAnswerBytes bounds what one tool may answer with its files.
+	MaxToolAnswerBytes = 32 << 20
 	// toolGrace is how long a tool may take to notice that its context has ended.
 	toolGrace = 200 * time.Millisecond
 	// toolsPatience is how long a turn waits for servers of tools at the process's start.
@@ -60,6 +62,8 @@ type toolCall struct {
 	started   bool
 	settled   bool
 	refusal   string // why it does not run at all
+
+	fileTokens int // what the files of its result take in a request
 }
 
 // sort finds out who answers a call.
@@ -277,7 +281,7 @@ func (t *tools) callTool(ctx context.Context, call *toolCall, notes progress) (c
 	source = call.tool.Source()
 	ctx = t.w.observer.ToolBegan(ctx, observe.ToolBegun{Name: call.name, Source: source, Call: &toolCall})
 	began = true
-	result, err := call.tool.Call(ctx, toolCall)
+	answered, err := call.tool.Call(ctx, toolCall)
 	switch {
 	case err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
 		outcome = observe.ToolTimedOut
@@ -287,15 +291,13 @@ func (t *tools) callTool(ctx context.Context, call *toolCall, notes progress) (c
 		return failedResult(parley.Clip(toolErrorText(err), 4096))
 	case err != nil:
 		return failedResult(parley.Clip(toolErrorText(err), 4096))
-	case len(result) > MaxToolResultBytes:
-		return failedResult(fmt.Sprintf(resultTooLarge, MaxToolResultBytes))
-	case len(result) == 0:
-		result = json.RawMessage("null")
-	case !json.Valid(result) || parley.CheckJSONBounds(result) != nil:
-		return failedResult(resultNoJSON)
+	}
+	kept, refusal := t.keep(call, answered)
+	if refusal != "" {
+		return failedResult(refusal)
 	}
 	outcome = observe.ToolSucceeded
-	return parley.ToolResultContent{Result: result, Success: true}
+	return kept
 }
 
 // toolErrorText is what the model is told of a tool's error.
@@ -331,7 +333,7 @@ func (t *tools) record(step int, call *toolCall, content parley.ToolResultConten
 		ToolName:      call.name,
 		Content:       encoded,
 		Author:        t.author,
-		TokenEstimate: prompt.EstimateContent(t.settings.Model, parley.RoleToolResult, encoded),
+		TokenEstimate: prompt.EstimateContent(t.settings.Model, parley.RoleToolResult, encoded) + call.fileTokens,
 	}
 	if call.approval != nil {
 		settle.ApprovalID = call.approval.ID

@@ -72,6 +72,7 @@ var rules = []struct {
 	{"internal/inflight", []string{"."}},
 	{"internal/peer", nil}, // the kernel and the standard library
 	{"internal/schema", []string{"."}},
+	{"internal/upload", []string{"."}},
 	{"internal/caught", nil}, // the standard library
 	{"internal/projectdir", []string{"."}},
 	{
@@ -88,6 +89,7 @@ var rules = []struct {
 			"setting",
 			"internal/projectdir",
 			"internal/schema",
+			"internal/upload",
 			"internal/words",
 			"model",
 			"runner",
@@ -106,6 +108,7 @@ var rules = []struct {
 			"internal/inflight",
 			"internal/dryrun",
 			"internal/schema",
+			"internal/upload",
 			"model",
 			"observe",
 			"runner",
