@@ -42,6 +42,9 @@ var rules = []struct {
 
 	{"event", []string{"."}},
 	{"internal/gen", []string{"internal/gen/*"}},
+	{"internal/gen/described", []string{"internal/gen/*"}},
+	{"internal/gen/operations", []string{"httpapi"}},
+	{"internal/gen/client", []string{".", "model", "event", "internal/gen/operations"}},
 	{"internal/gen/settings", []string{"setting"}},
 	{"internal/gen/*", nil},
 
