@@ -12,12 +12,13 @@ import (
 
 	"example.org/parley/internal/gen/events"
 	"example.org/parley/internal/gen/settings"
+	"example.org/parley/internal/gen/tables"
 )
 
 // generators are what writes files: each returns their contents by their paths below
 // the module's root.
 func generators() []func(root string) (map[string][]byte, error) {
-	return []func(string) (map[string][]byte, error){events.Files, settings.Files}
+	return []func(string) (map[string][]byte, error){events.Files, settings.Files, tables.Files}
 }
 
 // files are all generated files by path.
