@@ -37,6 +37,7 @@ var rules = []struct {
 	{"model", []string{"."}},
 	{"tool", []string{"."}},
 	{"runner", []string{".", "model", "store"}},
+	{"runner/standard", []string{".", "runner"}},
 	{"observe", []string{".", "model", "store", "tool"}},
 
 	{"event", []string{"."}},
@@ -93,6 +94,7 @@ var rules = []struct {
 	{"internal/inflight", []string{"."}},
 	{"internal/peer", nil}, // the kernel and the standard library
 	{"internal/schema", []string{"."}},
+	{"internal/upload", []string{"."}},
 	{"internal/caught", nil}, // the standard library
 	{"internal/projectdir", []string{"."}},
 	{
@@ -109,6 +111,7 @@ var rules = []struct {
 			"setting",
 			"internal/projectdir",
 			"internal/schema",
+			"internal/upload",
 			"internal/words",
 			"model",
 			"runner",
@@ -127,9 +130,11 @@ var rules = []struct {
 			"internal/inflight",
 			"internal/dryrun",
 			"internal/schema",
+			"internal/upload",
 			"model",
 			"observe",
 			"runner",
+			"runner/standard",
 			"store",
 			"tool",
 		},

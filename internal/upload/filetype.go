@@ -1,4 +1,4 @@
-package engine
+package upload
 
 import (
 	"bytes"
@@ -16,8 +16,8 @@ import (
 	"example.org/parley"
 )
 
-// inspection finds out what a file is while its bytes go by.
-type inspection struct {
+// Inspection finds out what a file is while its bytes go by.
+type Inspection struct {
 	head []byte // up to headBytes
 	rest []byte // the beginning of a rune that a chunk's end cut
 	text bool   // so far valid UTF-8 without NUL
@@ -28,10 +28,11 @@ type inspection struct {
 // an image, which may stand behind other things.
 const headBytes = 1 << 20
 
-// unknownType is the media type of what is nothing in particular.
-const unknownType = "application/octet-stream"
+// UnknownType is the media type of what is nothing in particular.
+const UnknownType = "application/octet-stream"
 
-func (i *inspection) look(chunk []byte) {
+// Look takes the next bytes of the file.
+func (i *Inspection) Look(chunk []byte) {
 	if !i.seen {
 		i.seen, i.text = true, true
 	}
@@ -59,11 +60,11 @@ func (i *inspection) look(chunk []byte) {
 	i.rest = bytes.Clone(whole[cut:])
 }
 
-// found is the media type, and the size of an image in pixels.
-func (i *inspection) found() (mediaType string, width, height int) {
+// Found is the media type, and the size of an image in pixels.
+func (i *Inspection) Found() (mediaType string, width, height int) {
 	mediaType, _, _ = strings.Cut(http.DetectContentType(i.head), ";")
 	if strings.HasPrefix(mediaType, "text/") && (!i.text || len(i.rest) > 0) {
-		return unknownType, 0, 0
+		return UnknownType, 0, 0
 	}
 	config, err := imageConfig(mediaType, bytes.NewReader(i.head))
 	if err != nil {
@@ -86,7 +87,8 @@ func imageConfig(mediaType string, from io.Reader) (image.Config, error) {
 	return image.Config{}, image.ErrFormat
 }
 
-func decodeImage(mediaType string, from io.Reader) (image.Image, error) {
+// Decode reads an image of a type that File.ImageType tells.
+func Decode(mediaType string, from io.Reader) (image.Image, error) {
 	switch mediaType {
 	case "image/png":
 		return png.Decode(from)
