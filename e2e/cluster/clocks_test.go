@@ -58,7 +58,7 @@ func TestClocksApart(t *testing.T) {
 	if after := early.rests(ctx, t, posted.Message.SessionID); after.Status != parley.SessionCompleted {
 		t.Errorf("the session is %s", after.Status)
 	}
-	turns, err := early.Turns(ctx, posted.Message.SessionID, nil)
+	turns, err := early.Turns(ctx, posted.Message.SessionID, client.TurnsQuery{})
 	if err != nil || len(turns.Data) != 1 || turns.Data[0].Attempt != 1 {
 		t.Errorf("a turn of a live process: %+v, %v; want it run once", turns.Data, err)
 	}
@@ -138,7 +138,7 @@ func answeredInOrder(ctx context.Context, t *testing.T, late, early timed) {
 	if strings.Join(asked, "") != strings.Join(want, "") {
 		t.Errorf("asked in the order %v; want %v", asked, want)
 	}
-	turns, err := early.Turns(ctx, session.ID, nil)
+	turns, err := early.Turns(ctx, session.ID, client.TurnsQuery{})
 	if err != nil || len(turns.Data) != len(want) {
 		t.Fatalf("%d turns, %v", len(turns.Data), err)
 	}
