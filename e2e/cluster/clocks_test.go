@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -42,7 +41,7 @@ func TestClocksApart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := client.New(client.Options{URL: "http://" + p.addr, Key: token})
+		c, err := client.New(client.Options{URL: "http://" + p.addr, Key: token, Retries: -1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,7 +117,7 @@ func answeredInOrder(ctx context.Context, t *testing.T, late, early timed) {
 		if i%2 == 1 {
 			through = early
 		}
-		if _, err := through.PostMessage(ctx, session.ID, client.UserMessage(word), ""); err != nil {
+		if _, err := through.PostMessage(ctx, session.ID, client.UserMessage(word)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -156,11 +155,11 @@ func (p timed) begins(ctx context.Context, t *testing.T) client.Posted {
 	if err != nil {
 		t.Fatal(err)
 	}
-	posted, err := p.PostMessage(ctx, session.ID, client.UserMessage(slowAnswer), "")
+	posted, err := p.Post(ctx, session.ID, client.UserMessage(slowAnswer))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for frame, err := range p.Watch(ctx, session.ID, posted.EventSequence) {
+	for frame, err := range p.WatchSession(ctx, session.ID, client.WatchSessionQuery{After: posted.EventSequence}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -203,7 +202,7 @@ func (p timed) takesOver(ctx context.Context, t *testing.T, posted client.Posted
 
 func (p timed) record(ctx context.Context, t *testing.T, session parley.ID) []parley.Message {
 	t.Helper()
-	page, err := p.Messages(ctx, session, url.Values{"limit": {"1000"}})
+	page, err := p.Messages(ctx, session, client.MessagesQuery{Limit: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
