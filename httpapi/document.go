@@ -15,13 +15,14 @@ import (
 	"example.org/parley"
 )
 
-// OpenAPI is the document of the API as JSON, with white space for people.
-func OpenAPI(version string) ([]byte, error) {
-	if version == "" {
-		version = "dev"
-	}
+// apiVersion is the version of the API: what begins the paths. The program has one of its own.
+const apiVersion = "1"
+
+// OpenAPI describes the API as the code has it, as JSON with white space for people. make generate writes it to
+// openapi.json, and Document is what was written.
+func OpenAPI() ([]byte, error) {
 	schemas := newRegistry()
-	document := newDocument(version, schemas)
+	document := newDocument(schemas)
 	list := routes()
 	for i := range list {
 		for nth, path := range list[i].paths {
@@ -33,7 +34,7 @@ func OpenAPI(version string) ([]byte, error) {
 }
 
 // newDocument is the OpenAPI document before its routes.
-func newDocument(version string, schemas *registry) *huma.OpenAPI {
+func newDocument(schemas *registry) *huma.OpenAPI {
 	problem := schemas.Schema(reflect.TypeFor[Problem](), true, "")
 	schemas.describeEvents()
 	responses := map[string]*huma.Response{}
@@ -44,7 +45,7 @@ func newDocument(version string, schemas *registry) *huma.OpenAPI {
 		OpenAPI: "3.1.0",
 		Info: &huma.Info{
 			Title:   "Parley",
-			Version: version,
+			Version: apiVersion,
 			Description: "A durable home for agent conversations: agents, their sessions, every message and every " +
 				"model call, and streams of the turns as they run.\n\nIds are UUIDv7, times RFC 3339 in UTC with " +
 				"milliseconds, absent is null. Lists answer {data, next}; give next as cursor for the page behind. " +

@@ -43,6 +43,8 @@ var rules = []struct {
 	{"event", []string{"."}},
 	{"internal/gen", []string{"internal/gen/*"}},
 	{"internal/gen/settings", []string{"setting"}},
+	{"internal/gen/described", []string{"internal/gen/*"}},
+	{"internal/gen/openapi", []string{"httpapi"}},
 	{"internal/gen/*", nil},
 
 	{"internal/archtest", nil},
