@@ -37,6 +37,7 @@ func OpenAPI() ([]byte, error) {
 func newDocument(schemas *registry) *huma.OpenAPI {
 	problem := schemas.Schema(reflect.TypeFor[Problem](), true, "")
 	schemas.describeEvents()
+	schemas.describeReplays()
 	responses := map[string]*huma.Response{}
 	for _, f := range failures() {
 		responses[f.name] = failureResponse(f, problem)
@@ -135,6 +136,13 @@ func failures() []failure {
 			"limit",
 		},
 		{
+			"RateLimited",
+			parley.CodeRateLimited,
+			"Too many requests, turns or streams; Retry-After says when to come again.",
+			"This key may send 600 requests a minute; try again in a moment.",
+			"",
+		},
+		{
 			"Internal",
 			parley.CodeInternal,
 			"Something went wrong inside Parley.",
@@ -164,9 +172,16 @@ func failureResponse(f failure, problem *huma.Schema) *huma.Response {
 	id, _ := parley.ParseID(requestIDExample) // a constant
 	shown := problemOf(err, id)
 	shown.Detail = f.example
+	headers := map[string]*huma.Header{requestIDHeader: idHeader()}
+	if comesAgain(shown.Status) {
+		headers["Retry-After"] = &huma.Header{
+			Description: "Seconds to wait before the next try, at least.",
+			Schema:      &huma.Schema{Type: huma.TypeInteger},
+		}
+	}
 	return &huma.Response{
 		Description: f.about,
-		Headers:     map[string]*huma.Header{requestIDHeader: idHeader()},
+		Headers:     headers,
 		Content: map[string]*huma.MediaType{
 			"application/problem+json": {Schema: problem, Example: json.RawMessage(appendProblem(nil, shown))},
 		},
@@ -193,15 +208,19 @@ func (r *registry) operation(of *route, path string, nth int) *huma.Operation {
 		Tags:        []string{of.tag},
 		Responses:   map[string]*huma.Response{},
 	}
+	if of.verb != "" {
+		operation.Extensions = map[string]any{"x-verb": of.verb} // docs/roles.md says who may
+	}
 	if nth > 0 { // the same thing under its agent
 		operation.OperationID += "OfAgent"
 		operation.Summary += " of an agent"
+		operation.Extensions["x-alias-of"] = of.name // generators of clients leave it out
 		if strings.Contains(path, "{session}") {
 			operation.Description += " 404 if the session is not this agent's."
 		}
 	}
-	if of.verb != "" {
-		operation.Extensions = map[string]any{"x-verb": of.verb} // docs/roles.md says who may
+	if of.hasStream() {
+		operation.Description += " At " + of.stream().paths[nth] + " the answer is a stream."
 	}
 	if of.open {
 		operation.Security = []map[string][]string{}
@@ -250,6 +269,9 @@ func (r *registry) operation(of *route, path string, nth int) *huma.Operation {
 		}
 	}
 	for _, answer := range of.answers {
+		if answer.media == eventStream && of.hasStream() {
+			continue // it has a path of its own
+		}
 		response := r.response(answer)
 		if other := operation.Responses[strconv.Itoa(answer.status)]; other != nil { // in another media type
 			maps.Copy(response.Content, other.Content)
@@ -271,11 +293,12 @@ func binary() *huma.Schema { return &huma.Schema{Type: huma.TypeString, Format: 
 
 // failuresOf lists the errors that a route can answer with.
 func failuresOf(r *route, path string) []failure {
-	codes := append([]parley.Code{parley.CodeForbidden, parley.CodeInternal}, r.fails...)
+	codes := append([]parley.Code{parley.CodeForbidden, parley.CodeInternal, parley.CodeInvalid}, r.fails...)
 	if !r.open {
-		codes = append(codes, parley.CodeUnauthenticated, parley.CodeInvalid, parley.CodeUnavailable)
-	} else {
-		codes = append(codes, parley.CodeInvalid)
+		codes = append(codes, parley.CodeUnauthenticated, parley.CodeUnavailable)
+	}
+	if !r.open || r.signs {
+		codes = append(codes, parley.CodeRateLimited) // also where keys and codes may be guessed
 	}
 	if strings.Contains(path, "{") {
 		codes = append(codes, parley.CodeNotFound)
@@ -288,7 +311,7 @@ func failuresOf(r *route, path string) []failure {
 	}
 	if r.input != nil {
 		codes = append(codes, parley.CodeTooLarge, parley.CodeUnsupported)
-		if slices.Contains([]string{"createSession", "ensureSession", "setClientSession"}, r.name) {
+		if slices.Contains([]string{"createSession", "ensureSession", "setClientSession"}, r.action()) {
 			codes = append(codes, parley.CodeNotFound) // what the body refers to
 		}
 	}

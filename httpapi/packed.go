@@ -30,7 +30,9 @@ func Document() ([]byte, error) {
 	return io.ReadAll(unpacked) //nolint:gosec // of this program, not from outside
 }
 
-func serveOpenAPI(_ *api, x *exchange) error { return x.sendPacked("application/openapi+json", packedJSON) }
+func serveOpenAPI(_ *api, x *exchange) error {
+	return x.sendPacked("application/openapi+json", packedJSON)
+}
 
 func serveOpenAPIYAML(_ *api, x *exchange) error {
 	return x.sendPacked("application/openapi+yaml", packedYAML)
