@@ -47,6 +47,7 @@ var rules = []struct {
 	{"internal/gen/client", []string{".", "model", "event", "internal/gen/operations"}},
 	{"internal/gen/settings", []string{"setting"}},
 	{"internal/gen/tables", []string{".", "internal/tables"}},
+	{"internal/gen/openapi", []string{"httpapi"}},
 	{"internal/gen/*", nil},
 
 	{"internal/archtest", nil},
