@@ -93,6 +93,7 @@ func rootCommand(term terminal) *cobra.Command {
 		chatCommand(shared, term),
 		agentsCommand(shared, term),
 		sessionsCommand(shared, term),
+		projectsCommand(shared, term),
 		messagesCommand(shared, term),
 		callsCommand(shared, term),
 		toolsCommand(shared, term),
