@@ -1,6 +1,6 @@
-// Package client talks to a Parley server over its HTTP API. The command line
-// uses it, and so may any Go program. It keeps no state but a connection pool:
-// the server's record is authoritative, and every stream can be resumed from it.
+// Package client talks to a Parley server over its HTTP API. The command line uses it, and any Go
+// program may. It keeps no state except a connection pool: the server's record is authoritative,
+// and every stream can be resumed from it.
 package client
 
 import (
