@@ -21,7 +21,7 @@ const apiVersion = "1"
 // OpenAPI describes the API as the code has it, as JSON with white space for people. make generate writes it to
 // openapi.json, and Document is what was written.
 func OpenAPI() ([]byte, error) {
-	schemas := newRegistry()
+	schemas := describedRegistry()
 	document := newDocument(schemas)
 	list := routes()
 	for i := range list {
@@ -36,8 +36,6 @@ func OpenAPI() ([]byte, error) {
 // newDocument is the OpenAPI document before its routes.
 func newDocument(schemas *registry) *huma.OpenAPI {
 	problem := schemas.Schema(reflect.TypeFor[Problem](), true, "")
-	schemas.describeEvents()
-	schemas.describeReplays()
 	responses := map[string]*huma.Response{}
 	for _, f := range failures() {
 		responses[f.name] = failureResponse(f, problem)
