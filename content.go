@@ -14,20 +14,81 @@ import (
 // The contents by role. Fields stand in alphabetical order of their JSON names
 // so that encoding them gives canonical JSON at once.
 
-// UserContent is what a user message holds. Files are ids of uploads.
+// UserContent is what a user message holds: Parts in their order, or the short form.
+// Files are ids of uploads. Of a content in parts the short form is filled in as it is
+// read, so that both read the same: Text joins its texts, Files and Links are its files and
+// the addresses of its links.
 type UserContent struct {
 	Files  []string `json:"files,omitempty"`
 	Links  []string `json:"links,omitempty"`
+	Parts  []Part   `json:"parts,omitempty"`
 	Search bool     `json:"search,omitempty"` // allow web search for this turn
 	Text   string   `json:"text"`
 	Think  bool     `json:"think,omitempty"` // ask for reasoning where the model can
 }
 
-// AssistantContent is a run of reasoning and the text behind it.
+// shortUser is a UserContent without its methods.
+type shortUser UserContent
+
+// MarshalJSON writes the parts, where there are some, and the short form else.
+func (c UserContent) MarshalJSON() ([]byte, error) {
+	if len(c.Parts) == 0 {
+		return EncodeJSON(shortUser(c))
+	}
+	return EncodeJSON(struct {
+		Parts  []Part `json:"parts"`
+		Search bool   `json:"search,omitempty"`
+		Think  bool   `json:"think,omitempty"`
+	}{c.Parts, c.Search, c.Think})
+}
+
+// UnmarshalJSON reads both forms.
+func (c *UserContent) UnmarshalJSON(raw []byte) error {
+	if err := json.Unmarshal(raw, (*shortUser)(c)); err != nil || len(c.Parts) == 0 {
+		return err
+	}
+	c.Text, c.Files, c.Links = textsOf(c.Parts, PartText), nil, nil
+	for _, id := range filesIn(c.Parts) {
+		c.Files = append(c.Files, id.String())
+	}
+	for i := range c.Parts {
+		if c.Parts[i].Type == PartLink {
+			c.Links = append(c.Links, c.Parts[i].URL)
+		}
+	}
+	return nil
+}
+
+// AssistantContent is a run of reasoning and the text behind it: Parts in their order, or
+// the short form, which is filled in as parts are read.
 type AssistantContent struct {
+	Parts     []Part `json:"parts,omitempty"`
 	Reasoning string `json:"reasoning,omitempty"`
 	Refusal   string `json:"refusal,omitempty"`
 	Text      string `json:"text"`
+}
+
+// shortAssistant is an AssistantContent without its methods.
+type shortAssistant AssistantContent
+
+// MarshalJSON writes the parts, where there are some, and the short form else.
+func (c AssistantContent) MarshalJSON() ([]byte, error) {
+	if len(c.Parts) == 0 {
+		return EncodeJSON(shortAssistant(c))
+	}
+	return EncodeJSON(struct {
+		Parts []Part `json:"parts"`
+	}{c.Parts})
+}
+
+// UnmarshalJSON reads both forms.
+func (c *AssistantContent) UnmarshalJSON(raw []byte) error {
+	if err := json.Unmarshal(raw, (*shortAssistant)(c)); err != nil || len(c.Parts) == 0 {
+		return err
+	}
+	c.Text, c.Reasoning = textsOf(c.Parts, PartText), textsOf(c.Parts, PartReasoning)
+	c.Refusal = textsOf(c.Parts, PartRefusal)
+	return nil
 }
 
 // ToolCallContent asks for a tool. ID is Parley's own. Arguments is an object,
@@ -39,12 +100,34 @@ type ToolCallContent struct {
 	Name          string          `json:"name"`
 }
 
-// ToolResultContent is a tool's answer (D6). Result is any JSON.
+// ToolResultContent is a tool's answer (D6): Result, any JSON, or Parts, where it is
+// more than one thing, or holds files. Each thing stands in it once.
 type ToolResultContent struct {
 	Error           *string         `json:"error"`
 	ExecutionTimeMS *int64          `json:"execution_time_ms"`
-	Result          json.RawMessage `json:"result"`
+	Parts           []Part          `json:"parts,omitempty"`
+	Result          json.RawMessage `json:"result,omitempty"` // absent beside parts
 	Success         bool            `json:"success"`
+}
+
+// Plain is what was answered, as text: a string as it is, other JSON as it is written,
+// parts one below the other, a file by its name. "" for null.
+func (c *ToolResultContent) Plain() string {
+	if len(c.Parts) > 0 {
+		texts := make([]string, len(c.Parts))
+		for i := range c.Parts {
+			texts[i] = c.Parts[i].Plain()
+		}
+		return strings.Join(texts, "\n")
+	}
+	var text string
+	switch {
+	case len(c.Result) == 0 || string(c.Result) == "null":
+		return ""
+	case c.Result[0] == '"' && json.Unmarshal(c.Result, &text) == nil:
+		return text
+	}
+	return string(c.Result)
 }
 
 // EffectUnknown is the error that stands as the result of a tool call whose tool
@@ -65,8 +148,17 @@ type TextContent struct {
 func EncodeContent[C UserContent | AssistantContent | ToolCallContent | ToolResultContent | TextContent](
 	content C,
 ) (json.RawMessage, error) {
-	switch c := any(content).(type) { // the hot ones by hand: no raw members, fields in order
+	value := any(content)
+	switch c := value.(type) { // the hot ones by hand: no raw members, fields in order
+	case ToolResultContent:
+		if len(c.Parts) == 0 && c.Result == nil {
+			c.Result = json.RawMessage("null")
+			value = c
+		}
 	case AssistantContent:
+		if len(c.Parts) > 0 {
+			break
+		}
 		out := make([]byte, 0, len(c.Reasoning)+len(c.Refusal)+len(c.Text)+64)
 		out = append(out, '{')
 		if c.Reasoning != "" {
@@ -82,7 +174,7 @@ func EncodeContent[C UserContent | AssistantContent | ToolCallContent | ToolResu
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(content); err != nil {
+	if err := encoder.Encode(value); err != nil {
 		return nil, WrapError(CodeInvalid, err, "the content is not valid JSON")
 	}
 	// Raw members may be in any order, and encoding/json escapes U+2028: one pass settles both.
@@ -102,9 +194,22 @@ func ValidateContent(role Role, raw json.RawMessage) (json.RawMessage, error) {
 	}
 	switch role {
 	case RoleUser:
-		var content UserContent
-		if err := strictObject(raw, &content); err != nil {
+		var short shortUser
+		if err := strictObject(raw, &short); err != nil {
 			return nil, err
+		}
+		content := UserContent(short)
+		if content.Parts != nil {
+			if content.Text != "" || content.Files != nil || content.Links != nil {
+				return nil, besideParts("text, files and links")
+			}
+			if len(content.Parts) == 0 {
+				return nil, InvalidField("content.parts", "is empty; say something")
+			}
+			if err := checkParts(role, content.Parts); err != nil {
+				return nil, err
+			}
+			return EncodeContent(content)
 		}
 		if err := checkFileIDs(content.Files); err != nil {
 			return nil, err
@@ -117,9 +222,18 @@ func ValidateContent(role Role, raw json.RawMessage) (json.RawMessage, error) {
 		}
 		return EncodeContent(content)
 	case RoleAssistant:
-		var content AssistantContent
-		if err := strictObject(raw, &content); err != nil {
+		var short shortAssistant
+		if err := strictObject(raw, &short); err != nil {
 			return nil, err
+		}
+		content := AssistantContent(short)
+		if len(content.Parts) > 0 {
+			if content.Text != "" || content.Reasoning != "" || content.Refusal != "" {
+				return nil, besideParts("text, reasoning and refusal")
+			}
+			if err := checkParts(role, content.Parts); err != nil {
+				return nil, err
+			}
 		}
 		return EncodeContent(content)
 	case RoleToolCall:
@@ -150,8 +264,14 @@ func ValidateContent(role Role, raw json.RawMessage) (json.RawMessage, error) {
 		if json.Unmarshal(raw, &given) == nil && given.Success == nil {
 			content.Success = content.Error == nil
 		}
-		if content.Result == nil {
-			content.Result = json.RawMessage("null")
+		if len(content.Parts) > 0 {
+			if content.Result != nil && string(content.Result) != "null" {
+				return nil, besideParts("result")
+			}
+			content.Result = nil
+			if err := checkParts(role, content.Parts); err != nil {
+				return nil, err
+			}
 		}
 		return EncodeContent(content)
 	case RoleSummary, RoleSystem:
@@ -166,6 +286,11 @@ func ValidateContent(role Role, raw json.RawMessage) (json.RawMessage, error) {
 		"%q is not one of user, assistant, tool_call, tool_result, summary, system",
 		Clip(string(role), 32),
 	)
+}
+
+// besideParts refuses the short form beside parts: a content says each thing once.
+func besideParts(short string) error {
+	return InvalidField("content.parts", "%s are left out beside parts", short)
 }
 
 // checkFileIDs wants ids of different files, and writes them in their one form.
@@ -223,6 +348,8 @@ func strictObject(raw []byte, into any) error {
 		case strings.HasPrefix(err.Error(), "json: unknown field "):
 			name := strings.Trim(strings.TrimPrefix(err.Error(), "json: unknown field "), `"`)
 			return InvalidField("content."+Clip(name, 64), "there is no such field for this role")
+		case ErrorCode(err) == CodeInvalid: // an id, or a hash
+			return InvalidField("content", "holds an id or hash that is not one")
 		default:
 			return InvalidField("content", "is not valid JSON")
 		}
@@ -243,14 +370,47 @@ func exactNames(raw []byte, of any) error {
 	if err := json.Unmarshal(raw, &members); err != nil {
 		return InvalidField("content", "is not valid JSON")
 	}
-	for field := range reflect.TypeOf(of).Elem().Fields() {
+	if name := unknownName(members, reflect.TypeOf(of).Elem()); name != "" {
+		return InvalidField("content."+Clip(name, 64), "there is no such field for this role")
+	}
+	return exactParts(raw)
+}
+
+// exactParts is exactNames for what stands in parts.
+func exactParts(raw []byte) error {
+	var in struct {
+		Parts []map[string]json.RawMessage `json:"parts"`
+	}
+	if err := json.Unmarshal(raw, &in); err != nil {
+		return InvalidField("content.parts", "is not a list of objects")
+	}
+	for _, part := range in.Parts {
+		var citations []map[string]json.RawMessage
+		if named := part["citations"]; named != nil && json.Unmarshal(named, &citations) != nil {
+			return InvalidField("content.parts", "citations is not a list of objects")
+		}
+		if name := unknownName(part, reflect.TypeFor[Part]()); name != "" {
+			return InvalidField("content.parts", "there is no field %q in a part", Clip(name, 64))
+		}
+		for _, citation := range citations {
+			if name := unknownName(citation, reflect.TypeFor[Citation]()); name != "" {
+				return InvalidField("content.parts", "there is no field %q in a citation", Clip(name, 64))
+			}
+		}
+	}
+	return nil
+}
+
+// unknownName is a member that is no field of a struct, letter by letter; "" for none.
+func unknownName(members map[string]json.RawMessage, of reflect.Type) string {
+	for field := range of.Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		delete(members, name)
 	}
 	for name := range members {
-		return InvalidField("content."+Clip(name, 64), "there is no such field for this role")
+		return name
 	}
-	return nil
+	return ""
 }
 
 // isList reports whether a field of a struct, by its JSON name, is a list.

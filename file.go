@@ -64,16 +64,38 @@ func (f File) ImageType() bool {
 	return false
 }
 
-// FilesOf are the files that a user message's canonical content names.
+// IsAudio reports that the file is sound.
+func (f File) IsAudio() bool { return strings.HasPrefix(f.MediaType, "audio/") }
+
+// FilesOf are the files that a canonical content names: of a user message's short form, or
+// of the parts of any.
 func FilesOf(content json.RawMessage) []ID {
-	if !bytes.HasPrefix(content, []byte(`{"files":[`)) { // the first of its fields
+	switch {
+	case bytes.HasPrefix(content, []byte(`{"files":[`)): // the first of its fields
+		var user struct {
+			Files []ID `json:"files"`
+		}
+		if json.Unmarshal(content, &user) != nil {
+			return nil
+		}
+		return user.Files
+	case holdsParts(content):
+		return filesIn(PartsOf(content))
+	}
+	return nil
+}
+
+// PartsOf are the parts of a canonical content; nil for one in the short form. Those of a
+// tool call's arguments are none.
+func PartsOf(content json.RawMessage) []Part {
+	if !holdsParts(content) {
 		return nil
 	}
-	var user struct {
-		Files []ID `json:"files"`
+	var in struct {
+		Parts []Part `json:"parts"`
 	}
-	if json.Unmarshal(content, &user) != nil {
+	if json.Unmarshal(content, &in) != nil {
 		return nil
 	}
-	return user.Files
+	return in.Parts
 }

@@ -129,7 +129,7 @@ func conformanceClient(scenario, url string) error {
 // conformanceCall calls a tool.
 func conformanceCall(ctx context.Context, one tool.Tool, arguments string) error {
 	result, err := one.Call(ctx, tool.Call{ID: "call_1", Arguments: json.RawMessage(arguments)})
-	fmt.Fprintf(os.Stderr, "%s(%s): %s, %v\n", one.Definition().Name, arguments, result, err)
+	fmt.Fprintf(os.Stderr, "%s(%s): %s, %v\n", one.Definition().Name, arguments, result.JSON, err)
 	return err
 }
 

@@ -158,9 +158,8 @@ func resultText(raw json.RawMessage) string {
 	if content.Error != nil && !content.Success {
 		return *content.Error
 	}
-	var text string
-	if json.Unmarshal(content.Result, &text) == nil && len(content.Result) > 0 && content.Result[0] == '"' {
-		return text
+	if string(content.Result) == "null" {
+		return "null"
 	}
-	return string(content.Result)
+	return content.Plain()
 }

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"io"
 	"path"
@@ -10,6 +9,7 @@ import (
 	"unicode"
 
 	"example.org/parley"
+	"example.org/parley/internal/upload"
 	"example.org/parley/store"
 )
 
@@ -40,91 +40,18 @@ func (e *Engine) UploadFile(
 		OwnerID:     principal.ID,
 		Name:        name,
 	}
-	quota := e.storageQuota(principal)
 	pieces := store.WithAudit(ctx, nil) // the file is there when its last piece is
-	if err := e.receive(pieces, &file, from, quota); err != nil {
-		e.abandon(pieces, &file)
-		return parley.File{}, false, err
-	}
-	made, isNew, err := e.store.FinishUpload(ctx, file, quota)
-	if parley.ErrorCode(err) == parley.CodeConflict {
-		e.abandon(pieces, &file)
-	}
+	made, isNew, err := upload.Keep(ctx, pieces, e.store, file, from, e.storageQuota(principal), func(err error) {
+		e.log.Warn("an upload that broke off could not be given up; it goes later", "error", err)
+	})
 	if err == nil {
 		call.about(on(made.ID))
 	}
 	return made, isNew, err
 }
 
-// abandon gives up what an upload has stored; what the client lets go of is swept
-// later, if not now.
-func (e *Engine) abandon(ctx context.Context, file *parley.File) {
-	if file.Size == 0 {
-		return
-	}
-	if err := e.store.AbandonUpload(context.WithoutCancel(ctx), file.WorkspaceID, file.BlobID); err != nil {
-		e.log.Warn("an upload that broke off could not be given up; it goes later", "error", err)
-	}
-}
-
-// receive stores the chunks of a file and fills in what their bytes say of it.
-func (e *Engine) receive(ctx context.Context, file *parley.File, from io.Reader, quota parley.Quota) error {
-	var seen inspection
-	sum := sha256.New()
-	chunk := make([]byte, parley.FileChunkBytes)
-	for n := 0; ; n++ {
-		size, last, err := fill(from, chunk)
-		if err != nil {
-			return err
-		}
-		if file.Size+int64(size) > parley.MaxFileBytes {
-			return FileTooLarge()
-		}
-		if n%storageLookedAt == 0 && size > 0 {
-			if err := e.hasRoom(ctx, file, quota, size); err != nil {
-				return err
-			}
-		}
-		if size > 0 {
-			_, _ = sum.Write(chunk[:size]) // a hash never fails
-			seen.look(chunk[:size])
-			if err := e.store.AppendUpload(ctx, file.WorkspaceID, file.BlobID, n, chunk[:size]); err != nil {
-				return err
-			}
-			file.Size += int64(size)
-		}
-		if last {
-			break
-		}
-	}
-	if file.Size == 0 {
-		return parley.InvalidField("file", "is empty")
-	}
-	sum.Sum(file.SHA256[:0])
-	file.MediaType, file.Width, file.Height = seen.found()
-	return nil
-}
-
-// fill reads until the chunk is full or the reader says that it is at its end:
-// any other end is an error, also io.ErrUnexpectedEOF.
-func fill(from io.Reader, chunk []byte) (size int, last bool, err error) {
-	for size < len(chunk) {
-		n, err := from.Read(chunk[size:])
-		size += n
-		if err == io.EOF {
-			return size, true, nil
-		}
-		if err != nil {
-			return size, false, err
-		}
-	}
-	return size, false, nil
-}
-
 // FileTooLarge refuses an upload beyond parley.MaxFileBytes.
-func FileTooLarge() error {
-	return parley.Errorf(parley.CodeTooLarge, "The file is larger than %d bytes.", parley.MaxFileBytes)
-}
+func FileTooLarge() error { return upload.TooLarge() }
 
 // fileName is the last part of a name, which may come with a path of any system.
 func fileName(name string) (string, error) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"example.org/parley"
+	"example.org/parley/internal/upload"
 )
 
 // FuzzFile: the bytes of an upload are looked at, and made small where they are an
@@ -30,11 +31,11 @@ func FuzzFile(f *testing.F) {
 	f.Add([]byte("RIFF\x00\x00\x00\x00WEBPVP8L\x00\x00\x00\x00/"))
 	f.Add([]byte("%PDF-1.7"))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		var look inspection
+		var look upload.Inspection
 		for i := 0; i < len(raw); i += 7 {
-			look.look(raw[i:min(i+7, len(raw))])
+			look.Look(raw[i:min(i+7, len(raw))])
 		}
-		mediaType, width, height := look.found()
+		mediaType, width, height := look.Found()
 		const most = 1 << 20 // pixels; Thumbnail's own bound is larger
 		if mediaType == "" || width <= 0 || height <= 0 || width > most/height {
 			return

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/image/draw"
 
 	"example.org/parley"
+	"example.org/parley/internal/upload"
 	"example.org/parley/store"
 )
 
@@ -108,7 +109,7 @@ func (e *Engine) makeThumbnail(ctx context.Context, file parley.File, id imageID
 
 // thumbnail decodes an image whose size was checked, and scales it down.
 func thumbnail(file parley.File, from io.ReadSeeker) ([]byte, error) {
-	whole, err := decodeImage(file.MediaType, from)
+	whole, err := upload.Decode(file.MediaType, from)
 	if err != nil {
 		var stored *parley.Error
 		if errors.As(err, &stored) {

@@ -64,7 +64,11 @@ func (c changed) Definition() parley.ToolDefinition {
 }
 func (c changed) Annotations() parley.ToolAnnotations { return c.of }
 func (c changed) Source() string                      { return "mcp/test" }
-func (c changed) Call(context.Context, tool.Call) (json.RawMessage, error) {
+func (c changed) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
+	return tool.JSON(c.answer(ctx, call))
+}
+
+func (c changed) answer(context.Context, tool.Call) (json.RawMessage, error) {
 	c.server.mu.Lock()
 	defer c.server.mu.Unlock()
 	c.server.runs++

@@ -46,11 +46,8 @@ func clock(at parley.Time) string { return at.Std().Format(time.DateTime) + " UT
 // appendMarkdown writes one message. Content that is not of its role's shape is
 // shown as it is.
 func appendMarkdown(to []byte, m *parley.Message) []byte {
-	var said struct {
-		parley.UserContent
-		Reasoning string `json:"reasoning"`
-		Refusal   string `json:"refusal"`
-	}
+	var user parley.UserContent
+	var said parley.AssistantContent
 	var call parley.ToolCallContent
 	var result parley.ToolResultContent
 	switch {
@@ -64,11 +61,11 @@ func appendMarkdown(to []byte, m *parley.Message) []byte {
 		if result.Error != nil {
 			return appendFenced(append(to, "\nFailed:\n"...), *result.Error)
 		}
-		return appendFenced(append(to, "\nResult:\n"...), resultText(result.Result))
-	case json.Unmarshal(m.Content, &said) != nil:
+		return appendFenced(append(to, "\nResult:\n"...), resultText(&result))
+	case json.Unmarshal(m.Content, &said) != nil || json.Unmarshal(m.Content, &user) != nil:
 		return appendFenced(append(to, heading(m)...), string(m.Content))
 	}
-	if said.Text == "" && said.Reasoning == "" && said.Refusal == "" && len(said.Files) == 0 && m.Error == nil {
+	if said.Text == "" && said.Reasoning == "" && said.Refusal == "" && len(user.Files) == 0 && m.Error == nil {
 		return to // an answer that only called tools
 	}
 	to = append(to, heading(m)...)
@@ -81,7 +78,7 @@ func appendMarkdown(to []byte, m *parley.Message) []byte {
 	if said.Refusal != "" {
 		to = append(to, "The model declined: "+oneLine(said.Refusal)+"\n"...)
 	}
-	for _, file := range said.Files {
+	for _, file := range user.Files {
 		to = append(to, "\nFile `"+file+"`\n"...)
 	}
 	if m.Error != nil {
@@ -117,12 +114,11 @@ func indented(raw json.RawMessage) string {
 	return out.String()
 }
 
-func resultText(raw json.RawMessage) string {
-	var text string
-	if json.Unmarshal(raw, &text) == nil {
-		return text
+func resultText(result *parley.ToolResultContent) string {
+	if len(result.Result) > 0 && result.Result[0] != '"' {
+		return indented(result.Result)
 	}
-	return indented(raw)
+	return result.Plain()
 }
 
 // appendFenced writes text between fences that are longer than any in it.

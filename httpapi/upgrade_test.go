@@ -8,9 +8,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"example.org/parley"
 	"example.org/parley/sqlite"
@@ -35,8 +38,14 @@ func scripted(tool string, arguments map[string]string) string {
 
 func openPrevious(t *testing.T) *previous {
 	t.Helper()
+	return openOld(t, "previous.db.gz")
+}
+
+// openOld is openPrevious with another database of a release before.
+func openOld(t *testing.T, name string) *previous {
+	t.Helper()
 	root, data := t.TempDir(), t.TempDir()
-	packed, err := os.Open("../sqlite/testdata/previous.db.gz")
+	packed, err := os.Open("../sqlite/testdata/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -317,4 +326,56 @@ func TestSessionsOfThePreviousReleaseAreNotWidened(t *testing.T) {
 	if asked.Reason != parley.AskedToolChange {
 		t.Fatalf("another agent under the same name asks in a session of before because of %q", asked.Reason)
 	}
+}
+
+// exported is what a test compares of a row of an export.
+type exported struct {
+	Sequence    int64                `json:"sequence"`
+	Role        parley.Role          `json:"role"`
+	Status      parley.MessageStatus `json:"status"`
+	ContentHash string               `json:"content_hash"`
+	Content     json.RawMessage      `json:"content"`
+}
+
+// TestADatabaseFromBeforePartsIsReadAlike: what the release before contents in parts has
+// written verifies, and is exported with the same contents and hashes as by that release;
+// its sessions go on.
+func TestADatabaseFromBeforePartsIsReadAlike(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile("../sqlite/testdata/before_parts.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before map[string][]exported
+	if err := json.Unmarshal(raw, &before); err != nil {
+		t.Fatal(err)
+	}
+	p := openOld(t, "before_parts.db.gz")
+	p.intact()
+	compare := func() {
+		for title, rows := range before {
+			bearer := p.ada
+			if title == "Ben's" || title == "Outside" {
+				bearer = p.ben
+			}
+			path := "/v1/sessions/" + p.titled(title, bearer).ID.String() + "/export"
+			var now struct{ Messages []exported }
+			if err := json.Unmarshal(p.do("GET", path, "", "Authorization", bearer).body, &now); err != nil {
+				t.Fatal(err)
+			}
+			now.Messages = slices.DeleteFunc(now.Messages, func(row exported) bool { return row.Sequence == 0 })
+			if len(now.Messages) < len(rows) {
+				t.Fatalf("%s: %d rows are exported; there were %d", title, len(now.Messages), len(rows))
+			}
+			if diff := cmp.Diff(rows, now.Messages[:len(rows)]); diff != "" {
+				t.Errorf("%s is exported otherwise (-before +now):\n%s", title, diff)
+			}
+		}
+	}
+	compare()
+	for _, title := range []string{"Everything said", "Tools", "Tools, again", "Long"} {
+		p.says(p.titled(title, p.ada), `[[{"text":"It goes on."}]]`, p.ada)
+	}
+	compare()
+	p.intact()
 }

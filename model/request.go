@@ -46,7 +46,9 @@ const (
 	PartReasoning  PartKind = "reasoning"
 	PartToolCall   PartKind = "tool_call"   // CallID, Name, Arguments, ProviderData
 	PartToolResult PartKind = "tool_result" // CallID, Name, Text, IsError
-	PartImage      PartKind = "image"       // Name, MediaType, Data, Width, Height; of user messages
+	// PartImage has Name, MediaType, Data, Width, Height. It is of user messages, or stands
+	// behind the tool result that it belongs to, with that one's CallID.
+	PartImage PartKind = "image"
 )
 
 // Part is a piece of a Message. ProviderData is what the same

@@ -23,11 +23,11 @@ func (s *Store) ContextTail(
 			if size >= most {
 				return errPageFull
 			}
-			one := scanMessage(r)
-			messages = append(messages, one)
-			size += one.Size()
+			m, err := scanMessage(r)
+			messages = append(messages, m)
+			size += m.Size()
 			more = len(messages) == rows || size >= most
-			return nil
+			return err
 		}), args...)
 	})
 	return messages, more, err
@@ -102,20 +102,21 @@ func (s *Store) ContextHead(
 		l := filter{args: args}
 		columns, marks := l.ownMarks(messageColumns, sessionID, shared)
 		b.read("SELECT "+columns+" FROM (SELECT *"+summary+") m"+marks, func(r *row) error {
-			m := scanMessage(r)
+			m, err := scanMessage(r)
 			head.Summary = &m
-			return nil
+			return err
 		}, l.args...)
 		text, args := firstTask(sessionID, shared)
 		b.read(text, func(r *row) error {
-			m := scanMessage(r)
+			m, err := scanMessage(r)
 			head.First = &m
-			return nil
+			return err
 		}, args...)
 		text, args = pinnedMessages(sessionID, shared)
 		b.read(text, func(r *row) error {
-			pinned = append(pinned, scanMessage(r))
-			return nil
+			m, err := scanMessage(r)
+			pinned = append(pinned, m)
+			return err
 		}, args...)
 	})
 	head.Pinned = transition.Ordered(pinned)

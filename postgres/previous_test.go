@@ -3,10 +3,13 @@ package postgres
 import (
 	"compress/gzip"
 	"context"
+	"encoding/json"
 	"io"
 	"os"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"example.org/parley"
 	"example.org/parley/engine"
@@ -17,8 +20,14 @@ import (
 // pg_dump wrote it down.
 func previousDatabase(t *testing.T) string {
 	t.Helper()
+	return oldDatabase(t, "previous.sql.gz")
+}
+
+// oldDatabase is previousDatabase with another database of a release before.
+func oldDatabase(t *testing.T, name string) string {
+	t.Helper()
 	url := databases.Empty(t)
-	packed, err := os.Open("testdata/previous.sql.gz")
+	packed, err := os.Open("testdata/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,5 +147,62 @@ func TestADatabaseOfThePreviousReleaseGoesOn(t *testing.T) {
 	if err != nil || !accepted.Before || len(accepted.Agents) != 1 {
 		t.Errorf("a session of before has accepted %+v, %v", accepted, err)
 	}
+	intact(t, db)
+}
+
+// TestADatabaseFromBeforePartsIsReadAlike: what the release before contents in parts has
+// written verifies, and is read with the same contents and hashes as by that release; its
+// sessions go on.
+func TestADatabaseFromBeforePartsIsReadAlike(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	raw, err := os.ReadFile("testdata/before_parts.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	type row struct {
+		Sequence    int64                `json:"sequence"`
+		Role        parley.Role          `json:"role"`
+		Status      parley.MessageStatus `json:"status"`
+		ContentHash string               `json:"content_hash"`
+		Content     json.RawMessage      `json:"content"`
+	}
+	var before map[string][]row
+	if err := json.Unmarshal(raw, &before); err != nil {
+		t.Fatal(err)
+	}
+	db := openedAt(t, oldDatabase(t, "before_parts.sql.gz"), Options{})
+	intact(t, db)
+	by := newTalker(t, db, 0)
+	sessions, err := db.Sessions(ctx, by.scope, store.SessionQuery{Limit: parley.MaxPage})
+	if err != nil || len(sessions) != len(before) {
+		t.Fatalf("%d sessions, %v; there were %d", len(sessions), err, len(before))
+	}
+	compare := func() {
+		for i := range sessions {
+			query := store.MessageQuery{Limit: parley.MaxPage}
+			messages, err := db.Messages(ctx, by.scope, sessions[i].ID, query)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows := before[sessions[i].Title]
+			now := make([]row, 0, len(rows))
+			for j := range messages {
+				if m := &messages[j]; m.Sequence != 0 && len(now) < len(rows) {
+					now = append(now, row{m.Sequence, m.Role, m.Status, m.ContentHash.String(), m.Content})
+				}
+			}
+			if diff := cmp.Diff(rows, now); diff != "" {
+				t.Errorf("%s is read otherwise (-before +now):\n%s", sessions[i].Title, diff)
+			}
+		}
+	}
+	compare()
+	for i := range sessions {
+		if sessions[i].Status != parley.SessionWaiting {
+			by.turn(sessions[i].ID, "It goes on.")
+		}
+	}
+	compare()
 	intact(t, db)
 }

@@ -8,7 +8,7 @@ import (
 	"example.org/parley/model"
 )
 
-// Attachments are the files of a request's user messages as parts of it.
+// Attachments are the files of a request's messages as parts of it.
 type Attachments map[parley.ID]model.Part
 
 // Attach finds the parts of the files that messages name: images as images where
@@ -25,7 +25,7 @@ func Attach(
 	var parts Attachments
 	left := int64(parley.MaxShownBytes)
 	for i := len(messages) - 1; i >= 0; i-- {
-		if messages[i].Role != parley.RoleUser {
+		if role := messages[i].Role; role != parley.RoleUser && role != parley.RoleToolResult {
 			continue
 		}
 		for _, id := range parley.FilesOf(messages[i].Content) {

@@ -147,7 +147,11 @@ func (t *takingApart) piece(in *finder, role model.Role, p *model.Part) {
 	if p.Kind == model.PartImage {
 		name = ""
 	}
-	at, found := place(in, p)
+	var at Span
+	found := false
+	if p.Kind != model.PartImage || role != model.RoleTool { // an image of a result may stand behind other results
+		at, found = place(in, p)
+	}
 	if last := len(t.parts) - 1; last >= 0 {
 		if one := &t.parts[last]; one.Kind == kind && one.Sequence != nil && *one.Sequence == p.Sequence &&
 			*one.Role == string(role) {

@@ -1,7 +1,7 @@
 package prompt
 
 import (
-	"encoding/json"
+	"slices"
 	"strings"
 
 	"example.org/parley"
@@ -28,6 +28,7 @@ type slot struct {
 	sequence     int64 // of the call
 	filled       bool
 	part         model.Part
+	images       []model.Part // that belong to the result
 }
 
 // answer is one assistant message in the making, with the results of its calls.
@@ -112,6 +113,13 @@ func (g *grouping) addAssistant(m *parley.Message) {
 			g.current.parts = append(g.current.parts, textOfRow(m, text))
 		}
 	}
+	for i := range content.Parts { // what has no short form, by an agent outside
+		switch content.Parts[i].Type {
+		case parley.PartText, parley.PartReasoning, parley.PartRefusal:
+		default:
+			g.current.parts = append(g.current.parts, textOfRow(m, content.Parts[i].Plain()))
+		}
+	}
 	g.note(m)
 }
 
@@ -150,11 +158,16 @@ func (g *grouping) addResult(m *parley.Message) {
 		return
 	}
 	content := decode[parley.ToolResultContent](m)
+	text, images := shownResult(content, g.files)
 	to.filled = true
 	to.part = model.Part{
 		Kind: model.PartToolResult, CallID: to.callID, Name: to.name,
-		Text: resultText(content), IsError: !content.Success, Sequence: m.Sequence,
+		Text: text, IsError: !content.Success, Sequence: m.Sequence,
 	}
+	for i := range images {
+		images[i].CallID, images[i].Sequence = to.callID, m.Sequence
+	}
+	to.images = images
 }
 
 // note tells once per answer that it was interrupted.
@@ -179,19 +192,20 @@ func (g *grouping) messages() []model.Message {
 		if len(e.answer.slots) == 0 {
 			continue
 		}
-		results := make([]model.Part, len(e.answer.slots))
-		for i, s := range e.answer.slots {
-			results[i] = s.part
-			if !s.filled {
-				results[i] = model.Part{
-					Kind:     model.PartToolResult,
-					CallID:   s.callID,
-					Name:     s.name,
-					Text:     NoResult,
-					IsError:  true,
-					Sequence: s.sequence,
-				}
+		results := make([]model.Part, 0, len(e.answer.slots))
+		for _, s := range e.answer.slots {
+			if s.filled {
+				results = append(append(results, s.part), s.images...)
+				continue
 			}
+			results = append(results, model.Part{
+				Kind:     model.PartToolResult,
+				CallID:   s.callID,
+				Name:     s.name,
+				Text:     NoResult,
+				IsError:  true,
+				Sequence: s.sequence,
+			})
 		}
 		out = append(out, model.Message{Role: model.RoleTool, Parts: results})
 	}
@@ -215,6 +229,15 @@ func userParts(m *parley.Message, files Attachments) []model.Part {
 	if m.ContextNote != "" {
 		parts = append(parts, textPart(m.ContextNote))
 	}
+	if len(content.Parts) > 0 {
+		for i := range content.Parts {
+			parts = append(parts, partOf(&content.Parts[i], files))
+		}
+		for i := range parts {
+			parts[i].Sequence = m.Sequence
+		}
+		return parts
+	}
 	for _, id := range parley.FilesOf(m.Content) {
 		parts = append(parts, files[id])
 	}
@@ -230,17 +253,35 @@ func userParts(m *parley.Message, files Attachments) []model.Part {
 	return parts
 }
 
+// partOf is a part of the record as one of a request.
+func partOf(part *parley.Part, files Attachments) model.Part {
+	if file, found := files[part.FileID]; found && part.HoldsFile() {
+		return file
+	}
+	return textPart(part.Plain())
+}
+
+// shownResult is what a model is shown of a tool's answer: its text, with a mark where each
+// image stands, and the images.
+func shownResult(content parley.ToolResultContent, files Attachments) (string, []model.Part) {
+	var images []model.Part
+	content.Parts = slices.Clone(content.Parts)
+	for i := range content.Parts {
+		part := &content.Parts[i]
+		shown := partOf(part, files)
+		if shown.Kind == model.PartImage {
+			images = append(images, shown)
+		} else {
+			*part = parley.Part{Type: parley.PartText, Text: shown.Text}
+		}
+	}
+	return resultText(content), images
+}
+
 // resultText is what a model reads of a tool's answer: a JSON string as its
 // text, other JSON as it is; of a failure the error, then what there is.
 func resultText(content parley.ToolResultContent) string {
-	text := string(content.Result)
-	if text == "null" {
-		text = ""
-	}
-	var plain string
-	if json.Unmarshal(content.Result, &plain) == nil && text != "" {
-		text = plain
-	}
+	text := content.Plain()
 	switch {
 	case content.Error == nil && text == "" && content.Success:
 		return "null"

@@ -75,6 +75,13 @@ func count(text string, otherwise int) int {
 // EstimateContent is how many tokens a message's content has for a model, without
 // what the message takes beside it.
 func EstimateContent(model parley.ModelID, role parley.Role, content []byte) int {
+	if parts := parley.PartsOf(content); parts != nil { // files aside: EstimateFile
+		n := 0
+		for i := range parts {
+			n += Estimate(model, parts[i].Plain())
+		}
+		return max(1, n)
+	}
 	if !counts(model) {
 		return parley.EstimateContent(content)
 	}
@@ -107,7 +114,7 @@ func imageTokens(width, height int) int {
 	return min(mostImage, max(leastImage, width*height/pixelsPerToken))
 }
 
-// EstimateFile is how many tokens a file of a user message takes in a request.
+// EstimateFile is how many tokens a file of a message takes in a request.
 func EstimateFile(file parley.File) int {
 	switch {
 	case file.IsImage():

@@ -207,7 +207,7 @@ func (t *traces) toolEnded(ctx context.Context, ended *observe.ToolEnded) {
 	span := trace.SpanFromContext(ctx)
 	span.SetAttributes(attrOutcome.String(string(ended.Outcome)))
 	if t.contents && ended.Result != nil {
-		span.SetAttributes(attrToolResult.String(parley.Clip(string(ended.Result.Result), MaxContentBytes)))
+		span.SetAttributes(attrToolResult.String(parley.Clip(ended.Result.Plain(), MaxContentBytes)))
 	}
 	if ended.Outcome != observe.ToolSucceeded {
 		failSpan(span, string(ended.Outcome))

@@ -13,10 +13,28 @@ type Tool interface {
 	Annotations() parley.ToolAnnotations
 	// Source says for people who runs it: "builtin", "http", "mcp/NAME".
 	Source() string
-	// Call runs it and returns any JSON. An error is told to the model as the
-	// call's result; ctx ends with the tool's deadline or the turn.
-	Call(ctx context.Context, call Call) (json.RawMessage, error)
+	// Call runs it. An error is told to the model as the call's result; ctx ends with the
+	// tool's deadline or the turn.
+	Call(ctx context.Context, call Call) (Result, error)
 }
+
+// Result is what a tool answers: any JSON, or pieces in their order. Each thing stands in
+// it once: bytes are a piece, never text.
+type Result struct {
+	JSON   json.RawMessage
+	Pieces []Piece // set: JSON does not count
+}
+
+// Piece is one thing in a result: a text, an object or a link as a part of the record, or
+// the bytes of a file. Of a file the part names at most Name and MediaType; the worker
+// keeps the bytes, finds out what they are, and puts the file's part in their place.
+type Piece struct {
+	parley.Part
+	Data []byte // of a file; nil for everything else
+}
+
+// JSON is the result of a tool that answers JSON.
+func JSON(raw json.RawMessage, err error) (Result, error) { return Result{JSON: raw}, err }
 
 // Source finds the server's tools by name. What it has may change while it is
 // used: a server behind it comes, goes, or offers others.

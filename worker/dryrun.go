@@ -19,6 +19,7 @@ import (
 	"example.org/parley/observe"
 	"example.org/parley/prompt"
 	"example.org/parley/runner"
+	"example.org/parley/runner/standard"
 	"example.org/parley/store"
 	"example.org/parley/tool"
 )
@@ -61,7 +62,6 @@ func (w *Worker) rehearse(of *runner.DryTurn) *dry {
 		places:    store.Occupancy{Slots: 1},
 	}
 	d.flusher = newFlusher(d) // its loop does not run: the text is in the hub
-	d.runtimes = map[string]runner.Runtime{parley.StandardRuntime: &standard{d}}
 	return &dry{Worker: d, memory: memory, own: hub}
 }
 
@@ -270,7 +270,7 @@ func (d *dry) runWhole(ctx context.Context, claim *store.Claim) (err error) {
 			},
 		)
 	}()
-	return (&standard{d.Worker}).runTurn(ctx, claim)
+	return d.runOn(ctx, claim, standard.Runtime{})
 }
 
 // relayDry passes frames on until ctx ends and nothing is at hand any more. An
@@ -328,15 +328,15 @@ func (w *Worker) Preview(ctx context.Context, of runner.DryTurn) (runner.Preview
 		}
 		claim = posted.Claim
 	}
-	t, failure, err := (&standard{d.Worker}).begin(ctx, claim)
+	t, failure, err := d.prepared(ctx, claim)
 	if err == nil && failure == nil {
-		err = t.readLimits() //nolint:contextcheck // the turn holds its contexts
+		err = t.limits.read() //nolint:contextcheck // the turn holds its contexts
 	}
 	if err != nil || failure != nil {
 		return runner.Previewed{}, refusedBy(failure, err)
 	}
-	t.within()
-	defer t.bounds.stop()
+	t.limits.within()
+	defer t.limits.stop()
 	defer t.unreserve()
 	shown, err := t.preview() //nolint:contextcheck // as above
 	if errors.Is(err, errNoRoom) {
@@ -344,7 +344,7 @@ func (w *Worker) Preview(ctx context.Context, of runner.DryTurn) (runner.Preview
 			Code: parley.CodeRateLimited, Message: noRoomSentence, RetryAfter: longestRoomPause,
 		}
 	}
-	if late := t.overdue(); err != nil && late != nil {
+	if late := t.limits.overdue(); err != nil && late != nil {
 		return runner.Previewed{}, refusedBy(late, nil)
 	}
 	return shown, gone(err)
@@ -364,8 +364,8 @@ func refusedBy(failure *parley.Failure, err error) error {
 
 // preview is the request of the turn's next step, and whether it would be sent.
 func (t *turn) preview() (runner.Previewed, error) {
-	t.keeps = true
-	q, failure, err := t.question(place{step: 1, attempt: 1}, nil)
+	t.requests.keeps = true
+	q, failure, err := t.requests.question(place{step: 1, attempt: 1}, nil)
 	if err != nil {
 		return runner.Previewed{}, err
 	}
@@ -377,7 +377,7 @@ func (t *turn) preview() (runner.Previewed, error) {
 			System:  q.system,
 			Request: *q.request,
 			Shown:   q.shown,
-			Output:  t.longestAnswer(q),
+			Output:  t.budgets.longestAnswer(q),
 			Tokens:  int(q.tokens),
 		}, nil
 	}
@@ -386,9 +386,9 @@ func (t *turn) preview() (runner.Previewed, error) {
 	}
 	out := runner.Previewed{
 		Call: q.call, Info: t.info, System: q.system, Request: *q.request, Encoded: q.encoded.Body, Shown: q.shown,
-		Output: t.longestAnswer(q), Tokens: int(q.tokens),
+		Output: t.budgets.longestAnswer(q), Tokens: int(q.tokens),
 	}
-	_, refusal, err := t.afford(q)
+	_, refusal, err := t.budgets.afford(q)
 	if refusal != nil {
 		out.Refused = refusal.Sentence
 	}
@@ -425,7 +425,7 @@ func (s scriptTool) Source() string                      { return "script" }
 
 // sortDry finds out who answers a call in a dry run: the script, whoever would
 // answer it otherwise.
-func (t *turn) sortDry(call *toolCall) {
+func (t *tools) sortDry(call *toolCall) {
 	offers := func(ref parley.ToolRef) bool { return ref.Offers(call.name) }
 	switch {
 	case !slices.ContainsFunc(t.settings.Tools, offers):
@@ -438,7 +438,11 @@ func (t *turn) sortDry(call *toolCall) {
 }
 
 // Call takes the next result of the tool.
-func (s scriptTool) Call(context.Context, tool.Call) (json.RawMessage, error) {
+func (s scriptTool) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
+	return tool.JSON(s.answer(ctx, call))
+}
+
+func (s scriptTool) answer(context.Context, tool.Call) (json.RawMessage, error) {
 	s.script.mu.Lock()
 	defer s.script.mu.Unlock()
 	left := s.script.results[s.name]

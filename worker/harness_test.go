@@ -41,6 +41,7 @@ type scripted struct {
 	streams  int
 	endless  answerFunc // played when the others are over
 	unpriced bool
+	vision   bool
 	reads    int // the context's length in tokens; 0: unknown
 
 	summaries *scripted // stands for summaryID, if it is set
@@ -111,6 +112,7 @@ func (m *scripted) Resolve(id parley.ModelID) (model.Model, model.Info, error) {
 		ID:            id,
 		Provider:      "test",
 		Known:         true,
+		Vision:        m.vision,
 		ContextLength: m.reads,
 		Price:         &model.Price{Input: 1, Output: 2},
 	}
@@ -208,8 +210,8 @@ func (f fakeTool) Definition() parley.ToolDefinition {
 }
 func (f fakeTool) Annotations() parley.ToolAnnotations { return f.annotations }
 func (f fakeTool) Source() string                      { return "test" }
-func (f fakeTool) Call(ctx context.Context, call tool.Call) (json.RawMessage, error) {
-	return f.call(ctx, call)
+func (f fakeTool) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
+	return tool.JSON(f.call(ctx, call))
 }
 
 type fakeTools []fakeTool

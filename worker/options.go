@@ -40,6 +40,9 @@ type Options struct {
 	// MaxSessions is how many sessions a workspace may have before no tool session is
 	// opened in it; 0: not limited. Of a principal its keys say that.
 	MaxSessions int64
+	// MaxStorage bounds the bytes of a workspace's files, those that tools answer with among
+	// them; 0: not limited.
+	MaxStorage int64
 
 	ProcessName string           // for people; host and pid by default
 	Runtimes    []runner.Runtime // beside the standard one; a name used twice keeps the last

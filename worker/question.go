@@ -18,7 +18,7 @@ func entering(steers []parley.Message) {
 
 // noQuestion tells why there is none: a failure of the turn whose prompt finds no room on
 // this server at all, else the error.
-func (t *turn) noQuestion(err error) (*question, *parley.Failure, error) {
+func noQuestion(err error) (*question, *parley.Failure, error) {
 	if errors.Is(err, errNeverRoom) {
 		return nil, &parley.Failure{Class: parley.ClassContextLength, Sentence: neverRoomSentence}, nil
 	}
@@ -27,79 +27,79 @@ func (t *turn) noQuestion(err error) (*question, *parley.Failure, error) {
 
 // question builds the request of a step that shows steers. A failure ends the
 // turn; an error is the store's.
-func (t *turn) question(at place, steers []parley.Message) (*question, *parley.Failure, error) {
-	q := &question{place: at, system: t.settings.System, tools: t.tools.Text()}
+func (r *requests) question(at place, steers []parley.Message) (*question, *parley.Failure, error) {
+	q := &question{place: at, system: r.settings.System, tools: r.definitions.Text()}
 	entering(steers)
-	t.unreserve()
-	if err := t.weighed(steers); err != nil {
-		return t.noQuestion(err)
+	r.unreserve()
+	if err := r.weighed(steers); err != nil {
+		return noQuestion(err)
 	}
-	beside := t.weigh(steers)
-	budget := prompt.NewBudget(t.info, t.settings.Parameters, beside, t.w.ratios.Of(t.settings.Model))
+	beside := r.weigh(steers)
+	budget := prompt.NewBudget(r.info, r.settings.Parameters, beside, r.w.ratios.Of(r.settings.Model))
 	selection, err := prompt.Window(prompt.View{
-		Policy:  t.settings.Policy,
-		Session: t.claim.Session,
-		Turn:    t.claim.Turn,
+		Policy:  r.settings.Policy,
+		Session: r.claim.Session,
+		Turn:    r.claim.Turn,
 		Budget:  budget,
-		Tail:    t.tail,
-		Head:    t.head,
+		Tail:    r.tail,
+		Head:    r.head,
 	})
 	if err != nil {
-		return t.noQuestion(err)
+		return noQuestion(err)
 	}
 	if selection.Excess > 0 {
-		return nil, t.tooLong(budget, &selection), nil
+		return nil, r.tooLong(budget, &selection), nil
 	}
 	q.estimate = selection.Tokens + beside
 	q.tokens = int64(budget.Scaled(q.estimate))
-	t.claim.Session.Context.Anchor = selection.Anchor
+	r.claim.Session.Context.Anchor = selection.Anchor
 	q.window = &store.Window{
 		Anchor:   selection.Anchor,
 		Messages: int64(len(selection.Messages)),
 		Tokens:   int64(selection.Tokens),
 	}
 	if n := len(selection.Messages); n > 0 {
-		t.wrote(selection.Messages[n-1].Sequence)
+		r.wrote(selection.Messages[n-1].Sequence)
 	}
-	t.look(&selection)
+	r.shortening.look(&selection)
 	for i := range steers {
 		q.steers = append(q.steers, store.Steered{MessageID: steers[i].ID, Revision: steers[i].Revision})
-		steers[i].Sequence = t.last + 1 + int64(i) // the place that it takes with this step
+		steers[i].Sequence = r.last + 1 + int64(i) // the place that it takes with this step
 	}
-	if t.keeps {
+	if r.keeps {
 		q.shown = selection.Messages
 	}
-	files, failure, err := t.attach(slices.Concat(selection.Messages, steers))
+	files, failure, err := r.attach(slices.Concat(selection.Messages, steers))
 	if err != nil {
-		return t.noQuestion(err)
+		return noQuestion(err)
 	}
 	if failure != nil {
 		return nil, failure, nil
 	}
-	request, manifest, err := prompt.Build(t.settings, selection, steers, t.tools, files)
+	request, manifest, err := prompt.Build(r.settings, selection, steers, r.definitions, files)
 	q.call = parley.Call{
-		WorkspaceID: t.fence.WorkspaceID, SessionID: t.fence.SessionID, TurnID: t.fence.TurnID, Step: at.step,
-		Provider: t.settings.Model.Provider(), Model: t.settings.Model, Parameters: t.settings.Parameters,
-		Think: t.settings.Think, Search: t.settings.Search, Manifest: manifest, Outcome: parley.CallOpen,
+		WorkspaceID: r.fence.WorkspaceID, SessionID: r.fence.SessionID, TurnID: r.fence.TurnID, Step: at.step,
+		Provider: r.settings.Model.Provider(), Model: r.settings.Model, Parameters: r.settings.Parameters,
+		Think: r.settings.Think, Search: r.settings.Search, Manifest: manifest, Outcome: parley.CallOpen,
 	}
 	if err == nil {
 		q.images = showsImages(&request)
-		q.encoded, q.filter, err = t.encode(&request, &manifest)
+		q.encoded, q.filter, err = r.encode(&request, &manifest)
 		if err == nil {
-			err = t.reserve(len(q.encoded.Body))
+			err = r.reserve(len(q.encoded.Body))
 		}
-		if err == nil && t.responses != nil {
-			q.key, err = t.responseKey(&request, q.encoded)
+		if err == nil && r.responses.open() {
+			q.key, err = r.responses.key(&request, q.encoded)
 		}
-		if t.keeps || t.w.observer.Contents() { // else it need not outlive its encoding
+		if r.keeps || r.w.observer.Contents() { // else it need not outlive its encoding
 			q.request = &request
 		}
 	}
 	if err != nil {
 		if parley.ErrorCode(err) == parley.CodeInvalid {
-			return q, t.unusable(err), nil
+			return q, r.unusable(err), nil
 		}
-		return t.noQuestion(err)
+		return noQuestion(err)
 	}
 	q.call.Manifest, q.call.RequestHash, q.call.EncoderVersion = manifest, parley.HashOf(
 		q.encoded.Body,
@@ -107,15 +107,15 @@ func (t *turn) question(at place, steers []parley.Message) (*question, *parley.F
 	if q.system != "" {
 		q.call.SystemHash = parley.HashOf([]byte(q.system))
 	}
-	q.call.ToolsHash, q.call.MiddlewareHash = t.tools.Hash(), t.layers.Hash()
+	q.call.ToolsHash, q.call.MiddlewareHash = r.definitions.Hash(), r.layers.Hash()
 	return q, nil, nil
 }
 
 // head is what may stand before the window.
-func (t *turn) head() (parley.ContextHead, error) {
-	head, err := t.w.store.ContextHead(t.writes, t.fence.WorkspaceID, t.fence.SessionID)
+func (r *requests) head() (parley.ContextHead, error) {
+	head, err := r.w.store.ContextHead(r.writes, r.fence.WorkspaceID, r.fence.SessionID)
 	if err == nil {
-		err = t.weighed(head.Pinned)
+		err = r.weighed(head.Pinned)
 	}
 	return head, err
 }
@@ -125,32 +125,35 @@ func (t *turn) head() (parley.ContextHead, error) {
 // message and for a policy that wants no other turn's. Such a policy reads on from
 // there as many rows as the turn has written. What lies beyond the first few is read
 // once there is room for it.
-func (t *turn) tail(before int64, limit int) (rows []parley.Message, more bool, err error) {
-	trigger := &t.claim.Trigger
-	if before == 0 && trigger.Content != nil && trigger.Sequence == t.last && !trigger.Internal &&
-		(t.last == 1 || t.settings.Policy.Kind == parley.PolicySingle) {
+func (r *requests) tail(before int64, limit int) (rows []parley.Message, more bool, err error) {
+	trigger := &r.claim.Trigger
+	if before == 0 && trigger.Content != nil && trigger.Sequence == r.last && !trigger.Internal &&
+		(r.last == 1 || r.settings.Policy.Kind == parley.PolicySingle) {
 		return []parley.Message{*trigger}, false, nil
 	}
 	most := promptFirst
 	if before > 0 {
 		most = promptPage
-		if err := t.reserve(t.read + promptPage); err != nil {
+		if err := r.reserve(r.read + promptPage); err != nil {
 			return nil, false, err
 		}
 	}
-	if own := t.last - trigger.Sequence + 1; before == 0 && t.settings.Policy.Kind == parley.PolicySingle &&
+	page := func(limit int) {
+		rows, more, err = r.w.store.ContextTail(r.writes, r.fence.WorkspaceID, r.fence.SessionID, before, limit, most)
+	}
+	if own := r.last - trigger.Sequence + 1; before == 0 && r.settings.Policy.Kind == parley.PolicySingle &&
 		own < int64(limit) {
-		rows, more, err = t.w.store.ContextTail(t.writes, t.fence.WorkspaceID, t.fence.SessionID, 0, int(own), most)
+		page(int(own))
 		whole := !more || slices.ContainsFunc(rows, func(m parley.Message) bool { return m.ID == trigger.ID })
 		if err == nil && whole { // else others wrote to the turn meanwhile, or its rows are long
-			return rows, false, t.weighed(rows)
+			return rows, false, r.weighed(rows)
 		}
 	}
 	if err == nil {
-		rows, more, err = t.w.store.ContextTail(t.writes, t.fence.WorkspaceID, t.fence.SessionID, before, limit, most)
+		page(limit)
 	}
 	if err == nil {
-		err = t.weighed(rows)
+		err = r.weighed(rows)
 	}
 	return rows, more, err
 }

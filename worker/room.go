@@ -52,45 +52,45 @@ const (
 )
 
 // reserve has room for a prompt of so many bytes, all in all.
-func (t *turn) reserve(bytes int) error {
-	more := int64(bytes) - promptFree - t.reserved
+func (c *claimed) reserve(bytes int) error {
+	more := int64(bytes) - promptFree - c.reserved
 	if more <= 0 {
 		return nil
 	}
-	if t.reserved+more > promptsOfOne*inflight.Scale() {
+	if c.reserved+more > promptsOfOne*inflight.Scale() {
 		return errNeverRoom
 	}
-	if !t.w.prompts.Take(t.fence.WorkspaceID, more) {
+	if !c.w.prompts.Take(c.fence.WorkspaceID, more) {
 		return errNoRoom
 	}
-	t.reserved += more
+	c.reserved += more
 	return nil
 }
 
 // unreserve gives the prompt's room back.
-func (t *turn) unreserve() {
-	t.read = 0
-	if t.reserved > 0 {
-		t.w.prompts.Give(t.fence.WorkspaceID, t.reserved)
-		t.reserved = 0
+func (c *claimed) unreserve() {
+	c.read = 0
+	if c.reserved > 0 {
+		c.w.prompts.Give(c.fence.WorkspaceID, c.reserved)
+		c.reserved = 0
 	}
 }
 
 // weighed counts what was read for the prompt.
-func (t *turn) weighed(rows []parley.Message) error {
+func (c *claimed) weighed(rows []parley.Message) error {
 	for i := range rows {
-		t.read += rows[i].Size()
+		c.read += rows[i].Size()
 	}
-	return t.reserve(t.read)
+	return c.reserve(c.read)
 }
 
 // awaitRoom waits until there may be room for the turn's prompt; false when the turn
 // ended first.
-func (t *turn) awaitRoom() bool {
-	t.unreserve()
-	for wait := roomPause; t.w.options.sleep(t.ctx, wait); wait = min(2*wait, longestRoomPause) {
-		if t.w.prompts.Take(t.fence.WorkspaceID, promptPage) {
-			t.w.prompts.Give(t.fence.WorkspaceID, promptPage)
+func (c *claimed) awaitRoom() bool {
+	c.unreserve()
+	for wait := roomPause; c.w.options.sleep(c.ctx, wait); wait = min(2*wait, longestRoomPause) {
+		if c.w.prompts.Take(c.fence.WorkspaceID, promptPage) {
+			c.w.prompts.Give(c.fence.WorkspaceID, promptPage)
 			return true
 		}
 	}

@@ -53,9 +53,9 @@ func TestLongPromptsWaitForRoom(t *testing.T) {
 // TestAPromptForWhichThereIsNoRoomEver fails its turn, and says what to do.
 func TestAPromptForWhichThereIsNoRoomEver(t *testing.T) {
 	t.Parallel()
-	reading := turn{w: &Worker{prompts: newPrompts()}}
+	reading := claimed{w: &Worker{prompts: newPrompts()}}
 	err := reading.reserve(promptsOfOne*int(inflight.Scale()) + promptFree + 1)
-	if _, failure, err := reading.noQuestion(err); err != nil || failure == nil ||
+	if _, failure, err := noQuestion(err); err != nil || failure == nil ||
 		failure.Class != parley.ClassContextLength {
 		t.Errorf("%+v, %v; want a failure of class %s", failure, err, parley.ClassContextLength)
 	}
@@ -73,11 +73,12 @@ func TestRowsAndProviderDataCount(t *testing.T) {
 			for range answerFree / rowHolds {
 				a.rows = append(a.rows, &row{})
 			}
+			a.blocks = a.rows[:1]
 			return a.take(&model.Chunk{Kind: model.ChunkReasoning})
 		},
 	} {
 		w := &Worker{answers: inflight.NewBytes(0, 0)}
-		if err := fill(newAnswer(&turn{w: w}, 1)); err == nil || err.Error() != errCrowded.Error() {
+		if err := fill(newAnswer(&claimed{w: w}, 1)); err == nil || err.Error() != errCrowded.Error() {
 			t.Errorf("%s beyond what is free: %v; want %v", name, err, errCrowded)
 		}
 	}

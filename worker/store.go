@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"example.org/parley"
+	"example.org/parley/internal/upload"
 	"example.org/parley/store"
 )
 
@@ -13,6 +14,7 @@ import (
 type Store interface {
 	turnStore
 	store.ResponseCache
+	upload.Store
 	store.SearchIndex
 	store.AuditLinker
 }

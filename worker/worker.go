@@ -10,11 +10,13 @@ import (
 
 	"example.org/parley"
 	"example.org/parley/internal/inflight"
+	"example.org/parley/internal/upload"
 	"example.org/parley/live"
 	"example.org/parley/model"
 	"example.org/parley/observe"
 	"example.org/parley/prompt"
 	"example.org/parley/runner"
+	"example.org/parley/runner/standard"
 	"example.org/parley/store"
 	"example.org/parley/tool"
 )
@@ -49,6 +51,9 @@ type Worker struct {
 	script   *script         // of a dry run: it answers for all tools; else nil
 	// responses is the store's response cache; nil in dry runs.
 	responses store.ResponseCache
+	// uploads keeps the files that tools answer with; nil in dry runs, whose tools answer
+	// from a script.
+	uploads upload.Store
 
 	compactor *compactor
 	linker    *linker  // nil in dry runs
@@ -95,7 +100,7 @@ func New(db Store, models model.Source, tools tool.Source, hub *live.Hub, option
 	options = options.withDefaults()
 	w := &Worker{
 		store: db, models: models, tools: tools, hub: hub, options: options, log: options.Log,
-		responses: db, indexer: newIndexer(db), linker: newLinker(db),
+		responses: db, uploads: db, indexer: newIndexer(db), linker: newLinker(db),
 		runtimes:  map[string]runner.Runtime{},
 		toolsets:  newToolsets(),
 		pauses:    &pauses{},
@@ -115,7 +120,7 @@ func New(db Store, models model.Source, tools tool.Source, hub *live.Hub, option
 	w.observe(options.Observer)
 	w.flusher = newFlusher(w)
 	hub.FlushWith(w.flusher.want)
-	w.runtimes[parley.StandardRuntime] = &standard{w}
+	w.runtimes[parley.StandardRuntime] = standard.Runtime{}
 	for _, runtime := range options.Runtimes {
 		w.runtimes[runtime.Name()] = runtime
 	}

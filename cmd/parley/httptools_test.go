@@ -59,8 +59,8 @@ http_tools:
 	got, err := one.Call(t.Context(), tool.Call{Arguments: json.RawMessage(`{"city":"New York","days":3}`)})
 	if want := `{"status":200,"body":{"asked":"/weather/New%20York?days=3","authorised":true,` +
 		`"accepts":"application/json"}}`; err != nil ||
-		string(got) != want {
-		t.Errorf("got %s, %v", got, err)
+		string(got.JSON) != want {
+		t.Errorf("got %s, %v", got.JSON, err)
 	}
 	if _, err := one.Call(
 		t.Context(),

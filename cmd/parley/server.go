@@ -147,6 +147,7 @@ func (s *server) openWorker(ctx context.Context, tools tool.Source) error {
 		Observer:    s.telemetry,
 		Redact:      s.settings.Redact,
 		MaxSessions: s.settings.MaxSessions,
+		MaxStorage:  int64(s.settings.MaxStorage),
 	})
 	s.store.Listen(s.worker)
 	return s.worker.Start(ctx)
@@ -254,7 +255,6 @@ func (s *server) handler(ctx context.Context, tools tool.Source) (http.Handler, 
 		TrustedProxies: proxies,
 		Ready:          s.ready,
 		Metrics:        s.telemetry.Metrics(),
-		Version:        version,
 		Log:            s.log,
 		Flush: max(
 			time.Duration(s.settings.FlushLive),

@@ -1,5 +1,4 @@
-// Package archtest holds the import rules of the project against the code, as
-// `go list` sees it.
+// Package archtest checks the project's import rules against the code, as `go list` sees it.
 package archtest
 
 import (
@@ -37,11 +36,17 @@ var rules = []struct {
 	{"model", []string{"."}},
 	{"tool", []string{"."}},
 	{"runner", []string{".", "model", "store"}},
+	{"runner/standard", []string{".", "runner"}},
 	{"observe", []string{".", "model", "store", "tool"}},
 
 	{"event", []string{"."}},
 	{"internal/gen", []string{"internal/gen/*"}},
+	{"internal/gen/described", []string{"internal/gen/*"}},
+	{"internal/gen/operations", []string{"httpapi"}},
+	{"internal/gen/client", []string{".", "model", "event", "internal/gen/operations"}},
 	{"internal/gen/settings", []string{"setting"}},
+	{"internal/gen/tables", []string{".", "internal/tables"}},
+	{"internal/gen/openapi", []string{"httpapi"}},
 	{"internal/gen/*", nil},
 
 	{"internal/archtest", nil},
@@ -52,14 +57,35 @@ var rules = []struct {
 	{"setting", []string{"."}},
 	{"prompt", []string{".", "setting", "model"}},
 	{"live", []string{".", "observe", "store", "event"}},
-	{"internal/transfer", []string{"."}},
+	{"internal/tables", []string{".", "internal/transition", "store"}},
+	{"internal/transfer", []string{".", "internal/tables"}},
 	{"internal/transition", []string{".", "setting", "store", "event"}},
 	{"internal/dryrun", []string{".", "internal/transition", "store"}},
 	{"internal/words", []string{".", "store"}},
-	{"sqlite", []string{".", "setting", "internal/transfer", "internal/transition", "internal/words", "store"}},
+	{
+		"sqlite",
+		[]string{
+			".",
+			"setting",
+			"internal/tables",
+			"internal/transfer",
+			"internal/transition",
+			"internal/words",
+			"store",
+		},
+	},
 	{
 		"postgres",
-		[]string{".", "setting", "internal/transfer", "internal/transition", "internal/words", "store", "event"},
+		[]string{
+			".",
+			"setting",
+			"internal/tables",
+			"internal/transfer",
+			"internal/transition",
+			"internal/words",
+			"store",
+			"event",
+		},
 	},
 	{"store/storetest", []string{".", "setting", "store", "event"}},
 	{"llm", []string{".", "model"}},
@@ -71,6 +97,7 @@ var rules = []struct {
 	{"internal/inflight", []string{"."}},
 	{"internal/peer", nil}, // the kernel and the standard library
 	{"internal/schema", []string{"."}},
+	{"internal/upload", []string{"."}},
 	{"internal/caught", nil}, // the standard library
 	{"internal/projectdir", []string{"."}},
 	{
@@ -87,6 +114,7 @@ var rules = []struct {
 			"setting",
 			"internal/projectdir",
 			"internal/schema",
+			"internal/upload",
 			"internal/words",
 			"model",
 			"runner",
@@ -105,9 +133,11 @@ var rules = []struct {
 			"internal/inflight",
 			"internal/dryrun",
 			"internal/schema",
+			"internal/upload",
 			"model",
 			"observe",
 			"runner",
+			"runner/standard",
 			"store",
 			"tool",
 		},

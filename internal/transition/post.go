@@ -43,10 +43,8 @@ func (t *Tx) post(h *Head, posting store.NewMessage, claimBy parley.ID) (store.P
 	}
 	m := t.messageOf(h, posting)
 	t.about.TargetID = m.ID
-	if m.Role == parley.RoleUser {
-		if err := t.file(h, m.ID, m.Content); err != nil {
-			return store.Posted{}, err
-		}
+	if err := t.file(h, m.ID, m.Content); err != nil {
+		return store.Posted{}, err
 	}
 	posted := store.Posted{EventSequence: h.LastEvent}
 	t.touch(h)

@@ -206,6 +206,9 @@ func (t *Tx) SettleTool(fence store.Fence, settle store.ToolSettle) (parley.Mess
 	}
 	m := t.resultOf(h, call, settle.MessageID, settle.Author)
 	m.Step, m.Content, m.TokenEstimate = settle.Step, settle.Content, settle.TokenEstimate
+	if err := t.file(h, m.ID, m.Content); err != nil {
+		return parley.Message{}, err
+	}
 	h.callsOff(call)
 	err = t.recordResult(h, m)
 	return *m, err

@@ -47,6 +47,13 @@ func TextOf(role parley.Role, toolName string, content []byte) string {
 				add(*c.Error)
 			}
 			parts = appendStrings(parts, c.Result)
+			for i := range c.Parts {
+				if c.Parts[i].Type == parley.PartObject {
+					parts = appendStrings(parts, c.Parts[i].Object)
+				} else {
+					add(c.Parts[i].Plain())
+				}
+			}
 		}
 	default:
 		var c parley.TextContent

@@ -153,8 +153,12 @@ func lastBlock(message model.Message) int {
 	for i := len(message.Parts) - 1; i >= 0; i-- {
 		part := &message.Parts[i]
 		switch part.Kind {
-		case model.PartImage, model.PartToolResult:
+		case model.PartToolResult:
 			return i
+		case model.PartImage: // of a tool's result it is within that one's block
+			if message.Role != model.RoleTool {
+				return i
+			}
 		case model.PartText:
 			if strings.TrimSpace(part.Text) != "" {
 				return i
@@ -187,8 +191,17 @@ func appendMessages(b []byte, request model.Request) ([]byte, error) {
 		if i == before || i == last {
 			marked = lastBlock(message)
 		}
-		for j, part := range message.Parts {
+		for j := 0; j < len(message.Parts); j++ {
 			w.mark = j == marked
+			part := message.Parts[j]
+			if part.Kind == model.PartToolResult {
+				images := imagesBehind(message.Parts[j+1:])
+				if err := w.result(role, part, images); err != nil {
+					return nil, err
+				}
+				j += len(images)
+				continue
+			}
 			if err := w.part(role, part); err != nil {
 				return nil, err
 			}
@@ -201,6 +214,52 @@ func appendMessages(b []byte, request model.Request) ([]byte, error) {
 	return append(w.b, "]}"...), nil
 }
 
+// imagesBehind are the images at the beginning of parts.
+func imagesBehind(parts []model.Part) []model.Part {
+	n := 0
+	for n < len(parts) && parts[n].Kind == model.PartImage {
+		n++
+	}
+	return parts[:n]
+}
+
+// result writes a tool's result, which holds the images that belong to it.
+func (w *writer) result(role string, part model.Part, images []model.Part) error {
+	id, err := w.ids.Result(part.CallID)
+	if err != nil {
+		return err
+	}
+	w.block(role)
+	w.b = parley.AppendJSONString(append(w.b, `{"type":"tool_result","tool_use_id":`...), id)
+	w.b = wire.AppendField(w.b, "content")
+	if len(images) == 0 {
+		w.b = parley.AppendJSONString(w.b, part.Text)
+	} else {
+		w.b = append(w.b, '[')
+		if strings.TrimSpace(part.Text) != "" { // the wire refuses blank blocks
+			w.b = append(parley.AppendJSONString(append(w.b, `{"type":"text","text":`...), part.Text), "},"...)
+		}
+		for i := range images {
+			if i > 0 {
+				w.b = append(w.b, ',')
+			}
+			w.b = append(appendImage(w.b, images[i]), '}')
+		}
+		w.b = append(w.b, ']')
+	}
+	if part.IsError {
+		w.b = append(wire.AppendField(w.b, "is_error"), "true"...)
+	}
+	w.end()
+	return nil
+}
+
+// appendImage appends an image's block, which is left open.
+func appendImage(b []byte, part model.Part) []byte {
+	b = append(append(b, `{"type":"image","source":{"type":"base64","media_type":"`...), part.MediaType...)
+	return append(base64.StdEncoding.AppendEncode(append(b, `","data":"`...), part.Data), `"}`...)
+}
+
 func (w *writer) part(role string, part model.Part) error {
 	switch part.Kind {
 	case model.PartText:
@@ -210,8 +269,7 @@ func (w *writer) part(role string, part model.Part) error {
 		}
 	case model.PartImage:
 		w.block(role)
-		w.b = append(append(w.b, `{"type":"image","source":{"type":"base64","media_type":"`...), part.MediaType...)
-		w.b = append(base64.StdEncoding.AppendEncode(append(w.b, `","data":"`...), part.Data), `"}`...)
+		w.b = appendImage(w.b, part)
 		w.end()
 	case model.PartReasoning:
 		if role == "assistant" && ownThinking(part.ProviderData) {
@@ -224,18 +282,6 @@ func (w *writer) part(role string, part model.Part) error {
 		w.b = parley.AppendJSONString(append(w.b, `{"type":"tool_use","id":`...), w.ids.Call(part.CallID, data.ID))
 		w.b = parley.AppendJSONString(wire.AppendField(w.b, "name"), part.Name)
 		w.b = append(appendInput(wire.AppendField(w.b, "input"), part, data.Arguments), '}')
-	case model.PartToolResult:
-		id, err := w.ids.Result(part.CallID)
-		if err != nil {
-			return err
-		}
-		w.block(role)
-		w.b = parley.AppendJSONString(append(w.b, `{"type":"tool_result","tool_use_id":`...), id)
-		w.b = parley.AppendJSONString(wire.AppendField(w.b, "content"), part.Text)
-		if part.IsError {
-			w.b = append(wire.AppendField(w.b, "is_error"), "true"...)
-		}
-		w.end()
 	}
 	return nil
 }

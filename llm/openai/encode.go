@@ -39,7 +39,8 @@ const defaultThinking = "medium"
 // takes max_completion_tokens, the others max_tokens; DashScope has its own
 // words for thinking and search. Think asks for reasoning where the wire says
 // how; elsewhere the model decides. Reasoning is sent back only to a provider
-// that gave it in a field of its own, and only with the calls it led to.
+// that gave it in a field of its own, and only with the calls it led to. Images of tool
+// results follow the results in a user's message.
 func (m *Model) Encode(request model.Request) (model.EncodedRequest, error) {
 	return m.EncodeAs(EncoderVersion, request)
 }
@@ -136,6 +137,7 @@ func appendMessages(b []byte, request model.Request) ([]byte, error) {
 			}
 			b = appendAssistant(next("assistant"), message, text, &ids)
 		case model.RoleTool:
+			last := lastResult(message)
 			for j, part := range message.Parts {
 				if part.Kind != model.PartToolResult {
 					continue
@@ -149,10 +151,13 @@ func appendMessages(b []byte, request model.Request) ([]byte, error) {
 					marks.appendText(
 						wire.AppendField(b, "content"),
 						resultText(part),
-						marks.at(i) && j == len(message.Parts)-1,
+						marks.at(i) && j == last,
 					),
 					'}',
 				)
+			}
+			if images := imagesOf(message); len(images.Parts) > 0 { // a tool's message takes text alone
+				b = append(appendUser(wire.AppendField(next("user"), "content"), images, marks, false), '}')
 			}
 		default:
 			return nil, parley.InvalidField(
@@ -192,6 +197,29 @@ func appendUser(b []byte, message model.Message, marks marks, marked bool) []byt
 		b = append(base64.StdEncoding.AppendEncode(b, part.Data), `"}}`...)
 	}
 	return append(b, ']')
+}
+
+// lastResult is the last tool result of a message, -1 for none.
+func lastResult(message model.Message) int {
+	for i := len(message.Parts) - 1; i >= 0; i-- {
+		if message.Parts[i].Kind == model.PartToolResult {
+			return i
+		}
+	}
+	return -1
+}
+
+// imagesOf is a user's message with the images of tool results, each behind the name that
+// its result has for it.
+func imagesOf(message model.Message) model.Message {
+	images := model.Message{Role: model.RoleUser}
+	for _, part := range message.Parts {
+		if part.Kind == model.PartImage {
+			caption := model.Part{Kind: model.PartText, Text: "[image " + part.Name + "], from a tool's result:"}
+			images.Parts = append(images.Parts, caption, part)
+		}
+	}
+	return images
 }
 
 func has(message model.Message, kind model.PartKind) bool {

@@ -36,7 +36,11 @@ func (askUser) Annotations() parley.ToolAnnotations { return parley.ToolAnnotati
 func (askUser) Source() string { return sourceName }
 
 // Call implements tool.Tool: there is nobody to ask in here.
-func (askUser) Call(context.Context, tool.Call) (json.RawMessage, error) {
+func (t askUser) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
+	return tool.JSON(t.answer(ctx, call))
+}
+
+func (askUser) answer(context.Context, tool.Call) (json.RawMessage, error) {
 	return nil, parley.Errorf(
 		parley.CodeUnsupported,
 		"ask_user is answered by a person: the runtime has to wait for a tool_result message",

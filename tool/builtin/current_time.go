@@ -42,7 +42,11 @@ type timeAnswer struct {
 
 // Call implements tool.Tool. CodeInvalid for arguments that it does not know
 // and for a time zone that does not exist.
-func (t currentTime) Call(_ context.Context, call tool.Call) (json.RawMessage, error) {
+func (t currentTime) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
+	return tool.JSON(t.answer(ctx, call))
+}
+
+func (t currentTime) answer(_ context.Context, call tool.Call) (json.RawMessage, error) {
 	var arguments struct {
 		Timezone *string `json:"timezone"`
 	}

@@ -31,8 +31,8 @@ func TestCurrentTime(t *testing.T) {
 				t.Fatal("current_time is missing")
 			}
 			got, err := one.Call(t.Context(), tool.Call{Arguments: json.RawMessage(c.arguments)})
-			if parley.ErrorCode(err) != c.code || string(got) != c.want {
-				t.Errorf("got %s, %v; want %s, code %q", got, err, c.want, c.code)
+			if parley.ErrorCode(err) != c.code || string(got.JSON) != c.want {
+				t.Errorf("got %s, %v; want %s, code %q", got.JSON, err, c.want, c.code)
 			}
 		})
 	}

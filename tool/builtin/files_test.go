@@ -55,7 +55,7 @@ func callTool(t *testing.T, dir, name, arguments string) (string, error) {
 		t.Fatalf("there is no tool %s", name)
 	}
 	got, err := one.Call(t.Context(), tool.Call{ProjectPath: dir, Arguments: json.RawMessage(arguments)})
-	return string(got), err
+	return string(got.JSON), err
 }
 
 func TestReadFile(t *testing.T) {

@@ -37,8 +37,8 @@ func FuzzSearchResults(f *testing.F) {
 				continue
 			}
 			result, err := one.Call(t.Context(), tool.Call{Arguments: arguments})
-			if err == nil && !json.Valid(result) {
-				t.Errorf("%s of %q gives %s", one.Definition().Name, arguments, result)
+			if err == nil && !json.Valid(result.JSON) {
+				t.Errorf("%s of %q gives %s", one.Definition().Name, arguments, result.JSON)
 			}
 		}
 	})

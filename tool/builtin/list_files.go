@@ -64,7 +64,11 @@ type listedFile struct {
 }
 
 // Call implements tool.Tool.
-func (t listFiles) Call(ctx context.Context, call tool.Call) (json.RawMessage, error) {
+func (t listFiles) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
+	return tool.JSON(t.answer(ctx, call))
+}
+
+func (t listFiles) answer(ctx context.Context, call tool.Call) (json.RawMessage, error) {
 	arguments := struct {
 		Path      string `json:"path"`
 		Pattern   string `json:"pattern"`

@@ -48,7 +48,11 @@ type fileText struct {
 }
 
 // Call implements tool.Tool.
-func (t readFile) Call(ctx context.Context, call tool.Call) (json.RawMessage, error) {
+func (t readFile) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
+	return tool.JSON(t.answer(ctx, call))
+}
+
+func (t readFile) answer(ctx context.Context, call tool.Call) (json.RawMessage, error) {
 	arguments := struct {
 		Path     string `json:"path"`
 		FromLine int    `json:"from_line"`

@@ -92,7 +92,11 @@ func readableOf(session *parley.Session) readable {
 }
 
 // Call implements tool.Tool.
-func (t readSession) Call(ctx context.Context, call tool.Call) (json.RawMessage, error) {
+func (t readSession) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
+	return tool.JSON(t.answer(ctx, call))
+}
+
+func (t readSession) answer(ctx context.Context, call tool.Call) (json.RawMessage, error) {
 	arguments := struct {
 		Session string `json:"session"`
 		View    string `json:"view"`

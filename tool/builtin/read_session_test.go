@@ -93,7 +93,7 @@ func (l *library) read(arguments string) readMessages {
 		Arguments: json.RawMessage(fmt.Sprintf(`{"session":%q%s}`, l.shared, arguments))})
 	l.must(err)
 	var got readMessages
-	l.must(json.Unmarshal(raw, &got))
+	l.must(json.Unmarshal(raw.JSON, &got))
 	return got
 }
 

@@ -65,7 +65,11 @@ type match struct {
 }
 
 // Call implements tool.Tool.
-func (t searchFiles) Call(ctx context.Context, call tool.Call) (json.RawMessage, error) {
+func (t searchFiles) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
+	return tool.JSON(t.answer(ctx, call))
+}
+
+func (t searchFiles) answer(ctx context.Context, call tool.Call) (json.RawMessage, error) {
 	arguments := struct {
 		Path    string `json:"path"`
 		Pattern string `json:"pattern"`

@@ -96,7 +96,11 @@ type webResult struct {
 }
 
 // Call implements tool.Tool.
-func (w webSearch) Call(ctx context.Context, call tool.Call) (json.RawMessage, error) {
+func (w webSearch) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
+	return tool.JSON(w.answer(ctx, call))
+}
+
+func (w webSearch) answer(ctx context.Context, call tool.Call) (json.RawMessage, error) {
 	request := struct {
 		Query      string `json:"query"`
 		MaxResults int    `json:"max_results"`

@@ -54,9 +54,9 @@ func TestWebSearch(t *testing.T) {
 	} {
 		asked, status, body = "", c.status, c.body
 		got, err := one.Call(t.Context(), tool.Call{Arguments: json.RawMessage(c.arguments)})
-		if string(got) != c.want || parley.ErrorCode(err) != c.code ||
+		if string(got.JSON) != c.want || parley.ErrorCode(err) != c.code ||
 			err != nil && strings.Contains(err.Error(), key) {
-			t.Errorf("%s with status %d: got %s, %v", c.arguments, c.status, got, err)
+			t.Errorf("%s with status %d: got %s, %v", c.arguments, c.status, got.JSON, err)
 		}
 		if (c.status == 0) != (asked == "") {
 			t.Errorf("%s: asked %q", c.arguments, asked)

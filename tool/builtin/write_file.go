@@ -36,7 +36,11 @@ type written struct {
 
 // Call implements tool.Tool. A reader sees the old text or the new one, never
 // a part.
-func (t writeFile) Call(_ context.Context, call tool.Call) (json.RawMessage, error) {
+func (t writeFile) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
+	return tool.JSON(t.answer(ctx, call))
+}
+
+func (t writeFile) answer(_ context.Context, call tool.Call) (json.RawMessage, error) {
 	var arguments struct {
 		Path *string `json:"path"`
 		Text *string `json:"text"`

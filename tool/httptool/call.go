@@ -10,6 +10,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -52,26 +53,26 @@ type answer struct {
 
 // Call implements tool.Tool. Arguments that the address does not name go into
 // the query of a GET, HEAD or DELETE and else into a JSON body. An answer beyond
-// 2xx is an error with what the server said. The endpoint, and nobody that it
+// 2xx is an error with what the server said; what is no text is a file. The endpoint, and nobody that it
 // redirects to, is told which call it serves, so that it can tell a repetition.
-func (e *endpoint) Call(ctx context.Context, call tool.Call) (json.RawMessage, error) {
+func (e *endpoint) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
 	request, err := e.request(ctx, call.Arguments)
 	if err != nil {
-		return nil, err
+		return tool.Result{}, err
 	}
 	ctx, stop := context.WithTimeout(ctx, e.timeout)
 	defer stop()
 	response, err := e.client.Do(request.WithContext(netguard.WithHeader(ctx, call.Headers())))
 	if err != nil {
-		return nil, e.explain(ctx, err)
+		return tool.Result{}, e.explain(ctx, err)
 	}
 	defer func() { _ = response.Body.Close() }() // read as far as wanted
 	body, err := io.ReadAll(io.LimitReader(response.Body, int64(e.maxBytes)+1))
 	switch {
 	case err != nil:
-		return nil, e.explain(ctx, err)
+		return tool.Result{}, e.explain(ctx, err)
 	case len(body) > e.maxBytes:
-		return nil, parley.Errorf(
+		return tool.Result{}, parley.Errorf(
 			parley.CodeTooLarge,
 			"the answer is larger than the %d bytes that this tool may read",
 			e.maxBytes,
@@ -79,38 +80,41 @@ func (e *endpoint) Call(ctx context.Context, call tool.Call) (json.RawMessage, e
 	}
 	text := netguard.Redact(string(body), e.secrets)
 	if response.StatusCode < 200 || response.StatusCode > 299 {
-		return nil, parley.Errorf(
+		return tool.Result{}, parley.Errorf(
 			parley.CodeUnavailable,
 			"the server answered %s: %s",
 			response.Status,
 			parley.Clip(strings.ToValidUTF8(text, "�"), shownBytes),
 		)
 	}
-	shown, err := bodyOf(response.Header.Get("Content-Type"), text)
-	if err != nil {
-		return nil, err
+	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
+		file := parley.Part{Type: parley.PartFile, Name: fileName(response.Request.URL)}
+		return tool.Result{Pieces: []tool.Piece{{Part: file, Data: []byte(text)}}}, nil
 	}
-	return json.Marshal(answer{Status: response.StatusCode, Body: shown})
+	return tool.JSON(json.Marshal(answer{
+		Status: response.StatusCode,
+		Body:   bodyOf(response.Header.Get("Content-Type"), text),
+	}))
 }
 
-// bodyOf is an answer's body as JSON.
-func bodyOf(contentType, text string) (json.RawMessage, error) {
+// fileName is the last part of an address that looks like a file's name; "" else.
+func fileName(address *url.URL) string {
+	if name := path.Base(address.Path); strings.Contains(name, ".") && len(name) <= parley.MaxNameBytes {
+		return name
+	}
+	return ""
+}
+
+// bodyOf is the text of an answer's body as JSON.
+func bodyOf(contentType, text string) json.RawMessage {
 	if text == "" {
-		return json.RawMessage("null"), nil
+		return json.RawMessage("null")
 	}
 	media, _, _ := mime.ParseMediaType(contentType)
 	if (media == "application/json" || strings.HasSuffix(media, "+json")) && json.Valid([]byte(text)) {
-		return json.RawMessage(text), nil
+		return json.RawMessage(text)
 	}
-	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
-		return nil, parley.Errorf(
-			parley.CodeUnsupported,
-			"the answer is no text: %s, %d bytes",
-			parley.Clip(media, 64),
-			len(text),
-		)
-	}
-	return parley.AppendJSONString(nil, text), nil
+	return parley.AppendJSONString(nil, text)
 }
 
 // request makes the request of a call.

@@ -40,7 +40,10 @@ func one(t *testing.T, config httptool.Config) tool.Tool {
 func call(t *testing.T, found tool.Tool, arguments string) (string, error) {
 	t.Helper()
 	got, err := found.Call(t.Context(), tool.Call{Arguments: json.RawMessage(arguments)})
-	return string(got), err
+	if len(got.Pieces) == 1 && got.JSON == nil {
+		return got.Pieces[0].Name + ":" + string(got.Pieces[0].Data), err
+	}
+	return string(got.JSON), err
 }
 
 // mirror answers with the request that it got.
@@ -125,6 +128,7 @@ func TestAnswers(t *testing.T) {
 	answers("/broken", "application/json", `{"a":`, http.StatusOK)
 	answers("/nothing", "text/plain", "", http.StatusNoContent)
 	answers("/binary", "image/png", "\x89PNG\x00\xff", http.StatusOK)
+	answers("/a/chart.png", "image/png", "\x89PNG\x00\xff", http.StatusOK)
 	answers("/missing", "text/plain", "no such user, "+secret, http.StatusNotFound)
 	answers("/tells", "text/plain", "you sent Bearer "+secret, http.StatusOK)
 	answers("/large", "text/plain", strings.Repeat("x", 101), http.StatusOK)
@@ -138,7 +142,8 @@ func TestAnswers(t *testing.T) {
 		{"/problem", `{"status":201,"body":{"a":1}}`, ""},
 		{"/broken", `{"status":200,"body":"{\"a\":"}`, ""},
 		{"/nothing", `{"status":204,"body":null}`, ""},
-		{"/binary", "", "is no text: image/png"},
+		{"/binary", ":\x89PNG\x00\xff", ""},
+		{"/a/chart.png", "chart.png:\x89PNG\x00\xff", ""},
 		{"/missing", "", "404 Not Found: no such user, [redacted]"},
 		{"/tells", `{"status":200,"body":"you sent Bearer [redacted]"}`, ""},
 		{"/large", "", "larger than the 100 bytes"},

@@ -444,8 +444,8 @@ func TestServersCanTellARepetition(t *testing.T) {
 	}
 	want := fmt.Sprintf("%s call_1 %s %s", exact.MessageID, exact.SessionID, exact.TraceParent)
 	for range 2 {
-		if got, err := one.Call(t.Context(), exact); err != nil || string(got) != mustQuote(t, want) {
-			t.Errorf("_meta says %s, %v; want %s", got, err, want)
+		if got, err := one.Call(t.Context(), exact); err != nil || string(got.JSON) != mustQuote(t, want) {
+			t.Errorf("_meta says %s, %v; want %s", got.JSON, err, want)
 		}
 	}
 	got := header.Load()

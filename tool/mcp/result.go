@@ -2,135 +2,201 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"path"
 	"reflect"
+	"slices"
 	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"example.org/parley"
+	"example.org/parley/tool"
 )
 
-// block is one piece of a result. Bytes that no text model reads are not
-// repeated: what they are and how many is told in their place.
-type block struct {
-	Type        string `json:"type"` // text, image, audio, resource, resource_link
-	Text        string `json:"text,omitempty"`
-	URI         string `json:"uri,omitempty"`
-	Name        string `json:"name,omitempty"`
-	Title       string `json:"title,omitempty"`
-	Description string `json:"description,omitempty"`
-	MIMEType    string `json:"mime_type,omitempty"`
-	Bytes       *int64 `json:"bytes,omitempty"`
-	Omitted     bool   `json:"omitted,omitempty"` // of the bytes
-}
-
-// blocks is the form of a result that is more than one text.
-type blocks struct {
-	Content    []block `json:"content"`
-	Structured any     `json:"structured,omitempty"` // JSON of the server's choosing
-}
-
-// content gives a result the form in which models read it: a text alone is a
-// string; structured content that repeats its text is that JSON; anything else an
-// object of content and structured. The error is what the tool itself reports.
-func content(result *sdk.CallToolResult) (json.RawMessage, error) {
+// content gives a result the form in which the record has it: a text alone is a string;
+// structured content, alone or beside a text that only repeats it, is that JSON; anything
+// else is pieces in the server's order, behind them the structured content where it says
+// something else. The error is what the tool itself reports.
+func content(result *sdk.CallToolResult) (tool.Result, error) {
 	if result.IsError {
-		return nil, parley.Errorf(parley.CodeConflict, "%s", failureText(result))
+		return tool.Result{}, parley.Errorf(parley.CodeConflict, "%s", failureText(result))
 	}
-	list := describeBlocks(result.Content)
-	text, alone := "", len(list) == 1 && list[0].Type == "text"
-	if alone {
-		text = list[0].Text
-	}
+	pieces := piecesOf(result.Content)
 	structured := withoutNULs(result.StructuredContent)
-	switch {
-	case structured == nil && len(list) == 0:
-		return json.RawMessage("null"), nil
-	case structured == nil && alone:
-		return json.Marshal(text)
-	case structured != nil && alone && repeats(text, structured):
-		var compact bytes.Buffer
-		if err := json.Compact(&compact, []byte(text)); err == nil {
-			return compact.Bytes(), nil // the server's own digits
+	if structured != nil {
+		texts := textsIn(pieces)
+		switch {
+		case len(texts) == 1 && len(pieces) == 1 && repeats(texts[0], structured):
+			var compact bytes.Buffer
+			if err := json.Compact(&compact, []byte(texts[0])); err == nil {
+				return tool.Result{JSON: compact.Bytes()}, nil // the server's own digits
+			}
+		case wraps(structured, texts):
+			structured = nil
+		case spelledOut(structured, texts):
+			pieces = slices.DeleteFunc(pieces, func(p tool.Piece) bool { return p.Type == parley.PartText })
 		}
-	case structured != nil && len(list) == 0:
-		return json.Marshal(structured)
 	}
-	return json.Marshal(blocks{Content: list, Structured: structured})
+	if structured != nil {
+		raw, err := json.Marshal(structured)
+		if err != nil || len(pieces) == 0 {
+			return tool.Result{JSON: raw}, err
+		}
+		pieces = append(pieces, tool.Piece{Part: parley.Part{Type: parley.PartObject, Object: raw}})
+	}
+	switch {
+	case len(pieces) == 0:
+		return tool.Result{JSON: json.RawMessage("null")}, nil
+	case len(pieces) == 1 && pieces[0].Type == parley.PartText:
+		raw, err := json.Marshal(pieces[0].Text)
+		return tool.Result{JSON: raw}, err
+	}
+	return tool.Result{Pieces: pieces}, nil
+}
+
+func textsIn(pieces []tool.Piece) (texts []string) {
+	for i := range pieces {
+		if pieces[i].Type == parley.PartText {
+			texts = append(texts, pieces[i].Text)
+		}
+	}
+	return texts
 }
 
 // repeats reports whether a text is the JSON of a structured result.
 func repeats(text string, structured any) bool {
 	var said any
-	return json.Unmarshal([]byte(text), &said) == nil && reflect.DeepEqual(said, structured)
+	return json.Unmarshal([]byte(text), &said) == nil && reflect.DeepEqual(said, plain(structured))
+}
+
+// plain is JSON of a server's library as encoding/json reads it.
+func plain(structured any) any {
+	raw, err := json.Marshal(structured)
+	if err != nil {
+		return structured
+	}
+	var read any
+	if json.Unmarshal(raw, &read) != nil {
+		return structured
+	}
+	return read
+}
+
+// only is the value of an object's only member: servers wrap what is no object.
+func only(structured any) (any, bool) {
+	object, ok := plain(structured).(map[string]any)
+	if !ok || len(object) != 1 {
+		return nil, false
+	}
+	for _, value := range object {
+		return value, true
+	}
+	return nil, false
+}
+
+// wraps reports whether a structured result is nothing but a wrapping of texts: of one, or
+// of a list of them.
+func wraps(structured any, texts []string) bool {
+	value, ok := only(structured)
+	if !ok || len(texts) == 0 {
+		return false
+	}
+	if list, ok := value.([]any); ok && len(list) == len(texts) {
+		return !slices.ContainsFunc(texts, func(text string) bool { return !slices.Contains(list, any(text)) })
+	}
+	return len(texts) == 1 && value == any(texts[0])
+}
+
+// spelledOut reports whether texts are the JSON of a structured result: of all of it, of
+// what it wraps, or of each item of the list that it wraps.
+func spelledOut(structured any, texts []string) bool {
+	value, wrapped := only(structured)
+	if len(texts) == 1 && (repeats(texts[0], structured) || wrapped && repeats(texts[0], value)) {
+		return true
+	}
+	list, ok := value.([]any)
+	if !ok {
+		list, ok = plain(structured).([]any)
+	}
+	if !ok || len(list) == 0 || len(list) != len(texts) {
+		return false
+	}
+	for i, text := range texts {
+		if !repeats(text, list[i]) && list[i] != any(text) {
+			return false
+		}
+	}
+	return true
 }
 
 // failureText is what a failed tool says.
 func failureText(result *sdk.CallToolResult) string {
-	var texts []string
-	for _, b := range describeBlocks(result.Content) {
-		if b.Text != "" {
-			texts = append(texts, b.Text)
-		}
+	if texts := textsIn(piecesOf(result.Content)); len(texts) > 0 {
+		return strings.Join(texts, "\n")
 	}
-	if len(texts) == 0 && result.StructuredContent != nil {
+	if result.StructuredContent != nil {
 		if raw, err := json.Marshal(withoutNULs(result.StructuredContent)); err == nil {
 			return string(raw)
 		}
 	}
-	if len(texts) == 0 {
-		return "The tool reports an error without saying which."
-	}
-	return strings.Join(texts, "\n")
+	return "The tool reports an error without saying which."
 }
 
-func describeBlocks(contents []sdk.Content) []block {
-	list := make([]block, 0, len(contents))
+func piecesOf(contents []sdk.Content) []tool.Piece {
+	pieces := make([]tool.Piece, 0, len(contents))
+	text := func(text string) {
+		if text = withoutNUL(text); text != "" {
+			pieces = append(pieces, tool.Piece{Part: parley.Part{Type: parley.PartText, Text: text}})
+		}
+	}
+	bytes := func(name string, data []byte) {
+		if len(data) > 0 {
+			pieces = append(pieces, tool.Piece{Part: parley.Part{Type: parley.PartFile, Name: name}, Data: data})
+		}
+	}
+	link := func(uri, title string) {
+		if len(uri) > parley.MaxLinkBytes {
+			text(title + " " + uri)
+			return
+		}
+		if uri = withoutNUL(uri); uri != "" {
+			part := parley.Part{Type: parley.PartLink, URL: uri, Title: parley.Clip(withoutNUL(title), titleBytes)}
+			pieces = append(pieces, tool.Piece{Part: part})
+		}
+	}
 	for _, c := range contents {
 		switch c := c.(type) {
 		case *sdk.TextContent:
-			list = append(list, block{Type: "text", Text: withoutNUL(c.Text)})
+			text(c.Text)
 		case *sdk.ImageContent:
-			list = append(list, omitted(block{Type: "image", MIMEType: c.MIMEType}, c.Data))
+			bytes("", c.Data)
 		case *sdk.AudioContent:
-			list = append(list, omitted(block{Type: "audio", MIMEType: c.MIMEType}, c.Data))
+			bytes("", c.Data)
 		case *sdk.ResourceLink:
-			list = append(
-				list,
-				block{
-					Type:        "resource_link",
-					URI:         withoutNUL(c.URI),
-					Name:        withoutNUL(c.Name),
-					Title:       withoutNUL(c.Title),
-					Description: withoutNUL(c.Description),
-					MIMEType:    withoutNUL(c.MIMEType),
-					Bytes:       c.Size,
-				},
-			)
+			title := cmp.Or(c.Title, c.Name)
+			if c.Description != "" {
+				title = strings.TrimSpace(title + " (" + c.Description + ")")
+			}
+			link(c.URI, title)
 		case *sdk.EmbeddedResource:
-			list = append(list, describeResource(c.Resource))
+			if c.Resource == nil {
+				continue
+			}
+			if c.Resource.Blob != nil {
+				bytes(path.Base(withoutNUL(c.Resource.URI)), c.Resource.Blob)
+				continue
+			}
+			link(c.Resource.URI, "")
+			text(c.Resource.Text)
 		}
 	}
-	return list
+	return pieces
 }
 
-func describeResource(r *sdk.ResourceContents) block {
-	if r == nil {
-		return block{Type: "resource"}
-	}
-	b := block{Type: "resource", URI: withoutNUL(r.URI), MIMEType: withoutNUL(r.MIMEType)}
-	if r.Blob != nil {
-		return omitted(b, r.Blob)
-	}
-	b.Text = withoutNUL(r.Text)
-	return b
-}
-
-func omitted(b block, data []byte) block {
-	b.MIMEType, b.Bytes, b.Omitted = withoutNUL(b.MIMEType), new(int64(len(data))), true
-	return b
-}
+// titleBytes leaves room for the mark of a cut.
+const titleBytes = parley.MaxTitleBytes - len("…")
 
 // withoutNUL replaces the one character that no database stores.
 func withoutNUL(text string) string { return strings.ReplaceAll(text, "\x00", "\uFFFD") }

@@ -38,11 +38,36 @@ func TestResults(t *testing.T) {
 		},
 		"both": {
 			result: &sdk.CallToolResult{Content: said("one").Content, StructuredContent: []int{1}},
-			want:   `{"content":[{"type":"text","text":"one"}],"structured":[1]}`,
+			want:   `[{"text":"one","type":"text","Data":null},{"object":[1],"type":"object","Data":null}]`,
+		},
+		"wrapped": {
+			result: &sdk.CallToolResult{Content: said("one").Content, StructuredContent: map[string]any{"result": "one"}},
+			want:   `"one"`,
+		},
+		"wrapped JSON": {
+			result: &sdk.CallToolResult{
+				Content: said(`{"a":1}`).Content, StructuredContent: map[string]any{"result": map[string]any{"a": 1}},
+			},
+			want: `{"result":{"a":1}}`,
+		},
+		"wrapped list": {
+			result: &sdk.CallToolResult{
+				Content:           append(said("one").Content, said("two").Content...),
+				StructuredContent: map[string]any{"result": []string{"one", "two"}},
+			},
+			want: `[{"text":"one","type":"text","Data":null},{"text":"two","type":"text","Data":null}]`,
+		},
+		"spelled out": {
+			result: &sdk.CallToolResult{
+				Content: append(said(`{"n":1}`).Content, said(`{"n":2}`).Content...), StructuredContent: []map[string]int{
+					{"n": 1}, {"n": 2},
+				},
+			},
+			want: `[{"n":1},{"n":2}]`,
 		},
 		"several": {
 			result: &sdk.CallToolResult{Content: append(said("one").Content, said("two").Content...)},
-			want:   `{"content":[{"type":"text","text":"one"},{"type":"text","text":"two"}]}`,
+			want:   `[{"text":"one","type":"text","Data":null},{"text":"two","type":"text","Data":null}]`,
 		},
 		"bytes": {result: &sdk.CallToolResult{Content: []sdk.Content{
 			&sdk.ImageContent{
@@ -50,15 +75,14 @@ func TestResults(t *testing.T) {
 				Data:     []byte("12345"),
 			},
 			&sdk.AudioContent{MIMEType: "audio/wav", Data: []byte("123")},
-		}}, want: `{"content":[{"type":"image","mime_type":"image/png","bytes":5,"omitted":true},{"type":"audio",` +
-			`"mime_type":"audio/wav","bytes":3,"omitted":true}]}`},
+		}}, want: `[{"type":"file","Data":"MTIzNDU="},{"type":"file","Data":"MTIz"}]`},
 		"resources": {result: &sdk.CallToolResult{Content: []sdk.Content{
 			&sdk.EmbeddedResource{Resource: &sdk.ResourceContents{URI: "file:///a", MIMEType: "text/plain", Text: "A"}},
 			&sdk.EmbeddedResource{Resource: &sdk.ResourceContents{URI: "file:///b", Blob: []byte("12")}},
 			&sdk.ResourceLink{URI: "file:///c", Name: "c", Size: &size},
-		}}, want: `{"content":[{"type":"resource","text":"A","uri":"file:///a","mime_type":"text/plain"},` +
-			`{"type":"resource","uri":"file:///b","bytes":2,"omitted":true},{"type":"resource_link",` +
-			`"uri":"file:///c","name":"c","bytes":12}]}`},
+		}}, want: `[{"type":"link","url":"file:///a","Data":null},{"text":"A","type":"text","Data":null},` +
+			`{"name":"b","type":"file","Data":"MTI="},` +
+			`{"title":"c","type":"link","url":"file:///c","Data":null}]`},
 		"error": {
 			result: &sdk.CallToolResult{
 				IsError: true,

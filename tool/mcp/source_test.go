@@ -66,7 +66,11 @@ func call(ctx context.Context, t *testing.T, source *mcp.Source, name, arguments
 	if !ok {
 		t.Fatalf("there is no tool %s, only %v", name, names(source))
 	}
-	raw, err := one.Call(ctx, tool.Call{ID: "call_1", Arguments: json.RawMessage(arguments)})
+	answered, err := one.Call(ctx, tool.Call{ID: "call_1", Arguments: json.RawMessage(arguments)})
+	if err != nil || answered.Pieces == nil {
+		return string(answered.JSON), err
+	}
+	raw, err := json.Marshal(answered.Pieces)
 	return string(raw), err
 }
 

@@ -111,9 +111,9 @@ func (t *remoteTool) Source() string { return t.link.source() }
 // Call implements tool.Tool. CodeInvalid for arguments that do not fit the
 // schema: nothing was sent; CodeUnavailable when the server is away; an error
 // that the tool itself reports is its text.
-func (t *remoteTool) Call(ctx context.Context, call tool.Call) (json.RawMessage, error) {
+func (t *remoteTool) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
 	if err := t.check(ctx, call.Arguments); err != nil {
-		return nil, err
+		return tool.Result{}, err
 	}
 	if limit := t.link.server.CallTime; limit > 0 {
 		var stop context.CancelFunc
@@ -122,7 +122,7 @@ func (t *remoteTool) Call(ctx context.Context, call tool.Call) (json.RawMessage,
 	}
 	result, err := t.link.call(ctx, t.original, call)
 	if err != nil {
-		return nil, err
+		return tool.Result{}, err
 	}
 	return content(result)
 }

@@ -36,7 +36,11 @@ func (effect) Annotations() parley.ToolAnnotations { return parley.ToolAnnotatio
 func (effect) Source() string { return sourceName }
 
 // Call implements tool.Tool.
-func (effect) Call(ctx context.Context, call tool.Call) (json.RawMessage, error) {
+func (t effect) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
+	return tool.JSON(t.answer(ctx, call))
+}
+
+func (effect) answer(ctx context.Context, call tool.Call) (json.RawMessage, error) {
 	var arguments struct {
 		Before int64 `json:"before_ms"`
 		After  int64 `json:"after_ms"`
@@ -93,7 +97,11 @@ func (poison) Annotations() parley.ToolAnnotations {
 func (poison) Source() string { return sourceName }
 
 // Call implements tool.Tool.
-func (poison) Call(context.Context, tool.Call) (json.RawMessage, error) {
+func (t poison) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
+	return tool.JSON(t.answer(ctx, call))
+}
+
+func (poison) answer(context.Context, tool.Call) (json.RawMessage, error) {
 	const enough = 1 << 20 // of stack: a gigabyte takes long
 	debug.SetMaxStack(enough)
 	return json.RawMessage(deep(1)), nil

@@ -1,0 +1,269 @@
+package parley
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// The bounds of parts.
+const (
+	MaxParts     = 256 // of one content
+	MaxCitations = 256 // of one text
+)
+
+// PartType says which members of a Part count.
+type PartType string
+
+// The types of part. Bytes live in files: those that hold some name the file.
+const (
+	PartText      PartType = "text"      // Text, Citations
+	PartImage     PartType = "image"     // FileID, SHA256, MediaType, Name
+	PartFile      PartType = "file"      // as an image
+	PartAudio     PartType = "audio"     // as an image
+	PartLink      PartType = "link"      // URL, Title
+	PartReasoning PartType = "reasoning" // Text; of assistant messages
+	PartRefusal   PartType = "refusal"   // Text; of assistant messages
+	PartObject    PartType = "object"    // Object: any JSON
+)
+
+// Part is a piece of a content, in the order in which they are read. A member that says
+// nothing is left out (ADR 0035). SHA256, MediaType and Name of a file are the server's
+// words: who writes a part may leave them out.
+type Part struct {
+	Citations []Citation      `json:"citations,omitempty"`
+	FileID    ID              `json:"file_id,omitzero"`
+	MediaType string          `json:"media_type,omitempty"`
+	Name      string          `json:"name,omitempty"`
+	Object    json.RawMessage `json:"object,omitempty"`
+	SHA256    Hash            `json:"sha256,omitzero"`
+	Text      string          `json:"text,omitempty"`
+	Title     string          `json:"title,omitempty"`
+	Type      PartType        `json:"type"`
+	URL       string          `json:"url,omitempty"`
+}
+
+// Citation says where a piece of a text, from Start up to End in bytes of UTF-8, is from.
+type Citation struct {
+	End   int    `json:"end"`
+	Start int    `json:"start"`
+	Text  string `json:"text,omitempty"` // the words that are cited
+	Title string `json:"title,omitempty"`
+	URL   string `json:"url,omitempty"`
+}
+
+// HoldsFile reports whether the part stands for a file.
+func (p *Part) HoldsFile() bool {
+	return p.Type == PartImage || p.Type == PartFile || p.Type == PartAudio
+}
+
+// Fill puts into a part what is known of its file. The error is CodeInvalid when the part
+// says something else, or shows as an image or audio what is none.
+func (p *Part) Fill(file File, field string) error {
+	switch {
+	case p.Type == PartImage && !file.IsImage():
+		return InvalidField(field, "%s is not an image that can be shown; give it as a file", Clip(file.Name, 64))
+	case p.Type == PartAudio && !file.IsAudio():
+		return InvalidField(field, "%s is not audio; give it as a file", Clip(file.Name, 64))
+	case !p.SHA256.IsZero() && p.SHA256 != file.SHA256:
+		return InvalidField(field, "the file %s has another sha256", file.ID)
+	case p.MediaType != "" && p.MediaType != file.MediaType:
+		return InvalidField(field, "the file %s is %s", file.ID, file.MediaType)
+	}
+	p.SHA256, p.MediaType = file.SHA256, file.MediaType
+	if p.Name == "" {
+		p.Name = file.Name
+	}
+	return nil
+}
+
+// FilePart is the part that stands for a file: an image or audio where it is one.
+func FilePart(file File) Part {
+	part := Part{Type: PartFile, FileID: file.ID, SHA256: file.SHA256, MediaType: file.MediaType, Name: file.Name}
+	switch {
+	case file.IsImage():
+		part.Type = PartImage
+	case file.IsAudio():
+		part.Type = PartAudio
+	}
+	return part
+}
+
+// members are those of a part that its type may have besides it, and the one that it must
+// have.
+type members struct {
+	must string
+	may  []string
+}
+
+// partMembers are the members of each type of part.
+func partMembers(of PartType) (members, bool) {
+	switch of {
+	case PartText:
+		return members{"text", []string{"citations"}}, true
+	case PartImage, PartFile, PartAudio:
+		return members{"file_id", []string{"sha256", "media_type", "name"}}, true
+	case PartLink:
+		return members{"url", []string{"title"}}, true
+	case PartReasoning, PartRefusal:
+		return members{"text", nil}, true
+	case PartObject:
+		return members{"object", nil}, true
+	}
+	return members{}, false
+}
+
+// PartTypes are the types of part, in the order of their constants.
+func PartTypes() []PartType {
+	return []PartType{PartText, PartImage, PartFile, PartAudio, PartLink, PartReasoning, PartRefusal, PartObject}
+}
+
+// Members are the JSON names of the members that a part of this type must have and may have, besides type.
+func (t PartType) Members() (must string, may []string) {
+	of, _ := partMembers(t)
+	return of.must, of.may
+}
+
+// set names the members of a part that say something, but for its type.
+func (p *Part) set() []string {
+	var names []string
+	for name, there := range map[string]bool{
+		"citations": len(p.Citations) > 0, "file_id": !p.FileID.IsZero(), "media_type": p.MediaType != "",
+		"name": p.Name != "", "object": len(p.Object) > 0, "sha256": !p.SHA256.IsZero(), "text": p.Text != "",
+		"title": p.Title != "", "url": p.URL != "",
+	} {
+		if there {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// partTypes are the types of part that a role's content may have.
+func partTypes(role Role) []PartType {
+	switch role {
+	case RoleAssistant:
+		return []PartType{
+			PartText, PartImage, PartFile, PartAudio, PartLink, PartReasoning, PartRefusal, PartObject,
+		}
+	case RoleUser, RoleToolResult:
+		return []PartType{PartText, PartImage, PartFile, PartAudio, PartLink, PartObject}
+	}
+	return nil
+}
+
+// checkParts checks the parts of a content from outside. A row has at most one text that
+// grows, and one reasoning: an assistant's content has at most one of each of its texts.
+func checkParts(role Role, parts []Part) error {
+	if len(parts) > MaxParts {
+		return InvalidField("content.parts", "at most %d parts", MaxParts)
+	}
+	types := partTypes(role)
+	seen := map[PartType]bool{}
+	var files []ID
+	for i := range parts {
+		p := &parts[i]
+		if !slices.Contains(types, p.Type) {
+			return InvalidField("content.parts", "%q is not the type of a part of a %s message", Clip(string(p.Type), 32), role)
+		}
+		if err := p.check(); err != nil {
+			return err
+		}
+		switch p.Type {
+		case PartText, PartReasoning, PartRefusal:
+			if role == RoleAssistant && seen[p.Type] {
+				return InvalidField("content.parts", "an assistant message has at most one part of type %s", p.Type)
+			}
+			seen[p.Type] = true
+		case PartImage, PartFile, PartAudio:
+			if slices.Contains(files, p.FileID) {
+				return InvalidField("content.parts", "the file %s is there twice", p.FileID)
+			}
+			files = append(files, p.FileID)
+		}
+	}
+	if len(files) > MaxMessageFiles {
+		return InvalidField("content.parts", "at most %d files", MaxMessageFiles)
+	}
+	return nil
+}
+
+func (p *Part) check() error {
+	of, _ := partMembers(p.Type)
+	names := p.set()
+	if !slices.Contains(names, of.must) {
+		return InvalidField("content.parts", "a part of type %s needs %s", p.Type, of.must)
+	}
+	for _, name := range names {
+		if name != of.must && !slices.Contains(of.may, name) {
+			return InvalidField("content.parts", "a part of type %s has no %s", p.Type, name)
+		}
+	}
+	if len(p.Name) > MaxNameBytes || len(p.MediaType) > MaxNameBytes || len(p.Title) > MaxTitleBytes ||
+		len(p.URL) > MaxLinkBytes {
+		return InvalidField("content.parts", "a name, media_type, title or url is too long")
+	}
+	if len(p.Citations) > MaxCitations {
+		return InvalidField("content.parts", "at most %d citations of one text", MaxCitations)
+	}
+	for i := range p.Citations {
+		c := &p.Citations[i]
+		if c.Start < 0 || c.End < c.Start || c.End > len(p.Text) {
+			return InvalidField("content.parts", "a citation's start and end are bytes of its text, which has %d", len(p.Text))
+		}
+		if len(c.Title) > MaxTitleBytes || len(c.URL) > MaxLinkBytes {
+			return InvalidField("content.parts", "the title or url of a citation is too long")
+		}
+	}
+	return nil
+}
+
+// The bounds of the words of links and citations, in bytes.
+const (
+	MaxTitleBytes = 1024
+	MaxLinkBytes  = 8192
+)
+
+// textsOf joins the texts of parts of one type.
+func textsOf(parts []Part, of PartType) string {
+	var texts []string
+	for i := range parts {
+		if parts[i].Type == of {
+			texts = append(texts, parts[i].Text)
+		}
+	}
+	return strings.Join(texts, "\n\n")
+}
+
+// filesIn are the files of parts, in their order.
+func filesIn(parts []Part) []ID {
+	var ids []ID
+	for i := range parts {
+		if parts[i].HoldsFile() && !slices.Contains(ids, parts[i].FileID) {
+			ids = append(ids, parts[i].FileID)
+		}
+	}
+	return ids
+}
+
+// Plain is a part as plain text: a text as it is, an object as JSON, a link as its title
+// and address, a file as its name in brackets.
+func (p *Part) Plain() string {
+	switch p.Type {
+	case PartText, PartReasoning, PartRefusal:
+		return p.Text
+	case PartObject:
+		return string(p.Object)
+	case PartLink:
+		if p.Title != "" {
+			return p.Title + ": " + p.URL
+		}
+		return p.URL
+	}
+	return "[" + string(p.Type) + " " + p.Name + "]"
+}
+
+// holdsParts reports whether a canonical content may be one in parts.
+func holdsParts(content []byte) bool { return bytes.Contains(content, []byte(`"parts":[`)) }

@@ -1,0 +1,285 @@
+package worker
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"example.org/parley"
+	"example.org/parley/internal/upload"
+	"example.org/parley/prompt"
+	"example.org/parley/tool"
+)
+
+// leastCarried is the shortest base64 that is looked at in the text of a result: shorter
+// pictures are rare, and cost a model little.
+const leastCarried = 1024
+
+// resultNotKept stands in a result for bytes that could not be kept.
+const resultNotKept = "[A file of %d bytes (%s) was not kept: %s]"
+
+// filing makes a record of what a tool answered: bytes become files of the session's
+// owner, each once, and what is left is JSON or parts.
+type filing struct {
+	t     *tools
+	call  *toolCall
+	files []parley.Part
+	seen  map[parley.Hash]parley.Part
+}
+
+// keep makes the content of a tool's result; the text says why there can be none.
+func (t *tools) keep(call *toolCall, answered tool.Result) (parley.ToolResultContent, string) {
+	k := filing{t: t, call: call, seen: map[parley.Hash]parley.Part{}}
+	size := len(answered.JSON)
+	for i := range answered.Pieces {
+		size += len(answered.Pieces[i].Data) + len(answered.Pieces[i].Text) + len(answered.Pieces[i].Object)
+	}
+	if size > MaxToolAnswerBytes {
+		return parley.ToolResultContent{}, fmt.Sprintf(resultTooLarge, MaxToolAnswerBytes)
+	}
+	content := parley.ToolResultContent{Success: true}
+	if len(answered.Pieces) == 0 {
+		raw, refusal := k.json(answered.JSON)
+		if refusal != "" {
+			return content, refusal
+		}
+		content.Result = raw
+		if len(k.files) > 0 {
+			content.Result, content.Parts = nil, append(partsOf(raw), k.files...)
+		}
+		return content, ""
+	}
+	if len(answered.Pieces) > parley.MaxParts {
+		return content, fmt.Sprintf("The tool's result has more than %d parts.", parley.MaxParts)
+	}
+	size = 0
+	for i := range answered.Pieces {
+		parts, refusal := k.piece(&answered.Pieces[i])
+		if refusal != "" {
+			return content, refusal
+		}
+		for j := range parts {
+			size += len(parts[j].Text) + len(parts[j].Object) + len(parts[j].URL) + len(parts[j].Title)
+		}
+		content.Parts = append(content.Parts, parts...)
+	}
+	if size > MaxToolResultBytes {
+		return content, fmt.Sprintf(resultTooLarge, MaxToolResultBytes)
+	}
+	if len(content.Parts) == 0 {
+		content.Result = json.RawMessage("null")
+	}
+	return content, ""
+}
+
+// partsOf is JSON as parts: a string is a text, null nothing.
+func partsOf(raw json.RawMessage) []parley.Part {
+	content := parley.ToolResultContent{Result: raw}
+	switch text := content.Plain(); {
+	case text == "":
+		return nil
+	case raw[0] == '"':
+		return []parley.Part{{Type: parley.PartText, Text: text}}
+	}
+	return []parley.Part{{Type: parley.PartObject, Object: raw}}
+}
+
+// json is a tool's JSON without the bytes that its strings carry.
+func (k *filing) json(raw json.RawMessage) (json.RawMessage, string) {
+	if len(raw) == 0 {
+		return json.RawMessage("null"), ""
+	}
+	if !json.Valid(raw) || parley.CheckJSONBounds(raw) != nil {
+		return nil, resultNoJSON
+	}
+	if raw = k.strings(raw); len(raw) > MaxToolResultBytes {
+		return nil, fmt.Sprintf(resultTooLarge, MaxToolResultBytes)
+	}
+	return raw, ""
+}
+
+// strings rewrites the strings of valid JSON that carry bytes, and nothing else of it.
+func (k *filing) strings(raw json.RawMessage) json.RawMessage {
+	if len(raw) < leastCarried {
+		return raw
+	}
+	var out []byte
+	from := 0
+	for at := 0; at < len(raw); at++ {
+		if raw[at] != '"' {
+			continue
+		}
+		end := at + 1
+		for raw[end] != '"' {
+			if raw[end] == '\\' {
+				end++
+			}
+			end++
+		}
+		var text string
+		if end-at > leastCarried && json.Unmarshal(raw[at:end+1], &text) == nil {
+			if without := k.text(text); without != text {
+				out = parley.AppendJSONString(append(out, raw[from:at]...), without)
+				from = end + 1
+			}
+		}
+		at = end
+	}
+	if from == 0 {
+		return raw
+	}
+	return append(out, raw[from:]...)
+}
+
+// text is a text without the bytes in base64 that it carries: each such run, with the
+// "data:…;base64," before it, becomes the name of its file.
+func (k *filing) text(text string) string {
+	if k.t.w.uploads == nil || len(text) < leastCarried {
+		return text
+	}
+	var out strings.Builder
+	from := 0
+	for at := 0; at < len(text); {
+		end := at
+		for end < len(text) && isBase64(text[end]) {
+			end++
+		}
+		if end-at >= leastCarried {
+			begin := at
+			declared := dataURL(text[from:at])
+			if data := decoded(text[at:end], declared > 0); data != nil {
+				begin -= declared
+				out.WriteString(text[from:begin])
+				out.WriteString(k.place(parley.Part{Type: parley.PartFile}, data))
+				from = end
+			}
+		}
+		at = end + 1
+	}
+	if from == 0 {
+		return text
+	}
+	out.WriteString(text[from:])
+	return out.String()
+}
+
+func isBase64(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
+		c == '+' || c == '/' || c == '=' || c == '-' || c == '_' || c == '\n' || c == '\r'
+}
+
+// longestDataURL bounds what stands before the bytes of a data URL.
+const longestDataURL = 256
+
+// dataURL is the length of "data:…;base64," at the end of a text; 0 when it does not end so.
+func dataURL(text string) int {
+	if !strings.HasSuffix(text, ";base64,") {
+		return 0
+	}
+	near := text[max(0, len(text)-longestDataURL):]
+	if at := strings.LastIndex(near, "data:"); at >= 0 && !strings.ContainsAny(near[at:], " \n\"") {
+		return len(near) - at
+	}
+	return 0
+}
+
+// decoded is what base64 stands for; nil when it is none, or, unless it was declared to be
+// a file's, when the bytes are not of a kind that is known.
+func decoded(run string, declared bool) []byte {
+	run = strings.TrimRight(strings.NewReplacer("\n", "", "\r", "").Replace(run), "=")
+	encoding := base64.RawStdEncoding
+	if strings.ContainsAny(run, "-_") {
+		encoding = base64.RawURLEncoding
+	}
+	data, err := encoding.DecodeString(run)
+	if err != nil {
+		return nil
+	}
+	if mediaType := upload.TypeOf(data); !declared &&
+		(strings.HasPrefix(mediaType, "text/") || mediaType == upload.UnknownType) {
+		return nil
+	}
+	return data
+}
+
+// piece is a piece of a result as parts.
+func (k *filing) piece(piece *tool.Piece) ([]parley.Part, string) {
+	before := len(k.files)
+	part := piece.Part
+	switch {
+	case piece.Data != nil:
+		if said := k.place(part, piece.Data); len(k.files) == before {
+			return []parley.Part{{Type: parley.PartText, Text: said}}, ""
+		}
+		return k.files[before:], ""
+	case part.Type == parley.PartObject:
+		raw, refusal := k.json(part.Object)
+		if refusal != "" {
+			return nil, refusal
+		}
+		part.Object = raw
+	case part.Type == parley.PartText:
+		part.Text = k.text(part.Text)
+	}
+	return append([]parley.Part{part}, k.files[before:]...), ""
+}
+
+// place keeps bytes as a file of the result, and returns the text that stands for them.
+func (k *filing) place(as parley.Part, data []byte) string {
+	sum := parley.HashOf(data)
+	if part, found := k.seen[sum]; found {
+		return part.Plain()
+	}
+	mediaType := upload.TypeOf(data)
+	refused := func(why string) string { return fmt.Sprintf(resultNotKept, len(data), mediaType, why) }
+	if len(k.files) == parley.MaxMessageFiles {
+		return refused("a result has " + strconv.Itoa(parley.MaxMessageFiles) + " files at most")
+	}
+	if as.Name == "" || as.Name == "." || as.Name == "/" {
+		as.Name = fileName(k.call.name, len(k.files)+1, mediaType)
+	}
+	t := k.t
+	file := parley.File{
+		ID: parley.NewID(), BlobID: parley.NewID(), WorkspaceID: t.fence.WorkspaceID,
+		OwnerID: t.claim.Session.OwnerID, Name: parley.Clip(as.Name, longestName),
+	}
+	quota := parley.Quota{Workspace: t.w.options.MaxStorage}
+	if t.w.uploads == nil {
+		return refused("a dry run keeps nothing")
+	}
+	log := t.log()
+	file, _, err := upload.Keep(t.writes, t.writes, t.w.uploads, file, bytes.NewReader(data), quota, func(err error) {
+		log.WarnContext(t.writes, "an upload that broke off could not be given up; it goes later", "error", err)
+	})
+	if err != nil {
+		if parley.ErrorCode(err) == parley.CodeInternal {
+			log.ErrorContext(t.writes, "a tool's file could not be kept", "tool", k.call.name, "error", err)
+			return refused("an error inside")
+		}
+		return refused(toolErrorText(err))
+	}
+	part := parley.FilePart(file)
+	k.seen[sum] = part
+	k.files = append(k.files, part)
+	k.call.fileTokens += prompt.EstimateFile(file)
+	return part.Plain()
+}
+
+// longestName leaves room for the mark of a cut.
+const longestName = parley.MaxNameBytes - len("…")
+
+// fileName is the name of a tool's n-th file that came without one.
+func fileName(tool string, n int, mediaType string) string {
+	_, kind, _ := strings.Cut(mediaType, "/")
+	kind, _, _ = strings.Cut(strings.TrimPrefix(kind, "x-"), "+")
+	switch kind {
+	case "octet-stream":
+		kind = "bin"
+	case "plain":
+		kind = "txt"
+	}
+	return tool + "-" + strconv.Itoa(n) + "." + kind
+}
