@@ -70,7 +70,7 @@ const (
 	answersOfOne   = answersHold / 2 // of a workspace
 	answerFree     = 256 << 10       // of each answer: it counts nothing
 	answerHoldStep = 256 << 10
-	rowHolds       = 2 << 10 // of a row, beside its text
+	rowHolds       = 2 << 10 // of each further row, beside its text
 )
 
 // errCrowded ends an answer for which there is no room beside others.
@@ -83,7 +83,7 @@ var errCrowded = model.NewError(
 
 // hold counts what the answer has grown to.
 func (a *answer) hold() error {
-	for int64(a.bytes+len(a.rows)*rowHolds) > a.held+answerFree {
+	for int64(a.bytes+(len(a.rows)-1)*rowHolds) > a.held+answerFree {
 		if !a.turn.w.answers.Take(a.turn.fence.WorkspaceID, answerHoldStep) {
 			return errCrowded
 		}

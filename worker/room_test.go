@@ -70,7 +70,7 @@ func TestRowsAndProviderDataCount(t *testing.T) {
 			return a.take(&model.Chunk{Kind: model.ChunkProviderData, Data: data})
 		},
 		"rows": func(a *answer) error {
-			for range answerFree / rowHolds {
+			for range 1 + answerFree/rowHolds {
 				a.rows = append(a.rows, &row{})
 			}
 			a.blocks = a.rows[:1]
