@@ -157,15 +157,14 @@ lint-go: $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION) ## golangci-lint, pinned
 	cd deploy/check && $< run ./...
 
 lint-openapi: ## the OpenAPI document through a linter, pinned
-	@mkdir -p .cache
-	go run ./cmd/parley openapi > .cache/openapi.json
-	REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true npx --yes @redocly/cli@$(REDOCLY_VERSION) lint --config httpapi/redocly.yaml .cache/openapi.json
+	REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true npx --yes @redocly/cli@$(REDOCLY_VERSION) lint --config httpapi/redocly.yaml httpapi/openapi.json
 
 lint-deploy: ## the Dockerfile through a linter, pinned; deploy/check does the rest
 	npx --yes dockerfile-utils@$(DOCKERFILE_UTILS_VERSION) lint deploy/Dockerfile
 
 generate: ## write what follows from descriptions: code, the page's types, documents
 	go run ./internal/gen
+	go run ./internal/gen/described
 
 fmt: $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION) ## format the tree, and wrap its documents: lines of at most 120 columns
 	$< fmt ./...
