@@ -69,7 +69,7 @@ func CanonicalJSON(raw []byte) (json.RawMessage, error) {
 		return nil, WrapError(CodeInvalid, err, "this is not valid JSON")
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, Errorf(CodeInvalid, "there is something behind the JSON value")
+		return nil, Errorf(CodeInvalid, "there is data after the JSON value")
 	}
 	return appendCanonical(make([]byte, 0, len(raw)), value)
 }

@@ -125,7 +125,7 @@ func createAgentCommand(shared *flags, term terminal) *cobra.Command {
 func updateAgentCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "update AGENT",
-		Short: "Change an agent: what no flag names stays as it is",
+		Short: "Change an agent: settings without a flag stay unchanged",
 		Args:  cobra.ExactArgs(1),
 	}
 	settings := addSettingsPatch(command, setting.Agent)

@@ -167,7 +167,7 @@ func createSessionCommand(shared *flags, term terminal) *cobra.Command {
 func updateSessionCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "update SESSION",
-		Short: "Change a session: what no flag names stays as it is",
+		Short: "Change a session: settings without a flag stay unchanged",
 		Args:  cobra.ExactArgs(1),
 	}
 	settings := addSettingsPatch(command, setting.Session)
