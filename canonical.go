@@ -73,7 +73,7 @@ func CanonicalJSON(raw []byte) (json.RawMessage, error) {
 		return nil, err
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, Errorf(CodeInvalid, "there is something behind the JSON value")
+		return nil, Errorf(CodeInvalid, "there is data after the JSON value")
 	}
 	return out, nil
 }

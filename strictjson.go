@@ -240,7 +240,7 @@ func (s *jsonScan) once(level *jsonLevel, escaped bool) error {
 }
 
 func (s *jsonScan) twice() error {
-	return s.refuse("is there twice, and which of the two counts is not defined; send it once")
+	return s.refuse("occurs twice, and it is undefined which one counts; send it once")
 }
 
 // maxFieldBytes bounds the path in a refusal.

@@ -98,7 +98,7 @@ func (e *Engine) compactable(ctx context.Context, scope store.Scope, session *pa
 	}
 	return parley.Conflict(
 		parley.CompactionNone,
-		"there is nothing to sum up: the newest turn stays as it is, and what came before it is covered",
+		"there is nothing to summarise: the newest turn stays in full, and a summary covers everything before it",
 	)
 }
 

@@ -124,7 +124,7 @@ func gone(err error) error {
 		return parley.WrapError(
 			parley.CodeNotFound,
 			err,
-			"There is no such session any more: it was deleted a moment ago.",
+			"This session no longer exists: it was deleted a moment ago.",
 		)
 	}
 	return err

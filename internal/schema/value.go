@@ -57,7 +57,7 @@ func (c *check) decode(raw []byte) (value, error) {
 		return value{}, err
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return value{}, errors.New("there is something behind the JSON value")
+		return value{}, errors.New("there is data after the JSON value")
 	}
 	return v, nil
 }
