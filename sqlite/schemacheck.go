@@ -50,7 +50,7 @@ func checkSchema(ctx context.Context, c *conn, name string) error {
 		return err
 	}
 	return parley.Errorf(parley.CodeUnavailable,
-		"%s was changed outside Parley: %s; do not use it before you know who did that: "+
+		"%s was changed outside Parley: %s; do not use it until you know who did that: "+
 			"put another backup back, or undo the change with sqlite3",
 		name, differences[0])
 }

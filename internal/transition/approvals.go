@@ -170,7 +170,7 @@ func mayApprove(h *Head, a *parley.Approval, decision *parley.Decision) error {
 	case !decision.Lasts():
 		return nil
 	case a.Named:
-		return parley.InvalidField("scope", "a rule says who approves this tool, so a yes is for this call alone")
+		return parley.InvalidField("scope", "a rule says who approves this tool, so an approval is for this call only")
 	case decision.Scope == parley.ScopeChange && !a.Changed():
 		return parley.InvalidField("scope", "nothing was changed that you could accept: a rule asks about this call")
 	case a.Changed() && decision.By.ID != h.OwnerID:

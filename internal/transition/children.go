@@ -223,7 +223,7 @@ func answerResult(answers []parley.Message, tookMS *int64, m *parley.Message) (j
 	for i := range answers {
 		var content parley.AssistantContent
 		if err := json.Unmarshal(answers[i].Content, &content); err != nil {
-			return nil, parley.WrapError(parley.CodeInvalid, err, "an answer is no message of an assistant")
+			return nil, parley.WrapError(parley.CodeInvalid, err, "the answer is not an assistant message")
 		}
 		text, refusal = text+content.Text, refusal+content.Refusal
 		m.Author = answers[i].Author
