@@ -209,8 +209,10 @@ func TestRedelivery(t *testing.T) {
 	storetest.Redelivery(t, db, storetest.OutboxRows{
 		Keep: run("DROP TABLE IF EXISTS kept_errands",
 			"CREATE TEMPORARY TABLE kept_errands AS SELECT "+columns+" FROM parley.outbox"),
-		Repeat: run("INSERT INTO parley.outbox (" + columns + ") SELECT workspace_id, kind, target_id, created_at, 0, " +
-			"payload FROM kept_errands"),
+		Repeat: run(
+			"INSERT INTO parley.outbox (" + columns + ") SELECT workspace_id, kind, target_id, created_at, 0, " +
+				"payload FROM kept_errands",
+		),
 		Age: run("UPDATE parley.outbox SET payload = NULL"),
 	})
 }

@@ -123,8 +123,10 @@ func TestRedelivery(t *testing.T) {
 	const columns = "workspace_id, kind, target_id, created_at, due_at, payload"
 	storetest.Redelivery(t, db, storetest.OutboxRows{
 		Keep: run("DROP TABLE IF EXISTS kept_errands", "CREATE TABLE kept_errands AS SELECT "+columns+" FROM outbox"),
-		Repeat: run("INSERT INTO outbox (" + columns + ") SELECT workspace_id, kind, target_id, created_at, 0, payload " +
-			"FROM kept_errands"),
+		Repeat: run(
+			"INSERT INTO outbox (" + columns + ") SELECT workspace_id, kind, target_id, created_at, 0, payload " +
+				"FROM kept_errands",
+		),
 		Age: run("UPDATE outbox SET payload = NULL"),
 	})
 }

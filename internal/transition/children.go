@@ -97,7 +97,10 @@ func (h *Head) goesHome() {
 	if h.AnswersCall() {
 		h.Changes.Outbox = append(
 			h.Changes.Outbox,
-			Errand{WorkspaceID: h.WorkspaceID, Work: ChildHome{CallID: h.ParentMessageID, SessionID: h.ParentSessionID}},
+			Errand{
+				WorkspaceID: h.WorkspaceID,
+				Work:        ChildHome{CallID: h.ParentMessageID, SessionID: h.ParentSessionID},
+			},
 		)
 	}
 }
