@@ -232,7 +232,7 @@ func (w *writer) result(role string, part model.Part, images []model.Part) error
 	w.block(role)
 	w.b = parley.AppendJSONString(append(w.b, `{"type":"tool_result","tool_use_id":`...), id)
 	w.b = wire.AppendField(w.b, "content")
-	if len(images) == 0 {
+	if len(images) == 0 || part.IsError { // the wire takes errors as text alone
 		w.b = parley.AppendJSONString(w.b, part.Text)
 	} else {
 		w.b = append(w.b, '[')

@@ -44,6 +44,7 @@ func TestEncode(t *testing.T) {
 				},
 			},
 		},
+		{Name: "images of results", Request: llmtest.ShownByTools(older)},
 		{Name: "hello", Request: hello(older, parley.Parameters{})},
 		{Name: "conversation", Request: llmtest.Conversation(older, signed)},
 		{Name: "conversation thinking", Request: with(llmtest.Conversation(older, signed), think)},
@@ -120,6 +121,7 @@ func TestEncode(t *testing.T) {
 	llmtest.RunEncode(t, "1", llmtest.As(1, adapter), cases)
 	llmtest.RunEncode(t, "2", adapter, append(cases, []llmtest.EncodeCase{
 		{Name: "cached", Request: with(llmtest.Conversation(older, signed), caching)},
+		{Name: "cached images of results", Request: with(llmtest.ShownByTools(older), caching)},
 		{Name: "cached hello", Request: with(hello(older, parley.Parameters{}), caching)},
 		{
 			Name: "cached image",

@@ -67,6 +67,7 @@ func TestEncode(t *testing.T) {
 				},
 			},
 		},
+		{Name: "images of results", Request: llmtest.ShownByTools("openai/gpt-5")},
 		{Name: "nothing", Request: model.Request{Model: "openai/gpt-5"}, Invalid: "messages"},
 		{Name: "orphan result", Request: with(hello("openai/gpt-5", parley.Parameters{}), func(r *model.Request) {
 			r.Messages = append(r.Messages, llmtest.Results(llmtest.Result("own", "noon", false)))
@@ -79,6 +80,7 @@ func TestEncode(t *testing.T) {
 	llmtest.RunEncode(t, "2", adapter, append(cases, []llmtest.EncodeCase{
 		{Name: "cached", Request: with(llmtest.Conversation("openai/gpt-5", nil), caching)},
 		{Name: "cached mistral", Request: with(hello("mistral/mistral-large", parley.Parameters{}), caching)},
+		{Name: "cached images of results dashscope", Request: with(llmtest.ShownByTools("dashscope/qwen-plus"), caching)},
 		{Name: "cached elsewhere", Request: with(hello("groq/openai/gpt-oss-120b", parley.Parameters{}), caching)},
 		{Name: "cached dashscope", Request: with(llmtest.Conversation("dashscope/qwen-plus", nil), caching)},
 		{
