@@ -34,7 +34,6 @@ STORES_TIMEOUT  := 15m
 WALK_TIMEOUT    := 8m
 SMOKE_TIMEOUT   := 6m
 E2E_TIMEOUT     := 20m
-CLUSTER_TIMEOUT := 15m
 
 # The walks that kill a store at every statement, and the properties that play a model
 # beside it, do one thing after the other: there is nothing for the race detector to see,
@@ -135,8 +134,7 @@ $(MCP_PACKAGES): e2e/mcp/package.json e2e/mcp/package-lock.json
 	@touch $@
 
 e2e: $(MCP_PACKAGES) $(PAGE_PACKAGES) $(POSTGRES) ## tests of the real binary and of the page in Chromium: kill -9, drains, disk full, several processes over one database
-	$(GO_TEST) -v -timeout $(E2E_TIMEOUT) -parallel 3 ./e2e # -v: a skip says why; -parallel: much of it is waiting
-	$(GO_TEST) -v -timeout $(CLUSTER_TIMEOUT) -p 1 -parallel 3 $$(go list ./e2e/... | grep -v '/e2e$$') # -p 1: each package has the machine to itself
+	$(GO_TEST) -v -timeout $(E2E_TIMEOUT) -p 2 -parallel 3 ./e2e/... # -v: a skip says why; -p, -parallel: much of it is waiting
 
 fuzz: ## every fuzz target for FUZZTIME each (10s): what reads foreign bytes ends with an answer or an error
 	FUZZTIME=$(FUZZTIME) .ci/fuzz
@@ -168,6 +166,7 @@ lint-deploy: ## the Dockerfile through a linter, pinned; deploy/check does the r
 
 generate: ## write what follows from descriptions: code, the page's types, documents
 	go run ./internal/gen
+	go run ./internal/gen/described
 
 fmt: $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION) ## format the tree, and wrap its documents: lines of at most 120 columns
 	$< fmt ./...

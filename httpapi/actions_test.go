@@ -11,7 +11,8 @@ import (
 
 // entered finds the names that verbs of the engine give themselves in the audit.
 var entered = regexp.MustCompile(
-	`(?:e\.enter\(ctx, \w+|e\.resume\(ctx, principal, id, idempotency|e\.askAnew\(ctx|e\.look\(ctx)[^"\n]*"(\w+)"`,
+	`(?:e\.enter\(\s*ctx,\s*\w+|e\.resume\(\s*ctx,\s*principal,\s*id,\s*idempotency|e\.askAnew\(\s*ctx|e\.look\(\s*ctx)` +
+		`[^"]*?"(\w+)"`,
 )
 
 // composed are routes whose requests take several verbs, or none that tells of

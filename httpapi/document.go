@@ -17,6 +17,13 @@ import (
 
 // OpenAPI is the document of the API as JSON, with white space for people.
 func OpenAPI(version string) ([]byte, error) {
+	document, _ := describe(version)
+	encoded, err := json.MarshalIndent(document, "", " ")
+	return append(encoded, '\n'), err
+}
+
+// describe makes the document, and the registry of the types that it names.
+func describe(version string) (*huma.OpenAPI, *registry) {
 	if version == "" {
 		version = "dev"
 	}
@@ -28,8 +35,7 @@ func OpenAPI(version string) ([]byte, error) {
 			document.AddOperation(schemas.operation(&list[i], path, nth))
 		}
 	}
-	encoded, err := json.MarshalIndent(document, "", " ")
-	return append(encoded, '\n'), err
+	return document, schemas
 }
 
 // newDocument is the OpenAPI document before its routes.

@@ -477,7 +477,7 @@ func routes() []route {
 				"live. Durable events carry an id; step.generating carries deltas and has none; resync says that the " +
 				"place is unknown and the session is to be read again. A comment comes every 15 s.",
 			query: []parameter{
-				{name: "after", about: "Begin after this event sequence.", schema: huma.Schema{Type: huma.TypeString}},
+				{name: "after", about: "Begin after this event sequence.", schema: huma.Schema{Type: huma.TypeInteger}},
 				flushParameter(),
 			},
 			headers: []parameter{

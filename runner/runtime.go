@@ -4,34 +4,30 @@ import (
 	"context"
 
 	"example.org/parley"
-	"example.org/parley/store"
 )
 
-// Runtime runs the turns of agents that name it (A1).
+// Runtime runs the turns of agents that name it (A1). It is safe for concurrent use.
 type Runtime interface {
 	// Name is what agents call it.
 	Name() string
-	// Open prepares for turns of a session; it is called before each run and cheap
-	// when the session is open already.
-	Open(ctx context.Context, session parley.Session) error
-	// RunTurn runs a claimed turn until it is finished, parked or released, and
-	// writes all of it through the store under the claim's fence. It returns nil
-	// when the turn reached such a state; CodeFenced when the claim was lost. The
-	// cause of ctx tells a cancel of the turn from a stop of the process.
-	RunTurn(ctx context.Context, claim store.Claim) error
-	// Cancel stops a running turn; false when it does not run here.
+	// RunTurn runs a turn until a method of it says Over, or fails; it returns that
+	// error. What it needs for the session it opens by itself.
+	RunTurn(turn Turn) error
+	// Cancel tells what still runs for a turn that waits that the turn was cancelled;
+	// false when nothing does. One that runs learns it from its context. It does not
+	// block.
 	Cancel(turnID parley.ID) bool
-	// State tells what the runtime does for a session right now.
+	// State tells what the runtime has for a session in this process.
 	State(sessionID parley.ID) State
-	// Close forgets a session.
+	// Close ends what the runtime has for a session.
 	Close(ctx context.Context, sessionID parley.ID) error
 }
 
-// State is what a runtime does for a session in this process.
+// State is what a runtime has for a session in this process.
 type State string
 
 // The runtime states.
 const (
-	Idle    State = "idle"
-	Running State = "running"
+	Idle State = "idle" // nothing
+	Kept State = "kept" // something, such as a process
 )

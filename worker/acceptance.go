@@ -20,26 +20,26 @@ type accepted struct {
 
 // readAccepted reads what the session's owner has accepted, once a run. Only a run
 // with a call that would run unasked, or opens a session, comes here.
-func (t *turn) readAccepted() error {
-	if t.accepted != nil {
+func (r *rules) readAccepted() error {
+	if r.accepted != nil {
 		return nil
 	}
-	kept, err := t.w.store.Accepted(t.writes, t.fence.WorkspaceID, t.fence.SessionID)
+	kept, err := r.w.store.Accepted(r.writes, r.fence.WorkspaceID, r.fence.SessionID)
 	if err != nil {
 		return err
 	}
 	a := &accepted{Accepted: kept}
-	switch version, known := kept.Agents[t.claim.Agent.ID]; {
-	case known && version == t.claim.Agent.Version:
-		a.agent = t.claim.Agent
+	switch version, known := kept.Agents[r.claim.Agent.ID]; {
+	case known && version == r.claim.Agent.Version:
+		a.agent = r.claim.Agent
 	case known:
-		if a.agent, err = t.w.store.AgentVersion(t.writes, t.fence.WorkspaceID, t.claim.Agent.ID, version); err != nil {
+		if a.agent, err = r.w.store.AgentVersion(r.writes, r.fence.WorkspaceID, r.claim.Agent.ID, version); err != nil {
 			return err
 		}
 	case kept.Before && len(kept.Agents) == 0:
-		a.agent, a.any = t.claim.Agent, true
+		a.agent, a.any = r.claim.Agent, true
 	}
-	t.accepted = a
+	r.accepted = a
 	return nil
 }
 
@@ -55,29 +55,29 @@ func (a *accepted) forChild() *parley.Accepted {
 // changed says why a call that the rules let run is asked about all the same: the
 // session's owner has not accepted the tool as it is, or the agent's rules that let it
 // run, and somebody else made them. "" for a call that may run.
-func (t *turn) changed(call *toolCall, ruling parley.Ruling) (parley.ApprovalReason, error) {
-	if err := t.readAccepted(); err != nil || t.accepted.any {
+func (r *rules) changed(call *toolCall, ruling parley.Ruling) (parley.ApprovalReason, error) {
+	if err := r.readAccepted(); err != nil || r.accepted.any {
 		return "", err
 	}
-	digest := t.digestOf(call)
-	known := t.accepted.HasTool(digest) || t.accepted.Before && t.offeredBefore(call) || t.chosen()
-	ruled := ruling.BySession || t.allowed(call, parley.ValueOf(t.accepted.agent.Grants))
+	digest := r.digestOf(call)
+	known := r.accepted.HasTool(digest) || r.accepted.Before && r.offeredBefore(call) || r.chosen()
+	ruled := ruling.BySession || r.allowed(call, parley.ValueOf(r.accepted.agent.Grants))
 	change := parley.AcceptedChange{
-		AgentID: t.claim.Agent.ID,
+		AgentID: r.claim.Agent.ID,
 		Tool:    call.name,
 		Digest:  digest,
-		Rules:   parley.RulesAbout(call.name, parley.ValueOf(t.claim.Agent.Grants)),
+		Rules:   parley.RulesAbout(call.name, parley.ValueOf(r.claim.Agent.Grants)),
 	}
-	if known && ruled || digest != "" && t.accepted.HasChange(change) {
+	if known && ruled || digest != "" && r.accepted.HasChange(change) {
 		return "", nil
 	}
-	own, err := t.ownVersion()
+	own, err := r.ownVersion()
 	if err != nil {
 		return "", err
 	}
 	if accepted := own.Accepted; accepted != nil {
 		known = known || accepted.HasTool(digest)
-		ruled = ruled || accepted.Grants != nil && t.allowed(call, *accepted.Grants)
+		ruled = ruled || accepted.Grants != nil && r.allowed(call, *accepted.Grants)
 	}
 	switch {
 	case !known:
@@ -89,7 +89,7 @@ func (t *turn) changed(call *toolCall, ruling parley.Ruling) (parley.ApprovalRea
 }
 
 // digestOf is the call's tool as it is.
-func (t *turn) digestOf(call *toolCall) string {
+func (r *rules) digestOf(call *toolCall) string {
 	if call.tool != nil {
 		return tool.Digest(call.tool)
 	}
@@ -97,12 +97,12 @@ func (t *turn) digestOf(call *toolCall) string {
 }
 
 // allowed reports whether the rules let the call run if the agent had other grants.
-func (t *turn) allowed(call *toolCall, grants []parley.Grant) bool {
+func (r *rules) allowed(call *toolCall, grants []parley.Grant) bool {
 	var annotations parley.ToolAnnotations
 	if call.tool != nil {
 		annotations = call.tool.Annotations()
 	}
-	rules := t.grants
+	rules := r.grants
 	rules.Agent = grants
 	return rules.Decide(call.name, call.arguments, annotations).Effect == parley.GrantAllow
 }
@@ -110,37 +110,37 @@ func (t *turn) allowed(call *toolCall, grants []parley.Grant) bool {
 // offeredBefore reports whether a session from before acceptances were kept has had
 // the tool that is called, by its agent then or by itself: one of the server's by its
 // name, one that is defined there as it is.
-func (t *turn) offeredBefore(call *toolCall) bool {
+func (r *rules) offeredBefore(call *toolCall) bool {
 	own := call.ref.Digest()
 	offers := func(ref parley.ToolRef) bool { return ref.Offers(call.name) && ref.Digest() == own }
-	return slices.ContainsFunc(parley.ValueOf(t.accepted.agent.Tools), offers) ||
-		slices.ContainsFunc(parley.ValueOf(t.claim.Session.Tools), offers)
+	return slices.ContainsFunc(parley.ValueOf(r.accepted.agent.Tools), offers) ||
+		slices.ContainsFunc(parley.ValueOf(r.claim.Session.Tools), offers)
 }
 
 // chosen reports whether the session's owner named the tools of this turn in the
 // message that began it.
-func (t *turn) chosen() bool {
-	trigger := &t.claim.Trigger
-	return trigger.Settings.Tools != nil && trigger.Author.ID == t.claim.Session.OwnerID
+func (r *rules) chosen() bool {
+	trigger := &r.claim.Trigger
+	return trigger.Settings.Tools != nil && trigger.Author.ID == r.claim.Session.OwnerID
 }
 
 // ownVersion is the latest version of the agent that the session's owner made: it
 // keeps what the owner accepted by making it.
-func (t *turn) ownVersion() (*parley.Agent, error) {
-	if t.accepted.own != nil {
-		return t.accepted.own, nil
+func (r *rules) ownVersion() (*parley.Agent, error) {
+	if r.accepted.own != nil {
+		return r.accepted.own, nil
 	}
-	agent := &t.claim.Agent
-	own, err := t.w.store.AgentVersionBy(
-		t.writes,
-		t.fence.WorkspaceID,
+	agent := &r.claim.Agent
+	own, err := r.w.store.AgentVersionBy(
+		r.writes,
+		r.fence.WorkspaceID,
 		agent.ID,
-		t.claim.Session.OwnerID,
+		r.claim.Session.OwnerID,
 		agent.Version,
 	)
 	if err != nil && parley.ErrorCode(err) != parley.CodeNotFound {
 		return nil, err
 	}
-	t.accepted.own = &own
+	r.accepted.own = &own
 	return &own, nil
 }

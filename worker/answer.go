@@ -19,7 +19,7 @@ const MaxBlocks = 1024
 // row takes leading reasoning and the text behind it; reasoning after text, text
 // after a call, and each call open a row of their own.
 type answer struct {
-	turn    *turn
+	turn    *claimed
 	step    int
 	attempt int    // of the step: the last call made
 	rows    []*row // in sequence order; the first is there from the start
@@ -44,7 +44,7 @@ type answer struct {
 	noteBytes int           // of their contents
 }
 
-func newAnswer(t *turn, step int) *answer {
+func newAnswer(t *claimed, step int) *answer {
 	first := &row{id: parley.NewID(), fence: t.fence, role: parley.RoleAssistant, model: t.settings.Model}
 	return &answer{turn: t, step: step, rows: []*row{first}}
 }
@@ -91,10 +91,10 @@ func (a *answer) hold() error {
 	return nil
 }
 
-// release gives back what the turn's answer has held.
-func (t *turn) release() {
-	if a := t.answering; a != nil && a.held > 0 {
-		t.w.answers.Give(t.fence.WorkspaceID, a.held)
+// release gives back what the answer has held.
+func (s *asking) release() {
+	if a := s.answering; a != nil && a.held > 0 {
+		s.w.answers.Give(s.fence.WorkspaceID, a.held)
 		a.held = 0
 	}
 }

@@ -38,22 +38,22 @@ type question struct {
 // ask makes attempts at a request until one answers, or fails for good, or the
 // run is interrupted: then the answer has neither finish nor failure. An error
 // is the store's; CodeMore asks for the request to be built again.
-func (t *turn) ask(q *question) (*answer, error) {
-	t.release()
-	a := newAnswer(t, q.place.step)
-	t.answering = a
+func (s *asking) ask(q *question) (*answer, error) {
+	s.release()
+	a := newAnswer(s.claimed, q.place.step)
+	s.answering = a
 	a.attempt, a.question = q.place.attempt, q
 	credential := q.call.Provider
-	if t.info.Simulator {
-		credential = string(t.settings.Model) // a simulated pause concerns nobody else
+	if s.info.Simulator {
+		credential = string(s.settings.Model) // a simulated pause concerns nobody else
 	}
 	for tries := 1; ; tries++ {
-		if q.served == nil && !t.w.pauses.wait(t.ctx, credential, &t.w.options) {
+		if q.served == nil && !s.w.pauses.wait(s.ctx, credential, &s.w.options) {
 			return a, nil
 		}
-		err := t.attempt(a, q)
+		err := s.attempt(a, q)
 		if parley.ErrorCode(err) == parley.CodeOverBudget && a.begun { // between two attempts others took what was left
-			a.failure = t.atLimit(
+			a.failure = s.limits.atLimit(
 				"budget",
 				"what the first attempt had reserved was taken by other calls before the next one",
 			)
@@ -63,27 +63,27 @@ func (t *turn) ask(q *question) (*answer, error) {
 			a.drop()
 			return nil, err
 		}
-		t.charge(&a.call, q.reservation)
-		t.observe(q, a.call.Usage)
+		s.limits.charge(&a.call, q.reservation)
+		s.requests.observe(q, a.call.Usage)
 		if a.failure == nil {
 			return a, nil
 		}
-		wait, ok := a.pause(t.settings.Retry, tries)
+		wait, ok := a.pause(s.settings.Retry, tries)
 		if a.retry.after > 0 && a.retry.after <= parley.LongestRetryAfter {
-			t.w.pauses.set(credential, t.w.options.now().Add(a.retry.after))
+			s.w.pauses.set(credential, s.w.options.now().Add(a.retry.after))
 		}
 		if !ok {
 			return a, nil
 		}
 		notice := store.RetryNotice{Attempt: a.attempt + 1, Class: a.failure.Class, Wait: wait}
-		t.w.observer.CallRetried(t.at, &q.call, notice)
-		if err := t.w.store.RetryCall(t.writes, t.fence, a.step, a.call, notice); err != nil {
+		s.w.observer.CallRetried(s.at, &q.call, notice)
+		if err := s.w.store.RetryCall(s.writes, s.fence, a.step, a.call, notice); err != nil {
 			a.drop()
 			return nil, err
 		}
 		a.silent = a.failure.Class == parley.ClassNetwork
 		a.failure = nil // the pause may be interrupted
-		if !t.w.options.sleep(t.ctx, wait) {
+		if !s.w.options.sleep(s.ctx, wait) {
 			return a, nil
 		}
 		a.again()
@@ -97,21 +97,21 @@ var errNotBegun = errors.New("worker: the step could not begin")
 // attempt sends the request and collects its answer. The request is on its way
 // while the store opens the step (or the call, of a further attempt); nothing of
 // the answer is shown before that has committed.
-func (t *turn) attempt(a *answer, q *question) (err error) {
-	begin := t.beginning(a, q)
+func (s *asking) attempt(a *answer, q *question) (err error) {
+	begin := s.beginning(a, q)
 	call := &begin.Call
-	t.attempts++
-	ctx := model.WithAttempt(t.at, t.attempts)
+	s.attempts++
+	ctx := model.WithAttempt(s.at, s.attempts)
 	if a.silent {
 		ctx = model.WithLessPatience(ctx)
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	ctx = t.w.observer.CallBegan(ctx, observe.CallBegun{Call: call, Request: q.request, Reserved: q.reservation})
-	defer func() { t.w.observer.CallEnded(ctx, a.observed(call, q.reservation, err)) }()
+	ctx = s.w.observer.CallBegan(ctx, observe.CallBegun{Call: call, Request: q.request, Reserved: q.reservation})
+	defer func() { s.w.observer.CallEnded(ctx, a.observed(call, q.reservation, err)) }()
 	waiting, opened := true, make(chan error, 1)
 	opening := func() {
-		err := t.openContained(a, begin)
+		err := s.openContained(a, begin)
 		if err != nil {
 			stop(errNotBegun)
 		}
@@ -135,7 +135,7 @@ func (t *turn) attempt(a *answer, q *question) (err error) {
 
 	a.started = time.Now()
 	var broken, refused error
-	chunks := t.stream(ctx, a, q)
+	chunks := s.responses.stream(ctx, a, q)
 	if q.filter != nil {
 		chunks = q.filter(chunks)
 	}
@@ -153,7 +153,7 @@ func (t *turn) attempt(a *answer, q *question) (err error) {
 			err = a.take(&chunk)
 		}
 		if begins && err == nil {
-			t.shortenBeside(t.seen.due)
+			s.shortening.shortenBeside(s.shortening.seen.due)
 		}
 		if err != nil {
 			broken = err
@@ -167,18 +167,18 @@ func (t *turn) attempt(a *answer, q *question) (err error) {
 	if refused != nil {
 		return refused
 	}
-	return t.judge(a, broken)
+	return s.judge(a, broken)
 }
 
 // beginning is the record that an attempt starts with.
-func (t *turn) beginning(a *answer, q *question) *store.StepBegin {
+func (s *asking) beginning(a *answer, q *question) *store.StepBegin {
 	begin := &store.StepBegin{
 		Call:        q.call,
 		System:      q.system,
 		Tools:       q.tools,
-		Middleware:  t.layers.Text(),
-		Author:      t.author,
-		AgentType:   t.claim.Trigger.AgentType,
+		Middleware:  s.layers.Text(),
+		Author:      s.author,
+		AgentType:   s.claim.Trigger.AgentType,
 		Steers:      q.steers,
 		Window:      q.window,
 		Reservation: q.reservation,
@@ -190,43 +190,43 @@ func (t *turn) beginning(a *answer, q *question) *store.StepBegin {
 }
 
 // openContained is open on a goroutine of its own, where a panic would be the process's.
-func (t *turn) openContained(a *answer, begin *store.StepBegin) (err error) {
+func (s *asking) openContained(a *answer, begin *store.StepBegin) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			err = caught.New(value)
 		}
 	}()
-	return t.open(a, begin)
+	return s.open(a, begin)
 }
 
 // open makes the attempt's record. It runs beside the request.
-func (t *turn) open(a *answer, begin *store.StepBegin) error {
+func (s *asking) open(a *answer, begin *store.StepBegin) error {
 	if a.begun {
-		return t.w.store.BeginCall(t.writes, t.fence, *begin)
+		return s.w.store.BeginCall(s.writes, s.fence, *begin)
 	}
-	begun, err := t.w.store.BeginStep(t.writes, t.fence, *begin)
+	begun, err := s.w.store.BeginStep(s.writes, s.fence, *begin)
 	if err != nil {
 		return err
 	}
 	a.begun = true
-	t.wrote(begun.Message.Sequence)
-	a.rows[0].open(t.w)
+	s.wrote(begun.Message.Sequence)
+	a.rows[0].open(s.w)
 	return nil
 }
 
 // judge decides what an attempt came to. An error is CodeFenced.
-func (t *turn) judge(a *answer, broken error) error {
+func (s *asking) judge(a *answer, broken error) error {
 	var failed *model.Error
 	var stored *parley.Error
 	switch {
-	case (broken != nil || a.finish == "") && (t.ctx.Err() != nil || t.writes.Err() != nil):
+	case (broken != nil || a.finish == "") && (s.ctx.Err() != nil || s.writes.Err() != nil):
 		// Interrupted: the lease's end reaches its runs one after the other.
 		a.finish = ""
 	case broken != nil && !errors.As(broken, &failed) && errors.As(broken, &stored): // a row could not be opened
 		if stored.Code == parley.CodeFenced {
 			return broken
 		}
-		t.log().ErrorContext(t.at, "an answer could not be kept whole", "call_id", a.call.CallID, "error", broken)
+		s.log().ErrorContext(s.at, "an answer could not be kept whole", "call_id", a.call.CallID, "error", broken)
 		a.finish, a.failure = "", brokenFailure(broken)
 	case broken != nil:
 		a.finish = ""

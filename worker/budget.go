@@ -8,6 +8,7 @@ import (
 
 	"example.org/parley"
 	"example.org/parley/prompt"
+	"example.org/parley/runner"
 	"example.org/parley/store"
 )
 
@@ -17,13 +18,12 @@ const outputEstimate = prompt.DefaultReserve
 
 // capped reports that a limit on tokens or money may hold for the turn. Of a tool
 // session's root only the store knows.
-func (t *turn) capped() bool {
-	b := &t.bounds
-	return b.limits.Budgeted() || b.agent.Budgeted() || t.inTree()
+func (b *budgets) capped() bool {
+	return b.limits.inEffect.Budgeted() || b.limits.ofAgent.Budgeted() || b.inTree()
 }
 
-func (t *turn) inTree() bool {
-	s := &t.claim.Session
+func (b *budgets) inTree() bool {
+	s := &b.claim.Session
 	return !s.RootID.IsZero() && s.RootID != s.ID
 }
 
@@ -41,9 +41,9 @@ func (s *scopes) priced() bool {
 
 // readScopes reads the limits and budgets that hold now, and makes the budgets
 // that are missing. Nil: nothing is limited.
-func (t *turn) readScopes() (*scopes, error) {
+func (b *budgets) readScopes() (*scopes, error) {
 	for {
-		s, err := t.lookAtScopes()
+		s, err := b.lookAtScopes()
 		if err != nil {
 			return nil, err
 		}
@@ -68,7 +68,7 @@ func (t *turn) readScopes() (*scopes, error) {
 		case len(missing) == 0:
 			return s, nil
 		}
-		if err := t.w.store.MakeBudgets(t.writes, t.fence.WorkspaceID, missing); err != nil {
+		if err := b.w.store.MakeBudgets(b.writes, b.fence.WorkspaceID, missing); err != nil {
 			return nil, err
 		}
 	}
@@ -82,16 +82,16 @@ func limitsOf(b *store.Budget) parley.Limits {
 }
 
 // lookAtScopes reads them once; the turn's own limits are then those of now.
-func (t *turn) lookAtScopes() (*scopes, error) {
-	session := &t.claim.Session
+func (b *budgets) lookAtScopes() (*scopes, error) {
+	session := &b.claim.Session
 	subjects := []store.BudgetSubject{
 		{ID: session.ID, Scope: parley.BudgetOfSession},
 		{ID: session.AgentID, Scope: parley.BudgetOfAgent},
 	}
-	if t.inTree() {
+	if b.inTree() {
 		subjects = append(subjects, store.BudgetSubject{ID: session.RootID, Scope: parley.BudgetOfSession})
 	}
-	found, err := t.w.store.Budgets(t.writes, t.fence.WorkspaceID, subjects)
+	found, err := b.w.store.Budgets(b.writes, b.fence.WorkspaceID, subjects)
 	if err != nil {
 		return nil, err
 	}
@@ -114,16 +114,16 @@ func (t *turn) lookAtScopes() (*scopes, error) {
 	} else {
 		session.Limits = &own
 	}
-	t.setLimits(limitsOf(s.agent))
-	s.limits = t.bounds.limits
+	b.limits.set(limitsOf(s.agent))
+	s.limits = b.limits.inEffect
 	if s.root == nil {
 		return s, nil
 	}
 	s.rootAgent = s.agent
 	if s.root.AgentID != session.AgentID {
-		others, err := t.w.store.Budgets(
-			t.writes,
-			t.fence.WorkspaceID,
+		others, err := b.w.store.Budgets(
+			b.writes,
+			b.fence.WorkspaceID,
 			[]store.BudgetSubject{{ID: s.root.AgentID, Scope: parley.BudgetOfAgent}},
 		)
 		if err != nil {
@@ -179,33 +179,33 @@ func (s *scopes) of(charge *store.Charge) *store.Budget {
 
 // afford finds out whether the next call fits into what the turn may spend, and
 // what to reserve for it; both nil when nothing is limited.
-func (t *turn) afford(q *question) (*store.Reservation, *store.Refusal, error) {
-	if !t.capped() {
+func (b *budgets) afford(q *question) (*store.Reservation, *store.Refusal, error) {
+	if !b.capped() {
 		return nil, nil, nil
 	}
-	s, err := t.readScopes()
+	s, err := b.readScopes()
 	if err != nil || s == nil {
 		return nil, nil, err
 	}
-	reservation := &store.Reservation{Reserved: t.estimate(q), Charges: s.charges()}
+	reservation := &store.Reservation{Reserved: b.estimate(q), Charges: s.charges()}
 	refusal := &store.Refusal{
 		Reservation: *reservation,
 		Reason:      parley.WaitBudget,
-		Session:     t.claim.Session.Limits,
-		Model:       t.claim.Session.Model,
+		Session:     b.claim.Session.Limits,
+		Model:       b.claim.Session.Model,
 	}
 	if reservation.Cost == nil && s.priced() {
 		refusal.Certain = true
 		refusal.Sentence = fmt.Sprintf(
 			"Money is limited here and the price of the model %q is not known. Give its price under models in "+
 				"parley.yaml, choose another model, or limit tokens instead.",
-			t.settings.Model,
+			b.settings.Model,
 		)
 		return nil, refusal, nil
 	}
-	checks := t.checks(s, reservation)
+	checks := b.checks(s, reservation)
 	for i := range checks {
-		if err := t.warnOf(&checks[i]); err != nil {
+		if err := b.warnOf(&checks[i]); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -226,19 +226,19 @@ func (t *turn) afford(q *question) (*store.Reservation, *store.Refusal, error) {
 
 // estimate is the most that a call is taken to use: its request, and an answer as
 // long as it may be.
-func (t *turn) estimate(q *question) parley.Reserved {
-	output := int64(t.longestAnswer(q))
+func (b *budgets) estimate(q *question) parley.Reserved {
+	output := int64(b.longestAnswer(q))
 	input := q.tokens + 1
-	return parley.Reserved{Tokens: input + output, Cost: t.info.Price.Most(input, output)}
+	return parley.Reserved{Tokens: input + output, Cost: b.info.Price.Most(input, output)}
 }
 
 // longestAnswer is how many tokens an answer may have.
-func (t *turn) longestAnswer(q *question) int {
+func (b *budgets) longestAnswer(q *question) int {
 	switch {
 	case q.call.MaxTokens != nil:
 		return *q.call.MaxTokens
-	case t.info.MaxOutput > 0:
-		return t.info.MaxOutput
+	case b.info.MaxOutput > 0:
+		return b.info.MaxOutput
 	}
 	return outputEstimate
 }
@@ -254,7 +254,7 @@ type check struct {
 }
 
 // checks are the limits that hold for a call.
-func (t *turn) checks(s *scopes, r *store.Reservation) (checks []check) {
+func (b *budgets) checks(s *scopes, r *store.Reservation) (checks []check) {
 	var cost int64
 	if r.Cost != nil {
 		cost = int64(*r.Cost)
@@ -266,11 +266,11 @@ func (t *turn) checks(s *scopes, r *store.Reservation) (checks []check) {
 		}
 	}
 	add(
-		check{limit: parley.LimitTokens, scope: parley.BudgetOfTurn, spent: t.bounds.tokens, needs: r.Tokens},
+		check{limit: parley.LimitTokens, scope: parley.BudgetOfTurn, spent: b.limits.tokens, needs: r.Tokens},
 		s.limits.MaxTokens,
 	)
 	add(
-		check{limit: parley.LimitCost, scope: parley.BudgetOfTurn, spent: int64(t.bounds.cost), needs: cost},
+		check{limit: parley.LimitCost, scope: parley.BudgetOfTurn, spent: int64(b.limits.cost), needs: cost},
 		(*int64)(s.limits.MaxCost),
 	)
 	for i := range r.Charges {
@@ -301,17 +301,17 @@ func (c *check) warning() parley.LimitWarning {
 }
 
 // warnOf tells of a limit that is near: of a budget's once, whoever comes first.
-func (t *turn) warnOf(c *check) error {
+func (b *budgets) warnOf(c *check) error {
 	warning := c.warning()
 	switch {
-	case t.fence.TurnID.IsZero(): // the window of a session is looked at, and no turn could tell
+	case b.fence.TurnID.IsZero(): // the window of a session is looked at, and no turn could tell
 		return nil
 	case c.scope == parley.BudgetOfTurn:
-		return t.warn(warning)
+		return b.limits.warn(warning)
 	case c.warned || warning.Share() < parley.WarnShare:
 		return nil
 	}
-	err := t.persist(func() error { return t.w.store.WarnLimit(t.writes, t.fence, warning, c.subject) })
+	err := b.persist(func() error { return b.w.store.WarnLimit(b.writes, b.fence, warning, c.subject) })
 	if parley.ErrorCode(err) == parley.CodeConflict { // another was faster
 		return nil
 	}
@@ -358,34 +358,34 @@ func (c *check) sentence() string {
 
 // parkRefused makes a turn wait that has no room to go on. It is tried again at once
 // when that is not so any more.
-func (t *turn) parkRefused(at place, refusal *store.Refusal) (place, error) {
+func (t *turn) parkRefused(refusal *store.Refusal) (runner.Next, error) {
 	err := t.persist(func() error {
 		_, err := t.w.store.ParkRefused(t.writes, t.fence, *refusal)
 		return err
 	})
 	if parley.ErrorCode(err) == parley.CodeMore {
-		at.steers = true
-		return at, nil
+		t.place.steers = true
+		return runner.AskNext, nil
 	}
-	return over(), err
+	return runner.Over, err
 }
 
 // charge counts what an attempt was charged with.
-func (t *turn) charge(settled *store.CallSettled, reservation *store.Reservation) {
+func (l *limits) charge(settled *store.CallSettled, reservation *store.Reservation) {
 	if reservation == nil {
 		return
 	}
 	used, _ := settled.Charged(reservation.Reserved)
-	t.bounds.tokens += used.Tokens
+	l.tokens += used.Tokens
 	if used.Cost != nil {
-		t.bounds.cost += *used.Cost
+		l.cost += *used.Cost
 	}
 }
 
 // keepPace makes the turn of a loop wait whose session takes only so many requests
 // a minute; false when it may begin.
 func (t *turn) keepPace() (waits bool, err error) {
-	perMinute := t.bounds.limits.RequestsPerMinute
+	perMinute := t.limits.inEffect.RequestsPerMinute
 	if perMinute == nil || t.claim.Turn.LoopID.IsZero() || t.claim.Turn.Step > 0 {
 		return false, nil
 	}
@@ -393,7 +393,7 @@ func (t *turn) keepPace() (waits bool, err error) {
 	if err != nil || wait == 0 {
 		return false, err
 	}
-	_, err = t.parkRefused(place{}, &store.Refusal{
+	_, err = t.parkRefused(&store.Refusal{
 		Reason: parley.WaitRateLimit,
 		After:  wait,
 		Sentence: fmt.Sprintf(

@@ -18,9 +18,14 @@ const turnResponses = 16
 // responses is what a turn makes of the response cache; only turns whose agent or
 // session asks for it have one. What is to be written is written when the run is over.
 type responses struct {
-	age  time.Duration // how old an answer may be
+	*claimed
+
+	age  time.Duration // how old an answer may be; 0: the cache is not used
 	used store.ResponsesUsed
 }
+
+// open reports that answers may be kept and given again.
+func (r *responses) open() bool { return r.age > 0 }
 
 // served is a kept answer that takes the place of a model's.
 type served struct {
@@ -28,61 +33,61 @@ type served struct {
 	cost   *parley.Money // that it had; nil: unknown
 }
 
-// useResponses opens the response cache to a turn whose settings ask for it.
-func (t *turn) useResponses() {
-	if age := setting.ResponseCache.Nearest(&t.claim.Agent.Settings, &t.claim.Session.Settings).
+// choose opens the response cache to a turn whose settings ask for it.
+func (r *responses) choose() {
+	if age := setting.ResponseCache.Nearest(&r.claim.Agent.Settings, &r.claim.Session.Settings).
 		TTL(); age > 0 &&
-		t.w.responses != nil {
-		t.responses = &responses{age: age}
+		r.w.responses != nil {
+		r.age = age
 	}
 }
 
-// responseKey is the key of a request that was encoded.
-func (t *turn) responseKey(request *model.Request, encoded model.EncodedRequest) (parley.Hash, error) {
+// key is the key of a request that was encoded.
+func (r *responses) key(request *model.Request, encoded model.EncodedRequest) (parley.Hash, error) {
 	if request.CacheKey != "" {
 		plain := *request
 		plain.CacheKey = ""
 		var err error
-		if encoded, err = t.model.Encode(plain); err != nil {
+		if encoded, err = r.model.Encode(plain); err != nil {
 			return parley.Hash{}, err
 		}
 	}
-	encoded.Model = t.settings.Model
+	encoded.Model = r.settings.Model
 	return model.ResponseKey(encoded), nil
 }
 
 // lookUp looks for the answer to a question. A cache that fails is one without it.
-func (t *turn) lookUp(q *question) {
-	if t.responses == nil {
+func (r *responses) lookUp(q *question) {
+	if !r.open() {
 		return
 	}
-	found, err := t.w.responses.CachedResponse(t.writes, t.fence.WorkspaceID, q.key, t.responses.age)
+	found, err := r.w.responses.CachedResponse(r.writes, r.fence.WorkspaceID, q.key, r.age)
 	if err == nil && found != nil {
 		var chunks []model.Chunk
 		if chunks, err = model.DecodeChunks(found.Chunks); err == nil {
 			q.served = &served{chunks: chunks, cost: found.Cost}
 			q.call.Manifest.CachedResponse = true
-			t.w.observer.CachedResponses(observe.ResponseHits, 1)
+			r.w.observer.CachedResponses(observe.ResponseHits, 1)
 			return
 		}
 	}
 	if err != nil {
-		t.log().WarnContext(t.ctx, "the response cache could not be read; the model is asked", "error", err)
+		r.log().WarnContext(r.ctx, "the response cache could not be read; the model is asked", "error", err)
 	}
-	t.responses.used.Misses++
-	t.w.observer.CachedResponses(observe.ResponseMisses, 1)
+	r.used.Misses++
+	r.w.observer.CachedResponses(observe.ResponseMisses, 1)
 }
 
 // stream is the answer to a question: a kept one, or the model's, of which the
 // chunks are noted if it may be kept.
-func (t *turn) stream(ctx context.Context, a *answer, q *question) iter.Seq2[model.Chunk, error] {
+func (r *responses) stream(ctx context.Context, a *answer, q *question) iter.Seq2[model.Chunk, error] {
 	switch {
 	case q.served != nil:
 		return q.served.stream(ctx)
-	case t.responses != nil:
-		return a.noting(t.model.Stream(ctx, q.encoded))
+	case r.open():
+		return a.noting(r.model.Stream(ctx, q.encoded))
 	}
-	return t.model.Stream(ctx, q.encoded)
+	return r.model.Stream(ctx, q.encoded)
 }
 
 // stream plays a kept answer as a model's. It uses no tokens.
@@ -128,11 +133,11 @@ func (a *answer) noting(chunks iter.Seq2[model.Chunk, error]) iter.Seq2[model.Ch
 
 // remember notes what a step that has settled makes of the cache: only whole and
 // final answers are kept.
-func (t *turn) remember(a *answer) {
-	if t.responses == nil || a.failure != nil || a.finish != parley.FinishStop && a.finish != parley.FinishToolCalls {
+func (r *responses) remember(a *answer) {
+	if !r.open() || a.failure != nil || a.finish != parley.FinishStop && a.finish != parley.FinishToolCalls {
 		return
 	}
-	used := &t.responses.used
+	used := &r.used
 	if a.question.served != nil {
 		hit := store.ResponseHit{Key: a.question.key}
 		if a.call.Saved != nil {
@@ -150,21 +155,21 @@ func (t *turn) remember(a *answer) {
 	}
 }
 
-// keepResponses writes down what the run made of the cache, when its steps have
+// keep writes down what the run made of the cache, when its steps have
 // settled and nobody waits for it.
-func (t *turn) keepResponses() {
-	if t.responses == nil || t.responses.used.IsZero() || t.writes.Err() != nil {
+func (r *responses) keep() {
+	if !r.open() || r.used.IsZero() || r.writes.Err() != nil {
 		return
 	}
-	evicted, err := t.w.responses.KeepResponses(t.writes, t.fence.WorkspaceID, t.responses.used)
+	evicted, err := r.w.responses.KeepResponses(r.writes, r.fence.WorkspaceID, r.used)
 	if err != nil {
-		t.log().WarnContext(t.ctx, "the response cache could not be written", "error", err)
+		r.log().WarnContext(r.ctx, "the response cache could not be written", "error", err)
 		return
 	}
-	if n := len(t.responses.used.Fresh); n > 0 {
-		t.w.observer.CachedResponses(observe.ResponseStored, n)
+	if n := len(r.used.Fresh); n > 0 {
+		r.w.observer.CachedResponses(observe.ResponseStored, n)
 	}
 	if evicted > 0 {
-		t.w.observer.CachedResponses(observe.ResponseEvicted, int(evicted))
+		r.w.observer.CachedResponses(observe.ResponseEvicted, int(evicted))
 	}
 }

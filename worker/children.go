@@ -19,7 +19,7 @@ func (a *answer) link(messageID parley.ID) {
 // openChildren opens the sessions of the calls of agent tools. One that is there
 // from an earlier attempt stays; a call that cannot have one gets the reason as its
 // result.
-func (t *turn) openChildren(step int, calls []toolCall) error {
+func (t *tools) openChildren(step int, calls []toolCall) error {
 	for i := range calls {
 		call := &calls[i]
 		if call.child == nil || call.started || t.ctx.Err() != nil {
@@ -62,7 +62,7 @@ func childRefusal(tool *parley.AgentTool, err error) string {
 
 // openChild opens the session of a call: of the tool's agent, for whom the parent
 // is for, and with the call's task as its first message.
-func (t *turn) openChild(call *toolCall) error {
+func (t *tools) openChild(call *toolCall) error {
 	text, err := call.child.FirstText(call.arguments)
 	if err != nil {
 		return err
@@ -75,7 +75,7 @@ func (t *turn) openChild(call *toolCall) error {
 	if err != nil {
 		return err
 	}
-	if err := t.readAccepted(); err != nil {
+	if err := t.rules.readAccepted(); err != nil {
 		return err
 	}
 	parent := &t.claim.Session
@@ -94,7 +94,7 @@ func (t *turn) openChild(call *toolCall) error {
 			Kind:            parley.KindTool,
 			Mode:            parent.Mode,
 			Instructions:    call.child.Instructions,
-			Accepted:        t.accepted.forChild(),
+			Accepted:        t.rules.accepted.forChild(),
 		},
 		First: &store.NewMessage{
 			ID:      parley.NewID(),

@@ -28,26 +28,29 @@ const (
 
 // summary is one attempt of a compaction. It lives in one goroutine.
 type summary struct {
-	turn   // what a call needs of one: the session, its model, its middleware, its budgets
-	source prompt.Source
-	call   parley.Call
-	text   strings.Builder
-	long   bool // the answer outgrew its source and was broken off
-	ended  store.CallSettled
-	status int
-	finish parley.FinishReason
+	*claimed // what a call needs of one: the session, its model, its middleware
+
+	budgets *budgets
+	source  prompt.Source
+	call    parley.Call
+	text    strings.Builder
+	long    bool // the answer outgrew its source and was broken off
+	ended   store.CallSettled
+	status  int
+	finish  parley.FinishReason
 }
 
 // summarise makes one attempt: it reads what is to be summed up, asks the model,
 // and says what came of it. An error is the store's, or ctx has ended.
 func (w *Worker) summarise(ctx, writes context.Context, claim *store.CompactionClaim) (store.CompactionSettle, error) {
-	s := &summary{turn: turn{
+	s := &summary{claimed: &claimed{
 		w: w, ctx: ctx, at: ctx, writes: writes,
 		claim:  store.Claim{Session: claim.Session, Agent: claim.Agent},
 		fence:  store.Fence{WorkspaceID: claim.Fence.WorkspaceID, SessionID: claim.Fence.SessionID},
 		author: parley.Author{Kind: parley.AuthorAgent, ID: claim.Agent.ID, Name: claim.Agent.Name},
 	}}
-	s.setLimits(parley.ValueOf(claim.Agent.Limits))
+	s.budgets = &budgets{claimed: s.claimed, limits: &limits{claimed: s.claimed}}
+	s.budgets.limits.set(parley.ValueOf(claim.Agent.Limits))
 	if err := s.choose(); err != nil {
 		return store.CompactionSettle{Failure: s.unusable(err)}, nil
 	}
@@ -277,20 +280,20 @@ func (s *summary) ask(claim *store.CompactionClaim) (store.CompactionSettle, err
 // reserve finds out whether the call fits into the session's and the agent's
 // budgets. The limits of single turns are not its own.
 func (s *summary) reserve(q *question) (*parley.Failure, error) {
-	if !s.capped() {
+	if !s.budgets.capped() {
 		return nil, nil
 	}
-	scopes, err := s.readScopes()
+	scopes, err := s.budgets.readScopes()
 	if err != nil || scopes == nil {
 		return nil, err
 	}
-	reservation := &store.Reservation{Reserved: s.estimate(q), Charges: scopes.charges()}
+	reservation := &store.Reservation{Reserved: s.budgets.estimate(q), Charges: scopes.charges()}
 	if reservation.Cost == nil && scopes.priced() {
 		return s.outOfBudget(
 			"money is limited here and the price of the model " + string(q.call.Model) + " is not known",
 		), nil
 	}
-	for _, c := range s.checks(scopes, reservation) {
+	for _, c := range s.budgets.checks(scopes, reservation) {
 		if c.scope != parley.BudgetOfTurn && c.spent+c.open+c.needs > c.of {
 			return s.outOfBudget(c.sentence()), nil
 		}

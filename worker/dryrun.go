@@ -19,6 +19,7 @@ import (
 	"example.org/parley/observe"
 	"example.org/parley/prompt"
 	"example.org/parley/runner"
+	"example.org/parley/runner/standard"
 	"example.org/parley/store"
 	"example.org/parley/tool"
 )
@@ -60,7 +61,6 @@ func (w *Worker) rehearse(of *runner.DryTurn) *dry {
 		places:    store.Occupancy{Slots: 1},
 	}
 	d.flusher = newFlusher(d) // its loop does not run: the text is in the hub
-	d.runtimes = map[string]runner.Runtime{parley.StandardRuntime: &standard{d}}
 	return &dry{Worker: d, memory: memory, own: hub}
 }
 
@@ -268,7 +268,7 @@ func (d *dry) runWhole(ctx context.Context, claim *store.Claim) (err error) {
 			},
 		)
 	}()
-	return (&standard{d.Worker}).runTurn(ctx, claim)
+	return d.runOn(ctx, claim, standard.Runtime{})
 }
 
 // relayDry passes frames on until ctx ends and nothing is at hand any more. An
@@ -326,17 +326,17 @@ func (w *Worker) Preview(ctx context.Context, of runner.DryTurn) (runner.Preview
 		}
 		claim = posted.Claim
 	}
-	t, failure, err := (&standard{d.Worker}).begin(ctx, claim)
+	t, failure, err := d.prepared(ctx, claim)
 	if err == nil && failure == nil {
-		err = t.readLimits() //nolint:contextcheck // the turn holds its contexts
+		err = t.limits.read() //nolint:contextcheck // the turn holds its contexts
 	}
 	if err != nil || failure != nil {
 		return runner.Previewed{}, refusedBy(failure, err)
 	}
-	t.within()
-	defer t.bounds.stop()
+	t.limits.within()
+	defer t.limits.stop()
 	shown, err := t.preview() //nolint:contextcheck // as above
-	if late := t.overdue(); err != nil && late != nil {
+	if late := t.limits.overdue(); err != nil && late != nil {
 		return runner.Previewed{}, refusedBy(late, nil)
 	}
 	return shown, gone(err)
@@ -356,8 +356,8 @@ func refusedBy(failure *parley.Failure, err error) error {
 
 // preview is the request of the turn's next step, and whether it would be sent.
 func (t *turn) preview() (runner.Previewed, error) {
-	t.keeps = true
-	q, failure, err := t.question(place{step: 1, attempt: 1}, nil)
+	t.requests.keeps = true
+	q, failure, err := t.requests.question(place{step: 1, attempt: 1}, nil)
 	if err != nil {
 		return runner.Previewed{}, err
 	}
@@ -369,7 +369,7 @@ func (t *turn) preview() (runner.Previewed, error) {
 			System:  q.system,
 			Request: *q.request,
 			Shown:   q.shown,
-			Output:  t.longestAnswer(q),
+			Output:  t.budgets.longestAnswer(q),
 			Tokens:  int(q.tokens),
 		}, nil
 	}
@@ -378,9 +378,9 @@ func (t *turn) preview() (runner.Previewed, error) {
 	}
 	out := runner.Previewed{
 		Call: q.call, Info: t.info, System: q.system, Request: *q.request, Encoded: q.encoded.Body, Shown: q.shown,
-		Output: t.longestAnswer(q), Tokens: int(q.tokens),
+		Output: t.budgets.longestAnswer(q), Tokens: int(q.tokens),
 	}
-	_, refusal, err := t.afford(q)
+	_, refusal, err := t.budgets.afford(q)
 	if refusal != nil {
 		out.Refused = refusal.Sentence
 	}
@@ -417,7 +417,7 @@ func (s scriptTool) Source() string                      { return "script" }
 
 // sortDry finds out who answers a call in a dry run: the script, whoever would
 // answer it otherwise.
-func (t *turn) sortDry(call *toolCall) {
+func (t *tools) sortDry(call *toolCall) {
 	offers := func(ref parley.ToolRef) bool { return ref.Offers(call.name) }
 	switch {
 	case !slices.ContainsFunc(t.settings.Tools, offers):

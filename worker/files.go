@@ -10,25 +10,25 @@ import (
 
 // attach finds the files of a request's messages. A failure says that the turn
 // asks a model about an image that it cannot see.
-func (t *turn) attach(messages []parley.Message) (prompt.Attachments, *parley.Failure, error) {
-	vision := t.info.Sees()
+func (r *requests) attach(messages []parley.Message) (prompt.Attachments, *parley.Failure, error) {
+	vision := r.info.Sees()
 	images := map[parley.ID]bool{}
 	files, err := prompt.Attach(messages, vision, func(id parley.ID) (parley.File, error) {
-		file, err := t.w.store.File(t.writes, store.Scope{WorkspaceID: t.fence.WorkspaceID}, id)
+		file, err := r.w.store.File(r.writes, store.Scope{WorkspaceID: r.fence.WorkspaceID}, id)
 		images[id] = err == nil && file.IsImage()
 		return file, err
-	}, t.bytes)
+	}, r.bytes)
 	if err != nil || vision {
 		return files, nil, err
 	}
 	for i := range messages {
 		m := &messages[i]
-		asked := m.ID == t.claim.Trigger.ID || m.Steer
+		asked := m.ID == r.claim.Trigger.ID || m.Steer
 		if asked && slices.ContainsFunc(parley.FilesOf(m.Content), func(id parley.ID) bool { return images[id] }) {
 			return nil, &parley.Failure{
 				Class: parley.ClassModel,
 				Sentence: "The model " + string(
-					t.settings.Model,
+					r.settings.Model,
 				) + " reads no images. Choose one with vision, then retry.",
 			}, nil
 		}
@@ -37,10 +37,10 @@ func (t *turn) attach(messages []parley.Message) (prompt.Attachments, *parley.Fa
 }
 
 // bytes reads a file whole; only those come here that a request may hold.
-func (t *turn) bytes(file parley.File) ([]byte, error) {
+func (r *requests) bytes(file parley.File) ([]byte, error) {
 	data := make([]byte, 0, file.Size)
 	for n := 0; int64(len(data)) < file.Size; n++ {
-		chunk, err := t.w.store.FileChunk(t.writes, file.WorkspaceID, file.BlobID, n)
+		chunk, err := r.w.store.FileChunk(r.writes, file.WorkspaceID, file.BlobID, n)
 		if err != nil {
 			return nil, err
 		}

@@ -26,7 +26,7 @@ func TestAnApprovalIsForOneCall(t *testing.T) {
 			arguments: json.RawMessage(c.arguments),
 			approval:  &parley.Approval{State: parley.ApprovalApproved, Fingerprint: approved},
 		}
-		(&turn{}).heed(&call, parley.GrantAllow, false)
+		(&rules{}).heed(&call, parley.GrantAllow, false)
 		if call.refusal != c.refusal {
 			t.Errorf("%s: the call is refused with %q; want %q", name, call.refusal, c.refusal)
 		}

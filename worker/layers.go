@@ -60,19 +60,19 @@ func (w *Worker) layersOf(session *parley.Session, agent *parley.Agent, info *mo
 // encode passes a request through the turn's middleware and encodes it. The
 // manifest gets what it takes to do so again; the filter, unless it is nil, reads
 // the answers. CodeInvalid when the request cannot be expressed.
-func (t *turn) encode(
+func (c *claimed) encode(
 	request *model.Request,
 	manifest *parley.Manifest,
 ) (model.EncodedRequest, model.AnswerFilter, error) {
-	if t.info.Caching {
-		request.CacheKey = prompt.CacheKey(t.fence.SessionID)
+	if c.info.Caching {
+		request.CacheKey = prompt.CacheKey(c.fence.SessionID)
 	}
-	manifest.CacheKey, manifest.Middleware = request.CacheKey, t.layers.Names()
-	exchange := model.Exchange{WorkspaceID: t.fence.WorkspaceID, SessionID: t.fence.SessionID}
-	filter, err := t.layers.Request(t.ctx, exchange, request)
+	manifest.CacheKey, manifest.Middleware = request.CacheKey, c.layers.Names()
+	exchange := model.Exchange{WorkspaceID: c.fence.WorkspaceID, SessionID: c.fence.SessionID}
+	filter, err := c.layers.Request(c.ctx, exchange, request)
 	if err != nil {
 		return model.EncodedRequest{}, nil, err
 	}
-	encoded, err := t.model.Encode(*request)
+	encoded, err := c.model.Encode(*request)
 	return encoded, filter, err
 }

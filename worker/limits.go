@@ -17,74 +17,76 @@ const (
 	resultOutOfTime = "Stopped: the turn's time is over (max_seconds). Whether it took effect is unknown."
 )
 
-// bounds are the limits of a turn, and what it has used of those that are its own.
-type bounds struct {
-	limits parley.Limits // in effect: the session's over the agent's
-	agent  parley.Limits // the agent's, of its current version
-	calls  int           // tools asked for
-	used   time.Duration // by earlier runs
-	began  time.Time     // of this run
-	tokens int64         // charged, of the whole turn; counted while tokens or money are limited
-	cost   parley.Money
-	warned map[parley.Limit]bool
-	clock  context.CancelFunc // of the time limit; nil without
+// limits are what bounds a turn, and what it has used of that.
+type limits struct {
+	*claimed
+
+	inEffect parley.Limits // the session's over the agent's
+	ofAgent  parley.Limits // of its current version
+	calls    int           // tools asked for
+	used     time.Duration // by earlier runs
+	began    time.Time     // of this run
+	tokens   int64         // charged, of the whole turn; counted while tokens or money are limited
+	cost     parley.Money
+	warned   map[parley.Limit]bool
+	clock    context.CancelFunc // of the time limit; nil without
 }
 
 // stop ends the clock of the time limit.
-func (b *bounds) stop() {
-	if b.clock != nil {
-		b.clock()
+func (l *limits) stop() {
+	if l.clock != nil {
+		l.clock()
 	}
 }
 
-// readLimits reads the limits that hold for a claim. Those of the agent are its
+// read reads the limits that hold for a claim. Those of the agent are its
 // current version's: a turn that goes on may have begun under another one.
-func (t *turn) readLimits() error {
-	agent := parley.ValueOf(t.claim.Agent.Limits)
-	if t.claim.Turn.Attempt > 1 {
-		current, err := t.w.store.Agent(t.writes, t.fence.WorkspaceID, t.claim.Agent.ID.String())
+func (l *limits) read() error {
+	agent := parley.ValueOf(l.claim.Agent.Limits)
+	if l.claim.Turn.Attempt > 1 {
+		current, err := l.w.store.Agent(l.writes, l.fence.WorkspaceID, l.claim.Agent.ID.String())
 		if err != nil {
 			return err
 		}
 		agent = parley.ValueOf(current.Limits)
 	}
-	t.bounds.began = t.w.options.now()
-	t.setLimits(agent)
+	l.began = l.w.options.now()
+	l.set(agent)
 	return nil
 }
 
-func (t *turn) setLimits(agent parley.Limits) {
-	t.bounds.agent, t.bounds.limits = agent, parley.ValueOf(t.claim.Session.Limits).Over(agent)
+func (l *limits) set(agent parley.Limits) {
+	l.ofAgent, l.inEffect = agent, parley.ValueOf(l.claim.Session.Limits).Over(agent)
 }
 
 // countUsed counts what earlier runs have used: tools by the record's calls, time and
 // money by those of the model.
-func (t *turn) countUsed(messages []parley.Message) error {
+func (l *limits) countUsed(messages []parley.Message) error {
 	for i := range messages {
 		m := &messages[i]
 		if m.Role == parley.RoleToolCall && m.Status == parley.MessageCompleted {
-			t.bounds.calls++
+			l.calls++
 		}
 	}
 	for i := range messages {
 		if messages[i].Role == parley.RoleToolResult {
-			t.bounds.used += resultTime(messages[i].Content)
+			l.used += resultTime(messages[i].Content)
 		}
 	}
-	scope := store.Scope{WorkspaceID: t.fence.WorkspaceID}
-	calls, err := t.w.store.Calls(
-		t.writes,
+	scope := store.Scope{WorkspaceID: l.fence.WorkspaceID}
+	calls, err := l.w.store.Calls(
+		l.writes,
 		scope,
-		t.fence.SessionID,
-		store.CallQuery{TurnID: t.fence.TurnID, Limit: parley.MaxPage},
+		l.fence.SessionID,
+		store.CallQuery{TurnID: l.fence.TurnID, Limit: parley.MaxPage},
 	)
 	for i := range calls {
 		c := &calls[i]
 		if c.TotalMS != nil {
-			t.bounds.used += time.Duration(*c.TotalMS) * time.Millisecond
+			l.used += time.Duration(*c.TotalMS) * time.Millisecond
 		}
 		if c.Outcome != parley.CallOpen && c.Reserved != nil {
-			t.charge(
+			l.charge(
 				&store.CallSettled{Outcome: c.Outcome, Usage: c.Usage, Cost: c.Cost, FirstTokenMS: c.FirstTokenMS},
 				&store.Reservation{Reserved: *c.Reserved},
 			)
@@ -102,25 +104,25 @@ func resultTime(content json.RawMessage) time.Duration {
 	return time.Duration(*result.ExecutionTimeMS) * time.Millisecond
 }
 
-// within ends the run's context when the turn's time is over; bounds.stop frees it.
-func (t *turn) within() {
-	t.ctx, t.bounds.clock = context.WithTimeoutCause(t.ctx, t.bounds.limits.Time()-t.bounds.used, errOutOfTime)
+// within ends the run's context when the turn's time is over; stop frees it.
+func (l *limits) within() {
+	l.ctx, l.clock = context.WithTimeoutCause(l.ctx, l.inEffect.Time()-l.used, errOutOfTime)
 }
 
 // overdue is the failure of a turn whose time is over, and nil for any other end
 // of its context.
-func (t *turn) overdue() *parley.Failure {
-	if !errors.Is(context.Cause(t.ctx), errOutOfTime) {
+func (l *limits) overdue() *parley.Failure {
+	if !errors.Is(context.Cause(l.ctx), errOutOfTime) {
 		return nil
 	}
-	return t.atLimit(parley.LimitSeconds, fmt.Sprintf("the turn ran for %s", t.bounds.limits.Time()))
+	return l.atLimit(parley.LimitSeconds, fmt.Sprintf("the turn ran for %s", l.inEffect.Time()))
 }
 
 // atLimit is the failure of a turn that came to a limit.
-func (t *turn) atLimit(limit parley.Limit, what string) *parley.Failure {
+func (l *limits) atLimit(limit parley.Limit, what string) *parley.Failure {
 	return &parley.Failure{
 		Class:    parley.ClassLimit,
-		Sentence: t.settings.Retry.Sentence(parley.ClassLimit),
+		Sentence: l.settings.Retry.Sentence(parley.ClassLimit),
 		Detail: fmt.Sprintf(
 			"%s: %s. Continue the turn, or raise limits.%s of the session or its agent first.",
 			limit,
@@ -132,32 +134,35 @@ func (t *turn) atLimit(limit parley.Limit, what string) *parley.Failure {
 
 // spent checks the limits of a turn that count steps and tools before a step, and
 // warns when one of them, or its time, is near.
-func (t *turn) spent(at place) (*parley.Failure, error) {
-	b := &t.bounds
-	if most := b.limits.Steps(); at.step > most {
-		return t.atLimit(parley.LimitSteps, fmt.Sprintf("the turn took %d steps without coming to an end", most)), nil
+func (l *limits) spent(at place) (*parley.Failure, error) {
+	if most := l.inEffect.Steps(); at.step > most {
+		return l.atLimit(parley.LimitSteps, fmt.Sprintf("the turn took %d steps without coming to an end", most)), nil
 	}
-	if most := b.limits.MaxToolCalls; most != nil && b.calls > *most {
-		return t.atLimit(parley.LimitToolCalls, fmt.Sprintf("the turn asked for more than %d tool calls", *most)), nil
+	if most := l.inEffect.MaxToolCalls; most != nil && l.calls > *most {
+		return l.atLimit(parley.LimitToolCalls, fmt.Sprintf("the turn asked for more than %d tool calls", *most)), nil
 	}
-	near := []parley.LimitWarning{{Limit: parley.LimitSteps, Spent: int64(at.step - 1), Of: int64(b.limits.Steps())}}
-	if b.limits.MaxToolCalls != nil {
+	near := []parley.LimitWarning{{Limit: parley.LimitSteps, Spent: int64(at.step - 1), Of: int64(l.inEffect.Steps())}}
+	if l.inEffect.MaxToolCalls != nil {
 		near = append(
 			near,
-			parley.LimitWarning{Limit: parley.LimitToolCalls, Spent: int64(b.calls), Of: int64(*b.limits.MaxToolCalls)},
+			parley.LimitWarning{
+				Limit: parley.LimitToolCalls,
+				Spent: int64(l.calls),
+				Of:    int64(*l.inEffect.MaxToolCalls),
+			},
 		)
 	}
-	ran := b.used + t.w.options.now().Sub(b.began)
+	ran := l.used + l.w.options.now().Sub(l.began)
 	near = append(
 		near,
 		parley.LimitWarning{
 			Limit: parley.LimitSeconds,
 			Spent: int64(ran.Seconds()),
-			Of:    int64(b.limits.Time().Seconds()),
+			Of:    int64(l.inEffect.Time().Seconds()),
 		},
 	)
 	for _, warning := range near {
-		if err := t.warn(warning); err != nil {
+		if err := l.warn(warning); err != nil {
 			return nil, err
 		}
 	}
@@ -165,23 +170,23 @@ func (t *turn) spent(at place) (*parley.Failure, error) {
 }
 
 // warn tells of a limit of the turn's own that is near, once in a run.
-func (t *turn) warn(warning parley.LimitWarning) error {
-	if warning.Share() < parley.WarnShare || t.bounds.warned[warning.Limit] {
+func (l *limits) warn(warning parley.LimitWarning) error {
+	if warning.Share() < parley.WarnShare || l.warned[warning.Limit] {
 		return nil
 	}
-	if t.bounds.warned == nil {
-		t.bounds.warned = map[parley.Limit]bool{}
+	if l.warned == nil {
+		l.warned = map[parley.Limit]bool{}
 	}
-	t.bounds.warned[warning.Limit] = true
+	l.warned[warning.Limit] = true
 	warning.Scope = parley.BudgetOfTurn
-	return t.persist(func() error { return t.w.store.WarnLimit(t.writes, t.fence, warning, parley.ID{}) })
+	return l.persist(func() error { return l.w.store.WarnLimit(l.writes, l.fence, warning, parley.ID{}) })
 }
 
 // allow counts an answer's calls of tools, and refuses those beyond the limit.
-func (t *turn) allow(calls []toolCall) {
+func (l *limits) allow(calls []toolCall) {
 	for i := range calls {
-		t.bounds.calls++
-		if most := t.bounds.limits.MaxToolCalls; most != nil && t.bounds.calls > *most && calls[i].refusal == "" {
+		l.calls++
+		if most := l.inEffect.MaxToolCalls; most != nil && l.calls > *most && calls[i].refusal == "" {
 			calls[i].tool, calls[i].child, calls[i].client, calls[i].approval = nil, nil, false, nil
 			calls[i].refusal = fmt.Sprintf(resultOverCalls, *most)
 		}

@@ -11,4 +11,4 @@ func (w *Worker) logOf(fence store.Fence) *slog.Logger {
 	return w.log.With("workspace_id", fence.WorkspaceID, "session_id", fence.SessionID, "turn_id", fence.TurnID)
 }
 
-func (t *turn) log() *slog.Logger { return t.w.logOf(t.fence) }
+func (c *claimed) log() *slog.Logger { return c.w.logOf(c.fence) }

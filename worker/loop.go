@@ -13,15 +13,15 @@ import (
 // completed is the end of a turn that is complete. Of an iteration of a loop it
 // says whether the loop's condition holds. a is its last answer; nil to read it
 // from the record.
-func (t *turn) completed(a *answer) (store.TurnEnd, error) {
+func (u *until) completed(a *answer) (store.TurnEnd, error) {
 	end := store.TurnEnd{Status: parley.TurnCompleted}
-	if t.claim.Loop == nil || t.claim.Loop.Until == nil {
+	if u.claim.Loop == nil || u.claim.Loop.Until == nil {
 		return end, nil
 	}
-	until := t.claim.Loop.Until
+	until := u.claim.Loop.Until
 	if until.ToolCalled != "" {
 		var err error
-		end.Met, err = t.succeeded(until.ToolCalled)
+		end.Met, err = u.succeeded(until.ToolCalled)
 		return end, err
 	}
 	var text string
@@ -29,15 +29,15 @@ func (t *turn) completed(a *answer) (store.TurnEnd, error) {
 		text = a.text()
 	} else {
 		var err error
-		if text, err = t.recordedText(); err != nil {
+		if text, err = u.recordedText(); err != nil {
 			return end, err
 		}
 	}
-	met, err := holds(t.ctx, until, text)
+	met, err := holds(u.ctx, until, text)
 	if err != nil { // it takes too long, or an earlier version let it pass
-		t.log().
-			ErrorContext(t.ctx, "a loop's condition cannot be looked at; it counts as not met", "loop_id",
-				t.claim.Loop.ID, "error", err)
+		u.log().
+			ErrorContext(u.ctx, "a loop's condition cannot be looked at; it counts as not met", "loop_id",
+				u.claim.Loop.ID, "error", err)
 	}
 	end.Met = met
 	return end, nil
@@ -72,10 +72,10 @@ func jsonOf(text string) string {
 
 // succeeded reports whether the iteration called a tool that succeeded, in this
 // turn or in one that it takes up.
-func (t *turn) succeeded(tool string) (bool, error) {
-	scope := store.Scope{WorkspaceID: t.fence.WorkspaceID}
-	for turn := t.claim.Turn; ; {
-		results, err := t.w.store.Messages(t.writes, scope, t.fence.SessionID, store.MessageQuery{
+func (u *until) succeeded(tool string) (bool, error) {
+	scope := store.Scope{WorkspaceID: u.fence.WorkspaceID}
+	for turn := u.claim.Turn; ; {
+		results, err := u.w.store.Messages(u.writes, scope, u.fence.SessionID, store.MessageQuery{
 			Roles: []parley.Role{
 				parley.RoleToolResult,
 			},
@@ -96,24 +96,24 @@ func (t *turn) succeeded(tool string) (bool, error) {
 		if turn.ContinuesID.IsZero() {
 			return false, nil
 		}
-		if turn, err = t.w.store.Turn(t.writes, scope, turn.ContinuesID); err != nil {
+		if turn, err = u.w.store.Turn(u.writes, scope, turn.ContinuesID); err != nil {
 			return false, err
 		}
 	}
 }
 
 // recordedText is the text of the turn's last answer.
-func (t *turn) recordedText() (string, error) {
-	rows, err := t.w.store.Messages(
-		t.writes,
-		store.Scope{WorkspaceID: t.fence.WorkspaceID},
-		t.fence.SessionID,
+func (u *until) recordedText() (string, error) {
+	rows, err := u.w.store.Messages(
+		u.writes,
+		store.Scope{WorkspaceID: u.fence.WorkspaceID},
+		u.fence.SessionID,
 		store.MessageQuery{
 			Roles: []parley.Role{
 				parley.RoleAssistant,
 			},
 			Status:     parley.MessageCompleted,
-			TurnID:     t.fence.TurnID,
+			TurnID:     u.fence.TurnID,
 			RecordOnly: true,
 			Limit:      parley.MaxPage,
 		},

@@ -11,7 +11,7 @@ import (
 func TestAnswersTellWhatTheyTook(t *testing.T) {
 	t.Parallel()
 	cost, none, saved, total := parley.Money(1_250_000), parley.Money(0), parley.Money(40_000_000), int64(12)
-	asked := &turn{}
+	asked := &claimed{}
 	asked.settings.Model = "sim/echo"
 	for name, of := range map[string]struct {
 		answer answer

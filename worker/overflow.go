@@ -5,6 +5,7 @@ import (
 
 	"example.org/parley"
 	"example.org/parley/prompt"
+	"example.org/parley/runner"
 	"example.org/parley/store"
 )
 
@@ -20,95 +21,95 @@ type seen struct {
 
 // look notes what a request shows of the record, and whether a summary is due. It is
 // asked for when the answer has begun, so that no first token waits for what it takes.
-func (t *turn) look(selection *prompt.Selection) {
-	if t.settings.Policy.Kind != parley.PolicySummary {
+func (s *shortening) look(selection *prompt.Selection) {
+	if s.settings.Policy.Kind != parley.PolicySummary {
 		return
 	}
-	t.seen.messages, t.seen.others = prompt.Uncovered(*selection, t.claim.Turn)
-	t.seen.tokens, t.seen.last = int64(selection.Tokens), t.last
-	t.seen.due = prompt.CompactionDue(t.settings.Policy, t.info, t.seen.messages, t.seen.tokens)
+	s.seen.messages, s.seen.others = prompt.Uncovered(*selection, s.claim.Turn)
+	s.seen.tokens, s.seen.last = int64(selection.Tokens), s.last
+	s.seen.due = prompt.CompactionDue(s.settings.Policy, s.info, s.seen.messages, s.seen.tokens)
 }
 
 // keepShort has a summary written when the context has come to its limit as the run
 // ends.
-func (t *turn) keepShort() {
-	t.shortenBeside(prompt.CompactionDue(t.settings.Policy, t.info, t.seen.messages+t.last-t.seen.last, t.seen.tokens))
+func (s *shortening) keepShort() {
+	s.shortenBeside(prompt.CompactionDue(s.settings.Policy, s.info, s.seen.messages+s.last-s.seen.last, s.seen.tokens))
 }
 
 // shortenBeside has a summary written for a reason, "" for none: once in a run, and
 // only when there are turns that it could cover.
-func (t *turn) shortenBeside(reason parley.CompactionReason) {
-	if reason == "" || t.seen.others == 0 || t.compacting {
+func (s *shortening) shortenBeside(reason parley.CompactionReason) {
+	if reason == "" || s.seen.others == 0 || s.compacting {
 		return
 	}
-	t.compacting = true
-	t.w.wantCompaction(t.writes, &t.claim.Session, t.last, reason)
+	s.compacting = true
+	s.w.wantCompaction(s.writes, &s.claim.Session, s.last, reason)
 }
 
-// used notes what the provider counted, which an estimate falls short of.
-func (t *turn) used(usage parley.Usage) {
+// noteUsed notes what the provider counted, which an estimate falls short of.
+func (s *shortening) noteUsed(usage parley.Usage) {
 	if usage.InputTokens != nil && usage.OutputTokens != nil {
-		t.seen.tokens = max(t.seen.tokens, *usage.InputTokens+*usage.OutputTokens)
+		s.seen.tokens = max(s.seen.tokens, *usage.InputTokens+*usage.OutputTokens)
 	}
 }
 
 // overflows reports that a request was refused as too long, and that a summary may
 // help: once in a run, and not after something was shown.
-func (t *turn) overflows(a *answer) bool {
+func (s *shortening) overflows(a *answer) bool {
 	if a.failure == nil || a.failure.Class != parley.ClassContextLength || a.shown ||
-		t.settings.Policy.Kind != parley.PolicySummary {
+		s.settings.Policy.Kind != parley.PolicySummary {
 		return false
 	}
-	if t.overflowed {
+	if s.overflowed {
 		a.failure.Sentence = stillTooLong
 		if a.call.Error != nil {
 			a.call.Error.Sentence = stillTooLong
 		}
 		return false
 	}
-	return t.seen.others > 0 // else there is nothing to sum up
+	return s.seen.others > 0 // else there is nothing to sum up
 }
 
 // shorten goes on after a request that was too long: its message is settled as
 // failed, the older part of the conversation is summed up, and the step is asked for
 // again.
-func (t *turn) shorten(a *answer) (place, error) {
-	t.overflowed = true
-	if _, err := t.settleAs(a, parley.MessageFailed, nil); err != nil {
-		return over(), err
+func (t *turn) shorten(a *answer) (runner.Next, error) {
+	t.shortening.overflowed = true
+	if _, err := t.asking.settleAs(a, parley.MessageFailed, nil); err != nil {
+		return runner.Over, err
 	}
-	at := place{step: a.step, attempt: a.attempt + 1, steers: true}
-	failure, err := t.compactNow(a.failure)
+	t.place = place{step: a.step, attempt: a.attempt + 1, steers: true}
+	failure, err := t.shortening.compactNow(a.failure)
 	switch {
 	case err != nil:
-		return over(), err
+		return runner.Over, err
 	case t.ctx.Err() != nil:
-		return over(), t.leave(nil)
+		return runner.Over, t.leave(nil)
 	case failure != nil:
-		return t.finish(at, store.TurnEnd{Status: parley.TurnFailed, Failure: failure})
+		return t.finish(store.TurnEnd{Status: parley.TurnFailed, Failure: failure})
 	}
-	return at, nil
+	return runner.AskNext, nil
 }
 
 // compactNow waits for a compaction of the session, which it asks for unless one is
 // under way, and has its summary enter the record. A failure says why there is none;
 // an error is the store's.
-func (t *turn) compactNow(because *parley.Failure) (*parley.Failure, error) {
-	scope := store.Scope{WorkspaceID: t.fence.WorkspaceID}
-	c, err := t.w.store.RequestCompaction(t.writes, scope, t.fence.SessionID, parley.NewID(), parley.CompactOverflow)
+func (s *shortening) compactNow(because *parley.Failure) (*parley.Failure, error) {
+	scope := store.Scope{WorkspaceID: s.fence.WorkspaceID}
+	c, err := s.w.store.RequestCompaction(s.writes, scope, s.fence.SessionID, parley.NewID(), parley.CompactOverflow)
 	if err != nil && parley.ErrorCode(err) != parley.CodeConflict { // a conflict: its summary waits already
 		return nil, err
 	}
 	for err == nil && !c.State.Finished() {
-		poke(t.w.compactor.now)
-		if !t.await(c.ID) {
+		poke(s.w.compactor.now)
+		if !s.await(c.ID) {
 			return nil, nil
 		}
-		if c, err = t.w.store.Compaction(t.writes, scope, t.fence.SessionID); err != nil {
+		if c, err = s.w.store.Compaction(s.writes, scope, s.fence.SessionID); err != nil {
 			return nil, err
 		}
 	}
-	entered, err := t.w.store.EnterSummary(t.writes, t.fence)
+	entered, err := s.w.store.EnterSummary(s.writes, s.fence)
 	if err != nil {
 		return nil, err
 	}
@@ -123,21 +124,21 @@ func (t *turn) compactNow(because *parley.Failure) (*parley.Failure, error) {
 			Attempts: because.Attempts,
 		}, nil
 	}
-	t.wrote(entered.Sequence)
-	t.claim.Session.Context.Held = true
+	s.wrote(entered.Sequence)
+	s.claim.Session.Context.Held = true
 	return nil, nil
 }
 
 // await returns when there may be news of a compaction; false when the turn's
 // context ended first.
-func (t *turn) await(compactionID parley.ID) bool {
+func (s *shortening) await(compactionID parley.ID) bool {
 	look := time.NewTimer(overflowLook)
 	defer look.Stop()
 	select {
-	case <-t.ctx.Done():
+	case <-s.ctx.Done():
 		return false
-	case <-t.w.compactor.news(compactionID):
+	case <-s.w.compactor.news(compactionID):
 	case <-look.C:
 	}
-	return t.ctx.Err() == nil
+	return s.ctx.Err() == nil
 }

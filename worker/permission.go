@@ -25,11 +25,11 @@ const (
 // mostAbove bounds the sessions above a tool session whose denials are read.
 const mostAbove = 64
 
-// readGrants collects the rules that hold for the turn's calls. Of the sessions
+// read collects the rules that hold for the turn's calls. Of the sessions
 // above a tool session, and of their agents, the denials hold too.
-func (t *turn) readGrants() error {
-	session := &t.claim.Session
-	t.grants = parley.Grants{Agent: parley.ValueOf(t.claim.Agent.Grants), Session: parley.ValueOf(session.Grants)}
+func (r *rules) read() error {
+	session := &r.claim.Session
+	r.grants = parley.Grants{Agent: parley.ValueOf(r.claim.Agent.Grants), Session: parley.ValueOf(session.Grants)}
 	if session.Kind != parley.KindTool {
 		return nil
 	}
@@ -38,18 +38,18 @@ func (t *turn) readGrants() error {
 		if above.IsZero() {
 			break
 		}
-		parent, err := t.w.store.Session(t.writes, store.Scope{WorkspaceID: t.fence.WorkspaceID}, above)
+		parent, err := r.w.store.Session(r.writes, store.Scope{WorkspaceID: r.fence.WorkspaceID}, above)
 		if parley.ErrorCode(err) == parley.CodeNotFound {
 			break
 		} else if err != nil {
 			return err
 		}
-		agent, err := t.w.store.Agent(t.writes, t.fence.WorkspaceID, parent.AgentID.String())
+		agent, err := r.w.store.Agent(r.writes, r.fence.WorkspaceID, parent.AgentID.String())
 		if err != nil {
 			return err
 		}
-		t.grants.Inherited = append(t.grants.Inherited, parley.ValueOf(parent.Grants)...)
-		t.grants.Inherited = append(t.grants.Inherited, parley.ValueOf(agent.Grants)...)
+		r.grants.Inherited = append(r.grants.Inherited, parley.ValueOf(parent.Grants)...)
+		r.grants.Inherited = append(r.grants.Inherited, parley.ValueOf(agent.Grants)...)
 		above = parent.ParentSessionID
 		if parent.Kind != parley.KindTool {
 			break
@@ -61,18 +61,18 @@ func (t *turn) readGrants() error {
 // decide is what the rules say of a call. A question to a person needs nobody's
 // leave. What would run unasked since somebody else changed the agent or the tool is
 // asked about, and changed says why.
-func (t *turn) decide(call *toolCall) (ruling parley.Ruling, changed parley.ApprovalReason, err error) {
+func (r *rules) decide(call *toolCall) (ruling parley.Ruling, changed parley.ApprovalReason, err error) {
 	var annotations parley.ToolAnnotations
 	if call.tool != nil {
 		annotations = call.tool.Annotations()
 	}
-	ruling = t.grants.Decide(call.name, call.arguments, annotations)
+	ruling = r.grants.Decide(call.name, call.arguments, annotations)
 	switch {
 	case ruling.Effect == parley.GrantDeny:
 	case call.question:
 		ruling = parley.Ruling{Effect: parley.GrantAllow}
-	case ruling.Effect == parley.GrantAllow && t.w.script == nil:
-		changed, err = t.changed(call, ruling)
+	case ruling.Effect == parley.GrantAllow && r.w.script == nil:
+		changed, err = r.changed(call, ruling)
 		if changed != "" {
 			ruling = parley.Ruling{Effect: parley.GrantAsk}
 		}
@@ -82,11 +82,11 @@ func (t *turn) decide(call *toolCall) (ruling parley.Ruling, changed parley.Appr
 
 // permit decides about a call that its model has just made: it may run, is
 // refused, or is to be asked about.
-func (t *turn) permit(call *toolCall) error {
+func (r *rules) permit(call *toolCall) error {
 	if call.refusal != "" {
 		return nil
 	}
-	ruling, changed, err := t.decide(call)
+	ruling, changed, err := r.decide(call)
 	if err != nil {
 		return err
 	}
@@ -94,25 +94,25 @@ func (t *turn) permit(call *toolCall) error {
 	case parley.GrantDeny:
 		call.refusal = resultForbidden
 	case parley.GrantAsk:
-		if t.w.script != nil { // nothing runs, so nobody is asked
+		if r.w.script != nil { // nothing runs, so nobody is asked
 			return nil
 		}
 		call.approval = &parley.Approval{
 			ID: parley.NewID(), State: parley.ApprovalPending, Reason: changed, Approvers: ruling.Approvers,
-			Named: ruling.Approvers > 0 || ruling.ByOthers, Digest: t.digestOf(call),
-			Rules: parley.RulesAbout(call.name, parley.ValueOf(t.claim.Agent.Grants)),
+			Named: ruling.Approvers > 0 || ruling.ByOthers, Digest: r.digestOf(call),
+			Rules: parley.RulesAbout(call.name, parley.ValueOf(r.claim.Agent.Grants)),
 		}
 		if ruling.ByOthers {
-			call.approval.RequesterIDs, err = t.requesters()
+			call.approval.RequesterIDs, err = r.requesters.all()
 		}
 	}
 	return err
 }
 
 // asks are the questions of a step that settles.
-func (t *turn) asks(calls []toolCall) (asks []store.Ask) {
+func (r *rules) asks(calls []toolCall) (asks []store.Ask) {
 	seconds := cmp.Or(
-		parley.ValueOf(setting.ApprovalTimeout.Nearest(&t.claim.Agent.Settings, &t.claim.Session.Settings)),
+		parley.ValueOf(setting.ApprovalTimeout.Nearest(&r.claim.Agent.Settings, &r.claim.Session.Settings)),
 		parley.DefaultApprovalTimeout,
 	)
 	for i := range calls {
@@ -139,7 +139,7 @@ func (t *turn) asks(calls []toolCall) (asks []store.Ask) {
 
 // takeUp decides about a call of an earlier run that has no result. What was
 // never asked about may have run: it runs again only if its tool may repeat it.
-func (t *turn) takeUp(call *toolCall, approvals []parley.Approval, unusable bool) error {
+func (r *rules) takeUp(call *toolCall, approvals []parley.Approval, unusable bool) error {
 	call.approval = nil
 	for i := range approvals {
 		if approvals[i].ToolCallID == call.id {
@@ -149,7 +149,7 @@ func (t *turn) takeUp(call *toolCall, approvals []parley.Approval, unusable bool
 	if call.refusal != "" {
 		return nil
 	}
-	ruling, _, err := t.decide(call)
+	ruling, _, err := r.decide(call)
 	if err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func (t *turn) takeUp(call *toolCall, approvals []parley.Approval, unusable bool
 		call.tool != nil && !unusable && call.tool.Annotations().Repeatable()
 	switch {
 	case call.approval != nil:
-		t.heed(call, effect, again)
+		r.heed(call, effect, again)
 	case !again || call.tool != nil && effect == parley.GrantAsk:
 		call.refusal = parley.EffectUnknown
 	case effect == parley.GrantDeny:
@@ -169,7 +169,7 @@ func (t *turn) takeUp(call *toolCall, approvals []parley.Approval, unusable bool
 }
 
 // heed follows the answer to the question about a call.
-func (t *turn) heed(call *toolCall, effect parley.GrantEffect, again bool) {
+func (r *rules) heed(call *toolCall, effect parley.GrantEffect, again bool) {
 	a := call.approval
 	switch {
 	case a.State == parley.ApprovalPending && effect == parley.GrantDeny:
@@ -192,7 +192,7 @@ func (t *turn) heed(call *toolCall, effect parley.GrantEffect, again bool) {
 		switch {
 		case err != nil || fingerprint != a.Fingerprint:
 			call.refusal = resultOtherCall
-		case a.State == parley.ApprovalApproved && a.Digest != "" && a.Digest != t.digestOf(call):
+		case a.State == parley.ApprovalApproved && a.Digest != "" && a.Digest != r.digestOf(call):
 			call.refusal = resultOtherTool
 		}
 	}
@@ -210,7 +210,7 @@ func deniedText(a *parley.Approval) string {
 }
 
 // useApprovals notes, before the calls run, that those that were approved run now.
-func (t *turn) useApprovals(calls []toolCall) error {
+func (t *tools) useApprovals(calls []toolCall) error {
 	var uses []store.ApprovalUse
 	for i := range calls {
 		if !calls[i].approved() {

@@ -41,7 +41,7 @@ func (p progress) of(call *toolCall) func(parley.ToolProgress) {
 
 // noteProgress tells watchers how far a call has come. It is no part of the
 // record: when it cannot be written, nothing else is lost.
-func (t *turn) noteProgress(note store.ProgressNote) error {
+func (t *tools) noteProgress(note store.ProgressNote) error {
 	err := t.w.store.NoteProgress(t.writes, t.fence, note)
 	if parley.ErrorCode(err) == parley.CodeFenced {
 		return err

@@ -17,67 +17,67 @@ func entering(steers []parley.Message) {
 
 // question builds the request of a step that shows steers. A failure ends the
 // turn; an error is the store's.
-func (t *turn) question(at place, steers []parley.Message) (*question, *parley.Failure, error) {
-	q := &question{place: at, system: t.settings.System, tools: t.tools.Text()}
+func (r *requests) question(at place, steers []parley.Message) (*question, *parley.Failure, error) {
+	q := &question{place: at, system: r.settings.System, tools: r.definitions.Text()}
 	entering(steers)
-	beside := t.weigh(steers)
-	budget := prompt.NewBudget(t.info, t.settings.Parameters, beside, t.w.ratios.Of(t.settings.Model))
+	beside := r.weigh(steers)
+	budget := prompt.NewBudget(r.info, r.settings.Parameters, beside, r.w.ratios.Of(r.settings.Model))
 	selection, err := prompt.Window(prompt.View{
-		Policy:  t.settings.Policy,
-		Session: t.claim.Session,
-		Turn:    t.claim.Turn,
+		Policy:  r.settings.Policy,
+		Session: r.claim.Session,
+		Turn:    r.claim.Turn,
 		Budget:  budget,
-		Tail:    t.tail,
-		Head:    t.head,
+		Tail:    r.tail,
+		Head:    r.head,
 	})
 	if err != nil {
 		return nil, nil, err
 	}
 	if selection.Excess > 0 {
-		return nil, t.tooLong(budget, &selection), nil
+		return nil, r.tooLong(budget, &selection), nil
 	}
 	q.estimate = selection.Tokens + beside
 	q.tokens = int64(budget.Scaled(q.estimate))
-	t.claim.Session.Context.Anchor = selection.Anchor
+	r.claim.Session.Context.Anchor = selection.Anchor
 	q.window = &store.Window{
 		Anchor:   selection.Anchor,
 		Messages: int64(len(selection.Messages)),
 		Tokens:   int64(selection.Tokens),
 	}
 	if n := len(selection.Messages); n > 0 {
-		t.wrote(selection.Messages[n-1].Sequence)
+		r.wrote(selection.Messages[n-1].Sequence)
 	}
-	t.look(&selection)
+	r.shortening.look(&selection)
 	for i := range steers {
 		q.steers = append(q.steers, store.Steered{MessageID: steers[i].ID, Revision: steers[i].Revision})
-		steers[i].Sequence = t.last + 1 + int64(i) // the place that it takes with this step
+		steers[i].Sequence = r.last + 1 + int64(i) // the place that it takes with this step
 	}
-	if t.keeps {
+	if r.keeps {
 		q.shown = selection.Messages
 	}
-	files, failure, err := t.attach(slices.Concat(selection.Messages, steers))
+	files, failure, err := r.attach(slices.Concat(selection.Messages, steers))
 	if err != nil || failure != nil {
 		return nil, failure, err
 	}
-	request, manifest, err := prompt.Build(t.settings, selection, steers, t.tools, files)
+	request, manifest, err := prompt.Build(r.settings, selection, steers, r.definitions, files)
 	q.call = parley.Call{
-		WorkspaceID: t.fence.WorkspaceID, SessionID: t.fence.SessionID, TurnID: t.fence.TurnID, Step: at.step,
-		Provider: t.settings.Model.Provider(), Model: t.settings.Model, Parameters: t.settings.Parameters,
-		Think: t.settings.Think, Search: t.settings.Search, Manifest: manifest, Outcome: parley.CallOpen,
+		WorkspaceID: r.fence.WorkspaceID, SessionID: r.fence.SessionID, TurnID: r.fence.TurnID, Step: at.step,
+		Provider: r.settings.Model.Provider(), Model: r.settings.Model, Parameters: r.settings.Parameters,
+		Think: r.settings.Think, Search: r.settings.Search, Manifest: manifest, Outcome: parley.CallOpen,
 	}
 	if err == nil {
 		q.images = showsImages(&request)
-		q.encoded, q.filter, err = t.encode(&request, &manifest)
-		if err == nil && t.responses != nil {
-			q.key, err = t.responseKey(&request, q.encoded)
+		q.encoded, q.filter, err = r.encode(&request, &manifest)
+		if err == nil && r.responses.open() {
+			q.key, err = r.responses.key(&request, q.encoded)
 		}
-		if t.keeps || t.w.observer.Contents() { // else it need not outlive its encoding
+		if r.keeps || r.w.observer.Contents() { // else it need not outlive its encoding
 			q.request = &request
 		}
 	}
 	if err != nil {
 		if parley.ErrorCode(err) == parley.CodeInvalid {
-			return q, t.unusable(err), nil
+			return q, r.unusable(err), nil
 		}
 		return nil, nil, err
 	}
@@ -87,33 +87,33 @@ func (t *turn) question(at place, steers []parley.Message) (*question, *parley.F
 	if q.system != "" {
 		q.call.SystemHash = parley.HashOf([]byte(q.system))
 	}
-	q.call.ToolsHash, q.call.MiddlewareHash = t.tools.Hash(), t.layers.Hash()
+	q.call.ToolsHash, q.call.MiddlewareHash = r.definitions.Hash(), r.layers.Hash()
 	return q, nil, nil
 }
 
 // head is what may stand before the window.
-func (t *turn) head() (parley.ContextHead, error) {
-	return t.w.store.ContextHead(t.writes, t.fence.WorkspaceID, t.fence.SessionID)
+func (r *requests) head() (parley.ContextHead, error) {
+	return r.w.store.ContextHead(r.writes, r.fence.WorkspaceID, r.fence.SessionID)
 }
 
 // tail is the record for the model's context. While nothing was written behind
 // the trigger it is at hand, and all there is for a record without another
 // message and for a policy that wants no other turn's. Such a policy reads on from
 // there as many rows as the turn has written.
-func (t *turn) tail(before int64, limit int) ([]parley.Message, error) {
-	trigger := &t.claim.Trigger
-	if before == 0 && !trigger.ID.IsZero() && trigger.Sequence == t.last && !trigger.Internal &&
-		(t.last == 1 || t.settings.Policy.Kind == parley.PolicySingle) {
+func (r *requests) tail(before int64, limit int) ([]parley.Message, error) {
+	trigger := &r.claim.Trigger
+	if before == 0 && !trigger.ID.IsZero() && trigger.Sequence == r.last && !trigger.Internal &&
+		(r.last == 1 || r.settings.Policy.Kind == parley.PolicySingle) {
 		return []parley.Message{*trigger}, nil
 	}
-	if own := t.last - trigger.Sequence + 1; before == 0 && t.settings.Policy.Kind == parley.PolicySingle &&
+	if own := r.last - trigger.Sequence + 1; before == 0 && r.settings.Policy.Kind == parley.PolicySingle &&
 		own < int64(limit) {
-		rows, err := t.w.store.ContextTail(t.writes, t.fence.WorkspaceID, t.fence.SessionID, 0, int(own))
+		rows, err := r.w.store.ContextTail(r.writes, r.fence.WorkspaceID, r.fence.SessionID, 0, int(own))
 		whole := len(rows) < int(own) ||
 			slices.ContainsFunc(rows, func(m parley.Message) bool { return m.ID == trigger.ID })
 		if err != nil || whole { // else others wrote to the turn meanwhile
 			return rows, err
 		}
 	}
-	return t.w.store.ContextTail(t.writes, t.fence.WorkspaceID, t.fence.SessionID, before, limit)
+	return r.w.store.ContextTail(r.writes, r.fence.WorkspaceID, r.fence.SessionID, before, limit)
 }

@@ -13,15 +13,15 @@ const (
 	requestersBytes = 1 << 20
 )
 
-// requesters are the principals that asked for what the turn does: whose session it
+// all are the principals that asked for what the turn does: whose session it
 // is, and who wrote what the turn answers; of a tool session those of the turns above
 // too.
-func (t *turn) requesters() ([]parley.ID, error) {
-	found := []parley.ID{t.claim.Session.OwnerID}
-	session, turnID, before := t.claim.Session, t.fence.TurnID, int64(0)
-	scope := store.Scope{WorkspaceID: t.fence.WorkspaceID}
+func (r *requesters) all() ([]parley.ID, error) {
+	found := []parley.ID{r.claim.Session.OwnerID}
+	session, turnID, before := r.claim.Session, r.fence.TurnID, int64(0)
+	scope := store.Scope{WorkspaceID: r.fence.WorkspaceID}
 	for range mostAbove {
-		err := t.askers(&session, turnID, before, func(by parley.Author) {
+		err := r.askers(&session, turnID, before, func(by parley.Author) {
 			if by.Kind != parley.AuthorAgent && !slices.Contains(found, by.ID) {
 				found = append(found, by.ID)
 			}
@@ -32,11 +32,11 @@ func (t *turn) requesters() ([]parley.ID, error) {
 		if session.Kind != parley.KindTool || session.ParentMessageID.IsZero() {
 			break
 		}
-		call, err := t.w.store.Message(t.writes, scope, session.ParentMessageID)
+		call, err := r.w.store.Message(r.writes, scope, session.ParentMessageID)
 		if err != nil {
 			return nil, err
 		}
-		if session, err = t.w.store.Session(t.writes, scope, session.ParentSessionID); err != nil {
+		if session, err = r.w.store.Session(r.writes, scope, session.ParentSessionID); err != nil {
 			return nil, err
 		}
 		turnID, before = call.TurnID, call.Sequence
@@ -48,13 +48,13 @@ func (t *turn) requesters() ([]parley.ID, error) {
 // and all that no turn before it answered, of whatever role, whether or not it asked for
 // an answer: an answer that a person put into the agent's mouth asks as well.
 // before is the sequence of a call that the turn made, 0 for the end of the record.
-func (t *turn) askers(session *parley.Session, turnID parley.ID, before int64, asked func(parley.Author)) error {
-	if err := t.trigger(turnID, asked); err != nil {
+func (r *requesters) askers(session *parley.Session, turnID parley.ID, before int64, asked func(parley.Author)) error {
+	if err := r.trigger(turnID, asked); err != nil {
 		return err
 	}
 	if before > 0 { // steers behind the call
 		steers := store.MessageQuery{TurnID: turnID, AfterSequence: before}
-		err := t.messages(session.ID, steers, func(m *parley.Message) (bool, error) {
+		err := r.messages(session.ID, steers, func(m *parley.Message) (bool, error) {
 			asked(m.Author)
 			return true, nil
 		})
@@ -63,13 +63,13 @@ func (t *turn) askers(session *parley.Session, turnID parley.ID, before int64, a
 		}
 	}
 	var last parley.Turn // that was looked at
-	return t.messages(
+	return r.messages(
 		session.ID,
 		store.MessageQuery{AfterSequence: before, Descending: true},
 		func(m *parley.Message) (bool, error) {
 			if !m.TurnID.IsZero() && m.TurnID != turnID {
 				if m.TurnID != last.ID {
-					turn, err := t.w.store.Turn(t.writes, store.Scope{WorkspaceID: t.fence.WorkspaceID}, m.TurnID)
+					turn, err := r.w.store.Turn(r.writes, store.Scope{WorkspaceID: r.fence.WorkspaceID}, m.TurnID)
 					if err != nil &&
 						parley.ErrorCode(err) != parley.CodeNotFound { // a fork may outlive the session that it is of
 						return false, err
@@ -87,17 +87,17 @@ func (t *turn) askers(session *parley.Session, turnID parley.ID, before int64, a
 }
 
 // trigger tells who wrote the message that began a turn.
-func (t *turn) trigger(turnID parley.ID, asked func(parley.Author)) error {
-	if turnID == t.fence.TurnID {
-		asked(t.claim.Trigger.Author)
+func (r *requesters) trigger(turnID parley.ID, asked func(parley.Author)) error {
+	if turnID == r.fence.TurnID {
+		asked(r.claim.Trigger.Author)
 		return nil
 	}
-	scope := store.Scope{WorkspaceID: t.fence.WorkspaceID}
-	turn, err := t.w.store.Turn(t.writes, scope, turnID)
+	scope := store.Scope{WorkspaceID: r.fence.WorkspaceID}
+	turn, err := r.w.store.Turn(r.writes, scope, turnID)
 	if err != nil {
 		return err
 	}
-	trigger, err := t.w.store.Message(t.writes, scope, turn.TriggerMessageID)
+	trigger, err := r.w.store.Message(r.writes, scope, turn.TriggerMessageID)
 	if err == nil {
 		asked(trigger.Author)
 	}
@@ -105,14 +105,14 @@ func (t *turn) trigger(turnID parley.ID, asked func(parley.Author)) error {
 }
 
 // messages walks the record's messages until it is told to stop.
-func (t *turn) messages(
+func (r *requesters) messages(
 	sessionID parley.ID,
 	query store.MessageQuery,
 	each func(*parley.Message) (more bool, err error),
 ) error {
 	query.RecordOnly, query.Limit, query.MaxBytes = true, requestersPage, requestersBytes
 	for {
-		page, err := t.w.store.Messages(t.writes, store.Scope{WorkspaceID: t.fence.WorkspaceID}, sessionID, query)
+		page, err := r.w.store.Messages(r.writes, store.Scope{WorkspaceID: r.fence.WorkspaceID}, sessionID, query)
 		if err != nil || len(page) == 0 {
 			return err
 		}

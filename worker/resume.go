@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"example.org/parley"
+	"example.org/parley/runner"
 	"example.org/parley/store"
 )
 
@@ -11,33 +12,66 @@ import (
 // on. What has happened is never done twice: a settled answer is not asked for
 // again, and of its calls without a result only repeatable tools run again. With
 // unusable set nothing new is begun: the turn is about to fail.
-func (t *turn) resume(unusable *parley.Failure) (place, error) {
+func (t *turn) resume(unusable *parley.Failure) (runner.Next, error) {
 	state, err := t.w.store.RecoverTurn(t.writes, t.fence)
 	if err != nil {
-		return over(), err
+		return runner.Over, err
 	}
-	if err := t.countUsed(state.Messages); err != nil {
-		return over(), err
+	if err := t.limits.countUsed(state.Messages); err != nil {
+		return runner.Over, err
 	}
-	t.within()
+	t.limits.within()
 	step := t.claim.Turn.Step
 	for i := range state.Messages {
 		step = max(step, state.Messages[i].Step)
 		t.wrote(state.Messages[i].Sequence)
 	}
-	t.attempts = state.Attempts
+	t.asking.attempts = state.Attempts
 	if step == 0 {
-		return place{step: 1, attempt: 1, steers: true}, nil
+		t.place = place{step: 1, attempt: 1, steers: true}
+		return runner.AskNext, nil
 	}
-	again := place{step: step, attempt: state.Attempts + 1, steers: true}
-	answered := false
-	results := map[string]bool{}
-	var calls []toolCall
-	for i := range state.Messages {
-		m := &state.Messages[i]
-		if m.Role == parley.RoleToolResult {
-			results[m.ToolCallID] = true
+	calls, answered := openCalls(state.Messages, step)
+	if !answered {
+		t.place = place{step: step, attempt: state.Attempts + 1, steers: true}
+		return runner.AskNext, nil
+	}
+	t.place = after(step)
+	if calls == nil {
+		return runner.FinishNext, nil
+	}
+	cut, err := t.wasCut(step)
+	if err != nil {
+		return runner.Over, err
+	}
+	if cut {
+		t.place.step = step
+		return t.endTruncated(calls)
+	}
+	for i := range calls {
+		t.tools.sort(&calls[i])
+		if err := t.rules.takeUp(&calls[i], state.Approvals, unusable != nil); err != nil {
+			return runner.Over, err
 		}
+	}
+	if len(calls) == 0 || unusable != nil && len(t.settings.Tools) == 0 {
+		return runner.AskNext, nil
+	}
+	t.place.step, t.calls = step, calls
+	return runner.CallNext, nil
+}
+
+// openCalls are the calls of a step that have no result: nil when it has no calls at
+// all. Answered reports that the step has a settled answer.
+func openCalls(messages []parley.Message, step int) (open []toolCall, answered bool) {
+	results := map[string]bool{}
+	for i := range messages {
+		if messages[i].Role == parley.RoleToolResult {
+			results[messages[i].ToolCallID] = true
+		}
+	}
+	for i := range messages {
+		m := &messages[i]
 		if m.Step != step || m.Status != parley.MessageCompleted {
 			continue
 		}
@@ -46,42 +80,15 @@ func (t *turn) resume(unusable *parley.Failure) (place, error) {
 			answered = true
 		case parley.RoleToolCall:
 			answered = true
-			calls = append(calls, recordedCall(m))
+			if open == nil {
+				open = []toolCall{}
+			}
+			if !results[m.ToolCallID] {
+				open = append(open, recordedCall(m))
+			}
 		}
 	}
-	if !answered {
-		return again, nil
-	}
-	next := place{step: step + 1, attempt: 1, steers: true}
-	if len(calls) == 0 {
-		return t.complete(next)
-	}
-	cut, err := t.wasCut(step)
-	if err != nil {
-		return over(), err
-	}
-	open := calls[:0]
-	for _, call := range calls {
-		if !results[call.id] {
-			open = append(open, call)
-		}
-	}
-	if cut {
-		return t.endTruncated(step, open)
-	}
-	for i := range open {
-		t.sort(&open[i])
-		if err := t.takeUp(&open[i], state.Approvals, unusable != nil); err != nil {
-			return over(), err
-		}
-	}
-	if len(open) == 0 || unusable != nil && len(t.settings.Tools) == 0 {
-		return next, nil
-	}
-	t.at = t.w.observer.StepBegan(t.ctx, step)
-	next, err = t.runCalls(step, open)
-	t.w.observer.StepEnded(t.at, err)
-	return next, err
+	return open, answered
 }
 
 // recordedCall reads a settled tool_call.

@@ -135,10 +135,10 @@ func transient(err error) bool {
 // persist makes a write that must not be lost for a passing trouble of the store.
 // One whose answer was lost may be there: what its repetition is refused for is
 // then no error of the turn, which goes on from its record.
-func (t *turn) persist(write func() error) error {
+func (c *claimed) persist(write func() error) error {
 	err := write()
 	for try, wait := 1, persistPause; try < persistTries && transient(err); try, wait = try+1, wait*2 {
-		if !t.w.options.sleep(t.writes, wait) {
+		if !c.w.options.sleep(c.writes, wait) {
 			return err
 		}
 		again := write()

@@ -65,10 +65,18 @@ func (w *Worker) runTurn(ctx context.Context, running *run) (err error) {
 		//nolint:contextcheck // a cancel of the turn must not keep it from being ended
 		return w.unready(running.lease.ctx, claim, name)
 	}
-	if own, ok := runtime.(*standard); ok {
-		return own.runTurn(ctx, claim)
+	return w.runOn(ctx, claim, runtime)
+}
+
+// runOn runs a claim on a runtime.
+func (w *Worker) runOn(ctx context.Context, claim *store.Claim, runtime runner.Runtime) error {
+	t := w.begin(ctx, claim)
+	defer t.close() //nolint:contextcheck // the turn holds its contexts
+	err := runtime.RunTurn(t)
+	if err == nil {
+		t.shortening.keepShort() //nolint:contextcheck // as above
 	}
-	return runOther(ctx, runtime, claim)
+	return err
 }
 
 // unready fails a turn whose agent asks for a runtime that is not here.
@@ -84,18 +92,6 @@ func (w *Worker) unready(ctx context.Context, claim *store.Claim, name string) e
 		),
 	}})
 	return err
-}
-
-// runOther runs a turn by a runtime that is not built in. It is not inlined, as
-// unready is not: a run keeps its stack while its model speaks, and the copies of a
-// claim would be on it.
-//
-//go:noinline
-func runOther(ctx context.Context, runtime runner.Runtime, claim *store.Claim) error {
-	if err := runtime.Open(ctx, claim.Session); err != nil {
-		return err
-	}
-	return runtime.RunTurn(ctx, *claim)
 }
 
 // brokenFailure is what people are told of an error inside.

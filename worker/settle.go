@@ -7,67 +7,14 @@ import (
 	"example.org/parley/store"
 )
 
-// settle ends a step whose answer is complete or has failed, and says where the
-// turn goes on.
-func (t *turn) settle(a *answer) (place, error) {
-	if a.failure != nil {
-		_, err := t.settleAs(a, parley.MessageFailed, &store.TurnEnd{Status: parley.TurnFailed, Failure: a.failure})
-		return over(), err
-	}
-	calls := a.calls()
-	if len(calls) == 0 {
-		end, err := t.completed(a)
-		if err != nil {
-			a.drop()
-			return over(), err
-		}
-		more, err := t.settleAs(a, parley.MessageCompleted, &end)
-		if err != nil || !more {
-			return over(), err
-		}
-		return place{step: a.step + 1, attempt: 1, steers: true, answered: true}, nil
-	}
-	if a.finish == parley.FinishLength {
-		if _, err := t.settleAs(a, parley.MessageCompleted, nil); err != nil {
-			return over(), err
-		}
-		return t.endTruncated(a.step, calls)
-	}
-	var started []string
-	for i := range calls {
-		t.sort(&calls[i])
-		if err := t.permit(&calls[i]); err != nil {
-			a.drop()
-			return over(), err
-		}
-	}
-	t.allow(calls)
-	for i := range calls {
-		if calls[i].child != nil {
-			a.link(calls[i].messageID)
-		}
-		if calls[i].runs() || calls[i].opens() {
-			started = append(started, calls[i].id)
-		}
-	}
-	if _, err := t.settleWith(
-		a,
-		store.StepSettle{ToolsStarted: started, Asked: t.asks(calls)},
-		parley.MessageCompleted,
-	); err != nil {
-		return over(), err
-	}
-	return t.runCalls(a.step, calls)
-}
-
 // settleAs settles the rows of a step in one transaction, ending the turn if
 // end is set; more reports that a steer kept it from ending.
-func (t *turn) settleAs(a *answer, status parley.MessageStatus, end *store.TurnEnd) (more bool, err error) {
-	return t.settleWith(a, store.StepSettle{End: end}, status)
+func (s *asking) settleAs(a *answer, status parley.MessageStatus, end *store.TurnEnd) (more bool, err error) {
+	return s.settleWith(a, store.StepSettle{End: end}, status)
 }
 
 // settleWith is settleAs with what else comes of the step.
-func (t *turn) settleWith(a *answer, settle store.StepSettle, status parley.MessageStatus) (more bool, err error) {
+func (s *asking) settleWith(a *answer, settle store.StepSettle, status parley.MessageStatus) (more bool, err error) {
 	settle.Step, settle.Call = a.step, a.call
 	settle.Blocks = make([]store.BlockSettled, len(a.rows))
 	for i, r := range a.rows {
@@ -80,23 +27,23 @@ func (t *turn) settleWith(a *answer, settle store.StepSettle, status parley.Mess
 		first.Usage = &a.usage
 	}
 	first.Metadata = a.metadata()
-	t.w.flusher.remove(a.rows)
+	s.w.flusher.remove(a.rows)
 	var settled store.StepSettled
-	err = t.persist(func() (err error) {
-		settled, err = t.w.store.SettleStep(t.writes, t.fence, settle)
+	err = s.persist(func() (err error) {
+		settled, err = s.w.store.SettleStep(s.writes, s.fence, settle)
 		return err
 	})
 	if err != nil {
 		if parley.ErrorCode(err) != parley.CodeFenced {
-			t.w.flusher.flush(t.writes, a.rows) // what can be kept is kept
+			s.w.flusher.flush(s.writes, a.rows) // what can be kept is kept
 		}
 		a.drop()
 		return false, err
 	}
-	t.remember(a)
-	t.release()
-	if t.claim.Turn.Suspicion() != parley.Unsuspected { // until now: others may run instead
-		poke(t.w.claimNow)
+	s.responses.remember(a)
+	s.release()
+	if s.claim.Turn.Suspicion() != parley.Unsuspected { // until now: others may run instead
+		poke(s.w.claimNow)
 	}
 	return settled.More, nil
 }

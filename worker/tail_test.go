@@ -38,13 +38,13 @@ func TestSingleReadsItsOwnTurn(t *testing.T) {
 	r.must(err)
 	const written = 5 // task, answer, call, result, answer
 	for known, want := range map[int64]int{written: written, written - 1: len(rows)} {
-		reading := turn{
+		reading := requests{claimed: &claimed{
 			w:      r.worker,
 			claim:  *last.Claim,
 			fence:  last.Claim.Fence,
 			writes: t.Context(),
 			last:   last.Message.Sequence + known - 1,
-		}
+		}}
 		reading.settings.Policy = single
 		got, err := reading.tail(0, 100)
 		r.must(err)

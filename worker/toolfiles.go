@@ -24,14 +24,14 @@ const resultNotKept = "[A file of %d bytes (%s) was not kept: %s]"
 // filing makes a record of what a tool answered: bytes become files of the session's
 // owner, each once, and what is left is JSON or parts.
 type filing struct {
-	t     *turn
+	t     *tools
 	call  *toolCall
 	files []parley.Part
 	seen  map[parley.Hash]parley.Part
 }
 
 // keep makes the content of a tool's result; the text says why there can be none.
-func (t *turn) keep(call *toolCall, answered tool.Result) (parley.ToolResultContent, string) {
+func (t *tools) keep(call *toolCall, answered tool.Result) (parley.ToolResultContent, string) {
 	k := filing{t: t, call: call, seen: map[parley.Hash]parley.Part{}}
 	size := len(answered.JSON)
 	for i := range answered.Pieces {

@@ -67,7 +67,7 @@ type toolCall struct {
 }
 
 // sort finds out who answers a call.
-func (t *turn) sort(call *toolCall) {
+func (t *tools) sort(call *toolCall) {
 	if t.w.script != nil {
 		t.sortDry(call)
 		return
@@ -105,7 +105,7 @@ func (t *turn) sort(call *toolCall) {
 
 // unfit is why a call that is answered elsewhere is refused: its arguments do not
 // fit. The server's own tools look at theirs by themselves.
-func (t *turn) unfit(call *toolCall, definition parley.ToolDefinition) string {
+func (t *tools) unfit(call *toolCall, definition parley.ToolDefinition) string {
 	wanted, err := schema.Read(definition.Parameters)
 	wrong := ""
 	if err == nil {
@@ -122,46 +122,8 @@ func (t *turn) unfit(call *toolCall, definition parley.ToolDefinition) string {
 	return ""
 }
 
-// runCalls brings the settled calls of a step to their results, as far as they
-// come without anybody, and says where the turn goes on: at the next step, or
-// nowhere, since it waits.
-func (t *turn) runCalls(step int, calls []toolCall) (place, error) {
-	for {
-		if err := t.refuseThose(step, calls); err != nil {
-			return over(), err
-		}
-		if err := t.openChildren(step, calls); err != nil { // first: they work while the tools run
-			return over(), err
-		}
-		for from := 0; from < len(calls); {
-			to := batchEnd(calls, from)
-			if err := t.runBatch(step, calls[from:to]); err != nil {
-				return over(), err
-			}
-			if t.ctx.Err() != nil {
-				return over(), t.leaveCalls(step, calls)
-			}
-			from = to
-		}
-		reason := waitReason(calls)
-		if reason == "" {
-			return place{step: step + 1, attempt: 1, steers: true}, nil
-		}
-		err := t.persist(func() error {
-			_, err := t.w.store.ParkTurn(t.writes, t.fence, reason)
-			return err
-		})
-		if parley.ErrorCode(err) != parley.CodeMore {
-			return over(), err
-		}
-		if err := t.reconsider(step, calls); err != nil {
-			return over(), err
-		}
-	}
-}
-
 // refuseThose records the results of calls that do not run.
-func (t *turn) refuseThose(step int, calls []toolCall) error {
+func (t *tools) refuseThose(step int, calls []toolCall) error {
 	for i := range calls {
 		if calls[i].refusal == "" || calls[i].settled {
 			continue
@@ -174,7 +136,7 @@ func (t *turn) refuseThose(step int, calls []toolCall) error {
 }
 
 // reconsider reads what kept a turn from waiting: results, or decisions.
-func (t *turn) reconsider(step int, calls []toolCall) error {
+func (t *tools) reconsider(step int, calls []toolCall) error {
 	state, err := t.w.store.RecoverTurn(t.writes, t.fence)
 	if err != nil {
 		return err
@@ -190,7 +152,7 @@ func (t *turn) reconsider(step int, calls []toolCall) error {
 	}
 	for i := range calls {
 		if calls[i].waitsFor() == parley.WaitApproval {
-			if err := t.takeUp(&calls[i], state.Approvals, false); err != nil {
+			if err := t.rules.takeUp(&calls[i], state.Approvals, false); err != nil {
 				return err
 			}
 		}
@@ -222,7 +184,7 @@ type toolOutcome struct {
 
 // runBatch runs calls at once and records each result by its own transaction.
 // When the run is interrupted, calls without a result stay so.
-func (t *turn) runBatch(step int, calls []toolCall) error {
+func (t *tools) runBatch(step int, calls []toolCall) error {
 	if err := t.useApprovals(calls); err != nil {
 		return err
 	}
@@ -284,7 +246,7 @@ func (t *turn) runBatch(step int, calls []toolCall) error {
 }
 
 // callTool runs a tool. Whatever goes wrong in there is a result.
-func (t *turn) callTool(ctx context.Context, call *toolCall, notes progress) (content parley.ToolResultContent) {
+func (t *tools) callTool(ctx context.Context, call *toolCall, notes progress) (content parley.ToolResultContent) {
 	started := time.Now()
 	toolCall := tool.Call{
 		WorkspaceID: t.fence.WorkspaceID,
@@ -352,12 +314,12 @@ func failedResult(text string) parley.ToolResultContent {
 }
 
 // refuse records a result that Parley writes itself.
-func (t *turn) refuse(step int, call *toolCall, text string) error {
+func (t *tools) refuse(step int, call *toolCall, text string) error {
 	return t.record(step, call, failedResult(text))
 }
 
 // record writes a call's result. A call that got its result meanwhile keeps it.
-func (t *turn) record(step int, call *toolCall, content parley.ToolResultContent) error {
+func (t *tools) record(step int, call *toolCall, content parley.ToolResultContent) error {
 	encoded, err := parley.EncodeContent(content)
 	if err != nil {
 		if encoded, err = parley.EncodeContent(failedResult(resultNoJSON)); err != nil {
@@ -387,40 +349,4 @@ func (t *turn) record(step int, call *toolCall, content parley.ToolResultContent
 	call.settled = true
 	t.wrote(written.Sequence)
 	return nil
-}
-
-// leaveCalls lets go of a turn that was interrupted at its tools. A cancel, or the
-// end of the turn's time, settles the calls that have no result; else they stay open, for the one who
-// resumes the turn.
-func (t *turn) leaveCalls(step int, calls []toolCall) error {
-	overdue := t.overdue() != nil
-	if overdue || errors.Is(context.Cause(t.ctx), ErrCancelled) {
-		for i := range calls {
-			if calls[i].settled {
-				continue
-			}
-			text := resultNeverRun
-			switch {
-			case overdue:
-				text = resultOutOfTime
-			case calls[i].started || calls[i].waitsFor() == parley.WaitToolResult:
-				text = resultCancelled
-			}
-			if err := t.refuse(step, &calls[i], text); err != nil {
-				return err
-			}
-		}
-	}
-	return t.leave(nil)
-}
-
-// endTruncated answers calls that were cut off, which never run, and completes
-// the turn.
-func (t *turn) endTruncated(step int, calls []toolCall) (place, error) {
-	for i := range calls {
-		if err := t.refuse(step, &calls[i], resultTruncated); err != nil {
-			return over(), err
-		}
-	}
-	return t.complete(place{step: step + 1, attempt: 1})
 }

@@ -42,7 +42,7 @@ func (w *Worker) Warm(ctx context.Context, agent parley.Agent) (parley.Warmed, e
 		Session: of.Session,
 		Agent:   agent,
 	}
-	t, failure, err := (&standard{d.Worker}).begin(ctx, claim)
+	t, failure, err := d.prepared(ctx, claim)
 	if err != nil || failure != nil {
 		return parley.Warmed{}, refusedBy(failure, err)
 	}
@@ -52,7 +52,7 @@ func (w *Worker) Warm(ctx context.Context, agent parley.Agent) (parley.Warmed, e
 func (t *turn) warm(agent *parley.Agent) (parley.Warmed, error) {
 	warmed := parley.Warmed{
 		AgentID: agent.ID, Model: t.settings.Model,
-		Tokens: prompt.EstimateTokens(t.settings.System) + prompt.EstimateTokens(string(t.tools.Text())),
+		Tokens: prompt.EstimateTokens(t.settings.System) + prompt.EstimateTokens(string(t.definitions.Text())),
 	}
 	if warmed.Reason = t.coldFor(agent, warmed.Tokens); warmed.Reason != "" {
 		return warmed, nil
@@ -72,7 +72,7 @@ func (t *turn) warm(agent *parley.Agent) (parley.Warmed, error) {
 		settings,
 		prompt.Selection{Messages: []parley.Message{said}},
 		nil,
-		t.tools,
+		t.definitions,
 		nil,
 	)
 	if err != nil {

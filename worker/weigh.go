@@ -16,17 +16,17 @@ const requestBorders = 3
 
 // weigh is what a request holds beside the window, estimated: the system prompt and
 // the tools, which are the turn's, and the steers of the step.
-func (t *turn) weigh(steers []parley.Message) int {
-	if t.fixed == 0 {
-		t.fixed = requestBorders + t.w.weights.of(
-			t.settings.Model,
-			t.settings.System,
-		) + t.w.weights.of(
-			t.settings.Model,
-			string(t.tools.Text()),
+func (r *requests) weigh(steers []parley.Message) int {
+	if r.fixed == 0 {
+		r.fixed = requestBorders + r.w.weights.of(
+			r.settings.Model,
+			r.settings.System,
+		) + r.w.weights.of(
+			r.settings.Model,
+			string(r.definitions.Text()),
 		)
 	}
-	sum := t.fixed
+	sum := r.fixed
 	for i := range steers {
 		sum += prompt.TokensOf(&steers[i])
 	}
@@ -35,8 +35,8 @@ func (t *turn) weigh(steers []parley.Message) int {
 
 // tooLong is the failure of a turn that does not fit into the model's context,
 // whatever is left out.
-func (t *turn) tooLong(budget prompt.Budget, selection *prompt.Selection) *parley.Failure {
-	reserve := prompt.Reserve(t.info, t.settings.Parameters)
+func (r *requests) tooLong(budget prompt.Budget, selection *prompt.Selection) *parley.Failure {
+	reserve := prompt.Reserve(r.info, r.settings.Parameters)
 	detail := fmt.Sprintf(
 		"What this turn must show takes about %d tokens, %d more than %s has room for: it reads %d, of which an "+
 			"answer may take %d (max_tokens) and the system prompt and tools take the rest. "+
@@ -44,13 +44,13 @@ func (t *turn) tooLong(budget prompt.Budget, selection *prompt.Selection) *parle
 			"that reads more.",
 		budget.Scaled(selection.Tokens),
 		selection.Excess,
-		t.settings.Model,
-		t.info.ContextLength,
+		r.settings.Model,
+		r.info.ContextLength,
 		reserve,
 	)
 	return &parley.Failure{
 		Class:    parley.ClassContextLength,
-		Sentence: t.settings.Retry.Sentence(parley.ClassContextLength),
+		Sentence: r.settings.Retry.Sentence(parley.ClassContextLength),
 		Detail:   parley.Clip(detail, 1024),
 	}
 }
@@ -58,9 +58,9 @@ func (t *turn) tooLong(budget prompt.Budget, selection *prompt.Selection) *parle
 // observe compares what a provider counted with the estimate. A kept answer's 0 is
 // nobody's count, and images are weighed by their area: what one provider makes of
 // them says nothing of how its model cuts texts.
-func (t *turn) observe(q *question, usage parley.Usage) {
+func (r *requests) observe(q *question, usage parley.Usage) {
 	if usage.InputTokens != nil && q.served == nil && !q.images {
-		t.w.ratios.Observe(t.settings.Model, int64(q.estimate), *usage.InputTokens)
+		r.w.ratios.Observe(r.settings.Model, int64(q.estimate), *usage.InputTokens)
 	}
 }
 

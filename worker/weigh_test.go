@@ -45,7 +45,7 @@ func TestRequestsFitTheModelsContext(t *testing.T) {
 // for fails the turn as too long instead of being refused by the provider.
 func TestSteersAreWeighed(t *testing.T) {
 	t.Parallel()
-	run := turn{w: &Worker{}, fixed: 1}
+	run := requests{claimed: &claimed{w: &Worker{}}, fixed: 1}
 	steers := []parley.Message{
 		{
 			Role:    parley.RoleUser,
@@ -73,7 +73,9 @@ func TestImagesTeachNothingOfTexts(t *testing.T) {
 	text := model.Request{
 		Messages: []model.Message{{Role: model.RoleUser, Parts: []model.Part{{Kind: model.PartText, Text: "Read"}}}},
 	}
-	run := turn{w: &Worker{ratios: &prompt.Ratios{}}, settings: prompt.Settings{Model: scriptedID}}
+	run := requests{
+		claimed: &claimed{w: &Worker{ratios: &prompt.Ratios{}}, settings: prompt.Settings{Model: scriptedID}},
+	}
 	counted := int64(60)
 	for _, request := range []*model.Request{&image, &text} {
 		run.observe(&question{estimate: 1600, images: showsImages(request)}, parley.Usage{InputTokens: &counted})

@@ -16,6 +16,7 @@ import (
 	"example.org/parley/observe"
 	"example.org/parley/prompt"
 	"example.org/parley/runner"
+	"example.org/parley/runner/standard"
 	"example.org/parley/store"
 	"example.org/parley/tool"
 )
@@ -117,7 +118,7 @@ func New(db Store, models model.Source, tools tool.Source, hub *live.Hub, option
 	w.observe(options.Observer)
 	w.flusher = newFlusher(w)
 	hub.FlushWith(w.flusher.want)
-	w.runtimes[parley.StandardRuntime] = &standard{w}
+	w.runtimes[parley.StandardRuntime] = standard.Runtime{}
 	for _, runtime := range options.Runtimes {
 		w.runtimes[runtime.Name()] = runtime
 	}

@@ -14,7 +14,7 @@ import (
 	"example.org/parley"
 	"example.org/parley/model"
 	"example.org/parley/runner"
-	"example.org/parley/store"
+	"example.org/parley/runner/standard"
 	"example.org/parley/tool"
 )
 
@@ -346,10 +346,10 @@ func TestDatabaseOutOfReach(t *testing.T) {
 }
 
 // brokenRuntime panics in the middle of a turn.
-type brokenRuntime struct{ *standard }
+type brokenRuntime struct{ standard.Runtime }
 
-func (brokenRuntime) Name() string                               { return "broken" }
-func (brokenRuntime) RunTurn(context.Context, store.Claim) error { panic("oh") }
+func (brokenRuntime) Name() string              { return "broken" }
+func (brokenRuntime) RunTurn(runner.Turn) error { panic("oh") }
 
 func TestPanicInARuntimeFailsItsTurnAlone(t *testing.T) {
 	r := newRig(t)

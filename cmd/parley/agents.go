@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"net/url"
+	"iter"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -22,17 +22,11 @@ func agentsCommand(shared *flags, term terminal) *cobra.Command {
 		Short: "List agents",
 		Args:  cobra.NoArgs,
 		RunE: shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
-			query := url.Values{}
-			if !all {
-				query.Set("status", string(parley.AgentActive))
+			query := client.AgentsQuery{Limit: parley.MaxPage, OwnerID: owner}
+			if all {
+				query.Status = "any"
 			}
-			if owner != "" {
-				query.Set("owner_id", owner)
-			}
-			agents, err := everyPage(
-				query,
-				func(q url.Values) (client.Page[parley.Agent], error) { return server.Agents(ctx, q) },
-			)
+			agents, err := everyRow(server.AllAgents(ctx, query))
 			if err != nil {
 				return err
 			}
@@ -213,19 +207,13 @@ func (t terminal) printAgent(agent parley.Agent, shared *flags) error {
 	return t.printTable([]string{"FIELD", "VALUE"}, append(rows, settingRows(setting.Agent, &agent.Settings)...))
 }
 
-// everyPage follows a list's cursors to its end.
-func everyPage[T any](query url.Values, page func(url.Values) (client.Page[T], error)) ([]T, error) {
-	var rows []T
-	query.Set("limit", strconv.Itoa(parley.MaxPage))
-	for {
-		got, err := page(query)
+// everyRow reads a list to its end.
+func everyRow[T any](list iter.Seq2[T, error]) (rows []T, err error) {
+	for row, err := range list {
 		if err != nil {
 			return nil, err
 		}
-		rows = append(rows, got.Data...)
-		if got.Next == "" {
-			return rows, nil
-		}
-		query.Set("cursor", got.Next)
+		rows = append(rows, row)
 	}
+	return rows, nil
 }

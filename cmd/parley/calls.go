@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"strconv"
 	"strings"
 
@@ -32,11 +31,11 @@ func listCallsCommand(shared *flags, term terminal) *cobra.Command {
 		Short: "List a session's model calls, newest first",
 		Args:  cobra.ExactArgs(1),
 		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
-			query := url.Values{"limit": {strconv.Itoa(limit)}}
-			if turn != "" {
-				query.Set("turn_id", turn)
+			of, err := idIfGiven(turn)
+			if err != nil {
+				return err
 			}
-			page, err := server.Calls(ctx, id, query)
+			page, err := server.Calls(ctx, id, client.CallsQuery{Limit: limit, TurnID: of})
 			if err != nil {
 				return err
 			}
@@ -184,7 +183,7 @@ func diffCallCommand(shared *flags, term terminal) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			d, err := server.DiffCall(ctx, id, other)
+			d, err := server.DiffCall(ctx, id, client.DiffCallQuery{With: other})
 			if err != nil {
 				return err
 			}
@@ -224,7 +223,7 @@ func replayCallCommand(shared *flags, term terminal) *cobra.Command {
 			"conversation",
 		Args: cobra.ExactArgs(1),
 		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
-			r, err := server.Replay(ctx, id, client.ReplayInput{Model: parley.ModelID(model)})
+			r, err := server.ReplayCall(ctx, id, client.ReplayInput{Model: parley.ModelID(model)})
 			if err != nil {
 				return err
 			}
@@ -286,7 +285,7 @@ func previewCommand(shared *flags, term terminal) *cobra.Command {
 		Short: "Show what would be sent for a message, and what it would cost; nothing is written",
 		Args:  cobra.MinimumNArgs(2),
 		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, args []string) error {
-			shown, err := server.Preview(ctx, id, client.UserMessage(strings.Join(args[1:], " ")))
+			shown, err := server.PreviewMessage(ctx, id, client.UserMessage(strings.Join(args[1:], " ")))
 			if err != nil {
 				return err
 			}

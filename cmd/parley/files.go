@@ -34,7 +34,7 @@ func filesCommand(shared *flags, term terminal) *cobra.Command {
 			Short: "List files, newest first",
 			Args:  cobra.NoArgs,
 			RunE: shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
-				files, err := server.Files(ctx, nil)
+				files, err := server.Files(ctx, client.FilesQuery{})
 				if err != nil {
 					return err
 				}
@@ -114,7 +114,7 @@ func uploadFile(ctx context.Context, server *client.Client, path string) (parley
 		return parley.File{}, err
 	}
 	defer from.Close() //nolint:errcheck // it was only read
-	return server.UploadFile(ctx, filepath.Base(path), from)
+	return server.UploadFile(ctx, from, client.UploadFileQuery{Name: filepath.Base(path)})
 }
 
 func printFiles(shared *flags, term terminal, files []parley.File) error {

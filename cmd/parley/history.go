@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"strconv"
 	"strings"
 
@@ -17,7 +16,7 @@ import (
 // branchFlags are what a fork is to have other: a title, an agent, settings.
 func branchFlags(command *cobra.Command, input *client.BranchInput) *settingFlags {
 	command.Flags().StringVar(&input.Title, "title", "", "title of the new session")
-	command.Flags().StringVar(&input.Agent, "agent", "", "agent of the new session, by id or slug")
+	command.Flags().StringVar(&input.AgentID, "agent", "", "agent of the new session, by id or slug")
 	return addSettings(command, setting.Fork)
 }
 
@@ -37,7 +36,7 @@ func forkCommand(shared *flags, term terminal) *cobra.Command {
 			if input.Settings, err = settings.settings(); err != nil {
 				return err
 			}
-			session, err := server.Fork(ctx, id, input, "")
+			session, err := server.ForkSession(ctx, id, input)
 			if err != nil {
 				return err
 			}
@@ -67,7 +66,11 @@ func messagesCommand(shared *flags, term terminal) *cobra.Command {
 			if edited.Settings, err = ofEdited.settings(); err != nil {
 				return err
 			}
-			session, err := server.Rephrase(ctx, id, parley.UserContent{Text: args[1]}, edited, "")
+			content, err := parley.EncodeContent(parley.UserContent{Text: args[1]})
+			if err != nil {
+				return err
+			}
+			session, err := server.EditMessage(ctx, id, client.EditInput{Content: content, BranchInput: edited})
 			if err != nil {
 				return err
 			}
@@ -84,7 +87,7 @@ func messagesCommand(shared *flags, term terminal) *cobra.Command {
 			if again.Settings, err = ofAgain.settings(); err != nil {
 				return err
 			}
-			session, err := server.Regenerate(ctx, id, again, "")
+			session, err := server.RegenerateMessage(ctx, id, client.RegenerateInput{BranchInput: again})
 			if err != nil {
 				return err
 			}
@@ -97,10 +100,7 @@ func messagesCommand(shared *flags, term terminal) *cobra.Command {
 		Short: "List the sessions that were forked at a message or ask it anew",
 		Args:  cobra.ExactArgs(1),
 		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
-			sessions, err := everyPage(
-				url.Values{},
-				func(q url.Values) (client.Page[parley.Session], error) { return server.Branches(ctx, id, q) },
-			)
+			sessions, err := everyRow(server.AllBranches(ctx, id, client.BranchesQuery{Limit: parley.MaxPage}))
 			if err != nil {
 				return err
 			}

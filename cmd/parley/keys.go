@@ -154,10 +154,10 @@ func keyLimits(k *parley.Key) string {
 }
 
 // createKey asks the server, or opens the store itself when none runs here.
-func createKey(ctx context.Context, shared *flags, input client.KeyInput) (client.CreatedKey, error) {
+func createKey(ctx context.Context, shared *flags, input client.KeyInput) (client.NewKey, error) {
 	server, err := shared.connect(getenv)
 	if err != nil {
-		return client.CreatedKey{}, err
+		return client.NewKey{}, err
 	}
 	created, err := server.CreateKey(ctx, input)
 	if err == nil || parley.ErrorCode(err) != parley.CodeUnavailable || shared.url != "" || getenv("PARLEY_URL") != "" {
@@ -168,22 +168,22 @@ func createKey(ctx context.Context, shared *flags, input client.KeyInput) (clien
 		err = s.check()
 	}
 	if err != nil {
-		return client.CreatedKey{}, err
+		return client.NewKey{}, err
 	}
 	store, err := openStore(ctx, s, slog.New(slog.DiscardHandler))
 	if err != nil {
-		return client.CreatedKey{}, err
+		return client.NewKey{}, err
 	}
 	created, err = createKeyIn(ctx, store, s, input)
 	return created, errors.Join(err, store.Close())
 }
 
-func createKeyIn(ctx context.Context, store store.Store, s settings, input client.KeyInput) (client.CreatedKey, error) {
+func createKeyIn(ctx context.Context, store store.Store, s settings, input client.KeyInput) (client.NewKey, error) {
 	// The token file comes first: once a key exists it is what lets this machine's
 	// user in. The machines that share a PostgreSQL make theirs when they serve.
 	if s.DatabaseURL == "" {
 		if _, err := localToken(s.DataDir); err != nil {
-			return client.CreatedKey{}, err
+			return client.NewKey{}, err
 		}
 	}
 	verbs := engine.New(engine.Options{Store: store})
@@ -195,9 +195,9 @@ func createKeyIn(ctx context.Context, store store.Store, s settings, input clien
 		MaxStorage:        input.MaxStorage,
 	})
 	if err != nil {
-		return client.CreatedKey{}, err
+		return client.NewKey{}, err
 	}
-	return client.CreatedKey{Secret: created.Secret, Key: created.Key}, nil
+	return client.NewKey{Secret: created.Secret, Key: created.Key}, nil
 }
 
 // dataDirMade makes the data directory if it is not there, for its owner only.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"os"
 	"strconv"
 	"strings"
@@ -25,19 +24,14 @@ func sessionsCommand(shared *flags, term terminal) *cobra.Command {
 	}
 	command.AddCommand(contextCommand(shared, term), previewCommand(shared, term), compactCommand(shared, term))
 
-	filters := map[string]*string{}
-	var limit int
+	var query client.SessionsQuery
+	var status string
 	list := &cobra.Command{
 		Use:   "list",
 		Short: "List sessions, last activity first",
 		Args:  cobra.NoArgs,
 		RunE: shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
-			query := url.Values{"limit": {strconv.Itoa(limit)}}
-			for name, value := range filters {
-				if *value != "" {
-					query.Set(name, *value)
-				}
-			}
+			query.Status = parley.SessionStatus(status)
 			page, err := server.Sessions(ctx, query)
 			if err != nil {
 				return err
@@ -58,10 +52,13 @@ func sessionsCommand(shared *flags, term terminal) *cobra.Command {
 			return term.printTable([]string{"ID", "STATUS", "MESSAGES", "LAST ACTIVITY", "TITLE"}, rows)
 		}),
 	}
-	for _, name := range []string{"agent", "status", "feature", "task", "type", "tag", "archived"} {
-		filters[name] = list.Flags().String(name, "", "only sessions with this "+name)
+	for name, value := range map[string]*string{
+		"agent": &query.Agent, "status": &status, "feature": &query.Feature, "task": &query.Task, "type": &query.Type,
+		"tag": &query.Tag, "archived": &query.Archived,
+	} {
+		list.Flags().StringVar(value, name, "", "only sessions with this "+name)
 	}
-	list.Flags().IntVar(&limit, "limit", 20, "how many")
+	list.Flags().IntVar(&query.Limit, "limit", 20, "how many")
 
 	show := &cobra.Command{
 		Use:   "show SESSION",
@@ -97,7 +94,7 @@ func sessionsCommand(shared *flags, term terminal) *cobra.Command {
 			if markdown {
 				format = "markdown"
 			}
-			file, err := server.ExportSession(ctx, id, format)
+			file, err := server.ExportSession(ctx, id, client.ExportSessionQuery{Format: format})
 			if err != nil {
 				return err
 			}
@@ -158,7 +155,7 @@ func createSessionCommand(shared *flags, term terminal) *cobra.Command {
 		}
 		return term.printSession(&session, shared)
 	})
-	command.Flags().StringVar(&input.Agent, "agent", "", "its agent, by id or slug; parley when not given")
+	command.Flags().StringVar(&input.AgentID, "agent", "", "its agent, by id or slug; parley when not given")
 	command.Flags().StringVar(&input.Title, "title", "", "its title; made from the first message when not given")
 	command.Flags().StringVar(&input.Key, "key", "", "a name of its own: the session that has it already is found")
 	command.Flags().
@@ -246,24 +243,15 @@ func exportSession(ctx context.Context, server *client.Client, idText string) (s
 	if export.Agent, err = server.Agent(ctx, export.Session.AgentID.String()); err != nil {
 		return export, err
 	}
-	export.Messages, err = everyPage(
-		url.Values{},
-		func(q url.Values) (client.Page[parley.Message], error) { return server.Messages(ctx, id, q) },
-	)
+	export.Messages, err = everyRow(server.AllMessages(ctx, id, client.MessagesQuery{Limit: parley.MaxPage}))
 	if err != nil {
 		return export, err
 	}
-	export.Turns, err = everyPage(
-		url.Values{"order": {"asc"}},
-		func(q url.Values) (client.Page[parley.Turn], error) { return server.Turns(ctx, id, q) },
-	)
+	export.Turns, err = everyRow(server.AllTurns(ctx, id, client.TurnsQuery{Limit: parley.MaxPage, Order: "asc"}))
 	if err != nil {
 		return export, err
 	}
-	export.Calls, err = everyPage(
-		url.Values{"order": {"asc"}},
-		func(q url.Values) (client.Page[parley.Call], error) { return server.Calls(ctx, id, q) },
-	)
+	export.Calls, err = everyRow(server.AllCalls(ctx, id, client.CallsQuery{Limit: parley.MaxPage, Order: "asc"}))
 	return export, err
 }
 

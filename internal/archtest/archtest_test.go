@@ -37,10 +37,14 @@ var rules = []struct {
 	{"model", []string{"."}},
 	{"tool", []string{"."}},
 	{"runner", []string{".", "model", "store"}},
+	{"runner/standard", []string{".", "runner"}},
 	{"observe", []string{".", "model", "store", "tool"}},
 
 	{"event", []string{"."}},
 	{"internal/gen", []string{"internal/gen/*"}},
+	{"internal/gen/described", []string{"internal/gen/*"}},
+	{"internal/gen/operations", []string{"httpapi"}},
+	{"internal/gen/client", []string{".", "model", "event", "internal/gen/operations"}},
 	{"internal/gen/settings", []string{"setting"}},
 	{"internal/gen/*", nil},
 
@@ -111,6 +115,7 @@ var rules = []struct {
 			"model",
 			"observe",
 			"runner",
+			"runner/standard",
 			"store",
 			"tool",
 		},

@@ -1,0 +1,45 @@
+// Package standard is the built-in runtime: it asks the model, calls the tools that the
+// answer asks for, and asks again, until an answer asks for none.
+package standard
+
+import (
+	"context"
+
+	"example.org/parley"
+	"example.org/parley/runner"
+)
+
+// Runtime implements runner.Runtime. It keeps nothing.
+type Runtime struct{}
+
+var _ runner.Runtime = Runtime{}
+
+// Name implements runner.Runtime.
+func (Runtime) Name() string { return parley.StandardRuntime }
+
+// RunTurn implements runner.Runtime.
+func (Runtime) RunTurn(turn runner.Turn) error {
+	next, err := turn.Begin()
+	for err == nil && next != runner.Over {
+		switch next {
+		case runner.AskNext:
+			next, err = turn.Ask()
+		case runner.CallNext:
+			next, err = turn.Call()
+		case runner.WaitNext:
+			next, err = turn.Wait()
+		default:
+			next, err = turn.Finish()
+		}
+	}
+	return err
+}
+
+// Cancel has nothing that runs beside a turn.
+func (Runtime) Cancel(parley.ID) bool { return false }
+
+// State is Idle: nothing outlives a turn.
+func (Runtime) State(parley.ID) runner.State { return runner.Idle }
+
+// Close has nothing to forget.
+func (Runtime) Close(context.Context, parley.ID) error { return nil }

@@ -1,0 +1,369 @@
+package worker
+
+import (
+	"context"
+	"errors"
+
+	"example.org/parley"
+	"example.org/parley/runner"
+	"example.org/parley/store"
+)
+
+var _ runner.Turn = (*turn)(nil)
+
+// place is where a turn stands: before the attempt of a step.
+type place struct {
+	step, attempt int
+	steers        bool // some may wait
+	answered      bool // the last answer was final: only a steer is a reason for another step
+}
+
+// after is the place behind a step that has its results.
+func after(step int) place { return place{step: step + 1, attempt: 1, steers: true} }
+
+// Begin implements runner.Turn.
+func (t *turn) Begin() (runner.Next, error) {
+	failure, err := t.prepare()
+	if err != nil {
+		return runner.Over, err
+	}
+	if err := t.limits.read(); err != nil {
+		return runner.Over, err
+	}
+	next := runner.AskNext
+	t.place = place{step: 1, attempt: 1, steers: t.claim.Steers}
+	if t.claim.Turn.Attempt > 1 {
+		if next, err = t.resume(failure); err != nil || next == runner.Over {
+			return runner.Over, err
+		}
+	} else {
+		t.limits.within()
+	}
+	if waits, err := t.keepPace(); err != nil || waits {
+		return runner.Over, err
+	}
+	if failure == nil {
+		return next, nil
+	}
+	for err == nil && (next == runner.CallNext || next == runner.WaitNext) {
+		if next == runner.CallNext {
+			next, err = t.Call()
+		} else {
+			next, err = t.Wait()
+		}
+	}
+	if err != nil || next == runner.Over {
+		return runner.Over, err
+	}
+	return t.finish(store.TurnEnd{Status: parley.TurnFailed, Failure: failure})
+}
+
+// Ask implements runner.Turn: a request and its answer.
+func (t *turn) Ask() (runner.Next, error) {
+	if t.ctx.Err() != nil {
+		return runner.Over, t.leave(nil)
+	}
+	if failure, err := t.limits.spent(t.place); err != nil {
+		return runner.Over, err
+	} else if failure != nil {
+		return t.finish(store.TurnEnd{Status: parley.TurnFailed, Failure: failure})
+	}
+	var steers []parley.Message
+	if t.place.steers {
+		var err error
+		if steers, err = t.w.store.PendingSteers(t.writes, t.fence); err != nil {
+			return runner.Over, err
+		}
+	}
+	if t.place.answered && len(steers) == 0 { // it was taken back
+		return t.complete()
+	}
+	t.beginStep(t.place.step)
+	next, err := t.take(steers)
+	broken := err
+	code := parley.ErrorCode(err)
+	if code == parley.CodeMore || code == parley.CodeOverBudget {
+		// A steer changed meanwhile, or others took what was left.
+		next, err, broken = runner.AskNext, nil, nil
+		t.place.steers = true
+	}
+	if next != runner.CallNext && next != runner.FinishNext {
+		t.endStep(broken)
+	}
+	return next, err
+}
+
+// Call implements runner.Turn.
+func (t *turn) Call() (next runner.Next, err error) {
+	t.beginStep(t.place.step)
+	defer func() {
+		if next != runner.WaitNext {
+			t.endStep(err)
+		}
+	}()
+	if a := t.answer; a != nil {
+		t.answer = nil
+		if a.finish == parley.FinishLength {
+			if _, err := t.asking.settleAs(a, parley.MessageCompleted, nil); err != nil {
+				return runner.Over, err
+			}
+			return t.endTruncated(t.calls)
+		}
+		if err := t.settleCalls(a); err != nil {
+			return runner.Over, err
+		}
+	}
+	return t.runCalls()
+}
+
+// Wait implements runner.Turn.
+func (t *turn) Wait() (runner.Next, error) {
+	err := t.persist(func() error {
+		_, err := t.w.store.ParkTurn(t.writes, t.fence, waitReason(t.calls))
+		return err
+	})
+	if parley.ErrorCode(err) == parley.CodeMore {
+		if err = t.tools.reconsider(t.place.step, t.calls); err == nil {
+			return runner.CallNext, nil
+		}
+	}
+	t.endStep(err)
+	return runner.Over, err
+}
+
+// Finish implements runner.Turn.
+func (t *turn) Finish() (next runner.Next, err error) {
+	defer func() { t.endStep(err) }()
+	a := t.answer
+	if a == nil {
+		return t.complete()
+	}
+	t.answer = nil
+	end, err := t.until.completed(a)
+	if err != nil {
+		a.drop()
+		return runner.Over, err
+	}
+	more, err := t.asking.settleAs(a, parley.MessageCompleted, &end)
+	if err != nil || !more {
+		return runner.Over, err
+	}
+	t.place = after(a.step)
+	t.place.answered = true
+	return runner.AskNext, nil
+}
+
+// close lets go of what a run has held.
+func (t *turn) close() {
+	t.responses.keep()
+	t.asking.release()
+	t.limits.stop()
+}
+
+// beginStep tells the observer of a step, unless it is told already.
+func (t *turn) beginStep(step int) {
+	if !t.stepping {
+		t.stepping, t.at = true, t.w.observer.StepBegan(t.ctx, step)
+	}
+}
+
+func (t *turn) endStep(broken error) {
+	if t.stepping {
+		t.stepping = false
+		t.w.observer.StepEnded(t.at, broken)
+	}
+}
+
+// take asks for the answer of a step that shows steers. CodeMore asks for it to be
+// taken again.
+func (t *turn) take(steers []parley.Message) (runner.Next, error) {
+	q, failure, err := t.requests.question(t.place, steers)
+	if err != nil && t.ctx.Err() != nil { // middleware was at it when the turn's time was over, or it was cancelled
+		return runner.Over, t.leave(nil)
+	}
+	if err != nil {
+		return runner.Over, err
+	}
+	if failure != nil {
+		return t.finish(store.TurnEnd{Status: parley.TurnFailed, Failure: failure})
+	}
+	var refusal *store.Refusal
+	if t.responses.lookUp(q); q.served == nil { // what was kept costs nothing
+		if q.reservation, refusal, err = t.budgets.afford(q); err != nil {
+			return runner.Over, err
+		}
+	}
+	if refusal != nil {
+		return t.parkRefused(refusal)
+	}
+	a, err := t.asking.ask(q)
+	switch {
+	case err != nil:
+		return runner.Over, err
+	case a.failure == nil && a.finish == "":
+		return runner.Over, t.leave(a)
+	case t.shortening.overflows(a):
+		return t.shorten(a)
+	}
+	t.shortening.noteUsed(a.usage)
+	if a.failure != nil {
+		end := store.TurnEnd{Status: parley.TurnFailed, Failure: a.failure}
+		_, err := t.asking.settleAs(a, parley.MessageFailed, &end)
+		return runner.Over, err
+	}
+	t.answer, t.calls = a, a.calls()
+	if len(t.calls) == 0 {
+		return runner.FinishNext, nil
+	}
+	return runner.CallNext, nil
+}
+
+// settleCalls settles a step whose answer has calls, and decides about them.
+func (t *turn) settleCalls(a *answer) error {
+	var started []string
+	for i := range t.calls {
+		t.tools.sort(&t.calls[i])
+		if err := t.rules.permit(&t.calls[i]); err != nil {
+			a.drop()
+			return err
+		}
+	}
+	t.limits.allow(t.calls)
+	for i := range t.calls {
+		call := &t.calls[i]
+		if call.child != nil {
+			a.link(call.messageID)
+		}
+		if call.runs() || call.opens() {
+			started = append(started, call.id)
+		}
+	}
+	settle := store.StepSettle{ToolsStarted: started, Asked: t.rules.asks(t.calls)}
+	_, err := t.asking.settleWith(a, settle, parley.MessageCompleted)
+	return err
+}
+
+// runCalls brings the settled calls of a step to their results, as far as they come
+// without anybody.
+func (t *turn) runCalls() (runner.Next, error) {
+	step, calls := t.place.step, t.calls
+	if err := t.tools.refuseThose(step, calls); err != nil {
+		return runner.Over, err
+	}
+	if err := t.tools.openChildren(step, calls); err != nil { // first: they work while the tools run
+		return runner.Over, err
+	}
+	for from := 0; from < len(calls); {
+		to := batchEnd(calls, from)
+		if err := t.tools.runBatch(step, calls[from:to]); err != nil {
+			return runner.Over, err
+		}
+		if t.ctx.Err() != nil {
+			return runner.Over, t.leaveCalls()
+		}
+		from = to
+	}
+	if waitReason(calls) != "" {
+		return runner.WaitNext, nil
+	}
+	t.place = after(step)
+	return runner.AskNext, nil
+}
+
+// leaveCalls lets go of a turn that was interrupted at its tools. A cancel, or the
+// end of the turn's time, settles the calls that have no result; else they stay open, for the one who
+// resumes the turn.
+func (t *turn) leaveCalls() error {
+	overdue := t.limits.overdue() != nil
+	if overdue || errors.Is(context.Cause(t.ctx), ErrCancelled) {
+		for i := range t.calls {
+			call := &t.calls[i]
+			if call.settled {
+				continue
+			}
+			text := resultNeverRun
+			switch {
+			case overdue:
+				text = resultOutOfTime
+			case call.started || call.waitsFor() == parley.WaitToolResult:
+				text = resultCancelled
+			}
+			if err := t.tools.refuse(t.place.step, call, text); err != nil {
+				return err
+			}
+		}
+	}
+	return t.leave(nil)
+}
+
+// endTruncated answers calls that were cut off, which never run, and completes
+// the turn.
+func (t *turn) endTruncated(calls []toolCall) (runner.Next, error) {
+	for i := range calls {
+		if err := t.tools.refuse(t.place.step, &calls[i], resultTruncated); err != nil {
+			return runner.Over, err
+		}
+	}
+	t.place = place{step: t.place.step + 1, attempt: 1}
+	return t.complete()
+}
+
+// complete ends a turn whose last answer is in the record.
+func (t *turn) complete() (runner.Next, error) {
+	end, err := t.until.completed(nil)
+	if err != nil {
+		return runner.Over, err
+	}
+	return t.finish(end)
+}
+
+// finish ends the turn outside any step; completed, it goes on when a steer came
+// first.
+func (t *turn) finish(end store.TurnEnd) (runner.Next, error) {
+	var settled store.StepSettled
+	err := t.persist(func() (err error) {
+		settled, err = t.w.store.FinishTurn(t.writes, t.fence, end)
+		return err
+	})
+	if err == nil && settled.More && end.Status == parley.TurnCompleted {
+		t.place.steers, t.place.answered = true, true
+		return runner.AskNext, nil
+	}
+	return runner.Over, err
+}
+
+// leave lets go of an interrupted turn: cancelled, it is settled as far as it
+// came; on a stop it is given back; after the loss of the lease nothing is
+// written.
+func (t *turn) leave(a *answer) error {
+	switch cause := context.Cause(t.ctx); {
+	case errors.Is(cause, ErrCancelled):
+		if a == nil || !a.begun {
+			_, err := t.finish(store.TurnEnd{Status: parley.TurnCancelled})
+			return err
+		}
+		_, err := t.asking.settleAs(a, parley.MessageCancelled, &store.TurnEnd{Status: parley.TurnCancelled})
+		return err
+	case errors.Is(cause, errOutOfTime):
+		end := store.TurnEnd{Status: parley.TurnFailed, Failure: t.limits.overdue()}
+		if a == nil || !a.begun {
+			_, err := t.finish(end)
+			return err
+		}
+		a.failure = end.Failure
+		a.record()
+		_, err := t.asking.settleAs(a, parley.MessageFailed, &end)
+		return err
+	case errors.Is(cause, ErrStopped):
+		if a != nil && a.begun {
+			t.w.flusher.flush(t.writes, a.rows)
+			a.drop()
+		}
+		return t.persist(func() error { return t.w.store.ReleaseTurn(t.writes, t.fence) })
+	default:
+		if a != nil {
+			a.drop()
+		}
+		return parley.Errorf(parley.CodeFenced, "the claim was lost")
+	}
+}

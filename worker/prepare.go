@@ -1,0 +1,173 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"example.org/parley"
+	"example.org/parley/prompt"
+	"example.org/parley/store"
+	"example.org/parley/tool"
+)
+
+// begin makes a claim's turn, for a runtime to run. Its close is called in the end.
+func (w *Worker) begin(ctx context.Context, claim *store.Claim) *turn {
+	return newTurn(&claimed{
+		w: w, claim: *claim, fence: claim.Fence, ctx: ctx, writes: w.writesOf(ctx, claim),
+		author: parley.Author{Kind: parley.AuthorAgent, ID: claim.Agent.ID, Name: claim.Agent.Name},
+		last:   max(claim.Session.LastSequence, claim.Trigger.Sequence),
+	})
+}
+
+// prepared is begin for a turn that no runtime runs.
+func (w *Worker) prepared(ctx context.Context, claim *store.Claim) (*turn, *parley.Failure, error) {
+	t := w.begin(ctx, claim)
+	failure, err := t.prepare()
+	return t, failure, err
+}
+
+// writesOf is the context of a claim's writes: it outlives a cancel of the turn
+// and ends with the lease.
+func (w *Worker) writesOf(ctx context.Context, claim *store.Claim) context.Context {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if running := w.runs[claim.Fence.TurnID]; running != nil {
+		return running.lease.ctx
+	}
+	return context.WithoutCancel(ctx)
+}
+
+// wrote notes a sequence number that the store gave out.
+func (c *claimed) wrote(sequence int64) { c.last = max(c.last, sequence) }
+
+// prepare resolves what the turn runs with. A failure ends the turn; an error is
+// the store's.
+func (t *turn) prepare() (*parley.Failure, error) {
+	var project *parley.Project
+	if id := t.claim.Session.ProjectID; !id.IsZero() {
+		found, err := t.w.store.Project(t.writes, t.fence.WorkspaceID, id)
+		switch {
+		case err == nil:
+			project, t.project = &found, found.Path
+		case parley.ErrorCode(err) != parley.CodeNotFound: // deleted meanwhile: as without one
+			return nil, err
+		}
+	}
+	err := t.rules.read()
+	if err != nil {
+		return nil, err
+	}
+	t.settings, err = prompt.Resolve(t.claim.Agent, t.claim.Session, project, t.claim.Trigger, t.w.models.Default())
+	if loop := t.claim.Loop; loop != nil {
+		t.settings.Policy = loop.Context.Policy()
+	}
+	if err == nil {
+		t.model, t.info, err = t.w.models.Resolve(t.settings.Model)
+	}
+	if err == nil {
+		t.layers, err = t.w.layersOf(&t.claim.Session, &t.claim.Agent, &t.info)
+	}
+	if err == nil {
+		t.responses.choose()
+		t.tools.await()
+		err = t.tools.find()
+	}
+	if err != nil {
+		return t.unusable(err), nil
+	}
+	return nil, nil
+}
+
+// unusable is the failure of a turn whose settings make no request.
+func (c *claimed) unusable(err error) *parley.Failure {
+	detail := err.Error()
+	var known *parley.Error
+	if errors.As(err, &known) {
+		detail = known.Message
+	}
+	return &parley.Failure{
+		Class:    parley.ClassModel,
+		Sentence: c.settings.Retry.Sentence(parley.ClassModel),
+		Detail:   parley.Clip(detail, 1024),
+	}
+}
+
+// await gives servers of tools that this process has just started the time
+// to answer for the first time. A turn that is resumed at the start would else go
+// on without them.
+func (t *tools) await() {
+	missing := func(ref parley.ToolRef) bool {
+		if ref.Definition != nil {
+			return false
+		}
+		prefix, pattern := ref.Pattern()
+		return pattern || t.w.tools.Expects(prefix)
+	}
+	if !slices.ContainsFunc(t.settings.Tools, missing) {
+		return
+	}
+	ctx, stop := context.WithTimeout(t.ctx, toolsPatience)
+	defer stop()
+	t.w.tools.Await(ctx)
+}
+
+// find collects the definitions that the model is shown: in the agent's
+// order, those of a pattern by name, each name once.
+func (t *tools) find() error {
+	seen := make(map[string]bool, len(t.settings.Tools))
+	var definitions []parley.ToolDefinition
+	add := func(definition parley.ToolDefinition) {
+		if seen[definition.Name] {
+			return
+		}
+		seen[definition.Name] = true
+		definitions = append(definitions, definition)
+	}
+	for _, ref := range t.settings.Tools {
+		switch {
+		case ref.Agent != nil && t.claim.Session.Depth >= parley.MaxToolDepth:
+			continue // a call of it would be refused
+		case ref.Agent != nil:
+			add(ref.Agent.Definition())
+			continue
+		case ref.Definition != nil:
+			add(*ref.Definition)
+			continue
+		}
+		found := t.serverTools(ref)
+		if len(found) == 0 {
+			t.log().WarnContext(t.ctx, "an agent names a tool that this server does not have",
+				"agent_id", t.claim.Agent.ID, "tool", ref.Name)
+		}
+		for _, tool := range found {
+			add(tool.Definition())
+		}
+	}
+	if n := len(definitions); n > parley.MaxTools {
+		t.log().WarnContext(t.ctx, "an agent's patterns stand for more tools than a model is shown",
+			"agent_id", t.claim.Agent.ID, "tools", n, "shown", parley.MaxTools)
+		definitions = definitions[:parley.MaxTools]
+	}
+	var err error
+	t.definitions, err = t.w.toolsets.of(definitions)
+	return err
+}
+
+// serverTools are the tools of the server that an entry stands for, by name.
+func (t *tools) serverTools(ref parley.ToolRef) (found []tool.Tool) {
+	prefix, pattern := ref.Pattern()
+	if !pattern {
+		if tool, ok := t.w.tools.Tool(ref.Name); ok {
+			found = append(found, tool)
+		}
+		return found
+	}
+	for _, tool := range t.w.tools.Tools() {
+		if strings.HasPrefix(tool.Definition().Name, prefix) {
+			found = append(found, tool)
+		}
+	}
+	return found
+}
