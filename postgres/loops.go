@@ -8,33 +8,6 @@ import (
 	"example.org/parley/store"
 )
 
-// loopColumns reads "l".
-const loopColumns = `l.id, l.workspace_id, l.session_id, l.ordinal, l.prompt, l."max", l.until, l.context,
-	l.archive_done, l.author_kind, l.author_id,
- l.author_name, l.state, l.reason, l.iteration, l.turn_id, l.created_at, l.finished_at`
-
-func scanLoop(r *row) (parley.Loop, error) {
-	l := parley.Loop{
-		ID:          r.id(),
-		WorkspaceID: r.id(),
-		SessionID:   r.id(),
-		Ordinal:     r.int64(),
-		Prompt:      r.text(),
-		Max:         r.int(),
-	}
-	until, context := r.text(), r.text()
-	l.ArchiveDone, l.Author = r.bool(), parley.Author{Kind: parley.AuthorKind(r.text()), ID: r.id(), Name: r.text()}
-	l.State, l.Reason, l.Iteration, l.TurnID = parley.LoopState(r.text()), r.text(), r.int(), r.id()
-	l.CreatedAt, l.FinishedAt = r.time(), r.time()
-	if until != "" {
-		l.Until = &parley.LoopUntil{}
-		if err := decode("until", until, l.Until); err != nil {
-			return l, err
-		}
-	}
-	return l, decode("context", context, &l.Context)
-}
-
 // StartLoop implements store.Loops.
 func (s *Store) StartLoop(
 	ctx context.Context,
@@ -149,63 +122,21 @@ func (b *batch) loops(h *transition.Head) error {
 			return err
 		}
 	}
-	for _, l := range h.Changes.Loops {
+	for i := range h.Changes.Loops {
+		l := &h.Changes.Loops[i]
 		b.write(
-			"UPDATE parley.loops SET state = $3, reason = $4, iteration = $5, turn_id = $6, finished_at = $7 "+
-				"WHERE workspace_id = $1 AND id = $2",
-			h.WorkspaceID,
-			l.ID,
-			string(l.State),
-			l.Reason,
-			l.Iteration,
-			l.TurnID,
-			l.FinishedAt,
-		)
+			"UPDATE parley.loops SET "+updateLoopSet+" WHERE workspace_id = $1 AND id = $2",
+			updateLoopArgs([]arg{h.WorkspaceID, l.ID}, l)...)
 	}
 	return nil
 }
 
 func (b *batch) insertLoop(l *transition.NewLoop) error {
-	until, err := encodeMaybe(l.Until)
+	args, err := insertLoopArgs(nil, l)
 	if err != nil {
 		return err
 	}
-	context, err := encode(l.Context)
-	if err != nil {
-		return err
-	}
-	var key arg
-	if l.Idempotency.Key != "" {
-		key = l.Idempotency.Key
-	}
-	b.write(
-		`INSERT INTO parley.loops (id, workspace_id, session_id, ordinal, prompt, content, "max", until, context,
-			archive_done, author_kind, author_id,
- author_name, state, reason, iteration, turn_id, idempotency_key, fingerprint, posted_event, created_at, finished_at)
- VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)`,
-		l.ID,
-		l.WorkspaceID,
-		l.SessionID,
-		l.Ordinal,
-		l.Prompt,
-		l.Content,
-		l.Max,
-		until,
-		context,
-		l.ArchiveDone,
-		string(l.Author.Kind),
-		l.Author.ID,
-		l.Author.Name,
-		string(l.State),
-		l.Reason,
-		l.Iteration,
-		l.TurnID,
-		key,
-		l.Idempotency.Fingerprint,
-		l.PostedEvent,
-		l.CreatedAt,
-		l.FinishedAt,
-	)
+	b.write("INSERT INTO parley.loops ("+insertLoopColumns+") VALUES ("+insertLoopPlaces+")", args...)
 	return nil
 }
 

@@ -306,58 +306,17 @@ func (b *batch) events(h *transition.Head, events []transition.Event) {
 
 func (b *batch) insertTurn(turn *parley.Turn) {
 	b.write(
-		`INSERT INTO parley.turns (id, workspace_id, session_id, trigger_message_id, ordinal, status, attempt, agent_id,
-			agent_version, loop_id,
- iteration, created_at, started_at, wait_reason, step) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,
-  $14, $15)`,
-		turn.ID,
-		turn.WorkspaceID,
-		turn.SessionID,
-		turn.TriggerMessageID,
-		turn.Ordinal,
-		string(turn.Status),
-		turn.Attempt,
-		turn.AgentID,
-		turn.AgentVersion,
-		turn.LoopID,
-		turn.Iteration,
-		turn.CreatedAt,
-		turn.StartedAt,
-		string(turn.WaitReason),
-		turn.Step,
-	)
+		"INSERT INTO parley.turns ("+insertTurnColumns+") VALUES ("+insertTurnPlaces+")",
+		insertTurnArgs(nil, turn)...)
 }
 
 // updateTurn writes all that changes in a turn.
 func (b *batch) updateTurn(turn *parley.Turn) error {
-	failure, err := encodeMaybe(turn.Error)
+	args, err := updateTurnArgs([]arg{turn.WorkspaceID, turn.ID}, turn)
 	if err != nil {
 		return err
 	}
-	u := &turn.Usage
-	b.write(
-		`UPDATE parley.turns SET status = $3, wait_reason = $4, attempt = $5, takeovers = $6, step = $7, agent_id = $8,
-			agent_version = $9, error = $10,
- input_tokens = $11, output_tokens = $12, cached_tokens = $13, unknown_calls = $14, cost = $15, started_at = $16,
-  finished_at = $17 WHERE workspace_id = $1 AND id = $2`,
-		turn.WorkspaceID,
-		turn.ID,
-		string(turn.Status),
-		string(turn.WaitReason),
-		turn.Attempt,
-		turn.Takeovers,
-		turn.Step,
-		turn.AgentID,
-		turn.AgentVersion,
-		failure,
-		u.InputTokens,
-		u.OutputTokens,
-		u.CachedTokens,
-		u.Unknown,
-		turn.Cost,
-		turn.StartedAt,
-		turn.FinishedAt,
-	)
+	b.write("UPDATE parley.turns SET "+updateTurnSet+" WHERE workspace_id = $1 AND id = $2", args...)
 	return nil
 }
 
@@ -396,71 +355,22 @@ func (b *batch) insertCall(h *transition.Head, call *transition.NewCall, unknown
 			[]byte(text),
 		)
 	}
-	parameters, err := encode(c.Parameters)
+	row := call.Row(h)
+	args, err := insertCallArgs(nil, &row)
 	if err != nil {
 		return err
 	}
-	manifest, err := encode(c.Manifest)
-	if err != nil {
-		return err
-	}
-	b.write(
-		`INSERT INTO parley.calls (id, workspace_id, session_id, turn_id, message_id, ordinal, step, attempt, model,
-			parameters, think, search,
- system_hash, tools_hash, manifest, request_hash, encoder_version, outcome, created_at, purpose, middleware_hash)
- VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)`,
-		c.ID,
-		h.WorkspaceID,
-		h.ID,
-		call.TurnID,
-		c.MessageID,
-		c.Ordinal,
-		c.Step,
-		c.Attempt,
-		string(c.Model),
-		parameters,
-		c.Think,
-		c.Search,
-		c.SystemHash,
-		c.ToolsHash,
-		manifest,
-		c.RequestHash[:],
-		c.EncoderVersion,
-		string(parley.CallOpen),
-		h.Changes.At,
-		string(c.Purpose),
-		c.MiddlewareHash,
-	)
+	b.write("INSERT INTO parley.calls ("+insertCallColumns+") VALUES ("+insertCallPlaces+")", args...)
 	return nil
 }
 
 // settleCall ends the record of an open call.
 func (b *batch) settleCall(h *transition.Head, call *store.CallSettled) error {
-	failure, err := encodeMaybe(call.Error)
+	args, err := settleCallArgs([]arg{h.WorkspaceID, call.CallID}, call)
 	if err != nil {
 		return err
 	}
-	var usage arg
-	if !call.Usage.IsZero() {
-		if usage, err = encode(call.Usage); err != nil {
-			return err
-		}
-	}
-	b.write(
-		`UPDATE parley.calls SET outcome = $3, usage = $4, cost = $5, finish_reason = $6, error = $7,
-			first_token_ms = $8, total_ms = $9, saved = $10
- WHERE workspace_id = $1 AND id = $2`,
-		h.WorkspaceID,
-		call.CallID,
-		string(call.Outcome),
-		usage,
-		call.Cost,
-		string(call.Finish),
-		failure,
-		call.FirstTokenMS,
-		call.TotalMS,
-		call.Saved,
-	)
+	b.write("UPDATE parley.calls SET "+settleCallSet+" WHERE workspace_id = $1 AND id = $2", args...)
 	return nil
 }
 

@@ -165,59 +165,18 @@ func (t *txn) insertEvents(h *transition.Head, events []transition.Event) error 
 
 func (t *txn) insertTurn(turn *parley.Turn) error {
 	_, err := t.exec(
-		`INSERT INTO turns (id, workspace_id, session_id, trigger_message_id, ordinal, status, attempt, agent_id,
-			agent_version, loop_id,
- iteration, created_at, started_at, wait_reason, step) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		turn.ID,
-		turn.WorkspaceID,
-		turn.SessionID,
-		turn.TriggerMessageID,
-		turn.Ordinal,
-		string(turn.Status),
-		turn.Attempt,
-		turn.AgentID,
-		turn.AgentVersion,
-		turn.LoopID,
-		turn.Iteration,
-		turn.CreatedAt,
-		turn.StartedAt,
-		string(turn.WaitReason),
-		turn.Step,
-	)
+		"INSERT INTO turns ("+insertTurnColumns+") VALUES ("+insertTurnPlaces+")",
+		insertTurnArgs(nil, turn)...)
 	return err
 }
 
 // updateTurn writes all that changes in a turn.
 func (t *txn) updateTurn(turn *parley.Turn) error {
-	failure, err := encodeMaybe(turn.Error)
+	args, err := updateTurnArgs(nil, turn)
 	if err != nil {
 		return err
 	}
-	u := &turn.Usage
-	_, err = t.exec(
-		`UPDATE turns SET status = ?, wait_reason = ?, attempt = ?, takeovers = ?, step = ?, agent_id = ?,
-			agent_version = ?, error = ?,
- input_tokens = ?, output_tokens = ?, cached_tokens = ?, unknown_calls = ?, cost = ?, started_at = ?, finished_at = ?
-  WHERE id = ?`,
-		string(
-			turn.Status,
-		),
-		string(turn.WaitReason),
-		turn.Attempt,
-		turn.Takeovers,
-		turn.Step,
-		turn.AgentID,
-		turn.AgentVersion,
-		failure,
-		u.InputTokens,
-		u.OutputTokens,
-		u.CachedTokens,
-		u.Unknown,
-		turn.Cost,
-		turn.StartedAt,
-		turn.FinishedAt,
-		turn.ID,
-	)
+	_, err = t.exec("UPDATE turns SET "+updateTurnSet+" WHERE id = ?", append(args, turn.ID)...)
 	return err
 }
 
@@ -241,41 +200,12 @@ func (t *txn) insertCall(h *transition.Head, call *transition.NewCall) error {
 	if err := t.insertText(h.WorkspaceID, c.MiddlewareHash, call.Middleware); err != nil {
 		return err
 	}
-	parameters, err := encode(c.Parameters)
+	row := call.Row(h)
+	args, err := insertCallArgs(nil, &row)
 	if err != nil {
 		return err
 	}
-	manifest, err := encode(c.Manifest)
-	if err != nil {
-		return err
-	}
-	_, err = t.exec(
-		`INSERT INTO calls (id, workspace_id, session_id, turn_id, message_id, ordinal, step, attempt, model,
-			parameters, think, search,
- system_hash, tools_hash, manifest, request_hash, encoder_version, outcome, created_at, purpose, middleware_hash)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		c.ID,
-		h.WorkspaceID,
-		h.ID,
-		call.TurnID,
-		c.MessageID,
-		c.Ordinal,
-		c.Step,
-		c.Attempt,
-		string(c.Model),
-		parameters,
-		c.Think,
-		c.Search,
-		c.SystemHash,
-		c.ToolsHash,
-		manifest,
-		c.RequestHash[:],
-		c.EncoderVersion,
-		string(parley.CallOpen),
-		t.now,
-		string(c.Purpose),
-		c.MiddlewareHash,
-	)
+	_, err = t.exec("INSERT INTO calls ("+insertCallColumns+") VALUES ("+insertCallPlaces+")", args...)
 	return err
 }
 
@@ -297,30 +227,10 @@ func (t *txn) insertText(workspaceID parley.ID, hash parley.Hash, text []byte) e
 
 // settleCall ends the record of an open call.
 func (t *txn) settleCall(call *store.CallSettled) error {
-	failure, err := encodeMaybe(call.Error)
+	args, err := settleCallArgs(nil, call)
 	if err != nil {
 		return err
 	}
-	var usage arg
-	if !call.Usage.IsZero() {
-		if usage, err = encode(call.Usage); err != nil {
-			return err
-		}
-	}
-	_, err = t.exec(
-		`UPDATE calls SET outcome = ?, usage = ?, cost = ?, finish_reason = ?, error = ?, first_token_ms = ?,
-			total_ms = ?, saved = ? WHERE id = ?`,
-		string(
-			call.Outcome,
-		),
-		usage,
-		call.Cost,
-		string(call.Finish),
-		failure,
-		call.FirstTokenMS,
-		call.TotalMS,
-		call.Saved,
-		call.CallID,
-	)
+	_, err = t.exec("UPDATE calls SET "+settleCallSet+" WHERE id = ?", append(args, call.CallID)...)
 	return err
 }

@@ -5,11 +5,7 @@ import (
 
 	"example.org/parley"
 	"example.org/parley/internal/transition"
-	"example.org/parley/setting"
 )
-
-const updateListed = `UPDATE sessions SET status = ?, wait_reason = ?, title = ?, updated_at = ?, started_at = ?,
-	finished_at = ? WHERE id = ?`
 
 // writeSession writes what a transition changed of a session's own rows.
 func (t *txn) writeSession(h *transition.Head) error {
@@ -42,15 +38,8 @@ func (t *txn) writeSession(h *transition.Head) error {
 	}
 	if c.Listed {
 		if _, err := t.exec(
-			updateListed,
-			string(h.Status),
-			string(h.WaitReason),
-			h.Title,
-			h.UpdatedAt,
-			h.StartedAt,
-			h.FinishedAt,
-			h.ID,
-		); err != nil {
+			"UPDATE sessions SET "+updateSessionSet+" WHERE id = ?",
+			append(updateSessionArgs(nil, &h.Session), h.ID)...); err != nil {
 			return err
 		}
 	}
@@ -74,87 +63,16 @@ func (t *txn) writeSession(h *transition.Head) error {
 	return nil
 }
 
-// sessionJSON are the columns of a session that hold JSON.
-func sessionJSON(s *parley.Session) (tags, overrides string, policy, retry arg, err error) {
-	if tags, err = encode(s.Tags); err != nil {
-		return tags, overrides, policy, retry, err
-	}
-	overrides = "{}"
-	if stored := setting.Stored(s.Settings); !setting.IsZero(&stored) {
-		if overrides, err = encode(stored); err != nil {
-			return tags, overrides, policy, retry, err
-		}
-	}
-	if policy, err = encodeMaybe(s.Policy); err != nil {
-		return tags, overrides, policy, retry, err
-	}
-	retry, err = encodeMaybe(s.Retry)
-	return tags, overrides, policy, retry, err
-}
-
 // insertSession writes the listed row of a new session and its tags.
 func (t *txn) insertSession(h *transition.Head) error {
 	s := &h.Session
-	tags, overrides, policy, retry, err := sessionJSON(s)
-	if err != nil {
-		return err
-	}
-	var key, idempotency arg
-	if s.Key != "" {
-		key = s.Key
-	}
-	if used := h.Changes.New.Idempotency.Key; used != "" {
-		idempotency = used
-	}
-	accepted, err := encodeMaybe(h.Changes.New.Accepted)
+	row := h.ListedRow()
+	args, err := insertSessionArgs(nil, &row)
 	if err != nil {
 		return err
 	}
 	if _, err := t.exec(
-		`INSERT INTO sessions (id, workspace_id, agent_id, owner_id, visibility, project_id, parent_session_id,
-			parent_message_id,
- log_id, kind, mode, type, feature, task, key, title, instructions, tags, pinned, metadata, overrides, policy, retry,
-  during, status, wait_reason,
- idempotency_key, fingerprint, created_at, updated_at, started_at, finished_at, root_id, depth, forked_through,
-  accepted)
- VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		s.ID,
-		s.WorkspaceID,
-		s.AgentID,
-		s.OwnerID,
-		string(s.Visibility),
-		s.ProjectID,
-		s.ParentSessionID,
-		s.ParentMessageID,
-		s.LogID,
-		string(s.Kind),
-		string(s.Mode),
-		s.Type,
-		s.Feature,
-		s.Task,
-		key,
-		s.Title,
-		s.Instructions,
-		tags,
-		s.Pinned,
-		s.Metadata,
-		overrides,
-		policy,
-		retry,
-		string(s.During),
-		string(s.Status),
-		string(s.WaitReason),
-		idempotency,
-		h.Changes.New.Idempotency.Fingerprint,
-		s.CreatedAt,
-		s.UpdatedAt,
-		s.StartedAt,
-		s.FinishedAt,
-		s.RootID,
-		s.Depth,
-		s.ForkedThrough,
-		accepted,
-	); err != nil {
+		"INSERT INTO sessions ("+insertSessionColumns+") VALUES ("+insertSessionPlaces+")", args...); err != nil {
 		return err
 	}
 	return t.tagSession(s, nil)
@@ -163,31 +81,13 @@ func (t *txn) insertSession(h *transition.Head) error {
 // updateSetting writes every column that a PATCH may change; before are the tags
 // until now.
 func (t *txn) updateSetting(s *parley.Session, before []string) error {
-	tags, overrides, policy, retry, err := sessionJSON(s)
+	args, err := patchSessionArgs(nil, s)
 	if err != nil {
 		return err
 	}
 	if _, err := t.exec(
-		`UPDATE sessions SET title = ?, instructions = ?, pinned = ?, tags = ?, project_id = ?, metadata = ?,
- overrides = ?, policy = ?, retry = ?, during = ?, visibility = ?, archived_at = ? WHERE id = ? AND workspace_id = ?`,
-		s.Title,
-		s.Instructions,
-		s.Pinned,
-		tags,
-		s.ProjectID,
-		s.Metadata,
-		overrides,
-		policy,
-		retry,
-		string(
-			s.During,
-		),
-		string(s.Visibility),
-		s.ArchivedAt,
-		s.ID,
-		s.WorkspaceID,
-	); err != nil ||
-		slices.Equal(before, s.Tags) {
+		"UPDATE sessions SET "+patchSessionSet+" WHERE id = ? AND workspace_id = ?",
+		append(args, s.ID, s.WorkspaceID)...); err != nil || slices.Equal(before, s.Tags) {
 		return err
 	}
 	return t.tagSession(s, before)
