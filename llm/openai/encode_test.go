@@ -78,6 +78,30 @@ func TestEncode(t *testing.T) {
 	}
 	llmtest.RunEncode(t, "1", llmtest.As(1, adapter), cases)
 	llmtest.RunEncode(t, "2", adapter, append(cases, []llmtest.EncodeCase{
+		{Name: "wishes", Request: llmtest.Wishes("openai/gpt-5", func(p *parley.Parameters) {
+			p.RequestMetadata = llmtest.Of(map[string]string{"team": "sales", "of": "\"x\""})
+		})},
+		{Name: "wishes otherwise", Request: llmtest.Wishes("openai/gpt-5", func(p *parley.Parameters) {
+			*p = parley.Parameters{
+				ToolChoice: llmtest.Of(parley.ToolChoiceRequired), ParallelToolCalls: llmtest.Of(true),
+				ResponseFormat: &parley.ResponseFormat{Type: parley.FormatJSONObject}, ServiceTier: llmtest.Of("auto"),
+			}
+		})},
+		{Name: "wishes none", Request: llmtest.Wishes("openai/gpt-5", func(p *parley.Parameters) {
+			*p = parley.Parameters{ToolChoice: llmtest.Of(parley.ToolChoiceNone), ParallelToolCalls: llmtest.Of(false)}
+		})},
+		{Name: "wishes without tools", Request: with(llmtest.Wishes("openai/gpt-5", func(p *parley.Parameters) {
+			*p = parley.Parameters{ToolChoice: llmtest.Of(parley.ToolChoiceAuto), ParallelToolCalls: llmtest.Of(false)}
+		}), func(r *model.Request) { r.Tools = nil })},
+		{Name: "no tool to force", Request: llmtest.Wishes("openai/gpt-5", func(p *parley.Parameters) {
+			p.ToolChoice = llmtest.Of("missing")
+		}), Invalid: "tool_choice"},
+		{Name: "no tools to force", Request: with(llmtest.Wishes("openai/gpt-5", func(p *parley.Parameters) {
+			p.ToolChoice = llmtest.Of(parley.ToolChoiceRequired)
+		}), func(r *model.Request) { r.Tools = nil }), Invalid: "tool_choice"},
+		{Name: "too many stops", Request: llmtest.Wishes("openai/gpt-5", func(p *parley.Parameters) {
+			p.Stop = llmtest.Of([]string{"1", "2", "3", "4", "5"})
+		}), Invalid: "stop"},
 		{Name: "cached", Request: with(llmtest.Conversation("openai/gpt-5", nil), caching)},
 		{Name: "cached mistral", Request: with(hello("mistral/mistral-large", parley.Parameters{}), caching)},
 		{Name: "cached images of results dashscope", Request: with(llmtest.ShownByTools("dashscope/qwen-plus"), caching)},

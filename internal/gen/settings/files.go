@@ -34,7 +34,7 @@ func page(every []setting.Setting) string {
 			kind = "number"
 		case setting.Choice:
 			kind = "string"
-		case setting.Text, setting.Object, setting.List: // what they need is more than a field
+		case setting.Text, setting.Switch, setting.Object, setting.List: // what they need is more than a field
 			continue
 		}
 		names = append(names, d.Name)

@@ -159,7 +159,23 @@ export interface Tree {
   truncated: boolean;
 }
 
+// ContentPart is a piece of a content, in the order in which it is read.
+export interface ContentPart {
+  type: 'text' | 'image' | 'file' | 'audio' | 'link' | 'reasoning' | 'refusal' | 'object';
+  text?: string;
+  citations?: { start: number; end: number; text?: string; title?: string; url?: string }[];
+  file_id?: ID;
+  sha256?: string;
+  media_type?: string;
+  name?: string;
+  url?: string;
+  title?: string;
+  object?: unknown;
+}
+
+// A content is in parts or in its short form; read() fills the short form in.
 export interface UserContent {
+  parts?: ContentPart[];
   text: string;
   files?: ID[];
   links?: string[];
@@ -178,7 +194,7 @@ export interface ToolCallContent {
   arguments_text?: string;
 }
 export interface ToolResultContent {
-  result: unknown;
+  result?: unknown;
   error: string | null;
   success: boolean;
   execution_time_ms: number | null;
