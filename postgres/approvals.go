@@ -154,32 +154,42 @@ func (a *attempt) RootNews(workspaceID, approvalID parley.ID) (news transition.R
 	return news, err
 }
 
-// approvals writes what a transition changed of approvals.
-func (b *batch) approvals(h *transition.Head, c *transition.Changes) error {
-	for _, a := range c.NewApprovals {
+// InsertApprovals implements transition.Writer.
+func (w *changes) InsertApprovals(_ *transition.Head, approvals []*parley.Approval) error {
+	for _, a := range approvals {
 		row, err := transition.RowOf(a)
 		if err != nil {
 			return err
 		}
-		b.write(
+		w.write(
 			"INSERT INTO parley.approvals ("+insertApprovalColumns+") VALUES ("+insertApprovalPlaces+")",
 			insertApprovalArgs(nil, &row)...)
 	}
-	for _, a := range c.Approvals {
+	return nil
+}
+
+// UpdateApprovals implements transition.Writer.
+func (w *changes) UpdateApprovals(h *transition.Head, approvals []*parley.Approval) error {
+	for _, a := range approvals {
 		row, err := transition.RowOf(a)
 		if err != nil {
 			return err
 		}
-		b.write(
+		w.write(
 			"UPDATE parley.approvals SET "+updateApprovalSet+" WHERE workspace_id = $1 AND id = $2",
 			updateApprovalArgs([]arg{h.WorkspaceID, a.ID}, &row)...)
 	}
-	for _, told := range c.ToldRoot {
-		b.write(
+	return nil
+}
+
+// TellRoot implements transition.Writer.
+func (w *changes) TellRoot(h *transition.Head, told []transition.ToldRoot) error {
+	for _, one := range told {
+		w.write(
 			"UPDATE parley.approvals SET root_news = $3 WHERE workspace_id = $1 AND id = $2",
 			h.WorkspaceID,
-			told.ApprovalID,
-			int(told.News),
+			one.ApprovalID,
+			int(one.News),
 		)
 	}
 	return nil

@@ -147,7 +147,7 @@ func (s *Store) claimSome(
 		b := system()
 		b.guards(a)
 		for _, h := range a.tx.Locked() {
-			if err := a.writeHead(b, h); err != nil {
+			if err := h.Write(a.changes(b)); err != nil {
 				return err
 			}
 		}

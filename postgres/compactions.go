@@ -147,18 +147,14 @@ func (a *attempt) OpenCall(h *transition.Head, callID parley.ID) (*transition.Op
 	)
 }
 
-// compaction writes what a transition changed of a session's compaction.
-func (b *batch) compaction(h *transition.Head) error {
-	c := h.Changes.Compaction
-	if c == nil {
-		return nil
-	}
+// PutCompaction implements transition.Writer.
+func (w *changes) PutCompaction(h *transition.Head, c *parley.Compaction) error {
 	c.WorkspaceID, c.SessionID = h.WorkspaceID, h.ID
 	args, err := insertCompactionArgs(nil, c)
 	if err != nil {
 		return err
 	}
-	b.write(
+	w.write(
 		"INSERT INTO parley.compactions ("+insertCompactionColumns+") VALUES ("+insertCompactionPlaces+
 			") ON CONFLICT (workspace_id, session_id) DO UPDATE SET "+insertCompactionExcluded,
 		args...)

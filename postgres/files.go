@@ -364,18 +364,23 @@ func (a *attempt) HasFile(workspaceID, fileID parley.ID) (bool, error) {
 	return !found.IsZero(), err
 }
 
-// files writes which messages use which files.
-func (b *batch) files(h *transition.Head) {
-	for _, id := range h.Changes.Unfiled {
-		b.write(
+// ForgetUses implements transition.Writer.
+func (w *changes) ForgetUses(h *transition.Head, messages []parley.ID) error {
+	for _, id := range messages {
+		w.write(
 			"DELETE FROM parley.file_uses WHERE workspace_id = $1 AND session_id = $2 AND message_id = $3",
 			h.WorkspaceID,
 			h.ID,
 			id,
 		)
 	}
-	for _, use := range h.Changes.Filed {
-		b.write(
+	return nil
+}
+
+// UseFiles implements transition.Writer.
+func (w *changes) UseFiles(h *transition.Head, uses []transition.FileUse) error {
+	for _, use := range uses {
+		w.write(
 			"INSERT INTO parley.file_uses (workspace_id, session_id, message_id, file_id) VALUES ($1, $2, $3, $4) "+
 				"ON CONFLICT DO NOTHING",
 			h.WorkspaceID,
@@ -384,6 +389,7 @@ func (b *batch) files(h *transition.Head) {
 			use.FileID,
 		)
 	}
+	return nil
 }
 
 // purgeUses forgets the uses of at most parley.PurgeBatch files by messages of a

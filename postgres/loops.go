@@ -115,28 +115,25 @@ func (a *attempt) StartedLoop(h *transition.Head, key string) (transition.Earlie
 	)
 }
 
-// loops adds what a transition changed of a session's loops.
-func (b *batch) loops(h *transition.Head) error {
-	for i := range h.Changes.NewLoops {
-		if err := b.insertLoop(&h.Changes.NewLoops[i]); err != nil {
+// InsertLoops implements transition.Writer.
+func (w *changes) InsertLoops(_ *transition.Head, loops []transition.NewLoop) error {
+	for i := range loops {
+		args, err := insertLoopArgs(nil, &loops[i])
+		if err != nil {
 			return err
 		}
-	}
-	for i := range h.Changes.Loops {
-		l := &h.Changes.Loops[i]
-		b.write(
-			"UPDATE parley.loops SET "+updateLoopSet+" WHERE workspace_id = $1 AND id = $2",
-			updateLoopArgs([]arg{h.WorkspaceID, l.ID}, l)...)
+		w.write("INSERT INTO parley.loops ("+insertLoopColumns+") VALUES ("+insertLoopPlaces+")", args...)
 	}
 	return nil
 }
 
-func (b *batch) insertLoop(l *transition.NewLoop) error {
-	args, err := insertLoopArgs(nil, l)
-	if err != nil {
-		return err
+// UpdateLoops implements transition.Writer.
+func (w *changes) UpdateLoops(h *transition.Head, loops []transition.NewLoop) error {
+	for i := range loops {
+		w.write(
+			"UPDATE parley.loops SET "+updateLoopSet+" WHERE workspace_id = $1 AND id = $2",
+			updateLoopArgs([]arg{h.WorkspaceID, loops[i].ID}, &loops[i])...)
 	}
-	b.write("INSERT INTO parley.loops ("+insertLoopColumns+") VALUES ("+insertLoopPlaces+")", args...)
 	return nil
 }
 

@@ -767,6 +767,23 @@ func updateTurnArgs(to []arg, of *parley.Turn) ([]arg, error) {
 	), nil
 }
 
+// resumeTurnSet is for an UPDATE of turns, with the arguments of resumeTurnArgs.
+const resumeTurnSet = "continues_id = $3, idempotency_key = $4, fingerprint = $5, posted_event = $6"
+
+// resumeTurnArgs appends the arguments of its columns.
+func resumeTurnArgs(to []arg, of *transition.Resumed) []arg {
+	var idempotencyKey arg
+	if of.Idempotency.Key != "" {
+		idempotencyKey = of.Idempotency.Key
+	}
+	return append(slices.Grow(to, 6),
+		of.ContinuesID,
+		idempotencyKey,
+		of.Idempotency.Fingerprint,
+		of.PostedEvent,
+	)
+}
+
 // callColumns reads "c".
 const callColumns = "c.id, c.workspace_id, c.session_id, c.turn_id, c.message_id, c.ordinal, c.step, c.attempt, c.model, " +
 	"c.parameters, c.think, c.search, c.system_hash, c.tools_hash, c.manifest, c.request_hash, " +

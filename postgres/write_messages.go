@@ -5,25 +5,34 @@ import (
 	"example.org/parley/internal/transition"
 )
 
-// messages adds what a transition changed of a session's messages.
-func (b *batch) messages(h *transition.Head) error {
-	c := &h.Changes
-	if len(c.Removed) > 0 { // before others take their places
-		b.write(
-			"UPDATE parley.messages SET status = 'cancelled', position = NULL, updated_at = $3 "+
-				"WHERE workspace_id = $1 AND id = ANY($2)",
-			h.WorkspaceID,
-			c.Removed,
-			c.At,
-		)
-	}
-	for i := range c.NewMessages {
-		if err := b.insertMessage(&c.NewMessages[i]); err != nil {
+// RemoveQueued implements transition.Writer.
+func (w *changes) RemoveQueued(h *transition.Head, ids []parley.ID) error {
+	w.write(
+		"UPDATE parley.messages SET status = 'cancelled', position = NULL, updated_at = $3 "+
+			"WHERE workspace_id = $1 AND id = ANY($2)",
+		h.WorkspaceID,
+		ids,
+		h.Changes.At,
+	)
+	return nil
+}
+
+// InsertMessages implements transition.Writer.
+func (w *changes) InsertMessages(_ *transition.Head, messages []transition.NewMessage) error {
+	for i := range messages {
+		args, err := insertMessageArgs(nil, &messages[i])
+		if err != nil {
 			return err
 		}
+		w.write("INSERT INTO parley.messages ("+insertMessageColumns+") VALUES ("+insertMessagePlaces+")", args...)
 	}
-	for _, m := range c.Entered {
-		b.write(
+	return nil
+}
+
+// EnterMessages implements transition.Writer.
+func (w *changes) EnterMessages(h *transition.Head, messages []*parley.Message) error {
+	for _, m := range messages {
+		w.write(
 			`UPDATE parley.messages SET sequence = $3, position = NULL, turn_id = $4, status = $5, steer = false,
 				content_hash = $6, call_ordinal = $7, updated_at = $8, chain_version = $9
  WHERE workspace_id = $1 AND id = $2`,
@@ -34,12 +43,17 @@ func (b *batch) messages(h *transition.Head) error {
 			string(m.Status),
 			m.ContentHash,
 			m.CallOrdinal,
-			c.At,
+			h.Changes.At,
 			m.ChainVersion,
 		)
 	}
-	for _, e := range c.Requeued {
-		b.write(
+	return nil
+}
+
+// Requeue implements transition.Writer.
+func (w *changes) Requeue(h *transition.Head, entries []transition.Entry) error {
+	for _, e := range entries {
+		w.write(
 			"UPDATE parley.messages SET turn_id = $3, position = $4, steer = $5, updated_at = $6 "+
 				"WHERE workspace_id = $1 AND id = $2",
 			h.WorkspaceID,
@@ -47,48 +61,51 @@ func (b *batch) messages(h *transition.Head) error {
 			e.TurnID,
 			e.Position,
 			e.Steer,
-			c.At,
+			h.Changes.At,
 		)
 	}
-	for _, m := range c.Edited {
-		b.write(
+	return nil
+}
+
+// EditQueued implements transition.Writer.
+func (w *changes) EditQueued(h *transition.Head, messages []*parley.Message) error {
+	for _, m := range messages {
+		w.write(
 			"UPDATE parley.messages SET content = $3, revision = $4, updated_at = $5, token_estimate = $6 "+
 				"WHERE workspace_id = $1 AND id = $2",
 			h.WorkspaceID,
 			m.ID,
 			m.Content,
 			m.Revision,
-			c.At,
+			h.Changes.At,
 			m.TokenEstimate,
-		)
-	}
-	for _, m := range c.Marked {
-		b.mark(h, m)
-	}
-	settled := make([]parley.ID, 0, len(c.Settled))
-	for i := range c.Settled {
-		if err := b.settleMessage(h, &c.Settled[i]); err != nil {
-			return err
-		}
-		settled = append(settled, c.Settled[i].MessageID)
-	}
-	if len(settled) > 0 { // the versions keep their places alone
-		b.write(
-			"UPDATE parley.versions SET text = NULL WHERE workspace_id = $1 AND message_id = ANY($2)",
-			h.WorkspaceID,
-			settled,
 		)
 	}
 	return nil
 }
 
-// insertMessage adds a new row; what the message does not say is null.
-func (b *batch) insertMessage(n *transition.NewMessage) error {
-	args, err := insertMessageArgs(nil, n)
-	if err != nil {
-		return err
+// Mark implements transition.Writer.
+func (w *changes) Mark(h *transition.Head, marked []transition.Marked) error {
+	for _, m := range marked {
+		w.mark(h, m)
 	}
-	b.write("INSERT INTO parley.messages ("+insertMessageColumns+") VALUES ("+insertMessagePlaces+")", args...)
+	return nil
+}
+
+// SettleMessages implements transition.Writer.
+func (w *changes) SettleMessages(h *transition.Head, rows []transition.SettledRow) error {
+	settled := make([]parley.ID, 0, len(rows))
+	for i := range rows {
+		if err := w.settleMessage(h, &rows[i]); err != nil {
+			return err
+		}
+		settled = append(settled, rows[i].MessageID)
+	}
+	w.write( // the versions keep their places alone
+		"UPDATE parley.versions SET text = NULL WHERE workspace_id = $1 AND message_id = ANY($2)",
+		h.WorkspaceID,
+		settled,
+	)
 	return nil
 }
 

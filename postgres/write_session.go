@@ -37,60 +37,61 @@ func movedHeadArgs(h *transition.Head) []arg {
 	return claimHeadArgs(updateHeadArgs([]arg{h.ID, h.WorkspaceID, h.Revision}, h), h)
 }
 
-// session adds what a transition changed of a session's own rows, the fence first.
-func (b *batch) session(h *transition.Head) error {
-	c := &h.Changes
-	if c.New != nil {
-		b.write(insertHead, insertHeadArgs(nil, h)...)
-		if c.New.Inherited != nil {
-			b.inherit(h, c.New.Inherited)
-		}
-		return b.insertSession(h)
+// MoveHead implements transition.Writer: it is the fence, with what else the transition
+// took for granted.
+func (w *changes) MoveHead(h *transition.Head) error {
+	for i := range h.Changes.NewCalls {
+		w.unknown = append(w.unknown, w.attempt.textsOf(w.batch, h, &h.Changes.NewCalls[i])...)
 	}
 	switch values := movedHeadArgs(h); {
-	case b.claims != nil:
-		b.write(updateHeadClaim, append(values, b.claims...)...)
-		b.claims = nil
-	case len(b.texts) > 0:
-		b.write(updateHeadCall, append(values, b.texts)...)
-		b.texts = nil
+	case w.claims != nil:
+		w.write(updateHeadClaim, append(values, w.claims...)...)
+		w.claims = nil
+	case len(w.texts) > 0:
+		w.write(updateHeadCall, append(values, w.texts)...)
+		w.texts = nil
 	default:
-		b.write(updateHead, values...)
+		w.write(updateHead, values...)
 	}
-	if c.ContextCleared != 0 {
-		b.write(
-			"UPDATE parley.heads SET cleared_at = $3, cleared_event = $4 WHERE workspace_id = $1 AND session_id = $2",
-			h.WorkspaceID,
-			h.ID,
-			h.Context.ClearedAt,
-			c.ContextCleared,
-		)
+	return nil
+}
+
+// Create implements transition.Writer.
+func (w *changes) Create(h *transition.Head, made *transition.Creation) error {
+	w.write(insertHead, insertHeadArgs(nil, h)...)
+	if made.Inherited != nil {
+		w.inherit(h, made.Inherited)
 	}
-	if c.Listed {
-		b.write(
-			"UPDATE parley.sessions SET "+updateSessionSet+" WHERE workspace_id = $1 AND id = $2",
-			updateSessionArgs([]arg{h.WorkspaceID, h.ID}, &h.Session)...)
+	return w.insertSession(h)
+}
+
+// ClearContext implements transition.Writer.
+func (w *changes) ClearContext(h *transition.Head, event int64) error {
+	w.write(
+		"UPDATE parley.heads SET cleared_at = $3, cleared_event = $4 WHERE workspace_id = $1 AND session_id = $2",
+		h.WorkspaceID,
+		h.ID,
+		h.Context.ClearedAt,
+		event,
+	)
+	return nil
+}
+
+// UpdateListed implements transition.Writer.
+func (w *changes) UpdateListed(h *transition.Head) error {
+	w.write(
+		"UPDATE parley.sessions SET "+updateSessionSet+" WHERE workspace_id = $1 AND id = $2",
+		updateSessionArgs([]arg{h.WorkspaceID, h.ID}, &h.Session)...)
+	return nil
+}
+
+// Accept implements transition.Writer.
+func (w *changes) Accept(h *transition.Head, accepted *parley.Accepted) error {
+	text, err := encode(accepted)
+	if err != nil {
+		return err
 	}
-	if c.Accepted != nil {
-		accepted, err := encode(c.Accepted)
-		if err != nil {
-			return err
-		}
-		b.write(
-			"UPDATE parley.sessions SET accepted = $3 WHERE workspace_id = $1 AND id = $2",
-			h.WorkspaceID,
-			h.ID,
-			accepted,
-		)
-	}
-	if c.Setting != nil {
-		if err := b.updateSetting(&h.Session, c.Setting.TagsBefore); err != nil {
-			return err
-		}
-	}
-	if c.Buried {
-		b.bury(h)
-	}
+	w.write("UPDATE parley.sessions SET accepted = $3 WHERE workspace_id = $1 AND id = $2", h.WorkspaceID, h.ID, text)
 	return nil
 }
 
@@ -107,16 +108,20 @@ func (b *batch) insertSession(h *transition.Head) error {
 	return nil
 }
 
-// updateSetting adds every column that a PATCH may change; before are the tags
-// until now.
-func (b *batch) updateSetting(s *parley.Session, before []string) error {
+// UpdateSetting implements transition.Writer: it writes every column that a PATCH may
+// change.
+func (w *changes) UpdateSetting(h *transition.Head, setting *transition.Setting) error {
+	s, before := &h.Session, setting.TagsBefore
 	args, err := patchSessionArgs([]arg{s.WorkspaceID, s.ID}, s)
 	if err != nil {
 		return err
 	}
-	b.write("UPDATE parley.sessions SET "+patchSessionSet+" WHERE workspace_id = $1 AND id = $2", args...)
+	w.write("UPDATE parley.sessions SET "+patchSessionSet+" WHERE workspace_id = $1 AND id = $2", args...)
 	if !slices.Equal(before, s.Tags) {
-		b.tag(s, before)
+		w.tag(s, before)
+	}
+	if setting.Visibility {
+		w.attempt.leavesNoChild(w.batch, h)
 	}
 	return nil
 }
@@ -146,9 +151,9 @@ func (b *batch) untag(s *parley.Session, tags []string) {
 	}
 }
 
-// bury adds the tombstone of a session.
-func (b *batch) bury(h *transition.Head) {
-	b.write(
+// Bury implements transition.Writer: it adds the tombstone of a session.
+func (w *changes) Bury(h *transition.Head) error {
+	w.write(
 		"UPDATE parley.sessions SET deleted_at = $3, idempotency_key = NULL, fingerprint = NULL, status = "+
 			"'cancelled', "+
 			"wait_reason = '' WHERE workspace_id = $1 AND id = $2",
@@ -156,26 +161,29 @@ func (b *batch) bury(h *transition.Head) {
 		h.ID,
 		h.DeletedAt,
 	)
-	b.write(
+	w.write(
 		"UPDATE parley.turns SET status = 'cancelled', wait_reason = '', finished_at = $3 "+
 			"WHERE workspace_id = $1 AND session_id = $2 AND status IN ('queued', 'running', 'waiting')",
 		h.WorkspaceID,
 		h.ID,
 		h.DeletedAt,
 	)
-	b.write(
+	w.write(
 		"UPDATE parley.approvals SET state = 'cancelled', decided_at = $3 "+
 			"WHERE workspace_id = $1 AND session_id = $2 AND state = 'pending'",
 		h.WorkspaceID,
 		h.ID,
 		h.DeletedAt,
 	)
-	b.write(
+	w.write(
 		"INSERT INTO parley.graves (workspace_id, session_id, deleted_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
 		h.WorkspaceID,
 		h.ID,
 		h.DeletedAt,
 	)
-	b.untag(&h.Session, h.Tags)
-	b.write("DELETE FROM parley.clients WHERE workspace_id = $1 AND session_id = $2", h.WorkspaceID, h.ID)
+	w.untag(&h.Session, h.Tags)
+	w.write("DELETE FROM parley.clients WHERE workspace_id = $1 AND session_id = $2", h.WorkspaceID, h.ID)
+	w.write("DELETE FROM parley.outside WHERE workspace_id = $1 AND session_id = $2", h.WorkspaceID, h.ID)
+	w.attempt.leavesNoChild(w.batch, h)
+	return nil
 }

@@ -153,36 +153,43 @@ func (t *txn) RootNews(workspaceID, approvalID parley.ID) (news transition.RootN
 	return news, err
 }
 
-// writeApprovals writes what a transition changed of approvals.
-func (t *txn) writeApprovals(c *transition.Changes) error {
-	for _, a := range c.NewApprovals {
+// InsertApprovals implements transition.Writer.
+func (w changes) InsertApprovals(_ *transition.Head, approvals []*parley.Approval) error {
+	for _, a := range approvals {
 		row, err := transition.RowOf(a)
 		if err != nil {
 			return err
 		}
-		if _, err := t.exec(
+		if _, err := w.exec(
 			"INSERT INTO approvals ("+insertApprovalColumns+") VALUES ("+insertApprovalPlaces+")",
 			insertApprovalArgs(nil, &row)...); err != nil {
 			return err
 		}
 	}
-	for _, a := range c.Approvals {
+	return nil
+}
+
+// UpdateApprovals implements transition.Writer.
+func (w changes) UpdateApprovals(_ *transition.Head, approvals []*parley.Approval) error {
+	for _, a := range approvals {
 		row, err := transition.RowOf(a)
 		if err != nil {
 			return err
 		}
-		if _, err := t.exec(
+		if _, err := w.exec(
 			"UPDATE approvals SET "+updateApprovalSet+" WHERE id = ?",
 			append(updateApprovalArgs(nil, &row), a.ID)...); err != nil {
 			return err
 		}
 	}
-	for _, told := range c.ToldRoot {
-		if _, err := t.exec(
-			"UPDATE approvals SET root_news = ? WHERE id = ?",
-			int(told.News),
-			told.ApprovalID,
-		); err != nil {
+	return nil
+}
+
+// TellRoot implements transition.Writer.
+func (w changes) TellRoot(_ *transition.Head, told []transition.ToldRoot) error {
+	for _, one := range told {
+		if _, err := w.exec(
+			"UPDATE approvals SET root_news = ? WHERE id = ?", int(one.News), one.ApprovalID); err != nil {
 			return err
 		}
 	}

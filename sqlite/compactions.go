@@ -150,18 +150,14 @@ func (t *txn) OpenCall(h *transition.Head, callID parley.ID) (open *transition.O
 	return open, err
 }
 
-// writeCompaction writes what a transition changed of a session's compaction.
-func (t *txn) writeCompaction(h *transition.Head) error {
-	c := h.Changes.Compaction
-	if c == nil {
-		return nil
-	}
+// PutCompaction implements transition.Writer.
+func (w changes) PutCompaction(h *transition.Head, c *parley.Compaction) error {
 	c.WorkspaceID, c.SessionID = h.WorkspaceID, h.ID
 	args, err := insertCompactionArgs(nil, c)
 	if err != nil {
 		return err
 	}
-	_, err = t.exec(
+	_, err = w.exec(
 		"INSERT INTO compactions ("+insertCompactionColumns+") VALUES ("+insertCompactionPlaces+
 			") ON CONFLICT (session_id) DO UPDATE SET "+insertCompactionExcluded,
 		args...)

@@ -370,15 +370,20 @@ func (t *txn) HasFile(workspaceID, fileID parley.ID) (bool, error) {
 	return t.has("SELECT 1 FROM files WHERE id = ? AND workspace_id = ?", fileID, workspaceID)
 }
 
-// writeFiles writes which messages use which files.
-func (t *txn) writeFiles(h *transition.Head) error {
-	for _, id := range h.Changes.Unfiled {
-		if _, err := t.exec("DELETE FROM file_uses WHERE session_id = ? AND message_id = ?", h.ID, id); err != nil {
+// ForgetUses implements transition.Writer.
+func (w changes) ForgetUses(h *transition.Head, messages []parley.ID) error {
+	for _, id := range messages {
+		if _, err := w.exec("DELETE FROM file_uses WHERE session_id = ? AND message_id = ?", h.ID, id); err != nil {
 			return err
 		}
 	}
-	for _, use := range h.Changes.Filed {
-		if _, err := t.exec(
+	return nil
+}
+
+// UseFiles implements transition.Writer.
+func (w changes) UseFiles(h *transition.Head, uses []transition.FileUse) error {
+	for _, use := range uses {
+		if _, err := w.exec(
 			"INSERT INTO file_uses (workspace_id, session_id, message_id, file_id) VALUES (?, ?, ?, ?) "+
 				"ON CONFLICT DO NOTHING",
 			h.WorkspaceID,

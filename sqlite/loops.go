@@ -122,29 +122,29 @@ func (t *txn) StartedLoop(h *transition.Head, key string) (earlier transition.Ea
 	return earlier, err
 }
 
-// writeLoops writes what a transition changed of a session's loops.
-func (t *txn) writeLoops(c *transition.Changes) error {
-	for i := range c.NewLoops {
-		if err := t.insertLoop(&c.NewLoops[i]); err != nil {
+// InsertLoops implements transition.Writer.
+func (w changes) InsertLoops(_ *transition.Head, loops []transition.NewLoop) error {
+	for i := range loops {
+		args, err := insertLoopArgs(nil, &loops[i])
+		if err != nil {
 			return err
 		}
-	}
-	for i := range c.Loops {
-		l := &c.Loops[i]
-		if _, err := t.exec(
-			"UPDATE loops SET "+updateLoopSet+" WHERE id = ?",
-			append(updateLoopArgs(nil, l), l.ID)...); err != nil {
+		if _, err := w.exec(
+			"INSERT INTO loops ("+insertLoopColumns+") VALUES ("+insertLoopPlaces+")", args...); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (t *txn) insertLoop(l *transition.NewLoop) error {
-	args, err := insertLoopArgs(nil, l)
-	if err != nil {
-		return err
+// UpdateLoops implements transition.Writer.
+func (w changes) UpdateLoops(_ *transition.Head, loops []transition.NewLoop) error {
+	for i := range loops {
+		if _, err := w.exec(
+			"UPDATE loops SET "+updateLoopSet+" WHERE id = ?",
+			append(updateLoopArgs(nil, &loops[i]), loops[i].ID)...); err != nil {
+			return err
+		}
 	}
-	_, err = t.exec("INSERT INTO loops ("+insertLoopColumns+") VALUES ("+insertLoopPlaces+")", args...)
-	return err
+	return nil
 }

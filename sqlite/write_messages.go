@@ -5,25 +5,34 @@ import (
 	"example.org/parley/internal/transition"
 )
 
-// writeMessages writes what a transition changed of a session's messages.
-func (t *txn) writeMessages(h *transition.Head) error {
-	c := &h.Changes
-	for _, id := range c.Removed { // before others take their places
-		if _, err := t.exec(
+// RemoveQueued implements transition.Writer.
+func (w changes) RemoveQueued(h *transition.Head, ids []parley.ID) error {
+	for _, id := range ids {
+		if _, err := w.exec(
 			"UPDATE messages SET status = 'cancelled', position = NULL, updated_at = ? WHERE id = ?",
-			c.At,
+			h.Changes.At,
 			id,
 		); err != nil {
 			return err
 		}
 	}
-	for i := range c.NewMessages {
-		if err := t.insertMessage(&c.NewMessages[i]); err != nil {
+	return nil
+}
+
+// InsertMessages implements transition.Writer.
+func (w changes) InsertMessages(_ *transition.Head, messages []transition.NewMessage) error {
+	for i := range messages {
+		if err := w.insertMessage(&messages[i]); err != nil {
 			return err
 		}
 	}
-	for _, m := range c.Entered {
-		if _, err := t.exec(
+	return nil
+}
+
+// EnterMessages implements transition.Writer.
+func (w changes) EnterMessages(h *transition.Head, messages []*parley.Message) error {
+	for _, m := range messages {
+		if _, err := w.exec(
 			`UPDATE messages SET sequence = ?, position = NULL, turn_id = ?, status = ?, steer = 0, content_hash = ?,
 				chain_version = ?, call_ordinal = ?, updated_at = ? WHERE id = ?`,
 			m.Sequence,
@@ -32,44 +41,59 @@ func (t *txn) writeMessages(h *transition.Head) error {
 			m.ContentHash,
 			m.ChainVersion,
 			m.CallOrdinal,
-			c.At,
+			h.Changes.At,
 			m.ID,
 		); err != nil {
 			return err
 		}
 	}
-	for _, e := range c.Requeued {
-		if _, err := t.exec(
+	return nil
+}
+
+// Requeue implements transition.Writer.
+func (w changes) Requeue(h *transition.Head, entries []transition.Entry) error {
+	for _, e := range entries {
+		if _, err := w.exec(
 			"UPDATE messages SET turn_id = ?, position = ?, steer = ?, updated_at = ? WHERE id = ?",
 			e.TurnID,
 			e.Position,
 			e.Steer,
-			c.At,
+			h.Changes.At,
 			e.ID,
 		); err != nil {
 			return err
 		}
 	}
-	for _, m := range c.Edited {
-		if _, err := t.exec(
+	return nil
+}
+
+// EditQueued implements transition.Writer.
+func (w changes) EditQueued(h *transition.Head, messages []*parley.Message) error {
+	for _, m := range messages {
+		if _, err := w.exec(
 			"UPDATE messages SET content = ?, token_estimate = ?, revision = ?, updated_at = ? WHERE id = ?",
 			m.Content,
 			m.TokenEstimate,
 			m.Revision,
-			c.At,
+			h.Changes.At,
 			m.ID,
 		); err != nil {
 			return err
 		}
 	}
-	for _, m := range c.Marked {
+	return nil
+}
+
+// Mark implements transition.Writer.
+func (w changes) Mark(h *transition.Head, marked []transition.Marked) error {
+	for _, m := range marked {
 		if m.LogID != h.LogID {
-			if err := t.markShared(h, m); err != nil {
+			if err := w.markShared(h, m); err != nil {
 				return err
 			}
 			continue
 		}
-		if _, err := t.exec(
+		if _, err := w.exec(
 			"UPDATE messages SET pinned = ?, context_edge = ?, set_aside = ?, pinned_event = max(pinned_event, ?) "+
 				"WHERE id = ?",
 			m.Marks.Pinned,
@@ -81,8 +105,13 @@ func (t *txn) writeMessages(h *transition.Head) error {
 			return err
 		}
 	}
-	for i := range c.Settled {
-		if err := t.settleMessage(&c.Settled[i], c.At); err != nil {
+	return nil
+}
+
+// SettleMessages implements transition.Writer.
+func (w changes) SettleMessages(h *transition.Head, rows []transition.SettledRow) error {
+	for i := range rows {
+		if err := w.settleMessage(&rows[i], h.Changes.At); err != nil {
 			return err
 		}
 	}

@@ -7,60 +7,54 @@ import (
 	"example.org/parley/internal/transition"
 )
 
-// writeSession writes what a transition changed of a session's own rows.
-func (t *txn) writeSession(h *transition.Head) error {
-	c := &h.Changes
-	if c.New != nil {
-		if err := t.insertSession(h); err != nil {
-			return err
-		}
-		if c.New.Inherited != nil {
-			if err := t.inherit(h, c.New.Inherited); err != nil {
-				return err
-			}
-		}
-		return t.insertHead(h)
+// MoveHead implements transition.Writer. There is no other writer to fence off.
+func (w changes) MoveHead(h *transition.Head) error {
+	if !h.Changes.Head {
+		return nil
 	}
-	if c.Head {
-		if err := t.updateHead(h); err != nil {
-			return err
-		}
+	return w.updateHead(h)
+}
+
+// Create implements transition.Writer.
+func (w changes) Create(h *transition.Head, made *transition.Creation) error {
+	if err := w.insertSession(h); err != nil {
+		return err
 	}
-	if c.ContextCleared != 0 {
-		if _, err := t.exec(
-			"UPDATE heads SET cleared_at = ?, cleared_event = ? WHERE session_id = ?",
-			h.Context.ClearedAt,
-			c.ContextCleared,
-			h.ID,
-		); err != nil {
+	if made.Inherited != nil {
+		if err := w.inherit(h, made.Inherited); err != nil {
 			return err
 		}
 	}
-	if c.Listed {
-		if _, err := t.exec(
-			"UPDATE sessions SET "+updateSessionSet+" WHERE id = ?",
-			append(updateSessionArgs(nil, &h.Session), h.ID)...); err != nil {
-			return err
-		}
+	return w.insertHead(h)
+}
+
+// ClearContext implements transition.Writer.
+func (w changes) ClearContext(h *transition.Head, event int64) error {
+	_, err := w.exec(
+		"UPDATE heads SET cleared_at = ?, cleared_event = ? WHERE session_id = ?",
+		h.Context.ClearedAt,
+		event,
+		h.ID,
+	)
+	return err
+}
+
+// UpdateListed implements transition.Writer.
+func (w changes) UpdateListed(h *transition.Head) error {
+	_, err := w.exec(
+		"UPDATE sessions SET "+updateSessionSet+" WHERE id = ?",
+		append(updateSessionArgs(nil, &h.Session), h.ID)...)
+	return err
+}
+
+// Accept implements transition.Writer.
+func (w changes) Accept(h *transition.Head, accepted *parley.Accepted) error {
+	text, err := encode(accepted)
+	if err != nil {
+		return err
 	}
-	if c.Setting != nil {
-		if err := t.updateSetting(&h.Session, c.Setting.TagsBefore); err != nil {
-			return err
-		}
-	}
-	if c.Accepted != nil {
-		accepted, err := encode(c.Accepted)
-		if err != nil {
-			return err
-		}
-		if _, err := t.exec("UPDATE sessions SET accepted = ? WHERE id = ?", accepted, h.ID); err != nil {
-			return err
-		}
-	}
-	if c.Buried {
-		return t.bury(h)
-	}
-	return nil
+	_, err = w.exec("UPDATE sessions SET accepted = ? WHERE id = ?", text, h.ID)
+	return err
 }
 
 // insertSession writes the listed row of a new session and its tags.
@@ -78,19 +72,20 @@ func (t *txn) insertSession(h *transition.Head) error {
 	return t.tagSession(s, nil)
 }
 
-// updateSetting writes every column that a PATCH may change; before are the tags
-// until now.
-func (t *txn) updateSetting(s *parley.Session, before []string) error {
+// UpdateSetting implements transition.Writer: it writes every column that a PATCH may
+// change.
+func (w changes) UpdateSetting(h *transition.Head, setting *transition.Setting) error {
+	s, before := &h.Session, setting.TagsBefore
 	args, err := patchSessionArgs(nil, s)
 	if err != nil {
 		return err
 	}
-	if _, err := t.exec(
+	if _, err := w.exec(
 		"UPDATE sessions SET "+patchSessionSet+" WHERE id = ? AND workspace_id = ?",
 		append(args, s.ID, s.WorkspaceID)...); err != nil || slices.Equal(before, s.Tags) {
 		return err
 	}
-	return t.tagSession(s, before)
+	return w.tagSession(s, before)
 }
 
 // tagSession makes the index of tags agree with the session's.
@@ -125,8 +120,8 @@ func (t *txn) untag(s *parley.Session, tags []string) error {
 	return nil
 }
 
-// bury writes the tombstone of a session.
-func (t *txn) bury(h *transition.Head) error {
+// Bury implements transition.Writer: it writes the tombstone of a session.
+func (w changes) Bury(h *transition.Head) error {
 	for _, statement := range []string{
 		"UPDATE sessions SET deleted_at = ?, idempotency_key = NULL, fingerprint = NULL, status = 'cancelled', " +
 			"wait_reason = '' WHERE id = ?",
@@ -134,11 +129,11 @@ func (t *txn) bury(h *transition.Head) error {
 		"UPDATE turns SET status = 'cancelled', wait_reason = '', finished_at = ? " +
 			"WHERE session_id = ? AND status IN ('queued', 'running', 'waiting')",
 	} {
-		if _, err := t.exec(statement, h.DeletedAt, h.ID); err != nil {
+		if _, err := w.exec(statement, h.DeletedAt, h.ID); err != nil {
 			return err
 		}
 	}
-	if _, err := t.exec(
+	if _, err := w.exec(
 		"INSERT INTO graves (session_id, workspace_id, deleted_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
 		h.ID,
 		h.WorkspaceID,
@@ -146,9 +141,16 @@ func (t *txn) bury(h *transition.Head) error {
 	); err != nil {
 		return err
 	}
-	if err := t.untag(&h.Session, h.Tags); err != nil {
+	if err := w.untag(&h.Session, h.Tags); err != nil {
 		return err
 	}
-	_, err := t.exec("DELETE FROM clients WHERE session_id = ?", h.ID)
-	return err
+	for _, statement := range []string{
+		"DELETE FROM outside WHERE session_id = ?",
+		"DELETE FROM clients WHERE session_id = ?",
+	} {
+		if _, err := w.exec(statement, h.ID); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -1,5 +1,5 @@
-// Command parley is the server and its command line: `parley serve` keeps
-// conversations, the other commands talk to it over HTTP.
+// Command parley is the server and its command line: `parley serve` runs the server, the other
+// commands talk to it over HTTP.
 package main
 
 import (
@@ -15,7 +15,7 @@ import (
 	"example.org/parley"
 )
 
-// version is this build's, in the OpenAPI document and in --version.
+// version is this build's, in --version and in what it tells other servers.
 const version = "0.1.0"
 
 func main() {
@@ -93,6 +93,7 @@ func rootCommand(term terminal) *cobra.Command {
 		chatCommand(shared, term),
 		agentsCommand(shared, term),
 		sessionsCommand(shared, term),
+		projectsCommand(shared, term),
 		messagesCommand(shared, term),
 		callsCommand(shared, term),
 		toolsCommand(shared, term),

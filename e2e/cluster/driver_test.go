@@ -152,7 +152,7 @@ func (d *driver) stream(ctx context.Context) {
 	var turn parley.ID
 	begun := false
 	err := d.x.ask(ctx, d.account, d.random, func(ctx context.Context, c *client.Client) error {
-		for frame, err := range c.StreamPostMessage(ctx, d.session, input, client.IdempotencyKey(key)) {
+		for frame, err := range c.PostMessageStream(ctx, d.session, input, client.IdempotencyKey(key)) {
 			if err != nil && begun {
 				d.x.count("answers broken off")
 				return nil
