@@ -79,8 +79,18 @@ const (
 type ResponseFormat struct {
 	Type   ResponseFormatType `json:"type" enum:"text,json_object,json_schema"`
 	Name   string             `json:"name,omitempty" doc:"Of the schema, for the provider; answer by default."`
-	Schema json.RawMessage    `json:"schema,omitempty" doc:"JSON Schema of the answer; of json_schema alone."`
+	Schema *json.RawMessage   `json:"schema,omitempty" doc:"JSON Schema of the answer; of json_schema alone."`
 	Strict bool               `json:"strict,omitempty" doc:"The provider is to hold the answer against the schema exactly."`
+}
+
+// MarshalJSON writes null for what is absent.
+func (f ResponseFormat) MarshalJSON() ([]byte, error) {
+	return EncodeJSON(struct {
+		Type   ResponseFormatType `json:"type"`
+		Name   *string            `json:"name"`
+		Schema *json.RawMessage   `json:"schema"`
+		Strict *bool              `json:"strict"`
+	}{f.Type, OrNull(f.Name), f.Schema, OrNull(f.Strict)})
 }
 
 // MaxFormatBytes bounds the schema of a ResponseFormat.
@@ -90,7 +100,7 @@ const MaxFormatBytes = 64 << 10
 func (f ResponseFormat) Validate() error {
 	switch f.Type {
 	case FormatText, FormatJSONObject:
-		if len(f.Schema) > 0 || f.Name != "" || f.Strict {
+		if f.Schema != nil || f.Name != "" || f.Strict {
 			return InvalidField("response_format", "name, schema and strict belong to json_schema")
 		}
 		return nil
@@ -100,13 +110,13 @@ func (f ResponseFormat) Validate() error {
 			"response_format", "%q is not one of text, json_object, json_schema", Clip(string(f.Type), 32),
 		)
 	}
-	if schema := bytes.TrimSpace(f.Schema); len(schema) == 0 || schema[0] != '{' || len(schema) > MaxFormatBytes {
+	if schema := bytes.TrimSpace(ValueOf(f.Schema)); len(schema) == 0 || schema[0] != '{' || len(schema) > MaxFormatBytes {
 		return InvalidField("response_format", "schema must be a JSON object of at most %d bytes", MaxFormatBytes)
 	}
 	if len(f.Name) > 64 || strings.ContainsFunc(f.Name, func(r rune) bool { return !isNameRune(r) }) {
 		return InvalidField("response_format", "name is up to 64 letters, digits, _ and -")
 	}
-	return CheckJSON(f.Schema)
+	return CheckJSON(*f.Schema)
 }
 
 // isNameRune reports whether providers take a character in names.

@@ -52,7 +52,7 @@ func (s *Settings) size() int {
 func (p *Parameters) size() (n int) {
 	n = len(ValueOf(p.ToolChoice)) + len(ValueOf(p.EndUser)) + len(ValueOf(p.ServiceTier))
 	if f := p.ResponseFormat; f != nil {
-		n += len(f.Type) + len(f.Name) + len(f.Schema)
+		n += len(f.Type) + len(f.Name) + len(ValueOf(f.Schema))
 	}
 	for _, stop := range ValueOf(p.Stop) {
 		n += len(stop)

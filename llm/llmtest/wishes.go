@@ -22,7 +22,7 @@ func Wishes(modelID parley.ModelID, change func(*parley.Parameters)) model.Reque
 			EndUser: Of("u-7f3a"), ServiceTier: Of("default"),
 			ResponseFormat: &parley.ResponseFormat{
 				Type: parley.FormatJSONSchema, Name: "sum", Strict: true,
-				Schema: json.RawMessage(`{"type": "object", "properties": {"n": {"type": "integer"}}}`),
+				Schema: Of(json.RawMessage(`{"type": "object", "properties": {"n": {"type": "integer"}}}`)),
 			},
 		},
 	}

@@ -77,7 +77,7 @@ func FormatName(format parley.ResponseFormat) string {
 
 // AppendFormatSchema appends the schema of a response format.
 func AppendFormatSchema(b []byte, format parley.ResponseFormat) ([]byte, error) {
-	b, ok := AppendObject(b, format.Schema)
+	b, ok := AppendObject(b, parley.ValueOf(format.Schema))
 	if !ok {
 		return nil, parley.InvalidField("response_format", "its schema is not a JSON object")
 	}
