@@ -258,7 +258,10 @@ func TestPartsReadLikeTheShortForm(t *testing.T) {
 		`"type":"image"},{"text":"there","type":"text"},{"type":"link","url":"x:y"}],"search":true}`
 	var user parley.UserContent
 	if err := json.Unmarshal([]byte(raw), &user); err != nil || user.Text != "Look\n\nthere" || !user.Search ||
-		strings.Join(user.Files, ",") != "01890a5d-ac96-774b-bcce-b302099a8057" || strings.Join(user.Links, ",") != "x:y" {
+		strings.Join(
+			user.Files,
+			",",
+		) != "01890a5d-ac96-774b-bcce-b302099a8057" || strings.Join(user.Links, ",") != "x:y" {
 		t.Errorf("reads as %+v, %v", user, err)
 	}
 	if again, err := parley.EncodeContent(user); err != nil || string(again) != raw {

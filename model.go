@@ -110,7 +110,10 @@ func (f ResponseFormat) Validate() error {
 			"response_format", "%q is not one of text, json_object, json_schema", Clip(string(f.Type), 32),
 		)
 	}
-	if schema := bytes.TrimSpace(ValueOf(f.Schema)); len(schema) == 0 || schema[0] != '{' || len(schema) > MaxFormatBytes {
+	if schema := bytes.TrimSpace(
+		ValueOf(f.Schema),
+	); len(schema) == 0 || schema[0] != '{' ||
+		len(schema) > MaxFormatBytes {
 		return InvalidField("response_format", "schema must be a JSON object of at most %d bytes", MaxFormatBytes)
 	}
 	if len(f.Name) > 64 || strings.ContainsFunc(f.Name, func(r rune) bool { return !isNameRune(r) }) {

@@ -339,10 +339,29 @@ var (
 
 // all lists the settings in the order in which sessions show them.
 var all = []Setting{
-	Model, SystemPrompt, Temperature, TopP, MaxTokens, Seed, ReasoningEffort,
-	ToolChoice, ParallelToolCalls, ResponseFormat, Stop, EndUser, RequestMetadata, ServiceTier, Tools, Grants, Limits, Middleware,
+	Model,
+	SystemPrompt,
+	Temperature,
+	TopP,
+	MaxTokens,
+	Seed,
+	ReasoningEffort,
+	ToolChoice,
+	ParallelToolCalls,
+	ResponseFormat,
+	Stop,
+	EndUser,
+	RequestMetadata,
+	ServiceTier,
+	Tools,
+	Grants,
+	Limits,
+	Middleware,
 	Compaction,
-	ResponseCache, ApprovalTimeout, Policy, Retry,
+	ResponseCache,
+	ApprovalTimeout,
+	Policy,
+	Retry,
 }
 
 // names are the names of all as AppendJSON writes them.

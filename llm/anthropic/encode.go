@@ -139,7 +139,9 @@ func appendWishes(b []byte, request model.Request, thinking bool) ([]byte, error
 			b = append(wire.AppendField(b, "service_tier"), `"standard_only"`...)
 		default:
 			return nil, parley.InvalidField(
-				"service_tier", "%q is not one of auto, default, which this provider takes", parley.Clip(*p.ServiceTier, 32),
+				"service_tier",
+				"%q is not one of auto, default, which this provider takes",
+				parley.Clip(*p.ServiceTier, 32),
 			)
 		}
 	}

@@ -142,9 +142,13 @@ func TestEncode(t *testing.T) {
 		{Name: "wishes with effort", Request: llmtest.Wishes("anthropic/claude-opus-4-7", func(p *parley.Parameters) {
 			p.ReasoningEffort, p.ToolChoice = llmtest.Of("low"), llmtest.Of(parley.ToolChoiceAuto)
 		})},
-		{Name: "forced while thinking", Request: llmtest.Wishes("anthropic/claude-opus-4-7", func(p *parley.Parameters) {
-			p.ReasoningEffort = llmtest.Of("low")
-		}), Invalid: "tool_choice"},
+		{
+			Name: "forced while thinking",
+			Request: llmtest.Wishes("anthropic/claude-opus-4-7", func(p *parley.Parameters) {
+				p.ReasoningEffort = llmtest.Of("low")
+			}),
+			Invalid: "tool_choice",
+		},
 		{Name: "metadata", Request: llmtest.Wishes(older, func(p *parley.Parameters) {
 			p.RequestMetadata = llmtest.Of(map[string]string{"team": "sales"})
 		}), Invalid: "request_metadata"},

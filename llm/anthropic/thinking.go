@@ -105,7 +105,10 @@ func (plan thinkingPlan) append(b []byte, format *parley.ResponseFormat) ([]byte
 			b = append(b, ',')
 		}
 		var err error
-		if b, err = wire.AppendFormatSchema(append(b, `"format":{"type":"json_schema","schema":`...), *format); err != nil {
+		if b, err = wire.AppendFormatSchema(
+			append(b, `"format":{"type":"json_schema","schema":`...),
+			*format,
+		); err != nil {
 			return nil, err
 		}
 		b = append(b, '}')

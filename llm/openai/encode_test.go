@@ -104,7 +104,10 @@ func TestEncode(t *testing.T) {
 		}), Invalid: "stop"},
 		{Name: "cached", Request: with(llmtest.Conversation("openai/gpt-5", nil), caching)},
 		{Name: "cached mistral", Request: with(hello("mistral/mistral-large", parley.Parameters{}), caching)},
-		{Name: "cached images of results dashscope", Request: with(llmtest.ShownByTools("dashscope/qwen-plus"), caching)},
+		{
+			Name:    "cached images of results dashscope",
+			Request: with(llmtest.ShownByTools("dashscope/qwen-plus"), caching),
+		},
 		{Name: "cached elsewhere", Request: with(hello("groq/openai/gpt-oss-120b", parley.Parameters{}), caching)},
 		{Name: "cached dashscope", Request: with(llmtest.Conversation("dashscope/qwen-plus", nil), caching)},
 		{
