@@ -34,15 +34,18 @@ func TestValidateContentGivesCanonicalJSON(t *testing.T) {
 		"result, said failed": {parley.RoleToolResult, `{"result":1,"success":false}`,
 			`{"error":null,"execution_time_ms":null,"result":1,"success":false}`},
 		"user in parts": {parley.RoleUser, `{"think":true,"parts":[{"type":"text","text":"Look"},` +
-			`{"type":"image","file_id":"01890A5D-AC96-774B-BCCE-B302099A8057"},{"url":"x:y","type":"link","title":""}]}`,
-			`{"parts":[{"text":"Look","type":"text"},{"file_id":"01890a5d-ac96-774b-bcce-b302099a8057","type":"image"},` +
+			`{"type":"image","file_id":"01890A5D-AC96-774B-BCCE-B302099A8057"},` +
+			`{"url":"x:y","type":"link","title":""}]}`,
+			`{"parts":[{"text":"Look","type":"text"},` +
+				`{"file_id":"01890a5d-ac96-774b-bcce-b302099a8057","type":"image"},` +
 				`{"type":"link","url":"x:y"}],"think":true}`},
 		"assistant in parts": {parley.RoleAssistant, `{"parts":[{"type":"reasoning","text":"Hm."},` +
 			`{"type":"text","text":"Here","citations":[{"start":0,"end":4,"url":"x:y"}]}]}`,
-			`{"parts":[{"text":"Hm.","type":"reasoning"},{"citations":[{"end":4,"start":0,"url":"x:y"}],"text":"Here",` +
-				`"type":"text"}]}`},
+			`{"parts":[{"text":"Hm.","type":"reasoning"},` +
+				`{"citations":[{"end":4,"start":0,"url":"x:y"}],"text":"Here","type":"text"}]}`},
 		"result in parts": {parley.RoleToolResult, `{"parts":[{"type":"object","object":{"b":1.0,"a":null}}]}`,
-			`{"error":null,"execution_time_ms":null,"parts":[{"object":{"a":null,"b":1},"type":"object"}],"success":true}`},
+			`{"error":null,"execution_time_ms":null,"parts":[{"object":{"a":null,"b":1},"type":"object"}],` +
+				`"success":true}`},
 		"summary": {parley.RoleSummary, `{"text":"s"}`, `{"text":"s"}`},
 		"system":  {parley.RoleSystem, `{"text":"s"}`, `{"text":"s"}`},
 	} {
@@ -67,22 +70,25 @@ func TestValidateContentNamesTheField(t *testing.T) {
 		role      parley.Role
 		in, field string
 	}{
-		"missing":              {parley.RoleUser, ``, "content"},
-		"no parts":             {parley.RoleUser, `{"parts":[]}`, "content.parts"},
-		"parts and text":       {parley.RoleUser, `{"text":"a","parts":[{"type":"text","text":"a"}]}`, "content.parts"},
-		"parts and result":     {parley.RoleToolResult, `{"result":1,"parts":[{"type":"text","text":"a"}]}`, "content.parts"},
-		"a part without text":  {parley.RoleUser, `{"parts":[{"type":"text"}]}`, "content.parts"},
-		"a part with too much": {parley.RoleUser, `{"parts":[{"type":"text","text":"a","url":"x:y"}]}`, "content.parts"},
-		"a part in capitals":   {parley.RoleUser, `{"parts":[{"Type":"text","text":"a"}]}`, "content.parts"},
-		"an unknown part":      {parley.RoleUser, `{"parts":[{"type":"video","text":"a"}]}`, "content.parts"},
-		"a user's reasoning":   {parley.RoleUser, `{"parts":[{"type":"reasoning","text":"a"}]}`, "content.parts"},
+		"missing":        {parley.RoleUser, ``, "content"},
+		"no parts":       {parley.RoleUser, `{"parts":[]}`, "content.parts"},
+		"parts and text": {parley.RoleUser, `{"text":"a","parts":[{"type":"text","text":"a"}]}`, "content.parts"},
+		"parts and result": {parley.RoleToolResult, `{"result":1,"parts":[{"type":"text","text":"a"}]}`,
+			"content.parts"},
+		"a part without text": {parley.RoleUser, `{"parts":[{"type":"text"}]}`, "content.parts"},
+		"a part with too much": {parley.RoleUser, `{"parts":[{"type":"text","text":"a","url":"x:y"}]}`,
+			"content.parts"},
+		"a part in capitals": {parley.RoleUser, `{"parts":[{"Type":"text","text":"a"}]}`, "content.parts"},
+		"an unknown part":    {parley.RoleUser, `{"parts":[{"type":"video","text":"a"}]}`, "content.parts"},
+		"a user's reasoning": {parley.RoleUser, `{"parts":[{"type":"reasoning","text":"a"}]}`, "content.parts"},
 		"two growing texts": {parley.RoleAssistant, `{"parts":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}`,
 			"content.parts"},
-		"a file twice": {parley.RoleUser, `{"parts":[{"type":"file","file_id":"01890a5d-ac96-774b-bcce-b302099a8057"},` +
-			`{"type":"image","file_id":"01890a5d-ac96-774b-bcce-b302099a8057"}]}`, "content.parts"},
+		"a file twice": {parley.RoleUser, `{"parts":[` +
+			`{"type":"file","file_id":"01890a5d-ac96-774b-bcce-b302099a8057"},{"type":"image","file_id":"01890a5d-ac96-774b-bcce-b302099a8057"}]}`, "content.parts"},
 		"a citation beyond its text": {parley.RoleAssistant, `{"parts":[{"type":"text","text":"a","citations":` +
 			`[{"start":0,"end":2}]}]}`, "content.parts"},
-		"too many parts": {parley.RoleUser, `{"parts":[` + strings.Repeat(`{"type":"text","text":"a"},`, parley.MaxParts) +
+		"too many parts": {parley.RoleUser, `{"parts":[` +
+			strings.Repeat(`{"type":"text","text":"a"},`, parley.MaxParts) +
 			`{"type":"text","text":"a"}]}`, "content.parts"},
 		"no id of a file":      {parley.RoleUser, `{"parts":[{"type":"file","file_id":"x"}]}`, "content"},
 		"null":                 {parley.RoleUser, ` null `, "content"},
