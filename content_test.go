@@ -84,7 +84,8 @@ func TestValidateContentNamesTheField(t *testing.T) {
 		"two growing texts": {parley.RoleAssistant, `{"parts":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}`,
 			"content.parts"},
 		"a file twice": {parley.RoleUser, `{"parts":[` +
-			`{"type":"file","file_id":"01890a5d-ac96-774b-bcce-b302099a8057"},{"type":"image","file_id":"01890a5d-ac96-774b-bcce-b302099a8057"}]}`, "content.parts"},
+			`{"type":"file","file_id":"01890a5d-ac96-774b-bcce-b302099a8057"},` +
+			`{"type":"image","file_id":"01890a5d-ac96-774b-bcce-b302099a8057"}]}`, "content.parts"},
 		"a citation beyond its text": {parley.RoleAssistant, `{"parts":[{"type":"text","text":"a","citations":` +
 			`[{"start":0,"end":2}]}]}`, "content.parts"},
 		"too many parts": {parley.RoleUser, `{"parts":[` +
