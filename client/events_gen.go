@@ -26,7 +26,7 @@ func (q *WatchWorkspaceQuery) values() url.Values {
 // WatchWorkspace watches the workspace. List changes (session.updated, status_changed, deleted, activated,
 // deactivated), and the events and deltas of the sessions asked for, on one connection. There is no replay of list
 // changes: on resync, which comes first, fetch the lists again. A connection that breaks is taken up again behind the
-// last frame; the range ends with ctx, or with an error.
+// last frame. The range ends with ctx, or with an error.
 //
 // GET /v1/events
 func (c *Client) WatchWorkspace(
@@ -57,7 +57,7 @@ func (q *WatchSessionQuery) values() url.Values {
 // WatchSession watches a session. Server-sent events: those after Last-Event-ID (it wins) or after, else from the
 // first, then live. Durable events carry an id; step.generating carries deltas and has none; resync says that the
 // place is unknown and the session is to be read again. A comment comes every 15 s. A connection that breaks is taken
-// up again behind the last frame; the range ends with ctx, or with an error.
+// up again behind the last frame. The range ends with ctx, or with an error.
 //
 // GET /v1/sessions/{session}/events
 func (c *Client) WatchSession(

@@ -148,7 +148,7 @@ func (c *Client) AllBranches(
 // EditMessage asks a message in other words. For a user's message of the record: a fork that begins before it, with
 // the new words in its place and their turn, in one transaction. The message and what followed stay; the fork's
 // parent_message_id names it. A queued message is changed with PATCH. With text/event-stream the answer is the new
-// turn's frames.
+// turn's frames. At /v1/messages/{message}/edit/stream the answer is a stream.
 //
 // POST /v1/messages/{message}/edit
 func (c *Client) EditMessage(
@@ -158,25 +158,6 @@ func (c *Client) EditMessage(
 	options ...Option,
 ) (parley.Session, error) {
 	return send[parley.Session](ctx, c, request{
-		method:  http.MethodPost,
-		path:    "/v1/messages/" + message.String() + "/edit",
-		input:   input,
-		keyed:   true,
-		options: options,
-	})
-}
-
-// StreamEditMessage does what EditMessage does and ranges over the frames of its turn, up to the terminal one.
-// Leaving the loop cancels nothing. A connection that breaks is taken up again.
-//
-// POST /v1/messages/{message}/edit
-func (c *Client) StreamEditMessage(
-	ctx context.Context,
-	message parley.ID,
-	input EditInput,
-	options ...Option,
-) iter.Seq2[Frame, error] {
-	return c.frames(ctx, request{
 		method:  http.MethodPost,
 		path:    "/v1/messages/" + message.String() + "/edit",
 		input:   input,
@@ -205,6 +186,26 @@ type BranchInput struct {
 	Visibility parley.Visibility `json:"visibility,omitempty"`
 	Metadata   json.RawMessage   `json:"metadata,omitempty"`
 	parley.Settings
+}
+
+// EditMessageStream asks a message in other words, and watch. As editMessage, which says the rest; the answer is a
+// stream. Closing it cancels nothing. A connection that breaks is taken up again behind the last frame. Leaving the
+// loop cancels nothing; the range ends with the turn.
+//
+// POST /v1/messages/{message}/edit/stream
+func (c *Client) EditMessageStream(
+	ctx context.Context,
+	message parley.ID,
+	input EditInput,
+	options ...Option,
+) iter.Seq2[Frame, error] {
+	return c.frames(ctx, request{
+		method:  http.MethodPost,
+		path:    "/v1/messages/" + message.String() + "/edit/stream",
+		input:   input,
+		keyed:   true,
+		options: options,
+	})
 }
 
 // MarkMessageQuery are the query parameters of MarkMessage; what is zero is left out.
@@ -264,7 +265,8 @@ type MoveInput struct {
 }
 
 // RegenerateMessage asks a message again. As editMessage with the same words, for a user's message or an answer to
-// it: perhaps by another model or agent. A turn that failed or was cancelled is tried again in place (retryTurn).
+// it: perhaps by another model or agent. A turn that failed or was cancelled is tried again in place (retryTurn). At
+// /v1/messages/{message}/regenerate/stream the answer is a stream.
 //
 // POST /v1/messages/{message}/regenerate
 func (c *Client) RegenerateMessage(
@@ -282,11 +284,19 @@ func (c *Client) RegenerateMessage(
 	})
 }
 
-// StreamRegenerateMessage does what RegenerateMessage does and ranges over the frames of its turn, up to the terminal
-// one. Leaving the loop cancels nothing. A connection that breaks is taken up again.
+// RegenerateInput says what an answer that is asked for again is to have other.
+type RegenerateInput struct {
+	// The session whose history is meant, when several share the message; the one that wrote it by default.
+	SessionID parley.ID `json:"session_id,omitzero"`
+	BranchInput
+}
+
+// RegenerateMessageStream asks a message again, and watch. As regenerateMessage, which says the rest; the answer is a
+// stream. Closing it cancels nothing. A connection that breaks is taken up again behind the last frame. Leaving the
+// loop cancels nothing; the range ends with the turn.
 //
-// POST /v1/messages/{message}/regenerate
-func (c *Client) StreamRegenerateMessage(
+// POST /v1/messages/{message}/regenerate/stream
+func (c *Client) RegenerateMessageStream(
 	ctx context.Context,
 	message parley.ID,
 	input RegenerateInput,
@@ -294,18 +304,11 @@ func (c *Client) StreamRegenerateMessage(
 ) iter.Seq2[Frame, error] {
 	return c.frames(ctx, request{
 		method:  http.MethodPost,
-		path:    "/v1/messages/" + message.String() + "/regenerate",
+		path:    "/v1/messages/" + message.String() + "/regenerate/stream",
 		input:   input,
 		keyed:   true,
 		options: options,
 	})
-}
-
-// RegenerateInput says what an answer that is asked for again is to have other.
-type RegenerateInput struct {
-	// The session whose history is meant, when several share the message; the one that wrote it by default.
-	SessionID parley.ID `json:"session_id,omitzero"`
-	BranchInput
 }
 
 // SendMessage sends a queued message now. steer shows it to the running turn at its next step (the turn that it
@@ -784,6 +787,7 @@ type ChatCall struct {
 // session, by an agent that runs elsewhere, which appends to it and settles it; until then the session waits for
 // outside. With dry_run the answer comes by the same path, in the process that was asked, and nothing is written: no
 // tool runs (tool_results answers for them), and the answer comes when the turn has ended, or as frames without ids.
+// At /v1/sessions/{session}/messages/stream the answer is a stream.
 //
 // POST /v1/sessions/{session}/messages
 func (c *Client) PostMessage(
@@ -793,25 +797,6 @@ func (c *Client) PostMessage(
 	options ...Option,
 ) (parley.Message, error) {
 	return send[parley.Message](ctx, c, request{
-		method:  http.MethodPost,
-		path:    "/v1/sessions/" + session.String() + "/messages",
-		input:   input,
-		keyed:   true,
-		options: options,
-	})
-}
-
-// StreamPostMessage does what PostMessage does and ranges over the frames of its turn, up to the terminal one.
-// Leaving the loop cancels nothing. A connection that breaks is taken up again.
-//
-// POST /v1/sessions/{session}/messages
-func (c *Client) StreamPostMessage(
-	ctx context.Context,
-	session parley.ID,
-	input MessageInput,
-	options ...Option,
-) iter.Seq2[Frame, error] {
-	return c.frames(ctx, request{
 		method:  http.MethodPost,
 		path:    "/v1/sessions/" + session.String() + "/messages",
 		input:   input,
@@ -869,6 +854,26 @@ type DryInput struct {
 	// Of a dry run: what tools answer instead of running, in order per tool; the last one of a tool repeats. A tool
 	// without any is told as not run.
 	ToolResults []parley.ScriptedResult `json:"tool_results,omitempty"`
+}
+
+// PostMessageStream posts a message, and watch. As postMessage, which says the rest; the answer is a stream. Closing
+// it cancels nothing. A connection that breaks is taken up again behind the last frame. Leaving the loop cancels
+// nothing; the range ends with the turn.
+//
+// POST /v1/sessions/{session}/messages/stream
+func (c *Client) PostMessageStream(
+	ctx context.Context,
+	session parley.ID,
+	input MessageInput,
+	options ...Option,
+) iter.Seq2[Frame, error] {
+	return c.frames(ctx, request{
+		method:  http.MethodPost,
+		path:    "/v1/sessions/" + session.String() + "/messages/stream",
+		input:   input,
+		keyed:   true,
+		options: options,
+	})
 }
 
 // PreviewMessage previews what would be sent for a message. The body is that of a message. Answers the request that

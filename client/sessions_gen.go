@@ -104,29 +104,11 @@ func (c *Client) AllSessions(
 // CreateSession creates a session. With message, the session, the message and its turn are created in one
 // transaction. With a key that a session of the workspace has, that session is answered (200) and the message posted
 // there. Watch the session's events after Parley-Event-Sequence to miss nothing, or ask for text/event-stream: the
-// answer is then that turn's frames, as of a posted message.
+// answer is then that turn's frames, as of a posted message. At /v1/sessions/stream the answer is a stream.
 //
 // POST /v1/sessions
 func (c *Client) CreateSession(ctx context.Context, input SessionInput, options ...Option) (parley.Session, error) {
 	return send[parley.Session](ctx, c, request{
-		method:  http.MethodPost,
-		path:    "/v1/sessions",
-		input:   input,
-		keyed:   true,
-		options: options,
-	})
-}
-
-// StreamCreateSession does what CreateSession does and ranges over the frames of its turn, up to the terminal one.
-// Leaving the loop cancels nothing. A connection that breaks is taken up again.
-//
-// POST /v1/sessions
-func (c *Client) StreamCreateSession(
-	ctx context.Context,
-	input SessionInput,
-	options ...Option,
-) iter.Seq2[Frame, error] {
-	return c.frames(ctx, request{
 		method:  http.MethodPost,
 		path:    "/v1/sessions",
 		input:   input,
@@ -230,7 +212,7 @@ func (c *Client) SessionByKey(ctx context.Context, query SessionByKeyQuery, opti
 
 // EnsureSession gets or creates a session by key. The key is opaque, or made by the server from type, feature and
 // task. Any number of callers at once get one session. With message it is posted there, and text/event-stream is
-// answered with that turn's frames.
+// answered with that turn's frames. At /v1/sessions/by-key/stream the answer is a stream.
 //
 // PUT /v1/sessions/by-key
 func (c *Client) EnsureSession(ctx context.Context, input SessionInput, options ...Option) (parley.Session, error) {
@@ -243,18 +225,38 @@ func (c *Client) EnsureSession(ctx context.Context, input SessionInput, options 
 	})
 }
 
-// StreamEnsureSession does what EnsureSession does and ranges over the frames of its turn, up to the terminal one.
-// Leaving the loop cancels nothing. A connection that breaks is taken up again.
+// EnsureSessionStream gets or create a session by key, and watch. As ensureSession, which says the rest; the answer
+// is a stream. Closing it cancels nothing. A connection that breaks is taken up again behind the last frame. Leaving
+// the loop cancels nothing; the range ends with the turn.
 //
-// PUT /v1/sessions/by-key
-func (c *Client) StreamEnsureSession(
+// PUT /v1/sessions/by-key/stream
+func (c *Client) EnsureSessionStream(
 	ctx context.Context,
 	input SessionInput,
 	options ...Option,
 ) iter.Seq2[Frame, error] {
 	return c.frames(ctx, request{
 		method:  http.MethodPut,
-		path:    "/v1/sessions/by-key",
+		path:    "/v1/sessions/by-key/stream",
+		input:   input,
+		keyed:   true,
+		options: options,
+	})
+}
+
+// CreateSessionStream creates a session, and watch. As createSession, which says the rest; the answer is a stream.
+// Closing it cancels nothing. A connection that breaks is taken up again behind the last frame. Leaving the loop
+// cancels nothing; the range ends with the turn.
+//
+// POST /v1/sessions/stream
+func (c *Client) CreateSessionStream(
+	ctx context.Context,
+	input SessionInput,
+	options ...Option,
+) iter.Seq2[Frame, error] {
+	return c.frames(ctx, request{
+		method:  http.MethodPost,
+		path:    "/v1/sessions/stream",
 		input:   input,
 		keyed:   true,
 		options: options,
@@ -407,7 +409,8 @@ func (c *Client) ExportSession(
 // ForkSession forks a session. A new session that shares this one's history up to a message and goes on by itself;
 // nothing is copied, and neither notices the other. Sequences and hashes go on from the cut. Inside an answer that
 // calls tools the cut lies behind all of it, results included; 409 while its turn is still at it. With message the
-// fork's first turn starts in the same transaction, and text/event-stream is answered with its frames.
+// fork's first turn starts in the same transaction, and text/event-stream is answered with its frames. At
+// /v1/sessions/{session}/fork/stream the answer is a stream.
 //
 // POST /v1/sessions/{session}/fork
 func (c *Client) ForkSession(
@@ -417,25 +420,6 @@ func (c *Client) ForkSession(
 	options ...Option,
 ) (parley.Session, error) {
 	return send[parley.Session](ctx, c, request{
-		method:  http.MethodPost,
-		path:    "/v1/sessions/" + session.String() + "/fork",
-		input:   input,
-		keyed:   true,
-		options: options,
-	})
-}
-
-// StreamForkSession does what ForkSession does and ranges over the frames of its turn, up to the terminal one.
-// Leaving the loop cancels nothing. A connection that breaks is taken up again.
-//
-// POST /v1/sessions/{session}/fork
-func (c *Client) StreamForkSession(
-	ctx context.Context,
-	session parley.ID,
-	input ForkInput,
-	options ...Option,
-) iter.Seq2[Frame, error] {
-	return c.frames(ctx, request{
 		method:  http.MethodPost,
 		path:    "/v1/sessions/" + session.String() + "/fork",
 		input:   input,
@@ -454,6 +438,26 @@ type ForkInput struct {
 	BranchInput
 	// The fork's first message of its own: it is stored, and its turn started, in the same transaction.
 	Message *MessageInput `json:"message,omitempty"`
+}
+
+// ForkSessionStream forks a session, and watch. As forkSession, which says the rest; the answer is a stream. Closing
+// it cancels nothing. A connection that breaks is taken up again behind the last frame. Leaving the loop cancels
+// nothing; the range ends with the turn.
+//
+// POST /v1/sessions/{session}/fork/stream
+func (c *Client) ForkSessionStream(
+	ctx context.Context,
+	session parley.ID,
+	input ForkInput,
+	options ...Option,
+) iter.Seq2[Frame, error] {
+	return c.frames(ctx, request{
+		method:  http.MethodPost,
+		path:    "/v1/sessions/" + session.String() + "/fork/stream",
+		input:   input,
+		keyed:   true,
+		options: options,
+	})
 }
 
 // SharesQuery are the query parameters of Shares; what is zero is left out.

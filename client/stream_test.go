@@ -46,7 +46,7 @@ func TestFrames(t *testing.T) {
 		)
 	})
 	var types []parley.EventType
-	for frame, err := range c.StreamPostMessage(t.Context(), session, client.UserMessage("go"), client.Flush(5*time.Millisecond)) {
+	for frame, err := range c.PostMessageStream(t.Context(), session, client.UserMessage("go"), client.Flush(5*time.Millisecond)) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,7 +112,7 @@ func TestBrokenStreamsAreTakenUpAgain(t *testing.T) {
 		return ids
 	}
 	if got := read(
-		c.StreamPostMessage(t.Context(), session, client.UserMessage("go")),
+		c.PostMessageStream(t.Context(), session, client.UserMessage("go")),
 	); !cmp.Equal(
 		got,
 		[]int64{7, 8},

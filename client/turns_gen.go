@@ -205,7 +205,8 @@ type LineChange struct {
 // ReplayCall sends a call's request again. To the same model or another one, with the parameters given instead. The
 // answer enters no conversation: it is kept with a call of purpose replay, counted to the session and its budgets,
 // and answered beside the original's. No tool runs. A model's failure is in the answer. With text/event-stream it
-// comes as replay.delta frames and one replay.completed. 409 when a budget has no room.
+// comes as replay.delta frames and one replay.completed. 409 when a budget has no room. At
+// /v1/calls/{call}/replay/stream the answer is a stream.
 //
 // POST /v1/calls/{call}/replay
 func (c *Client) ReplayCall(
@@ -242,6 +243,25 @@ type ReplayInput struct {
 	// provider/model; the call's own by default.
 	Model parley.ModelID `json:"model,omitempty"`
 	parley.Parameters
+}
+
+// ReplayCallStream sends a call's request again, and watch. As replayCall, which says the rest; the answer is a
+// stream. Closing it cancels nothing. A connection that breaks is taken up again behind the last frame. Leaving the
+// loop cancels nothing; the range ends with the turn.
+//
+// POST /v1/calls/{call}/replay/stream
+func (c *Client) ReplayCallStream(
+	ctx context.Context,
+	call parley.ID,
+	input ReplayInput,
+	options ...Option,
+) iter.Seq2[Frame, error] {
+	return c.frames(ctx, request{
+		method:  http.MethodPost,
+		path:    "/v1/calls/" + call.String() + "/replay/stream",
+		input:   input,
+		options: options,
+	})
 }
 
 // CallsQuery are the query parameters of Calls; what is zero is left out.
@@ -398,7 +418,8 @@ func (c *Client) Turn(ctx context.Context, turn parley.ID, options ...Option) (p
 
 // ContinueTurn goes on after a limit. A turn that waits for budget or rate_limit is ready again, the same one (200).
 // One that failed at a limit is taken up by a new turn with limits of its own, as a retry does (201). 409 with the
-// state for any other. With text/event-stream the answer is the turn's frames.
+// state for any other. With text/event-stream the answer is the turn's frames. At /v1/turns/{turn}/continue/stream
+// the answer is a stream.
 //
 // POST /v1/turns/{turn}/continue
 func (c *Client) ContinueTurn(ctx context.Context, turn parley.ID, options ...Option) (parley.Turn, error) {
@@ -411,14 +432,15 @@ func (c *Client) ContinueTurn(ctx context.Context, turn parley.ID, options ...Op
 	})
 }
 
-// StreamContinueTurn does what ContinueTurn does and ranges over the frames of its turn, up to the terminal one.
-// Leaving the loop cancels nothing. A connection that breaks is taken up again.
+// ContinueTurnStream goes on after a limit, and watch. As continueTurn, which says the rest; the answer is a stream.
+// Closing it cancels nothing. A connection that breaks is taken up again behind the last frame. Leaving the loop
+// cancels nothing; the range ends with the turn.
 //
-// POST /v1/turns/{turn}/continue
-func (c *Client) StreamContinueTurn(ctx context.Context, turn parley.ID, options ...Option) iter.Seq2[Frame, error] {
+// POST /v1/turns/{turn}/continue/stream
+func (c *Client) ContinueTurnStream(ctx context.Context, turn parley.ID, options ...Option) iter.Seq2[Frame, error] {
 	return c.frames(ctx, request{
 		method:  http.MethodPost,
-		path:    "/v1/turns/" + turn.String() + "/continue",
+		path:    "/v1/turns/" + turn.String() + "/continue/stream",
 		input:   struct{}{},
 		keyed:   true,
 		options: options,
@@ -428,7 +450,7 @@ func (c *Client) StreamContinueTurn(ctx context.Context, turn parley.ID, options
 // RetryTurn tries a turn again. For a failed or cancelled turn with which the record ends: a new turn on the same
 // message, whose continues_id names it, asks anew for the answer that failed or was interrupted. What the turn had
 // settled before stays: no tool runs twice. 409 with the state for any other. With text/event-stream the answer is
-// the new turn's frames.
+// the new turn's frames. At /v1/turns/{turn}/retry/stream the answer is a stream.
 //
 // POST /v1/turns/{turn}/retry
 func (c *Client) RetryTurn(ctx context.Context, turn parley.ID, options ...Option) (parley.Turn, error) {
@@ -441,14 +463,15 @@ func (c *Client) RetryTurn(ctx context.Context, turn parley.ID, options ...Optio
 	})
 }
 
-// StreamRetryTurn does what RetryTurn does and ranges over the frames of its turn, up to the terminal one. Leaving
-// the loop cancels nothing. A connection that breaks is taken up again.
+// RetryTurnStream tries a turn again, and watch. As retryTurn, which says the rest; the answer is a stream. Closing
+// it cancels nothing. A connection that breaks is taken up again behind the last frame. Leaving the loop cancels
+// nothing; the range ends with the turn.
 //
-// POST /v1/turns/{turn}/retry
-func (c *Client) StreamRetryTurn(ctx context.Context, turn parley.ID, options ...Option) iter.Seq2[Frame, error] {
+// POST /v1/turns/{turn}/retry/stream
+func (c *Client) RetryTurnStream(ctx context.Context, turn parley.ID, options ...Option) iter.Seq2[Frame, error] {
 	return c.frames(ctx, request{
 		method:  http.MethodPost,
-		path:    "/v1/turns/" + turn.String() + "/retry",
+		path:    "/v1/turns/" + turn.String() + "/retry/stream",
 		input:   struct{}{},
 		keyed:   true,
 		options: options,

@@ -154,7 +154,7 @@ func TestProxyStreams(t *testing.T) {
 			session := newSession(t, through, "sim/script")
 			ctx, cancel := context.WithTimeout(t.Context(), wordDeadline)
 			defer cancel()
-			hears(t, through.StreamPostMessage(ctx, session.ID, client.UserMessage(oneWord)), "word")
+			hears(t, through.PostMessageStream(ctx, session.ID, client.UserMessage(oneWord)), "word")
 			hears(t, through.WatchSession(ctx, session.ID, client.WatchSessionQuery{}), "word")
 			if _, err := through.CancelTurn(t.Context(), session.ID, client.CancelInput{}); err != nil {
 				t.Error(err)

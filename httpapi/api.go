@@ -1,16 +1,12 @@
 package httpapi
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"net/http"
 	"net/netip"
 	"strings"
-	"sync"
 	"time"
-
-	"github.com/danielgtaylor/huma/v2/yaml"
 
 	"example.org/parley"
 	"example.org/parley/engine"
@@ -51,7 +47,6 @@ type Options struct {
 	Limited func(observe.RateScope)     // is told of each 429 by a limit; nil: nobody is
 	// WrongKey is told of each wrong key with the status of its answer; nil: nobody is.
 	WrongKey func(status int)
-	Version  string        // in the document; "dev" when empty
 	Flush    time.Duration // standard pace of merged deltas; 0: stream.StandardFlush
 	Log      *slog.Logger  // nil: slog.Default()
 
@@ -76,9 +71,7 @@ type api struct {
 
 	memory  *inflight.Bytes // that requests hold
 	mux     *http.ServeMux
-	schemas *registry              // of the inputs
-	json    func() ([]byte, error) // the document, made when it is first asked for
-	yaml    func() ([]byte, error)
+	schemas *registry // of the inputs
 }
 
 // New makes the handler of the whole API. CodeInvalid when a required option is
@@ -116,16 +109,6 @@ func New(options Options) (http.Handler, error) {
 	if options.after != nil {
 		a.guesses.after = options.after
 	}
-	a.json = sync.OnceValues(func() ([]byte, error) { return OpenAPI(options.Version) })
-	a.yaml = sync.OnceValues(func() ([]byte, error) {
-		document, err := a.json()
-		if err != nil {
-			return nil, err
-		}
-		var out bytes.Buffer
-		err = yaml.Convert(&out, bytes.NewReader(document))
-		return out.Bytes(), err
-	})
 	a.register(routes())
 	return a, nil
 }

@@ -74,7 +74,7 @@ func (a *api) resumeTurn(x *exchange, resume resumeVerb) error {
 	}
 	x.turn = resumed.Turn.ID
 	x.w.Header().Set(eventSequenceHeader, strconv.FormatInt(resumed.EventSequence, 10))
-	if wantsStream(x.r) {
+	if x.wantsStream() {
 		return a.streamTurn(x, stream.Turn(resumed.Turn.SessionID, resumed.EventSequence, resumed.Turn.ID, flush))
 	}
 	x.w.Header().Set("Location", "/v1/turns/"+resumed.Turn.ID.String())

@@ -14,8 +14,8 @@ type Described struct {
 }
 
 // Describe describes the API of this build.
-func Describe(version string) *Described {
-	document, schemas := describe(version)
+func Describe() *Described {
+	document, schemas := describe()
 	out := &Described{Document: document, Types: map[string]reflect.Type{}, Lists: map[reflect.Type][]string{}}
 	for name, t := range schemas.types {
 		out.Types[name] = t

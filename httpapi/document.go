@@ -15,20 +15,21 @@ import (
 	"example.org/parley"
 )
 
-// OpenAPI is the document of the API as JSON, with white space for people.
-func OpenAPI(version string) ([]byte, error) {
-	document, _ := describe(version)
+// apiVersion is the version of the API: what begins the paths. The program has one of its own.
+const apiVersion = "1"
+
+// OpenAPI describes the API as the code has it, as JSON with white space for people. make generate writes it to
+// openapi.json, and Document is what was written.
+func OpenAPI() ([]byte, error) {
+	document, _ := describe()
 	encoded, err := json.MarshalIndent(document, "", " ")
 	return append(encoded, '\n'), err
 }
 
 // describe makes the document, and the registry of the types that it names.
-func describe(version string) (*huma.OpenAPI, *registry) {
-	if version == "" {
-		version = "dev"
-	}
+func describe() (*huma.OpenAPI, *registry) {
 	schemas := newRegistry()
-	document := newDocument(version, schemas)
+	document := newDocument(schemas)
 	list := routes()
 	for i := range list {
 		for nth, path := range list[i].paths {
@@ -39,9 +40,10 @@ func describe(version string) (*huma.OpenAPI, *registry) {
 }
 
 // newDocument is the OpenAPI document before its routes.
-func newDocument(version string, schemas *registry) *huma.OpenAPI {
+func newDocument(schemas *registry) *huma.OpenAPI {
 	problem := schemas.Schema(reflect.TypeFor[Problem](), true, "")
 	schemas.describeEvents()
+	schemas.describeReplays()
 	responses := map[string]*huma.Response{}
 	for _, f := range failures() {
 		responses[f.name] = failureResponse(f, problem)
@@ -50,7 +52,7 @@ func newDocument(version string, schemas *registry) *huma.OpenAPI {
 		OpenAPI: "3.1.0",
 		Info: &huma.Info{
 			Title:   "Parley",
-			Version: version,
+			Version: apiVersion,
 			Description: "A durable home for agent conversations: agents, their sessions, every message and every " +
 				"model call, and streams of the turns as they run.\n\nIds are UUIDv7, times RFC 3339 in UTC with " +
 				"milliseconds, absent is null. Lists answer {data, next}; give next as cursor for the page behind. " +
@@ -140,6 +142,13 @@ func failures() []failure {
 			"limit",
 		},
 		{
+			"RateLimited",
+			parley.CodeRateLimited,
+			"Too many requests, turns or streams; Retry-After says when to come again.",
+			"This key may send 600 requests a minute; try again in a moment.",
+			"",
+		},
+		{
 			"Internal",
 			parley.CodeInternal,
 			"Something went wrong inside Parley.",
@@ -169,9 +178,16 @@ func failureResponse(f failure, problem *huma.Schema) *huma.Response {
 	id, _ := parley.ParseID(requestIDExample) // a constant
 	shown := problemOf(err, id)
 	shown.Detail = f.example
+	headers := map[string]*huma.Header{requestIDHeader: idHeader()}
+	if comesAgain(shown.Status) {
+		headers["Retry-After"] = &huma.Header{
+			Description: "Seconds to wait before the next try, at least.",
+			Schema:      &huma.Schema{Type: huma.TypeInteger},
+		}
+	}
 	return &huma.Response{
 		Description: f.about,
-		Headers:     map[string]*huma.Header{requestIDHeader: idHeader()},
+		Headers:     headers,
 		Content: map[string]*huma.MediaType{
 			"application/problem+json": {Schema: problem, Example: json.RawMessage(appendProblem(nil, shown))},
 		},
@@ -198,15 +214,19 @@ func (r *registry) operation(of *route, path string, nth int) *huma.Operation {
 		Tags:        []string{of.tag},
 		Responses:   map[string]*huma.Response{},
 	}
+	if of.verb != "" {
+		operation.Extensions = map[string]any{"x-verb": of.verb} // docs/roles.md says who may
+	}
 	if nth > 0 { // the same thing under its agent
 		operation.OperationID += "OfAgent"
 		operation.Summary += " of an agent"
+		operation.Extensions["x-alias-of"] = of.name // generators of clients leave it out
 		if strings.Contains(path, "{session}") {
 			operation.Description += " 404 if the session is not this agent's."
 		}
 	}
-	if of.verb != "" {
-		operation.Extensions = map[string]any{"x-verb": of.verb} // docs/roles.md says who may
+	if of.hasStream() {
+		operation.Description += " At " + of.stream().paths[nth] + " the answer is a stream."
 	}
 	if of.open {
 		operation.Security = []map[string][]string{}
@@ -255,6 +275,9 @@ func (r *registry) operation(of *route, path string, nth int) *huma.Operation {
 		}
 	}
 	for _, answer := range of.answers {
+		if answer.media == eventStream && of.hasStream() {
+			continue // it has a path of its own
+		}
 		response := r.response(answer)
 		if other := operation.Responses[strconv.Itoa(answer.status)]; other != nil { // in another media type
 			maps.Copy(response.Content, other.Content)
@@ -276,11 +299,12 @@ func binary() *huma.Schema { return &huma.Schema{Type: huma.TypeString, Format: 
 
 // failuresOf lists the errors that a route can answer with.
 func failuresOf(r *route, path string) []failure {
-	codes := append([]parley.Code{parley.CodeForbidden, parley.CodeInternal}, r.fails...)
+	codes := append([]parley.Code{parley.CodeForbidden, parley.CodeInternal, parley.CodeInvalid}, r.fails...)
 	if !r.open {
-		codes = append(codes, parley.CodeUnauthenticated, parley.CodeInvalid, parley.CodeUnavailable)
-	} else {
-		codes = append(codes, parley.CodeInvalid)
+		codes = append(codes, parley.CodeUnauthenticated, parley.CodeUnavailable)
+	}
+	if !r.open || r.signs {
+		codes = append(codes, parley.CodeRateLimited) // also where keys and codes may be guessed
 	}
 	if strings.Contains(path, "{") {
 		codes = append(codes, parley.CodeNotFound)
@@ -293,7 +317,7 @@ func failuresOf(r *route, path string) []failure {
 	}
 	if r.input != nil {
 		codes = append(codes, parley.CodeTooLarge, parley.CodeUnsupported)
-		if slices.Contains([]string{"createSession", "ensureSession", "setClientSession"}, r.name) {
+		if slices.Contains([]string{"createSession", "ensureSession", "setClientSession"}, r.action()) {
 			codes = append(codes, parley.CodeNotFound) // what the body refers to
 		}
 	}

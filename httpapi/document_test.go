@@ -25,7 +25,7 @@ func (s shown) SchemaFromRef(ref string) *huma.Schema {
 // Every route of the list is in the document, with its errors and an example.
 func TestDocumentCoversEveryRoute(t *testing.T) {
 	t.Parallel()
-	encoded, err := OpenAPI("test")
+	encoded, err := OpenAPI()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func TestAnswersFitTheDocument(t *testing.T) {
 // of its own changes none.
 func TestSchemasKeepTheirNames(t *testing.T) {
 	t.Parallel()
-	encoded, err := OpenAPI("test")
+	encoded, err := OpenAPI()
 	if err != nil {
 		t.Fatal(err)
 	}

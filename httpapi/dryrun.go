@@ -34,7 +34,7 @@ const dryHeader = "Parley-Dry-Run"
 // with what it would have written.
 func (a *api) dryRun(x *exchange, flush time.Duration, run dryVerb) error {
 	x.w.Header().Set(dryHeader, "true")
-	if !wantsStream(x.r) {
+	if !x.wantsStream() {
 		control := http.NewResponseController(x.w)
 		_ = control.SetWriteDeadline(time.Time{}) // a turn may take longer than an answer
 		ran, err := run(x.r.Context(), engine.DryWatch{})

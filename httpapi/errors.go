@@ -54,6 +54,12 @@ func statusOf(code parley.Code) (status int, public bool) {
 // problemType is what every problem document's type begins with; the code follows.
 const problemType = "urn:parley:error:"
 
+// comesAgain reports whether an answer of this status says when to try again.
+func comesAgain(status int) bool {
+	return status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable ||
+		status == http.StatusInsufficientStorage
+}
+
 // retryAfter is the floor in seconds that 429, 503 and 507 name.
 const retryAfter = "1"
 
@@ -157,10 +163,10 @@ func (a *api) failAt(level slog.Level, x *exchange, err error) {
 	}
 	header := x.w.Header()
 	var known *parley.Error
-	switch problem.Status {
-	case http.StatusUnauthorized:
+	if problem.Status == http.StatusUnauthorized {
 		header.Set("WWW-Authenticate", `Bearer realm="parley"`)
-	case http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusInsufficientStorage:
+	}
+	if comesAgain(problem.Status) {
 		header.Set("Retry-After", retryAfter)
 		if errors.As(err, &known) && known.RetryAfter > time.Second {
 			header.Set("Retry-After", strconv.FormatInt(int64((known.RetryAfter+time.Second-1)/time.Second), 10))

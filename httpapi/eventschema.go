@@ -8,12 +8,15 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"example.org/parley"
+	"example.org/parley/engine"
 	"example.org/parley/event"
 )
 
 const (
 	eventStream = "text/event-stream" // the media type of streams
 	eventSchema = "Event"             // the name of the schema of their frames
+
+	replaySchema = "ReplayFrame" // and of those of replays
 )
 
 // frameSchemas is the schema of an answer that is a stream: of the JSON of each frame.
@@ -127,4 +130,16 @@ func frameSchema(d *event.Description) *huma.Schema {
 	}
 	s.PrecomputeMessages()
 	return s
+}
+
+// describeReplays adds the schema of the data of a replay's frames.
+func (r *registry) describeReplays() {
+	r.schemas[replaySchema] = &huma.Schema{
+		Description: "The data of a frame of a replay: of replay.delta a piece, of replay.completed, which is the last, " +
+			"the replay beside the original.",
+		AnyOf: []*huma.Schema{
+			r.Schema(reflect.TypeFor[engine.ReplayPiece](), true, ""),
+			r.Schema(reflect.TypeFor[engine.ReplayResult](), true, ""),
+		},
+	}
 }

@@ -49,7 +49,7 @@ func checkFrame(t *testing.T, kind string, data json.RawMessage) {
 // one of Event, told apart by its type, with every member described.
 func TestEverySchemaOfAnEventIsWhole(t *testing.T) {
 	t.Parallel()
-	encoded, err := OpenAPI("test")
+	encoded, err := OpenAPI()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -181,7 +181,7 @@ func startServerIn(
 	)
 	options := Options{
 		Engine: s.engine, Streams: stream.New(s.engine, s.hub),
-		LocalToken: testToken, Loopback: true, OwnUser: peer.Own, Log: log, Version: "test",
+		LocalToken: testToken, Loopback: true, OwnUser: peer.Own, Log: log,
 	}
 	for _, c := range change {
 		c(&options)

@@ -111,7 +111,7 @@ func (e estate) fill(path string) string {
 
 // bodies are valid bodies for routes that take one, none of which names an id.
 func (r *route) validBody() string {
-	switch r.name {
+	switch r.action() {
 	case "createSession":
 		return `{"title":"t"}`
 	case "setClientSession", "ensureSession", "archiveFeature", "chooseProject":

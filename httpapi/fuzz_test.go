@@ -83,7 +83,7 @@ func fuzzed(f *testing.F) (handler http.Handler, log *logBuffer) {
 	)
 	handler, err = New(Options{
 		Engine: over, Streams: stream.New(over, hub),
-		LocalToken: testToken, Loopback: true, OwnUser: peer.Own, Log: to, Version: "test",
+		LocalToken: testToken, Loopback: true, OwnUser: peer.Own, Log: to,
 	})
 	must(err)
 	return handler, log

@@ -74,6 +74,7 @@ type exchange struct {
 	keyLimited bool // the key's own rate was asked first, and did not admit it
 	guessing   bool // wrong keys came too fast from where it does
 	streaming  bool // it has as many streams as it may have
+	streamed   bool // its path is that of a stream
 	person     bool // somebody opened the address: a problem is a page with its sentence
 }
 

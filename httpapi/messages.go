@@ -18,7 +18,7 @@ const messageBytes = 1300
 // a stream the turn's frames from the place before the post. What is to be
 // streamed is posted aside, for the sake of the stack that the stream keeps.
 func servePostMessage(a *api, x *exchange) (err error) {
-	if !wantsStream(x.r) {
+	if !x.wantsStream() {
 		_, err = a.postMessage(x, false)
 		return err
 	}
@@ -62,6 +62,9 @@ func (a *api) postMessage(x *exchange, streams bool) (*stream.Stream, error) {
 	}
 	x.tellPosted(&posted)
 	x.w.Header().Set("Location", "/v1/messages/"+posted.Message.ID.String())
+	if x.streamed && posted.Message.TurnID.IsZero() {
+		return nil, x.noFrames()
+	}
 	if !streams || posted.Message.TurnID.IsZero() {
 		return nil, x.sendMessage(http.StatusCreated, &posted.Message)
 	}

@@ -280,14 +280,7 @@ func opened() []answer {
 			example: sessionExample(),
 			headers: headers,
 		},
-		{
-			status:  http.StatusOK,
-			about:   "With message and Accept: text/event-stream, the frames of its turn.",
-			media:   eventStream,
-			of:      frameSchemas(),
-			example: eventExample,
-			headers: headers,
-		},
+		turnFrames(headers...),
 	}
 }
 
@@ -307,14 +300,20 @@ func resumed() []answer {
 			example: turnExample,
 			headers: []parameter{locationHeader(), sequenceHeader()},
 		},
-		{
-			status:  http.StatusOK,
-			about:   "With Accept: text/event-stream, the turn's frames.",
-			media:   eventStream,
-			of:      frameSchemas(),
-			example: eventExample,
-			headers: []parameter{sequenceHeader()},
-		},
+		turnFrames(sequenceHeader()),
+	}
+}
+
+// turnFrames is the answer of a call that begins a turn and is asked for its stream.
+func turnFrames(headers ...parameter) answer {
+	return answer{
+		status: http.StatusOK,
+		about: "The turn's frames up to its terminal event: the data of each is one Event. No frame comes where no " +
+			"turn begins.",
+		media:   eventStream,
+		of:      frameSchemas(),
+		example: eventExample,
+		headers: headers,
 	}
 }
 

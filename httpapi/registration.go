@@ -24,6 +24,7 @@ type route struct {
 	method string
 	paths  []string // the first is the main one; the others do the same
 	name   string   // operationId of the main path
+	of     string   // operationId of the route whose stream this one answers with; "" of others
 	tag    string
 	says   string // summary
 	about  string // description
@@ -102,7 +103,8 @@ func (a *api) answer(r *route, w http.ResponseWriter, request *http.Request) {
 		a.fail(x, err)
 		return
 	}
-	if !r.open && (r.lasting || wantsStream(request)) {
+	x.streamed = r.of != ""
+	if !r.open && (r.lasting || x.wantsStream()) {
 		end, err := beginStream(request.Context())
 		if err != nil {
 			x.streaming = true
@@ -141,7 +143,7 @@ func (a *api) prepare(r *route, x *exchange) (err error) {
 					"directory as the key.",
 			)
 		}
-		if err := a.begin(x, r.name); err != nil {
+		if err := a.begin(x, r.action()); err != nil {
 			return err
 		}
 		if r.unaudited() {
@@ -156,6 +158,14 @@ func (a *api) prepare(r *route, x *exchange) (err error) {
 		return nil
 	}
 	return a.readBody(x) // of a route without input it is dropped
+}
+
+// action is what the audit calls a request: a stream is another form of an answer.
+func (r *route) action() string {
+	if r.of != "" {
+		return r.of
+	}
+	return r.name
 }
 
 // begin makes the request a call of the principal's.

@@ -20,8 +20,11 @@ func bothPaths(behind string) []string {
 	return []string{flatSession + behind, agentSession + behind}
 }
 
-// routes is every route of the API, in one list.
-func routes() []route {
+// routes is every route of the API: those of the list, and those that answer with the streams of theirs.
+func routes() []route { return withStreams(listedRoutes()) }
+
+// listedRoutes is the list of routes.
+func listedRoutes() []route {
 	return []route{
 		{
 			method:  http.MethodPost,
@@ -403,14 +406,7 @@ func routes() []route {
 					example: messageExample,
 					headers: []parameter{locationHeader(), sequenceHeader(), messageIDHeader()},
 				},
-				{
-					status:  http.StatusOK,
-					about:   "With Accept: text/event-stream, the turn's frames.",
-					media:   eventStream,
-					of:      frameSchemas(),
-					example: eventExample,
-					headers: []parameter{sequenceHeader(), messageIDHeader()},
-				},
+				turnFrames(sequenceHeader(), messageIDHeader()),
 				{
 					status:  http.StatusOK,
 					about:   "With dry_run, what would have been written.",
@@ -960,9 +956,15 @@ func routes() []route {
 			},
 			input: inputOf[engine.ReplayInput](`{"model":"openai/gpt-5-mini","temperature":0}`),
 			serve: serveReplay,
-			answers: created[engine.ReplayResult](
-				"The replay beside the original.",
-				replayExample,
+			answers: append(
+				created[engine.ReplayResult]("The replay beside the original.", replayExample),
+				answer{
+					status:  http.StatusOK,
+					about:   "The replay as it comes: the data of each frame is a ReplayFrame.",
+					media:   eventStream,
+					of:      &huma.Schema{Ref: schemaPrefix + replaySchema},
+					example: `{"kind":"text","delta":"It is "}`,
+				},
 			),
 			fails: conflicting(),
 		},

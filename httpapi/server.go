@@ -75,22 +75,6 @@ func serveProviders(a *api, x *exchange) error {
 	return sendJSON(x, http.StatusOK, providerPage{ProviderList: providers})
 }
 
-func serveOpenAPI(a *api, x *exchange) error {
-	document, err := a.json()
-	if err != nil {
-		return err
-	}
-	return x.sendStatic("application/openapi+json", document)
-}
-
-func serveOpenAPIYAML(a *api, x *exchange) error {
-	document, err := a.yaml()
-	if err != nil {
-		return err
-	}
-	return x.sendStatic("application/openapi+yaml", document)
-}
-
 // docsPage shows the document with nothing from elsewhere; docs.html says how.
 //
 //go:embed docs.html

@@ -58,9 +58,12 @@ func (a *api) answerOpened(x *exchange, opened *store.Opened, flush time.Duratio
 	x.w.Header().Set("Location", "/v1/sessions/"+opened.Session.ID.String())
 	if opened.Posted != nil {
 		x.tellPosted(opened.Posted)
-		if wantsStream(x.r) && !opened.Posted.Message.TurnID.IsZero() {
+		if x.wantsStream() && !opened.Posted.Message.TurnID.IsZero() {
 			return a.streamTurn(x, turnOf(opened.Posted, flush))
 		}
+	}
+	if x.streamed {
+		return x.noFrames()
 	}
 	status := http.StatusOK
 	if opened.Created {

@@ -32,14 +32,26 @@ const messageHeader = "Parley-Message-Id"
 // lastEventHeader is what a browser sends when it connects again.
 const lastEventHeader = "Last-Event-Id" // as net/http spells it
 
-// wantsStream reports whether the client asks for events.
-func wantsStream(r *http.Request) bool {
-	for _, accept := range r.Header["Accept"] {
-		if strings.Contains(accept, "text/event-stream") {
+// wantsStream reports whether the client asks for events: by the path, or by the header Accept on a path that answers
+// with JSON too.
+func (x *exchange) wantsStream() bool {
+	if x.streamed {
+		return true
+	}
+	for _, accept := range x.r.Header["Accept"] {
+		if strings.Contains(accept, eventStream) {
 			return true
 		}
 	}
 	return false
+}
+
+// noFrames answers with a stream that is over: nothing began that could be watched.
+func (x *exchange) noFrames() error {
+	s := newSSE(x.w)
+	_ = s.flush() // the client may be gone; the work is done
+	s.end()
+	return nil
 }
 
 // sse writes a stream to one client, as server-sent events. It is used by one

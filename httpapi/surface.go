@@ -10,8 +10,9 @@ import (
 // Route is one way into the server, for tests that enumerate all of them.
 type Route struct {
 	Method  string
-	Paths   []string // templates; all of them do the same, the first alone is documented
+	Paths   []string // templates; all of them do the same
 	Name    string
+	Action  string      // what the audit calls it: its name, or that of the route whose stream it is
 	Verb    engine.Verb // what guards it; "" where any principal will do
 	Open    bool        // answers without a principal
 	Makes   bool        // makes something new that is its maker's own, whatever others own
@@ -33,6 +34,7 @@ func Routes() []Route {
 			Method:  r.method,
 			Paths:   r.paths,
 			Name:    r.name,
+			Action:  r.action(),
 			Verb:    r.verb,
 			Open:    r.open,
 			Makes:   r.makes,

@@ -19,8 +19,9 @@ func (s *Store) ContextTail(
 		messages = []parley.Message{}
 		text, rows, args := contextTail(sessionID, shared, before, limit)
 		b.read(text, upTo(rows, func(r *row) error {
-			messages = append(messages, scanMessage(r))
-			return nil
+			m, err := scanMessage(r)
+			messages = append(messages, m)
+			return err
 		}), args...)
 	})
 	return messages, err
@@ -98,20 +99,21 @@ func (s *Store) ContextHead(
 		l := filter{args: args}
 		columns, marks := l.ownMarks(messageColumns, sessionID, shared)
 		b.read("SELECT "+columns+" FROM (SELECT *"+summary+") m"+marks, func(r *row) error {
-			m := scanMessage(r)
+			m, err := scanMessage(r)
 			head.Summary = &m
-			return nil
+			return err
 		}, l.args...)
 		text, args := firstTask(sessionID, shared)
 		b.read(text, func(r *row) error {
-			m := scanMessage(r)
+			m, err := scanMessage(r)
 			head.First = &m
-			return nil
+			return err
 		}, args...)
 		text, args = pinnedMessages(sessionID, shared)
 		b.read(text, func(r *row) error {
-			pinned = append(pinned, scanMessage(r))
-			return nil
+			m, err := scanMessage(r)
+			pinned = append(pinned, m)
+			return err
 		}, args...)
 	})
 	head.Pinned = transition.Ordered(pinned)

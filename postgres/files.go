@@ -72,25 +72,6 @@ func (s *Store) AppendUpload(ctx context.Context, workspaceID, blobID parley.ID,
 	return nil
 }
 
-const fileColumns = "f.id, f.workspace_id, f.owner_id, f.blob_id, f.name, f.media_type, f.size, f.hash, f.width, " +
-	"f.height, f.created_at"
-
-func scanFile(r *row) (parley.File, error) {
-	return parley.File{
-		ID:          r.id(),
-		WorkspaceID: r.id(),
-		OwnerID:     r.id(),
-		BlobID:      r.id(),
-		Name:        r.text(),
-		MediaType:   r.text(),
-		Size:        r.int64(),
-		SHA256:      r.hash(),
-		Width:       r.int(),
-		Height:      r.int(),
-		CreatedAt:   r.time(),
-	}, nil
-}
-
 // FinishUpload implements store.Files. Of several that finish the same bytes
 // at once the unique index lets one through; the others look again.
 func (s *Store) FinishUpload(
@@ -192,21 +173,8 @@ func finishUpload(
 			made.SHA256,
 		)
 		b.write(
-			"INSERT INTO parley.files (id, workspace_id, owner_id, blob_id, name, media_type, size, hash, width, "+
-				"height, "+
-				"created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
-			made.ID,
-			made.WorkspaceID,
-			made.OwnerID,
-			made.BlobID,
-			made.Name,
-			made.MediaType,
-			made.Size,
-			made.SHA256,
-			made.Width,
-			made.Height,
-			made.CreatedAt,
-		)
+			"INSERT INTO parley.files ("+insertFileColumns+") VALUES ("+insertFilePlaces+")",
+			insertFileArgs(nil, &made)...)
 	}
 	b.audit(audit.Entries(parley.ID{}, made.ID))
 	return made, !known, t.commit(b)
@@ -396,18 +364,23 @@ func (a *attempt) HasFile(workspaceID, fileID parley.ID) (bool, error) {
 	return !found.IsZero(), err
 }
 
-// files writes which messages use which files.
-func (b *batch) files(h *transition.Head) {
-	for _, id := range h.Changes.Unfiled {
-		b.write(
+// ForgetUses implements transition.Writer.
+func (w *changes) ForgetUses(h *transition.Head, messages []parley.ID) error {
+	for _, id := range messages {
+		w.write(
 			"DELETE FROM parley.file_uses WHERE workspace_id = $1 AND session_id = $2 AND message_id = $3",
 			h.WorkspaceID,
 			h.ID,
 			id,
 		)
 	}
-	for _, use := range h.Changes.Filed {
-		b.write(
+	return nil
+}
+
+// UseFiles implements transition.Writer.
+func (w *changes) UseFiles(h *transition.Head, uses []transition.FileUse) error {
+	for _, use := range uses {
+		w.write(
 			"INSERT INTO parley.file_uses (workspace_id, session_id, message_id, file_id) VALUES ($1, $2, $3, $4) "+
 				"ON CONFLICT DO NOTHING",
 			h.WorkspaceID,
@@ -416,6 +389,7 @@ func (b *batch) files(h *transition.Head) {
 			use.FileID,
 		)
 	}
+	return nil
 }
 
 // purgeUses forgets the uses of at most parley.PurgeBatch files by messages of a

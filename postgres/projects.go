@@ -7,20 +7,6 @@ import (
 	"example.org/parley/store"
 )
 
-const projectColumns = "p.id, p.workspace_id, p.path, p.name, p.icon, p.created_at, p.last_access_at"
-
-func scanProject(r *row) (parley.Project, error) {
-	return parley.Project{
-		ID:           r.id(),
-		WorkspaceID:  r.id(),
-		Path:         r.text(),
-		Name:         r.text(),
-		Icon:         r.text(),
-		CreatedAt:    r.time(),
-		LastAccessAt: r.time(),
-	}, nil
-}
-
 // ChooseProject adds a project, or refreshes the one with its path: its last
 // access, and its icon when one is given. Sent again, it changes nothing more.
 func (s *Store) ChooseProject(
@@ -65,7 +51,7 @@ func (b *batch) auditProject(entries []parley.AuditEntry, path string) {
 		b.write(
 			insertAudit+"SELECT $1, $2, $3, $4, $5, $6, $7, coalesce($8, p.id), $9 FROM parley.projects p "+
 				"WHERE p.workspace_id = $1 AND p.path = $10 ON CONFLICT DO NOTHING",
-			append(auditArgs(&entries[i]), path)...)
+			append(insertAuditArgs(nil, &entries[i]), path)...)
 	}
 }
 

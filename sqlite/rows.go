@@ -335,9 +335,8 @@ func (t *txn) Project(workspaceID, projectID parley.ID) (project *parley.Project
 	_, err = t.one(
 		"SELECT "+projectColumns+" FROM projects p WHERE p.id = ? AND p.workspace_id = ?",
 		func(r *row) error {
-			found := scanProject(r)
-			project = &found
-			return nil
+			project = new(parley.Project)
+			return fillProject(r, project)
 		},
 		projectID,
 		workspaceID,

@@ -162,9 +162,9 @@ const (
 // stream takes a turn up again and ranges over its frames.
 func (r resumption) stream(ctx context.Context, server *client.Client, turn parley.ID) frames {
 	if r == retryTurn {
-		return server.StreamRetryTurn(ctx, turn)
+		return server.RetryTurnStream(ctx, turn)
 	}
-	return server.StreamContinueTurn(ctx, turn)
+	return server.ContinueTurnStream(ctx, turn)
 }
 
 // resumes are the commands that take the last turn up again.
@@ -230,7 +230,7 @@ func (c *chat) say(ctx context.Context, text string) error {
 	c.files = nil
 	return c.turn(
 		ctx,
-		func(ctx context.Context) frames { return c.server.StreamPostMessage(ctx, c.session.ID, input) },
+		func(ctx context.Context) frames { return c.server.PostMessageStream(ctx, c.session.ID, input) },
 	)
 }
 

@@ -15,7 +15,7 @@ import (
 	"example.org/parley"
 )
 
-// version is this build's, in the OpenAPI document and in --version.
+// version is this build's, in --version and in what it tells other servers.
 const version = "0.1.0"
 
 func main() {

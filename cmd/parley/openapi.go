@@ -12,11 +12,11 @@ func openapiCommand(term terminal) *cobra.Command {
 		Short: "Print the API's OpenAPI 3.1 document",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			document, err := httpapi.OpenAPI(version)
+			document, err := httpapi.Document()
 			if err != nil {
 				return err
 			}
-			_, err = term.out.Write(append(document, '\n'))
+			_, err = term.out.Write(document)
 			return err
 		},
 	}

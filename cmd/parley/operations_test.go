@@ -254,7 +254,7 @@ func (c *caller) places() map[string]string {
 	if err != nil {
 		c.Fatal(err)
 	}
-	for _, err := range c.other.StreamPostMessage(ctx, session.ID, client.UserMessage("hello")) {
+	for _, err := range c.other.PostMessageStream(ctx, session.ID, client.UserMessage("hello")) {
 		if err != nil {
 			c.Fatal(err)
 		}

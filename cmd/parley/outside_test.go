@@ -180,7 +180,7 @@ func TestShareOnTheCommandLine(t *testing.T) {
 		}
 		result := ""
 		script := `[[{"tool_call":{"name":"read_session","arguments":` + arguments + `}}],[{"text":"Read."}]]`
-		for frame, err := range c.StreamPostMessage(ctx, id, client.UserMessage(script)) {
+		for frame, err := range c.PostMessageStream(ctx, id, client.UserMessage(script)) {
 			if err != nil {
 				t.Fatal(err)
 			}

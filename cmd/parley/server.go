@@ -255,7 +255,6 @@ func (s *server) handler(ctx context.Context, tools tool.Source) (http.Handler, 
 		TrustedProxies: proxies,
 		Ready:          s.ready,
 		Metrics:        s.telemetry.Metrics(),
-		Version:        version,
 		Log:            s.log,
 		Flush: max(
 			time.Duration(s.settings.FlushLive),

@@ -246,7 +246,7 @@ func leavesNothingBehind(t *testing.T, database string) {
 	ctx, stop := context.WithTimeout(t.Context(), turnTime)
 	defer stop()
 	var last client.Frame
-	for frame, err := range c.StreamPostMessage(ctx, session.ID, client.UserMessage("go")) {
+	for frame, err := range c.PostMessageStream(ctx, session.ID, client.UserMessage("go")) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,8 +15,7 @@ import (
 
 var pathVariable = regexp.MustCompile(`\{(\w+)\}`)
 
-// each calls what it is given for every route and every path of it, undocumented
-// twins included. What deletes comes last.
+// each calls what it is given for every route and every path of it, twins included. What deletes comes last.
 func each(t *testing.T, visit func(r *httpapi.Route, path string)) {
 	t.Helper()
 	routes := httpapi.Routes()
@@ -43,7 +42,7 @@ func last(r *httpapi.Route) int {
 
 // bodyOf is a valid body of a route that names no id.
 func bodyOf(r *httpapi.Route) string {
-	switch r.Name {
+	switch r.Action {
 	case "createSession", "ensureSession":
 		return `{"key":"of the attack","title":"t"}`
 	case "forkSession", "regenerateMessage", "replayCall":

@@ -11,6 +11,7 @@ package dryrun
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"sync"
@@ -98,9 +99,13 @@ func transact[T any](m *Memory, step func(*transition.Tx) (T, error)) (T, error)
 	for _, h := range m.tx.Locked() {
 		if h.ID == m.head.ID {
 			m.keep(h)
+			err = errors.Join(err, h.Write(changes{m}), h.WriteBudgets(changes{m}))
 		}
 	}
 	m.mu.Unlock()
+	if err != nil {
+		return result, err
+	}
 	if m.hints != nil {
 		for i := range commits {
 			m.hints.Committed(commits[i])
@@ -109,7 +114,7 @@ func transact[T any](m *Memory, step func(*transition.Tx) (T, error)) (T, error)
 	return result, nil
 }
 
-// keep takes over what a transition changed of the session.
+// keep takes over a session as a transition left it.
 func (m *Memory) keep(h *transition.Head) {
 	m.head = transition.Head{
 		Session:    h.Session,
@@ -124,30 +129,6 @@ func (m *Memory) keep(h *transition.Head) {
 		Steers:     h.Steers,
 		LastHash:   h.LastHash,
 		DeletedAt:  h.DeletedAt,
-	}
-	c := &h.Changes
-	for i := range c.Events {
-		m.events = append(m.events, c.Events[i].Event)
-	}
-	for i := range c.NewMessages {
-		m.messages = append(m.messages, *c.NewMessages[i].Message)
-	}
-	for i := range c.Settled {
-		m.settle(&c.Settled[i], c.At)
-	}
-	for _, turn := range slices.Concat(c.NewTurns, c.Turns) {
-		m.turns[turn.ID] = *turn
-	}
-	for i := range c.NewCalls {
-		call := c.NewCalls[i].Call
-		call.WorkspaceID, call.SessionID, call.TurnID, call.CreatedAt = h.WorkspaceID, h.ID, c.NewCalls[i].TurnID, c.At
-		m.calls = append(m.calls, call)
-	}
-	for i := range c.Calls {
-		m.settleCall(&c.Calls[i])
-	}
-	for _, a := range slices.Concat(c.NewApprovals, c.Approvals) {
-		m.approvals[a.ID] = *a
 	}
 }
 

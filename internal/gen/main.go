@@ -9,9 +9,12 @@ import (
 	"example.org/parley/internal/gen/events"
 	"example.org/parley/internal/gen/output"
 	"example.org/parley/internal/gen/settings"
+	"example.org/parley/internal/gen/tables"
 )
 
-func generators() []output.Generator { return []output.Generator{events.Files, settings.Files} }
+func generators() []output.Generator {
+	return []output.Generator{events.Files, settings.Files, tables.Files}
+}
 
 func main() {
 	if err := output.Write(".", generators()...); err != nil {

@@ -11,7 +11,7 @@ import (
 // Changes are the writes of one transition to one session, each kind together,
 // in the order in which they came to be. Times that are not in a row stand in At.
 // Rows that were made and changed in one transition stand in their last state
-// under New… alone.
+// under New… alone. The kinds are closed: each has a method of Writer.
 type Changes struct {
 	At parley.Time
 
@@ -76,19 +76,6 @@ type Changes struct {
 	Opened  []ClientOpened
 	Outbox  []Errand
 	Events  []Event
-}
-
-// Any reports whether there is anything to write.
-func (c *Changes) Any() bool {
-	return c.New != nil || c.Head || c.Compaction != nil || c.Listed || c.Setting != nil || c.Accepted != nil ||
-		c.Buried || c.Unready || c.Ready || c.Suspect != nil ||
-		len(c.NewMessages)+len(c.Entered)+len(c.Requeued)+len(c.Edited)+len(c.Removed)+len(c.Marked)+
-			len(c.Settled) > 0 ||
-		c.OutsideOpened != nil || c.OutsideGrown != nil ||
-		c.OutsideClosed ||
-		len(c.NewLoops)+len(c.Loops)+len(c.NewTurns)+len(c.Turns)+len(c.NewCalls)+len(c.Calls) > 0 ||
-		len(c.NewApprovals)+len(c.Approvals)+len(c.ToldRoot) > 0 ||
-		len(c.Unfiled)+len(c.Filed)+len(c.Opened)+len(c.Outbox)+len(c.Events) > 0
 }
 
 // Creation is how a session came to be.

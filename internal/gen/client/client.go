@@ -5,6 +5,7 @@ package client
 import (
 	"fmt"
 	"go/format"
+	"net/http"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -117,15 +118,12 @@ func (w *writer) operation(o *operations.Operation) error {
 			return err
 		}
 	}
-	if o.Says {
-		if err := w.says(o, body); err != nil {
-			return err
-		}
-	}
+	write := w.says
 	if o.Streams {
-		if err := w.streams(o, body); err != nil {
-			return err
-		}
+		write = w.streams
+	}
+	if err := write(o, body); err != nil {
+		return err
 	}
 	return w.types.declare(w.out)
 }
@@ -199,11 +197,6 @@ func (w *writer) says(o *operations.Operation, body string) error {
 // streams writes the method for an answer that is a stream.
 func (w *writer) streams(o *operations.Operation, body string) error {
 	m := method{of: o, name: o.GoName(), body: body}
-	about := " " + o.About
-	if o.Says {
-		m.name = "Stream" + m.name
-		about = ""
-	}
 	if query := asked(o); len(query) > 0 {
 		m.query = m.name + "Query"
 		if err := w.query(
@@ -214,17 +207,12 @@ func (w *writer) streams(o *operations.Operation, body string) error {
 			return err
 		}
 	}
-	if o.Says {
-		writeComment(
-			w.out,
-			"",
-			m.name+" does what "+o.GoName()+" does and ranges over the frames of its turn, up to the "+
-				"terminal one. Leaving the loop cancels nothing. A connection that breaks is taken up again.",
-		)
-	} else {
-		writeComment(w.out, "", m.name+" "+sentence(o)+about+
-			" A connection that breaks is taken up again behind the last frame; the range ends with ctx, or with an error.")
+	end := "Leaving the loop cancels nothing; the range ends with the turn."
+	if o.Method == http.MethodGet {
+		end = "The range ends with ctx, or with an error."
 	}
+	writeComment(w.out, "", m.name+" "+sentence(o)+" "+o.About+
+		" A connection that breaks is taken up again behind the last frame. "+end)
 	fmt.Fprintf(w.out, "//\n// %s %s\n", o.Method, o.Path)
 	m.write(w.out, "iter.Seq2[Frame, error]", "return c.frames(ctx, "+m.request()+")")
 	return nil

@@ -38,7 +38,6 @@ type Operation struct {
 	Answers []reflect.Type // the Go types of its JSON answers, the usual one first
 	Raw     bool           // the answer is bytes, or JSON that has no type
 	Streams bool           // an answer is a stream of events
-	Says    bool           // an answer is something else than a stream
 }
 
 // Parameter is a variable of a path or of a query.
@@ -59,7 +58,7 @@ const (
 
 // Read reads the description. Operations that are another one's at a second path are left out.
 func Read() (*API, error) {
-	described := httpapi.Describe("")
+	described := httpapi.Describe()
 	api := &API{Lists: described.Lists}
 	for path, item := range described.Document.Paths {
 		for method, operation := range map[string]*huma.Operation{
@@ -148,15 +147,13 @@ func (o *Operation) readAnswers(described *httpapi.Described, from *huma.Operati
 		if response == nil {
 			continue
 		}
-		o.Says = o.Says || len(response.Content) == 0
 		for media, content := range response.Content {
 			switch {
 			case media == streamMedia:
 				o.Streams = true
 			case media != jsonMedia || content.Schema.Ref == "" && len(content.Schema.AnyOf) == 0:
-				o.Says, o.Raw = true, true
+				o.Raw = true
 			default:
-				o.Says = true
 				for _, schema := range append([]*huma.Schema{content.Schema}, content.Schema.AnyOf...) {
 					if schema.Ref == "" {
 						continue

@@ -1,0 +1,91 @@
+package httpapi
+
+import (
+	"bytes"
+	"compress/gzip"
+	_ "embed"
+	"encoding/hex"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The API's description as make generate writes it. It is compressed in the binary and mostly sent as it is there, so
+// that no request describes anything and a process that nobody asks holds none of it.
+//
+//go:embed openapi.json.gz
+var packedJSON []byte
+
+//go:embed openapi.yaml.gz
+var packedYAML []byte
+
+// Document is the API's description as JSON, as it is served.
+func Document() ([]byte, error) {
+	unpacked, err := gzip.NewReader(bytes.NewReader(packedJSON))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(unpacked) //nolint:gosec // of this program, not from outside
+}
+
+func serveOpenAPI(_ *api, x *exchange) error {
+	return x.sendPacked("application/openapi+json", packedJSON)
+}
+
+func serveOpenAPIYAML(_ *api, x *exchange) error {
+	return x.sendPacked("application/openapi+yaml", packedYAML)
+}
+
+// sendPacked answers with a gzip of the program's own: as it is, or unpacked for a client that does not take gzip.
+func (x *exchange) sendPacked(media string, packed []byte) error {
+	header := x.w.Header()
+	header.Set("Content-Type", media)
+	header.Set("Cache-Control", "no-cache") // the ETag tells a new version
+	header.Set("Vary", "Accept-Encoding")
+	sum := hex.EncodeToString(packed[len(packed)-gzipTrailer:])
+	if takesGzip(x.r) {
+		header.Set("ETag", `"`+sum+`-gzip"`)
+		header.Set("Content-Encoding", "gzip")
+		http.ServeContent(x.w, x.r, "", time.Time{}, bytes.NewReader(packed))
+		return nil
+	}
+	etag := `"` + sum + `"`
+	header.Set("ETag", etag)
+	if strings.Contains(x.r.Header.Get("If-None-Match"), etag) {
+		x.w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	unpacked, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return err
+	}
+	x.w.WriteHeader(http.StatusOK)
+	if x.r.Method != http.MethodHead {
+		_, _ = io.Copy(x.w, unpacked) //nolint:gosec // of this program; the client may be gone, and nothing depends on it
+	}
+	return nil
+}
+
+// gzipTrailer is the length of what ends a gzip: the checksum of what is packed, and its length.
+const gzipTrailer = 8
+
+// takesGzip reports whether the client says that it takes gzip.
+func takesGzip(r *http.Request) bool {
+	for _, line := range r.Header["Accept-Encoding"] {
+		for one := range strings.SplitSeq(line, ",") {
+			name, weight, weighed := strings.Cut(one, ";")
+			if !strings.EqualFold(strings.TrimSpace(name), "gzip") {
+				continue
+			}
+			if !weighed {
+				return true
+			}
+			_, q, _ := strings.Cut(weight, "=")
+			weighs, err := strconv.ParseFloat(strings.TrimSpace(q), 64)
+			return err == nil && weighs > 0
+		}
+	}
+	return false
+}

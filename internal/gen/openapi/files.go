@@ -1,0 +1,37 @@
+// Package openapi writes the API's description as the program serves it: as JSON for people and generators, and
+// compressed as JSON and YAML for the binary.
+package openapi
+
+import (
+	"bytes"
+	"compress/gzip"
+
+	"github.com/danielgtaylor/huma/v2/yaml"
+
+	"example.org/parley/httpapi"
+)
+
+// Files are the documents by their paths below the module's root.
+func Files(string) (map[string][]byte, error) {
+	document, err := httpapi.OpenAPI()
+	if err != nil {
+		return nil, err
+	}
+	var asYAML bytes.Buffer
+	if err := yaml.Convert(&asYAML, bytes.NewReader(document)); err != nil {
+		return nil, err
+	}
+	return map[string][]byte{
+		"httpapi/openapi.json":    document,
+		"httpapi/openapi.json.gz": compressed(document),
+		"httpapi/openapi.yaml.gz": compressed(asYAML.Bytes()),
+	}, nil
+}
+
+func compressed(document []byte) []byte {
+	var out bytes.Buffer
+	writer, _ := gzip.NewWriterLevel(&out, gzip.BestCompression) // the level is a valid one
+	_, _ = writer.Write(document)                                // a buffer takes everything
+	_ = writer.Close()
+	return out.Bytes()
+}
