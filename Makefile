@@ -165,6 +165,7 @@ lint-deploy: ## the Dockerfile through a linter, pinned; deploy/check does the r
 generate: ## write what follows from descriptions: code, the page's types, documents
 	go run ./internal/gen
 	go run ./internal/gen/described
+	go run ./cmd/parley reference > docs/reference/cli.md.new && mv docs/reference/cli.md.new docs/reference/cli.md
 
 fmt: $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION) ## format the tree, and wrap its documents: lines of at most 120 columns
 	$< fmt ./...

@@ -139,7 +139,7 @@ func (w *writer) list(v *verb, o *operations.Operation) error {
 			if err != nil {
 				return fmt.Errorf("%s: %w", p.Name, err)
 			}
-			w.flag("query."+operations.Exported(p.Name), kind, name, p.About)
+			w.flag("query."+operations.Exported(p.Name), kind, name, said(p))
 		}
 	}
 	if o.Paged() {
@@ -323,6 +323,9 @@ func (w *writer) members(v *verb, t reflect.Type, flag func(field *reflect.Struc
 		if about == "" {
 			about = "its " + strings.ReplaceAll(strings.TrimSuffix(key, "_id"), "_", " ")
 		}
+		if words := field.Tag.Get("enum"); words != "" {
+			about = strings.TrimSuffix(about, ".") + ": " + strings.ReplaceAll(words, ",", ", ")
+		}
 		flag(&field, name, about)
 	}
 	return nil
@@ -370,7 +373,7 @@ func (w *writer) remove(v *verb, o *operations.Operation) error {
 			if err != nil {
 				return fmt.Errorf("%s: %w", p.Name, err)
 			}
-			w.flag("query."+operations.Exported(p.Name), kind, v.flag(p.Name), p.About)
+			w.flag("query."+operations.Exported(p.Name), kind, v.flag(p.Name), said(p))
 		}
 	}
 	place := strings.TrimSuffix(w.run(v, o, "args"), ", ")
@@ -396,6 +399,15 @@ func (w *writer) flag(field, kind, name, about string) {
 	default:
 		w.printf("command.Flags().Var(%s(&%s), %q, %q)\n", kind, field, name, usage(about))
 	}
+}
+
+// said is the documentation of a parameter, with the words that it may be.
+func said(p *operations.Parameter) string {
+	words := operations.Words(p.Schema)
+	if len(words) == 0 {
+		return p.About
+	}
+	return strings.TrimSuffix(p.About, ".") + ": " + strings.Join(words, ", ")
 }
 
 // usage is documentation as the help of a flag.

@@ -43,7 +43,7 @@ func Files(root string) (map[string][]byte, error) {
 			return nil, fmt.Errorf("%s: %w", operation.ID, err)
 		}
 	}
-	written := map[string][]byte{}
+	written := map[string][]byte{referenceFile: []byte(reference(api))}
 	for path, body := range bodies {
 		if written[path], err = format.Source([]byte(header + imports(body.String()) + body.String())); err != nil {
 			return nil, fmt.Errorf("%s: %w\n%s", path, err, body)
