@@ -1,5 +1,5 @@
-// Command parley is the server and its command line: `parley serve` keeps
-// conversations, the other commands talk to it over HTTP.
+// Command parley is the server and its command line: `parley serve` runs the server, the other
+// commands talk to it over HTTP.
 package main
 
 import (

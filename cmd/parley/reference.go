@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -46,9 +47,7 @@ func referTo(out *strings.Builder, command *cobra.Command, level string) {
 	} else {
 		fmt.Fprintf(out, "```text\n%s\n```\n\n", strings.TrimRight(command.Long, "\n"))
 	}
-	if flags := command.LocalNonPersistentFlags(); flags.HasAvailableFlags() {
-		flagTable(out, flags)
-	}
+	flagTable(out, command.LocalNonPersistentFlags())
 	for _, below := range command.Commands() {
 		referTo(out, below, "###")
 	}
@@ -73,8 +72,9 @@ func writeParagraph(out *strings.Builder, text string) {
 	out.WriteString("\n\n")
 }
 
+// flagTable writes the flags of a command, if it has any but --help.
 func flagTable(out *strings.Builder, flags *pflag.FlagSet) {
-	out.WriteString("| flag | what it is |\n|---|---|\n")
+	var rows strings.Builder
 	flags.VisitAll(func(flag *pflag.Flag) {
 		if flag.Hidden || flag.Name == "help" {
 			return
@@ -84,11 +84,12 @@ func flagTable(out *strings.Builder, flags *pflag.FlagSet) {
 			name += " " + flag.Value.Type()
 		}
 		usage := strings.ReplaceAll(flag.Usage, "|", `\|`)
-		if flag.DefValue != "" && flag.DefValue != "false" && flag.DefValue != "0" && flag.DefValue != "[]" &&
-			flag.DefValue != "0s" {
+		if !slices.Contains([]string{"", "false", "0", "[]", "0s"}, flag.DefValue) {
 			usage += "; " + flag.DefValue + " when not given"
 		}
-		fmt.Fprintf(out, "| `%s` | %s |\n", name, usage)
+		fmt.Fprintf(&rows, "| `%s` | %s |\n", name, usage)
 	})
-	out.WriteString("\n")
+	if rows.Len() > 0 {
+		out.WriteString("| flag | what it is |\n|---|---|\n" + rows.String() + "\n")
+	}
 }
