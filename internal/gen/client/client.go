@@ -1,5 +1,5 @@
-// Package client writes the Go client of the API: a method for each operation, a struct for each body, answer and set of
-// query parameters, and iterators for lists and streams. What these stand on is written by hand in package client.
+// Package client writes the Go client of the API: a method for each operation, a struct for each body, answer and set
+// of query parameters, and iterators for lists and streams. What these stand on is written by hand in package client.
 package client
 
 import (

@@ -24,7 +24,10 @@ func (w *writer) query(name, about string, parameters []operations.Parameter) er
 			return fmt.Errorf("%s: %w", p.Name, err)
 		}
 		about := p.About
-		if values := operations.Words(p.Schema); len(values) > 0 && !strings.HasPrefix(strings.TrimPrefix(of, "[]"), "parley.") {
+		if values := operations.Words(
+			p.Schema,
+		); len(values) > 0 &&
+			!strings.HasPrefix(strings.TrimPrefix(of, "[]"), "parley.") {
 			about += " One of " + strings.Join(values, ", ") + "."
 		}
 		writeComment(w.out, "\t", about)
