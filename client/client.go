@@ -1,21 +1,21 @@
-// Package client talks to a Parley server over its HTTP API. The command line
-// uses it, and so may any Go program. It keeps no state but a connection pool:
-// the server's record is authoritative, and every stream can be resumed from it.
+// Package client talks to a Parley server over its HTTP API. The command line uses it, and any Go program may. It keeps
+// no state except a connection pool: the server's record is authoritative, and every stream can be resumed from it.
+//
+// The files that end in _gen.go are generated from the API's description (ADR 0057): a method for each operation, a
+// struct for each body and each set of query parameters, an iterator for each list and each stream. The rest is written
+// by hand: how requests are sent and repeated, how problems become errors, and how streams are read and resumed.
+//
+// Failures are *parley.Error: parley.ErrorCode returns the code, and Field, State and End say more if the server does.
 package client
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
 	"example.org/parley"
-	"example.org/parley/model"
 )
 
 // DefaultURL is where a server listens when nobody says otherwise.
@@ -24,7 +24,7 @@ const DefaultURL = "http://127.0.0.1:7878"
 const (
 	maxErrorBytes  = 64 << 10
 	maxAnswerBytes = 64 << 20
-	answerDeadline = 60 * time.Second // for answers that are not streams
+	answerDeadline = 60 * time.Second // for answers that neither are streams nor wait for a model
 )
 
 // Options say where the server is and who asks.
@@ -33,6 +33,9 @@ type Options struct {
 	Key        string       // an API key, or the content of the server's token file
 	Workspace  string       // which workspace the machine's own user means; keys have theirs
 	HTTPClient *http.Client // nil means one of its own
+	// Retries is how often a request is sent again, and a broken stream taken up again, before the error is returned: 0
+	// means DefaultRetries, a negative number never.
+	Retries int
 }
 
 // Client is safe for concurrent use.
@@ -40,6 +43,7 @@ type Client struct {
 	base      string
 	key       string
 	workspace string
+	retries   int
 	http      *http.Client
 }
 
@@ -53,7 +57,7 @@ func New(options Options) (*Client, error) {
 	if err != nil || parsed.Host == "" || (parsed.Scheme != "http" && parsed.Scheme != "https") {
 		return nil, parley.InvalidField(
 			"url",
-			"%q is no server address: write http://host:port",
+			"%q is not the address of a server: write http://host:port",
 			parley.Clip(base, 128),
 		)
 	}
@@ -67,7 +71,13 @@ func New(options Options) (*Client, error) {
 			},
 		}
 	}
-	return &Client{base: base, key: options.Key, workspace: options.Workspace, http: httpClient}, nil
+	retries := options.Retries
+	if retries == 0 {
+		retries = DefaultRetries
+	}
+	return &Client{
+		base: base, key: options.Key, workspace: options.Workspace, retries: max(retries, 0), http: httpClient,
+	}, nil
 }
 
 // URL is the server's address.
@@ -76,200 +86,27 @@ func (c *Client) URL() string { return c.base }
 // Close drops idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// Page is one page of a list; Next is the cursor of the page behind it, "" at the end.
-type Page[T any] struct {
-	Data []T    `json:"data"`
-	Next string `json:"next"`
-}
+// Option changes how one request is sent, or what is read of its answer.
+type Option func(*request)
 
-// request sends one request and hands back an answer of the 2xx family.
-func (c *Client) request(
-	ctx context.Context,
-	method, path string,
-	query url.Values,
-	body []byte,
-	header http.Header,
-) (*http.Response, error) {
-	if body != nil {
-		if header = header.Clone(); header == nil {
-			header = http.Header{}
-		}
-		header.Set("Content-Type", "application/json")
-	}
-	return c.stream(ctx, method, path, query, bytes.NewReader(body), header)
-}
+// IdempotencyKey makes an operation that creates something safe to repeat: the same key and input give the first answer
+// again. Without it such operations get a key of their own for each call, which makes the client's retries safe. Other
+// operations leave it out.
+func IdempotencyKey(key string) Option { return func(r *request) { r.key = key } }
 
-// stream is request with a body that is read as it is sent; its media type is in
-// header.
-func (c *Client) stream(
-	ctx context.Context,
-	method, path string,
-	query url.Values,
-	body io.Reader,
-	header http.Header,
-) (*http.Response, error) {
-	target := c.base + path
-	if len(query) > 0 {
-		target += "?" + query.Encode()
-	}
-	request, err := http.NewRequestWithContext(ctx, method, target, body)
-	if err != nil {
-		return nil, parley.WrapError(parley.CodeInvalid, err, "the request cannot be made")
-	}
-	for name, values := range header {
-		request.Header[name] = values
-	}
-	if c.key != "" {
-		request.Header.Set("Authorization", "Bearer "+c.key)
-	}
-	if c.workspace != "" {
-		request.Header.Set("Parley-Workspace", c.workspace)
-	}
-	response, err := c.http.Do(request)
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		return nil, parley.WrapError(parley.CodeUnavailable, errors.Unwrap(err),
-			"no Parley server answers at "+c.base+"; start one with: parley serve")
-	}
-	if response.StatusCode/100 != 2 {
-		defer response.Body.Close() //nolint:errcheck // nothing is lost with a body that was read or is of no use
-		return nil, problem(response)
-	}
-	return response, nil
-}
+// Once sends a request a single time, whatever Options.Retries says.
+func Once() Option { return func(r *request) { r.once = true } }
 
-// problem reads an RFC 9457 body back into the error that the server had.
-func problem(response *http.Response) error {
-	raw, _ := io.ReadAll(io.LimitReader(response.Body, maxErrorBytes)) // a cut body still has a status
-	var body struct {
-		Code   parley.Code `json:"code"`
-		Title  string      `json:"title"`
-		Detail string      `json:"detail"`
-		State  string      `json:"state"`
-		End    *int        `json:"end"`
-		Errors []struct {
-			Field   string `json:"field"`
-			Message string `json:"message"`
-		} `json:"errors"`
-	}
-	if json.Unmarshal(raw, &body) != nil || body.Code == "" {
-		return parley.Errorf(parley.CodeUnavailable, "the server answered %s", response.Status)
-	}
-	failure := parley.Errorf(body.Code, "%s", body.Detail)
-	failure.State, failure.End = body.State, body.End
-	if failure.Message == "" {
-		failure.Message = body.Title
-	}
-	for _, e := range body.Errors {
-		if failure.Field == "" {
-			failure.Field = e.Field
-		}
-		if !strings.Contains(failure.Message, e.Message) {
-			failure.Message += "; " + e.Message
-		}
-	}
-	return failure
-}
+// EventSequence stores the session's last event before what the request did: watch after it to miss nothing. It stays as
+// it is where the answer does not tell.
+func EventSequence(into *int64) Option { return func(r *request) { r.sequence = into } }
 
-// call sends input as JSON (nil: no body) and decodes the answer into output
-// (nil: the answer has no body).
-func call[In, Out any](
-	ctx context.Context,
-	c *Client,
-	method, path string,
-	query url.Values,
-	input *In,
-	header http.Header,
-) (Out, error) {
-	ctx, cancel := context.WithTimeoutCause(
-		ctx,
-		answerDeadline,
-		parley.Errorf(parley.CodeUnavailable, "the server at %s did not answer in %s", c.base, answerDeadline),
-	)
-	defer cancel()
-	return exchange[In, Out](ctx, c, method, path, query, input, header)
-}
+// Flush is how long a stream merges deltas before it sends them; 0 sends each. Without it the server's pace is kept.
+// Operations that do not stream leave it out.
+func Flush(pace time.Duration) Option { return func(r *request) { r.flush = &pace } }
 
-// lasting is call for a POST whose answer waits for a model: its time is ctx's.
-func lasting[In, Out any](ctx context.Context, c *Client, path string, input *In) (Out, error) {
-	return exchange[In, Out](ctx, c, http.MethodPost, path, nil, input, nil)
-}
-
-func exchange[In, Out any](
-	ctx context.Context,
-	c *Client,
-	method, path string,
-	query url.Values,
-	input *In,
-	header http.Header,
-) (Out, error) {
-	var out Out
-	var body []byte
-	if input != nil {
-		var err error
-		if body, err = json.Marshal(input); err != nil {
-			return out, parley.WrapError(parley.CodeInvalid, err, "the request cannot be encoded")
-		}
-	}
-	response, err := c.request(ctx, method, path, query, body, header)
-	if err != nil {
-		return out, err
-	}
-	defer response.Body.Close() //nolint:errcheck // the body was read
-	raw, err := io.ReadAll(io.LimitReader(response.Body, maxAnswerBytes))
-	if err != nil {
-		return out, parley.WrapError(parley.CodeUnavailable, err, "the server's answer broke off")
-	}
-	if len(raw) == 0 {
-		return out, nil
-	}
-	if err := json.Unmarshal(raw, &out); err != nil {
-		return out, parley.WrapError(
-			parley.CodeUnavailable,
-			err,
-			"the server's answer is no JSON; is it Parley at "+c.base+"?",
-		)
-	}
-	return out, nil
-}
-
-type none = struct{}
-
-func read[Out any](ctx context.Context, c *Client, path string, query url.Values) (Out, error) {
-	return call[none, Out](ctx, c, http.MethodGet, path, query, nil, nil)
-}
-
-// Ready reports whether the server answers and is ready for requests.
+// Ready reports whether the server answers and is ready for requests, without asking twice.
 func (c *Client) Ready(ctx context.Context) error {
-	response, err := c.request(ctx, http.MethodGet, "/readyz", nil, nil, nil)
-	if err != nil {
-		return err
-	}
-	return response.Body.Close()
-}
-
-// Principal is who the server takes the caller for.
-func (c *Client) Principal(ctx context.Context) (parley.Principal, error) {
-	return read[parley.Principal](ctx, c, "/v1/principal", nil)
-}
-
-// Models lists the known models of the configured providers.
-func (c *Client) Models(ctx context.Context) (Page[model.Info], error) {
-	return read[Page[model.Info]](ctx, c, "/v1/models", nil)
-}
-
-// ToolInfo is a tool of the server.
-type ToolInfo struct {
-	Name        string                 `json:"name"`
-	Description string                 `json:"description"`
-	Parameters  json.RawMessage        `json:"parameters"` // JSON Schema
-	Annotations parley.ToolAnnotations `json:"annotations"`
-	Source      string                 `json:"source"` // builtin, http, mcp/NAME
-}
-
-// Tools lists what agents may name.
-func (c *Client) Tools(ctx context.Context) (Page[ToolInfo], error) {
-	return read[Page[ToolInfo]](ctx, c, "/v1/tools", nil)
+	_, err := c.Readiness(ctx, Once())
+	return err
 }

@@ -2,18 +2,14 @@ package client_test
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"example.org/parley"
 	"example.org/parley/client"
-	"example.org/parley/event"
 )
 
 // serve answers every request with one handler.
@@ -36,7 +32,7 @@ func TestRequestsCarryKeyAndWorkspace(t *testing.T) {
 		got = r.Header.Clone()
 		_, _ = io.WriteString(w, `{"data":[],"next":null}`)
 	})
-	if _, err := c.Sessions(t.Context(), nil); err != nil {
+	if _, err := c.Sessions(t.Context(), client.SessionsQuery{}); err != nil {
 		t.Fatal(err)
 	}
 	if got.Get("Authorization") != "Bearer pk_test" || got.Get("Parley-Workspace") != "acme" {
@@ -97,81 +93,5 @@ func TestAddressesThatAreNone(t *testing.T) {
 		if _, err := client.New(client.Options{URL: address}); parley.ErrorCode(err) != parley.CodeInvalid {
 			t.Errorf("%q: %v", address, err)
 		}
-	}
-}
-
-// TestFrames reads comments, live frames, durable ones and a line longer than
-// the reader's buffer, and ends without an error behind the turn's terminal event.
-func TestFrames(t *testing.T) {
-	t.Parallel()
-	session, message := parley.NewID(), parley.NewID()
-	long := strings.Repeat("x", 200_000)
-	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Query().Get("after") != "3" {
-			t.Errorf("asked for %s", r.URL)
-		}
-		fmt.Fprintf(
-			w,
-			": heartbeat\n\nevent: step.generating\ndata: "+
-				"{\"session_id\":%q,"+
-				"\"type\":\"step.generating\","+
-				"\"data\":{\"message_id\":%q,\"kind\":\"text\",\"offset\":0,\"end\":%d,\"delta\":%q}}\n\n",
-			session,
-			message,
-			len(long),
-			long,
-		)
-		fmt.Fprintf(
-			w,
-			"event: session.completed\nid: 4\ndata: "+
-				"{\"session_id\":%q,\"data\":{\"turn\":{\"status\":\"completed\"}}}\n\n",
-			session,
-		)
-	})
-	var types []parley.EventType
-	for frame, err := range c.Watch(t.Context(), session, 3) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		types = append(types, frame.Type)
-		if frame.SessionID != session {
-			t.Errorf("frame of session %s", frame.SessionID)
-		}
-		switch frame.Type {
-		case parley.EventStepGenerating:
-			delta, err := frame.Delta()
-			if diff := cmp.Diff(
-				event.StepGenerating{MessageID: message, Kind: parley.KindText, End: len(long), Delta: long},
-				delta,
-			); err != nil ||
-				diff != "" {
-				t.Errorf("delta: %v %s", err, diff)
-			}
-		case parley.EventSessionCompleted:
-			turn, err := frame.Turn()
-			if err != nil || turn.Status != parley.TurnCompleted || frame.ID != 4 {
-				t.Errorf("turn %v, %v, id %d", turn.Status, err, frame.ID)
-			}
-		}
-	}
-	if diff := cmp.Diff(
-		[]parley.EventType{parley.EventStepGenerating, parley.EventSessionCompleted},
-		types,
-	); diff != "" {
-		t.Error(diff)
-	}
-}
-
-func TestBrokenStreamIsAnError(t *testing.T) {
-	t.Parallel()
-	c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, "event: step.started\nid: 1\ndata: {\"data\":{}}\n\n")
-	})
-	var last error
-	for _, err := range c.Watch(t.Context(), parley.NewID(), 0) {
-		last = err
-	}
-	if parley.ErrorCode(last) != parley.CodeUnavailable {
-		t.Errorf("a stream that ended without its turn's end gave %v", last)
 	}
 }

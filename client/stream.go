@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"iter"
+	"mime"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -25,105 +26,122 @@ type Frame struct {
 	ID        int64            `json:"id,omitempty"` // sequence of a durable event; 0 for live ones
 	Type      parley.EventType `json:"type"`
 	SessionID parley.ID        `json:"session_id"`
-	Data      json.RawMessage  `json:"data"`
+	// Event is what the frame tells: a pointer to the struct of its type in package event, nil for a type that this
+	// client does not know.
+	Event event.Payload   `json:"-"`
+	Data  json.RawMessage `json:"data"` // Event as it came
 }
 
-// Event reads what the frame tells: a pointer to the struct of its type, or nil for
-// a type that this client does not know.
-func (f Frame) Event() (event.Payload, error) { return event.Decode(f.Type, f.Data) }
-
-// Delta reads a step.generating frame's data.
-func (f Frame) Delta() (event.StepGenerating, error) {
-	var delta event.StepGenerating
-	err := json.Unmarshal(f.Data, &delta)
-	return delta, err
-}
-
-// SettledStep reads the data of a step.generated or step.error frame.
-func (f Frame) SettledStep() (event.Settled, error) {
-	var step event.Settled
-	err := json.Unmarshal(f.Data, &step)
-	return step, err
-}
-
-// Turn reads the turn that a terminal frame carries.
-func (f Frame) Turn() (parley.Turn, error) {
-	var end event.TurnEnd
-	err := json.Unmarshal(f.Data, &end)
-	return end.Turn, err
-}
-
-// StreamMessage posts a message and ranges over its turn's frames up to the
-// terminal one. Leaving the loop cancels nothing.
-func (c *Client) StreamMessage(
-	ctx context.Context,
-	session parley.ID,
-	input MessageInput,
-	key string,
-) iter.Seq2[Frame, error] {
+// frames sends a request and ranges over the frames of its answer. A stream that breaks is taken up again behind the last
+// frame: one that is asked for by GET never ends by itself, one that runs a turn ends with the turn. What begins no turn has
+// no frames.
+func (c *Client) frames(ctx context.Context, r request) iter.Seq2[Frame, error] {
 	return func(yield func(Frame, error) bool) {
-		body, err := json.Marshal(input)
-		if err != nil {
-			yield(Frame{}, parley.WrapError(parley.CodeInvalid, err, "the message cannot be encoded"))
+		r.accept, r.lasting = eventStream, true
+		if err := r.prepare(); err != nil {
+			yield(Frame{}, err)
 			return
 		}
-		header := keyHeader(key)
-		if header == nil {
-			header = http.Header{}
+		if r.flush != nil {
+			if r.query == nil {
+				r.query = url.Values{}
+			}
+			r.query.Set("flush_ms", strconv.FormatInt(r.flush.Milliseconds(), 10))
 		}
-		header.Set("Accept", "text/event-stream")
-		c.frames(ctx, http.MethodPost, "/v1/sessions/"+session.String()+"/messages", nil, body, header, yield)
+		f := following{client: c, request: &r, seen: map[parley.ID]int64{}}
+		for {
+			err := f.follow(ctx, yield)
+			if err == nil {
+				return
+			}
+			wait, again := c.again(&r, err, f.failures)
+			if !again {
+				yield(Frame{}, bare(err))
+				return
+			}
+			f.failures++
+			if err := rest(ctx, wait); err != nil {
+				yield(Frame{}, err)
+				return
+			}
+		}
 	}
 }
 
-// Watch ranges over a session's frames after an event sequence, until ctx ends
-// or the connection breaks (the error then has CodeUnavailable: watch again
-// after the last ID seen).
-func (c *Client) Watch(ctx context.Context, session parley.ID, after int64) iter.Seq2[Frame, error] {
-	return func(yield func(Frame, error) bool) {
-		query := url.Values{"after": {strconv.FormatInt(after, 10)}}
-		header := http.Header{"Accept": {"text/event-stream"}}
-		c.frames(ctx, http.MethodGet, "/v1/sessions/"+session.String()+"/events", query, nil, header, yield)
-	}
+// following is a stream over all of its connections.
+type following struct {
+	client   *Client
+	request  *request
+	seen     map[parley.ID]int64 // the last event of each session
+	failures int                 // in a row, without a new frame between
 }
 
-func (c *Client) frames(
-	ctx context.Context,
-	method, path string,
-	query url.Values,
-	body []byte,
-	header http.Header,
-	yield func(Frame, error) bool,
-) {
+// follow reads one connection. It returns nil when the stream is over: its turn has ended, or its reader has left.
+func (f *following) follow(ctx context.Context, yield func(Frame, error) bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	response, err := c.request(ctx, method, path, query, body, header)
-	if err != nil {
-		yield(Frame{}, err)
+	f.resume()
+	return f.client.once(ctx, f.request, func(ctx context.Context, response *http.Response) error {
+		defer response.Body.Close() //nolint:errcheck // a stream that is left early has nothing to say
+		if media, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); media == jsonMedia {
+			return nil // no turn began
+		}
+		lines, ended, begun := bufio.NewReaderSize(response.Body, 64<<10), false, false
+		for {
+			frame, err := readFrame(lines)
+			switch {
+			case err == nil:
+			case ctx.Err() != nil:
+				return context.Cause(ctx)
+			case errors.Is(err, io.EOF) && (ended || !begun) && f.request.method != http.MethodGet:
+				return nil // the turn has ended, or none began
+			case parley.ErrorCode(err) != parley.CodeInternal: // the server said what cannot be read
+				return err
+			default:
+				return refusal{transient: true, error: parley.WrapError(
+					parley.CodeUnavailable, err, "the stream broke off; the turn goes on at the server")}
+			}
+			if frame.ID > 0 {
+				if frame.ID <= f.seen[frame.SessionID] {
+					continue // told before the connection broke
+				}
+				f.seen[frame.SessionID] = frame.ID
+			}
+			f.failures = 0
+			begun, ended = true, ended || frame.Type.EndsTurn()
+			if !yield(frame, nil) {
+				return nil
+			}
+		}
+	})
+}
+
+// resume asks for what comes behind the events that were seen.
+func (f *following) resume() {
+	if f.request.method != http.MethodGet {
+		return // the repeated request joins its turn
+	}
+	if places := f.request.query["session"]; len(places) > 0 { // the workspace's feed
+		for i, place := range places {
+			name, _, _ := strings.Cut(place, ":")
+			if id, err := parley.ParseID(name); err == nil && f.seen[id] > 0 {
+				places[i] = id.String() + ":" + strconv.FormatInt(f.seen[id], 10)
+			}
+		}
 		return
 	}
-	defer response.Body.Close() //nolint:errcheck // a stream that is left early has nothing to say
-	lines := bufio.NewReaderSize(response.Body, 64<<10)
-	ended := false
+	for _, last := range f.seen {
+		f.request.after = strconv.FormatInt(last, 10)
+	}
+}
+
+// readFrame reads up to the end of a frame; comments are skipped.
+func readFrame(lines *bufio.Reader) (Frame, error) {
 	var frame Frame
 	for {
 		line, err := readLine(lines)
 		if err != nil {
-			switch {
-			case ctx.Err() != nil:
-				yield(Frame{}, context.Cause(ctx))
-			case errors.Is(err, io.EOF) && ended:
-			default:
-				yield(
-					Frame{},
-					parley.WrapError(
-						parley.CodeUnavailable,
-						err,
-						"the stream broke off; the turn goes on at the server",
-					),
-				)
-			}
-			return
+			return Frame{}, err
 		}
 		name, value, _ := strings.Cut(string(line), ":")
 		value = strings.TrimPrefix(value, " ")
@@ -131,36 +149,31 @@ func (c *Client) frames(
 		case "event":
 			frame.Type = parley.EventType(value)
 		case "id":
-			frame.ID, _ = strconv.ParseInt(value, 10, 64) // an id that is no number is none of Parley's
+			frame.ID, _ = strconv.ParseInt(value, 10, 64) // an id that is not a number is not Parley's
 		case "data":
 			frame.Data = json.RawMessage(value)
 		case "":
-			if len(line) > 0 || frame.Type == "" { // a comment, or nothing yet
-				continue
+			if len(line) == 0 && frame.Type != "" {
+				return frame, frame.unwrap()
 			}
-			if err := frame.unwrap(); err != nil {
-				yield(Frame{}, err)
-				return
-			}
-			ended = ended || frame.Type.EndsTurn()
-			if !yield(frame, nil) {
-				return
-			}
-			frame = Frame{}
 		}
 	}
 }
 
-// unwrap takes the envelope off the data.
+// unwrap takes the envelope off the data and decodes the event.
 func (f *Frame) unwrap() error {
 	var envelope struct {
 		SessionID parley.ID       `json:"session_id"`
 		Data      json.RawMessage `json:"data"`
 	}
-	if err := json.Unmarshal(f.Data, &envelope); err != nil {
+	err := json.Unmarshal(f.Data, &envelope)
+	if err == nil {
+		f.SessionID, f.Data = envelope.SessionID, envelope.Data
+		f.Event, err = event.Decode(f.Type, f.Data)
+	}
+	if err != nil {
 		return parley.WrapError(parley.CodeUnavailable, err, "the server sent a frame that cannot be read")
 	}
-	f.SessionID, f.Data = envelope.SessionID, envelope.Data
 	return nil
 }
 

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -101,11 +100,11 @@ func callScript(tools ...string) string {
 // post opens a session of an agent with a message.
 func (s *server) post(t *testing.T, agent, text string) parley.Session {
 	t.Helper()
-	session, err := s.client.CreateSession(t.Context(), client.SessionInput{Agent: agent})
+	session, err := s.client.CreateSession(t.Context(), client.SessionInput{AgentID: agent})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.client.PostMessage(t.Context(), session.ID, client.UserMessage(text), ""); err != nil {
+	if _, err := s.client.Post(t.Context(), session.ID, client.UserMessage(text)); err != nil {
 		t.Fatal(err)
 	}
 	return session
@@ -116,7 +115,7 @@ func waiting(t *testing.T, c *client.Client, session parley.ID) []parley.Approva
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), turnDeadline)
 	defer cancel()
-	for frame, err := range c.Watch(ctx, session, 0) {
+	for frame, err := range c.WatchSession(ctx, session, client.WatchSessionQuery{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,7 +123,7 @@ func waiting(t *testing.T, c *client.Client, session parley.ID) []parley.Approva
 			break
 		}
 	}
-	page, err := c.Approvals(t.Context(), url.Values{"session_id": {session.String()}, "state": {"pending"}})
+	page, err := c.Approvals(t.Context(), client.ApprovalsQuery{SessionID: session, State: "pending"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +189,7 @@ func killedBetweenEffectAndResult(t *testing.T, at place) {
 				if len(asked) != 1 || w.effects.Load() != 0 {
 					t.Fatalf("%d approvals wait after %d effects", len(asked), w.effects.Load())
 				}
-				if _, err := s.client.Decide(
+				if _, err := s.client.DecideApproval(
 					t.Context(),
 					asked[0].ID,
 					client.DecisionInput{Decision: parley.DecideApprove},
@@ -327,7 +326,7 @@ func chatAsksInPlace(t *testing.T, at place) {
 	if err != nil || strings.TrimSpace(out) != "Done." || w.effects.Load() != 1 {
 		t.Errorf("with a no: %v\n%s\n%s\n%d effects", err, out, errOut, w.effects.Load())
 	}
-	denied, err := s.client.Approvals(t.Context(), url.Values{"state": {"denied"}})
+	denied, err := s.client.Approvals(t.Context(), client.ApprovalsQuery{State: "denied"})
 	if err != nil || len(denied.Data) != 1 || denied.Data[0].Comment != "not on Fridays" {
 		t.Errorf("denied: %+v, %v", denied.Data, err)
 	}
@@ -335,7 +334,7 @@ func chatAsksInPlace(t *testing.T, at place) {
 	if exitCode(err) != 1 || !strings.Contains(errOut, "parley approvals approve") {
 		t.Errorf("with nobody there: %v\n%s", err, errOut)
 	}
-	pending, err := s.client.Approvals(t.Context(), url.Values{"state": {"pending"}})
+	pending, err := s.client.Approvals(t.Context(), client.ApprovalsQuery{State: "pending"})
 	if err != nil || len(pending.Data) != 1 {
 		t.Fatalf("pending: %+v, %v", pending.Data, err)
 	}
@@ -349,7 +348,7 @@ func chatAsksInPlace(t *testing.T, at place) {
 	if err != nil || strings.TrimSpace(out) != "Thanks." || !strings.Contains(errOut, "? Which?") {
 		t.Errorf("a question: %v\n%s\n%s", err, out, errOut)
 	}
-	sessions, err := s.client.Sessions(t.Context(), url.Values{"limit": {"1"}})
+	sessions, err := s.client.Sessions(t.Context(), client.SessionsQuery{Limit: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

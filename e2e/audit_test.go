@@ -6,7 +6,6 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -104,22 +103,15 @@ func (c *changed) check(t *testing.T, server *client.Client) {
 		t.Error("nothing was posted before the kill; the test tells nothing")
 	}
 	entries := map[string]map[parley.ID]int{}
-	query := url.Values{"session_id": {c.session.String()}, "limit": {"1000"}, "changes": {"true"}}
-	for {
-		page, err := server.Audit(t.Context(), query)
+	query := client.AuditQuery{SessionID: c.session, Limit: 1000, Changes: new(true)}
+	for e, err := range server.AllAudit(t.Context(), query) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, e := range page.Data {
-			if entries[e.Action] == nil {
-				entries[e.Action] = map[parley.ID]int{}
-			}
-			entries[e.Action][e.TargetID]++
+		if entries[e.Action] == nil {
+			entries[e.Action] = map[parley.ID]int{}
 		}
-		if page.Next == "" {
-			break
-		}
-		query.Set("cursor", page.Next)
+		entries[e.Action][e.TargetID]++
 	}
 	there := map[parley.ID]bool{}
 	for _, m := range record(t, server, c.session) {

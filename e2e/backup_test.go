@@ -24,7 +24,7 @@ func TestBackup(t *testing.T) {
 	dir, elsewhere := t.TempDir(), t.TempDir()
 	s := start(t, dir)
 	quiet := newSession(t, s.client, "sim/echo")
-	if _, err := s.client.PostMessage(t.Context(), quiet.ID, client.UserMessage("kept"), ""); err != nil {
+	if _, err := s.client.Post(t.Context(), quiet.ID, client.UserMessage("kept")); err != nil {
 		t.Fatal(err)
 	}
 	settled(t, s.client, quiet.ID, turnDeadline)
@@ -37,7 +37,7 @@ func TestBackup(t *testing.T) {
 	go func() { // ended by cancel
 		poster := s.connect()
 		for {
-			if _, err := poster.PostMessage(ctx, busy.ID, client.UserMessage("more"), ""); err != nil {
+			if _, err := poster.PostMessage(ctx, busy.ID, client.UserMessage("more")); err != nil {
 				posting <- err
 				return
 			}
@@ -117,7 +117,7 @@ func TestBackup(t *testing.T) {
 		}
 		settled(t, other.client, busy.ID, turnDeadline)
 		record(t, other.client, busy.ID)
-		if _, err := other.client.PostMessage(t.Context(), quiet.ID, client.UserMessage("go on"), ""); err != nil {
+		if _, err := other.client.Post(t.Context(), quiet.ID, client.UserMessage("go on")); err != nil {
 			t.Fatal(err)
 		}
 		settled(t, other.client, quiet.ID, turnDeadline)
@@ -141,7 +141,7 @@ func TestBackupToAFullDisk(t *testing.T) {
 	if entries, err := os.ReadDir(small); err != nil || len(entries) != 0 {
 		t.Errorf("left behind: %v, %v", entries, err)
 	}
-	if _, err := s.client.PostMessage(t.Context(), session.ID, client.UserMessage("go on"), ""); err != nil {
+	if _, err := s.client.Post(t.Context(), session.ID, client.UserMessage("go on")); err != nil {
 		t.Errorf("the server: %v", err)
 	}
 	settled(t, s.client, session.ID, turnDeadline)
@@ -172,11 +172,10 @@ func TestKilledBackup(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, dir)
 	session := newSession(t, s.client, "sim/echo")
-	if _, err := s.client.PostMessage(
+	if _, err := s.client.Post(
 		t.Context(),
 		session.ID,
 		client.UserMessage(strings.Repeat("words ", 50_000)),
-		"",
 	); err != nil {
 		t.Fatal(err)
 	}

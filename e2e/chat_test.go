@@ -129,7 +129,7 @@ func chatHearsLinesDuringATurn(t *testing.T, at place) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	turns, err := s.client.Turns(t.Context(), session, nil)
+	turns, err := s.client.Turns(t.Context(), session, client.TurnsQuery{})
 	if err != nil {
 		t.Fatal(err)
 	}

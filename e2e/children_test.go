@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"math/rand/v2"
-	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -44,11 +43,11 @@ func crew(t *testing.T, c *client.Client) (parley.Session, client.Posted) {
 			t.Fatal(err)
 		}
 	}
-	session, err := c.CreateSession(ctx, client.SessionInput{Agent: "captain"})
+	session, err := c.CreateSession(ctx, client.SessionInput{AgentID: "captain"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	posted, err := c.PostMessage(ctx, session.ID, client.UserMessage(orders(t)), "")
+	posted, err := c.Post(ctx, session.ID, client.UserMessage(orders(t)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +139,7 @@ func killAmongToolSessions(t *testing.T, at place) {
 		s := startAt(t, at, "--lease", shortLease.String())
 		session, posted := crew(t, s.client)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(random.IntN(400))*time.Millisecond)
-		for range s.client.Watch(ctx, session.ID, posted.EventSequence) { // until the instant has come
+		for range s.client.WatchSession(ctx, session.ID, client.WatchSessionQuery{After: posted.EventSequence}) { // until the instant has come
 		}
 		cancel()
 		s.kill()
@@ -209,7 +208,7 @@ func TestKillBetweenEndAndHome(t *testing.T) {
 
 func childrenOf(t *testing.T, c *client.Client, session parley.ID) []parley.Session {
 	t.Helper()
-	page, err := c.Sessions(t.Context(), url.Values{"parent_session_id": {session.String()}})
+	page, err := c.Sessions(t.Context(), client.SessionsQuery{ParentSessionID: session})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +220,7 @@ func awaitFrame(t *testing.T, c *client.Client, session parley.ID, after int64, 
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), turnDeadline)
 	defer cancel()
-	for frame, err := range c.Watch(ctx, session, after) {
+	for frame, err := range c.WatchSession(ctx, session, client.WatchSessionQuery{After: after}) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -30,7 +30,7 @@ func parallelSubmitsOfOneKey(t *testing.T, at place) {
 	for i := range submits {
 		c := s.connect()
 		wg.Go(func() {
-			posted, err := c.PostMessage(t.Context(), session.ID, client.UserMessage("once"), "the-key")
+			posted, err := c.Post(t.Context(), session.ID, client.UserMessage("once"), client.IdempotencyKey("the-key"))
 			if err != nil {
 				t.Error(err)
 				return
@@ -45,14 +45,19 @@ func parallelSubmitsOfOneKey(t *testing.T, at place) {
 		}
 	}
 	settled(t, s.client, session.ID, turnDeadline)
-	turns, err := s.client.Turns(t.Context(), session.ID, nil)
+	turns, err := s.client.Turns(t.Context(), session.ID, client.TurnsQuery{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(turns.Data) != 1 {
 		t.Fatalf("one key made %d turns", len(turns.Data))
 	}
-	_, err = s.client.PostMessage(t.Context(), session.ID, client.UserMessage("something else"), "the-key")
+	_, err = s.client.Post(
+		t.Context(),
+		session.ID,
+		client.UserMessage("something else"),
+		client.IdempotencyKey("the-key"),
+	)
 	if parley.ErrorCode(err) != parley.CodeKeyReused {
 		t.Fatalf("another body under the key: %v", err)
 	}
@@ -71,7 +76,7 @@ func watcherThatComesAndGoes(t *testing.T, at place) {
 	const enough = 5
 	connections := 0
 	for turns := 1; connections < enough; turns++ { // a busy machine merges much of a turn into few frames
-		posted, err := s.client.PostMessage(ctx, session.ID, client.UserMessage("go on"), "")
+		posted, err := s.client.Post(ctx, session.ID, client.UserMessage("go on"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,7 +86,7 @@ func watcherThatComesAndGoes(t *testing.T, at place) {
 		for watched.ended < turns {
 			connections++
 			frames := 0
-			for frame, err := range s.client.Watch(ctx, session.ID, watched.last) {
+			for frame, err := range s.client.WatchSession(ctx, session.ID, client.WatchSessionQuery{After: watched.last}) {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -105,7 +110,7 @@ func readerThatNeverReads(t *testing.T, at place) {
 	conn := dial(t, s, session.ID)
 	script := fmt.Sprintf(`[[{"text":%q,"repeat":20000}]]`, strings.Repeat("x", 400))
 	for range 3 {
-		if _, err := s.client.PostMessage(t.Context(), session.ID, client.UserMessage(script), ""); err != nil {
+		if _, err := s.client.Post(t.Context(), session.ID, client.UserMessage(script)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -48,7 +47,7 @@ func killDuringACompaction(t *testing.T, at place) {
 	random := rand.New(rand.NewPCG(20260101, 47)) //nolint:gosec // instants, not secrets
 	s := startAt(t, at, "--lease", shortLease.String())
 	session := s.longTalk(t, turns)
-	asked, err := s.client.Compact(t.Context(), session)
+	asked, err := s.client.CompactSession(t.Context(), session)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,14 +58,14 @@ func killDuringACompaction(t *testing.T, at place) {
 			told.CoversThrough < (turns-1)*toolTurnRows {
 			t.Fatalf("attempt %d of compaction %s is told as %+v", attempt, asked.ID, told)
 		}
-		if _, err := s.client.PostMessage(t.Context(), session, client.UserMessage(meanwhile), ""); err != nil {
+		if _, err := s.client.Post(t.Context(), session, client.UserMessage(meanwhile)); err != nil {
 			t.Fatal(err)
 		}
 		if attempt > kills {
 			break
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(random.IntN(600))*time.Millisecond)
-		for range s.client.Watch(ctx, session, told.event) { // until the instant has come
+		for range s.client.WatchSession(ctx, session, client.WatchSessionQuery{After: told.event}) { // until the instant has come
 		}
 		cancel()
 		s.kill()
@@ -103,7 +102,7 @@ func (s *server) longTalk(t *testing.T, turns int) parley.ID {
 		t.Fatalf("a new session: %d %s", status, answer)
 	}
 	for range turns {
-		if _, err := s.client.PostMessage(t.Context(), session.ID, client.UserMessage(toolTurn), ""); err != nil {
+		if _, err := s.client.Post(t.Context(), session.ID, client.UserMessage(toolTurn)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -136,7 +135,7 @@ func untilCompaction(
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), turnDeadline)
 	defer cancel()
-	for frame, err := range server.Watch(ctx, session, after) {
+	for frame, err := range server.WatchSession(ctx, session, client.WatchSessionQuery{After: after}) {
 		if err != nil {
 			t.Fatalf("%s was not told: %v", kind, err)
 		}
@@ -179,7 +178,7 @@ func checkSummary(t *testing.T, server *client.Client, session parley.ID, told *
 			next.Role,
 		)
 	}
-	covered, err := server.Covered(t.Context(), found[0].ID, url.Values{"limit": {"1000"}})
+	covered, err := server.Covered(t.Context(), found[0].ID, client.CoveredQuery{Limit: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,11 +206,11 @@ func checkSummary(t *testing.T, server *client.Client, session parley.ID, told *
 // attempt a complete one, and that the next turn's request has the summary in it.
 func checkAttempts(t *testing.T, server *client.Client, session parley.ID, kills int) {
 	t.Helper()
-	if _, err := server.PostMessage(t.Context(), session, client.UserMessage(meanwhile), ""); err != nil {
+	if _, err := server.Post(t.Context(), session, client.UserMessage(meanwhile)); err != nil {
 		t.Fatal(err)
 	}
 	settled(t, server, session, turnDeadline)
-	page, err := server.Calls(t.Context(), session, url.Values{"order": {"asc"}, "limit": {"1000"}})
+	page, err := server.Calls(t.Context(), session, client.CallsQuery{Order: "asc", Limit: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,11 +32,11 @@ func controlByCommands(t *testing.T, at place) {
 	}
 	slow := client.UserMessage("Go")
 	slow.Model = "sim/lorem-100000-20"
-	posted, err := server.PostMessage(ctx, session.ID, slow, "")
+	posted, err := server.Post(ctx, session.ID, slow)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for frame, err := range server.Watch(ctx, session.ID, posted.EventSequence) {
+	for frame, err := range server.WatchSession(ctx, session.ID, client.WatchSessionQuery{After: posted.EventSequence}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +47,7 @@ func controlByCommands(t *testing.T, at place) {
 	id := session.ID.String()
 	var ids []string
 	for _, text := range []string{"first", "second", "third", "fourth"} {
-		queued, err := server.PostMessage(ctx, session.ID, client.UserMessage(text), "")
+		queued, err := server.Post(ctx, session.ID, client.UserMessage(text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,11 +87,11 @@ func controlByCommands(t *testing.T, at place) {
 	}
 	broken := client.UserMessage("Hello")
 	broken.Model = "sim/fail-auth-9"
-	posted, err = server.PostMessage(ctx, session.ID, broken, "")
+	posted, err = server.Post(ctx, session.ID, broken)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for frame, err := range server.Watch(ctx, session.ID, posted.EventSequence) {
+	for frame, err := range server.WatchSession(ctx, session.ID, client.WatchSessionQuery{After: posted.EventSequence}) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -41,7 +41,7 @@ func TestCopyThereAndBack(t *testing.T) {
 		t.Errorf("under a running server: %v %q", err, errOut)
 	}
 	running := newSession(t, s.client, "sim/script")
-	posted, err := s.client.PostMessage(t.Context(), running.ID, client.UserMessage(twoHundredTokens), "")
+	posted, err := s.client.Post(t.Context(), running.ID, client.UserMessage(twoHundredTokens))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func TestCopyThereAndBack(t *testing.T) {
 // say posts a message and waits for the end of its turn.
 func say(t *testing.T, s *server, session parley.ID, words string) {
 	t.Helper()
-	if _, err := s.client.PostMessage(t.Context(), session, client.UserMessage(words), ""); err != nil {
+	if _, err := s.client.Post(t.Context(), session, client.UserMessage(words)); err != nil {
 		t.Fatal(err)
 	}
 	settled(t, s.client, session, turnDeadline)

@@ -59,12 +59,12 @@ func killOnce(t *testing.T, at place, after time.Duration) (took time.Duration) 
 	t.Helper()
 	s := startAt(t, at, "--lease", shortLease.String())
 	session := newSession(t, s.client, "sim/script")
-	posted, err := s.client.PostMessage(t.Context(), session.ID, client.UserMessage(twoHundredTokens), "")
+	posted, err := s.client.Post(t.Context(), session.ID, client.UserMessage(twoHundredTokens))
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), after)
-	for range s.client.Watch(ctx, session.ID, posted.EventSequence) { // until the instant has come
+	for range s.client.WatchSession(ctx, session.ID, client.WatchSessionQuery{After: posted.EventSequence}) { // until the instant has come
 	}
 	cancel()
 	s.kill()
@@ -79,7 +79,7 @@ func killOnce(t *testing.T, at place, after time.Duration) (took time.Duration) 
 	}
 	checkNothingRepeated(t, after, messages)
 	watched := newFold(t)
-	for frame, err := range again.client.Watch(t.Context(), session.ID, 0) {
+	for frame, err := range again.client.WatchSession(t.Context(), session.ID, client.WatchSessionQuery{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,10 +156,10 @@ func terminateUnderLoad(t *testing.T, at place) {
 	for i := range ids {
 		session := newSession(t, s.client, "sim/lorem-300-10")
 		ids[i] = session.ID
-		if _, err := s.client.PostMessage(t.Context(), session.ID, client.UserMessage("one"), ""); err != nil {
+		if _, err := s.client.Post(t.Context(), session.ID, client.UserMessage("one")); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.client.PostMessage(t.Context(), session.ID, client.UserMessage("two"), ""); err != nil {
+		if _, err := s.client.Post(t.Context(), session.ID, client.UserMessage("two")); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -21,12 +21,7 @@ func TestDeployPage(t *testing.T) {
 	home := t.TempDir()
 	laptop := start(t, filepath.Join(home, ".local/share/parley"))
 	session := newSession(t, laptop.client, "sim/tool")
-	if _, err := laptop.client.PostMessage(
-		t.Context(),
-		session.ID,
-		client.UserMessage("What time is it?"),
-		"",
-	); err != nil {
+	if _, err := laptop.client.Post(t.Context(), session.ID, client.UserMessage("What time is it?")); err != nil {
 		t.Fatal(err)
 	}
 	settled(t, laptop.client, session.ID, turnDeadline)

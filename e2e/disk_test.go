@@ -20,7 +20,7 @@ func TestFullDisk(t *testing.T) {
 	data := filepath.Join(dir, "data")
 	s := start(t, data)
 	session := newSession(t, s.client, "sim/echo")
-	kept, err := s.client.PostMessage(t.Context(), session.ID, client.UserMessage("before"), "")
+	kept, err := s.client.Post(t.Context(), session.ID, client.UserMessage("before"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func TestFullDisk(t *testing.T) {
 	fill(t, ballast)
 	refused := false
 	for range 200 {
-		_, err := s.client.PostMessage(t.Context(), session.ID, client.UserMessage(strings.Repeat("more ", 2000)), "")
+		_, err := s.client.Post(t.Context(), session.ID, client.UserMessage(strings.Repeat("more ", 2000)))
 		if parley.ErrorCode(err) == parley.CodeStorageFull {
 			refused = true
 			break
@@ -52,7 +52,7 @@ func TestFullDisk(t *testing.T) {
 	settled(t, s.client, session.ID, turnDeadline)
 	deadline := time.Now().Add(turnDeadline)
 	for {
-		_, err := s.client.PostMessage(t.Context(), session.ID, client.UserMessage("after"), "")
+		_, err := s.client.Post(t.Context(), session.ID, client.UserMessage("after"))
 		if err == nil {
 			break
 		}

@@ -41,7 +41,7 @@ func dryRunWritesNothing(t *testing.T, at place) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	session, err := c.CreateSession(t.Context(), client.SessionInput{Agent: agent.Slug, Title: "Times"})
+	session, err := c.CreateSession(t.Context(), client.SessionInput{AgentID: agent.Slug, Title: "Times"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func dryRunWritesNothing(t *testing.T, at place) {
 	if after := s.dump(t, at); !slices.Equal(before, after) {
 		t.Errorf("rows changed: before %v\nafter %v", before, after)
 	}
-	if sessions, err := c.Sessions(t.Context(), nil); err != nil || len(sessions.Data) != 1 {
+	if sessions, err := c.Sessions(t.Context(), client.SessionsQuery{}); err != nil || len(sessions.Data) != 1 {
 		t.Errorf("%d sessions, %v", len(sessions.Data), err)
 	}
 }

@@ -31,7 +31,7 @@ func TestDocumentedDump(t *testing.T) {
 	restored := cluster.URL(pgtest.Owner, "restored")
 	s := start(t, dir)
 	session := newSession(t, s.client, "sim/echo")
-	if _, err := s.client.PostMessage(t.Context(), session.ID, client.UserMessage("to be kept"), ""); err != nil {
+	if _, err := s.client.Post(t.Context(), session.ID, client.UserMessage("to be kept")); err != nil {
 		t.Fatal(err)
 	}
 	settled(t, s.client, session.ID, turnDeadline)

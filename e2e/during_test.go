@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -97,7 +96,7 @@ func occupations(s *server, g *gate) []occupation {
 		ready func(*testing.T, parley.Session)) func(*testing.T) (parley.Session, client.Posted) {
 		return func(t *testing.T) (parley.Session, client.Posted) {
 			t.Helper()
-			session, err := s.client.CreateSession(t.Context(), client.SessionInput{Agent: agent})
+			session, err := s.client.CreateSession(t.Context(), client.SessionInput{AgentID: agent})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -109,7 +108,7 @@ func occupations(s *server, g *gate) []occupation {
 			); status != http.StatusOK {
 				t.Fatalf("status %d: %s", status, answer)
 			}
-			posted, err := s.client.PostMessage(t.Context(), session.ID, client.UserMessage(text), "")
+			posted, err := s.client.Post(t.Context(), session.ID, client.UserMessage(text))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -128,12 +127,12 @@ func occupations(s *server, g *gate) []occupation {
 	open := func(*testing.T, parley.ID) { g.release <- struct{}{} }
 	approve := func(t *testing.T, session parley.ID) {
 		t.Helper()
-		page, err := s.client.Approvals(t.Context(), url.Values{"session_id": {session.String()}, "state": {"pending"}})
+		page, err := s.client.Approvals(t.Context(), client.ApprovalsQuery{SessionID: session, State: "pending"})
 		if err != nil || len(page.Data) != 1 {
 			t.Fatalf("%d approvals wait, %v", len(page.Data), err)
 		}
 		g.release <- struct{}{}
-		if _, err := s.client.Decide(
+		if _, err := s.client.DecideApproval(
 			t.Context(),
 			page.Data[0].ID,
 			client.DecisionInput{Decision: parley.DecideApprove},
@@ -208,7 +207,7 @@ func duringOne(t *testing.T, s *server, state occupation, during parley.During) 
 	session, first := state.begin(t)
 	message := client.UserMessage("And this.")
 	message.Model, message.During = "sim/echo", during
-	_, err := s.client.PostMessage(t.Context(), session.ID, message, "")
+	_, err := s.client.Post(t.Context(), session.ID, message)
 	if during == parley.DuringReject {
 		if parley.ErrorCode(err) != parley.CodeBusy {
 			t.Errorf("the message is answered with %v", err)
@@ -294,8 +293,7 @@ func aLoopWaitsForItsBudget(t *testing.T, at place) {
 	loop, err := s.client.StartLoop(
 		t.Context(),
 		session.ID,
-		client.LoopInput{Prompt: "Once more.", Max: iterations},
-		"",
+		client.LoopInput{Prompt: "Once more.", Max: new(iterations)},
 	)
 	if err != nil {
 		t.Fatal(err)

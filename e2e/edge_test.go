@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"example.org/parley/client"
 )
 
 // fewDescriptors is how many files the server of TestSilentConnectionsKeepNobodyOut
@@ -268,7 +270,7 @@ func TestNobodyOfThisMachineIsTheLocalOwner(t *testing.T) {
 		as(nobody, "exec 3>&-", "POST", "/v1/agents", made)
 	}
 	s.counted(`parley_http_requests_total{method="POST",route="/v1/agents",status="401"} 21`)
-	agents, err := s.client.Agents(t.Context(), nil)
+	agents, err := s.client.Agents(t.Context(), client.AgentsQuery{})
 	if err != nil {
 		t.Fatal(err)
 	}

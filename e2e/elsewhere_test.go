@@ -23,7 +23,7 @@ func shown(ctx context.Context, t *testing.T, c *client.Client, session parley.I
 	go func() { // ends with the last turn, or with ctx
 		defer close(seen)
 		waits := true
-		for frame, err := range c.Watch(ctx, session, 0) {
+		for frame, err := range c.WatchSession(ctx, session, client.WatchSessionQuery{}) {
 			switch {
 			case err != nil:
 				if ctx.Err() == nil {
@@ -60,11 +60,10 @@ func TestFirstTokenElsewhere(t *testing.T) {
 	var later []time.Duration
 	for range turns {
 		// The process that takes the post runs the turn.
-		if _, err := here.client.PostMessage(
+		if _, err := here.client.Post(
 			ctx,
 			session.ID,
 			client.UserMessage(`[[{"wait_ms":20},{"text":"Hello. "},{"wait_ms":20},{"text":"Goodbye."}]]`),
-			"",
 		); err != nil {
 			t.Fatal(err)
 		}

@@ -35,11 +35,11 @@ func begun(t *testing.T, c *client.Client, script string) client.Posted {
 	ctx, cancel := context.WithTimeout(t.Context(), turnDeadline)
 	defer cancel()
 	session := newSession(t, c, "sim/script")
-	posted, err := c.PostMessage(ctx, session.ID, client.UserMessage(script), "")
+	posted, err := c.Post(ctx, session.ID, client.UserMessage(script))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for frame, err := range c.Watch(ctx, session.ID, posted.EventSequence) {
+	for frame, err := range c.WatchSession(ctx, session.ID, client.WatchSessionQuery{After: posted.EventSequence}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +75,7 @@ func attempts(t *testing.T, c *client.Client, posted client.Posted, want int) ti
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(t.Context(), turnDeadline)
 	defer cancel()
-	for frame, err := range c.Watch(ctx, posted.Message.SessionID, posted.EventSequence) {
+	for frame, err := range c.WatchSession(ctx, posted.Message.SessionID, client.WatchSessionQuery{After: posted.EventSequence}) {
 		if err != nil {
 			break
 		}
@@ -158,7 +158,7 @@ func handedOver(t *testing.T, signal syscall.Signal) time.Duration {
 	whole(t, second.client, posted.Message.SessionID, strings.Repeat("word ", 300))
 	if signal == syscall.SIGSTOP { // and it works again
 		again := newSession(t, first.client, "sim/echo")
-		if _, err := first.client.PostMessage(t.Context(), again.ID, client.UserMessage("back"), ""); err != nil {
+		if _, err := first.client.Post(t.Context(), again.ID, client.UserMessage("back")); err != nil {
 			t.Fatal(err)
 		}
 		settled(t, first.client, again.ID, turnDeadline)
@@ -183,7 +183,7 @@ func stoppedAlone(t *testing.T, at place) {
 	}
 	settled(t, s.client, posted.Message.SessionID, turnDeadline)
 	whole(t, s.client, posted.Message.SessionID, strings.Repeat("word ", 300))
-	calls, err := s.client.Calls(t.Context(), posted.Message.SessionID, nil)
+	calls, err := s.client.Calls(t.Context(), posted.Message.SessionID, client.CallsQuery{})
 	if err != nil || len(calls.Data) != 1 {
 		t.Errorf("%d model calls, %v; the first one had not ended", len(calls.Data), err)
 	}
@@ -207,7 +207,7 @@ func newcomer(t *testing.T, at place) {
 	busy := enters("busy")
 	for range long {
 		session := newSession(t, busy, "sim/script")
-		if _, err := busy.PostMessage(t.Context(), session.ID, client.UserMessage(endless), ""); err != nil {
+		if _, err := busy.PostMessage(t.Context(), session.ID, client.UserMessage(endless)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -217,7 +217,7 @@ func newcomer(t *testing.T, at place) {
 		own := enters(fmt.Sprintf("new-%d", newcomers))
 		session := newSession(t, own, "sim/echo")
 		posted := time.Now()
-		if _, err := own.PostMessage(t.Context(), session.ID, client.UserMessage("quick"), ""); err != nil {
+		if _, err := own.PostMessage(t.Context(), session.ID, client.UserMessage("quick")); err != nil {
 			t.Fatal(err)
 		}
 		if after := settled(t, own, session.ID, turnDeadline); after.Status != parley.SessionCompleted {
@@ -235,11 +235,11 @@ func TestRoles(t *testing.T) {
 	at := shared(t)
 	api := startAt(t, at, "--role", "api")
 	session := newSession(t, api.client, "sim/lorem-50-100")
-	posted, err := api.client.PostMessage(t.Context(), session.ID, client.UserMessage("go"), "")
+	posted, err := api.client.Post(t.Context(), session.ID, client.UserMessage("go"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	turns, err := api.client.Turns(t.Context(), session.ID, nil)
+	turns, err := api.client.Turns(t.Context(), session.ID, client.TurnsQuery{})
 	if err != nil || len(turns.Data) != 1 || turns.Data[0].Status != parley.TurnQueued {
 		t.Fatalf("with nobody to run it: %+v, %v", turns.Data, err)
 	}
@@ -248,7 +248,7 @@ func TestRoles(t *testing.T) {
 	watched.last = posted.EventSequence
 	ctx, cancel := context.WithTimeout(t.Context(), turnDeadline)
 	defer cancel()
-	for frame, err := range api.client.Watch(ctx, session.ID, posted.EventSequence) {
+	for frame, err := range api.client.WatchSession(ctx, session.ID, client.WatchSessionQuery{After: posted.EventSequence}) {
 		if err != nil {
 			t.Fatal(err)
 		}

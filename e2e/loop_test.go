@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -28,8 +27,8 @@ func killDuringALoop(t *testing.T, at place) {
 	loop, err := s.client.StartLoop(
 		t.Context(),
 		session.ID,
-		client.LoopInput{Prompt: "Once more.", Max: iterations, Context: parley.LoopContext{Recent: 1}},
-		"one",
+		client.LoopInput{Prompt: "Once more.", Max: new(iterations), Context: parley.LoopContext{Recent: 1}},
+		client.IdempotencyKey("one"),
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +37,7 @@ func killDuringALoop(t *testing.T, at place) {
 	for range kills { // each life makes an iteration, so that none of them is a crash loop
 		seen = untilProgress(t, s.client, session.ID, seen, func(p event.LoopProgress) bool { return p.Iteration > 1 })
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(random.IntN(300))*time.Millisecond)
-		for range s.client.Watch(ctx, session.ID, seen) { // until the instant has come
+		for range s.client.WatchSession(ctx, session.ID, client.WatchSessionQuery{After: seen}) { // until the instant has come
 		}
 		cancel()
 		s.kill()
@@ -46,8 +45,8 @@ func killDuringALoop(t *testing.T, at place) {
 		if repeat, err := s.client.StartLoop(
 			t.Context(),
 			session.ID,
-			client.LoopInput{Prompt: "Once more.", Max: iterations, Context: parley.LoopContext{Recent: 1}},
-			"one",
+			client.LoopInput{Prompt: "Once more.", Max: new(iterations), Context: parley.LoopContext{Recent: 1}},
+			client.IdempotencyKey("one"),
 		); err != nil ||
 			repeat.ID != loop.ID {
 			t.Fatalf("the repeated start gives loop %s, %v", repeat.ID, err)
@@ -75,18 +74,11 @@ func untilProgress(
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), turnDeadline)
 	defer cancel()
-	for frame, err := range server.Watch(ctx, session, after) {
+	for frame, err := range server.WatchSession(ctx, session, client.WatchSessionQuery{After: after}) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if frame.Type != parley.EventLoopProgress {
-			continue
-		}
-		progress, err := frame.LoopProgress()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if fits(progress) {
+		if progress, ok := frame.Event.(*event.LoopProgress); ok && fits(*progress) {
 			return frame.ID
 		}
 	}
@@ -101,7 +93,7 @@ func checkLoop(t *testing.T, server *client.Client, session, id parley.ID, itera
 	if err != nil || loop.State != parley.LoopExhausted || loop.Iteration != iterations {
 		t.Fatalf("the loop is %+v, %v", loop, err)
 	}
-	turns, err := server.Turns(t.Context(), session, url.Values{"order": {"asc"}, "limit": {"1000"}})
+	turns, err := server.Turns(t.Context(), session, client.TurnsQuery{Order: "asc", Limit: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}

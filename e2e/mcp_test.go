@@ -143,7 +143,7 @@ func referenceServers(t *testing.T, at place) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	session, err := s.client.CreateSession(t.Context(), client.SessionInput{Agent: agent.Slug})
+	session, err := s.client.CreateSession(t.Context(), client.SessionInput{AgentID: agent.Slug})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +225,7 @@ func referenceServers(t *testing.T, at place) {
 func (u use) check(t *testing.T, c *client.Client, session parley.ID) {
 	t.Helper()
 	script := fmt.Sprintf(`[[{"tool_call":{"name":%q,"arguments":%s}}],[{"text":"Done."}]]`, u.tool, u.arguments)
-	if _, err := c.PostMessage(t.Context(), session, client.UserMessage(script), ""); err != nil {
+	if _, err := c.Post(t.Context(), session, client.UserMessage(script)); err != nil {
 		t.Fatal(err)
 	}
 	if after := settled(t, c, session, turnDeadline); after.Status != parley.SessionCompleted {

@@ -17,6 +17,7 @@ import (
 
 	"example.org/parley"
 	"example.org/parley/client"
+	"example.org/parley/event"
 )
 
 // wordDeadline is how long a word may take through a proxy: less than until the
@@ -153,9 +154,9 @@ func TestProxyStreams(t *testing.T) {
 			session := newSession(t, through, "sim/script")
 			ctx, cancel := context.WithTimeout(t.Context(), wordDeadline)
 			defer cancel()
-			hears(t, through.StreamMessage(ctx, session.ID, client.UserMessage(oneWord), ""), "word")
-			hears(t, through.Watch(ctx, session.ID, 0), "word")
-			if _, err := through.Cancel(t.Context(), session.ID, client.CancelInput{}); err != nil {
+			hears(t, through.PostMessageStream(ctx, session.ID, client.UserMessage(oneWord)), "word")
+			hears(t, through.WatchSession(ctx, session.ID, client.WatchSessionQuery{}), "word")
+			if _, err := through.CancelTurn(t.Context(), session.ID, client.CancelInput{}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -173,10 +174,7 @@ func hears(t *testing.T, frames iter.Seq2[client.Frame, error], want string) {
 		if frame.Type != parley.EventStepGenerating {
 			continue
 		}
-		delta, err := frame.Delta()
-		if err != nil {
-			t.Fatal(err)
-		}
+		delta := frame.Event.(*event.StepGenerating)
 		if heard = heard[:delta.Offset] + delta.Delta; heard == want {
 			return
 		}

@@ -4,12 +4,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
-	"net/url"
 	"testing"
 	"time"
 
 	"example.org/parley"
 	"example.org/parley/client"
+	"example.org/parley/event"
 )
 
 // newSession makes a session of a new agent with the built-in tool.
@@ -26,17 +26,11 @@ func newSession(t *testing.T, c *client.Client, model parley.ModelID) parley.Ses
 func record(t *testing.T, c *client.Client, session parley.ID) []parley.Message {
 	t.Helper()
 	var messages []parley.Message
-	query := url.Values{"limit": {"1000"}}
-	for {
-		page, err := c.Messages(t.Context(), session, query)
+	for m, err := range c.AllMessages(t.Context(), session, client.MessagesQuery{Limit: 1000}) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		messages = append(messages, page.Data...)
-		if page.Next == "" {
-			break
-		}
-		query.Set("cursor", page.Next)
+		messages = append(messages, m)
 	}
 	results := map[string]int{}
 	sequence := int64(0)
@@ -70,7 +64,7 @@ func settled(t *testing.T, c *client.Client, session parley.ID, within time.Dura
 		if s.TurnID.IsZero() {
 			return s
 		}
-		for frame, err := range c.Watch(ctx, session, after) {
+		for frame, err := range c.WatchSession(ctx, session, client.WatchSessionQuery{After: after}) {
 			if err != nil {
 				break
 			}
@@ -115,10 +109,7 @@ func (f *fold) take(frame client.Frame) {
 	}
 	switch {
 	case frame.Type == parley.EventStepGenerating:
-		delta, err := frame.Delta()
-		if err != nil {
-			f.t.Fatal(err)
-		}
+		delta := frame.Event.(*event.StepGenerating)
 		if delta.Kind != parley.KindText {
 			return
 		}
@@ -136,11 +127,14 @@ func (f *fold) take(frame client.Frame) {
 		}
 		f.texts[delta.MessageID] = have
 	case frame.Type == parley.EventStepGenerated || frame.Type == parley.EventStepError:
-		step, err := frame.SettledStep()
-		if err != nil {
-			f.t.Fatal(err)
+		var messages []event.SettledMessage
+		switch step := frame.Event.(type) {
+		case *event.StepGenerated:
+			messages = step.Messages
+		case *event.StepError:
+			messages = step.Messages
 		}
-		for _, m := range step.Messages {
+		for _, m := range messages {
 			f.texts[m.MessageID] = []byte(text(f.t, parley.Message{Content: m.Content}))
 		}
 	case frame.Type.EndsTurn():

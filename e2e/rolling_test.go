@@ -87,7 +87,7 @@ func TestRollingRestart(t *testing.T) {
 // talk posts one message and watches until its turn has ended, on as many
 // connections as that takes: a process that goes away ends its streams.
 func (p *person) talk(t *testing.T, through *client.Client) bool {
-	if _, err := through.PostMessage(t.Context(), p.session, client.UserMessage("go on"), ""); err != nil {
+	if _, err := through.PostMessage(t.Context(), p.session, client.UserMessage("go on")); err != nil {
 		t.Errorf("post %d of session %s: %v", p.posts+1, p.session, err)
 		return false
 	}
@@ -95,7 +95,7 @@ func (p *person) talk(t *testing.T, through *client.Client) bool {
 	ctx, cancel := context.WithTimeout(t.Context(), turnDeadline)
 	defer cancel()
 	for p.watched.ended < p.posts {
-		for frame, err := range through.Watch(ctx, p.session, p.watched.last) {
+		for frame, err := range through.WatchSession(ctx, p.session, client.WatchSessionQuery{After: p.watched.last}) {
 			if err != nil {
 				if ctx.Err() != nil || parley.ErrorCode(err) != parley.CodeUnavailable {
 					t.Errorf("watching turn %d of session %s: %v", p.posts, p.session, err)

@@ -17,7 +17,7 @@ func whatWasSaidIsFound(t *testing.T, at place) {
 	session := newSession(t, s.client, "sim/echo")
 	say := func(s *server, text string) {
 		t.Helper()
-		if _, err := s.client.PostMessage(t.Context(), session.ID, client.UserMessage(text), ""); err != nil {
+		if _, err := s.client.Post(t.Context(), session.ID, client.UserMessage(text)); err != nil {
 			t.Fatal(err)
 		}
 	}

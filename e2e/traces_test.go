@@ -130,7 +130,7 @@ func TestATraceOutlivesItsProcess(t *testing.T) {
 // until watches a session from its beginning for a frame that fits.
 func until(t *testing.T, c *client.Client, sessionID parley.ID, fits func(client.Frame) bool) {
 	t.Helper()
-	for frame, err := range c.Watch(t.Context(), sessionID, 0) {
+	for frame, err := range c.WatchSession(t.Context(), sessionID, client.WatchSessionQuery{}) {
 		if err != nil {
 			t.Fatal(err)
 		}

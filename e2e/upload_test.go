@@ -15,6 +15,7 @@ import (
 	_ "modernc.org/sqlite" // the driver of database/sql
 
 	"example.org/parley"
+	"example.org/parley/client"
 )
 
 // count runs statements at a place's database, past the server, and returns the
@@ -68,7 +69,7 @@ func content(size int) []byte {
 
 func checkFiles(t *testing.T, s *server, want int) {
 	t.Helper()
-	files, err := s.client.Files(t.Context(), nil)
+	files, err := s.client.Files(t.Context(), client.FilesQuery{})
 	if err != nil || len(files.Data) != want {
 		t.Errorf("%d files are listed, %v; want %d", len(files.Data), err, want)
 	}
@@ -85,7 +86,7 @@ func killedUpload(t *testing.T, at place) {
 	reader, writer := io.Pipe()
 	uploaded := make(chan error, 1)
 	go func() { // ends with the writer's end
-		_, err := s.client.UploadFile(t.Context(), "half", reader)
+		_, err := s.client.UploadFile(t.Context(), reader, client.UploadFileQuery{Name: "half"})
 		_ = reader.Close() // nobody reads any more
 		uploaded <- err
 	}()
@@ -110,7 +111,7 @@ func killedUpload(t *testing.T, at place) {
 
 	s = startAt(t, at, "--lease", shortLease.String())
 	checkFiles(t, s, 0)
-	whole, err := s.client.UploadFile(t.Context(), "whole", bytes.NewReader(data))
+	whole, err := s.client.UploadFile(t.Context(), bytes.NewReader(data), client.UploadFileQuery{Name: "whole"})
 	if err != nil || whole.SHA256 != sha256.Sum256(data) {
 		t.Fatalf("begun again, the upload gives %+v, %v", whole, err)
 	}
@@ -149,7 +150,7 @@ func TestUploadToAFullDisk(t *testing.T) {
 	dir := smallDisk(t, "24m")
 	s := start(t, filepath.Join(dir, "data"))
 	small := content(100_000)
-	kept, err := s.client.UploadFile(t.Context(), "small", bytes.NewReader(small))
+	kept, err := s.client.UploadFile(t.Context(), bytes.NewReader(small), client.UploadFileQuery{Name: "small"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,8 +165,8 @@ func TestUploadToAFullDisk(t *testing.T) {
 	}
 	if _, err := s.client.UploadFile(
 		t.Context(),
-		"large",
 		bytes.NewReader(content(10<<20)),
+		client.UploadFileQuery{Name: "large"},
 	); parley.ErrorCode(
 		err,
 	) != parley.CodeStorageFull {
@@ -185,7 +186,11 @@ func TestUploadToAFullDisk(t *testing.T) {
 	}
 	deadline := time.Now().Add(turnDeadline)
 	for {
-		_, err := s.client.UploadFile(t.Context(), "later", bytes.NewReader(content(2<<20)))
+		_, err := s.client.UploadFile(
+			t.Context(),
+			bytes.NewReader(content(2<<20)),
+			client.UploadFileQuery{Name: "later"},
+		)
 		if err == nil {
 			break
 		}

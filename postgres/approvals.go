@@ -103,36 +103,12 @@ func approvalsQuery(scope store.Scope, q store.ApprovalQuery) (text string, rows
 	return "SELECT * FROM ((" + own + ") UNION ALL (" + below + ")) a" + order + limit, rows, l.args
 }
 
-// approvalColumns reads "a".
-const approvalColumns = `a.id, a.workspace_id, a.session_id, a.root_id, a.agent_id, a.turn_id, a.message_id,
-	a.tool_call_id, a.tool_name, a.arguments, a.fingerprint,
- a.state, a.scope, a.covers, a.decided_kind, a.decided_id, a.decided_name, a.comment, a.created_at, a.expires_at,
-  a.decided_at, a.used_at, a.terms, a.approved_by`
-
 func scanApproval(r *row) (parley.Approval, error) {
-	a := parley.Approval{
-		ID:          r.id(),
-		WorkspaceID: r.id(),
-		SessionID:   r.id(),
-		RootID:      r.id(),
-		AgentID:     r.id(),
-		TurnID:      r.id(),
-		MessageID:   r.id(),
-		ToolCallID:  r.text(),
-		ToolName:    r.text(),
-		Arguments:   transition.ReadableObject(r.json()),
-		Fingerprint: r.hash(),
-		State:       parley.ApprovalState(r.text()),
-		Scope:       parley.ApprovalScope(r.text()),
-		Covers:      parley.ApprovalCovers(r.text()),
+	approval := transition.ApprovalRow{Approval: &parley.Approval{}}
+	if err := fillApproval(r, &approval); err != nil {
+		return *approval.Approval, err
 	}
-	by := parley.Author{Kind: parley.AuthorKind(r.text()), ID: r.id(), Name: r.text()}
-	if by.Kind != "" {
-		a.DecidedBy = &by
-	}
-	a.Comment, a.CreatedAt, a.ExpiresAt, a.DecidedAt, a.UsedAt = r.text(), r.time(), r.time(), r.time(), r.time()
-	terms, approvedBy := r.text(), r.text()
-	return a, transition.ReadTerms(&a, terms, approvedBy)
+	return approval.Whole()
 }
 
 // SessionOfApproval implements transition.Rows.
@@ -163,93 +139,32 @@ func (a *attempt) TurnApprovals(h *transition.Head, turnID parley.ID) ([]parley.
 	)
 }
 
-// RootNews implements transition.Rows.
-func (a *attempt) RootNews(workspaceID, approvalID parley.ID) (news transition.RootNews, err error) {
-	err = a.read(
-		func() { news = 0 },
-		"SELECT root_news FROM parley.approvals WHERE workspace_id = $1 AND id = $2",
-		func(r *row) error {
-			news = transition.RootNews(r.int())
-			return nil
-		},
-		workspaceID,
-		approvalID,
-	)
-	return news, err
-}
-
-// approvals writes what a transition changed of approvals.
-func (b *batch) approvals(h *transition.Head, c *transition.Changes) error {
-	for _, a := range c.NewApprovals {
-		terms, err := transition.EncodeTerms(a)
+// InsertApprovals implements transition.Writer.
+func (w *changes) InsertApprovals(_ *transition.Head, approvals []*parley.Approval) error {
+	for _, a := range approvals {
+		row, err := transition.RowOf(a)
 		if err != nil {
 			return err
 		}
-		b.write(
-			`INSERT INTO parley.approvals (id, workspace_id, session_id, root_id, agent_id, turn_id, message_id,
-				tool_call_id, tool_name, arguments, fingerprint,
- state, created_at, expires_at, terms) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
-			a.ID,
-			a.WorkspaceID,
-			a.SessionID,
-			a.RootID,
-			a.AgentID,
-			a.TurnID,
-			a.MessageID,
-			a.ToolCallID,
-			a.ToolName,
-			a.Arguments,
-			a.Fingerprint,
-			string(a.State),
-			a.CreatedAt,
-			a.ExpiresAt,
-			terms,
-		)
-	}
-	for _, a := range c.Approvals {
-		var by parley.Author
-		if a.DecidedBy != nil {
-			by = *a.DecidedBy
-		}
-		approvedBy, err := approversJSON(a)
-		if err != nil {
-			return err
-		}
-		b.write(
-			`UPDATE parley.approvals SET state = $3, scope = $4, covers = $5, decided_kind = $6, decided_id = $7,
-				decided_name = $8, comment = $9, decided_at = $10, used_at = $11, approved_by = $12
- WHERE workspace_id = $1 AND id = $2`,
-			h.WorkspaceID,
-			a.ID,
-			string(a.State),
-			string(a.Scope),
-			string(a.Covers),
-			string(by.Kind),
-			by.ID,
-			by.Name,
-			a.Comment,
-			a.DecidedAt,
-			a.UsedAt,
-			approvedBy,
-		)
-	}
-	for _, told := range c.ToldRoot {
-		b.write(
-			"UPDATE parley.approvals SET root_news = $3 WHERE workspace_id = $1 AND id = $2",
-			h.WorkspaceID,
-			told.ApprovalID,
-			int(told.News),
-		)
+		w.write(
+			"INSERT INTO parley.approvals ("+insertApprovalColumns+") VALUES ("+insertApprovalPlaces+")",
+			insertApprovalArgs(nil, &row)...)
 	}
 	return nil
 }
 
-// approversJSON is null while nobody has approved.
-func approversJSON(a *parley.Approval) (arg, error) {
-	if len(a.ApprovedBy) == 0 {
-		return nil, nil
+// UpdateApprovals implements transition.Writer.
+func (w *changes) UpdateApprovals(h *transition.Head, approvals []*parley.Approval) error {
+	for _, a := range approvals {
+		row, err := transition.RowOf(a)
+		if err != nil {
+			return err
+		}
+		w.write(
+			"UPDATE parley.approvals SET "+updateApprovalSet+" WHERE workspace_id = $1 AND id = $2",
+			updateApprovalArgs([]arg{h.WorkspaceID, a.ID}, &row)...)
 	}
-	return encodeMaybe(&a.ApprovedBy)
+	return nil
 }
 
 // Accepted implements transition.Rows.

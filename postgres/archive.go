@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"example.org/parley"
+	"example.org/parley/internal/tables"
 	"example.org/parley/internal/transfer"
 )
 
@@ -116,48 +117,13 @@ func (a *Archive) Quiet(ctx context.Context) error {
 	})
 }
 
-// orders are the primary keys of the tables that move, where they are not
-// (workspace_id, id).
-var orders = map[string][]string{ //nolint:gochecknoglobals // never written
-	"workspaces":     {"id"},
-	"agent_tags":     {"workspace_id", "tag", "agent_id"},
-	"agent_versions": {"workspace_id", "agent_id", "version"},
-	"session_tags":   {"workspace_id", "tag", "session_id"},
-	"session_logs":   {"workspace_id", "session_id", "through"},
-	"session_marks":  {"workspace_id", "session_id", "sequence"},
-	"heads":          {"session_id", "workspace_id"},
-	"audit_links":    {"number"},
-	"graves":         {"workspace_id", "session_id"},
-	"ready":          {"workspace_id", "session_id"},
-	"outside":        {"workspace_id", "session_id"},
-	"shares":         {"workspace_id", "session_id", "reader_id"},
-	"versions":       {"workspace_id", "message_id", "n"},
-	"call_texts":     {"workspace_id", "hash"},
-	"events":         {"workspace_id", "session_id", "sequence"},
-	"outbox":         {"id"},
-	"audit":          {"workspace_id", "at", "id"},
-	"budgets":        {"workspace_id", "subject_id"},
-	"compactions":    {"workspace_id", "session_id"},
-	"replays":        {"workspace_id", "call_id"},
-	"parked":         {"workspace_id", "subject_id", "session_id"},
-	"rates":          {"workspace_id", "subject_id"},
-	"blob_chunks":    {"workspace_id", "blob_id", "n"},
-	"file_uses":      {"workspace_id", "session_id", "message_id", "file_id"},
-	"clients":        {"workspace_id", "principal_id", "client"},
-}
-
 // Key implements transfer.Archive.
-func (a *Archive) Key(table transfer.Table) []string {
-	if key, ok := orders[table.Name]; ok {
-		return key
-	}
-	return []string{"workspace_id", "id"}
-}
+func (a *Archive) Key(table tables.Table) []string { return table.Keys[tables.Postgres] }
 
 // Each implements transfer.Archive.
 func (a *Archive) Each(
 	ctx context.Context,
-	table transfer.Table,
+	table tables.Table,
 	after transfer.Row,
 	visit func(transfer.Row) error,
 ) error {
@@ -199,26 +165,26 @@ func list(names []string) string {
 }
 
 // value takes the next column as it is.
-func (r *row) value(kind transfer.Kind) transfer.Value {
+func (r *row) value(kind tables.Kind) transfer.Value {
 	if r.next < len(r.values) && r.values[r.next] == nil {
 		r.next++
 		return transfer.Value{}
 	}
 	v := transfer.Value{Kind: kind}
 	switch kind {
-	case transfer.Integer:
+	case tables.Integer:
 		v.Int = r.int64()
-	case transfer.Flag:
+	case tables.Flag:
 		if r.bool() {
 			v.Int = 1
 		}
-	case transfer.ID:
+	case tables.ID:
 		id := r.id()
 		v.Bytes = id[:]
-	case transfer.Text:
+	case tables.Text:
 		text, _ := r.take()
 		v.Bytes = bytes.Clone(text)
-	case transfer.Bytes:
+	case tables.Bytes:
 		v.Bytes = bytes.Clone(r.raw())
 	}
 	return v
@@ -227,15 +193,15 @@ func (r *row) value(kind transfer.Kind) transfer.Value {
 // bound is a value on its way into a statement.
 func bound(v transfer.Value) any {
 	switch v.Kind {
-	case transfer.Integer:
+	case tables.Integer:
 		return v.Int
-	case transfer.Flag:
+	case tables.Flag:
 		return v.Int != 0
-	case transfer.ID:
+	case tables.ID:
 		return asUUID(v)
-	case transfer.Text:
+	case tables.Text:
 		return string(v.Bytes)
-	case transfer.Bytes:
+	case tables.Bytes:
 		return v.Bytes
 	default:
 		return nil
@@ -249,7 +215,7 @@ func asUUID(v transfer.Value) (id pgtype.UUID) {
 }
 
 // Count implements transfer.Archive.
-func (a *Archive) Count(ctx context.Context, table transfer.Table) (n int64, err error) {
+func (a *Archive) Count(ctx context.Context, table tables.Table) (n int64, err error) {
 	err = a.within(ctx, func() error {
 		return a.each(ctx, "SELECT count(*) FROM parley."+table.Name, func(r *row) error {
 			n = r.int64()
@@ -414,7 +380,7 @@ func (a *Archive) Begin(ctx context.Context, progress transfer.Progress) error {
 // Append implements transfer.Destination.
 func (a *Archive) Append(
 	ctx context.Context,
-	table transfer.Table,
+	table tables.Table,
 	rows []transfer.Row,
 	progress transfer.Progress,
 ) error {
@@ -450,22 +416,22 @@ func (a *Archive) Append(
 }
 
 // array is one column of many rows, and the type of its elements.
-func array(kind transfer.Kind, rows []transfer.Row, at int) (element string, values any) {
+func array(kind tables.Kind, rows []transfer.Row, at int) (element string, values any) {
 	switch kind {
-	case transfer.ID:
+	case tables.ID:
 		return "uuid", gathered(rows, at, asUUID)
-	case transfer.Bytes:
+	case tables.Bytes:
 		return "bytea", gathered(rows, at, func(v transfer.Value) []byte {
 			if v.Kind != 0 && v.Bytes == nil {
 				return []byte{}
 			}
 			return v.Bytes
 		})
-	case transfer.Text:
+	case tables.Text:
 		return "text", gathered(rows, at, func(v transfer.Value) pgtype.Text {
 			return pgtype.Text{String: string(v.Bytes), Valid: v.Kind != 0}
 		})
-	case transfer.Flag:
+	case tables.Flag:
 		return "boolean", gathered(rows, at, func(v transfer.Value) pgtype.Bool {
 			return pgtype.Bool{Bool: v.Int != 0, Valid: v.Kind != 0}
 		})

@@ -7,16 +7,6 @@ import (
 	"example.org/parley/store"
 )
 
-const auditColumns = "a.workspace_id, a.at, a.id, a.principal_id, a.principal_name, a.action, a.session_id, " +
-	"a.target_id, a.request_id"
-
-func scanAudit(r *row) (parley.AuditEntry, error) {
-	return parley.AuditEntry{
-		WorkspaceID: r.id(), At: r.time(), ID: r.id(), PrincipalID: r.id(), PrincipalName: r.text(), Action: r.text(),
-		SessionID: r.id(), TargetID: r.id(), RequestID: r.id(),
-	}, nil
-}
-
 // AppendAudit implements store.AuditTrail. Entries of one batch belong to any
 // workspaces, so that the batch is the system's.
 func (s *Store) AppendAudit(ctx context.Context, entries []parley.AuditEntry) error {
@@ -31,15 +21,14 @@ func (s *Store) AppendAudit(ctx context.Context, entries []parley.AuditEntry) er
 }
 
 const (
-	insertAudit = `INSERT INTO parley.audit (workspace_id, at, id, principal_id, principal_name, action, session_id,
-		target_id, request_id) `
-	auditValues = `VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING`
+	insertAudit = "INSERT INTO parley.audit (" + insertAuditColumns + ") "
+	auditValues = "VALUES (" + insertAuditPlaces + ") ON CONFLICT DO NOTHING"
 )
 
 // audit adds entries; those that are there already stay as they are.
 func (b *batch) audit(entries []parley.AuditEntry) {
 	for i := range entries {
-		b.write(insertAudit+auditValues, auditArgs(&entries[i])...)
+		b.write(insertAudit+auditValues, insertAuditArgs(nil, &entries[i])...)
 	}
 }
 
@@ -49,22 +38,8 @@ func (b *batch) audit(entries []parley.AuditEntry) {
 func (b *batch) auditIf(entries []parley.AuditEntry, exists string, args ...arg) {
 	for i := range entries {
 		b.write(
-			insertAudit+"SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9 WHERE EXISTS ("+exists+") ON CONFLICT DO NOTHING",
-			append(auditArgs(&entries[i]), args...)...)
-	}
-}
-
-func auditArgs(e *parley.AuditEntry) []arg {
-	return []arg{
-		e.WorkspaceID,
-		e.At,
-		e.ID,
-		e.PrincipalID,
-		e.PrincipalName,
-		e.Action,
-		e.SessionID,
-		e.TargetID,
-		e.RequestID,
+			insertAudit+"SELECT "+insertAuditPlaces+" WHERE EXISTS ("+exists+") ON CONFLICT DO NOTHING",
+			append(insertAuditArgs(nil, &entries[i]), args...)...)
 	}
 }
 

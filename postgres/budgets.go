@@ -154,45 +154,62 @@ func (a *attempt) Warned(parley.ID, parley.ID, parley.Limit) (bool, error) { ret
 // Rate implements transition.Rows: the write says otherwise.
 func (a *attempt) Rate(parley.ID, parley.ID, int) (time.Duration, error) { return 0, nil }
 
-// budgets adds what a transition changed of budgets.
-func (b *batch) budgets(h *transition.Head) {
-	c := &h.Changes
-	for i := range c.Spent {
-		b.spend(h, &c.Spent[i])
+// Spend implements transition.Writer.
+func (w *changes) Spend(h *transition.Head, spent []transition.Spent) error {
+	for i := range spent {
+		w.spend(h, &spent[i])
 	}
-	for i := range c.NewCalls {
-		b.reserve(h, &c.NewCalls[i])
+	return nil
+}
+
+// Reserve implements transition.Writer.
+func (w *changes) Reserve(h *transition.Head, calls []transition.NewCall) error {
+	for i := range calls {
+		w.reserve(h, &calls[i])
 	}
-	if c.Parked != nil {
-		b.park(h, &c.Parked.Refusal)
-	}
-	if c.Warned != nil {
-		b.write(
-			`WITH warned AS (UPDATE parley.budgets b SET warned = CASE WHEN b.day = n.day THEN b.warned ELSE b.warned &
-				~12 END | $3,
+	return nil
+}
+
+// Park implements transition.Writer.
+func (w *changes) Park(h *transition.Head, parked *transition.Parked) error {
+	w.park(h, &parked.Refusal)
+	return nil
+}
+
+// Warn implements transition.Writer.
+func (w *changes) Warn(h *transition.Head, warned *transition.Warned) error {
+	w.write(
+		`WITH warned AS (UPDATE parley.budgets b SET warned = CASE WHEN b.day = n.day THEN b.warned ELSE b.warned &
+			~12 END | $3,
  day_tokens = CASE WHEN b.day = n.day THEN b.day_tokens ELSE 0 END,
   day_cost = CASE WHEN b.day = n.day THEN b.day_cost ELSE 0 END, day = n.day
  FROM (SELECT `+today+` AS day) n WHERE b.workspace_id = $1 AND b.subject_id = $2
   AND CASE WHEN b.day = n.day THEN b.warned ELSE b.warned & ~12 END & $3 = 0 RETURNING 1)
  SELECT CASE WHEN EXISTS (SELECT 1 FROM warned) THEN 0 ELSE parley.warned_before() END`,
-			h.WorkspaceID,
-			c.Warned.Subject,
-			c.Warned.Limit.WarnedBit(),
-		)
-	}
-	if c.Rated != nil {
-		b.read(
-			rateOrVoid,
-			nothing,
-			h.WorkspaceID,
-			h.ID,
-			time.Minute.Microseconds()/int64(c.Rated.PerMinute),
-			int64(c.Rated.PerMinute),
-		)
-	}
-	if c.Relimited {
-		b.relimit(h.WorkspaceID, h.ID, h.Limits != nil && h.Limits.Budgeted())
-	}
+		h.WorkspaceID,
+		warned.Subject,
+		warned.Limit.WarnedBit(),
+	)
+	return nil
+}
+
+// CountRequest implements transition.Writer.
+func (w *changes) CountRequest(h *transition.Head, rated *transition.Rated) error {
+	w.read(
+		rateOrVoid,
+		nothing,
+		h.WorkspaceID,
+		h.ID,
+		time.Minute.Microseconds()/int64(rated.PerMinute),
+		int64(rated.PerMinute),
+	)
+	return nil
+}
+
+// Relimit implements transition.Writer.
+func (w *changes) Relimit(h *transition.Head) error {
+	w.relimit(h.WorkspaceID, h.ID, h.Limits != nil && h.Limits.Budgeted())
+	return nil
 }
 
 // reserveIn charges a budget with an estimate, or voids the batch. A budget that is
@@ -275,7 +292,7 @@ func (b *batch) spend(h *transition.Head, spent *transition.Spent) {
 			spent.Reserved.Tokens,
 			orNothing(spent.Reserved.Cost),
 		)
-		b.write(wakeSome, h.WorkspaceID, subject, transition.WakeSession, transition.WokenAtOnce)
+		b.write(wakeSome, h.WorkspaceID, subject, transition.WakeSession{}.Kind(), transition.WokenAtOnce)
 	}
 	if spent.Estimated {
 		b.write(
@@ -341,7 +358,7 @@ func (b *batch) relimit(workspaceID, subject parley.ID, budgeted bool) {
 	b.write(`WITH gone AS (DELETE FROM parley.parked WHERE workspace_id = $1 AND subject_id = $2 RETURNING session_id)
  INSERT INTO parley.outbox (workspace_id, kind, target_id, created_at, due_at) SELECT $1, $3, g.session_id, now, now
   FROM gone g, parley.now_ms() now`,
-		workspaceID, subject, transition.WakeSession)
+		workspaceID, subject, transition.WakeSession{}.Kind())
 }
 
 // relimitAgent is relimit for an agent. Its limits are also those of its sessions:

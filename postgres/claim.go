@@ -68,8 +68,8 @@ func scanCandidate(r *row) (c candidate, err error) {
 		c.head.Remember(&turn, nil)
 	}
 	c.version = r.int()
-	c.trigger = scanMessage(r)
-	return c, nil
+	c.trigger, err = scanMessage(r)
+	return c, err
 }
 
 // Claim implements store.Turns. Sessions are chosen from what one snapshot
@@ -147,7 +147,7 @@ func (s *Store) claimSome(
 		b := system()
 		b.guards(a)
 		for _, h := range a.tx.Locked() {
-			if err := a.writeHead(b, h); err != nil {
+			if err := h.Write(a.changes(b)); err != nil {
 				return err
 			}
 		}

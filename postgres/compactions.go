@@ -103,37 +103,6 @@ func (s *Store) EnterSummary(ctx context.Context, fence store.Fence) (*parley.Me
 	)
 }
 
-// compactionColumns reads "c".
-const compactionColumns = `c.id, c.workspace_id, c.session_id, c.state, c.reason, c.attempt, c.holder, c.epoch,
-	c.covers_from, c.covers_through, c.absorbs_id, c.call_id, c.message_id,
- c.error, c.not_before, c.rests_until, c.created_at, c.updated_at, c.finished_at`
-
-func scanCompaction(r *row) (parley.Compaction, error) {
-	c := parley.Compaction{
-		ID:            r.id(),
-		WorkspaceID:   r.id(),
-		SessionID:     r.id(),
-		State:         parley.CompactionState(r.text()),
-		Reason:        parley.CompactionReason(r.text()),
-		Attempt:       r.int(),
-		Holder:        r.id(),
-		Epoch:         r.int64(),
-		CoversFrom:    r.int64(),
-		CoversThrough: r.int64(),
-		AbsorbsID:     r.id(),
-		CallID:        r.id(),
-		MessageID:     r.id(),
-	}
-	failure := r.text()
-	c.NotBefore, c.RestsUntil, c.CreatedAt, c.UpdatedAt, c.FinishedAt = r.time(), r.int64(), r.time(),
-		r.time(), r.time()
-	if failure == "" {
-		return c, nil
-	}
-	c.Error = &parley.Failure{}
-	return c, decode("error", failure, c.Error)
-}
-
 const compactionOf = "SELECT " + compactionColumns +
 	" FROM parley.compactions c WHERE c.workspace_id = $1 AND c.session_id = $2"
 
@@ -178,47 +147,16 @@ func (a *attempt) OpenCall(h *transition.Head, callID parley.ID) (*transition.Op
 	)
 }
 
-// compaction writes what a transition changed of a session's compaction.
-func (b *batch) compaction(h *transition.Head) error {
-	c := h.Changes.Compaction
-	if c == nil {
-		return nil
-	}
-	failure, err := encodeMaybe(c.Error)
+// PutCompaction implements transition.Writer.
+func (w *changes) PutCompaction(h *transition.Head, c *parley.Compaction) error {
+	c.WorkspaceID, c.SessionID = h.WorkspaceID, h.ID
+	args, err := insertCompactionArgs(nil, c)
 	if err != nil {
 		return err
 	}
-	b.write(
-		`INSERT INTO parley.compactions (session_id, workspace_id, id, state, reason, attempt, holder, epoch,
-			covers_from, covers_through, absorbs_id, call_id, message_id,
- error, not_before, rests_until, created_at, updated_at, finished_at)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)
- ON CONFLICT (workspace_id, session_id) DO UPDATE SET id = excluded.id, state = excluded.state,
-  reason = excluded.reason, attempt = excluded.attempt, holder = excluded.holder,
- epoch = excluded.epoch, covers_from = excluded.covers_from, covers_through = excluded.covers_through,
-  absorbs_id = excluded.absorbs_id, call_id = excluded.call_id,
- message_id = excluded.message_id, error = excluded.error, not_before = excluded.not_before,
-  rests_until = excluded.rests_until, created_at = excluded.created_at,
- updated_at = excluded.updated_at, finished_at = excluded.finished_at`,
-		h.ID,
-		h.WorkspaceID,
-		c.ID,
-		string(c.State),
-		string(c.Reason),
-		c.Attempt,
-		c.Holder,
-		c.Epoch,
-		c.CoversFrom,
-		c.CoversThrough,
-		c.AbsorbsID,
-		c.CallID,
-		c.MessageID,
-		failure,
-		int64(c.NotBefore),
-		c.RestsUntil,
-		c.CreatedAt,
-		c.UpdatedAt,
-		c.FinishedAt,
-	)
+	w.write(
+		"INSERT INTO parley.compactions ("+insertCompactionColumns+") VALUES ("+insertCompactionPlaces+
+			") ON CONFLICT (workspace_id, session_id) DO UPDATE SET "+insertCompactionExcluded,
+		args...)
 	return nil
 }

@@ -97,20 +97,12 @@ func (a *attempt) ResumedTurn(h *transition.Head, key string) (transition.Earlie
 	)
 }
 
-// updateResumed adds what a turn that takes up another one has more than others.
-func (b *batch) updateResumed(h *transition.Head, r *transition.Resumed) {
-	var key arg
-	if r.Idempotency.Key != "" {
-		key = r.Idempotency.Key
+// ResumeTurns implements transition.Writer.
+func (w *changes) ResumeTurns(h *transition.Head, resumed []transition.Resumed) error {
+	for i := range resumed {
+		w.write(
+			"UPDATE parley.turns SET "+resumeTurnSet+" WHERE workspace_id = $1 AND id = $2",
+			resumeTurnArgs([]arg{h.WorkspaceID, resumed[i].TurnID}, &resumed[i])...)
 	}
-	b.write(
-		"UPDATE parley.turns SET continues_id = $3, idempotency_key = $4, fingerprint = $5, posted_event = $6 "+
-			"WHERE workspace_id = $1 AND id = $2",
-		h.WorkspaceID,
-		r.TurnID,
-		r.ContinuesID,
-		key,
-		r.Idempotency.Fingerprint,
-		r.PostedEvent,
-	)
+	return nil
 }

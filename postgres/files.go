@@ -28,7 +28,7 @@ func (b *batch) leaveBlob(workspaceID, blobID parley.ID, wait parley.Time) {
 			"SELECT $1, $2, $3, now, now + $4 "+
 			"FROM parley.now_ms() now",
 		workspaceID,
-		transition.PurgeBlob,
+		transition.PurgeBlob{}.Kind(),
 		blobID,
 		int64(wait),
 	)
@@ -70,25 +70,6 @@ func (s *Store) AppendUpload(ctx context.Context, workspaceID, blobID parley.ID,
 		return errUploadOver()
 	}
 	return nil
-}
-
-const fileColumns = "f.id, f.workspace_id, f.owner_id, f.blob_id, f.name, f.media_type, f.size, f.hash, f.width, " +
-	"f.height, f.created_at"
-
-func scanFile(r *row) (parley.File, error) {
-	return parley.File{
-		ID:          r.id(),
-		WorkspaceID: r.id(),
-		OwnerID:     r.id(),
-		BlobID:      r.id(),
-		Name:        r.text(),
-		MediaType:   r.text(),
-		Size:        r.int64(),
-		SHA256:      r.hash(),
-		Width:       r.int(),
-		Height:      r.int(),
-		CreatedAt:   r.time(),
-	}, nil
 }
 
 // FinishUpload implements store.Files. Of several that finish the same bytes
@@ -192,21 +173,8 @@ func finishUpload(
 			made.SHA256,
 		)
 		b.write(
-			"INSERT INTO parley.files (id, workspace_id, owner_id, blob_id, name, media_type, size, hash, width, "+
-				"height, "+
-				"created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
-			made.ID,
-			made.WorkspaceID,
-			made.OwnerID,
-			made.BlobID,
-			made.Name,
-			made.MediaType,
-			made.Size,
-			made.SHA256,
-			made.Width,
-			made.Height,
-			made.CreatedAt,
-		)
+			"INSERT INTO parley.files ("+insertFileColumns+") VALUES ("+insertFilePlaces+")",
+			insertFileArgs(nil, &made)...)
 	}
 	b.audit(audit.Entries(parley.ID{}, made.ID))
 	return made, !known, t.commit(b)
@@ -221,7 +189,7 @@ func (b *batch) giveUp(workspaceID, blobID parley.ID) {
   SELECT $1, $3, gone.id, now, now FROM gone, parley.now_ms() now`,
 		workspaceID,
 		blobID,
-		transition.PurgeBlob,
+		transition.PurgeBlob{}.Kind(),
 	)
 }
 
@@ -382,7 +350,7 @@ func (b *batch) dropFile(workspaceID, id parley.ID) {
   WHERE b.workspace_id = $1 AND b.id = gone.blob_id RETURNING b.id, b.state)
  INSERT INTO parley.outbox (workspace_id, kind, target_id, created_at, due_at)
   SELECT $1, $3, blob.id, now, now FROM blob, parley.now_ms() now WHERE blob.state = '`+blobGone+`'`,
-		workspaceID, id, transition.PurgeBlob)
+		workspaceID, id, transition.PurgeBlob{}.Kind())
 }
 
 // HasFile implements transition.Rows: a file that was found stays until its use
@@ -396,18 +364,23 @@ func (a *attempt) HasFile(workspaceID, fileID parley.ID) (bool, error) {
 	return !found.IsZero(), err
 }
 
-// files writes which messages use which files.
-func (b *batch) files(h *transition.Head) {
-	for _, id := range h.Changes.Unfiled {
-		b.write(
+// ForgetUses implements transition.Writer.
+func (w *changes) ForgetUses(h *transition.Head, messages []parley.ID) error {
+	for _, id := range messages {
+		w.write(
 			"DELETE FROM parley.file_uses WHERE workspace_id = $1 AND session_id = $2 AND message_id = $3",
 			h.WorkspaceID,
 			h.ID,
 			id,
 		)
 	}
-	for _, use := range h.Changes.Filed {
-		b.write(
+	return nil
+}
+
+// UseFiles implements transition.Writer.
+func (w *changes) UseFiles(h *transition.Head, uses []transition.FileUse) error {
+	for _, use := range uses {
+		w.write(
 			"INSERT INTO parley.file_uses (workspace_id, session_id, message_id, file_id) VALUES ($1, $2, $3, $4) "+
 				"ON CONFLICT DO NOTHING",
 			h.WorkspaceID,
@@ -416,6 +389,7 @@ func (b *batch) files(h *transition.Head) {
 			use.FileID,
 		)
 	}
+	return nil
 }
 
 // purgeUses forgets the uses of at most parley.PurgeBatch files by messages of a
@@ -473,15 +447,15 @@ func (s *Store) purgeUses(ctx context.Context, workspaceID, logID, writer parley
 
 // purgeBlob deletes a piece of a blob that no file has, or that was begun and did
 // not grow for long, and reports whether nothing is left to do.
-func (s *Store) purgeBlob(ctx context.Context, work errand) (bool, error) {
+func (s *Store) purgeBlob(ctx context.Context, workspaceID, blobID parley.ID) (bool, error) {
 	var state string
 	var rest parley.Time
-	b := tenant(work.workspaceID)
+	b := tenant(workspaceID)
 	b.write(
 		"UPDATE parley.blobs SET state = '"+blobGone+"' WHERE workspace_id = $1 AND id = $2 AND state = '"+blobOpen+
 			"' AND touched_at + $3 <= parley.now_ms()",
-		work.workspaceID,
-		work.target,
+		workspaceID,
+		blobID,
 		int64(parley.UploadGrace),
 	)
 	b.read(
@@ -490,17 +464,17 @@ func (s *Store) purgeBlob(ctx context.Context, work errand) (bool, error) {
 			state, rest = r.text(), r.time()
 			return nil
 		},
-		work.workspaceID,
-		work.target,
+		workspaceID,
+		blobID,
 		int64(parley.UploadGrace),
 	)
 	if err := s.send(ctx, b); err != nil {
 		return false, err
 	}
-	b = tenant(work.workspaceID)
+	b = tenant(workspaceID)
 	switch state {
 	case blobOpen:
-		b.leaveBlob(work.workspaceID, work.target, rest)
+		b.leaveBlob(workspaceID, blobID, rest)
 		return true, s.send(ctx, b)
 	case blobGone:
 	default:
@@ -508,13 +482,13 @@ func (s *Store) purgeBlob(ctx context.Context, work errand) (bool, error) {
 	}
 	var gone int64
 	b.counted(&gone, `DELETE FROM parley.blob_chunks WHERE workspace_id = $1 AND blob_id = $2 AND n IN
- (SELECT n FROM parley.blob_chunks WHERE workspace_id = $1 AND blob_id = $2 LIMIT $3)`, work.workspaceID, work.target,
+ (SELECT n FROM parley.blob_chunks WHERE workspace_id = $1 AND blob_id = $2 LIMIT $3)`, workspaceID, blobID,
 		transition.BlobBatch)
 	b.write(
 		`DELETE FROM parley.blobs WHERE workspace_id = $1 AND id = $2 AND NOT EXISTS (SELECT 1 FROM parley.blob_chunks
 			WHERE workspace_id = $1 AND blob_id = $2)`,
-		work.workspaceID,
-		work.target,
+		workspaceID,
+		blobID,
 	)
 	err := s.send(ctx, b)
 	return gone < transition.BlobBatch, err

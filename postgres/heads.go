@@ -16,20 +16,15 @@ const (
 )
 
 // headColumns reads "s" and "h".
-const headColumns = sessionColumns +
-	`, h.epoch, h.holder, h.turn_status, h.cancel_turn, h.next_position, h.front_position,
- h.next_call, h.queued, h.steers, h.last_hash, h.deleted_at, h.revision`
+const headColumns = sessionColumns + ", " + headStateColumns
 
 func scanHead(r *row) (*transition.Head, error) {
 	session, err := scanSession(r)
 	if err != nil {
 		return nil, err
 	}
-	return &transition.Head{
-		Session: session, Epoch: r.int64(), Holder: r.id(), TurnStatus: parley.TurnStatus(r.text()), Cancel: r.id(),
-		Back: r.int64(), Front: r.int64(), NextCall: r.int64(), Queued: r.int64(), Steers: r.int64(),
-		LastHash: r.hash(), DeletedAt: r.time(), Revision: r.int64(),
-	}, nil
+	h := &transition.Head{Session: session}
+	return h, fillHeadState(r, h)
 }
 
 // headCache keeps the heads of sessions between this process's transitions. They

@@ -31,8 +31,8 @@ var unguarded = map[string]bool{"goose_db_version": true, "compatibility": true,
 // shared are readable in every workspace, in these columns alone.
 var shared = map[string]string{"processes": "id, slots, lease_until"}
 
-// tables reads the catalogue: a table that a migration adds is among them.
-func tables(t *testing.T, conn *pgx.Conn) (found []table) {
+// catalogued reads the catalogue: a table that a migration adds is among them.
+func catalogued(t *testing.T, conn *pgx.Conn) (found []table) {
 	t.Helper()
 	rows, err := conn.Query(
 		t.Context(),
@@ -131,7 +131,7 @@ func TestTheWallRefuses(t *testing.T) {
 	url := databases.New(t)
 	conn := connected(t, url)
 	mine, theirs := parley.NewID(), parley.NewID()
-	for _, table := range tables(t, conn) {
+	for _, table := range catalogued(t, conn) {
 		name := "parley." + quoted(table.name)
 		if unguarded[table.name] {
 			for _, statement := range []string{"SELECT * FROM " + name, "DELETE FROM " + name} {
@@ -244,7 +244,7 @@ func TestNoRightsBeyondTheRoles(t *testing.T) {
 		t.Fatal(err)
 	}
 	stranger := connected(t, strings.Replace(url, pgtest.Owner+"@", "stranger@", 1))
-	for _, table := range tables(t, conn) {
+	for _, table := range catalogued(t, conn) {
 		if _, err := as(t, stranger, "", parley.ID{}, "SELECT FROM parley."+quoted(table.name)); !denied(err) {
 			t.Errorf("a stranger may read %s: %v", table.name, err)
 		}

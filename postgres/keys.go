@@ -167,31 +167,9 @@ func insertPrincipal(b *batch, p parley.Principal, local bool, now parley.Time) 
 	)
 }
 
-const keyColumns = "k.id, k.workspace_id, w.name, k.principal_id, k.name, p.role, k.prefix, k.requests_per_minute, " +
-	"k.max_sessions, k.max_storage, k.created_at, k.revoked_at"
-
 const keyTables = ` FROM parley.keys k JOIN parley.principals p ON p.workspace_id = k.workspace_id
 	AND p.id = k.principal_id
  JOIN parley.workspaces w ON w.id = k.workspace_id `
-
-func scanKey(r *row) (parley.Key, error) {
-	return parley.Key{
-		ID:                r.id(),
-		WorkspaceID:       r.id(),
-		Workspace:         r.text(),
-		PrincipalID:       r.id(),
-		Name:              r.text(),
-		Role:              parley.PrincipalRole(r.text()),
-		Prefix:            r.text(),
-		RequestsPerMinute: parley.OrNull(r.int()),
-		MaxSessions: parley.OrNull(
-			r.int64(),
-		),
-		MaxStorage: parley.OrNull(r.int64()),
-		CreatedAt:  r.time(),
-		RevokedAt:  r.time(),
-	}, nil
-}
 
 // CreateKey stores a key with a principal of its own, in the workspace of that
 // id, or without one in that of that name.
@@ -228,20 +206,10 @@ func (s *Store) CreateKey(ctx context.Context, made store.NewKey) (parley.Key, e
 			false,
 			key.CreatedAt,
 		)
+		made.Key = key
 		b.write(
-			"INSERT INTO parley.keys (id, workspace_id, principal_id, name, hash, prefix, requests_per_minute, "+
-				"max_sessions, max_storage, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
-			key.ID,
-			key.WorkspaceID,
-			key.PrincipalID,
-			key.Name,
-			made.Hash,
-			key.Prefix,
-			limitOf(key.RequestsPerMinute),
-			limitOf(key.MaxSessions),
-			limitOf(key.MaxStorage),
-			key.CreatedAt,
-		)
+			"INSERT INTO parley.keys ("+insertKeyColumns+") VALUES ("+insertKeyPlaces+")",
+			insertKeyArgs(nil, &made)...)
 		b.audit(audit.Entries(parley.ID{}, key.ID))
 		err = s.send(ctx, b)
 		switch index := violated(err); {

@@ -8,33 +8,6 @@ import (
 	"example.org/parley/store"
 )
 
-// loopColumns reads "l".
-const loopColumns = `l.id, l.workspace_id, l.session_id, l.ordinal, l.prompt, l."max", l.until, l.context,
-	l.archive_done, l.author_kind, l.author_id,
- l.author_name, l.state, l.reason, l.iteration, l.turn_id, l.created_at, l.finished_at`
-
-func scanLoop(r *row) (parley.Loop, error) {
-	l := parley.Loop{
-		ID:          r.id(),
-		WorkspaceID: r.id(),
-		SessionID:   r.id(),
-		Ordinal:     r.int64(),
-		Prompt:      r.text(),
-		Max:         r.int(),
-	}
-	until, context := r.text(), r.text()
-	l.ArchiveDone, l.Author = r.bool(), parley.Author{Kind: parley.AuthorKind(r.text()), ID: r.id(), Name: r.text()}
-	l.State, l.Reason, l.Iteration, l.TurnID = parley.LoopState(r.text()), r.text(), r.int(), r.id()
-	l.CreatedAt, l.FinishedAt = r.time(), r.time()
-	if until != "" {
-		l.Until = &parley.LoopUntil{}
-		if err := decode("until", until, l.Until); err != nil {
-			return l, err
-		}
-	}
-	return l, decode("context", context, &l.Context)
-}
-
 // StartLoop implements store.Loops.
 func (s *Store) StartLoop(
 	ctx context.Context,
@@ -142,70 +115,25 @@ func (a *attempt) StartedLoop(h *transition.Head, key string) (transition.Earlie
 	)
 }
 
-// loops adds what a transition changed of a session's loops.
-func (b *batch) loops(h *transition.Head) error {
-	for i := range h.Changes.NewLoops {
-		if err := b.insertLoop(&h.Changes.NewLoops[i]); err != nil {
+// InsertLoops implements transition.Writer.
+func (w *changes) InsertLoops(_ *transition.Head, loops []transition.NewLoop) error {
+	for i := range loops {
+		args, err := insertLoopArgs(nil, &loops[i])
+		if err != nil {
 			return err
 		}
-	}
-	for _, l := range h.Changes.Loops {
-		b.write(
-			"UPDATE parley.loops SET state = $3, reason = $4, iteration = $5, turn_id = $6, finished_at = $7 "+
-				"WHERE workspace_id = $1 AND id = $2",
-			h.WorkspaceID,
-			l.ID,
-			string(l.State),
-			l.Reason,
-			l.Iteration,
-			l.TurnID,
-			l.FinishedAt,
-		)
+		w.write("INSERT INTO parley.loops ("+insertLoopColumns+") VALUES ("+insertLoopPlaces+")", args...)
 	}
 	return nil
 }
 
-func (b *batch) insertLoop(l *transition.NewLoop) error {
-	until, err := encodeMaybe(l.Until)
-	if err != nil {
-		return err
+// UpdateLoops implements transition.Writer.
+func (w *changes) UpdateLoops(h *transition.Head, loops []transition.NewLoop) error {
+	for i := range loops {
+		w.write(
+			"UPDATE parley.loops SET "+updateLoopSet+" WHERE workspace_id = $1 AND id = $2",
+			updateLoopArgs([]arg{h.WorkspaceID, loops[i].ID}, &loops[i])...)
 	}
-	context, err := encode(l.Context)
-	if err != nil {
-		return err
-	}
-	var key arg
-	if l.Idempotency.Key != "" {
-		key = l.Idempotency.Key
-	}
-	b.write(
-		`INSERT INTO parley.loops (id, workspace_id, session_id, ordinal, prompt, content, "max", until, context,
-			archive_done, author_kind, author_id,
- author_name, state, reason, iteration, turn_id, idempotency_key, fingerprint, posted_event, created_at, finished_at)
- VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)`,
-		l.ID,
-		l.WorkspaceID,
-		l.SessionID,
-		l.Ordinal,
-		l.Prompt,
-		l.Content,
-		l.Max,
-		until,
-		context,
-		l.ArchiveDone,
-		string(l.Author.Kind),
-		l.Author.ID,
-		l.Author.Name,
-		string(l.State),
-		l.Reason,
-		l.Iteration,
-		l.TurnID,
-		key,
-		l.Idempotency.Fingerprint,
-		l.PostedEvent,
-		l.CreatedAt,
-		l.FinishedAt,
-	)
 	return nil
 }
 

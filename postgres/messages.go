@@ -67,10 +67,10 @@ func (s *Store) Messages(
 			if query.MaxBytes > 0 && size >= query.MaxBytes && len(messages) > 1 {
 				return errPageFull
 			}
-			m := scanMessage(r)
+			m, err := scanMessage(r)
 			size += m.Size()
 			messages = append(messages, m)
-			return nil
+			return err
 		},
 	)
 	return messages, err
@@ -131,7 +131,7 @@ func (s *Store) Message(ctx context.Context, scope store.Scope, id parley.ID) (m
 			s,
 			tenant(scope.WorkspaceID),
 			"message",
-			func(r *row) (parley.Message, error) { return scanMessage(r), nil },
+			scanMessage,
 			"SELECT "+messageColumns+text,
 			args...)
 		if parley.ErrorCode(err) != parley.CodeNotFound {
@@ -170,9 +170,9 @@ func (s *Store) Versions(
 		for _, through := range messageSessions {
 			text, args := visibleMessage(scope, messageID, through)
 			b.read("SELECT "+messageColumns+", m.chunks"+text, func(r *row) error {
-				m := scanMessage(r)
+				m, err := scanMessage(r)
 				message, chunks = &m, r.int()
-				return nil
+				return err
 			}, args...)
 		}
 		b.read(

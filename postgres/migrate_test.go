@@ -288,7 +288,7 @@ func TestOwnMigrationsUnderLoad(t *testing.T) {
 		conn := connected(t, url)
 		var inserts []string
 		workspace := parley.NewID()
-		for _, found := range tables(t, conn) { // as they are in the first schema
+		for _, found := range catalogued(t, conn) { // as they are in the first schema
 			switch found.name {
 			case "sessions", "heads", "messages", "versions", "turns", "calls", "events", "call_texts":
 				inserts = append(inserts, found.row(workspace))
@@ -514,7 +514,7 @@ func TestTreesAreFoundInPassing(t *testing.T) {
 	conn := connected(t, url)
 	workspace := parley.NewID()
 	var sessions table
-	for _, found := range tables(t, conn) {
+	for _, found := range catalogued(t, conn) {
 		if found.name == "sessions" {
 			sessions = found
 		}

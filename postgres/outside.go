@@ -67,53 +67,57 @@ func (a *attempt) OutsideDue(h *transition.Head) (due bool, err error) {
 	return due, err
 }
 
-// outside writes what a transition changed of the open message.
-func (b *batch) outside(h *transition.Head) {
-	c := &h.Changes
-	if o := c.OutsideOpened; o != nil {
-		b.write(
-			`INSERT INTO parley.outside (workspace_id, session_id, message_id, turn_id, timeout, due_at)
-				SELECT $1, $2, $3, $4, $5, parley.now_ms() + $5
+// OpenOutside implements transition.Writer.
+func (w *changes) OpenOutside(h *transition.Head, o *transition.Outside) error {
+	w.write(
+		`INSERT INTO parley.outside (workspace_id, session_id, message_id, turn_id, timeout, due_at)
+			SELECT $1, $2, $3, $4, $5, parley.now_ms() + $5
  ON CONFLICT (workspace_id, session_id) DO UPDATE SET message_id = excluded.message_id, turn_id = excluded.turn_id,
   versions = 0, text_end = 0, reasoning_end = 0,
  timeout = excluded.timeout, due_at = excluded.due_at`,
+		h.WorkspaceID,
+		h.ID,
+		o.MessageID,
+		o.TurnID,
+		o.Timeout.Milliseconds(),
+	)
+	return nil
+}
+
+// GrowOutside implements transition.Writer.
+func (w *changes) GrowOutside(h *transition.Head, grown *transition.Grown) error {
+	o, v := h.Outside(), &grown.Version
+	if v.Text != "" {
+		w.write(
+			`INSERT INTO parley.versions (workspace_id, message_id, n, kind, "offset", "end", chunks, text,
+				created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 			h.WorkspaceID,
-			h.ID,
-			o.MessageID,
-			o.TurnID,
-			o.Timeout.Milliseconds(),
+			v.MessageID,
+			v.N,
+			string(v.Kind),
+			v.Offset,
+			v.End,
+			v.Chunks,
+			v.Text,
+			v.CreatedAt,
 		)
 	}
-	if c.OutsideGrown != nil {
-		o, v := h.Outside(), &c.OutsideGrown.Version
-		if v.Text != "" {
-			b.write(
-				`INSERT INTO parley.versions (workspace_id, message_id, n, kind, "offset", "end", chunks, text,
-					created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-				h.WorkspaceID,
-				v.MessageID,
-				v.N,
-				string(v.Kind),
-				v.Offset,
-				v.End,
-				v.Chunks,
-				v.Text,
-				v.CreatedAt,
-			)
-		}
-		b.write(
-			"UPDATE parley.outside SET versions = $3, text_end = $4, reasoning_end = $5, "+
-				"due_at = parley.now_ms() + timeout WHERE workspace_id = $1 AND session_id = $2",
-			h.WorkspaceID,
-			h.ID,
-			o.Versions,
-			o.Text,
-			o.Reasoning,
-		)
-	}
-	if c.OutsideClosed || c.Buried {
-		b.write("DELETE FROM parley.outside WHERE workspace_id = $1 AND session_id = $2", h.WorkspaceID, h.ID)
-	}
+	w.write(
+		"UPDATE parley.outside SET versions = $3, text_end = $4, reasoning_end = $5, "+
+			"due_at = parley.now_ms() + timeout WHERE workspace_id = $1 AND session_id = $2",
+		h.WorkspaceID,
+		h.ID,
+		o.Versions,
+		o.Text,
+		o.Reasoning,
+	)
+	return nil
+}
+
+// CloseOutside implements transition.Writer.
+func (w *changes) CloseOutside(h *transition.Head) error {
+	w.write("DELETE FROM parley.outside WHERE workspace_id = $1 AND session_id = $2", h.WorkspaceID, h.ID)
+	return nil
 }
 
 // silent finds open messages whose agents have been silent for too long.

@@ -7,20 +7,6 @@ import (
 	"example.org/parley/store"
 )
 
-const projectColumns = "p.id, p.workspace_id, p.path, p.name, p.icon, p.created_at, p.last_access_at"
-
-func scanProject(r *row) (parley.Project, error) {
-	return parley.Project{
-		ID:           r.id(),
-		WorkspaceID:  r.id(),
-		Path:         r.text(),
-		Name:         r.text(),
-		Icon:         r.text(),
-		CreatedAt:    r.time(),
-		LastAccessAt: r.time(),
-	}, nil
-}
-
 // ChooseProject adds a project, or refreshes the one with its path: its last
 // access, and its icon when one is given. Sent again, it changes nothing more.
 func (s *Store) ChooseProject(
@@ -30,12 +16,13 @@ func (s *Store) ChooseProject(
 	if project.ID.IsZero() {
 		project.ID = parley.NewID()
 	}
-	now, audit := s.clock.Now(), store.AuditFrom(ctx)
+	project.CreatedAt = s.clock.Now()
+	project.LastAccessAt = project.CreatedAt
+	audit := store.AuditFrom(ctx)
 	err = s.read(ctx, func() *batch {
 		b := tenant(project.WorkspaceID)
 		b.read(
-			`INSERT INTO parley.projects AS p (id, workspace_id, path, name, icon, created_at, last_access_at)
-				VALUES ($1, $2, $3, $4, $5, $6, $6)
+			"INSERT INTO parley.projects AS p ("+insertProjectColumns+") VALUES ("+insertProjectPlaces+`)
  ON CONFLICT (workspace_id, path) DO UPDATE SET last_access_at = excluded.last_access_at,
   icon = CASE WHEN excluded.icon <> '' THEN excluded.icon ELSE p.icon END
  RETURNING `+projectColumns,
@@ -43,13 +30,7 @@ func (s *Store) ChooseProject(
 				chosen, err = scanProject(r)
 				return err
 			},
-			project.ID,
-			project.WorkspaceID,
-			project.Path,
-			project.Name,
-			project.Icon,
-			now,
-		)
+			insertProjectArgs(nil, &project)...)
 		b.auditProject(audit.Entries(parley.ID{}, parley.ID{}), project.Path)
 		return b
 	})
@@ -65,7 +46,7 @@ func (b *batch) auditProject(entries []parley.AuditEntry, path string) {
 		b.write(
 			insertAudit+"SELECT $1, $2, $3, $4, $5, $6, $7, coalesce($8, p.id), $9 FROM parley.projects p "+
 				"WHERE p.workspace_id = $1 AND p.path = $10 ON CONFLICT DO NOTHING",
-			append(auditArgs(&entries[i]), path)...)
+			append(insertAuditArgs(nil, &entries[i]), path)...)
 	}
 }
 

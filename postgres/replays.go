@@ -17,17 +17,13 @@ func (s *Store) RecordReplay(ctx context.Context, scope store.Scope, replay stor
 	return err
 }
 
-// replay writes the row of a replay.
-func (b *batch) replay(h *transition.Head, at parley.Time) error {
-	r := h.Changes.Replay
-	if r == nil {
-		return nil
-	}
+// RecordReplay implements transition.Writer.
+func (w *changes) RecordReplay(h *transition.Head, r *store.NewReplay) error {
 	answer, err := encode(r.Answer)
 	if err != nil {
 		return err
 	}
-	b.write(
+	w.write(
 		"INSERT INTO parley.replays (call_id, workspace_id, session_id, replay_of, answer, created_at) "+
 			"VALUES ($1, $2, $3, $4, $5, $6)",
 		r.Call.ID,
@@ -35,7 +31,7 @@ func (b *batch) replay(h *transition.Head, at parley.Time) error {
 		h.ID,
 		r.OfID,
 		answer,
-		at,
+		h.Changes.At,
 	)
 	return nil
 }

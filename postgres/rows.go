@@ -5,8 +5,6 @@ import (
 	"example.org/parley/internal/transition"
 )
 
-func aMessage(r *row) (parley.Message, error) { return scanMessage(r), nil }
-
 // SessionOf implements transition.Rows.
 func (a *attempt) SessionOf(workspaceID, messageID parley.ID) (parley.ID, error) {
 	return a.id("SELECT session_id FROM parley.messages WHERE workspace_id = $1 AND id = $2", workspaceID, messageID)
@@ -16,7 +14,7 @@ func (a *attempt) SessionOf(workspaceID, messageID parley.ID) (parley.ID, error)
 func (a *attempt) Message(workspaceID, messageID parley.ID) (*parley.Message, error) {
 	return first(
 		a,
-		aMessage,
+		scanMessage,
 		"SELECT "+messageColumns+" FROM parley.messages m WHERE m.workspace_id = $1 AND m.id = $2",
 		workspaceID,
 		messageID,
@@ -25,14 +23,14 @@ func (a *attempt) Message(workspaceID, messageID parley.ID) (*parley.Message, er
 
 // Queued implements transition.Rows.
 func (a *attempt) Queued(h *transition.Head, ids []parley.ID) ([]parley.Message, error) {
-	return rowsOf(a, aMessage, "SELECT "+messageColumns+` FROM parley.messages m
+	return rowsOf(a, scanMessage, "SELECT "+messageColumns+` FROM parley.messages m
  WHERE m.workspace_id = $1 AND m.id = ANY($3) AND m.session_id = $2 AND m.position IS NOT NULL ORDER BY m.position`,
 		h.WorkspaceID, h.ID, ids)
 }
 
 // TurnMessages implements transition.Rows.
 func (a *attempt) TurnMessages(h *transition.Head, turnID parley.ID) ([]parley.Message, error) {
-	return rowsOf(a, aMessage, "SELECT "+messageColumns+` FROM parley.messages m
+	return rowsOf(a, scanMessage, "SELECT "+messageColumns+` FROM parley.messages m
  WHERE m.workspace_id = $1 AND m.turn_id = $2 AND m.sequence IS NOT NULL ORDER BY m.sequence`, h.WorkspaceID, turnID)
 }
 
@@ -40,7 +38,7 @@ func (a *attempt) TurnMessages(h *transition.Head, turnID parley.ID) ([]parley.M
 func (a *attempt) Answers(h *transition.Head, turnID parley.ID, step int) ([]parley.Message, error) {
 	return rowsOf(
 		a,
-		aMessage,
+		scanMessage,
 		"SELECT "+messageColumns+` FROM parley.messages m WHERE m.workspace_id = $1 AND m.turn_id = $2 AND m.step = $3
  AND m.role = 'assistant' AND m.status = 'completed' AND m.sequence IS NOT NULL ORDER BY m.sequence`,
 		h.WorkspaceID,
@@ -53,7 +51,7 @@ func (a *attempt) Answers(h *transition.Head, turnID parley.ID, step int) ([]par
 func (a *attempt) FirstMessage(h *transition.Head) (*parley.Message, error) {
 	return first(
 		a,
-		aMessage,
+		scanMessage,
 		"SELECT "+messageColumns+" FROM parley.messages m WHERE m.workspace_id = $1 AND m.log_id = $2 "+
 			"AND m.sequence = $3",
 		h.WorkspaceID,
@@ -74,9 +72,9 @@ func (a *attempt) ToolCall(h *transition.Head, callID string) (call *parley.Mess
   AND m.role = 'tool_call'
  ORDER BY m.sequence DESC LIMIT 1`,
 		func(r *row) error {
-			m := scanMessage(r)
+			m, err := scanMessage(r)
 			call, answered = &m, r.bool()
-			return nil
+			return err
 		},
 		h.WorkspaceID,
 		h.LogID,
@@ -87,13 +85,25 @@ func (a *attempt) ToolCall(h *transition.Head, callID string) (call *parley.Mess
 
 // OpenToolCalls implements transition.Rows.
 func (a *attempt) OpenToolCalls(h *transition.Head) ([]parley.Message, error) {
-	return rowsOf(a, aMessage, "SELECT "+messageColumns+` FROM parley.messages m
+	return rowsOf(a, scanMessage, "SELECT "+messageColumns+` FROM parley.messages m
  WHERE m.workspace_id = $1 AND m.turn_id = $2 AND m.role = 'tool_call' AND m.status = 'completed'
   AND m.sequence IS NOT NULL
  AND NOT EXISTS (SELECT 1 FROM parley.messages x WHERE x.workspace_id = m.workspace_id AND x.log_id = m.log_id
   AND x.tool_call_id = m.tool_call_id
  AND x.tool_call_id <> '' AND x.role = 'tool_result' AND x.status <> 'cancelled' AND x.call_ordinal = m.call_ordinal)
   ORDER BY m.sequence`, h.WorkspaceID, h.TurnID)
+}
+
+// Delivered implements transition.Rows.
+func (a *attempt) Delivered(h *transition.Head, what transition.Delivery) (bool, error) {
+	found, err := a.id(
+		"SELECT key FROM parley.deliveries WHERE workspace_id = $1 AND session_id = $2 AND kind = $3 AND key = $4",
+		h.WorkspaceID,
+		h.ID,
+		what.Kind,
+		what.Key,
+	)
+	return !found.IsZero(), err
 }
 
 // Posted implements transition.Rows: a key is taken for new until the index says

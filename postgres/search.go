@@ -300,9 +300,9 @@ func (s *Store) readHits(ctx context.Context, scope store.Scope, best []words.Ca
 		b.read(
 			"SELECT "+messageColumns+" FROM parley.messages m WHERE m.workspace_id = $1 AND m.id = ANY($2)",
 			func(r *row) error {
-				message := scanMessage(r)
+				message, err := scanMessage(r)
 				messages[message.ID] = message
-				return nil
+				return err
 			},
 			scope.WorkspaceID,
 			messageIDs,

@@ -8,17 +8,6 @@ import (
 	"example.org/parley/store"
 )
 
-// shareColumns reads "x".
-const shareColumns = "x.session_id, x.reader_id, x.workspace_id, x.shared_kind, x.shared_by, x.shared_name, " +
-	"x.created_at"
-
-func scanShare(r *row) (parley.Share, error) {
-	return parley.Share{
-		SessionID: r.id(), ReaderID: r.id(), WorkspaceID: r.id(),
-		SharedBy: parley.Author{Kind: parley.AuthorKind(r.text()), ID: r.id(), Name: r.text()}, CreatedAt: r.time(),
-	}, nil
-}
-
 // readerSees holds of a session s and its reader o while the owner of the reader may
 // see the session: a share is worth nothing without it, whoever made it and when.
 const readerSees = "s.deleted_at IS NULL AND o.deleted_at IS NULL " +
@@ -28,15 +17,11 @@ const readerSees = "s.deleted_at IS NULL AND o.deleted_at IS NULL " +
 const readerOf = " JOIN parley.sessions o ON o.workspace_id = x.workspace_id AND o.id = x.reader_id "
 
 // insertShare makes a share of two sessions that live on till it is committed.
-const insertShare = `INSERT INTO parley.shares AS x (session_id, reader_id, workspace_id, shared_kind, shared_by,
-	shared_name, created_at)
- SELECT $1, $2, ` + here + `, $3, $4, $5, $6
- WHERE EXISTS (SELECT 1 FROM parley.sessions WHERE workspace_id = ` + here +
-	` AND id = $1 AND deleted_at IS NULL FOR SHARE)
- AND EXISTS (SELECT 1 FROM parley.sessions WHERE workspace_id = ` + here +
-	` AND id = $2 AND deleted_at IS NULL FOR SHARE)
- AND (SELECT count(*) FROM parley.shares WHERE workspace_id = ` + here + ` AND session_id = $1) < $7
- AND (SELECT count(*) FROM parley.shares WHERE workspace_id = ` + here + ` AND reader_id = $2) < $7
+const insertShare = "INSERT INTO parley.shares AS x (" + insertShareColumns + ") SELECT " + insertSharePlaces + `
+ WHERE EXISTS (SELECT 1 FROM parley.sessions WHERE workspace_id = $3 AND id = $1 AND deleted_at IS NULL FOR SHARE)
+ AND EXISTS (SELECT 1 FROM parley.sessions WHERE workspace_id = $3 AND id = $2 AND deleted_at IS NULL FOR SHARE)
+ AND (SELECT count(*) FROM parley.shares WHERE workspace_id = $3 AND session_id = $1) < ` + insertSharePlace1 + `
+ AND (SELECT count(*) FROM parley.shares WHERE workspace_id = $3 AND reader_id = $2) < ` + insertSharePlace1 + `
  ON CONFLICT DO NOTHING RETURNING 1`
 
 // Share implements store.Shares. Sent again, it changes nothing more.
@@ -49,15 +34,14 @@ func (s *Store) Share(
 		return kept, false, err
 	}
 	found, audit := false, store.AuditFrom(ctx)
-	share.CreatedAt = s.clock.Now()
+	share.WorkspaceID, share.CreatedAt = scope.WorkspaceID, s.clock.Now()
 	err = s.read(ctx, func() *batch {
 		found = false
 		b := tenant(scope.WorkspaceID)
 		b.read(insertShare, func(*row) error {
 			made = true
 			return nil
-		}, share.SessionID, share.ReaderID, string(share.SharedBy.Kind), share.SharedBy.ID, share.SharedBy.Name,
-			share.CreatedAt, parley.MaxShares)
+		}, append(insertShareArgs(nil, &share), parley.MaxShares)...)
 		b.auditIf(
 			audit.Entries(parley.ID{}, parley.ID{}),
 			"SELECT FROM parley.shares WHERE workspace_id = $1 AND session_id = $10 AND reader_id = $11 "+

@@ -14,15 +14,8 @@ const signInCounts = `i.expires_at > $1 AND i.seen_at > $2 AND (p.local_owner OR
  (SELECT 1 FROM parley.keys k WHERE k.workspace_id = i.workspace_id AND k.principal_id = i.principal_id
   AND k.revoked_at IS NULL))`
 
-const signInColumns = "i.id, i.workspace_id, i.principal_id, p.name, i.created_at, i.seen_at, i.expires_at"
-
 const signInTables = " FROM parley.sign_ins i JOIN parley.principals p ON p.workspace_id = i.workspace_id " +
 	"AND p.id = i.principal_id "
-
-func scanSignIn(r *row) (parley.SignIn, error) {
-	return parley.SignIn{ID: r.id(), WorkspaceID: r.id(), PrincipalID: r.id(), PrincipalName: r.text(),
-		CreatedAt: r.time(), LastUsedAt: r.time(), ExpiresAt: r.time()}, nil
-}
 
 // idleSince is the moment before which an unused sign-in ends.
 func idleSince(now parley.Time) parley.Time {
@@ -47,16 +40,9 @@ func (s *Store) CreateSignIn(ctx context.Context, made store.NewSignIn) error {
 		parley.MaxSignIns-1,
 	)
 	b.write(
-		"INSERT INTO parley.sign_ins (id, workspace_id, principal_id, hash, created_at, seen_at, expires_at) "+
-			"VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (workspace_id, id) DO NOTHING",
-		made.ID,
-		made.WorkspaceID,
-		made.PrincipalID,
-		made.Hash,
-		made.CreatedAt,
-		made.LastUsedAt,
-		made.ExpiresAt,
-	)
+		"INSERT INTO parley.sign_ins ("+insertSignInColumns+") VALUES ("+insertSignInPlaces+
+			") ON CONFLICT (workspace_id, id) DO NOTHING",
+		insertSignInArgs(nil, &made)...)
 	audit := store.AuditFrom(ctx)
 	b.audit(audit.Entries(parley.ID{}, made.ID))
 	var err error

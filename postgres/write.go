@@ -29,7 +29,7 @@ func (a *attempt) write() error {
 			b.guardsOf(a)
 		}
 		a.wrote = true
-		if err := a.writeHead(b, h); err != nil {
+		if err := h.Write(a.changes(b)); err != nil {
 			return err
 		}
 	}
@@ -47,7 +47,9 @@ func (a *attempt) write() error {
 		}
 	}
 	for _, h := range a.tx.Locked() { // last: many sessions share a budget
-		b.budgets(h)
+		if err := h.WriteBudgets(a.changes(b)); err != nil {
+			return err
+		}
 	}
 	if a.talk != nil {
 		return a.talk.commit(b)
@@ -149,118 +151,96 @@ func (b *batch) guards(a *attempt) {
 	b.statements = append(b.statements, a.found...)
 }
 
-// writeHead adds what a transition changed of a session.
-func (a *attempt) writeHead(b *batch, h *transition.Head) error {
-	c := &h.Changes
-	var unknown []textKey
-	for i := range c.NewCalls {
-		unknown = append(unknown, a.textsOf(b, h, &c.NewCalls[i])...)
-	}
-	if err := b.session(h); err != nil {
-		return err
-	}
-	if c.Buried || c.Setting != nil && c.Setting.Visibility {
-		a.leavesNoChild(b, h)
-	}
-	b.events(h, c.Events)
-	if err := b.messages(h); err != nil {
-		return err
-	}
-	if err := b.loops(h); err != nil {
-		return err
-	}
-	for _, turn := range c.NewTurns {
-		b.insertTurn(turn)
-	}
-	for i := range c.Resumed {
-		b.updateResumed(h, &c.Resumed[i])
-	}
-	if turn := c.Suspect; turn != nil {
-		b.write(
-			"UPDATE parley.turns SET caught_by = $3, accused_by = $4 WHERE workspace_id = $1 AND id = $2",
-			turn.WorkspaceID,
-			turn.ID,
-			turn.CaughtBy,
-			turn.AccusedBy,
-		)
-	}
-	for _, turn := range c.Turns {
-		if err := b.updateTurn(turn); err != nil {
-			return err
-		}
-	}
-	for i := range c.NewCalls {
-		if err := b.insertCall(h, &c.NewCalls[i], unknown); err != nil {
-			return err
-		}
-	}
-	for i := range c.Calls {
-		if err := b.settleCall(h, &c.Calls[i]); err != nil {
-			return err
-		}
-	}
-	b.outside(h)
-	if err := b.approvals(h, c); err != nil {
-		return err
-	}
-	if err := b.compaction(h); err != nil {
-		return err
-	}
-	if err := b.replay(h, c.At); err != nil {
-		return err
-	}
-	b.ready(h)
-	b.files(h)
-	for _, opened := range c.Opened {
-		b.write(
-			`INSERT INTO parley.clients (workspace_id, principal_id, client, session_id, updated_at)
-				VALUES ($1, $2, $3, $4, $5)
- ON CONFLICT (workspace_id, principal_id, client) DO UPDATE SET session_id = excluded.session_id,
-  updated_at = excluded.updated_at`,
-			h.WorkspaceID,
-			opened.PrincipalID,
-			opened.Client,
-			h.ID,
-			c.At,
-		)
-	}
-	for _, errand := range c.Outbox {
-		b.errand(errand)
-	}
-	return nil
+// changes adds what a transition changed of a session to a batch: the
+// transition.Writer.
+type changes struct {
+	*batch
+	attempt *attempt
+	unknown []textKey // of the calls' texts, those that are not known to be stored
 }
 
-// ready makes claimers find the session, or not. Its place in their order is by
-// the database's clock.
-func (b *batch) ready(h *transition.Head) {
+var _ transition.Writer = (*changes)(nil)
+
+func (a *attempt) changes(b *batch) *changes {
+	return &changes{batch: b, attempt: a}
+}
+
+// UpdateReady implements transition.Writer: it makes claimers find the session, or not.
+// Its place in their order is by the database's clock.
+func (w *changes) UpdateReady(h *transition.Head) error {
 	const insert = `INSERT INTO parley.ready (session_id, workspace_id, priority, ready_at)
 		VALUES ($1, $2, $3, parley.now_ms()) ON CONFLICT (workspace_id, session_id) DO `
 	switch c := &h.Changes; {
 	case c.Ready && c.Unready:
-		b.write(
+		w.write(
 			insert+"UPDATE SET priority = excluded.priority, not_before = 0, ready_at = excluded.ready_at",
 			h.ID,
 			h.WorkspaceID,
 			int(h.Rank()),
 		)
 	case c.Ready:
-		b.write(insert+"NOTHING", h.ID, h.WorkspaceID, int(h.Rank()))
+		w.write(insert+"NOTHING", h.ID, h.WorkspaceID, int(h.Rank()))
 	case c.Unready:
-		b.write("DELETE FROM parley.ready WHERE workspace_id = $1 AND session_id = $2", h.WorkspaceID, h.ID)
+		w.write("DELETE FROM parley.ready WHERE workspace_id = $1 AND session_id = $2", h.WorkspaceID, h.ID)
 	}
+	return nil
+}
+
+// OpenClients implements transition.Writer.
+func (w *changes) OpenClients(h *transition.Head, opened []transition.ClientOpened) error {
+	for _, one := range opened {
+		w.write(
+			`INSERT INTO parley.clients (workspace_id, principal_id, client, session_id, updated_at)
+				VALUES ($1, $2, $3, $4, $5)
+ ON CONFLICT (workspace_id, principal_id, client) DO UPDATE SET session_id = excluded.session_id,
+  updated_at = excluded.updated_at`,
+			h.WorkspaceID,
+			one.PrincipalID,
+			one.Client,
+			h.ID,
+			h.Changes.At,
+		)
+	}
+	return nil
+}
+
+// LeaveErrands implements transition.Writer.
+func (w *changes) LeaveErrands(_ *transition.Head, errands []transition.Errand) error {
+	for _, errand := range errands {
+		if err := w.errand(errand); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// NoteDeliveries implements transition.Writer.
+func (w *changes) NoteDeliveries(h *transition.Head, delivered []transition.Delivery) error {
+	for _, one := range delivered {
+		row := one.Row(h)
+		w.write(
+			"INSERT INTO parley.deliveries ("+insertDeliveryColumns+") VALUES ("+insertDeliveryPlaces+")",
+			insertDeliveryArgs(nil, &row)...)
+	}
+	return nil
 }
 
 // errand leaves work for the outbox.
-func (b *batch) errand(errand transition.Errand) {
+func (b *batch) errand(errand transition.Errand) error {
+	payload, err := errand.Payload()
+	if err != nil {
+		return err
+	}
 	b.write(
-		"INSERT INTO parley.outbox (workspace_id, kind, target_id, created_at, due_at) "+
-			"SELECT $1, $2, $3, now, now + $4 "+
-			"FROM parley.now_ms() now",
+		"INSERT INTO parley.outbox (workspace_id, kind, target_id, payload, created_at, due_at) "+
+			"SELECT $1, $2, $3, $4, now, now + $5 FROM parley.now_ms() now",
 		errand.WorkspaceID,
-		errand.Kind,
-		errand.TargetID,
+		errand.Work.Kind(),
+		errand.Work.Target(),
+		payload,
 		errand.Delay.Milliseconds(),
 	)
+	return nil
 }
 
 const eventsPerInsert = 8
@@ -287,7 +267,8 @@ var eventInserts = func() (texts [eventsPerInsert + 1]string) { //nolint:gocheck
 	return texts
 }()
 
-func (b *batch) events(h *transition.Head, events []transition.Event) {
+// AppendEvents implements transition.Writer.
+func (w *changes) AppendEvents(h *transition.Head, events []transition.Event) error {
 	for rest := events; len(rest) > 0; {
 		n := min(len(rest), eventsPerInsert)
 		args := append(make([]arg, 0, 2+5*n), h.ID, h.WorkspaceID)
@@ -299,65 +280,43 @@ func (b *batch) events(h *transition.Head, events []transition.Event) {
 			}
 			args = append(args, e.Sequence, string(e.Type), e.TurnID, data, e.CreatedAt)
 		}
-		b.write(eventInserts[n], args...)
+		w.write(eventInserts[n], args...)
 		rest = rest[n:]
 	}
+	return nil
 }
 
-func (b *batch) insertTurn(turn *parley.Turn) {
-	b.write(
-		`INSERT INTO parley.turns (id, workspace_id, session_id, trigger_message_id, ordinal, status, attempt, agent_id,
-			agent_version, loop_id,
- iteration, created_at, started_at, wait_reason, step) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,
-  $14, $15)`,
-		turn.ID,
-		turn.WorkspaceID,
-		turn.SessionID,
-		turn.TriggerMessageID,
-		turn.Ordinal,
-		string(turn.Status),
-		turn.Attempt,
-		turn.AgentID,
-		turn.AgentVersion,
-		turn.LoopID,
-		turn.Iteration,
-		turn.CreatedAt,
-		turn.StartedAt,
-		string(turn.WaitReason),
-		turn.Step,
-	)
-}
-
-// updateTurn writes all that changes in a turn.
-func (b *batch) updateTurn(turn *parley.Turn) error {
-	failure, err := encodeMaybe(turn.Error)
-	if err != nil {
-		return err
+// InsertTurns implements transition.Writer.
+func (w *changes) InsertTurns(_ *transition.Head, turns []*parley.Turn) error {
+	for _, turn := range turns {
+		w.write(
+			"INSERT INTO parley.turns ("+insertTurnColumns+") VALUES ("+insertTurnPlaces+")",
+			insertTurnArgs(nil, turn)...)
 	}
-	u := &turn.Usage
-	b.write(
-		`UPDATE parley.turns SET status = $3, wait_reason = $4, attempt = $5, takeovers = $6, step = $7, agent_id = $8,
-			agent_version = $9, error = $10,
- input_tokens = $11, output_tokens = $12, cached_tokens = $13, unknown_calls = $14, cost = $15, started_at = $16,
-  finished_at = $17 WHERE workspace_id = $1 AND id = $2`,
+	return nil
+}
+
+// SuspectTurn implements transition.Writer.
+func (w *changes) SuspectTurn(_ *transition.Head, turn *parley.Turn) error {
+	w.write(
+		"UPDATE parley.turns SET caught_by = $3, accused_by = $4 WHERE workspace_id = $1 AND id = $2",
 		turn.WorkspaceID,
 		turn.ID,
-		string(turn.Status),
-		string(turn.WaitReason),
-		turn.Attempt,
-		turn.Takeovers,
-		turn.Step,
-		turn.AgentID,
-		turn.AgentVersion,
-		failure,
-		u.InputTokens,
-		u.OutputTokens,
-		u.CachedTokens,
-		u.Unknown,
-		turn.Cost,
-		turn.StartedAt,
-		turn.FinishedAt,
+		turn.CaughtBy,
+		turn.AccusedBy,
 	)
+	return nil
+}
+
+// UpdateTurns implements transition.Writer.
+func (w *changes) UpdateTurns(_ *transition.Head, turns []*parley.Turn) error {
+	for _, turn := range turns {
+		args, err := updateTurnArgs([]arg{turn.WorkspaceID, turn.ID}, turn)
+		if err != nil {
+			return err
+		}
+		w.write("UPDATE parley.turns SET "+updateTurnSet+" WHERE workspace_id = $1 AND id = $2", args...)
+	}
 	return nil
 }
 
@@ -374,6 +333,16 @@ func (a *attempt) textsOf(b *batch, h *transition.Head, call *transition.NewCall
 		}
 	}
 	return unknown
+}
+
+// InsertCalls implements transition.Writer.
+func (w *changes) InsertCalls(h *transition.Head, calls []transition.NewCall) error {
+	for i := range calls {
+		if err := w.insertCall(h, &calls[i], w.unknown); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // insertCall adds the record of a call, and those of its texts that are not known
@@ -396,71 +365,24 @@ func (b *batch) insertCall(h *transition.Head, call *transition.NewCall, unknown
 			[]byte(text),
 		)
 	}
-	parameters, err := encode(c.Parameters)
+	row := call.Row(h)
+	args, err := insertCallArgs(nil, &row)
 	if err != nil {
 		return err
 	}
-	manifest, err := encode(c.Manifest)
-	if err != nil {
-		return err
-	}
-	b.write(
-		`INSERT INTO parley.calls (id, workspace_id, session_id, turn_id, message_id, ordinal, step, attempt, model,
-			parameters, think, search,
- system_hash, tools_hash, manifest, request_hash, encoder_version, outcome, created_at, purpose, middleware_hash)
- VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)`,
-		c.ID,
-		h.WorkspaceID,
-		h.ID,
-		call.TurnID,
-		c.MessageID,
-		c.Ordinal,
-		c.Step,
-		c.Attempt,
-		string(c.Model),
-		parameters,
-		c.Think,
-		c.Search,
-		c.SystemHash,
-		c.ToolsHash,
-		manifest,
-		c.RequestHash[:],
-		c.EncoderVersion,
-		string(parley.CallOpen),
-		h.Changes.At,
-		string(c.Purpose),
-		c.MiddlewareHash,
-	)
+	b.write("INSERT INTO parley.calls ("+insertCallColumns+") VALUES ("+insertCallPlaces+")", args...)
 	return nil
 }
 
-// settleCall ends the record of an open call.
-func (b *batch) settleCall(h *transition.Head, call *store.CallSettled) error {
-	failure, err := encodeMaybe(call.Error)
-	if err != nil {
-		return err
-	}
-	var usage arg
-	if !call.Usage.IsZero() {
-		if usage, err = encode(call.Usage); err != nil {
+// SettleCalls implements transition.Writer.
+func (w *changes) SettleCalls(h *transition.Head, calls []store.CallSettled) error {
+	for i := range calls {
+		args, err := settleCallArgs([]arg{h.WorkspaceID, calls[i].CallID}, &calls[i])
+		if err != nil {
 			return err
 		}
+		w.write("UPDATE parley.calls SET "+settleCallSet+" WHERE workspace_id = $1 AND id = $2", args...)
 	}
-	b.write(
-		`UPDATE parley.calls SET outcome = $3, usage = $4, cost = $5, finish_reason = $6, error = $7,
-			first_token_ms = $8, total_ms = $9, saved = $10
- WHERE workspace_id = $1 AND id = $2`,
-		h.WorkspaceID,
-		call.CallID,
-		string(call.Outcome),
-		usage,
-		call.Cost,
-		string(call.Finish),
-		failure,
-		call.FirstTokenMS,
-		call.TotalMS,
-		call.Saved,
-	)
 	return nil
 }
 

@@ -108,36 +108,12 @@ func approvalsPart(scope store.Scope, q store.ApprovalQuery, after, index, term 
 		"CROSS JOIN sessions s ON s.id = a.session_id WHERE " + l.where.String(), l.args
 }
 
-// approvalColumns reads "FROM approvals a".
-const approvalColumns = `a.id, a.workspace_id, a.session_id, a.root_id, a.agent_id, a.turn_id, a.message_id,
-	a.tool_call_id, a.tool_name, a.arguments, a.fingerprint,
- a.state, a.scope, a.covers, a.decided_kind, a.decided_id, a.decided_name, a.comment, a.created_at, a.expires_at,
-  a.decided_at, a.used_at, a.terms, a.approved_by`
-
 func scanApproval(r *row) (parley.Approval, error) {
-	a := parley.Approval{
-		ID:          r.id(),
-		WorkspaceID: r.id(),
-		SessionID:   r.id(),
-		RootID:      r.id(),
-		AgentID:     r.id(),
-		TurnID:      r.id(),
-		MessageID:   r.id(),
-		ToolCallID:  r.text(),
-		ToolName:    r.text(),
-		Arguments:   transition.ReadableObject(r.json()),
-		Fingerprint: r.hash(),
-		State:       parley.ApprovalState(r.text()),
-		Scope:       parley.ApprovalScope(r.text()),
-		Covers:      parley.ApprovalCovers(r.text()),
+	approval := transition.ApprovalRow{Approval: &parley.Approval{}}
+	if err := fillApproval(r, &approval); err != nil {
+		return *approval.Approval, err
 	}
-	by := parley.Author{Kind: parley.AuthorKind(r.text()), ID: r.id(), Name: r.text()}
-	if by.Kind != "" {
-		a.DecidedBy = &by
-	}
-	a.Comment, a.CreatedAt, a.ExpiresAt, a.DecidedAt, a.UsedAt = r.text(), r.time(), r.time(), r.time(), r.time()
-	terms, approvedBy := r.text(), r.text()
-	return a, transition.ReadTerms(&a, terms, approvedBy)
+	return approval.Whole()
 }
 
 // SessionOfApproval implements transition.Rows.
@@ -168,91 +144,36 @@ func (t *txn) approvals(where string, args ...arg) (found []parley.Approval, err
 	return found, err
 }
 
-// RootNews implements transition.Rows.
-func (t *txn) RootNews(workspaceID, approvalID parley.ID) (news transition.RootNews, err error) {
-	_, err = t.one("SELECT root_news FROM approvals WHERE id = ? AND workspace_id = ?", func(r *row) error {
-		news = transition.RootNews(r.int())
-		return nil
-	}, approvalID, workspaceID)
-	return news, err
-}
-
-// writeApprovals writes what a transition changed of approvals.
-func (t *txn) writeApprovals(c *transition.Changes) error {
-	for _, a := range c.NewApprovals {
-		terms, err := transition.EncodeTerms(a)
+// InsertApprovals implements transition.Writer.
+func (w changes) InsertApprovals(_ *transition.Head, approvals []*parley.Approval) error {
+	for _, a := range approvals {
+		row, err := transition.RowOf(a)
 		if err != nil {
 			return err
 		}
-		if _, err := t.exec(
-			`INSERT INTO approvals (id, workspace_id, session_id, root_id, agent_id, turn_id, message_id, tool_call_id,
-				tool_name, arguments, fingerprint,
- state, created_at, expires_at, terms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			a.ID,
-			a.WorkspaceID,
-			a.SessionID,
-			a.RootID,
-			a.AgentID,
-			a.TurnID,
-			a.MessageID,
-			a.ToolCallID,
-			a.ToolName,
-			a.Arguments,
-			a.Fingerprint,
-			string(a.State),
-			a.CreatedAt,
-			a.ExpiresAt,
-			terms,
-		); err != nil {
-			return err
-		}
-	}
-	for _, a := range c.Approvals {
-		var by parley.Author
-		if a.DecidedBy != nil {
-			by = *a.DecidedBy
-		}
-		approvedBy, err := approversJSON(a)
-		if err != nil {
-			return err
-		}
-		if _, err := t.exec(
-			`UPDATE approvals SET state = ?, scope = ?, covers = ?, decided_kind = ?, decided_id = ?, decided_name = ?,
-				comment = ?, decided_at = ?, used_at = ?, approved_by = ?
- WHERE id = ?`,
-			string(a.State),
-			string(a.Scope),
-			string(a.Covers),
-			string(by.Kind),
-			by.ID,
-			by.Name,
-			a.Comment,
-			a.DecidedAt,
-			a.UsedAt,
-			approvedBy,
-			a.ID,
-		); err != nil {
-			return err
-		}
-	}
-	for _, told := range c.ToldRoot {
-		if _, err := t.exec(
-			"UPDATE approvals SET root_news = ? WHERE id = ?",
-			int(told.News),
-			told.ApprovalID,
-		); err != nil {
+		if _, err := w.exec(
+			"INSERT INTO approvals ("+insertApprovalColumns+") VALUES ("+insertApprovalPlaces+")",
+			insertApprovalArgs(nil, &row)...); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// approversJSON is null while nobody has approved.
-func approversJSON(a *parley.Approval) (arg, error) {
-	if len(a.ApprovedBy) == 0 {
-		return nil, nil
+// UpdateApprovals implements transition.Writer.
+func (w changes) UpdateApprovals(_ *transition.Head, approvals []*parley.Approval) error {
+	for _, a := range approvals {
+		row, err := transition.RowOf(a)
+		if err != nil {
+			return err
+		}
+		if _, err := w.exec(
+			"UPDATE approvals SET "+updateApprovalSet+" WHERE id = ?",
+			append(updateApprovalArgs(nil, &row), a.ID)...); err != nil {
+			return err
+		}
 	}
-	return encodeMaybe(&a.ApprovedBy)
+	return nil
 }
 
 // Accepted implements transition.Rows.

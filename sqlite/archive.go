@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"example.org/parley"
+	"example.org/parley/internal/tables"
 	"example.org/parley/internal/transfer"
 )
 
@@ -49,58 +50,21 @@ func (a *Archive) Close() error { return a.conn.close() }
 // other server.
 func (a *Archive) Quiet(context.Context) error { return nil }
 
-// orders are the primary keys of the tables that move; "id" where none stands here.
-var orders = map[string][]string{ //nolint:gochecknoglobals // never written
-	"agent_tags":     {"workspace_id", "tag", "agent_id"},
-	"agent_versions": {"agent_id", "version"},
-	"session_tags":   {"workspace_id", "tag", "session_id"},
-	"session_logs":   {"session_id", "through"},
-	"session_marks":  {"session_id", "sequence"},
-	"heads":          {"session_id"},
-	"audit_links":    {"number"},
-	"graves":         {"session_id"},
-	"ready":          {"session_id"},
-	"outside":        {"session_id"},
-	"shares":         {"session_id", "reader_id"},
-	"versions":       {"message_id", "n"},
-	"call_texts":     {"workspace_id", "hash"},
-	"events":         {"session_id", "sequence"},
-	"audit":          {"workspace_id", "at", "id"},
-	"budgets":        {"workspace_id", "subject_id"},
-	"parked":         {"workspace_id", "subject_id", "session_id"},
-	"compactions":    {"session_id"},
-	"replays":        {"call_id"},
-	"rates":          {"workspace_id", "subject_id"},
-	"blob_chunks":    {"blob_id", "n"},
-	"file_uses":      {"session_id", "message_id", "file_id"},
-	"clients":        {"workspace_id", "principal_id", "client"},
-}
-
-// derived are columns that follow from other tables here.
-var derived = map[string]string{ //nolint:gochecknoglobals // never written
-	"versions.workspace_id": "(SELECT m.workspace_id FROM messages m WHERE m.id = versions.message_id)",
-}
-
 // Key implements transfer.Archive.
-func (a *Archive) Key(table transfer.Table) []string {
-	if key, ok := orders[table.Name]; ok {
-		return key
-	}
-	return []string{"id"}
-}
+func (a *Archive) Key(table tables.Table) []string { return table.Keys[tables.SQLite] }
 
 // Each implements transfer.Archive.
 func (a *Archive) Each(
 	ctx context.Context,
-	table transfer.Table,
+	table tables.Table,
 	after transfer.Row,
 	visit func(transfer.Row) error,
 ) error {
 	columns := make([]string, len(table.Columns))
 	for i, column := range table.Columns {
 		columns[i] = quoted(column.Name)
-		if expression, ok := derived[table.Name+"."+column.Name]; ok {
-			columns[i] = expression
+		if column.Derived != "" {
+			columns[i] = column.Derived
 		}
 	}
 	key := quotedList(a.Key(table))
@@ -129,8 +93,8 @@ func (a *Archive) Each(
 }
 
 // value takes the next column as it is. A column of bytes may hold them as text.
-func (r *row) value(kind transfer.Kind) transfer.Value {
-	number := kind == transfer.Integer || kind == transfer.Flag
+func (r *row) value(kind tables.Kind) transfer.Value {
+	number := kind == tables.Integer || kind == tables.Flag
 	switch v := r.take().(type) {
 	case nil:
 		return transfer.Value{}
@@ -158,11 +122,11 @@ func (r *row) value(kind transfer.Kind) transfer.Value {
 // bound is a value on its way into a statement.
 func bound(v transfer.Value) arg {
 	switch v.Kind {
-	case transfer.Integer, transfer.Flag:
+	case tables.Integer, tables.Flag:
 		return v.Int
-	case transfer.Text:
+	case tables.Text:
 		return string(v.Bytes)
-	case transfer.ID, transfer.Bytes:
+	case tables.ID, tables.Bytes:
 		if v.Bytes == nil {
 			return []byte{}
 		}
@@ -185,7 +149,7 @@ func quotedList(names []string) string {
 func questionMarks(n int) string { return strings.TrimSuffix(strings.Repeat("?, ", n), ", ") }
 
 // Count implements transfer.Archive.
-func (a *Archive) Count(_ context.Context, table transfer.Table) (n int64, err error) {
+func (a *Archive) Count(_ context.Context, table tables.Table) (n int64, err error) {
 	_, err = a.conn.one("SELECT count(*) FROM "+table.Name, func(r *row) error {
 		n = r.int64()
 		return nil
@@ -233,14 +197,14 @@ func (a *Archive) Begin(ctx context.Context, progress transfer.Progress) error {
 // Append implements transfer.Destination.
 func (a *Archive) Append(
 	ctx context.Context,
-	table transfer.Table,
+	table tables.Table,
 	rows []transfer.Row,
 	progress transfer.Progress,
 ) error {
 	var names []string
 	var kept []int // their places in a row
 	for i, column := range table.Columns {
-		if _, ok := derived[table.Name+"."+column.Name]; !ok {
+		if column.Derived == "" {
 			names, kept = append(names, column.Name), append(kept, i)
 		}
 	}

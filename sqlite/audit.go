@@ -7,16 +7,6 @@ import (
 	"example.org/parley/store"
 )
 
-const auditColumns = "a.workspace_id, a.at, a.id, a.principal_id, a.principal_name, a.action, a.session_id, " +
-	"a.target_id, a.request_id"
-
-func scanAudit(r *row) parley.AuditEntry {
-	return parley.AuditEntry{
-		WorkspaceID: r.id(), At: r.time(), ID: r.id(), PrincipalID: r.id(), PrincipalName: r.text(), Action: r.text(),
-		SessionID: r.id(), TargetID: r.id(), RequestID: r.id(),
-	}
-}
-
 // AppendAudit implements store.AuditTrail.
 func (s *Store) AppendAudit(ctx context.Context, entries []parley.AuditEntry) error {
 	if len(entries) == 0 {
@@ -28,21 +18,9 @@ func (s *Store) AppendAudit(ctx context.Context, entries []parley.AuditEntry) er
 // insertAudit adds entries; those that are there already stay as they are.
 func (t *txn) insertAudit(entries []parley.AuditEntry) error {
 	for i := range entries {
-		e := &entries[i]
 		if _, err := t.exec(
-			`INSERT INTO audit (workspace_id, at, id, principal_id, principal_name, action, session_id, target_id,
-				request_id)
- VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-			e.WorkspaceID,
-			int64(e.At),
-			e.ID,
-			e.PrincipalID,
-			e.PrincipalName,
-			e.Action,
-			e.SessionID,
-			e.TargetID,
-			e.RequestID,
-		); err != nil {
+			"INSERT INTO audit ("+insertAuditColumns+") VALUES ("+insertAuditPlaces+") ON CONFLICT DO NOTHING",
+			insertAuditArgs(nil, &entries[i])...); err != nil {
 			return err
 		}
 	}
@@ -59,8 +37,9 @@ func (s *Store) Audit(
 	err = s.read(ctx, func(c *conn) error {
 		entries = []parley.AuditEntry{}
 		return c.each(text, func(r *row) error {
-			entries = append(entries, scanAudit(r))
-			return nil
+			found, err := scanAudit(r)
+			entries = append(entries, found)
+			return err
 		}, args...)
 	})
 	return entries, err

@@ -200,55 +200,65 @@ func (t *txn) Warned(workspaceID, subject parley.ID, limit parley.Limit) (bool, 
 	return budget == nil || budget.Warned&limit.WarnedBit() != 0, err
 }
 
-// writeBudgets writes what a transition changed of budgets.
-func (t *txn) writeBudgets(h *transition.Head) error {
-	c := &h.Changes
-	for i := range c.NewCalls {
-		if err := t.reserve(h, &c.NewCalls[i]); err != nil {
+// Spend implements transition.Writer.
+func (w changes) Spend(h *transition.Head, spent []transition.Spent) error {
+	for i := range spent {
+		if err := w.spend(h, &spent[i]); err != nil {
 			return err
 		}
 	}
-	for i := range c.Spent {
-		if err := t.spend(h, &c.Spent[i]); err != nil {
+	return nil
+}
+
+// Reserve implements transition.Writer.
+func (w changes) Reserve(h *transition.Head, calls []transition.NewCall) error {
+	for i := range calls {
+		if err := w.reserve(h, &calls[i]); err != nil {
 			return err
 		}
 	}
-	if c.Parked != nil {
-		for _, charge := range c.Parked.Refusal.Charges {
-			if _, err := t.exec(
-				"INSERT INTO parked (workspace_id, subject_id, session_id, parked_at) VALUES (?, ?, ?, ?) ON CONFLICT "+
-					"DO UPDATE SET parked_at = excluded.parked_at",
-				h.WorkspaceID,
-				charge.Subject,
-				h.ID,
-				t.now,
-			); err != nil {
-				return err
-			}
-		}
-	}
-	if c.Warned != nil {
-		if _, err := t.exec(
-			"UPDATE budgets SET warned = iif(day = ?1, warned, warned & ~12) | ?2, "+
-				"day_tokens = iif(day = ?1, day_tokens, 0), day_cost = iif(day = ?1, day_cost, 0), day = ?1 "+
-				"WHERE workspace_id = ?3 AND subject_id = ?4",
-			dayOf(t.now),
-			c.Warned.Limit.WarnedBit(),
+	return nil
+}
+
+// Park implements transition.Writer.
+func (w changes) Park(h *transition.Head, parked *transition.Parked) error {
+	for _, charge := range parked.Refusal.Charges {
+		if _, err := w.exec(
+			"INSERT INTO parked (workspace_id, subject_id, session_id, parked_at) VALUES (?, ?, ?, ?) ON CONFLICT "+
+				"DO UPDATE SET parked_at = excluded.parked_at",
 			h.WorkspaceID,
-			c.Warned.Subject,
+			charge.Subject,
+			h.ID,
+			h.Changes.At,
 		); err != nil {
 			return err
 		}
 	}
-	if c.Rated != nil {
-		if err := t.countRequest(h.WorkspaceID, h.ID, c.Rated.PerMinute); err != nil {
-			return err
-		}
-	}
-	if c.Relimited {
-		return t.relimit(h.WorkspaceID, h.ID, h.Limits != nil && h.Limits.Budgeted())
-	}
 	return nil
+}
+
+// Warn implements transition.Writer.
+func (w changes) Warn(h *transition.Head, warned *transition.Warned) error {
+	_, err := w.exec(
+		"UPDATE budgets SET warned = iif(day = ?1, warned, warned & ~12) | ?2, "+
+			"day_tokens = iif(day = ?1, day_tokens, 0), day_cost = iif(day = ?1, day_cost, 0), day = ?1 "+
+			"WHERE workspace_id = ?3 AND subject_id = ?4",
+		dayOf(h.Changes.At),
+		warned.Limit.WarnedBit(),
+		h.WorkspaceID,
+		warned.Subject,
+	)
+	return err
+}
+
+// CountRequest implements transition.Writer.
+func (w changes) CountRequest(h *transition.Head, rated *transition.Rated) error {
+	return w.countRequest(h.WorkspaceID, h.ID, rated.PerMinute)
+}
+
+// Relimit implements transition.Writer.
+func (w changes) Relimit(h *transition.Head) error {
+	return w.relimit(h.WorkspaceID, h.ID, h.Limits != nil && h.Limits.Budgeted())
 }
 
 // reserve charges the budgets of a new call with its estimate.
@@ -333,7 +343,7 @@ func (t *txn) wakeAll(workspaceID, subject parley.ID, n int) error {
 	const oldest = " FROM parked WHERE workspace_id = ? AND subject_id = ? ORDER BY parked_at, session_id LIMIT ?"
 	if _, err := t.exec(
 		"INSERT INTO outbox (workspace_id, kind, target_id, created_at, due_at) SELECT workspace_id, '"+
-			transition.WakeSession+"', session_id, "+
+			transition.WakeSession{}.Kind()+"', session_id, "+
 			fmt.Sprintf(
 				"%d, %d",
 				t.now,

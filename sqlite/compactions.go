@@ -116,38 +116,12 @@ func (s *Store) Compaction(
 	return compaction, err
 }
 
-// compactionColumns are those of a row of compactions.
-const compactionColumns = `id, workspace_id, session_id, state, reason, attempt, holder, epoch, covers_from,
-	covers_through, absorbs_id, call_id, message_id, error,
- not_before, rests_until, created_at, updated_at, finished_at`
-
 func readCompaction(c *conn, workspaceID, sessionID parley.ID) (found *parley.Compaction, err error) {
 	_, err = c.one(
-		"SELECT "+compactionColumns+" FROM compactions WHERE session_id = ? AND workspace_id = ?",
+		"SELECT "+compactionColumns+" FROM compactions c WHERE c.session_id = ? AND c.workspace_id = ?",
 		func(r *row) error {
-			found = &parley.Compaction{
-				ID:            r.id(),
-				WorkspaceID:   r.id(),
-				SessionID:     r.id(),
-				State:         parley.CompactionState(r.text()),
-				Reason:        parley.CompactionReason(r.text()),
-				Attempt:       r.int(),
-				Holder:        r.id(),
-				Epoch:         r.int64(),
-				CoversFrom:    r.int64(),
-				CoversThrough: r.int64(),
-				AbsorbsID:     r.id(),
-				CallID:        r.id(),
-				MessageID:     r.id(),
-			}
-			failure := r.text()
-			found.NotBefore, found.RestsUntil, found.CreatedAt, found.UpdatedAt, found.FinishedAt = r.time(), r.int64(),
-				r.time(), r.time(), r.time()
-			if failure == "" {
-				return nil
-			}
-			found.Error = &parley.Failure{}
-			return decode("error", failure, found.Error)
+			found = new(parley.Compaction)
+			return fillCompaction(r, found)
 		},
 		sessionID,
 		workspaceID,
@@ -176,38 +150,16 @@ func (t *txn) OpenCall(h *transition.Head, callID parley.ID) (open *transition.O
 	return open, err
 }
 
-// writeCompaction writes what a transition changed of a session's compaction.
-func (t *txn) writeCompaction(h *transition.Head) error {
-	c := h.Changes.Compaction
-	if c == nil {
-		return nil
-	}
-	failure, err := encodeMaybe(c.Error)
+// PutCompaction implements transition.Writer.
+func (w changes) PutCompaction(h *transition.Head, c *parley.Compaction) error {
+	c.WorkspaceID, c.SessionID = h.WorkspaceID, h.ID
+	args, err := insertCompactionArgs(nil, c)
 	if err != nil {
 		return err
 	}
-	_, err = t.exec(
-		"INSERT OR REPLACE INTO compactions ("+compactionColumns+
-			") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-		c.ID,
-		h.WorkspaceID,
-		h.ID,
-		string(c.State),
-		string(c.Reason),
-		c.Attempt,
-		c.Holder,
-		c.Epoch,
-		c.CoversFrom,
-		c.CoversThrough,
-		c.AbsorbsID,
-		c.CallID,
-		c.MessageID,
-		failure,
-		int64(c.NotBefore),
-		c.RestsUntil,
-		c.CreatedAt,
-		c.UpdatedAt,
-		c.FinishedAt,
-	)
+	_, err = w.exec(
+		"INSERT INTO compactions ("+insertCompactionColumns+") VALUES ("+insertCompactionPlaces+
+			") ON CONFLICT (session_id) DO UPDATE SET "+insertCompactionExcluded,
+		args...)
 	return err
 }

@@ -89,19 +89,14 @@ func (t *txn) ResumedTurn(h *transition.Head, key string) (earlier transition.Ea
 	return earlier, err
 }
 
-// updateResumed writes what a turn that takes up another one has more than others.
-func (t *txn) updateResumed(r *transition.Resumed) error {
-	var key arg
-	if r.Idempotency.Key != "" {
-		key = r.Idempotency.Key
+// ResumeTurns implements transition.Writer.
+func (w changes) ResumeTurns(_ *transition.Head, resumed []transition.Resumed) error {
+	for i := range resumed {
+		if _, err := w.exec(
+			"UPDATE turns SET "+resumeTurnSet+" WHERE id = ?",
+			append(resumeTurnArgs(nil, &resumed[i]), resumed[i].TurnID)...); err != nil {
+			return err
+		}
 	}
-	_, err := t.exec(
-		"UPDATE turns SET continues_id = ?, idempotency_key = ?, fingerprint = ?, posted_event = ? WHERE id = ?",
-		r.ContinuesID,
-		key,
-		r.Idempotency.Fingerprint,
-		r.PostedEvent,
-		r.TurnID,
-	)
-	return err
+	return nil
 }

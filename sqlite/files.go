@@ -65,27 +65,8 @@ func (s *Store) AppendUpload(ctx context.Context, workspaceID, blobID parley.ID,
 // leaveBlob leaves the deletion of a blob to the outbox, for a time to come.
 func (t *txn) leaveBlob(workspaceID, blobID parley.ID, due parley.Time) error {
 	_, err := t.exec("INSERT INTO outbox (workspace_id, kind, target_id, created_at, due_at) VALUES (?, ?, ?, ?, ?)",
-		workspaceID, transition.PurgeBlob, blobID, t.now, due)
+		workspaceID, transition.PurgeBlob{}.Kind(), blobID, t.now, due)
 	return err
-}
-
-const fileColumns = "f.id, f.workspace_id, f.owner_id, f.blob_id, f.name, f.media_type, f.size, f.hash, f.width, " +
-	"f.height, f.created_at"
-
-func scanFile(r *row) parley.File {
-	return parley.File{
-		ID:          r.id(),
-		WorkspaceID: r.id(),
-		OwnerID:     r.id(),
-		BlobID:      r.id(),
-		Name:        r.text(),
-		MediaType:   r.text(),
-		Size:        r.int64(),
-		SHA256:      r.hash(),
-		Width:       r.int(),
-		Height:      r.int(),
-		CreatedAt:   r.time(),
-	}
 }
 
 // FinishUpload implements store.Files.
@@ -125,8 +106,7 @@ func (s *Store) FinishUpload(ctx context.Context, file parley.File, quota parley
 				"SELECT "+fileColumns+" FROM files f WHERE f.workspace_id = ? AND f.owner_id = ? AND f.blob_id = ? "+
 					"AND f.name = ?",
 				func(r *row) error {
-					made = scanFile(r)
-					return nil
+					return fillFile(r, &made)
 				},
 				made.WorkspaceID,
 				made.OwnerID,
@@ -157,20 +137,8 @@ func (s *Store) FinishUpload(ctx context.Context, file parley.File, quota parley
 			return finished{}, err
 		}
 		_, err = tx.exec(
-			"INSERT INTO files (id, workspace_id, owner_id, blob_id, name, media_type, size, hash, width, height, "+
-				"created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-			made.ID,
-			made.WorkspaceID,
-			made.OwnerID,
-			made.BlobID,
-			made.Name,
-			made.MediaType,
-			made.Size,
-			made.SHA256,
-			made.Width,
-			made.Height,
-			made.CreatedAt,
-		)
+			"INSERT INTO files ("+insertFileColumns+") VALUES ("+insertFilePlaces+")",
+			insertFileArgs(nil, &made)...)
 		return finished{file: made, isNew: true}, err
 	})
 	return answer.file, answer.isNew, err
@@ -266,8 +234,7 @@ func fileOf(c *conn, scope store.Scope, id parley.ID) (file parley.File, err err
 	l.must("f.id = ?", id)
 	l.ofFiles(scope)
 	found, err := c.one("SELECT "+fileColumns+" FROM files f WHERE "+l.where.String(), func(r *row) error {
-		file = scanFile(r)
-		return nil
+		return fillFile(r, &file)
 	}, l.args...)
 	if err == nil && !found {
 		err = transition.NotFound("file")
@@ -281,8 +248,9 @@ func (s *Store) Files(ctx context.Context, scope store.Scope, query store.FileQu
 	err = s.read(ctx, func(c *conn) error {
 		files = []parley.File{}
 		return c.each(text, func(r *row) error {
-			files = append(files, scanFile(r))
-			return nil
+			found, err := scanFile(r)
+			files = append(files, found)
+			return err
 		}, args...)
 	})
 	return files, err
@@ -402,15 +370,20 @@ func (t *txn) HasFile(workspaceID, fileID parley.ID) (bool, error) {
 	return t.has("SELECT 1 FROM files WHERE id = ? AND workspace_id = ?", fileID, workspaceID)
 }
 
-// writeFiles writes which messages use which files.
-func (t *txn) writeFiles(h *transition.Head) error {
-	for _, id := range h.Changes.Unfiled {
-		if _, err := t.exec("DELETE FROM file_uses WHERE session_id = ? AND message_id = ?", h.ID, id); err != nil {
+// ForgetUses implements transition.Writer.
+func (w changes) ForgetUses(h *transition.Head, messages []parley.ID) error {
+	for _, id := range messages {
+		if _, err := w.exec("DELETE FROM file_uses WHERE session_id = ? AND message_id = ?", h.ID, id); err != nil {
 			return err
 		}
 	}
-	for _, use := range h.Changes.Filed {
-		if _, err := t.exec(
+	return nil
+}
+
+// UseFiles implements transition.Writer.
+func (w changes) UseFiles(h *transition.Head, uses []transition.FileUse) error {
+	for _, use := range uses {
+		if _, err := w.exec(
 			"INSERT INTO file_uses (workspace_id, session_id, message_id, file_id) VALUES (?, ?, ?, ?) "+
 				"ON CONFLICT DO NOTHING",
 			h.WorkspaceID,
@@ -459,20 +432,20 @@ func (t *txn) purgeUses(logID, writer parley.ID) (gone int64, err error) {
 
 // purgeBlob deletes a piece of a blob that no file has, or that was begun and did
 // not grow for long, and reports whether nothing is left to do.
-func (t *txn) purgeBlob(work outboxRow) (bool, error) {
+func (t *txn) purgeBlob(workspaceID, blobID parley.ID) (bool, error) {
 	var state string
 	var touched parley.Time
 	if _, err := t.one("SELECT state, touched_at FROM blobs WHERE id = ?", func(r *row) error {
 		state, touched = r.text(), r.time()
 		return nil
-	}, work.target); err != nil {
+	}, blobID); err != nil {
 		return false, err
 	}
 	switch {
 	case state == blobOpen && touched+parley.UploadGrace > t.now:
-		return true, t.leaveBlob(work.workspaceID, work.target, touched+parley.UploadGrace)
+		return true, t.leaveBlob(workspaceID, blobID, touched+parley.UploadGrace)
 	case state == blobOpen:
-		if _, err := t.exec("UPDATE blobs SET state = '"+blobGone+"' WHERE id = ?", work.target); err != nil {
+		if _, err := t.exec("UPDATE blobs SET state = '"+blobGone+"' WHERE id = ?", blobID); err != nil {
 			return false, err
 		}
 	case state != blobGone:
@@ -480,12 +453,12 @@ func (t *txn) purgeBlob(work outboxRow) (bool, error) {
 	}
 	gone, err := t.exec(
 		"DELETE FROM blob_chunks WHERE (blob_id, n) IN (SELECT blob_id, n FROM blob_chunks WHERE blob_id = ? LIMIT ?)",
-		work.target,
+		blobID,
 		transition.BlobBatch,
 	)
 	if err != nil || gone == transition.BlobBatch {
 		return false, err
 	}
-	_, err = t.exec("DELETE FROM blobs WHERE id = ?", work.target)
+	_, err = t.exec("DELETE FROM blobs WHERE id = ?", blobID)
 	return true, err
 }

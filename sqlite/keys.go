@@ -144,29 +144,7 @@ func insertPrincipal(tx *txn, p parley.Principal, local bool) error {
 	return err
 }
 
-const keyColumns = "k.id, k.workspace_id, w.name, k.principal_id, k.name, p.role, k.prefix, k.requests_per_minute, " +
-	"k.max_sessions, k.max_storage, k.created_at, k.revoked_at"
-
 const keyTables = " FROM keys k JOIN principals p ON p.id = k.principal_id JOIN workspaces w ON w.id = k.workspace_id "
-
-func scanKey(r *row) parley.Key {
-	return parley.Key{
-		ID:                r.id(),
-		WorkspaceID:       r.id(),
-		Workspace:         r.text(),
-		PrincipalID:       r.id(),
-		Name:              r.text(),
-		Role:              parley.PrincipalRole(r.text()),
-		Prefix:            r.text(),
-		RequestsPerMinute: parley.OrNull(r.int()),
-		MaxSessions: parley.OrNull(
-			r.int64(),
-		),
-		MaxStorage: parley.OrNull(r.int64()),
-		CreatedAt:  r.time(),
-		RevokedAt:  r.time(),
-	}
-}
 
 // CreateKey stores a key with a principal of its own, in the workspace of that
 // id, or without one in that of that name.
@@ -191,20 +169,10 @@ func (s *Store) CreateKey(ctx context.Context, made store.NewKey) (parley.Key, e
 		); err != nil {
 			return parley.Key{}, err
 		}
+		made.Key = key
 		_, err := tx.exec(
-			"INSERT INTO keys (id, workspace_id, principal_id, name, hash, prefix, requests_per_minute, max_sessions, "+
-				"max_storage, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-			key.ID,
-			key.WorkspaceID,
-			key.PrincipalID,
-			key.Name,
-			made.Hash,
-			key.Prefix,
-			limitOf(key.RequestsPerMinute),
-			limitOf(key.MaxSessions),
-			limitOf(key.MaxStorage),
-			key.CreatedAt,
-		)
+			"INSERT INTO keys ("+insertKeyColumns+") VALUES ("+insertKeyPlaces+")",
+			insertKeyArgs(nil, &made)...)
 		return key, err
 	})
 }
@@ -277,8 +245,7 @@ func (s *Store) RevokedKey(ctx context.Context, hash parley.Hash) (key parley.Ke
 		found, err := c.one(
 			"SELECT "+keyColumns+keyTables+"WHERE k.hash = ? AND k.revoked_at IS NOT NULL",
 			func(r *row) error {
-				key = scanKey(r)
-				return nil
+				return fillKey(r, &key)
 			},
 			hash,
 		)
@@ -295,8 +262,9 @@ func (s *Store) Keys(ctx context.Context, workspaceID parley.ID) (keys []parley.
 	err = s.read(ctx, func(c *conn) error {
 		keys = []parley.Key{}
 		return c.each("SELECT "+keyColumns+keyTables+"WHERE k.workspace_id = ? ORDER BY k.id DESC", func(r *row) error {
-			keys = append(keys, scanKey(r))
-			return nil
+			found, err := scanKey(r)
+			keys = append(keys, found)
+			return err
 		}, workspaceID)
 	})
 	return keys, err
@@ -308,8 +276,7 @@ func (s *Store) RevokeKey(ctx context.Context, workspaceID, id parley.ID) (parle
 		found, err := tx.one(
 			"SELECT "+keyColumns+keyTables+"WHERE k.id = ? AND k.workspace_id = ?",
 			func(r *row) error {
-				key = scanKey(r)
-				return nil
+				return fillKey(r, &key)
 			},
 			id,
 			workspaceID,

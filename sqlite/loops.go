@@ -8,33 +8,6 @@ import (
 	"example.org/parley/store"
 )
 
-// loopColumns reads "FROM loops l".
-const loopColumns = `l.id, l.workspace_id, l.session_id, l.ordinal, l.prompt, l."max", l.until, l.context,
-	l.archive_done, l.author_kind, l.author_id,
- l.author_name, l.state, l.reason, l.iteration, l.turn_id, l.created_at, l.finished_at`
-
-func scanLoop(r *row) (parley.Loop, error) {
-	l := parley.Loop{
-		ID:          r.id(),
-		WorkspaceID: r.id(),
-		SessionID:   r.id(),
-		Ordinal:     r.int64(),
-		Prompt:      r.text(),
-		Max:         r.int(),
-	}
-	until, context := r.text(), r.text()
-	l.ArchiveDone, l.Author = r.bool(), parley.Author{Kind: parley.AuthorKind(r.text()), ID: r.id(), Name: r.text()}
-	l.State, l.Reason, l.Iteration, l.TurnID = parley.LoopState(r.text()), r.text(), r.int(), r.id()
-	l.CreatedAt, l.FinishedAt = r.time(), r.time()
-	if until != "" {
-		l.Until = &parley.LoopUntil{}
-		if err := decode("until", until, l.Until); err != nil {
-			return l, err
-		}
-	}
-	return l, decode("context", context, &l.Context)
-}
-
 // StartLoop implements store.Loops.
 func (s *Store) StartLoop(
 	ctx context.Context,
@@ -149,69 +122,29 @@ func (t *txn) StartedLoop(h *transition.Head, key string) (earlier transition.Ea
 	return earlier, err
 }
 
-// writeLoops writes what a transition changed of a session's loops.
-func (t *txn) writeLoops(c *transition.Changes) error {
-	for i := range c.NewLoops {
-		if err := t.insertLoop(&c.NewLoops[i]); err != nil {
+// InsertLoops implements transition.Writer.
+func (w changes) InsertLoops(_ *transition.Head, loops []transition.NewLoop) error {
+	for i := range loops {
+		args, err := insertLoopArgs(nil, &loops[i])
+		if err != nil {
 			return err
 		}
-	}
-	for _, l := range c.Loops {
-		if _, err := t.exec(
-			"UPDATE loops SET state = ?, reason = ?, iteration = ?, turn_id = ?, finished_at = ? WHERE id = ?",
-			string(l.State),
-			l.Reason,
-			l.Iteration,
-			l.TurnID,
-			l.FinishedAt,
-			l.ID,
-		); err != nil {
+		if _, err := w.exec(
+			"INSERT INTO loops ("+insertLoopColumns+") VALUES ("+insertLoopPlaces+")", args...); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (t *txn) insertLoop(l *transition.NewLoop) error {
-	until, err := encodeMaybe(l.Until)
-	if err != nil {
-		return err
+// UpdateLoops implements transition.Writer.
+func (w changes) UpdateLoops(_ *transition.Head, loops []transition.NewLoop) error {
+	for i := range loops {
+		if _, err := w.exec(
+			"UPDATE loops SET "+updateLoopSet+" WHERE id = ?",
+			append(updateLoopArgs(nil, &loops[i]), loops[i].ID)...); err != nil {
+			return err
+		}
 	}
-	context, err := encode(l.Context)
-	if err != nil {
-		return err
-	}
-	var key arg
-	if l.Idempotency.Key != "" {
-		key = l.Idempotency.Key
-	}
-	_, err = t.exec(
-		`INSERT INTO loops (id, workspace_id, session_id, ordinal, prompt, content, "max", until, context, archive_done,
-			author_kind, author_id,
- author_name, state, reason, iteration, turn_id, idempotency_key, fingerprint, posted_event, created_at, finished_at)
- VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		l.ID,
-		l.WorkspaceID,
-		l.SessionID,
-		l.Ordinal,
-		l.Prompt,
-		l.Content,
-		l.Max,
-		until,
-		context,
-		l.ArchiveDone,
-		string(l.Author.Kind),
-		l.Author.ID,
-		l.Author.Name,
-		string(l.State),
-		l.Reason,
-		l.Iteration,
-		l.TurnID,
-		key,
-		l.Idempotency.Fingerprint,
-		l.PostedEvent,
-		l.CreatedAt,
-		l.FinishedAt,
-	)
-	return err
+	return nil
 }

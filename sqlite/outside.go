@@ -62,58 +62,57 @@ func (t *txn) OutsideDue(h *transition.Head) (bool, error) {
 	return t.has("SELECT 1 FROM outside WHERE session_id = ? AND due_at <= ?", h.ID, t.now)
 }
 
-// writeOutside writes what a transition changed of the open message.
-func (t *txn) writeOutside(h *transition.Head) error {
-	c := &h.Changes
-	if o := c.OutsideOpened; o != nil {
-		if _, err := t.exec(
-			`INSERT OR REPLACE INTO outside (session_id, workspace_id, message_id, turn_id, timeout, due_at)
-				VALUES (?, ?, ?, ?, ?, ?)`,
-			h.ID,
-			h.WorkspaceID,
-			o.MessageID,
-			o.TurnID,
-			o.Timeout.Milliseconds(),
-			t.now+parley.Time(o.Timeout.Milliseconds()),
+// OpenOutside implements transition.Writer.
+func (w changes) OpenOutside(h *transition.Head, o *transition.Outside) error {
+	_, err := w.exec(
+		`INSERT OR REPLACE INTO outside (session_id, workspace_id, message_id, turn_id, timeout, due_at)
+			VALUES (?, ?, ?, ?, ?, ?)`,
+		h.ID,
+		h.WorkspaceID,
+		o.MessageID,
+		o.TurnID,
+		o.Timeout.Milliseconds(),
+		h.Changes.At+parley.Time(o.Timeout.Milliseconds()),
+	)
+	return err
+}
+
+// GrowOutside implements transition.Writer.
+func (w changes) GrowOutside(h *transition.Head, grown *transition.Grown) error {
+	o, v := h.Outside(), &grown.Version
+	if v.Text != "" {
+		if _, err := w.exec(
+			`INSERT INTO versions (message_id, n, kind, "offset", "end", chunks, text, created_at)
+				VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+			v.MessageID,
+			v.N,
+			string(v.Kind),
+			v.Offset,
+			v.End,
+			v.Chunks,
+			v.Text,
+			v.CreatedAt,
 		); err != nil {
 			return err
 		}
 	}
-	if c.OutsideGrown != nil {
-		o, v := h.Outside(), &c.OutsideGrown.Version
-		if v.Text != "" {
-			if _, err := t.exec(
-				`INSERT INTO versions (message_id, n, kind, "offset", "end", chunks, text, created_at)
-					VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-				v.MessageID,
-				v.N,
-				string(v.Kind),
-				v.Offset,
-				v.End,
-				v.Chunks,
-				v.Text,
-				v.CreatedAt,
-			); err != nil {
-				return err
-			}
-		}
-		if _, err := t.exec(
-			"UPDATE outside SET versions = ?, text_end = ?, reasoning_end = ?, due_at = ? WHERE session_id = ?",
-			o.Versions,
-			o.Text,
-			o.Reasoning,
-			t.now+parley.Time(o.Timeout.Milliseconds()),
-			h.ID,
-		); err != nil {
-			return err
-		}
-	}
-	if c.OutsideClosed || c.Buried {
-		if _, err := t.exec("DELETE FROM outside WHERE session_id = ?", h.ID); err != nil {
-			return err
-		}
+	if _, err := w.exec(
+		"UPDATE outside SET versions = ?, text_end = ?, reasoning_end = ?, due_at = ? WHERE session_id = ?",
+		o.Versions,
+		o.Text,
+		o.Reasoning,
+		h.Changes.At+parley.Time(o.Timeout.Milliseconds()),
+		h.ID,
+	); err != nil {
+		return err
 	}
 	return nil
+}
+
+// CloseOutside implements transition.Writer.
+func (w changes) CloseOutside(h *transition.Head) error {
+	_, err := w.exec("DELETE FROM outside WHERE session_id = ?", h.ID)
+	return err
 }
 
 // expireOutside settles open messages whose agents have been silent for too long.

@@ -8,20 +8,6 @@ import (
 	"example.org/parley/store"
 )
 
-const projectColumns = "p.id, p.workspace_id, p.path, p.name, p.icon, p.created_at, p.last_access_at"
-
-func scanProject(r *row) parley.Project {
-	return parley.Project{
-		ID:           r.id(),
-		WorkspaceID:  r.id(),
-		Path:         r.text(),
-		Name:         r.text(),
-		Icon:         r.text(),
-		CreatedAt:    r.time(),
-		LastAccessAt: r.time(),
-	}
-}
-
 // ChooseProject adds a project, or refreshes the one with its path: its last
 // access, and its icon when one is given.
 func (s *Store) ChooseProject(ctx context.Context, project parley.Project) (parley.Project, bool, error) {
@@ -34,8 +20,7 @@ func (s *Store) ChooseProject(ctx context.Context, project parley.Project) (parl
 		found, err := tx.one(
 			"SELECT "+projectColumns+" FROM projects p WHERE p.workspace_id = ? AND p.path = ?",
 			func(r *row) error {
-				existing = scanProject(r)
-				return nil
+				return fillProject(r, &existing)
 			},
 			project.WorkspaceID,
 			project.Path,
@@ -59,16 +44,8 @@ func (s *Store) ChooseProject(ctx context.Context, project parley.Project) (parl
 		tx.means = added.ID
 		added.CreatedAt, added.LastAccessAt = tx.now, tx.now
 		_, err = tx.exec(
-			"INSERT INTO projects (id, workspace_id, path, name, icon, created_at, last_access_at) "+
-				"VALUES (?, ?, ?, ?, ?, ?, ?)",
-			added.ID,
-			added.WorkspaceID,
-			added.Path,
-			added.Name,
-			added.Icon,
-			added.CreatedAt,
-			added.LastAccessAt,
-		)
+			"INSERT INTO projects ("+insertProjectColumns+") VALUES ("+insertProjectPlaces+")",
+			insertProjectArgs(nil, &added)...)
 		return chosen{project: added, isNew: true}, err
 	})
 	return answer.project, answer.isNew, err
@@ -80,8 +57,7 @@ func (s *Store) Project(ctx context.Context, workspaceID, id parley.ID) (project
 		found, err := c.one(
 			"SELECT "+projectColumns+" FROM projects p WHERE p.id = ? AND p.workspace_id = ?",
 			func(r *row) error {
-				project = scanProject(r)
-				return nil
+				return fillProject(r, &project)
 			},
 			id,
 			workspaceID,
@@ -104,8 +80,9 @@ func (s *Store) Projects(
 	err = s.read(ctx, func(c *conn) error {
 		projects = []parley.Project{}
 		return c.each(text, func(r *row) error {
-			projects = append(projects, scanProject(r))
-			return nil
+			found, err := scanProject(r)
+			projects = append(projects, found)
+			return err
 		}, args...)
 	})
 	return projects, err
@@ -126,9 +103,9 @@ func projectsQuery(workspaceID parley.ID, q store.ProjectQuery) (string, []arg) 
 // projectBatch are left to the outbox.
 func (s *Store) DeleteProject(ctx context.Context, scope store.Scope, id parley.ID, cascade bool) error {
 	workspaceID := scope.WorkspaceID
-	task := transition.DetachProject
+	errand := transition.Errand{WorkspaceID: workspaceID, Work: transition.DetachProject{ProjectID: id}}
 	if cascade {
-		task = transition.DeleteSessions
+		errand.Work = transition.DeleteSessions{ProjectID: id}
 	}
 	return s.write(ctx, func(tx *txn) error {
 		switch found, err := tx.has("SELECT 1 FROM projects WHERE id = ? AND workspace_id = ?", id, workspaceID); {
@@ -153,9 +130,9 @@ func (s *Store) DeleteProject(ctx context.Context, scope store.Scope, id parley.
 		if _, err := tx.exec("DELETE FROM projects WHERE id = ? AND workspace_id = ?", id, workspaceID); err != nil {
 			return err
 		}
-		if done, err := tx.apply(outboxRow{workspaceID: workspaceID, kind: task, target: id}); err != nil || done {
+		if done, err := errand.Do(doer{tx}); err != nil || done {
 			return err
 		}
-		return tx.leaveFor(transition.Errand{WorkspaceID: workspaceID, Kind: task, TargetID: id})
+		return tx.leaveFor(errand)
 	})
 }

@@ -14,17 +14,13 @@ func (s *Store) RecordReplay(ctx context.Context, scope store.Scope, replay stor
 	return s.write(ctx, func(tx *txn) error { return tx.core.RecordReplay(scope, replay) })
 }
 
-// writeReplay writes the row of a replay.
-func (t *txn) writeReplay(h *transition.Head) error {
-	r := h.Changes.Replay
-	if r == nil {
-		return nil
-	}
+// RecordReplay implements transition.Writer.
+func (w changes) RecordReplay(h *transition.Head, r *store.NewReplay) error {
 	answer, err := encode(r.Answer)
 	if err != nil {
 		return err
 	}
-	_, err = t.exec(
+	_, err = w.exec(
 		"INSERT INTO replays (call_id, workspace_id, session_id, replay_of, answer, created_at) "+
 			"VALUES (?, ?, ?, ?, ?, ?)",
 		r.Call.ID,
@@ -32,7 +28,7 @@ func (t *txn) writeReplay(h *transition.Head) error {
 		h.ID,
 		r.OfID,
 		answer,
-		t.now,
+		h.Changes.At,
 	)
 	return err
 }

@@ -248,6 +248,12 @@ func readMessages(c *conn, where string, args ...arg) (messages []parley.Message
 	return messages, err
 }
 
+// Delivered implements transition.Rows.
+func (t *txn) Delivered(h *transition.Head, what transition.Delivery) (bool, error) {
+	return t.has(
+		"SELECT 1 FROM deliveries WHERE session_id = ? AND kind = ? AND key = ?", h.ID, what.Kind, what.Key)
+}
+
 // Posted implements transition.Rows.
 func (t *txn) Posted(h *transition.Head, key string) (earlier transition.Earlier, err error) {
 	_, err = t.one(
@@ -335,9 +341,8 @@ func (t *txn) Project(workspaceID, projectID parley.ID) (project *parley.Project
 	_, err = t.one(
 		"SELECT "+projectColumns+" FROM projects p WHERE p.id = ? AND p.workspace_id = ?",
 		func(r *row) error {
-			found := scanProject(r)
-			project = &found
-			return nil
+			project = new(parley.Project)
+			return fillProject(r, project)
 		},
 		projectID,
 		workspaceID,

@@ -8,17 +8,6 @@ import (
 	"example.org/parley/store"
 )
 
-// shareColumns reads "FROM shares h".
-const shareColumns = "h.session_id, h.reader_id, h.workspace_id, h.shared_kind, h.shared_by, h.shared_name, " +
-	"h.created_at"
-
-func scanShare(r *row) parley.Share {
-	return parley.Share{
-		SessionID: r.id(), ReaderID: r.id(), WorkspaceID: r.id(),
-		SharedBy: parley.Author{Kind: parley.AuthorKind(r.text()), ID: r.id(), Name: r.text()}, CreatedAt: r.time(),
-	}
-}
-
 // readerSees holds of a session s and its reader o while the owner of the reader may
 // see the session: a share is worth nothing without it, whoever made it and when.
 const readerSees = "s.deleted_at IS NULL AND o.deleted_at IS NULL " +
@@ -37,10 +26,9 @@ func (s *Store) Share(ctx context.Context, scope store.Scope, share parley.Share
 			}
 		}
 		found, err := tx.one(
-			"SELECT "+shareColumns+" FROM shares h WHERE h.session_id = ? AND h.reader_id = ?",
+			"SELECT "+shareColumns+" FROM shares x WHERE x.session_id = ? AND x.reader_id = ?",
 			func(r *row) error {
-				kept.share = scanShare(r)
-				return nil
+				return fillShare(r, &kept.share)
 			},
 			share.SessionID,
 			share.ReaderID,
@@ -64,17 +52,8 @@ func (s *Store) Share(ctx context.Context, scope store.Scope, share parley.Share
 		share.WorkspaceID, share.CreatedAt = scope.WorkspaceID, tx.now
 		kept = answer{share, true}
 		_, err = tx.exec(
-			"INSERT INTO shares (session_id, reader_id, workspace_id, shared_kind, shared_by, shared_name, "+
-				"created_at) "+
-				"VALUES (?, ?, ?, ?, ?, ?, ?)",
-			share.SessionID,
-			share.ReaderID,
-			share.WorkspaceID,
-			string(share.SharedBy.Kind),
-			share.SharedBy.ID,
-			share.SharedBy.Name,
-			share.CreatedAt,
-		)
+			"INSERT INTO shares ("+insertShareColumns+") VALUES ("+insertSharePlaces+")",
+			insertShareArgs(nil, &share)...)
 		return kept, err
 	})
 	return kept.share, kept.made, err
@@ -101,11 +80,11 @@ func (s *Store) Shares(
 	query store.ShareQuery,
 ) (shares []parley.Share, err error) {
 	seen, text := query.SessionID,
-		"h.session_id = ?1 AND EXISTS (SELECT 1 FROM sessions s WHERE s.id = h.reader_id AND s.deleted_at IS NULL)"
+		"x.session_id = ?1 AND EXISTS (SELECT 1 FROM sessions s WHERE s.id = x.reader_id AND s.deleted_at IS NULL)"
 	if seen.IsZero() {
 		seen, text = query.ReaderID,
-			"h.reader_id = ?1 AND EXISTS (SELECT 1 FROM sessions s JOIN sessions o ON o.id = h.reader_id "+
-				"WHERE s.id = h.session_id AND "+readerSees+")"
+			"x.reader_id = ?1 AND EXISTS (SELECT 1 FROM sessions s JOIN sessions o ON o.id = x.reader_id "+
+				"WHERE s.id = x.session_id AND "+readerSees+")"
 	}
 	err = s.read(ctx, func(c *conn) error {
 		if _, err := placeOf(c, scope, seen); err != nil {
@@ -113,10 +92,11 @@ func (s *Store) Shares(
 		}
 		shares = []parley.Share{}
 		return c.each(
-			"SELECT "+shareColumns+" FROM shares h WHERE "+text+" ORDER BY h.created_at, h.session_id, h.reader_id",
+			"SELECT "+shareColumns+" FROM shares x WHERE "+text+" ORDER BY x.created_at, x.session_id, x.reader_id",
 			func(r *row) error {
-				shares = append(shares, scanShare(r))
-				return nil
+				found, err := scanShare(r)
+				shares = append(shares, found)
+				return err
 			},
 			seen,
 		)

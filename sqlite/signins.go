@@ -14,14 +14,7 @@ const signInCounts = `i.expires_at > ?1 AND i.seen_at > ?2 AND (p.local_owner = 
  (SELECT 1 FROM keys k WHERE k.workspace_id = i.workspace_id AND k.principal_id = i.principal_id
   AND k.revoked_at IS NULL))`
 
-const signInColumns = "i.id, i.workspace_id, i.principal_id, p.name, i.created_at, i.seen_at, i.expires_at"
-
 const signInTables = " FROM sign_ins i JOIN principals p ON p.id = i.principal_id "
-
-func scanSignIn(r *row) parley.SignIn {
-	return parley.SignIn{ID: r.id(), WorkspaceID: r.id(), PrincipalID: r.id(), PrincipalName: r.text(),
-		CreatedAt: r.time(), LastUsedAt: r.time(), ExpiresAt: r.time()}
-}
 
 // idleSince is the moment before which an unused sign-in ends.
 func idleSince(now parley.Time) parley.Time {
@@ -50,16 +43,8 @@ func (s *Store) CreateSignIn(ctx context.Context, made store.NewSignIn) error {
 			return err
 		}
 		_, err := tx.exec(
-			"INSERT INTO sign_ins (id, workspace_id, principal_id, hash, created_at, seen_at, expires_at) "+
-				"VALUES (?, ?, ?, ?, ?, ?, ?)",
-			made.ID,
-			made.WorkspaceID,
-			made.PrincipalID,
-			made.Hash,
-			made.CreatedAt,
-			made.LastUsedAt,
-			made.ExpiresAt,
-		)
+			"INSERT INTO sign_ins ("+insertSignInColumns+") VALUES ("+insertSignInPlaces+")",
+			insertSignInArgs(nil, &made)...)
 		return err
 	})
 }
@@ -75,7 +60,10 @@ func (s *Store) SignedIn(ctx context.Context, hash parley.Hash, now parley.Time)
 				"LEFT JOIN keys k ON k.workspace_id = i.workspace_id AND k.principal_id = i.principal_id "+
 				"AND k.revoked_at IS NULL WHERE i.hash = ?3 AND "+signInCounts,
 			func(r *row) error {
-				in.SignIn, in.Principal = scanSignIn(r), scanPrincipal(r)
+				if err := fillSignIn(r, &in.SignIn); err != nil {
+					return err
+				}
+				in.Principal = scanPrincipal(r)
 				in.Local, in.Principal.RequestsPerMinute, in.Principal.MaxSessions, in.Principal.MaxStorage = r.bool(),
 					r.int(), r.int64(), r.int64()
 				return nil
@@ -119,8 +107,9 @@ func (s *Store) SignIns(
 				"WHERE i.workspace_id = ?3 AND (?4 IS NULL OR i.principal_id = ?4) AND "+signInCounts+
 				" ORDER BY i.id DESC LIMIT ?5",
 			func(r *row) error {
-				list = append(list, scanSignIn(r))
-				return nil
+				found, err := scanSignIn(r)
+				list = append(list, found)
+				return err
 			},
 			now,
 			idleSince(now),

@@ -47,11 +47,16 @@ func (t *txn) leave(intent *store.AuditIntent) error {
 	t.hints = t.core.Finish()
 	var deleted []parley.ID
 	for _, h := range t.core.Locked() {
-		if err := t.write(h); err != nil {
+		if err := h.Write(changes{t}); err != nil {
 			return err
 		}
 		if h.Changes.Buried {
 			deleted = append(deleted, h.ID)
+		}
+	}
+	for _, h := range t.core.Locked() {
+		if err := h.WriteBudgets(changes{t}); err != nil {
+			return err
 		}
 		h.Changes = transition.Changes{}
 	}

@@ -8,110 +8,23 @@ import (
 	"example.org/parley/store"
 )
 
-// write writes what a transition changed of a session.
-func (t *txn) write(h *transition.Head) error {
-	c := &h.Changes
-	if err := t.insertEvents(h, c.Events); err != nil {
-		return err
-	}
-	if err := t.writeSession(h); err != nil {
-		return err
-	}
-	if err := t.writeMessages(h); err != nil {
-		return err
-	}
-	if err := t.writeLoops(c); err != nil {
-		return err
-	}
-	for _, turn := range c.NewTurns {
-		if err := t.insertTurn(turn); err != nil {
-			return err
-		}
-	}
-	for i := range c.Resumed {
-		if err := t.updateResumed(&c.Resumed[i]); err != nil {
-			return err
-		}
-	}
-	if turn := c.Suspect; turn != nil {
-		if _, err := t.exec(
-			"UPDATE turns SET caught_by = ?, accused_by = ? WHERE id = ?",
-			turn.CaughtBy,
-			turn.AccusedBy,
-			turn.ID,
-		); err != nil {
-			return err
-		}
-	}
-	for _, turn := range c.Turns {
-		if err := t.updateTurn(turn); err != nil {
-			return err
-		}
-	}
-	for i := range c.NewCalls {
-		if err := t.insertCall(h, &c.NewCalls[i]); err != nil {
-			return err
-		}
-	}
-	for i := range c.Calls {
-		if err := t.settleCall(&c.Calls[i]); err != nil {
-			return err
-		}
-	}
-	if err := t.writeBudgets(h); err != nil {
-		return err
-	}
-	if err := t.writeOutside(h); err != nil {
-		return err
-	}
-	if err := t.writeApprovals(c); err != nil {
-		return err
-	}
-	if err := t.writeCompaction(h); err != nil {
-		return err
-	}
-	if err := t.writeReplay(h); err != nil {
-		return err
-	}
-	if err := t.writeReady(h); err != nil {
-		return err
-	}
-	if err := t.writeFiles(h); err != nil {
-		return err
-	}
-	for _, opened := range c.Opened {
-		if _, err := t.exec(
-			`INSERT INTO clients (workspace_id, principal_id, client, session_id, updated_at) VALUES (?, ?, ?, ?, ?)
- ON CONFLICT (workspace_id, principal_id, client) DO UPDATE SET session_id = excluded.session_id,
-  updated_at = excluded.updated_at`,
-			h.WorkspaceID,
-			opened.PrincipalID,
-			opened.Client,
-			h.ID,
-			c.At,
-		); err != nil {
-			return err
-		}
-	}
-	for _, errand := range c.Outbox {
-		if err := t.leaveFor(errand); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+// changes writes what a transition changed: the transition.Writer of the writer's
+// connection.
+type changes struct{ *txn }
 
-// writeReady makes claimers find the session, or not.
-func (t *txn) writeReady(h *transition.Head) error {
+var _ transition.Writer = changes{}
+
+// UpdateReady implements transition.Writer: it makes claimers find the session, or not.
+func (w changes) UpdateReady(h *transition.Head) error {
 	if h.Changes.Unready {
-		if _, err := t.exec("DELETE FROM ready WHERE session_id = ?", h.ID); err != nil {
+		if _, err := w.exec("DELETE FROM ready WHERE session_id = ?", h.ID); err != nil {
 			return err
 		}
 	}
 	if !h.Changes.Ready {
 		return nil
 	}
-	_, err := t.exec(
+	_, err := w.exec(
 		`INSERT INTO ready (session_id, workspace_id, priority, ready_at) VALUES (?, ?, ?, ?)
 			ON CONFLICT (session_id) DO NOTHING`,
 		h.ID,
@@ -122,10 +35,63 @@ func (t *txn) writeReady(h *transition.Head) error {
 	return err
 }
 
+// OpenClients implements transition.Writer.
+func (w changes) OpenClients(h *transition.Head, opened []transition.ClientOpened) error {
+	for _, one := range opened {
+		if _, err := w.exec(
+			`INSERT INTO clients (workspace_id, principal_id, client, session_id, updated_at) VALUES (?, ?, ?, ?, ?)
+ ON CONFLICT (workspace_id, principal_id, client) DO UPDATE SET session_id = excluded.session_id,
+  updated_at = excluded.updated_at`,
+			h.WorkspaceID,
+			one.PrincipalID,
+			one.Client,
+			h.ID,
+			h.Changes.At,
+		); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// LeaveErrands implements transition.Writer.
+func (w changes) LeaveErrands(_ *transition.Head, errands []transition.Errand) error {
+	for _, errand := range errands {
+		if err := w.leaveFor(errand); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// NoteDeliveries implements transition.Writer.
+func (w changes) NoteDeliveries(h *transition.Head, delivered []transition.Delivery) error {
+	for _, one := range delivered {
+		row := one.Row(h)
+		if _, err := w.exec(
+			"INSERT INTO deliveries ("+insertDeliveryColumns+") VALUES ("+insertDeliveryPlaces+")",
+			insertDeliveryArgs(nil, &row)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // leaveFor leaves work for the outbox.
 func (t *txn) leaveFor(errand transition.Errand) error {
-	_, err := t.exec("INSERT INTO outbox (workspace_id, kind, target_id, created_at, due_at) VALUES (?, ?, ?, ?, ?)",
-		errand.WorkspaceID, errand.Kind, errand.TargetID, t.now, t.now+parley.Time(errand.Delay.Milliseconds()))
+	payload, err := errand.Payload()
+	if err != nil {
+		return err
+	}
+	_, err = t.exec(
+		"INSERT INTO outbox (workspace_id, kind, target_id, payload, created_at, due_at) VALUES (?, ?, ?, ?, ?, ?)",
+		errand.WorkspaceID,
+		errand.Work.Kind(),
+		errand.Work.Target(),
+		payload,
+		t.now,
+		t.now+parley.Time(errand.Delay.Milliseconds()),
+	)
 	return err
 }
 
@@ -143,7 +109,8 @@ var eventInserts = func() (texts [eventsPerInsert + 1]string) { //nolint:gocheck
 	return texts
 }()
 
-func (t *txn) insertEvents(h *transition.Head, events []transition.Event) error {
+// AppendEvents implements transition.Writer.
+func (w changes) AppendEvents(h *transition.Head, events []transition.Event) error {
 	for rest := events; len(rest) > 0; {
 		n := min(len(rest), eventsPerInsert)
 		args := make([]arg, 0, n*7)
@@ -155,7 +122,7 @@ func (t *txn) insertEvents(h *transition.Head, events []transition.Event) error 
 			}
 			args = append(args, h.ID, e.Sequence, h.WorkspaceID, string(e.Type), e.TurnID, data, e.CreatedAt)
 		}
-		if _, err := t.exec(eventInserts[n], args...); err != nil {
+		if _, err := w.exec(eventInserts[n], args...); err != nil {
 			return err
 		}
 		rest = rest[n:]
@@ -163,62 +130,41 @@ func (t *txn) insertEvents(h *transition.Head, events []transition.Event) error 
 	return nil
 }
 
-func (t *txn) insertTurn(turn *parley.Turn) error {
-	_, err := t.exec(
-		`INSERT INTO turns (id, workspace_id, session_id, trigger_message_id, ordinal, status, attempt, agent_id,
-			agent_version, loop_id,
- iteration, created_at, started_at, wait_reason, step) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+// InsertTurns implements transition.Writer.
+func (w changes) InsertTurns(_ *transition.Head, turns []*parley.Turn) error {
+	for _, turn := range turns {
+		if _, err := w.exec(
+			"INSERT INTO turns ("+insertTurnColumns+") VALUES ("+insertTurnPlaces+")",
+			insertTurnArgs(nil, turn)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// SuspectTurn implements transition.Writer.
+func (w changes) SuspectTurn(_ *transition.Head, turn *parley.Turn) error {
+	_, err := w.exec(
+		"UPDATE turns SET caught_by = ?, accused_by = ? WHERE id = ?",
+		turn.CaughtBy,
+		turn.AccusedBy,
 		turn.ID,
-		turn.WorkspaceID,
-		turn.SessionID,
-		turn.TriggerMessageID,
-		turn.Ordinal,
-		string(turn.Status),
-		turn.Attempt,
-		turn.AgentID,
-		turn.AgentVersion,
-		turn.LoopID,
-		turn.Iteration,
-		turn.CreatedAt,
-		turn.StartedAt,
-		string(turn.WaitReason),
-		turn.Step,
 	)
 	return err
 }
 
-// updateTurn writes all that changes in a turn.
-func (t *txn) updateTurn(turn *parley.Turn) error {
-	failure, err := encodeMaybe(turn.Error)
-	if err != nil {
-		return err
+// UpdateTurns implements transition.Writer.
+func (w changes) UpdateTurns(_ *transition.Head, turns []*parley.Turn) error {
+	for _, turn := range turns {
+		args, err := updateTurnArgs(nil, turn)
+		if err != nil {
+			return err
+		}
+		if _, err := w.exec("UPDATE turns SET "+updateTurnSet+" WHERE id = ?", append(args, turn.ID)...); err != nil {
+			return err
+		}
 	}
-	u := &turn.Usage
-	_, err = t.exec(
-		`UPDATE turns SET status = ?, wait_reason = ?, attempt = ?, takeovers = ?, step = ?, agent_id = ?,
-			agent_version = ?, error = ?,
- input_tokens = ?, output_tokens = ?, cached_tokens = ?, unknown_calls = ?, cost = ?, started_at = ?, finished_at = ?
-  WHERE id = ?`,
-		string(
-			turn.Status,
-		),
-		string(turn.WaitReason),
-		turn.Attempt,
-		turn.Takeovers,
-		turn.Step,
-		turn.AgentID,
-		turn.AgentVersion,
-		failure,
-		u.InputTokens,
-		u.OutputTokens,
-		u.CachedTokens,
-		u.Unknown,
-		turn.Cost,
-		turn.StartedAt,
-		turn.FinishedAt,
-		turn.ID,
-	)
-	return err
+	return nil
 }
 
 // textKey names a row of call_texts.
@@ -229,6 +175,16 @@ type textKey struct {
 
 // cachedTexts bounds the memory of which texts are stored.
 const cachedTexts = 4096
+
+// InsertCalls implements transition.Writer.
+func (w changes) InsertCalls(h *transition.Head, calls []transition.NewCall) error {
+	for i := range calls {
+		if err := w.insertCall(h, &calls[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 func (t *txn) insertCall(h *transition.Head, call *transition.NewCall) error {
 	c := &call.Call
@@ -241,41 +197,12 @@ func (t *txn) insertCall(h *transition.Head, call *transition.NewCall) error {
 	if err := t.insertText(h.WorkspaceID, c.MiddlewareHash, call.Middleware); err != nil {
 		return err
 	}
-	parameters, err := encode(c.Parameters)
+	row := call.Row(h)
+	args, err := insertCallArgs(nil, &row)
 	if err != nil {
 		return err
 	}
-	manifest, err := encode(c.Manifest)
-	if err != nil {
-		return err
-	}
-	_, err = t.exec(
-		`INSERT INTO calls (id, workspace_id, session_id, turn_id, message_id, ordinal, step, attempt, model,
-			parameters, think, search,
- system_hash, tools_hash, manifest, request_hash, encoder_version, outcome, created_at, purpose, middleware_hash)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		c.ID,
-		h.WorkspaceID,
-		h.ID,
-		call.TurnID,
-		c.MessageID,
-		c.Ordinal,
-		c.Step,
-		c.Attempt,
-		string(c.Model),
-		parameters,
-		c.Think,
-		c.Search,
-		c.SystemHash,
-		c.ToolsHash,
-		manifest,
-		c.RequestHash[:],
-		c.EncoderVersion,
-		string(parley.CallOpen),
-		t.now,
-		string(c.Purpose),
-		c.MiddlewareHash,
-	)
+	_, err = t.exec("INSERT INTO calls ("+insertCallColumns+") VALUES ("+insertCallPlaces+")", args...)
 	return err
 }
 
@@ -295,32 +222,17 @@ func (t *txn) insertText(workspaceID parley.ID, hash parley.Hash, text []byte) e
 	return err
 }
 
-// settleCall ends the record of an open call.
-func (t *txn) settleCall(call *store.CallSettled) error {
-	failure, err := encodeMaybe(call.Error)
-	if err != nil {
-		return err
-	}
-	var usage arg
-	if !call.Usage.IsZero() {
-		if usage, err = encode(call.Usage); err != nil {
+// SettleCalls implements transition.Writer.
+func (w changes) SettleCalls(_ *transition.Head, calls []store.CallSettled) error {
+	for i := range calls {
+		args, err := settleCallArgs(nil, &calls[i])
+		if err != nil {
+			return err
+		}
+		if _, err := w.exec(
+			"UPDATE calls SET "+settleCallSet+" WHERE id = ?", append(args, calls[i].CallID)...); err != nil {
 			return err
 		}
 	}
-	_, err = t.exec(
-		`UPDATE calls SET outcome = ?, usage = ?, cost = ?, finish_reason = ?, error = ?, first_token_ms = ?,
-			total_ms = ?, saved = ? WHERE id = ?`,
-		string(
-			call.Outcome,
-		),
-		usage,
-		call.Cost,
-		string(call.Finish),
-		failure,
-		call.FirstTokenMS,
-		call.TotalMS,
-		call.Saved,
-		call.CallID,
-	)
-	return err
+	return nil
 }

@@ -5,192 +5,87 @@ import (
 
 	"example.org/parley"
 	"example.org/parley/internal/transition"
-	"example.org/parley/setting"
 )
 
-const updateListed = `UPDATE sessions SET status = ?, wait_reason = ?, title = ?, updated_at = ?, started_at = ?,
-	finished_at = ? WHERE id = ?`
-
-// writeSession writes what a transition changed of a session's own rows.
-func (t *txn) writeSession(h *transition.Head) error {
-	c := &h.Changes
-	if c.New != nil {
-		if err := t.insertSession(h); err != nil {
-			return err
-		}
-		if c.New.Inherited != nil {
-			if err := t.inherit(h, c.New.Inherited); err != nil {
-				return err
-			}
-		}
-		return t.insertHead(h)
+// MoveHead implements transition.Writer. There is no other writer to fence off.
+func (w changes) MoveHead(h *transition.Head) error {
+	if !h.Changes.Head {
+		return nil
 	}
-	if c.Head {
-		if err := t.updateHead(h); err != nil {
-			return err
-		}
-	}
-	if c.ContextCleared != 0 {
-		if _, err := t.exec(
-			"UPDATE heads SET cleared_at = ?, cleared_event = ? WHERE session_id = ?",
-			h.Context.ClearedAt,
-			c.ContextCleared,
-			h.ID,
-		); err != nil {
-			return err
-		}
-	}
-	if c.Listed {
-		if _, err := t.exec(
-			updateListed,
-			string(h.Status),
-			string(h.WaitReason),
-			h.Title,
-			h.UpdatedAt,
-			h.StartedAt,
-			h.FinishedAt,
-			h.ID,
-		); err != nil {
-			return err
-		}
-	}
-	if c.Setting != nil {
-		if err := t.updateSetting(&h.Session, c.Setting.TagsBefore); err != nil {
-			return err
-		}
-	}
-	if c.Accepted != nil {
-		accepted, err := encode(c.Accepted)
-		if err != nil {
-			return err
-		}
-		if _, err := t.exec("UPDATE sessions SET accepted = ? WHERE id = ?", accepted, h.ID); err != nil {
-			return err
-		}
-	}
-	if c.Buried {
-		return t.bury(h)
-	}
-	return nil
+	return w.updateHead(h)
 }
 
-// sessionJSON are the columns of a session that hold JSON.
-func sessionJSON(s *parley.Session) (tags, overrides string, policy, retry arg, err error) {
-	if tags, err = encode(s.Tags); err != nil {
-		return tags, overrides, policy, retry, err
+// Create implements transition.Writer.
+func (w changes) Create(h *transition.Head, made *transition.Creation) error {
+	if err := w.insertSession(h); err != nil {
+		return err
 	}
-	overrides = "{}"
-	if stored := setting.Stored(s.Settings); !setting.IsZero(&stored) {
-		if overrides, err = encode(stored); err != nil {
-			return tags, overrides, policy, retry, err
+	if made.Inherited != nil {
+		if err := w.inherit(h, made.Inherited); err != nil {
+			return err
 		}
 	}
-	if policy, err = encodeMaybe(s.Policy); err != nil {
-		return tags, overrides, policy, retry, err
+	return w.insertHead(h)
+}
+
+// ClearContext implements transition.Writer.
+func (w changes) ClearContext(h *transition.Head, event int64) error {
+	_, err := w.exec(
+		"UPDATE heads SET cleared_at = ?, cleared_event = ? WHERE session_id = ?",
+		h.Context.ClearedAt,
+		event,
+		h.ID,
+	)
+	return err
+}
+
+// UpdateListed implements transition.Writer.
+func (w changes) UpdateListed(h *transition.Head) error {
+	_, err := w.exec(
+		"UPDATE sessions SET "+updateSessionSet+" WHERE id = ?",
+		append(updateSessionArgs(nil, &h.Session), h.ID)...)
+	return err
+}
+
+// Accept implements transition.Writer.
+func (w changes) Accept(h *transition.Head, accepted *parley.Accepted) error {
+	text, err := encode(accepted)
+	if err != nil {
+		return err
 	}
-	retry, err = encodeMaybe(s.Retry)
-	return tags, overrides, policy, retry, err
+	_, err = w.exec("UPDATE sessions SET accepted = ? WHERE id = ?", text, h.ID)
+	return err
 }
 
 // insertSession writes the listed row of a new session and its tags.
 func (t *txn) insertSession(h *transition.Head) error {
 	s := &h.Session
-	tags, overrides, policy, retry, err := sessionJSON(s)
-	if err != nil {
-		return err
-	}
-	var key, idempotency arg
-	if s.Key != "" {
-		key = s.Key
-	}
-	if used := h.Changes.New.Idempotency.Key; used != "" {
-		idempotency = used
-	}
-	accepted, err := encodeMaybe(h.Changes.New.Accepted)
+	row := h.ListedRow()
+	args, err := insertSessionArgs(nil, &row)
 	if err != nil {
 		return err
 	}
 	if _, err := t.exec(
-		`INSERT INTO sessions (id, workspace_id, agent_id, owner_id, visibility, project_id, parent_session_id,
-			parent_message_id,
- log_id, kind, mode, type, feature, task, key, title, instructions, tags, pinned, metadata, overrides, policy, retry,
-  during, status, wait_reason,
- idempotency_key, fingerprint, created_at, updated_at, started_at, finished_at, root_id, depth, forked_through,
-  accepted)
- VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		s.ID,
-		s.WorkspaceID,
-		s.AgentID,
-		s.OwnerID,
-		string(s.Visibility),
-		s.ProjectID,
-		s.ParentSessionID,
-		s.ParentMessageID,
-		s.LogID,
-		string(s.Kind),
-		string(s.Mode),
-		s.Type,
-		s.Feature,
-		s.Task,
-		key,
-		s.Title,
-		s.Instructions,
-		tags,
-		s.Pinned,
-		s.Metadata,
-		overrides,
-		policy,
-		retry,
-		string(s.During),
-		string(s.Status),
-		string(s.WaitReason),
-		idempotency,
-		h.Changes.New.Idempotency.Fingerprint,
-		s.CreatedAt,
-		s.UpdatedAt,
-		s.StartedAt,
-		s.FinishedAt,
-		s.RootID,
-		s.Depth,
-		s.ForkedThrough,
-		accepted,
-	); err != nil {
+		"INSERT INTO sessions ("+insertSessionColumns+") VALUES ("+insertSessionPlaces+")", args...); err != nil {
 		return err
 	}
 	return t.tagSession(s, nil)
 }
 
-// updateSetting writes every column that a PATCH may change; before are the tags
-// until now.
-func (t *txn) updateSetting(s *parley.Session, before []string) error {
-	tags, overrides, policy, retry, err := sessionJSON(s)
+// UpdateSetting implements transition.Writer: it writes every column that a PATCH may
+// change.
+func (w changes) UpdateSetting(h *transition.Head, setting *transition.Setting) error {
+	s, before := &h.Session, setting.TagsBefore
+	args, err := patchSessionArgs(nil, s)
 	if err != nil {
 		return err
 	}
-	if _, err := t.exec(
-		`UPDATE sessions SET title = ?, instructions = ?, pinned = ?, tags = ?, project_id = ?, metadata = ?,
- overrides = ?, policy = ?, retry = ?, during = ?, visibility = ?, archived_at = ? WHERE id = ? AND workspace_id = ?`,
-		s.Title,
-		s.Instructions,
-		s.Pinned,
-		tags,
-		s.ProjectID,
-		s.Metadata,
-		overrides,
-		policy,
-		retry,
-		string(
-			s.During,
-		),
-		string(s.Visibility),
-		s.ArchivedAt,
-		s.ID,
-		s.WorkspaceID,
-	); err != nil ||
-		slices.Equal(before, s.Tags) {
+	if _, err := w.exec(
+		"UPDATE sessions SET "+patchSessionSet+" WHERE id = ? AND workspace_id = ?",
+		append(args, s.ID, s.WorkspaceID)...); err != nil || slices.Equal(before, s.Tags) {
 		return err
 	}
-	return t.tagSession(s, before)
+	return w.tagSession(s, before)
 }
 
 // tagSession makes the index of tags agree with the session's.
@@ -225,8 +120,8 @@ func (t *txn) untag(s *parley.Session, tags []string) error {
 	return nil
 }
 
-// bury writes the tombstone of a session.
-func (t *txn) bury(h *transition.Head) error {
+// Bury implements transition.Writer: it writes the tombstone of a session.
+func (w changes) Bury(h *transition.Head) error {
 	for _, statement := range []string{
 		"UPDATE sessions SET deleted_at = ?, idempotency_key = NULL, fingerprint = NULL, status = 'cancelled', " +
 			"wait_reason = '' WHERE id = ?",
@@ -234,11 +129,11 @@ func (t *txn) bury(h *transition.Head) error {
 		"UPDATE turns SET status = 'cancelled', wait_reason = '', finished_at = ? " +
 			"WHERE session_id = ? AND status IN ('queued', 'running', 'waiting')",
 	} {
-		if _, err := t.exec(statement, h.DeletedAt, h.ID); err != nil {
+		if _, err := w.exec(statement, h.DeletedAt, h.ID); err != nil {
 			return err
 		}
 	}
-	if _, err := t.exec(
+	if _, err := w.exec(
 		"INSERT INTO graves (session_id, workspace_id, deleted_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
 		h.ID,
 		h.WorkspaceID,
@@ -246,9 +141,16 @@ func (t *txn) bury(h *transition.Head) error {
 	); err != nil {
 		return err
 	}
-	if err := t.untag(&h.Session, h.Tags); err != nil {
+	if err := w.untag(&h.Session, h.Tags); err != nil {
 		return err
 	}
-	_, err := t.exec("DELETE FROM clients WHERE session_id = ?", h.ID)
-	return err
+	for _, statement := range []string{
+		"DELETE FROM outside WHERE session_id = ?",
+		"DELETE FROM clients WHERE session_id = ?",
+	} {
+		if _, err := w.exec(statement, h.ID); err != nil {
+			return err
+		}
+	}
+	return nil
 }

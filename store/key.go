@@ -9,7 +9,7 @@ import (
 // NewKey is a key on its way into the store; its workspace and principal are
 // made if they are new.
 type NewKey struct {
-	Key  parley.Key
+	parley.Key
 	Hash parley.Hash // SHA-256 of the secret
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,47 +26,19 @@ func approvalsCommand(shared *flags, term terminal) *cobra.Command {
 	return command
 }
 
+// listApprovalsCommand lists those that wait, where nothing else is said.
 func listApprovalsCommand(shared *flags, term terminal) *cobra.Command {
-	filters := map[string]*string{}
-	var limit int
-	list := &cobra.Command{
-		Use:   "list",
-		Short: "List approvals, newest first: those that wait, unless --state says otherwise",
-		Args:  cobra.NoArgs,
-		RunE: shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
-			query := url.Values{"limit": {strconv.Itoa(limit)}}
-			for name, value := range filters {
-				if *value != "" && *value != "any" {
-					query.Set(name, *value)
-				}
-			}
-			page, err := server.Approvals(ctx, query)
-			if err != nil {
-				return err
-			}
-			if shared.json {
-				return term.printJSON(page.Data)
-			}
-			rows := make([][]string, len(page.Data))
-			for i, a := range page.Data {
-				rows[i] = []string{
-					a.ID.String(),
-					stateOf(&a),
-					a.ToolName,
-					parley.Clip(string(a.Arguments), 60),
-					a.ExpiresAt.String(),
-					a.SessionID.String(),
-				}
-			}
-			return term.printTable([]string{"ID", "STATE", "TOOL", "ARGUMENTS", "EXPIRES", "SESSION"}, rows)
-		}),
+	list := approvalsListCommand(shared, term)
+	list.PreRunE = func(*cobra.Command, []string) error {
+		state := list.Flags().Lookup("state")
+		switch {
+		case !state.Changed:
+			return state.Value.Set(string(parley.ApprovalPending))
+		case state.Value.String() == "any":
+			return state.Value.Set("")
+		}
+		return nil
 	}
-	filters["state"] = list.Flags().
-		String("state", string(parley.ApprovalPending), "pending, approved, denied, expired, cancelled or any")
-	filters["session_id"] = list.Flags().
-		String("session", "", "only those of this session and of the tool sessions below it")
-	filters["agent"] = list.Flags().String("agent", "", "only those of this agent, by slug or id")
-	list.Flags().IntVar(&limit, "limit", 20, "how many")
 	return list
 }
 
@@ -150,7 +121,7 @@ func decide(
 	if err != nil {
 		return err
 	}
-	approval, err := server.Decide(ctx, id, input)
+	approval, err := server.DecideApproval(ctx, id, input)
 	if err != nil {
 		return err
 	}
@@ -205,12 +176,8 @@ type asking struct {
 }
 
 // note collects from a frame what the person will be asked.
-func (a *asking) note(frame client.Frame) error {
-	told, err := frame.Event()
-	if err != nil {
-		return err
-	}
-	switch told := told.(type) {
+func (a *asking) note(frame client.Frame) {
+	switch told := frame.Event.(type) {
 	case *event.ApprovalCreated:
 		a.drop(told.ApprovalID)
 		a.approvals = append(a.approvals, told.ApprovalID)
@@ -225,7 +192,6 @@ func (a *asking) note(frame client.Frame) error {
 			}
 		}
 	}
-	return nil
 }
 
 // drop forgets an approval that needs no answer any more.
@@ -241,7 +207,7 @@ func (c *chat) takeUp(ctx context.Context) error {
 	}
 	pending, err := c.server.Approvals(
 		ctx,
-		url.Values{"session_id": {c.session.ID.String()}, "state": {string(parley.ApprovalPending)}, "order": {"asc"}},
+		client.ApprovalsQuery{SessionID: c.session.ID, State: parley.ApprovalPending, Order: "asc"},
 	)
 	if err != nil {
 		return err
@@ -249,12 +215,11 @@ func (c *chat) takeUp(ctx context.Context) error {
 	for _, a := range pending.Data {
 		c.owed.approvals = append(c.owed.approvals, a.ID)
 	}
-	messages, err := everyPage(
-		url.Values{"turn_id": {c.session.TurnID.String()}},
-		func(q url.Values) (client.Page[parley.Message], error) {
-			return c.server.Messages(ctx, c.session.ID, q)
-		},
-	)
+	messages, err := everyRow(c.server.AllMessages(
+		ctx,
+		c.session.ID,
+		client.MessagesQuery{Limit: parley.MaxPage, TurnID: c.session.TurnID},
+	))
 	if err != nil {
 		return err
 	}
@@ -272,7 +237,9 @@ func (c *chat) takeUp(ctx context.Context) error {
 	}
 	return c.turn(
 		ctx,
-		func(ctx context.Context) frames { return c.server.Watch(ctx, c.session.ID, c.session.LastEvent) },
+		func(ctx context.Context) frames {
+			return c.server.WatchSession(ctx, c.session.ID, client.WatchSessionQuery{After: c.session.LastEvent})
+		},
 	)
 }
 
@@ -339,7 +306,7 @@ func (v *turnView) askApproval(ctx context.Context, id parley.ID) (over bool, er
 			input = client.DecisionInput{Decision: parley.DecideDeny, Comment: strings.TrimSpace(rest)}
 		}
 	}
-	decided, err := v.chat.server.Decide(ctx, id, input)
+	decided, err := v.chat.server.DecideApproval(ctx, id, input)
 	switch parley.ErrorCode(err) {
 	case parley.CodeConflict: // somebody else was first
 		fmt.Fprintln(term.err, "parley:", err)
@@ -391,8 +358,13 @@ func (v *turnView) askQuestion(ctx context.Context, call parley.ToolCallContent)
 	if n, err := strconv.Atoi(strings.TrimSpace(line)); err == nil && n >= 1 && n <= len(question.Options) {
 		line = question.Options[n-1]
 	}
-	_, err = v.chat.server.PostResult(ctx, v.chat.session.ID, client.ResultInput{ToolCallID: call.ID,
-		Content: parley.ToolResultContent{Result: parley.AppendJSONString(nil, line), Success: true}})
+	content, err := parley.EncodeContent(
+		parley.ToolResultContent{Result: parley.AppendJSONString(nil, line), Success: true},
+	)
+	if err != nil {
+		return false, err
+	}
+	_, err = v.chat.server.PostMessage(ctx, v.chat.session.ID, client.ToolResult(call.ID, content))
 	if parley.ErrorCode(err) == parley.CodeConflict {
 		fmt.Fprintln(term.err, "parley:", err)
 		err = nil

@@ -65,7 +65,7 @@ func (e *estate) open(name string, env map[string]string) (*server, func()) {
 	srv, c := opened(e.T, e.data, env, io.Discard)
 	token, err := localToken(e.data)
 	if err == nil {
-		var made client.CreatedKey
+		var made client.NewKey
 		made, err = c.CreateKey(e.Context(), client.KeyInput{Name: name, Role: parley.RoleMember})
 		e.member = made.Secret
 	}

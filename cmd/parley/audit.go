@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"net/url"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -27,14 +25,16 @@ func auditCommand(shared *flags, term terminal) *cobra.Command {
 			if anchor {
 				return printAnchor(ctx, server, shared, term)
 			}
-			query := url.Values{"limit": {strconv.Itoa(limit)}}
-			for name, value := range map[string]string{"session_id": session, "principal_id": principal} {
-				if value != "" {
-					query.Set(name, value)
-				}
+			query := client.AuditQuery{Limit: limit}
+			var err error
+			if query.SessionID, err = idIfGiven(session); err != nil {
+				return err
+			}
+			if query.PrincipalID, err = idIfGiven(principal); err != nil {
+				return err
 			}
 			if changes {
-				query.Set("changes", "true")
+				query.Changes = &changes
 			}
 			entries, err := server.Audit(ctx, query)
 			if err != nil {

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"strconv"
 	"strings"
 
@@ -16,60 +15,12 @@ import (
 func callsCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "calls", Short: "Model calls: what was sent, why, what it cost, and what changed"}
 	command.AddCommand(
-		listCallsCommand(shared, term),
+		callsListCommand(shared, term),
 		showCallCommand(shared, term),
 		diffCallCommand(shared, term),
 		replayCallCommand(shared, term),
 	)
 	return command
-}
-
-func listCallsCommand(shared *flags, term terminal) *cobra.Command {
-	var turn string
-	var limit int
-	list := &cobra.Command{
-		Use:   "list SESSION",
-		Short: "List a session's model calls, newest first",
-		Args:  cobra.ExactArgs(1),
-		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
-			query := url.Values{"limit": {strconv.Itoa(limit)}}
-			if turn != "" {
-				query.Set("turn_id", turn)
-			}
-			page, err := server.Calls(ctx, id, query)
-			if err != nil {
-				return err
-			}
-			if shared.json {
-				return term.printJSON(page.Data)
-			}
-			rows := make([][]string, len(page.Data))
-			for i, c := range page.Data {
-				step := strconv.Itoa(c.Step)
-				if c.Purpose != "" { // a call of no turn's step
-					step = string(c.Purpose)
-				}
-				rows[i] = []string{
-					c.ID.String(),
-					modelLabel(c.Model),
-					step,
-					string(c.Outcome),
-					known(c.Usage.InputTokens),
-					known(c.Usage.CachedTokens),
-					known(c.Usage.OutputTokens),
-					price(c.Cost),
-					c.CreatedAt.String(),
-				}
-			}
-			return term.printTable(
-				[]string{"ID", "MODEL", "STEP", "OUTCOME", "IN", "CACHED", "OUT", "COST", "AT"},
-				rows,
-			)
-		}),
-	}
-	list.Flags().StringVar(&turn, "turn", "", "only calls of this turn")
-	list.Flags().IntVar(&limit, "limit", 20, "how many")
-	return list
 }
 
 func showCallCommand(shared *flags, term terminal) *cobra.Command {
@@ -184,7 +135,7 @@ func diffCallCommand(shared *flags, term terminal) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			d, err := server.DiffCall(ctx, id, other)
+			d, err := server.DiffCall(ctx, id, client.DiffCallQuery{With: other})
 			if err != nil {
 				return err
 			}
@@ -224,7 +175,7 @@ func replayCallCommand(shared *flags, term terminal) *cobra.Command {
 			"conversation",
 		Args: cobra.ExactArgs(1),
 		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
-			r, err := server.Replay(ctx, id, client.ReplayInput{Model: parley.ModelID(model)})
+			r, err := server.ReplayCall(ctx, id, client.ReplayInput{Model: parley.ModelID(model)})
 			if err != nil {
 				return err
 			}
@@ -286,7 +237,7 @@ func previewCommand(shared *flags, term terminal) *cobra.Command {
 		Short: "Show what would be sent for a message, and what it would cost; nothing is written",
 		Args:  cobra.MinimumNArgs(2),
 		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, args []string) error {
-			shown, err := server.Preview(ctx, id, client.UserMessage(strings.Join(args[1:], " ")))
+			shown, err := server.PreviewMessage(ctx, id, client.UserMessage(strings.Join(args[1:], " ")))
 			if err != nil {
 				return err
 			}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"os"
 	"os/signal"
 	"strings"
@@ -110,7 +109,7 @@ func (c *chat) open(ctx context.Context, sessionID, agent string) error {
 		}
 		c.session, err = c.server.Session(ctx, id)
 	} else {
-		c.session, err = c.server.CreateSession(ctx, client.SessionInput{Agent: agent})
+		c.session, err = c.server.CreateSession(ctx, client.SessionInput{AgentID: agent})
 	}
 	if err == nil && !c.json {
 		fmt.Fprintln(c.term.err, "session", c.session.ID)
@@ -151,9 +150,26 @@ func (c *chat) loop(ctx context.Context) error {
 	}
 }
 
+// resumption is a way to take a turn up again: a failed or cancelled turn is tried again, one that stopped at a limit
+// goes on.
+type resumption string
+
+const (
+	retryTurn    resumption = "retry"
+	continueTurn resumption = "continue"
+)
+
+// stream takes a turn up again and ranges over its frames.
+func (r resumption) stream(ctx context.Context, server *client.Client, turn parley.ID) frames {
+	if r == retryTurn {
+		return server.RetryTurnStream(ctx, turn)
+	}
+	return server.ContinueTurnStream(ctx, turn)
+}
+
 // resumes are the commands that take the last turn up again.
-func resumes() map[string]client.Resume {
-	return map[string]client.Resume{"/retry": client.Retry, "/continue": client.Continue}
+func resumes() map[string]resumption {
+	return map[string]resumption{"/retry": retryTurn, "/continue": continueTurn}
 }
 
 // readLines reads the input in a goroutine of its own, which ends with the
@@ -201,31 +217,33 @@ func (c *chat) hear(ctx context.Context, line string) error {
 func (c *chat) say(ctx context.Context, text string) error {
 	input := client.UserMessage(text)
 	input.Model, input.During = c.model, c.during
-	for _, file := range c.files {
-		input.Content.Files = append(input.Content.Files, file.ID.String())
+	if len(c.files) > 0 {
+		content := parley.UserContent{Text: text}
+		for _, file := range c.files {
+			content.Files = append(content.Files, file.ID.String())
+		}
+		var err error
+		if input.Content, err = parley.EncodeContent(content); err != nil {
+			return err
+		}
 	}
 	c.files = nil
-	key := parley.NewID().String()
 	return c.turn(
 		ctx,
-		func(ctx context.Context) frames { return c.server.StreamMessage(ctx, c.session.ID, input, key) },
+		func(ctx context.Context) frames { return c.server.PostMessageStream(ctx, c.session.ID, input) },
 	)
 }
 
 // resume takes the session's last turn up again.
-func (c *chat) resume(ctx context.Context, how client.Resume) error {
-	turns, err := c.server.Turns(ctx, c.session.ID, url.Values{"limit": {"1"}})
+func (c *chat) resume(ctx context.Context, how resumption) error {
+	turns, err := c.server.Turns(ctx, c.session.ID, client.TurnsQuery{Limit: 1})
 	if err != nil {
 		return err
 	}
 	if len(turns.Data) == 0 {
 		return parley.Errorf(parley.CodeNotFound, "nothing ran in this session yet")
 	}
-	key := parley.NewID().String()
-	return c.turn(
-		ctx,
-		func(ctx context.Context) frames { return c.server.StreamResumed(ctx, turns.Data[0].ID, how, key) },
-	)
+	return c.turn(ctx, func(ctx context.Context) frames { return how.stream(ctx, c.server, turns.Data[0].ID) })
 }
 
 type shownKey struct {
@@ -251,18 +269,16 @@ func (v *turnView) show(ctx context.Context, frame client.Frame) (over bool, err
 		if err := v.chat.term.printLine(frame); err != nil {
 			return true, err
 		}
-	} else if err := v.print(frame); err != nil {
-		return true, err
-	} else if over, err := v.answer(ctx, frame); over || err != nil {
-		return true, err
+	} else {
+		v.print(frame)
+		if over, err := v.answer(ctx, frame); over || err != nil {
+			return true, err
+		}
 	}
 	if !frame.Type.EndsTurn() {
 		return false, nil
 	}
-	turn, err := frame.Turn()
-	if err != nil {
-		return true, err
-	}
+	turn := endedTurn(frame)
 	if !v.chat.json {
 		v.endLine()
 	}
@@ -286,14 +302,8 @@ func (v *turnView) show(ctx context.Context, frame client.Frame) (over bool, err
 // answer asks the person for what the turn waits for. over reports that it is
 // left waiting.
 func (v *turnView) answer(ctx context.Context, frame client.Frame) (over bool, err error) {
-	if err := v.asking.note(frame); err != nil {
-		return false, err
-	}
-	told, err := frame.Event()
-	if err != nil {
-		return false, err
-	}
-	waiting, ok := told.(*event.SessionWaiting)
+	v.asking.note(frame)
+	waiting, ok := frame.Event.(*event.SessionWaiting)
 	if !ok {
 		return false, nil
 	}
@@ -309,12 +319,8 @@ func (v *turnView) answer(ctx context.Context, frame client.Frame) (over bool, e
 	return over, err
 }
 
-func (v *turnView) print(frame client.Frame) error {
-	told, err := frame.Event()
-	if err != nil {
-		return err
-	}
-	switch told := told.(type) {
+func (v *turnView) print(frame client.Frame) {
+	switch told := frame.Event.(type) {
 	case *event.StepGenerating:
 		v.text(shownKey{told.MessageID, told.Kind}, told.Offset, told.Delta)
 	case *event.StepGenerated:
@@ -324,7 +330,19 @@ func (v *turnView) print(frame client.Frame) error {
 	default:
 		v.remark(told)
 	}
-	return nil
+}
+
+// endedTurn is the turn that a terminal frame carries.
+func endedTurn(frame client.Frame) parley.Turn {
+	switch told := frame.Event.(type) {
+	case *event.SessionCompleted:
+		return told.Turn
+	case *event.SessionFailed:
+		return told.Turn
+	case *event.SessionCancelled:
+		return told.Turn
+	}
+	return parley.Turn{}
 }
 
 // settled prints what of the messages of a step has not been printed yet.

@@ -23,7 +23,7 @@ func compactCommand(shared *flags, term terminal) *cobra.Command {
 		Long: "Have a summary written of all but the newest turn. In later context it stands for what it\ncovers; " +
 			"nothing is deleted. With --state, only say how the session's compaction stands.",
 		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
-			ask := server.Compact
+			ask := server.CompactSession
 			if state {
 				ask = server.Compaction
 			}

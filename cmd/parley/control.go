@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"net/url"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,14 +12,14 @@ import (
 )
 
 func queueCommand(shared *flags, term terminal) *cobra.Command {
-	command := &cobra.Command{Use: "queue", Short: "List, edit, move, remove and send messages that wait behind a turn"}
+	command := &cobra.Command{Use: "queue", Short: "List, edit, move, remove and send queued messages"}
 
 	list := &cobra.Command{
 		Use:   "list SESSION",
 		Short: "List a session's queued messages in their order",
 		Args:  cobra.ExactArgs(1),
 		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
-			page, err := server.Queue(ctx, id)
+			page, err := server.Messages(ctx, id, client.MessagesQuery{Status: parley.MessageQueued})
 			if err != nil {
 				return err
 			}
@@ -44,7 +42,11 @@ func queueCommand(shared *flags, term terminal) *cobra.Command {
 		Short: "Replace the text of a queued message",
 		Args:  cobra.ExactArgs(2),
 		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, args []string) error {
-			_, err := server.EditMessage(ctx, id, parley.UserContent{Text: args[1]})
+			content, err := parley.EncodeContent(parley.UserContent{Text: args[1]})
+			if err != nil {
+				return err
+			}
+			_, err = server.UpdateMessage(ctx, id, client.MessagePatch{Content: content})
 			return err
 		}),
 	}
@@ -66,7 +68,7 @@ func queueCommand(shared *flags, term terminal) *cobra.Command {
 			if interrupt {
 				how = parley.DuringInterrupt
 			}
-			_, err := server.SendMessage(ctx, id, how)
+			_, err := server.SendMessage(ctx, id, client.SendInput{How: how})
 			return err
 		}),
 	}
@@ -81,7 +83,7 @@ func queueCommand(shared *flags, term terminal) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = server.MoveMessage(ctx, id, other)
+			_, err = server.MoveMessage(ctx, id, client.MoveInput{Before: other})
 			return err
 		}),
 	}
@@ -91,47 +93,7 @@ func queueCommand(shared *flags, term terminal) *cobra.Command {
 }
 
 func turnsCommand(shared *flags, term terminal) *cobra.Command {
-	command := &cobra.Command{Use: "turns", Short: "List turns, cancel, retry and continue them"}
-
-	var limit, number int
-	list := &cobra.Command{
-		Use:   "list SESSION",
-		Short: "List a session's turns, newest first",
-		Args:  cobra.ExactArgs(1),
-		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
-			query := url.Values{"limit": {strconv.Itoa(limit)}}
-			if number > 0 {
-				query.Set("number", strconv.Itoa(number))
-			}
-			page, err := server.Turns(ctx, id, query)
-			if err != nil {
-				return err
-			}
-			if shared.json {
-				return term.printJSON(page.Data)
-			}
-			rows := make([][]string, len(page.Data))
-			for i, t := range page.Data {
-				why := string(t.WaitReason)
-				if t.Error != nil {
-					why = t.Error.Sentence
-				}
-				rows[i] = []string{
-					t.ID.String(),
-					string(t.Status),
-					strconv.Itoa(t.Step),
-					strconv.FormatInt(t.Usage.InputTokens, 10),
-					strconv.FormatInt(t.Usage.CachedTokens, 10),
-					price(t.Cost),
-					t.CreatedAt.String(),
-					why,
-				}
-			}
-			return term.printTable([]string{"TURN", "STATUS", "STEPS", "IN", "CACHED", "COST", "CREATED", "WHY"}, rows)
-		}),
-	}
-	list.Flags().IntVar(&limit, "limit", 20, "how many")
-	list.Flags().IntVar(&number, "number", 0, "only the turn of this number, from 1")
+	command := &cobra.Command{Use: "turns", Short: "List and show turns, cancel, retry and continue them"}
 
 	var queued bool
 	cancel := &cobra.Command{
@@ -139,7 +101,7 @@ func turnsCommand(shared *flags, term terminal) *cobra.Command {
 		Short: "Stop a session's running turn; its text so far is kept",
 		Args:  cobra.ExactArgs(1),
 		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
-			cancelled, err := server.Cancel(ctx, id, client.CancelInput{Queued: queued})
+			cancelled, err := server.CancelTurn(ctx, id, client.CancelInput{Queued: queued})
 			if err != nil {
 				return err
 			}
@@ -150,16 +112,16 @@ func turnsCommand(shared *flags, term terminal) *cobra.Command {
 			return nil
 		}),
 	}
-	cancel.Flags().BoolVar(&queued, "queued", false, "the queued turns behind it too")
+	cancel.Flags().BoolVar(&queued, "queued", false, "cancel the queued turns too")
 
-	retry := shared.resuming(term, client.Retry, "Try a failed or cancelled turn again and print its answer")
-	goOn := shared.resuming(term, client.Continue, "Have a turn go on that stopped at a limit, and print its answer")
-	command.AddCommand(list, cancel, retry, goOn)
+	retry := shared.resuming(term, retryTurn, "Try a failed or cancelled turn again and print its answer")
+	goOn := shared.resuming(term, continueTurn, "Have a turn go on that stopped at a limit, and print its answer")
+	command.AddCommand(turnsListCommand(shared, term), turnsShowCommand(shared, term), cancel, retry, goOn)
 	return command
 }
 
 // resuming is the command that takes a turn up again.
-func (f *flags) resuming(term terminal, how client.Resume, short string) *cobra.Command {
+func (f *flags) resuming(term terminal, how resumption, short string) *cobra.Command {
 	return &cobra.Command{
 		Use:   string(how) + " TURN",
 		Short: short,
@@ -170,10 +132,9 @@ func (f *flags) resuming(term terminal, how client.Resume, short string) *cobra.
 				return err
 			}
 			c := &chat{server: server, term: term, json: f.json, session: parley.Session{ID: turn.SessionID}}
-			key := parley.NewID().String()
 			return c.turn(
 				context.WithoutCancel(ctx),
-				func(ctx context.Context) frames { return server.StreamResumed(ctx, id, how, key) },
+				func(ctx context.Context) frames { return how.stream(ctx, server, id) },
 			) // Ctrl-C cancels the turn
 		}),
 	}

@@ -75,14 +75,14 @@ func TestDrain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	posted, err := c.PostMessage(t.Context(), session.ID, client.UserMessage("go"), "")
+	posted, err := c.Post(t.Context(), session.ID, client.UserMessage("go"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	bounded.Receive(t, reached, "the tool to run")
 	ended := make(chan parley.EventType, 1)
 	go func() { // ends with the turn
-		for frame, err := range c.Watch(t.Context(), session.ID, posted.EventSequence) {
+		for frame, err := range c.WatchSession(t.Context(), session.ID, client.WatchSessionQuery{After: posted.EventSequence}) {
 			if err != nil || frame.Type.EndsTurn() {
 				ended <- frame.Type
 				return
@@ -110,15 +110,16 @@ func TestDrain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	later, err := c.PostMessage(t.Context(), other.ID, client.UserMessage("for somebody else"), "")
+	later, err := c.Post(t.Context(), other.ID, client.UserMessage("for somebody else"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if turns, err := c.Turns(
 		t.Context(),
 		other.ID,
-		nil,
-	); err != nil || len(turns.Data) != 1 || turns.Data[0].ID != later.Message.TurnID ||
+		client.TurnsQuery{},
+	); err != nil || len(turns.Data) != 1 ||
+		turns.Data[0].ID != later.Message.TurnID ||
 		turns.Data[0].Status != parley.TurnQueued {
 		t.Errorf("what was posted while draining: %+v, %v; want its turn left in the queue", turns.Data, err)
 	}

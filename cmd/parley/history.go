@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"strconv"
 	"strings"
 
@@ -17,7 +16,7 @@ import (
 // branchFlags are what a fork is to have other: a title, an agent, settings.
 func branchFlags(command *cobra.Command, input *client.BranchInput) *settingFlags {
 	command.Flags().StringVar(&input.Title, "title", "", "title of the new session")
-	command.Flags().StringVar(&input.Agent, "agent", "", "agent of the new session, by id or slug")
+	command.Flags().StringVar(&input.AgentID, "agent", "", "agent of the new session, by id or slug")
 	return addSettings(command, setting.Fork)
 }
 
@@ -37,14 +36,14 @@ func forkCommand(shared *flags, term terminal) *cobra.Command {
 			if input.Settings, err = settings.settings(); err != nil {
 				return err
 			}
-			session, err := server.Fork(ctx, id, input, "")
+			session, err := server.ForkSession(ctx, id, input)
 			if err != nil {
 				return err
 			}
 			return term.printBranches([]parley.Session{session}, shared.json)
 		}),
 	}
-	command.Flags().StringVar(&at, "at", "", "message to fork behind; the last one when not given")
+	command.Flags().StringVar(&at, "at", "", "message to fork after; the last one by default")
 	command.Flags().Int64Var(&input.Sequence, "sequence", 0, "its sequence, instead of --at")
 	settings = branchFlags(command, &input.BranchInput)
 	return command
@@ -53,7 +52,7 @@ func forkCommand(shared *flags, term terminal) *cobra.Command {
 func messagesCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "messages",
-		Short: "Edit messages and ask again in a branch, list branches and versions",
+		Short: "List and show messages, edit them and ask again in a branch, list branches and versions",
 	}
 
 	var edited, again client.BranchInput
@@ -67,7 +66,11 @@ func messagesCommand(shared *flags, term terminal) *cobra.Command {
 			if edited.Settings, err = ofEdited.settings(); err != nil {
 				return err
 			}
-			session, err := server.Rephrase(ctx, id, parley.UserContent{Text: args[1]}, edited, "")
+			content, err := parley.EncodeContent(parley.UserContent{Text: args[1]})
+			if err != nil {
+				return err
+			}
+			session, err := server.EditMessage(ctx, id, client.EditInput{Content: content, BranchInput: edited})
 			if err != nil {
 				return err
 			}
@@ -84,7 +87,7 @@ func messagesCommand(shared *flags, term terminal) *cobra.Command {
 			if again.Settings, err = ofAgain.settings(); err != nil {
 				return err
 			}
-			session, err := server.Regenerate(ctx, id, again, "")
+			session, err := server.RegenerateMessage(ctx, id, client.RegenerateInput{BranchInput: again})
 			if err != nil {
 				return err
 			}
@@ -94,13 +97,10 @@ func messagesCommand(shared *flags, term terminal) *cobra.Command {
 	ofAgain = branchFlags(regenerate, &again)
 	branches := &cobra.Command{
 		Use:   "branches MESSAGE",
-		Short: "List the sessions that were forked at a message or ask it anew",
+		Short: "List the sessions that were forked at a message or regenerate its answer",
 		Args:  cobra.ExactArgs(1),
 		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
-			sessions, err := everyPage(
-				url.Values{},
-				func(q url.Values) (client.Page[parley.Session], error) { return server.Branches(ctx, id, q) },
-			)
+			sessions, err := everyRow(server.AllBranches(ctx, id, client.BranchesQuery{Limit: parley.MaxPage}))
 			if err != nil {
 				return err
 			}
@@ -133,7 +133,14 @@ func messagesCommand(shared *flags, term terminal) *cobra.Command {
 			return term.printTable([]string{"N", "KIND", "BYTES", "CHUNKS", "AT", "TEXT"}, rows)
 		}),
 	}
-	command.AddCommand(edit, regenerate, branches, versions)
+	command.AddCommand(
+		messagesListCommand(shared, term),
+		messagesShowCommand(shared, term),
+		edit,
+		regenerate,
+		branches,
+		versions,
+	)
 	return command
 }
 

@@ -2,11 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"net/url"
 	"os"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -18,21 +15,6 @@ import (
 func loopsCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "loops", Short: "Run a task again and again in a session, until it is done"}
 
-	list := &cobra.Command{
-		Use:   "list SESSION",
-		Short: "List a session's loops, newest first",
-		Args:  cobra.ExactArgs(1),
-		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
-			loops, err := everyPage(
-				url.Values{},
-				func(q url.Values) (client.Page[parley.Loop], error) { return server.Loops(ctx, id, q) },
-			)
-			if err != nil {
-				return err
-			}
-			return term.printLoops(loops, shared.json)
-		}),
-	}
 	show := &cobra.Command{
 		Use:   "show LOOP",
 		Short: "Show a loop",
@@ -54,7 +36,7 @@ func loopsCommand(shared *flags, term terminal) *cobra.Command {
 		Short: "Stop a loop; the iteration that runs is left to its end",
 		Args:  cobra.ExactArgs(1),
 		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
-			loop, err := server.StopLoop(ctx, id, now)
+			loop, err := server.StopLoop(ctx, id, client.LoopStopInput{Now: now})
 			if err != nil {
 				return err
 			}
@@ -62,13 +44,14 @@ func loopsCommand(shared *flags, term terminal) *cobra.Command {
 		}),
 	}
 	stop.Flags().BoolVar(&now, "now", false, "cancel the iteration that runs")
-	command.AddCommand(startLoopCommand(shared, term), list, show, stop)
+	command.AddCommand(startLoopCommand(shared, term), loopsListCommand(shared, term), show, stop)
 	return command
 }
 
 func startLoopCommand(shared *flags, term terminal) *cobra.Command {
 	var input client.LoopInput
-	var until parley.LoopUntil
+	var until client.LoopUntilInput
+	var most int
 	var schema string
 	var detach bool
 	command := &cobra.Command{
@@ -78,21 +61,21 @@ func startLoopCommand(shared *flags, term terminal) *cobra.Command {
 		Long: "Start a loop and print its iterations as they run. Ctrl-C leaves the loop running;\nparley loops " +
 			"stop ends it.",
 		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, args []string) error {
-			input.Prompt = args[1]
+			input.Prompt, input.Max = args[1], &most
 			if schema != "" {
 				var err error
 				if until.Schema, err = os.ReadFile(schema); err != nil { //nolint:gosec // the user's own file
 					return err
 				}
 			}
-			if until.Kind() != "" {
+			if until.ToolCalled != "" || until.TextMatches != "" || len(until.Schema) > 0 {
 				input.Until = &until
 			}
 			session, err := server.Session(ctx, id)
 			if err != nil {
 				return err
 			}
-			loop, err := server.StartLoop(ctx, id, input, parley.NewID().String())
+			loop, err := server.StartLoop(ctx, id, input)
 			if err != nil {
 				return err
 			}
@@ -103,7 +86,7 @@ func startLoopCommand(shared *flags, term terminal) *cobra.Command {
 			return c.follow(ctx, loop, session.LastEvent)
 		}),
 	}
-	command.Flags().IntVar(&input.Max, "max", parley.DefaultLoopIterations, "iterations at most")
+	command.Flags().IntVar(&most, "max", parley.DefaultLoopIterations, "iterations at most")
 	command.Flags().StringVar(&until.ToolCalled, "until-tool", "", "end when an iteration has called this tool")
 	command.Flags().
 		StringVar(&until.TextMatches, "until-text", "", "end when an answer matches this regular expression (RE2)")
@@ -118,49 +101,40 @@ func startLoopCommand(shared *flags, term terminal) *cobra.Command {
 // follow prints a loop's iterations until it ends.
 func (c *chat) follow(ctx context.Context, loop parley.Loop, after int64) error {
 	view := &turnView{chat: c, shown: map[shownKey]int{}}
-	for tries := 0; tries <= reconnects; tries++ {
-		for frame, err := range c.server.Watch(ctx, loop.SessionID, after) {
-			if err != nil {
-				if parley.ErrorCode(err) != parley.CodeUnavailable {
-					return err
-				}
-				break
-			}
-			tries, after = 0, max(after, frame.ID)
-			progress, err := view.loop(frame)
-			if err != nil {
-				return err
-			}
-			if progress.LoopID != loop.ID || progress.State == parley.LoopRunning {
-				continue
-			}
-			if progress.State == parley.LoopFailed {
-				return errQuiet
-			}
+	for frame, err := range c.server.WatchSession(ctx, loop.SessionID, client.WatchSessionQuery{After: after}) {
+		if parley.ErrorCode(err) == parley.CodeUnavailable {
+			return parley.WrapError(parley.CodeUnavailable, err,
+				"the server at "+c.server.URL()+" cannot be reached any more; the loop goes on there")
+		}
+		if err != nil {
+			return err
+		}
+		progress, err := view.loop(frame)
+		switch {
+		case err != nil:
+			return err
+		case progress.LoopID != loop.ID || progress.State == parley.LoopRunning:
+		case progress.State == parley.LoopFailed:
+			return errQuiet
+		default:
 			return nil
 		}
 	}
-	return parley.Errorf(
-		parley.CodeUnavailable,
-		"the server at %s cannot be reached any more; the loop goes on there",
-		c.server.URL(),
-	)
+	return nil
 }
 
 // loop prints a frame of a session with a loop.
 func (v *turnView) loop(frame client.Frame) (event.LoopProgress, error) {
 	var progress event.LoopProgress
-	if frame.Type == parley.EventLoopProgress {
-		var err error
-		if progress, err = frame.LoopProgress(); err != nil {
-			return progress, err
-		}
+	if told, ok := frame.Event.(*event.LoopProgress); ok {
+		progress = *told
 	}
 	if v.chat.json {
 		return progress, v.chat.term.printLine(frame)
 	}
 	if frame.Type != parley.EventLoopProgress {
-		return progress, v.print(frame)
+		v.print(frame)
+		return progress, nil
 	}
 	v.endLine()
 	fmt.Fprintf(v.chat.term.err, "[iteration %d of %d, %s", progress.Iteration, progress.Max, progress.State)
@@ -175,25 +149,5 @@ func (t terminal) printLoops(loops []parley.Loop, asJSON bool) error {
 	if asJSON {
 		return t.printJSON(loops)
 	}
-	rows := make([][]string, len(loops))
-	for i := range loops {
-		l := &loops[i]
-		until := "max"
-		if l.Until != nil {
-			raw, err := json.Marshal(l.Until)
-			if err != nil {
-				return err
-			}
-			until = parley.Clip(string(raw), 60)
-		}
-		rows[i] = []string{
-			l.ID.String(),
-			string(l.State),
-			l.Reason,
-			strconv.Itoa(l.Iteration) + "/" + strconv.Itoa(l.Max),
-			until,
-			parley.Clip(parley.TitleFrom(l.Prompt), 60),
-		}
-	}
-	return t.printTable([]string{"LOOP", "STATE", "WHY", "ITERATION", "UNTIL", "PROMPT"}, rows)
+	return printPage(t, &flags{}, &client.Page[parley.Loop]{Data: loops}, loopsTable())
 }

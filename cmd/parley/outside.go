@@ -22,13 +22,13 @@ const (
 )
 
 func recordCommand(shared *flags, term terminal) *cobra.Command {
-	var input client.OutsideInput
+	input := client.MessageInput{Role: parley.RoleAssistant, Status: parley.MessageStreaming}
 	record := &cobra.Command{
 		Use:   "record SESSION",
 		Short: "Stream standard input into a session, as the message of an agent that runs outside",
 		Args:  cobra.ExactArgs(1),
 		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
-			m, err := server.OpenMessage(ctx, id, input, parley.NewID().String())
+			m, err := server.PostMessage(ctx, id, input)
 			if err != nil {
 				return err
 			}
@@ -90,7 +90,11 @@ func appendAll(ctx context.Context, server *client.Client, message parley.ID, in
 	send := func(last bool) error {
 		for cut := wholeRunes(waiting, last); cut > 0; cut = wholeRunes(waiting, last) {
 			text := strings.ToValidUTF8(strings.ReplaceAll(string(waiting[:cut]), "\x00", "\uFFFD"), "\uFFFD")
-			if _, err := server.AppendMessage(ctx, message, parley.KindText, offset, text); err != nil {
+			if _, err := server.AppendMessage(
+				ctx,
+				message,
+				client.AppendInput{Offset: offset, Text: &text},
+			); err != nil {
 				return err
 			}
 			offset, waiting = offset+len(text), waiting[cut:] // of what was sent
@@ -152,7 +156,7 @@ func shareCommands(shared *flags, term terminal) []*cobra.Command {
 			if err != nil {
 				return err
 			}
-			made, err := server.Share(ctx, session, reader)
+			made, err := server.ShareSession(ctx, session, reader)
 			if err == nil && shared.json {
 				err = term.printJSON(made)
 			}
@@ -168,7 +172,7 @@ func shareCommands(shared *flags, term terminal) []*cobra.Command {
 			if err != nil {
 				return err
 			}
-			return server.Unshare(ctx, session, reader)
+			return server.UnshareSession(ctx, session, reader)
 		}),
 	}
 	var in bool
@@ -177,7 +181,11 @@ func shareCommands(shared *flags, term terminal) []*cobra.Command {
 		Short: "List the sessions that may read SESSION",
 		Args:  cobra.ExactArgs(1),
 		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
-			page, err := server.Shares(ctx, id, in)
+			var query client.SharesQuery
+			if in {
+				query.Direction = "in"
+			}
+			page, err := server.Shares(ctx, id, query)
 			if err != nil {
 				return err
 			}

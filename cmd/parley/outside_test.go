@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/url"
 	"strings"
 	"testing"
 
@@ -34,11 +33,13 @@ func outlivesTheServer(t *testing.T, env map[string]string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := c.OpenMessage(ctx, session.ID, client.OutsideInput{Model: "crawler/2"}, "")
+	m, err := c.PostMessage(ctx, session.ID, client.MessageInput{
+		Role: parley.RoleAssistant, Status: parley.MessageStreaming, Settings: parley.Settings{Model: "crawler/2"},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.AppendMessage(ctx, m.ID, parley.KindText, 0, "Before "); err != nil {
+	if _, err := c.AppendMessage(ctx, m.ID, client.AppendInput{Offset: 0, Text: new("Before ")}); err != nil {
 		t.Fatal(err)
 	}
 	c.Close()
@@ -56,7 +57,7 @@ func outlivesTheServer(t *testing.T, env map[string]string) {
 	watching, stop := context.WithTimeout(ctx, turnTime)
 	defer stop()
 	seen := ""
-	for frame, err := range c.Watch(watching, session.ID, 0) {
+	for frame, err := range c.WatchSession(watching, session.ID, client.WatchSessionQuery{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,12 +73,16 @@ func outlivesTheServer(t *testing.T, env map[string]string) {
 		}
 		switch {
 		case seen == "Before ": // before anything was appended to this process
-			_, err := c.AppendMessage(ctx, m.ID, parley.KindText, 99, "x")
+			_, err := c.AppendMessage(ctx, m.ID, client.AppendInput{Offset: 99, Text: new("x")})
 			var e *parley.Error
 			if !errors.As(err, &e) || e.End == nil || *e.End != 7 {
 				t.Fatalf("the conflict does not say where to go on: %v", err)
 			}
-			if _, err := c.AppendMessage(ctx, m.ID, parley.KindText, *e.End, "and after."); err != nil {
+			if _, err := c.AppendMessage(
+				ctx,
+				m.ID,
+				client.AppendInput{Offset: *e.End, Text: new("and after.")},
+			); err != nil {
 				t.Fatal(err)
 			}
 		case seen == "Before and after." && frame.Type == parley.EventStepGenerating:
@@ -139,7 +144,7 @@ func TestShareOnTheCommandLine(t *testing.T) {
 	}
 	made := func(title string) string {
 		t.Helper()
-		s, err := c.CreateSession(ctx, client.SessionInput{Title: title, Agent: reader.Slug})
+		s, err := c.CreateSession(ctx, client.SessionInput{Title: title, AgentID: reader.Slug})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -175,7 +180,7 @@ func TestShareOnTheCommandLine(t *testing.T) {
 		}
 		result := ""
 		script := `[[{"tool_call":{"name":"read_session","arguments":` + arguments + `}}],[{"text":"Read."}]]`
-		for frame, err := range c.StreamMessage(ctx, id, client.UserMessage(script), "") {
+		for frame, err := range c.PostMessageStream(ctx, id, client.UserMessage(script)) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -186,7 +191,11 @@ func TestShareOnTheCommandLine(t *testing.T) {
 				if err := json.Unmarshal(frame.Data, &told); err != nil {
 					t.Fatal(err)
 				}
-				page, err := c.Messages(ctx, id, url.Values{"role": {"tool_result"}, "order": {"desc"}, "limit": {"1"}})
+				page, err := c.Messages(
+					ctx,
+					id,
+					client.MessagesQuery{Role: []parley.Role{"tool_result"}, Order: "desc", Limit: 1},
+				)
 				if err != nil || len(page.Data) != 1 || page.Data[0].ID != told.MessageID {
 					t.Fatalf("%v: %+v", err, page.Data)
 				}

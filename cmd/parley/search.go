@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -19,10 +18,9 @@ import (
 )
 
 func searchCommand(shared *flags, term terminal) *cobra.Command {
-	query := url.Values{}
+	var query client.SearchQuery
 	var roles []string
-	var since, until, agent, project, session, tool, archived string
-	var limit int
+	var since, until, project, session string
 	command := &cobra.Command{
 		Use:   "search WORDS…",
 		Short: "Find what was said, best first",
@@ -32,24 +30,27 @@ func searchCommand(shared *flags, term terminal) *cobra.Command {
 			" parley search deploy staging\n  parley search '\"rolling restart\"' --role assistant --since 7d\n  " +
 			"parley search -- deploy -staging",
 		RunE: shared.asking(func(ctx context.Context, server *client.Client, words []string) error {
-			query.Set("q", strings.Join(words, " "))
-			query.Set("limit", strconv.Itoa(limit))
-			query["role"] = roles
-			for name, value := range map[string]string{"agent_id": agent, "project_id": project, "session_id": session,
-				"tool_name": tool, "archived": archived} {
-				if value != "" {
-					query.Set(name, value)
-				}
+			query.Q = strings.Join(words, " ")
+			for _, role := range roles {
+				query.Role = append(query.Role, parley.Role(role))
 			}
-			for name, text := range map[string]string{"created_from": since, "created_to": until} {
-				if text == "" {
+			var err error
+			if query.ProjectID, err = idIfGiven(project); err != nil {
+				return err
+			}
+			if query.SessionID, err = idIfGiven(session); err != nil {
+				return err
+			}
+			for _, bound := range []struct {
+				text string
+				at   *parley.Time
+			}{{since, &query.CreatedFrom}, {until, &query.CreatedTo}} {
+				if bound.text == "" {
 					continue
 				}
-				at, err := timeAgo(text, time.Now())
-				if err != nil {
+				if *bound.at, err = timeAgo(bound.text, time.Now()); err != nil {
 					return err
 				}
-				query.Set(name, at.String())
 			}
 			page, err := server.Search(ctx, query)
 			if err != nil {
@@ -69,14 +70,14 @@ func searchCommand(shared *flags, term terminal) *cobra.Command {
 		nil,
 		"only messages of this role: user, assistant, tool_call, tool_result, summary, system (repeatable)",
 	)
-	set.StringVar(&agent, "agent", "", "only sessions of this agent (id or slug)")
+	set.StringVar(&query.AgentID, "agent", "", "only sessions of this agent (id or slug)")
 	set.StringVar(&project, "project", "", "only sessions of this project (id)")
 	set.StringVar(&session, "session", "", "only this session (id)")
-	set.StringVar(&tool, "tool", "", "only calls and results of this tool")
+	set.StringVar(&query.ToolName, "tool", "", "only calls and results of this tool")
 	set.StringVar(&since, "since", "", "only what is not older: a time, a day (2026-01-31), or 90m, 12h, 7d ago")
 	set.StringVar(&until, "until", "", "only what is older: the same")
-	set.StringVar(&archived, "archived", "", "true: only archived sessions, false: only others")
-	set.IntVar(&limit, "limit", store.DefaultHits, "how many at most")
+	set.StringVar(&query.Archived, "archived", "", "true: only archived sessions, false: only others")
+	set.IntVar(&query.Limit, "limit", store.DefaultHits, "how many at most")
 	return command
 }
 
@@ -98,16 +99,16 @@ func timeAgo(text string, now time.Time) (parley.Time, error) {
 	}
 	return 0, parley.Errorf(
 		parley.CodeInvalid,
-		"%q is no time; write 2026-01-31, 2026-01-31T12:00:00Z, or 90m, 12h, 7d for so long ago",
+		"%q is not a time; write 2026-01-31, 2026-01-31T12:00:00Z, or 90m, 12h, 7d for that long ago",
 		parley.Clip(text, 64),
 	)
 }
 
 // printHits prints what was found: where, and the words, marked for people.
-func (t terminal) printHits(page *client.SearchPage) {
+func (t terminal) printHits(page *client.SearchResults) {
 	on, off := "", ""
 	if watched(t.out) {
-		on, off = "\x1b[1;33m", "\x1b[0m"
+		on, off = markOn, markOff
 	}
 	for i := range page.Data {
 		hit := &page.Data[i]
@@ -133,7 +134,7 @@ func (t terminal) printHits(page *client.SearchPage) {
 	switch {
 	case len(page.Data) == 0:
 		fmt.Fprintln(t.err, "Nothing was found.")
-	case page.Next != "":
+	case page.Next != nil:
 		fmt.Fprintln(t.err, "There is more; use --limit or more words.")
 	}
 	if !page.Complete {
@@ -174,7 +175,7 @@ func plainLine(text string) string {
 func reindexCommand(shared *flags, term terminal) *cobra.Command {
 	return &cobra.Command{
 		Use:   "reindex",
-		Short: "Make the index that searches use anew",
+		Short: "Rebuild the search index",
 		Args:  cobra.NoArgs,
 		Long: "Forgets the index of words. The server makes it anew from the record, beside its other\nwork; until " +
 			"then searches find what is indexed so far. On SQLite the server must be\nstopped first, on PostgreSQL " +
@@ -196,7 +197,7 @@ func reindexCommand(shared *flags, term terminal) *cobra.Command {
 			}
 			fmt.Fprintln(
 				term.err,
-				"The index was dropped; a running server, or the next that is started, makes it anew.",
+				"The index was dropped; a running server, or the next one you start, rebuilds it.",
 			)
 			return nil
 		},

@@ -33,7 +33,7 @@ func TestHitsArePrinted(t *testing.T) {
 	t.Parallel()
 	var out, told bytes.Buffer
 	at := parley.TimeOf(time.Date(2026, 1, 31, 12, 0, 0, 0, time.Local))
-	page := client.SearchPage{Next: "more", Data: []client.SearchHit{
+	page := client.SearchResults{Next: new("more"), Data: []client.SearchHit{
 		{
 			Session: client.FoundSession{Title: "Plans"},
 			Message: &client.FoundMessage{Role: parley.RoleToolResult, ToolName: "sew", Sequence: 7, CreatedAt: at},

@@ -146,7 +146,7 @@ func TestSecretsStayInside(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		posted, err := c.PostMessage(t.Context(), session.ID, client.UserMessage("go"), "")
+		posted, err := c.Post(t.Context(), session.ID, client.UserMessage("go"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -159,7 +159,7 @@ func TestSecretsStayInside(t *testing.T) {
 		if model != "elsewhere" && !strings.Contains(turn, "[redacted]") {
 			t.Errorf("%s: the error does not tell what was said: %s", model, turn)
 		}
-		calls, err := c.Calls(t.Context(), session.ID, nil)
+		calls, err := c.Calls(t.Context(), session.ID, client.CallsQuery{})
 		if err != nil || len(calls.Data) == 0 {
 			t.Fatalf("%d calls, %v", len(calls.Data), err)
 		}
@@ -246,12 +246,12 @@ func leavesNothingBehind(t *testing.T, database string) {
 	ctx, stop := context.WithTimeout(t.Context(), turnTime)
 	defer stop()
 	var last client.Frame
-	for frame, err := range c.StreamMessage(ctx, session.ID, client.UserMessage("go"), "") {
+	for frame, err := range c.PostMessageStream(ctx, session.ID, client.UserMessage("go")) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		if last = frame; frame.Type == parley.EventStepGenerating {
-			if _, err := c.Cancel(ctx, session.ID, client.CancelInput{}); err != nil {
+			if _, err := c.CancelTurn(ctx, session.ID, client.CancelInput{}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -262,7 +262,7 @@ func leavesNothingBehind(t *testing.T, database string) {
 	listening, ended := make(chan struct{}), make(chan struct{})
 	go func() { // ends with the server
 		defer close(ended)
-		for frame, err := range c.Watch(ctx, session.ID, 0) {
+		for frame, err := range c.WatchSession(ctx, session.ID, client.WatchSessionQuery{}) {
 			if err == nil && frame.Type == parley.EventSessionCancelled {
 				close(listening)
 			}

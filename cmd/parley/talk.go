@@ -17,9 +17,6 @@ import (
 // frames are those of one turn.
 type frames = iter.Seq2[client.Frame, error]
 
-// reconnects bounds how often a stream is taken up again without any frame.
-const reconnects = 3
-
 // turn prints a turn as it streams, and behind it those that began because of
 // what the person typed meanwhile.
 func (c *chat) turn(ctx context.Context, begin func(context.Context) frames) error {
@@ -40,7 +37,9 @@ func (c *chat) turn(ctx context.Context, begin func(context.Context) frames) err
 		}
 		err = c.showTurn(
 			ctx,
-			func(ctx context.Context) frames { return c.server.Watch(ctx, c.session.ID, c.seen) },
+			func(ctx context.Context) frames {
+				return c.server.WatchSession(ctx, c.session.ID, client.WatchSessionQuery{After: c.seen})
+			},
 			until,
 		)
 	}
@@ -48,8 +47,7 @@ func (c *chat) turn(ctx context.Context, begin func(context.Context) frames) err
 }
 
 // showTurn prints a stream until a turn ends, or the event until was shown. Ctrl-C
-// cancels the turn and goes on reading until its end; a broken stream is taken up
-// again where it broke.
+// cancels the turn and goes on reading until its end.
 func (c *chat) showTurn(ctx context.Context, begin func(context.Context) frames, until int64) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -62,7 +60,7 @@ func (c *chat) showTurn(ctx context.Context, begin func(context.Context) frames,
 		case <-ctx.Done():
 		case <-interrupts:
 			close(interrupted)
-			if _, err := c.server.Cancel(ctx, c.session.ID, client.CancelInput{}); err != nil && ctx.Err() == nil {
+			if _, err := c.server.CancelTurn(ctx, c.session.ID, client.CancelInput{}); err != nil && ctx.Err() == nil {
 				fmt.Fprintln(c.term.err, "\nparley: the turn could not be cancelled:", err)
 			}
 		}
@@ -73,26 +71,12 @@ func (c *chat) showTurn(ctx context.Context, begin func(context.Context) frames,
 	if over, err := view.askAll(ctx, parley.WaitApproval); over || err != nil {
 		return errors.Join(err, errQuiet)
 	}
-	stream, known := begin(ctx), false
-	for tries := 0; ; tries++ {
-		before := c.seen
-		over, broken, err := c.read(ctx, view, stream, until)
-		if over || err != nil {
-			return err
-		}
-		if known = known || c.seen > before; c.seen > before {
-			tries = 0
-		}
-		if parley.ErrorCode(broken) != parley.CodeUnavailable || !known || tries >= reconnects {
-			return broken
-		}
-		stream = c.server.Watch(ctx, c.session.ID, c.seen)
-	}
+	return c.read(ctx, view, begin(ctx), until)
 }
 
-// read shows the frames of one stream, and posts the lines that are typed
-// meanwhile. It ends when the turn does, or with what broke the stream.
-func (c *chat) read(ctx context.Context, view *turnView, stream frames, until int64) (over bool, broken, err error) {
+// read shows the frames of a stream, and posts the lines that are typed meanwhile. It
+// ends when the turn does, or with what broke the stream.
+func (c *chat) read(ctx context.Context, view *turnView, stream frames, until int64) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	incoming := pump(ctx, stream)
@@ -100,17 +84,17 @@ func (c *chat) read(ctx context.Context, view *turnView, stream frames, until in
 		select {
 		case next, ok := <-incoming:
 			if ctx.Err() != nil { // told to end: the turn goes on by itself
-				return true, nil, errQuiet
+				return errQuiet
 			}
 			if !ok || next.err != nil {
-				return false, next.err, nil
+				return next.err
 			}
 			c.seen = max(c.seen, next.frame.ID)
 			if over, err := view.show(ctx, next.frame); over || err != nil {
-				return over, nil, err
+				return err
 			}
 			if c.seen >= until {
-				return true, nil, nil
+				return nil
 			}
 		case line, ok := <-c.typed:
 			if !ok {
@@ -176,7 +160,7 @@ func (c *chat) interject(ctx context.Context, view *turnView, line string) {
 	}
 	input := client.UserMessage(text)
 	input.Model, input.During = c.model, during
-	if _, err := c.server.PostMessage(ctx, c.session.ID, input, parley.NewID().String()); err != nil {
+	if _, err := c.server.Post(ctx, c.session.ID, input); err != nil {
 		view.tell("! " + err.Error())
 		return
 	}

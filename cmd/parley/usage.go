@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"strconv"
 	"time"
 
@@ -24,13 +23,11 @@ func usageCommand(shared *flags, term terminal) *cobra.Command {
 		Short: "Show what calls to models took, cost, and what caches saved",
 		Args:  cobra.NoArgs,
 		RunE: shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
-			query := url.Values{
-				"group": {group},
-				"limit": {strconv.Itoa(limit)},
-				"from":  {parley.TimeOf(time.Now().AddDate(0, 0, -days)).String()},
-			}
-			if agent != "" {
-				query.Set("agent_id", agent)
+			query := client.UsageQuery{
+				Group:   parley.UsageGroup(group),
+				From:    parley.TimeOf(time.Now().AddDate(0, 0, -days)),
+				AgentID: agent,
+				Limit:   limit,
 			}
 			report, err := server.Usage(ctx, query)
 			if err != nil {

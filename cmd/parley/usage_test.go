@@ -49,12 +49,12 @@ func TestStatusAndCachedShareArePrinted(t *testing.T) {
 		t.Fatalf("no line of %q in\n%s", name, table)
 		return nil
 	}
-	idle, err := c.CreateSession(t.Context(), client.SessionInput{Title: "idle", Agent: "parley"})
+	idle, err := c.CreateSession(t.Context(), client.SessionInput{Title: "idle", AgentID: "parley"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	say("chat", "--model", "sim/echo", strings.Repeat("All is well. ", 1_000))
-	page, err := c.Sessions(t.Context(), nil)
+	page, err := c.Sessions(t.Context(), client.SessionsQuery{})
 	if err != nil || len(page.Data) != 2 {
 		t.Fatalf("%d sessions, %v", len(page.Data), err)
 	}
@@ -73,7 +73,7 @@ func TestStatusAndCachedShareArePrinted(t *testing.T) {
 			t.Errorf("session %s is shown as %.80q; want it %s", id, shown, want)
 		}
 	}
-	report, err := c.Usage(t.Context(), nil)
+	report, err := c.Usage(t.Context(), client.UsageQuery{})
 	if err != nil || report.Total.CachedTokens == 0 {
 		t.Fatalf("the second request shares its beginning with the first, and the report is %+v, %v", report, err)
 	}
@@ -85,7 +85,7 @@ func TestStatusAndCachedShareArePrinted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	turns, err := c.Turns(t.Context(), id, nil)
+	turns, err := c.Turns(t.Context(), id, client.TurnsQuery{})
 	if err != nil || len(turns.Data) != 2 {
 		t.Fatalf("%d turns, %v", len(turns.Data), err)
 	}

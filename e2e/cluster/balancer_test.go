@@ -103,7 +103,7 @@ func (b *balancer) RoundTrip(request *http.Request) (*http.Response, error) {
 func (x *trial) through(b *balancer) {
 	x.t.Helper()
 	for _, a := range x.accounts {
-		c, err := client.New(client.Options{URL: b.url, Key: a.key})
+		c, err := client.New(client.Options{URL: b.url, Key: a.key, Retries: -1})
 		if err != nil {
 			x.t.Fatal(err)
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -42,7 +41,7 @@ func TestClocksApart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := client.New(client.Options{URL: "http://" + p.addr, Key: token})
+		c, err := client.New(client.Options{URL: "http://" + p.addr, Key: token, Retries: -1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +57,7 @@ func TestClocksApart(t *testing.T) {
 	if after := early.rests(ctx, t, posted.Message.SessionID); after.Status != parley.SessionCompleted {
 		t.Errorf("the session is %s", after.Status)
 	}
-	turns, err := early.Turns(ctx, posted.Message.SessionID, nil)
+	turns, err := early.Turns(ctx, posted.Message.SessionID, client.TurnsQuery{})
 	if err != nil || len(turns.Data) != 1 || turns.Data[0].Attempt != 1 {
 		t.Errorf("a turn of a live process: %+v, %v; want it run once", turns.Data, err)
 	}
@@ -118,7 +117,7 @@ func answeredInOrder(ctx context.Context, t *testing.T, late, early timed) {
 		if i%2 == 1 {
 			through = early
 		}
-		if _, err := through.PostMessage(ctx, session.ID, client.UserMessage(word), ""); err != nil {
+		if _, err := through.PostMessage(ctx, session.ID, client.UserMessage(word)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -138,7 +137,7 @@ func answeredInOrder(ctx context.Context, t *testing.T, late, early timed) {
 	if strings.Join(asked, "") != strings.Join(want, "") {
 		t.Errorf("asked in the order %v; want %v", asked, want)
 	}
-	turns, err := early.Turns(ctx, session.ID, nil)
+	turns, err := early.Turns(ctx, session.ID, client.TurnsQuery{})
 	if err != nil || len(turns.Data) != len(want) {
 		t.Fatalf("%d turns, %v", len(turns.Data), err)
 	}
@@ -156,11 +155,11 @@ func (p timed) begins(ctx context.Context, t *testing.T) client.Posted {
 	if err != nil {
 		t.Fatal(err)
 	}
-	posted, err := p.PostMessage(ctx, session.ID, client.UserMessage(slowAnswer), "")
+	posted, err := p.Post(ctx, session.ID, client.UserMessage(slowAnswer))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for frame, err := range p.Watch(ctx, session.ID, posted.EventSequence) {
+	for frame, err := range p.WatchSession(ctx, session.ID, client.WatchSessionQuery{After: posted.EventSequence}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -203,7 +202,7 @@ func (p timed) takesOver(ctx context.Context, t *testing.T, posted client.Posted
 
 func (p timed) record(ctx context.Context, t *testing.T, session parley.ID) []parley.Message {
 	t.Helper()
-	page, err := p.Messages(ctx, session, url.Values{"limit": {"1000"}})
+	page, err := p.Messages(ctx, session, client.MessagesQuery{Limit: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}

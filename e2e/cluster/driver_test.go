@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"net/url"
 	"time"
 
 	"example.org/parley"
@@ -42,7 +41,7 @@ func (d *driver) open(ctx context.Context, number int) error {
 	return d.x.ask(ctx, d.account, d.random, func(ctx context.Context, c *client.Client) error {
 		session, err := c.CreateSession(
 			ctx,
-			client.SessionInput{Agent: "trial", Key: fmt.Sprintf("session-%d", number)},
+			client.SessionInput{AgentID: "trial", Key: fmt.Sprintf("session-%d", number)},
 		)
 		d.session = session.ID
 		return err
@@ -116,7 +115,7 @@ func (d *driver) post(ctx context.Context, during parley.During) {
 	key := fmt.Sprintf("n%d", s.N)
 	var posted client.Posted
 	err := d.x.ask(ctx, d.account, d.random, func(ctx context.Context, c *client.Client) (err error) {
-		posted, err = c.PostMessage(ctx, d.session, input, key)
+		posted, err = c.Post(ctx, d.session, input, client.IdempotencyKey(key))
 		return err
 	})
 	if err != nil {
@@ -134,7 +133,7 @@ func (d *driver) post(ctx context.Context, during parley.During) {
 func (d *driver) repeat(ctx context.Context, input client.MessageInput, key string, first parley.ID) {
 	var again client.Posted
 	err := d.x.ask(ctx, d.account, d.random, func(ctx context.Context, c *client.Client) (err error) {
-		again, err = c.PostMessage(ctx, d.session, input, key)
+		again, err = c.Post(ctx, d.session, input, client.IdempotencyKey(key))
 		return err
 	})
 	switch {
@@ -153,7 +152,7 @@ func (d *driver) stream(ctx context.Context) {
 	var turn parley.ID
 	begun := false
 	err := d.x.ask(ctx, d.account, d.random, func(ctx context.Context, c *client.Client) error {
-		for frame, err := range c.StreamMessage(ctx, d.session, input, key) {
+		for frame, err := range c.PostMessageStream(ctx, d.session, input, client.IdempotencyKey(key)) {
 			if err != nil && begun {
 				d.x.count("answers broken off")
 				return nil
@@ -162,9 +161,8 @@ func (d *driver) stream(ctx context.Context) {
 			}
 			begun = true
 			if frame.Type.EndsTurn() {
-				ended, err := frame.Turn()
-				turn = ended.ID
-				return err
+				turn = endOf(frame).ID
+				return nil
 			}
 		}
 		return nil
@@ -172,7 +170,7 @@ func (d *driver) stream(ctx context.Context) {
 	if err == nil && turn.IsZero() {
 		var posted client.Posted
 		err = d.x.ask(ctx, d.account, d.random, func(ctx context.Context, c *client.Client) (err error) {
-			posted, err = c.PostMessage(ctx, d.session, input, key)
+			posted, err = c.Post(ctx, d.session, input, client.IdempotencyKey(key))
 			return err
 		})
 		turn = posted.Message.TurnID
@@ -190,7 +188,7 @@ func (d *driver) cancel(ctx context.Context) {
 	d.cancels++
 	queued := d.random.IntN(2) == 0
 	err := d.x.ask(ctx, d.account, d.random, func(ctx context.Context, c *client.Client) error {
-		_, err := c.Cancel(ctx, d.session, client.CancelInput{Queued: queued})
+		_, err := c.CancelTurn(ctx, d.session, client.CancelInput{Queued: queued})
 		return err
 	})
 	switch parley.ErrorCode(err) {
@@ -227,7 +225,7 @@ func (d *driver) answer(ctx context.Context) {
 	d.hesitate(ctx)
 	open := map[string]bool{}
 	err := d.x.ask(ctx, d.account, d.random, func(ctx context.Context, c *client.Client) error {
-		page, err := c.Messages(ctx, d.session, url.Values{"limit": {"1000"}, "tool_name": {"ask"}})
+		page, err := c.Messages(ctx, d.session, client.MessagesQuery{Limit: 1000, ToolName: "ask"})
 		clear(open)
 		for _, m := range page.Data {
 			open[m.ToolCallID] = m.Role == parley.RoleToolCall && m.Status == parley.MessageCompleted

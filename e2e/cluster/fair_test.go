@@ -92,7 +92,7 @@ func (d *driver) begin(ctx context.Context, number int, s script) {
 		input := client.UserMessage(s.String())
 		session, err := c.CreateSession(
 			ctx,
-			client.SessionInput{Agent: "trial", Key: fmt.Sprintf("session-%d", number), Message: &input},
+			client.SessionInput{AgentID: "trial", Key: fmt.Sprintf("session-%d", number), Message: &input},
 		)
 		d.session = session.ID
 		return err

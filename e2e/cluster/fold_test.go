@@ -10,6 +10,7 @@ import (
 
 	"example.org/parley"
 	"example.org/parley/client"
+	"example.org/parley/event"
 )
 
 // fold is what a client has of a session by the rules of the stream.
@@ -42,11 +43,7 @@ func (f *fold) take(frame client.Frame) error {
 	case frame.Type == parley.EventStepGenerating:
 		return f.delta(frame)
 	case frame.Type == parley.EventStepGenerated || frame.Type == parley.EventStepError:
-		step, err := frame.SettledStep()
-		if err != nil {
-			return err
-		}
-		for _, m := range step.Messages {
+		for _, m := range settledBy(frame).Messages {
 			text, err := textOf(m.Content)
 			if err != nil {
 				return err
@@ -54,10 +51,7 @@ func (f *fold) take(frame client.Frame) error {
 			f.texts[m.MessageID] = []byte(text)
 		}
 	case frame.Type.EndsTurn():
-		turn, err := frame.Turn()
-		if err != nil {
-			return err
-		}
+		turn := endOf(frame)
 		if before, twice := f.ended[turn.ID]; twice {
 			return fmt.Errorf("turn %s ended with %s and again with %s", turn.ID, before, frame.Type)
 		}
@@ -66,10 +60,37 @@ func (f *fold) take(frame client.Frame) error {
 	return nil
 }
 
+// settledBy is what a frame says that a step's messages became.
+func settledBy(frame client.Frame) event.Settled {
+	switch step := frame.Event.(type) {
+	case *event.StepGenerated:
+		return step.Settled
+	case *event.StepError:
+		return step.Settled
+	}
+	return event.Settled{}
+}
+
+// endOf is the turn that a frame says has ended.
+func endOf(frame client.Frame) parley.Turn {
+	switch end := frame.Event.(type) {
+	case *event.SessionCompleted:
+		return end.Turn
+	case *event.SessionFailed:
+		return end.Turn
+	case *event.SessionCancelled:
+		return end.Turn
+	}
+	return parley.Turn{}
+}
+
 func (f *fold) delta(frame client.Frame) error {
-	delta, err := frame.Delta()
-	if err != nil || delta.Kind != parley.KindText {
-		return err
+	delta, ok := frame.Event.(*event.StepGenerating)
+	if !ok {
+		return fmt.Errorf("a delta cannot be read: %s", frame.Data)
+	}
+	if delta.Kind != parley.KindText {
+		return nil
 	}
 	have := f.texts[delta.MessageID]
 	switch delta.Offset {
@@ -138,7 +159,7 @@ func (w *watcher) until(ctx context.Context, done func() bool) bool {
 }
 
 func (w *watcher) visit(ctx context.Context, through int, done func() bool) error {
-	for frame, err := range w.account.clients[through].Watch(ctx, w.session, w.fold.last) {
+	for frame, err := range w.account.clients[through].WatchSession(ctx, w.session, client.WatchSessionQuery{After: w.fold.last}) {
 		if err != nil {
 			return err
 		}

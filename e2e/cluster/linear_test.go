@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -246,7 +245,7 @@ func (h *history) post(ctx context.Context, number int, random *rand.Rand) {
 	var posted client.Posted
 	once := func(ctx context.Context, c *client.Client) (err error) {
 		tries++
-		posted, err = c.PostMessage(ctx, h.session, client.UserMessage(s.String()), key)
+		posted, err = c.Post(ctx, h.session, client.UserMessage(s.String()), client.IdempotencyKey(key))
 		return err
 	}
 	var err error
@@ -291,7 +290,7 @@ func (h *history) read(ctx context.Context, number int, random *rand.Rand) bool 
 	page, err := h.account.clients[random.IntN(len(h.account.clients))].Messages(
 		ctx,
 		h.session,
-		url.Values{"limit": {"1000"}},
+		client.MessagesQuery{Limit: 1000},
 	)
 	if err != nil || page.Next != "" {
 		return false // it tells nothing
@@ -330,7 +329,7 @@ func (h *history) cancel(ctx context.Context, number int, random *rand.Rand) {
 	ctx, cancel := context.WithTimeout(ctx, tryBound)
 	defer cancel()
 	called := time.Now()
-	got, err := h.account.clients[random.IntN(len(h.account.clients))].Cancel(
+	got, err := h.account.clients[random.IntN(len(h.account.clients))].CancelTurn(
 		ctx,
 		h.session,
 		client.CancelInput{Queued: in.queued},

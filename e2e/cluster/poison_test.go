@@ -166,7 +166,7 @@ func (w *ward) turn(ctx context.Context, d *driver, s script) (turn parley.Turn,
 	var posted client.Posted
 	key := fmt.Sprintf("n%d", s.N)
 	if err := w.x.ask(ctx, d.account, d.random, func(ctx context.Context, c *client.Client) (err error) {
-		posted, err = c.PostMessage(ctx, d.session, client.UserMessage(s.String()), key)
+		posted, err = c.Post(ctx, d.session, client.UserMessage(s.String()), client.IdempotencyKey(key))
 		return err
 	}); err != nil {
 		return turn, err

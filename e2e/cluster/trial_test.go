@@ -108,7 +108,7 @@ func (x *trial) open(workspace string) *account {
 	if err != nil {
 		x.t.Fatal(err)
 	}
-	owner, err := client.New(client.Options{URL: "http://" + x.processes[0].addr, Key: token})
+	owner, err := client.New(client.Options{URL: "http://" + x.processes[0].addr, Key: token, Retries: -1})
 	if err != nil {
 		x.t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func (x *trial) open(workspace string) *account {
 	}
 	a := &account{workspace: workspace, key: key.Secret}
 	for _, p := range x.processes {
-		c, err := client.New(client.Options{URL: "http://" + p.addr, Key: key.Secret})
+		c, err := client.New(client.Options{URL: "http://" + p.addr, Key: key.Secret, Retries: -1})
 		if err != nil {
 			x.t.Fatal(err)
 		}

@@ -1,5 +1,4 @@
-// Package archtest holds the import rules of the project against the code, as
-// `go list` sees it.
+// Package archtest checks the project's import rules against the code, as `go list` sees it.
 package archtest
 
 import (
@@ -42,8 +41,11 @@ var rules = []struct {
 
 	{"event", []string{"."}},
 	{"internal/gen", []string{"internal/gen/*"}},
-	{"internal/gen/settings", []string{"setting"}},
 	{"internal/gen/described", []string{"internal/gen/*"}},
+	{"internal/gen/operations", []string{"httpapi"}},
+	{"internal/gen/client", []string{".", "model", "event", "internal/gen/operations"}},
+	{"internal/gen/settings", []string{"setting"}},
+	{"internal/gen/tables", []string{".", "internal/tables"}},
 	{"internal/gen/openapi", []string{"httpapi"}},
 	{"internal/gen/*", nil},
 
@@ -55,14 +57,35 @@ var rules = []struct {
 	{"setting", []string{"."}},
 	{"prompt", []string{".", "setting", "model"}},
 	{"live", []string{".", "observe", "store", "event"}},
-	{"internal/transfer", []string{"."}},
+	{"internal/tables", []string{".", "internal/transition", "store"}},
+	{"internal/transfer", []string{".", "internal/tables"}},
 	{"internal/transition", []string{".", "setting", "store", "event"}},
 	{"internal/dryrun", []string{".", "internal/transition", "store"}},
 	{"internal/words", []string{".", "store"}},
-	{"sqlite", []string{".", "setting", "internal/transfer", "internal/transition", "internal/words", "store"}},
+	{
+		"sqlite",
+		[]string{
+			".",
+			"setting",
+			"internal/tables",
+			"internal/transfer",
+			"internal/transition",
+			"internal/words",
+			"store",
+		},
+	},
 	{
 		"postgres",
-		[]string{".", "setting", "internal/transfer", "internal/transition", "internal/words", "store", "event"},
+		[]string{
+			".",
+			"setting",
+			"internal/tables",
+			"internal/transfer",
+			"internal/transition",
+			"internal/words",
+			"store",
+			"event",
+		},
 	},
 	{"store/storetest", []string{".", "setting", "store", "event"}},
 	{"llm", []string{".", "model"}},

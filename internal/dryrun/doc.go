@@ -1,16 +1,15 @@
-// Package dryrun is a store in memory for one turn that leaves no trace: what is
-// there is read from a real store, what the turn writes stays here and is
-// forgotten with it.
+// Package dryrun is an in-memory store for one turn that leaves no trace: it reads existing rows
+// from a real store, and keeps the turn's writes in memory until the turn is over.
 //
-// It owns no rules. Package transition says what each step does, so that a dry
-// run meets the same refusals and tells the same events as a real one; this
-// package gives it rows to read and keeps what it changed. The real store is
-// authoritative for all that was there before, as it was when the dry run began:
-// what others write meanwhile is not seen.
+// It owns no rules. Package transition decides what each step does, so a dry run meets the same
+// refusals and writes the same events as a real one; this package gives it rows to read and keeps
+// its changes. The real store is authoritative for everything that existed when the dry run began;
+// the dry run does not see what others write meanwhile.
 package dryrun
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"sync"
@@ -35,8 +34,8 @@ type Reads interface {
 		ctx context.Context,
 		workspaceID, sessionID parley.ID,
 		before int64,
-		limit int,
-	) ([]parley.Message, error)
+		limit, most int,
+	) (rows []parley.Message, more bool, err error)
 	ContextHead(ctx context.Context, workspaceID, sessionID parley.ID) (parley.ContextHead, error)
 	Agent(ctx context.Context, workspaceID parley.ID, idOrSlug string) (parley.Agent, error)
 	AgentVersion(ctx context.Context, workspaceID, agentID parley.ID, version int) (parley.Agent, error)
@@ -98,9 +97,13 @@ func transact[T any](m *Memory, step func(*transition.Tx) (T, error)) (T, error)
 	for _, h := range m.tx.Locked() {
 		if h.ID == m.head.ID {
 			m.keep(h)
+			err = errors.Join(err, h.Write(changes{m}), h.WriteBudgets(changes{m}))
 		}
 	}
 	m.mu.Unlock()
+	if err != nil {
+		return result, err
+	}
 	if m.hints != nil {
 		for i := range commits {
 			m.hints.Committed(commits[i])
@@ -109,7 +112,7 @@ func transact[T any](m *Memory, step func(*transition.Tx) (T, error)) (T, error)
 	return result, nil
 }
 
-// keep takes over what a transition changed of the session.
+// keep takes over a session as a transition left it.
 func (m *Memory) keep(h *transition.Head) {
 	m.head = transition.Head{
 		Session:    h.Session,
@@ -124,30 +127,6 @@ func (m *Memory) keep(h *transition.Head) {
 		Steers:     h.Steers,
 		LastHash:   h.LastHash,
 		DeletedAt:  h.DeletedAt,
-	}
-	c := &h.Changes
-	for i := range c.Events {
-		m.events = append(m.events, c.Events[i].Event)
-	}
-	for i := range c.NewMessages {
-		m.messages = append(m.messages, *c.NewMessages[i].Message)
-	}
-	for i := range c.Settled {
-		m.settle(&c.Settled[i], c.At)
-	}
-	for _, turn := range slices.Concat(c.NewTurns, c.Turns) {
-		m.turns[turn.ID] = *turn
-	}
-	for i := range c.NewCalls {
-		call := c.NewCalls[i].Call
-		call.WorkspaceID, call.SessionID, call.TurnID, call.CreatedAt = h.WorkspaceID, h.ID, c.NewCalls[i].TurnID, c.At
-		m.calls = append(m.calls, call)
-	}
-	for i := range c.Calls {
-		m.settleCall(&c.Calls[i])
-	}
-	for _, a := range slices.Concat(c.NewApprovals, c.Approvals) {
-		m.approvals[a.ID] = *a
 	}
 }
 

@@ -1,5 +1,5 @@
-// Command gen writes what follows from descriptions in the sources: code, types of the page and documents. `make
-// generate` runs it at the module's root. Its test fails when the files that are committed are not what it writes.
+// Command gen generates code, the page's types and documents from descriptions in the sources. `make generate` runs it
+// at the module's root. Its test fails if the committed files differ from its output.
 package main
 
 import (
@@ -9,9 +9,12 @@ import (
 	"example.org/parley/internal/gen/events"
 	"example.org/parley/internal/gen/output"
 	"example.org/parley/internal/gen/settings"
+	"example.org/parley/internal/gen/tables"
 )
 
-func generators() []output.Generator { return []output.Generator{events.Files, settings.Files} }
+func generators() []output.Generator {
+	return []output.Generator{events.Files, settings.Files, tables.Files}
+}
 
 func main() {
 	if err := output.Write(".", generators()...); err != nil {

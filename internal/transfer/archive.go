@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"example.org/parley"
+	"example.org/parley/internal/tables"
 )
 
 // Archive is a database that shows its rows as they are, of all workspaces.
@@ -14,14 +15,14 @@ type Archive interface {
 
 	// Key names the columns by which Each orders the rows of a table: no two rows
 	// are equal in them.
-	Key(table Table) []string
+	Key(table tables.Table) []string
 
 	// Each visits the rows of a table in the order of its key, those behind after
 	// (values of the key; nil: all). The visited row is the visitor's to keep.
-	Each(ctx context.Context, table Table, after Row, visit func(Row) error) error
+	Each(ctx context.Context, table tables.Table, after Row, visit func(Row) error) error
 
 	// Count counts the rows of a table.
-	Count(ctx context.Context, table Table) (int64, error)
+	Count(ctx context.Context, table tables.Table) (int64, error)
 
 	// Records feeds the records of all sessions that are not deleted.
 	Records(ctx context.Context, records *Records) error
@@ -39,7 +40,7 @@ type Destination interface {
 	Begin(ctx context.Context, progress Progress) error
 
 	// Append inserts rows of a table together with the progress that they make.
-	Append(ctx context.Context, table Table, rows []Row, progress Progress) error
+	Append(ctx context.Context, table tables.Table, rows []Row, progress Progress) error
 
 	// End forgets the progress: the copy is a database like any other.
 	End(ctx context.Context) error

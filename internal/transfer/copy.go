@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"example.org/parley"
+	"example.org/parley/internal/tables"
 )
 
 // The bounds of one transaction of a copy: whichever is reached first.
@@ -159,12 +160,12 @@ func fingerprint(ctx context.Context, of Archive) (parley.Hash, map[string]int64
 			return parley.Hash{}, nil, err
 		}
 		totals[table.Name] = n
-		text = Row{{Kind: Text, Bytes: []byte(table.Name)}, {Kind: Integer, Int: n}}.append(text)
+		text = Row{{Kind: tables.Text, Bytes: []byte(table.Name)}, {Kind: tables.Integer, Int: n}}.append(text)
 	}
 	return parley.HashOf(text), totals, nil
 }
 
-func digest(ctx context.Context, of Archive, table Table) (*Digest, error) {
+func digest(ctx context.Context, of Archive, table tables.Table) (*Digest, error) {
 	var d Digest
 	err := of.Each(ctx, table, nil, func(row Row) error {
 		d.Add(row)
@@ -175,7 +176,7 @@ func digest(ctx context.Context, of Archive, table Table) (*Digest, error) {
 
 // copyTables copies what is missing.
 func (c *copying) copyTables(ctx context.Context) error {
-	at := slices.IndexFunc(Tables, func(t Table) bool { return t.Name == c.progress.Table })
+	at := slices.IndexFunc(Tables, func(t tables.Table) bool { return t.Name == c.progress.Table })
 	if at < 0 {
 		return errPlace()
 	}
@@ -191,7 +192,7 @@ func (c *copying) copyTables(ctx context.Context) error {
 }
 
 // copyTable copies the rows of a table behind the last one that is there.
-func (c *copying) copyTable(ctx context.Context, table Table) error {
+func (c *copying) copyTable(ctx context.Context, table tables.Table) error {
 	places, err := keyPlaces(c.from, table)
 	if err != nil {
 		return err
@@ -232,11 +233,11 @@ func (c *copying) copyTable(ctx context.Context, table Table) error {
 }
 
 // keyPlaces are the places of a table's key among its columns.
-func keyPlaces(of Archive, table Table) ([]int, error) {
+func keyPlaces(of Archive, table tables.Table) ([]int, error) {
 	key := of.Key(table)
 	places := make([]int, len(key))
 	for i, name := range key {
-		places[i] = slices.IndexFunc(table.Columns, func(c Column) bool { return c.Name == name })
+		places[i] = slices.IndexFunc(table.Columns, func(c tables.Column) bool { return c.Name == name })
 		if places[i] < 0 {
 			return nil, parley.Errorf(parley.CodeInternal, "%s has no column %s", table.Name, name)
 		}
@@ -246,7 +247,7 @@ func keyPlaces(of Archive, table Table) ([]int, error) {
 
 // inTable adds the table to an error about one of its rows, and to one that is no
 // sentence already.
-func inTable(table Table, err error) error {
+func inTable(table tables.Table, err error) error {
 	var sentence *parley.Error
 	switch {
 	case !errors.As(err, &sentence):

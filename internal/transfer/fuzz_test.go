@@ -3,12 +3,14 @@ package transfer
 import (
 	"bytes"
 	"testing"
+
+	"example.org/parley/internal/tables"
 )
 
 // FuzzRow: the bytes of a copied row are a row, which reads back the same, or an error.
 func FuzzRow(f *testing.F) {
-	f.Add(Row{{Kind: Integer, Int: -1}, {Kind: Text, Bytes: []byte("a")}, {}}.append(nil))
-	f.Add([]byte{byte(Bytes), 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff})
+	f.Add(Row{{Kind: tables.Integer, Int: -1}, {Kind: tables.Text, Bytes: []byte("a")}, {}}.append(nil))
+	f.Add([]byte{byte(tables.Bytes), 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff})
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		row, err := parseRow(raw)
 		if err != nil {

@@ -6,13 +6,14 @@ import (
 	"math/bits"
 
 	"example.org/parley"
+	"example.org/parley/internal/tables"
 )
 
 // Value is one field of a row. The zero Value is NULL.
 type Value struct {
-	Kind  Kind   // 0: NULL
-	Int   int64  // of an Integer or a Flag
-	Bytes []byte // of an ID, Bytes or Text
+	Kind  tables.Kind // 0: NULL
+	Int   int64       // of an Integer or a Flag
+	Bytes []byte      // of an ID, tables.Bytes or Text
 }
 
 // Row is one row, its values in the order of its table's columns.
@@ -23,9 +24,9 @@ func (r Row) append(to []byte) []byte {
 	for _, v := range r {
 		to = append(to, byte(v.Kind))
 		switch v.Kind {
-		case Integer, Flag:
+		case tables.Integer, tables.Flag:
 			to = binary.BigEndian.AppendUint64(to, uint64(v.Int)) //nolint:gosec // the bits matter, not the sign
-		case ID, Bytes, Text:
+		case tables.ID, tables.Bytes, tables.Text:
 			to = binary.BigEndian.AppendUint64(to, uint64(len(v.Bytes)))
 			to = append(to, v.Bytes...)
 		}
@@ -46,7 +47,7 @@ func (r Row) size() int {
 func parseRow(from []byte) (Row, error) {
 	var r Row
 	for len(from) > 0 {
-		v := Value{Kind: Kind(from[0])}
+		v := Value{Kind: tables.Kind(from[0])}
 		from = from[1:]
 		if v.Kind == 0 {
 			r = append(r, v)
@@ -58,9 +59,9 @@ func parseRow(from []byte) (Row, error) {
 		n := binary.BigEndian.Uint64(from)
 		from = from[8:]
 		switch v.Kind {
-		case Integer, Flag:
+		case tables.Integer, tables.Flag:
 			v.Int = int64(n) //nolint:gosec // written by append
-		case ID, Bytes, Text:
+		case tables.ID, tables.Bytes, tables.Text:
 			if n > uint64(len(from)) {
 				return nil, errPlace()
 			}

@@ -5,13 +5,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"example.org/parley/internal/tables"
 )
 
 var anyValue = rapid.Custom(func(t *rapid.T) Value {
-	switch kind := Kind(rapid.IntRange(0, int(Flag)).Draw(t, "kind")); kind {
-	case Integer, Flag:
+	switch kind := tables.Kind(rapid.IntRange(0, int(tables.Flag)).Draw(t, "kind")); kind {
+	case tables.Integer, tables.Flag:
 		return Value{Kind: kind, Int: rapid.Int64().Draw(t, "int")}
-	case ID, Bytes, Text:
+	case tables.ID, tables.Bytes, tables.Text:
 		return Value{Kind: kind, Bytes: rapid.SliceOf(rapid.Byte()).Draw(t, "bytes")}
 	default:
 		return Value{}
@@ -40,17 +42,17 @@ func TestRowsAreReadAsTheyWereWritten(t *testing.T) {
 
 func TestDigestTellsRowsApart(t *testing.T) {
 	t.Parallel()
-	text := func(s string) Value { return Value{Kind: Text, Bytes: []byte(s)} }
+	text := func(s string) Value { return Value{Kind: tables.Text, Bytes: []byte(s)} }
 	sets := map[string][]Row{
 		"nothing":         {},
 		"null":            {{{}}},
 		"two nulls":       {{{}, {}}},
 		"an empty text":   {{text("")}},
-		"empty bytes":     {{{Kind: Bytes}}},
-		"zero":            {{{Kind: Integer}}},
-		"false":           {{{Kind: Flag}}},
-		"one":             {{{Kind: Integer, Int: 1}}},
-		"minus one":       {{{Kind: Integer, Int: -1}}},
+		"empty bytes":     {{{Kind: tables.Bytes}}},
+		"zero":            {{{Kind: tables.Integer}}},
+		"false":           {{{Kind: tables.Flag}}},
+		"one":             {{{Kind: tables.Integer, Int: 1}}},
+		"minus one":       {{{Kind: tables.Integer, Int: -1}}},
 		"ab, c":           {{text("ab"), text("c")}},
 		"a, bc":           {{text("a"), text("bc")}},
 		"a twice":         {{text("a")}, {text("a")}},

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"example.org/parley"
+	"example.org/parley/internal/tables"
 	"example.org/parley/internal/transfer"
 	"example.org/parley/postgres"
 	"example.org/parley/sqlite"
@@ -62,12 +63,12 @@ func TestHeldTurnsGoOn(t *testing.T) {
 	filled := storetest.Fill(t, server, 20)
 	home.rewrite(t, "UPDATE processes SET lease_until = 1") // it died long ago
 	from, _ := home.open(t)
-	want := tables(t, from)
+	want := digests(t, from)
 	back := place{"sqlite", t.TempDir()}
 	to, end := back.open(t)
 	_, err = transfer.Copy(t.Context(), from, to, nil)
 	must(t, err)
-	if diff := cmp.Diff(want, tables(t, to)); diff != "" {
+	if diff := cmp.Diff(want, digests(t, to)); diff != "" {
 		t.Errorf("digests (-source +copy):\n%s", diff)
 	}
 	end()
@@ -104,7 +105,7 @@ type measured struct {
 
 func (d *measured) Append(
 	ctx context.Context,
-	table transfer.Table,
+	table tables.Table,
 	rows []transfer.Row,
 	progress transfer.Progress,
 ) error {
@@ -140,13 +141,13 @@ func TestCopyThroughPoolers(t *testing.T) {
 	t.Parallel()
 	home, _ := filledSQLite(t, 1)
 	from, _ := home.open(t)
-	want := tables(t, from)
+	want := digests(t, from)
 	for _, mode := range []string{"exec", "cache_describe", "simple_protocol"} {
 		to, end := place{"postgres", databases.New(t) + "&default_query_exec_mode=" + mode}.open(t)
 		if _, err := transfer.Copy(t.Context(), from, to, nil); err != nil {
 			t.Fatalf("%s: %v", mode, err)
 		}
-		if diff := cmp.Diff(want, tables(t, to)); diff != "" {
+		if diff := cmp.Diff(want, digests(t, to)); diff != "" {
 			t.Errorf("%s: digests (-source +copy):\n%s", mode, diff)
 		}
 		end()

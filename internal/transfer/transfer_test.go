@@ -16,6 +16,7 @@ import (
 
 	"example.org/parley"
 	"example.org/parley/internal/pgtest"
+	"example.org/parley/internal/tables"
 	"example.org/parley/internal/transfer"
 	"example.org/parley/postgres"
 	"example.org/parley/sqlite"
@@ -133,8 +134,8 @@ func (p place) rewrite(t *testing.T, statement string) {
 	must(t, connection.Close(t.Context()))
 }
 
-// tables are the digests of a database.
-func tables(t *testing.T, of transfer.Archive) map[string]string {
+// digests are the digests of a database.
+func digests(t *testing.T, of transfer.Archive) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	for _, table := range transfer.Tables {
@@ -156,12 +157,12 @@ func TestRoundTrip(t *testing.T) {
 	both(t, func(t *testing.T, empty func() place) {
 		home, filled := filledSQLite(t, 40)
 		from, end := home.open(t)
-		want := tables(t, from)
+		want := digests(t, from)
 		away := empty()
 		there, leave := away.open(t)
 		summary, err := transfer.Copy(t.Context(), from, there, nil)
 		must(t, err)
-		if diff := cmp.Diff(want, tables(t, there)); diff != "" {
+		if diff := cmp.Diff(want, digests(t, there)); diff != "" {
 			t.Errorf("digests (-source +copy):\n%s", diff)
 		}
 		if summary.Resumed || summary.Already || len(summary.Tables) != len(transfer.Tables) ||
@@ -181,7 +182,7 @@ func TestRoundTrip(t *testing.T) {
 		to, arrive := back.open(t)
 		_, err = transfer.Copy(t.Context(), beyond, to, nil)
 		must(t, err)
-		if diff := cmp.Diff(want, tables(t, to)); diff != "" {
+		if diff := cmp.Diff(want, digests(t, to)); diff != "" {
 			t.Errorf("digests (-source +after three copies):\n%s", diff)
 		}
 		for _, end := range []func(){end, leave, depart, arrive} {
@@ -239,7 +240,7 @@ var errKilled = errors.New("killed")
 
 func (d *dying) Append(
 	ctx context.Context,
-	table transfer.Table,
+	table tables.Table,
 	rows []transfer.Row,
 	progress transfer.Progress,
 ) error {
@@ -271,7 +272,7 @@ func TestResume(t *testing.T) {
 func resume(t *testing.T, source, target place) {
 	t.Helper()
 	from, end := source.open(t)
-	want := tables(t, from)
+	want := digests(t, from)
 	for n := 1; ; n++ {
 		to, end := target.open(t)
 		summary, err := transfer.Copy(t.Context(), from, &dying{Destination: to, left: 3, lost: n%2 == 0}, nil)
@@ -279,7 +280,7 @@ func resume(t *testing.T, source, target place) {
 			if n < 6 || !summary.Resumed {
 				t.Errorf("the copy was done after %d runs: %+v", n, summary)
 			}
-			if diff := cmp.Diff(want, tables(t, to)); diff != "" {
+			if diff := cmp.Diff(want, digests(t, to)); diff != "" {
 				t.Errorf("digests (-source +copy):\n%s", diff)
 			}
 			end()
@@ -312,10 +313,10 @@ func TestForeignDestination(t *testing.T) {
 		to, _ := empty().open(t)
 		_, err := transfer.Copy(t.Context(), other, to, nil)
 		must(t, err)
-		before := tables(t, to)
+		before := digests(t, to)
 		_, err = transfer.Copy(t.Context(), from, to, nil)
 		refusedAs(t, err, "other data (16 sessions")
-		if diff := cmp.Diff(before, tables(t, to)); diff != "" {
+		if diff := cmp.Diff(before, digests(t, to)); diff != "" {
 			t.Errorf("it was changed:\n%s", diff)
 		}
 
@@ -410,7 +411,7 @@ type tampered struct {
 
 func (d *tampered) Each(
 	ctx context.Context,
-	table transfer.Table,
+	table tables.Table,
 	after transfer.Row,
 	visit func(transfer.Row) error,
 ) error {
@@ -457,14 +458,14 @@ func TestEmptyIsNotNull(t *testing.T) {
 		home, _ := filledSQLite(t, 1)
 		home.rewrite(t, "UPDATE messages SET provider_data = x'', tool_name = '', usage = '' WHERE role = 'user'")
 		from, _ := home.open(t)
-		want := tables(t, from)
+		want := digests(t, from)
 		to, _ := empty().open(t)
 		_, err := transfer.Copy(t.Context(), from, to, nil)
 		must(t, err)
 		last, _ := (place{"sqlite", t.TempDir()}).open(t)
 		_, err = transfer.Copy(t.Context(), to, last, nil)
 		must(t, err)
-		if diff := cmp.Diff(want, tables(t, last)); diff != "" {
+		if diff := cmp.Diff(want, digests(t, last)); diff != "" {
 			t.Errorf("digests (-source +after two copies):\n%s", diff)
 		}
 	})

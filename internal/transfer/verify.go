@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"example.org/parley"
+	"example.org/parley/internal/tables"
 )
 
 // verify reads both databases whole, side by side, and checks the records of the
@@ -76,7 +77,7 @@ func brokenBefore(err error) error {
 }
 
 // both digests a table of both sides at the same time.
-func (c *copying) both(ctx context.Context, table Table) (source, copied *Digest, err error) {
+func (c *copying) both(ctx context.Context, table tables.Table) (source, copied *Digest, err error) {
 	type answer struct {
 		digest *Digest
 		err    error

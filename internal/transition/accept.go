@@ -17,15 +17,15 @@ type terms struct {
 	Rules      parley.Hash           `json:"rules,omitzero"`
 }
 
-// EncodeTerms is the text of an approval's terms.
-func EncodeTerms(a *parley.Approval) (string, error) {
+// encodeTerms is the text of an approval's terms.
+func encodeTerms(a *parley.Approval) (string, error) {
 	text, err := json.Marshal(terms{a.Reason, a.Approvers, a.RequesterIDs, a.Named, a.Digest, a.Rules})
 	return string(text), err
 }
 
-// ReadTerms fills in an approval's terms, and who has approved it. Both are empty
+// readTerms fills in an approval's terms, and who has approved it. Both are empty
 // for one from before there were any.
-func ReadTerms(a *parley.Approval, text, approvedBy string) error {
+func readTerms(a *parley.Approval, text, approvedBy string) error {
 	if text != "" {
 		var t terms
 		if err := json.Unmarshal([]byte(text), &t); err != nil {

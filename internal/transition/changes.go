@@ -2,7 +2,6 @@ package transition
 
 import (
 	"encoding/json"
-	"time"
 
 	"example.org/parley"
 	"example.org/parley/store"
@@ -11,7 +10,7 @@ import (
 // Changes are the writes of one transition to one session, each kind together,
 // in the order in which they came to be. Times that are not in a row stand in At.
 // Rows that were made and changed in one transition stand in their last state
-// under New… alone.
+// under New… alone. The kinds are closed: each has a method of Writer.
 type Changes struct {
 	At parley.Time
 
@@ -58,7 +57,6 @@ type Changes struct {
 
 	NewApprovals []*parley.Approval
 	Approvals    []*parley.Approval // state, scope, covers, decided_…, comment, used_at and approved_by
-	ToldRoot     []ToldRoot
 
 	Compaction *parley.Compaction // insert the session's row, or update all of it
 
@@ -71,24 +69,12 @@ type Changes struct {
 	Unready bool // delete the session's ready row; before Ready
 	Ready   bool // insert it with ready_at At, if there is none
 
-	Unfiled []parley.ID // messages whose uses of files are forgotten; before Filed
-	Filed   []FileUse   // insert, if it is not there
-	Opened  []ClientOpened
-	Outbox  []Errand
-	Events  []Event
-}
-
-// Any reports whether there is anything to write.
-func (c *Changes) Any() bool {
-	return c.New != nil || c.Head || c.Compaction != nil || c.Listed || c.Setting != nil || c.Accepted != nil ||
-		c.Buried || c.Unready || c.Ready || c.Suspect != nil ||
-		len(c.NewMessages)+len(c.Entered)+len(c.Requeued)+len(c.Edited)+len(c.Removed)+len(c.Marked)+
-			len(c.Settled) > 0 ||
-		c.OutsideOpened != nil || c.OutsideGrown != nil ||
-		c.OutsideClosed ||
-		len(c.NewLoops)+len(c.Loops)+len(c.NewTurns)+len(c.Turns)+len(c.NewCalls)+len(c.Calls) > 0 ||
-		len(c.NewApprovals)+len(c.Approvals)+len(c.ToldRoot) > 0 ||
-		len(c.Unfiled)+len(c.Filed)+len(c.Opened)+len(c.Outbox)+len(c.Events) > 0
+	Unfiled   []parley.ID // messages whose uses of files are forgotten; before Filed
+	Filed     []FileUse   // insert, if it is not there
+	Opened    []ClientOpened
+	Delivered []Delivery // insert: what other sessions sent
+	Outbox    []Errand
+	Events    []Event
 }
 
 // Creation is how a session came to be.
@@ -159,14 +145,6 @@ type ClientOpened struct {
 type FileUse struct {
 	MessageID parley.ID
 	FileID    parley.ID
-}
-
-// Errand is work left to the outbox.
-type Errand struct {
-	WorkspaceID parley.ID
-	Kind        string
-	TargetID    parley.ID
-	Delay       time.Duration // until it is due, by the database's clock
 }
 
 // Event is an event with the form in which it is stored.

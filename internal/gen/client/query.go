@@ -1,0 +1,102 @@
+package client
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"example.org/parley/internal/gen/operations"
+)
+
+// query writes the struct of a query's parameters, and how it becomes one.
+func (w *writer) query(name, about string, parameters []operations.Parameter) error {
+	var sets strings.Builder
+	writeComment(w.out, "", name+" "+about)
+	fmt.Fprintf(w.out, "type %s struct {\n", name)
+	for i := range parameters {
+		p := &parameters[i]
+		field := operations.Exported(p.Name)
+		of, set, err := w.parameter(p.Schema)
+		if err != nil {
+			return fmt.Errorf("%s: %w", p.Name, err)
+		}
+		about := p.About
+		if values := words(p.Schema); len(values) > 0 && !strings.HasPrefix(strings.TrimPrefix(of, "[]"), "parley.") {
+			about += " One of " + strings.Join(values, ", ") + "."
+		}
+		writeComment(w.out, "\t", about)
+		fmt.Fprintf(w.out, "%s %s\n", field, of)
+		fmt.Fprintf(&sets, set+"\n", p.Name, "q."+field)
+	}
+	fmt.Fprintf(
+		w.out,
+		"}\n\nfunc (q *%s) values() url.Values {\nv := newValues()\n%sreturn v.Values\n}\n\n",
+		name,
+		sets.String(),
+	)
+	return nil
+}
+
+// farInteger is what an int of 32 bits does not hold.
+const farInteger = 1 << 31
+
+// parameter is a parameter's type, and the call that sets it: a format of its name and its field.
+func (w *writer) parameter(s *huma.Schema) (of, set string, err error) {
+	switch {
+	case s.Type == huma.TypeArray:
+		if of, _, err = w.parameter(s.Items); err != nil {
+			return "", "", err
+		}
+		return "[]" + of, "texts(v, %q, %s)", nil
+	case s.Type == huma.TypeBoolean:
+		return "*bool", "v.flag(%q, %s)", nil
+	case s.Type == huma.TypeInteger && s.Minimum != nil && *s.Minimum <= 0:
+		return "*int", "v.maybeInteger(%q, %s)", nil // 0 says something
+	case s.Type == huma.TypeInteger && s.Maximum != nil && *s.Maximum < farInteger:
+		return "int", "v.integer(%q, int64(%s))", nil
+	case s.Type == huma.TypeInteger:
+		return "int64", "v.integer(%q, %s)", nil
+	case s.Type == huma.TypeString && s.Format == "uuid":
+		return "parley.ID", "v.id(%q, %s)", nil
+	case s.Type == huma.TypeString && s.Format == "date-time":
+		return "parley.Time", "v.time(%q, %s)", nil
+	case s.Type != huma.TypeString:
+		return "", "", fmt.Errorf("parameters of type %q are not known", s.Type)
+	}
+	if list, ok := w.list(words(s)); ok {
+		return list, "v.text(%q, string(%s))", nil
+	}
+	return "string", "v.text(%q, %s)", nil
+}
+
+// list is the type of the root package that has exactly these words.
+func (w *writer) list(values []string) (string, bool) {
+	slices.Sort(values)
+	var found []reflect.Type
+	for t, list := range w.api.Lists {
+		if slices.Equal(slices.Sorted(slices.Values(list)), values) {
+			found = append(found, t)
+		}
+	}
+	if len(found) != 1 {
+		return "", false
+	}
+	return found[0].String(), true
+}
+
+// words are the words that a parameter may be.
+func words(s *huma.Schema) []string {
+	if s.Type == huma.TypeArray {
+		s = s.Items
+	}
+	var out []string
+	for _, value := range s.Enum {
+		if word, ok := value.(string); ok {
+			out = append(out, word)
+		}
+	}
+	return out
+}

@@ -1,0 +1,42 @@
+package operations
+
+import (
+	"strings"
+	"unicode"
+)
+
+// initialisms are words that Go writes in capitals.
+var initialisms = map[string]string{"id": "ID", "ms": "MS", "url": "URL", "json": "JSON", "yaml": "YAML"}
+
+// Exported is a name of JSON or of a path as Go writes it: agent_id is AgentID.
+func Exported(name string) string {
+	var out strings.Builder
+	for word := range strings.FieldsFuncSeq(name, func(r rune) bool { return r == '_' || r == '-' }) {
+		if capitals := initialisms[word]; capitals != "" {
+			out.WriteString(capitals)
+			continue
+		}
+		out.WriteString(strings.ToUpper(word[:1]) + word[1:])
+	}
+	return out.String()
+}
+
+// Variable is such a name as a parameter: sign_in is signIn.
+func Variable(name string) string {
+	if exported := Exported(name); exported != initialisms[name] {
+		return strings.ToLower(exported[:1]) + exported[1:]
+	}
+	return strings.ToLower(name)
+}
+
+// GoName is the client's method for an operation: what reads or lists something is named after that.
+func (o *Operation) GoName() string { return methodOf(o.ID) }
+
+func methodOf(id string) string {
+	for _, verb := range []string{"get", "list"} {
+		if rest, ok := strings.CutPrefix(id, verb); ok && unicode.IsUpper(rune(rest[0])) {
+			return rest
+		}
+	}
+	return strings.ToUpper(id[:1]) + id[1:]
+}

@@ -1,0 +1,210 @@
+package transition
+
+import (
+	"example.org/parley"
+	"example.org/parley/store"
+)
+
+// Writer writes Changes: a store. It has a method for every kind, so that a store that
+// forgets one does not compile. Each gets what the transition changed of that kind, never
+// nothing; the head stands as the transition leaves it.
+type Writer interface {
+	// MoveHead is called first, for every session that was there before and changes in
+	// anything: a store that fences does it here. The row itself changes where
+	// Changes.Head says so, its claim where Changes.Claim does.
+	MoveHead(h *Head) error
+	// Create inserts the listed row, the head row, the tags, and what a fork inherits.
+	Create(h *Head, made *Creation) error
+	ClearContext(h *Head, event int64) error
+	UpdateListed(h *Head) error
+	Accept(h *Head, accepted *parley.Accepted) error
+	UpdateSetting(h *Head, setting *Setting) error
+	Bury(h *Head) error
+
+	AppendEvents(h *Head, events []Event) error
+
+	RemoveQueued(h *Head, ids []parley.ID) error
+	InsertMessages(h *Head, messages []NewMessage) error
+	EnterMessages(h *Head, messages []*parley.Message) error
+	Requeue(h *Head, entries []Entry) error
+	EditQueued(h *Head, messages []*parley.Message) error
+	Mark(h *Head, marked []Marked) error
+	SettleMessages(h *Head, rows []SettledRow) error
+
+	InsertLoops(h *Head, loops []NewLoop) error
+	UpdateLoops(h *Head, loops []NewLoop) error
+	InsertTurns(h *Head, turns []*parley.Turn) error
+	ResumeTurns(h *Head, resumed []Resumed) error
+	SuspectTurn(h *Head, turn *parley.Turn) error
+	UpdateTurns(h *Head, turns []*parley.Turn) error
+
+	InsertCalls(h *Head, calls []NewCall) error
+	SettleCalls(h *Head, calls []store.CallSettled) error
+	RecordReplay(h *Head, replay *store.NewReplay) error
+
+	OpenOutside(h *Head, opened *Outside) error
+	GrowOutside(h *Head, grown *Grown) error
+	CloseOutside(h *Head) error
+
+	InsertApprovals(h *Head, approvals []*parley.Approval) error
+	UpdateApprovals(h *Head, approvals []*parley.Approval) error
+
+	PutCompaction(h *Head, compaction *parley.Compaction) error
+	UpdateReady(h *Head) error
+
+	ForgetUses(h *Head, messages []parley.ID) error
+	UseFiles(h *Head, uses []FileUse) error
+	OpenClients(h *Head, opened []ClientOpened) error
+	NoteDeliveries(h *Head, delivered []Delivery) error
+	LeaveErrands(h *Head, errands []Errand) error
+
+	// What follows is of budgets, which sessions share: a store writes it last, by
+	// WriteBudgets.
+
+	Spend(h *Head, spent []Spent) error
+	Reserve(h *Head, calls []NewCall) error
+	Park(h *Head, parked *Parked) error
+	Warn(h *Head, warned *Warned) error
+	CountRequest(h *Head, rated *Rated) error
+	Relimit(h *Head) error
+}
+
+// kind is one kind of changes: the field of Changes, whether there are any, and who
+// writes them.
+type kind struct {
+	field string
+	some  func(*Changes) bool
+	write func(Writer, *Head, *Changes) error
+}
+
+// many is a kind whose field is a list, one a kind whose field is a pointer, fact one
+// that holds or not.
+func many[T any](field string, of func(*Changes) []T, write func(Writer, *Head, []T) error) kind {
+	return kind{
+		field,
+		func(c *Changes) bool { return len(of(c)) > 0 },
+		func(w Writer, h *Head, c *Changes) error { return write(w, h, of(c)) },
+	}
+}
+
+func one[T any](field string, of func(*Changes) *T, write func(Writer, *Head, *T) error) kind {
+	return kind{
+		field,
+		func(c *Changes) bool { return of(c) != nil },
+		func(w Writer, h *Head, c *Changes) error { return write(w, h, of(c)) },
+	}
+}
+
+func fact(field string, of func(*Changes) bool, write func(Writer, *Head) error) kind {
+	return kind{field, of, func(w Writer, h *Head, _ *Changes) error { return write(w, h) }}
+}
+
+// kinds are all kinds but those of budgets, in the order in which they are written. Head
+// is not among them, see Write.
+var kinds = [...]kind{ //nolint:gochecknoglobals // never written
+	one("New", func(c *Changes) *Creation { return c.New }, Writer.Create),
+	{
+		"ContextCleared",
+		func(c *Changes) bool { return c.ContextCleared != 0 },
+		func(w Writer, h *Head, c *Changes) error { return w.ClearContext(h, c.ContextCleared) },
+	},
+	fact("Listed", func(c *Changes) bool { return c.Listed && c.New == nil }, Writer.UpdateListed),
+	one("Accepted", func(c *Changes) *parley.Accepted { return c.Accepted }, Writer.Accept),
+	one("Setting", func(c *Changes) *Setting { return c.Setting }, Writer.UpdateSetting),
+	fact("Buried", func(c *Changes) bool { return c.Buried }, Writer.Bury),
+
+	many("Events", func(c *Changes) []Event { return c.Events }, Writer.AppendEvents),
+
+	// those that leave the queue before others take their places
+	many("Removed", func(c *Changes) []parley.ID { return c.Removed }, Writer.RemoveQueued),
+	many("NewMessages", func(c *Changes) []NewMessage { return c.NewMessages }, Writer.InsertMessages),
+	many("Entered", func(c *Changes) []*parley.Message { return c.Entered }, Writer.EnterMessages),
+	many("Requeued", func(c *Changes) []Entry { return c.Requeued }, Writer.Requeue),
+	many("Edited", func(c *Changes) []*parley.Message { return c.Edited }, Writer.EditQueued),
+	many("Marked", func(c *Changes) []Marked { return c.Marked }, Writer.Mark),
+	many("Settled", func(c *Changes) []SettledRow { return c.Settled }, Writer.SettleMessages),
+
+	many("NewLoops", func(c *Changes) []NewLoop { return c.NewLoops }, Writer.InsertLoops),
+	many("Loops", func(c *Changes) []NewLoop { return c.Loops }, Writer.UpdateLoops),
+	many("NewTurns", func(c *Changes) []*parley.Turn { return c.NewTurns }, Writer.InsertTurns),
+	many("Resumed", func(c *Changes) []Resumed { return c.Resumed }, Writer.ResumeTurns),
+	one("Suspect", func(c *Changes) *parley.Turn { return c.Suspect }, Writer.SuspectTurn),
+	many("Turns", func(c *Changes) []*parley.Turn { return c.Turns }, Writer.UpdateTurns),
+
+	many("NewCalls", func(c *Changes) []NewCall { return c.NewCalls }, Writer.InsertCalls),
+	many("Calls", func(c *Changes) []store.CallSettled { return c.Calls }, Writer.SettleCalls),
+	one("Replay", func(c *Changes) *store.NewReplay { return c.Replay }, Writer.RecordReplay),
+
+	one("OutsideOpened", func(c *Changes) *Outside { return c.OutsideOpened }, Writer.OpenOutside),
+	one("OutsideGrown", func(c *Changes) *Grown { return c.OutsideGrown }, Writer.GrowOutside),
+	fact("OutsideClosed", func(c *Changes) bool { return c.OutsideClosed }, Writer.CloseOutside),
+
+	many("NewApprovals", func(c *Changes) []*parley.Approval { return c.NewApprovals }, Writer.InsertApprovals),
+	many("Approvals", func(c *Changes) []*parley.Approval { return c.Approvals }, Writer.UpdateApprovals),
+
+	one("Compaction", func(c *Changes) *parley.Compaction { return c.Compaction }, Writer.PutCompaction),
+	fact("Unready Ready", func(c *Changes) bool { return c.Unready || c.Ready }, Writer.UpdateReady),
+
+	many("Unfiled", func(c *Changes) []parley.ID { return c.Unfiled }, Writer.ForgetUses),
+	many("Filed", func(c *Changes) []FileUse { return c.Filed }, Writer.UseFiles),
+	many("Opened", func(c *Changes) []ClientOpened { return c.Opened }, Writer.OpenClients),
+	many("Delivered", func(c *Changes) []Delivery { return c.Delivered }, Writer.NoteDeliveries),
+	many("Outbox", func(c *Changes) []Errand { return c.Outbox }, Writer.LeaveErrands),
+}
+
+// budgetKinds are those of budgets. What was spent makes room for what is reserved.
+var budgetKinds = [...]kind{ //nolint:gochecknoglobals // never written
+	many("Spent", func(c *Changes) []Spent { return c.Spent }, Writer.Spend),
+	many("NewCalls", func(c *Changes) []NewCall { return c.NewCalls }, Writer.Reserve),
+	one("Parked", func(c *Changes) *Parked { return c.Parked }, Writer.Park),
+	one("Warned", func(c *Changes) *Warned { return c.Warned }, Writer.Warn),
+	one("Rated", func(c *Changes) *Rated { return c.Rated }, Writer.CountRequest),
+	fact("Relimited", func(c *Changes) bool { return c.Relimited }, Writer.Relimit),
+}
+
+// Any reports whether there is anything to write.
+func (c *Changes) Any() bool {
+	if c.Head {
+		return true
+	}
+	for i := range kinds {
+		if kinds[i].some(c) {
+			return true
+		}
+	}
+	for i := range budgetKinds {
+		if budgetKinds[i].some(c) {
+			return true
+		}
+	}
+	return false
+}
+
+// Write writes what the transition changed of a session, if anything.
+func (h *Head) Write(w Writer) error {
+	c := &h.Changes
+	if !c.Any() {
+		return nil
+	}
+	if c.New == nil {
+		if err := w.MoveHead(h); err != nil {
+			return err
+		}
+	}
+	return writeAll(kinds[:], w, h)
+}
+
+// WriteBudgets writes what the transition changed of the session's budgets.
+func (h *Head) WriteBudgets(w Writer) error { return writeAll(budgetKinds[:], w, h) }
+
+func writeAll(kinds []kind, w Writer, h *Head) error {
+	for i := range kinds {
+		if !kinds[i].some(&h.Changes) {
+			continue
+		}
+		if err := kinds[i].write(w, h, &h.Changes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
