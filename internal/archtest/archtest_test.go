@@ -35,8 +35,16 @@ var rules = []struct {
 	{"store", []string{"."}},
 	{"model", []string{"."}},
 	{"tool", []string{"."}},
-	{"runner", []string{".", "model", "store"}},
+	{"runner", []string{".", "model", "store", "tool"}},
 	{"runner/standard", []string{".", "runner"}},
+	{
+		"runner/acp",
+		[]string{
+			".", "internal/confine", "internal/projectdir", "internal/program", "model", "runner", "store", "tool",
+		},
+	},
+	{"internal/confine", nil},
+	{"internal/program", []string{"."}},
 	{"observe", []string{".", "model", "store", "tool"}},
 
 	{"event", []string{"."}},
@@ -105,7 +113,7 @@ var rules = []struct {
 		"tool/builtin",
 		[]string{".", "tool", "store", "internal/netguard", "internal/projectdir"},
 	}, // it reads shared sessions
-	{"tool/*", []string{".", "tool", "internal/netguard", "internal/schema"}},
+	{"tool/*", []string{".", "tool", "internal/netguard", "internal/program", "internal/schema"}},
 	{"client", []string{".", "model", "event"}},
 	{
 		"engine",
