@@ -108,7 +108,7 @@ func timeAgo(text string, now time.Time) (parley.Time, error) {
 func (t terminal) printHits(page *client.SearchResults) {
 	on, off := "", ""
 	if watched(t.out) {
-		on, off = "\x1b[1;33m", "\x1b[0m"
+		on, off = markOn, markOff
 	}
 	for i := range page.Data {
 		hit := &page.Data[i]

@@ -46,6 +46,10 @@ type decoder struct {
 
 // decode reads one JSON value.
 func (c *check) decode(raw []byte) (value, error) {
+	if treeFactor*parley.JSONHolds(raw) > maxTree {
+		c.err = ErrBudget
+		return value{}, c.err
+	}
 	d := decoder{json.NewDecoder(bytes.NewReader(raw)), c}
 	d.UseNumber()
 	v, err := d.next(0)
