@@ -108,7 +108,12 @@ func TestImagesOfResultsAreSentAsTheSDKsDo(t *testing.T) {
 	sentAlike(t, anthropicOne, "anthropic/claude-sonnet-4-5", request, []any{
 		claude.NewUserMessage(claude.NewTextBlock("Look.")),
 		claude.NewAssistantMessage(
-			claude.NewToolUseBlock("a", map[string]any{}, "shoot"), claude.NewToolUseBlock("b", map[string]any{}, "now"),
+			claude.NewToolUseBlock(
+				"a",
+				map[string]any{},
+				"shoot",
+			),
+			claude.NewToolUseBlock("b", map[string]any{}, "now"),
 		),
 		map[string]any{"role": "user", "content": []any{
 			result, map[string]any{"type": "tool_result", "tool_use_id": "b", "content": "noon"},
