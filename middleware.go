@@ -154,7 +154,8 @@ func ValidateRedact(field string, patterns []RedactPattern) error {
 		if err != nil {
 			return InvalidField(
 				field,
-				"%s: the pattern is not a valid regular expression in Go's syntax (RE2: no look-around, no back references)",
+				"%s: the pattern is not a valid regular expression in Go's syntax (RE2: no look-around, no back "+
+					"references)",
 				p.Name,
 			)
 		}

@@ -139,7 +139,8 @@ func killAmongToolSessions(t *testing.T, at place) {
 		s := startAt(t, at, "--lease", shortLease.String())
 		session, posted := crew(t, s.client)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(random.IntN(400))*time.Millisecond)
-		for range s.client.WatchSession(ctx, session.ID, client.WatchSessionQuery{After: posted.EventSequence}) { // until the instant has come
+		for range s.client.WatchSession(ctx, session.ID,
+			client.WatchSessionQuery{After: posted.EventSequence}) { // until the instant has come
 		}
 		cancel()
 		s.kill()

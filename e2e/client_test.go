@@ -86,7 +86,8 @@ func watcherThatComesAndGoes(t *testing.T, at place) {
 		for watched.ended < turns {
 			connections++
 			frames := 0
-			for frame, err := range s.client.WatchSession(ctx, session.ID, client.WatchSessionQuery{After: watched.last}) {
+			for frame, err := range s.client.WatchSession(ctx, session.ID,
+				client.WatchSessionQuery{After: watched.last}) {
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -65,7 +65,8 @@ func killDuringACompaction(t *testing.T, at place) {
 			break
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(random.IntN(600))*time.Millisecond)
-		for range s.client.WatchSession(ctx, session, client.WatchSessionQuery{After: told.event}) { // until the instant has come
+		for range s.client.WatchSession(ctx, session,
+			client.WatchSessionQuery{After: told.event}) { // until the instant has come
 		}
 		cancel()
 		s.kill()

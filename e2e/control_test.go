@@ -36,7 +36,8 @@ func controlByCommands(t *testing.T, at place) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for frame, err := range server.WatchSession(ctx, session.ID, client.WatchSessionQuery{After: posted.EventSequence}) {
+	for frame, err := range server.WatchSession(ctx, session.ID,
+		client.WatchSessionQuery{After: posted.EventSequence}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,7 +92,8 @@ func controlByCommands(t *testing.T, at place) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for frame, err := range server.WatchSession(ctx, session.ID, client.WatchSessionQuery{After: posted.EventSequence}) {
+	for frame, err := range server.WatchSession(ctx, session.ID,
+		client.WatchSessionQuery{After: posted.EventSequence}) {
 		if err != nil {
 			t.Fatal(err)
 		}

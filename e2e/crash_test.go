@@ -64,7 +64,8 @@ func killOnce(t *testing.T, at place, after time.Duration) (took time.Duration) 
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), after)
-	for range s.client.WatchSession(ctx, session.ID, client.WatchSessionQuery{After: posted.EventSequence}) { // until the instant has come
+	for range s.client.WatchSession(ctx, session.ID,
+		client.WatchSessionQuery{After: posted.EventSequence}) { // until the instant has come
 	}
 	cancel()
 	s.kill()

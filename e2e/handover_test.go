@@ -75,7 +75,8 @@ func attempts(t *testing.T, c *client.Client, posted client.Posted, want int) ti
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(t.Context(), turnDeadline)
 	defer cancel()
-	for frame, err := range c.WatchSession(ctx, posted.Message.SessionID, client.WatchSessionQuery{After: posted.EventSequence}) {
+	for frame, err := range c.WatchSession(ctx, posted.Message.SessionID,
+		client.WatchSessionQuery{After: posted.EventSequence}) {
 		if err != nil {
 			break
 		}
@@ -248,7 +249,8 @@ func TestRoles(t *testing.T) {
 	watched.last = posted.EventSequence
 	ctx, cancel := context.WithTimeout(t.Context(), turnDeadline)
 	defer cancel()
-	for frame, err := range api.client.WatchSession(ctx, session.ID, client.WatchSessionQuery{After: posted.EventSequence}) {
+	for frame, err := range api.client.WatchSession(ctx, session.ID,
+		client.WatchSessionQuery{After: posted.EventSequence}) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -37,7 +37,8 @@ func killDuringALoop(t *testing.T, at place) {
 	for range kills { // each life makes an iteration, so that none of them is a crash loop
 		seen = untilProgress(t, s.client, session.ID, seen, func(p event.LoopProgress) bool { return p.Iteration > 1 })
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(random.IntN(300))*time.Millisecond)
-		for range s.client.WatchSession(ctx, session.ID, client.WatchSessionQuery{After: seen}) { // until the instant has come
+		for range s.client.WatchSession(ctx, session.ID,
+			client.WatchSessionQuery{After: seen}) { // until the instant has come
 		}
 		cancel()
 		s.kill()

@@ -11,7 +11,8 @@ import (
 
 // entered finds the names that verbs of the engine give themselves in the audit.
 var entered = regexp.MustCompile(
-	`(?:e\.enter\(\s*ctx,\s*\w+|e\.resume\(\s*ctx,\s*principal,\s*id,\s*idempotency|e\.askAnew\(\s*ctx|e\.look\(\s*ctx)` +
+	`(?:e\.enter\(\s*ctx,\s*\w+|e\.resume\(\s*ctx,\s*principal,\s*id,\s*idempotency|e\.askAnew\(\s*ctx|` +
+		`e\.look\(\s*ctx)` +
 		`[^"]*?"(\w+)"`,
 )
 

@@ -135,7 +135,8 @@ func frameSchema(d *event.Description) *huma.Schema {
 // describeReplays adds the schema of the data of a replay's frames.
 func (r *registry) describeReplays() {
 	r.schemas[replaySchema] = &huma.Schema{
-		Description: "The data of a frame of a replay: of replay.delta a piece, of replay.completed, which is the last, " +
+		Description: "The data of a frame of a replay: of replay.delta a piece, of replay.completed, which is the " +
+			"last, " +
 			"the replay beside the original.",
 		AnyOf: []*huma.Schema{
 			r.Schema(reflect.TypeFor[engine.ReplayPiece](), true, ""),

@@ -48,7 +48,7 @@ func TestDocumentIsServedPacked(t *testing.T) {
 	}
 	tags := map[string]bool{}
 	for _, accept := range []string{"gzip", "br, GZIP;q=0.5", "identity", "gzip;q=0", ""} {
-		got, body := ask("GET", "/v1/openapi.json", "Accept-Encoding", accept)
+		got, body := ask("GET", "/v1/openapi.json", "Accept-Encoding", accept) //nolint:bodyclose // ask closes it
 		if string(body) != string(document) {
 			t.Errorf("Accept-Encoding %q: another document, of %d bytes", accept, len(body))
 		}
@@ -62,11 +62,18 @@ func TestDocumentIsServedPacked(t *testing.T) {
 		}
 		etag := got.Header.Get("ETag")
 		tags[etag] = true
-		again, body := ask("GET", "/v1/openapi.json", "Accept-Encoding", accept, "If-None-Match", etag)
+		again, body := ask(
+			"GET",
+			"/v1/openapi.json",
+			"Accept-Encoding",
+			accept,
+			"If-None-Match",
+			etag,
+		) //nolint:bodyclose // ask closes it
 		if again.StatusCode != http.StatusNotModified || len(body) > 0 {
 			t.Errorf("Accept-Encoding %q: status %d for who has it", accept, again.StatusCode)
 		}
-		head, body := ask("HEAD", "/v1/openapi.json", "Accept-Encoding", accept)
+		head, body := ask("HEAD", "/v1/openapi.json", "Accept-Encoding", accept) //nolint:bodyclose // ask closes it
 		if head.StatusCode != http.StatusOK || len(body) > 0 || head.Header.Get("ETag") != etag {
 			t.Errorf("HEAD: status %d, %d bytes, ETag %s", head.StatusCode, len(body), head.Header.Get("ETag"))
 		}
@@ -74,7 +81,7 @@ func TestDocumentIsServedPacked(t *testing.T) {
 	if len(tags) != 2 {
 		t.Errorf("two forms have the ETags %v", tags)
 	}
-	yaml, _ := ask("GET", "/v1/openapi.yaml", "Accept-Encoding", "gzip")
+	yaml, _ := ask("GET", "/v1/openapi.yaml", "Accept-Encoding", "gzip") //nolint:bodyclose // ask closes it
 	if tags[yaml.Header.Get("ETag")] {
 		t.Error("YAML has the ETag of JSON")
 	}

@@ -560,7 +560,8 @@ func listedRoutes() []route {
 			about: "Of all but the newest turn, beside the conversation: the answer does not wait for it. The " +
 				"summary enters the record as a message of role summary, at once or when the turn ends that runs, " +
 				"and stands in later context for what it covers; nothing is deleted. 409 with the reason when there " +
-				"is nothing to summarise, while a compaction is pending or running or its summary is queued, and when " +
+				"is nothing to summarise, while a compaction is pending or running or its summary is queued, " +
+				"and when " +
 				"the context policy is not summary. To undo it, set the mark set_aside of the summary.",
 			input: inputOf[engine.CompactInput](`{}`),
 			serve: serveCompact,
@@ -717,7 +718,8 @@ func listedRoutes() []route {
 			verb:   engine.PostMessages,
 			says:   "Send a queued message now",
 			about: "steer shows it to the running turn at its next step (the turn that it waited for is cancelled); " +
-				"interrupt cancels the running turn and runs the message. A message that already runs next stays as it is. " +
+				"interrupt cancels the running turn and runs the message. A message that already runs next stays as " +
+				"it is. " +
 				"409 once it is in the record.",
 			input: inputOf[engine.SendInput](`{"how":"steer"}`),
 			serve: serveSendMessage,

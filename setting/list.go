@@ -238,12 +238,13 @@ var (
 	// Limits bound what turns use. The daily ones count for each scope apart.
 	Limits = &limits{Of[*parley.Limits]{
 		Description: Description{
-			Name:    "limits",
-			Label:   "Limits",
-			Kind:    Object,
-			Scopes:  lasting,
-			Wins:    ByPart,
-			Doc:     "What turns may use. Daily limits count separately: an agent's over all of its sessions, a session's over its own tree.",
+			Name:   "limits",
+			Label:  "Limits",
+			Kind:   Object,
+			Scopes: lasting,
+			Wins:   ByPart,
+			Doc: "What turns may use. Daily limits count separately: an agent's over all of its sessions, a " +
+				"session's over its own tree.",
 			Example: `{"max_steps":20}`,
 		},
 		field: func(s *parley.Settings) **parley.Limits { return &s.Limits },

@@ -87,7 +87,8 @@ func TestPicturesOfToolsAreFiles(t *testing.T) {
 			tool.Result{Pieces: []tool.Piece{
 				text("Before."), {Part: parley.Part{Type: parley.PartFile, Name: "a.png"}, Data: shot}, text("After."),
 			}},
-			[]parley.Part{{Type: parley.PartText, Text: "Before."}, named("a.png"), {Type: parley.PartText, Text: "After."}},
+			[]parley.Part{{Type: parley.PartText, Text: "Before."}, named("a.png"),
+				{Type: parley.PartText, Text: "After."}},
 			"Before.\n[image a.png]\nAfter.",
 		},
 		"pieces and the same in what is structured": {

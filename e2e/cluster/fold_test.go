@@ -159,7 +159,8 @@ func (w *watcher) until(ctx context.Context, done func() bool) bool {
 }
 
 func (w *watcher) visit(ctx context.Context, through int, done func() bool) error {
-	for frame, err := range w.account.clients[through].WatchSession(ctx, w.session, client.WatchSessionQuery{After: w.fold.last}) {
+	for frame, err := range w.account.clients[through].WatchSession(ctx, w.session,
+		client.WatchSessionQuery{After: w.fold.last}) {
 		if err != nil {
 			return err
 		}

@@ -90,7 +90,8 @@ func serve(t *testing.T) string {
 	return ""
 }
 
-// told is what both programs say at their end: the new session's status, how many turns it has, and the code of an error.
+// told is what both programs say at their end: the new session's status, how many turns it has, and the code of an
+// error.
 func told(t *testing.T, said, want string) {
 	t.Helper()
 	if strings.TrimSpace(said) != want {

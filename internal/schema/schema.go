@@ -156,7 +156,7 @@ func (s Schema) Check(ctx context.Context, arguments json.RawMessage) (wrong str
 		return "", c.err
 	}
 	if err != nil {
-		return "they are not a JSON object: " + err.Error(), nil //nolint:nilerr // that is what is wrong with them
+		return "they are not a JSON object: " + err.Error(), nil
 	}
 	if given.kind != object {
 		return "they are not a JSON object", nil

@@ -23,7 +23,9 @@ const (
 )
 
 // sorts are the kinds of calls that the protocol knows; any other is "other".
-var sorts = []string{"read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", otherSort}
+var sorts = []string{ //nolint:gochecknoglobals // a constant
+	"read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", otherSort,
+}
 
 // call is a tool call of the program, as far as it has told of it. It is guarded by its
 // session's mutex; done and news are for everybody.

@@ -41,7 +41,8 @@ func main() {
 		log.Fatal(err)
 	}
 	defer watched.Body.Close()
-	for ended, seen := 0, make([]byte, 0, 4096); ended < 2; ended = strings.Count(string(seen), "event: session.completed") {
+	for ended, seen := 0, make([]byte, 0, 4096); ended < 2; ended = strings.Count(string(seen),
+		"event: session.completed") {
 		piece := make([]byte, 4096)
 		n, err := watched.Body.Read(piece)
 		if seen = append(seen, piece[:n]...); err == io.EOF {

@@ -123,7 +123,8 @@ func (r *registry) describeContents() {
 		r.contents[tool.Name()+".name"] = &name
 	}
 	for property, what := range map[string]string{
-		"Block.content": "Of reasoning_content and content a text, of tool_call the call with its result, of error the " +
+		"Block.content": "Of reasoning_content and content a text, of tool_call the call with its result, of " +
+			"error the " +
 			"failure.",
 		"BlockCall.result":          "Null while the tool runs.",
 		"ToolCallContent.arguments": "Null beside arguments_text.",
