@@ -14,6 +14,10 @@ import (
 	"example.org/parley/tool"
 )
 
+// sniffed is how much base64 tells what it is of: whole groups of four, less than
+// leastCarried without its line ends and padding.
+const sniffed = 512
+
 // leastCarried is the shortest base64 that is looked at in the text of a result: shorter
 // pictures are rare, and cost a model little.
 const leastCarried = 1024
@@ -28,38 +32,41 @@ type filing struct {
 	call  *toolCall
 	files []parley.Part
 	seen  map[parley.Hash]parley.Part
+
+	tokens int // what the files take in a request
 }
 
-// keep makes the content of a tool's result; the text says why there can be none.
-func (t *tools) keep(call *toolCall, answered tool.Result) (parley.ToolResultContent, string) {
+// keep makes the content of a tool's result, and says what its files take in a request; the
+// text says why there can be none.
+func (t *tools) keep(call *toolCall, answered tool.Result) (parley.ToolResultContent, int, string) {
 	k := filing{t: t, call: call, seen: map[parley.Hash]parley.Part{}}
 	size := len(answered.JSON)
 	for i := range answered.Pieces {
 		size += len(answered.Pieces[i].Data) + len(answered.Pieces[i].Text) + len(answered.Pieces[i].Object)
 	}
 	if size > MaxToolAnswerBytes {
-		return parley.ToolResultContent{}, fmt.Sprintf(resultTooLarge, MaxToolAnswerBytes)
+		return parley.ToolResultContent{}, 0, fmt.Sprintf(resultTooLarge, MaxToolAnswerBytes)
 	}
 	content := parley.ToolResultContent{Success: true}
 	if len(answered.Pieces) == 0 {
 		raw, refusal := k.json(answered.JSON)
 		if refusal != "" {
-			return content, refusal
+			return content, 0, refusal
 		}
 		content.Result = raw
 		if len(k.files) > 0 {
 			content.Result, content.Parts = nil, append(partsOf(raw), k.files...)
 		}
-		return content, ""
+		return content, k.tokens, ""
 	}
 	if len(answered.Pieces) > parley.MaxParts {
-		return content, fmt.Sprintf("The tool's result has more than %d parts.", parley.MaxParts)
+		return content, 0, fmt.Sprintf("The tool's result has more than %d parts.", parley.MaxParts)
 	}
 	size = 0
 	for i := range answered.Pieces {
 		parts, refusal := k.piece(&answered.Pieces[i])
 		if refusal != "" {
-			return content, refusal
+			return content, 0, refusal
 		}
 		for j := range parts {
 			size += len(parts[j].Text) + len(parts[j].Object) + len(parts[j].URL) + len(parts[j].Title)
@@ -67,12 +74,12 @@ func (t *tools) keep(call *toolCall, answered tool.Result) (parley.ToolResultCon
 		content.Parts = append(content.Parts, parts...)
 	}
 	if size > MaxToolResultBytes {
-		return content, fmt.Sprintf(resultTooLarge, MaxToolResultBytes)
+		return content, 0, fmt.Sprintf(resultTooLarge, MaxToolResultBytes)
 	}
 	if len(content.Parts) == 0 {
 		content.Result = json.RawMessage("null")
 	}
-	return content, ""
+	return content, k.tokens, ""
 }
 
 // partsOf is JSON as parts: a string is a text, null nothing.
@@ -190,16 +197,22 @@ func dataURL(text string) int {
 // a file's, when the bytes are not of a kind that is known.
 func decoded(run string, declared bool) []byte {
 	run = strings.TrimRight(strings.NewReplacer("\n", "", "\r", "").Replace(run), "=")
+	if len(run) < sniffed {
+		return nil
+	}
 	encoding := base64.RawStdEncoding
 	if strings.ContainsAny(run, "-_") {
 		encoding = base64.RawURLEncoding
 	}
+	if !declared { // few runs are: their beginning is enough to tell
+		head, err := encoding.DecodeString(run[:sniffed])
+		mediaType := upload.TypeOf(head)
+		if err != nil || strings.HasPrefix(mediaType, "text/") || mediaType == upload.UnknownType {
+			return nil
+		}
+	}
 	data, err := encoding.DecodeString(run)
 	if err != nil {
-		return nil
-	}
-	if mediaType := upload.TypeOf(data); !declared &&
-		(strings.HasPrefix(mediaType, "text/") || mediaType == upload.UnknownType) {
 		return nil
 	}
 	return data
@@ -264,7 +277,7 @@ func (k *filing) place(as parley.Part, data []byte) string {
 	part := parley.FilePart(file)
 	k.seen[sum] = part
 	k.files = append(k.files, part)
-	k.call.fileTokens += prompt.EstimateFile(file)
+	k.tokens += prompt.EstimateFile(file)
 	return part.Plain()
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"example.org/parley"
@@ -64,7 +65,6 @@ type toolCall struct {
 	settled   bool
 	refusal   string // why it does not run at all
 
-	fileTokens int // what the files of its result take in a request
 }
 
 // sort finds out who answers a call.
@@ -185,8 +185,9 @@ func batchEnd(calls []toolCall, from int) int {
 
 // toolOutcome is what one tool came to.
 type toolOutcome struct {
-	index   int
-	content parley.ToolResultContent
+	index      int
+	content    parley.ToolResultContent
+	fileTokens int // what the files of the result take in a request
 }
 
 // runBatch runs calls at once and records each result by its own transaction.
@@ -203,6 +204,7 @@ func (t *tools) runBatch(step int, calls []toolCall) error {
 	defer stop()
 	outcomes := make(chan toolOutcome, len(calls)) // room for all: no tool waits for this turn
 	notes := make(progress, len(calls))
+	answered := make([]atomic.Bool, len(calls)) // what follows is the filing of the answer, and not the tool's time
 	open := 0
 	for i := range calls {
 		if !calls[i].runs() || t.ctx.Err() != nil {
@@ -211,7 +213,8 @@ func (t *tools) runBatch(step int, calls []toolCall) error {
 		open++
 		calls[i].started = true
 		t.w.toolCalls.Go(func() { // ends with the tool; Stop waits for it
-			outcomes <- toolOutcome{i, t.callTool(ctx, &calls[i], notes)}
+			content, tokens := t.callTool(ctx, &calls[i], notes, &answered[i])
+			outcomes <- toolOutcome{i, content, tokens}
 		})
 	}
 	var grace <-chan time.Time
@@ -219,11 +222,14 @@ func (t *tools) runBatch(step int, calls []toolCall) error {
 	for open > 0 {
 		select {
 		case outcome := <-outcomes:
+			if calls[outcome.index].settled { // too late
+				continue
+			}
 			open--
 			if !outcome.content.Success && t.ctx.Err() != nil {
 				continue // the interruption, not the tool, speaks
 			}
-			if err := t.record(step, &calls[outcome.index], outcome.content); err != nil {
+			if err := t.record(step, &calls[outcome.index], outcome.content, outcome.fileTokens); err != nil {
 				return err
 			}
 		case note := <-notes:
@@ -240,7 +246,8 @@ func (t *tools) runBatch(step int, calls []toolCall) error {
 				return nil
 			}
 			for i := range calls {
-				if calls[i].started && !calls[i].settled {
+				if calls[i].started && !calls[i].settled && !answered[i].Load() {
+					open--
 					if err := t.refuse(
 						step,
 						&calls[i],
@@ -250,14 +257,19 @@ func (t *tools) runBatch(step int, calls []toolCall) error {
 					}
 				}
 			}
-			return nil
 		}
 	}
 	return nil
 }
 
 // callTool runs a tool. Whatever goes wrong in there is a result.
-func (t *tools) callTool(ctx context.Context, call *toolCall, notes progress) (content parley.ToolResultContent) {
+// The number is what its files take in a request. answered is set once the tool has.
+func (t *tools) callTool(
+	ctx context.Context,
+	call *toolCall,
+	notes progress,
+	answered *atomic.Bool,
+) (content parley.ToolResultContent, fileTokens int) {
 	started := time.Now()
 	toolCall := tool.Call{
 		WorkspaceID: t.fence.WorkspaceID,
@@ -292,23 +304,24 @@ func (t *tools) callTool(ctx context.Context, call *toolCall, notes progress) (c
 	source = call.tool.Source()
 	ctx = t.w.observer.ToolBegan(ctx, observe.ToolBegun{Name: call.name, Source: source, Call: &toolCall})
 	began = true
-	answered, err := call.tool.Call(ctx, toolCall)
+	result, err := call.tool.Call(ctx, toolCall)
 	switch {
 	case err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
 		outcome = observe.ToolTimedOut
-		return failedResult(fmt.Sprintf(resultTimeout, t.w.options.ToolTimeout))
+		return failedResult(fmt.Sprintf(resultTimeout, t.w.options.ToolTimeout)), 0
 	case err != nil && ctx.Err() != nil:
 		outcome = observe.ToolStopped
-		return failedResult(parley.Clip(toolErrorText(err), 4096))
+		return failedResult(parley.Clip(toolErrorText(err), 4096)), 0
 	case err != nil:
-		return failedResult(parley.Clip(toolErrorText(err), 4096))
+		return failedResult(parley.Clip(toolErrorText(err), 4096)), 0
 	}
-	kept, refusal := t.keep(call, answered)
+	answered.Store(true)
+	kept, fileTokens, refusal := t.keep(call, result)
 	if refusal != "" {
-		return failedResult(refusal)
+		return failedResult(refusal), 0
 	}
 	outcome = observe.ToolSucceeded
-	return kept
+	return kept, fileTokens
 }
 
 // toolErrorText is what the model is told of a tool's error.
@@ -326,11 +339,11 @@ func failedResult(text string) parley.ToolResultContent {
 
 // refuse records a result that Parley writes itself.
 func (t *tools) refuse(step int, call *toolCall, text string) error {
-	return t.record(step, call, failedResult(text))
+	return t.record(step, call, failedResult(text), 0)
 }
 
-// record writes a call's result. A call that got its result meanwhile keeps it.
-func (t *tools) record(step int, call *toolCall, content parley.ToolResultContent) error {
+// record writes a call's result, whose files take so many tokens. A call that got its result meanwhile keeps it.
+func (t *tools) record(step int, call *toolCall, content parley.ToolResultContent, fileTokens int) error {
 	encoded, err := parley.EncodeContent(content)
 	if err != nil {
 		if encoded, err = parley.EncodeContent(failedResult(resultNoJSON)); err != nil {
@@ -344,7 +357,7 @@ func (t *tools) record(step int, call *toolCall, content parley.ToolResultConten
 		ToolName:      call.name,
 		Content:       encoded,
 		Author:        t.author,
-		TokenEstimate: prompt.EstimateContent(t.settings.Model, parley.RoleToolResult, encoded) + call.fileTokens,
+		TokenEstimate: prompt.EstimateContent(t.settings.Model, parley.RoleToolResult, encoded) + fileTokens,
 	}
 	if call.approval != nil {
 		settle.ApprovalID = call.approval.ID
