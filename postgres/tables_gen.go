@@ -408,7 +408,7 @@ const updateHeadSet = "turn_status = $4, next_sequence = $5, next_event = $6, ne
 
 // updateHeadArgs appends the arguments of its columns.
 func updateHeadArgs(to []arg, of *transition.Head) []arg {
-	return append(slices.Grow(to, 29),
+	return append(slices.Grow(to, 37),
 		string(of.TurnStatus),
 		of.LastSequence+1,
 		of.LastEvent+1,
@@ -861,6 +861,7 @@ func insertCallArgs(to []arg, of *parley.Call) ([]arg, error) {
 	if err != nil {
 		return nil, err
 	}
+	requestHash := of.RequestHash
 	return append(to,
 		of.ID,
 		of.WorkspaceID,
@@ -877,7 +878,7 @@ func insertCallArgs(to []arg, of *parley.Call) ([]arg, error) {
 		of.SystemHash,
 		of.ToolsHash,
 		manifest,
-		of.RequestHash[:],
+		requestHash[:],
 		of.EncoderVersion,
 		string(of.Outcome),
 		of.CreatedAt,

@@ -58,7 +58,7 @@ const (
 )
 
 func (t *txn) updateHead(h *transition.Head) error {
-	statement, args := updateHead, updateHeadArgs(nil, h)
+	statement, args := updateHead, updateHeadArgs(t.args[:0], h)
 	if h.Changes.Claim {
 		statement, args = updateHeadClaim, claimHeadArgs(args, h)
 	}
@@ -68,6 +68,6 @@ func (t *txn) updateHead(h *transition.Head) error {
 
 func (t *txn) insertHead(h *transition.Head) error {
 	_, err := t.exec(
-		"INSERT INTO heads ("+insertHeadColumns+") VALUES ("+insertHeadPlaces+")", insertHeadArgs(nil, h)...)
+		"INSERT INTO heads ("+insertHeadColumns+") VALUES ("+insertHeadPlaces+")", insertHeadArgs(t.args[:0], h)...)
 	return err
 }

@@ -24,12 +24,17 @@ type txn struct {
 	agents   map[agentVersion]*parley.Agent // cache: versions never change
 	texts    map[textKey]struct{}           // texts of calls known to be stored
 	newTexts []textKey                      // stored by this transaction
+
+	args []arg // scratch: empty, for the arguments of one statement of the hot path
 }
+
+// scratchArgs is more than any generated list of columns has.
+const scratchArgs = 64
 
 func newTxn(store *Store, connection *conn) txn {
 	return txn{
 		conn: connection, store: store, core: transition.New(store.log), heads: map[parley.ID]*transition.Head{},
-		agents: map[agentVersion]*parley.Agent{}, texts: map[textKey]struct{}{},
+		agents: map[agentVersion]*parley.Agent{}, texts: map[textKey]struct{}{}, args: make([]arg, 0, scratchArgs),
 	}
 }
 

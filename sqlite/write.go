@@ -70,7 +70,7 @@ func (w changes) NoteDeliveries(h *transition.Head, delivered []transition.Deliv
 		row := one.Row(h)
 		if _, err := w.exec(
 			"INSERT INTO deliveries ("+insertDeliveryColumns+") VALUES ("+insertDeliveryPlaces+")",
-			insertDeliveryArgs(nil, &row)...); err != nil {
+			insertDeliveryArgs(w.args[:0], &row)...); err != nil {
 			return err
 		}
 	}
@@ -135,7 +135,7 @@ func (w changes) InsertTurns(_ *transition.Head, turns []*parley.Turn) error {
 	for _, turn := range turns {
 		if _, err := w.exec(
 			"INSERT INTO turns ("+insertTurnColumns+") VALUES ("+insertTurnPlaces+")",
-			insertTurnArgs(nil, turn)...); err != nil {
+			insertTurnArgs(w.args[:0], turn)...); err != nil {
 			return err
 		}
 	}
@@ -156,7 +156,7 @@ func (w changes) SuspectTurn(_ *transition.Head, turn *parley.Turn) error {
 // UpdateTurns implements transition.Writer.
 func (w changes) UpdateTurns(_ *transition.Head, turns []*parley.Turn) error {
 	for _, turn := range turns {
-		args, err := updateTurnArgs(nil, turn)
+		args, err := updateTurnArgs(w.args[:0], turn)
 		if err != nil {
 			return err
 		}
@@ -198,7 +198,7 @@ func (t *txn) insertCall(h *transition.Head, call *transition.NewCall) error {
 		return err
 	}
 	row := call.Row(h)
-	args, err := insertCallArgs(nil, &row)
+	args, err := insertCallArgs(t.args[:0], &row)
 	if err != nil {
 		return err
 	}
@@ -225,7 +225,7 @@ func (t *txn) insertText(workspaceID parley.ID, hash parley.Hash, text []byte) e
 // SettleCalls implements transition.Writer.
 func (w changes) SettleCalls(_ *transition.Head, calls []store.CallSettled) error {
 	for i := range calls {
-		args, err := settleCallArgs(nil, &calls[i])
+		args, err := settleCallArgs(w.args[:0], &calls[i])
 		if err != nil {
 			return err
 		}

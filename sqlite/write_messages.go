@@ -120,7 +120,7 @@ func (w changes) SettleMessages(h *transition.Head, rows []transition.SettledRow
 
 // insertMessage writes a new row; what the message does not say is null.
 func (t *txn) insertMessage(n *transition.NewMessage) error {
-	args, err := insertMessageArgs(nil, n)
+	args, err := insertMessageArgs(t.args[:0], n)
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (t *txn) settleMessage(r *transition.SettledRow, at parley.Time) error {
 	if r.Model != "" {
 		model = string(r.Model)
 	}
-	args, err := settleMessageArgs(nil, r)
+	args, err := settleMessageArgs(t.args[:0], r)
 	if err != nil {
 		return err
 	}

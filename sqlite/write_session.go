@@ -43,7 +43,7 @@ func (w changes) ClearContext(h *transition.Head, event int64) error {
 func (w changes) UpdateListed(h *transition.Head) error {
 	_, err := w.exec(
 		"UPDATE sessions SET "+updateSessionSet+" WHERE id = ?",
-		append(updateSessionArgs(nil, &h.Session), h.ID)...)
+		append(updateSessionArgs(w.args[:0], &h.Session), h.ID)...)
 	return err
 }
 
@@ -61,7 +61,7 @@ func (w changes) Accept(h *transition.Head, accepted *parley.Accepted) error {
 func (t *txn) insertSession(h *transition.Head) error {
 	s := &h.Session
 	row := h.ListedRow()
-	args, err := insertSessionArgs(nil, &row)
+	args, err := insertSessionArgs(t.args[:0], &row)
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (t *txn) insertSession(h *transition.Head) error {
 // change.
 func (w changes) UpdateSetting(h *transition.Head, setting *transition.Setting) error {
 	s, before := &h.Session, setting.TagsBefore
-	args, err := patchSessionArgs(nil, s)
+	args, err := patchSessionArgs(w.args[:0], s)
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ func (w *writer) writes(t *tables.Table, l *tables.List, columns []tables.Column
 	} else {
 		w.updated(t, l, name, columns)
 	}
-	return w.arguments(l, name, columns)
+	return w.arguments(t, l, name, columns)
 }
 
 func (w *writer) inserted(t *tables.Table, l *tables.List, name string, columns []tables.Column) {
@@ -76,7 +76,7 @@ func (w *writer) spare(l *tables.List, name string, first int) {
 }
 
 // arguments writes the function that appends the arguments of a list.
-func (w *writer) arguments(l *tables.List, name string, columns []tables.Column) error {
+func (w *writer) arguments(t *tables.Table, l *tables.List, name string, columns []tables.Column) error {
 	var before, values []string
 	for i := range columns {
 		c := &columns[i]
@@ -100,7 +100,7 @@ func (w *writer) arguments(l *tables.List, name string, columns []tables.Column)
 	}
 	if l.Kind == tables.Updates { // with room for those behind them
 		w.imports["slices"] = true
-		to = fmt.Sprintf("slices.Grow(to, %d)", len(columns)+max(l.Spare, keyPlaces))
+		to = fmt.Sprintf("slices.Grow(to, %d)", w.room(t, l))
 	}
 	w.line("// %sArgs appends the arguments of its columns.", name)
 	w.line("func %sArgs(to []arg, of *%s) %s {", name, w.typeName(l.Of), result)
@@ -109,6 +109,17 @@ func (w *writer) arguments(l *tables.List, name string, columns []tables.Column)
 	}
 	w.line("return append(%s,\n%s,\n%s", to, strings.Join(values, ",\n"), end)
 	return nil
+}
+
+// room is how many arguments a list and those behind it have.
+func (w *writer) room(t *tables.Table, l *tables.List) int {
+	n := len(t.In(l.Name, w.db)) + max(l.Spare, keyPlaces)
+	for i := range t.Lists {
+		if t.Lists[i].After == l.Name {
+			n += w.room(t, &t.Lists[i])
+		}
+	}
+	return n
 }
 
 // value is the argument that a column is written from, and what has to stand before it.
@@ -136,8 +147,8 @@ func (w *writer) value(c *tables.Column, typ reflect.Type) (before, value string
 		}
 		return fmt.Sprintf("var %s arg\nif %s != %s {\n%s = %s\n}", local, of, zero, local, of), local, nil
 	case tables.NotNull:
-		if typ == hashType {
-			return "", of + "[:]", nil
+		if typ == hashType { // of a copy: else the whole value would be kept
+			return local + " := " + of, local + "[:]", nil
 		}
 		return "", "int64(" + of + ")", nil
 	case tables.Counter:
