@@ -79,10 +79,12 @@ func (r *requests) question(at place, steers []parley.Message) (*question, *parl
 	if failure != nil {
 		return nil, failure, nil
 	}
-	request, manifest, err := prompt.Build(r.settings, selection, steers, r.definitions, files)
+	settings := r.settings
+	settings.Parameters = settings.Parameters.OfStep(at.step)
+	request, manifest, err := prompt.Build(settings, selection, steers, r.definitions, files)
 	q.call = parley.Call{
 		WorkspaceID: r.fence.WorkspaceID, SessionID: r.fence.SessionID, TurnID: r.fence.TurnID, Step: at.step,
-		Provider: r.settings.Model.Provider(), Model: r.settings.Model, Parameters: r.settings.Parameters,
+		Provider: r.settings.Model.Provider(), Model: r.settings.Model, Parameters: settings.Parameters,
 		Think: r.settings.Think, Search: r.settings.Search, Manifest: manifest, Outcome: parley.CallOpen,
 	}
 	if err == nil {

@@ -120,6 +120,7 @@ func rootCommand(term terminal) *cobra.Command {
 		copyCommand(shared, term),
 		doctorCommand(shared, term),
 		openapiCommand(term),
+		referenceCommand(term),
 	)
 	return root
 }

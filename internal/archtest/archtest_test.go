@@ -51,6 +51,7 @@ var rules = []struct {
 	{"internal/gen", []string{"internal/gen/*"}},
 	{"internal/gen/described", []string{"internal/gen/*"}},
 	{"internal/gen/operations", []string{"httpapi"}},
+	{"internal/gen/cli", []string{".", "internal/gen/operations"}},
 	{"internal/gen/client", []string{".", "model", "event", "internal/gen/operations"}},
 	{"internal/gen/settings", []string{"setting"}},
 	{"internal/gen/tables", []string{".", "internal/tables"}},
