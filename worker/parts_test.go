@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
@@ -15,7 +14,7 @@ func TestLimitsByThemselves(t *testing.T) {
 	t.Parallel()
 	calls := 1
 	began := time.Now()
-	c := &claimed{w: &Worker{options: Options{now: func() time.Time { return began }}}, ctx: context.Background()}
+	c := &claimed{w: &Worker{options: Options{now: func() time.Time { return began }}}, ctx: t.Context()}
 	l := &limits{claimed: c, began: began}
 	l.set(parley.Limits{MaxToolCalls: &calls})
 	asked := []toolCall{{id: "first"}, {id: "second"}}
