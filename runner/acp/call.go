@@ -3,7 +3,6 @@ package acp
 import (
 	"context"
 	"encoding/json"
-	"slices"
 	"strings"
 
 	"example.org/parley"
@@ -22,9 +21,13 @@ const (
 	callIDOfPlan = "plan-"
 )
 
-// sorts are the kinds of calls that the protocol knows; any other is "other".
-var sorts = []string{ //nolint:gochecknoglobals // a constant
-	"read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", otherSort,
+// knownSort reports a kind of calls that the protocol knows; any other is "other".
+func knownSort(kind string) bool {
+	switch kind {
+	case "read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", otherSort:
+		return true
+	}
+	return false
 }
 
 // call is a tool call of the program, as far as it has told of it. It is guarded by its
@@ -59,7 +62,7 @@ func (c *call) update(u *callUpdate, content json.RawMessage) {
 	if u.Title != nil {
 		c.title = parley.Clip(strings.ReplaceAll(*u.Title, "\x00", "\uFFFD"), maxTitle)
 	}
-	if u.Sort != nil && slices.Contains(sorts, *u.Sort) {
+	if u.Sort != nil && knownSort(*u.Sort) {
 		c.sort = *u.Sort
 	}
 	if u.Status != nil {
