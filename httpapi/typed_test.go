@@ -15,6 +15,7 @@ var freeJSON = map[string]string{
 	"ScriptedResult.result":    "what a tool answers is the tool's own",
 	"ObjectPart.object":        "an object of the client or the model",
 	"PatchOperation.value":     "a value in such an object",
+	"ResponseFormat.schema":    "a JSON Schema",
 }
 
 // freeObjects are the places where an object with any members may stand, with the reason.
