@@ -169,7 +169,7 @@ func (e *Engine) messages(
 		if limit < len(rows) {
 			continue
 		}
-		place(&query, order, rows[len(rows)-1])
+		startAfter(&query, order, rows[len(rows)-1])
 		query.Limit = parley.DefaultPage
 		more, err := e.store.Messages(ctx, scope, sessionID, query)
 		if err != nil {
@@ -195,7 +195,7 @@ func bytesOf(rows []parley.Message) (n int) {
 	return n
 }
 
-func place(query *store.MessageQuery, order Order, last parley.Message) {
+func startAfter(query *store.MessageQuery, order Order, last parley.Message) {
 	if last.Sequence == 0 && order == Ascending {
 		query.AfterPosition = last.Position
 		return

@@ -63,7 +63,7 @@ func Parts(request *model.Request, encoded []byte, manifest parley.Manifest, sho
 		t.rows[shown[i].Sequence] = &shown[i]
 	}
 	t.tools(request)
-	messages := t.wire.within("messages")
+	messages := t.wire.findIn("messages")
 	t.system(request, &messages)
 	for i := range request.Messages {
 		m := &request.Messages[i]
@@ -94,7 +94,7 @@ type takingApart struct {
 }
 
 func (t *takingApart) tools(request *model.Request) {
-	inTools := t.wire.within("tools")
+	inTools := t.wire.findIn("tools")
 	for i := range request.Tools {
 		tool := &request.Tools[i]
 		part := Part{
@@ -122,7 +122,7 @@ func (t *takingApart) system(request *model.Request, messages *finder) {
 		Reason:  "the agent's system prompt, filled in, and the session's instructions",
 		weighed: request.System,
 	}
-	apart := t.wire.within("system")
+	apart := t.wire.findIn("system")
 	at, _, found := apart.find(request.System)
 	if !found {
 		at, _, found = messages.find(request.System)

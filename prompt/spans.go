@@ -187,8 +187,8 @@ func (f *finder) findBytes(needle []byte) (at, element Span, found bool) {
 	return Span{}, Span{}, false
 }
 
-// within limits the strings to those of a member of the outermost object.
-func (b *body) within(name string) finder {
+// findIn limits the strings to those of a member of the outermost object.
+func (b *body) findIn(name string) finder {
 	member, ok := b.members[name]
 	if !ok {
 		return finder{}

@@ -87,15 +87,15 @@ type Description struct {
 // Bounded reports that Min and Max bound the value.
 func (d *Description) Bounded() bool { return d.Max != 0 }
 
-// within holds a number against the bounds.
-func (d *Description) within(value float64) error {
+// checkBounds refuses a number outside the bounds.
+func (d *Description) checkBounds(value float64) error {
 	if !d.Bounded() || value >= d.Min && value <= d.Max { // not a number is neither
 		return nil
 	}
 	return parley.InvalidField(d.Name, "must lie between %s and %s", plain(d.Min), plain(d.Max))
 }
 
-// oneOf holds a text against the choices.
+// oneOf refuses a text that is not one of the choices.
 func (d *Description) oneOf(value string) error {
 	if len(d.Choices) == 0 || slices.Contains(d.Choices, value) {
 		return nil
@@ -241,9 +241,9 @@ func (o *Of[T]) check(s *parley.Settings) error {
 	}
 	switch value := any(o.field(s)).(type) {
 	case **float64:
-		return o.within(**value)
+		return o.checkBounds(**value)
 	case **int:
-		return o.within(float64(**value))
+		return o.checkBounds(float64(**value))
 	case **string:
 		return o.oneOf(**value)
 	}
