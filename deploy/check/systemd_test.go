@@ -35,8 +35,8 @@ func installed(t *testing.T, unit, as string) string {
 }
 
 var units = map[string]string{
-	"parley.service":              "parley.service",
-	"example.org/parley@.service": "example.org/parley@7871.service",
+	"parley.service":  "parley.service",
+	"parley@.service": "parley@7871.service",
 }
 
 // TestUnitsVerify: systemd reads the units without a word.

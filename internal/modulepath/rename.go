@@ -149,8 +149,11 @@ func (r *rewriter) file(name string, text []byte) []byte {
 	switch {
 	case filepath.Base(name) == "go.mod":
 		means = r.word
-	case !strings.Contains(r.old, "."):
+	case strings.Contains(r.old, "."):
+	case strings.HasSuffix(name, ".go") || strings.HasSuffix(name, ".md"):
 		means = r.quoted
+	default:
+		return text // a plain word in quotes is any word there
 	}
 	var renamed []byte
 	for line := range strings.Lines(string(text)) {
@@ -219,6 +222,9 @@ var (
 	afterImport  = regexp.MustCompile(`^"\s*(?://.*)?\s*$`)
 )
 
+// versionAfter is what follows a module in a requirement.
+var versionAfter = regexp.MustCompile(`^@(?:v\d|latest)`)
+
 // quoted is a path that is a plain word. It means the module only where it must: in
 // quotes before a package of the tree, a version or a replacement, or as an import.
 func (r *rewriter) quoted(before, after string) bool {
@@ -229,7 +235,9 @@ func (r *rewriter) quoted(before, after string) bool {
 	case '/':
 		dir, _, _ := strings.Cut(after[1:], `"`)
 		return r.packages[dir]
-	case '@', '=':
+	case '@':
+		return versionAfter.MatchString(after)
+	case '=':
 		return true
 	}
 	return beforeImport.MatchString(before) && !strings.HasSuffix(before, `return "`) && afterImport.MatchString(after)

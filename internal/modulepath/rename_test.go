@@ -25,9 +25,10 @@ func TestWhatMeansTheModule(t *testing.T) {
 				`const agent = "OLD"`, `const a = f("OLD", "OLD/idempotency-key")`, `var a = []string{"OLD"}`,
 				"func f() string {\n\treturn \"OLD\"\n}",
 				`var a = "/v1/agents/OLD/sessions"`, "// OLD/client does not stand in quotes.", `var a = "OLD.client"`,
-				`var a = "my-OLD/client"`,
+				`var a = "my-OLD/client"`, `var units = map[string]string{"OLD@.service": "OLD@7871.service"}`,
 			},
 		},
+		{"parley", "deploy/grafana/parley.json", nil, []string{`{"tags": [` + "\n\t\"OLD\"\n]}", `"OLD/client"`}},
 		{
 			"parley", "docs/library.md",
 			[]string{`go mod edit -require="OLD@v0.0.0" -replace="OLD=../parley"`, `import "OLD/client"`},
