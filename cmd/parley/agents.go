@@ -83,7 +83,10 @@ func giveCommand(shared *flags, term terminal) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printAgent(term, shared, &agent)
+			if shared.json {
+				return term.printJSON(agent)
+			}
+			return term.printTable([]string{"AGENT", "OWNER"}, [][]string{{agent.Slug, ownerOf(&agent)}})
 		}),
 	}
 	command.Flags().BoolVar(&admins, "to-admins", false, "leave it to the admins, without an owner")
