@@ -42,6 +42,11 @@ func actingAt(t *testing.T, at place, more map[string]any) *acting {
 			t.Fatal(err)
 		}
 	}
+	t.Cleanup(func() { // what an agent has started outlives a server that was killed
+		for _, pid := range a.processes(t) {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // gone meanwhile
+		}
+	})
 	program := filepath.Join(shelf, "agent")
 	copied(t, program)
 	runtime := map[string]any{
