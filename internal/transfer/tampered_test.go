@@ -301,7 +301,7 @@ func TestTheAnchorTellsOfARemovedEnd(t *testing.T) {
 			store,
 			&anchor,
 		); len(findings) != 1 ||
-			!strings.Contains(findings[0].Says, "made anew") {
+			!strings.Contains(findings[0].Says, "was rebuilt") {
 			t.Errorf("with the anchor of a chain that went on otherwise: %+v", findings)
 		}
 	})
