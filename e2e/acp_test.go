@@ -230,15 +230,18 @@ func anAgentOfItsOwn(t *testing.T, at place) {
 	}
 }
 
-// gone waits until no process of the agent runs any more.
+// gone waits until no process of the agent runs any more. They are the server's children, not the test's: nothing tells
+// it of their end, so it looks.
 func (a *acting) gone(t *testing.T) {
 	t.Helper()
-	deadline := time.Now().Add(turnDeadline)
+	deadline, tick := time.After(turnDeadline), time.NewTicker(20*time.Millisecond)
+	defer tick.Stop()
 	for len(a.processes(t)) > 0 {
-		if time.Now().After(deadline) {
+		select {
+		case <-tick.C:
+		case <-deadline:
 			t.Fatal("the agent's process stays")
 		}
-		time.Sleep(20 * time.Millisecond)
 	}
 }
 
@@ -362,24 +365,25 @@ func anAgentAsks(t *testing.T, at place) {
 // pending waits for a session's next approval.
 func (a *acting) pending(t *testing.T, session parley.ID) parley.Approval {
 	t.Helper()
-	deadline := time.Now().Add(turnDeadline)
-	for {
-		page, err := a.client.Approvals(t.Context(), client.ApprovalsQuery{SessionID: session, State: "pending"})
+	ctx, cancel := context.WithTimeout(t.Context(), turnDeadline)
+	defer cancel()
+	for frame, err := range a.client.WatchSession(ctx, session, client.WatchSessionQuery{}) {
+		if err != nil {
+			break
+		}
+		if frame.Type != parley.EventApprovalCreated {
+			continue
+		}
+		page, err := a.client.Approvals(ctx, client.ApprovalsQuery{SessionID: session, State: "pending"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if len(page.Data) > 0 {
 			return page.Data[0]
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf(
-				"nobody is asked; the record is:\n%s\n%s",
-				strings.Join(lines(t, a.client, session), "\n"),
-				a.stderr,
-			)
-		}
-		time.Sleep(20 * time.Millisecond)
 	}
+	t.Fatalf("nobody is asked; the record is:\n%s\n%s", strings.Join(lines(t, a.client, session), "\n"), a.stderr)
+	return parley.Approval{}
 }
 
 // TestAnAgentIsCancelled at its words, at a call, and while it waits for a person; then
