@@ -22,6 +22,21 @@ const firstBuffer = 4 << 10
 // lines together.
 const maxFrame = parley.MaxStreamLine
 
+// freeBuffer is how long a Reader's buffer may grow, in bytes, without counting.
+const freeBuffer = 256 << 10
+
+// Room is what the long frames of many Readers may hold together, in bytes.
+type Room interface {
+	// Take counts n more bytes; false, and nothing counted, where there is no room.
+	Take(n int64) bool
+	// Give gives them back.
+	Give(n int64)
+}
+
+// ErrNoRoom reports a frame that is long, and for which other Readers' frames leave no
+// room. The Reader is of no further use.
+var ErrNoRoom = errors.New("sse: long frames of other streams hold as much memory as they may")
+
 // maxEmptyReads is after how many reads in a row that give nothing a source is
 // taken for broken, as in bufio.
 const maxEmptyReads = 100
@@ -47,9 +62,11 @@ func (e *TooLongError) Error() string {
 // span is a piece of the buffer, relative to Reader.start.
 type span struct{ from, to int }
 
-// Reader splits a stream into frames. It is for one goroutine.
+// Reader splits a stream into frames. It is for one goroutine; Release it.
 type Reader struct {
 	source  io.Reader
+	room    Room
+	held    int64 // of room
 	buffer  []byte
 	start   int // first byte of the unfinished frame
 	line    int // first byte of the unfinished line
@@ -64,15 +81,21 @@ type Reader struct {
 	fault   error  // what ended the source
 }
 
-// NewReader reads frames from source, which the caller closes.
-func NewReader(source io.Reader) *Reader {
-	return &Reader{source: source}
+// NewReader reads frames from source, which the caller closes. Long ones take room.
+func NewReader(source io.Reader, room Room) *Reader {
+	return &Reader{source: source, room: room}
+}
+
+// Release gives back the room that the Reader has taken, after its last frame.
+func (r *Reader) Release() {
+	r.room.Give(r.held)
+	r.held = 0
 }
 
 // Next is the next frame that carries data or an event name. Comments and
 // frames without either are passed over. A last frame that no blank line ends
 // is still a frame, because some servers end that way. Errors: io.EOF at the
-// end, *TooLongError, or what the source reported.
+// end, *TooLongError, ErrNoRoom, or what the source reported.
 func (r *Reader) Next() (Frame, error) {
 	r.reset()
 	for {
@@ -218,7 +241,14 @@ func (r *Reader) fill() error {
 		case r.end-r.start > 2*maxFrame:
 			return &TooLongError{Limit: maxFrame}
 		default:
-			r.shift(make([]byte, max(firstBuffer, 2*len(r.buffer))))
+			size := max(firstBuffer, 2*len(r.buffer))
+			if more := int64(2*(size-freeBuffer)) - r.held; more > 0 { // joined may become as long
+				if !r.room.Take(more) {
+					return ErrNoRoom
+				}
+				r.held += more
+			}
+			r.shift(make([]byte, size))
 		}
 	}
 	for range maxEmptyReads {
