@@ -42,7 +42,10 @@ func FuzzFile(f *testing.F) {
 		if mediaType == "" || width <= 0 || height <= 0 || width > most/height {
 			return
 		}
-		made, err := thumbnail(parley.File{Name: "x", MediaType: mediaType, Width: width, Height: height}, bytes.NewReader(raw))
+		made, err := thumbnail(
+			parley.File{Name: "x", MediaType: mediaType, Width: width, Height: height},
+			bytes.NewReader(raw),
+		)
 		if err == nil && len(made) == 0 {
 			t.Errorf("%q gives an empty thumbnail", raw)
 		}

@@ -324,7 +324,18 @@ func TestThumbnails(t *testing.T) {
 func webP(says, holds image.Point) []byte {
 	frame := []byte{'/', 0, 0, 0, 0, 0x88, 0x88, 0x08, 0, 0} // five codes of one symbol each
 	stdbinary.LittleEndian.PutUint32(frame[1:], uint32(holds.X-1)|uint32(holds.Y-1)<<14)
-	canvas := []byte{0, 0, 0, 0, byte(says.X - 1), byte((says.X - 1) >> 8), 0, byte(says.Y - 1), byte((says.Y - 1) >> 8), 0}
+	canvas := []byte{
+		0,
+		0,
+		0,
+		0,
+		byte(says.X - 1),
+		byte((says.X - 1) >> 8),
+		0,
+		byte(says.Y - 1),
+		byte((says.Y - 1) >> 8),
+		0,
+	}
 	file := []byte("RIFF\x00\x00\x00\x00WEBP")
 	for _, chunk := range []struct {
 		name string

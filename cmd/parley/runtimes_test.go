@@ -60,7 +60,10 @@ func TestRuntimesAreGuarded(t *testing.T) {
 		uid, _ := strconv.Atoi(nobody.Uid)
 		gid, _ := strconv.Atoi(nobody.Gid)
 		for _, owner := range [][2]int{{uid, 0}, {0, gid}} {
-			if err := errors.Join(os.Chown(data, owner[0], owner[1]), os.Chmod(data, 0o750)); err != nil { //nolint:gosec // as above
+			if err := errors.Join(
+				os.Chown(data, owner[0], owner[1]),
+				os.Chmod(data, 0o750),
+			); err != nil { //nolint:gosec // as above
 				t.Fatal(err)
 			}
 			if _, err := plain.resolve(env, []string{data}); err == nil || !strings.Contains(err.Error(), "chown") {

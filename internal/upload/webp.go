@@ -69,7 +69,11 @@ func pictureSize(name string, data []byte) (width, height int, is bool) {
 		bits := binary.LittleEndian.Uint32(data[1:])
 		return int(bits&0x3fff) + 1, int(bits>>14&0x3fff) + 1, true
 	case name == "VP8 " && len(data) >= 10: // a tag, a mark, 14 bits for each side
-		return int(binary.LittleEndian.Uint16(data[6:]) & 0x3fff), int(binary.LittleEndian.Uint16(data[8:]) & 0x3fff), true
+		return int(
+				binary.LittleEndian.Uint16(data[6:]) & 0x3fff,
+			), int(
+				binary.LittleEndian.Uint16(data[8:]) & 0x3fff,
+			), true
 	case name == "VP8L" || name == "VP8 ":
 		return 0, 0, true // cut off
 	}

@@ -64,8 +64,13 @@ func (f files) read(path string, line, limit *int) (string, error) {
 	text, err := readLines(file, from, most)
 	switch {
 	case errors.Is(err, errFarLine):
-		return "", parley.Errorf(parley.CodeTooLarge, "line %d of %q lies beyond its first %d bytes, and no more is read",
-			from, parley.Clip(name, 128), maxSkipped)
+		return "", parley.Errorf(
+			parley.CodeTooLarge,
+			"line %d of %q lies beyond its first %d bytes, and no more is read",
+			from,
+			parley.Clip(name, 128),
+			maxSkipped,
+		)
 	case errors.Is(err, errLongFile):
 		return "", parley.Errorf(parley.CodeTooLarge, "%q is larger than %d bytes; read some of its lines",
 			parley.Clip(name, 128), maxFileBytes)
