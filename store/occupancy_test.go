@@ -13,8 +13,8 @@ const (
 	background = parley.ModeBackground
 )
 
-// TestOneWorkspaceFillsTheSlotsAlone: no more and no fewer, and the first of
-// another one always finds a place.
+// TestOneWorkspaceFillsTheSlotsAlone: one workspace takes all slots and no more, and the first turn of another always
+// finds a place.
 func TestOneWorkspaceFillsTheSlotsAlone(t *testing.T) {
 	t.Parallel()
 	for slots := 1; slots <= 200; slots++ {
@@ -38,8 +38,7 @@ func TestOneWorkspaceFillsTheSlotsAlone(t *testing.T) {
 	}
 }
 
-// TestNewcomersFindAPlace: however greedy the workspaces are that came before,
-// in whatever order, as long as they are few.
+// TestNewcomersFindAPlace: a new workspace finds a place whatever a few greedy workspaces took before, in any order.
 func TestNewcomersFindAPlace(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -74,7 +73,7 @@ func TestNewcomersFindAPlace(t *testing.T) {
 	})
 }
 
-// TestLeavingUndoesTaking: what was taken and left again left nothing behind.
+// TestLeavingUndoesTaking: leaving undoes taking completely.
 func TestLeavingUndoesTaking(t *testing.T) {
 	t.Parallel()
 	o := store.Occupancy{Slots: 3, Reserve: 1}
