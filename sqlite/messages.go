@@ -9,8 +9,7 @@ import (
 	"example.org/parley/store"
 )
 
-// placeOf finds where a session's messages are, if the scope may see the
-// session; CodeNotFound otherwise.
+// placeOf finds where a session's messages are stored; CodeNotFound if the scope may not see the session.
 func placeOf(c *conn, scope store.Scope, sessionID parley.ID) (at place, err error) {
 	var l list
 	l.must("s.id = ?", sessionID)
@@ -47,7 +46,7 @@ func (s *Store) Messages(
 	return s.page(ctx, scope, sessionID, query)
 }
 
-// page reads a page by one query.
+// page reads a page with one query.
 func (s *Store) page(
 	ctx context.Context,
 	scope store.Scope,
@@ -77,10 +76,10 @@ func (s *Store) page(
 	return messages, err
 }
 
-// errPageFull ends a query whose rows are large enough.
+// errPageFull ends a query whose rows reach the page's bytes.
 var errPageFull = errors.New("sqlite: the page is full")
 
-// MessageIDs lists ids and places alone.
+// MessageIDs lists only ids and positions.
 func (s *Store) MessageIDs(
 	ctx context.Context,
 	scope store.Scope,
@@ -101,7 +100,7 @@ func (s *Store) MessageIDs(
 	return refs, err
 }
 
-// Message finds a message by its id alone.
+// Message implements store.Messages.
 func (s *Store) Message(ctx context.Context, scope store.Scope, id parley.ID) (message parley.Message, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		message, err = visibleMessage(c, scope, id)
@@ -110,8 +109,7 @@ func (s *Store) Message(ctx context.Context, scope store.Scope, id parley.ID) (m
 	return message, err
 }
 
-// visibleMessage reads a message whose session the scope may see, or that a fork
-// shares which the scope may see.
+// visibleMessage reads a message if the scope may see its session, or a fork that shares it.
 func visibleMessage(c *conn, scope store.Scope, id parley.ID) (message parley.Message, err error) {
 	for _, through := range []string{"sessions s ON s.id = m.session_id", readersOf} {
 		var l list

@@ -10,8 +10,8 @@ import (
 	"example.org/parley/store"
 )
 
-// TestSweepRepairsWhatNobodySees breaks the rows as no transition does: a turn
-// that no claimer would ever find becomes ready again.
+// TestSweepRepairsWhatNobodySees breaks rows as no transition does: a turn hidden from all claimers becomes ready
+// again.
 func TestSweepRepairsWhatNobodySees(t *testing.T) {
 	t.Parallel()
 	made := newTemplate(t)

@@ -8,8 +8,8 @@ import (
 	"example.org/parley/store"
 )
 
-// readerSees holds of a session s and its reader o while the owner of the reader may
-// see the session: a share is worth nothing without it, whoever made it and when.
+// readerSees holds for a session s and its reader o while the reader's owner may see s. Otherwise a share is void,
+// whoever made it.
 const readerSees = "s.deleted_at IS NULL AND o.deleted_at IS NULL " +
 	"AND (s.owner_id = o.owner_id OR s.visibility = 'workspace')"
 

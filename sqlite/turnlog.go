@@ -120,7 +120,7 @@ func (s *Store) Calls(
 	return calls, err
 }
 
-// CallText is the text behind a hash of a workspace's calls.
+// CallText implements store.TurnLog.
 func (s *Store) CallText(ctx context.Context, workspaceID parley.ID, hash parley.Hash) (text []byte, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		found, err := c.one("SELECT text FROM call_texts WHERE workspace_id = ? AND hash = ?", func(r *row) error {
