@@ -21,8 +21,7 @@ func (s *Store) RequestCompaction(
 	})
 }
 
-// openCompactions finds what may be taken: it is due, or its holder is this very
-// process or none with a lease.
+// openCompactions finds compactions to claim: due ones, and those held by this process or by one without a lease.
 const openCompactions = `SELECT c.session_id, c.workspace_id FROM parley.compactions c
  JOIN parley.heads h ON h.session_id = c.session_id AND h.workspace_id = c.workspace_id
  WHERE c.state IN ('pending', 'running') AND h.deleted_at IS NULL
@@ -30,8 +29,8 @@ const openCompactions = `SELECT c.session_id, c.workspace_id FROM parley.compact
   OR NOT EXISTS (SELECT 1 FROM parley.processes p WHERE p.id = c.holder AND p.lease_until > (SELECT parley.now_ms()))))
  ORDER BY c.not_before, c.session_id LIMIT $2`
 
-// ClaimCompactions implements store.Compactions. Several processes may look at
-// once: each compaction is taken by one of them.
+// ClaimCompactions implements store.Compactions. Several processes may look at once: each compaction goes to one of
+// them.
 func (s *Store) ClaimCompactions(
 	ctx context.Context,
 	processID parley.ID,
