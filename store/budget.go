@@ -77,7 +77,7 @@ type Refusal struct {
 
 // Budgets keeps what turns may spend, and how often somebody may ask.
 type Budgets interface {
-	// Budgets reads the limits and budgets of subjects, in their order. It leaves out subjects that do not exist.
+	// Budgets stores what turns may spend and how often callers may ask.
 	Budgets(ctx context.Context, workspaceID parley.ID, subjects []BudgetSubject) ([]Budget, error)
 	// MakeBudgets creates missing budgets from the spending in the record. It does not count calls that are open at
 	// that moment.

@@ -46,7 +46,7 @@ type Posted struct {
 
 // NewSession is a session to be stored.
 type NewSession struct {
-	Session     parley.Session // ids minted by the caller; status, statistics and times are the store's
+	Session     parley.Session // the caller mints ids; the store sets status, statistics and times
 	First       *NewMessage
 	ClientID    string       // the client that opens the session, if any
 	Quota       parley.Quota // of sessions; for a tool session the store looks up its owner's
