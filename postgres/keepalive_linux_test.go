@@ -63,7 +63,7 @@ func TestBothEndsNoticeThatTheOtherIsGone(t *testing.T) {
 			t.Fatal(err)
 		}
 		if idle != "3" || interval != "1" || count != "4" {
-			t.Errorf("%s: the server probes after %s, every %s, and gives up after %s probes", name, idle, interval, count)
+			t.Errorf("%s: the server probes after %s, every %s, %s times", name, idle, interval, count)
 		}
 		here := keptAlive(t, conn.PgConn().Conn().(*net.TCPConn))
 		if want := [3]int{int(keepIdle / time.Second), int(keepEvery / time.Second), keepProbes}; here != want {
