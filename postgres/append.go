@@ -113,17 +113,17 @@ func (s *Store) appendSome(
 func (b *batch) flush(
 	workspaceID parley.ID,
 	versions []store.FencedVersion,
-	places []int,
+	positions []int,
 	now parley.Time,
 	written map[store.Fence]bool,
 ) {
-	n := len(places)
+	n := len(positions)
 	sessions, turns, messages := make([]parley.ID, n), make([]parley.ID, n), make([]parley.ID, n)
 	epochs, offsets, ends := make([]int64, n), make([]int64, n), make([]int64, n)
 	numbers, chunks := make([]int, n), make([]int, n)
 	kinds, texts := make([]string, n), make([]string, n)
-	for i, place := range places {
-		f, v := &versions[place].Fence, &versions[place].Version
+	for i, position := range positions {
+		f, v := &versions[position].Fence, &versions[position].Version
 		sessions[i], turns[i], epochs[i], messages[i] = f.SessionID, f.TurnID, f.Epoch, v.MessageID
 		numbers[i], kinds[i], offsets[i], ends[i], chunks[i], texts[i] = v.N, string(
 			v.Kind,

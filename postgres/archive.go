@@ -57,9 +57,9 @@ func (a *Archive) Close() error {
 	return a.conn.Close(ctx)
 }
 
-// within runs statements in one transaction, as the role that sees all rows.
-func (a *Archive) within(ctx context.Context, run func() error) error {
-	return a.transact(ctx, func() error {
+// asSystem runs statements in one transaction, as the role that sees all rows.
+func (a *Archive) asSystem(ctx context.Context, run func() error) error {
+	return a.asOwner(ctx, func() error {
 		if err := a.exec(ctx, enterSystem); err != nil {
 			return err
 		}
@@ -67,8 +67,8 @@ func (a *Archive) within(ctx context.Context, run func() error) error {
 	})
 }
 
-// transact runs statements in one transaction, as the URL's own role, which owns the schema.
-func (a *Archive) transact(ctx context.Context, run func() error) error {
+// asOwner runs statements in one transaction, as the URL's own role, which owns the schema.
+func (a *Archive) asOwner(ctx context.Context, run func() error) error {
 	return mapError(pgx.BeginFunc(ctx, a.conn, func(pgx.Tx) error { return run() }))
 }
 
@@ -96,7 +96,7 @@ func (a *Archive) each(ctx context.Context, query string, visit func(*row) error
 
 // Quiet implements transfer.Archive: it requires that no process has a lease.
 func (a *Archive) Quiet(ctx context.Context) error {
-	return a.within(ctx, func() error {
+	return a.asSystem(ctx, func() error {
 		return a.each(
 			ctx,
 			"SELECT name, lease_until - parley.now_ms() FROM parley.processes WHERE lease_until > parley.now_ms() "+
@@ -140,7 +140,7 @@ func (a *Archive) Each(
 		}
 		query += " WHERE (" + list(key) + ") > (" + strings.Join(places, ", ") + ")"
 	}
-	return a.within(ctx, func() error {
+	return a.asSystem(ctx, func() error {
 		return a.each(ctx, query+" ORDER BY "+list(key), func(r *row) error {
 			out := make(transfer.Row, len(table.Columns))
 			for i, column := range table.Columns {
@@ -214,7 +214,7 @@ func asUUID(v transfer.Value) (id pgtype.UUID) {
 
 // Count implements transfer.Archive.
 func (a *Archive) Count(ctx context.Context, table tables.Table) (n int64, err error) {
-	err = a.within(ctx, func() error {
+	err = a.asSystem(ctx, func() error {
 		return a.each(ctx, "SELECT count(*) FROM parley."+table.Name, func(r *row) error {
 			n = r.int64()
 			return nil
@@ -228,7 +228,7 @@ func (a *Archive) Records(ctx context.Context, records *transfer.Records) error 
 	var after placed
 	for more := true; more; {
 		var heads []placed
-		err := a.within(ctx, func() error {
+		err := a.asSystem(ctx, func() error {
 			heads = heads[:0]
 			if err := a.each(
 				ctx,
@@ -338,7 +338,7 @@ func (s *Store) refuseCopy(ctx context.Context) error {
 
 // Progress implements transfer.Destination.
 func (a *Archive) Progress(ctx context.Context) (progress *transfer.Progress, err error) {
-	err = a.transact(ctx, func() error {
+	err = a.asOwner(ctx, func() error {
 		found := false
 		if err := a.each(ctx, isCopying, func(r *row) error {
 			found = r.bool()
@@ -356,7 +356,7 @@ func (a *Archive) Progress(ctx context.Context) (progress *transfer.Progress, er
 
 // Begin implements transfer.Destination.
 func (a *Archive) Begin(ctx context.Context, progress transfer.Progress) error {
-	err := a.transact(ctx, func() error {
+	err := a.asOwner(ctx, func() error {
 		if err := a.exec(
 			ctx,
 			"CREATE TABLE "+copyingTable+" (source bytea, at_table text, at_rows bigint, at_key bytea)",
@@ -396,7 +396,7 @@ func (a *Archive) Append(
 		list(names),
 		strings.Join(arrays, ", "),
 	)
-	return a.transact(ctx, func() error {
+	return a.asOwner(ctx, func() error {
 		if err := a.exec(
 			ctx,
 			"UPDATE "+copyingTable+" SET at_table = $1, at_rows = $2, at_key = $3",
@@ -452,7 +452,7 @@ func gathered[T any](rows []transfer.Row, at int, as func(transfer.Value) T) []T
 // copied ones.
 func (a *Archive) End(ctx context.Context) error {
 	var last int64
-	if err := a.within(ctx, func() error {
+	if err := a.asSystem(ctx, func() error {
 		return a.each(ctx, "SELECT coalesce(max(id), 0) FROM parley.outbox", func(r *row) error {
 			last = r.int64()
 			return nil
@@ -465,7 +465,7 @@ func (a *Archive) End(ctx context.Context) error {
 			return mapError(err)
 		}
 	}
-	return a.transact(ctx, func() error {
+	return a.asOwner(ctx, func() error {
 		if err := a.exec(
 			ctx,
 			"SELECT setval(pg_get_serial_sequence('parley.outbox', 'id'), $1, $2)",

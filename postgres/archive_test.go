@@ -64,12 +64,12 @@ func TestEveryColumnIsDescribed(t *testing.T) {
 	}
 	schema, keys := map[string][]string{}, map[string][]string{}
 	var table, column string
-	var place int
-	if _, err := pgx.ForEachRow(rows, []any{&table, &column, &place}, func() error {
+	var position int
+	if _, err := pgx.ForEachRow(rows, []any{&table, &column, &position}, func() error {
 		if slices.Contains(own, table) {
 			return nil
 		}
-		if schema[table] = append(schema[table], column); place >= 0 {
+		if schema[table] = append(schema[table], column); position >= 0 {
 			keys[table] = append(keys[table], column)
 		}
 		return nil

@@ -51,8 +51,8 @@ func (a *attempt) read(reset func(), query string, visit func(*row) error, args 
 	})
 }
 
-// relies makes the batch void if a row that was found, and that no revision covers, is gone by then.
-func (a *attempt) relies(query string, args ...arg) {
+// requireRow makes the batch void if a row that was found, and that no revision covers, is gone by then.
+func (a *attempt) requireRow(query string, args ...arg) {
 	a.found = append(
 		a.found,
 		statement{query: "SELECT CASE WHEN EXISTS (" + query + ") THEN 0 ELSE parley.stale() END", args: args},

@@ -16,7 +16,7 @@ func (s *Store) OpenChild(ctx context.Context, fence store.Fence, child store.Ne
 		opened, err := a.tx.OpenChild(fence, child)
 		for _, l := range a.heads {
 			if err == nil && l.ID == fence.SessionID {
-				a.relies(
+				a.requireRow(
 					"SELECT 1 FROM parley.heads WHERE workspace_id = $1 AND session_id = $2 "+
 						"AND revision = $3 FOR SHARE",
 					l.WorkspaceID,

@@ -37,13 +37,13 @@ func (s *Store) ClaimCompactions(
 	running []parley.ID,
 	n int,
 ) (claims []store.CompactionClaim, err error) {
-	type place struct{ session, workspace parley.ID }
-	var found []place
+	type located struct{ session, workspace parley.ID }
+	var found []located
 	if err := s.read(ctx, func() *batch {
 		found = nil
 		b := system()
 		b.read(openCompactions, func(r *row) error {
-			found = append(found, place{r.id(), r.id()})
+			found = append(found, located{r.id(), r.id()})
 			return nil
 		}, processID, n+len(running))
 		return b

@@ -357,7 +357,7 @@ func (a *attempt) HasFile(workspaceID, fileID parley.ID) (bool, error) {
 	const query = "SELECT id FROM parley.files WHERE workspace_id = $1 AND id = $2"
 	found, err := a.id(query, workspaceID, fileID)
 	if err == nil && !found.IsZero() {
-		a.relies(query+" FOR SHARE", workspaceID, fileID)
+		a.requireRow(query+" FOR SHARE", workspaceID, fileID)
 	}
 	return !found.IsZero(), err
 }

@@ -19,8 +19,8 @@ func (l *filter) visibleLog(scope store.Scope, sessionID parley.ID) string {
 	return "(SELECT s.log_id FROM parley.sessions s WHERE " + inner.where.String() + ")"
 }
 
-// seen adds a statement that finds out whether a scope may see a session.
-func (b *batch) seen(scope store.Scope, sessionID parley.ID, found *bool) {
+// noteVisible adds a statement that finds out whether a scope may see a session.
+func (b *batch) noteVisible(scope store.Scope, sessionID parley.ID, found *bool) {
 	var l filter
 	l.visible(scope)
 	l.must("s.id = ?", sessionID)
@@ -38,7 +38,7 @@ func (s *Store) page(ctx context.Context, scope store.Scope, sessionID parley.ID
 	err := s.read(ctx, func() *batch {
 		b := ordered(scope.WorkspaceID)
 		b.snapshot = true
-		b.seen(scope, sessionID, &found)
+		b.noteVisible(scope, sessionID, &found)
 		fill(b)
 		return b
 	})

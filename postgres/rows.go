@@ -129,7 +129,7 @@ func (a *attempt) Created(workspaceID parley.ID, key string) (transition.Earlier
 	const query = "SELECT id, fingerprint, 0 FROM parley.sessions WHERE workspace_id = $1 AND idempotency_key = $2"
 	found, err := a.earlier(query, workspaceID, key)
 	if err == nil && !found.ID.IsZero() {
-		a.relies(query, workspaceID, key)
+		a.requireRow(query, workspaceID, key)
 	}
 	return found, err
 }
@@ -158,7 +158,7 @@ func (a *attempt) SessionByKey(workspaceID parley.ID, key string) (parley.ID, er
 	const query = "SELECT id FROM parley.sessions WHERE workspace_id = $1 AND key = $2 AND deleted_at IS NULL"
 	found, err := a.id(query, workspaceID, key)
 	if err == nil && !found.IsZero() {
-		a.relies(query, workspaceID, key)
+		a.requireRow(query, workspaceID, key)
 	}
 	return found, err
 }
@@ -235,7 +235,7 @@ func (a *attempt) HasProject(workspaceID, projectID parley.ID) (bool, error) {
 	const query = "SELECT id FROM parley.projects WHERE workspace_id = $1 AND id = $2"
 	found, err := a.id(query, workspaceID, projectID)
 	if err == nil && !found.IsZero() {
-		a.relies(query+" FOR KEY SHARE", workspaceID, projectID)
+		a.requireRow(query+" FOR KEY SHARE", workspaceID, projectID)
 	}
 	return !found.IsZero(), err
 }
@@ -255,7 +255,7 @@ func (a *attempt) CountSessions(workspaceID, ownerID parley.ID, most int64) (int
 		return 0, err
 	}
 	if *count < most {
-		a.relies("SELECT 1 WHERE ("+query+") < $2", args...)
+		a.requireRow("SELECT 1 WHERE ("+query+") < $2", args...)
 	}
 	return *count, nil
 }

@@ -319,7 +319,7 @@ func (s *Store) TakeSearchStep(ctx context.Context, anew bool) (step store.Searc
 	if err := s.send(ctx, b); err != nil || !taken {
 		return step, false, mapError(err)
 	}
-	step, err = s.behind(ctx, after)
+	step, err = s.stepAfter(ctx, after)
 	return step, err == nil, err
 }
 
@@ -338,8 +338,8 @@ func (s *Store) EndSearchStep(ctx context.Context, step store.SearchStep, rest t
 	return mapError(s.send(ctx, b))
 }
 
-// behind returns the step of a pass after a session.
-func (s *Store) behind(ctx context.Context, after parley.ID) (step store.SearchStep, err error) {
+// stepAfter returns the step of a pass after a session.
+func (s *Store) stepAfter(ctx context.Context, after parley.ID) (step store.SearchStep, err error) {
 	err = s.read(ctx, func() *batch {
 		seen := 0
 		step = store.SearchStep{}

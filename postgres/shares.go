@@ -80,8 +80,8 @@ func (s *Store) bothSeen(ctx context.Context, scope store.Scope, one, other parl
 	var first, second bool
 	err := s.read(ctx, func() *batch {
 		b := tenant(scope.WorkspaceID)
-		b.seen(scope, one, &first)
-		b.seen(scope, other, &second)
+		b.noteVisible(scope, one, &first)
+		b.noteVisible(scope, other, &second)
 		return b
 	})
 	if err == nil && !(first && second) {

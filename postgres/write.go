@@ -43,7 +43,7 @@ func (a *attempt) write() error {
 	b.audit(append(entries, a.audit.Deletions(a.workspace, deleted, entries)...))
 	for _, l := range a.heads {
 		if !l.Changes.Any() {
-			b.keepsStill(l.Head)
+			b.lockUnmoved(l.Head)
 		}
 	}
 	for _, h := range a.tx.Locked() { // last, because many sessions share a budget
@@ -79,9 +79,9 @@ func (b *batch) unmoved(h *transition.Head) {
 	)
 }
 
-// keepsStill is unmoved, and locks the head so that other changes wait for this batch. A deletion of the session for
+// lockUnmoved is unmoved, and locks the head so that other changes wait for this batch. A deletion of the session for
 // which a new one is made then either came first, or finds the new one (leavesNoChild).
-func (b *batch) keepsStill(h *transition.Head) {
+func (b *batch) lockUnmoved(h *transition.Head) {
 	b.write(
 		`WITH still AS MATERIALIZED (SELECT 1 FROM parley.heads
 			WHERE session_id = $1 AND workspace_id = $2 AND revision = $3 FOR SHARE)

@@ -59,7 +59,7 @@ func (s *Store) Approvals(
 	text, args := approvalsQuery(scope, query)
 	err = s.read(ctx, func(c *conn) error {
 		if !query.SessionID.IsZero() {
-			if _, err := placeOf(c, scope, query.SessionID); err != nil {
+			if _, err := locate(c, scope, query.SessionID); err != nil {
 				return err
 			}
 		}

@@ -15,12 +15,12 @@ import (
 const copyingTable = "copying"
 
 // errUnfinishedCopy keeps servers from opening a half-copied database.
-func errUnfinishedCopy(place string) error {
+func errUnfinishedCopy(name string) error {
 	return parley.Errorf(
 		parley.CodeConflict,
 		"%s holds an unfinished copy: run the same `parley copy` again to finish it, or start over with an empty "+
 			"directory",
-		place,
+		name,
 	)
 }
 
@@ -210,8 +210,8 @@ func (a *Archive) Append(
 	return a.store.write(ctx, func(tx *txn) error {
 		args := make([]arg, len(kept))
 		for _, row := range rows {
-			for i, place := range kept {
-				args[i] = bound(row[place])
+			for i, column := range kept {
+				args[i] = bound(row[column])
 			}
 			if _, err := tx.exec(insert, args...); err != nil {
 				return err

@@ -48,11 +48,11 @@ func TestEveryColumnIsDescribed(t *testing.T) {
 			`SELECT t.name, c.name, c.pk FROM sqlite_schema t, pragma_table_xinfo(t.name) c WHERE t.type = 'table'
 				ORDER BY t.name, c.pk`,
 			func(r *row) error {
-				table, column, place := r.text(), r.text(), r.int()
+				table, column, position := r.text(), r.text(), r.int()
 				if slices.Contains(own, table) {
 					return nil
 				}
-				if schema[table] = append(schema[table], column); place > 0 {
+				if schema[table] = append(schema[table], column); position > 0 {
 					keys[table] = append(keys[table], column)
 				}
 				return nil

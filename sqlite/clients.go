@@ -71,7 +71,7 @@ func (s *Store) SessionClients(
 	since parley.Time,
 ) (clients []parley.SessionClient, err error) {
 	err = s.read(ctx, func(c *conn) error {
-		if _, err := placeOf(c, scope, sessionID); err != nil {
+		if _, err := locate(c, scope, sessionID); err != nil {
 			return err
 		}
 		clients = []parley.SessionClient{}

@@ -95,7 +95,7 @@ func (s *Store) Compaction(
 	sessionID parley.ID,
 ) (compaction parley.Compaction, err error) {
 	err = s.read(ctx, func(c *conn) error {
-		if _, err := placeOf(c, scope, sessionID); err != nil {
+		if _, err := locate(c, scope, sessionID); err != nil {
 			return err
 		}
 		found, err := readCompaction(c, scope.WorkspaceID, sessionID)

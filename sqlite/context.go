@@ -30,7 +30,7 @@ type tailPage struct {
 func (p *tailPage) full() bool { return len(p.rows) >= p.limit || p.size >= p.most }
 
 // read appends the rows of a query over one log until the page is full.
-func (p *tailPage) read(c *conn, query string, of place, args ...arg) error {
+func (p *tailPage) read(c *conn, query string, of location, args ...arg) error {
 	err := c.each(query, func(r *row) error {
 		one := scanListed(r, of)
 		p.rows = append(p.rows, one)
@@ -56,7 +56,7 @@ func (s *Store) ContextTail(
 		before = 1<<63 - 1
 	}
 	err = s.read(ctx, func(c *conn) error {
-		at, err := placeOf(c, store.Scope{WorkspaceID: workspaceID}, sessionID)
+		at, err := locate(c, store.Scope{WorkspaceID: workspaceID}, sessionID)
 		if err != nil {
 			return err
 		}
@@ -97,7 +97,7 @@ func (s *Store) ContextHead(
 ) (head parley.ContextHead, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		head = parley.ContextHead{}
-		at, err := placeOf(c, store.Scope{WorkspaceID: workspaceID}, sessionID)
+		at, err := locate(c, store.Scope{WorkspaceID: workspaceID}, sessionID)
 		if err != nil {
 			return err
 		}

@@ -18,7 +18,7 @@ func (s *Store) Events(
 	limit int,
 ) (events []parley.Event, err error) {
 	err = s.read(ctx, func(c *conn) error {
-		if _, err := placeOf(c, scope, sessionID); err != nil {
+		if _, err := locate(c, scope, sessionID); err != nil {
 			return err
 		}
 		events = []parley.Event{}

@@ -27,7 +27,7 @@ const (
 )
 
 // headOfFork returns the ContextHead of a fork: it asks the same questions of all parts of the record.
-func headOfFork(c *conn, at place) (head parley.ContextHead, err error) {
+func headOfFork(c *conn, at location) (head parley.ContextHead, err error) {
 	edge, err := edgeOf(c, at)
 	if err != nil {
 		return head, err
@@ -35,7 +35,7 @@ func headOfFork(c *conn, at place) (head parley.ContextHead, err error) {
 	parts := append(slices.Clone(at.shared), transition.Own(at.sessionID, at.logID))
 	var found []parley.Message
 	note := func(r *row) error {
-		found = append(found, scanListed(r, place{workspaceID: r.id(), sessionID: r.id(), logID: r.id()}))
+		found = append(found, scanListed(r, location{workspaceID: r.id(), sessionID: r.id(), logID: r.id()}))
 		return nil
 	}
 	for _, p := range slices.Backward(parts) {
@@ -94,13 +94,13 @@ func headOfFork(c *conn, at place) (head parley.ContextHead, err error) {
 }
 
 // withPairs adds the counterparts of a fork's calls and results.
-func withPairs(c *conn, at place, messages []parley.Message) ([]parley.Message, error) {
+func withPairs(c *conn, at location, messages []parley.Message) ([]parley.Message, error) {
 	for _, m := range slices.Clone(messages) {
 		role := transition.PairRole(m.Role)
 		if role == "" || m.ToolCallID == "" {
 			continue
 		}
-		of := place{workspaceID: m.WorkspaceID, sessionID: m.SessionID, logID: m.LogID}
+		of := location{workspaceID: m.WorkspaceID, sessionID: m.SessionID, logID: m.LogID}
 		var pair []parley.Message
 		if err := c.each(pairOf, func(r *row) error {
 			pair = append(pair, scanListed(r, of))

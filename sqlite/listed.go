@@ -34,8 +34,8 @@ const (
 	listedWords  = 80
 )
 
-// place says where the messages of a list are stored: shared are the logs that a fork reads before its own.
-type place struct {
+// location says where the messages of a list are stored: shared are the logs that a fork reads before its own.
+type location struct {
 	workspaceID, sessionID, logID parley.ID
 	through                       int64 // 0: to the end
 	shared                        []transition.Part
@@ -43,7 +43,7 @@ type place struct {
 
 // scanListed reads a message of a list. JSON that was made unreadable from outside never breaks the list (A15): the
 // content appears as text with an error, other columns are left empty.
-func scanListed(r *row, at place) (m parley.Message) {
+func scanListed(r *row, at location) (m parley.Message) {
 	m.WorkspaceID, m.SessionID, m.LogID = at.workspaceID, at.sessionID, at.logID
 	head := r.text()
 	if len(head) < listedWords {

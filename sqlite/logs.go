@@ -29,14 +29,14 @@ func sharedParts(c *conn, sessionID parley.ID) (parts []transition.Part, err err
 	return parts, err
 }
 
-// part returns the place of a shared part.
-func (at place) part(p transition.Part) place {
-	return place{workspaceID: at.workspaceID, sessionID: p.Writer, logID: p.LogID, through: p.Through}
+// part returns the location of a shared part.
+func (at location) part(p transition.Part) location {
+	return location{workspaceID: at.workspaceID, sessionID: p.Writer, logID: p.LogID, through: p.Through}
 }
 
 // parts yields the places of the parts that a page may touch, in the page's order; the session's own log is at itself.
-func (at place) parts(q store.MessageQuery) iter.Seq[place] {
-	return func(yield func(place) bool) {
+func (at location) parts(q store.MessageQuery) iter.Seq[location] {
+	return func(yield func(location) bool) {
 		begins := int64(0) // the own log begins after it
 		if n := len(at.shared); n > 0 {
 			begins = at.shared[n-1].Through
@@ -62,7 +62,7 @@ func (at place) parts(q store.MessageQuery) iter.Seq[place] {
 }
 
 // ownMarks gives shared messages the marks of the fork.
-func ownMarks(c *conn, at place, messages []parley.Message) error {
+func ownMarks(c *conn, at location, messages []parley.Message) error {
 	if len(at.shared) == 0 || len(messages) == 0 {
 		return nil
 	}
@@ -93,7 +93,7 @@ const sharedEdge = "SELECT max(k.sequence) FROM session_marks k INDEXED BY sessi
 	"WHERE k.session_id = ?2 AND k.context_edge = 1"
 
 // edgeOf returns the sequence of the latest context edge of a session, 0 without one.
-func edgeOf(c *conn, at place) (sequence int64, err error) {
+func edgeOf(c *conn, at location) (sequence int64, err error) {
 	_, err = c.one("SELECT max("+edge+", ifnull(("+sharedEdge+"), 0))", func(r *row) error {
 		sequence = r.int64()
 		return nil
@@ -107,7 +107,7 @@ const sharedTail = "SELECT " + listedColumns + ` FROM messages m INDEXED BY mess
  AND m.internal = 0 AND m.status <> 'streaming' ORDER BY m.sequence DESC LIMIT ?4`
 
 // tailOfShared continues a fork's context tail in what it shares.
-func tailOfShared(c *conn, at place, before int64, tail *tailPage) error {
+func tailOfShared(c *conn, at location, before int64, tail *tailPage) error {
 	edge, err := edgeOf(c, at)
 	if err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 
 // recordQuery builds the query over the record, by sequence; "" if no message of the record can match. Several roles
 // become one query each, merged in order, so the index of roles serves them, too.
-func recordQuery(columns string, at place, q store.MessageQuery, limit int) (string, []arg) {
+func recordQuery(columns string, at location, q store.MessageQuery, limit int) (string, []arg) {
 	if q.AfterPosition != nil || q.Status == parley.MessageQueued {
 		return "", nil
 	}
@@ -31,7 +31,7 @@ func recordQuery(columns string, at place, q store.MessageQuery, limit int) (str
 }
 
 // recordArm builds the query for one role, or for all.
-func recordArm(columns string, at place, q store.MessageQuery, role []parley.Role) (string, []arg) {
+func recordArm(columns string, at location, q store.MessageQuery, role []parley.Role) (string, []arg) {
 	var l list
 	l.must("m.log_id = ? AND m.sequence IS NOT NULL", at.logID)
 	if at.through > 0 {
@@ -81,7 +81,7 @@ func recordArm(columns string, at place, q store.MessageQuery, role []parley.Rol
 }
 
 // queueQuery builds the query over the queue, which follows the record; "" if the list does not include it.
-func queueQuery(columns string, at place, q store.MessageQuery, limit int) (string, []arg) {
+func queueQuery(columns string, at location, q store.MessageQuery, limit int) (string, []arg) {
 	if q.Descending || q.RecordOnly || q.Status != "" && q.Status != parley.MessageQueued {
 		return "", nil
 	}
@@ -121,10 +121,10 @@ func queueQuery(columns string, at place, q store.MessageQuery, limit int) (stri
 }
 
 // listMessages runs the queries of a page in one snapshot: one for each part of the record that the page touches, and
-// one for the queue. visit gets each row and its place.
-func listMessages(c *conn, columns string, at place, q store.MessageQuery, visit func(r *row, of place) error) error {
+// one for the queue. visit gets each row and its location.
+func listMessages(c *conn, columns string, at location, q store.MessageQuery, visit func(r *row, of location) error) error {
 	limit, seen := limited(q.Limit), 0
-	read := func(of place, text string, args []arg) error {
+	read := func(of location, text string, args []arg) error {
 		return c.each(text, func(r *row) error {
 			seen++
 			return visit(r, of)

@@ -89,7 +89,7 @@ func TestMessageFiltersAreServedByIndexes(t *testing.T) {
 	t.Parallel()
 	db := opened(t)
 	id, yes, no, zero, two := parley.NewID(), true, false, 0, 2
-	at := place{workspaceID: id, sessionID: id, logID: id}
+	at := location{workspaceID: id, sessionID: id, logID: id}
 	position := int64(3)
 	for index, queries := range map[string][]store.MessageQuery{
 		"messages_sequence": {{}, {AfterSequence: 7}, {Descending: true}, {Descending: true, AfterSequence: 7},

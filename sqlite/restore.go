@@ -47,13 +47,13 @@ func Restore(ctx context.Context, file, dataDir string, options RestoreOptions) 
 		return restored, err
 	}
 	defer func() { err = errors.Join(err, lock.release()) }()
-	place := filepath.Join(dataDir, DatabaseFile)
-	_, err = os.Lstat(place)
+	database := filepath.Join(dataDir, DatabaseFile)
+	_, err = os.Lstat(database)
 	there := err == nil
 	if there && !options.Replace {
 		return restored, parley.Errorf(
 			parley.CodeConflict,
-			"%s already has a database: give --replace to put the backup in its place (it is kept under another "+
+			"%s already has a database: give --replace to put the backup in its database (it is kept under another "+
 				"name), or choose another directory with --data",
 			dataDir,
 		)
@@ -66,10 +66,10 @@ func Restore(ctx context.Context, file, dataDir string, options RestoreOptions) 
 	if restored.Contents, err = copied(ctx, file, temp, options.Progress); err != nil {
 		return restored, err
 	}
-	if restored.Kept, err = setAside(ctx, place, there); err != nil {
+	if restored.Kept, err = setAside(ctx, database, there); err != nil {
 		return restored, err
 	}
-	if err := os.Rename(temp, place); err != nil {
+	if err := os.Rename(temp, database); err != nil {
 		return restored, err
 	}
 	return restored, syncDirectory(dataDir)
@@ -77,40 +77,40 @@ func Restore(ctx context.Context, file, dataDir string, options RestoreOptions) 
 
 // setAside gives the database to be replaced a second name, and makes sure that no log is left that SQLite would apply
 // to the new one.
-func setAside(ctx context.Context, place string, there bool) (kept string, err error) {
-	aside := fmt.Sprintf("%s.replaced-%s", place, time.Now().UTC().Format("20060102T150405.000Z"))
+func setAside(ctx context.Context, database string, there bool) (kept string, err error) {
+	aside := fmt.Sprintf("%s.replaced-%s", database, time.Now().UTC().Format("20060102T150405.000Z"))
 	if there {
 		// A damaged database keeps its log unchanged, and the log moves along.
-		if err := emptyLog(ctx, place); err != nil && !isDamage(err) {
+		if err := emptyLog(ctx, database); err != nil && !isDamage(err) {
 			return "", err
 		}
 		kept = aside
 	}
-	if err := os.Rename(place+"-wal", aside+"-wal"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Rename(database+"-wal", aside+"-wal"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
-	if err := os.Remove(place + "-shm"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(database + "-shm"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
 	if !there {
 		return "", nil
 	}
-	return kept, os.Link(place, kept)
+	return kept, os.Link(database, kept)
 }
 
 // emptyLog moves a database's log into it; closing the last connection then removes the log. CodeConflict while another
 // program is reading.
-func emptyLog(ctx context.Context, place string) (err error) {
-	c, err := openConn(ctx, dsn(place), "PRAGMA synchronous = FULL")
+func emptyLog(ctx context.Context, database string) (err error) {
+	c, err := openConn(ctx, dsn(database), "PRAGMA synchronous = FULL")
 	if err != nil {
-		return mapError(place, err)
+		return mapError(database, err)
 	}
 	busy := false
 	if _, err = c.one("PRAGMA wal_checkpoint(TRUNCATE)", func(r *row) error {
 		busy = r.int64() != 0
 		return nil
 	}); err == nil && busy {
-		err = parley.Errorf(parley.CodeConflict, "another program has %s open: close it and try again", place)
+		err = parley.Errorf(parley.CodeConflict, "another program has %s open: close it and try again", database)
 	}
-	return mapError(place, errors.Join(err, c.close()))
+	return mapError(database, errors.Join(err, c.close()))
 }

@@ -153,7 +153,7 @@ func (t *txn) Message(workspaceID, messageID parley.ID) (message *parley.Message
 	_, err = t.one(
 		"SELECT m.session_id, m.log_id, "+listedColumns+" FROM messages m WHERE m.id = ? AND m.workspace_id = ?",
 		func(r *row) error {
-			m := scanListed(r, place{workspaceID: workspaceID, sessionID: r.id(), logID: r.id()})
+			m := scanListed(r, location{workspaceID: workspaceID, sessionID: r.id(), logID: r.id()})
 			message = &m
 			return nil
 		},

@@ -79,12 +79,12 @@ func TestAForeignSchemaIsRefused(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if place, findings, err := store.CheckPages(
+			if table, findings, err := store.CheckPages(
 				t.Context(),
 				"",
-			); err != nil || place == "" ||
+			); err != nil || table == "" ||
 				len(findings) > 0 {
-				t.Errorf("before: %q, %+v, %v", place, findings, err)
+				t.Errorf("before: %q, %+v, %v", table, findings, err)
 			}
 			path := filepath.Join(dir, DatabaseFile)
 			changedBySQL(t, path, change.statement)

@@ -54,7 +54,7 @@ func searchedLogs(c *conn, scope store.Scope, sessionID parley.ID) ([]transition
 	if sessionID.IsZero() {
 		return nil, nil
 	}
-	at, err := placeOf(c, scope, sessionID)
+	at, err := locate(c, scope, sessionID)
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +180,7 @@ func readHits(c *conn, scope store.Scope, best []words.Candidate) ([]store.Searc
 				"SELECT m.workspace_id, m.session_id, m.log_id, "+listedColumns+
 					" FROM messages m WHERE m.id = ? AND m.workspace_id = ?",
 				func(r *row) error {
-					message := scanListed(r, place{workspaceID: r.id(), sessionID: r.id(), logID: r.id()})
+					message := scanListed(r, location{workspaceID: r.id(), sessionID: r.id(), logID: r.id()})
 					hit.Message = &message
 					return nil
 				},

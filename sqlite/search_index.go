@@ -353,7 +353,7 @@ func (s *Store) TakeSearchStep(ctx context.Context, anew bool) (store.SearchStep
 	if err != nil || after == nil {
 		return store.SearchStep{}, false, err
 	}
-	step, err := s.behind(ctx, *after)
+	step, err := s.stepAfter(ctx, *after)
 	return step, err == nil, err
 }
 
@@ -373,8 +373,8 @@ func (s *Store) EndSearchStep(ctx context.Context, step store.SearchStep, rest t
 	})
 }
 
-// behind returns the step of a pass after a session.
-func (s *Store) behind(ctx context.Context, after parley.ID) (step store.SearchStep, err error) {
+// stepAfter returns the step of a pass after a session.
+func (s *Store) stepAfter(ctx context.Context, after parley.ID) (step store.SearchStep, err error) {
 	if after.IsZero() {
 		for i := range after {
 			after[i] = 0xff

@@ -186,9 +186,9 @@ func (t *Tx) Wake(sessionID parley.ID) error {
 	return t.answer(h, turn)
 }
 
-// relimited reacts to changed limits of a session: its own turn resumes in this transaction, those of its tree by
+// limitsChanged reacts to changed limits of a session: its own turn resumes in this transaction, those of its tree by
 // errands.
-func (t *Tx) relimited(h *Head, before *parley.Session) error {
+func (t *Tx) limitsChanged(h *Head, before *parley.Session) error {
 	sameLimit := SameLimits(before.Limits, h.Limits)
 	if !sameLimit {
 		h.Changes.Relimited = true
@@ -236,8 +236,8 @@ type Rated struct {
 	PerMinute int
 }
 
-// keepRate counts a message that starts a turn, if the session or its agent has a rate limit.
-func (t *Tx) keepRate(h *Head, m *parley.Message, posting store.NewMessage, posted *store.Posted) error {
+// countPost counts a message that starts a turn, if the session or its agent has a rate limit.
+func (t *Tx) countPost(h *Head, m *parley.Message, posting store.NewMessage, posted *store.Posted) error {
 	if m.Role != parley.RoleUser || posting.TurnID.IsZero() || h.Changes.New != nil {
 		return nil
 	}

@@ -204,7 +204,7 @@ func (t *Tx) EditQueued(
 			"only the author of a queued message may edit it; you may remove it and post your own",
 		)
 	}
-	if err := t.refile(h, m.ID, m.Content, content); err != nil {
+	if err := t.replaceFiles(h, m.ID, m.Content, content); err != nil {
 		return parley.Message{}, err
 	}
 	m.Content, m.TokenEstimate, m.UpdatedAt = content, parley.EstimateContent(content), t.now

@@ -92,8 +92,8 @@ func descend(session *parley.Session, parent *Head) error {
 	return nil
 }
 
-// goesHome leaves an errand when a session that answers a call has ended.
-func (h *Head) goesHome() {
+// leaveChildHome leaves an errand when a session that answers a call has ended.
+func (h *Head) leaveChildHome() {
 	if h.AnswersCall() {
 		h.Changes.Outbox = append(
 			h.Changes.Outbox,
@@ -105,8 +105,8 @@ func (h *Head) goesHome() {
 	}
 }
 
-// callsOff leaves an errand that stops the tool session of a call, if it has one.
-func (h *Head) callsOff(call *parley.Message) {
+// cancelChild leaves an errand that stops the tool session of a call, if it has one.
+func (h *Head) cancelChild(call *parley.Message) {
 	if child := childOf(call); !child.IsZero() {
 		h.Changes.Outbox = append(
 			h.Changes.Outbox,
@@ -115,19 +115,19 @@ func (h *Head) callsOff(call *parley.Message) {
 	}
 }
 
-// callsAllOff is callsOff for every call of a turn that ends without results.
-func (t *Tx) callsAllOff(h *Head) error {
+// cancelChildren is callsOff for every call of a turn that ends without results.
+func (t *Tx) cancelChildren(h *Head) error {
 	open, err := t.rows.OpenToolCalls(h)
 	for i := range open {
-		h.callsOff(&open[i])
+		h.cancelChild(&open[i])
 	}
 	return err
 }
 
-// BringHome records the result of a call whose tool session has ended, under the parent's lock and in any state of its
+// RecordChildResult records the result of a call whose tool session has ended, under the parent's lock and in any state of its
 // unfinished turn; a turn that waits for nothing else becomes ready. It drops a result that nobody needs, because the
 // call has one or its turn has ended.
-func (t *Tx) BringHome(workspaceID parley.ID, what ChildHome) error {
+func (t *Tx) RecordChildResult(workspaceID parley.ID, what ChildHome) error {
 	callMessageID, sessionID := what.CallID, what.SessionID
 	if sessionID.IsZero() { // the errand is older than its payload
 		var err error

@@ -146,7 +146,7 @@ func (t *Tx) ClaimCompaction(
 		if !abandoned {
 			return nil, nil
 		}
-		if err := t.breakOff(h, c); err != nil {
+		if err := t.interruptAttempt(h, c); err != nil {
 			return nil, err
 		}
 	default:
@@ -188,18 +188,18 @@ func interrupted() *parley.Failure {
 	return &parley.Failure{Class: parley.ClassInterrupted, Sentence: parley.ClassInterrupted.Sentence()}
 }
 
-// breakOff settles what an attempt of a dead process left open.
-func (t *Tx) breakOff(h *Head, c *parley.Compaction) error {
+// interruptAttempt settles what an attempt of a dead process left open.
+func (t *Tx) interruptAttempt(h *Head, c *parley.Compaction) error {
 	open, err := t.rows.OpenCall(h, c.CallID)
 	if err != nil || open == nil {
 		return err
 	}
-	h.settleApart(*open, store.CallSettled{CallID: open.ID, Outcome: parley.CallInterrupted, Error: interrupted()})
+	h.settleWithoutTurn(*open, store.CallSettled{CallID: open.ID, Outcome: parley.CallInterrupted, Error: interrupted()})
 	return nil
 }
 
-// settleApart ends the record of a call without a turn and adds its usage to the session.
-func (h *Head) settleApart(open OpenCall, call store.CallSettled) {
+// settleWithoutTurn ends the record of a call without a turn and adds its usage to the session.
+func (h *Head) settleWithoutTurn(open OpenCall, call store.CallSettled) {
 	h.spend(open, &call)
 	h.Changes.Calls = append(h.Changes.Calls, call)
 	h.Statistics.Add(call.Usage)
@@ -255,7 +255,7 @@ func (t *Tx) SettleCompaction(fence store.CompactionFence, settle store.Compacti
 		if open == nil {
 			return parley.Compaction{}, parley.Errorf(parley.CodeConflict, "the call of this attempt is not open")
 		}
-		h.settleApart(*open, *settle.Call)
+		h.settleWithoutTurn(*open, *settle.Call)
 	}
 	h.saveCompaction(c)
 	if settle.Summary == nil {
@@ -312,7 +312,7 @@ func (t *Tx) enterSummary(h *Head, c *parley.Compaction, settle store.Compaction
 }
 
 // compactionFailed records why an attempt gave no summary: another attempt follows after a pause, or the compaction is
-// given up.
+// nilIfZero up.
 func (t *Tx) compactionFailed(h *Head, c *parley.Compaction, failure *parley.Failure, again parley.Time) error {
 	c.Holder, c.Error = parley.ID{}, failure
 	more := again > 0 && c.Attempt < parley.MaxCompactionAttempts
@@ -335,7 +335,7 @@ func (t *Tx) ReleaseCompaction(fence store.CompactionFence) error {
 	if err != nil {
 		return err
 	}
-	if err := t.breakOff(h, c); err != nil {
+	if err := t.interruptAttempt(h, c); err != nil {
 		return err
 	}
 	c.State, c.Holder, c.NotBefore = parley.CompactionPending, parley.ID{}, 0

@@ -26,7 +26,7 @@ func (t *Tx) Entomb(sessionID parley.ID) error {
 
 // entomb hides a session and its tool children and leaves their rows to the outbox.
 func (t *Tx) entomb(h *Head) error {
-	h.goesHome()
+	h.leaveChildHome()
 	for next := []*Head{h}; len(next) > 0; {
 		h, next = next[0], next[1:]
 		if err := t.abandon(h); err != nil {

@@ -166,7 +166,7 @@ func (ChildHome) Kind() string { return "child_home" }
 func (w ChildHome) Target() parley.ID { return w.CallID }
 
 func (w ChildHome) do(workspaceID parley.ID, by Doer) (bool, error) {
-	return once(by, workspaceID, func(t *Tx) error { return t.BringHome(workspaceID, w) })
+	return once(by, workspaceID, func(t *Tx) error { return t.RecordChildResult(workspaceID, w) })
 }
 
 // Kind implements Work.

@@ -12,8 +12,8 @@ import (
 
 // Data of the events that transitions write.
 
-// given returns nil for a zero value, which JSON shows as null. It copies nothing.
-func given[T comparable](value *T) *T {
+// nilIfZero returns nil for a zero value, which JSON shows as null. It copies nothing.
+func nilIfZero[T comparable](value *T) *T {
 	var empty T
 	if *value == empty {
 		return nil
@@ -35,19 +35,19 @@ func ended(turn *parley.Turn) (event.Encoded, error) {
 
 func messageCreated(m *parley.Message) event.Encoded {
 	return event.MessageCreated{
-		MessageID: m.ID, TurnID: given(&m.TurnID), Role: m.Role, MessageSequence: m.Sequence,
+		MessageID: m.ID, TurnID: nilIfZero(&m.TurnID), Role: m.Role, MessageSequence: m.Sequence,
 	}.Encode()
 }
 
 func messageQueued(m *parley.Message) event.Encoded {
 	return event.MessageQueued{
-		MessageID: m.ID, TurnID: given(&m.TurnID), Position: m.Position, Steer: m.Steer,
+		MessageID: m.ID, TurnID: nilIfZero(&m.TurnID), Position: m.Position, Steer: m.Steer,
 	}.Encode()
 }
 
 func stepStarted(call *parley.Call, turnID parley.ID) event.Encoded {
 	return event.StepStarted{
-		TurnID: turnID, Step: call.Step, CallID: given(&call.ID), MessageID: call.MessageID,
+		TurnID: turnID, Step: call.Step, CallID: nilIfZero(&call.ID), MessageID: call.MessageID,
 		Attempt: call.Attempt, Model: call.Model,
 	}.Encode()
 }
@@ -110,14 +110,14 @@ func waiting(turnID parley.ID, reason parley.WaitReason) event.Encoded {
 func refused(turnID parley.ID, refusal *store.Refusal) event.Encoded {
 	return event.SessionWaiting{
 		TurnID: turnID, Reason: refusal.Reason,
-		Refused: &event.Refused{Limit: given(&refusal.Limit), Sentence: refusal.Sentence},
+		Refused: &event.Refused{Limit: nilIfZero(&refusal.Limit), Sentence: refusal.Sentence},
 	}.Encode()
 }
 
 func loopProgress(loop *parley.Loop) event.Encoded {
 	return event.LoopProgress{
 		LoopID: loop.ID, TurnID: loop.TurnID, Iteration: loop.Iteration, Max: loop.Max,
-		State: loop.State, Reason: given(&loop.Reason),
+		State: loop.State, Reason: nilIfZero(&loop.Reason),
 	}.Encode()
 }
 
@@ -126,7 +126,7 @@ func approvalTold(a *parley.Approval) event.Approval {
 	told := event.Approval{
 		TurnID: a.TurnID, ApprovalID: a.ID, SessionID: a.SessionID, RootID: a.RootID, MessageID: a.MessageID,
 		ToolCallID: a.ToolCallID, Name: a.ToolName, Fingerprint: a.Fingerprint, State: a.State,
-		Scope: given(&a.Scope), Covers: given(&a.Covers), Comment: given(&a.Comment),
+		Scope: nilIfZero(&a.Scope), Covers: nilIfZero(&a.Covers), Comment: nilIfZero(&a.Comment),
 		Explanation: parley.OrNull(a.Why()), Approvers: a.Needed(), Missing: a.StillMissing(), ExpiresAt: a.ExpiresAt,
 	}
 	if a.DecidedBy != nil {
@@ -151,7 +151,7 @@ func compactionCompleted(c *parley.Compaction, queued bool) event.Encoded {
 
 func compactionFailed(c *parley.Compaction, again bool) (event.Encoded, error) {
 	return event.CompactionFailed{
-		CompactionID: c.ID, CallID: given(&c.CallID), Attempt: c.Attempt, Error: *c.Error, Again: again,
+		CompactionID: c.ID, CallID: nilIfZero(&c.CallID), Attempt: c.Attempt, Error: *c.Error, Again: again,
 	}.Encode()
 }
 

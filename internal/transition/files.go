@@ -9,8 +9,8 @@ import (
 // BlobBatch bounds how many chunks one transaction deletes.
 const BlobBatch = 16
 
-// file checks that a message's files exist and records their use.
-func (t *Tx) file(h *Head, messageID parley.ID, content json.RawMessage) error {
+// useFiles checks that a message's files exist and records their use.
+func (t *Tx) useFiles(h *Head, messageID parley.ID, content json.RawMessage) error {
 	for _, id := range parley.FilesOf(content) {
 		found, err := t.rows.HasFile(h.WorkspaceID, id)
 		if err != nil {
@@ -28,9 +28,9 @@ func (t *Tx) file(h *Head, messageID parley.ID, content json.RawMessage) error {
 	return nil
 }
 
-// refile is file for a message whose content changed.
-func (t *Tx) refile(h *Head, messageID parley.ID, before, content json.RawMessage) error {
-	if err := t.file(h, messageID, content); err != nil {
+// replaceFiles is file for a message whose content changed.
+func (t *Tx) replaceFiles(h *Head, messageID parley.ID, before, content json.RawMessage) error {
+	if err := t.useFiles(h, messageID, content); err != nil {
 		return err
 	}
 	if len(parley.FilesOf(before)) > 0 {

@@ -88,8 +88,8 @@ type Open struct {
 	unanswered []*parley.Message
 }
 
-// waitsFor finds a call that is known to lack a result; nil if only the record can tell.
-func (h *Head) waitsFor(callID string) *parley.Message {
+// unansweredCall finds a call that is known to lack a result; nil if only the record can tell.
+func (h *Head) unansweredCall(callID string) *parley.Message {
 	if h.open != nil {
 		for _, call := range h.open.unanswered {
 			if call.ToolCallID == callID {
@@ -100,8 +100,8 @@ func (h *Head) waitsFor(callID string) *parley.Message {
 	return nil
 }
 
-// answered forgets a call that now has a result, or a call with the same id.
-func (h *Head) answered(callID string) {
+// forgetAnswered forgets a call that now has a result, or a call with the same id.
+func (h *Head) forgetAnswered(callID string) {
 	if callID == "" || h.open == nil {
 		return
 	}

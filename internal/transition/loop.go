@@ -234,8 +234,8 @@ func (t *Tx) next(h *Head, loop *NewLoop) error {
 	return nil
 }
 
-// takeUpLoop restarts the loop of a turn that another turn resumes.
-func (t *Tx) takeUpLoop(h *Head, ended, turn *parley.Turn) error {
+// resumeLoop restarts the loop of a turn that another turn resumes.
+func (t *Tx) resumeLoop(h *Head, ended, turn *parley.Turn) error {
 	if ended.LoopID.IsZero() {
 		return nil
 	}

@@ -142,7 +142,7 @@ func (t *Tx) AppendOutside(
 		return parley.OutsideGrown{}, notOpen(m)
 	}
 	end := o.end(piece.Kind)
-	fresh, err := t.news(h, o, piece)
+	fresh, err := t.newText(h, o, piece)
 	switch {
 	case err != nil:
 		return parley.OutsideGrown{}, err
@@ -207,8 +207,8 @@ func (t *Tx) grown(h *Head, o *Outside) parley.OutsideGrown {
 	}
 }
 
-// news returns the new part of a piece: CodeConflict if the piece leaves a gap or differs from the stored text.
-func (t *Tx) news(h *Head, o *Outside, piece store.OutsideAppend) (string, error) {
+// newText returns the new part of a piece: CodeConflict if the piece leaves a gap or differs from the stored text.
+func (t *Tx) newText(h *Head, o *Outside, piece store.OutsideAppend) (string, error) {
 	end := *o.end(piece.Kind)
 	if piece.Offset > end {
 		return "", &parley.Error{
@@ -364,7 +364,7 @@ func (t *Tx) deliveredBlock(h *Head, o *Outside, settle store.OutsideSettle) (st
 	if block.Content, err = parley.EncodeContent(content); err != nil {
 		return block, err
 	}
-	return block, t.file(h, o.MessageID, block.Content)
+	return block, t.useFiles(h, o.MessageID, block.Content)
 }
 
 // countOutside adds the usage that an outside agent reports to turn and session. It charges no budget.

@@ -43,7 +43,7 @@ func (t *Tx) post(h *Head, posting store.NewMessage, claimBy parley.ID) (store.P
 	}
 	m := t.messageOf(h, posting)
 	t.about.TargetID = m.ID
-	if err := t.file(h, m.ID, m.Content); err != nil {
+	if err := t.useFiles(h, m.ID, m.Content); err != nil {
 		return store.Posted{}, err
 	}
 	posted := store.Posted{EventSequence: h.LastEvent}
@@ -71,7 +71,7 @@ func (t *Tx) post(h *Head, posting store.NewMessage, claimBy parley.ID) (store.P
 	if err != nil {
 		return store.Posted{}, err
 	}
-	if err := t.keepRate(h, m, posting, &posted); err != nil {
+	if err := t.countPost(h, m, posting, &posted); err != nil {
 		return store.Posted{}, err
 	}
 	if titled {

@@ -107,9 +107,9 @@ func (q *queue) steers(turnID parley.ID) (steers []Entry) {
 	return steers
 }
 
-// place assigns a message the next sequence of the record, updates the statistics and writes message.created. A
+// assignSequence assigns a message the next sequence of the record, updates the statistics and writes message.created. A
 // streaming message gets its hash when it settles.
-func (t *Tx) place(h *Head, m *parley.Message) error {
+func (t *Tx) assignSequence(h *Head, m *parley.Message) error {
 	h.LastSequence++
 	if h.Context.Cleared && m.Role == parley.RoleUser && !m.Steer {
 		h.Context.Cleared, m.Marks.ContextEdge = false, true
@@ -119,12 +119,12 @@ func (t *Tx) place(h *Head, m *parley.Message) error {
 	h.Statistics.Messages++
 	if !m.Internal {
 		h.Statistics.UserFacing++
-		h.seen(1, m.TokenEstimate)
+		h.countContext(1, m.TokenEstimate)
 	}
 	if m.Role == parley.RoleSummary {
 		h.Context.Held = true
 	}
-	h.answered(m.ToolCallID)
+	h.forgetAnswered(m.ToolCallID)
 	if m.Role == parley.RoleToolCall {
 		m.CallOrdinal = h.NextCall
 		h.NextCall++
@@ -139,8 +139,8 @@ func (t *Tx) place(h *Head, m *parley.Message) error {
 	return chain(h, m)
 }
 
-// seen adds to the counters of the session's context; after a clear they stay 0 until the next message.
-func (h *Head) seen(messages, tokens int) {
+// countContext adds to the counters of the session's context; after a clear they stay 0 until the next message.
+func (h *Head) countContext(messages, tokens int) {
 	if !h.Context.Cleared {
 		h.Context.Messages += int64(messages)
 		h.Context.Tokens += int64(tokens)
@@ -172,7 +172,7 @@ func (t *Tx) record(h *Head, m *parley.Message, idempotency store.Idempotency) e
 		h.Changes.NewMessages,
 		NewMessage{Message: m, PostedEvent: h.LastEvent, Idempotency: idempotency},
 	)
-	return t.place(h, m)
+	return t.assignSequence(h, m)
 }
 
 // enterRecord moves a message from the queue into the record.
@@ -192,7 +192,7 @@ func (t *Tx) enterRecord(h *Head, m *parley.Message) error {
 	if h.Changes.made(m.ID) == nil {
 		h.Changes.Entered = append(h.Changes.Entered, m)
 	}
-	return t.place(h, m)
+	return t.assignSequence(h, m)
 }
 
 // made finds a message that this transition makes, or nil.

@@ -38,6 +38,6 @@ func (t *Tx) RecordReplay(scope store.Scope, replay store.NewReplay) error {
 			Spent{CallID: call.ID, From: replay.Charged, Used: used, Estimated: estimated},
 		)
 	}
-	h.settleApart(OpenCall{ID: call.ID}, replay.Settled)
+	h.settleWithoutTurn(OpenCall{ID: call.ID}, replay.Settled)
 	return nil
 }

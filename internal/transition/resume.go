@@ -38,7 +38,7 @@ func (t *Tx) RetryTurn(
 			turn.Status,
 		)
 	}
-	return t.takeUp(h, turn, again, claimBy)
+	return t.resumeEnded(h, turn, again, claimBy)
 }
 
 // ContinueTurn implements the transition of store.Control.
@@ -55,7 +55,7 @@ func (t *Tx) ContinueTurn(
 	switch {
 	case turn.Status == parley.TurnWaiting &&
 		(turn.WaitReason == parley.WaitBudget || turn.WaitReason == parley.WaitRateLimit):
-		return t.goOn(h, turn, claimBy)
+		return t.resumeWaiting(h, turn, claimBy)
 	case turn.Status == parley.TurnWaiting:
 		return store.TurnResumed{}, parley.Conflict(
 			turn.Status,
@@ -63,7 +63,7 @@ func (t *Tx) ContinueTurn(
 			turn.WaitReason,
 		)
 	case turn.Status == parley.TurnFailed && turn.Error != nil && turn.Error.Class == parley.ClassLimit:
-		return t.takeUp(h, turn, again, claimBy)
+		return t.resumeEnded(h, turn, again, claimBy)
 	}
 	return store.TurnResumed{}, parley.Conflict(
 		turn.Status,
@@ -126,8 +126,8 @@ func (t *Tx) resumedBefore(h *Head, idempotency store.Idempotency) (*store.TurnR
 	return &store.TurnResumed{Turn: *turn, EventSequence: earlier.PostedEvent, Replayed: true}, nil
 }
 
-// goOn makes a turn ready that waits at a limit.
-func (t *Tx) goOn(h *Head, turn *parley.Turn, claimBy parley.ID) (store.TurnResumed, error) {
+// resumeWaiting makes a turn ready that waits at a limit.
+func (t *Tx) resumeWaiting(h *Head, turn *parley.Turn, claimBy parley.ID) (store.TurnResumed, error) {
 	resumed := store.TurnResumed{EventSequence: h.LastEvent}
 	t.touch(h)
 	if err := t.answer(h, turn); err != nil {
@@ -137,8 +137,8 @@ func (t *Tx) goOn(h *Head, turn *parley.Turn, claimBy parley.ID) (store.TurnResu
 	return resumed, err
 }
 
-// takeUp starts a new turn on the message of an ended one.
-func (t *Tx) takeUp(h *Head, ended *parley.Turn, again store.TurnAgain, claimBy parley.ID) (store.TurnResumed, error) {
+// resumeEnded starts a new turn on the message of an ended one.
+func (t *Tx) resumeEnded(h *Head, ended *parley.Turn, again store.TurnAgain, claimBy parley.ID) (store.TurnResumed, error) {
 	if !h.TurnID.IsZero() {
 		return store.TurnResumed{}, parley.Conflict(
 			h.TurnStatus,
@@ -169,7 +169,7 @@ func (t *Tx) takeUp(h *Head, ended *parley.Turn, again store.TurnAgain, claimBy 
 		Iteration:        ended.Iteration,
 		CreatedAt:        t.now,
 	}
-	if err := t.takeUpLoop(h, ended, turn); err != nil {
+	if err := t.resumeLoop(h, ended, turn); err != nil {
 		return resumed, err
 	}
 	h.addTurn(turn)

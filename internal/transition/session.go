@@ -31,7 +31,7 @@ func (t *Tx) UpdateSession(scope store.Scope, id parley.ID, change store.Session
 			return parley.Session{}, err
 		}
 	}
-	if err := t.relimited(h, &before); err != nil {
+	if err := t.limitsChanged(h, &before); err != nil {
 		return parley.Session{}, err
 	}
 	session = h.Session

@@ -29,7 +29,7 @@ func (t *Tx) SettleStep(fence store.Fence, settle store.StepSettle) (settled sto
 		return settled, err
 	}
 	h.settleCall(turn, open, settle.Call)
-	h.clears(turn)
+	h.clearSuspicion(turn)
 	for _, callID := range settle.ToolsStarted {
 		for i := range rows {
 			if rows[i].ToolCallID == callID {
@@ -117,12 +117,12 @@ func (t *Tx) settleRows(
 		if block.TokenEstimate == 0 {
 			block.TokenEstimate = parley.EstimateContent(block.Content)
 		}
-		h.seen(0, block.TokenEstimate)
+		h.countContext(0, block.TokenEstimate)
 		row := SettledRow{BlockSettled: *block, ContentHash: m.ContentHash, ChainVersion: m.ChainVersion}
 		row.ToolName = rows[i].ToolName
 		h.Changes.Settled = append(h.Changes.Settled, row)
 		if rows[i].opened && m.Role == parley.RoleToolCall && block.Status == parley.MessageCompleted {
-			h.answered(rows[i].ToolCallID)
+			h.forgetAnswered(rows[i].ToolCallID)
 			open.unanswered = append(open.unanswered, &parley.Message{
 				ID:          rows[i].ID,
 				TurnID:      turn.ID,
@@ -185,7 +185,7 @@ func (t *Tx) SettleTool(fence store.Fence, settle store.ToolSettle) (parley.Mess
 	if err != nil {
 		return parley.Message{}, err
 	}
-	call := h.waitsFor(settle.ToolCallID)
+	call := h.unansweredCall(settle.ToolCallID)
 	if call == nil {
 		if call, err = t.unanswered(h, settle.ToolCallID); err != nil {
 			return parley.Message{}, err
@@ -205,10 +205,10 @@ func (t *Tx) SettleTool(fence store.Fence, settle store.ToolSettle) (parley.Mess
 	}
 	m := t.resultOf(h, call, settle.MessageID, settle.Author)
 	m.Step, m.Content, m.TokenEstimate = settle.Step, settle.Content, settle.TokenEstimate
-	if err := t.file(h, m.ID, m.Content); err != nil {
+	if err := t.useFiles(h, m.ID, m.Content); err != nil {
 		return parley.Message{}, err
 	}
-	h.callsOff(call)
+	h.cancelChild(call)
 	err = t.recordResult(h, m)
 	return *m, err
 }

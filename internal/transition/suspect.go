@@ -58,8 +58,8 @@ func (s *Suspects) took(suspicion parley.Suspicion) {
 	}
 }
 
-// clears ends the suspicion of a turn that settled a step.
-func (h *Head) clears(turn *parley.Turn) {
+// clearSuspicion ends the suspicion of a turn that settled a step.
+func (h *Head) clearSuspicion(turn *parley.Turn) {
 	turn.Takeovers = 0
 	if !turn.CaughtBy.IsZero() || !turn.AccusedBy.IsZero() {
 		turn.CaughtBy, turn.AccusedBy, h.Changes.Suspect = parley.ID{}, parley.ID{}, turn

@@ -106,12 +106,12 @@ func (t *Tx) end(h *Head, turn *parley.Turn, end store.TurnEnd) error {
 		return err
 	}
 	if end.Status != parley.TurnCompleted && turn.Step > 0 {
-		if err := t.callsAllOff(h); err != nil {
+		if err := t.cancelChildren(h); err != nil {
 			return err
 		}
 	}
 	if turn.Ordinal == 1 {
-		h.goesHome()
+		h.leaveChildHome()
 	}
 	wasReady := turn.Status == parley.TurnQueued
 	if err := h.move(turn, move); err != nil {

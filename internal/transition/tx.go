@@ -67,7 +67,7 @@ func (t *Tx) complete(h *Head) (commit store.Commit, tells bool) {
 	if h.Status != h.status || h.WaitReason != h.reason {
 		c.Listed = true
 		t.feed(h, event.SessionStatusChanged{
-			SessionID: h.ID, Status: h.Status, WaitReason: given(&h.WaitReason),
+			SessionID: h.ID, Status: h.Status, WaitReason: nilIfZero(&h.WaitReason),
 		}.Encode())
 	}
 	h.queue.trim()

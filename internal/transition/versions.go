@@ -48,7 +48,7 @@ func SettledVersions(m *parley.Message, rows []parley.Version, chunks int) []par
 		last = v.N
 		for _, g := range texts {
 			if g.kind == v.Kind {
-				v.Offset, v.End = onRune(g.text, v.Offset), onRune(g.text, v.End)
+				v.Offset, v.End = runeStart(g.text, v.Offset), runeStart(g.text, v.End)
 				v.Text = g.text[v.Offset:v.End]
 				ends[v.Kind] = max(ends[v.Kind], v.End)
 			}
@@ -64,8 +64,8 @@ func SettledVersions(m *parley.Message, rows []parley.Version, chunks int) []par
 	return rows
 }
 
-// onRune returns the index at or before i where a rune of the text begins.
-func onRune(text string, i int) int {
+// runeStart returns the index at or before i where a rune of the text begins.
+func runeStart(text string, i int) int {
 	i = min(max(i, 0), len(text))
 	for i > 0 && i < len(text) && !utf8.RuneStart(text[i]) {
 		i--
