@@ -43,9 +43,9 @@ func (t *talker) streamed(session parley.ID, text string) store.FencedVersion {
 	}
 }
 
-// TestFlushPassesOverWhatIsLocked: a locked session delays neither the flush of others nor their transitions. Its
+// TestFlushSkipsLockedSessions: a locked session delays neither the flush of others nor their transitions. Its
 // versions are not written, the flush reports that, and a repeat writes them.
-func TestFlushPassesOverWhatIsLocked(t *testing.T) {
+func TestFlushSkipsLockedSessions(t *testing.T) {
 	t.Parallel()
 	db, url := opened(t)
 	ctx, talk := t.Context(), newTalker(t, db, 3)

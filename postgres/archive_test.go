@@ -117,8 +117,8 @@ func TestLiveServerIsNotQuiet(t *testing.T) {
 	}
 }
 
-// TestUnfinishedCopyIsNoServers: only a copy opens a half-copied database.
-func TestUnfinishedCopyIsNoServers(t *testing.T) {
+// TestServersRefuseUnfinishedCopies: only a copy opens a half-copied database.
+func TestServersRefuseUnfinishedCopies(t *testing.T) {
 	t.Parallel()
 	store, url := opened(t)
 	archive := archived(t, store)

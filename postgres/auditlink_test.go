@@ -67,8 +67,8 @@ func TestTheSecondLinkerWaitsForTheLease(t *testing.T) {
 	holds(t, store, 3)
 }
 
-// TestTwoLinkersThatThinkTheyHoldTheLease: if both have read what to link, the second one is fenced and writes nothing.
-func TestTwoLinkersThatThinkTheyHoldTheLease(t *testing.T) {
+// TestTwoLinkersWithOneLease: if both have read what to link, the second one is fenced and writes nothing.
+func TestTwoLinkersWithOneLease(t *testing.T) {
 	store, url := opened(t)
 	other := openedAt(t, url, Options{})
 	entered(t, store)
@@ -96,9 +96,9 @@ func TestTwoLinkersThatThinkTheyHoldTheLease(t *testing.T) {
 	}
 }
 
-// TestAnEntryThatCommitsLateIsLinkedLate: its transaction begins before the others and is still open when they are
+// TestLateEntryIsLinkedLate: its transaction begins before the others and is still open when they are
 // linked.
-func TestAnEntryThatCommitsLateIsLinkedLate(t *testing.T) {
+func TestLateEntryIsLinkedLate(t *testing.T) {
 	store, url := opened(t)
 	conn := connected(t, url)
 	late := parley.NewID()

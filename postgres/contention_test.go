@@ -78,9 +78,9 @@ func TestDeadlock(t *testing.T) {
 	}
 }
 
-// TestChildOfASessionThatGoes: another process makes a child while the deletion of its parent, unaware of it, waits for
+// TestChildOfADeletedSession: another process makes a child while the deletion of its parent, unaware of it, waits for
 // the parent's lock. The child is deleted, too, or refused.
-func TestChildOfASessionThatGoes(t *testing.T) {
+func TestChildOfADeletedSession(t *testing.T) {
 	t.Parallel()
 	db, url := opened(t)
 	other, k := openedAt(t, url, Options{}), newTalker(t, db, 1)

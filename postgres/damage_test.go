@@ -39,9 +39,9 @@ func TestDamageThatPostgreSQLReportsMarksTheStore(t *testing.T) {
 	}
 }
 
-// TestOldChecksumFailuresAreNoDamageOfToday: the count outlives a repair; only a rise during the process's life marks
+// TestOldChecksumFailuresAreNotDamage: the count outlives a repair; only a rise during the process's life marks
 // the store.
-func TestOldChecksumFailuresAreNoDamageOfToday(t *testing.T) {
+func TestOldChecksumFailuresAreNotDamage(t *testing.T) {
 	var count checksumCount
 	for i, step := range []struct {
 		counted int64

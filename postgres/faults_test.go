@@ -12,9 +12,9 @@ import (
 	"example.org/parley/store"
 )
 
-// TestWhoseRevisionItIs: a change with a lost result does not count as committed just because another process made the
+// TestForeignRevisionDoesNotCount: a change with a lost result does not count as committed just because another process made the
 // next revision.
-func TestWhoseRevisionItIs(t *testing.T) {
+func TestForeignRevisionDoesNotCount(t *testing.T) {
 	t.Parallel()
 	db, url := opened(t)
 	other := openedAt(t, url, Options{})
@@ -64,8 +64,8 @@ func TestWhoseRevisionItIs(t *testing.T) {
 	}
 }
 
-// TestClaimPassesOverWhatIsLocked: a locked session does not keep a process with one free slot from the others.
-func TestClaimPassesOverWhatIsLocked(t *testing.T) {
+// TestClaimSkipsLockedSessions: a locked session does not keep a process with one free slot from the others.
+func TestClaimSkipsLockedSessions(t *testing.T) {
 	t.Parallel()
 	db, url := opened(t)
 	ctx, talk := t.Context(), newTalker(t, db, 4)
@@ -86,8 +86,8 @@ func TestClaimPassesOverWhatIsLocked(t *testing.T) {
 	run(t, stopped, "ROLLBACK")
 }
 
-// TestCreationRelies: rows that a creation found, and no revision covers, are confirmed when it is written.
-func TestCreationRelies(t *testing.T) {
+// TestCreationConfirmsWhatItFound: rows that a creation found, and no revision covers, are confirmed when it is written.
+func TestCreationConfirmsWhatItFound(t *testing.T) {
 	t.Parallel()
 	db, url := opened(t)
 	other := openedAt(t, url, Options{})

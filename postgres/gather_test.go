@@ -62,8 +62,8 @@ func TestHintsWaitAsLongAsTheyMay(t *testing.T) {
 	}
 }
 
-// TestWatchersHearWhatWaited: a new watcher need not wait for lazy hints, and is forgotten when it stops reporting.
-func TestWatchersHearWhatWaited(t *testing.T) {
+// TestNewWatchersGetWaitingHints: a new watcher need not wait for lazy hints, and is forgotten when it stops reporting.
+func TestNewWatchersGetWaitingHints(t *testing.T) {
 	t.Parallel()
 	r := &Relay{
 		now:     make(chan struct{}, 1),

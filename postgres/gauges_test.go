@@ -9,9 +9,9 @@ import (
 	"example.org/parley/store"
 )
 
-// TestQueueIsSeenOverAllWorkspaces: the queue's figures count waiting work by priority over all workspaces, with ages
+// TestQueueCountsAllWorkspaces: the queue's figures count waiting work by priority over all workspaces, with ages
 // by the database's clock.
-func TestQueueIsSeenOverAllWorkspaces(t *testing.T) {
+func TestQueueCountsAllWorkspaces(t *testing.T) {
 	t.Parallel()
 	db, url := opened(t)
 	conn := connected(t, url)

@@ -492,9 +492,9 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON parley.latest TO parley_tenant;`)
 	}
 }
 
-// TestTreesAreFoundInPassing: tool sessions from before trees get their place in the tree. No other row is written,
+// TestMigrationPlacesToolSessions: tool sessions from before trees get their place in the tree. No other row is written,
 // because nobody can read or change a session until the migration has finished.
-func TestTreesAreFoundInPassing(t *testing.T) {
+func TestMigrationPlacesToolSessions(t *testing.T) {
 	t.Parallel()
 	url := databases.Empty(t)
 	files, _ := following(t, "SELECT 1;")
@@ -602,8 +602,8 @@ func TestTreesAreFoundInPassing(t *testing.T) {
 	}
 }
 
-// TestRoleThatMayLittle follows somebody whose database is run by others: the printed statements are enough.
-func TestRoleThatMayLittle(t *testing.T) {
+// TestRoleWithFewRights follows somebody whose database is run by others: the printed statements are enough.
+func TestRoleWithFewRights(t *testing.T) {
 	t.Parallel()
 	cluster, err := pgtest.Start(pgtest.Options{}) // its own, because roles belong to the whole cluster
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 	"example.org/parley/store"
 )
 
-// TestNoticesHoldWhatWasSaid: hints arrive unchanged, in notifications of a legal size, and long texts in consecutive
+// TestNoticesRoundTrip: hints arrive unchanged, in notifications of a legal size, and long texts in consecutive
 // parts.
-func TestNoticesHoldWhatWasSaid(t *testing.T) {
+func TestNoticesRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		texts := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{
 			strings.Repeat("\x01", 3000), strings.Repeat("größe 🙂", 2000), strings.Repeat(`"\`, 5000), "",

@@ -83,9 +83,9 @@ func intact(t *testing.T, store *Store) parley.Anchor {
 	return parley.Anchor{}
 }
 
-// TestADatabaseOfThePreviousReleaseGoesOn: record, chain and audit verify, pending approvals can be decided, and old
+// TestPreviousReleaseContinues: record, chain and audit verify, pending approvals can be decided, and old
 // sessions continue in the second version of the chain.
-func TestADatabaseOfThePreviousReleaseGoesOn(t *testing.T) {
+func TestPreviousReleaseContinues(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	url := previousDatabase(t)
@@ -149,9 +149,9 @@ func TestADatabaseOfThePreviousReleaseGoesOn(t *testing.T) {
 	intact(t, db)
 }
 
-// TestADatabaseFromBeforePartsIsReadAlike: what the release before content in parts wrote verifies and reads with the
+// TestDatabaseBeforePartsReadsAlike: what the release before content in parts wrote verifies and reads with the
 // same contents and hashes as in that release; its sessions continue.
-func TestADatabaseFromBeforePartsIsReadAlike(t *testing.T) {
+func TestDatabaseBeforePartsReadsAlike(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	raw, err := os.ReadFile("testdata/before_parts.json")

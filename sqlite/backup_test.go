@@ -378,9 +378,9 @@ func TestRestoreThatDied(t *testing.T) {
 	}
 }
 
-// TestBackupHoldsUpNobody: while another process reads a snapshot the log cannot be emptied; the writer notices without
+// TestBackupBlocksNobody: while another process reads a snapshot the log cannot be emptied; the writer notices without
 // waiting.
-func TestBackupHoldsUpNobody(t *testing.T) {
+func TestBackupBlocksNobody(t *testing.T) {
 	w := newWorld(t, Options{})
 	backup, err := openConn(context.Background(), dsn(filepath.Join(w.dir, DatabaseFile))+"?mode=ro")
 	if err != nil {

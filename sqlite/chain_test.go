@@ -39,9 +39,9 @@ func (w *world) asFirstVersion(session parley.ID) {
 	}
 }
 
-// TestARecordOfTheFirstChainVersionGoesOnUnderTheSecond covers the session itself, a fork of it, and a backup of both;
+// TestFirstChainVersionContinuesUnderTheSecond covers the session itself, a fork of it, and a backup of both;
 // old rows stay unchanged.
-func TestARecordOfTheFirstChainVersionGoesOnUnderTheSecond(t *testing.T) {
+func TestFirstChainVersionContinuesUnderTheSecond(t *testing.T) {
 	w := newWorld(t, Options{})
 	session := w.session(nil)
 	w.plainTurn(session.ID, "the old answer")

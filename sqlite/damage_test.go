@@ -10,9 +10,9 @@ import (
 	"example.org/parley/store"
 )
 
-// TestASecondParleyIsKeptOutThoughTheLockFileIsGone: a removed or replaced lock file is recreated, and meanwhile the
+// TestLockHoldsWithoutTheLockFile: a removed or replaced lock file is recreated, and meanwhile the
 // directory's own lock holds.
-func TestASecondParleyIsKeptOutThoughTheLockFileIsGone(t *testing.T) {
+func TestLockHoldsWithoutTheLockFile(t *testing.T) {
 	w := newWorld(t, Options{})
 	lock := filepath.Join(w.dir, LockFile)
 	for name, change := range map[string]func() error{
@@ -45,9 +45,9 @@ func TestASecondParleyIsKeptOutThoughTheLockFileIsGone(t *testing.T) {
 	}
 }
 
-// TestALockFileOfAnotherIsNoted: a lock file that an older program, which does not know the directory's lock, holds
+// TestForeignLockFileIsDamage: a lock file that an older program, which does not know the directory's lock, holds
 // meanwhile is recorded as damage.
-func TestALockFileOfAnotherIsNoted(t *testing.T) {
+func TestForeignLockFileIsDamage(t *testing.T) {
 	w := newWorld(t, Options{})
 	if err := os.Remove(filepath.Join(w.dir, LockFile)); err != nil {
 		t.Fatal(err)
@@ -132,9 +132,9 @@ func (w *world) damage(table string) {
 	}
 }
 
-// TestADamagedPageIsNoticedInPassing: the check of a table notices a damaged page while the store serves, and probes
+// TestDamagedPageIsNoticed: the check of a table notices a damaged page while the store serves, and probes
 // report it from then on.
-func TestADamagedPageIsNoticedInPassing(t *testing.T) {
+func TestDamagedPageIsNoticed(t *testing.T) {
 	w := newWorld(t, Options{})
 	w.plainTurn(w.session(nil).ID, "the answer")
 	w.again()
@@ -163,8 +163,8 @@ func TestADamagedPageIsNoticedInPassing(t *testing.T) {
 	}
 }
 
-// TestAReadThatFailsMarksTheStore: a failing read records damage without any check.
-func TestAReadThatFailsMarksTheStore(t *testing.T) {
+// TestFailedReadMarksTheStore: a failing read records damage without any check.
+func TestFailedReadMarksTheStore(t *testing.T) {
 	w := newWorld(t, Options{})
 	session := w.session(nil).ID
 	w.plainTurn(session, "the answer")

@@ -86,9 +86,9 @@ func TestOrdinals(t *testing.T) {
 	w.invariants()
 }
 
-// TestToolSessionsOfPrivateOnesBecomePrivate: a directory of the previous release may have tool sessions that are more
+// TestToolSessionsOfPrivateSessionsBecomePrivate: a directory of the previous release may have tool sessions that are more
 // visible than their parents.
-func TestToolSessionsOfPrivateOnesBecomePrivate(t *testing.T) {
+func TestToolSessionsOfPrivateSessionsBecomePrivate(t *testing.T) {
 	w := newWorld(t, Options{})
 	below := func(parent parley.ID, kind parley.SessionKind) parley.ID {
 		return w.session(func(s *parley.Session) { s.ParentSessionID, s.Kind = parent, kind }).ID
@@ -189,9 +189,9 @@ func TestLateMigration(t *testing.T) {
 	}
 }
 
-// TestNewDatabasesAreAsMigrationsMakeThem: a new database is created from one text, and equals what the migrations would
+// TestNewDatabasesEqualMigratedOnes: a new database is created from one text, and equals what the migrations would
 // have created one by one.
-func TestNewDatabasesAreAsMigrationsMakeThem(t *testing.T) {
+func TestNewDatabasesEqualMigratedOnes(t *testing.T) {
 	fresh := filepath.Join(t.TempDir(), DatabaseFile)
 	if err := migrate(t.Context(), fresh); err != nil {
 		t.Fatal(err)

@@ -19,8 +19,8 @@ func unreadable(t *testing.T) error {
 	return err
 }
 
-// TestOneFailedReadIsNoDamage: a disk may fail once, but a repeated failure marks the store.
-func TestOneFailedReadIsNoDamage(t *testing.T) {
+// TestOneFailedReadIsNotDamage: a disk may fail once, but a repeated failure marks the store.
+func TestOneFailedReadIsNotDamage(t *testing.T) {
 	w := newWorld(t, Options{})
 	blip := unreadable(t)
 	tries, failures := 0, 1

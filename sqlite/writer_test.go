@@ -176,8 +176,8 @@ func TestOneOwner(t *testing.T) {
 	}
 }
 
-// TestFilesAreTheOwnersAlone: only the owner can read the database, even if others may read the directory.
-func TestFilesAreTheOwnersAlone(t *testing.T) {
+// TestFilesArePrivate: only the owner can read the database, even if others may read the directory.
+func TestFilesArePrivate(t *testing.T) {
 	w := newWorld(t, Options{})
 	if err := os.Chmod(w.dir, 0o755); err != nil { //nolint:gosec // this mode is under test
 		t.Fatal(err)

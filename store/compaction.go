@@ -54,9 +54,9 @@ type NewSummary struct {
 // Compactions stores the compactions of sessions: at most one row per session, with its own claim apart from the
 // turn's. Each method but the last is a transition that locks the session's head.
 type Compactions interface {
-	// RequestCompaction starts a compaction under a new id. If one is unfinished, an automatic request returns it and a
-	// manual request is CodeConflict with the state. While the summary of the previous compaction is queued, a manual
-	// request is CodeConflict, too. An automatic compaction does not start while the previous one rests
+	// RequestCompaction starts a compaction under a new id. If one is unfinished, a manual request is CodeConflict with
+	// the state and any other request returns it. While the summary of the previous compaction is queued, every
+	// request is CodeConflict. An automatic compaction does not start while the previous one rests
 	// (Compaction.RestsUntil), or within CompactionRest messages after its summary was set aside; then
 	// RequestCompaction returns the previous one with RestsUntil set. CodeNotFound; CodeArchived for a manual request.
 	RequestCompaction(

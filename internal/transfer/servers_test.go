@@ -53,9 +53,9 @@ func TestServersAtWork(t *testing.T) {
 	must(t, server.Close())
 }
 
-// TestHeldTurnsGoOn: rows that servers wrote into PostgreSQL are copied unchanged, and a turn whose process died
+// TestHeldTurnsBecomeReady: rows that servers wrote into PostgreSQL are copied unchanged, and a turn whose process died
 // without a takeover is ready in the copy.
-func TestHeldTurnsGoOn(t *testing.T) {
+func TestHeldTurnsBecomeReady(t *testing.T) {
 	t.Parallel()
 	home := place{"postgres", databases.New(t)}
 	server, err := postgres.Open(t.Context(), home.at, postgres.Options{})

@@ -162,8 +162,8 @@ func finds(t *testing.T, findings []parley.Finding, words ...string) []parley.Fi
 	return slices.Delete(findings, at, at+1)
 }
 
-// TestVerifyFindsWhatWasChangedBySQL: verification finds each change at its place, and nothing else.
-func TestVerifyFindsWhatWasChangedBySQL(t *testing.T) {
+// TestVerifyFindsSQLChanges: verification finds each change at its place, and nothing else.
+func TestVerifyFindsSQLChanges(t *testing.T) {
 	both(t, func(t *testing.T, empty func() place) {
 		p := empty()
 		store := p.hold(t)
@@ -266,9 +266,9 @@ func TestVerifyFindsWhatWasChangedBySQL(t *testing.T) {
 	})
 }
 
-// TestTheAnchorTellsOfARemovedEnd: removing the last entries with their links leaves a valid chain, but an older anchor
+// TestAnchorRevealsARemovedEnd: removing the last entries with their links leaves a valid chain, but an older anchor
 // does not match it, nor does it match a rebuilt chain.
-func TestTheAnchorTellsOfARemovedEnd(t *testing.T) {
+func TestAnchorRevealsARemovedEnd(t *testing.T) {
 	both(t, func(t *testing.T, empty func() place) {
 		p := empty()
 		store := p.hold(t)
