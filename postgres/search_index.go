@@ -302,7 +302,7 @@ func arraysOf(p *words.Stretch) arrays {
 }
 
 // TakeSearchStep implements store.SearchIndex.
-func (s *Store) TakeSearchStep(ctx context.Context, anew bool) (step store.SearchStep, taken bool, err error) {
+func (s *Store) TakeSearchStep(ctx context.Context, startPass bool) (step store.SearchStep, taken bool, err error) {
 	var after parley.ID
 	b := system()
 	b.read(
@@ -314,7 +314,7 @@ func (s *Store) TakeSearchStep(ctx context.Context, anew bool) (step store.Searc
 			return nil
 		},
 		store.SearchLease.Milliseconds(),
-		anew,
+		startPass,
 	)
 	if err := s.send(ctx, b); err != nil || !taken {
 		return step, false, mapError(err)

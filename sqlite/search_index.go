@@ -334,7 +334,7 @@ func (t *txn) nextKey(at parley.Time, last int64) (int64, error) {
 }
 
 // TakeSearchStep implements store.SearchIndex.
-func (s *Store) TakeSearchStep(ctx context.Context, anew bool) (store.SearchStep, bool, error) {
+func (s *Store) TakeSearchStep(ctx context.Context, startPass bool) (store.SearchStep, bool, error) {
 	after, err := transact(ctx, s, func(tx *txn) (after *parley.ID, err error) {
 		_, err = tx.one(
 			"UPDATE search_pass SET due_at = ? WHERE due_at <= ? OR ? AND after_id IS NULL RETURNING after_id",
@@ -345,7 +345,7 @@ func (s *Store) TakeSearchStep(ctx context.Context, anew bool) (store.SearchStep
 			},
 			int64(tx.now)+store.SearchLease.Milliseconds(),
 			int64(tx.now),
-			anew,
+			startPass,
 		)
 		tx.wrote = after != nil
 		return after, err

@@ -44,7 +44,7 @@ func TestNewcomersFindAPlace(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		slots := rapid.IntRange(1, 300).Draw(t, "slots")
 		o := store.Occupancy{Slots: slots, Reserve: store.ReservedSlots(slots)}
-		few := 1 // a place is left after as many greedy ones as the reserve can be halved, and the one with the slots
+		few := 1 // one workspace takes the slots; each further one halves the reserve, and one place must remain
 		for left := o.Reserve; left > 1; left /= 2 {
 			few++
 		}

@@ -73,9 +73,9 @@ type SearchIndex interface {
 	// sessions that may have more. Unknown and deleted sessions count as done. Several may run at once.
 	IndexSessions(ctx context.Context, sessions []parley.ID) (left []parley.ID, err error)
 	// TakeSearchStep takes the due step of a pass for SearchLease; taken is false if none is due. A step without
-	// EndSearchStep becomes due again after that. anew makes the next pass due if none is under way; a starting process
-	// sets it.
-	TakeSearchStep(ctx context.Context, anew bool) (step SearchStep, taken bool, err error)
+	// EndSearchStep becomes due again after that. startPass makes the next pass due if none is under way; a starting
+	// process sets it.
+	TakeSearchStep(ctx context.Context, startPass bool) (step SearchStep, taken bool, err error)
 	// EndSearchStep reports that the sessions of a step are indexed. The next step is due immediately, the next pass
 	// after rest.
 	EndSearchStep(ctx context.Context, step SearchStep, rest time.Duration) error
