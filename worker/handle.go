@@ -15,8 +15,8 @@ var _ runner.Turn = (*turn)(nil)
 // place is where a turn stands: before the attempt of a step.
 type place struct {
 	step, attempt int
-	steers        bool // some may wait
-	answered      bool // the last answer was final: only a steer is a reason for another step
+	steers        bool // steers may be waiting
+	answered      bool // the last answer was final: only a steer causes another step
 }
 
 // after is the place behind a step that has its results.
@@ -85,7 +85,7 @@ func (t *turn) Begin(speaker runner.Speaker) (runner.Next, error) {
 	return t.finish(store.TurnEnd{Status: parley.TurnFailed, Failure: failure})
 }
 
-// Ask implements runner.Turn: a request and its answer.
+// Ask implements runner.Turn: it sends a request and stores its answer.
 func (t *turn) Ask() (runner.Next, error) {
 	if t.ctx.Err() != nil {
 		return runner.Over, t.leave(nil)
@@ -102,7 +102,7 @@ func (t *turn) Ask() (runner.Next, error) {
 			return runner.Over, err
 		}
 	}
-	if t.place.answered && len(steers) == 0 { // it was taken back
+	if t.place.answered && len(steers) == 0 { // the steer was removed
 		return t.complete()
 	}
 	t.beginStep(t.place.step)
@@ -110,7 +110,7 @@ func (t *turn) Ask() (runner.Next, error) {
 	broken := err
 	code := parley.ErrorCode(err)
 	if code == parley.CodeMore || code == parley.CodeOverBudget {
-		// A steer changed meanwhile, or others took what was left.
+		// A steer changed meanwhile, or other calls used up the rest of the budget.
 		next, err, broken = runner.AskNext, nil, nil
 		t.place.steers = true
 	}
@@ -192,7 +192,7 @@ func (t *turn) Finish(failure *parley.Failure) (next runner.Next, err error) {
 	return runner.AskNext, nil
 }
 
-// close lets go of what a run has held.
+// close releases what a run has held.
 func (t *turn) close() {
 	t.responses.keep()
 	t.asking.release()
@@ -200,7 +200,7 @@ func (t *turn) close() {
 	t.limits.stop()
 }
 
-// beginStep tells the observer of a step, unless it is told already.
+// beginStep tells the observer of a step, once.
 func (t *turn) beginStep(step int) {
 	if !t.stepping {
 		t.stepping, t.at = true, t.w.observer.StepBegan(t.ctx, step)
@@ -214,11 +214,10 @@ func (t *turn) endStep(broken error) {
 	}
 }
 
-// take asks for the answer of a step that shows steers. CodeMore asks for it to be
-// taken again.
+// take asks for the answer of a step that shows steers. CodeMore asks for another call.
 func (t *turn) take(steers []parley.Message) (runner.Next, error) {
 	q, failure, err := t.requests.question(t.place, steers)
-	if err != nil && t.ctx.Err() != nil { // middleware was at it when the turn's time was over, or it was cancelled
+	if err != nil && t.ctx.Err() != nil { // the turn's time ended, or it was cancelled, inside middleware
 		return runner.Over, t.leave(nil)
 	}
 	if err != nil {
@@ -228,7 +227,7 @@ func (t *turn) take(steers []parley.Message) (runner.Next, error) {
 		return t.finish(store.TurnEnd{Status: parley.TurnFailed, Failure: failure})
 	}
 	var refusal *store.Refusal
-	if t.responses.lookUp(q); q.served == nil && q.speech == nil { // what was kept costs nothing
+	if t.responses.lookUp(q); q.served == nil && q.speech == nil { // a cached answer costs nothing
 		if q.reservation, refusal, err = t.budgets.afford(q); err != nil {
 			return runner.Over, err
 		}
@@ -260,7 +259,7 @@ func (t *turn) take(steers []parley.Message) (runner.Next, error) {
 	return runner.CallNext, nil
 }
 
-// settleCalls settles a step whose answer has calls, and decides about them.
+// settleCalls settles a step whose answer has calls, and decides about each call.
 func (t *turn) settleCalls(a *answer) error {
 	var started []string
 	for i := range t.calls {
@@ -285,14 +284,13 @@ func (t *turn) settleCalls(a *answer) error {
 	return err
 }
 
-// runCalls brings the settled calls of a step to their results, as far as they come
-// without anybody.
+// runCalls runs the settled calls of a step as far as nobody has to be asked.
 func (t *turn) runCalls() (runner.Next, error) {
 	step, calls := t.place.step, t.calls
 	if err := t.tools.refuseThose(step, calls); err != nil {
 		return runner.Over, err
 	}
-	if err := t.tools.openChildren(step, calls); err != nil { // first: they work while the tools run
+	if err := t.tools.openChildren(step, calls); err != nil { // first, so that children work while the tools run
 		return runner.Over, err
 	}
 	for from := 0; from < len(calls); {
@@ -312,9 +310,8 @@ func (t *turn) runCalls() (runner.Next, error) {
 	return runner.AskNext, nil
 }
 
-// leaveCalls lets go of a turn that was interrupted at its tools. A cancel, or the
-// end of the turn's time, settles the calls that have no result; else they stay open, for the one who
-// resumes the turn.
+// leaveCalls releases a turn that was interrupted while its tools ran. A cancel, or the end of the turn's time, settles
+// the calls without results; otherwise they stay open for the run that resumes the turn.
 func (t *turn) leaveCalls() error {
 	overdue := t.limits.overdue() != nil
 	if overdue || errors.Is(context.Cause(t.ctx), ErrCancelled) {
@@ -338,8 +335,7 @@ func (t *turn) leaveCalls() error {
 	return t.leave(nil)
 }
 
-// endTruncated answers calls that were cut off, which never run, and completes
-// the turn.
+// endTruncated answers calls that were cut off and never run, and completes the turn.
 func (t *turn) endTruncated(calls []toolCall) (runner.Next, error) {
 	for i := range calls {
 		if err := t.tools.refuse(t.place.step, &calls[i], resultTruncated); err != nil {
@@ -359,8 +355,7 @@ func (t *turn) complete() (runner.Next, error) {
 	return t.finish(end)
 }
 
-// finish ends the turn outside any step; completed, it goes on when a steer came
-// first.
+// finish ends the turn outside a step; a completed turn continues if a steer came first.
 func (t *turn) finish(end store.TurnEnd) (runner.Next, error) {
 	var settled store.StepSettled
 	err := t.persist(func() (err error) {
@@ -374,9 +369,8 @@ func (t *turn) finish(end store.TurnEnd) (runner.Next, error) {
 	return runner.Over, err
 }
 
-// leave lets go of an interrupted turn: cancelled, it is settled as far as it
-// came; on a stop it is given back; after the loss of the lease nothing is
-// written.
+// leave releases an interrupted turn. Cancelled, it is settled as far as it came; on a stop it is given back; after the
+// loss of the lease nothing is written.
 func (t *turn) leave(a *answer) error {
 	switch cause := context.Cause(t.ctx); {
 	case errors.Is(cause, ErrCancelled):

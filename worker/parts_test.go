@@ -8,8 +8,7 @@ import (
 	"example.org/parley"
 )
 
-// A part of a turn is made from its claim alone: limits need no store while nothing is
-// near.
+// Each part of a turn works from its claim alone: limits need no store while none is near.
 func TestLimitsByThemselves(t *testing.T) {
 	t.Parallel()
 	calls := 1

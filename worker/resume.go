@@ -8,10 +8,9 @@ import (
 	"example.org/parley/store"
 )
 
-// resume settles what an earlier attempt left open and finds where the turn goes
-// on. What has happened is never done twice: a settled answer is not asked for
-// again, and of its calls without a result only repeatable tools run again. With
-// unusable set nothing new is begun: the turn is about to fail.
+// resume settles what an earlier attempt left open and finds where the turn resumes. Nothing happens twice: a settled
+// answer is not requested again, and of its calls without a result only repeatable ones run again. If unusable is set
+// nothing new begins: the turn is about to fail.
 func (t *turn) resume(unusable *parley.Failure) (runner.Next, error) {
 	state, err := t.w.store.RecoverTurn(t.writes, t.fence)
 	if err != nil {
@@ -61,8 +60,8 @@ func (t *turn) resume(unusable *parley.Failure) (runner.Next, error) {
 	return runner.CallNext, nil
 }
 
-// openCalls are the calls of a step that have no result: nil when it has no calls at
-// all. Answered reports that the step has a settled answer.
+// openCalls returns the calls of a step without a result: nil if it has no calls at all. Answered reports whether the
+// step has a settled answer.
 func openCalls(messages []parley.Message, step int) (open []toolCall, answered bool) {
 	results := map[string]bool{}
 	for i := range messages {
