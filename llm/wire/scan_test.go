@@ -41,8 +41,8 @@ func TestScannerKnowsJSON(t *testing.T) {
 	}
 }
 
-// Whatever is cut out of, or put into, a JSON text: the scanner and
-// encoding/json agree on whether it still is one.
+// Whatever is removed from or inserted into a JSON text, the scanner and encoding/json agree on whether it is still
+// valid.
 func TestScannerAgreesOnValidity(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := []byte(`{"a":[1,-2.5e3,"x\u00e9\n",null,true,{"b":"c"}],"d":{}} `)
