@@ -211,7 +211,7 @@ func (e *endpoint) readSchema(raw json.RawMessage) (err error) {
 		if !known[name] {
 			return parley.InvalidField(
 				"parameters",
-				"the URL's argument {%s} is none of the schema's properties",
+				"the URL's argument {%s} is not a property of the schema",
 				parley.Clip(name, maxNameBytes),
 			)
 		}
