@@ -168,7 +168,7 @@ var (
 		Description: Description{
 			Name: "end_user", Label: "End user",
 			Kind: Text, Scopes: everywhere, Wins: Whole,
-			Doc:     "Identifies the end user to the provider, against abuse: an opaque id, never a name or an address.",
+			Doc:     "The end user, for the provider's abuse detection: an opaque id, never a name or an address.",
 			Example: `"u-7f3a"`,
 		},
 		field:  func(s *parley.Settings) **string { return &s.EndUser },

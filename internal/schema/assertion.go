@@ -9,7 +9,7 @@ import (
 	"example.org/parley"
 )
 
-// assertion reads the keywords that hold no schema.
+// assertion reads the keywords without subschemas.
 func (r *reader) assertion(n *node, name string, v *value, at place) (err error) {
 	switch name {
 	case "$recursiveRef":
@@ -55,7 +55,7 @@ func (r *reader) assertion(n *node, name string, v *value, at place) (err error)
 	return err
 }
 
-// readNumber reads the keywords that are numbers, and leaves all others alone.
+// readNumber reads the numeric keywords, and ignores all others.
 func (n *node) readNumber(name string, v *value, at place) error {
 	switch limit, count := n.bounds(name); {
 	case limit != nil:
@@ -75,7 +75,7 @@ func (n *node) readNumber(name string, v *value, at place) error {
 	return nil
 }
 
-// bounds is where the number of a keyword goes.
+// bounds returns the destination of a numeric keyword.
 func (n *node) bounds(keyword string) (limit **value, count **int) {
 	switch keyword {
 	case "multipleOf":
@@ -129,7 +129,7 @@ func (n *node) readTypes(v *value, at place) (err error) {
 	return nil
 }
 
-// allow lets these values alone pass. Beside others it lets pass what is in both.
+// allow permits only these values. With earlier ones, it permits the intersection.
 func (n *node) allow(values []value) {
 	allowed := map[string]bool{}
 	for i := range values {

@@ -9,7 +9,7 @@ import (
 	"example.org/parley"
 )
 
-// reader makes nodes of a document.
+// reader converts a document to nodes.
 type reader struct {
 	nodes       []*node
 	at          map[string]*node     // by JSON Pointer from the root
@@ -18,10 +18,10 @@ type reader struct {
 	patterns    int
 	patternSize int
 	draft7      bool
-	annotates   bool // there is a keyword that asks what others have seen
+	annotates   bool // some keyword uses what others have evaluated
 }
 
-// place is where a schema stands.
+// place is the position of a schema.
 type place struct {
 	pointer  string
 	resource *resource
@@ -39,7 +39,7 @@ func (p place) String() string {
 	return parley.Clip(p.pointer, 128)
 }
 
-// types are those of JSON Schema.
+// types returns the types of JSON Schema.
 func types() []string {
 	return []string{"array", "boolean", "integer", "null", "number", "object", "string"}
 }
@@ -54,7 +54,7 @@ func (r *reader) root(document value) (*node, error) {
 	return r.schema(&document, place{resource: &resource{}})
 }
 
-// schema reads a schema and all within it.
+// schema reads a schema and its subschemas.
 func (r *reader) schema(v *value, at place) (*node, error) {
 	if len(r.nodes) >= MaxSubschemas {
 		return nil, bound("it holds more than %d schemas; make it smaller", MaxSubschemas)
@@ -117,7 +117,7 @@ func (r *reader) keyword(n *node, name string, v *value, at place) (err error) {
 	return err
 }
 
-// holds is where the schemas of a keyword go: one, a list or a table of them.
+// holds returns where the schemas of a keyword go: one, a list or a table of them.
 func (n *node) holds(keyword string) (one **node, list *[]*node, table *map[string]*node) {
 	switch keyword {
 	case "items":
@@ -156,10 +156,10 @@ func (n *node) holds(keyword string) (one **node, list *[]*node, table *map[stri
 	return one, list, table
 }
 
-// pair settles what two keywords mean together.
+// pair resolves the combined meaning of two keywords.
 func (r *reader) pair(n *node, v *value) {
 	if list := v.members["items"]; list != nil && list.kind == array {
-		n.items = r.at[n.where+"/additionalItems"] // nil without it
+		n.items = r.at[n.where+"/additionalItems"] // nil if absent
 	}
 	n.refAlone = r.draft7 && n.ref != ""
 	r.annotates = r.annotates || n.unevaluated != nil || n.unevaluatedItems != nil
@@ -210,7 +210,7 @@ func (r *reader) patternProperties(n *node, v *value, at place) error {
 	return nil
 }
 
-// dependencies are draft 07's: names, or a schema.
+// dependencies reads draft 07's keyword: names, or a schema.
 func (r *reader) dependencies(n *node, v *value, at place) (err error) {
 	if v.kind != object {
 		return fmt.Errorf("%s must be an object", at)

@@ -50,8 +50,7 @@ func TestWordsAreFoldedAndParted(t *testing.T) {
 	}
 }
 
-// Words stand where they say, in order, and what is kept of them is made of nothing
-// that a database could take for an operator.
+// Words are at their stated positions, in order, and contain nothing that a database could take for an operator.
 func TestWordsStandWhereTheySay(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
