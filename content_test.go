@@ -91,7 +91,7 @@ func TestValidateContentNamesTheField(t *testing.T) {
 		"too many parts": {parley.RoleUser, `{"parts":[` +
 			strings.Repeat(`{"type":"text","text":"a"},`, parley.MaxParts) +
 			`{"type":"text","text":"a"}]}`, "content.parts"},
-		"not the id of a file":      {parley.RoleUser, `{"parts":[{"type":"file","file_id":"x"}]}`, "content"},
+		"not the id of a file": {parley.RoleUser, `{"parts":[{"type":"file","file_id":"x"}]}`, "content"},
 		"null":                 {parley.RoleUser, ` null `, "content"},
 		"array":                {parley.RoleUser, `[]`, "content"},
 		"string":               {parley.RoleUser, `"hi"`, "content"},

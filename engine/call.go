@@ -95,12 +95,12 @@ func (c *Call) Sessions() []parley.ID {
 // Idempotency makes a creation safe to repeat: it returns the key, and the fingerprint of who asks for what. target is
 // the resource in the request's path.
 func (c *Call) Idempotency(key, target string, body []byte) store.Idempotency {
-	seen := make([]byte, 0, len(c.Action)+len(target)+len(body)+64)
-	seen = append(append(seen, c.Action...), 0)
-	seen = append(append(seen, target...), 0)
-	seen = c.Principal.ID.AppendText(seen)
-	seen = append(append(seen, 0), body...)
-	return store.Idempotency{Key: key, Fingerprint: parley.HashOf(seen)}
+	fingerprinted := make([]byte, 0, len(c.Action)+len(target)+len(body)+64)
+	fingerprinted = append(append(fingerprinted, c.Action...), 0)
+	fingerprinted = append(append(fingerprinted, target...), 0)
+	fingerprinted = c.Principal.ID.AppendText(fingerprinted)
+	fingerprinted = append(append(fingerprinted, 0), body...)
+	return store.Idempotency{Key: key, Fingerprint: parley.HashOf(fingerprinted)}
 }
 
 // concern names something that a call is about.

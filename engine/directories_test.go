@@ -43,7 +43,7 @@ func newGrove(t *testing.T) grove {
 		}
 	}
 	g.Engine = engine.New(
-		engine.Options{Store: h.store, Models: models(t), Projects: within(t, g.root, filepath.Join(base, "gone"))},
+		engine.Options{Store: h.store, Models: models(t), Projects: policyOf(t, g.root, filepath.Join(base, "gone"))},
 	)
 	return g
 }

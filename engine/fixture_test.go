@@ -56,7 +56,7 @@ func newHouse(t *testing.T, by runs) *house {
 	})
 	root := t.TempDir()
 	h := &house{store: store, root: root}
-	options := engine.Options{Store: store, Models: models(t), Tools: builtin.Tools(), Projects: within(t, root)}
+	options := engine.Options{Store: store, Models: models(t), Tools: builtin.Tools(), Projects: policyOf(t, root)}
 	if by == realWorker {
 		h.hub = live.New(store, live.Options{})
 		run := worker.New(store, options.Models, options.Tools, h.hub, worker.Options{})
@@ -81,8 +81,8 @@ func newHouse(t *testing.T, by runs) *house {
 	return h
 }
 
-// within returns a policy with the given roots.
-func within(t *testing.T, roots ...string) *projectdir.Policy {
+// policyOf returns a policy with the given roots.
+func policyOf(t *testing.T, roots ...string) *projectdir.Policy {
 	t.Helper()
 	policy, err := projectdir.New(projectdir.Options{Roots: roots})
 	if err != nil {

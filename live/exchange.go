@@ -43,7 +43,7 @@ type exchange struct {
 	saying   map[parley.ID]store.Interest
 	asking   map[parley.ID]struct{}
 	inlets   map[*room]struct{} // rooms that show streams of other processes
-	behind   map[parley.ID]place
+	behind   map[parley.ID]sessionEnd
 	fetching map[parley.ID]struct{}
 	calling  bool // all interest must be repeated, by the others too
 	flush    func(sessionID parley.ID)
@@ -56,8 +56,8 @@ type want struct {
 	until   time.Time
 }
 
-// place is how far a session is said to have come.
-type place struct {
+// sessionEnd is the last event that others announced for a session.
+type sessionEnd struct {
 	workspaceID parley.ID
 	last        int64
 }
@@ -67,7 +67,7 @@ func newExchange(h *Hub, relay store.Relay, repair time.Duration) *exchange {
 		hub: h, relay: relay, repair: repair,
 		talkNow: make(chan struct{}, 1), askNow: make(chan struct{}, 1), fetchNow: make(chan struct{}, fetchers),
 		wants: map[parley.ID][]want{}, saying: map[parley.ID]store.Interest{}, asking: map[parley.ID]struct{}{},
-		inlets: map[*room]struct{}{}, behind: map[parley.ID]place{}, fetching: map[parley.ID]struct{}{},
+		inlets: map[*room]struct{}{}, behind: map[parley.ID]sessionEnd{}, fetching: map[parley.ID]struct{}{},
 	}
 }
 

@@ -85,7 +85,7 @@ func (r *room) lag(x *exchange, workspaceID parley.ID, last int64) {
 	if last > r.reach() {
 		x.mu.Lock()
 		if known := x.behind[r.id]; known.last < last {
-			x.behind[r.id] = place{workspaceID, last}
+			x.behind[r.id] = sessionEnd{workspaceID, last}
 		}
 		x.mu.Unlock()
 		poke(x.fetchNow)
@@ -141,7 +141,7 @@ func (x *exchange) fetchLoop(ctx context.Context) {
 }
 
 // nextBehind takes a session that no other fetcher reads at the moment.
-func (x *exchange) nextBehind() (parley.ID, place, bool) {
+func (x *exchange) nextBehind() (parley.ID, sessionEnd, bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for id, to := range x.behind {
@@ -155,12 +155,12 @@ func (x *exchange) nextBehind() (parley.ID, place, bool) {
 		}
 		return id, to, true
 	}
-	return parley.ID{}, place{}, false
+	return parley.ID{}, sessionEnd{}, false
 }
 
 // fetch reads a session's events up to a position into its room. Watchers further behind than the ring reaches read for
 // themselves.
-func (x *exchange) fetch(ctx context.Context, id parley.ID, to place) error {
+func (x *exchange) fetch(ctx context.Context, id parley.ID, to sessionEnd) error {
 	x.hub.mu.RLock()
 	r := x.hub.rooms[id]
 	x.hub.mu.RUnlock()

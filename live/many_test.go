@@ -34,8 +34,8 @@ func TestIdleWatchersElsewhereAreCheap(t *testing.T) {
 	for i := range hubs {
 		hubs[i] = build(crowd{}, Options{Relay: end{spoken, 0}})
 	}
-	// hand carries what one hub tells to the others.
-	hand := func() (interests int) {
+	// deliver carries what one hub tells to the others.
+	deliver := func() (interests int) {
 		for i, h := range hubs {
 			h.exchange.talk(time.Now())
 			h.exchange.renew(time.Now())
@@ -67,10 +67,10 @@ func TestIdleWatchersElsewhereAreCheap(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := hand(); got != 2*watchers {
+	if got := deliver(); got != 2*watchers {
 		t.Errorf("%d interests were announced, want each twice", got)
 	}
-	if got := hand(); got != watchers {
+	if got := deliver(); got != watchers {
 		t.Errorf("%d interests were repeated, want %d", got, watchers)
 	}
 	if each := (int64(heap()) - int64(before)) / watchers; each > most {
@@ -81,7 +81,7 @@ func TestIdleWatchersElsewhereAreCheap(t *testing.T) {
 	for _, w := range all {
 		w.Close()
 	}
-	hand()
+	deliver()
 	for i, h := range hubs {
 		x := h.exchange
 		if n := len(x.wants) + len(x.saying) + len(x.inlets) + len(x.behind); n != 0 {

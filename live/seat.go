@@ -276,7 +276,7 @@ func (w *Watcher) fill(ctx context.Context) error {
 	}
 	r.mu.Unlock()
 	if state != seatPlaced {
-		return w.place(ctx, s)
+		return w.locate(ctx, s)
 	}
 	events, err := w.hub.source.Events(ctx, w.scope, r.id, after, pageEvents)
 	r.mu.Lock()
@@ -298,8 +298,8 @@ func (w *Watcher) fill(ctx context.Context) error {
 	return nil
 }
 
-// place finds the session's position.
-func (w *Watcher) place(ctx context.Context, s *seat) error {
+// locate finds the session's position.
+func (w *Watcher) locate(ctx context.Context, s *seat) error {
 	r := s.room
 	heads, err := w.hub.source.Heads(ctx, []parley.ID{r.id})
 	if err != nil {

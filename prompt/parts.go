@@ -147,7 +147,7 @@ func (t *takingApart) piece(in *finder, role model.Role, p *model.Part) {
 	var at Span
 	found := false
 	if p.Kind != model.PartImage || role != model.RoleTool { // an image of a result may follow other results
-		at, found = place(in, p)
+		at, found = locate(in, p)
 	}
 	if last := len(t.parts) - 1; last >= 0 {
 		if one := &t.parts[last]; one.Kind == kind && one.Sequence != nil && *one.Sequence == p.Sequence &&
@@ -196,8 +196,8 @@ func (t *takingApart) piece(in *finder, role model.Role, p *model.Part) {
 // elsewhere.
 const leastReasoning = 16
 
-// place finds a part of a request message in the encoded request.
-func place(in *finder, p *model.Part) (Span, bool) {
+// locate finds a part of a request message in the encoded request.
+func locate(in *finder, p *model.Part) (Span, bool) {
 	switch p.Kind {
 	case model.PartToolCall:
 		at, element, found := in.find(p.Name)

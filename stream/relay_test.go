@@ -152,7 +152,7 @@ func TestRelayEnds(t *testing.T) {
 			r.w.gone.Store(true)
 			r.commit(2, parley.ID{}, "x")
 		}, nil, 0, 0},
-		"leave is withdrawn":   {func(r *relayed) { r.withdrawn.Store(true); (*r.changed.Load())() }, nil, 1, 0},
+		"leave is withdrawn":          {func(r *relayed) { r.withdrawn.Store(true); (*r.changed.Load())() }, nil, 1, 0},
 		"a withdrawal goes unnoticed": {func(r *relayed) { r.withdrawn.Store(true) }, nil, 1, stream.Heartbeat / 2},
 		"the store fails": {func(r *relayed) {
 			r.source.fails.Store(true)

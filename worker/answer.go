@@ -114,7 +114,7 @@ func (a *answer) take(chunk *model.Chunk) error {
 	}
 	if into == nil {
 		var err error
-		if into, err = a.place(chunk); err != nil {
+		if into, err = a.rowFor(chunk); err != nil {
 			return err
 		}
 	}
@@ -205,8 +205,8 @@ const (
 	longestKeepPause = time.Second
 )
 
-// place finds the row for a new block, and opens one where the block cannot join the last row.
-func (a *answer) place(chunk *model.Chunk) (*row, error) {
+// rowFor finds the row for a new block, and opens one where the block cannot join the last row.
+func (a *answer) rowFor(chunk *model.Chunk) (*row, error) {
 	if chunk.Block < 0 || chunk.Block >= MaxBlocks {
 		return nil, errTooLong
 	}

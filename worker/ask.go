@@ -15,10 +15,10 @@ import (
 
 // question is a step's request, ready to send.
 type question struct {
-	place   place
-	request *model.Request // kept if the turn or an observer needs its contents; else nil
-	encoded model.EncodedRequest
-	filter  model.AnswerFilter // the middleware's; nil: answers are stored unchanged
+	position position
+	request  *model.Request // kept if the turn or an observer needs its contents; else nil
+	encoded  model.EncodedRequest
+	filter   model.AnswerFilter // the middleware's; nil: answers are stored unchanged
 	// speech is the answer of a runtime's speaker; nil: the model is asked.
 	speech func(ctx context.Context) iter.Seq2[model.Chunk, error]
 	key    parley.Hash // in the response cache, if the turn uses it
@@ -41,9 +41,9 @@ type question struct {
 // answer has neither finish nor failure. Its error is the store's; CodeMore means that the request must be built again.
 func (s *asking) ask(q *question) (*answer, error) {
 	s.release()
-	a := newAnswer(s.claimed, q.place.step)
+	a := newAnswer(s.claimed, q.position.step)
 	s.answering = a
-	a.attempt, a.question = q.place.attempt, q
+	a.attempt, a.question = q.position.attempt, q
 	credential := q.call.Provider
 	if s.info.Simulator {
 		credential = string(s.settings.Model) // a simulated pause affects only this model
@@ -153,7 +153,7 @@ func (s *asking) attempt(a *answer, q *question) (err error) {
 			err = a.take(&chunk)
 		}
 		if begins && err == nil {
-			s.shortening.shortenBeside(s.shortening.seen.due)
+			s.shortening.shortenBeside(s.shortening.latest.due)
 		}
 		if err != nil {
 			broken = err

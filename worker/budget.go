@@ -359,7 +359,7 @@ func (t *turn) parkRefused(refusal *store.Refusal) (runner.Next, error) {
 		return err
 	})
 	if parley.ErrorCode(err) == parley.CodeMore {
-		t.place.steers = true
+		t.position.steers = true
 		return runner.AskNext, nil
 	}
 	return runner.Over, err

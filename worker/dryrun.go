@@ -83,14 +83,14 @@ func (w *Worker) DryRun(ctx context.Context, of runner.DryTurn) (runner.DryOutco
 	if err := checkDry(&of); err != nil {
 		return runner.DryOutcome{}, err
 	}
-	place, ok := w.Offer(of.Session.WorkspaceID)
+	slot, ok := w.Offer(of.Session.WorkspaceID)
 	if !ok {
 		return runner.DryOutcome{}, parley.Errorf(
 			parley.CodeUnavailable,
 			"This process has no free place for a dry run now. Try again.",
 		)
 	}
-	defer place.Release()
+	defer slot.Release()
 	return w.dryRun(ctx, &of)
 }
 
@@ -331,7 +331,7 @@ func (w *Worker) Preview(ctx context.Context, of runner.DryTurn) (runner.Preview
 	if err != nil || failure != nil {
 		return runner.Previewed{}, refusedBy(failure, err)
 	}
-	t.limits.within()
+	t.limits.startClock()
 	defer t.limits.stop()
 	defer t.unreserve()
 	shown, err := t.preview() //nolint:contextcheck // as above
@@ -360,8 +360,8 @@ func refusedBy(failure *parley.Failure, err error) error {
 
 // preview returns the request of the turn's next step, and whether it would be sent.
 func (t *turn) preview() (runner.Previewed, error) {
-	t.requests.keeps = true
-	q, failure, err := t.requests.question(place{step: 1, attempt: 1}, nil)
+	t.requests.keepsInputs = true
+	q, failure, err := t.requests.question(position{step: 1, attempt: 1}, nil)
 	if err != nil {
 		return runner.Previewed{}, err
 	}

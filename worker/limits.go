@@ -103,8 +103,8 @@ func resultTime(content json.RawMessage) time.Duration {
 	return time.Duration(*result.ExecutionTimeMS) * time.Millisecond
 }
 
-// within ends the run's context when the turn's time is over; stop releases the timer.
-func (l *limits) within() {
+// startClock ends the run's context when the turn's time is over; stop releases the timer.
+func (l *limits) startClock() {
 	l.ctx, l.clock = context.WithTimeoutCause(l.ctx, l.inEffect.Time()-l.used, errOutOfTime)
 }
 
@@ -131,7 +131,7 @@ func (l *limits) atLimit(limit parley.Limit, what string) *parley.Failure {
 }
 
 // spent checks the limits on steps and tool calls before a step, and warns if one of them, or the time limit, is near.
-func (l *limits) spent(at place) (*parley.Failure, error) {
+func (l *limits) spent(at position) (*parley.Failure, error) {
 	if most := l.inEffect.Steps(); at.step > most && l.speaker == nil { // a speaker counts its own steps
 		return l.atLimit(parley.LimitSteps, fmt.Sprintf("the turn took %d steps without ending", most)), nil
 	}

@@ -9,8 +9,8 @@ import (
 	"example.org/parley/store"
 )
 
-// seen describes the context of a turn's latest request.
-type seen struct {
+// latestRequest describes the context of a turn's latest request.
+type latestRequest struct {
 	messages int64 // messages that no summary covers; a summary counts as one
 	others   int64 // those of other turns
 	tokens   int64 // size of the whole context
@@ -25,20 +25,20 @@ func (s *shortening) look(selection *prompt.Selection) {
 	if s.settings.Policy.Kind != parley.PolicySummary {
 		return
 	}
-	s.seen.messages, s.seen.others = prompt.Uncovered(*selection, s.claim.Turn)
-	s.seen.tokens, s.seen.last = int64(selection.Tokens), s.last
-	s.seen.due = prompt.CompactionDue(s.settings.Policy, s.info, s.seen.messages, s.seen.tokens)
+	s.latest.messages, s.latest.others = prompt.Uncovered(*selection, s.claim.Turn)
+	s.latest.tokens, s.latest.last = int64(selection.Tokens), s.last
+	s.latest.due = prompt.CompactionDue(s.settings.Policy, s.info, s.latest.messages, s.latest.tokens)
 }
 
-// keepShort requests a summary if the context has reached its limit when the run ends.
-func (s *shortening) keepShort() {
-	s.shortenBeside(prompt.CompactionDue(s.settings.Policy, s.info, s.seen.messages+s.last-s.seen.last, s.seen.tokens))
+// compactAtEnd requests a summary if the context has reached its limit when the run ends.
+func (s *shortening) compactAtEnd() {
+	s.shortenBeside(prompt.CompactionDue(s.settings.Policy, s.info, s.latest.messages+s.last-s.latest.last, s.latest.tokens))
 }
 
 // shortenBeside requests a summary for a reason ("" for none): once per run, and only if there are turns that it could
 // cover.
 func (s *shortening) shortenBeside(reason parley.CompactionReason) {
-	if reason == "" || s.seen.others == 0 || s.compacting {
+	if reason == "" || s.latest.others == 0 || s.compacting {
 		return
 	}
 	s.compacting = true
@@ -48,7 +48,7 @@ func (s *shortening) shortenBeside(reason parley.CompactionReason) {
 // noteUsed corrects the estimate upwards by the provider's count.
 func (s *shortening) noteUsed(usage parley.Usage) {
 	if usage.InputTokens != nil && usage.OutputTokens != nil {
-		s.seen.tokens = max(s.seen.tokens, *usage.InputTokens+*usage.OutputTokens)
+		s.latest.tokens = max(s.latest.tokens, *usage.InputTokens+*usage.OutputTokens)
 	}
 }
 
@@ -66,7 +66,7 @@ func (s *shortening) overflows(a *answer) bool {
 		}
 		return false
 	}
-	return s.seen.others > 0 // else there is nothing to summarise
+	return s.latest.others > 0 // else there is nothing to summarise
 }
 
 // shorten recovers from a request that was too long: it settles its message as failed, has the older part of the
@@ -76,7 +76,7 @@ func (t *turn) shorten(a *answer) (runner.Next, error) {
 	if _, err := t.asking.settleAs(a, parley.MessageFailed, nil); err != nil {
 		return runner.Over, err
 	}
-	t.place = place{step: a.step, attempt: a.attempt + 1, steers: true}
+	t.position = position{step: a.step, attempt: a.attempt + 1, steers: true}
 	failure, err := t.shortening.compactNow(a.failure)
 	switch {
 	case err != nil:

@@ -26,11 +26,11 @@ func noQuestion(err error) (*question, *parley.Failure, error) {
 }
 
 // question builds the request of a step that shows steers. A failure ends the turn; an error is the store's.
-func (r *requests) question(at place, steers []parley.Message) (*question, *parley.Failure, error) {
+func (r *requests) question(at position, steers []parley.Message) (*question, *parley.Failure, error) {
 	if r.speaker != nil {
 		return r.speech(at, steers), nil, nil
 	}
-	q := &question{place: at, system: r.settings.System, tools: r.definitions.Text()}
+	q := &question{position: at, system: r.settings.System, tools: r.definitions.Text()}
 	entering(steers)
 	r.unreserve()
 	if err := r.weighed(steers); err != nil {
@@ -68,7 +68,7 @@ func (r *requests) question(at place, steers []parley.Message) (*question, *parl
 		q.steers = append(q.steers, store.Steered{MessageID: steers[i].ID, Revision: steers[i].Revision})
 		steers[i].Sequence = r.last + 1 + int64(i) // the sequence that it gets with this step
 	}
-	if r.keeps {
+	if r.keepsInputs {
 		q.shown = selection.Messages
 	}
 	files, failure, err := r.attach(slices.Concat(selection.Messages, steers))
@@ -95,7 +95,7 @@ func (r *requests) question(at place, steers []parley.Message) (*question, *parl
 		if err == nil && r.responses.open() {
 			q.key, err = r.responses.key(&request, q.encoded)
 		}
-		if r.keeps || r.w.observer.Contents() { // otherwise it need not outlive its encoding
+		if r.keepsInputs || r.w.observer.Contents() { // otherwise it need not outlive its encoding
 			q.request = &request
 		}
 	}
@@ -117,12 +117,12 @@ func (r *requests) question(at place, steers []parley.Message) (*question, *parl
 
 // speech builds the question to a speaker, which keeps its own context: the message that began the turn, and its steers
 // since.
-func (r *requests) speech(at place, steers []parley.Message) *question {
+func (r *requests) speech(at position, steers []parley.Message) *question {
 	said := steers
 	if at.step == 1 {
 		said = append([]parley.Message{r.claim.Trigger}, steers...)
 	}
-	q := &question{place: at}
+	q := &question{position: at}
 	entering(steers)
 	for i := range steers {
 		q.steers = append(q.steers, store.Steered{MessageID: steers[i].ID, Revision: steers[i].Revision})

@@ -19,7 +19,7 @@ func (t *turn) resume(unusable *parley.Failure) (runner.Next, error) {
 	if err := t.limits.countUsed(state.Messages); err != nil {
 		return runner.Over, err
 	}
-	t.limits.within()
+	t.limits.startClock()
 	step := t.claim.Turn.Step
 	for i := range state.Messages {
 		step = max(step, state.Messages[i].Step)
@@ -27,15 +27,15 @@ func (t *turn) resume(unusable *parley.Failure) (runner.Next, error) {
 	}
 	t.asking.attempts = state.Attempts
 	if step == 0 {
-		t.place = place{step: 1, attempt: 1, steers: true}
+		t.position = position{step: 1, attempt: 1, steers: true}
 		return runner.AskNext, nil
 	}
 	calls, answered := openCalls(state.Messages, step)
 	if !answered {
-		t.place = place{step: step, attempt: state.Attempts + 1, steers: true}
+		t.position = position{step: step, attempt: state.Attempts + 1, steers: true}
 		return runner.AskNext, nil
 	}
-	t.place = after(step)
+	t.position = after(step)
 	if calls == nil {
 		return runner.FinishNext, nil
 	}
@@ -44,7 +44,7 @@ func (t *turn) resume(unusable *parley.Failure) (runner.Next, error) {
 		return runner.Over, err
 	}
 	if cut {
-		t.place.step = step
+		t.position.step = step
 		return t.endTruncated(calls)
 	}
 	for i := range calls {
@@ -56,7 +56,7 @@ func (t *turn) resume(unusable *parley.Failure) (runner.Next, error) {
 	if len(calls) == 0 || unusable != nil && len(t.settings.Tools) == 0 {
 		return runner.AskNext, nil
 	}
-	t.place.step, t.calls = step, calls
+	t.position.step, t.calls = step, calls
 	return runner.CallNext, nil
 }
 

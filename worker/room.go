@@ -19,8 +19,8 @@ const (
 	promptFirst = 256 << 10 // of the record is read before room is reserved
 	promptPage  = 1 << 20   // is read at a time after that
 
-	// claimKeeps bounds the message that comes with a claim; a longer one is read when there is room for it.
-	claimKeeps = promptFree
+	// claimBytes bounds the message that comes with a claim; a longer one is read when there is room for it.
+	claimBytes = promptFree
 )
 
 // How long a turn waits before it looks for room again.
@@ -95,7 +95,7 @@ func (c *claimed) awaitRoom() bool {
 
 // lightened returns a claim without its long message, which it would otherwise hold while it waits.
 func lightened(claim store.Claim) store.Claim {
-	if len(claim.Trigger.Content) > claimKeeps {
+	if len(claim.Trigger.Content) > claimBytes {
 		claim.Trigger.Content = nil
 	}
 	return claim

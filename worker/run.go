@@ -73,7 +73,7 @@ func (w *Worker) runOn(ctx context.Context, claim *store.Claim, runtime runner.R
 	defer t.close() //nolint:contextcheck // the turn holds its contexts
 	err := runtime.RunTurn(t)
 	if err == nil {
-		t.shortening.keepShort() //nolint:contextcheck // as above
+		t.shortening.compactAtEnd() //nolint:contextcheck // as above
 	}
 	return err
 }

@@ -160,7 +160,7 @@ func (k *filing) text(text string) string {
 			if data := decoded(text[at:end], declared > 0); data != nil {
 				begin -= declared
 				out.WriteString(text[from:begin])
-				out.WriteString(k.place(parley.Part{Type: parley.PartFile}, data))
+				out.WriteString(k.storeFile(parley.Part{Type: parley.PartFile}, data))
 				from = end
 			}
 		}
@@ -224,7 +224,7 @@ func (k *filing) piece(piece *tool.Piece) ([]parley.Part, string) {
 	part := piece.Part
 	switch {
 	case piece.Data != nil:
-		if said := k.place(part, piece.Data); len(k.files) == before {
+		if said := k.storeFile(part, piece.Data); len(k.files) == before {
 			return []parley.Part{{Type: parley.PartText, Text: said}}, ""
 		}
 		return k.files[before:], ""
@@ -240,8 +240,8 @@ func (k *filing) piece(piece *tool.Piece) ([]parley.Part, string) {
 	return append([]parley.Part{part}, k.files[before:]...), ""
 }
 
-// place stores bytes as a file of the result, and returns the text that replaces them.
-func (k *filing) place(as parley.Part, data []byte) string {
+// storeFile stores bytes as a file of the result, and returns the text that replaces them.
+func (k *filing) storeFile(as parley.Part, data []byte) string {
 	sum := parley.HashOf(data)
 	if part, found := k.seen[sum]; found {
 		return part.Plain()

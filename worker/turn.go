@@ -41,7 +41,7 @@ type claimed struct {
 type turn struct {
 	*claimed
 
-	place    place
+	position position
 	answer   *answer    // the step's complete answer until it is settled; else nil
 	calls    []toolCall // calls of the step that need results
 	stepping bool       // the observer knows that the step began
@@ -106,10 +106,10 @@ type tools struct {
 type requests struct {
 	*claimed
 
-	responses  *responses
-	shortening *shortening
-	keeps      bool // questions keep their inputs
-	fixed      int  // estimated tokens of the system prompt and the tools; 0: not yet known
+	responses   *responses
+	shortening  *shortening
+	keepsInputs bool // questions keep their inputs
+	fixed       int  // estimated tokens of the system prompt and the tools; 0: not yet known
 }
 
 // asking sends requests, collects their answers, and settles them.
@@ -128,9 +128,9 @@ type asking struct {
 type shortening struct {
 	*claimed
 
-	seen       seen // the context of the latest request
-	compacting bool // this run has requested a compaction
-	overflowed bool // a request of this run was too long and was repeated
+	latest     latestRequest // the context of the latest request
+	compacting bool          // this run has requested a compaction
+	overflowed bool          // a request of this run was too long and was repeated
 }
 
 // until decides whether the condition of a loop holds.

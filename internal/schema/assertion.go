@@ -10,7 +10,7 @@ import (
 )
 
 // assertion reads the keywords without subschemas.
-func (r *reader) assertion(n *node, name string, v *value, at place) (err error) {
+func (r *reader) assertion(n *node, name string, v *value, at position) (err error) {
 	switch name {
 	case "$recursiveRef":
 		return fmt.Errorf("%s: $recursiveRef is of an older draft and is not known here; use $dynamicRef", at)
@@ -56,7 +56,7 @@ func (r *reader) assertion(n *node, name string, v *value, at place) (err error)
 }
 
 // readNumber reads the numeric keywords, and ignores all others.
-func (n *node) readNumber(name string, v *value, at place) error {
+func (n *node) readNumber(name string, v *value, at position) error {
 	switch limit, count := n.bounds(name); {
 	case limit != nil:
 		if v.kind != number {
@@ -108,7 +108,7 @@ func (n *node) bounds(keyword string) (limit **value, count **int) {
 	return limit, count
 }
 
-func (n *node) readTypes(v *value, at place) (err error) {
+func (n *node) readTypes(v *value, at position) (err error) {
 	if v.kind == text {
 		n.types = []string{v.text}
 	} else if n.types, err = texts(v, at); err != nil {
@@ -144,14 +144,14 @@ func (n *node) allow(values []value) {
 	}
 }
 
-func oneText(v *value, at place) (string, error) {
+func oneText(v *value, at position) (string, error) {
 	if v.kind != text {
 		return "", fmt.Errorf("%s must be a string", at)
 	}
 	return v.text, nil
 }
 
-func texts(v *value, at place) ([]string, error) {
+func texts(v *value, at position) ([]string, error) {
 	if v.kind != array {
 		return nil, fmt.Errorf("%s must be a list of strings", at)
 	}

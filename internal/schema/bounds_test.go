@@ -29,9 +29,9 @@ func TestSchemasBeyondTheBounds(t *testing.T) {
 	t.Parallel()
 	many := strings.Repeat(`{},`, MaxSubschemas)
 	for name, raw := range map[string]string{
-		"a reference to itself":             `{"$ref":"#"}`,
-		"a definition of itself":            `{"$defs":{"a":{"$ref":"#/$defs/a"}},"$ref":"#/$defs/a"}`,
-		"an unused definition": `{"$defs":{"a":{"$ref":"#/$defs/a"}}}`,
+		"a reference to itself":  `{"$ref":"#"}`,
+		"a definition of itself": `{"$defs":{"a":{"$ref":"#/$defs/a"}},"$ref":"#/$defs/a"}`,
+		"an unused definition":   `{"$defs":{"a":{"$ref":"#/$defs/a"}}}`,
 		"a circle of two": `{"$defs":{"a":{"$ref":"#/$defs/b"},` +
 			`"b":{"allOf":[{"$ref":"#/$defs/a"}]}}}`,
 		"through anyOf":            `{"anyOf":[{"type":"string"},{"$ref":"#"}]}`,
@@ -57,7 +57,7 @@ func TestSchemasBeyondTheBounds(t *testing.T) {
 		"many patterns": `{"anyOf":[` + strings.Repeat(`{"pattern":"a"},`, MaxPatterns) +
 			`{"pattern":"a"}]}`,
 		"patterns too large together": `{"anyOf":[` + strings.Repeat(`{"pattern":".{900}"},`, 40) + `{}]}`,
-		"long names on the way":           `{"properties":{"` + strings.Repeat("x", maxPointerBytes) + `":{}}}`,
+		"long names on the way":       `{"properties":{"` + strings.Repeat("x", maxPointerBytes) + `":{}}}`,
 	} {
 		_, err := Read(json.RawMessage(raw))
 		if bound := (*BoundError)(nil); !errors.As(err, &bound) {

@@ -85,8 +85,8 @@ func (c *check) silently(n *node, v *value, seen *evaluated) bool {
 
 func (c *check) fits(n *node, v *value) bool { return c.meets(n, v, nil) }
 
-// within checks a part of the value against a schema.
-func (c *check) within(name string, n *node, v *value) bool {
+// part checks a part of the value against a schema.
+func (c *check) part(name string, n *node, v *value) bool {
 	c.path = append(c.path, name)
 	defer func() { c.path = c.path[:len(c.path)-1] }()
 	return c.meets(n, v, nil)

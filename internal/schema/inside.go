@@ -90,7 +90,7 @@ func (c *check) array(n *node, v *value, own *evaluated) bool {
 		if one == nil {
 			break
 		}
-		if !c.within(strconv.Itoa(i), one, &v.items[i]) {
+		if !c.part(strconv.Itoa(i), one, &v.items[i]) {
 			return false
 		}
 	}
@@ -155,7 +155,7 @@ func (c *check) unseenItems(n *node, v *value, own *evaluated) bool {
 		return true
 	}
 	for i := range v.items {
-		if !own.item(i) && !c.within(strconv.Itoa(i), n.unevaluatedItems, &v.items[i]) {
+		if !own.item(i) && !c.part(strconv.Itoa(i), n.unevaluatedItems, &v.items[i]) {
 			return false
 		}
 	}
@@ -190,17 +190,17 @@ func (c *check) object(n *node, v *value, own *evaluated) bool {
 // member checks one member by the schemas that apply to its name.
 func (c *check) member(n *node, name string, v *value, own *evaluated) bool {
 	if n.propertyNames != nil &&
-		!c.within(parley.Clip(name, shownBytes), n.propertyNames, &value{kind: text, text: name}) {
+		!c.part(parley.Clip(name, shownBytes), n.propertyNames, &value{kind: text, text: name}) {
 		return false
 	}
 	known := n.properties[name] != nil
-	if known && !c.within(name, n.properties[name], v) {
+	if known && !c.part(name, n.properties[name], v) {
 		return false
 	}
 	for _, by := range n.patternProperties {
 		if c.matches(by.pattern, name) {
 			known = true
-			if !c.within(name, by.node, v) {
+			if !c.part(name, by.node, v) {
 				return false
 			}
 		}
@@ -210,7 +210,7 @@ func (c *check) member(n *node, name string, v *value, own *evaluated) bool {
 			return c.refuse("%q is not a known property", parley.Clip(name, shownBytes))
 		}
 		known = true
-		if !c.within(name, n.additionalProperties, v) {
+		if !c.part(name, n.additionalProperties, v) {
 			return false
 		}
 	}
@@ -250,7 +250,7 @@ func (c *check) unseenMembers(n *node, v *value, own *evaluated) bool {
 		if n.unevaluated.never {
 			return c.refuse("%q is not a known property", parley.Clip(name, shownBytes))
 		}
-		if !c.within(name, n.unevaluated, v.members[name]) {
+		if !c.part(name, n.unevaluated, v.members[name]) {
 			return false
 		}
 	}

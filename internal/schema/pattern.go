@@ -15,7 +15,7 @@ type pattern struct {
 }
 
 // compile compiles a regular expression once it is known to be small enough.
-func (r *reader) compile(expression string, at place) (*pattern, error) {
+func (r *reader) compile(expression string, at position) (*pattern, error) {
 	if r.patterns++; r.patterns > MaxPatterns {
 		return nil, bound("it holds more than %d regular expressions; use fewer", MaxPatterns)
 	}
@@ -44,7 +44,7 @@ func (r *reader) compile(expression string, at place) (*pattern, error) {
 // Read and of Fits.
 func Matches(ctx context.Context, expression, text string) (bool, error) {
 	r := reader{}
-	compiled, err := r.compile(expression, place{})
+	compiled, err := r.compile(expression, position{})
 	if err != nil {
 		return false, err
 	}

@@ -21,18 +21,18 @@ type reader struct {
 	annotates   bool // some keyword uses what others have evaluated
 }
 
-// place is the position of a schema.
-type place struct {
+// position is where a schema is in its document.
+type position struct {
 	pointer  string
 	resource *resource
 }
 
-func (p place) to(token string) place {
+func (p position) to(token string) position {
 	p.pointer += "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(token)
 	return p
 }
 
-func (p place) String() string {
+func (p position) String() string {
 	if p.pointer == "" {
 		return "the schema"
 	}
@@ -51,11 +51,11 @@ func (r *reader) root(document value) (*node, error) {
 			return strings.Contains(dialect.text, draft)
 		})
 	}
-	return r.schema(&document, place{resource: &resource{}})
+	return r.schema(&document, position{resource: &resource{}})
 }
 
 // schema reads a schema and its subschemas.
-func (r *reader) schema(v *value, at place) (*node, error) {
+func (r *reader) schema(v *value, at position) (*node, error) {
 	if len(r.nodes) >= MaxSubschemas {
 		return nil, bound("it holds more than %d schemas; make it smaller", MaxSubschemas)
 	}
@@ -93,7 +93,7 @@ func (r *reader) schema(v *value, at place) (*node, error) {
 }
 
 // keyword reads one member of a schema.
-func (r *reader) keyword(n *node, name string, v *value, at place) (err error) {
+func (r *reader) keyword(n *node, name string, v *value, at position) (err error) {
 	switch one, list, table := n.holds(name); {
 	case name == "items" && v.kind == array: // before 2020-12
 		n.prefixItems, err = r.list(v, at)
@@ -165,7 +165,7 @@ func (r *reader) pair(n *node, v *value) {
 	r.annotates = r.annotates || n.unevaluated != nil || n.unevaluatedItems != nil
 }
 
-func (r *reader) list(v *value, at place) ([]*node, error) {
+func (r *reader) list(v *value, at position) ([]*node, error) {
 	if v.kind != array {
 		return nil, fmt.Errorf("%s must be a list of schemas", at)
 	}
@@ -180,7 +180,7 @@ func (r *reader) list(v *value, at place) ([]*node, error) {
 	return list, nil
 }
 
-func (r *reader) table(v *value, at place) (map[string]*node, error) {
+func (r *reader) table(v *value, at position) (map[string]*node, error) {
 	if v.kind != object {
 		return nil, fmt.Errorf("%s must be an object of schemas", at)
 	}
@@ -195,7 +195,7 @@ func (r *reader) table(v *value, at place) (map[string]*node, error) {
 	return table, nil
 }
 
-func (r *reader) patternProperties(n *node, v *value, at place) error {
+func (r *reader) patternProperties(n *node, v *value, at position) error {
 	table, err := r.table(v, at)
 	if err != nil {
 		return err
@@ -211,7 +211,7 @@ func (r *reader) patternProperties(n *node, v *value, at place) error {
 }
 
 // dependencies reads draft 07's keyword: names, or a schema.
-func (r *reader) dependencies(n *node, v *value, at place) (err error) {
+func (r *reader) dependencies(n *node, v *value, at position) (err error) {
 	if v.kind != object {
 		return fmt.Errorf("%s must be an object", at)
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // address reads $id, which begins a resource, and anchors.
-func (r *reader) address(n *node, v *value, at *place) error {
+func (r *reader) address(n *node, v *value, at *position) error {
 	own := ""
 	if id := v.members["$id"]; id != nil && id.kind == text && (!r.draft7 || v.members["$ref"] == nil) {
 		own = id.text
@@ -77,7 +77,7 @@ func (r *reader) resolve() (err error) {
 // find finds the schema named by a reference in n.
 func (r *reader) find(n *node, reference string) (*node, error) {
 	refused := func(err error) error {
-		return fmt.Errorf("%s: the reference %q %w", place{pointer: n.where}, parley.Clip(reference, 64), err)
+		return fmt.Errorf("%s: the reference %q %w", position{pointer: n.where}, parley.Clip(reference, 64), err)
 	}
 	full, err := against(n.resource.uri, reference)
 	if err != nil {
@@ -106,7 +106,7 @@ func (r *reader) find(n *node, reference string) (*node, error) {
 
 // canonicalPointer returns a pointer with every ~ and / of a name escaped uniformly.
 func canonicalPointer(pointer string) string {
-	var at place
+	var at position
 	for token := range strings.SplitSeq(pointer[1:], "/") {
 		at = at.to(strings.NewReplacer("~1", "/", "~0", "~").Replace(token))
 	}
@@ -134,7 +134,7 @@ func (r *reader) checkCycles() error {
 			return bound(
 				"%s refers to itself without going into the value, so a check would never end; break the circle of "+
 					"references",
-				place{pointer: n.where},
+				position{pointer: n.where},
 			)
 		}
 		state[n] = open

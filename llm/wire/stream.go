@@ -48,7 +48,7 @@ func (e *FailureError) Error() string { return e.Failure.Message }
 var ErrUnfinished = errors.New("the stream ended without its end marker")
 
 // ErrMalformed means that a frame does not follow the format.
-var ErrMalformed = errors.New("the stream contains something that is not JSON")
+var ErrMalformed = errors.New("the stream holds something that is not JSON")
 
 // Stream sends body and yields the decoded answer, as model.Model requires. Each range over the sequence is a new
 // request, with a new decoder.
@@ -82,12 +82,13 @@ type exchange struct {
 func (x *exchange) open(body []byte) error {
 	e := x.endpoint
 	x.call, x.cancel = context.WithCancelCause(x.ctx)
-	within := e.firstToken
+	patience := e.firstToken
 	if model.LessPatience(x.ctx) {
-		within /= lessPatience
+		patience /= lessPatience
 	}
-	first := model.NewError(parley.ClassNetwork, true, fmt.Sprintf("the provider sent no content for %s", within), nil)
-	x.timer = time.AfterFunc(within, func() { x.cancel(first) })
+	silent := fmt.Sprintf("the provider sent no content for %s", patience)
+	first := model.NewError(parley.ClassNetwork, true, silent, nil)
+	x.timer = time.AfterFunc(patience, func() { x.cancel(first) })
 	request, err := http.NewRequestWithContext(x.call, http.MethodPost, e.url, bytes.NewReader(body))
 	if err != nil {
 		return x.unreachable(err)

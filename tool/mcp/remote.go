@@ -33,7 +33,7 @@ func newRemote(server Server) (*remote, error) {
 	client := netguard.NewClient(
 		netguard.Options{Origin: origin, Header: server.Headers, AllowPrivate: server.AllowPrivate},
 	)
-	within := client.CheckRedirect
+	checkRedirect := client.CheckRedirect
 	client.CheckRedirect = func(request *http.Request, via []*http.Request) error {
 		// The SDK's session id is as good as a credential, and arguments belong to the agent: neither goes to another
 		// host.
@@ -43,7 +43,7 @@ func newRemote(server Server) (*remote, error) {
 				request.URL.Host,
 			)
 		}
-		return within(request, via)
+		return checkRedirect(request, via)
 	}
 	alive, end := context.WithCancel(context.Background())
 	client.Transport = &bounded{next: client.Transport, alive: alive}
