@@ -140,7 +140,7 @@ func manyMembers(n int) string {
 	return strings.Join(members, ",")
 }
 
-// What is wrong is named by its path.
+// Errors name the path of the problem.
 func TestCheckJSONNamesTheField(t *testing.T) {
 	t.Parallel()
 	for raw, field := range map[string]string{

@@ -232,8 +232,7 @@ func comma(to []byte, i int) []byte {
 	return to
 }
 
-// text is what a message says: its text parts, and a label for each image, an
-// empty line between them.
+// text returns a message's text parts, and a label for each image, separated by empty lines.
 func (m message) text() string {
 	var out strings.Builder
 	for _, p := range m.Parts {
@@ -260,7 +259,7 @@ func (m message) text() string {
 	return out.String()
 }
 
-// lastUser is the index of the last user message, -1 when there is none.
+// lastUser returns the index of the last user message, -1 if there is none.
 func (r *request) lastUser() int {
 	for i := len(r.Messages) - 1; i >= 0; i-- {
 		if r.Messages[i].Role == model.RoleUser {
@@ -270,7 +269,7 @@ func (r *request) lastUser() int {
 	return -1
 }
 
-// userText is the last user message's text, "" when there is none.
+// userText returns the text of the last user message, "" if there is none.
 func (r *request) userText() string {
 	i := r.lastUser()
 	if i < 0 {
@@ -280,7 +279,7 @@ func (r *request) userText() string {
 }
 
 const (
-	messageTokens = 4 // what a message's frame costs
+	messageTokens = 4 // overhead of a message
 	bytesPerToken = 4
 )
 

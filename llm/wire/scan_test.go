@@ -60,7 +60,7 @@ func TestScannerAgreesOnValidity(t *testing.T) {
 	})
 }
 
-// A text cut at any byte, each piece a JSON string of its own, comes back whole.
+// A text cut at any bytes into JSON strings of their own is joined unchanged.
 func TestStringsAndRunes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := strings.ReplaceAll(rapid.String().Draw(t, "text"), "\x00", "")
@@ -192,7 +192,7 @@ func TestCallIDs(t *testing.T) {
 	}
 }
 
-// What no call can use is no count, and is passed over all the same.
+// An impossible count is ignored and skipped.
 func TestTokens(t *testing.T) {
 	for text, counts := range map[string]bool{
 		"0": true, "4096": true, "10000000000": true,
