@@ -128,7 +128,7 @@ once('a retry counts down, and an answer that was cut off goes on', async () => 
   await server.settled(cut.id);
   await page.goto(`${server.url}/c/${cut.id}`);
   await page.getByText('cut off at its token limit').waitFor();
-  await page.getByRole('button', { name: 'Go on' }).click();
+  await page.getByRole('button', { name: 'Continue' }).click();
   await until(async () => (await lastAnswer(page)) === 'off here.');
   right(page);
 });
@@ -192,7 +192,7 @@ once('an agent’s question is answered in place; tools are folded, counted, and
   const time = { tool_call: { name: 'current_time', arguments: {} } };
   const session = await script([[{ reasoning: 'First I look.' }, { text: 'A moment.' }, time, time, { tool_call: { name: 'nowhere', arguments: {} } }], [{ tool_call: { name: 'ask_user', arguments: { question: 'Which colour?', options: ['Red', 'Blue'] } } }], [{ text: 'Blue it is.' }]], { agent_id: 'asking', title: 'Colours' });
   const page = await tab(`/c/${session.id}`);
-  await page.getByText('Waits for your answer').first().waitFor();
+  await page.getByText('Waiting for your answer').first().waitFor();
   await page.getByRole('button', { name: 'Blue' }).click();
   await page.getByText('Blue it is.', { exact: true }).waitFor();
   await until(() => page.evaluate(() => document.activeElement?.matches('[data-composer]')), 'one goes on writing');
@@ -337,7 +337,7 @@ once('what could not be sent goes once the server answers again', async () => {
 
 once('a conversation that is not there, or goes while it is open, leads elsewhere', async () => {
   const page = await tab('/c/nope');
-  await page.getByText('There is no such conversation').waitFor();
+  await page.getByText('Conversation not found').waitFor();
   assert.equal(await page.locator(composer).count(), 0);
   assert.equal(await page.title(), 'No conversation – Parley');
   await page.locator('main').getByRole('link', { name: 'New conversation' }).click();
@@ -362,11 +362,11 @@ once('who may only read is offered nothing that would be refused', async () => {
     const page = await open(elsewhere, guarded, '/new');
     await page.getByLabel('Key').fill(reader.key);
     await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByText('You may read here').waitFor();
+    await page.getByText('You have read access').waitFor();
     assert.equal(await page.getByRole('link', { name: 'New conversation' }).count(), 0);
     await page.goto(`${guarded.url}/c/${session.id}`);
     await page.locator('article[aria-label^="Answer"]', { hasText: 'Read this' }).waitFor();
-    await page.getByText('You may read here').waitFor();
+    await page.getByText('You have read access').waitFor();
     for (const name of ['Fork from here', 'Edit, in a new branch', 'Send']) assert.equal(await page.getByRole('button', { name }).count(), 0, name);
     await page.getByRole('button', { name: 'Conversation menu' }).click();
     assert.deepEqual(await page.getByRole('menuitem').allInnerTexts(), ['Details', 'Outline', 'Inspect', 'Export as Markdown', 'Export as JSON']);

@@ -43,7 +43,7 @@ once('a directory is found by keys alone, and becomes a project', async () => {
   await page.getByRole('option', { name: /work/ }).getByText('project').waitFor();
   await page.keyboard.press('Escape');
   await page.getByRole('link', { name: /work/ }).click();
-  await page.getByText('No conversation works here yet.').waitFor();
+  await page.getByText('No conversations in this project yet.').waitFor();
   await accessible(page, 'a project');
   right(page);
 });
@@ -97,7 +97,7 @@ test('rows arrive while a session streams, and a delta asks the server for nothi
   await page.locator(rows, { hasText: 'model call' }).getByText('cancelled').waitFor();
   await until(async () => (await page.getByText('runs', { exact: true }).count()) === 0, 'nothing runs any more');
   await page.getByText('hidden: events').waitFor();
-  const shown = page.getByRole('group', { name: 'Rows that are shown' });
+  const shown = page.getByRole('group', { name: 'Kinds of rows' });
   const { last_event_sequence: events } = await server.ask('GET', `/v1/sessions/${session.id}`);
   await until(async () => (await shown.getByRole('button', { name: `Events ${events}`, pressed: false }).count()) === 1, 'the hidden events are counted');
   await shown.getByRole('button', { name: 'Events' }).click();
@@ -219,20 +219,20 @@ once('who may only read is offered no agent, project, key or audit that would be
       for (const name of names) assert.equal(await main.getByRole('button', { name }).or(main.getByRole('link', { name })).count(), 0, `${name} at ${address}`);
     };
     await signIn(reader.key);
-    await offered(`/agents/${agent.id}`, 'You may read here', 'Archive', 'Talk to it');
+    await offered(`/agents/${agent.id}`, 'You have read access', 'Archive', 'Talk to it');
     assert.equal(await page.getByLabel('System prompt').inputValue(), 'Be kept.');
     await page.getByRole('checkbox').first().waitFor();
     assert.equal(await page.locator('main form').locator('input, textarea, select').and(page.locator(':not([readonly], :disabled)')).count(), 0, 'fields are for reading');
     await accessible(page, 'an agent as a reader sees it');
     await offered('/agents', 'Kept', 'New agent');
     await offered('/projects', project.path, 'Add a directory');
-    await offered(`/projects/${project.id}`, 'No conversation works here yet.', 'Remove', 'New conversation here');
-    await offered('/settings/keys', 'Admins make keys.', 'Make a key', 'Revoke');
-    await offered('/audit', 'The audit is for admins.', 'Show what was read too');
+    await offered(`/projects/${project.id}`, 'No conversations in this project yet.', 'Remove', 'New conversation here');
+    await offered('/settings/keys', 'Admins create keys.', 'Create a key', 'Revoke');
+    await offered('/audit', 'The audit is for admins.', 'Show reads too');
     await visitor.clearCookies();
     await page.goto(`${guarded.url}/new`);
     await signIn(member.key);
-    await offered('/settings/keys', 'Admins make keys.', 'Make a key');
+    await offered('/settings/keys', 'Admins create keys.', 'Create a key');
     await offered('/audit', 'The audit is for admins.');
     assert.deepEqual(refused, []);
     right(page);
@@ -255,9 +255,9 @@ once('an address of nothing says so, and leads on', async () => {
   await page.goto(`${server.url}/agents/nope`);
   await leads('No such agent', 'There is no agent at this address.', 'All agents');
   await page.goto(`${server.url}/c/UNKNOWN/inspect`);
-  await leads('No conversation', 'There is no such conversation', 'Search');
+  await leads('No conversation', 'Conversation not found', 'Search');
   await page.goto(`${server.url}/settings/nope`);
-  await leads('No such settings', 'There are no such settings.', 'Models');
+  await leads('No such settings', 'These settings do not exist.', 'Models');
   right(page);
 });
 

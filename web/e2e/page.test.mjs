@@ -70,7 +70,7 @@ test('a server that is killed in the middle of an answer and comes back loses no
   await page.getByText('Reconnecting').waitFor();
   await page.fill(composer, 'typed while it was away');
   await page.press(composer, 'Enter');
-  await page.getByText('The server does not answer.').waitFor();
+  await page.getByText('The server does not respond.').waitFor();
   assert.equal(await page.inputValue(composer), 'typed while it was away');
   await server.begin();
   await page.getByText('Reconnecting').waitFor({ state: 'detached' });
@@ -217,7 +217,7 @@ test('the inspector shows each call with its exact request', async () => {
   await server.settled(session.id);
   const page = await tab(`/c/${session.id}/inspect`);
   await page.locator('li button', { hasText: 'model call' }).first().click();
-  await page.getByText('rebuilt to the byte').waitFor();
+  await page.getByText('rebuilt exactly').waitFor();
   const named = page.locator('[data-rows] li button', { hasText: 'current_time' }); // the answers that tell of it, and the call
   await named.getByText('calls current_time').waitFor();
   await page.getByRole('button', { name: /^Assistant/ }).click();

@@ -54,7 +54,7 @@ once('what somebody else changed is asked about: once, or accepted for the conve
     };
     await says(1);
     const card = page.locator('[data-approval]');
-    await card.getByText('Once approves this call alone.').waitFor();
+    await card.getByText('“Approve once” approves only this call.').waitFor();
     const accept = card.getByRole('button', { name: 'Accept for this conversation' });
     await accept.waitFor();
     assert.equal(await card.getByRole('button', { name: 'Always in this conversation' }).count(), 0);
@@ -62,7 +62,7 @@ once('what somebody else changed is asked about: once, or accepted for the conve
     // Who does not own the conversation may say yes once, and is offered no more.
     const other = await as(ada, `/c/${session.id}`);
     await other.getByRole('button', { name: 'Approve once' }).waitFor();
-    await other.getByText('Only the owner of the conversation accepts the change.').waitFor();
+    await other.getByText('Only the owner of the conversation can accept the change.').waitFor();
     assert.equal(await other.getByRole('button', { name: 'Accept for this conversation' }).count(), 0);
     await card.getByRole('button', { name: 'Approve once' }).click();
     await page.getByText('It is late.', { exact: true }).waitFor();

@@ -203,7 +203,7 @@ once('what was found stays, dimmed, until the next answer; troubles are said', a
   await page.unroute('**/v1/search?*');
   await page.route('**/v1/search?*', (route) => route.abort('connectionrefused'));
   await page.fill(field, 'nobody');
-  await page.getByText('The server does not answer.').waitFor();
+  await page.getByText('The server does not respond.').waitFor();
   await page.unroute('**/v1/search?*');
   await page.getByText('Nothing was found.').waitFor();
   right(page);
