@@ -16,8 +16,8 @@ import (
 	"example.org/parley/client"
 )
 
-// TestKilledBetweenChangeAndAudit is failure 73: whatever the instant of a kill -9
-// under load, every change that is there has its entry in the audit, and every entry its change.
+// TestKilledBetweenChangeAndAudit is failure 73: whenever a kill -9 hits under load, every
+// surviving change has its audit entry, and every entry its change.
 func TestKilledBetweenChangeAndAudit(t *testing.T) { onEach(t, killedBetweenChangeAndAudit) }
 
 func killedBetweenChangeAndAudit(t *testing.T, at place) {
@@ -50,7 +50,7 @@ func killedBetweenChangeAndAudit(t *testing.T, at place) {
 	}
 }
 
-// changed is what one client changed in a session of its own, as far as it was told.
+// changed is what one client changed in its own session, as far as it knows.
 type changed struct {
 	session parley.ID
 	posted  []parley.ID // messages
@@ -78,7 +78,7 @@ func (c *changed) write(ctx context.Context, url, key string) {
 	}
 }
 
-// send sends JSON and reads the answer of a server that does what it is asked.
+// send sends JSON and reads the response, which must be a success.
 func send[T any](ctx context.Context, key, method, url, body string, answer *T) error {
 	request, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
 	if err != nil {

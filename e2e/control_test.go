@@ -9,8 +9,8 @@ import (
 	"example.org/parley/client"
 )
 
-// TestControlByCommands: whoever has nothing but the command line reads, edits,
-// moves, sends and removes what waits, and stops, retries and continues turns.
+// TestControlByCommands: with the command line alone one can read, edit, move, send and
+// remove queued messages, and stop, retry and continue turns.
 func TestControlByCommands(t *testing.T) { onEach(t, controlByCommands) }
 
 func controlByCommands(t *testing.T, at place) {

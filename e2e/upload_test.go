@@ -18,7 +18,7 @@ import (
 	"example.org/parley/client"
 )
 
-// count runs statements at a place's database, past the server, and returns the
+// count runs statements directly on a place's database, without the server, and returns the
 // number that the last one reads.
 func (p place) count(t *testing.T, statements ...string) (n int) {
 	t.Helper()
@@ -58,7 +58,7 @@ func (p place) count(t *testing.T, statements ...string) (n int) {
 	return n
 }
 
-// content is bytes that are no other file's.
+// content is bytes that no other file has.
 func content(size int) []byte {
 	data := make([]byte, 0, size+sha256.Size)
 	for sum := sha256.Sum256([]byte("parley")); len(data) < size; sum = sha256.Sum256(sum[:]) {
@@ -75,8 +75,8 @@ func checkFiles(t *testing.T, s *server, want int) {
 	}
 }
 
-// TestKilledUpload: a process that is killed in the middle of an upload leaves no
-// file, and what had arrived of it goes when nobody can be sending it any more.
+// TestKilledUpload: a process that is killed in the middle of an upload leaves no file, and
+// the received part is deleted once nobody can be sending it any more.
 func TestKilledUpload(t *testing.T) { onEach(t, killedUpload) }
 
 func killedUpload(t *testing.T, at place) {
@@ -100,7 +100,7 @@ func killedUpload(t *testing.T, at place) {
 		}
 	}
 	s.kill()
-	_ = writer.CloseWithError(io.ErrUnexpectedEOF) // or the sender would wait for more
+	_ = writer.CloseWithError(io.ErrUnexpectedEOF) // otherwise the sender would wait for more
 	if err := <-uploaded; err == nil {
 		t.Fatal("the upload that broke off is answered as if it had not")
 	}
@@ -143,8 +143,8 @@ func killedUpload(t *testing.T, at place) {
 	s.terminate()
 }
 
-// TestUploadToAFullDisk is failure 38 during an upload: it is refused with 507 and
-// leaves no file, reads go on, and with room again uploads work.
+// TestUploadToAFullDisk is failure 38 during an upload: it is refused with 507 and leaves no
+// file, reads continue, and once there is room again uploads work.
 func TestUploadToAFullDisk(t *testing.T) {
 	t.Parallel()
 	dir := smallDisk(t, "24m")

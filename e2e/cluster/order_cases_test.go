@@ -7,14 +7,14 @@ import (
 	"example.org/parley"
 )
 
-// happened is an event of a turn as the order reads it.
+// happened is an event of a turn, as the order checks it.
 type happened struct {
 	event parley.EventType
 	data  turnEvent
 }
 
-// TestOrderOfTurns: the order lets every legal history of a session's turns pass,
-// and tells each way in which one may break a rule.
+// TestOrderOfTurns: the order accepts every legal history of a session's turns, and detects
+// every way to break a rule.
 func TestOrderOfTurns(t *testing.T) {
 	t.Parallel()
 	a, b := parley.NewID(), parley.NewID()
