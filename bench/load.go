@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// Target is where turns are sent: client i keeps a connection to Addrs[i modulo
-// their number], request(i) gives its whole HTTP request, First marks the first
-// token in the answer's bytes.
+// Target receives turns: client i keeps a connection to Addrs[i modulo their number],
+// request(i) returns its whole HTTP request, First marks the first token in the response's
+// bytes.
 type Target struct {
 	Name    string
 	Addrs   []string
@@ -22,7 +22,7 @@ type Target struct {
 	First   []byte
 }
 
-// Addr is where a client's connection goes.
+// Addr is the address of a client's connection.
 func (t Target) Addr(client int) string { return t.Addrs[client%len(t.Addrs)] }
 
 // Sample is one turn as a client saw it.
@@ -31,14 +31,14 @@ type Sample struct {
 	Total time.Duration
 }
 
-// endOfAnswer ends every chunked answer.
+// endOfAnswer ends every chunked response.
 var endOfAnswer = []byte("\r\n0\r\n\r\n") //nolint:gochecknoglobals // never written
 
 // answerBound ends a turn that hangs.
 const answerBound = 2 * time.Minute
 
-// Run sends turns from clients that each keep one connection, until count turns
-// were started in all, and returns a sample per turn.
+// Run sends turns from clients that each keep one connection, until count turns were started
+// in total, and returns a sample per turn.
 func Run(ctx context.Context, target Target, clients, count int) ([]Sample, error) {
 	var (
 		mu      sync.Mutex // guards samples, started and failed
@@ -80,7 +80,7 @@ func Run(ctx context.Context, target Target, clients, count int) ([]Sample, erro
 	return samples, failed
 }
 
-// turn sends one request and reads its answer to the end.
+// turn sends one request and reads its response to the end.
 func turn(conn net.Conn, request, first, buffer []byte) (Sample, error) {
 	if err := conn.SetDeadline(time.Now().Add(answerBound)); err != nil {
 		return Sample{}, err
@@ -91,7 +91,7 @@ func turn(conn net.Conn, request, first, buffer []byte) (Sample, error) {
 	var sample Sample
 	sent := time.Now()
 	overlap := max(len(first), len(endOfAnswer), 16) - 1
-	kept := 0 // bytes of the read before, so that a marker across two reads is found
+	kept := 0 // bytes of the previous read, to find a marker across two reads
 	head := true
 	for {
 		n, err := conn.Read(buffer[kept:])

@@ -240,7 +240,7 @@ func (a *acting) gone(t *testing.T) {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			t.Fatal("the agent's process stays")
+			t.Fatal("the agent's process is still running")
 		}
 	}
 }
@@ -298,7 +298,7 @@ func TestAnAgentThatForgets(t *testing.T) {
 	}
 	for _, want := range []string{"Earlier in this conversation:", "You: A word to keep."} {
 		if !a.remembers(t, want) {
-			t.Errorf("the agent was not told %q", want)
+			t.Errorf("the agent did not receive %q", want)
 		}
 	}
 }
@@ -382,7 +382,7 @@ func (a *acting) pending(t *testing.T, session parley.ID) parley.Approval {
 			return page.Data[0]
 		}
 	}
-	t.Fatalf("nobody is asked; the record is:\n%s\n%s", strings.Join(lines(t, a.client, session), "\n"), a.stderr)
+	t.Fatalf("no approval was asked for; the record is:\n%s\n%s", strings.Join(lines(t, a.client, session), "\n"), a.stderr)
 	return parley.Approval{}
 }
 

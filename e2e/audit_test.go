@@ -100,7 +100,7 @@ func send[T any](ctx context.Context, key, method, url, body string, answer *T) 
 func (c *changed) check(t *testing.T, server *client.Client) {
 	t.Helper()
 	if len(c.posted) == 0 {
-		t.Error("nothing was posted before the kill; the test tells nothing")
+		t.Error("nothing was posted before the kill; the test proves nothing")
 	}
 	entries := map[string]map[parley.ID]int{}
 	query := client.AuditQuery{SessionID: c.session, Limit: 1000, Changes: new(true)}
@@ -122,12 +122,12 @@ func (c *changed) check(t *testing.T, server *client.Client) {
 	}
 	for id := range entries["postMessage"] {
 		if !there[id] {
-			t.Error("an entry tells of a message that is not there")
+			t.Error("an entry reports a message that does not exist")
 		}
 	}
 	for _, id := range c.posted {
 		if !there[id] {
-			t.Error("a message that was answered is gone")
+			t.Error("an answered message was lost")
 		}
 	}
 	session, err := server.Session(t.Context(), c.session)

@@ -73,7 +73,7 @@ func TestBackup(t *testing.T) {
 			dir,
 			append(args, "--database-url", "postgres://elsewhere/parley")...); exitCode(err) != 1 ||
 			!strings.Contains(errOut, "pg_dump") {
-			t.Errorf("%s where the data is in PostgreSQL: %v %q", args[0], err, errOut)
+			t.Errorf("%s with the data in PostgreSQL: %v %q", args[0], err, errOut)
 		}
 	}
 	cancel()
@@ -112,7 +112,7 @@ func TestBackup(t *testing.T) {
 		}
 		other := start(t, restored)
 		if diff := cmp.Diff(before, record(t, other.client, quiet.ID)); diff != "" {
-			t.Errorf("the record is another (-source +restored):\n%s", diff)
+			t.Errorf("the record differs (-source +restored):\n%s", diff)
 		}
 		settled(t, other.client, busy.ID, turnDeadline)
 		record(t, other.client, busy.ID)
@@ -209,7 +209,7 @@ func TestKilledBackup(t *testing.T) {
 		}
 	}
 	if killed == 0 {
-		t.Error("no backup was killed on its way")
+		t.Error("no backup was killed while it ran")
 	}
 	s.terminate()
 }

@@ -195,7 +195,7 @@ func TestKillBetweenEndAndHome(t *testing.T) {
 	}
 	for _, m := range record(t, s.client, session.ID) {
 		if m.Role == parley.RoleToolResult {
-			t.Errorf("a result came home past the lock: %s", m.Content)
+			t.Errorf("a result reached the parent despite the lock: %s", m.Content)
 		}
 	}
 	s.kill()

@@ -214,7 +214,7 @@ func TestBigBodyIsRefusedUnread(t *testing.T) {
 	}
 	defer response.Body.Close() // only the status counts
 	if response.StatusCode != http.StatusRequestEntityTooLarge {
-		t.Fatalf("50 MB were answered %s", response.Status)
+		t.Fatalf("50 MB got the response %s", response.Status)
 	}
 	if held := resident(t, s); held > 100<<20 {
 		t.Errorf("the server holds %d MB after refusing 50", held>>20)

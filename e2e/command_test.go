@@ -211,7 +211,7 @@ func keys(t *testing.T, at place) {
 		t.Errorf("giving an agent to the admins: %v %s\n%s", err, errOut, out)
 	}
 	if _, _, err := at.parley(t, "--workspace", "acme", "agents", "give", "acme-bot"); exitCode(err) == 0 {
-		t.Error("an agent was given to nobody without a word")
+		t.Error("an agent lost its owner without a message")
 	}
 	anchored(t, at)
 	if at.database != "" {
@@ -223,7 +223,7 @@ func keys(t *testing.T, at place) {
 	}
 	wal, _ := os.ReadFile(filepath.Join(at.dir, "parley.db-wal"))
 	if strings.Contains(string(raw)+string(wal), made.Key) {
-		t.Error("the key's secret stands in the database")
+		t.Error("the key's secret is in the database")
 	}
 }
 

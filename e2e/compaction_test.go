@@ -55,7 +55,7 @@ func killDuringACompaction(t *testing.T, at place) {
 		told = untilCompaction(t, s.client, session, told.event, parley.EventCompactionStarted)
 		if told.ID != asked.ID || told.Attempt != attempt || told.CoversFrom != 1 ||
 			told.CoversThrough < (turns-1)*toolTurnRows {
-			t.Fatalf("attempt %d of compaction %s is told as %+v", attempt, asked.ID, told)
+			t.Fatalf("attempt %d of compaction %s is reported as %+v", attempt, asked.ID, told)
 		}
 		if _, err := s.client.Post(t.Context(), session, client.UserMessage(meanwhile)); err != nil {
 			t.Fatal(err)
@@ -147,7 +147,7 @@ func untilCompaction(
 			told.event = frame.ID
 			return told
 		case parley.EventCompactionStarted, parley.EventCompactionCompleted, parley.EventCompactionFailed:
-			t.Fatalf("told is %s, %s", frame.Type, frame.Data)
+			t.Fatalf("the report is %s, %s", frame.Type, frame.Data)
 		}
 	}
 	t.Fatalf("%s was not told", kind)
@@ -173,7 +173,7 @@ func checkSummary(t *testing.T, server *client.Client, session parley.ID, told *
 	}
 	if next := rows[told.CoversThrough]; next.Role != parley.RoleUser {
 		t.Errorf(
-			"behind what the summary covers stands message %d, %s; want the beginning of a turn",
+			"after the covered messages comes message %d, %s; want the beginning of a turn",
 			next.Sequence,
 			next.Role,
 		)
@@ -229,6 +229,6 @@ func checkAttempts(t *testing.T, server *client.Client, session parley.ID, kills
 	}
 	last := page.Data[len(page.Data)-1]
 	if !slices.ContainsFunc(last.Manifest.Ranges, func(r parley.ManifestRange) bool { return r.Reason == "summary" }) {
-		t.Errorf("the next turn's request is made of %+v", last.Manifest.Ranges)
+		t.Errorf("the next turn's request consists of %+v", last.Manifest.Ranges)
 	}
 }

@@ -47,7 +47,7 @@ func TestCopyThereAndBack(t *testing.T) {
 	s.kill() // in the middle of it
 	copyWithKills(t, "sqlite:"+home.dir, away.database)
 	if out, errOut, err := home.parley(t, copying...); err != nil || !strings.Contains(out, "made before") {
-		t.Errorf("copied again: %v\n%s\n%s", err, out, errOut)
+		t.Errorf("second copy: %v\n%s\n%s", err, out, errOut)
 	}
 	if _, errOut, err := home.parley(
 		t,

@@ -123,7 +123,7 @@ func checkNothingRepeated(t *testing.T, after time.Duration, messages []parley.M
 					m.Error.Class != parley.ClassInterrupted ||
 					!strings.HasPrefix(m.Error.Detail, want) {
 					t.Errorf(
-						"killed after %s: message %d failed with %+v; want it to tell that %s",
+						"killed after %s: message %d failed with %+v; want it to say that %s",
 						after,
 						m.Sequence,
 						m.Error,

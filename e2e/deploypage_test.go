@@ -34,11 +34,11 @@ func TestDeployPage(t *testing.T) {
 	back := start(t, filepath.Join(home, "parley/back"))
 	after := record(t, back.client, session.ID)
 	if len(after) != len(before) || len(before) < 4 {
-		t.Fatalf("%d messages went and %d came back", len(before), len(after))
+		t.Fatalf("%d messages were copied and %d came back", len(before), len(after))
 	}
 	for i, m := range after {
 		if m.ID != before[i].ID || m.ContentHash != before[i].ContentHash {
-			t.Errorf("message %d came back as another one", m.Sequence)
+			t.Errorf("message %d differs after the restore", m.Sequence)
 		}
 	}
 	for _, want := range []string{"What time is it?", "Parley was interrupted in the middle of this answer."} {

@@ -209,7 +209,7 @@ func duringOne(t *testing.T, s *server, state occupation, during parley.During) 
 	_, err := s.client.Post(t.Context(), session.ID, message)
 	if during == parley.DuringReject {
 		if parley.ErrorCode(err) != parley.CodeBusy {
-			t.Errorf("the message is answered with %v", err)
+			t.Errorf("the message's turn answered %v", err)
 		}
 	} else if err != nil {
 		t.Fatal(err)

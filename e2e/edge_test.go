@@ -117,7 +117,7 @@ func TestAReadersStreamsKeepNobodyOut(t *testing.T) {
 		case http.StatusTooManyRequests:
 			said, err := io.ReadAll(head.Body)
 			if err != nil || head.Header.Get("Retry-After") == "" || !strings.Contains(string(said), "streams open") {
-				t.Fatalf("a stream too many: %v, %v, %s", err, head.Header, said)
+				t.Fatalf("one stream too many: %v, %v, %s", err, head.Header, said)
 			}
 		default:
 			t.Fatalf("a reader's stream: status %d", head.StatusCode)
@@ -277,7 +277,7 @@ func TestNobodyOfThisMachineIsTheLocalOwner(t *testing.T) {
 	}
 	for _, agent := range agents.Data {
 		if agent.Name == "made by nobody" {
-			t.Error("a request that was left did something")
+			t.Error("an abandoned request had an effect")
 		}
 	}
 }

@@ -78,14 +78,14 @@ func TestFirstTokenElsewhere(t *testing.T) {
 	}
 	slices.Sort(later)
 	t.Logf(
-		"later elsewhere: %v in the middle, %v at the 90th of 100, %v at most",
+		"later elsewhere: %v median, %v 90th percentile, %v maximum",
 		later[len(later)/2],
 		later[len(later)*9/10],
 		later[len(later)-1],
 	)
 	if good := later[len(later)/4]; good > elsewhereLater {
 		t.Errorf(
-			"one first token in four is shown %v later on another process, at most %v are allowed",
+			"a quarter of the first tokens appear %v later on another process; at most %v is allowed",
 			good,
 			elsewhereLater,
 		)

@@ -108,7 +108,7 @@ func whole(t *testing.T, c *client.Client, session parley.ID, want string) {
 				t.Errorf("the answer has %d bytes; want %d", len(text(t, m)), len(want))
 			}
 		case !strings.HasPrefix(want, text(t, m)):
-			t.Errorf("message %d is no beginning of the answer: %q", m.Sequence, text(t, m))
+			t.Errorf("message %d is not a beginning of the answer: %q", m.Sequence, text(t, m))
 		}
 	}
 	if completed != 1 {

@@ -83,7 +83,7 @@ func untilProgress(
 			return frame.ID
 		}
 	}
-	t.Fatal("the loop told nothing more")
+	t.Fatal("no further event of the loop")
 	return 0
 }
 

@@ -161,7 +161,7 @@ func (s *server) kill() {
 	select {
 	case <-s.exited:
 	case <-time.After(stopDeadline):
-		s.t.Error("the server outlived its kill")
+		s.t.Error("the server survived its kill")
 	}
 }
 

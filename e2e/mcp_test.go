@@ -214,10 +214,10 @@ func referenceServers(t *testing.T, at place) {
 	}
 	s.terminate()
 	if left := processesWith(t, directory, memory); len(left) > 0 {
-		t.Errorf("after the end there still run %q", left)
+		t.Errorf("still running after the end: %q", left)
 	}
 	if strings.Contains(s.stderr.String(), "never-passed-on") || strings.Contains(s.stderr.String(), "good day") {
-		t.Error("the log holds what is none of its business")
+		t.Error("the log contains content of a conversation")
 	}
 }
 
@@ -236,7 +236,7 @@ func (u use) check(t *testing.T, c *client.Client, session parley.ID) {
 		func(m parley.Message) bool { return m.Role == parley.RoleSummary },
 	) // one enters in between
 	if len(messages) < 2 || messages[len(messages)-2].Role != parley.RoleToolResult {
-		t.Fatalf("%s: there is no result", u.tool)
+		t.Fatalf("%s: no result", u.tool)
 	}
 	var content parley.ToolResultContent
 	answer := string(messages[len(messages)-2].Content) // a JSON value, or parts

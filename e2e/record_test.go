@@ -156,6 +156,6 @@ func (f *fold) check(messages []parley.Message) {
 		}
 	}
 	if compared == 0 {
-		f.t.Error("there was no answer to compare")
+		f.t.Error("no answer to compare")
 	}
 }

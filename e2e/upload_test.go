@@ -96,13 +96,13 @@ func killedUpload(t *testing.T, at place) {
 	deadline := time.Now().Add(turnDeadline)
 	for at.count(t, chunks) == 0 {
 		if time.Now().After(deadline) {
-			t.Fatal("nothing of the upload was kept while it came")
+			t.Fatal("no part of the upload was kept while it arrived")
 		}
 	}
 	s.kill()
 	_ = writer.CloseWithError(io.ErrUnexpectedEOF) // otherwise the sender would wait for more
 	if err := <-uploaded; err == nil {
-		t.Fatal("the upload that broke off is answered as if it had not")
+		t.Fatal("the broken upload got a success response")
 	}
 	arrived := at.count(t, chunks)
 	if arrived == 0 || arrived > 40 {
@@ -113,7 +113,7 @@ func killedUpload(t *testing.T, at place) {
 	checkFiles(t, s, 0)
 	whole, err := s.client.UploadFile(t.Context(), bytes.NewReader(data), client.UploadFileQuery{Name: "whole"})
 	if err != nil || whole.SHA256 != sha256.Sum256(data) {
-		t.Fatalf("begun again, the upload gives %+v, %v", whole, err)
+		t.Fatalf("the repeated upload returns %+v, %v", whole, err)
 	}
 	s.kill()
 	at.count(
@@ -170,7 +170,7 @@ func TestUploadToAFullDisk(t *testing.T) {
 	); parley.ErrorCode(
 		err,
 	) != parley.CodeStorageFull {
-		t.Fatalf("an upload for which there is no room: %v", err)
+		t.Fatalf("an upload without enough room: %v", err)
 	}
 	checkFiles(t, s, 1)
 	back, err := s.client.FileContent(t.Context(), kept.ID)

@@ -63,10 +63,10 @@ func runPage(t *testing.T, home, dir, commands string, environment ...string) st
 	select {
 	case err = <-ended:
 	case <-time.After(walkDeadline):
-		t.Fatalf("walking the page takes longer than %s\n%s", walkDeadline, said)
+		t.Fatalf("running the page's commands takes longer than %s\n%s", walkDeadline, said)
 	}
 	if err != nil && shell.ProcessState.ExitCode() != 0 {
-		t.Fatalf("walking the page: %v\n%s", err, said)
+		t.Fatalf("running the page's commands: %v\n%s", err, said)
 	}
 	return said.String()
 }

@@ -129,7 +129,7 @@ func foreignIDsInQueries(t *testing.T, s *target) {
 				t.Errorf("%s %s: status %d, want 404 or nothing: %.200s", r.Method, asked, got.status, got.body)
 			}
 			if told := victim.tells(got, asked); told != "" {
-				t.Errorf("%s %s tells %s", r.Method, asked, told)
+				t.Errorf("%s %s reveals %s", r.Method, asked, told)
 			}
 		}
 	})
@@ -175,7 +175,7 @@ func foreignIDsInBodies(t *testing.T, s *target) {
 				t.Errorf("%s %s %s: status %d, want 404: %.200s", r.Method, path, body, got.status, got.body)
 			}
 			if told := victim.tells(got, body); told != "" {
-				t.Errorf("%s %s %s tells %s", r.Method, path, body, told)
+				t.Errorf("%s %s %s reveals %s", r.Method, path, body, told)
 			}
 		}
 	})
@@ -285,7 +285,7 @@ func foreignCursors(t *testing.T, s *target) {
 				t.Errorf("GET %s: status %d: %.200s", asked, got.status, got.body)
 			}
 			if told := victim.tells(got, asked); told != "" {
-				t.Errorf("GET %s tells %s", asked, told)
+				t.Errorf("GET %s reveals %s", asked, told)
 			}
 		}
 	})
@@ -321,10 +321,10 @@ func foreignIdempotencyKeys(t *testing.T, s *target) {
 		}
 		var made struct{ ID string }
 		if json.Unmarshal([]byte(first.body), &made) == nil && made.ID != "" && strings.Contains(second.body, made.ID) {
-			t.Errorf("%s %s under another's idempotency key answers what was made there", r.Method, path)
+			t.Errorf("%s %s under another's idempotency key returns what was created there", r.Method, path)
 		}
 		if told := victim.tells(second, own.fill(path)); told != "" {
-			t.Errorf("%s %s under another's idempotency key tells %s", r.Method, path, told)
+			t.Errorf("%s %s under another's idempotency key reveals %s", r.Method, path, told)
 		}
 	})
 	if repeats < 5 {

@@ -311,7 +311,7 @@ func hostileProviders(t *testing.T, database string) {
 	}
 	t.Logf("%d turns ended: %v", len(sessions), ends)
 	if ends[parley.TurnFailed] < len(sessions)/3 {
-		t.Errorf("only %d of %d turns failed: is anybody hostile?", ends[parley.TurnFailed], len(sessions))
+		t.Errorf("only %d of %d turns failed: are the providers hostile?", ends[parley.TurnFailed], len(sessions))
 	}
 	if stolen.Load() > 0 {
 		t.Error("a redirect took the credential along")

@@ -81,7 +81,7 @@ func nothingWithoutAKey(t *testing.T, s *target) {
 	each(t, func(r *httpapi.Route, path string) {
 		if r.Open {
 			if !slices.Contains(openRoutes, r.Name) {
-				t.Errorf("%s answers without a key: it stands in no list of those that may", r.Name)
+				t.Errorf("%s responds without a key, but is not listed as an open route", r.Name)
 			}
 			return
 		}
@@ -101,7 +101,7 @@ func nothingWithoutAKey(t *testing.T, s *target) {
 				)
 			}
 			if told := e.tells(got, asked); told != "" {
-				t.Errorf("%s %s with the key %q tells %s", r.Method, path, key, told)
+				t.Errorf("%s %s with the key %q reveals %s", r.Method, path, key, told)
 			}
 		}
 	})
@@ -152,7 +152,7 @@ func (s *target) refused(r *httpapi.Route, key string, role parley.PrincipalRole
 		s.Errorf("%s %s as a %s: status %d, want 404: %.200s", r.Method, asked, role, got.status, got.body)
 	}
 	if told := victim.tells(got, asked); told != "" {
-		s.Errorf("%s %s as a %s tells %s", r.Method, asked, role, told)
+		s.Errorf("%s %s as a %s reveals %s", r.Method, asked, role, told)
 	}
 }
 
@@ -221,7 +221,7 @@ func (s *target) whole(e estate) {
 		"/v1/turns/{turn}", "/v1/calls/{call}", "/v1/loops/{loop}",
 		"/v1/files/{file}/content", "/v1/projects/{project}", "/v1/sessions/{reader}", "/v1/clients/{client}/session"} {
 		if got := s.ask(e.key, "GET", e.fill(path), ""); got.status != http.StatusOK {
-			s.Errorf("the owner's %s is gone: status %d: %s", path, got.status, got.body)
+			s.Errorf("the owner's %s no longer exists: status %d: %s", path, got.status, got.body)
 		}
 	}
 	for path, holds := range map[string]string{"/v1/agents/{agent}": `"version":1`,
@@ -240,6 +240,6 @@ func (s *target) whole(e estate) {
 		s.Errorf("a sign-in was ended: %s", got.body)
 	}
 	if got := s.ask(e.admin, "GET", "/v1/keys", ""); !strings.Contains(got.body, e.ids["key"]) {
-		s.Errorf("a key of the workspace is gone: %s", got.body)
+		s.Errorf("a key of the workspace no longer exists: %s", got.body)
 	}
 }

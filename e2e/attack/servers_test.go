@@ -256,7 +256,7 @@ func TestHostileToolServers(t *testing.T) {
 	t.Logf("%d turns ended: %v", len(sessions), ends)
 	s.boundedTools(key)
 	if asked := all["storm"].listings.Load(); asked == 0 || asked >= toldOften {
-		t.Errorf("a server that told %d times of a change was asked %d times", toldOften, asked)
+		t.Errorf("a server that announced %d changes was asked %d times", toldOften, asked)
 	}
 	s.survived(key)
 }
@@ -299,7 +299,7 @@ func (s *target) boundedTools(key string) (names []string) {
 		s.Errorf("only %d tools are unusable: %.800s", unusable, got.body)
 	}
 	if strings.Contains(got.body, secret) {
-		s.Error("the tools tell the credential")
+		s.Error("the tools reveal the credential")
 	}
 	return names
 }

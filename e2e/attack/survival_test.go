@@ -85,7 +85,7 @@ func (s *target) survived(key string) {
 	if out, err := command(ctx, s.dir, s.database, "verify", "--fast").CombinedOutput(); err != nil {
 		s.Errorf("parley verify: %v: %s", err, out)
 	} else if strings.Contains(string(out), secret) {
-		s.Error("verify tells the credential")
+		s.Error("verify reveals the credential")
 	}
 	log, err := os.ReadFile(s.log)
 	if err != nil {

@@ -82,7 +82,7 @@ func (o *overlay) rewrite(path, place, by string) error {
 	}
 	expression := regexp.MustCompile(place)
 	if !expression.Match(source) {
-		return fmt.Errorf("%s has no longer the place that the trials change: %s", path, place)
+		return fmt.Errorf("%s no longer has the place that the trials change: %s", path, place)
 	}
 	changed := filepath.Join(o.dir, fmt.Sprintf("changed-%d.go", len(o.Replace)))
 	o.Replace[path] = changed

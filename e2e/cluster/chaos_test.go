@@ -40,7 +40,7 @@ func TestChaos(t *testing.T) {
 		chaos(x, chaosSessions, chaosTurns, chaosWork, chaosWatchers, chaosThink)
 		for _, name := range []string{"parley_fenced_writes_total", "parley_takeovers_total"} {
 			if x.counts[name] == 0 {
-				t.Errorf("%s is 0: the trial did not try what it is there for", name)
+				t.Errorf("%s is 0: the trial did not exercise its purpose", name)
 			}
 		}
 	})

@@ -102,7 +102,7 @@ func (f *fold) delta(frame client.Frame) error {
 	}
 	if have = append(have, delta.Delta...); len(have) != delta.End {
 		return fmt.Errorf(
-			"a delta of message %s ends at %d, and there are %d bytes",
+			"a delta of message %s ends at %d, but there are %d bytes",
 			delta.MessageID,
 			delta.End,
 			len(have),

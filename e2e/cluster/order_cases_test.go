@@ -89,7 +89,7 @@ func TestOrderOfTurns(t *testing.T) {
 		case test.breaks == "" && len(broke) > 0,
 			test.breaks != "" && !strings.Contains(told, test.breaks),
 			len(broke) > 1:
-			t.Errorf("%s: the order tells %q; want one break with %q", test.name, told, test.breaks)
+			t.Errorf("%s: the order reports %q; want one break with %q", test.name, told, test.breaks)
 		}
 	}
 }

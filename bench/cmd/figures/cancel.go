@@ -16,7 +16,7 @@ import (
 	"example.org/parley/bench"
 )
 
-// The load of the cancel figure: streams that run beside, and turns cancelled.
+// The load of the cancel figure: concurrent streams, and cancelled turns.
 const (
 	besideCancels = 128
 	besideTokens  = 200
@@ -25,8 +25,8 @@ const (
 	cancelled     = 400 // per round
 )
 
-// cancelFigures: from a cancel's request to the end of the stream that another
-// connection reads, while streams of 5 ms per token run beside it.
+// cancelFigures measures the time from a cancel's request to the end of the stream on
+// another connection, beside streams of 5 ms per token.
 func cancelFigures(ctx context.Context, l *lab, out io.Writer) error {
 	var medians, worst []time.Duration
 	for range l.rounds {
@@ -71,9 +71,9 @@ func (l *lab) cancels(ctx context.Context) ([]time.Duration, error) {
 	return took, errors.Join(err, stop(), server.end())
 }
 
-// streamsBeside keeps streams running until stop, and returns once all of them do.
-// They begin one after the other over the time that a turn takes, so that at every
-// moment some turns begin, some end and most stream.
+// streamsBeside keeps streams running until stop, and returns once all of them run. They
+// begin one after the other, spread over the duration of a turn, so that at every moment some
+// turns begin, some end and most stream.
 func (p *parleyRun) streamsBeside(ctx context.Context) (stop func() error, err error) {
 	target, err := p.turns(ctx, "beside", besideCancels)
 	if err != nil {
@@ -168,5 +168,5 @@ func (p *parleyRun) cancelOne(ctx context.Context, session string) (time.Duratio
 			return took, <-answered
 		}
 	}
-	return 0, errors.New("a stream ended without telling of its cancel")
+	return 0, errors.New("a stream ended without reporting its cancel")
 }

@@ -14,9 +14,9 @@ import (
 	"example.org/parley/internal/pgtest"
 )
 
-// database makes a new database in the run's own PostgreSQL server, which keeps
-// what a real one keeps: fsync and full page writes. The server is started with
-// the first and ended with the lab.
+// database creates a new database in the run's own PostgreSQL server, which is as durable as
+// a real one: fsync and full page writes. The server starts with the first database and ends
+// with the lab.
 func (l *lab) database(ctx context.Context) (url string, err error) {
 	if l.postgres == nil {
 		if l.postgres, err = pgtest.Start(
@@ -31,8 +31,8 @@ func (l *lab) database(ctx context.Context) (url string, err error) {
 	return l.postgres.URL(pgtest.Owner, name), err
 }
 
-// postgresCPU is the time that all processes of the PostgreSQL server have used,
-// those that ended included.
+// postgresCPU is the CPU time of all processes of the PostgreSQL server, including ended
+// ones.
 func (l *lab) postgresCPU() (time.Duration, error) {
 	raw, err := os.ReadFile(filepath.Join(l.postgres.Dir(), "data", "postmaster.pid"))
 	if err != nil {
@@ -46,10 +46,10 @@ func (l *lab) postgresCPU() (time.Duration, error) {
 	return bench.FamilyCPU(pid)
 }
 
-// fleet is some processes over one database.
+// fleet is several processes on one database.
 type fleet []*parleyRun
 
-// fleet starts processes over a new database.
+// fleet starts processes on a new database.
 func (l *lab) fleet(ctx context.Context, processes int, settings ...string) (fleet, error) {
 	url, err := l.database(ctx)
 	if err != nil {
@@ -66,7 +66,7 @@ func (l *lab) fleet(ctx context.Context, processes int, settings ...string) (fle
 	return f, nil
 }
 
-// CPU is what all processes have used.
+// CPU is the CPU time of all processes.
 func (f fleet) CPU() (sum time.Duration, err error) {
 	for _, server := range f {
 		used, err := server.CPU()

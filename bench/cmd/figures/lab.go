@@ -18,8 +18,8 @@ import (
 	"example.org/parley/internal/pgtest"
 )
 
-// lab is the machinery of a run: provider and proxy stay up, Parley is started
-// afresh by each part.
+// lab is the machinery of a run: provider and proxy stay up, and each part starts Parley
+// afresh.
 type lab struct {
 	rounds   int
 	dir      string
@@ -31,8 +31,8 @@ type lab struct {
 	proxy    *bench.Process
 
 	postgres  *pgtest.Cluster // nil until a part needs it
-	messages  int             // that searches are measured among
-	databases int             // made in it
+	messages  int             // among which searches are measured
+	databases int             // created in it
 }
 
 func newLab(ctx context.Context, rounds int, dir, binary string) (*lab, error) {
@@ -129,7 +129,7 @@ func (p *parleyRun) end() error {
 	return errors.Join(p.Stop(), os.RemoveAll(p.dir))
 }
 
-// do sends JSON and decodes the answer into out.
+// do sends JSON and decodes the response into out.
 func (p *parleyRun) do(ctx context.Context, method, path, body string, out any) error {
 	raw, err := p.read(ctx, method, path, body)
 	if err != nil || out == nil {
@@ -138,7 +138,7 @@ func (p *parleyRun) do(ctx context.Context, method, path, body string, out any) 
 	return json.Unmarshal(raw, out)
 }
 
-// read sends JSON and returns the answer.
+// read sends JSON and returns the response.
 func (p *parleyRun) read(ctx context.Context, method, path, body string) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, method, "http://"+p.addr+path, strings.NewReader(body))
 	if err != nil {
@@ -168,13 +168,13 @@ func (p *parleyRun) read(ctx context.Context, method, path, body string) ([]byte
 	return raw.Bytes(), nil
 }
 
-// agent makes an agent with a context policy and returns its slug.
+// agent creates an agent with a context policy and returns its slug.
 func (p *parleyRun) agent(ctx context.Context, slug, model, policy string) error {
 	body := fmt.Sprintf(`{"name":%q,"slug":%q,"model":%q,"context_policy":%s}`, slug, slug, model, policy)
 	return p.do(ctx, http.MethodPost, "/v1/agents", body, nil)
 }
 
-// session makes a session of an agent and returns its id.
+// session creates a session of an agent and returns its id.
 func (p *parleyRun) session(ctx context.Context, agent string) (string, error) {
 	var made struct{ ID string }
 	err := p.do(ctx, http.MethodPost, "/v1/agents/"+agent+"/sessions", `{}`, &made)

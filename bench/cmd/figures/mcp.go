@@ -61,9 +61,9 @@ func toolServer(ctx context.Context) error {
 	return nil
 }
 
-// mcpFigures: what 100 tools of an MCP server add to a turn, up to the first
-// token: finding and ordering them, the request's bytes, their hash, their record
-// and the way to the provider.
+// mcpFigures measures what 100 tools of an MCP server add to a turn up to the first token:
+// finding and ordering them, the request's bytes, their hash, their record and sending them
+// to the provider.
 func mcpFigures(ctx context.Context, l *lab, out io.Writer) (err error) {
 	tools, err := bench.Start(ctx, nil, l.self, "tools")
 	if err != nil {

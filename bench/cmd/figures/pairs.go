@@ -9,9 +9,9 @@ import (
 	"example.org/parley/bench"
 )
 
-// pairFigures compares this build with an earlier one (-before): rounds of the same
-// turns in alternation, each build first in every other pair, so that what else the
-// machine does meets both.
+// pairFigures compares this build with an earlier one (-before): rounds of the same turns in
+// alternation, each build first in every other pair, so that other load on the machine
+// affects both.
 func pairFigures(ctx context.Context, l *lab, out io.Writer) error {
 	if l.before == "" {
 		fmt.Fprintln(out, "nothing to compare with: give -before the binary of an earlier build")
@@ -46,7 +46,7 @@ func pairFigures(ctx context.Context, l *lab, out io.Writer) error {
 	return nil
 }
 
-// pairRun is one of two builds at work.
+// pairRun is a running server of one of two builds.
 type pairRun struct {
 	server *parleyRun
 	target bench.Target

@@ -13,7 +13,7 @@ import (
 	"example.org/parley/bench"
 )
 
-// The load of the comparison: as cpuFigures.
+// The load of the comparison, the same as for cpuFigures.
 const (
 	fleetClients = 64
 	fleetTurns   = 2000
@@ -27,7 +27,7 @@ type runs struct {
 	inserts            []float64
 }
 
-// postgresFigures: what the database costs, and what further processes do.
+// postgresFigures measures the cost of the database, and the effect of more processes.
 func postgresFigures(ctx context.Context, l *lab, out io.Writer) error {
 	alone, err := l.start(ctx)
 	if err != nil {
@@ -141,9 +141,9 @@ const (
 	insertsEach       = 300
 )
 
-// insertLimit is what the server itself does of the smallest durable thing:
-// single-row inserts of a message's size, each its own transaction, as pgbench
-// with a script of one insert would do them.
+// insertLimit measures how many of the smallest durable writes the server itself manages:
+// single-row inserts of a message's size, each its own transaction, like pgbench with a
+// script of one insert.
 func (l *lab) insertLimit(ctx context.Context) (perSecond float64, err error) {
 	url, err := l.database(ctx)
 	if err != nil {
@@ -154,7 +154,7 @@ func (l *lab) insertLimit(ctx context.Context) (perSecond float64, err error) {
 		if connections[i], err = pgx.Connect(ctx, url); err != nil {
 			return 0, err
 		}
-		defer connections[i].Close(ctx) //nolint:errcheck // the measuring is over
+		defer connections[i].Close(ctx) //nolint:errcheck // the measurement is over
 	}
 	if _, err := connections[0].Exec(
 		ctx,

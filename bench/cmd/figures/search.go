@@ -19,8 +19,8 @@ import (
 	"example.org/parley/store"
 )
 
-// What searches are measured among: texts of words that are as often as those of
-// languages are, in sessions of so many messages each.
+// The corpus for searches: texts with the word frequencies of natural languages, in sessions
+// of a fixed number of messages.
 const (
 	searchVocabulary = 30_000
 	searchSession    = 100
@@ -28,7 +28,7 @@ const (
 	searchRuns       = 5
 )
 
-// searchFigures: what indexing a message takes, and searches among many of them.
+// searchFigures measures indexing a message, and searches among many of them.
 func searchFigures(ctx context.Context, l *lab, out io.Writer) error {
 	dir := filepath.Join(l.dir, "search")
 	one, err := sqlite.Open(ctx, dir, sqlite.Options{})
@@ -116,7 +116,7 @@ func searchIn(ctx context.Context, db store.Store, messages int, name string, ou
 	return nil
 }
 
-// searchWords makes up words, always the same.
+// searchWords makes up words, always the same ones.
 func searchWords() []string {
 	syllables := strings.Fields(
 		"ka lo mi ter on ing pre con de ro sta ne vi lu fra gor pel wu zen tok bri sha dum quo xen",

@@ -15,8 +15,8 @@ import (
 	"example.org/parley/store"
 )
 
-// diskCommit is the time of one small durable write on the disk at hand: the
-// median of appends that are each synced.
+// diskCommit is the time of one small durable write on this disk: the median of appends, each
+// synced.
 func diskCommit(dir string) (time.Duration, error) {
 	file, err := os.CreateTemp(dir, "commit-*")
 	if err != nil {
@@ -39,8 +39,8 @@ func diskCommit(dir string) (time.Duration, error) {
 	return medianOf(took), nil
 }
 
-// storeFigures: durable message appends with 64 writers, beside the disk's own
-// commits one after the other.
+// storeFigures measures durable message appends with 64 writers, beside sequential commits of
+// the disk itself.
 func storeFigures(ctx context.Context, l *lab, out io.Writer) error {
 	var appends, commits []float64
 	for range l.rounds {

@@ -9,8 +9,8 @@ import (
 	"example.org/parley/bench"
 )
 
-// toolFigures: what a turn with a tool costs beside a plain one. What turns hold that
-// wait for an approval is measured by worker.TestWaitingTurnsHoldLittle, in its process.
+// toolFigures measures the cost of a turn with a tool beside a plain one.
+// worker.TestWaitingTurnsHoldLittle measures the memory of turns that wait for an approval.
 func toolFigures(ctx context.Context, l *lab, out io.Writer) error {
 	plain, tool, err := l.toolTurns(ctx)
 	if err != nil {
