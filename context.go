@@ -8,8 +8,9 @@ type ContextHead struct {
 	Summary *Message
 	// First is the first user message behind that edge, if the summary covers it.
 	First *Message
-	// Pinned are the newest MaxPinnedShown pinned messages, ascending, each tool
-	// call with its result and each result with its call; none that was pinned
-	// before the context was cleared.
+	// Pinned are the newest MaxPinnedShown pinned messages, as far as they have
+	// MaxPinnedBytes together, ascending, each tool call with its result and each result
+	// with its call; none that is longer than that, or that was pinned before the context
+	// was cleared.
 	Pinned []Message
 }

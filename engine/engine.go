@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"example.org/parley"
+	"example.org/parley/internal/inflight"
 	"example.org/parley/internal/projectdir"
 	"example.org/parley/model"
 	"example.org/parley/runner"
@@ -155,7 +156,8 @@ type Engine struct {
 
 	scaling scaling
 
-	looks, rehearsals, exports room
+	looks, rehearsals, exports, searches *room
+	readings                             *inflight.Bytes // what looks and replays hold
 
 	// patching keeps patches of one agent in this process from racing: each is a
 	// new version of what was read, and who loses a race has to read again.
@@ -189,10 +191,12 @@ func New(options Options) *Engine {
 		projects:   projects,
 		log:        log,
 		seed:       maphash.MakeSeed(),
+		looks:      newRoom("previews and explained calls", looksAtOnce, looksOfOne),
+		rehearsals: newRoom("dry runs and replays", rehearsalsAtOnce, rehearsalsOfOne),
+		exports:    newRoom("exports", exportsAtOnce, exportsOfOne),
+		searches:   newRoom("searches", searchesAtOnce, searchesOfOne),
+		readings:   inflight.NewBytes(readingsHold*inflight.Scale(), 0),
 	}
-	e.looks.what, e.looks.most, e.looks.own = "previews and explained calls", looksAtOnce, looksOfOne
-	e.exports.what, e.exports.most, e.exports.own = "exports", exportsAtOnce, exportsOfOne
-	e.rehearsals.what, e.rehearsals.most, e.rehearsals.own = "dry runs and replays", rehearsalsAtOnce, rehearsalsOfOne
 	e.quotas.sessions, e.quotas.storage = options.MaxSessions, options.MaxStorage
 	return e
 }

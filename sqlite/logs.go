@@ -104,9 +104,9 @@ func edgeOf(c *conn, at place) (sequence int64, err error) {
 }
 
 // sharedTail reads a page of what a fork shares of a log backwards.
-const sharedTail = "SELECT " + listedColumns + ` FROM messages m INDEXED BY messages_sequence
+const sharedTail = "SELECT " + tailColumns + ` FROM messages m INDEXED BY messages_sequence
  WHERE m.log_id = ?1 AND m.sequence IS NOT NULL AND m.sequence < ?2 AND m.sequence >= ?3
- AND m.internal = 0 AND m.status <> 'streaming' ORDER BY m.sequence DESC LIMIT ?4`
+ AND m.internal = 0 AND m.status <> 'streaming' ORDER BY m.sequence DESC LIMIT ?5`
 
 // tailOfShared goes on with a fork's context tail in what it shares.
 func tailOfShared(c *conn, at place, before int64, tail *tailPage) error {
@@ -118,7 +118,7 @@ func tailOfShared(c *conn, at place, before int64, tail *tailPage) error {
 		if tail.full() || p.Through < edge {
 			break
 		}
-		if err := tail.read(c, sharedTail, at.part(p), p.LogID, min(before, p.Through+1), edge,
+		if err := tail.read(c, sharedTail, at.part(p), p.LogID, min(before, p.Through+1), edge, tail.most,
 			tail.limit-len(tail.rows)); err != nil {
 			return err
 		}

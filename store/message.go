@@ -53,7 +53,8 @@ type Messages interface {
 	// ContextTail reads the record for a model's context, newest first: settled,
 	// not internal, before a sequence (0: from the end), nothing older than the
 	// latest context edge. A page ends after limit rows, or with the row by which it
-	// has most bytes; more says that there may be older ones.
+	// has most bytes; more says that there may be older ones. A row that is longer than
+	// most alone is not read: the page ends before it, empty where it would be the first.
 	ContextTail(
 		ctx context.Context,
 		workspaceID, sessionID parley.ID,

@@ -14,6 +14,14 @@ const (
 	MaxRanked   = 1_000   // matches that are ranked: the newest
 	MaxSearched = 200_000 // matches that are looked at for them, when some are left out by what the index does not know
 
+	// SearchTime is how long a search may take.
+	SearchTime = 10 * time.Second
+	// SearchTextBytes is how much of a message's content is read for what is shown of it.
+	SearchTextBytes = 256 << 10
+	// SearchReadBytes bounds the contents longer than that of one search: a database that
+	// reads a value whole to tell its beginning leaves out the text of those beyond.
+	SearchReadBytes = 32 << 20
+
 	SearchBatch      = 64          // messages that are indexed in one transaction at most
 	SearchBatchBytes = 64 << 10    // of their text; the one that reaches it is the last
 	SearchSweep      = 1_000       // sessions that one step of a pass looks at
@@ -47,10 +55,31 @@ type SearchQuery struct {
 
 // SearchHit is a message that was found, or a title.
 type SearchHit struct {
-	ID      parley.ID       // of the message, or of the session
-	Score   float64         // of this query: comparable between hits
-	Session parley.Session  // that it is shown for
-	Message *parley.Message // nil for a title
+	ID      parley.ID    // of the message, or of the session
+	Score   float64      // of this query: comparable between hits
+	Session FoundSession // that it is shown for
+	Message *Found       // nil for a title
+}
+
+// FoundSession is what a search reads of a session.
+type FoundSession struct {
+	ID, AgentID, ProjectID parley.ID
+	Title                  string
+	Status                 parley.SessionStatus
+	ArchivedAt             parley.Time
+}
+
+// Found is what a search reads of a message.
+type Found struct {
+	ID        parley.ID
+	Sequence  int64
+	Role      parley.Role
+	Author    parley.Author
+	ToolName  string
+	CreatedAt parley.Time
+	// Text is the beginning of what was searched, as far as the first SearchTextBytes of the
+	// content hold it; "" of a content that was not read.
+	Text string
 }
 
 // SearchPage is what was found.

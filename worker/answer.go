@@ -66,9 +66,8 @@ var errTooLong = model.NewError(parley.ClassModel, false, "the answer is longer 
 // What the answers that a process is being given may hold, in bytes of their text. A
 // process keeps several copies of it.
 const (
-	answersHold    = 64 << 20
-	answersOfOne   = answersHold / 2 // of a workspace
-	answerFree     = 256 << 10       // of each answer: it counts nothing
+	answersHold    = 64 << 20  // a workspace at most half of what the others leave
+	answerFree     = 256 << 10 // of each answer: it counts nothing
 	answerHoldStep = 256 << 10
 	rowHolds       = 2 << 10 // of each further row, beside its text
 )
@@ -84,7 +83,7 @@ var errCrowded = model.NewError(
 // hold counts what the answer has grown to.
 func (a *answer) hold() error {
 	for int64(a.bytes+(len(a.rows)-1)*rowHolds) > a.held+answerFree {
-		if !a.turn.w.answers.Take(a.turn.fence.WorkspaceID, answerHoldStep) {
+		if !a.turn.w.answers.Take(a.turn.owner(), answerHoldStep) {
 			return errCrowded
 		}
 		a.held += answerHoldStep
@@ -95,7 +94,7 @@ func (a *answer) hold() error {
 // release gives back what the answer has held.
 func (s *asking) release() {
 	if a := s.answering; a != nil && a.held > 0 {
-		s.w.answers.Give(s.fence.WorkspaceID, a.held)
+		s.w.answers.Give(s.owner(), a.held)
 		a.held = 0
 	}
 }

@@ -17,9 +17,10 @@ func TestLongPromptsWaitForRoom(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	w := r.start(nil)
-	w.prompts = inflight.NewBytes(promptsHold, promptsOfOne)
+	w.prompts = inflight.NewBytes(promptsHold, 0)
 	workspace := r.scope.WorkspaceID
-	if !w.prompts.Take(workspace, promptsOfOne) {
+	owner := inflight.Owner{WorkspaceID: workspace}
+	if !w.prompts.Take(owner, promptsOfOne) {
 		t.Fatal("there is no room from the start")
 	}
 	r.model.play(says("Short."), says("Long."))
@@ -40,12 +41,12 @@ func TestLongPromptsWaitForRoom(t *testing.T) {
 	if parley.ErrorCode(err) != parley.CodeRateLimited {
 		t.Errorf("a look without room: %v; want %s", err, parley.CodeRateLimited)
 	}
-	w.prompts.Give(workspace, promptsOfOne)
+	w.prompts.Give(owner, promptsOfOne)
 	if turn := r.ended(waits); turn.Status != parley.TurnCompleted {
 		t.Errorf("the long turn is %s, %+v", turn.Status, turn.Error)
 	}
 	r.idleSlots(w)
-	if !w.prompts.Take(workspace, promptsOfOne) {
+	if !w.prompts.Take(owner, promptsOfOne) {
 		t.Error("something is still held")
 	}
 }

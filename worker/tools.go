@@ -10,6 +10,7 @@ import (
 
 	"example.org/parley"
 	"example.org/parley/internal/caught"
+	"example.org/parley/internal/inflight"
 	"example.org/parley/internal/schema"
 	"example.org/parley/observe"
 	"example.org/parley/prompt"
@@ -186,6 +187,7 @@ func batchEnd(calls []toolCall, from int) int {
 // toolOutcome is what one tool came to.
 type toolOutcome struct {
 	index      int
+	held       *inflight.Holding // until it is recorded
 	content    parley.ToolResultContent
 	fileTokens int // what the files of the result take in a request
 }
@@ -205,6 +207,8 @@ func (t *tools) runBatch(step int, calls []toolCall) error {
 	outcomes := make(chan toolOutcome, len(calls)) // room for all: no tool waits for this turn
 	notes := make(progress, len(calls))
 	answered := make([]atomic.Bool, len(calls)) // what follows is the filing of the answer, and not the tool's time
+	over := make(chan struct{})                 // what was not recorded by then is not needed any more
+	defer close(over)
 	open := 0
 	for i := range calls {
 		if !calls[i].runs() || t.ctx.Err() != nil {
@@ -212,9 +216,12 @@ func (t *tools) runBatch(step int, calls []toolCall) error {
 		}
 		open++
 		calls[i].started = true
-		t.w.toolCalls.Go(func() { // ends with the tool; Stop waits for it
-			content, tokens := t.callTool(ctx, &calls[i], notes, &answered[i])
-			outcomes <- toolOutcome{i, content, tokens}
+		t.w.toolCalls.Go(func() { // ends with the tool and this batch; Stop waits for it
+			held := t.w.results.Holding(t.owner(), resultFree)
+			defer held.End()
+			content, tokens := t.callTool(ctx, &calls[i], notes, held, &answered[i])
+			outcomes <- toolOutcome{i, held, content, tokens}
+			<-over
 		})
 	}
 	var grace <-chan time.Time
@@ -232,6 +239,7 @@ func (t *tools) runBatch(step int, calls []toolCall) error {
 			if err := t.record(step, &calls[outcome.index], outcome.content, outcome.fileTokens); err != nil {
 				return err
 			}
+			outcome.held.End()
 		case note := <-notes:
 			if err := t.noteProgress(note); err != nil {
 				return err
@@ -263,11 +271,13 @@ func (t *tools) runBatch(step int, calls []toolCall) error {
 }
 
 // callTool runs a tool. Whatever goes wrong in there is a result.
-// The number is what its files take in a request. answered is set once the tool has.
+// The number is what its files take in a request; held is what its answer holds, and answered
+// is set once the tool has.
 func (t *tools) callTool(
 	ctx context.Context,
 	call *toolCall,
 	notes progress,
+	held *inflight.Holding,
 	answered *atomic.Bool,
 ) (content parley.ToolResultContent, fileTokens int) {
 	started := time.Now()
@@ -281,6 +291,12 @@ func (t *tools) callTool(
 		ProjectPath: t.project,
 		Progress:    notes.of(call),
 		TraceParent: parley.TraceParentOf(t.claim.Trigger.Metadata),
+		Hold: func(bytes int64) error {
+			if !held.Take(bytes) {
+				return errResultHolds
+			}
+			return nil
+		},
 	}
 	outcome, source, began := observe.ToolFailed, "", false
 	defer func() {

@@ -34,6 +34,7 @@ type claimed struct {
 	definitions prompt.Tools  // that the model is shown
 
 	reserved int64 // of what the process keeps for prompts
+	wanted   int64 // of it, when there was no room
 	read     int   // bytes that went into the prompt so far
 }
 
