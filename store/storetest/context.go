@@ -117,10 +117,11 @@ func testContextPinnedBytes(t *testing.T, w *world) {
 	pin(parley.ID{}, 4, 5)
 	w.heldAre(t, "more than may be", id, 0, 0, 3, 4, 5)
 	fork := w.fork(t, id, 6).ID
-	pin(fork, 1, 2, 4, 5)
-	w.heldAre(t, "a fork's own pins", fork, 0, 0, 4, 5)
-	pin(fork, 3)
-	w.heldAre(t, "one more of a fork's", fork, 0, 0, 3, 4, 5)
+	w.heldAre(t, "what a fork took over", fork, 0, 0, 3, 4, 5)
+	w.exchange(t, fork, "small", half)
+	record = w.check(t, fork).Record
+	pin(parley.ID{}, 8)
+	w.heldAre(t, "one more of its own", fork, 0, 0, 5, 8)
 }
 
 func testContextPairs(t *testing.T, w *world) {
