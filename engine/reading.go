@@ -24,21 +24,17 @@ const (
 
 // reading counts what one request reads.
 type reading struct {
-	room       *inflight.Bytes
-	owner      inflight.Owner
-	read, held int64
-	most       int64
+	holding    *inflight.Holding
+	read, most int64
 }
 
 type readingKey struct{}
 
 // reads has what is read of the record by ctx count until done.
 func (e *Engine) reads(ctx context.Context, scope store.Scope) (_ context.Context, done func()) {
-	r := &reading{
-		room: e.readings, owner: inflight.Owner{WorkspaceID: scope.WorkspaceID},
-		most: readingsHold / 2 * inflight.Scale(),
-	}
-	return context.WithValue(ctx, readingKey{}, r), func() { r.room.Give(r.owner, r.held) }
+	holding := e.readings.Holding(inflight.Owner{WorkspaceID: scope.WorkspaceID}, readingFree)
+	r := &reading{holding: holding, most: readingFree + readingsHold/2*inflight.Scale()}
+	return context.WithValue(ctx, readingKey{}, r), holding.End
 }
 
 // countRead counts n more bytes that were read: CodeTooLarge for more than one request may
@@ -48,22 +44,17 @@ func countRead(ctx context.Context, n int) error {
 	if !counts {
 		return nil
 	}
-	r.read += int64(n)
-	more := r.read - readingFree - r.held
-	switch {
-	case more <= 0:
-		return nil
-	case r.held+more > r.most:
+	switch r.read += int64(n); {
+	case r.read > r.most:
 		return parley.Errorf(
 			parley.CodeTooLarge,
 			"This request is longer than the %d bytes that are put together again to be looked at on this server.",
 			r.most,
 		)
-	case !r.room.Take(r.owner, more):
+	case !r.holding.Take(int64(n)):
 		return busy("Looks at long conversations hold as much memory as they may on this server. " +
 			"Wait until one has ended.")
 	}
-	r.held += more
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package attack
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -21,6 +22,8 @@ type hostileServer struct {
 	begin misdeed                                              // instead of the answer to initialize
 	// instead of 405 for the stream of the server's own messages
 	stream   misdeed
+	offers   string // a tool that is to be called; "": fine
+	nothing  bool   // it offers no tool at all
 	listings atomic.Int64
 }
 
@@ -113,6 +116,7 @@ const toldOften = 2000
 
 func hostileServers() map[string]*hostileServer {
 	long := strings.Repeat("x", someMegabytes)
+	grown := `{"a":[` + strings.Repeat(`{"":0},`, someMegabytes/7) + `0]}`
 	deep := strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000)
 	storm := `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`
 	return map[string]*hostileServer{
@@ -145,20 +149,21 @@ func hostileServers() map[string]*hostileServer {
 			}
 			return `{"tools":[` + strings.Join(tools, ",") + `]}`
 		}},
-		"huge": {tools: func(int64) string {
+		"huge": {offers: "x", tools: func(int64) string {
 			return `{"tools":[` + strings.Repeat(
 				`{"name":"x","inputSchema":{"type":"object"}},`,
 				50_000,
 			) + `{"name":"fine","inputSchema":{"type":"object"}}],"nextCursor":"more"}`
 		}},
-		"pages": {tools: func(n int64) string { return fmt.Sprintf(`{"tools":[],"nextCursor":"%d"}`, n) }},
-		"deep-list": {tools: func(int64) string {
+		"pages": {nothing: true, tools: func(n int64) string { return fmt.Sprintf(`{"tools":[],"nextCursor":"%d"}`, n) }},
+		"deep-list": {nothing: true, tools: func(int64) string {
 			return `{"tools":[{"name":"fine","inputSchema":{"type":"object"},"_meta":` + deep + `}]}`
 		}},
 		"endless": {call: instead(forever(long, 0))},
 		"drip":    {call: instead(forever(": drop\n\n", 0))},
 		"silent":  {call: func(_ http.ResponseWriter, r *http.Request, _ any) { <-r.Context().Done() }},
 		"deep":    {call: answering(`{"content":[],"structuredContent":{"a":` + deep + `}}`)},
+		"grows":   {call: answering(`{"content":[],"structuredContent":` + grown + `}`)},
 		"texts": {
 			call: answering(
 				`{"content":[{"type":"text","text":"\u0000\ud800"},{"type":"image","data":"!","mimeType":"\n"},` +
@@ -183,8 +188,8 @@ func hostileServers() map[string]*hostileServer {
 				),
 			),
 		},
-		"begins-not": {begin: forever(long, 0)},
-		"begins-bad": {begin: func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") }},
+		"begins-not": {nothing: true, begin: forever(long, 0)},
+		"begins-bad": {nothing: true, begin: func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") }},
 		"storm": {stream: func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			for range toldOften {
@@ -239,14 +244,23 @@ func TestHostileToolServers(t *testing.T) {
 	s := serve(t, "", map[string]any{"mcp": servers, "workers": 2 * len(servers)})
 	key, sessions := s.key("one", "owner", "member"), map[string]string{}
 	s.until("the servers to be asked", func() bool {
-		return strings.Contains(s.ask(key, "GET", "/v1/tools", "").body, `"schemas__fine"`) &&
-			all["storm"].listings.Load() > 2
+		tools := s.ask(key, "GET", "/v1/tools", "").body
+		for name, server := range all { // one that was slow to begin is asked again
+			if !server.nothing && !strings.Contains(tools, `"`+name+"__"+cmp.Or(server.offers, "fine")+`"`) {
+				return false
+			}
+		}
+		return all["storm"].listings.Load() > 2
 	})
 	for _, name := range s.boundedTools(key) {
 		sessions[name] = s.send(key, "sim/script", fmt.Sprintf("[%q]", name), script(name, `{"a":1}`))
 	}
-	if len(sessions) < len(all) {
-		t.Errorf("%d servers offer only %d tools", len(all), len(sessions))
+	for name, server := range all {
+		for tool := range sessions {
+			if server.nothing && strings.HasPrefix(tool, name+"__") {
+				t.Errorf("%s is offered", tool)
+			}
+		}
 	}
 	ends := map[parley.TurnStatus]int{}
 	for name, session := range sessions {
