@@ -1,7 +1,6 @@
 package attack
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -22,8 +21,7 @@ type hostileServer struct {
 	begin misdeed                                              // instead of the answer to initialize
 	// instead of 405 for the stream of the server's own messages
 	stream   misdeed
-	offers   string // a tool that is to be called; "": fine
-	nothing  bool   // it offers no tool at all
+	nothing  bool // it may offer no tool at all
 	listings atomic.Int64
 }
 
@@ -149,7 +147,7 @@ func hostileServers() map[string]*hostileServer {
 			}
 			return `{"tools":[` + strings.Join(tools, ",") + `]}`
 		}},
-		"huge": {offers: "x", tools: func(int64) string {
+		"huge": {nothing: true, tools: func(int64) string {
 			return `{"tools":[` + strings.Repeat(
 				`{"name":"x","inputSchema":{"type":"object"}},`,
 				50_000,
@@ -243,10 +241,13 @@ func TestHostileToolServers(t *testing.T) {
 	}
 	s := serve(t, "", map[string]any{"mcp": servers, "workers": 2 * len(servers)})
 	key, sessions := s.key("one", "owner", "member"), map[string]string{}
+	slow := "none"
+	defer func() { t.Logf("the last server that had offered nothing yet: %s", slow) }()
 	s.until("the servers to be asked", func() bool {
 		tools := s.ask(key, "GET", "/v1/tools", "").body
 		for name, server := range all { // one that was slow to begin is asked again
-			if !server.nothing && !strings.Contains(tools, `"`+name+"__"+cmp.Or(server.offers, "fine")+`"`) {
+			if !server.nothing && !strings.Contains(tools, `"`+name+`__fine"`) {
+				slow = name
 				return false
 			}
 		}
@@ -254,13 +255,6 @@ func TestHostileToolServers(t *testing.T) {
 	})
 	for _, name := range s.boundedTools(key) {
 		sessions[name] = s.send(key, "sim/script", fmt.Sprintf("[%q]", name), script(name, `{"a":1}`))
-	}
-	for name, server := range all {
-		for tool := range sessions {
-			if server.nothing && strings.HasPrefix(tool, name+"__") {
-				t.Errorf("%s is offered", tool)
-			}
-		}
 	}
 	ends := map[parley.TurnStatus]int{}
 	for name, session := range sessions {
