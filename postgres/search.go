@@ -21,8 +21,8 @@ const (
 	searchWalk   = 80_000 // messages that are walked through at most; then the index tells
 )
 
-// searchEnds has the server end a statement whose client has gone.
-var searchEnds = strconv.FormatInt((store.SearchTime + time.Second).Milliseconds(), 10)
+// searchEnds is when the server ends a statement whose client has gone.
+const searchEnds = store.SearchTime + time.Second
 
 // Search implements store.Searcher. Matches are looked for as the role that sees
 // all workspaces, in the one of the scope: under the row policies no condition on
@@ -95,7 +95,7 @@ func searching(scope store.Scope) *batch {
 			"set_config('statement_timeout', $2, true)",
 		func(*row) error { return nil },
 		scope.WorkspaceID.String(),
-		searchEnds,
+		strconv.FormatInt(searchEnds.Milliseconds(), 10),
 	)
 	return b
 }

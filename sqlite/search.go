@@ -198,14 +198,17 @@ func foundSession(c *conn, scope store.Scope, id parley.ID) (s store.FoundSessio
 	var l list
 	l.must("s.id = ?", id)
 	l.visible(scope)
-	found, err := c.one("SELECT s.id, s.agent_id, s.project_id, s.title, s.status, s.archived_at"+sessionTables+"WHERE "+
-		l.where.String(), func(r *row) error {
-		s = store.FoundSession{
-			ID: r.id(), AgentID: r.id(), ProjectID: r.id(), Title: r.text(), Status: parley.SessionStatus(r.text()),
-			ArchivedAt: r.time(),
-		}
-		return nil
-	}, l.args...)
+	found, err := c.one(
+		"SELECT s.id, s.agent_id, s.project_id, s.title, s.status, s.archived_at"+sessionTables+"WHERE "+
+			l.where.String(),
+		func(r *row) error {
+			s = store.FoundSession{
+				ID: r.id(), AgentID: r.id(), ProjectID: r.id(), Title: r.text(), Status: parley.SessionStatus(r.text()),
+				ArchivedAt: r.time(),
+			}
+			return nil
+		},
+		l.args...)
 	if err == nil && !found {
 		err = transition.NotFound("session")
 	}

@@ -125,7 +125,10 @@ func TestALongRowCountsBeforeItIsRead(t *testing.T) {
 	w.prompts = inflight.NewBytes(promptsHold, 0)
 	owner := inflight.Owner{WorkspaceID: r.scope.WorkspaceID}
 	r.model.play(says(strings.Repeat("word ", long/5)), says("Fine."))
-	session := r.session(parley.Settings{}, func(s *parley.Session) { s.Policy = &parley.Policy{Kind: parley.PolicyAll} })
+	session := r.session(
+		parley.Settings{},
+		func(s *parley.Session) { s.Policy = &parley.Policy{Kind: parley.PolicyAll} },
+	)
 	r.ended(r.post(session, "Tell all", "").Turn.ID)
 	r.idleSlots(w)
 	if !w.prompts.Take(owner, promptsOfOne-long/2) {

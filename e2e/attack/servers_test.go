@@ -153,7 +153,10 @@ func hostileServers() map[string]*hostileServer {
 				50_000,
 			) + `{"name":"fine","inputSchema":{"type":"object"}}],"nextCursor":"more"}`
 		}},
-		"pages": {nothing: true, tools: func(n int64) string { return fmt.Sprintf(`{"tools":[],"nextCursor":"%d"}`, n) }},
+		"pages": {
+			nothing: true,
+			tools:   func(n int64) string { return fmt.Sprintf(`{"tools":[],"nextCursor":"%d"}`, n) },
+		},
 		"deep-list": {nothing: true, tools: func(int64) string {
 			return `{"tools":[{"name":"fine","inputSchema":{"type":"object"},"_meta":` + deep + `}]}`
 		}},
@@ -187,7 +190,10 @@ func hostileServers() map[string]*hostileServer {
 			),
 		},
 		"begins-not": {nothing: true, begin: forever(long, 0)},
-		"begins-bad": {nothing: true, begin: func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") }},
+		"begins-bad": {
+			nothing: true,
+			begin:   func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") },
+		},
 		"storm": {stream: func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			for range toldOften {

@@ -83,7 +83,14 @@ func TestAnswersThatGrow(t *testing.T) {
 				t.Errorf("with room: %v; %d bytes were asked for", err, asked)
 			}
 			grows.Store(false)
-			if got, err := call(t.Context(), t, source, "web__echo", `{"text":"hello"}`); err != nil || got != `"hello"` {
+			if got, err := call(
+				t.Context(),
+				t,
+				source,
+				"web__echo",
+				`{"text":"hello"}`,
+			); err != nil ||
+				got != `"hello"` {
 				t.Errorf("the next call: %s, %v", got, err)
 			}
 		})
