@@ -14,8 +14,8 @@ import (
 // which must not keep others from looking; searches read what they show. Each has room for
 // so many at once, of which a workspace takes at most half of what the others leave.
 const (
-	looksAtOnce = 24 // of everybody
-	looksOfOne  = 8  // of a principal
+	looksAtOnce = 24 // in all
+	looksOfOne  = 8  // per principal
 
 	rehearsalsAtOnce = 32
 	rehearsalsOfOne  = 8
@@ -33,10 +33,10 @@ func busy(format string, args ...any) error {
 	return &parley.Error{Code: parley.CodeRateLimited, RetryAfter: roomAfter, Message: fmt.Sprintf(format, args...)}
 }
 
-// room counts what runs at once.
+// room bounds how many of a kind run at once.
 type room struct {
 	what      string
-	most, own int // of everybody, of a principal
+	most, own int // in all, per principal
 
 	mu  sync.Mutex // guards the rest
 	all int
@@ -48,8 +48,7 @@ func newRoom(what string, most, own int) *room {
 	return &room{what: what, most: most, own: own, of: map[parley.ID]int{}, in: map[parley.ID]int{}}
 }
 
-// enter takes a place for a principal. leave gives it back; CodeRateLimited when
-// there is none.
+// enter takes a place for a principal, and leave gives it back. It returns CodeRateLimited if there is none.
 func (r *room) enter(principal parley.Principal) (leave func(), err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

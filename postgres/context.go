@@ -9,7 +9,7 @@ import (
 	"example.org/parley/store"
 )
 
-// ContextTail reads what a model may see, newest first.
+// ContextTail implements store.Messages.
 func (s *Store) ContextTail(
 	ctx context.Context,
 	workspaceID, sessionID parley.ID,
@@ -38,7 +38,7 @@ func (s *Store) ContextTail(
 	return messages, more, err
 }
 
-// contextTail reads a page of the record backwards, from the latest context edge on.
+// contextTail reads a page of the record backwards, no further than the latest context edge.
 func contextTail(
 	sessionID parley.ID,
 	shared []transition.Part,
@@ -91,8 +91,7 @@ func (l *filter) edge(log string, sessionID parley.ID, shared []transition.Part)
 	) + " AND k.context_edge)))"
 }
 
-// shown are the terms of a ContextHead's messages: what is set aside of what a
-// fork shares, its own marks say.
+// shown are the terms of a ContextHead's messages: the fork's own marks say which shared messages are set aside.
 func (l *filter) shown(sessionID parley.ID, shared []transition.Part) string {
 	const settled = " AND NOT m.internal AND m.status IN ('completed', 'cancelled')"
 	if len(shared) == 0 {
@@ -106,7 +105,7 @@ func (l *filter) shown(sessionID parley.ID, shared []transition.Part) string {
 	) + " AND a.sequence = m.sequence AND a.set_aside)"
 }
 
-// ContextHead reads what may stand before a window.
+// ContextHead implements store.Messages.
 func (s *Store) ContextHead(
 	ctx context.Context,
 	workspaceID, sessionID parley.ID,
@@ -139,7 +138,7 @@ func (s *Store) ContextHead(
 	return head, err
 }
 
-// activeSummary finds the latest summary that stands for what is behind the edge.
+// activeSummary finds the latest summary that covers anything behind the edge.
 func activeSummary(sessionID parley.ID, shared []transition.Part) (string, []arg) {
 	var l filter
 	log := l.visibleLog(store.Scope{}, sessionID)
@@ -154,7 +153,7 @@ func activeSummary(sessionID parley.ID, shared []transition.Part) (string, []arg
 	return l.firstOf(log, shared, rest, " ORDER BY m.sequence DESC LIMIT 1"), l.args
 }
 
-// firstOf is the rest of a query for the first of what the parts of a record have.
+// firstOf ends a query for the first match in the parts of a record.
 func (l *filter) firstOf(log string, shared []transition.Part, rest, order string) string {
 	arms := make([]string, 0, len(shared)+1)
 	for _, logs := range l.logs(log, shared) {
@@ -222,7 +221,7 @@ func pinnedMessages(sessionID parley.ID, shared []transition.Part) (string, []ar
 		" WHERE m.total <= " + most, l.args
 }
 
-// ClearContext empties what the model sees of a session.
+// ClearContext implements store.Messages.
 func (s *Store) ClearContext(ctx context.Context, scope store.Scope, sessionID parley.ID) (parley.Session, error) {
 	return transact(
 		ctx,

@@ -8,7 +8,7 @@ import (
 	"example.org/parley/store"
 )
 
-// edge is where the latest context edge of a log stands, 0 without one.
+// edge selects the sequence of the latest context edge of a log, 0 without one.
 const edge = "ifnull((SELECT max(e.sequence) FROM messages e INDEXED BY messages_edge " +
 	"WHERE e.log_id = ?1 AND e.context_edge = 1), 0)"
 
@@ -37,8 +37,8 @@ type tailPage struct {
 
 func (p *tailPage) full() bool { return p.longer || len(p.rows) >= p.limit || p.size >= p.most }
 
-// read appends the rows of a query of one log until the page is full.
-func (p *tailPage) read(c *conn, query string, of place, args ...arg) error {
+// read appends the rows of a query over one log until the page is full.
+func (p *tailPage) read(c *conn, query string, of location, args ...arg) error {
 	err := c.each(query, func(r *row) error {
 		one := scanListed(r, of)
 		if p.longer = r.bool(); p.longer {
@@ -56,7 +56,7 @@ func (p *tailPage) read(c *conn, query string, of place, args ...arg) error {
 	return err
 }
 
-// ContextTail reads what a model may see, newest first.
+// ContextTail implements store.Messages.
 func (s *Store) ContextTail(
 	ctx context.Context,
 	workspaceID, sessionID parley.ID,
@@ -67,7 +67,7 @@ func (s *Store) ContextTail(
 		before = 1<<63 - 1
 	}
 	err = s.read(ctx, func(c *conn) error {
-		at, err := placeOf(c, store.Scope{WorkspaceID: workspaceID}, sessionID)
+		at, err := locate(c, store.Scope{WorkspaceID: workspaceID}, sessionID)
 		if err != nil {
 			return err
 		}
@@ -83,7 +83,7 @@ func (s *Store) ContextTail(
 	return messages, more, err
 }
 
-// The parts of a ContextHead. What another hand has settled or hidden is none.
+// Parts of a ContextHead. They skip messages that another transaction settled or hid.
 const (
 	shown         = " AND m.internal = 0 AND m.set_aside = 0 AND m.status IN ('completed', 'cancelled')"
 	activeSummary = "SELECT " + listedColumns + ` FROM messages m INDEXED BY messages_role
@@ -141,7 +141,7 @@ func (s *Store) ContextHead(
 ) (head parley.ContextHead, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		head = parley.ContextHead{}
-		at, err := placeOf(c, store.Scope{WorkspaceID: workspaceID}, sessionID)
+		at, err := locate(c, store.Scope{WorkspaceID: workspaceID}, sessionID)
 		if err != nil {
 			return err
 		}
@@ -177,7 +177,7 @@ func (s *Store) ContextHead(
 	return head, err
 }
 
-// ClearContext empties what the model sees of a session.
+// ClearContext implements store.Messages.
 func (s *Store) ClearContext(ctx context.Context, scope store.Scope, sessionID parley.ID) (parley.Session, error) {
 	return transact(ctx, s, func(tx *txn) (parley.Session, error) { return tx.core.ClearContext(scope, sessionID) })
 }

@@ -11,8 +11,7 @@ import (
 	"example.org/parley/internal/inflight"
 )
 
-// FuzzServer: whatever a server says of a tool, and answers, becomes a tool or a
-// reason, a result or an error.
+// FuzzServer: whatever a server says of a tool, or answers, becomes a tool or a reason, a result or an error.
 func FuzzServer(f *testing.F) {
 	f.Add(
 		[]byte(
