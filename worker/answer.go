@@ -64,9 +64,8 @@ var errTooLong = model.NewError(parley.ClassModel, false, "the answer is longer 
 
 // Bounds, in bytes of text, on the answers that a process receives at once. The process holds several copies of each.
 const (
-	answersHold    = 64 << 20
-	answersOfOne   = answersHold / 2 // per workspace
-	answerFree     = 256 << 10       // of each answer is free
+	answersHold    = 64 << 20  // a workspace at most half of what the others leave
+	answerFree     = 256 << 10 // of each answer: it counts nothing
 	answerHoldStep = 256 << 10
 	rowHolds       = 2 << 10 // per further row, in addition to its text
 )
@@ -82,7 +81,7 @@ var errCrowded = model.NewError(
 // hold counts the answer's present size.
 func (a *answer) hold() error {
 	for int64(a.bytes+(len(a.rows)-1)*rowHolds) > a.held+answerFree {
-		if !a.turn.w.answers.Take(a.turn.fence.WorkspaceID, answerHoldStep) {
+		if !a.turn.w.answers.Take(a.turn.owner(), answerHoldStep) {
 			return errCrowded
 		}
 		a.held += answerHoldStep
@@ -93,7 +92,7 @@ func (a *answer) hold() error {
 // release gives back the room that the answer held.
 func (s *asking) release() {
 	if a := s.answering; a != nil && a.held > 0 {
-		s.w.answers.Give(s.fence.WorkspaceID, a.held)
+		s.w.answers.Give(s.owner(), a.held)
 		a.held = 0
 	}
 }
