@@ -248,15 +248,15 @@ func TestVerifyFindsSQLChanges(t *testing.T) {
 		}
 		findings = finds(t, findings, "session "+cut.String(), "the end of the record was removed")
 		findings = finds(t, findings, "session "+gone.String(), "was not deleted by Parley")
-		findings = finds(t, findings, "session "+unlisted.String(), "its row among the sessions is not there")
+		findings = finds(t, findings, "session "+unlisted.String(), "its row among the sessions is missing")
 		findings = finds(t, findings, "session "+hidden.String(), "its row among the sessions is marked as deleted")
 		for _, forged := range []parley.ID{marked, buried} {
 			findings = finds(t, findings, "session "+forged.String(), "no entry of the audit says by whom")
 		}
-		findings = finds(t, findings, "entry "+early.ID.String(), "is not there")
+		findings = finds(t, findings, "entry "+early.ID.String(), "is missing")
 		findings = finds(t, findings, "entry "+entries[0].ID.String(), "was changed")
-		findings = finds(t, findings, "entry "+entries[1].ID.String(), "is not there")
-		findings = finds(t, findings, "entry "+entries[2].ID.String(), "is not there")
+		findings = finds(t, findings, "entry "+entries[1].ID.String(), "is missing")
+		findings = finds(t, findings, "entry "+entries[2].ID.String(), "is missing")
 		findings = finds(t, findings, "entry "+entries[2].ID.String(), "is not linked")
 		findings = finds(t, findings, "entry "+entries[3].ID.String(), "was changed")
 		findings = finds(t, findings, "bytes ", "were changed")
