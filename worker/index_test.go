@@ -97,9 +97,9 @@ func indexerOf(t *testing.T, store *indexing) *Worker {
 	return w
 }
 
-// TestWhatIsCommittedIsIndexedSoon: commits close together share a transaction, other processes' commits are looked at
+// TestCommitsAreIndexedSoon: commits close together share a transaction, other processes' commits are looked at
 // later, and unfinished or failed work is tried again.
-func TestWhatIsCommittedIsIndexedSoon(t *testing.T) {
+func TestCommitsAreIndexedSoon(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		db := &indexing{}
