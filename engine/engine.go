@@ -189,9 +189,10 @@ func New(options Options) *Engine {
 		log:        log,
 		seed:       maphash.MakeSeed(),
 	}
-	e.looks.what, e.looks.most, e.looks.own = "previews and explained calls", looksAtOnce, looksOfOne
-	e.exports.what, e.exports.most, e.exports.own = "exports", exportsAtOnce, exportsOfOne
-	e.rehearsals.what, e.rehearsals.most, e.rehearsals.own = "dry runs and replays", rehearsalsAtOnce, rehearsalsOfOne
+	e.looks.what, e.looks.most, e.looks.own = "previews and explained calls", maxLooks, looksPerPrincipal
+	e.exports.what, e.exports.most, e.exports.own = "exports", maxExports, exportsPerPrincipal
+	e.rehearsals.what = "dry runs and replays"
+	e.rehearsals.most, e.rehearsals.own = maxRehearsals, rehearsalsPerPrincipal
 	e.quotas.sessions, e.quotas.storage = options.MaxSessions, options.MaxStorage
 	return e
 }

@@ -12,14 +12,14 @@ import (
 // memory while it lasts; dry runs and replays cost the same and wait for a model; exports cost the same and wait for
 // their reader, which must not keep others from looking. Each kind has its own bound.
 const (
-	looksAtOnce = 24 // in all
-	looksOfOne  = 8  // per principal
+	maxLooks          = 24 // in all
+	looksPerPrincipal = 8  // per principal
 
-	rehearsalsAtOnce = 32
-	rehearsalsOfOne  = 8
+	maxRehearsals          = 32
+	rehearsalsPerPrincipal = 8
 
-	exportsAtOnce = 24
-	exportsOfOne  = 4
+	maxExports          = 24
+	exportsPerPrincipal = 4
 
 	roomAfter = time.Second // when to try again
 )

@@ -64,11 +64,11 @@ var errTooLong = model.NewError(parley.ClassModel, false, "the answer is longer 
 
 // Bounds, in bytes of text, on the answers that a process receives at once. The process holds several copies of each.
 const (
-	answersHold    = 64 << 20
-	answersOfOne   = answersHold / 2 // per workspace
-	answerFree     = 256 << 10       // of each answer is free
-	answerHoldStep = 256 << 10
-	rowHolds       = 2 << 10 // per further row, in addition to its text
+	answersBytes        = 64 << 20
+	answersPerWorkspace = answersBytes / 2
+	freeAnswerBytes     = 256 << 10 // of each answer count as nothing
+	answerHoldStep      = 256 << 10
+	rowBytes            = 2 << 10 // per further row, in addition to its text
 )
 
 // errCrowded ends an answer that finds no room beside the others.
@@ -81,7 +81,7 @@ var errCrowded = model.NewError(
 
 // hold counts the answer's present size.
 func (a *answer) hold() error {
-	for int64(a.bytes+(len(a.rows)-1)*rowHolds) > a.held+answerFree {
+	for int64(a.bytes+(len(a.rows)-1)*rowBytes) > a.held+freeAnswerBytes {
 		if !a.turn.w.answers.Take(a.turn.fence.WorkspaceID, answerHoldStep) {
 			return errCrowded
 		}

@@ -16,7 +16,7 @@ func TestLongAnswersShareTheProcess(t *testing.T) {
 	w := r.start(nil)
 	w.answers = inflight.NewBytes(4*answerHoldStep, 2*answerHoldStep)
 	session := r.session(parley.Settings{}, nil)
-	many := strings.Repeat("x", answerFree)
+	many := strings.Repeat("x", freeAnswerBytes)
 	for _, c := range []struct {
 		name   string
 		answer answerFunc

@@ -133,11 +133,11 @@ func TestCommitsAreIndexedSoon(t *testing.T) {
 		synctest.Wait()
 		known := 0
 		for _, call := range db.taken() {
-			if known += len(call); len(call) > indexHands {
+			if known += len(call); len(call) > indexBatch {
 				t.Errorf("%d sessions at once", len(call))
 			}
 		}
-		if known > maxUnindexed+indexHands || known < maxUnindexed {
+		if known > maxUnindexed+indexBatch || known < maxUnindexed {
 			t.Errorf("%d sessions were remembered", known)
 		}
 	})

@@ -12,15 +12,15 @@ import (
 // Bounds on the prompts of turns whose models are answering, in source bytes, per GiB of GOMEMLIMIT. The process holds
 // several copies of each prompt. A turn without room waits for it and holds nothing meanwhile.
 const (
-	promptsHold  = 64 << 20
-	promptsOfOne = promptsHold / 2 // per workspace
+	promptsBytes        = 64 << 20
+	promptsPerWorkspace = promptsBytes / 2
 
-	promptFree  = 64 << 10  // of each prompt is free
-	promptFirst = 256 << 10 // of the record is read before room is reserved
-	promptPage  = 1 << 20   // is read at a time after that
+	freePromptBytes = 64 << 10  // of each prompt count as nothing
+	firstPromptRead = 256 << 10 // of the record are read before room is reserved
+	promptPageBytes = 1 << 20   // are read at a time after that
 
 	// claimBytes bounds the message that comes with a claim; a longer one is read when there is room for it.
-	claimBytes = promptFree
+	claimBytes = freePromptBytes
 )
 
 // How long a turn waits before it looks for room again.
@@ -31,7 +31,7 @@ const (
 
 func newPrompts() *inflight.Bytes {
 	scale := inflight.Scale()
-	return inflight.NewBytes(promptsHold*scale, promptsOfOne*scale)
+	return inflight.NewBytes(promptsBytes*scale, promptsPerWorkspace*scale)
 }
 
 // errNoRoom means that there is no room for a prompt beside others; errNeverRoom, that there can never be.
@@ -50,11 +50,11 @@ const (
 
 // reserve grows the prompt's room to the given total of bytes.
 func (c *claimed) reserve(bytes int) error {
-	more := int64(bytes) - promptFree - c.reserved
+	more := int64(bytes) - freePromptBytes - c.reserved
 	if more <= 0 {
 		return nil
 	}
-	if c.reserved+more > promptsOfOne*inflight.Scale() {
+	if c.reserved+more > promptsPerWorkspace*inflight.Scale() {
 		return errNeverRoom
 	}
 	if !c.w.prompts.Take(c.fence.WorkspaceID, more) {
@@ -85,8 +85,8 @@ func (c *claimed) weighed(rows []parley.Message) error {
 func (c *claimed) awaitRoom() bool {
 	c.unreserve()
 	for wait := roomPause; c.w.options.sleep(c.ctx, wait); wait = min(2*wait, longestRoomPause) {
-		if c.w.prompts.Take(c.fence.WorkspaceID, promptPage) {
-			c.w.prompts.Give(c.fence.WorkspaceID, promptPage)
+		if c.w.prompts.Take(c.fence.WorkspaceID, promptPageBytes) {
+			c.w.prompts.Give(c.fence.WorkspaceID, promptPageBytes)
 			return true
 		}
 	}

@@ -16,14 +16,14 @@ func TestLongPromptsWaitForRoom(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	w := r.start(nil)
-	w.prompts = inflight.NewBytes(promptsHold, promptsOfOne)
+	w.prompts = inflight.NewBytes(promptsBytes, promptsPerWorkspace)
 	workspace := r.scope.WorkspaceID
-	if !w.prompts.Take(workspace, promptsOfOne) {
+	if !w.prompts.Take(workspace, promptsPerWorkspace) {
 		t.Fatal("no room at the start")
 	}
 	r.model.play(says("Short."), says("Long."))
 	long := r.session(parley.Settings{}, nil)
-	waits := r.post(long, strings.Repeat("word ", 2*promptFree), "").Turn.ID
+	waits := r.post(long, strings.Repeat("word ", 2*freePromptBytes), "").Turn.ID
 	short := r.ended(r.post(r.session(parley.Settings{}, nil), "Hello", "").Turn.ID)
 	if short.Status != parley.TurnCompleted {
 		t.Errorf("the short turn is %s, %+v", short.Status, short.Error)
@@ -39,12 +39,12 @@ func TestLongPromptsWaitForRoom(t *testing.T) {
 	if parley.ErrorCode(err) != parley.CodeRateLimited {
 		t.Errorf("a preview without room: %v; want %s", err, parley.CodeRateLimited)
 	}
-	w.prompts.Give(workspace, promptsOfOne)
+	w.prompts.Give(workspace, promptsPerWorkspace)
 	if turn := r.ended(waits); turn.Status != parley.TurnCompleted {
 		t.Errorf("the long turn is %s, %+v", turn.Status, turn.Error)
 	}
 	r.idleSlots(w)
-	if !w.prompts.Take(workspace, promptsOfOne) {
+	if !w.prompts.Take(workspace, promptsPerWorkspace) {
 		t.Error("something is still held")
 	}
 }
@@ -53,7 +53,7 @@ func TestLongPromptsWaitForRoom(t *testing.T) {
 func TestAPromptForWhichThereIsNoRoomEver(t *testing.T) {
 	t.Parallel()
 	reading := claimed{w: &Worker{prompts: newPrompts()}}
-	err := reading.reserve(promptsOfOne*int(inflight.Scale()) + promptFree + 1)
+	err := reading.reserve(promptsPerWorkspace*int(inflight.Scale()) + freePromptBytes + 1)
 	if _, failure, err := noQuestion(err); err != nil || failure == nil ||
 		failure.Class != parley.ClassContextLength {
 		t.Errorf("%+v, %v; want a failure of class %s", failure, err, parley.ClassContextLength)
@@ -63,13 +63,13 @@ func TestAPromptForWhichThereIsNoRoomEver(t *testing.T) {
 // TestRowsAndProviderDataCount: an answer counts with more than its text.
 func TestRowsAndProviderDataCount(t *testing.T) {
 	t.Parallel()
-	data := make([]byte, answerFree+1)
+	data := make([]byte, freeAnswerBytes+1)
 	for name, fill := range map[string]func(a *answer) error{
 		"provider data": func(a *answer) error {
 			return a.take(&model.Chunk{Kind: model.ChunkProviderData, Data: data})
 		},
 		"rows": func(a *answer) error {
-			for range 1 + answerFree/rowHolds {
+			for range 1 + freeAnswerBytes/rowBytes {
 				a.rows = append(a.rows, &row{})
 			}
 			a.blocks = a.rows[:1]

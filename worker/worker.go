@@ -102,7 +102,7 @@ func New(db Store, models model.Source, tools tool.Source, hub *live.Hub, option
 		runtimes:  map[string]runner.Runtime{},
 		toolsets:  newToolsets(),
 		pauses:    &pauses{},
-		answers:   inflight.NewBytes(answersHold, answersOfOne),
+		answers:   inflight.NewBytes(answersBytes, answersPerWorkspace),
 		prompts:   newPrompts(),
 		weights:   &weights{},
 		ratios:    &prompt.Ratios{},
@@ -169,7 +169,7 @@ func (w *Worker) Start(ctx context.Context) error {
 	w.claimers.Go(
 		func() { w.sweepLoop(swept) },
 	) //nolint:contextcheck // it outlives ctx, which bounds the registration alone
-	for range outboxHands {
+	for range outboxLoops {
 		w.claimers.Go(w.outboxLoop)
 	}
 	w.keepers.Go(
