@@ -12,9 +12,8 @@ import (
 	"time"
 )
 
-// Target receives turns: client i keeps a connection to Addrs[i modulo their number],
-// request(i) returns its whole HTTP request, First marks the first token in the response's
-// bytes.
+// Target is where turns are sent: client i keeps a connection to Addrs[i modulo their number], request(i) returns its
+// whole HTTP request, First marks the first token in the answer's bytes.
 type Target struct {
 	Name    string
 	Addrs   []string
@@ -22,7 +21,7 @@ type Target struct {
 	First   []byte
 }
 
-// Addr is the address of a client's connection.
+// Addr returns the address of a client's connection.
 func (t Target) Addr(client int) string { return t.Addrs[client%len(t.Addrs)] }
 
 // Sample is one turn as a client saw it.
@@ -31,14 +30,14 @@ type Sample struct {
 	Total time.Duration
 }
 
-// endOfAnswer ends every chunked response.
+// endOfAnswer ends every chunked answer.
 var endOfAnswer = []byte("\r\n0\r\n\r\n") //nolint:gochecknoglobals // never written
 
 // answerBound ends a turn that hangs.
 const answerBound = 2 * time.Minute
 
-// Run sends turns from clients that each keep one connection, until count turns were started
-// in total, and returns a sample per turn.
+// Run sends turns from clients that each keep one connection, until count turns in all have started, and returns a
+// sample per turn.
 func Run(ctx context.Context, target Target, clients, count int) ([]Sample, error) {
 	var (
 		mu      sync.Mutex // guards samples, started and failed
@@ -80,7 +79,7 @@ func Run(ctx context.Context, target Target, clients, count int) ([]Sample, erro
 	return samples, failed
 }
 
-// turn sends one request and reads its response to the end.
+// turn sends one request and reads its answer to the end.
 func turn(conn net.Conn, request, first, buffer []byte) (Sample, error) {
 	if err := conn.SetDeadline(time.Now().Add(answerBound)); err != nil {
 		return Sample{}, err
@@ -138,7 +137,7 @@ func Post(addr, path, accept string, body []byte) []byte {
 	)
 }
 
-// Median of a figure over samples.
+// Median returns the median of a figure over samples.
 func Median(samples []Sample, figure func(Sample) time.Duration) time.Duration {
 	all := make([]time.Duration, len(samples))
 	for i, s := range samples {

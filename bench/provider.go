@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// ModelName names a model of the fake provider: its answers have this many tokens, at this
-// interval (0: as fast as the connection takes them).
+// ModelName names a model of the fake provider: its answers have this many
+// tokens, that far apart (0: as fast as the connection takes them).
 func ModelName(tokens int, pace time.Duration) string {
 	return fmt.Sprintf("bench-%d-%d", tokens, pace.Milliseconds())
 }
@@ -25,9 +25,8 @@ func ToolModelName(tokens int) string { return ModelName(tokens, 0) + "-tool" }
 
 const answerHead = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 
-// ServeProvider answers Chat Completions requests on a listener until it is closed. It speaks
-// just enough HTTP/1.1 to stay far cheaper than anything measured in front of it: frames are
-// made once per model and written whole.
+// ServeProvider answers Chat Completions requests on a listener until it is closed. It speaks just enough HTTP/1.1 to
+// stay far cheaper than whatever is measured in front of it: it builds frames once per model and writes them whole.
 func ServeProvider(listener net.Listener) error {
 	for {
 		conn, err := listener.Accept()
@@ -137,7 +136,7 @@ func usage(tokens int) string {
 		) + "0\r\n\r\n"
 }
 
-// call returns the answer that calls a tool, as one write.
+// call makes the answer that calls a tool, in one write.
 func call() [][]byte {
 	return [][]byte{
 		[]byte(
@@ -163,13 +162,12 @@ func call() [][]byte {
 	}
 }
 
-// writeSize is the size of an unpaced write: a handful of tokens, like a provider that
-// outruns its connection. Much larger writes would spare the reference the reading and
-// writing that it should measure.
+// writeSize is how much the provider sends at once when it does not pace itself: a handful of tokens, like a provider
+// that outruns its connection. Far larger writes would spare the reference the reading and writing that it must do.
 const writeSize = 512
 
-// answer returns the writes of a whole answer: one per token if paced, else one per
-// writeSize.
+// answer makes the writes of a whole answer: one per token when paced, else one
+// per writeSize.
 func answer(tokens int, pace time.Duration) [][]byte {
 	var writes [][]byte
 	for i := range tokens {

@@ -126,7 +126,7 @@ func (f *faults) one(choice int) {
 
 // leftBehind is the last log line of a process that could not give back a turn in time, for
 // example on a busy machine: the lease covers that turn.
-const leftBehind = "a turn did not let go"
+const leftBehind = "a turn did not end"
 
 // drain asks a process to end and waits until it has.
 func (f *faults) drain(p *process) error {

@@ -21,7 +21,7 @@ const (
 	claimWorkspace = "claims"
 )
 
-// claimFigures measures the cost of a claim in a small database and in a large one.
+// claimFigures measures a claim's cost in a small database and in a large one.
 func claimFigures(ctx context.Context, l *lab, out io.Writer) error {
 	var cost []time.Duration
 	for _, sessions := range []int{fewSessions, manySessions} {
@@ -118,7 +118,7 @@ func (l *lab) idleSessions(ctx context.Context, workspace, agent parley.ID, coun
 	)
 }
 
-// readyTurns creates turns that nobody has claimed.
+// readyTurns makes unclaimed turns.
 func readyTurns(ctx context.Context, db store.Turns, workspace, agent parley.ID) error {
 	content, err := parley.EncodeContent(parley.UserContent{Text: prompt})
 	if err != nil {

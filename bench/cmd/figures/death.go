@@ -12,16 +12,16 @@ import (
 	"example.org/parley/bench"
 )
 
-// The load of the death figure: turns of two seconds each.
+// The load of the death figure: this many turns of two seconds each.
 const (
 	deathTurns  = 1024
 	deathTokens = 20
 	deathPace   = 100 * time.Millisecond
-	deathBound  = 3 * time.Minute // after which the measurement fails
+	deathBound  = 3 * time.Minute // when to give up
 )
 
-// deathFigures measures how long another process takes to settle a killed process's turns.
-// They are suspected, and 64 of them run at once.
+// deathFigures measures how long another process takes to settle the turns of a killed one. These turns are suspected,
+// and 64 of them run at once.
 func deathFigures(ctx context.Context, l *lab, out io.Writer) error {
 	var all []time.Duration
 	for range l.rounds {
@@ -42,14 +42,14 @@ func deathFigures(ctx context.Context, l *lab, out io.Writer) error {
 	return nil
 }
 
-// death is one round on a fresh database. The killed process has a provider that never
-// responds, so that all of its turns run when it dies.
+// death runs one round over a fresh database. The killed process has a provider that never answers, so that all of its
+// turns are running when it dies.
 func (l *lab) death(ctx context.Context) (time.Duration, error) {
 	url, err := l.database(ctx)
 	if err != nil {
 		return 0, err
 	}
-	silent, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0") // nobody accepts: clients wait
+	silent, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0") // nobody accepts, so connections hang
 	if err != nil {
 		return 0, err
 	}

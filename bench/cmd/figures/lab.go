@@ -18,21 +18,20 @@ import (
 	"example.org/parley/internal/pgtest"
 )
 
-// lab is the machinery of a run: provider and proxy stay up, and each part starts Parley
-// afresh.
+// lab is the machinery of a run: provider and proxy stay up, and each part starts Parley afresh.
 type lab struct {
 	rounds   int
 	dir      string
 	ownDir   bool
 	self     string
 	parley   string
-	before   string // an earlier build, to compare with; "" for none
+	before   string // an earlier build to compare with; "" for none
 	provider *bench.Process
 	proxy    *bench.Process
 
 	postgres  *pgtest.Cluster // nil until a part needs it
-	messages  int             // among which searches are measured
-	databases int             // created in it
+	messages  int             // number of messages to search
+	databases int             // number of databases made
 }
 
 func newLab(ctx context.Context, rounds int, dir, binary string) (*lab, error) {
@@ -50,7 +49,7 @@ func newLab(ctx context.Context, rounds int, dir, binary string) (*lab, error) {
 	if binary == "" {
 		l.parley = filepath.Join(l.dir, "parley")
 		build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", l.parley, "./cmd/parley")
-		build.Env = append(os.Environ(), "CGO_ENABLED=0") // as it is shipped
+		build.Env = append(os.Environ(), "CGO_ENABLED=0") // as released
 		build.Stderr = os.Stderr
 		if err := build.Run(); err != nil {
 			return nil, closing(err, l)
@@ -100,8 +99,7 @@ func (l *lab) start(ctx context.Context, settings ...string) (*parleyRun, error)
 	return l.startIn(ctx, dir, settings...)
 }
 
-// startIn starts a server on a data directory. Settings are variables of its
-// environment.
+// startIn starts a server on a data directory. Settings are variables of its environment.
 func (l *lab) startIn(ctx context.Context, dir string, settings ...string) (*parleyRun, error) {
 	env := append(
 		[]string{
@@ -129,7 +127,7 @@ func (p *parleyRun) end() error {
 	return errors.Join(p.Stop(), os.RemoveAll(p.dir))
 }
 
-// do sends JSON and decodes the response into out.
+// do sends JSON and decodes the answer into out.
 func (p *parleyRun) do(ctx context.Context, method, path, body string, out any) error {
 	raw, err := p.read(ctx, method, path, body)
 	if err != nil || out == nil {
@@ -138,7 +136,7 @@ func (p *parleyRun) do(ctx context.Context, method, path, body string, out any) 
 	return json.Unmarshal(raw, out)
 }
 
-// read sends JSON and returns the response.
+// read sends JSON and returns the answer.
 func (p *parleyRun) read(ctx context.Context, method, path, body string) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, method, "http://"+p.addr+path, strings.NewReader(body))
 	if err != nil {
@@ -168,13 +166,13 @@ func (p *parleyRun) read(ctx context.Context, method, path, body string) ([]byte
 	return raw.Bytes(), nil
 }
 
-// agent creates an agent with a context policy and returns its slug.
+// agent makes an agent with a context policy and returns its slug.
 func (p *parleyRun) agent(ctx context.Context, slug, model, policy string) error {
 	body := fmt.Sprintf(`{"name":%q,"slug":%q,"model":%q,"context_policy":%s}`, slug, slug, model, policy)
 	return p.do(ctx, http.MethodPost, "/v1/agents", body, nil)
 }
 
-// session creates a session of an agent and returns its id.
+// session makes a session of an agent and returns its id.
 func (p *parleyRun) session(ctx context.Context, agent string) (string, error) {
 	var made struct{ ID string }
 	err := p.do(ctx, http.MethodPost, "/v1/agents/"+agent+"/sessions", `{}`, &made)
@@ -183,8 +181,7 @@ func (p *parleyRun) session(ctx context.Context, agent string) (string, error) {
 
 const prompt = "Please write two hundred words about the sea."
 
-// turns is Parley as a target: each client posts to a session of its own and
-// reads its turn's stream to the end.
+// turns returns Parley as a target: each client posts to a session of its own and reads its turn's stream to the end.
 func (p *parleyRun) turns(ctx context.Context, agent string, clients int) (bench.Target, error) {
 	sessions := make([]string, clients)
 	for i := range sessions {
@@ -198,7 +195,7 @@ func (p *parleyRun) turns(ctx context.Context, agent string, clients int) (bench
 
 func (p *parleyRun) turnsIn(sessions []string) bench.Target {
 	body := fmt.Appendf(nil, `{"role":"user","content":{"text":%q}}`, prompt)
-	// A client that is scheduled late finds the whole text in step.generated.
+	// A client scheduled late finds the whole text in step.generated.
 	return bench.Target{
 		Name:  "parley",
 		Addrs: []string{p.addr},
@@ -209,7 +206,7 @@ func (p *parleyRun) turnsIn(sessions []string) bench.Target {
 	}
 }
 
-// completions is the provider, directly or behind the proxy, as a target.
+// completions returns the provider, directly or behind the proxy, as a target.
 func completions(name, addr, model string) bench.Target {
 	body := fmt.Appendf(
 		nil,

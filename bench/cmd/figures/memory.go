@@ -14,8 +14,7 @@ import (
 
 const mib = 1 << 20
 
-// startFigures measures the time from the start of the process to the end of its first turn,
-// and the memory of an idle process.
+// startFigures measures from the start of the process to the end of its first turn, and the memory of an idle process.
 func startFigures(ctx context.Context, l *lab, out io.Writer) error {
 	var took []time.Duration
 	var idle []int64
@@ -51,7 +50,7 @@ func startFigures(ctx context.Context, l *lab, out io.Writer) error {
 	return nil
 }
 
-// memoryFigures measures the memory of idle watchers, and of many concurrent turns.
+// memoryFigures measures idle watchers, and many turns at once.
 func memoryFigures(ctx context.Context, l *lab, out io.Writer) error {
 	if err := watcherFigure(ctx, l, out); err != nil {
 		return err
@@ -136,7 +135,7 @@ func watcherFigure(ctx context.Context, l *lab, out io.Writer) error {
 	return nil
 }
 
-// watch opens an event stream and waits for the response's head.
+// watch opens an event stream and waits for the answer's head.
 func watch(ctx context.Context, addr, session string) (net.Conn, error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
 	if err != nil {

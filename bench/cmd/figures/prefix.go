@@ -15,29 +15,28 @@ import (
 	"example.org/parley/bench"
 )
 
-// cacheMark marks a request for a provider's cache; the bytes are compared without it.
+// cacheMark is what requests mark for a provider's cache: the bytes are compared without it.
 const cacheMark = `,"cache_control":{"type":"ephemeral"}`
 
-// prefixTurns is the number of turns in the figure.
+// prefixTurns is how many turns the figure covers.
 const prefixTurns = 20
 
-// wireFigure describes a wire: the price of a cached token, and of one written to the cache,
-// relative to an ordinary one.
+// wireFigure is a wire as the figure sees it: the relative cost of a cached token, and of one written to the cache.
 type wireFigure struct {
 	model           string
 	cached, written float64
 }
 
-// prefixFigures measures, at a provider, how much of each request over turns with tools
-// repeats the beginning of the previous one, and the resulting price if cached tokens cost a
-// tenth. Each message carries its time and author.
+// prefixFigures measures how much of what is sent over turns with tools repeats the beginning of what was sent before,
+// counted at a provider, and the resulting price where cached tokens cost a tenth. Each message carries the time and
+// its author.
 func prefixFigures(ctx context.Context, l *lab, out io.Writer) error {
 	listener, err := bench.Listen(ctx)
 	if err != nil {
 		return err
 	}
 	provider := &recorder{}
-	server := &http.Server{Handler: provider} //nolint:gosec // loopback, only during the measurement
+	server := &http.Server{Handler: provider} //nolint:gosec // loopback, only during the figure
 	go server.Serve(listener)                 //nolint:errcheck // ended by Close
 	defer server.Close()                      //nolint:errcheck // the figure is printed
 	dir, err := os.MkdirTemp(l.dir, "data-")
@@ -94,8 +93,8 @@ func providersAt(addr net.Addr) []byte {
 		"  - {name: anthropic, kind: anthropic, base_url: \"http://%[1]s\", key_env: OPENAI_API_KEY}\n", addr)
 }
 
-// converse runs the turns in a session of an agent of its own and returns the requests that
-// the provider got, in order.
+// converse runs the turns in a session of an agent of its own and returns the requests that the provider received, in
+// order.
 func (p *parleyRun) converse(ctx context.Context, provider *recorder, slug, model string) ([][]byte, error) {
 	agent := fmt.Sprintf(
 		`{"name":%q,"slug":%q,"model":%q,"system_prompt":%q,"tools":["current_time","list_files","read_file"],`+
@@ -146,8 +145,8 @@ func (p *parleyRun) converse(ctx context.Context, provider *recorder, slug, mode
 	return provider.take(), nil
 }
 
-// recorder is a provider for both wires that keeps its requests: it calls current_time once
-// per question, and answers once it has the result.
+// recorder is a provider of both wires that stores the requests: it calls current_time once per question, and answers
+// once it has the result.
 type recorder struct {
 	mu   sync.Mutex // guards sent
 	sent [][]byte

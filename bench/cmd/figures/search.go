@@ -19,8 +19,7 @@ import (
 	"example.org/parley/store"
 )
 
-// The corpus for searches: texts with the word frequencies of natural languages, in sessions
-// of a fixed number of messages.
+// The searched texts: words with frequencies as in natural languages, in sessions of this many messages each.
 const (
 	searchVocabulary = 30_000
 	searchSession    = 100
@@ -28,7 +27,7 @@ const (
 	searchRuns       = 5
 )
 
-// searchFigures measures indexing a message, and searches among many of them.
+// searchFigures measures indexing a message, and searching among many.
 func searchFigures(ctx context.Context, l *lab, out io.Writer) error {
 	dir := filepath.Join(l.dir, "search")
 	one, err := sqlite.Open(ctx, dir, sqlite.Options{})
@@ -116,7 +115,7 @@ func searchIn(ctx context.Context, db store.Store, messages int, name string, ou
 	return nil
 }
 
-// searchWords makes up words, always the same ones.
+// searchWords makes up words, always the same.
 func searchWords() []string {
 	syllables := strings.Fields(
 		"ka lo mi ter on ing pre con de ro sta ne vi lu fra gor pel wu zen tok bri sha dum quo xen",
@@ -155,7 +154,7 @@ func fillSearch(
 		return scope, err
 	}
 	texts := make(chan string, searchWriters)
-	go func() { // ends with the last text, or when every writer has failed
+	go func() { // ends with the last text, or once every writer has failed
 		defer close(texts)
 		random := rand.New(rand.NewSource(3)) //nolint:gosec // no secret
 		often := rand.NewZipf(random, 1.15, 3, searchVocabulary-1)
