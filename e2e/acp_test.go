@@ -382,7 +382,11 @@ func (a *acting) pending(t *testing.T, session parley.ID) parley.Approval {
 			return page.Data[0]
 		}
 	}
-	t.Fatalf("no approval was asked for; the record is:\n%s\n%s", strings.Join(lines(t, a.client, session), "\n"), a.stderr)
+	t.Fatalf(
+		"no approval was asked for; the record is:\n%s\n%s",
+		strings.Join(lines(t, a.client, session), "\n"),
+		a.stderr,
+	)
 	return parley.Approval{}
 }
 
@@ -460,7 +464,10 @@ func anAgentDies(t *testing.T, at place) {
 		t.Errorf("the next turn %s:\n%s", next.Status, got)
 	}
 
-	kept := "Half a" + strings.Repeat(".", 2*parley.MaxUnkept) + "tail" // once the tail is shown, the beginning is stored
+	kept := "Half a" + strings.Repeat(
+		".",
+		2*parley.MaxUnkept,
+	) + "tail" // once the tail is shown, the beginning is stored
 	session, turn = a.session(t, "ada", act{Say: kept}, act{Child: true}, act{Hang: true})
 	a.said(t, session.ID, "tail")
 	a.kill()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -334,6 +335,7 @@ func toolErrorText(err error) string {
 }
 
 func failedResult(text string) parley.ToolResultContent {
+	text = strings.ReplaceAll(text, "\x00", "\uFFFD") // whoever answered with it
 	return parley.ToolResultContent{Result: json.RawMessage("null"), Error: &text}
 }
 

@@ -86,8 +86,8 @@ func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	if kind, _, err := mime.ParseMediaType(
 		response.Header.Get("Content-Type"),
 	); err == nil &&
-		kind == "text/event-stream" {
-		room = -1 // each event has its own bound
+		kind == "text/event-stream" && response.StatusCode/100 == 2 {
+		room = -1 // each event has its own bound; an error is read whole, whatever it says it is
 	}
 	response.Body = &body{ReadCloser: response.Body, room: room, release: release}
 	return response, nil
