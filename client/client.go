@@ -1,12 +1,11 @@
-// Package client talks to a Parley server over its HTTP API. The command line uses it, and so may any Go program. It
-// keeps no state but a connection pool: the server's record is authoritative, and every stream can be resumed from it.
+// Package client talks to a Parley server over its HTTP API. The command line uses it, and any Go program may. It keeps
+// no state except a connection pool: the server's record is authoritative, and every stream can be resumed from it.
 //
-// The files that end in _gen.go follow from the API's description (ADR 0057): a method for each operation, a struct for
-// each body and each set of query parameters, an iterator for each list and each stream. The rest is written by hand:
-// how requests are sent and repeated, how problems become errors, and how streams are read and taken up again.
+// The files that end in _gen.go are generated from the API's description (ADR 0057): a method for each operation, a
+// struct for each body and each set of query parameters, an iterator for each list and each stream. The rest is written
+// by hand: how requests are sent and repeated, how problems become errors, and how streams are read and resumed.
 //
-// Failures are *parley.Error: parley.ErrorCode tells what went wrong, and Field, State and End tell more where the server
-// does.
+// Failures are *parley.Error: parley.ErrorCode returns the code, and Field, State and End say more if the server does.
 package client
 
 import (

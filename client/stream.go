@@ -86,15 +86,15 @@ func (f *following) follow(ctx context.Context, yield func(Frame, error) bool) e
 		if media, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); media == jsonMedia {
 			return nil // no turn began
 		}
-		lines, ended := bufio.NewReaderSize(response.Body, 64<<10), false
+		lines, ended, begun := bufio.NewReaderSize(response.Body, 64<<10), false, false
 		for {
 			frame, err := readFrame(lines)
 			switch {
 			case err == nil:
 			case ctx.Err() != nil:
 				return context.Cause(ctx)
-			case errors.Is(err, io.EOF) && ended && f.request.method != http.MethodGet:
-				return nil
+			case errors.Is(err, io.EOF) && (ended || !begun) && f.request.method != http.MethodGet:
+				return nil // the turn has ended, or none began
 			case parley.ErrorCode(err) != parley.CodeInternal: // the server said what cannot be read
 				return err
 			default:
@@ -108,7 +108,7 @@ func (f *following) follow(ctx context.Context, yield func(Frame, error) bool) e
 				f.seen[frame.SessionID] = frame.ID
 			}
 			f.failures = 0
-			ended = ended || frame.Type.EndsTurn()
+			begun, ended = true, ended || frame.Type.EndsTurn()
 			if !yield(frame, nil) {
 				return nil
 			}

@@ -1,10 +1,9 @@
-// Package conversation is the library's face: Parley inside a Go program, with
-// no server between. It puts the engine, a worker and the hub together over a
-// store, and speaks of conversations: open one, post, range over the answer.
+// Package conversation is the Go library: Parley inside a Go program, without a server. It runs the
+// engine, a worker and the hub over a store, and offers conversations: open one, post, range over
+// the answer.
 //
-// It owns the goroutines of what it starts and nothing else: the store is the
-// caller's, authoritative, and outlives it. What the methods do is the engine's
-// doing, the same as behind the server's API.
+// It owns only the goroutines that it starts. The store belongs to the caller, is authoritative,
+// and outlives it. The methods call the engine, as the server's API does, so they behave the same.
 package conversation
 
 import (

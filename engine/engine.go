@@ -1,10 +1,9 @@
-// Package engine holds the verbs of the API: each validates its input,
-// authorises the principal and makes one store call. It is the same engine
-// behind the server, the command line and the library.
+// Package engine implements the verbs of the API: each authorises the principal, validates its
+// input and makes one store call. The server, the command line and the library all use it.
 //
-// It does not run turns (worker), stream them (live) or know HTTP (httpapi).
-// The store is authoritative for everything that it answers; the engine keeps
-// no state of its own but a short-lived cache of authenticated keys.
+// It does not run turns (worker), stream them (live) or know HTTP (httpapi). The store is
+// authoritative for everything that it returns; the engine's only state is a short-lived cache of
+// authenticated keys.
 package engine
 
 import (

@@ -1,20 +1,19 @@
-// Package event describes what Parley tells about a session: one struct per event,
-// with its documentation. The structs are the only source. `make generate` writes
-// from them the encoders beside them, the constants of parley.EventType, the
-// catalogue that the OpenAPI document shows, the page's types and docs/events.md.
+// Package event describes the events of a session: one documented struct per event. The structs are
+// the only source: from them `make generate` writes the encoders in this package, the constants of
+// parley.EventType, the catalogue for the OpenAPI document, the page's types and docs/events.md.
 //
-// A struct is an event by the directive at the end of its comment:
+// A directive at the end of its comment makes a struct an event:
 //
 //	//event:durable        stored, with an id and a sequence of its session
 //	//event:feed           a hint on the workspace feed: not stored, not replayed
 //	//event:durable,feed   both
 //	//event:live           a frame of a stream: not stored
-//	//event:live,reserved  described, and sent by nothing yet
+//	//event:live,reserved  described, but not sent yet
 //
-// The event's type follows from the struct's name: StepStarted is step.started.
-// A field that is a pointer is null when it is nil; one tagged omitzero or omitempty,
-// or of an embedded pointer, is left out instead. Names, order and bytes of what is
-// encoded are a promise: clients read them, and databases keep them.
+// The event's type follows from the struct's name: StepStarted is step.started. A nil pointer is
+// encoded as null; a zero field tagged omitzero or omitempty, and a field of a nil embedded
+// pointer, is left out. The names, the order and the bytes of the encoding are a promise: clients
+// read them, and databases store them.
 package event
 
 import (

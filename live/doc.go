@@ -1,39 +1,35 @@
-// Package live is the hub between what commits and what people watch: durable
-// events as they happen, and the deltas of messages that are streaming.
+// Package live is the hub between commits and watchers: it delivers durable events as they happen,
+// and the deltas of streaming messages.
 //
-// It owns nothing durable. The store is authoritative: the hub is told of
-// commits (store.Hints), and whatever it was not told, or has forgotten, it
-// reads from the store by sequence. A poller asks the store every few seconds
-// where the watched sessions stand and who may see them, so that a lost hint costs time and nothing
-// else. Who may watch which session is decided before Watch is called.
+// It owns nothing durable. The store is authoritative: the store tells the hub about commits
+// (store.Hints), and the hub reads everything that it missed or has forgotten from the store, by
+// sequence. Every few seconds a poller asks the store for the latest sequences of the watched
+// sessions and who may see them, so a lost hint costs only time. Callers of Watch must have checked
+// that the watcher may see the session.
 //
 // Delivery, per watcher and session:
 //
-//   - event n+1 only after event n; a hole is read from the store;
+//   - event n+1 only after event n; a gap is read from the store;
 //   - a delta continues where the last one of its message and kind ended, or
 //     starts over at offset 0 with the text so far;
-//   - a message's deltas come after the event that was last when its stream was
-//     opened and before its settle event; what is pending is sent before any
-//     later event, and nothing of a settled message or an older epoch after it;
+//   - a message's deltas come after the last event before its stream was opened,
+//     and before its settle event; pending deltas are sent before any later event;
+//   - no delta of a settled message or of an older epoch follows;
 //   - the settle event is authoritative.
 //
-// Processes that share a database tell each other through a store.Relay. Each
-// says which sessions are watched there, again and again, since it expires; who
-// runs such a session tells the text of its streams, merged by the pace that the
-// watchers need. Elsewhere the pieces are put together from offset 0, with what
-// was flushed to the store in place of what was not heard; a piece that comes too
-// early waits. So a watcher is served from one growing text in either case. That
-// another process committed is told without its events: they are read once for
-// all watchers of the session. Nothing depends on what is told: a stream that is
-// silent for a store flush is looked up in the store, and so is, every few
-// seconds, what streams in watched sessions that have moved on.
+// Processes that share a database talk through a store.Relay. Each announces the sessions that are
+// watched there, repeatedly, since announcements expire; the process that runs such a session sends
+// the text of its streams, merged at the pace that the watchers need. The receiver assembles the
+// pieces from offset 0, and fills gaps with text flushed to the store; a piece that arrives too
+// early waits. So a watcher always reads from one growing text. A commit of another process is
+// announced without its events, which are read once for all watchers of the session. Nothing
+// depends on these messages: a stream that is silent for the time of a store flush is looked up in
+// the store, and so are, every few seconds, the streams of watched sessions that have moved on.
 //
-// Text that agents outside append to their messages is in the store before the hub
-// hears of it (store.Commit.Pieces), whichever process it came to. It is taken
-// like that of another process's stream: into its place, and what is missing of it
-// from the store.
+// Text that outside agents append to their messages is in the store before the hub hears of it
+// (store.Commit.Pieces), whichever process received it. The hub treats it like another process's
+// stream: it inserts the text at its offset, and reads missing parts from the store.
 //
-// A watcher is passive: an offset into shared text and a place in a shared ring
-// of events. It has no goroutine and no queue of its own, so a reader that never
-// reads holds no memory that grows.
+// A watcher is passive: an offset into shared text and a position in a shared ring of events. It
+// has no goroutine and no queue of its own, so a reader that never reads does not make memory grow.
 package live

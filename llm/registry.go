@@ -1,10 +1,9 @@
-// Package llm is the registry of models: it finds the provider behind a model
-// id "provider/model" and tells what is known of the model.
+// Package llm is the registry of models: it finds the provider of a model id "provider/model" and
+// knows the model's properties.
 //
-// It owns the list of providers that this process was given and a table of
-// well-known models (models.json). It speaks no wire format: the providers do.
-// A model that the table does not know is passed through; its price is then
-// unknown, never zero.
+// It owns the list of this process's providers and a table of well-known models (models.json). It
+// speaks no wire format; the providers do. A model that is not in the table is passed through; its
+// price is then unknown, never zero.
 package llm
 
 import (

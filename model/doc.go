@@ -1,7 +1,6 @@
-// Package model is the port of language models: a request in no provider's terms,
-// the chunks of its answer, what is known of a model and what it costs, and the
-// middleware that stands between. Adapters below llm implement Model; the registry
-// in llm finds them.
+// Package model is the port of language models: a provider-neutral request, the chunks of its
+// answer, a model's properties and prices, and middleware. The adapters below llm implement Model;
+// the registry in llm finds them.
 //
-// Encoding is pure and versioned, so that a recorded request can be made again.
+// Encoding is pure and versioned, so a recorded request can be rebuilt byte for byte.
 package model

@@ -1,4 +1,4 @@
-// Package observe is the port of observers: what a worker tells of the turns, calls
-// and tools that it runs, and of its process, for metrics and traces. An observer
-// decides nothing: whatever it does, turns run the same.
+// Package observe is the port of observers: a worker reports its turns, calls and tools, and its
+// process, to them for metrics and traces. An observer decides nothing: whatever it does, turns run
+// the same.
 package observe

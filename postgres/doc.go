@@ -1,17 +1,13 @@
-// Package postgres is store.Store on PostgreSQL: many Parley processes on one
-// database. It owns the schema parley, its migrations and its two roles, and
-// all SQL that works there.
+// Package postgres implements store.Store on PostgreSQL, for many Parley processes on one database.
+// It owns the schema parley, its migrations, its two roles, and all SQL on it.
 //
-// What goes to the database goes in batches: statements that travel together
-// and are one transaction. Each begins by taking a role and naming its
-// workspace, for the row-level security that stands behind the queries' own
-// terms. Who is authoritative: the database, for every row and for the clock;
-// what this process keeps in memory is confirmed by the database with each write.
-// When many sessions are written at the same time, their batches travel and are
-// committed together (groups).
+// It sends statements in batches: those of a batch travel together and are one transaction. Each
+// batch first sets a role and names its workspace, for the row-level security behind the queries'
+// own filters. The database is authoritative for every row and for the clock; it confirms what this
+// process keeps in memory with each write. When many sessions are written at the same time, their
+// batches travel and commit together (groups).
 //
-// Processes tell each other what they have committed, and hints of the live side,
-// by NOTIFY on connections apart (Relay). Whoever on the server may connect to the
-// database can hear the channel, and with it the text of answers that are watched:
-// let nobody connect who may not read it.
+// Processes announce their commits, and live hints, by NOTIFY on separate connections (Relay).
+// Everybody who may connect to the database can listen to the channel, and so read the text of
+// answers that are being watched: only let people connect who may read it.
 package postgres

@@ -1,5 +1,4 @@
-// Package runner is the port between those who ask for turns and those who run them:
-// runtimes, which run the turns of agents that name them, and the worker of this
-// process, as the engine sees it. What a turn does is durable through the store
-// alone; nothing here carries truth.
+// Package runner is the port between the engine, which asks for turns, and the code that runs them:
+// runtimes, each for the agents that name it, and this process's worker. A turn's effects become
+// durable only through the store, which is authoritative; nothing here is.
 package runner

@@ -3,9 +3,9 @@
 // scope wins. Validation, merging, patches, JSON, the OpenAPI document, the flags of the
 // command line and the forms of the page follow from these descriptions.
 //
-// parley.Settings holds the values; a field of it without a description here fails the
-// tests of this package. The descriptions are constant after the program's start and
-// safe for concurrent use.
+// parley.Settings holds the values; if one of its fields has no description here, the tests of this
+// package fail. The descriptions do not change after the program's start and are safe for
+// concurrent use.
 package setting
 
 import (

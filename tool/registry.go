@@ -1,8 +1,7 @@
-// Package tool is the port of tools, and joins the sources of those that a server has
-// into the one that its agents choose from. A source owns its tools and may change them
-// while it is used; the Registry keeps none. Whether a call may run is not decided here,
-// and a call is durable before its tool sees it. The sources themselves are the packages
-// below this one.
+// Package tool is the port of tools. Its Registry joins a server's sources of tools into one, from
+// which agents choose. A source owns its tools and may change them at any time; the Registry stores
+// none. This package does not decide whether a call may run; a call is durable before its tool sees
+// it. The packages below this one are the sources.
 package tool
 
 import (

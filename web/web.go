@@ -1,5 +1,5 @@
-// Package web serves the page: what web/src builds into web/dist, which is
-// committed and stands inside the binary.
+// Package web serves the page from web/dist, the build of web/src, which is committed and embedded
+// in the binary.
 package web
 
 import (

@@ -26,47 +26,19 @@ func approvalsCommand(shared *flags, term terminal) *cobra.Command {
 	return command
 }
 
+// listApprovalsCommand lists those that wait, where nothing else is said.
 func listApprovalsCommand(shared *flags, term terminal) *cobra.Command {
-	var query client.ApprovalsQuery
-	var session, state string
-	list := &cobra.Command{
-		Use:   "list",
-		Short: "List approvals, newest first: those that wait, unless --state says otherwise",
-		Args:  cobra.NoArgs,
-		RunE: shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
-			if state != "any" {
-				query.State = parley.ApprovalState(state)
-			}
-			var err error
-			if query.SessionID, err = idIfGiven(session); err != nil {
-				return err
-			}
-			page, err := server.Approvals(ctx, query)
-			if err != nil {
-				return err
-			}
-			if shared.json {
-				return term.printJSON(page.Data)
-			}
-			rows := make([][]string, len(page.Data))
-			for i, a := range page.Data {
-				rows[i] = []string{
-					a.ID.String(),
-					stateOf(&a),
-					a.ToolName,
-					parley.Clip(string(a.Arguments), 60),
-					a.ExpiresAt.String(),
-					a.SessionID.String(),
-				}
-			}
-			return term.printTable([]string{"ID", "STATE", "TOOL", "ARGUMENTS", "EXPIRES", "SESSION"}, rows)
-		}),
+	list := approvalsListCommand(shared, term)
+	list.PreRunE = func(*cobra.Command, []string) error {
+		state := list.Flags().Lookup("state")
+		switch {
+		case !state.Changed:
+			return state.Value.Set(string(parley.ApprovalPending))
+		case state.Value.String() == "any":
+			return state.Value.Set("")
+		}
+		return nil
 	}
-	list.Flags().
-		StringVar(&state, "state", string(parley.ApprovalPending), "pending, approved, denied, expired, cancelled or any")
-	list.Flags().StringVar(&session, "session", "", "only those of this session and of the tool sessions below it")
-	list.Flags().StringVar(&query.Agent, "agent", "", "only those of this agent, by slug or id")
-	list.Flags().IntVar(&query.Limit, "limit", 20, "how many")
 	return list
 }
 

@@ -15,60 +15,12 @@ import (
 func callsCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "calls", Short: "Model calls: what was sent, why, what it cost, and what changed"}
 	command.AddCommand(
-		listCallsCommand(shared, term),
+		callsListCommand(shared, term),
 		showCallCommand(shared, term),
 		diffCallCommand(shared, term),
 		replayCallCommand(shared, term),
 	)
 	return command
-}
-
-func listCallsCommand(shared *flags, term terminal) *cobra.Command {
-	var turn string
-	var limit int
-	list := &cobra.Command{
-		Use:   "list SESSION",
-		Short: "List a session's model calls, newest first",
-		Args:  cobra.ExactArgs(1),
-		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
-			of, err := idIfGiven(turn)
-			if err != nil {
-				return err
-			}
-			page, err := server.Calls(ctx, id, client.CallsQuery{Limit: limit, TurnID: of})
-			if err != nil {
-				return err
-			}
-			if shared.json {
-				return term.printJSON(page.Data)
-			}
-			rows := make([][]string, len(page.Data))
-			for i, c := range page.Data {
-				step := strconv.Itoa(c.Step)
-				if c.Purpose != "" { // a call of no turn's step
-					step = string(c.Purpose)
-				}
-				rows[i] = []string{
-					c.ID.String(),
-					modelLabel(c.Model),
-					step,
-					string(c.Outcome),
-					known(c.Usage.InputTokens),
-					known(c.Usage.CachedTokens),
-					known(c.Usage.OutputTokens),
-					price(c.Cost),
-					c.CreatedAt.String(),
-				}
-			}
-			return term.printTable(
-				[]string{"ID", "MODEL", "STEP", "OUTCOME", "IN", "CACHED", "OUT", "COST", "AT"},
-				rows,
-			)
-		}),
-	}
-	list.Flags().StringVar(&turn, "turn", "", "only calls of this turn")
-	list.Flags().IntVar(&limit, "limit", 20, "how many")
-	return list
 }
 
 func showCallCommand(shared *flags, term terminal) *cobra.Command {

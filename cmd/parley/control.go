@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -94,43 +93,7 @@ func queueCommand(shared *flags, term terminal) *cobra.Command {
 }
 
 func turnsCommand(shared *flags, term terminal) *cobra.Command {
-	command := &cobra.Command{Use: "turns", Short: "List turns, cancel, retry and continue them"}
-
-	var limit, number int
-	list := &cobra.Command{
-		Use:   "list SESSION",
-		Short: "List a session's turns, newest first",
-		Args:  cobra.ExactArgs(1),
-		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
-			page, err := server.Turns(ctx, id, client.TurnsQuery{Limit: limit, Number: number})
-			if err != nil {
-				return err
-			}
-			if shared.json {
-				return term.printJSON(page.Data)
-			}
-			rows := make([][]string, len(page.Data))
-			for i, t := range page.Data {
-				why := string(t.WaitReason)
-				if t.Error != nil {
-					why = t.Error.Sentence
-				}
-				rows[i] = []string{
-					t.ID.String(),
-					string(t.Status),
-					strconv.Itoa(t.Step),
-					strconv.FormatInt(t.Usage.InputTokens, 10),
-					strconv.FormatInt(t.Usage.CachedTokens, 10),
-					price(t.Cost),
-					t.CreatedAt.String(),
-					why,
-				}
-			}
-			return term.printTable([]string{"TURN", "STATUS", "STEPS", "IN", "CACHED", "COST", "CREATED", "WHY"}, rows)
-		}),
-	}
-	list.Flags().IntVar(&limit, "limit", 20, "how many")
-	list.Flags().IntVar(&number, "number", 0, "only the turn of this number, from 1")
+	command := &cobra.Command{Use: "turns", Short: "List and show turns, cancel, retry and continue them"}
 
 	var queued bool
 	cancel := &cobra.Command{
@@ -153,7 +116,7 @@ func turnsCommand(shared *flags, term terminal) *cobra.Command {
 
 	retry := shared.resuming(term, retryTurn, "Try a failed or cancelled turn again and print its answer")
 	goOn := shared.resuming(term, continueTurn, "Have a turn go on that stopped at a limit, and print its answer")
-	command.AddCommand(list, cancel, retry, goOn)
+	command.AddCommand(turnsListCommand(shared, term), turnsShowCommand(shared, term), cancel, retry, goOn)
 	return command
 }
 

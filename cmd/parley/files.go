@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -26,30 +25,13 @@ func filesCommand(shared *flags, term terminal) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return printFiles(shared, term, files)
+				return printPage(term, shared, &client.Page[parley.File]{Data: files}, filesTable())
 			}),
 		},
-		&cobra.Command{
-			Use:   "list",
-			Short: "List files, newest first",
-			Args:  cobra.NoArgs,
-			RunE: shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
-				files, err := server.Files(ctx, client.FilesQuery{})
-				if err != nil {
-					return err
-				}
-				return printFiles(shared, term, files.Data)
-			}),
-		},
+		filesListCommand(shared, term),
+		filesShowCommand(shared, term),
 		getFileCommand(shared, term),
-		&cobra.Command{
-			Use:   "delete ID",
-			Short: "Delete a file that no message uses",
-			Args:  cobra.ExactArgs(1),
-			RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
-				return server.DeleteFile(ctx, id)
-			}),
-		},
+		filesDeleteCommand(shared),
 	)
 	return command
 }
@@ -115,15 +97,4 @@ func uploadFile(ctx context.Context, server *client.Client, path string) (parley
 	}
 	defer from.Close() //nolint:errcheck // it was only read
 	return server.UploadFile(ctx, from, client.UploadFileQuery{Name: filepath.Base(path)})
-}
-
-func printFiles(shared *flags, term terminal, files []parley.File) error {
-	if shared.json {
-		return term.printJSON(files)
-	}
-	rows := make([][]string, len(files))
-	for i, file := range files {
-		rows[i] = []string{file.ID.String(), file.Name, file.MediaType, strconv.FormatInt(file.Size, 10)}
-	}
-	return term.printTable([]string{"ID", "NAME", "TYPE", "BYTES"}, rows)
 }

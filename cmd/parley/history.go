@@ -52,7 +52,7 @@ func forkCommand(shared *flags, term terminal) *cobra.Command {
 func messagesCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "messages",
-		Short: "Edit messages and ask again in a branch, list branches and versions",
+		Short: "List and show messages, edit them and ask again in a branch, list branches and versions",
 	}
 
 	var edited, again client.BranchInput
@@ -133,7 +133,14 @@ func messagesCommand(shared *flags, term terminal) *cobra.Command {
 			return term.printTable([]string{"N", "KIND", "BYTES", "CHUNKS", "AT", "TEXT"}, rows)
 		}),
 	}
-	command.AddCommand(edit, regenerate, branches, versions)
+	command.AddCommand(
+		messagesListCommand(shared, term),
+		messagesShowCommand(shared, term),
+		edit,
+		regenerate,
+		branches,
+		versions,
+	)
 	return command
 }
 

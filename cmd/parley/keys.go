@@ -56,85 +56,18 @@ func keysCommand(shared *flags, term terminal) *cobra.Command {
 			"how many bytes of files the key may have uploaded, such as 500MiB; beyond it 409")
 	_ = create.MarkFlagRequired("name") // the flag stands one line above
 
-	list := &cobra.Command{
-		Use:   "list",
-		Short: "List the keys of a workspace",
-		Args:  cobra.NoArgs,
-		RunE: shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
-			page, err := server.Keys(ctx)
-			if err != nil {
-				return err
-			}
-			if shared.json {
-				return term.printJSON(page.Data)
-			}
-			rows := make([][]string, len(page.Data))
-			for i, k := range page.Data {
-				state := "active"
-				if k.RevokedAt != 0 {
-					state = "revoked " + k.RevokedAt.String()
-				}
-				rows[i] = []string{
-					k.ID.String(),
-					k.Name,
-					string(k.Role),
-					k.Prefix + "…",
-					keyLimits(&k),
-					k.CreatedAt.String(),
-					state,
-				}
-			}
-			return term.printTable([]string{"ID", "NAME", "ROLE", "KEY", "LIMITS", "CREATED", "STATE"}, rows)
-		}),
-	}
-	revoke := &cobra.Command{
-		Use:   "revoke KEY_ID",
-		Short: "End a key",
-		Args:  cobra.ExactArgs(1),
-		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
-			return server.RevokeKey(ctx, id)
-		}),
-	}
-	command.AddCommand(create, list, revoke, signInsCommand(shared, term))
+	command.AddCommand(
+		create,
+		keysListCommand(shared, term),
+		keysRevokeCommand(shared),
+		signInsCommand(shared, term),
+	)
 	return command
 }
 
 func signInsCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "sign-ins", Short: "List and end the sign-ins of browsers"}
-	list := &cobra.Command{
-		Use:   "list",
-		Short: "List the browsers that are signed in: one's own, to admins all of the workspace",
-		Args:  cobra.NoArgs,
-		RunE: shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
-			page, err := server.SignIns(ctx)
-			if err != nil {
-				return err
-			}
-			if shared.json {
-				return term.printJSON(page.Data)
-			}
-			rows := make([][]string, len(page.Data))
-			for i, in := range page.Data {
-				rows[i] = []string{
-					in.ID.String(),
-					in.PrincipalName,
-					in.CreatedAt.String(),
-					in.LastUsedAt.String(),
-					in.ExpiresAt.String(),
-				}
-			}
-			return term.printTable([]string{"ID", "WHO", "SINCE", "LAST USED", "UNTIL"}, rows)
-		}),
-	}
-	end := &cobra.Command{
-		Use:   "end SIGN_IN_ID",
-		Short: "End the sign-in of a browser",
-		Args:  cobra.ExactArgs(1),
-		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
-			return server.EndSignIn(ctx, id)
-		}),
-	}
-	command.AddCommand(list, end)
+	command.AddCommand(signInsListCommand(shared, term), signInsEndCommand(shared))
 	return command
 }
 

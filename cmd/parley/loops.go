@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -17,18 +15,6 @@ import (
 func loopsCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "loops", Short: "Run a task again and again in a session, until it is done"}
 
-	list := &cobra.Command{
-		Use:   "list SESSION",
-		Short: "List a session's loops, newest first",
-		Args:  cobra.ExactArgs(1),
-		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
-			loops, err := everyRow(server.AllLoops(ctx, id, client.LoopsQuery{Limit: parley.MaxPage}))
-			if err != nil {
-				return err
-			}
-			return term.printLoops(loops, shared.json)
-		}),
-	}
 	show := &cobra.Command{
 		Use:   "show LOOP",
 		Short: "Show a loop",
@@ -58,7 +44,7 @@ func loopsCommand(shared *flags, term terminal) *cobra.Command {
 		}),
 	}
 	stop.Flags().BoolVar(&now, "now", false, "cancel the iteration that runs")
-	command.AddCommand(startLoopCommand(shared, term), list, show, stop)
+	command.AddCommand(startLoopCommand(shared, term), loopsListCommand(shared, term), show, stop)
 	return command
 }
 
@@ -163,25 +149,5 @@ func (t terminal) printLoops(loops []parley.Loop, asJSON bool) error {
 	if asJSON {
 		return t.printJSON(loops)
 	}
-	rows := make([][]string, len(loops))
-	for i := range loops {
-		l := &loops[i]
-		until := "max"
-		if l.Until != nil {
-			raw, err := json.Marshal(l.Until)
-			if err != nil {
-				return err
-			}
-			until = parley.Clip(string(raw), 60)
-		}
-		rows[i] = []string{
-			l.ID.String(),
-			string(l.State),
-			l.Reason,
-			strconv.Itoa(l.Iteration) + "/" + strconv.Itoa(l.Max),
-			until,
-			parley.Clip(parley.TitleFrom(l.Prompt), 60),
-		}
-	}
-	return t.printTable([]string{"LOOP", "STATE", "WHY", "ITERATION", "UNTIL", "PROMPT"}, rows)
+	return printPage(t, &flags{}, &client.Page[parley.Loop]{Data: loops}, loopsTable())
 }

@@ -1,5 +1,5 @@
-// Command parley is the server and its command line: `parley serve` keeps
-// conversations, the other commands talk to it over HTTP.
+// Command parley is the server and its command line: `parley serve` runs the server, the other
+// commands talk to it over HTTP.
 package main
 
 import (
@@ -93,6 +93,7 @@ func rootCommand(term terminal) *cobra.Command {
 		chatCommand(shared, term),
 		agentsCommand(shared, term),
 		sessionsCommand(shared, term),
+		projectsCommand(shared, term),
 		messagesCommand(shared, term),
 		callsCommand(shared, term),
 		toolsCommand(shared, term),

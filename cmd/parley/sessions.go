@@ -14,51 +14,14 @@ import (
 
 	"example.org/parley"
 	"example.org/parley/client"
-	"example.org/parley/setting"
 )
 
 func sessionsCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "sessions",
-		Short: "List, make, change, show, fork, export, share and delete sessions",
+		Short: "List, make, change, show, fork, archive, export, share and delete sessions",
 	}
 	command.AddCommand(contextCommand(shared, term), previewCommand(shared, term), compactCommand(shared, term))
-
-	var query client.SessionsQuery
-	var status string
-	list := &cobra.Command{
-		Use:   "list",
-		Short: "List sessions, last activity first",
-		Args:  cobra.NoArgs,
-		RunE: shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
-			query.Status = parley.SessionStatus(status)
-			page, err := server.Sessions(ctx, query)
-			if err != nil {
-				return err
-			}
-			if shared.json {
-				return term.printJSON(page.Data)
-			}
-			rows := make([][]string, len(page.Data))
-			for i, s := range page.Data {
-				rows[i] = []string{
-					s.ID.String(),
-					string(s.Status),
-					strconv.FormatInt(s.Statistics.Messages, 10),
-					s.UpdatedAt.String(),
-					s.Title,
-				}
-			}
-			return term.printTable([]string{"ID", "STATUS", "MESSAGES", "LAST ACTIVITY", "TITLE"}, rows)
-		}),
-	}
-	for name, value := range map[string]*string{
-		"agent": &query.Agent, "status": &status, "feature": &query.Feature, "task": &query.Task, "type": &query.Type,
-		"tag": &query.Tag, "archived": &query.Archived,
-	} {
-		list.Flags().StringVar(value, name, "", "only sessions with this "+name)
-	}
-	list.Flags().IntVar(&query.Limit, "limit", 20, "how many")
 
 	show := &cobra.Command{
 		Use:   "show SESSION",
@@ -105,14 +68,6 @@ func sessionsCommand(shared *flags, term terminal) *cobra.Command {
 	export.Flags().StringVarP(&output, "output", "o", "", "file to write; standard output when not given")
 	export.Flags().BoolVar(&markdown, "markdown", false, "the conversation to be read, instead of JSON")
 
-	remove := &cobra.Command{
-		Use:   "delete SESSION",
-		Short: "Purge a session: its messages, events and calls are gone for good",
-		Args:  cobra.ExactArgs(1),
-		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
-			return server.DeleteSession(ctx, id)
-		}),
-	}
 	forget := &cobra.Command{
 		Use:   "clear SESSION",
 		Short: "Clear what the model sees of a session: it begins with the next message",
@@ -126,83 +81,21 @@ func sessionsCommand(shared *flags, term terminal) *cobra.Command {
 		}),
 	}
 	command.AddCommand(
-		list,
-		createSessionCommand(shared, term),
-		updateSessionCommand(shared, term),
+		sessionsListCommand(shared, term),
+		sessionsCreateCommand(shared, term),
+		sessionsUpdateCommand(shared, term),
+		sessionsArchiveCommand(shared, term),
+		sessionsReopenCommand(shared, term),
+		sessionsDeleteCommand(shared),
 		show,
 		treeCommand(shared, term),
 		forkCommand(shared, term),
 		export,
 		forget,
-		remove,
 		recordCommand(shared, term),
 	)
 	command.AddCommand(shareCommands(shared, term)...)
 	return command
-}
-
-func createSessionCommand(shared *flags, term terminal) *cobra.Command {
-	var input client.SessionInput
-	command := &cobra.Command{Use: "create", Short: "Make a session, or find the one with a key", Args: cobra.NoArgs}
-	settings := addSettings(command, setting.Session)
-	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, _ []string) (err error) {
-		if input.Settings, err = settings.settings(); err != nil {
-			return err
-		}
-		session, err := server.CreateSession(ctx, input)
-		if err != nil {
-			return err
-		}
-		return term.printSession(&session, shared)
-	})
-	command.Flags().StringVar(&input.AgentID, "agent", "", "its agent, by id or slug; parley when not given")
-	command.Flags().StringVar(&input.Title, "title", "", "its title; made from the first message when not given")
-	command.Flags().StringVar(&input.Key, "key", "", "a name of its own: the session that has it already is found")
-	command.Flags().
-		StringVar(&input.Instructions, "instructions", "", "what its agent is told beside the system prompt")
-	command.Flags().StringSliceVar(&input.Tags, "tag", nil, "a tag (repeatable)")
-	return command
-}
-
-func updateSessionCommand(shared *flags, term terminal) *cobra.Command {
-	command := &cobra.Command{
-		Use:   "update SESSION",
-		Short: "Change a session: what no flag names stays as it is",
-		Args:  cobra.ExactArgs(1),
-	}
-	settings := addSettingsPatch(command, setting.Session)
-	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
-		patch, err := settings.patch()
-		if err != nil {
-			return err
-		}
-		session, err := server.UpdateSession(ctx, id, client.SessionPatch{
-			Title: settings.changeOf("title"), Instructions: settings.changeOf("instructions"), SettingsPatch: patch,
-		})
-		if err != nil {
-			return err
-		}
-		return term.printSession(&session, shared)
-	})
-	command.Flags().String("title", "", "its title")
-	command.Flags().String("instructions", "", "what its agent is told beside the system prompt")
-	return command
-}
-
-func (t terminal) printSession(session *parley.Session, shared *flags) error {
-	if shared.json {
-		return t.printJSON(session)
-	}
-	rows := [][]string{
-		{
-			"id",
-			session.ID.String(),
-		},
-		{"agent", session.AgentID.String()},
-		{"title", session.Title},
-		{"status", string(session.Status)},
-	}
-	return t.printTable([]string{"FIELD", "VALUE"}, append(rows, settingRows(setting.Session, &session.Settings)...))
 }
 
 // writeExport writes what the server sends. A file that broke off is taken away.

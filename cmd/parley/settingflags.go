@@ -146,15 +146,6 @@ func settingRows(scope setting.Scope, s *parley.Settings) (rows [][]string) {
 	return rows
 }
 
-// changeOf is a change to a flag's value, if the flag was given.
-func (f *settingFlags) changeOf(flag string) parley.Change[string] {
-	if !f.command.Flags().Changed(flag) {
-		return parley.Change[string]{}
-	}
-	value, err := f.command.Flags().GetString(flag)
-	return parley.Change[string]{Set: err == nil, Value: value}
-}
-
 // toolRefs reads what --tool was given.
 func toolRefs(given []string) (refs []parley.ToolRef, err error) {
 	refs = []parley.ToolRef{} // --tool "" names none

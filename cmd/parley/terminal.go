@@ -41,12 +41,17 @@ func (t terminal) printJSON(value any) error {
 	return encoder.Encode(value)
 }
 
-// printTable prints rows under a header, aligned.
+// printTable prints rows under a header, aligned. Cells are other people's text: each stays on one line, in its column,
+// and nothing in it steers the terminal.
 func (t terminal) printTable(header []string, rows [][]string) error {
 	table := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, strings.Join(header, "\t"))
 	for _, row := range rows {
-		fmt.Fprintln(table, strings.Join(row, "\t"))
+		cells := make([]string, len(row))
+		for i, cell := range row {
+			cells[i] = plainLine(cell)
+		}
+		fmt.Fprintln(table, strings.Join(cells, "\t"))
 	}
 	return table.Flush()
 }

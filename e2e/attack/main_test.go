@@ -1,7 +1,6 @@
-// Package attack asks the real binary for what must not be given: every route, with
-// the ids of others in every position, as every role, on both databases. What it asks
-// comes from the server's own table of routes, so that a new route is asked too, or
-// fails here until somebody says what its ids are.
+// Package attack asks the real binary for what it must refuse: every route, with foreign ids in
+// every position, as every role, on both databases. It reads the server's own table of routes, so a
+// new route is attacked too, or fails here until somebody says what its ids are.
 package attack
 
 import (

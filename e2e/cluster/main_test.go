@@ -1,12 +1,11 @@
-// Package cluster puts several real Parley processes over one real database
-// through what happens to clusters: they are killed, frozen past their lease,
-// restarted one after the other; the database restarts under them; and all the
-// while clients post, watch, steer and cancel through any of them. What is
-// checked at the end is the record.
+// Package cluster runs several real Parley processes over one real database and exposes them to
+// what happens to clusters: it kills them, freezes them past their lease, restarts them one after
+// the other, and restarts the database, while clients post, watch, steer and cancel through any of
+// them. At the end it checks the record.
 //
-// The binary is cmd/parley as it is, with two sources laid over by the build: two
-// more built-in tools, one whose effect must not be repeated and one that ends its
-// process (testdata/effect.go), and a clock that can be set wrong (testdata/skew.go).
+// The binary is cmd/parley with two source files overlaid by the build: testdata/effect.go adds two
+// built-in tools, one whose effect must not be repeated and one that ends its process, and
+// testdata/skew.go a clock that can be set wrong.
 package cluster
 
 import (

@@ -1,5 +1,4 @@
-// Package archtest holds the import rules of the project against the code, as
-// `go list` sees it.
+// Package archtest checks the project's import rules against the code, as `go list` sees it.
 package archtest
 
 import (

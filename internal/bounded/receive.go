@@ -1,4 +1,4 @@
-// Package bounded lets tests wait for their goroutines for so long and no longer.
+// Package bounded limits how long tests wait for their goroutines.
 package bounded
 
 import (

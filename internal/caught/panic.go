@@ -1,5 +1,5 @@
-// Package caught says what is known of a panic, for the log: where it came from, and
-// nothing that it carried.
+// Package caught describes a panic for the log: where it happened, but not its value, which may
+// hold private data.
 package caught
 
 import (

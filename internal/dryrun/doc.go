@@ -1,12 +1,10 @@
-// Package dryrun is a store in memory for one turn that leaves no trace: what is
-// there is read from a real store, what the turn writes stays here and is
-// forgotten with it.
+// Package dryrun is an in-memory store for one turn that leaves no trace: it reads existing rows
+// from a real store, and keeps the turn's writes in memory until the turn is over.
 //
-// It owns no rules. Package transition says what each step does, so that a dry
-// run meets the same refusals and tells the same events as a real one; this
-// package gives it rows to read and keeps what it changed. The real store is
-// authoritative for all that was there before, as it was when the dry run began:
-// what others write meanwhile is not seen.
+// It owns no rules. Package transition decides what each step does, so a dry run meets the same
+// refusals and writes the same events as a real one; this package gives it rows to read and keeps
+// its changes. The real store is authoritative for everything that existed when the dry run began;
+// the dry run does not see what others write meanwhile.
 package dryrun
 
 import (

@@ -1,5 +1,5 @@
-// Command gen writes what follows from descriptions in the sources: code, types of the page and documents. `make
-// generate` runs it at the module's root. Its test fails when the files that are committed are not what it writes.
+// Command gen generates code, the page's types and documents from descriptions in the sources. `make generate` runs it
+// at the module's root. Its test fails if the committed files differ from its output.
 package main
 
 import (

@@ -1,6 +1,5 @@
-// Package inflight counts the memory that work under way holds for others: bodies and
-// answers of requests, answers of models. What asks for more than there is has to be
-// refused by its caller; nothing here waits.
+// Package inflight counts the memory held by work in progress: bodies and responses of requests,
+// answers of models. Nothing here waits: if there is not enough, the caller has to refuse the work.
 package inflight
 
 import (

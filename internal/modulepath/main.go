@@ -1,8 +1,8 @@
-// Command modulepath gives this tree another module path: in every go.mod, import and
-// document that names it. `make module MODULE=example.org/parley` runs it.
+// Command modulepath changes the module path of this tree in every go.mod, import and document that
+// names it. `make module MODULE=example.org/parley` runs it.
 //
-// The root's go.mod is written last and decides what the present path is, so that a
-// run which was interrupted is simply repeated, and a second one changes nothing.
+// The root's go.mod defines the current path and is written last, so you can simply repeat an
+// interrupted run, and a second run changes nothing.
 package main
 
 import (

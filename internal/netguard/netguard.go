@@ -1,8 +1,7 @@
-// Package netguard makes HTTP clients for addresses that come from
-// configuration but are filled in, or redirected, by others: models, tool
-// servers, pages. It refuses at connect time, for every connection and so on
-// each redirect too, what lies in private networks, and gives credentials to
-// nobody but the origin that they were configured for.
+// Package netguard makes HTTP clients for addresses that come from configuration but that others
+// (models, tool servers, pages) fill in or redirect. It refuses private networks at connect time,
+// for every connection and therefore for each redirect, and sends credentials only to the origin
+// that they were configured for.
 package netguard
 
 import (

@@ -1,9 +1,8 @@
-// Package peer asks the kernel whose program is at the other end of a loopback
-// connection. The kernel is authoritative: nothing that the program sends counts.
+// Package peer asks the kernel which user's program is at the other end of a loopback connection.
+// The kernel is authoritative: nothing that the program sends counts.
 //
-// On Linux the client's socket is looked up by the connection's exact addresses
-// (sock_diag). Elsewhere, and where the kernel refuses to tell, every caller is
-// unknown.
+// On Linux it looks up the client's socket by the connection's exact addresses (sock_diag). On
+// other systems, and if the kernel refuses, every caller is unknown.
 package peer
 
 import (

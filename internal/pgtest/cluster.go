@@ -1,7 +1,6 @@
-// Package pgtest starts throwaway PostgreSQL servers for tests and benchmarks:
-// from the installed binaries, in a directory of their own, reached by a Unix
-// socket alone, so that nothing has to be configured and nothing is left behind.
-// It knows nothing of Parley's schema.
+// Package pgtest starts throwaway PostgreSQL servers for tests and benchmarks: from the installed
+// binaries, each in its own directory and reachable only through a Unix socket, so nothing has to
+// be configured and nothing is left behind. It knows nothing about Parley's schema.
 package pgtest
 
 import (

@@ -1,12 +1,12 @@
-// Package projectdir decides which directories may be projects and which files in
-// them tools may touch. It owns the rules and no state: every opening resolves the
-// path again and checks what the kernel says was opened, so that a rule holds for
-// projects of long ago and for links that changed a moment ago.
+// Package projectdir decides which directories may be projects, and which of their files tools may
+// touch. It owns the rules and no state: each time it opens a file it resolves the path again and
+// checks what the kernel actually opened, so the rules also cover old projects and links that have
+// just changed.
 //
-// The rules, from wide to narrow: a project lies inside the configured roots; never
-// in the server's data directory or above it, in a system directory, in what begins
-// with a dot in a home, or in a .git; and in a project, files that are the server's
-// own (by device and inode) or that usually hold secrets are refused.
+// The rules, from wide to narrow: a project lies inside the configured roots; it never lies in the
+// server's data directory or above it, in a system directory, in a hidden directory of a home, or
+// in a .git; and inside a project, the server's own files (by device and inode) and files that
+// usually hold secrets are refused.
 package projectdir
 
 import (

@@ -1,8 +1,7 @@
-// Package schema reads JSON Schemas that others wrote, and holds values against
-// them (drafts 2020-12 and 07). Both have bounds that no schema and no value can
-// pass: Read refuses a schema that is too large or whose references lead back to
-// themselves, and a check that takes too many steps, or whose context ends, stops
-// with an error. Nothing that a schema refers to elsewhere is ever fetched.
+// Package schema reads foreign JSON Schemas (drafts 2020-12 and 07) and validates values against
+// them. Both are bounded, whatever the schema and the value: Read refuses a schema that is too
+// large or whose references lead back to themselves, and a validation that takes too many steps, or
+// whose context ends, stops with an error. References to other documents are never fetched.
 package schema
 
 import (

@@ -1,12 +1,10 @@
-// Package transfer moves a whole database from one store to another, row by row,
-// and checks what has been moved. It owns the neutral description of the tables
-// (Tables), the way of a copy (Copy), and what it means that two databases hold
-// the same (Digest) and that a record is whole (Records). Each store owns its SQL:
-// it shows its rows as an Archive and takes rows as a Destination.
+// Package transfer copies a whole database from one store to another, row by row, and verifies the
+// copy. It owns the neutral description of the tables (Tables), the steps of a copy (Copy), and the
+// definitions of equal databases (Digest) and of an intact record (Records). Each store owns its
+// SQL: it offers its rows as an Archive and accepts rows as a Destination.
 //
-// A copy is of a database on which nobody works. How far it is stands in the
-// destination, written in the transaction of the rows themselves: whenever a copy
-// is killed, the same command goes on behind the last row that is there. While it
-// stands there, no server opens that database. What was copied is then read back,
-// whole, on both sides.
+// Nobody may use either database during a copy. The destination stores the progress, written in the
+// same transaction as the rows: after a kill, the same command continues after the last copied row.
+// No server opens a database that has this progress in it. At the end both sides are read back
+// completely.
 package transfer

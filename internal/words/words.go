@@ -1,16 +1,16 @@
-// Package words makes of text the words that conversations are found by. Both
-// databases are given the same prepared words and asked for the same, so that they
-// find the same; what a word is, is decided here alone:
+// Package words splits text into the words that search indexes and looks up. Both databases store
+// and query the same prepared words, so they find the same messages. Only this package defines what
+// a word is:
 //
-//   - A word is a run of letters, digits and the marks on them. Everything else parts words.
+//   - A word is a run of letters, digits and the marks on them. Everything else separates words.
 //   - It is folded: case, compatibility forms and the accents of Latin, Greek,
 //     Cyrillic, Arabic and Hebrew make no difference (Größe, GROSSE and grosse are one).
-//   - Scripts that are written without spaces, and Hangul, give a word for each
-//     character and the one behind it: 東京都 is 東京, 京都, 都.
-//   - Of a longer word the first MaxWordRunes count.
+//   - In scripts written without spaces, and in Hangul, each character forms a word
+//     with the next one: 東京都 is 東京, 京都, 都.
+//   - Longer words are cut to MaxWordRunes.
 //
-// It knows no database. What is kept of a word is at most 4 × MaxWordRunes bytes of
-// letters, digits and marks, never a space, a quote or an operator.
+// It knows no database. A word has at most 4 × MaxWordRunes bytes of letters, digits and marks,
+// never a space, a quote or an operator.
 package words
 
 import (

@@ -1,9 +1,8 @@
-// Package anthropic is model.Model over Anthropic's Messages wire.
+// Package anthropic implements model.Model over Anthropic's Messages API.
 //
-// It owns that format: requests into bytes, events into chunks, thinking blocks
-// with their signatures byte for byte. What a failure means, deadlines and
-// redaction are package wire's. The conversation itself is the caller's;
-// nothing is kept between calls.
+// It owns that wire format: it encodes requests, decodes events into chunks, and keeps thinking
+// blocks with their signatures byte for byte. Package wire owns deadlines, redaction and the
+// meaning of failures. The conversation belongs to the caller; nothing is kept between calls.
 package anthropic
 
 import (

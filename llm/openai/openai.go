@@ -1,9 +1,9 @@
-// Package openai is model.Model over the Chat Completions wire: OpenAI's own
-// and every server that is compatible with it.
+// Package openai implements model.Model over the Chat Completions API, of OpenAI and every
+// compatible server.
 //
-// It owns that format: requests into bytes, frames into chunks. What a failure
-// means, deadlines and redaction are package wire's. The conversation itself is
-// the caller's; nothing is kept between calls.
+// It owns that wire format: it encodes requests and decodes frames into chunks. Package wire owns
+// deadlines, redaction and the meaning of failures. The conversation belongs to the caller; nothing
+// is kept between calls.
 package openai
 
 import (

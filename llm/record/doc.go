@@ -1,19 +1,17 @@
-// Package record writes the exchanges with a provider to files, and answers from
-// them later, so that agents can be tested without a network, a key or a bill.
+// Package record writes exchanges with a provider to files, and answers from these files later, so
+// that agents can be tested without a network, a key or a bill.
 //
-// A Recorder is a model.Model around another one: each request that was answered
-// to its end becomes a file, <provider>/<model>-<key>-<n>.jsonl below a directory,
-// its first line the request and each other one a chunk of the answer. A Player
-// answers from such a directory; it needs a Model of the same wire to encode
-// requests with, which it never lets send anything.
+// A Recorder is a model.Model that wraps another one: each completely answered request becomes a
+// file, <provider>/<model>-<key>-<n>.jsonl below a directory; its first line is the request, each
+// further line a chunk of the answer. A Player answers from such a directory; it needs a Model of
+// the same wire format to encode requests, but never lets it send anything.
 //
-// The key is a hash of the request's bytes without what differs from run to run:
-// ids that Parley made are numbered in the order in which they appear, and the
-// fields by which a provider routes to its cache are left out. Of requests with the
-// same key the n-th answer is given to the n-th, and the last one again from there.
+// The key is a hash of the request's bytes without the parts that differ between runs: Parley's ids
+// are numbered in order of appearance, and the fields by which a provider routes to its cache are
+// left out. The n-th request with a key gets the n-th answer, and later ones get the last.
 //
-// Credentials travel in headers and are in no request's bytes; Options.Secrets are
-// taken out of what is written all the same.
+// Credentials are sent in headers and are never in a request's bytes; Options.Secrets are removed
+// from the files anyway.
 package record
 
 import (

@@ -1,12 +1,10 @@
 // Package sim is the built-in simulator: a model.Model that needs no key and
 // no network, so that everything can be tried and tested.
 //
-// It owns the models under "sim/". Its answers are made up and labelled so
-// (model.Info.Simulator); they follow from the request and the attempt alone, so
-// that two runs give the same bytes. It knows nothing of sessions: the encoded
-// request is all that an answer rests on. It remembers the beginnings of requests
-// alone, as providers do for their prompt caches, to count the tokens of a request
-// that one before it began with.
+// It owns the models under "sim/". Its answers are made up and labelled so (model.Info.Simulator).
+// They depend only on the encoded request and the attempt, so two runs give the same bytes; it
+// knows nothing about sessions. It remembers only the beginnings of requests, as providers' prompt
+// caches do, to count how many tokens of a request are cached.
 //
 // The models:
 //

@@ -1,8 +1,8 @@
-// Package sse reads server-sent event frames from a provider's answer.
+// Package sse reads server-sent event frames from a provider's response.
 //
-// It owns the framing only: lines, comments, the event and data fields, and
-// their bounds. It does not know what a frame means, and it keeps no clock. The
-// bytes of a frame belong to the Reader and live until the next call of Next.
+// It owns only the framing: lines, comments, the event and data fields, and their bounds. It does
+// not know what a frame means, and it has no timeouts. The bytes of a frame belong to the Reader
+// and are valid until the next call of Next.
 package sse
 
 import (

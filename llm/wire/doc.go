@@ -1,9 +1,7 @@
-// Package wire holds what the adapters of providers over HTTP share: sending a
-// request and reading its streamed answer under deadlines, saying what a
-// failure means, keeping credentials out of what is said, and the small JSON
-// reader and writer that the hot path wants.
+// Package wire is shared by the adapters of HTTP providers: it sends a request and reads its
+// streamed answer under deadlines, classifies failures, keeps credentials out of error texts, and
+// has the small JSON reader and writer that the hot path needs.
 //
-// It knows no provider's format: a Decoder, from the adapter, turns frames into
-// chunks. It keeps no state between requests but the connections of the
-// http.Client.
+// It knows no provider's format: the adapter's Decoder turns frames into chunks. Between requests
+// it keeps no state except the connections of the http.Client.
 package wire

@@ -1,10 +1,8 @@
-// Package storetest is the contract of store.Store as tests: every database
-// runs the same suite, through the port alone. It owns no rule of its own; the
-// comments of package store are authoritative, and a test here that
-// demands something else is wrong.
+// Package storetest is the contract of store.Store as tests: every database runs the same suite,
+// through the port alone. It owns no rules: the comments of package store are authoritative, and a
+// test here that demands something else is wrong.
 //
-// A new database joins with a test of its own that calls Run with a function
-// that opens an empty store.
+// To add a database, write a test that calls Run with a function that opens an empty store.
 package storetest
 
 import (

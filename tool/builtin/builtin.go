@@ -1,6 +1,6 @@
-// Package builtin holds Parley's own tools: the time, the files of a session's
-// project directory and nothing outside it, and web search for those who have a
-// key. It owns no state; which agent may use which tool is decided elsewhere.
+// Package builtin has Parley's own tools: the time, the files of a session's project directory and
+// nothing outside it, and web search if there is a key for it. It owns no state, and does not
+// decide which agent may use which tool.
 package builtin
 
 import (

@@ -1,7 +1,7 @@
-// Package httptool makes tools of HTTP endpoints: a method, an address with
-// arguments in it, and a JSON Schema of what it takes. It asks no server but the
-// configured one (and where that redirects to), reaches private networks only
-// where the configuration says so, and bounds what it waits for and reads.
+// Package httptool turns HTTP endpoints into tools: each has a method, an address with arguments in
+// it, and a JSON Schema of its parameters. It calls only the configured server (and hosts that it
+// redirects to), reaches private networks only if the configuration allows it, and bounds how long
+// it waits and how much it reads.
 package httptool
 
 import (

@@ -1,5 +1,5 @@
-// Command figures measures Parley beside its references and prints the tables
-// of bench/README.md. `go run ./bench/cmd/figures -only cpu` runs one part.
+// Command figures measures Parley against its references and prints the tables of bench/README.md.
+// `go run ./bench/cmd/figures -only cpu` runs one part.
 package main
 
 import (

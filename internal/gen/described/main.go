@@ -7,12 +7,13 @@ import (
 	"fmt"
 	"os"
 
+	"example.org/parley/internal/gen/cli"
 	"example.org/parley/internal/gen/client"
 	"example.org/parley/internal/gen/openapi"
 	"example.org/parley/internal/gen/output"
 )
 
-func generators() []output.Generator { return []output.Generator{openapi.Files, client.Files} }
+func generators() []output.Generator { return []output.Generator{openapi.Files, client.Files, cli.Files} }
 
 func main() {
 	if err := output.Write(".", generators()...); err != nil {

@@ -1,6 +1,6 @@
-// Package events generates what follows from the structs of package event: their
-// encoders, the constants of parley.EventType, the catalogue for the OpenAPI document,
-// the page's types and docs/events.md.
+// Package events generates code and documents from the structs of package event: their encoders,
+// the constants of parley.EventType, the catalogue for the OpenAPI document, the page's types and
+// docs/events.md. The structs are authoritative.
 package events
 
 import (

@@ -1,5 +1,5 @@
-// Package settings writes what follows from the package setting outside of Go: the
-// description that the page's forms read, and the reference page.
+// Package settings generates files from package setting, which is authoritative: the description
+// that the page's forms read, and the reference page.
 package settings
 
 import (

@@ -1,0 +1,228 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"example.org/parley"
+	"example.org/parley/client"
+)
+
+// This file is what the generated verbs stand on: values of flags, pages of lists, tables.
+
+// table is how rows of a list are printed.
+type table[T any] struct {
+	titles []string
+	row    func(*T) []string
+}
+
+// paging is which part of a list is printed.
+type paging struct {
+	limit  int // rows; 0: all
+	cursor string
+}
+
+// addPaging gives a command that lists something the flags for parts of the list.
+func addPaging(command *cobra.Command, most int) *paging {
+	p := &paging{}
+	usage := "how many; all when not given"
+	if most > 0 {
+		usage = "how many; 0: all"
+	}
+	command.Flags().IntVar(&p.limit, "limit", most, usage)
+	command.Flags().StringVar(&p.cursor, "cursor", "", "go on where an earlier list ended, which named it")
+	return p
+}
+
+// pageOf reads as many rows of a list as are wanted, however many the server puts on a page.
+func pageOf[T any](p *paging, ask func(limit int, cursor string) (client.Page[T], error)) (client.Page[T], error) {
+	out := client.Page[T]{Data: []T{}, Next: p.cursor}
+	for {
+		limit := parley.MaxPage
+		if p.limit > 0 {
+			limit = min(limit, p.limit-len(out.Data))
+		}
+		got, err := ask(limit, out.Next)
+		if err != nil {
+			return out, err
+		}
+		out.Data, out.Next = append(out.Data, got.Data...), got.Next
+		if out.Next == "" || p.limit > 0 && len(out.Data) >= p.limit {
+			return out, nil
+		}
+	}
+}
+
+// printPage prints rows as a table, or as JSON, and where to go on.
+func printPage[T any](t terminal, shared *flags, page *client.Page[T], shown table[T]) error {
+	var err error
+	if shared.json {
+		err = t.printJSON(page.Data)
+	} else {
+		rows := make([][]string, len(page.Data))
+		for i := range page.Data {
+			rows[i] = shown.row(&page.Data[i])
+		}
+		err = t.printTable(shown.titles, rows)
+	}
+	if err == nil && page.Next != "" {
+		_, err = fmt.Fprintln(t.err, "There is more: --cursor", page.Next)
+	}
+	return err
+}
+
+// printFields prints one thing: a row for each field that has a value.
+func printFields[T any](t terminal, shared *flags, thing T, fields [][]string, more ...[]string) error {
+	if shared.json {
+		return t.printJSON(thing)
+	}
+	rows := make([][]string, 0, len(fields)+len(more))
+	for _, field := range append(fields, more...) {
+		if field[1] != "" && field[1] != "-" && field[1] != "?" {
+			rows = append(rows, field)
+		}
+	}
+	return t.printTable([]string{"FIELD", "VALUE"}, rows)
+}
+
+// maxCell bounds what a table shows of a JSON value, in bytes.
+const maxCell = 60
+
+// clipped is a JSON value as a cell.
+func clipped(raw json.RawMessage) string { return parley.Clip(string(raw), maxCell) }
+
+func yesOrNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+// parsed is the value of a flag that is read by a function.
+type parsed struct {
+	kind string // as the help shows it
+	read func(text string) error
+	text string
+}
+
+var _ pflag.Value = (*parsed)(nil)
+
+func (p *parsed) String() string { return p.text }
+func (p *parsed) Type() string   { return p.kind }
+
+func (p *parsed) Set(text string) error {
+	err := p.read(text)
+	if err == nil {
+		p.text = text
+	}
+	return err
+}
+
+// into is a flag whose text is read into a field.
+func into[T any](to *T, kind string, read func(string) (T, error)) *parsed {
+	return &parsed{kind: kind, read: func(text string) (err error) {
+		*to, err = read(text)
+		return err
+	}}
+}
+
+func wordFlag[T ~string](to *T) *parsed { return into(to, "string", readWord[T]) }
+
+func idFlag(to *parley.ID) *parsed { return into(to, "id", readID) }
+
+func jsonFlag(to *json.RawMessage) *parsed { return into(to, "json", readJSON) }
+
+func timeFlag(to *parley.Time) *parsed {
+	return into(to, "time", func(text string) (parley.Time, error) { return timeAgo(text, time.Now()) })
+}
+
+func numberFlag[T ~int | ~int64](to *T) *parsed {
+	return into(to, "number", func(text string) (T, error) {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || int64(T(n)) != n {
+			return 0, fmt.Errorf("must be a whole number")
+		}
+		return T(n), nil
+	})
+}
+
+// countFlag is a number that says something when it is 0.
+func countFlag(to **int) *parsed {
+	return into(to, "number", func(text string) (*int, error) {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			return nil, fmt.Errorf("must be a whole number")
+		}
+		return &n, nil
+	})
+}
+
+// addChoice gives a command a flag that says yes or no where neither is the default.
+func addChoice(command *cobra.Command, to **bool, name, usage string) {
+	command.Flags().Var(into(to, "bool", func(text string) (*bool, error) {
+		b, err := readBool(text)
+		return &b, err
+	}), name, usage)
+	command.Flags().Lookup(name).NoOptDefVal = "true"
+}
+
+// wordsFlag is repeatable; commas part words too.
+func wordsFlag[T ~string](to *[]T) *parsed {
+	return &parsed{kind: "strings", read: func(text string) error {
+		for word := range strings.SplitSeq(text, ",") {
+			*to = append(*to, T(word))
+		}
+		return nil
+	}}
+}
+
+// addChange gives a command a flag that changes one field of a patch.
+func addChange[T any](
+	command *cobra.Command,
+	to *parley.Change[T],
+	read func(string) (T, error),
+	name, usage string,
+) {
+	command.Flags().Var(&parsed{kind: "value", read: func(text string) error {
+		value, err := read(text)
+		*to = changeTo(value)
+		return err
+	}}, name, usage)
+}
+
+// changeTo is a change to a value.
+func changeTo[T any](value T) parley.Change[T] { return parley.Change[T]{Set: true, Value: value} }
+
+func readWord[T ~string](text string) (T, error) { return T(text), nil }
+
+// readID reads an id; "" names nothing.
+func readID(text string) (parley.ID, error) { return idIfGiven(text) }
+
+func readBool(text string) (bool, error) {
+	b, err := strconv.ParseBool(text)
+	if err != nil {
+		return false, fmt.Errorf("must be true or false")
+	}
+	return b, nil
+}
+
+// readWords reads words with commas between; "" is none.
+func readWords(text string) ([]string, error) {
+	if text == "" {
+		return []string{}, nil
+	}
+	return strings.Split(text, ","), nil
+}
+
+func readJSON(text string) (json.RawMessage, error) {
+	if !json.Valid([]byte(text)) {
+		return nil, fmt.Errorf("is not valid JSON")
+	}
+	return json.RawMessage(text), nil
+}

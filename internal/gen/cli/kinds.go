@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"fmt"
+	"reflect"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"example.org/parley"
+	"example.org/parley/internal/gen/operations"
+)
+
+// flagOfSchema is the function of cmd/parley that makes a flag's value for a parameter.
+func flagOfSchema(p *operations.Parameter) (string, error) {
+	s := p.Schema
+	switch {
+	case s.Type == huma.TypeArray:
+		return "wordsFlag", nil
+	case s.Type == huma.TypeBoolean:
+		return "addChoice", nil
+	case s.Type == huma.TypeInteger && s.Minimum != nil && *s.Minimum <= 0:
+		return "countFlag", nil
+	case s.Type == huma.TypeInteger:
+		return "numberFlag", nil
+	case s.Type == huma.TypeString && s.Format == "uuid":
+		return "idFlag", nil
+	case s.Type == huma.TypeString && s.Format == "date-time":
+		return "timeFlag", nil
+	case s.Type == huma.TypeString:
+		return "wordFlag", nil
+	}
+	return "", fmt.Errorf("parameters of type %q are no flags", s.Type)
+}
+
+// flagOfMember is flagOfSchema for a member of an input. What is an object of its own is no flag.
+func flagOfMember(t reflect.Type) (string, bool) {
+	switch {
+	case t == reflect.TypeFor[parley.ID]():
+		return "idFlag", true
+	case t.PkgPath() == "encoding/json":
+		return "jsonFlag", true
+	case t.Kind() == reflect.String:
+		return "wordFlag", true
+	case t.Kind() == reflect.Bool:
+		return "BoolVar", true
+	case t.Kind() == reflect.Int, t.Kind() == reflect.Int64:
+		return "numberFlag", true
+	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.String:
+		return "wordsFlag", true
+	}
+	return "", false
+}
+
+// parserOf is the function of cmd/parley that reads a value from a flag's text.
+func parserOf(t reflect.Type) (string, bool) {
+	switch {
+	case t == reflect.TypeFor[parley.ID]():
+		return "readID", true
+	case t.PkgPath() == "encoding/json":
+		return "readJSON", true
+	case t.Kind() == reflect.String && t.Name() == "string":
+		return "readWord[string]", true
+	case t.Kind() == reflect.String:
+		return "readWord[" + t.String() + "]", true
+	case t.Kind() == reflect.Bool:
+		return "readBool", true
+	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.String:
+		return "readWords", true
+	}
+	return "", false
+}
