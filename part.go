@@ -114,6 +114,17 @@ func partMembers(of PartType) (members, bool) {
 	return members{}, false
 }
 
+// PartTypes are the types of part, in the order of their constants.
+func PartTypes() []PartType {
+	return []PartType{PartText, PartImage, PartFile, PartAudio, PartLink, PartReasoning, PartRefusal, PartObject}
+}
+
+// Members are the JSON names of the members that a part of this type must have and may have, besides type.
+func (t PartType) Members() (must string, may []string) {
+	of, _ := partMembers(t)
+	return of.must, of.may
+}
+
 // set names the members of a part that say something, but for its type.
 func (p *Part) set() []string {
 	var names []string

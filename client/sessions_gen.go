@@ -406,6 +406,18 @@ func (c *Client) ExportSession(
 	})
 }
 
+// SessionExport is the schema type of an export as JSON, which is written piece by piece.
+type SessionExport struct {
+	Session parley.Session `json:"session"`
+	Agent   parley.Agent   `json:"agent"`
+	// Oldest first.
+	Messages []parley.Message `json:"messages"`
+	// Oldest first.
+	Turns []parley.Turn `json:"turns"`
+	// Oldest first.
+	Calls []parley.Call `json:"calls"`
+}
+
 // ForkSession forks a session. A new session that shares this one's history up to a message and goes on by itself;
 // nothing is copied, and neither notices the other. Sequences and hashes go on from the cut. Inside an answer that
 // calls tools the cut lies behind all of it, results included; 409 while its turn is still at it. With message the

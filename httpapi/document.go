@@ -28,7 +28,7 @@ func OpenAPI() ([]byte, error) {
 
 // describe makes the document, and the registry of the types that it names.
 func describe() (*huma.OpenAPI, *registry) {
-	schemas := newRegistry()
+	schemas := describedRegistry()
 	document := newDocument(schemas)
 	list := routes()
 	for i := range list {
@@ -42,8 +42,6 @@ func describe() (*huma.OpenAPI, *registry) {
 // newDocument is the OpenAPI document before its routes.
 func newDocument(schemas *registry) *huma.OpenAPI {
 	problem := schemas.Schema(reflect.TypeFor[Problem](), true, "")
-	schemas.describeEvents()
-	schemas.describeReplays()
 	responses := map[string]*huma.Response{}
 	for _, f := range failures() {
 		responses[f.name] = failureResponse(f, problem)

@@ -99,7 +99,7 @@ func TestDocumentCoversEveryRoute(t *testing.T) {
 // Every example keeps to its schema, inputs and answers alike.
 func TestExamplesFitTheirSchemas(t *testing.T) {
 	t.Parallel()
-	schemas := newRegistry()
+	schemas := describedRegistry()
 	check := func(about, example string, schema *huma.Schema) {
 		var v any
 		if err := json.Unmarshal([]byte(example), &v); err != nil {
@@ -141,7 +141,7 @@ func TestExamplesFitTheirSchemas(t *testing.T) {
 // What is answered keeps to the document: a message by hand and a session by hand.
 func TestAnswersFitTheDocument(t *testing.T) {
 	t.Parallel()
-	schemas := newRegistry()
+	schemas := describedRegistry()
 	m := fullMessage()
 	queued := parley.Message{
 		ID:          parley.NewID(),

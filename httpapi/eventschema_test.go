@@ -15,8 +15,7 @@ import (
 
 // eventSchemas are those of the document, made once for all tests.
 var eventSchemas = sync.OnceValue(func() shown {
-	schemas := newRegistry()
-	schemas.describeEvents()
+	schemas := describedRegistry()
 	return shown{schemas, schemas.Map()}
 })
 

@@ -30,6 +30,15 @@ type export struct {
 	failed  error // the first error of reading or writing; nothing is written behind it
 }
 
+// sessionExport is the schema type of an export as JSON, which is written piece by piece.
+type sessionExport struct {
+	Session  parley.Session   `json:"session"`
+	Agent    parley.Agent     `json:"agent"`
+	Messages []parley.Message `json:"messages" doc:"Oldest first."`
+	Turns    []parley.Turn    `json:"turns" doc:"Oldest first."`
+	Calls    []parley.Call    `json:"calls" doc:"Oldest first."`
+}
+
 // serveExport answers the whole record as a file.
 func serveExport(a *api, x *exchange) error {
 	args := x.arguments()

@@ -257,7 +257,7 @@ func listedRoutes() []route {
 				{
 					status: http.StatusOK,
 					about:  "The file, as an attachment.",
-					of:     object("session, agent, messages, turns, calls."),
+					goType: reflect.TypeFor[sessionExport](),
 					example: `{"session":` + sessionExample() + `,"agent":` + agentExample() + `,"messages":[` +
 						messageExample + `],"turns":[` + turnExample + `],"calls":[]}`,
 				},

@@ -22,9 +22,20 @@ type registry struct {
 	schemas  map[string]*huma.Schema
 	types    map[string]reflect.Type
 	nullable map[string][]string           // properties by schema that are a reference or null
+	contents map[string]*huma.Schema       // properties, as Schema.property, that the document says more of
 	inputs   map[reflect.Type]reflect.Type // type of an input → its flattened form
 	names    map[reflect.Type]string       // of the flattened forms
 	lists    map[reflect.Type]closed
+}
+
+// describedRegistry is the registry of the document: it knows contents, events and replays too, which the validation of
+// inputs leaves to the engine.
+func describedRegistry() *registry {
+	r := newRegistry()
+	r.describeContents()
+	r.describeEvents()
+	r.describeReplays()
+	return r
 }
 
 func newRegistry() *registry {
@@ -284,8 +295,11 @@ func (r *registry) Schema(t reflect.Type, allowRef bool, hint string) *huma.Sche
 // schemaName is what the document calls a type: as Go does, but for a name that says
 // too little without its package.
 func schemaName(t reflect.Type, hint string) string {
-	if t == reflect.TypeFor[model.Info]() {
+	switch t {
+	case reflect.TypeFor[model.Info]():
 		return "ModelInfo"
+	case reflect.TypeFor[parley.Part]():
+		return partSchema
 	}
 	return huma.DefaultSchemaNamer(t, hint)
 }
@@ -304,6 +318,10 @@ func (r *registry) finish(name string, t reflect.Type, s *huma.Schema) {
 		}
 		if p.Ref != "" && field.Type.Kind() == reflect.Pointer {
 			r.nullable[name] = append(r.nullable[name], property)
+		}
+		if isContent(t) { // a member that says nothing is left out
+			p.Nullable = p.Nullable && field.Type.Kind() == reflect.Pointer
+			continue
 		}
 		if _, isFlat := r.names[t]; isFlat || !strings.Contains(field.Tag.Get("json"), "omitempty") {
 			continue
@@ -336,8 +354,8 @@ func amend(name string, s *huma.Schema) {
 		s.Properties["sequence"].Description = "Place in the conversation, from 1 without gaps; null while queued."
 		s.Properties["position"].Description = "Place in the queue; null once in the record."
 		s.Properties["content"] = object(
-			"By role: user {text, links, search, think}; assistant {text, reasoning, refusal}; tool_call {id, name, " +
-				"arguments}; tool_result {result, error, success, execution_time_ms}; summary and system {text}.",
+			"By role: user UserContent, assistant AssistantContent, tool_call ToolCallContent, tool_result " +
+				"ToolResultContent, summary and system TextContent.",
 		)
 		s.Properties["metadata"] = object("Whatever the client keeps with the message.")
 	case "LoopUntil":
@@ -404,7 +422,14 @@ func (r *registry) shown(name string, s *huma.Schema) *huma.Schema {
 	out := *s
 	out.Properties = make(map[string]*huma.Schema, len(s.Properties))
 	for property, p := range s.Properties {
+		said := r.contents[name+"."+property]
 		switch {
+		case said != nil:
+			with := *said
+			if with.Description == "" {
+				with.Description = p.Description
+			}
+			p = &with
 		case slices.Contains(r.nullable[name], property):
 			p = &huma.Schema{Description: p.Description, AnyOf: []*huma.Schema{{Ref: p.Ref}, {Type: "null"}}}
 		case p.Nullable && len(p.Enum) > 0:

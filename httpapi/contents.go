@@ -1,0 +1,172 @@
+package httpapi
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"example.org/parley"
+	"example.org/parley/engine"
+)
+
+// This file holds what the document says of contents: by role, and of parts by type. Requests are not checked against
+// it: the engine does that, by the role that a message turns out to have.
+
+// partSchema is the name of the schema of a part of a content.
+const partSchema = "ContentPart"
+
+// isContent reports the types of contents. A member that says nothing is left out of them (ADR 0035), in requests and
+// answers alike.
+func isContent(t reflect.Type) bool {
+	switch t {
+	case reflect.TypeFor[parley.UserContent](),
+		reflect.TypeFor[parley.AssistantContent](),
+		reflect.TypeFor[parley.ToolCallContent](),
+		reflect.TypeFor[parley.ToolResultContent](),
+		reflect.TypeFor[parley.TextContent](),
+		reflect.TypeFor[parley.Part](),
+		reflect.TypeFor[parley.Citation]():
+		return true
+	}
+	return false
+}
+
+// describeContents adds the schemas of contents, and says which of them a property has.
+func (r *registry) describeContents() {
+	r.describeParts()
+	parts := &huma.Schema{
+		Type:        huma.TypeArray,
+		Items:       &huma.Schema{Ref: schemaPrefix + partSchema},
+		Description: "The content in parts, in their order, instead of the short form.",
+	}
+	user, assistant := contentOf[parley.UserContent](r), contentOf[parley.AssistantContent](r)
+	call, result := contentOf[parley.ToolCallContent](r), contentOf[parley.ToolResultContent](r)
+	text := contentOf[parley.TextContent](r)
+
+	say := func(name, about string, properties map[string]string, required ...string) *huma.Schema {
+		s := r.schemas[name]
+		s.Description, s.Required = about, required
+		for property, what := range properties {
+			s.Properties[property].Description = what
+		}
+		if s.Properties["parts"] != nil {
+			s.Properties["parts"] = parts
+		}
+		s.PrecomputeMessages()
+		return s
+	}
+	say("UserContent", "What a user says: in parts, or as text, files and links.", map[string]string{
+		"text":   "What is said; left out beside parts.",
+		"files":  "Ids of uploaded files; left out beside parts.",
+		"links":  "Addresses; left out beside parts.",
+		"search": "The model may search the web for this turn.",
+		"think":  "Reasoning is asked for where the model can.",
+	})
+	say("AssistantContent", "What an agent says: in parts, or as text, reasoning and refusal.", map[string]string{
+		"text":      "What is said; left out beside parts.",
+		"reasoning": "What came before it; left out beside parts.",
+		"refusal":   "Why nothing else is said; left out beside parts.",
+	})
+	say("ToolCallContent", "A model's wish to use a tool.", map[string]string{
+		"id":             "Parley's own id of the call.",
+		"name":           "The tool.",
+		"arguments_text": "The model's words where they are no JSON object.",
+	}, "id", "name", "arguments")
+	answered := map[string]string{
+		"error":             "Why the tool failed; null when it did not.",
+		"execution_time_ms": "How long it took; null when nobody knows.",
+		"success":           "Whether it did what was asked.",
+	}
+	given := *say("ToolResultContent", "What a tool answered: any JSON, or parts.", answered,
+		"error", "execution_time_ms", "success")
+	say("TextContent", "A text.", map[string]string{"text": "The text."}, "text")
+	given.Required = nil
+	given.Description = "What a tool answered, as a client says it: any JSON, or parts. success is, by default, that " +
+		"there is no error."
+	given.PrecomputeMessages()
+	r.schemas["ToolResultInput"] = &given
+	input := &huma.Schema{Ref: schemaPrefix + "ToolResultInput"}
+
+	free := object("")
+	freeOrNull := object("")
+	freeOrNull.Nullable = true
+	block := r.Schema(reflect.TypeFor[engine.BlockCall](), true, "")
+	failure := r.Schema(reflect.TypeFor[parley.Failure](), true, "")
+	nothing := &huma.Schema{Type: "null"}
+	r.contents = map[string]*huma.Schema{
+		"Message.content":           {AnyOf: []*huma.Schema{user, assistant, call, result, text}},
+		"SettledMessage.content":    {AnyOf: []*huma.Schema{user, assistant, call, result, text, nothing}},
+		"MessageInput.content":      {AnyOf: []*huma.Schema{user, assistant, call, input, nothing}},
+		"MessagePatch.content":      {AnyOf: []*huma.Schema{user, nothing}},
+		"EditInput.content":         user,
+		"SettleInput.content":       {AnyOf: []*huma.Schema{assistant, nothing}},
+		"SettleInput.tool_calls":    {Type: huma.TypeArray, Items: call, Nullable: true},
+		"Block.content":             {AnyOf: []*huma.Schema{{Type: huma.TypeString}, block, failure}},
+		"BlockCall.arguments":       freeOrNull,
+		"BlockCall.result":          {AnyOf: []*huma.Schema{result, nothing}},
+		"ChatCall.arguments":        freeOrNull,
+		"ToolCallContent.arguments": freeOrNull,
+		"ToolInfo.parameters":       free,
+		"EditInput.metadata":        freeOrNull,
+		"ForkInput.metadata":        freeOrNull,
+		"RegenerateInput.metadata":  freeOrNull,
+		"LoopUntilInput.schema":     freeOrNull,
+		"CallDetail.request":        freeOrNull,
+		"CallDetail.tools":          {Type: huma.TypeArray, Items: free, Nullable: true},
+		"Preview.request":           freeOrNull,
+	}
+	for property, what := range map[string]string{
+		"Block.content": "Of reasoning_content and content a text, of tool_call the call with its result, of error the " +
+			"failure.",
+		"BlockCall.result":          "Null while the tool runs.",
+		"ToolCallContent.arguments": "Null beside arguments_text.",
+	} {
+		with := *r.contents[property]
+		with.Description = what
+		r.contents[property] = &with
+	}
+	for _, s := range r.contents {
+		s.PrecomputeMessages()
+	}
+}
+
+func contentOf[T any](r *registry) *huma.Schema { return r.Schema(reflect.TypeFor[T](), true, "") }
+
+// describeParts adds the schemas of the parts of contents: of each type, and of a part as one of them.
+func (r *registry) describeParts() {
+	whole := r.Schema(reflect.TypeFor[parley.Part](), false, "")
+	one := &huma.Schema{
+		Description:   "A piece of a content, told apart by type. The bytes of a file are not in it.",
+		Discriminator: &huma.Discriminator{PropertyName: "type", Mapping: map[string]string{}},
+	}
+	about := map[string]string{
+		"text": "The text.", "citations": "Where pieces of the text are from.", "file_id": "The file's id.",
+		"sha256": "Of the file; filled in by the server.", "media_type": "Of the file; filled in by the server.",
+		"name": "The file's; filled in by the server where it is left out.", "url": "The address.",
+		"title": "What the link is called.", "object": "Any JSON.",
+	}
+	for _, of := range parley.PartTypes() {
+		must, may := of.Members()
+		part := &huma.Schema{
+			Type:                 huma.TypeObject,
+			AdditionalProperties: false,
+			Required:             []string{"type", must},
+			Properties:           map[string]*huma.Schema{"type": {Type: huma.TypeString, Enum: []any{string(of)}}},
+		}
+		for _, name := range append(slices.Clone(may), must) {
+			member := *whole.Properties[name]
+			member.Description = about[name]
+			part.Properties[name] = &member
+		}
+		part.PrecomputeMessages()
+		name := strings.ToUpper(string(of[:1])) + string(of[1:]) + "Part"
+		r.schemas[name] = part
+		one.OneOf = append(one.OneOf, &huma.Schema{Ref: schemaPrefix + name})
+		one.Discriminator.Mapping[string(of)] = schemaPrefix + name
+	}
+	one.PrecomputeMessages()
+	r.schemas[partSchema] = one
+	r.types[partSchema] = reflect.TypeFor[parley.Part]()
+}
