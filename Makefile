@@ -48,7 +48,7 @@ WINDOWS := ^(TestBudgetCutsInJumps|TestWindowsKeepWhatTheyMust|TestSuccessiveReq
 # Of each fuzz target: a look in make test, hours of it by hand.
 FUZZTIME ?= 10s
 
-.PHONY: help build check test test-deploy test-vendors test-page test-unit test-stores page test-postgres-smoke test-postgres-versions e2e trials bench bench-page lint lint-go lint-openapi lint-deploy generate fmt module clean fuzz
+.PHONY: help build check test test-deploy test-vendors test-page test-unit test-stores page page-types test-postgres-smoke test-postgres-versions e2e trials bench bench-page lint lint-go lint-openapi lint-deploy generate fmt module clean fuzz
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-24s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -118,8 +118,9 @@ $(PAGE_PACKAGES): web/package.json web/package-lock.json
 page: $(PAGE_PACKAGES) ## build web/dist from web/src
 	npm run --prefix web build
 
-test-page: $(PAGE_PACKAGES) ## the page's linter, types and tests, that web/dist is what the sources build, and no commit's alone
+test-page: $(PAGE_PACKAGES) page-types ## the page's linter, types and tests, that its types are the API's and web/dist is what the sources build, and no commit's alone
 	@.ci/commits
+	@git diff --exit-code --stat -- web/src/api/schema.ts || { echo "web/src/api/schema.ts is not what make generate writes"; exit 1; }
 	npm run --prefix web lint
 	npm run --prefix web test
 	npm run --prefix web build
@@ -162,9 +163,22 @@ lint-openapi: ## the OpenAPI document through a linter, pinned
 lint-deploy: ## the Dockerfile through a linter, pinned; deploy/check does the rest
 	npx --yes dockerfile-utils@$(DOCKERFILE_UTILS_VERSION) lint deploy/Dockerfile
 
+# What writes the page's types. TypeScript 5 is beside it: the page's own, 7, is no library.
+PAGE_TYPES := .cache/page-types/node_modules
+
+$(PAGE_TYPES): web/generate/package.json web/generate/package-lock.json
+	@mkdir -p .cache/page-types && cp $^ .cache/page-types/
+	npm ci --prefix .cache/page-types --ignore-scripts --no-audit --no-fund
+	@touch $@
+
+page-types: $(PAGE_TYPES)
+	cp web/generate/types.mjs .cache/page-types/ # beside the packages that it imports
+	node .cache/page-types/types.mjs httpapi/openapi.json web/src/api/schema.ts
+
 generate: ## write what follows from descriptions: code, the page's types, documents
 	go run ./internal/gen
 	go run ./internal/gen/described
+	$(MAKE) page-types
 
 fmt: $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION) ## format the tree, and wrap its documents: lines of at most 120 columns
 	$< fmt ./...

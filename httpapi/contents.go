@@ -117,6 +117,11 @@ func (r *registry) describeContents() {
 		"CallDetail.tools":          {Type: huma.TypeArray, Items: free, Nullable: true},
 		"Preview.request":           freeOrNull,
 	}
+	for _, tool := range []reflect.Type{reflect.TypeFor[parley.ToolDefinition](), reflect.TypeFor[parley.AgentTool]()} {
+		name := *r.Schema(tool, false, "").Properties["name"] // answers have the same schema, and always a name
+		name.Nullable = false
+		r.contents[tool.Name()+".name"] = &name
+	}
 	for property, what := range map[string]string{
 		"Block.content": "Of reasoning_content and content a text, of tool_call the call with its result, of error the " +
 			"failure.",

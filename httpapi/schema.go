@@ -193,11 +193,19 @@ func codeList() closed {
 	return valuesOf(codes...)
 }
 
-// isAlways reports the names of ids and times that are never null in an answer.
-func isAlways(property string) bool {
+// isAlways reports the ids, times and hashes that are never null in an answer.
+func isAlways(schema, property string) bool {
 	switch property {
 	case "id", "workspace_id", "session_id", "reader_id", "owner_id", "principal_id", "trigger_message_id",
 		"created_at", "updated_at", "last_access_at", "request_id", "root_id":
+		return true
+	}
+	switch schema + "." + property {
+	case "Approval.turn_id", "Approval.message_id", "Approval.fingerprint", "Approval.expires_at", "Approver.at",
+		"Attempt.call_id", "AuditEntry.at", "Block.message_id", "Block.timestamp", "CallDiff.call_id", "File.sha256",
+		"FoundSession.agent_id", "OutsideGrown.message_id", "Session.agent_id", "Session.log_id",
+		"SessionBudget.agent_id", "SessionClient.seen_at", "SessionClient.expires_at", "SignIn.expires_at",
+		"SignIn.last_used_at", "TreeNode.agent_id", "Version.message_id", "Warmed.agent_id":
 		return true
 	}
 	return false
@@ -312,7 +320,7 @@ func (r *registry) finish(name string, t reflect.Type, s *huma.Schema) {
 		if p == nil {
 			continue
 		}
-		if isAlways(property) &&
+		if isAlways(name, property) &&
 			!(property == "owner_id" && t == reflect.TypeFor[parley.Agent]()) { // an agent may be the admins' alone
 			p.Nullable = false
 		}

@@ -24,21 +24,16 @@ func Files(string) (map[string][]byte, error) {
 
 // page is the TypeScript description: of those settings that a form has a field for.
 func page(every []setting.Setting) string {
-	var constants, fields strings.Builder
+	var constants strings.Builder
 	var names []string
 	for _, one := range every {
 		d := one.Describe()
-		kind := ""
 		switch d.Kind {
-		case setting.Number, setting.Integer:
-			kind = "number"
-		case setting.Choice:
-			kind = "string"
+		case setting.Number, setting.Integer, setting.Choice:
 		case setting.Text, setting.Object, setting.List: // what they need is more than a field
 			continue
 		}
 		names = append(names, d.Name)
-		fmt.Fprintf(&fields, "  %s: %s | null;\n", d.Name, kind)
 		fmt.Fprintf(
 			&constants,
 			"export const %s = { name: '%s', label: '%s', kind: '%s'",
@@ -57,9 +52,10 @@ func page(every []setting.Setting) string {
 	}
 	return `// Made by make generate from the Go package setting. Do not edit.
 
+import type { Session } from './schema';
+
 // FieldSettings are the settings that a form has one field for; null is not set here.
-export interface FieldSettings {
-` + fields.String() + `}
+export type FieldSettings = Pick<Session, '` + strings.Join(names, "' | '") + `'>;
 
 // SettingForm is what a form needs to know of one.
 export interface SettingForm {

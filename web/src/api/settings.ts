@@ -1,14 +1,9 @@
 // Made by make generate from the Go package setting. Do not edit.
 
+import type { Session } from './schema';
+
 // FieldSettings are the settings that a form has one field for; null is not set here.
-export interface FieldSettings {
-  temperature: number | null;
-  top_p: number | null;
-  max_tokens: number | null;
-  seed: number | null;
-  reasoning_effort: string | null;
-  approval_timeout: number | null;
-}
+export type FieldSettings = Pick<Session, 'temperature' | 'top_p' | 'max_tokens' | 'seed' | 'reasoning_effort' | 'approval_timeout'>;
 
 // SettingForm is what a form needs to know of one.
 export interface SettingForm {

@@ -41,7 +41,7 @@ function entry(message: Message, text: string): Entry {
 function questions(messages: Message[]): Entry[] {
   const asked: Entry[] = [];
   for (const message of messages) {
-    if (message.role === 'user') asked.push(entry(message, message.content.text));
+    if (message.role === 'user') asked.push(entry(message, message.content.text ?? ''));
     else {
       const tools = asked.at(-1)?.tools;
       const name = message.tool_name ?? '…';

@@ -9,7 +9,7 @@ import { writeOn } from './focus';
 export function EditBox({ message, onClose }: { message: Message; onClose: () => void }) {
   const navigate = useNavigate();
   const { id } = useParams({ from: '/c/$id' });
-  const [text, setText] = useState(message.content.text);
+  const [text, setText] = useState(message.content.text ?? '');
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState('');
   return (

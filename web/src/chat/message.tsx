@@ -66,7 +66,7 @@ export function ContextEdge() {
 }
 
 function UserRow({ message, sought }: { message: Message; sought?: boolean }) {
-  const { text, files, links } = message.content;
+  const { text = '', files, links } = message.content;
   const { data: me } = useQuery(principal());
   const [editing, setEditing] = useState(false);
   const [whole, setWhole] = useState(text.length <= LONG);

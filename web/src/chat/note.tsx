@@ -23,9 +23,9 @@ export function NoteRow({ message, sought }: { message: Message; sought?: boolea
       </button>
       {open && (
         <div className="mt-2 space-y-3">
-          <Markdown text={message.content.text} complete />
+          <Markdown text={message.content.text ?? ''} complete />
           {summary && (covered ? <Covered id={message.id} /> : <Button onClick={() => setCovered(true)}>Show what it covers</Button>)}
-          <Actions message={message} text={message.content.text} shown />
+          <Actions message={message} text={message.content.text ?? ''} shown />
         </div>
       )}
     </article>

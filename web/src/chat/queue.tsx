@@ -59,7 +59,7 @@ export function Queue({ transcript }: { transcript: Transcript }) {
 
 // Words is the text of a queued message: Enter keeps what it says, Escape what it was.
 function Words({ message, readOnly, onChange }: { message: Message; readOnly: boolean; onChange: (text: string) => void }) {
-  const was = message.content.text;
+  const was = message.content.text ?? '';
   return (
     <textarea
       key={was}

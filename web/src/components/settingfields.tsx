@@ -12,7 +12,7 @@ export function SettingFields({ values, wider, fixed, onChange }: { values: Part
     return (
       <Field key={name} label={label}>
         {choices ? (
-          <Select value={values[name] ?? ''} disabled={fixed} onChange={(event) => set(name, event.target.value || null)}>
+          <Select value={values[name] ?? ''} disabled={fixed} onChange={(event) => set(name, (event.target.value || null) as Value)}>
             <option value="">{otherwise}</option>
             {choices.map((choice) => (
               <option key={choice}>{choice}</option>

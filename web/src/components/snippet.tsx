@@ -11,7 +11,7 @@ export function placeOf({ message, snippet }: SearchHit): { at: string; find: st
 export function SnippetText({ snippet }: { snippet: Snippet }) {
   const points = Array.from(snippet.text);
   let at = 0;
-  const parts = snippet.marks.map(([from, to]) => {
+  const parts = snippet.marks.map(([from = 0, to = 0]) => {
     const plain = points.slice(at, from).join('');
     at = to;
     return (

@@ -87,7 +87,7 @@ function Sources({ detail }: { detail: CallDetail }) {
         </p>
         <Payload name="Request, byte by byte" text={detail.request} />
         <Payload name="System prompt" text={detail.system_prompt} />
-        <Payload name={`Tools (${detail.tools.length})`} text={detail.tools.length > 0 ? JSON.stringify(detail.tools, null, 2) : ''} />
+        <Payload name={`Tools (${detail.tools?.length ?? 0})`} text={detail.tools?.length ? JSON.stringify(detail.tools, null, 2) : ''} />
       </section>
   );
 }

@@ -15,7 +15,8 @@ let answers: Record<string, unknown> = {};
 function message(id: string, sequence: number, role: Message['role'], fields: Partial<Message> = {}): Message {
   return {
     id, session_id: 's', sequence, position: null, turn_id: 't', step: 1, role, status: 'completed', author: { kind: 'person', id: '', name: '' },
-    content: { text: `text of ${id}` } as Message['content'], tool_call_id: null, tool_name: null, covers_through: null, internal: false, steer: false,
+    content: { text: `text of ${id}` } as Message['content'], agent_type: null, chain_version: null, content_hash: null, context_note: null,
+    iteration: null, log_id: 's', token_estimate: null, workspace_id: 'w', tool_call_id: null, tool_name: null, covers_through: null, internal: false, steer: false,
     model: null, usage: null, error: null, metadata: {}, marks: { pinned: false, context_edge: false, set_aside: false }, created_at: '', updated_at: '', ...fields,
   };
 }
