@@ -55,8 +55,8 @@ const (
 		`"usage":null,"content_hash":"` + hashExample + `","chain_version":2,` +
 		`"error":null,"metadata":{},"marks":{"pinned":false,"context_edge":false,"set_aside":false},` +
 		`"token_estimate":null,"created_at":"` + timeExample + `","updated_at":"` + timeExample + `"}`
-	entryExample = `{"role":"user","turn_id":"` + turnIDExample + `","author":{"kind":"person","id":"` + otherIDExample +
-		`","name":"ada"},"model":null,"status":"completed","message":` + messageExample +
+	entryExample = `{"role":"user","turn_id":"` + turnIDExample + `","author":{"kind":"person","id":"` +
+		otherIDExample + `","name":"ada"},"model":null,"status":"completed","message":` + messageExample +
 		`,"blocks":null,"from_sequence":null,"to_sequence":null}`
 	chatMessageExample = `{"id":"` + messageIDExample + `","sequence":1,"turn_id":"` + turnIDExample +
 		`","role":"user","author":{"kind":"person","id":"` + otherIDExample +

@@ -21,16 +21,16 @@ func messageViews() []messageView {
 			value: "transcript",
 			name:  "listTranscript",
 			says:  "List messages as a transcript",
-			about: "An agent's output is folded into blocks, an entry per turn. Internal messages are left out. A page " +
-				"never cuts a turn in two, so it may be longer than limit.",
+			about: "An agent's output is folded into blocks, an entry per turn. Internal messages are left out. A " +
+				"page never cuts a turn in two, so it may be longer than limit.",
 			answers: listed[engine.Entry](entryExample),
 		},
 		{
 			value: "chat",
 			name:  "listChat",
 			says:  "List messages as a chat",
-			about: "One assistant message per step, with its calls. Internal messages are left out. A page never cuts " +
-				"a turn in two, so it may be longer than limit.",
+			about: "One assistant message per step, with its calls. Internal messages are left out. A page never " +
+				"cuts a turn in two, so it may be longer than limit.",
 			answers: listed[engine.ChatMessage](chatMessageExample),
 		},
 		{
