@@ -74,11 +74,20 @@ test: ## everything, from nothing: linters, deploy/, vendors' SDKs, the page, un
 	@.ci/stage e2e $(MAKE) e2e
 	@echo "seconds of each stage:"; cat .cache/stages
 
+# What writes the page's types, and TypeScript clients to try. TypeScript 5 is beside it: the page's own, 7, is no library.
+PAGE_TYPES := .cache/page-types/node_modules
+
+$(PAGE_TYPES): web/generate/package.json web/generate/package-lock.json
+	@mkdir -p .cache/page-types && cp $^ .cache/page-types/
+	npm ci --prefix .cache/page-types --ignore-scripts --no-audit --no-fund
+	@touch $@
+
 test-deploy: ## the files of deploy/ against what reads them, and the size of the release
 	cd deploy/check && $(GO_TEST) -timeout $(UNIT_TIMEOUT) ./...
 
-test-vendors: ## the vendors' SDKs against the wires
+test-vendors: $(PAGE_TYPES) ## the vendors' SDKs against the wires, and clients that generators write against the API
 	cd llm/difftest && $(GO_TEST) -timeout $(UNIT_TIMEOUT) ./...
+	cd httpapi/gencheck && $(GO_TEST) -timeout $(UNIT_TIMEOUT) ./...
 
 test-unit: $(POSTGRES) ## every package but the stores, with the race detector
 	$(GO_TEST) $(RACE) -p 3 -timeout $(UNIT_TIMEOUT) -skip '$(WINDOWS)' $$($(PACKAGES) | grep -v -e '^./e2e' -e '^./bench' $(foreach p,$(STORES) $(PLAIN),-e '^$(p)$$')) # -p: some of it is waiting
@@ -155,6 +164,7 @@ lint-go: $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION) ## golangci-lint, pinned
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$unformatted" ]; then echo "not gofmt'd: $$unformatted"; exit 1; fi
 	$< run ./...
 	cd llm/difftest && $< run ./...
+	cd httpapi/gencheck && $< run ./...
 	cd deploy/check && $< run ./...
 
 lint-openapi: ## the OpenAPI document through a linter, pinned
@@ -162,14 +172,6 @@ lint-openapi: ## the OpenAPI document through a linter, pinned
 
 lint-deploy: ## the Dockerfile through a linter, pinned; deploy/check does the rest
 	npx --yes dockerfile-utils@$(DOCKERFILE_UTILS_VERSION) lint deploy/Dockerfile
-
-# What writes the page's types. TypeScript 5 is beside it: the page's own, 7, is no library.
-PAGE_TYPES := .cache/page-types/node_modules
-
-$(PAGE_TYPES): web/generate/package.json web/generate/package-lock.json
-	@mkdir -p .cache/page-types && cp $^ .cache/page-types/
-	npm ci --prefix .cache/page-types --ignore-scripts --no-audit --no-fund
-	@touch $@
 
 page-types: $(PAGE_TYPES)
 	cp web/generate/types.mjs .cache/page-types/ # beside the packages that it imports
@@ -183,6 +185,7 @@ generate: ## write what follows from descriptions: code, the page's types, docum
 fmt: $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION) ## format the tree, and wrap its documents: lines of at most 120 columns
 	$< fmt ./...
 	cd llm/difftest && $< fmt ./...
+	cd httpapi/gencheck && $< fmt ./...
 	cd deploy/check && $< fmt ./...
 	go run ./internal/markdown
 

@@ -185,27 +185,27 @@ func (p Policy) MarshalJSON() ([]byte, error) {
 // Validate reports the field that breaks a rule.
 func (p Policy) Validate() error {
 	if p.Tokens != 0 && p.Kind != PolicySummary {
-		return InvalidField("context_policy.tokens", "only summary takes tokens")
+		return InvalidField("context_policy.tokens", "only the policy summary accepts tokens")
 	}
 	switch p.Kind {
 	case PolicyAll, PolicySingle:
 		if p.Limit != 0 {
-			return InvalidField("context_policy.limit", "only recent and summary take a limit")
+			return InvalidField("context_policy.limit", "only the policies recent and summary accept a limit")
 		}
 		return nil
 	case PolicyRecent:
 		if p.Limit < 1 || p.Limit > MaxPolicyLimit {
-			return InvalidField("context_policy.limit", "recent takes a limit from 1 to %d", MaxPolicyLimit)
+			return InvalidField("context_policy.limit", "recent accepts a limit from 1 to %d", MaxPolicyLimit)
 		}
 		return nil
 	case PolicySummary:
 		switch {
 		case p.Limit != 0 && p.Tokens != 0:
-			return InvalidField("context_policy.tokens", "summary takes a limit of messages or of tokens, not both")
+			return InvalidField("context_policy.tokens", "summary accepts a limit in messages or in tokens, not both")
 		case p.Limit != 0 && (p.Limit < MinSummaryLimit || p.Limit > MaxPolicyLimit):
 			return InvalidField(
 				"context_policy.limit",
-				"summary takes a limit from %d to %d",
+				"summary accepts a limit from %d to %d",
 				MinSummaryLimit,
 				MaxPolicyLimit,
 			)
@@ -318,7 +318,7 @@ func (p RetryPolicy) Validate() error {
 	}
 	for class, sentence := range p.Sentences {
 		if class.Sentence() == ErrorClass("").Sentence() && class != ClassInternal {
-			return InvalidField("retry_policy.sentences", "there is no error class %q", Clip(string(class), 32))
+			return InvalidField("retry_policy.sentences", "%q is not an error class", Clip(string(class), 32))
 		}
 		if err := CheckText("retry_policy.sentences", sentence, 1024); err != nil {
 			return err
@@ -354,7 +354,7 @@ func ValidateSlug(slug string) error {
 	if slug == "" || len(slug) > 64 || slug != Slugify(slug) {
 		return InvalidField(
 			"slug",
-			"%q is no slug: use 1 to 64 lower-case letters, digits and single hyphens",
+			"%q is not a valid slug: use 1 to 64 lower-case letters, digits and single hyphens",
 			Clip(slug, 64),
 		)
 	}

@@ -93,9 +93,8 @@ func ReadQuestion(arguments json.RawMessage) (Question, error) {
 	return q, nil
 }
 
-// Approval is a durable question to a person about one exact tool call. It is
-// answered once; the call runs under it once, and only while the call's own
-// fingerprint is the approval's.
+// Approval is a durable question to a person about one exact tool call. It accepts one answer; the
+// call runs under it once, and only while the call's own fingerprint is the approval's.
 type Approval struct {
 	ID          ID              `json:"id"`
 	WorkspaceID ID              `json:"workspace_id"`

@@ -62,60 +62,122 @@ func (h *Hash) UnmarshalText(text []byte) error {
 // only where JSON demands it, integers of up to 64 bits as they are and other
 // numbers in their shortest form (after RFC 8785, which would round integers).
 func CanonicalJSON(raw []byte) (json.RawMessage, error) {
+	if len(raw) > canonicalLarge {
+		canonicalTurns <- struct{}{}
+		defer func() { <-canonicalTurns }()
+	}
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
-	var value any
-	if err := decoder.Decode(&value); err != nil {
-		return nil, WrapError(CodeInvalid, err, "this is not valid JSON")
+	out, err := appendCanonical(make([]byte, 0, len(raw)), decoder, 0)
+	if err != nil {
+		return nil, err
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, Errorf(CodeInvalid, "there is something behind the JSON value")
+		return nil, Errorf(CodeInvalid, "there is data after the JSON value")
 	}
-	return appendCanonical(make([]byte, 0, len(raw)), value)
+	return out, nil
 }
 
-func appendCanonical(to []byte, value any) ([]byte, error) {
-	switch v := value.(type) {
-	case nil:
-		return append(to, "null"...), nil
+// Large values take turns, since what is noted of the members of an object with many of
+// them takes several times the text.
+const (
+	canonicalLarge = 256 << 10
+	canonicalDepth = 10_000 // as in encoding/json
+)
+
+var canonicalTurns = make(chan struct{}, 4) //nolint:gochecknoglobals // memory is the process's
+
+// appendCanonical appends the next value, which never stands in memory as a whole.
+func appendCanonical(to []byte, from *json.Decoder, depth int) ([]byte, error) {
+	token, err := from.Token()
+	if err != nil {
+		return nil, notJSON(err)
+	}
+	switch v := token.(type) {
 	case bool:
 		return strconv.AppendBool(to, v), nil
 	case string:
 		return AppendJSONString(to, v), nil
 	case json.Number:
 		return appendNumber(to, string(v))
-	case []any:
-		to = append(to, '[')
-		for i, item := range v {
-			if i > 0 {
-				to = append(to, ',')
-			}
-			var err error
-			if to, err = appendCanonical(to, item); err != nil {
-				return nil, err
-			}
+	case json.Delim:
+		if depth++; depth > canonicalDepth {
+			return nil, Errorf(CodeInvalid, "this JSON nests deeper than %d levels", canonicalDepth)
 		}
-		return append(to, ']'), nil
-	case map[string]any:
-		names := make([]string, 0, len(v))
-		for name := range v {
-			names = append(names, name)
+		if v == '{' {
+			return appendCanonicalObject(to, from, depth)
 		}
-		slices.Sort(names)
-		to = append(to, '{')
-		for i, name := range names {
-			if i > 0 {
-				to = append(to, ',')
-			}
-			to = append(AppendJSONString(to, name), ':')
-			var err error
-			if to, err = appendCanonical(to, v[name]); err != nil {
-				return nil, err
-			}
+		return appendCanonicalList(to, from, depth)
+	}
+	return append(to, "null"...), nil
+}
+
+func notJSON(err error) error { return WrapError(CodeInvalid, err, "this is not valid JSON") }
+
+func appendCanonicalList(to []byte, from *json.Decoder, depth int) ([]byte, error) {
+	to = append(to, '[')
+	for n := 0; from.More(); n++ {
+		if n > 0 {
+			to = append(to, ',')
 		}
+		var err error
+		if to, err = appendCanonical(to, from, depth); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := from.Token(); err != nil {
+		return nil, notJSON(err)
+	}
+	return append(to, ']'), nil
+}
+
+// canonicalMember is where a member stands, its name included.
+type canonicalMember struct {
+	name     string
+	from, to int
+}
+
+// appendCanonicalObject appends the members as they come, and sorts them in the end if
+// they do not stand in order.
+func appendCanonicalObject(to []byte, from *json.Decoder, depth int) ([]byte, error) {
+	to = append(to, '{')
+	start, ordered := len(to), true
+	var members []canonicalMember
+	for from.More() {
+		token, err := from.Token()
+		if err != nil {
+			return nil, notJSON(err)
+		}
+		name, _ := token.(string) // the decoder takes nothing else for a name
+		if n := len(members); n > 0 {
+			ordered = ordered && members[n-1].name < name
+			to = append(to, ',')
+		}
+		begins := len(to)
+		to = append(AppendJSONString(to, name), ':')
+		if to, err = appendCanonical(to, from, depth); err != nil {
+			return nil, err
+		}
+		members = append(members, canonicalMember{name, begins, len(to)})
+	}
+	if _, err := from.Token(); err != nil {
+		return nil, notJSON(err)
+	}
+	if ordered {
 		return append(to, '}'), nil
 	}
-	return nil, Errorf(CodeInternal, "no JSON form for %T", value)
+	slices.SortStableFunc(members, func(a, b canonicalMember) int { return strings.Compare(a.name, b.name) })
+	sorted := make([]byte, 0, len(to)-start)
+	for i, m := range members {
+		if i+1 < len(members) && members[i+1].name == m.name { // the last one counts
+			continue
+		}
+		if len(sorted) > 0 {
+			sorted = append(sorted, ',')
+		}
+		sorted = append(sorted, to[m.from:m.to]...)
+	}
+	return append(append(to[:start], sorted...), '}'), nil
 }
 
 func appendNumber(to []byte, text string) ([]byte, error) {

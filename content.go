@@ -308,7 +308,7 @@ func checkFileIDs(files []string) error {
 			)
 		}
 		if files[i] = id.String(); slices.Contains(files[:i], files[i]) {
-			return InvalidField("content.files", "the file %s is there twice", files[i])
+			return InvalidField("content.files", "the file %s is listed twice", files[i])
 		}
 	}
 	return nil

@@ -77,7 +77,7 @@ func ParseID(text string) (ID, error) {
 	if _, err := hex.Decode(id[:], compact); err != nil {
 		return ID{}, Errorf(
 			CodeInvalid,
-			"%q is not an id: it has a character that is no hexadecimal digit",
+			"%q is not an id: it has a character that is not a hexadecimal digit",
 			Clip(text, 64),
 		)
 	}

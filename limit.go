@@ -238,7 +238,7 @@ func RateLimited(whose string, perMinute int, wait time.Duration) error {
 		Code:       CodeRateLimited,
 		RetryAfter: wait,
 		Message: fmt.Sprintf(
-			"%s takes %d requests per minute; wait %s and send it again, or have requests_per_minute raised",
+			"%s takes %d requests per minute; wait %s and send it again, or ask an admin to raise requests_per_minute",
 			whose,
 			perMinute,
 			wait,

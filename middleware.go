@@ -104,7 +104,7 @@ func (s MiddlewareSettings) Validate() error {
 				)
 			}
 			if seen[field] {
-				return InvalidField("middleware.user_context", "%q is there twice", field)
+				return InvalidField("middleware.user_context", "%q is listed twice", field)
 			}
 			seen[field] = true
 		}
@@ -126,14 +126,14 @@ func ValidateRedact(field string, patterns []RedactPattern) error {
 		if !isRedactName(p.Name) {
 			return InvalidField(
 				field,
-				"%q is no name of a pattern: use 1 to %d letters, digits and _",
+				"%q is not a valid pattern name: use 1 to %d letters, digits and _",
 				Clip(p.Name, MaxRedactName),
 				MaxRedactName,
 			)
 		}
 		for _, other := range patterns[:i] {
 			if strings.EqualFold(other.Name, p.Name) {
-				return InvalidField(field, "%q is there twice", p.Name)
+				return InvalidField(field, "%q is listed twice", p.Name)
 			}
 		}
 		if p.Pattern == "" || len(p.Pattern) > MaxRedactPattern {
@@ -154,7 +154,7 @@ func ValidateRedact(field string, patterns []RedactPattern) error {
 		if err != nil {
 			return InvalidField(
 				field,
-				"%s: the pattern is no regular expression in Go's syntax (RE2: no look-around, no back references)",
+				"%s: the pattern is not a valid regular expression in Go's syntax (RE2: no look-around, no back references)",
 				p.Name,
 			)
 		}

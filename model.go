@@ -16,7 +16,7 @@ func (id ModelID) Validate() error {
 	if id.Provider() == "" || id.Name() == "" || len(id) > MaxNameBytes {
 		return InvalidField(
 			"model",
-			"%q is no model id: write provider/model, for example sim/echo or openai/gpt-5",
+			"%q is not a valid model id: write provider/model, for example sim/echo or openai/gpt-5",
 			Clip(string(id), 64),
 		)
 	}

@@ -166,7 +166,12 @@ func checkParts(role Role, parts []Part) error {
 	for i := range parts {
 		p := &parts[i]
 		if !slices.Contains(types, p.Type) {
-			return InvalidField("content.parts", "%q is not the type of a part of a %s message", Clip(string(p.Type), 32), role)
+			return InvalidField(
+				"content.parts",
+				"%q is not the type of a part of a %s message",
+				Clip(string(p.Type), 32),
+				role,
+			)
 		}
 		if err := p.check(); err != nil {
 			return err
@@ -179,7 +184,7 @@ func checkParts(role Role, parts []Part) error {
 			seen[p.Type] = true
 		case PartImage, PartFile, PartAudio:
 			if slices.Contains(files, p.FileID) {
-				return InvalidField("content.parts", "the file %s is there twice", p.FileID)
+				return InvalidField("content.parts", "the file %s is listed twice", p.FileID)
 			}
 			files = append(files, p.FileID)
 		}
@@ -211,7 +216,11 @@ func (p *Part) check() error {
 	for i := range p.Citations {
 		c := &p.Citations[i]
 		if c.Start < 0 || c.End < c.Start || c.End > len(p.Text) {
-			return InvalidField("content.parts", "a citation's start and end are bytes of its text, which has %d", len(p.Text))
+			return InvalidField(
+				"content.parts",
+				"a citation's start and end are bytes of its text, which has %d",
+				len(p.Text),
+			)
 		}
 		if len(c.Title) > MaxTitleBytes || len(c.URL) > MaxLinkBytes {
 			return InvalidField("content.parts", "the title or url of a citation is too long")

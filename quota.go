@@ -45,7 +45,7 @@ func StorageQuotaReached(ofPrincipal bool, most int64) error {
 	}
 	return Conflict(
 		QuotaStorage,
-		"%s may hold %s together, and there is no room for this one. Delete some, or %s.",
+		"%s may hold %s in total, and this one would exceed that. Delete some, or %s.",
 		whose,
 		sizeText(most),
 		raise,

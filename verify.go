@@ -64,7 +64,7 @@ func (p *VerifyPlace) UnmarshalText(text []byte) error {
 	type plain VerifyPlace
 	raw, err := base64.RawURLEncoding.DecodeString(string(text))
 	if err != nil || json.Unmarshal(raw, (*plain)(p)) != nil {
-		return InvalidField("place", "is not what a step said; begin anew without a place")
+		return InvalidField("place", "is not a place that a step returned; leave it out to start over")
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 	"example.org/parley"
 )
 
-// ClearClientSession says that a client has nothing open. Closing twice is no error.
+// ClearClientSession says that a client has nothing open. Closing twice is not an error.
 //
 // DELETE /v1/clients/{client}/session
 func (c *Client) ClearClientSession(ctx context.Context, client string, options ...Option) error {

@@ -30,7 +30,7 @@ func (q *CoveredQuery) values() url.Values {
 }
 
 // Covered lists what a summary covers. The messages that it stands for, oldest first, as they are in the record. 409
-// for a message that is no summary.
+// for a message that is not a summary.
 //
 // GET /v1/messages/{message}/covered
 func (c *Client) Covered(
@@ -63,9 +63,9 @@ func (c *Client) AllCovered(
 
 // CompactSession has a summary written. Of all but the newest turn, beside the conversation: the answer does not wait
 // for it. The summary enters the record as a message of role summary, at once or when the turn ends that runs, and
-// stands in later context for what it covers; nothing is deleted. 409 with the reason when there is nothing to sum
-// up, while a compaction is pending or running or its summary is queued, and when the context policy is not summary.
-// To undo it, set the mark set_aside of the summary.
+// stands in later context for what it covers; nothing is deleted. 409 with the reason when there is nothing to
+// summarise, while a compaction is pending or running or its summary is queued, and when the context policy is not
+// summary. To undo it, set the mark set_aside of the summary.
 //
 // POST /v1/sessions/{session}/compact
 func (c *Client) CompactSession(ctx context.Context, session parley.ID, options ...Option) (parley.Compaction, error) {
@@ -78,7 +78,7 @@ func (c *Client) CompactSession(ctx context.Context, session parley.ID, options 
 }
 
 // Compaction reads a session's compaction. The one that is under way, or the last one; its state is none for a
-// session that never had one. The events compaction.started, compaction.completed and compaction.failed tell of it
+// session that never had one. The events compaction.started, compaction.completed and compaction.failed report it
 // too, and its calls are among the session's, with the purpose compaction.
 //
 // GET /v1/sessions/{session}/compaction

@@ -119,7 +119,7 @@ func (c *Client) FileContent(ctx context.Context, file parley.ID, options ...Opt
 }
 
 // Thumbnail reads an image's thumbnail. JPEG, or PNG where the image is not opaque; its longer side has at most 256
-// pixels. 422 for a file that is no image.
+// pixels. 422 for a file that is not an image.
 //
 // GET /v1/files/{file}/thumbnail
 func (c *Client) Thumbnail(ctx context.Context, file parley.ID, options ...Option) (io.ReadCloser, error) {

@@ -113,8 +113,8 @@ func (q *BranchesQuery) values() url.Values {
 	return v.Values
 }
 
-// Branches lists a message's branches. The sessions that were forked at the message, or that ask it anew; last
-// activity first, archived ones too.
+// Branches lists a message's branches. The sessions that were forked at the message, or that repeat it; last activity
+// first, archived ones too.
 //
 // GET /v1/messages/{message}/branches
 func (c *Client) Branches(
@@ -312,8 +312,8 @@ func (c *Client) RegenerateMessageStream(
 }
 
 // SendMessage sends a queued message now. steer shows it to the running turn at its next step (the turn that it
-// waited for is cancelled); interrupt cancels the running turn and runs the message. One that runs next already stays
-// as it is. 409 once it is in the record.
+// waited for is cancelled); interrupt cancels the running turn and runs the message. A message that already runs next
+// stays as it is. 409 once it is in the record.
 //
 // POST /v1/messages/{message}/send
 func (c *Client) SendMessage(

@@ -22,7 +22,7 @@ func (c *Client) ClearResponseCache(ctx context.Context, options ...Option) erro
 	})
 }
 
-// ResponseCache reads what the response cache holds and saved. Of the workspace. Agents and sessions ask for it with
+// ResponseCache reads what the response cache holds and saved. Of the workspace. Agents and sessions enable it with
 // response_cache; a call that was answered from it says manifest.cached_response, uses nothing and costs nothing, and
 // its cache.saved is what the first one cost.
 //

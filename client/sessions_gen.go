@@ -501,7 +501,7 @@ func (c *Client) Shares(
 	})
 }
 
-// UnshareSession ends a share. The session reader reads this one no more.
+// UnshareSession ends a share. The session reader may no longer read this one.
 //
 // DELETE /v1/sessions/{session}/shares/{reader}
 func (c *Client) UnshareSession(ctx context.Context, session parley.ID, reader parley.ID, options ...Option) error {
@@ -513,7 +513,7 @@ func (c *Client) UnshareSession(ctx context.Context, session parley.ID, reader p
 }
 
 // ShareSession lets another session read this one. The agent of the session reader may then read this one with the
-// tool read_session, and nothing else changes. The caller sees both. A share that is there already is answered (200).
+// tool read_session, and nothing else changes. The caller must see both. An existing share is returned (200).
 //
 // PUT /v1/sessions/{session}/shares/{reader}
 func (c *Client) ShareSession(
@@ -530,7 +530,7 @@ func (c *Client) ShareSession(
 }
 
 // SessionTree reads the tool sessions below a session. The session and every tool session below it that the principal
-// may see: each behind its parent, those of one parent in the order of their calls. statistics are a session's own,
+// may see: each after its parent, those of one parent in the order of their calls. statistics are a session's own,
 // total adds those below it. At most 1,000 sessions; truncated says that there are more.
 //
 // GET /v1/sessions/{session}/tree

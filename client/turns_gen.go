@@ -448,7 +448,7 @@ func (c *Client) ContinueTurnStream(ctx context.Context, turn parley.ID, options
 }
 
 // RetryTurn tries a turn again. For a failed or cancelled turn with which the record ends: a new turn on the same
-// message, whose continues_id names it, asks anew for the answer that failed or was interrupted. What the turn had
+// message, whose continues_id names it, regenerates the answer that failed or was interrupted. What the turn had
 // settled before stays: no tool runs twice. 409 with the state for any other. With text/event-stream the answer is
 // the new turn's frames. At /v1/turns/{turn}/retry/stream the answer is a stream.
 //

@@ -343,7 +343,7 @@ func (e *Engine) ArchiveAgent(
 // agent finds by id or slug; what cannot be either is not found.
 func (e *Engine) agent(ctx context.Context, scope store.Scope, idOrSlug string) (parley.Agent, error) {
 	if len(idOrSlug) > parley.MaxNameBytes || parley.CheckText("agent", idOrSlug, parley.MaxNameBytes) != nil {
-		return parley.Agent{}, parley.Errorf(parley.CodeNotFound, "There is no such agent.")
+		return parley.Agent{}, parley.Errorf(parley.CodeNotFound, "This agent does not exist.")
 	}
 	return e.store.Agent(ctx, scope.WorkspaceID, idOrSlug)
 }

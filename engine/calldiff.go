@@ -83,7 +83,7 @@ func (e *Engine) DiffCall(ctx context.Context, principal parley.Principal, id, w
 		diff.Changes = []prompt.Change{}
 		diff.Shared.OfTokens = prompt.Tokens(after.Parts)
 		diff.Cache.Reason = new(firstCall)
-		diff.Cache.Says = "This is the first call of the session: there is no request before it that a cache " +
+		diff.Cache.Says = "This is the first call of the session: there is no earlier request that a cache " +
 			"could hold."
 		session, err := e.store.Session(ctx, scope, call.SessionID)
 		if err == nil && session.ForkedThrough != nil {
@@ -151,7 +151,7 @@ func (d *CallDiff) news(call *parley.Call) {
 		reported = fmt.Sprintf("The provider took %d tokens from its cache.", *cached)
 	}
 	if d.Identical {
-		d.Cache.Says = "The request is the same to the byte: a provider's cache can hold all of it. " + reported
+		d.Cache.Says = "The request is byte-identical: a provider's cache can hold all of it. " + reported
 		return
 	}
 	if breaks := d.Breaks(); breaks != nil {

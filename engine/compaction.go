@@ -70,11 +70,12 @@ func (e *Engine) compactable(ctx context.Context, scope store.Scope, session *pa
 	if err != nil {
 		return err
 	}
-	rows, err := e.store.ContextTail(ctx, scope.WorkspaceID, session.ID, session.LastSequence+1, prompt.TailPage)
+	rows, more, err := e.store.ContextTail(ctx, scope.WorkspaceID, session.ID, session.LastSequence+1, prompt.TailPage,
+		parley.MaxPageBytes)
 	if err != nil {
 		return err
 	}
-	whole := len(rows) < prompt.TailPage
+	whole := !more
 	if head.Summary != nil {
 		for i := range rows {
 			if rows[i].Sequence <= *head.Summary.CoversThrough {
@@ -97,7 +98,7 @@ func (e *Engine) compactable(ctx context.Context, scope store.Scope, session *pa
 	}
 	return parley.Conflict(
 		parley.CompactionNone,
-		"there is nothing to sum up: the newest turn stays as it is, and what came before it is covered",
+		"there is nothing to summarise: the newest turn stays in full, and a summary covers everything before it",
 	)
 }
 

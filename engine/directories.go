@@ -148,7 +148,7 @@ func (e *Engine) listDirectory(ctx context.Context, roots []string, query Direct
 func noDirectory(path string) error {
 	return parley.Errorf(
 		parley.CodeNotFound,
-		"There is no directory %q within those allowed for projects.",
+		"The directories allowed for projects do not contain %q.",
 		parley.Clip(path, 128),
 	)
 }

@@ -131,7 +131,7 @@ func (e *Engine) DeleteFile(ctx context.Context, principal parley.Principal, id 
 		return err
 	}
 	if ReachOf(principal.Role, DropFiles) != ReachAll && file.OwnerID != principal.ID {
-		return parley.Errorf(parley.CodeForbidden, "Only who uploaded the file or an admin may do this.")
+		return parley.Errorf(parley.CodeForbidden, "Only the person who uploaded the file, or an admin, may do this.")
 	}
 	return e.store.DeleteFile(ctx, scope, id)
 }

@@ -236,7 +236,7 @@ func (e *Engine) questionOf(
 		return answer, err
 	}
 	if len(asked) == 0 {
-		return answer, parley.Errorf(parley.CodeConflict, "there is no user's message before this one")
+		return answer, parley.Errorf(parley.CodeConflict, "there is no user message before this one")
 	}
 	return asked[0], nil
 }

@@ -50,7 +50,7 @@ func (e *Engine) Authenticate(ctx context.Context, secret string) (parley.Princi
 	if len(secret) > maxSecretBytes || !strings.HasPrefix(secret, SecretPrefix) {
 		return parley.Principal{}, parley.Errorf(
 			parley.CodeUnauthenticated,
-			"This is no key of Parley's: keys begin with %s.",
+			"This is not a Parley key: keys begin with %s.",
 			SecretPrefix,
 		)
 	}
@@ -161,7 +161,7 @@ func (e *Engine) createKey(
 ) (NewKey, error) {
 	input.Name = strings.TrimSpace(input.Name)
 	if input.Name == "" {
-		return NewKey{}, parley.InvalidField("name", "is empty; name the key after who will use it")
+		return NewKey{}, parley.InvalidField("name", "is empty; name the key after its user")
 	}
 	if err := parley.CheckText("name", input.Name, parley.MaxNameBytes); err != nil {
 		return NewKey{}, err
@@ -270,7 +270,7 @@ func (e *Engine) workspace(ctx context.Context, name string) (parley.ID, error) 
 	if name != parley.Slugify(name) {
 		return parley.ID{}, parley.InvalidField(
 			"workspace",
-			"%q is no workspace name: use 1 to 64 lower-case letters, digits and single hyphens",
+			"%q is not a valid workspace name: use 1 to 64 lower-case letters, digits and single hyphens",
 			parley.Clip(name, 64),
 		)
 	}

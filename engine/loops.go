@@ -128,7 +128,7 @@ func checkUntil(until *parley.LoopUntil) error {
 		if !isToolName(until.ToolCalled) {
 			return parley.InvalidField(
 				"until.tool_called",
-				"%q is no tool name: use 1 to %d letters, digits, _ and -",
+				"%q is not a valid tool name: use 1 to %d letters, digits, _ and -",
 				parley.Clip(until.ToolCalled, 64),
 				maxToolNameBytes,
 			)

@@ -169,7 +169,7 @@ func (e *Engine) predictCache(
 ) (PredictedCache, error) {
 	last, err := e.stepCall(ctx, scope, sessionID, parley.ID{}, func(*parley.Call) bool { return true })
 	if err != nil || last == nil {
-		return PredictedCache{Says: "The session has made no call yet, so no cache holds anything of it."}, err
+		return PredictedCache{Says: "The session has made no call yet, so no cache holds any of it."}, err
 	}
 	_, before, err := e.reconstruct(ctx, scope, *last)
 	if err != nil || before.Encoded == nil {

@@ -150,6 +150,6 @@ func (e *Engine) mayChoose(principal parley.Principal) error {
 	return parley.Errorf(
 		parley.CodeForbidden,
 		"No directories are set for projects on this server, so only its own user chooses them. "+
-			"Whoever runs it can name some with --project-root, PARLEY_PROJECT_ROOTS or project_roots in parley.yaml.",
+			"Its operator can name some with --project-root, PARLEY_PROJECT_ROOTS or project_roots in parley.yaml.",
 	)
 }

@@ -169,7 +169,7 @@ func authorise(principal parley.Principal, verb Verb) (store.Scope, error) {
 	if principal.ID.IsZero() || principal.WorkspaceID.IsZero() {
 		return store.Scope{}, parley.Errorf(
 			parley.CodeUnauthenticated,
-			"Say who you are: send a key in the header Authorization: Bearer.",
+			"Authenticate: send a key in the header Authorization: Bearer.",
 		)
 	}
 	if ReachOf(principal.Role, verb) == ReachNone {

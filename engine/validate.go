@@ -94,7 +94,7 @@ func (e *Engine) checkAgent(ctx context.Context, scope store.Scope, agent *parle
 	}
 	if _, err := e.store.Agent(ctx, scope.WorkspaceID, agent.LeadID.String()); err != nil {
 		if parley.ErrorCode(err) == parley.CodeNotFound {
-			return parley.Errorf(parley.CodeNotFound, "lead_id: there is no such agent.")
+			return parley.Errorf(parley.CodeNotFound, "lead_id: this agent does not exist.")
 		}
 		return err
 	}
@@ -142,7 +142,7 @@ func (e *Engine) checkTools(refs []parley.ToolRef) error {
 	seen := make(map[string]bool, len(refs))
 	for _, ref := range refs {
 		if seen[ref.Name] {
-			return parley.InvalidField("tools", "%q is there twice", parley.Clip(ref.Name, 64))
+			return parley.InvalidField("tools", "%q is listed twice", parley.Clip(ref.Name, 64))
 		}
 		seen[ref.Name] = true
 		if ref.Agent != nil {
@@ -199,7 +199,7 @@ func checkDefinition(definition parley.ToolDefinition) error {
 	if !isToolName(definition.Name) {
 		return parley.InvalidField(
 			"tools.name",
-			"%q is no tool name: use 1 to %d letters, digits, _ and -",
+			"%q is not a valid tool name: use 1 to %d letters, digits, _ and -",
 			parley.Clip(definition.Name, 64),
 			maxToolNameBytes,
 		)

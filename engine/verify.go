@@ -66,7 +66,7 @@ func Verify(
 		err = v.audit()
 	case parley.VerifyDone:
 	default:
-		err = parley.InvalidField("place", "is not what a step said; begin anew without a place")
+		err = parley.InvalidField("place", "is not a place that a step returned; leave it out to start over")
 	}
 	if err != nil {
 		return parley.VerifyStep{}, err
@@ -278,7 +278,7 @@ func (v *verification) chain() error {
 				parley.VerifyChain,
 				fmt.Sprintf("link %d", v.place.Number+1),
 				doAudit,
-				"the audit's chain ends at link %d; the anchor is of link %d: the links behind were removed",
+				"the audit's chain ends at link %d, but the anchor is of link %d: later links were removed",
 				v.place.Number,
 				v.anchor.Number,
 			)
@@ -339,7 +339,7 @@ func (v *verification) link(k *store.LinkRow) error {
 	}
 	v.place.Number, v.place.Hash = k.Number, k.Hash
 	if v.anchor != nil && v.anchor.Number == k.Number && v.anchor.Hash != k.Hash {
-		v.find(parley.VerifyChain, where, doAudit, "the anchor has another hash for this link: the chain was made anew")
+		v.find(parley.VerifyChain, where, doAudit, "the anchor has another hash for this link: the chain was rebuilt")
 	}
 	if len(k.Heads) == 0 {
 		return nil
@@ -380,7 +380,7 @@ func (v *verification) link(k *store.LinkRow) error {
 				parley.VerifyChain,
 				session,
 				doRecord,
-				"message %d has another hash than link %d says it had on %s: the record was made anew",
+				"message %d does not have the hash that link %d recorded on %s: the record was rebuilt",
 				h.Sequence,
 				k.Number,
 				k.LinkedAt,

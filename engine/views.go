@@ -72,7 +72,7 @@ func (e *Engine) RecentMessages(
 	case list.Order != "":
 		return Page[parley.Message]{}, parley.InvalidField(
 			"order",
-			"the view recent is oldest first; view=user takes an order",
+			"the view recent is always oldest first; only view=user accepts an order",
 		)
 	case list.From != 0:
 		return Page[parley.Message]{}, parley.InvalidField(

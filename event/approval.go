@@ -15,28 +15,28 @@ type Approval struct {
 	Name        string                 `json:"name"`         // the tool
 	Fingerprint parley.Hash            `json:"fingerprint"`  // SHA-256 of the tool's name and its exact arguments
 	State       parley.ApprovalState   `json:"state"`        // the approval's state
-	Scope       *parley.ApprovalScope  `json:"scope"`        // how far a yes reaches; null before
+	Scope       *parley.ApprovalScope  `json:"scope"`        // how far the answer reaches; null before it
 	Covers      *parley.ApprovalCovers `json:"covers"`       // what a yes for the session covers; null for others
 	DecidedBy   *string                `json:"decided_by"`   // the name of the one who decided; null before
 	Comment     *string                `json:"comment"`      // what that person wrote; null for nothing
 	Explanation *string                `json:"explanation"`  // for people: why it is asked; null when a rule asks
 	Approvers   int                    `json:"approvers"`    // how many people must say yes
 	Missing     int                    `json:"missing"`      // how many of them have not said it yet
-	ExpiresAt   parley.Time            `json:"expires_at"`   // when it is denied by itself
+	ExpiresAt   parley.Time            `json:"expires_at"`   // when it expires, and counts as denied
 }
 
-// ApprovalCreated tells that a person is asked about one exact tool call.
+// ApprovalCreated reports that a person is asked about one exact tool call.
 //
 //event:durable,feed
 type ApprovalCreated struct{ Approval }
 
-// ApprovalApproved tells that one of several people said yes. The approval is still
+// ApprovalApproved reports that one of several people said yes. The approval is still
 // pending.
 //
 //event:durable,feed
 type ApprovalApproved struct{ Approval }
 
-// ApprovalResolved tells that an approval is approved, denied, expired or cancelled.
+// ApprovalResolved reports that an approval is approved, denied, expired or cancelled.
 //
 //event:durable,feed
 type ApprovalResolved struct{ Approval }

@@ -2,7 +2,7 @@ package event
 
 import "example.org/parley"
 
-// CallReplayed tells that a recorded request was sent again, to compare the answers.
+// CallReplayed reports that a recorded request was sent again, to compare the answers.
 // Nothing entered the conversation.
 //
 //event:durable

@@ -12,7 +12,7 @@ import (
 // Catalogue describes every event, in the order in which people are told of them.
 func Catalogue() []Description {
 	return []Description{
-		{Event: parley.EventSessionStarted, Durable: true, Object: Object{Name: "SessionStarted", Type: reflect.TypeFor[SessionStarted](), Doc: "Tells that a turn runs: a worker claimed it for the first time, or again after a wait, a release or the death of the process that ran it.", Fields: []Field{
+		{Event: parley.EventSessionStarted, Durable: true, Object: Object{Name: "SessionStarted", Type: reflect.TypeFor[SessionStarted](), Doc: "Reports that a turn runs: a worker claimed it for the first time, or again after a wait, a release or the death of the process that ran it.", Fields: []Field{
 			{Name: "turn_id", Doc: "The turn that runs.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "attempt", Doc: "Claims of the turn so far; 0 for the turn of an outside agent.", Type: reflect.TypeFor[int]()},
 		}}},
@@ -24,39 +24,39 @@ func Catalogue() []Description {
 			{Name: "turn_id", Doc: "The turn that ended.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "turn", Doc: "The turn as it ended.", Type: reflect.TypeFor[parley.Turn]()},
 		}}},
-		{Event: parley.EventSessionCancelled, Durable: true, Object: Object{Name: "SessionCancelled", Type: reflect.TypeFor[SessionCancelled](), Doc: "Ends a turn that was cancelled. A queued turn that is taken back ends with it too.", Fields: []Field{
+		{Event: parley.EventSessionCancelled, Durable: true, Object: Object{Name: "SessionCancelled", Type: reflect.TypeFor[SessionCancelled](), Doc: "Ends a turn that was cancelled. A queued turn that is removed ends with it too.", Fields: []Field{
 			{Name: "turn_id", Doc: "The turn that ended.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "turn", Doc: "The turn as it ended.", Type: reflect.TypeFor[parley.Turn]()},
 		}}},
-		{Event: parley.EventSessionWaiting, Durable: true, Object: Object{Name: "SessionWaiting", Type: reflect.TypeFor[SessionWaiting](), Doc: "Tells that the running turn waits for something outside, and for what. It comes again when the turn waits for something else.", Fields: []Field{
+		{Event: parley.EventSessionWaiting, Durable: true, Object: Object{Name: "SessionWaiting", Type: reflect.TypeFor[SessionWaiting](), Doc: "Reports that the running turn waits for something outside, and for what. It is sent again when the turn waits for something else.", Fields: []Field{
 			{Name: "turn_id", Doc: "The turn that waits.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "reason", Doc: "What it waits for.", Type: reflect.TypeFor[parley.WaitReason](), Values: []string{"approval", "tool_result", "input", "child", "budget", "rate_limit", "outside"}},
 			{Name: "limit", Doc: "The limit that was reached; null for rate_limit and while the model's price is unknown.", Type: reflect.TypeFor[parley.Limit](), Null: true, Optional: true, Values: []string{"max_steps", "max_tool_calls", "max_tokens", "max_cost", "max_seconds", "session_tokens", "session_cost", "daily_tokens", "daily_cost"}},
 			{Name: "sentence", Doc: "For people: which limit was reached, and what to do.", Type: reflect.TypeFor[string](), Optional: true},
 		}}},
-		{Event: parley.EventContextCleared, Durable: true, Object: Object{Name: "ContextCleared", Type: reflect.TypeFor[ContextCleared](), Doc: "Tells that the context was cleared: later calls see nothing of what was said before. The record keeps it.", Fields: []Field{
+		{Event: parley.EventContextCleared, Durable: true, Object: Object{Name: "ContextCleared", Type: reflect.TypeFor[ContextCleared](), Doc: "Reports that the context was cleared: later calls do not see earlier messages. The record keeps them.", Fields: []Field{
 			{Name: "cleared_at", Doc: "When the context was cleared.", Type: reflect.TypeFor[parley.Time]()},
 		}}},
-		{Event: parley.EventMessageCreated, Durable: true, Object: Object{Name: "MessageCreated", Type: reflect.TypeFor[MessageCreated](), Doc: "Tells that a message entered the conversation. Read the message for its content, or wait for the step that settles it.", Fields: []Field{
+		{Event: parley.EventMessageCreated, Durable: true, Object: Object{Name: "MessageCreated", Type: reflect.TypeFor[MessageCreated](), Doc: "Reports that a message entered the conversation. Read the message for its content, or wait for the step that settles it.", Fields: []Field{
 			{Name: "message_id", Doc: "The message.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "turn_id", Doc: "Its turn; null for one that no turn wrote or answers.", Type: reflect.TypeFor[parley.ID](), Null: true},
 			{Name: "role", Doc: "Who it is from.", Type: reflect.TypeFor[parley.Role](), Values: []string{"user", "assistant", "tool_call", "tool_result", "summary", "system"}},
 			{Name: "message_sequence", Doc: "Its place in the conversation, from 1.", Type: reflect.TypeFor[int64]()},
 		}}},
-		{Event: parley.EventMessageQueued, Durable: true, Object: Object{Name: "MessageQueued", Type: reflect.TypeFor[MessageQueued](), Doc: "Tells that a message waits in the queue, or waits there at another place than before.", Fields: []Field{
+		{Event: parley.EventMessageQueued, Durable: true, Object: Object{Name: "MessageQueued", Type: reflect.TypeFor[MessageQueued](), Doc: "Reports that a message waits in the queue, or has moved in it.", Fields: []Field{
 			{Name: "message_id", Doc: "The message.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "turn_id", Doc: "The turn that it will start; null for one that starts none.", Type: reflect.TypeFor[parley.ID](), Null: true},
 			{Name: "position", Doc: "Its place in the queue; the lowest runs first.", Type: reflect.TypeFor[int64](), Null: true},
 			{Name: "steer", Doc: "It is for the next step of the running turn.", Type: reflect.TypeFor[bool]()},
 		}}},
-		{Event: parley.EventMessageRemoved, Durable: true, Object: Object{Name: "MessageRemoved", Type: reflect.TypeFor[MessageRemoved](), Doc: "Tells that a queued message was taken back before it entered the conversation.", Fields: []Field{
+		{Event: parley.EventMessageRemoved, Durable: true, Object: Object{Name: "MessageRemoved", Type: reflect.TypeFor[MessageRemoved](), Doc: "Reports that a queued message was taken back before it entered the conversation.", Fields: []Field{
 			{Name: "message_id", Doc: "The message.", Type: reflect.TypeFor[parley.ID]()},
 		}}},
-		{Event: parley.EventMessageMarked, Durable: true, Object: Object{Name: "MessageMarked", Type: reflect.TypeFor[MessageMarked](), Doc: "Tells that the marks of a message changed. In a fork, a message that it shares with its parent has marks of its own.", Fields: []Field{
+		{Event: parley.EventMessageMarked, Durable: true, Object: Object{Name: "MessageMarked", Type: reflect.TypeFor[MessageMarked](), Doc: "Reports that the marks of a message changed. A fork has its own marks for messages that it shares with its parent.", Fields: []Field{
 			{Name: "message_id", Doc: "The message.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "marks", Doc: "All of its marks, as they are now.", Type: reflect.TypeFor[parley.Marks]()},
 		}}},
-		{Event: parley.EventStepStarted, Durable: true, Object: Object{Name: "StepStarted", Type: reflect.TypeFor[StepStarted](), Doc: "Tells that a step began: one call of the model, and a streaming message for its answer. It comes again for each attempt.", Fields: []Field{
+		{Event: parley.EventStepStarted, Durable: true, Object: Object{Name: "StepStarted", Type: reflect.TypeFor[StepStarted](), Doc: "Reports that a step began: one call of the model, and a streaming message for its answer. It is sent again for each attempt.", Fields: []Field{
 			{Name: "turn_id", Doc: "The turn of the step.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "step", Doc: "Its number in the turn, from 1.", Type: reflect.TypeFor[int]()},
 			{Name: "call_id", Doc: "The record of the model call; null for an outside agent's message.", Type: reflect.TypeFor[parley.ID](), Null: true},
@@ -64,7 +64,7 @@ func Catalogue() []Description {
 			{Name: "attempt", Doc: "The attempt at this step, from 1.", Type: reflect.TypeFor[int]()},
 			{Name: "model", Doc: "provider/model; empty when an outside agent names none.", Type: reflect.TypeFor[parley.ModelID]()},
 		}}},
-		{Event: parley.EventStepGenerating, Live: true, Object: Object{Name: "StepGenerating", Type: reflect.TypeFor[StepGenerating](), Doc: "A delta: a live piece of a message that streams. It either goes on where the last delta of its message and kind ended, or starts over at offset 0 with the text so far. It has no id and no sequence; the step's end is authoritative.", Fields: []Field{
+		{Event: parley.EventStepGenerating, Live: true, Object: Object{Name: "StepGenerating", Type: reflect.TypeFor[StepGenerating](), Doc: "A delta: a live piece of a message that streams. It either continues where the last delta of its message and kind ended, or starts over at offset 0 with the text so far. It has no id and no sequence; the step's end is authoritative.", Fields: []Field{
 			{Name: "message_id", Doc: "The message that grows.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "kind", Doc: "Which of its texts grows.", Type: reflect.TypeFor[parley.ContentKind](), Values: []string{"text", "reasoning", "arguments"}},
 			{Name: "offset", Doc: "Where the piece begins, in bytes of UTF-8.", Type: reflect.TypeFor[int]()},
@@ -83,20 +83,20 @@ func Catalogue() []Description {
 			{Name: "error", Doc: "Why the step failed; null when it did not, or was cancelled.", Type: reflect.TypeFor[parley.Failure](), Null: true},
 			{Name: "messages", Doc: "What the step wrote, in order.", Type: reflect.TypeFor[[]SettledMessage]()},
 		}}},
-		{Event: parley.EventStepRetrying, Durable: true, Object: Object{Name: "StepRetrying", Type: reflect.TypeFor[StepRetrying](), Doc: "Tells that an attempt at a step failed and another one follows after a pause.", Fields: []Field{
+		{Event: parley.EventStepRetrying, Durable: true, Object: Object{Name: "StepRetrying", Type: reflect.TypeFor[StepRetrying](), Doc: "Reports that an attempt at a step failed and another one follows after a pause.", Fields: []Field{
 			{Name: "turn_id", Doc: "The turn of the step.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "step", Doc: "Its number in the turn.", Type: reflect.TypeFor[int]()},
 			{Name: "attempt", Doc: "The attempt that comes next.", Type: reflect.TypeFor[int]()},
 			{Name: "class", Doc: "Why the last one failed.", Type: reflect.TypeFor[parley.ErrorClass](), Values: []string{"content_filter", "rate_limit", "network", "auth", "model", "stream", "context_length", "interrupted", "crash_loop", "limit", "internal"}},
 			{Name: "wait_ms", Doc: "Milliseconds until the next one.", Type: reflect.TypeFor[int64]()},
 		}}},
-		{Event: parley.EventToolStarted, Durable: true, Object: Object{Name: "ToolStarted", Type: reflect.TypeFor[ToolStarted](), Doc: "Tells that a tool begins to run. The call was stored before.", Fields: []Field{
+		{Event: parley.EventToolStarted, Durable: true, Object: Object{Name: "ToolStarted", Type: reflect.TypeFor[ToolStarted](), Doc: "Reports that a tool begins to run. Its call is already stored.", Fields: []Field{
 			{Name: "turn_id", Doc: "The turn of the call.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "message_id", Doc: "The tool_call message.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "tool_call_id", Doc: "The call's id, as the model gave it.", Type: reflect.TypeFor[string]()},
 			{Name: "name", Doc: "The tool.", Type: reflect.TypeFor[string]()},
 		}}},
-		{Event: parley.EventToolProgress, Durable: true, Object: Object{Name: "ToolProgress", Type: reflect.TypeFor[ToolProgress](), Doc: "Tells how far a running tool is. Tools that say nothing have none, and steps that follow each other fast are merged.", Fields: []Field{
+		{Event: parley.EventToolProgress, Durable: true, Object: Object{Name: "ToolProgress", Type: reflect.TypeFor[ToolProgress](), Doc: "Reports the progress of a running tool. Tools may report none, and updates in quick succession are merged.", Fields: []Field{
 			{Name: "turn_id", Doc: "The turn of the call.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "tool_call_id", Doc: "The call's id, as the model gave it.", Type: reflect.TypeFor[string]()},
 			{Name: "name", Doc: "The tool.", Type: reflect.TypeFor[string]()},
@@ -104,7 +104,7 @@ func Catalogue() []Description {
 			{Name: "total", Doc: "How much there is in all; null when the tool does not say.", Type: reflect.TypeFor[float64](), Null: true},
 			{Name: "message", Doc: "For people.", Type: reflect.TypeFor[string]()},
 		}}},
-		{Event: parley.EventToolCompleted, Durable: true, Object: Object{Name: "ToolCompleted", Type: reflect.TypeFor[ToolCompleted](), Doc: "Tells that a tool call has its result, whoever gave it.", Fields: []Field{
+		{Event: parley.EventToolCompleted, Durable: true, Object: Object{Name: "ToolCompleted", Type: reflect.TypeFor[ToolCompleted](), Doc: "Reports that a tool call has its result, whoever gave it.", Fields: []Field{
 			{Name: "turn_id", Doc: "The turn of the call.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "message_id", Doc: "The tool_result message.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "tool_call_id", Doc: "The call's id, as the model gave it.", Type: reflect.TypeFor[string]()},
@@ -112,7 +112,7 @@ func Catalogue() []Description {
 			{Name: "success", Doc: "False when the result is an error.", Type: reflect.TypeFor[bool]()},
 			{Name: "execution_time_ms", Doc: "How long the tool ran; null when nobody knows.", Type: reflect.TypeFor[int64](), Null: true},
 		}}},
-		{Event: parley.EventApprovalCreated, Durable: true, Feed: true, Object: Object{Name: "ApprovalCreated", Type: reflect.TypeFor[ApprovalCreated](), Doc: "Tells that a person is asked about one exact tool call.", Fields: []Field{
+		{Event: parley.EventApprovalCreated, Durable: true, Feed: true, Object: Object{Name: "ApprovalCreated", Type: reflect.TypeFor[ApprovalCreated](), Doc: "Reports that a person is asked about one exact tool call.", Fields: []Field{
 			{Name: "turn_id", Doc: "The turn that waits.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "approval_id", Doc: "The approval.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "session_id", Doc: "The session of the call.", Type: reflect.TypeFor[parley.ID]()},
@@ -122,16 +122,16 @@ func Catalogue() []Description {
 			{Name: "name", Doc: "The tool.", Type: reflect.TypeFor[string]()},
 			{Name: "fingerprint", Doc: "SHA-256 of the tool's name and its exact arguments.", Type: reflect.TypeFor[parley.Hash]()},
 			{Name: "state", Doc: "The approval's state.", Type: reflect.TypeFor[parley.ApprovalState](), Values: []string{"pending", "approved", "denied", "expired", "cancelled"}},
-			{Name: "scope", Doc: "How far a yes reaches; null before.", Type: reflect.TypeFor[parley.ApprovalScope](), Null: true, Values: []string{"once", "session", "change"}},
+			{Name: "scope", Doc: "How far the answer reaches; null before it.", Type: reflect.TypeFor[parley.ApprovalScope](), Null: true, Values: []string{"once", "session", "change"}},
 			{Name: "covers", Doc: "What a yes for the session covers; null for others.", Type: reflect.TypeFor[parley.ApprovalCovers](), Null: true, Values: []string{"call", "tool"}},
 			{Name: "decided_by", Doc: "The name of the one who decided; null before.", Type: reflect.TypeFor[string](), Null: true},
 			{Name: "comment", Doc: "What that person wrote; null for nothing.", Type: reflect.TypeFor[string](), Null: true},
 			{Name: "explanation", Doc: "For people: why it is asked; null when a rule asks.", Type: reflect.TypeFor[string](), Null: true},
 			{Name: "approvers", Doc: "How many people must say yes.", Type: reflect.TypeFor[int]()},
 			{Name: "missing", Doc: "How many of them have not said it yet.", Type: reflect.TypeFor[int]()},
-			{Name: "expires_at", Doc: "When it is denied by itself.", Type: reflect.TypeFor[parley.Time]()},
+			{Name: "expires_at", Doc: "When it expires, and counts as denied.", Type: reflect.TypeFor[parley.Time]()},
 		}}},
-		{Event: parley.EventApprovalApproved, Durable: true, Feed: true, Object: Object{Name: "ApprovalApproved", Type: reflect.TypeFor[ApprovalApproved](), Doc: "Tells that one of several people said yes. The approval is still pending.", Fields: []Field{
+		{Event: parley.EventApprovalApproved, Durable: true, Feed: true, Object: Object{Name: "ApprovalApproved", Type: reflect.TypeFor[ApprovalApproved](), Doc: "Reports that one of several people said yes. The approval is still pending.", Fields: []Field{
 			{Name: "turn_id", Doc: "The turn that waits.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "approval_id", Doc: "The approval.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "session_id", Doc: "The session of the call.", Type: reflect.TypeFor[parley.ID]()},
@@ -141,16 +141,16 @@ func Catalogue() []Description {
 			{Name: "name", Doc: "The tool.", Type: reflect.TypeFor[string]()},
 			{Name: "fingerprint", Doc: "SHA-256 of the tool's name and its exact arguments.", Type: reflect.TypeFor[parley.Hash]()},
 			{Name: "state", Doc: "The approval's state.", Type: reflect.TypeFor[parley.ApprovalState](), Values: []string{"pending", "approved", "denied", "expired", "cancelled"}},
-			{Name: "scope", Doc: "How far a yes reaches; null before.", Type: reflect.TypeFor[parley.ApprovalScope](), Null: true, Values: []string{"once", "session", "change"}},
+			{Name: "scope", Doc: "How far the answer reaches; null before it.", Type: reflect.TypeFor[parley.ApprovalScope](), Null: true, Values: []string{"once", "session", "change"}},
 			{Name: "covers", Doc: "What a yes for the session covers; null for others.", Type: reflect.TypeFor[parley.ApprovalCovers](), Null: true, Values: []string{"call", "tool"}},
 			{Name: "decided_by", Doc: "The name of the one who decided; null before.", Type: reflect.TypeFor[string](), Null: true},
 			{Name: "comment", Doc: "What that person wrote; null for nothing.", Type: reflect.TypeFor[string](), Null: true},
 			{Name: "explanation", Doc: "For people: why it is asked; null when a rule asks.", Type: reflect.TypeFor[string](), Null: true},
 			{Name: "approvers", Doc: "How many people must say yes.", Type: reflect.TypeFor[int]()},
 			{Name: "missing", Doc: "How many of them have not said it yet.", Type: reflect.TypeFor[int]()},
-			{Name: "expires_at", Doc: "When it is denied by itself.", Type: reflect.TypeFor[parley.Time]()},
+			{Name: "expires_at", Doc: "When it expires, and counts as denied.", Type: reflect.TypeFor[parley.Time]()},
 		}}},
-		{Event: parley.EventApprovalResolved, Durable: true, Feed: true, Object: Object{Name: "ApprovalResolved", Type: reflect.TypeFor[ApprovalResolved](), Doc: "Tells that an approval is approved, denied, expired or cancelled.", Fields: []Field{
+		{Event: parley.EventApprovalResolved, Durable: true, Feed: true, Object: Object{Name: "ApprovalResolved", Type: reflect.TypeFor[ApprovalResolved](), Doc: "Reports that an approval is approved, denied, expired or cancelled.", Fields: []Field{
 			{Name: "turn_id", Doc: "The turn that waits.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "approval_id", Doc: "The approval.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "session_id", Doc: "The session of the call.", Type: reflect.TypeFor[parley.ID]()},
@@ -160,16 +160,16 @@ func Catalogue() []Description {
 			{Name: "name", Doc: "The tool.", Type: reflect.TypeFor[string]()},
 			{Name: "fingerprint", Doc: "SHA-256 of the tool's name and its exact arguments.", Type: reflect.TypeFor[parley.Hash]()},
 			{Name: "state", Doc: "The approval's state.", Type: reflect.TypeFor[parley.ApprovalState](), Values: []string{"pending", "approved", "denied", "expired", "cancelled"}},
-			{Name: "scope", Doc: "How far a yes reaches; null before.", Type: reflect.TypeFor[parley.ApprovalScope](), Null: true, Values: []string{"once", "session", "change"}},
+			{Name: "scope", Doc: "How far the answer reaches; null before it.", Type: reflect.TypeFor[parley.ApprovalScope](), Null: true, Values: []string{"once", "session", "change"}},
 			{Name: "covers", Doc: "What a yes for the session covers; null for others.", Type: reflect.TypeFor[parley.ApprovalCovers](), Null: true, Values: []string{"call", "tool"}},
 			{Name: "decided_by", Doc: "The name of the one who decided; null before.", Type: reflect.TypeFor[string](), Null: true},
 			{Name: "comment", Doc: "What that person wrote; null for nothing.", Type: reflect.TypeFor[string](), Null: true},
 			{Name: "explanation", Doc: "For people: why it is asked; null when a rule asks.", Type: reflect.TypeFor[string](), Null: true},
 			{Name: "approvers", Doc: "How many people must say yes.", Type: reflect.TypeFor[int]()},
 			{Name: "missing", Doc: "How many of them have not said it yet.", Type: reflect.TypeFor[int]()},
-			{Name: "expires_at", Doc: "When it is denied by itself.", Type: reflect.TypeFor[parley.Time]()},
+			{Name: "expires_at", Doc: "When it expires, and counts as denied.", Type: reflect.TypeFor[parley.Time]()},
 		}}},
-		{Event: parley.EventLimitWarning, Durable: true, Object: Object{Name: "LimitWarning", Type: reflect.TypeFor[LimitWarning](), Doc: "Tells that a turn comes near a limit. Amounts of money are in US dollars.", Fields: []Field{
+		{Event: parley.EventLimitWarning, Durable: true, Object: Object{Name: "LimitWarning", Type: reflect.TypeFor[LimitWarning](), Doc: "Reports that a turn is close to a limit. Amounts of money are in US dollars.", Fields: []Field{
 			{Name: "turn_id", Doc: "The turn that comes near the limit.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "limit", Doc: "The limit.", Type: reflect.TypeFor[parley.Limit](), Values: []string{"max_steps", "max_tool_calls", "max_tokens", "max_cost", "max_seconds", "session_tokens", "session_cost", "daily_tokens", "daily_cost"}},
 			{Name: "scope", Doc: "Whose limit it is.", Type: reflect.TypeFor[parley.BudgetScope](), Values: []string{"turn", "session", "agent"}},
@@ -177,7 +177,7 @@ func Catalogue() []Description {
 			{Name: "of", Doc: "How much there is.", Type: reflect.TypeFor[json.Number]()},
 			{Name: "share", Doc: "Spent divided by of.", Type: reflect.TypeFor[Share]()},
 		}}},
-		{Event: parley.EventLoopProgress, Durable: true, Object: Object{Name: "LoopProgress", Type: reflect.TypeFor[LoopProgress](), Doc: "Tells that a loop began another iteration, or ended.", Fields: []Field{
+		{Event: parley.EventLoopProgress, Durable: true, Object: Object{Name: "LoopProgress", Type: reflect.TypeFor[LoopProgress](), Doc: "Reports that a loop began another iteration, or ended.", Fields: []Field{
 			{Name: "loop_id", Doc: "The loop.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "turn_id", Doc: "The turn of the last iteration.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "iteration", Doc: "Its number, from 1.", Type: reflect.TypeFor[int]()},
@@ -185,7 +185,7 @@ func Catalogue() []Description {
 			{Name: "state", Doc: "Running, or how it ended.", Type: reflect.TypeFor[parley.LoopState](), Values: []string{"running", "completed", "exhausted", "stopped", "failed"}},
 			{Name: "reason", Doc: "Why it ended: the condition that was met, max, stopped, cancelled, or the class of a failure; null while it runs.", Type: reflect.TypeFor[string](), Null: true},
 		}}},
-		{Event: parley.EventCompactionStarted, Durable: true, Object: Object{Name: "CompactionStarted", Type: reflect.TypeFor[CompactionStarted](), Doc: "Tells that the model is asked for a summary. A compaction ends with compaction.completed, or with a compaction.failed whose again is false; no turn has a part in it.", Fields: []Field{
+		{Event: parley.EventCompactionStarted, Durable: true, Object: Object{Name: "CompactionStarted", Type: reflect.TypeFor[CompactionStarted](), Doc: "Reports that a model is being asked for a summary. A compaction ends with compaction.completed, or with a compaction.failed whose again is false; it belongs to no turn.", Fields: []Field{
 			{Name: "compaction_id", Doc: "The compaction.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "call_id", Doc: "The record of the model call.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "reason", Doc: "Why it was begun.", Type: reflect.TypeFor[parley.CompactionReason](), Values: []string{"messages", "tokens", "overflow", "asked"}},
@@ -194,7 +194,7 @@ func Catalogue() []Description {
 			{Name: "covers_from", Doc: "Sequence of the first message that is summed up.", Type: reflect.TypeFor[int64]()},
 			{Name: "covers_through", Doc: "Sequence of the last one.", Type: reflect.TypeFor[int64]()},
 		}}},
-		{Event: parley.EventCompactionCompleted, Durable: true, Object: Object{Name: "CompactionCompleted", Type: reflect.TypeFor[CompactionCompleted](), Doc: "Tells that the summary is written.", Fields: []Field{
+		{Event: parley.EventCompactionCompleted, Durable: true, Object: Object{Name: "CompactionCompleted", Type: reflect.TypeFor[CompactionCompleted](), Doc: "Reports that the summary is written.", Fields: []Field{
 			{Name: "compaction_id", Doc: "The compaction.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "call_id", Doc: "The record of the model call.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "message_id", Doc: "The summary.", Type: reflect.TypeFor[parley.ID]()},
@@ -202,37 +202,37 @@ func Catalogue() []Description {
 			{Name: "covers_through", Doc: "Sequence of the last one.", Type: reflect.TypeFor[int64]()},
 			{Name: "queued", Doc: "It enters the record when the running turn ends.", Type: reflect.TypeFor[bool]()},
 		}}},
-		{Event: parley.EventCompactionFailed, Durable: true, Object: Object{Name: "CompactionFailed", Type: reflect.TypeFor[CompactionFailed](), Doc: "Tells that an attempt at a summary failed. The record is as it was.", Fields: []Field{
+		{Event: parley.EventCompactionFailed, Durable: true, Object: Object{Name: "CompactionFailed", Type: reflect.TypeFor[CompactionFailed](), Doc: "Reports that an attempt at a summary failed. The record is unchanged.", Fields: []Field{
 			{Name: "compaction_id", Doc: "The compaction.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "call_id", Doc: "The record of the model call; null when it failed before one.", Type: reflect.TypeFor[parley.ID](), Null: true},
 			{Name: "attempt", Doc: "The attempt, from 1.", Type: reflect.TypeFor[int]()},
 			{Name: "error", Doc: "Why it failed.", Type: reflect.TypeFor[parley.Failure]()},
 			{Name: "again", Doc: "Another attempt follows.", Type: reflect.TypeFor[bool]()},
 		}}},
-		{Event: parley.EventCallReplayed, Durable: true, Object: Object{Name: "CallReplayed", Type: reflect.TypeFor[CallReplayed](), Doc: "Tells that a recorded request was sent again, to compare the answers. Nothing entered the conversation.", Fields: []Field{
+		{Event: parley.EventCallReplayed, Durable: true, Object: Object{Name: "CallReplayed", Type: reflect.TypeFor[CallReplayed](), Doc: "Reports that a recorded request was sent again, to compare the answers. Nothing entered the conversation.", Fields: []Field{
 			{Name: "call_id", Doc: "The new call.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "replay_of_id", Doc: "The call whose request was sent again.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "model", Doc: "provider/model that was asked this time.", Type: reflect.TypeFor[parley.ModelID]()},
 			{Name: "outcome", Doc: "How it went.", Type: reflect.TypeFor[parley.CallOutcome](), Values: []string{"open", "completed", "failed", "cancelled", "interrupted"}},
 		}}},
-		{Event: parley.FeedSessionUpdated, Feed: true, Object: Object{Name: "SessionUpdated", Type: reflect.TypeFor[SessionUpdated](), Doc: "Tells that a session changed in itself: its title, settings, tags, archive and the like.", Fields: []Field{
+		{Event: parley.FeedSessionUpdated, Feed: true, Object: Object{Name: "SessionUpdated", Type: reflect.TypeFor[SessionUpdated](), Doc: "Reports that a session's own fields changed: its title, settings, tags, archived state and the like.", Fields: []Field{
 			{Name: "session", Doc: "The session as it is now.", Type: reflect.TypeFor[parley.Session]()},
 		}}},
-		{Event: parley.FeedSessionStatusChanged, Feed: true, Object: Object{Name: "SessionStatusChanged", Type: reflect.TypeFor[SessionStatusChanged](), Doc: "Tells that a session has another status.", Fields: []Field{
+		{Event: parley.FeedSessionStatusChanged, Feed: true, Object: Object{Name: "SessionStatusChanged", Type: reflect.TypeFor[SessionStatusChanged](), Doc: "Reports that a session's status changed.", Fields: []Field{
 			{Name: "session_id", Doc: "The session.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "status", Doc: "Its status.", Type: reflect.TypeFor[parley.SessionStatus](), Values: []string{"pending", "running", "waiting", "completed", "failed", "cancelled"}},
 			{Name: "wait_reason", Doc: "What its turn waits for; null unless the status is waiting.", Type: reflect.TypeFor[parley.WaitReason](), Null: true, Values: []string{"approval", "tool_result", "input", "child", "budget", "rate_limit", "outside"}},
 		}}},
-		{Event: parley.FeedSessionDeleted, Feed: true, Object: Object{Name: "SessionDeleted", Type: reflect.TypeFor[SessionDeleted](), Doc: "Tells that a session is gone, or is no longer this watcher's to see. It ends what a watcher hears of the session.", Fields: []Field{
+		{Event: parley.FeedSessionDeleted, Feed: true, Object: Object{Name: "SessionDeleted", Type: reflect.TypeFor[SessionDeleted](), Doc: "Reports that a session is gone, or no longer visible to this watcher. The watcher gets no further events of it.", Fields: []Field{
 			{Name: "session_id", Doc: "The session; left out when it ends a watcher's stream.", Type: reflect.TypeFor[parley.ID](), Optional: true},
 		}}},
-		{Event: parley.FeedSessionActivated, Feed: true, Object: Object{Name: "SessionActivated", Type: reflect.TypeFor[SessionActivated](), Doc: "Tells that a client, such as a browser tab, has opened the session.", Fields: []Field{
+		{Event: parley.FeedSessionActivated, Feed: true, Object: Object{Name: "SessionActivated", Type: reflect.TypeFor[SessionActivated](), Doc: "Reports that a client, such as a browser tab, has opened the session.", Fields: []Field{
 			{Name: "client_id", Doc: "The name that the client gave itself.", Type: reflect.TypeFor[string]()},
 		}}},
-		{Event: parley.FeedSessionDeactivated, Feed: true, Object: Object{Name: "SessionDeactivated", Type: reflect.TypeFor[SessionDeactivated](), Doc: "Tells that a client has the session open no more.", Fields: []Field{
+		{Event: parley.FeedSessionDeactivated, Feed: true, Object: Object{Name: "SessionDeactivated", Type: reflect.TypeFor[SessionDeactivated](), Doc: "Reports that a client no longer has the session open.", Fields: []Field{
 			{Name: "client_id", Doc: "The name that the client gave itself.", Type: reflect.TypeFor[string]()},
 		}}},
-		{Event: parley.EventResync, Live: true, Object: Object{Name: "Resync", Type: reflect.TypeFor[Resync](), Doc: "Tells that events may be missing: read again what you show. It is the first frame of every workspace feed. With a session it concerns that session, without one the lists.", Fields: []Field{
+		{Event: parley.EventResync, Live: true, Object: Object{Name: "Resync", Type: reflect.TypeFor[Resync](), Doc: "Reports that events may be missing: read again what you show. It is the first frame of every workspace feed. With a session it concerns that session, without one the lists.", Fields: []Field{
 			{Name: "reason", Doc: "Why: connected, overflow (the reader was too slow), beyond (there is no event to begin after), missed, or a sentence.", Type: reflect.TypeFor[string]()},
 		}}},
 		{Event: parley.EventObjectPatch, Live: true, Reserved: true, Object: Object{Name: "ObjectPatch", Type: reflect.TypeFor[ObjectPatch](), Doc: "Will carry the growth of a JSON value while a model answers by a schema: derived from the text that streams, and never stored. It is reserved: its place and its form are settled, and nothing sends it yet.", Fields: []Field{

@@ -2,9 +2,8 @@ package event
 
 import "example.org/parley"
 
-// CompactionStarted tells that the model is asked for a summary. A compaction ends
-// with compaction.completed, or with a compaction.failed whose again is false; no turn
-// has a part in it.
+// CompactionStarted reports that a model is being asked for a summary. A compaction ends with
+// compaction.completed, or with a compaction.failed whose again is false; it belongs to no turn.
 //
 //event:durable
 type CompactionStarted struct {
@@ -17,7 +16,7 @@ type CompactionStarted struct {
 	CoversThrough int64                   `json:"covers_through"` // sequence of the last one
 }
 
-// CompactionCompleted tells that the summary is written.
+// CompactionCompleted reports that the summary is written.
 //
 //event:durable
 type CompactionCompleted struct {
@@ -29,7 +28,7 @@ type CompactionCompleted struct {
 	Queued        bool      `json:"queued"`         // it enters the record when the running turn ends
 }
 
-// CompactionFailed tells that an attempt at a summary failed. The record is as it was.
+// CompactionFailed reports that an attempt at a summary failed. The record is unchanged.
 //
 //event:durable
 type CompactionFailed struct {

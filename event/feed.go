@@ -2,15 +2,15 @@ package event
 
 import "example.org/parley"
 
-// SessionUpdated tells that a session changed in itself: its title, settings, tags,
-// archive and the like.
+// SessionUpdated reports that a session's own fields changed: its title, settings, tags, archived
+// state and the like.
 //
 //event:feed
 type SessionUpdated struct {
 	Session parley.Session `json:"session"` // the session as it is now
 }
 
-// SessionStatusChanged tells that a session has another status.
+// SessionStatusChanged reports that a session's status changed.
 //
 //event:feed
 type SessionStatusChanged struct {
@@ -19,29 +19,29 @@ type SessionStatusChanged struct {
 	WaitReason *parley.WaitReason   `json:"wait_reason"` // what its turn waits for; null unless the status is waiting
 }
 
-// SessionDeleted tells that a session is gone, or is no longer this watcher's to see.
-// It ends what a watcher hears of the session.
+// SessionDeleted reports that a session is gone, or no longer visible to this watcher. The watcher
+// gets no further events of it.
 //
 //event:feed
 type SessionDeleted struct {
 	SessionID parley.ID `json:"session_id,omitzero"` // the session; left out when it ends a watcher's stream
 }
 
-// SessionActivated tells that a client, such as a browser tab, has opened the session.
+// SessionActivated reports that a client, such as a browser tab, has opened the session.
 //
 //event:feed
 type SessionActivated struct {
 	ClientID string `json:"client_id"` // the name that the client gave itself
 }
 
-// SessionDeactivated tells that a client has the session open no more.
+// SessionDeactivated reports that a client no longer has the session open.
 //
 //event:feed
 type SessionDeactivated struct {
 	ClientID string `json:"client_id"` // the name that the client gave itself
 }
 
-// Resync tells that events may be missing: read again what you show. It is the first
+// Resync reports that events may be missing: read again what you show. It is the first
 // frame of every workspace feed. With a session it concerns that session, without one
 // the lists.
 //

@@ -7,7 +7,7 @@ import (
 	"example.org/parley"
 )
 
-// LimitWarning tells that a turn comes near a limit. Amounts of money are in US dollars.
+// LimitWarning reports that a turn is close to a limit. Amounts of money are in US dollars.
 //
 //event:durable
 type LimitWarning struct {

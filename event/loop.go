@@ -2,7 +2,7 @@ package event
 
 import "example.org/parley"
 
-// LoopProgress tells that a loop began another iteration, or ended.
+// LoopProgress reports that a loop began another iteration, or ended.
 //
 //event:durable
 type LoopProgress struct {

@@ -2,7 +2,7 @@ package event
 
 import "example.org/parley"
 
-// MessageCreated tells that a message entered the conversation. Read the message for
+// MessageCreated reports that a message entered the conversation. Read the message for
 // its content, or wait for the step that settles it.
 //
 //event:durable
@@ -13,8 +13,7 @@ type MessageCreated struct {
 	MessageSequence int64       `json:"message_sequence"` // its place in the conversation, from 1
 }
 
-// MessageQueued tells that a message waits in the queue, or waits there at another
-// place than before.
+// MessageQueued reports that a message waits in the queue, or has moved in it.
 //
 //event:durable
 type MessageQueued struct {
@@ -24,7 +23,7 @@ type MessageQueued struct {
 	Steer     bool       `json:"steer"`      // it is for the next step of the running turn
 }
 
-// MessageRemoved tells that a queued message was taken back before it entered the
+// MessageRemoved reports that a queued message was taken back before it entered the
 // conversation.
 //
 //event:durable
@@ -32,8 +31,8 @@ type MessageRemoved struct {
 	MessageID parley.ID `json:"message_id"` // the message
 }
 
-// MessageMarked tells that the marks of a message changed. In a fork, a message that
-// it shares with its parent has marks of its own.
+// MessageMarked reports that the marks of a message changed. A fork has its own marks for messages
+// that it shares with its parent.
 //
 //event:durable
 type MessageMarked struct {

@@ -2,7 +2,7 @@ package event
 
 import "example.org/parley"
 
-// SessionStarted tells that a turn runs: a worker claimed it for the first time, or
+// SessionStarted reports that a turn runs: a worker claimed it for the first time, or
 // again after a wait, a release or the death of the process that ran it.
 //
 //event:durable
@@ -28,14 +28,13 @@ type SessionCompleted struct{ TurnEnd }
 //event:durable
 type SessionFailed struct{ TurnEnd }
 
-// SessionCancelled ends a turn that was cancelled. A queued turn that is taken back
-// ends with it too.
+// SessionCancelled ends a turn that was cancelled. A queued turn that is removed ends with it too.
 //
 //event:durable
 type SessionCancelled struct{ TurnEnd }
 
-// SessionWaiting tells that the running turn waits for something outside, and for
-// what. It comes again when the turn waits for something else.
+// SessionWaiting reports that the running turn waits for something outside, and for what. It is
+// sent again when the turn waits for something else.
 //
 //event:durable
 type SessionWaiting struct {
@@ -52,8 +51,8 @@ type Refused struct {
 	Sentence string        `json:"sentence"` // for people: which limit was reached, and what to do
 }
 
-// ContextCleared tells that the context was cleared: later calls see nothing of what
-// was said before. The record keeps it.
+// ContextCleared reports that the context was cleared: later calls do not see earlier messages. The
+// record keeps them.
 //
 //event:durable
 type ContextCleared struct {

@@ -6,8 +6,8 @@ import (
 	"example.org/parley"
 )
 
-// StepStarted tells that a step began: one call of the model, and a streaming message
-// for its answer. It comes again for each attempt.
+// StepStarted reports that a step began: one call of the model, and a streaming message for its
+// answer. It is sent again for each attempt.
 //
 //event:durable
 type StepStarted struct {
@@ -19,9 +19,9 @@ type StepStarted struct {
 	Model     parley.ModelID `json:"model"`      // provider/model; empty when an outside agent names none
 }
 
-// StepGenerating is a delta: a live piece of a message that streams. It either goes on
-// where the last delta of its message and kind ended, or starts over at offset 0 with
-// the text so far. It has no id and no sequence; the step's end is authoritative.
+// StepGenerating is a delta: a live piece of a message that streams. It either continues where the
+// last delta of its message and kind ended, or starts over at offset 0 with the text so far. It has
+// no id and no sequence; the step's end is authoritative.
 //
 //event:live
 type StepGenerating struct {
@@ -63,7 +63,7 @@ type StepGenerated struct{ Settled }
 //event:durable
 type StepError struct{ Settled }
 
-// StepRetrying tells that an attempt at a step failed and another one follows after a
+// StepRetrying reports that an attempt at a step failed and another one follows after a
 // pause.
 //
 //event:durable

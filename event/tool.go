@@ -2,7 +2,7 @@ package event
 
 import "example.org/parley"
 
-// ToolStarted tells that a tool begins to run. The call was stored before.
+// ToolStarted reports that a tool begins to run. Its call is already stored.
 //
 //event:durable
 type ToolStarted struct {
@@ -12,8 +12,8 @@ type ToolStarted struct {
 	Name       string    `json:"name"`         // the tool
 }
 
-// ToolProgress tells how far a running tool is. Tools that say nothing have none, and
-// steps that follow each other fast are merged.
+// ToolProgress reports the progress of a running tool. Tools may report none, and updates in quick
+// succession are merged.
 //
 //event:durable
 type ToolProgress struct {
@@ -25,7 +25,7 @@ type ToolProgress struct {
 	Message    string    `json:"message"`      // for people
 }
 
-// ToolCompleted tells that a tool call has its result, whoever gave it.
+// ToolCompleted reports that a tool call has its result, whoever gave it.
 //
 //event:durable
 type ToolCompleted struct {

@@ -54,7 +54,7 @@ func serveAgent(a *api, x *exchange) error {
 func serveAgentVersion(a *api, x *exchange) error {
 	version, err := strconv.Atoi(x.r.PathValue("version"))
 	if err != nil || version < 1 {
-		return parley.Errorf(parley.CodeNotFound, "There is no such version: versions are numbered from 1.")
+		return parley.Errorf(parley.CodeNotFound, "This version does not exist: versions are numbered from 1.")
 	}
 	agent, err := a.engine.AgentVersion(x.r.Context(), x.principal, x.r.PathValue("agent"), version)
 	if err != nil {

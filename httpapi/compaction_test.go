@@ -48,7 +48,7 @@ func TestCompactionOnDemand(t *testing.T) {
 	if problem := compact(
 		409,
 	).problem(t); problem.State == nil || *problem.State != "none" ||
-		!strings.Contains(problem.Detail, "nothing to sum up") {
+		!strings.Contains(problem.Detail, "nothing to summarise") {
 		t.Errorf("with one turn alone the problem is %+v", problem)
 	}
 	s.told(id, `{"content":{"text":"And now for something else."}}`)

@@ -53,7 +53,7 @@ func newDocument(schemas *registry) *huma.OpenAPI {
 			Version: apiVersion,
 			Description: "A durable home for agent conversations: agents, their sessions, every message and every " +
 				"model call, and streams of the turns as they run.\n\nIds are UUIDv7, times RFC 3339 in UTC with " +
-				"milliseconds, absent is null. Lists answer {data, next}; give next as cursor for the page behind. " +
+				"milliseconds, absent is null. Lists return {data, next}; pass next as cursor for the next page. " +
 				"Errors are RFC 9457 documents with a code for programs. On loopback, while no key exists, no key is " +
 				"needed.",
 		},
@@ -67,12 +67,12 @@ func newDocument(schemas *registry) *huma.OpenAPI {
 			{Name: "turns", Description: "Runs of the agent and their model calls."},
 			{Name: "events", Description: "Streams of what happens."},
 			{Name: "projects", Description: "Directories of work."},
-			{Name: "models", Description: "What can answer."},
-			{Name: "audit", Description: "Who did what."},
-			{Name: "tools", Description: "What agents may use."},
-			{Name: "clients", Description: "What windows and tabs have open."},
+			{Name: "models", Description: "Models and providers."},
+			{Name: "audit", Description: "The audit: who did what."},
+			{Name: "tools", Description: "Tools that agents may use."},
+			{Name: "clients", Description: "Sessions that windows and tabs have open."},
 			{Name: "files", Description: "Uploads that messages use."},
-			{Name: "keys", Description: "Who may ask."},
+			{Name: "keys", Description: "Keys and sign-ins."},
 			{Name: "server", Description: "The server itself."},
 		},
 		Components: &huma.Components{

@@ -136,7 +136,7 @@ const (
 		`","model":"sim/echo","policy":"recent(10)","request":{"model":"echo"},` + explainedExample +
 		`,"refused":null,` +
 		`"cache":{"with_id":null,"tokens":0,"share":0,"likely":false,"says":"The session has made no call yet, so no ` +
-		`cache holds anything of it."},"cost":{"input":0.0001,"input_cached":0.0001,"output_most":0.08,` +
+		`cache holds any of it."},"cost":{"input":0.0001,"input_cached":0.0001,"output_most":0.08,` +
 		`"output_tokens_most":4096}}`
 
 	approvalExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","session_id":"` +

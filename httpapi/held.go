@@ -15,6 +15,8 @@ const (
 	heldOfOne  = 64 << 20  // of a principal
 	heldFree   = 64 << 10  // of a request: it counts nothing
 
+	decodedMost = heldOfOne / 2 // of a body, once it is decoded
+
 	uploadHolds = 3 << 20 // of an upload at most: the chunk under way, and what is looked at of a picture
 
 	heldRetry = time.Second // until a request that found no room is to be made again
@@ -32,6 +34,19 @@ func (x *exchange) hold(n int64) error {
 	}
 	x.held += n
 	return nil
+}
+
+// holdDecoded counts what the body takes once it is decoded, which can be far more than
+// its text.
+func (x *exchange) holdDecoded() error {
+	n := parley.JSONHolds(x.body)
+	if n > decodedMost {
+		return parley.Errorf(
+			parley.CodeTooLarge,
+			"The body holds too many objects and values for one request. Send them in several.",
+		)
+	}
+	return x.hold(n)
 }
 
 // holdUpload counts what an upload holds.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"net"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -151,5 +152,30 @@ func TestAnswersNobodyTakesHaveABound(t *testing.T) {
 	}
 	if got := s.do("GET", "/v1/sessions/"+session, "", "Authorization", ada); got.status != 200 {
 		t.Errorf("a small answer: %d", got.status)
+	}
+}
+
+// TestBodiesThatGrowWhenTheyAreDecoded: what counts of a body is what it takes decoded.
+func TestBodiesThatGrowWhenTheyAreDecoded(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	ada := s.key("one", "ada", parley.RoleMember)
+	body := func(size int) string {
+		const unit = `{"":0},`
+		return `{"name":"a","metadata":{"a":[` + strings.Repeat(unit, size/len(unit)) + `0]}}`
+	}
+	got := s.do("POST", "/v1/agents", body(parley.MaxBodyBytes-1024), "Authorization", ada)
+	if got.status != http.StatusRequestEntityTooLarge {
+		t.Errorf("status %d: %.300s; want 413", got.status, got.body)
+	}
+	const each = 100 << 10
+	for n := int64(0); n+each < heldOfOne; n += each { // as if so much were under way
+		if line, _ := s.begins(ada, "POST /v1/sessions", each); !strings.Contains(line, " 100 ") {
+			break
+		}
+	}
+	got = s.do("POST", "/v1/agents", body(heldFree/2), "Authorization", ada)
+	if got.status != http.StatusTooManyRequests {
+		t.Errorf("short, but large once it is decoded: status %d: %.300s; want 429", got.status, got.body)
 	}
 }

@@ -134,7 +134,7 @@ func (a *api) explain(body []byte, schema *huma.Schema, cause error) error {
 		return wrongType(kind)
 	}
 	if name, ok := strings.CutPrefix(cause.Error(), "json: unknown field "); ok {
-		return parley.InvalidField(parley.Clip(strings.Trim(name, `"`), 64), "there is no such field")
+		return parley.InvalidField(parley.Clip(strings.Trim(name, `"`), 64), "is not a known field")
 	}
 	return parley.Errorf(parley.CodeInvalid, "The body is not a JSON object.")
 }

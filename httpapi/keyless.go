@@ -55,7 +55,7 @@ func (k *keyless) admit(r *http.Request) error {
 	}
 	return parley.Errorf(
 		parley.CodeUnauthenticated,
-		"Without a key only the user who runs this server is let in, and this connection "+
+		"Without a key this server admits only the user who runs it, and this connection "+
 			"is not that user's. Ask that user for a key (`parley keys create --name NAME`) and send it in the header "+
 			"Authorization: Bearer. If you are that user, send the content of the file token in the server's data "+
 			"directory.",

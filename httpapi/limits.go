@@ -229,7 +229,10 @@ func (a *api) readBody(x *exchange) error {
 	case len(x.body) > parley.MaxBodyBytes:
 		return bodyTooLarge(x)
 	}
-	return parley.CheckJSON(x.body)
+	if err := parley.CheckJSON(x.body); err != nil {
+		return err
+	}
+	return x.holdDecoded()
 }
 
 func bodyTooLarge(x *exchange) error {

@@ -29,7 +29,7 @@ func checkQuery(r *route, raw string) (url.Values, error) {
 				problems,
 				FieldProblem{
 					Field:   parley.Clip(name, maxProblemField),
-					Message: "there is no such parameter here; there are: " + r.parameterNames(),
+					Message: "is not a parameter of this path; it accepts: " + r.parameterNames(),
 				},
 			)
 		case len(given) > 1 && !known.repeats:

@@ -44,7 +44,7 @@ func TestAQueuedMessageIsItsAuthorsToEdit(t *testing.T) {
 	}
 	for who, bearer := range map[string]string{"another": s.ada, "an admin": s.someone} {
 		got := s.do("PATCH", "/v1/messages/"+ids[0], `{"content":{"text":"taken"}}`, "Authorization", bearer)
-		if got.status != 403 || !strings.Contains(string(got.body), "only who wrote a queued message may edit it") {
+		if got.status != 403 || !strings.Contains(string(got.body), "only the author of a queued message may edit it") {
 			t.Errorf("an edit by %s: %d %s", who, got.status, got.body)
 		}
 	}

@@ -209,7 +209,7 @@ func (a *api) nowhere(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
 		a.fail(
 			x,
-			&wrongMethod{parley.Errorf(parley.CodeUnsupported, "This path takes %s.", strings.Join(allowed, ", "))},
+			&wrongMethod{parley.Errorf(parley.CodeUnsupported, "This path accepts %s.", strings.Join(allowed, ", "))},
 		) //nolint:contextcheck // the exchange holds the request with its context
 		return
 	}

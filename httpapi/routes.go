@@ -113,7 +113,7 @@ func listedRoutes() []route {
 				"once, for an answer of one token. Where nothing is gained by it nothing is sent, and reason says " +
 				"why. It is in no session: its cost is in this answer and in the metrics.",
 			serve:   serveWarmAgent,
-			answers: found[parley.Warmed]("What came of it.", warmedExample),
+			answers: found[parley.Warmed]("The outcome.", warmedExample),
 			fails:   []parley.Code{parley.CodeUnavailable},
 		},
 		{
@@ -213,7 +213,7 @@ func listedRoutes() []route {
 				`{"feature":"login"}`,
 			),
 			serve:   serveArchiveFeature,
-			answers: found[engine.FeatureArchived]("What was archived.", featureArchivedExample),
+			answers: found[engine.FeatureArchived]("The archived sessions.", featureArchivedExample),
 		},
 		{
 			method:  http.MethodGet,
@@ -233,7 +233,7 @@ func listedRoutes() []route {
 			tag:    "sessions",
 			verb:   engine.ReadSessions,
 			says:   "Read the tool sessions below a session",
-			about: "The session and every tool session below it that the principal may see: each behind its " +
+			about: "The session and every tool session below it that the principal may see: each after its " +
 				"parent, those of one parent in the order of their calls. statistics are a session's own, total adds " +
 				"those below it. At most 1,000 sessions; truncated says that there are more.",
 			serve:   serveTree,
@@ -290,11 +290,11 @@ func listedRoutes() []route {
 			verb:   engine.ShareForReading,
 			says:   "Let another session read this one",
 			about: "The agent of the session reader may then read this one with the tool read_session, and nothing " +
-				"else changes. The caller sees both. A share that is there already is answered (200).",
+				"else changes. The caller must see both. An existing share is returned (200).",
 			serve: serveShare,
 			answers: append(
 				created[parley.Share]("The new share.", shareExample),
-				found[parley.Share]("The share that is there.", shareExample)...),
+				found[parley.Share]("The existing share.", shareExample)...),
 			fails: conflicting(),
 		},
 		{
@@ -304,7 +304,7 @@ func listedRoutes() []route {
 			tag:     "sessions",
 			verb:    engine.ShareForReading,
 			says:    "End a share",
-			about:   "The session reader reads this one no more.",
+			about:   "The session reader may no longer read this one.",
 			serve:   serveUnshare,
 			answers: nothing("Ended."),
 		},
@@ -561,7 +561,7 @@ func listedRoutes() []route {
 			about: "Of all but the newest turn, beside the conversation: the answer does not wait for it. The " +
 				"summary enters the record as a message of role summary, at once or when the turn ends that runs, " +
 				"and stands in later context for what it covers; nothing is deleted. 409 with the reason when there " +
-				"is nothing to sum up, while a compaction is pending or running or its summary is queued, and when " +
+				"is nothing to summarise, while a compaction is pending or running or its summary is queued, and when " +
 				"the context policy is not summary. To undo it, set the mark set_aside of the summary.",
 			input: inputOf[engine.CompactInput](`{}`),
 			serve: serveCompact,
@@ -583,7 +583,7 @@ func listedRoutes() []route {
 			verb:   engine.ReadSessions,
 			says:   "Read a session's compaction",
 			about: "The one that is under way, or the last one; its state is none for a session that never had " +
-				"one. The events compaction.started, compaction.completed and compaction.failed tell of it too, and " +
+				"one. The events compaction.started, compaction.completed and compaction.failed report it too, and " +
 				"its calls are among the session's, with the purpose compaction.",
 			serve:   serveCompaction,
 			answers: found[parley.Compaction]("The compaction.", compactionExample),
@@ -596,7 +596,7 @@ func listedRoutes() []route {
 			verb:   engine.ReadSessions,
 			says:   "List what a summary covers",
 			about: "The messages that it stands for, oldest first, as they are in the record. 409 for a message " +
-				"that is no summary.",
+				"that is not a summary.",
 			query:   paging(),
 			serve:   serveCovered,
 			answers: listed[parley.Message](messageExample),
@@ -718,7 +718,7 @@ func listedRoutes() []route {
 			verb:   engine.PostMessages,
 			says:   "Send a queued message now",
 			about: "steer shows it to the running turn at its next step (the turn that it waited for is cancelled); " +
-				"interrupt cancels the running turn and runs the message. One that runs next already stays as it is. " +
+				"interrupt cancels the running turn and runs the message. A message that already runs next stays as it is. " +
 				"409 once it is in the record.",
 			input: inputOf[engine.SendInput](`{"how":"steer"}`),
 			serve: serveSendMessage,
@@ -850,7 +850,7 @@ func listedRoutes() []route {
 			tag:    "messages",
 			verb:   engine.ReadSessions,
 			says:   "List a message's branches",
-			about: "The sessions that were forked at the message, or that ask it anew; last activity first, " +
+			about: "The sessions that were forked at the message, or that repeat it; last activity first, " +
 				"archived ones too.",
 			query:   paging(),
 			serve:   serveBranches,
@@ -886,7 +886,7 @@ func listedRoutes() []route {
 			verb:   engine.PostMessages,
 			says:   "Try a turn again",
 			about: "For a failed or cancelled turn with which the record ends: a new turn on the same message, " +
-				"whose continues_id names it, asks anew for the answer that failed or was interrupted. What the turn " +
+				"whose continues_id names it, regenerates the answer that failed or was interrupted. What the turn " +
 				"had settled before stays: no tool runs twice. 409 with the state for any other. With " +
 				"text/event-stream the answer is the new turn's frames.",
 			query: []parameter{
@@ -1203,7 +1203,7 @@ func listedRoutes() []route {
 			verb:   engine.ReadFiles,
 			says:   "Read an image's thumbnail",
 			about: "JPEG, or PNG where the image is not opaque; its longer side has at most 256 pixels. 422 for a " +
-				"file that is no image.",
+				"file that is not an image.",
 			serve: serveThumbnail,
 			answers: []answer{
 				{status: http.StatusOK, about: "The thumbnail.", media: "image/jpeg", of: binary()},
@@ -1282,7 +1282,7 @@ func listedRoutes() []route {
 				"use, and after 30 days. Programs send keys in the header Authorization instead.",
 			input:   inputOf[signInInput](`{"key":"pk_…"}`),
 			serve:   serveSignIn,
-			answers: found[parley.Principal]("Who the key belongs to.", principalExample),
+			answers: found[parley.Principal]("The key's principal.", principalExample),
 		},
 		{
 			method:  http.MethodDelete,
@@ -1473,7 +1473,7 @@ func listedRoutes() []route {
 			tag:    "models",
 			verb:   engine.ReadCache,
 			says:   "What the response cache holds and saved",
-			about: "Of the workspace. Agents and sessions ask for it with response_cache; a call that was answered " +
+			about: "Of the workspace. Agents and sessions enable it with response_cache; a call that was answered " +
 				"from it says manifest.cached_response, uses nothing and costs nothing, and its cache.saved is what " +
 				"the first one cost.",
 			serve: serveResponseCache,
@@ -1548,7 +1548,7 @@ func listedRoutes() []route {
 			tag:     "clients",
 			verb:    engine.SetClients,
 			says:    "Say that a client has nothing open",
-			about:   "Closing twice is no error.",
+			about:   "Closing twice is not an error.",
 			serve:   serveClearClient,
 			answers: nothing("Cleared."),
 		},

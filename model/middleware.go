@@ -59,7 +59,7 @@ func ValidateMiddleware(own []Middleware) error {
 			strings.ContainsAny(full, " ,\"\\") {
 			return parley.InvalidField(
 				"middleware",
-				"%q is no name of middleware: write name@version in at most %d bytes, such as audit@1",
+				"%q is not a valid middleware name: write name@version in at most %d bytes, such as audit@1",
 				parley.Clip(full, parley.MaxMiddlewareName),
 				parley.MaxMiddlewareName,
 			)
@@ -69,7 +69,7 @@ func ValidateMiddleware(own []Middleware) error {
 			return parley.InvalidField("middleware", "%q is Parley's own", name)
 		}
 		if seen[full] {
-			return parley.InvalidField("middleware", "%q is there twice", full)
+			return parley.InvalidField("middleware", "%q is listed twice", full)
 		}
 		seen[full] = true
 	}

@@ -139,21 +139,6 @@ func (a *attempt) TurnApprovals(h *transition.Head, turnID parley.ID) ([]parley.
 	)
 }
 
-// RootNews implements transition.Rows.
-func (a *attempt) RootNews(workspaceID, approvalID parley.ID) (news transition.RootNews, err error) {
-	err = a.read(
-		func() { news = 0 },
-		"SELECT root_news FROM parley.approvals WHERE workspace_id = $1 AND id = $2",
-		func(r *row) error {
-			news = transition.RootNews(r.int())
-			return nil
-		},
-		workspaceID,
-		approvalID,
-	)
-	return news, err
-}
-
 // InsertApprovals implements transition.Writer.
 func (w *changes) InsertApprovals(_ *transition.Head, approvals []*parley.Approval) error {
 	for _, a := range approvals {
@@ -178,19 +163,6 @@ func (w *changes) UpdateApprovals(h *transition.Head, approvals []*parley.Approv
 		w.write(
 			"UPDATE parley.approvals SET "+updateApprovalSet+" WHERE workspace_id = $1 AND id = $2",
 			updateApprovalArgs([]arg{h.WorkspaceID, a.ID}, &row)...)
-	}
-	return nil
-}
-
-// TellRoot implements transition.Writer.
-func (w *changes) TellRoot(h *transition.Head, told []transition.ToldRoot) error {
-	for _, one := range told {
-		w.write(
-			"UPDATE parley.approvals SET root_news = $3 WHERE workspace_id = $1 AND id = $2",
-			h.WorkspaceID,
-			one.ApprovalID,
-			int(one.News),
-		)
 	}
 	return nil
 }

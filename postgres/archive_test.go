@@ -189,3 +189,30 @@ func TestPurgeIsComplete(t *testing.T) {
 		return rows
 	})
 }
+
+// TestRedelivery repeats rows of the outbox.
+func TestRedelivery(t *testing.T) {
+	t.Parallel()
+	db, url := opened(t)
+	conn := connected(t, url)
+	run := func(statements ...string) func() {
+		return func() {
+			for _, statement := range statements {
+				if _, err := conn.Exec(t.Context(), statement); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	run("SET ROLE parley_system")()
+	const columns = "workspace_id, kind, target_id, created_at, due_at, payload"
+	storetest.Redelivery(t, db, storetest.OutboxRows{
+		Keep: run("DROP TABLE IF EXISTS kept_errands",
+			"CREATE TEMPORARY TABLE kept_errands AS SELECT "+columns+" FROM parley.outbox"),
+		Repeat: run(
+			"INSERT INTO parley.outbox (" + columns + ") SELECT workspace_id, kind, target_id, created_at, 0, " +
+				"payload FROM kept_errands",
+		),
+		Age: run("UPDATE parley.outbox SET payload = NULL"),
+	})
+}

@@ -292,7 +292,7 @@ func (b *batch) spend(h *transition.Head, spent *transition.Spent) {
 			spent.Reserved.Tokens,
 			orNothing(spent.Reserved.Cost),
 		)
-		b.write(wakeSome, h.WorkspaceID, subject, transition.WakeSession, transition.WokenAtOnce)
+		b.write(wakeSome, h.WorkspaceID, subject, transition.WakeSession{}.Kind(), transition.WokenAtOnce)
 	}
 	if spent.Estimated {
 		b.write(
@@ -358,7 +358,7 @@ func (b *batch) relimit(workspaceID, subject parley.ID, budgeted bool) {
 	b.write(`WITH gone AS (DELETE FROM parley.parked WHERE workspace_id = $1 AND subject_id = $2 RETURNING session_id)
  INSERT INTO parley.outbox (workspace_id, kind, target_id, created_at, due_at) SELECT $1, $3, g.session_id, now, now
   FROM gone g, parley.now_ms() now`,
-		workspaceID, subject, transition.WakeSession)
+		workspaceID, subject, transition.WakeSession{}.Kind())
 }
 
 // relimitAgent is relimit for an agent. Its limits are also those of its sessions:

@@ -13,18 +13,24 @@ func (s *Store) ContextTail(
 	ctx context.Context,
 	workspaceID, sessionID parley.ID,
 	before int64,
-	limit int,
-) (messages []parley.Message, err error) {
+	limit, most int,
+) (messages []parley.Message, more bool, err error) {
 	err = s.record(ctx, store.Scope{WorkspaceID: workspaceID}, sessionID, func(b *batch, shared []transition.Part) {
-		messages = []parley.Message{}
-		text, rows, args := contextTail(sessionID, shared, before, limit)
+		messages, more = []parley.Message{}, false
+		size := 0
+		text, rows, args := contextTail(sessionID, shared, before, limit, most)
 		b.read(text, upTo(rows, func(r *row) error {
+			if size >= most {
+				return errPageFull
+			}
 			m, err := scanMessage(r)
 			messages = append(messages, m)
+			size += m.Size()
+			more = len(messages) == rows || size >= most
 			return err
 		}), args...)
 	})
-	return messages, err
+	return messages, more, err
 }
 
 // contextTail reads a page of the record backwards, from the latest context edge on.
@@ -32,7 +38,7 @@ func contextTail(
 	sessionID parley.ID,
 	shared []transition.Part,
 	before int64,
-	limit int,
+	limit, most int,
 ) (text string, rows int, args []arg) {
 	if before <= 0 {
 		before = 1<<63 - 1
@@ -49,11 +55,8 @@ func contextTail(
 		l.must("m.sequence >= " + edge + " AND NOT m.internal AND m.status <> 'streaming'")
 		arms = append(arms, " FROM parley.messages m WHERE "+l.where.String()+order+clause)
 	}
-	if len(shared) == 0 {
-		return "SELECT " + messageColumns + arms[0], rows, l.args
-	}
 	columns, marks := l.ownMarks(messageColumns, sessionID, shared)
-	return "SELECT " + columns + " FROM (" + merged(arms, order+clause) + ") m" + marks + order, rows, l.args
+	return l.sized(columns, merged(arms, order+clause), order, marks, 1, most), rows, l.args
 }
 
 // edge is where the latest context edge of a session stands, 0 without one. As the

@@ -28,7 +28,7 @@ func (b *batch) leaveBlob(workspaceID, blobID parley.ID, wait parley.Time) {
 			"SELECT $1, $2, $3, now, now + $4 "+
 			"FROM parley.now_ms() now",
 		workspaceID,
-		transition.PurgeBlob,
+		transition.PurgeBlob{}.Kind(),
 		blobID,
 		int64(wait),
 	)
@@ -189,7 +189,7 @@ func (b *batch) giveUp(workspaceID, blobID parley.ID) {
   SELECT $1, $3, gone.id, now, now FROM gone, parley.now_ms() now`,
 		workspaceID,
 		blobID,
-		transition.PurgeBlob,
+		transition.PurgeBlob{}.Kind(),
 	)
 }
 
@@ -350,7 +350,7 @@ func (b *batch) dropFile(workspaceID, id parley.ID) {
   WHERE b.workspace_id = $1 AND b.id = gone.blob_id RETURNING b.id, b.state)
  INSERT INTO parley.outbox (workspace_id, kind, target_id, created_at, due_at)
   SELECT $1, $3, blob.id, now, now FROM blob, parley.now_ms() now WHERE blob.state = '`+blobGone+`'`,
-		workspaceID, id, transition.PurgeBlob)
+		workspaceID, id, transition.PurgeBlob{}.Kind())
 }
 
 // HasFile implements transition.Rows: a file that was found stays until its use
@@ -447,15 +447,15 @@ func (s *Store) purgeUses(ctx context.Context, workspaceID, logID, writer parley
 
 // purgeBlob deletes a piece of a blob that no file has, or that was begun and did
 // not grow for long, and reports whether nothing is left to do.
-func (s *Store) purgeBlob(ctx context.Context, work errand) (bool, error) {
+func (s *Store) purgeBlob(ctx context.Context, workspaceID, blobID parley.ID) (bool, error) {
 	var state string
 	var rest parley.Time
-	b := tenant(work.workspaceID)
+	b := tenant(workspaceID)
 	b.write(
 		"UPDATE parley.blobs SET state = '"+blobGone+"' WHERE workspace_id = $1 AND id = $2 AND state = '"+blobOpen+
 			"' AND touched_at + $3 <= parley.now_ms()",
-		work.workspaceID,
-		work.target,
+		workspaceID,
+		blobID,
 		int64(parley.UploadGrace),
 	)
 	b.read(
@@ -464,17 +464,17 @@ func (s *Store) purgeBlob(ctx context.Context, work errand) (bool, error) {
 			state, rest = r.text(), r.time()
 			return nil
 		},
-		work.workspaceID,
-		work.target,
+		workspaceID,
+		blobID,
 		int64(parley.UploadGrace),
 	)
 	if err := s.send(ctx, b); err != nil {
 		return false, err
 	}
-	b = tenant(work.workspaceID)
+	b = tenant(workspaceID)
 	switch state {
 	case blobOpen:
-		b.leaveBlob(work.workspaceID, work.target, rest)
+		b.leaveBlob(workspaceID, blobID, rest)
 		return true, s.send(ctx, b)
 	case blobGone:
 	default:
@@ -482,13 +482,13 @@ func (s *Store) purgeBlob(ctx context.Context, work errand) (bool, error) {
 	}
 	var gone int64
 	b.counted(&gone, `DELETE FROM parley.blob_chunks WHERE workspace_id = $1 AND blob_id = $2 AND n IN
- (SELECT n FROM parley.blob_chunks WHERE workspace_id = $1 AND blob_id = $2 LIMIT $3)`, work.workspaceID, work.target,
+ (SELECT n FROM parley.blob_chunks WHERE workspace_id = $1 AND blob_id = $2 LIMIT $3)`, workspaceID, blobID,
 		transition.BlobBatch)
 	b.write(
 		`DELETE FROM parley.blobs WHERE workspace_id = $1 AND id = $2 AND NOT EXISTS (SELECT 1 FROM parley.blob_chunks
 			WHERE workspace_id = $1 AND blob_id = $2)`,
-		work.workspaceID,
-		work.target,
+		workspaceID,
+		blobID,
 	)
 	err := s.send(ctx, b)
 	return gone < transition.BlobBatch, err

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"example.org/parley"
@@ -41,13 +42,16 @@ func recordQuery(
 	if q.MaxBytes <= 0 {
 		return "SELECT " + columns + " FROM (" + rows + ") m" + marks + order, l.args
 	}
+	return l.sized(columns, rows, order, marks, 2, q.MaxBytes), l.args
+}
+
+// sized selects those of some messages that begin before so many bytes of them, and
+// the first few in any case.
+func (l *filter) sized(columns, rows, order, marks string, first, most int) string {
 	return "SELECT " + columns + " FROM (SELECT m.*, row_number() OVER w AS row, sum(" + messageSize +
 		") OVER (w ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before" +
-		" FROM (" + rows + ") m WINDOW w AS (" + strings.TrimSpace(
-		order,
-	) + ")) m" + marks + " WHERE m.row <= 2 OR m.before < " + l.arg(
-		q.MaxBytes,
-	) + order, l.args
+		" FROM (" + rows + ") m WINDOW w AS (" + strings.TrimSpace(order) + ")) m" + marks +
+		" WHERE m.row <= " + strconv.Itoa(first) + " OR m.before < " + l.arg(most) + order
 }
 
 // messageSize is parley.Message.Size of a row, told without reading large values:

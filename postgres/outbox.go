@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 
 	"example.org/parley"
@@ -11,9 +12,8 @@ import (
 
 // The bounds of the outbox.
 const (
-	projectBatch = 50    // sessions that one call detaches or deletes
-	errandLease  = 5_000 // milliseconds that an errand is one process's; then another tries
-	unknownRest  = 5_000 // milliseconds between two looks of this program at an errand of a newer one
+	errandLease = 5_000 // milliseconds that an errand is one process's; then another tries
+	unknownRest = 5_000 // milliseconds between two looks of this program at an errand of a newer one
 )
 
 // errand is work that a transaction left.
@@ -22,31 +22,27 @@ type errand struct {
 	workspaceID parley.ID
 	kind        string
 	target      parley.ID
+	payload     json.RawMessage
 }
 
 // takeErrand makes the errand that has been due for longest nobody else's for a while.
 const takeErrand = `UPDATE parley.outbox SET due_at = parley.now_ms() + $1, attempts = attempts + 1
  WHERE id = (SELECT id FROM parley.outbox WHERE due_at <= parley.now_ms() ORDER BY due_at, id LIMIT 1
   FOR UPDATE SKIP LOCKED)
- RETURNING id, workspace_id, kind, target_id`
+ RETURNING id, workspace_id, kind, target_id, payload`
 
 // ApplyOutbox implements store.Outbox.
 func (s *Store) ApplyOutbox(ctx context.Context) (more bool, err error) {
 	var work *errand
 	b := system()
 	b.read(takeErrand, func(r *row) error {
-		work = &errand{r.int64(), r.id(), r.text(), r.id()}
+		work = &errand{r.int64(), r.id(), r.text(), r.id(), r.json()}
 		return nil
 	}, errandLease)
 	if err := s.send(ctx, b); err != nil || work == nil {
 		return false, mapError(err)
 	}
-	done, err := s.apply(ctx, *work)
-	rest := int64(transition.RestOf(work.kind))
-	if errors.Is(err, errUnknownErrand) {
-		s.log.Warn("an errand of a kind that only a newer program knows is left to one", "kind", work.kind)
-		rest, err = unknownRest, nil
-	}
+	done, rest, err := s.apply(ctx, work)
 	if err != nil {
 		return false, mapError(err)
 	}
@@ -63,75 +59,60 @@ func (s *Store) ApplyOutbox(ctx context.Context) (more bool, err error) {
 	return more, mapError(s.send(ctx, b))
 }
 
-// apply does a bounded piece of an errand and reports whether that was the rest.
-// It may be done twice.
-func (s *Store) apply(ctx context.Context, work errand) (done bool, err error) {
-	switch work.kind {
-	case transition.PurgeBlob:
-		return s.purgeBlob(ctx, work)
-	case transition.PurgeSession:
-		return s.purge(ctx, work.workspaceID, work.target)
-	case transition.PurgeLog:
-		return s.purgeLog(ctx, work.workspaceID, work.target)
-	case transition.DetachProject, transition.DeleteSessions:
-		return s.emptyProject(ctx, work)
-	case transition.ChildHome:
-		return true, alone(
-			ctx,
-			s,
-			work.workspaceID,
-			func(a *attempt) error { return a.tx.BringHome(work.workspaceID, work.target) },
-		)
-	case transition.WakeSession:
-		return true, alone(ctx, s, work.workspaceID, func(a *attempt) error { return a.tx.Wake(work.target) })
-	case transition.CancelChild:
-		again, err := transact(
-			ctx,
-			s,
-			work.workspaceID,
-			func(a *attempt) (bool, error) { return a.tx.StopChild(work.target) },
-		)
-		return !again, err
-	case transition.TellRoot:
-		return true, alone(
-			ctx,
-			s,
-			work.workspaceID,
-			func(a *attempt) error { return a.tx.TellRoot(work.workspaceID, work.target) },
-		)
+// apply does a bounded piece of an errand, and reports whether that was the rest, else how
+// long it rests, in milliseconds. It may be done twice.
+func (s *Store) apply(ctx context.Context, work *errand) (done bool, rest int64, err error) {
+	errand, err := transition.ErrandOf(work.workspaceID, work.kind, work.target, work.payload)
+	if errors.Is(err, transition.ErrUnknownErrand) { // in a rolling upgrade
+		s.log.Warn("an errand of a kind that only a newer program knows is left to one", "kind", work.kind)
+		return false, unknownRest, nil
 	}
-	return false, errUnknownErrand
+	if err != nil {
+		return false, 0, err
+	}
+	done, err = errand.Do(doer{ctx, s})
+	return done, int64(errand.Rest()), err
 }
 
-// errUnknownErrand is an errand that a newer program has left, in a rolling upgrade.
-var errUnknownErrand = errors.New("postgres: an errand of an unknown kind")
+// doer does errands, each piece in transactions of its own.
+type doer struct {
+	ctx   context.Context //nolint:containedctx // of one piece of work
+	store *Store
+}
 
-// emptyProject detaches or deletes sessions of a project that is gone, one
-// transition each.
-func (s *Store) emptyProject(ctx context.Context, work errand) (bool, error) {
-	ids, err := every(
-		ctx,
-		s,
-		tenant(work.workspaceID),
+var _ transition.Doer = doer{}
+
+// Step implements transition.Doer.
+func (d doer) Step(workspaceID parley.ID, step func(*transition.Tx) (bool, error)) (bool, error) {
+	return transact(d.ctx, d.store, workspaceID, func(a *attempt) (bool, error) { return step(a.tx) })
+}
+
+// PurgeBlob implements transition.Doer.
+func (d doer) PurgeBlob(workspaceID, blobID parley.ID) (bool, error) {
+	return d.store.purgeBlob(d.ctx, workspaceID, blobID)
+}
+
+// PurgeSession implements transition.Doer.
+func (d doer) PurgeSession(workspaceID, sessionID parley.ID) (bool, error) {
+	return d.store.purge(d.ctx, workspaceID, sessionID)
+}
+
+// PurgeLog implements transition.Doer.
+func (d doer) PurgeLog(workspaceID, logID parley.ID) (bool, error) {
+	return d.store.purgeLog(d.ctx, workspaceID, logID)
+}
+
+// SessionsIn implements transition.Doer.
+func (d doer) SessionsIn(workspaceID, projectID parley.ID, limit int) ([]parley.ID, error) {
+	return every(
+		d.ctx,
+		d.store,
+		tenant(workspaceID),
 		"SELECT id FROM parley.sessions WHERE workspace_id = $1 AND project_id = $2 AND deleted_at IS NULL LIMIT $3",
-		work.workspaceID,
-		work.target,
-		projectBatch,
+		workspaceID,
+		projectID,
+		limit,
 	)
-	if err != nil {
-		return false, err
-	}
-	for _, id := range ids {
-		if err := alone(ctx, s, work.workspaceID, func(a *attempt) error {
-			if work.kind == transition.DetachProject {
-				return a.tx.Detach(id, work.target)
-			}
-			return a.tx.Entomb(id)
-		}); err != nil {
-			return false, err
-		}
-	}
-	return len(ids) < projectBatch, nil
 }
 
 // usedByOthers finds sessions in a project p that are not the viewer's, whose parameter
@@ -142,9 +123,9 @@ const usedByOthers = "SELECT FROM parley.sessions u WHERE u.workspace_id = p.wor
 // DeleteProject removes a project; its sessions are left to the outbox.
 func (s *Store) DeleteProject(ctx context.Context, scope store.Scope, id parley.ID, cascade bool) error {
 	workspaceID := scope.WorkspaceID
-	work := transition.Errand{WorkspaceID: workspaceID, Kind: transition.DetachProject, TargetID: id}
+	work := transition.Errand{WorkspaceID: workspaceID, Work: transition.DetachProject{ProjectID: id}}
 	if cascade {
-		work.Kind = transition.DeleteSessions
+		work.Work = transition.DeleteSessions{ProjectID: id}
 	}
 	found, used, audit := false, false, store.AuditFrom(ctx)
 	b := tenant(workspaceID)
@@ -175,8 +156,8 @@ func (s *Store) DeleteProject(ctx context.Context, scope store.Scope, id parley.
 			return nil
 		},
 		work.WorkspaceID,
-		work.TargetID,
-		work.Kind,
+		id,
+		work.Work.Kind(),
 		scope.ViewerID,
 	)
 	if err := s.send(ctx, b); err != nil {
@@ -189,9 +170,6 @@ func (s *Store) DeleteProject(ctx context.Context, scope store.Scope, id parley.
 		return transition.NotFound("project")
 	}
 	audit.Wrote()
-	_, err := s.emptyProject(
-		ctx,
-		errand{workspaceID: workspaceID, kind: work.Kind, target: id},
-	) // the first of them at once
+	_, err := work.Do(doer{ctx, s}) // the first of them at once
 	return err
 }

@@ -333,9 +333,9 @@ func messagePlans(p *planned) {
 		text, args := queueQuery(messageColumns, p.session, query)
 		p.served(false, "messages_queue", text, args)
 	}
-	text, _, args := contextTail(p.session, nil, 9, 9)
+	text, _, args := contextTail(p.session, nil, 9, 9, 9)
 	p.served(false, "messages_edge|messages_marked", text, args)
-	text, _, args = contextTail(id, forked, 9, 9)
+	text, _, args = contextTail(id, forked, 9, 9, 9)
 	p.served(false, "messages_sequence", text, args)
 	contextPlans(p, forked)
 }

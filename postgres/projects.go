@@ -16,12 +16,13 @@ func (s *Store) ChooseProject(
 	if project.ID.IsZero() {
 		project.ID = parley.NewID()
 	}
-	now, audit := s.clock.Now(), store.AuditFrom(ctx)
+	project.CreatedAt = s.clock.Now()
+	project.LastAccessAt = project.CreatedAt
+	audit := store.AuditFrom(ctx)
 	err = s.read(ctx, func() *batch {
 		b := tenant(project.WorkspaceID)
 		b.read(
-			`INSERT INTO parley.projects AS p (id, workspace_id, path, name, icon, created_at, last_access_at)
-				VALUES ($1, $2, $3, $4, $5, $6, $6)
+			"INSERT INTO parley.projects AS p ("+insertProjectColumns+") VALUES ("+insertProjectPlaces+`)
  ON CONFLICT (workspace_id, path) DO UPDATE SET last_access_at = excluded.last_access_at,
   icon = CASE WHEN excluded.icon <> '' THEN excluded.icon ELSE p.icon END
  RETURNING `+projectColumns,
@@ -29,13 +30,7 @@ func (s *Store) ChooseProject(
 				chosen, err = scanProject(r)
 				return err
 			},
-			project.ID,
-			project.WorkspaceID,
-			project.Path,
-			project.Name,
-			project.Icon,
-			now,
-		)
+			insertProjectArgs(nil, &project)...)
 		b.auditProject(audit.Entries(parley.ID{}, parley.ID{}), project.Path)
 		return b
 	})

@@ -94,6 +94,18 @@ func (a *attempt) OpenToolCalls(h *transition.Head) ([]parley.Message, error) {
   ORDER BY m.sequence`, h.WorkspaceID, h.TurnID)
 }
 
+// Delivered implements transition.Rows.
+func (a *attempt) Delivered(h *transition.Head, what transition.Delivery) (bool, error) {
+	found, err := a.id(
+		"SELECT key FROM parley.deliveries WHERE workspace_id = $1 AND session_id = $2 AND kind = $3 AND key = $4",
+		h.WorkspaceID,
+		h.ID,
+		what.Kind,
+		what.Key,
+	)
+	return !found.IsZero(), err
+}
+
 // Posted implements transition.Rows: a key is taken for new until the index says
 // otherwise.
 func (a *attempt) Posted(h *transition.Head, key string) (transition.Earlier, error) {

@@ -169,7 +169,7 @@ func sameDatabase(ctx context.Context, one, direct *pgx.ConnConfig) error {
 func errNoURL() error {
 	return parley.Errorf(
 		parley.CodeInvalid,
-		"this is no address of a PostgreSQL database: write postgres://user:password@host:5432/database",
+		"this is not the URL of a PostgreSQL database: write postgres://user:password@host:5432/database",
 	)
 }
 

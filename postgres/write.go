@@ -207,22 +207,40 @@ func (w *changes) OpenClients(h *transition.Head, opened []transition.ClientOpen
 // LeaveErrands implements transition.Writer.
 func (w *changes) LeaveErrands(_ *transition.Head, errands []transition.Errand) error {
 	for _, errand := range errands {
-		w.errand(errand)
+		if err := w.errand(errand); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// NoteDeliveries implements transition.Writer.
+func (w *changes) NoteDeliveries(h *transition.Head, delivered []transition.Delivery) error {
+	for _, one := range delivered {
+		row := one.Row(h)
+		w.write(
+			"INSERT INTO parley.deliveries ("+insertDeliveryColumns+") VALUES ("+insertDeliveryPlaces+")",
+			insertDeliveryArgs(nil, &row)...)
 	}
 	return nil
 }
 
 // errand leaves work for the outbox.
-func (b *batch) errand(errand transition.Errand) {
+func (b *batch) errand(errand transition.Errand) error {
+	payload, err := errand.Payload()
+	if err != nil {
+		return err
+	}
 	b.write(
-		"INSERT INTO parley.outbox (workspace_id, kind, target_id, created_at, due_at) "+
-			"SELECT $1, $2, $3, now, now + $4 "+
-			"FROM parley.now_ms() now",
+		"INSERT INTO parley.outbox (workspace_id, kind, target_id, payload, created_at, due_at) "+
+			"SELECT $1, $2, $3, $4, now, now + $5 FROM parley.now_ms() now",
 		errand.WorkspaceID,
-		errand.Kind,
-		errand.TargetID,
+		errand.Work.Kind(),
+		errand.Work.Target(),
+		payload,
 		errand.Delay.Milliseconds(),
 	)
+	return nil
 }
 
 const eventsPerInsert = 8

@@ -51,13 +51,12 @@ func (c *cut) read(tail Tail) ([]parley.Message, error) {
 	var rows []parley.Message
 	var before int64
 	for {
-		page, err := tail(before, c.page)
+		page, more, err := tail(before, c.page)
 		if err != nil {
 			return nil, err
 		}
 		rows = append(rows, page...)
-		ended := len(page) < c.page
-		if n, sure := c.at(rows, ended); sure {
+		if n, sure := c.at(rows, !more); sure {
 			return rows[:n], nil
 		}
 		before = rows[len(rows)-1].Sequence

@@ -26,7 +26,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	record := func(int64, int) ([]parley.Message, error) { return []parley.Message{trigger}, nil }
+	record := func(int64, int) ([]parley.Message, bool, error) { return []parley.Message{trigger}, false, nil }
 	selection, err := prompt.Window(prompt.View{Policy: settings.Policy, Session: session, Tail: record})
 	if err != nil {
 		fmt.Println(err)

@@ -46,7 +46,7 @@ func (r *record) session(n int) parley.Session {
 
 // tail reads the first n rows newest first, as the port says.
 func (r *record) tail(n int) prompt.Tail {
-	return func(before int64, limit int) ([]parley.Message, error) {
+	return func(before int64, limit int) ([]parley.Message, bool, error) {
 		var page []parley.Message
 		for i := n - 1; i >= 0 && len(page) < limit; i-- {
 			if m := r.rows[i]; (before == 0 || m.Sequence < before) && !m.Internal && m.Status.Settled() {
@@ -57,7 +57,7 @@ func (r *record) tail(n int) prompt.Tail {
 			}
 		}
 		r.reads += len(page)
-		return page, nil
+		return page, len(page) == limit, nil
 	}
 }
 

@@ -16,8 +16,8 @@ const (
 
 // Tail reads the record newest first: settled and not internal, before a
 // sequence (0: from the end), at most limit rows, nothing older than the latest
-// context edge. Fewer rows than limit mean that there are no older ones.
-type Tail func(before int64, limit int) ([]parley.Message, error)
+// context edge. more says that there may be older ones; then there is at least one row.
+type Tail func(before int64, limit int) (rows []parley.Message, more bool, err error)
 
 // View is what a window is made of.
 type View struct {

@@ -270,7 +270,7 @@ func TestWindowErrors(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("disk on fire")
 	_, err := prompt.Window(prompt.View{Policy: parley.Policy{Kind: parley.PolicyAll},
-		Tail: func(int64, int) ([]parley.Message, error) { return nil, broken }})
+		Tail: func(int64, int) ([]parley.Message, bool, error) { return nil, false, broken }})
 	if !errors.Is(err, broken) {
 		t.Errorf("the tail's error became %v", err)
 	}

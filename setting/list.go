@@ -137,10 +137,12 @@ var (
 	// Limits bound what turns use. The daily ones count for each scope apart.
 	Limits = &limits{Of[*parley.Limits]{
 		Description: Description{
-			Name: "limits", Label: "Limits",
-			Kind: Object, Scopes: lasting, Wins: ByPart,
-			Doc: "What turns may use. Daily limits count apart: an agent's over all of its sessions, a session's " +
-				"over its own tree.",
+			Name:    "limits",
+			Label:   "Limits",
+			Kind:    Object,
+			Scopes:  lasting,
+			Wins:    ByPart,
+			Doc:     "What turns may use. Daily limits count separately: an agent's over all of its sessions, a session's over its own tree.",
 			Example: `{"max_steps":20}`,
 		},
 		field: func(s *parley.Settings) **parley.Limits { return &s.Limits },
@@ -155,7 +157,7 @@ var (
 		Description: Description{
 			Name: "middleware", Label: "Middleware",
 			Kind: Object, Scopes: lasting, Wins: ByPart,
-			Doc:     "What stands around the calls to models.",
+			Doc:     "Middleware around model calls.",
 			Example: `{"think_tags":true}`,
 		},
 		field:  func(s *parley.Settings) **parley.MiddlewareSettings { return &s.Middleware },
@@ -225,7 +227,7 @@ var (
 		Description: Description{
 			Name: "retry_policy", Label: "Retry policy",
 			Kind: Object, Scopes: lasting, Wins: ByPart,
-			Doc:     "What happens after a failed model call.",
+			Doc:     "Retries after a failed model call.",
 			Example: `{"retries":1}`,
 		},
 		field:  func(s *parley.Settings) **parley.RetryPolicy { return &s.Retry },

@@ -144,15 +144,6 @@ func (t *txn) approvals(where string, args ...arg) (found []parley.Approval, err
 	return found, err
 }
 
-// RootNews implements transition.Rows.
-func (t *txn) RootNews(workspaceID, approvalID parley.ID) (news transition.RootNews, err error) {
-	_, err = t.one("SELECT root_news FROM approvals WHERE id = ? AND workspace_id = ?", func(r *row) error {
-		news = transition.RootNews(r.int())
-		return nil
-	}, approvalID, workspaceID)
-	return news, err
-}
-
 // InsertApprovals implements transition.Writer.
 func (w changes) InsertApprovals(_ *transition.Head, approvals []*parley.Approval) error {
 	for _, a := range approvals {
@@ -179,17 +170,6 @@ func (w changes) UpdateApprovals(_ *transition.Head, approvals []*parley.Approva
 		if _, err := w.exec(
 			"UPDATE approvals SET "+updateApprovalSet+" WHERE id = ?",
 			append(updateApprovalArgs(nil, &row), a.ID)...); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// TellRoot implements transition.Writer.
-func (w changes) TellRoot(_ *transition.Head, told []transition.ToldRoot) error {
-	for _, one := range told {
-		if _, err := w.exec(
-			"UPDATE approvals SET root_news = ? WHERE id = ?", int(one.News), one.ApprovalID); err != nil {
 			return err
 		}
 	}

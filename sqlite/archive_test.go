@@ -103,3 +103,30 @@ func TestPurgeIsComplete(t *testing.T) {
 
 // searchTables do not move, and are purged all the same.
 var searchTables = []tables.Table{{Name: "search_logs"}, {Name: "search_rows"}, {Name: "search_words_docsize"}}
+
+// TestRedelivery repeats rows of the outbox.
+func TestRedelivery(t *testing.T) {
+	t.Parallel()
+	db := opened(t)
+	run := func(statements ...string) func() {
+		return func() {
+			for _, statement := range statements {
+				if err := db.write(t.Context(), func(tx *txn) error {
+					_, err := tx.exec(statement)
+					return err
+				}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	const columns = "workspace_id, kind, target_id, created_at, due_at, payload"
+	storetest.Redelivery(t, db, storetest.OutboxRows{
+		Keep: run("DROP TABLE IF EXISTS kept_errands", "CREATE TABLE kept_errands AS SELECT "+columns+" FROM outbox"),
+		Repeat: run(
+			"INSERT INTO outbox (" + columns + ") SELECT workspace_id, kind, target_id, created_at, 0, payload " +
+				"FROM kept_errands",
+		),
+		Age: run("UPDATE outbox SET payload = NULL"),
+	})
+}

@@ -190,14 +190,14 @@ func inCopy(source, target string, err error) error {
 			err,
 			"there is no room for a copy of the database in "+filepath.Dir(
 				target,
-			)+": make room, or choose another place; nothing was left behind",
+			)+": make room, or choose another place; no partial copy was left",
 		)
 	}
 	if isDamage(err) {
 		return parley.WrapError(
 			parley.CodeUnavailable,
 			err,
-			source+" is damaged or no database of Parley's; nothing was written",
+			source+" is damaged or not a Parley database; nothing was written",
 		)
 	}
 	return err

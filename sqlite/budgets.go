@@ -343,7 +343,7 @@ func (t *txn) wakeAll(workspaceID, subject parley.ID, n int) error {
 	const oldest = " FROM parked WHERE workspace_id = ? AND subject_id = ? ORDER BY parked_at, session_id LIMIT ?"
 	if _, err := t.exec(
 		"INSERT INTO outbox (workspace_id, kind, target_id, created_at, due_at) SELECT workspace_id, '"+
-			transition.WakeSession+"', session_id, "+
+			transition.WakeSession{}.Kind()+"', session_id, "+
 			fmt.Sprintf(
 				"%d, %d",
 				t.now,

@@ -67,7 +67,7 @@ func schemaOf(c *conn, name string) (int64, error) {
 	case err != nil:
 		return 0, err
 	case schema == 0:
-		return 0, parley.Errorf(parley.CodeUnavailable, "%s is no database of Parley's", name)
+		return 0, parley.Errorf(parley.CodeUnavailable, "%s is not a Parley database", name)
 	case schema > newest:
 		return 0, parley.Errorf(
 			parley.CodeUnavailable,

@@ -22,7 +22,7 @@ const (
 
 // errEvicted ends a read that kept the log from being emptied.
 func errEvicted() error {
-	return parley.Errorf(parley.CodeUnavailable, "this read took too long and was ended; ask for a smaller page")
+	return parley.Errorf(parley.CodeUnavailable, "this read took too long and was stopped; request a smaller page")
 }
 
 // watchLog empties the log when it has grown beyond its limit.

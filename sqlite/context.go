@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"example.org/parley"
@@ -19,13 +20,38 @@ const contextTail = "SELECT " + listedColumns + ` FROM messages m INDEXED BY mes
  AND m.sequence >= ` + edge + `
  AND m.internal = 0 AND m.status <> 'streaming' ORDER BY m.sequence DESC LIMIT ?3`
 
+// tailPage is a page of the record, newest first.
+type tailPage struct {
+	rows        []parley.Message
+	size        int // of the rows, in bytes
+	limit, most int // rows and bytes with which it is full
+}
+
+func (p *tailPage) full() bool { return len(p.rows) >= p.limit || p.size >= p.most }
+
+// read appends the rows of a query of one log until the page is full.
+func (p *tailPage) read(c *conn, query string, of place, args ...arg) error {
+	err := c.each(query, func(r *row) error {
+		one := scanListed(r, of)
+		p.rows = append(p.rows, one)
+		if p.size += one.Size(); p.full() {
+			return errPageFull
+		}
+		return nil
+	}, args...)
+	if errors.Is(err, errPageFull) {
+		return nil
+	}
+	return err
+}
+
 // ContextTail reads what a model may see, newest first.
 func (s *Store) ContextTail(
 	ctx context.Context,
 	workspaceID, sessionID parley.ID,
 	before int64,
-	limit int,
-) (messages []parley.Message, err error) {
+	limit, most int,
+) (messages []parley.Message, more bool, err error) {
 	if before <= 0 {
 		before = 1<<63 - 1
 	}
@@ -34,17 +60,16 @@ func (s *Store) ContextTail(
 		if err != nil {
 			return err
 		}
-		messages = make([]parley.Message, 0, min(limited(limit), parley.MaxPage))
-		if err := c.each(contextTail, func(r *row) error {
-			messages = append(messages, scanListed(r, at))
-			return nil
-		}, at.logID, before, limited(limit)); err != nil || len(at.shared) == 0 {
-			return err
+		tail := tailPage{limit: limited(limit), most: most}
+		tail.rows = make([]parley.Message, 0, min(tail.limit, parley.MaxPage))
+		err = tail.read(c, contextTail, at, at.logID, before, tail.limit)
+		if err == nil && len(at.shared) > 0 {
+			err = tailOfShared(c, at, before, &tail)
 		}
-		messages, err = tailOfShared(c, at, before, limited(limit), messages)
+		messages, more = tail.rows, tail.full()
 		return err
 	})
-	return messages, err
+	return messages, more, err
 }
 
 // The parts of a ContextHead. What another hand has settled or hidden is none.

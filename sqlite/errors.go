@@ -42,7 +42,7 @@ func mapError(path string, err error) error {
 		return parley.WrapError(
 			parley.CodeUnavailable,
 			err,
-			path+" is damaged or no database of Parley's: put a copy of it back, or choose another directory with "+
+			path+" is damaged or not a Parley database: restore a copy, or choose another directory with "+
 				"PARLEY_DATA",
 		)
 	case codes.SQLITE_BUSY, codes.SQLITE_LOCKED:

@@ -65,7 +65,7 @@ func (s *Store) AppendUpload(ctx context.Context, workspaceID, blobID parley.ID,
 // leaveBlob leaves the deletion of a blob to the outbox, for a time to come.
 func (t *txn) leaveBlob(workspaceID, blobID parley.ID, due parley.Time) error {
 	_, err := t.exec("INSERT INTO outbox (workspace_id, kind, target_id, created_at, due_at) VALUES (?, ?, ?, ?, ?)",
-		workspaceID, transition.PurgeBlob, blobID, t.now, due)
+		workspaceID, transition.PurgeBlob{}.Kind(), blobID, t.now, due)
 	return err
 }
 
@@ -432,20 +432,20 @@ func (t *txn) purgeUses(logID, writer parley.ID) (gone int64, err error) {
 
 // purgeBlob deletes a piece of a blob that no file has, or that was begun and did
 // not grow for long, and reports whether nothing is left to do.
-func (t *txn) purgeBlob(work outboxRow) (bool, error) {
+func (t *txn) purgeBlob(workspaceID, blobID parley.ID) (bool, error) {
 	var state string
 	var touched parley.Time
 	if _, err := t.one("SELECT state, touched_at FROM blobs WHERE id = ?", func(r *row) error {
 		state, touched = r.text(), r.time()
 		return nil
-	}, work.target); err != nil {
+	}, blobID); err != nil {
 		return false, err
 	}
 	switch {
 	case state == blobOpen && touched+parley.UploadGrace > t.now:
-		return true, t.leaveBlob(work.workspaceID, work.target, touched+parley.UploadGrace)
+		return true, t.leaveBlob(workspaceID, blobID, touched+parley.UploadGrace)
 	case state == blobOpen:
-		if _, err := t.exec("UPDATE blobs SET state = '"+blobGone+"' WHERE id = ?", work.target); err != nil {
+		if _, err := t.exec("UPDATE blobs SET state = '"+blobGone+"' WHERE id = ?", blobID); err != nil {
 			return false, err
 		}
 	case state != blobGone:
@@ -453,12 +453,12 @@ func (t *txn) purgeBlob(work outboxRow) (bool, error) {
 	}
 	gone, err := t.exec(
 		"DELETE FROM blob_chunks WHERE (blob_id, n) IN (SELECT blob_id, n FROM blob_chunks WHERE blob_id = ? LIMIT ?)",
-		work.target,
+		blobID,
 		transition.BlobBatch,
 	)
 	if err != nil || gone == transition.BlobBatch {
 		return false, err
 	}
-	_, err = t.exec("DELETE FROM blobs WHERE id = ?", work.target)
+	_, err = t.exec("DELETE FROM blobs WHERE id = ?", blobID)
 	return true, err
 }

@@ -109,24 +109,21 @@ const sharedTail = "SELECT " + listedColumns + ` FROM messages m INDEXED BY mess
  AND m.internal = 0 AND m.status <> 'streaming' ORDER BY m.sequence DESC LIMIT ?4`
 
 // tailOfShared goes on with a fork's context tail in what it shares.
-func tailOfShared(c *conn, at place, before int64, limit int, messages []parley.Message) ([]parley.Message, error) {
+func tailOfShared(c *conn, at place, before int64, tail *tailPage) error {
 	edge, err := edgeOf(c, at)
 	if err != nil {
-		return messages, err
+		return err
 	}
 	for _, p := range slices.Backward(at.shared) {
-		if len(messages) >= limit || p.Through < edge {
+		if tail.full() || p.Through < edge {
 			break
 		}
-		of := at.part(p)
-		if err := c.each(sharedTail, func(r *row) error {
-			messages = append(messages, scanListed(r, of))
-			return nil
-		}, p.LogID, min(before, p.Through+1), edge, limit-len(messages)); err != nil {
-			return messages, err
+		if err := tail.read(c, sharedTail, at.part(p), p.LogID, min(before, p.Through+1), edge,
+			tail.limit-len(tail.rows)); err != nil {
+			return err
 		}
 	}
-	return messages, ownMarks(c, at, messages)
+	return ownMarks(c, at, tail.rows)
 }
 
 // Shared implements transition.Rows.

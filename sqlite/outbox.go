@@ -2,21 +2,25 @@ package sqlite
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"slices"
 
 	"example.org/parley"
 	"example.org/parley/internal/transition"
 )
 
-// projectBatch bounds the sessions that one transaction detaches or deletes.
-const projectBatch = 50
+// unreadableRest is how long, in milliseconds, an errand rests whose payload cannot be read:
+// others are not to wait for it.
+const unreadableRest = parley.Time(60_000)
 
-// outboxRow is work that a transaction left.
+// outboxRow is an errand as its row holds it.
 type outboxRow struct {
 	id          int64
 	workspaceID parley.ID
 	kind        string
 	target      parley.ID
+	payload     json.RawMessage
 }
 
 // ApplyOutbox implements store.Outbox.
@@ -24,9 +28,9 @@ func (s *Store) ApplyOutbox(ctx context.Context) (bool, error) {
 	return transact(ctx, s, func(tx *txn) (bool, error) {
 		var rows []outboxRow
 		if err := tx.each(
-			"SELECT id, workspace_id, kind, target_id FROM outbox WHERE due_at <= ? ORDER BY due_at, id LIMIT 2",
+			"SELECT id, workspace_id, kind, target_id, payload FROM outbox WHERE due_at <= ? ORDER BY due_at, id LIMIT 2",
 			func(r *row) error {
-				rows = append(rows, outboxRow{r.int64(), r.id(), r.text(), r.id()})
+				rows = append(rows, outboxRow{r.int64(), r.id(), r.text(), r.id(), r.json()})
 				return nil
 			},
 			tx.now,
@@ -34,7 +38,7 @@ func (s *Store) ApplyOutbox(ctx context.Context) (bool, error) {
 			len(rows) == 0 {
 			return false, err
 		}
-		done, err := tx.apply(rows[0])
+		done, pause, err := tx.apply(&rows[0])
 		if err != nil {
 			return false, err
 		}
@@ -48,10 +52,25 @@ func (s *Store) ApplyOutbox(ctx context.Context) (bool, error) {
 			}
 			return tx.has("SELECT 1 FROM outbox WHERE due_at <= ?", tx.now) // the errand may have left others
 		}
-		pause := transition.RestOf(rows[0].kind)
 		_, err = tx.exec("UPDATE outbox SET due_at = ?, attempts = attempts + 1 WHERE id = ?", tx.now+pause, rows[0].id)
 		return len(rows) > 1 || pause == 0, err
 	})
+}
+
+// apply does a bounded piece of an errand, and reports whether that was the rest, else how
+// long it rests.
+func (t *txn) apply(work *outboxRow) (done bool, pause parley.Time, err error) {
+	errand, err := transition.ErrandOf(work.workspaceID, work.kind, work.target, work.payload)
+	switch {
+	case errors.Is(err, transition.ErrUnknownErrand):
+		t.store.log.Error("an outbox row of an unknown kind was dropped", "kind", work.kind)
+		return true, 0, nil
+	case err != nil:
+		t.store.log.Error("the payload of an errand cannot be read", "errand", work.id, "kind", work.kind)
+		return false, unreadableRest, nil
+	}
+	done, err = errand.Do(doer{t})
+	return done, errand.Rest(), err
 }
 
 // catchUp makes errands due in time that were left before the clock went back: each
@@ -70,72 +89,38 @@ func (t *txn) catchUp() error {
 	return err
 }
 
-// apply does a bounded piece of an outbox row's work and reports whether that
-// was the rest.
-func (t *txn) apply(work outboxRow) (done bool, err error) {
-	switch work.kind {
-	case transition.ChildHome:
-		return true, t.core.BringHome(work.workspaceID, work.target)
-	case transition.WakeSession:
-		return true, t.core.Wake(work.target)
-	case transition.CancelChild:
-		again, err := t.core.StopChild(work.target)
-		return !again, err
-	case transition.PurgeBlob:
-		return t.purgeBlob(work)
-	case transition.PurgeSession:
-		return t.purge(work.target)
-	case transition.PurgeLog:
-		return t.purgeLog(work.target)
-	case transition.DetachProject:
-		return t.detach(work)
-	case transition.DeleteSessions:
-		return t.deleteSessions(work)
-	case transition.TellRoot:
-		return true, t.core.TellRoot(work.workspaceID, work.target)
-	}
-	t.store.log.Error("an outbox row of an unknown kind was dropped", "kind", work.kind)
-	return true, nil
+// doer does errands, in the transaction that deletes their rows.
+type doer struct{ *txn }
+
+var _ transition.Doer = doer{}
+
+// Step implements transition.Doer.
+func (d doer) Step(_ parley.ID, step func(*transition.Tx) (bool, error)) (bool, error) {
+	return step(d.core)
 }
 
-// detach takes sessions out of a project that is gone.
-func (t *txn) detach(work outboxRow) (bool, error) {
-	ids, err := t.sessionsOf(work)
-	if err != nil {
-		return false, err
-	}
-	for _, id := range ids {
-		if err := t.core.Detach(id, work.target); err != nil {
-			return false, err
-		}
-	}
-	return len(ids) < projectBatch, nil
+// PurgeBlob implements transition.Doer.
+func (d doer) PurgeBlob(workspaceID, blobID parley.ID) (bool, error) {
+	return d.purgeBlob(workspaceID, blobID)
 }
 
-// deleteSessions deletes the sessions of a project that is gone.
-func (t *txn) deleteSessions(work outboxRow) (bool, error) {
-	ids, err := t.sessionsOf(work)
-	if err != nil {
-		return false, err
-	}
-	for _, id := range ids {
-		if err := t.core.Entomb(id); err != nil {
-			return false, err
-		}
-	}
-	return len(ids) < projectBatch, nil
-}
+// PurgeSession implements transition.Doer.
+func (d doer) PurgeSession(_, sessionID parley.ID) (bool, error) { return d.purge(sessionID) }
 
-func (t *txn) sessionsOf(work outboxRow) (ids []parley.ID, err error) {
-	err = t.each(
+// PurgeLog implements transition.Doer.
+func (d doer) PurgeLog(_, logID parley.ID) (bool, error) { return d.purgeLog(logID) }
+
+// SessionsIn implements transition.Doer.
+func (d doer) SessionsIn(workspaceID, projectID parley.ID, limit int) (ids []parley.ID, err error) {
+	err = d.each(
 		"SELECT id FROM sessions WHERE workspace_id = ? AND project_id = ? AND deleted_at IS NULL LIMIT ?",
 		func(r *row) error {
 			ids = append(ids, r.id())
 			return nil
 		},
-		work.workspaceID,
-		work.target,
-		projectBatch,
+		workspaceID,
+		projectID,
+		limit,
 	)
 	return ids, err
 }

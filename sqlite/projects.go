@@ -103,9 +103,9 @@ func projectsQuery(workspaceID parley.ID, q store.ProjectQuery) (string, []arg) 
 // projectBatch are left to the outbox.
 func (s *Store) DeleteProject(ctx context.Context, scope store.Scope, id parley.ID, cascade bool) error {
 	workspaceID := scope.WorkspaceID
-	task := transition.DetachProject
+	errand := transition.Errand{WorkspaceID: workspaceID, Work: transition.DetachProject{ProjectID: id}}
 	if cascade {
-		task = transition.DeleteSessions
+		errand.Work = transition.DeleteSessions{ProjectID: id}
 	}
 	return s.write(ctx, func(tx *txn) error {
 		switch found, err := tx.has("SELECT 1 FROM projects WHERE id = ? AND workspace_id = ?", id, workspaceID); {
@@ -130,9 +130,9 @@ func (s *Store) DeleteProject(ctx context.Context, scope store.Scope, id parley.
 		if _, err := tx.exec("DELETE FROM projects WHERE id = ? AND workspace_id = ?", id, workspaceID); err != nil {
 			return err
 		}
-		if done, err := tx.apply(outboxRow{workspaceID: workspaceID, kind: task, target: id}); err != nil || done {
+		if done, err := errand.Do(doer{tx}); err != nil || done {
 			return err
 		}
-		return tx.leaveFor(transition.Errand{WorkspaceID: workspaceID, Kind: task, TargetID: id})
+		return tx.leaveFor(errand)
 	})
 }

@@ -69,7 +69,7 @@ func (t *txn) purge(sessionID parley.ID) (bool, error) {
 	}
 	for _, statement := range []string{"DELETE FROM session_logs WHERE session_id = ?",
 		"DELETE FROM parked WHERE session_id = ?", "DELETE FROM compactions WHERE session_id = ?",
-		"DELETE FROM replays WHERE session_id = ?",
+		"DELETE FROM replays WHERE session_id = ?", "DELETE FROM deliveries WHERE session_id = ?",
 		"DELETE FROM outside WHERE session_id = ?", "DELETE FROM shares WHERE session_id = ?",
 		"DELETE FROM shares WHERE reader_id = ?",
 		"DELETE FROM budgets WHERE subject_id = ?", "DELETE FROM rates WHERE subject_id = ?",
@@ -161,7 +161,7 @@ func (t *txn) releaseLogs(h *transition.Head) (bool, error) {
 	_, err = t.exec(
 		"INSERT INTO outbox (workspace_id, kind, target_id, created_at, due_at) SELECT workspace_id, ?, log_id, ?, ? "+
 			"FROM session_logs WHERE session_id = ?",
-		transition.PurgeLog,
+		transition.PurgeLog{}.Kind(),
 		t.now,
 		t.now,
 		h.ID,

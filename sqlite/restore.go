@@ -35,7 +35,7 @@ type Restored struct {
 // database and options.Replace is not set. Codes of the copy as for Backup.
 func Restore(ctx context.Context, file, dataDir string, options RestoreOptions) (restored Restored, err error) {
 	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
-		return restored, parley.Errorf(parley.CodeNotFound, "%s is no file that can be read: name the backup", file)
+		return restored, parley.Errorf(parley.CodeNotFound, "%s is not a readable file: name the backup", file)
 	}
 	if err := os.MkdirAll(dataDir, 0o700); err != nil {
 		return restored, parley.WrapError(

@@ -248,6 +248,12 @@ func readMessages(c *conn, where string, args ...arg) (messages []parley.Message
 	return messages, err
 }
 
+// Delivered implements transition.Rows.
+func (t *txn) Delivered(h *transition.Head, what transition.Delivery) (bool, error) {
+	return t.has(
+		"SELECT 1 FROM deliveries WHERE session_id = ? AND kind = ? AND key = ?", h.ID, what.Kind, what.Key)
+}
+
 // Posted implements transition.Rows.
 func (t *txn) Posted(h *transition.Head, key string) (earlier transition.Earlier, err error) {
 	_, err = t.one(

@@ -21,7 +21,7 @@ import (
 
 // schemaHash is the hash of the schema that all migrations make together; a test holds
 // it against them. It spares a start from making that schema to compare with.
-const schemaHash = "2dba27d545606020aa0af4019bf937fe6d99ed5574261db61a0748607058f450"
+const schemaHash = "67d2f1931b2915bcc0f02533fe8cdb0e7ad895c808b103b87bb21efda351b6e4"
 
 // schemaObject is a table, index, trigger or view.
 type schemaObject struct {
@@ -50,7 +50,7 @@ func checkSchema(ctx context.Context, c *conn, name string) error {
 		return err
 	}
 	return parley.Errorf(parley.CodeUnavailable,
-		"%s was changed outside Parley: %s; do not use it before you know who did that: "+
+		"%s was changed outside Parley: %s; do not use it until you know who did that: "+
 			"put another backup back, or undo the change with sqlite3",
 		name, differences[0])
 }

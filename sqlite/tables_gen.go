@@ -1082,6 +1082,22 @@ func updateLoopArgs(to []arg, of *transition.NewLoop) []arg {
 	)
 }
 
+// insertDeliveryColumns and insertDeliveryPlaces are for an INSERT INTO deliveries, with the arguments of insertDeliveryArgs.
+const insertDeliveryColumns = "session_id, workspace_id, kind, key, delivered_at"
+
+const insertDeliveryPlaces = "?, ?, ?, ?, ?"
+
+// insertDeliveryArgs appends the arguments of its columns.
+func insertDeliveryArgs(to []arg, of *transition.DeliveryRow) []arg {
+	return append(to,
+		of.SessionID,
+		of.WorkspaceID,
+		of.Kind,
+		of.Key,
+		of.DeliveredAt,
+	)
+}
+
 // auditColumns reads "a".
 const auditColumns = "a.workspace_id, a.at, a.id, a.principal_id, a.principal_name, a.action, a.session_id, a.target_id, " +
 	"a.request_id"

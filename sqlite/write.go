@@ -64,10 +64,34 @@ func (w changes) LeaveErrands(_ *transition.Head, errands []transition.Errand) e
 	return nil
 }
 
+// NoteDeliveries implements transition.Writer.
+func (w changes) NoteDeliveries(h *transition.Head, delivered []transition.Delivery) error {
+	for _, one := range delivered {
+		row := one.Row(h)
+		if _, err := w.exec(
+			"INSERT INTO deliveries ("+insertDeliveryColumns+") VALUES ("+insertDeliveryPlaces+")",
+			insertDeliveryArgs(nil, &row)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // leaveFor leaves work for the outbox.
 func (t *txn) leaveFor(errand transition.Errand) error {
-	_, err := t.exec("INSERT INTO outbox (workspace_id, kind, target_id, created_at, due_at) VALUES (?, ?, ?, ?, ?)",
-		errand.WorkspaceID, errand.Kind, errand.TargetID, t.now, t.now+parley.Time(errand.Delay.Milliseconds()))
+	payload, err := errand.Payload()
+	if err != nil {
+		return err
+	}
+	_, err = t.exec(
+		"INSERT INTO outbox (workspace_id, kind, target_id, payload, created_at, due_at) VALUES (?, ?, ?, ?, ?, ?)",
+		errand.WorkspaceID,
+		errand.Work.Kind(),
+		errand.Work.Target(),
+		payload,
+		t.now,
+		t.now+parley.Time(errand.Delay.Milliseconds()),
+	)
 	return err
 }
 

@@ -52,13 +52,14 @@ type Messages interface {
 	Versions(ctx context.Context, scope Scope, messageID parley.ID) ([]parley.Version, error)
 	// ContextTail reads the record for a model's context, newest first: settled,
 	// not internal, before a sequence (0: from the end), nothing older than the
-	// latest context edge.
+	// latest context edge. A page ends after limit rows, or with the row by which it
+	// has most bytes; more says that there may be older ones.
 	ContextTail(
 		ctx context.Context,
 		workspaceID, sessionID parley.ID,
 		before int64,
-		limit int,
-	) ([]parley.Message, error)
+		limit, most int,
+	) (rows []parley.Message, more bool, err error)
 	// ContextHead reads what may stand before a window: the latest active summary,
 	// and what is carried verbatim. Of a session whose Context.Held is false it
 	// finds nothing.

@@ -81,7 +81,7 @@ type Named struct {
 func KeyTaken() error {
 	return parley.Errorf(
 		parley.CodeConflict,
-		"the key is taken by somebody else's session; use another key, or ask for that session as it is, if you "+
+		"somebody else's session has this key; use another key, or ask for that session as it is, if you "+
 			"see it: "+
 			"with its agent and its visibility, or without them",
 	)

@@ -70,6 +70,7 @@ const (
 	answersOfOne   = answersHold / 2 // of a workspace
 	answerFree     = 256 << 10       // of each answer: it counts nothing
 	answerHoldStep = 256 << 10
+	rowHolds       = 2 << 10 // of each further row, beside its text
 )
 
 // errCrowded ends an answer for which there is no room beside others.
@@ -82,7 +83,7 @@ var errCrowded = model.NewError(
 
 // hold counts what the answer has grown to.
 func (a *answer) hold() error {
-	for int64(a.bytes) > a.held+answerFree {
+	for int64(a.bytes+(len(a.rows)-1)*rowHolds) > a.held+answerFree {
 		if !a.turn.w.answers.Take(a.turn.fence.WorkspaceID, answerHoldStep) {
 			return errCrowded
 		}
@@ -121,6 +122,12 @@ func (a *answer) take(chunk *model.Chunk) error {
 	}
 	into.chunks.Add(1)
 	if chunk.Kind == model.ChunkProviderData {
+		if a.bytes += len(chunk.Data); a.bytes > parley.MaxAnswerBytes {
+			return errTooLong
+		}
+		if err := a.hold(); err != nil {
+			return err
+		}
 		if into.data == nil || into.dataFrom == chunk.Block {
 			into.data, into.dataFrom = chunk.Data, chunk.Block
 		}
@@ -128,7 +135,7 @@ func (a *answer) take(chunk *model.Chunk) error {
 	}
 	text := chunk.Text
 	if text == "" {
-		return nil
+		return a.hold()
 	}
 	if strings.IndexByte(text, 0) >= 0 {
 		text = strings.ReplaceAll(text, "\x00", "\uFFFD") // no database of ours stores NUL

@@ -140,7 +140,7 @@ func (s *slot) Run(claim store.Claim) {
 // before. A run of the same turn under an older claim lets go first.
 func (w *Worker) start(held *lease, claim store.Claim) {
 	ctx, cancel := context.WithCancelCause(held.ctx)
-	fresh := &run{claim: claim, lease: held, cancel: cancel, done: make(chan struct{})}
+	fresh := &run{claim: lightened(claim), lease: held, cancel: cancel, done: make(chan struct{})}
 	w.mu.Lock()
 	older := w.runs[claim.Fence.TurnID]
 	w.runs[claim.Fence.TurnID] = fresh

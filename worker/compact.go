@@ -148,11 +148,11 @@ func (s *summary) uncovered(claim *store.CompactionClaim, earlier *parley.Messag
 	keep := prompt.Keeps(s.settings.Policy, claim.Compaction.Reason)
 	var rows []parley.Message
 	for before := claim.Session.LastSequence + 1; ; {
-		page, err := s.w.store.ContextTail(s.writes, s.fence.WorkspaceID, s.fence.SessionID, before, compactionPage)
+		page, older, err := s.w.store.ContextTail(s.writes, s.fence.WorkspaceID, s.fence.SessionID, before, compactionPage,
+			parley.MaxPageBytes)
 		if err != nil {
 			return 0, 0, err
 		}
-		older := len(page) == compactionPage
 		for i := range page {
 			if page[i].Sequence <= covered {
 				page, older = page[:i], false

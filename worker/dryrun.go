@@ -54,6 +54,7 @@ func (w *Worker) rehearse(of *runner.DryTurn) *dry {
 		toolsets:  w.toolsets,
 		pauses:    w.pauses,
 		answers:   w.answers,
+		prompts:   w.prompts,
 		compactor: newCompactor(),
 		weights:   w.weights,
 		ratios:    w.ratios,
@@ -123,7 +124,7 @@ func gone(err error) error {
 		return parley.WrapError(
 			parley.CodeNotFound,
 			err,
-			"There is no such session any more: it was deleted a moment ago.",
+			"This session no longer exists: it was deleted a moment ago.",
 		)
 	}
 	return err
@@ -153,6 +154,7 @@ func NewDryRunner(store Store, models model.Source, tools tool.Source, options O
 		toolsets:  newToolsets(),
 		pauses:    &pauses{},
 		answers:   inflight.NewBytes(answersHold, answersOfOne),
+		prompts:   newPrompts(),
 		compactor: newCompactor(),
 		weights:   &weights{},
 		ratios:    &prompt.Ratios{},
@@ -335,7 +337,13 @@ func (w *Worker) Preview(ctx context.Context, of runner.DryTurn) (runner.Preview
 	}
 	t.limits.within()
 	defer t.limits.stop()
+	defer t.unreserve()
 	shown, err := t.preview() //nolint:contextcheck // as above
+	if errors.Is(err, errNoRoom) {
+		return runner.Previewed{}, &parley.Error{
+			Code: parley.CodeRateLimited, Message: noRoomSentence, RetryAfter: longestRoomPause,
+		}
+	}
 	if late := t.limits.overdue(); err != nil && late != nil {
 		return runner.Previewed{}, refusedBy(late, nil)
 	}

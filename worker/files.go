@@ -38,6 +38,10 @@ func (r *requests) attach(messages []parley.Message) (prompt.Attachments, *parle
 
 // bytes reads a file whole; only those come here that a request may hold.
 func (r *requests) bytes(file parley.File) ([]byte, error) {
+	r.read += int(file.Size)
+	if err := r.reserve(r.read); err != nil {
+		return nil, err
+	}
 	data := make([]byte, 0, file.Size)
 	for n := 0; int64(len(data)) < file.Size; n++ {
 		chunk, err := r.w.store.FileChunk(r.writes, file.WorkspaceID, file.BlobID, n)

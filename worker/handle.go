@@ -87,6 +87,13 @@ func (t *turn) Ask() (runner.Next, error) {
 		next, err, broken = runner.AskNext, nil, nil
 		t.place.steers = true
 	}
+	if errors.Is(err, errNoRoom) {
+		next, err, broken = runner.AskNext, nil, nil
+		t.place.steers = true
+		if !t.awaitRoom() {
+			next, err = runner.Over, t.leave(nil)
+		}
+	}
 	if next != runner.CallNext && next != runner.FinishNext {
 		t.endStep(broken)
 	}
@@ -157,6 +164,7 @@ func (t *turn) Finish() (next runner.Next, err error) {
 func (t *turn) close() {
 	t.responses.keep()
 	t.asking.release()
+	t.unreserve()
 	t.limits.stop()
 }
 
@@ -197,6 +205,8 @@ func (t *turn) take(steers []parley.Message) (runner.Next, error) {
 		return t.parkRefused(refusal)
 	}
 	a, err := t.asking.ask(q)
+	q.encoded.Body = nil
+	t.unreserve()
 	switch {
 	case err != nil:
 		return runner.Over, err

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"errors"
 	"slices"
 
 	"example.org/parley"
@@ -15,11 +16,24 @@ func entering(steers []parley.Message) {
 	}
 }
 
+// noQuestion tells why there is none: a failure of the turn whose prompt finds no room on
+// this server at all, else the error.
+func noQuestion(err error) (*question, *parley.Failure, error) {
+	if errors.Is(err, errNeverRoom) {
+		return nil, &parley.Failure{Class: parley.ClassContextLength, Sentence: neverRoomSentence}, nil
+	}
+	return nil, nil, err
+}
+
 // question builds the request of a step that shows steers. A failure ends the
 // turn; an error is the store's.
 func (r *requests) question(at place, steers []parley.Message) (*question, *parley.Failure, error) {
 	q := &question{place: at, system: r.settings.System, tools: r.definitions.Text()}
 	entering(steers)
+	r.unreserve()
+	if err := r.weighed(steers); err != nil {
+		return noQuestion(err)
+	}
 	beside := r.weigh(steers)
 	budget := prompt.NewBudget(r.info, r.settings.Parameters, beside, r.w.ratios.Of(r.settings.Model))
 	selection, err := prompt.Window(prompt.View{
@@ -31,7 +45,7 @@ func (r *requests) question(at place, steers []parley.Message) (*question, *parl
 		Head:    r.head,
 	})
 	if err != nil {
-		return nil, nil, err
+		return noQuestion(err)
 	}
 	if selection.Excess > 0 {
 		return nil, r.tooLong(budget, &selection), nil
@@ -56,8 +70,11 @@ func (r *requests) question(at place, steers []parley.Message) (*question, *parl
 		q.shown = selection.Messages
 	}
 	files, failure, err := r.attach(slices.Concat(selection.Messages, steers))
-	if err != nil || failure != nil {
-		return nil, failure, err
+	if err != nil {
+		return noQuestion(err)
+	}
+	if failure != nil {
+		return nil, failure, nil
 	}
 	request, manifest, err := prompt.Build(r.settings, selection, steers, r.definitions, files)
 	q.call = parley.Call{
@@ -68,6 +85,9 @@ func (r *requests) question(at place, steers []parley.Message) (*question, *parl
 	if err == nil {
 		q.images = showsImages(&request)
 		q.encoded, q.filter, err = r.encode(&request, &manifest)
+		if err == nil {
+			err = r.reserve(len(q.encoded.Body))
+		}
 		if err == nil && r.responses.open() {
 			q.key, err = r.responses.key(&request, q.encoded)
 		}
@@ -79,7 +99,7 @@ func (r *requests) question(at place, steers []parley.Message) (*question, *parl
 		if parley.ErrorCode(err) == parley.CodeInvalid {
 			return q, r.unusable(err), nil
 		}
-		return nil, nil, err
+		return noQuestion(err)
 	}
 	q.call.Manifest, q.call.RequestHash, q.call.EncoderVersion = manifest, parley.HashOf(
 		q.encoded.Body,
@@ -93,27 +113,47 @@ func (r *requests) question(at place, steers []parley.Message) (*question, *parl
 
 // head is what may stand before the window.
 func (r *requests) head() (parley.ContextHead, error) {
-	return r.w.store.ContextHead(r.writes, r.fence.WorkspaceID, r.fence.SessionID)
+	head, err := r.w.store.ContextHead(r.writes, r.fence.WorkspaceID, r.fence.SessionID)
+	if err == nil {
+		err = r.weighed(head.Pinned)
+	}
+	return head, err
 }
 
 // tail is the record for the model's context. While nothing was written behind
 // the trigger it is at hand, and all there is for a record without another
 // message and for a policy that wants no other turn's. Such a policy reads on from
-// there as many rows as the turn has written.
-func (r *requests) tail(before int64, limit int) ([]parley.Message, error) {
+// there as many rows as the turn has written. What lies beyond the first few is read
+// once there is room for it.
+func (r *requests) tail(before int64, limit int) (rows []parley.Message, more bool, err error) {
 	trigger := &r.claim.Trigger
-	if before == 0 && !trigger.ID.IsZero() && trigger.Sequence == r.last && !trigger.Internal &&
+	if before == 0 && trigger.Content != nil && trigger.Sequence == r.last && !trigger.Internal &&
 		(r.last == 1 || r.settings.Policy.Kind == parley.PolicySingle) {
-		return []parley.Message{*trigger}, nil
+		return []parley.Message{*trigger}, false, nil
+	}
+	most := promptFirst
+	if before > 0 {
+		most = promptPage
+		if err := r.reserve(r.read + promptPage); err != nil {
+			return nil, false, err
+		}
+	}
+	page := func(limit int) {
+		rows, more, err = r.w.store.ContextTail(r.writes, r.fence.WorkspaceID, r.fence.SessionID, before, limit, most)
 	}
 	if own := r.last - trigger.Sequence + 1; before == 0 && r.settings.Policy.Kind == parley.PolicySingle &&
 		own < int64(limit) {
-		rows, err := r.w.store.ContextTail(r.writes, r.fence.WorkspaceID, r.fence.SessionID, 0, int(own))
-		whole := len(rows) < int(own) ||
-			slices.ContainsFunc(rows, func(m parley.Message) bool { return m.ID == trigger.ID })
-		if err != nil || whole { // else others wrote to the turn meanwhile
-			return rows, err
+		page(int(own))
+		whole := !more || slices.ContainsFunc(rows, func(m parley.Message) bool { return m.ID == trigger.ID })
+		if err == nil && whole { // else others wrote to the turn meanwhile, or its rows are long
+			return rows, false, r.weighed(rows)
 		}
 	}
-	return r.w.store.ContextTail(r.writes, r.fence.WorkspaceID, r.fence.SessionID, before, limit)
+	if err == nil {
+		page(limit)
+	}
+	if err == nil {
+		err = r.weighed(rows)
+	}
+	return rows, more, err
 }

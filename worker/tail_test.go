@@ -34,7 +34,7 @@ func TestSingleReadsItsOwnTurn(t *testing.T) {
 	if asked := r.model.asked(); len(asked[5].Messages) != 3 { // task, call, result
 		t.Errorf("the last request shows %d messages", len(asked[5].Messages))
 	}
-	rows, err := r.store.ContextTail(t.Context(), r.scope.WorkspaceID, session, 0, 100)
+	rows, _, err := r.store.ContextTail(t.Context(), r.scope.WorkspaceID, session, 0, 100, parley.MaxPageBytes)
 	r.must(err)
 	const written = 5 // task, answer, call, result, answer
 	for known, want := range map[int64]int{written: written, written - 1: len(rows)} {
@@ -46,7 +46,7 @@ func TestSingleReadsItsOwnTurn(t *testing.T) {
 			last:   last.Message.Sequence + known - 1,
 		}}
 		reading.settings.Policy = single
-		got, err := reading.tail(0, 100)
+		got, _, err := reading.tail(0, 100)
 		r.must(err)
 		if len(got) != want || got[min(written, len(got))-1].ID != last.Message.ID {
 			t.Errorf("knowing of %d rows of the turn it reads %d, want %d", known, len(got), want)

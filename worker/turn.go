@@ -30,6 +30,9 @@ type claimed struct {
 	info        model.Info
 	layers      prompt.Layers // the middleware around its calls
 	definitions prompt.Tools  // that the model is shown
+
+	reserved int64 // of what the process keeps for prompts
+	read     int   // bytes that went into the prompt so far
 }
 
 // turn is one run of one claimed turn: it decides what comes next, and each of its

@@ -47,6 +47,7 @@ type Worker struct {
 	ratios   *prompt.Ratios
 	pauses   *pauses
 	answers  *inflight.Bytes // that the answers being given hold, by workspace
+	prompts  *inflight.Bytes // that the prompts hold which are being answered, by workspace
 	script   *script         // of a dry run: it answers for all tools; else nil
 	// responses is the store's response cache; nil in dry runs.
 	responses store.ResponseCache
@@ -104,6 +105,7 @@ func New(db Store, models model.Source, tools tool.Source, hub *live.Hub, option
 		toolsets:  newToolsets(),
 		pauses:    &pauses{},
 		answers:   inflight.NewBytes(answersHold, answersOfOne),
+		prompts:   newPrompts(),
 		weights:   &weights{},
 		ratios:    &prompt.Ratios{},
 		compactor: newCompactor(),

@@ -35,7 +35,7 @@ func backupCommand(shared *flags, term terminal) *cobra.Command {
 			if args[0] == "-" && watched(term.out) {
 				return parley.Errorf(
 					parley.CodeInvalid,
-					"a backup is no text: send it somewhere, as in parley backup - | gzip > parley.db.gz",
+					"a backup is not text: redirect it, as in parley backup - | gzip > parley.db.gz",
 				)
 			}
 			if args[0] == "-" {

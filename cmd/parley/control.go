@@ -12,7 +12,7 @@ import (
 )
 
 func queueCommand(shared *flags, term terminal) *cobra.Command {
-	command := &cobra.Command{Use: "queue", Short: "List, edit, move, remove and send messages that wait behind a turn"}
+	command := &cobra.Command{Use: "queue", Short: "List, edit, move, remove and send queued messages"}
 
 	list := &cobra.Command{
 		Use:   "list SESSION",
@@ -112,7 +112,7 @@ func turnsCommand(shared *flags, term terminal) *cobra.Command {
 			return nil
 		}),
 	}
-	cancel.Flags().BoolVar(&queued, "queued", false, "the queued turns behind it too")
+	cancel.Flags().BoolVar(&queued, "queued", false, "cancel the queued turns too")
 
 	retry := shared.resuming(term, retryTurn, "Try a failed or cancelled turn again and print its answer")
 	goOn := shared.resuming(term, continueTurn, "Have a turn go on that stopped at a limit, and print its answer")

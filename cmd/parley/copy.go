@@ -173,9 +173,9 @@ func (t terminal) copyProgress() func(transfer.State) {
 		line := fmt.Sprintf("%-9s %-14s %d of %d rows", s.Stage, s.Table, s.Rows, s.Total)
 		switch {
 		case live && !done:
-			fmt.Fprintf(t.err, "\r\x1b[K%s", line)
+			fmt.Fprintf(t.err, clearLine+"%s", line)
 		case live:
-			fmt.Fprintf(t.err, "\r\x1b[K%s\n", line)
+			fmt.Fprintf(t.err, clearLine+"%s\n", line)
 		default:
 			fmt.Fprintln(t.err, line)
 		}

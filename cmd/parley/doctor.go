@@ -90,7 +90,7 @@ func checkDirectory(dir string) finding {
 		f.State, f.Says = "note", dir+" is not there yet; parley serve makes it"
 		return f
 	case err != nil || !info.IsDir():
-		f.State, f.Says, f.Do = "problem", dir+" is no directory that can be read",
+		f.State, f.Says, f.Do = "problem", dir+" is not a readable directory",
 			"give another with --data or PARLEY_DATA"
 		return f
 	}

@@ -43,7 +43,7 @@ func forkCommand(shared *flags, term terminal) *cobra.Command {
 			return term.printBranches([]parley.Session{session}, shared.json)
 		}),
 	}
-	command.Flags().StringVar(&at, "at", "", "message to fork behind; the last one when not given")
+	command.Flags().StringVar(&at, "at", "", "message to fork after; the last one by default")
 	command.Flags().Int64Var(&input.Sequence, "sequence", 0, "its sequence, instead of --at")
 	settings = branchFlags(command, &input.BranchInput)
 	return command
@@ -97,7 +97,7 @@ func messagesCommand(shared *flags, term terminal) *cobra.Command {
 	ofAgain = branchFlags(regenerate, &again)
 	branches := &cobra.Command{
 		Use:   "branches MESSAGE",
-		Short: "List the sessions that were forked at a message or ask it anew",
+		Short: "List the sessions that were forked at a message or regenerate its answer",
 		Args:  cobra.ExactArgs(1),
 		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 			sessions, err := everyRow(server.AllBranches(ctx, id, client.BranchesQuery{Limit: parley.MaxPage}))

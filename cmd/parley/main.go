@@ -21,7 +21,7 @@ const version = "0.1.0"
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	code := run(ctx, os.Args[1:], terminal{in: os.Stdin, out: os.Stdout, err: os.Stderr})
+	code := run(ctx, os.Args[1:], terminal{in: os.Stdin, out: shownOn(os.Stdout), err: shownOn(os.Stderr)})
 	stop()
 	os.Exit(code)
 }

@@ -182,7 +182,7 @@ func givenModels(settings []modelSetting) (models []model.Info, err error) {
 		if err := m.ID.Validate(); err != nil {
 			return nil, parley.InvalidField(
 				"models",
-				"%q is no model id: write provider/model",
+				"%q is not a valid model id: write provider/model",
 				parley.Clip(string(m.ID), 64),
 			)
 		}

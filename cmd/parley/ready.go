@@ -14,7 +14,7 @@ const readyPatience = 3 * time.Second
 func readyCommand(shared *flags, term terminal) *cobra.Command {
 	return &cobra.Command{
 		Use:   "ready",
-		Short: "Say whether the server is ready, for health checks where there is no curl",
+		Short: "Report whether the server is ready, for health checks without curl",
 		Long: "Ask the server (--url, PARLEY_URL, else the one of this data directory) whether it is\nready for " +
 			"requests. The exit code is 0 when it is, within 3 seconds, else 1.",
 		Args: cobra.NoArgs,

@@ -53,6 +53,10 @@ func TestAForeignTriggerIsRefused(t *testing.T) {
 	if _, err := os.Lstat(filepath.Join(elsewhere, sqlite.DatabaseFile)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("restored all the same: %v", err)
 	}
+	// Without an address the command asks the standard one, where another server may listen.
+	if err := os.WriteFile(filepath.Join(dir, urlFile), []byte("http://127.0.0.1:1"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	if _, errOut, code := command(t, "--data", dir, "verify"); code != 1 || !strings.Contains(errOut, names) {
 		t.Errorf("verify: %d, %s", code, errOut)
 	}

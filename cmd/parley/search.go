@@ -99,7 +99,7 @@ func timeAgo(text string, now time.Time) (parley.Time, error) {
 	}
 	return 0, parley.Errorf(
 		parley.CodeInvalid,
-		"%q is no time; write 2026-01-31, 2026-01-31T12:00:00Z, or 90m, 12h, 7d for so long ago",
+		"%q is not a time; write 2026-01-31, 2026-01-31T12:00:00Z, or 90m, 12h, 7d for that long ago",
 		parley.Clip(text, 64),
 	)
 }
@@ -108,7 +108,7 @@ func timeAgo(text string, now time.Time) (parley.Time, error) {
 func (t terminal) printHits(page *client.SearchResults) {
 	on, off := "", ""
 	if watched(t.out) {
-		on, off = "\x1b[1;33m", "\x1b[0m"
+		on, off = markOn, markOff
 	}
 	for i := range page.Data {
 		hit := &page.Data[i]
@@ -175,7 +175,7 @@ func plainLine(text string) string {
 func reindexCommand(shared *flags, term terminal) *cobra.Command {
 	return &cobra.Command{
 		Use:   "reindex",
-		Short: "Make the index that searches use anew",
+		Short: "Rebuild the search index",
 		Args:  cobra.NoArgs,
 		Long: "Forgets the index of words. The server makes it anew from the record, beside its other\nwork; until " +
 			"then searches find what is indexed so far. On SQLite the server must be\nstopped first, on PostgreSQL " +
@@ -197,7 +197,7 @@ func reindexCommand(shared *flags, term terminal) *cobra.Command {
 			}
 			fmt.Fprintln(
 				term.err,
-				"The index was dropped; a running server, or the next that is started, makes it anew.",
+				"The index was dropped; a running server, or the next one you start, rebuilds it.",
 			)
 			return nil
 		},

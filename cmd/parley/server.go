@@ -281,7 +281,7 @@ func (s *server) listen(ctx context.Context) (net.Listener, error) {
 	if err != nil {
 		return nil, parley.InvalidField(
 			"addr",
-			"%q is no address: write host:port, for example %s",
+			"%q is not an address: write host:port, for example %s",
 			s.settings.Addr,
 			defaultAddr,
 		)

@@ -167,7 +167,7 @@ type duration time.Duration
 func (d *duration) UnmarshalText(text []byte) error {
 	parsed, err := time.ParseDuration(string(text))
 	if err != nil || parsed < 0 {
-		return fmt.Errorf("%q is no duration: write 600ms or 2s", text)
+		return fmt.Errorf("%q is not a duration: write 600ms or 2s", text)
 	}
 	*d = duration(parsed)
 	return nil
@@ -373,7 +373,7 @@ func (s *settings) checkDatabase() error {
 	case s.DatabaseURL == "" && s.Role != roleAll:
 		return parley.InvalidField(
 			"role",
-			"%s needs other processes on the same database, and SQLite takes only one; give PARLEY_DATABASE_URL, or "+
+			"%s needs other processes on the same database, and SQLite allows only one; set PARLEY_DATABASE_URL, or "+
 				"leave the role at all",
 			s.Role,
 		)

@@ -85,7 +85,7 @@ The exit code is 0 when nothing is wrong.`,
 	}
 	command.Flags().
 		StringVar(&against, "anchor", "", "NUMBER:HASH of an earlier run, to hold the audit's chain against")
-	command.Flags().BoolVar(&anew, "anew", false, "begin at the beginning, also when a run was interrupted")
+	command.Flags().BoolVar(&anew, "anew", false, "start from the beginning, even after an interrupted run")
 	command.Flags().BoolVar(&unpaced, "fast", false, "do not rest between steps")
 	return command
 }

@@ -100,7 +100,7 @@ func (changes) RecordReplay(*transition.Head, *store.NewReplay) error         { 
 func (changes) OpenOutside(*transition.Head, *transition.Outside) error       { return nil }
 func (changes) GrowOutside(*transition.Head, *transition.Grown) error         { return nil }
 func (changes) CloseOutside(*transition.Head) error                           { return nil }
-func (changes) TellRoot(*transition.Head, []transition.ToldRoot) error        { return nil }
+func (changes) NoteDeliveries(*transition.Head, []transition.Delivery) error  { return nil }
 func (changes) PutCompaction(*transition.Head, *parley.Compaction) error      { return nil }
 func (changes) UpdateReady(*transition.Head) error                            { return nil }
 func (changes) ForgetUses(*transition.Head, []parley.ID) error                { return nil }

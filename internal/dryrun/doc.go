@@ -34,8 +34,8 @@ type Reads interface {
 		ctx context.Context,
 		workspaceID, sessionID parley.ID,
 		before int64,
-		limit int,
-	) ([]parley.Message, error)
+		limit, most int,
+	) (rows []parley.Message, more bool, err error)
 	ContextHead(ctx context.Context, workspaceID, sessionID parley.ID) (parley.ContextHead, error)
 	Agent(ctx context.Context, workspaceID parley.ID, idOrSlug string) (parley.Agent, error)
 	AgentVersion(ctx context.Context, workspaceID, agentID parley.ID, version int) (parley.Agent, error)

@@ -196,7 +196,7 @@ func (rows) SessionOfApproval(parley.ID, parley.ID) (parley.ID, error)          
 func (rows) Approval(parley.ID, parley.ID) (*parley.Approval, error)              { return nil, nil }
 func (rows) TurnApprovals(*transition.Head, parley.ID) ([]parley.Approval, error) { return nil, nil }
 func (rows) Accepted(*transition.Head) (*parley.Accepted, error)                  { return nil, nil }
-func (rows) RootNews(parley.ID, parley.ID) (transition.RootNews, error)           { return 0, nil }
+func (rows) Delivered(*transition.Head, transition.Delivery) (bool, error)        { return false, nil }
 func (rows) SessionByKey(parley.ID, string) (parley.ID, error)                    { return parley.ID{}, nil }
 func (rows) OpenedIn(parley.ID, parley.ID, string) (parley.ID, error)             { return parley.ID{}, nil }
 

@@ -92,25 +92,30 @@ func (m *Memory) ContextTail(
 	ctx context.Context,
 	workspaceID, sessionID parley.ID,
 	before int64,
-	limit int,
-) (tail []parley.Message, err error) {
+	limit, most int,
+) (tail []parley.Message, more bool, err error) {
 	m.mu.Lock()
-	for i := len(m.messages) - 1; i >= 0 && len(tail) < limit; i-- {
+	size := 0
+	for i := len(m.messages) - 1; i >= 0 && len(tail) < limit && size < most; i-- {
 		one := m.messages[i]
 		if !one.Internal && one.Status.Settled() && one.Status != parley.MessageQueued &&
 			(before == 0 || one.Sequence < before) {
 			tail = append(tail, one)
+			size += one.Size()
 		}
 	}
 	m.mu.Unlock()
-	if len(tail) == limit || m.fresh || m.base == 0 {
-		return tail, nil
+	if len(tail) == limit || size >= most {
+		return tail, true, nil
+	}
+	if m.fresh || m.base == 0 {
+		return tail, false, nil
 	}
 	if before == 0 || before > m.base+1 {
 		before = m.base + 1
 	}
-	older, err := m.Reads.ContextTail(ctx, workspaceID, sessionID, before, limit-len(tail))
-	return append(tail, older...), err
+	older, more, err := m.Reads.ContextTail(ctx, workspaceID, sessionID, before, limit-len(tail), most-size)
+	return append(tail, older...), more, err
 }
 
 // ContextHead is the real one: a dry run pins nothing and sums nothing up.

@@ -67,7 +67,7 @@ func NewClient(options Options) *http.Client {
 func refusePrivate(_, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil {
-		return fmt.Errorf("%w: %q is no address", ErrPrivate, address)
+		return fmt.Errorf("%w: %q is not an address", ErrPrivate, address)
 	}
 	if !Public(to.Addr()) {
 		return ErrPrivate

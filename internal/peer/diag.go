@@ -32,7 +32,7 @@ const (
 var (
 	errMalformed = errors.New("peer: the kernel's answer cannot be read")
 	errRefused   = errors.New("peer: the kernel refuses to tell")
-	errNoSocket  = errors.New("peer: there is no such socket")
+	errNoSocket  = errors.New("peer: socket not found")
 )
 
 // noEntry is ENOENT, by which the kernel says that there is no such socket.

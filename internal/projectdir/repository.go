@@ -88,7 +88,7 @@ func (t *Tree) addable(folder *os.Root, entry, name string) error {
 	case bad:
 		return refusedFile(
 			name,
-			"with it the directory would become a repository's own, and what stands there runs when somebody uses git",
+			"it would turn the directory into a git repository, and git may run programs that its files name",
 		)
 	}
 	return nil

@@ -253,7 +253,7 @@ func (t *Tree) replaceOnce(name string, data []byte) (next string, created bool,
 // writable refuses what may be read and not written too.
 func (t *Tree) writable(name, at string) error {
 	if inGit(at) {
-		return refusedFile(name, "nothing in .git is written: what stands there runs when somebody uses git")
+		return refusedFile(name, "files in .git cannot be written: git may run programs that they name")
 	}
 	return t.allowed(name, at)
 }
@@ -304,7 +304,7 @@ func (t *Tree) openFolder(from *os.Root, relative, name string) (folder *os.Root
 	if err == nil && inRepository(at) {
 		err = refusedFile(
 			name,
-			"it is git's own directory of a repository: what stands there runs when somebody uses git",
+			"it is a repository's own directory: git may run programs that its files name",
 		)
 	}
 	if err != nil {

@@ -241,3 +241,20 @@ func TestChecksPayForTheirWork(t *testing.T) {
 		t.Errorf("$recursiveRef: %v", err)
 	}
 }
+
+// TestValuesThatGrow: a value that takes far more memory than its text is refused before
+// it is read.
+func TestValuesThatGrow(t *testing.T) {
+	t.Parallel()
+	wanted, err := Read(json.RawMessage(`{"type":"object"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := `{"a":[` + strings.Repeat(`{"":0},`, 1<<17) + `0]}`
+	if _, err := wanted.Check(t.Context(), json.RawMessage(text)); !errors.Is(err, ErrBudget) {
+		t.Errorf("arguments: %v; want %v", err, ErrBudget)
+	}
+	if fits, err := wanted.Fits(t.Context(), text); fits || !errors.Is(err, ErrBudget) {
+		t.Errorf("an answer: %t, %v; want %v", fits, err, ErrBudget)
+	}
+}

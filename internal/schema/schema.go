@@ -35,6 +35,13 @@ const (
 	// maxValueDepth bounds the nesting of a value that is checked.
 	maxValueDepth = 256
 
+	// maxTree bounds the memory that a value takes while it is checked, as it is estimated.
+	// It is treeFactor times that of encoding/json. Values longer than large take turns.
+	maxTree    = 64 << 20
+	treeFactor = 2
+	large      = 64 << 10
+	largeTurns = 2
+
 	// maxViolationBytes bounds what is told of arguments that do not fit.
 	maxViolationBytes = 1024
 )
@@ -95,9 +102,30 @@ func (s Schema) Properties() map[string]bool {
 	return names
 }
 
+// turns is for large values.
+var turns = make(chan struct{}, largeTurns) //nolint:gochecknoglobals // memory is the process's
+
+// take waits for the turn of a value of so many bytes; done ends it.
+func take(ctx context.Context, bytes int) (done func(), err error) {
+	if bytes <= large {
+		return func() {}, nil
+	}
+	select {
+	case turns <- struct{}{}:
+		return func() { <-turns }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
 // Fits reports whether a text is JSON that fits. An error means that this was not
 // found out: ErrBudget, or the end of ctx. The text counts as one that does not fit.
 func (s Schema) Fits(ctx context.Context, text string) (bool, error) {
+	done, err := take(ctx, len(text))
+	if err != nil {
+		return false, err
+	}
+	defer done()
 	c := s.check(ctx)
 	given, err := c.decode([]byte(text))
 	if err != nil || s.root == nil {
@@ -117,6 +145,11 @@ func (s Schema) Check(ctx context.Context, arguments json.RawMessage) (wrong str
 	if s.root == nil {
 		return "", nil
 	}
+	done, err := take(ctx, len(arguments))
+	if err != nil {
+		return "", err
+	}
+	defer done()
 	c := s.check(ctx) // one budget for both looks
 	given, err := c.decode(arguments)
 	if c.err != nil {

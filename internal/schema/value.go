@@ -46,6 +46,10 @@ type decoder struct {
 
 // decode reads one JSON value.
 func (c *check) decode(raw []byte) (value, error) {
+	if treeFactor*parley.JSONHolds(raw) > maxTree {
+		c.err = ErrBudget
+		return value{}, c.err
+	}
 	d := decoder{json.NewDecoder(bytes.NewReader(raw)), c}
 	d.UseNumber()
 	v, err := d.next(0)
@@ -53,7 +57,7 @@ func (c *check) decode(raw []byte) (value, error) {
 		return value{}, err
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return value{}, errors.New("there is something behind the JSON value")
+		return value{}, errors.New("there is data after the JSON value")
 	}
 	return v, nil
 }

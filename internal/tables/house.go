@@ -2,6 +2,7 @@ package tables
 
 import (
 	"example.org/parley"
+	"example.org/parley/internal/transition"
 	"example.org/parley/store"
 )
 
@@ -18,6 +19,21 @@ var house = []Table{ //nolint:gochecknoglobals // never written
 			{Name: "created_at", Kind: Integer},
 			{Name: "due_at", Kind: Integer},
 			{Name: "attempts", Kind: Integer},
+			{Name: "payload", Kind: Text},
+		},
+	},
+	{
+		Name: "deliveries", Go: "Delivery", Alias: "d",
+		Keys: keys{SQLite: {"session_id", "kind", "key"}, Postgres: {"workspace_id", "session_id", "kind", "key"}},
+		Lists: []List{
+			{Name: "insert", Kind: Inserts, Of: of[transition.DeliveryRow]()},
+		},
+		Columns: []Column{
+			{Name: "session_id", Kind: ID, Field: "SessionID", In: "insert"},
+			{Name: "workspace_id", Kind: ID, Field: "WorkspaceID", In: "insert"},
+			{Name: "kind", Kind: Text, Field: "Kind", In: "insert"},
+			{Name: "key", Kind: ID, Field: "Key", In: "insert"},
+			{Name: "delivered_at", Kind: Integer, Field: "DeliveredAt", In: "insert"},
 		},
 	},
 	{

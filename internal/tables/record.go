@@ -195,7 +195,6 @@ var record = []Table{ //nolint:gochecknoglobals // never written
 			{Name: "decided_id", Kind: ID, Field: "By.ID", In: "read update"},
 			{Name: "decided_name", Kind: Text, Field: "By.Name", In: "read update"},
 			{Name: "comment", Kind: Text, Field: "Comment", In: "read update"},
-			{Name: "root_news", Kind: Integer},
 			{Name: "created_at", Kind: Integer, Field: "CreatedAt", In: "read insert"},
 			{Name: "expires_at", Kind: Integer, Field: "ExpiresAt", In: "read insert"},
 			{Name: "decided_at", Kind: Integer, Field: "DecidedAt", In: "read update"},

@@ -10,25 +10,12 @@ import (
 	"example.org/parley/store"
 )
 
-// TellRoot is the errand of an approval of a tool session: the session at the
-// root of its tree hears of it.
-const TellRoot = "approval_to_root"
-
-// RootNews is how much of an approval the root session has heard.
-type RootNews int
-
-// The news, in order.
+// What the session at the root of a tree hears of an approval of a tool session: its
+// deliveries, by the approval's id.
 const (
-	RootKnowsNothing RootNews = iota
-	RootKnowsCreated
-	RootKnowsResolved
+	rootHeardCreated  = "approval_created"
+	rootHeardResolved = "approval_resolved"
 )
-
-// ToldRoot notes what the root has heard of an approval.
-type ToldRoot struct {
-	ApprovalID parley.ID
-	News       RootNews
-}
 
 // ask records the questions of a step that settles: each with the exact call as
 // it stands in the record from now on.
@@ -102,7 +89,9 @@ func (t *Tx) tellApproval(h *Head, told event.Encoded, a *parley.Approval) {
 	t.event(h, a.TurnID, told)
 	t.feed(h, told)
 	if a.RootID != a.SessionID {
-		h.Changes.Outbox = append(h.Changes.Outbox, Errand{WorkspaceID: h.WorkspaceID, Kind: TellRoot, TargetID: a.ID})
+		h.Changes.Outbox = append(h.Changes.Outbox, Errand{
+			WorkspaceID: h.WorkspaceID, Work: TellRoot{ApprovalID: a.ID, RootID: a.RootID},
+		})
 	}
 }
 
@@ -181,7 +170,7 @@ func mayApprove(h *Head, a *parley.Approval, decision *parley.Decision) error {
 	case !decision.Lasts():
 		return nil
 	case a.Named:
-		return parley.InvalidField("scope", "a rule says who approves this tool, so a yes is for this call alone")
+		return parley.InvalidField("scope", "a rule says who approves this tool, so an approval is for this call only")
 	case decision.Scope == parley.ScopeChange && !a.Changed():
 		return parley.InvalidField("scope", "nothing was changed that you could accept: a rule asks about this call")
 	case a.Changed() && decision.By.ID != h.OwnerID:
@@ -447,40 +436,42 @@ func (t *Tx) ExpireApproval(sessionID, approvalID parley.ID) (bool, error) {
 
 // TellRoot tells the root of a tool session's tree of an approval. What it has
 // heard before it is not told again; a root that is gone needs no telling.
-func (t *Tx) TellRoot(workspaceID, approvalID parley.ID) error {
-	found, err := t.rows.Approval(workspaceID, approvalID)
-	if err != nil || found == nil {
-		return err
+func (t *Tx) TellRoot(workspaceID parley.ID, what TellRoot) error {
+	rootID := what.RootID
+	if rootID.IsZero() { // left before errands said it
+		found, err := t.rows.Approval(workspaceID, what.ApprovalID)
+		if err != nil || found == nil {
+			return err
+		}
+		rootID = found.RootID
 	}
-	h, err := t.load(found.RootID)
+	h, err := t.load(rootID)
 	if err != nil || h == nil || h.DeletedAt != 0 {
 		return err
 	}
-	a, err := t.rows.Approval(workspaceID, approvalID) // as it is under the lock
+	a, err := t.rows.Approval(workspaceID, what.ApprovalID) // as it is under the lock
 	if err != nil || a == nil {
 		return err
 	}
-	news, err := t.rows.RootNews(workspaceID, approvalID)
+	first, err := t.deliver(h, Delivery{rootHeardCreated, a.ID})
 	if err != nil {
 		return err
 	}
-	before := news
-	if news < RootKnowsCreated {
+	if first {
 		t.event(h, parley.ID{}, event.ApprovalCreated{Approval: approvalTold(a)}.Encode())
-		news = RootKnowsCreated
 	}
-	if news < RootKnowsResolved && a.State != parley.ApprovalPending {
-		if a.State == parley.ApprovalApproved &&
-			a.Scope == parley.ScopeChange { // the tool sessions to come begin with what the root has
-			if err := t.acceptChange(h, a); err != nil {
-				return err
-			}
+	if a.State == parley.ApprovalPending {
+		return nil
+	}
+	if first, err = t.deliver(h, Delivery{rootHeardResolved, a.ID}); err != nil || !first {
+		return err
+	}
+	if a.State == parley.ApprovalApproved &&
+		a.Scope == parley.ScopeChange { // the tool sessions to come begin with what the root has
+		if err := t.acceptChange(h, a); err != nil {
+			return err
 		}
-		t.event(h, parley.ID{}, event.ApprovalResolved{Approval: approvalTold(a)}.Encode())
-		news = RootKnowsResolved
 	}
-	if news != before {
-		h.Changes.ToldRoot = append(h.Changes.ToldRoot, ToldRoot{approvalID, news})
-	}
+	t.event(h, parley.ID{}, event.ApprovalResolved{Approval: approvalTold(a)}.Encode())
 	return nil
 }

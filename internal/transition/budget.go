@@ -7,10 +7,6 @@ import (
 	"example.org/parley/store"
 )
 
-// WakeSession is the kind of an errand that lets a turn go on which waits for
-// budget or for its rate.
-const WakeSession = "wake_session"
-
 // WokenAtOnce bounds the sessions that go on when a call leaves some room in a
 // budget that they share: the others would find it taken.
 const WokenAtOnce = 8
@@ -162,7 +158,7 @@ func (t *Tx) ParkRefused(fence store.Fence, refusal store.Refusal) (parley.Turn,
 	if refusal.After > 0 {
 		h.Changes.Outbox = append(
 			h.Changes.Outbox,
-			Errand{WorkspaceID: h.WorkspaceID, Kind: WakeSession, TargetID: h.ID, Delay: refusal.After},
+			Errand{WorkspaceID: h.WorkspaceID, Work: WakeSession{SessionID: h.ID}, Delay: refusal.After},
 		)
 	}
 	err = t.parkWith(h, turn, refusal.Reason, refused(turn.ID, &refusal))

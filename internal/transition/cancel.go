@@ -203,7 +203,7 @@ func (t *Tx) EditQueued(
 	if m.Author.ID != author { // the record would have it that they wrote it
 		return parley.Message{}, parley.Errorf(
 			parley.CodeForbidden,
-			"only who wrote a queued message may edit it; you may remove it and post your own",
+			"only the author of a queued message may edit it; you may remove it and post your own",
 		)
 	}
 	if err := t.refile(h, m.ID, m.Content, content); err != nil {

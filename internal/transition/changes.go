@@ -2,7 +2,6 @@ package transition
 
 import (
 	"encoding/json"
-	"time"
 
 	"example.org/parley"
 	"example.org/parley/store"
@@ -58,7 +57,6 @@ type Changes struct {
 
 	NewApprovals []*parley.Approval
 	Approvals    []*parley.Approval // state, scope, covers, decided_…, comment, used_at and approved_by
-	ToldRoot     []ToldRoot
 
 	Compaction *parley.Compaction // insert the session's row, or update all of it
 
@@ -71,11 +69,12 @@ type Changes struct {
 	Unready bool // delete the session's ready row; before Ready
 	Ready   bool // insert it with ready_at At, if there is none
 
-	Unfiled []parley.ID // messages whose uses of files are forgotten; before Filed
-	Filed   []FileUse   // insert, if it is not there
-	Opened  []ClientOpened
-	Outbox  []Errand
-	Events  []Event
+	Unfiled   []parley.ID // messages whose uses of files are forgotten; before Filed
+	Filed     []FileUse   // insert, if it is not there
+	Opened    []ClientOpened
+	Delivered []Delivery // insert: what other sessions sent
+	Outbox    []Errand
+	Events    []Event
 }
 
 // Creation is how a session came to be.
@@ -146,14 +145,6 @@ type ClientOpened struct {
 type FileUse struct {
 	MessageID parley.ID
 	FileID    parley.ID
-}
-
-// Errand is work left to the outbox.
-type Errand struct {
-	WorkspaceID parley.ID
-	Kind        string
-	TargetID    parley.ID
-	Delay       time.Duration // until it is due, by the database's clock
 }
 
 // Event is an event with the form in which it is stored.

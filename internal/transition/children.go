@@ -7,28 +7,8 @@ import (
 	"example.org/parley/store"
 )
 
-// The kinds of errands between a session and the tool sessions of its calls. The
-// target of the first is the tool_call message, of the second the tool session.
-const (
-	ChildHome   = "child_home"   // bring the result of a call home
-	CancelChild = "cancel_child" // stop what works for a call that waits no more
-)
-
 // childPatience is how long the holder of a tool session's turn has to stop it.
 const childPatience = parley.Time(2000) // milliseconds
-
-// ClockSlack is how far ahead, in milliseconds, an errand may say that it was left
-// before the clock is taken to have gone back.
-const ClockSlack = parley.Time(2000)
-
-// RestOf is how long an errand of a kind rests between two pieces of its work, in
-// milliseconds.
-func RestOf(kind string) parley.Time {
-	if kind == CancelChild {
-		return childPatience
-	}
-	return 0
-}
 
 // What a call is told of a tool session that brings no answer.
 const (
@@ -117,7 +97,10 @@ func (h *Head) goesHome() {
 	if h.AnswersCall() {
 		h.Changes.Outbox = append(
 			h.Changes.Outbox,
-			Errand{WorkspaceID: h.WorkspaceID, Kind: ChildHome, TargetID: h.ParentMessageID},
+			Errand{
+				WorkspaceID: h.WorkspaceID,
+				Work:        ChildHome{CallID: h.ParentMessageID, SessionID: h.ParentSessionID},
+			},
 		)
 	}
 }
@@ -127,7 +110,7 @@ func (h *Head) callsOff(call *parley.Message) {
 	if child := childOf(call); !child.IsZero() {
 		h.Changes.Outbox = append(
 			h.Changes.Outbox,
-			Errand{WorkspaceID: h.WorkspaceID, Kind: CancelChild, TargetID: child},
+			Errand{WorkspaceID: h.WorkspaceID, Work: CancelChild{SessionID: child}},
 		)
 	}
 }
@@ -145,10 +128,13 @@ func (t *Tx) callsAllOff(h *Head) error {
 // under the parent's lock and whatever its unfinished turn is at; one that waits
 // for nothing else is ready then. A result that nobody waits for any more is
 // dropped: the call has another one, or its turn is over.
-func (t *Tx) BringHome(workspaceID, callMessageID parley.ID) error {
-	sessionID, err := t.rows.SessionOf(workspaceID, callMessageID)
-	if err != nil || sessionID.IsZero() {
-		return err
+func (t *Tx) BringHome(workspaceID parley.ID, what ChildHome) error {
+	callMessageID, sessionID := what.CallID, what.SessionID
+	if sessionID.IsZero() { // left before errands said it
+		var err error
+		if sessionID, err = t.rows.SessionOf(workspaceID, callMessageID); err != nil || sessionID.IsZero() {
+			return err
+		}
 	}
 	h, err := t.load(sessionID)
 	if err != nil || h == nil || h.DeletedAt != 0 || h.TurnID.IsZero() {
@@ -167,6 +153,9 @@ func (t *Tx) BringHome(workspaceID, callMessageID parley.ID) error {
 	m := t.resultOf(h, call, parley.NewID(), call.Author)
 	m.Metadata = parley.LinkChild(callMessageID)
 	if m.Content, err = t.childResult(parley.ChildID(callMessageID), m); err != nil || m.Content == nil {
+		return err
+	}
+	if first, err := t.deliver(h, Delivery{ChildHome{}.Kind(), callMessageID}); err != nil || !first {
 		return err
 	}
 	if err := t.recordResult(h, m); err != nil {
@@ -234,7 +223,7 @@ func answerResult(answers []parley.Message, tookMS *int64, m *parley.Message) (j
 	for i := range answers {
 		var content parley.AssistantContent
 		if err := json.Unmarshal(answers[i].Content, &content); err != nil {
-			return nil, parley.WrapError(parley.CodeInvalid, err, "an answer is no message of an assistant")
+			return nil, parley.WrapError(parley.CodeInvalid, err, "the answer is not an assistant message")
 		}
 		text, refusal = text+content.Text, refusal+content.Refusal
 		m.Author = answers[i].Author

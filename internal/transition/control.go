@@ -31,7 +31,7 @@ func (t *Tx) SendQueued(
 	if how == parley.DuringSteer && h.WaitReason == parley.WaitOutside {
 		return store.Posted{}, parley.Conflict(
 			m.Status,
-			"an agent outside is writing, which takes no steers; wait for it, or send this as an interrupt",
+			"an outside agent is writing, and cannot be steered; wait for it, or send this as an interrupt",
 		)
 	}
 	switch {
@@ -138,7 +138,7 @@ func (t *Tx) MoveQueued(scope store.Scope, messageID, before parley.ID) (parley.
 		if at = slices.IndexFunc(order, func(e Entry) bool { return e.ID == before }); at < 0 {
 			return parley.Message{}, parley.Errorf(
 				parley.CodeNotFound,
-				"before: there is no such message in this queue",
+				"before: this message is not in the queue",
 			)
 		}
 	}

@@ -6,14 +6,6 @@ import (
 	"example.org/parley/store"
 )
 
-// The kinds of errands.
-const (
-	PurgeSession   = "purge_session"           // delete the rows of a tombstoned session
-	PurgeLog       = "purge_log"               // delete what no fork shares any more of a log whose session is gone
-	DetachProject  = "detach_project"          // take the sessions out of a project that is gone
-	DeleteSessions = "delete_project_sessions" // or delete them
-)
-
 // DeleteSession is the transition of store.Turns.
 func (t *Tx) DeleteSession(scope store.Scope, sessionID parley.ID) error {
 	h, err := t.lock(scope, sessionID)
@@ -70,7 +62,7 @@ func (t *Tx) entombOne(h *Head) {
 	h.status, h.reason = h.Status, h.WaitReason // the lists hear session.deleted alone
 	h.unready()
 	t.feed(h, event.SessionDeleted{SessionID: h.ID}.Encode())
-	h.Changes.Outbox = append(h.Changes.Outbox, Errand{WorkspaceID: h.WorkspaceID, Kind: PurgeSession, TargetID: h.ID})
+	h.Changes.Outbox = append(h.Changes.Outbox, Errand{WorkspaceID: h.WorkspaceID, Work: PurgeSession{SessionID: h.ID}})
 }
 
 // ProjectOfOthers is the answer to a member who deletes a project that others use.

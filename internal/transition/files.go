@@ -6,10 +6,6 @@ import (
 	"example.org/parley"
 )
 
-// PurgeBlob is the kind of the errand that deletes bytes which no file has, and
-// uploads that stopped growing. Its target is the blob.
-const PurgeBlob = "purge_blob"
-
 // BlobBatch bounds the chunks that one transaction deletes.
 const BlobBatch = 16
 

@@ -157,13 +157,13 @@ func (t *Tx) AppendOutside(
 	case o.Text+o.Reasoning+len(fresh) > parley.MaxAnswerBytes:
 		return parley.OutsideGrown{}, parley.Errorf(
 			parley.CodeTooLarge,
-			"a message takes at most %d bytes; settle this one and open another",
+			"a message holds at most %d bytes; settle this one and open another",
 			parley.MaxAnswerBytes,
 		)
 	case fresh != "" && o.Versions >= parley.MaxOutsideAppends:
 		return parley.OutsideGrown{}, parley.Errorf(
 			parley.CodeTooLarge,
-			"a message takes at most %d appends; send more at once, or settle this one and open another",
+			"a message accepts at most %d appends; send larger pieces, or settle this one and open another",
 			parley.MaxOutsideAppends,
 		)
 	}
@@ -339,7 +339,7 @@ func (t *Tx) deliveredBlock(h *Head, o *Outside, settle store.OutsideSettle) (st
 		appended := content
 		content = parley.AssistantContent{}
 		if err := json.Unmarshal(settle.Content, &content); err != nil {
-			return block, parley.WrapError(parley.CodeInvalid, err, "content: is no message of an assistant")
+			return block, parley.WrapError(parley.CodeInvalid, err, "content: is not an assistant message")
 		}
 		switch {
 		case !strings.HasPrefix(content.Text, appended.Text):

@@ -78,8 +78,9 @@ type Rows interface {
 	Approval(workspaceID, approvalID parley.ID) (*parley.Approval, error)
 	// TurnApprovals reads the approvals of a turn of a session, by creation.
 	TurnApprovals(h *Head, turnID parley.ID) ([]parley.Approval, error)
-	// RootNews is what the root session has heard of an approval.
-	RootNews(workspaceID, approvalID parley.ID) (RootNews, error)
+
+	// Delivered reports whether something has arrived in the session before.
+	Delivered(h *Head, what Delivery) (bool, error)
 
 	// Accepted reads what a session's owner has accepted; nil for one from before
 	// acceptances were kept.

@@ -50,7 +50,7 @@ func checkBelow(session *parley.Session, parent *Head) error {
 	}
 	return parley.Errorf(
 		parley.CodeConflict,
-		"a tool session is seen by no more people than the session that it works for, which is private; change the "+
+		"a tool session cannot be more visible than the session that it works for, which is private; change the "+
 			"visibility of that one",
 	)
 }

@@ -48,7 +48,6 @@ type Writer interface {
 
 	InsertApprovals(h *Head, approvals []*parley.Approval) error
 	UpdateApprovals(h *Head, approvals []*parley.Approval) error
-	TellRoot(h *Head, told []ToldRoot) error
 
 	PutCompaction(h *Head, compaction *parley.Compaction) error
 	UpdateReady(h *Head) error
@@ -56,6 +55,7 @@ type Writer interface {
 	ForgetUses(h *Head, messages []parley.ID) error
 	UseFiles(h *Head, uses []FileUse) error
 	OpenClients(h *Head, opened []ClientOpened) error
+	NoteDeliveries(h *Head, delivered []Delivery) error
 	LeaveErrands(h *Head, errands []Errand) error
 
 	// What follows is of budgets, which sessions share: a store writes it last, by
@@ -141,7 +141,6 @@ var kinds = [...]kind{ //nolint:gochecknoglobals // never written
 
 	many("NewApprovals", func(c *Changes) []*parley.Approval { return c.NewApprovals }, Writer.InsertApprovals),
 	many("Approvals", func(c *Changes) []*parley.Approval { return c.Approvals }, Writer.UpdateApprovals),
-	many("ToldRoot", func(c *Changes) []ToldRoot { return c.ToldRoot }, Writer.TellRoot),
 
 	one("Compaction", func(c *Changes) *parley.Compaction { return c.Compaction }, Writer.PutCompaction),
 	fact("Unready Ready", func(c *Changes) bool { return c.Unready || c.Ready }, Writer.UpdateReady),
@@ -149,6 +148,7 @@ var kinds = [...]kind{ //nolint:gochecknoglobals // never written
 	many("Unfiled", func(c *Changes) []parley.ID { return c.Unfiled }, Writer.ForgetUses),
 	many("Filed", func(c *Changes) []FileUse { return c.Filed }, Writer.UseFiles),
 	many("Opened", func(c *Changes) []ClientOpened { return c.Opened }, Writer.OpenClients),
+	many("Delivered", func(c *Changes) []Delivery { return c.Delivered }, Writer.NoteDeliveries),
 	many("Outbox", func(c *Changes) []Errand { return c.Outbox }, Writer.LeaveErrands),
 }
 

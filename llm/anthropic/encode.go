@@ -100,7 +100,7 @@ func appendSampling(b []byte, p parley.Parameters, thinking bool) ([]byte, error
 	const thinkingTopP = 0.95 // the least that goes with thinking
 	switch {
 	case p.Temperature != nil && *p.Temperature > 1:
-		return nil, parley.InvalidField("temperature", "this provider takes 0 to 1")
+		return nil, parley.InvalidField("temperature", "this provider accepts 0 to 1")
 	case p.Temperature != nil && !thinking:
 		b = wire.AppendNumber(wire.AppendField(b, "temperature"), *p.Temperature)
 	case p.TopP != nil && (!thinking || *p.TopP >= thinkingTopP):
@@ -209,7 +209,10 @@ func appendMessages(b []byte, request model.Request) ([]byte, error) {
 		w.mark = false
 	}
 	if w.role == "" {
-		return nil, parley.InvalidField("messages", "there is nothing to send: this provider takes no empty text")
+		return nil, parley.InvalidField(
+			"messages",
+			"there is nothing to send: this provider does not accept empty text",
+		)
 	}
 	return append(w.b, "]}"...), nil
 }

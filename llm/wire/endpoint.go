@@ -58,7 +58,7 @@ func NewEndpoint(o EndpointOptions) (*Endpoint, error) {
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
 		return nil, parley.InvalidField(
 			"base_url",
-			"%q is no base URL: write one such as https://host/v1",
+			"%q is not a base URL: write one such as https://host/v1",
 			parley.Clip(Redact(o.BaseURL, o.Secret), 128),
 		)
 	}

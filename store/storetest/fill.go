@@ -42,6 +42,8 @@ func Fill(t *testing.T, store store.Store, n int) Filled {
 	for range n {
 		w.exchange(t, plain, "a question\t\"?\"", "an answer\nin lines 😀")
 	}
+	w.askedBelow(t)
+	w.drainOutbox(t) // its root hears of it
 	must(t, "SetClientSession", w.store.SetClientSession(w.ctx, w.scope, w.owner.ID, "tab 1", plain))
 	must(
 		t,

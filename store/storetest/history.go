@@ -112,7 +112,7 @@ func forkOfFork(t *testing.T, w *world) {
 		if diff := cmp.Diff(want, questions(w.check(t, id).Record)); diff != "" {
 			t.Errorf("the questions (-want +got):\n%s", diff)
 		}
-		tail, err := w.store.ContextTail(w.ctx, w.scope.WorkspaceID, id, 0, 100)
+		tail, _, err := w.store.ContextTail(w.ctx, w.scope.WorkspaceID, id, 0, 100, parley.MaxPageBytes)
 		must(t, "ContextTail", err)
 		slices.Reverse(tail)
 		if diff := cmp.Diff(want, questions(tail)); diff != "" {

@@ -81,7 +81,7 @@ func forkEdge(t *testing.T, w *world) {
 	w.markIn(t, parent, record[2].ID, parley.Marks{})
 	tail := func(before int64, limit int) (sequences []int64) {
 		t.Helper()
-		messages, err := w.store.ContextTail(w.ctx, w.scope.WorkspaceID, fork.ID, before, limit)
+		messages, _, err := w.store.ContextTail(w.ctx, w.scope.WorkspaceID, fork.ID, before, limit, parley.MaxPageBytes)
 		must(t, "ContextTail", err)
 		for _, m := range messages {
 			sequences = append(sequences, m.Sequence)
@@ -95,6 +95,12 @@ func forkEdge(t *testing.T, w *world) {
 		}
 	}
 	expect("the tail", tail(0, 50), 6, 5, 4, 3)
+	own, _, err := w.store.ContextTail(w.ctx, w.scope.WorkspaceID, fork.ID, 0, 2, parley.MaxPageBytes)
+	must(t, "ContextTail", err)
+	cut, more, err := w.store.ContextTail(w.ctx, w.scope.WorkspaceID, fork.ID, 0, 50, own[0].Size()+own[1].Size()+1)
+	if len(cut) != 3 || cut[2].Sequence != 4 || !more {
+		t.Errorf("a page of bytes over the cut has %d rows, and more: %t, %v", len(cut), more, err)
+	}
 	expect("a page over the cut", tail(6, 2), 5, 4)
 	expect("a page in what is shared", tail(4, 50), 3)
 	w.markIn(t, fork.ID, w.check(t, fork.ID).Record[4].ID, parley.Marks{ContextEdge: true})

@@ -475,13 +475,25 @@ func testContextTail(t *testing.T, w *world) {
 	}
 	tail := func(before int64, limit int) (sequences []int64) {
 		t.Helper()
-		messages, err := w.store.ContextTail(w.ctx, w.scope.WorkspaceID, id, before, limit)
+		messages, _, err := w.store.ContextTail(w.ctx, w.scope.WorkspaceID, id, before, limit, parley.MaxPageBytes)
 		must(t, "ContextTail", err)
 		sequences = []int64{}
 		for _, m := range messages {
 			sequences = append(sequences, m.Sequence)
 		}
 		return sequences
+	}
+	short, more, err := w.store.ContextTail(w.ctx, w.scope.WorkspaceID, id, 0, 50, 1)
+	must(t, "ContextTail", err)
+	if len(short) != 1 || short[0].Sequence != 10 || !more {
+		t.Errorf("a page of one byte has %d rows, and more: %t; want the newest alone, and more", len(short), more)
+	}
+	size := short[0].Size() + 1
+	if short, more, err = w.store.ContextTail(w.ctx, w.scope.WorkspaceID, id, 0, 50, size); len(short) != 2 || !more {
+		t.Errorf("a page of %d bytes has %d rows, and more: %t, %v; want two", size, len(short), more, err)
+	}
+	if short, more, err = w.store.ContextTail(w.ctx, w.scope.WorkspaceID, id, 3, 50, parley.MaxPageBytes); more {
+		t.Errorf("behind the %d rows of the beginning there is more, %v", len(short), err)
 	}
 	record := w.check(t, id).Record
 	for name, test := range map[string]struct {
@@ -526,7 +538,7 @@ func testContextTailSettled(t *testing.T, w *world) {
 	must(t, "PostMessage", err)
 	w.begin(t, posted.Claim.Fence, 1)
 	w.post(t, id, w.say("queued"))
-	messages, err := w.store.ContextTail(w.ctx, w.scope.WorkspaceID, id, 0, 50)
+	messages, _, err := w.store.ContextTail(w.ctx, w.scope.WorkspaceID, id, 0, 50, parley.MaxPageBytes)
 	must(t, "ContextTail", err)
 	if diff := cmp.Diff([]string{posted.Message.ID.String()}, messageIDs(messages)); diff != "" {
 		t.Errorf("beside an internal, a streaming and a queued message (-want +got):\n%s", diff)

@@ -41,7 +41,7 @@ func (w *world) sessionReads(session, message, turn, call parley.ID, scope store
 	note("Calls", err)
 	note("SetClientSession", w.store.SetClientSession(w.ctx, scope, w.owner.ID, "window", session))
 	if scope.ViewerID.IsZero() {
-		_, err = w.store.ContextTail(w.ctx, scope.WorkspaceID, session, 0, 10)
+		_, _, err = w.store.ContextTail(w.ctx, scope.WorkspaceID, session, 0, 10, parley.MaxPageBytes)
 		note("ContextTail", err)
 	}
 	return results

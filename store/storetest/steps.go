@@ -268,7 +268,7 @@ func stepFailedThenAgain(t *testing.T, w *world) {
 		s.Record[1].Error.Class != parley.ClassStream {
 		t.Errorf("the failed step is not told as an error, or its message has none: %+v", s.Record[1])
 	}
-	tail, err := w.store.ContextTail(w.ctx, w.scope.WorkspaceID, claim.Fence.SessionID, 0, 10)
+	tail, _, err := w.store.ContextTail(w.ctx, w.scope.WorkspaceID, claim.Fence.SessionID, 0, 10, parley.MaxPageBytes)
 	must(t, "ContextTail", err)
 	if len(tail) != 2 {
 		t.Errorf("the context's tail has %d messages; want both settled ones, the builder chooses", len(tail))
@@ -457,7 +457,7 @@ func stepLong(t *testing.T, w *world) {
 	if len(s.Record) != 24 || len(s.Turns) != 12 || s.Session.Statistics.OutputTokens != 48 {
 		t.Errorf("%d messages, %d turns, %+v", len(s.Record), len(s.Turns), s.Session.Statistics)
 	}
-	tail, err := w.store.ContextTail(w.ctx, w.scope.WorkspaceID, session, 21, 4)
+	tail, _, err := w.store.ContextTail(w.ctx, w.scope.WorkspaceID, session, 21, 4, parley.MaxPageBytes)
 	must(t, "ContextTail", err)
 	if len(tail) != 4 || tail[0].Sequence != 20 || tail[3].Sequence != 17 {
 		t.Errorf("the tail before 21 begins at %d and has %d messages", tail[0].Sequence, len(tail))

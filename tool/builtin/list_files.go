@@ -111,7 +111,7 @@ func checkNames(field, pattern string) error {
 	if _, err := path.Match(pattern, ""); err != nil {
 		return parley.InvalidField(
 			field,
-			"%q is no pattern: * stands for any characters, ? for one",
+			"%q is not a valid pattern: * stands for any characters, ? for one",
 			parley.Clip(pattern, 128),
 		)
 	}

@@ -117,7 +117,7 @@ func (f *fileText) read(ctx context.Context, file io.Reader, lines int) error {
 func (f *fileText) end(text *strings.Builder, next int, more bool) error {
 	f.Text = text.String()
 	if !isText([]byte(f.Text)) {
-		return parley.Errorf(parley.CodeUnsupported, "%q is no text file", parley.Clip(f.Path, 128))
+		return parley.Errorf(parley.CodeUnsupported, "%q is not a text file", parley.Clip(f.Path, 128))
 	}
 	if !more {
 		return nil

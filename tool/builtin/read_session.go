@@ -147,7 +147,7 @@ func (t readSession) answer(ctx context.Context, call tool.Call) (json.RawMessag
 func notReadable() error {
 	return parley.Errorf(
 		parley.CodeNotFound,
-		"there is no such session, or it is not shared with this one; call read_session without a session to see "+
+		"this session does not exist, or is not shared with this one; call read_session without a session to see "+
 			"which can be read",
 	)
 }

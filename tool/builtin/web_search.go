@@ -57,7 +57,7 @@ func NewWebSearch(options WebSearchOptions) (*WebSearch, error) {
 	}
 	origin, err := url.Parse(strings.TrimRight(base, "/"))
 	if err != nil || origin.Host == "" || origin.Scheme != "http" && origin.Scheme != "https" {
-		return nil, parley.InvalidField("TAVILY_BASE_URL", "is no base URL: write one such as %s", TavilyURL)
+		return nil, parley.InvalidField("TAVILY_BASE_URL", "is not a base URL: write one such as %s", TavilyURL)
 	}
 	tool := webSearch{
 		fixed: fixed{
@@ -167,7 +167,7 @@ func (w webSearch) ask(ctx context.Context, body []byte) ([]byte, error) {
 	case response.StatusCode == http.StatusUnauthorized || response.StatusCode == http.StatusForbidden:
 		return nil, parley.Errorf(
 			parley.CodeForbidden,
-			"the search service refuses this server's key; who runs the server can set another as TAVILY_API_KEY",
+			"the search service refuses this server's key; the operator can set another as TAVILY_API_KEY",
 		)
 	case response.StatusCode == http.StatusTooManyRequests || response.StatusCode == 432 ||
 		response.StatusCode == 433: // the last two: Tavily's plan limits

@@ -206,7 +206,7 @@ func (e *endpoint) explain(ctx context.Context, err error) error {
 	case errors.Is(err, netguard.ErrPrivate):
 		return parley.Errorf(
 			parley.CodeForbidden,
-			"%s; who runs this server can allow it for this tool with allow_private",
+			"%s; the operator can allow it for this tool with allow_private",
 			netguard.ErrPrivate,
 		)
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):

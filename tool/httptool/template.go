@@ -43,7 +43,7 @@ func parseTemplate(text string) (template, error) {
 	case err != nil || origin.Hostname() == "" || origin.Scheme != "http" && origin.Scheme != "https":
 		return template{}, parley.InvalidField(
 			"url",
-			"%q is no address of a server: write http:// or https:// and a host without arguments",
+			"%q is not a server's address: write http:// or https:// and a host without arguments",
 			parley.Clip(text[:end], 128),
 		)
 	case origin.User != nil:
@@ -60,7 +60,7 @@ func parseTemplate(text string) (template, error) {
 	for rest := text[end:]; rest != ""; {
 		before, after, found := strings.Cut(rest, "{")
 		if strings.Contains(before, "}") {
-			return template{}, parley.InvalidField("url", "a } stands without its {")
+			return template{}, parley.InvalidField("url", "a } is missing its {")
 		}
 		if before != "" {
 			t.parts = append(t.parts, part{text: before})

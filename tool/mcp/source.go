@@ -55,7 +55,7 @@ func Open(servers []Server, options Options) (*Source, error) {
 		}
 		if s.link(server.Name) != nil {
 			stop()
-			return nil, parley.InvalidField("mcp", "server %s is there twice", quoted(server.Name))
+			return nil, parley.InvalidField("mcp", "server %s is listed twice", quoted(server.Name))
 		}
 		s.links = append(s.links, newLink(server, options, s.show))
 	}

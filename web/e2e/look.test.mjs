@@ -32,7 +32,7 @@ once('a directory is found by keys alone, and becomes a project', async () => {
   await find.press('Backspace');
   await until(async () => (await names()) === 'deep');
   await page.getByLabel('Path').fill('/');
-  await page.getByText('There is no directory "/" within those allowed').waitFor();
+  await page.getByText('The directories allowed for projects do not contain "/"').waitFor();
   await until(() => page.getByRole('button', { name: 'Use /' }).isDisabled(), 'what is not there can be used');
   await page.getByLabel('Path').fill(path.join(home, 'work'));
   await page.getByRole('button', { name: 'Use work' }).click();

@@ -88,8 +88,8 @@ func contextOf(ctx context.Context, dir string, messages, rounds int) (took map[
 					Policy:  view.policy,
 					Session: now,
 					Budget:  view.budget,
-					Tail: func(before int64, limit int) ([]parley.Message, error) {
-						return db.ContextTail(ctx, session.WorkspaceID, session.ID, before, limit)
+					Tail: func(before int64, limit int) ([]parley.Message, bool, error) {
+						return db.ContextTail(ctx, session.WorkspaceID, session.ID, before, limit, parley.MaxPageBytes)
 					},
 				},
 			)

@@ -24,14 +24,14 @@ export interface components {
             id: string;
             /** Format: uuid */
             lead_id: string | null;
-            /** @description What turns may use. Daily limits count apart: an agent's over all of its sessions, a session's over its own tree. */
+            /** @description What turns may use. Daily limits count separately: an agent's over all of its sessions, a session's over its own tree. */
             limits: components["schemas"]["Limits"];
             /**
              * Format: int64
              * @description Most tokens of one answer.
              */
             max_tokens: number | null;
-            /** @description What stands around the calls to models. */
+            /** @description Middleware around model calls. */
             middleware: components["schemas"]["MiddlewareSettings"];
             /** @description The model that answers, as provider/model; the server's default where nothing names one. */
             model: string | null;
@@ -46,7 +46,7 @@ export interface components {
             reasoning_effort: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | null;
             /** @description Keeps answers and gives them again to equal requests of the workspace. */
             response_cache: components["schemas"]["ResponseCacheSettings"] | null;
-            /** @description What happens after a failed model call. */
+            /** @description Retries after a failed model call. */
             retry_policy: components["schemas"]["RetryPolicy"];
             runtime: string;
             /**
@@ -94,14 +94,14 @@ export interface components {
             grants?: components["schemas"]["Grant"][];
             /** Format: uuid */
             lead_id?: string | null;
-            /** @description What turns may use. Daily limits count apart: an agent's over all of its sessions, a session's over its own tree. */
+            /** @description What turns may use. Daily limits count separately: an agent's over all of its sessions, a session's over its own tree. */
             limits?: components["schemas"]["Limits"] | null;
             /**
              * Format: int64
              * @description Most tokens of one answer.
              */
             max_tokens?: number | null;
-            /** @description What stands around the calls to models. */
+            /** @description Middleware around model calls. */
             middleware?: components["schemas"]["MiddlewareSettings"] | null;
             /** @description The model that answers, as provider/model; the server's default where nothing names one. */
             model?: string;
@@ -113,7 +113,7 @@ export interface components {
             reasoning_effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | null;
             /** @description Keeps answers and gives them again to equal requests of the workspace. */
             response_cache?: components["schemas"]["ResponseCacheSettings"] | null;
-            /** @description What happens after a failed model call. */
+            /** @description Retries after a failed model call. */
             retry_policy?: components["schemas"]["RetryPolicy"] | null;
             /** @description standard by default. */
             runtime?: string;
@@ -155,14 +155,14 @@ export interface components {
             grants?: components["schemas"]["Grant"][] | null;
             /** Format: uuid */
             lead_id?: string | null;
-            /** @description What turns may use. Daily limits count apart: an agent's over all of its sessions, a session's over its own tree. */
+            /** @description What turns may use. Daily limits count separately: an agent's over all of its sessions, a session's over its own tree. */
             limits?: components["schemas"]["LimitsPatch"] | null;
             /**
              * Format: int64
              * @description Most tokens of one answer.
              */
             max_tokens?: number | null;
-            /** @description What stands around the calls to models. */
+            /** @description Middleware around model calls. */
             middleware?: components["schemas"]["MiddlewareSettings"] | null;
             /** @description The model that answers, as provider/model; the server's default where nothing names one. */
             model?: string | null;
@@ -179,7 +179,7 @@ export interface components {
             reasoning_effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | null;
             /** @description Keeps answers and gives them again to equal requests of the workspace. */
             response_cache?: components["schemas"]["ResponseCacheSettings"] | null;
-            /** @description What happens after a failed model call. */
+            /** @description Retries after a failed model call. */
             retry_policy?: components["schemas"]["RetryPolicy"] | null;
             runtime?: string | null;
             /**
@@ -284,7 +284,7 @@ export interface components {
             /** Format: uuid */
             workspace_id: string;
         };
-        /** @description Tells that one of several people said yes. The approval is still pending. */
+        /** @description Reports that one of several people said yes. The approval is still pending. */
         ApprovalApproved: {
             /**
              * Format: uuid
@@ -307,7 +307,7 @@ export interface components {
             decided_by: string | null;
             /**
              * Format: date-time
-             * @description When it is denied by itself.
+             * @description When it expires, and counts as denied.
              */
             expires_at: string;
             /** @description For people: why it is asked; null when a rule asks. */
@@ -332,7 +332,7 @@ export interface components {
              */
             root_id: string;
             /**
-             * @description How far a yes reaches; null before.
+             * @description How far the answer reaches; null before it.
              * @enum {string|null}
              */
             scope: "once" | "session" | "change" | null;
@@ -354,7 +354,7 @@ export interface components {
              */
             turn_id: string;
         };
-        /** @description Tells that one of several people said yes. The approval is still pending. */
+        /** @description Reports that one of several people said yes. The approval is still pending. */
         ApprovalApprovedEvent: {
             /**
              * Format: date-time
@@ -378,7 +378,7 @@ export interface components {
              */
             type: "approval.approved";
         };
-        /** @description Tells that a person is asked about one exact tool call. */
+        /** @description Reports that a person is asked about one exact tool call. */
         ApprovalCreated: {
             /**
              * Format: uuid
@@ -401,7 +401,7 @@ export interface components {
             decided_by: string | null;
             /**
              * Format: date-time
-             * @description When it is denied by itself.
+             * @description When it expires, and counts as denied.
              */
             expires_at: string;
             /** @description For people: why it is asked; null when a rule asks. */
@@ -426,7 +426,7 @@ export interface components {
              */
             root_id: string;
             /**
-             * @description How far a yes reaches; null before.
+             * @description How far the answer reaches; null before it.
              * @enum {string|null}
              */
             scope: "once" | "session" | "change" | null;
@@ -448,7 +448,7 @@ export interface components {
              */
             turn_id: string;
         };
-        /** @description Tells that a person is asked about one exact tool call. */
+        /** @description Reports that a person is asked about one exact tool call. */
         ApprovalCreatedEvent: {
             /**
              * Format: date-time
@@ -472,7 +472,7 @@ export interface components {
              */
             type: "approval.created";
         };
-        /** @description Tells that an approval is approved, denied, expired or cancelled. */
+        /** @description Reports that an approval is approved, denied, expired or cancelled. */
         ApprovalResolved: {
             /**
              * Format: uuid
@@ -495,7 +495,7 @@ export interface components {
             decided_by: string | null;
             /**
              * Format: date-time
-             * @description When it is denied by itself.
+             * @description When it expires, and counts as denied.
              */
             expires_at: string;
             /** @description For people: why it is asked; null when a rule asks. */
@@ -520,7 +520,7 @@ export interface components {
              */
             root_id: string;
             /**
-             * @description How far a yes reaches; null before.
+             * @description How far the answer reaches; null before it.
              * @enum {string|null}
              */
             scope: "once" | "session" | "change" | null;
@@ -542,7 +542,7 @@ export interface components {
              */
             turn_id: string;
         };
-        /** @description Tells that an approval is approved, denied, expired or cancelled. */
+        /** @description Reports that an approval is approved, denied, expired or cancelled. */
         ApprovalResolvedEvent: {
             /**
              * Format: date-time
@@ -898,7 +898,7 @@ export interface components {
              */
             with_id: string | null;
         };
-        /** @description Tells that a recorded request was sent again, to compare the answers. Nothing entered the conversation. */
+        /** @description Reports that a recorded request was sent again, to compare the answers. Nothing entered the conversation. */
         CallReplayed: {
             /**
              * Format: uuid
@@ -918,7 +918,7 @@ export interface components {
              */
             replay_of_id: string;
         };
-        /** @description Tells that a recorded request was sent again, to compare the answers. Nothing entered the conversation. */
+        /** @description Reports that a recorded request was sent again, to compare the answers. Nothing entered the conversation. */
         CallReplayedEvent: {
             /**
              * Format: date-time
@@ -1045,7 +1045,7 @@ export interface components {
             /** Format: uuid */
             workspace_id: string;
         };
-        /** @description Tells that the summary is written. */
+        /** @description Reports that the summary is written. */
         CompactionCompleted: {
             /**
              * Format: uuid
@@ -1075,7 +1075,7 @@ export interface components {
             /** @description It enters the record when the running turn ends. */
             queued: boolean;
         };
-        /** @description Tells that the summary is written. */
+        /** @description Reports that the summary is written. */
         CompactionCompletedEvent: {
             /**
              * Format: date-time
@@ -1099,7 +1099,7 @@ export interface components {
              */
             type: "compaction.completed";
         };
-        /** @description Tells that an attempt at a summary failed. The record is as it was. */
+        /** @description Reports that an attempt at a summary failed. The record is unchanged. */
         CompactionFailed: {
             /** @description Another attempt follows. */
             again: boolean;
@@ -1120,7 +1120,7 @@ export interface components {
             compaction_id: string;
             error: components["schemas"]["Failure"];
         };
-        /** @description Tells that an attempt at a summary failed. The record is as it was. */
+        /** @description Reports that an attempt at a summary failed. The record is unchanged. */
         CompactionFailedEvent: {
             /**
              * Format: date-time
@@ -1150,7 +1150,7 @@ export interface components {
             /** @description provider/model that writes summaries; default: the session's own. */
             model?: string | null;
         };
-        /** @description Tells that the model is asked for a summary. A compaction ends with compaction.completed, or with a compaction.failed whose again is false; no turn has a part in it. */
+        /** @description Reports that a model is being asked for a summary. A compaction ends with compaction.completed, or with a compaction.failed whose again is false; it belongs to no turn. */
         CompactionStarted: {
             /**
              * Format: int64
@@ -1185,7 +1185,7 @@ export interface components {
              */
             reason: "messages" | "tokens" | "overflow" | "asked";
         };
-        /** @description Tells that the model is asked for a summary. A compaction ends with compaction.completed, or with a compaction.failed whose again is false; no turn has a part in it. */
+        /** @description Reports that a model is being asked for a summary. A compaction ends with compaction.completed, or with a compaction.failed whose again is false; it belongs to no turn. */
         CompactionStartedEvent: {
             /**
              * Format: date-time
@@ -1219,7 +1219,7 @@ export interface components {
             /** Format: int64 */
             tokens: number;
         };
-        /** @description Tells that the context was cleared: later calls see nothing of what was said before. The record keeps it. */
+        /** @description Reports that the context was cleared: later calls do not see earlier messages. The record keeps them. */
         ContextCleared: {
             /**
              * Format: date-time
@@ -1227,7 +1227,7 @@ export interface components {
              */
             cleared_at: string;
         };
-        /** @description Tells that the context was cleared: later calls see nothing of what was said before. The record keeps it. */
+        /** @description Reports that the context was cleared: later calls do not see earlier messages. The record keeps them. */
         ContextClearedEvent: {
             /**
              * Format: date-time
@@ -1337,7 +1337,7 @@ export interface components {
             /** @description Rules about tool calls. Without one that matches, a person is asked about tools that may destroy something. In place of the parent session's. */
             grants?: components["schemas"]["Grant"][];
             instructions?: string;
-            /** @description What turns may use. Daily limits count apart: an agent's over all of its sessions, a session's over its own tree. What it sets replaces that part of the parent session's. */
+            /** @description What turns may use. Daily limits count separately: an agent's over all of its sessions, a session's over its own tree. What it sets replaces that part of the parent session's. */
             limits?: components["schemas"]["Limits"] | null;
             /**
              * Format: int64
@@ -1348,7 +1348,7 @@ export interface components {
             metadata?: {
                 [key: string]: unknown;
             } | null;
-            /** @description What stands around the calls to models. What it sets replaces that part of the parent session's. */
+            /** @description Middleware around model calls. What it sets replaces that part of the parent session's. */
             middleware?: components["schemas"]["MiddlewareSettings"] | null;
             /** @description The model that answers, as provider/model; the server's default where nothing names one. In place of the parent session's. */
             model?: string;
@@ -1359,7 +1359,7 @@ export interface components {
             reasoning_effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | null;
             /** @description Keeps answers and gives them again to equal requests of the workspace. In place of the parent session's. */
             response_cache?: components["schemas"]["ResponseCacheSettings"] | null;
-            /** @description What happens after a failed model call. What it sets replaces that part of the parent session's. */
+            /** @description Retries after a failed model call. What it sets replaces that part of the parent session's. */
             retry_policy?: components["schemas"]["RetryPolicy"] | null;
             /**
              * Format: int64
@@ -1534,7 +1534,7 @@ export interface components {
             /** @description Rules about tool calls. Without one that matches, a person is asked about tools that may destroy something. In place of the parent session's. */
             grants?: components["schemas"]["Grant"][];
             instructions?: string;
-            /** @description What turns may use. Daily limits count apart: an agent's over all of its sessions, a session's over its own tree. What it sets replaces that part of the parent session's. */
+            /** @description What turns may use. Daily limits count separately: an agent's over all of its sessions, a session's over its own tree. What it sets replaces that part of the parent session's. */
             limits?: components["schemas"]["Limits"] | null;
             /**
              * Format: int64
@@ -1547,7 +1547,7 @@ export interface components {
             metadata?: {
                 [key: string]: unknown;
             } | null;
-            /** @description What stands around the calls to models. What it sets replaces that part of the parent session's. */
+            /** @description Middleware around model calls. What it sets replaces that part of the parent session's. */
             middleware?: components["schemas"]["MiddlewareSettings"] | null;
             /** @description The model that answers, as provider/model; the server's default where nothing names one. In place of the parent session's. */
             model?: string;
@@ -1558,7 +1558,7 @@ export interface components {
             reasoning_effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | null;
             /** @description Keeps answers and gives them again to equal requests of the workspace. In place of the parent session's. */
             response_cache?: components["schemas"]["ResponseCacheSettings"] | null;
-            /** @description What happens after a failed model call. What it sets replaces that part of the parent session's. */
+            /** @description Retries after a failed model call. What it sets replaces that part of the parent session's. */
             retry_policy?: components["schemas"]["RetryPolicy"] | null;
             /**
              * Format: int64
@@ -1727,7 +1727,7 @@ export interface components {
              */
             tokens: number | null;
         };
-        /** @description Tells that a turn comes near a limit. Amounts of money are in US dollars. */
+        /** @description Reports that a turn is close to a limit. Amounts of money are in US dollars. */
         LimitWarning: {
             /**
              * @description The limit.
@@ -1754,7 +1754,7 @@ export interface components {
              */
             turn_id: string;
         };
-        /** @description Tells that a turn comes near a limit. Amounts of money are in US dollars. */
+        /** @description Reports that a turn is close to a limit. Amounts of money are in US dollars. */
         LimitWarningEvent: {
             /**
              * Format: date-time
@@ -1909,7 +1909,7 @@ export interface components {
             /** @description What ends the loop early; exactly one of its fields. */
             until?: components["schemas"]["LoopUntilInput"] | null;
         };
-        /** @description Tells that a loop began another iteration, or ended. */
+        /** @description Reports that a loop began another iteration, or ended. */
         LoopProgress: {
             /**
              * Format: int64
@@ -1939,7 +1939,7 @@ export interface components {
              */
             turn_id: string;
         };
-        /** @description Tells that a loop began another iteration, or ended. */
+        /** @description Reports that a loop began another iteration, or ended. */
         LoopProgressEvent: {
             /**
              * Format: date-time
@@ -2071,7 +2071,7 @@ export interface components {
             /** Format: uuid */
             workspace_id: string;
         };
-        /** @description Tells that a message entered the conversation. Read the message for its content, or wait for the step that settles it. */
+        /** @description Reports that a message entered the conversation. Read the message for its content, or wait for the step that settles it. */
         MessageCreated: {
             /**
              * Format: uuid
@@ -2094,7 +2094,7 @@ export interface components {
              */
             turn_id: string | null;
         };
-        /** @description Tells that a message entered the conversation. Read the message for its content, or wait for the step that settles it. */
+        /** @description Reports that a message entered the conversation. Read the message for its content, or wait for the step that settles it. */
         MessageCreatedEvent: {
             /**
              * Format: date-time
@@ -2200,7 +2200,7 @@ export interface components {
              */
             top_p?: number | null;
         };
-        /** @description Tells that the marks of a message changed. In a fork, a message that it shares with its parent has marks of its own. */
+        /** @description Reports that the marks of a message changed. A fork has its own marks for messages that it shares with its parent. */
         MessageMarked: {
             marks: components["schemas"]["Marks"];
             /**
@@ -2209,7 +2209,7 @@ export interface components {
              */
             message_id: string;
         };
-        /** @description Tells that the marks of a message changed. In a fork, a message that it shares with its parent has marks of its own. */
+        /** @description Reports that the marks of a message changed. A fork has its own marks for messages that it shares with its parent. */
         MessageMarkedEvent: {
             /**
              * Format: date-time
@@ -2238,7 +2238,7 @@ export interface components {
             content?: components["schemas"]["UserContent"] | null;
             marks?: components["schemas"]["MarksPatch"] | null;
         };
-        /** @description Tells that a message waits in the queue, or waits there at another place than before. */
+        /** @description Reports that a message waits in the queue, or has moved in it. */
         MessageQueued: {
             /**
              * Format: uuid
@@ -2258,7 +2258,7 @@ export interface components {
              */
             turn_id: string | null;
         };
-        /** @description Tells that a message waits in the queue, or waits there at another place than before. */
+        /** @description Reports that a message waits in the queue, or has moved in it. */
         MessageQueuedEvent: {
             /**
              * Format: date-time
@@ -2282,7 +2282,7 @@ export interface components {
              */
             type: "message.queued";
         };
-        /** @description Tells that a queued message was taken back before it entered the conversation. */
+        /** @description Reports that a queued message was taken back before it entered the conversation. */
         MessageRemoved: {
             /**
              * Format: uuid
@@ -2290,7 +2290,7 @@ export interface components {
              */
             message_id: string;
         };
-        /** @description Tells that a queued message was taken back before it entered the conversation. */
+        /** @description Reports that a queued message was taken back before it entered the conversation. */
         MessageRemovedEvent: {
             /**
              * Format: date-time
@@ -2784,7 +2784,7 @@ export interface components {
             /** @description Rules about tool calls. Without one that matches, a person is asked about tools that may destroy something. In place of the parent session's. */
             grants?: components["schemas"]["Grant"][];
             instructions?: string;
-            /** @description What turns may use. Daily limits count apart: an agent's over all of its sessions, a session's over its own tree. What it sets replaces that part of the parent session's. */
+            /** @description What turns may use. Daily limits count separately: an agent's over all of its sessions, a session's over its own tree. What it sets replaces that part of the parent session's. */
             limits?: components["schemas"]["Limits"] | null;
             /**
              * Format: int64
@@ -2795,7 +2795,7 @@ export interface components {
             metadata?: {
                 [key: string]: unknown;
             } | null;
-            /** @description What stands around the calls to models. What it sets replaces that part of the parent session's. */
+            /** @description Middleware around model calls. What it sets replaces that part of the parent session's. */
             middleware?: components["schemas"]["MiddlewareSettings"] | null;
             /** @description The model that answers, as provider/model; the server's default where nothing names one. In place of the parent session's. */
             model?: string;
@@ -2806,7 +2806,7 @@ export interface components {
             reasoning_effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | null;
             /** @description Keeps answers and gives them again to equal requests of the workspace. In place of the parent session's. */
             response_cache?: components["schemas"]["ResponseCacheSettings"] | null;
-            /** @description What happens after a failed model call. What it sets replaces that part of the parent session's. */
+            /** @description Retries after a failed model call. What it sets replaces that part of the parent session's. */
             retry_policy?: components["schemas"]["RetryPolicy"] | null;
             /**
              * Format: int64
@@ -2935,12 +2935,12 @@ export interface components {
             stored: number;
         };
         ResumeInput: Record<string, never>;
-        /** @description Tells that events may be missing: read again what you show. It is the first frame of every workspace feed. With a session it concerns that session, without one the lists. */
+        /** @description Reports that events may be missing: read again what you show. It is the first frame of every workspace feed. With a session it concerns that session, without one the lists. */
         Resync: {
             /** @description Why: connected, overflow (the reader was too slow), beyond (there is no event to begin after), missed, or a sentence. */
             reason: string;
         };
-        /** @description Tells that events may be missing: read again what you show. It is the first frame of every workspace feed. With a session it concerns that session, without one the lists. */
+        /** @description Reports that events may be missing: read again what you show. It is the first frame of every workspace feed. With a session it concerns that session, without one the lists. */
         ResyncEvent: {
             data: components["schemas"]["Resync"];
             /**
@@ -3049,7 +3049,7 @@ export interface components {
             last_event_sequence: number;
             /** Format: int64 */
             last_sequence: number;
-            /** @description What turns may use. Daily limits count apart: an agent's over all of its sessions, a session's over its own tree. What it sets replaces that part of the agent's. */
+            /** @description What turns may use. Daily limits count separately: an agent's over all of its sessions, a session's over its own tree. What it sets replaces that part of the agent's. */
             limits: components["schemas"]["Limits"] | null;
             /** Format: uuid */
             log_id: string;
@@ -3062,7 +3062,7 @@ export interface components {
             metadata: {
                 [key: string]: unknown;
             };
-            /** @description What stands around the calls to models. What it sets replaces that part of the agent's. */
+            /** @description Middleware around model calls. What it sets replaces that part of the agent's. */
             middleware: components["schemas"]["MiddlewareSettings"] | null;
             /** @enum {string} */
             mode: "foreground" | "background";
@@ -3084,7 +3084,7 @@ export interface components {
             reasoning_effort: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | null;
             /** @description Keeps answers and gives them again to equal requests of the workspace. In place of the agent's. */
             response_cache: components["schemas"]["ResponseCacheSettings"] | null;
-            /** @description What happens after a failed model call. What it sets replaces that part of the agent's. */
+            /** @description Retries after a failed model call. What it sets replaces that part of the agent's. */
             retry_policy: components["schemas"]["RetryPolicy"] | null;
             /** Format: uuid */
             root_id: string;
@@ -3127,12 +3127,12 @@ export interface components {
             /** Format: uuid */
             workspace_id: string;
         };
-        /** @description Tells that a client, such as a browser tab, has opened the session. */
+        /** @description Reports that a client, such as a browser tab, has opened the session. */
         SessionActivated: {
             /** @description The name that the client gave itself. */
             client_id: string;
         };
-        /** @description Tells that a client, such as a browser tab, has opened the session. */
+        /** @description Reports that a client, such as a browser tab, has opened the session. */
         SessionActivatedEvent: {
             data: components["schemas"]["SessionActivated"];
             /**
@@ -3160,7 +3160,7 @@ export interface components {
              */
             session_id: string;
         };
-        /** @description Ends a turn that was cancelled. A queued turn that is taken back ends with it too. */
+        /** @description Ends a turn that was cancelled. A queued turn that is removed ends with it too. */
         SessionCancelled: {
             turn: components["schemas"]["Turn"];
             /**
@@ -3169,7 +3169,7 @@ export interface components {
              */
             turn_id: string;
         };
-        /** @description Ends a turn that was cancelled. A queued turn that is taken back ends with it too. */
+        /** @description Ends a turn that was cancelled. A queued turn that is removed ends with it too. */
         SessionCancelledEvent: {
             /**
              * Format: date-time
@@ -3234,12 +3234,12 @@ export interface components {
              */
             type: "session.completed";
         };
-        /** @description Tells that a client has the session open no more. */
+        /** @description Reports that a client no longer has the session open. */
         SessionDeactivated: {
             /** @description The name that the client gave itself. */
             client_id: string;
         };
-        /** @description Tells that a client has the session open no more. */
+        /** @description Reports that a client no longer has the session open. */
         SessionDeactivatedEvent: {
             data: components["schemas"]["SessionDeactivated"];
             /**
@@ -3253,7 +3253,7 @@ export interface components {
              */
             type: "session.deactivated";
         };
-        /** @description Tells that a session is gone, or is no longer this watcher's to see. It ends what a watcher hears of the session. */
+        /** @description Reports that a session is gone, or no longer visible to this watcher. The watcher gets no further events of it. */
         SessionDeleted: {
             /**
              * Format: uuid
@@ -3261,7 +3261,7 @@ export interface components {
              */
             session_id?: string;
         };
-        /** @description Tells that a session is gone, or is no longer this watcher's to see. It ends what a watcher hears of the session. */
+        /** @description Reports that a session is gone, or no longer visible to this watcher. The watcher gets no further events of it. */
         SessionDeletedEvent: {
             data: components["schemas"]["SessionDeleted"];
             /**
@@ -3350,7 +3350,7 @@ export interface components {
              * @enum {string}
              */
             kind?: "agent" | "tool";
-            /** @description What turns may use. Daily limits count apart: an agent's over all of its sessions, a session's over its own tree. What it sets replaces that part of the agent's. */
+            /** @description What turns may use. Daily limits count separately: an agent's over all of its sessions, a session's over its own tree. What it sets replaces that part of the agent's. */
             limits?: components["schemas"]["Limits"] | null;
             /**
              * Format: int64
@@ -3363,7 +3363,7 @@ export interface components {
             metadata?: {
                 [key: string]: unknown;
             } | null;
-            /** @description What stands around the calls to models. What it sets replaces that part of the agent's. */
+            /** @description Middleware around model calls. What it sets replaces that part of the agent's. */
             middleware?: components["schemas"]["MiddlewareSettings"] | null;
             /**
              * @description foreground by default.
@@ -3386,7 +3386,7 @@ export interface components {
             reasoning_effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | null;
             /** @description Keeps answers and gives them again to equal requests of the workspace. In place of the agent's. */
             response_cache?: components["schemas"]["ResponseCacheSettings"] | null;
-            /** @description What happens after a failed model call. What it sets replaces that part of the agent's. */
+            /** @description Retries after a failed model call. What it sets replaces that part of the agent's. */
             retry_policy?: components["schemas"]["RetryPolicy"] | null;
             /**
              * Format: int64
@@ -3436,7 +3436,7 @@ export interface components {
             /** @description Rules about tool calls. Without one that matches, a person is asked about tools that may destroy something. Nearer than the agent's. */
             grants?: components["schemas"]["Grant"][] | null;
             instructions?: string | null;
-            /** @description What turns may use. Daily limits count apart: an agent's over all of its sessions, a session's over its own tree. What it sets replaces that part of the agent's. */
+            /** @description What turns may use. Daily limits count separately: an agent's over all of its sessions, a session's over its own tree. What it sets replaces that part of the agent's. */
             limits?: components["schemas"]["LimitsPatch"] | null;
             /**
              * Format: int64
@@ -3447,7 +3447,7 @@ export interface components {
             metadata?: {
                 [key: string]: unknown;
             } | null;
-            /** @description What stands around the calls to models. What it sets replaces that part of the agent's. */
+            /** @description Middleware around model calls. What it sets replaces that part of the agent's. */
             middleware?: components["schemas"]["MiddlewareSettings"] | null;
             /** @description The model that answers, as provider/model; the server's default where nothing names one. In place of the agent's. */
             model?: string | null;
@@ -3461,7 +3461,7 @@ export interface components {
             reasoning_effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | null;
             /** @description Keeps answers and gives them again to equal requests of the workspace. In place of the agent's. */
             response_cache?: components["schemas"]["ResponseCacheSettings"] | null;
-            /** @description What happens after a failed model call. What it sets replaces that part of the agent's. */
+            /** @description Retries after a failed model call. What it sets replaces that part of the agent's. */
             retry_policy?: components["schemas"]["RetryPolicy"] | null;
             /**
              * Format: int64
@@ -3487,7 +3487,7 @@ export interface components {
             /** @enum {string|null} */
             visibility?: "private" | "workspace" | null;
         };
-        /** @description Tells that a turn runs: a worker claimed it for the first time, or again after a wait, a release or the death of the process that ran it. */
+        /** @description Reports that a turn runs: a worker claimed it for the first time, or again after a wait, a release or the death of the process that ran it. */
         SessionStarted: {
             /**
              * Format: int64
@@ -3500,7 +3500,7 @@ export interface components {
              */
             turn_id: string;
         };
-        /** @description Tells that a turn runs: a worker claimed it for the first time, or again after a wait, a release or the death of the process that ran it. */
+        /** @description Reports that a turn runs: a worker claimed it for the first time, or again after a wait, a release or the death of the process that ran it. */
         SessionStartedEvent: {
             /**
              * Format: date-time
@@ -3524,7 +3524,7 @@ export interface components {
              */
             type: "session.started";
         };
-        /** @description Tells that a session has another status. */
+        /** @description Reports that a session's status changed. */
         SessionStatusChanged: {
             /**
              * Format: uuid
@@ -3542,7 +3542,7 @@ export interface components {
              */
             wait_reason: "approval" | "tool_result" | "input" | "child" | "budget" | "rate_limit" | "outside" | null;
         };
-        /** @description Tells that a session has another status. */
+        /** @description Reports that a session's status changed. */
         SessionStatusChangedEvent: {
             data: components["schemas"]["SessionStatusChanged"];
             /**
@@ -3556,11 +3556,11 @@ export interface components {
              */
             type: "session.status_changed";
         };
-        /** @description Tells that a session changed in itself: its title, settings, tags, archive and the like. */
+        /** @description Reports that a session's own fields changed: its title, settings, tags, archived state and the like. */
         SessionUpdated: {
             session: components["schemas"]["Session"];
         };
-        /** @description Tells that a session changed in itself: its title, settings, tags, archive and the like. */
+        /** @description Reports that a session's own fields changed: its title, settings, tags, archived state and the like. */
         SessionUpdatedEvent: {
             data: components["schemas"]["SessionUpdated"];
             /**
@@ -3574,7 +3574,7 @@ export interface components {
              */
             type: "session.updated";
         };
-        /** @description Tells that the running turn waits for something outside, and for what. It comes again when the turn waits for something else. */
+        /** @description Reports that the running turn waits for something outside, and for what. It is sent again when the turn waits for something else. */
         SessionWaiting: {
             /**
              * @description The limit that was reached; null for rate_limit and while the model's price is unknown.
@@ -3594,7 +3594,7 @@ export interface components {
              */
             turn_id: string;
         };
-        /** @description Tells that the running turn waits for something outside, and for what. It comes again when the turn waits for something else. */
+        /** @description Reports that the running turn waits for something outside, and for what. It is sent again when the turn waits for something else. */
         SessionWaitingEvent: {
             /**
              * Format: date-time
@@ -3853,7 +3853,7 @@ export interface components {
              */
             type: "step.generated";
         };
-        /** @description A delta: a live piece of a message that streams. It either goes on where the last delta of its message and kind ended, or starts over at offset 0 with the text so far. It has no id and no sequence; the step's end is authoritative. */
+        /** @description A delta: a live piece of a message that streams. It either continues where the last delta of its message and kind ended, or starts over at offset 0 with the text so far. It has no id and no sequence; the step's end is authoritative. */
         StepGenerating: {
             /** @description The piece. */
             delta: string;
@@ -3878,7 +3878,7 @@ export interface components {
              */
             offset: number;
         };
-        /** @description A delta: a live piece of a message that streams. It either goes on where the last delta of its message and kind ended, or starts over at offset 0 with the text so far. It has no id and no sequence; the step's end is authoritative. */
+        /** @description A delta: a live piece of a message that streams. It either continues where the last delta of its message and kind ended, or starts over at offset 0 with the text so far. It has no id and no sequence; the step's end is authoritative. */
         StepGeneratingEvent: {
             data: components["schemas"]["StepGenerating"];
             /**
@@ -3892,7 +3892,7 @@ export interface components {
              */
             type: "step.generating";
         };
-        /** @description Tells that an attempt at a step failed and another one follows after a pause. */
+        /** @description Reports that an attempt at a step failed and another one follows after a pause. */
         StepRetrying: {
             /**
              * Format: int64
@@ -3920,7 +3920,7 @@ export interface components {
              */
             wait_ms: number;
         };
-        /** @description Tells that an attempt at a step failed and another one follows after a pause. */
+        /** @description Reports that an attempt at a step failed and another one follows after a pause. */
         StepRetryingEvent: {
             /**
              * Format: date-time
@@ -3944,7 +3944,7 @@ export interface components {
              */
             type: "step.retrying";
         };
-        /** @description Tells that a step began: one call of the model, and a streaming message for its answer. It comes again for each attempt. */
+        /** @description Reports that a step began: one call of the model, and a streaming message for its answer. It is sent again for each attempt. */
         StepStarted: {
             /**
              * Format: int64
@@ -3974,7 +3974,7 @@ export interface components {
              */
             turn_id: string;
         };
-        /** @description Tells that a step began: one call of the model, and a streaming message for its answer. It comes again for each attempt. */
+        /** @description Reports that a step began: one call of the model, and a streaming message for its answer. It is sent again for each attempt. */
         StepStartedEvent: {
             /**
              * Format: date-time
@@ -4043,7 +4043,7 @@ export interface components {
             /** @description The tool. */
             name: string;
         };
-        /** @description Tells that a tool call has its result, whoever gave it. */
+        /** @description Reports that a tool call has its result, whoever gave it. */
         ToolCompleted: {
             /**
              * Format: int64
@@ -4067,7 +4067,7 @@ export interface components {
              */
             turn_id: string;
         };
-        /** @description Tells that a tool call has its result, whoever gave it. */
+        /** @description Reports that a tool call has its result, whoever gave it. */
         ToolCompletedEvent: {
             /**
              * Format: date-time
@@ -4112,7 +4112,7 @@ export interface components {
             /** @description Why agents are not given it, such as a schema that nothing can be checked against; null for a tool that can be used. */
             unusable: string | null;
         };
-        /** @description Tells how far a running tool is. Tools that say nothing have none, and steps that follow each other fast are merged. */
+        /** @description Reports the progress of a running tool. Tools may report none, and updates in quick succession are merged. */
         ToolProgress: {
             /** @description For people. */
             message: string;
@@ -4136,7 +4136,7 @@ export interface components {
              */
             turn_id: string;
         };
-        /** @description Tells how far a running tool is. Tools that say nothing have none, and steps that follow each other fast are merged. */
+        /** @description Reports the progress of a running tool. Tools may report none, and updates in quick succession are merged. */
         ToolProgressEvent: {
             /**
              * Format: date-time
@@ -4192,7 +4192,7 @@ export interface components {
             /** @description Whether it did what was asked. */
             success?: boolean;
         };
-        /** @description Tells that a tool begins to run. The call was stored before. */
+        /** @description Reports that a tool begins to run. Its call is already stored. */
         ToolStarted: {
             /**
              * Format: uuid
@@ -4209,7 +4209,7 @@ export interface components {
              */
             turn_id: string;
         };
-        /** @description Tells that a tool begins to run. The call was stored before. */
+        /** @description Reports that a tool begins to run. Its call is already stored. */
         ToolStartedEvent: {
             /**
              * Format: date-time

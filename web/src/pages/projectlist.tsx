@@ -26,7 +26,7 @@ export function ProjectsPage() {
     <Page title="Projects" about="Directories on the server’s machine. An agent’s file tools see the project of their conversation, and nothing outside it." actions={add}>
       {chooses === false && !reader && (
         <p className="mb-5 rounded-xl border border-line bg-raised px-4 py-2.5 text-sm text-soft">
-          No directories are set for projects on this server, so only its own user adds some. Whoever runs it can name them with <code className="rounded bg-sunken px-1 font-mono text-xs">--project-root</code>.
+          No directories are set for projects on this server, so only its own user can add projects. Its operator can name them with <code className="rounded bg-sunken px-1 font-mono text-xs">--project-root</code>.
         </p>
       )}
       {projects.isPending && <Loading what="projects" />}

@@ -1,0 +1,95 @@
+package storetest
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"example.org/parley"
+	"example.org/parley/store"
+)
+
+// OutboxRows is what a test does to the rows of a store's outbox, behind the port.
+type OutboxRows struct {
+	Keep   func() // remembers them
+	Repeat func() // has those that were remembered there once more, due now
+	Age    func() // makes them rows of a program that knew no payloads
+}
+
+// Redelivery does errands to other sessions again that were done already, as after a crash
+// between the work and the end of the errand's row, and errands that an older program left.
+func Redelivery(t *testing.T, db store.Store, outbox OutboxRows) {
+	t.Helper()
+	for name, left := range map[string]func(){"Errands": func() {}, "ErrandsFromBefore": outbox.Age} {
+		t.Run(name, func(t *testing.T) {
+			w := &world{ctx: t.Context(), store: db}
+			w.enter(t, name)
+			w.process = w.register(t)
+			w.resultAgain(t, left, outbox)
+			w.approvalAgain(t, left, outbox)
+		})
+	}
+}
+
+// resultAgain brings a call's result home twice, and once more when its turn is over.
+func (w *world) resultAgain(t *testing.T, left func(), outbox OutboxRows) {
+	t.Helper()
+	parent, _ := w.asking(t, 1)
+	w.answer(t, w.claim(t), "All quiet.")
+	left()
+	outbox.Keep()
+	w.errands(t)
+	home := w.check(t, parent.Fence.SessionID)
+	if results, _ := w.results(t, parent.Fence.SessionID); len(results) != 1 {
+		t.Fatalf("came home: %+v", results)
+	}
+	outbox.Repeat()
+	w.errands(t)
+	w.unchanged(t, "a result that came home", parent.Fence.SessionID, home)
+	w.answer(t, w.claim(t), "done")
+	over := w.check(t, parent.Fence.SessionID)
+	outbox.Repeat()
+	w.errands(t)
+	w.unchanged(t, "a result for a turn that is over", parent.Fence.SessionID, over)
+	w.claimsNothing(t)
+}
+
+// approvalAgain tells a root twice of a question, and twice of its answer.
+func (w *world) approvalAgain(t *testing.T, left func(), outbox OutboxRows) {
+	t.Helper()
+	root, approval := w.askedBelow(t)
+	heard := func(what string, want ...parley.EventType) {
+		t.Helper()
+		left()
+		outbox.Keep()
+		for range 2 {
+			w.errands(t)
+			outbox.Repeat()
+		}
+		w.errands(t)
+		events, err := w.store.Events(w.ctx, w.scope, root, 0, parley.MaxPage)
+		must(t, "Events", err)
+		var types []parley.EventType
+		for _, e := range events {
+			types = append(types, e.Type)
+		}
+		if diff := cmp.Diff(want, types); diff != "" {
+			t.Errorf("%s: the root heard (- want, + is):\n%s", what, diff)
+		}
+	}
+	heard("a question", parley.EventApprovalCreated)
+	w.decide(t, approval, yes())
+	heard("an answer", parley.EventApprovalCreated, parley.EventApprovalResolved)
+	w.check(t, root)
+}
+
+// askedBelow is a session with a tool session that waits for an approval.
+func (w *world) askedBelow(t *testing.T) (root, approval parley.ID) {
+	t.Helper()
+	root = w.session(t)
+	child := w.session(t, func(s *parley.Session) { s.Kind, s.ParentSessionID = parley.KindTool, root })
+	w.post(t, child, w.say("work"))
+	ask := anHour()
+	w.callAsking(t, w.claim(t).Fence, 1, 1, map[int]store.Ask{0: ask})
+	return root, ask.ApprovalID
+}
