@@ -180,6 +180,7 @@ page-types: $(PAGE_TYPES)
 generate: ## write what follows from descriptions: code, the page's types, documents
 	go run ./internal/gen
 	go run ./internal/gen/described
+	go run ./cmd/parley reference > docs/reference/cli.md.new && mv docs/reference/cli.md.new docs/reference/cli.md
 	$(MAKE) page-types
 
 fmt: $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION) ## format the tree, and wrap its documents: lines of at most 120 columns

@@ -33,6 +33,19 @@ func TestValidateContentGivesCanonicalJSON(t *testing.T) {
 			`{"error":"no","execution_time_ms":null,"result":null,"success":false}`},
 		"result, said failed": {parley.RoleToolResult, `{"result":1,"success":false}`,
 			`{"error":null,"execution_time_ms":null,"result":1,"success":false}`},
+		"user in parts": {parley.RoleUser, `{"think":true,"parts":[{"type":"text","text":"Look"},` +
+			`{"type":"image","file_id":"01890A5D-AC96-774B-BCCE-B302099A8057"},` +
+			`{"url":"x:y","type":"link","title":""}]}`,
+			`{"parts":[{"text":"Look","type":"text"},` +
+				`{"file_id":"01890a5d-ac96-774b-bcce-b302099a8057","type":"image"},` +
+				`{"type":"link","url":"x:y"}],"think":true}`},
+		"assistant in parts": {parley.RoleAssistant, `{"parts":[{"type":"reasoning","text":"Hm."},` +
+			`{"type":"text","text":"Here","citations":[{"start":0,"end":4,"url":"x:y"}]}]}`,
+			`{"parts":[{"text":"Hm.","type":"reasoning"},` +
+				`{"citations":[{"end":4,"start":0,"url":"x:y"}],"text":"Here","type":"text"}]}`},
+		"result in parts": {parley.RoleToolResult, `{"parts":[{"type":"object","object":{"b":1.0,"a":null}}]}`,
+			`{"error":null,"execution_time_ms":null,"parts":[{"object":{"a":null,"b":1},"type":"object"}],` +
+				`"success":true}`},
 		"summary": {parley.RoleSummary, `{"text":"s"}`, `{"text":"s"}`},
 		"system":  {parley.RoleSystem, `{"text":"s"}`, `{"text":"s"}`},
 	} {
@@ -57,7 +70,28 @@ func TestValidateContentNamesTheField(t *testing.T) {
 		role      parley.Role
 		in, field string
 	}{
-		"missing":              {parley.RoleUser, ``, "content"},
+		"missing":        {parley.RoleUser, ``, "content"},
+		"no parts":       {parley.RoleUser, `{"parts":[]}`, "content.parts"},
+		"parts and text": {parley.RoleUser, `{"text":"a","parts":[{"type":"text","text":"a"}]}`, "content.parts"},
+		"parts and result": {parley.RoleToolResult, `{"result":1,"parts":[{"type":"text","text":"a"}]}`,
+			"content.parts"},
+		"a part without text": {parley.RoleUser, `{"parts":[{"type":"text"}]}`, "content.parts"},
+		"a part with too much": {parley.RoleUser, `{"parts":[{"type":"text","text":"a","url":"x:y"}]}`,
+			"content.parts"},
+		"a part in capitals": {parley.RoleUser, `{"parts":[{"Type":"text","text":"a"}]}`, "content.parts"},
+		"an unknown part":    {parley.RoleUser, `{"parts":[{"type":"video","text":"a"}]}`, "content.parts"},
+		"a user's reasoning": {parley.RoleUser, `{"parts":[{"type":"reasoning","text":"a"}]}`, "content.parts"},
+		"two growing texts": {parley.RoleAssistant, `{"parts":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}`,
+			"content.parts"},
+		"a file twice": {parley.RoleUser, `{"parts":[` +
+			`{"type":"file","file_id":"01890a5d-ac96-774b-bcce-b302099a8057"},` +
+			`{"type":"image","file_id":"01890a5d-ac96-774b-bcce-b302099a8057"}]}`, "content.parts"},
+		"a citation beyond its text": {parley.RoleAssistant, `{"parts":[{"type":"text","text":"a","citations":` +
+			`[{"start":0,"end":2}]}]}`, "content.parts"},
+		"too many parts": {parley.RoleUser, `{"parts":[` +
+			strings.Repeat(`{"type":"text","text":"a"},`, parley.MaxParts) +
+			`{"type":"text","text":"a"}]}`, "content.parts"},
+		"no id of a file":      {parley.RoleUser, `{"parts":[{"type":"file","file_id":"x"}]}`, "content"},
 		"null":                 {parley.RoleUser, ` null `, "content"},
 		"array":                {parley.RoleUser, `[]`, "content"},
 		"string":               {parley.RoleUser, `"hi"`, "content"},
@@ -220,5 +254,63 @@ func TestErrorCode(t *testing.T) {
 	}
 	if !errors.Is(wrapped, cause) || wrapped.Message != "try later" {
 		t.Errorf("the cause is lost or shown: %q", wrapped.Message)
+	}
+}
+
+// TestPartsReadLikeTheShortForm: who reads the short form of a content in parts finds it
+// filled in, and it is written in parts again.
+func TestPartsReadLikeTheShortForm(t *testing.T) {
+	t.Parallel()
+	raw := `{"parts":[{"text":"Look","type":"text"},{"file_id":"01890a5d-ac96-774b-bcce-b302099a8057","name":"a.png",` +
+		`"type":"image"},{"text":"there","type":"text"},{"type":"link","url":"x:y"}],"search":true}`
+	var user parley.UserContent
+	if err := json.Unmarshal([]byte(raw), &user); err != nil || user.Text != "Look\n\nthere" || !user.Search ||
+		strings.Join(
+			user.Files,
+			",",
+		) != "01890a5d-ac96-774b-bcce-b302099a8057" || strings.Join(user.Links, ",") != "x:y" {
+		t.Errorf("reads as %+v, %v", user, err)
+	}
+	if again, err := parley.EncodeContent(user); err != nil || string(again) != raw {
+		t.Errorf("is written as %s, %v", again, err)
+	}
+	if files := parley.FilesOf([]byte(raw)); len(files) != 1 || files[0].String() != user.Files[0] {
+		t.Errorf("names the files %v", files)
+	}
+	var answer parley.AssistantContent
+	raw = `{"parts":[{"text":"Hm.","type":"reasoning"},{"text":"Here","type":"text"},{"text":"No","type":"refusal"}]}`
+	if err := json.Unmarshal([]byte(raw), &answer); err != nil || answer.Text != "Here" || answer.Reasoning != "Hm." ||
+		answer.Refusal != "No" {
+		t.Errorf("reads as %+v, %v", answer, err)
+	}
+	if again, err := parley.EncodeContent(answer); err != nil || string(again) != raw {
+		t.Errorf("is written as %s, %v", again, err)
+	}
+	if parts := parley.PartsOf([]byte(`{"arguments":{"parts":[{"type":"image"}]},"id":"1","name":"n"}`)); parts != nil {
+		t.Errorf("the arguments of a call are parts: %v", parts)
+	}
+}
+
+// TestPartsSayWhatTheirFilesAre: the server's words are filled in, and others refused.
+func TestPartsSayWhatTheirFilesAre(t *testing.T) {
+	t.Parallel()
+	id := parley.NewID()
+	file := parley.File{ID: id, Name: "a.png", MediaType: "image/png", SHA256: parley.HashOf(nil), Width: 1, Height: 1}
+	in := func(part string) json.RawMessage {
+		return json.RawMessage(`{"parts":[{"file_id":"` + id.String() + `",` + part + `}]}`)
+	}
+	got, err := parley.FillParts(in(`"type":"image"`), []parley.File{file})
+	want := `{"parts":[{"file_id":"` + id.String() + `","media_type":"image/png","name":"a.png","sha256":"` +
+		file.SHA256.String() + `","type":"image"}]}`
+	if err != nil || string(got) != want {
+		t.Errorf("got %s, %v; want %s", got, err, want)
+	}
+	for _, part := range []string{
+		`"type":"audio"`, `"media_type":"image/gif","type":"file"`,
+		`"sha256":"` + parley.HashOf([]byte("x")).String() + `","type":"file"`,
+	} {
+		if _, err := parley.FillParts(in(part), []parley.File{file}); parley.ErrorCode(err) != parley.CodeInvalid {
+			t.Errorf("%s: %v", part, err)
+		}
 	}
 }

@@ -55,7 +55,11 @@ func FuzzCanonicalJSON(f *testing.F) {
 func FuzzValidateContent(f *testing.F) {
 	for i, seed := range []string{`{"text":"hi"}`, `{"text":"a","reasoning":"b"}`,
 		`{"id":"1","name":"n","arguments":{"a":1}}`,
-		`{"result":null,"success":false}`, `{"text":"\u0000"}`, `{"text":{}}`} {
+		`{"result":null,"success":false}`, `{"text":"\u0000"}`, `{"text":{}}`,
+		`{"parts":[{"type":"text","text":"a","citations":[{"start":0,"end":1}]},{"type":"link","url":"x:y"}]}`,
+		`{"parts":[{"type":"object","object":{"a":[1.50]}},` +
+			`{"type":"image","file_id":"01890a5d-ac96-774b-bcce-b302099a8057"}]}`,
+		`{"parts":[{"type":"reasoning","text":"a"},{"type":"refusal","text":"b"}]}`} {
 		f.Add(uint8(i), []byte(seed))
 	}
 	roles := []parley.Role{

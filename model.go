@@ -1,6 +1,10 @@
 package parley
 
-import "strings"
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+)
 
 // ModelID is "provider/model"; the model part may itself hold slashes.
 type ModelID string
@@ -31,6 +35,142 @@ type Parameters struct {
 	MaxTokens       *int     `json:"max_tokens"`
 	Seed            *int64   `json:"seed"`
 	ReasoningEffort *string  `json:"reasoning_effort"`
+
+	ToolChoice        *string            `json:"tool_choice"` // a ToolChoice…, or the name of a tool
+	ParallelToolCalls *bool              `json:"parallel_tool_calls"`
+	ResponseFormat    *ResponseFormat    `json:"response_format"`
+	Stop              *[]string          `json:"stop"`
+	EndUser           *string            `json:"end_user"`
+	RequestMetadata   *map[string]string `json:"request_metadata"`
+	ServiceTier       *string            `json:"service_tier"`
+}
+
+// What a model may do with its tools, beside being told one by name.
+const (
+	ToolChoiceAuto     = "auto"     // what it likes
+	ToolChoiceNone     = "none"     // call none
+	ToolChoiceRequired = "required" // call one
+)
+
+// Forces reports whether a choice makes the model call a tool.
+func Forces(choice string) bool { return choice != ToolChoiceAuto && choice != ToolChoiceNone }
+
+// OfStep are the parameters of one step of a turn: a call that is forced is so in the
+// first step alone, or else the turn would never come to an answer.
+func (p Parameters) OfStep(step int) Parameters {
+	if step > 1 && p.ToolChoice != nil && Forces(*p.ToolChoice) {
+		p.ToolChoice = nil
+	}
+	return p
+}
+
+// ResponseFormatType is the form of an answer's text.
+type ResponseFormatType string
+
+// The forms.
+const (
+	FormatText       ResponseFormatType = "text"
+	FormatJSONObject ResponseFormatType = "json_object"
+	FormatJSONSchema ResponseFormatType = "json_schema"
+)
+
+// ResponseFormat asks for an answer in a form. The provider sees to it, as far as it
+// does: Parley holds no answer against it.
+type ResponseFormat struct {
+	Type   ResponseFormatType `json:"type" enum:"text,json_object,json_schema"`
+	Name   string             `json:"name,omitempty" doc:"Of the schema, for the provider; answer by default."`
+	Schema *json.RawMessage   `json:"schema,omitempty" doc:"JSON Schema of the answer; of json_schema alone."`
+	Strict bool               `json:"strict,omitempty" doc:"The provider is to hold the answer against the schema exactly."`
+}
+
+// MarshalJSON writes null for what is absent.
+func (f ResponseFormat) MarshalJSON() ([]byte, error) {
+	return EncodeJSON(struct {
+		Type   ResponseFormatType `json:"type"`
+		Name   *string            `json:"name"`
+		Schema *json.RawMessage   `json:"schema"`
+		Strict *bool              `json:"strict"`
+	}{f.Type, OrNull(f.Name), f.Schema, OrNull(f.Strict)})
+}
+
+// MaxFormatBytes bounds the schema of a ResponseFormat.
+const MaxFormatBytes = 64 << 10
+
+// Validate names what is wrong.
+func (f ResponseFormat) Validate() error {
+	switch f.Type {
+	case FormatText, FormatJSONObject:
+		if f.Schema != nil || f.Name != "" || f.Strict {
+			return InvalidField("response_format", "name, schema and strict belong to json_schema")
+		}
+		return nil
+	case FormatJSONSchema:
+	default:
+		return InvalidField(
+			"response_format", "%q is not one of text, json_object, json_schema", Clip(string(f.Type), 32),
+		)
+	}
+	if schema := bytes.TrimSpace(
+		ValueOf(f.Schema),
+	); len(schema) == 0 || schema[0] != '{' ||
+		len(schema) > MaxFormatBytes {
+		return InvalidField("response_format", "schema must be a JSON object of at most %d bytes", MaxFormatBytes)
+	}
+	if len(f.Name) > 64 || strings.ContainsFunc(f.Name, func(r rune) bool { return !isNameRune(r) }) {
+		return InvalidField("response_format", "name is up to 64 letters, digits, _ and -")
+	}
+	return CheckJSON(*f.Schema)
+}
+
+// isNameRune reports whether providers take a character in names.
+func isNameRune(r rune) bool {
+	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-'
+}
+
+// The bounds of what is told to providers beside a request.
+const (
+	MaxStops          = 16  // sequences that end an answer
+	MaxStopBytes      = 256 // of each
+	MaxEndUserBytes   = 256
+	MaxRequestPairs   = 16  // of request_metadata
+	MaxRequestKey     = 64  // bytes
+	MaxRequestValue   = 512 // bytes
+	MaxToolNameLength = 64
+)
+
+// CheckStops names what is wrong with sequences that end an answer.
+func CheckStops(stops []string) error {
+	if len(stops) > MaxStops {
+		return InvalidField("stop", "at most %d", MaxStops)
+	}
+	for _, stop := range stops {
+		if stop == "" {
+			return InvalidField("stop", "holds an empty text")
+		}
+		if err := CheckText("stop", stop, MaxStopBytes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CheckRequestMetadata names what is wrong with what a provider is to keep beside a request.
+func CheckRequestMetadata(pairs map[string]string) error {
+	if len(pairs) > MaxRequestPairs {
+		return InvalidField("request_metadata", "at most %d pairs", MaxRequestPairs)
+	}
+	for key, value := range pairs {
+		if key == "" {
+			return InvalidField("request_metadata", "holds an empty key")
+		}
+		if err := CheckText("request_metadata", key, MaxRequestKey); err != nil {
+			return err
+		}
+		if err := CheckText("request_metadata", value, MaxRequestValue); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // FinishReason is why an answer ended.

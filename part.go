@@ -78,6 +78,40 @@ func (p *Part) Fill(file File, field string) error {
 	return nil
 }
 
+// FillParts is a canonical content with what is known of its files in their parts; one in
+// the short form stays as it is.
+func FillParts(content json.RawMessage, files []File) (json.RawMessage, error) {
+	if PartsOf(content) == nil {
+		return content, nil
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(content, &members); err != nil {
+		return nil, WrapError(CodeInternal, err, "a message's content cannot be read")
+	}
+	parts := PartsOf(content)
+	for i := range parts {
+		if !parts[i].HoldsFile() {
+			continue
+		}
+		at := slices.IndexFunc(files, func(f File) bool { return f.ID == parts[i].FileID })
+		if at < 0 {
+			return nil, InvalidField("content.parts", "there is no file %s", parts[i].FileID)
+		}
+		if err := parts[i].Fill(files[at], "content.parts"); err != nil {
+			return nil, err
+		}
+	}
+	raw, err := EncodeJSON(parts)
+	if err != nil {
+		return nil, WrapError(CodeInternal, err, "the parts of a message cannot be written")
+	}
+	members["parts"] = raw
+	if raw, err = EncodeJSON(members); err != nil {
+		return nil, WrapError(CodeInternal, err, "a message's content cannot be written")
+	}
+	return CanonicalJSON(raw)
+}
+
 // FilePart is the part that stands for a file: an image or audio where it is one.
 func FilePart(file File) Part {
 	part := Part{Type: PartFile, FileID: file.ID, SHA256: file.SHA256, MediaType: file.MediaType, Name: file.Name}

@@ -20,13 +20,22 @@ type Settings struct {
 
 // SettingsPatch changes settings one by one: absent leaves one alone, null clears it.
 type SettingsPatch struct {
-	Model           Change[ModelID]                `json:"model,omitzero"`
-	SystemPrompt    Change[*string]                `json:"system_prompt,omitzero"`
-	Temperature     Change[*float64]               `json:"temperature,omitzero"`
-	TopP            Change[*float64]               `json:"top_p,omitzero"`
-	MaxTokens       Change[*int]                   `json:"max_tokens,omitzero"`
-	Seed            Change[*int64]                 `json:"seed,omitzero"`
-	ReasoningEffort Change[*string]                `json:"reasoning_effort,omitzero"`
+	Model           Change[ModelID]  `json:"model,omitzero"`
+	SystemPrompt    Change[*string]  `json:"system_prompt,omitzero"`
+	Temperature     Change[*float64] `json:"temperature,omitzero"`
+	TopP            Change[*float64] `json:"top_p,omitzero"`
+	MaxTokens       Change[*int]     `json:"max_tokens,omitzero"`
+	Seed            Change[*int64]   `json:"seed,omitzero"`
+	ReasoningEffort Change[*string]  `json:"reasoning_effort,omitzero"`
+
+	ToolChoice        Change[*string]            `json:"tool_choice,omitzero"`
+	ParallelToolCalls Change[*bool]              `json:"parallel_tool_calls,omitzero"`
+	ResponseFormat    Change[*ResponseFormat]    `json:"response_format,omitzero"`
+	Stop              Change[*[]string]          `json:"stop,omitzero"`
+	EndUser           Change[*string]            `json:"end_user,omitzero"`
+	RequestMetadata   Change[*map[string]string] `json:"request_metadata,omitzero"`
+	ServiceTier       Change[*string]            `json:"service_tier,omitzero"`
+
 	Tools           Change[*[]ToolRef]             `json:"tools,omitzero"`
 	Middleware      Change[*MiddlewareSettings]    `json:"middleware,omitzero"`
 	Compaction      Change[*CompactionSettings]    `json:"compaction,omitzero"`

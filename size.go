@@ -24,7 +24,7 @@ func (a Approval) Size() int {
 func (t Turn) Size() int { return t.Error.size() }
 
 // Size is that of a call, whose manifest has a bound of its own.
-func (c Call) Size() int { return c.Error.size() }
+func (c Call) Size() int { return c.Error.size() + c.Parameters.size() }
 
 // Size is that of a loop.
 func (l Loop) Size() int {
@@ -36,7 +36,7 @@ func (l Loop) Size() int {
 }
 
 func (s *Settings) size() int {
-	n := s.Middleware.size() + s.Compaction.size()
+	n := s.Middleware.size() + s.Compaction.size() + s.Parameters.size()
 	if s.SystemPrompt != nil {
 		n += len(*s.SystemPrompt)
 	}
@@ -45,6 +45,20 @@ func (s *Settings) size() int {
 	}
 	if s.Grants != nil {
 		n += grantsSize(*s.Grants)
+	}
+	return n
+}
+
+func (p *Parameters) size() (n int) {
+	n = len(ValueOf(p.ToolChoice)) + len(ValueOf(p.EndUser)) + len(ValueOf(p.ServiceTier))
+	if f := p.ResponseFormat; f != nil {
+		n += len(f.Type) + len(f.Name) + len(ValueOf(f.Schema))
+	}
+	for _, stop := range ValueOf(p.Stop) {
+		n += len(stop)
+	}
+	for key, value := range ValueOf(p.RequestMetadata) {
+		n += len(key) + len(value)
 	}
 	return n
 }

@@ -97,8 +97,8 @@ func IdempotencyKey(key string) Option { return func(r *request) { r.key = key }
 // Once sends a request a single time, whatever Options.Retries says.
 func Once() Option { return func(r *request) { r.once = true } }
 
-// EventSequence stores the session's last event before what the request did: watch after it to miss nothing. It stays as
-// it is where the answer does not tell.
+// EventSequence stores the session's last event before what the request did: watch after it to miss nothing. It stays
+// as it is where the answer does not tell.
 func EventSequence(into *int64) Option { return func(r *request) { r.sequence = into } }
 
 // Flush is how long a stream merges deltas before it sends them; 0 sends each. Without it the server's pace is kept.

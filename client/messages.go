@@ -23,8 +23,8 @@ func UserMessage(text string) MessageInput {
 	return MessageInput{Role: parley.RoleUser, Content: content}
 }
 
-// ToolResult is the message that answers a tool call of a waiting turn: of a tool that is the client's, or a question of
-// ask_user. content is an encoded parley.ToolResultContent.
+// ToolResult is the message that answers a tool call of a waiting turn: of a tool that is the client's, or a question
+// of ask_user. content is an encoded parley.ToolResultContent.
 func ToolResult(toolCallID string, content json.RawMessage) MessageInput {
 	return MessageInput{Role: parley.RoleToolResult, ToolCallID: toolCallID, Content: content}
 }

@@ -160,7 +160,7 @@ func (c *Client) once(ctx context.Context, r *request, take func(context.Context
 			parley.Errorf(parley.CodeUnavailable, "the server at %s did not answer in %s", c.base, answerDeadline))
 		defer cancel()
 	}
-	response, err := c.exchange(ctx, r)
+	response, err := c.exchange(ctx, r) //nolint:bodyclose // take closes it
 	if err != nil {
 		return err
 	}

@@ -14,8 +14,8 @@ import (
 	"example.org/parley/client"
 )
 
-// What may have had its effect is sent again only where that does no more; what the server refused to begin is sent again
-// in any case. One call of an operation with a key has one key.
+// What may have had its effect is sent again only where that does no more; what the server refused to begin is sent
+// again in any case. One call of an operation with a key has one key.
 func TestRequestsAreRepeatedWhereThatIsSafe(t *testing.T) {
 	t.Parallel()
 	const all = 1 + client.DefaultRetries

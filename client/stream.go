@@ -32,9 +32,9 @@ type Frame struct {
 	Data  json.RawMessage `json:"data"` // Event as it came
 }
 
-// frames sends a request and ranges over the frames of its answer. A stream that breaks is taken up again behind the last
-// frame: one that is asked for by GET never ends by itself, one that runs a turn ends with the turn. What begins no turn has
-// no frames.
+// frames sends a request and ranges over the frames of its answer. A stream that breaks is taken up again behind the
+// last frame: one that is asked for by GET never ends by itself, one that runs a turn ends with the turn. What begins
+// no turn has no frames.
 func (c *Client) frames(ctx context.Context, r request) iter.Seq2[Frame, error] {
 	return func(yield func(Frame, error) bool) {
 		r.accept, r.lasting = eventStream, true

@@ -46,7 +46,8 @@ func TestFrames(t *testing.T) {
 		)
 	})
 	var types []parley.EventType
-	for frame, err := range c.PostMessageStream(t.Context(), session, client.UserMessage("go"), client.Flush(5*time.Millisecond)) {
+	pace := client.Flush(5 * time.Millisecond)
+	for frame, err := range c.PostMessageStream(t.Context(), session, client.UserMessage("go"), pace) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,8 +77,8 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-// An event that is told twice, because its stream broke behind it, is read once; a turn's stream is taken up again by the
-// same key, a session's behind the last event.
+// An event that is told twice, because its stream broke behind it, is read once; a turn's stream is taken up again by
+// the same key, a session's behind the last event.
 func TestBrokenStreamsAreTakenUpAgain(t *testing.T) {
 	t.Parallel()
 	session := parley.NewID()

@@ -34,7 +34,8 @@ func (a *attachments) of(messages []parley.Message) (prompt.Attachments, error) 
 	return files, a.err
 }
 
-// checkFiles refuses files that the model which is to answer cannot be shown.
+// checkFiles fills in what parts leave to the server, and refuses files of a user's message
+// that the model which is to answer cannot be shown.
 // models are those that agent, session and message set, the nearest last.
 func (e *Engine) checkFiles(
 	ctx context.Context,
@@ -43,8 +44,18 @@ func (e *Engine) checkFiles(
 	models ...parley.ModelID,
 ) error {
 	ids := parley.FilesOf(message.Content)
-	if len(ids) == 0 || message.Role != parley.RoleUser {
+	if len(ids) == 0 {
 		return nil
+	}
+	files, err := e.filesIn(ctx, scope, ids)
+	if err != nil {
+		return err
+	}
+	if message.Content, err = parley.FillParts(message.Content, files); err != nil {
+		return err
+	}
+	if message.Role != parley.RoleUser {
+		return nil // what others answered with is shown as far as it can be
 	}
 	id := e.models.Default()
 	for _, wider := range models { // nearest last
@@ -57,24 +68,13 @@ func (e *Engine) checkFiles(
 		return err
 	}
 	var total int64
-	files := 0
-	for _, fileID := range ids {
-		file, err := e.store.File(ctx, scope, fileID)
-		if parley.ErrorCode(err) == parley.CodeNotFound {
-			return parley.Errorf(
-				parley.CodeNotFound,
-				"content.files: there is no file %s; upload it first (POST /v1/files)",
-				fileID,
-			)
-		}
-		if err != nil {
-			return err
-		}
+	tokens := 0
+	for _, file := range files {
 		if err := checkFile(file, info); err != nil {
 			return err
 		}
 		total += file.Size
-		files += prompt.EstimateFile(file)
+		tokens += prompt.EstimateFile(file)
 	}
 	if total > parley.MaxShownBytes {
 		return parley.InvalidField(
@@ -84,8 +84,28 @@ func (e *Engine) checkFiles(
 			parley.MaxShownBytes,
 		)
 	}
-	message.TokenEstimate += files
+	message.TokenEstimate += tokens
 	return nil
+}
+
+// filesIn reads files that a content names, and that its author may see.
+func (e *Engine) filesIn(ctx context.Context, scope store.Scope, ids []parley.ID) ([]parley.File, error) {
+	files := make([]parley.File, len(ids))
+	for i, id := range ids {
+		file, err := e.store.File(ctx, scope, id)
+		if parley.ErrorCode(err) == parley.CodeNotFound {
+			return nil, parley.Errorf(
+				parley.CodeNotFound,
+				"content.files: there is no file %s; upload it first (POST /v1/files)",
+				id,
+			)
+		}
+		if err != nil {
+			return nil, err
+		}
+		files[i] = file
+	}
+	return files, nil
 }
 
 func checkFile(file parley.File, model model.Info) error {

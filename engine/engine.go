@@ -126,6 +126,7 @@ type Options struct {
 	Tools      tool.Source          // nil: agents can name no server tools
 	Middleware []model.Middleware   // the program's own, as the workers have it
 	Runner     runner.Worker        // nil: this process runs no turns; others find them in the store
+	Runtimes   []string             // that agents may use beside standard, when Runner is nil
 	DryRunner  runner.DryRunner     // nil: no dry runs and no previews here
 	// takes down what reads; nil: nothing does. What changes is written with the change
 	Audit       *AuditLog
@@ -143,6 +144,7 @@ type Engine struct {
 	tools      tool.Source
 	runner     runner.Worker
 	dry        runner.DryRunner
+	others     []string // runtimes, when there is no runner
 	middleware []model.Middleware
 	audit      *AuditLog
 	projects   *projectdir.Policy
@@ -180,6 +182,7 @@ func New(options Options) *Engine {
 		providers:  options.Providers,
 		tools:      options.Tools,
 		runner:     options.Runner,
+		others:     options.Runtimes,
 		dry:        options.DryRunner,
 		middleware: options.Middleware,
 		audit:      options.Audit,

@@ -178,6 +178,15 @@ func (e *Engine) SettleMessage(
 	if err != nil {
 		return OutsideResult{}, err
 	}
+	if ids := parley.FilesOf(settle.Content); len(ids) > 0 {
+		files, err := e.filesIn(ctx, scope, ids)
+		if err != nil {
+			return OutsideResult{}, err
+		}
+		if settle.Content, err = parley.FillParts(settle.Content, files); err != nil {
+			return OutsideResult{}, err
+		}
+	}
 	if settle.Usage != nil {
 		message, err := e.store.Message(ctx, scope, id)
 		if err != nil {

@@ -103,7 +103,7 @@ func (e *Engine) checkAgent(ctx context.Context, scope store.Scope, agent *parle
 
 func (e *Engine) runtimes() []string {
 	if e.runner == nil {
-		return []string{parley.StandardRuntime}
+		return append([]string{parley.StandardRuntime}, e.others...)
 	}
 	return e.runner.Runtimes()
 }

@@ -94,7 +94,8 @@ const (
 		sessionIDExample + `","purpose":null,"turn_id":"` + turnIDExample + `","message_id":"` + messageIDExample +
 		`","step":1,"attempt":1,` +
 		`"provider":"sim","model":"sim/echo","temperature":0.3,"top_p":null,"max_tokens":null,"seed":null,` +
-		`"reasoning_effort":null,"think":false,"search":false,"system_hash":"` + hashExample + `","tools_hash":"` +
+		`"reasoning_effort":null,"tool_choice":null,"parallel_tool_calls":null,"response_format":null,"stop":null,` +
+		`"end_user":null,"request_metadata":null,"service_tier":null,"think":false,"search":false,"system_hash":"` + hashExample + `","tools_hash":"` +
 		hashExample + `",` +
 		`"manifest":{"policy":"all","ranges":[{"from":1,"to":1,"except":null,"reason":"policy"}],` +
 		`"middleware":["redact@1"],"cache_key":null,"cached_response":false},"request_hash":"` + hashExample +

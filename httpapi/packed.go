@@ -63,7 +63,10 @@ func (x *exchange) sendPacked(media string, packed []byte) error {
 	}
 	x.w.WriteHeader(http.StatusOK)
 	if x.r.Method != http.MethodHead {
-		_, _ = io.Copy(x.w, unpacked) //nolint:gosec // of this program; the client may be gone, and nothing depends on it
+		_, _ = io.Copy(
+			x.w,
+			unpacked,
+		) //nolint:gosec // of this program; the client may be gone, and nothing depends on it
 	}
 	return nil
 }

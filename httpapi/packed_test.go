@@ -34,7 +34,8 @@ func TestDocumentIsServedPacked(t *testing.T) {
 		}
 		defer got.Body.Close()
 		var body io.Reader = got.Body
-		if got.Header.Get("Content-Encoding") == "gzip" && method != http.MethodHead && got.StatusCode == http.StatusOK {
+		if got.Header.Get("Content-Encoding") == "gzip" && method != http.MethodHead &&
+			got.StatusCode == http.StatusOK {
 			if body, err = gzip.NewReader(got.Body); err != nil {
 				t.Fatal(err)
 			}
@@ -51,7 +52,9 @@ func TestDocumentIsServedPacked(t *testing.T) {
 		if string(body) != string(document) {
 			t.Errorf("Accept-Encoding %q: another document, of %d bytes", accept, len(body))
 		}
-		if packed := got.Header.Get("Content-Encoding") == "gzip"; packed != (accept == "gzip" || accept == "br, GZIP;q=0.5") {
+		if packed := got.Header.Get(
+			"Content-Encoding",
+		) == "gzip"; packed != (accept == "gzip" || accept == "br, GZIP;q=0.5") {
 			t.Errorf("Accept-Encoding %q: Content-Encoding %q", accept, got.Header.Get("Content-Encoding"))
 		}
 		if got.Header.Get("Vary") != "Accept-Encoding" {

@@ -351,7 +351,8 @@ func isSetting(t reflect.Type) bool {
 		t == reflect.TypeFor[parley.Grant]() ||
 		t == reflect.TypeFor[parley.Limits]() || t == reflect.TypeFor[parley.MiddlewareSettings]() ||
 		t == reflect.TypeFor[parley.CompactionSettings]() ||
-		t == reflect.TypeFor[parley.ResponseCacheSettings]()
+		t == reflect.TypeFor[parley.ResponseCacheSettings]() ||
+		t == reflect.TypeFor[parley.ResponseFormat]()
 }
 
 // amend says of single schemas what their types cannot.

@@ -170,7 +170,7 @@ func TestAgentToolsAreChecked(t *testing.T) {
 		`{"name":"a","tools":[{"name":"ask",` +
 			`"agent":""}]}`: "name an agent",
 		`{"name":"a","tools":[{"name":"no good",` +
-			`"agent":"parley"}]}`: "no tool name",
+			`"agent":"parley"}]}`: "not a valid tool name",
 		`{"name":"a","tools":[{"name":"ask","instructions":"x",` +
 			`"parameters":{"type":"object"}}]}`: "a tool is a name",
 		`{"name":"a","tools":[{"name":"ask","agent":"parley",` +

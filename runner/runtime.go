@@ -1,33 +1,17 @@
 package runner
 
-import (
-	"context"
-
-	"example.org/parley"
-)
+import "example.org/parley"
 
 // Runtime runs the turns of agents that name it (A1). It is safe for concurrent use.
 type Runtime interface {
 	// Name is what agents call it.
 	Name() string
 	// RunTurn runs a turn until a method of it says Over, or fails; it returns that
-	// error. What it needs for the session it opens by itself.
+	// error. What it needs for the session it opens by itself, or has kept.
 	RunTurn(turn Turn) error
-	// Cancel tells what still runs for a turn that waits that the turn was cancelled;
-	// false when nothing does. One that runs learns it from its context. It does not
-	// block.
-	Cancel(turnID parley.ID) bool
-	// State tells what the runtime has for a session in this process.
-	State(sessionID parley.ID) State
-	// Close ends what the runtime has for a session.
-	Close(ctx context.Context, sessionID parley.ID) error
+	// Cancel tells what the runtime keeps for a turn that waits that the turn was
+	// cancelled. A turn that runs learns it from its context. It does not block.
+	Cancel(turnID parley.ID)
+	// Close ends what the runtime keeps for a session that is gone. It does not block.
+	Close(sessionID parley.ID)
 }
-
-// State is what a runtime has for a session in this process.
-type State string
-
-// The runtime states.
-const (
-	Idle State = "idle" // nothing
-	Kept State = "kept" // something, such as a process
-)

@@ -1,5 +1,16 @@
 package runner
 
+import (
+	"context"
+	"encoding/json"
+	"iter"
+
+	"example.org/parley"
+	"example.org/parley/model"
+	"example.org/parley/store"
+	"example.org/parley/tool"
+)
+
 // Turn is a claimed turn in the hands of its runtime, and all that a runtime may do
 // to one. Each method that returns a Next has done a whole step of the turn: what it
 // came to is durable, under the claim's fence. A cancel, the end of the turn's time,
@@ -7,10 +18,30 @@ package runner
 // settled as they should be; then they say Over. An error is one inside: the runtime
 // returns it, and the worker ends the turn. A Turn is for one goroutine.
 type Turn interface {
+	// Claim is what was claimed. It is not changed by the runtime.
+	Claim() *store.Claim
+	// Context ends with a cancel of the turn, with its time, a stop of the process, or
+	// the claim.
+	Context() context.Context
+	// Project is the directory of the session's project, "" without one.
+	Project() string
+	// Instructions are the agent's and the session's, as a system prompt has them. They
+	// are known from Begin on.
+	Instructions() string
+	// Permits reports whether the grants of the session or its agent allow something
+	// that has a name among tools, and the session's owner has accepted that they do.
+	Permits(name string) (bool, error)
+	// Denies reports whether a grant denies a call of a tool, whoever makes it. It may be
+	// called by others at the same time.
+	Denies(name string, arguments json.RawMessage) bool
+	// Record reads the session's messages.
+	Record(query store.MessageQuery) ([]parley.Message, error)
+
 	// Begin finds out where the turn stands: what an earlier run left open is settled
-	// or waits for its results. It is called once, before all that follows.
-	Begin() (Next, error)
-	// Ask asks the model and keeps the answer as the next step, with
+	// or waits for its results. Speaker answers in the place of the agent's model; nil:
+	// the model does. It is called once, before all that follows.
+	Begin(speaker Speaker) (Next, error)
+	// Ask asks the model, or the speaker, and keeps the answer as the next step, with
 	// retries, budgets and middleware as the agent has them.
 	Ask() (Next, error)
 	// Call brings the calls of the last answer to their results: it decides which run,
@@ -20,9 +51,9 @@ type Turn interface {
 	// Wait has the turn wait for what its calls wait for: a person, a client, a child.
 	// CallNext when that has come meanwhile.
 	Wait() (Next, error)
-	// Finish ends the turn with its last answer. AskNext when somebody steered it
-	// meanwhile.
-	Finish() (Next, error)
+	// Finish ends the turn with its last answer: completed, or failed when failure is
+	// set. AskNext when somebody steered the turn meanwhile.
+	Finish(failure *parley.Failure) (Next, error)
 }
 
 // Next is what a turn wants of its runtime.
@@ -36,3 +67,25 @@ const (
 	WaitNext               // to wait for some of them
 	FinishNext             // its end: the last answer asks for nothing
 )
+
+// Speaker answers in the place of a model: a program that has a mind, and tools, of its own.
+type Speaker interface {
+	// Model is what messages and calls name: "runtime/name".
+	Model() parley.ModelID
+	// Listens reports that it may be told something now: steers wait until it does.
+	Listens() bool
+	// Speak tells it what was said, in order, if anything was, and has it speak on.
+	Speak(said []parley.Message) Speech
+	// Tool is what waits for the result of one of its calls; false when the speaker does
+	// not know the call any more. Destructive is a call that it wants a person's leave
+	// for; the others it makes by itself.
+	Tool(name string, arguments json.RawMessage) (tool.Tool, bool)
+}
+
+// Speech is one answer of a speaker.
+type Speech struct {
+	Request []byte // what it was sent, for the record
+	// Chunks yields what it says, once, until it has ended or wants the results of its
+	// calls. An error is a *model.Error.
+	Chunks func(ctx context.Context) iter.Seq2[model.Chunk, error]
+}

@@ -105,6 +105,107 @@ var (
 		change: func(p *parley.SettingsPatch) *parley.Change[*string] { return &p.ReasoningEffort },
 	}
 
+	// ToolChoice is what the model may do with its tools.
+	ToolChoice = &Of[*string]{
+		Description: Description{
+			Name: "tool_choice", Label: "Tool choice",
+			Kind: Text, Scopes: everywhere, Wins: Whole,
+			Doc: "auto leaves it to the model whether it calls tools, none keeps it from it, required or the name of " +
+				"a tool makes it call one in the first step of a turn.",
+			Example: `"required"`,
+		},
+		field:  func(s *parley.Settings) **string { return &s.ToolChoice },
+		change: func(p *parley.SettingsPatch) *parley.Change[*string] { return &p.ToolChoice },
+		valid: func(name string, choice *string) error {
+			if *choice == "" {
+				return parley.InvalidField(name, "is empty; auto, none, required or the name of a tool")
+			}
+			return parley.CheckText(name, *choice, parley.MaxToolNameLength)
+		},
+	}
+
+	// ParallelToolCalls says whether one answer may call several tools.
+	ParallelToolCalls = &Of[*bool]{
+		Description: Description{
+			Name: "parallel_tool_calls", Label: "Several tools in one answer",
+			Kind: Switch, Scopes: everywhere, Wins: Whole,
+			Doc:     "Whether one answer may call several tools; the provider's own default where nothing says it.",
+			Example: `false`,
+		},
+		field:  func(s *parley.Settings) **bool { return &s.ParallelToolCalls },
+		change: func(p *parley.SettingsPatch) *parley.Change[*bool] { return &p.ParallelToolCalls },
+	}
+
+	// ResponseFormat is the form of an answer.
+	ResponseFormat = &Of[*parley.ResponseFormat]{
+		Description: Description{
+			Name: "response_format", Label: "Response format",
+			Kind: Object, Scopes: everywhere, Wins: Whole,
+			Doc: "The form in which the model answers: text, json_object, or json_schema with a schema. The provider " +
+				"sees to it.",
+			Example: `{"type":"json_object"}`,
+		},
+		field:  func(s *parley.Settings) **parley.ResponseFormat { return &s.ResponseFormat },
+		change: func(p *parley.SettingsPatch) *parley.Change[*parley.ResponseFormat] { return &p.ResponseFormat },
+		valid:  valid[parley.ResponseFormat],
+	}
+
+	// Stop ends answers.
+	Stop = &Of[*[]string]{
+		Description: Description{
+			Name: "stop", Label: "Stop sequences",
+			Kind: List, Scopes: everywhere, Wins: Whole,
+			Doc:     "Texts at which an answer ends, themselves left out; at most 16, of which OpenAI takes 4.",
+			Example: `["END"]`,
+		},
+		field:  func(s *parley.Settings) **[]string { return &s.Stop },
+		change: func(p *parley.SettingsPatch) *parley.Change[*[]string] { return &p.Stop },
+		valid:  func(_ string, stops *[]string) error { return parley.CheckStops(*stops) },
+	}
+
+	// EndUser tells the provider whose request it is.
+	EndUser = &Of[*string]{
+		Description: Description{
+			Name: "end_user", Label: "End user",
+			Kind: Text, Scopes: everywhere, Wins: Whole,
+			Doc:     "Who the provider is told is asking, against abuse: an opaque id, never a name or an address.",
+			Example: `"u-7f3a"`,
+		},
+		field:  func(s *parley.Settings) **string { return &s.EndUser },
+		change: func(p *parley.SettingsPatch) *parley.Change[*string] { return &p.EndUser },
+		valid: func(name string, user *string) error {
+			return parley.CheckText(name, *user, parley.MaxEndUserBytes)
+		},
+	}
+
+	// RequestMetadata is what the provider keeps beside requests.
+	RequestMetadata = &Of[*map[string]string]{
+		Description: Description{
+			Name: "request_metadata", Label: "Request metadata",
+			Kind: Object, Scopes: everywhere, Wins: Whole,
+			Doc:     "Up to 16 texts by key that the provider keeps beside the request. Anthropic takes none.",
+			Example: `{"team":"sales"}`,
+		},
+		field:  func(s *parley.Settings) **map[string]string { return &s.RequestMetadata },
+		change: func(p *parley.SettingsPatch) *parley.Change[*map[string]string] { return &p.RequestMetadata },
+		valid: func(_ string, pairs *map[string]string) error {
+			return parley.CheckRequestMetadata(*pairs)
+		},
+	}
+
+	// ServiceTier is how the provider treats requests.
+	ServiceTier = &Of[*string]{
+		Description: Description{
+			Name: "service_tier", Label: "Service tier",
+			Kind: Choice, Scopes: everywhere, Wins: Whole,
+			Doc:     "At which tier the provider serves the request. Anthropic takes auto and default.",
+			Choices: []string{"auto", "default", "flex", "priority"},
+			Example: `"flex"`,
+		},
+		field:  func(s *parley.Settings) **string { return &s.ServiceTier },
+		change: func(p *parley.SettingsPatch) *parley.Change[*string] { return &p.ServiceTier },
+	}
+
 	// Tools are the tools that a turn may use.
 	Tools = &Of[*[]parley.ToolRef]{
 		Description: Description{
@@ -240,9 +341,29 @@ var (
 
 // all lists the settings in the order in which sessions show them.
 var all = []Setting{
-	Model, SystemPrompt, Temperature, TopP, MaxTokens, Seed, ReasoningEffort, Tools, Grants, Limits, Middleware,
+	Model,
+	SystemPrompt,
+	Temperature,
+	TopP,
+	MaxTokens,
+	Seed,
+	ReasoningEffort,
+	ToolChoice,
+	ParallelToolCalls,
+	ResponseFormat,
+	Stop,
+	EndUser,
+	RequestMetadata,
+	ServiceTier,
+	Tools,
+	Grants,
+	Limits,
+	Middleware,
 	Compaction,
-	ResponseCache, ApprovalTimeout, Policy, Retry,
+	ResponseCache,
+	ApprovalTimeout,
+	Policy,
+	Retry,
 }
 
 // names are the names of all as AppendJSON writes them.

@@ -24,6 +24,8 @@ func (d *Description) Parse(text string) (json.RawMessage, error) {
 		return nil, parley.InvalidField(d.Name, "is not a whole number")
 	case List:
 		return nil, parley.InvalidField(d.Name, "is not a JSON array, such as %s", d.Example)
+	case Switch:
+		return nil, parley.InvalidField(d.Name, "is not true or false")
 	case Text, Choice, Object:
 	}
 	return nil, parley.InvalidField(d.Name, "is not a JSON object, such as %s", d.Example)
@@ -41,6 +43,8 @@ func (d *Description) fits(raw []byte) bool {
 	case List:
 		var list []json.RawMessage
 		return json.Unmarshal(raw, &list) == nil && list != nil
+	case Switch:
+		return string(raw) == "true" || string(raw) == "false"
 	case Text, Choice, Object:
 	}
 	var object map[string]json.RawMessage

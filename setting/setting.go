@@ -55,6 +55,7 @@ const (
 	Choice  Kind = "choice"  // one of Description.Choices
 	Number  Kind = "number"  // with a fraction
 	Integer Kind = "integer" // without
+	Switch  Kind = "switch"  // true or false
 	Object  Kind = "object"  // a JSON object
 	List    Kind = "list"    // a JSON array
 )

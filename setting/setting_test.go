@@ -75,6 +75,8 @@ func TestDescriptionsAreWhole(t *testing.T) {
 			reflect.Int64:   {setting.Integer},
 			reflect.Slice:   {setting.List},
 			reflect.Struct:  {setting.Object},
+			reflect.Map:     {setting.Object},
+			reflect.Bool:    {setting.Switch},
 		}
 		if !slices.Contains(kinds[field.Kind()], d.Kind) || (d.Kind == setting.Choice) != (len(d.Choices) > 0) {
 			t.Errorf("%s is %s, which a %s is not", d.Name, d.Kind, field)

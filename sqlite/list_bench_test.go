@@ -56,7 +56,14 @@ func BenchmarkMessages(b *testing.B) {
 		b.Run(fmt.Sprintf("context tail of 10/%d", n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				messages, _, err := db.ContextTail(context.Background(), scope.WorkspaceID, session, 0, 10, parley.MaxPageBytes)
+				messages, _, err := db.ContextTail(
+					context.Background(),
+					scope.WorkspaceID,
+					session,
+					0,
+					10,
+					parley.MaxPageBytes,
+				)
 				if err != nil || len(messages) != 10 {
 					b.Fatalf("%d messages, %v", len(messages), err)
 				}

@@ -28,7 +28,8 @@ func (s *Store) ApplyOutbox(ctx context.Context) (bool, error) {
 	return transact(ctx, s, func(tx *txn) (bool, error) {
 		var rows []outboxRow
 		if err := tx.each(
-			"SELECT id, workspace_id, kind, target_id, payload FROM outbox WHERE due_at <= ? ORDER BY due_at, id LIMIT 2",
+			"SELECT id, workspace_id, kind, target_id, payload FROM outbox WHERE due_at <= ? "+
+				"ORDER BY due_at, id LIMIT 2",
 			func(r *row) error {
 				rows = append(rows, outboxRow{r.int64(), r.id(), r.text(), r.id(), r.json()})
 				return nil
@@ -67,7 +68,7 @@ func (t *txn) apply(work *outboxRow) (done bool, pause parley.Time, err error) {
 		return true, 0, nil
 	case err != nil:
 		t.store.log.Error("the payload of an errand cannot be read", "errand", work.id, "kind", work.kind)
-		return false, unreadableRest, nil
+		return false, unreadableRest, nil //nolint:nilerr // the log is told; other errands are not to wait for it
 	}
 	done, err = errand.Do(doer{t})
 	return done, errand.Rest(), err

@@ -18,8 +18,8 @@ type named struct{ name, source string }
 func (n named) Definition() parley.ToolDefinition { return parley.ToolDefinition{Name: n.name} }
 func (named) Annotations() parley.ToolAnnotations { return parley.ToolAnnotations{} }
 func (n named) Source() string                    { return n.source }
-func (t named) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
-	return tool.JSON(t.answer(ctx, call))
+func (n named) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
+	return tool.JSON(n.answer(ctx, call))
 }
 
 func (named) answer(context.Context, tool.Call) (json.RawMessage, error) {

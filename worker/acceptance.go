@@ -60,7 +60,7 @@ func (r *rules) changed(call *toolCall, ruling parley.Ruling) (parley.ApprovalRe
 		return "", err
 	}
 	digest := r.digestOf(call)
-	known := r.accepted.HasTool(digest) || r.accepted.Before && r.offeredBefore(call) || r.chosen()
+	known := call.own || r.accepted.HasTool(digest) || r.accepted.Before && r.offeredBefore(call) || r.chosen()
 	ruled := ruling.BySession || r.allowed(call, parley.ValueOf(r.accepted.agent.Grants))
 	change := parley.AcceptedChange{
 		AgentID: r.claim.Agent.ID,

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"iter"
 	"time"
 
 	"example.org/parley"
@@ -18,14 +19,16 @@ type question struct {
 	request *model.Request // if the turn keeps it, and for an observer that reads contents; else nil
 	encoded model.EncodedRequest
 	filter  model.AnswerFilter // of the middleware; nil: answers are kept as they come
-	key     parley.Hash        // of the response cache, if the turn uses it
-	served  *served            // the answer that was in there; nil: the model is asked
-	call    parley.Call        // all but ID, MessageID and Attempt
-	system  string
-	tools   []byte
-	steers  []store.Steered
-	window  *store.Window    // what of the record it shows
-	shown   []parley.Message // of the record; only if the turn keeps it
+	// speech is a speaker's answer; nil: the model is asked.
+	speech func(ctx context.Context) iter.Seq2[model.Chunk, error]
+	key    parley.Hash // of the response cache, if the turn uses it
+	served *served     // the answer that was in there; nil: the model is asked
+	call   parley.Call // all but ID, MessageID and Attempt
+	system string
+	tools  []byte
+	steers []store.Steered
+	window *store.Window    // what of the record it shows
+	shown  []parley.Message // of the record; only if the turn keeps it
 	// estimate is of the whole request, as messages are stored with it; tokens in the
 	// model's own.
 	estimate int
@@ -235,6 +238,7 @@ func (s *asking) judge(a *answer, broken error) error {
 		a.fail(model.NewError(parley.ClassStream, true, "the stream ended without saying that it is complete", nil))
 	case a.refused():
 		a.fail(model.NewError(parley.ClassContentFilter, false, "the model declined to answer", nil))
+	case a.question.speech != nil: // it may end without a word
 	case a.empty() && a.finish == parley.FinishLength:
 		a.fail(
 			model.NewError(

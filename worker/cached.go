@@ -84,6 +84,8 @@ func (r *responses) stream(ctx context.Context, a *answer, q *question) iter.Seq
 	switch {
 	case q.served != nil:
 		return q.served.stream(ctx)
+	case q.speech != nil:
+		return q.speech(ctx)
 	case r.open():
 		return a.noting(r.model.Stream(ctx, q.encoded))
 	}

@@ -148,8 +148,14 @@ func (s *summary) uncovered(claim *store.CompactionClaim, earlier *parley.Messag
 	keep := prompt.Keeps(s.settings.Policy, claim.Compaction.Reason)
 	var rows []parley.Message
 	for before := claim.Session.LastSequence + 1; ; {
-		page, older, err := s.w.store.ContextTail(s.writes, s.fence.WorkspaceID, s.fence.SessionID, before, compactionPage,
-			parley.MaxPageBytes)
+		page, older, err := s.w.store.ContextTail(
+			s.writes,
+			s.fence.WorkspaceID,
+			s.fence.SessionID,
+			before,
+			compactionPage,
+			parley.MaxPageBytes,
+		)
 		if err != nil {
 			return 0, 0, err
 		}

@@ -1,7 +1,7 @@
-// Package worker runs turns. A Worker claims ready sessions for its process,
-// runs their turns through a runner.Runtime (the standard one, model ⇄ tools,
-// is built in), renews the process's lease, takes over what dead processes left,
-// applies the outbox and flushes streaming text to the store.
+// Package worker runs turns. A Worker claims ready sessions for its process, has a
+// runner.Runtime run their turns by the handle that it gives on each (runner/standard is
+// built in), renews the process's lease, takes over what dead processes left, applies the
+// outbox and flushes streaming text to the store.
 //
 // The store is authoritative for every state: each write carries the claim's fence, and if the
 // store refuses a write as fenced, the run ends without writing again. The worker passes streaming

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 
 	"example.org/parley"
@@ -21,8 +22,34 @@ type place struct {
 // after is the place behind a step that has its results.
 func after(step int) place { return place{step: step + 1, attempt: 1, steers: true} }
 
+// Claim implements runner.Turn.
+func (t *turn) Claim() *store.Claim { return &t.claim }
+
+// Context implements runner.Turn.
+func (t *turn) Context() context.Context { return t.ctx }
+
+// Project implements runner.Turn.
+func (t *turn) Project() string { return t.project }
+
+// Instructions implements runner.Turn.
+func (t *turn) Instructions() string { return t.settings.System }
+
+// Permits implements runner.Turn.
+func (t *turn) Permits(name string) (bool, error) { return t.rules.permits(name) }
+
+// Denies implements runner.Turn.
+func (t *turn) Denies(name string, arguments json.RawMessage) bool {
+	return t.rules.grants.Decide(name, arguments, parley.ToolAnnotations{}).Effect == parley.GrantDeny
+}
+
+// Record implements runner.Turn.
+func (t *turn) Record(query store.MessageQuery) ([]parley.Message, error) {
+	return t.w.store.Messages(t.writes, store.Scope{WorkspaceID: t.fence.WorkspaceID}, t.fence.SessionID, query)
+}
+
 // Begin implements runner.Turn.
-func (t *turn) Begin() (runner.Next, error) {
+func (t *turn) Begin(speaker runner.Speaker) (runner.Next, error) {
+	t.speaker = speaker
 	failure, err := t.prepare()
 	if err != nil {
 		return runner.Over, err
@@ -69,7 +96,7 @@ func (t *turn) Ask() (runner.Next, error) {
 		return t.finish(store.TurnEnd{Status: parley.TurnFailed, Failure: failure})
 	}
 	var steers []parley.Message
-	if t.place.steers {
+	if t.place.steers && (t.speaker == nil || t.speaker.Listens()) {
 		var err error
 		if steers, err = t.w.store.PendingSteers(t.writes, t.fence); err != nil {
 			return runner.Over, err
@@ -139,17 +166,22 @@ func (t *turn) Wait() (runner.Next, error) {
 }
 
 // Finish implements runner.Turn.
-func (t *turn) Finish() (next runner.Next, err error) {
+func (t *turn) Finish(failure *parley.Failure) (next runner.Next, err error) {
 	defer func() { t.endStep(err) }()
 	a := t.answer
+	if a == nil && failure != nil {
+		return t.finish(store.TurnEnd{Status: parley.TurnFailed, Failure: failure})
+	}
 	if a == nil {
 		return t.complete()
 	}
 	t.answer = nil
-	end, err := t.until.completed(a)
-	if err != nil {
-		a.drop()
-		return runner.Over, err
+	end := store.TurnEnd{Status: parley.TurnFailed, Failure: failure}
+	if failure == nil {
+		if end, err = t.until.completed(a); err != nil {
+			a.drop()
+			return runner.Over, err
+		}
 	}
 	more, err := t.asking.settleAs(a, parley.MessageCompleted, &end)
 	if err != nil || !more {
@@ -196,7 +228,7 @@ func (t *turn) take(steers []parley.Message) (runner.Next, error) {
 		return t.finish(store.TurnEnd{Status: parley.TurnFailed, Failure: failure})
 	}
 	var refusal *store.Refusal
-	if t.responses.lookUp(q); q.served == nil { // what was kept costs nothing
+	if t.responses.lookUp(q); q.served == nil && q.speech == nil { // what was kept costs nothing
 		if q.reservation, refusal, err = t.budgets.afford(q); err != nil {
 			return runner.Over, err
 		}

@@ -135,7 +135,7 @@ func (l *limits) atLimit(limit parley.Limit, what string) *parley.Failure {
 // spent checks the limits of a turn that count steps and tools before a step, and
 // warns when one of them, or its time, is near.
 func (l *limits) spent(at place) (*parley.Failure, error) {
-	if most := l.inEffect.Steps(); at.step > most {
+	if most := l.inEffect.Steps(); at.step > most && l.speaker == nil { // whose steps are its own affair
 		return l.atLimit(parley.LimitSteps, fmt.Sprintf("the turn took %d steps without coming to an end", most)), nil
 	}
 	if most := l.inEffect.MaxToolCalls; most != nil && l.calls > *most {

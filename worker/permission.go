@@ -2,6 +2,7 @@ package worker
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -71,6 +72,8 @@ func (r *rules) decide(call *toolCall) (ruling parley.Ruling, changed parley.App
 	case ruling.Effect == parley.GrantDeny:
 	case call.question:
 		ruling = parley.Ruling{Effect: parley.GrantAllow}
+	case call.own && !annotations.Destructive: // it does that by itself
+		ruling = parley.Ruling{Effect: parley.GrantAllow}
 	case ruling.Effect == parley.GrantAllow && r.w.script == nil:
 		changed, err = r.changed(call, ruling)
 		if changed != "" {
@@ -78,6 +81,35 @@ func (r *rules) decide(call *toolCall) (ruling parley.Ruling, changed parley.App
 		}
 	}
 	return ruling, changed, err
+}
+
+// permits reports whether a rule lets something be used that has a name among tools,
+// as its session's owner has accepted it.
+func (r *rules) permits(name string) (bool, error) {
+	ruling := r.grants.Decide(name, json.RawMessage("{}"), parley.ToolAnnotations{Destructive: true})
+	if ruling.Effect != parley.GrantAllow || ruling.BySession {
+		return ruling.Effect == parley.GrantAllow, nil
+	}
+	if err := r.readAccepted(); err != nil || r.accepted.any {
+		return r.accepted != nil && r.accepted.any, err
+	}
+	runtime := r.claim.Agent.Runtime
+	if r.accepted.agent.Runtime == runtime && r.names(name, parley.ValueOf(r.accepted.agent.Grants)) {
+		return true, nil
+	}
+	own, err := r.ownVersion()
+	if err != nil {
+		return false, err
+	}
+	return own.Runtime == runtime && r.names(name, parley.ValueOf(own.Grants)), nil
+}
+
+// names reports whether grants allow something by name.
+func (r *rules) names(name string, grants []parley.Grant) bool {
+	rules := r.grants
+	rules.Agent = grants
+	ruling := rules.Decide(name, json.RawMessage("{}"), parley.ToolAnnotations{Destructive: true})
+	return ruling.Effect == parley.GrantAllow
 }
 
 // permit decides about a call that its model has just made: it may run, is

@@ -59,9 +59,20 @@ func (t *turn) prepare() (*parley.Failure, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.settings, err = prompt.Resolve(t.claim.Agent, t.claim.Session, project, t.claim.Trigger, t.w.models.Default())
+	fallback := t.w.models.Default()
+	if t.speaker != nil {
+		fallback = t.speaker.Model()
+	}
+	t.settings, err = prompt.Resolve(t.claim.Agent, t.claim.Session, project, t.claim.Trigger, fallback)
 	if loop := t.claim.Loop; loop != nil {
 		t.settings.Policy = loop.Context.Policy()
+	}
+	if t.speaker != nil {
+		t.settings.Model = t.speaker.Model()
+		if err != nil {
+			return t.unusable(err), nil
+		}
+		return nil, nil
 	}
 	if err == nil {
 		t.model, t.info, err = t.w.models.Resolve(t.settings.Model)

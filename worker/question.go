@@ -28,6 +28,9 @@ func noQuestion(err error) (*question, *parley.Failure, error) {
 // question builds the request of a step that shows steers. A failure ends the
 // turn; an error is the store's.
 func (r *requests) question(at place, steers []parley.Message) (*question, *parley.Failure, error) {
+	if r.speaker != nil {
+		return r.speech(at, steers), nil, nil
+	}
 	q := &question{place: at, system: r.settings.System, tools: r.definitions.Text()}
 	entering(steers)
 	r.unreserve()
@@ -76,10 +79,12 @@ func (r *requests) question(at place, steers []parley.Message) (*question, *parl
 	if failure != nil {
 		return nil, failure, nil
 	}
-	request, manifest, err := prompt.Build(r.settings, selection, steers, r.definitions, files)
+	settings := r.settings
+	settings.Parameters = settings.Parameters.OfStep(at.step)
+	request, manifest, err := prompt.Build(settings, selection, steers, r.definitions, files)
 	q.call = parley.Call{
 		WorkspaceID: r.fence.WorkspaceID, SessionID: r.fence.SessionID, TurnID: r.fence.TurnID, Step: at.step,
-		Provider: r.settings.Model.Provider(), Model: r.settings.Model, Parameters: r.settings.Parameters,
+		Provider: r.settings.Model.Provider(), Model: r.settings.Model, Parameters: settings.Parameters,
 		Think: r.settings.Think, Search: r.settings.Search, Manifest: manifest, Outcome: parley.CallOpen,
 	}
 	if err == nil {
@@ -109,6 +114,28 @@ func (r *requests) question(at place, steers []parley.Message) (*question, *parl
 	}
 	q.call.ToolsHash, q.call.MiddlewareHash = r.definitions.Hash(), r.layers.Hash()
 	return q, nil, nil
+}
+
+// speech is the question to a speaker, which keeps its context by itself: what began
+// the turn, and what steered it since.
+func (r *requests) speech(at place, steers []parley.Message) *question {
+	said := steers
+	if at.step == 1 {
+		said = append([]parley.Message{r.claim.Trigger}, steers...)
+	}
+	q := &question{place: at}
+	entering(steers)
+	for i := range steers {
+		q.steers = append(q.steers, store.Steered{MessageID: steers[i].ID, Revision: steers[i].Revision})
+	}
+	speech := r.speaker.Speak(said)
+	q.speech, q.encoded.Body = speech.Chunks, speech.Request
+	q.call = parley.Call{
+		WorkspaceID: r.fence.WorkspaceID, SessionID: r.fence.SessionID, TurnID: r.fence.TurnID, Step: at.step,
+		Provider: r.settings.Model.Provider(), Model: r.settings.Model, Outcome: parley.CallOpen,
+		RequestHash: parley.HashOf(speech.Request),
+	}
+	return q
 }
 
 // head is what may stand before the window.

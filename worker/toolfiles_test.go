@@ -45,7 +45,11 @@ func picture(t *testing.T) []byte {
 	for x := range 450 {
 		for y := range 450 {
 			v := random.Uint32()
-			noise.Set(x, y, color.NRGBA{R: uint8(v), G: uint8(v >> 8), B: uint8(v >> 16), A: 255}) //nolint:gosec // noise
+			noise.Set(
+				x,
+				y,
+				color.NRGBA{R: uint8(v), G: uint8(v >> 8), B: uint8(v >> 16), A: 255},
+			) //nolint:gosec // noise
 		}
 	}
 	var out bytes.Buffer

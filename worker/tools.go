@@ -57,6 +57,7 @@ type toolCall struct {
 	child     *parley.AgentTool // set: a session of that agent answers it
 	client    bool              // a client answers it
 	question  bool              // a person answers it
+	own       bool              // tool waits for what a speaker does by itself
 	approval  *parley.Approval  // of one that was asked about
 	cleared   bool              // its approval was used: it may run, or wait for its own answer
 	started   bool
@@ -70,6 +71,12 @@ type toolCall struct {
 func (t *tools) sort(call *toolCall) {
 	if t.w.script != nil {
 		t.sortDry(call)
+		return
+	}
+	if t.speaker != nil {
+		if call.tool, call.own = t.speaker.Tool(call.name, call.arguments); !call.own {
+			call.refusal = parley.EffectUnknown
+		}
 		return
 	}
 	for _, ref := range t.settings.Tools {
@@ -164,7 +171,7 @@ func (t *tools) reconsider(step int, calls []toolCall) error {
 // those that do not meet in the world, or a single other.
 func batchEnd(calls []toolCall, from int) int {
 	safe := func(call *toolCall) bool {
-		return !call.runs() && !call.approved() || call.tool == nil || call.tool.Annotations().Parallel()
+		return !call.runs() && !call.approved() || call.tool == nil || call.own || call.tool.Annotations().Parallel()
 	}
 	to := from + 1
 	if !safe(&calls[from]) {
@@ -189,6 +196,10 @@ func (t *tools) runBatch(step int, calls []toolCall) error {
 		return err
 	}
 	ctx, stop := context.WithTimeout(t.at, t.w.options.ToolTimeout)
+	if t.speaker != nil { // it ends its calls by itself, or with the turn
+		stop()
+		ctx, stop = context.WithCancel(t.at)
+	}
 	defer stop()
 	outcomes := make(chan toolOutcome, len(calls)) // room for all: no tool waits for this turn
 	notes := make(progress, len(calls))

@@ -6,6 +6,7 @@ import (
 	"example.org/parley"
 	"example.org/parley/model"
 	"example.org/parley/prompt"
+	"example.org/parley/runner"
 	"example.org/parley/store"
 )
 
@@ -24,6 +25,7 @@ type claimed struct {
 	author parley.Author
 	last   int64 // the record's last sequence, as far as this run has seen
 
+	speaker     runner.Speaker // that answers in the place of the model; nil: the model does
 	settings    prompt.Settings
 	project     string // the project's directory, "" without one
 	model       model.Model

@@ -273,12 +273,18 @@ func (w *Worker) Committed(commit store.Commit) {
 	}
 	if !commit.Cancel.IsZero() && w.Cancel(commit.Cancel) == nil {
 		w.cancelEarly(commit.Cancel)
+		for _, runtime := range w.runtimes { // what it keeps for a turn that waits
+			runtime.Cancel(commit.Cancel)
+		}
 	}
 	for _, feed := range commit.Feed {
 		if feed.Type == parley.FeedSessionDeleted {
 			w.abortSession(feed.SessionID)
 			w.abortCompactions(ErrLeaseLost, feed.SessionID)
 			poke(w.outboxNow)
+			for _, runtime := range w.runtimes {
+				runtime.Close(feed.SessionID)
+			}
 		}
 	}
 }

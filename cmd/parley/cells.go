@@ -44,7 +44,9 @@ func callStep(c *parley.Call) string {
 	return strconv.Itoa(c.Step)
 }
 
-func loopIteration(l *parley.Loop) string { return strconv.Itoa(l.Iteration) + "/" + strconv.Itoa(l.Max) }
+func loopIteration(l *parley.Loop) string {
+	return strconv.Itoa(l.Iteration) + "/" + strconv.Itoa(l.Max)
+}
 
 func loopUntil(l *parley.Loop) string {
 	if l.Until == nil {

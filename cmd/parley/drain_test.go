@@ -82,7 +82,8 @@ func TestDrain(t *testing.T) {
 	bounded.Receive(t, reached, "the tool to run")
 	ended := make(chan parley.EventType, 1)
 	go func() { // ends with the turn
-		for frame, err := range c.WatchSession(t.Context(), session.ID, client.WatchSessionQuery{After: posted.EventSequence}) {
+		from := client.WatchSessionQuery{After: posted.EventSequence}
+		for frame, err := range c.WatchSession(t.Context(), session.ID, from) {
 			if err != nil || frame.Type.EndsTurn() {
 				ended <- frame.Type
 				return

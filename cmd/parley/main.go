@@ -13,12 +13,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"example.org/parley"
+	"example.org/parley/internal/confine"
 )
 
 // version is this build's, in --version and in what it tells other servers.
 const version = "0.1.0"
 
 func main() {
+	confine.Main(os.Args)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	code := run(ctx, os.Args[1:], terminal{in: os.Stdin, out: shownOn(os.Stdout), err: shownOn(os.Stderr)})
@@ -118,6 +120,7 @@ func rootCommand(term terminal) *cobra.Command {
 		copyCommand(shared, term),
 		doctorCommand(shared, term),
 		openapiCommand(term),
+		referenceCommand(term),
 	)
 	return root
 }

@@ -84,7 +84,7 @@ func TestMCPSettingsThatCannotWork(t *testing.T) {
 		"no user and password":    {{Name: "fs", URL: "https://ada:s3cret@host/mcp"}},
 		"protocol must be one of": {{Name: "fs", Command: "npx", Protocol: "2023-01-01"}},
 		"times lie between":       {{Name: "fs", Command: "npx", CallTime: duration(48 * time.Hour)}},
-		"there twice":             {{Name: "fs", Command: "npx"}, {Name: "fs", Command: "npx"}},
+		"listed twice":            {{Name: "fs", Command: "npx"}, {Name: "fs", Command: "npx"}},
 		"at most 64 servers":      slices.Repeat([]mcpSetting{{Name: "fs", Command: "npx"}}, 65),
 	} {
 		source, err := openMCP(settings{MCP: given}, env, mcp.Options{})

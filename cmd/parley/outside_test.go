@@ -208,9 +208,9 @@ func TestShareOnTheCommandLine(t *testing.T) {
 		`{"session":"` + developer + `"}`:                       "I tried the cache first.",
 		`{"session":"` + developer + `","view":"all","last":1}`: `"role":"assistant"`,
 		`{}`:                           "developer",
-		`{"session":"` + secret + `"}`: "there is no such session, or it is not shared",
-		`{"session":"` + parley.NewID().String() + `"}`: "there is no such session, or it is not shared",
-		`{"session":"no id"}`:                           "there is no such session, or it is not shared",
+		`{"session":"` + secret + `"}`: "this session does not exist, or is not shared",
+		`{"session":"` + parley.NewID().String() + `"}`: "this session does not exist, or is not shared",
+		`{"session":"no id"}`:                           "this session does not exist, or is not shared",
 		`{"session":"` + developer + `","last":0}`:      "must lie between 1 and 200",
 	} {
 		if got := ask(arguments); !strings.Contains(got, wanted) {
@@ -218,8 +218,8 @@ func TestShareOnTheCommandLine(t *testing.T) {
 		}
 	}
 	say("", "sessions", "unshare", developer, qa)
-	if got := ask(`{"session":"` + developer + `"}`); !strings.Contains(got, "there is no such session") {
-		t.Errorf("behind the end of the share: %s", got)
+	if got := ask(`{"session":"` + developer + `"}`); !strings.Contains(got, "this session does not exist") {
+		t.Errorf("after the end of the share: %s", got)
 	}
 	read := 0
 	id, err := parley.ParseID(developer)

@@ -22,6 +22,7 @@ import (
 	"example.org/parley/live"
 	"example.org/parley/model"
 	"example.org/parley/postgres"
+	"example.org/parley/runner/acp"
 	"example.org/parley/sqlite"
 	"example.org/parley/store"
 	"example.org/parley/stream"
@@ -59,6 +60,7 @@ type server struct {
 	code      string // by which the page signs in once; "" where the system tells who connects
 	http      *http.Server
 	projects  *projectdir.Policy
+	runtimes  []*acp.Runtime
 	draining  atomic.Bool
 	failed    chan error // what http.Serve ended with
 
@@ -106,6 +108,9 @@ func (s *server) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := s.openRuntimes(); err != nil {
+		return err
+	}
 	if s.settings.Role != roleAPI {
 		if err := s.openWorker(ctx, tools); err != nil {
 			return err
@@ -147,6 +152,7 @@ func (s *server) openWorker(ctx context.Context, tools tool.Source) error {
 		Observer:    s.telemetry,
 		Redact:      s.settings.Redact,
 		MaxSessions: s.settings.MaxSessions,
+		Runtimes:    s.ports(),
 		MaxStorage:  int64(s.settings.MaxStorage),
 	})
 	s.store.Listen(s.worker)
@@ -214,6 +220,7 @@ func (s *server) handler(ctx context.Context, tools tool.Source) (http.Handler, 
 		Projects:    s.projects,
 		MaxSessions: s.settings.MaxSessions,
 		MaxStorage:  int64(s.settings.MaxStorage),
+		Runtimes:    s.runtimeNames(),
 		Log:         s.log,
 	}
 	if s.worker != nil {
@@ -374,6 +381,9 @@ func (s *server) close() error {
 		_ = os.Remove(filepath.Join(s.settings.DataDir, urlFile)) // a stale one only costs a failed connection
 	} else if s.listener != nil {
 		errs = append(errs, s.listener.Close())
+	}
+	for _, runtime := range s.runtimes {
+		runtime.Stop()
 	}
 	for _, c := range slices.Concat(s.providers, s.sources) {
 		c.Close()

@@ -107,6 +107,7 @@ type settings struct {
 	Providers   []providerSetting      `yaml:"providers"`
 	Models      []modelSetting         `yaml:"models"`
 	MCP         []mcpSetting           `yaml:"mcp"`
+	Runtimes    []runtimeSetting       `yaml:"runtimes"`
 	HTTPTools   []httpToolSetting      `yaml:"http_tools"`
 	Redact      []parley.RedactPattern `yaml:"redact"` // hidden from every provider
 	// directory that exchanges with providers are written to; "": none

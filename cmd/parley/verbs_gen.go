@@ -18,8 +18,8 @@ import (
 func agentsListCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "list", Short: "List agents", Args: cobra.NoArgs}
 	var query client.AgentsQuery
-	command.Flags().Var(wordFlag(&query.Order), "order", "the direction; each list has its own default")
-	command.Flags().Var(wordFlag(&query.Status), "status", "active, the default, hides archived agents; any shows all")
+	command.Flags().Var(wordFlag(&query.Order), "order", "the direction; each list has its own default: asc, desc")
+	command.Flags().Var(wordFlag(&query.Status), "status", "active, the default, hides archived agents; any shows all: active, archived, any")
 	command.Flags().Var(wordFlag(&query.Tag), "tag", "only agents with this tag")
 	command.Flags().Var(wordFlag(&query.OwnerID), "owner", "only agents of this principal; me for one's own")
 	paging := addPaging(command, 0)
@@ -125,17 +125,17 @@ func agentsReopenCommand(shared *flags, term terminal) *cobra.Command {
 func sessionsListCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "list", Short: "List sessions, last activity first", Args: cobra.NoArgs}
 	var query client.SessionsQuery
-	command.Flags().Var(wordFlag(&query.Order), "order", "the direction; each list has its own default")
+	command.Flags().Var(wordFlag(&query.Order), "order", "the direction; each list has its own default: asc, desc")
 	command.Flags().Var(wordFlag(&query.Agent), "agent", "only sessions of this agent, by id or slug")
 	command.Flags().Var(idFlag(&query.ProjectID), "project", "only sessions of this project")
 	command.Flags().Var(idFlag(&query.ParentSessionID), "parent", "only sessions opened by this one")
 	command.Flags().Var(wordFlag(&query.Type), "type", "only sessions of this type")
 	command.Flags().Var(wordFlag(&query.Feature), "feature", "only sessions of this feature")
 	command.Flags().Var(wordFlag(&query.Task), "task", "only sessions of this task")
-	command.Flags().Var(wordFlag(&query.Kind), "kind", "only sessions of this kind")
-	command.Flags().Var(wordFlag(&query.Mode), "mode", "only sessions of this mode")
-	command.Flags().Var(wordFlag(&query.Status), "status", "only sessions of this status")
-	command.Flags().Var(wordFlag(&query.Archived), "archived", "false, the default, hides archived sessions; any shows all")
+	command.Flags().Var(wordFlag(&query.Kind), "kind", "only sessions of this kind: agent, tool")
+	command.Flags().Var(wordFlag(&query.Mode), "mode", "only sessions of this mode: foreground, background")
+	command.Flags().Var(wordFlag(&query.Status), "status", "only sessions of this status: pending, running, waiting, completed, failed, cancelled")
+	command.Flags().Var(wordFlag(&query.Archived), "archived", "false, the default, hides archived sessions; any shows all: false, true, any")
 	addChoice(command, &query.Pinned, "pinned", "only pinned sessions, or only others")
 	command.Flags().Var(wordFlag(&query.Tag), "tag", "only sessions with this tag")
 	command.Flags().Var(timeFlag(&query.CreatedFrom), "since", "only sessions created at this time or later")
@@ -162,9 +162,9 @@ func sessionsCreateCommand(shared *flags, term terminal) *cobra.Command {
 	command.Flags().Var(idFlag(&input.ProjectID), "project", "its project")
 	command.Flags().Var(idFlag(&input.ParentSessionID), "parent", "its parent session")
 	command.Flags().Var(idFlag(&input.ParentMessageID), "parent-message", "its parent message")
-	command.Flags().Var(wordFlag(&input.Visibility), "visibility", "private by default")
-	command.Flags().Var(wordFlag(&input.Kind), "kind", "agent by default")
-	command.Flags().Var(wordFlag(&input.Mode), "mode", "foreground by default")
+	command.Flags().Var(wordFlag(&input.Visibility), "visibility", "private by default: private, workspace")
+	command.Flags().Var(wordFlag(&input.Kind), "kind", "agent by default: agent, tool")
+	command.Flags().Var(wordFlag(&input.Mode), "mode", "foreground by default: foreground, background")
 	command.Flags().Var(wordFlag(&input.Type), "type", "its type")
 	command.Flags().Var(wordFlag(&input.Feature), "feature", "its feature")
 	command.Flags().Var(wordFlag(&input.Task), "task", "its task")
@@ -174,7 +174,7 @@ func sessionsCreateCommand(shared *flags, term terminal) *cobra.Command {
 	command.Flags().Var(wordsFlag(&input.Tags), "tag", "its tags")
 	command.Flags().BoolVar(&input.Pinned, "pinned", false, "its pinned")
 	command.Flags().Var(jsonFlag(&input.Metadata), "metadata", "its metadata")
-	command.Flags().Var(wordFlag(&input.During), "during", "what happens to a message that arrives during a turn; queue by default")
+	command.Flags().Var(wordFlag(&input.During), "during", "what happens to a message that arrives during a turn; queue by default: queue, steer, interrupt, reject")
 	command.Flags().Var(wordFlag(&input.ClientID), "client", "the client (window, tab) that has the session open from now on")
 	settings := addSettings(command, setting.Session)
 	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
@@ -201,8 +201,8 @@ func sessionsUpdateCommand(shared *flags, term terminal) *cobra.Command {
 	addChange(command, &patch.Tags, readWords, "tags", "its tags")
 	addChange(command, &patch.ProjectID, readID, "project", "its project")
 	addChange(command, &patch.Metadata, readJSON, "metadata", "its metadata")
-	addChange(command, &patch.During, readWord[parley.During], "during", "its during")
-	addChange(command, &patch.Visibility, readWord[parley.Visibility], "visibility", "its visibility")
+	addChange(command, &patch.During, readWord[parley.During], "during", "its during: queue, steer, interrupt, reject")
+	addChange(command, &patch.Visibility, readWord[parley.Visibility], "visibility", "its visibility: private, workspace")
 	settings := addSettingsPatch(command, setting.Session)
 	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 		var err error
@@ -257,7 +257,7 @@ func sessionsDeleteCommand(shared *flags) *cobra.Command {
 func projectsListCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "list", Short: "List projects, last access first", Args: cobra.NoArgs}
 	var query client.ProjectsQuery
-	command.Flags().Var(wordFlag(&query.Order), "order", "the direction; each list has its own default")
+	command.Flags().Var(wordFlag(&query.Order), "order", "the direction; each list has its own default: asc, desc")
 	paging := addPaging(command, 0)
 	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
 		page, err := pageOf(paging, func(limit int, cursor string) (client.Page[parley.Project], error) {
@@ -318,9 +318,9 @@ func projectsDeleteCommand(shared *flags) *cobra.Command {
 func messagesListCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "list SESSION", Short: "List a session's messages by sequence", Args: cobra.ExactArgs(1)}
 	var query client.MessagesQuery
-	command.Flags().Var(wordFlag(&query.Order), "order", "the direction; each list has its own default")
-	command.Flags().Var(wordsFlag(&query.Role), "role", "only messages of this role. Repeatable")
-	command.Flags().Var(wordFlag(&query.Status), "status", "only messages of this status")
+	command.Flags().Var(wordFlag(&query.Order), "order", "the direction; each list has its own default: asc, desc")
+	command.Flags().Var(wordsFlag(&query.Role), "role", "only messages of this role. Repeatable: user, assistant, tool_call, tool_result, summary, system")
+	command.Flags().Var(wordFlag(&query.Status), "status", "only messages of this status: queued, streaming, completed, failed, cancelled")
 	addChoice(command, &query.Internal, "internal", "only internal messages, or only others")
 	command.Flags().Var(idFlag(&query.TurnID), "turn", "only messages of this turn")
 	command.Flags().Var(countFlag(&query.Iteration), "iteration", "only messages of this iteration")
@@ -358,8 +358,8 @@ func messagesShowCommand(shared *flags, term terminal) *cobra.Command {
 func turnsListCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "list SESSION", Short: "List a session's turns, newest first", Args: cobra.ExactArgs(1)}
 	var query client.TurnsQuery
-	command.Flags().Var(wordFlag(&query.Order), "order", "the direction; each list has its own default")
-	command.Flags().Var(wordFlag(&query.Status), "status", "only turns of this status")
+	command.Flags().Var(wordFlag(&query.Order), "order", "the direction; each list has its own default: asc, desc")
+	command.Flags().Var(wordFlag(&query.Status), "status", "only turns of this status: queued, running, waiting, completed, failed, cancelled")
 	command.Flags().Var(numberFlag(&query.Number), "number", "only the turn of this number: 1 is the session's first")
 	paging := addPaging(command, 20)
 	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
@@ -392,7 +392,7 @@ func turnsShowCommand(shared *flags, term terminal) *cobra.Command {
 func callsListCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "list SESSION", Short: "List a session's model calls, newest first", Args: cobra.ExactArgs(1)}
 	var query client.CallsQuery
-	command.Flags().Var(wordFlag(&query.Order), "order", "the direction; each list has its own default")
+	command.Flags().Var(wordFlag(&query.Order), "order", "the direction; each list has its own default: asc, desc")
 	command.Flags().Var(idFlag(&query.TurnID), "turn", "only calls of this turn")
 	paging := addPaging(command, 20)
 	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
@@ -412,8 +412,8 @@ func callsListCommand(shared *flags, term terminal) *cobra.Command {
 func approvalsListCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "list", Short: "List approvals, newest first: those that wait, unless --state says otherwise", Args: cobra.NoArgs}
 	var query client.ApprovalsQuery
-	command.Flags().Var(wordFlag(&query.Order), "order", "the direction; each list has its own default")
-	command.Flags().Var(wordFlag(&query.State), "state", "only approvals in this state")
+	command.Flags().Var(wordFlag(&query.Order), "order", "the direction; each list has its own default: asc, desc")
+	command.Flags().Var(wordFlag(&query.State), "state", "only approvals in this state: pending, approved, denied, expired, cancelled")
 	command.Flags().Var(wordFlag(&query.Agent), "agent", "only those of this agent's turns, by id or slug")
 	command.Flags().Var(idFlag(&query.SessionID), "session", "only those of this session and of the tool sessions below it")
 	paging := addPaging(command, 20)
@@ -434,7 +434,7 @@ func approvalsListCommand(shared *flags, term terminal) *cobra.Command {
 func filesListCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "list", Short: "List files, newest first", Args: cobra.NoArgs}
 	var query client.FilesQuery
-	command.Flags().Var(wordFlag(&query.Order), "order", "the direction; each list has its own default")
+	command.Flags().Var(wordFlag(&query.Order), "order", "the direction; each list has its own default: asc, desc")
 	paging := addPaging(command, 0)
 	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
 		page, err := pageOf(paging, func(limit int, cursor string) (client.Page[parley.File], error) {
@@ -475,7 +475,7 @@ func filesDeleteCommand(shared *flags) *cobra.Command {
 func loopsListCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "list SESSION", Short: "List a session's loops, newest first", Args: cobra.ExactArgs(1)}
 	var query client.LoopsQuery
-	command.Flags().Var(wordFlag(&query.Order), "order", "the direction; each list has its own default")
+	command.Flags().Var(wordFlag(&query.Order), "order", "the direction; each list has its own default: asc, desc")
 	paging := addPaging(command, 0)
 	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 		page, err := pageOf(paging, func(limit int, cursor string) (client.Page[parley.Loop], error) {

@@ -35,14 +35,23 @@ var rules = []struct {
 	{"store", []string{"."}},
 	{"model", []string{"."}},
 	{"tool", []string{"."}},
-	{"runner", []string{".", "model", "store"}},
+	{"runner", []string{".", "model", "store", "tool"}},
 	{"runner/standard", []string{".", "runner"}},
+	{
+		"runner/acp",
+		[]string{
+			".", "internal/confine", "internal/projectdir", "internal/program", "model", "runner", "store", "tool",
+		},
+	},
+	{"internal/confine", nil},
+	{"internal/program", []string{"."}},
 	{"observe", []string{".", "model", "store", "tool"}},
 
 	{"event", []string{"."}},
 	{"internal/gen", []string{"internal/gen/*"}},
 	{"internal/gen/described", []string{"internal/gen/*"}},
 	{"internal/gen/operations", []string{"httpapi"}},
+	{"internal/gen/cli", []string{".", "internal/gen/operations"}},
 	{"internal/gen/client", []string{".", "model", "event", "internal/gen/operations"}},
 	{"internal/gen/settings", []string{"setting"}},
 	{"internal/gen/tables", []string{".", "internal/tables"}},
@@ -104,7 +113,7 @@ var rules = []struct {
 		"tool/builtin",
 		[]string{".", "tool", "store", "internal/netguard", "internal/projectdir"},
 	}, // it reads shared sessions
-	{"tool/*", []string{".", "tool", "internal/netguard", "internal/schema"}},
+	{"tool/*", []string{".", "tool", "internal/netguard", "internal/program", "internal/schema"}},
 	{"client", []string{".", "model", "event"}},
 	{
 		"engine",

@@ -30,6 +30,7 @@ var readers = []string{
 	"llm/sse",
 	"llm/wire",
 	"prompt",
+	"runner/acp",
 	"tool/builtin",
 	"tool/httptool",
 	"tool/mcp",

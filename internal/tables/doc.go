@@ -3,6 +3,6 @@
 // the schemas, and a test of each store holds the description against its own.
 //
 // From the description `make generate` writes for each database the lists of columns and the functions that read and
-// write them (sqlite/tables_gen.go, postgres/tables_gen.go); statements around them stay written by hand. The tables that
-// move with a copy and the order of their rows come from it at run time (package transfer).
+// write them (sqlite/tables_gen.go, postgres/tables_gen.go); statements around them stay written by hand. The tables
+// that move with a copy and the order of their rows come from it at run time (package transfer).
 package tables

@@ -365,8 +365,10 @@ func (t *Tx) deliveredBlock(h *Head, o *Outside, settle store.OutsideSettle) (st
 			content.Refusal,
 		)
 	}
-	block.Content, err = parley.EncodeContent(content)
-	return block, err
+	if block.Content, err = parley.EncodeContent(content); err != nil {
+		return block, err
+	}
+	return block, t.file(h, o.MessageID, block.Content)
 }
 
 // countOutside counts what an agent outside says that it used into turn and

@@ -71,8 +71,13 @@ func (m *Model) EncodeAs(version int, request model.Request) (model.EncodedReque
 	}
 	plan := planThinking(request)
 	b = strconv.AppendInt(wire.AppendField(b, "max_tokens"), int64(plan.maxTokens), 10)
-	b = plan.append(b)
+	if b, err = plan.append(b, request.Parameters.ResponseFormat); err != nil {
+		return model.EncodedRequest{}, err
+	}
 	if b, err = appendSampling(b, request.Parameters, plan.on); err != nil {
+		return model.EncodedRequest{}, err
+	}
+	if b, err = appendWishes(b, request, plan.on); err != nil {
 		return model.EncodedRequest{}, err
 	}
 	b = append(b, `,"stream":true}`...)
@@ -107,6 +112,75 @@ func appendSampling(b []byte, p parley.Parameters, thinking bool) ([]byte, error
 		b = wire.AppendNumber(wire.AppendField(b, "top_p"), *p.TopP)
 	}
 	return b, nil
+}
+
+// appendWishes appends what a request says beside its sampling: of its tools, of the
+// answer's end, and to the provider. What says nothing adds nothing.
+func appendWishes(b []byte, request model.Request, thinking bool) ([]byte, error) {
+	p := request.Parameters
+	if p.RequestMetadata != nil && len(*p.RequestMetadata) > 0 {
+		return nil, parley.InvalidField("request_metadata", "this provider takes none")
+	}
+	b, err := appendChoice(b, request, thinking)
+	if err != nil {
+		return nil, err
+	}
+	if p.Stop != nil && len(*p.Stop) > 0 {
+		b = wire.AppendStrings(wire.AppendField(b, "stop_sequences"), *p.Stop)
+	}
+	if p.EndUser != nil && *p.EndUser != "" {
+		b = append(parley.AppendJSONString(append(wire.AppendField(b, "metadata"), `{"user_id":`...), *p.EndUser), '}')
+	}
+	if p.ServiceTier != nil {
+		switch *p.ServiceTier {
+		case "auto":
+			b = append(wire.AppendField(b, "service_tier"), `"auto"`...)
+		case "default":
+			b = append(wire.AppendField(b, "service_tier"), `"standard_only"`...)
+		default:
+			return nil, parley.InvalidField(
+				"service_tier",
+				"%q is not one of auto, default, which this provider takes",
+				parley.Clip(*p.ServiceTier, 32),
+			)
+		}
+	}
+	return b, nil
+}
+
+// appendChoice appends tool_choice. The wire takes no forced call together with thinking.
+func appendChoice(b []byte, request model.Request, thinking bool) ([]byte, error) {
+	choice, tool, err := wire.ToolChoice(request)
+	if err != nil {
+		return nil, err
+	}
+	parallel := wire.Parallel(request)
+	if choice == "" {
+		if parallel == nil || *parallel {
+			return b, nil // as many as the model likes, which is the wire's own
+		}
+		choice = parley.ToolChoiceAuto
+	}
+	if parley.Forces(choice) && thinking {
+		return nil, parley.InvalidField(
+			"tool_choice", "this provider takes no forced tool together with thinking; leave one of them out",
+		)
+	}
+	kind := choice
+	switch {
+	case tool != "":
+		kind = "tool"
+	case choice == parley.ToolChoiceRequired:
+		kind = "any"
+	}
+	b = parley.AppendJSONString(append(wire.AppendField(b, "tool_choice"), `{"type":`...), kind)
+	if tool != "" {
+		b = parley.AppendJSONString(wire.AppendField(b, "name"), tool)
+	}
+	if parallel != nil && choice != parley.ToolChoiceNone {
+		b = strconv.AppendBool(wire.AppendField(b, "disable_parallel_tool_use"), !*parallel)
+	}
+	return append(b, '}'), nil
 }
 
 // writer appends messages, merging neighbours of one role.
@@ -235,7 +309,7 @@ func (w *writer) result(role string, part model.Part, images []model.Part) error
 	w.block(role)
 	w.b = parley.AppendJSONString(append(w.b, `{"type":"tool_result","tool_use_id":`...), id)
 	w.b = wire.AppendField(w.b, "content")
-	if len(images) == 0 {
+	if len(images) == 0 || part.IsError { // the wire takes errors as text alone
 		w.b = parley.AppendJSONString(w.b, part.Text)
 	} else {
 		w.b = append(w.b, '[')

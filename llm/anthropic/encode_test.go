@@ -44,6 +44,7 @@ func TestEncode(t *testing.T) {
 				},
 			},
 		},
+		{Name: "images of results", Request: llmtest.ShownByTools(older)},
 		{Name: "hello", Request: hello(older, parley.Parameters{})},
 		{Name: "conversation", Request: llmtest.Conversation(older, signed)},
 		{Name: "conversation thinking", Request: with(llmtest.Conversation(older, signed), think)},
@@ -119,7 +120,46 @@ func TestEncode(t *testing.T) {
 	}
 	llmtest.RunEncode(t, "1", llmtest.As(1, adapter), cases)
 	llmtest.RunEncode(t, "2", adapter, append(cases, []llmtest.EncodeCase{
+		{Name: "wishes", Request: llmtest.Wishes(older, nil)},
+		{Name: "wishes otherwise", Request: llmtest.Wishes(older, func(p *parley.Parameters) {
+			*p = parley.Parameters{
+				ToolChoice: llmtest.Of(parley.ToolChoiceRequired), ParallelToolCalls: llmtest.Of(true),
+				ResponseFormat: &parley.ResponseFormat{Type: parley.FormatText}, ServiceTier: llmtest.Of("auto"),
+			}
+		})},
+		{Name: "wishes none", Request: llmtest.Wishes(older, func(p *parley.Parameters) {
+			*p = parley.Parameters{ToolChoice: llmtest.Of(parley.ToolChoiceNone), ParallelToolCalls: llmtest.Of(false)}
+		})},
+		{Name: "wishes without tools", Request: with(llmtest.Wishes(older, func(p *parley.Parameters) {
+			*p = parley.Parameters{ToolChoice: llmtest.Of(parley.ToolChoiceAuto), ParallelToolCalls: llmtest.Of(false)}
+		}), func(r *model.Request) { r.Tools = nil })},
+		{Name: "no tool to force", Request: llmtest.Wishes(older, func(p *parley.Parameters) {
+			p.ToolChoice = llmtest.Of("missing")
+		}), Invalid: "tool_choice"},
+		{Name: "no tools to force", Request: with(llmtest.Wishes(older, func(p *parley.Parameters) {
+			p.ToolChoice = llmtest.Of(parley.ToolChoiceRequired)
+		}), func(r *model.Request) { r.Tools = nil }), Invalid: "tool_choice"},
+		{Name: "wishes with effort", Request: llmtest.Wishes("anthropic/claude-opus-4-7", func(p *parley.Parameters) {
+			p.ReasoningEffort, p.ToolChoice = llmtest.Of("low"), llmtest.Of(parley.ToolChoiceAuto)
+		})},
+		{
+			Name: "forced while thinking",
+			Request: llmtest.Wishes("anthropic/claude-opus-4-7", func(p *parley.Parameters) {
+				p.ReasoningEffort = llmtest.Of("low")
+			}),
+			Invalid: "tool_choice",
+		},
+		{Name: "metadata", Request: llmtest.Wishes(older, func(p *parley.Parameters) {
+			p.RequestMetadata = llmtest.Of(map[string]string{"team": "sales"})
+		}), Invalid: "request_metadata"},
+		{Name: "flex", Request: llmtest.Wishes(older, func(p *parley.Parameters) {
+			p.ServiceTier = llmtest.Of("flex")
+		}), Invalid: "service_tier"},
+		{Name: "JSON of any kind", Request: llmtest.Wishes(older, func(p *parley.Parameters) {
+			p.ResponseFormat = &parley.ResponseFormat{Type: parley.FormatJSONObject}
+		}), Invalid: "response_format"},
 		{Name: "cached", Request: with(llmtest.Conversation(older, signed), caching)},
+		{Name: "cached images of results", Request: with(llmtest.ShownByTools(older), caching)},
 		{Name: "cached hello", Request: with(hello(older, parley.Parameters{}), caching)},
 		{
 			Name: "cached image",

@@ -74,20 +74,46 @@ func planThinking(request model.Request) thinkingPlan {
 	return plan
 }
 
-func (plan thinkingPlan) append(b []byte) []byte {
+// append appends what the plan comes to, and with it the form of the answer: the wire has
+// both in one member.
+func (plan thinkingPlan) append(b []byte, format *parley.ResponseFormat) ([]byte, error) {
+	effort := ""
 	switch {
 	case !plan.on:
-		return b
 	case plan.adaptive:
 		b = append(wire.AppendField(b, "thinking"), `{"type":"adaptive","display":"summarized"}`...)
-		return append(
-			parley.AppendJSONString(append(wire.AppendField(b, "output_config"), `{"effort":`...), plan.effort),
-			'}',
-		)
+		effort = plan.effort
 	default:
 		b = append(wire.AppendField(b, "thinking"), `{"type":"enabled","budget_tokens":`...)
-		return append(strconv.AppendInt(b, int64(plan.budget), 10), '}')
+		b = append(strconv.AppendInt(b, int64(plan.budget), 10), '}')
 	}
+	if format != nil && format.Type == parley.FormatJSONObject {
+		return nil, parley.InvalidField(
+			"response_format", "this provider knows no json_object; give a json_schema",
+		)
+	}
+	schema := format != nil && format.Type == parley.FormatJSONSchema
+	if effort == "" && !schema {
+		return b, nil
+	}
+	b = append(wire.AppendField(b, "output_config"), '{')
+	if effort != "" {
+		b = parley.AppendJSONString(append(b, `"effort":`...), effort)
+	}
+	if schema {
+		if effort != "" {
+			b = append(b, ',')
+		}
+		var err error
+		if b, err = wire.AppendFormatSchema(
+			append(b, `"format":{"type":"json_schema","schema":`...),
+			*format,
+		); err != nil {
+			return nil, err
+		}
+		b = append(b, '}')
+	}
+	return append(b, '}'), nil
 }
 
 // beforeThinking reports a model of the generations that had none.

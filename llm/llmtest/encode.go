@@ -123,6 +123,24 @@ func Result(id, text string, isError bool) model.Part {
 	return model.Part{Kind: model.PartToolResult, CallID: id, Text: text, IsError: isError}
 }
 
+// ShownByTools is a request in which tools have answered with images.
+func ShownByTools(modelID parley.ModelID) model.Request {
+	image := Show().Parts[1]
+	image.CallID = "one"
+	other := image
+	other.CallID, other.Name, other.MediaType = "two", "jot.jpg", "image/jpeg"
+	return model.Request{Model: modelID, Messages: []model.Message{
+		Say("Look."),
+		Answer(Call("one", "shoot", "{}", nil), Call("two", "shoot", "{}", nil), Call("three", "now", "{}", nil)),
+		Results(
+			Result("one", "[image dot.png]", false), image,
+			Result("two", " ", true), other, image,
+			Result("three", "noon", false),
+		),
+		Answer(Text("Dots.")),
+	}}
+}
+
 // Conversation is a request with everything in it that any wire can carry: tools,
 // parallel calls with provider data, duplicate ids, errors, text of all kinds.
 func Conversation(modelID parley.ModelID, reasoning []byte) model.Request {

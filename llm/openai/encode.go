@@ -71,6 +71,9 @@ func (m *Model) EncodeAs(version int, request model.Request) (model.EncodedReque
 		}
 	}
 	b = appendParameters(b, request)
+	if b, err = appendWishes(b, request); err != nil {
+		return model.EncodedRequest{}, err
+	}
 	if provider := request.Model.Provider(); request.CacheKey != "" &&
 		(provider == DefaultName || provider == mistral) {
 		b = parley.AppendJSONString(wire.AppendField(b, "prompt_cache_key"), request.CacheKey)
@@ -361,6 +364,65 @@ func appendParameters(b []byte, request model.Request) []byte {
 		}
 	}
 	return b
+}
+
+// mostStops is how many stop sequences the wire takes.
+const mostStops = 4
+
+// appendWishes appends what a request says beside its sampling: of its tools, of the
+// answer's form and end, and to the provider. What says nothing adds nothing.
+func appendWishes(b []byte, request model.Request) ([]byte, error) {
+	p := request.Parameters
+	choice, tool, err := wire.ToolChoice(request)
+	switch {
+	case err != nil:
+		return nil, err
+	case tool != "":
+		b = append(wire.AppendField(b, "tool_choice"), `{"type":"function","function":{"name":`...)
+		b = append(parley.AppendJSONString(b, tool), "}}"...)
+	case choice != "":
+		b = parley.AppendJSONString(wire.AppendField(b, "tool_choice"), choice)
+	}
+	if parallel := wire.Parallel(request); parallel != nil {
+		b = strconv.AppendBool(wire.AppendField(b, "parallel_tool_calls"), *parallel)
+	}
+	if p.ResponseFormat != nil {
+		if b, err = appendFormat(wire.AppendField(b, "response_format"), *p.ResponseFormat); err != nil {
+			return nil, err
+		}
+	}
+	if p.Stop != nil && len(*p.Stop) > 0 {
+		if len(*p.Stop) > mostStops {
+			return nil, parley.InvalidField("stop", "this provider takes %d at most", mostStops)
+		}
+		b = wire.AppendStrings(wire.AppendField(b, "stop"), *p.Stop)
+	}
+	if p.EndUser != nil && *p.EndUser != "" {
+		b = parley.AppendJSONString(wire.AppendField(b, "user"), *p.EndUser)
+	}
+	if p.RequestMetadata != nil && len(*p.RequestMetadata) > 0 {
+		b = wire.AppendPairs(wire.AppendField(b, "metadata"), *p.RequestMetadata)
+	}
+	if p.ServiceTier != nil {
+		b = parley.AppendJSONString(wire.AppendField(b, "service_tier"), *p.ServiceTier)
+	}
+	return b, nil
+}
+
+func appendFormat(b []byte, format parley.ResponseFormat) ([]byte, error) {
+	b = parley.AppendJSONString(append(b, `{"type":`...), string(format.Type))
+	if format.Type != parley.FormatJSONSchema {
+		return append(b, '}'), nil
+	}
+	b = parley.AppendJSONString(append(b, `,"json_schema":{"name":`...), wire.FormatName(format))
+	b, err := wire.AppendFormatSchema(wire.AppendField(b, "schema"), format)
+	if err != nil {
+		return nil, err
+	}
+	if format.Strict {
+		b = append(wire.AppendField(b, "strict"), "true"...)
+	}
+	return append(b, "}}"...), nil
 }
 
 func appendThinking(b []byte, request model.Request) []byte {

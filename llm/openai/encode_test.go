@@ -67,6 +67,7 @@ func TestEncode(t *testing.T) {
 				},
 			},
 		},
+		{Name: "images of results", Request: llmtest.ShownByTools("openai/gpt-5")},
 		{Name: "nothing", Request: model.Request{Model: "openai/gpt-5"}, Invalid: "messages"},
 		{Name: "orphan result", Request: with(hello("openai/gpt-5", parley.Parameters{}), func(r *model.Request) {
 			r.Messages = append(r.Messages, llmtest.Results(llmtest.Result("own", "noon", false)))
@@ -77,8 +78,36 @@ func TestEncode(t *testing.T) {
 	}
 	llmtest.RunEncode(t, "1", llmtest.As(1, adapter), cases)
 	llmtest.RunEncode(t, "2", adapter, append(cases, []llmtest.EncodeCase{
+		{Name: "wishes", Request: llmtest.Wishes("openai/gpt-5", func(p *parley.Parameters) {
+			p.RequestMetadata = llmtest.Of(map[string]string{"team": "sales", "of": "\"x\""})
+		})},
+		{Name: "wishes otherwise", Request: llmtest.Wishes("openai/gpt-5", func(p *parley.Parameters) {
+			*p = parley.Parameters{
+				ToolChoice: llmtest.Of(parley.ToolChoiceRequired), ParallelToolCalls: llmtest.Of(true),
+				ResponseFormat: &parley.ResponseFormat{Type: parley.FormatJSONObject}, ServiceTier: llmtest.Of("auto"),
+			}
+		})},
+		{Name: "wishes none", Request: llmtest.Wishes("openai/gpt-5", func(p *parley.Parameters) {
+			*p = parley.Parameters{ToolChoice: llmtest.Of(parley.ToolChoiceNone), ParallelToolCalls: llmtest.Of(false)}
+		})},
+		{Name: "wishes without tools", Request: with(llmtest.Wishes("openai/gpt-5", func(p *parley.Parameters) {
+			*p = parley.Parameters{ToolChoice: llmtest.Of(parley.ToolChoiceAuto), ParallelToolCalls: llmtest.Of(false)}
+		}), func(r *model.Request) { r.Tools = nil })},
+		{Name: "no tool to force", Request: llmtest.Wishes("openai/gpt-5", func(p *parley.Parameters) {
+			p.ToolChoice = llmtest.Of("missing")
+		}), Invalid: "tool_choice"},
+		{Name: "no tools to force", Request: with(llmtest.Wishes("openai/gpt-5", func(p *parley.Parameters) {
+			p.ToolChoice = llmtest.Of(parley.ToolChoiceRequired)
+		}), func(r *model.Request) { r.Tools = nil }), Invalid: "tool_choice"},
+		{Name: "too many stops", Request: llmtest.Wishes("openai/gpt-5", func(p *parley.Parameters) {
+			p.Stop = llmtest.Of([]string{"1", "2", "3", "4", "5"})
+		}), Invalid: "stop"},
 		{Name: "cached", Request: with(llmtest.Conversation("openai/gpt-5", nil), caching)},
 		{Name: "cached mistral", Request: with(hello("mistral/mistral-large", parley.Parameters{}), caching)},
+		{
+			Name:    "cached images of results dashscope",
+			Request: with(llmtest.ShownByTools("dashscope/qwen-plus"), caching),
+		},
 		{Name: "cached elsewhere", Request: with(hello("groq/openai/gpt-oss-120b", parley.Parameters{}), caching)},
 		{Name: "cached dashscope", Request: with(llmtest.Conversation("dashscope/qwen-plus", nil), caching)},
 		{

@@ -166,27 +166,64 @@ func appendParameters(to []byte, p parley.Parameters) []byte {
 		}
 		to = append(append(append(to, '"'), name...), `":`...)
 	}
+	if p.EndUser != nil {
+		name("end_user")
+		to = parley.AppendJSONString(to, *p.EndUser)
+	}
 	if p.MaxTokens != nil {
 		name("max_tokens")
 		to = strconv.AppendInt(to, int64(*p.MaxTokens), 10)
+	}
+	if p.ParallelToolCalls != nil {
+		name("parallel_tool_calls")
+		to = strconv.AppendBool(to, *p.ParallelToolCalls)
 	}
 	if p.ReasoningEffort != nil {
 		name("reasoning_effort")
 		to = parley.AppendJSONString(to, *p.ReasoningEffort)
 	}
+	if p.RequestMetadata != nil {
+		name("request_metadata")
+		to = appendJSON(to, *p.RequestMetadata)
+	}
+	if p.ResponseFormat != nil {
+		name("response_format")
+		to = appendJSON(to, *p.ResponseFormat)
+	}
 	if p.Seed != nil {
 		name("seed")
 		to = strconv.AppendInt(to, *p.Seed, 10)
 	}
+	if p.ServiceTier != nil {
+		name("service_tier")
+		to = parley.AppendJSONString(to, *p.ServiceTier)
+	}
+	if p.Stop != nil {
+		name("stop")
+		to = appendJSON(to, *p.Stop)
+	}
 	if p.Temperature != nil {
 		name("temperature")
 		to = strconv.AppendFloat(to, *p.Temperature, 'g', -1, 64)
+	}
+	if p.ToolChoice != nil {
+		name("tool_choice")
+		to = parley.AppendJSONString(to, *p.ToolChoice)
 	}
 	if p.TopP != nil {
 		name("top_p")
 		to = strconv.AppendFloat(to, *p.TopP, 'g', -1, 64)
 	}
 	return append(to, '}')
+}
+
+// appendJSON appends a value of a setting; its schema, which may be none, else null.
+func appendJSON[T map[string]string | []string | parley.ResponseFormat](to []byte, value T) []byte {
+	raw, err := parley.EncodeJSON(value)
+	if err != nil {
+		return append(to, "null"...)
+	}
+	return append(to, raw...)
 }
 
 func comma(to []byte, i int) []byte {

@@ -3,8 +3,6 @@
 package standard
 
 import (
-	"context"
-
 	"example.org/parley"
 	"example.org/parley/runner"
 )
@@ -19,7 +17,7 @@ func (Runtime) Name() string { return parley.StandardRuntime }
 
 // RunTurn implements runner.Runtime.
 func (Runtime) RunTurn(turn runner.Turn) error {
-	next, err := turn.Begin()
+	next, err := turn.Begin(nil)
 	for err == nil && next != runner.Over {
 		switch next {
 		case runner.AskNext:
@@ -29,17 +27,14 @@ func (Runtime) RunTurn(turn runner.Turn) error {
 		case runner.WaitNext:
 			next, err = turn.Wait()
 		default:
-			next, err = turn.Finish()
+			next, err = turn.Finish(nil)
 		}
 	}
 	return err
 }
 
 // Cancel has nothing that runs beside a turn.
-func (Runtime) Cancel(parley.ID) bool { return false }
-
-// State is Idle: nothing outlives a turn.
-func (Runtime) State(parley.ID) runner.State { return runner.Idle }
+func (Runtime) Cancel(parley.ID) {}
 
 // Close has nothing to forget.
-func (Runtime) Close(context.Context, parley.ID) error { return nil }
+func (Runtime) Close(parley.ID) {}

@@ -17,6 +17,7 @@ func testFiles(t *testing.T, open Open) {
 	cases(t, open, map[string]func(*testing.T, *world){
 		"round trip":                           testFileRoundTrip,
 		"the same bytes are kept once":         testFileSame,
+		"a tool's result uses them":            testFileOfResult,
 		"the same bytes finished at once":      testFileSameRace,
 		"seen when whole":                      testFileUnfinished,
 		"lists by age":                         testFileLists,
@@ -413,6 +414,33 @@ func testFilePurged(t *testing.T, w *world) {
 	w.drainOutbox(t)
 	_, err = w.store.File(w.ctx, w.scope, both.ID)
 	refused(t, "a file after its last session", err, parley.CodeNotFound)
+}
+
+// testFileOfResult: the parts of a tool's result use files as a user's message does.
+func testFileOfResult(t *testing.T, w *world) {
+	file := w.upload(t, "shot.bin", pieces('a'))
+	session := w.session(t)
+	w.post(t, session, w.say("Go"))
+	fence := w.claim(t).Fence
+	calls := w.callTools(t, fence, 1, 2)
+	part := parley.FilePart(file)
+	settle := w.toolSettle(1, calls[0])
+	var err error
+	settle.Content, err = parley.EncodeContent(parley.ToolResultContent{Success: true, Parts: []parley.Part{part}})
+	must(t, "EncodeContent", err)
+	_, err = w.store.SettleTool(w.ctx, fence, settle)
+	must(t, "SettleTool", err)
+	refused(t, "DeleteFile of a result's", w.store.DeleteFile(w.ctx, w.scope, file.ID), parley.CodeConflict)
+	part.FileID = parley.NewID()
+	settle = w.toolSettle(1, calls[1])
+	settle.Content, err = parley.EncodeContent(parley.ToolResultContent{Success: true, Parts: []parley.Part{part}})
+	must(t, "EncodeContent", err)
+	_, err = w.store.SettleTool(w.ctx, fence, settle)
+	refused(t, "SettleTool with a file that is not there", err, parley.CodeNotFound)
+	must(t, "DeleteSession", w.store.DeleteSession(w.ctx, w.scope, session))
+	w.drainOutbox(t)
+	_, err = w.store.File(w.ctx, w.scope, file.ID)
+	refused(t, "a result's file after its session", err, parley.CodeNotFound)
 }
 
 func testFileThumbnail(t *testing.T, w *world) {

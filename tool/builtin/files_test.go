@@ -188,14 +188,14 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 		{"read_file", `{"path":"missing"}`, parley.CodeNotFound, `"missing" does not exist`},
 		{"read_file", `{"path":"src"}`, parley.CodeInvalid, "list_files"},
 		{"read_file", `{"path":"pipe"}`, parley.CodeInvalid, "is not a regular file"},
-		{"read_file", `{"path":"image.png"}`, parley.CodeUnsupported, "no text file"},
+		{"read_file", `{"path":"image.png"}`, parley.CodeUnsupported, "not a text file"},
 		{"read_file", `{"path":"readme.md","lines":0}`, parley.CodeInvalid, "count from 1"},
 		{"read_file", `{"file":"readme.md"}`, parley.CodeInvalid, "file"},
 		{"write_file", `{"path":"src","text":"x"}`, parley.CodeInvalid, "is not a regular file"},
 		{"write_file", `{"path":"pipe","text":"x"}`, parley.CodeInvalid, "is not a regular file"},
 		{"write_file", `{"path":"x"}`, parley.CodeInvalid, "needs path and text"},
 		{"list_files", `{"path":"readme.md"}`, parley.CodeInvalid, "is not a directory"},
-		{"list_files", `{"pattern":"["}`, parley.CodeInvalid, "no pattern"},
+		{"list_files", `{"pattern":"["}`, parley.CodeInvalid, "not a valid pattern"},
 		{"search_files", `{"pattern":"("}`, parley.CodeInvalid, "RE2"},
 	} {
 		if got, err := callTool(

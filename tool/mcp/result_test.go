@@ -41,8 +41,11 @@ func TestResults(t *testing.T) {
 			want:   `[{"text":"one","type":"text","Data":null},{"object":[1],"type":"object","Data":null}]`,
 		},
 		"wrapped": {
-			result: &sdk.CallToolResult{Content: said("one").Content, StructuredContent: map[string]any{"result": "one"}},
-			want:   `"one"`,
+			result: &sdk.CallToolResult{
+				Content:           said("one").Content,
+				StructuredContent: map[string]any{"result": "one"},
+			},
+			want: `"one"`,
 		},
 		"wrapped JSON": {
 			result: &sdk.CallToolResult{
@@ -59,7 +62,10 @@ func TestResults(t *testing.T) {
 		},
 		"spelled out": {
 			result: &sdk.CallToolResult{
-				Content: append(said(`{"n":1}`).Content, said(`{"n":2}`).Content...), StructuredContent: []map[string]int{
+				Content: append(
+					said(`{"n":1}`).Content,
+					said(`{"n":2}`).Content...),
+				StructuredContent: []map[string]int{
 					{"n": 1}, {"n": 2},
 				},
 			},

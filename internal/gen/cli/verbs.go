@@ -43,8 +43,16 @@ func verbs() []verb {
 			noun: "agents", name: "list", kind: list, operation: "listAgents",
 			flags: map[string]string{"owner_id": "owner"},
 			columns: []column{
-				{"SLUG", "slug", ""}, {"NAME", "name", ""}, {"MODEL", "", "agentModel"}, {"VERSION", "", "agentVersion"},
-				{"STATUS", "status", ""}, {"OWNER", "", "ownerOf"},
+				{
+					"SLUG",
+					"slug",
+					"",
+				},
+				{"NAME", "name", ""},
+				{"MODEL", "", "agentModel"},
+				{"VERSION", "", "agentVersion"},
+				{"STATUS", "status", ""},
+				{"OWNER", "", "ownerOf"},
 			},
 		},
 		{
@@ -58,7 +66,9 @@ func verbs() []verb {
 		{
 			noun: "agents", name: "update", kind: update, operation: "updateAgent",
 			says: "Change an agent: what no flag names stays as it is", place: "AGENT", settings: "Agent",
-			flags: map[string]string{"tags": "tags", "lead_id": "lead", "status": "-", "owner_id": "-"}, // archive, reopen, give
+			flags: map[string]string{
+				"lead_id": "lead", "status": "-", "owner_id": "-", // archive, reopen, give
+			},
 		},
 		{
 			noun: "agents", name: "archive", kind: remove, operation: "archiveAgent", place: "AGENT",
@@ -86,9 +96,14 @@ func verbs() []verb {
 			},
 		},
 		{
-			noun: "sessions", name: "update", kind: update, operation: "updateSession", place: "SESSION", settings: "Session",
-			says:  "Change a session: what no flag names stays as it is",
-			flags: map[string]string{"project_id": "project", "archived": "-"}, // archive, reopen
+			noun:      "sessions",
+			name:      "update",
+			kind:      update,
+			operation: "updateSession",
+			place:     "SESSION",
+			settings:  "Session",
+			says:      "Change a session: what no flag names stays as it is",
+			flags:     map[string]string{"project_id": "project", "archived": "-"}, // archive, reopen
 		},
 		{
 			noun: "sessions", name: "archive", kind: change, operation: "updateSession", place: "SESSION",
@@ -104,14 +119,23 @@ func verbs() []verb {
 		},
 
 		{
-			noun: "projects", name: "list", kind: list, operation: "listProjects", says: "List projects, last access first",
-			flags: map[string]string{"recent": "-"}, // --limit
+			noun:      "projects",
+			name:      "list",
+			kind:      list,
+			operation: "listProjects",
+			says:      "List projects, last access first",
+			flags:     map[string]string{"recent": "-"}, // --limit
 			columns: []column{
 				{"ID", "id", ""}, {"NAME", "name", ""}, {"PATH", "path", ""}, {"LAST ACCESS", "last_access_at", ""},
 			},
 		},
 		{
-			noun: "projects", name: "show", kind: show, operation: "getProject", says: "Show a project", place: "PROJECT",
+			noun:      "projects",
+			name:      "show",
+			kind:      show,
+			operation: "getProject",
+			says:      "Show a project",
+			place:     "PROJECT",
 		},
 		{
 			noun: "projects", name: "create", kind: create, operation: "chooseProject", positional: "path",
@@ -132,7 +156,12 @@ func verbs() []verb {
 			},
 		},
 		{
-			noun: "messages", name: "show", kind: show, operation: "getMessage", says: "Show a message", place: "MESSAGE",
+			noun:      "messages",
+			name:      "show",
+			kind:      show,
+			operation: "getMessage",
+			says:      "Show a message",
+			place:     "MESSAGE",
 		},
 		{
 			noun: "turns", name: "list", kind: list, operation: "listTurns", place: "SESSION", most: 20,
@@ -149,8 +178,8 @@ func verbs() []verb {
 			says: "List a session's model calls, newest first", flags: map[string]string{"turn_id": "turn"},
 			columns: []column{
 				{"ID", "id", ""}, {"MODEL", "", "callModel"}, {"STEP", "", "callStep"}, {"OUTCOME", "outcome", ""},
-				{"IN", "usage.input_tokens", ""}, {"CACHED", "usage.cached_tokens", ""}, {"OUT", "usage.output_tokens", ""},
-				{"COST", "cost", ""}, {"AT", "created_at", ""},
+				{"IN", "usage.input_tokens", ""}, {"CACHED", "usage.cached_tokens", ""},
+				{"OUT", "usage.output_tokens", ""}, {"COST", "cost", ""}, {"AT", "created_at", ""},
 			},
 		},
 		{
@@ -166,7 +195,14 @@ func verbs() []verb {
 			noun: "files", name: "list", kind: list, operation: "listFiles", says: "List files, newest first",
 			columns: fileColumns(),
 		},
-		{noun: "files", name: "show", kind: show, operation: "getFile", says: "Show what is known of a file", place: "FILE"},
+		{
+			noun:      "files",
+			name:      "show",
+			kind:      show,
+			operation: "getFile",
+			says:      "Show what is known of a file",
+			place:     "FILE",
+		},
 		{
 			noun: "files", name: "delete", kind: remove, operation: "deleteFile", place: "FILE",
 			says: "Delete a file that no message uses",

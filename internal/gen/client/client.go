@@ -1,5 +1,5 @@
-// Package client writes the Go client of the API: a method for each operation, a struct for each body, answer and set of
-// query parameters, and iterators for lists and streams. What these stand on is written by hand in package client.
+// Package client writes the Go client of the API: a method for each operation, a struct for each body, answer and set
+// of query parameters, and iterators for lists and streams. What these stand on is written by hand in package client.
 package client
 
 import (
@@ -43,7 +43,7 @@ func Files(root string) (map[string][]byte, error) {
 			return nil, fmt.Errorf("%s: %w", operation.ID, err)
 		}
 	}
-	written := map[string][]byte{}
+	written := map[string][]byte{referenceFile: []byte(reference(api))}
 	for path, body := range bodies {
 		if written[path], err = format.Source([]byte(header + imports(body.String()) + body.String())); err != nil {
 			return nil, fmt.Errorf("%s: %w\n%s", path, err, body)

@@ -24,7 +24,10 @@ func (w *writer) query(name, about string, parameters []operations.Parameter) er
 			return fmt.Errorf("%s: %w", p.Name, err)
 		}
 		about := p.About
-		if values := words(p.Schema); len(values) > 0 && !strings.HasPrefix(strings.TrimPrefix(of, "[]"), "parley.") {
+		if values := operations.Words(
+			p.Schema,
+		); len(values) > 0 &&
+			!strings.HasPrefix(strings.TrimPrefix(of, "[]"), "parley.") {
 			about += " One of " + strings.Join(values, ", ") + "."
 		}
 		writeComment(w.out, "\t", about)
@@ -66,7 +69,7 @@ func (w *writer) parameter(s *huma.Schema) (of, set string, err error) {
 	case s.Type != huma.TypeString:
 		return "", "", fmt.Errorf("parameters of type %q are not known", s.Type)
 	}
-	if list, ok := w.list(words(s)); ok {
+	if list, ok := w.list(operations.Words(s)); ok {
 		return list, "v.text(%q, string(%s))", nil
 	}
 	return "string", "v.text(%q, %s)", nil
@@ -85,18 +88,4 @@ func (w *writer) list(values []string) (string, bool) {
 		return "", false
 	}
 	return found[0].String(), true
-}
-
-// words are the words that a parameter may be.
-func words(s *huma.Schema) []string {
-	if s.Type == huma.TypeArray {
-		s = s.Items
-	}
-	var out []string
-	for _, value := range s.Enum {
-		if word, ok := value.(string); ok {
-			out = append(out, word)
-		}
-	}
-	return out
 }

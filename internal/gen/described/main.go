@@ -1,6 +1,7 @@
-// Command described writes what follows from the API's description, as the program itself would serve it: its document and the Go client.
-// `make generate` runs it at the module's root after the command gen, on whose output the API stands. Its test fails when
-// the files that are committed are not what it writes.
+// Command described writes what follows from the API's description, as the program itself would serve it: its
+// document, the Go client, and the command line's plain verbs. `make generate` runs it at the module's root after the
+// command gen, on whose output the API stands. Its test fails when the files that are committed are not what it
+// writes.
 package main
 
 import (
@@ -13,7 +14,9 @@ import (
 	"example.org/parley/internal/gen/output"
 )
 
-func generators() []output.Generator { return []output.Generator{openapi.Files, client.Files, cli.Files} }
+func generators() []output.Generator {
+	return []output.Generator{openapi.Files, client.Files, cli.Files}
+}
 
 func main() {
 	if err := output.Write(".", generators()...); err != nil {

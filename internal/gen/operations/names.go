@@ -5,15 +5,21 @@ import (
 	"unicode"
 )
 
-// initialisms are words that Go writes in capitals.
-var initialisms = map[string]string{"id": "ID", "ms": "MS", "url": "URL", "json": "JSON", "yaml": "YAML"}
+// capitals is a word that Go writes in capitals so; "" for others.
+func capitals(word string) string {
+	switch word {
+	case "id", "ms", "url", "json", "yaml":
+		return strings.ToUpper(word)
+	}
+	return ""
+}
 
 // Exported is a name of JSON or of a path as Go writes it: agent_id is AgentID.
 func Exported(name string) string {
 	var out strings.Builder
 	for word := range strings.FieldsFuncSeq(name, func(r rune) bool { return r == '_' || r == '-' }) {
-		if capitals := initialisms[word]; capitals != "" {
-			out.WriteString(capitals)
+		if all := capitals(word); all != "" {
+			out.WriteString(all)
 			continue
 		}
 		out.WriteString(strings.ToUpper(word[:1]) + word[1:])
@@ -23,7 +29,7 @@ func Exported(name string) string {
 
 // Variable is such a name as a parameter: sign_in is signIn.
 func Variable(name string) string {
-	if exported := Exported(name); exported != initialisms[name] {
+	if exported := Exported(name); exported != capitals(name) {
 		return strings.ToLower(exported[:1]) + exported[1:]
 	}
 	return strings.ToLower(name)

@@ -46,6 +46,19 @@ type Parameter struct {
 	Schema      *huma.Schema
 }
 
+// Words are the words that a parameter may be, in the document's order; none where it is free.
+func Words(s *huma.Schema) (words []string) {
+	if s.Type == huma.TypeArray {
+		s = s.Items
+	}
+	for _, value := range s.Enum {
+		if word, ok := value.(string); ok {
+			words = append(words, word)
+		}
+	}
+	return words
+}
+
 const (
 	jsonMedia    = "application/json"
 	bytesMedia   = "application/octet-stream"

@@ -30,7 +30,7 @@ func page(every []setting.Setting) string {
 		d := one.Describe()
 		switch d.Kind {
 		case setting.Number, setting.Integer, setting.Choice:
-		case setting.Text, setting.Object, setting.List: // what they need is more than a field
+		case setting.Text, setting.Switch, setting.Object, setting.List: // what they need is more than a field
 			continue
 		}
 		names = append(names, d.Name)

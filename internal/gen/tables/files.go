@@ -1,5 +1,6 @@
-// Package tables writes what follows from the description of the tables (internal/tables): for each database the lists of
-// columns, and the functions that read and write them. The code is what a hand would write: it reflects nothing.
+// Package tables writes what follows from the description of the tables (internal/tables): for each database the
+// lists of columns, and the functions that read and write them. The code is what a hand would write: it reflects
+// nothing.
 package tables
 
 import (

@@ -18,6 +18,8 @@ export interface components {
             /** Format: date-time */
             created_at: string;
             description: string;
+            /** @description Who the provider is told is asking, against abuse: an opaque id, never a name or an address. */
+            end_user: string | null;
             /** @description Rules about tool calls. Without one that matches, a person is asked about tools that may destroy something. */
             grants: components["schemas"]["Grant"][];
             /** Format: uuid */
@@ -39,13 +41,21 @@ export interface components {
             /** Format: uuid */
             owner_id: string | null;
             owner_name: string | null;
+            /** @description Whether one answer may call several tools; the provider's own default where nothing says it. */
+            parallel_tool_calls: boolean | null;
             /**
              * @description How much a reasoning model thinks.
              * @enum {string|null}
              */
             reasoning_effort: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | null;
+            /** @description Up to 16 texts by key that the provider keeps beside the request. Anthropic takes none. */
+            request_metadata: {
+                [key: string]: string;
+            } | null;
             /** @description Keeps answers and gives them again to equal requests of the workspace. */
             response_cache: components["schemas"]["ResponseCacheSettings"] | null;
+            /** @description The form in which the model answers: text, json_object, or json_schema with a schema. The provider sees to it. */
+            response_format: components["schemas"]["ResponseFormat"] | null;
             /** @description Retries after a failed model call. */
             retry_policy: components["schemas"]["RetryPolicy"];
             runtime: string;
@@ -54,9 +64,16 @@ export interface components {
              * @description Seed for providers that take one.
              */
             seed: number | null;
+            /**
+             * @description At which tier the provider serves the request. Anthropic takes auto and default.
+             * @enum {string|null}
+             */
+            service_tier: "auto" | "default" | "flex" | "priority" | null;
             slug: string;
             /** @enum {string} */
             status: "active" | "archived";
+            /** @description Texts at which an answer ends, themselves left out; at most 16, of which OpenAI takes 4. */
+            stop: string[] | null;
             /** @description What the model is told to be. May hold placeholders such as {{session.title}}; {{{{ is a literal {{. */
             system_prompt: string;
             tags: string[];
@@ -65,6 +82,8 @@ export interface components {
              * @description Sampling temperature, 0 to 2.
              */
             temperature: number | null;
+            /** @description auto leaves it to the model whether it calls tools, none keeps it from it, required or the name of a tool makes it call one in the first step of a turn. */
+            tool_choice: string | null;
             /** @description Tools that the model may use: names of the server's tools, definitions of tools that a client answers, or agents. */
             tools: (string | components["schemas"]["ToolDefinition"] | components["schemas"]["AgentTool"])[];
             /**
@@ -90,6 +109,8 @@ export interface components {
             /** @description The rule by which a call's messages are chosen. */
             context_policy?: components["schemas"]["Policy"] | null;
             description?: string;
+            /** @description Who the provider is told is asking, against abuse: an opaque id, never a name or an address. */
+            end_user?: string | null;
             /** @description Rules about tool calls. Without one that matches, a person is asked about tools that may destroy something. */
             grants?: components["schemas"]["Grant"][];
             /** Format: uuid */
@@ -106,13 +127,21 @@ export interface components {
             /** @description The model that answers, as provider/model; the server's default where nothing names one. */
             model?: string;
             name?: string | null;
+            /** @description Whether one answer may call several tools; the provider's own default where nothing says it. */
+            parallel_tool_calls?: boolean | null;
             /**
              * @description How much a reasoning model thinks.
              * @enum {string|null}
              */
             reasoning_effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | null;
+            /** @description Up to 16 texts by key that the provider keeps beside the request. Anthropic takes none. */
+            request_metadata?: {
+                [key: string]: string;
+            } | null;
             /** @description Keeps answers and gives them again to equal requests of the workspace. */
             response_cache?: components["schemas"]["ResponseCacheSettings"] | null;
+            /** @description The form in which the model answers: text, json_object, or json_schema with a schema. The provider sees to it. */
+            response_format?: components["schemas"]["ResponseFormat"] | null;
             /** @description Retries after a failed model call. */
             retry_policy?: components["schemas"]["RetryPolicy"] | null;
             /** @description standard by default. */
@@ -122,8 +151,15 @@ export interface components {
              * @description Seed for providers that take one.
              */
             seed?: number | null;
+            /**
+             * @description At which tier the provider serves the request. Anthropic takes auto and default.
+             * @enum {string|null}
+             */
+            service_tier?: "auto" | "default" | "flex" | "priority" | null;
             /** @description Unique in the workspace; made from the name when absent. */
             slug?: string;
+            /** @description Texts at which an answer ends, themselves left out; at most 16, of which OpenAI takes 4. */
+            stop?: string[] | null;
             /** @description What the model is told to be. May hold placeholders such as {{session.title}}; {{{{ is a literal {{. */
             system_prompt?: string;
             tags?: string[];
@@ -132,6 +168,8 @@ export interface components {
              * @description Sampling temperature, 0 to 2.
              */
             temperature?: number | null;
+            /** @description auto leaves it to the model whether it calls tools, none keeps it from it, required or the name of a tool makes it call one in the first step of a turn. */
+            tool_choice?: string | null;
             /** @description Tools that the model may use: names of the server's tools, definitions of tools that a client answers, or agents. */
             tools?: (string | components["schemas"]["ToolDefinition"] | components["schemas"]["AgentTool"])[];
             /**
@@ -151,6 +189,8 @@ export interface components {
             /** @description The rule by which a call's messages are chosen. */
             context_policy?: components["schemas"]["Policy"] | null;
             description?: string | null;
+            /** @description Who the provider is told is asking, against abuse: an opaque id, never a name or an address. */
+            end_user?: string | null;
             /** @description Rules about tool calls. Without one that matches, a person is asked about tools that may destroy something. */
             grants?: components["schemas"]["Grant"][] | null;
             /** Format: uuid */
@@ -172,13 +212,21 @@ export interface components {
              * @description For admins: the principal that may change it from now on; null leaves it to admins.
              */
             owner_id?: string;
+            /** @description Whether one answer may call several tools; the provider's own default where nothing says it. */
+            parallel_tool_calls?: boolean | null;
             /**
              * @description How much a reasoning model thinks.
              * @enum {string|null}
              */
             reasoning_effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | null;
+            /** @description Up to 16 texts by key that the provider keeps beside the request. Anthropic takes none. */
+            request_metadata?: {
+                [key: string]: string;
+            } | null;
             /** @description Keeps answers and gives them again to equal requests of the workspace. */
             response_cache?: components["schemas"]["ResponseCacheSettings"] | null;
+            /** @description The form in which the model answers: text, json_object, or json_schema with a schema. The provider sees to it. */
+            response_format?: components["schemas"]["ResponseFormat"] | null;
             /** @description Retries after a failed model call. */
             retry_policy?: components["schemas"]["RetryPolicy"] | null;
             runtime?: string | null;
@@ -187,9 +235,16 @@ export interface components {
              * @description Seed for providers that take one.
              */
             seed?: number | null;
+            /**
+             * @description At which tier the provider serves the request. Anthropic takes auto and default.
+             * @enum {string|null}
+             */
+            service_tier?: "auto" | "default" | "flex" | "priority" | null;
             slug?: string | null;
             /** @enum {string|null} */
             status?: "active" | "archived" | null;
+            /** @description Texts at which an answer ends, themselves left out; at most 16, of which OpenAI takes 4. */
+            stop?: string[] | null;
             /** @description What the model is told to be. May hold placeholders such as {{session.title}}; {{{{ is a literal {{. */
             system_prompt?: string | null;
             tags?: string[] | null;
@@ -198,6 +253,8 @@ export interface components {
              * @description Sampling temperature, 0 to 2.
              */
             temperature?: number | null;
+            /** @description auto leaves it to the model whether it calls tools, none keeps it from it, required or the name of a tool makes it call one in the first step of a turn. */
+            tool_choice?: string | null;
             /** @description Tools that the model may use: names of the server's tools, definitions of tools that a client answers, or agents. */
             tools?: (string | components["schemas"]["ToolDefinition"] | components["schemas"]["AgentTool"])[] | null;
             /**
@@ -697,6 +754,8 @@ export interface components {
             created_at: string;
             /** Format: int64 */
             encoder_version: number;
+            /** @description Who the provider is told is asking, against abuse: an opaque id, never a name or an address. */
+            end_user: string | null;
             error: components["schemas"]["Failure"] | null;
             estimated: boolean;
             finish_reason: string | null;
@@ -715,6 +774,8 @@ export interface components {
             model: string;
             /** @enum {string} */
             outcome: "open" | "completed" | "failed" | "cancelled" | "interrupted";
+            /** @description Whether one answer may call several tools; the provider's own default where nothing says it. */
+            parallel_tool_calls: boolean | null;
             provider: string;
             /** @enum {string|null} */
             purpose: "compaction" | "replay" | "warm" | null;
@@ -725,17 +786,30 @@ export interface components {
             reasoning_effort: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | null;
             /** @description SHA-256. */
             request_hash: string | null;
+            /** @description Up to 16 texts by key that the provider keeps beside the request. Anthropic takes none. */
+            request_metadata: {
+                [key: string]: string;
+            } | null;
             reserved: components["schemas"]["Reserved"] | null;
+            /** @description The form in which the model answers: text, json_object, or json_schema with a schema. The provider sees to it. */
+            response_format: components["schemas"]["ResponseFormat"] | null;
             search: boolean;
             /**
              * Format: int64
              * @description Seed for providers that take one.
              */
             seed: number | null;
+            /**
+             * @description At which tier the provider serves the request. Anthropic takes auto and default.
+             * @enum {string|null}
+             */
+            service_tier: "auto" | "default" | "flex" | "priority" | null;
             /** Format: uuid */
             session_id: string;
             /** Format: int64 */
             step: number;
+            /** @description Texts at which an answer ends, themselves left out; at most 16, of which OpenAI takes 4. */
+            stop: string[] | null;
             /** @description SHA-256. */
             system_hash: string | null;
             /**
@@ -744,6 +818,8 @@ export interface components {
              */
             temperature: number | null;
             think: boolean;
+            /** @description auto leaves it to the model whether it calls tools, none keeps it from it, required or the name of a tool makes it call one in the first step of a turn. */
+            tool_choice: string | null;
             /** @description SHA-256. */
             tools_hash: string | null;
             /**
@@ -780,6 +856,8 @@ export interface components {
             created_at: string;
             /** Format: int64 */
             encoder_version: number;
+            /** @description Who the provider is told is asking, against abuse: an opaque id, never a name or an address. */
+            end_user: string | null;
             error: components["schemas"]["Failure"] | null;
             estimated: boolean;
             /**
@@ -811,6 +889,8 @@ export interface components {
             other_attempts: components["schemas"]["Attempt"][];
             /** @enum {string} */
             outcome: "open" | "completed" | "failed" | "cancelled" | "interrupted";
+            /** @description Whether one answer may call several tools; the provider's own default where nothing says it. */
+            parallel_tool_calls: boolean | null;
             /** @description What was sent, in the order in which providers read it; span says where in request. */
             parts: components["schemas"]["Part"][];
             provider: string;
@@ -831,17 +911,30 @@ export interface components {
             } | null;
             /** @description SHA-256. */
             request_hash: string | null;
+            /** @description Up to 16 texts by key that the provider keeps beside the request. Anthropic takes none. */
+            request_metadata: {
+                [key: string]: string;
+            } | null;
             reserved: components["schemas"]["Reserved"] | null;
+            /** @description The form in which the model answers: text, json_object, or json_schema with a schema. The provider sees to it. */
+            response_format: components["schemas"]["ResponseFormat"] | null;
             search: boolean;
             /**
              * Format: int64
              * @description Seed for providers that take one.
              */
             seed: number | null;
+            /**
+             * @description At which tier the provider serves the request. Anthropic takes auto and default.
+             * @enum {string|null}
+             */
+            service_tier: "auto" | "default" | "flex" | "priority" | null;
             /** Format: uuid */
             session_id: string;
             /** Format: int64 */
             step: number;
+            /** @description Texts at which an answer ends, themselves left out; at most 16, of which OpenAI takes 4. */
+            stop: string[] | null;
             /** @description SHA-256. */
             system_hash: string | null;
             system_prompt: string;
@@ -851,6 +944,8 @@ export interface components {
              */
             temperature: number | null;
             think: boolean;
+            /** @description auto leaves it to the model whether it calls tools, none keeps it from it, required or the name of a tool makes it call one in the first step of a turn. */
+            tool_choice: string | null;
             /** @description The definitions as they were sent. */
             tools: {
                 [key: string]: unknown;
@@ -1334,6 +1429,8 @@ export interface components {
             content: components["schemas"]["UserContent"];
             /** @description The rule by which a call's messages are chosen. In place of the parent session's. */
             context_policy?: components["schemas"]["Policy"] | null;
+            /** @description Who the provider is told is asking, against abuse: an opaque id, never a name or an address. In place of the parent session's. */
+            end_user?: string | null;
             /** @description Rules about tool calls. Without one that matches, a person is asked about tools that may destroy something. In place of the parent session's. */
             grants?: components["schemas"]["Grant"][];
             instructions?: string;
@@ -1352,13 +1449,21 @@ export interface components {
             middleware?: components["schemas"]["MiddlewareSettings"] | null;
             /** @description The model that answers, as provider/model; the server's default where nothing names one. In place of the parent session's. */
             model?: string;
+            /** @description Whether one answer may call several tools; the provider's own default where nothing says it. In place of the parent session's. */
+            parallel_tool_calls?: boolean | null;
             /**
              * @description How much a reasoning model thinks. In place of the parent session's.
              * @enum {string|null}
              */
             reasoning_effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | null;
+            /** @description Up to 16 texts by key that the provider keeps beside the request. Anthropic takes none. In place of the parent session's. */
+            request_metadata?: {
+                [key: string]: string;
+            } | null;
             /** @description Keeps answers and gives them again to equal requests of the workspace. In place of the parent session's. */
             response_cache?: components["schemas"]["ResponseCacheSettings"] | null;
+            /** @description The form in which the model answers: text, json_object, or json_schema with a schema. The provider sees to it. In place of the parent session's. */
+            response_format?: components["schemas"]["ResponseFormat"] | null;
             /** @description Retries after a failed model call. What it sets replaces that part of the parent session's. */
             retry_policy?: components["schemas"]["RetryPolicy"] | null;
             /**
@@ -1367,10 +1472,17 @@ export interface components {
              */
             seed?: number | null;
             /**
+             * @description At which tier the provider serves the request. Anthropic takes auto and default. In place of the parent session's.
+             * @enum {string|null}
+             */
+            service_tier?: "auto" | "default" | "flex" | "priority" | null;
+            /**
              * Format: uuid
              * @description The session whose history is meant, when several share the message; the one that wrote it by default.
              */
             session_id?: string;
+            /** @description Texts at which an answer ends, themselves left out; at most 16, of which OpenAI takes 4. In place of the parent session's. */
+            stop?: string[] | null;
             /** @description What the model is told to be. May hold placeholders such as {{session.title}}; {{{{ is a literal {{. In place of the parent session's. */
             system_prompt?: string;
             /**
@@ -1380,6 +1492,8 @@ export interface components {
             temperature?: number | null;
             /** @description That of the session that is forked by default. */
             title?: string;
+            /** @description auto leaves it to the model whether it calls tools, none keeps it from it, required or the name of a tool makes it call one in the first step of a turn. In place of the parent session's. */
+            tool_choice?: string | null;
             /** @description Tools that the model may use: names of the server's tools, definitions of tools that a client answers, or agents. In place of the parent session's. */
             tools?: (string | components["schemas"]["ToolDefinition"] | components["schemas"]["AgentTool"])[];
             /**
@@ -1531,6 +1645,8 @@ export interface components {
             compaction?: components["schemas"]["CompactionSettings"] | null;
             /** @description The rule by which a call's messages are chosen. In place of the parent session's. */
             context_policy?: components["schemas"]["Policy"] | null;
+            /** @description Who the provider is told is asking, against abuse: an opaque id, never a name or an address. In place of the parent session's. */
+            end_user?: string | null;
             /** @description Rules about tool calls. Without one that matches, a person is asked about tools that may destroy something. In place of the parent session's. */
             grants?: components["schemas"]["Grant"][];
             instructions?: string;
@@ -1551,13 +1667,21 @@ export interface components {
             middleware?: components["schemas"]["MiddlewareSettings"] | null;
             /** @description The model that answers, as provider/model; the server's default where nothing names one. In place of the parent session's. */
             model?: string;
+            /** @description Whether one answer may call several tools; the provider's own default where nothing says it. In place of the parent session's. */
+            parallel_tool_calls?: boolean | null;
             /**
              * @description How much a reasoning model thinks. In place of the parent session's.
              * @enum {string|null}
              */
             reasoning_effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | null;
+            /** @description Up to 16 texts by key that the provider keeps beside the request. Anthropic takes none. In place of the parent session's. */
+            request_metadata?: {
+                [key: string]: string;
+            } | null;
             /** @description Keeps answers and gives them again to equal requests of the workspace. In place of the parent session's. */
             response_cache?: components["schemas"]["ResponseCacheSettings"] | null;
+            /** @description The form in which the model answers: text, json_object, or json_schema with a schema. The provider sees to it. In place of the parent session's. */
+            response_format?: components["schemas"]["ResponseFormat"] | null;
             /** @description Retries after a failed model call. What it sets replaces that part of the parent session's. */
             retry_policy?: components["schemas"]["RetryPolicy"] | null;
             /**
@@ -1570,6 +1694,13 @@ export interface components {
              * @description The sequence of that message. Without both, the last one.
              */
             sequence?: number;
+            /**
+             * @description At which tier the provider serves the request. Anthropic takes auto and default. In place of the parent session's.
+             * @enum {string|null}
+             */
+            service_tier?: "auto" | "default" | "flex" | "priority" | null;
+            /** @description Texts at which an answer ends, themselves left out; at most 16, of which OpenAI takes 4. In place of the parent session's. */
+            stop?: string[] | null;
             /** @description What the model is told to be. May hold placeholders such as {{session.title}}; {{{{ is a literal {{. In place of the parent session's. */
             system_prompt?: string;
             /**
@@ -1579,6 +1710,8 @@ export interface components {
             temperature?: number | null;
             /** @description That of the session that is forked by default. */
             title?: string;
+            /** @description auto leaves it to the model whether it calls tools, none keeps it from it, required or the name of a tool makes it call one in the first step of a turn. In place of the parent session's. */
+            tool_choice?: string | null;
             /** @description Tools that the model may use: names of the server's tools, definitions of tools that a client answers, or agents. In place of the parent session's. */
             tools?: (string | components["schemas"]["ToolDefinition"] | components["schemas"]["AgentTool"])[];
             /**
@@ -2139,6 +2272,8 @@ export interface components {
              * @enum {string}
              */
             during?: "queue" | "steer" | "interrupt" | "reject";
+            /** @description Who the provider is told is asking, against abuse: an opaque id, never a name or an address. In place of the session's and the agent's. */
+            end_user?: string | null;
             /** @description In the audit record only: in no user's view and no context. */
             internal?: boolean;
             /** Format: int64 */
@@ -2154,13 +2289,21 @@ export interface components {
             } | null;
             /** @description The model that answers, as provider/model; the server's default where nothing names one. In place of the session's and the agent's. */
             model?: string;
+            /** @description Whether one answer may call several tools; the provider's own default where nothing says it. In place of the session's and the agent's. */
+            parallel_tool_calls?: boolean | null;
             /**
              * @description How much a reasoning model thinks. In place of the session's and the agent's.
              * @enum {string|null}
              */
             reasoning_effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | null;
+            /** @description Up to 16 texts by key that the provider keeps beside the request. Anthropic takes none. In place of the session's and the agent's. */
+            request_metadata?: {
+                [key: string]: string;
+            } | null;
             /** @description false records a user message without starting a turn. */
             respond?: boolean;
+            /** @description The form in which the model answers: text, json_object, or json_schema with a schema. The provider sees to it. In place of the session's and the agent's. */
+            response_format?: components["schemas"]["ResponseFormat"] | null;
             /**
              * @description user by default; only a user message starts a turn, the others are recorded, and a tool_result resumes a waiting turn.
              * @enum {string}
@@ -2172,10 +2315,17 @@ export interface components {
              */
             seed?: number | null;
             /**
+             * @description At which tier the provider serves the request. Anthropic takes auto and default. In place of the session's and the agent's.
+             * @enum {string|null}
+             */
+            service_tier?: "auto" | "default" | "flex" | "priority" | null;
+            /**
              * @description Of an assistant message: it is opened empty, to be appended to and settled. model may say what writes it.
              * @enum {string}
              */
             status?: "streaming";
+            /** @description Texts at which an answer ends, themselves left out; at most 16, of which OpenAI takes 4. In place of the session's and the agent's. */
+            stop?: string[] | null;
             /** @description What the model is told to be. May hold placeholders such as {{session.title}}; {{{{ is a literal {{. In place of the session's and the agent's. */
             system_prompt?: string;
             /**
@@ -2190,6 +2340,8 @@ export interface components {
             timeout?: number;
             /** @description Of a tool_result: the call that it answers. */
             tool_call_id?: string;
+            /** @description auto leaves it to the model whether it calls tools, none keeps it from it, required or the name of a tool makes it call one in the first step of a turn. In place of the session's and the agent's. */
+            tool_choice?: string | null;
             /** @description Of a dry run: what tools answer instead of running, in order per tool; the last one of a tool repeats. A tool without any is told as not run. */
             tool_results?: components["schemas"]["ScriptedResult"][];
             /** @description Tools that the model may use: names of the server's tools, definitions of tools that a client answers, or agents. In place of the session's and the agent's. */
@@ -2781,6 +2933,8 @@ export interface components {
             compaction?: components["schemas"]["CompactionSettings"] | null;
             /** @description The rule by which a call's messages are chosen. In place of the parent session's. */
             context_policy?: components["schemas"]["Policy"] | null;
+            /** @description Who the provider is told is asking, against abuse: an opaque id, never a name or an address. In place of the parent session's. */
+            end_user?: string | null;
             /** @description Rules about tool calls. Without one that matches, a person is asked about tools that may destroy something. In place of the parent session's. */
             grants?: components["schemas"]["Grant"][];
             instructions?: string;
@@ -2799,13 +2953,21 @@ export interface components {
             middleware?: components["schemas"]["MiddlewareSettings"] | null;
             /** @description The model that answers, as provider/model; the server's default where nothing names one. In place of the parent session's. */
             model?: string;
+            /** @description Whether one answer may call several tools; the provider's own default where nothing says it. In place of the parent session's. */
+            parallel_tool_calls?: boolean | null;
             /**
              * @description How much a reasoning model thinks. In place of the parent session's.
              * @enum {string|null}
              */
             reasoning_effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | null;
+            /** @description Up to 16 texts by key that the provider keeps beside the request. Anthropic takes none. In place of the parent session's. */
+            request_metadata?: {
+                [key: string]: string;
+            } | null;
             /** @description Keeps answers and gives them again to equal requests of the workspace. In place of the parent session's. */
             response_cache?: components["schemas"]["ResponseCacheSettings"] | null;
+            /** @description The form in which the model answers: text, json_object, or json_schema with a schema. The provider sees to it. In place of the parent session's. */
+            response_format?: components["schemas"]["ResponseFormat"] | null;
             /** @description Retries after a failed model call. What it sets replaces that part of the parent session's. */
             retry_policy?: components["schemas"]["RetryPolicy"] | null;
             /**
@@ -2814,10 +2976,17 @@ export interface components {
              */
             seed?: number | null;
             /**
+             * @description At which tier the provider serves the request. Anthropic takes auto and default. In place of the parent session's.
+             * @enum {string|null}
+             */
+            service_tier?: "auto" | "default" | "flex" | "priority" | null;
+            /**
              * Format: uuid
              * @description The session whose history is meant, when several share the message; the one that wrote it by default.
              */
             session_id?: string;
+            /** @description Texts at which an answer ends, themselves left out; at most 16, of which OpenAI takes 4. In place of the parent session's. */
+            stop?: string[] | null;
             /** @description What the model is told to be. May hold placeholders such as {{session.title}}; {{{{ is a literal {{. In place of the parent session's. */
             system_prompt?: string;
             /**
@@ -2827,6 +2996,8 @@ export interface components {
             temperature?: number | null;
             /** @description That of the session that is forked by default. */
             title?: string;
+            /** @description auto leaves it to the model whether it calls tools, none keeps it from it, required or the name of a tool makes it call one in the first step of a turn. In place of the parent session's. */
+            tool_choice?: string | null;
             /** @description Tools that the model may use: names of the server's tools, definitions of tools that a client answers, or agents. In place of the parent session's. */
             tools?: (string | components["schemas"]["ToolDefinition"] | components["schemas"]["AgentTool"])[];
             /**
@@ -2860,6 +3031,8 @@ export interface components {
         /** @description The data of a frame of a replay: of replay.delta a piece, of replay.completed, which is the last, the replay beside the original. */
         ReplayFrame: components["schemas"]["ReplayPiece"] | components["schemas"]["ReplayResult"];
         ReplayInput: {
+            /** @description Who the provider is told is asking, against abuse: an opaque id, never a name or an address. */
+            end_user?: string | null;
             /**
              * Format: int64
              * @description Most tokens of one answer.
@@ -2867,21 +3040,38 @@ export interface components {
             max_tokens?: number | null;
             /** @description provider/model; the call's own by default. */
             model?: string;
+            /** @description Whether one answer may call several tools; the provider's own default where nothing says it. */
+            parallel_tool_calls?: boolean | null;
             /**
              * @description How much a reasoning model thinks.
              * @enum {string|null}
              */
             reasoning_effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | null;
+            /** @description Up to 16 texts by key that the provider keeps beside the request. Anthropic takes none. */
+            request_metadata?: {
+                [key: string]: string;
+            } | null;
+            /** @description The form in which the model answers: text, json_object, or json_schema with a schema. The provider sees to it. */
+            response_format?: components["schemas"]["ResponseFormat"] | null;
             /**
              * Format: int64
              * @description Seed for providers that take one.
              */
             seed?: number | null;
             /**
+             * @description At which tier the provider serves the request. Anthropic takes auto and default.
+             * @enum {string|null}
+             */
+            service_tier?: "auto" | "default" | "flex" | "priority" | null;
+            /** @description Texts at which an answer ends, themselves left out; at most 16, of which OpenAI takes 4. */
+            stop?: string[] | null;
+            /**
              * Format: double
              * @description Sampling temperature, 0 to 2.
              */
             temperature?: number | null;
+            /** @description auto leaves it to the model whether it calls tools, none keeps it from it, required or the name of a tool makes it call one in the first step of a turn. */
+            tool_choice?: string | null;
             /**
              * Format: double
              * @description Nucleus sampling, 0 to 1.
@@ -2933,6 +3123,16 @@ export interface components {
             saved: number;
             /** Format: int64 */
             stored: number;
+        };
+        ResponseFormat: {
+            /** @description Of the schema, for the provider; answer by default. */
+            name?: string | null;
+            /** @description JSON Schema of the answer; of json_schema alone. */
+            schema?: unknown;
+            /** @description The provider is to hold the answer against the schema exactly. */
+            strict?: boolean | null;
+            /** @enum {string} */
+            type: "text" | "json_object" | "json_schema";
         };
         ResumeInput: Record<string, never>;
         /** @description Reports that events may be missing: read again what you show. It is the first frame of every workspace feed. With a session it concerns that session, without one the lists. */
@@ -3032,6 +3232,8 @@ export interface components {
             depth: number;
             /** @enum {string|null} */
             during: "queue" | "steer" | "interrupt" | "reject" | null;
+            /** @description Who the provider is told is asking, against abuse: an opaque id, never a name or an address. In place of the agent's. */
+            end_user: string | null;
             feature: string | null;
             /** Format: date-time */
             finished_at: string | null;
@@ -3070,6 +3272,8 @@ export interface components {
             model: string | null;
             /** Format: uuid */
             owner_id: string;
+            /** @description Whether one answer may call several tools; the provider's own default where nothing says it. In place of the agent's. */
+            parallel_tool_calls: boolean | null;
             /** Format: uuid */
             parent_message_id: string | null;
             /** Format: uuid */
@@ -3082,8 +3286,14 @@ export interface components {
              * @enum {string|null}
              */
             reasoning_effort: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | null;
+            /** @description Up to 16 texts by key that the provider keeps beside the request. Anthropic takes none. In place of the agent's. */
+            request_metadata: {
+                [key: string]: string;
+            } | null;
             /** @description Keeps answers and gives them again to equal requests of the workspace. In place of the agent's. */
             response_cache: components["schemas"]["ResponseCacheSettings"] | null;
+            /** @description The form in which the model answers: text, json_object, or json_schema with a schema. The provider sees to it. In place of the agent's. */
+            response_format: components["schemas"]["ResponseFormat"] | null;
             /** @description Retries after a failed model call. What it sets replaces that part of the agent's. */
             retry_policy: components["schemas"]["RetryPolicy"] | null;
             /** Format: uuid */
@@ -3093,11 +3303,18 @@ export interface components {
              * @description Seed for providers that take one. In place of the agent's.
              */
             seed: number | null;
+            /**
+             * @description At which tier the provider serves the request. Anthropic takes auto and default. In place of the agent's.
+             * @enum {string|null}
+             */
+            service_tier: "auto" | "default" | "flex" | "priority" | null;
             /** Format: date-time */
             started_at: string | null;
             statistics: components["schemas"]["Statistics"];
             /** @enum {string} */
             status: "pending" | "running" | "waiting" | "completed" | "failed" | "cancelled";
+            /** @description Texts at which an answer ends, themselves left out; at most 16, of which OpenAI takes 4. In place of the agent's. */
+            stop: string[] | null;
             /** @description What the model is told to be. May hold placeholders such as {{session.title}}; {{{{ is a literal {{. In place of the agent's. */
             system_prompt: string | null;
             tags: string[];
@@ -3108,6 +3325,8 @@ export interface components {
              */
             temperature: number | null;
             title: string;
+            /** @description auto leaves it to the model whether it calls tools, none keeps it from it, required or the name of a tool makes it call one in the first step of a turn. In place of the agent's. */
+            tool_choice: string | null;
             /** @description Tools that the model may use: names of the server's tools, definitions of tools that a client answers, or agents. In place of the agent's. */
             tools: (string | components["schemas"]["ToolDefinition"] | components["schemas"]["AgentTool"])[] | null;
             /**
@@ -3339,6 +3558,8 @@ export interface components {
              * @enum {string}
              */
             during?: "queue" | "steer" | "interrupt" | "reject";
+            /** @description Who the provider is told is asking, against abuse: an opaque id, never a name or an address. In place of the agent's. */
+            end_user?: string | null;
             feature?: string;
             /** @description Rules about tool calls. Without one that matches, a person is asked about tools that may destroy something. Nearer than the agent's. */
             grants?: components["schemas"]["Grant"][];
@@ -3372,6 +3593,8 @@ export interface components {
             mode?: "foreground" | "background";
             /** @description The model that answers, as provider/model; the server's default where nothing names one. In place of the agent's. */
             model?: string;
+            /** @description Whether one answer may call several tools; the provider's own default where nothing says it. In place of the agent's. */
+            parallel_tool_calls?: boolean | null;
             /** Format: uuid */
             parent_message_id?: string | null;
             /** Format: uuid */
@@ -3384,8 +3607,14 @@ export interface components {
              * @enum {string|null}
              */
             reasoning_effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | null;
+            /** @description Up to 16 texts by key that the provider keeps beside the request. Anthropic takes none. In place of the agent's. */
+            request_metadata?: {
+                [key: string]: string;
+            } | null;
             /** @description Keeps answers and gives them again to equal requests of the workspace. In place of the agent's. */
             response_cache?: components["schemas"]["ResponseCacheSettings"] | null;
+            /** @description The form in which the model answers: text, json_object, or json_schema with a schema. The provider sees to it. In place of the agent's. */
+            response_format?: components["schemas"]["ResponseFormat"] | null;
             /** @description Retries after a failed model call. What it sets replaces that part of the agent's. */
             retry_policy?: components["schemas"]["RetryPolicy"] | null;
             /**
@@ -3393,6 +3622,13 @@ export interface components {
              * @description Seed for providers that take one. In place of the agent's.
              */
             seed?: number | null;
+            /**
+             * @description At which tier the provider serves the request. Anthropic takes auto and default. In place of the agent's.
+             * @enum {string|null}
+             */
+            service_tier?: "auto" | "default" | "flex" | "priority" | null;
+            /** @description Texts at which an answer ends, themselves left out; at most 16, of which OpenAI takes 4. In place of the agent's. */
+            stop?: string[] | null;
             /** @description What the model is told to be. May hold placeholders such as {{session.title}}; {{{{ is a literal {{. In place of the agent's. */
             system_prompt?: string;
             tags?: string[];
@@ -3404,6 +3640,8 @@ export interface components {
             temperature?: number | null;
             /** @description Made from the first message when absent. */
             title?: string;
+            /** @description auto leaves it to the model whether it calls tools, none keeps it from it, required or the name of a tool makes it call one in the first step of a turn. In place of the agent's. */
+            tool_choice?: string | null;
             /** @description Of a dry run: what tools answer instead of running, in order per tool; the last one of a tool repeats. A tool without any is told as not run. */
             tool_results?: components["schemas"]["ScriptedResult"][];
             /** @description Tools that the model may use: names of the server's tools, definitions of tools that a client answers, or agents. In place of the agent's. */
@@ -3433,6 +3671,8 @@ export interface components {
             context_policy?: components["schemas"]["Policy"] | null;
             /** @enum {string|null} */
             during?: "queue" | "steer" | "interrupt" | "reject" | null;
+            /** @description Who the provider is told is asking, against abuse: an opaque id, never a name or an address. In place of the agent's. */
+            end_user?: string | null;
             /** @description Rules about tool calls. Without one that matches, a person is asked about tools that may destroy something. Nearer than the agent's. */
             grants?: components["schemas"]["Grant"][] | null;
             instructions?: string | null;
@@ -3451,6 +3691,8 @@ export interface components {
             middleware?: components["schemas"]["MiddlewareSettings"] | null;
             /** @description The model that answers, as provider/model; the server's default where nothing names one. In place of the agent's. */
             model?: string | null;
+            /** @description Whether one answer may call several tools; the provider's own default where nothing says it. In place of the agent's. */
+            parallel_tool_calls?: boolean | null;
             pinned?: boolean | null;
             /** Format: uuid */
             project_id?: string | null;
@@ -3459,8 +3701,14 @@ export interface components {
              * @enum {string|null}
              */
             reasoning_effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | null;
+            /** @description Up to 16 texts by key that the provider keeps beside the request. Anthropic takes none. In place of the agent's. */
+            request_metadata?: {
+                [key: string]: string;
+            } | null;
             /** @description Keeps answers and gives them again to equal requests of the workspace. In place of the agent's. */
             response_cache?: components["schemas"]["ResponseCacheSettings"] | null;
+            /** @description The form in which the model answers: text, json_object, or json_schema with a schema. The provider sees to it. In place of the agent's. */
+            response_format?: components["schemas"]["ResponseFormat"] | null;
             /** @description Retries after a failed model call. What it sets replaces that part of the agent's. */
             retry_policy?: components["schemas"]["RetryPolicy"] | null;
             /**
@@ -3468,6 +3716,13 @@ export interface components {
              * @description Seed for providers that take one. In place of the agent's.
              */
             seed?: number | null;
+            /**
+             * @description At which tier the provider serves the request. Anthropic takes auto and default. In place of the agent's.
+             * @enum {string|null}
+             */
+            service_tier?: "auto" | "default" | "flex" | "priority" | null;
+            /** @description Texts at which an answer ends, themselves left out; at most 16, of which OpenAI takes 4. In place of the agent's. */
+            stop?: string[] | null;
             /** @description What the model is told to be. May hold placeholders such as {{session.title}}; {{{{ is a literal {{. In place of the agent's. */
             system_prompt?: string | null;
             tags?: string[] | null;
@@ -3477,6 +3732,8 @@ export interface components {
              */
             temperature?: number | null;
             title?: string | null;
+            /** @description auto leaves it to the model whether it calls tools, none keeps it from it, required or the name of a tool makes it call one in the first step of a turn. In place of the agent's. */
+            tool_choice?: string | null;
             /** @description Tools that the model may use: names of the server's tools, definitions of tools that a client answers, or agents. In place of the agent's. */
             tools?: (string | components["schemas"]["ToolDefinition"] | components["schemas"]["AgentTool"])[] | null;
             /**
@@ -4676,6 +4933,7 @@ export type ReplayResult = components['schemas']['ReplayResult'];
 export type Reserved = components['schemas']['Reserved'];
 export type ResponseCacheSettings = components['schemas']['ResponseCacheSettings'];
 export type ResponseCacheState = components['schemas']['ResponseCacheState'];
+export type ResponseFormat = components['schemas']['ResponseFormat'];
 export type ResumeInput = components['schemas']['ResumeInput'];
 export type Resync = components['schemas']['Resync'];
 export type ResyncEvent = components['schemas']['ResyncEvent'];

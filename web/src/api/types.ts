@@ -10,6 +10,7 @@ export type {
 } from './schema';
 
 export type ID = string;
+export type ContentPart = NonNullable<api.UserContent['parts']>[number];
 export type SessionStatus = api.Session['status'];
 export type WaitReason = NonNullable<api.Session['wait_reason']>;
 export type During = NonNullable<api.Session['during']>;

@@ -1,11 +1,13 @@
 import { Check, ChevronRight, CircleAlert, CircleSlash, Hourglass, Loader2, Wrench } from 'lucide-react';
 import { lazy, memo, Suspense, useEffect, useState, useSyncExternalStore } from 'react';
 import { Link } from '@tanstack/react-router';
+import { filesIn, resultText } from '../api/parts';
 import type { Approval } from '../api/types';
 import { duration } from '../components/format';
 import { cx } from '../components/ui';
 import type { Transcript } from '../live/transcript';
 import { Answer } from './answer';
+import { Files } from './files';
 import type { Call } from './rows';
 
 const ApprovalCard = lazy(() => import('./approval').then((module) => ({ default: module.ApprovalCard })));
@@ -93,7 +95,8 @@ function OneCall({ one: { call, result }, alone, transcript, sought }: { one: Ca
         </Suspense>
       )}
       {asked && <Answer question={asked} call={message} />}
-      {said && (said.error ? <Payload name="Error" text={said.error} bad sought={sought} /> : <Payload name="Result" text={resultText(said.result)} sought={sought} />)}
+      {said && (said.error ? <Payload name="Error" text={said.error} bad sought={sought} /> : <Payload name="Result" text={resultText(said)} sought={sought} />)}
+      {said?.parts && filesIn(said.parts).length > 0 && <Files ids={filesIn(said.parts)} />}
     </div>
   );
 }
@@ -146,6 +149,3 @@ function pretty(text: string): string {
   }
 }
 
-function resultText(result: unknown): string {
-  return typeof result === 'string' ? result : JSON.stringify(result, null, 2);
-}

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"maps"
+	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"example.org/parley"
+	"example.org/parley/internal/confine"
+	"example.org/parley/runner"
+	"example.org/parley/runner/acp"
+)
+
+// maxRuntimes bounds the programs that parley.yaml names.
+const maxRuntimes = 32
+
+// reachesData is what an admin writes who runs a program that nothing keeps from the
+// server's data.
+const reachesData = "I accept that this program can read and change this server's data"
+
+// runtimeSetting names a program that speaks the Agent Client Protocol: agents whose
+// runtime is acp/NAME are run by it.
+type runtimeSetting struct {
+	Name      string            `yaml:"name"`
+	Command   string            `yaml:"command"`
+	Args      []string          `yaml:"args"`
+	Env       map[string]string `yaml:"env"`  // with ${NAME}
+	User      string            `yaml:"user"` // that it runs as; only root may say so
+	Idle      duration          `yaml:"idle"`
+	Processes int               `yaml:"processes"`
+	Unguarded string            `yaml:"unguarded"` // reachesData, in the admin's own words
+}
+
+// openRuntimes makes the runtimes that the settings name.
+func (s *server) openRuntimes() error {
+	if len(s.settings.Runtimes) > maxRuntimes {
+		return parley.InvalidField("runtimes", "at most %d programs", maxRuntimes)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	closed, err := s.settings.ownDirectories()
+	if err != nil {
+		return err
+	}
+	named := map[string]bool{}
+	for _, given := range s.settings.Runtimes {
+		command, err := given.resolve(s.env, closed)
+		if err != nil {
+			return err
+		}
+		if named[given.Name] {
+			return parley.InvalidField("runtimes.name", "%q is named twice", given.Name)
+		}
+		named[given.Name] = true
+		runtime, err := acp.New(command, acp.Options{
+			Self: self, Projects: s.projects, Version: version, Log: s.log,
+		})
+		if err != nil {
+			return err
+		}
+		s.runtimes = append(s.runtimes, runtime)
+	}
+	return nil
+}
+
+// ports are the runtimes as the worker takes them.
+func (s *server) ports() (ports []runner.Runtime) {
+	for _, runtime := range s.runtimes {
+		ports = append(ports, runtime)
+	}
+	return ports
+}
+
+// runtimeNames are what agents may call them.
+func (s *server) runtimeNames() (names []string) {
+	for _, runtime := range s.runtimes {
+		names = append(names, runtime.Name())
+	}
+	return names
+}
+
+// resolve reads the setting. Closed are the directories that the program is not to
+// reach.
+func (r runtimeSetting) resolve(env func(string) string, closed []string) (acp.Command, error) {
+	command := acp.Command{
+		Name: r.Name, Path: r.Command, Args: r.Args, Idle: time.Duration(r.Idle), Processes: r.Processes,
+		Environment: acp.BaseEnvironment(env),
+	}
+	if err := command.Check(); err != nil {
+		return acp.Command{}, err
+	}
+	if err := r.guard(&command, closed); err != nil {
+		return acp.Command{}, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Env)) { // what comes later wins
+		value, err := expandSecrets("runtimes."+r.Name+".env."+parley.Clip(name, 64), r.Env[name], env)
+		if err != nil {
+			return acp.Command{}, err
+		}
+		if value != r.Env[name] {
+			command.Secrets = append(command.Secrets, value)
+		}
+		command.Environment = append(command.Environment, name+"="+value)
+	}
+	return command, nil
+}
+
+// guard keeps the program from the server's data: by a user of its own, else by
+// Landlock, else not at all if the admin says so.
+func (r runtimeSetting) guard(command *acp.Command, closed []string) error {
+	field := "runtimes." + r.Name
+	switch {
+	case r.User != "" && os.Getuid() != 0:
+		return parley.InvalidField(field+".user", "only root starts programs as other users; leave it out")
+	case r.User != "":
+		return r.become(command, field, closed)
+	case r.Unguarded != "" && r.Unguarded != reachesData:
+		return parley.InvalidField(field+".unguarded", "must say: %s", reachesData)
+	case r.Unguarded != "":
+		return nil
+	case os.Getuid() == 0:
+		return parley.InvalidField(field+".user", "is missing: root's programs reach everything; name a user that "+
+			"this program is to run as, or write unguarded: %s", reachesData)
+	case !confine.Supported():
+		return parley.InvalidField(field, "this system has no Landlock to keep the program from the server's data; "+
+			"run the server as root and name a user, or write unguarded: %s", reachesData)
+	}
+	command.Closed = closed
+	return nil
+}
+
+// become has the program run as its own user, who must not reach the server's
+// directories.
+func (r runtimeSetting) become(command *acp.Command, field string, closed []string) error {
+	found, err := user.Lookup(r.User)
+	if err != nil {
+		return parley.InvalidField(field+".user", "there is no user %q", parley.Clip(r.User, 64))
+	}
+	uid, err := strconv.ParseUint(found.Uid, 10, 32)
+	gid, failed := strconv.ParseUint(found.Gid, 10, 32)
+	if err != nil || failed != nil || uid == 0 {
+		return parley.InvalidField(field+".user", "%q cannot be used: name a user who is not root", r.User)
+	}
+	for _, directory := range closed {
+		if info, err := os.Stat(directory); err == nil && info.Mode().Perm()&0o007 != 0 {
+			return parley.InvalidField(
+				field+".user",
+				"%s may be entered by every user: chmod o-rwx it first",
+				directory,
+			)
+		}
+	}
+	command.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid), Groups: []uint32{}}
+	kept := command.Environment[:0]
+	for _, entry := range command.Environment {
+		name, _, _ := strings.Cut(entry, "=")
+		if !slices.Contains([]string{"HOME", "USER", "LOGNAME", "TMPDIR"}, name) {
+			kept = append(kept, entry)
+		}
+	}
+	command.Environment = append(kept, "HOME="+found.HomeDir, "USER="+r.User, "LOGNAME="+r.User)
+	return nil
+}
+
+// ownDirectories are those of the server that no program of others is to reach.
+func (s *settings) ownDirectories() ([]string, error) {
+	own := []string{s.DataDir}
+	for _, dir := range []string{s.Record, s.Replay} { // what others said to providers
+		if dir == "" {
+			continue
+		}
+		absolute, err := filepath.Abs(dir)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := os.Stat(absolute); err == nil {
+			own = append(own, absolute)
+		}
+	}
+	return own, nil
+}

@@ -1,0 +1,8 @@
+//go:build !linux
+
+package confine
+
+// Supported reports whether this system can confine programs.
+func Supported() bool { return false }
+
+func enter([]string, []string) error { return ErrUnsupported }

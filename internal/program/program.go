@@ -1,0 +1,198 @@
+// Package program runs programs that are spoken to on their standard input and output.
+// It owns the process and its group: a program ends with everything that it has
+// started. What it says on standard error goes to the log, within bounds.
+package program
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"example.org/parley"
+)
+
+const (
+	// leaveTime is what a process gets to end after its input was closed, and
+	// once more after SIGTERM.
+	leaveTime = 2 * time.Second
+	// writeTime bounds one write to a process that does not read.
+	writeTime = 5 * time.Second
+	// The lines of a process's stderr that are logged: so long, so many a second.
+	maxLogLine   = 2 << 10
+	logLineRate  = 20
+	logLineBurst = 200
+)
+
+// Command is what is started.
+type Command struct {
+	Path        string
+	Args        []string // without the program's name
+	Environment []string // all that it gets
+	Directory   string   // "": this process's
+	// Credential is the user that it runs as; nil: this process's.
+	Credential *syscall.Credential
+	// Redact hides secrets in what it says on standard error; nil: nothing is hidden.
+	Redact func(line string) string
+	Log    *slog.Logger
+	// Says is the log's message for such a line.
+	Says string
+}
+
+// Process is a program that runs, and leads a group of its own.
+type Process struct {
+	Input  *os.File // what it reads; each write by Write has a deadline
+	Output *os.File // what it writes
+
+	command Command
+	said    *os.File
+	exited  chan struct{}
+	heard   chan struct{}
+	pid     int
+	stop    func() error
+
+	mu     sync.Mutex // guards all below
+	last   string     // line of stderr
+	ending error      // what the process ended with
+}
+
+// Start starts a program. Its pipes are our own, so that a grandchild that keeps one
+// open holds nobody up. Close ends it.
+func Start(command Command) (*Process, error) {
+	input, write, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	read, output, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(err, closeAll(input, write))
+	}
+	said, says, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(err, closeAll(input, write, read, output))
+	}
+	run := exec.Command(command.Path, command.Args...) //nolint:gosec,noctx // an admin's own command; ended by Close
+	run.Env, run.Dir = command.Environment, command.Directory
+	run.Stdin, run.Stdout, run.Stderr = input, output, says
+	run.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: command.Credential}
+	err = run.Start()
+	_ = closeAll(input, output, says) // the child's ends
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("cannot be started: %w", err), closeAll(write, read, said))
+	}
+	p := &Process{
+		Input: write, Output: read, command: command, said: said,
+		exited: make(chan struct{}), heard: make(chan struct{}), pid: run.Process.Pid,
+	}
+	go func() { // ends with the process, which Close sees to
+		ending := run.Wait()
+		p.mu.Lock()
+		p.ending = ending
+		p.mu.Unlock()
+		close(p.exited)
+	}()
+	go func() { // ends when Close closes said
+		defer close(p.heard)
+		p.listen()
+	}()
+	p.stop = sync.OnceValue(func() error {
+		p.end()
+		err := closeAll(read, said)
+		<-p.heard
+		return err
+	})
+	return p, nil
+}
+
+// Exited is closed when the process has ended.
+func (p *Process) Exited() <-chan struct{} { return p.exited }
+
+// Write writes to the program's input. A program that does not read it costs its own
+// connection, not the goroutine that writes.
+func (p *Process) Write(b []byte) (int, error) {
+	if err := p.Input.SetWriteDeadline(time.Now().Add(writeTime)); err != nil {
+		return 0, err
+	}
+	return p.Input.Write(b)
+}
+
+// Close ends the program and its group, and returns when they are gone. It may be
+// called more than once.
+func (p *Process) Close() error { return p.stop() }
+
+// end closes the input, waits for the process to end, and ends it.
+func (p *Process) end() {
+	_ = p.Input.Close()
+	for _, signal := range []syscall.Signal{0, syscall.SIGTERM} {
+		if signal != 0 {
+			_ = syscall.Kill(-p.pid, signal) // it may be gone by now
+		}
+		timer := time.NewTimer(leaveTime)
+		select {
+		case <-p.exited:
+			timer.Stop()
+			_ = syscall.Kill(-p.pid, syscall.SIGKILL) // what it left behind
+			return
+		case <-timer.C:
+		}
+	}
+	_ = syscall.Kill(-p.pid, syscall.SIGKILL)
+	<-p.exited
+}
+
+// listen logs what the process says on stderr, within bounds.
+func (p *Process) listen() {
+	reader := bufio.NewReaderSize(p.said, maxLogLine)
+	may := rate.NewLimiter(logLineRate, logLineBurst)
+	for {
+		line, more, err := reader.ReadLine()
+		if err != nil {
+			return
+		}
+		text := strings.TrimSpace(string(line))
+		if p.command.Redact != nil {
+			text = p.command.Redact(text)
+		}
+		for more && err == nil { // the rest of a long line
+			_, more, err = reader.ReadLine()
+		}
+		if text == "" {
+			continue
+		}
+		p.mu.Lock()
+		p.last = text
+		p.mu.Unlock()
+		if may.Allow() {
+			p.command.Log.Debug(p.command.Says, "line", text)
+		}
+	}
+}
+
+// Why adds to an error what the process said last.
+func (p *Process) Why(err error) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ending != nil {
+		err = fmt.Errorf("%w; the process ended: %w", err, p.ending)
+	}
+	if p.last != "" {
+		err = fmt.Errorf("%w; it said: %s", err, parley.Clip(p.last, 256))
+	}
+	return err
+}
+
+func closeAll(files ...*os.File) error {
+	var errs []error
+	for _, f := range files {
+		errs = append(errs, f.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,123 @@
+package acp
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"example.org/parley"
+	"example.org/parley/internal/projectdir"
+)
+
+// The bounds of a file that a program reads or writes by Parley: its text.
+const (
+	maxFileBytes = 4 << 20
+	maxPathBytes = 4096 // of its path
+)
+
+// files are what a program reads and writes by its client: text files of the session's
+// project, by the rules of the file tools.
+type files struct {
+	policy  *projectdir.Policy
+	project string // "": there are none
+}
+
+// open opens the project for a path that the program gives, which is absolute.
+func (f files) open(path string) (*projectdir.Tree, string, error) {
+	if f.project == "" {
+		return nil, "", parley.Errorf(parley.CodeConflict, "this session has no project: choose a directory first")
+	}
+	if err := parley.CheckText("path", path, maxPathBytes); err != nil {
+		return nil, "", err
+	}
+	name, err := filepath.Rel(f.project, path)
+	if err != nil || name == ".." || strings.HasPrefix(name, "../") {
+		return nil, "", parley.InvalidField("path", "%q leads out of the project", parley.Clip(path, 128))
+	}
+	tree, err := f.policy.Open(f.project)
+	return tree, name, err
+}
+
+// read reads a file, or lines of it, from 1.
+func (f files) read(path string, line, limit *int) (string, error) {
+	tree, name, err := f.open(path)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = tree.Close() }() // read only
+	file, err := tree.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = file.Close() }() // read only
+	from, most := 1, -1
+	if line != nil {
+		from = max(*line, 1)
+	}
+	if limit != nil {
+		most = max(*limit, 0)
+	}
+	text, err := readLines(file, from, most)
+	switch {
+	case errors.Is(err, errLongFile):
+		return "", parley.Errorf(parley.CodeTooLarge, "%q is larger than %d bytes; read some of its lines",
+			parley.Clip(name, 128), maxFileBytes)
+	case err != nil:
+		return "", projectdir.FileError(name, err)
+	case !utf8.ValidString(text) || strings.IndexByte(text, 0) >= 0:
+		return "", parley.Errorf(parley.CodeUnsupported, "%q is no text file", parley.Clip(name, 128))
+	}
+	return text, nil
+}
+
+var errLongFile = errors.New("acp: a file is too long")
+
+// readLines reads lines from one on, at most so many; negative: all.
+func readLines(from io.Reader, first, most int) (string, error) {
+	reader := bufio.NewReader(from)
+	var text strings.Builder
+	for line := 1; most < 0 || line < first+most; {
+		piece, err := reader.ReadSlice('\n') // at most the reader's buffer
+		if line >= first {
+			if text.Len()+len(piece) > maxFileBytes {
+				return "", errLongFile
+			}
+			text.Write(piece)
+		}
+		switch {
+		case err == nil:
+			line++
+		case errors.Is(err, io.EOF):
+			return text.String(), nil
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return "", err
+		}
+	}
+	return text.String(), nil
+}
+
+// write writes a file, whole.
+func (f files) write(path, text string) error {
+	tree, name, err := f.open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tree.Close() }() // what was written is closed by itself
+	if len(text) > maxFileBytes {
+		return parley.Errorf(parley.CodeTooLarge, "the text is larger than %d bytes", maxFileBytes)
+	}
+	_, err = tree.Replace(name, []byte(text))
+	return err
+}
+
+// relative is a path as the file tools know it.
+func (f files) relative(path string) string {
+	name, err := filepath.Rel(f.project, path)
+	if err != nil || f.project == "" {
+		return path
+	}
+	return name
+}

@@ -1,0 +1,118 @@
+package acp
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"example.org/parley"
+)
+
+const (
+	// MaxFrameBytes bounds one message of a program: a line.
+	MaxFrameBytes = 16 << 20
+	// maxIDBytes bounds the id of a request.
+	maxIDBytes = 256
+	// maxMethodBytes bounds the name of a method.
+	maxMethodBytes = 256
+)
+
+// frame is a message of JSON-RPC 2.0: a request, a notification or a response.
+type frame struct {
+	ID     json.RawMessage `json:"id,omitempty"` // absent: a notification
+	Method string          `json:"method,omitempty"`
+	Params json.RawMessage `json:"params,omitempty"`
+	Result json.RawMessage `json:"result,omitempty"`
+	Error  *wireError      `json:"error,omitempty"`
+}
+
+// wireError is the error of a response.
+type wireError struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+}
+
+// Error says what the other side said.
+func (e *wireError) Error() string {
+	return fmt.Sprintf("%s (%d)", parley.Clip(e.Message, 512), e.Code)
+}
+
+// The codes of errors that Parley answers with.
+const (
+	codeNoMethod      = -32601
+	codeInvalidParams = -32602
+	codeInternal      = -32603
+)
+
+// What a line is refused for.
+var (
+	errLongFrame = fmt.Errorf("a message is longer than %d bytes", MaxFrameBytes)
+	errNoFrame   = errors.New("its output is not the Agent Client Protocol: a line is no message of JSON-RPC 2.0")
+)
+
+// readFrame reads the next message. An error other than io.EOF is a line that is none.
+func readFrame(reader *bufio.Reader) (frame, error) {
+	for {
+		line, err := readLine(reader)
+		if err != nil {
+			return frame{}, err
+		}
+		if line = bytes.TrimSpace(line); len(line) == 0 {
+			continue
+		}
+		return parseFrame(line)
+	}
+}
+
+// readLine reads a line within its bound. What an end of the stream cuts off is none.
+func readLine(reader *bufio.Reader) ([]byte, error) {
+	var line []byte
+	for {
+		piece, err := reader.ReadSlice('\n') // at most the reader's buffer
+		if len(line)+len(piece) > MaxFrameBytes {
+			return nil, errLongFrame
+		}
+		line = append(line, piece...)
+		if err == nil {
+			return line, nil
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return nil, err
+		}
+	}
+}
+
+func parseFrame(line []byte) (frame, error) {
+	if line[0] != '{' || parley.CheckJSONBounds(line) != nil {
+		return frame{}, errNoFrame
+	}
+	read := struct {
+		Version string `json:"jsonrpc"`
+		frame
+	}{}
+	if err := json.Unmarshal(line, &read); err != nil || read.Version != "2.0" {
+		return frame{}, errNoFrame
+	}
+	f := read.frame
+	if bytes.Equal(f.ID, []byte("null")) {
+		f.ID = nil
+	}
+	switch {
+	case len(f.ID) > maxIDBytes, len(f.Method) > maxMethodBytes,
+		len(f.ID) > 0 && (f.ID[0] == '{' || f.ID[0] == '[' || f.ID[0] == 't' || f.ID[0] == 'f'),
+		f.Method == "" && len(f.ID) == 0:
+		return frame{}, errNoFrame
+	}
+	return f, nil
+}
+
+// encode writes a message as a line.
+func (f *frame) encode() ([]byte, error) {
+	line, err := json.Marshal(struct {
+		Version string `json:"jsonrpc"`
+		*frame
+	}{"2.0", f})
+	return append(line, '\n'), err
+}

@@ -1,0 +1,100 @@
+package acp
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"example.org/parley"
+)
+
+func TestFrames(t *testing.T) {
+	t.Parallel()
+	deep := strings.Repeat("[", 2000) + strings.Repeat("]", 2000)
+	for line, want := range map[string]error{
+		`{"jsonrpc":"2.0","id":1,"result":{}}`:                    nil,
+		`{"jsonrpc":"2.0","method":"session/update","params":{}}`: nil,
+		"\n \n" + `{"jsonrpc":"2.0","id":"a","method":"x"}`:       nil,
+		`{"jsonrpc":"2.0"}`:                                                    errNoFrame,
+		`{"jsonrpc":"1.0","id":1,"result":{}}`:                                 errNoFrame,
+		`{"jsonrpc":"2.0","id":{},"method":"x"}`:                               errNoFrame,
+		`{"jsonrpc":"2.0","id":true,"method":"x"}`:                             errNoFrame,
+		`{"jsonrpc":"2.0","id":1,"method":"` + strings.Repeat("x", 257) + `"}`: errNoFrame,
+		`[]`:    errNoFrame,
+		`hello`: errNoFrame,
+		`{"jsonrpc":"2.0","method":"x","params":` + deep + `}`: errNoFrame,
+		"":                                   io.EOF,
+		strings.Repeat("x", MaxFrameBytes+1): errLongFrame,
+	} {
+		_, err := readFrame(bufio.NewReader(iotest.HalfReader(strings.NewReader(line + "\n"))))
+		if !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", parley.Clip(line, 64), err, want)
+		}
+	}
+}
+
+// What is cut off at the end of the stream is no message.
+func TestACutFrameIsNone(t *testing.T) {
+	t.Parallel()
+	if _, err := readFrame(bufio.NewReader(strings.NewReader(`{"jsonrpc":"2.0","id":1,"result":{}}`))); err == nil {
+		t.Error("a line without an end was read")
+	}
+}
+
+// FuzzFrames: what is read from a program keeps within its bounds, can be written, and
+// is the same then.
+func FuzzFrames(f *testing.F) {
+	for _, seed := range []string{
+		`{"jsonrpc":"2.0","id":1,"result":{"stopReason":"end_turn"}}`,
+		`{"jsonrpc":"2.0","id":"x","method":"session/request_permission","params":{"options":[]}}`,
+		`{"jsonrpc":"2.0","id":null,"error":{"code":-1,"message":"no"}}`,
+		`{"jsonrpc":"2.0","method":"session/update","params":{"update":{"sessionUpdate":"plan"}}}`,
+		"{}\n[]\n", "\xff\n", `{"jsonrpc":"2.0","id":1e400,"method":"x"}`,
+	} {
+		f.Add([]byte(seed + "\n"))
+	}
+	f.Fuzz(func(t *testing.T, input []byte) {
+		reader := bufio.NewReaderSize(bytes.NewReader(input), 16)
+		for {
+			read, err := readFrame(reader)
+			if err != nil {
+				return
+			}
+			if len(read.ID) > maxIDBytes || len(read.Method) > maxMethodBytes {
+				t.Fatalf("beyond its bounds: %+v", read)
+			}
+			line, err := read.encode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if bytes.Count(line, []byte("\n")) != 1 {
+				t.Fatalf("more than a line: %q", line)
+			}
+			again, err := readFrame(bufio.NewReader(bytes.NewReader(line)))
+			if err != nil || again.Method != read.Method || !sameJSON(again.ID, read.ID) {
+				t.Fatalf("%+v became %+v, %v", read, again, err)
+			}
+			var told notification
+			if json.Unmarshal(read.Params, &told) == nil {
+				c := newCall("fuzzed")
+				c.update(&told.Update.callUpdate, told.Update.Content)
+				if result := c.result(); len(result.Text) > maxResult+maxDiffs {
+					t.Fatalf("a result of %d bytes", len(result.Text))
+				}
+			}
+		}
+	})
+}
+
+func sameJSON(a, b json.RawMessage) bool {
+	var left, right bytes.Buffer
+	if len(a) == 0 || len(b) == 0 {
+		return len(a) == len(b)
+	}
+	return json.Compact(&left, a) == nil && json.Compact(&right, b) == nil && left.String() == right.String()
+}

@@ -1,0 +1,156 @@
+package acp
+
+import "encoding/json"
+
+// protocolVersion is the version of the protocol that Parley speaks.
+const protocolVersion = 1
+
+// The methods of the protocol, version 1.
+const (
+	methodInitialize = "initialize"
+	methodNew        = "session/new"
+	methodLoad       = "session/load"
+	methodResume     = "session/resume"
+	methodPrompt     = "session/prompt"
+	methodCancel     = "session/cancel"
+	methodUpdate     = "session/update"
+	methodPermission = "session/request_permission"
+	methodRead       = "fs/read_text_file"
+	methodWrite      = "fs/write_text_file"
+)
+
+// initialize is the first request.
+type initialize struct {
+	Version      int `json:"protocolVersion"`
+	Capabilities struct {
+		Files struct {
+			Read  bool `json:"readTextFile"`
+			Write bool `json:"writeTextFile"`
+		} `json:"fs"`
+		Terminal bool `json:"terminal"`
+	} `json:"clientCapabilities"`
+	Client struct {
+		Name    string `json:"name"`
+		Version string `json:"version"`
+	} `json:"clientInfo"`
+}
+
+// initialized is its answer.
+type initialized struct {
+	Version      int `json:"protocolVersion"`
+	Capabilities struct {
+		Load    bool `json:"loadSession"`
+		Session struct {
+			Resume *struct{} `json:"resume"`
+		} `json:"sessionCapabilities"`
+	} `json:"agentCapabilities"`
+}
+
+// sessionRequest opens a session, or an earlier one.
+type sessionRequest struct {
+	ID        string     `json:"sessionId,omitempty"`
+	Directory string     `json:"cwd"`
+	Servers   []struct{} `json:"mcpServers"`
+}
+
+// block is a piece of content.
+type block struct {
+	Type     string `json:"type"`
+	Text     string `json:"text,omitempty"`
+	Data     string `json:"data,omitempty"` // base64
+	MIMEType string `json:"mimeType,omitempty"`
+	URI      string `json:"uri,omitempty"`
+	Name     string `json:"name,omitempty"`
+	Resource *struct {
+		Text string `json:"text"`
+		URI  string `json:"uri"`
+	} `json:"resource,omitempty"`
+}
+
+// promptRequest tells what was said.
+type promptRequest struct {
+	ID     string  `json:"sessionId"`
+	Prompt []block `json:"prompt"`
+}
+
+// Why a prompt has ended.
+const (
+	stopTurn      = "end_turn"
+	stopTokens    = "max_tokens"
+	stopRequests  = "max_turn_requests"
+	stopRefusal   = "refusal"
+	stopCancelled = "cancelled"
+)
+
+// notification is what a session tells.
+type notification struct {
+	ID     string `json:"sessionId"`
+	Update update `json:"update"`
+}
+
+// The kinds of updates that are kept.
+const (
+	updateText      = "agent_message_chunk"
+	updateThought   = "agent_thought_chunk"
+	updateCall      = "tool_call"
+	updateCallAgain = "tool_call_update"
+	updatePlan      = "plan"
+)
+
+// update is one of them.
+type update struct {
+	Kind    string          `json:"sessionUpdate"`
+	Content json.RawMessage `json:"content"` // a block, or a call's list
+	Entries json.RawMessage `json:"entries"` // of a plan
+	callUpdate
+}
+
+// callUpdate is what is new of a call; what is absent stays.
+type callUpdate struct {
+	CallID    string          `json:"toolCallId"`
+	Title     *string         `json:"title"`
+	Sort      *string         `json:"kind"`
+	Status    *string         `json:"status"`
+	Input     json.RawMessage `json:"rawInput"`
+	Output    json.RawMessage `json:"rawOutput"`
+	Locations json.RawMessage `json:"locations"`
+}
+
+// The states of a call.
+const (
+	statusPending   = "pending"
+	statusRuns      = "in_progress"
+	statusCompleted = "completed"
+	statusFailed    = "failed"
+)
+
+// callContent is a piece of what a call came to.
+type callContent struct {
+	Type       string  `json:"type"` // content, diff or terminal
+	Content    *block  `json:"content"`
+	Path       string  `json:"path"`
+	OldText    *string `json:"oldText"`
+	NewText    string  `json:"newText"`
+	TerminalID string  `json:"terminalId"`
+}
+
+// permissionRequest asks for leave for a call.
+type permissionRequest struct {
+	ID   string `json:"sessionId"`
+	Call struct {
+		Content json.RawMessage `json:"content"`
+		callUpdate
+	} `json:"toolCall"`
+	Options []struct {
+		ID   string `json:"optionId"`
+		Kind string `json:"kind"`
+	} `json:"options"`
+}
+
+// outcome answers it.
+type outcome struct {
+	Outcome struct {
+		Kind   string `json:"outcome"` // selected or cancelled
+		Option string `json:"optionId,omitempty"`
+	} `json:"outcome"`
+}

@@ -1,0 +1,327 @@
+package acp
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"example.org/parley"
+	"example.org/parley/internal/confine"
+	"example.org/parley/internal/program"
+	"example.org/parley/internal/projectdir"
+	"example.org/parley/runner"
+)
+
+const (
+	// DefaultIdle is how long a program is kept when its session is no longer busy.
+	DefaultIdle = 2 * time.Minute
+	// DefaultProcesses is how many processes of one command run at once.
+	DefaultProcesses = 16
+	// longestWait is how long a program is kept whose turn waits for a person.
+	longestWait = 24 * time.Hour
+
+	maxNameBytes = 48
+	prefix       = "acp/"
+)
+
+var namePattern = regexp.MustCompile(`^[a-z][a-z0-9_-]*$`)
+
+// Command is a program that an admin has named.
+type Command struct {
+	Name        string // agents say "acp/NAME"
+	Path        string
+	Args        []string
+	Environment []string // all that it gets, NAME=value
+	Secrets     []string // texts of the environment that no log shows
+	// Credential is the user that it runs as; nil: this process's.
+	Credential *syscall.Credential
+	// Closed are directories that it does not reach, by Landlock; none: it is not
+	// confined.
+	Closed    []string
+	Idle      time.Duration // 0: DefaultIdle
+	Processes int           // 0: DefaultProcesses
+}
+
+// Check reports what is wrong with a command. CodeInvalid.
+func (c *Command) Check() error {
+	switch {
+	case len(c.Name) > maxNameBytes || !namePattern.MatchString(c.Name):
+		return parley.InvalidField("runtimes.name", "%q must be a lower-case word of at most %d letters, digits, "+
+			"_ and -", parley.Clip(c.Name, 64), maxNameBytes)
+	case c.Path == "":
+		return parley.InvalidField("runtimes.command", "is missing for %q: name the program to start", c.Name)
+	case c.Idle < 0 || c.Processes < 0:
+		return parley.InvalidField("runtimes.idle", "idle and processes of %q must not be negative", c.Name)
+	}
+	return nil
+}
+
+// Options are what programs of all commands share.
+type Options struct {
+	// Self is this program, which confines others when it is executed again.
+	Self     string
+	Projects *projectdir.Policy
+	Version  string
+	Log      *slog.Logger
+}
+
+// Runtime implements runner.Runtime for one command. Stop ends it.
+type Runtime struct {
+	command Command
+	options Options
+
+	mu       sync.Mutex // guards what follows
+	stopped  bool
+	opening  int
+	sessions map[parley.ID]*session
+	ending   sync.WaitGroup // goroutines of sessions
+}
+
+var _ runner.Runtime = (*Runtime)(nil)
+
+// New makes a runtime of a command. CodeInvalid when it cannot be one.
+func New(command Command, options Options) (*Runtime, error) {
+	if err := command.Check(); err != nil {
+		return nil, err
+	}
+	if command.Idle == 0 {
+		command.Idle = DefaultIdle
+	}
+	if command.Processes == 0 {
+		command.Processes = DefaultProcesses
+	}
+	return &Runtime{command: command, options: options, sessions: map[parley.ID]*session{}}, nil
+}
+
+// Name implements runner.Runtime.
+func (r *Runtime) Name() string { return prefix + r.command.Name }
+
+// Cancel implements runner.Runtime.
+func (r *Runtime) Cancel(turnID parley.ID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, s := range r.sessions {
+		if s.of(turnID) {
+			r.ending.Go(func() { s.cancel(turnID) })
+		}
+	}
+}
+
+// Close implements runner.Runtime.
+func (r *Runtime) Close(sessionID parley.ID) {
+	if s := r.kept(sessionID); s != nil {
+		s.close()
+	}
+}
+
+// Stop ends all programs and returns when they are gone. Turns that run are to be
+// stopped before.
+func (r *Runtime) Stop() {
+	r.mu.Lock()
+	r.stopped = true
+	var all []*session
+	for _, s := range r.sessions {
+		all = append(all, s)
+	}
+	r.mu.Unlock()
+	for _, s := range all {
+		s.close()
+	}
+	r.ending.Wait()
+}
+
+// kept is the program that runs for a session; nil when none does.
+func (r *Runtime) kept(sessionID parley.ID) *session {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.sessions[sessionID]
+}
+
+// forget drops a session that ends.
+func (r *Runtime) forget(s *session) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.sessions[s.id] == s {
+		delete(r.sessions, s.id)
+	}
+}
+
+// errFull refuses a further process.
+var errFull = errors.New("as many agents of this kind run as may: try again when one has ended")
+
+// open starts a program for a session of this server and opens a session of its own:
+// an earlier one where it can. Fresh reports that it knows nothing of the conversation.
+func (r *Runtime) open(
+	ctx context.Context,
+	sessionID parley.ID,
+	project, earlier string,
+) (s *session, fresh bool, err error) {
+	r.mu.Lock()
+	switch {
+	case r.stopped:
+		err = errors.New("the server stops")
+	case len(r.sessions)+r.opening >= r.command.Processes:
+		err = errFull
+	default:
+		r.opening++
+	}
+	r.mu.Unlock()
+	if err != nil {
+		return nil, false, err
+	}
+	defer func() {
+		r.mu.Lock()
+		r.opening--
+		r.mu.Unlock()
+	}()
+	if s, err = r.start(sessionID, project); err != nil {
+		return nil, false, err
+	}
+	ctx, stop := context.WithTimeoutCause(ctx, openTime, errors.New("the agent did not open a session in time"))
+	defer stop()
+	if fresh, err = s.introduce(ctx, r.options.Version, earlier); err != nil {
+		s.close()
+		return nil, false, err
+	}
+	return s, fresh, nil
+}
+
+// start starts the program.
+func (r *Runtime) start(sessionID parley.ID, project string) (*session, error) {
+	path, args := r.command.Path, r.command.Args
+	if len(r.command.Closed) > 0 {
+		path, args = confine.Command(r.options.Self, r.command.Closed, path, args)
+	}
+	log := r.options.Log.With("runtime", r.Name(), "session_id", sessionID)
+	process, err := program.Start(program.Command{
+		Path: path, Args: args, Environment: r.command.Environment, Directory: project,
+		Credential: r.command.Credential, Redact: r.redact, Log: log, Says: "an agent's process says",
+	})
+	if err != nil {
+		return nil, err
+	}
+	s := &session{
+		runtime: r, id: sessionID, process: process, files: files{policy: r.options.Projects, project: project},
+		ended: make(chan struct{}), calls: map[string]*call{}, wake: make(chan struct{}, 1),
+	}
+	s.conn = newConn(func(line []byte) error {
+		_, err := process.Write(line)
+		return err
+	})
+	s.conn.told, s.conn.asked = s.told, s.asked
+	r.mu.Lock()
+	r.sessions[sessionID] = s
+	r.mu.Unlock()
+	r.ending.Go(func() { // ends with the process
+		s.listen()
+		<-s.ended
+	})
+	if r.isStopped() {
+		s.close()
+	}
+	return s, nil
+}
+
+func (r *Runtime) isStopped() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.stopped
+}
+
+// redact hides the secrets of the environment.
+func (r *Runtime) redact(line string) string {
+	for _, secret := range r.command.Secrets {
+		if secret != "" {
+			line = strings.ReplaceAll(line, secret, "[secret]")
+		}
+	}
+	return line
+}
+
+// introduce opens the program's session. Fresh reports a new one.
+func (s *session) introduce(ctx context.Context, version, earlier string) (fresh bool, err error) {
+	hello := initialize{Version: protocolVersion}
+	hello.Capabilities.Files.Read, hello.Capabilities.Files.Write = s.files.project != "", s.files.project != ""
+	hello.Client.Name, hello.Client.Version = "parley", version
+	var its initialized
+	if err := s.conn.request(ctx, methodInitialize, hello, &its); err != nil {
+		return false, err
+	}
+	if its.Version != protocolVersion {
+		return false, errors.New("the agent speaks another version of the protocol than 1")
+	}
+	request := sessionRequest{Directory: s.files.project, Servers: []struct{}{}}
+	if request.Directory == "" {
+		request.Directory = "/"
+	}
+	if method := its.takesUp(); method != "" && earlier != "" {
+		request.ID = earlier
+		s.mu.Lock()
+		s.replays = true
+		s.mu.Unlock()
+		err := s.conn.request(ctx, method, request, nil)
+		s.mu.Lock()
+		s.replays = false
+		s.mu.Unlock()
+		var refused *wireError
+		switch {
+		case err == nil:
+			s.named(earlier)
+			return false, nil
+		case !errors.As(err, &refused): // else it does not know the session any more
+			return false, err
+		}
+		request.ID = ""
+	}
+	var made struct {
+		ID string `json:"sessionId"`
+	}
+	if err := s.conn.request(ctx, methodNew, request, &made); err != nil {
+		return false, err
+	}
+	if made.ID == "" || len(made.ID) > maxOwnID {
+		return false, errors.New("the agent gave its session no usable name")
+	}
+	s.named(made.ID)
+	return true, nil
+}
+
+// maxOwnID bounds the program's own name of a session, in bytes.
+const maxOwnID = 1024
+
+func (s *session) named(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.own = id
+}
+
+// takesUp is the method that opens an earlier session; "" when the program has none.
+func (i *initialized) takesUp() string {
+	switch {
+	case i.Capabilities.Session.Resume != nil:
+		return methodResume
+	case i.Capabilities.Load:
+		return methodLoad
+	}
+	return ""
+}
+
+// BaseEnvironment is what every program gets of this process's environment: what
+// programs need to run, and no credentials.
+func BaseEnvironment(env func(string) string) (entries []string) {
+	for _, name := range slices.Concat(
+		[]string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "LC_ALL", "TZ", "TMPDIR"},
+		[]string{"SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS"},
+	) {
+		if value := env(name); value != "" {
+			entries = append(entries, name+"="+value)
+		}
+	}
+	return entries
+}

@@ -1,0 +1,551 @@
+package acp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"example.org/parley"
+	"example.org/parley/internal/program"
+)
+
+const (
+	// maxQueued bounds what a program has said and nobody has taken yet, in bytes of text
+	// and in pieces.
+	maxQueued       = 8 << 20
+	maxQueuedPieces = 10_000
+	// cancelTime is how long a program may take to end a prompt that was cancelled.
+	cancelTime = 5 * time.Second
+	// openTime bounds the start of a program, until its session is open.
+	openTime = 60 * time.Second
+)
+
+// session is a program that runs for a session of this server.
+type session struct {
+	runtime *Runtime
+	id      parley.ID // of this server's session
+	files   files
+	process *program.Process
+	conn    *conn
+	own     string        // the program's own name of its session
+	ended   chan struct{} // closed when the process and all of its goroutines are gone
+	closing sync.Once
+
+	mu      sync.Mutex // guards what follows
+	turnID  parley.ID  // whose prompt is under way; zero: none is
+	prompt  []byte     // of that turn
+	denies  func(name string, arguments json.RawMessage) bool
+	replays bool // it tells of an earlier session, which the record has
+	queue   []piece
+	queued  int
+	calls   map[string]*call // by the name that the record has
+	stands  map[string]*call // for a name of the program, when it is another than in calls
+	plans   int
+	over    *prompted // how the prompt ended, behind the queue
+	// finished is closed when the prompt has ended.
+	finished chan struct{}
+	wake     chan struct{}
+	idle     *time.Timer // ends it; nil while it is busy
+}
+
+// piece is something that the program said, or a call that it makes.
+type piece struct {
+	thought bool
+	text    string
+	call    *call
+}
+
+// prompted is how a prompt ended.
+type prompted struct {
+	stop string
+	err  error
+}
+
+// toolName is what the record calls the program's tools of a kind.
+func (s *session) toolName(sort string) string { return s.runtime.command.Name + "__" + sort }
+
+// listen takes what the program says until it ends.
+func (s *session) listen() {
+	err := s.conn.read(s.process.Output)
+	s.conn.end(s.process.Why(fmt.Errorf("the agent's process is gone: %w", err)))
+	s.close()
+	s.poke()
+}
+
+// poke wakes whoever waits for something new.
+func (s *session) poke() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// close ends the process, in the background.
+func (s *session) close() {
+	s.closing.Do(func() {
+		s.runtime.forget(s)
+		s.conn.end(errors.New("the agent's process was ended"))
+		go func() { // ends with the process; Stop waits for it
+			_ = s.process.Close() // pipes that were closed before
+			close(s.ended)
+		}()
+	})
+}
+
+// told takes a notification.
+func (s *session) told(method string, params json.RawMessage) {
+	if method != methodUpdate {
+		return
+	}
+	var told notification
+	if json.Unmarshal(params, &told) != nil {
+		return // it has a form that this version of the protocol does not
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.replays || s.own == "" || told.ID != s.own || s.turnID.IsZero() {
+		return // what the record has already, or what belongs to no turn
+	}
+	u := &told.Update
+	switch u.Kind {
+	case updateText, updateThought:
+		var said block
+		if json.Unmarshal(u.Content, &said) == nil {
+			s.say(piece{thought: u.Kind == updateThought, text: said.said()})
+		}
+	case updateCall, updateCallAgain:
+		c := s.callOf(u.CallID)
+		if c == nil {
+			return
+		}
+		c.update(&u.callUpdate, u.Content)
+		s.advance(c)
+	case updatePlan:
+		s.plans++
+		c := s.callOf(callIDOfPlan + strconv.Itoa(s.plans))
+		if c == nil {
+			return
+		}
+		c.sort, c.input, c.status = planName, u.Entries, statusCompleted
+		s.advance(c)
+	}
+	s.poke()
+}
+
+// callOf finds or makes a call; nil when it has no name, or when there are too many.
+func (s *session) callOf(id string) *call {
+	if c := s.stands[id]; c != nil {
+		return c
+	}
+	if c := s.calls[id]; c != nil {
+		return c
+	}
+	if id == "" || len(id) > maxCallID || len(s.calls) >= maxCalls {
+		return nil
+	}
+	c := newCall(id)
+	s.calls[id] = c
+	return c
+}
+
+// advance has a call shown that has begun, and ended when it has.
+func (s *session) advance(c *call) {
+	switch c.status {
+	case statusRuns:
+		s.show(c)
+	case statusCompleted, statusFailed:
+		s.show(c)
+		c.end()
+	}
+}
+
+// show puts a call into the queue, once.
+func (s *session) show(c *call) {
+	if !c.due {
+		c.due, c.asked = true, c.asks != nil
+		s.say(piece{call: c})
+	}
+}
+
+// say puts a piece into the queue.
+func (s *session) say(p piece) {
+	if p.call == nil && p.text == "" {
+		return
+	}
+	s.queued += len(p.text)
+	if last := len(s.queue) - 1; p.call == nil && last >= 0 && s.queue[last].call == nil &&
+		s.queue[last].thought == p.thought {
+		s.queue[last].text += p.text
+	} else {
+		s.queue = append(s.queue, p)
+	}
+	if s.queued > maxQueued || len(s.queue) > maxQueuedPieces {
+		s.conn.end(errors.New("the agent said more than Parley keeps while its turn waited"))
+		s.runtime.ending.Go(s.close) // which waits for the runtime, and that may wait for this mutex
+	}
+}
+
+// asked answers what the program asks.
+func (s *session) asked(id json.RawMessage, method string, params json.RawMessage) {
+	var err error
+	switch method {
+	case methodPermission:
+		var request permissionRequest
+		if json.Unmarshal(params, &request) != nil || !s.askLeave(id, &request) {
+			err = s.conn.refuse(id, codeInvalidParams, errors.New("the request does not have the form of the protocol"))
+		}
+	case methodRead:
+		err = s.readFile(id, params)
+	case methodWrite:
+		err = s.writeFile(id, params)
+	default:
+		err = s.conn.refuse(id, codeNoMethod, errors.New("Parley has no method "+parley.Clip(method, 64)))
+	}
+	if err != nil { // it reads nothing any more
+		s.conn.end(err)
+		s.close()
+	}
+}
+
+// askLeave notes that a call wants leave; false for a request that is not one.
+func (s *session) askLeave(id json.RawMessage, request *permissionRequest) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.callOf(request.Call.CallID)
+	if c != nil && c.due && !c.ended { // it was shown before it asked: another call of the record asks
+		again := s.callOf(c.id + "#" + strconv.Itoa(len(s.calls)))
+		if again == nil {
+			return false
+		}
+		again.title, again.sort, again.input, again.locations = c.title, c.sort, c.input, c.locations
+		c.status = statusPending
+		c.end()
+		s.stands[request.Call.CallID] = again
+		c = again
+	}
+	if c == nil || c.due || s.turnID.IsZero() || request.ID != s.own {
+		return false
+	}
+	for _, option := range request.Options {
+		switch {
+		case option.Kind == "allow_once":
+			c.allowed = option.ID
+		case option.Kind == "reject_once", option.Kind == "reject_always" && c.refused == "":
+			c.refused = option.ID
+		}
+	}
+	c.asks = id
+	c.update(&request.Call.callUpdate, request.Call.Content)
+	s.show(c)
+	s.poke()
+	return true
+}
+
+// allow answers a call's request for leave, once it has been granted.
+func (s *session) allow(c *call) error {
+	s.mu.Lock()
+	id, option := c.asks, c.allowed
+	c.asks, c.taken = nil, true
+	s.mu.Unlock()
+	if id == nil {
+		return nil
+	}
+	if option == "" {
+		return errors.Join(
+			parley.Errorf(parley.CodeUnsupported, "Not run: the agent offers no way to allow this call once."),
+			s.answer(id, ""),
+		)
+	}
+	return s.answer(id, option)
+}
+
+// answer answers a request for leave by an option; "": nobody will.
+func (s *session) answer(id json.RawMessage, option string) error {
+	var answer outcome
+	answer.Outcome.Kind = "cancelled"
+	if option != "" {
+		answer.Outcome.Kind, answer.Outcome.Option = "selected", option
+	}
+	return s.conn.respond(id, answer)
+}
+
+// refuse answers what still wants leave: everything whose call has its result, or, for a
+// cancel, everything.
+func (s *session) refuse(all bool) {
+	s.mu.Lock()
+	type open struct {
+		id     json.RawMessage
+		option string
+	}
+	var refused []open
+	for _, c := range s.calls {
+		if c.asks != nil && (all || !s.inQueue(c)) {
+			option := c.refused
+			if all {
+				option = ""
+			}
+			refused = append(refused, open{c.asks, option})
+			c.asks = nil
+		}
+	}
+	s.mu.Unlock()
+	for _, r := range refused {
+		if err := s.answer(r.id, r.option); err != nil {
+			s.close()
+		}
+	}
+}
+
+func (s *session) inQueue(c *call) bool {
+	for i := range s.queue {
+		if s.queue[i].call == c {
+			return true
+		}
+	}
+	return false
+}
+
+// escaped reports a call that ran without leave although a rule denies it: its result was
+// written without being waited for.
+func (s *session) escaped() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.calls {
+		if c.due && !c.asked && !c.taken && !s.inQueue(c) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *session) readFile(id, params json.RawMessage) error {
+	var request struct {
+		ID    string `json:"sessionId"`
+		Path  string `json:"path"`
+		Line  *int   `json:"line"`
+		Limit *int   `json:"limit"`
+	}
+	if json.Unmarshal(params, &request) != nil || request.ID != s.own {
+		return s.conn.refuse(id, codeInvalidParams, errors.New("the request does not have the form of the protocol"))
+	}
+	if err := s.mayTouch("read_file", request.Path); err != nil {
+		return s.conn.refuse(id, codeInternal, err)
+	}
+	text, err := s.files.read(request.Path, request.Line, request.Limit)
+	if err != nil {
+		return s.conn.refuse(id, codeInternal, err)
+	}
+	return s.conn.respond(id, struct {
+		Content string `json:"content"`
+	}{text})
+}
+
+func (s *session) writeFile(id, params json.RawMessage) error {
+	var request struct {
+		ID      string `json:"sessionId"`
+		Path    string `json:"path"`
+		Content string `json:"content"`
+	}
+	if json.Unmarshal(params, &request) != nil || request.ID != s.own {
+		return s.conn.refuse(id, codeInvalidParams, errors.New("the request does not have the form of the protocol"))
+	}
+	err := s.mayTouch("write_file", request.Path)
+	if err == nil {
+		err = s.files.write(request.Path, request.Content)
+	}
+	if err != nil {
+		return s.conn.refuse(id, codeInternal, err)
+	}
+	return s.conn.respond(id, struct{}{})
+}
+
+// mayTouch refuses what no turn has asked for, and what a grant denies the file tool of
+// the same purpose.
+func (s *session) mayTouch(name, path string) error {
+	s.mu.Lock()
+	denies := s.denies
+	if s.turnID.IsZero() {
+		denies = nil
+	}
+	s.mu.Unlock()
+	if denies == nil {
+		return parley.Errorf(parley.CodeConflict, "no turn is under way")
+	}
+	arguments, err := parley.EncodeJSON(map[string]string{"path": s.files.relative(path)})
+	if err != nil {
+		return err
+	}
+	if denies(name, arguments) {
+		return parley.Errorf(parley.CodeForbidden, "a rule of this agent or session denies it")
+	}
+	return nil
+}
+
+// resultOf is what a call came to.
+func (s *session) resultOf(c *call) (json.RawMessage, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	result := c.result()
+	if result.Status == statusFailed {
+		text := result.Text
+		if text == "" {
+			text = "The agent says that the call failed."
+		}
+		return nil, parley.Errorf(parley.CodeUnavailable, "%s", text)
+	}
+	return parley.EncodeJSON(result)
+}
+
+func (s *session) titleOf(c *call) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return c.title
+}
+
+// begin sends a prompt of a turn.
+func (s *session) begin(turnID parley.ID, prompt []block) ([]byte, error) {
+	request := promptRequest{ID: s.own, Prompt: prompt}
+	body, err := json.Marshal(request)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	finished := make(chan struct{})
+	s.turnID, s.prompt, s.over, s.finished = turnID, body, nil, finished
+	s.queue, s.queued, s.plans = nil, 0, 0
+	s.calls, s.stands = map[string]*call{}, map[string]*call{}
+	s.mu.Unlock()
+	answer, err := s.conn.begin(methodPrompt, request)
+	if err != nil {
+		s.free(turnID)
+		s.close()
+		return nil, err
+	}
+	s.runtime.ending.Go(func() { // ends with the prompt or the process
+		defer close(finished)
+		var stopped struct {
+			Reason string `json:"stopReason"`
+		}
+		ended := prompted{}
+		select {
+		case f := <-answer:
+			ended.err = f.into(&stopped)
+			ended.stop = stopped.Reason
+		case <-s.conn.gone:
+			ended.err = s.conn.why()
+		}
+		s.mu.Lock()
+		s.over = &ended
+		for _, c := range s.calls { // what it began and left
+			if !c.due {
+				s.show(c)
+			}
+			c.end()
+		}
+		s.mu.Unlock()
+		s.poke()
+	})
+	return body, nil
+}
+
+// take waits for the next piece; ended when the prompt has, and nothing is left.
+func (s *session) take(ctx context.Context) (next piece, ended *prompted, err error) {
+	for {
+		s.mu.Lock()
+		if len(s.queue) > 0 {
+			next = s.queue[0]
+			s.queue = s.queue[1:]
+			s.queued -= len(next.text)
+			s.mu.Unlock()
+			return next, nil, nil
+		}
+		ended = s.over
+		s.mu.Unlock()
+		if ended != nil {
+			return piece{}, ended, nil
+		}
+		select {
+		case <-s.wake:
+		case <-ctx.Done():
+			return piece{}, nil, context.Cause(ctx)
+		}
+	}
+}
+
+// left waits until there is a piece or the prompt has ended, and reports which.
+func (s *session) left(ctx context.Context) (ended *prompted, err error) {
+	for {
+		s.mu.Lock()
+		more, over := len(s.queue) > 0, s.over
+		s.mu.Unlock()
+		switch {
+		case more:
+			return nil, nil
+		case over != nil:
+			return over, nil
+		}
+		select {
+		case <-s.wake:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// nextIsCall reports that a further call is at hand.
+func (s *session) nextIsCall() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.queue) > 0 && s.queue[0].call != nil
+}
+
+// cancel ends the prompt of a turn, as the protocol wants it: the program is told, and
+// ended when it does not end the prompt in time.
+func (s *session) cancel(turnID parley.ID) {
+	s.mu.Lock()
+	under := s.turnID == turnID && !turnID.IsZero()
+	over, finished := s.over != nil, s.finished
+	s.mu.Unlock()
+	if !under {
+		return
+	}
+	defer s.free(turnID)
+	if over {
+		return
+	}
+	if err := s.conn.notify(methodCancel, struct {
+		ID string `json:"sessionId"`
+	}{s.own}); err != nil {
+		s.close()
+		return
+	}
+	s.refuse(true)
+	timer := time.NewTimer(cancelTime)
+	defer timer.Stop()
+	select {
+	case <-finished:
+	case <-timer.C:
+		s.close()
+	}
+}
+
+// free ends what belongs to a turn.
+func (s *session) free(turnID parley.ID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.turnID == turnID {
+		s.turnID, s.denies = parley.ID{}, nil
+		s.queue, s.queued = nil, 0
+	}
+}
+
+// current is the turn whose prompt is under way; zero without one.
+func (s *session) current() parley.ID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.turnID
+}
