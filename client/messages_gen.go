@@ -650,7 +650,7 @@ type MessagesQuery struct {
 	Cursor string
 	// The direction; each list has its own default. One of asc, desc.
 	Order string
-	// How the record is shown; flat by default. One of flat, transcript, user, recent, chat, ids.
+	// How the record is shown; flat by default. One of flat, user, recent.
 	View string
 	// Only messages of this role. Repeatable.
 	Role []parley.Role
@@ -689,9 +689,8 @@ func (q *MessagesQuery) values() url.Values {
 
 // Messages lists messages. By sequence, oldest first; queued ones stand at the end by position, and are left out with
 // order=desc. Views: flat, the rows; user, without internal ones; recent, the last of those (limit, 10 by default),
-// oldest first, on one page; transcript, an agent's output folded into blocks per turn; chat, one assistant message
-// per step with its calls; ids. All but flat and ids leave internal messages out; transcript and chat never cut a
-// turn in two, so their pages may be longer than limit.
+// oldest first, on one page; both leave internal messages out. The views transcript, chat and ids have rows of their
+// own, and paths of their own: …/messages/transcript and so on. view=transcript and so on answers the same.
 //
 // GET /v1/sessions/{session}/messages
 func (c *Client) Messages(
@@ -720,63 +719,6 @@ func (c *Client) AllMessages(
 		query.Cursor = cursor
 		return c.Messages(ctx, session, query, options...)
 	})
-}
-
-// Entry is a row of the transcript: a message (Message set), or the output of an agent's turn folded into blocks.
-type Entry struct {
-	Role    parley.Role          `json:"role"`
-	TurnID  parley.ID            `json:"turn_id"`
-	Author  parley.Author        `json:"author"`
-	Model   parley.ModelID       `json:"model"`
-	Status  parley.MessageStatus `json:"status"`
-	Message *parley.Message      `json:"message"`
-	Blocks  []Block              `json:"blocks"`
-	From    int64                `json:"from_sequence"`
-	To      int64                `json:"to_sequence"`
-}
-
-// ChatMessage is a row of the view "chat": one assistant message per step, its tool calls with it; tool messages
-// answer by call id.
-type ChatMessage struct {
-	// of the first row folded in
-	ID         parley.ID            `json:"id"`
-	Sequence   *int64               `json:"sequence"`
-	TurnID     parley.ID            `json:"turn_id"`
-	Role       string               `json:"role"`
-	Author     parley.Author        `json:"author"`
-	Status     parley.MessageStatus `json:"status"`
-	Content    string               `json:"content"`
-	Reasoning  string               `json:"reasoning"`
-	ToolCalls  []ChatCall           `json:"tool_calls"`
-	ToolCallID string               `json:"tool_call_id"`
-	ToolName   string               `json:"tool_name"`
-	Error      *parley.Failure      `json:"error"`
-	CreatedAt  parley.Time          `json:"created_at"`
-}
-
-// MessageID is a row of the view "ids".
-type MessageID struct {
-	ID parley.ID `json:"id"`
-	// null while queued
-	Sequence *int64 `json:"sequence"`
-	Position *int64 `json:"position"`
-}
-
-// Block is a piece of an assistant's output. Content is a string for reasoning and content, a BlockCall for a tool
-// call, a parley.Failure for an error.
-type Block struct {
-	MessageID parley.ID            `json:"message_id"`
-	Type      string               `json:"type"`
-	Content   json.RawMessage      `json:"content"`
-	Status    parley.MessageStatus `json:"status"`
-	Timestamp parley.Time          `json:"timestamp"`
-}
-
-// ChatCall is a tool call of an assistant message.
-type ChatCall struct {
-	ID        string          `json:"id"`
-	Name      string          `json:"name"`
-	Arguments json.RawMessage `json:"arguments"`
 }
 
 // PostMessage posts a message. A user message is durable, with its turn, when this answers. Watch the session's
@@ -856,6 +798,187 @@ type DryInput struct {
 	ToolResults []parley.ScriptedResult `json:"tool_results,omitempty"`
 }
 
+// ChatQuery are the query parameters of Chat; what is zero is left out.
+type ChatQuery struct {
+	// Rows of a page; 100 by default.
+	Limit int
+	// The field next of the page before.
+	Cursor string
+	// The direction; each list has its own default. One of asc, desc.
+	Order string
+	// Only messages of this role. Repeatable.
+	Role []parley.Role
+	// Only messages of this status.
+	Status parley.MessageStatus
+	// Only internal messages, or only others.
+	Internal *bool
+	// Only messages of this turn.
+	TurnID parley.ID
+	// Only messages of this iteration.
+	Iteration *int
+	// Only calls and results of this tool.
+	ToolName string
+	// Only messages of this agent type.
+	AgentType string
+	// The first page begins with this message of the record, in either order; the pages after it go by their cursor.
+	FromSequence int64
+}
+
+func (q *ChatQuery) values() url.Values {
+	v := newValues()
+	v.integer("limit", int64(q.Limit))
+	v.text("cursor", q.Cursor)
+	v.text("order", q.Order)
+	texts(v, "role", q.Role)
+	v.text("status", string(q.Status))
+	v.flag("internal", q.Internal)
+	v.id("turn_id", q.TurnID)
+	v.maybeInteger("iteration", q.Iteration)
+	v.text("tool_name", q.ToolName)
+	v.text("agent_type", q.AgentType)
+	v.integer("from_sequence", q.FromSequence)
+	return v.Values
+}
+
+// Chat lists messages as a chat. One assistant message per step, with its calls. Internal messages are left out. A
+// page never cuts a turn in two, so it may be longer than limit.
+//
+// GET /v1/sessions/{session}/messages/chat
+func (c *Client) Chat(
+	ctx context.Context,
+	session parley.ID,
+	query ChatQuery,
+	options ...Option,
+) (Page[ChatMessage], error) {
+	return send[Page[ChatMessage]](ctx, c, request{
+		method:  http.MethodGet,
+		path:    "/v1/sessions/" + session.String() + "/messages/chat",
+		query:   query.values(),
+		options: options,
+	})
+}
+
+// AllChat ranges over what Chat lists, page by page, from query.Cursor on; query.Limit is the size of a page. After
+// an error it ends.
+func (c *Client) AllChat(
+	ctx context.Context,
+	session parley.ID,
+	query ChatQuery,
+	options ...Option,
+) iter.Seq2[ChatMessage, error] {
+	return pages(query.Cursor, func(cursor string) (Page[ChatMessage], error) {
+		query.Cursor = cursor
+		return c.Chat(ctx, session, query, options...)
+	})
+}
+
+// ChatMessage is a row of the view "chat": one assistant message per step, its tool calls with it; tool messages
+// answer by call id.
+type ChatMessage struct {
+	// of the first row folded in
+	ID         parley.ID            `json:"id"`
+	Sequence   *int64               `json:"sequence"`
+	TurnID     parley.ID            `json:"turn_id"`
+	Role       string               `json:"role"`
+	Author     parley.Author        `json:"author"`
+	Status     parley.MessageStatus `json:"status"`
+	Content    string               `json:"content"`
+	Reasoning  string               `json:"reasoning"`
+	ToolCalls  []ChatCall           `json:"tool_calls"`
+	ToolCallID string               `json:"tool_call_id"`
+	ToolName   string               `json:"tool_name"`
+	Error      *parley.Failure      `json:"error"`
+	CreatedAt  parley.Time          `json:"created_at"`
+}
+
+// ChatCall is a tool call of an assistant message.
+type ChatCall struct {
+	ID        string          `json:"id"`
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments"`
+}
+
+// MessageIDsQuery are the query parameters of MessageIDs; what is zero is left out.
+type MessageIDsQuery struct {
+	// Rows of a page; 100 by default.
+	Limit int
+	// The field next of the page before.
+	Cursor string
+	// The direction; each list has its own default. One of asc, desc.
+	Order string
+	// Only messages of this role. Repeatable.
+	Role []parley.Role
+	// Only messages of this status.
+	Status parley.MessageStatus
+	// Only internal messages, or only others.
+	Internal *bool
+	// Only messages of this turn.
+	TurnID parley.ID
+	// Only messages of this iteration.
+	Iteration *int
+	// Only calls and results of this tool.
+	ToolName string
+	// Only messages of this agent type.
+	AgentType string
+	// The first page begins with this message of the record, in either order; the pages after it go by their cursor.
+	FromSequence int64
+}
+
+func (q *MessageIDsQuery) values() url.Values {
+	v := newValues()
+	v.integer("limit", int64(q.Limit))
+	v.text("cursor", q.Cursor)
+	v.text("order", q.Order)
+	texts(v, "role", q.Role)
+	v.text("status", string(q.Status))
+	v.flag("internal", q.Internal)
+	v.id("turn_id", q.TurnID)
+	v.maybeInteger("iteration", q.Iteration)
+	v.text("tool_name", q.ToolName)
+	v.text("agent_type", q.AgentType)
+	v.integer("from_sequence", q.FromSequence)
+	return v.Values
+}
+
+// MessageIDs lists the ids of messages. By sequence, oldest first; queued ones stand at the end by position.
+//
+// GET /v1/sessions/{session}/messages/ids
+func (c *Client) MessageIDs(
+	ctx context.Context,
+	session parley.ID,
+	query MessageIDsQuery,
+	options ...Option,
+) (Page[MessageID], error) {
+	return send[Page[MessageID]](ctx, c, request{
+		method:  http.MethodGet,
+		path:    "/v1/sessions/" + session.String() + "/messages/ids",
+		query:   query.values(),
+		options: options,
+	})
+}
+
+// AllMessageIDs ranges over what MessageIDs lists, page by page, from query.Cursor on; query.Limit is the size of a
+// page. After an error it ends.
+func (c *Client) AllMessageIDs(
+	ctx context.Context,
+	session parley.ID,
+	query MessageIDsQuery,
+	options ...Option,
+) iter.Seq2[MessageID, error] {
+	return pages(query.Cursor, func(cursor string) (Page[MessageID], error) {
+		query.Cursor = cursor
+		return c.MessageIDs(ctx, session, query, options...)
+	})
+}
+
+// MessageID is a row of the view "ids".
+type MessageID struct {
+	ID parley.ID `json:"id"`
+	// null while queued
+	Sequence *int64 `json:"sequence"`
+	Position *int64 `json:"position"`
+}
+
 // PostMessageStream posts a message, and watch. As postMessage, which says the rest; the answer is a stream. Closing
 // it cancels nothing. A connection that breaks is taken up again behind the last frame. Leaving the loop cancels
 // nothing; the range ends with the turn.
@@ -874,6 +997,103 @@ func (c *Client) PostMessageStream(
 		keyed:   true,
 		options: options,
 	})
+}
+
+// TranscriptQuery are the query parameters of Transcript; what is zero is left out.
+type TranscriptQuery struct {
+	// Rows of a page; 100 by default.
+	Limit int
+	// The field next of the page before.
+	Cursor string
+	// The direction; each list has its own default. One of asc, desc.
+	Order string
+	// Only messages of this role. Repeatable.
+	Role []parley.Role
+	// Only messages of this status.
+	Status parley.MessageStatus
+	// Only internal messages, or only others.
+	Internal *bool
+	// Only messages of this turn.
+	TurnID parley.ID
+	// Only messages of this iteration.
+	Iteration *int
+	// Only calls and results of this tool.
+	ToolName string
+	// Only messages of this agent type.
+	AgentType string
+	// The first page begins with this message of the record, in either order; the pages after it go by their cursor.
+	FromSequence int64
+}
+
+func (q *TranscriptQuery) values() url.Values {
+	v := newValues()
+	v.integer("limit", int64(q.Limit))
+	v.text("cursor", q.Cursor)
+	v.text("order", q.Order)
+	texts(v, "role", q.Role)
+	v.text("status", string(q.Status))
+	v.flag("internal", q.Internal)
+	v.id("turn_id", q.TurnID)
+	v.maybeInteger("iteration", q.Iteration)
+	v.text("tool_name", q.ToolName)
+	v.text("agent_type", q.AgentType)
+	v.integer("from_sequence", q.FromSequence)
+	return v.Values
+}
+
+// Transcript lists messages as a transcript. An agent's output is folded into blocks, an entry per turn. Internal
+// messages are left out. A page never cuts a turn in two, so it may be longer than limit.
+//
+// GET /v1/sessions/{session}/messages/transcript
+func (c *Client) Transcript(
+	ctx context.Context,
+	session parley.ID,
+	query TranscriptQuery,
+	options ...Option,
+) (Page[Entry], error) {
+	return send[Page[Entry]](ctx, c, request{
+		method:  http.MethodGet,
+		path:    "/v1/sessions/" + session.String() + "/messages/transcript",
+		query:   query.values(),
+		options: options,
+	})
+}
+
+// AllTranscript ranges over what Transcript lists, page by page, from query.Cursor on; query.Limit is the size of a
+// page. After an error it ends.
+func (c *Client) AllTranscript(
+	ctx context.Context,
+	session parley.ID,
+	query TranscriptQuery,
+	options ...Option,
+) iter.Seq2[Entry, error] {
+	return pages(query.Cursor, func(cursor string) (Page[Entry], error) {
+		query.Cursor = cursor
+		return c.Transcript(ctx, session, query, options...)
+	})
+}
+
+// Entry is a row of the transcript: a message (Message set), or the output of an agent's turn folded into blocks.
+type Entry struct {
+	Role    parley.Role          `json:"role"`
+	TurnID  parley.ID            `json:"turn_id"`
+	Author  parley.Author        `json:"author"`
+	Model   parley.ModelID       `json:"model"`
+	Status  parley.MessageStatus `json:"status"`
+	Message *parley.Message      `json:"message"`
+	Blocks  []Block              `json:"blocks"`
+	From    int64                `json:"from_sequence"`
+	To      int64                `json:"to_sequence"`
+}
+
+// Block is a piece of an assistant's output. Content is a string for reasoning and content, a BlockCall for a tool
+// call, a parley.Failure for an error.
+type Block struct {
+	MessageID parley.ID            `json:"message_id"`
+	Type      string               `json:"type"`
+	Content   json.RawMessage      `json:"content"`
+	Status    parley.MessageStatus `json:"status"`
+	Timestamp parley.Time          `json:"timestamp"`
 }
 
 // PreviewMessage previews what would be sent for a message. The body is that of a message. Answers the request that

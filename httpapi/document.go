@@ -341,13 +341,6 @@ func (r *registry) response(answer answer) *huma.Response {
 	if schema == nil {
 		return response
 	}
-	if len(answer.others) > 0 {
-		forms := []*huma.Schema{schema}
-		for _, other := range answer.others {
-			forms = append(forms, r.Schema(other, true, ""))
-		}
-		schema = &huma.Schema{AnyOf: forms}
-	}
 	media := answer.media
 	content := &huma.MediaType{Schema: schema}
 	switch {

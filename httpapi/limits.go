@@ -71,11 +71,12 @@ type exchange struct {
 
 	turn parley.ID // that the request began, if it did
 
-	keyLimited bool // the key's own rate was asked first, and did not admit it
-	guessing   bool // wrong keys came too fast from where it does
-	streaming  bool // it has as many streams as it may have
-	streamed   bool // its path is that of a stream
-	person     bool // somebody opened the address: a problem is a page with its sentence
+	keyLimited bool   // the key's own rate was asked first, and did not admit it
+	guessing   bool   // wrong keys came too fast from where it does
+	streaming  bool   // it has as many streams as it may have
+	streamed   bool   // its path is that of a stream
+	view       string // its path is that of this view of messages; "" of other paths
+	person     bool   // somebody opened the address: a problem is a page with its sentence
 }
 
 // ServeHTTP gives the request an id, checks where it comes from and bounds it,

@@ -125,7 +125,11 @@ func serveListMessages(a *api, x *exchange) error {
 	}
 	ctx := x.r.Context()
 	var messages engine.Page[parley.Message]
-	switch view := args.text("view"); view {
+	view := x.view
+	if view == "" {
+		view = args.text(viewParameter)
+	}
+	switch view {
 	case "", "flat":
 		messages, err = a.engine.Messages(ctx, x.principal, id, list)
 	case "user":
@@ -143,7 +147,7 @@ func serveListMessages(a *api, x *exchange) error {
 	case "ids":
 		return sendPage(x, id, list, a.engine.MessageIDs)
 	default:
-		return parley.InvalidField("view", "is not one of flat, transcript, user, recent, chat, ids")
+		return parley.InvalidField(viewParameter, "is not one of flat, transcript, user, recent, chat, ids")
 	}
 	if err != nil {
 		return err

@@ -7,7 +7,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"example.org/parley"
-	"example.org/parley/engine"
 	"example.org/parley/store"
 )
 
@@ -89,14 +88,11 @@ func messageFilters() []parameter {
 	return with(
 		paging(),
 		choice(
-			"view",
+			viewParameter,
 			"How the record is shown; flat by default.",
 			"flat",
-			"transcript",
 			"user",
 			"recent",
-			"chat",
-			"ids",
 		),
 		roles("Only messages of this role. Repeatable."),
 		listOf[parley.MessageStatus]("status", "Only messages of this status."),
@@ -329,17 +325,6 @@ type page[T any] struct {
 
 func listed[T any](example string) []answer {
 	return found[page[T]]("A page.", `{"data":[`+example+`],"next":null}`)
-}
-
-// messagePages is a page of whichever view was asked for.
-func messagePages() []answer {
-	answers := listed[parley.Message](messageExample)
-	answers[0].others = []reflect.Type{
-		reflect.TypeFor[page[engine.Entry]](),
-		reflect.TypeFor[page[engine.ChatMessage]](),
-		reflect.TypeFor[page[engine.MessageID]](),
-	}
-	return answers
 }
 
 func streamed() []answer {

@@ -24,7 +24,9 @@ type route struct {
 	method string
 	paths  []string // the first is the main one; the others do the same
 	name   string   // operationId of the main path
-	of     string   // operationId of the route whose stream this one answers with; "" of others
+	of     string   // operationId of the route whose stream or view this one answers with; "" of others
+	view   string   // that view; "" where a parameter says it
+	views  bool     // lists messages: views.go adds a route for each view with rows of its own
 	tag    string
 	says   string // summary
 	about  string // description
@@ -65,9 +67,8 @@ type answer struct {
 	about   string
 	of      *huma.Schema
 	goType  reflect.Type
-	others  []reflect.Type // further forms that it may have
-	media   string         // application/json unless said
-	example string         // JSON, or text of another media type
+	media   string // application/json unless said
+	example string // JSON, or text of another media type
 	headers []parameter
 }
 
@@ -103,7 +104,7 @@ func (a *api) answer(r *route, w http.ResponseWriter, request *http.Request) {
 		a.fail(x, err)
 		return
 	}
-	x.streamed = r.of != ""
+	x.streamed, x.view = r.of != "" && r.view == "", r.view
 	if !r.open && (r.lasting || x.wantsStream()) {
 		end, err := beginStream(request.Context())
 		if err != nil {

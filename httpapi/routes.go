@@ -21,7 +21,7 @@ func bothPaths(behind string) []string {
 }
 
 // routes is every route of the API: those of the list, and those that answer with the streams of theirs.
-func routes() []route { return withStreams(listedRoutes()) }
+func routes() []route { return withViews(withStreams(listedRoutes())) }
 
 // listedRoutes is the list of routes.
 func listedRoutes() []route {
@@ -454,12 +454,13 @@ func listedRoutes() []route {
 			says:   "List messages",
 			about: "By sequence, oldest first; queued ones stand at the end by position, and are left out with " +
 				"order=desc. Views: flat, the rows; user, without internal ones; recent, the last of those (limit, " +
-				"10 by default), oldest first, on one page; transcript, an agent's output folded into blocks per " +
-				"turn; chat, one assistant message per step with its calls; ids. All but flat and ids leave internal " +
-				"messages out; transcript and chat never cut a turn in two, so their pages may be longer than limit.",
+				"10 by default), oldest first, on one page; both leave internal messages out. The views transcript, " +
+				"chat and ids have rows of their own, and paths of their own: …/messages/transcript and so on. " +
+				"view=transcript and so on answers the same.",
 			query:   messageFilters(),
 			serve:   serveListMessages,
-			answers: messagePages(),
+			answers: listed[parley.Message](messageExample),
+			views:   true,
 		},
 		{
 			method:  http.MethodGet,
