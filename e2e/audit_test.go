@@ -17,7 +17,7 @@ import (
 )
 
 // TestKilledBetweenChangeAndAudit is failure 73: whatever the instant of a kill -9
-// under load, every change that is there has its entry in the audit, and every entry its change.
+// under load, every change in the record has its entry in the audit, and every entry its change.
 func TestKilledBetweenChangeAndAudit(t *testing.T) { onEach(t, killedBetweenChangeAndAudit) }
 
 func killedBetweenChangeAndAudit(t *testing.T, at place) {

@@ -23,13 +23,13 @@ const (
 
 // KeyInput is a new key.
 type KeyInput struct {
-	Name string               `json:"name"`
+	Name string               `json:"name" doc:"What the key is for."`
 	Role parley.PrincipalRole `json:"role,omitempty" enum:"admin,member,reader" doc:"admin by default."`
 	// RequestsPerMinute counts every request of the key, a stream once.
-	RequestsPerMinute int `json:"requests_per_minute,omitempty" minimum:"1" maximum:"1000000" doc:"Requests of all sorts; beyond it they are 429. Not limited by default."`
+	RequestsPerMinute int `json:"requests_per_minute,omitempty" minimum:"1" maximum:"1000000" doc:"Requests of any kind per minute; more are 429. Unlimited by default."`
 	// MaxSessions and MaxStorage are quotas of what the key's principal owns.
-	MaxSessions int64 `json:"max_sessions,omitempty" minimum:"1" maximum:"1125899906842624" doc:"Sessions that it may own; beyond it 409. Not limited by default."`
-	MaxStorage  int64 `json:"max_storage,omitempty" minimum:"1" maximum:"1125899906842624" doc:"Bytes of files that it may have uploaded; beyond it 409. Not limited by default."`
+	MaxSessions int64 `json:"max_sessions,omitempty" minimum:"1" maximum:"1125899906842624" doc:"Sessions that it may own; more are 409. Unlimited by default."`
+	MaxStorage  int64 `json:"max_storage,omitempty" minimum:"1" maximum:"1125899906842624" doc:"Bytes of files that it may have uploaded; more are 409. Unlimited by default."`
 }
 
 // NewKey is the one answer that holds a key's secret.

@@ -3,12 +3,12 @@ package engine
 import (
 	"encoding/base64"
 	"encoding/json"
+	"slices"
 
 	"example.org/parley"
 )
 
-// Page is a list's answer. Next is the cursor of the page behind it, null at
-// the end.
+// Page is a list's answer. Next is the cursor of the next page, null at the end.
 type Page[T any] struct {
 	Data []T     `json:"data"`
 	Next *string `json:"next"`
@@ -79,7 +79,7 @@ func (p Paging) start(list string, standard Order) (from cursor, order Order, li
 	if p.Cursor == "" {
 		return cursor{}, order, limit, nil
 	}
-	unreadable := parley.InvalidField("cursor", "cannot be read; take it from the field next of the page before")
+	unreadable := parley.InvalidField("cursor", "cannot be read; take it from next of the previous page")
 	if len(p.Cursor) > maxCursorBytes {
 		return cursor{}, "", 0, unreadable
 	}
@@ -111,6 +111,28 @@ func largePageOf[T sized](rows []T, limit int, after func(last T) cursor) Page[T
 		limit = n - 1
 	}
 	return pageOf(rows, limit, after)
+}
+
+// wholePage is a page of a list that is read whole and sorted: all of it unless paging has a limit or a cursor. after
+// reports whether a row comes after a cursor, and place makes the cursor of a row.
+func wholePage[T any](
+	list string,
+	rows []T,
+	paging Paging,
+	after func(row T, from cursor) bool,
+	place func(last T) cursor,
+) (Page[T], error) {
+	from, _, limit, err := paging.start(list, "")
+	if err != nil {
+		return Page[T]{}, err
+	}
+	if paging.Cursor != "" {
+		rows = slices.DeleteFunc(rows, func(row T) bool { return !after(row, from) })
+	}
+	if paging.Limit == 0 {
+		limit = len(rows)
+	}
+	return pageOf(rows, limit, place), nil
 }
 
 // pageOf cuts rows that were asked for with limit+1 and makes the next cursor

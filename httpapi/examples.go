@@ -241,7 +241,7 @@ func sessionExample() string {
 		timeExample + `","finished_at":null}`
 }
 
-// settingsExample are the fields of settings in an example, those of a scope set.
+// settingsExample returns the settings' fields of an example, with those of a scope set.
 func settingsExample(scope setting.Scope) string {
 	set := []byte(`{"":0`)
 	for _, one := range setting.All(scope) {

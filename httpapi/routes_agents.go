@@ -18,7 +18,7 @@ func agentRoutes() []route {
 			verb:    engine.WriteAgents,
 			makes:   true,
 			says:    "Create an agent",
-			about:   "Only a name is needed. The slug derives from it; one that is taken in the workspace is 409.",
+			about:   "Only name is required; without slug, one is derived from it. 409 if the given slug is taken.",
 			headers: idempotent(),
 			input:   inputOf[engine.AgentInput](agentInputExample),
 			serve:   serveCreateAgent,
@@ -32,8 +32,8 @@ func agentRoutes() []route {
 			tag:    "agents",
 			verb:   engine.ReadAgents,
 			says:   "List agents",
-			about: "By slug, ascending unless order says otherwise. Archived agents are left out unless status asks " +
-				"for them.",
+			about: "Sorted by slug, ascending unless order says otherwise. Leaves out archived agents unless " +
+				"status asks for them.",
 			query: with(
 				paging(),
 				choice(
@@ -44,7 +44,7 @@ func agentRoutes() []route {
 					"any",
 				),
 				text("tag", "Only agents with this tag."),
-				text("owner_id", "Only agents of this principal; me for one's own."),
+				text("owner_id", "Only agents of this principal; me for your own."),
 			),
 			serve:   serveListAgents,
 			answers: listed[parley.Agent](agentExample()),
@@ -67,8 +67,8 @@ func agentRoutes() []route {
 			tag:    "agents",
 			verb:   engine.WriteAgents,
 			says:   "Change an agent",
-			about: "Fields that are left out stay, null clears. Every change makes a new version; turns that have " +
-				"begun keep theirs. With status active an archived agent is back.",
+			about: "Fields that are left out keep their values; null clears one. Every change makes a new version; " +
+				"turns that have begun keep theirs. Setting status to active brings an archived agent back.",
 			input:   inputOf[engine.AgentPatch](`{"model":"sim/echo","temperature":0.2}`),
 			serve:   serveUpdateAgent,
 			answers: found[parley.Agent]("The agent in its new version.", agentExample()),
@@ -81,7 +81,7 @@ func agentRoutes() []route {
 			tag:     "agents",
 			verb:    engine.WriteAgents,
 			says:    "Archive an agent",
-			about:   "Nothing is lost: its sessions stay, new ones are refused.",
+			about:   "Nothing is lost: its sessions stay, and new ones are refused.",
 			serve:   serveArchiveAgent,
 			answers: nothing("Archived."),
 			fails:   conflicting(),
@@ -94,8 +94,8 @@ func agentRoutes() []route {
 			verb:   engine.WriteAgents,
 			says:   "Warm the provider's cache for an agent",
 			about: "Sends what all requests of the agent begin with, its tools and system prompt, to its provider " +
-				"once, for an answer of one token. Where nothing is gained by it nothing is sent, and reason says " +
-				"why. It is in no session: its cost is in this answer and in the metrics.",
+				"once and asks for one token. Sends nothing where that gains nothing; reason says why. The call " +
+				"belongs to no session: its cost is in this answer and in the metrics.",
 			serve:   serveWarmAgent,
 			answers: found[parley.Warmed]("The outcome.", warmedExample),
 			fails:   []parley.Code{parley.CodeUnavailable},

@@ -17,8 +17,8 @@ func approvalRoutes() []route {
 			tag:    "approvals",
 			verb:   engine.ReadSessions,
 			says:   "List approvals",
-			about: "Questions about tool calls, of all sessions that the caller may see, newest first. " +
-				"state=pending is what waits for somebody.",
+			about: "Questions about tool calls in all sessions that you may see, newest first. state=pending lists " +
+				"those that wait for an answer.",
 			query: with(
 				approvalFilters(),
 				id("session_id", "Only those of this session and of the tool sessions below it."),
@@ -33,7 +33,7 @@ func approvalRoutes() []route {
 			tag:     "approvals",
 			verb:    engine.ReadSessions,
 			says:    "List a session's approvals",
-			about:   "With those of the tool sessions below it, newest first.",
+			about:   "Newest first, those of the tool sessions below it included.",
 			query:   approvalFilters(),
 			serve:   serveSessionApprovals,
 			answers: listed[parley.Approval](approvalExample),
@@ -55,13 +55,13 @@ func approvalRoutes() []route {
 			name:   "decideApproval",
 			tag:    "approvals",
 			verb:   engine.AnswerApprovals,
-			says:   "Answer an approval",
-			about: "Once: the waiting turn goes on at once, and a denial is what the model reads as the call's " +
-				"result. With scope session a grant is added to the session, for these exact arguments or, covers " +
-				"tool, for the tool, and answers the turn's other questions that it covers; with scope change the " +
-				"session's owner accepts what somebody else changed. Where several people have to approve, it stays " +
-				"pending until the last of them has. An approval that was answered, that has expired or whose turn " +
-				"has ended is 409 with its state, a repeat of the same answer too.",
+			says:   "Decide an approval",
+			about: "The waiting turn resumes immediately; the model reads a denial as the call's result. Scope " +
+				"session also grants the session this call's exact arguments or, with covers tool, the tool, and " +
+				"decides the turn's other approvals that the grant covers. With scope change, the session's owner " +
+				"accepts what somebody else changed. If several people must approve, it stays pending until the " +
+				"last one has. 409 with the state if it was decided, even in the same way, has expired, or its " +
+				"turn has ended.",
 			input: inputOf[engine.DecisionInput](
 				`{"decision":"approve"}`,
 			),

@@ -16,14 +16,14 @@ func auditRoutes() []route {
 			name:   "listAudit",
 			tag:    "audit",
 			verb:   engine.ReadAudit,
-			says:   "List who did what",
-			about: "Newest first, about a second behind. Every request that reads or writes is here but for lists " +
-				"of models and tools; no content is. For admins.",
+			says:   "List the audit",
+			about: "Who did what, newest first, about a second behind. Every request that reads or writes is " +
+				"recorded, except lists of models and tools; content never is. For admins.",
 			query: with(
 				paging(),
-				id("session_id", "Only what concerns this session, though it be deleted."),
-				id("principal_id", "Only what this principal did."),
-				flag("changes", "true: without what only reads, watches or tells what a window has open."),
+				id("session_id", "Only entries about this session, even when it is deleted."),
+				id("principal_id", "Only entries of this principal."),
+				flag("changes", "true leaves out requests that only read, watch, or report which session a window has open."),
 			),
 			serve:   serveAudit,
 			answers: listed[parley.AuditEntry](auditExample),
@@ -34,9 +34,9 @@ func auditRoutes() []route {
 			name:   "getAnchor",
 			tag:    "audit",
 			verb:   engine.ReadAudit,
-			says:   "Name the end of the audit's chain",
-			about: "The number and hash of the latest link, of all workspaces together. Kept elsewhere, it shows " +
-				"later whether the chain up to there is still the same. For admins.",
+			says:   "Read the end of the audit's chain",
+			about: "The number and hash of the latest link, over all workspaces. Kept elsewhere, it shows later " +
+				"whether the chain up to there is still the same. For admins.",
 			serve:   serveAnchor,
 			answers: found[parley.Anchor]("The latest link; number 0 while there is none.", anchorExample),
 		},
@@ -48,9 +48,9 @@ func auditRoutes() []route {
 			verb:   engine.ReadAudit,
 			local:  true,
 			says:   "Verify the store, step by step",
-			about: "Makes the next small step: the database's pages, every record, the files, and the audit with " +
-				"its chain. Send what next says as place, until done. For the machine's own user alone, by the local " +
-				"token; parley verify does it.",
+			about: "Takes the next small step through the database's pages, every record, the files, and the audit " +
+				"with its chain. Send the answer's next as place, until done. For the machine's own user, by the " +
+				"local token; parley verify uses it.",
 			input: inputOf[verifyInput](
 				`{"place":""}`,
 			),

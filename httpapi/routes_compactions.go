@@ -17,13 +17,12 @@ func compactionRoutes() []route {
 			name:   "compactSession",
 			tag:    "compactions",
 			verb:   engine.PostMessages,
-			says:   "Have a summary written",
-			about: "Of all but the newest turn, beside the conversation: the answer does not wait for it. The " +
-				"summary enters the record as a message of role summary, at once or when the turn ends that runs, " +
-				"and stands in later context for what it covers; nothing is deleted. 409 with the reason when there " +
-				"is nothing to summarise, while a compaction is pending or running or its summary is queued, " +
-				"and when " +
-				"the context policy is not summary. To undo it, set the mark set_aside of the summary.",
+			says:   "Summarise a session",
+			about: "Summarises all but the newest turn, beside the conversation: the answer does not wait for it. " +
+				"The summary enters the record as a message of role summary, at once or when the running turn " +
+				"ends, and replaces what it covers in later contexts; nothing is deleted. 409 with the reason if " +
+				"there is nothing to summarise, a compaction is pending or running, its summary is queued, or the " +
+				"context policy is not summary. To undo it, set the summary's mark set_aside.",
 			input: inputOf[engine.CompactInput](`{}`),
 			serve: serveCompact,
 			answers: []answer{
@@ -43,9 +42,9 @@ func compactionRoutes() []route {
 			tag:    "compactions",
 			verb:   engine.ReadSessions,
 			says:   "Read a session's compaction",
-			about: "The one that is under way, or the last one; its state is none for a session that never had " +
-				"one. The events compaction.started, compaction.completed and compaction.failed report it too, and " +
-				"its calls are among the session's, with the purpose compaction.",
+			about: "The running compaction, or else the last one; its state is none if the session never had one. " +
+				"The events compaction.started, compaction.completed and compaction.failed report it too. Its " +
+				"calls are among the session's, with the purpose compaction.",
 			serve:   serveCompaction,
 			answers: found[parley.Compaction]("The compaction.", compactionExample),
 		},
@@ -56,8 +55,8 @@ func compactionRoutes() []route {
 			tag:    "compactions",
 			verb:   engine.ReadSessions,
 			says:   "List what a summary covers",
-			about: "The messages that it stands for, oldest first, as they are in the record. 409 for a message " +
-				"that is not a summary.",
+			about: "The messages that it stands for, oldest first, as they are in the record. 409 if the message " +
+				"is not a summary.",
 			query:   paging(),
 			serve:   serveCovered,
 			answers: listed[parley.Message](messageExample),

@@ -19,9 +19,10 @@ func eventRoutes() []route {
 			lasting: true,
 			verb:    engine.ReadSessions,
 			says:    "Watch a session",
-			about: "Server-sent events: those after Last-Event-ID (it wins) or after, else from the first, then " +
-				"live. Durable events carry an id; step.generating carries deltas and has none; resync says that the " +
-				"place is unknown and the session is to be read again. A comment comes every 15 s.",
+			about: "Server-sent events: those after Last-Event-ID, else after the parameter after, else from the " +
+				"first; then live ones. Durable events carry an id; step.generating carries deltas and has none; " +
+				"resync says that the place is unknown and the session must be read again. A comment comes every " +
+				"15 s.",
 			query: []parameter{
 				{name: "after", about: "Begin after this event sequence.", schema: huma.Schema{Type: huma.TypeInteger}},
 				flushParameter(),
@@ -29,7 +30,7 @@ func eventRoutes() []route {
 			headers: []parameter{
 				{
 					name:   "Last-Event-ID",
-					about:  "The last event seen; sent by browsers when they connect again.",
+					about:  "The last event that was received; browsers send it when they reconnect.",
 					schema: huma.Schema{Type: huma.TypeString},
 				},
 			},
@@ -44,9 +45,9 @@ func eventRoutes() []route {
 			lasting: true,
 			verb:    engine.ReadSessions,
 			says:    "Watch the workspace",
-			about: "List changes (session.updated, status_changed, deleted, activated, deactivated), and the " +
-				"events and deltas of the sessions asked for, on one connection. There is no replay of list changes: " +
-				"on resync, which comes first, fetch the lists again.",
+			about: "Changes of lists (session.updated, status_changed, deleted, activated, deactivated), and the " +
+				"events and deltas of the sessions named by session, on one connection. Changes of lists are not " +
+				"replayed: on resync, which comes first, fetch the lists again.",
 			query: []parameter{
 				{
 					name:    "session",

@@ -19,16 +19,16 @@ func fileRoutes() []route {
 			makes:   true,
 			uploads: true,
 			says:    "Upload a file",
-			about: "As a form (its field file), or as the body itself with name. At most 64 MiB; streamed, never " +
-				"whole in memory. Its type is found by looking at its bytes. The same name and bytes uploaded again " +
-				"are answered with the file that is there (200).",
+			about: "Send it as a form (field file), or as the body itself with name. At most 64 MiB; streamed, " +
+				"never whole in memory. Its type is read from its bytes. Uploading the same name and bytes again " +
+				"returns the existing file (200).",
 			query: []parameter{
-				text("name", "The file's name; of a form, instead of the one in it."),
+				text("name", "The file's name; it replaces the one that a form gives."),
 			},
 			serve: serveUploadFile,
 			answers: append(
 				created[parley.File]("The new file.", fileExample),
-				found[parley.File]("The file that has this name and these bytes.", fileExample)...),
+				found[parley.File]("The existing file with this name and these bytes.", fileExample)...),
 			fails: []parley.Code{parley.CodeConflict},
 		},
 		{
@@ -38,7 +38,7 @@ func fileRoutes() []route {
 			tag:     "files",
 			verb:    engine.ReadFiles,
 			says:    "List files",
-			about:   "Newest first: one's own, and those that messages use which one may read.",
+			about:   "Newest first: your own, and those that messages use which you may read.",
 			query:   paging(),
 			serve:   serveListFiles,
 			answers: listed[parley.File](fileExample),
@@ -49,8 +49,8 @@ func fileRoutes() []route {
 			name:    "getFile",
 			tag:     "files",
 			verb:    engine.ReadFiles,
-			says:    "Read what is known of a file",
-			about:   "Without its bytes.",
+			says:    "Read a file's metadata",
+			about:   "Its name, type and size; the bytes have their own path.",
 			serve:   serveFile,
 			answers: found[parley.File]("The file.", fileExample),
 		},
@@ -61,9 +61,8 @@ func fileRoutes() []route {
 			tag:    "files",
 			verb:   engine.ReadFiles,
 			says:   "Download a file",
-			about: "Ranges (Range, If-Range) and If-None-Match are understood. It comes as an attachment, in a " +
-				"sandbox.",
-			serve: serveFileContent,
+			about:  "Supports ranges (Range, If-Range) and If-None-Match. It comes as an attachment, in a sandbox.",
+			serve:  serveFileContent,
 			answers: []answer{
 				{
 					status: http.StatusOK,
@@ -86,8 +85,8 @@ func fileRoutes() []route {
 			tag:    "files",
 			verb:   engine.ReadFiles,
 			says:   "Read an image's thumbnail",
-			about: "JPEG, or PNG where the image is not opaque; its longer side has at most 256 pixels. 422 for a " +
-				"file that is not an image.",
+			about: "JPEG, or PNG if the image is not opaque; its longer side has at most 256 pixels. 422 if the " +
+				"file is not an image.",
 			serve: serveThumbnail,
 			answers: []answer{
 				{status: http.StatusOK, about: "The thumbnail.", media: "image/jpeg", of: binary()},
@@ -101,8 +100,8 @@ func fileRoutes() []route {
 			tag:    "files",
 			verb:   engine.DropFiles,
 			says:   "Delete a file",
-			about: "409 while a message uses it: it goes with the last session that has such a message. Only who " +
-				"uploaded it or an admin may.",
+			about: "409 while a message uses it: it goes with the last session that has such a message. For its " +
+				"uploader and admins.",
 			serve:   serveDeleteFile,
 			answers: nothing("Deleted."),
 			fails:   conflicting(),

@@ -28,9 +28,9 @@ func keyRoutes() []route {
 			open:   true,
 			signs:  true,
 			says:   "Sign a browser in",
-			about: "The browser gets a cookie with a secret of its own, not the key, which scripts cannot read and " +
-				"other sites' pages do not send. It ends with the key, when it is ended here, after 7 days without " +
-				"use, and after 30 days. Programs send keys in the header Authorization instead.",
+			about: "The browser gets a cookie with its own secret, not the key. Scripts cannot read it, and pages " +
+				"of other sites do not send it. It ends with the key, when the sign-in is ended here, after 7 days " +
+				"without use, and after 30 days. Programs send keys in the header Authorization instead.",
 			input:   inputOf[signInInput](`{"key":"pk_…"}`),
 			serve:   serveSignIn,
 			answers: found[parley.Principal]("The key's principal.", principalExample),
@@ -43,7 +43,7 @@ func keyRoutes() []route {
 			open:    true,
 			signs:   true,
 			says:    "Sign a browser out",
-			about:   "The cookie's sign-in ends, with its streams; the key stays valid.",
+			about:   "Ends the cookie's sign-in and its streams; the key stays valid.",
 			serve:   serveSignOut,
 			answers: nothing("Signed out."),
 		},
@@ -54,7 +54,7 @@ func keyRoutes() []route {
 			tag:     "keys",
 			verb:    engine.ReadSignIns,
 			says:    "List sign-ins",
-			about:   "The browsers that are signed in, newest first: one's own, to admins all of the workspace.",
+			about:   "The signed-in browsers, newest first: your own; for admins, all of the workspace.",
 			serve:   serveSignIns,
 			answers: listed[parley.SignIn](signInExample),
 		},
@@ -78,14 +78,14 @@ func keyRoutes() []route {
 			open:   true,
 			signs:  true,
 			says:   "Sign a browser in by the one-time code",
-			about: "Where `parley serve` prints an address with a code, because the system does not tell whose a " +
-				"connection is, this is it. The code works once, for 15 minutes.",
+			about: "`parley serve` prints this address with a code where the system cannot tell which user a " +
+				"connection belongs to. The code works once, for 15 minutes.",
 			query: []parameter{text("code", "The code.")},
 			serve: serveSignInByCode,
 			answers: []answer{
 				{
 					status:  http.StatusSeeOther,
-					about:   "Signed in; on to the page.",
+					about:   "Signed in; redirects to the page.",
 					headers: []parameter{locationHeader()},
 				},
 			},
@@ -97,8 +97,8 @@ func keyRoutes() []route {
 			tag:    "keys",
 			verb:   engine.WriteKeys,
 			says:   "Create a key",
-			about: "The secret is in this answer and nowhere else. Only the machine's own user may name another " +
-				"workspace. From the first key on every request needs one.",
+			about: "Only this answer has the secret. Only the machine's own user may name another workspace. Once " +
+				"there is a key, every request needs one.",
 			input:   inputOf[keyInput](`{"name":"ci","role":"member"}`),
 			serve:   serveCreateKey,
 			answers: created[engine.NewKey]("The key, with its secret.", newKeyExample),

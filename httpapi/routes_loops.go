@@ -18,11 +18,11 @@ func loopRoutes() []route {
 			tag:    "loops",
 			verb:   engine.PostMessages,
 			says:   "Start a loop",
-			about: "The same task again and again, each time as a turn with its number, until a condition is met " +
-				"or max is reached. The next iteration is made in the transaction that ends the one before; what is " +
-				"posted meanwhile waits for the running iteration alone, or steers it. A cancel of an iteration " +
-				"stops the loop, a failure fails it; both go on when that turn is retried or continued. Progress is " +
-				"in the events (loop.progress). 409 while another loop of the session runs.",
+			about: "Repeats a task, each time as a numbered turn, until a condition is met or max is reached. The " +
+				"transaction that ends one iteration makes the next; messages posted meanwhile wait for the " +
+				"running iteration only, or steer it. Cancelling an iteration stops the loop, and a failed one " +
+				"fails it; retrying or continuing that turn resumes it. The event loop.progress reports progress. " +
+				"409 while another loop of the session runs.",
 			headers: idempotent(),
 			input: inputOf[engine.LoopInput](
 				`{"prompt":"Fix one failing test.","max":5,"until":{"text_matches":"(?i)all tests pass"},` +
@@ -59,7 +59,7 @@ func loopRoutes() []route {
 			tag:     "loops",
 			verb:    engine.ReadSessions,
 			says:    "Read a loop",
-			about:   "With its state and the iteration that it is at.",
+			about:   "With its state and its present iteration.",
 			serve:   serveLoop,
 			answers: found[parley.Loop]("The loop.", loopExample),
 		},
@@ -70,8 +70,8 @@ func loopRoutes() []route {
 			tag:    "loops",
 			verb:   engine.CancelTurns,
 			says:   "Stop a loop",
-			about: "No further iteration follows. The one that runs is left to its end, or with now cancelled. A " +
-				"loop that was stopped before gives the same answer; one that ended otherwise is 409 with its state.",
+			about: "Starts no further iteration. The running one continues to its end; now cancels it. Stopping " +
+				"twice gives the same answer; 409 with the state if the loop ended otherwise.",
 			input: inputOf[engine.LoopStopInput](
 				`{"now":true}`,
 			),

@@ -18,16 +18,15 @@ func messageRoutes() []route {
 			tag:    "messages",
 			verb:   engine.PostMessages,
 			says:   "Post a message",
-			about: "A user message is durable, with its turn, when this answers. Watch the session's events after " +
-				"Parley-Event-Sequence to miss nothing, or ask for text/event-stream: the answer is then this turn's " +
-				"frames up to its terminal event. Closing that stream cancels nothing; a repeat with the same " +
-				"Idempotency-Key joins it. While a turn is unfinished, during decides what happens. Messages of " +
-				"other roles are recorded and start nothing; a tool_result resumes a waiting turn. An assistant " +
-				"message with status streaming is opened on an idle session, by an agent that runs elsewhere, which " +
-				"appends to it and settles it; until then the session waits for outside. With dry_run the answer " +
-				"comes by the same path, in the process that was asked, and nothing is written: no tool runs " +
-				"(tool_results answers for them), and the answer comes when the turn has ended, or as frames " +
-				"without ids.",
+			about: "When this answers, a user message and its turn are durable. Watch the session's events after " +
+				"Parley-Event-Sequence to miss nothing, or ask for text/event-stream: the answer is then this " +
+				"turn's frames up to its terminal event. Closing that stream cancels nothing; a repeat with the " +
+				"same Idempotency-Key joins it. While a turn is unfinished, during decides what happens. Messages " +
+				"of other roles are recorded and start nothing, but a tool_result resumes a waiting turn. An agent " +
+				"that runs elsewhere opens an assistant message with status streaming on an idle session, appends " +
+				"to it and settles it; until then the session waits for outside. With dry_run the process that " +
+				"receives the request answers in the same way and writes nothing: no tool runs (tool_results " +
+				"answers for them), and the answer comes when the turn has ended, or as frames without ids.",
 			query:   []parameter{flushParameter()},
 			headers: with(idempotent(), acceptHeader()),
 			input:   inputOf[engine.MessageInput](`{"role":"user","content":{"text":"Hello"}}`),
@@ -57,9 +56,9 @@ func messageRoutes() []route {
 			tag:    "messages",
 			verb:   engine.ReadSessions,
 			says:   "Preview what would be sent for a message",
-			about: "The body is that of a message. Answers the request that its turn would begin with, taken apart " +
-				"as a call is, with what a provider's cache may hold of it and what it would cost. Nothing is " +
-				"written, and no model is asked.",
+			about: "Takes the body of a message and returns the request that its turn would begin with, explained " +
+				"like a call, with how much of it the provider's cache may hold and what it would cost. Writes " +
+				"nothing and asks no model.",
 			input: inputOf[engine.MessageInput](
 				`{"content":{"text":"Hello"}}`,
 			),
@@ -72,10 +71,10 @@ func messageRoutes() []route {
 			name:   "getContext",
 			tag:    "messages",
 			verb:   engine.ReadSessions,
-			says:   "Read what the window holds now",
-			about: "What the next request would show the model before anything else is said, by part: tools, " +
-				"system prompt, summaries, messages with their tokens; what is left out and why; how full the " +
-				"window is.",
+			says:   "Read what the model's window holds now",
+			about: "What the next request would show the model before any new message, by part: tools, system " +
+				"prompt, summaries, and messages with their tokens; what is left out and why; how full the window " +
+				"is.",
 			serve:   serveContext,
 			answers: found[engine.Preview]("The window.", previewExample),
 		},
@@ -86,11 +85,11 @@ func messageRoutes() []route {
 			tag:    "messages",
 			verb:   engine.ReadSessions,
 			says:   "List messages",
-			about: "By sequence, oldest first; queued ones stand at the end by position, and are left out with " +
-				"order=desc. Views: flat, the rows; user, without internal ones; recent, the last of those (limit, " +
-				"10 by default), oldest first, on one page; both leave internal messages out. The views transcript, " +
-				"chat and ids have rows of their own, and paths of their own: …/messages/transcript and so on. " +
-				"view=transcript and so on answers the same.",
+			about: "By sequence, oldest first; queued messages come last, by position, and are left out with " +
+				"order=desc. Three views show messages as they are: flat shows all; user leaves out internal ones; " +
+				"recent shows the last of those, oldest first, on one page (limit is 10 by default). The views " +
+				"transcript, chat and ids have rows of other kinds, and their own paths: …/messages/transcript, " +
+				"…/messages/chat, …/messages/ids. The parameter view still takes their names.",
 			query:   messageFilters(),
 			serve:   serveListMessages,
 			answers: listed[parley.Message](messageExample),
@@ -114,8 +113,8 @@ func messageRoutes() []route {
 			tag:    "messages",
 			verb:   engine.PostMessages,
 			says:   "Edit a queued message, or mark one",
-			about: "The content can change while the message is queued, the marks at any time; one of the two per " +
-				"request.",
+			about: "The content can change while the message is queued, the marks at any time. One request changes " +
+				"one of the two.",
 			input: inputOf[engine.MessagePatch](
 				`{"content":{"text":"Hello again"}}`,
 			),
@@ -130,7 +129,7 @@ func messageRoutes() []route {
 			tag:     "messages",
 			verb:    engine.PostMessages,
 			says:    "Remove a queued message",
-			about:   "It stays as cancelled. 409 once it is in the record.",
+			about:   "It stays in the session as cancelled. 409 once it is in the record.",
 			serve:   serveRemoveMessage,
 			answers: nothing("Removed."),
 			fails:   conflicting(),
@@ -142,10 +141,9 @@ func messageRoutes() []route {
 			tag:    "messages",
 			verb:   engine.PostMessages,
 			says:   "Send a queued message now",
-			about: "steer shows it to the running turn at its next step (the turn that it waited for is cancelled); " +
-				"interrupt cancels the running turn and runs the message. A message that already runs next stays as " +
-				"it is. " +
-				"409 once it is in the record.",
+			about: "steer shows it to the running turn at its next step and cancels the turn that was queued for " +
+				"it; interrupt cancels the running turn and runs the message. A message that already runs next " +
+				"stays as it is. 409 once it is in the record.",
 			input: inputOf[engine.SendInput](`{"how":"steer"}`),
 			serve: serveSendMessage,
 			answers: []answer{
@@ -166,8 +164,8 @@ func messageRoutes() []route {
 			tag:    "messages",
 			verb:   engine.PostMessages,
 			says:   "Move a queued message",
-			about: "Before another one of its queue, or to the end. 409 once it is in the record, and for the one " +
-				"that is about to start.",
+			about: "Moves it before another message of its queue, or to the end. 409 once it is in the record or " +
+				"about to start.",
 			input: inputOf[engine.MoveInput](
 				`{"before":"` + otherIDExample + `"}`,
 			),
@@ -181,11 +179,12 @@ func messageRoutes() []route {
 			name:   "appendMessage",
 			tag:    "messages",
 			verb:   engine.PostMessages,
-			says:   "Append to a message that was opened as streaming",
-			about: "A piece of its text, or of its reasoning, which comes before the text. It is durable when this " +
-				"answers, and watched like the deltas of any message. offset is the present end of that text; what " +
-				"was sent already is accepted again and adds nothing. 409 with end, the present end, for a hole or " +
-				"for another text than is there; 409 with the state once the message has settled.",
+			says:   "Append to a streaming message",
+			about: "Adds a piece to its text, or to its reasoning, which comes before the text. The piece is " +
+				"durable when this answers, and watchers see it like the deltas of any message. offset is the " +
+				"present end of that text; a piece that was sent before is accepted again and adds nothing. 409 " +
+				"with end, the present end, if the offset leaves a gap or the text differs; 409 with the state " +
+				"once the message has settled.",
 			input: inputOf[engine.AppendInput](
 				`{"offset":0,"text":"I look at "}`,
 			),
@@ -199,10 +198,11 @@ func messageRoutes() []route {
 			name:   "settleMessage",
 			tag:    "messages",
 			verb:   engine.PostMessages,
-			says:   "Settle a message that was opened as streaming",
-			about: "It is immutable from then on, and its turn ends with it: completed, failed or cancelled. usage " +
-				"counts in the statistics. tool_calls are recorded behind it, in the same transaction. Settling so " +
-				"again gives the same answer, without the tool calls; 409 with the state for any other.",
+			says:   "Settle a streaming message",
+			about: "Makes the message immutable and ends its turn: completed, failed or cancelled. usage counts in " +
+				"the statistics. tool_calls are recorded after the message, in the same transaction. Settling " +
+				"again with the same status gives the same answer, without the tool calls; 409 with the state for " +
+				"any other.",
 			input: inputOf[engine.SettleInput](
 				`{"status":"completed","usage":{"input_tokens":12,"output_tokens":5}}`,
 			),
@@ -220,10 +220,11 @@ func messageRoutes() []route {
 			tag:    "messages",
 			verb:   engine.PostMessages,
 			says:   "Mark a message",
-			about: "Marks are changeable and outside the message's immutable self. Those left out stay. A fork has " +
-				"its own marks on what it shares: session_id says whose are meant.",
+			about: "Marks can change at any time; they are not part of the immutable message. Marks that are left " +
+				"out keep their values. A fork has its own marks on the messages that it shares: session_id says " +
+				"whose marks to change.",
 			query: []parameter{
-				id("session_id", "The session whose marks are meant; the one that wrote the message by default."),
+				id("session_id", "The session whose marks to change; the one that wrote the message by default."),
 			},
 			input: inputOf[engine.MarksPatch](
 				`{"pinned":true}`,
@@ -237,11 +238,11 @@ func messageRoutes() []route {
 			name:   "editMessage",
 			tag:    "messages",
 			verb:   engine.OpenSessions,
-			says:   "Ask a message in other words",
-			about: "For a user's message of the record: a fork that begins before it, with the new words in its " +
-				"place and their turn, in one transaction. The message and what followed stay; the fork's " +
-				"parent_message_id names it. A queued message is changed with PATCH. With text/event-stream the " +
-				"answer is the new turn's frames.",
+			says:   "Ask again with an edited message",
+			about: "For a user message in the record: creates a fork that begins before it, with the new text in " +
+				"its place and a turn for it, in one transaction. The message and what followed stay as they are; " +
+				"the fork's parent_message_id names the message. PATCH changes a queued message. text/event-stream " +
+				"answers with the new turn's frames.",
 			query: []parameter{
 				flushParameter(),
 			},
@@ -258,8 +259,8 @@ func messageRoutes() []route {
 			tag:    "messages",
 			verb:   engine.OpenSessions,
 			says:   "Ask a message again",
-			about: "As editMessage with the same words, for a user's message or an answer to it: perhaps by another " +
-				"model or agent. A turn that failed or was cancelled is tried again in place (retryTurn).",
+			about: "Like editMessage, but with the same text, for a user message or an answer to one; another " +
+				"model or agent may answer. retryTurn tries a failed or cancelled turn again in place.",
 			query: []parameter{
 				flushParameter(),
 			},
@@ -276,8 +277,8 @@ func messageRoutes() []route {
 			tag:    "messages",
 			verb:   engine.ReadSessions,
 			says:   "List a message's branches",
-			about: "The sessions that were forked at the message, or that repeat it; last activity first, " +
-				"archived ones too.",
+			about: "The sessions that were forked at the message or ask it again; last activity first, archived " +
+				"ones included.",
 			query:   paging(),
 			serve:   serveBranches,
 			answers: listed[parley.Session](sessionExample()),
@@ -299,15 +300,15 @@ func messageRoutes() []route {
 			name:   "search",
 			tag:    "messages",
 			verb:   engine.ReadSessions,
-			says:   "Search what was said",
-			about: "Settled messages, calls and results of tools included, and titles of sessions that one may " +
-				"read; internal messages are not found. All words must occur, whatever their case and accents; \"a " +
-				"phrase\" stands as it is written, -word must not occur, and the last word may be the beginning of " +
-				"one. Best first, those alike newest first; at most the newest 1,000 matches are ranked. What is " +
-				"said is found within seconds.",
+			says:   "Search messages and titles",
+			about: "Finds settled messages, tool calls and results included, and titles of sessions that you may " +
+				"read; never internal messages. All words must occur, whatever their case and accents; \"a " +
+				"phrase\" matches as it is written, -word must not occur, and the last word may be the beginning " +
+				"of one. Best matches first, equal ones newest first; the newest 1,000 matches are ranked. New " +
+				"messages are found within seconds.",
 			query:   searchFilters(),
 			serve:   serveSearch,
-			answers: found[engine.SearchResults]("What was found.", searchExample),
+			answers: found[engine.SearchResults]("The hits.", searchExample),
 			fails:   []parley.Code{parley.CodeNotFound},
 		},
 	}

@@ -17,7 +17,8 @@ func modelRoutes() []route {
 			tag:     "models",
 			verb:    engine.ReadModels,
 			says:    "List models",
-			about:   "Of the configured providers. The simulator's are labelled.",
+			about:   "The models of the configured providers. Those of the simulator are labelled.",
+			query:   wholePaging(),
 			serve:   serveModels,
 			answers: found[modelPage]("The models and the default.", modelsExample),
 		},
@@ -28,8 +29,8 @@ func modelRoutes() []route {
 			tag:    "models",
 			verb:   engine.ReadModels,
 			says:   "List providers",
-			about: "Those that the server has and those that it could have, with the environment variable of their " +
-				"key; never a key.",
+			about: "The configured providers and the others that the server knows, with the environment variable " +
+				"for their key. Never shows a key.",
 			serve:   serveProviders,
 			answers: found[providerPage]("The providers.", providersExample),
 		},
@@ -39,14 +40,14 @@ func modelRoutes() []route {
 			name:   "getUsage",
 			tag:    "models",
 			verb:   engine.ReadSessions,
-			says:   "Sum up what calls took",
-			about: "Calls, tokens, money, and what providers' caches gave, of the sessions that you may read: by " +
-				"day, agent, model or session. Calls that run, those of deleted sessions, and what agents elsewhere " +
-				"report of their own (it is in their sessions' statistics) are not in it. Without a time it is that " +
-				"of the last 30 days; at most 366.",
+			says:   "Sum up usage",
+			about: "Calls, tokens, cost, and what providers' caches saved, in the sessions that you may read: by " +
+				"day, agent, model or session. Leaves out running calls, those of deleted sessions, and what " +
+				"agents elsewhere report of their own (their sessions' statistics have it). Covers the last 30 " +
+				"days by default, at most 366.",
 			query: []parameter{
-				choice("group", "By what to sum up; day by default.", "agent", "model", "session", "day"),
-				flag("daily", "Sum up each day of an agent, model or session apart: charts over time."),
+				choice("group", "What to sum up by; day by default.", "agent", "model", "session", "day"),
+				flag("daily", "Sum up each day of an agent, model or session separately, for charts over time."),
 				instant("from", "Only calls that began at this time or later."),
 				instant("to", "Only calls that began before this time."),
 				text(
@@ -64,10 +65,10 @@ func modelRoutes() []route {
 			name:   "getResponseCache",
 			tag:    "models",
 			verb:   engine.ReadCache,
-			says:   "What the response cache holds and saved",
-			about: "Of the workspace. Agents and sessions enable it with response_cache; a call that was answered " +
-				"from it says manifest.cached_response, uses nothing and costs nothing, and its cache.saved is what " +
-				"the first one cost.",
+			says:   "Read the response cache's state",
+			about: "Of the workspace. Agents and sessions enable the cache with response_cache. A call that was " +
+				"answered from it has manifest.cached_response, uses and costs nothing, and names what the first " +
+				"one cost in cache.saved.",
 			serve: serveResponseCache,
 			answers: found[parley.ResponseCacheState](
 				"The cache.",
@@ -81,7 +82,7 @@ func modelRoutes() []route {
 			tag:     "models",
 			verb:    engine.ClearCache,
 			says:    "Clear the response cache",
-			about:   "All kept answers of the workspace go; the counters stay. For admins.",
+			about:   "Drops all cached answers of the workspace; the counters stay. For admins.",
 			serve:   serveClearResponseCache,
 			answers: nothing("Cleared."),
 		},

@@ -17,8 +17,9 @@ func projectRoutes() []route {
 			tag:    "projects",
 			verb:   engine.WriteProjects,
 			says:   "Choose a directory as a project",
-			about: "Adds it, or refreshes the one with this path (200). It lies within the roots that the server " +
-				"names; without any only the machine's own user chooses. Private directories are refused.",
+			about: "Adds it, or refreshes the project that has this path (200). It must lie within the roots that " +
+				"the server allows; where there are none, only the machine's own user may choose. Private " +
+				"directories are refused.",
 			input: inputOf[engine.ProjectInput](`{"path":"/home/ada/site"}`),
 			serve: serveChooseProject,
 			answers: append(
@@ -62,7 +63,7 @@ func projectRoutes() []route {
 			tag:    "projects",
 			verb:   engine.DropProjects,
 			says:   "Delete a project",
-			about: "Its sessions are detached, or deleted with cascade (admins only). The directory itself is not " +
+			about: "Detaches its sessions, or deletes them with cascade (admins only). The directory itself is not " +
 				"touched.",
 			query:   []parameter{flag("cascade", "Delete its sessions too.")},
 			serve:   serveDeleteProject,
@@ -75,9 +76,9 @@ func projectRoutes() []route {
 			tag:    "projects",
 			verb:   engine.WriteProjects,
 			says:   "List directories that may be projects",
-			about: "Those in one directory, by name, at most 1,000 of them, or the allowed roots without path. " +
-				"Links are followed as far as they lead to directories inside the roots. What lies outside or is " +
-				"private is 404, whether it exists or not.",
+			about: "Lists those in one directory, by name, at most 1,000; without path, the allowed roots. Follows " +
+				"links to directories inside the roots. Anything outside them or private is 404, whether it exists " +
+				"or not.",
 			query: []parameter{
 				text("path", "The directory to look into, absolute. Without it the roots are listed."),
 				text("name", "Only directories whose names contain this, whatever its case."),

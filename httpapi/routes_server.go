@@ -73,7 +73,7 @@ func serverRoutes() []route {
 			tag:    "server",
 			open:   true,
 			says:   "The script of that page",
-			about:  "Nothing for programs.",
+			about:  "Not meant for programs.",
 			serve:  serveDocsScript,
 			answers: []answer{
 				{
@@ -91,7 +91,7 @@ func serverRoutes() []route {
 			tag:     "server",
 			open:    true,
 			says:    "Is the process alive",
-			about:   "Answers without looking further.",
+			about:   "Answers without asking the store.",
 			serve:   serveHealth,
 			answers: found[health]("Alive.", `{"status":"ok"}`),
 		},
@@ -102,7 +102,7 @@ func serverRoutes() []route {
 			tag:     "server",
 			open:    true,
 			says:    "Is the server ready",
-			about:   "503 while the store does not answer, or the process drains.",
+			about:   "503 while the store does not answer or the process drains.",
 			serve:   serveReady,
 			answers: found[health]("Ready.", `{"status":"ok"}`),
 			fails:   []parley.Code{parley.CodeUnavailable},
@@ -114,12 +114,12 @@ func serverRoutes() []route {
 			tag:    "server",
 			verb:   engine.ReadMetrics,
 			says:   "Metrics for Prometheus",
-			about:  "Of this process, all workspaces together: for admins. docs/observability.md lists them.",
+			about:  "For this process and all workspaces; for admins. docs/observability.md lists them.",
 			serve:  serveMetrics,
 			answers: []answer{
 				{
 					status:  http.StatusOK,
-					about:   "The text format of Prometheus.",
+					about:   "Prometheus' text format.",
 					media:   "text/plain",
 					of:      &huma.Schema{Type: huma.TypeString},
 					example: "parley_ready 1\n",

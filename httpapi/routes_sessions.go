@@ -21,10 +21,10 @@ func sessionRoutes() []route {
 			verb:   engine.OpenSessions,
 			makes:  true,
 			says:   "Create a session",
-			about: "With message, the session, the message and its turn are created in one transaction. With a key " +
-				"that a session of the workspace has, that session is answered (200) and the message posted there. " +
-				"Watch the session's events after Parley-Event-Sequence to miss nothing, or ask for " +
-				"text/event-stream: the answer is then that turn's frames, as of a posted message.",
+			about: "With message, one transaction creates the session, the message and its turn. If a session of " +
+				"the workspace has the given key, returns that session (200) and posts the message there. Watch " +
+				"the session's events after Parley-Event-Sequence to miss nothing, or ask for text/event-stream: " +
+				"the answer is then that turn's frames, as for postMessage.",
 			query: []parameter{
 				flushParameter(),
 			},
@@ -41,7 +41,7 @@ func sessionRoutes() []route {
 			tag:     "sessions",
 			verb:    engine.ReadSessions,
 			says:    "List sessions",
-			about:   "Last activity first. Archived sessions are left out unless archived asks for them.",
+			about:   "Last activity first. Leaves out archived sessions unless archived asks for them.",
 			query:   sessionFilters(),
 			serve:   serveListSessions,
 			answers: listed[parley.Session](sessionExample()),
@@ -54,8 +54,8 @@ func sessionRoutes() []route {
 			verb:   engine.OpenSessions,
 			makes:  true,
 			says:   "Get or create a session by key",
-			about: "The key is opaque, or made by the server from type, feature and task. Any number of callers at " +
-				"once get one session. With message it is posted there, and text/event-stream is answered with that " +
+			about: "The key is opaque, or the server makes it from type, feature and task. Concurrent callers all " +
+				"get the same session. With message, posts it there; text/event-stream then answers with that " +
 				"turn's frames.",
 			query: []parameter{
 				flushParameter(),
@@ -75,7 +75,7 @@ func sessionRoutes() []route {
 			tag:    "sessions",
 			verb:   engine.ReadSessions,
 			says:   "Read a session by its key",
-			about:  "Give key, or type and feature (and task).",
+			about:  "Takes key, or type, feature and perhaps task.",
 			query: []parameter{
 				text("key", "The session's key."),
 				text("type", "Type, instead of a key."),
@@ -93,7 +93,7 @@ func sessionRoutes() []route {
 			tag:    "sessions",
 			verb:   engine.PatchSessions,
 			says:   "Archive all sessions of a feature",
-			about:  "Sessions with an unfinished turn are left alone and named in busy.",
+			about:  "Leaves sessions with an unfinished turn alone and names them in busy.",
 			input: inputOf[featureInput](
 				`{"feature":"login"}`,
 			),
@@ -118,9 +118,9 @@ func sessionRoutes() []route {
 			tag:    "sessions",
 			verb:   engine.ReadSessions,
 			says:   "Read the tool sessions below a session",
-			about: "The session and every tool session below it that the principal may see: each after its " +
-				"parent, those of one parent in the order of their calls. statistics are a session's own, total adds " +
-				"those below it. At most 1,000 sessions; truncated says that there are more.",
+			about: "The session and all tool sessions below it that you may see: each after its parent, siblings " +
+				"in the order of their calls. statistics counts a session alone, total includes those below it. At " +
+				"most 1,000 sessions; truncated says that there are more.",
 			serve:   serveTree,
 			answers: found[parley.Tree]("The tree.", treeExample),
 		},
@@ -131,9 +131,9 @@ func sessionRoutes() []route {
 			tag:    "sessions",
 			verb:   engine.ReadSessions,
 			says:   "Export a session as one file",
-			about: "json is everything: the session, its agent, and all messages, turns and calls, oldest first. " +
-				"markdown is the conversation to be read, without internal messages. It is written as it is read; " +
-				"one that breaks off ends the connection.",
+			about: "json holds everything: the session, its agent, and all messages, turns and calls, oldest " +
+				"first. markdown is the conversation for people, without internal messages. The server writes " +
+				"while it reads; if reading fails, it closes the connection.",
 			query: []parameter{
 				choice("format", "json, the default, or markdown.", "json", "markdown"),
 			},
@@ -161,9 +161,9 @@ func sessionRoutes() []route {
 			name:   "getBudget",
 			tag:    "sessions",
 			verb:   engine.ReadSessions,
-			says:   "Read what a session may spend",
-			about: "Its limits in effect, what was spent and what calls under way hold, with its tool sessions; " +
-				"and the same of its agent if that is limited.",
+			says:   "Read a session's budget",
+			about: "The limits in effect, what the session and its tool sessions have spent, and what running " +
+				"calls hold; and the same of its agent if that has a limit.",
 			serve:   serveBudget,
 			answers: found[engine.SessionBudget]("The budget.", budgetExample),
 		},
@@ -174,8 +174,8 @@ func sessionRoutes() []route {
 			tag:    "sessions",
 			verb:   engine.ShareForReading,
 			says:   "Let another session read this one",
-			about: "The agent of the session reader may then read this one with the tool read_session, and nothing " +
-				"else changes. The caller must see both. An existing share is returned (200).",
+			about: "The agent of the session reader may then read this one with the tool read_session; nothing " +
+				"else changes. You must be able to see both. Returns an existing share (200).",
 			serve: serveShare,
 			answers: append(
 				created[parley.Share]("The new share.", shareExample),
@@ -200,15 +200,16 @@ func sessionRoutes() []route {
 			tag:    "sessions",
 			verb:   engine.ReadSessions,
 			says:   "List shares",
-			about:  "Oldest first: the sessions that may read this one, or those that this one may read.",
-			query: []parameter{
+			about:  "Oldest first: the sessions that may read this one, or those that it may read.",
+			query: with(
+				wholePaging(),
 				choice(
 					"direction",
-					"out, the default: who reads this session; in: what this session reads.",
+					"out, the default, lists who reads this session; in lists what this session reads.",
 					"out",
 					"in",
 				),
-			},
+			),
 			serve:   serveShares,
 			answers: listed[parley.Share](shareExample),
 		},
@@ -219,10 +220,10 @@ func sessionRoutes() []route {
 			tag:    "sessions",
 			verb:   engine.PatchSessions,
 			says:   "Change a session",
-			about: "Fields that are left out stay, null clears. archived true archives (409 while a turn is " +
-				"unfinished), archived false reopens. Of somebody else's session a member changes title, tags, " +
-				"pinned, metadata and archived alone; the rest is its owner's and admins'. The visibility of a " +
-				"session is that of its tool sessions too.",
+			about: "Fields that are left out keep their values; null clears one. archived true archives (409 while " +
+				"a turn is unfinished), archived false reopens. In other people's sessions members may change " +
+				"title, tags, pinned, metadata and archived; the rest is for the owner and admins. A session's " +
+				"visibility applies to its tool sessions too.",
 			input:   inputOf[engine.SessionPatch](`{"title":"Release notes","pinned":true}`),
 			serve:   serveUpdateSession,
 			answers: found[parley.Session]("The session.", sessionExample()),
@@ -235,11 +236,11 @@ func sessionRoutes() []route {
 			tag:    "sessions",
 			verb:   engine.OpenSessions,
 			says:   "Fork a session",
-			about: "A new session that shares this one's history up to a message and goes on by itself; nothing is " +
-				"copied, and neither notices the other. Sequences and hashes go on from the cut. Inside an answer " +
-				"that calls tools the cut lies behind all of it, results included; 409 while its turn is still at " +
-				"it. With message the fork's first turn starts in the same transaction, and text/event-stream is " +
-				"answered with its frames.",
+			about: "Creates a session that shares this one's history up to a message and then goes its own way. " +
+				"Nothing is copied, and neither session notices the other. Sequences and hashes continue from the " +
+				"cut. A cut inside an answer that calls tools moves behind all of it, results included; 409 while " +
+				"that turn still runs. With message, the fork's first turn starts in the same transaction, and " +
+				"text/event-stream answers with its frames.",
 			query: []parameter{
 				flushParameter(),
 			},
@@ -256,8 +257,8 @@ func sessionRoutes() []route {
 			tag:    "sessions",
 			verb:   engine.DropSessions,
 			says:   "Delete a session",
-			about: "The explicit purge: its turn is cancelled; messages, versions, events, calls and tool sessions " +
-				"go. Only the owner or an admin may.",
+			about: "Purges it: cancels its turn and removes its messages, versions, events, calls and tool " +
+				"sessions. For the owner and admins.",
 			serve:   serveDeleteSession,
 			answers: nothing("Deleted."),
 		},
@@ -268,10 +269,10 @@ func sessionRoutes() []route {
 			tag:    "sessions",
 			verb:   engine.PostMessages,
 			says:   "Clear the context",
-			about: "The model begins with nothing: its window begins at the next message, which gets a context " +
-				"edge, what was pinned until now is not carried any more, and the session's context counts from 0. " +
-				"The record and its statistics stay; a turn that runs goes on with what it has. To take it back, " +
-				"unmark the edge. Cleared already, it answers the same.",
+			about: "The model begins anew: its window starts at the next message, which gets a context edge; " +
+				"earlier pins no longer carry over, and the session's context counts from 0. The record and its " +
+				"statistics stay, and a running turn keeps its window. Unmark the edge to undo this. Clearing " +
+				"twice gives the same answer.",
 			serve:   serveClearContext,
 			answers: found[parley.Session]("The session.", sessionExample()),
 		},

@@ -16,8 +16,9 @@ func toolRoutes() []route {
 			tag:    "tools",
 			verb:   engine.ReadTools,
 			says:   "List tools",
-			about: "Of the server, by name: what agents may name. An agent's tool may end in * and then stands for " +
-				"all that begin so.",
+			about: "The server's tools by name; agents may name them. In an agent's list a name may end in * to " +
+				"stand for all tools that begin so.",
+			query:   wholePaging(),
 			serve:   serveTools,
 			answers: listed[engine.ToolInfo](toolExample),
 		},

@@ -40,7 +40,7 @@ func turnRoutes() []route {
 			tag:     "turns",
 			verb:    engine.ReadSessions,
 			says:    "List model calls",
-			about:   "Every attempt at a model request, newest first.",
+			about:   "All attempts at model requests, newest first.",
 			query:   with(paging(), id("turn_id", "Only calls of this turn.")),
 			serve:   serveListCalls,
 			answers: listed[parley.Call](callExample),
@@ -52,8 +52,8 @@ func turnRoutes() []route {
 			tag:    "turns",
 			verb:   engine.CancelTurns,
 			says:   "Cancel the running turn",
-			about: "Stops the model call, keeps the partial text and leaves the session usable. A turn cancelled " +
-				"before gives the same answer. The body may be left out.",
+			about: "Stops the model call, keeps the partial text and leaves the session usable. Cancelling twice " +
+				"gives the same answer. The body may be left out.",
 			input: inputOf[engine.CancelInput](
 				`{"queued":true}`,
 			),
@@ -80,10 +80,10 @@ func turnRoutes() []route {
 			tag:    "turns",
 			verb:   engine.PostMessages,
 			says:   "Try a turn again",
-			about: "For a failed or cancelled turn with which the record ends: a new turn on the same message, " +
-				"whose continues_id names it, regenerates the answer that failed or was interrupted. What the turn " +
-				"had settled before stays: no tool runs twice. 409 with the state for any other. With " +
-				"text/event-stream the answer is the new turn's frames.",
+			about: "For a failed or cancelled turn at the end of the record: starts a new turn on the same " +
+				"message, with continues_id naming the old one, and regenerates the answer that failed or was " +
+				"interrupted. What the old turn had settled stays: no tool runs twice. 409 with the state for any " +
+				"other turn. text/event-stream answers with the new turn's frames.",
 			query: []parameter{
 				flushParameter(),
 			},
@@ -99,10 +99,10 @@ func turnRoutes() []route {
 			name:   "continueTurn",
 			tag:    "turns",
 			verb:   engine.PostMessages,
-			says:   "Go on after a limit",
-			about: "A turn that waits for budget or rate_limit is ready again, the same one (200). One that failed " +
-				"at a limit is taken up by a new turn with limits of its own, as a retry does (201). 409 with the " +
-				"state for any other. With text/event-stream the answer is the turn's frames.",
+			says:   "Continue a turn after a limit",
+			about: "A turn that waits for budget or rate_limit becomes ready again (200). A turn that failed at a " +
+				"limit is continued by a new one with its own limits, like a retry (201). 409 with the state for " +
+				"any other turn. text/event-stream answers with the turn's frames.",
 			query: []parameter{
 				flushParameter(),
 			},
@@ -128,10 +128,9 @@ func turnRoutes() []route {
 			tag:    "turns",
 			verb:   engine.ReadSessions,
 			says:   "Read a model call",
-			about: "With the request that it made, rebuilt from the record (exact says whether its hash is that of " +
-				"the bytes sent), and what explains it: the parts of the request with why each is in it, its tokens " +
-				"and its place in the bytes; the messages that were left out and why; other attempts; what its " +
-				"tokens cost.",
+			about: "With its request, rebuilt from the record (exact says whether its hash is that of the bytes " +
+				"sent), and its explanation: the parts of the request, each with its reason, its tokens and its " +
+				"place in the bytes; the messages that were left out and why; other attempts; what its tokens cost.",
 			serve:   serveCall,
 			answers: found[engine.CallDetail]("The call.", callDetailExample),
 		},
@@ -142,11 +141,11 @@ func turnRoutes() []route {
 			tag:    "turns",
 			verb:   engine.PostMessages,
 			says:   "Send a call's request again",
-			about: "To the same model or another one, with the parameters given instead. The answer enters no " +
-				"conversation: it is kept with a call of purpose replay, counted to the session and its budgets, and " +
-				"answered beside the original's. No tool runs. A model's failure is in the answer. With " +
-				"text/event-stream it comes as replay.delta frames and one replay.completed. 409 when a budget has " +
-				"no room.",
+			about: "Sends it to the same model or another one, with the parameters given instead. The answer " +
+				"enters no conversation: it is stored with a call of purpose replay, counts toward the session and " +
+				"its budgets, and is returned beside the original's. No tool runs. If the model fails, the answer " +
+				"says so. With text/event-stream it comes as replay.delta frames and one replay.completed. 409 " +
+				"when a budget has no room.",
 			headers: []parameter{
 				acceptHeader(),
 			},
@@ -171,11 +170,11 @@ func turnRoutes() []route {
 			tag:    "turns",
 			verb:   engine.ReadSessions,
 			says:   "Compare a call's request with an earlier one's",
-			about: "By default with the step before in its session. Says where the bytes part, which changes there " +
-				"are, how much of the front is shared, and what that means for the provider's cache. 409 when a " +
-				"request cannot be rebuilt.",
+			about: "Compares it with the step before in its session, or with another call. Says where the bytes " +
+				"part, what changed, how much of the beginning is shared, and what that means for the provider's " +
+				"cache. 409 if a request cannot be rebuilt.",
 			query: []parameter{
-				id("with", "The call to compare with."),
+				id("with", "The call to compare with; the step before by default."),
 			},
 			serve:   serveDiffCall,
 			answers: found[engine.CallDiff]("The difference.", callDiffExample),

@@ -6,7 +6,7 @@ import (
 	"example.org/parley/engine"
 )
 
-// messageView is a form of messages whose rows are not the record's, at a path of its own.
+// messageView is a view of messages whose rows differ from the record's. It has its own path.
 type messageView struct {
 	value   string // of the parameter view of listMessages, and the end of the path
 	name    string // operationId
@@ -21,30 +21,30 @@ func messageViews() []messageView {
 			value: "transcript",
 			name:  "listTranscript",
 			says:  "List messages as a transcript",
-			about: "An agent's output is folded into blocks, an entry per turn. Internal messages are left out. A " +
-				"page never cuts a turn in two, so it may be longer than limit.",
+			about: "Folds an agent's output into blocks, one entry per turn. Leaves out internal messages. A page " +
+				"never splits a turn, so it may be longer than limit.",
 			answers: listed[engine.Entry](entryExample),
 		},
 		{
 			value: "chat",
 			name:  "listChat",
 			says:  "List messages as a chat",
-			about: "One assistant message per step, with its calls. Internal messages are left out. A page never " +
-				"cuts a turn in two, so it may be longer than limit.",
+			about: "One assistant message per step, with its calls. Leaves out internal messages. A page never " +
+				"splits a turn, so it may be longer than limit.",
 			answers: listed[engine.ChatMessage](chatMessageExample),
 		},
 		{
 			value:   "ids",
 			name:    "listMessageIDs",
 			says:    "List the ids of messages",
-			about:   "By sequence, oldest first; queued ones stand at the end by position.",
+			about:   "By sequence, oldest first; queued messages come last, by position.",
 			answers: listed[engine.MessageID](messageIDRowExample),
 		},
 	}
 }
 
-// withViews adds to a list of messages a route for each view whose rows are of another form, so that each operation
-// of the document has one kind of answer. The parameter view asks the list for them too.
+// withViews adds for a list of messages a route for each view with rows of its own, so that each operation of the
+// document has one kind of answer. The parameter view of the list still takes their names.
 func withViews(list []route) []route {
 	for i := range list {
 		if r := &list[i]; r.views {
@@ -56,7 +56,7 @@ func withViews(list []route) []route {
 	return list
 }
 
-// inView is the route that lists what r does, in a view.
+// inView is the route that lists the same messages as r in a view.
 func (r *route) inView(of messageView) route {
 	v := *r
 	v.name, v.of, v.view, v.views = of.name, r.name, of.value, false
@@ -69,5 +69,5 @@ func (r *route) inView(of messageView) route {
 	return v
 }
 
-// viewParameter is the parameter by which a list is asked for a view.
+// viewParameter is the parameter that chooses a list's view.
 const viewParameter = "view"

@@ -262,7 +262,7 @@ func (p *pair) check(err error) {
 	}
 }
 
-// drain lets every reader read all that is there.
+// drain lets every reader read everything.
 func (p *pair) drain() {
 	for _, readers := range p.readers {
 		for _, r := range readers {

@@ -60,8 +60,8 @@ func (a *attempt) write() error {
 	return a.store.once(a.ctx, b)
 }
 
-// groupable reports whether an attempt may share a transaction: it changes one
-// session that is there, and is likely to come through.
+// groupable reports whether an attempt may share a transaction: it changes one existing session and will probably
+// succeed.
 func (a *attempt) groupable(b *batch) bool {
 	locked := a.tx.Locked()
 	return len(locked) == 1 && len(a.heads) == 1 && locked[0].Changes.New == nil && a.care == remembered &&

@@ -12,16 +12,16 @@ import (
 	"example.org/parley"
 )
 
-// RestoreOptions say how Restore treats what is there.
+// RestoreOptions say how Restore treats an existing database.
 type RestoreOptions struct {
-	Replace  bool // put the backup in the place of the database that is there
+	Replace  bool // replace an existing database, which is renamed
 	Progress Progress
 }
 
 // Restored is what Restore did.
 type Restored struct {
 	Contents
-	Kept string `json:"kept"` // where the database is now that was there before; "" when there was none
+	Kept string `json:"kept"` // the path of the replaced database; "" if there was none
 }
 
 // Restore puts a backup into a data directory, which it makes if it is new. The

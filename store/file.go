@@ -18,8 +18,8 @@ type FileQuery struct {
 // of them are there. Who may see a file: its owner, whoever sees all of the
 // workspace, and whoever may see a session with a message that uses it.
 type Files interface {
-	// AppendUpload adds chunk n, from 0, to an upload; the first one begins it. One
-	// that is there already is kept. CodeConflict when the upload is no longer open.
+	// AppendUpload adds chunk n, from 0, to an upload; the first one begins it. An
+	// existing chunk is kept. CodeConflict if the upload is no longer open.
 	AppendUpload(ctx context.Context, workspaceID, blobID parley.ID, n int, data []byte) error
 	// Storage is what the files of a workspace hold, and those that one principal has
 	// uploaded.

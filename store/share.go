@@ -14,11 +14,11 @@ type ShareQuery struct {
 
 // Shares keeps shares. A share is gone with either of its sessions.
 type Shares interface {
-	// Share lets reader read a session; one that is there stays as it is, and made is
-	// false. The scope sees both: CodeNotFound otherwise. CodeConflict beyond MaxShares.
+	// Share lets reader read a session. An existing share stays as it is, and made is false. CodeNotFound unless the
+	// scope sees both sessions, CodeConflict beyond MaxShares.
 	Share(ctx context.Context, scope Scope, share parley.Share) (kept parley.Share, made bool, err error)
-	// Unshare ends a share. The scope sees the session that is read; CodeNotFound
-	// otherwise, and for a share that is not there.
+	// Unshare ends a share. CodeNotFound if the share does not exist, or the scope does not see the session that is
+	// read.
 	Unshare(ctx context.Context, scope Scope, sessionID, readerID parley.ID) error
 	// Shares lists the shares of a session that the scope sees; CodeNotFound otherwise.
 	Shares(ctx context.Context, scope Scope, query ShareQuery) ([]parley.Share, error)

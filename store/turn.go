@@ -338,7 +338,7 @@ type Turns interface {
 
 	// AppendVersions flushes streaming messages. It waits for nobody: the versions of
 	// claims that are void, or whose session another transaction keeps locked, are
-	// skipped, and those claims returned. A version that is there already is kept as
+	// skipped, and those claims returned. An existing version is kept as
 	// it is: repeating a flush whose outcome is unknown changes nothing.
 	AppendVersions(ctx context.Context, versions []FencedVersion) (Appended, error)
 

@@ -16,9 +16,8 @@ func (a *answer) link(messageID parley.ID) {
 	}
 }
 
-// openChildren opens the sessions of the calls of agent tools. One that is there
-// from an earlier attempt stays; a call that cannot have one gets the reason as its
-// result.
+// openChildren opens the sessions of the calls of agent tools. It keeps those of an earlier attempt; a call that cannot
+// have a session gets the reason as its result.
 func (t *tools) openChildren(step int, calls []toolCall) error {
 	for i := range calls {
 		call := &calls[i]

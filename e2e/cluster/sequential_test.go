@@ -52,9 +52,8 @@ type shown struct {
 	users    int         // of a read: how many of posts are in the record
 }
 
-// sessionModel is the specification for the checker. Stay tells the place of
-// each message that is there in the end: states from which that end cannot be
-// reached are not followed, which changes no result but the time that it takes.
+// sessionModel is the specification for the checker. stay is the final position of each message that remains: the
+// checker skips states that cannot lead there, which changes only the time it takes.
 func sessionModel(stay map[int]int) porcupine.Model {
 	model := porcupine.NondeterministicModel{
 		Init: func() []any { return []any{conversation{}} },

@@ -191,7 +191,7 @@ func (c *copying) copyTables(ctx context.Context) error {
 	return nil
 }
 
-// copyTable copies the rows of a table behind the last one that is there.
+// copyTable copies the rows of a table after the last one in the destination.
 func (c *copying) copyTable(ctx context.Context, table tables.Table) error {
 	places, err := keyPlaces(c.from, table)
 	if err != nil {

@@ -263,7 +263,7 @@ func (t *Tx) touch(h *Head) {
 
 // NotFound is the one answer for what does not exist and for what may not be seen.
 func NotFound(what string) error {
-	return parley.Errorf(parley.CodeNotFound, "there is no such %s", what)
+	return parley.Errorf(parley.CodeNotFound, "the %s does not exist", what)
 }
 
 // SignedOut is the answer to a browser's secret that counts no more, or never did.

@@ -41,7 +41,7 @@ func quotaOfWorkspace(t *testing.T, w *world) {
 	_, err = w.opens(quota)
 	refused(t, "a third session", err, parley.CodeConflict)
 	if opened, err := w.opens(quota, keyed); err != nil || opened.Created {
-		t.Errorf("the session that is there: %+v, %v", opened, err)
+		t.Errorf("the existing session: %+v, %v", opened, err)
 	}
 	if opened, err := w.opens(
 		quota,

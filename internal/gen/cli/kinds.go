@@ -29,7 +29,7 @@ func flagOfSchema(p *operations.Parameter) (string, error) {
 	case s.Type == huma.TypeString:
 		return "wordFlag", nil
 	}
-	return "", fmt.Errorf("parameters of type %q are no flags", s.Type)
+	return "", fmt.Errorf("a parameter of type %q cannot be a flag", s.Type)
 }
 
 // flagOfMember is flagOfSchema for a member of an input. What is an object of its own is no flag.

@@ -24,7 +24,7 @@ func writeComment(out *strings.Builder, indent, text string) {
 	out.WriteString(line + "\n")
 }
 
-// sentence is an operation's summary as its method's comment begins: "creates an agent."
+// sentence is an operation's summary as the beginning of its method's comment: "creates an agent."
 func sentence(o *operations.Operation) string {
 	if said := said(o.ID); said != "" {
 		return said + "."
@@ -33,7 +33,7 @@ func sentence(o *operations.Operation) string {
 	return strings.TrimSpace(thirdPerson(strings.ToLower(verb))+" "+strings.TrimSuffix(rest, ".")) + "."
 }
 
-// said are the sentences of operations whose summaries do not begin with a single imperative.
+// said returns the sentence of an operation whose summary does not begin with a single imperative.
 func said(id string) string {
 	switch id {
 	case "getDocs":
@@ -46,8 +46,6 @@ func said(id string) string {
 		return "asks whether the server is ready"
 	case "getMetrics":
 		return "downloads the metrics for Prometheus"
-	case "getResponseCache":
-		return "reads what the response cache holds and saved"
 	case "getOpenAPI":
 		return "downloads the API's description"
 	case "getOpenAPIYAML":

@@ -12,7 +12,7 @@ export function Missing({ error, onRetry }: { error: unknown; onRetry: () => voi
   return (
     <div className="mx-auto w-full max-w-xl flex-1 px-4 pt-20">
       {none ? (
-        <Empty icon={<MessageCircleOff size={28} />} title={error.code === 'deleted' ? sentence(error) : 'There is no such conversation'}>
+        <Empty icon={<MessageCircleOff size={28} />} title={error.code === 'deleted' ? sentence(error) : 'This conversation does not exist'}>
           <p>{error.code === 'deleted' ? 'What was forked from it stays.' : 'It was deleted, is somebody else’s, or never was: look at its address.'}</p>
           <p className="mt-4 flex justify-center gap-2">
             <Link to="/new" className={WAY}>
