@@ -824,8 +824,6 @@ type ChatQuery struct {
 	Role []parley.Role
 	// Only messages of this status.
 	Status parley.MessageStatus
-	// true lists only internal messages, false only others.
-	Internal *bool
 	// Only messages of this turn.
 	TurnID parley.ID
 	// Only messages of this iteration.
@@ -845,7 +843,6 @@ func (q *ChatQuery) values() url.Values {
 	v.text("order", q.Order)
 	texts(v, "role", q.Role)
 	v.text("status", string(q.Status))
-	v.flag("internal", q.Internal)
 	v.id("turn_id", q.TurnID)
 	v.maybeInteger("iteration", q.Iteration)
 	v.text("tool_name", q.ToolName)
@@ -1025,8 +1022,6 @@ type TranscriptQuery struct {
 	Role []parley.Role
 	// Only messages of this status.
 	Status parley.MessageStatus
-	// true lists only internal messages, false only others.
-	Internal *bool
 	// Only messages of this turn.
 	TurnID parley.ID
 	// Only messages of this iteration.
@@ -1046,7 +1041,6 @@ func (q *TranscriptQuery) values() url.Values {
 	v.text("order", q.Order)
 	texts(v, "role", q.Role)
 	v.text("status", string(q.Status))
-	v.flag("internal", q.Internal)
 	v.id("turn_id", q.TurnID)
 	v.maybeInteger("iteration", q.Iteration)
 	v.text("tool_name", q.ToolName)

@@ -58,10 +58,10 @@ func (w *wholeness) walk(at string, schema *huma.Schema, v any) {
 	if forms := schema.AnyOf; len(forms) == 2 && forms[0].Ref != "" && forms[1].Type == "null" && v != nil {
 		schema = forms[0]
 	}
-	content := false // of which what says nothing is left out
+	content := schema.Ref == schemaPrefix+contentSchema // whose empty members are left out
 	if schema.Ref != "" {
 		if of := w.schemas.TypeFromRef(schema.Ref); of != nil {
-			content = isContent(of)
+			content = content || isContent(of)
 		}
 		w.seen[strings.TrimPrefix(schema.Ref, schemaPrefix)] = true
 		schema = w.schemas.SchemaFromRef(schema.Ref)

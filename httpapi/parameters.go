@@ -103,7 +103,7 @@ func messageFilters() []parameter {
 		),
 		roles("Only messages of this role. Repeatable."),
 		listOf[parley.MessageStatus]("status", "Only messages of this status."),
-		flag("internal", "true lists only internal messages, false only others."),
+		flag(internalParameter, "true lists only internal messages, false only others."),
 		id("turn_id", "Only messages of this turn."),
 		parameter{name: "iteration", about: "Only messages of this iteration.", schema: integer(0, maxIteration)},
 		text(

@@ -10,6 +10,7 @@ import (
 type messageView struct {
 	value   string // of the parameter view of listMessages, and the end of the path
 	name    string // operationId
+	visible bool   // has no internal messages, so that the parameter internal means nothing
 	says    string
 	about   string
 	answers []answer
@@ -18,17 +19,19 @@ type messageView struct {
 func messageViews() []messageView {
 	return []messageView{
 		{
-			value: "transcript",
-			name:  "listTranscript",
-			says:  "List messages as a transcript",
+			value:   "transcript",
+			name:    "listTranscript",
+			visible: true,
+			says:    "List messages as a transcript",
 			about: "Folds an agent's output into blocks, one entry per turn. Leaves out internal messages. A page " +
 				"never splits a turn, so it may be longer than limit.",
 			answers: listed[engine.Entry](entryExample),
 		},
 		{
-			value: "chat",
-			name:  "listChat",
-			says:  "List messages as a chat",
+			value:   "chat",
+			name:    "listChat",
+			visible: true,
+			says:    "List messages as a chat",
 			about: "One assistant message per step, with its calls. Leaves out internal messages. A page never " +
 				"splits a turn, so it may be longer than limit.",
 			answers: listed[engine.ChatMessage](chatMessageExample),
@@ -61,7 +64,9 @@ func (r *route) inView(of messageView) route {
 	v := *r
 	v.name, v.of, v.view, v.views = of.name, r.name, of.value, false
 	v.says, v.about, v.answers = of.says, of.about, of.answers
-	v.query = slices.DeleteFunc(slices.Clone(r.query), func(p parameter) bool { return p.name == viewParameter })
+	v.query = slices.DeleteFunc(slices.Clone(r.query), func(p parameter) bool {
+		return p.name == viewParameter || of.visible && p.name == internalParameter
+	})
 	v.paths = make([]string, 0, len(r.paths))
 	for _, path := range r.paths {
 		v.paths = append(v.paths, path+"/"+of.value)
@@ -71,3 +76,6 @@ func (r *route) inView(of messageView) route {
 
 // viewParameter is the parameter that chooses a list's view.
 const viewParameter = "view"
+
+// internalParameter is the parameter that filters messages by whether they are internal.
+const internalParameter = "internal"

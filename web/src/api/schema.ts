@@ -298,7 +298,7 @@ export interface components {
             approved_by: components["schemas"]["Approver"][];
             /** Format: int64 */
             approvers: number;
-            /** @description Exactly those that the tool would get. */
+            /** @description The exact arguments that the tool would get. */
             arguments: {
                 [key: string]: unknown;
             };
@@ -632,15 +632,15 @@ export interface components {
             kind: "person" | "service" | "agent";
             name: string;
         };
-        /** @description What an agent says: in parts, or as text, reasoning and refusal. */
+        /** @description An agent's message, as parts or as text, reasoning and refusal. */
         AssistantContent: {
             /** @description The content in parts, in their order, instead of the short form. */
             parts?: components["schemas"]["ContentPart"][];
-            /** @description What came before it; left out beside parts. */
+            /** @description The reasoning before the text; left out beside parts. */
             reasoning?: string;
-            /** @description Why nothing else is said; left out beside parts. */
+            /** @description Why the model declined; left out beside parts. */
             refusal?: string;
-            /** @description What is said; left out beside parts. */
+            /** @description The text; left out beside parts. */
             text?: string;
         };
         Attempt: {
@@ -666,11 +666,11 @@ export interface components {
              * @description The file's id.
              */
             file_id: string;
-            /** @description Of the file; filled in by the server. */
+            /** @description The file's; the server fills it in. */
             media_type?: string;
-            /** @description The file's; filled in by the server where it is left out. */
+            /** @description The file's; the server fills it in if it is left out. */
             name?: string;
-            /** @description Of the file; filled in by the server. */
+            /** @description The file's; the server fills it in. */
             sha256?: string;
             /**
              * @description discriminator enum property added by openapi-typescript
@@ -704,7 +704,7 @@ export interface components {
             name: string;
         };
         Block: {
-            /** @description Of reasoning_content and content a text, of tool_call the call with its result, of error the failure. */
+            /** @description A text for reasoning_content and content, the call with its result for tool_call, the failure for error. */
             content: string | components["schemas"]["BlockCall"] | components["schemas"]["Failure"];
             /** Format: uuid */
             message_id: string;
@@ -1304,7 +1304,7 @@ export interface components {
              */
             type: "compaction.started";
         };
-        /** @description A piece of a content, told apart by type. The bytes of a file are not in it. */
+        /** @description A part of a content; type says which. It never holds the bytes of a file. */
         ContentPart: components["schemas"]["TextPart"] | components["schemas"]["ImagePart"] | components["schemas"]["FilePart"] | components["schemas"]["AudioPart"] | components["schemas"]["LinkPart"] | components["schemas"]["ReasoningPart"] | components["schemas"]["RefusalPart"] | components["schemas"]["ObjectPart"];
         Context: {
             /** Format: date-time */
@@ -1523,7 +1523,7 @@ export interface components {
             /** Format: uuid */
             turn_id: string | null;
         };
-        /** @description A frame of a stream: what happened, told apart by type. Skip types that you do not know: new ones may come. */
+        /** @description A frame of a stream; type says which event it is. Skip types that you do not know: new ones may come. */
         Event: components["schemas"]["SessionStartedEvent"] | components["schemas"]["SessionCompletedEvent"] | components["schemas"]["SessionFailedEvent"] | components["schemas"]["SessionCancelledEvent"] | components["schemas"]["SessionWaitingEvent"] | components["schemas"]["ContextClearedEvent"] | components["schemas"]["MessageCreatedEvent"] | components["schemas"]["MessageQueuedEvent"] | components["schemas"]["MessageRemovedEvent"] | components["schemas"]["MessageMarkedEvent"] | components["schemas"]["StepStartedEvent"] | components["schemas"]["StepGeneratingEvent"] | components["schemas"]["StepGeneratedEvent"] | components["schemas"]["StepErrorEvent"] | components["schemas"]["StepRetryingEvent"] | components["schemas"]["ToolStartedEvent"] | components["schemas"]["ToolProgressEvent"] | components["schemas"]["ToolCompletedEvent"] | components["schemas"]["ApprovalCreatedEvent"] | components["schemas"]["ApprovalApprovedEvent"] | components["schemas"]["ApprovalResolvedEvent"] | components["schemas"]["LimitWarningEvent"] | components["schemas"]["LoopProgressEvent"] | components["schemas"]["CompactionStartedEvent"] | components["schemas"]["CompactionCompletedEvent"] | components["schemas"]["CompactionFailedEvent"] | components["schemas"]["CallReplayedEvent"] | components["schemas"]["SessionUpdatedEvent"] | components["schemas"]["SessionStatusChangedEvent"] | components["schemas"]["SessionDeletedEvent"] | components["schemas"]["SessionActivatedEvent"] | components["schemas"]["SessionDeactivatedEvent"] | components["schemas"]["ResyncEvent"] | components["schemas"]["ObjectPatchEvent"];
         Failure: {
             /** Format: int64 */
@@ -1594,11 +1594,11 @@ export interface components {
              * @description The file's id.
              */
             file_id: string;
-            /** @description Of the file; filled in by the server. */
+            /** @description The file's; the server fills it in. */
             media_type?: string;
-            /** @description The file's; filled in by the server where it is left out. */
+            /** @description The file's; the server fills it in if it is left out. */
             name?: string;
-            /** @description Of the file; filled in by the server. */
+            /** @description The file's; the server fills it in. */
             sha256?: string;
             /**
              * @description discriminator enum property added by openapi-typescript
@@ -1780,11 +1780,11 @@ export interface components {
              * @description The file's id.
              */
             file_id: string;
-            /** @description Of the file; filled in by the server. */
+            /** @description The file's; the server fills it in. */
             media_type?: string;
-            /** @description The file's; filled in by the server where it is left out. */
+            /** @description The file's; the server fills it in if it is left out. */
             name?: string;
-            /** @description Of the file; filled in by the server. */
+            /** @description The file's; the server fills it in. */
             sha256?: string;
             /**
              * @description discriminator enum property added by openapi-typescript
@@ -1824,18 +1824,19 @@ export interface components {
         KeyInput: {
             /**
              * Format: int64
-             * @description Sessions that it may own; beyond it 409. Not limited by default.
+             * @description Sessions that it may own; more are 409. Unlimited by default.
              */
             max_sessions?: number;
             /**
              * Format: int64
-             * @description Bytes of files that it may have uploaded; beyond it 409. Not limited by default.
+             * @description Bytes of files that it may have uploaded; more are 409. Unlimited by default.
              */
             max_storage?: number;
+            /** @description What the key is for. */
             name?: string | null;
             /**
              * Format: int64
-             * @description Requests of all sorts; beyond it they are 429. Not limited by default.
+             * @description Requests of any kind per minute; more are 429. Unlimited by default.
              */
             requests_per_minute?: number;
             /**
@@ -1843,7 +1844,7 @@ export interface components {
              * @enum {string}
              */
             role?: "admin" | "member" | "reader";
-            /** @description The caller's own by default; made if it is new. */
+            /** @description The caller's own by default. A new one is created. */
             workspace?: string;
         };
         LeftOut: {
@@ -1987,7 +1988,7 @@ export interface components {
             text: string;
         };
         LinkPart: {
-            /** @description What the link is called. */
+            /** @description The link's title. */
             title?: string;
             /**
              * @description discriminator enum property added by openapi-typescript
@@ -2000,7 +2001,7 @@ export interface components {
         Loop: {
             archive_when_done: boolean;
             author: components["schemas"]["Author"];
-            /** @description fresh: the iteration alone; {recent: n}: the n iterations before it too, with what was said between. */
+            /** @description fresh: the iteration alone; {recent: n}: also the n iterations before it, with the messages between them. */
             context: "fresh" | {
                 recent: number;
             };
@@ -2150,8 +2151,8 @@ export interface components {
             author: components["schemas"]["Author"];
             /** Format: int64 */
             chain_version: number | null;
-            /** @description By role: user UserContent, assistant AssistantContent, tool_call ToolCallContent, tool_result ToolResultContent, summary and system TextContent. */
-            content: components["schemas"]["UserContent"] | components["schemas"]["AssistantContent"] | components["schemas"]["ToolCallContent"] | components["schemas"]["ToolResultContent"] | components["schemas"]["TextContent"];
+            /** @description The role says which: UserContent, AssistantContent, ToolCallContent, ToolResultContent; TextContent for summary and system. */
+            content: components["schemas"]["MessageContent"];
             /** @description SHA-256. */
             content_hash: string | null;
             context_note: string | null;
@@ -2168,7 +2169,7 @@ export interface components {
             /** Format: uuid */
             log_id: string | null;
             marks: components["schemas"]["Marks"];
-            /** @description Whatever the client keeps with the message. */
+            /** @description The client's own data about the message. */
             metadata: {
                 [key: string]: unknown;
             };
@@ -2203,6 +2204,70 @@ export interface components {
             usage: components["schemas"]["Usage"] | null;
             /** Format: uuid */
             workspace_id: string;
+        } & ({
+            content: components["schemas"]["UserContent"];
+            /** @enum {string} */
+            role: "user";
+        } | {
+            content: components["schemas"]["AssistantContent"];
+            /** @enum {string} */
+            role: "assistant";
+        } | {
+            content: components["schemas"]["ToolCallContent"];
+            /** @enum {string} */
+            role: "tool_call";
+        } | {
+            content: components["schemas"]["ToolResultContent"];
+            /** @enum {string} */
+            role: "tool_result";
+        } | {
+            content: components["schemas"]["TextContent"];
+            /** @enum {string} */
+            role: "summary";
+        } | {
+            content: components["schemas"]["TextContent"];
+            /** @enum {string} */
+            role: "system";
+        });
+        /** @description The content of a message: which members it has depends on the message's role. */
+        MessageContent: {
+            /** @description Null beside arguments_text. */
+            arguments?: {
+                [key: string]: unknown;
+            } | null;
+            /** @description What the model wrote, if it is not a JSON object. */
+            arguments_text?: string;
+            /** @description Why the tool failed; null when it did not. */
+            error?: string | null;
+            /**
+             * Format: int64
+             * @description How long it took; null if unknown.
+             */
+            execution_time_ms?: number | null;
+            /** @description Ids of uploaded files; left out beside parts. */
+            files?: string[];
+            /** @description Parley's id for the call. */
+            id?: string;
+            /** @description Addresses; left out beside parts. */
+            links?: string[];
+            /** @description The tool. */
+            name?: string;
+            /** @description The content in parts, in their order, instead of the short form. */
+            parts?: components["schemas"]["ContentPart"][];
+            /** @description The reasoning before the text; left out beside parts. */
+            reasoning?: string;
+            /** @description Why the model declined; left out beside parts. */
+            refusal?: string;
+            /** @description Any JSON. */
+            result?: unknown;
+            /** @description The model may search the web for this turn. */
+            search?: boolean;
+            /** @description Whether the tool succeeded. */
+            success?: boolean;
+            /** @description The text; left out beside parts. */
+            text?: string;
+            /** @description Asks the model to reason if it can. */
+            think?: boolean;
         };
         /** @description Reports that a message entered the conversation. Read the message for its content, or wait for the step that settles it. */
         MessageCreated: {
@@ -2495,7 +2560,7 @@ export interface components {
             data: components["schemas"]["ModelInfo"][];
             /** @description Used when neither message, session nor agent name one. */
             default: string;
-            /** @description Always null: the list is whole. */
+            /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
         MoveInput: {
@@ -2588,97 +2653,97 @@ export interface components {
         };
         PageAgent: {
             data: components["schemas"]["Agent"][];
-            /** @description The cursor of the page behind; null at the end. */
+            /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
         PageApproval: {
             data: components["schemas"]["Approval"][];
-            /** @description The cursor of the page behind; null at the end. */
+            /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
         PageAuditEntry: {
             data: components["schemas"]["AuditEntry"][];
-            /** @description The cursor of the page behind; null at the end. */
+            /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
         PageCall: {
             data: components["schemas"]["Call"][];
-            /** @description The cursor of the page behind; null at the end. */
+            /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
         PageChatMessage: {
             data: components["schemas"]["ChatMessage"][];
-            /** @description The cursor of the page behind; null at the end. */
+            /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
         PageEntry: {
             data: components["schemas"]["Entry"][];
-            /** @description The cursor of the page behind; null at the end. */
+            /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
         PageFile: {
             data: components["schemas"]["File"][];
-            /** @description The cursor of the page behind; null at the end. */
+            /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
         PageKey: {
             data: components["schemas"]["Key"][];
-            /** @description The cursor of the page behind; null at the end. */
+            /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
         PageLoop: {
             data: components["schemas"]["Loop"][];
-            /** @description The cursor of the page behind; null at the end. */
+            /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
         PageMessage: {
             data: components["schemas"]["Message"][];
-            /** @description The cursor of the page behind; null at the end. */
+            /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
         PageMessageID: {
             data: components["schemas"]["MessageID"][];
-            /** @description The cursor of the page behind; null at the end. */
+            /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
         PageProject: {
             data: components["schemas"]["Project"][];
-            /** @description The cursor of the page behind; null at the end. */
+            /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
         PageSession: {
             data: components["schemas"]["Session"][];
-            /** @description The cursor of the page behind; null at the end. */
+            /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
         PageSessionClient: {
             data: components["schemas"]["SessionClient"][];
-            /** @description The cursor of the page behind; null at the end. */
+            /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
         PageShare: {
             data: components["schemas"]["Share"][];
-            /** @description The cursor of the page behind; null at the end. */
+            /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
         PageSignIn: {
             data: components["schemas"]["SignIn"][];
-            /** @description The cursor of the page behind; null at the end. */
+            /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
         PageToolInfo: {
             data: components["schemas"]["ToolInfo"][];
-            /** @description The cursor of the page behind; null at the end. */
+            /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
         PageTurn: {
             data: components["schemas"]["Turn"][];
-            /** @description The cursor of the page behind; null at the end. */
+            /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
         PageVersion: {
             data: components["schemas"]["Version"][];
-            /** @description The cursor of the page behind; null at the end. */
+            /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
         Part: {
@@ -2841,17 +2906,17 @@ export interface components {
             detail: string;
             /**
              * Format: int64
-             * @description Of an append in the wrong place: where the text ends, in UTF-8 bytes; null when it is about none.
+             * @description Where the text ends, in UTF-8 bytes, if an append began elsewhere; else null.
              */
             end: number | null;
-            /** @description The fields and parameters that break a rule; null when it is about none. */
+            /** @description The fields and parameters that break a rule; null if there are none. */
             errors: components["schemas"]["FieldProblem"][] | null;
             /**
              * Format: uuid
-             * @description Also in the header Parley-Request-Id; the server's log knows it.
+             * @description Also in the header Parley-Request-Id and in the server's log.
              */
             request_id: string;
-            /** @description Of a conflict: the state that does not allow the request, for a program; null when it is about none. */
+            /** @description The state that does not allow the request, for a program; null unless a conflict is about one. */
             state: string | null;
             /**
              * Format: int64
@@ -3028,7 +3093,7 @@ export interface components {
             text: string;
             tool_calls: components["schemas"]["ToolCallContent"][];
         };
-        /** @description The data of a frame of a replay: of replay.delta a piece, of replay.completed, which is the last, the replay beside the original. */
+        /** @description The data of a replay's frame: a piece for replay.delta; for replay.completed, the last frame, the replay beside the original. */
         ReplayFrame: components["schemas"]["ReplayPiece"] | components["schemas"]["ReplayResult"];
         ReplayInput: {
             /** @description Who the provider is told is asking, against abuse: an opaque id, never a name or an address. */
@@ -3145,7 +3210,7 @@ export interface components {
             data: components["schemas"]["Resync"];
             /**
              * Format: uuid
-             * @description The session; null when the lists are to be read again.
+             * @description The session; null if the lists must be read again.
              */
             session_id: string | null;
             /**
@@ -3260,7 +3325,7 @@ export interface components {
              * @description Most tokens of one answer. In place of the agent's.
              */
             max_tokens: number | null;
-            /** @description Whatever the client keeps with the session. */
+            /** @description The client's own data about the session. */
             metadata: {
                 [key: string]: unknown;
             };
@@ -3892,7 +3957,7 @@ export interface components {
         /** @description SettledMessage is a message in its final form, which replaces what streamed. */
         SettledMessage: {
             /** @description The whole content, by role as in a message; null when the message is gone. */
-            content: components["schemas"]["UserContent"] | components["schemas"]["AssistantContent"] | components["schemas"]["ToolCallContent"] | components["schemas"]["ToolResultContent"] | components["schemas"]["TextContent"] | null;
+            content: components["schemas"]["MessageContent"] | null;
             /**
              * Format: int64
              * @description Bytes of what streamed: of the text, or of a call's arguments.
@@ -3913,7 +3978,31 @@ export interface components {
              * @enum {string}
              */
             status: "queued" | "streaming" | "completed" | "failed" | "cancelled";
-        };
+        } & ({
+            content: components["schemas"]["UserContent"] | null;
+            /** @enum {string} */
+            role: "user";
+        } | {
+            content: components["schemas"]["AssistantContent"] | null;
+            /** @enum {string} */
+            role: "assistant";
+        } | {
+            content: components["schemas"]["ToolCallContent"] | null;
+            /** @enum {string} */
+            role: "tool_call";
+        } | {
+            content: components["schemas"]["ToolResultContent"] | null;
+            /** @enum {string} */
+            role: "tool_result";
+        } | {
+            content: components["schemas"]["TextContent"] | null;
+            /** @enum {string} */
+            role: "summary";
+        } | {
+            content: components["schemas"]["TextContent"] | null;
+            /** @enum {string} */
+            role: "system";
+        });
         Share: {
             /** Format: date-time */
             created_at: string;
@@ -4261,7 +4350,7 @@ export interface components {
             text: string;
         };
         TextPart: {
-            /** @description Where pieces of the text are from. */
+            /** @description The sources of pieces of the text. */
             citations?: components["schemas"]["Citation"][];
             /** @description The text. */
             text: string;
@@ -4287,15 +4376,15 @@ export interface components {
             open_world: boolean;
             read_only: boolean;
         };
-        /** @description A model's wish to use a tool. */
+        /** @description A model's call of a tool. */
         ToolCallContent: {
             /** @description Null beside arguments_text. */
             arguments: {
                 [key: string]: unknown;
             } | null;
-            /** @description The model's words where they are no JSON object. */
+            /** @description What the model wrote, if it is not a JSON object. */
             arguments_text?: string;
-            /** @description Parley's own id of the call. */
+            /** @description Parley's id for the call. */
             id: string;
             /** @description The tool. */
             name: string;
@@ -4417,36 +4506,36 @@ export interface components {
              */
             type: "tool.progress";
         };
-        /** @description What a tool answered: any JSON, or parts. */
+        /** @description A tool's result: any JSON, or parts. */
         ToolResultContent: {
             /** @description Why the tool failed; null when it did not. */
             error: string | null;
             /**
              * Format: int64
-             * @description How long it took; null when nobody knows.
+             * @description How long it took; null if unknown.
              */
             execution_time_ms: number | null;
             /** @description The content in parts, in their order, instead of the short form. */
             parts?: components["schemas"]["ContentPart"][];
             /** @description Any JSON. */
             result?: unknown;
-            /** @description Whether it did what was asked. */
+            /** @description Whether the tool succeeded. */
             success: boolean;
         };
-        /** @description What a tool answered, as a client says it: any JSON, or parts. success is, by default, that there is no error. */
+        /** @description A tool's result from a client: any JSON, or parts. By default success is true if there is no error. */
         ToolResultInput: {
             /** @description Why the tool failed; null when it did not. */
             error?: string | null;
             /**
              * Format: int64
-             * @description How long it took; null when nobody knows.
+             * @description How long it took; null if unknown.
              */
             execution_time_ms?: number | null;
             /** @description The content in parts, in their order, instead of the short form. */
             parts?: components["schemas"]["ContentPart"][];
             /** @description Any JSON. */
             result?: unknown;
-            /** @description Whether it did what was asked. */
+            /** @description Whether the tool succeeded. */
             success?: boolean;
         };
         /** @description Reports that a tool begins to run. Its call is already stored. */
@@ -4659,7 +4748,7 @@ export interface components {
             /** Format: int64 */
             unpriced_calls: number;
         };
-        /** @description What a user says: in parts, or as text, files and links. */
+        /** @description A user's message, as parts or as text, files and links. */
         UserContent: {
             /** @description Ids of uploaded files; left out beside parts. */
             files?: string[];
@@ -4669,15 +4758,15 @@ export interface components {
             parts?: components["schemas"]["ContentPart"][];
             /** @description The model may search the web for this turn. */
             search?: boolean;
-            /** @description What is said; left out beside parts. */
+            /** @description The text; left out beside parts. */
             text?: string;
-            /** @description Reasoning is asked for where the model can. */
+            /** @description Asks the model to reason if it can. */
             think?: boolean;
         };
         VerifyInput: {
-            /** @description An end that the audit's chain had once, to hold the chain against. */
+            /** @description An earlier end of the audit's chain, to check the chain against. */
             anchor?: components["schemas"]["Anchor"] | null;
-            /** @description What next of the step before says; nothing begins a verification. */
+            /** @description The next of the previous step; empty to begin a verification. */
             place?: components["schemas"]["VerifyPlace"] | null;
         };
         VerifyPlace: string;
@@ -4732,14 +4821,14 @@ export interface components {
             id: string;
             /** @enum {string} */
             kind: "person" | "service" | "agent";
-            /** @description Whether it may list directories and make projects of them. */
+            /** @description Whether it may list directories and choose them as projects. */
             may_choose_directories: boolean;
             name: string;
             /** @enum {string} */
             role: "admin" | "member" | "reader";
             /**
              * Format: uuid
-             * @description The sign-in of the browser that asks; null when something else let it in.
+             * @description The browser's sign-in; null if something else let the request in.
              */
             sign_in_id: string | null;
             workspace: string;
@@ -4867,6 +4956,7 @@ export type ManifestRange = components['schemas']['ManifestRange'];
 export type Marks = components['schemas']['Marks'];
 export type MarksPatch = components['schemas']['MarksPatch'];
 export type Message = components['schemas']['Message'];
+export type MessageContent = components['schemas']['MessageContent'];
 export type MessageCreated = components['schemas']['MessageCreated'];
 export type MessageCreatedEvent = components['schemas']['MessageCreatedEvent'];
 export type MessageId = components['schemas']['MessageID'];

@@ -28,10 +28,8 @@ export interface Page<T> {
   next: string | null;
 }
 
-// Message has the members that the contents of all roles have: which of them are there follows from its role.
-export type Message = Omit<api.Message, 'content'> & {
-  content: api.UserContent & api.AssistantContent & api.ToolCallContent & api.ToolResultContent;
-};
+// Message leaves the content's members open: api.Message tells them apart by role, which the page seldom needs.
+export type Message = Omit<api.Message, 'content'> & { content: api.MessageContent };
 
 // Exact is an answer whose request is kept as its text, byte by byte.
 type Exact<T> = Omit<T, 'request'> & { request: string };
