@@ -121,7 +121,13 @@ func failures() []failure {
 			"A reader may not use sessions.post. Ask an admin of the workspace for another role.",
 			"",
 		},
-		{"NotFound", parley.CodeNotFound, "The workspace has nothing of this kind with this id.", "The session does not exist.", ""},
+		{
+			"NotFound",
+			parley.CodeNotFound,
+			"The workspace has nothing of this kind with this id.",
+			"The session does not exist.",
+			"",
+		},
 		{
 			"Conflict",
 			parley.CodeConflict,

@@ -84,7 +84,10 @@ func (a *api) upload(x *exchange) (parley.File, bool, error) {
 			part, err = form.NextPart()
 		}
 		if errors.Is(err, io.EOF) {
-			return parley.File{}, false, parley.InvalidField("file", "is missing from the form: curl -F file=@report.pdf")
+			return parley.File{}, false, parley.InvalidField(
+				"file",
+				"is missing from the form: curl -F file=@report.pdf",
+			)
 		}
 		if err != nil {
 			return parley.File{}, false, uploadError(err)

@@ -103,9 +103,13 @@ func (a *api) relayTurn(x *exchange, turn *stream.Stream) {
 func serveListMessages(a *api, x *exchange) error {
 	args := x.arguments()
 	list := engine.MessageList{
-		Paging: args.paging(), Status: parley.MessageStatus(args.text("status")), Internal: args.flag(internalParameter),
-		TurnID: args.id("turn_id"), Iteration: args.number("iteration", 0, maxIteration),
-		ToolName: args.text("tool_name"), AgentType: args.text("agent_type"),
+		Paging:    args.paging(),
+		Status:    parley.MessageStatus(args.text("status")),
+		Internal:  args.flag(internalParameter),
+		TurnID:    args.id("turn_id"),
+		Iteration: args.number("iteration", 0, maxIteration),
+		ToolName:  args.text("tool_name"),
+		AgentType: args.text("agent_type"),
 	}
 	if from := args.number("from_sequence", 1, maxSequence); from != nil {
 		list.From = int64(*from)

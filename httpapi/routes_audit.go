@@ -23,7 +23,10 @@ func auditRoutes() []route {
 				paging(),
 				id("session_id", "Only entries about this session, even when it is deleted."),
 				id("principal_id", "Only entries of this principal."),
-				flag("changes", "true leaves out requests that only read, watch, or report which session a window has open."),
+				flag(
+					"changes",
+					"true leaves out requests that only read, watch, or report which session a window has open.",
+				),
 			),
 			serve:   serveAudit,
 			answers: listed[parley.AuditEntry](auditExample),

@@ -250,7 +250,11 @@ func (v *turnView) askApproval(ctx context.Context, id parley.ID) (over bool, er
 		fmt.Fprintf(term.err, "Allow it? %s ", choices)
 		line, ok := v.line(ctx)
 		if !ok {
-			fmt.Fprintf(term.err, "\nThe approval stays pending. Decide with: parley approvals approve %s, or deny\n", id)
+			fmt.Fprintf(
+				term.err,
+				"\nThe approval stays pending. Decide with: parley approvals approve %s, or deny\n",
+				id,
+			)
 			return true, nil
 		}
 		word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")

@@ -13,7 +13,10 @@ import (
 )
 
 func callsCommand(shared *flags, term terminal) *cobra.Command {
-	command := &cobra.Command{Use: "calls", Short: "Explain model calls: what was sent, why, what it cost, and what changed"}
+	command := &cobra.Command{
+		Use:   "calls",
+		Short: "Explain model calls: what was sent, why, what it cost, and what changed",
+	}
 	command.AddCommand(
 		callsListCommand(shared, term),
 		showCallCommand(shared, term),

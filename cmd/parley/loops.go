@@ -29,7 +29,12 @@ func loopsCommand(shared *flags, term terminal) *cobra.Command {
 		}),
 	}
 	stop.Flags().BoolVar(&now, "now", false, "cancel the running iteration")
-	command.AddCommand(startLoopCommand(shared, term), loopsListCommand(shared, term), loopsShowCommand(shared, term), stop)
+	command.AddCommand(
+		startLoopCommand(shared, term),
+		loopsListCommand(shared, term),
+		loopsShowCommand(shared, term),
+		stop,
+	)
 	return command
 }
 

@@ -61,7 +61,13 @@ func patrolOne(
 		return place, patrolRest // the patrol ends
 	}
 	if err != nil {
-		log.Warn("the store could not be verified in the background; trying again", "stage", string(place.Stage), "error", err)
+		log.Warn(
+			"the store could not be verified in the background; trying again",
+			"stage",
+			string(place.Stage),
+			"error",
+			err,
+		)
 		return place, patrolAgain
 	}
 	for _, f := range step.Findings {

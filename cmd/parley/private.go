@@ -81,7 +81,11 @@ func narrow(path string, info fs.FileInfo, mode fs.FileMode) error {
 		return nil
 	}
 	if err := os.Chmod(path, info.Mode().Perm()&mode); err != nil {
-		return parley.WrapError(parley.CodeInvalid, err, path+" is accessible to other users, and that cannot be changed")
+		return parley.WrapError(
+			parley.CodeInvalid,
+			err,
+			path+" is accessible to other users, and that cannot be changed",
+		)
 	}
 	return nil
 }

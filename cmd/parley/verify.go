@@ -226,7 +226,11 @@ func keepVerified(dir string, state *verified) error {
 	}
 	path := filepath.Join(dir, verifyFile)
 	if err := os.WriteFile(path+".new", raw, 0o600); err != nil {
-		return parley.WrapError(parley.CodeUnavailable, err, "the progress of the verification cannot be stored in "+dir)
+		return parley.WrapError(
+			parley.CodeUnavailable,
+			err,
+			"the progress of the verification cannot be stored in "+dir,
+		)
 	}
 	return os.Rename(path+".new", path)
 }
