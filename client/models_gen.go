@@ -24,9 +24,9 @@ func (c *Client) ClearResponseCache(ctx context.Context, options ...Option) erro
 	})
 }
 
-// ResponseCache reads the response cache's state. Of the workspace. Agents and sessions enable the cache with
-// response_cache. A call that was answered from it has manifest.cached_response, uses and costs nothing, and names
-// what the first one cost in cache.saved.
+// ResponseCache reads what the response cache holds and saved. Of the workspace. Agents and sessions enable the cache
+// with response_cache. A call that was answered from it has manifest.cached_response, uses and costs nothing, and
+// names what the first one cost in cache.saved.
 //
 // GET /v1/cache
 func (c *Client) ResponseCache(ctx context.Context, options ...Option) (parley.ResponseCacheState, error) {
@@ -37,7 +37,7 @@ func (c *Client) ResponseCache(ctx context.Context, options ...Option) (parley.R
 	})
 }
 
-// ModelsQuery are the query parameters of Models; what is zero is left out.
+// ModelsQuery are the query parameters of Models; zero values are left out.
 type ModelsQuery struct {
 	// Rows per page; all by default.
 	Limit int
@@ -64,8 +64,8 @@ func (c *Client) Models(ctx context.Context, query ModelsQuery, options ...Optio
 	})
 }
 
-// AllModels ranges over what Models lists, page by page, from query.Cursor on; query.Limit is the size of a page.
-// After an error it ends.
+// AllModels ranges over the results of Models, page by page, starting at query.Cursor; query.Limit is the size of a
+// page. It ends after an error.
 func (c *Client) AllModels(ctx context.Context, query ModelsQuery, options ...Option) iter.Seq2[model.Info, error] {
 	return pages(query.Cursor, func(cursor string) (Page[model.Info], error) {
 		query.Cursor = cursor
@@ -79,7 +79,7 @@ type ModelPage struct {
 	ModelList
 }
 
-// ModelList is the models of the configured providers.
+// ModelList lists the models of the configured providers.
 type ModelList struct {
 	Data []model.Info `json:"data"`
 	// Used when neither message, session nor agent name one.
@@ -107,12 +107,12 @@ type ProviderPage struct {
 	Next *string `json:"next"`
 }
 
-// ProviderList is the providers that the server has or could have.
+// ProviderList lists the providers that the server has or could have.
 type ProviderList struct {
 	Data []model.ProviderInfo `json:"data"`
 }
 
-// UsageQuery are the query parameters of Usage; what is zero is left out.
+// UsageQuery are the query parameters of Usage; zero values are left out.
 type UsageQuery struct {
 	// What to sum up by; day by default.
 	Group parley.UsageGroup
@@ -153,14 +153,14 @@ func (c *Client) Usage(ctx context.Context, query UsageQuery, options ...Option)
 	})
 }
 
-// UsageReport is what calls to models took in a span of time.
+// UsageReport is the usage of model calls over a span of time.
 type UsageReport struct {
 	Group parley.UsageGroup `json:"group"`
 	From  parley.Time       `json:"from"`
 	To    parley.Time       `json:"to"`
-	// Of all, also of the rows that the limit leaves out.
+	// The total, including the rows that the limit leaves out.
 	Total parley.UsageSum `json:"total"`
-	// Days from the last one; of a day, or without days, the dearest first, then those with the most tokens.
+	// The latest day first; within a day, or without days, the most expensive first, then those with the most tokens.
 	Data []parley.UsageSum `json:"data"`
 	// Always null: ask for a shorter time, or one agent, to see other rows.
 	Next *string `json:"next"`

@@ -12,7 +12,7 @@ import (
 	"example.org/parley"
 )
 
-// ToolsQuery are the query parameters of Tools; what is zero is left out.
+// ToolsQuery are the query parameters of Tools; zero values are left out.
 type ToolsQuery struct {
 	// Rows per page; all by default.
 	Limit int
@@ -40,8 +40,8 @@ func (c *Client) Tools(ctx context.Context, query ToolsQuery, options ...Option)
 	})
 }
 
-// AllTools ranges over what Tools lists, page by page, from query.Cursor on; query.Limit is the size of a page. After
-// an error it ends.
+// AllTools ranges over the results of Tools, page by page, starting at query.Cursor; query.Limit is the size of a
+// page. It ends after an error.
 func (c *Client) AllTools(ctx context.Context, query ToolsQuery, options ...Option) iter.Seq2[ToolInfo, error] {
 	return pages(query.Cursor, func(cursor string) (Page[ToolInfo], error) {
 		query.Cursor = cursor
@@ -49,7 +49,7 @@ func (c *Client) AllTools(ctx context.Context, query ToolsQuery, options ...Opti
 	})
 }
 
-// ToolInfo is a tool of the server, as agents may name it.
+// ToolInfo is a tool of the server that agents may name.
 type ToolInfo struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
@@ -58,7 +58,6 @@ type ToolInfo struct {
 	Annotations parley.ToolAnnotations `json:"annotations"`
 	// Who runs it: builtin, http, or mcp/NAME.
 	Source string `json:"source"`
-	// Why agents are not given it, such as a schema that nothing can be checked against; null for a tool that can be
-	// used.
+	// Why agents cannot use it, such as an unusable schema; null if they can.
 	Unusable *string `json:"unusable"`
 }

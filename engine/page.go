@@ -23,16 +23,15 @@ const (
 	Descending Order = "desc"
 )
 
-// Paging is what every list takes. Limit 0 means parley.DefaultPage.
+// Paging holds the parameters of every list. Limit 0 means parley.DefaultPage.
 type Paging struct {
 	Cursor string
 	Order  Order
 	Limit  int
 }
 
-// cursor is what a page's end looks like inside the opaque string. Each list
-// uses some of the fields; List says which list it is from, so that a cursor
-// of another list is refused.
+// cursor is the content of the opaque string that ends a page. Each list uses some of the fields; List names the list,
+// so that a cursor of another list is refused.
 type cursor struct {
 	List     string      `json:"l"`
 	Order    Order       `json:"o,omitempty"`
@@ -100,8 +99,7 @@ func (p Paging) start(list string, standard Order) (from cursor, order Order, li
 // sized is a row of a list that can be large.
 type sized interface{ Size() int }
 
-// largePageOf is pageOf of rows that the store may have ended because of their size:
-// then the last one begins the next page.
+// largePageOf is pageOf for rows that the store may have cut by size: then the last row begins the next page.
 func largePageOf[T sized](rows []T, limit int, after func(last T) cursor) Page[T] {
 	size := 0
 	for i := range rows {

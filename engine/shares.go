@@ -27,7 +27,7 @@ func (e *Engine) ShareSession(
 	defer call.end(ctx, &err)
 	scope := call.Scope
 	if sessionID == readerID {
-		return share, false, parley.InvalidField("reader", "a session reads itself anyway; name another one")
+		return share, false, parley.InvalidField("reader", "a session can always read itself; name another one")
 	}
 	return e.store.Share(
 		ctx,

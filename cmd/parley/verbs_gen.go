@@ -635,9 +635,9 @@ func keysCreateCommand(shared *flags, term terminal) *cobra.Command {
 	var input client.KeyInput
 	command.Flags().Var(wordFlag(&input.Name), "name", "what the key is for")
 	command.Flags().Var(wordFlag(&input.Role), "role", "admin by default: admin, member, reader")
-	command.Flags().Var(numberFlag(&input.RequestsPerMinute), "requests-per-minute", "requests of any kind per minute; more are 429. Unlimited by default")
-	command.Flags().Var(numberFlag(&input.MaxSessions), "max-sessions", "sessions that it may own; more are 409. Unlimited by default")
-	command.Flags().Var(sizeFlag(&input.MaxStorage), "max-storage", "bytes of files that it may have uploaded; more are 409. Unlimited by default")
+	command.Flags().Var(numberFlag(&input.RequestsPerMinute), "requests-per-minute", "requests of all kinds; further ones are answered 429. Unlimited by default")
+	command.Flags().Var(numberFlag(&input.MaxSessions), "max-sessions", "sessions that its principal may own; further ones are answered 409. Unlimited by default")
+	command.Flags().Var(sizeFlag(&input.MaxStorage), "max-storage", "bytes of files that its principal may upload; further ones are answered 409. Unlimited by default")
 	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
 		var err error
 		made, err := createKey(ctx, server, shared, input)
@@ -784,7 +784,7 @@ func agentsTable() table[parley.Agent] {
 	}
 }
 
-// printAgent prints one as a table of its members, those that are empty left out.
+// printAgent prints one as a table of its members, without empty ones.
 func printAgent(term terminal, shared *flags, got *parley.Agent) error {
 	return printFields(term, shared, got, [][]string{
 		{"id", orDash(got.ID)},
@@ -836,7 +836,7 @@ func sessionsSharesTable() table[parley.Share] {
 	}
 }
 
-// printSession prints one as a table of its members, those that are empty left out.
+// printSession prints one as a table of its members, without empty ones.
 func printSession(term terminal, shared *flags, got *parley.Session) error {
 	return printFields(term, shared, got, [][]string{
 		{"id", orDash(got.ID)},
@@ -891,7 +891,7 @@ func projectsTable() table[parley.Project] {
 	}
 }
 
-// printProject prints one as a table of its members, those that are empty left out.
+// printProject prints one as a table of its members, without empty ones.
 func printProject(term terminal, shared *flags, got *parley.Project) error {
 	return printFields(term, shared, got, [][]string{
 		{"id", orDash(got.ID)},
@@ -921,7 +921,7 @@ func messagesTable() table[parley.Message] {
 	}
 }
 
-// printMessage prints one as a table of its members, those that are empty left out.
+// printMessage prints one as a table of its members, without empty ones.
 func printMessage(term terminal, shared *flags, got *parley.Message) error {
 	return printFields(term, shared, got, [][]string{
 		{"id", orDash(got.ID)},
@@ -1019,7 +1019,7 @@ func turnsTable() table[parley.Turn] {
 	}
 }
 
-// printTurn prints one as a table of its members, those that are empty left out.
+// printTurn prints one as a table of its members, without empty ones.
 func printTurn(term terminal, shared *flags, got *parley.Turn) error {
 	return printFields(term, shared, got, [][]string{
 		{"id", orDash(got.ID)},
@@ -1095,7 +1095,7 @@ func filesTable() table[parley.File] {
 	}
 }
 
-// printFile prints one as a table of its members, those that are empty left out.
+// printFile prints one as a table of its members, without empty ones.
 func printFile(term terminal, shared *flags, got *parley.File) error {
 	return printFields(term, shared, got, [][]string{
 		{"id", orDash(got.ID)},

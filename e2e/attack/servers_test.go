@@ -14,11 +14,11 @@ import (
 	"example.org/parley/tool/mcp"
 )
 
-// hostileServer speaks the Model Context Protocol over HTTP, badly where it says so.
+// hostileServer speaks the Model Context Protocol over HTTP, badly where configured.
 type hostileServer struct {
 	tools func(listed int64) string                            // the result of tools/list; nil: one tool "fine"
-	call  func(w http.ResponseWriter, r *http.Request, id any) // nil: it answers "ok"
-	begin misdeed                                              // instead of the answer to initialize
+	call  func(w http.ResponseWriter, r *http.Request, id any) // nil: responds "ok"
+	begin misdeed                                              // instead of the response to initialize
 	// instead of 405 for the stream of the server's own messages
 	stream   misdeed
 	listings atomic.Int64
@@ -71,7 +71,7 @@ func (h *hostileServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, id, result)
 }
 
-// offering lists tools of given schemas beside one that is fine.
+// offering lists tools with given schemas beside a harmless one.
 func offering(schemas ...string) func(int64) string {
 	return func(int64) string {
 		tools := []string{`{"name":"fine","inputSchema":{"type":"object"}}`}
@@ -95,7 +95,7 @@ func doubling(levels int) string {
 	return `{"type":"object","$defs":{` + strings.Join(defs, ",") + `},"not":{"$ref":"#/$defs/a0"}}`
 }
 
-// answering answers calls with a result.
+// answering responds to calls with a result.
 func answering(result string) func(http.ResponseWriter, *http.Request, any) {
 	return func(w http.ResponseWriter, _ *http.Request, id any) {
 		w.Header().Set("Content-Type", "application/json")
@@ -103,12 +103,12 @@ func answering(result string) func(http.ResponseWriter, *http.Request, any) {
 	}
 }
 
-// instead answers calls with a misdeed.
+// instead responds to calls with a misdeed.
 func instead(of misdeed) func(http.ResponseWriter, *http.Request, any) {
 	return func(w http.ResponseWriter, r *http.Request, _ any) { of(w, r) }
 }
 
-// toldOften is as often as a list that changes all the time is asked for at most.
+// toldOften bounds how often a constantly changing list is requested.
 const toldOften = 2000
 
 func hostileServers() map[string]*hostileServer {
@@ -212,8 +212,8 @@ func hostileServers() map[string]*hostileServer {
 	}
 }
 
-// Whatever a server of tools lists, answers or announces: the process lives, the turn
-// ends, the record verifies, and what could not be checked is not offered.
+// Whatever a tool server lists, responds or announces: the process lives, the turn ends, the
+// record verifies, and tools that could not be checked are not offered.
 func TestHostileToolServers(t *testing.T) {
 	t.Parallel()
 	all := hostileServers()
@@ -256,13 +256,13 @@ func TestHostileToolServers(t *testing.T) {
 	t.Logf("%d turns ended: %v", len(sessions), ends)
 	s.boundedTools(key)
 	if asked := all["storm"].listings.Load(); asked == 0 || asked >= toldOften {
-		t.Errorf("a server that told %d times of a change was asked %d times", toldOften, asked)
+		t.Errorf("a server that announced %d changes was asked %d times", toldOften, asked)
 	}
 	s.survived(key)
 }
 
-// boundedTools holds the list of tools against what servers may put into it, and
-// answers the names of theirs.
+// boundedTools checks the list of tools against the bounds for servers, and returns the
+// names of the servers' tools.
 func (s *target) boundedTools(key string) (names []string) {
 	s.Helper()
 	got := s.ask(key, "GET", "/v1/tools", "")
@@ -287,7 +287,7 @@ func (s *target) boundedTools(key string) (names []string) {
 			s.Errorf("a tool is offered as %.100q with a schema of %d bytes", tool.Name, len(tool.Parameters))
 		}
 		if strings.HasPrefix(tool.Name, "schemas__hostile") &&
-			tool.Name != "schemas__hostile_1" { // which is small, and has a budget
+			tool.Name != "schemas__hostile_1" { // small, and checked with a budget
 			s.Errorf("%s is offered", tool.Name)
 		}
 		if strings.HasPrefix(tool.Source, "mcp/") &&
@@ -299,7 +299,7 @@ func (s *target) boundedTools(key string) (names []string) {
 		s.Errorf("only %d tools are unusable: %.800s", unusable, got.body)
 	}
 	if strings.Contains(got.body, secret) {
-		s.Error("the tools tell the credential")
+		s.Error("the tools reveal the credential")
 	}
 	return names
 }

@@ -1,6 +1,6 @@
 package cli
 
-// kind is what a verb does.
+// kind is the kind of a verb.
 type kind int
 
 const (
@@ -19,13 +19,13 @@ type verb struct {
 	bare       bool   // parley NOUN, without the name
 	kind       kind
 	operation  string
-	says       string // the line of the help; the operation's summary when empty
+	says       string // line of the help; if empty, the operation's summary
 
 	place      string            // the argument that names the thing, as AGENT
 	positional string            // the member of an input that is an argument
 	flags      map[string]string // flags by the names of members and parameters; "-" leaves one out
 	columns    []column          // of a list
-	settings   string            // the scope whose settings are flags and rows: Agent, Session
+	settings   string            // scope whose settings become flags and rows: Agent, Session
 	most       int               // rows of a list without --limit; 0: all
 	always     string            // of change: the patch, as Go
 
@@ -40,8 +40,8 @@ type verb struct {
 	prints string // prints for people, func(terminal, *thing) error; JSON is printed without it
 }
 
-// column is a column of a table: a member of the row by its path in JSON, or a function of cmd/parley that makes the
-// cell of a pointer to the row.
+// column is a column of a table: a member of the row by its path in JSON, or a function of cmd/parley that formats a
+// pointer to the row.
 type column struct{ title, member, cell string }
 
 // verbs returns the generated verbs.

@@ -1,4 +1,4 @@
-// The JSON of the API by the names that the page uses; schema.ts has it whole, as the server describes it.
+// The API's JSON under the names that the page uses; schema.ts has all of it, as the server describes it.
 
 import type * as api from './schema';
 
@@ -31,7 +31,7 @@ export interface Page<T> {
 // Message leaves the content's members open: api.Message tells them apart by role, which the page seldom needs.
 export type Message = Omit<api.Message, 'content'> & { content: api.MessageContent };
 
-// Exact is an answer whose request is kept as its text, byte by byte.
+// Exact is a response whose request is kept as text, byte by byte.
 type Exact<T> = Omit<T, 'request'> & { request: string };
 
 export type CallDetail = Exact<api.CallDetail>;
