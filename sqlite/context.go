@@ -117,7 +117,7 @@ func (p *pinnedPage) take(m parley.Message) error {
 }
 
 // readOwn takes those that the session wrote itself.
-func (p *pinnedPage) readOwn(c *conn, at place) error {
+func (p *pinnedPage) readOwn(c *conn, at location) error {
 	return p.read(c, pinnedMessages, func(r *row) parley.Message { return scanListed(r, at) },
 		at.logID, at.sessionID, parley.MaxPinnedShown, parley.MaxPinnedBytes)
 }

@@ -35,7 +35,7 @@ func headOfFork(c *conn, at location) (head parley.ContextHead, err error) {
 	parts := append(slices.Clone(at.shared), transition.Own(at.sessionID, at.logID))
 	var found []parley.Message
 	placed := func(r *row) parley.Message {
-		return scanListed(r, place{workspaceID: r.id(), sessionID: r.id(), logID: r.id()})
+		return scanListed(r, location{workspaceID: r.id(), sessionID: r.id(), logID: r.id()})
 	}
 	note := func(r *row) error {
 		found = append(found, placed(r))
@@ -103,13 +103,13 @@ func headOfFork(c *conn, at location) (head parley.ContextHead, err error) {
 // withPairs adds the other halves of calls and results to pinned messages, newest first,
 // and puts them in order. The first with which they are longer than may be carried ends
 // them.
-func withPairs(c *conn, at place, pins []parley.Message) ([]parley.Message, error) {
+func withPairs(c *conn, at location, pins []parley.Message) ([]parley.Message, error) {
 	messages := make([]parley.Message, 0, len(pins))
 	left := parley.MaxPinnedBytes
 	for i := range pins {
 		m, pair, longer := &pins[i], []parley.Message(nil), false
 		if role := transition.PairRole(m.Role); role != "" && m.ToolCallID != "" {
-			of := place{workspaceID: m.WorkspaceID, sessionID: m.SessionID, logID: m.LogID}
+			of := location{workspaceID: m.WorkspaceID, sessionID: m.SessionID, logID: m.LogID}
 			if err := c.each(pairOf, func(r *row) error {
 				pair = append(pair, scanListed(r, of))
 				longer = r.bool()

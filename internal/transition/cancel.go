@@ -209,7 +209,7 @@ func (t *Tx) EditQueued(
 			return parley.Message{}, err
 		}
 	}
-	if err := t.refile(h, m.ID, m.Content, content); err != nil {
+	if err := t.replaceFiles(h, m.ID, m.Content, content); err != nil {
 		return parley.Message{}, err
 	}
 	m.Content, m.TokenEstimate, m.UpdatedAt = content, parley.EstimateContent(content), t.now
