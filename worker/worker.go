@@ -103,7 +103,7 @@ func New(db Store, models model.Source, tools tool.Source, hub *live.Hub, option
 		runtimes:  map[string]runner.Runtime{},
 		toolsets:  newToolsets(),
 		pauses:    &pauses{},
-		answers:   inflight.NewBytes(answersHold, 0),
+		answers:   inflight.NewBytes(answersBytes, 0),
 		results:   newResults(),
 		prompts:   newPrompts(),
 		weights:   &weights{},
@@ -171,7 +171,7 @@ func (w *Worker) Start(ctx context.Context) error {
 	w.claimers.Go(
 		func() { w.sweepLoop(swept) },
 	) //nolint:contextcheck // it outlives ctx, which bounds the registration alone
-	for range outboxHands {
+	for range outboxLoops {
 		w.claimers.Go(w.outboxLoop)
 	}
 	w.keepers.Go(

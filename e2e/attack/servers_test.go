@@ -23,6 +23,30 @@ type hostileServer struct {
 	stream   misdeed
 	nothing  bool // it may offer no tool at all
 	listings atomic.Int64
+	// what it has sent of an answer without an end, and how many such are on their way
+	sent, floods atomic.Int64
+}
+
+// mostFlood bounds an answer without an end, so that a server that reads all of it is
+// found out before it is out of memory.
+const mostFlood = 256 << 20
+
+// flood sends an answer of events without an end, behind a first one.
+func (h *hostileServer) flood(w http.ResponseWriter, status int, first string) {
+	h.floods.Add(1)
+	defer h.floods.Add(-1)
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.WriteHeader(status)
+	out := http.NewResponseController(w)
+	more := []byte(first)
+	for h.sent.Load() < mostFlood {
+		n, err := w.Write(more)
+		h.sent.Add(int64(n))
+		if err != nil || out.Flush() != nil {
+			return
+		}
+		more = []byte(": " + strings.Repeat("x", 64<<10) + "\n\n")
+	}
 }
 
 const oneTool = `{"tools":[{"name":"fine","description":"d","inputSchema":{"type":"object"},` +
@@ -113,11 +137,22 @@ func instead(of misdeed) func(http.ResponseWriter, *http.Request, any) {
 const toldOften = 2000
 
 func hostileServers() map[string]*hostileServer {
+	failing, going := &hostileServer{}, &hostileServer{}
+	failing.call = func(w http.ResponseWriter, _ *http.Request, _ any) {
+		failing.flood(w, http.StatusInternalServerError, "")
+	}
+	going.call = func(w http.ResponseWriter, _ *http.Request, id any) {
+		going.flood(w, http.StatusOK, fmt.Sprintf(
+			`data: {"jsonrpc":"2.0","id":%v,"result":{"content":[{"type":"text","text":"ok"}]}}`+"\n\n", id,
+		))
+	}
 	long := strings.Repeat("x", someMegabytes)
 	grown := `{"a":[` + strings.Repeat(`{"":0},`, someMegabytes/7) + `0]}`
 	deep := strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000)
 	storm := `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`
 	return map[string]*hostileServer{
+		"fails-on": failing,
+		"goes-on":  going,
 		"schemas": {
 			tools: offering(
 				`{"type":"object","$defs":{"a":{"$ref":"#/$defs/a"}},"$ref":"#/$defs/a"}`,
@@ -268,6 +303,12 @@ func TestHostileToolServers(t *testing.T) {
 		ends[status]++
 	}
 	t.Logf("%d turns ended: %v", len(sessions), ends)
+	for _, name := range []string{"fails-on", "goes-on"} {
+		s.until("nobody to read on what "+name, func() bool { return all[name].floods.Load() == 0 })
+		if sent := all[name].sent.Load(); sent == 0 || sent >= mostFlood {
+			t.Errorf("%s has sent %d bytes, which were all taken", name, sent)
+		}
+	}
 	s.boundedTools(key)
 	if asked := all["storm"].listings.Load(); asked == 0 || asked >= toldOften {
 		t.Errorf("a server that announced %d changes was asked %d times", toldOften, asked)

@@ -100,7 +100,7 @@ var rules = []struct {
 	{"llm", []string{".", "model"}},
 	{"llm/openai", []string{".", "llm/sse", "llm/wire", "model"}},
 	{"llm/anthropic", []string{".", "llm/sse", "llm/wire", "model"}},
-	{"llm/wire", []string{".", "llm/sse", "model"}},
+	{"llm/wire", []string{".", "internal/inflight", "llm/sse", "model"}},
 	{"llm/*", []string{".", "model"}},
 	{"internal/netguard", nil},
 	{"internal/inflight", []string{"."}},

@@ -70,6 +70,9 @@ func (b *Bytes) Give(owner Owner, n int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	held := b.of[owner.WorkspaceID]
+	if held == nil { // nothing was taken, and n is 0
+		return
+	}
 	b.all -= n
 	held.all -= n
 	if held.of[owner.PrincipalID] -= n; held.of[owner.PrincipalID] == 0 {

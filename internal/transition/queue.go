@@ -107,8 +107,8 @@ func (q *queue) steers(turnID parley.ID) (steers []Entry) {
 	return steers
 }
 
-// assignSequence assigns a message the next sequence of the record, updates the statistics and writes message.created. A
-// streaming message gets its hash when it settles.
+// assignSequence assigns a message the next sequence of the record, updates the statistics and writes message.created.
+// A streaming message gets its hash when it settles.
 func (t *Tx) assignSequence(h *Head, m *parley.Message) error {
 	h.LastSequence++
 	if h.Context.Cleared && m.Role == parley.RoleUser && !m.Steer {

@@ -156,7 +156,7 @@ type Ready struct {
 	At        parley.Time
 }
 
-// Rank is the column "priority" of a ready session; claims take lower ranks first.
+// Rank is the column "priority" of a ready session; it decides which claims see the session.
 type Rank int
 
 // RankOf returns the rank of a turn: 0 in the foreground, 1 in the background, plus two for each degree of suspicion.

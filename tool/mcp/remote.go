@@ -86,7 +86,8 @@ func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	if kind, _, err := mime.ParseMediaType(
 		response.Header.Get("Content-Type"),
 	); err == nil &&
-		kind == "text/event-stream" { // each event has its own bound
+		kind == "text/event-stream" && response.StatusCode/100 == 2 {
+		// Each event has its own bound. An error is read whole, whatever it says it is.
 		response.Body = &eventsBody{
 			ReadCloser: &body{ReadCloser: response.Body, room: -1, release: release}, hold: h,
 		}
