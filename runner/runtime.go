@@ -12,6 +12,12 @@ type Runtime interface {
 	// Cancel tells what the runtime keeps for a turn that waits that the turn was
 	// cancelled. A turn that runs learns it from its context. It does not block.
 	Cancel(turnID parley.ID)
-	// Close ends what the runtime keeps for a session that is gone. It does not block.
+	// Close ends what the runtime keeps for a session that is gone, or whose turn another
+	// process runs now. It does not block.
 	Close(sessionID parley.ID)
+	// Waiting lists the turns that wait, and for which the runtime keeps something.
+	Waiting() []Waiting
 }
+
+// Waiting is a turn that waits, and for which a runtime keeps something in this process.
+type Waiting struct{ WorkspaceID, SessionID, TurnID parley.ID }

@@ -19,11 +19,13 @@ type question struct {
 	request *model.Request // if the turn keeps it, and for an observer that reads contents; else nil
 	encoded model.EncodedRequest
 	filter  model.AnswerFilter // of the middleware; nil: answers are kept as they come
-	// speech is a speaker's answer; nil: the model is asked.
+	// said is what a speaker is told, and speech its answer; nil: the model is asked.
+	said   []parley.Message
 	speech func(ctx context.Context) iter.Seq2[model.Chunk, error]
-	key    parley.Hash // of the response cache, if the turn uses it
-	served *served     // the answer that was in there; nil: the model is asked
-	call   parley.Call // all but ID, MessageID and Attempt
+	cost   func() *parley.Money // of that answer, once it has ended; nil: nothing tells
+	key    parley.Hash          // of the response cache, if the turn uses it
+	served *served              // the answer that was in there; nil: the model is asked
+	call   parley.Call          // all but ID, MessageID and Attempt
 	system string
 	tools  []byte
 	steers []store.Steered
@@ -265,6 +267,9 @@ func (a *answer) record() {
 	}
 	a.call.Usage, a.call.Finish, a.call.Error = a.usage, a.finish, a.failure
 	a.call.Cost, a.call.Saved = a.turn.info.Price.Cost(a.usage), a.turn.info.Price.Saved(a.usage)
+	if a.question.cost != nil {
+		a.call.Cost = a.question.cost()
+	}
 	if served := a.question.served; served != nil {
 		a.call.Cost, a.call.Saved = new(parley.Money), served.cost
 	}

@@ -132,16 +132,34 @@ func (l *limits) atLimit(limit parley.Limit, what string) *parley.Failure {
 	}
 }
 
+// reached is the failure of a turn that may not take another step: it took as many, or
+// called as many tools, as it may.
+func (l *limits) reached(at place) *parley.Failure {
+	if most, limited := l.steps(); limited && at.step > most {
+		return l.atLimit(parley.LimitSteps, fmt.Sprintf("the turn took %d steps without coming to an end", most))
+	}
+	if most := l.inEffect.MaxToolCalls; most != nil && l.calls > *most {
+		return l.atLimit(parley.LimitToolCalls, fmt.Sprintf("the turn asked for more than %d tool calls", *most))
+	}
+	return nil
+}
+
+// steps is how many the turn may take. Those of a speaker are many and short: only a
+// number that somebody has set bounds them.
+func (l *limits) steps() (most int, limited bool) {
+	return l.inEffect.Steps(), l.speaker == nil || l.inEffect.MaxSteps != nil
+}
+
 // spent checks the limits of a turn that count steps and tools before a step, and
 // warns when one of them, or its time, is near.
 func (l *limits) spent(at place) (*parley.Failure, error) {
-	if most := l.inEffect.Steps(); at.step > most && l.speaker == nil { // whose steps are its own affair
-		return l.atLimit(parley.LimitSteps, fmt.Sprintf("the turn took %d steps without coming to an end", most)), nil
+	if failure := l.reached(at); failure != nil {
+		return failure, nil
 	}
-	if most := l.inEffect.MaxToolCalls; most != nil && l.calls > *most {
-		return l.atLimit(parley.LimitToolCalls, fmt.Sprintf("the turn asked for more than %d tool calls", *most)), nil
+	var near []parley.LimitWarning
+	if most, limited := l.steps(); limited {
+		near = append(near, parley.LimitWarning{Limit: parley.LimitSteps, Spent: int64(at.step - 1), Of: int64(most)})
 	}
-	near := []parley.LimitWarning{{Limit: parley.LimitSteps, Spent: int64(at.step - 1), Of: int64(l.inEffect.Steps())}}
 	if l.inEffect.MaxToolCalls != nil {
 		near = append(
 			near,

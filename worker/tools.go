@@ -59,6 +59,7 @@ type toolCall struct {
 	client    bool              // a client answers it
 	question  bool              // a person answers it
 	own       bool              // tool waits for what a speaker does by itself
+	lost      bool              // the speaker that made it does not know it any more
 	approval  *parley.Approval  // of one that was asked about
 	cleared   bool              // its approval was used: it may run, or wait for its own answer
 	started   bool
@@ -74,9 +75,8 @@ func (t *tools) sort(call *toolCall) {
 		return
 	}
 	if t.speaker != nil {
-		if call.tool, call.own = t.speaker.Tool(call.name, call.arguments); !call.own {
-			call.refusal = parley.EffectUnknown
-		}
+		call.tool, call.own = t.speaker.Tool(call.name, call.arguments)
+		call.lost = !call.own
 		return
 	}
 	for _, ref := range t.settings.Tools {

@@ -47,6 +47,7 @@ type turn struct {
 	answer   *answer    // the step's, complete and not yet settled; else nil
 	calls    []toolCall // of the step, that need results
 	stepping bool       // the observer was told that the step began
+	unsure   bool       // of what an earlier run has done
 
 	limits     *limits
 	budgets    *budgets

@@ -57,9 +57,9 @@ func (r *requests) tooLong(budget prompt.Budget, selection *prompt.Selection) *p
 
 // observe compares what a provider counted with the estimate. A kept answer's 0 is
 // nobody's count, and images are weighed by their area: what one provider makes of
-// them says nothing of how its model cuts texts.
+// them says nothing of how its model cuts texts. Nor does what a speaker tells of itself.
 func (r *requests) observe(q *question, usage parley.Usage) {
-	if usage.InputTokens != nil && q.served == nil && !q.images {
+	if usage.InputTokens != nil && q.served == nil && q.speech == nil && !q.images {
 		r.w.ratios.Observe(r.settings.Model, int64(q.estimate), *usage.InputTokens)
 	}
 }

@@ -5,4 +5,4 @@ package confine
 // Supported reports whether this system can confine programs.
 func Supported() bool { return false }
 
-func enter([]string, []string) error { return ErrUnsupported }
+func enter(Cage, []string) error { return ErrUnsupported }
