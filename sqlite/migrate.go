@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/database"
 	driver "modernc.org/sqlite"
 
 	"example.org/parley"
@@ -18,6 +19,11 @@ import (
 
 //go:embed migrations/*.sql
 var migrations embed.FS
+
+// newSchema is what the migrations make of an empty database. A test holds it against them.
+//
+//go:embed schema.sql
+var newSchema string
 
 // connectionPragmas are the settings of a connection. synchronous=FULL makes a
 // commit durable before it is answered.
@@ -71,6 +77,9 @@ func migrate(ctx context.Context, path string) (err error) {
 	if err != nil {
 		return err
 	}
+	if made, err := makeSchema(ctx, db, steps); err != nil || made {
+		return err
+	}
 	current, target, err := provider.GetVersions(ctx)
 	if err != nil {
 		return err
@@ -95,6 +104,39 @@ func migrate(ctx context.Context, path string) (err error) {
 	}
 	_, err = provider.Up(ctx)
 	return err
+}
+
+// makeSchema makes the schema of an empty database in one transaction, and records the migrations as applied. It
+// reports false for a database that holds anything.
+func makeSchema(ctx context.Context, db *sql.DB, steps []*goose.Migration) (bool, error) {
+	var objects int
+	if err := db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&objects); err != nil || objects > 0 {
+		return false, err
+	}
+	versions, err := database.NewStore(goose.DialectSQLite3, goose.DefaultTablename)
+	if err != nil {
+		return false, err
+	}
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = tx.Rollback() }() // nothing after a commit
+	if _, err := tx.ExecContext(ctx, newSchema); err != nil {
+		return false, err
+	}
+	if err := versions.CreateVersionTable(ctx, tx); err != nil {
+		return false, err
+	}
+	if err := versions.Insert(ctx, tx, database.InsertRequest{}); err != nil { // as goose does, which begins at 0
+		return false, err
+	}
+	for _, step := range steps {
+		if err := versions.Insert(ctx, tx, database.InsertRequest{Version: step.Version}); err != nil {
+			return false, err
+		}
+	}
+	return true, tx.Commit()
 }
 
 // checkSchemaAt is checkSchema over a connection of its own.

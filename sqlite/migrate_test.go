@@ -6,8 +6,10 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/pressly/goose/v3"
 
 	"example.org/parley"
@@ -187,4 +189,81 @@ func TestLateMigration(t *testing.T) {
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestNewDatabasesAreAsMigrationsMakeThem: a new database is made of one text, and holds what the migrations, one after
+// the other, would have made.
+func TestNewDatabasesAreAsMigrationsMakeThem(t *testing.T) {
+	fresh := filepath.Join(t.TempDir(), DatabaseFile)
+	if err := migrate(t.Context(), fresh); err != nil {
+		t.Fatal(err)
+	}
+	migrated := filepath.Join(t.TempDir(), DatabaseFile)
+	db, err := sql.Open("sqlite", migrated)
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps, err := upward()
+	if err != nil {
+		t.Fatal(err)
+	}
+	provider, err := goose.NewProvider(goose.DialectSQLite3, db, nil, goose.WithGoMigrations(steps...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := provider.Up(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(everythingIn(t, migrated), everythingIn(t, fresh)); diff != "" {
+		t.Errorf("by migrations (-), new (+):\n%s", diff)
+	}
+}
+
+// everythingIn is the schema of a database and the rows of all tables, as SQL literals. The times of the migrations are
+// not in it.
+func everythingIn(t *testing.T, path string) map[string][]string {
+	t.Helper()
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	lines := func(query string) (lines []string) {
+		found, err := db.QueryContext(t.Context(), query)
+		if err != nil {
+			t.Fatal(query, err)
+		}
+		defer found.Close()
+		for found.Next() {
+			var line string
+			if err := found.Scan(&line); err != nil {
+				t.Fatal(query, err)
+			}
+			lines = append(lines, line)
+		}
+		if err := found.Err(); err != nil {
+			t.Fatal(query, err)
+		}
+		return lines
+	}
+	all := map[string][]string{
+		"sqlite_schema": lines("SELECT type || ' ' || name || ' ' || tbl_name || ' ' || ifnull(sql, '') " +
+			"FROM sqlite_schema ORDER BY type, name"),
+		"goose_db_version": lines("SELECT version_id || ' ' || is_applied FROM goose_db_version ORDER BY id"),
+	}
+	for _, table := range lines("SELECT name FROM sqlite_schema WHERE type = 'table'") {
+		if all[table] != nil || table == "sqlite_sequence" || table == "search_words" {
+			continue
+		}
+		columns := lines("SELECT 'quote(\"' || name || '\")' FROM pragma_table_info('" + table + "') ORDER BY cid")
+		all[table] = lines("SELECT " + strings.Join(columns, " || ', ' || ") + " FROM \"" + table + "\" ORDER BY 1")
+	}
+	return all
 }

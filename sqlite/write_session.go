@@ -24,8 +24,13 @@ func (w changes) Create(h *transition.Head, made *transition.Creation) error {
 		if err := w.inherit(h, made.Inherited); err != nil {
 			return err
 		}
+		return w.insertHead(h)
 	}
-	return w.insertHead(h)
+	if err := w.insertHead(h); err != nil {
+		return err
+	}
+	w.keep(h) // its first message comes next
+	return nil
 }
 
 // ClearContext implements transition.Writer.

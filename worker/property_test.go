@@ -39,7 +39,9 @@ func TestWhateverHappens(t *testing.T) {
 			moody(moods[int(asked.Add(1))%len(moods)])(ctx, yield)
 		}
 		r.model.mu.Unlock()
-		sessions := []parley.ID{r.session(tooled("look", "act"), nil), r.session(tooled("look", "act"), nil)}
+		agent := tooled("look", "act")
+		agent.Limits = &parley.Limits{MaxSteps: new(8)} // moods without a last answer would go on to the default
+		sessions := []parley.ID{r.session(agent, nil), r.session(agent, nil)}
 		for _, step := range rapid.SliceOfN(rapid.IntRange(0, 11), 1, 12).Draw(rt, "steps") {
 			sessionID := sessions[step%2]
 			switch step / 2 {
@@ -143,7 +145,7 @@ func checkRecord(rt *rapid.T, r *rig, sessionID parley.ID) {
 		}
 	}
 	r.seen.mu.Unlock()
-	turns, err := r.store.Turns(r.Context(), r.scope, sessionID, store.TurnQuery{Limit: 100})
+	turns, err := r.store.Turns(r.Context(), r.scope, sessionID, store.TurnQuery{Limit: parley.MaxPage})
 	r.must(err)
 	for _, turn := range turns {
 		if !turn.Status.Finished() || ends[turn.ID] != 1 {

@@ -166,7 +166,7 @@ func TestRoundTrip(t *testing.T) {
 			t.Errorf("digests (-source +copy):\n%s", diff)
 		}
 		if summary.Resumed || summary.Already || len(summary.Tables) != len(transfer.Tables) ||
-			summary.Sessions != 15 ||
+			summary.Sessions < 15 || // of the fixture, which grows
 			summary.Messages < 80 {
 			t.Errorf("the summary is %+v", summary)
 		}
