@@ -29,8 +29,8 @@ type act struct {
 	Write  string     `json:"write,omitempty"`
 	Open   string     `json:"open,omitempty"` // by itself, as what follows
 	List   string     `json:"list,omitempty"`
-	Put    string     `json:"put,omitempty"`  // a file
-	Link   []string   `json:"link,omitempty"` // a symbolic link: to what, where
+	Put    string     `json:"put,omitempty"`    // a file
+	Link   []string   `json:"link,omitempty"`   // a symbolic link: to what, where
 	Blocks bool       `json:"blocks,omitempty"` // tell what the prompt holds
 	Usage  *agentUse  `json:"usage,omitempty"`
 	Env    string     `json:"env,omitempty"`

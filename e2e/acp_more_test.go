@@ -40,7 +40,11 @@ func TestAnAgentIsGivenFiles(t *testing.T) {
 			a := actingAt(t, place{dir: t.TempDir()}, map[string]any{"args": c.args})
 			a.agent(t, "Ada")
 			upload := func(name string, content []byte) string {
-				file, err := a.client.UploadFile(t.Context(), bytes.NewReader(content), client.UploadFileQuery{Name: name})
+				file, err := a.client.UploadFile(
+					t.Context(),
+					bytes.NewReader(content),
+					client.UploadFileQuery{Name: name},
+				)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -50,8 +54,14 @@ func TestAnAgentIsGivenFiles(t *testing.T) {
 			session, turn := a.session(t, "ada", act{Say: "Hello."})
 			a.over(t, turn.ID)
 			say := func(files ...string) parley.Turn {
-				posted, err := a.client.PostMessage(t.Context(), session.ID, client.MessageInput{Content: encoded(t,
-					parley.UserContent{Text: `[{"blocks":true}]`, Files: files, Links: []string{"https://example.org/docs"}})})
+				posted, err := a.client.PostMessage(t.Context(), session.ID, client.MessageInput{Content: encoded(
+					t,
+					parley.UserContent{
+						Text:  `[{"blocks":true}]`,
+						Files: files,
+						Links: []string{"https://example.org/docs"},
+					},
+				)})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -102,7 +112,8 @@ func TestAnAgentsSpending(t *testing.T) {
 	limit("5")
 	turn = a.over(t, turn.ID)
 	got := strings.Join(lines(t, a.client, session.ID), "\n")
-	if turn.Status != parley.TurnCompleted || turn.Cost.String() != "1.25" || !strings.Contains(got, "You said: Go on.") {
+	if turn.Status != parley.TurnCompleted || turn.Cost.String() != "1.25" ||
+		!strings.Contains(got, "You said: Go on.") {
 		t.Errorf("the turn %s: %+v, with %v, and the record is:\n%s", turn.Status, turn.Error, turn.Cost, got)
 	}
 	if after := a.processes(t); len(after) != 1 || after[0] != before[0] {
@@ -156,8 +167,15 @@ func aDecisionAfterAKill(t *testing.T, at place) {
 		here := places()
 		a := actingAt(t, here, nil)
 		a.agent(t, "Ada "+name)
-		session, turn := a.session(t, "ada-"+name, act{Say: "May I? "},
-			act{Call: &agentCall{ID: "one", Kind: "edit", Title: "Edits", Ask: true, Result: "edited"}}, act{Say: "Done."})
+		session, turn := a.session(
+			t,
+			"ada-"+name,
+			act{Say: "May I? "},
+			act{
+				Call: &agentCall{ID: "one", Kind: "edit", Title: "Edits", Ask: true, Result: "edited"},
+			},
+			act{Say: "Done."},
+		)
 		asked := a.pending(t, session.ID)
 		a.waits(t, turn.ID, parley.WaitApproval)
 		a.kill()
@@ -200,6 +218,24 @@ func aDecisionAfterAKill(t *testing.T, at place) {
 	}
 	if again := a.over(t, a.say(t, session.ID, act{Say: "Well."}).ID); again.Status != parley.TurnCompleted {
 		t.Errorf("the next turn %s: %+v", again.Status, again.Error)
+	}
+}
+
+// TestAServerStopsInOrder: the program is told to end its prompt, and the next server's to
+// go on in its session.
+func TestAServerStopsInOrder(t *testing.T) {
+	t.Parallel()
+	a := actingAt(t, place{dir: t.TempDir()}, nil)
+	a.agent(t, "Ada")
+	session, turn := a.session(t, "ada", act{Say: "Half a"}, act{Hang: true})
+	a.said(t, session.ID, "Half a")
+	a.terminate()
+	a.server = a.started(t, a.at)
+	turn = a.over(t, turn.ID)
+	got := strings.Join(lines(t, a.client, session.ID), "\n")
+	if turn.Status != parley.TurnCompleted || !strings.Contains(got, ": Half a") ||
+		!strings.Contains(got, "You said: Go on.") {
+		t.Errorf("the turn %s: %+v, and the record is:\n%s\n%s", turn.Status, turn.Error, got, a.stderr)
 	}
 }
 
@@ -330,6 +366,100 @@ func (a *acting) reaches(t *testing.T) {
 	}
 	if now, err := os.ReadFile(filepath.Join(data, "token")); err != nil || !bytes.Equal(now, token) {
 		t.Errorf("the token was changed: %v", err)
+	}
+}
+
+// TestSomebodyElsesRuntime is failure 69 for runtimes: who makes an agent run by a program,
+// or lets its calls run unasked, does so for new sessions of others and not for those that
+// they have, unless their own rules name the program.
+func TestSomebodyElsesRuntime(t *testing.T) {
+	t.Parallel()
+	a := actingAt(t, place{dir: t.TempDir()}, nil)
+	agent, err := a.client.CreateAgent(t.Context(), client.AgentInput{Name: "Ada"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := a.client.CreateKey(t.Context(), client.KeyInput{Name: "alice", Role: parley.RoleMember})
+	if err != nil {
+		t.Fatal(err)
+	}
+	alice, err := client.New(client.Options{URL: a.url, Key: key.Secret})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(alice.Close)
+	allow := func(tools ...string) *[]parley.Grant {
+		grants := []parley.Grant{}
+		for _, tool := range tools {
+			grants = append(grants, parley.Grant{Tool: tool, Effect: parley.GrantAllow})
+		}
+		return &grants
+	}
+	open := func(tools ...string) parley.Session {
+		t.Helper()
+		session, err := alice.CreateSession(t.Context(), client.SessionInput{
+			AgentID: "ada", Settings: parley.Settings{Grants: allow(tools...)},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return session
+	}
+	plain, lenient, named := open(), open("*"), open("acp/scripted")
+	change := func(grants *[]parley.Grant) {
+		t.Helper()
+		var patch client.AgentPatch
+		raw, err := json.Marshal(map[string]any{"runtime": "acp/scripted", "grants": grants})
+		if err != nil {
+			t.Fatal(err)
+		}
+		decode(t, raw, &patch)
+		if _, err := a.client.UpdateAgent(t.Context(), agent.ID.String(), patch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	change(allow("acp/scripted"))
+	said := func(session parley.Session, acts ...act) parley.Turn {
+		t.Helper()
+		script, err := json.Marshal(acts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		posted, err := alice.Post(t.Context(), session.ID, client.UserMessage(string(script)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return parley.Turn{ID: posted.Message.TurnID}
+	}
+	for name, session := range map[string]parley.Session{"without rules": plain, "with a rule for all": lenient} {
+		turn := a.over(t, said(session, act{Say: "Hello."}).ID)
+		if turn.Status != parley.TurnFailed || turn.Error.Class != parley.ClassAuth || len(a.processes(t)) > 0 {
+			t.Errorf("an earlier session %s: the turn %s: %+v, %v run", name, turn.Status, turn.Error, a.processes(t))
+		}
+	}
+	fresh := open()
+	for name, session := range map[string]parley.Session{"names it": named, "is new": fresh} {
+		if turn := a.over(t, said(session, act{Say: "Hello."}).ID); turn.Status != parley.TurnCompleted {
+			t.Errorf("a session that %s: the turn %s: %+v", name, turn.Status, turn.Error)
+		}
+	}
+	change(allow("acp/scripted", "scripted__edit"))
+	ask := act{Call: &agentCall{ID: "one", Kind: "edit", Title: "Edits", Ask: true, Result: "edited"}}
+	turn := said(fresh, ask)
+	asked := a.pending(t, fresh.ID)
+	if asked.Reason != parley.AskedAgentChange {
+		t.Errorf("it is asked for %q", asked.Reason)
+	}
+	if _, err := alice.DecideApproval(
+		t.Context(),
+		asked.ID,
+		client.DecisionInput{Decision: parley.DecideDeny},
+	); err != nil {
+		t.Fatal(err)
+	}
+	a.over(t, turn.ID)
+	if turn := a.over(t, said(open(), ask).ID); turn.Status != parley.TurnCompleted {
+		t.Errorf("a session that accepts the rule: the turn %s: %+v", turn.Status, turn.Error)
 	}
 }
 

@@ -86,7 +86,7 @@ func actingAt(t *testing.T, at place, more map[string]any) *acting {
 func (a *acting) started(t *testing.T, at place) *server {
 	t.Helper()
 	environment := []string{"SCRIPTED_SECRET=hush-hush", "OPENAI_API_KEY=sk-of-the-server"}
-	return startProgram(t, a.binary, at, environment, "--lease", shortLease.String())
+	return startProgram(t, a.binary, at, environment, "--lease", shortLease.String(), "--drain", "100ms")
 }
 
 // copied copies a program to where every user may run it.

@@ -232,7 +232,8 @@ func TestASpeakersSpending(t *testing.T) {
 			if slices.Contains(runtime.unsure, true) {
 				t.Error("a turn that waited is unsure of what happened")
 			}
-			if call := r.callLog(sessionID)[0]; call.Cost == nil || *call.Cost != 1e9 || *call.Usage.InputTokens != 100 {
+			if call := r.callLog(sessionID)[0]; call.Cost == nil || *call.Cost != 1e9 ||
+				*call.Usage.InputTokens != 100 {
 				t.Errorf("the first call is kept as %+v", call)
 			}
 		})

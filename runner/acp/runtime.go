@@ -218,8 +218,14 @@ func (r *Runtime) start(of store.Fence, project string) (*session, error) {
 		return nil, err
 	}
 	s := &session{
-		runtime: r, workspaceID: of.WorkspaceID, id: of.SessionID, process: process, files: files{policy: r.options.Projects, project: project},
-		ended: make(chan struct{}), calls: map[string]*call{}, wake: make(chan struct{}, 1),
+		runtime:     r,
+		workspaceID: of.WorkspaceID,
+		id:          of.SessionID,
+		process:     process,
+		files:       files{policy: r.options.Projects, project: project},
+		ended:       make(chan struct{}),
+		calls:       map[string]*call{},
+		wake:        make(chan struct{}, 1),
 	}
 	s.conn = newConn(func(line []byte) error {
 		_, err := process.Write(line)

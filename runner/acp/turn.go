@@ -357,8 +357,11 @@ func (v *voice) decided() (blocks []block, err error) {
 		}
 	}
 	if text.Len() > 0 {
-		blocks = append(blocks, block{Type: "text", Text: "Your process ended while its turn waited. What it had asked " +
-			"for:" + text.String() + "\n" + goOn})
+		blocks = append(
+			blocks,
+			block{Type: "text", Text: "Your process ended while its turn waited. What it had asked " +
+				"for:" + text.String() + "\n" + goOn},
+		)
 	}
 	return blocks, nil
 }
