@@ -227,7 +227,9 @@ func TestAServerStopsInOrder(t *testing.T) {
 	t.Parallel()
 	a := actingAt(t, place{dir: t.TempDir()}, nil)
 	a.agent(t, "Ada")
-	session, turn := a.session(t, "ada", act{Say: "Half a"}, act{Hang: true})
+	session, turn := a.session(t, "ada", act{Say: "Hello."}) // its record has the name of the program's session
+	a.over(t, turn.ID)
+	turn = a.say(t, session.ID, act{Say: "Half a"}, act{Hang: true})
 	a.said(t, session.ID, "Half a")
 	a.terminate()
 	a.server = a.started(t, a.at)
