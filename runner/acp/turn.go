@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -218,6 +219,9 @@ func (v *voice) Speak(said []parley.Message) (runner.Speech, error) {
 	speech := runner.Speech{Chunks: v.chunks, Cost: func() *parley.Money { return v.cost }}
 	if !v.Listens() {
 		return speech, nil
+	}
+	if v.again() { // what began the turn was told to its earlier process
+		said = slices.DeleteFunc(said, func(m parley.Message) bool { return m.ID == v.turn.Claim().Trigger.ID })
 	}
 	shown, err := v.turn.Shown(said)
 	if err != nil {
