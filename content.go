@@ -11,26 +11,25 @@ import (
 	"unicode/utf8"
 )
 
-// The contents by role. Fields stand in alphabetical order of their JSON names
-// so that encoding them gives canonical JSON at once.
+// The contents by role. Fields are in the alphabetical order of their JSON names, so that encoding them directly gives
+// canonical JSON.
 
-// UserContent is what a user message holds: Parts in their order, or the short form.
-// Files are ids of uploads. Of a content in parts the short form is filled in as it is
-// read, so that both read the same: Text joins its texts, Files and Links are its files and
-// the addresses of its links.
+// UserContent is the content of a user message: Parts in order, or the short form. Files are ids of uploads. When a
+// content in parts is read, the short form is filled in, so that both read the same: Text joins its texts, Files and
+// Links are its files and the addresses of its links.
 type UserContent struct {
 	Files  []string `json:"files,omitempty"`
 	Links  []string `json:"links,omitempty"`
 	Parts  []Part   `json:"parts,omitempty"`
 	Search bool     `json:"search,omitempty"` // allow web search for this turn
 	Text   string   `json:"text"`
-	Think  bool     `json:"think,omitempty"` // ask for reasoning where the model can
+	Think  bool     `json:"think,omitempty"` // ask for reasoning if the model supports it
 }
 
-// shortUser is a UserContent without its methods.
+// shortUser is UserContent without its methods.
 type shortUser UserContent
 
-// MarshalJSON writes the parts, where there are some, and the short form else.
+// MarshalJSON writes the parts, if any, else the short form.
 func (c UserContent) MarshalJSON() ([]byte, error) {
 	if len(c.Parts) == 0 {
 		return EncodeJSON(shortUser(c))
@@ -59,8 +58,8 @@ func (c *UserContent) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// AssistantContent is a run of reasoning and the text behind it: Parts in their order, or
-// the short form, which is filled in as parts are read.
+// AssistantContent is a run of reasoning and the text after it: Parts in order, or the short form, which is filled in
+// when parts are read.
 type AssistantContent struct {
 	Parts     []Part `json:"parts,omitempty"`
 	Reasoning string `json:"reasoning,omitempty"`
@@ -68,10 +67,10 @@ type AssistantContent struct {
 	Text      string `json:"text"`
 }
 
-// shortAssistant is an AssistantContent without its methods.
+// shortAssistant is AssistantContent without its methods.
 type shortAssistant AssistantContent
 
-// MarshalJSON writes the parts, where there are some, and the short form else.
+// MarshalJSON writes the parts, if any, else the short form.
 func (c AssistantContent) MarshalJSON() ([]byte, error) {
 	if len(c.Parts) == 0 {
 		return EncodeJSON(shortAssistant(c))
@@ -91,8 +90,8 @@ func (c *AssistantContent) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// ToolCallContent asks for a tool. ID is Parley's own. Arguments is an object,
-// or null beside ArgumentsText when the model's text was no JSON object.
+// ToolCallContent asks for a tool. ID is Parley's own. Arguments is an object, or null beside ArgumentsText if the
+// model's text was not a JSON object.
 type ToolCallContent struct {
 	Arguments     json.RawMessage `json:"arguments"`
 	ArgumentsText string          `json:"arguments_text,omitempty"`
@@ -100,18 +99,18 @@ type ToolCallContent struct {
 	Name          string          `json:"name"`
 }
 
-// ToolResultContent is a tool's answer (D6): Result, any JSON, or Parts, where it is
-// more than one thing, or holds files. Each thing stands in it once.
+// ToolResultContent is a tool's answer (D6): Result, any JSON, or Parts, if it consists of several things or holds
+// files. It contains each thing once.
 type ToolResultContent struct {
 	Error           *string         `json:"error"`
 	ExecutionTimeMS *int64          `json:"execution_time_ms"`
 	Parts           []Part          `json:"parts,omitempty"`
-	Result          json.RawMessage `json:"result,omitempty"` // absent beside parts
+	Result          json.RawMessage `json:"result,omitempty"` // absent if there are parts
 	Success         bool            `json:"success"`
 }
 
-// Plain is what was answered, as text: a string as it is, other JSON as it is written,
-// parts one below the other, a file by its name. "" for null.
+// Plain returns the answer as text: a string unchanged, other JSON as written, parts one per line, a file by its name.
+// "" for null.
 func (c *ToolResultContent) Plain() string {
 	if len(c.Parts) > 0 {
 		texts := make([]string, len(c.Parts))
@@ -130,13 +129,12 @@ func (c *ToolResultContent) Plain() string {
 	return string(c.Result)
 }
 
-// EffectUnknown is the error that stands as the result of a tool call whose tool
-// may or may not have run: in the record after a crash or cancel, and in requests
-// for a call that has no result.
+// EffectUnknown is the error recorded as the result of a tool call whose tool may or may not have run: in the record
+// after a crash or cancel, and in requests for a call without a result.
 const EffectUnknown = "No result: this tool call was interrupted, and whether it took effect is unknown."
 
-// NotDecided is the error that stands as the result of a call that never ran,
-// because its turn ended before anybody decided about it.
+// NotDecided is the error recorded as the result of a call that never ran because its turn ended before anybody decided
+// about it.
 const NotDecided = "Not run: the turn ended before anybody approved this call."
 
 // TextContent is the content of summaries and imported system messages.
@@ -144,12 +142,12 @@ type TextContent struct {
 	Text string `json:"text"`
 }
 
-// EncodeContent gives the canonical JSON of one of the content structs.
+// EncodeContent returns the canonical JSON of one of the content structs.
 func EncodeContent[C UserContent | AssistantContent | ToolCallContent | ToolResultContent | TextContent](
 	content C,
 ) (json.RawMessage, error) {
 	value := any(content)
-	switch c := value.(type) { // the hot ones by hand: no raw members, fields in order
+	switch c := value.(type) { // hot paths by hand: no raw members, fields in order
 	case ToolResultContent:
 		if len(c.Parts) == 0 && c.Result == nil {
 			c.Result = json.RawMessage("null")
@@ -177,12 +175,12 @@ func EncodeContent[C UserContent | AssistantContent | ToolCallContent | ToolResu
 	if err := encoder.Encode(value); err != nil {
 		return nil, WrapError(CodeInvalid, err, "the content is not valid JSON")
 	}
-	// Raw members may be in any order, and encoding/json escapes U+2028: one pass settles both.
+	// Raw members may be in any order, and encoding/json escapes U+2028: one pass fixes both.
 	return CanonicalJSON(out.Bytes())
 }
 
-// ValidateContent checks content from outside against its role's shape and
-// returns it as canonical JSON. The error is CodeInvalid and names the field.
+// ValidateContent checks content from outside against its role's shape and returns it as canonical JSON. Its error is
+// CodeInvalid and names the field.
 func ValidateContent(role Role, raw json.RawMessage) (json.RawMessage, error) {
 	if len(bytes.TrimSpace(raw)) == 0 || string(bytes.TrimSpace(raw)) == "null" {
 		return nil, InvalidField(
@@ -288,12 +286,12 @@ func ValidateContent(role Role, raw json.RawMessage) (json.RawMessage, error) {
 	)
 }
 
-// besideParts refuses the short form beside parts: a content says each thing once.
+// besideParts refuses the short form beside parts: a content states each thing once.
 func besideParts(short string) error {
 	return InvalidField("content.parts", "%s are left out beside parts", short)
 }
 
-// checkFileIDs wants ids of different files, and writes them in their one form.
+// checkFileIDs requires ids of different files, and normalises them.
 func checkFileIDs(files []string) error {
 	if len(files) > MaxMessageFiles {
 		return InvalidField("content.files", "at most %d files", MaxMessageFiles)
@@ -342,14 +340,14 @@ func strictObject(raw []byte, into any) error {
 			}
 			kind := jsonKind(wrong.Type.Kind().String())
 			if kind != "array" && isList(into, wrong.Field) {
-				return InvalidField(field, "is a list, each item of which must be a JSON %s", kind)
+				return InvalidField(field, "must be a list of items of type JSON %s", kind)
 			}
 			return InvalidField(field, "must be a JSON %s", kind)
 		case strings.HasPrefix(err.Error(), "json: unknown field "):
 			name := strings.Trim(strings.TrimPrefix(err.Error(), "json: unknown field "), `"`)
 			return InvalidField("content."+Clip(name, 64), "there is no such field for this role")
 		case ErrorCode(err) == CodeInvalid: // an id, or a hash
-			return InvalidField("content", "holds an id or hash that is not one")
+			return InvalidField("content", "holds an invalid id or hash")
 		default:
 			return InvalidField("content", "is not valid JSON")
 		}
@@ -363,8 +361,7 @@ func strictObject(raw []byte, into any) error {
 	return nil
 }
 
-// exactNames refuses members of an object that are fields of the struct but for the case
-// of letters.
+// exactNames refuses members of an object that match a field of the struct only when case is ignored.
 func exactNames(raw []byte, of any) error {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &members); err != nil {
@@ -376,7 +373,7 @@ func exactNames(raw []byte, of any) error {
 	return exactParts(raw)
 }
 
-// exactParts is exactNames for what stands in parts.
+// exactParts is exactNames for the contents of parts.
 func exactParts(raw []byte) error {
 	var in struct {
 		Parts []map[string]json.RawMessage `json:"parts"`
@@ -401,7 +398,7 @@ func exactParts(raw []byte) error {
 	return nil
 }
 
-// unknownName is a member that is no field of a struct, letter by letter; "" for none.
+// unknownName returns a member that is not exactly a field of the struct; "" for none.
 func unknownName(members map[string]json.RawMessage, of reflect.Type) string {
 	for field := range of.Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
@@ -438,7 +435,7 @@ func jsonKind(goKind string) string {
 	}
 }
 
-// CheckText refuses what no database of ours stores: NUL and invalid UTF-8.
+// CheckText refuses what neither database stores: NUL and invalid UTF-8.
 func CheckText(field, text string, maxBytes int) error {
 	switch {
 	case len(text) > maxBytes:
@@ -451,8 +448,8 @@ func CheckText(field, text string, maxBytes int) error {
 	return nil
 }
 
-// UnreadableContent stands in for stored JSON that can no longer be read (A15):
-// the role's shape, with the raw text shown as an error.
+// UnreadableContent replaces stored JSON that can no longer be read (A15): it has the role's shape, and shows the raw
+// text as an error.
 func UnreadableContent(role Role, stored []byte) (json.RawMessage, *Failure) {
 	text := strings.ToValidUTF8(string(stored), "\uFFFD")
 	failure := &Failure{

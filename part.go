@@ -9,14 +9,14 @@ import (
 
 // The bounds of parts.
 const (
-	MaxParts     = 256 // of one content
-	MaxCitations = 256 // of one text
+	MaxParts     = 256 // per content
+	MaxCitations = 256 // per text
 )
 
-// PartType says which members of a Part count.
+// PartType says which fields of a Part are used.
 type PartType string
 
-// The types of part. Bytes live in files: those that hold some name the file.
+// The types of parts. Bytes live in files, which parts name.
 const (
 	PartText      PartType = "text"      // Text, Citations
 	PartImage     PartType = "image"     // FileID, SHA256, MediaType, Name
@@ -28,9 +28,8 @@ const (
 	PartObject    PartType = "object"    // Object: any JSON
 )
 
-// Part is a piece of a content, in the order in which they are read. A member that says
-// nothing is left out (ADR 0035). SHA256, MediaType and Name of a file are the server's
-// words: who writes a part may leave them out.
+// Part is a piece of a content, in reading order. Fields without a value are left out (ADR 0035). The server provides a
+// file's SHA256, MediaType and Name: the writer of a part may leave them out.
 type Part struct {
 	Citations []Citation      `json:"citations,omitempty"`
 	FileID    ID              `json:"file_id,omitzero"`
@@ -44,22 +43,22 @@ type Part struct {
 	URL       string          `json:"url,omitempty"`
 }
 
-// Citation says where a piece of a text, from Start up to End in bytes of UTF-8, is from.
+// Citation gives the source of a piece of a text, from Start to End in bytes of UTF-8.
 type Citation struct {
 	End   int    `json:"end"`
 	Start int    `json:"start"`
-	Text  string `json:"text,omitempty"` // the words that are cited
+	Text  string `json:"text,omitempty"` // the cited words
 	Title string `json:"title,omitempty"`
 	URL   string `json:"url,omitempty"`
 }
 
-// HoldsFile reports whether the part stands for a file.
+// HoldsFile reports whether the part is a file.
 func (p *Part) HoldsFile() bool {
 	return p.Type == PartImage || p.Type == PartFile || p.Type == PartAudio
 }
 
-// Fill puts into a part what is known of its file. The error is CodeInvalid when the part
-// says something else, or shows as an image or audio what is none.
+// Fill completes a part with what is known of its file. It returns CodeInvalid if the part says otherwise, or claims to
+// be an image or audio and is not.
 func (p *Part) Fill(file File, field string) error {
 	switch {
 	case p.Type == PartImage && !file.IsImage():
@@ -78,8 +77,8 @@ func (p *Part) Fill(file File, field string) error {
 	return nil
 }
 
-// FillParts is a canonical content with what is known of its files in their parts; one in
-// the short form stays as it is.
+// FillParts completes the parts of a canonical content with what is known of their files; the short form stays
+// unchanged.
 func FillParts(content json.RawMessage, files []File) (json.RawMessage, error) {
 	if PartsOf(content) == nil {
 		return content, nil
@@ -112,7 +111,7 @@ func FillParts(content json.RawMessage, files []File) (json.RawMessage, error) {
 	return CanonicalJSON(raw)
 }
 
-// FilePart is the part that stands for a file: an image or audio where it is one.
+// FilePart returns the part for a file: an image or audio if it is one.
 func FilePart(file File) Part {
 	part := Part{Type: PartFile, FileID: file.ID, SHA256: file.SHA256, MediaType: file.MediaType, Name: file.Name}
 	switch {
@@ -124,14 +123,13 @@ func FilePart(file File) Part {
 	return part
 }
 
-// members are those of a part that its type may have besides it, and the one that it must
-// have.
+// members lists the fields that a type of part may have, and the one that it must have.
 type members struct {
 	must string
 	may  []string
 }
 
-// partMembers are the members of each type of part.
+// partMembers returns the fields of each type of part.
 func partMembers(of PartType) (members, bool) {
 	switch of {
 	case PartText:
@@ -148,18 +146,18 @@ func partMembers(of PartType) (members, bool) {
 	return members{}, false
 }
 
-// PartTypes are the types of part, in the order of their constants.
+// PartTypes returns the types of parts, in the order of their constants.
 func PartTypes() []PartType {
 	return []PartType{PartText, PartImage, PartFile, PartAudio, PartLink, PartReasoning, PartRefusal, PartObject}
 }
 
-// Members are the JSON names of the members that a part of this type must have and may have, besides type.
+// Members returns the JSON names of the fields that a part of this type must have and may have, besides type.
 func (t PartType) Members() (must string, may []string) {
 	of, _ := partMembers(t)
 	return of.must, of.may
 }
 
-// set names the members of a part that say something, but for its type.
+// set names the fields of a part that have a value, except its type.
 func (p *Part) set() []string {
 	var names []string
 	for name, there := range map[string]bool{
@@ -175,7 +173,7 @@ func (p *Part) set() []string {
 	return names
 }
 
-// partTypes are the types of part that a role's content may have.
+// partTypes returns the types of parts allowed in a role's content.
 func partTypes(role Role) []PartType {
 	switch role {
 	case RoleAssistant:
@@ -188,8 +186,8 @@ func partTypes(role Role) []PartType {
 	return nil
 }
 
-// checkParts checks the parts of a content from outside. A row has at most one text that
-// grows, and one reasoning: an assistant's content has at most one of each of its texts.
+// checkParts checks the parts of a content from outside. A row has at most one growing text and one growing reasoning:
+// an assistant's content has at most one of each of its texts.
 func checkParts(role Role, parts []Part) error {
 	if len(parts) > MaxParts {
 		return InvalidField("content.parts", "at most %d parts", MaxParts)
@@ -202,7 +200,7 @@ func checkParts(role Role, parts []Part) error {
 		if !slices.Contains(types, p.Type) {
 			return InvalidField(
 				"content.parts",
-				"%q is not the type of a part of a %s message",
+				"%q is not a type of part in a %s message",
 				Clip(string(p.Type), 32),
 				role,
 			)
@@ -263,13 +261,13 @@ func (p *Part) check() error {
 	return nil
 }
 
-// The bounds of the words of links and citations, in bytes.
+// The bounds of texts in links and citations, in bytes.
 const (
 	MaxTitleBytes = 1024
 	MaxLinkBytes  = 8192
 )
 
-// textsOf joins the texts of parts of one type.
+// textsOf joins the texts of all parts of one type.
 func textsOf(parts []Part, of PartType) string {
 	var texts []string
 	for i := range parts {
@@ -280,7 +278,7 @@ func textsOf(parts []Part, of PartType) string {
 	return strings.Join(texts, "\n\n")
 }
 
-// filesIn are the files of parts, in their order.
+// filesIn returns the files of parts, in order.
 func filesIn(parts []Part) []ID {
 	var ids []ID
 	for i := range parts {
@@ -291,8 +289,8 @@ func filesIn(parts []Part) []ID {
 	return ids
 }
 
-// Plain is a part as plain text: a text as it is, an object as JSON, a link as its title
-// and address, a file as its name in brackets.
+// Plain returns a part as plain text: a text unchanged, an object as JSON, a link as its title and address, a file as
+// its name in brackets.
 func (p *Part) Plain() string {
 	switch p.Type {
 	case PartText, PartReasoning, PartRefusal:
@@ -308,5 +306,5 @@ func (p *Part) Plain() string {
 	return "[" + string(p.Type) + " " + p.Name + "]"
 }
 
-// holdsParts reports whether a canonical content may be one in parts.
+// holdsParts reports whether a canonical content may contain parts.
 func holdsParts(content []byte) bool { return bytes.Contains(content, []byte(`"parts":[`)) }

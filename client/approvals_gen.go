@@ -11,7 +11,7 @@ import (
 	"example.org/parley"
 )
 
-// ApprovalsQuery are the query parameters of Approvals; what is zero is left out.
+// ApprovalsQuery are the query parameters of Approvals; zero values are left out.
 type ApprovalsQuery struct {
 	// Rows of a page; 100 by default.
 	Limit int
@@ -55,8 +55,8 @@ func (c *Client) Approvals(
 	})
 }
 
-// AllApprovals ranges over what Approvals lists, page by page, from query.Cursor on; query.Limit is the size of a
-// page. After an error it ends.
+// AllApprovals ranges over the results of Approvals, page by page, starting at query.Cursor; query.Limit is the size
+// of a page. It ends after an error.
 func (c *Client) AllApprovals(
 	ctx context.Context,
 	query ApprovalsQuery,
@@ -104,16 +104,17 @@ func (c *Client) DecideApproval(
 // DecisionInput answers an approval.
 type DecisionInput struct {
 	Decision parley.ApprovalDecision `json:"decision"`
-	// once, the default, is for this call alone; session adds a grant to the session; change, for its owner, accepts what
-	// somebody else changed.
+	// once, the default, applies to this call only; session adds a grant to the session; change, for its owner, accepts
+	// what somebody else changed.
 	Scope parley.ApprovalScope `json:"scope,omitempty"`
-	// Of scope session: call, the default, is calls with exactly these arguments; tool is every call of the tool.
+	// For scope session: call, the default, covers calls with exactly these arguments; tool covers every call of the
+	// tool.
 	Covers parley.ApprovalCovers `json:"covers,omitempty"`
-	// Kept with the decision; the model reads that of a denial.
+	// Kept with the decision; the model reads the comment of a denial.
 	Comment string `json:"comment,omitempty"`
 }
 
-// SessionApprovalsQuery are the query parameters of SessionApprovals; what is zero is left out.
+// SessionApprovalsQuery are the query parameters of SessionApprovals; zero values are left out.
 type SessionApprovalsQuery struct {
 	// Rows of a page; 100 by default.
 	Limit int
@@ -154,8 +155,8 @@ func (c *Client) SessionApprovals(
 	})
 }
 
-// AllSessionApprovals ranges over what SessionApprovals lists, page by page, from query.Cursor on; query.Limit is the
-// size of a page. After an error it ends.
+// AllSessionApprovals ranges over the results of SessionApprovals, page by page, starting at query.Cursor;
+// query.Limit is the size of a page. It ends after an error.
 func (c *Client) AllSessionApprovals(
 	ctx context.Context,
 	session parley.ID,

@@ -43,11 +43,11 @@ func (c *Client) StopLoop(
 
 // LoopStopInput says how to stop a loop.
 type LoopStopInput struct {
-	// Cancel the iteration that runs; by default it is left to its end.
+	// Cancel the running iteration; by default it runs to its end.
 	Now bool `json:"now,omitempty"`
 }
 
-// LoopsQuery are the query parameters of Loops; what is zero is left out.
+// LoopsQuery are the query parameters of Loops; zero values are left out.
 type LoopsQuery struct {
 	// Rows of a page; 100 by default.
 	Limit int
@@ -82,8 +82,8 @@ func (c *Client) Loops(
 	})
 }
 
-// AllLoops ranges over what Loops lists, page by page, from query.Cursor on; query.Limit is the size of a page. After
-// an error it ends.
+// AllLoops ranges over the results of Loops, page by page, starting at query.Cursor; query.Limit is the size of a
+// page. It ends after an error.
 func (c *Client) AllLoops(
 	ctx context.Context,
 	session parley.ID,
@@ -122,11 +122,12 @@ func (c *Client) StartLoop(
 type LoopInput struct {
 	// The text that begins every iteration.
 	Prompt string `json:"prompt"`
-	// Iterations at most; 10 by default.
+	// The most iterations; 10 by default.
 	Max *int `json:"max,omitempty"`
 	// What ends the loop early; exactly one of its fields.
 	Until *LoopUntilInput `json:"until,omitempty"`
-	// What an iteration sees beside itself: fresh, the default, or {recent: n} for the n iterations before it.
+	// What an iteration sees besides itself: fresh, the default, for nothing, or {recent: n} for the n iterations before
+	// it.
 	Context parley.LoopContext `json:"context,omitzero"`
 	// Archive the session when the condition is met or max is reached, unless something else waits in it.
 	ArchiveDone bool `json:"archive_when_done,omitempty"`

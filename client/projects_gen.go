@@ -11,7 +11,7 @@ import (
 	"example.org/parley"
 )
 
-// DirectoriesQuery are the query parameters of Directories; what is zero is left out.
+// DirectoriesQuery are the query parameters of Directories; zero values are left out.
 type DirectoriesQuery struct {
 	// The directory to look into, absolute. Without it the roots are listed.
 	Path string
@@ -43,32 +43,32 @@ func (c *Client) Directories(ctx context.Context, query DirectoriesQuery, option
 	})
 }
 
-// Directories is a directory with the directories in it, or the roots that projects may lie in.
+// Directories is a directory with its subdirectories, or the list of roots.
 type Directories struct {
 	// Absolute, symbolic links resolved; null for the list of roots.
 	Path *string `json:"path"`
-	// The allowed root that it lies in.
+	// The allowed root that contains it.
 	Root *string `json:"root"`
-	// The directory above it, as far as that lies in the root; null at the root.
+	// The directory above it, if that lies in the root; null at the root.
 	Parent *string `json:"parent"`
-	// Of the project that it is already.
+	// The project that it already is, if any.
 	ProjectID parley.ID   `json:"project_id"`
 	Data      []Directory `json:"data"`
-	// There are more than are shown.
+	// Whether there are more than these.
 	Truncated bool `json:"truncated"`
 }
 
-// Directory is one that may be chosen as a project.
+// Directory is a directory that may be chosen as a project.
 type Directory struct {
-	// Its last part; of a root the whole path.
+	// The last part of its path; for a root, the whole path.
 	Name string `json:"name"`
 	// Absolute, symbolic links resolved.
 	Path string `json:"path"`
-	// Of the project that it is already.
+	// The project that it already is, if any.
 	ProjectID parley.ID `json:"project_id"`
 }
 
-// ProjectsQuery are the query parameters of Projects; what is zero is left out.
+// ProjectsQuery are the query parameters of Projects; zero values are left out.
 type ProjectsQuery struct {
 	// Rows of a page; 100 by default.
 	Limit int
@@ -101,8 +101,8 @@ func (c *Client) Projects(ctx context.Context, query ProjectsQuery, options ...O
 	})
 }
 
-// AllProjects ranges over what Projects lists, page by page, from query.Cursor on; query.Limit is the size of a page.
-// After an error it ends.
+// AllProjects ranges over the results of Projects, page by page, starting at query.Cursor; query.Limit is the size of
+// a page. It ends after an error.
 func (c *Client) AllProjects(
 	ctx context.Context,
 	query ProjectsQuery,
@@ -136,7 +136,7 @@ type ProjectInput struct {
 	Icon string `json:"icon,omitempty"`
 }
 
-// DeleteProjectQuery are the query parameters of DeleteProject; what is zero is left out.
+// DeleteProjectQuery are the query parameters of DeleteProject; zero values are left out.
 type DeleteProjectQuery struct {
 	// Delete its sessions too.
 	Cascade *bool

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"example.org/parley"
+	"example.org/parley/internal/inflight"
 	"example.org/parley/internal/projectdir"
 	"example.org/parley/model"
 	"example.org/parley/runner"
@@ -22,7 +23,7 @@ import (
 	"example.org/parley/tool"
 )
 
-// Store is what the engine needs of a store.Store.
+// Store is the part of store.Store that the engine uses.
 type Store interface {
 	store.Sessions
 	store.Messages
@@ -54,8 +55,7 @@ type Store interface {
 	RateWait(ctx context.Context, workspaceID, subject parley.ID, perMinute int) (time.Duration, error)
 }
 
-// Approvals are the questions about tool calls, as the API sees them. See
-// store.Approvals for their contracts.
+// Approvals are the questions about tool calls, as the API uses them. See store.Approvals for the contracts.
 type Approvals interface {
 	DecideApproval(
 		ctx context.Context,
@@ -68,8 +68,8 @@ type Approvals interface {
 	Approvals(ctx context.Context, scope store.Scope, query store.ApprovalQuery) ([]parley.Approval, error)
 }
 
-// Transitions are the moves of the state machine that the API may make; the
-// others belong to workers. See store.Turns for their contracts.
+// Transitions are the moves of the state machine that the API may make; the others belong to workers. See store.Turns
+// for the contracts.
 type Transitions interface {
 	EnsureSession(
 		ctx context.Context,
@@ -118,21 +118,21 @@ type Trees interface {
 	Tree(ctx context.Context, scope store.Scope, sessionID parley.ID) (parley.Tree, error)
 }
 
-// Options are what an Engine is made of. Store and Models are required.
+// Options configure an Engine. Store and Models are required.
 type Options struct {
 	Store      Store
 	Models     model.Source
-	Providers  []model.ProviderInfo // for people: what is configured and what could be
+	Providers  []model.ProviderInfo // for people: what is or could be configured
 	Tools      tool.Source          // nil: agents can name no server tools
-	Middleware []model.Middleware   // the program's own, as the workers have it
+	Middleware []model.Middleware   // the program's own, the same as the workers'
 	Runner     runner.Worker        // nil: this process runs no turns; others find them in the store
-	Runtimes   []string             // that agents may use beside standard, when Runner is nil
+	Runtimes   []string             // runtimes beside standard that agents may use, if Runner is nil
 	DryRunner  runner.DryRunner     // nil: no dry runs and no previews here
-	// takes down what reads; nil: nothing does. What changes is written with the change
+	// Audit records calls that only read; nil: they are not recorded. Changes are recorded with the change.
 	Audit       *AuditLog
-	Projects    *projectdir.Policy // where projects may lie; nil: in the home, chosen by the machine's own user alone
-	MaxSessions int64              // of each workspace; 0: not limited
-	MaxStorage  int64              // bytes of each workspace's files; 0: not limited
+	Projects    *projectdir.Policy // where projects may lie; nil: in the home, chosen only by the machine's own user
+	MaxSessions int64              // per workspace; 0: unlimited
+	MaxStorage  int64              // bytes of files per workspace; 0: unlimited
 	Log         *slog.Logger       // nil: slog.Default()
 }
 
@@ -144,21 +144,22 @@ type Engine struct {
 	tools      tool.Source
 	runner     runner.Worker
 	dry        runner.DryRunner
-	others     []string // runtimes, when there is no runner
+	others     []string // runtimes, if there is no runner
 	middleware []model.Middleware
 	audit      *AuditLog
 	projects   *projectdir.Policy
-	quotas     struct{ sessions, storage int64 } // of each workspace; 0: not limited
+	quotas     struct{ sessions, storage int64 } // per workspace; 0: unlimited
 	log        *slog.Logger
 	keys       secrets[parley.Principal]
 	signedIn   secrets[store.SignedIn]
 
 	scaling scaling
 
-	looks, rehearsals, exports room
+	looks, rehearsals, exports, searches *room
+	readings                             *inflight.Bytes // what looks and replays hold
 
-	// patching keeps patches of one agent in this process from racing: each is a
-	// new version of what was read, and who loses a race has to read again.
+	// patching serialises patches of one agent within this process: each becomes a new version of what was read, and
+	// the loser of a race must read again.
 	patching [patchStripes]sync.Mutex
 	seed     maphash.Seed
 }
@@ -189,10 +190,12 @@ func New(options Options) *Engine {
 		projects:   projects,
 		log:        log,
 		seed:       maphash.MakeSeed(),
+		looks:      newRoom("previews and explained calls", looksAtOnce, looksOfOne),
+		rehearsals: newRoom("dry runs and replays", rehearsalsAtOnce, rehearsalsOfOne),
+		exports:    newRoom("exports", exportsAtOnce, exportsOfOne),
+		searches:   newRoom("searches", searchesAtOnce, searchesOfOne),
+		readings:   inflight.NewBytes(readingsHold*inflight.Scale(), 0),
 	}
-	e.looks.what, e.looks.most, e.looks.own = "previews and explained calls", looksAtOnce, looksOfOne
-	e.exports.what, e.exports.most, e.exports.own = "exports", exportsAtOnce, exportsOfOne
-	e.rehearsals.what, e.rehearsals.most, e.rehearsals.own = "dry runs and replays", rehearsalsAtOnce, rehearsalsOfOne
 	e.quotas.sessions, e.quotas.storage = options.MaxSessions, options.MaxStorage
 	return e
 }

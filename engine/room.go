@@ -11,16 +11,20 @@ import (
 // Requests that are made again to be looked at (previews, the context, explained
 // calls and their differences) cost a core and memory while they last; dry runs and
 // replays do so and wait for a model; exports do so and wait for whoever reads them,
-// which must not keep others from looking. Each has room for so many at once.
+// which must not keep others from looking; searches read what they show. Each has room for
+// so many at once, of which a workspace takes at most half of what the others leave.
 const (
-	looksAtOnce = 24 // of everybody
-	looksOfOne  = 8  // of a principal
+	looksAtOnce = 24 // in all
+	looksOfOne  = 8  // per principal
 
 	rehearsalsAtOnce = 32
 	rehearsalsOfOne  = 8
 
 	exportsAtOnce = 24
 	exportsOfOne  = 4
+
+	searchesAtOnce = 16
+	searchesOfOne  = 4
 
 	roomAfter = time.Second // when to ask again
 )
@@ -29,40 +33,52 @@ func busy(format string, args ...any) error {
 	return &parley.Error{Code: parley.CodeRateLimited, RetryAfter: roomAfter, Message: fmt.Sprintf(format, args...)}
 }
 
-// room counts what runs at once.
+// room bounds how many of a kind run at once.
 type room struct {
 	what      string
-	most, own int // of everybody, of a principal
+	most, own int // in all, per principal
 
 	mu  sync.Mutex // guards the rest
 	all int
-	of  map[parley.ID]int
+	of  map[parley.ID]int // by principal
+	in  map[parley.ID]int // by workspace
 }
 
-// enter takes a place for a principal. leave gives it back; CodeRateLimited when
-// there is none.
+func newRoom(what string, most, own int) *room {
+	return &room{what: what, most: most, own: own, of: map[parley.ID]int{}, in: map[parley.ID]int{}}
+}
+
+// enter takes a place for a principal, and leave gives it back. It returns CodeRateLimited if there is none.
 func (r *room) enter(principal parley.Principal) (leave func(), err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	switch {
+	here := r.in[principal.WorkspaceID]
+	switch others := r.all - here; {
 	case r.of[principal.ID] >= r.own:
 		return nil, busy("%d %s of yours run at once already; wait until one has ended", r.own, r.what)
 	case r.all >= r.most:
 		return nil, busy("%d %s run at once already; wait a moment and send it again", r.most, r.what)
-	}
-	if r.of == nil {
-		r.of = map[parley.ID]int{}
+	case here >= (r.most-others+1)/2:
+		return nil, busy(
+			"%d %s of this workspace run at once already, as many as others leave it; wait until one has ended",
+			here,
+			r.what,
+		)
 	}
 	r.all++
 	r.of[principal.ID]++
-	return func() { r.leave(principal.ID) }, nil
+	r.in[principal.WorkspaceID]++
+	return func() { r.leave(principal) }, nil
 }
 
-func (r *room) leave(principal parley.ID) {
+func (r *room) leave(principal parley.Principal) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.all--
-	if r.of[principal]--; r.of[principal] == 0 {
-		delete(r.of, principal)
+	if r.of[principal.ID]--; r.of[principal.ID] == 0 {
+		delete(r.of, principal.ID)
+	}
+	if r.in[principal.WorkspaceID]--; r.in[principal.WorkspaceID] == 0 {
+		delete(r.in, principal.WorkspaceID)
 	}
 }

@@ -2,13 +2,14 @@ package postgres
 
 import (
 	"context"
+	"strings"
 
 	"example.org/parley"
 	"example.org/parley/internal/transition"
 	"example.org/parley/store"
 )
 
-// ContextTail reads what a model may see, newest first.
+// ContextTail implements store.Messages.
 func (s *Store) ContextTail(
 	ctx context.Context,
 	workspaceID, sessionID parley.ID,
@@ -24,6 +25,10 @@ func (s *Store) ContextTail(
 				return errPageFull
 			}
 			m, err := scanMessage(r)
+			if err == nil && r.bool() { // longer than a page
+				more = true
+				return errPageFull
+			}
 			messages = append(messages, m)
 			size += m.Size()
 			more = len(messages) == rows || size >= most
@@ -33,7 +38,7 @@ func (s *Store) ContextTail(
 	return messages, more, err
 }
 
-// contextTail reads a page of the record backwards, from the latest context edge on.
+// contextTail reads a page of the record backwards, no further than the latest context edge.
 func contextTail(
 	sessionID parley.ID,
 	shared []transition.Part,
@@ -56,7 +61,18 @@ func contextTail(
 		arms = append(arms, " FROM parley.messages m WHERE "+l.where.String()+order+clause)
 	}
 	columns, marks := l.ownMarks(messageColumns, sessionID, shared)
+	columns = l.within(columns, most)
 	return l.sized(columns, merged(arms, order+clause), order, marks, 1, most), rows, l.args
+}
+
+// within has columns leave what is large of a row that is longer than so many bytes on the
+// disk; behind them it tells whether one is.
+func (l *filter) within(columns string, most int) string {
+	longer := "octet_length(m.content)::bigint + coalesce(octet_length(m.provider_data), 0) > " + l.arg(most)
+	for _, large := range []string{"m.content", "m.provider_data"} {
+		columns = strings.Replace(columns, large+",", "CASE WHEN NOT "+longer+" THEN "+large+" END,", 1)
+	}
+	return columns + ", " + longer
 }
 
 // edge is where the latest context edge of a session stands, 0 without one. As the
@@ -75,8 +91,7 @@ func (l *filter) edge(log string, sessionID parley.ID, shared []transition.Part)
 	) + " AND k.context_edge)))"
 }
 
-// shown are the terms of a ContextHead's messages: what is set aside of what a
-// fork shares, its own marks say.
+// shown are the terms of a ContextHead's messages: the fork's own marks say which shared messages are set aside.
 func (l *filter) shown(sessionID parley.ID, shared []transition.Part) string {
 	const settled = " AND NOT m.internal AND m.status IN ('completed', 'cancelled')"
 	if len(shared) == 0 {
@@ -90,7 +105,7 @@ func (l *filter) shown(sessionID parley.ID, shared []transition.Part) string {
 	) + " AND a.sequence = m.sequence AND a.set_aside)"
 }
 
-// ContextHead reads what may stand before a window.
+// ContextHead implements store.Messages.
 func (s *Store) ContextHead(
 	ctx context.Context,
 	workspaceID, sessionID parley.ID,
@@ -123,7 +138,7 @@ func (s *Store) ContextHead(
 	return head, err
 }
 
-// activeSummary finds the latest summary that stands for what is behind the edge.
+// activeSummary finds the latest summary that covers anything behind the edge.
 func activeSummary(sessionID parley.ID, shared []transition.Part) (string, []arg) {
 	var l filter
 	log := l.visibleLog(store.Scope{}, sessionID)
@@ -138,7 +153,7 @@ func activeSummary(sessionID parley.ID, shared []transition.Part) (string, []arg
 	return l.firstOf(log, shared, rest, " ORDER BY m.sequence DESC LIMIT 1"), l.args
 }
 
-// firstOf is the rest of a query for the first of what the parts of a record have.
+// firstOf ends a query for the first match in the parts of a record.
 func (l *filter) firstOf(log string, shared []transition.Part, rest, order string) string {
 	arms := make([]string, 0, len(shared)+1)
 	for _, logs := range l.logs(log, shared) {
@@ -173,7 +188,7 @@ func firstTask(sessionID parley.ID, shared []transition.Part) (string, []arg) {
 }
 
 // pinnedMessages finds the newest pinned messages, and the other halves of calls
-// and results among them.
+// and results among them, as far as they may be carried.
 func pinnedMessages(sessionID parley.ID, shared []transition.Part) (string, []arg) {
 	var l filter
 	log := l.visibleLog(store.Scope{}, sessionID)
@@ -181,27 +196,32 @@ func pinnedMessages(sessionID parley.ID, shared []transition.Part) (string, []ar
 	cleared := "(SELECT h.cleared_event FROM parley.heads h WHERE h.workspace_id = " + here + " AND h.session_id = " +
 		session + ")"
 	shown, limit := l.shown(sessionID, shared), " ORDER BY m.sequence DESC LIMIT "+l.arg(parley.MaxPinnedShown)
+	most := l.arg(parley.MaxPinnedBytes)
+	short := " AND " + messageSize + " <= " + most
 	pins := "SELECT m.* FROM parley.messages m WHERE m.workspace_id = " + here + " AND m.log_id = " + log +
-		" AND m.pinned AND m.sequence IS NOT NULL AND m.pinned_event >= " + cleared + shown + limit
+		" AND m.pinned AND m.sequence IS NOT NULL AND m.pinned_event >= " + cleared + short + shown + limit
 	if len(shared) > 0 {
 		own := "SELECT m.* FROM parley.session_marks p JOIN parley.messages m ON m.workspace_id = p.workspace_id " +
 			"AND m.id = p.message_id WHERE p.workspace_id = " + here +
-			" AND p.session_id = " + session + " AND p.pinned AND p.pinned_event >= " + cleared + shown +
+			" AND p.session_id = " + session + " AND p.pinned AND p.pinned_event >= " + cleared + short + shown +
 			" ORDER BY p.sequence DESC LIMIT " + l.arg(
 			parley.MaxPinnedShown,
 		)
 		pins = "SELECT * FROM ((" + pins + ") UNION ALL (" + own + ")) m" + limit
 	}
 	columns, marks := l.ownMarks(messageColumns, sessionID, shared)
-	return "WITH pins AS (" + pins + ") SELECT " + columns + " FROM pins m" + marks + " UNION ALL SELECT " + columns +
-		" FROM pins p JOIN parley.messages m ON m.workspace_id = " + here +
+	// A pin and its other half are peers of the window: they are carried together.
+	return "WITH pins AS (" + pins + "), halves AS (SELECT m.*, m.sequence AS pin FROM pins m UNION ALL " +
+		"SELECT m.*, p.sequence FROM pins p JOIN parley.messages m ON m.workspace_id = " + here +
 		" AND m.log_id = p.log_id AND m.tool_call_id = p.tool_call_id AND m.tool_call_id <> '' " +
 		"AND m.call_ordinal = p.call_ordinal" +
 		" AND m.role = CASE p.role WHEN 'tool_call' THEN 'tool_result' WHEN 'tool_result' THEN 'tool_call' END" +
-		marks + " WHERE m.sequence IS NOT NULL" + shown, l.args
+		" WHERE m.sequence IS NOT NULL" + shown + ") SELECT " + columns +
+		" FROM (SELECT m.*, sum(" + messageSize + ") OVER (ORDER BY m.pin DESC) AS total FROM halves m) m" + marks +
+		" WHERE m.total <= " + most, l.args
 }
 
-// ClearContext empties what the model sees of a session.
+// ClearContext implements store.Messages.
 func (s *Store) ClearContext(ctx context.Context, scope store.Scope, sessionID parley.ID) (parley.Session, error) {
 	return transact(
 		ctx,

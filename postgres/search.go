@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 	"strings"
+	"time"
 
 	"example.org/parley"
 	"example.org/parley/internal/transition"
@@ -11,14 +12,16 @@ import (
 	"example.org/parley/store"
 )
 
-// Two ways lead to the newest matches. Of a word that many messages hold, the newest
-// messages are walked through until enough are found; of any other the index of
-// words tells which there are. Which it is, a sample of the newest tells.
+// There are two ways to the newest matches. For a frequent word, the newest messages are scanned until enough match;
+// for any other, the index of words lists the matches. A sample of the newest messages decides.
 const (
-	searchSample = 2_000  // messages that are looked at first
-	searchOften  = 50     // matches among them from which on it is walked
-	searchWalk   = 80_000 // messages that are walked through at most; then the index tells
+	searchSample = 2_000  // newest messages in the sample
+	searchOften  = 50     // matches in the sample from which scanning pays
+	searchWalk   = 80_000 // messages scanned at most; then the index is used
 )
+
+// searchEnds is when the server ends a statement whose client has gone.
+const searchEnds = store.SearchTime + time.Second
 
 // Search implements store.Searcher. Matches are looked for as the role that sees
 // all workspaces, in the one of the scope: under the row policies no condition on
@@ -63,7 +66,7 @@ func (s *Store) Search(
 	}
 	var matches []words.Candidate
 	if sample >= searchOften {
-		walk := 2 * searchSample // few different ones, so that their statements stay prepared
+		walk := 2 * searchSample // few different values, so that their statements stay prepared
 		for walk < searchWalk && walk*sample < 2*store.MaxRanked*searchSample {
 			walk *= 2
 		}
@@ -87,15 +90,16 @@ func searching(scope store.Scope) *batch {
 	b.snapshot = true
 	b.read(
 		"SELECT set_config('parley.workspace', $1, true), set_config('enable_seqscan', 'off', true), "+
-			"set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)",
+			"set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true), "+
+			"set_config('statement_timeout', $2, true)",
 		func(*row) error { return nil },
 		scope.WorkspaceID.String(),
+		strconv.FormatInt(searchEnds.Milliseconds(), 10),
 	)
 	return b
 }
 
-// searchedLogs are the parts of a session's record that a search in it looks at,
-// its own last; none when it names no session.
+// searchedLogs returns the parts of a session's record to search, its own last; none if no session is named.
 func (s *Store) searchedLogs(
 	ctx context.Context,
 	scope store.Scope,
@@ -122,8 +126,8 @@ func (s *Store) searchedLogs(
 	return append(parts, transition.Own(sessionID, own)), err
 }
 
-// borrowedLogs are the logs that a scope sees through forks alone, when the query
-// asks for something that they are to be found by all the same.
+// borrowedLogs returns the logs that a scope sees only through forks, if the query has a filter that would otherwise
+// miss them.
 func (s *Store) borrowedLogs(ctx context.Context, scope store.Scope, q *store.SearchQuery) ([]parley.ID, error) {
 	if !q.SessionID.IsZero() || scope.ViewerID.IsZero() && q.AgentID.IsZero() && q.ProjectID.IsZero() {
 		return nil, nil
@@ -144,7 +148,7 @@ func (s *Store) borrowedLogs(ctx context.Context, scope store.Scope, q *store.Se
 		l.args...)
 }
 
-// newest is a query for the newest rows of the time that is asked for.
+// newest queries the newest rows of the requested time.
 func (l *filter) newest(q *store.SearchQuery, limit int) {
 	l.must("r.workspace_id = " + here)
 	l.inTime(q)
@@ -169,7 +173,7 @@ func (l *filter) inTime(q *store.SearchQuery) {
 	}
 }
 
-// matches reads the newest matches: among the newest rows, or with walk 0 among all.
+// matches reads the newest matches: among the newest rows, or among all if walk is 0.
 func (s *Store) matches(
 	ctx context.Context,
 	scope store.Scope,
@@ -183,7 +187,9 @@ func (s *Store) matches(
 		matches = make([]words.Candidate, 0, store.DefaultHits)
 		b := searching(scope)
 		b.read(text, func(r *row) error {
-			match := words.Candidate{MessageID: r.id(), CreatedAt: r.time(), Counts: r.bytes(), SessionID: r.id()}
+			match := words.Candidate{
+				MessageID: r.id(), CreatedAt: r.time(), Score: words.Score(r.bytes(), q.Terms), SessionID: r.id(),
+			}
 			if r.int64() == 0 { // a title
 				match.MessageID = parley.ID{}
 			}
@@ -210,7 +216,7 @@ func searchQuery(
 		l.where.Reset()
 		l.must("r.words @@ ?::tsquery", asked)
 	} else {
-		l.must("r.words @@ ?::tsquery", asked) // only the index of words serves this: a workspace is a word of it
+		l.must("r.words @@ ?::tsquery", asked) // only the index of words can serve this; it has the workspace as a word
 		l.inTime(q)
 		begin = "WITH hits AS MATERIALIZED (SELECT r.workspace_id, r.id, r.session_id, r.log_id, r.sequence, " +
 			"r.created_at FROM parley.search_rows r WHERE " + l.where.String() + ") "
@@ -231,7 +237,7 @@ func searchQuery(
 	}
 	arms := make([]string, len(parts))
 	for i, part := range parts {
-		least := int64(1) // of the others' titles none
+		least := int64(1) // no titles of other sessions
 		if i == len(parts)-1 {
 			least = 0
 		}
@@ -255,8 +261,8 @@ func searchQuery(
 	), l.args
 }
 
-// shownSession is the session that a match is shown for: the one that is asked for,
-// the one that wrote it, or of those that the scope sees the first that shares it.
+// shownSession selects the session in which to show a match: the one asked for, the one that wrote it, or the first
+// visible one that shares it.
 func (l *filter) shownSession(scope store.Scope, q *store.SearchQuery) string {
 	if !q.SessionID.IsZero() {
 		return l.arg(q.SessionID) + "::uuid"
@@ -273,8 +279,7 @@ func (l *filter) shownSession(scope store.Scope, q *store.SearchQuery) string {
 		" ORDER BY s.id LIMIT 1))"
 }
 
-// readHits reads what is shown of matches, as the tenant. What is gone meanwhile is
-// left out.
+// readHits reads what is shown of matches, as the tenant. It omits what has gone meanwhile.
 func (s *Store) readHits(ctx context.Context, scope store.Scope, best []words.Candidate) ([]store.SearchHit, error) {
 	var sessionIDs, messageIDs []parley.ID
 	for _, match := range best {
@@ -283,29 +288,40 @@ func (s *Store) readHits(ctx context.Context, scope store.Scope, best []words.Ca
 			messageIDs = append(messageIDs, match.MessageID)
 		}
 	}
-	var sessions map[parley.ID]parley.Session
-	var messages map[parley.ID]parley.Message
+	var sessions map[parley.ID]store.FoundSession
+	var messages map[parley.ID]*store.Found
 	var l filter
 	l.visible(scope)
 	l.must("s.id = ANY(?)", sessionIDs)
 	if err := s.read(ctx, func() *batch {
-		sessions, messages = map[parley.ID]parley.Session{}, map[parley.ID]parley.Message{}
+		sessions, messages = map[parley.ID]store.FoundSession{}, map[parley.ID]*store.Found{}
 		b := tenant(scope.WorkspaceID)
 		b.snapshot = true
-		b.read("SELECT "+sessionColumns+sessionTables+"WHERE "+l.where.String(), func(r *row) error {
-			session, err := scanSession(r)
+		b.read("SELECT s.id, s.agent_id, s.project_id, s.title, s.status, s.archived_at"+sessionTables+"WHERE "+
+			l.where.String(), func(r *row) error {
+			session := store.FoundSession{
+				ID: r.id(), AgentID: r.id(), ProjectID: r.id(), Title: r.text(),
+				Status: parley.SessionStatus(r.text()), ArchivedAt: r.time(),
+			}
 			sessions[session.ID] = session
-			return err
+			return nil
 		}, l.args...)
 		b.read(
-			"SELECT "+messageColumns+" FROM parley.messages m WHERE m.workspace_id = $1 AND m.id = ANY($2)",
+			"SELECT m.id, m.sequence, m.role, m.author_kind, m.author_id, m.author_name, m.tool_name, m.created_at, "+
+				"substr(m.content, 1, $3) FROM parley.messages m WHERE m.workspace_id = $1 AND m.id = ANY($2)",
 			func(r *row) error {
-				message, err := scanMessage(r)
-				messages[message.ID] = message
-				return err
+				m := store.Found{
+					ID: r.id(), Sequence: r.int64(), Role: parley.Role(r.text()),
+					Author:   parley.Author{Kind: parley.AuthorKind(r.text()), ID: r.id(), Name: r.text()},
+					ToolName: r.text(), CreatedAt: r.time(),
+				}
+				m.Text = words.BeginningOf(m.Role, m.ToolName, r.json())
+				messages[m.ID] = &m
+				return nil
 			},
 			scope.WorkspaceID,
 			messageIDs,
+			store.SearchTextBytes, // characters, of which each has a byte at least
 		)
 		return b
 	}); err != nil {
@@ -316,9 +332,7 @@ func (s *Store) readHits(ctx context.Context, scope store.Scope, best []words.Ca
 		hit := store.SearchHit{ID: best[i].ID(), Score: best[i].Score}
 		session, there := sessions[best[i].SessionID]
 		hit.Session = session
-		if message, found := messages[best[i].MessageID]; found {
-			hit.Message = &message
-		}
+		hit.Message = messages[best[i].MessageID]
 		if there && (hit.Message != nil || best[i].MessageID.IsZero()) {
 			hits = append(hits, hit)
 		}

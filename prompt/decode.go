@@ -8,13 +8,13 @@ import (
 	"example.org/parley"
 )
 
-// contents are the contents that rows have, by role.
+// contents are the types of contents, by role.
 type contents interface {
 	parley.UserContent | parley.AssistantContent | parley.ToolCallContent | parley.ToolResultContent |
 		parley.TextContent
 }
 
-// decode reads a row's content; what cannot be read is shown as its raw text (A15).
+// decode reads a row's content; unreadable content is shown as its raw text (A15).
 func decode[C contents](m *parley.Message) C {
 	var content C
 	if err := json.Unmarshal(m.Content, &content); err == nil {
@@ -28,8 +28,8 @@ func decode[C contents](m *parley.Message) C {
 	return shown
 }
 
-// decodeUser, decodeAssistant and textOf are decode for the roles whose content
-// is often nothing but a plain text, which a long conversation has thousands of.
+// decodeUser, decodeAssistant and textOf are decode for the roles whose content is often only plain text; a long
+// conversation has thousands of those.
 func decodeUser(m *parley.Message) parley.UserContent {
 	if text, plain := plainText(m.Content); plain {
 		return parley.UserContent{Text: text}
@@ -51,8 +51,7 @@ func textOf(m *parley.Message) string {
 	return decode[parley.TextContent](m).Text
 }
 
-// plainText reads {"text":"…"} when the text has no escapes; false leaves it to
-// the decoder.
+// plainText reads {"text":"…"} if the text has no escapes; false leaves it to the decoder.
 func plainText(content []byte) (string, bool) {
 	text, found := bytes.CutPrefix(content, []byte(`{"text":"`))
 	if !found {

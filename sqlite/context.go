@@ -3,19 +3,26 @@ package sqlite
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"example.org/parley"
-	"example.org/parley/internal/transition"
 	"example.org/parley/store"
 )
 
-// edge is where the latest context edge of a log stands, 0 without one.
+// edge selects the sequence of the latest context edge of a log, 0 without one.
 const edge = "ifnull((SELECT max(e.sequence) FROM messages e INDEXED BY messages_edge " +
 	"WHERE e.log_id = ?1 AND e.context_edge = 1), 0)"
 
+// What a row takes (parley.Message.Size), and what is large of it; the listed columns, and
+// whether that is more than ?4 bytes: then it stays on the disk.
+const (
+	messageSize = tailSize + " + octet_length(m.context_note) + octet_length(m.metadata)"
+	tailSize    = "octet_length(m.content) + ifnull(octet_length(m.provider_data), 0)"
+	tailColumns = listedBefore + "CASE WHEN " + tailSize + " <= ?4 THEN m.content END" +
+		listedBehind + "CASE WHEN " + tailSize + " <= ?4 THEN m.provider_data END, " + tailSize + " > ?4"
+)
+
 // contextTail reads a page of the record backwards, from the latest context edge on.
-const contextTail = "SELECT " + listedColumns + ` FROM messages m INDEXED BY messages_sequence
+const contextTail = "SELECT " + tailColumns + ` FROM messages m INDEXED BY messages_sequence
  WHERE m.log_id = ?1 AND m.sequence IS NOT NULL AND m.sequence < ?2
  AND m.sequence >= ` + edge + `
  AND m.internal = 0 AND m.status <> 'streaming' ORDER BY m.sequence DESC LIMIT ?3`
@@ -23,16 +30,20 @@ const contextTail = "SELECT " + listedColumns + ` FROM messages m INDEXED BY mes
 // tailPage is a page of the record, newest first.
 type tailPage struct {
 	rows        []parley.Message
-	size        int // of the rows, in bytes
-	limit, most int // rows and bytes with which it is full
+	size        int  // of the rows, in bytes
+	limit, most int  // rows and bytes with which it is full
+	longer      bool // what comes next is a row that is longer than that
 }
 
-func (p *tailPage) full() bool { return len(p.rows) >= p.limit || p.size >= p.most }
+func (p *tailPage) full() bool { return p.longer || len(p.rows) >= p.limit || p.size >= p.most }
 
-// read appends the rows of a query of one log until the page is full.
-func (p *tailPage) read(c *conn, query string, of place, args ...arg) error {
+// read appends the rows of a query over one log until the page is full.
+func (p *tailPage) read(c *conn, query string, of location, args ...arg) error {
 	err := c.each(query, func(r *row) error {
 		one := scanListed(r, of)
+		if p.longer = r.bool(); p.longer {
+			return errPageFull
+		}
 		p.rows = append(p.rows, one)
 		if p.size += one.Size(); p.full() {
 			return errPageFull
@@ -45,7 +56,7 @@ func (p *tailPage) read(c *conn, query string, of place, args ...arg) error {
 	return err
 }
 
-// ContextTail reads what a model may see, newest first.
+// ContextTail implements store.Messages.
 func (s *Store) ContextTail(
 	ctx context.Context,
 	workspaceID, sessionID parley.ID,
@@ -56,13 +67,13 @@ func (s *Store) ContextTail(
 		before = 1<<63 - 1
 	}
 	err = s.read(ctx, func(c *conn) error {
-		at, err := placeOf(c, store.Scope{WorkspaceID: workspaceID}, sessionID)
+		at, err := locate(c, store.Scope{WorkspaceID: workspaceID}, sessionID)
 		if err != nil {
 			return err
 		}
 		tail := tailPage{limit: limited(limit), most: most}
 		tail.rows = make([]parley.Message, 0, min(tail.limit, parley.MaxPage))
-		err = tail.read(c, contextTail, at, at.logID, before, tail.limit)
+		err = tail.read(c, contextTail, at, at.logID, before, tail.limit, tail.most)
 		if err == nil && len(at.shared) > 0 {
 			err = tailOfShared(c, at, before, &tail)
 		}
@@ -72,7 +83,7 @@ func (s *Store) ContextTail(
 	return messages, more, err
 }
 
-// The parts of a ContextHead. What another hand has settled or hidden is none.
+// Parts of a ContextHead. They skip messages that another transaction settled or hid.
 const (
 	shown         = " AND m.internal = 0 AND m.set_aside = 0 AND m.status IN ('completed', 'cancelled')"
 	activeSummary = "SELECT " + listedColumns + ` FROM messages m INDEXED BY messages_role
@@ -82,13 +93,46 @@ const (
  WHERE m.log_id = ?1 AND m.role = 'user' AND m.sequence >= ` + edge + ` AND m.sequence <= ?2` + shown +
 		` ORDER BY m.sequence LIMIT 1`
 	pinnedMessages = "SELECT " + listedColumns + ` FROM messages m INDEXED BY messages_pinned
- WHERE m.log_id = ?1 AND m.pinned = 1 AND m.sequence IS NOT NULL
+ WHERE m.log_id = ?1 AND m.pinned = 1 AND m.sequence IS NOT NULL AND ` + messageSize + ` <= ?4
  AND m.pinned_event >= (SELECT h.cleared_event FROM heads h WHERE h.session_id = ?2)` + shown +
 		` ORDER BY m.sequence DESC LIMIT ?3`
-	pairOf = "SELECT " + listedColumns + ` FROM messages m INDEXED BY messages_call
- WHERE m.log_id = ?1 AND m.tool_call_id = ?2 AND m.tool_call_id <> '' AND m.call_ordinal = ?3 AND m.role = ?4
+	pairOf = "SELECT " + tailColumns + ` FROM messages m INDEXED BY messages_call
+ WHERE m.log_id = ?1 AND m.tool_call_id = ?2 AND m.tool_call_id <> '' AND m.call_ordinal = ?3 AND m.role = ?5
   AND m.sequence IS NOT NULL` + shown + ` LIMIT 1`
 )
+
+// pinnedPage takes pinned messages, newest first, that together are no longer than may be
+// carried.
+type pinnedPage struct {
+	rows []parley.Message
+	left int // bytes
+}
+
+func (p *pinnedPage) take(m parley.Message) error {
+	if p.left -= m.Size(); p.left < 0 {
+		return errPageFull
+	}
+	p.rows = append(p.rows, m)
+	return nil
+}
+
+// readOwn takes those that the session wrote itself.
+func (p *pinnedPage) readOwn(c *conn, at location) error {
+	return p.read(c, pinnedMessages, func(r *row) parley.Message { return scanListed(r, at) },
+		at.logID, at.sessionID, parley.MaxPinnedShown, parley.MaxPinnedBytes)
+}
+
+// read takes the rows of a query of pinned messages.
+func (p *pinnedPage) read(c *conn, query string, scan func(r *row) parley.Message, args ...arg) error {
+	if p.left < 0 {
+		return nil
+	}
+	err := c.each(query, func(r *row) error { return p.take(scan(r)) }, args...)
+	if errors.Is(err, errPageFull) {
+		return nil
+	}
+	return err
+}
 
 // ContextHead reads what may stand before a window.
 func (s *Store) ContextHead(
@@ -97,7 +141,7 @@ func (s *Store) ContextHead(
 ) (head parley.ContextHead, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		head = parley.ContextHead{}
-		at, err := placeOf(c, store.Scope{WorkspaceID: workspaceID}, sessionID)
+		at, err := locate(c, store.Scope{WorkspaceID: workspaceID}, sessionID)
 		if err != nil {
 			return err
 		}
@@ -123,24 +167,17 @@ func (s *Store) ContextHead(
 				head.First = &messages[0]
 			}
 		}
-		messages = nil
-		if err := c.each(pinnedMessages, note, at.logID, at.sessionID, parley.MaxPinnedShown); err != nil {
+		pins := pinnedPage{left: parley.MaxPinnedBytes}
+		if err := pins.readOwn(c, at); err != nil {
 			return err
 		}
-		for _, m := range slices.Clone(messages) {
-			if role := transition.PairRole(m.Role); role != "" && m.ToolCallID != "" {
-				if err := c.each(pairOf, note, at.logID, m.ToolCallID, m.CallOrdinal, string(role)); err != nil {
-					return err
-				}
-			}
-		}
-		head.Pinned = transition.Ordered(messages)
-		return nil
+		head.Pinned, err = withPairs(c, at, pins.rows)
+		return err
 	})
 	return head, err
 }
 
-// ClearContext empties what the model sees of a session.
+// ClearContext implements store.Messages.
 func (s *Store) ClearContext(ctx context.Context, scope store.Scope, sessionID parley.ID) (parley.Session, error) {
 	return transact(ctx, s, func(tx *txn) (parley.Session, error) { return tx.core.ClearContext(scope, sessionID) })
 }

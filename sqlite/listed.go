@@ -12,11 +12,16 @@ import (
 // listedColumns reads "FROM messages m" for lists. Each column of a row costs the
 // driver several locks and an allocation, which is most of what a list costs, so
 // the small columns travel together: 2.6 µs a row instead of 6.2 with a column each.
-const listedColumns = `m.id || ifnull(m.turn_id, zeroblob(16)) || ifnull(m.author_id,
+const listedColumns = listedBefore + "m.content" + listedBehind + "m.provider_data"
+
+// The columns of a list beside the two that can be large.
+const (
+	listedBefore = `m.id || ifnull(m.turn_id, zeroblob(16)) || ifnull(m.author_id,
 	zeroblob(16)) || ifnull(m.content_hash, zeroblob(32))
   || m.role || ' ' || m.status || ' ' || m.author_kind || ' ' || octet_length(m.model) || ' ' || m.model ||
   	m.author_name,
- m.sequence, m.position, m.content, nullif(m.metadata, '{}'), m.usage, m.created_at, m.updated_at,
+ m.sequence, m.position, `
+	listedBehind = `, nullif(m.metadata, '{}'), m.usage, m.created_at, m.updated_at,
  m.internal | (m.steer << 1) | (m.pinned << 2) | (m.context_edge << 3) | (m.set_aside << 4) | (m.chain_version << 5) |
   (m.step << 8) | (m.token_estimate << 32),
  CASE WHEN m.tool_call_id <> '' OR m.tool_name <> '' OR m.call_ordinal <> 0
@@ -24,9 +29,10 @@ const listedColumns = `m.id || ifnull(m.turn_id, zeroblob(16)) || ifnull(m.autho
  CASE WHEN m.context_note <> '' OR m.agent_type <> '' OR m.iteration <> 0 OR m.revision <> 0
    OR m.covers_through IS NOT NULL OR m.overrides IS NOT NULL OR m.error IS NOT NULL
   THEN json_array(m.context_note, m.agent_type, m.iteration, m.revision, m.covers_through, m.overrides, m.error) END,
- m.provider_data`
+ `
+)
 
-// The layout of the first listed column: four fixed blobs, then words.
+// Layout of the first listed column: four fixed blobs, then words.
 const (
 	listedTurn   = 16
 	listedAuthor = 32
@@ -34,18 +40,16 @@ const (
 	listedWords  = 80
 )
 
-// place is where the messages of one list live: shared is what a fork reads
-// before its own log.
-type place struct {
+// location says where the messages of a list are stored: shared are the logs that a fork reads before its own.
+type location struct {
 	workspaceID, sessionID, logID parley.ID
 	through                       int64 // 0: to the end
 	shared                        []transition.Part
 }
 
-// scanListed reads a message of a list. JSON that another hand left unreadable
-// never breaks it (A15): the content is shown as text with an error, the rest is
-// left empty.
-func scanListed(r *row, at place) (m parley.Message) {
+// scanListed reads a message of a list. JSON that was made unreadable from outside never breaks the list (A15): the
+// content appears as text with an error, other columns are left empty.
+func scanListed(r *row, at location) (m parley.Message) {
 	m.WorkspaceID, m.SessionID, m.LogID = at.workspaceID, at.sessionID, at.logID
 	head := r.text()
 	if len(head) < listedWords {
@@ -107,17 +111,16 @@ func cutCounted(text string) (counted, rest string) {
 	return rest[:n], rest[n:]
 }
 
-// scanRare reads what most messages lack: a JSON array of columns, those that
-// hold JSON themselves as strings.
+// scanRare reads columns that most messages lack, from a JSON array in which columns of JSON are strings.
 func scanRare(m *parley.Message, text string) {
 	var overrides, failure *string
 	columns := [...]any{&m.ContextNote, &m.AgentType, &m.Iteration, &m.Revision, &m.CoversThrough, &overrides, &failure}
 	var raw [len(columns)]json.RawMessage
 	if json.Unmarshal([]byte(text), &raw) != nil {
-		return // SQLite wrote the array; only bytes that are not UTF-8 could spoil it
+		return // SQLite wrote the array; only invalid UTF-8 can spoil it
 	}
 	for i, column := range columns {
-		_ = json.Unmarshal(raw[i], column) // each is what SQLite made of a column; one that is odd stays empty
+		_ = json.Unmarshal(raw[i], column) // SQLite wrote each from a column; an odd one stays empty
 	}
 	if overrides != nil && json.Unmarshal([]byte(*overrides), &m.Settings) != nil {
 		m.Settings = parley.Settings{}

@@ -16,8 +16,7 @@ import (
 	"example.org/parley/store"
 )
 
-// TestOrdinals: turns and calls of a database from before they had numbers are
-// numbered in the order in which they were made.
+// TestOrdinals: a migration numbers existing turns and calls in the order of their creation.
 func TestOrdinals(t *testing.T) {
 	w := newWorld(t, Options{})
 	sessions := []parley.ID{w.session(nil).ID, w.session(nil).ID}
@@ -68,7 +67,7 @@ func TestOrdinals(t *testing.T) {
 	if after := list(); len(before) != 12 || !slices.Equal(before, after) {
 		t.Errorf("%d turns and calls were listed as %v, and after the migration as %v", len(before), before, after)
 	}
-	// The way down forgets which version of the hash chain a row is of.
+	// Migrating down forgets each row's version of the hash chain.
 	if db, err = sql.Open("sqlite", filepath.Join(w.dir, DatabaseFile)); err != nil {
 		t.Fatal(err)
 	}
@@ -87,9 +86,9 @@ func TestOrdinals(t *testing.T) {
 	w.invariants()
 }
 
-// TestToolSessionsOfPrivateOnesBecomePrivate: a directory of the release before may
-// have tool sessions that more people see than what they work for.
-func TestToolSessionsOfPrivateOnesBecomePrivate(t *testing.T) {
+// TestToolSessionsOfPrivateSessionsBecomePrivate: a directory of the previous release may have tool sessions that are
+// more visible than their parents.
+func TestToolSessionsOfPrivateSessionsBecomePrivate(t *testing.T) {
 	w := newWorld(t, Options{})
 	below := func(parent parley.ID, kind parley.SessionKind) parley.ID {
 		return w.session(func(s *parley.Session) { s.ParentSessionID, s.Kind = parent, kind }).ID
@@ -125,8 +124,8 @@ func TestToolSessionsOfPrivateOnesBecomePrivate(t *testing.T) {
 	}
 }
 
-// TestInterruptedMigration: a process that died between making the version
-// table and the first migration leaves a directory that opens.
+// TestInterruptedMigration: a directory opens even if a process died between creating the version table and the first
+// migration.
 func TestInterruptedMigration(t *testing.T) {
 	dir := t.TempDir()
 	store := &Store{path: filepath.Join(dir, DatabaseFile)}
@@ -154,8 +153,7 @@ func TestInterruptedMigration(t *testing.T) {
 	}
 }
 
-// TestLateMigration: a migration that came behind a later one is applied to a
-// directory that has the later one already.
+// TestLateMigration: a migration added after a later one is applied to a directory that already has the later one.
 func TestLateMigration(t *testing.T) {
 	w := newWorld(t, Options{})
 	if err := w.store.Close(); err != nil {
@@ -184,16 +182,16 @@ func TestLateMigration(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := store.Loop(t.Context(), w.scope, parley.NewID()); parley.ErrorCode(err) != parley.CodeNotFound {
-		t.Errorf("reading from the table that was missed: %v", err)
+		t.Errorf("reading from the late table: %v", err)
 	}
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// TestNewDatabasesAreAsMigrationsMakeThem: a new database is made of one text, and holds what the migrations, one after
-// the other, would have made.
-func TestNewDatabasesAreAsMigrationsMakeThem(t *testing.T) {
+// TestNewDatabasesEqualMigratedOnes: a new database is created from one text, and equals what the migrations would
+// have created one by one.
+func TestNewDatabasesEqualMigratedOnes(t *testing.T) {
 	fresh := filepath.Join(t.TempDir(), DatabaseFile)
 	if err := migrate(t.Context(), fresh); err != nil {
 		t.Fatal(err)
@@ -222,8 +220,8 @@ func TestNewDatabasesAreAsMigrationsMakeThem(t *testing.T) {
 	}
 }
 
-// everythingIn is the schema of a database and the rows of all tables, as SQL literals. The times of the migrations are
-// not in it.
+// everythingIn returns the schema of a database and the rows of all tables, as SQL literals, without the times of the
+// migrations.
 func everythingIn(t *testing.T, path string) map[string][]string {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)

@@ -9,14 +9,14 @@ import (
 	"example.org/parley/store"
 )
 
-// line is a message in short: role, status, and what it says.
+// line is a short form of a message: role, status, and text.
 type line struct {
 	Role   parley.Role
 	Status parley.MessageStatus
 	Says   string
 }
 
-// record lists a session's messages in short.
+// record returns a session's messages in short form.
 func (r *rig) record(sessionID parley.ID) []line {
 	r.Helper()
 	var lines []line
@@ -59,7 +59,7 @@ func (r *rig) messages(sessionID parley.ID) []parley.Message {
 	return messages
 }
 
-// callLog lists the calls of a session, oldest first.
+// callLog returns the calls of a session, oldest first.
 func (r *rig) callLog(sessionID parley.ID) []parley.Call {
 	r.Helper()
 	log, err := r.store.Calls(r.Context(), r.scope, sessionID, store.CallQuery{Ascending: true, Limit: parley.MaxPage})

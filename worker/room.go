@@ -10,46 +10,63 @@ import (
 )
 
 // What the prompts of turns may hold while their models speak, in bytes of what they are
-// made of, for each GiB of GOMEMLIMIT. A process keeps several copies of it. A turn that
-// finds no room waits for it, holding nothing.
+// made of, for each GiB of the memory limit. A process keeps several copies of it. A turn
+// that finds no room waits for it, holding nothing.
 const (
 	promptsHold  = 64 << 20
-	promptsOfOne = promptsHold / 2 // of a workspace
+	promptsOfOne = promptsHold / 2 // of a workspace at most: half of what the others leave
 
-	promptFree  = 64 << 10  // of each prompt: it counts nothing
-	promptFirst = 256 << 10 // of the record, that is read before there is room
-	promptPage  = 1 << 20   // of it, that is read at once from there on
+	promptFree  = 64 << 10  // of each prompt is free
+	promptFirst = 256 << 10 // of the record is read before room is reserved
+	promptPage  = 1 << 20   // is read at a time after that
 
-	// claimKeeps bounds the message that a claim brings along; a longer one is read
-	// when there is room for it.
-	claimKeeps = promptFree
+	// claimBytes bounds the message that comes with a claim; a longer one is read when there is room for it.
+	claimBytes = promptFree
 )
 
-// How long a turn rests before it looks for room again.
+// How long a turn waits before it looks for room again.
 const (
 	roomPause        = 50 * time.Millisecond
 	longestRoomPause = 2 * time.Second
 )
 
+// What the answers of tools may hold until their results are in the record, for each GiB of
+// the memory limit: of all, a workspace at most half of what the others leave.
+const (
+	resultsHold = 128 << 20
+	resultFree  = 256 << 10 // of each: it counts nothing
+)
+
+func newResults() *inflight.Bytes { return inflight.NewBytes(resultsHold*inflight.Scale(), 0) }
+
+// errResultHolds is for the model.
+var errResultHolds = parley.Errorf(
+	parley.CodeUnavailable,
+	"The tool has run, and its answer takes more memory than this server has for it beside others. Ask it for less, "+
+		"or again later.",
+)
+
 func newPrompts() *inflight.Bytes {
 	scale := inflight.Scale()
-	return inflight.NewBytes(promptsHold*scale, promptsOfOne*scale)
+	return inflight.NewBytes(promptsHold*scale, 0)
 }
 
-// errNoRoom is a prompt for which there is no room beside others; errNeverRoom is one
-// for which there is none at all.
+// errNoRoom means that there is no room for a prompt beside others; errNeverRoom, that there can never be.
 var (
 	errNoRoom    = errors.New("worker: prompts under way leave no room for this one")
 	errNeverRoom = errors.New("worker: the prompt is longer than all prompts may be")
 )
 
-// sentences for whoever asks.
+// Sentences for people.
 const (
 	noRoomSentence = "Long conversations whose models are answering hold as much memory as they may on this " +
 		"server. Try again when one has ended."
 	neverRoomSentence = "This conversation is longer than this server sends to a model. Set a context_policy " +
 		"that shows less of it."
 )
+
+// owner is whose memory the turn's work holds.
+func (c *claimed) owner() inflight.Owner { return inflight.Owner{WorkspaceID: c.fence.WorkspaceID} }
 
 // reserve has room for a prompt of so many bytes, all in all.
 func (c *claimed) reserve(bytes int) error {
@@ -60,46 +77,61 @@ func (c *claimed) reserve(bytes int) error {
 	if c.reserved+more > promptsOfOne*inflight.Scale() {
 		return errNeverRoom
 	}
-	if !c.w.prompts.Take(c.fence.WorkspaceID, more) {
+	if !c.w.prompts.Take(c.owner(), more) {
+		c.wanted = max(promptPage, c.reserved+more)
 		return errNoRoom
 	}
 	c.reserved += more
 	return nil
 }
 
+// widen has room for a page of twice as many bytes, or of all that there may be room for: a
+// row is longer than the page was.
+func (c *claimed) widen(most int) (wider int, err error) {
+	left := int(promptsOfOne*inflight.Scale()) + promptFree - c.read
+	if most >= left {
+		return most, errNeverRoom
+	}
+	wider = min(2*most, left)
+	return wider, c.reserve(c.read + wider)
+}
+
 // unreserve gives the prompt's room back.
 func (c *claimed) unreserve() {
 	c.read = 0
 	if c.reserved > 0 {
-		c.w.prompts.Give(c.fence.WorkspaceID, c.reserved)
+		c.w.prompts.Give(c.owner(), c.reserved)
 		c.reserved = 0
 	}
 }
 
-// weighed counts what was read for the prompt.
+// weighed counts what was read for the prompt, and gives back what was reserved for more.
 func (c *claimed) weighed(rows []parley.Message) error {
 	for i := range rows {
 		c.read += rows[i].Size()
 	}
+	if spare := c.reserved - max(0, int64(c.read)-promptFree); spare > 0 {
+		c.w.prompts.Give(c.owner(), spare)
+		c.reserved -= spare
+	}
 	return c.reserve(c.read)
 }
 
-// awaitRoom waits until there may be room for the turn's prompt; false when the turn
-// ended first.
+// awaitRoom waits until there may be room for the turn's prompt; false if the turn ended first.
 func (c *claimed) awaitRoom() bool {
 	c.unreserve()
 	for wait := roomPause; c.w.options.sleep(c.ctx, wait); wait = min(2*wait, longestRoomPause) {
-		if c.w.prompts.Take(c.fence.WorkspaceID, promptPage) {
-			c.w.prompts.Give(c.fence.WorkspaceID, promptPage)
+		if c.w.prompts.Take(c.owner(), c.wanted) {
+			c.w.prompts.Give(c.owner(), c.wanted)
 			return true
 		}
 	}
 	return false
 }
 
-// lightened is a claim without a message that is long: while it waits it would hold it.
+// lightened returns a claim without its long message, which it would otherwise hold while it waits.
 func lightened(claim store.Claim) store.Claim {
-	if len(claim.Trigger.Content) > claimKeeps {
+	if len(claim.Trigger.Content) > claimBytes {
 		claim.Trigger.Content = nil
 	}
 	return claim

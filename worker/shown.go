@@ -31,11 +31,11 @@ func (t *turn) State() (json.RawMessage, error) {
 func (t *turn) Unsure() bool { return t.unsure }
 
 // Limited implements runner.Turn.
-func (t *turn) Limited() *parley.Failure { return t.limits.reached(t.place) }
+func (t *turn) Limited() *parley.Failure { return t.limits.reached(t.position) }
 
 // Affords implements runner.Turn.
 func (t *turn) Affords() (bool, error) {
-	_, refusal, err := t.budgets.afford(&question{place: t.place})
+	_, refusal, err := t.budgets.afford(&question{position: t.position})
 	return refusal == nil, err
 }
 

@@ -157,7 +157,7 @@ func TestASpeakersState(t *testing.T) {
 func TestASpeakerIsToldALongMessage(t *testing.T) {
 	r, runtime := talks(t, nil)
 	r.start(nil)
-	long := strings.Repeat("long ", claimKeeps)
+	long := strings.Repeat("long ", claimBytes)
 	if turn := r.ended(r.post(r.session(parley.Settings{}, nil), long, "").Turn.ID); turn.Error != nil {
 		t.Fatalf("turn %s, %+v", turn.Status, turn.Error)
 	}

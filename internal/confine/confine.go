@@ -1,8 +1,11 @@
 // Package confine runs programs of others so that they do not reach some directories, and
 // do not take all of the machine. A program of the server's user is closed out of the
-// directories by the kernel's Landlock, whatever its rights are, with all that it starts.
-// That does not hold root, who reads the disk below the files: root gives it another
-// user. The kernel bounds the tasks and files of each.
+// directories by the kernel's Landlock, whatever its rights are, with all that it starts,
+// and from Linux 6.12 on they cannot signal other processes either. That does not hold
+// root, who reads the disk below the files: root gives it another user. Nor does it hold a
+// program that has another of the same user's work for it (a service manager that it asks
+// by its socket, a start-up file that it writes). The kernel bounds the tasks and files of
+// each.
 //
 // A confined program is started by this program itself: it is executed again with
 // Argument first, confines itself, and becomes the other one. Its main function calls

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"example.org/parley"
+	"example.org/parley/internal/inflight"
 )
 
 // The deadlines of an answer, unless the options say otherwise.
@@ -15,17 +16,18 @@ const (
 	DefaultFirstToken = 120 * time.Second // from sending to the first content
 	DefaultIdle       = 60 * time.Second  // between bytes, after the first content
 
-	// lessPatience divides the first token's deadline of an attempt that follows one
-	// which brought nothing: a turn finds out sooner that its provider hangs.
+	// lessPatience divides the deadline for the first token after a fruitless attempt: a turn finds out sooner that its
+	// provider hangs.
 	lessPatience = 2
 )
 
-// The bounds of the connections that an Endpoint keeps.
+// The bounds of an Endpoint's connections.
 const (
-	idleConnections = 4096 // as many turns as a process may run at once, and some
+	idleConnections = 4096 // more than the turns of a process
 	idleFor         = 90 * time.Second
 	dialWithin      = 10 * time.Second
 	handshakeWithin = 10 * time.Second
+	maxHeaderBytes  = 256 << 10 // of an answer
 )
 
 // EndpointOptions say where requests go and how long their answers may take.
@@ -33,14 +35,13 @@ type EndpointOptions struct {
 	BaseURL    string      // without Path; a query is kept
 	Path       string      // begins with a slash
 	Header     http.Header // sent with each request, credentials included
-	Secret     string      // the credential, so that it can be redacted
+	Secret     string      // the credential, to redact it
 	HTTPClient *http.Client
 	FirstToken time.Duration // 0: DefaultFirstToken
 	Idle       time.Duration // 0: DefaultIdle
 }
 
-// Endpoint is one URL that answers requests with event streams. It is safe for
-// concurrent use.
+// Endpoint is one URL that answers requests with event streams. It is safe for concurrent use.
 type Endpoint struct {
 	client     *http.Client
 	url        string
@@ -48,11 +49,24 @@ type Endpoint struct {
 	secret     string
 	firstToken time.Duration
 	idle       time.Duration
+	frames     frameRoom
 }
 
-// NewEndpoint makes an Endpoint; CodeInvalid when the base URL is none. It
-// follows no redirect, whatever the client given does: a redirect would carry
-// the credential and the conversation to a host that nobody configured.
+// framesHold bounds what long pieces of an endpoint's answers hold while they arrive, in
+// bytes, for each GiB of GOMEMLIMIT.
+const framesHold = 64 << 20
+
+// frameRoom is that room. No stream has an owner here: the memory is the process's.
+type frameRoom struct{ *inflight.Bytes }
+
+// Take implements sse.Room.
+func (r frameRoom) Take(n int64) bool { return r.Bytes.Take(inflight.Owner{}, n) }
+
+// Give implements sse.Room.
+func (r frameRoom) Give(n int64) { r.Bytes.Give(inflight.Owner{}, n) }
+
+// NewEndpoint makes an Endpoint; CodeInvalid if the base URL is invalid. It follows no redirect, whatever the given
+// client does: a redirect would send the credential and the conversation to a host that nobody configured.
 func NewEndpoint(o EndpointOptions) (*Endpoint, error) {
 	base, err := url.Parse(o.BaseURL)
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
@@ -81,6 +95,7 @@ func NewEndpoint(o EndpointOptions) (*Endpoint, error) {
 		secret:     o.Secret,
 		firstToken: o.FirstToken,
 		idle:       o.Idle,
+		frames:     frameRoom{inflight.NewBytes(2*framesHold*inflight.Scale(), 0)}, // one owner takes half
 	}
 	if e.firstToken <= 0 {
 		e.firstToken = DefaultFirstToken
@@ -91,8 +106,7 @@ func NewEndpoint(o EndpointOptions) (*Endpoint, error) {
 	return e, nil
 }
 
-// newTransport keeps many connections to one host and never asks for
-// compression, which would hold deltas back.
+// newTransport keeps many connections to one host and never requests compression, which would delay deltas.
 func newTransport() *http.Transport {
 	return &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
@@ -103,8 +117,10 @@ func newTransport() *http.Transport {
 		IdleConnTimeout:     idleFor,
 		DisableCompression:  true,
 		ForceAttemptHTTP2:   true,
+
+		MaxResponseHeaderBytes: maxHeaderBytes,
 	}
 }
 
-// Close closes the connections that no answer uses. The Endpoint stays usable.
+// Close closes unused connections. The Endpoint stays usable.
 func (e *Endpoint) Close() { e.client.CloseIdleConnections() }

@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -47,15 +49,14 @@ func (w *words) End(chunks []model.Chunk) ([]model.Chunk, error) {
 	return append(chunks, model.Chunk{Kind: model.ChunkFinish, Finish: parley.FinishStop}), nil
 }
 
-// line is one thing that a provider in memory does.
+// line is one action of a provider in memory.
 type line struct {
 	after time.Duration
 	text  string
 	err   error
 }
 
-// provider is an http.RoundTripper that answers with lines; then it is silent
-// until the request's context ends.
+// provider is an http.RoundTripper that answers with lines; then it stays silent until the request's context ends.
 type provider struct{ lines []line }
 
 func (p provider) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -102,8 +103,8 @@ func word(after time.Duration, text string) line {
 	return line{after: after, text: "data: " + text + "\n\n"}
 }
 
-// TestDeadlines: the first content within 10 s whatever else comes, then never
-// 3 s of silence, and never the consumer's own time.
+// TestDeadlines: the first content must arrive within 10 s whatever else does, later silences stay below 3 s, and the
+// consumer's own time never counts.
 func TestDeadlines(t *testing.T) {
 	const s = time.Second
 	cases := map[string]struct {
@@ -200,7 +201,7 @@ func TestDeadlines(t *testing.T) {
 	}
 }
 
-// trickle is a provider that says the same again and again.
+// trickle returns a provider that repeats itself.
 func trickle(times int, what line) []line {
 	lines := make([]line, times)
 	for i := range lines {
@@ -209,8 +210,7 @@ func trickle(times int, what line) []line {
 	return lines
 }
 
-// An answer that never ends, one word every two seconds, is ended by its turn's time,
-// with what had come.
+// An answer that never ends, one word every two seconds, is ended by its turn's time and keeps its text.
 func TestAnAnswerWithoutEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		outOfTime := errors.New("the turn's time is over")
@@ -231,7 +231,7 @@ func TestAnAnswerWithoutEnd(t *testing.T) {
 	})
 }
 
-// After an attempt that brought nothing the next one waits half as long.
+// After a fruitless attempt the next one waits half as long.
 func TestLessPatienceAfterAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()
@@ -320,7 +320,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// What had already arrived when the call was cancelled is not shown any more.
+// Chunks that had already arrived when the call was cancelled are not shown.
 func TestCancelStopsWhatIsBuffered(t *testing.T) {
 	cause := errors.New("cancelled by a person")
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -335,4 +335,56 @@ func TestCancelStopsWhatIsBuffered(t *testing.T) {
 	if text != "a" || !errors.Is(failure, cause) {
 		t.Errorf("%q and %v, want one word and the cause", text, failure)
 	}
+}
+
+// TestLongPiecesShareTheProcess: many answers that come in long pieces without an end hold
+// little together, and what they held is there again when they have ended.
+func TestLongPiecesShareTheProcess(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		long := provider{[]line{{text: "data: " + strings.Repeat("x", 3<<20)}}} // and then silence
+		whole := provider{[]line{{text: "data: " + strings.Repeat("x", 3<<20) + "\n\n"}, word(0, ".")}}
+		endpoint, err := wire.NewEndpoint(wire.EndpointOptions{
+			BaseURL: "http://provider", Header: http.Header{}, FirstToken: 10 * time.Second, Idle: 3 * time.Second,
+			HTTPClient: &http.Client{Transport: &taking{long, whole}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ask := func(which string) (failed *model.Error) {
+			for _, err := range endpoint.Stream(t.Context(), []byte(which), func() wire.Decoder { return &words{} }) {
+				if err != nil && !errors.As(err, &failed) {
+					t.Error(err)
+				}
+			}
+			return failed
+		}
+		const streams = 20
+		var crowded atomic.Int64
+		var all sync.WaitGroup
+		for range streams {
+			all.Go(func() {
+				if failed := ask("long"); failed != nil && failed.Class == parley.ClassLimit {
+					crowded.Add(1)
+				}
+			})
+		}
+		all.Wait()
+		if n := crowded.Load(); n == 0 || n == streams {
+			t.Errorf("%d of %d streams found no room", n, streams)
+		}
+		if failed := ask("whole"); failed != nil {
+			t.Errorf("afterwards: %v", failed)
+		}
+	})
+}
+
+// taking answers as the request's body asks.
+type taking struct{ long, whole provider }
+
+func (p *taking) RoundTrip(r *http.Request) (*http.Response, error) {
+	if which, err := io.ReadAll(r.Body); err != nil || string(which) == "whole" {
+		return p.whole.RoundTrip(r)
+	}
+	return p.long.RoundTrip(r)
 }

@@ -77,6 +77,8 @@ type Runtime struct {
 	opening  int
 	sessions map[parley.ID]*session
 	ending   sync.WaitGroup // goroutines of sessions
+
+	large sync.Mutex // held while a large message of a program is decoded
 }
 
 var _ runner.Runtime = (*Runtime)(nil)
@@ -231,7 +233,7 @@ func (r *Runtime) start(of store.Fence, project string) (*session, error) {
 		_, err := process.Write(line)
 		return err
 	})
-	s.conn.told, s.conn.asked = s.told, s.asked
+	s.conn.told, s.conn.asked, s.conn.redact, s.conn.large = s.told, s.asked, r.redact, &r.large
 	r.mu.Lock()
 	r.sessions[of.SessionID] = s
 	r.mu.Unlock()
@@ -316,7 +318,7 @@ const maxOwnID = 1024
 func (s *session) named(own kept) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.own, s.tells.charged = own.Session, own.Cost
+	s.own, s.spends.charged = own.Session, own.Cost
 }
 
 // takesUp is the method that opens an earlier session; "" when the program has none.

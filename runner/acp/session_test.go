@@ -60,7 +60,7 @@ func FuzzSession(f *testing.F) {
 				}
 			}
 		}
-		usage, cost := s.tells.charge()
+		usage, cost := s.spends.charge()
 		if usage.InputTokens != nil && (*usage.InputTokens < 0 || *usage.InputTokens > parley.MaxLimitTokens) ||
 			cost != nil && (*cost < 0 || *cost > parley.MaxLimitCost) {
 			t.Fatalf("%v, %v are charged", *usage.InputTokens, cost)
@@ -99,7 +99,7 @@ func TestSpending(t *testing.T) {
 		if c.told != "" {
 			tell(c.told)
 		}
-		usage, cost := s.tells.charge()
+		usage, cost := s.spends.charge()
 		tokens, money := int64(-1), ""
 		if usage.InputTokens != nil {
 			tokens = *usage.InputTokens

@@ -431,7 +431,7 @@ func (v *voice) chunks(ctx context.Context) iter.Seq2[model.Chunk, error] {
 			if next.thought {
 				kind = model.ChunkReasoning
 			}
-			if !yield(model.Chunk{Kind: kind, Block: block, Text: next.text}, nil) {
+			if !yield(model.Chunk{Kind: kind, Block: block, Text: next.text.String()}, nil) {
 				return
 			}
 		}
@@ -442,7 +442,7 @@ func (v *voice) chunks(ctx context.Context) iter.Seq2[model.Chunk, error] {
 func (v *voice) yieldState(yield func(model.Chunk, error) bool) bool {
 	s := v.session
 	s.mu.Lock()
-	state := kept{Session: s.own, Cost: s.tells.charged}
+	state := kept{Session: s.own, Cost: s.spends.charged}
 	s.mu.Unlock()
 	data, err := parley.EncodeJSON(state)
 	if err != nil {
@@ -456,7 +456,7 @@ func (v *voice) yieldState(yield func(model.Chunk, error) bool) bool {
 func (v *voice) yieldSpent(yield func(model.Chunk, error) bool) bool {
 	s := v.session
 	s.mu.Lock()
-	usage, cost := s.tells.charge()
+	usage, cost := s.spends.charge()
 	s.mu.Unlock()
 	if v.cost = cost; usage.IsZero() {
 		return true

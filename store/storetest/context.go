@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -13,6 +14,7 @@ func testContext(t *testing.T, open Open) {
 	cases(t, open, map[string]func(*testing.T, *world){
 		"nothing stands before most windows":    testContextHeadEmpty,
 		"the head of a window":                  testContextHead,
+		"what is pinned has a bound in bytes":   testContextPinnedBytes,
 		"pins with their other halves":          testContextPairs,
 		"the context follows the latest window": testContextCounts,
 		"cleared, the next message begins it":   testContextCleared,
@@ -27,7 +29,7 @@ func (w *world) contextHead(t *testing.T, session parley.ID) parley.ContextHead 
 	return head
 }
 
-// held are the sequences of a head: the summary's, the first task's, the pins'.
+// held returns the sequences of a head: the summary's, the first task's, the pins'.
 func held(head parley.ContextHead) (summary, first int64, pinned []int64) {
 	if head.Summary != nil {
 		summary = head.Summary.Sequence
@@ -53,10 +55,10 @@ func testContextHeadEmpty(t *testing.T, w *world) {
 	id := w.session(t)
 	w.exchange(t, id, "question", "answer")
 	if session := w.sessionState(t, id); session.Context.Held {
-		t.Error("a session without pins and summaries is said to have something before its windows")
+		t.Error("Context.Held is true for a session without pins and summaries")
 	}
 	if head := w.contextHead(t, id); head.Summary != nil || head.First != nil || len(head.Pinned) > 0 {
-		t.Errorf("a head out of nothing: %+v", head)
+		t.Errorf("a head from nothing: %+v", head)
 	}
 }
 
@@ -84,9 +86,42 @@ func testContextHead(t *testing.T, w *world) {
 	w.mark(t, record[4].ID, parley.MarksChange{ContextEdge: &yes})
 	w.heldAre(t, "an edge at 5", id, 12, 5, 4)
 	w.mark(t, record[9].ID, parley.MarksChange{ContextEdge: &yes})
-	w.heldAre(t, "an edge behind all that is covered", id, 0, 0, 4)
+	w.heldAre(t, "an edge after everything covered", id, 0, 0, 4)
 	w.mark(t, record[3].ID, parley.MarksChange{Pinned: &no})
 	w.heldAre(t, "unpinned", id, 0, 0)
+}
+
+// Of what is pinned the newest is carried as far as the bound reaches, with what belongs to
+// it; what is longer alone is refused, or was pinned before it was: left out.
+func testContextPinnedBytes(t *testing.T, w *world) {
+	yes := true
+	half := strings.Repeat("x", parley.MaxPinnedBytes/2)
+	id := w.session(t)
+	w.exchange(t, id, "small", half)
+	w.exchange(t, id, "small", half)
+	w.exchange(t, id, "small", half+half)
+	record := w.check(t, id).Record
+	pin := func(session parley.ID, sequences ...int) {
+		t.Helper()
+		for _, sequence := range sequences {
+			_, err := w.store.MarkMessage(
+				w.ctx, w.scope, session, record[sequence-1].ID, parley.MarksChange{Pinned: &yes},
+			)
+			must(t, "MarkMessage", err)
+		}
+	}
+	pin(parley.ID{}, 1, 2, 3)
+	w.heldAre(t, "as much as may be", id, 0, 0, 1, 2, 3)
+	_, err := w.store.MarkMessage(w.ctx, w.scope, id, record[5].ID, parley.MarksChange{Pinned: &yes})
+	refused(t, "a pin that is longer than all may be", err, parley.CodeInvalid)
+	pin(parley.ID{}, 4, 5)
+	w.heldAre(t, "more than may be", id, 0, 0, 3, 4, 5)
+	fork := w.fork(t, id, 6).ID
+	w.heldAre(t, "what a fork took over", fork, 0, 0, 3, 4, 5)
+	w.exchange(t, fork, "small", half)
+	record = w.check(t, fork).Record
+	pin(parley.ID{}, 8)
+	w.heldAre(t, "one more of its own", fork, 0, 0, 5, 8)
 }
 
 func testContextPairs(t *testing.T, w *world) {
@@ -111,8 +146,7 @@ func testContextPairs(t *testing.T, w *world) {
 	}
 }
 
-// What a step says of its window is the session's context, and grows by what
-// enters behind it.
+// testContextCounts: a step's window becomes the session's context, and grows with each later message.
 func testContextCounts(t *testing.T, w *world) {
 	id := w.session(t)
 	posted, err := w.store.PostMessage(w.ctx, w.scope, id, w.say("question"), w.process)
@@ -134,7 +168,7 @@ func testContextCounts(t *testing.T, w *world) {
 		t,
 		id,
 	).Context, (parley.Context{Anchor: 7, Messages: 42, Tokens: 1030}); got != want {
-		t.Errorf("the context behind the step is %+v, want %+v", got, want)
+		t.Errorf("the context after the step is %+v, want %+v", got, want)
 	}
 }
 
@@ -160,7 +194,7 @@ func testContextCleared(t *testing.T, w *world) {
 		t.Errorf("the last event is %s", last.Type)
 	}
 	if again := w.clear(t, id); again.Context != cleared.Context {
-		t.Errorf("cleared again it is %+v", again.Context)
+		t.Errorf("cleared again, it is %+v", again.Context)
 	}
 	w.unchanged(t, "clearing a second time", id, after)
 	w.heldAre(t, "what was pinned before", id, 0, 0)
@@ -169,14 +203,14 @@ func testContextCleared(t *testing.T, w *world) {
 		t.Error("the next message has no context edge")
 	}
 	if c := w.sessionState(t, id).Context; c.Messages != 2 || c.Tokens == 0 {
-		t.Errorf("the context behind the clear is %+v, want 2 messages", c)
+		t.Errorf("the context after the clear is %+v, want 2 messages", c)
 	}
 	w.mark(t, before.Record[1].ID, parley.MarksChange{Pinned: new(true)})
 	w.heldAre(t, "pinned since", id, 0, 0, before.Record[1].Sequence)
 	w.check(t, id)
 }
 
-// A turn that runs goes on; a steer belongs to it, the message behind it does not.
+// testContextClearedBeside: a running turn continues; a steer belongs to it, the next message does not.
 func testContextClearedBeside(t *testing.T, w *world) {
 	claim := w.started(t, "long")
 	session := claim.Fence.SessionID
@@ -191,11 +225,11 @@ func testContextClearedBeside(t *testing.T, w *world) {
 	settle.End = completed()
 	w.settle(t, claim.Fence, settle)
 	if c := w.sessionState(t, session).Context; c.Messages != 0 || c.Tokens != 0 || !c.Cleared {
-		t.Errorf("the context behind the turn is %+v, want it empty still", c)
+		t.Errorf("the context after the turn is %+v, want it still empty", c)
 	}
 	w.answer(t, w.claim(t), "done")
 	if w.message(t, steer.ID).Marks.ContextEdge || !w.message(t, next.Message.ID).Marks.ContextEdge {
-		t.Error("the edge belongs to the message behind the turn, not to the steer")
+		t.Error("the edge must be on the message after the turn, not on the steer")
 	}
 	w.check(t, session)
 }

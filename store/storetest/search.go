@@ -30,13 +30,14 @@ func testSearch(t *testing.T, open Open) {
 		"TheBestComesFirst":             searchRanks,
 		"TheNewestAreRanked":            searchNewest,
 		"AWordInManyPlaces":             searchRepeats,
+		"LongTextsAreReadInPart":        searchLong,
 		"IndexersMayRace":               searchRaces,
 		"APassIsTakenOnce":              searchPass,
 		"TheIndexIsMadeAnew":            searchRebuilt,
 	})
 }
 
-// indexed brings the index up to date, by a pass over everything.
+// indexed brings the index up to date with a pass over everything.
 func (w *world) indexed(t reporter) {
 	t.Helper()
 	for {
@@ -56,14 +57,14 @@ func (w *world) indexed(t reporter) {
 	}
 }
 
-// term is a word that is looked for; "a b" a phrase, "a*" the beginning of one, "-a" none of it.
+// term parses a search term: "a b" is a phrase, "a*" a prefix, "-a" an exclusion.
 func term(text string) store.SearchTerm {
 	without := strings.HasPrefix(text, "-")
 	prefix := strings.HasSuffix(text, "*")
 	return store.SearchTerm{Words: strings.Fields(strings.Trim(text, "-*")), Prefix: prefix, Without: without}
 }
 
-// search looks for terms.
+// search searches for terms.
 func (w *world) search(
 	t reporter,
 	scope store.Scope,
@@ -83,7 +84,7 @@ func (w *world) search(
 	return page
 }
 
-// found is the texts that a search finds, titles in brackets, in order.
+// found returns the texts that a search finds, titles in brackets, in order.
 func (w *world) found(t reporter, terms string, changes ...func(*store.SearchQuery)) []string {
 	t.Helper()
 	return textsOf(t, w.search(t, w.scope, terms, changes...))
@@ -97,12 +98,12 @@ func textsOf(t reporter, page store.SearchPage) []string {
 			texts = append(texts, "["+hit.Session.Title+"]")
 			continue
 		}
-		var content struct{ Text string }
-		must(t, "content", json.Unmarshal(hit.Message.Content, &content))
-		if content.Text == "" {
-			content.Text = string(hit.Message.Role) + " " + hit.Message.ToolName
+		text, _, _ := strings.Cut(hit.Message.Text, "\n") // links stand below
+		switch hit.Message.Role {
+		case parley.RoleToolCall, parley.RoleToolResult:
+			text = string(hit.Message.Role) + " " + hit.Message.ToolName
 		}
-		texts = append(texts, content.Text)
+		texts = append(texts, text)
 	}
 	return texts
 }
@@ -114,7 +115,7 @@ func (w *world) finds(t reporter, terms string, want ...string) {
 	slices.Sort(want)
 	want = append([]string{}, want...)
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s finds (- want, + is):\n%s", terms, diff)
+		t.Errorf("%s finds (-want +got):\n%s", terms, diff)
 	}
 }
 
@@ -201,7 +202,7 @@ func searchRoles(t *testing.T, w *world) {
 	w.finds(t, "needle name")
 	w.finds(t, "business")
 	w.finds(t, "behind", "behind it")
-	w.finds(t, "needlework", "assistant ")
+	w.finds(t, "needlework", "no needlework here")
 	w.finds(t, "needle link", "needle of a user")
 	w.finds(t, "in arguments", "tool_call sew_needle")
 }
@@ -272,7 +273,7 @@ func searchTitles(t *testing.T, w *world) {
 	w.finds(t, "leaves", "about the leaves")
 	w.note(t, session, parley.RoleUser, `{"text":"autumn is near"}`)
 	w.indexed(t)
-	w.finds(t, "autumn", "autumn is near") // the title has a message among the hits
+	w.finds(t, "autumn", "autumn is near") // a message of the titled session is among the hits
 	title := "Winter plans"
 	_, err := w.store.UpdateSession(w.ctx, w.scope, session, store.SessionChange{Title: &title})
 	must(t, "UpdateSession", err)
@@ -364,7 +365,7 @@ func searchScopes(t *testing.T, w *world) {
 	)
 	other.note(t, theirs, parley.RoleUser, `{"text":"needle theirs"}`)
 	reader := w.session(t, func(s *parley.Session) { s.OwnerID = stranger.ViewerID })
-	w.share(t, private, reader) // the session may read it, its owner may not
+	w.share(t, private, reader) // the session may read it, but not its owner
 	w.indexed(t)
 	for name, test := range map[string]struct {
 		scope store.Scope

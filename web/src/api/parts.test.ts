@@ -4,7 +4,7 @@ import type { Message } from './types';
 
 const content = (value: object) => value as Message['content'];
 
-test('a content in parts reads like its short form', () => {
+test('content in parts reads like its short form', () => {
   const parts = content({
     parts: [
       { type: 'reasoning', text: 'Hm.' },
@@ -19,7 +19,7 @@ test('a content in parts reads like its short form', () => {
   expect(read(short)).toBe(short);
 });
 
-test('a result in parts is shown in its order, files by their names', () => {
+test('a result in parts is shown in order, files by their names', () => {
   const parts = [
     { type: 'text', text: 'Done' },
     { type: 'image', file_id: 'f', name: 'a.png' },

@@ -2,7 +2,7 @@ import type { ID, Message, ContentPart } from './types';
 
 type Content = Message['content'];
 
-// read fills in the short form of a content in parts, so that both read the same.
+// read fills in the short form of content in parts, so that both read the same.
 export function read(content: Content): Content {
   const parts = content?.parts;
   if (!parts?.length) return content;
@@ -17,7 +17,7 @@ export function filesIn(parts: ContentPart[] | undefined): ID[] {
   return (parts ?? []).flatMap((part) => ('file_id' in part ? [part.file_id] : []));
 }
 
-// resultText is what a tool answered, as text; its files by their names.
+// resultText is a tool's result as text, with files by their names.
 export function resultText(content: Content): string {
   if (!content.parts?.length) return typeof content.result === 'string' ? content.result : JSON.stringify(content.result, null, 2);
   return content.parts.map(plain).join('\n');
