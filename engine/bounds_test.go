@@ -59,8 +59,8 @@ func TestASearchTakesItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := New(Options{Store: slow{}})
 		ada := parley.Principal{WorkspaceID: parley.NewID(), ID: parley.NewID()}
-		began, ended := time.Now(), make(chan error, searchesOfOne)
-		for range searchesOfOne {
+		began, ended := time.Now(), make(chan error, searchesPerPrincipal)
+		for range searchesPerPrincipal {
 			go func() { // ends with its time
 				_, err := e.search(t.Context(), ada, store.Scope{}, store.SearchQuery{})
 				ended <- err
@@ -72,7 +72,7 @@ func TestASearchTakesItsTime(t *testing.T) {
 		) != parley.CodeRateLimited {
 			t.Errorf("one more search: %v; want %s", err, parley.CodeRateLimited)
 		}
-		for range searchesOfOne {
+		for range searchesPerPrincipal {
 			if err := <-ended; parley.ErrorCode(err) != parley.CodeInvalid {
 				t.Errorf("a search without an end: %v; want %s", err, parley.CodeInvalid)
 			}

@@ -190,10 +190,10 @@ func New(options Options) *Engine {
 		projects:   projects,
 		log:        log,
 		seed:       maphash.MakeSeed(),
-		looks:      newRoom("previews and explained calls", looksAtOnce, looksOfOne),
-		rehearsals: newRoom("dry runs and replays", rehearsalsAtOnce, rehearsalsOfOne),
-		exports:    newRoom("exports", exportsAtOnce, exportsOfOne),
-		searches:   newRoom("searches", searchesAtOnce, searchesOfOne),
+		looks:      newRoom("previews and explained calls", maxLooks, looksPerPrincipal),
+		rehearsals: newRoom("dry runs and replays", maxRehearsals, rehearsalsPerPrincipal),
+		exports:    newRoom("exports", maxExports, exportsPerPrincipal),
+		searches:   newRoom("searches", maxSearches, searchesPerPrincipal),
 		readings:   inflight.NewBytes(readingsHold*inflight.Scale(), 0),
 	}
 	e.quotas.sessions, e.quotas.storage = options.MaxSessions, options.MaxStorage

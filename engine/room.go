@@ -14,17 +14,17 @@ import (
 // which must not keep others from looking; searches read what they show. Each has room for
 // so many at once, of which a workspace takes at most half of what the others leave.
 const (
-	looksAtOnce = 24 // in all
-	looksOfOne  = 8  // per principal
+	maxLooks          = 24 // in all
+	looksPerPrincipal = 8  // per principal
 
-	rehearsalsAtOnce = 32
-	rehearsalsOfOne  = 8
+	maxRehearsals          = 32
+	rehearsalsPerPrincipal = 8
 
-	exportsAtOnce = 24
-	exportsOfOne  = 4
+	maxExports          = 24
+	exportsPerPrincipal = 4
 
-	searchesAtOnce = 16
-	searchesOfOne  = 4
+	maxSearches          = 16
+	searchesPerPrincipal = 4
 
 	roomAfter = time.Second // when to ask again
 )

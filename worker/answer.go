@@ -64,10 +64,10 @@ var errTooLong = model.NewError(parley.ClassModel, false, "the answer is longer 
 
 // Bounds, in bytes of text, on the answers that a process receives at once. The process holds several copies of each.
 const (
-	answersHold    = 64 << 20  // a workspace at most half of what the others leave
-	answerFree     = 256 << 10 // of each answer: it counts nothing
-	answerHoldStep = 256 << 10
-	rowHolds       = 2 << 10 // per further row, in addition to its text
+	answersBytes    = 64 << 20  // a workspace at most half of what the others leave
+	freeAnswerBytes = 256 << 10 // of each answer: it counts nothing
+	answerHoldStep  = 256 << 10
+	rowBytes        = 2 << 10 // per further row, in addition to its text
 )
 
 // errCrowded ends an answer that finds no room beside the others.
@@ -80,7 +80,7 @@ var errCrowded = model.NewError(
 
 // hold counts the answer's present size.
 func (a *answer) hold() error {
-	for int64(a.bytes+(len(a.rows)-1)*rowHolds) > a.held+answerFree {
+	for int64(a.bytes+(len(a.rows)-1)*rowBytes) > a.held+freeAnswerBytes {
 		if !a.turn.w.answers.Take(a.turn.owner(), answerHoldStep) {
 			return errCrowded
 		}

@@ -17,7 +17,7 @@ func TestLongAnswersShareTheProcess(t *testing.T) {
 	w.answers = inflight.NewBytes(4*answerHoldStep, 0)
 	session := r.session(parley.Settings{}, nil)
 	owner := inflight.Owner{WorkspaceID: r.scope.WorkspaceID}
-	many := strings.Repeat("x", answerFree)
+	many := strings.Repeat("x", freeAnswerBytes)
 	for _, c := range []struct {
 		name   string
 		answer answerFunc

@@ -187,10 +187,10 @@ func (r *requests) tail(before int64, limit int) (rows []parley.Message, more bo
 		(r.last == 1 || r.settings.Policy.Kind == parley.PolicySingle) {
 		return []parley.Message{*trigger}, false, nil
 	}
-	most := promptFirst
+	most := firstPromptRead
 	if before > 0 {
-		most = promptPage
-		if err := r.reserve(r.read + promptPage); err != nil {
+		most = promptPageBytes
+		if err := r.reserve(r.read + promptPageBytes); err != nil {
 			return nil, false, err
 		}
 	}

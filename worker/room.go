@@ -13,15 +13,15 @@ import (
 // made of, for each GiB of the memory limit. A process keeps several copies of it. A turn
 // that finds no room waits for it, holding nothing.
 const (
-	promptsHold  = 64 << 20
-	promptsOfOne = promptsHold / 2 // of a workspace at most: half of what the others leave
+	promptsBytes        = 64 << 20
+	promptsPerWorkspace = promptsBytes / 2 // of a workspace at most: half of what the others leave
 
-	promptFree  = 64 << 10  // of each prompt is free
-	promptFirst = 256 << 10 // of the record is read before room is reserved
-	promptPage  = 1 << 20   // is read at a time after that
+	freePromptBytes = 64 << 10  // of each prompt count as nothing
+	firstPromptRead = 256 << 10 // of the record are read before room is reserved
+	promptPageBytes = 1 << 20   // are read at a time after that
 
 	// claimBytes bounds the message that comes with a claim; a longer one is read when there is room for it.
-	claimBytes = promptFree
+	claimBytes = freePromptBytes
 )
 
 // How long a turn waits before it looks for room again.
@@ -33,11 +33,11 @@ const (
 // What the answers of tools may hold until their results are in the record, for each GiB of
 // the memory limit: of all, a workspace at most half of what the others leave.
 const (
-	resultsHold = 128 << 20
-	resultFree  = 256 << 10 // of each: it counts nothing
+	resultsBytes    = 128 << 20
+	freeResultBytes = 256 << 10 // of each: it counts nothing
 )
 
-func newResults() *inflight.Bytes { return inflight.NewBytes(resultsHold*inflight.Scale(), 0) }
+func newResults() *inflight.Bytes { return inflight.NewBytes(resultsBytes*inflight.Scale(), 0) }
 
 // errResultHolds is for the model.
 var errResultHolds = parley.Errorf(
@@ -48,7 +48,7 @@ var errResultHolds = parley.Errorf(
 
 func newPrompts() *inflight.Bytes {
 	scale := inflight.Scale()
-	return inflight.NewBytes(promptsHold*scale, 0)
+	return inflight.NewBytes(promptsBytes*scale, 0)
 }
 
 // errNoRoom means that there is no room for a prompt beside others; errNeverRoom, that there can never be.
@@ -70,15 +70,15 @@ func (c *claimed) owner() inflight.Owner { return inflight.Owner{WorkspaceID: c.
 
 // reserve has room for a prompt of so many bytes, all in all.
 func (c *claimed) reserve(bytes int) error {
-	more := int64(bytes) - promptFree - c.reserved
+	more := int64(bytes) - freePromptBytes - c.reserved
 	if more <= 0 {
 		return nil
 	}
-	if c.reserved+more > promptsOfOne*inflight.Scale() {
+	if c.reserved+more > promptsPerWorkspace*inflight.Scale() {
 		return errNeverRoom
 	}
 	if !c.w.prompts.Take(c.owner(), more) {
-		c.wanted = max(promptPage, c.reserved+more)
+		c.wanted = max(promptPageBytes, c.reserved+more)
 		return errNoRoom
 	}
 	c.reserved += more
@@ -88,7 +88,7 @@ func (c *claimed) reserve(bytes int) error {
 // widen has room for a page of twice as many bytes, or of all that there may be room for: a
 // row is longer than the page was.
 func (c *claimed) widen(most int) (wider int, err error) {
-	left := int(promptsOfOne*inflight.Scale()) + promptFree - c.read
+	left := int(promptsPerWorkspace*inflight.Scale()) + freePromptBytes - c.read
 	if most >= left {
 		return most, errNeverRoom
 	}
@@ -110,7 +110,7 @@ func (c *claimed) weighed(rows []parley.Message) error {
 	for i := range rows {
 		c.read += rows[i].Size()
 	}
-	if spare := c.reserved - max(0, int64(c.read)-promptFree); spare > 0 {
+	if spare := c.reserved - max(0, int64(c.read)-freePromptBytes); spare > 0 {
 		c.w.prompts.Give(c.owner(), spare)
 		c.reserved -= spare
 	}

@@ -22,15 +22,15 @@ func TestLongPromptsWaitForRoom(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	w := r.start(nil)
-	w.prompts = inflight.NewBytes(promptsHold, 0)
+	w.prompts = inflight.NewBytes(promptsBytes, 0)
 	workspace := r.scope.WorkspaceID
 	owner := inflight.Owner{WorkspaceID: workspace}
-	if !w.prompts.Take(owner, promptsOfOne) {
+	if !w.prompts.Take(owner, promptsPerWorkspace) {
 		t.Fatal("there is no room from the start")
 	}
 	r.model.play(says("Short."), says("Long."))
 	long := r.session(parley.Settings{}, nil)
-	waits := r.post(long, strings.Repeat("word ", 2*promptFree), "").Turn.ID
+	waits := r.post(long, strings.Repeat("word ", 2*freePromptBytes), "").Turn.ID
 	short := r.ended(r.post(r.session(parley.Settings{}, nil), "Hello", "").Turn.ID)
 	if short.Status != parley.TurnCompleted {
 		t.Errorf("the short turn is %s, %+v", short.Status, short.Error)
@@ -46,12 +46,12 @@ func TestLongPromptsWaitForRoom(t *testing.T) {
 	if parley.ErrorCode(err) != parley.CodeRateLimited {
 		t.Errorf("a preview without room: %v; want %s", err, parley.CodeRateLimited)
 	}
-	w.prompts.Give(owner, promptsOfOne)
+	w.prompts.Give(owner, promptsPerWorkspace)
 	if turn := r.ended(waits); turn.Status != parley.TurnCompleted {
 		t.Errorf("the long turn is %s, %+v", turn.Status, turn.Error)
 	}
 	r.idleSlots(w)
-	if !w.prompts.Take(owner, promptsOfOne) {
+	if !w.prompts.Take(owner, promptsPerWorkspace) {
 		t.Error("something is still held")
 	}
 }
@@ -60,7 +60,7 @@ func TestLongPromptsWaitForRoom(t *testing.T) {
 func TestAPromptForWhichThereIsNoRoomEver(t *testing.T) {
 	t.Parallel()
 	reading := claimed{w: &Worker{prompts: newPrompts()}}
-	err := reading.reserve(promptsOfOne*int(inflight.Scale()) + promptFree + 1)
+	err := reading.reserve(promptsPerWorkspace*int(inflight.Scale()) + freePromptBytes + 1)
 	if _, failure, err := noQuestion(err); err != nil || failure == nil ||
 		failure.Class != parley.ClassContextLength {
 		t.Errorf("%+v, %v; want a failure of class %s", failure, err, parley.ClassContextLength)
@@ -70,13 +70,13 @@ func TestAPromptForWhichThereIsNoRoomEver(t *testing.T) {
 // TestRowsAndProviderDataCount: an answer counts with more than its text.
 func TestRowsAndProviderDataCount(t *testing.T) {
 	t.Parallel()
-	data := make([]byte, answerFree+1)
+	data := make([]byte, freeAnswerBytes+1)
 	for name, fill := range map[string]func(a *answer) error{
 		"provider data": func(a *answer) error {
 			return a.take(&model.Chunk{Kind: model.ChunkProviderData, Data: data})
 		},
 		"rows": func(a *answer) error {
-			for range 1 + answerFree/rowHolds {
+			for range 1 + freeAnswerBytes/rowBytes {
 				a.rows = append(a.rows, &row{})
 			}
 			a.blocks = a.rows[:1]
@@ -121,7 +121,7 @@ func TestALongRowCountsBeforeItIsRead(t *testing.T) {
 	r := newRig(t)
 	read := &tails{Store: r.store}
 	w := r.start(read)
-	w.prompts = inflight.NewBytes(promptsHold, 0)
+	w.prompts = inflight.NewBytes(promptsBytes, 0)
 	owner := inflight.Owner{WorkspaceID: r.scope.WorkspaceID}
 	r.model.play(says(strings.Repeat("word ", long/5)), says("Fine."))
 	session := r.session(
@@ -130,7 +130,7 @@ func TestALongRowCountsBeforeItIsRead(t *testing.T) {
 	)
 	r.ended(r.post(session, "Tell all", "").Turn.ID)
 	r.idleSlots(w)
-	if !w.prompts.Take(owner, promptsOfOne-long/2) {
+	if !w.prompts.Take(owner, promptsPerWorkspace-long/2) {
 		t.Fatal("there is no room from the start")
 	}
 	waits := r.post(session, "And now", "").Turn.ID
@@ -145,7 +145,7 @@ func TestALongRowCountsBeforeItIsRead(t *testing.T) {
 	if size := read.longest.Load(); size >= long {
 		t.Errorf("a page of %d bytes was read without room for it", size)
 	}
-	w.prompts.Give(owner, promptsOfOne-long/2)
+	w.prompts.Give(owner, promptsPerWorkspace-long/2)
 	if turn := r.ended(waits); turn.Status != parley.TurnCompleted {
 		t.Errorf("the turn is %s, %+v", turn.Status, turn.Error)
 	}
@@ -153,7 +153,7 @@ func TestALongRowCountsBeforeItIsRead(t *testing.T) {
 		t.Errorf("the longest page has %d bytes; the answer has more", size)
 	}
 	r.idleSlots(w)
-	if !w.prompts.Take(owner, promptsOfOne) {
+	if !w.prompts.Take(owner, promptsPerWorkspace) {
 		t.Error("something is still held")
 	}
 }
@@ -170,8 +170,8 @@ func TestAnswersOfToolsShareTheProcess(t *testing.T) {
 		}
 	}
 	r.tools = fakeTools{
-		{"much", readOnly(), answers(resultFree + room + 1)},
-		{"some", readOnly(), answers(resultFree + room)},
+		{"much", readOnly(), answers(freeResultBytes + room + 1)},
+		{"some", readOnly(), answers(freeResultBytes + room)},
 	}
 	w := r.start(nil)
 	w.results = inflight.NewBytes(2*room, 0)

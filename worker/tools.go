@@ -218,7 +218,7 @@ func (t *tools) runBatch(step int, calls []toolCall) error {
 		open++
 		calls[i].started = true
 		t.w.toolCalls.Go(func() { // ends with the tool and this batch; Stop waits for it
-			held := t.w.results.Holding(t.owner(), resultFree)
+			held := t.w.results.Holding(t.owner(), freeResultBytes)
 			defer held.End()
 			content, tokens := t.callTool(ctx, &calls[i], notes, held, &answered[i])
 			outcomes <- toolOutcome{i, held, content, tokens}

@@ -104,7 +104,7 @@ func New(db Store, models model.Source, tools tool.Source, hub *live.Hub, option
 		runtimes:  map[string]runner.Runtime{},
 		toolsets:  newToolsets(),
 		pauses:    &pauses{},
-		answers:   inflight.NewBytes(answersHold, 0),
+		answers:   inflight.NewBytes(answersBytes, 0),
 		results:   newResults(),
 		prompts:   newPrompts(),
 		weights:   &weights{},
@@ -176,7 +176,7 @@ func (w *Worker) Start(ctx context.Context) error {
 	if len(w.options.Runtimes) > 0 {
 		w.claimers.Go(w.keptLoop) //nolint:contextcheck // as above
 	}
-	for range outboxHands {
+	for range outboxLoops {
 		w.claimers.Go(w.outboxLoop)
 	}
 	w.keepers.Go(

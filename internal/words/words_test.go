@@ -184,7 +184,7 @@ func readOrRefused(t failing, query string) {
 	}
 }
 
-func TestSnippetsShowWhatWasFound(t *testing.T) {
+func TestSnippetsShowMatches(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat(
 		"hay ",
