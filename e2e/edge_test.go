@@ -3,6 +3,7 @@ package e2e
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -306,4 +307,70 @@ func (s *server) counted(line string) {
 		}
 	}
 	s.t.Fatalf("the metrics do not say %s: %s", line, body)
+}
+
+// squattedAddress makes this binary listen at an address, as whoever waits there for what
+// was meant for a server.
+const squattedAddress = "SQUATTED_ADDRESS"
+
+// squat says that it listens, and then what it is sent.
+func squat(address string) {
+	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", address)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	fmt.Println("listens")
+	_ = http.Serve(listener, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { //nolint:gosec // of a test
+		fmt.Println("was sent", r.URL.Path, r.Header.Get("Authorization"))
+	}))
+}
+
+// TestTheTokenIsSentToNobodyElse: where a server was killed another user of the machine
+// listens, and the command line keeps the token to itself; a server of one's own gets it.
+func TestTheTokenIsSentToNobodyElse(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("only root may start a process of another user; CI runs this")
+	}
+	s := start(t, t.TempDir())
+	if _, stderr, err := s.at.parley(t, "sessions", "list"); err != nil {
+		t.Fatalf("at one's own server: %v, %s", err, stderr)
+	}
+	s.kill()
+	shelf, err := os.MkdirTemp("", "parley-squat-") //nolint:usetesting // t.TempDir is closed to other users
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(shelf) })
+	if err := os.Chmod(shelf, 0o755); err != nil { //nolint:gosec // for another user
+		t.Fatal(err)
+	}
+	program := filepath.Join(shelf, "squatter")
+	copied(t, program)
+	squatter := exec.Command(program)
+	squatter.Dir, squatter.Env = "/", []string{squattedAddress + "=" + strings.TrimPrefix(s.url, "http://")}
+	const nobody = 65534
+	squatter.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	out, err := squatter.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := squatter.Start(); err != nil {
+		t.Fatal(err)
+	}
+	said := bufio.NewReader(out)
+	if line, err := said.ReadString('\n'); err != nil || line != "listens\n" {
+		t.Fatalf("the squatter says %q, %v", line, err)
+	}
+	_, stderr, err := s.at.parley(t, "sessions", "list")
+	if err == nil || !strings.Contains(stderr, "is not a server of the user") {
+		t.Errorf("at another user's: %v, %s", err, stderr)
+	}
+	_ = squatter.Process.Kill()
+	rest, err := io.ReadAll(said)
+	_ = squatter.Wait() // killed above
+	if err != nil || len(rest) > 0 {
+		t.Errorf("the other user was told %q, %v", rest, err)
+	}
 }

@@ -43,6 +43,10 @@ func TestMain(m *testing.M) {
 		runScriptedAgent(home)
 		return
 	}
+	if address := os.Getenv(squattedAddress); address != "" { // a test has started this binary
+		squat(address)
+		return
+	}
 	os.Exit(func() int {
 		dir, err := os.MkdirTemp("", "parley-e2e-")
 		if err != nil {

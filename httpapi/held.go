@@ -5,12 +5,13 @@ import (
 	"time"
 
 	"example.org/parley"
+	"example.org/parley/internal/inflight"
 )
 
 // How much memory running requests may hold: bodies that arrive, files that are uploaded or fetched, answers that wait
 // for their readers. The number of connections bounds what is small.
 const (
-	heldAtOnce = 256 << 20 // of everybody
+	heldAtOnce = 256 << 20 // of everybody; half of it of a workspace
 	heldOfOne  = 64 << 20  // of a principal
 	heldFree   = 64 << 10  // of a request, free of charge
 
@@ -26,7 +27,10 @@ func (x *exchange) hold(n int64) error {
 	if n <= heldFree {
 		return nil
 	}
-	if !x.memory.Take(x.principal.ID, n) {
+	if x.held == 0 {
+		x.holder = inflight.Owner{WorkspaceID: x.principal.WorkspaceID, PrincipalID: x.principal.ID}
+	}
+	if !x.memory.Take(x.holder, n) {
 		return &parley.Error{Code: parley.CodeRateLimited, RetryAfter: heldRetry,
 			Message: "Too many large requests are running. Wait until one has ended."}
 	}
@@ -57,7 +61,7 @@ func (x *exchange) holdUpload() error {
 // letGo gives the request's memory back.
 func (x *exchange) letGo() {
 	if x.held > 0 {
-		x.memory.Give(x.principal.ID, x.held)
+		x.memory.Give(x.holder, x.held)
 		x.held = 0
 	}
 }

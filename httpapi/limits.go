@@ -68,6 +68,7 @@ type exchange struct {
 
 	memory *inflight.Bytes // which all requests share
 	held   int64           // how much of it this one holds
+	holder inflight.Owner  // for whom: a sign-in changes who asks
 
 	turn parley.ID // begun by the request, if any
 

@@ -47,7 +47,7 @@ func TestFailuresNameTheirTests(t *testing.T) {
 	namedTestsExist(t, page)
 }
 
-// TestThreatsNameTheirTests holds docs/threats.md against the tests: every row of
+// TestThreatsNameTheirTests compares docs/threats.md with the tests: every row of
 // its tables names a test that exists.
 func TestThreatsNameTheirTests(t *testing.T) {
 	t.Parallel()

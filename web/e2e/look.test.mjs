@@ -68,7 +68,7 @@ test('the context of the next call is shown byte by byte, and follows the conver
   const bytes = Buffer.from(JSON.stringify(request)).subarray(span.offset, span.offset + span.length).toString();
   await until(async () => (await panel.locator('pre').innerText()) === bytes, 'the bytes are the server’s');
   await panel.getByRole('button', { name: 'Unpin from the context' }).click();
-  await panel.getByText('No message is.').waitFor();
+  await panel.getByText('No pinned messages.').waitFor();
   await say('fünf');
   await panel.getByRole('button', { name: /#10 / }).waitFor();
   await panel.getByRole('button', { name: 'Clear context' }).click();

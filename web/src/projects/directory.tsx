@@ -127,7 +127,7 @@ function Browser({ typed, onOpen, onRefused }: { typed: string; onOpen: (path: s
 function Crumbs({ listing, onOpen }: { listing: Directories | undefined; onOpen: (path: string) => void }) {
   const crumbs = listing?.path && listing.root ? crumbsOf(listing.root, listing.path) : [];
   return (
-    <nav aria-label="Path to this directory" className="flex min-h-9 flex-wrap items-center gap-0.5 bg-raised px-2 py-1 text-xs">
+    <nav aria-label="Parent directories" className="flex min-h-9 flex-wrap items-center gap-0.5 bg-raised px-2 py-1 text-xs">
       <button type="button" aria-label="All allowed directories" onClick={() => onOpen('')} className="inline-flex size-6 items-center justify-center rounded text-soft hover:bg-hover hover:text-text">
         <HardDrive size={14} aria-hidden />
       </button>
