@@ -320,7 +320,8 @@ func (r *registry) finish(name string, t reflect.Type, s *huma.Schema) {
 			continue
 		}
 		if isAlways(name, property) &&
-			!(property == "owner_id" && t == reflect.TypeFor[parley.Agent]()) { // admins may own an agent
+			// an agent may have no owner but the admins
+			!(property == "owner_id" && t == reflect.TypeFor[parley.Agent]()) {
 			p.Nullable = false
 		}
 		if p.Ref != "" && field.Type.Kind() == reflect.Pointer {

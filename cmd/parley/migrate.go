@@ -116,8 +116,9 @@ func (f *flags) migrating(
 		if url == "" {
 			return parley.InvalidField(
 				"database_url",
-				"is not set: set PARLEY_DATABASE_URL to a PostgreSQL database. A SQLite database is migrated when "+
-					"it is opened",
+				"is not set: set PARLEY_DATABASE_URL to a PostgreSQL database. "+
+					"A SQLite database is migrated when it is "+
+					"opened",
 			)
 		}
 		return run(cmd.Context(), url, s)
