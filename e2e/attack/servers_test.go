@@ -21,6 +21,7 @@ type hostileServer struct {
 	begin misdeed                                              // instead of the response to initialize
 	// instead of 405 for the stream of the server's own messages
 	stream   misdeed
+	nothing  bool // it may offer no tool at all
 	listings atomic.Int64
 	// what it has sent of an answer without an end, and how many such are on their way
 	sent, floods atomic.Int64
@@ -146,6 +147,7 @@ func hostileServers() map[string]*hostileServer {
 		))
 	}
 	long := strings.Repeat("x", someMegabytes)
+	grown := `{"a":[` + strings.Repeat(`{"":0},`, someMegabytes/7) + `0]}`
 	deep := strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000)
 	storm := `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`
 	return map[string]*hostileServer{
@@ -180,20 +182,24 @@ func hostileServers() map[string]*hostileServer {
 			}
 			return `{"tools":[` + strings.Join(tools, ",") + `]}`
 		}},
-		"huge": {tools: func(int64) string {
+		"huge": {nothing: true, tools: func(int64) string {
 			return `{"tools":[` + strings.Repeat(
 				`{"name":"x","inputSchema":{"type":"object"}},`,
 				50_000,
 			) + `{"name":"fine","inputSchema":{"type":"object"}}],"nextCursor":"more"}`
 		}},
-		"pages": {tools: func(n int64) string { return fmt.Sprintf(`{"tools":[],"nextCursor":"%d"}`, n) }},
-		"deep-list": {tools: func(int64) string {
+		"pages": {
+			nothing: true,
+			tools:   func(n int64) string { return fmt.Sprintf(`{"tools":[],"nextCursor":"%d"}`, n) },
+		},
+		"deep-list": {nothing: true, tools: func(int64) string {
 			return `{"tools":[{"name":"fine","inputSchema":{"type":"object"},"_meta":` + deep + `}]}`
 		}},
 		"endless": {call: instead(forever(long, 0))},
 		"drip":    {call: instead(forever(": drop\n\n", 0))},
 		"silent":  {call: func(_ http.ResponseWriter, r *http.Request, _ any) { <-r.Context().Done() }},
 		"deep":    {call: answering(`{"content":[],"structuredContent":{"a":` + deep + `}}`)},
+		"grows":   {call: answering(`{"content":[],"structuredContent":` + grown + `}`)},
 		"texts": {
 			call: answering(
 				`{"content":[{"type":"text","text":"\u0000\ud800"},{"type":"image","data":"!","mimeType":"\n"},` +
@@ -218,8 +224,11 @@ func hostileServers() map[string]*hostileServer {
 				),
 			),
 		},
-		"begins-not": {begin: forever(long, 0)},
-		"begins-bad": {begin: func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") }},
+		"begins-not": {nothing: true, begin: forever(long, 0)},
+		"begins-bad": {
+			nothing: true,
+			begin:   func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") },
+		},
 		"storm": {stream: func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			for range toldOften {
@@ -273,15 +282,20 @@ func TestHostileToolServers(t *testing.T) {
 	}
 	s := serve(t, "", map[string]any{"mcp": servers, "workers": 2 * len(servers)})
 	key, sessions := s.key("one", "owner", "member"), map[string]string{}
+	slow := "none"
+	defer func() { t.Logf("the last server that had offered nothing yet: %s", slow) }()
 	s.until("the servers to be asked", func() bool {
-		return strings.Contains(s.ask(key, "GET", "/v1/tools", "").body, `"schemas__fine"`) &&
-			all["storm"].listings.Load() > 2
+		tools := s.ask(key, "GET", "/v1/tools", "").body
+		for name, server := range all { // one that was slow to begin is asked again
+			if !server.nothing && !strings.Contains(tools, `"`+name+`__fine"`) {
+				slow = name
+				return false
+			}
+		}
+		return all["storm"].listings.Load() > 2
 	})
 	for _, name := range s.boundedTools(key) {
 		sessions[name] = s.send(key, "sim/script", fmt.Sprintf("[%q]", name), script(name, `{"a":1}`))
-	}
-	if len(sessions) < len(all) {
-		t.Errorf("%d servers offer only %d tools", len(all), len(sessions))
 	}
 	ends := map[parley.TurnStatus]int{}
 	for name, session := range sessions {

@@ -60,10 +60,10 @@ const framesHold = 64 << 20
 type frameRoom struct{ *inflight.Bytes }
 
 // Take implements sse.Room.
-func (r frameRoom) Take(n int64) bool { return r.Bytes.Take(parley.ID{}, n) }
+func (r frameRoom) Take(n int64) bool { return r.Bytes.Take(inflight.Owner{}, n) }
 
 // Give implements sse.Room.
-func (r frameRoom) Give(n int64) { r.Bytes.Give(parley.ID{}, n) }
+func (r frameRoom) Give(n int64) { r.Bytes.Give(inflight.Owner{}, n) }
 
 // NewEndpoint makes an Endpoint; CodeInvalid if the base URL is invalid. It follows no redirect, whatever the given
 // client does: a redirect would send the credential and the conversation to a host that nobody configured.
@@ -95,7 +95,7 @@ func NewEndpoint(o EndpointOptions) (*Endpoint, error) {
 		secret:     o.Secret,
 		firstToken: o.FirstToken,
 		idle:       o.Idle,
-		frames:     frameRoom{inflight.NewBytes(framesHold*inflight.Scale(), framesHold*inflight.Scale())},
+		frames:     frameRoom{inflight.NewBytes(2*framesHold*inflight.Scale(), 0)}, // one owner takes half
 	}
 	if e.firstToken <= 0 {
 		e.firstToken = DefaultFirstToken

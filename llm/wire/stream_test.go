@@ -321,7 +321,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // Chunks that had already arrived when the call was cancelled are not shown.
-func TestCancelStopsWhatIsBuffered(t *testing.T) {
+func TestCancelDropsBufferedChunks(t *testing.T) {
 	cause := errors.New("cancelled by a person")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
