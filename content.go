@@ -340,7 +340,7 @@ func strictObject(raw []byte, into any) error {
 			}
 			kind := jsonKind(wrong.Type.Kind().String())
 			if kind != "array" && isList(into, wrong.Field) {
-				return InvalidField(field, "must be a list of items of type JSON %s", kind)
+				return InvalidField(field, "each item must be a JSON %s", kind)
 			}
 			return InvalidField(field, "must be a JSON %s", kind)
 		case strings.HasPrefix(err.Error(), "json: unknown field "):

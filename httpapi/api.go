@@ -26,8 +26,8 @@ type Options struct {
 	// Loopback says that the listener is on a loopback address: OwnUser then decides who gets in while no key exists,
 	// and requests must name this machine as their host.
 	Loopback bool
-	// OwnUser returns nil if the connection of the request's context belongs to the server's own user, and otherwise the
-	// reason: ErrCannotTell if the system cannot tell. A nil function admits nobody.
+	// OwnUser returns nil if the connection of the request's context belongs to the server's own user, and otherwise
+	// the reason: ErrCannotTell if the system cannot tell. A nil function admits nobody.
 	OwnUser func(context.Context) error
 	// InsecureLocal lets every user of this machine in while no key exists.
 	InsecureLocal bool

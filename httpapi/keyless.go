@@ -45,7 +45,8 @@ func (k *keyless) admit(r *http.Request) error {
 		return parley.Errorf(
 			parley.CodeUnauthenticated,
 			"This system does not tell Parley which user a connection belongs to, "+
-				"so you must show who you are. In a browser, open the address with the one-time code that `parley serve` "+
+				"so you must show who you are. "+
+				"In a browser, open the address with the one-time code that `parley serve` "+
 				"printed, or sign in "+
 				"with the content of the file token in the server's data directory. Programs send that content, or "+
 				"a key "+

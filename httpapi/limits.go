@@ -25,7 +25,7 @@ import (
 const (
 	HeaderTimeout  = 10 * time.Second // until a request's headers have arrived
 	BodyTimeout    = 30 * time.Second // until its body has arrived
-	AnswerTimeout  = 2 * time.Minute  // until its answer has been read; streams have WriteTimeout for each write instead
+	AnswerTimeout  = 2 * time.Minute  // until its answer has been read; a stream's writes have WriteTimeout each
 	IdleTimeout    = 2 * time.Minute  // of a connection between requests
 	MaxHeaderBytes = 32 << 10
 	maxURLBytes    = 8 << 10

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// The API's description, as make generate writes it. It is compressed in the binary and mostly sent that way: no request
-// builds it, and an idle process holds none of it in memory.
+// The API's description, as make generate writes it. It is compressed in the binary and mostly sent that way: no
+// request builds it, and an idle process holds none of it in memory.
 //
 //go:embed openapi.json.gz
 var packedJSON []byte

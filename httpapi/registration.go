@@ -18,8 +18,8 @@ import (
 	"example.org/parley/stream"
 )
 
-// route is one operation of the API: its paths, its description, and the function that answers. Everything that a client
-// can name is here.
+// route is one operation of the API: its paths, its description, and the function that answers. Everything that a
+// client can name is here.
 type route struct {
 	method string
 	paths  []string // the first is the main one; the others do the same

@@ -320,7 +320,8 @@ func (r *registry) finish(name string, t reflect.Type, s *huma.Schema) {
 			continue
 		}
 		if isAlways(name, property) &&
-			!(property == "owner_id" && t == reflect.TypeFor[parley.Agent]()) { // an agent may have no owner but the admins
+			// an agent may have no owner but the admins
+			!(property == "owner_id" && t == reflect.TypeFor[parley.Agent]()) {
 			p.Nullable = false
 		}
 		if p.Ref != "" && field.Type.Kind() == reflect.Pointer {
@@ -415,7 +416,8 @@ func (r *registry) TypeFromRef(ref string) reflect.Type {
 // RegisterTypeAlias is not used: word is the table of special types.
 func (r *registry) RegisterTypeAlias(_, _ reflect.Type) {}
 
-// Map returns the schemas as the document shows them, with null where it is allowed beside a reference or a closed list.
+// Map returns the schemas as the document shows them, with null where it is allowed beside a reference or a closed
+// list.
 func (r *registry) Map() map[string]*huma.Schema {
 	shown := make(map[string]*huma.Schema, len(r.schemas))
 	for name, s := range r.schemas {

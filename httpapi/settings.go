@@ -46,8 +46,8 @@ func settingOf(t reflect.Type, field reflect.StructField) (setting.Setting, bool
 	return nil, false
 }
 
-// settingTags are the tags that describe a setting in an input's field. The bool is false if the setting does not belong
-// in the input's scope.
+// settingTags are the tags that describe a setting in an input's field. The bool is false if the setting does not
+// belong in the input's scope.
 func settingTags(t reflect.Type, one setting.Setting) (reflect.StructTag, bool) {
 	d, scope := one.Describe(), scopeOf(t)
 	if scope != 0 && !d.In(scope) {

@@ -27,7 +27,8 @@ func chatCommand(shared *flags, term terminal) *cobra.Command {
 		Short: "Talk to an agent in the terminal",
 		Long: "Talk to an agent in the terminal. With MESSAGE it runs one turn and ends;\notherwise it " +
 			"reads messages line by line. Ctrl-C cancels the running turn, not the\nsession; at the prompt it exits. " +
-			"There, /retry tries the last turn again and\n/continue continues it after a limit. A line typed while an " +
+			"There, /retry tries the last turn again and\n" +
+			"/continue continues it after a limit. A line typed while an " +
 			"answer streams reaches\nthe agent at its next step (/steer, or what --during says); /queue TEXT waits " +
 			"for its\nown turn, /interrupt TEXT stops the running one.",
 		RunE: func(cmd *cobra.Command, args []string) error {

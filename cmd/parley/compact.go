@@ -20,7 +20,8 @@ func compactCommand(shared *flags, term terminal) *cobra.Command {
 		Use:   "compact SESSION",
 		Short: "Summarise all of a session but the newest turn",
 		Args:  cobra.ExactArgs(1),
-		Long: "Summarise all of a session but the newest turn. In later contexts the summary replaces\nwhat it covers; " +
+		Long: "Summarise all of a session but the newest turn. In later contexts the summary replaces\n" +
+			"what it covers; " +
 			"nothing is deleted. With --state, only show the state of the compaction.",
 		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 			ask := server.CompactSession

@@ -27,7 +27,8 @@ func copyCommand(shared *flags, term terminal) *cobra.Command {
 		Use:   "copy --from DATABASE --to DATABASE",
 		Short: "Copy a whole database to another one: SQLite to PostgreSQL, and back",
 		Long: "Copy every row of a database into an empty one, then read both and verify that they\nhold the same. A " +
-			"database is sqlite:DIRECTORY or postgres://user@host/name (put\na password into PGPASSWORD or ~/.pgpass). " +
+			"database is sqlite:DIRECTORY or postgres://user@host/name (put\n" +
+			"a password into PGPASSWORD or ~/.pgpass). " +
 			"Stop the servers of both.\nTo continue an interrupted copy, run the same command again; until it is " +
 			"finished no\nserver opens the destination. On a finished copy the command only verifies.",
 		Args: cobra.NoArgs,

@@ -21,7 +21,8 @@ func keysCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "keys", Short: "Make, list and revoke API keys"}
 
 	create := keysCreateCommand(shared, term)
-	create.Long = "Make an API key and print it, this once: only its hash is stored. A new workspace is\ncreated. Once a " +
+	create.Long = "Make an API key and print it, this once: only its hash is stored. " +
+		"A new workspace is\ncreated. Once a " +
 		"key exists, every request needs one. If no server runs, this opens the\ndatabase directly."
 	command.AddCommand(
 		create,

@@ -116,7 +116,8 @@ func (f *flags) migrating(
 		if url == "" {
 			return parley.InvalidField(
 				"database_url",
-				"is not set: set PARLEY_DATABASE_URL to a PostgreSQL database. A SQLite database is migrated when it is "+
+				"is not set: set PARLEY_DATABASE_URL to a PostgreSQL database. "+
+					"A SQLite database is migrated when it is "+
 					"opened",
 			)
 		}

@@ -22,8 +22,8 @@ const (
 const settingsFile = "parley.yaml"
 
 // ownFiles makes the data directory, and checks that it, its settings and its token belong to the server's user alone.
-// It narrows wider modes. It refuses links, and files of other users: their owners could replace them, or start programs
-// in the server's name.
+// It narrows wider modes. It refuses links, and files of other users: their owners could replace them, or start
+// programs in the server's name.
 func ownFiles(dir string) error {
 	if err := dataDirMade(dir); err != nil {
 		return err

@@ -18,8 +18,9 @@ const (
 	usualProfiled = 30 * time.Second // without ?seconds=
 )
 
-// profiles answers /debug/pprof at the metrics' address, one request at a time, for `go tool pprof`. net/http/pprof would
-// also show the command line, which may contain a password, and register itself with every server of the process.
+// profiles answers /debug/pprof at the metrics' address, one request at a time, for `go tool pprof`. net/http/pprof
+// would also show the command line, which may contain a password, and register itself with every server of the
+// process.
 type profiles struct {
 	after  func(time.Duration) <-chan time.Time
 	slot   chan struct{} // holds an entry while a profile is taken

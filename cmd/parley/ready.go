@@ -15,7 +15,8 @@ func readyCommand(shared *flags, term terminal) *cobra.Command {
 	return &cobra.Command{
 		Use:   "ready",
 		Short: "Report whether the server is ready, for health checks without curl",
-		Long: "Ask the server (--url, PARLEY_URL, else that of this data directory) whether it is ready\nfor requests. The " +
+		Long: "Ask the server (--url, PARLEY_URL, else that of this data directory) whether it is ready\n" +
+			"for requests. The " +
 			"exit code is 0 if it says so within 3 seconds, else 1.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -130,7 +130,7 @@ func (r runtimeSetting) guard(command *acp.Command, closed []string) error {
 		return parley.InvalidField(field, "this system has no Landlock to keep the program from the server's data; "+
 			"run the server as root and name a user, or write unguarded: %s", reachesData)
 	}
-	command.Closed = closed
+	command.Cage.Closed = closed
 	return nil
 }
 
@@ -167,7 +167,7 @@ func (r runtimeSetting) become(command *acp.Command, field string, closed []stri
 			)
 		}
 	}
-	command.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid), Groups: []uint32{}}
+	command.Cage.User = &confine.User{UID: uint32(uid), GID: uint32(gid)}
 	kept := command.Environment[:0]
 	for _, entry := range command.Environment {
 		name, _, _ := strings.Cut(entry, "=")

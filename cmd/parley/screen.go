@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// screen is a terminal that a person reads. It shows foreign text, such as titles, names and answers, without characters
-// that control the terminal.
+// screen is a terminal that a person reads. It shows foreign text, such as titles, names and answers, without
+// characters that control the terminal.
 type screen struct{ to io.Writer }
 
 // shownOn wraps a command's output file in a screen if a person reads it. A pipe or a file gets every byte.

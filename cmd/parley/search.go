@@ -17,8 +17,10 @@ import (
 
 func searchCommand(shared *flags, term terminal) *cobra.Command {
 	command := searchMessagesCommand(shared, term)
-	command.Long = "All words must occur, whatever their case and accents; the last one may be the beginning\nof a word. " +
-		"\"a phrase\" matches as it is written, and -word must not occur (write -- before\nthe words then). Times are " +
+	command.Long = "All words must occur, whatever their case and accents; " +
+		"the last one may be the beginning\nof a word. " +
+		"\"a phrase\" matches as it is written, and -word must not occur (write -- before\n" +
+		"the words then). Times are " +
 		"2026-01-31, 2026-01-31T12:00:00Z, or 90m, 12h, 7d for that long\nago:\n\n  parley search deploy staging\n  " +
 		"parley search '\"rolling restart\"' --role assistant --since 7d\n  parley search -- deploy -staging"
 	return command
@@ -121,7 +123,8 @@ func reindexCommand(shared *flags, term terminal) *cobra.Command {
 		Use:   "reindex",
 		Short: "Rebuild the search index",
 		Args:  cobra.NoArgs,
-		Long: "Drops the word index. The server rebuilds it from the record in the background; until then\nsearches find " +
+		Long: "Drops the word index. The server rebuilds it from the record in the background; until then\n" +
+			"searches find " +
 			"what is indexed so far. On SQLite stop the server first; on PostgreSQL it\nmay run.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := loadSettings(shared, getenv)

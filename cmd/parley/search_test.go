@@ -49,7 +49,8 @@ func TestHitsArePrinted(t *testing.T) {
 		"  title  Needles\n    Needles\n"; out.String() != want {
 		t.Errorf("printed %q, want %q", out.String(), want)
 	}
-	if want := "There is more: --cursor more\nThe index is still being built: older conversations may be missing.\n"; told.String() != want {
+	if want := "There is more: --cursor more\n" +
+		"The index is still being built: older conversations may be missing.\n"; told.String() != want {
 		t.Errorf("told %q", told.String())
 	}
 }

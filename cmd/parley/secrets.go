@@ -10,8 +10,8 @@ import (
 // inBraces matches a variable in the file; a $ alone is a $.
 var inBraces = regexp.MustCompile(`\$\{[A-Za-z_][A-Za-z0-9_]*\}`)
 
-// expandSecrets replaces ${NAME} by environment variables, so that the file holds no secret. CodeInvalid names a variable
-// that is not set; errors never contain values.
+// expandSecrets replaces ${NAME} by environment variables, so that the file holds no secret. CodeInvalid names a
+// variable that is not set; errors never contain values.
 func expandSecrets(field, text string, env func(string) string) (string, error) {
 	var missing []string
 	expanded := inBraces.ReplaceAllStringFunc(text, func(found string) string {

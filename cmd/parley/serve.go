@@ -14,9 +14,9 @@ import (
 	"example.org/parley/internal/cgroup"
 )
 
-// collectAt is how much the heap may grow, in percent of what is in use, before garbage is collected. Go's default of 100
-// lets garbage take as much as live data; bench/README.md has what this value saves and costs. GOGC in the environment
-// wins.
+// collectAt is how much the heap may grow, in percent of what is in use, before garbage is collected. Go's default of
+// 100 lets garbage take as much as live data; bench/README.md has what this value saves and costs. GOGC in the
+// environment wins.
 const collectAt = 75
 
 func serveCommand(shared *flags, term terminal) *cobra.Command {

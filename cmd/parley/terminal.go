@@ -41,8 +41,8 @@ func (t terminal) printJSON(value any) error {
 	return encoder.Encode(value)
 }
 
-// printTable prints rows under a header, aligned. Cells are foreign text: each stays on one line, in its column, without
-// characters that control the terminal.
+// printTable prints rows under a header, aligned. Cells are foreign text: each stays on one line, in its column,
+// without characters that control the terminal.
 func (t terminal) printTable(header []string, rows [][]string) error {
 	table := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, strings.Join(header, "\t"))

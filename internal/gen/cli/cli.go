@@ -340,8 +340,8 @@ func cellOf(t reflect.Type, expression string) (string, bool) {
 	return "", false
 }
 
-// show writes a verb that prints one thing: what a function of cmd/parley prints of it, or those of its members that are
-// cells.
+// show writes a verb that prints one thing: what a function of cmd/parley prints of it, or those of its members that
+// are cells.
 func (w *writer) show(v *verb, o *operations.Operation) error {
 	place := strings.TrimSuffix(w.run(v, o, "args"), ", ")
 	w.printf("got, err := server.%s(ctx, %s)\nif err != nil {\nreturn err\n}\n", o.GoName(), place)
