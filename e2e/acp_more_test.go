@@ -31,7 +31,8 @@ func TestAnAgentIsGivenFiles(t *testing.T) {
 		want []string
 	}{
 		"takes all": {nil, []string{
-			`"type":"image"`, `"mimeType":"image/png"`, `"type":"resource"`, `"text":"what the file says"`, "/notes.txt",
+			`"type":"image"`, `"mimeType":"image/png"`, `"type":"resource"`, `"text":"what the file says"`,
+			"/notes.txt",
 		}},
 		"takes texts": {[]string{"plain"}, []string{`\u003cfile name=\"notes.txt\"\u003e\nwhat the file says\n`}},
 	} {
@@ -70,7 +71,8 @@ func TestAnAgentIsGivenFiles(t *testing.T) {
 			files := []string{shown}
 			if len(c.args) == 0 {
 				files = append(files, seen)
-			} else if turn := say(seen); turn.Status != parley.TurnFailed || !strings.Contains(turn.Error.Detail, "no images") {
+			} else if turn := say(seen); turn.Status != parley.TurnFailed ||
+				!strings.Contains(turn.Error.Detail, "no images") {
 				t.Errorf("an image that it does not take: the turn %s: %+v", turn.Status, turn.Error)
 			}
 			if turn := say(files...); turn.Status != parley.TurnCompleted {

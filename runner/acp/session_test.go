@@ -29,10 +29,13 @@ func FuzzSession(f *testing.F) {
 	const update = `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"own","update":`
 	for _, seed := range []string{
 		update + `{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"hello"}}}}`,
-		update + `{"sessionUpdate":"tool_call","toolCallId":"a","title":"A\u0000","kind":"edit","status":"in_progress"}}}`,
-		update + `{"sessionUpdate":"tool_call_update","toolCallId":"a","status":"completed","content":[{"type":"diff"}]}}}`,
+		update + `{"sessionUpdate":"tool_call","toolCallId":"a","title":"A\u0000","kind":"edit",` +
+			`"status":"in_progress"}}}`,
+		update + `{"sessionUpdate":"tool_call_update","toolCallId":"a","status":"completed",` +
+			`"content":[{"type":"diff"}]}}}`,
 		update + `{"sessionUpdate":"plan","entries":[{"content":"x"}]}}}`,
-		update + `{"sessionUpdate":"usage_update","used":53000,"size":200000,"cost":{"amount":0.045,"currency":"USD"}}}}`,
+		update + `{"sessionUpdate":"usage_update","used":53000,"size":200000,` +
+			`"cost":{"amount":0.045,"currency":"USD"}}}}`,
 		update + `{"sessionUpdate":"usage_update","used":1e99,"cost":{"amount":-1e99,"currency":"USD"}}}}`,
 		update + `{"sessionUpdate":"usage_update","used":-1,"cost":{"currency":"USD"}}}}`,
 		`{"jsonrpc":"2.0","id":1,"method":"session/request_permission","params":{"sessionId":"own",` +
