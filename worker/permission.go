@@ -14,13 +14,13 @@ import (
 
 // The results of calls that a rule or a person did not allow.
 const (
-	resultForbidden  = "Denied: a rule of this agent or session does not allow this call."
-	resultDenied     = "Denied by %s."
-	resultDeniedWhy  = "Denied by %s: %s"
-	resultNoAnswer   = "Not run: nobody approved this call in time."
-	resultOtherCall  = "Not run: this is not the call that was approved."
-	resultOtherTool  = "Not run: the tool was changed after this call was approved. Call it again."
-	resultAskerGone  = "Approved, but not run: the process that asked had ended when the decision came. Ask again to " +
+	resultForbidden = "Denied: a rule of this agent or session does not allow this call."
+	resultDenied    = "Denied by %s."
+	resultDeniedWhy = "Denied by %s: %s"
+	resultNoAnswer  = "Not run: nobody approved this call in time."
+	resultOtherCall = "Not run: this is not the call that was approved."
+	resultOtherTool = "Not run: the tool was changed after this call was approved. Call it again."
+	resultAskerGone = "Approved, but not run: the process that asked had ended when the decision came. Ask again to " +
 		"run it."
 	resultNoQuestion = `Not run: ask_user takes an object {"question": text, "options": [text, …]}; options may be ` +
 		`left out.`
