@@ -46,7 +46,7 @@ func TestCopyThereAndBack(t *testing.T) {
 	}
 	s.kill() // in the middle of it
 	copyWithKills(t, "sqlite:"+home.dir, away.database)
-	if out, errOut, err := home.parley(t, copying...); err != nil || !strings.Contains(out, "made before") {
+	if out, errOut, err := home.parley(t, copying...); err != nil || !strings.Contains(out, "already complete") {
 		t.Errorf("second copy: %v\n%s\n%s", err, out, errOut)
 	}
 	if _, errOut, err := home.parley(
@@ -140,8 +140,8 @@ func copyWithKills(t *testing.T, from, to string) {
 		}
 		switch err := command.Wait(); {
 		case err == nil:
-			goesOn := strings.Contains(out.String(), "an earlier run") ||
-				strings.Contains(out.String(), "made before") // the kill came after its last row
+			goesOn := strings.Contains(out.String(), "continuing an interrupted run") ||
+				strings.Contains(out.String(), "already complete") // the kill came after its last row
 			if killed < 1 || !goesOn {
 				t.Errorf("%d copies were killed; the last one said %s", killed, &out)
 			}
@@ -177,7 +177,7 @@ func TestCopyToAFullDisk(t *testing.T) {
 	if err := syscall.Mount("tmpfs", small, "tmpfs", syscall.MS_REMOUNT, "size=64m,mode=0700"); err != nil {
 		t.Fatal(err)
 	}
-	if out, errOut, err := run(); err != nil || !strings.Contains(out, "an earlier run") {
+	if out, errOut, err := run(); err != nil || !strings.Contains(out, "continuing an interrupted run") {
 		t.Errorf("with room again: %v\n%s\n%s", err, out, errOut)
 	}
 }

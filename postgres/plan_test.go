@@ -346,8 +346,8 @@ func contextPlans(p *planned, forked []transition.Part) {
 	p.served(false, "messages_role", "SELECT "+messageColumns+summary, args)
 	text, args := firstTask(p.session, nil)
 	p.served(false, "messages_role", text, args)
-	text, args = pinnedMessages(p.session, nil)
-	p.served(false, "messages_pinned|messages_marked", text, args)
+	text, args = pinnedMessages(p.session, nil) // a few dozen rows, in the order in which their lengths are added up
+	p.served(true, "messages_pinned|messages_marked", text, args)
 	summary, args = activeSummary(id, forked)
 	p.served(false, "messages_role", "SELECT "+messageColumns+summary, args)
 	text, args = firstTask(id, forked)

@@ -13,7 +13,7 @@ test('the page asks for a key if the server requires one, and no script ever has
     await accessible(page, 'sign-in');
     await page.getByLabel('Key').fill('pk_wrong');
     await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByText('This key is not known here').waitFor();
+    await page.getByText('This key is unknown or revoked').waitFor();
     await page.getByLabel('Key').fill(key.key);
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByText('What shall we talk about?').waitFor();
