@@ -127,11 +127,11 @@ func TestMessageFiltersAreServedByIndexes(t *testing.T) {
 	served(t, db, "messages_role", firstTask, []arg{id, 9})
 	served(t, db, "messages_pinned", pinnedMessages, []arg{id, id, 9, 9})
 	served(t, db, "messages_call", pairOf, []arg{id, "c", 1, 9, "tool_result"})
-	served(t, db, "messages_sequence", sharedTail, []arg{id, 9, 9, 9})
+	served(t, db, "messages_sequence", sharedTail, []arg{id, 9, 9, 9, 9})
 	served(t, db, "session_marks_edge", sharedEdge, []arg{id, id})
 	served(t, db, "messages_role", sharedSummary, []arg{id, id, 9, 9})
 	served(t, db, "messages_role", sharedFirst, []arg{id, id, 9, 9})
-	served(t, db, "k USING PRIMARY KEY", sharedPins, []arg{id, 9})
+	served(t, db, "k USING PRIMARY KEY", sharedPins, []arg{id, 9, 9})
 }
 
 func TestOtherListsAreServedByIndexes(t *testing.T) {

@@ -73,11 +73,12 @@ func (w *Worker) ending(runtime runner.Runtime, waiting runner.Waiting) func() {
 		return func() { runtime.Close(waiting.SessionID) }
 	case err != nil: // the next look may be luckier
 		return nil
-	case turn.Status.Finished():
+	case turn.Status == parley.TurnCancelled:
 		return func() { runtime.Cancel(waiting.TurnID) }
-	case turn.Status != parley.TurnRunning || w.runsHere(waiting.TurnID):
+	case !turn.Status.Finished() && (turn.Status != parley.TurnRunning || w.runsHere(waiting.TurnID)):
 		return nil
 	}
+	// It runs elsewhere, or has run to its end there: another program has the session.
 	return func() { runtime.Close(waiting.SessionID) }
 }
 
