@@ -20,8 +20,8 @@ const (
 	resultNoAnswer  = "Not run: nobody approved this call in time."
 	resultOtherCall = "Not run: this is not the call that was approved."
 	resultOtherTool = "Not run: the tool was changed after this call was approved. Call it again."
-	resultAskerGone = "Approved, but not run: the process that asked had ended when the decision came. Ask again to " +
-		"run it."
+	resultAskerGone = "Approved, but not run: the process that asked had ended when the decision came. " +
+		"Ask again to run it."
 	resultNoQuestion = `Not run: ask_user takes an object {"question": text, "options": [text, …]}; options may be ` +
 		`left out.`
 )

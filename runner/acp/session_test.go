@@ -29,8 +29,8 @@ func FuzzSession(f *testing.F) {
 	const update = `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"own","update":`
 	for _, seed := range []string{
 		update + `{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"hello"}}}}`,
-		update + `{"sessionUpdate":"tool_call","toolCallId":"a","title":"A\u0000","kind":"edit",` +
-			`"status":"in_progress"}}}`,
+		update + `{"sessionUpdate":"tool_call","toolCallId":"a","title":"A\u0000",` +
+			`"kind":"edit","status":"in_progress"}}}`,
 		update + `{"sessionUpdate":"tool_call_update","toolCallId":"a","status":"completed",` +
 			`"content":[{"type":"diff"}]}}}`,
 		update + `{"sessionUpdate":"plan","entries":[{"content":"x"}]}}}`,
