@@ -274,10 +274,11 @@ func TestASpeakerForgets(t *testing.T) {
 			})
 			runtime = made
 			runtime.knows = c.knows
-			dying := r.crashing()
-			dead := make(<-chan struct{})
+			var dead <-chan struct{}
 			if c.crashes != "" {
-				dead = dying.killBefore(c.crashes, 1)
+				dead = r.crashing().killBefore(c.crashes, 1)
+			} else {
+				r.start(nil)
 			}
 			sessionID := r.session(parley.Settings{}, nil)
 			turnID := r.post(sessionID, "Go", "").Turn.ID
