@@ -184,7 +184,7 @@ once('a one-time code that was used or has expired leads to a page with a senten
   try {
     const page = await open(context, server, '/sign-in?code=0123456789abcdef0123456789abcdef');
     await page.getByRole('heading', { name: 'Not signed in' }).waitFor();
-    await page.getByText('This code was used, or is too old.').waitFor();
+    await page.getByText('This code has been used or has expired.').waitFor();
     await accessible(page, 'a used code');
     await page.getByRole('link', { name: 'To the page' }).click();
     await page.getByText('What shall we talk about?').waitFor();
