@@ -26,10 +26,14 @@ func playPage(t *testing.T, at place) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), pageBound)
 	defer cancel()
+	atOnce := "--test-concurrency=2" // files: each starts servers and a browser of its own
+	if at.database != "" {
+		atOnce = "--test-concurrency=1" // they share a database
+	}
 	command := exec.CommandContext(
 		ctx,
 		"node",
-		append([]string{"--test", "--test-concurrency=1", "--test-reporter=spec"}, scenarios...)...)
+		append([]string{"--test", atOnce, "--test-reporter=spec"}, scenarios...)...)
 	command.Dir = "../web"
 	command.Env = append(at.environment(), "PARLEY_E2E_BINARY="+binary)
 	out, err := command.CombinedOutput()
