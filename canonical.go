@@ -20,7 +20,7 @@ type Hash [sha256.Size]byte
 // HashOf returns the SHA-256 of data.
 func HashOf(data []byte) Hash { return sha256.Sum256(data) }
 
-// IsZero reports whether there is no hash.
+// IsZero reports whether the hash is missing.
 func (h Hash) IsZero() bool { return h == Hash{} }
 
 // String returns lower-case hexadecimal, "" for the zero hash.

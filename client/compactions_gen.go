@@ -77,9 +77,9 @@ func (c *Client) CompactSession(ctx context.Context, session parley.ID, options 
 	})
 }
 
-// Compaction reads a session's compaction. The running compaction, or else the last one; its state is none if the
-// session never had one. The events compaction.started, compaction.completed and compaction.failed report it too. Its
-// calls are among the session's, with the purpose compaction.
+// Compaction reads a session's compaction. Returns the running compaction, or the last one if none runs. A session
+// without any has the state none. The events compaction.started, compaction.completed and compaction.failed report it
+// too. Its calls are among the session's, with the purpose compaction.
 //
 // GET /v1/sessions/{session}/compaction
 func (c *Client) Compaction(ctx context.Context, session parley.ID, options ...Option) (parley.Compaction, error) {

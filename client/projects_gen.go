@@ -115,7 +115,7 @@ func (c *Client) AllProjects(
 }
 
 // ChooseProject chooses a directory as a project. Adds it, or refreshes the project that has this path (200). It must
-// lie within the roots that the server allows; where there are none, only the machine's own user may choose. Private
+// lie within the roots that the server allows; without any, only the machine's own user may choose. Private
 // directories are refused.
 //
 // POST /v1/projects

@@ -42,7 +42,7 @@ func compactionRoutes() []route {
 			tag:    "compactions",
 			verb:   engine.ReadSessions,
 			says:   "Read a session's compaction",
-			about: "The running compaction, or else the last one; its state is none if the session never had one. " +
+			about: "Returns the running compaction, or the last one if none runs. A session without any has the state none. " +
 				"The events compaction.started, compaction.completed and compaction.failed report it too. Its " +
 				"calls are among the session's, with the purpose compaction.",
 			serve:   serveCompaction,

@@ -18,7 +18,7 @@ func projectRoutes() []route {
 			verb:   engine.WriteProjects,
 			says:   "Choose a directory as a project",
 			about: "Adds it, or refreshes the project that has this path (200). It must lie within the roots that " +
-				"the server allows; where there are none, only the machine's own user may choose. Private " +
+				"the server allows; without any, only the machine's own user may choose. Private " +
 				"directories are refused.",
 			input: inputOf[engine.ProjectInput](`{"path":"/home/ada/site"}`),
 			serve: serveChooseProject,

@@ -61,9 +61,8 @@ func (f *flags) connect(env func(string) string) (*client.Client, error) {
 	return client.New(options)
 }
 
-// tokenOf is the local token, and a client that sends it to nobody but a server of the user
-// whom it belongs to; "" where there is none. Any user of the machine may listen where a
-// server listened before.
+// tokenOf reads the local token, "" without one, and returns a client that sends it only to a server run by the token's
+// owner: after a server has ended, any user of the machine may listen on its port.
 func tokenOf(dir string) (string, *http.Client) {
 	path := filepath.Join(dir, tokenFile)
 	token, err := os.ReadFile(path) //nolint:gosec // the user's own data directory

@@ -238,7 +238,7 @@ func readBool(text string) (bool, error) {
 	return b, nil
 }
 
-// readWords reads words separated by commas; "" is no word.
+// readWords splits words at commas; "" yields none.
 func readWords(text string) ([]string, error) {
 	if text == "" {
 		return []string{}, nil

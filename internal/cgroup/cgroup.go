@@ -19,11 +19,11 @@ const (
 	mountV1 = "sys/fs/cgroup/memory"
 )
 
-// unbounded is from where on version 1 means that there is no bound.
+// unbounded: version 1 reports values from here on for groups without a limit.
 const unbounded = 1 << 60
 
-// MemoryMax is the least bound, in bytes, of the group that this process is in and of those
-// above it; false where there is none, and on other systems.
+// MemoryMax returns the smallest memory limit, in bytes, of this process's control group and its parents; false without
+// one, and on other systems.
 func MemoryMax() (int64, bool) { return memoryMax(os.DirFS("/")) }
 
 func memoryMax(root fs.FS) (least int64, bounded bool) {

@@ -49,7 +49,7 @@ func ToolChoice(request model.Request) (choice, tool string, err error) {
 		return choice, "", nil
 	case parley.ToolChoiceRequired:
 		if len(request.Tools) == 0 {
-			return "", "", parley.InvalidField("tool_choice", "asks for a tool, and there is none")
+			return "", "", parley.InvalidField("tool_choice", "asks for a tool, but the request has none")
 		}
 		return choice, "", nil
 	}

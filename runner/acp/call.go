@@ -47,7 +47,7 @@ type call struct {
 
 	asks    json.RawMessage // the id of its open request for leave; nil without one
 	allowed string          // the option that grants it
-	refused string          // the option that refuses it, "" when there is none
+	refused string          // the option that refuses it; "" without one
 	asked   bool            // it wanted leave when it was shown
 	due     bool            // it is in the queue, or in the record
 	taken   bool            // its result is being waited for
