@@ -42,7 +42,8 @@ func compactionRoutes() []route {
 			tag:    "compactions",
 			verb:   engine.ReadSessions,
 			says:   "Read a session's compaction",
-			about: "Returns the running compaction, or the last one if none runs. A session without any has the state none. " +
+			about: "Returns the running compaction, or the last one if none runs. A session without any " +
+				"has the state none. " +
 				"The events compaction.started, compaction.completed and compaction.failed report it too. Its " +
 				"calls are among the session's, with the purpose compaction.",
 			serve:   serveCompaction,
