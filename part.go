@@ -11,6 +11,8 @@ import (
 const (
 	MaxParts     = 256 // of one content
 	MaxCitations = 256 // of one text
+
+	MaxCitedBytes = 4 << 10 // of the words that a provider cites
 )
 
 // PartType says which members of a Part count.
@@ -53,6 +55,9 @@ type Citation struct {
 	URL   string `json:"url,omitempty"`
 }
 
+// Size is how many bytes the words of the citation take.
+func (c *Citation) Size() int { return len(c.Text) + len(c.Title) + len(c.URL) }
+
 // HoldsFile reports whether the part stands for a file.
 func (p *Part) HoldsFile() bool {
 	return p.Type == PartImage || p.Type == PartFile || p.Type == PartAudio
@@ -76,40 +81,6 @@ func (p *Part) Fill(file File, field string) error {
 		p.Name = file.Name
 	}
 	return nil
-}
-
-// FillParts is a canonical content with what is known of its files in their parts; one in
-// the short form stays as it is.
-func FillParts(content json.RawMessage, files []File) (json.RawMessage, error) {
-	if PartsOf(content) == nil {
-		return content, nil
-	}
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(content, &members); err != nil {
-		return nil, WrapError(CodeInternal, err, "a message's content cannot be read")
-	}
-	parts := PartsOf(content)
-	for i := range parts {
-		if !parts[i].HoldsFile() {
-			continue
-		}
-		at := slices.IndexFunc(files, func(f File) bool { return f.ID == parts[i].FileID })
-		if at < 0 {
-			return nil, InvalidField("content.parts", "there is no file %s", parts[i].FileID)
-		}
-		if err := parts[i].Fill(files[at], "content.parts"); err != nil {
-			return nil, err
-		}
-	}
-	raw, err := EncodeJSON(parts)
-	if err != nil {
-		return nil, WrapError(CodeInternal, err, "the parts of a message cannot be written")
-	}
-	members["parts"] = raw
-	if raw, err = EncodeJSON(members); err != nil {
-		return nil, WrapError(CodeInternal, err, "a message's content cannot be written")
-	}
-	return CanonicalJSON(raw)
 }
 
 // FilePart is the part that stands for a file: an image or audio where it is one.
@@ -310,3 +281,7 @@ func (p *Part) Plain() string {
 
 // holdsParts reports whether a canonical content may be one in parts.
 func holdsParts(content []byte) bool { return bytes.Contains(content, []byte(`"parts":[`)) }
+
+// holdsFiles reports whether there may be parts of files in a canonical content. In a text the
+// quotes would be escaped.
+func holdsFiles(content []byte) bool { return bytes.Contains(content, []byte(`"file_id":`)) }

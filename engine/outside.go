@@ -21,7 +21,7 @@ type AppendInput struct {
 // SettleInput ends an open message.
 type SettleInput struct {
 	Status    parley.MessageStatus `json:"status" required:"true" enum:"completed,failed,cancelled"`
-	Content   json.RawMessage      `json:"content,omitempty" doc:"{text, reasoning, refusal} as a whole; text and reasoning begin with what was appended. What was appended by default."`
+	Content   json.RawMessage      `json:"content,omitempty" doc:"{parts}, or {text, reasoning, refusal}, as a whole; text and reasoning begin with what was appended. What was appended by default."`
 	Model     parley.ModelID       `json:"model,omitempty" doc:"What wrote it, if that was not said when it was opened."`
 	Usage     *UsageInput          `json:"usage,omitempty" doc:"What it took, for the statistics."`
 	Error     *FailureInput        `json:"error,omitempty" doc:"Of failed: why."`
@@ -110,7 +110,7 @@ func openOutside(principal parley.Principal, input MessageInput) (store.NewMessa
 		TurnID:    parley.NewID(),
 		Role:      input.Role,
 		Author:    principal.Author(),
-		Content:   json.RawMessage(`{"text":""}`),
+		Content:   parley.EmptyContent(),
 		AgentType: input.AgentType,
 		Iteration: input.Iteration,
 		Metadata:  metadata,

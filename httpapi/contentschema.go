@@ -39,7 +39,7 @@ func (r *registry) describeContents() {
 	parts := &huma.Schema{
 		Type:        huma.TypeArray,
 		Items:       &huma.Schema{Ref: schemaPrefix + partSchema},
-		Description: "The content in parts, in their order, instead of the short form.",
+		Description: "The content in parts, in their order.",
 	}
 	user, assistant := contentOf[parley.UserContent](r), contentOf[parley.AssistantContent](r)
 	call, result := contentOf[parley.ToolCallContent](r), contentOf[parley.ToolResultContent](r)
@@ -57,37 +57,48 @@ func (r *registry) describeContents() {
 		s.PrecomputeMessages()
 		return s
 	}
-	say("UserContent", "What a user says: in parts, or as text, files and links.", map[string]string{
-		"text":   "What is said; left out beside parts.",
-		"files":  "Ids of uploaded files; left out beside parts.",
-		"links":  "Addresses; left out beside parts.",
+	say("UserContent", "What a user says, in parts; text, files and links are the same in short.", map[string]string{
+		"text":   "The texts of the parts, an empty line between two; empty when there is none.",
+		"files":  "The ids of the parts that are images, files or audio; left out when there is none.",
+		"links":  "The addresses of the parts that are links; left out when there is none.",
 		"search": "The model may search the web for this turn.",
 		"think":  "Reasoning is asked for where the model can.",
-	})
-	say("AssistantContent", "What an agent says: in parts, or as text, reasoning and refusal.", map[string]string{
-		"text":      "What is said; left out beside parts.",
-		"reasoning": "What came before it; left out beside parts.",
-		"refusal":   "Why nothing else is said; left out beside parts.",
-	})
+	}, "parts", "text")
+	say("AssistantContent", "What an agent says, in parts; text, reasoning and refusal are the same in short.",
+		map[string]string{
+			"text":      "The text of the part of type text; empty when there is none.",
+			"reasoning": "The text of the part of type reasoning; left out when there is none.",
+			"refusal":   "The text of the part of type refusal; left out when there is none.",
+		}, "parts", "text")
 	say("ToolCallContent", "A model's wish to use a tool.", map[string]string{
 		"id":             "Parley's own id of the call.",
 		"name":           "The tool.",
 		"arguments_text": "The model's words where they are no JSON object.",
 	}, "id", "name", "arguments")
 	answered := map[string]string{
+		"result":            "The answer as any JSON; left out where the parts are more than one value.",
 		"error":             "Why the tool failed; null when it did not.",
 		"execution_time_ms": "How long it took; null when nobody knows.",
 		"success":           "Whether it did what was asked.",
 	}
-	given := *say("ToolResultContent", "What a tool answered: any JSON, or parts.", answered,
-		"error", "execution_time_ms", "success")
+	say("ToolResultContent", "What a tool answered, in parts; result is the same in short.", answered,
+		"error", "execution_time_ms", "parts", "success")
 	say("TextContent", "A text.", map[string]string{"text": "The text."}, "text")
-	given.Required = nil
-	given.Description = "What a tool answered, as a client says it: any JSON, or parts. success is, by default, that " +
-		"there is no error."
-	given.PrecomputeMessages()
-	r.schemas["ToolResultInput"] = &given
-	input := &huma.Schema{Ref: schemaPrefix + "ToolResultInput"}
+
+	// input is a content as a client writes it: nothing of it is required, since there are two forms.
+	input := func(name, of, about string) *huma.Schema {
+		given := *r.schemas[of]
+		given.Required, given.Description = nil, about+" Parts and the short form beside them say the same."
+		given.PrecomputeMessages()
+		r.schemas[name] = &given
+		return &huma.Schema{Ref: schemaPrefix + name}
+	}
+	userInput := input("UserInput", "UserContent", "What a user says, as a client writes it: in parts, or as text, "+
+		"files and links.")
+	assistantInput := input("AssistantInput", "AssistantContent", "What an agent outside says: in parts, or as "+
+		"text, reasoning and refusal.")
+	resultInput := input("ToolResultInput", "ToolResultContent", "What a tool answered, as a client writes it: in "+
+		"parts, or any JSON as result. success is, by default, that there is no error.")
 
 	free := object("")
 	freeOrNull := object("")
@@ -98,10 +109,10 @@ func (r *registry) describeContents() {
 	r.contents = map[string]*huma.Schema{
 		"Message.content":           {AnyOf: []*huma.Schema{user, assistant, call, result, text}},
 		"SettledMessage.content":    {AnyOf: []*huma.Schema{user, assistant, call, result, text, nothing}},
-		"MessageInput.content":      {AnyOf: []*huma.Schema{user, assistant, call, input, nothing}},
-		"MessagePatch.content":      {AnyOf: []*huma.Schema{user, nothing}},
-		"EditInput.content":         user,
-		"SettleInput.content":       {AnyOf: []*huma.Schema{assistant, nothing}},
+		"MessageInput.content":      {AnyOf: []*huma.Schema{userInput, assistantInput, call, resultInput, nothing}},
+		"MessagePatch.content":      {AnyOf: []*huma.Schema{userInput, nothing}},
+		"EditInput.content":         userInput,
+		"SettleInput.content":       {AnyOf: []*huma.Schema{assistantInput, nothing}},
 		"SettleInput.tool_calls":    {Type: huma.TypeArray, Items: call, Nullable: true},
 		"Block.content":             {AnyOf: []*huma.Schema{{Type: huma.TypeString}, block, failure}},
 		"BlockCall.arguments":       freeOrNull,

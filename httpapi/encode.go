@@ -98,7 +98,12 @@ func appendMessage(to []byte, m *parley.Message) []byte {
 	to = appendText(to, `,"author":{"kind":`, string(m.Author.Kind))
 	to = appendID(append(to, `,"id":`...), m.Author.ID)
 	to = appendText(to, `,"name":`, m.Author.Name)
-	to = appendRaw(append(to, `},"content":`...), m.Content)
+	to = append(to, `},"content":`...)
+	if len(m.Content) == 0 {
+		to = append(to, "{}"...)
+	} else {
+		to = parley.AppendContent(to, m.Role, m.Content)
+	}
 	to = appendTextOrNull(to, `,"context_note":`, m.ContextNote)
 	to = appendTextOrNull(to, `,"tool_call_id":`, m.ToolCallID)
 	to = appendTextOrNull(to, `,"tool_name":`, m.ToolName)

@@ -364,7 +364,8 @@ func amend(name string, s *huma.Schema) {
 		s.Properties["position"].Description = "Place in the queue; null once in the record."
 		s.Properties["content"] = object(
 			"By role: user UserContent, assistant AssistantContent, tool_call ToolCallContent, tool_result " +
-				"ToolResultContent, summary and system TextContent.",
+				"ToolResultContent, summary and system TextContent. Users, assistants and tools' results always " +
+				"have parts.",
 		)
 		s.Properties["metadata"] = object("Whatever the client keeps with the message.")
 	case "LoopUntil":

@@ -1,6 +1,7 @@
 package transition
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 	"time"
@@ -54,7 +55,7 @@ func (t *Tx) postOutside(h *Head, m *parley.Message, posting store.NewMessage, p
 		StartedAt:        t.now,
 	}
 	m.TurnID, m.Step, m.Status, m.Model, m.Content = turn.ID, turn.Step, parley.MessageStreaming, posting.Model,
-		emptyAssistant
+		parley.EmptyContent()
 	h.addTurn(turn)
 	h.TurnID, h.TurnStatus, h.turn, h.open = turn.ID, turn.Status, turn, &Open{}
 	h.Status, h.WaitReason, h.FinishedAt = parley.SessionWaiting, parley.WaitOutside, 0
@@ -303,7 +304,7 @@ func turnStatusOf(status parley.MessageStatus) parley.TurnStatus {
 // the same.
 func (t *Tx) settledBefore(h *Head, m *parley.Message, settle store.OutsideSettle) (store.OutsideSettled, error) {
 	if m.Status != settle.Status || m.TurnID.IsZero() ||
-		settle.Content != nil && string(settle.Content) != string(m.Content) {
+		settle.Content != nil && !sameContent(m.Role, settle.Content, m.Content) {
 		return store.OutsideSettled{}, notOpen(m)
 	}
 	turn, err := t.readTurn(h, m.TurnID)
@@ -314,6 +315,11 @@ func (t *Tx) settledBefore(h *Head, m *parley.Message, settle store.OutsideSettl
 		return store.OutsideSettled{}, notOpen(m)
 	}
 	return store.OutsideSettled{Message: *m, Turn: *turn}, nil
+}
+
+// sameContent reports whether two contents say the same, in whichever form they are.
+func sameContent(role parley.Role, one, other json.RawMessage) bool {
+	return bytes.Equal(parley.AppendContent(nil, role, one), parley.AppendContent(nil, role, other))
 }
 
 // deliveredBlock is how the open row settles: with the content that its agent

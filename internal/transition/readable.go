@@ -23,9 +23,13 @@ func ReadableObject(stored json.RawMessage) json.RawMessage {
 	return stored
 }
 
+// deepest is how deep what is stored may nest: JSON from outside, as an object in a part, in a
+// list of parts, in a content.
+const deepest = parley.MaxJSONDepth + 3
+
 // skipValue returns the place behind the value at i, or -1.
 func skipValue(text []byte, i, depth int) int {
-	if i >= len(text) || depth > parley.MaxJSONDepth {
+	if i >= len(text) || depth > deepest {
 		return -1
 	}
 	switch c := text[i]; {

@@ -130,7 +130,8 @@ func forkOfFork(t *testing.T, w *world) {
 func questions(messages []parley.Message) (texts []string) {
 	for _, m := range messages {
 		if m.Role == parley.RoleUser {
-			texts = append(texts, strings.TrimSuffix(strings.TrimPrefix(string(m.Content), `{"text":"`), `"}`))
+			text, _ := parley.PlainText(m.Content)
+			texts = append(texts, text)
 		}
 	}
 	return texts

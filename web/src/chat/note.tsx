@@ -44,7 +44,7 @@ function Covered({ id }: { id: string }) {
             #{message.sequence} {message.tool_name ?? message.role}
           </span>
           <br />
-          {message.content.text ?? JSON.stringify(message.content.arguments ?? message.content.result)}
+          {message.role === 'tool_result' ? resultText(message.content) : (message.content.text ?? JSON.stringify(message.content.arguments))}
         </li>
       ))}
       {covered.data.next && <li className="text-faint">and more, in the inspector</li>}
