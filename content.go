@@ -355,8 +355,8 @@ func ValidateContent(role Role, raw json.RawMessage) (json.RawMessage, error) {
 			}
 		}
 		stored, err := EncodeContent(content)
-		if err == nil {
-			err = CheckJSON(stored) // which nests deeper than the short form
+		if err == nil && CheckJSON(stored) != nil { // which nests deeper than the short form
+			return nil, InvalidField("content.result", "nests deeper than %d levels", MaxJSONDepth-partLevels)
 		}
 		return stored, err
 	case RoleSummary, RoleSystem:

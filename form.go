@@ -456,7 +456,13 @@ func (c *rawContent) readParts(role Role) bool {
 			c.more = true
 		}
 	})
-	if role != RoleToolResult {
+	switch role {
+	case RoleUser:
+		c.reasoning, c.refusal = nil, nil
+		return whole && readable
+	case RoleAssistant:
+		c.more = c.more || c.files != nil || c.links != nil
+		c.files, c.links = nil, nil
 		return whole && readable
 	}
 	switch {

@@ -168,7 +168,7 @@ func agree[C parley.UserContent | parley.AssistantContent | parley.ToolResultCon
 // emptyIsNone takes an empty link, which is left out in parts, for none.
 func emptyIsNone() cmp.Option {
 	return cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".Links" },
-		cmp.Transformer("without empty", func(links []string) string {
+		cmp.Transformer("withoutEmpty", func(links []string) string {
 			return strings.TrimSpace(strings.Join(strings.Fields(strings.Join(links, " ")), " "))
 		}))
 }

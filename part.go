@@ -12,6 +12,8 @@ const (
 	MaxParts     = 256 // of one content
 	MaxCitations = 256 // of one text
 
+	partLevels = 3 // of a content in parts, above an object in one of them
+
 	MaxCitedBytes = 4 << 10 // of the words that a provider cites
 )
 
