@@ -357,12 +357,12 @@ func TestRecordOfAnOutsideAgent(t *testing.T) {
 		}
 	}
 	want := []string{
-		`user {"text":"What is the answer?"}`,
+		`user {"parts":[{"text":"What is the answer?","type":"text"}]}`,
 		`reasoning_content "hm"`,
 		`content "Let me look."`,
 		`tool_call {"id":"c1","name":"search","arguments":{"q":"answer"},"arguments_text":null,` +
 			`"result":{"error":null,"execution_time_ms":null,"parts":[{"text":"42","type":"text"}],"result":"42",` +
-				`"success":true}}`,
+			`"success":true}}`,
 		`content "It is 42."`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
