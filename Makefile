@@ -41,9 +41,11 @@ E2E_TIMEOUT     := 20m
 WALKS  := ^(TestKilledAtEveryStatement|TestKilledWhileRecovering|TestCrashPoints|TestWalk|TestHalvesAreThePage)$$$\
 |^TestConformance$$/^Properties$$|^TestConformance$$/^Suspects$$/^Poison$$
 STORES := ./postgres ./sqlite ./internal/pgtest ./internal/transfer
-# Nor is there in what looks at the sources, and in windows of contexts and tokens by the thousand.
-PLAIN   := ./internal/archtest ./internal/words
-WINDOWS := ^(TestBudgetCutsInJumps|TestWindowsKeepWhatTheyMust|TestSuccessiveRequestsShareTheirPrefix|TestAllKeepsPrefixes|TestWindowsMoveInJumps|TestO200kTokens|TestO200kCounts)$$
+# Nor is there in what looks at the sources, and in tests that read windows, tokens and rows by the megabyte.
+PLAIN := ./internal/archtest ./internal/words
+LARGE := ^(TestBudgetCutsInJumps|TestWindowsKeepWhatTheyMust|TestSuccessiveRequestsShareTheirPrefix|TestAllKeepsPrefixes|TestWindowsMoveInJumps|TestO200kTokens|TestO200kCounts$\
+|TestRedactHasABudget|TestBudgetReadsOnlyTheTail|TestBracketsAreReadOnce|TestWindowReadsOnlyTheTail|TestEstimatesOfGPT4o$\
+|TestListsOfLargeRows|TestExportsAtOnceAreBounded|TestAnswersNobodyTakesHaveABound|TestExplainsOneTurnOfFiveHundred)$$
 
 # Of each fuzz target: a look in make test, hours of it by hand.
 FUZZTIME ?= 10s
@@ -90,9 +92,9 @@ test-vendors: $(PAGE_TYPES) ## the vendors' SDKs against the wires, and clients 
 	cd httpapi/gencheck && $(GO_TEST) -timeout $(UNIT_TIMEOUT) ./...
 
 test-unit: $(POSTGRES) ## every package but the stores, with the race detector
-	$(GO_TEST) $(RACE) -p 3 -timeout $(UNIT_TIMEOUT) -skip '$(WINDOWS)' $$($(PACKAGES) | grep -v -e '^./e2e' -e '^./bench' $(foreach p,$(STORES) $(PLAIN),-e '^$(p)$$')) # -p: some of it is waiting
+	$(GO_TEST) $(RACE) -p 3 -timeout $(UNIT_TIMEOUT) -skip '$(LARGE)' $$($(PACKAGES) | grep -v -e '^./e2e' -e '^./bench' $(foreach p,$(STORES) $(PLAIN),-e '^$(p)$$')) # -p: some of it is waiting
 	$(GO_TEST) -timeout $(UNIT_TIMEOUT) $(PLAIN)
-	$(GO_TEST) -timeout $(UNIT_TIMEOUT) -run '$(WINDOWS)' ./prompt
+	$(GO_TEST) -timeout $(UNIT_TIMEOUT) -run '$(LARGE)' ./prompt ./httpapi
 
 test-stores: $(POSTGRES) ## both databases with the race detector, the walks without, and newer servers
 	$(GO_TEST) $(RACE) -timeout $(STORES_TIMEOUT) -skip '$(WALKS)' $(STORES)

@@ -7,33 +7,32 @@ import (
 	"slices"
 )
 
-// The bounds of what a session keeps of acceptances. What lies beyond them is asked about.
+// The bounds of a session's acceptances. Calls beyond them must be approved.
 const (
-	MaxAcceptedAgents  = 64   // an agent, and those that its tools are
-	MaxAcceptedTools   = 1024 // of all of them
-	MaxAcceptedChanges = 256  // the newest
+	MaxAcceptedAgents  = 64   // the session's agent and the agents among its tools
+	MaxAcceptedTools   = 1024 // tools of all of them
+	MaxAcceptedChanges = 256  // the newest changes
 )
 
-// Accepted is what a session's owner has agreed to let run unasked: the agents'
-// versions and the tools as they were when the session was made, and the changes
-// that the owner accepted later. A change by somebody else widens nothing until it
-// is in here.
+// Accepted is what a session's owner has agreed to run without a question: the versions of agents and the tools as they
+// were when the session was made, and the changes that the owner accepted later. A change by somebody else permits
+// nothing until it is in here.
 type Accepted struct {
-	// Agents are versions by agent: the session's own, and those that its tools are.
+	// Agents maps agents to versions: the session's own agent and those among its tools.
 	Agents map[ID]int `json:"agents,omitempty"`
-	// Tools are the tools as they were, each by its DigestOfTool, in order.
+	// Tools are the accepted tools, each by its DigestOfTool, in order.
 	Tools []string `json:"tools,omitempty"`
-	// Changes were accepted one by one, the latest last.
+	// Changes are the changes accepted one by one, the latest last.
 	Changes []AcceptedChange `json:"changes,omitempty"`
-	// Grants, of a version of an agent, are the rules that its maker last set; nil: never.
+	// Grants, of an agent's version, are the rules that its maker last set; nil: never set.
 	Grants *[]Grant `json:"grants,omitempty"`
-	// Before marks a session from before acceptances were kept: any definition of a
-	// tool that its agent's version named then is accepted.
+	// Before marks a session that predates acceptances: any definition of a tool that its agent's version named then is
+	// accepted.
 	Before bool `json:"before,omitempty"`
 }
 
-// AcceptedChange is a tool that may run unasked under rules that a session's owner
-// was shown. It holds while all four are the same.
+// AcceptedChange is a tool that may run unasked under rules that a session's owner has seen. It holds as long as all
+// four fields are the same.
 type AcceptedChange struct {
 	AgentID ID     `json:"agent_id"`
 	Tool    string `json:"tool"`
@@ -41,7 +40,7 @@ type AcceptedChange struct {
 	Rules   Hash   `json:"rules"`  // the agent's, about this tool
 }
 
-// HasTool reports whether a tool was accepted as it is.
+// HasTool reports whether a tool with this digest was accepted.
 func (a *Accepted) HasTool(digest string) bool {
 	if digest == "" {
 		return false
@@ -53,7 +52,7 @@ func (a *Accepted) HasTool(digest string) bool {
 // HasChange reports whether a change was accepted.
 func (a *Accepted) HasChange(change AcceptedChange) bool { return slices.Contains(a.Changes, change) }
 
-// AddTools accepts tools as they are. What finds no room is left out.
+// AddTools accepts tools. Those beyond the bound are left out.
 func (a *Accepted) AddTools(digests []string) {
 	merged := slices.Concat(a.Tools, digests)
 	slices.Sort(merged)
@@ -72,7 +71,7 @@ func (a *Accepted) AddChange(change AcceptedChange) {
 	}
 }
 
-// Clone shares nothing with a.
+// Clone returns a copy that shares nothing with a.
 func (a *Accepted) Clone() *Accepted {
 	if a == nil {
 		return nil
@@ -91,16 +90,16 @@ func (a *Accepted) Clone() *Accepted {
 	return &out
 }
 
-// digestBytes is how much of a SHA-256 a tool.Digest keeps: enough that nobody makes
-// a second tool with the same one.
+// digestBytes is how much of a SHA-256 a tool's digest keeps: enough that nobody can make a second tool with the same
+// digest.
 const digestBytes = 16
 
 // sourceBuiltin is the Source of Parley's own tools. Their texts change with the
 // program, which the operator chose.
 const sourceBuiltin = "builtin"
 
-// DigestOfTool names a tool of the server as it is: its name, where it comes from,
-// its definition and its annotations. A tool whose digest is another is another tool.
+// DigestOfTool identifies a tool of the server by its name, its source, its definition and its annotations. A tool with
+// another digest is a different tool.
 func DigestOfTool(source string, definition ToolDefinition, annotations ToolAnnotations) string {
 	if source == sourceBuiltin {
 		definition = ToolDefinition{Name: definition.Name}
@@ -112,8 +111,8 @@ func DigestOfTool(source string, definition ToolDefinition, annotations ToolAnno
 	}{source, canonicalDefinition(definition), annotations})
 }
 
-// Digest names a tool that an agent defines as it is: one that a client answers or
-// one that is an agent. "" for an entry that names tools of the server.
+// Digest identifies a tool that an agent defines: one answered by a client, or an agent. It is "" for an entry that
+// names tools of the server.
 func (r ToolRef) Digest() string {
 	switch {
 	case r.Agent != nil:
@@ -124,7 +123,7 @@ func (r ToolRef) Digest() string {
 	return ""
 }
 
-// canonicalDefinition is a definition whose schema is the same however it was written.
+// canonicalDefinition returns a definition whose schema is canonical, however it was written.
 func canonicalDefinition(definition ToolDefinition) ToolDefinition {
 	definition.Parameters, _ = CanonicalJSON(definition.Parameters) // invalid JSON becomes null
 	if definition.Parameters == nil {
@@ -133,7 +132,7 @@ func canonicalDefinition(definition ToolDefinition) ToolDefinition {
 	return definition
 }
 
-// digestOf is "" for what cannot be written as JSON: no acceptance has that digest.
+// digestOf returns "" for a value that cannot be encoded as JSON: no acceptance has that digest.
 func digestOf[T any](kind string, what T) string {
 	encoded, err := json.Marshal(what)
 	if err != nil {
@@ -143,7 +142,7 @@ func digestOf[T any](kind string, what T) string {
 	return hex.EncodeToString(hash[:digestBytes])
 }
 
-// RulesAbout is the hash of the grants that concern a tool, whatever its arguments.
+// RulesAbout returns the hash of the grants that concern a tool, whatever their arguments.
 func RulesAbout(tool string, grants []Grant) Hash {
 	about := []Grant{}
 	for i := range grants {

@@ -8,11 +8,10 @@ import (
 	"time"
 )
 
-// BuiltinAgentSlug names the agent that every workspace has and that sessions
-// use when they name none.
+// BuiltinAgentSlug names the agent that every workspace has, and that sessions use by default.
 const BuiltinAgentSlug = "parley"
 
-// StandardRuntime is the runtime that agents use when they name none: model ⇄ tools.
+// StandardRuntime is the default runtime of agents: model ⇄ tools.
 const StandardRuntime = "standard"
 
 // AgentStatus is active or archived.
@@ -24,8 +23,8 @@ const (
 	AgentArchived AgentStatus = "archived"
 )
 
-// Agent is the configuration of an agentic loop. Every change makes a new
-// version; a turn's version is fixed at its first claim.
+// Agent is the configuration of an agentic loop. Every change makes a new version; a turn's version is fixed at its
+// first claim.
 type Agent struct {
 	ID          ID          `json:"id"`
 	WorkspaceID ID          `json:"workspace_id"`
@@ -33,23 +32,23 @@ type Agent struct {
 	Name        string      `json:"name"`
 	Description string      `json:"description"`
 	Runtime     string      `json:"runtime"`
-	Settings                // flat; complete as setting.Complete makes them
+	Settings                // flat; completed by setting.Complete
 	Tags        []string    `json:"tags"`
 	LeadID      ID          `json:"lead_id"`
 	Status      AgentStatus `json:"status"`
-	// principal that may change it, beside admins; null: admins alone
+	// principal that may change it, besides admins; null: only admins
 	OwnerID     ID     `json:"owner_id"`
-	OwnerName   string `json:"owner_name,omitempty"` // as it was called when it became the owner
+	OwnerName   string `json:"owner_name,omitempty"` // its name when it became the owner
 	ChangedByID ID     `json:"changed_by_id"`        // principal that made this version
 	Version     int    `json:"version"`              // from 1
 	CreatedAt   Time   `json:"created_at"`
 	UpdatedAt   Time   `json:"updated_at"`
 
-	// Accepted is what whoever makes a version accepts with it.
+	// Accepted is what the maker of a version accepts with it.
 	Accepted *Accepted `json:"-"`
 }
 
-// MarshalJSON writes null for what is absent.
+// MarshalJSON writes null for absent fields.
 func (a Agent) MarshalJSON() ([]byte, error) {
 	type plain Agent
 	return EncodeJSON(struct {
@@ -64,17 +63,15 @@ func (a Agent) MarshalJSON() ([]byte, error) {
 const ToolForms = "a tool is a name, or an object {name, description, parameters}, or {name, description, agent, " +
 	"instructions, parameters}"
 
-// ToolRef is an entry of an agent's tools: the name of a tool that the server
-// has, or of all whose names begin with what stands before a final "*", the
-// definition of one that a client answers, or one that is an agent. In JSON a
-// string or an object.
+// ToolRef is an entry of an agent's tools: the name of a server's tool, or a prefix followed by "*" that matches
+// several; the definition of a tool answered by a client; or an agent as a tool. In JSON it is a string or an object.
 type ToolRef struct {
 	Name       string
-	Definition *ToolDefinition // of one that a client answers
-	Agent      *AgentTool      // of one that is an agent
+	Definition *ToolDefinition // of a tool answered by a client
+	Agent      *AgentTool      // of an agent as a tool
 }
 
-// Pattern reports whether the entry stands for all tools with a prefix.
+// Pattern reports whether the entry matches all tools with a prefix.
 func (r ToolRef) Pattern() (prefix string, ok bool) {
 	if r.Definition != nil || r.Agent != nil {
 		return "", false
@@ -82,7 +79,7 @@ func (r ToolRef) Pattern() (prefix string, ok bool) {
 	return strings.CutSuffix(r.Name, "*")
 }
 
-// Offers reports whether the entry stands for the tool of a name.
+// Offers reports whether the entry offers the named tool.
 func (r ToolRef) Offers(name string) bool {
 	if prefix, ok := r.Pattern(); ok {
 		return strings.HasPrefix(name, prefix)
@@ -144,35 +141,33 @@ type PolicyKind string
 // The context policies.
 const (
 	PolicyAll    PolicyKind = "all"    // the whole record
-	PolicyRecent PolicyKind = "recent" // the last Limit user-facing messages, rounded out to whole turns
-	PolicySingle PolicyKind = "single" // the running turn alone
-	// PolicySummary is the latest summary and every message behind those that it
-	// covers. A summary is written when the context reaches Limit messages, or
-	// Tokens if those are set instead.
+	PolicyRecent PolicyKind = "recent" // the last Limit user-facing messages, extended to whole turns
+	PolicySingle PolicyKind = "single" // only the running turn
+	// PolicySummary shows the latest summary and every message after those that it covers. A summary is written when
+	// the context reaches Limit messages, or Tokens if those are set instead.
 	PolicySummary PolicyKind = "summary"
-	// PolicyIterations is of a loop's turns alone: the last Limit iterations before
-	// this one. It is no setting.
+	// PolicyIterations applies to a loop's turns: the last Limit iterations before this one. It cannot be set.
 	PolicyIterations PolicyKind = "iterations"
 )
 
 // Policy is the rule by which a call's messages are chosen.
 type Policy struct {
 	Kind   PolicyKind `json:"kind" enum:"all,recent,single,summary"`
-	Limit  int        `json:"limit,omitempty" minimum:"1" maximum:"10000" doc:"Messages: of recent those that are shown, of summary those at which one is written (default 50)."`
-	Tokens int        `json:"tokens,omitempty" minimum:"1000" maximum:"10000000" doc:"Of summary, in place of limit: the estimated tokens at which one is written."`
+	Limit  int        `json:"limit,omitempty" minimum:"1" maximum:"10000" doc:"Messages: for recent, how many are shown; for summary, at how many one is written (default 50)."`
+	Tokens int        `json:"tokens,omitempty" minimum:"1000" maximum:"10000000" doc:"For summary, instead of limit: the estimated tokens at which one is written."`
 }
 
 // The bounds of policies.
 const (
 	DefaultSummaryLimit = 50 // messages
-	MinSummaryLimit     = 4  // fewer would be summed up before they were answered
+	MinSummaryLimit     = 4  // fewer would be summarised before they were answered
 	MaxPolicyLimit      = 10_000
 	MinPolicyTokens     = 1_000
 	MaxPolicyTokens     = 10_000_000
-	MaxPinnedShown      = 32 // pinned messages that are carried before a window, the newest
+	MaxPinnedShown      = 32 // pinned messages shown before a window, the newest
 )
 
-// MarshalJSON writes null for what is absent.
+// MarshalJSON writes null for absent fields.
 func (p Policy) MarshalJSON() ([]byte, error) {
 	type plain Policy
 	return EncodeJSON(struct {
@@ -221,8 +216,7 @@ func (p Policy) Validate() error {
 	)
 }
 
-// SummaryLimit is at how many messages in the context a summary is written; 0
-// when tokens decide.
+// SummaryLimit returns how many messages in the context make a summary due; 0 if tokens decide.
 func (p Policy) SummaryLimit() int {
 	if p.Limit == 0 && p.Tokens == 0 {
 		return DefaultSummaryLimit
@@ -230,8 +224,7 @@ func (p Policy) SummaryLimit() int {
 	return p.Limit
 }
 
-// String is the form in manifests: "all", "recent(10)", "single", "summary(50)",
-// "summary(8000 tokens)".
+// String returns the form used in manifests: "all", "recent(10)", "single", "summary(50)", "summary(8000 tokens)".
 func (p Policy) String() string {
 	switch p.Kind {
 	case PolicyRecent, PolicyIterations:
@@ -245,7 +238,7 @@ func (p Policy) String() string {
 	return string(p.Kind)
 }
 
-// Backoff is how the pause grows from attempt to attempt.
+// Backoff is how the pause grows between attempts.
 type Backoff string
 
 // The strategies: exponential doubles with full jitter, linear adds.
@@ -254,16 +247,15 @@ const (
 	BackoffLinear      Backoff = "linear"
 )
 
-// RetryPolicy rules attempts after a failed model call (D9). Zero fields mean
-// the defaults.
+// RetryPolicy governs attempts after a failed model call (D9). Zero fields mean the defaults.
 type RetryPolicy struct {
 	Retries   *int                  `json:"retries,omitempty" minimum:"0" maximum:"20" doc:"Attempts after the first; default 3."`
 	Backoff   Backoff               `json:"backoff,omitempty" enum:"exponential,linear" doc:"Default exponential."`
-	MaxWaitMS int64                 `json:"max_wait_ms,omitempty" minimum:"1" maximum:"10000" doc:"Longest pause of ours between attempts; default 10000. A provider's Retry-After is waited for beyond it."`
-	Sentences map[ErrorClass]string `json:"sentences,omitempty" doc:"Own explanations, by error class."`
+	MaxWaitMS int64                 `json:"max_wait_ms,omitempty" minimum:"1" maximum:"10000" doc:"Parley's longest pause between attempts; default 10000. A provider's Retry-After may exceed it."`
+	Sentences map[ErrorClass]string `json:"sentences,omitempty" doc:"Custom explanations, by error class."`
 }
 
-// MarshalJSON writes null for what is absent.
+// MarshalJSON writes null for absent fields.
 func (p RetryPolicy) MarshalJSON() ([]byte, error) {
 	return EncodeJSON(struct {
 		Retries   *int                  `json:"retries"`
@@ -276,7 +268,7 @@ func (p RetryPolicy) MarshalJSON() ([]byte, error) {
 // The retry defaults and bounds.
 const (
 	DefaultRetries    = 3
-	DefaultMaxWait    = 10 * time.Second // also the most that may be set
+	DefaultMaxWait    = 10 * time.Second // also the largest setting
 	BaseWait          = 500 * time.Millisecond
 	LongestRetryAfter = 60 * time.Second // a provider's Retry-After beyond it fails the turn
 )
@@ -298,7 +290,7 @@ func (p RetryPolicy) Over(wider RetryPolicy) RetryPolicy {
 	return p
 }
 
-// Sentence is the explanation of a class under this policy.
+// Sentence returns the explanation of a class under this policy.
 func (p RetryPolicy) Sentence(class ErrorClass) string {
 	if own := p.Sentences[class]; own != "" {
 		return own
@@ -327,8 +319,8 @@ func (p RetryPolicy) Validate() error {
 	return nil
 }
 
-// Slugify derives a slug from a name: lower-case letters and digits of ASCII,
-// the rest folded to single hyphens; "agent" when nothing is left.
+// Slugify derives a slug from a name: lower-case ASCII letters and digits, everything else folded to single hyphens;
+// "agent" if nothing is left.
 func Slugify(name string) string {
 	var out strings.Builder
 	for _, r := range strings.ToLower(name) {
@@ -349,7 +341,7 @@ func Slugify(name string) string {
 	return slug
 }
 
-// ValidateSlug reports why a slug is none.
+// ValidateSlug reports why a slug is invalid.
 func ValidateSlug(slug string) error {
 	if slug == "" || len(slug) > 64 || slug != Slugify(slug) {
 		return InvalidField(

@@ -163,7 +163,7 @@ func TestPolicyAndRetryPolicyValidate(t *testing.T) {
 	}
 	for _, class := range parley.ErrorClasses() {
 		if err := (parley.RetryPolicy{Sentences: map[parley.ErrorClass]string{class: "Own."}}).Validate(); err != nil {
-			t.Errorf("the class %s takes no sentence: %v", class, err)
+			t.Errorf("the class %s accepts no sentence: %v", class, err)
 		}
 		if class.Sentence() == "" {
 			t.Errorf("the class %s has no sentence", class)

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// AskUserTool is the built-in tool by which an agent asks the person: its calls
-// wait as input, and a tool_result from any client answers them.
+// AskUserTool is the built-in tool by which an agent asks a person: its calls wait as input, and a tool_result from any
+// client answers them.
 const AskUserTool = "ask_user"
 
-// The deadline of approvals, in seconds; silence is a no.
+// The deadline of approvals, in seconds; no answer counts as a denial.
 const (
 	DefaultApprovalTimeout = 24 * 60 * 60
 	MaxApprovalTimeout     = 30 * 24 * 60 * 60
@@ -19,7 +19,7 @@ const (
 // MaxApprovalComment bounds the comment of a decision, in bytes.
 const MaxApprovalComment = 4096
 
-// ApprovalState is what became of a question about a call.
+// ApprovalState is the state of a question about a call.
 type ApprovalState string
 
 // The states. All but pending are final.
@@ -40,38 +40,38 @@ const (
 	DecideDeny    ApprovalDecision = "deny"
 )
 
-// ApprovalScope is how long a yes holds.
+// ApprovalScope is how long an approval holds.
 type ApprovalScope string
 
 // The scopes.
 const (
-	ScopeOnce    ApprovalScope = "once"    // for this call alone
+	ScopeOnce    ApprovalScope = "once"    // for this call only
 	ScopeSession ApprovalScope = "session" // a grant is added to the session
-	// ScopeChange is for one that is asked because the agent or the tool changed: the
-	// session's owner accepts the change, until there is another.
+	// ScopeChange answers a question asked because the agent or the tool changed: the session's owner accepts the
+	// change, until the next one.
 	ScopeChange ApprovalScope = "change"
 )
 
-// ApprovalCovers is what a yes for the session covers.
+// ApprovalCovers is what an approval for the session covers.
 type ApprovalCovers string
 
-// What a grant of an approval covers.
+// What the grant made by an approval covers.
 const (
 	CoversCall ApprovalCovers = "call" // calls with exactly these arguments
 	CoversTool ApprovalCovers = "tool" // every call of the tool
 )
 
-// ApprovalReason is why a call is asked about.
+// ApprovalReason is why a call needs approval.
 type ApprovalReason string
 
 // The reasons.
 const (
 	AskedByRule      ApprovalReason = "rule"          // a grant says so, or the tool's annotations
-	AskedAgentChange ApprovalReason = "agent_changed" // the agent's rules would let it run since somebody changed them
-	AskedToolChange  ApprovalReason = "tool_changed"  // the tool is new to the session, or not what it was
+	AskedAgentChange ApprovalReason = "agent_changed" // somebody changed the agent's rules so that it would run
+	AskedToolChange  ApprovalReason = "tool_changed"  // the tool is new to the session, or has changed
 )
 
-// Approver is one who has said yes.
+// Approver is a person who has approved.
 type Approver struct {
 	Author
 	At Time `json:"at"`
@@ -80,11 +80,10 @@ type Approver struct {
 // Question is the arguments of an ask_user call.
 type Question struct {
 	Question string   `json:"question"`
-	Options  []string `json:"options,omitempty"` // to choose from; any other answer is as good
+	Options  []string `json:"options,omitempty"` // suggestions; any other answer is allowed
 }
 
-// ReadQuestion reads the arguments of an ask_user call. CodeInvalid for those
-// that ask nothing.
+// ReadQuestion reads the arguments of an ask_user call. It returns CodeInvalid if they contain no question.
 func ReadQuestion(arguments json.RawMessage) (Question, error) {
 	var q Question
 	if err := json.Unmarshal(arguments, &q); err != nil || strings.TrimSpace(q.Question) == "" {
@@ -93,13 +92,13 @@ func ReadQuestion(arguments json.RawMessage) (Question, error) {
 	return q, nil
 }
 
-// Approval is a durable question to a person about one exact tool call. It accepts one answer; the
-// call runs under it once, and only while the call's own fingerprint is the approval's.
+// Approval is a durable question to a person about one exact tool call. It accepts one answer; the call runs under it
+// once, and only while the call's own fingerprint equals the approval's.
 type Approval struct {
 	ID          ID              `json:"id"`
 	WorkspaceID ID              `json:"workspace_id"`
 	SessionID   ID              `json:"session_id"`
-	RootID      ID              `json:"root_id"` // the session at the root of a tool session's tree; else session_id
+	RootID      ID              `json:"root_id"` // for a tool session, the root of its tree; else session_id
 	AgentID     ID              `json:"agent_id"`
 	TurnID      ID              `json:"turn_id"`
 	MessageID   ID              `json:"message_id"` // the tool_call
@@ -108,8 +107,8 @@ type Approval struct {
 	Arguments   json.RawMessage `json:"arguments"`   // exactly those that the tool would get
 	Fingerprint Hash            `json:"fingerprint"` // of tool_name and arguments
 	State       ApprovalState   `json:"state"`
-	Scope       ApprovalScope   `json:"scope,omitempty"`  // of an approved one
-	Covers      ApprovalCovers  `json:"covers,omitempty"` // of one approved for the session
+	Scope       ApprovalScope   `json:"scope,omitempty"`  // once approved
+	Covers      ApprovalCovers  `json:"covers,omitempty"` // once approved for the session
 	DecidedBy   *Author         `json:"decided_by"`
 	Comment     string          `json:"comment,omitempty"`
 	CreatedAt   Time            `json:"created_at"`
@@ -118,22 +117,22 @@ type Approval struct {
 	UsedAt      Time            `json:"used_at"` // when the call began to run under it
 
 	Reason ApprovalReason `json:"reason"`
-	// Explanation says it for people; "" when a rule asks. It is written with the JSON.
+	// Explanation is the reason for people; "" if a rule asks. It is written with the JSON.
 	Explanation  string     `json:"explanation,omitempty"`
-	Approvers    int        `json:"approvers"`     // who have to say yes
-	Missing      int        `json:"missing"`       // of them; written with the JSON
+	Approvers    int        `json:"approvers"`     // how many must approve
+	Missing      int        `json:"missing"`       // how many of them are missing; written with the JSON
 	ApprovedBy   []Approver `json:"approved_by"`   // in order
 	RequesterIDs []ID       `json:"requester_ids"` // principals that asked for the call and may not approve it
 
-	Named  bool   `json:"-"` // a rule says who approves: the yes is for this call alone
-	Digest string `json:"-"` // of the tool as it was when it was asked about
-	Rules  Hash   `json:"-"` // the agent's about it
+	Named  bool   `json:"-"` // a rule says who approves: the approval is for this call only
+	Digest string `json:"-"` // of the tool at the time of the question
+	Rules  Hash   `json:"-"` // the agent's rules about it
 }
 
-// Needed is how many people have to approve.
+// Needed returns how many people must approve.
 func (a *Approval) Needed() int { return max(1, a.Approvers) }
 
-// StillMissing is how many of them have not said yes yet; 0 once it is answered.
+// StillMissing returns how many of them have not approved yet; 0 once it is answered.
 func (a *Approval) StillMissing() int {
 	if a.State != ApprovalPending {
 		return 0
@@ -141,43 +140,43 @@ func (a *Approval) StillMissing() int {
 	return a.Needed() - len(a.ApprovedBy)
 }
 
-// Changed reports that it is asked because of a change that somebody else made.
+// Changed reports whether the question is due to somebody else's change.
 func (a *Approval) Changed() bool {
 	return a.Reason == AskedAgentChange || a.Reason == AskedToolChange
 }
 
-// Why says for people why it is asked; "" when a rule says so.
+// Why explains the question to people; "" if a rule asks.
 func (a *Approval) Why() string {
 	switch a.Reason {
 	case AskedAgentChange:
 		return "The agent was changed: " + a.ToolName + " would now run without asking."
 	case AskedToolChange:
-		return "The tool " + a.ToolName + " is new to this conversation, or is not what it was."
+		return "The tool " + a.ToolName + " is new to this conversation, or has changed."
 	}
 	return ""
 }
 
-// Change is what its acceptance remembers.
+// Change returns what accepting the change will remember.
 func (a *Approval) Change() AcceptedChange {
 	return AcceptedChange{AgentID: a.AgentID, Tool: a.ToolName, Digest: a.Digest, Rules: a.Rules}
 }
 
-// MayBeApprovedBy refuses those who asked for the call and those who have approved it.
+// MayBeApprovedBy refuses those who asked for the call and those who have already approved it.
 func (a *Approval) MayBeApprovedBy(principalID ID) error {
 	if slices.Contains(a.RequesterIDs, principalID) {
-		return Errorf(CodeForbidden, "You asked for this call yourself; somebody else has to approve it.")
+		return Errorf(CodeForbidden, "You asked for this call yourself; somebody else must approve it.")
 	}
 	if slices.ContainsFunc(a.ApprovedBy, func(by Approver) bool { return by.ID == principalID }) {
-		return Conflict(a.State, "you have approved this already; %d more must", a.StillMissing())
+		return Conflict(a.State, "you have already approved this; %d more must", a.StillMissing())
 	}
 	return nil
 }
 
-// MarshalJSON writes null for what is absent.
+// MarshalJSON writes null for absent fields.
 func (a Approval) MarshalJSON() ([]byte, error) {
 	type plain Approval
 	a.Explanation, a.Approvers, a.Missing = a.Why(), a.Needed(), a.StillMissing()
-	if a.Reason == "" { // from before there were others
+	if a.Reason == "" { // from before there were other reasons
 		a.Reason = AskedByRule
 	}
 	if a.ApprovedBy == nil {
@@ -199,13 +198,13 @@ func (a Approval) MarshalJSON() ([]byte, error) {
 // Decision answers an approval.
 type Decision struct {
 	Decision ApprovalDecision
-	Scope    ApprovalScope  // of a yes; "" is once
-	Covers   ApprovalCovers // of a yes for the session; "" is call
-	Comment  string         // of a no it is what the model reads
+	Scope    ApprovalScope  // of an approval; "" is once
+	Covers   ApprovalCovers // of an approval for the session; "" is call
+	Comment  string         // the model reads the comment of a denial
 	By       Author
 }
 
-// Lasts reports an answer that later calls go by too.
+// Lasts reports whether the answer applies to later calls too.
 func (d Decision) Lasts() bool { return d.Scope == ScopeSession || d.Scope == ScopeChange }
 
 // Validate reports the field that breaks a rule.
@@ -226,7 +225,7 @@ func (d Decision) Validate() error {
 		return InvalidField("covers", "%q is not one of call, tool", Clip(string(d.Covers), 32))
 	}
 	if d.Decision == DecideDeny && d.Scope != "" && d.Scope != ScopeOnce {
-		return InvalidField("scope", "a no is for this call; to deny a tool for the session, add a grant to it")
+		return InvalidField("scope", "a denial is for this call; to deny a tool for the session, add a grant to it")
 	}
 	if d.Covers != "" && d.Scope != ScopeSession {
 		return InvalidField("covers", `belongs to scope "session"`)

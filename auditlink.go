@@ -5,24 +5,23 @@ import (
 	"strconv"
 )
 
-// linkTag begins the bytes that the hash of a link is of.
+// linkTag begins the bytes that a link's hash covers.
 const linkTag = "parley link 1\n"
 
-// AuditLink is one link of the audit's chain: of an entry, or of the heads that
-// sessions had when it was made. Its hash covers the link before it, so that nothing
-// can be removed or changed unless everything behind it is made anew.
+// AuditLink is one link of the audit's chain: for an entry, or for the heads that sessions had when it was made. Its
+// hash covers the previous link, so that nothing can be removed or changed without rebuilding everything after it.
 type AuditLink struct {
 	Number      int64 // from 1, gap-free, over all workspaces
 	LinkedAt    Time  // by the database's clock
-	WorkspaceID ID    // of an entry; so are the next two
+	WorkspaceID ID    // set for an entry, like the next two
 	EntryAt     Time
-	EntryID     ID // zero: it is of heads
+	EntryID     ID // zero for a link of heads
 	Heads       []LinkedHead
 	Hash        Hash
 }
 
-// LinkedHead is how far a session's record was: its last settled message and that
-// message's hash. Sequence 0 says that the session was deleted.
+// LinkedHead says how far a session's record reached: its last settled message and that message's hash. Sequence 0 says
+// that the session was deleted.
 type LinkedHead struct {
 	WorkspaceID ID
 	SessionID   ID
@@ -30,20 +29,19 @@ type LinkedHead struct {
 	Hash        Hash
 }
 
-// Anchor names the end of the audit's chain. Kept out of reach of those who can write
-// to the database, it shows later whether the chain up to there is still the same.
+// Anchor names the end of the audit's chain. Kept where those who can write to the database cannot reach it, it later
+// shows whether the chain up to there is unchanged.
 type Anchor struct {
 	Number int64 `json:"number"`
 	Hash   Hash  `json:"hash"`
 }
 
-// String is "number:hash".
+// String returns "number:hash".
 func (a Anchor) String() string { return strconv.FormatInt(a.Number, 10) + ":" + a.Hash.String() }
 
-// LinkHash is the hash of a link: SHA-256 over the line "parley link 1", the hash of
-// the link before it (the zero hash before the first) and the canonical JSON of the
-// entry or the heads, the time and the number. A link of an entry that was gone before
-// it was linked names it: no entry that comes later fits.
+// LinkHash returns the hash of a link: SHA-256 over the line "parley link 1", the hash of the previous link (the zero
+// hash before the first) and the canonical JSON of the entry or the heads, the time and the number. A link for an entry
+// that was gone before it was linked names that entry: no later entry fits.
 func LinkHash(previous Hash, link *AuditLink, entry *AuditEntry) Hash {
 	out := append(make([]byte, 0, 512+128*len(link.Heads)), linkTag...)
 	out = append(out, previous[:]...)
@@ -86,7 +84,7 @@ func (e *AuditEntry) appendCanonical(out []byte) []byte {
 	return append(out, '}')
 }
 
-// appendIDMember appends an id, which is left out when it is zero.
+// appendIDMember appends an id, unless it is zero.
 func appendIDMember(out []byte, name string, id ID) []byte {
 	if id.IsZero() {
 		return out
@@ -128,8 +126,7 @@ func ParseHeads(text string) ([]LinkedHead, error) {
 	return heads, nil
 }
 
-// LinkAll makes the links of entries, of entries that are gone and of heads, behind an
-// anchor, in this order.
+// LinkAll makes the links after an anchor: of entries, of entries that are gone, and of heads, in this order.
 func LinkAll(from Anchor, at Time, entries, gone []AuditEntry, heads []LinkedHead) []AuditLink {
 	links := make([]AuditLink, 0, len(entries)+len(gone)+1)
 	add := func(link AuditLink, entry *AuditEntry) {

@@ -1,13 +1,12 @@
 package parley
 
-// Reserved is the estimate that a call holds while it is open, and keeps when
-// nobody knows what it used.
+// Reserved is the estimate that a call holds while it is open, and keeps if its usage stays unknown.
 type Reserved struct {
 	Tokens int64  `json:"tokens"`
 	Cost   *Money `json:"cost"` // null while the price is unknown
 }
 
-// WarnedBit is a limit's bit in Budget.Warned; 0 for a limit without a budget.
+// WarnedBit returns a limit's bit in Budget.Warned; 0 for a limit without a budget.
 func (l Limit) WarnedBit() int64 {
 	switch l {
 	case LimitSessionTokens:
@@ -22,5 +21,5 @@ func (l Limit) WarnedBit() int64 {
 	return 0
 }
 
-// DailyWarned are the bits that end with the day.
+// DailyWarned are the bits that are reset each day.
 const DailyWarned = 4 | 8

@@ -17,13 +17,13 @@ import (
 // Hash is a SHA-256. The zero Hash means "none" and is JSON null.
 type Hash [sha256.Size]byte
 
-// HashOf is the SHA-256 of data.
+// HashOf returns the SHA-256 of data.
 func HashOf(data []byte) Hash { return sha256.Sum256(data) }
 
-// IsZero reports that there is no hash.
+// IsZero reports whether there is no hash.
 func (h Hash) IsZero() bool { return h == Hash{} }
 
-// String is lower-case hexadecimal, "" for the zero hash.
+// String returns lower-case hexadecimal, "" for the zero hash.
 func (h Hash) String() string {
 	if h.IsZero() {
 		return ""
@@ -42,7 +42,7 @@ func (h Hash) MarshalJSON() ([]byte, error) {
 // MarshalText writes hexadecimal.
 func (h Hash) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
 
-// UnmarshalText reads hexadecimal, "" as the zero hash.
+// UnmarshalText reads hexadecimal; "" is the zero hash.
 func (h *Hash) UnmarshalText(text []byte) error {
 	if len(text) == 0 {
 		*h = Hash{}
@@ -57,9 +57,8 @@ func (h *Hash) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// CanonicalJSON rewrites one JSON value: object members sorted by the bytes of
-// their names (the last of equal names wins), no white space, strings escaped
-// only where JSON demands it, integers of up to 64 bits as they are and other
+// CanonicalJSON rewrites one JSON value: object members sorted by the bytes of their names (the last of equal names
+// wins), no white space, strings escaped only where JSON requires it, integers of up to 64 bits unchanged and other
 // numbers in their shortest form (after RFC 8785, which would round integers).
 func CanonicalJSON(raw []byte) (json.RawMessage, error) {
 	if len(raw) > canonicalLarge {
@@ -78,16 +77,16 @@ func CanonicalJSON(raw []byte) (json.RawMessage, error) {
 	return out, nil
 }
 
-// Large values take turns, since what is noted of the members of an object with many of
-// them takes several times the text.
+// Large values take turns, because the notes about the members of a large object take several times the size of its
+// text.
 const (
 	canonicalLarge = 256 << 10
 	canonicalDepth = 10_000 // as in encoding/json
 )
 
-var canonicalTurns = make(chan struct{}, 4) //nolint:gochecknoglobals // memory is the process's
+var canonicalTurns = make(chan struct{}, 4) //nolint:gochecknoglobals // memory belongs to the process
 
-// appendCanonical appends the next value, which never stands in memory as a whole.
+// appendCanonical appends the next value without holding it in memory as a whole.
 func appendCanonical(to []byte, from *json.Decoder, depth int) ([]byte, error) {
 	token, err := from.Token()
 	if err != nil {
@@ -131,14 +130,13 @@ func appendCanonicalList(to []byte, from *json.Decoder, depth int) ([]byte, erro
 	return append(to, ']'), nil
 }
 
-// canonicalMember is where a member stands, its name included.
+// canonicalMember is the position of a member, including its name.
 type canonicalMember struct {
 	name     string
 	from, to int
 }
 
-// appendCanonicalObject appends the members as they come, and sorts them in the end if
-// they do not stand in order.
+// appendCanonicalObject appends the members in their original order, and finally sorts them if they are out of order.
 func appendCanonicalObject(to []byte, from *json.Decoder, depth int) ([]byte, error) {
 	to = append(to, '{')
 	start, ordered := len(to), true
@@ -148,7 +146,7 @@ func appendCanonicalObject(to []byte, from *json.Decoder, depth int) ([]byte, er
 		if err != nil {
 			return nil, notJSON(err)
 		}
-		name, _ := token.(string) // the decoder takes nothing else for a name
+		name, _ := token.(string) // the decoder accepts only strings as names
 		if n := len(members); n > 0 {
 			ordered = ordered && members[n-1].name < name
 			to = append(to, ',')
@@ -203,8 +201,7 @@ func appendNumber(to []byte, text string) ([]byte, error) {
 	return append(to, mantissa+"e"+sign+strings.TrimLeft(exponent[1:], "0")...), nil
 }
 
-// AppendJSONString appends text as a JSON string with the fewest escapes.
-// Invalid UTF-8 becomes U+FFFD.
+// AppendJSONString appends text as a JSON string with the fewest escapes. Invalid UTF-8 becomes U+FFFD.
 func AppendJSONString(to []byte, text string) []byte {
 	const digits = "0123456789abcdef"
 	to = append(to, '"')

@@ -15,8 +15,7 @@ import (
 	"example.org/parley"
 )
 
-// jsonText draws any JSON value, with white space, member order and escapes as
-// the draw has it.
+// jsonText draws any JSON value, with random white space, member order and escapes.
 func jsonText(depth int) *rapid.Generator[string] {
 	text := rapid.Custom(func(t *rapid.T) string {
 		plain := rapid.String().Draw(t, "text")
@@ -64,7 +63,7 @@ func TestCanonicalJSONIsItsOwnCanonicalForm(t *testing.T) {
 			t.Fatalf("%s: %v", raw, err)
 		}
 		if !json.Valid(once) {
-			t.Fatalf("%s became %s, which is no JSON", raw, once)
+			t.Fatalf("%s became %s, which is not JSON", raw, once)
 		}
 		twice, err := parley.CanonicalJSON(once)
 		if err != nil || !bytes.Equal(once, twice) {
@@ -141,7 +140,7 @@ func manyMembers(n int) string {
 	return strings.Join(members, ",")
 }
 
-// What is wrong is named by its path.
+// Errors name the path of the problem.
 func TestCheckJSONNamesTheField(t *testing.T) {
 	t.Parallel()
 	for raw, field := range map[string]string{

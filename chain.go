@@ -7,27 +7,25 @@ import (
 	"strconv"
 )
 
-// The versions of the hash chain. A row says which one its hash is of; rows are
-// never rewritten, so that a record may begin under an older version and go on
-// under a newer one. It never goes back.
+// The versions of the hash chain. Each row says which version its hash uses; rows are never rewritten, so a record may
+// begin under an older version and continue under a newer one, never the reverse.
 const (
 	ChainVersion1 = 1 // without author, model, created_at and metadata
-	ChainVersion  = 2 // of what is written now: docs/adr/0035
+	ChainVersion  = 2 // of new messages: docs/adr/0035
 )
 
-// chainTag begins the bytes that a hash of version 2 is of.
+// chainTag begins the bytes that a hash of version 2 covers.
 const chainTag = "parley chain 2\n"
 
-// ChainInput is what a message contributes to the hash chain. Ids, usage and
-// marks are left out, so that copies, imports and forks of a conversation have
-// the same hashes.
+// ChainInput is a message's contribution to the hash chain. It leaves out ids, usage and marks, so that copies, imports
+// and forks of a conversation have the same hashes.
 type ChainInput struct {
 	Version       int
 	Role          Role
 	Status        MessageStatus
 	Content       json.RawMessage // canonical
 	ContextNote   string
-	CallOrdinal   int64 // of the tool_call itself, or of the call that a tool_result answers; 0 otherwise
+	CallOrdinal   int64 // of the tool_call itself, or of the call answered by a tool_result; 0 otherwise
 	ProviderData  []byte
 	CoversThrough *int64
 
@@ -40,7 +38,7 @@ type ChainInput struct {
 	Internal   bool
 }
 
-// ChainInput is what the message contributes under the version that it has.
+// ChainInput returns the message's contribution under its own chain version.
 func (m *Message) ChainInput() ChainInput {
 	return ChainInput{
 		Version:       m.ChainVersion,
@@ -60,12 +58,10 @@ func (m *Message) ChainInput() ChainInput {
 	}
 }
 
-// ChainHash is content_hash of a message: SHA-256 over the previous message's
-// hash (the zero hash before the first) and the canonical JSON of its input;
-// from version 2 with the version before both. A tool call's own id is replaced
-// by its ordinal in the conversation, and the ids of files in parts by nothing:
-// the part's sha256 names the bytes. CodeUnavailable for a version that this
-// program does not know.
+// ChainHash returns the content_hash of a message: SHA-256 over the previous message's hash (the zero hash before the
+// first) and the canonical JSON of its input; from version 2 on, with the version in front of both. A tool call's own
+// id is replaced by its ordinal in the conversation, and the ids of files in parts are left out: the part's sha256
+// identifies the bytes. It returns CodeUnavailable for a version that this program does not know.
 func ChainHash(previous Hash, in ChainInput) (Hash, error) {
 	content, err := in.content()
 	if err != nil {
@@ -147,7 +143,7 @@ func (in *ChainInput) appendEnd(out []byte) []byte {
 	return append(out, `"}`...)
 }
 
-// content is the content without the ids that a copy of it does not share.
+// content returns the content without the ids that a copy of it does not share.
 func (in *ChainInput) content() (json.RawMessage, error) {
 	switch {
 	case in.Role == RoleToolCall:
@@ -171,7 +167,7 @@ func withoutFileIDs(content json.RawMessage) (json.RawMessage, error) {
 	}
 	var parts []map[string]json.RawMessage
 	if json.Unmarshal(members["parts"], &parts) != nil || parts == nil {
-		return content, nil //nolint:nilerr // it is a member of something else
+		return content, nil //nolint:nilerr // these parts belong to something else
 	}
 	for _, part := range parts {
 		delete(part, "file_id")

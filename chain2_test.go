@@ -8,12 +8,12 @@ import (
 	"example.org/parley"
 )
 
-// golden is one message of testdata/chain.json: a record that begins under the
-// first version of the chain and goes on under the second.
+// golden is one message of testdata/chain.json: a record that begins under the first version of the chain and continues
+// under the second.
 type golden struct {
 	Name    string      `json:"name"`
 	Input   goldenInput `json:"input"`
-	Hash    string      `json:"hash"` // over the hash of the one before
+	Hash    string      `json:"hash"` // covers the previous hash
 	Refused bool        `json:"refused"`
 }
 
@@ -165,7 +165,7 @@ func TestPartsAreHashedByTheBytesOfTheirFilesAndNotByIDs(t *testing.T) {
 	}
 	base := of(`{"parts":[{"text":"see\u2028","type":"text"},{"file_id":"one","sha256":"aa","type":"image"}]}`)
 	if of(`{"parts":[{"text":"see\u2028","type":"text"},{"file_id":"two","sha256":"aa","type":"image"}]}`) != base {
-		t.Error("the id of a part's file is part of the hash, so a copy of the conversation has another one")
+		t.Error("the hash covers the id of a part's file, so a copy of the conversation would have another hash")
 	}
 	for name, content := range map[string]string{
 		"other bytes": `{"parts":[{"text":"see\u2028","type":"text"},{"file_id":"one","sha256":"ab",` +
@@ -180,6 +180,6 @@ func TestPartsAreHashedByTheBytesOfTheirFilesAndNotByIDs(t *testing.T) {
 		}
 	}
 	if of(`{"result":{"parts":[{"file_id":"one"}]}}`) == of(`{"result":{"parts":[{"file_id":"two"}]}}`) {
-		t.Error("what is no part is left out of the hash")
+		t.Error("the hash leaves out a value that is not a part")
 	}
 }

@@ -105,7 +105,7 @@ func TestChainHashReplacesACallsIDByItsOrdinal(t *testing.T) {
 	}
 	base := call("call_a", "search", `{"q":1}`, 3)
 	if call("call_b", "search", `{"q":1}`, 3) != base {
-		t.Error("the id of a call is part of the hash, so a copy of the conversation has another one")
+		t.Error("the hash covers the id of a call, so a copy of the conversation would have another hash")
 	}
 	for name, hash := range map[string]parley.Hash{
 		"ordinal":   call("call_a", "search", `{"q":1}`, 4),
@@ -113,7 +113,7 @@ func TestChainHashReplacesACallsIDByItsOrdinal(t *testing.T) {
 		"arguments": call("call_a", "search", `{"q":2}`, 3),
 	} {
 		if hash == base {
-			t.Errorf("the %s of a call is not part of the hash", name)
+			t.Errorf("the hash does not cover the %s of a call", name)
 		}
 	}
 	if _, err := parley.ChainHash(

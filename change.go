@@ -2,14 +2,13 @@ package parley
 
 import "encoding/json"
 
-// Change is a field of a PATCH: absent leaves things alone, null clears, a
-// value sets.
+// Change is a field of a PATCH: absent changes nothing, null clears, a value sets.
 type Change[T any] struct {
 	Set   bool
 	Value T // the zero value when cleared
 }
 
-// UnmarshalJSON notes that the field was there.
+// UnmarshalJSON notes that the field is present.
 func (c *Change[T]) UnmarshalJSON(data []byte) error {
 	c.Set = true
 	if string(data) == "null" {
@@ -20,10 +19,10 @@ func (c *Change[T]) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, &c.Value)
 }
 
-// MarshalJSON writes the value; use omitzero to leave an unset field out.
+// MarshalJSON writes the value; use omitzero to leave out an unset field.
 func (c Change[T]) MarshalJSON() ([]byte, error) { return json.Marshal(c.Value) }
 
-// over sets a field that the change names.
+// over sets a field if the change names it.
 func (c Change[T]) over(field *T) {
 	if c.Set {
 		*field = c.Value

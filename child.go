@@ -8,20 +8,19 @@ import (
 	"strings"
 )
 
-// A tool may be an agent: a call of it opens a session of kind tool, whose first
-// turn is the call's work and whose answer is the call's result. The call without
-// a result is the intent, durable before anything is opened.
+// An agent may serve as a tool: a call of it opens a session of kind tool, whose first turn does the call's work and
+// whose answer is the call's result. The call without a result is the intent, durable before anything is opened.
 
-// AgentTool is a tool that is an agent of the workspace.
+// AgentTool is an agent of the workspace used as a tool.
 type AgentTool struct {
 	Name         string          `json:"name" required:"true"`
 	Description  string          `json:"description"`
 	Agent        string          `json:"agent" required:"true" doc:"Slug or id of an agent of the workspace."`
-	Instructions string          `json:"instructions,omitempty" doc:"Of its sessions, behind the agent's system prompt."`
+	Instructions string          `json:"instructions,omitempty" doc:"Instructions for its sessions, added after the agent's system prompt."`
 	Parameters   json.RawMessage `json:"parameters,omitempty" doc:"JSON Schema of the arguments; by default an object with the string task, which becomes the first message."`
 }
 
-// MarshalJSON writes null for what is absent.
+// MarshalJSON writes null for absent fields.
 func (a AgentTool) MarshalJSON() ([]byte, error) {
 	type plain AgentTool
 	parameters := a.Parameters
@@ -35,11 +34,11 @@ func (a AgentTool) MarshalJSON() ([]byte, error) {
 	}{(*plain)(&a), OrNull(a.Instructions), parameters})
 }
 
-// agentToolParameters are the parameters of an agent tool that names none.
+// agentToolParameters are the default parameters of an agent tool.
 const agentToolParameters = `{"type":"object","properties":{"task":{"type":"string","description":"What to do, with ` +
 	`all that is needed to know for it."}},"required":["task"],"additionalProperties":false}`
 
-// Definition is what the model is told of the tool.
+// Definition returns what the model is told of the tool.
 func (a AgentTool) Definition() ToolDefinition {
 	definition := ToolDefinition{Name: a.Name, Description: a.Description, Parameters: a.Parameters}
 	if len(definition.Parameters) == 0 {
@@ -48,9 +47,8 @@ func (a AgentTool) Definition() ToolDefinition {
 	return definition
 }
 
-// FirstText is the text of the first message that the arguments of a call make:
-// their task, or for parameters of its own the arguments as JSON. CodeInvalid
-// when there is no task.
+// FirstText returns the text of the first message for a call's arguments: their task or, if the tool has its own
+// parameters, the arguments as JSON. It returns CodeInvalid if there is no task.
 func (a AgentTool) FirstText(arguments json.RawMessage) (string, error) {
 	if len(a.Parameters) > 0 {
 		return string(arguments), CheckText("arguments", string(arguments), MaxTextBytes)
@@ -59,14 +57,14 @@ func (a AgentTool) FirstText(arguments json.RawMessage) (string, error) {
 		Task string `json:"task"`
 	}
 	if err := json.Unmarshal(arguments, &given); err != nil || strings.TrimSpace(given.Task) == "" {
-		return "", InvalidField("task", "is missing; say in it what is to be done")
+		return "", InvalidField("task", "is missing; say what to do")
 	}
 	return given.Task, CheckText("task", given.Task, MaxTextBytes)
 }
 
-// ChildID is the id of the session that a call of an agent tool opens, made of the
-// id of the tool_call message: opening it twice is impossible, and the link between
-// the two needs no look-up. It keeps the time of the call.
+// ChildID returns the id of the session that a call of an agent tool opens. It derives from the id of the tool_call
+// message, so the session cannot be opened twice and the link between the two needs no look-up. It keeps the time of
+// the call.
 func ChildID(callMessageID ID) ID {
 	sum := sha256.Sum256(append([]byte("parley tool session "), callMessageID[:]...))
 	id := callMessageID
@@ -75,28 +73,28 @@ func ChildID(callMessageID ID) ID {
 	return id
 }
 
-// ChildLink is the metadata of the tool_call of an agent tool, and of its result.
+// ChildLink is metadata of an agent tool's tool_call and of its result.
 type ChildLink struct {
-	SessionID ID `json:"session_id"` // the tool session; it may still have to be opened, or be deleted
+	SessionID ID `json:"session_id"` // the tool session; it may not be open yet, or be deleted
 }
 
-// LinkChild is the ChildLink of a tool_call as canonical JSON.
+// LinkChild returns the ChildLink of a tool_call as canonical JSON.
 func LinkChild(callMessageID ID) json.RawMessage {
 	return append(ChildID(callMessageID).AppendText([]byte(`{"session_id":"`)), `"}`...)
 }
 
-// AnswersCall reports whether the session was opened by a call of an agent tool,
-// and not by hand: the end of its first turn is the call's result.
+// AnswersCall reports whether a call of an agent tool, not a person, opened the session: the end of its first turn is
+// the call's result.
 func (s *Session) AnswersCall() bool {
 	return s.Kind == KindTool && !s.ParentMessageID.IsZero() && s.ID == ChildID(s.ParentMessageID)
 }
 
 // The bounds of tool sessions.
 const (
-	// MaxToolDepth bounds tool sessions inside tool sessions: agents may call each other in a circle up to here
+	// MaxToolDepth bounds tool sessions inside tool sessions: agents may call each other in a circle up to this depth
 	MaxToolDepth        = 5
-	MaxChildResultBytes = 256 << 10 // of the answer that a tool session brings home; a longer one is cut, and says so
-	MaxTreeSessions     = 1000      // sessions that a tree shows
+	MaxChildResultBytes = 256 << 10 // of a tool session's answer as a result; a longer one is cut, and says so
+	MaxTreeSessions     = 1000      // sessions shown in a tree
 )
 
 // TreeNode is one session of a tree of tool sessions.
@@ -104,7 +102,7 @@ type TreeNode struct {
 	ID              ID            `json:"id"`
 	ParentSessionID ID            `json:"parent_session_id"`
 	ParentMessageID ID            `json:"parent_message_id"` // the tool_call that opened it
-	Depth           int           `json:"depth"`             // below the tree's first
+	Depth           int           `json:"depth"`             // below the tree's root
 	AgentID         ID            `json:"agent_id"`
 	AgentSlug       string        `json:"agent_slug"`
 	Kind            SessionKind   `json:"kind"`
@@ -112,15 +110,15 @@ type TreeNode struct {
 	Status          SessionStatus `json:"status"`
 	WaitReason      WaitReason    `json:"wait_reason,omitempty"`
 	Statistics      Statistics    `json:"statistics"` // its own
-	Total           TreeTotal     `json:"total"`      // with those below it
+	Total           TreeTotal     `json:"total"`      // including the sessions below it
 	CreatedAt       Time          `json:"created_at"`
 	UpdatedAt       Time          `json:"updated_at"`
 	FinishedAt      Time          `json:"finished_at"`
 
-	CallSequence int64 `json:"-"` // place of the tool_call in the parent's record: what orders siblings
+	CallSequence int64 `json:"-"` // of the tool_call in the parent's record: orders siblings
 }
 
-// MarshalJSON writes null for what is absent.
+// MarshalJSON writes null for absent fields.
 func (n TreeNode) MarshalJSON() ([]byte, error) {
 	type plain TreeNode
 	return EncodeJSON(struct {
@@ -134,11 +132,11 @@ type TreeTotal struct {
 	Sessions int64 `json:"sessions"`
 	Turns    int64 `json:"turns"`
 	Tokens         // flat
-	Cost     Money `json:"cost"`           // US dollars, of the calls whose price is known
-	Unpriced int64 `json:"unpriced_calls"` // calls whose cost is unknown
+	Cost     Money `json:"cost"`           // US dollars, for calls with a known price
+	Unpriced int64 `json:"unpriced_calls"` // calls with unknown cost
 }
 
-// add counts another sum in.
+// add adds another sum.
 func (t *TreeTotal) add(o TreeTotal) {
 	t.Sessions += o.Sessions
 	t.Turns += o.Turns
@@ -150,17 +148,15 @@ func (t *TreeTotal) add(o TreeTotal) {
 	t.Unpriced += o.Unpriced
 }
 
-// Tree is a session and the tool sessions below it: each behind its parent, those
-// of one parent in the order of their calls.
+// Tree is a session and the tool sessions below it: each after its parent, and siblings in the order of their calls.
 type Tree struct {
 	Data      []TreeNode `json:"data"`
 	Total     TreeTotal  `json:"total"`
-	Truncated bool       `json:"truncated"` // there are more than MaxTreeSessions; the sums are of those shown
+	Truncated bool       `json:"truncated"` // there are more than MaxTreeSessions; the sums cover those shown
 }
 
-// NewTree puts the sessions of a tree in order and adds them up. Those whose
-// parent is not among them are left out, but for the root, and those behind the
-// first MaxTreeSessions.
+// NewTree orders the sessions of a tree and adds them up. It leaves out sessions whose parent is missing, except the
+// root, and those beyond the first MaxTreeSessions.
 func NewTree(rootID ID, nodes []TreeNode) Tree {
 	truncated := len(nodes) > MaxTreeSessions
 	nodes = nodes[:min(len(nodes), MaxTreeSessions)]
@@ -180,8 +176,8 @@ func NewTree(rootID ID, nodes []TreeNode) Tree {
 	return tree
 }
 
-// grow adds a node and what is below it, and returns their sum. Its depth is
-// bounded by that of the sessions, whose parents are older than they are.
+// grow adds a node and everything below it, and returns their sum. The depth of sessions bounds its recursion, since
+// parents are older than their children.
 func (t *Tree) grow(nodes []TreeNode, below map[ID][]int, at, depth int) TreeTotal {
 	place := len(t.Data)
 	n := nodes[at]

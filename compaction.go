@@ -2,38 +2,37 @@ package parley
 
 import "encoding/json"
 
-// Compaction writes a summary of a session's older messages (E3): a message of
-// role summary that stands, in later context, for all up to the one that it
-// covers. Nothing is deleted. A session has at most one compaction at a time; this
-// is the one that runs, or the last one.
+// Compaction writes a summary of a session's older messages (E3): a message of role summary that replaces, in later
+// context, everything up to the message that it covers. Nothing is deleted. A session has at most one compaction at a
+// time; this is the running one, or the last one.
 type Compaction struct {
-	ID          ID               `json:"compaction_id"` // null of a session that never had one
+	ID          ID               `json:"compaction_id"` // null if the session never had one
 	WorkspaceID ID               `json:"workspace_id"`
 	SessionID   ID               `json:"session_id"`
 	State       CompactionState  `json:"state"`
 	Reason      CompactionReason `json:"reason,omitempty"`
 	Attempt     int              `json:"attempt"` // begun so far
-	// CoversFrom and CoversThrough are the sequences of the first and the last message
-	// that the latest attempt sums up; 0 (JSON null) before the first one.
+	// CoversFrom and CoversThrough are the sequences of the first and the last message summarised by the latest
+	// attempt; 0 (JSON null) before the first one.
 	CoversFrom    int64    `json:"covers_from,omitempty"`
 	CoversThrough int64    `json:"covers_through,omitempty"`
-	AbsorbsID     ID       `json:"absorbs_id"` // the earlier summary that goes into this one
+	AbsorbsID     ID       `json:"absorbs_id"` // the earlier summary merged into this one
 	CallID        ID       `json:"call_id"`    // of the latest attempt
-	MessageID     ID       `json:"message_id"` // the summary, of a completed one
+	MessageID     ID       `json:"message_id"` // the summary, once completed
 	Error         *Failure `json:"error"`      // of the latest attempt
-	NotBefore     Time     `json:"not_before"` // when the next attempt may begin; null: at once
-	// RestsUntil is of one that failed: the sequence that the session's record is to
-	// reach before another one begins by itself; 0 (JSON null) otherwise.
+	NotBefore     Time     `json:"not_before"` // when the next attempt may begin; null: immediately
+	// RestsUntil is set on a failed compaction: another one begins by itself only once the record reaches this
+	// sequence; 0 (JSON null) otherwise.
 	RestsUntil int64 `json:"rests_until,omitempty"`
 	CreatedAt  Time  `json:"requested_at"`
 	UpdatedAt  Time  `json:"changed_at"`
 	FinishedAt Time  `json:"finished_at"`
 
-	Holder ID    `json:"-"` // the process that runs it
+	Holder ID    `json:"-"` // the process running it
 	Epoch  int64 `json:"-"` // claims so far: every write of a claim carries its own
 }
 
-// MarshalJSON writes null for what is absent.
+// MarshalJSON writes null for absent fields.
 func (c Compaction) MarshalJSON() ([]byte, error) {
 	type plain Compaction
 	return EncodeJSON(struct {
@@ -52,43 +51,43 @@ func (c Compaction) MarshalJSON() ([]byte, error) {
 //	   └── another attempt, a release, a takeover
 type CompactionState string
 
-// The states. None is of a session that never had a compaction.
+// The states. None means that the session never had a compaction.
 const (
 	CompactionNone    CompactionState = "none"
 	CompactionPending CompactionState = "pending"
 	CompactionRunning CompactionState = "running"
-	// CompactionCompleted: its summary is in the record, or enters it when the turn ends that runs
+	// CompactionCompleted: its summary is in the record, or enters it when the running turn ends
 	CompactionCompleted CompactionState = "completed"
-	CompactionFailed    CompactionState = "failed" // given up; nothing has changed
+	CompactionFailed    CompactionState = "failed" // abandoned; nothing has changed
 )
 
-// Finished reports whether nothing more comes of it.
+// Finished reports whether the state is final.
 func (s CompactionState) Finished() bool {
 	return s == CompactionNone || s == CompactionCompleted || s == CompactionFailed
 }
 
-// CompactionReason is why a compaction was begun.
+// CompactionReason is why a compaction began.
 type CompactionReason string
 
 // The reasons.
 const (
 	CompactMessages CompactionReason = "messages" // the context reached its limit of messages
-	// CompactTokens: the context reached its limit of tokens, or its share of what the model takes
+	// CompactTokens: the context reached its limit of tokens, or its share of the model's context
 	CompactTokens   CompactionReason = "tokens"
 	CompactOverflow CompactionReason = "overflow" // the model refused a request as too long
 	CompactAsked    CompactionReason = "asked"    // somebody asked for it
 )
 
-// ByItself reports whether nobody waits for the compaction: then it may be put off.
+// ByItself reports whether nobody waits for the compaction, so that it may be postponed.
 func (r CompactionReason) ByItself() bool { return r == CompactMessages || r == CompactTokens }
 
 // The bounds of compactions.
 const (
-	// MaxCompactionAttempts is how often a compaction is begun, takeovers of dead
-	// processes counted, before it is given up.
+	// MaxCompactionAttempts is how often a compaction may begin, takeovers from dead processes included, before it is
+	// abandoned.
 	MaxCompactionAttempts = 3
-	// CompactionRest is how many messages must enter the record, after a compaction
-	// was given up or its summary set aside, before another one begins by itself.
+	// CompactionRest is how many messages must enter the record, after a compaction failed or its summary was set
+	// aside, before another one begins by itself.
 	CompactionRest = 20
 	// MaxCompactionInstructions bounds CompactionSettings.Instructions, in bytes.
 	MaxCompactionInstructions = 16 << 10
@@ -97,10 +96,10 @@ const (
 // CompactionSettings say how summaries are written; zero fields mean the defaults.
 type CompactionSettings struct {
 	Model        ModelID `json:"model,omitempty" doc:"provider/model that writes summaries; default: the session's own."`
-	Instructions string  `json:"instructions,omitempty" doc:"What summaries of these conversations must hold beside what they always do."`
+	Instructions string  `json:"instructions,omitempty" doc:"What summaries of these conversations must contain in addition to the usual."`
 }
 
-// MarshalJSON writes null for what is absent.
+// MarshalJSON writes null for absent fields.
 func (s CompactionSettings) MarshalJSON() ([]byte, error) {
 	return EncodeJSON(struct {
 		Model        *ModelID `json:"model"`
@@ -132,7 +131,7 @@ func (s CompactionSettings) Over(wider CompactionSettings) CompactionSettings {
 	return s
 }
 
-// SummaryOrigin is the metadata of a summary that a compaction wrote.
+// SummaryOrigin is the metadata of a summary written by a compaction.
 type SummaryOrigin struct {
 	AbsorbsID    ID    `json:"absorbs_id"`
 	CallID       ID    `json:"call_id"`
@@ -140,8 +139,7 @@ type SummaryOrigin struct {
 	CoversFrom   int64 `json:"covers_from"`
 }
 
-// OriginOf reads a summary's metadata; the zero value when a compaction did not
-// write it.
+// OriginOf reads a summary's metadata; it returns the zero value if no compaction wrote it.
 func OriginOf(metadata json.RawMessage) (origin SummaryOrigin) {
 	if json.Unmarshal(metadata, &origin) != nil {
 		return SummaryOrigin{}

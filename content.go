@@ -12,27 +12,25 @@ import (
 	"unicode/utf8"
 )
 
-// The contents by role. Fields stand in alphabetical order of their JSON names
-// so that encoding them gives canonical JSON at once.
+// The contents by role. Fields are in the alphabetical order of their JSON names, so that encoding them directly gives
+// canonical JSON.
 
-// UserContent is what a user message holds: Parts in their order, and the same in short.
-// Files are ids of uploads. One of the two is enough to write a content; with Parts the short
-// form does not count. As it is read both are filled in: Text joins the texts, Files and Links
-// are the files and the addresses of the links.
+// UserContent is the content of a user message: Parts in order, and the same in the short form. Files are ids of
+// uploads. To write a content, one of the two is enough; if there are Parts, the short form is ignored. When a content
+// is read, both are filled in: Text joins its texts, Files and Links are its files and the addresses of its links.
 type UserContent struct {
 	Files  []string `json:"files,omitempty"`
 	Links  []string `json:"links,omitempty"`
 	Parts  []Part   `json:"parts,omitempty"`
 	Search bool     `json:"search,omitempty"` // allow web search for this turn
 	Text   string   `json:"text"`
-	Think  bool     `json:"think,omitempty"` // ask for reasoning where the model can
+	Think  bool     `json:"think,omitempty"` // ask for reasoning if the model supports it
 }
 
-// plainUser is a UserContent without its methods.
+// plainUser is UserContent without its methods.
 type plainUser UserContent
 
-// MarshalJSON writes the parts. Files in the short form stay in it: what they are, and so
-// which parts they become, is up to FillParts.
+// MarshalJSON writes the parts. Files in the short form stay in it: FillParts, which knows the files, makes their parts.
 func (c UserContent) MarshalJSON() ([]byte, error) {
 	if len(c.Parts) == 0 {
 		if len(c.Files) > 0 {
@@ -61,8 +59,8 @@ func (c *UserContent) UnmarshalJSON(raw []byte) error {
 	return err
 }
 
-// AssistantContent is a run of reasoning and the text behind it: Parts in their order, and the
-// same in short, as in a UserContent.
+// AssistantContent is a run of reasoning and the text after it: Parts in order, and the same in the short form, as in
+// UserContent.
 type AssistantContent struct {
 	Parts     []Part `json:"parts,omitempty"`
 	Reasoning string `json:"reasoning,omitempty"`
@@ -70,7 +68,7 @@ type AssistantContent struct {
 	Text      string `json:"text"`
 }
 
-// plainAssistant is an AssistantContent without its methods.
+// plainAssistant is AssistantContent without its methods.
 type plainAssistant AssistantContent
 
 // MarshalJSON writes the parts.
@@ -97,8 +95,8 @@ func (c *AssistantContent) UnmarshalJSON(raw []byte) error {
 	return err
 }
 
-// ToolCallContent asks for a tool. ID is Parley's own. Arguments is an object,
-// or null beside ArgumentsText when the model's text was no JSON object.
+// ToolCallContent asks for a tool. ID is Parley's own. Arguments is an object, or null beside ArgumentsText if the
+// model's text was not a JSON object.
 type ToolCallContent struct {
 	Arguments     json.RawMessage `json:"arguments"`
 	ArgumentsText string          `json:"arguments_text,omitempty"`
@@ -106,9 +104,8 @@ type ToolCallContent struct {
 	Name          string          `json:"name"`
 }
 
-// ToolResultContent is a tool's answer (D6): Parts, and the same as Result, any JSON, where
-// it is no more than one value. One of the two is enough to write it; with Parts the Result
-// does not count.
+// ToolResultContent is a tool's answer (D6): Parts, and the same as Result, any JSON, if it is a single value. To write
+// it, one of the two is enough; if there are Parts, Result is ignored.
 type ToolResultContent struct {
 	Error           *string         `json:"error"`
 	ExecutionTimeMS *int64          `json:"execution_time_ms"`
@@ -117,7 +114,7 @@ type ToolResultContent struct {
 	Success         bool            `json:"success"`
 }
 
-// plainResult is a ToolResultContent without its methods.
+// plainResult is ToolResultContent without its methods.
 type plainResult ToolResultContent
 
 // MarshalJSON writes the parts.
@@ -147,8 +144,8 @@ func (c *ToolResultContent) UnmarshalJSON(raw []byte) error {
 	return err
 }
 
-// Plain is what was answered, as text: a string as it is, other JSON as it is written,
-// parts one below the other, a file by its name. "" for null.
+// Plain returns the answer as text: a string unchanged, other JSON as written, parts one per line, a file by its name.
+// "" for null.
 func (c *ToolResultContent) Plain() string {
 	if len(c.Parts) > 0 && c.Result == nil {
 		texts := make([]string, len(c.Parts))
@@ -167,13 +164,12 @@ func (c *ToolResultContent) Plain() string {
 	return string(c.Result)
 }
 
-// EffectUnknown is the error that stands as the result of a tool call whose tool
-// may or may not have run: in the record after a crash or cancel, and in requests
-// for a call that has no result.
+// EffectUnknown is the error recorded as the result of a tool call whose tool may or may not have run: in the record
+// after a crash or cancel, and in requests for a call without a result.
 const EffectUnknown = "No result: this tool call was interrupted, and whether it took effect is unknown."
 
-// NotDecided is the error that stands as the result of a call that never ran,
-// because its turn ended before anybody decided about it.
+// NotDecided is the error recorded as the result of a call that never ran because its turn ended before anybody decided
+// about it.
 const NotDecided = "Not run: the turn ended before anybody approved this call."
 
 // TextContent is the content of summaries and imported system messages.
@@ -181,12 +177,12 @@ type TextContent struct {
 	Text string `json:"text"`
 }
 
-// EncodeContent gives the canonical JSON of one of the content structs, as it is stored:
-// in parts, but for a user's files that FillParts has yet to look at.
+// EncodeContent returns the canonical JSON of one of the content structs as it is stored: in parts, except for a user's
+// Files, whose parts FillParts makes.
 func EncodeContent[C UserContent | AssistantContent | ToolCallContent | ToolResultContent | TextContent](
 	content C,
 ) (json.RawMessage, error) {
-	switch c := any(content).(type) { // the hot ones by hand: no raw members, fields in order
+	switch c := any(content).(type) { // hot paths by hand: no raw members, fields in order
 	case UserContent:
 		if len(c.Parts)+len(c.Files)+len(c.Links) > 0 {
 			break
@@ -221,11 +217,11 @@ func EncodeContent[C UserContent | AssistantContent | ToolCallContent | ToolResu
 	if err := encoder.Encode(content); err != nil {
 		return nil, WrapError(CodeInvalid, err, "the content is not valid JSON")
 	}
-	// Raw members may be in any order, and encoding/json escapes U+2028: one pass settles both.
+	// Raw members may be in any order, and encoding/json escapes U+2028: one pass fixes both.
 	return CanonicalJSON(out.Bytes())
 }
 
-// encodeShort is EncodeContent of a result that is one JSON value.
+// encodeShort is EncodeContent for a result that is one JSON value.
 func (c *ToolResultContent) encodeShort() (json.RawMessage, error) {
 	result := json.RawMessage("null")
 	if len(c.Result) > 0 {
@@ -249,7 +245,7 @@ func (c *ToolResultContent) encodeShort() (json.RawMessage, error) {
 	out = append(out, `,"parts":[`...)
 	switch {
 	case string(result) == "null":
-	case isString(result) && len(result) > len(`""`): // an empty text would be a part that says nothing
+	case isString(result) && len(result) > len(`""`): // a part of type text is not empty
 		out = append(append(append(out, `{"text":`...), result...), `,"type":"text"}`...)
 	default:
 		out = append(append(append(out, `{"object":`...), result...), `,"type":"object"}`...)
@@ -257,9 +253,8 @@ func (c *ToolResultContent) encodeShort() (json.RawMessage, error) {
 	return append(strconv.AppendBool(append(out, `],"success":`...), c.Success), '}'), nil
 }
 
-// ValidateContent checks content from outside against its role's shape and returns it as
-// EncodeContent does. The short form may stand beside parts, as in answers, if it says the
-// same. The error is CodeInvalid and names the field.
+// ValidateContent checks content from outside against its role's shape and returns it as EncodeContent does. Parts and
+// the short form may be given together, as in answers, if they agree. Its error is CodeInvalid and names the field.
 func ValidateContent(role Role, raw json.RawMessage) (json.RawMessage, error) {
 	if len(bytes.TrimSpace(raw)) == 0 || string(bytes.TrimSpace(raw)) == "null" {
 		return nil, InvalidField(
@@ -355,7 +350,7 @@ func ValidateContent(role Role, raw json.RawMessage) (json.RawMessage, error) {
 			}
 		}
 		stored, err := EncodeContent(content)
-		if err == nil && CheckJSON(stored) != nil { // which nests deeper than the short form
+		if err == nil && CheckJSON(stored) != nil { // it nests deeper than the short form
 			return nil, InvalidField("content.result", "nests deeper than %d levels", MaxJSONDepth-partLevels)
 		}
 		return stored, err
@@ -373,12 +368,12 @@ func ValidateContent(role Role, raw json.RawMessage) (json.RawMessage, error) {
 	)
 }
 
-// besideParts refuses a short form that says something else than the parts beside it.
+// besideParts refuses a short form that differs from the parts beside it.
 func besideParts(short string) error {
-	return InvalidField("content.parts", "%s beside parts say something else; leave them out", short)
+	return InvalidField("content.parts", "%s differ from the parts beside them; leave them out", short)
 }
 
-// checkFileIDs wants ids of different files, and writes them in their one form.
+// checkFileIDs requires ids of different files, and normalises them.
 func checkFileIDs(files []string) error {
 	if len(files) > MaxMessageFiles {
 		return InvalidField("content.files", "at most %d files", MaxMessageFiles)
@@ -427,14 +422,14 @@ func strictObject(raw []byte, into any) error {
 			}
 			kind := jsonKind(wrong.Type.Kind().String())
 			if kind != "array" && isList(into, wrong.Field) {
-				return InvalidField(field, "is a list, each item of which must be a JSON %s", kind)
+				return InvalidField(field, "must be a list of items of type JSON %s", kind)
 			}
 			return InvalidField(field, "must be a JSON %s", kind)
 		case strings.HasPrefix(err.Error(), "json: unknown field "):
 			name := strings.Trim(strings.TrimPrefix(err.Error(), "json: unknown field "), `"`)
 			return InvalidField("content."+Clip(name, 64), "there is no such field for this role")
 		case ErrorCode(err) == CodeInvalid: // an id, or a hash
-			return InvalidField("content", "holds an id or hash that is not one")
+			return InvalidField("content", "holds an invalid id or hash")
 		default:
 			return InvalidField("content", "is not valid JSON")
 		}
@@ -448,8 +443,7 @@ func strictObject(raw []byte, into any) error {
 	return nil
 }
 
-// exactNames refuses members of an object that are fields of the struct but for the case
-// of letters.
+// exactNames refuses members of an object that match a field of the struct only when case is ignored.
 func exactNames(raw []byte, of any) error {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &members); err != nil {
@@ -461,7 +455,7 @@ func exactNames(raw []byte, of any) error {
 	return exactParts(raw)
 }
 
-// exactParts is exactNames for what stands in parts.
+// exactParts is exactNames for the contents of parts.
 func exactParts(raw []byte) error {
 	var in struct {
 		Parts []map[string]json.RawMessage `json:"parts"`
@@ -486,7 +480,7 @@ func exactParts(raw []byte) error {
 	return nil
 }
 
-// unknownName is a member that is no field of a struct, letter by letter; "" for none.
+// unknownName returns a member that is not exactly a field of the struct; "" for none.
 func unknownName(members map[string]json.RawMessage, of reflect.Type) string {
 	for field := range of.Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
@@ -523,7 +517,7 @@ func jsonKind(goKind string) string {
 	}
 }
 
-// CheckText refuses what no database of ours stores: NUL and invalid UTF-8.
+// CheckText refuses what neither database stores: NUL and invalid UTF-8.
 func CheckText(field, text string, maxBytes int) error {
 	switch {
 	case len(text) > maxBytes:
@@ -536,8 +530,8 @@ func CheckText(field, text string, maxBytes int) error {
 	return nil
 }
 
-// UnreadableContent stands in for stored JSON that can no longer be read (A15):
-// the role's shape, with the raw text shown as an error.
+// UnreadableContent replaces stored JSON that can no longer be read (A15): it has the role's shape, and shows the raw
+// text as an error.
 func UnreadableContent(role Role, stored []byte) (json.RawMessage, *Failure) {
 	text := strings.ToValidUTF8(string(stored), "\uFFFD")
 	failure := &Failure{

@@ -114,7 +114,7 @@ func TestValidateContentNamesTheField(t *testing.T) {
 		"too many parts": {parley.RoleUser, `{"parts":[` +
 			strings.Repeat(`{"type":"text","text":"a"},`, parley.MaxParts) +
 			`{"type":"text","text":"a"}]}`, "content.parts"},
-		"no id of a file":      {parley.RoleUser, `{"parts":[{"type":"file","file_id":"x"}]}`, "content"},
+		"not the id of a file": {parley.RoleUser, `{"parts":[{"type":"file","file_id":"x"}]}`, "content"},
 		"null":                 {parley.RoleUser, ` null `, "content"},
 		"array":                {parley.RoleUser, `[]`, "content"},
 		"string":               {parley.RoleUser, `"hi"`, "content"},
@@ -236,7 +236,7 @@ func TestUnreadableContentKeepsTheRoleShape(t *testing.T) {
 		parley.RoleToolResult, parley.RoleSummary, parley.RoleSystem} {
 		content, failure := parley.UnreadableContent(role, []byte("{\"text\":\"brok\xff"))
 		if failure == nil || failure.Class != parley.ClassInternal || failure.Sentence == "" {
-			t.Errorf("%s: no failure is told: %+v", role, failure)
+			t.Errorf("%s: no failure is reported: %+v", role, failure)
 		}
 		if !json.Valid(content) || !strings.Contains(string(content), "brok") {
 			t.Errorf("%s: the raw text is not shown: %s", role, content)
@@ -280,8 +280,8 @@ func TestErrorCode(t *testing.T) {
 	}
 }
 
-// TestPartsReadLikeTheShortForm: who reads the short form of a content in parts finds it
-// filled in, and it is written in parts again.
+// TestPartsReadLikeTheShortForm: readers of the short form find it filled in for a content in parts, which is written
+// in parts again.
 func TestPartsReadLikeTheShortForm(t *testing.T) {
 	t.Parallel()
 	raw := `{"parts":[{"text":"Look","type":"text"},{"file_id":"01890a5d-ac96-774b-bcce-b302099a8057","name":"a.png",` +
@@ -314,7 +314,7 @@ func TestPartsReadLikeTheShortForm(t *testing.T) {
 	}
 }
 
-// TestPartsSayWhatTheirFilesAre: the server's words are filled in, and others refused.
+// TestPartsSayWhatTheirFilesAre: the server's description is filled in, and a different one refused.
 func TestPartsSayWhatTheirFilesAre(t *testing.T) {
 	t.Parallel()
 	id := parley.NewID()

@@ -1,15 +1,13 @@
 package parley
 
-// ContextHead is what may stand before the rows of a window. All of it is settled,
-// not internal and not set aside.
+// ContextHead is what may precede the rows of a window. All of it is settled, not internal and not set aside.
 type ContextHead struct {
-	// Summary is the latest with covers_through that was not set aside and covers
-	// something behind the latest context edge; nil without one.
+	// Summary is the latest summary with covers_through that is not set aside and covers something after the latest
+	// context edge; nil if there is none.
 	Summary *Message
-	// First is the first user message behind that edge, if the summary covers it.
+	// First is the first user message after that edge, if the summary covers it.
 	First *Message
-	// Pinned are the newest MaxPinnedShown pinned messages, ascending, each tool
-	// call with its result and each result with its call; none that was pinned
-	// before the context was cleared.
+	// Pinned are the newest MaxPinnedShown pinned messages, ascending, each tool call with its result and each result
+	// with its call; none pinned before the context was cleared.
 	Pinned []Message
 }

@@ -2,8 +2,8 @@ package parley
 
 import "encoding/json"
 
-// ScriptedResult is what a tool answers in a dry run, where no tool runs. Of
-// several for one tool each is taken once, in order, and the last one again.
+// ScriptedResult is a tool's answer in a dry run, where no tool runs. Several results for one tool are used in order,
+// and the last one repeats.
 type ScriptedResult struct {
 	Name   string          `json:"name" doc:"The tool."`
 	Result json.RawMessage `json:"result,omitempty" doc:"Any JSON."`

@@ -7,48 +7,46 @@ import (
 	"unicode/utf8"
 )
 
-// Code is the machine-readable kind of an Error: a closed list. One table in
-// httpapi maps codes to HTTP statuses.
+// Code is the machine-readable kind of an Error, from a closed list. One table in httpapi maps codes to HTTP statuses.
 type Code string
 
-// The codes. Internal is for everything that is nobody's fault outside; its
-// message is never shown.
+// The codes. CodeInternal covers everything that is not the caller's fault; its message is never shown.
 const (
 	CodeInvalid         Code = "invalid"           // the input breaks a rule; Field names it
-	CodeUnauthenticated Code = "unauthenticated"   // no key, or one that is not known
+	CodeUnauthenticated Code = "unauthenticated"   // no key, or an unknown one
 	CodeForbidden       Code = "forbidden"         // the principal's role may not do this
 	CodeNotFound        Code = "not_found"         // no such thing in this workspace
-	CodeConflict        Code = "conflict"          // the state does not allow it (now)
+	CodeConflict        Code = "conflict"          // the present state does not allow it
 	CodeArchived        Code = "archived"          // session or agent is archived; the message says how to reopen
 	CodeBusy            Code = "busy"              // a turn is unfinished and the caller asked to be refused
 	CodeNothingToCancel Code = "nothing_to_cancel" // no turn ever ran here
 	CodeKeyReused       Code = "key_reused"        // idempotency key used before with another body
 	CodeTooLarge        Code = "too_large"         // beyond a bound that the message names
-	CodeUnsupported     Code = "unsupported"       // media type or feature that is not served
+	CodeUnsupported     Code = "unsupported"       // a media type or feature that is not served
 	CodeRateLimited     Code = "rate_limited"      // too many requests
 	CodeStorageFull     Code = "storage_full"      // the disk has no room; reads still work
-	CodeUnavailable     Code = "unavailable"       // shutting down, or the store is out of reach
+	CodeUnavailable     Code = "unavailable"       // shutting down, or the store is unreachable
 	CodeFenced          Code = "fenced"            // the writer lost its claim; only workers see this
 	CodeOverBudget      Code = "over_budget"       // a limit on tokens or money has no room; only workers see this
-	// CodeMore: a boundary was refused because something arrived first; only workers see this
+	// CodeMore: something arrived before a boundary, which was refused; only workers see this
 	CodeMore     Code = "more"
 	CodeInternal Code = "internal"
 )
 
-// Error is the one error type that crosses package borders. Message is safe to
-// show and tells a person what to do; the cause is for logs only.
+// Error is the only error type that crosses package borders. Message is safe to show and tells a person what to do; the
+// cause is for logs only.
 type Error struct {
 	Code    Code
 	Message string
-	Field   string // dotted path of the offending input field, "" when none
-	State   string // of a conflict: the state that does not allow it, "" when it is about none
+	Field   string // dotted path of the offending input field; "" if none
+	State   string // of a conflict: the state that does not allow it; "" if none
 	End     *int   // of a conflict about where to append: the present end, in bytes
-	// RetryAfter is of CodeRateLimited: how long to wait.
+	// RetryAfter says how long to wait after CodeRateLimited.
 	RetryAfter time.Duration
 	cause      error
 }
 
-// Error is the message; with the cause for logs.
+// Error returns the message, with the cause, for logs.
 func (e *Error) Error() string {
 	if e.cause == nil {
 		return e.Message
@@ -56,7 +54,7 @@ func (e *Error) Error() string {
 	return e.Message + ": " + e.cause.Error()
 }
 
-// Unwrap is the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.cause }
 
 // Errorf makes an Error with a message for people.
@@ -64,7 +62,7 @@ func Errorf(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// Conflict makes a CodeConflict error that names the state of what it is about.
+// Conflict makes a CodeConflict error that names the conflicting state.
 func Conflict[State ~string](state State, format string, args ...any) *Error {
 	return &Error{Code: CodeConflict, State: string(state), Message: fmt.Sprintf(format, args...)}
 }
@@ -74,13 +72,12 @@ func InvalidField(field, format string, args ...any) *Error {
 	return &Error{Code: CodeInvalid, Field: field, Message: field + ": " + fmt.Sprintf(format, args...)}
 }
 
-// WrapError keeps a cause for the log beside a message for people.
+// WrapError adds a message for people to a cause for the log.
 func WrapError(code Code, cause error, message string) *Error {
 	return &Error{Code: code, Message: message, cause: cause}
 }
 
-// ErrorCode is the code of the first Error in the chain; CodeInternal for any
-// other error, "" for nil.
+// ErrorCode returns the code of the first Error in the chain; CodeInternal for any other error, "" for nil.
 func ErrorCode(err error) Code {
 	if err == nil {
 		return ""
@@ -92,7 +89,7 @@ func ErrorCode(err error) Code {
 	return CodeInternal
 }
 
-// Clip shortens text to at most n bytes on a rune border, marking the cut.
+// Clip shortens text to at most n bytes at a rune border, and marks the cut.
 func Clip(text string, n int) string {
 	if len(text) <= n {
 		return text

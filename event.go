@@ -2,18 +2,17 @@ package parley
 
 import "encoding/json"
 
-// EventType names a notification (C4): past tense, with a dot. The types are
-// constants that follow from the structs of package event, which describe the data.
+// EventType names a notification (C4): past tense, with a dot. The constants derive from the structs of package event,
+// which describe the data.
 type EventType string
 
-// EndsTurn reports whether the event is the one that ends a turn.
+// EndsTurn reports whether the event ends a turn.
 func (t EventType) EndsTurn() bool {
 	return t == EventSessionCompleted || t == EventSessionFailed || t == EventSessionCancelled
 }
 
-// Event is a durable notification about a session, with its own gap-free
-// sequence. Data is one JSON object, described by package event. For step.generated
-// and step.error the messages are stored by id alone; Data is complete in what the
+// Event is a durable notification about a session, with its own gap-free sequence. Data is one JSON object, described
+// by package event. For step.generated and step.error the messages are stored only by id; Data is complete in what the
 // store returns and publishes.
 type Event struct {
 	SessionID ID              `json:"session_id"`

@@ -3,7 +3,7 @@ package parley
 // ErrorClass groups failures of turns and calls (D9).
 type ErrorClass string
 
-// The classes. The first seven are the model's; the others are Parley's own.
+// The classes. The first seven come from the model; the others are Parley's own.
 const (
 	ClassContentFilter ErrorClass = "content_filter"
 	ClassRateLimit     ErrorClass = "rate_limit"
@@ -13,7 +13,7 @@ const (
 	ClassStream        ErrorClass = "stream"
 	ClassContextLength ErrorClass = "context_length"
 	ClassInterrupted   ErrorClass = "interrupted" // the process died or lost its claim in the middle
-	ClassCrashLoop     ErrorClass = "crash_loop"  // its processes died, and nothing else that they ran explains it
+	ClassCrashLoop     ErrorClass = "crash_loop"  // its processes died, and nothing else explains it
 	ClassLimit         ErrorClass = "limit"       // a limit of the agent or session
 	ClassInternal      ErrorClass = "internal"
 )
@@ -24,8 +24,7 @@ func ErrorClasses() []ErrorClass {
 		ClassContextLength, ClassInterrupted, ClassCrashLoop, ClassLimit, ClassInternal}
 }
 
-// Sentence is the default explanation of a class for people; agents may
-// replace it (RetryPolicy.Sentences).
+// Sentence returns the default explanation of a class for people; agents may replace it (RetryPolicy.Sentences).
 func (c ErrorClass) Sentence() string {
 	switch c {
 	case ClassContentFilter:

@@ -9,35 +9,34 @@ import (
 // The bounds of files.
 const (
 	MaxFileBytes     = 64 << 20   // one upload
-	FileChunkBytes   = 256 << 10  // a stored piece of it; all but the last have this size
-	MaxMessageFiles  = 16         // of one message
-	MaxTextFileBytes = 256 << 10  // of a text file that a model is shown
-	MaxImageBytes    = 5 << 20    // of an image that a model is shown
-	MaxShownBytes    = 20 << 20   // of all files in one model request; older ones are named without their content
-	MaxImagePixels   = 24_000_000 // of an image that is decoded for its thumbnail
+	FileChunkBytes   = 256 << 10  // a stored chunk; all but the last have this size
+	MaxMessageFiles  = 16         // per message
+	MaxTextFileBytes = 256 << 10  // of a text file shown to a model
+	MaxImageBytes    = 5 << 20    // of an image shown to a model
+	MaxShownBytes    = 20 << 20   // of all files in one model request; older ones show only their names
+	MaxImagePixels   = 24_000_000 // of an image decoded for its thumbnail
 	ThumbnailPixels  = 256        // the longer side of a thumbnail
 )
 
 // UploadGrace is how long an upload that does not grow is kept, in milliseconds.
 const UploadGrace = Time(60 * 60 * 1000)
 
-// File is an upload: a name for immutable bytes, of one workspace. Files with
-// the same bytes share them.
+// File is an upload: a name for immutable bytes in one workspace. Files with the same bytes share them.
 type File struct {
 	ID          ID     `json:"id"`
 	WorkspaceID ID     `json:"workspace_id"`
 	OwnerID     ID     `json:"owner_id"` // the principal that uploaded it
 	BlobID      ID     `json:"-"`        // where its bytes are
 	Name        string `json:"name"`
-	MediaType   string `json:"media_type" doc:"Found by looking at the bytes. text/… is valid UTF-8."`
+	MediaType   string `json:"media_type" doc:"Detected from the bytes. text/… is valid UTF-8."`
 	Size        int64  `json:"size" doc:"Bytes."`
 	SHA256      Hash   `json:"sha256"`
-	Width       int    `json:"width,omitempty" doc:"Of an image, in pixels."`
-	Height      int    `json:"height,omitempty" doc:"Of an image, in pixels."`
+	Width       int    `json:"width,omitempty" doc:"For an image, in pixels."`
+	Height      int    `json:"height,omitempty" doc:"For an image, in pixels."`
 	CreatedAt   Time   `json:"created_at"`
 }
 
-// MarshalJSON writes null for what is absent.
+// MarshalJSON writes null for absent fields.
 func (f File) MarshalJSON() ([]byte, error) {
 	type plain File
 	return EncodeJSON(struct {
@@ -47,15 +46,13 @@ func (f File) MarshalJSON() ([]byte, error) {
 	}{(*plain)(&f), OrNull(f.Width), OrNull(f.Height)})
 }
 
-// IsText reports that the file is text, and so valid UTF-8.
+// IsText reports whether the file is text, and so valid UTF-8.
 func (f File) IsText() bool { return strings.HasPrefix(f.MediaType, "text/") }
 
-// IsImage reports that the file is an image of a type that models read, whose
-// size is known.
+// IsImage reports whether the file is an image of known size and of a type that models read.
 func (f File) IsImage() bool { return f.ImageType() && f.Width > 0 && f.Height > 0 }
 
-// ImageType reports whether the file begins as an image that is decoded, though its
-// size may not be readable.
+// ImageType reports whether the file begins like an image that Parley decodes, even if its size is unreadable.
 func (f File) ImageType() bool {
 	switch f.MediaType {
 	case "image/png", "image/jpeg", "image/gif", "image/webp":
@@ -64,14 +61,14 @@ func (f File) ImageType() bool {
 	return false
 }
 
-// IsAudio reports that the file is sound.
+// IsAudio reports whether the file is audio.
 func (f File) IsAudio() bool { return strings.HasPrefix(f.MediaType, "audio/") }
 
-// FilesOf are the files that a canonical content names: of a user message's short form, or
-// of the parts of any.
+// FilesOf returns the files that a canonical content names: in the short form of a user message, or in the parts of
+// any.
 func FilesOf(content json.RawMessage) []ID {
 	switch {
-	case bytes.HasPrefix(content, []byte(`{"files":[`)): // the first of its fields
+	case bytes.HasPrefix(content, []byte(`{"files":[`)): // always the first field
 		var user struct {
 			Files []ID `json:"files"`
 		}
@@ -85,8 +82,8 @@ func FilesOf(content json.RawMessage) []ID {
 	return nil
 }
 
-// PartsOf are the parts of a canonical content; nil for one in the short form. Those of a
-// tool call's arguments are none.
+// PartsOf returns the parts of a canonical content; nil for the short form. Parts in a tool call's arguments do not
+// count.
 func PartsOf(content json.RawMessage) []Part {
 	if !holdsParts(content) {
 		return nil

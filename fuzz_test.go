@@ -43,7 +43,7 @@ func FuzzCanonicalJSON(f *testing.F) {
 			return
 		}
 		if !json.Valid(raw) {
-			t.Errorf("%q is no JSON and became %s", raw, once)
+			t.Errorf("%q is not JSON and became %s", raw, once)
 		}
 		twice, err := parley.CanonicalJSON(once)
 		if err != nil || !bytes.Equal(once, twice) {
@@ -101,7 +101,7 @@ func FuzzValidateContent(f *testing.F) {
 	})
 }
 
-// checkAnswered wants both forms in the answer of a content, which may be posted again.
+// checkAnswered requires both forms in the answer for a content, and that the answer may be posted again.
 func checkAnswered(t *testing.T, role parley.Role, content []byte) {
 	t.Helper()
 	answered := parley.AppendContent(nil, role, content)
@@ -127,8 +127,8 @@ func checkAnswered(t *testing.T, role parley.Role, content []byte) {
 	}
 }
 
-// FuzzCheckJSON: what passes has no member twice and no half of a pair, as the
-// standard library reads it.
+// FuzzCheckJSON: by the standard library's reading, accepted JSON has no duplicate member and no half of a surrogate
+// pair.
 func FuzzCheckJSON(f *testing.F) {
 	for _, seed := range []string{`{"a":1,"\u0061":2}`, `["\ud83d\ude00","\ud83d"]`, `{"a":{"b":[{"c":"\u0000"}]}}`,
 		"{\"a\":\"\xff\"}", `{"a":"b\`} {
@@ -154,7 +154,7 @@ func FuzzCheckJSON(f *testing.F) {
 	})
 }
 
-// memberTwice finds a name that an object has twice.
+// memberTwice finds a name that occurs twice in an object.
 func memberTwice(decoder *json.Decoder) (name string, twice bool) {
 	var seen []map[string]bool // of the open objects; nil for an array
 	isName := false

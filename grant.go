@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// GrantEffect is what a grant says of the calls that it matches.
+// GrantEffect is what a grant says about the calls that it matches.
 type GrantEffect string
 
 // The effects.
@@ -17,35 +17,32 @@ const (
 
 // The bounds of grants.
 const (
-	MaxGrants            = 256 // of an agent, of a session
+	MaxGrants            = 256 // per agent, per session
 	MaxGrantArguments    = 32  // patterns of one grant
 	MaxGrantPatternBytes = 4096
-	MaxApprovers         = 8 // of one call
+	MaxApprovers         = 8 // per call
 )
 
-// Grant is a rule about calls of tools, on an agent or a session. Tool is a
-// name, or a pattern in which * stands for any text. Arguments are patterns by
-// the name of a top-level argument, all of which must match: a text as it is,
-// any other value as its canonical JSON; an argument that is absent matches
-// nothing. A pattern sees text, not meaning: /tmp/* matches /tmp/../etc too.
-// Fingerprint means one exact call alone (see Fingerprint).
+// Grant is a rule about calls of tools, on an agent or a session. Tool is a name, or a pattern in which * stands for
+// any text. Arguments are patterns by the name of a top-level argument, all of which must match: a string unchanged,
+// any other value as its canonical JSON; an absent argument matches nothing. A pattern sees text, not meaning: /tmp/*
+// matches /tmp/../etc too. Fingerprint limits the rule to one exact call (see Fingerprint).
 //
-// Approvers and ByOthers name an approval of a stronger kind: so many different
-// people say yes, and none of them may be one who asked for the call. Such a rule is
-// lifted by nothing, wherever it stands; only a denial is stronger.
+// Approvers and ByOthers require a stronger approval: that many different people must approve, and none of them may
+// have asked for the call. Nothing lifts such a rule, wherever it is set; only a denial is stronger.
 type Grant struct {
 	Tool        string            `json:"tool" doc:"A tool's name, or a pattern: * stands for any text."`
 	Arguments   map[string]string `json:"arguments,omitempty" doc:"Patterns by argument; all must match. * stands for any text."`
-	Fingerprint Hash              `json:"fingerprint,omitzero" doc:"Only the one call with this fingerprint, as approvals show it."`
+	Fingerprint Hash              `json:"fingerprint,omitzero" doc:"Only the call with this fingerprint, as approvals show it."`
 	Effect      GrantEffect       `json:"effect" enum:"allow,ask,deny"`
-	Approvers   int               `json:"approvers,omitempty" minimum:"1" maximum:"8" doc:"Of ask: how many different people have to approve; 1 when absent."`
-	ByOthers    bool              `json:"by_others,omitempty" doc:"Of ask: the people who asked for the call may not approve it."`
+	Approvers   int               `json:"approvers,omitempty" minimum:"1" maximum:"8" doc:"For ask: how many different people must approve; 1 when absent."`
+	ByOthers    bool              `json:"by_others,omitempty" doc:"For ask: the people who asked for the call may not approve it."`
 }
 
-// named reports a rule about who approves.
+// named reports whether the rule says who approves.
 func (g *Grant) named() bool { return g.Approvers > 0 || g.ByOthers }
 
-// MarshalJSON writes null for what is absent.
+// MarshalJSON writes null for absent fields.
 func (g Grant) MarshalJSON() ([]byte, error) {
 	return EncodeJSON(struct {
 		Tool        string            `json:"tool"`
@@ -79,7 +76,7 @@ func (g Grant) Validate() error {
 	if !g.Fingerprint.IsZero() && (len(g.Arguments) > 0 || strings.Contains(g.Tool, "*")) {
 		return InvalidField(
 			"grants.fingerprint",
-			"stands for the arguments and one tool: give it with the tool's name alone",
+			"identifies one tool with its arguments: give it with the tool's name only",
 		)
 	}
 	if g.Approvers < 0 || g.Approvers > MaxApprovers {
@@ -94,7 +91,7 @@ func (g Grant) Validate() error {
 	return InvalidField("grants.effect", "%q is not one of allow, ask, deny", Clip(string(g.Effect), 32))
 }
 
-// Concerns reports whether the grant is about a tool, whatever its arguments.
+// Concerns reports whether the grant is about a tool, whatever the arguments.
 func (g *Grant) Concerns(tool string) bool { return matchPattern(g.Tool, tool) }
 
 // ValidateGrants reports the first grant that breaks a rule.
@@ -110,8 +107,8 @@ func ValidateGrants(grants []Grant) error {
 	return nil
 }
 
-// Fingerprint names one exact call: the SHA-256 over the tool's name as a JSON
-// string and the canonical JSON of the arguments. CodeInvalid when they are no JSON.
+// Fingerprint identifies one exact call: the SHA-256 over the tool's name as a JSON string and the canonical JSON of
+// the arguments. It returns CodeInvalid if the arguments are not JSON.
 func Fingerprint(tool string, arguments json.RawMessage) (Hash, error) {
 	canonical, err := CanonicalJSON(arguments)
 	if err != nil {
@@ -120,29 +117,26 @@ func Fingerprint(tool string, arguments json.RawMessage) (Hash, error) {
 	return HashOf(append(AppendJSONString(make([]byte, 0, len(tool)+len(canonical)+2), tool), canonical...)), nil
 }
 
-// Grants are the rules that hold for the calls of a turn.
+// Grants are the rules that apply to the calls of a turn.
 type Grants struct {
 	Session   []Grant // the nearest scope
 	Agent     []Grant
-	Inherited []Grant // of the sessions above a tool session, and their agents: only denials and named approvals hold
+	Inherited []Grant // from a tool session's ancestors and their agents: only denials and named approvals apply
 }
 
-// Ruling is what the rules say of a call.
+// Ruling is what the rules say about a call.
 type Ruling struct {
 	Effect GrantEffect
-	// BySession means that a grant of the session said so, not of its agent, and not
-	// the tool's annotations.
+	// BySession means that a grant of the session decided, not one of its agent and not the tool's annotations.
 	BySession bool
-	Approvers int  // of ask: how many have to approve; 0 is one
-	ByOthers  bool // of ask: none of them may have asked for the call
+	Approvers int  // for ask: how many must approve; 0 means one
+	ByOthers  bool // for ask: none of them may have asked for the call
 }
 
-// Decide says whether a call runs, is asked about, or is denied: a denial that
-// matches, wherever it stands, wins; then a rule that names who approves, the
-// strictest of all that match; else the most specific grant of the nearest scope that
-// has one that matches, the stricter of two that are equal; else the tool's
-// annotations: what is destructive and not read-only is asked about. Arguments that
-// are no object match no patterns.
+// Decide says whether a call runs, needs approval, or is denied. A matching denial wins, wherever it is set; then, of
+// the matching rules that name who approves, the strictest; then the most specific matching grant of the nearest scope
+// that has one, the stricter of two equals; then the tool's annotations: a tool that is destructive and not read-only
+// needs approval. Arguments that are not an object match no patterns.
 func (g Grants) Decide(tool string, arguments json.RawMessage, annotations ToolAnnotations) Ruling {
 	call := grantedCall{tool: tool, raw: arguments}
 	session, agent := call.best(g.Session), call.best(g.Agent)
@@ -162,8 +156,7 @@ func (g Grants) Decide(tool string, arguments json.RawMessage, annotations ToolA
 	return Ruling{Effect: GrantAllow}
 }
 
-// grantedCall is a call that grants are held against. What of it a grant may
-// want is made when the first one does.
+// grantedCall is a call compared with grants. It computes what grants need on first use.
 type grantedCall struct {
 	tool        string
 	raw         json.RawMessage
@@ -181,7 +174,7 @@ func (c *grantedCall) denied(grants []Grant) bool {
 	return false
 }
 
-// named is the strictest of the rules about who approves; no effect without one.
+// named returns the strictest of the rules about who approves; no effect if there is none.
 func (c *grantedCall) named(scopes ...[]Grant) (ruling Ruling) {
 	for _, grants := range scopes {
 		for i := range grants {
@@ -197,7 +190,7 @@ func (c *grantedCall) named(scopes ...[]Grant) (ruling Ruling) {
 	return ruling
 }
 
-// best is the effect of the most specific grant that matches, "" for none.
+// best returns the effect of the most specific matching grant, "" for none.
 func (c *grantedCall) best(grants []Grant) (effect GrantEffect) {
 	var most specificity
 	for i := range grants {
@@ -246,7 +239,7 @@ func (c *grantedCall) readArguments() {
 	}
 }
 
-// argumentText is what a pattern sees of an argument.
+// argumentText returns an argument as patterns see it.
 func argumentText(value json.RawMessage) string {
 	var text string
 	if json.Unmarshal(value, &text) == nil && len(value) > 0 && value[0] == '"' {
@@ -259,9 +252,8 @@ func argumentText(value json.RawMessage) string {
 	return string(canonical)
 }
 
-// specificity orders grants: an exact call, then a tool by name, then by how
-// much of the tool's name is fixed, then by how many arguments, and how much of
-// them, a grant binds.
+// specificity orders grants: an exact call first, then a tool by name, then by how much of the tool's name is fixed,
+// then by how many arguments, and how much of them, a grant fixes.
 type specificity struct {
 	exact     bool
 	named     bool
@@ -307,8 +299,8 @@ func (e GrantEffect) strictness() int {
 	return 2
 }
 
-// matchPattern matches text against a pattern in which * stands for any text,
-// in time proportional to their product at worst.
+// matchPattern matches text against a pattern in which * stands for any text. It takes time proportional to the product
+// of their lengths at worst.
 func matchPattern(pattern, text string) bool {
 	star, mark := -1, 0
 	p, i := 0, 0
@@ -332,9 +324,8 @@ func matchPattern(pattern, text string) bool {
 	return p == len(pattern)
 }
 
-// WithAllowed adds a grant that allows calls of a tool, those with a fingerprint
-// alone if it is set, in the place of one that says something else of just the
-// same calls. What is denied stays so. CodeConflict when there is no room.
+// WithAllowed adds a grant that allows calls of a tool, or only those with a fingerprint if it is set, replacing a
+// grant that says otherwise about exactly the same calls. Denials stay. It returns CodeConflict if there is no room.
 func WithAllowed(grants []Grant, tool string, fingerprint Hash) ([]Grant, error) {
 	added := make([]Grant, 0, len(grants)+1)
 	for _, g := range grants {

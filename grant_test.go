@@ -66,8 +66,8 @@ func TestDecide(t *testing.T) {
 		{"a general denial before a specific yes", grants{grant(deny, "*"), grant(allow, "rm", "path", "/tmp/a")}, nil,
 			nil, destructive, `{"path":"/tmp/a"}`, deny},
 		{"a denial from above", grants{grant(allow, "rm")}, nil, grants{grant(deny, "rm")}, destructive, `{}`, deny},
-		{"a permission from above holds not", nil, nil, grants{grant(allow, "rm")}, destructive, `{}`, ask},
-		{"a question from above holds not", nil, nil, grants{grant(ask, "rm")}, parley.ToolAnnotations{}, `{}`, allow},
+		{"no permission from above", nil, nil, grants{grant(allow, "rm")}, destructive, `{}`, ask},
+		{"no question from above", nil, nil, grants{grant(ask, "rm")}, parley.ToolAnnotations{}, `{}`, allow},
 		{"the name before the pattern", grants{grant(ask, "r*"), grant(allow, "rm")}, nil, nil, destructive,
 			`{}`, allow},
 		{"the longer pattern", grants{grant(allow, "*"), grant(ask, "r*")}, nil, nil, destructive, `{}`, ask},
@@ -75,7 +75,7 @@ func TestDecide(t *testing.T) {
 			destructive, `{"path":"/tmp/a"}`, allow},
 		{"an argument that does not match", grants{grant(ask, "rm"), grant(allow, "rm", "path", "/tmp/*")}, nil, nil,
 			destructive, `{"path":"/etc/a"}`, ask},
-		{"an argument that is not there", nil, grants{grant(allow, "rm", "path", "*")}, nil, destructive,
+		{"an absent argument", nil, grants{grant(allow, "rm", "path", "*")}, nil, destructive,
 			`{"dir":"/tmp"}`, ask},
 		{"all arguments must match", nil, grants{grant(allow, "rm", "path", "*", "force", "false")}, nil, destructive,
 			`{"path":"/tmp","force":true}`, ask},
@@ -95,7 +95,7 @@ func TestDecide(t *testing.T) {
 			destructive, `{"path":"/tmp/a","force":true}`, ask},
 		{"a star in an argument is a letter of it", grants{exactly(t, allow, "rm", `{"path":"/tmp/*"}`)}, nil, nil,
 			destructive, `{"path":"/tmp/a"}`, ask},
-		{"arguments that are no object", nil, grants{grant(allow, "rm", "path", "*")}, nil, destructive, `null`, ask},
+		{"arguments other than an object", nil, grants{grant(allow, "rm", "path", "*")}, nil, destructive, `null`, ask},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			all := parley.Grants{Session: c.session, Agent: c.agent, Inherited: c.inherited}
@@ -106,8 +106,8 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestDecideKeepsItsPromises: whatever the grants, a denial that matches wins,
-// what stands above a tool session never permits, and more denials never permit more.
+// TestDecideKeepsItsPromises: whatever the grants, a matching denial wins, rules from above a tool session never
+// permit, and more denials never permit more.
 func TestDecideKeepsItsPromises(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		words := rapid.SampledFrom([]string{"*", "r*", "rm", "*m", "ls", "a", "/tmp/*", "/tmp/a", "", "**"})
@@ -138,7 +138,7 @@ func TestDecideKeepsItsPromises(t *testing.T) {
 
 		apart := parley.Grants{Session: grants.Session, Agent: grants.Agent}
 		if own := apart.Decide("rm", arguments, annotations).Effect; got != own && got != deny {
-			t.Fatalf("what stands above made %s of %s", got, own)
+			t.Fatalf("rules from above turned %[2]s into %[1]s", got, own)
 		}
 		for _, scope := range [][]parley.Grant{grants.Session, grants.Agent, grants.Inherited} {
 			for _, g := range scope {
@@ -152,13 +152,12 @@ func TestDecideKeepsItsPromises(t *testing.T) {
 		more := grants
 		more.Agent = append(append([]parley.Grant{}, grants.Agent...), parley.Grant{Tool: "rm", Effect: deny})
 		if more.Decide("rm", arguments, annotations).Effect != deny {
-			t.Fatal("a denial was added and the call is not denied")
+			t.Fatal("a denial was added but the call is not denied")
 		}
 	})
 }
 
-// TestPatternsMatchLikeText compares the matching of a pattern with one that
-// tries every place.
+// TestPatternsMatchLikeText compares pattern matching with a version that tries every position.
 func TestPatternsMatchLikeText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		letters := rapid.SampledFrom([]string{"a", "b", "*", "ä"})
@@ -266,8 +265,8 @@ func TestWithAllowed(t *testing.T) {
 
 func asError(err error, to **parley.Error) bool { return errors.As(err, to) }
 
-// TestNamedApprovalsAreLiftedByNothing: the strictest rule about who approves holds
-// against every allowing grant, from above a tool session too; a denial is stronger.
+// TestNamedApprovalsAreLiftedByNothing: the strictest rule about who approves prevails over every allowing grant, even
+// from above a tool session; a denial is stronger.
 func TestNamedApprovalsAreLiftedByNothing(t *testing.T) {
 	t.Parallel()
 	call := json.RawMessage(`{"path":"/tmp/a"}`)
@@ -309,6 +308,6 @@ func TestNamedApprovalsAreLiftedByNothing(t *testing.T) {
 		parley.Hash{},
 	)
 	if err != nil || len(kept) != 2 {
-		t.Errorf("an allowing grant takes the place of a named approval: %+v, %v", kept, err)
+		t.Errorf("an allowing grant replaced a named approval: %+v, %v", kept, err)
 	}
 }

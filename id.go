@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// ID identifies every stored thing: a UUIDv7 (RFC 9562), text at the edges and
-// 16 bytes in the databases. The zero ID means "absent" and is JSON null.
+// ID identifies every stored thing: a UUIDv7 (RFC 9562), text at the edges and 16 bytes in the databases. The zero ID
+// means "absent" and is JSON null.
 type ID [16]byte
 
-var minter struct { //nolint:gochecknoglobals // ids of one process sort in the order of their minting, whoever asks
+var minter struct { //nolint:gochecknoglobals // all ids of a process must sort in the order of their minting
 	mu   sync.Mutex // guards last and seq
 	last int64
 	seq  uint16
 }
 
-// NewID mints a UUIDv7. IDs minted by one process sort in the order of their
-// minting: the 12 bits behind the millisecond count up inside it.
+// NewID mints a UUIDv7. IDs minted by one process sort in the order of their minting: within a millisecond, the 12 bits
+// after it count up.
 func NewID() ID {
 	var id ID
 	if _, err := rand.Read(id[6:]); err != nil {
@@ -49,8 +49,7 @@ func NewID() ID {
 	return id
 }
 
-// FirstID is the least id that can be minted at a time: ids minted before it are
-// less.
+// FirstID returns the least id that can be minted at a time: ids minted earlier are less.
 func FirstID(at Time) ID {
 	var stamp [8]byte
 	binary.BigEndian.PutUint64(stamp[:], uint64(max(at, 0))<<16)
@@ -59,8 +58,8 @@ func FirstID(at Time) ID {
 	return id
 }
 
-// ParseID reads the canonical text form (36 characters, any case). The id of
-// zeros is refused: inside Parley it means "absent".
+// ParseID reads the canonical text form (36 characters, any case). It refuses the zero id: inside Parley that means
+// "absent".
 func ParseID(text string) (ID, error) {
 	var id ID
 	if len(text) != 36 || text[8] != '-' || text[13] != '-' || text[18] != '-' || text[23] != '-' {
@@ -82,7 +81,7 @@ func ParseID(text string) (ID, error) {
 		)
 	}
 	if id.IsZero() {
-		return ID{}, Errorf(CodeInvalid, "the id of zeros names nothing")
+		return ID{}, Errorf(CodeInvalid, "an id of zeros names nothing")
 	}
 	return id, nil
 }
@@ -93,7 +92,7 @@ func (id ID) IsZero() bool { return id == ID{} }
 // Compare orders ids by their bytes, which for minted ids is the order of minting.
 func (id ID) Compare(other ID) int { return bytes.Compare(id[:], other[:]) }
 
-// String is the canonical lower-case text form; "" for the zero id.
+// String returns the canonical lower-case text form; "" for the zero id.
 func (id ID) String() string {
 	if id.IsZero() {
 		return ""

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestIDsOutliveAClockThatGoesBack: to ids minted from now on it is as if the clock had
-// been an hour ahead until now. They go on behind those minted before.
+// TestIDsOutliveAClockThatGoesBack: the test pretends that the clock was an hour ahead until now. New ids still sort
+// after the earlier ones.
 func TestIDsOutliveAClockThatGoesBack(t *testing.T) {
 	before := NewID()
 	minter.mu.Lock()

@@ -34,7 +34,7 @@ func TestIDsAreUUIDv7(t *testing.T) {
 	id := parley.NewID()
 	text := id.String()
 	if len(text) != 36 || text[14] != '7' || !strings.ContainsRune("89ab", rune(text[19])) {
-		t.Errorf("%s is no UUIDv7: version and variant digits are %c and %c", text, text[14], text[19])
+		t.Errorf("%s is not a UUIDv7: version and variant digits are %c and %c", text, text[14], text[19])
 	}
 	var stamp int64
 	for _, b := range id[:6] {
@@ -164,6 +164,6 @@ func TestFirstID(t *testing.T) {
 		t.Errorf("%s is not before %s, which was minted later", first, id)
 	}
 	if first := parley.FirstID(before + 3_600_000); first.Compare(id) <= 0 {
-		t.Errorf("%s is not behind %s, which was minted an hour before", first, id)
+		t.Errorf("%s is not after %s, which was minted an hour before", first, id)
 	}
 }

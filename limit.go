@@ -5,13 +5,11 @@ import (
 	"time"
 )
 
-// Limit names one of the limits that an agent or a session may set: the field of
-// Limits.
+// Limit names one of the limits that an agent or a session may set: a field of Limits.
 type Limit string
 
-// The limits. At WarnShare of one limit.warning says so. Reaching one of steps,
-// tool calls or seconds ends the turn as failed with ClassLimit; a call that
-// tokens or money do not allow parks it as waiting for budget.
+// The limits. limit.warning reports that WarnShare of one is used. Reaching the limit of steps, tool calls or seconds
+// fails the turn with ClassLimit; a call that tokens or money do not allow parks the turn, which waits for budget.
 const (
 	LimitSteps         Limit = "max_steps"
 	LimitToolCalls     Limit = "max_tool_calls"
@@ -24,31 +22,29 @@ const (
 	LimitDailyCost     Limit = "daily_cost"
 )
 
-// BudgetLimits lists the limits on tokens and money: a call that goes beyond one
-// makes its turn wait.
+// BudgetLimits lists the limits on tokens and money: a call that exceeds one makes its turn wait.
 func BudgetLimits() []Limit {
 	return []Limit{LimitTokens, LimitCost, LimitSessionTokens, LimitSessionCost, LimitDailyTokens, LimitDailyCost}
 }
 
-// WarnShare is the part of a limit at which a warning is given.
+// WarnShare is the used part of a limit at which a warning is given.
 const WarnShare = 0.8
 
-// Limits bound what turns may use. All are optional; nil means "not set here".
-// They are set on an agent and on a session; of a field that both set the
-// session's counts, except that the daily ones count apart: an agent's over all
-// of its sessions, a session's over its own tree. They are read from the agent's
-// current version, whichever version a turn runs: they bound it from outside.
+// Limits bound what turns may use. All are optional; nil means "not set here". They are set on an agent and on a
+// session; if both set a field, the session's applies, except that the daily limits count separately: an agent's over
+// all of its sessions, a session's over its own tree. The agent's current version provides them, whichever version a
+// turn runs: they bound it from outside.
 type Limits struct {
-	MaxSteps          *int   `json:"max_steps,omitempty" minimum:"1" maximum:"10000" doc:"Model calls with their tools, of one turn; default 50. At the limit the turn fails as limit and can be continued."`
-	MaxToolCalls      *int   `json:"max_tool_calls,omitempty" minimum:"1" maximum:"100000" doc:"Tool calls of one turn. At the limit the turn fails as limit and can be continued."`
-	MaxTokens         *int64 `json:"max_tokens,omitempty" minimum:"1" maximum:"1000000000000" doc:"Tokens of one turn, input and output. A call that could go beyond parks the turn as waiting for budget."`
-	MaxCost           *Money `json:"max_cost,omitempty" minimum:"0" doc:"US dollars of one turn. A call that could go beyond parks the turn as waiting for budget."`
-	MaxSeconds        *int   `json:"max_seconds,omitempty" minimum:"1" maximum:"604800" doc:"Seconds that one turn may run, without the time that it waits; default 3600. At the limit its model call or tool is stopped, the turn fails as limit and can be continued."`
-	SessionTokens     *int64 `json:"session_tokens,omitempty" minimum:"1" maximum:"1000000000000" doc:"Tokens of the session's whole record, with its tool sessions."`
-	SessionCost       *Money `json:"session_cost,omitempty" minimum:"0" doc:"US dollars of the session's whole record, with its tool sessions."`
-	DailyTokens       *int64 `json:"daily_tokens,omitempty" minimum:"1" maximum:"1000000000000" doc:"Tokens per UTC day: of all sessions of an agent, or of one session with its tool sessions."`
-	DailyCost         *Money `json:"daily_cost,omitempty" minimum:"0" doc:"US dollars per UTC day: of all sessions of an agent, or of one session with its tool sessions."`
-	RequestsPerMinute *int   `json:"requests_per_minute,omitempty" minimum:"1" maximum:"1000000" doc:"Messages that ask the agent for something, per minute and session. Beyond it they are 429."`
+	MaxSteps          *int   `json:"max_steps,omitempty" minimum:"1" maximum:"10000" doc:"Model calls with their tools per turn; default 50. At the limit the turn fails as limit and can be continued."`
+	MaxToolCalls      *int   `json:"max_tool_calls,omitempty" minimum:"1" maximum:"100000" doc:"Tool calls per turn. At the limit the turn fails as limit and can be continued."`
+	MaxTokens         *int64 `json:"max_tokens,omitempty" minimum:"1" maximum:"1000000000000" doc:"Tokens per turn, input and output. A call that could exceed it parks the turn, which waits for budget."`
+	MaxCost           *Money `json:"max_cost,omitempty" minimum:"0" doc:"US dollars per turn. A call that could exceed it parks the turn, which waits for budget."`
+	MaxSeconds        *int   `json:"max_seconds,omitempty" minimum:"1" maximum:"604800" doc:"Seconds that a turn may run, without waiting time; default 3600. At the limit its model call or tool is stopped, the turn fails as limit and can be continued."`
+	SessionTokens     *int64 `json:"session_tokens,omitempty" minimum:"1" maximum:"1000000000000" doc:"Tokens for the session's whole record, with its tool sessions."`
+	SessionCost       *Money `json:"session_cost,omitempty" minimum:"0" doc:"US dollars for the session's whole record, with its tool sessions."`
+	DailyTokens       *int64 `json:"daily_tokens,omitempty" minimum:"1" maximum:"1000000000000" doc:"Tokens per UTC day: for all sessions of an agent, or for one session with its tool sessions."`
+	DailyCost         *Money `json:"daily_cost,omitempty" minimum:"0" doc:"US dollars per UTC day: for all sessions of an agent, or for one session with its tool sessions."`
+	RequestsPerMinute *int   `json:"requests_per_minute,omitempty" minimum:"1" maximum:"1000000" doc:"Messages that ask the agent for something, per minute and session. Further ones are answered 429."`
 }
 
 // The bounds of limits.
@@ -61,7 +57,7 @@ const (
 	MaxLimitPerMinute = 1_000_000
 )
 
-// MarshalJSON writes null for what is absent.
+// MarshalJSON writes null for absent fields.
 func (l Limits) MarshalJSON() ([]byte, error) {
 	return EncodeJSON(struct {
 		MaxSteps          *int   `json:"max_steps"`
@@ -77,11 +73,10 @@ func (l Limits) MarshalJSON() ([]byte, error) {
 	}(l))
 }
 
-// IsZero reports that nothing is set.
+// IsZero reports whether nothing is set.
 func (l Limits) IsZero() bool { return l == Limits{} }
 
-// Over returns l with the gaps filled from the wider scope, the daily ones left
-// out: they count apart for each scope.
+// Over returns l with gaps filled from the wider scope, except the daily limits: they count separately for each scope.
 func (l Limits) Over(wider Limits) Limits {
 	fill(&l.MaxSteps, wider.MaxSteps)
 	fill(&l.MaxToolCalls, wider.MaxToolCalls)
@@ -94,7 +89,7 @@ func (l Limits) Over(wider Limits) Limits {
 	return l
 }
 
-// Fill returns l with all gaps filled, also the daily ones: of two sets of one scope.
+// Fill returns l with all gaps filled, including the daily limits: it joins two sets of one scope.
 func (l Limits) Fill(wider Limits) Limits {
 	l = l.Over(wider)
 	fill(&l.DailyTokens, wider.DailyTokens)
@@ -108,15 +103,15 @@ func fill[T any](field **T, wider *T) {
 	}
 }
 
-// Budgeted reports that tokens or money are limited.
+// Budgeted reports whether tokens or money are limited.
 func (l Limits) Budgeted() bool {
 	return l.MaxTokens != nil || l.SessionTokens != nil || l.DailyTokens != nil || l.Priced()
 }
 
-// Priced reports that money is limited.
+// Priced reports whether money is limited.
 func (l Limits) Priced() bool { return l.MaxCost != nil || l.SessionCost != nil || l.DailyCost != nil }
 
-// Steps is how many steps a turn may take.
+// Steps returns how many steps a turn may take.
 func (l Limits) Steps() int {
 	if l.MaxSteps == nil {
 		return DefaultMaxSteps
@@ -124,7 +119,7 @@ func (l Limits) Steps() int {
 	return *l.MaxSteps
 }
 
-// Time is how long a turn may run.
+// Time returns how long a turn may run.
 func (l Limits) Time() time.Duration {
 	if l.MaxSeconds == nil {
 		return DefaultMaxSeconds * time.Second
@@ -177,7 +172,7 @@ func (l Limits) Validate() error {
 	return nil
 }
 
-// LimitsPatch changes limits one by one; null lifts one.
+// LimitsPatch changes limits one by one; null lifts a limit.
 type LimitsPatch struct {
 	MaxSteps          Change[*int]   `json:"max_steps,omitzero"`
 	MaxToolCalls      Change[*int]   `json:"max_tool_calls,omitzero"`
@@ -191,7 +186,7 @@ type LimitsPatch struct {
 	RequestsPerMinute Change[*int]   `json:"requests_per_minute,omitzero"`
 }
 
-// Over is what the patch makes of limits; a nil patch lifts them all.
+// Over applies the patch to limits; a nil patch lifts them all.
 func (p *LimitsPatch) Over(l Limits) Limits {
 	if p == nil {
 		return Limits{}
@@ -209,21 +204,21 @@ func (p *LimitsPatch) Over(l Limits) Limits {
 	return l
 }
 
-// LimitWarning is the data of limit.warning, without the turn: Spent of Of are
-// used, tokens, steps, tool calls or seconds, or US dollars.
+// LimitWarning is the data of limit.warning, without the turn: Spent of Of are used, in tokens, steps, tool calls,
+// seconds or US dollars.
 type LimitWarning struct {
 	Limit Limit
-	Scope BudgetScope // whose limit it is: of a turn, a session or an agent
-	Spent int64       // nanodollars of the limits in money
+	Scope BudgetScope // whose limit it is: a turn's, a session's or an agent's
+	Spent int64       // in nanodollars for limits on money
 	Of    int64
 }
 
-// Money reports that the amounts are nanodollars.
+// Money reports whether the amounts are nanodollars.
 func (w LimitWarning) Money() bool {
 	return w.Limit == LimitCost || w.Limit == LimitSessionCost || w.Limit == LimitDailyCost
 }
 
-// Share is the part that is used.
+// Share returns the used part of the limit.
 func (w LimitWarning) Share() float64 {
 	if w.Of <= 0 {
 		return 1
@@ -231,7 +226,7 @@ func (w LimitWarning) Share() float64 {
 	return float64(w.Spent) / float64(w.Of)
 }
 
-// RateLimited is the refusal of a request that comes too early.
+// RateLimited refuses a request that comes too early.
 func RateLimited(whose string, perMinute int, wait time.Duration) error {
 	wait = max(time.Second, (wait + time.Second - 1).Truncate(time.Second))
 	return &Error{
@@ -246,41 +241,41 @@ func RateLimited(whose string, perMinute int, wait time.Duration) error {
 	}
 }
 
-// TooManySignIns is the refusal of a sign-in that comes too early.
+// TooManySignIns refuses a sign-in that comes too early.
 func TooManySignIns(wait time.Duration) error {
 	wait = max(time.Second, (wait + time.Second - 1).Truncate(time.Second))
 	return &Error{
 		Code:       CodeRateLimited,
 		RetryAfter: wait,
 		Message: fmt.Sprintf(
-			"One key signs in %d times per minute at most; wait %s and try again",
+			"One key may sign in at most %d times per minute; wait %s and try again",
 			SignInsPerMinute,
 			wait,
 		),
 	}
 }
 
-// TooManyWrongKeys is the refusal of a wrong key from where many came before.
+// TooManyWrongKeys refuses a wrong key from an address that has sent many.
 func TooManyWrongKeys(wait time.Duration) error {
 	wait = max(time.Second, (wait + time.Second - 1).Truncate(time.Second))
 	return &Error{
 		Code:       CodeRateLimited,
 		RetryAfter: wait,
 		Message: fmt.Sprintf(
-			"This key is wrong, and so were many before it from this address; wait %s before another one. A right "+
-				"key is let in at once.",
+			"This key is wrong, and so were many others from this address; wait %s before the next attempt. A valid "+
+				"key is accepted immediately.",
 			wait,
 		),
 	}
 }
 
-// TooManyStreams is the refusal of a stream beside as many as one may have.
+// TooManyStreams refuses a stream beyond the number that a caller may have open.
 func TooManyStreams(who string, most int, wait time.Duration) error {
 	return &Error{
 		Code:       CodeRateLimited,
 		RetryAfter: wait,
 		Message: fmt.Sprintf(
-			"%s as many streams open at this server as it allows (%d); end one, or wait %s and ask again. "+
+			"%s as many streams open as this server allows (%d); end one, or wait %s and try again. "+
 				"One stream of GET /v1/events follows many sessions.",
 			who,
 			most,
@@ -289,7 +284,7 @@ func TooManyStreams(who string, most int, wait time.Duration) error {
 	}
 }
 
-// BudgetScope is what a limit counts.
+// BudgetScope is what a limit applies to.
 type BudgetScope string
 
 // The scopes.

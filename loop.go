@@ -2,31 +2,30 @@ package parley
 
 import "encoding/json"
 
-// Loop is a durable repetition of a task in a session (B6): each iteration is a
-// turn with its number, and the next one is made in the transaction that ends the
-// one before. A session has at most one running loop.
+// Loop is a durable repetition of a task in a session (B6): each iteration is a turn with its number, and the
+// transaction that ends one makes the next. A session has at most one running loop.
 type Loop struct {
 	ID          ID `json:"id"`
 	WorkspaceID ID `json:"workspace_id"`
 	SessionID   ID `json:"session_id"`
-	// event sequence of its first loop.progress: what orders the loops of a session
+	// event sequence of its first loop.progress: orders the loops of a session
 	Ordinal     int64       `json:"-"`
 	Prompt      string      `json:"prompt"` // the text that begins every iteration
 	Max         int         `json:"max"`    // iterations
-	Until       *LoopUntil  `json:"until"`  // null: only Max ends it
+	Until       *LoopUntil  `json:"until"`  // null: only Max ends the loop
 	Context     LoopContext `json:"context"`
 	ArchiveDone bool        `json:"archive_when_done"` // archive the session when the loop is completed or exhausted
 	Author      Author      `json:"author"`            // of every iteration's message
 	State       LoopState   `json:"state"`
-	// why it ended: the condition that was met, max, cancelled, stopped, or the class of a failure
+	// why it ended: the condition met, max, cancelled, stopped, or the class of a failure
 	Reason     string `json:"reason,omitempty"`
-	Iteration  int    `json:"iteration"` // the last one made, from 1
-	TurnID     ID     `json:"turn_id"`   // of that one
+	Iteration  int    `json:"iteration"` // the latest iteration, from 1
+	TurnID     ID     `json:"turn_id"`   // its turn
 	CreatedAt  Time   `json:"created_at"`
 	FinishedAt Time   `json:"finished_at"`
 }
 
-// MarshalJSON writes null for what is absent.
+// MarshalJSON writes null for absent fields.
 func (l Loop) MarshalJSON() ([]byte, error) {
 	type plain Loop
 	return EncodeJSON(struct {
@@ -38,8 +37,7 @@ func (l Loop) MarshalJSON() ([]byte, error) {
 // LoopState is the state of a loop.
 type LoopState string
 
-// The loop states. A failed loop, and one that a cancel stopped, runs again when
-// its last turn is taken up again.
+// The loop states. A failed loop, or one stopped by a cancel, runs again when its last turn is resumed.
 const (
 	LoopRunning   LoopState = "running"
 	LoopCompleted LoopState = "completed" // its condition was met
@@ -48,23 +46,21 @@ const (
 	LoopFailed    LoopState = "failed" // an iteration failed
 )
 
-// The reasons for which a loop ends beside the names of its conditions and the
-// classes of failures.
+// The reasons for which a loop ends, besides the names of its conditions and the classes of failures.
 const (
 	LoopReasonMax       = "max"
 	LoopReasonStopped   = "stopped"
 	LoopReasonCancelled = "cancelled"
 )
 
-// LoopUntil is what ends a loop early; exactly one is set. It is looked at when
-// an iteration's turn completes.
+// LoopUntil is what ends a loop early; exactly one field is set. It is checked when an iteration's turn completes.
 type LoopUntil struct {
 	ToolCalled  string          `json:"tool_called,omitempty" doc:"The iteration called this tool, and it succeeded."`
 	TextMatches string          `json:"text_matches,omitempty" doc:"The answer's text matches this regular expression (RE2)."`
 	Schema      json.RawMessage `json:"schema,omitempty" doc:"The answer's text is JSON (alone, or in one fenced block) that satisfies this JSON Schema."`
 }
 
-// MarshalJSON writes null for what is absent.
+// MarshalJSON writes null for absent fields.
 func (u LoopUntil) MarshalJSON() ([]byte, error) {
 	return EncodeJSON(struct {
 		ToolCalled  *string          `json:"tool_called"`
@@ -95,8 +91,8 @@ func (u *LoopUntil) Kind() string {
 	return ""
 }
 
-// LoopContext is what an iteration sees beside itself: in JSON "fresh", or
-// {"recent": n} for the n iterations before it, with what was said between.
+// LoopContext is what an iteration sees besides itself: in JSON "fresh", or {"recent": n} for the n iterations before
+// it, with the messages between them.
 type LoopContext struct {
 	Recent int // 0: fresh
 }
@@ -132,7 +128,7 @@ func (c *LoopContext) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Policy is the context policy of the loop's turns.
+// Policy returns the context policy of the loop's turns.
 func (c LoopContext) Policy() Policy {
 	if c.Recent == 0 {
 		return Policy{Kind: PolicySingle}

@@ -38,7 +38,7 @@ const (
 	MessageQueued    MessageStatus = "queued"
 	MessageStreaming MessageStatus = "streaming"
 	MessageCompleted MessageStatus = "completed"
-	MessageFailed    MessageStatus = "failed"    // partial text and error kept; left out of later context
+	MessageFailed    MessageStatus = "failed"    // partial text and error kept; not in later context
 	MessageCancelled MessageStatus = "cancelled" // partial text kept; in context, marked as interrupted
 )
 
@@ -47,7 +47,7 @@ func (s MessageStatus) Settled() bool {
 	return s == MessageCompleted || s == MessageFailed || s == MessageCancelled
 }
 
-// To reports whether the move between two states is legal: nil, or CodeConflict.
+// To reports whether the move to another state is legal: nil, or CodeConflict.
 func (s MessageStatus) To(next MessageStatus) error {
 	switch {
 	case s == MessageQueued && (next == MessageCompleted || next == MessageCancelled),
@@ -57,7 +57,7 @@ func (s MessageStatus) To(next MessageStatus) error {
 	return Errorf(CodeConflict, "a %s message cannot become %s", s, next)
 }
 
-// AuthorKind is what sort of principal or agent wrote a message.
+// AuthorKind is the kind of principal or agent that wrote a message.
 type AuthorKind string
 
 // The author kinds.
@@ -67,16 +67,15 @@ const (
 	AuthorAgent   AuthorKind = "agent"
 )
 
-// Author is who wrote a message: the principal for input, the agent for answers,
-// so that an agent's or a lead's input is never shown as a person's.
+// Author is who wrote a message: the principal for input, the agent for answers. An agent's or a lead's input is thus
+// never shown as a person's.
 type Author struct {
 	Kind AuthorKind `json:"kind"`
 	ID   ID         `json:"id"`
 	Name string     `json:"name"`
 }
 
-// During is what happens to a user message that arrives while a turn is
-// unfinished.
+// During is what happens to a user message that arrives during an unfinished turn.
 type During string
 
 // The policies.
@@ -92,19 +91,19 @@ func (d During) Valid() bool {
 	return d == DuringQueue || d == DuringSteer || d == DuringInterrupt || d == DuringReject
 }
 
-// Marks are the changeable part of a message, outside immutability and hash.
+// Marks are the changeable part of a message, outside its immutable content and hash.
 type Marks struct {
 	Pinned      bool `json:"pinned"`
 	ContextEdge bool `json:"context_edge"` // a context window begins here
 	SetAside    bool `json:"set_aside"`    // left out of every context
 }
 
-// MarksChange changes marks one by one: nil leaves a mark alone.
+// MarksChange changes marks one by one: nil leaves a mark unchanged.
 type MarksChange struct {
 	Pinned, ContextEdge, SetAside *bool
 }
 
-// Over is what the change makes of marks.
+// Over applies the change to marks.
 func (c MarksChange) Over(marks Marks) Marks {
 	for _, change := range []struct{ to, value *bool }{{&marks.Pinned, c.Pinned}, {&marks.ContextEdge, c.ContextEdge},
 		{&marks.SetAside, c.SetAside}} {
@@ -115,25 +114,25 @@ func (c MarksChange) Over(marks Marks) Marks {
 	return marks
 }
 
-// Message is one entry of a session's record. Content is canonical JSON as it is stored, kept
-// raw so that lists pass it through: decode it with the struct of its role (content.go), which
-// reads contents in parts and the short form of older rows alike.
+// Message is one entry of a session's record. Content is the canonical JSON as stored, kept raw so that lists pass it
+// through. Decode it with the struct of its role (content.go), which reads contents in parts and the short form of older
+// rows alike.
 type Message struct {
 	ID          ID              `json:"id"`
 	WorkspaceID ID              `json:"workspace_id"`
 	SessionID   ID              `json:"session_id"`
 	LogID       ID              `json:"log_id"`
 	Sequence    int64           `json:"sequence"` // from 1, gap-free; 0 (JSON null) while queued
-	Position    *int64          `json:"position"` // order in the queue, lower runs first; null once in the record
+	Position    *int64          `json:"position"` // order in the queue, lowest first; null once in the record
 	TurnID      ID              `json:"turn_id"`
-	Step        int             `json:"step"` // of the turn, from 1; 0 for messages that no step wrote
+	Step        int             `json:"step"` // of the turn, from 1; 0 for messages outside steps
 	Role        Role            `json:"role"`
 	Status      MessageStatus   `json:"status"`
 	Author      Author          `json:"author"`
 	Content     json.RawMessage `json:"content"`
-	// volatile context rendered once, sent unchanged ever after
+	// volatile context, rendered once and always sent unchanged
 	ContextNote   string  `json:"context_note,omitempty"`
-	ToolCallID    string  `json:"tool_call_id,omitempty"` // of the call that a tool_result answers
+	ToolCallID    string  `json:"tool_call_id,omitempty"` // the call answered by a tool_result
 	ToolName      string  `json:"tool_name,omitempty"`
 	CoversThrough *int64  `json:"covers_through"` // of a summary
 	Internal      bool    `json:"internal"`
@@ -151,14 +150,14 @@ type Message struct {
 	Error         *Failure        `json:"error"`
 	Metadata      json.RawMessage `json:"metadata"` // an object
 	Marks         Marks           `json:"marks"`
-	Settings      Settings        `json:"-"` // of a user message: what it sets for its turn
+	Settings      Settings        `json:"-"` // a user message's settings for its turn
 	TokenEstimate int             `json:"token_estimate,omitempty"`
 	Revision      int             `json:"-"` // edits while queued
 	CreatedAt     Time            `json:"created_at"`
 	UpdatedAt     Time            `json:"updated_at"`
 }
 
-// MarshalJSON writes null for what is absent, and the content as AppendContent does.
+// MarshalJSON writes null for absent fields, and the content as AppendContent does.
 func (m Message) MarshalJSON() ([]byte, error) {
 	type plain Message
 	if len(m.Content) > 0 {
@@ -182,8 +181,7 @@ func (m Message) MarshalJSON() ([]byte, error) {
 	})
 }
 
-// Size is about how many bytes the message takes: those of its content and
-// what else has no small bound.
+// Size returns about how many bytes the message takes: its content and everything else without a small bound.
 func (m *Message) Size() int {
 	return len(m.Content) + len(m.ContextNote) + len(m.ProviderData) + len(m.Metadata)
 }
@@ -200,7 +198,7 @@ type Version struct {
 	CreatedAt Time        `json:"created_at"`
 }
 
-// ContentKind names a text that grows inside a streaming message.
+// ContentKind names a text that grows within a streaming message.
 type ContentKind string
 
 // The kinds: text and reasoning of an assistant message, arguments of a tool_call.

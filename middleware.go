@@ -6,31 +6,31 @@ import (
 	"strings"
 )
 
-// MiddlewareSettings say which of Parley's own middleware stands around the calls
-// of an agent or a session. A session's field replaces its agent's.
+// MiddlewareSettings say which of Parley's own middleware wraps the calls of an agent or a session. A session's field
+// replaces its agent's.
 type MiddlewareSettings struct {
-	UserContext *[]ContextField  `json:"user_context,omitempty" doc:"What is told with each user message: request, project, user, time. It is written once, when the message is posted, and sent unchanged ever after."`
-	ThinkTags   *bool            `json:"think_tags,omitempty" doc:"Text between <think> and </think> is the answer's reasoning."`
-	Redact      *[]RedactPattern `json:"redact,omitempty" doc:"What matches is hidden from providers: they see placeholders, which are filled in again in what they answer."`
+	UserContext *[]ContextField  `json:"user_context,omitempty" doc:"Facts told with each user message: request, project, user, time. They are written once, when the message is posted, and always sent unchanged."`
+	ThinkTags   *bool            `json:"think_tags,omitempty" doc:"Treat text between <think> and </think> as the answer's reasoning."`
+	Redact      *[]RedactPattern `json:"redact,omitempty" doc:"Matches are hidden from providers: they see placeholders, which are replaced by the original text in their answers."`
 }
 
-// ContextField is a thing that user_context tells.
+// ContextField is a fact that user_context tells.
 type ContextField string
 
 // The context fields.
 const (
-	ContextRequest ContextField = "request" // the session's title: what was asked for first
+	ContextRequest ContextField = "request" // the session's title: the first request
 	ContextProject ContextField = "project" // the project's name and directory
 	ContextUser    ContextField = "user"    // who wrote the message
 	ContextTime    ContextField = "time"    // when it was posted, to the second, UTC
 )
 
-// ContextFields lists them in the order in which they are told.
+// ContextFields lists the fields in the order in which they are told.
 func ContextFields() []ContextField {
 	return []ContextField{ContextRequest, ContextProject, ContextUser, ContextTime}
 }
 
-// RedactPattern hides from providers what a regular expression finds.
+// RedactPattern hides matches of a regular expression from providers.
 type RedactPattern struct {
 	Name    string `json:"name" yaml:"name" doc:"1 to 32 letters, digits and _; it shows in the placeholders."`
 	Pattern string `json:"pattern" yaml:"pattern" doc:"A regular expression in Go's syntax (RE2), up to 512 bytes, that matches no empty text."`
@@ -38,22 +38,22 @@ type RedactPattern struct {
 
 // The bounds of middleware.
 const (
-	MaxMiddleware      = 8       // of a program's own
-	MaxMiddlewareName  = 32      // bytes of its name with version
-	MaxRedactPatterns  = 32      // of one scope
+	MaxMiddleware      = 8       // of a program's own middleware
+	MaxMiddlewareName  = 32      // bytes of a name with its version
+	MaxRedactPatterns  = 32      // per scope
 	MaxRedactName      = 32      // bytes
 	MaxRedactPattern   = 512     // bytes
-	MaxRedactSize      = 2 << 10 // instructions that all of one scope compile to, as CompilePattern counts
-	MaxPatternSize     = 4 << 10 // instructions that one compiles to, as CompilePattern counts
-	MaxContextNoteLine = 512     // bytes of one field that user_context tells
+	MaxRedactSize      = 2 << 10 // compiled instructions of all patterns of a scope, as CompilePattern counts
+	MaxPatternSize     = 4 << 10 // compiled instructions of one pattern, as CompilePattern counts
+	MaxContextNoteLine = 512     // bytes of one field of user_context
 )
 
-// IsZero reports that nothing is set.
+// IsZero reports whether nothing is set.
 func (s MiddlewareSettings) IsZero() bool {
 	return s.UserContext == nil && s.ThinkTags == nil && s.Redact == nil
 }
 
-// MarshalJSON writes null for what is absent.
+// MarshalJSON writes null for absent fields.
 func (s MiddlewareSettings) MarshalJSON() ([]byte, error) {
 	return EncodeJSON(struct {
 		UserContext *[]ContextField  `json:"user_context"`
@@ -115,8 +115,7 @@ func (s MiddlewareSettings) Validate() error {
 	return ValidateRedact("middleware.redact", *s.Redact)
 }
 
-// ValidateRedact reports the pattern that breaks a rule. The error repeats no
-// pattern: one may hold a secret.
+// ValidateRedact reports the pattern that breaks a rule. The error does not repeat patterns: they may hold secrets.
 func ValidateRedact(field string, patterns []RedactPattern) error {
 	if len(patterns) > MaxRedactPatterns {
 		return InvalidField(field, "at most %d patterns", MaxRedactPatterns)
@@ -166,7 +165,7 @@ func ValidateRedact(field string, patterns []RedactPattern) error {
 	return nil
 }
 
-// tooRepetitive reports that an expression is one, but repeats more than any may.
+// tooRepetitive reports whether an expression is valid but repeats more than allowed.
 func tooRepetitive(err error) bool {
 	var wrong *syntax.Error
 	return errors.As(err, &wrong) && (wrong.Code == syntax.ErrLarge || wrong.Code == syntax.ErrInvalidRepeatSize)

@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// ModelID is "provider/model"; the model part may itself hold slashes.
+// ModelID is "provider/model"; the model's part may itself contain slashes.
 type ModelID string
 
-// Provider is the part before the first slash.
+// Provider returns the part before the first slash.
 func (id ModelID) Provider() string { p, _, _ := strings.Cut(string(id), "/"); return p }
 
-// Name is the part after the first slash.
+// Name returns the part after the first slash.
 func (id ModelID) Name() string { _, n, _ := strings.Cut(string(id), "/"); return n }
 
-// Validate reports CodeInvalid unless both parts are there.
+// Validate returns CodeInvalid unless both parts are present.
 func (id ModelID) Validate() error {
 	if id.Provider() == "" || id.Name() == "" || len(id) > MaxNameBytes {
 		return InvalidField(
@@ -27,8 +27,7 @@ func (id ModelID) Validate() error {
 	return nil
 }
 
-// Parameters are the sampling settings, of which the nearest scope wins one by one (D2).
-// nil means "not set here".
+// Parameters are the sampling settings; for each, the nearest scope wins (D2). nil means "not set here".
 type Parameters struct {
 	Temperature     *float64 `json:"temperature"`
 	TopP            *float64 `json:"top_p"`
@@ -45,18 +44,18 @@ type Parameters struct {
 	ServiceTier       *string            `json:"service_tier"`
 }
 
-// What a model may do with its tools, beside being told one by name.
+// What a model may do with its tools, besides calling a named one.
 const (
-	ToolChoiceAuto     = "auto"     // what it likes
+	ToolChoiceAuto     = "auto"     // decide itself
 	ToolChoiceNone     = "none"     // call none
 	ToolChoiceRequired = "required" // call one
 )
 
-// Forces reports whether a choice makes the model call a tool.
+// Forces reports whether a choice forces the model to call a tool.
 func Forces(choice string) bool { return choice != ToolChoiceAuto && choice != ToolChoiceNone }
 
-// OfStep are the parameters of one step of a turn: a call that is forced is so in the
-// first step alone, or else the turn would never come to an answer.
+// OfStep returns the parameters of one step of a turn: a forced call applies only to the first step, or the turn would
+// never reach an answer.
 func (p Parameters) OfStep(step int) Parameters {
 	if step > 1 && p.ToolChoice != nil && Forces(*p.ToolChoice) {
 		p.ToolChoice = nil
@@ -74,16 +73,16 @@ const (
 	FormatJSONSchema ResponseFormatType = "json_schema"
 )
 
-// ResponseFormat asks for an answer in a form. The provider sees to it, as far as it
-// does: Parley holds no answer against it.
+// ResponseFormat asks for an answer in a given form. Only the provider enforces it: Parley does not check answers
+// against it.
 type ResponseFormat struct {
 	Type   ResponseFormatType `json:"type" enum:"text,json_object,json_schema"`
-	Name   string             `json:"name,omitempty" doc:"Of the schema, for the provider; answer by default."`
-	Schema *json.RawMessage   `json:"schema,omitempty" doc:"JSON Schema of the answer; of json_schema alone."`
-	Strict bool               `json:"strict,omitempty" doc:"The provider is to hold the answer against the schema exactly."`
+	Name   string             `json:"name,omitempty" doc:"The schema's name, for the provider; answer by default."`
+	Schema *json.RawMessage   `json:"schema,omitempty" doc:"JSON Schema of the answer; only for json_schema."`
+	Strict bool               `json:"strict,omitempty" doc:"Ask the provider to follow the schema exactly."`
 }
 
-// MarshalJSON writes null for what is absent.
+// MarshalJSON writes null for absent fields.
 func (f ResponseFormat) MarshalJSON() ([]byte, error) {
 	return EncodeJSON(struct {
 		Type   ResponseFormatType `json:"type"`
@@ -96,7 +95,7 @@ func (f ResponseFormat) MarshalJSON() ([]byte, error) {
 // MaxFormatBytes bounds the schema of a ResponseFormat.
 const MaxFormatBytes = 64 << 10
 
-// Validate names what is wrong.
+// Validate reports the field that breaks a rule.
 func (f ResponseFormat) Validate() error {
 	switch f.Type {
 	case FormatText, FormatJSONObject:
@@ -122,12 +121,12 @@ func (f ResponseFormat) Validate() error {
 	return CheckJSON(*f.Schema)
 }
 
-// isNameRune reports whether providers take a character in names.
+// isNameRune reports whether providers accept a character in names.
 func isNameRune(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-'
 }
 
-// The bounds of what is told to providers beside a request.
+// The bounds of what providers are sent beside a request.
 const (
 	MaxStops          = 16  // sequences that end an answer
 	MaxStopBytes      = 256 // of each
@@ -138,7 +137,7 @@ const (
 	MaxToolNameLength = 64
 )
 
-// CheckStops names what is wrong with sequences that end an answer.
+// CheckStops reports what is wrong with stop sequences.
 func CheckStops(stops []string) error {
 	if len(stops) > MaxStops {
 		return InvalidField("stop", "at most %d", MaxStops)
@@ -154,7 +153,7 @@ func CheckStops(stops []string) error {
 	return nil
 }
 
-// CheckRequestMetadata names what is wrong with what a provider is to keep beside a request.
+// CheckRequestMetadata reports what is wrong with metadata that a provider stores beside a request.
 func CheckRequestMetadata(pairs map[string]string) error {
 	if len(pairs) > MaxRequestPairs {
 		return InvalidField("request_metadata", "at most %d pairs", MaxRequestPairs)
@@ -185,8 +184,8 @@ const (
 	FinishRefusal   FinishReason = "refusal" // the model or a filter declined
 )
 
-// MaxCallTokens bounds each count of one call's usage. A larger one is a fault of who
-// counted: sums and prices of such would not fit.
+// MaxCallTokens bounds each count of one call's usage. A larger count is a fault of the counter: sums and prices would
+// overflow.
 const MaxCallTokens = 10_000_000_000
 
 // Usage is what the provider counted; nil where it sent none. InputTokens
@@ -199,5 +198,5 @@ type Usage struct {
 	ReasoningTokens  *int64 `json:"reasoning_tokens"`
 }
 
-// IsZero reports that the provider sent nothing.
+// IsZero reports whether the provider sent nothing.
 func (u Usage) IsZero() bool { return u == Usage{} }

@@ -6,11 +6,10 @@ import (
 	"strings"
 )
 
-// Money is an amount in nanodollars (1e-9 USD): integers add up exactly. In
-// JSON it is a decimal number of dollars.
+// Money is an amount in nanodollars (1e-9 USD), so that sums are exact. In JSON it is a decimal number of dollars.
 type Money int64
 
-// String is the amount in dollars, for example "0.00015".
+// String returns the amount in dollars, for example "0.00015".
 func (m Money) String() string {
 	sign := ""
 	n := int64(m)
@@ -43,8 +42,7 @@ func (m *Money) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// parseDecimal reads what String writes, to the last digit; false for longer
-// fractions, exponents and what does not fit.
+// parseDecimal reads what String writes, exactly; false for longer fractions, exponents and overflow.
 func parseDecimal(text string) (Money, bool) {
 	whole, frac, _ := strings.Cut(text, ".")
 	if len(frac) > 9 {

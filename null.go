@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 )
 
-// In answers absent is null: a field is never left out. Fields tagged omitempty
-// are those whose zero value means "absent"; the MarshalJSON beside each type
-// writes them as null, by fields that lie over those of the embedded type.
+// Answers write absent fields as null and never leave them out. Fields tagged omitempty are those whose zero value
+// means "absent"; the MarshalJSON of each type writes them as null, through fields that shadow those of the embedded
+// type.
 
-// OrNull is nil for a zero value, which JSON shows as null.
+// OrNull returns nil for a zero value, which JSON shows as null.
 func OrNull[T comparable](value T) *T {
 	var zero T
 	if value == zero {
@@ -18,8 +18,7 @@ func OrNull[T comparable](value T) *T {
 	return &value
 }
 
-// EncodeJSON is json.Marshal for the use inside a MarshalJSON: whether <, > and
-// & are escaped is left to the encoder outside.
+// EncodeJSON is json.Marshal for use inside a MarshalJSON: the outer encoder decides whether <, > and & are escaped.
 func EncodeJSON[T any](value T) ([]byte, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)

@@ -12,15 +12,15 @@ const (
 	MaxParts     = 256 // of one content
 	MaxCitations = 256 // of one text
 
-	partLevels = 3 // of a content in parts, above an object in one of them
+	partLevels = 3 // of nesting in a content in parts, around an object in one of them
 
-	MaxCitedBytes = 4 << 10 // of the words that a provider cites
+	MaxCitedBytes = 4 << 10 // of the text that a provider cites
 )
 
-// PartType says which members of a Part count.
+// PartType says which fields of a Part are used.
 type PartType string
 
-// The types of part. Bytes live in files: those that hold some name the file.
+// The types of parts. Bytes live in files, which parts name.
 const (
 	PartText      PartType = "text"      // Text, Citations
 	PartImage     PartType = "image"     // FileID, SHA256, MediaType, Name
@@ -32,9 +32,8 @@ const (
 	PartObject    PartType = "object"    // Object: any JSON
 )
 
-// Part is a piece of a content, in the order in which they are read. A member that says
-// nothing is left out (ADR 0035). SHA256, MediaType and Name of a file are the server's
-// words: who writes a part may leave them out.
+// Part is a piece of a content, in reading order. Fields without a value are left out (ADR 0035). The server provides a
+// file's SHA256, MediaType and Name: the writer of a part may leave them out.
 type Part struct {
 	Citations []Citation      `json:"citations,omitempty"`
 	FileID    ID              `json:"file_id,omitzero"`
@@ -48,25 +47,25 @@ type Part struct {
 	URL       string          `json:"url,omitempty"`
 }
 
-// Citation says where a piece of a text, from Start up to End in bytes of UTF-8, is from.
+// Citation gives the source of a piece of a text, from Start to End in bytes of UTF-8.
 type Citation struct {
 	End   int    `json:"end"`
 	Start int    `json:"start"`
-	Text  string `json:"text,omitempty"` // the words that are cited
+	Text  string `json:"text,omitempty"` // the cited words
 	Title string `json:"title,omitempty"`
 	URL   string `json:"url,omitempty"`
 }
 
-// Size is how many bytes the words of the citation take.
+// Size returns the size of the citation's texts in bytes.
 func (c *Citation) Size() int { return len(c.Text) + len(c.Title) + len(c.URL) }
 
-// HoldsFile reports whether the part stands for a file.
+// HoldsFile reports whether the part is a file.
 func (p *Part) HoldsFile() bool {
 	return p.Type == PartImage || p.Type == PartFile || p.Type == PartAudio
 }
 
-// Fill puts into a part what is known of its file. The error is CodeInvalid when the part
-// says something else, or shows as an image or audio what is none.
+// Fill completes a part with what is known of its file. It returns CodeInvalid if the part says otherwise, or claims to
+// be an image or audio and is not.
 func (p *Part) Fill(file File, field string) error {
 	switch {
 	case p.Type == PartImage && !file.IsImage():
@@ -85,7 +84,7 @@ func (p *Part) Fill(file File, field string) error {
 	return nil
 }
 
-// FilePart is the part that stands for a file: an image or audio where it is one.
+// FilePart returns the part for a file: an image or audio if it is one.
 func FilePart(file File) Part {
 	part := Part{Type: PartFile, FileID: file.ID, SHA256: file.SHA256, MediaType: file.MediaType, Name: file.Name}
 	switch {
@@ -97,14 +96,13 @@ func FilePart(file File) Part {
 	return part
 }
 
-// members are those of a part that its type may have besides it, and the one that it must
-// have.
+// members lists the fields that a type of part may have, and the one that it must have.
 type members struct {
 	must string
 	may  []string
 }
 
-// partMembers are the members of each type of part.
+// partMembers returns the fields of each type of part.
 func partMembers(of PartType) (members, bool) {
 	switch of {
 	case PartText:
@@ -121,18 +119,18 @@ func partMembers(of PartType) (members, bool) {
 	return members{}, false
 }
 
-// PartTypes are the types of part, in the order of their constants.
+// PartTypes returns the types of parts, in the order of their constants.
 func PartTypes() []PartType {
 	return []PartType{PartText, PartImage, PartFile, PartAudio, PartLink, PartReasoning, PartRefusal, PartObject}
 }
 
-// Members are the JSON names of the members that a part of this type must have and may have, besides type.
+// Members returns the JSON names of the fields that a part of this type must have and may have, besides type.
 func (t PartType) Members() (must string, may []string) {
 	of, _ := partMembers(t)
 	return of.must, of.may
 }
 
-// set names the members of a part that say something, but for its type.
+// set names the fields of a part that have a value, except its type.
 func (p *Part) set() []string {
 	var names []string
 	for name, there := range map[string]bool{
@@ -148,7 +146,7 @@ func (p *Part) set() []string {
 	return names
 }
 
-// partTypes are the types of part that a role's content may have.
+// partTypes returns the types of parts allowed in a role's content.
 func partTypes(role Role) []PartType {
 	switch role {
 	case RoleAssistant:
@@ -161,8 +159,8 @@ func partTypes(role Role) []PartType {
 	return nil
 }
 
-// checkParts checks the parts of a content from outside. A row has at most one text that
-// grows, and one reasoning: an assistant's content has at most one of each of its texts.
+// checkParts checks the parts of a content from outside. A row has at most one growing text and one growing reasoning:
+// an assistant's content has at most one of each of its texts.
 func checkParts(role Role, parts []Part) error {
 	if len(parts) > MaxParts {
 		return InvalidField("content.parts", "at most %d parts", MaxParts)
@@ -175,7 +173,7 @@ func checkParts(role Role, parts []Part) error {
 		if !slices.Contains(types, p.Type) {
 			return InvalidField(
 				"content.parts",
-				"%q is not the type of a part of a %s message",
+				"%q is not a type of part in a %s message",
 				Clip(string(p.Type), 32),
 				role,
 			)
@@ -236,13 +234,13 @@ func (p *Part) check() error {
 	return nil
 }
 
-// The bounds of the words of links and citations, in bytes.
+// The bounds of texts in links and citations, in bytes.
 const (
 	MaxTitleBytes = 1024
 	MaxLinkBytes  = 8192
 )
 
-// textsOf joins the texts of parts of one type.
+// textsOf joins the texts of all parts of one type.
 func textsOf(parts []Part, of PartType) string {
 	var texts []string
 	for i := range parts {
@@ -253,7 +251,7 @@ func textsOf(parts []Part, of PartType) string {
 	return strings.Join(texts, "\n\n")
 }
 
-// filesIn are the files of parts, in their order.
+// filesIn returns the files of parts, in order.
 func filesIn(parts []Part) []ID {
 	var ids []ID
 	for i := range parts {
@@ -264,8 +262,8 @@ func filesIn(parts []Part) []ID {
 	return ids
 }
 
-// Plain is a part as plain text: a text as it is, an object as JSON, a link as its title
-// and address, a file as its name in brackets.
+// Plain returns a part as plain text: a text unchanged, an object as JSON, a link as its title and address, a file as
+// its name in brackets.
 func (p *Part) Plain() string {
 	switch p.Type {
 	case PartText, PartReasoning, PartRefusal:
@@ -281,9 +279,9 @@ func (p *Part) Plain() string {
 	return "[" + string(p.Type) + " " + p.Name + "]"
 }
 
-// holdsParts reports whether a canonical content may be one in parts.
+// holdsParts reports whether a canonical content may contain parts.
 func holdsParts(content []byte) bool { return bytes.Contains(content, []byte(`"parts":[`)) }
 
-// holdsFiles reports whether there may be parts of files in a canonical content. In a text the
-// quotes would be escaped.
+// holdsFiles reports whether a canonical content may contain parts that are files. Within a text the quotes would be
+// escaped.
 func holdsFiles(content []byte) bool { return bytes.Contains(content, []byte(`"file_id":`)) }

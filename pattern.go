@@ -5,10 +5,9 @@ import (
 	"regexp/syntax"
 )
 
-// CompilePattern compiles a regular expression from outside (RE2), and tells its
-// size: about how many instructions it compiles to, which is what matching a byte
-// may cost. One larger than most is CodeTooLarge, found before any repetition is
-// written out: a{1000} is short, and large.
+// CompilePattern compiles a regular expression from outside (RE2), and returns its size: about how many instructions it
+// compiles to, which bounds the cost of matching one byte. An expression larger than most is CodeTooLarge. The check
+// precedes the expansion of repetitions: a{1000} is short but large.
 func CompilePattern(expression string, most int) (compiled *regexp.Regexp, size int, err error) {
 	parsed, err := syntax.Parse(expression, syntax.Perl)
 	if err != nil {
@@ -24,10 +23,10 @@ func CompilePattern(expression string, most int) (compiled *regexp.Regexp, size 
 	return compiled, size, err
 }
 
-// patternSize counts while repetitions are still folded, and stops behind most. What
-// is nested in an expression is bounded by syntax.Parse.
+// patternSize counts while repetitions are still folded, and stops once it exceeds most. syntax.Parse bounds the
+// nesting of an expression.
 func patternSize(e *syntax.Regexp, most int) int {
-	const classRanges = 64 // that cost as much as an instruction
+	const classRanges = 64 // ranges that cost as much as one instruction
 	size := 1
 	switch e.Op {
 	case syntax.OpLiteral:

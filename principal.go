@@ -3,8 +3,8 @@ package parley
 // PrincipalRole is what a principal may do in its workspace.
 type PrincipalRole string
 
-// The roles: an admin does everything, a member works in sessions that are its
-// own or shared with the workspace, a reader only reads those.
+// The roles: an admin does everything, a member works in sessions of its own or shared with the workspace, a reader
+// only reads those.
 const (
 	RoleAdmin  PrincipalRole = "admin"
 	RoleMember PrincipalRole = "member"
@@ -23,17 +23,16 @@ type Principal struct {
 	Kind        AuthorKind    `json:"kind"` // person or service
 	Role        PrincipalRole `json:"role"`
 
-	RequestsPerMinute int   `json:"-"` // of its key; 0: not limited
-	MaxSessions       int64 `json:"-"` // that it may own, by its key; 0: not limited
-	MaxStorage        int64 `json:"-"` // bytes of files that it may have uploaded, by its key; 0: not limited
-	Local             bool  `json:"-"` // the machine's own user, as the gate has made sure; never a key's owner
+	RequestsPerMinute int   `json:"-"` // by its key; 0: unlimited
+	MaxSessions       int64 `json:"-"` // it may own, by its key; 0: unlimited
+	MaxStorage        int64 `json:"-"` // bytes of files it may upload, by its key; 0: unlimited
+	Local             bool  `json:"-"` // the machine's own user, verified by the gate; never a key's owner
 }
 
-// Author is the principal as the author of a message.
+// Author returns the principal as the author of a message.
 func (p Principal) Author() Author { return Author{Kind: p.Kind, ID: p.ID, Name: p.Name} }
 
-// Key is an API key as it may be shown: never its secret, which is stored as a
-// hash only.
+// Key is the visible part of an API key: never its secret, of which only a hash is stored.
 type Key struct {
 	ID          ID            `json:"id"`
 	WorkspaceID ID            `json:"workspace_id"`
@@ -41,11 +40,11 @@ type Key struct {
 	PrincipalID ID            `json:"principal_id"`
 	Name        string        `json:"name"`
 	Role        PrincipalRole `json:"role"`
-	Prefix      string        `json:"prefix"` // the first characters, to recognise it by
-	// RequestsPerMinute is what the key may send; nil: as much as it wants.
+	Prefix      string        `json:"prefix"` // its first characters, to recognise it
+	// RequestsPerMinute is the key's rate limit; nil: unlimited.
 	RequestsPerMinute *int   `json:"requests_per_minute"`
-	MaxSessions       *int64 `json:"max_sessions" doc:"How many sessions it may own; null: not limited."`
-	MaxStorage        *int64 `json:"max_storage" doc:"How many bytes of files it may have uploaded; null: not limited."`
+	MaxSessions       *int64 `json:"max_sessions" doc:"How many sessions its principal may own; null: unlimited."`
+	MaxStorage        *int64 `json:"max_storage" doc:"How many bytes of files its principal may upload; null: unlimited."`
 	CreatedAt         Time   `json:"created_at"`
 	RevokedAt         Time   `json:"revoked_at"`
 }

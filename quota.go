@@ -5,14 +5,13 @@ import "fmt"
 // MaxQuota bounds a quota of sessions or of bytes.
 const MaxQuota = 1 << 50
 
-// Quota bounds how much there may be: in a workspace, and of one principal's in it.
-// 0: not limited.
+// Quota bounds how much a workspace may have, and how much of that one principal may have. 0: unlimited.
 type Quota struct {
 	Workspace int64
 	Principal int64
 }
 
-// QuotaState is the state of a conflict that a quota makes.
+// QuotaState is the state of a conflict caused by a quota.
 type QuotaState string
 
 // The quotas.
@@ -21,8 +20,7 @@ const (
 	QuotaStorage  QuotaState = "storage_quota"
 )
 
-// SessionsQuotaReached refuses a session beyond a quota of the workspace's, or of the
-// principal's.
+// SessionsQuotaReached refuses a session beyond a quota of the workspace or of the principal.
 func SessionsQuotaReached(ofPrincipal bool, most int64) error {
 	whose, raise := "This workspace has", "ask the operator to raise max_sessions"
 	if ofPrincipal {
@@ -52,14 +50,13 @@ func StorageQuotaReached(ofPrincipal bool, most int64) error {
 	)
 }
 
-// Storage is what files hold, in bytes.
+// Storage is the space used by files, in bytes.
 type Storage struct {
-	Workspace int64 // of the workspace, uploads on their way included; the same bytes count once
-	Principal int64 // of the files that one principal has uploaded
+	Workspace int64 // of the workspace, including uploads under way; equal bytes count once
+	Principal int64 // of one principal's uploads
 }
 
-// Room refuses bytes that would go beyond a quota: added to the workspace's, and to
-// the principal's.
+// Room refuses bytes that would exceed a quota when added to the workspace's and to the principal's.
 func (s Storage) Room(quota Quota, toWorkspace, toPrincipal int64) error {
 	switch {
 	case quota.Workspace > 0 && s.Workspace+toWorkspace > quota.Workspace:
@@ -70,7 +67,7 @@ func (s Storage) Room(quota Quota, toWorkspace, toPrincipal int64) error {
 	return nil
 }
 
-// sizeText is a number of bytes for people.
+// sizeText returns a number of bytes for people.
 func sizeText(bytes int64) string {
 	for i, unit := range []string{"TiB", "GiB", "MiB", "KiB"} {
 		if size := int64(1) << (40 - 10*i); bytes >= size && bytes%size == 0 {

@@ -1,7 +1,6 @@
 package parley
 
-// ReplayAnswer is what a model said to a replayed request. Tools are named by it
-// and never run.
+// ReplayAnswer is a model's answer to a replayed request. Its tool calls never run.
 type ReplayAnswer struct {
 	Text      string            `json:"text"`
 	Reasoning string            `json:"reasoning"`
@@ -9,7 +8,7 @@ type ReplayAnswer struct {
 	ToolCalls []ToolCallContent `json:"tool_calls"`
 }
 
-// Replay is what the record keeps of one.
+// Replay is the record of one replay.
 type Replay struct {
 	CallID    ID           `json:"call_id"`
 	OfID      ID           `json:"replay_of_id"`
@@ -18,5 +17,5 @@ type Replay struct {
 	CreatedAt Time         `json:"created_at"`
 }
 
-// MaxReplays bounds the replays of one call that a list shows.
+// MaxReplays bounds the listed replays of one call.
 const MaxReplays = 100

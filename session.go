@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// SessionStatus is derived: that of the first unfinished turn (queued counts as
-// running), else of the last one, else pending. A session is never over.
+// SessionStatus is derived: that of the first unfinished turn (queued counts as running), else of the last one, else
+// pending. A session is never over.
 type SessionStatus string
 
 // The session states.
@@ -37,7 +37,7 @@ func SessionStatusOf(turn TurnStatus) SessionStatus {
 	return SessionPending
 }
 
-// Visibility says who but the owner and admins may see a session.
+// Visibility says who besides the owner and admins may see a session.
 type Visibility string
 
 // The visibilities.
@@ -46,7 +46,7 @@ const (
 	VisibilityWorkspace Visibility = "workspace"
 )
 
-// SessionKind tells agents' conversations from single tool invocations (D1).
+// SessionKind distinguishes agents' conversations from single tool invocations (D1).
 type SessionKind string
 
 // The kinds.
@@ -55,7 +55,7 @@ const (
 	KindTool  SessionKind = "tool"
 )
 
-// Mode tells conversations with a person from an agent's own work (E1).
+// Mode distinguishes conversations with a person from an agent's own work (E1).
 type Mode string
 
 // The modes.
@@ -74,11 +74,11 @@ type Session struct {
 	ProjectID       ID         `json:"project_id"`
 	ParentSessionID ID         `json:"parent_session_id"`
 	ParentMessageID ID         `json:"parent_message_id"`
-	// of a tool session its parent's root; of others their own id
+	// for a tool session its parent's root; for others their own id
 	RootID ID  `json:"root_id"`
-	Depth  int `json:"depth"`  // of tool sessions in tool sessions; 0 for others
+	Depth  int `json:"depth"`  // nesting of tool sessions; 0 for others
 	LogID  ID  `json:"log_id"` // the log that the session writes
-	// of a fork: the last sequence that it shares with its parent, 0 for none; null for others
+	// for a fork, the last sequence shared with its parent, 0 for none; null for others
 	ForkedThrough *int64          `json:"forked_through"`
 	Kind          SessionKind     `json:"kind"`
 	Mode          Mode            `json:"mode"`
@@ -106,12 +106,11 @@ type Session struct {
 	StartedAt     Time            `json:"started_at"`
 	FinishedAt    Time            `json:"finished_at"`
 
-	// Accepted is of a new session what its owner accepts with it. It is read by
-	// store.Sessions.Accepted alone.
+	// Accepted is, for a new session, what its owner accepts with it. Only store.Sessions.Accepted reads it.
 	Accepted *Accepted `json:"-"`
 }
 
-// MarshalJSON writes null for what is absent.
+// MarshalJSON writes null for absent fields.
 func (s Session) MarshalJSON() ([]byte, error) {
 	type plain Session
 	return EncodeJSON(struct {
@@ -134,20 +133,20 @@ func (s Session) MarshalJSON() ([]byte, error) {
 // Statistics are sums over a session's record (B2).
 type Statistics struct {
 	Messages   int64 `json:"messages"`    // in the record
-	UserFacing int64 `json:"user_facing"` // of them not internal
+	UserFacing int64 `json:"user_facing"` // those that are not internal
 	Turns      int64 `json:"turns"`
 	Tokens           // flat
-	Cost       Money `json:"cost"`           // US dollars, of the calls whose price is known
-	Unpriced   int64 `json:"unpriced_calls"` // calls whose cost is unknown
+	Cost       Money `json:"cost"`           // US dollars, for calls with a known price
+	Unpriced   int64 `json:"unpriced_calls"` // calls with unknown cost
 
-	Calls            int64 `json:"calls"`              // to models, that have ended
-	CacheHits        int64 `json:"cache_hits"`         // of them that a provider read a part of from its cache
-	CacheWriteTokens int64 `json:"cache_write_tokens"` // that providers put into their caches
-	// US dollars that caching saved, less what the writes cost more; of the calls whose price is known
+	Calls            int64 `json:"calls"`              // finished calls to models
+	CacheHits        int64 `json:"cache_hits"`         // calls partly read from a provider's cache
+	CacheWriteTokens int64 `json:"cache_write_tokens"` // tokens that providers put into their caches
+	// US dollars saved by caching, minus the extra cost of writes; for calls with a known price
 	Saved Money `json:"saved"`
 }
 
-// AddCache counts in what a provider's cache gave to one call.
+// AddCache adds what a provider's cache contributed to one call.
 func (s *Statistics) AddCache(u Usage, saved *Money) {
 	s.Calls++
 	if u.CachedTokens != nil && *u.CachedTokens > 0 {
@@ -161,19 +160,18 @@ func (s *Statistics) AddCache(u Usage, saved *Money) {
 	}
 }
 
-// Context is what the model sees of a session at present, as far as it is known
-// without building a request.
+// Context is what the model sees of a session now, as far as it is known without building a request.
 type Context struct {
-	Messages  int64 `json:"messages"`   // in the window of the latest call, and those that have entered since
-	Tokens    int64 `json:"tokens"`     // of them, estimated
-	ClearedAt Time  `json:"cleared_at"` // when it was emptied last
+	Messages  int64 `json:"messages"`   // in the latest call's window, and later ones
+	Tokens    int64 `json:"tokens"`     // estimated tokens of these
+	ClearedAt Time  `json:"cleared_at"` // when it was last emptied
 
-	Anchor  int64 `json:"-"` // the sequence where the latest window began that had been cut; 0: none was
-	Cleared bool  `json:"-"` // it is empty until the next message, where the window will begin
-	Held    bool  `json:"-"` // ContextHead may find something: some message is, or was, pinned or a summary
+	Anchor  int64 `json:"-"` // where the latest shortened window began; 0: none was shortened
+	Cleared bool  `json:"-"` // empty until the next message, where the window will begin
+	Held    bool  `json:"-"` // ContextHead may be non-empty: some message is or was pinned, or is a summary
 }
 
-// TitleFrom makes a title of a message's first non-empty line.
+// TitleFrom makes a title from a message's first non-empty line.
 func TitleFrom(text string) string {
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line == "" {
@@ -188,8 +186,8 @@ func TitleFrom(text string) string {
 	return ""
 }
 
-// KeyFor turns {type, feature, task?} into a session key without collisions: a
-// JSON array, so that no part can imitate another's border. It is never parsed back.
+// KeyFor turns {type, feature, task?} into a session key without collisions: a JSON array, so that no part can imitate
+// another's border. It is never parsed.
 func KeyFor(sessionType, feature, task string) string {
 	out := AppendJSONString([]byte(`[`), sessionType)
 	out = AppendJSONString(append(out, ','), feature)
@@ -199,7 +197,7 @@ func KeyFor(sessionType, feature, task string) string {
 	return string(append(out, ']'))
 }
 
-// DefaultPolicy is the context policy of a session whose agent sets none (B4).
+// DefaultPolicy returns the context policy of a session whose agent sets none (B4).
 func (s *Session) DefaultPolicy() Policy {
 	switch {
 	case s.Kind == KindTool:
@@ -223,7 +221,7 @@ type Project struct {
 	LastAccessAt Time   `json:"last_access_at"`
 }
 
-// MarshalJSON writes null for what is absent.
+// MarshalJSON writes null for absent fields.
 func (p Project) MarshalJSON() ([]byte, error) {
 	type plain Project
 	return EncodeJSON(struct {

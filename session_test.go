@@ -49,7 +49,7 @@ func TestKeysOfDifferentPartsDiffer(t *testing.T) {
 		}
 	})
 	if parley.KeyFor("dev-task", "f", "") == parley.KeyFor("dev-task", "", "f") {
-		t.Error("a feature is taken for a task")
+		t.Error("a feature is mistaken for a task")
 	}
 }
 

@@ -1,8 +1,8 @@
 package parley
 
-// Settings are what an agent, a session, a message or a fork sets about turns; the
-// nearest of them wins. The zero value of a field means "not set here". Package setting
-// describes each: where it may be set, within which bounds, and how the nearest wins.
+// Settings are what an agent, a session, a message or a fork sets for turns; the nearest wins. The zero value of a
+// field means "not set here". Package setting describes each setting: where it may be set, its bounds, and how the
+// nearest wins.
 type Settings struct {
 	Model           ModelID                `json:"model,omitempty"`
 	SystemPrompt    *string                `json:"system_prompt,omitempty"` // with placeholders, see prompt
@@ -18,7 +18,7 @@ type Settings struct {
 	Retry           *RetryPolicy           `json:"retry_policy,omitempty"`
 }
 
-// SettingsPatch changes settings one by one: absent leaves one alone, null clears it.
+// SettingsPatch changes settings one by one: absent leaves a setting unchanged, null clears it.
 type SettingsPatch struct {
 	Model           Change[ModelID]  `json:"model,omitzero"`
 	SystemPrompt    Change[*string]  `json:"system_prompt,omitzero"`
@@ -47,7 +47,7 @@ type SettingsPatch struct {
 	Retry           Change[*RetryPolicy]           `json:"retry_policy,omitzero"`
 }
 
-// ValueOf is what a pointer points at; the zero value of a nil one.
+// ValueOf returns the value behind a pointer; the zero value for nil.
 func ValueOf[T any](pointer *T) (value T) {
 	if pointer != nil {
 		value = *pointer
@@ -55,9 +55,8 @@ func ValueOf[T any](pointer *T) (value T) {
 	return value
 }
 
-// shownSettings are settings as answers show them: null where nothing is set. It lies
-// over an embedded Settings, beside Model, whose type has no null.
-// The compiler holds the two lists together: one is converted to the other.
+// shownSettings are settings as answers show them: null for unset fields. It shadows an embedded Settings, next to
+// Model, whose type has no null. The conversion between the two makes the compiler check that their fields match.
 type shownSettings struct {
 	Model        ModelID `json:"-"`
 	SystemPrompt *string `json:"system_prompt"`

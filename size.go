@@ -1,32 +1,31 @@
 package parley
 
-// A row's Size is what it has of texts from outside, in bytes: what makes a page of a
-// list large. Pages end with the row that reaches MaxPageBytes; what is fixed in size
-// is bounded by MaxPage.
+// A row's Size counts its texts from outside, in bytes: they make a page of a list large. A page ends with the row that
+// reaches MaxPageBytes; MaxPage bounds what is fixed in size.
 
-// Size is that of an agent.
+// Size returns the size of an agent.
 func (a Agent) Size() int {
 	return len(a.Name) + len(a.Description) + textsSize(a.Tags) + a.Settings.size()
 }
 
-// Size is that of a session, without its messages.
+// Size returns the size of a session, without its messages.
 func (s Session) Size() int {
 	return len(s.Title) + len(s.Type) + len(s.Feature) + len(s.Task) + len(s.Key) +
 		len(s.Instructions) + len(s.Metadata) + textsSize(s.Tags) + s.Settings.size()
 }
 
-// Size is that of an approval.
+// Size returns the size of an approval.
 func (a Approval) Size() int {
 	return len(a.ToolCallID) + len(a.ToolName) + len(a.Arguments) + len(a.Comment) + len(a.Digest)
 }
 
-// Size is that of a turn.
+// Size returns the size of a turn.
 func (t Turn) Size() int { return t.Error.size() }
 
-// Size is that of a call, whose manifest has a bound of its own.
+// Size returns the size of a call, without its manifest, which has a bound of its own.
 func (c Call) Size() int { return c.Error.size() + c.Parameters.size() }
 
-// Size is that of a loop.
+// Size returns the size of a loop.
 func (l Loop) Size() int {
 	n := len(l.Prompt) + len(l.Reason)
 	if l.Until != nil {

@@ -7,11 +7,10 @@ import (
 	"testing"
 )
 
-// A size counts every text that a row has from outside: what it left out would be a
-// page without a bound.
+// A size counts every text that a row has from outside: a text left out would make a page unbounded.
 func TestSizesCountEveryText(t *testing.T) {
 	t.Parallel()
-	own := map[string]bool{ // closed lists, names that Parley gives, and what has bounds below a page's share
+	own := map[string]bool{ // closed lists, names given by Parley, and texts with bounds below a page's share
 		"Agent.Slug":                 true,
 		"Agent.Runtime":              true,
 		"Agent.OwnerName":            true,
@@ -64,7 +63,7 @@ func TestSizesCountEveryText(t *testing.T) {
 	}
 }
 
-// fillTexts gives every text of a struct so many bytes, but for those of own, and counts them.
+// fillTexts gives every text of a struct, except those in own, the same number of bytes, and counts them.
 func fillTexts(t *testing.T, v reflect.Value, own map[string]bool, each int) (n int) {
 	t.Helper()
 	text := strings.Repeat("x", each)

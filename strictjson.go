@@ -8,25 +8,24 @@ import (
 	"unicode/utf8"
 )
 
-// CheckJSON refuses JSON from outside that does not say one thing: it nests deeper
-// than MaxJSONDepth, holds a NUL character or half of a surrogate pair, is not UTF-8,
-// or names a member of an object twice. The error is CodeInvalid and names the field.
-// Whether it is JSON at all is left to the decoder behind it.
+// CheckJSON refuses ambiguous or unstorable JSON from outside: it nests deeper than MaxJSONDepth, holds a NUL character
+// or half of a surrogate pair, is not UTF-8, or repeats a member of an object. Its error is CodeInvalid and names the
+// field. The decoder that follows checks whether it is JSON at all.
 func CheckJSON(raw []byte) error { return checkJSON(raw, true) }
 
-// CheckJSONBounds is CheckJSON for what models and tools write, where a slip must not
-// cost the whole: of equal names the last counts, and half a surrogate pair is U+FFFD.
+// CheckJSONBounds is CheckJSON for JSON written by models and tools, where a slip must not cost the whole: of equal
+// names the last counts, and half a surrogate pair becomes U+FFFD.
 func CheckJSONBounds(raw []byte) error { return checkJSON(raw, false) }
 
 func checkJSON(raw []byte, strict bool) error {
 	if !utf8.Valid(raw) {
 		return notUTF8(raw, strict)
 	}
-	scan := jsonScan{raw: raw, strict: strict} // on the stack, which its size is chosen for
+	scan := jsonScan{raw: raw, strict: strict} // small enough for the stack
 	return scan.run()
 }
 
-// notUTF8 names the field in which the first wrong byte stands.
+// notUTF8 names the field that contains the first invalid byte.
 func notUTF8(raw []byte, strict bool) error {
 	at := 0
 	for at < len(raw) {
@@ -43,29 +42,28 @@ func notUTF8(raw []byte, strict bool) error {
 	return scan.refuse("is not valid UTF-8")
 }
 
-// jsonLevel is an object or array that is open.
+// jsonLevel is an open object or array.
 type jsonLevel struct {
 	isObject bool
-	named    bool     // of an object: the next string is a value, not a name
-	name     jsonName // of the member that was begun
-	index    int32    // of an array: the item
-	from     int32    // where its names begin in jsonScan.names
+	named    bool     // in an object: the next string is a value, not a name
+	name     jsonName // of the current member
+	index    int32    // in an array: the current item
+	from     int32    // start of its names in jsonScan.names
 	seen     map[string]bool
 }
 
-// jsonName is where a name stands.
+// jsonName is the position of a name.
 type jsonName struct{ from, to int32 }
 
-// manyNames are kept without a map.
+// manyNames is how many names are kept without a map.
 const manyNames = 32
 
-// jsonScan is one pass over JSON, without allocations while objects are small and
-// their names plain.
+// jsonScan is one pass over JSON. It does not allocate while objects are small and their names plain.
 type jsonScan struct {
 	raw    []byte
 	strict bool
 	depth  int
-	known  int32 // of names
+	known  int32 // how many names are used
 	levels [MaxJSONDepth]jsonLevel
 	names  [manyNames]jsonName // of all open objects
 }
@@ -104,19 +102,18 @@ func (s *jsonScan) run() error {
 
 func (s *jsonScan) open(isObject bool) error {
 	if s.depth == MaxJSONDepth {
-		return s.refuseAt(1, "nests deeper than %d levels", MaxJSONDepth) // all its steps would help nobody
+		return s.refuseAt(1, "nests deeper than %d levels", MaxJSONDepth) // the whole path would help nobody
 	}
 	s.levels[s.depth] = jsonLevel{isObject: isObject, from: s.known}
 	s.depth++
 	return nil
 }
 
-// text reads a string whose first character stands at from, and returns where its
-// closing quote is.
+// text reads a string whose first character is at from, and returns the position of its closing quote.
 func (s *jsonScan) text(from int) (int, error) {
 	end := bytes.IndexByte(s.raw[from:], '"')
 	if end < 0 {
-		end = len(s.raw) - from // not closed: the decoder refuses it
+		end = len(s.raw) - from // unclosed: the decoder refuses it
 	}
 	plain := s.raw[from : from+end]
 	end += from
@@ -157,8 +154,7 @@ func (s *jsonScan) escapedText(from int) (int, error) {
 	return min(end, len(s.raw)), nil
 }
 
-// escape checks the escape that text begins with, and returns how many bytes behind
-// the backslash belong to it.
+// escape checks the escape that text begins with, and returns its number of bytes after the backslash.
 func (s *jsonScan) escape(text []byte) (int, error) {
 	switch code := unicodeEscape(text); {
 	case code < 0:
@@ -184,7 +180,7 @@ const (
 	lastSurrogate = 0xdfff
 )
 
-// unicodeEscape is the number of the \uXXXX that text begins with, -1 for none.
+// unicodeEscape returns the number of the \uXXXX that text begins with, -1 for none.
 func unicodeEscape(text []byte) int {
 	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
 		return -1
@@ -206,7 +202,7 @@ func unicodeEscape(text []byte) int {
 	return code
 }
 
-// once refuses a name that its object has already.
+// once refuses a name that its object already has.
 func (s *jsonScan) once(level *jsonLevel, escaped bool) error {
 	name := s.raw[level.name.from:level.name.to]
 	if level.seen == nil {
@@ -246,12 +242,12 @@ func (s *jsonScan) twice() error {
 // maxFieldBytes bounds the path in a refusal.
 const maxFieldBytes = 128
 
-// refuse is the error about where the scan stands.
+// refuse returns the error for the scan's present position.
 func (s *jsonScan) refuse(format string, args ...any) error {
 	return s.refuseAt(s.depth, format, args...)
 }
 
-// refuseAt is refuse, with so many steps of the path.
+// refuseAt is refuse with the given number of path steps.
 func (s *jsonScan) refuseAt(steps int, format string, args ...any) error {
 	var path strings.Builder
 	for i := range steps {
@@ -274,9 +270,8 @@ func (s *jsonScan) refuseAt(steps int, format string, args ...any) error {
 	return InvalidField(Clip(strings.ToValidUTF8(path.String(), "\uFFFD"), maxFieldBytes), format, args...)
 }
 
-// FoldsNames reports whether a JSON document has a member name that encoding/json may
-// take for another one, since case does not count there: a second "TITLE" would overrule
-// a "title" that a proxy, say, has looked at.
+// FoldsNames reports whether a JSON document has two member names that encoding/json may confuse because it ignores
+// case: a second "TITLE" would replace a "title" that, say, a proxy has checked.
 func FoldsNames(body []byte) bool {
 	for i := 0; i < len(body); i++ {
 		if body[i] != '"' {
@@ -299,8 +294,8 @@ func FoldsNames(body []byte) bool {
 	return false
 }
 
-// What a decoder makes of JSON takes in memory at most, roughly: an object with its first
-// members, an array, what stands before a colon or a comma.
+// The most memory, roughly, that a decoder needs: for an object with its first members, an array, and the value before
+// a colon or a comma.
 const (
 	objectHolds = 384
 	arrayHolds  = 64
@@ -308,8 +303,8 @@ const (
 	itemHolds   = 48
 )
 
-// JSONHolds estimates what a JSON document takes in memory once it is decoded, beside its
-// text: {"":0} is seven bytes in a list, and half a kilobyte in a tree.
+// JSONHolds estimates the memory of a decoded JSON document, besides its text: {"":0} takes seven bytes in a list, and
+// half a kilobyte in a tree.
 func JSONHolds(raw []byte) (bytes int64) {
 	for i := 0; i < len(raw); i++ {
 		switch raw[i] {

@@ -5,14 +5,13 @@ import (
 	"time"
 )
 
-// Time is an instant in Unix milliseconds. Times inform and never order, lock
-// or fence anything. The zero Time means "absent" and is JSON null; others are
-// RFC 3339 in UTC with milliseconds.
+// Time is an instant in Unix milliseconds. Times inform, and never order, lock or fence anything. The zero Time means
+// "absent" and is JSON null; others are RFC 3339 in UTC with milliseconds.
 type Time int64
 
 const timeLayout = "2006-01-02T15:04:05.000Z"
 
-// Now is the present by this machine's clock.
+// Now returns the present time by this machine's clock.
 func Now() Time { return Time(time.Now().UnixMilli()) }
 
 // TimeOf converts from the standard library.
@@ -21,7 +20,7 @@ func TimeOf(t time.Time) Time { return Time(t.UnixMilli()) }
 // Std converts to the standard library, in UTC.
 func (t Time) Std() time.Time { return time.UnixMilli(int64(t)).UTC() }
 
-// String is the RFC 3339 form, "" when absent.
+// String returns the RFC 3339 form, "" when absent.
 func (t Time) String() string {
 	if t == 0 {
 		return ""

@@ -2,10 +2,9 @@ package parley
 
 import "unicode/utf8"
 
-// EstimateTokens is about how many tokens a text has for a language model, without
-// any model's tables: it looks at words, numbers, signs and scripts as the
-// tokenizer of GPT-4o (o200k) does. Within a few percent of that one for prose
-// and code; other tokenizers differ from it by a factor of their own.
+// EstimateTokens estimates how many tokens a text has for a language model, without any model's tables: it looks at
+// words, numbers, signs and scripts as the tokenizer of GPT-4o (o200k) does. It stays within a few percent of that
+// tokenizer for prose and code; others differ from it by a factor of their own.
 func EstimateTokens[T ~string | ~[]byte](text T) int {
 	var e estimate
 	ascii := 0
@@ -44,7 +43,7 @@ const (
 	classLine
 	classLatin // with marks: joins words
 	classHangul
-	classOther // alphabets that o200k knows in pieces
+	classOther // alphabets that o200k splits into pieces
 )
 
 type estimate struct {
@@ -84,7 +83,7 @@ func (e *estimate) wide(r rune) {
 		e.next(classHangul)
 	case r >= 0x2e80 && r < 0xa4d0, r >= 0xf900 && r < 0xfb00, r >= 0xff00 && r < 0xfff0:
 		e.end()
-		e.sum += 72 // Chinese and Japanese: common pairs are one
+		e.sum += 72 // Chinese and Japanese: common pairs are one token
 	case r >= 0x2000 && r < 0x2070: // dashes, quotes
 		e.next(classSign)
 	case r >= 0x2100 && r < 0x2e80, r >= 0x10000:
@@ -100,7 +99,7 @@ func (e *estimate) wide(r rune) {
 func (e *estimate) next(class int) {
 	switch {
 	case class == e.class:
-	case class == classLine && e.class == classSign: // lines end with their last sign
+	case class == classLine && e.class == classSign: // a line break joins the sign before it
 		return
 	case class == classLatin && e.class == classWord, class == classWord && e.class == classLatin:
 		class = classLatin
@@ -109,10 +108,10 @@ func (e *estimate) next(class int) {
 			(class == classWord || class == classLatin || class == classOther || class == classHangul ||
 				class == classSign)
 		if space {
-			e.run = 0 // it is part of what follows
+			e.run = 0 // it joins the following token
 		}
 		if e.class == classSign && e.run == 1 && class == classWord {
-			e.sum -= weight / 2 // often one with the word
+			e.sum -= weight / 2 // often one token with the word
 		}
 		e.end()
 	}
@@ -120,7 +119,7 @@ func (e *estimate) next(class int) {
 	e.run++
 }
 
-// end counts the run that is over.
+// end counts the finished run.
 func (e *estimate) end() {
 	if n := e.run; n > 0 {
 		switch e.class {
@@ -143,14 +142,14 @@ func (e *estimate) end() {
 	e.class, e.run = classNone, 0
 }
 
-// wordLetters is how long a word may be to be one token, mostly.
+// wordLetters is the length up to which a word is mostly one token.
 const wordLetters = 8
 
-// contentBorders are the tokens of a content's JSON that no model sees.
+// contentBorders is the number of tokens of a content's JSON that no model sees.
 const contentBorders = 4
 
-// EstimateContent is EstimateTokens of a message's content, which is JSON: at least 1. Of parts
-// it counts what a model reads of them, and of a file its name.
+// EstimateContent is EstimateTokens for a message's content, which is JSON: at least 1. Of parts it counts what a model
+// reads, and of a file its name.
 func EstimateContent(content []byte) int {
 	n, inParts := 0, false
 	count := func(value []byte) {

@@ -20,8 +20,7 @@ type ToolAnnotations struct {
 // Repeatable reports whether a call may run again when its first outcome is unknown.
 func (a ToolAnnotations) Repeatable() bool { return a.ReadOnly || a.Idempotent }
 
-// AnnotationsOverride is what a configuration says of a tool instead of what the
-// tool says of itself, field by field; nil leaves a field as it is.
+// AnnotationsOverride replaces, field by field, what a tool says of itself by a configuration; nil keeps a field.
 type AnnotationsOverride struct {
 	ReadOnly    *bool `json:"read_only,omitempty" yaml:"read_only"`
 	Idempotent  *bool `json:"idempotent,omitempty" yaml:"idempotent"`
@@ -29,7 +28,7 @@ type AnnotationsOverride struct {
 	OpenWorld   *bool `json:"open_world,omitempty" yaml:"open_world"`
 }
 
-// Over is what the override makes of a tool's own annotations.
+// Over applies the override to a tool's own annotations.
 func (o AnnotationsOverride) Over(a ToolAnnotations) ToolAnnotations {
 	for _, field := range []struct {
 		says *bool
@@ -43,11 +42,11 @@ func (o AnnotationsOverride) Over(a ToolAnnotations) ToolAnnotations {
 	return a
 }
 
-// Parallel reports whether calls may run beside others: they change nothing, or
-// nothing that another could have made.
+// Parallel reports whether calls may run beside others: they change nothing, or only what a repetition would change
+// alike.
 func (a ToolAnnotations) Parallel() bool { return a.ReadOnly || a.Idempotent && !a.Destructive }
 
-// ToolProgress is how far a running call has come, in units of the tool's choice.
+// ToolProgress says how far a running call has come, in units chosen by the tool.
 type ToolProgress struct {
 	Progress float64
 	Total    float64 // 0: unknown

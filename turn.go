@@ -1,7 +1,6 @@
 package parley
 
-// TurnStatus is the state of one run of an agent. This file is the one place
-// where its legal moves are written:
+// TurnStatus is the state of one run of an agent. Only this file defines its legal moves:
 //
 //	queued ──claim──▶ running ──park──▶ waiting ──answer──▶ queued
 //	   │                 │ ▲               │
@@ -9,12 +8,11 @@ package parley
 //	   ▼                 ▼                 ▼
 //	cancelled   completed│failed│cancelled   cancelled│failed│completed (deliver)
 //
-// A turn that is answered or taken over becomes queued again: it keeps its
-// place as the first unfinished turn of its session, and its attempt counts up
-// at the next claim.
+// A turn that is answered or taken over is queued again: it remains the first unfinished turn of its session, and its
+// attempt counts up at the next claim.
 //
-// The turn of an agent outside (WaitOutside) begins as waiting, is no worker's,
-// and ends by deliver, fail or cancel.
+// The turn of an outside agent (WaitOutside) begins as waiting, never has a worker, and ends by deliver, fail or
+// cancel.
 type TurnStatus string
 
 // The turn states.
@@ -27,7 +25,7 @@ const (
 	TurnCancelled TurnStatus = "cancelled"
 )
 
-// TurnMove is a step of the turn's state machine.
+// TurnMove is a move of the turn's state machine.
 type TurnMove string
 
 // The moves, each made by one store transition.
@@ -35,9 +33,9 @@ const (
 	MoveClaim   TurnMove = "claim"   // a worker takes it
 	MoveRelease TurnMove = "release" // its worker gives it back, or another takes over an expired lease
 	MovePark    TurnMove = "park"    // it waits for something outside
-	MoveAnswer  TurnMove = "answer"  // what it waited for is there
+	MoveAnswer  TurnMove = "answer"  // the awaited thing has arrived
 	MoveFinish  TurnMove = "finish"  // completed
-	MoveDeliver TurnMove = "deliver" // completed by an agent outside, of a turn that waits for it
+	MoveDeliver TurnMove = "deliver" // completed by the outside agent that the turn waits for
 	MoveFail    TurnMove = "fail"
 	MoveCancel  TurnMove = "cancel"
 )
@@ -47,8 +45,7 @@ func (s TurnStatus) Finished() bool {
 	return s == TurnCompleted || s == TurnFailed || s == TurnCancelled
 }
 
-// After is the state that a move leads to, or CodeConflict when the move is
-// illegal here.
+// After returns the state that a move leads to, or CodeConflict if the move is illegal here.
 func (s TurnStatus) After(move TurnMove) (TurnStatus, error) {
 	switch {
 	case s == TurnQueued && move == MoveClaim:
@@ -80,7 +77,7 @@ const (
 	WaitChild      WaitReason = "child"
 	WaitBudget     WaitReason = "budget"
 	WaitRateLimit  WaitReason = "rate_limit"
-	WaitOutside    WaitReason = "outside" // an agent outside streams its message
+	WaitOutside    WaitReason = "outside" // an outside agent streams its message
 )
 
 // WaitReasons lists every reason.
@@ -88,8 +85,7 @@ func WaitReasons() []WaitReason {
 	return []WaitReason{WaitApproval, WaitToolResult, WaitInput, WaitChild, WaitBudget, WaitRateLimit, WaitOutside}
 }
 
-// Answered reports whether the reason is a call that something outside answers,
-// so that an answer may make the turn go on.
+// Answered reports whether the reason is a call answered from outside, so that an answer may resume the turn.
 func (r WaitReason) Answered() bool {
 	return r == WaitApproval || r == WaitInput || r == WaitToolResult || r == WaitChild
 }
@@ -100,16 +96,16 @@ type Turn struct {
 	WorkspaceID      ID `json:"workspace_id"`
 	SessionID        ID `json:"session_id"`
 	TriggerMessageID ID `json:"trigger_message_id"`
-	// the turn of the same message that this one takes up again: a retry, or on after a limit
+	// the turn of the same message that this one resumes: a retry, or a continuation after a limit
 	ContinuesID ID `json:"continues_id"`
-	// its number in the session, from 1: what orders turns, since ids come from clocks
+	// its number in the session, from 1: orders turns, since ids come from clocks
 	Ordinal    int64      `json:"-"`
 	Status     TurnStatus `json:"status"`
 	WaitReason WaitReason `json:"wait_reason,omitempty"`
 	Attempt    int        `json:"attempt"`   // claims so far
 	Takeovers  int        `json:"takeovers"` // expired leases taken over since a step last settled
-	CaughtBy   ID         `json:"-"`         // the first process that died under it since then
-	// the one that died with it as its sole suspect, until that is judged; kept when it is guilty
+	CaughtBy   ID         `json:"-"`         // the first process that died running it since then
+	// the process that died with it as its sole suspect, until that is judged; kept if it is guilty
 	AccusedBy    ID       `json:"-"`
 	Step         int      `json:"step"`          // the last step begun, from 1; 0 before the first
 	AgentID      ID       `json:"agent_id"`      // fixed at the first claim
@@ -124,7 +120,7 @@ type Turn struct {
 	FinishedAt   Time     `json:"finished_at"`
 }
 
-// MarshalJSON writes null for what is absent.
+// MarshalJSON writes null for absent fields.
 func (t Turn) MarshalJSON() ([]byte, error) {
 	type plain Turn
 	return EncodeJSON(struct {
@@ -134,21 +130,20 @@ func (t Turn) MarshalJSON() ([]byte, error) {
 	}{(*plain)(&t), OrNull(t.WaitReason), OrNull(t.Iteration)})
 }
 
-// Suspicion is how much speaks for a turn killing the processes that run it.
+// Suspicion is how strongly a turn is suspected of killing the processes that run it.
 type Suspicion int
 
-// The suspicions, by the deaths that a turn ran in since it last settled a step. A
-// process runs at most MaxSuspects suspected turns at once, and one that was caught
-// twice only while it runs no other suspect.
+// The suspicions, by the deaths during a turn since it last settled a step. A process runs at most MaxSuspects
+// suspected turns at once, and one that was caught twice only while it runs no other suspect.
 const (
 	Unsuspected Suspicion = iota
 	Suspected             // caught once
 	CaughtTwice           // caught twice or more, and not found guilty
-	// Accused: its process died with it as the sole suspect: it waits for what becomes of those that ran beside it
+	// Accused: its process died with it as the sole suspect; the verdict waits for the turns that ran beside it
 	Accused
 )
 
-// Suspicion is that of an unfinished turn.
+// Suspicion returns the suspicion of an unfinished turn.
 func (t *Turn) Suspicion() Suspicion {
 	if !t.AccusedBy.IsZero() {
 		return Accused
@@ -156,20 +151,19 @@ func (t *Turn) Suspicion() Suspicion {
 	return min(Suspicion(t.Takeovers), CaughtTwice)
 }
 
-// Outside reports whether the turn is an agent's outside: it has a step, and no
-// worker ever had it.
+// Outside reports whether the turn belongs to an outside agent: it has a step, but no worker ever had it.
 func (t *Turn) Outside() bool { return t.Attempt == 0 && t.Step > 0 }
 
-// Failure is an error as the record keeps it: for turns, calls and messages.
+// Failure is an error as the record stores it: for turns, calls and messages.
 type Failure struct {
 	Class    ErrorClass `json:"class"`
 	Sentence string     `json:"sentence"`           // for people
 	Detail   string     `json:"detail,omitempty"`   // what the provider said, redacted
 	Attempts int        `json:"attempts,omitempty"` // model attempts made, the first included
-	RetryAt  Time       `json:"retry_at"`           // when the provider says that it helps to try again
+	RetryAt  Time       `json:"retry_at"`           // when to try again, according to the provider
 }
 
-// MarshalJSON writes null for what is absent.
+// MarshalJSON writes null for absent fields.
 func (f Failure) MarshalJSON() ([]byte, error) {
 	type plain Failure
 	return EncodeJSON(struct {
@@ -179,15 +173,15 @@ func (f Failure) MarshalJSON() ([]byte, error) {
 	}{(*plain)(&f), OrNull(f.Detail), OrNull(f.Attempts)})
 }
 
-// Tokens are sums over calls; calls of unknown usage add nothing and are counted.
+// Tokens are sums over calls; calls with unknown usage add nothing but are counted.
 type Tokens struct {
 	InputTokens  int64 `json:"input_tokens"`
 	OutputTokens int64 `json:"output_tokens"`
 	CachedTokens int64 `json:"cached_tokens"`
-	Unknown      int64 `json:"unknown_calls"` // calls whose usage the provider did not send
+	Unknown      int64 `json:"unknown_calls"` // calls without usage from the provider
 }
 
-// Add counts one call's usage in.
+// Add adds one call's usage.
 func (t *Tokens) Add(u Usage) {
 	if u.InputTokens == nil && u.OutputTokens == nil {
 		t.Unknown++
@@ -215,7 +209,7 @@ const (
 	CallInterrupted CallOutcome = "interrupted" // process died or lost its claim
 )
 
-// CallPurpose is what a call is for, when it is not a turn's step.
+// CallPurpose is a call's purpose if it is not a turn's step.
 type CallPurpose string
 
 // The purposes. Only a turn's step has a turn and a message.
@@ -232,9 +226,9 @@ type Call struct {
 	WorkspaceID ID          `json:"workspace_id"`
 	SessionID   ID          `json:"session_id"`
 	Purpose     CallPurpose `json:"purpose,omitempty"`
-	TurnID      ID          `json:"turn_id"`    // of a turn's step
+	TurnID      ID          `json:"turn_id"`    // for a turn's step
 	MessageID   ID          `json:"message_id"` // the step's first assistant message
-	// event sequence of its step.started: what orders the calls of a session
+	// event sequence of its step.started: orders the calls of a session
 	Ordinal    int64   `json:"-"`
 	Step       int     `json:"step"`
 	Attempt    int     `json:"attempt"` // of this step, from 1
@@ -245,7 +239,7 @@ type Call struct {
 	Search     bool    `json:"search"`
 	SystemHash Hash    `json:"system_hash"` // of the system prompt's text, kept once
 	ToolsHash  Hash    `json:"tools_hash"`  // of the canonical JSON of the tool definitions, kept once
-	// of what its middleware needs for it to be made again, kept once; it may hold secrets
+	// of what its middleware needs to repeat it, kept once; it may hold secrets
 	MiddlewareHash Hash         `json:"-"`
 	Manifest       Manifest     `json:"manifest"`
 	RequestHash    Hash         `json:"request_hash"` // SHA-256 of the bytes sent
@@ -253,8 +247,8 @@ type Call struct {
 	Usage          Usage        `json:"usage"`
 	Cost           *Money       `json:"cost"`
 	Cache          CallCache    `json:"cache"`
-	Reserved       *Reserved    `json:"reserved"`  // its estimate, if a limit on tokens or money held
-	Estimated      bool         `json:"estimated"` // the estimate stands for a usage that nobody knows
+	Reserved       *Reserved    `json:"reserved"`  // its estimate, if a limit on tokens or money applied
+	Estimated      bool         `json:"estimated"` // the estimate replaces an unknown usage
 	Finish         FinishReason `json:"finish_reason,omitempty"`
 	Outcome        CallOutcome  `json:"outcome"`
 	Error          *Failure     `json:"error"`
@@ -263,8 +257,8 @@ type Call struct {
 	TotalMS        *int64       `json:"total_ms"`
 }
 
-// MarshalJSON writes null for what is absent, in the manifest's ranges too: kept
-// in the record, where their size is bounded, they leave it out.
+// MarshalJSON writes null for absent fields, in the manifest's ranges too: the record, where their size is bounded,
+// leaves those out.
 func (c Call) MarshalJSON() ([]byte, error) {
 	type plain Call
 	type whole struct {
@@ -301,8 +295,7 @@ func (c Call) MarshalJSON() ([]byte, error) {
 	}{(*plain)(&c), OrNull(c.Purpose), shown, OrNull(c.Finish)})
 }
 
-// CallCache is what the provider's cache gave to a call; null where the provider
-// did not say.
+// CallCache says what the provider's cache contributed to a call; null where the provider did not say.
 type CallCache struct {
 	Hit           *bool  `json:"hit"`            // some of the request was read from the cache
 	CachedTokens  *int64 `json:"cached_tokens"`  // read from it
@@ -310,7 +303,7 @@ type CallCache struct {
 	Saved         *Money `json:"saved"`          // US dollars, see Price.Saved
 }
 
-// CacheOf is what a call's usage says of the provider's cache, with the money saved.
+// CacheOf returns what a call's usage says about the provider's cache, with the money saved.
 func CacheOf(usage Usage, saved *Money) CallCache {
 	cache := CallCache{CachedTokens: usage.CachedTokens, WrittenTokens: usage.CacheWriteTokens, Saved: saved}
 	if usage.CachedTokens != nil {
@@ -325,12 +318,11 @@ func CacheOf(usage Usage, saved *Money) CallCache {
 type Manifest struct {
 	Policy string          `json:"policy"`
 	Ranges []ManifestRange `json:"ranges"`
-	// Middleware names what the request went through, in order.
+	// Middleware names the request's middleware, in order.
 	Middleware []string `json:"middleware,omitempty"`
-	// CacheKey is that of the request, see model.Request.
+	// CacheKey is the request's cache key, see model.Request.
 	CacheKey string `json:"cache_key,omitempty"`
-	// CachedResponse says that the answer was kept from an equal request: nothing
-	// was sent.
+	// CachedResponse says that the answer was cached from an equal request: nothing was sent.
 	CachedResponse bool `json:"cached_response,omitempty"`
 }
 

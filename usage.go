@@ -2,10 +2,10 @@ package parley
 
 import "time"
 
-// UsageGroup is by what usage is summed up.
+// UsageGroup is the key by which usage is summed up.
 type UsageGroup string
 
-// The groups. The zero group sums up all in one row.
+// The groups. The zero group sums up everything in one row.
 const (
 	UsageByAgent   UsageGroup = "agent"
 	UsageByModel   UsageGroup = "model"
@@ -13,32 +13,32 @@ const (
 	UsageByDay     UsageGroup = "day" // of UTC
 )
 
-// The bounds of a question for usage.
+// The bounds of a usage query.
 const (
 	DefaultUsageSpan = 30 * 24 * time.Hour
 	MaxUsageSpan     = 366 * 24 * time.Hour
 )
 
-// UsageSum is a sum over calls that have ended, under what they are of: one of the
-// first four fields, as the group says, and its day if they are daily. Calls of deleted sessions are not in it.
+// UsageSum is a sum over finished calls of one group: the group's field, of the first four, is set, and the day if sums
+// are daily. Calls of deleted sessions are left out.
 type UsageSum struct {
 	AgentID   ID      `json:"agent_id"`
 	Model     ModelID `json:"model,omitempty"`
 	SessionID ID      `json:"session_id"`
-	Day       Time    `json:"day"`            // its beginning, UTC
+	Day       Time    `json:"day"`            // the day's beginning, UTC
 	Name      string  `json:"name,omitempty"` // the agent's slug, the session's title
 	Calls     int64   `json:"calls"`
 	Tokens            // flat
-	Cost      Money   `json:"cost"`           // US dollars, of the calls whose price is known
-	Unpriced  int64   `json:"unpriced_calls"` // calls whose cost is unknown
+	Cost      Money   `json:"cost"`           // US dollars, for calls with a known price
+	Unpriced  int64   `json:"unpriced_calls"` // calls with unknown cost
 
-	CacheHits        int64 `json:"cache_hits"`         // calls that a provider read a part of from its cache
-	CacheWriteTokens int64 `json:"cache_write_tokens"` // that providers put into their caches
-	// US dollars that caching saved, of the calls whose price is known
+	CacheHits        int64 `json:"cache_hits"`         // calls partly read from a provider's cache
+	CacheWriteTokens int64 `json:"cache_write_tokens"` // tokens that providers put into their caches
+	// US dollars saved by caching, for calls with a known price
 	Saved Money `json:"saved"`
 }
 
-// MarshalJSON writes null for what is absent.
+// MarshalJSON writes null for absent fields.
 func (u UsageSum) MarshalJSON() ([]byte, error) {
 	type plain UsageSum
 	return EncodeJSON(struct {

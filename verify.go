@@ -7,15 +7,15 @@ import (
 
 // The bounds of one step of a verification.
 const (
-	VerifyMessages = 500     // messages that a step holds against their hashes, about
-	VerifyPage     = 64      // of them that are in memory
-	VerifySessions = 100     // sessions that it begins at most
+	VerifyMessages = 500     // about how many messages a step checks
+	VerifyPage     = 64      // messages in memory at a time
+	VerifySessions = 100     // most sessions that a step begins
 	VerifyLinks    = 256     // links of the audit
-	VerifyEntries  = 1000    // entries that are looked up
+	VerifyEntries  = 1000    // entries looked up
 	VerifyBytes    = 8 << 20 // of files
 )
 
-// VerifyStage is what a step of a verification looks at.
+// VerifyStage is what a step of a verification checks.
 type VerifyStage string
 
 // The stages, in their order.
@@ -23,26 +23,25 @@ const (
 	VerifyPages   VerifyStage = "pages"   // the database's own check, table by table
 	VerifyRecords VerifyStage = "records" // each session's messages against their hashes
 	VerifyFiles   VerifyStage = "files"   // the bytes of files against their hashes
-	VerifyChain   VerifyStage = "chain"   // the links of the audit, its entries, and the heads they name
-	VerifyAudit   VerifyStage = "audit"   // entries that nobody linked
+	VerifyChain   VerifyStage = "chain"   // the audit's links, their entries, and the heads that they name
+	VerifyAudit   VerifyStage = "audit"   // unlinked entries
 	VerifyDone    VerifyStage = "done"
 )
 
-// VerifyPlace is how far a verification is: what a step begins with. The zero value
-// is its beginning. As text it is opaque; it can be kept, and the verification goes on
-// there later.
+// VerifyPlace is a position in a verification: where a step begins. The zero value is the beginning. Its text form is
+// opaque; it can be stored to continue the verification later.
 type VerifyPlace struct {
 	Stage       VerifyStage
-	Table       string // pages: the last one that was checked
+	Table       string // for pages: the last table checked
 	WorkspaceID ID
 	ID          ID    // session, blob or entry
 	At          Time  // of the entry
-	Number      int64 // last message of the session, or link, that was checked
-	Within      bool  // the session is not at its end
+	Number      int64 // the last message of the session, or link, checked
+	Within      bool  // the session has further messages
 	Hash        Hash  // of that message or link
 }
 
-// MarshalText writes the place; "" is the beginning.
+// MarshalText writes the position; "" is the beginning.
 func (p VerifyPlace) MarshalText() ([]byte, error) {
 	if p == (VerifyPlace{}) {
 		return nil, nil
@@ -69,7 +68,7 @@ func (p *VerifyPlace) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Finding is something that a verification found wrong.
+// Finding is a problem that a verification found.
 type Finding struct {
 	Stage VerifyStage `json:"stage"`
 	Where string      `json:"where"`
@@ -77,12 +76,11 @@ type Finding struct {
 	Do    string      `json:"do"`
 }
 
-// VerifyStep is one step of a verification: small enough to be asked for over HTTP,
-// and to be made beside a server's work.
+// VerifyStep is one step of a verification: small enough for one HTTP request, and to run beside a server's work.
 type VerifyStep struct {
-	Stage    VerifyStage `json:"stage" doc:"What it looked at."`
+	Stage    VerifyStage `json:"stage" doc:"What it checked."`
 	Next     VerifyPlace `json:"next" doc:"Where the next step begins. Opaque."`
-	Done     bool        `json:"done"`    // it was the last one
+	Done     bool        `json:"done"`    // this was the last step
 	Checked  int64       `json:"checked"` // tables, messages, chunks, links or entries of this step
 	Findings []Finding   `json:"findings"`
 	Anchor   Anchor      `json:"anchor"` // the end of the audit's chain

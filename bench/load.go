@@ -12,9 +12,8 @@ import (
 	"time"
 )
 
-// Target is where turns are sent: client i keeps a connection to Addrs[i modulo
-// their number], request(i) gives its whole HTTP request, First marks the first
-// token in the answer's bytes.
+// Target is where turns are sent: client i keeps a connection to Addrs[i modulo their number], request(i) returns its
+// whole HTTP request, First marks the first token in the answer's bytes.
 type Target struct {
 	Name    string
 	Addrs   []string
@@ -22,7 +21,7 @@ type Target struct {
 	First   []byte
 }
 
-// Addr is where a client's connection goes.
+// Addr returns the address of a client's connection.
 func (t Target) Addr(client int) string { return t.Addrs[client%len(t.Addrs)] }
 
 // Sample is one turn as a client saw it.
@@ -37,8 +36,8 @@ var endOfAnswer = []byte("\r\n0\r\n\r\n") //nolint:gochecknoglobals // never wri
 // answerBound ends a turn that hangs.
 const answerBound = 2 * time.Minute
 
-// Run sends turns from clients that each keep one connection, until count turns
-// were started in all, and returns a sample per turn.
+// Run sends turns from clients that each keep one connection, until count turns in all have started, and returns a
+// sample per turn.
 func Run(ctx context.Context, target Target, clients, count int) ([]Sample, error) {
 	var (
 		mu      sync.Mutex // guards samples, started and failed
@@ -91,7 +90,7 @@ func turn(conn net.Conn, request, first, buffer []byte) (Sample, error) {
 	var sample Sample
 	sent := time.Now()
 	overlap := max(len(first), len(endOfAnswer), 16) - 1
-	kept := 0 // bytes of the read before, so that a marker across two reads is found
+	kept := 0 // bytes of the previous read, to find a marker across two reads
 	head := true
 	for {
 		n, err := conn.Read(buffer[kept:])
@@ -138,7 +137,7 @@ func Post(addr, path, accept string, body []byte) []byte {
 	)
 }
 
-// Median of a figure over samples.
+// Median returns the median of a figure over samples.
 func Median(samples []Sample, figure func(Sample) time.Duration) time.Duration {
 	all := make([]time.Duration, len(samples))
 	for i, s := range samples {

@@ -5,8 +5,7 @@ import (
 	"syscall"
 )
 
-// dieWithParent makes the kernel end a child when this process is gone, also
-// when it was killed.
+// dieWithParent makes the kernel end a child when this process is gone, even if it was killed.
 func dieWithParent(command *exec.Cmd) {
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }

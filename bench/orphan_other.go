@@ -4,5 +4,5 @@ package bench
 
 import "os/exec"
 
-// dieWithParent can do nothing here; the figures need Linux's /proc anyway.
+// dieWithParent does nothing here; the figures need Linux's /proc anyway.
 func dieWithParent(*exec.Cmd) {}

@@ -45,11 +45,11 @@ func Start(ctx context.Context, env []string, program string, args ...string) (*
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s did not start", program), err, command.Process.Kill(), command.Wait())
 	}
-	go io.Copy(io.Discard, reader) //nolint:errcheck // ends with the process; its further words do not count
+	go io.Copy(io.Discard, reader) //nolint:errcheck // ends with the process; discards further output
 	return &Process{command: command, Line: strings.TrimSpace(line)}, nil
 }
 
-// Stop ends the process, killing it when it takes too long, and waits.
+// Stop ends the process, kills it if it takes too long, and waits.
 func (p *Process) Stop() error {
 	if p.command.ProcessState != nil {
 		return nil
@@ -57,7 +57,7 @@ func (p *Process) Stop() error {
 	if err := p.command.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
-	overdue := time.AfterFunc(stopBound, func() { _ = p.command.Process.Kill() }) // it may have ended just now
+	overdue := time.AfterFunc(stopBound, func() { _ = p.command.Process.Kill() }) // it may already have ended
 	defer overdue.Stop()
 	err := p.command.Wait()
 	var exit *exec.ExitError
@@ -67,7 +67,7 @@ func (p *Process) Stop() error {
 	return err
 }
 
-// Kill ends the process at once, as a crash would, and waits.
+// Kill ends the process immediately, like a crash, and waits.
 func (p *Process) Kill() error {
 	if err := p.command.Process.Kill(); err != nil {
 		return err
@@ -83,14 +83,13 @@ func (p *Process) Kill() error {
 // Terminate asks the process to end, without waiting.
 func (p *Process) Terminate() error { return p.command.Process.Signal(syscall.SIGTERM) }
 
-// CPU is the time that the process has used, user and system.
+// CPU returns the time that the process has used, user and system.
 func (p *Process) CPU() (time.Duration, error) {
 	own, _, err := cpu(p.command.Process.Pid)
 	return own, err
 }
 
-// FamilyCPU is the time that a process and its children have used, those that
-// have ended included.
+// FamilyCPU returns the time that a process and its children have used, including those that have ended.
 func FamilyCPU(pid int) (time.Duration, error) {
 	own, ended, err := cpu(pid)
 	if err != nil {
@@ -106,15 +105,14 @@ func FamilyCPU(pid int) (time.Duration, error) {
 		if err != nil {
 			return 0, err
 		}
-		if own, ended, err := cpu(child); err == nil { // it may have ended just now
+		if own, ended, err := cpu(child); err == nil { // it may already have ended
 			sum += own + ended
 		}
 	}
 	return sum, nil
 }
 
-// cpu reads what a process has used, and what those of its children used that
-// have ended.
+// cpu reads the time used by a process, and by its children that have ended.
 func cpu(pid int) (own, ended time.Duration, err error) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -122,7 +120,7 @@ func cpu(pid int) (own, ended time.Duration, err error) {
 	}
 	_, rest, _ := strings.Cut(string(raw), ") ")
 	fields := strings.Fields(rest)
-	const first = 11 // utime, stime, cutime, cstime, counted behind the command's name
+	const first = 11 // utime, stime, cutime, cstime, counted after the command's name
 	if len(fields) < first+4 {
 		return 0, 0, errors.New("/proc/stat is too short")
 	}

@@ -25,9 +25,8 @@ func ToolModelName(tokens int) string { return ModelName(tokens, 0) + "-tool" }
 
 const answerHead = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 
-// ServeProvider answers Chat Completions requests on a listener until it is
-// closed. It speaks just enough HTTP/1.1 to stay far cheaper than whatever is
-// measured in front of it: frames are made once per model and written whole.
+// ServeProvider answers Chat Completions requests on a listener until it is closed. It speaks just enough HTTP/1.1 to
+// stay far cheaper than whatever is measured in front of it: it builds frames once per model and writes them whole.
 func ServeProvider(listener net.Listener) error {
 	for {
 		conn, err := listener.Accept()
@@ -42,7 +41,7 @@ func ServeProvider(listener net.Listener) error {
 }
 
 func provide(conn net.Conn) {
-	defer conn.Close() //nolint:errcheck // the peer is gone or was told everything
+	defer conn.Close() //nolint:errcheck // the peer is gone or has everything
 	reader := bufio.NewReaderSize(conn, 64<<10)
 	cache := map[string][][]byte{}
 	for {
@@ -163,9 +162,8 @@ func call() [][]byte {
 	}
 }
 
-// writeSize is what the provider sends at once when it does not pace itself: a
-// handful of tokens, as a provider does that outruns its connection. Far larger
-// writes would spare the reference the reading and writing that it is there for.
+// writeSize is how much the provider sends at once when it does not pace itself: a handful of tokens, like a provider
+// that outruns its connection. Far larger writes would spare the reference the reading and writing that it must do.
 const writeSize = 512
 
 // answer makes the writes of a whole answer: one per token when paced, else one

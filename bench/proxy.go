@@ -10,11 +10,10 @@ import (
 	"time"
 )
 
-// ServeProxy is the reference: the standard library's reverse proxy and nothing
-// else, with the connection pool that a fair one needs. It takes in the request's
-// body before it forwards: net/http closes the body when the answer's head goes
-// out, and breaks the connection when the transport was about to look for the
-// body's end at that moment, which happens with a provider as quick as ours.
+// ServeProxy is the reference: only the standard library's reverse proxy, with the connection pool that a fair one
+// needs. It reads the request's body before it forwards the request: net/http closes the body when the head of the
+// answer is sent, and breaks the connection if the transport is about to look for the body's end at that moment, which
+// happens with a provider as fast as ours.
 func ServeProxy(listener net.Listener, target *url.URL) error {
 	proxy := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {

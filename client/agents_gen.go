@@ -12,7 +12,7 @@ import (
 	"example.org/parley"
 )
 
-// AgentsQuery are the query parameters of Agents; what is zero is left out.
+// AgentsQuery are the query parameters of Agents; zero values are left out.
 type AgentsQuery struct {
 	// Rows of a page; 100 by default.
 	Limit int
@@ -52,8 +52,8 @@ func (c *Client) Agents(ctx context.Context, query AgentsQuery, options ...Optio
 	})
 }
 
-// AllAgents ranges over what Agents lists, page by page, from query.Cursor on; query.Limit is the size of a page.
-// After an error it ends.
+// AllAgents ranges over the results of Agents, page by page, starting at query.Cursor; query.Limit is the size of a
+// page. It ends after an error.
 func (c *Client) AllAgents(ctx context.Context, query AgentsQuery, options ...Option) iter.Seq2[parley.Agent, error] {
 	return pages(query.Cursor, func(cursor string) (Page[parley.Agent], error) {
 		query.Cursor = cursor

@@ -11,7 +11,7 @@ import (
 	"example.org/parley"
 )
 
-// ApprovalsQuery are the query parameters of Approvals; what is zero is left out.
+// ApprovalsQuery are the query parameters of Approvals; zero values are left out.
 type ApprovalsQuery struct {
 	// Rows of a page; 100 by default.
 	Limit int
@@ -55,8 +55,8 @@ func (c *Client) Approvals(
 	})
 }
 
-// AllApprovals ranges over what Approvals lists, page by page, from query.Cursor on; query.Limit is the size of a
-// page. After an error it ends.
+// AllApprovals ranges over the results of Approvals, page by page, starting at query.Cursor; query.Limit is the size
+// of a page. It ends after an error.
 func (c *Client) AllApprovals(
 	ctx context.Context,
 	query ApprovalsQuery,
@@ -113,7 +113,7 @@ type DecisionInput struct {
 	Comment string `json:"comment,omitempty"`
 }
 
-// SessionApprovalsQuery are the query parameters of SessionApprovals; what is zero is left out.
+// SessionApprovalsQuery are the query parameters of SessionApprovals; zero values are left out.
 type SessionApprovalsQuery struct {
 	// Rows of a page; 100 by default.
 	Limit int
@@ -154,8 +154,8 @@ func (c *Client) SessionApprovals(
 	})
 }
 
-// AllSessionApprovals ranges over what SessionApprovals lists, page by page, from query.Cursor on; query.Limit is the
-// size of a page. After an error it ends.
+// AllSessionApprovals ranges over the results of SessionApprovals, page by page, starting at query.Cursor;
+// query.Limit is the size of a page. It ends after an error.
 func (c *Client) AllSessionApprovals(
 	ctx context.Context,
 	session parley.ID,

@@ -11,7 +11,7 @@ import (
 	"example.org/parley"
 )
 
-// AuditQuery are the query parameters of Audit; what is zero is left out.
+// AuditQuery are the query parameters of Audit; zero values are left out.
 type AuditQuery struct {
 	// Rows of a page; 100 by default.
 	Limit int
@@ -51,8 +51,8 @@ func (c *Client) Audit(ctx context.Context, query AuditQuery, options ...Option)
 	})
 }
 
-// AllAudit ranges over what Audit lists, page by page, from query.Cursor on; query.Limit is the size of a page. After
-// an error it ends.
+// AllAudit ranges over the results of Audit, page by page, starting at query.Cursor; query.Limit is the size of a
+// page. It ends after an error.
 func (c *Client) AllAudit(
 	ctx context.Context,
 	query AuditQuery,

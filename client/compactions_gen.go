@@ -11,7 +11,7 @@ import (
 	"example.org/parley"
 )
 
-// CoveredQuery are the query parameters of Covered; what is zero is left out.
+// CoveredQuery are the query parameters of Covered; zero values are left out.
 type CoveredQuery struct {
 	// Rows of a page; 100 by default.
 	Limit int
@@ -47,8 +47,8 @@ func (c *Client) Covered(
 	})
 }
 
-// AllCovered ranges over what Covered lists, page by page, from query.Cursor on; query.Limit is the size of a page.
-// After an error it ends.
+// AllCovered ranges over the results of Covered, page by page, starting at query.Cursor; query.Limit is the size of a
+// page. It ends after an error.
 func (c *Client) AllCovered(
 	ctx context.Context,
 	message parley.ID,

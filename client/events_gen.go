@@ -11,7 +11,7 @@ import (
 	"example.org/parley"
 )
 
-// WatchWorkspaceQuery are the query parameters of WatchWorkspace; what is zero is left out.
+// WatchWorkspaceQuery are the query parameters of WatchWorkspace; zero values are left out.
 type WatchWorkspaceQuery struct {
 	// A session's id, a colon and the event sequence to begin after. Repeatable.
 	Session []string
@@ -25,8 +25,8 @@ func (q *WatchWorkspaceQuery) values() url.Values {
 
 // WatchWorkspace watches the workspace. List changes (session.updated, status_changed, deleted, activated,
 // deactivated), and the events and deltas of the sessions asked for, on one connection. There is no replay of list
-// changes: on resync, which comes first, fetch the lists again. A connection that breaks is taken up again behind the
-// last frame. The range ends with ctx, or with an error.
+// changes: on resync, which comes first, fetch the lists again. A broken connection resumes after the last frame. The
+// range ends with ctx, or with an error.
 //
 // GET /v1/events
 func (c *Client) WatchWorkspace(
@@ -42,7 +42,7 @@ func (c *Client) WatchWorkspace(
 	})
 }
 
-// WatchSessionQuery are the query parameters of WatchSession; what is zero is left out.
+// WatchSessionQuery are the query parameters of WatchSession; zero values are left out.
 type WatchSessionQuery struct {
 	// Begin after this event sequence.
 	After int64
@@ -56,8 +56,8 @@ func (q *WatchSessionQuery) values() url.Values {
 
 // WatchSession watches a session. Server-sent events: those after Last-Event-ID (it wins) or after, else from the
 // first, then live. Durable events carry an id; step.generating carries deltas and has none; resync says that the
-// place is unknown and the session is to be read again. A comment comes every 15 s. A connection that breaks is taken
-// up again behind the last frame. The range ends with ctx, or with an error.
+// place is unknown and the session is to be read again. A comment comes every 15 s. A broken connection resumes after
+// the last frame. The range ends with ctx, or with an error.
 //
 // GET /v1/sessions/{session}/events
 func (c *Client) WatchSession(

@@ -12,7 +12,7 @@ import (
 	"example.org/parley"
 )
 
-// FilesQuery are the query parameters of Files; what is zero is left out.
+// FilesQuery are the query parameters of Files; zero values are left out.
 type FilesQuery struct {
 	// Rows of a page; 100 by default.
 	Limit int
@@ -42,8 +42,8 @@ func (c *Client) Files(ctx context.Context, query FilesQuery, options ...Option)
 	})
 }
 
-// AllFiles ranges over what Files lists, page by page, from query.Cursor on; query.Limit is the size of a page. After
-// an error it ends.
+// AllFiles ranges over the results of Files, page by page, starting at query.Cursor; query.Limit is the size of a
+// page. It ends after an error.
 func (c *Client) AllFiles(ctx context.Context, query FilesQuery, options ...Option) iter.Seq2[parley.File, error] {
 	return pages(query.Cursor, func(cursor string) (Page[parley.File], error) {
 		query.Cursor = cursor
@@ -51,7 +51,7 @@ func (c *Client) AllFiles(ctx context.Context, query FilesQuery, options ...Opti
 	})
 }
 
-// UploadFileQuery are the query parameters of UploadFile; what is zero is left out.
+// UploadFileQuery are the query parameters of UploadFile; zero values are left out.
 type UploadFileQuery struct {
 	// The file's name; of a form, instead of the one in it.
 	Name string

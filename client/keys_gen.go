@@ -10,7 +10,7 @@ import (
 	"example.org/parley"
 )
 
-// SignInByCodeQuery are the query parameters of SignInByCode; what is zero is left out.
+// SignInByCodeQuery are the query parameters of SignInByCode; zero values are left out.
 type SignInByCodeQuery struct {
 	// The code.
 	Code string
@@ -93,7 +93,7 @@ func (c *Client) RevokeKey(ctx context.Context, key parley.ID, options ...Option
 	})
 }
 
-// Principal reads who the server takes the caller for. The principal that this request acts as.
+// Principal reads the caller's identity. The principal that this request acts as.
 //
 // GET /v1/principal
 func (c *Client) Principal(ctx context.Context, options ...Option) (WhoAmI, error) {

@@ -47,7 +47,7 @@ type LoopStopInput struct {
 	Now bool `json:"now,omitempty"`
 }
 
-// LoopsQuery are the query parameters of Loops; what is zero is left out.
+// LoopsQuery are the query parameters of Loops; zero values are left out.
 type LoopsQuery struct {
 	// Rows of a page; 100 by default.
 	Limit int
@@ -82,8 +82,8 @@ func (c *Client) Loops(
 	})
 }
 
-// AllLoops ranges over what Loops lists, page by page, from query.Cursor on; query.Limit is the size of a page. After
-// an error it ends.
+// AllLoops ranges over the results of Loops, page by page, starting at query.Cursor; query.Limit is the size of a
+// page. It ends after an error.
 func (c *Client) AllLoops(
 	ctx context.Context,
 	session parley.ID,

@@ -95,7 +95,7 @@ type AppendInput struct {
 	Reasoning *string `json:"reasoning,omitempty"`
 }
 
-// BranchesQuery are the query parameters of Branches; what is zero is left out.
+// BranchesQuery are the query parameters of Branches; zero values are left out.
 type BranchesQuery struct {
 	// Rows of a page; 100 by default.
 	Limit int
@@ -131,8 +131,8 @@ func (c *Client) Branches(
 	})
 }
 
-// AllBranches ranges over what Branches lists, page by page, from query.Cursor on; query.Limit is the size of a page.
-// After an error it ends.
+// AllBranches ranges over the results of Branches, page by page, starting at query.Cursor; query.Limit is the size of
+// a page. It ends after an error.
 func (c *Client) AllBranches(
 	ctx context.Context,
 	message parley.ID,
@@ -189,8 +189,8 @@ type BranchInput struct {
 }
 
 // EditMessageStream asks a message in other words, and watch. As editMessage, which says the rest; the answer is a
-// stream. Closing it cancels nothing. A connection that breaks is taken up again behind the last frame. Leaving the
-// loop cancels nothing; the range ends with the turn.
+// stream. Closing it cancels nothing. A broken connection resumes after the last frame. Leaving the loop cancels
+// nothing; the range ends with the turn.
 //
 // POST /v1/messages/{message}/edit/stream
 func (c *Client) EditMessageStream(
@@ -208,7 +208,7 @@ func (c *Client) EditMessageStream(
 	})
 }
 
-// MarkMessageQuery are the query parameters of MarkMessage; what is zero is left out.
+// MarkMessageQuery are the query parameters of MarkMessage; zero values are left out.
 type MarkMessageQuery struct {
 	// The session whose marks are meant; the one that wrote the message by default.
 	SessionID parley.ID
@@ -292,8 +292,8 @@ type RegenerateInput struct {
 }
 
 // RegenerateMessageStream asks a message again, and watch. As regenerateMessage, which says the rest; the answer is a
-// stream. Closing it cancels nothing. A connection that breaks is taken up again behind the last frame. Leaving the
-// loop cancels nothing; the range ends with the turn.
+// stream. Closing it cancels nothing. A broken connection resumes after the last frame. Leaving the loop cancels
+// nothing; the range ends with the turn.
 //
 // POST /v1/messages/{message}/regenerate/stream
 func (c *Client) RegenerateMessageStream(
@@ -408,7 +408,7 @@ func (c *Client) Versions(ctx context.Context, message parley.ID, options ...Opt
 	})
 }
 
-// SearchQuery are the query parameters of Search; what is zero is left out.
+// SearchQuery are the query parameters of Search; zero values are left out.
 type SearchQuery struct {
 	// What to look for: words, "a phrase", -without.
 	Q string
@@ -642,7 +642,7 @@ type Span struct {
 	Length int `json:"length"`
 }
 
-// MessagesQuery are the query parameters of Messages; what is zero is left out.
+// MessagesQuery are the query parameters of Messages; zero values are left out.
 type MessagesQuery struct {
 	// Rows of a page; 100 by default.
 	Limit int
@@ -708,8 +708,8 @@ func (c *Client) Messages(
 	})
 }
 
-// AllMessages ranges over what Messages lists, page by page, from query.Cursor on; query.Limit is the size of a page.
-// After an error it ends.
+// AllMessages ranges over the results of Messages, page by page, starting at query.Cursor; query.Limit is the size of
+// a page. It ends after an error.
 func (c *Client) AllMessages(
 	ctx context.Context,
 	session parley.ID,
@@ -857,8 +857,8 @@ type DryInput struct {
 }
 
 // PostMessageStream posts a message, and watch. As postMessage, which says the rest; the answer is a stream. Closing
-// it cancels nothing. A connection that breaks is taken up again behind the last frame. Leaving the loop cancels
-// nothing; the range ends with the turn.
+// it cancels nothing. A broken connection resumes after the last frame. Leaving the loop cancels nothing; the range
+// ends with the turn.
 //
 // POST /v1/sessions/{session}/messages/stream
 func (c *Client) PostMessageStream(

@@ -84,7 +84,7 @@ type ProviderList struct {
 	Data []model.ProviderInfo `json:"data"`
 }
 
-// UsageQuery are the query parameters of Usage; what is zero is left out.
+// UsageQuery are the query parameters of Usage; zero values are left out.
 type UsageQuery struct {
 	// By what to sum up; day by default.
 	Group parley.UsageGroup

@@ -11,7 +11,7 @@ import (
 	"example.org/parley"
 )
 
-// DirectoriesQuery are the query parameters of Directories; what is zero is left out.
+// DirectoriesQuery are the query parameters of Directories; zero values are left out.
 type DirectoriesQuery struct {
 	// The directory to look into, absolute. Without it the roots are listed.
 	Path string
@@ -68,7 +68,7 @@ type Directory struct {
 	ProjectID parley.ID `json:"project_id"`
 }
 
-// ProjectsQuery are the query parameters of Projects; what is zero is left out.
+// ProjectsQuery are the query parameters of Projects; zero values are left out.
 type ProjectsQuery struct {
 	// Rows of a page; 100 by default.
 	Limit int
@@ -101,8 +101,8 @@ func (c *Client) Projects(ctx context.Context, query ProjectsQuery, options ...O
 	})
 }
 
-// AllProjects ranges over what Projects lists, page by page, from query.Cursor on; query.Limit is the size of a page.
-// After an error it ends.
+// AllProjects ranges over the results of Projects, page by page, starting at query.Cursor; query.Limit is the size of
+// a page. It ends after an error.
 func (c *Client) AllProjects(
 	ctx context.Context,
 	query ProjectsQuery,
@@ -136,7 +136,7 @@ type ProjectInput struct {
 	Icon string `json:"icon,omitempty"`
 }
 
-// DeleteProjectQuery are the query parameters of DeleteProject; what is zero is left out.
+// DeleteProjectQuery are the query parameters of DeleteProject; zero values are left out.
 type DeleteProjectQuery struct {
 	// Delete its sessions too.
 	Cascade *bool

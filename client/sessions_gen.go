@@ -13,7 +13,7 @@ import (
 	"example.org/parley"
 )
 
-// SessionsQuery are the query parameters of Sessions; what is zero is left out.
+// SessionsQuery are the query parameters of Sessions; zero values are left out.
 type SessionsQuery struct {
 	// Rows of a page; 100 by default.
 	Limit int
@@ -88,8 +88,8 @@ func (c *Client) Sessions(ctx context.Context, query SessionsQuery, options ...O
 	})
 }
 
-// AllSessions ranges over what Sessions lists, page by page, from query.Cursor on; query.Limit is the size of a page.
-// After an error it ends.
+// AllSessions ranges over the results of Sessions, page by page, starting at query.Cursor; query.Limit is the size of
+// a page. It ends after an error.
 func (c *Client) AllSessions(
 	ctx context.Context,
 	query SessionsQuery,
@@ -177,7 +177,7 @@ type FeatureInput struct {
 	Feature string `json:"feature"`
 }
 
-// SessionByKeyQuery are the query parameters of SessionByKey; what is zero is left out.
+// SessionByKeyQuery are the query parameters of SessionByKey; zero values are left out.
 type SessionByKeyQuery struct {
 	// The session's key.
 	Key string
@@ -226,8 +226,8 @@ func (c *Client) EnsureSession(ctx context.Context, input SessionInput, options 
 }
 
 // EnsureSessionStream gets or create a session by key, and watch. As ensureSession, which says the rest; the answer
-// is a stream. Closing it cancels nothing. A connection that breaks is taken up again behind the last frame. Leaving
-// the loop cancels nothing; the range ends with the turn.
+// is a stream. Closing it cancels nothing. A broken connection resumes after the last frame. Leaving the loop cancels
+// nothing; the range ends with the turn.
 //
 // PUT /v1/sessions/by-key/stream
 func (c *Client) EnsureSessionStream(
@@ -245,8 +245,8 @@ func (c *Client) EnsureSessionStream(
 }
 
 // CreateSessionStream creates a session, and watch. As createSession, which says the rest; the answer is a stream.
-// Closing it cancels nothing. A connection that breaks is taken up again behind the last frame. Leaving the loop
-// cancels nothing; the range ends with the turn.
+// Closing it cancels nothing. A broken connection resumes after the last frame. Leaving the loop cancels nothing; the
+// range ends with the turn.
 //
 // POST /v1/sessions/stream
 func (c *Client) CreateSessionStream(
@@ -375,7 +375,7 @@ func (c *Client) ClearContext(ctx context.Context, session parley.ID, options ..
 	})
 }
 
-// ExportSessionQuery are the query parameters of ExportSession; what is zero is left out.
+// ExportSessionQuery are the query parameters of ExportSession; zero values are left out.
 type ExportSessionQuery struct {
 	// json, the default, or markdown. One of json, markdown.
 	Format string
@@ -453,8 +453,8 @@ type ForkInput struct {
 }
 
 // ForkSessionStream forks a session, and watch. As forkSession, which says the rest; the answer is a stream. Closing
-// it cancels nothing. A connection that breaks is taken up again behind the last frame. Leaving the loop cancels
-// nothing; the range ends with the turn.
+// it cancels nothing. A broken connection resumes after the last frame. Leaving the loop cancels nothing; the range
+// ends with the turn.
 //
 // POST /v1/sessions/{session}/fork/stream
 func (c *Client) ForkSessionStream(
@@ -472,7 +472,7 @@ func (c *Client) ForkSessionStream(
 	})
 }
 
-// SharesQuery are the query parameters of Shares; what is zero is left out.
+// SharesQuery are the query parameters of Shares; zero values are left out.
 type SharesQuery struct {
 	// out, the default: who reads this session; in: what this session reads. One of out, in.
 	Direction string

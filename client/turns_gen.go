@@ -88,7 +88,7 @@ type Costs struct {
 	Current bool `json:"current"`
 }
 
-// DiffCallQuery are the query parameters of DiffCall; what is zero is left out.
+// DiffCallQuery are the query parameters of DiffCall; zero values are left out.
 type DiffCallQuery struct {
 	// The call to compare with.
 	With parley.ID
@@ -246,8 +246,8 @@ type ReplayInput struct {
 }
 
 // ReplayCallStream sends a call's request again, and watch. As replayCall, which says the rest; the answer is a
-// stream. Closing it cancels nothing. A connection that breaks is taken up again behind the last frame. Leaving the
-// loop cancels nothing; the range ends with the turn.
+// stream. Closing it cancels nothing. A broken connection resumes after the last frame. Leaving the loop cancels
+// nothing; the range ends with the turn.
 //
 // POST /v1/calls/{call}/replay/stream
 func (c *Client) ReplayCallStream(
@@ -264,7 +264,7 @@ func (c *Client) ReplayCallStream(
 	})
 }
 
-// CallsQuery are the query parameters of Calls; what is zero is left out.
+// CallsQuery are the query parameters of Calls; zero values are left out.
 type CallsQuery struct {
 	// Rows of a page; 100 by default.
 	Limit int
@@ -302,8 +302,8 @@ func (c *Client) Calls(
 	})
 }
 
-// AllCalls ranges over what Calls lists, page by page, from query.Cursor on; query.Limit is the size of a page. After
-// an error it ends.
+// AllCalls ranges over the results of Calls, page by page, starting at query.Cursor; query.Limit is the size of a
+// page. It ends after an error.
 func (c *Client) AllCalls(
 	ctx context.Context,
 	session parley.ID,
@@ -350,7 +350,7 @@ type CancelInput struct {
 	Queued bool `json:"queued,omitempty"`
 }
 
-// TurnsQuery are the query parameters of Turns; what is zero is left out.
+// TurnsQuery are the query parameters of Turns; zero values are left out.
 type TurnsQuery struct {
 	// Rows of a page; 100 by default.
 	Limit int
@@ -391,8 +391,8 @@ func (c *Client) Turns(
 	})
 }
 
-// AllTurns ranges over what Turns lists, page by page, from query.Cursor on; query.Limit is the size of a page. After
-// an error it ends.
+// AllTurns ranges over the results of Turns, page by page, starting at query.Cursor; query.Limit is the size of a
+// page. It ends after an error.
 func (c *Client) AllTurns(
 	ctx context.Context,
 	session parley.ID,
@@ -433,8 +433,8 @@ func (c *Client) ContinueTurn(ctx context.Context, turn parley.ID, options ...Op
 }
 
 // ContinueTurnStream goes on after a limit, and watch. As continueTurn, which says the rest; the answer is a stream.
-// Closing it cancels nothing. A connection that breaks is taken up again behind the last frame. Leaving the loop
-// cancels nothing; the range ends with the turn.
+// Closing it cancels nothing. A broken connection resumes after the last frame. Leaving the loop cancels nothing; the
+// range ends with the turn.
 //
 // POST /v1/turns/{turn}/continue/stream
 func (c *Client) ContinueTurnStream(ctx context.Context, turn parley.ID, options ...Option) iter.Seq2[Frame, error] {
@@ -464,8 +464,8 @@ func (c *Client) RetryTurn(ctx context.Context, turn parley.ID, options ...Optio
 }
 
 // RetryTurnStream tries a turn again, and watch. As retryTurn, which says the rest; the answer is a stream. Closing
-// it cancels nothing. A connection that breaks is taken up again behind the last frame. Leaving the loop cancels
-// nothing; the range ends with the turn.
+// it cancels nothing. A broken connection resumes after the last frame. Leaving the loop cancels nothing; the range
+// ends with the turn.
 //
 // POST /v1/turns/{turn}/retry/stream
 func (c *Client) RetryTurnStream(ctx context.Context, turn parley.ID, options ...Option) iter.Seq2[Frame, error] {

@@ -32,16 +32,16 @@ var databases = pgtest.NewDatabases(pgtest.Options{}, func(ctx context.Context, 
 	return err
 })
 
-// patience is how long a test waits for what must come.
+// patience bounds every wait of a test.
 const patience = 60 * time.Second
 
-// What a process of a test has.
+// Parts of a test's process.
 const (
 	runs  = 1 << iota // a worker
 	hears             // a relay
 )
 
-// process is a whole Parley process on a database that others use too.
+// process is a whole Parley process on a shared database.
 type process struct {
 	*testing.T
 	store  *postgres.Store
@@ -62,10 +62,10 @@ func newProcess(t *testing.T, url string, parts int) *process {
 	if parts&hears != 0 {
 		relay := p.store.Relay()
 		options.Relay = relay
-		// What is said before the relay listens is for the next look.
+		// Hints sent before the relay listens are lost until the next poll.
 		for began := time.Now(); !relay.Stats().Connected; <-time.After(time.Millisecond) {
 			if time.Since(began) > patience {
-				t.Fatal("the relay does not connect")
+				t.Fatal("the relay did not connect")
 			}
 		}
 	}
@@ -115,7 +115,7 @@ func (p *process) post(session parley.ID, text string) parley.ID {
 	return posted.Turn.ID
 }
 
-// watch begins to watch a session, or with none the workspace.
+// watch starts watching sessions, or without any the workspace.
 func (p *process) watch(sessions ...parley.ID) *viewer {
 	v := &viewer{process: p, texts: map[parley.ID]string{}}
 	request := stream.Request{Feed: len(sessions) == 0}
@@ -207,7 +207,7 @@ func (v *viewer) settled(data json.RawMessage) error {
 	return nil
 }
 
-// isRecord holds what was watched against the record.
+// isRecord compares what was watched with the record.
 func (v *viewer) isRecord(session parley.ID) {
 	v.Helper()
 	scope := store.Scope{WorkspaceID: v.owner.WorkspaceID}
@@ -227,8 +227,8 @@ func (v *viewer) isRecord(session parley.ID) {
 	}
 }
 
-// A turn that one process runs is watched on another, and cancelled there: the
-// one that runs it hears of it and settles what there is by itself.
+// TestCancelledFromAnotherProcess: a turn that one process runs is watched and cancelled on another; the process that
+// runs it learns of the cancel and settles the turn itself.
 func TestCancelledFromAnotherProcess(t *testing.T) {
 	t.Parallel()
 	url := databases.New(t)
@@ -250,7 +250,7 @@ func TestCancelledFromAnotherProcess(t *testing.T) {
 	v.isRecord(session)
 }
 
-// The workspace feed tells what happens on other processes.
+// TestFeedOfAnotherProcess: the workspace feed reports what happens on other processes.
 func TestFeedOfAnotherProcess(t *testing.T) {
 	t.Parallel()
 	url := databases.New(t)
@@ -277,8 +277,8 @@ func TestFeedOfAnotherProcess(t *testing.T) {
 	v.until("its end", seen(parley.FeedSessionDeleted, first))
 }
 
-// A session is deleted on one process while another runs its turn: watchers on
-// either are told, and the run ends.
+// TestDeletedOnAnotherProcess: a session is deleted on one process while another runs its turn; watchers on both are
+// told, and the run ends.
 func TestDeletedOnAnotherProcess(t *testing.T) {
 	t.Parallel()
 	url := databases.New(t)
@@ -294,12 +294,12 @@ func TestDeletedOnAnotherProcess(t *testing.T) {
 	for i, v := range []*viewer{here, there} {
 		v.until("the end", func() bool { return false })
 		if !v.gone || len(v.feed) != 1 || v.feed[0].Type != parley.FeedSessionDeleted {
-			t.Errorf("watcher %d was told %+v, ended %v", i, v.feed, v.gone)
+			t.Errorf("watcher %d got %+v, ended %v", i, v.feed, v.gone)
 		}
 	}
 }
 
-// A process that hears nothing at all still shows everything (failure 40).
+// TestProcessThatHearsNothing: a process that hears no hints still shows everything (failure 40).
 func TestProcessThatHearsNothing(t *testing.T) {
 	t.Parallel()
 	url := databases.New(t)
@@ -312,9 +312,9 @@ func TestProcessThatHearsNothing(t *testing.T) {
 	v.isRecord(session)
 }
 
-// Turns on three processes, posted and watched through any of them, while the
-// connections that carry hints are killed again and again: every watcher gets
-// every event once and ends with the record (failures 23 and 40).
+// TestAnyProcessShowsAnySession: turns run on three processes and are posted and watched through any of them, while the
+// connections that carry hints are killed repeatedly. Every watcher gets every event once and ends with the record
+// (failures 23 and 40).
 func TestAnyProcessShowsAnySession(t *testing.T) {
 	t.Parallel()
 	const processes, sessions, turns = 3, 8, 3

@@ -11,9 +11,8 @@ import (
 	"example.org/parley/stream"
 )
 
-// Approvals yields the questions about the turn's tool calls, each as soon as it
-// is asked and while nobody has answered it, and ends with the turn. Range over
-// it in a goroutine of its own beside Text, and answer with Conversation.Decide.
+// Approvals yields each pending question about the turn's tool calls as soon as it is asked, and ends with the turn.
+// Range over it in a separate goroutine beside Text, and answer with Conversation.Decide.
 func (t *Turn) Approvals(ctx context.Context) iter.Seq2[parley.Approval, error] {
 	return func(yield func(parley.Approval, error) bool) {
 		home := t.conversation.home
@@ -44,8 +43,8 @@ func (t *Turn) Approvals(ctx context.Context) iter.Seq2[parley.Approval, error] 
 	}
 }
 
-// Decide answers a question about a tool call of any session of the home.
-// CodeConflict with the state when it is not pending any more.
+// Decide answers a question about a tool call of any session of the home. CodeConflict, with the state, if it is no
+// longer pending.
 func (c *Conversation) Decide(
 	ctx context.Context,
 	approvalID parley.ID,

@@ -7,7 +7,7 @@ import (
 	"example.org/parley/engine"
 )
 
-// A program answers the questions of a turn while it streams.
+// TestApprovalsOfATurn: a program answers the questions of a turn while it streams.
 func TestApprovalsOfATurn(t *testing.T) {
 	home := newHome(t)
 	input := with("sim/script", "current_time")
@@ -42,6 +42,6 @@ func TestApprovalsOfATurn(t *testing.T) {
 		t.Errorf("asked %d times, %q, %v", asked, text, err)
 	}
 	for range turn.Approvals(t.Context()) {
-		t.Error("what was answered is asked again")
+		t.Error("an answered question was asked again")
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"example.org/parley/tool/builtin"
 )
 
-// TestAProgramIsAudited: what a program does without a server is in the audit like
-// what is asked over HTTP: changes with the change, readings when the home closes.
+// TestAProgramIsAudited: what a program does without a server is audited like HTTP requests: changes in their
+// transaction, reads when the home closes.
 func TestAProgramIsAudited(t *testing.T) {
 	t.Run("SQLite", func(t *testing.T) {
 		store, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{})
@@ -63,7 +63,7 @@ func audited(t *testing.T, db store.Store) {
 		must(err)
 		for _, e := range entries {
 			if e.PrincipalID != home.Owner.ID || e.RequestID.IsZero() {
-				t.Errorf("an entry that says too little: %+v", e)
+				t.Errorf("an incomplete entry: %+v", e)
 			}
 			acts = append(acts, act{e.Action, e.SessionID, e.TargetID})
 		}
@@ -77,7 +77,7 @@ func audited(t *testing.T, db store.Store) {
 	must(chat.ShareWith(ctx, reader.ID))
 	must(chat.Clear(ctx))
 	if _, err := chat.Retry(ctx, turn.ID); parley.ErrorCode(err) != parley.CodeConflict {
-		t.Fatalf("a turn that completed is taken up again: %v", err)
+		t.Fatalf("a completed turn was retried: %v", err)
 	}
 	changes := []act{
 		{
@@ -95,9 +95,9 @@ func audited(t *testing.T, db store.Store) {
 		{"shareSession", reader.ID, chat.ID},
 		{"clearContext", chat.ID, parley.ID{}},
 	}
-	watched := act{"watchSession", chat.ID, parley.ID{}} // by All, which the log may have written or not
+	watched := act{"watchSession", chat.ID, parley.ID{}} // by All; the log may or may not have written it
 	if diff := cmp.Diff(changes, slices.DeleteFunc(told(), func(a act) bool { return a == watched })); diff != "" {
-		t.Errorf("before anything is written behind (-want +got):\n%s", diff)
+		t.Errorf("before the log is written (-want +got):\n%s", diff)
 	}
 	_, err = chat.Session(ctx)
 	must(err)

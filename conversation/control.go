@@ -8,8 +8,7 @@ import (
 	"example.org/parley/store"
 )
 
-// Queue reads the messages that wait behind the unfinished turn, in the order in
-// which they will run.
+// Queue reads the messages that wait behind the unfinished turn, in the order in which they will run.
 func (c *Conversation) Queue(ctx context.Context) ([]parley.Message, error) {
 	page, err := c.home.Engine.Messages(
 		ctx,
@@ -20,14 +19,13 @@ func (c *Conversation) Queue(ctx context.Context) ([]parley.Message, error) {
 	return page.Data, err
 }
 
-// Clear empties what the model sees: it begins with the next message. The record
-// stays.
+// Clear empties the model's context, which then starts with the next message. The record stays.
 func (c *Conversation) Clear(ctx context.Context) error {
 	_, err := c.home.Engine.ClearContext(ctx, c.home.Owner, c.ID)
 	return err
 }
 
-// Edit replaces the text of a queued message. CodeConflict once it is in the record.
+// Edit replaces the text of a queued message. CodeConflict if it has entered the record.
 func (c *Conversation) Edit(ctx context.Context, message parley.ID, text string) (parley.Message, error) {
 	content, err := parley.EncodeContent(parley.UserContent{Text: text})
 	if err != nil {
@@ -36,32 +34,31 @@ func (c *Conversation) Edit(ctx context.Context, message parley.ID, text string)
 	return c.home.Engine.UpdateMessage(ctx, c.home.Owner, message, engine.MessagePatch{Content: content})
 }
 
-// Remove takes a queued message out of the queue. CodeConflict once it is in the record.
+// Remove removes a message from the queue. CodeConflict if it has entered the record.
 func (c *Conversation) Remove(ctx context.Context, message parley.ID) error {
 	_, err := c.home.Engine.RemoveMessage(ctx, c.home.Owner, message)
 	return err
 }
 
-// Send has a queued message heard now: parley.DuringSteer shows it to the
-// unfinished turn, parley.DuringInterrupt cancels that one and runs it.
+// Send delivers a queued message now: parley.DuringSteer shows it to the unfinished turn, parley.DuringInterrupt
+// cancels that turn and runs it.
 func (c *Conversation) Send(ctx context.Context, message parley.ID, how parley.During) (parley.Message, error) {
 	posted, err := c.home.Engine.SendMessage(ctx, c.home.Owner, message, engine.SendInput{How: how})
 	return posted.Message, err
 }
 
-// Move puts a queued message before another one, or last when before is zero.
+// Move moves a queued message before another one, or to the end if before is zero.
 func (c *Conversation) Move(ctx context.Context, message, before parley.ID) (parley.Message, error) {
 	return c.home.Engine.MoveMessage(ctx, c.home.Owner, message, engine.MoveInput{Before: before})
 }
 
-// Retry takes a failed or cancelled turn up again; the turn that it gives answers
-// the same message. CodeConflict with the state when that is not possible.
+// Retry resumes a failed or cancelled turn; the returned turn answers the same message. CodeConflict, with the state,
+// if that is not possible.
 func (c *Conversation) Retry(ctx context.Context, turn parley.ID) (*Turn, error) {
 	return c.resumed(c.home.Engine.RetryTurn(ctx, c.home.Owner, turn, store.Idempotency{}))
 }
 
-// Continue has a turn go on that stopped at a limit. CodeConflict with the state
-// when it did not.
+// Continue resumes a turn that stopped at a limit. CodeConflict, with the state, for any other turn.
 func (c *Conversation) Continue(ctx context.Context, turn parley.ID) (*Turn, error) {
 	return c.resumed(c.home.Engine.ContinueTurn(ctx, c.home.Owner, turn, store.Idempotency{}))
 }
@@ -73,22 +70,20 @@ func (c *Conversation) resumed(resumed store.TurnResumed, err error) (*Turn, err
 	return &Turn{ID: resumed.Turn.ID, conversation: c, after: resumed.EventSequence}, nil
 }
 
-// Loop repeats a task until its condition is met or its maximum reached. It is
-// durable and runs on by itself; Home.Engine reads and stops it.
+// Loop repeats a task until its condition is met or its maximum reached. It is durable and continues on its own;
+// Home.Engine reads and stops it.
 func (c *Conversation) Loop(ctx context.Context, input engine.LoopInput) (parley.Loop, error) {
 	started, err := c.home.Engine.StartLoop(ctx, c.home.Owner, c.ID, input, store.Idempotency{})
 	return started.Loop, err
 }
 
-// Compact has a summary written of all but the newest turn, without waiting for it
-// (parley.EventCompactionCompleted tells when it is there). CodeConflict with the
-// reason when there is nothing to sum up, or a summary is being written.
+// Compact requests a summary of everything but the newest turn, without waiting for it (parley.EventCompactionCompleted
+// announces it). CodeConflict, with the reason, if there is nothing to sum up or a summary is being written.
 func (c *Conversation) Compact(ctx context.Context) (parley.Compaction, error) {
 	return c.home.Engine.CompactSession(ctx, c.home.Owner, c.ID)
 }
 
-// Compaction reads the conversation's compaction: the one that is under way, or the
-// last one.
+// Compaction reads the conversation's running compaction, or the last one.
 func (c *Conversation) Compaction(ctx context.Context) (parley.Compaction, error) {
 	return c.home.Engine.Compaction(ctx, c.home.Owner, c.ID)
 }

@@ -10,7 +10,7 @@ import (
 	"example.org/parley/live"
 )
 
-// The library has the same say in what runs and waits as the server's API.
+// TestControl: the library can control running and waiting work as the server's API can.
 func TestControl(t *testing.T) {
 	t.Parallel()
 	home := newHome(t)
@@ -68,7 +68,7 @@ func TestControl(t *testing.T) {
 		t.Errorf("the retry that was cancelled ends with %v", err)
 	}
 	if _, err := chat.Continue(t.Context(), again.ID); parley.ErrorCode(err) != parley.CodeConflict {
-		t.Errorf("continuing what did not stop at a limit: %v", err)
+		t.Errorf("continuing a turn that did not stop at a limit: %v", err)
 	}
 	loop, err := open(
 		t,

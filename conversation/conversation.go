@@ -15,19 +15,19 @@ type Conversation struct {
 	home *Home
 }
 
-// Session reads its present state.
+// Session reads the current state.
 func (c *Conversation) Session(ctx context.Context) (parley.Session, error) {
 	return c.home.Engine.Session(ctx, c.home.Owner, c.ID)
 }
 
-// Tree reads the conversation and the tool sessions below it: those that its
-// agent's tools opened, what each has used, and the sums. Home.Resume opens one.
+// Tree reads the conversation and the tool sessions that its agent's tools opened below it, with the usage of each and
+// the sums. Home.Resume opens one.
 func (c *Conversation) Tree(ctx context.Context) (parley.Tree, error) {
 	return c.home.Engine.SessionTree(ctx, c.home.Owner, c.ID)
 }
 
-// Post stores a message and, for a user message, starts its turn or queues it.
-// The message is durable when Post returns; the turn runs on by itself.
+// Post stores a message and, for a user message, starts its turn or queues it. The message is durable when Post
+// returns; the turn continues on its own.
 func (c *Conversation) Post(ctx context.Context, input engine.MessageInput) (*Turn, error) {
 	posted, err := c.home.Engine.PostMessage(ctx, c.home.Owner, c.ID, input, store.Idempotency{})
 	if err != nil {
@@ -49,9 +49,8 @@ func (c *Conversation) Say(ctx context.Context, text string) (*Turn, error) {
 	return c.Post(ctx, input)
 }
 
-// StreamText says something and yields the answer's text piece by piece, as
-// Turn.Text does. The message is posted when the loop begins. Post and stream are
-// one use of the engine, as they are one request over HTTP.
+// StreamText says something and yields the answer's text piece by piece, like Turn.Text. It posts the message when the
+// range begins. Post and stream count as one use of the engine, as they are one request over HTTP.
 func (c *Conversation) StreamText(ctx context.Context, text string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		ctx, call, err := c.home.Engine.Begin(ctx, engine.Caller{Principal: c.home.Owner, Action: "postMessage"})
@@ -69,8 +68,7 @@ func (c *Conversation) StreamText(ctx context.Context, text string) iter.Seq2[st
 	}
 }
 
-// Messages yields the record, oldest first, then what is queued. The sequence
-// ends after the first error.
+// Messages yields the record, oldest first, then the queued messages. It ends after the first error.
 func (c *Conversation) Messages(ctx context.Context) iter.Seq2[parley.Message, error] {
 	return func(yield func(parley.Message, error) bool) {
 		var list engine.MessageList
@@ -93,8 +91,8 @@ func (c *Conversation) Messages(ctx context.Context) iter.Seq2[parley.Message, e
 	}
 }
 
-// Cancel stops the first unfinished turn; the partial text is kept.
-// CodeNothingToCancel when nothing ever ran, CodeConflict when it had finished.
+// Cancel stops the first unfinished turn; its partial text stays. CodeNothingToCancel if nothing ever ran, CodeConflict
+// if the turn has finished.
 func (c *Conversation) Cancel(ctx context.Context) (engine.CancelResult, error) {
 	return c.home.Engine.Cancel(ctx, c.home.Owner, c.ID, engine.CancelInput{})
 }

@@ -67,7 +67,7 @@ func with(model parley.ModelID, tools ...string) engine.SessionInput {
 	return input
 }
 
-// record is the text of the assistant's messages in the store.
+// record returns the text of the assistant's messages in the store.
 func record(t *testing.T, chat *conversation.Conversation) string {
 	t.Helper()
 	var text strings.Builder
@@ -83,7 +83,7 @@ func record(t *testing.T, chat *conversation.Conversation) string {
 	return text.String()
 }
 
-// What streams is what the record has, for every simulated model.
+// TestStreamedTextIsTheRecord: for every simulated model the streamed text equals the record.
 func TestStreamedTextIsTheRecord(t *testing.T) {
 	home := newHome(t)
 	for _, test := range []struct {
@@ -128,7 +128,7 @@ func TestFailedTurnSaysWhy(t *testing.T) {
 	}
 }
 
-// A cancel keeps what was streamed, and the conversation goes on.
+// TestCancelKeepsThePartialText: a cancel keeps the streamed text, and the conversation continues.
 func TestCancelKeepsThePartialText(t *testing.T) {
 	chat := open(t, newHome(t), with("sim/lorem-100000-1"))
 	turn, err := chat.Say(t.Context(), "Talk.")
@@ -176,7 +176,7 @@ func TestCancelKeepsThePartialText(t *testing.T) {
 	}
 }
 
-// Ranging over a finished turn's frames again replays the same events.
+// TestFramesReplay: ranging over a finished turn's frames again replays the same events.
 func TestFramesReplay(t *testing.T) {
 	chat := open(t, newHome(t), with("sim/tool", "current_time"))
 	turn, err := chat.Say(t.Context(), "What time is it?")

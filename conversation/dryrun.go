@@ -7,9 +7,8 @@ import (
 	"example.org/parley/engine"
 )
 
-// DryRun answers a text by the path of a post and writes nothing. No tool runs:
-// script answers for them, and a tool that it does not have is told as not run. It
-// returns when the turn has ended.
+// DryRun answers a text as a post would, but writes nothing. No tool runs: script provides their results, and a tool
+// without one is reported as not run. DryRun returns when the turn has ended.
 func (c *Conversation) DryRun(
 	ctx context.Context,
 	text string,
@@ -23,8 +22,7 @@ func (c *Conversation) DryRun(
 	return c.home.Engine.DryRunMessage(ctx, c.home.Owner, c.ID, input, engine.DryWatch{})
 }
 
-// Preview tells what would be sent for a text now; nothing is written and no
-// model is asked.
+// Preview returns what would be sent for a text now; it writes nothing and asks no model.
 func (c *Conversation) Preview(ctx context.Context, text string) (engine.Preview, error) {
 	input, err := userInput(text)
 	if err != nil {
@@ -33,7 +31,7 @@ func (c *Conversation) Preview(ctx context.Context, text string) (engine.Preview
 	return c.home.Engine.Preview(ctx, c.home.Owner, c.ID, input)
 }
 
-// Context tells what the model's window holds now.
+// Context returns what the model's window contains now.
 func (c *Conversation) Context(ctx context.Context) (engine.Preview, error) {
 	return c.home.Engine.Context(ctx, c.home.Owner, c.ID)
 }

@@ -13,7 +13,7 @@ import (
 	"example.org/parley/tool/builtin"
 )
 
-// An agent is tried without a trace: its tool answers from a script.
+// An agent is tried out without a trace: its tool answers from a script.
 func ExampleConversation_DryRun() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "parley")

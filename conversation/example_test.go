@@ -26,8 +26,7 @@ func check(err error) {
 	}
 }
 
-// models offers the built-in simulator; llm/openai and llm/anthropic are
-// providers in the same way.
+// models offers the built-in simulator; llm/openai and llm/anthropic are providers of the same kind.
 func models() model.Source {
 	registry, err := llm.NewRegistry(llm.Options{Providers: []llm.Provider{
 		{
@@ -64,7 +63,7 @@ func Example() {
 	// Output: Good morning!
 }
 
-// A conversation is found again by its id, also after a restart.
+// A conversation can be resumed by its id, even after a restart.
 func ExampleHome_Resume() {
 	ctx := context.Background()
 	home, end := start(ctx)
@@ -88,7 +87,7 @@ func ExampleHome_Resume() {
 	// 2 assistant Remember me.
 }
 
-// A tool may be an agent: each call of it is a conversation of its own.
+// A tool may be an agent: each call opens a conversation.
 func ExampleConversation_Tree() {
 	ctx := context.Background()
 	home, end := start(ctx)
@@ -144,7 +143,7 @@ func ExampleConversation_Tree() {
 	// assistant What do you see?
 }
 
-// start is what Example does first.
+// start sets up what the examples share.
 func start(ctx context.Context) (home *conversation.Home, end func()) {
 	dir, err := os.MkdirTemp("", "parley")
 	check(err)
@@ -154,23 +153,23 @@ func start(ctx context.Context) (home *conversation.Home, end func()) {
 	check(err)
 	return home, func() {
 		check(home.Close(ctx))
-		check(store.Close()) //nolint:contextcheck // what closing does is not bound by ctx
+		check(store.Close()) //nolint:contextcheck // closing does not depend on ctx
 		check(os.RemoveAll(dir))
 	}
 }
 
-// A program's own middleware: here it has the model answer in capitals.
+// capitals is a program's own middleware, which makes the model answer in capitals.
 type capitals struct{}
 
 func (capitals) Name() string { return "capitals@1" }
 
 func (capitals) Request(_ context.Context, _ model.Exchange, request *model.Request) (model.AnswerFilter, error) {
-	request.System += "Answer in capitals." // the models that listen
+	request.System += "Answer in capitals." // for models that obey
 	return func(chunks iter.Seq2[model.Chunk, error]) iter.Seq2[model.Chunk, error] {
 		return func(yield func(model.Chunk, error) bool) {
 			for chunk, err := range chunks {
 				if chunk.Kind == model.ChunkText {
-					chunk.Text = strings.ToUpper(chunk.Text) // and those that do not
+					chunk.Text = strings.ToUpper(chunk.Text) // and for those that do not
 				}
 				if !yield(chunk, err) {
 					return

@@ -9,9 +9,8 @@ import (
 	"example.org/parley/store"
 )
 
-// Fork makes a conversation that shares this one's history up to a message (zero:
-// all of it) and goes on by itself. CodeConflict while the message's step is not
-// done.
+// Fork opens a conversation that shares this one's history up to a message (zero: all of it) and continues separately.
+// CodeConflict while the message's step is not done.
 func (c *Conversation) Fork(ctx context.Context, at parley.ID) (*Conversation, error) {
 	opened, err := c.home.Engine.Fork(ctx, c.home.Owner, c.ID, engine.ForkInput{At: at}, store.Idempotency{})
 	if err != nil {
@@ -20,8 +19,8 @@ func (c *Conversation) Fork(ctx context.Context, at parley.ID) (*Conversation, e
 	return &Conversation{ID: opened.Session.ID, home: c.home}, nil
 }
 
-// Rephrase asks a message of the record in other words, in a fork that begins
-// before it. Edit changes one that is queued. The turn's ID is that of the fork.
+// Rephrase asks a message of the record in other words, in a fork that begins before it. Use Edit for a queued message.
+// The turn's ID is that of the fork.
 func (c *Conversation) Rephrase(ctx context.Context, message parley.ID, text string) (*Conversation, *Turn, error) {
 	content, err := parley.EncodeContent(parley.UserContent{Text: text})
 	if err != nil {
@@ -38,8 +37,7 @@ func (c *Conversation) Rephrase(ctx context.Context, message parley.ID, text str
 	)
 }
 
-// Regenerate asks a message, or the one that an answer is to, again, in a fork that
-// begins before it.
+// Regenerate asks a message again, or the message that an answer belongs to, in a fork that begins before it.
 func (c *Conversation) Regenerate(ctx context.Context, message parley.ID) (*Conversation, *Turn, error) {
 	return c.branched(
 		c.home.Engine.Regenerate(
@@ -64,8 +62,7 @@ func (c *Conversation) branched(opened store.Opened, err error) (*Conversation, 
 	return fork, turn, nil
 }
 
-// Add records a message of the user's that starts no turn: the agent sees it with
-// the next one.
+// Add records a user message that starts no turn: the agent sees it with the next one.
 func (c *Conversation) Add(ctx context.Context, text string) (parley.Message, error) {
 	content, err := parley.EncodeContent(parley.UserContent{Text: text})
 	if err != nil {
@@ -79,7 +76,7 @@ func (c *Conversation) Add(ctx context.Context, text string) (parley.Message, er
 	return turn.Message, nil
 }
 
-// SetModel has the turns from now on use another model; "" is the agent's again.
+// SetModel makes later turns use another model; "" restores the agent's.
 func (c *Conversation) SetModel(ctx context.Context, model parley.ModelID) error {
 	_, err := c.home.Engine.UpdateSession(
 		ctx,
@@ -92,8 +89,8 @@ func (c *Conversation) SetModel(ctx context.Context, model parley.ModelID) error
 	return err
 }
 
-// Capabilities tells what is known of the model that the next turn uses: whether
-// it reasons, calls tools and sees images, its context, its price.
+// Capabilities returns what is known about the next turn's model: whether it reasons, calls tools and sees images, its
+// context, its price.
 func (c *Conversation) Capabilities(ctx context.Context) (model.Info, error) {
 	return c.home.Engine.Capabilities(ctx, c.home.Owner, c.ID)
 }

@@ -9,7 +9,7 @@ import (
 	"example.org/parley/engine"
 )
 
-// say waits for an answer.
+// say posts a text and waits for the answer.
 func say(ctx context.Context, chat *conversation.Conversation, text string) parley.Message {
 	turn, err := chat.Say(ctx, text)
 	check(err)
@@ -27,7 +27,7 @@ func show(ctx context.Context, chat *conversation.Conversation) {
 	}
 }
 
-// A fork shares what was said, and goes on by itself.
+// A fork shares the history and continues separately.
 func ExampleConversation_Fork() {
 	ctx := context.Background()
 	home, end := start(ctx)
@@ -47,7 +47,7 @@ func ExampleConversation_Fork() {
 	// 4 assistant Right.
 }
 
-// A message is asked in other words; the original stays.
+// A message is rephrased; the original stays.
 func ExampleConversation_Rephrase() {
 	ctx := context.Background()
 	home, end := start(ctx)
@@ -70,7 +70,7 @@ func ExampleConversation_Rephrase() {
 	// 2 assistant Helo
 }
 
-// An answer is asked for again.
+// An answer is generated again.
 func ExampleConversation_Regenerate() {
 	ctx := context.Background()
 	home, end := start(ctx)
@@ -86,7 +86,7 @@ func ExampleConversation_Regenerate() {
 	// Output: Again?
 }
 
-// Something is said that needs no answer yet.
+// A message is added that needs no answer yet.
 func ExampleConversation_Add() {
 	ctx := context.Background()
 	home, end := start(ctx)
@@ -103,7 +103,7 @@ func ExampleConversation_Add() {
 	// 3 assistant Which colour?
 }
 
-// A conversation goes on with another model.
+// A conversation continues with another model.
 func ExampleConversation_SetModel() {
 	ctx := context.Background()
 	home, end := start(ctx)
@@ -117,7 +117,7 @@ func ExampleConversation_SetModel() {
 	// Output: sim/tool true true
 }
 
-// What is known of the model that answers next.
+// What is known about the model that answers next.
 func ExampleConversation_Capabilities() {
 	ctx := context.Background()
 	home, end := start(ctx)

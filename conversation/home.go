@@ -20,15 +20,15 @@ import (
 	"example.org/parley/worker"
 )
 
-// Options are what a Home is made of. Store and Models are required.
+// Options configure a Home. Store and Models are required.
 type Options struct {
-	Store     store.Store  // open, and told to nobody else yet
+	Store     store.Store  // open, and without other listeners
 	Models    model.Source // see package llm
 	Tools     tool.Source  // nil: none
-	Workspace string       // parley.DefaultWorkspace by default; made if it is new
+	Workspace string       // default: parley.DefaultWorkspace; created if missing
 	Worker    worker.Options
-	// Relay: see package sqlite (Streams) and postgres (Relay); without one, what agents outside stream is seen when
-	// it settles
+	// Relay: see packages sqlite (Streams) and postgres (Relay). Without one, messages that outside agents stream
+	// become visible when they settle
 	Hub live.Options
 	Log *slog.Logger // nil: slog.Default()
 }
@@ -44,8 +44,8 @@ type Home struct {
 	audit   *engine.AuditLog
 }
 
-// Start puts a Home together, takes over turns that an earlier process left
-// unfinished, and begins to run turns. Close ends it.
+// Start assembles a Home, takes over turns that an earlier process left unfinished, and begins to run turns. Close ends
+// it.
 func Start(ctx context.Context, options Options) (*Home, error) {
 	if options.Log == nil {
 		options.Log = slog.Default()
@@ -64,7 +64,7 @@ func Start(ctx context.Context, options Options) (*Home, error) {
 		options.Hub,
 	) //nolint:contextcheck // its poller lives until Close, not until ctx ends
 	runner := worker.New(options.Store, options.Models, options.Tools, hub, options.Worker)
-	options.Store.Listen(hub) // before the worker: a stream's events are known when it opens
+	options.Store.Listen(hub) // before the worker, so that a stream's events are known when it opens
 	options.Store.Listen(runner)
 	audit := engine.NewAuditLog(
 		options.Store,
@@ -99,26 +99,25 @@ func Start(ctx context.Context, options Options) (*Home, error) {
 	}, nil
 }
 
-// As is the same Home for another principal, such as one whom Engine.Authenticate
-// has found: what its conversations do is admitted, counted and audited as theirs.
-// Closing either closes both.
+// As returns the same Home for another principal, for example one found by Engine.Authenticate: what its conversations
+// do is authorised, counted and audited as that principal's. Closing either Home closes both.
 func (h *Home) As(principal parley.Principal) *Home {
 	other := *h
 	other.Owner = principal
 	return &other
 }
 
-// Close lets running turns finish (see worker.Options.Drain), writes down what was
-// read, and ends what Start began. The store stays open.
+// Close lets running turns finish (see worker.Options.Drain), writes pending audit entries, and ends what Start began.
+// The store stays open.
 func (h *Home) Close(ctx context.Context) error {
 	err := h.worker.Stop(ctx)
 	h.hub.Close()
-	h.audit.Close() //nolint:contextcheck // it has a bound of its own
+	h.audit.Close() //nolint:contextcheck // it has its own time limit
 	return err
 }
 
-// Open creates a conversation. The zero input is one with the workspace's
-// built-in agent; with a Key that exists it is that conversation.
+// Open creates a conversation. The zero input creates one with the workspace's built-in agent; with an existing Key it
+// returns that conversation.
 func (h *Home) Open(ctx context.Context, input engine.SessionInput) (*Conversation, error) {
 	opened, err := h.Engine.OpenSession(ctx, h.Owner, input, store.Idempotency{})
 	if err != nil {
@@ -127,8 +126,7 @@ func (h *Home) Open(ctx context.Context, input engine.SessionInput) (*Conversati
 	return &Conversation{ID: opened.Session.ID, home: h}, nil
 }
 
-// Resume finds a conversation again, in this process or a later one.
-// CodeNotFound when there is none such.
+// Resume finds a conversation, in this process or a later one. CodeNotFound if it does not exist.
 func (h *Home) Resume(ctx context.Context, id parley.ID) (*Conversation, error) {
 	if _, err := h.Engine.Session(ctx, h.Owner, id); err != nil {
 		return nil, err

@@ -15,7 +15,7 @@ import (
 	"example.org/parley/tool/builtin"
 )
 
-// holder is a home for the holder of a new key, who may use it so often in a minute.
+// holder returns a home for the holder of a new key with a rate per minute.
 func holder(t *testing.T, home *conversation.Home, role parley.PrincipalRole, perMinute int) *conversation.Home {
 	t.Helper()
 	input := engine.KeyInput{Name: parley.NewID().String(), Role: role, RequestsPerMinute: perMinute}
@@ -30,7 +30,7 @@ func holder(t *testing.T, home *conversation.Home, role parley.PrincipalRole, pe
 	return home.As(principal)
 }
 
-// public is a session that the whole workspace sees.
+// public returns a session that the whole workspace sees.
 func public() engine.SessionInput {
 	input := with("sim/echo")
 	input.Visibility = parley.VisibilityWorkspace
@@ -44,8 +44,8 @@ func wantCode(t *testing.T, what string, err error, code parley.Code) {
 	}
 }
 
-// TestAProgramsUsersAreLimited: whatever a program does for the holder of a key counts
-// against the key's rate, like what is asked over HTTP.
+// TestAProgramsUsersAreLimited: what a program does for the holder of a key counts against the key's rate, like HTTP
+// requests.
 func TestAProgramsUsersAreLimited(t *testing.T) {
 	home := newHome(t)
 	shared := open(t, home, public())
@@ -110,8 +110,7 @@ func TestAProgramsUsersAreLimited(t *testing.T) {
 	})
 }
 
-// TestWatchingIsAdmitted: who may not see a session any more is shown nothing of the
-// turn that they began there.
+// TestWatchingIsAdmitted: a principal that may no longer see a session gets nothing of the turn that it started there.
 func TestWatchingIsAdmitted(t *testing.T) {
 	home := newHome(t)
 	owned := open(t, home, public())
@@ -132,14 +131,14 @@ func TestWatchingIsAdmitted(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, err := turn.All(t.Context())
-	wantCode(t, "what they may not see", err, parley.CodeNotFound)
+	wantCode(t, "a hidden session", err, parley.CodeNotFound)
 	if text != "" {
-		t.Errorf("they were shown %q", text)
+		t.Errorf("they saw %q", text)
 	}
 }
 
-// TestAProgramsUsersAreAudited: what a program does for somebody is in the audit as
-// theirs; a post that is streamed is one use, which its post tells of.
+// TestAProgramsUsersAreAudited: what a program does for a principal is audited as theirs; a streamed post is one use,
+// with the entry of its post.
 func TestAProgramsUsersAreAudited(t *testing.T) {
 	db, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{})
 	if err != nil {

@@ -8,9 +8,8 @@ import (
 	"example.org/parley/store"
 )
 
-// Draft is a message that an agent of the program's own, not Parley's, streams
-// into a conversation. It is one goroutine's at a time, and the record's: after a
-// crash Redraft goes on where it ended. One that grows no more for a while is
+// Draft is a message that the program's own agent, not Parley's, streams into a conversation. It is not safe for
+// concurrent use. It is part of the record: after a crash Redraft continues it. A draft without growth for a while is
 // settled as failed (parley.DefaultOutsideTimeout).
 type Draft struct {
 	ID           parley.ID
@@ -18,8 +17,8 @@ type Draft struct {
 	ends         parley.OutsideGrown
 }
 
-// Draft opens a message. model says what writes it, for people; "" is fine.
-// CodeBusy while a turn of the conversation is unfinished.
+// Draft opens a message. model names the writer, for people; it may be "". CodeBusy while a turn of the conversation is
+// unfinished.
 func (c *Conversation) Draft(ctx context.Context, model parley.ModelID) (*Draft, error) {
 	input := engine.MessageInput{
 		Role:     parley.RoleAssistant,
@@ -33,7 +32,7 @@ func (c *Conversation) Draft(ctx context.Context, model parley.ModelID) (*Draft,
 	return &Draft{ID: posted.Message.ID, conversation: c}, nil
 }
 
-// Redraft goes on with a message that is open. CodeConflict when it has settled.
+// Redraft continues an open message. CodeConflict if it has settled.
 func (c *Conversation) Redraft(ctx context.Context, message parley.ID) (*Draft, error) {
 	d := &Draft{ID: message, conversation: c}
 	return d, d.grow(ctx, engine.AppendInput{Text: new("")})
@@ -44,7 +43,7 @@ func (d *Draft) Reason(ctx context.Context, reasoning string) error {
 	return d.grow(ctx, engine.AppendInput{Offset: d.ends.Reasoning, Reasoning: &reasoning})
 }
 
-// Write adds text; it is durable, and seen, when Write returns.
+// Write adds text, which is durable and visible when Write returns.
 func (d *Draft) Write(ctx context.Context, text string) error {
 	return d.grow(ctx, engine.AppendInput{Offset: d.ends.Text, Text: &text})
 }
@@ -64,14 +63,13 @@ func (d *Draft) Settle(ctx context.Context, input engine.SettleInput) (engine.Ou
 	return home.Engine.SettleMessage(ctx, home.Owner, d.ID, input)
 }
 
-// ShareWith lets another conversation's agent read this one, with the tool
-// read_session.
+// ShareWith lets another conversation's agent read this one with the tool read_session.
 func (c *Conversation) ShareWith(ctx context.Context, reader parley.ID) error {
 	_, _, err := c.home.Engine.ShareSession(ctx, c.home.Owner, c.ID, reader)
 	return err
 }
 
-// UnshareWith ends that.
+// UnshareWith ends a share.
 func (c *Conversation) UnshareWith(ctx context.Context, reader parley.ID) error {
 	return c.home.Engine.UnshareSession(ctx, c.home.Owner, c.ID, reader)
 }

@@ -10,8 +10,7 @@ import (
 	"example.org/parley/store"
 )
 
-// A program's own agent streams its message, breaks off, and goes on where the
-// record ends.
+// TestDraft: a program's own agent streams its message, breaks off, and continues where the record ends.
 func TestDraft(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -37,14 +36,14 @@ func TestDraft(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := draft.Write(ctx, "from elsewhere"); parley.ErrorCode(err) != parley.CodeConflict {
-		t.Errorf("writing where the text does not end any more: %v", err)
+		t.Errorf("writing where the text no longer ends: %v", err)
 	}
 	settled, err := again.Settle(ctx, engine.SettleInput{Status: parley.MessageCompleted})
 	if err != nil || string(settled.Message.Content) != `{"parts":[{"text":"Hm. Yes.","type":"reasoning"},{"text":"Grüße aus Ulm.","type":"text"}]}` {
 		t.Errorf("settled %s, %v", settled.Message.Content, err)
 	}
 	if _, err := chat.Redraft(ctx, draft.ID); parley.ErrorCode(err) != parley.CodeConflict {
-		t.Errorf("going on with a settled one: %v", err)
+		t.Errorf("continuing a settled one: %v", err)
 	}
 	other := open(t, home, engine.SessionInput{})
 	if err := chat.ShareWith(ctx, other.ID); err != nil {
@@ -55,8 +54,7 @@ func TestDraft(t *testing.T) {
 	}
 }
 
-// What an agent outside appends through either process is watched on both, and
-// its cancel there too.
+// TestDraftAcrossProcesses: text appended through one process is watched on both, as is its cancel.
 func TestDraftAcrossProcesses(t *testing.T) {
 	t.Parallel()
 	url := databases.New(t)
@@ -76,7 +74,7 @@ func TestDraftAcrossProcesses(t *testing.T) {
 	for i := range 40 {
 		piece := fmt.Sprintf("%d, ", i)
 		if i == 20 {
-			piece = strings.Repeat("a long piece, ", 4000) // more than a notification takes
+			piece = strings.Repeat("a long piece, ", 4000) // larger than a notification
 		}
 		by := []*process{one, two}[i%2]
 		_, err := by.engine.AppendMessage(

@@ -11,20 +11,20 @@ import (
 	"example.org/parley/stream"
 )
 
-// Turn is what a posted message started, or joined. A message that is recorded
-// alone has a zero ID and nothing to watch.
+// Turn is the turn that a posted message started or joined. A message that starts no turn has a zero ID and nothing to
+// watch.
 type Turn struct {
 	ID      parley.ID
-	Message parley.Message // as it was posted; zero for a turn that was taken up again
+	Message parley.Message // as posted; zero for a resumed turn
 
 	conversation *Conversation
 	after        int64
 }
 
-// TurnError is a turn that failed or was cancelled.
+// TurnError reports a turn that failed or was cancelled.
 type TurnError struct{ Turn parley.Turn }
 
-// Error is the failure's sentence for people.
+// Error returns the failure's sentence for people.
 func (e *TurnError) Error() string {
 	if e.Turn.Error != nil {
 		return e.Turn.Error.Sentence
@@ -32,9 +32,8 @@ func (e *TurnError) Error() string {
 	return "The turn was " + string(e.Turn.Status) + "."
 }
 
-// Frames yields the turn's events and deltas, from its beginning to its
-// terminal event. Leaving the loop cancels nothing; ranging again replays. Each
-// range is a use of the engine like any other: it is counted and audited.
+// Frames yields the turn's events and deltas, from its beginning to its terminal event. Leaving the loop cancels
+// nothing; ranging again replays. Each range counts as a use of the engine and is audited.
 func (t *Turn) Frames(ctx context.Context) iter.Seq2[stream.Frame, error] {
 	return func(yield func(stream.Frame, error) bool) {
 		if t.ID.IsZero() {
@@ -51,9 +50,8 @@ func (t *Turn) Frames(ctx context.Context) iter.Seq2[stream.Frame, error] {
 	}
 }
 
-// Text yields the answer's text as it grows, without reasoning and tool calls.
-// It ends with the turn; a turn that failed or was cancelled ends with a
-// *TurnError.
+// Text yields the answer's text as it grows, without reasoning and tool calls. It ends with the turn, with a *TurnError
+// if the turn failed or was cancelled.
 func (t *Turn) Text(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		sent := map[parley.ID]int{} // bytes yielded of each message
@@ -77,7 +75,7 @@ func (t *Turn) Text(ctx context.Context) iter.Seq2[string, error] {
 	}
 }
 
-// All waits for the turn and returns the whole text, also beside a *TurnError.
+// All waits for the turn and returns the whole text, even with a *TurnError.
 func (t *Turn) All(ctx context.Context) (string, error) {
 	var text strings.Builder
 	for piece, err := range t.Text(ctx) {
@@ -89,7 +87,7 @@ func (t *Turn) All(ctx context.Context) (string, error) {
 	return text.String(), nil
 }
 
-// pieces is the text in a frame that was not yielded yet.
+// pieces returns the text in a frame that was not yielded yet.
 func pieces(frame stream.Frame, sent map[parley.ID]int) []string {
 	if frame.Kind == stream.DeltaFrame && frame.Delta.Kind == parley.KindText {
 		return fresh(nil, frame.Delta.MessageID, frame.Delta.Offset, frame.Delta.Text, sent)
@@ -112,7 +110,7 @@ func pieces(frame stream.Frame, sent map[parley.ID]int) []string {
 	return out
 }
 
-// fresh appends what lies behind the bytes already yielded of a message.
+// fresh appends the text of a message after the bytes already yielded.
 func fresh(out []string, id parley.ID, offset int, text string, sent map[parley.ID]int) []string {
 	end := offset + len(text)
 	if end <= sent[id] {
@@ -123,7 +121,7 @@ func fresh(out []string, id parley.ID, offset int, text string, sent map[parley.
 	return append(out, piece)
 }
 
-// outcome is nil for a completed turn.
+// outcome returns nil for a completed turn.
 func outcome(last parley.Event) error {
 	if last.Type == parley.EventSessionCompleted {
 		return nil

@@ -10,9 +10,9 @@ import (
 	"example.org/parley/tool"
 )
 
-// accepts collects what opening a session of an agent, or making a version of it,
-// agrees to let run unasked: the agent as it is, the agents among its tools, and the
-// server's tools of all of them. More are further tools that the session gets.
+// accepts collects what a person agrees to run without a question by opening a session of an agent, or by making a
+// version of it: the agent as it is, the agents among its tools, and the server's tools of all of them. more are
+// further tools that the session gets.
 func (e *Engine) accepts(
 	ctx context.Context,
 	scope store.Scope,
@@ -32,7 +32,7 @@ func (e *Engine) accepts(
 			}
 			below, err := e.agent(ctx, scope, refs[i].Agent.Agent)
 			if parley.ErrorCode(err) == parley.CodeNotFound {
-				continue // its calls will say so
+				continue // its calls will report it
 			} else if err != nil {
 				return nil, err
 			}
@@ -46,9 +46,8 @@ func (e *Engine) accepts(
 	return accepted, nil
 }
 
-// acceptsPatch is what a person accepts by making the next version of an agent: what the
-// patch sets, and what they accepted by their latest version before. What others changed
-// meanwhile is not accepted by a patch that does not name it.
+// acceptsPatch returns what a person accepts by making an agent's next version: what the patch sets, and what they
+// accepted with their latest version. A patch does not accept changes by others that it does not name.
 func (e *Engine) acceptsPatch(
 	ctx context.Context,
 	scope store.Scope,
@@ -77,7 +76,7 @@ func (e *Engine) acceptsPatch(
 	return accepted, nil
 }
 
-// digestsOf are the tools that an entry stands for at present, as they are.
+// digestsOf returns the digests of the tools that an entry matches now.
 func (e *Engine) digestsOf(ctx context.Context, ref *parley.ToolRef) (digests []string) {
 	if own := ref.Digest(); own != "" {
 		return []string{own}
@@ -103,18 +102,18 @@ func (e *Engine) digestsOf(ctx context.Context, ref *parley.ToolRef) (digests []
 	return digests
 }
 
-// toolsPatience is how long servers of tools may take at the process's start, before
-// a session begins without theirs.
+// toolsPatience is how long tool servers may take at the start of the process before a session begins without their
+// tools.
 const toolsPatience = 10 * time.Second
 
-// awaitTools returns at once when the servers of tools were all tried.
+// awaitTools returns immediately once every tool server has been tried.
 func (e *Engine) awaitTools(ctx context.Context) {
 	ctx, stop := context.WithTimeout(ctx, toolsPatience)
 	defer stop()
 	e.tools.Await(ctx)
 }
 
-// accept has a new session begin with what its owner accepts: its agent as it is.
+// accept lets a new session begin with what its owner accepts: its agent as it is.
 func (e *Engine) accept(ctx context.Context, scope store.Scope, session *parley.Session) error {
 	agent, err := e.store.Agent(ctx, scope.WorkspaceID, session.AgentID.String())
 	if err != nil {
@@ -124,8 +123,8 @@ func (e *Engine) accept(ctx context.Context, scope store.Scope, session *parley.
 	return err
 }
 
-// acceptedBy are the tools that the owner of a session accepts with a patch: those
-// that it names, and those that a grant of it allows. Of another's patch nothing.
+// acceptedBy returns the tools that a session's owner accepts with a patch: those that it names, and those that one of
+// its grants allows. A patch by somebody else accepts nothing.
 func (e *Engine) acceptedBy(
 	ctx context.Context,
 	scope store.Scope,

@@ -8,7 +8,7 @@ import (
 	"example.org/parley/store"
 )
 
-// AgentInput is a new agent. Only Name is needed.
+// AgentInput is a new agent. Only Name is required.
 type AgentInput struct {
 	Slug        string `json:"slug,omitempty" doc:"Unique in the workspace; made from the name when absent."`
 	Name        string `json:"name"`
@@ -19,19 +19,19 @@ type AgentInput struct {
 	LeadID parley.ID `json:"lead_id,omitzero"`
 }
 
-// widens reports an agent that says what it may run, as a patch does.
+// widens reports whether the agent says what it may run, in the sense of AgentPatch.widens.
 func (a *AgentInput) widens() bool {
 	return len(parley.ValueOf(a.Tools)) > 0 || len(parley.ValueOf(a.Grants)) > 0 || a.Runtime != ""
 }
 
-// apply sets a field that the change names.
+// apply sets a field if the change names it.
 func apply[T any](change parley.Change[T], to *T) {
 	if change.Set {
 		*to = change.Value
 	}
 }
 
-// AgentPatch changes an agent: absent fields stay, null clears.
+// AgentPatch changes an agent: absent fields stay, null clears them.
 type AgentPatch struct {
 	Slug        parley.Change[string] `json:"slug,omitzero"`
 	Name        parley.Change[string] `json:"name,omitzero"`
@@ -42,14 +42,13 @@ type AgentPatch struct {
 	LeadID parley.Change[parley.ID]          `json:"lead_id,omitzero"`
 	Status parley.Change[parley.AgentStatus] `json:"status,omitzero" enum:"active,archived"`
 
-	OwnerID parley.Change[parley.ID] `json:"owner_id,omitzero" doc:"For admins: the principal that may change it from now on; null leaves it to admins."`
+	OwnerID parley.Change[parley.ID] `json:"owner_id,omitzero" doc:"For admins: the principal that may change the agent from now on; null leaves it to admins."`
 }
 
-// widens reports a patch that says what the agent may run.
+// widens reports whether the patch says what the agent may run.
 func (p *AgentPatch) widens() bool { return p.Tools.Set || p.Grants.Set || p.Runtime.Set }
 
-// AgentList asks for agents, by slug ascending by default. Archived ones are
-// left out unless Status asks for them.
+// AgentList selects agents, by slug ascending by default. Archived ones are left out unless Status includes them.
 type AgentList struct {
 	Paging
 	Status AgentFilter
@@ -70,8 +69,8 @@ const (
 	AgentsAny      AgentFilter = "any"
 )
 
-// CreateAgent makes an agent in version 1. The bool reports an idempotent
-// repeat. CodeConflict when the slug is taken.
+// CreateAgent makes an agent in version 1. The bool reports an idempotent repeat. It returns CodeConflict if the slug
+// is taken.
 func (e *Engine) CreateAgent(
 	ctx context.Context,
 	principal parley.Principal,
@@ -112,7 +111,7 @@ func (e *Engine) CreateAgent(
 	return made, repeat, err
 }
 
-// Agent finds by id or slug.
+// Agent finds an agent by id or slug.
 func (e *Engine) Agent(ctx context.Context, principal parley.Principal, idOrSlug string) (_ parley.Agent, err error) {
 	ctx, call, err := e.enter(ctx, principal, "getAgent", ReadAgents)
 	if err != nil {
@@ -150,7 +149,7 @@ func (e *Engine) AgentVersion(
 	return e.store.AgentVersion(ctx, scope.WorkspaceID, agent.ID, version)
 }
 
-// Agents lists.
+// Agents lists agents.
 func (e *Engine) Agents(
 	ctx context.Context,
 	principal parley.Principal,
@@ -203,7 +202,7 @@ func (e *Engine) Agents(
 	}), nil
 }
 
-// ownerOf is the owner that a list asks for; zero for any.
+// ownerOf returns the owner that a list asks for; zero for any.
 func ownerOf(principal parley.Principal, owner string) (parley.ID, error) {
 	switch owner {
 	case "":
@@ -223,11 +222,10 @@ func ownerOf(principal parley.Principal, owner string) (parley.ID, error) {
 	return id, nil
 }
 
-// patchAttempts bounds how often a patch is tried against writers of other processes.
+// patchAttempts bounds how often a patch is retried when another process writes the agent first.
 const patchAttempts = 3
 
-// UpdateAgent applies a patch as a new version. CodeConflict when the new slug
-// is taken.
+// UpdateAgent applies a patch as a new version. It returns CodeConflict if the new slug is taken.
 func (e *Engine) UpdateAgent(
 	ctx context.Context,
 	principal parley.Principal,
@@ -257,7 +255,7 @@ func (e *Engine) UpdateAgent(
 		if agent, err = e.store.Agent(ctx, scope.WorkspaceID, agent.ID.String()); err != nil {
 			return parley.Agent{}, err
 		}
-		if err := mayPatch(principal, &agent, &patch); err != nil { // it has another owner now
+		if err := mayPatch(principal, &agent, &patch); err != nil { // it may have another owner now
 			return parley.Agent{}, err
 		}
 		before := agent.Version
@@ -278,7 +276,7 @@ func (e *Engine) UpdateAgent(
 		if parley.ErrorCode(err) != parley.CodeConflict || attempt == patchAttempts {
 			return updated, err
 		}
-		// A conflict is a lost race only if the version moved; a taken slug stays one.
+		// A conflict is a lost race only if the version moved; otherwise the slug is taken.
 		now, readErr := e.store.Agent(ctx, scope.WorkspaceID, agent.ID.String())
 		if readErr != nil || now.Version == before {
 			return parley.Agent{}, err
@@ -286,7 +284,7 @@ func (e *Engine) UpdateAgent(
 	}
 }
 
-// mayPatch refuses a patch of somebody else's agent, and that of its owner by all but admins.
+// mayPatch refuses a patch of somebody else's agent, and a change of owner by anyone but an admin.
 func mayPatch(principal parley.Principal, agent *parley.Agent, patch *AgentPatch) error {
 	if err := ownsAgent(principal, WriteAgents, agent); err != nil {
 		return err
@@ -315,8 +313,7 @@ func (e *Engine) newOwner(ctx context.Context, scope store.Scope, patch *AgentPa
 	return owner, err
 }
 
-// ArchiveAgent archives: its sessions stay, new ones are refused. Archiving
-// twice is no error.
+// ArchiveAgent archives an agent: its sessions stay, new ones are refused. Archiving twice is not an error.
 func (e *Engine) ArchiveAgent(
 	ctx context.Context,
 	principal parley.Principal,
@@ -340,7 +337,7 @@ func (e *Engine) ArchiveAgent(
 	})
 }
 
-// agent finds by id or slug; what cannot be either is not found.
+// agent finds an agent by id or slug; a value that cannot be either is not found.
 func (e *Engine) agent(ctx context.Context, scope store.Scope, idOrSlug string) (parley.Agent, error) {
 	if len(idOrSlug) > parley.MaxNameBytes || parley.CheckText("agent", idOrSlug, parley.MaxNameBytes) != nil {
 		return parley.Agent{}, parley.Errorf(parley.CodeNotFound, "This agent does not exist.")

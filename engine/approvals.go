@@ -7,23 +7,23 @@ import (
 	"example.org/parley/store"
 )
 
-// ApprovalList asks for approvals, newest first by default.
+// ApprovalList selects approvals, newest first by default.
 type ApprovalList struct {
 	Paging
 	State     parley.ApprovalState
-	SessionID parley.ID // with those of the tool sessions below it, when it is their root
+	SessionID parley.ID // includes its tool sessions if it is their root
 	Agent     string    // id or slug
 }
 
 // DecisionInput answers an approval.
 type DecisionInput struct {
 	Decision parley.ApprovalDecision `json:"decision" enum:"approve,deny"`
-	Scope    parley.ApprovalScope    `json:"scope,omitempty" enum:"once,session,change" doc:"once, the default, is for this call alone; session adds a grant to the session; change, for its owner, accepts what somebody else changed."`
-	Covers   parley.ApprovalCovers   `json:"covers,omitempty" enum:"call,tool" doc:"Of scope session: call, the default, is calls with exactly these arguments; tool is every call of the tool."`
-	Comment  string                  `json:"comment,omitempty" doc:"Kept with the decision; the model reads that of a denial."`
+	Scope    parley.ApprovalScope    `json:"scope,omitempty" enum:"once,session,change" doc:"once, the default, applies to this call only; session adds a grant to the session; change, for its owner, accepts what somebody else changed."`
+	Covers   parley.ApprovalCovers   `json:"covers,omitempty" enum:"call,tool" doc:"For scope session: call, the default, covers calls with exactly these arguments; tool covers every call of the tool."`
+	Comment  string                  `json:"comment,omitempty" doc:"Kept with the decision; the model reads the comment of a denial."`
 }
 
-// Approval reads one.
+// Approval reads an approval.
 func (e *Engine) Approval(
 	ctx context.Context,
 	principal parley.Principal,
@@ -42,7 +42,7 @@ func (e *Engine) Approval(
 	return approval, err
 }
 
-// Approvals lists those of the sessions that the principal sees.
+// Approvals lists the approvals of the sessions that the principal sees.
 func (e *Engine) Approvals(
 	ctx context.Context,
 	principal parley.Principal,
@@ -93,7 +93,7 @@ func (e *Engine) Approvals(
 	}), nil
 }
 
-// SessionApprovals lists those of a session, and of the tool sessions below it.
+// SessionApprovals lists the approvals of a session and of its tool sessions.
 func (e *Engine) SessionApprovals(
 	ctx context.Context,
 	principal parley.Principal,
@@ -109,10 +109,9 @@ func (e *Engine) SessionApprovals(
 	return e.Approvals(ctx, principal, list)
 }
 
-// Decide answers an approval. One that needs several people waits for the rest of
-// them. The turn that waits for it goes on at once, here
-// if there is a place. CodeConflict with the state for one that is answered, whose
-// time is over or whose turn has ended.
+// Decide answers an approval. An approval that needs several people waits for the rest. The waiting turn resumes
+// immediately, here if a slot is free. It returns CodeConflict, with the state, if the approval is answered or expired,
+// or its turn has ended.
 func (e *Engine) Decide(
 	ctx context.Context,
 	principal parley.Principal,
@@ -149,7 +148,7 @@ func (e *Engine) Decide(
 	return decided.Approval, err
 }
 
-// mayLast refuses a yes for longer to all but the session's owner and admins.
+// mayLast refuses a lasting permission to anyone but the session's owner and admins.
 func (e *Engine) mayLast(ctx context.Context, scope store.Scope, principal parley.Principal, id parley.ID) error {
 	if ReachOf(principal.Role, GrantSessions) == ReachAll {
 		return nil

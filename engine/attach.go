@@ -13,10 +13,10 @@ import (
 // attachments finds the files of messages for one rebuilt request.
 type attachments struct {
 	engine      *Engine
-	ctx         context.Context //nolint:containedctx // of the one call that it serves
+	ctx         context.Context //nolint:containedctx // the context of the only call that it serves
 	workspaceID parley.ID
 	vision      bool
-	images      bool // there are some
+	images      bool // the request has images
 	err         error
 }
 
@@ -34,9 +34,8 @@ func (a *attachments) of(messages []parley.Message) (prompt.Attachments, error) 
 	return files, a.err
 }
 
-// checkFiles fills in what parts leave to the server, and refuses files of a user's message
-// that the model which is to answer cannot be shown.
-// models are those that agent, session and message set, the nearest last.
+// checkFiles fills in what parts leave to the server, and refuses files in a user's message that the answering model
+// cannot be shown. models are those that agent, session and message set, the nearest last.
 func (e *Engine) checkFiles(
 	ctx context.Context,
 	scope store.Scope,
@@ -55,10 +54,10 @@ func (e *Engine) checkFiles(
 		return err
 	}
 	if message.Role != parley.RoleUser {
-		return nil // what others answered with is shown as far as it can be
+		return nil // files in other messages are shown as far as possible
 	}
 	id := e.models.Default()
-	for _, wider := range models { // nearest last
+	for _, wider := range models { // the nearest is last
 		if wider != "" {
 			id = wider
 		}
@@ -88,7 +87,7 @@ func (e *Engine) checkFiles(
 	return nil
 }
 
-// filesIn reads files that a content names, and that its author may see.
+// filesIn reads the files that a content names, as far as its author may see them.
 func (e *Engine) filesIn(ctx context.Context, scope store.Scope, ids []parley.ID) ([]parley.File, error) {
 	files := make([]parley.File, len(ids))
 	for i, id := range ids {
@@ -162,7 +161,7 @@ func (e *Engine) checkFilesIn(
 	return e.checkFiles(ctx, scope, message, agent.Model, session.Model, message.Settings.Model)
 }
 
-// checkFilesOf is checkFilesIn for a message of a session that has to be read first.
+// checkFilesOf is checkFilesIn for a session that must be read first.
 func (e *Engine) checkFilesOf(
 	ctx context.Context,
 	scope store.Scope,

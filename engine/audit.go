@@ -7,16 +7,15 @@ import (
 	"example.org/parley/store"
 )
 
-// AuditList asks for audit entries, newest first by default.
+// AuditList selects audit entries, newest first by default.
 type AuditList struct {
 	Paging
 	SessionID   parley.ID
 	PrincipalID parley.ID
-	Without     []string // actions that are left out
+	Without     []string // actions to leave out
 }
 
-// Audit lists who did what in the workspace. A session that is gone has its
-// entries still.
+// Audit lists who did what in the workspace. Entries of deleted sessions remain.
 func (e *Engine) Audit(
 	ctx context.Context,
 	principal parley.Principal,

@@ -12,19 +12,18 @@ import (
 	"example.org/parley/store"
 )
 
-// The bounds of the audit's way to the store.
+// The bounds between the engine and the store's audit.
 const (
-	auditBuffer = 8192                   // entries that wait for the store at most
-	auditBatch  = 256                    // entries of one transaction at most
+	auditBuffer = 8192                   // most entries waiting for the store
+	auditBatch  = 256                    // most entries in one transaction
 	auditPause  = 250 * time.Millisecond // how long entries are gathered
 	auditWait   = 2 * time.Second        // how long a call waits for room in the buffer
 	auditRetry  = time.Second            // between attempts while the store refuses
-	auditClose  = 3 * time.Second        // what the last entries get when the log is closed
+	auditClose  = 3 * time.Second        // time for the last entries when the log is closed
 )
 
-// AuditLog brings entries of what changed nothing to the store in batches, off the
-// way of the calls that they tell of: those of changes are written with the change.
-// Close it behind the last call and before the store.
+// AuditLog writes audit entries of calls that changed nothing to the store, in batches and without delaying those
+// calls; entries of changes are written with the change. Close it after the last call and before the store.
 type AuditLog struct {
 	store   store.AuditTrail
 	log     *slog.Logger
@@ -45,14 +44,14 @@ func NewAuditLog(store store.AuditTrail, log *slog.Logger) *AuditLog {
 	return l
 }
 
-// Close writes what waits, and ends the log; later entries are lost.
+// Close writes the waiting entries and ends the log; later entries are lost.
 func (l *AuditLog) Close() {
 	l.closed.Do(func() { close(l.stop) })
 	<-l.done
 }
 
-// record hands an entry over. While the store is behind by a whole buffer it
-// waits; an entry that finds no room even so is counted and told of.
+// record queues an entry. While the store is behind by a whole buffer it waits; an entry that still finds no room is
+// counted and reported as lost.
 func (l *AuditLog) record(ctx context.Context, entry parley.AuditEntry) {
 	select {
 	case l.entries <- entry:
@@ -64,7 +63,7 @@ func (l *AuditLog) record(ctx context.Context, entry parley.AuditEntry) {
 	select {
 	case l.entries <- entry:
 	case <-timer.C:
-		l.lose(ctx, 1, "the store does not take them")
+		l.lose(ctx, 1, "the store does not accept them")
 	case <-l.stop:
 		l.lose(ctx, 1, "the server stops")
 	}
@@ -112,8 +111,7 @@ func (l *AuditLog) run() {
 	}
 }
 
-// write keeps trying until the store has the batch; false when the log is closed
-// before.
+// write keeps trying until the store has the batch; false if the log is closed first.
 func (l *AuditLog) write(batch []parley.AuditEntry) bool {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -126,7 +124,7 @@ func (l *AuditLog) write(batch []parley.AuditEntry) bool {
 			l.log.LogAttrs(
 				ctx,
 				slog.LevelWarn,
-				"the store does not take audit entries; they wait",
+				"the store does not accept audit entries; they wait",
 				slog.String("error", err.Error()),
 			)
 		}
@@ -140,7 +138,7 @@ func (l *AuditLog) write(batch []parley.AuditEntry) bool {
 	}
 }
 
-// last writes what is left, as long as closing may take.
+// last writes the remaining entries, within the time that closing allows.
 func (l *AuditLog) last(left []parley.AuditEntry) {
 	for more := true; more; {
 		select {

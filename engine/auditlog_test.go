@@ -13,7 +13,7 @@ import (
 	"example.org/parley/store"
 )
 
-// interrupted refuses the first batches, as a store does whose disk is full.
+// interrupted refuses the first batches, like a store with a full disk.
 type interrupted struct {
 	store.AuditTrail
 	mu       sync.Mutex // guards refusals
@@ -30,8 +30,7 @@ func (i *interrupted) AppendAudit(ctx context.Context, entries []parley.AuditEnt
 	return i.AuditTrail.AppendAudit(ctx, entries)
 }
 
-// TestAuditSurvivesARefusal: entries that the store does not take wait, and the
-// last ones are written when the log is closed.
+// TestAuditSurvivesARefusal: entries that the store refuses wait, and the last ones are written when the log is closed.
 func TestAuditSurvivesARefusal(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nobody)
@@ -54,7 +53,7 @@ func TestAuditSurvivesARefusal(t *testing.T) {
 	}
 }
 
-// auditOf reads what was written down, whoever may read it.
+// auditOf reads the audit's entries, whoever may see them.
 func (h *house) auditOf(t *testing.T, query store.AuditQuery) []parley.AuditEntry {
 	t.Helper()
 	entries, err := h.store.Audit(t.Context(), h.admin.WorkspaceID, query)

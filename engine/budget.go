@@ -8,21 +8,21 @@ import (
 	"example.org/parley/store"
 )
 
-// SessionBudget is what a session with its tool sessions, and its agent, may
-// spend and have spent. A tool session's is its root's.
+// SessionBudget is what a session with its tool sessions, and its agent, may spend and have spent. A tool session shows
+// its root's.
 type SessionBudget struct {
 	SessionID parley.ID     `json:"session_id" doc:"The root of a tool session's tree."`
 	AgentID   parley.ID     `json:"agent_id"`
-	Limits    parley.Limits `json:"limits" doc:"In effect: the session's, and of what it leaves open its agent's, but for the daily ones."`
+	Limits    parley.Limits `json:"limits" doc:"In effect: the session's own, else its agent's, without the daily ones."`
 	Session   Spending      `json:"session"`
-	Agent     *Spending     `json:"agent" doc:"Over all of the agent's sessions; null unless tokens or money of the agent are limited."`
+	Agent     *Spending     `json:"agent" doc:"Over all of the agent's sessions; null unless the agent's tokens or money are limited."`
 }
 
-// Spending is what was spent of a budget. Reserved is what calls under way hold.
+// Spending is what was spent of a budget. Reserved is held by calls under way.
 type Spending struct {
 	DailyTokens    *int64        `json:"daily_tokens" doc:"The limit per UTC day."`
 	DailyCost      *parley.Money `json:"daily_cost" doc:"The limit per UTC day."`
-	Tokens         int64         `json:"tokens" doc:"Of the whole record; of an agent, since its budget began."`
+	Tokens         int64         `json:"tokens" doc:"Of the whole record; for an agent, since its budget began."`
 	Cost           parley.Money  `json:"cost"`
 	TodayTokens    int64         `json:"today_tokens"`
 	TodayCost      parley.Money  `json:"today_cost"`
@@ -64,7 +64,7 @@ func (e *Engine) Budget(ctx context.Context, principal parley.Principal, id parl
 			}
 			continue
 		}
-		if !budgets[i].Made { // nothing limits it: its own statistics are all that is counted
+		if !budgets[i].Made { // nothing limits it: use its own statistics
 			spending.Tokens, spending.Cost = session.Statistics.InputTokens+session.Statistics.OutputTokens,
 				session.Statistics.Cost
 		}

@@ -9,37 +9,33 @@ import (
 	"example.org/parley/store"
 )
 
-// One way in. Every verb begins with enter, which asks whether the principal may
-// use it, counts the call against the rate of its key, and notes what is to be
-// written down of it. A request over HTTP is one Call, however many verbs it takes:
-// httpapi begins it and ends it. A program that calls a verb by itself gets a Call
-// for that verb.
+// One way in. Every verb begins with enter, which checks whether the principal may use it, counts the call against the
+// rate of its key, and notes what the audit will say about it. A request over HTTP is one Call, however many verbs it
+// uses: httpapi begins and ends it. A program that calls a verb by itself gets a Call for that verb.
 //
-// What a call changes is written down in the transaction of the change: the intent
-// travels in the context, and the store finds it there (store.AuditIntent). What
-// only reads, or turns out to change nothing, goes to the AuditLog when it ends.
+// A change is audited in its own transaction: the intent travels in the context, where the store finds it
+// (store.AuditIntent). A call that only reads, or turns out to change nothing, goes to the AuditLog when it ends.
 
-// Caller says who uses the engine, and what for.
+// Caller says who uses the engine, and for what.
 type Caller struct {
 	Principal parley.Principal
 	RequestID parley.ID // zero: the call gets an id of its own
-	Action    string    // what the audit calls it: an operationId of the API
+	Action    string    // its name in the audit: an operationId of the API
 }
 
-// Call is one use of the engine: a request, or a verb that a program calls. It is
-// for one goroutine.
+// Call is one use of the engine: a request, or a verb called by a program. It belongs to one goroutine.
 type Call struct {
 	Caller
 	engine *Engine
 	intent *store.AuditIntent
-	over   atomic.Bool // its entry was left, or it leaves none
+	over   atomic.Bool // its entry is written, or it leaves none
 	dry    bool
 }
 
 type callKey struct{}
 
-// Begin admits a caller: CodeRateLimited when its key is used too often. Verbs that
-// are called with the context returned belong to the call; End ends it.
+// Begin admits a caller; it returns CodeRateLimited if its key is used too often. Verbs called with the returned
+// context belong to the call; End ends it.
 func (e *Engine) Begin(ctx context.Context, caller Caller) (context.Context, *Call, error) {
 	if err := e.admit(ctx, caller.Principal); err != nil {
 		return ctx, nil, err
@@ -57,8 +53,8 @@ func (e *Engine) Begin(ctx context.Context, caller Caller) (context.Context, *Ca
 	return store.WithAudit(context.WithValue(ctx, callKey{}, call), call.intent), call, nil
 }
 
-// End leaves the entry of a call that was answered, unless a change left it
-// already. What was refused does not end: it leaves none. A nil Call has no entry.
+// End writes the entry of a call that was answered, unless a change has already written it. Do not call it for a
+// refused call, which leaves no entry. A nil Call has no entry.
 func (c *Call) End(ctx context.Context) {
 	if c == nil || c.over.Swap(true) {
 		return
@@ -85,12 +81,10 @@ func (c *Call) End(ctx context.Context) {
 	}
 }
 
-// Unaudited drops the entry that the call would leave at its end: it concerns
-// nobody's data, or was written before.
+// Unaudited drops the entry that End would write: the call concerns nobody's data, or was written before.
 func (c *Call) Unaudited() { c.over.Store(true) }
 
-// Sessions are those that the call is known to be about, as far as it came. A nil
-// Call has none.
+// Sessions returns the sessions that the call is known to concern so far. A nil Call has none.
 func (c *Call) Sessions() []parley.ID {
 	if c == nil {
 		return nil
@@ -98,34 +92,34 @@ func (c *Call) Sessions() []parley.ID {
 	return c.intent.Sessions()
 }
 
-// Idempotency makes a creation safe to repeat: the key, and the fingerprint of who
-// asks for what. target is what the request's path names.
+// Idempotency makes a creation safe to repeat: it returns the key, and the fingerprint of who asks for what. target is
+// the resource in the request's path.
 func (c *Call) Idempotency(key, target string, body []byte) store.Idempotency {
-	seen := make([]byte, 0, len(c.Action)+len(target)+len(body)+64)
-	seen = append(append(seen, c.Action...), 0)
-	seen = append(append(seen, target...), 0)
-	seen = c.Principal.ID.AppendText(seen)
-	seen = append(append(seen, 0), body...)
-	return store.Idempotency{Key: key, Fingerprint: parley.HashOf(seen)}
+	fingerprinted := make([]byte, 0, len(c.Action)+len(target)+len(body)+64)
+	fingerprinted = append(append(fingerprinted, c.Action...), 0)
+	fingerprinted = append(append(fingerprinted, target...), 0)
+	fingerprinted = c.Principal.ID.AppendText(fingerprinted)
+	fingerprinted = append(append(fingerprinted, 0), body...)
+	return store.Idempotency{Key: key, Fingerprint: parley.HashOf(fingerprinted)}
 }
 
-// concern is something that a call is about.
+// concern names something that a call is about.
 type concern struct{ session, target parley.ID }
 
-// of is a session, on a row whose session is not known, in a row of a session.
+// of is about a session; on, about a row whose session is unknown; in, about a row in a session.
 func of(session parley.ID) concern         { return concern{session: session} }
 func on(target parley.ID) concern          { return concern{target: target} }
 func in(session, target parley.ID) concern { return concern{session, target} }
 
-// verbCall is a verb's part in a Call.
+// verbCall is one verb's part of a Call.
 type verbCall struct {
 	*Call
 	Scope store.Scope // what the principal sees
-	whole bool        // the call is this verb's alone
+	whole bool        // the call consists of this verb only
 }
 
-// enter begins every verb. action names it in the audit if no call has begun yet: the
-// operationId of the route that does the same.
+// enter begins every verb. action is its name in the audit if no call has begun yet: the operationId of the equivalent
+// route.
 func (e *Engine) enter(
 	ctx context.Context,
 	principal parley.Principal,
@@ -141,7 +135,7 @@ func (e *Engine) enter(
 	whole := call == nil || call.Principal.ID != principal.ID || call.Principal.WorkspaceID != principal.WorkspaceID
 	if whole {
 		caller := Caller{Principal: principal, Action: action}
-		if call != nil { // the request of somebody else, who may act in another workspace
+		if call != nil { // somebody else's request, perhaps in another workspace
 			caller.RequestID = call.RequestID
 		}
 		if ctx, call, err = e.Begin(ctx, caller); err != nil {
@@ -155,17 +149,17 @@ func (e *Engine) enter(
 	return ctx, v, nil
 }
 
-// enterUnaudited begins a verb that tells nothing of anybody's data. It is admitted
-// and counted like any other; a call that is this verb's alone leaves no entry.
+// enterUnaudited begins a verb that reveals nobody's data. It is admitted and counted like any other; if the call
+// consists of this verb only, it leaves no entry.
 func (e *Engine) enterUnaudited(ctx context.Context, principal parley.Principal, verb Verb) error {
 	_, _, err := e.enter(ctx, principal, "", verb)
 	return err
 }
 
-// about notes what the call turns out to be about.
+// about notes what the call is about, once known.
 func (v verbCall) about(c concern) { v.intent.About(c.session, c.target) }
 
-// opened notes the session that was made or found, and what was posted there.
+// opened notes the session that was created or found, and the message posted there.
 func (v verbCall) opened(opened *store.Opened, err error) {
 	switch {
 	case err != nil:
@@ -176,13 +170,13 @@ func (v verbCall) opened(opened *store.Opened, err error) {
 	}
 }
 
-// runsDry has what follows leave no trace but a line in the log.
+// runsDry makes the rest of the call leave no trace but a line in the log.
 func (v verbCall) runsDry(ctx context.Context) context.Context {
 	v.dry = true
 	return store.WithAudit(ctx, nil)
 }
 
-// end ends the call if it is this verb's alone and was not refused.
+// end ends the call if it consists of this verb only and was not refused.
 func (v verbCall) end(ctx context.Context, err *error) {
 	if v.whole && *err == nil {
 		v.End(ctx)

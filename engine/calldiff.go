@@ -10,34 +10,32 @@ import (
 	"example.org/parley/store"
 )
 
-// CallDiff is how a call's request differs from an earlier one's, and what that
-// means for the provider's cache.
+// CallDiff shows how a call's request differs from an earlier one's, and what that means for the provider's cache.
 type CallDiff struct {
 	CallID      parley.ID `json:"call_id"`
 	SessionID   parley.ID `json:"session_id"`
-	WithID      parley.ID `json:"with_id" doc:"The call that it is compared with; null when the session has none before."`
-	Exact       bool      `json:"exact" doc:"Both requests were rebuilt to the bytes that were sent."`
-	SecondsPast *float64  `json:"seconds_past" doc:"Between the two calls: a provider's cache forgets after minutes."`
+	WithID      parley.ID `json:"with_id" doc:"The call that it is compared with; null when it is the session's first."`
+	Exact       bool      `json:"exact" doc:"Whether both requests were rebuilt to the bytes that were sent."`
+	SecondsPast *float64  `json:"seconds_past" doc:"Seconds between the two calls: a provider's cache forgets after minutes."`
 	prompt.Difference
 	Cache CacheNews `json:"cache"`
 }
 
-// CacheNews is what a difference means for the provider's cache.
+// CacheNews says what a difference means for the provider's cache.
 type CacheNews struct {
-	Reason         *string `json:"reason" enum:"first_call,model,tools,system_prompt,parameters,summary,window,marks,messages,appended,wire" doc:"The change that ends the shared prefix; null when nothing does."`
+	Reason         *string `json:"reason" enum:"first_call,model,tools,system_prompt,parameters,summary,window,marks,messages,appended,wire" doc:"The change that ends the shared prefix; null when there is none."`
 	Says           string  `json:"says" doc:"For people."`
 	CachedTokens   *int64  `json:"cached_tokens" doc:"What the provider reported; null when it did not say."`
-	PossibleTokens int     `json:"possible_tokens" doc:"What it could have held at most: an estimate of the shared prefix."`
+	PossibleTokens int     `json:"possible_tokens" doc:"The most that it could have held: an estimate of the shared prefix."`
 }
 
-// firstCall is the reason of a call that has none before it.
+// firstCall is the reason given for a session's first call.
 const firstCall = "first_call"
 
-// previousPage is how many calls are read at once to find the one before.
+// previousPage is how many calls are read at a time to find the previous one.
 const previousPage = 20
 
-// DiffCall compares a call's request with an earlier one's; without one named,
-// with that of the session's step before.
+// DiffCall compares a call's request with an earlier one's; by default, with that of the session's previous step.
 func (e *Engine) DiffCall(ctx context.Context, principal parley.Principal, id, with parley.ID) (_ CallDiff, err error) {
 	ctx, entered, err := e.enter(ctx, principal, "diffCall", ReadSessions, on(id))
 	if err != nil {
@@ -104,7 +102,7 @@ func (e *Engine) DiffCall(ctx context.Context, principal parley.Principal, id, w
 	return diff, nil
 }
 
-// comparable is a call's request, made again. CodeConflict when it cannot be.
+// comparable rebuilds a call's request. It returns CodeConflict if that is not possible.
 func (e *Engine) comparable(ctx context.Context, scope store.Scope, call parley.Call) (*rebuilt, error) {
 	detail, again, err := e.reconstruct(ctx, scope, call)
 	if err == nil && again.Encoded == nil {
@@ -113,8 +111,8 @@ func (e *Engine) comparable(ctx context.Context, scope store.Scope, call parley.
 	return again, err
 }
 
-// stepCall is the newest call of a turn's step before another call (zero: of all)
-// that fits, nil when there is none.
+// stepCall returns the newest matching call of a turn's step before another call (zero: of all calls); nil if there is
+// none.
 func (e *Engine) stepCall(
 	ctx context.Context,
 	scope store.Scope,
@@ -131,7 +129,7 @@ func (e *Engine) stepCall(
 				return &page[i], nil
 			}
 		}
-		if len(page) == 0 { // a page of large calls is shorter than was asked for
+		if len(page) == 0 { // a page of large calls is shorter than requested
 			return nil, nil //nolint:nilnil // there is none
 		}
 		after = page[len(page)-1].ID
@@ -141,7 +139,7 @@ func (e *Engine) stepCall(
 // news says what the difference means for the provider's cache.
 func (d *CallDiff) news(call *parley.Call) {
 	possible, all := d.Shared.Tokens, d.Shared.OfTokens
-	if counted := call.Usage.InputTokens; counted != nil && all > 0 { // beside what the provider says, its own count
+	if counted := call.Usage.InputTokens; counted != nil && all > 0 { // use the provider's own count beside its report
 		possible, all = int(int64(possible)**counted/int64(all)), int(*counted)
 	}
 	d.Cache.PossibleTokens = possible
@@ -171,11 +169,11 @@ func (d *CallDiff) news(call *parley.Call) {
 	)
 	if d.SecondsPast != nil && *d.SecondsPast > longestCached.Seconds() {
 		d.Cache.Says += fmt.Sprintf(
-			" The earlier call was %d minutes before; most providers forget sooner.",
+			" The earlier call was %d minutes before this one; most providers forget sooner.",
 			int(*d.SecondsPast/60),
 		)
 	}
 }
 
-// longestCached is how long providers commonly keep a prefix that nobody asks for.
+// longestCached is how long providers commonly keep an unused prefix.
 const longestCached = 5 * time.Minute

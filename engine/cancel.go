@@ -33,15 +33,13 @@ const (
 // CancelResult is a cancelled turn.
 type CancelResult struct {
 	Turn    parley.Turn `json:"turn"`
-	Settled []parley.ID `json:"settled"` // messages whose partial text is settled now
+	Settled []parley.ID `json:"settled"` // messages whose partial text is now settled
 	By      CancelledBy `json:"by"`
 }
 
-// Cancel stops the session's first unfinished turn, or the one named: its
-// holder has two seconds to settle it, then it is taken from the holder. A turn
-// cancelled before gives the same answer again. CodeNothingToCancel when nothing
-// ever ran; CodeConflict when the turn had finished. If ctx ends first the
-// request to stop stands.
+// Cancel stops the session's first unfinished turn, or the named one: its holder has two seconds to settle it, then the
+// turn is taken from the holder. Cancelling a cancelled turn returns the same answer. It returns CodeNothingToCancel if
+// nothing ever ran, and CodeConflict if the turn had finished. If ctx ends first, the request to stop stands.
 func (e *Engine) Cancel(
 	ctx context.Context,
 	principal parley.Principal,
@@ -74,12 +72,12 @@ func (e *Engine) Cancel(
 		if len(taken.Settled) > 0 {
 			return CancelResult{Turn: taken.Turn, Settled: taken.Settled, By: ByCanceller}, nil
 		}
-		turn, by = taken.Turn, ByCanceller // unless the holder was faster, see below
+		turn, by = taken.Turn, ByCanceller // unless the holder was faster; see below
 	}
 	if turn.Status != parley.TurnCancelled {
 		queued := ""
 		if input.Queued {
-			queued = " What was queued behind it is cancelled."
+			queued = " The queued turns after it are cancelled."
 		}
 		return CancelResult{}, parley.Conflict(
 			turn.Status,
@@ -98,7 +96,7 @@ func (e *Engine) Cancel(
 	return CancelResult{Turn: turn, Settled: settled, By: by}, nil
 }
 
-// awaitHolder waits until the turn is finished or the holder's patience is over.
+// awaitHolder waits until the turn is finished or the holder's time is over.
 func (e *Engine) awaitHolder(ctx context.Context, scope store.Scope, turn parley.Turn) (parley.Turn, error) {
 	patience := time.NewTimer(cancelPatience)
 	defer patience.Stop()
@@ -117,7 +115,7 @@ func (e *Engine) awaitHolder(ctx context.Context, scope store.Scope, turn parley
 		case <-patience.C:
 			over = true
 		case <-done:
-			done, over = nil, true // it has let go: what the store says now is final
+			done, over = nil, true // the run has ended: the store's state is final
 		case <-look.C:
 			pause = min(2*pause, cancelLookMost)
 			look.Reset(pause)
@@ -129,7 +127,7 @@ func (e *Engine) awaitHolder(ctx context.Context, scope store.Scope, turn parley
 	}
 }
 
-// cancelledMessages finds what the holder's cancel left interrupted.
+// cancelledMessages finds the messages that the holder's cancel interrupted.
 func (e *Engine) cancelledMessages(ctx context.Context, scope store.Scope, turn parley.Turn) ([]parley.ID, error) {
 	messages, err := e.store.Messages(ctx, scope, turn.SessionID, store.MessageQuery{
 		TurnID: turn.ID, Status: parley.MessageCancelled, RecordOnly: true, Limit: parley.MaxPage,

@@ -7,8 +7,8 @@ import (
 	"example.org/parley/model"
 )
 
-// Capabilities tells what is known of the model that the next turn of a session
-// uses, unless its message names another one.
+// Capabilities returns what is known of the model that a session's next turn uses, unless its message names another
+// one.
 func (e *Engine) Capabilities(
 	ctx context.Context,
 	principal parley.Principal,

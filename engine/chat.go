@@ -9,7 +9,7 @@ import (
 	"example.org/parley"
 )
 
-// ChatRole is who speaks in the view "chat".
+// ChatRole is the role of a row in the view "chat".
 type ChatRole string
 
 // The chat roles (E2).
@@ -21,10 +21,10 @@ const (
 	ChatSystem    ChatRole = "system" // imported
 )
 
-// ChatMessage is a row of the view "chat": one assistant message per step, its
-// tool calls with it; tool messages answer by call id.
+// ChatMessage is a row of the view "chat": one assistant message per step, with its tool calls; tool messages answer by
+// call id.
 type ChatMessage struct {
-	ID         parley.ID            `json:"id"` // of the first row folded in
+	ID         parley.ID            `json:"id"` // the id of the first folded row
 	Sequence   *int64               `json:"sequence"`
 	TurnID     parley.ID            `json:"turn_id"`
 	Role       ChatRole             `json:"role"`
@@ -39,7 +39,7 @@ type ChatMessage struct {
 	CreatedAt  parley.Time          `json:"created_at"`
 }
 
-// MarshalJSON writes null for what is absent.
+// MarshalJSON writes null for absent fields.
 func (m ChatMessage) MarshalJSON() ([]byte, error) {
 	type plain ChatMessage
 	return parley.EncodeJSON(struct {
@@ -58,8 +58,7 @@ type ChatCall struct {
 	Arguments json.RawMessage `json:"arguments"`
 }
 
-// Chat is the view "chat". Internal messages are left out. A page never cuts a
-// turn in two, so it may be longer than its limit.
+// Chat is the view "chat". It leaves out internal messages. A page never splits a turn, so it may exceed its limit.
 func (e *Engine) Chat(
 	ctx context.Context,
 	principal parley.Principal,
@@ -93,12 +92,12 @@ func isAnswer(row parley.Message) bool {
 	return row.Role == parley.RoleAssistant || row.Role == parley.RoleToolCall
 }
 
-// sameAnswerOf reports that two rows are of one answer of a model.
+// sameAnswerOf reports whether two rows belong to the same answer of a model.
 func sameAnswerOf(a, b *parley.Message) bool {
 	return a.Step > 0 && a.Step == b.Step && a.TurnID == b.TurnID && isAnswer(*a) && isAnswer(*b)
 }
 
-// chatOf folds the rows of one answer, or shows the one row that is something else.
+// chatOf folds the rows of one answer, or shows a single other row.
 func chatOf(rows []parley.Message) ChatMessage {
 	row := rows[0]
 	message := ChatMessage{
@@ -122,7 +121,7 @@ func chatOf(rows []parley.Message) ChatMessage {
 	return message
 }
 
-// join folds the rows of an answer in.
+// join folds in the rows of an answer.
 func (m *ChatMessage) join(rows []parley.Message) {
 	var said, reasoning strings.Builder
 	for i := range rows {
@@ -146,7 +145,7 @@ func (m *ChatMessage) join(rows []parley.Message) {
 	m.Content, m.Reasoning = said.String(), reasoning.String()
 }
 
-// resultText is a tool's answer as text: its error, a string as it is, other JSON as JSON.
+// resultText returns a tool's answer as text: its error, a string unchanged, other JSON as JSON.
 func resultText(raw json.RawMessage) string {
 	var content parley.ToolResultContent
 	if json.Unmarshal(raw, &content) != nil {

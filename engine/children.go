@@ -8,8 +8,8 @@ import (
 	"example.org/parley/store"
 )
 
-// SessionTree is a session and the tool sessions below it that the principal may
-// see, with what each has used and the sums.
+// SessionTree returns a session and the tool sessions below it that the principal may see, with the usage of each and
+// the sums.
 func (e *Engine) SessionTree(ctx context.Context, principal parley.Principal, id parley.ID) (_ parley.Tree, err error) {
 	ctx, call, err := e.enter(ctx, principal, "getSessionTree", ReadSessions, of(id))
 	if err != nil {
@@ -20,7 +20,7 @@ func (e *Engine) SessionTree(ctx context.Context, principal parley.Principal, id
 	return e.store.Tree(ctx, scope, id)
 }
 
-// checkAgentTool wants a tool that every provider takes, of an agent that is named.
+// checkAgentTool requires a tool that every provider accepts, and the name of an agent.
 func checkAgentTool(tool parley.AgentTool) error {
 	if tool.Agent == "" {
 		return parley.InvalidField("tools.agent", "is empty; name an agent by its slug or id")
@@ -34,8 +34,8 @@ func checkAgentTool(tool parley.AgentTool) error {
 	return checkDefinition(tool.Definition())
 }
 
-// findAgents wants the agents that tools name to be there. Agents may name each
-// other and themselves: own are the names of the one that is being written.
+// findAgents requires the agents that tools name to exist. Agents may name each other and themselves: own are the names
+// of the agent being written.
 func (e *Engine) findAgents(ctx context.Context, scope store.Scope, refs []parley.ToolRef, own ...string) error {
 	for _, ref := range refs {
 		if ref.Agent == nil || slices.Contains(own, ref.Agent.Agent) {

@@ -7,8 +7,7 @@ import (
 	"example.org/parley/store"
 )
 
-// SetClientSession notes what a client (window, tab) of the principal has open
-// and tells the workspace feed.
+// SetClientSession records what a client (window, tab) of the principal has open, and tells the workspace feed.
 func (e *Engine) SetClientSession(
 	ctx context.Context,
 	principal parley.Principal,
@@ -30,13 +29,13 @@ func (e *Engine) SetClientSession(
 		client,
 	); err == nil &&
 		before.ID == sessionID {
-		call.Unaudited() // it says that it is still there; the entry of when it came stands
+		call.Unaudited() // a sign of life: the entry of its arrival is enough
 		ctx = store.WithAudit(ctx, nil)
 	}
 	return e.store.SetClientSession(ctx, call.Scope, principal.ID, client, sessionID)
 }
 
-// ClientSession is what a client has open; CodeNotFound for nothing.
+// ClientSession returns what a client has open; CodeNotFound if nothing.
 func (e *Engine) ClientSession(
 	ctx context.Context,
 	principal parley.Principal,
@@ -56,7 +55,7 @@ func (e *Engine) ClientSession(
 	return session, err
 }
 
-// ClearClientSession notes that a client has nothing open any more.
+// ClearClientSession records that a client has nothing open any more.
 func (e *Engine) ClearClientSession(ctx context.Context, principal parley.Principal, client string) (err error) {
 	ctx, call, err := e.enter(ctx, principal, "clearClientSession", SetClients)
 	if err != nil {
@@ -71,18 +70,17 @@ func (e *Engine) ClearClientSession(ctx context.Context, principal parley.Princi
 
 func checkClient(client string) error {
 	if client == "" {
-		return parley.InvalidField("client", "is empty; a client names itself")
+		return parley.InvalidField("client", "is empty; give the client's name")
 	}
 	return parley.CheckText("client", client, parley.MaxNameBytes)
 }
 
-// SessionClientList is the clients that have a session open.
+// SessionClientList lists the clients that have a session open.
 type SessionClientList struct {
 	Data []parley.SessionClient `json:"data"`
 }
 
-// SessionClients lists the clients that have a session open and said so within
-// ClientLease, by principal and name.
+// SessionClients lists the clients that have a session open and reported so within ClientLease, by principal and name.
 func (e *Engine) SessionClients(
 	ctx context.Context,
 	principal parley.Principal,

@@ -9,8 +9,7 @@ import (
 	"example.org/parley/store"
 )
 
-// Compactions are the summaries that are written of sessions, as the API sees
-// them. See store.Compactions for their contracts.
+// Compactions are the summaries of sessions, as the API uses them. See store.Compactions for the contracts.
 type Compactions interface {
 	RequestCompaction(
 		ctx context.Context,
@@ -21,12 +20,12 @@ type Compactions interface {
 	Compaction(ctx context.Context, scope store.Scope, sessionID parley.ID) (parley.Compaction, error)
 }
 
-// CompactInput is the body of a compaction: there is nothing to say.
+// CompactInput is the body of a compaction. It has no fields.
 type CompactInput struct{}
 
-// CompactSession has a summary written of all but the newest turn of a session. It
-// does not wait for it. CodeConflict with the reason when there is nothing to sum
-// up, when the session's policy shows no summaries, and while one is being written.
+// CompactSession requests a summary of all but a session's newest turn. It does not wait for it. It returns
+// CodeConflict, with the reason, if there is nothing to summarise, if the session's policy shows no summaries, or while
+// one is being written.
 func (e *Engine) CompactSession(
 	ctx context.Context,
 	principal parley.Principal,
@@ -48,7 +47,7 @@ func (e *Engine) CompactSession(
 	return e.store.RequestCompaction(ctx, scope, sessionID, parley.NewID(), parley.CompactAsked)
 }
 
-// compactable is CodeConflict with what keeps a session from being compacted.
+// compactable returns CodeConflict with the reason why a session cannot be compacted.
 func (e *Engine) compactable(ctx context.Context, scope store.Scope, session *parley.Session) error {
 	agent, err := e.store.Agent(ctx, scope.WorkspaceID, session.AgentID.String())
 	if err != nil {
@@ -102,7 +101,7 @@ func (e *Engine) compactable(ctx context.Context, scope store.Scope, session *pa
 	)
 }
 
-// Compaction reads a session's compaction: the one that is under way, or the last.
+// Compaction reads a session's compaction: the one under way, or the last.
 func (e *Engine) Compaction(
 	ctx context.Context,
 	principal parley.Principal,
@@ -117,8 +116,8 @@ func (e *Engine) Compaction(
 	return e.store.Compaction(ctx, scope, sessionID)
 }
 
-// Covered lists the messages that a summary stands for, ascending, the internal
-// ones among them. CodeConflict for a message that is no summary.
+// Covered lists the messages that a summary covers, ascending, including internal ones. It returns CodeConflict for a
+// message that is not a summary.
 func (e *Engine) Covered(
 	ctx context.Context,
 	principal parley.Principal,
@@ -136,7 +135,7 @@ func (e *Engine) Covered(
 		return Page[parley.Message]{}, err
 	}
 	if order != Ascending {
-		return Page[parley.Message]{}, parley.InvalidField("order", "what a summary covers is listed in its order, asc")
+		return Page[parley.Message]{}, parley.InvalidField("order", "covered messages are only listed ascending")
 	}
 	summary, err := e.store.Message(ctx, scope, messageID)
 	if err != nil {
@@ -167,7 +166,7 @@ func (e *Engine) Covered(
 			break
 		}
 	}
-	if cut && len(rows) > 1 { // full before its time: the last row begins the next page
+	if cut && len(rows) > 1 { // cut by size: the last row begins the next page
 		limit = len(rows) - 1
 	}
 	return pageOf(rows, limit, func(last parley.Message) cursor {

@@ -7,18 +7,17 @@ import (
 	"example.org/parley/store"
 )
 
-// SendInput says how a queued message is to be heard now.
+// SendInput says how a queued message is to be sent now.
 type SendInput struct {
 	How parley.During `json:"how,omitempty" enum:"steer,interrupt" doc:"steer, the default, shows it to the running turn at its next step; interrupt cancels that turn and runs the message."`
 }
 
-// MoveInput says where in the queue a message is to stand.
+// MoveInput says where in the queue a message goes.
 type MoveInput struct {
-	Before parley.ID `json:"before,omitzero" doc:"The queued message that it is to stand before; null puts it last."`
+	Before parley.ID `json:"before,omitzero" doc:"The queued message to put it before; null puts it last."`
 }
 
-// SendMessage has a queued message heard now, as store.Control.SendQueued
-// says.
+// SendMessage sends a queued message now, as store.Control.SendQueued says.
 func (e *Engine) SendMessage(
 	ctx context.Context,
 	principal parley.Principal,
@@ -57,7 +56,7 @@ func (e *Engine) SendMessage(
 	return posted, nil
 }
 
-// MoveMessage gives a queued message another place in its queue.
+// MoveMessage moves a queued message within its queue.
 func (e *Engine) MoveMessage(
 	ctx context.Context,
 	principal parley.Principal,
@@ -77,15 +76,14 @@ func (e *Engine) MoveMessage(
 	return moved, err
 }
 
-// ResumeInput is the body of a retry and of going on: there is nothing to say.
+// ResumeInput is the body of a retry or a continuation. It has no fields.
 type ResumeInput struct{}
 
 // resumeTurn is RetryTurn or ContinueTurn of store.Control.
 type resumeTurn func(context.Context, store.Scope, parley.ID, parley.ID, store.TurnAgain,
 	parley.ID) (store.TurnResumed, error)
 
-// RetryTurn takes a failed or cancelled turn up again, as
-// store.Control.RetryTurn says.
+// RetryTurn resumes a failed or cancelled turn, as store.Control.RetryTurn says.
 func (e *Engine) RetryTurn(
 	ctx context.Context,
 	principal parley.Principal,
@@ -95,8 +93,7 @@ func (e *Engine) RetryTurn(
 	return e.resume(ctx, principal, id, idempotency, "retryTurn", e.store.RetryTurn)
 }
 
-// ContinueTurn has a turn go on that stopped at a limit, as
-// store.Control.ContinueTurn says.
+// ContinueTurn resumes a turn that stopped at a limit, as store.Control.ContinueTurn says.
 func (e *Engine) ContinueTurn(
 	ctx context.Context,
 	principal parley.Principal,

@@ -16,41 +16,39 @@ import (
 	"example.org/parley/store"
 )
 
-// Bounds of one directory's listing.
+// The bounds of one directory listing.
 const (
-	MaxDirectories      = 1000    // directories that are shown
-	maxDirectoryEntries = 100_000 // entries that are looked at
-	directoryBatch      = 1024    // entries that are read at once
+	MaxDirectories      = 1000    // directories shown
+	maxDirectoryEntries = 100_000 // entries read in all
+	directoryBatch      = 1024    // entries read at a time
 )
 
 // DirectoryQuery says which directories to list.
 type DirectoryQuery struct {
-	Path   string // absolute, inside an allowed root; "" lists the roots
-	Name   string // only names that contain it, whatever its case
-	Hidden bool   // those whose names begin with a dot too
+	Path   string // absolute and inside an allowed root; "" lists the roots
+	Name   string // only names that contain it, ignoring case
+	Hidden bool   // include names that begin with a dot
 }
 
-// Directory is one that may be chosen as a project.
+// Directory is a directory that may be chosen as a project.
 type Directory struct {
-	Name      string    `json:"name" doc:"Its last part; of a root the whole path."`
+	Name      string    `json:"name" doc:"The last part of its path; for a root, the whole path."`
 	Path      string    `json:"path" doc:"Absolute, symbolic links resolved."`
-	ProjectID parley.ID `json:"project_id" doc:"Of the project that it is already."`
+	ProjectID parley.ID `json:"project_id" doc:"The project that it already is, if any."`
 }
 
-// Directories is a directory with the directories in it, or the roots that
-// projects may lie in.
+// Directories is a directory with its subdirectories, or the list of roots.
 type Directories struct {
 	Path      *string     `json:"path" doc:"Absolute, symbolic links resolved; null for the list of roots."`
-	Root      *string     `json:"root" doc:"The allowed root that it lies in."`
-	Parent    *string     `json:"parent" doc:"The directory above it, as far as that lies in the root; null at the root."`
-	ProjectID parley.ID   `json:"project_id" doc:"Of the project that it is already."`
+	Root      *string     `json:"root" doc:"The allowed root that contains it."`
+	Parent    *string     `json:"parent" doc:"The directory above it, if that lies in the root; null at the root."`
+	ProjectID parley.ID   `json:"project_id" doc:"The project that it already is, if any."`
 	Data      []Directory `json:"data"`
-	Truncated bool        `json:"truncated" doc:"There are more than are shown."`
+	Truncated bool        `json:"truncated" doc:"Whether there are more than these."`
 }
 
-// Directories lists the directories in one inside the allowed roots, by name, for
-// whoever may choose them as projects. CodeNotFound for what lies outside the
-// roots or is private, whether it exists or not.
+// Directories lists the subdirectories of a directory inside the allowed roots, by name, for callers who may choose
+// them as projects. It returns CodeNotFound for a path outside the roots or a private one, whether it exists or not.
 func (e *Engine) Directories(
 	ctx context.Context,
 	principal parley.Principal,
@@ -94,25 +92,25 @@ func listRoots(roots []string, query DirectoryQuery) Directories {
 	return listing
 }
 
-// takes tells whether a name is asked for.
+// takes reports whether a name matches the query.
 func (q *DirectoryQuery) takes(name string) bool {
 	return strings.Contains(strings.ToLower(name), strings.ToLower(q.Name)) &&
 		(q.Hidden || !strings.HasPrefix(name, "."))
 }
 
-// listDirectory reads one directory. It is opened below its root, so that a link
-// which takes a directory's place meanwhile leads nowhere else.
+// listDirectory reads one directory. It opens the directory below its root, so that a link which replaces a directory
+// meanwhile leads nowhere else.
 func (e *Engine) listDirectory(ctx context.Context, roots []string, query DirectoryQuery) (Directories, error) {
 	if !filepath.IsAbs(query.Path) {
 		return Directories{}, parley.InvalidField(
 			"path",
-			"%q is not absolute; write it from the root on",
+			"%q is not an absolute path",
 			parley.Clip(query.Path, 128),
 		)
 	}
 	resolved, err := filepath.EvalSymlinks(filepath.Clean(query.Path))
 	if err != nil {
-		return Directories{}, noDirectory(query.Path) // why is not told: a link may lead outside
+		return Directories{}, noDirectory(query.Path) // without the reason: a link may lead outside
 	}
 	shown := e.projects.Shown(roots)
 	root, relative, ok := below(roots, resolved)
@@ -123,7 +121,7 @@ func (e *Engine) listDirectory(ctx context.Context, roots []string, query Direct
 	if err != nil {
 		return Directories{}, noDirectory(query.Path)
 	}
-	defer inside.Close() //nolint:errcheck // it was read from
+	defer inside.Close() //nolint:errcheck // opened for reading
 	listing := Directories{Path: &resolved, Root: &root, Data: []Directory{}}
 	if relative != "." {
 		parent := filepath.Dir(resolved)
@@ -153,7 +151,7 @@ func noDirectory(path string) error {
 	)
 }
 
-// below finds the root that a resolved path lies in, the deepest one.
+// below finds the root that contains a resolved path, the deepest one.
 func below(roots []string, path string) (root, relative string, ok bool) {
 	for _, one := range roots {
 		if relative, err := filepath.Rel(one, path); err == nil && filepath.IsLocal(relative) && len(one) >= len(root) {
@@ -167,7 +165,7 @@ func below(roots []string, path string) (root, relative string, ok bool) {
 	return root, relative, err == nil
 }
 
-// read takes the directories among the entries, in batches.
+// read adds the directories among the entries, in batches.
 func (d *Directories) read(
 	ctx context.Context,
 	inside *os.Root,
@@ -179,9 +177,9 @@ func (d *Directories) read(
 	if err != nil {
 		return err
 	}
-	defer folder.Close() //nolint:errcheck // it was read from
+	defer folder.Close() //nolint:errcheck // opened for reading
 	if at, err := projectdir.Where(folder, *d.Path); err != nil || !shown(at) {
-		// A link took its place meanwhile.
+		// A link replaced the directory meanwhile.
 		return noDirectory(*d.Path)
 	}
 	for seen := 0; ; {
@@ -191,7 +189,7 @@ func (d *Directories) read(
 		entries, err := folder.ReadDir(directoryBatch)
 		for _, entry := range entries {
 			if !query.takes(entry.Name()) || parley.CheckText("name", entry.Name(), maxPathBytes) != nil {
-				continue // the latter could not be asked for again
+				continue // a path too long could not be requested again
 			}
 			if path, ok := directoryAt(filepath.Join(*d.Path, entry.Name()), entry); ok && shown(path) {
 				d.Data = append(d.Data, Directory{Name: entry.Name(), Path: path})
@@ -218,7 +216,7 @@ func (d *Directories) read(
 	return nil
 }
 
-// directoryAt is where an entry leads, if that is a directory.
+// directoryAt returns where an entry leads, if that is a directory.
 func directoryAt(path string, entry fs.DirEntry) (string, bool) {
 	if entry.IsDir() {
 		return path, true
@@ -234,7 +232,7 @@ func directoryAt(path string, entry fs.DirEntry) (string, bool) {
 	return target, err == nil && info.IsDir()
 }
 
-// nameProjects says which of the directories are projects of the workspace.
+// nameProjects marks the directories that are projects of the workspace.
 func (e *Engine) nameProjects(ctx context.Context, workspace parley.ID, listing *Directories) error {
 	known := map[string]parley.ID{}
 	query := store.ProjectQuery{Limit: parley.MaxPage}

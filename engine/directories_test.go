@@ -12,7 +12,7 @@ import (
 	"example.org/parley/engine"
 )
 
-// grove is an engine with one allowed root, and a directory beside it.
+// grove is an engine with one allowed root, and a directory outside it.
 type grove struct {
 	*engine.Engine
 	house         *house
@@ -43,7 +43,7 @@ func newGrove(t *testing.T) grove {
 		}
 	}
 	g.Engine = engine.New(
-		engine.Options{Store: h.store, Models: models(t), Projects: within(t, g.root, filepath.Join(base, "gone"))},
+		engine.Options{Store: h.store, Models: models(t), Projects: policyOf(t, g.root, filepath.Join(base, "gone"))},
 	)
 	return g
 }
@@ -64,7 +64,7 @@ func (g grove) names(t *testing.T, query engine.DirectoryQuery) []string {
 	return names
 }
 
-// Links are followed inside the roots alone; what is no directory is left out.
+// Links are followed inside the roots only; entries that are not directories are left out.
 func TestDirectoriesStayInsideTheirRoots(t *testing.T) {
 	t.Parallel()
 	g := newGrove(t)
@@ -103,7 +103,7 @@ func TestDirectoriesStayInsideTheirRoots(t *testing.T) {
 	wantCode(t, err, parley.CodeForbidden, "")
 }
 
-// A listing says where it is, and what is a project of the workspace.
+// A listing says where it is, and which entries are projects of the workspace.
 func TestDirectoriesKnowProjects(t *testing.T) {
 	t.Parallel()
 	g := newGrove(t)
@@ -136,7 +136,7 @@ func TestDirectoriesKnowProjects(t *testing.T) {
 	}
 }
 
-// However many there are, so many are shown, and that there are more is said.
+// A listing has a bounded length, and says that there are more.
 func TestDirectoriesAreBounded(t *testing.T) {
 	t.Parallel()
 	g := newGrove(t)

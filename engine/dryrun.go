@@ -12,17 +12,17 @@ import (
 
 // DryInput asks for a dry run.
 type DryInput struct {
-	DryRun      bool                    `json:"dry_run,omitempty" doc:"Answer without writing anything: the same path, in the process that was asked. No tool runs."`
-	ToolResults []parley.ScriptedResult `json:"tool_results,omitempty" maxItems:"256" doc:"Of a dry run: what tools answer instead of running, in order per tool; the last one of a tool repeats. A tool without any is told as not run."`
+	DryRun      bool                    `json:"dry_run,omitempty" doc:"Answer without writing anything, by the same path, in the process that receives the request. No tool runs."`
+	ToolResults []parley.ScriptedResult `json:"tool_results,omitempty" maxItems:"256" doc:"For a dry run: what tools answer instead of running, in order per tool; the last result of a tool repeats. A tool without results is reported as not run."`
 }
 
-// notDry refuses what only a dry run takes.
+// notDry refuses fields that only a dry run accepts.
 func (d *DryInput) notDry(field string) error {
 	switch {
 	case d.DryRun:
 		return parley.InvalidField(
 			field,
-			"does not belong here: ask the verb for dry runs, or set it on the outermost object",
+			"does not belong here: use the verb for dry runs, or set it on the outermost object",
 		)
 	case len(d.ToolResults) > 0:
 		return parley.InvalidField("tool_results", "belong to dry runs: set dry_run too")
@@ -39,34 +39,34 @@ func (d *DryInput) check() error {
 		r := &d.ToolResults[i]
 		switch {
 		case r.Name == "":
-			return parley.InvalidField("tool_results", "entry %d names no tool", i+1)
+			return parley.InvalidField("tool_results", "entry %d does not name a tool", i+1)
 		case r.Error != "" && len(r.Result) > 0:
 			return parley.InvalidField("tool_results", "entry %d has a result and an error; give one", i+1)
 		}
 		if err := parley.CheckJSON(r.Result); len(r.Result) > 0 && err != nil {
-			return parley.InvalidField("tool_results", "entry %d has no valid JSON as its result", i+1)
+			return parley.InvalidField("tool_results", "entry %d has a result that is not valid JSON", i+1)
 		}
 	}
 	return nil
 }
 
-// DryRun is a turn that was run without a trace: what it would have written.
+// DryRun is a turn that ran without a trace, with the messages that it would have written.
 type DryRun struct {
 	DryRun   bool             `json:"dry_run" doc:"true: nothing of this was written."`
 	Message  parley.Message   `json:"message"`
-	Turn     parley.Turn      `json:"turn" doc:"As it ended; waiting, when it came to something to wait for."`
-	Messages []parley.Message `json:"messages" doc:"Of the turn, the message first."`
+	Turn     parley.Turn      `json:"turn" doc:"As it ended; waiting, if it reached something to wait for."`
+	Messages []parley.Message `json:"messages" doc:"The turn's messages, its trigger first."`
 	Calls    []parley.Call    `json:"calls"`
 }
 
 // DryWatch says who watches a dry run.
 type DryWatch struct {
-	Flush time.Duration  // deltas of one message are merged for so long
+	Flush time.Duration  // how long the deltas of one message are merged
 	Sink  runner.DrySink // nil: nobody
 }
 
-// DryRunMessage answers a user message of a session without writing anything, and
-// returns when its turn has ended. Limits hold; what it uses is counted nowhere.
+// DryRunMessage answers a user message of a session without writing anything, and returns when its turn has ended.
+// Limits apply; its usage is not counted.
 func (e *Engine) DryRunMessage(
 	ctx context.Context,
 	principal parley.Principal,
@@ -93,8 +93,8 @@ func (e *Engine) DryRunMessage(
 	return e.dryRun(ctx, scope, principal, runner.DryTurn{Session: session}, input, watch)
 }
 
-// DryRunSession is DryRunMessage for the first message of a session that is not
-// made either; one whose key exists is that session.
+// DryRunSession is DryRunMessage for the first message of a session, which is not created either; a key that exists
+// selects that session.
 func (e *Engine) DryRunSession(
 	ctx context.Context,
 	principal parley.Principal,
@@ -169,7 +169,7 @@ func (e *Engine) dryRun(
 	}, err
 }
 
-// dryTurn checks a message as a post would, and fills it in with its agent.
+// dryTurn checks a message as a post would, and returns its turn with its agent.
 func (e *Engine) dryTurn(
 	ctx context.Context,
 	scope store.Scope,
@@ -213,8 +213,7 @@ func (e *Engine) dryTurn(
 	return err
 }
 
-// keepsRate refuses a dry run where a message would be refused for its pace. It
-// is not counted itself.
+// keepsRate refuses a dry run where a post would exceed the session's rate. The dry run itself is not counted.
 func (e *Engine) keepsRate(ctx context.Context, scope store.Scope, of *runner.DryTurn) error {
 	limits := parley.ValueOf(setting.Limits.Nearest(&of.Agent.Settings, &of.Session.Settings))
 	if limits.RequestsPerMinute == nil || of.Fresh {

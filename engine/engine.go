@@ -22,7 +22,7 @@ import (
 	"example.org/parley/tool"
 )
 
-// Store is what the engine needs of a store.Store.
+// Store is the part of store.Store that the engine uses.
 type Store interface {
 	store.Sessions
 	store.Messages
@@ -54,8 +54,7 @@ type Store interface {
 	RateWait(ctx context.Context, workspaceID, subject parley.ID, perMinute int) (time.Duration, error)
 }
 
-// Approvals are the questions about tool calls, as the API sees them. See
-// store.Approvals for their contracts.
+// Approvals are the questions about tool calls, as the API uses them. See store.Approvals for the contracts.
 type Approvals interface {
 	DecideApproval(
 		ctx context.Context,
@@ -68,8 +67,8 @@ type Approvals interface {
 	Approvals(ctx context.Context, scope store.Scope, query store.ApprovalQuery) ([]parley.Approval, error)
 }
 
-// Transitions are the moves of the state machine that the API may make; the
-// others belong to workers. See store.Turns for their contracts.
+// Transitions are the moves of the state machine that the API may make; the others belong to workers. See store.Turns
+// for the contracts.
 type Transitions interface {
 	EnsureSession(
 		ctx context.Context,
@@ -118,21 +117,21 @@ type Trees interface {
 	Tree(ctx context.Context, scope store.Scope, sessionID parley.ID) (parley.Tree, error)
 }
 
-// Options are what an Engine is made of. Store and Models are required.
+// Options configure an Engine. Store and Models are required.
 type Options struct {
 	Store      Store
 	Models     model.Source
-	Providers  []model.ProviderInfo // for people: what is configured and what could be
+	Providers  []model.ProviderInfo // for people: what is or could be configured
 	Tools      tool.Source          // nil: agents can name no server tools
-	Middleware []model.Middleware   // the program's own, as the workers have it
+	Middleware []model.Middleware   // the program's own, the same as the workers'
 	Runner     runner.Worker        // nil: this process runs no turns; others find them in the store
-	Runtimes   []string             // that agents may use beside standard, when Runner is nil
+	Runtimes   []string             // runtimes beside standard that agents may use, if Runner is nil
 	DryRunner  runner.DryRunner     // nil: no dry runs and no previews here
-	// takes down what reads; nil: nothing does. What changes is written with the change
+	// Audit records calls that only read; nil: they are not recorded. Changes are recorded with the change.
 	Audit       *AuditLog
-	Projects    *projectdir.Policy // where projects may lie; nil: in the home, chosen by the machine's own user alone
-	MaxSessions int64              // of each workspace; 0: not limited
-	MaxStorage  int64              // bytes of each workspace's files; 0: not limited
+	Projects    *projectdir.Policy // where projects may lie; nil: in the home, chosen only by the machine's own user
+	MaxSessions int64              // per workspace; 0: unlimited
+	MaxStorage  int64              // bytes of files per workspace; 0: unlimited
 	Log         *slog.Logger       // nil: slog.Default()
 }
 
@@ -144,11 +143,11 @@ type Engine struct {
 	tools      tool.Source
 	runner     runner.Worker
 	dry        runner.DryRunner
-	others     []string // runtimes, when there is no runner
+	others     []string // runtimes, if there is no runner
 	middleware []model.Middleware
 	audit      *AuditLog
 	projects   *projectdir.Policy
-	quotas     struct{ sessions, storage int64 } // of each workspace; 0: not limited
+	quotas     struct{ sessions, storage int64 } // per workspace; 0: unlimited
 	log        *slog.Logger
 	keys       secrets[parley.Principal]
 	signedIn   secrets[store.SignedIn]
@@ -157,8 +156,8 @@ type Engine struct {
 
 	looks, rehearsals, exports room
 
-	// patching keeps patches of one agent in this process from racing: each is a
-	// new version of what was read, and who loses a race has to read again.
+	// patching serialises patches of one agent within this process: each becomes a new version of what was read, and
+	// the loser of a race must read again.
 	patching [patchStripes]sync.Mutex
 	seed     maphash.Seed
 }

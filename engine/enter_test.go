@@ -10,26 +10,23 @@ import (
 	"testing"
 )
 
-// unaccompanied are the methods of an Engine that anybody may call without a Call,
-// with the reason.
+// unaccompanied lists the methods of an Engine that need no Call, with the reason.
 var unaccompanied = map[string]string{
 	"Authenticate": "it finds out who calls",
 	"LocalOwner":   "it finds out who calls",
-	"HasKeys":      "it tells how callers are told apart",
+	"HasKeys":      "it reports how callers are distinguished",
 	"SignedIn":     "it finds out who calls",
 	"NoteRefused":  "nobody is let in",
 }
 
-// unentered are the methods that are told of a principal and are not verbs, with the
-// reason.
+// unentered lists the methods that take a principal and are not verbs, with the reason.
 var unentered = map[string]string{
-	"MayChooseDirectories": "it tells what the table of roles says, and reads nothing",
+	"MayChooseDirectories": "it repeats the table of roles, and reads nothing",
 	"RoomToExport":         "it counts who exports; the export enters by what it reads",
 }
 
-// TestEveryVerbEnters: no exported method of an Engine reaches the store, or is told
-// who asks, but through enter, directly or by another method, and nothing tells what a
-// principal sees beside it.
+// TestEveryVerbEnters: an exported method of an Engine that reaches the store or takes a principal does so through
+// enter, directly or by another method, and nothing else makes a scope.
 func TestEveryVerbEnters(t *testing.T) {
 	t.Parallel()
 	set := token.NewFileSet()
@@ -66,7 +63,7 @@ func TestEveryVerbEnters(t *testing.T) {
 			verbs++
 		}
 		if takesPrincipal(method) && !enters && unentered[name] == "" {
-			t.Errorf("%s is told who asks and does not enter (%s)", name, set.Position(method.Pos()))
+			t.Errorf("%s takes a principal and does not enter (%s)", name, set.Position(method.Pos()))
 		}
 		if reason := unaccompanied[name]; store && !enters && reason == "" {
 			t.Errorf("%s reads or changes the store without enter (%s)", name, set.Position(method.Pos()))
@@ -90,7 +87,7 @@ func TestEveryVerbEnters(t *testing.T) {
 	for name, function := range functions {
 		tells := name != ".authorise" && calls(function, "scopeOf")
 		if ast.IsExported(function.Name.Name) && takesPrincipal(function) || tells {
-			t.Errorf("%s says what a principal may see, beside enter (%s)", name, set.Position(function.Pos()))
+			t.Errorf("%s makes a scope without enter (%s)", name, set.Position(function.Pos()))
 		}
 	}
 	if verbs < 60 {
@@ -113,7 +110,7 @@ func receiver(method *ast.FuncDecl) string {
 	return name.Name
 }
 
-// takesPrincipal reports whether a function has a parameter that says who asks.
+// takesPrincipal reports whether a function has a principal among its parameters.
 func takesPrincipal(f *ast.FuncDecl) bool {
 	return slices.ContainsFunc(f.Type.Params.List, func(field *ast.Field) bool {
 		selected, ok := field.Type.(*ast.SelectorExpr)
@@ -134,7 +131,7 @@ func calls(f *ast.FuncDecl, name string) (found bool) {
 	return found
 }
 
-// firstUse is where a method says e.<name> first.
+// firstUse returns the position of a method's first use of e.<name>.
 func firstUse(method *ast.FuncDecl, name string) (at token.Pos) {
 	ast.Inspect(method.Body, func(node ast.Node) bool {
 		selected, ok := node.(*ast.SelectorExpr)
@@ -151,8 +148,7 @@ func isEngine(x ast.Expr) bool {
 	return ok && name.Name == "e"
 }
 
-// reaches reports whether a method says e.<name>, by itself or by methods that it
-// calls.
+// reaches reports whether a method uses e.<name>, directly or through methods that it calls.
 func reaches(methods map[string]*ast.FuncDecl, from, name string, passed []string) (found bool) {
 	method := methods[from]
 	if method == nil || slices.Contains(passed, from) {

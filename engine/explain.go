@@ -14,32 +14,30 @@ import (
 	"example.org/parley/store"
 )
 
-// CallDetail is a call with the request that it made, rebuilt from the record
-// and explained.
+// CallDetail is a call with its request, rebuilt from the record and explained.
 type CallDetail struct {
 	parley.Call
 	Explained
 }
 
-// Explained is what a CallDetail has beside the call.
+// Explained is the part of a CallDetail beside the call.
 type Explained struct {
 	System  string          `json:"system_prompt"`
 	Tools   json.RawMessage `json:"tools" doc:"The definitions as they were sent."`
 	Request json.RawMessage `json:"request" doc:"Null when it cannot be rebuilt."`
-	Exact   bool            `json:"exact" doc:"The rebuilt request has the hash of the one that was sent."`
+	Exact   bool            `json:"exact" doc:"Whether the rebuilt request has the hash of the one that was sent."`
 	Reason  string          `json:"reason,omitempty" doc:"Why it is not exact."`
 	Explanation
-	Attempts []Attempt       `json:"other_attempts" doc:"Of the same step, oldest first: retries, and what they cost."`
+	Attempts []Attempt       `json:"other_attempts" doc:"The other attempts at the same step, oldest first: retries, and what they cost."`
 	Costs    *Costs          `json:"costs" doc:"Null while the model's price or the usage is unknown."`
-	Limits   parley.Limits   `json:"limits" doc:"Of the session, in effect now."`
-	Replays  []parley.Replay `json:"replays" doc:"Of this call, newest first; of a replay, itself."`
+	Limits   parley.Limits   `json:"limits" doc:"The session's limits, in effect now."`
+	Replays  []parley.Replay `json:"replays" doc:"The replays of this call, newest first; for a replay, itself."`
 }
 
-// MarshalJSON is ExactJSON, for where a detail is a part of something.
+// MarshalJSON is ExactJSON, for a detail inside another object.
 func (d CallDetail) MarshalJSON() ([]byte, error) { return d.ExactJSON() }
 
-// ExactJSON writes the call's fields and the rest in one object, null for what is
-// absent, and the request byte for byte.
+// ExactJSON writes the call's fields and the rest in one object, null for absent fields, and the request byte for byte.
 func (d CallDetail) ExactJSON() ([]byte, error) {
 	call, err := d.Call.MarshalJSON()
 	if err != nil {
@@ -56,11 +54,11 @@ func (d CallDetail) ExactJSON() ([]byte, error) {
 	return withRequest(append(append(call[:len(call)-1], ','), rest[1:]...), d.Request), nil
 }
 
-// writtenLast stands, as nil, for a member that withRequest adds.
+// writtenLast holds, as nil, the place of a member that withRequest adds.
 type writtenLast struct{}
 
-// withRequest ends an object with a request as it was sent. encoding/json takes the
-// white space out of a raw value, which some providers' tool calls have and spans count.
+// withRequest ends an object with a request as it was sent. encoding/json would remove the white space from a raw
+// value, which some providers' tool calls contain and spans count.
 func withRequest(object []byte, request json.RawMessage) []byte {
 	if request == nil {
 		request = json.RawMessage("null")
@@ -73,17 +71,17 @@ func withRequest(object []byte, request json.RawMessage) []byte {
 type Explanation struct {
 	Parts           []prompt.Part    `json:"parts" doc:"What was sent, in the order in which providers read it; span says where in request."`
 	Totals          []prompt.Total   `json:"totals" doc:"The parts by kind."`
-	EstimatedTokens int              `json:"estimated_tokens" doc:"Of the whole request: the sum of its parts, which is what the provider counted, once it has."`
-	LeftOut         []prompt.LeftOut `json:"left_out" doc:"The messages of the record up to this call that it was not shown, and why."`
+	EstimatedTokens int              `json:"estimated_tokens" doc:"Of the whole request: the sum of its parts; the provider's own count once it is known."`
+	LeftOut         []prompt.LeftOut `json:"left_out" doc:"The messages of the record up to this call that the model was not shown, and why."`
 	Window          Window           `json:"window"`
 }
 
-// Window is how full a model's context is.
+// Window says how full a model's context is.
 type Window struct {
 	ContextLength *int     `json:"context_length" doc:"Tokens that the model can read; null when unknown."`
 	MaxOutput     *int     `json:"max_output" doc:"Tokens of its longest answer; null when unknown."`
 	Used          int      `json:"used" doc:"Tokens of the request: counted by the provider, else estimated."`
-	Share         *float64 `json:"share" doc:"used of context_length."`
+	Share         *float64 `json:"share" doc:"used divided by context_length."`
 }
 
 // Attempt is another attempt at the request of a call.
@@ -98,15 +96,15 @@ type Attempt struct {
 	TotalMS      *int64             `json:"total_ms"`
 }
 
-// Costs is what a call's tokens cost, by today's prices.
+// Costs is the cost of a call's tokens, by today's prices.
 type Costs struct {
 	Price      model.Price  `json:"price" doc:"US dollars per million tokens, today's."`
-	Input      parley.Money `json:"input" doc:"Input that no cache held."`
+	Input      parley.Money `json:"input" doc:"Input that was not in a cache."`
 	Cached     parley.Money `json:"cached" doc:"Input from the provider's cache."`
 	CacheWrite parley.Money `json:"cache_write" doc:"Input that the provider put into its cache."`
 	Output     parley.Money `json:"output"`
-	Saved      parley.Money `json:"saved" doc:"What the cached tokens would have cost more."`
-	Current    bool         `json:"current" doc:"The sum is the cost that was recorded; false: prices have changed since."`
+	Saved      parley.Money `json:"saved" doc:"How much more the cached tokens would have cost."`
+	Current    bool         `json:"current" doc:"Whether the sum is the recorded cost; false: prices have changed since."`
 }
 
 // explain fills in what is known of a call besides its request.
@@ -117,7 +115,7 @@ func (e *Engine) explain(ctx context.Context, scope store.Scope, detail *CallDet
 		again.Parts,
 	)
 	var info model.Info
-	if _, found, err := e.models.Resolve(detail.Model); err == nil { // one that is gone has no window
+	if _, found, err := e.models.Resolve(detail.Model); err == nil { // a model that is gone has no window
 		info = found
 	}
 	detail.Window = windowOf(info, detail.EstimatedTokens, detail.Usage)
@@ -151,7 +149,7 @@ func windowOf(info model.Info, estimated int, usage parley.Usage) Window {
 	return w
 }
 
-// costsOf takes a cost apart, nil when price or usage is unknown.
+// costsOf breaks a cost down; nil if price or usage is unknown.
 func costsOf(price *model.Price, usage parley.Usage, recorded *parley.Money) *Costs {
 	sum := price.Cost(usage)
 	if sum == nil {
@@ -177,7 +175,7 @@ func costsOf(price *model.Price, usage parley.Usage, recorded *parley.Money) *Co
 	}
 }
 
-// leftOut lists what the call was not shown of the record before its own message.
+// leftOut lists the messages of the record before the call's own that the call was not shown.
 func (e *Engine) leftOut(ctx context.Context, scope store.Scope, detail *CallDetail, again *rebuilt) error {
 	upTo := int64(0)
 	if n := len(again.read); n > 0 {
@@ -197,12 +195,11 @@ func (e *Engine) leftOut(ctx context.Context, scope store.Scope, detail *CallDet
 	return err
 }
 
-// widestGap is how many messages between those that a manifest names are read to
-// say why they are left out. Of longer runs it is plain: the window does not reach them.
+// widestGap is how many messages between those that a manifest names are read to say why they are left out. For longer
+// runs the reason is plain: the window does not reach them.
 const widestGap = 256
 
-// around adds to the messages that a manifest reaches over, ascending, those that
-// stand close behind them, up to a sequence.
+// around adds to a manifest's messages, ascending, those that closely follow them, up to a sequence.
 func (e *Engine) around(
 	ctx context.Context,
 	scope store.Scope,
@@ -231,7 +228,7 @@ func (e *Engine) around(
 	return read, nil
 }
 
-// limitsOf are the limits of a session in effect now: its own over its agent's.
+// limitsOf returns the limits of a session in effect now: its own, else its agent's.
 func (e *Engine) limitsOf(ctx context.Context, scope store.Scope, id parley.ID) (parley.Limits, error) {
 	session, err := e.store.Session(ctx, scope, id)
 	if err != nil {

@@ -13,11 +13,10 @@ import (
 	"example.org/parley/store"
 )
 
-// UploadFile reads a file's bytes and keeps them; the bool is false when the
-// principal has a file of this name and these bytes, which is answered then. They
-// are kept chunk by chunk, never whole in memory. Its type is found by looking at
-// them. CodeTooLarge beyond parley.MaxFileBytes. An error of the reader is
-// returned as it is, and nothing is kept.
+// UploadFile reads and stores a file's bytes; the bool is false if the principal already has a file with this name and
+// these bytes, which is returned then. Bytes are stored chunk by chunk, never whole in memory. The type is detected
+// from the bytes. It returns CodeTooLarge beyond parley.MaxFileBytes. An error of the reader is returned unchanged, and
+// nothing is stored.
 func (e *Engine) UploadFile(
 	ctx context.Context,
 	principal parley.Principal,
@@ -40,9 +39,9 @@ func (e *Engine) UploadFile(
 		OwnerID:     principal.ID,
 		Name:        name,
 	}
-	pieces := store.WithAudit(ctx, nil) // the file is there when its last piece is
+	pieces := store.WithAudit(ctx, nil) // only the last piece makes it a file
 	made, isNew, err := upload.Keep(ctx, pieces, e.store, file, from, e.storageQuota(principal), func(err error) {
-		e.log.Warn("an upload that broke off could not be given up; it goes later", "error", err)
+		e.log.Warn("an interrupted upload could not be discarded; it expires later", "error", err)
 	})
 	if err == nil {
 		call.about(on(made.ID))
@@ -53,7 +52,7 @@ func (e *Engine) UploadFile(
 // FileTooLarge refuses an upload beyond parley.MaxFileBytes.
 func FileTooLarge() error { return upload.TooLarge() }
 
-// fileName is the last part of a name, which may come with a path of any system.
+// fileName returns the last part of a name, which may carry a path of any system.
 func fileName(name string) (string, error) {
 	name = path.Base(strings.ReplaceAll(strings.TrimSpace(name), `\`, "/"))
 	if name == "." || name == ".." || name == "/" {
@@ -65,7 +64,7 @@ func fileName(name string) (string, error) {
 	return name, parley.CheckText("name", name, parley.MaxNameBytes)
 }
 
-// File reads what is known of a file.
+// File reads a file's description.
 func (e *Engine) File(ctx context.Context, principal parley.Principal, id parley.ID) (_ parley.File, err error) {
 	ctx, call, err := e.enter(ctx, principal, "getFile", ReadFiles, on(id))
 	if err != nil {
@@ -76,7 +75,7 @@ func (e *Engine) File(ctx context.Context, principal parley.Principal, id parley
 	return e.store.File(ctx, scope, id)
 }
 
-// Files lists, newest first by default.
+// Files lists files, newest first by default.
 func (e *Engine) Files(ctx context.Context, principal parley.Principal, list Paging) (_ Page[parley.File], err error) {
 	ctx, call, err := e.enter(ctx, principal, "listFiles", ReadFiles)
 	if err != nil {
@@ -117,8 +116,7 @@ func (e *Engine) FileContent(ctx context.Context, principal parley.Principal, id
 	return e.openFile(ctx, file), nil
 }
 
-// DeleteFile removes a file. Only who uploaded it or an admin may; CodeConflict
-// while a message uses it.
+// DeleteFile removes a file. Only its uploader or an admin may; it returns CodeConflict while a message uses the file.
 func (e *Engine) DeleteFile(ctx context.Context, principal parley.Principal, id parley.ID) (err error) {
 	ctx, call, err := e.enter(ctx, principal, "deleteFile", DropFiles, on(id))
 	if err != nil {
@@ -136,14 +134,14 @@ func (e *Engine) DeleteFile(ctx context.Context, principal parley.Principal, id 
 	return e.store.DeleteFile(ctx, scope, id)
 }
 
-// FileReader reads a file's bytes, a chunk at a time. It is for one goroutine.
+// FileReader reads a file's bytes, one chunk at a time. It belongs to one goroutine.
 type FileReader struct {
 	File parley.File
 
-	ctx   context.Context //nolint:containedctx // a reader of one request, which it does not outlive
+	ctx   context.Context //nolint:containedctx // it does not outlive its request
 	store Store
 	at    int64
-	chunk []byte // chunk n, nil before the first
+	chunk []byte // chunk n; nil before the first
 	n     int
 }
 

@@ -56,7 +56,7 @@ func newHouse(t *testing.T, by runs) *house {
 	})
 	root := t.TempDir()
 	h := &house{store: store, root: root}
-	options := engine.Options{Store: store, Models: models(t), Tools: builtin.Tools(), Projects: within(t, root)}
+	options := engine.Options{Store: store, Models: models(t), Tools: builtin.Tools(), Projects: policyOf(t, root)}
 	if by == realWorker {
 		h.hub = live.New(store, live.Options{})
 		run := worker.New(store, options.Models, options.Tools, h.hub, worker.Options{})
@@ -81,8 +81,8 @@ func newHouse(t *testing.T, by runs) *house {
 	return h
 }
 
-// within is a policy with roots.
-func within(t *testing.T, roots ...string) *projectdir.Policy {
+// policyOf returns a policy with the given roots.
+func policyOf(t *testing.T, roots ...string) *projectdir.Policy {
 	t.Helper()
 	policy, err := projectdir.New(projectdir.Options{Roots: roots})
 	if err != nil {
@@ -108,7 +108,7 @@ func models(t *testing.T) model.Source {
 	return registry
 }
 
-// principal makes a key in the default workspace and asks who it is.
+// principal makes a key in the default workspace and returns its principal.
 func (h *house) principal(t *testing.T, name string, role parley.PrincipalRole) parley.Principal {
 	t.Helper()
 	key, err := h.CreateKeyIn(t.Context(), "", engine.KeyInput{Name: name, Role: role})
@@ -125,7 +125,7 @@ func (h *house) principal(t *testing.T, name string, role parley.PrincipalRole) 
 	return principal
 }
 
-// open makes a session of the member's.
+// open opens a session of the member's.
 func (h *house) open(t *testing.T, input engine.SessionInput) parley.Session {
 	t.Helper()
 	opened, err := h.OpenSession(t.Context(), h.member, input, store.Idempotency{})
@@ -179,7 +179,7 @@ func text(words string) json.RawMessage {
 
 func say(words string) engine.MessageInput { return engine.MessageInput{Content: text(words)} }
 
-// wantCode fails unless the error has the code; field is checked when not "".
+// wantCode fails unless the error has the code and, if field is not "", names the field.
 func wantCode(t *testing.T, err error, code parley.Code, field string) {
 	t.Helper()
 	if got := parley.ErrorCode(err); got != code {

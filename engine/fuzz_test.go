@@ -13,8 +13,7 @@ import (
 	"example.org/parley/internal/upload"
 )
 
-// FuzzFile: the bytes of an upload are looked at, and made small where they are an
-// image of a size that is allowed.
+// FuzzFile: an upload's bytes are inspected, and scaled down if they are an image of an allowed size.
 func FuzzFile(f *testing.F) {
 	small := image.NewNRGBA(image.Rect(0, 0, 3, 2))
 	for _, encode := range []func(to *bytes.Buffer) error{
@@ -47,7 +46,7 @@ func FuzzFile(f *testing.F) {
 	})
 }
 
-// FuzzCursor: a cursor from outside is one of ours or refused.
+// FuzzCursor: a cursor from outside is one of Parley's or refused.
 func FuzzCursor(f *testing.F) {
 	f.Add(*cursor{List: "sessions", Order: Descending, ID: parley.NewID()}.text())
 	f.Add(base64.RawURLEncoding.EncodeToString([]byte(`{"l":"sessions","n":1e99}`)))
@@ -60,8 +59,7 @@ func FuzzCursor(f *testing.F) {
 	})
 }
 
-// FuzzContent: the short way of reading a plain post and the long one agree, for
-// every role nothing but CodeInvalid comes out.
+// FuzzContent: the fast and the full parser of a plain post agree, and every role returns only CodeInvalid errors.
 func FuzzContent(f *testing.F) {
 	for i, seed := range []string{`{"text":"hi"}`, ` { "text" : "a" } `, `{"text":"a","links":["x"]}`,
 		`{"id":"1","name":"n","arguments":{}}`, `{"text":"\ud800"}`} {
@@ -79,12 +77,12 @@ func FuzzContent(f *testing.F) {
 		}
 		whole, err := parley.ValidateContent(role, raw)
 		if err != nil || !bytes.Equal(whole, content) {
-			t.Errorf("%q is %s in short and %s at length, %v", raw, content, whole, err)
+			t.Errorf("%q is %s to the fast parser and %s to the full one, %v", raw, content, whole, err)
 		}
 	})
 }
 
-// FuzzMetadata: metadata and the schemas of tools are kept or refused.
+// FuzzMetadata: metadata and tool schemas are accepted or refused.
 func FuzzMetadata(f *testing.F) {
 	for _, seed := range []string{`{"a":1}`, `null`, `{"type":"object","properties":{"a":{"$ref":"#"}}}`,
 		`{"type":"object","$ref":"#"}`} {

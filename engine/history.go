@@ -9,41 +9,40 @@ import (
 	"example.org/parley/store"
 )
 
-// BranchInput is what a session that is forked has other than the one it comes from.
+// BranchInput says in what a fork differs from the session that it comes from.
 type BranchInput struct {
-	AgentID      string            `json:"agent_id,omitempty" doc:"Id or slug; the agent of the session that is forked by default."`
-	Title        string            `json:"title,omitempty" doc:"That of the session that is forked by default."`
+	AgentID      string            `json:"agent_id,omitempty" doc:"Id or slug; the forked session's agent by default."`
+	Title        string            `json:"title,omitempty" doc:"The forked session's title by default."`
 	Instructions *string           `json:"instructions,omitempty"`
-	Visibility   parley.Visibility `json:"visibility,omitempty" enum:"private,workspace" doc:"That of the session that is forked when it is one's own; private when it is another's."`
+	Visibility   parley.Visibility `json:"visibility,omitempty" enum:"private,workspace" doc:"By default that of the forked session if it is the caller's own, else private."`
 	Metadata     json.RawMessage   `json:"metadata,omitempty"`
 	parley.Settings
 }
 
-// ForkInput says where a session is forked, and what the fork is to have other.
+// ForkInput says where a session is forked, and in what the fork differs.
 type ForkInput struct {
-	At       parley.ID `json:"at,omitzero" doc:"The message to fork behind; give this or sequence. Inside an answer that calls tools the fork begins behind all of it, results included."`
+	At       parley.ID `json:"at,omitzero" doc:"The message to fork after; give this or sequence. Inside an answer that calls tools the fork begins after the whole answer, results included."`
 	Sequence int64     `json:"sequence,omitempty" minimum:"1" doc:"The sequence of that message. Without both, the last one."`
 	BranchInput
 	Message *MessageInput `json:"message,omitempty" doc:"The fork's first message of its own: it is stored, and its turn started, in the same transaction."`
 }
 
-// EditInput is a message of a user in other words.
+// EditInput is a user's message in other words.
 type EditInput struct {
 	Content   json.RawMessage `json:"content" required:"true" doc:"The user's message as it should have been: {text, files, links, search, think}."`
-	SessionID parley.ID       `json:"session_id,omitzero" doc:"The session whose history is meant, when several share the message; the one that wrote it by default."`
+	SessionID parley.ID       `json:"session_id,omitzero" doc:"Which session's history to use if several share the message; by default the one that wrote it."`
 	BranchInput
 }
 
-// RegenerateInput says what an answer that is asked for again is to have other.
+// RegenerateInput says in what a regenerated answer differs.
 type RegenerateInput struct {
-	SessionID parley.ID `json:"session_id,omitzero" doc:"The session whose history is meant, when several share the message; the one that wrote it by default."`
+	SessionID parley.ID `json:"session_id,omitzero" doc:"Which session's history to use if several share the message; by default the one that wrote it."`
 	BranchInput
 }
 
-// Fork makes a session that shares another one's history up to a message, as
-// store.History.Fork says, and goes on by itself. It is the principal's, and
-// has the settings of the session that is forked unless the input says otherwise;
-// what the owner allowed its tools only when it is the owner who forks.
+// Fork makes a session that shares another one's history up to a message, as store.History.Fork says, and then
+// continues by itself. It belongs to the principal, and takes the forked session's settings unless the input says
+// otherwise; the owner's permissions for tools carry over only if the owner forks.
 func (e *Engine) Fork(
 	ctx context.Context,
 	principal parley.Principal,
@@ -86,8 +85,8 @@ func (e *Engine) Fork(
 	return e.fork(ctx, call, fork)
 }
 
-// EditMessage asks a user's message of the record anew in other words: in a fork
-// that begins before it. The message and what followed stay where they are.
+// EditMessage asks a user's message of the record again in other words, in a fork that begins before it. The message
+// and its successors stay.
 func (e *Engine) EditMessage(
 	ctx context.Context,
 	principal parley.Principal,
@@ -112,8 +111,8 @@ func (e *Engine) EditMessage(
 	)
 }
 
-// Regenerate asks a user's message, or the one that an answer is to, again as it
-// is: in a fork that begins before it.
+// Regenerate asks a user's message, or the one that an answer belongs to, again unchanged, in a fork that begins before
+// it.
 func (e *Engine) Regenerate(
 	ctx context.Context,
 	principal parley.Principal,
@@ -124,9 +123,8 @@ func (e *Engine) Regenerate(
 	return e.askAnew(ctx, principal, id, input, "regenerateMessage", nil, idempotency)
 }
 
-// writerGone is the error of a request about a message that its caller sees, whose
-// session was not found. The one that wrote it is meant where none is named, and may
-// be deleted, or somebody's own, while others share the message.
+// writerGone is the error for a message that its caller sees but whose session was not found. If no session is named,
+// the one that wrote the message is meant; it may be deleted or private, while others share the message.
 func writerGone(named parley.ID, err error) error {
 	if !named.IsZero() || parley.ErrorCode(err) != parley.CodeNotFound {
 		return err
@@ -137,8 +135,7 @@ func writerGone(named parley.ID, err error) error {
 	)
 }
 
-// askAnew forks before a user's message and posts it there, with other content if
-// there is any.
+// askAnew forks before a user's message and posts it there, with other content if given.
 func (e *Engine) askAnew(
 	ctx context.Context,
 	principal parley.Principal,
@@ -200,7 +197,7 @@ func (e *Engine) askAnew(
 	)
 }
 
-// questionOf is the user's message that began the turn of an answer.
+// questionOf returns the user's message that began an answer's turn.
 func (e *Engine) questionOf(
 	ctx context.Context,
 	scope store.Scope,
@@ -219,7 +216,7 @@ func (e *Engine) questionOf(
 		sessionID,
 		store.MessageQuery{TurnID: answer.TurnID, Roles: []parley.Role{parley.RoleUser}, RecordOnly: true, Limit: 1},
 	)
-	if err == nil && len(asked) == 0 { // the turn took up another one's message
+	if err == nil && len(asked) == 0 { // the turn resumed another turn's message
 		asked, err = e.store.Messages(
 			ctx,
 			scope,
@@ -268,7 +265,7 @@ func (e *Engine) fork(ctx context.Context, call verbCall, fork store.NewFork) (s
 	return opened, nil
 }
 
-// branch is the session that comes of another one's history.
+// branch returns the session that a fork creates.
 func (e *Engine) branch(
 	ctx context.Context,
 	scope store.Scope,
@@ -304,7 +301,7 @@ func (e *Engine) branch(
 	if parent.OwnerID == principal.ID {
 		session.Visibility = parent.Visibility
 	} else {
-		session.Grants = nil // what a person allowed, they allowed in their own session
+		session.Grants = nil // permissions apply only in the session of who gave them
 	}
 	if err := e.setBranch(ctx, scope, &session, input); err != nil {
 		return session, err
@@ -319,7 +316,7 @@ func (e *Engine) branch(
 	return session, e.accept(ctx, scope, &session)
 }
 
-// setBranch checks what a fork is to have other, and sets it.
+// setBranch checks and sets what differs in a fork.
 func (e *Engine) setBranch(
 	ctx context.Context,
 	scope store.Scope,
@@ -354,9 +351,8 @@ func (e *Engine) setBranch(
 	return nil
 }
 
-// Branches lists the sessions that were forked at a message, or that ask it anew,
-// last activity first by default; archived ones too. Who may not
-// see a branch does not see it here.
+// Branches lists the sessions that were forked at a message, or that ask it anew, last activity first by default,
+// including archived ones. It leaves out branches that the principal may not see.
 func (e *Engine) Branches(
 	ctx context.Context,
 	principal parley.Principal,

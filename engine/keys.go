@@ -15,9 +15,9 @@ import (
 const (
 	SecretPrefix   = "pk_"
 	secretBytes    = 32
-	shownBytes     = len(SecretPrefix) + 8 // of the secret, to recognise a key by
-	keyCacheTTL    = 2 * time.Second       // longest a revocation by another process goes unnoticed
-	keyCacheKeys   = 1024                  // keys remembered at most
+	shownBytes     = len(SecretPrefix) + 8 // length of the prefix shown to recognise a key
+	keyCacheTTL    = 2 * time.Second       // longest that another process's revocation goes unnoticed
+	keyCacheKeys   = 1024                  // most keys remembered
 	maxSecretBytes = 256                   // longer ones are refused unread
 )
 
@@ -26,26 +26,25 @@ type KeyInput struct {
 	Name string               `json:"name"`
 	Role parley.PrincipalRole `json:"role,omitempty" enum:"admin,member,reader" doc:"admin by default."`
 	// RequestsPerMinute counts every request of the key, a stream once.
-	RequestsPerMinute int `json:"requests_per_minute,omitempty" minimum:"1" maximum:"1000000" doc:"Requests of all sorts; beyond it they are 429. Not limited by default."`
+	RequestsPerMinute int `json:"requests_per_minute,omitempty" minimum:"1" maximum:"1000000" doc:"Requests of all kinds; further ones are answered 429. Unlimited by default."`
 	// MaxSessions and MaxStorage are quotas of what the key's principal owns.
-	MaxSessions int64 `json:"max_sessions,omitempty" minimum:"1" maximum:"1125899906842624" doc:"Sessions that it may own; beyond it 409. Not limited by default."`
-	MaxStorage  int64 `json:"max_storage,omitempty" minimum:"1" maximum:"1125899906842624" doc:"Bytes of files that it may have uploaded; beyond it 409. Not limited by default."`
+	MaxSessions int64 `json:"max_sessions,omitempty" minimum:"1" maximum:"1125899906842624" doc:"Sessions that its principal may own; further ones are answered 409. Unlimited by default."`
+	MaxStorage  int64 `json:"max_storage,omitempty" minimum:"1" maximum:"1125899906842624" doc:"Bytes of files that its principal may upload; further ones are answered 409. Unlimited by default."`
 }
 
-// NewKey is the one answer that holds a key's secret.
+// NewKey is the only answer that contains a key's secret.
 type NewKey struct {
 	parley.Key
 	Secret string `json:"key" doc:"The secret: shown now and never again."`
 }
 
-// KeyList is the keys of a workspace, newest first.
+// KeyList lists the keys of a workspace, newest first.
 type KeyList struct {
 	Data []parley.Key `json:"data"`
 }
 
-// Authenticate finds the principal of a key's secret. CodeUnauthenticated for
-// one that is unknown or revoked; a revocation by another process is noticed
-// within two seconds, one by this process at once.
+// Authenticate finds the principal of a key's secret. It returns CodeUnauthenticated for an unknown or revoked key; a
+// revocation by another process takes effect within two seconds, one by this process immediately.
 func (e *Engine) Authenticate(ctx context.Context, secret string) (parley.Principal, error) {
 	if len(secret) > maxSecretBytes || !strings.HasPrefix(secret, SecretPrefix) {
 		return parley.Principal{}, parley.Errorf(
@@ -67,18 +66,18 @@ func (e *Engine) Authenticate(ctx context.Context, secret string) (parley.Princi
 	return principal, nil
 }
 
-// RefusedKey is the action of the audit for the secret of a revoked key.
+// RefusedKey is the audit's action for the use of a revoked key.
 const RefusedKey = "refusedKey"
 
-// NoteRefused writes down that somebody came with the secret of a revoked key: in the
-// workspace that the key was of. Of any other secret nothing is known to write.
+// NoteRefused records in the key's workspace that somebody used a revoked key. Any other secret is unknown and leaves
+// no entry.
 func (e *Engine) NoteRefused(ctx context.Context, secret string, requestID parley.ID) {
 	if e.audit == nil || len(secret) > maxSecretBytes || !strings.HasPrefix(secret, SecretPrefix) {
 		return
 	}
 	key, err := e.store.RevokedKey(ctx, parley.HashOf([]byte(secret)))
 	if err != nil {
-		return // it was never a key, or the store is out of reach: the log has the line
+		return // it was never a key, or the store is unreachable: the log has the line
 	}
 	e.audit.record(ctx, parley.AuditEntry{
 		ID:            parley.NewID(),
@@ -92,8 +91,8 @@ func (e *Engine) NoteRefused(ctx context.Context, secret string, requestID parle
 	})
 }
 
-// admit counts a call of a principal whose key is limited: CodeRateLimited when it
-// comes too early. It is counted in the database, for all processes.
+// admit counts a call of a principal whose key is limited, and returns CodeRateLimited if it comes too early. The count
+// is in the database, shared by all processes.
 func (e *Engine) admit(ctx context.Context, principal parley.Principal) error {
 	if principal.RequestsPerMinute <= 0 {
 		return nil
@@ -110,9 +109,8 @@ func (e *Engine) admit(ctx context.Context, principal parley.Principal) error {
 	return err
 }
 
-// LocalOwner is the principal of this machine's own user in a workspace, which
-// is made if it is new. Whether a request comes from that user is for the
-// caller to know.
+// LocalOwner returns the principal of this machine's own user in a workspace, which is created if new. The caller must
+// know that the request comes from that user.
 func (e *Engine) LocalOwner(ctx context.Context, workspace string) (parley.Principal, error) {
 	id, err := e.workspace(ctx, workspace)
 	if err != nil {
@@ -123,8 +121,7 @@ func (e *Engine) LocalOwner(ctx context.Context, workspace string) (parley.Princ
 	return owner, err
 }
 
-// HasKeys reports whether any workspace has a key that is not revoked: from the
-// first one on every request needs one.
+// HasKeys reports whether any workspace has a key that is not revoked: once there is one, every request needs a key.
 func (e *Engine) HasKeys(ctx context.Context) (bool, error) { return e.store.HasKeys(ctx) }
 
 // CreateKey makes a key in the principal's own workspace.
@@ -137,8 +134,8 @@ func (e *Engine) CreateKey(ctx context.Context, principal parley.Principal, inpu
 	return e.createKey(ctx, call, principal.WorkspaceID, principal.Workspace, input)
 }
 
-// CreateKeyIn makes a key in any workspace, which is made if it is new. It is
-// for the owner of this machine alone; the caller has made sure of that.
+// CreateKeyIn makes a key in any workspace, which is created if new. Only this machine's owner may; the caller has
+// checked that.
 func (e *Engine) CreateKeyIn(ctx context.Context, workspace string, input KeyInput) (made NewKey, err error) {
 	owner, err := e.LocalOwner(store.WithAudit(ctx, nil), workspace) // the key may still be refused
 	if err != nil {
@@ -228,7 +225,7 @@ func checkQuotas(input KeyInput) error {
 	return nil
 }
 
-// newSecret is random, behind what tells what it is for.
+// newSecret returns random characters after a prefix that says what they are for.
 func newSecret(prefix string) (string, error) {
 	random := make([]byte, secretBytes)
 	if _, err := rand.Read(random); err != nil {
@@ -249,7 +246,7 @@ func (e *Engine) Keys(ctx context.Context, principal parley.Principal) (_ KeyLis
 	return KeyList{Data: orEmpty(keys)}, err
 }
 
-// RevokeKey ends a key at once.
+// RevokeKey ends a key immediately.
 func (e *Engine) RevokeKey(ctx context.Context, principal parley.Principal, id parley.ID) (_ parley.Key, err error) {
 	ctx, call, err := e.enter(ctx, principal, "revokeKey", WriteKeys, on(id))
 	if err != nil {
@@ -259,7 +256,7 @@ func (e *Engine) RevokeKey(ctx context.Context, principal parley.Principal, id p
 	scope := call.Scope
 	key, err := e.store.RevokeKey(ctx, scope.WorkspaceID, id)
 	e.keys.clear()
-	e.signedIn.clear() // the sign-ins of the key end with it
+	e.signedIn.clear() // the key's sign-ins end with it
 	return key, err
 }
 

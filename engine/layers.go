@@ -9,10 +9,8 @@ import (
 	"example.org/parley/store"
 )
 
-// encodeAgain passes the rebuilt request of a call through the middleware that it
-// went through, and encodes it as it was encoded then. CodeNotFound for
-// middleware that is not here, and what the wire refuses; else an error is the
-// store's.
+// encodeAgain passes a call's rebuilt request through the middleware that it went through, and encodes it the same way.
+// It returns CodeNotFound for middleware that is missing here, and the wire's refusals; any other error is the store's.
 func (e *Engine) encodeAgain(
 	ctx context.Context,
 	scope store.Scope,
@@ -24,8 +22,7 @@ func (e *Engine) encodeAgain(
 	return encoded, err
 }
 
-// encodeFiltered is encodeAgain, with what the middleware does to answers; nil
-// when it leaves them as they come.
+// encodeFiltered is encodeAgain that also returns what the middleware does to answers; nil if it leaves them unchanged.
 func (e *Engine) encodeFiltered(
 	ctx context.Context,
 	scope store.Scope,

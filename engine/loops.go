@@ -13,9 +13,9 @@ import (
 // LoopInput is a loop to start.
 type LoopInput struct {
 	Prompt      string             `json:"prompt" doc:"The text that begins every iteration."`
-	Max         *int               `json:"max,omitempty" minimum:"1" maximum:"1000" doc:"Iterations at most; 10 by default."`
+	Max         *int               `json:"max,omitempty" minimum:"1" maximum:"1000" doc:"The most iterations; 10 by default."`
 	Until       *LoopUntilInput    `json:"until,omitempty" doc:"What ends the loop early; exactly one of its fields."`
-	Context     parley.LoopContext `json:"context,omitzero" doc:"What an iteration sees beside itself: fresh, the default, or {recent: n} for the n iterations before it."`
+	Context     parley.LoopContext `json:"context,omitzero" doc:"What an iteration sees besides itself: fresh, the default, for nothing, or {recent: n} for the n iterations before it."`
 	ArchiveDone bool               `json:"archive_when_done,omitempty" doc:"Archive the session when the condition is met or max is reached, unless something else waits in it."`
 }
 
@@ -24,10 +24,10 @@ type LoopUntilInput parley.LoopUntil
 
 // LoopStopInput says how to stop a loop.
 type LoopStopInput struct {
-	Now bool `json:"now,omitempty" doc:"Cancel the iteration that runs; by default it is left to its end."`
+	Now bool `json:"now,omitempty" doc:"Cancel the running iteration; by default it runs to its end."`
 }
 
-// LoopList asks for loops, newest first by default.
+// LoopList selects loops, newest first by default.
 type LoopList struct{ Paging }
 
 // StartLoop starts a loop in a session, as store.Loops.StartLoop says.
@@ -66,7 +66,7 @@ func (e *Engine) StartLoop(
 	return started, nil
 }
 
-// newLoop validates a loop from outside and makes what the store takes.
+// newLoop validates a loop from outside and returns the store's form of it.
 func newLoop(principal parley.Principal, input LoopInput) (loop store.NewLoop, err error) {
 	if strings.TrimSpace(input.Prompt) == "" {
 		return loop, parley.InvalidField("prompt", "is empty; say what every iteration is to do")
@@ -110,8 +110,7 @@ func newLoop(principal parley.Principal, input LoopInput) (loop store.NewLoop, e
 	return loop, nil
 }
 
-// checkUntil wants exactly one condition, and that it holds together. The schema
-// becomes canonical.
+// checkUntil requires exactly one condition, and a valid one. The schema becomes canonical.
 func checkUntil(until *parley.LoopUntil) error {
 	hasSchema := len(until.Schema) > 0 && string(until.Schema) != "null"
 	set := 0
@@ -140,7 +139,7 @@ func checkUntil(until *parley.LoopUntil) error {
 		if _, err := schema.Matches(context.Background(), until.TextMatches, ""); err != nil {
 			return parley.InvalidField(
 				"until.text_matches",
-				"is not a regular expression to look for: %s",
+				"is not a valid regular expression: %s",
 				parley.Clip(err.Error(), 200),
 			)
 		}
@@ -168,8 +167,7 @@ func checkUntilSchema(until *parley.LoopUntil) error {
 	return nil
 }
 
-// StopLoop ends a running loop, as store.Loops.StopLoop says; with Now its
-// running iteration is cancelled too.
+// StopLoop ends a running loop, as store.Loops.StopLoop says; with Now it also cancels the running iteration.
 func (e *Engine) StopLoop(
 	ctx context.Context,
 	principal parley.Principal,
@@ -201,7 +199,7 @@ func (e *Engine) StopLoop(
 	return loop, err
 }
 
-// Loop reads one.
+// Loop reads a loop.
 func (e *Engine) Loop(ctx context.Context, principal parley.Principal, id parley.ID) (_ parley.Loop, err error) {
 	ctx, call, err := e.enter(ctx, principal, "getLoop", ReadSessions, on(id))
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 // MessageInput is a message from outside.
 type MessageInput struct {
 	Role        parley.Role     `json:"role,omitempty" enum:"user,assistant,tool_call,tool_result" doc:"user by default; only a user message starts a turn, the others are recorded, and a tool_result resumes a waiting turn."`
-	Content     json.RawMessage `json:"content,omitempty" doc:"An object by role: user {text, files, links, search, think}; assistant {text, reasoning, refusal}; tool_call {id, name, arguments}; tool_result {result, error, success, execution_time_ms}. All but a tool_call may give parts instead."`
-	Metadata    json.RawMessage `json:"metadata,omitempty" doc:"An object, kept as it is."`
-	Internal    bool            `json:"internal,omitempty" doc:"In the audit record only: in no user's view and no context."`
+	Content     json.RawMessage `json:"content,omitempty" doc:"An object by role: user {text, files, links, search, think}; assistant {text, reasoning, refusal}; tool_call {id, name, arguments}; tool_result {result, error, success, execution_time_ms}. All but a tool_call may have parts instead."`
+	Metadata    json.RawMessage `json:"metadata,omitempty" doc:"An object, stored unchanged."`
+	Internal    bool            `json:"internal,omitempty" doc:"Kept in the record only: in no user's view and no context."`
 	ToolCallID  string          `json:"tool_call_id,omitempty" doc:"Of a tool_result: the call that it answers."`
 	ContextNote string          `json:"context_note,omitempty" doc:"Volatile context, sent to the model before the text."`
 	AgentType   string          `json:"agent_type,omitempty"`
@@ -22,13 +22,12 @@ type MessageInput struct {
 	During  parley.During `json:"during,omitempty" enum:"queue,steer,interrupt,reject" doc:"What happens if a turn is unfinished; the session's setting by default."`
 	Respond *bool         `json:"respond,omitempty" doc:"false records a user message without starting a turn."`
 
-	Status  parley.MessageStatus `json:"status,omitempty" enum:"streaming" doc:"Of an assistant message: it is opened empty, to be appended to and settled. model may say what writes it."`
-	Timeout int                  `json:"timeout,omitempty" minimum:"1" maximum:"3600" doc:"Of a message that is opened as streaming: seconds without an append until it is settled as failed; 300 by default."`
+	Status  parley.MessageStatus `json:"status,omitempty" enum:"streaming" doc:"For an assistant message: opens it empty, to be appended to and settled. model may say what writes it."`
+	Timeout int                  `json:"timeout,omitempty" minimum:"1" maximum:"3600" doc:"For a message opened as streaming: seconds without an append until it is settled as failed; 300 by default."`
 	DryInput
 }
 
-// MessagePatch changes a message: the content while it is queued, the marks at
-// any time; one of the two at a time.
+// MessagePatch changes a message: the content while it is queued, or the marks at any time, but not both at once.
 type MessagePatch struct {
 	Content json.RawMessage `json:"content,omitempty"`
 	Marks   *MarksPatch     `json:"marks,omitempty"`
@@ -41,10 +40,10 @@ type MarksPatch struct {
 	SetAside    *bool `json:"set_aside,omitempty"`
 }
 
-// MessageList asks for messages, oldest first by default.
+// MessageList selects messages, oldest first by default.
 type MessageList struct {
 	Paging
-	From      int64 // the sequence that the first page begins with, in either order; 0: at the list's beginning
+	From      int64 // the first page begins at this sequence, in either order; 0: at the list's beginning
 	Roles     []parley.Role
 	Status    parley.MessageStatus
 	Internal  *bool
@@ -54,14 +53,13 @@ type MessageList struct {
 	AgentType string
 }
 
-// VersionList is the durable pieces of a message.
+// VersionList lists the durable pieces of a message.
 type VersionList struct {
 	Data []parley.Version `json:"data"`
 }
 
-// PostMessage records a message and, for a user message, starts its turn or
-// queues it, as store.Turns.PostMessage says. A turn that may run at once
-// is started in this process when it has a free slot.
+// PostMessage records a message and, for a user message, starts its turn or queues it, as store.Turns.PostMessage says.
+// If this process has a free slot, a turn that may run starts here immediately.
 func (e *Engine) PostMessage(
 	ctx context.Context,
 	principal parley.Principal,
@@ -106,7 +104,7 @@ func (e *Engine) PostMessage(
 	return posted, nil
 }
 
-// Message reads one by its id alone.
+// Message reads a message by its id.
 func (e *Engine) Message(ctx context.Context, principal parley.Principal, id parley.ID) (_ parley.Message, err error) {
 	ctx, call, err := e.enter(ctx, principal, "getMessage", ReadSessions, on(id))
 	if err != nil {
@@ -121,8 +119,8 @@ func (e *Engine) Message(ctx context.Context, principal parley.Principal, id par
 	return message, err
 }
 
-// UpdateMessage edits a queued message or changes marks. CodeConflict for the
-// content of a message that is in the record, CodeForbidden for that of another's.
+// UpdateMessage edits a queued message or changes marks. It returns CodeConflict for the content of a message in the
+// record, and CodeForbidden for that of somebody else's message.
 func (e *Engine) UpdateMessage(
 	ctx context.Context,
 	principal parley.Principal,
@@ -169,8 +167,7 @@ func (e *Engine) UpdateMessage(
 	return edited, err
 }
 
-// MarkMessage changes the marks that a session has on a message; zero is the
-// session that wrote it.
+// MarkMessage changes the marks that a session has on a message; a zero session means the one that wrote it.
 func (e *Engine) MarkMessage(
 	ctx context.Context,
 	principal parley.Principal,
@@ -192,7 +189,7 @@ func (e *Engine) MarkMessage(
 			return parley.Message{}, parley.InvalidField(
 				"context_edge",
 				"a window cannot begin between a call and its result: mark the message before the call, or the one "+
-					"behind the result",
+					"after the result",
 			)
 		}
 	}
@@ -202,13 +199,12 @@ func (e *Engine) MarkMessage(
 			err = writerGone(sessionID, err)
 		}
 	} else {
-		call.about(in(either(sessionID, marked.SessionID), id)) // whose marks they are
+		call.about(in(either(sessionID, marked.SessionID), id)) // the session whose marks change
 	}
 	return marked, err
 }
 
-// RemoveMessage takes a queued message out of the queue. CodeConflict once it
-// is in the record.
+// RemoveMessage removes a queued message. It returns CodeConflict once the message is in the record.
 func (e *Engine) RemoveMessage(
 	ctx context.Context,
 	principal parley.Principal,
@@ -227,7 +223,7 @@ func (e *Engine) RemoveMessage(
 	return removed, err
 }
 
-// Versions lists the durable pieces of a message, texts filled in.
+// Versions lists the durable pieces of a message, with their texts.
 func (e *Engine) Versions(ctx context.Context, principal parley.Principal, id parley.ID) (_ VersionList, err error) {
 	ctx, call, err := e.enter(ctx, principal, "listVersions", ReadSessions, on(id))
 	if err != nil {

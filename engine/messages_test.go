@@ -15,7 +15,7 @@ import (
 	"example.org/parley/store"
 )
 
-// slots is a runner that counts what becomes of its slots.
+// slots is a runner that counts what happens to its slots.
 type slots struct {
 	mu       sync.Mutex // guards all below
 	process  parley.ID
@@ -49,7 +49,7 @@ func (s slot) Release() {
 	s.released++
 }
 
-// newSlots registers the process behind the runner and gives an engine with it.
+// newSlots registers the runner's process and returns an engine with it.
 func newSlots(t *testing.T, h *house) (*slots, *engine.Engine) {
 	t.Helper()
 	s := &slots{process: parley.NewID()}
@@ -275,14 +275,14 @@ func TestPagesAddUp(t *testing.T) {
 		_, err := h.Messages(t.Context(), h.member, session.ID, engine.MessageList{Paging: paging})
 		wantCode(t, err, parley.CodeInvalid, "cursor")
 		if err == nil {
-			t.Errorf("a %s cursor was taken", name)
+			t.Errorf("a %s cursor was accepted", name)
 		}
 	}
 	_, err = h.Turns(t.Context(), h.member, session.ID, engine.TurnList{Paging: engine.Paging{Cursor: *page.Next}})
 	wantCode(t, err, parley.CodeInvalid, "cursor")
 }
 
-// A page of large messages ends early, in every view, and the next one goes on.
+// A page of large messages ends early in every view, and the next one continues.
 func TestLargePagesEndEarly(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nobody)
@@ -325,7 +325,7 @@ func TestLargePagesEndEarly(t *testing.T) {
 	}
 }
 
-// An outside agent keeps its record here: nothing starts, the views fold it.
+// An outside agent keeps its record here: nothing starts, and the views fold it.
 func TestRecordOfAnOutsideAgent(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nobody)
@@ -396,7 +396,7 @@ func TestRecordOfAnOutsideAgent(t *testing.T) {
 	}
 }
 
-// The field of a wrapped error survives errors.As, as httpapi needs it.
+// The field of a wrapped error survives errors.As, as httpapi needs.
 func TestErrorsAreParleys(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nobody)

@@ -10,11 +10,9 @@ import (
 	"example.org/parley/store"
 )
 
-// Call reads one with its request rebuilt, checked against the hash of the
-// bytes that were sent, and explained: its parts, what it was not shown, its
-// other attempts, what it cost. A request that can no longer be rebuilt (another
-// encoder, a provider that is not configured any more) is no error: Exact is
-// false and Reason says why.
+// Call reads a call with its request rebuilt, checked against the hash of the bytes that were sent, and explained: its
+// parts, what it was not shown, its other attempts, its cost. A request that can no longer be rebuilt (another encoder,
+// or a provider no longer configured) is not an error: Exact is false and Reason says why.
 func (e *Engine) Call(ctx context.Context, principal parley.Principal, id parley.ID) (_ CallDetail, err error) {
 	ctx, entered, err := e.enter(ctx, principal, "getCall", ReadSessions, on(id))
 	if err != nil {
@@ -42,11 +40,11 @@ func (e *Engine) Call(ctx context.Context, principal parley.Principal, id parley
 // rebuilt is a recorded request, made again.
 type rebuilt struct {
 	prompt.Sent
-	read []parley.Message // of the record, between the manifest's ends and in them
+	read []parley.Message // messages of the record from the manifest's first to its last
 }
 
-// reconstruct reads what a call was made of and makes its request again. Without
-// bytes, Reason of the detail says why.
+// reconstruct reads the inputs of a call and makes its request again. If there are no bytes, the detail's Reason says
+// why.
 func (e *Engine) reconstruct(ctx context.Context, scope store.Scope, call parley.Call) (CallDetail, *rebuilt, error) {
 	detail := CallDetail{Call: call, Explained: Explained{Tools: json.RawMessage("[]")}}
 	again := &rebuilt{}
@@ -78,7 +76,7 @@ func (e *Engine) reconstruct(ctx context.Context, scope store.Scope, call parley
 	return detail, again, nil
 }
 
-// callText is the text behind a hash, nothing behind none.
+// callText returns the text with the given hash; empty without a hash.
 func (e *Engine) callText(ctx context.Context, scope store.Scope, hash parley.Hash) ([]byte, error) {
 	if hash.IsZero() {
 		return nil, nil
@@ -86,7 +84,7 @@ func (e *Engine) callText(ctx context.Context, scope store.Scope, hash parley.Ha
 	return e.store.CallText(ctx, scope.WorkspaceID, hash)
 }
 
-// manifestMessages reads the messages that the manifest's ranges reach over.
+// manifestMessages reads the messages spanned by the manifest's ranges.
 func (e *Engine) manifestMessages(
 	ctx context.Context,
 	scope store.Scope,
@@ -102,7 +100,7 @@ func (e *Engine) manifestMessages(
 	return messages, nil
 }
 
-// recorded reads a session's messages from a sequence to another.
+// recorded reads a session's messages from one sequence to another.
 func (e *Engine) recorded(
 	ctx context.Context,
 	scope store.Scope,
@@ -125,19 +123,18 @@ func (e *Engine) recorded(
 	return messages, nil
 }
 
-// rebuild fills Request, Exact and Reason. Whether the model saw images is as the
-// registry has it, and if that makes another request, the other way round: what
-// is known of a model may have changed since. An error is the store's.
+// rebuild fills Request, Exact and Reason. It assumes the registry's word on whether the model saw images and, if that
+// makes another request, the opposite: what is known of a model may have changed since. An error is the store's.
 func (e *Engine) rebuild(ctx context.Context, detail *CallDetail, toolsText []byte, again *rebuilt) error {
 	definitions, err := prompt.DecodeTools(toolsText)
 	if err != nil {
 		detail.Reason = "The tool definitions of this call cannot be read."
-		return nil //nolint:nilerr // it is told in Reason
+		return nil //nolint:nilerr // Reason reports it
 	}
 	adapter, info, err := e.models.Resolve(detail.Model)
 	if err != nil {
-		detail.Reason = "The provider of this call is not configured any more, so its request cannot be encoded."
-		return nil //nolint:nilerr // it is told in Reason
+		detail.Reason = "The provider of this call is no longer configured, so its request cannot be encoded."
+		return nil //nolint:nilerr // Reason reports it
 	}
 	var encoded model.EncodedRequest
 	for _, vision := range []bool{info.Sees(), !info.Sees()} {
@@ -148,15 +145,15 @@ func (e *Engine) rebuild(ctx context.Context, detail *CallDetail, toolsText []by
 		}
 		if err != nil {
 			detail.Reason = "The request cannot be put together again from the record."
-			return nil //nolint:nilerr // it is told in Reason
+			return nil //nolint:nilerr // Reason reports it
 		}
 		once, err := e.encodeAgain(ctx, store.Scope{WorkspaceID: detail.WorkspaceID}, &detail.Call, adapter, &request)
 		if code := parley.ErrorCode(err); err != nil && code != parley.CodeInvalid && code != parley.CodeNotFound {
 			return err
 		}
 		if err != nil {
-			detail.Reason = "The request cannot be encoded any more."
-			return nil //nolint:nilerr // it is told in Reason
+			detail.Reason = "The request can no longer be encoded."
+			return nil //nolint:nilerr // Reason reports it
 		}
 		detail.Exact = parley.HashOf(once.Body) == detail.RequestHash
 		if encoded.Body == nil || detail.Exact {

@@ -7,18 +7,18 @@ import (
 	"example.org/parley/model"
 )
 
-// ModelList is the models of the configured providers.
+// ModelList lists the models of the configured providers.
 type ModelList struct {
 	Data    []model.Info   `json:"data"`
 	Default parley.ModelID `json:"default" doc:"Used when neither message, session nor agent name one."`
 }
 
-// ProviderList is the providers that the server has or could have.
+// ProviderList lists the providers that the server has or could have.
 type ProviderList struct {
 	Data []model.ProviderInfo `json:"data"`
 }
 
-// Providers lists the providers, with whether they are configured; never a key.
+// Providers lists the providers, and whether they are configured; never a key.
 func (e *Engine) Providers(ctx context.Context, principal parley.Principal) (ProviderList, error) {
 	if err := e.enterUnaudited(ctx, principal, ReadModels); err != nil {
 		return ProviderList{}, err
@@ -35,7 +35,7 @@ func (e *Engine) Providers(ctx context.Context, principal parley.Principal) (Pro
 	return list, nil
 }
 
-// Models lists what the registry knows.
+// Models lists the models that the registry knows.
 func (e *Engine) Models(ctx context.Context, principal parley.Principal) (ModelList, error) {
 	if err := e.enterUnaudited(ctx, principal, ReadModels); err != nil {
 		return ModelList{}, err

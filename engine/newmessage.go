@@ -10,7 +10,7 @@ import (
 	"example.org/parley/store"
 )
 
-// newMessage validates a message from outside and makes what the store takes.
+// newMessage validates a message from outside and returns the store's form of it.
 func (e *Engine) newMessage(principal parley.Principal, input MessageInput) (store.NewMessage, error) {
 	if input.Role == "" {
 		input.Role = parley.RoleUser
@@ -19,7 +19,7 @@ func (e *Engine) newMessage(principal parley.Principal, input MessageInput) (sto
 	case input.Status != "":
 		return openOutside(principal, input)
 	case input.Timeout != 0:
-		return store.NewMessage{}, parley.InvalidField("timeout", "belongs to a message that is opened as streaming")
+		return store.NewMessage{}, parley.InvalidField("timeout", "belongs to a message opened as streaming")
 	}
 	switch input.Role {
 	case parley.RoleUser:
@@ -91,7 +91,7 @@ func (e *Engine) newMessage(principal parley.Principal, input MessageInput) (sto
 	return message, nil
 }
 
-// checkUserInput checks what only user messages carry.
+// checkUserInput checks the fields that only user messages have.
 func (e *Engine) checkUserInput(input MessageInput) error {
 	switch {
 	case input.ToolCallID != "":
@@ -111,7 +111,7 @@ func (e *Engine) checkUserInput(input MessageInput) error {
 	return e.checkSettings(setting.Message, &input.Settings)
 }
 
-// checkRecordedInput checks the roles that are recorded alone.
+// checkRecordedInput checks messages of roles that are only recorded.
 func checkRecordedInput(input MessageInput) error {
 	role := input.Role
 	switch {
@@ -135,8 +135,7 @@ func checkRecordedInput(input MessageInput) error {
 	return nil
 }
 
-// checkContent is the canonical content and, of a user message, the title that
-// a session without one gets from it.
+// checkContent returns the canonical content and, for a user message, the title that an untitled session gets from it.
 func checkContent(role parley.Role, raw json.RawMessage) (content json.RawMessage, title string, err error) {
 	if role == parley.RoleUser {
 		if text, canonical, ok := plainText(raw); ok {

@@ -7,8 +7,7 @@ import (
 	"example.org/parley"
 )
 
-// BenchmarkNewMessage is what a post costs before the store: part of every
-// turn's processor time.
+// BenchmarkNewMessage measures a post before it reaches the store, a part of every turn's processor time.
 func BenchmarkNewMessage(b *testing.B) {
 	e := New(Options{})
 	input := MessageInput{

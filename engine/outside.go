@@ -11,9 +11,9 @@ import (
 	"example.org/parley/store"
 )
 
-// AppendInput is a piece of an open message: text or reasoning, one of the two.
+// AppendInput is a piece of an open message: either text or reasoning.
 type AppendInput struct {
-	Offset    int     `json:"offset" required:"true" minimum:"0" doc:"Where the piece begins, in UTF-8 bytes: the present end of this text, or before it for what was sent already."`
+	Offset    int     `json:"offset" required:"true" minimum:"0" doc:"Where the piece begins, in UTF-8 bytes: at the present end of this text, or before it to repeat what was sent."`
 	Text      *string `json:"text,omitempty" doc:"A piece of the text; empty is a sign of life."`
 	Reasoning *string `json:"reasoning,omitempty" doc:"A piece of the reasoning, which comes before the text."`
 }
@@ -21,14 +21,14 @@ type AppendInput struct {
 // SettleInput ends an open message.
 type SettleInput struct {
 	Status    parley.MessageStatus `json:"status" required:"true" enum:"completed,failed,cancelled"`
-	Content   json.RawMessage      `json:"content,omitempty" doc:"{parts}, or {text, reasoning, refusal}, as a whole; text and reasoning begin with what was appended. What was appended by default."`
-	Model     parley.ModelID       `json:"model,omitempty" doc:"What wrote it, if that was not said when it was opened."`
-	Usage     *UsageInput          `json:"usage,omitempty" doc:"What it took, for the statistics."`
-	Error     *FailureInput        `json:"error,omitempty" doc:"Of failed: why."`
-	ToolCalls []json.RawMessage    `json:"tool_calls,omitempty" maxItems:"128" doc:"Of completed: {id, name, arguments} each, recorded behind the message."`
+	Content   json.RawMessage      `json:"content,omitempty" doc:"The whole {parts}, or {text, reasoning, refusal}; text and reasoning begin with what was appended. By default exactly that."`
+	Model     parley.ModelID       `json:"model,omitempty" doc:"What wrote it, if not given when it was opened."`
+	Usage     *UsageInput          `json:"usage,omitempty" doc:"The tokens it used, for the statistics."`
+	Error     *FailureInput        `json:"error,omitempty" doc:"For failed: the reason."`
+	ToolCalls []json.RawMessage    `json:"tool_calls,omitempty" maxItems:"128" doc:"For completed: {id, name, arguments} each, recorded after the message."`
 }
 
-// UsageInput is what an agent outside says that an answer took; null is unknown.
+// UsageInput is an outside agent's report of an answer's tokens; null is unknown.
 type UsageInput struct {
 	InputTokens      *int64 `json:"input_tokens,omitempty" minimum:"0" maximum:"10000000000"`
 	OutputTokens     *int64 `json:"output_tokens,omitempty" minimum:"0" maximum:"10000000000"`
@@ -37,21 +37,21 @@ type UsageInput struct {
 	ReasoningTokens  *int64 `json:"reasoning_tokens,omitempty" minimum:"0" maximum:"10000000000"`
 }
 
-// FailureInput is why an answer failed.
+// FailureInput says why an answer failed.
 type FailureInput struct {
 	Class    parley.ErrorClass `json:"class,omitempty" doc:"model by default."`
 	Sentence string            `json:"sentence,omitempty" doc:"For people."`
 	Detail   string            `json:"detail,omitempty"`
 }
 
-// OutsideResult is the settled message, its turn and the tool calls behind it.
+// OutsideResult is the settled message, its turn and the tool calls after it.
 type OutsideResult struct {
 	Message   parley.Message   `json:"message"`
 	Turn      parley.Turn      `json:"turn"`
 	ToolCalls []parley.Message `json:"tool_calls"`
 }
 
-// openOutside makes what the store takes of a message that is opened as streaming.
+// openOutside returns the store's form of a message opened as streaming.
 func openOutside(principal parley.Principal, input MessageInput) (store.NewMessage, error) {
 	others := input.Settings
 	others.Model = ""
@@ -59,21 +59,21 @@ func openOutside(principal parley.Principal, input MessageInput) (store.NewMessa
 	case input.Status != parley.MessageStreaming:
 		return store.NewMessage{}, parley.InvalidField("status", "is streaming, or left out")
 	case input.Role != parley.RoleAssistant:
-		return store.NewMessage{}, parley.InvalidField("status", "only an assistant message is opened as streaming")
+		return store.NewMessage{}, parley.InvalidField("status", "only an assistant message can be opened as streaming")
 	case len(input.Content) > 0 && string(input.Content) != "null":
 		return store.NewMessage{}, parley.InvalidField(
 			"content",
-			"a message that is opened as streaming is empty: append to it",
+			"a message opened as streaming starts empty: append to it",
 		)
 	case input.Internal:
 		return store.NewMessage{}, parley.InvalidField(
 			"internal",
-			"an internal message is not streamed to anybody; post it whole",
+			"an internal message is streamed to nobody; post it whole",
 		)
 	case !setting.IsZero(&others):
 		return store.NewMessage{}, parley.InvalidField(
 			"system_prompt",
-			"of these fields only model belongs to a message that is written outside",
+			"of these fields only model belongs to a message written outside",
 		)
 	}
 	model := input.Model
@@ -120,13 +120,12 @@ func openOutside(principal parley.Principal, input MessageInput) (store.NewMessa
 	}, nil
 }
 
-// checkOutsideModel takes any name: what agents outside use is theirs to know.
+// checkOutsideModel accepts any name: an outside agent knows its models.
 func checkOutsideModel(model parley.ModelID) error {
 	return parley.CheckText("model", string(model), parley.MaxNameBytes)
 }
 
-// AppendMessage adds to a message that was opened as streaming, as
-// store.Outside.AppendOutside says.
+// AppendMessage adds to a message opened as streaming, as store.Outside.AppendOutside says.
 func (e *Engine) AppendMessage(
 	ctx context.Context,
 	principal parley.Principal,
@@ -160,8 +159,7 @@ func (e *Engine) AppendMessage(
 	return grown, err
 }
 
-// SettleMessage ends a message that was opened as streaming, and its turn, as
-// store.Outside.SettleOutside says.
+// SettleMessage ends a message opened as streaming, and its turn, as store.Outside.SettleOutside says.
 func (e *Engine) SettleMessage(
 	ctx context.Context,
 	principal parley.Principal,
@@ -202,8 +200,7 @@ func (e *Engine) SettleMessage(
 	return OutsideResult{Message: settled.Message, Turn: settled.Turn, ToolCalls: orEmpty(settled.Calls)}, nil
 }
 
-// priced is what a usage costs by the registry; nil when that does not know the
-// model's price.
+// priced returns a usage's cost by the registry; nil if the model's price is unknown.
 func (e *Engine) priced(told, opened parley.ModelID, usage parley.Usage) *parley.Money {
 	if told == "" {
 		told = opened
@@ -244,7 +241,7 @@ func settleOf(principal parley.Principal, input SettleInput) (store.OutsideSettl
 			if n != nil && (*n < 0 || *n > parley.MaxCallTokens) {
 				return settle, parley.InvalidField(
 					"usage",
-					"each number of tokens lies between 0 and %d",
+					"each number of tokens must lie between 0 and %d",
 					int64(parley.MaxCallTokens),
 				)
 			}
@@ -261,7 +258,7 @@ func settleOf(principal parley.Principal, input SettleInput) (store.OutsideSettl
 func failureOf(input SettleInput) (*parley.Failure, error) {
 	switch {
 	case input.Status != parley.MessageFailed && input.Error != nil:
-		return nil, parley.InvalidField("error", "belongs to a message that failed")
+		return nil, parley.InvalidField("error", "belongs to a failed message")
 	case input.Status != parley.MessageFailed:
 		return nil, nil
 	}
@@ -279,7 +276,7 @@ func failureOf(input SettleInput) (*parley.Failure, error) {
 		}
 	}
 	if !knownClass(failure.Class) {
-		return nil, parley.InvalidField("error.class", "is no class of errors that Parley knows")
+		return nil, parley.InvalidField("error.class", "is not a known error class")
 	}
 	if failure.Sentence == "" {
 		failure.Sentence = failure.Class.Sentence()
@@ -296,13 +293,13 @@ func knownClass(class parley.ErrorClass) bool {
 	return false
 }
 
-// callsOf are the tool calls that enter the record behind the message.
+// callsOf returns the tool calls that enter the record after the message.
 func callsOf(principal parley.Principal, input SettleInput) ([]store.NewMessage, error) {
 	switch {
 	case len(input.ToolCalls) == 0:
 		return nil, nil
 	case input.Status != parley.MessageCompleted:
-		return nil, parley.InvalidField("tool_calls", "belong to a message that is completed")
+		return nil, parley.InvalidField("tool_calls", "belong to a completed message")
 	case len(input.ToolCalls) > parley.MaxOutsideCalls:
 		return nil, parley.InvalidField("tool_calls", "at most %d", parley.MaxOutsideCalls)
 	}

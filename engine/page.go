@@ -7,8 +7,7 @@ import (
 	"example.org/parley"
 )
 
-// Page is a list's answer. Next is the cursor of the page behind it, null at
-// the end.
+// Page is one page of a list. Next is the cursor of the next page, null at the end.
 type Page[T any] struct {
 	Data []T     `json:"data"`
 	Next *string `json:"next"`
@@ -23,16 +22,15 @@ const (
 	Descending Order = "desc"
 )
 
-// Paging is what every list takes. Limit 0 means parley.DefaultPage.
+// Paging holds the parameters of every list. Limit 0 means parley.DefaultPage.
 type Paging struct {
 	Cursor string
 	Order  Order
 	Limit  int
 }
 
-// cursor is what a page's end looks like inside the opaque string. Each list
-// uses some of the fields; List says which list it is from, so that a cursor
-// of another list is refused.
+// cursor is the content of the opaque string that ends a page. Each list uses some of the fields; List names the list,
+// so that a cursor of another list is refused.
 type cursor struct {
 	List     string      `json:"l"`
 	Order    Order       `json:"o,omitempty"`
@@ -79,7 +77,7 @@ func (p Paging) start(list string, standard Order) (from cursor, order Order, li
 	if p.Cursor == "" {
 		return cursor{}, order, limit, nil
 	}
-	unreadable := parley.InvalidField("cursor", "cannot be read; take it from the field next of the page before")
+	unreadable := parley.InvalidField("cursor", "cannot be read; take it from the field next of the previous page")
 	if len(p.Cursor) > maxCursorBytes {
 		return cursor{}, "", 0, unreadable
 	}
@@ -100,8 +98,7 @@ func (p Paging) start(list string, standard Order) (from cursor, order Order, li
 // sized is a row of a list that can be large.
 type sized interface{ Size() int }
 
-// largePageOf is pageOf of rows that the store may have ended because of their size:
-// then the last one begins the next page.
+// largePageOf is pageOf for rows that the store may have cut by size: then the last row begins the next page.
 func largePageOf[T sized](rows []T, limit int, after func(last T) cursor) Page[T] {
 	size := 0
 	for i := range rows {
@@ -113,8 +110,7 @@ func largePageOf[T sized](rows []T, limit int, after func(last T) cursor) Page[T
 	return pageOf(rows, limit, after)
 }
 
-// pageOf cuts rows that were asked for with limit+1 and makes the next cursor
-// from the last one kept.
+// pageOf cuts rows that were requested with limit+1 and makes the next cursor from the last row kept.
 func pageOf[T any](rows []T, limit int, after func(last T) cursor) Page[T] {
 	page := Page[T]{Data: rows}
 	if len(rows) > limit {

@@ -14,9 +14,8 @@ type patchField struct {
 	named bool
 }
 
-// anybodysFields are what everybody who sees a session may change of it: how it is
-// found and listed, nothing of what runs in it. Whether the visibility may be changed
-// is checked by its value (ShareSessions).
+// anybodysFields are the fields that everybody who sees a session may change: how it is found and listed, not what runs
+// in it. A change of visibility is checked by its value (ShareSessions).
 func (p *SessionPatch) anybodysFields() []patchField {
 	return []patchField{
 		{"title", p.Title.Set}, {"pinned", p.Pinned.Set}, {"tags", p.Tags.Set}, {"metadata", p.Metadata.Set},
@@ -24,8 +23,8 @@ func (p *SessionPatch) anybodysFields() []patchField {
 	}
 }
 
-// ownersFields are what only a session's owner and admins change (GrantSessions): they
-// decide what runs in it, where, at whose cost, and what a provider sees of it.
+// ownersFields are the fields that only a session's owner and admins may change (GrantSessions): they decide what runs
+// in it, where, at whose cost, and what a provider sees of it.
 func (p *SessionPatch) ownersFields() []patchField {
 	return []patchField{
 		{"instructions", p.Instructions.Set}, {"system_prompt", p.SystemPrompt.Set}, {"model", p.Model.Set},
@@ -41,8 +40,7 @@ func (p *SessionPatch) ownersFields() []patchField {
 	}
 }
 
-// mayPatch is CodeForbidden for a patch of somebody else's session that names what
-// is its owner's to say.
+// mayPatch returns CodeForbidden for a patch of somebody else's session that names fields reserved for its owner.
 func (e *Engine) mayPatch(
 	ctx context.Context,
 	scope store.Scope,
@@ -71,8 +69,7 @@ func (e *Engine) mayPatch(
 	)
 }
 
-// ownersSession reports whether a principal may say what runs in a session:
-// as its owner, or as an admin.
+// ownersSession reports whether a principal may say what runs in a session: as its owner or as an admin.
 func (e *Engine) ownersSession(
 	ctx context.Context,
 	scope store.Scope,

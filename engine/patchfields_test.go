@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestEveryPatchFieldBelongsToSomebody fails for a new field of SessionPatch until it
-// is said who may change it of somebody else's session.
+// TestEveryPatchFieldBelongsToSomebody fails for a new field of SessionPatch until one of the lists says who may change
+// it in somebody else's session.
 func TestEveryPatchFieldBelongsToSomebody(t *testing.T) {
 	t.Parallel()
 	named := func(fields []patchField) (names []string) {

@@ -8,7 +8,7 @@ import (
 	"example.org/parley"
 )
 
-// What the short way takes, the long way takes with the same result.
+// Whatever the fast parser accepts, the full one accepts with the same result.
 func TestPlainTextAgreesWithTheLongWay(t *testing.T) {
 	t.Parallel()
 	check := func(t interface{ Errorf(string, ...any) }, raw string) bool {
@@ -18,7 +18,7 @@ func TestPlainTextAgreesWithTheLongWay(t *testing.T) {
 		}
 		long, err := parley.ValidateContent(parley.RoleUser, []byte(raw))
 		if err != nil || string(long) != string(canonical) {
-			t.Errorf("%q: short way %s, long way %s, %v", raw, canonical, long, err)
+			t.Errorf("%q: fast parser %s, full parser %s, %v", raw, canonical, long, err)
 		}
 		if want, _ := parley.EncodeContent(parley.UserContent{Text: text}); string(want) != string(canonical) {
 			t.Errorf("%q: its text %q encodes as %s", raw, text, want)

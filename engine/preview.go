@@ -12,14 +12,14 @@ import (
 	"example.org/parley/store"
 )
 
-// Preview is the request that would be sent next. Nothing is written for it.
+// Preview is the request that would be sent next. It writes nothing.
 type Preview struct {
 	SessionID parley.ID       `json:"session_id"`
 	Model     parley.ModelID  `json:"model"`
 	Policy    string          `json:"policy" doc:"The context policy that chose the messages."`
-	Request   json.RawMessage `json:"request" doc:"As it would be sent; null while there is nothing to send."`
+	Request   json.RawMessage `json:"request" doc:"As it would be sent; null if there is nothing to send."`
 	Explanation
-	Refused *string        `json:"refused" doc:"Why it would not be sent now: a limit; null when it would."`
+	Refused *string        `json:"refused" doc:"The limit that would prevent sending it now; null if none would."`
 	Cache   PredictedCache `json:"cache"`
 	Cost    PredictedCost  `json:"cost"`
 }
@@ -37,24 +37,24 @@ func (p Preview) ExactJSON() ([]byte, error) {
 	return withRequest(rest, p.Request), nil
 }
 
-// PredictedCache is how much of a request the provider's cache may hold.
+// PredictedCache says how much of a request the provider's cache may hold.
 type PredictedCache struct {
-	WithID parley.ID `json:"with_id" doc:"The session's last call, whose front it would share; null before the first."`
-	Tokens int       `json:"tokens" doc:"An estimate of the shared front."`
-	Share  float64   `json:"share" doc:"Of the request's tokens."`
-	Likely bool      `json:"likely" doc:"The model's provider caches and the last call is recent."`
+	WithID parley.ID `json:"with_id" doc:"The session's last call, whose beginning it would share; null before the first."`
+	Tokens int       `json:"tokens" doc:"An estimate of the shared beginning."`
+	Share  float64   `json:"share" doc:"tokens divided by the request's tokens."`
+	Likely bool      `json:"likely" doc:"Whether the model's provider caches and the last call is recent."`
 	Says   string    `json:"says" doc:"For people."`
 }
 
-// PredictedCost is what a request would cost; null while the model's price is unknown.
+// PredictedCost is the cost that a request would have; null if the model's price is unknown.
 type PredictedCost struct {
-	Input  *parley.Money `json:"input" doc:"If no cache held anything."`
-	Cached *parley.Money `json:"input_cached" doc:"If the cache held all that it may."`
-	Output *parley.Money `json:"output_most" doc:"Of the longest answer that may come."`
+	Input  *parley.Money `json:"input" doc:"If nothing were cached."`
+	Cached *parley.Money `json:"input_cached" doc:"If everything that may be cached were."`
+	Output *parley.Money `json:"output_most" doc:"For the longest possible answer."`
 	Tokens int           `json:"output_tokens_most"`
 }
 
-// Preview tells what would be sent for a message now: by the path that a post takes.
+// Preview returns what would be sent for a message now, by the path that a post takes.
 func (e *Engine) Preview(
 	ctx context.Context,
 	principal parley.Principal,
@@ -72,7 +72,7 @@ func (e *Engine) Preview(
 	)
 }
 
-// Context tells what the session's window holds now, before anything else is said.
+// Context returns what the session's window holds now, before any further message.
 func (e *Engine) Context(ctx context.Context, principal parley.Principal, sessionID parley.ID) (Preview, error) {
 	return e.look(
 		ctx,
@@ -92,7 +92,7 @@ func (e *Engine) Context(ctx context.Context, principal parley.Principal, sessio
 	)
 }
 
-// look shows a turn that fill makes ready, if there is room for one more look.
+// look shows a turn that fill prepares, if there is room for another preview.
 func (e *Engine) look(
 	ctx context.Context, principal parley.Principal, action string, sessionID parley.ID,
 	fill func(context.Context, store.Scope, *runner.DryTurn) error,
@@ -124,7 +124,7 @@ func (e *Engine) preview(ctx context.Context, scope store.Scope, of runner.DryTu
 	}
 	sent := prompt.Sent{Request: q.Request, Encoded: q.Encoded, Manifest: q.Call.Manifest, Shown: q.Shown}
 	sent.Parts = prompt.Parts(&q.Request, q.Encoded, q.Call.Manifest, q.Shown)
-	prompt.Fit(sent.Parts, q.Tokens) // what the provider will count, as far as it is known
+	prompt.Fit(sent.Parts, q.Tokens) // the provider's expected count, as far as known
 	p := Preview{
 		SessionID: of.Session.ID,
 		Model:     q.Call.Model,

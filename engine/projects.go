@@ -19,10 +19,9 @@ type ProjectInput struct {
 	Icon string `json:"icon,omitempty"`
 }
 
-// ChooseProject adds a directory as a project, or refreshes the project that it
-// is; the bool reports that it is new. CodeInvalid when the path is not a directory,
-// lies outside the allowed roots, or is private (see package projectdir);
-// CodeForbidden for all but the machine's own user while no roots are configured.
+// ChooseProject adds a directory as a project, or refreshes the existing project; the bool reports a new one. It
+// returns CodeInvalid if the path is not a directory, lies outside the allowed roots, or is private (see package
+// projectdir), and CodeForbidden for all but the machine's own user while no roots are configured.
 func (e *Engine) ChooseProject(
 	ctx context.Context,
 	principal parley.Principal,
@@ -64,7 +63,7 @@ func (e *Engine) ChooseProject(
 	return project, isNew, err
 }
 
-// Project reads one.
+// Project reads a project.
 func (e *Engine) Project(ctx context.Context, principal parley.Principal, id parley.ID) (_ parley.Project, err error) {
 	ctx, call, err := e.enter(ctx, principal, "getProject", ReadProjects, on(id))
 	if err != nil {
@@ -75,7 +74,7 @@ func (e *Engine) Project(ctx context.Context, principal parley.Principal, id par
 	return e.store.Project(ctx, scope.WorkspaceID, id)
 }
 
-// Projects lists, last access first by default.
+// Projects lists projects, last access first by default.
 func (e *Engine) Projects(
 	ctx context.Context,
 	principal parley.Principal,
@@ -102,17 +101,17 @@ func (e *Engine) Projects(
 	}), nil
 }
 
-// Disposal says what becomes of a deleted project's sessions.
+// Disposal says what happens to a deleted project's sessions.
 type Disposal string
 
-// Sessions are detached ("" too), or deleted, which only admins may ask for.
+// Sessions are detached (also by ""), or deleted, which only admins may request.
 const (
 	Detach  Disposal = "detach"
 	Cascade Disposal = "cascade"
 )
 
-// DeleteProject removes a project; the directory itself is not touched. CodeForbidden
-// for a member while sessions of others use it.
+// DeleteProject removes a project; the directory itself is untouched. It returns CodeForbidden for a member while
+// sessions of others use the project.
 func (e *Engine) DeleteProject(
 	ctx context.Context,
 	principal parley.Principal,
@@ -135,14 +134,13 @@ func (e *Engine) DeleteProject(
 	return e.store.DeleteProject(ctx, scope, id, sessions == Cascade)
 }
 
-// MayChooseDirectories reports whether a principal may list directories and make
-// projects of them, so that nobody is offered what would be refused.
+// MayChooseDirectories reports whether a principal may list directories and make them projects, so that a client need
+// not offer what would be refused.
 func (e *Engine) MayChooseDirectories(principal parley.Principal) bool {
 	return ReachOf(principal.Role, WriteProjects) != ReachNone && e.mayChoose(principal) == nil
 }
 
-// mayChoose refuses callers who may not choose directories: without configured roots
-// that is left to the machine's own user.
+// mayChoose refuses callers who may not choose directories: without configured roots only the machine's own user may.
 func (e *Engine) mayChoose(principal parley.Principal) error {
 	if principal.Local || e.projects.Configured() {
 		return nil

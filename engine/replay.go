@@ -16,21 +16,20 @@ import (
 	"example.org/parley/store"
 )
 
-// ReplayInput says how a recorded request is sent again; what is left out is as it
-// was.
+// ReplayInput says how a recorded request is sent again; absent fields stay as recorded.
 type ReplayInput struct {
 	Model parley.ModelID `json:"model,omitempty" doc:"provider/model; the call's own by default."`
 	parley.Parameters
 }
 
-// ReplayResult is what came of a replay, beside the call that it repeats.
+// ReplayResult is the outcome of a replay, beside the call that it repeats.
 type ReplayResult struct {
 	Call       parley.Call         `json:"call" doc:"The replay: a call of purpose replay."`
 	Answer     parley.ReplayAnswer `json:"answer"`
 	Original   parley.Call         `json:"original"`
-	SameBytes  bool                `json:"same_bytes" doc:"The request was the same to the byte."`
-	OldAnswer  parley.ReplayAnswer `json:"original_answer" doc:"What the original call was answered."`
-	SameAnswer bool                `json:"same_answer" doc:"Both said the same text and asked for the same tools."`
+	SameBytes  bool                `json:"same_bytes" doc:"Whether the request was the same, byte for byte."`
+	OldAnswer  parley.ReplayAnswer `json:"original_answer" doc:"The answer to the original call."`
+	SameAnswer bool                `json:"same_answer" doc:"Whether both answers have the same text and the same tool calls."`
 }
 
 // ReplayPiece is a live piece of a replay's answer.
@@ -42,14 +41,13 @@ type ReplayPiece struct {
 // replayTime bounds one replay.
 const replayTime = 10 * time.Minute
 
-// answerFor is how many tokens an answer is taken to need when nothing bounds it.
+// answerFor is the assumed length of an unbounded answer, in tokens.
 const answerFor = 4096
 
-// Replay sends the request of a call again, to the same model or another one, with
-// the parameters given instead. Its answer enters no conversation: it is kept with
-// the call that the replay is, counted to the session and its budgets. No tool runs.
-// tell is told of the answer while it comes; nil: nobody. A model's failure is no
-// error: the result's call has it. ctx ends the replay; what came is kept.
+// Replay sends the request of a call again, to the same model or another one, with the given parameters replaced. Its
+// answer enters no conversation: it is stored with the replay's own call, and counts towards the session and its
+// budgets. No tool runs. tell receives the answer while it arrives; nil: nobody does. A model's failure is not an
+// error: the result's call has it. The end of ctx ends the replay; the partial answer is kept.
 func (e *Engine) Replay(
 	ctx context.Context,
 	principal parley.Principal,
@@ -91,7 +89,7 @@ func (e *Engine) Replay(
 	), r.info.Price.Saved(
 		r.row.Settled.Usage,
 	)
-	kept := context.WithoutCancel(ctx) // it was paid for, whoever has gone meanwhile
+	kept := context.WithoutCancel(ctx) // the answer is paid for, even if the caller has left
 	if err := e.store.RecordReplay(kept, scope, r.row); err != nil {
 		return ReplayResult{}, err
 	}
@@ -110,7 +108,7 @@ func (e *Engine) Replay(
 	return result, nil
 }
 
-// replay is one on its way.
+// replay is a replay under way.
 type replay struct {
 	row     store.NewReplay
 	model   model.Model
@@ -120,7 +118,7 @@ type replay struct {
 	answer  repeated
 }
 
-// repeated is an answer as it comes.
+// repeated is an answer as it arrives.
 type repeated struct {
 	text, reasoning, refusal strings.Builder
 	calls                    []*repeatedCall
@@ -132,7 +130,7 @@ type repeatedCall struct {
 	arguments strings.Builder
 }
 
-// whole is the answer as it is kept.
+// whole returns the answer in the form in which it is stored.
 func (r *repeated) whole() parley.ReplayAnswer {
 	answer := parley.ReplayAnswer{
 		Text: r.text.String(), Reasoning: r.reasoning.String(), Refusal: r.refusal.String(),
@@ -152,7 +150,7 @@ func (r *repeated) whole() parley.ReplayAnswer {
 	return answer
 }
 
-// prepareReplay makes a call's request again under other settings.
+// prepareReplay rebuilds a call's request with other settings.
 func (e *Engine) prepareReplay(
 	ctx context.Context,
 	scope store.Scope,
@@ -217,8 +215,7 @@ func (e *Engine) prepareReplay(
 	return r, nil
 }
 
-// affordReplay refuses a replay that a budget of its session or agent has no room
-// for, and notes what it is counted to.
+// affordReplay refuses a replay that exceeds a budget of its session or agent, and notes what to charge it to.
 func (e *Engine) affordReplay(ctx context.Context, scope store.Scope, r *replay) error {
 	session, err := e.store.Session(ctx, scope, r.row.Call.SessionID)
 	if err != nil {
@@ -298,7 +295,7 @@ func (r *replay) run(ctx context.Context, tell func(ReplayPiece) error) {
 			settled.FirstTokenMS = new(time.Since(started).Milliseconds())
 		}
 		if size += len(chunk.Text); size > parley.MaxAnswerBytes {
-			broken = model.NewError(parley.ClassModel, false, "the answer is longer than this server takes", nil)
+			broken = model.NewError(parley.ClassModel, false, "the answer is longer than this server accepts", nil)
 			break
 		}
 		piece := r.take(&chunk)
@@ -314,9 +311,9 @@ func (r *replay) run(ctx context.Context, tell func(ReplayPiece) error) {
 	r.judge(ctx, broken)
 }
 
-// take adds a chunk, and says what of it is to be shown.
+// take adds a chunk, and returns the piece to show.
 func (r *replay) take(chunk *model.Chunk) ReplayPiece {
-	answer, text := &r.answer, strings.ReplaceAll(chunk.Text, "\x00", "\uFFFD") // no database of ours stores NUL
+	answer, text := &r.answer, strings.ReplaceAll(chunk.Text, "\x00", "\uFFFD") // neither database stores NUL
 	switch chunk.Kind {
 	case model.ChunkText:
 		answer.text.WriteString(text)
@@ -359,7 +356,7 @@ func (r *replay) judge(ctx context.Context, broken error) {
 			failed = model.NewError(
 				parley.ClassStream,
 				true,
-				"the stream ended without saying that it is complete",
+				"the stream ended before the answer was complete",
 				nil,
 			)
 		}
@@ -373,7 +370,7 @@ func (r *replay) judge(ctx context.Context, broken error) {
 	}
 }
 
-// answerOf is what a recorded call was answered: its messages, or what a replay keeps.
+// answerOf returns the answer to a recorded call: its messages, or the stored answer of a replay.
 func (e *Engine) answerOf(ctx context.Context, scope store.Scope, call *parley.Call) (parley.ReplayAnswer, error) {
 	answer := parley.ReplayAnswer{ToolCalls: []parley.ToolCallContent{}}
 	if call.Purpose == parley.PurposeReplay {
@@ -416,7 +413,7 @@ func (e *Engine) answerOf(ctx context.Context, scope store.Scope, call *parley.C
 	return answer, err
 }
 
-// sameAnswer compares what two answers say, not the ids of their calls.
+// sameAnswer compares what two answers say, ignoring the ids of their calls.
 func sameAnswer(a, b *parley.ReplayAnswer) bool {
 	return a.Text == b.Text && a.Refusal == b.Refusal &&
 		slices.EqualFunc(a.ToolCalls, b.ToolCalls, func(x, y parley.ToolCallContent) bool {

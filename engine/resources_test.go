@@ -230,7 +230,7 @@ func TestProjectsStayInsideTheirRoots(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	e := engine.New(engine.Options{Store: h.store, Models: models(t), Projects: within(t, root)})
+	e := engine.New(engine.Options{Store: h.store, Models: models(t), Projects: policyOf(t, root)})
 	for _, path := range []string{
 		"", "work", outside, filepath.Join(root, "escape"), filepath.Join(root, "..", "root-not"),
 		root + "/inside/../../root-not",

@@ -6,7 +6,7 @@ import (
 	"example.org/parley"
 )
 
-// ResponseCache tells what the workspace's response cache holds and did.
+// ResponseCache returns the contents and statistics of the workspace's response cache.
 func (e *Engine) ResponseCache(
 	ctx context.Context,
 	principal parley.Principal,
@@ -20,7 +20,7 @@ func (e *Engine) ResponseCache(
 	return e.store.ResponseCacheState(ctx, scope.WorkspaceID)
 }
 
-// ClearResponseCache drops all answers that the workspace's response cache holds.
+// ClearResponseCache drops all answers in the workspace's response cache.
 func (e *Engine) ClearResponseCache(ctx context.Context, principal parley.Principal) (err error) {
 	ctx, call, err := e.enter(ctx, principal, "clearResponseCache", ClearCache)
 	if err != nil {

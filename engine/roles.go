@@ -53,7 +53,7 @@ const (
 	ReachNone    Reach = "no"
 	ReachOwn     Reach = "own"     // what the principal owns
 	ReachVisible Reach = "visible" // its own sessions and those shared with the workspace
-	ReachAll     Reach = "all"     // of the workspace
+	ReachAll     Reach = "all"     // everything in the workspace
 )
 
 // Permission is one row of the table of verbs and roles.
@@ -65,9 +65,8 @@ type Permission struct {
 	Admin  Reach
 }
 
-// Permissions is the one table of who may do what. Whatever lies outside a
-// reach is CodeNotFound when the principal may not see it and CodeForbidden
-// when it may see but not do it.
+// Permissions returns the one table of who may do what. A target outside a role's reach is CodeNotFound if the
+// principal may not see it, and CodeForbidden if it may see it but not do this.
 func Permissions() []Permission { return slices.Clone(permissions[:]) }
 
 //nolint:gochecknoglobals // the one table; it is never written
@@ -80,7 +79,7 @@ var permissions = [...]Permission{
 		ReachOwn,
 		ReachAll,
 	},
-	{GrantAgents, "say what an agent may run: its tools, grants, runtime", ReachNone, ReachOwn, ReachAll},
+	{GrantAgents, "set what an agent may run: its tools, grants, runtime", ReachNone, ReachOwn, ReachAll},
 	{
 		ReadSessions,
 		"read, list and search sessions, messages, turns, calls, approvals and events; watch",
@@ -89,7 +88,7 @@ var permissions = [...]Permission{
 		ReachAll,
 	},
 	{OpenSessions, "create and fork sessions; ask messages anew in a fork", ReachNone, ReachAll, ReachAll},
-	{PostMessages, "post, edit, remove and mark messages; have sessions summed up", ReachNone, ReachVisible, ReachAll},
+	{PostMessages, "post, edit, remove and mark messages; compact sessions", ReachNone, ReachVisible, ReachAll},
 	{CancelTurns, "cancel turns", ReachNone, ReachVisible, ReachAll},
 	{AnswerApprovals, "approve and deny tool calls", ReachNone, ReachVisible, ReachAll},
 	{
@@ -101,14 +100,14 @@ var permissions = [...]Permission{
 	},
 	{
 		GrantSessions,
-		"say what a session runs and what a provider sees of it: all its other settings, and yeses that hold for " +
+		"set what a session runs and what a provider sees of it: all its other settings, and approvals that hold for " +
 			"all of it",
 		ReachNone,
 		ReachOwn,
 		ReachAll,
 	},
 	{ShareSessions, "change who sees a session", ReachNone, ReachOwn, ReachAll},
-	{ShareForReading, "let another session, which one sees, read one; end that", ReachNone, ReachVisible, ReachAll},
+	{ShareForReading, "let another visible session read a session; end that", ReachNone, ReachVisible, ReachAll},
 	{DropSessions, "delete sessions", ReachNone, ReachOwn, ReachAll},
 	{ReadProjects, "read and list projects", ReachAll, ReachAll, ReachAll},
 	{WriteProjects, "list the directories that may be projects, and choose some", ReachNone, ReachAll, ReachAll},
@@ -135,7 +134,7 @@ var permissions = [...]Permission{
 	{ReadMetrics, "read the server's metrics", ReachNone, ReachNone, ReachAll},
 }
 
-// ReachOf is what the table says; ReachNone for an unknown role or verb.
+// ReachOf looks the reach up in the table; ReachNone for an unknown role or verb.
 func ReachOf(role parley.PrincipalRole, verb Verb) Reach {
 	for i := range permissions {
 		if permissions[i].Verb != verb {
@@ -153,8 +152,8 @@ func ReachOf(role parley.PrincipalRole, verb Verb) Reach {
 	return ReachNone
 }
 
-// scopeOf is what a principal sees: admins all of their workspace, others their
-// own sessions and those shared with the workspace.
+// scopeOf returns what a principal sees: admins all of their workspace, others their own sessions and those shared with
+// the workspace.
 func scopeOf(principal parley.Principal) store.Scope {
 	scope := store.Scope{WorkspaceID: principal.WorkspaceID}
 	if principal.Role != parley.RoleAdmin {
@@ -163,8 +162,7 @@ func scopeOf(principal parley.Principal) store.Scope {
 	return scope
 }
 
-// authorise checks the table and gives the scope to ask the store with.
-// ReachOwn is checked by the verb itself, with owns.
+// authorise checks the table and returns the scope to ask the store with. The verb itself checks ReachOwn, with owns.
 func authorise(principal parley.Principal, verb Verb) (store.Scope, error) {
 	if principal.ID.IsZero() || principal.WorkspaceID.IsZero() {
 		return store.Scope{}, parley.Errorf(
@@ -183,8 +181,7 @@ func authorise(principal parley.Principal, verb Verb) (store.Scope, error) {
 	return scopeOf(principal), nil
 }
 
-// ownsAgent refuses what only the owner of an agent, or an admin, may do. An agent
-// without an owner is the admins'.
+// ownsAgent refuses what only an agent's owner or an admin may do. An agent without an owner belongs to the admins.
 func ownsAgent(principal parley.Principal, verb Verb, agent *parley.Agent) error {
 	if ReachOf(principal.Role, verb) == ReachAll || agent.OwnerID == principal.ID {
 		return nil
@@ -195,7 +192,7 @@ func ownsAgent(principal parley.Principal, verb Verb, agent *parley.Agent) error
 	)
 }
 
-// owns refuses what only the owner of a session, or an admin, may do.
+// owns refuses what only a session's owner or an admin may do.
 func owns(principal parley.Principal, verb Verb, session parley.Session) error {
 	if ReachOf(principal.Role, verb) == ReachAll || session.OwnerID == principal.ID {
 		return nil
@@ -203,8 +200,7 @@ func owns(principal parley.Principal, verb Verb, session parley.Session) error {
 	return parley.Errorf(parley.CodeForbidden, "Only the session's owner or an admin may do this.")
 }
 
-// mayGrant refuses a yes that lasts in another's session: whoever gives it could have
-// it run what its owner was never asked about.
+// mayGrant refuses a lasting permission in somebody else's session: it could run what its owner was never asked about.
 func (e *Engine) mayGrant(
 	ctx context.Context,
 	scope store.Scope,
@@ -217,6 +213,6 @@ func (e *Engine) mayGrant(
 	}
 	return parley.Errorf(
 		parley.CodeForbidden,
-		"Only the session's owner or an admin may say what it runs unasked. You may answer each of its questions once.",
+		"Only the session's owner or an admin may let it run calls unasked. You may answer each of its questions once.",
 	)
 }

@@ -11,7 +11,7 @@ import (
 	"example.org/parley/store"
 )
 
-// fileIn is a file of a session's owner that a message of the session uses.
+// fileIn returns a file of a session's owner that a message of the session uses.
 func (h *house) fileIn(t *testing.T, id parley.ID) parley.ID {
 	t.Helper()
 	session, err := h.Session(t.Context(), h.admin, id)
@@ -37,7 +37,7 @@ func (h *house) fileIn(t *testing.T, id parley.ID) parley.ID {
 	return file.ID
 }
 
-// agentFor is a new agent of a session's owner.
+// agentFor returns a new agent of a session's owner.
 func (h *house) agentFor(t *testing.T, id parley.ID) string {
 	t.Helper()
 	session, err := h.Session(t.Context(), h.admin, id)
@@ -57,8 +57,8 @@ func (h *house) agentFor(t *testing.T, id parley.ID) string {
 	return agent.ID.String()
 }
 
-// TestRolesAndVerbs holds the table of verbs and roles against what happens: on
-// a session of the member's own, on the same one by another member, and shared.
+// TestRolesAndVerbs compares the table of verbs and roles with what happens: on the member's own session, on the same
+// one by another member, and shared.
 func TestRolesAndVerbs(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nobody)
@@ -111,7 +111,7 @@ func TestRolesAndVerbs(t *testing.T) {
 		engine.CancelTurns: func(p parley.Principal, s parley.ID) error {
 			_, err := h.Cancel(ctx, p, s, engine.CancelInput{})
 			if parley.ErrorCode(err) == parley.CodeNothingToCancel {
-				return nil // allowed, and nothing ever ran
+				return nil // allowed, but nothing ever ran
 			}
 			return err
 		},
@@ -187,7 +187,7 @@ func TestRolesAndVerbs(t *testing.T) {
 		engine.DropProjects: func(p parley.Principal, _ parley.ID) error {
 			err := h.DeleteProject(ctx, p, parley.NewID(), engine.Detach)
 			if parley.ErrorCode(err) == parley.CodeNotFound {
-				return nil // allowed, and there is none such
+				return nil // allowed, but there is none
 			}
 			return err
 		},
@@ -215,7 +215,7 @@ func TestRolesAndVerbs(t *testing.T) {
 		engine.DropFiles: func(p parley.Principal, s parley.ID) error {
 			err := h.DeleteFile(ctx, p, h.fileIn(t, s))
 			if parley.ErrorCode(err) == parley.CodeConflict {
-				return nil // allowed, and it is used
+				return nil // allowed, but it is in use
 			}
 			return err
 		},
@@ -231,14 +231,14 @@ func TestRolesAndVerbs(t *testing.T) {
 		engine.EndSignIns: func(p parley.Principal, _ parley.ID) error {
 			err := h.EndSignIn(ctx, p, parley.NewID())
 			if parley.ErrorCode(err) == parley.CodeNotFound {
-				return nil // allowed, and there is none such
+				return nil // allowed, but there is none
 			}
 			return err
 		},
 		engine.ReadMetrics: func(p parley.Principal, _ parley.ID) error { return h.AdmitMetrics(ctx, p) },
 	}
-	// expect is the code of a verb with a reach, on a session that the principal
-	// owns, sees, or does not see. Verbs without a session do not look at it.
+	// expect returns the code of a verb with a reach, on a session that the principal owns, sees, or does not see.
+	// Verbs without a session ignore it.
 	expect := func(reach engine.Reach, owns, sees bool) parley.Code {
 		switch {
 		case reach == engine.ReachNone:
@@ -272,8 +272,8 @@ func TestRolesAndVerbs(t *testing.T) {
 				{"admin", h.admin, row.Admin, false},
 			} {
 				session := h.open(t, engine.SessionInput{Visibility: visibility})
-				agents := row.Verb == engine.WriteAgents || row.Verb == engine.GrantAgents // which everybody sees
-				signIns := row.Verb == engine.ReadSignIns || row.Verb == engine.EndSignIns // of which there are none
+				agents := row.Verb == engine.WriteAgents || row.Verb == engine.GrantAgents // everybody sees agents
+				signIns := row.Verb == engine.ReadSignIns || row.Verb == engine.EndSignIns // there are none
 				want := expect(who.reach, who.owns, shared || agents || signIns)
 				if err := act(who.principal, session.ID); parley.ErrorCode(err) != want {
 					t.Errorf("%s by %s on a %s session: %v, want %q", row.Verb, who.name, visibility, err, want)
@@ -300,7 +300,7 @@ func TestRolesAndVerbs(t *testing.T) {
 	)
 }
 
-// Another workspace's things do not exist.
+// Resources of another workspace do not exist.
 func TestOtherWorkspaces(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nobody)

@@ -8,13 +8,12 @@ import (
 	"example.org/parley"
 )
 
-// Requests that are made again to be looked at (previews, the context, explained
-// calls and their differences) cost a core and memory while they last; dry runs and
-// replays do so and wait for a model; exports do so and wait for whoever reads them,
-// which must not keep others from looking. Each has room for so many at once.
+// Rebuilding a request to look at it (previews, the context, explained calls and their differences) costs a core and
+// memory while it lasts; dry runs and replays cost the same and wait for a model; exports cost the same and wait for
+// their reader, which must not keep others from looking. Each kind has its own bound.
 const (
-	looksAtOnce = 24 // of everybody
-	looksOfOne  = 8  // of a principal
+	looksAtOnce = 24 // in all
+	looksOfOne  = 8  // per principal
 
 	rehearsalsAtOnce = 32
 	rehearsalsOfOne  = 8
@@ -22,25 +21,24 @@ const (
 	exportsAtOnce = 24
 	exportsOfOne  = 4
 
-	roomAfter = time.Second // when to ask again
+	roomAfter = time.Second // when to try again
 )
 
 func busy(format string, args ...any) error {
 	return &parley.Error{Code: parley.CodeRateLimited, RetryAfter: roomAfter, Message: fmt.Sprintf(format, args...)}
 }
 
-// room counts what runs at once.
+// room bounds how many of a kind run at once.
 type room struct {
 	what      string
-	most, own int // of everybody, of a principal
+	most, own int // in all, per principal
 
 	mu  sync.Mutex // guards the rest
 	all int
 	of  map[parley.ID]int
 }
 
-// enter takes a place for a principal. leave gives it back; CodeRateLimited when
-// there is none.
+// enter takes a place for a principal, and leave gives it back. It returns CodeRateLimited if there is none.
 func (r *room) enter(principal parley.Principal) (leave func(), err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -13,14 +13,13 @@ import (
 	"example.org/parley/store"
 )
 
-// begun is a sink that tells of the first event.
+// begun is a sink that reports its first event.
 type begun func()
 
 func (b begun) Event(parley.Event) error    { b(); return nil }
 func (b begun) Delta(runner.DryDelta) error { return nil }
 
-// A principal's dry runs at once are bounded, whatever places the worker has; who
-// hangs up gives the place back.
+// A principal's simultaneous dry runs are bounded, whatever slots the worker has; hanging up gives the place back.
 func TestDryRunsOfAPrincipalAreBounded(t *testing.T) {
 	t.Parallel()
 	const most = 8
@@ -75,16 +74,16 @@ func TestDryRunsOfAPrincipalAreBounded(t *testing.T) {
 	); parley.ErrorCode(
 		err,
 	) == parley.CodeRateLimited {
-		t.Errorf("when all have ended: %v", err)
+		t.Errorf("after all have ended: %v", err)
 	}
 }
 
-// Whoever asked for a preview ends it by hanging up, and so does the turn's limit
-// of time, though middleware is at a long text.
+// A preview ends when its client hangs up, and so does a turn at its limit of time, even while middleware works on a
+// long text.
 func TestPreviewsEndWithTheirClient(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, realWorker)
-	// It stays below the budget of a request, and is seconds of work.
+	// It stays within the budget of a request and takes seconds.
 	slow := parley.MiddlewareSettings{
 		Redact: &[]parley.RedactPattern{{Name: "slow", Pattern: `(\w{1,60}){1,15}[xyz]0`}},
 	}
@@ -110,7 +109,7 @@ func TestPreviewsEndWithTheirClient(t *testing.T) {
 	ctx, hangUp := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer hangUp()
 	if _, err := h.Preview(ctx, h.member, session.ID, long); err == nil {
-		t.Error("a preview went on without its client")
+		t.Error("a preview continued without its client")
 	}
 	if _, err := h.Preview(
 		t.Context(),

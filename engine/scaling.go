@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	// thumbnailsAtOnce is how many images are decoded at once, each of another
-	// workspace: one that asks for many holds up no other one.
+	// thumbnailsAtOnce is how many images are decoded at once, each for a different workspace: one that requests many
+	// delays no other.
 	thumbnailsAtOnce = 2
-	// pixelsAtOnce bounds what they hold in memory together, at up to 8 bytes a pixel.
+	// pixelsAtOnce bounds the memory of all of them, at up to 8 bytes a pixel.
 	pixelsAtOnce = parley.MaxImagePixels
 )
 
-// scaling says who makes a thumbnail when. Of an image it is made once, however many
-// ask; workspaces take turns. Its zero value is ready.
+// scaling decides who makes a thumbnail when. Each image is scaled once, however many callers ask; workspaces take
+// turns. The zero value is ready to use.
 type scaling struct {
 	mu      sync.Mutex // guards the rest
 	jobs    map[imageID]*job
@@ -32,20 +32,20 @@ type imageID struct{ workspace, blob parley.ID }
 
 // job is one image's thumbnail in the making.
 type job struct {
-	done chan struct{} // closed when data and err stand
+	done chan struct{} // closed when data and err are set
 	data []byte
 	err  error
 	left bool // the first caller left before its turn
 }
 
-// slot is the leave to decode an image.
+// slot is the permission to decode an image.
 type slot struct {
 	workspace parley.ID
 	pixels    int64
 	given     chan struct{}
 }
 
-// begin gives the job of an image, and whether it is the caller's to do.
+// begin returns the job of an image, and whether the caller is to do it.
 func (s *scaling) begin(id imageID) (j *job, mine bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,7 +60,7 @@ func (s *scaling) begin(id imageID) (j *job, mine bool) {
 	return j, true
 }
 
-// finish lets everybody who waits for a job have what it holds.
+// finish gives a job's outcome to everybody who waits for it.
 func (s *scaling) finish(id imageID, j *job) {
 	s.mu.Lock()
 	delete(s.jobs, id)
@@ -68,7 +68,7 @@ func (s *scaling) finish(id imageID, j *job) {
 	close(j.done)
 }
 
-// enter waits for the caller's turn. It must leave the slot that it is given.
+// enter waits for the caller's turn. The caller must leave the slot that it gets.
 func (s *scaling) enter(ctx context.Context, workspace parley.ID, pixels int64) (*slot, error) {
 	mine := &slot{workspace: workspace, pixels: pixels, given: make(chan struct{})}
 	s.mu.Lock()
@@ -94,9 +94,8 @@ func (s *scaling) leave(mine *slot) {
 	s.give()
 }
 
-// give hands out slots while there are some: to the workspace that has waited longest
-// since its last one. An image that has no room in memory yet keeps those behind it
-// waiting, so that its turn comes. mu is held.
+// give hands out free slots: to the workspace that has waited longest since its last one. An image that does not fit
+// into memory yet holds up those after it, so that its turn comes. The caller holds mu.
 func (s *scaling) give() {
 	for len(s.working) < thumbnailsAtOnce {
 		next, pixels := -1, int64(0)
@@ -123,6 +122,6 @@ func (s *scaling) give() {
 		close(chosen.given)
 	}
 	if len(s.waiting) == 0 {
-		clear(s.last) // nobody has waited longer than another
+		clear(s.last) // all have waited equally long
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"example.org/parley/store"
 )
 
-// SearchList asks for what messages and titles say, best first.
+// SearchList selects messages and titles by their words, best first.
 type SearchList struct {
-	Query                  string // words, "a phrase", -without; the last word may be a beginning
+	Query                  string // words, "a phrase", -without; the last word may be a prefix
 	Roles                  []parley.Role
 	ToolName               string
 	Agent                  string // id or slug; "": all
@@ -25,18 +25,18 @@ type SearchList struct {
 type SearchResults struct {
 	Data     []SearchHit `json:"data"`
 	Next     *string     `json:"next"`
-	Complete bool        `json:"complete" doc:"false while the index is being made for the first time: something may be missing. What is said is found within seconds."`
+	Complete bool        `json:"complete" doc:"false while the index is first built: something may be missing. New messages are found within seconds."`
 }
 
-// SearchHit is a message that was found, or a session by its title alone.
+// SearchHit is a found message, or a session found by its title alone.
 type SearchHit struct {
-	Session FoundSession  `json:"session" doc:"That wrote the message; when that is gone or hidden, the first fork that shares it; with session_id, that one."`
-	Message *FoundMessage `json:"message" doc:"null when the title alone was found."`
+	Session FoundSession  `json:"session" doc:"The session that wrote the message; if it is gone or hidden, the first fork that shares the message; with session_id, that session."`
+	Message *FoundMessage `json:"message" doc:"null if only the title matched."`
 	Snippet Snippet       `json:"snippet"`
-	Score   float64       `json:"score" doc:"From 0 to 1, of the best hit of the search."`
+	Score   float64       `json:"score" doc:"From 0 to 1, relative to the search's best hit."`
 }
 
-// FoundSession is what is told of a session that something was found in.
+// FoundSession describes a session in which something was found.
 type FoundSession struct {
 	ID         parley.ID            `json:"id"`
 	Title      string               `json:"title"`
@@ -46,25 +46,24 @@ type FoundSession struct {
 	ArchivedAt parley.Time          `json:"archived_at"`
 }
 
-// FoundMessage is what is told of a message that was found.
+// FoundMessage describes a found message.
 type FoundMessage struct {
 	ID        parley.ID     `json:"id"`
 	Sequence  int64         `json:"sequence"`
 	Role      parley.Role   `json:"role"`
 	Author    parley.Author `json:"author"`
-	ToolName  string        `json:"tool_name" doc:"Of calls and results; empty for others."`
+	ToolName  string        `json:"tool_name" doc:"For calls and results; else empty."`
 	CreatedAt parley.Time   `json:"created_at"`
 }
 
-// Snippet is a piece of a text with what was looked for in it.
+// Snippet is a piece of a text with the matches in it.
 type Snippet struct {
-	Text  string       `json:"text" doc:"White space is one space; … where it was cut."`
-	Marks []words.Mark `json:"marks" doc:"Stretches of text that were found, in order: [from, to) in Unicode code points."`
+	Text  string       `json:"text" doc:"White space becomes one space; … marks a cut."`
+	Marks []words.Mark `json:"marks" doc:"The matches in order: [from, to) in Unicode code points."`
 }
 
-// Search finds messages and titles that the principal may read. CodeInvalid for a
-// query that nothing can be found by, CodeNotFound for an agent or a session that
-// the principal does not see.
+// Search finds messages and titles that the principal may read. It returns CodeInvalid for a query that can match
+// nothing, and CodeNotFound for an agent or a session that the principal does not see.
 func (e *Engine) Search(ctx context.Context, principal parley.Principal, list SearchList) (_ SearchResults, err error) {
 	ctx, call, err := e.enter(ctx, principal, "search", ReadSessions)
 	if err != nil {
@@ -89,7 +88,7 @@ func (e *Engine) Search(ctx context.Context, principal parley.Principal, list Se
 	}
 	if n := len(page.Hits); page.More && n > 0 {
 		last, asOf := &page.Hits[n-1], query.AsOf
-		if asOf == 0 { // what is said from now on moves no page
+		if asOf == 0 { // later messages must not shift the pages
 			asOf = parley.Now() + 1
 		}
 		results.Next = cursor{List: "search", At: asOf, ID: last.ID, Score: last.Score}.text()
@@ -151,7 +150,7 @@ func (e *Engine) searchQuery(ctx context.Context, scope store.Scope, list *Searc
 	return query, nil
 }
 
-// shownHit is what is told of a hit.
+// shownHit returns the API's form of a hit.
 func shownHit(hit *store.SearchHit, terms []store.SearchTerm, best float64) SearchHit {
 	s := &hit.Session
 	shown := SearchHit{

@@ -7,11 +7,11 @@ import (
 	"example.org/parley"
 )
 
-// secrets remembers for keyCacheTTL what secrets belong to. It holds hashes only.
+// secrets caches for keyCacheTTL whom secrets belong to. It holds only hashes.
 type secrets[T any] struct {
 	mu      sync.Mutex // guards the rest
 	known   map[parley.Hash]knownSecret[T]
-	cleared int // counts clear, so that a stale answer is not cached
+	cleared int // counts calls of clear, so that no stale answer is cached
 }
 
 type knownSecret[T any] struct {
@@ -19,7 +19,7 @@ type knownSecret[T any] struct {
 	until time.Time
 }
 
-// find also says which clearing it was behind, for add.
+// find also returns how often the cache was cleared, for add.
 func (c *secrets[T]) find(hash parley.Hash, now time.Time) (of T, cleared int, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -30,7 +30,7 @@ func (c *secrets[T]) find(hash parley.Hash, now time.Time) (of T, cleared int, o
 	return known.of, c.cleared, true
 }
 
-// add remembers what the store said after find, unless it was cleared in between.
+// add caches the store's answer after find, unless the cache was cleared in between.
 func (c *secrets[T]) add(hash parley.Hash, of T, now time.Time, cleared int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"example.org/parley/store"
 )
 
-// newSession validates the input and fills the defaults.
+// newSession validates the input and fills in the defaults.
 func (e *Engine) newSession(
 	ctx context.Context,
 	scope store.Scope,
@@ -57,7 +57,7 @@ func (e *Engine) newSession(
 	if err != nil && input.AgentID == "" && parley.ErrorCode(err) == parley.CodeNotFound {
 		return none, parley.Errorf(
 			parley.CodeNotFound,
-			"The workspace has no agent %q any more, which sessions that name none are of; give agent_id.",
+			"The workspace no longer has the agent %q, the default of sessions; give agent_id.",
 			parley.BuiltinAgentSlug,
 		)
 	}
@@ -72,7 +72,7 @@ func (e *Engine) newSession(
 // maxSessionKeyBytes leaves room for keys made of type, feature and task.
 const maxSessionKeyBytes = 4 * parley.MaxKeyBytes
 
-// either is the value, or the default when it is the zero value.
+// either returns the value, or the default if it is the zero value.
 func either[T comparable](value, standard T) T {
 	var zero T
 	if value == zero {
@@ -81,7 +81,7 @@ func either[T comparable](value, standard T) T {
 	return value
 }
 
-// checkSessionWords checks the closed lists.
+// checkSessionWords checks the fields with closed lists of values.
 func checkSessionWords(session parley.Session) error {
 	switch session.Visibility {
 	case parley.VisibilityPrivate, parley.VisibilityWorkspace:
@@ -184,8 +184,7 @@ func (e *Engine) sessionQuery(ctx context.Context, scope store.Scope, list Sessi
 	return query, nil
 }
 
-// sessionChange validates a patch. It reads the session only when the patch
-// needs its owner.
+// sessionChange validates a patch. It reads the session only if the patch is for its owner alone.
 func (e *Engine) sessionChange(
 	ctx context.Context,
 	scope store.Scope,
@@ -193,7 +192,7 @@ func (e *Engine) sessionChange(
 	id parley.ID,
 	patch SessionPatch,
 ) (store.SessionChange, error) {
-	if patch.Visibility.Set { // null is the default
+	if patch.Visibility.Set { // null means the default
 		patch.Visibility.Value = either(patch.Visibility.Value, parley.VisibilityPrivate)
 	}
 	var change store.SessionChange
@@ -243,7 +242,7 @@ func (e *Engine) sessionChange(
 		}
 	}
 	change.Settings = patch.SettingsPatch
-	changed := setting.Patched(parley.Settings{}, &change.Settings) // each is right or wrong by itself
+	changed := setting.Patched(parley.Settings{}, &change.Settings) // each is valid or not by itself
 	if err := e.checkSettings(setting.Session, &changed); err != nil {
 		return change, err
 	}
@@ -263,7 +262,7 @@ func (e *Engine) sessionChange(
 	return change, nil
 }
 
-// set names a field of a store change that the patch names.
+// set sets a field of a store change if the patch names it.
 func set[T any](change parley.Change[T], to **T) {
 	if change.Set {
 		*to = &change.Value

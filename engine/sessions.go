@@ -8,8 +8,7 @@ import (
 	"example.org/parley/store"
 )
 
-// SessionInput is a new session. Nothing in it is needed: without an agent it
-// is the workspace's built-in one.
+// SessionInput is a new session. Every field is optional: without an agent it gets the workspace's built-in one.
 type SessionInput struct {
 	AgentID         string             `json:"agent_id,omitempty" doc:"Id or slug; parley by default."`
 	ProjectID       parley.ID          `json:"project_id,omitzero"`
@@ -38,7 +37,7 @@ func (input *SessionInput) named() store.Named {
 	return store.Named{Agent: input.AgentID != "", Visibility: input.Visibility != ""}
 }
 
-// SessionPatch changes a session: absent fields stay, null clears.
+// SessionPatch changes a session: absent fields stay, null clears them.
 type SessionPatch struct {
 	Title        parley.Change[string]          `json:"title,omitzero"`
 	Instructions parley.Change[string]          `json:"instructions,omitzero"`
@@ -52,8 +51,8 @@ type SessionPatch struct {
 	Archived   parley.Change[bool]              `json:"archived,omitzero"`
 }
 
-// SessionList asks for sessions, last activity first by default. Archived ones
-// are left out unless Archived asks for them.
+// SessionList selects sessions, last activity first by default. Archived ones are left out unless Archived includes
+// them.
 type SessionList struct {
 	Paging
 	Agent                  string // id or slug
@@ -81,16 +80,15 @@ const (
 	ArchivedAny    ArchivedFilter = "any"
 )
 
-// FeatureArchived is what archiving a feature did.
+// FeatureArchived is the result of archiving a feature.
 type FeatureArchived struct {
 	Archived []parley.ID `json:"archived"`
-	Busy     []parley.ID `json:"busy"` // left alone: a turn is unfinished
+	Busy     []parley.ID `json:"busy"` // left alone because a turn is unfinished
 }
 
-// OpenSession creates a session, with its first message if Input.Message is
-// set. With a key that exists in the workspace the session is returned and the
-// message posted there; CodeConflict when it is somebody else's and not what is asked for. A turn that may run at
-// once is started here.
+// OpenSession creates a session, with its first message if Input.Message is set. If a session with the key exists in
+// the workspace, it is returned and the message posted there; the result is CodeConflict if it is somebody else's and
+// does not match the input. A turn that may run starts here immediately.
 func (e *Engine) OpenSession(
 	ctx context.Context,
 	principal parley.Principal,
@@ -156,8 +154,8 @@ func (e *Engine) OpenSession(
 	return opened, nil
 }
 
-// EnsureSession is OpenSession for callers that name the session: by Key, or by
-// Type, Feature and perhaps Task, which the server turns into a key.
+// EnsureSession is OpenSession for callers that name the session: by Key, or by Type, Feature and optionally Task,
+// which the server turns into a key.
 func (e *Engine) EnsureSession(
 	ctx context.Context,
 	principal parley.Principal,
@@ -181,7 +179,7 @@ func (e *Engine) EnsureSession(
 	return e.OpenSession(ctx, principal, input, idempotency)
 }
 
-// Session reads one.
+// Session reads a session.
 func (e *Engine) Session(ctx context.Context, principal parley.Principal, id parley.ID) (_ parley.Session, err error) {
 	ctx, call, err := e.enter(ctx, principal, "getSession", ReadSessions, of(id))
 	if err != nil {
@@ -192,8 +190,7 @@ func (e *Engine) Session(ctx context.Context, principal parley.Principal, id par
 	return e.store.Session(ctx, scope, id)
 }
 
-// SessionOfAgent reads a session by a path that names its agent too:
-// CodeNotFound when it belongs to another.
+// SessionOfAgent reads a session by a path that names its agent too; CodeNotFound if it belongs to another agent.
 func (e *Engine) SessionOfAgent(
 	ctx context.Context, principal parley.Principal, agentIDOrSlug string, id parley.ID,
 ) (_ parley.Session, err error) {
@@ -219,8 +216,8 @@ func (e *Engine) SessionOfAgent(
 	return session, nil
 }
 
-// ExportSession reads a session that is to be exported, and takes a place for that,
-// which leave gives back. CodeRateLimited when there is none.
+// ExportSession reads a session for an export, and takes a place for it, which leave gives back. It returns
+// CodeRateLimited if there is none.
 func (e *Engine) ExportSession(
 	ctx context.Context,
 	principal parley.Principal,
@@ -239,7 +236,7 @@ func (e *Engine) ExportSession(
 	return session, leave, err
 }
 
-// SessionByKey reads one by its key.
+// SessionByKey reads a session by its key.
 func (e *Engine) SessionByKey(
 	ctx context.Context,
 	principal parley.Principal,
@@ -261,7 +258,7 @@ func (e *Engine) SessionByKey(
 	return session, err
 }
 
-// Sessions lists.
+// Sessions lists sessions.
 func (e *Engine) Sessions(
 	ctx context.Context,
 	principal parley.Principal,
@@ -291,8 +288,8 @@ func (e *Engine) Sessions(
 	}), nil
 }
 
-// UpdateSession applies a patch. CodeConflict when archiving with a turn
-// unfinished; CodeForbidden when a member changes of another's what is its owner's to say.
+// UpdateSession applies a patch. It returns CodeConflict when archiving with an unfinished turn, and CodeForbidden if a
+// member changes fields of somebody else's session that are reserved for its owner.
 func (e *Engine) UpdateSession(
 	ctx context.Context,
 	principal parley.Principal,
@@ -318,8 +315,7 @@ func (e *Engine) UpdateSession(
 	return e.store.UpdateSession(ctx, scope, id, change)
 }
 
-// ClearContext empties what the model sees of a session: its window begins at the
-// next message. The record stays.
+// ClearContext empties what the model sees of a session: its window begins at the next message. The record stays.
 func (e *Engine) ClearContext(
 	ctx context.Context,
 	principal parley.Principal,
@@ -334,7 +330,7 @@ func (e *Engine) ClearContext(
 	return e.store.ClearContext(ctx, scope, id)
 }
 
-// ArchiveFeature archives all sessions of a feature that are idle.
+// ArchiveFeature archives all idle sessions of a feature.
 func (e *Engine) ArchiveFeature(
 	ctx context.Context,
 	principal parley.Principal,
@@ -362,7 +358,7 @@ func (e *Engine) ArchiveFeature(
 	return FeatureArchived{Archived: orEmpty(archived), Busy: orEmpty(busy)}, nil
 }
 
-// DeleteSession purges a session: its owner or an admin only.
+// DeleteSession purges a session. Only its owner or an admin may.
 func (e *Engine) DeleteSession(ctx context.Context, principal parley.Principal, id parley.ID) (err error) {
 	ctx, call, err := e.enter(ctx, principal, "deleteSession", DropSessions, of(id))
 	if err != nil {

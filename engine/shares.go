@@ -7,13 +7,12 @@ import (
 	"example.org/parley/store"
 )
 
-// ShareList is the shares of a session.
+// ShareList lists the shares of a session.
 type ShareList struct {
 	Data []parley.Share `json:"data"`
 }
 
-// ShareSession lets a session, the reader, read another one; made is false for a
-// share that is there already.
+// ShareSession lets a session, the reader, read another one; made is false if the share already exists.
 func (e *Engine) ShareSession(
 	ctx context.Context,
 	principal parley.Principal,
@@ -33,7 +32,7 @@ func (e *Engine) ShareSession(
 	defer call.end(ctx, &err)
 	scope := call.Scope
 	if sessionID == readerID {
-		return share, false, parley.InvalidField("reader", "a session reads itself anyway; name another one")
+		return share, false, parley.InvalidField("reader", "a session can always read itself; name another one")
 	}
 	return e.store.Share(
 		ctx,
@@ -42,7 +41,7 @@ func (e *Engine) ShareSession(
 	)
 }
 
-// UnshareSession ends a share. CodeNotFound for one that is not there.
+// UnshareSession ends a share. It returns CodeNotFound if there is none.
 func (e *Engine) UnshareSession(
 	ctx context.Context,
 	principal parley.Principal,
@@ -64,8 +63,7 @@ func (e *Engine) UnshareSession(
 	return e.store.Unshare(ctx, scope, sessionID, readerID)
 }
 
-// Shares lists who reads a session or, reads set, what the session reads, oldest
-// share first.
+// Shares lists the readers of a session or, if reads is set, the sessions that it reads, oldest share first.
 func (e *Engine) Shares(
 	ctx context.Context,
 	principal parley.Principal,

@@ -10,24 +10,23 @@ import (
 	"example.org/parley/store"
 )
 
-// signInPrefix begins the secrets of sign-ins, which no key begins with: a stolen one
-// is of no use in the header of a program, and a key of none in a cookie.
+// signInPrefix begins the secrets of sign-ins and of no key: a stolen one is useless in a program's header, and a key
+// is useless in a cookie.
 const signInPrefix = "ps_"
 
-// SignInList is the sign-ins that count, newest first.
+// SignInList lists the valid sign-ins, newest first.
 type SignInList struct {
 	Data []parley.SignIn `json:"data"`
 }
 
-// SignIn begins a sign-in of a principal, who has shown a key: its secret is for the
-// browser's cookie, and nowhere else.
+// SignIn begins a sign-in of a principal who has shown a key. Its secret is for the browser's cookie only.
 func (e *Engine) SignIn(ctx context.Context, principal parley.Principal) (secret string, err error) {
-	ctx, call, err := e.enter(ctx, principal, "signIn", EndSignIns) // who may end theirs may begin one
+	ctx, call, err := e.enter(ctx, principal, "signIn", EndSignIns) // those who may end theirs may begin one
 	if err != nil {
 		return "", err
 	}
 	defer call.end(ctx, &err)
-	if principal.RequestsPerMinute <= 0 { // others were counted
+	if principal.RequestsPerMinute <= 0 { // other keys are already counted
 		wait, err := e.store.TakeRate(
 			store.WithAudit(ctx, nil),
 			principal.WorkspaceID,
@@ -55,9 +54,8 @@ func (e *Engine) SignIn(ctx context.Context, principal parley.Principal) (secret
 	})
 }
 
-// SignedIn finds who a sign-in's secret belongs to. CodeUnauthenticated for one that
-// has ended; an end in another process is noticed within two seconds, one in this
-// process at once.
+// SignedIn finds the principal of a sign-in's secret. It returns CodeUnauthenticated if the sign-in has ended; an end
+// in another process takes effect within two seconds, one in this process immediately.
 func (e *Engine) SignedIn(ctx context.Context, secret string) (store.SignedIn, error) {
 	if len(secret) > maxSecretBytes || !strings.HasPrefix(secret, signInPrefix) {
 		return store.SignedIn{}, parley.Errorf(
@@ -77,7 +75,7 @@ func (e *Engine) SignedIn(ctx context.Context, secret string) (store.SignedIn, e
 	}
 	in.Principal.Local = in.Local
 	if now-in.LastUsedAt >= parley.Time(parley.SignInTouch.Milliseconds()) {
-		if err := e.store.TouchSignIn(ctx, in.WorkspaceID, in.ID, now); err != nil { // it may end earlier, no more
+		if err := e.store.TouchSignIn(ctx, in.WorkspaceID, in.ID, now); err != nil { // it may only end earlier
 			e.log.LogAttrs(ctx, slog.LevelWarn, "the use of a sign-in was not noted", slog.String("error", err.Error()))
 		}
 	}
@@ -85,7 +83,7 @@ func (e *Engine) SignedIn(ctx context.Context, secret string) (store.SignedIn, e
 	return in, nil
 }
 
-// SignOut ends the sign-in of a secret; one that has ended already is fine.
+// SignOut ends the sign-in of a secret; ending it twice is fine.
 func (e *Engine) SignOut(ctx context.Context, secret string) (err error) {
 	in, err := e.SignedIn(ctx, secret)
 	if parley.ErrorCode(err) == parley.CodeUnauthenticated {
@@ -102,7 +100,7 @@ func (e *Engine) SignOut(ctx context.Context, secret string) (err error) {
 	return e.endSignIn(ctx, in.WorkspaceID, in.PrincipalID, in.ID)
 }
 
-// SignIns lists the principal's own sign-ins; to admins, the workspace's.
+// SignIns lists the principal's own sign-ins; for admins, the workspace's.
 func (e *Engine) SignIns(ctx context.Context, principal parley.Principal) (_ SignInList, err error) {
 	ctx, call, err := e.enter(ctx, principal, "listSignIns", ReadSignIns)
 	if err != nil {

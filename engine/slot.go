@@ -20,7 +20,7 @@ func (e *Engine) offer(workspaceID parley.ID, startsTurn bool) reserved {
 	return reserved{}
 }
 
-// processID is what the store claims for; zero claims nothing.
+// processID is the process that the store claims for; zero claims nothing.
 func (r reserved) processID() parley.ID {
 	if r.slot == nil {
 		return parley.ID{}
@@ -28,7 +28,7 @@ func (r reserved) processID() parley.ID {
 	return r.slot.ProcessID()
 }
 
-// settle runs what the store claimed, or gives the slot back.
+// settle runs the store's claim, or gives the slot back.
 func (r reserved) settle(claim *store.Claim) {
 	switch {
 	case r.slot == nil:

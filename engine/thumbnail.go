@@ -16,13 +16,12 @@ import (
 	"example.org/parley/store"
 )
 
-// thumbnailQuality is that of JPEG thumbnails.
+// thumbnailQuality is the quality of JPEG thumbnails.
 const thumbnailQuality = 80
 
-// Thumbnail is a small image of an image: JPEG, or PNG where it is not opaque. It
-// is made when it is first asked for, once for all who ask, and kept; workspaces take
-// turns (see scaling).
-// CodeInvalid for a file that is no image, or one that is too large to be decoded.
+// Thumbnail returns a small version of an image: JPEG, or PNG if it is not opaque. The first request makes it, once for
+// all who ask, and it is stored; workspaces take turns (see scaling). It returns CodeInvalid for a file that is not an
+// image, or one too large to decode.
 func (e *Engine) Thumbnail(
 	ctx context.Context,
 	principal parley.Principal,
@@ -33,7 +32,7 @@ func (e *Engine) Thumbnail(
 		return parley.File{}, nil, err
 	}
 	defer call.end(ctx, &err)
-	ctx = store.WithAudit(ctx, nil) // what is kept of it is nobody's change
+	ctx = store.WithAudit(ctx, nil) // storing a thumbnail is nobody's change
 	file, err := e.File(ctx, principal, id)
 	if err != nil {
 		return parley.File{}, nil, err
@@ -84,8 +83,8 @@ func (e *Engine) Thumbnail(
 	}
 }
 
-// makeThumbnail does a job and ends it. Once its turn has come it is done for all who
-// wait and for later, whether or not whoever began it still does.
+// makeThumbnail does a job and ends it. Once its turn has come, it runs for all who wait and for later requests, even
+// if the first caller has left.
 func (e *Engine) makeThumbnail(ctx context.Context, file parley.File, id imageID, making *job) {
 	defer e.scaling.finish(id, making)
 	slot, err := e.scaling.enter(ctx, file.WorkspaceID, int64(file.Width)*int64(file.Height))
@@ -95,11 +94,11 @@ func (e *Engine) makeThumbnail(ctx context.Context, file parley.File, id imageID
 	}
 	defer e.scaling.leave(slot)
 	ctx = context.WithoutCancel(ctx)
-	making.data, making.err = e.store.Thumbnail(ctx, file.WorkspaceID, file.BlobID) // made meanwhile, here or elsewhere
+	making.data, making.err = e.store.Thumbnail(ctx, file.WorkspaceID, file.BlobID) // perhaps made meanwhile
 	if making.err != nil || len(making.data) > 0 {
 		return
 	}
-	making.err = errors.New("engine: a decoder panicked") // unless it is overwritten below
+	making.err = errors.New("engine: a decoder panicked") // replaced below unless a decoder panics
 	data, err := thumbnail(file, e.openFile(ctx, file))
 	if err == nil {
 		err = e.store.KeepThumbnail(ctx, file.WorkspaceID, file.BlobID, data)
@@ -128,7 +127,7 @@ func thumbnail(file parley.File, from io.ReadSeeker) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// thumbnailBounds keeps the sides' ratio; what is small already stays as it is.
+// thumbnailBounds keeps the ratio of the sides; a small image keeps its size.
 func thumbnailBounds(width, height int) image.Rectangle {
 	longer := max(width, height)
 	if longer > parley.ThumbnailPixels {

@@ -13,16 +13,16 @@ import (
 	"example.org/parley/engine"
 )
 
-// thumbnailTime bounds the waits of these tests; it is reached only when one fails.
+// thumbnailTime bounds the waits of these tests; only a failing test reaches it.
 const thumbnailTime = 20 * time.Second
 
-// gallery is a store that counts what thumbnails ask of it, and holds up the bytes of
-// one workspace's images until it is opened.
+// gallery is a store that counts requests for thumbnails, and blocks the bytes of one workspace's images until it is
+// opened.
 type gallery struct {
 	engine.Store
 	closed parley.ID     // the workspace
 	open   chan struct{} // closed by the test
-	asked  chan struct{} // one for each look at what is kept
+	asked  chan struct{} // one for each look-up of a stored thumbnail
 	mu     sync.Mutex    // guards made
 	made   map[parley.ID]int
 }
@@ -77,7 +77,7 @@ func upload(t *testing.T, e *engine.Engine, principal parley.Principal, width in
 	return file
 }
 
-// await takes n of what comes.
+// await receives n times.
 func await(t *testing.T, what string, from <-chan struct{}, n int) {
 	t.Helper()
 	deadline := time.After(thumbnailTime)
@@ -90,7 +90,7 @@ func await(t *testing.T, what string, from <-chan struct{}, n int) {
 	}
 }
 
-// However many ask for an image's thumbnail at once, it is made once.
+// However many callers ask for an image's thumbnail at once, it is made once.
 func TestAThumbnailIsMadeOnce(t *testing.T) {
 	t.Parallel()
 	e, g, h := newGallery(t)
@@ -120,7 +120,7 @@ func TestAThumbnailIsMadeOnce(t *testing.T) {
 	}
 }
 
-// Forty images of one workspace keep no other workspace's waiting.
+// Forty images of one workspace do not delay another workspace's.
 func TestThumbnailsTakeTurns(t *testing.T) {
 	t.Parallel()
 	e, g, h := newGallery(t)
@@ -146,7 +146,7 @@ func TestThumbnailsTakeTurns(t *testing.T) {
 			}
 		})
 	}
-	await(t, "asked", g.asked, many) // and nothing of the workspace's can be read
+	await(t, "asked", g.asked, many) // while the workspace's bytes are blocked
 	ctx, stop := context.WithTimeout(t.Context(), thumbnailTime)
 	defer stop()
 	if _, data, err := e.Thumbnail(ctx, other, theirs.ID); err != nil || len(data) == 0 {
@@ -159,7 +159,7 @@ func TestThumbnailsTakeTurns(t *testing.T) {
 	}
 }
 
-// Whoever waits for a thumbnail has it, though the one who asked first went away.
+// A thumbnail reaches those who wait for it even if the first caller has left.
 func TestAThumbnailOutlivesWhoAskedFirst(t *testing.T) {
 	t.Parallel()
 	e, g, h := newGallery(t)
@@ -176,7 +176,7 @@ func TestAThumbnailOutlivesWhoAskedFirst(t *testing.T) {
 		return over
 	}
 	ask(t.Context(), first, false)
-	await(t, "the first", g.asked, 2) // before and after its turn has come: it holds the workspace's place
+	await(t, "the first", g.asked, 2) // before and after its turn: it holds the workspace's slot
 	leaving, leave := context.WithCancel(t.Context())
 	left := ask(leaving, second, true)
 	await(t, "the second", g.asked, 1)

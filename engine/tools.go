@@ -9,18 +9,18 @@ import (
 	"example.org/parley"
 )
 
-// ToolInfo is a tool of the server, as agents may name it.
+// ToolInfo is a tool of the server that agents may name.
 type ToolInfo struct {
 	Name        string                 `json:"name"`
 	Description string                 `json:"description"`
 	Parameters  json.RawMessage        `json:"parameters" doc:"JSON Schema of the arguments."`
 	Annotations parley.ToolAnnotations `json:"annotations"`
 	Source      string                 `json:"source" doc:"Who runs it: builtin, http, or mcp/NAME."`
-	Unusable    *string                `json:"unusable" doc:"Why agents are not given it, such as a schema that nothing can be checked against; null for a tool that can be used."`
+	Unusable    *string                `json:"unusable" doc:"Why agents cannot use it, such as an unusable schema; null if they can."`
 }
 
-// Tools lists what agents may name, by name, and what a server offers that cannot be
-// used, with the reason. What a source adds or loses shows at once.
+// Tools lists what agents may name, by name, and the unusable tools of servers, with the reason. Changes of a source
+// show immediately.
 func (e *Engine) Tools(ctx context.Context, principal parley.Principal) ([]ToolInfo, error) {
 	if err := e.enterUnaudited(ctx, principal, ReadTools); err != nil {
 		return nil, err

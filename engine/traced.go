@@ -8,9 +8,8 @@ import (
 	"example.org/parley/store"
 )
 
-// traced puts the traceparent that ctx carries into the metadata of a message
-// that starts a turn, so that the turn joins the trace of its request wherever
-// and whenever it runs. What the client wrote there itself stays.
+// traced puts the traceparent in ctx into the metadata of a message that starts a turn, so that the turn joins the
+// trace of its request wherever and whenever it runs. A traceparent written by the client stays.
 func traced(ctx context.Context, message *store.NewMessage) error {
 	traceParent := parley.TraceParentFrom(ctx)
 	if traceParent == "" || message.TurnID.IsZero() {
@@ -32,8 +31,7 @@ func traced(ctx context.Context, message *store.NewMessage) error {
 	return err
 }
 
-// AdmitMetrics tells whether a principal may read the server's metrics, which
-// are those of all workspaces together.
+// AdmitMetrics checks that a principal may read the server's metrics, which cover all workspaces.
 func (e *Engine) AdmitMetrics(ctx context.Context, principal parley.Principal) error {
 	return e.enterUnaudited(ctx, principal, ReadMetrics)
 }

@@ -17,7 +17,7 @@ func TestTracedMessages(t *testing.T) {
 	}{
 		"without a trace": {"", `{"a":1}`, `{"a":1}`, true},
 		"nothing else":    {traceParent, `{}`, `{"traceparent":"` + traceParent + `"}`, true},
-		"beside what is there": {traceParent, `{"z":[1],"a":"x"}`,
+		"beside other metadata": {traceParent, `{"z":[1],"a":"x"}`,
 			`{"a":"x","traceparent":"` + traceParent + `","z":[1]}`, true},
 		"the client's own stays": {traceParent, `{"traceparent":7}`, `{"traceparent":7}`, true},
 		"starts no turn":         {traceParent, `{}`, `{}`, false},

@@ -19,8 +19,8 @@ const (
 	BlockError     BlockType = "error"
 )
 
-// Block is a piece of an assistant's output. Content is a string for reasoning
-// and content, a BlockCall for a tool call, a parley.Failure for an error.
+// Block is a piece of an assistant's output. Content is a string for reasoning and content, a BlockCall for a tool
+// call, a parley.Failure for an error.
 type Block struct {
 	MessageID parley.ID            `json:"message_id"`
 	Type      BlockType            `json:"type"`
@@ -39,7 +39,7 @@ type BlockCall struct {
 	Result        json.RawMessage `json:"result"` // a parley.ToolResultContent; null while it runs
 }
 
-// MarshalJSON writes null for what is absent.
+// MarshalJSON writes null for absent fields.
 func (c BlockCall) MarshalJSON() ([]byte, error) {
 	return parley.EncodeJSON(struct {
 		ID            string          `json:"id"`
@@ -50,8 +50,7 @@ func (c BlockCall) MarshalJSON() ([]byte, error) {
 	}{c.ID, c.Name, c.Arguments, parley.OrNull(c.ArgumentsText), c.Result})
 }
 
-// Entry is a row of the transcript: a message (Message set), or the output of
-// an agent's turn folded into blocks.
+// Entry is a row of the transcript: a message (if Message is set), or the output of a turn folded into blocks.
 type Entry struct {
 	Role    parley.Role          `json:"role"`
 	TurnID  parley.ID            `json:"turn_id"`
@@ -64,7 +63,7 @@ type Entry struct {
 	To      int64                `json:"to_sequence,omitempty"`
 }
 
-// MarshalJSON writes null for what is absent.
+// MarshalJSON writes null for absent fields.
 func (e Entry) MarshalJSON() ([]byte, error) {
 	type plain Entry
 	return parley.EncodeJSON(struct {
@@ -76,8 +75,8 @@ func (e Entry) MarshalJSON() ([]byte, error) {
 	}{(*plain)(&e), parley.OrNull(e.Model), e.Blocks, parley.OrNull(e.From), parley.OrNull(e.To)})
 }
 
-// Transcript is the view "transcript": what people read. Internal messages are
-// left out. A page never cuts a turn in two, so it may be longer than its limit.
+// Transcript is the view "transcript", for people. It leaves out internal messages. A page never splits a turn, so it
+// may exceed its limit.
 func (e *Engine) Transcript(
 	ctx context.Context,
 	principal parley.Principal,
@@ -110,7 +109,7 @@ func (e *Engine) Transcript(
 	return Page[Entry]{Data: entries, Next: page.Next}, nil
 }
 
-// folded reads a page of user-facing rows rounded out to whole turns.
+// folded reads a page of user-facing rows, extended to whole turns.
 func (e *Engine) folded(
 	ctx context.Context,
 	principal parley.Principal,
@@ -134,8 +133,7 @@ func isOutput(message parley.Message) bool {
 	return false
 }
 
-// fold makes one entry of a message, or of the output rows of one turn; false
-// when nothing of it shows.
+// fold makes one entry of a message, or of the output rows of one turn; false if nothing of it is visible.
 func fold(rows []parley.Message) (Entry, bool) {
 	first, last := rows[0], rows[len(rows)-1]
 	entry := Entry{
@@ -207,7 +205,7 @@ func blocksOf(row parley.Message) []Block {
 	return blocks
 }
 
-// answered puts a call's result into its block.
+// answered adds a call's result to its block.
 func answered(block Block, result json.RawMessage) Block {
 	var call BlockCall
 	if json.Unmarshal(block.Content, &call) == nil {
@@ -228,7 +226,7 @@ func assistantContent(message parley.Message) parley.AssistantContent {
 	return content
 }
 
-// encode writes a struct of ours; raw members come from the store and are JSON.
+// encode encodes a struct of this package; raw members come from the store and are valid JSON.
 func encode[T BlockCall | *parley.Failure](value T) json.RawMessage {
 	encoded, err := json.Marshal(value)
 	if err != nil {

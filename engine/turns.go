@@ -7,20 +7,20 @@ import (
 	"example.org/parley/store"
 )
 
-// TurnList asks for turns, newest first by default.
+// TurnList selects turns, newest first by default.
 type TurnList struct {
 	Paging
 	Status parley.TurnStatus
-	Number int64 // only the session's turn of this number, from 1; 0: all
+	Number int64 // only the session's turn with this number, from 1; 0: all
 }
 
-// CallList asks for calls, newest first by default.
+// CallList selects calls, newest first by default.
 type CallList struct {
 	Paging
 	TurnID parley.ID
 }
 
-// Turn reads one.
+// Turn reads a turn.
 func (e *Engine) Turn(ctx context.Context, principal parley.Principal, id parley.ID) (_ parley.Turn, err error) {
 	ctx, call, err := e.enter(ctx, principal, "getTurn", ReadSessions, on(id))
 	if err != nil {
@@ -106,8 +106,7 @@ func (e *Engine) Calls(
 	}), nil
 }
 
-// Events reads durable events after a sequence, ascending; limit 0 means
-// parley.DefaultPage.
+// Events reads durable events after a sequence, ascending; limit 0 means parley.DefaultPage.
 func (e *Engine) Events(
 	ctx context.Context,
 	principal parley.Principal,
@@ -131,15 +130,14 @@ func (e *Engine) Events(
 	return orEmpty(events), err
 }
 
-// AdmitWatcher checks that a principal may watch and that it sees every session
-// named, and gives the scope to watch with.
+// AdmitWatcher checks that a principal may watch and sees every named session, and returns the scope to watch with.
 func (e *Engine) AdmitWatcher(
 	ctx context.Context, principal parley.Principal, sessions ...parley.ID,
 ) (store.Scope, error) {
 	return e.admitWatcher(ctx, principal, "watchSession", sessions)
 }
 
-// AdmitFeed is AdmitWatcher for the workspace's feed, with sessions beside it.
+// AdmitFeed is AdmitWatcher for the workspace's feed and further sessions.
 func (e *Engine) AdmitFeed(
 	ctx context.Context, principal parley.Principal, sessions ...parley.ID,
 ) (store.Scope, error) {

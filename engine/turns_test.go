@@ -17,7 +17,7 @@ import (
 // lease outlives every test.
 const lease = time.Hour
 
-// A recorded call rebuilds to the very bytes that were sent.
+// A recorded call rebuilds to exactly the bytes that were sent.
 func TestCallsRebuildExactly(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, realWorker)
@@ -55,7 +55,7 @@ func TestCallsRebuildExactly(t *testing.T) {
 			t.Errorf("system %q, tools %s", detail.System, detail.Tools)
 		}
 	}
-	// A page never cuts a turn in two, whatever its limit.
+	// A page never splits a turn, whatever its limit.
 	list := engine.MessageList{Paging: engine.Paging{Limit: 1}}
 	var kinds []string
 	for {
@@ -88,7 +88,7 @@ func TestCancel(t *testing.T) {
 	_, err := h.Cancel(t.Context(), h.member, session.ID, engine.CancelInput{})
 	wantCode(t, err, parley.CodeNothingToCancel, "")
 
-	// Nobody runs it: it is settled at once; again gives the same answer.
+	// Nobody runs it: it is settled immediately; repeating gives the same answer.
 	posted := h.post(t, session.ID, say("wait"))
 	for range 2 {
 		result, err := h.Cancel(t.Context(), h.member, session.ID, engine.CancelInput{TurnID: posted.Turn.ID})
@@ -97,7 +97,7 @@ func TestCancel(t *testing.T) {
 		}
 	}
 
-	// Its holder lets go.
+	// Its holder settles it.
 	runner, e := newSlots(t, h)
 	posted, err = e.PostMessage(t.Context(), h.member, session.ID, say("run"), store.Idempotency{})
 	if err != nil || len(runner.ran) != 1 {
@@ -118,7 +118,7 @@ func TestCancel(t *testing.T) {
 		t.Fatalf("Cancel = %+v, %v", result, err)
 	}
 
-	// Its holder lets go without settling, as one that lost its database does: the cancel takes it.
+	// Its holder ends without settling, like one that lost its database: the cancel takes the turn.
 	posted, err = e.PostMessage(t.Context(), h.member, session.ID, say("stuck"), store.Idempotency{})
 	if err != nil {
 		t.Fatal(err)
@@ -152,8 +152,8 @@ func TestCancel(t *testing.T) {
 	wantCode(t, err, parley.CodeConflict, "")
 }
 
-// The holder is another process: the cancel sees in the store that it settled,
-// and takes the turn from one that never answers.
+// The holder is another process: the cancel sees in the store that it settled, and takes the turn from a holder that
+// never answers.
 func TestCancelAcrossProcesses(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nobody)
@@ -186,7 +186,7 @@ func TestCancelAcrossProcesses(t *testing.T) {
 
 	posted := start()
 	done := cancel(posted.Message.SessionID)
-	for asked := false; !asked; { // the holder hears of it with its lease
+	for asked := false; !asked; { // the holder learns of it when it renews its lease
 		cancels, err := h.store.RenewLease(t.Context(), runner.process, lease)
 		if err != nil {
 			t.Fatal(err)
@@ -203,7 +203,7 @@ func TestCancelAcrossProcesses(t *testing.T) {
 	if got := bounded.Receive(
 		t,
 		done,
-		"the cancel to be answered",
+		"the cancel to return",
 	); got.err != nil || got.result.By != engine.ByHolder ||
 		got.result.Turn.Status != parley.TurnCancelled {
 		t.Errorf("a holder that settles: %+v, %v", got.result, got.err)

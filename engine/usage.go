@@ -8,22 +8,22 @@ import (
 	"example.org/parley/store"
 )
 
-// UsageList asks for usage. The zero one is that of the last 30 days, by day.
+// UsageList selects usage. The zero value selects the last 30 days, by day.
 type UsageList struct {
 	Group    parley.UsageGroup
-	From, To parley.Time // [from, to); zero: the end now, the beginning 30 days before it
+	From, To parley.Time // [from, to); zero: up to now, from 30 days before the end
 	Agent    string      // id or slug; "": all
-	Daily    bool        // each group's days apart
+	Daily    bool        // each group by day
 	Limit    int         // rows; 0: 100
 }
 
-// UsageReport is what calls to models took in a span of time.
+// UsageReport is the usage of model calls over a span of time.
 type UsageReport struct {
 	Group parley.UsageGroup `json:"group"`
 	From  parley.Time       `json:"from"`
 	To    parley.Time       `json:"to"`
-	Total parley.UsageSum   `json:"total" doc:"Of all, also of the rows that the limit leaves out."`
-	Data  []parley.UsageSum `json:"data" doc:"Days from the last one; of a day, or without days, the dearest first, then those with the most tokens."`
+	Total parley.UsageSum   `json:"total" doc:"The total, including the rows that the limit leaves out."`
+	Data  []parley.UsageSum `json:"data" doc:"The latest day first; within a day, or without days, the most expensive first, then those with the most tokens."`
 	Next  *string           `json:"next" doc:"Always null: ask for a shorter time, or one agent, to see other rows."`
 }
 
@@ -50,7 +50,7 @@ func (e *Engine) Usage(ctx context.Context, principal parley.Principal, list Usa
 		return UsageReport{}, parley.InvalidField("limit", "must lie between 1 and %d", parley.MaxPage)
 	}
 	if list.To == 0 {
-		list.To = parley.TimeOf(time.Now()) + 1 // what began just now is in it
+		list.To = parley.TimeOf(time.Now()) + 1 // include calls that began just now
 	}
 	if list.From == 0 {
 		list.From = parley.TimeOf(list.To.Std().Add(-parley.DefaultUsageSpan))

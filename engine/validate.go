@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// maxToolNameBytes is the longest tool name that every provider takes.
+	// maxToolNameBytes is the longest tool name that every provider accepts.
 	maxToolNameBytes = 64
 	// mostNamedBytes bounds the list of names in a refusal.
 	mostNamedBytes = 2048
@@ -41,7 +41,7 @@ func checkTexts(bounds ...textBound) error {
 	return nil
 }
 
-// checkAgent fills defaults and validates every field.
+// checkAgent fills in defaults and validates every field.
 func (e *Engine) checkAgent(ctx context.Context, scope store.Scope, agent *parley.Agent) error {
 	agent.Name = strings.TrimSpace(agent.Name)
 	if agent.Name == "" {
@@ -117,8 +117,8 @@ func (e *Engine) checkModel(id parley.ModelID) error {
 	return err
 }
 
-// checkSettings validates what is set in a scope: by its description, and by what this
-// server has. Whether the workspace has the agents that its tools name, findAgents says.
+// checkSettings validates the settings of a scope, by their descriptions and by what this server has. Whether the
+// workspace has the agents that tools name is for findAgents.
 func (e *Engine) checkSettings(scope setting.Scope, s *parley.Settings) error {
 	if err := setting.Check(scope, s); err != nil {
 		return err
@@ -134,7 +134,7 @@ func (e *Engine) checkSettings(scope setting.Scope, s *parley.Settings) error {
 	return e.checkTools(parley.ValueOf(s.Tools))
 }
 
-// checkTools wants every name to be a tool of the server, or defined inline.
+// checkTools requires every name to be a tool of the server or defined inline.
 func (e *Engine) checkTools(refs []parley.ToolRef) error {
 	if len(refs) > parley.MaxTools {
 		return parley.InvalidField("tools", "at most %d tools", parley.MaxTools)
@@ -193,8 +193,7 @@ func (e *Engine) checkServerTool(name string) error {
 	)
 }
 
-// checkDefinition wants a tool that every provider takes: a plain name and a
-// JSON Schema of an object.
+// checkDefinition requires a tool that every provider accepts: a plain name and the JSON Schema of an object.
 func checkDefinition(definition parley.ToolDefinition) error {
 	if !isToolName(definition.Name) {
 		return parley.InvalidField(
@@ -223,7 +222,7 @@ func checkDefinition(definition parley.ToolDefinition) error {
 	if json.Unmarshal(raw, &of) != nil || of.Type != "object" {
 		return parley.InvalidField(
 			"tools.parameters",
-			"%s: the schema's type must be object, for arguments are one",
+			"%s: the schema's type must be object, because arguments are an object",
 			parley.Clip(definition.Name, 64),
 		)
 	}
@@ -272,7 +271,7 @@ func checkTags(tags []string) ([]string, error) {
 	return kept, nil
 }
 
-// checkMetadata wants an object within bounds; absent and null are {}.
+// checkMetadata requires an object within bounds; absent and null become {}.
 func checkMetadata(raw json.RawMessage) (json.RawMessage, error) {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || string(raw) == "null" || string(raw) == "{}" {

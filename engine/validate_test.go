@@ -12,7 +12,7 @@ import (
 
 func ptr[T any](value T) *T { return &value }
 
-// Every rule of an agent names its field.
+// Every rule about agents names its field.
 func TestAgentRules(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nobody)
@@ -84,7 +84,7 @@ func TestAgentRules(t *testing.T) {
 	wantCode(t, err, parley.CodeConflict, "")
 }
 
-// Every rule of a message names its field, and a refusal writes nothing.
+// Every rule about messages names its field, and a refusal writes nothing.
 func TestMessageRules(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nobody)

@@ -9,7 +9,7 @@ import (
 	"example.org/parley/store"
 )
 
-// Anchor is the end of the audit's chain, of all workspaces.
+// Anchor returns the end of the audit's chain, across all workspaces.
 func (e *Engine) Anchor(ctx context.Context, principal parley.Principal) (_ parley.Anchor, err error) {
 	ctx, call, err := e.enter(ctx, principal, "getAnchor", ReadAudit)
 	if err != nil {
@@ -19,9 +19,8 @@ func (e *Engine) Anchor(ctx context.Context, principal parley.Principal) (_ parl
 	return e.store.AuditAnchor(ctx)
 }
 
-// Verify makes the next step of a verification of the whole store. Only the machine's
-// own user may, which the caller has made sure of. The first step of a verification
-// leaves an entry in the audit, the others do not.
+// Verify makes the next step of a verification of the whole store. Only the machine's own user may, which the caller
+// has checked. Only the first step of a verification leaves an audit entry.
 func (e *Engine) Verify(
 	ctx context.Context,
 	principal parley.Principal,
@@ -39,8 +38,8 @@ func (e *Engine) Verify(
 	return Verify(ctx, e.store, place, anchor)
 }
 
-// Verify makes the next step of a verification of a store, behind a place. anchor,
-// if there is one, is the end that the audit's chain had once.
+// Verify makes the next step of a verification of a store, after a position. anchor, if given, is an earlier end of the
+// audit's chain.
 func Verify(
 	ctx context.Context,
 	store store.Verifiable,
@@ -76,14 +75,14 @@ func Verify(
 	return v.step, err
 }
 
-// verification is one step.
+// verification is one step of a verification.
 type verification struct {
 	ctx    context.Context //nolint:containedctx // it lives as long as the step
 	store  store.Verifiable
 	place  parley.VerifyPlace
 	anchor *parley.Anchor
 	step   parley.VerifyStep
-	told   map[string]bool // the sessions that unexplained has noted
+	told   map[string]bool // sessions that unexplained has reported
 }
 
 func (v *verification) find(stage parley.VerifyStage, where, do, says string, args ...any) {
@@ -111,7 +110,7 @@ func (v *verification) pages() error {
 	return nil
 }
 
-// What to do about what was found.
+// Advice on findings.
 const (
 	doRecord = "compare it with a backup: parley restore puts one into another directory; until then do not trust " +
 		"this session's record"
@@ -152,7 +151,7 @@ func (v *verification) records() error {
 					parley.VerifyRecords,
 					where,
 					doRecord,
-					"its row among the sessions is not there, though nobody deleted it",
+					"its row among the sessions is missing, though nobody deleted it",
 				)
 			case heads[i].Hidden:
 				v.find(
@@ -170,7 +169,7 @@ func (v *verification) records() error {
 	return nil
 }
 
-// record holds the next messages of a session against their hashes.
+// record checks the next messages of a session against their hashes.
 func (v *verification) record() error {
 	p := &v.place
 	where := "session " + p.ID.String()
@@ -187,7 +186,7 @@ func (v *verification) record() error {
 		r := &rows[i]
 		v.step.Checked++
 		if r.Sequence != p.Number+1 {
-			v.find(parley.VerifyRecords, where, doRecord, "message %d is not there", p.Number+1)
+			v.find(parley.VerifyRecords, where, doRecord, "message %d is missing", p.Number+1)
 			p.Within = false
 			return nil
 		}
@@ -247,7 +246,7 @@ func (v *verification) files() error {
 				break
 			}
 		}
-		again, err := v.store.StoredBlobs(v.ctx, v.place.ID, 1) // it may have been deleted meanwhile
+		again, err := v.store.StoredBlobs(v.ctx, v.place.ID, 1) // the file may have been deleted meanwhile
 		if err != nil {
 			return err
 		}
@@ -256,7 +255,7 @@ func (v *verification) files() error {
 				parley.VerifyFiles,
 				"bytes "+blob.ID.String(),
 				doFile,
-				"the %d bytes of a file with the hash %s were changed, or some of them are not there",
+				"the %d bytes of a file with the hash %s were changed, or some of them are missing",
 				blob.Size,
 				blob.Hash,
 			)
@@ -295,7 +294,7 @@ func (v *verification) chain() error {
 	return nil
 }
 
-// link holds one link against the one before it, its entry, and the heads it names.
+// link checks one link against the previous one, its entry, and the heads that it names.
 func (v *verification) link(k *store.LinkRow) error {
 	where := fmt.Sprintf("link %d", k.Number)
 	if k.Number != v.place.Number+1 {
@@ -303,7 +302,7 @@ func (v *verification) link(k *store.LinkRow) error {
 			parley.VerifyChain,
 			fmt.Sprintf("link %d", v.place.Number+1),
 			doAudit,
-			"the links %d to %d are not there",
+			"the links %d to %d are missing",
 			v.place.Number+1,
 			k.Number-1,
 		)
@@ -315,7 +314,7 @@ func (v *verification) link(k *store.LinkRow) error {
 			parley.VerifyChain,
 			"entry "+k.EntryID.String(),
 			doAudit,
-			"the audit's entry of %s, link %d, is not there: it was removed, or its time, id or workspace was changed",
+			"the audit's entry of %s, link %d, is missing: it was removed, or its time, id or workspace was changed",
 			k.EntryAt,
 			k.Number,
 		)
@@ -360,7 +359,7 @@ func (v *verification) link(k *store.LinkRow) error {
 				parley.VerifyChain,
 				session,
 				doRecord,
-				"the session is not there and was not deleted by Parley; link %d says that it had %d messages on %s",
+				"the session is missing and was not deleted by Parley; link %d says that it had %d messages on %s",
 				k.Number,
 				h.Sequence,
 				k.LinkedAt,
@@ -370,7 +369,7 @@ func (v *verification) link(k *store.LinkRow) error {
 				parley.VerifyChain,
 				session,
 				doRecord,
-				"message %d is not there; link %d says that it was on %s: the end of the record was removed",
+				"message %d is missing; link %d says that it existed on %s: the end of the record was removed",
 				h.Sequence,
 				k.Number,
 				k.LinkedAt,
@@ -390,8 +389,8 @@ func (v *verification) link(k *store.LinkRow) error {
 	return nil
 }
 
-// unexplained notes once in a step that a session is marked as deleted without an
-// entry of the audit, which every deletion by Parley leaves.
+// unexplained reports, once per step, a session marked as deleted without the audit entry that every deletion by Parley
+// leaves.
 func (v *verification) unexplained(session string, k *store.LinkRow) {
 	if v.told == nil {
 		v.told = map[string]bool{}
@@ -425,7 +424,7 @@ func (v *verification) audit() error {
 				parley.VerifyAudit,
 				"entry "+keys[i].ID.String(),
 				doAudit,
-				"the audit's entry of %s is not linked: it did not come there by Parley",
+				"the audit's entry of %s is not linked: Parley did not write it",
 				keys[i].At,
 			)
 		}

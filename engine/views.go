@@ -8,8 +8,7 @@ import (
 	"example.org/parley/store"
 )
 
-// Messages is the view "flat": the rows as they are; in ascending order the
-// queued ones stand at the end, by position.
+// Messages is the view "flat": the rows themselves; in ascending order the queued ones come last, by position.
 func (e *Engine) Messages(
 	ctx context.Context,
 	principal parley.Principal,
@@ -19,8 +18,7 @@ func (e *Engine) Messages(
 	return e.messages(ctx, principal, sessionID, list, nil)
 }
 
-// UserMessages is the view "user": no internal messages, and no empty ones that
-// an interruption left behind.
+// UserMessages is the view "user": without internal messages, and without empty ones that an interruption left behind.
 func (e *Engine) UserMessages(
 	ctx context.Context,
 	principal parley.Principal,
@@ -55,11 +53,11 @@ func userFacing(list MessageList) (MessageList, error) {
 	return list, nil
 }
 
-// DefaultRecent is how many messages the view "recent" shows unless a limit says.
+// DefaultRecent is how many messages the view "recent" shows by default.
 const DefaultRecent = 10
 
-// RecentMessages is the view "recent": the last user-facing messages, oldest
-// first. It is one page, so it takes neither cursor nor order.
+// RecentMessages is the view "recent": the last user-facing messages, oldest first. It is one page, so it accepts
+// neither cursor nor order.
 func (e *Engine) RecentMessages(
 	ctx context.Context,
 	principal parley.Principal,
@@ -133,8 +131,8 @@ func (e *Engine) MessageIDs(
 	return page, nil
 }
 
-// messages reads one page. With extend, rows behind the page that belong to its
-// last turn are read too, so that folded views never cut a turn in two.
+// messages reads one page. With extend it also reads the rows after the page that belong to its last turn, so that
+// folded views never split a turn.
 func (e *Engine) messages(
 	ctx context.Context,
 	principal parley.Principal,
@@ -161,7 +159,7 @@ func (e *Engine) messages(
 	}
 	size := bytesOf(rows)
 	if n := len(rows); n > 1 && n <= limit && size >= query.MaxBytes {
-		limit = n - 1 // full before its time: the last row begins the next page
+		limit = n - 1 // cut by size: the last row begins the next page
 	}
 	for extend != nil && len(rows) > limit && limit < maxFolded && size < maxFoldedBytes && extend(rows[limit-1],
 		rows[limit]) {
@@ -239,7 +237,7 @@ func messageQuery(list MessageList) (store.MessageQuery, Order, error) {
 		return store.MessageQuery{}, "", err
 	}
 	if list.From < 0 {
-		return store.MessageQuery{}, "", parley.InvalidField("from_sequence", "is a place in the record, from 1")
+		return store.MessageQuery{}, "", parley.InvalidField("from_sequence", "is a position in the record, from 1")
 	}
 	if list.From > 0 && list.Cursor == "" {
 		if from.Sequence = list.From - 1; order == Descending {
@@ -253,7 +251,7 @@ func messageQuery(list MessageList) (store.MessageQuery, Order, error) {
 	}, order, nil
 }
 
-// hidden reports an answer that an interruption left empty: shown by no view but flat.
+// hidden reports whether an interruption left the answer empty: only the view flat shows it.
 func hidden(message parley.Message) bool {
 	if message.Status != parley.MessageFailed || message.Error == nil ||
 		message.Error.Class != parley.ClassInterrupted {

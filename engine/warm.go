@@ -6,10 +6,9 @@ import (
 	"example.org/parley"
 )
 
-// WarmAgent sends the beginning that all requests of an agent share, its tools and
-// its system prompt, to the provider once, so that the first requests of its
-// sessions find it in the provider's cache. Where nothing is gained by it nothing is
-// sent, and the answer says why.
+// WarmAgent sends the beginning that all requests of an agent share, its tools and its system prompt, to the provider
+// once, so that the first requests of its sessions find it in the provider's cache. If that would gain nothing, nothing
+// is sent, and the answer says why.
 func (e *Engine) WarmAgent(
 	ctx context.Context,
 	principal parley.Principal,

@@ -36,8 +36,7 @@ func appendNumber(to []byte, number json.Number) []byte {
 	return append(to, number...)
 }
 
-// openObject turns the comma of the first member behind start into a brace; with no
-// member it writes one.
+// openObject turns the comma of the first member after start into a brace; without members it writes one.
 func openObject(to []byte, start int) []byte {
 	if len(to) == start {
 		return append(to, '{')

@@ -6,14 +6,14 @@ import (
 	"example.org/parley"
 )
 
-// Description is what is known of one event.
+// Description describes one event.
 type Description struct {
 	Event    parley.EventType
 	Durable  bool // stored, with an id and a sequence of its session
-	Feed     bool // told on the workspace feed, without them
-	Live     bool // told on streams alone, without them
-	Reserved bool // sent by nothing yet
-	Object        // its data
+	Feed     bool // sent on the workspace feed, without an id or sequence
+	Live     bool // sent only on streams, without an id or sequence
+	Reserved bool // not sent yet
+	Object        // the event's data
 }
 
 // Object describes a JSON object.
@@ -21,7 +21,7 @@ type Object struct {
 	Name   string // of its struct
 	Type   reflect.Type
 	Doc    string
-	Fields []Field // in the order in which they are written
+	Fields []Field // in encoding order
 }
 
 // Field describes a member of an object.
@@ -30,7 +30,7 @@ type Field struct {
 	Doc      string
 	Type     reflect.Type
 	Null     bool     // it may be null
-	Optional bool     // it may be left out
-	Values   []string // all that it may be, of a closed list
-	Of       string   // the schema and property whose form it has, where Type does not say it
+	Optional bool     // it may be absent
+	Values   []string // the possible values of a closed list
+	Of       string   // the schema and property with the same form, if Type does not say it
 }

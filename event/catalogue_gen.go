@@ -9,7 +9,7 @@ import (
 	"example.org/parley"
 )
 
-// Catalogue describes every event, in the order in which people are told of them.
+// Catalogue describes every event, in the order of the documentation.
 func Catalogue() []Description {
 	return []Description{
 		{Event: parley.EventSessionStarted, Durable: true, Object: Object{Name: "SessionStarted", Type: reflect.TypeFor[SessionStarted](), Doc: "Reports that a turn runs: a worker claimed it for the first time, or again after a wait, a release or the death of the process that ran it.", Fields: []Field{
@@ -242,7 +242,7 @@ func Catalogue() []Description {
 	}
 }
 
-// Parts describes the objects that stand inside the data of events.
+// Parts describes the objects inside the data of events.
 func Parts() []Object {
 	return []Object{
 		{Name: "SettledMessage", Type: reflect.TypeFor[SettledMessage](), Doc: "SettledMessage is a message in its final form, which replaces what streamed.", Fields: []Field{

@@ -12,8 +12,7 @@ import (
 	"example.org/parley/event"
 )
 
-// TestEveryEventIsDescribed fails when an event lacks its struct, or something of it
-// its documentation.
+// TestEveryEventIsDescribed fails if an event lacks its struct, or a part of it lacks documentation.
 func TestEveryEventIsDescribed(t *testing.T) {
 	t.Parallel()
 	seen := map[parley.EventType]bool{}
@@ -27,7 +26,7 @@ func TestEveryEventIsDescribed(t *testing.T) {
 			t.Errorf("%s: New makes %T", d.Event, payload)
 		}
 		if d.Durable == d.Live && !d.Feed || d.Live && d.Feed {
-			t.Errorf("%s is not told in one of the ways that there are", d.Event)
+			t.Errorf("%s is not sent in any of the known ways", d.Event)
 		}
 		described(t, &d.Object)
 	}
@@ -35,11 +34,11 @@ func TestEveryEventIsDescribed(t *testing.T) {
 		described(t, &part)
 	}
 	if event.New("nothing.such") != nil {
-		t.Error("New makes what is not described")
+		t.Error("New makes an event that is not described")
 	}
 }
 
-// described holds an object's description against its struct.
+// described compares an object's description with its struct.
 func described(t *testing.T, o *event.Object) {
 	t.Helper()
 	if o.Name != o.Type.Name() || o.Doc == "" || !strings.HasSuffix(o.Doc, ".") {
@@ -62,7 +61,7 @@ func described(t *testing.T, o *event.Object) {
 	}
 }
 
-// TestEventsOfTheRequirements holds the catalogue against the list of C4 in the project's requirements.
+// TestEventsOfTheRequirements compares the catalogue with the list of C4 in the project's requirements.
 func TestEventsOfTheRequirements(t *testing.T) {
 	t.Parallel()
 	want := map[parley.EventType]string{"resync": "live", "step.generating": "live", "object.patch": "live, reserved"}
@@ -93,8 +92,8 @@ func TestEventsOfTheRequirements(t *testing.T) {
 	}
 }
 
-// TestEncodersSayWhatTheStructsSay holds the generated appends against encoding/json,
-// with everything that may be absent both there and absent, and reads them back.
+// TestEncodersSayWhatTheStructsSay compares the generated encoders with encoding/json, once with every optional value
+// present and once with all absent, and decodes the output again.
 func TestEncodersSayWhatTheStructsSay(t *testing.T) {
 	t.Parallel()
 	objects := event.Parts()
@@ -123,7 +122,7 @@ func TestEncodersSayWhatTheStructsSay(t *testing.T) {
 	}
 }
 
-// encoded calls a struct's AppendJSON, behind something that it has to leave alone.
+// encoded calls a struct's AppendJSON on a slice with existing bytes, which it must not change.
 func encoded(t *testing.T, value reflect.Value) []byte {
 	t.Helper()
 	out := value.MethodByName("AppendJSON").Call([]reflect.Value{reflect.ValueOf([]byte("before"))})
@@ -146,7 +145,7 @@ func canonical(t *testing.T, raw []byte) string {
 	return string(out)
 }
 
-// fill sets every field to something, or only those that are never absent.
+// fill sets every field, or only those that are never absent.
 func fill(v reflect.Value, full bool) {
 	switch v.Interface().(type) {
 	case parley.ID:

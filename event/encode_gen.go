@@ -24,7 +24,7 @@ func (e *SessionStarted) size() int {
 // Type is session.started.
 func (*SessionStarted) Type() parley.EventType { return parley.EventSessionStarted }
 
-// Encode makes the event ready to be told.
+// Encode encodes the event.
 func (e SessionStarted) Encode() Encoded {
 	return Encoded{parley.EventSessionStarted, e.AppendJSON(make([]byte, 0, e.size())), nil}
 }
@@ -49,7 +49,7 @@ func (e *SessionCompleted) size() int {
 // Type is session.completed.
 func (*SessionCompleted) Type() parley.EventType { return parley.EventSessionCompleted }
 
-// Encode makes the event ready to be told.
+// Encode encodes the event.
 func (e SessionCompleted) Encode() (Encoded, error) {
 	data, err := e.AppendJSON(make([]byte, 0, e.size()))
 	if err != nil {
@@ -78,7 +78,7 @@ func (e *SessionFailed) size() int {
 // Type is session.failed.
 func (*SessionFailed) Type() parley.EventType { return parley.EventSessionFailed }
 
-// Encode makes the event ready to be told.
+// Encode encodes the event.
 func (e SessionFailed) Encode() (Encoded, error) {
 	data, err := e.AppendJSON(make([]byte, 0, e.size()))
 	if err != nil {
@@ -107,7 +107,7 @@ func (e *SessionCancelled) size() int {
 // Type is session.cancelled.
 func (*SessionCancelled) Type() parley.EventType { return parley.EventSessionCancelled }
 
-// Encode makes the event ready to be told.
+// Encode encodes the event.
 func (e SessionCancelled) Encode() (Encoded, error) {
 	data, err := e.AppendJSON(make([]byte, 0, e.size()))
 	if err != nil {
@@ -144,7 +144,7 @@ func (e *SessionWaiting) size() int {
 // Type is session.waiting.
 func (*SessionWaiting) Type() parley.EventType { return parley.EventSessionWaiting }
 
-// Encode makes the event ready to be told.
+// Encode encodes the event.
 func (e SessionWaiting) Encode() Encoded {
 	return Encoded{parley.EventSessionWaiting, e.AppendJSON(make([]byte, 0, e.size())), nil}
 }
@@ -163,7 +163,7 @@ func (e *ContextCleared) size() int {
 // Type is context.cleared.
 func (*ContextCleared) Type() parley.EventType { return parley.EventContextCleared }
 
-// Encode makes the event ready to be told.
+// Encode encodes the event.
 func (e ContextCleared) Encode() Encoded {
 	return Encoded{parley.EventContextCleared, e.AppendJSON(make([]byte, 0, e.size())), nil}
 }
@@ -192,7 +192,7 @@ func (e *MessageCreated) size() int {
 // Type is message.created.
 func (*MessageCreated) Type() parley.EventType { return parley.EventMessageCreated }
 
-// Encode makes the event ready to be told.
+// Encode encodes the event.
 func (e MessageCreated) Encode() Encoded {
 	return Encoded{parley.EventMessageCreated, e.AppendJSON(make([]byte, 0, e.size())), nil}
 }
@@ -225,7 +225,7 @@ func (e *MessageQueued) size() int {
 // Type is message.queued.
 func (*MessageQueued) Type() parley.EventType { return parley.EventMessageQueued }
 
-// Encode makes the event ready to be told.
+// Encode encodes the event.
 func (e MessageQueued) Encode() Encoded {
 	return Encoded{parley.EventMessageQueued, e.AppendJSON(make([]byte, 0, e.size())), nil}
 }
@@ -244,7 +244,7 @@ func (e *MessageRemoved) size() int {
 // Type is message.removed.
 func (*MessageRemoved) Type() parley.EventType { return parley.EventMessageRemoved }
 
-// Encode makes the event ready to be told.
+// Encode encodes the event.
 func (e MessageRemoved) Encode() Encoded {
 	return Encoded{parley.EventMessageRemoved, e.AppendJSON(make([]byte, 0, e.size())), nil}
 }
@@ -270,7 +270,7 @@ func (e *MessageMarked) size() int {
 // Type is message.marked.
 func (*MessageMarked) Type() parley.EventType { return parley.EventMessageMarked }
 
-// Encode makes the event ready to be told.
+// Encode encodes the event.
 func (e MessageMarked) Encode() Encoded {
 	return Encoded{parley.EventMessageMarked, e.AppendJSON(make([]byte, 0, e.size())), nil}
 }
@@ -303,7 +303,7 @@ func (e *StepStarted) size() int {
 // Type is step.started.
 func (*StepStarted) Type() parley.EventType { return parley.EventStepStarted }
 
-// Encode makes the event ready to be told.
+// Encode encodes the event.
 func (e StepStarted) Encode() Encoded {
 	return Encoded{parley.EventStepStarted, e.AppendJSON(make([]byte, 0, e.size())), nil}
 }
@@ -352,7 +352,7 @@ func (e *SettledMessage) AppendJSON(to []byte) []byte {
 	return append(to, '}')
 }
 
-// appendStored appends the object as it is stored.
+// appendStored appends the object in its stored form.
 func (e *SettledMessage) appendStored(to []byte) []byte {
 	to = append(to, `{"message_id":`...)
 	to = appendID(to, e.MessageID)
@@ -401,7 +401,7 @@ func (e *StepGenerated) AppendJSON(to []byte) ([]byte, error) {
 	return append(to, '}'), nil
 }
 
-// appendStored appends the object as it is stored.
+// appendStored appends the object in its stored form.
 func (e *StepGenerated) appendStored(to []byte) ([]byte, error) {
 	to = append(to, `{"turn_id":`...)
 	to = appendID(to, e.Settled.TurnID)
@@ -447,7 +447,7 @@ func (e *StepGenerated) storedSize() int {
 // Type is step.generated.
 func (*StepGenerated) Type() parley.EventType { return parley.EventStepGenerated }
 
-// Encode makes the event ready to be told.
+// Encode encodes the event.
 func (e StepGenerated) Encode() (Encoded, error) {
 	data, err := e.AppendJSON(make([]byte, 0, e.size()))
 	if err != nil {
@@ -484,7 +484,7 @@ func (e *StepError) AppendJSON(to []byte) ([]byte, error) {
 	return append(to, '}'), nil
 }
 
-// appendStored appends the object as it is stored.
+// appendStored appends the object in its stored form.
 func (e *StepError) appendStored(to []byte) ([]byte, error) {
 	to = append(to, `{"turn_id":`...)
 	to = appendID(to, e.Settled.TurnID)
@@ -530,7 +530,7 @@ func (e *StepError) storedSize() int {
 // Type is step.error.
 func (*StepError) Type() parley.EventType { return parley.EventStepError }
 
-// Encode makes the event ready to be told.
+// Encode encodes the event.
 func (e StepError) Encode() (Encoded, error) {
 	data, err := e.AppendJSON(make([]byte, 0, e.size()))
 	if err != nil {
@@ -562,7 +562,7 @@ func (e *StepRetrying) size() int {
 // Type is step.retrying.
 func (*StepRetrying) Type() parley.EventType { return parley.EventStepRetrying }
 
-// Encode makes the event ready to be told.
+// Encode encodes the event.
 func (e StepRetrying) Encode() Encoded {
 	return Encoded{parley.EventStepRetrying, e.AppendJSON(make([]byte, 0, e.size())), nil}
 }
@@ -587,7 +587,7 @@ func (e *ToolStarted) size() int {
 // Type is tool.started.
 func (*ToolStarted) Type() parley.EventType { return parley.EventToolStarted }
 
-// Encode makes the event ready to be told.
+// Encode encodes the event.
 func (e ToolStarted) Encode() Encoded {
 	return Encoded{parley.EventToolStarted, e.AppendJSON(make([]byte, 0, e.size())), nil}
 }
@@ -620,7 +620,7 @@ func (e *ToolProgress) size() int {
 // Type is tool.progress.
 func (*ToolProgress) Type() parley.EventType { return parley.EventToolProgress }
 
-// Encode makes the event ready to be told.
+// Encode encodes the event.
 func (e ToolProgress) Encode() Encoded {
 	return Encoded{parley.EventToolProgress, e.AppendJSON(make([]byte, 0, e.size())), nil}
 }
@@ -653,7 +653,7 @@ func (e *ToolCompleted) size() int {
 // Type is tool.completed.
 func (*ToolCompleted) Type() parley.EventType { return parley.EventToolCompleted }
 
-// Encode makes the event ready to be told.
+// Encode encodes the event.
 func (e ToolCompleted) Encode() Encoded {
 	return Encoded{parley.EventToolCompleted, e.AppendJSON(make([]byte, 0, e.size())), nil}
 }
@@ -724,7 +724,7 @@ func (e *ApprovalCreated) size() int {
 // Type is approval.created.
 func (*ApprovalCreated) Type() parley.EventType { return parley.EventApprovalCreated }
 
-// Encode makes the event ready to be told.
+// Encode encodes the event.
 func (e ApprovalCreated) Encode() Encoded {
 	return Encoded{parley.EventApprovalCreated, e.AppendJSON(make([]byte, 0, e.size())), nil}
 }
@@ -795,7 +795,7 @@ func (e *ApprovalApproved) size() int {
 // Type is approval.approved.
 func (*ApprovalApproved) Type() parley.EventType { return parley.EventApprovalApproved }
 
-// Encode makes the event ready to be told.
+// Encode encodes the event.
 func (e ApprovalApproved) Encode() Encoded {
 	return Encoded{parley.EventApprovalApproved, e.AppendJSON(make([]byte, 0, e.size())), nil}
 }
@@ -866,7 +866,7 @@ func (e *ApprovalResolved) size() int {
 // Type is approval.resolved.
 func (*ApprovalResolved) Type() parley.EventType { return parley.EventApprovalResolved }
 
-// Encode makes the event ready to be told.
+// Encode encodes the event.
 func (e ApprovalResolved) Encode() Encoded {
 	return Encoded{parley.EventApprovalResolved, e.AppendJSON(make([]byte, 0, e.size())), nil}
 }
@@ -895,7 +895,7 @@ func (e *LimitWarning) size() int {
 // Type is limit.warning.
 func (*LimitWarning) Type() parley.EventType { return parley.EventLimitWarning }
 
-// Encode makes the event ready to be told.
+// Encode encodes the event.
 func (e LimitWarning) Encode() Encoded {
 	return Encoded{parley.EventLimitWarning, e.AppendJSON(make([]byte, 0, e.size())), nil}
 }
@@ -928,7 +928,7 @@ func (e *LoopProgress) size() int {
 // Type is loop.progress.
 func (*LoopProgress) Type() parley.EventType { return parley.EventLoopProgress }
 
-// Encode makes the event ready to be told.
+// Encode encodes the event.
 func (e LoopProgress) Encode() Encoded {
 	return Encoded{parley.EventLoopProgress, e.AppendJSON(make([]byte, 0, e.size())), nil}
 }
@@ -959,7 +959,7 @@ func (e *CompactionStarted) size() int {
 // Type is compaction.started.
 func (*CompactionStarted) Type() parley.EventType { return parley.EventCompactionStarted }
 
-// Encode makes the event ready to be told.
+// Encode encodes the event.
 func (e CompactionStarted) Encode() Encoded {
 	return Encoded{parley.EventCompactionStarted, e.AppendJSON(make([]byte, 0, e.size())), nil}
 }
@@ -988,7 +988,7 @@ func (e *CompactionCompleted) size() int {
 // Type is compaction.completed.
 func (*CompactionCompleted) Type() parley.EventType { return parley.EventCompactionCompleted }
 
-// Encode makes the event ready to be told.
+// Encode encodes the event.
 func (e CompactionCompleted) Encode() Encoded {
 	return Encoded{parley.EventCompactionCompleted, e.AppendJSON(make([]byte, 0, e.size())), nil}
 }
@@ -1023,7 +1023,7 @@ func (e *CompactionFailed) size() int {
 // Type is compaction.failed.
 func (*CompactionFailed) Type() parley.EventType { return parley.EventCompactionFailed }
 
-// Encode makes the event ready to be told.
+// Encode encodes the event.
 func (e CompactionFailed) Encode() (Encoded, error) {
 	data, err := e.AppendJSON(make([]byte, 0, e.size()))
 	if err != nil {
@@ -1052,7 +1052,7 @@ func (e *CallReplayed) size() int {
 // Type is call.replayed.
 func (*CallReplayed) Type() parley.EventType { return parley.EventCallReplayed }
 
-// Encode makes the event ready to be told.
+// Encode encodes the event.
 func (e CallReplayed) Encode() Encoded {
 	return Encoded{parley.EventCallReplayed, e.AppendJSON(make([]byte, 0, e.size())), nil}
 }
@@ -1075,7 +1075,7 @@ func (e *SessionUpdated) size() int {
 // Type is session.updated.
 func (*SessionUpdated) Type() parley.EventType { return parley.FeedSessionUpdated }
 
-// Encode makes the event ready to be told.
+// Encode encodes the event.
 func (e SessionUpdated) Encode() (Encoded, error) {
 	data, err := e.AppendJSON(make([]byte, 0, e.size()))
 	if err != nil {
@@ -1106,7 +1106,7 @@ func (e *SessionStatusChanged) size() int {
 // Type is session.status_changed.
 func (*SessionStatusChanged) Type() parley.EventType { return parley.FeedSessionStatusChanged }
 
-// Encode makes the event ready to be told.
+// Encode encodes the event.
 func (e SessionStatusChanged) Encode() Encoded {
 	return Encoded{parley.FeedSessionStatusChanged, e.AppendJSON(make([]byte, 0, e.size())), nil}
 }
@@ -1129,7 +1129,7 @@ func (e *SessionDeleted) size() int {
 // Type is session.deleted.
 func (*SessionDeleted) Type() parley.EventType { return parley.FeedSessionDeleted }
 
-// Encode makes the event ready to be told.
+// Encode encodes the event.
 func (e SessionDeleted) Encode() Encoded {
 	return Encoded{parley.FeedSessionDeleted, e.AppendJSON(make([]byte, 0, e.size())), nil}
 }
@@ -1148,7 +1148,7 @@ func (e *SessionActivated) size() int {
 // Type is session.activated.
 func (*SessionActivated) Type() parley.EventType { return parley.FeedSessionActivated }
 
-// Encode makes the event ready to be told.
+// Encode encodes the event.
 func (e SessionActivated) Encode() Encoded {
 	return Encoded{parley.FeedSessionActivated, e.AppendJSON(make([]byte, 0, e.size())), nil}
 }
@@ -1167,7 +1167,7 @@ func (e *SessionDeactivated) size() int {
 // Type is session.deactivated.
 func (*SessionDeactivated) Type() parley.EventType { return parley.FeedSessionDeactivated }
 
-// Encode makes the event ready to be told.
+// Encode encodes the event.
 func (e SessionDeactivated) Encode() Encoded {
 	return Encoded{parley.FeedSessionDeactivated, e.AppendJSON(make([]byte, 0, e.size())), nil}
 }
@@ -1247,7 +1247,7 @@ func (e *PatchOperation) size() int {
 	return 50 + len(e.Path) + len(e.From) + len(e.Value)
 }
 
-// New is an empty payload of a type, to decode into; nil for a type that is not known.
+// New returns an empty payload of a type, to decode into; nil for an unknown type.
 func New(kind parley.EventType) Payload {
 	switch kind {
 	case parley.EventSessionStarted:

@@ -8,8 +8,8 @@ import (
 	"example.org/parley"
 )
 
-// AppendFrame appends the JSON of the frame of a durable event, on one line. An event of
-// a dry run has no sequence: it is in no store.
+// AppendFrame appends the JSON of a durable event's frame, on one line. An event of a dry run has no sequence, since no
+// store has it.
 func AppendFrame(to []byte, e *parley.Event) []byte {
 	to = appendID(append(to, `{"session_id":`...), e.SessionID)
 	to = append(to, `,"sequence":`...)
@@ -23,7 +23,7 @@ func AppendFrame(to []byte, e *parley.Event) []byte {
 	return append(appendLine(append(to, `,"data":`...), e.Data), '}')
 }
 
-// AppendFeedFrame appends the JSON of the frame of a hint of the workspace feed, on one line.
+// AppendFeedFrame appends the JSON of a frame of the workspace feed, on one line.
 func AppendFeedFrame(to []byte, sessionID parley.ID, kind parley.EventType, data json.RawMessage) []byte {
 	to = appendID(append(to, `{"session_id":`...), sessionID)
 	to = parley.AppendJSONString(append(to, `,"type":`...), string(kind))

@@ -176,7 +176,7 @@ const (
 	anchorExample = `{"number":12,"hash":"` + hashExample + `"}`
 	verifyExample = `{"stage":"records","next":"eyJTdGFnZSI6ImZpbGVzIn0","done":false,"checked":1,` +
 		`"findings":[{"stage":"records","where":"session ` + sessionIDExample +
-		`","says":"message 3 is not there","do":"compare it with a backup"}],"anchor":` + anchorExample + `}`
+		`","says":"message 3 is missing","do":"compare it with a backup"}],"anchor":` + anchorExample + `}`
 	auditExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","at":"` + timeExample +
 		`","principal_id":"` + otherIDExample + `","principal_name":"ada","action":"getSession","session_id":"` +
 		sessionIDExample + `","target_id":null,"request_id":"` + otherIDExample + `"}`

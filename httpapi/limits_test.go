@@ -78,7 +78,7 @@ func TestRefusals(t *testing.T) {
 			field: "order"},
 		{name: "cursor", method: "GET", path: messages + "?cursor=" + secret, status: 422, code: parley.CodeInvalid,
 			field: "cursor"},
-		{name: "place in the record", method: "GET", path: messages + "?from_sequence=0", status: 422,
+		{name: "position in the record", method: "GET", path: messages + "?from_sequence=0", status: 422,
 			code: parley.CodeInvalid, field: "from_sequence"},
 		{name: "place of the recent view", method: "GET", path: messages + "?from_sequence=1&view=recent", status: 422,
 			code: parley.CodeInvalid, field: "from_sequence"},

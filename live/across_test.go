@@ -30,18 +30,18 @@ var databases = pgtest.NewDatabases(pgtest.Options{}, func(ctx context.Context, 
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(databases.Main(m)) }
 
-// patience is how long a test waits for what must come.
+// patience bounds a test's waits.
 const patience = 30 * time.Second
 
-// process is what one Parley process has of the live side.
+// process is the live side of one Parley process.
 type process struct {
 	store *postgres.Store
 	relay *postgres.Relay
 	hub   *live.Hub
 }
 
-// world is a database with one session, whose rows the test writes as a worker
-// would, and the processes on it. The first one has the turns.
+// world is a database with one session, whose rows the test writes as a worker would, and the processes on it. The
+// first process has the turns.
 type world struct {
 	testing.TB
 	url       string
@@ -57,7 +57,7 @@ type world struct {
 	open     map[parley.ID]*written
 }
 
-// written is a message that streams, and how much of it is in the store.
+// written is a streaming message, and how much of it is stored.
 type written struct {
 	stream   *live.Stream
 	versions int
@@ -136,7 +136,7 @@ func (w *world) join() process {
 	p := process{store: store, relay: store.Relay()}
 	p.hub = live.New(store, live.Options{Relay: p.relay, Log: slog.New(slog.DiscardHandler)})
 	store.Listen(p.hub)
-	// Nothing here flushes at a pace, so it must hear.
+	// Nothing here flushes regularly, so the relay must be connected.
 	for began := time.Now(); !p.relay.Stats().Connected; <-time.After(time.Millisecond) {
 		if time.Since(began) > patience {
 			w.Fatal("the relay does not connect")
@@ -152,7 +152,7 @@ func (w *world) join() process {
 	return p
 }
 
-// commit writes events, and tells the first process of them.
+// commit writes events, and reports them to the first process.
 func (w *world) commit(settled []parley.ID, events ...parley.Event) {
 	w.Helper()
 	from := w.events
@@ -188,7 +188,7 @@ func (w *world) commit(settled []parley.ID, events ...parley.Event) {
 	}
 }
 
-// stored is a settle event as the table has it: without contents.
+// stored returns a settle event as the table holds it: without contents.
 func stored(w *world, data json.RawMessage) string {
 	var step event.Settled
 	w.must(json.Unmarshal(data, &step))
@@ -200,7 +200,7 @@ func stored(w *world, data json.RawMessage) string {
 	return string(text)
 }
 
-// begin lets a message stream in the first process.
+// begin makes a message stream in the first process.
 func (w *world) begin() (*live.Stream, parley.ID) {
 	w.Helper()
 	id := parley.NewID()
@@ -224,7 +224,7 @@ func (w *world) begin() (*live.Stream, parley.ID) {
 	return stream, id
 }
 
-// flush writes what streams to the store, as a worker does.
+// flush stores the streaming text, as a worker does.
 func (w *world) flush() {
 	w.writing.Lock()
 	defer w.writing.Unlock()
@@ -274,7 +274,7 @@ func (w *world) settle(id parley.ID, text string) {
 	w.commit([]parley.ID{id}, parley.Event{Type: parley.EventStepGenerated, Data: data})
 }
 
-// watch begins to watch the session on a process.
+// watch starts watching the session on a process.
 func (w *world) watch(at int, after int64) *viewer {
 	v := &viewer{TB: w.TB, after: after, texts: map[parley.ID]string{}}
 	v.watcher = w.processes[at].hub.Watch(live.WatchRequest{
@@ -343,8 +343,7 @@ func (v *viewer) has(id parley.ID, text string) {
 	v.until(fmt.Sprintf("%.40q", text), func() bool { return v.texts[id] == text })
 }
 
-// A turn of one process is watched on another: from its beginning, by one who
-// comes in the middle, and to its end.
+// A turn of one process is watched on another: from its beginning, by somebody who joins in the middle, and to its end.
 func TestWatchedOnAnotherProcess(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 2)
@@ -372,9 +371,8 @@ func TestWatchedOnAnotherProcess(t *testing.T) {
 	}
 }
 
-// The listening connection of the watcher's process is killed in the middle of a
-// stream, and events and text are written while it is away: nothing is missing
-// and nothing comes twice (failures 23 and 40).
+// The listening connection of the watcher's process is killed in the middle of a stream, while events and text are
+// written: nothing is missing and nothing comes twice (failures 23 and 40).
 func TestListenerKilledWhileWatched(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 2)
@@ -400,9 +398,8 @@ func TestListenerKilledWhileWatched(t *testing.T) {
 	v.until("the end", func() bool { return v.after == w.events })
 }
 
-// A process dies in the middle of a stream: watchers elsewhere see how another
-// one settles what it left, although the dead one's last words come late
-// (failure 28).
+// A process dies in the middle of a stream: watchers elsewhere see another process settle its message, even if the dead
+// one's last words arrive late (failure 28).
 func TestTakenOverWhileWatched(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 3)
@@ -424,9 +421,8 @@ func TestTakenOverWhileWatched(t *testing.T) {
 	stream.Drop()
 }
 
-// Connections of either kind are killed again and again while messages stream and
-// watchers on three processes come and go: each of them gets every event once,
-// and ends with the text of the record (failures 23 and 40).
+// Connections of either kind are killed again and again while messages stream and watchers on three processes come and
+// go: each watcher gets every event once, and ends with the text of the record (failures 23 and 40).
 func TestWatchersUnderFire(t *testing.T) {
 	t.Parallel()
 	const messages, pieces, watchers = 12, 40, 9
@@ -436,7 +432,7 @@ func TestWatchersUnderFire(t *testing.T) {
 	defer func() { w.must(killer.Close(context.Background())) }()
 	const events = 2 * messages // each begins and settles
 	over := make(chan struct{})
-	texts := map[parley.ID]string{} // of the test's goroutine until over is closed
+	texts := map[parley.ID]string{} // owned by the test's goroutine until over is closed
 	var work sync.WaitGroup
 	for i := range watchers {
 		work.Go(func() { // ends when it has seen the last event
@@ -444,7 +440,7 @@ func TestWatchersUnderFire(t *testing.T) {
 			for v.after < events {
 				goal := min(v.after+1+rand.Int64N(4), events)
 				v.until("events", func() bool { return v.after >= goal || rand.N(50) == 0 })
-				if rand.N(3) == 0 { // it leaves, and goes on elsewhere
+				if rand.N(3) == 0 { // it leaves, and continues elsewhere
 					v.watcher.Close()
 					v.watcher = w.watch(rand.N(3), v.after).watcher
 				}
@@ -480,8 +476,8 @@ func TestWatchersUnderFire(t *testing.T) {
 	work.Wait()
 }
 
-// BenchmarkFirstToken is the way of a first token from the process that runs the
-// turn: to a watcher there, and how much later to one on another process.
+// BenchmarkFirstToken measures the way of a first token from the process that runs the turn: to a watcher there, and
+// how much later to one on another process.
 func BenchmarkFirstToken(b *testing.B) {
 	w := newWorld(b, 2)
 	here, there := w.watch(0, 0), w.watch(1, 0)

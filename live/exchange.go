@@ -9,34 +9,33 @@ import (
 	"example.org/parley/store"
 )
 
-// The clocks and bounds of what processes tell each other.
+// The intervals and bounds of the exchange between processes.
 const (
-	DefaultRepair = 600 * time.Millisecond // the pace of the store flush
+	DefaultRepair = 600 * time.Millisecond // the interval of the store flush
 
-	interestLife = 10 * time.Second       // of what others said that they watch, unless repeated
-	mostWanted   = 1 << 17                // sessions that others watch; of further ones they see what the store has
+	interestLife = 10 * time.Second       // life of others' interest, unless repeated
+	mostWanted   = 1 << 17                // sessions watched elsewhere; for further ones the others read the store
 	mostWanting  = 64                     // processes per session
-	tellPause    = 2 * time.Millisecond   // between two rounds of telling
+	tellPause    = 2 * time.Millisecond   // between two rounds of sending
 	fastestPace  = 5 * time.Millisecond   // of one stream's text to other processes
 	slowestPace  = 250 * time.Millisecond // the same
-	toldAtOnce   = 16 << 10               // bytes of one text in one round; of more the others read the store
-	askedAtOnce  = 128                    // sessions of one look into the store
+	toldAtOnce   = 16 << 10               // bytes of one text in one round; the others read the rest from the store
+	askedAtOnce  = 128                    // sessions per query to the store
 	fetchers     = 4                      // reads of events at once
-	heldBytes    = 64 << 10               // of one message's text whose beginning is missing
-	rememberOver = 32                     // settled messages that a session's room remembers
+	heldBytes    = 64 << 10               // of one message's text that cannot be placed yet
+	rememberOver = 32                     // settled messages remembered per room
 )
 
-// exchange is the hub's part in what processes that share a database tell each
-// other: interest in sessions, and the text of streams that someone elsewhere
-// watches. A hub without a relay has none.
+// exchange is the hub's part in the messages between processes that share a database: interest in sessions, and the
+// text of streams that are watched elsewhere. A hub without a relay has none.
 type exchange struct {
 	hub    *Hub
 	relay  store.Relay
 	repair time.Duration // between store flushes
 
-	talkNow  chan struct{} // of one: there is something to tell
-	askNow   chan struct{} // of one: there is something to look up
-	fetchNow chan struct{} // of fetchers: events are to be read
+	talkNow  chan struct{} // capacity 1: there is something to send
+	askNow   chan struct{} // capacity 1: there is something to look up
+	fetchNow chan struct{} // capacity fetchers: events are to be read
 
 	mu       sync.Mutex // guards all below; the last of the locks
 	wants    map[parley.ID][]want
@@ -44,9 +43,9 @@ type exchange struct {
 	saying   map[parley.ID]store.Interest
 	asking   map[parley.ID]struct{}
 	inlets   map[*room]struct{} // rooms that show streams of other processes
-	behind   map[parley.ID]place
+	behind   map[parley.ID]sessionEnd
 	fetching map[parley.ID]struct{}
-	calling  bool // all interest is to be said again, by the others too
+	calling  bool // all interest must be repeated, by the others too
 	flush    func(sessionID parley.ID)
 }
 
@@ -57,8 +56,8 @@ type want struct {
 	until   time.Time
 }
 
-// place is how far a session is said to be.
-type place struct {
+// sessionEnd is the last event that others announced for a session.
+type sessionEnd struct {
 	workspaceID parley.ID
 	last        int64
 }
@@ -68,13 +67,13 @@ func newExchange(h *Hub, relay store.Relay, repair time.Duration) *exchange {
 		hub: h, relay: relay, repair: repair,
 		talkNow: make(chan struct{}, 1), askNow: make(chan struct{}, 1), fetchNow: make(chan struct{}, fetchers),
 		wants: map[parley.ID][]want{}, saying: map[parley.ID]store.Interest{}, asking: map[parley.ID]struct{}{},
-		inlets: map[*room]struct{}{}, behind: map[parley.ID]place{}, fetching: map[parley.ID]struct{}{},
+		inlets: map[*room]struct{}{}, behind: map[parley.ID]sessionEnd{}, fetching: map[parley.ID]struct{}{},
 	}
 }
 
-// FlushWith names who writes a session's streaming text to the store at once,
-// when a watcher in another process lacks some of it, and then tells its streams
-// with Kept. flush must not block. Call it before the first stream is opened.
+// FlushWith sets the function that stores a session's streaming text immediately when a watcher in another process
+// lacks some of it, and then calls Kept on its streams. flush must not block. Call FlushWith before the first stream is
+// opened.
 func (h *Hub) FlushWith(flush func(sessionID parley.ID)) {
 	if x := h.exchange; x != nil {
 		x.mu.Lock()
@@ -91,7 +90,7 @@ func poke(wake chan struct{}) {
 	}
 }
 
-// talkLoop tells the others what there is to tell. Close ends it.
+// talkLoop sends the others what is due. Close ends it.
 func (x *exchange) talkLoop(ctx context.Context) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -113,7 +112,7 @@ func (x *exchange) talkLoop(ctx context.Context) {
 	}
 }
 
-// talk tells what is due, and when to look again.
+// talk sends what is due, and returns when to look again.
 func (x *exchange) talk(now time.Time) (next time.Duration) {
 	var hints store.RelayHints
 	x.mu.Lock()
@@ -145,7 +144,7 @@ func (x *exchange) talk(now time.Time) (next time.Duration) {
 	return next
 }
 
-// say puts an interest into the next round; its room's mu may be held.
+// say puts an interest into the next round; the caller may hold its room's mu.
 func (x *exchange) say(interest store.Interest) {
 	x.mu.Lock()
 	earlier := x.saying[interest.SessionID]
@@ -155,7 +154,7 @@ func (x *exchange) say(interest store.Interest) {
 	poke(x.talkNow)
 }
 
-// ask looks up soon what streams in a session; its room's mu may be held.
+// ask requests a look at what streams in a session; the caller may hold its room's mu.
 func (x *exchange) ask(sessionID parley.ID) {
 	x.mu.Lock()
 	x.asking[sessionID] = struct{}{}
@@ -163,10 +162,9 @@ func (x *exchange) ask(sessionID parley.ID) {
 	poke(x.askNow)
 }
 
-// announce says and looks up what a room's watchers need; r.mu is held. fresh:
-// the others do not know that anybody here watches the session. While this process
-// runs its turn they need not: most watchers stay for the turn that they posted.
-// Of those who stay longer the next renewal tells.
+// announce announces what a room's watchers need and looks it up; the caller holds r.mu. fresh: the others do not know
+// that anybody here watches the session. While this process runs its turn they need not know: most watchers stay only
+// for the turn that they posted. The next renewal announces those who stay longer.
 func (x *exchange) announce(r *room, pace time.Duration, fresh bool) {
 	if !fresh && pace >= r.pace || !r.mine.IsZero() {
 		return
@@ -179,14 +177,13 @@ func (x *exchange) announce(r *room, pace time.Duration, fresh bool) {
 	}
 }
 
-// withdraw says that nobody here watches a room's session any more; r.mu is held.
+// withdraw announces that nobody here watches a room's session any more; the caller holds r.mu.
 func (x *exchange) withdraw(r *room) {
 	r.pace = 0
 	x.say(store.Interest{SessionID: r.id, Over: true})
 }
 
-// renew says all interest again, so that it does not expire, and forgets that of
-// processes that have not done so.
+// renew repeats all interest, so that it does not expire, and drops that of processes that did not repeat theirs.
 func (x *exchange) renew(now time.Time) {
 	h := x.hub
 	var hints store.RelayHints
@@ -211,7 +208,7 @@ func (x *exchange) renew(now time.Time) {
 	}
 }
 
-// expire drops wants that were not repeated, and names their sessions.
+// expire drops wants that were not repeated, and returns their sessions.
 func (x *exchange) expire(now time.Time) (changed []parley.ID) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -235,8 +232,8 @@ func (x *exchange) expire(now time.Time) (changed []parley.ID) {
 	return changed
 }
 
-// paceOf is the pace at which others want a session's text; 0 when nobody does.
-// The room's mu may be held.
+// paceOf returns the interval at which others want a session's text; 0 if nobody does. The caller may hold the room's
+// mu.
 func (x *exchange) paceOf(sessionID parley.ID) time.Duration {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -249,8 +246,8 @@ func (x *exchange) paceOf(sessionID parley.ID) time.Duration {
 	return pace
 }
 
-// settlePace gives a session's room, if there is one, the pace that others want,
-// and reports whether it has streams of this process.
+// settlePace gives a session's room, if any, the interval that others want, and reports whether it has streams of this
+// process.
 func (x *exchange) settlePace(sessionID parley.ID) (local bool) {
 	x.hub.mu.RLock()
 	r := x.hub.rooms[sessionID]
@@ -264,7 +261,7 @@ func (x *exchange) settlePace(sessionID parley.ID) (local bool) {
 	return r.local()
 }
 
-// noteInterest takes in one interest of another process.
+// noteInterest records one interest of another process.
 func (x *exchange) noteInterest(from parley.ID, interest store.Interest, now time.Time) {
 	x.mu.Lock()
 	wants := x.wants[interest.SessionID]
@@ -297,7 +294,7 @@ func (x *exchange) noteInterest(from parley.ID, interest store.Interest, now tim
 	}
 }
 
-// resync lets all that is watched be said and looked up again.
+// resync has everything watched announced and looked up again.
 func (x *exchange) resync() {
 	watched := x.hub.watched()
 	x.mu.Lock()

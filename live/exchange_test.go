@@ -15,21 +15,20 @@ import (
 	"example.org/parley/store"
 )
 
-// packet is something that one process said.
+// packet is one message between processes.
 type packet struct {
 	from   int
 	commit *store.Commit
 	hints  store.RelayHints
 }
 
-// wire is a relay between hubs in one test: what is told waits until the test
-// delivers it, or loses it.
+// wire is a relay between the hubs of one test: messages wait until the test delivers or loses them.
 type wire struct {
 	source *record
 
 	mu      sync.Mutex
 	waiting [2][]packet // by receiver
-	again   bool        // what was read before is read once more
+	again   bool        // packets may be delivered a second time
 }
 
 // end is one hub's end of a wire.
@@ -53,13 +52,13 @@ func (e end) Streamed(_ context.Context, sessions []parley.ID, have []store.Stre
 	return e.source.streamed(sessions, have), nil
 }
 
-// written is a message that streams, as the store has it.
+// written is a streaming message, as the store has it.
 type written struct {
 	ref  StreamRef
 	text string
 }
 
-// streamed is what a store answers to Relay.Streamed.
+// streamed is a store's answer to Relay.Streamed.
 func (r *record) streamed(sessions []parley.ID, have []store.StreamEnd) (pieces []store.StreamPiece) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -90,8 +89,8 @@ func (r *record) streamed(sessions []parley.ID, have []store.StreamEnd) (pieces 
 	return pieces
 }
 
-// pair is two processes that share a record, one of which runs the turns. None
-// of their loops runs: the test moves them.
+// pair is two processes that share a record; one of them runs the turns. None of their loops runs: the test drives
+// them.
 type pair struct {
 	t         *rapid.T
 	source    *record
@@ -116,7 +115,7 @@ func newPair(t *rapid.T) *pair {
 			}
 		})
 	}
-	for at := range p.hubs { // the sessions are watched, and each process knows it of the other
+	for at := range p.hubs { // each process watches the sessions and knows that the other does
 		p.join(at, 0, never)
 		p.drain()
 		p.work(at)
@@ -130,7 +129,7 @@ func (p *pair) join(at int, after int64, flush time.Duration) {
 	p.readers[at] = append(p.readers[at], newReader(w, after))
 }
 
-// commit tells the owner of a commit, and puts it on the wire for the other.
+// commit reports a commit to its owner, and puts it on the wire for the other.
 func (p *pair) commit(c store.Commit) {
 	p.hubs[p.owner].Committed(c)
 	remote := store.Commit{WorkspaceID: c.WorkspaceID, SessionID: c.SessionID, Epoch: c.Epoch, Remote: true}
@@ -140,7 +139,7 @@ func (p *pair) commit(c store.Commit) {
 	p.wire.waiting[1-p.owner] = append(p.wire.waiting[1-p.owner], packet{from: p.owner, commit: &remote})
 }
 
-// flush writes what streams to the store, and says so.
+// flush stores the streaming text, and reports it.
 func (p *pair) flush() {
 	p.source.mu.Lock()
 	for _, o := range p.streaming {
@@ -164,7 +163,7 @@ func (p *pair) open() {
 	p.streaming, p.opened = append(p.streaming, o), append(p.opened, o.stream)
 }
 
-// settle ends a message with the text that the store is given.
+// settle ends a message with the stored text.
 func (p *pair) settle(i int, text string) {
 	o := p.streaming[i]
 	p.streaming = append(p.streaming[:i], p.streaming[i+1:]...)
@@ -175,8 +174,8 @@ func (p *pair) settle(i int, text string) {
 	p.commit(p.source.add(p.epoch, []parley.ID{o.id}, settled(o.turn, o.id, text)))
 }
 
-// takeOver lets the other process have the session: what streamed is settled
-// with the text that the store has, while the old holder still writes.
+// takeOver gives the session to the other process: streaming messages are settled with their stored text, while the old
+// holder still writes.
 func (p *pair) takeOver() {
 	p.owner, p.epoch = 1-p.owner, p.epoch+1
 	for len(p.streaming) > 0 {
@@ -189,8 +188,7 @@ func (p *pair) takeOver() {
 	}
 }
 
-// deliver hands one packet to its receiver: any one of those that wait, perhaps
-// once more later, perhaps never.
+// deliver hands any one waiting packet to its receiver, perhaps again later, perhaps never.
 func (p *pair) deliver(to int) {
 	waiting := p.wire.waiting[to]
 	if len(waiting) == 0 {
@@ -199,7 +197,7 @@ func (p *pair) deliver(to int) {
 	i := rapid.IntRange(0, min(len(waiting)-1, 3)).Draw(p.t, "packet")
 	next := waiting[i]
 	fate := rapid.IntRange(0, 9).Draw(p.t, "fate")
-	if fate > 0 { // else it comes again
+	if fate > 0 { // otherwise it comes again
 		p.wire.waiting[to] = append(waiting[:i:i], waiting[i+1:]...)
 	}
 	if fate == 1 {
@@ -208,7 +206,7 @@ func (p *pair) deliver(to int) {
 	p.take(to, next)
 }
 
-// deliverAll hands over all that waits, in order.
+// deliverAll hands over all waiting packets, in order.
 func (p *pair) deliverAll() {
 	for to := range p.hubs {
 		for len(p.wire.waiting[to]) > 0 {
@@ -229,10 +227,10 @@ func (p *pair) take(to int, next packet) {
 	p.hubs[to].Heard(from, next.hints)
 }
 
-// work lets a process's loops do what they have to do now.
+// work makes a process's loops do what is due.
 func (p *pair) work(i int) {
 	x := p.hubs[i].exchange
-	x.talk(time.Now().Add(time.Hour)) // every pace has passed
+	x.talk(time.Now().Add(time.Hour)) // every interval has passed
 	for {
 		id, to, ok := x.nextBehind()
 		if !ok {
@@ -245,7 +243,7 @@ func (p *pair) work(i int) {
 	}
 }
 
-// repair does what time does: the poll, the look for silent streams, the flush.
+// repair does what happens with time: the poll, the look for silent streams, the flush.
 func (p *pair) repair() {
 	p.flush()
 	for i, h := range p.hubs {
@@ -262,7 +260,7 @@ func (p *pair) check(err error) {
 	}
 }
 
-// drain lets every reader read all that is there.
+// drain makes every reader read all available frames.
 func (p *pair) drain() {
 	for _, readers := range p.readers {
 		for _, r := range readers {
@@ -272,11 +270,10 @@ func (p *pair) drain() {
 	}
 }
 
-// TestWatchersElsewhereSeeTheRecord runs any interleaving of turns that move
-// between two processes and of hints between them that are lost, late, doubled or
-// out of order: every watcher on either gets events 1..n without gap or repeat,
-// its text is the record's, and once time has passed it is, even with every hint
-// lost, what the store has of a message that still streams.
+// TestWatchersElsewhereSeeTheRecord runs any interleaving of turns that move between two processes and of hints between
+// them that are lost, late, doubled or out of order. Every watcher on either gets events 1..n without gap or repeat,
+// and its text is the record's. Once time has passed, even with every hint lost, it has the stored text of a message
+// that still streams.
 func TestWatchersElsewhereSeeTheRecord(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := newPair(t)
@@ -383,7 +380,7 @@ func TestWatchersElsewhereSeeTheRecord(t *testing.T) {
 			}
 		}
 		for _, stream := range p.opened {
-			stream.Drop() // what a worker does whose claim is gone
+			stream.Drop() // as a worker does that has lost its claim
 		}
 		for i, h := range p.hubs {
 			for _, r := range h.rooms {

@@ -6,15 +6,15 @@ import (
 	"example.org/parley/store"
 )
 
-// feedQueue holds the feed events that wait for one reader, at most feedEvents:
-// beyond that they are dropped and the reader is told to fetch its lists again.
+// feedQueue holds the feed events that wait for one reader, at most feedEvents; beyond that they are dropped and the
+// reader is told to fetch its lists again.
 type feedQueue struct {
 	mu     sync.Mutex // guards all below
 	events []store.FeedEvent
-	reason string // of a resync that goes before the events; "" for none
+	reason string // reason of a resync before the events; "" for none
 }
 
-// push adds an event; false when the reader is too slow and is told so instead.
+// push adds an event; false if the reader is too slow and gets a resync instead.
 func (q *feedQueue) push(event store.FeedEvent) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -26,7 +26,7 @@ func (q *feedQueue) push(event store.FeedEvent) bool {
 	return true
 }
 
-// doubt drops what waits: the lists are to be fetched again.
+// doubt drops the waiting events: the lists must be fetched again.
 func (q *feedQueue) doubt(reason string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -5,7 +5,7 @@ import (
 	"example.org/parley/store"
 )
 
-// FrameKind says which field of a Frame counts.
+// FrameKind says which field of a Frame is set.
 type FrameKind uint8
 
 // The kinds of frame.
@@ -13,14 +13,14 @@ const (
 	EventFrame  FrameKind = iota // Event, durable
 	DeltaFrame                   // Delta
 	FeedFrame                    // Feed
-	ResyncFrame                  // Reason: fetch again what you show
+	ResyncFrame                  // Reason: fetch again what is shown
 )
 
 // The reasons of ResyncFrames.
 const (
-	ReasonConnected = "connected" // the first frame of every feed: lists are fetched now
+	ReasonConnected = "connected" // the first frame of every feed: fetch the lists now
 	ReasonOverflow  = "overflow"  // the reader was too slow for the feed
-	ReasonBeyond    = "beyond"    // the place asked for lies beyond the session's last event
+	ReasonBeyond    = "beyond"    // the requested position lies beyond the session's last event
 	ReasonMissed    = "missed"    // list changes of another process may have been missed
 
 	ReasonUnreadable = "the place to begin at could not " +
@@ -38,15 +38,15 @@ type Frame struct {
 	Reason    string
 }
 
-// feed makes an empty frame one of the feed.
+// feed makes an empty frame a feed frame.
 func (f *Frame) feed(event *store.FeedEvent) {
 	f.Kind = FeedFrame
 	f.SessionID = event.SessionID
 	f.Feed = *event
 }
 
-// Delta is a piece of a streaming message's text. It continues the piece before
-// (Offset is that one's End) or starts over (Offset 0).
+// Delta is a piece of a streaming message's text. It continues the previous piece (Offset is that piece's End) or
+// starts over (Offset 0).
 type Delta struct {
 	SessionID, MessageID parley.ID
 	Kind                 parley.ContentKind
@@ -57,11 +57,11 @@ type Delta struct {
 // Place is where in a session's events a watcher begins.
 type Place struct {
 	SessionID parley.ID
-	After     int64 // replay what comes after it; 0: all; or one of the below
+	After     int64 // replay what comes after it; 0: everything; or one of the below
 }
 
-// The Afters of a Place without replay.
+// Values of After for a Place without replay.
 const (
 	FromNow    int64 = -1 // from now on
-	Unreadable int64 = -2 // from now on, behind a resync: the reader named a place that cannot be read
+	Unreadable int64 = -2 // from now on, after a resync: the reader's position cannot be read
 )

@@ -24,12 +24,12 @@ func (h *Hub) Heard(from parley.ID, hints store.RelayHints) {
 		x.hear(&hints.Pieces[i], now)
 	}
 	if hints.Ask {
-		poke(h.repairNow) // it says all interest
+		poke(h.repairNow) // the poller repeats all interest
 	}
 }
 
-// Resync implements store.RelayListener: lists are fetched again, and where the
-// watched sessions stand and what streams in them is read from the store.
+// Resync implements store.RelayListener: feed readers fetch their lists again, and the positions and streams of watched
+// sessions are read from the store.
 func (h *Hub) Resync() {
 	h.mu.RLock()
 	for _, watchers := range h.feeds {
@@ -45,8 +45,8 @@ func (h *Hub) Resync() {
 	poke(h.repairNow)
 }
 
-// hearCommit takes what is known of another process's commit. Its events are
-// read from the store, once for all watchers of the session.
+// hearCommit learns of another process's commit. Its events are read from the store, once for all watchers of the
+// session.
 func (h *Hub) hearCommit(c store.Commit) {
 	h.mu.RLock()
 	h.announce(c)
@@ -64,29 +64,28 @@ func (h *Hub) hearCommit(c store.Commit) {
 	}
 	r.mu.Lock()
 	r.raise(c.Epoch)
-	if r.empty() && r.head < c.LastEvent { // kept warm, and now out of date
+	if r.empty() && r.head < c.LastEvent { // kept warm, but now out of date
 		r.clear()
 		r.mu.Unlock()
 		return
 	}
 	if pace := r.paceOfSeats(); h.exchange != nil && pace > 0 {
-		h.exchange.announce(r, pace, r.pace == 0) // unless that was done
+		h.exchange.announce(r, pace, r.pace == 0) // unless already announced
 	}
 	r.lag(h.exchange, c.WorkspaceID, c.LastEvent)
 	r.mu.Unlock()
 }
 
-// lag has events up to last read, if they are not there, and wakes the watchers
-// that have not come so far; r.mu is held.
+// lag requests events up to last, if they are missing, and wakes the watchers that are behind; the caller holds r.mu.
 func (r *room) lag(x *exchange, workspaceID parley.ID, last int64) {
 	r.said = max(r.said, last)
 	if x == nil || !r.known {
-		return // the first watcher to look places the room
+		return // the first watcher to look finds the room's position
 	}
 	if last > r.reach() {
 		x.mu.Lock()
 		if known := x.behind[r.id]; known.last < last {
-			x.behind[r.id] = place{workspaceID, last}
+			x.behind[r.id] = sessionEnd{workspaceID, last}
 		}
 		x.mu.Unlock()
 		poke(x.fetchNow)
@@ -99,7 +98,7 @@ func (r *room) lag(x *exchange, workspaceID parley.ID, last int64) {
 	}
 }
 
-// reach is the last event at hand, or known of with none at hand; r.mu is held.
+// reach returns the last event in memory, or the last one known of if none is; the caller holds r.mu.
 func (r *room) reach() int64 {
 	if n := len(r.ring); n > 0 {
 		return r.ring[n-1].Sequence
@@ -107,8 +106,7 @@ func (r *room) reach() int64 {
 	return r.head
 }
 
-// fetchLoop reads the events that others committed, once for all watchers of a
-// session. Close ends it.
+// fetchLoop reads the events committed by others, once for all watchers of a session. Close ends it.
 func (x *exchange) fetchLoop(ctx context.Context) {
 	for {
 		select {
@@ -142,8 +140,8 @@ func (x *exchange) fetchLoop(ctx context.Context) {
 	}
 }
 
-// nextBehind takes a session that nobody else reads just now.
-func (x *exchange) nextBehind() (parley.ID, place, bool) {
+// nextBehind takes a session that no other fetcher reads at the moment.
+func (x *exchange) nextBehind() (parley.ID, sessionEnd, bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for id, to := range x.behind {
@@ -157,12 +155,12 @@ func (x *exchange) nextBehind() (parley.ID, place, bool) {
 		}
 		return id, to, true
 	}
-	return parley.ID{}, place{}, false
+	return parley.ID{}, sessionEnd{}, false
 }
 
-// fetch reads a session's events up to a place into its room. Watchers that are
-// further behind than the ring reaches read for themselves.
-func (x *exchange) fetch(ctx context.Context, id parley.ID, to place) error {
+// fetch reads a session's events up to a position into its room. Watchers further behind than the ring reaches read for
+// themselves.
+func (x *exchange) fetch(ctx context.Context, id parley.ID, to sessionEnd) error {
 	x.hub.mu.RLock()
 	r := x.hub.rooms[id]
 	x.hub.mu.RUnlock()
@@ -190,7 +188,7 @@ func (x *exchange) fetch(ctx context.Context, id parley.ID, to place) error {
 	}
 }
 
-// hear takes one piece of a stream of another process.
+// hear takes one piece of another process's stream.
 func (x *exchange) hear(piece *store.StreamPiece, now time.Time) {
 	x.hub.mu.RLock()
 	r := x.hub.rooms[piece.SessionID]
@@ -219,7 +217,7 @@ func (x *exchange) hear(piece *store.StreamPiece, now time.Time) {
 	}
 	switch {
 	case !in.lacks(stream):
-	case piece.Text == "": // the store has what is missing
+	case piece.Text == "": // the store has the missing text
 		x.ask(r.id)
 	case now.Sub(in.begged) >= x.repair:
 		in.begged = now
@@ -227,9 +225,8 @@ func (x *exchange) hear(piece *store.StreamPiece, now time.Time) {
 	}
 }
 
-// askLoop looks up in the store what streams in sessions that others run: when
-// somebody begins to watch, when text is missing, and when a stream is silent for
-// half as long as a store flush takes. Close ends it.
+// askLoop looks up in the store what streams in sessions that others run: when somebody begins to watch, when text is
+// missing, and when a stream is silent for half a store flush. Close ends it.
 func (x *exchange) askLoop(ctx context.Context) {
 	ticker := time.NewTicker(x.repair / 2)
 	defer ticker.Stop()
@@ -246,8 +243,7 @@ func (x *exchange) askLoop(ctx context.Context) {
 	}
 }
 
-// noteSilence has streams looked up that lack text or have been silent, and
-// forgets the rooms that have none any more.
+// noteSilence requests a look-up of streams that lack text or are silent, and forgets rooms without streams.
 func (x *exchange) noteSilence(now time.Time) {
 	x.mu.Lock()
 	rooms := make([]*room, 0, len(x.inlets))
@@ -279,8 +275,7 @@ func (x *exchange) noteSilence(now time.Time) {
 	}
 }
 
-// lookUp asks the store for some of the sessions that wait for it, and reports
-// whether more do.
+// lookUp asks the store about some of the waiting sessions, and reports whether more wait.
 func (x *exchange) lookUp(ctx context.Context) (more bool) {
 	sessions := make([]parley.ID, 0, askedAtOnce)
 	x.mu.Lock()
@@ -299,11 +294,11 @@ func (x *exchange) lookUp(ctx context.Context) (more bool) {
 	pieces, err := x.relay.Streamed(ctx, sessions, x.have(sessions))
 	if err != nil {
 		if ctx.Err() == nil {
-			x.hub.log.Warn("live: what streams in other processes could not be read; trying again", "error", err)
+			x.hub.log.Warn("live: the streams of other processes could not be read; trying again", "error", err)
 		}
 		x.mu.Lock()
 		for _, id := range sessions {
-			x.asking[id] = struct{}{} // the next tick takes them
+			x.asking[id] = struct{}{} // the next tick retries them
 		}
 		x.mu.Unlock()
 		return false
@@ -315,7 +310,7 @@ func (x *exchange) lookUp(ctx context.Context) (more bool) {
 	return more
 }
 
-// have is the text that is known of streams of other processes.
+// have returns the known ends of other processes' streams.
 func (x *exchange) have(sessions []parley.ID) (ends []store.StreamEnd) {
 	x.hub.mu.RLock()
 	defer x.hub.mu.RUnlock()

@@ -11,8 +11,7 @@ import (
 	"example.org/parley/store"
 )
 
-// elsewhere is a hub that watches a session which another process runs. Its
-// loops do not run.
+// elsewhere is a hub that watches a session of another process. Its loops do not run.
 type elsewhere struct {
 	t      *testing.T
 	source *record
@@ -40,7 +39,7 @@ func (e *elsewhere) read() {
 	}
 }
 
-// hear takes a piece of the message under an epoch.
+// hear delivers a piece of the message under an epoch.
 func (e *elsewhere) hear(epoch int64, offset int, text string) {
 	e.hub.Heard(parley.NewID(), store.RelayHints{Pieces: []store.StreamPiece{
 		{
@@ -57,8 +56,7 @@ func (e *elsewhere) hear(epoch int64, offset int, text string) {
 	e.read()
 }
 
-// asked reports whether something is to be looked up in the store, and whether
-// the holder is begged to flush.
+// asked reports whether something is to be looked up in the store, and whether the holder is asked to flush.
 func (e *elsewhere) asked() (lookUp, flush bool) {
 	x := e.hub.exchange
 	lookUp, flush = len(x.asking) > 0, x.saying[e.source.id].Flush
@@ -67,8 +65,8 @@ func (e *elsewhere) asked() (lookUp, flush bool) {
 	return lookUp, flush
 }
 
-// Pieces are shown in their order, whatever the order in which they come; what
-// is missing is asked of the holder, and read when the store has it.
+// Pieces are shown in order, whatever the order of arrival; missing text is requested from the holder, and read once
+// the store has it.
 func TestPiecesFindTheirPlace(t *testing.T) {
 	e := newElsewhere(t)
 	e.asked()
@@ -80,7 +78,7 @@ func TestPiecesFindTheirPlace(t *testing.T) {
 		{0, "ab", "ab", false, false},
 		{0, "ab", "ab", false, false}, // doubled
 		{4, "ef", "ab", false, true},
-		{6, "g", "ab", false, false}, // begged already
+		{6, "g", "ab", false, false}, // already requested
 		{7, "", "ab", true, false},   // the store has it
 		{1, "bcd", "abcdefg", false, false},
 		{7, "", "abcdefg", false, false},
@@ -104,8 +102,7 @@ func TestPiecesFindTheirPlace(t *testing.T) {
 	}
 }
 
-// Deltas of an older epoch, of a settled message and of another workspace's
-// session are not shown.
+// Deltas of an older epoch, of a settled message and of another workspace's session are not shown.
 func TestLatePiecesAreDropped(t *testing.T) {
 	e := newElsewhere(t)
 	e.hear(2, 0, "new")
@@ -137,7 +134,7 @@ func TestLatePiecesAreDropped(t *testing.T) {
 	}
 }
 
-// A text whose beginning never comes holds a bounded amount of memory.
+// A text whose beginning never arrives holds a bounded amount of memory.
 func TestHeldPiecesAreBounded(t *testing.T) {
 	e := newElsewhere(t)
 	piece := strings.Repeat("x", 1000)
@@ -149,7 +146,7 @@ func TestHeldPiecesAreBounded(t *testing.T) {
 	}
 }
 
-// A commit of another process is read once, however many watch the session.
+// A commit of another process is read once, however many watchers the session has.
 func TestRemoteCommitIsReadOnce(t *testing.T) {
 	e := newElsewhere(t)
 	readers := []*reader{e.reader}
@@ -188,7 +185,7 @@ func TestRemoteCommitIsReadOnce(t *testing.T) {
 	}
 }
 
-// What is told to others is merged by their pace, and ends when they are silent.
+// Text for others is merged by the interval that they want, and ends when their interest does.
 func TestTextIsToldAtThePaceWanted(t *testing.T) {
 	source := newRecord()
 	wired := &wire{source: source}
@@ -243,8 +240,7 @@ func TestTextIsToldAtThePaceWanted(t *testing.T) {
 	}
 }
 
-// Interest is said with the first watcher, renewed in one piece, and withdrawn
-// with the last one.
+// Interest is announced with the first watcher, renewed as a whole, and withdrawn with the last one.
 func TestInterestFollowsTheWatchers(t *testing.T) {
 	source := newRecord()
 	wired := &wire{source: source}
@@ -283,8 +279,8 @@ func TestInterestFollowsTheWatchers(t *testing.T) {
 	check()
 }
 
-// Whoever stays for the turn that he posted, and that runs here, is no news for
-// other processes: before, while and until it ends. Once it runs elsewhere he is.
+// A watcher who stays for the turn that he posted, and that runs here, is not announced to other processes: before,
+// during and until it ends. If it runs elsewhere, he is.
 func TestOwnTurnsAreNotAnnounced(t *testing.T) {
 	source := newRecord()
 	wired := &wire{source: source}

@@ -11,7 +11,7 @@ import (
 	"example.org/parley/store"
 )
 
-// Source is what the hub reads when it was not told.
+// Source is what the hub reads when no hint told it.
 type Source interface {
 	Events(ctx context.Context, scope store.Scope, sessionID parley.ID, after int64, limit int) ([]parley.Event, error)
 	Heads(ctx context.Context, sessionIDs []parley.ID) ([]store.HeadState, error)
@@ -23,20 +23,20 @@ const (
 	MaxSessions = 128 // sessions of one watcher; callers check
 
 	ringEvents  = 128       // events kept per session, at most
-	ringBytes   = 64 << 10  // of them, in bytes of data; the last event is kept whatever its size
-	pageEvents  = 64        // events of one read from the source
-	idleRooms   = 256       // sessions kept warm that nobody watches
-	feedEvents  = 256       // feed events that wait for one watcher; beyond it a resync
-	deltaBytes  = 256 << 10 // of one delta frame; longer text goes in several
-	heldStreams = 8         // settled streams whose last delta still waits for one reader
+	ringBytes   = 64 << 10  // bytes of their data; the last event is kept whatever its size
+	pageEvents  = 64        // events per read from the source
+	idleRooms   = 256       // unwatched sessions kept warm
+	feedEvents  = 256       // feed events waiting for one watcher; beyond, a resync
+	deltaBytes  = 256 << 10 // per delta frame; longer text takes several
+	heldStreams = 8         // settled streams whose last delta one reader still lacks
 )
 
 // Options change the hub's defaults.
 type Options struct {
 	Poll  time.Duration // between looks at the heads of watched sessions; 0 means DefaultPoll
 	Log   *slog.Logger  // nil: slog.Default()
-	Relay store.Relay   // to the other processes of the database; nil: there are none
-	// between the store flushes of other processes: their silent streams are looked up twice as often; 0 means
+	Relay store.Relay   // to the database's other processes; nil: there are none
+	// the interval of other processes' store flushes: their silent streams are looked up twice as often; 0 means
 	// DefaultRepair
 	Repair time.Duration
 }
@@ -51,11 +51,11 @@ type Hub struct {
 
 	mu     sync.RWMutex // guards all below, and membership of rooms in the map
 	rooms  map[parley.ID]*room
-	idle   []*room // empty rooms, oldest first; may hold some that are in use again
+	idle   []*room // empty rooms, oldest first; some may be in use again
 	feeds  map[parley.ID]map[*Watcher]struct{}
 	closed bool
 
-	repairNow chan struct{}      // of one: the poller is to look at once
+	repairNow chan struct{}      // capacity 1: the poller must look immediately
 	stop      context.CancelFunc // ends the loops
 	loops     sync.WaitGroup     // the poller, and with a relay the loops of the exchange
 }
@@ -80,7 +80,7 @@ func New(source Source, options Options) *Hub {
 	return h
 }
 
-// build makes a hub whose loops do not run.
+// build makes a hub without running its loops.
 func build(source Source, options Options) *Hub {
 	h := &Hub{
 		source: source, log: options.Log,
@@ -125,14 +125,14 @@ func (h *Hub) Close() {
 	h.loops.Wait()
 }
 
-// Committed takes a commit's events, settled messages and feed events, and
-// wakes who waits for them. It never blocks on a reader.
+// Committed takes a commit's events, settled messages and feed events, and wakes their watchers. It never blocks on a
+// reader.
 func (h *Hub) Committed(c store.Commit) {
 	if c.Remote {
 		h.hearCommit(c)
 		return
 	}
-	defer h.pass(c.Pieces) // behind the events before them
+	defer h.pass(c.Pieces) // after the events that precede them
 	h.mu.RLock()
 	h.announce(c)
 	r := h.rooms[c.SessionID]
@@ -150,7 +150,7 @@ func (h *Hub) Committed(c store.Commit) {
 	if len(c.Events) == 0 {
 		return
 	}
-	// Nobody watches yet, but whoever posted may be about to.
+	// Nobody watches yet, but the poster may be about to.
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
@@ -162,9 +162,8 @@ func (h *Hub) Committed(c store.Commit) {
 	}
 }
 
-// pass shows text that agents outside have appended, to the watchers here and, if
-// some are elsewhere, to those. The store has it already, as it has that of a
-// stream of another process: so it is taken like such a one.
+// pass shows text appended by outside agents to the watchers here, and sends it to other processes with watchers. The
+// store already has the text, so it is handled like another process's stream.
 func (h *Hub) pass(pieces []store.StreamPiece) {
 	x := h.exchange
 	if x == nil || len(pieces) == 0 {
@@ -179,14 +178,14 @@ func (h *Hub) pass(pieces []store.StreamPiece) {
 	}
 	told := slices.Clone(pieces)
 	for i := range told {
-		if piece := &told[i]; len(piece.Text) > toldAtOnce { // it is read in the store
+		if piece := &told[i]; len(piece.Text) > toldAtOnce { // the others read it from the store
 			piece.Offset, piece.Text = piece.Offset+len(piece.Text), ""
 		}
 	}
 	x.relay.Tell(store.RelayHints{Pieces: told})
 }
 
-// announce hands feed events to the watchers that may see them; h.mu is held.
+// announce gives feed events to the watchers that may see them; the caller holds h.mu.
 func (h *Hub) announce(c store.Commit) {
 	if len(c.Feed) == 0 {
 		return
@@ -203,8 +202,8 @@ func (h *Hub) announce(c store.Commit) {
 	}
 }
 
-// relist tells the sessions' own rooms of list changes that concern their
-// watchers; a commit may delete other sessions than its own. h.mu is held.
+// relist reports list changes to the rooms of the sessions that they concern; a commit may delete other sessions than
+// its own. The caller holds h.mu.
 func (h *Hub) relist(c store.Commit) {
 	for _, event := range c.Feed {
 		if r := h.rooms[event.SessionID]; r != nil {
@@ -218,7 +217,7 @@ func visible(scope store.Scope, ownerID parley.ID, visibility parley.Visibility)
 	return scope.ViewerID.IsZero() || ownerID == scope.ViewerID || visibility == parley.VisibilityWorkspace
 }
 
-// room finds or makes a session's room; h.mu is held for writing.
+// room finds or makes a session's room; the caller holds h.mu for writing.
 func (h *Hub) room(id parley.ID) *room {
 	r := h.rooms[id]
 	if r == nil {
@@ -238,10 +237,9 @@ func (h *Hub) vacate(r *room) {
 	h.park(r)
 }
 
-// park puts an empty room at the end of the idle line and forgets the oldest
-// beyond the bound. h.mu is held for writing. Who leaves late may bring a room
-// that was forgotten meanwhile: another one may stand under its id by now, which
-// is not to be touched.
+// park puts an empty room at the end of the idle line and drops the oldest beyond the bound. The caller holds h.mu for
+// writing. A late leaver may bring a room that was already dropped: the id may then belong to another room, which must
+// not be touched.
 func (h *Hub) park(r *room) {
 	if h.rooms[r.id] != r {
 		return
@@ -267,8 +265,8 @@ func (h *Hub) park(r *room) {
 	}
 }
 
-// poll asks where the watched sessions stand, all in one call, and wakes the
-// watchers of those that have moved on or are gone.
+// poll asks where the watched sessions stand, in one call, and wakes the watchers of those that have advanced or are
+// gone.
 func (h *Hub) poll(ctx context.Context, every time.Duration) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
@@ -288,7 +286,7 @@ func (h *Hub) poll(ctx context.Context, every time.Duration) {
 	}
 }
 
-// repair makes up for hints that were lost.
+// repair makes up for lost hints.
 func (h *Hub) repair(ctx context.Context) error {
 	watched := h.watched()
 	if len(watched) == 0 {
@@ -308,7 +306,7 @@ func (h *Hub) repair(ctx context.Context) error {
 	return nil
 }
 
-// watched lists the sessions that someone watches.
+// watched returns the sessions with watchers.
 func (h *Hub) watched() []parley.ID {
 	h.mu.RLock()
 	defer h.mu.RUnlock()

@@ -16,8 +16,7 @@ import (
 	"example.org/parley/store"
 )
 
-// The first delta goes at once, later ones are merged for Flush, and an event
-// takes what is pending along.
+// The first delta is sent immediately, later ones are merged for Flush, and an event takes pending ones along.
 func TestDeltasAreMerged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := newRecord()
@@ -59,7 +58,7 @@ func TestDeltasAreMerged(t *testing.T) {
 			synctest.Wait()
 		}
 		time.Sleep(time.Second)
-		stream.Append(parley.KindText, "g") // nothing for long: at once again
+		stream.Append(parley.KindText, "g") // after a long silence: immediately again
 		synctest.Wait()
 		time.Sleep(10 * time.Millisecond)
 		stream.Append(parley.KindText, "h")
@@ -83,7 +82,7 @@ func TestDeltasAreMerged(t *testing.T) {
 	})
 }
 
-// A hint that never came costs one poll interval, and nothing else.
+// A lost hint costs one poll interval, and nothing else.
 func TestPollRepairsLostHints(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := newRecord()
@@ -107,8 +106,7 @@ func TestPollRepairsLostHints(t *testing.T) {
 	})
 }
 
-// Whoever may not see a session any more is cut off within a poll, also when no
-// hint said so; its owner goes on.
+// A watcher who may no longer see a session is cut off within a poll, even without a hint; its owner continues.
 func TestPollCutsOffWhoMayNotSee(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := newRecord()
@@ -244,7 +242,7 @@ func TestLongTextGoesInPieces(t *testing.T) {
 	}
 }
 
-// Deltas under an older epoch, and of a stream that was dropped, are not shown.
+// Deltas under an older epoch, or of a dropped stream, are not shown.
 func TestFencedStreamsAreSilent(t *testing.T) {
 	source := newRecord()
 	hub := newHub(t, source, never)
@@ -331,8 +329,8 @@ func TestUntilTurnShowsThisTurnAlone(t *testing.T) {
 	mustEOF(t, w)
 }
 
-// A deleted session's watcher gets the last events, a notice, and the end; one
-// that may no longer see it is cut off the same way.
+// A deleted session's watcher gets the last events, a notice, and the end; one that may no longer see the session is
+// cut off the same way.
 func TestDeletedAndHiddenSessions(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -395,7 +393,7 @@ func TestFeedShowsWhatTheViewerMaySee(t *testing.T) {
 	}
 	hub.Committed(store.Commit{WorkspaceID: workspace, Feed: feed})
 	hub.Committed(store.Commit{WorkspaceID: parley.NewID(), Feed: feed})
-	// One's own session's deletion is told once, although feed and seat both know.
+	// The deletion of a reader's own session is reported once, although feed and seat both know of it.
 	deleted := store.FeedEvent{
 		WorkspaceID: workspace,
 		SessionID:   source.id,
@@ -423,7 +421,7 @@ func TestFeedShowsWhatTheViewerMaySee(t *testing.T) {
 	}
 }
 
-// A reader that never reads holds no memory that grows (failure 25).
+// A reader that never reads does not make memory grow (failure 25).
 func TestReaderThatNeverReads(t *testing.T) {
 	source := newRecord()
 	hub := newHub(t, source, never)
@@ -444,7 +442,7 @@ func TestReaderThatNeverReads(t *testing.T) {
 			stream.Append(parley.KindText, text)
 			hub.Committed(source.add(1, []parley.ID{id}, settled(turn, id, text)))
 			for i := range source.events {
-				source.events[i].Data = nil // the record is on disk, not in this process
+				source.events[i].Data = nil // the record is on disk, not in memory
 			}
 		}
 	}
@@ -541,7 +539,7 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-// BenchmarkWatch shows what an idle watcher costs the hub.
+// BenchmarkWatch measures what an idle watcher costs the hub.
 func BenchmarkWatch(b *testing.B) {
 	source := newRecord()
 	hub := New(source, Options{Poll: never})
@@ -553,7 +551,7 @@ func BenchmarkWatch(b *testing.B) {
 	}
 }
 
-// BenchmarkRelay is one token from the worker to a reader that waits for it.
+// BenchmarkRelay measures one token from the worker to a waiting reader.
 func BenchmarkRelay(b *testing.B) {
 	source := newRecord()
 	hub := New(source, Options{Poll: never})
@@ -563,7 +561,7 @@ func BenchmarkRelay(b *testing.B) {
 	w := hub.Watch(WatchRequest{Sessions: []Place{{source.id, 1}}})
 	defer w.Close()
 	if w.Buffered() {
-		b.Fatal("something is there already")
+		b.Fatal("a frame is already waiting")
 	}
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
@@ -581,14 +579,13 @@ func BenchmarkRelay(b *testing.B) {
 	}
 }
 
-// A reader that leaves an empty room counts it as idle a moment later. By then
-// the room may have been forgotten, and another one stand in its place with
-// readers of its own: those must go on hearing of their session.
+// A reader that leaves an empty room counts it as idle a moment later. By then the room may have been dropped and
+// replaced by another one with readers of its own: those must keep hearing of their session.
 func TestLateLeaverForgetsNobodyElsesRoom(t *testing.T) {
 	source := newRecord()
 	hub := newHub(t, source, never)
 	turn, id := parley.NewID(), parley.NewID()
-	crowd := func() { // makes the hub forget whatever was idle before
+	crowd := func() { // makes the hub drop all earlier idle rooms
 		for range idleRooms + 1 {
 			hub.Committed(newRecord().add(1, nil, created(turn, parley.NewID())))
 		}

@@ -8,24 +8,23 @@ import (
 	"example.org/parley/store"
 )
 
-// inlet is what a stream of another process has beside its text: the pieces that
-// came too early. The text grows without a hole only; so watchers of it are
-// served like those of a stream of this process.
+// inlet is the state of another process's stream besides its text: the pieces that came too early. The text grows only
+// without gaps, so its watchers are served like those of a local stream.
 type inlet struct {
-	held   [kindCount][]heldPiece // by offset, all beyond the text
-	bytes  int                    // of held
-	known  [kindCount]int         // the text is said to be so long
-	heard  time.Time              // when something of it was
+	held   [kindCount][]heldPiece // by offset, all beyond the text's end
+	bytes  int                    // total size of held
+	known  [kindCount]int         // the announced length of the text
+	heard  time.Time              // when a piece last arrived
 	begged time.Time              // when the holder was asked to flush
 }
 
-// heldPiece waits for what comes before it.
+// heldPiece waits for the text before it.
 type heldPiece struct {
 	offset int
 	text   string
 }
 
-// lacks reports that text is missing.
+// lacks reports whether text is missing.
 func (in *inlet) lacks(stream *Stream) bool {
 	for kind := range kindCount {
 		if in.known[kind] > stream.texts[kind].Len() {
@@ -35,8 +34,8 @@ func (in *inlet) lacks(stream *Stream) bool {
 	return false
 }
 
-// take puts a piece into its place, and reports whether the text grew; room.mu
-// is held. Pieces of one text agree where they overlap.
+// take inserts a piece, and reports whether the text grew; the caller holds room.mu. Pieces of one text agree where
+// they overlap.
 func (s *Stream) take(kind, offset int, text string) (grew bool) {
 	in, have := s.in, s.texts[kind].Len()
 	in.known[kind] = max(in.known[kind], offset+len(text))
@@ -65,8 +64,7 @@ func (s *Stream) take(kind, offset int, text string) (grew bool) {
 	return grew
 }
 
-// hold keeps a piece for later. Beyond the bound all are let go: the store has
-// them soon.
+// hold keeps a piece for later. Beyond the bound it drops all pieces: the store will have them soon.
 func (in *inlet) hold(kind, offset int, text string) {
 	if text == "" {
 		return
@@ -87,8 +85,8 @@ func (in *inlet) hold(kind, offset int, text string) {
 	in.bytes += len(text)
 }
 
-// inlet finds or makes the stream of a message that another process writes; nil
-// when it is over, or one of this process's own. r.mu is held.
+// inlet finds or makes the stream of a message that another process writes; nil if it is over, or local. The caller
+// holds r.mu.
 func (r *room) inlet(h *Hub, piece *store.StreamPiece) *Stream {
 	if slices.Contains(r.over, piece.MessageID) {
 		return nil
@@ -103,7 +101,7 @@ func (r *room) inlet(h *Hub, piece *store.StreamPiece) *Stream {
 			return stream
 		}
 	}
-	if piece.After == 0 { // the holder does not know; the store does
+	if piece.After == 0 { // the holder does not know; ask the store
 		h.exchange.ask(r.id)
 		return nil
 	}
@@ -123,7 +121,7 @@ func (r *room) inlet(h *Hub, piece *store.StreamPiece) *Stream {
 		if sure {
 			r.told = max(r.told, r.head)
 		}
-	case !sure: // what settled it may have been passed: nothing of it is shown before that is read again
+	case !sure: // its settle event may have been missed: show nothing before those events are read again
 		r.told = min(r.told, piece.After)
 	}
 	r.streams = append(r.streams, stream)
@@ -133,8 +131,8 @@ func (r *room) inlet(h *Hub, piece *store.StreamPiece) *Stream {
 	return stream
 }
 
-// overSince reports whether an event after the piece's settled its message;
-// sure is false when not all of those events are at hand. r.mu is held.
+// overSince reports whether an event after the piece's settled its message; sure is false if not all of those events
+// are in memory. The caller holds r.mu.
 func (r *room) overSince(piece *store.StreamPiece) (over, sure bool) {
 	if piece.After >= r.head {
 		return false, true
@@ -152,7 +150,7 @@ func (r *room) overSince(piece *store.StreamPiece) (over, sure bool) {
 	return false, sure && r.reach() >= r.head
 }
 
-// remember notes a message of which nothing is to be shown any more.
+// remember notes messages of which nothing more may be shown.
 func (r *room) remember(messages ...parley.ID) {
 	for _, id := range messages {
 		if len(r.over) == rememberOver {

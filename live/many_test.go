@@ -10,7 +10,7 @@ import (
 	"example.org/parley/store"
 )
 
-// crowd is the source of sessions that stand still.
+// crowd is the source of sessions without activity.
 type crowd struct{}
 
 func (crowd) Events(context.Context, store.Scope, parley.ID, int64, int) ([]parley.Event, error) {
@@ -25,9 +25,8 @@ func (crowd) Heads(_ context.Context, ids []parley.ID) ([]store.HeadState, error
 	return heads, nil
 }
 
-// Ten thousand idle watchers over three processes: what each costs all three of
-// them together, what they say of each other included, and that nothing is left
-// when they have gone.
+// Ten thousand idle watchers on three processes: what each costs all processes together, including their messages to
+// each other, and that nothing is left after they have gone.
 func TestIdleWatchersElsewhereAreCheap(t *testing.T) {
 	const processes, watchers, most = 3, 10_000, 4 << 10
 	spoken := &wire{source: newRecord()}
@@ -35,8 +34,8 @@ func TestIdleWatchersElsewhereAreCheap(t *testing.T) {
 	for i := range hubs {
 		hubs[i] = build(crowd{}, Options{Relay: end{spoken, 0}})
 	}
-	// hand carries what one hub tells to the others.
-	hand := func() (interests int) {
+	// deliver carries what one hub tells to the others.
+	deliver := func() (interests int) {
 		for i, h := range hubs {
 			h.exchange.talk(time.Now())
 			h.exchange.renew(time.Now())
@@ -62,17 +61,17 @@ func TestIdleWatchersElsewhereAreCheap(t *testing.T) {
 			WatchRequest{Sessions: []Place{{parley.NewID(), 7}}, Flush: 120 * time.Millisecond},
 		)
 		if all[i].Buffered() {
-			t.Fatal("a frame of a session that stands still")
+			t.Fatal("a frame of a session without activity")
 		}
 		if err := all[i].fill(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got := hand(); got != 2*watchers {
-		t.Errorf("%d interests were said, want each once at first and once again", got)
+	if got := deliver(); got != 2*watchers {
+		t.Errorf("%d interests were announced, want each twice", got)
 	}
-	if got := hand(); got != watchers {
-		t.Errorf("%d interests were said again, want %d", got, watchers)
+	if got := deliver(); got != watchers {
+		t.Errorf("%d interests were repeated, want %d", got, watchers)
 	}
 	if each := (int64(heap()) - int64(before)) / watchers; each > most {
 		t.Errorf("an idle watcher costs %d bytes, at most %d are allowed", each, most)
@@ -82,7 +81,7 @@ func TestIdleWatchersElsewhereAreCheap(t *testing.T) {
 	for _, w := range all {
 		w.Close()
 	}
-	hand()
+	deliver()
 	for i, h := range hubs {
 		x := h.exchange
 		if n := len(x.wants) + len(x.saying) + len(x.inlets) + len(x.behind); n != 0 {

@@ -7,18 +7,18 @@ import (
 	"example.org/parley/store"
 )
 
-// outlet is how far other processes were told of a stream of this one. Like a
-// watcher it is an offset into the text, so what waits takes no memory.
+// outlet is how much of a local stream other processes have been sent. Like a watcher it is an offset into the text, so
+// waiting text takes no memory.
 type outlet struct {
-	told     [kindCount]int // of the text
-	kept     [kindCount]int // of the text, in the store
+	told     [kindCount]int // length of text sent
+	kept     [kindCount]int // length of text in the store
 	keptTold [kindCount]int
-	at       time.Time // when something was told last
-	talking  bool      // in the exchange's line
+	at       time.Time // when something was last sent
+	talking  bool      // in the exchange's queue
 }
 
-// Kept notes that the store has a text up to end, in bytes. Watchers in other
-// processes that lack some of it read it there.
+// Kept notes that the store has a text up to end, in bytes. Watchers in other processes that lack some of it read it
+// there.
 func (s *Stream) Kept(kind parley.ContentKind, end int) {
 	s.room.mu.Lock()
 	defer s.room.mu.Unlock()
@@ -26,7 +26,7 @@ func (s *Stream) Kept(kind parley.ContentKind, end int) {
 	s.talk()
 }
 
-// talk puts the stream in line to be told of; room.mu is held.
+// talk queues the stream for the next round; the caller holds room.mu.
 func (s *Stream) talk() {
 	if s.room.wanted == 0 || s.over || s.out.talking {
 		return
@@ -39,8 +39,7 @@ func (s *Stream) talk() {
 	poke(x.talkNow)
 }
 
-// tell adds the stream's news to hints, or says how long it is to wait by the
-// pace that others want.
+// tell adds the stream's news to hints, or returns how long it must wait by the interval that others want.
 func (s *Stream) tell(hints *store.RelayHints, now time.Time) (wait time.Duration) {
 	r, out := s.room, &s.out
 	r.mu.Lock()
@@ -64,7 +63,7 @@ func (s *Stream) tell(hints *store.RelayHints, now time.Time) (wait time.Duratio
 			After:       s.openedAt,
 			Kind:        kindName(kind),
 		}
-		if n := len(text) - out.told[kind]; n > 0 && n <= toldAtOnce { // more is left to the store
+		if n := len(text) - out.told[kind]; n > 0 && n <= toldAtOnce { // the store serves longer text
 			piece.Offset, piece.Text = out.told[kind], text[out.told[kind]:]
 			hints.Pieces = append(hints.Pieces, piece)
 		}
@@ -78,9 +77,8 @@ func (s *Stream) tell(hints *store.RelayHints, now time.Time) (wait time.Duratio
 	return 0
 }
 
-// setWanted notes the pace at which others want the room's streams; 0: nobody
-// does. They are told what is new from now on, and read in the store what was
-// before. r.mu is held.
+// setWanted notes the interval at which others want the room's streams; 0: nobody does. They are sent new text from now
+// on, and read earlier text from the store. The caller holds r.mu.
 func (r *room) setWanted(pace time.Duration) {
 	if r.wanted == 0 && pace > 0 {
 		for _, stream := range r.streams {

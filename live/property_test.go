@@ -13,10 +13,10 @@ import (
 	"example.org/parley/store"
 )
 
-// never is a poll or flush interval that no test lives to see.
+// never is a poll or flush interval longer than any test.
 const never = time.Hour
 
-// open is a message that streams in the property test.
+// open is a streaming message in the property test.
 type open struct {
 	stream *Stream
 	turn   parley.ID
@@ -24,9 +24,8 @@ type open struct {
 	text   string
 }
 
-// TestWatchersSeeTheRecord runs any interleaving of appends, settles, joins,
-// reads and lost hints: every watcher gets events 1..n without gap or repeat,
-// and its text, folded by the rule for clients, is the record's.
+// TestWatchersSeeTheRecord runs any interleaving of appends, settles, joins, reads and lost hints: every watcher gets
+// events 1..n without gap or repeat, and its text, folded by the rule for clients, is the record's.
 func TestWatchersSeeTheRecord(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ctx := context.Background()
@@ -104,7 +103,7 @@ func TestWatchersSeeTheRecord(t *testing.T) {
 				}
 			},
 			"poll": func(*rapid.T) { check(hub.repair(ctx)) },
-			"fence": func(t *rapid.T) { // another process takes over: what streams here is never settled by us
+			"fence": func(t *rapid.T) { // another process takes over: its streams here are never settled by this one
 				epoch++
 				for len(streaming) > 0 {
 					o := streaming[0]
@@ -131,7 +130,7 @@ func TestWatchersSeeTheRecord(t *testing.T) {
 			r.watcher.Close()
 		}
 		for _, stream := range opened {
-			stream.Drop() // harmless after the settle, and the end of those whose hint was lost
+			stream.Drop() // harmless after the settle; ends streams whose hint was lost
 		}
 		hub.mu.Lock()
 		defer hub.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"example.org/parley/store"
 )
 
-// record is a store of events in memory: what the hub's source is to it.
+// record is a store of events in memory, as the hub's source.
 type record struct {
 	mu      sync.Mutex
 	id      parley.ID
@@ -58,7 +58,7 @@ func (r *record) Heads(_ context.Context, ids []parley.ID) ([]store.HeadState, e
 	return heads, nil
 }
 
-// add commits events and gives the commit that tells of them.
+// add commits events and returns the commit that announces them.
 func (r *record) add(epoch int64, settled []parley.ID, events ...parley.Event) store.Commit {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -75,7 +75,7 @@ func (r *record) readCount() int {
 	return r.reads
 }
 
-// created is the event of a message that enters the record.
+// created returns the event of a message that enters the record.
 func created(turn, message parley.ID) parley.Event {
 	return parley.Event{
 		Type:   parley.EventMessageCreated,
@@ -84,7 +84,7 @@ func created(turn, message parley.ID) parley.Event {
 	}
 }
 
-// settled is the authoritative event of one message.
+// settled returns the authoritative event of one message.
 func settled(turn, message parley.ID, text string) parley.Event {
 	content, err := parley.EncodeContent(parley.AssistantContent{Text: text})
 	if err != nil {
@@ -105,12 +105,12 @@ func settled(turn, message parley.ID, text string) parley.Event {
 	return parley.Event{Type: parley.EventStepGenerated, TurnID: turn, Data: data}
 }
 
-// reader folds frames by the rule for clients, and checks what it is promised.
+// reader folds frames by the rule for clients, and checks the hub's promises.
 type reader struct {
 	watcher  *Watcher
 	after    int64
 	texts    map[parley.ID]string
-	streamed map[parley.ID]string // from deltas alone
+	streamed map[parley.ID]string // from deltas only
 	settled  map[parley.ID]bool
 	deltas   int
 	resyncs  []string
@@ -127,7 +127,7 @@ func newReader(w *Watcher, after int64) *reader {
 	}
 }
 
-// take folds one frame; the error says which promise it breaks.
+// take folds one frame; the error names the broken promise.
 func (r *reader) take(frame Frame) error {
 	switch frame.Kind {
 	case EventFrame:
@@ -171,7 +171,7 @@ func (r *reader) take(frame Frame) error {
 	return nil
 }
 
-// drain takes up to limit frames that are there without waiting.
+// drain takes up to limit frames without waiting.
 func (r *reader) drain(ctx context.Context, limit int) error {
 	for range limit {
 		for !r.watcher.Buffered() {

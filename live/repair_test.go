@@ -11,7 +11,7 @@ import (
 	"example.org/parley/store"
 )
 
-// air carries hints between two hubs at once, or loses them.
+// air carries hints between two hubs immediately, or loses them.
 type air struct {
 	source *record
 
@@ -47,7 +47,7 @@ func (m mouth) Streamed(_ context.Context, sessions []parley.ID, have []store.St
 	return m.source.streamed(sessions, have), nil
 }
 
-// twoHubs run on one record: the first has the turns, the second the watcher.
+// twoHubs share one record: the first has the turns, the second the watcher.
 type twoHubs struct {
 	*testing.T
 	source *record
@@ -116,7 +116,7 @@ func (h *twoHubs) lose(all bool) {
 	h.air.mu.Unlock()
 }
 
-// commit tells the first hub, and by a hint the second one.
+// commit reports to the first hub, and by a hint to the second.
 func (h *twoHubs) commit(c store.Commit) {
 	h.hubs[0].Committed(c)
 	h.air.mu.Lock()
@@ -144,7 +144,7 @@ func (h *twoHubs) open() {
 	h.stream = h.hubs[0].Open(ref)
 }
 
-// write appends a letter every so often, and flushes to the store at its pace.
+// write appends letters at an interval, and flushes to the store regularly.
 func (h *twoHubs) write(letters int, every time.Duration) {
 	flushed := time.Now()
 	for range letters {
@@ -168,8 +168,7 @@ func (h *twoHubs) settle() {
 	h.commit(h.source.add(1, []parley.ID{h.id}, settled(h.turn, h.id, h.text)))
 }
 
-// Text of another process is shown within milliseconds, and later text within
-// the pace that the watcher needs.
+// Text of another process is shown within milliseconds, and later text within the interval that the watcher needs.
 func TestTextOfAnotherProcessIsShownAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newTwoHubs(t)
@@ -189,8 +188,8 @@ func TestTextOfAnotherProcessIsShownAtOnce(t *testing.T) {
 	})
 }
 
-// With every hint lost a watcher finds the turn within a poll, and from then on
-// its text a store flush and half a one behind (failure 40).
+// With every hint lost, a watcher finds the turn within a poll, and its text from then on one and a half store flushes
+// late (failure 40).
 func TestEveryHintLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newTwoHubs(t)
@@ -226,7 +225,7 @@ func TestEveryHintLost(t *testing.T) {
 	})
 }
 
-// Some hints lost in the middle cost no more than the way to the holder and back.
+// Hints lost in the middle cost no more than the way to the holder and back.
 func TestSomeHintsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newTwoHubs(t)
@@ -251,7 +250,7 @@ func TestSomeHintsLost(t *testing.T) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		if late := h.seen[11] - heardAgain; h.seen[11] == 0 || late > 4*fastestPace {
-			t.Errorf("what was lost was shown %v after hints came again", late)
+			t.Errorf("the lost text was shown %v after hints came again", late)
 		}
 	})
 }

@@ -15,40 +15,40 @@ type room struct {
 	id parley.ID
 
 	mu      sync.Mutex // guards all below, the streams of the room and the seats' fields
-	known   bool       // head was told by a commit or by the store
-	head    int64      // the last event known of; the store may be further
+	known   bool       // head is known, from a commit or from the store
+	head    int64      // the last event known of; the store may have more
 	told    int64      // while something streams: no event up to it was missed
-	epoch   int64      // the highest seen; streams of older ones are over
+	epoch   int64      // the highest seen; streams of older epochs are over
 	ring    []parley.Event
-	bytes   int // of data in ring
+	bytes   int // size of the data in ring
 	streams []*Stream
 	seats   []*seat
 	deleted bool
 	parked  bool          // in the hub's idle line
-	said    int64         // the last event that another process spoke of
-	asked   int64         // the last event when the poller had it looked up what streams
-	mine    parley.ID     // the turn that was started here, while it runs: nobody else has text of it
-	pace    time.Duration // at which its watchers were said to need new text; 0: that was not said
-	wanted  time.Duration // the same of watchers in other processes
-	over    []parley.ID   // settled messages that streamed in other processes; of rememberOver
+	said    int64         // the last event announced by another process
+	asked   int64         // the last event when the poller last asked what streams
+	mine    parley.ID     // the turn that runs here: no other process has text of it
+	pace    time.Duration // the announced interval of its watchers; 0: not announced
+	wanted  time.Duration // the interval of watchers in other processes
+	over    []parley.ID   // settled messages that streamed elsewhere; at most rememberOver
 }
 
-// empty reports that nobody needs the room; r.mu is held.
+// empty reports whether nobody needs the room; the caller holds r.mu.
 func (r *room) empty() bool { return len(r.seats) == 0 && len(r.streams) == 0 }
 
-// local reports that something streams in this process; r.mu is held.
+// local reports whether something streams in this process; the caller holds r.mu.
 func (r *room) local() bool {
 	return slices.ContainsFunc(r.streams, func(stream *Stream) bool { return stream.in == nil })
 }
 
-// clear forgets where the session stands, for a room without watchers; r.mu is held.
+// clear forgets the session's position, for a room without watchers; the caller holds r.mu.
 func (r *room) clear() {
 	r.known, r.head, r.told, r.said = false, 0, 0, 0
 	r.ring, r.bytes, r.over = nil, 0, nil
 }
 
-// paceOfSeats is the fastest pace of the watchers that wait for other processes; 0
-// when there are none. r.mu is held.
+// paceOfSeats returns the shortest interval of the watchers that wait for other processes; 0 if there are none. The
+// caller holds r.mu.
 func (r *room) paceOfSeats() (pace time.Duration) {
 	for _, s := range r.seats {
 		if own := s.watcher.pace(); !s.watcher.own && (pace == 0 || own < pace) {
@@ -58,8 +58,7 @@ func (r *room) paceOfSeats() (pace time.Duration) {
 	return pace
 }
 
-// learn takes in a commit and wakes the watchers; it reports that the room is
-// empty now.
+// learn takes in a commit and wakes the watchers; it reports whether the room is now empty.
 func (r *room) learn(c store.Commit) (empty bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -76,7 +75,7 @@ func (r *room) learn(c store.Commit) (empty bool) {
 		case event.Type == parley.EventSessionStarted:
 			r.mine = event.TurnID
 		case event.Type == parley.EventSessionWaiting:
-			r.mine = parley.ID{} // whoever hears the answer goes on
+			r.mine = parley.ID{} // those who hear the answer continue
 		case event.Type.EndsTurn():
 			r.endTurn(event.TurnID)
 		}
@@ -87,8 +86,8 @@ func (r *room) learn(c store.Commit) (empty bool) {
 	return r.empty()
 }
 
-// append puts an event into the ring. The ring is contiguous: after a gap it
-// begins anew, and readers fetch what lies between.
+// append puts an event into the ring. The ring is contiguous: after a gap it restarts, and readers fetch the events in
+// between.
 func (r *room) append(event parley.Event) {
 	if n := len(r.ring); n > 0 {
 		switch last := r.ring[n-1].Sequence; {
@@ -101,7 +100,7 @@ func (r *room) append(event parley.Event) {
 	}
 	for _, s := range r.seats {
 		switch {
-		case s.state == seatFromNow: // subscribed before this event, and not placed yet
+		case s.state == seatFromNow: // subscribed before this event, but without a position yet
 			s.after, s.state = event.Sequence-1, seatPlaced
 		case s.state == seatNew && s.after == event.Sequence-1:
 			s.state = seatPlaced
@@ -113,7 +112,7 @@ func (r *room) append(event parley.Event) {
 	if len(r.ring) <= ringEvents && r.bytes <= ringBytes {
 		return
 	}
-	// Half of the ring goes at once, so that shifting costs little per event.
+	// Half of the ring is dropped at a time, so that shifting costs little per event.
 	cut := 0
 	for cut < len(r.ring)-1 && (len(r.ring)-cut > ringEvents/2 || r.bytes > ringBytes/2) {
 		r.bytes -= len(r.ring[cut].Data)
@@ -122,15 +121,15 @@ func (r *room) append(event parley.Event) {
 	r.ring = slices.Delete(r.ring, 0, cut)
 }
 
-// follow notes that an event was seen in its turn.
+// follow notes an event seen in order.
 func (r *room) follow(sequence int64) {
 	if sequence == r.told+1 || len(r.streams) == 0 {
 		r.told = max(r.told, sequence)
 	}
 }
 
-// doubtful reports that events were missed while something streams: one of them
-// may have settled it, so nothing of it is shown before they are read.
+// doubtful reports whether events were missed while something streams: one of them may have settled it, so nothing of
+// it is shown before they are read.
 func (r *room) doubtful() bool { return len(r.streams) > 0 && r.told < r.head }
 
 // at finds an event in the ring.
@@ -145,8 +144,8 @@ func (r *room) at(sequence int64) (parley.Event, bool) {
 	return r.ring[i], true
 }
 
-// settle ends the streams of settled messages. Readers that have come that far
-// still get what is pending of them, before the settle event.
+// settle ends the streams of settled messages. Readers that have followed this far still get the pending text, before
+// the settle event.
 func (r *room) settle(messages []parley.ID, at int64) {
 	kept := r.streams[:0]
 	for _, stream := range r.streams {
@@ -175,7 +174,7 @@ func (r *room) raise(epoch int64) {
 	r.drop(func(stream *Stream) bool { return stream.ref.Epoch < epoch })
 }
 
-// endTurn drops what still streams in a turn that is over.
+// endTurn drops the remaining streams of a finished turn.
 func (r *room) endTurn(turnID parley.ID) {
 	if r.mine == turnID {
 		r.mine = parley.ID{}
@@ -183,7 +182,7 @@ func (r *room) endTurn(turnID parley.ID) {
 	r.drop(func(stream *Stream) bool { return !turnID.IsZero() && stream.ref.TurnID == turnID })
 }
 
-// drop forgets streams without a settle.
+// drop forgets streams without a settle event.
 func (r *room) drop(which func(*Stream) bool) {
 	r.streams = slices.DeleteFunc(r.streams, func(stream *Stream) bool {
 		if !which(stream) {
@@ -197,8 +196,7 @@ func (r *room) drop(which func(*Stream) bool) {
 	})
 }
 
-// listed takes in what a list change means to the session's own watchers: it is
-// gone, or no longer theirs to see.
+// listed applies a list change to the session's own watchers: the session is gone, or no longer visible to them.
 func (r *room) listed(event store.FeedEvent) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -210,7 +208,7 @@ func (r *room) listed(event store.FeedEvent) {
 	}
 }
 
-// hide cuts off the watchers who may not see the session any more.
+// hide cuts off watchers who may not see the session any more.
 func (r *room) hide(ownerID parley.ID, visibility parley.Visibility) {
 	for _, s := range r.seats {
 		if !visible(s.watcher.scope, ownerID, visibility) && s.state != seatGone {
@@ -227,8 +225,7 @@ func (r *room) remove() {
 	r.wake()
 }
 
-// moved takes in where the store says the session stands. With x, events that no
-// hint told of are read once for all watchers.
+// moved takes in the store's position of the session. With x, events without a hint are read once for all watchers.
 func (r *room) moved(x *exchange, head store.HeadState) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -239,11 +236,11 @@ func (r *room) moved(x *exchange, head store.HeadState) {
 	r.hide(head.OwnerID, head.Visibility)
 	if x != nil && len(r.seats) > 0 {
 		if r.known && head.LastEvent > r.reach() {
-			r.mine = parley.ID{} // that was not committed here
+			r.mine = parley.ID{} // the commit was not made here
 		}
 		if r.pace > 0 && r.mine.IsZero() && head.LastEvent != r.asked {
 			r.asked = head.LastEvent
-			x.ask(r.id) // something may stream of which no hint came
+			x.ask(r.id) // something may stream without a hint
 		}
 		if r.known && head.LastEvent > r.reach() {
 			r.lag(x, r.seats[0].watcher.scope.WorkspaceID, head.LastEvent)
@@ -258,7 +255,7 @@ func (r *room) moved(x *exchange, head store.HeadState) {
 	}
 }
 
-// refill takes in events that the hub read for all watchers; r.mu is held.
+// refill takes in events that the hub read for all watchers; the caller holds r.mu.
 func (r *room) refill(events []parley.Event) {
 	for i := range events {
 		r.append(events[i])
@@ -267,7 +264,7 @@ func (r *room) refill(events []parley.Event) {
 	r.wake()
 }
 
-// reread takes in events that a reader fetched: what they settle streams no more.
+// reread takes in events that a reader fetched: messages that they settle no longer stream.
 func (r *room) reread(events []parley.Event) {
 	if len(events) == 0 {
 		return
@@ -298,7 +295,7 @@ func isSettle(t parley.EventType) bool {
 	return t == parley.EventStepGenerated || t == parley.EventStepError
 }
 
-// lastSettle is the sequence of the last settle event, 0 for none.
+// lastSettle returns the sequence of the last settle event, 0 for none.
 func lastSettle(events []parley.Event) int64 {
 	for _, event := range slices.Backward(events) {
 		if isSettle(event.Type) {
@@ -308,7 +305,7 @@ func lastSettle(events []parley.Event) int64 {
 	return 0
 }
 
-// settledBy reads which messages a settle event names; none when it is unreadable.
+// settledBy returns the messages named by a settle event; none if it is unreadable.
 func settledBy(event parley.Event) []parley.ID {
 	var data struct {
 		Messages []struct {

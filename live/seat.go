@@ -14,28 +14,28 @@ import (
 type seatState uint8
 
 const (
-	seatNew     seatState = iota // where the session stands is not known yet
-	seatFromNow                  // the same, and the first event to come is the first one shown
-	seatPlaced                   // after is its place
-	seatGone                     // the session may not be seen any more
+	seatNew     seatState = iota // the session's position is not known yet
+	seatFromNow                  // the same, and the next event is the first one shown
+	seatPlaced                   // after is its position
+	seatGone                     // the session is no longer visible
 )
 
-// seat is one watcher's place in one session.
+// seat is one watcher's position in one session.
 type seat struct {
 	watcher    *Watcher
 	room       *room
 	dirty      atomic.Bool // there may be something to send; set under room.mu
-	unreadable bool        // its place could not be read; of the reader's goroutine
+	unreadable bool        // its position could not be read; owned by the reader's goroutine
 
 	// guarded by room.mu
 	state   seatState
 	after   int64          // the last event sent
-	stalled bool           // the source did not have the next event yet; wait to be woken
-	streams []progress     // of the streams that were shown, or wait to be, in their order
-	page    []parley.Event // read from the source, the next ones to send
+	stalled bool           // the source lacks the next event; wait to be woken
+	streams []progress     // of streams shown or waiting to be, in their order
+	page    []parley.Event // the next events to send, read from the source
 }
 
-// sit makes a seat; the hub's mu is held for writing.
+// sit makes a seat; the caller holds the hub's mu for writing.
 func (r *room) sit(w *Watcher, after int64) *seat {
 	s := &seat{watcher: w, room: r, after: after}
 	s.dirty.Store(true)
@@ -60,15 +60,15 @@ func (r *room) sit(w *Watcher, after int64) *seat {
 	return s
 }
 
-// mark notes that there may be something, and wakes the reader; room.mu is held.
+// mark notes that there may be something, and wakes the reader; the caller holds room.mu.
 func (s *seat) mark() {
 	s.stalled = false
 	s.dirty.Store(true)
 	s.watcher.signal()
 }
 
-// tell notes new text of a stream. The reader is woken unless it has been sent
-// text of this kind in its running batch: then its own timer wakes it.
+// tell notes new text of a stream. It wakes the reader unless the running batch already contains text of this kind:
+// then the reader's own timer wakes it.
 func (s *seat) tell(stream *Stream, kind int) {
 	s.dirty.Store(true)
 	if i := findProgress(
@@ -81,8 +81,8 @@ func (s *seat) tell(stream *Stream, kind int) {
 	s.watcher.signal()
 }
 
-// hold keeps a settled stream until the settle event is sent, for a reader that
-// was following; room.mu is held.
+// hold keeps a settled stream until the settle event is sent, for a reader that was following it; the caller holds
+// room.mu.
 func (s *seat) hold(stream *Stream) {
 	i := findProgress(s.streams, stream)
 	following := s.after == s.room.head
@@ -90,11 +90,11 @@ func (s *seat) hold(stream *Stream) {
 		_, following = s.room.at(s.after + 1)
 	}
 	switch {
-	case stream.settledAt <= s.after: // nothing to wait for, or passed already
+	case stream.settledAt <= s.after: // nothing to wait for, or already passed
 		s.forget(stream)
 		return
 	case i < 0 && (s.state != seatPlaced || !following):
-		return // it reads from the store and will find the settle event
+		return // it will read the settle event from the store
 	case i < 0:
 		s.streams = append(s.streams, progress{stream: stream})
 	}
@@ -108,15 +108,14 @@ func (s *seat) hold(stream *Stream) {
 	}
 }
 
-// forget drops a stream without a settle; room.mu is held.
+// forget drops a stream without a settle event; the caller holds room.mu.
 func (s *seat) forget(stream *Stream) {
 	if i := findProgress(s.streams, stream); i >= 0 {
 		s.streams = slices.Delete(s.streams, i, i+1)
 	}
 }
 
-// next finds the seat's next frame in memory. lookEnd comes with the notice
-// that the session is gone.
+// next finds the seat's next frame in memory. lookEnd comes with the notice that the session is gone.
 func (s *seat) next(to *Frame) found {
 	r := s.room
 	r.mu.Lock()
@@ -170,7 +169,7 @@ type eventAt uint8
 const (
 	eventNone eventAt = iota
 	eventHere
-	eventHole // in the source alone
+	eventHole // only in the source
 )
 
 func (s *seat) following() (parley.Event, eventAt) {
@@ -189,7 +188,7 @@ func (s *seat) following() (parley.Event, eventAt) {
 	return parley.Event{}, eventHole
 }
 
-// pass moves behind an event and reports whether the reader is to see it.
+// pass moves past an event and reports whether to show it to the reader.
 func (s *seat) pass(event parley.Event) bool {
 	s.after = event.Sequence
 	if len(s.page) > 0 {
@@ -211,8 +210,8 @@ func (s *seat) pass(event parley.Event) bool {
 	return true
 }
 
-// pending takes the next delta that is due. Before an event everything is, once,
-// so that what came first is sent first; otherwise what was not sent in this batch.
+// pending takes the next delta that is due. Before an event, everything is due, once, so that earlier text is sent
+// first; otherwise, text not yet sent in this batch.
 func (s *seat) pending(at eventAt, before int64) (Delta, bool) {
 	if at == eventHole {
 		return Delta{}, false // too far behind: events first
@@ -257,7 +256,7 @@ func (s *seat) pending(at eventAt, before int64) (Delta, bool) {
 	return Delta{}, false
 }
 
-// notice is the last frame of a session that is gone.
+// notice makes the last frame of a session that is gone.
 func (s *seat) notice(to *Frame) {
 	to.feed(&store.FeedEvent{
 		WorkspaceID: s.watcher.scope.WorkspaceID, SessionID: s.room.id, Type: parley.FeedSessionDeleted,
@@ -265,19 +264,19 @@ func (s *seat) notice(to *Frame) {
 	})
 }
 
-// fill reads from the source what the seat at turn needs.
+// fill reads from the source what the current seat needs.
 func (w *Watcher) fill(ctx context.Context) error {
 	s := w.seats[w.turn]
 	r := s.room
 	r.mu.Lock()
 	state, after := s.state, s.after
-	missed := after >= r.head // no event for this seat, but some that may have settled a stream
+	missed := after >= r.head // no event for this seat, but perhaps one that settled a stream
 	if missed {
 		after = r.told
 	}
 	r.mu.Unlock()
 	if state != seatPlaced {
-		return w.place(ctx, s)
+		return w.locate(ctx, s)
 	}
 	events, err := w.hub.source.Events(ctx, w.scope, r.id, after, pageEvents)
 	r.mu.Lock()
@@ -289,7 +288,7 @@ func (w *Watcher) fill(ctx context.Context) error {
 	case err != nil:
 		return err
 	case len(events) == 0 || events[0].Sequence != after+1:
-		s.stalled = true // told of an event that cannot be read yet: the poller will wake us
+		s.stalled = true // the announced event cannot be read yet: the poller will wake the reader
 		return nil
 	}
 	if !missed {
@@ -299,8 +298,8 @@ func (w *Watcher) fill(ctx context.Context) error {
 	return nil
 }
 
-// place finds out where the session stands.
-func (w *Watcher) place(ctx context.Context, s *seat) error {
+// locate finds the session's position.
+func (w *Watcher) locate(ctx context.Context, s *seat) error {
 	r := s.room
 	heads, err := w.hub.source.Heads(ctx, []parley.ID{r.id})
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"example.org/parley/observe"
 )
 
-// counts are what the hub counts while it runs.
+// counts are the hub's counters.
 type counts struct {
 	watchers  atomic.Int64
 	events    atomic.Int64
@@ -14,7 +14,7 @@ type counts struct {
 	overflows atomic.Int64
 }
 
-// frame counts a frame that a watcher is given.
+// frame counts a frame given to a watcher.
 func (c *counts) frame(kind FrameKind) {
 	switch kind {
 	case DeltaFrame:
@@ -24,8 +24,7 @@ func (c *counts) frame(kind FrameKind) {
 	}
 }
 
-// Stats tells what the watchers of this process do. It looks at every room, as
-// the poller does.
+// Stats returns what the watchers of this process do. It looks at every room, as the poller does.
 func (h *Hub) Stats() observe.StreamStats {
 	stats := observe.StreamStats{
 		Watchers: int(h.counts.watchers.Load()),

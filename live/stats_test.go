@@ -41,7 +41,7 @@ func TestStatsCountWhatWatchersAreGiven(t *testing.T) {
 	}
 	w.Close()
 	feed.Close()
-	feed.Close() // twice is no less
+	feed.Close() // closing twice counts once
 	stream.Drop()
 	want.Watchers, want.Feeds, want.Seats, want.Streams = 0, 0, 0, 0
 	if diff := cmp.Diff(want, hub.Stats()); diff != "" {

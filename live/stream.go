@@ -37,27 +37,25 @@ func kindIndex(kind parley.ContentKind) int {
 	}
 }
 
-// Stream is the growing text of one message, one for all of its watchers. It
-// belongs to the worker that opened it and ends when a commit names its message
-// as settled, or with Drop.
+// Stream is the growing text of one message, shared by all of its watchers. It belongs to the worker that opened it and
+// ends when a commit settles its message, or with Drop.
 type Stream struct {
 	hub  *Hub
 	room *room
 	ref  StreamRef
 
-	// The fields below are guarded by room.mu. The texts only grow: what a
-	// watcher was handed is a piece of them that never changes.
+	// The fields below are guarded by room.mu. The texts only grow: a piece given to a watcher never changes.
 	texts     [kindCount]strings.Builder
-	openedAt  int64 // the last event known of when it was opened: deltas come after it
+	openedAt  int64 // the last event known when it was opened: deltas follow it
 	settledAt int64 // its settle event; 0 while it streams
 	ends      [kindCount]int
-	over      bool   // shown no more, but perhaps for what is pending before settledAt
-	in        *inlet // of a stream that another process writes
-	out       outlet // of one that this process writes
+	over      bool   // no longer shown, except text pending before settledAt
+	in        *inlet // set for a stream written by another process
+	out       outlet // for a stream written by this process
 }
 
-// Open makes a message's stream known, after the transaction that opened its
-// row has committed. Under an epoch that is not the latest nobody is shown it.
+// Open registers a message's stream, after the transaction that opened its row has committed. A stream under an
+// outdated epoch is shown to nobody.
 func (h *Hub) Open(ref StreamRef) *Stream {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -71,16 +69,15 @@ func (h *Hub) Open(ref StreamRef) *Stream {
 		return stream
 	}
 	r.raise(ref.Epoch)
-	r.drop(func(other *Stream) bool { return other.in != nil }) // this process has the session now
+	r.drop(func(other *Stream) bool { return other.in != nil }) // this process holds the session now
 	if len(r.streams) == 0 {
-		r.told = r.head // what lies before concerns no stream
+		r.told = r.head // earlier events concern no stream
 	}
 	r.streams = append(r.streams, stream)
 	return stream
 }
 
-// Append adds text, which is valid UTF-8. Watchers see it when they are due. It
-// never blocks on a reader.
+// Append adds valid UTF-8 text. Watchers see it when their interval allows. It never blocks on a reader.
 func (s *Stream) Append(kind parley.ContentKind, text string) {
 	if text == "" {
 		return
@@ -99,21 +96,21 @@ func (s *Stream) Append(kind parley.ContentKind, text string) {
 	s.talk()
 }
 
-// Text is all text of a kind so far. It copies nothing.
+// Text returns all text of a kind so far, without copying.
 func (s *Stream) Text(kind parley.ContentKind) string {
 	s.room.mu.Lock()
 	defer s.room.mu.Unlock()
 	return s.texts[kindIndex(kind)].String()
 }
 
-// Len is the length of the text of a kind so far, in bytes.
+// Len returns the length of a kind's text so far, in bytes.
 func (s *Stream) Len(kind parley.ContentKind) int {
 	s.room.mu.Lock()
 	defer s.room.mu.Unlock()
 	return s.texts[kindIndex(kind)].Len()
 }
 
-// Drop forgets the stream without a settle: the claim was lost.
+// Drop forgets the stream without a settle event: the claim was lost.
 func (s *Stream) Drop() {
 	s.room.mu.Lock()
 	s.room.drop(func(other *Stream) bool { return other == s })
@@ -133,7 +130,7 @@ func (s *Stream) finish(at int64) {
 	}
 }
 
-// shown is the text that readers may be given.
+// shown returns the text that readers may get.
 func (s *Stream) shown(kind int) string {
 	text := s.texts[kind].String()
 	if s.settledAt > 0 {
@@ -142,12 +139,12 @@ func (s *Stream) shown(kind int) string {
 	return text
 }
 
-// progress is how far one reader is in one stream.
+// progress is how much of one stream one reader has.
 type progress struct {
 	stream *Stream
 	sent   [kindCount]int
-	batch  [kindCount]uint32 // the reader's batch in which something was last sent; 0: never
-	before [kindCount]int64  // the event before which all was sent
+	batch  [kindCount]uint32 // the reader's batch of the last delta; 0: none
+	before [kindCount]int64  // the event before which everything was sent
 }
 
 // unsent returns the next delta of a kind, at most deltaBytes of it.
@@ -172,10 +169,10 @@ func (p *progress) unsent(kind int) (Delta, bool) {
 	}, true
 }
 
-// whole reports that all text of a kind was sent.
+// whole reports whether all text of a kind was sent.
 func (p *progress) whole(kind int) bool { return p.sent[kind] == len(p.stream.shown(kind)) }
 
-// findProgress is the index of a stream in a list, -1 when it is not there.
+// findProgress returns the index of a stream in a list, -1 if absent.
 func findProgress(list []progress, stream *Stream) int {
 	return slices.IndexFunc(list, func(p progress) bool { return p.stream == stream })
 }

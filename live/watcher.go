@@ -14,11 +14,11 @@ import (
 // WatchRequest says what to watch.
 type WatchRequest struct {
 	Scope     store.Scope
-	Sessions  []Place       // at most MaxSessions, none twice, each one visible in Scope
+	Sessions  []Place       // at most MaxSessions, each once and visible in Scope
 	Feed      bool          // the workspace feed too
-	Flush     time.Duration // deltas of one message are merged for so long, the first goes at once; 0: each as it comes
-	UntilTurn parley.ID     // set: only this turn's frames, and io.EOF after its terminal event
-	// the caller is about to post, and keeps what that commits at hand: other processes are not told
+	Flush     time.Duration // how long deltas of a message are merged; the first is sent immediately; 0: no merging
+	UntilTurn parley.ID     // if set, only this turn's frames, and io.EOF after its terminal event
+	// the caller is about to post, and keeps its commits in memory: other processes are not told
 	Posting bool
 }
 
@@ -29,21 +29,21 @@ type Watcher struct {
 	flush time.Duration
 	until parley.ID
 	feed  *feedQueue // nil without the feed
-	own   bool       // it waits for nothing that other processes do
+	own   bool       // it waits for nothing from other processes
 
 	wake  chan struct{} // holds a token when there may be something
-	seen  bool          // counted among the watchers; of Watch, then of the reader's goroutine
+	seen  bool          // counted as a watcher; owned by Watch, then by the reader's goroutine
 	ended atomic.Bool   // the hub or the reader has closed it
 	batch atomic.Uint32 // deltas of one message and kind go out once per batch; from 1
 
-	// Of the reader's goroutine alone:
+	// Owned by the reader's goroutine:
 	seats      []*seat
 	turn       int         // the seat to look at first
 	timer      *time.Timer // ends the batch; made with the first delta
 	armed      bool
-	over       bool        // the turn asked for has ended
-	unreadable bool        // there is a seat whose place could not be read, and the reader is to be told
-	noticed    []parley.ID // deleted sessions that the reader was told of, with a feed only
+	over       bool        // the requested turn has ended
+	unreadable bool        // some seat's position could not be read, which the reader must be told
+	noticed    []parley.ID // deleted sessions already reported to the reader, with a feed only
 	ahead      Frame
 	ready      bool // ahead is set
 }
@@ -86,9 +86,8 @@ func (h *Hub) Watch(request WatchRequest) *Watcher {
 	return w
 }
 
-// Next waits for the next frame. io.EOF: the hub or the watcher was closed, the
-// session was deleted (told by a last FeedFrame), or the turn asked for is over.
-// Any other error is ctx's, or the source's.
+// Next waits for the next frame. It returns io.EOF if the hub or the watcher was closed, the session was deleted (after
+// a last FeedFrame), or the requested turn is over. Any other error is ctx's or the source's.
 func (w *Watcher) Next(ctx context.Context) (frame Frame, err error) {
 	for {
 		if w.ready {
@@ -113,8 +112,7 @@ func (w *Watcher) Next(ctx context.Context) (frame Frame, err error) {
 	}
 }
 
-// Buffered reports that a frame is at hand: Next would return at once, so a
-// writer need not flush yet.
+// Buffered reports whether a frame is ready: Next would return immediately, so a writer need not flush yet.
 func (w *Watcher) Buffered() bool {
 	if w.ready {
 		return true
@@ -149,8 +147,8 @@ func (w *Watcher) Close() {
 	}
 }
 
-// pace is how often the watcher needs new text of a stream elsewhere: twice as
-// often as it shows it, so that little time is added.
+// pace returns how often the watcher needs new text of a remote stream: twice as often as it shows it, so that little
+// delay is added.
 func (w *Watcher) pace() time.Duration { return min(max(w.flush/2, fastestPace), slowestPace) }
 
 // end makes Next return io.EOF from now on.
@@ -183,7 +181,7 @@ func (w *Watcher) wait(ctx context.Context) error {
 	return nil
 }
 
-// nextBatch lets every message and kind be sent again.
+// nextBatch allows another delta of every message and kind.
 func (w *Watcher) nextBatch() {
 	w.armed = false
 	for _, s := range w.seats {
@@ -207,19 +205,18 @@ func (w *Watcher) startBatch() {
 	w.armed = true
 }
 
-// found is what a look at the seats came to.
+// found is the outcome of a look at the seats.
 type found uint8
 
 const (
 	lookNothing found = iota
 	lookFrame
-	lookHole // the seat at turn needs the source
+	lookHole // the current seat needs the source
 	lookEnd
 )
 
-// look finds the next frame in memory, without waiting, and writes it to an empty
-// one: handed from return to return, or made anew, frames would make the stack of
-// each watcher twice as large.
+// look finds the next frame in memory, without waiting, and writes it to an empty one: returning frames by value, or
+// allocating them, would double the stack of each watcher.
 func (w *Watcher) look(to *Frame) found {
 	if w.ended.Load() || w.over {
 		return lookEnd
@@ -264,8 +261,7 @@ func (w *Watcher) look(to *Frame) found {
 	return lookNothing
 }
 
-// nextUnreadable tells the reader of a session whose place could not be read; false when
-// there is none.
+// nextUnreadable tells the reader of a session whose position could not be read; false if there is none.
 func (w *Watcher) nextUnreadable(to *Frame) bool {
 	for _, s := range w.seats {
 		if s.unreadable {
@@ -278,8 +274,8 @@ func (w *Watcher) nextUnreadable(to *Frame) bool {
 	return false
 }
 
-// nextFeed takes the next feed frame; false when there is none. That a session of
-// one's own is deleted is told by its seat, after its last events.
+// nextFeed takes the next feed frame; false if there is none. The deletion of a watched session is reported by its
+// seat, after its last events.
 func (w *Watcher) nextFeed(to *Frame) bool {
 	for {
 		event, reason, ok := w.feed.pop()
@@ -306,7 +302,7 @@ func (w *Watcher) nextFeed(to *Frame) bool {
 	}
 }
 
-// leave takes a seat out of its room.
+// leave removes a seat from its room.
 func (w *Watcher) leave(s *seat) {
 	r := s.room
 	r.mu.Lock()

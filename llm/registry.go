@@ -21,20 +21,20 @@ var modelTable []byte // read only
 
 // Options configure a Registry.
 type Options struct {
-	// the server's default model; "": the first provider's that is no simulator, else the simulator's
+	// the server's default model; "": that of the first provider that is not a simulator, else the simulator's
 	Default   parley.ModelID
 	Providers []Provider   // in the order of preference
-	Models    []model.Info // known instead of what the table or a provider has of the same provider and name
+	Models    []model.Info // replace entries of the table or a provider with the same provider and name
 }
 
 // Provider is one configured provider.
 type Provider struct {
 	Name         string       // the part of model ids before the first slash
 	Model        model.Model  // its wire
-	DefaultModel string       // the part behind the slash; "" if it has none
-	Models       []model.Info // what is known of its models; nil: what the table has for its name
-	Simulator    bool         // its answers are made up, its prices nothing
-	Caching      bool         // also models that nothing is known of have a prompt cache
+	DefaultModel string       // the part after the slash; "" if it has none
+	Models       []model.Info // its known models; nil: the table's entries for its name
+	Simulator    bool         // its answers are made up and cost nothing
+	Caching      bool         // unknown models have a prompt cache too
 }
 
 // Registry implements model.Source. It never changes after NewRegistry.
@@ -47,8 +47,8 @@ type Registry struct {
 
 var _ model.Source = (*Registry)(nil)
 
-// NewRegistry makes a registry. CodeInvalid for a provider without a name or
-// twice, and for a default model that cannot be resolved.
+// NewRegistry makes a registry. It returns CodeInvalid for a provider without a name or with a used one, and for a
+// default model that cannot be resolved.
 func NewRegistry(options Options) (*Registry, error) {
 	table, err := wellKnown()
 	if err != nil {
@@ -90,18 +90,17 @@ func NewRegistry(options Options) (*Registry, error) {
 	return r, nil
 }
 
-// overridden are the models of a provider with those given for it in their places.
+// overridden returns the models of a provider with the given ones in their places.
 func overridden(models []model.Info, provider string, given []model.Info) (all []model.Info) {
 	for _, info := range given {
 		if info.Provider == provider {
-			all = append(all, info) // the first of a name counts
+			all = append(all, info) // the first with a name counts
 		}
 	}
 	return append(all, models...)
 }
 
-// fallback is the default model: as configured, else of the first provider that
-// answers for real, else of a simulator.
+// fallback returns the default model: the configured one, else that of the first real provider, else a simulator's.
 func fallback(options Options) parley.ModelID {
 	if options.Default != "" {
 		return options.Default
@@ -125,8 +124,7 @@ func complete(info model.Info, p Provider, name string) model.Info {
 	return info
 }
 
-// Resolve implements model.Source. Of a simulator only models that it has
-// resolve, since there is nobody else who might know them.
+// Resolve implements model.Source. Of a simulator only its own models resolve, since nobody else could know them.
 func (r *Registry) Resolve(id parley.ModelID) (model.Model, model.Info, error) {
 	if err := id.Validate(); err != nil {
 		return nil, model.Info{}, err
@@ -148,7 +146,7 @@ func (r *Registry) Resolve(id parley.ModelID) (model.Model, model.Info, error) {
 	return p.Model, info, nil
 }
 
-// unknownProvider tells what is configured, and how to configure more.
+// unknownProvider says what is configured, and how to configure more.
 func (r *Registry) unknownProvider(id parley.ModelID) error {
 	names := make([]string, 0, len(r.providers))
 	for name := range r.providers {
@@ -172,8 +170,7 @@ func (r *Registry) unknownProvider(id parley.ModelID) error {
 // Models implements model.Source.
 func (r *Registry) Models() []model.Info { return slices.Clone(r.models) }
 
-// Default implements model.Source; "" when there is no provider with a
-// default model.
+// Default implements model.Source; "" if no provider has a default model.
 func (r *Registry) Default() parley.ModelID { return r.fallback }
 
 // wellKnown reads the table of models, by provider.

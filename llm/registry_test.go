@@ -22,7 +22,7 @@ func simulator() llm.Provider {
 	}
 }
 
-// wire stands for a provider's adapter: the registry hands it out and no more.
+// wire returns a stand-in for a provider's adapter, which the registry only passes on.
 func wire(name, model string) llm.Provider {
 	return llm.Provider{Name: name, Model: sim.New(), DefaultModel: model}
 }
@@ -125,7 +125,7 @@ func TestResolveSaysWhatToDo(t *testing.T) {
 	}
 }
 
-// The table knows every listed model once, with prices that make sense or none.
+// The table contains every listed model once, with plausible prices or none.
 func TestModels(t *testing.T) {
 	t.Parallel()
 	r := registry(

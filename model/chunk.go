@@ -2,7 +2,7 @@ package model
 
 import "example.org/parley"
 
-// ChunkKind says what a Chunk carries.
+// ChunkKind says which fields of a Chunk are set.
 type ChunkKind uint8
 
 // The kinds of chunk. Adapters number blocks from 0 in order of appearance; a
@@ -13,10 +13,10 @@ const (
 	ChunkReasoning    ChunkKind = iota + 1 // Block, Text
 	ChunkText                              // Block, Text
 	ChunkRefusal                           // Block, Text
-	ChunkToolCall                          // Block, CallID (the provider's), Name: a call begins
+	ChunkToolCall                          // Block, CallID (the provider's), Name: begins a call
 	ChunkArguments                         // Block, Text
-	ChunkProviderData                      // Block, Data: replaces what the block had
-	ChunkUsage                             // Usage: replaces what came before
+	ChunkProviderData                      // Block, Data: replaces the block's earlier data
+	ChunkUsage                             // Usage: replaces earlier usage
 	ChunkFinish                            // Finish: the last chunk
 	ChunkCitation                          // Block, Citation: of a text block that there is
 )

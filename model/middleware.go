@@ -8,45 +8,37 @@ import (
 	"example.org/parley"
 )
 
-// Middleware stands between Parley and the models: it may change a request
-// before it is encoded, and the chunks of its answer before they are kept. Parley
-// has some of its own (see MiddlewareSettings); a program that embeds Parley may
-// add others. Implementations are safe for concurrent use.
+// Middleware stands between Parley and the models: it may change a request before it is encoded, and the chunks of its
+// answer before they are stored. Parley has some of its own (see MiddlewareSettings); a program that embeds Parley may
+// add more. Implementations are safe for concurrent use.
 //
-// The order is fixed: requests pass user_context, the program's own in the order
-// in which they were given, think_tags, and last redact, so that nothing reaches
-// a provider behind its back; answers pass the same list backwards.
+// The order is fixed: requests pass user_context, the program's own middleware in the given order, think_tags, and last
+// redact, so that nothing reaches a provider without it; answers pass the same list backwards.
 type Middleware interface {
-	// Name is a name and a version, as "redact@1": what the manifests of calls list.
-	// What Request does to the same request may never change under the same name,
-	// for a recorded call is made again by it.
+	// Name is a name with a version, such as "redact@1", listed in the manifests of calls. Under one name, Request must
+	// always do the same to the same request, because recorded calls are rebuilt with it.
 	Name() string
 
-	// Request may change a request. It is a pure function of its arguments, but for
-	// ctx, whose end ends it with an error: the turn's time is over, it was cancelled,
-	// or nobody waits for the answer any more. What the request's slices and byte strings hold belongs to others:
-	// replace, do not
-	// write. The filter that it returns reads the answers; nil leaves them alone.
-	// CodeInvalid ends the turn with its message.
+	// Request may change a request. It is a pure function of its arguments, except that the end of ctx ends it with an
+	// error: the turn's time is over, it was cancelled, or nobody waits for the answer any more. The contents of the
+	// request's slices and byte strings are shared: replace them, do not write to them. The returned filter reads the
+	// answers; nil leaves them unchanged. CodeInvalid ends the turn with its message.
 	Request(ctx context.Context, exchange Exchange, request *Request) (AnswerFilter, error)
 }
 
-// AnswerFilter reads the chunks of an answer and yields those that take their
-// place. It is called once for each attempt at a request. Chunks keep the rules of
-// Model.Stream: blocks are numbered from 0 in order of appearance, texts are whole
-// runes, and what is held back is yielded before ChunkFinish or the error with
-// which an answer ends.
+// AnswerFilter reads the chunks of an answer and yields their replacements. It is called once per attempt at a request.
+// The output follows the rules of Model.Stream: blocks are numbered from 0 in order of appearance, texts are whole
+// runes, and anything held back is yielded before ChunkFinish or the error that ends the answer.
 type AnswerFilter func(chunks iter.Seq2[Chunk, error]) iter.Seq2[Chunk, error]
 
-// Exchange says whose request a Middleware sees. It is the same when a recorded
-// request is made again.
+// Exchange says whose request a Middleware sees. It is the same when a recorded request is rebuilt.
 type Exchange struct {
 	WorkspaceID parley.ID
 	SessionID   parley.ID
 }
 
-// ValidateMiddleware reports why a program's own middleware cannot be listed:
-// names that are none, that Parley's own have, or that are there twice.
+// ValidateMiddleware reports why a program's own middleware cannot be used: a name is invalid, used by Parley, or used
+// twice.
 func ValidateMiddleware(own []Middleware) error {
 	if len(own) > parley.MaxMiddleware {
 		return parley.InvalidField("middleware", "at most %d", parley.MaxMiddleware)

@@ -11,34 +11,30 @@ import (
 // serves every model name of that provider. Implementations are safe for
 // concurrent use and hold no per-call state.
 type Model interface {
-	// Encode is pure: the same request gives the same bytes, for ever, under the
-	// encoder version that it reports. It fails with CodeInvalid when the request
-	// cannot be expressed on this wire.
+	// Encode is pure: the same request always gives the same bytes under the encoder version that it reports. It
+	// returns CodeInvalid if the request cannot be expressed on this wire.
 	Encode(request Request) (EncodedRequest, error)
 
-	// EncodeAs is Encode as a version of it was, so that requests of old calls can be
-	// made again; CodeInvalid for an unknown one.
+	// EncodeAs is Encode as it was in an earlier version, so that requests of old calls can be rebuilt; CodeInvalid for
+	// an unknown version.
 	EncodeAs(version int, request Request) (EncodedRequest, error)
 
-	// Stream sends an encoded request and yields the answer's chunks in the order
-	// of the wire. The sequence ends after ChunkFinish, or with exactly one error,
-	// which is a *Error unless ctx was cancelled (then context.Cause(ctx)).
-	// A wire that ends without its terminal marker is an error of ClassStream.
-	// Everything that the call opened is closed when the loop ends, also by break.
+	// Stream sends an encoded request and yields the answer's chunks in the order of the wire. The sequence ends after
+	// ChunkFinish, or with exactly one error: a *Error, unless ctx was cancelled (then context.Cause(ctx)). A wire that
+	// ends without its terminal marker is an error of ClassStream. The end of the loop, also by break, closes
+	// everything that the call opened.
 	Stream(ctx context.Context, encoded EncodedRequest) iter.Seq2[Chunk, error]
 
-	// Warms tells whether the model's provider gains by being sent the common beginning
-	// of an agent's requests before anybody needs it: from how many tokens on a
-	// beginning is kept for all sessions; 0 when nothing is gained, and then the
+	// Warms reports whether it helps to send the model's provider the common beginning of an agent's requests in
+	// advance: from how many tokens on a beginning is cached for all sessions; 0 if nothing is gained, and then the
 	// sentence says why.
 	Warms(model parley.ModelID) (least int, why string)
 }
 
 // Source finds models by their id "provider/model".
 type Source interface {
-	// Resolve returns the provider's Model, what is known of the model named, and
-	// CodeInvalid with the list of configured providers if there is none such.
-	// A model name that the registry does not know is passed through.
+	// Resolve returns the provider's Model and what is known of the named model, or CodeInvalid with the list of
+	// configured providers. A model name unknown to the registry is passed through.
 	Resolve(id parley.ModelID) (Model, Info, error)
 	// Models lists the known models of the configured providers, by id.
 	Models() []Info
@@ -46,8 +42,7 @@ type Source interface {
 	Default() parley.ModelID
 }
 
-// Info is what the registry knows of a model. Unknown numbers are 0,
-// unknown prices nil.
+// Info is what the registry knows of a model. Unknown numbers are 0, unknown prices nil.
 type Info struct {
 	ID            parley.ModelID `json:"id"`
 	Provider      string         `json:"provider"`
@@ -64,17 +59,16 @@ type Info struct {
 	Price         *Price         `json:"price"`
 }
 
-// Sees reports whether the model may be shown images: one that the registry does
-// not know is taken to.
+// Sees reports whether the model may be shown images. A model unknown to the registry is assumed to see.
 func (m Info) Sees() bool { return m.Vision || !m.Known }
 
-// ProviderInfo is a provider that the server has, or could have: never its key.
+// ProviderInfo is a provider that the server has or could have, without its key.
 type ProviderInfo struct {
 	Name       string `json:"name"`
 	Configured bool   `json:"configured"`
-	// the environment variable that its key is read from; "" when it needs none
+	// the environment variable with its key; "" if it needs none
 	KeyEnv       string         `json:"key_env"`
 	DefaultModel parley.ModelID `json:"default_model"`
 	Simulator    bool           `json:"simulator"`
-	Models       int            `json:"models"` // that the registry knows of it; others are passed through
+	Models       int            `json:"models"` // known to the registry; others are passed through
 }

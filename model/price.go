@@ -11,12 +11,11 @@ type Price struct {
 	Input       float64 `json:"input"`
 	Output      float64 `json:"output"`
 	CachedInput float64 `json:"cached_input"`
-	// of input that the provider puts into its cache; null: unknown, and taken for Input
+	// of input that the provider writes to its cache; null: unknown, and assumed equal to Input
 	CacheWrite *float64 `json:"cache_write"`
 }
 
-// Cost is the price of a call, nil when usage is unknown. CachedTokens are
-// part of InputTokens.
+// Cost returns the price of a call, nil if usage is unknown. CachedTokens are part of InputTokens.
 func (p *Price) Cost(u parley.Usage) *parley.Money {
 	if p == nil || u.InputTokens == nil || u.OutputTokens == nil {
 		return nil
@@ -32,9 +31,9 @@ func (p *Price) Cost(u parley.Usage) *parley.Money {
 		p.written()*float64(written) + p.Output*float64(*u.OutputTokens))
 }
 
-// Saved is what the provider's cache saved of the price of a call: what the tokens
-// read from it would have cost more, less what those written to it did cost more.
-// Below zero when more was written than read; nil when prices or counts are unknown.
+// Saved returns how much the provider's cache reduced the price of a call: the saving on tokens read from it, minus the
+// extra cost of tokens written to it. It is negative if writes cost more than reads saved, and nil if prices or counts
+// are unknown.
 func (p *Price) Saved(u parley.Usage) *parley.Money {
 	if p == nil || u.InputTokens == nil || u.CachedTokens == nil {
 		return nil
@@ -47,8 +46,7 @@ func (p *Price) Saved(u parley.Usage) *parley.Money {
 	return dollars(saved)
 }
 
-// Most is the highest price of a call with so many tokens, nil when prices are
-// unknown.
+// Most returns the highest price of a call with the given tokens, nil if prices are unknown.
 func (p *Price) Most(input, output int64) *parley.Money {
 	if p == nil {
 		return nil
@@ -63,8 +61,7 @@ func (p *Price) written() float64 {
 	return *p.CacheWrite
 }
 
-// dollars makes money of dollars per million tokens, which are thousands of
-// nanodollars per token.
+// dollars converts dollars per million tokens to money; they are thousands of nanodollars per token.
 func dollars(perMillion float64) *parley.Money {
 	cost := parley.Money(math.Floor(1000*perMillion + 0.5))
 	return &cost

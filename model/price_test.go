@@ -7,7 +7,7 @@ import (
 	"example.org/parley/model"
 )
 
-// Unknown is unknown; what was written to the cache counts against what was read.
+// Unknown stays unknown; tokens written to the cache reduce what reads saved.
 func TestSavedByTheCache(t *testing.T) {
 	t.Parallel()
 	count := func(n int64) *int64 { return &n }
@@ -30,7 +30,7 @@ func TestSavedByTheCache(t *testing.T) {
 			money(500_000)},
 		"written, for later calls": {writing,
 			parley.Usage{InputTokens: count(1000), CachedTokens: count(0), CacheWriteTokens: count(1)}, money(-500)},
-		"more cached than there is": {price, parley.Usage{InputTokens: count(10), CachedTokens: count(99)},
+		"more cached than sent": {price, parley.Usage{InputTokens: count(10), CachedTokens: count(99)},
 			money(15_000)},
 	} {
 		got := test.price.Saved(test.usage)
@@ -59,7 +59,7 @@ func TestCostOfACall(t *testing.T) {
 			money(3_000_000)},
 		"cached is part of input": {price,
 			parley.Usage{InputTokens: count(1000), OutputTokens: count(0), CachedTokens: count(400)}, money(1_400_000)},
-		"more cached than there is": {price,
+		"more cached than sent": {price,
 			parley.Usage{InputTokens: count(10), OutputTokens: count(0), CachedTokens: count(99)}, money(5_000)},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -2,25 +2,24 @@ package model
 
 import "example.org/parley"
 
-// Request is a request in no provider's terms: what prompt builds and
-// adapters encode.
+// Request is a provider-neutral request, built by prompt and encoded by adapters.
 type Request struct {
 	Model  parley.ModelID
 	System string
 	Tools  []parley.ToolDefinition // sorted by name
-	// user and assistant turns alternate as the record has them; adapters merge where their wire wants it
+	// user and assistant turns alternate as in the record; adapters merge where their wire requires it
 	Messages   []Message
 	Parameters parley.Parameters
-	Think      bool // ask for reasoning where the model can
+	Think      bool // ask for reasoning if the model supports it
 	Search     bool // allow the provider's own web search
-	// CacheKey asks for the provider's prompt cache, if the provider wants to be
-	// asked: requests with one key begin alike. "" asks for nothing.
+	// CacheKey requests the provider's prompt cache, if the provider needs a request: requests with the same key share
+	// a beginning. "" requests nothing.
 	CacheKey string
-	// Purpose is for the simulator, which has no other way to tell: no provider is told.
+	// Purpose is for the simulator, which has no other way to know; providers do not get it.
 	Purpose parley.CallPurpose
 }
 
-// Role is who speaks in a Message.
+// Role is the speaker of a Message.
 type Role string
 
 // The request roles. Tool results travel in RoleTool messages.
@@ -36,39 +35,39 @@ type Message struct {
 	Parts []Part
 }
 
-// PartKind says which fields of a Part count.
+// PartKind says which fields of a Part are set.
 type PartKind string
 
 // The kinds of part.
 const (
 	PartText PartKind = "text" // Text
-	// PartReasoning: Text, ProviderData (adapters drop it where their wire cannot take it back)
+	// PartReasoning: Text, ProviderData (adapters drop it where their wire cannot accept it back)
 	PartReasoning  PartKind = "reasoning"
 	PartToolCall   PartKind = "tool_call"   // CallID, Name, Arguments, ProviderData
 	PartToolResult PartKind = "tool_result" // CallID, Name, Text, IsError
-	// PartImage has Name, MediaType, Data, Width, Height. It is of user messages, or stands
-	// behind the tool result that it belongs to, with that one's CallID.
+	// PartImage has Name, MediaType, Data, Width, Height. It belongs to user messages, or follows the tool result that
+	// it belongs to, with that result's CallID.
 	PartImage PartKind = "image"
 )
 
-// Part is a piece of a Message. ProviderData is what the same
-// provider's adapter gave with the block (nil after a change of model): byte-exact.
+// Part is a piece of a Message. ProviderData is the block's data from the same provider's adapter, byte-exact (nil
+// after a change of model).
 type Part struct {
 	Kind         PartKind
 	Text         string
 	CallID       string // Parley's own id; adapters map it back to the provider's, see ChunkToolCall
 	Name         string
-	Arguments    []byte // JSON object; the provider's exact text, when there is one, is in ProviderData
+	Arguments    []byte // JSON object; the provider's exact text, if any, is in ProviderData
 	IsError      bool
 	ProviderData []byte
-	MediaType    string // of an image: image/png, image/jpeg, image/gif or image/webp
-	Data         []byte // its bytes
+	MediaType    string // for an image: image/png, image/jpeg, image/gif or image/webp
+	Data         []byte // an image's bytes
 	Width        int    // in pixels
 	Height       int
-	Sequence     int64 // of the record's message that it shows, for explanations: no part of what is sent; 0 for none
+	Sequence     int64 // the record's message that it shows, for explanations only; not sent; 0 for none
 }
 
-// EncodedRequest is a request as it goes over the wire.
+// EncodedRequest is a request as sent.
 type EncodedRequest struct {
 	Model   parley.ModelID
 	Body    []byte // request_hash is its SHA-256

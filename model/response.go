@@ -7,17 +7,15 @@ import (
 	"example.org/parley"
 )
 
-// ResponseKey is what the answer to a request is kept by: the bytes that would be
-// sent, the model and the encoder's version. Encode the request without its
-// CacheKey, which may name the session and changes no answer.
+// ResponseKey is the key under which the answer to a request is cached: the bytes to send, the model and the encoder's
+// version. Encode the request without its CacheKey, which may name the session and changes no answer.
 func ResponseKey(encoded EncodedRequest) parley.Hash {
 	of := strconv.AppendQuote(nil, string(encoded.Model))
 	of = append(strconv.AppendInt(append(of, ' '), int64(encoded.Version), 10), ' ')
 	return parley.HashOf(append(of, encoded.Body...))
 }
 
-// keptChunk is a chunk as it is kept. Usage is not: an answer that is given again
-// uses nothing.
+// keptChunk is a chunk as cached. Usage is left out: a cached answer uses nothing.
 type keptChunk struct {
 	Kind   ChunkKind           `json:"k"`
 	Block  int                 `json:"b,omitempty"`
@@ -29,7 +27,7 @@ type keptChunk struct {
 	Cited  *parley.Citation    `json:"s,omitempty"`
 }
 
-// EncodeChunks is the form in which an answer's chunks are kept, without usage.
+// EncodeChunks encodes an answer's chunks for the cache, without usage.
 func EncodeChunks(chunks []Chunk) ([]byte, error) {
 	kept := make([]keptChunk, 0, len(chunks))
 	for i := range chunks {
@@ -40,11 +38,11 @@ func EncodeChunks(chunks []Chunk) ([]byte, error) {
 	return json.Marshal(kept)
 }
 
-// DecodeChunks reads what EncodeChunks wrote.
+// DecodeChunks reads the output of EncodeChunks.
 func DecodeChunks(data []byte) ([]Chunk, error) {
 	var kept []keptChunk
 	if err := json.Unmarshal(data, &kept); err != nil {
-		return nil, parley.WrapError(parley.CodeInternal, err, "a kept answer cannot be read")
+		return nil, parley.WrapError(parley.CodeInternal, err, "a cached answer cannot be read")
 	}
 	chunks := make([]Chunk, len(kept))
 	for i, k := range kept {

@@ -8,21 +8,21 @@ import (
 	"example.org/parley/store"
 )
 
-// CallBegun is a model request that is about to be sent.
+// CallBegun is a model request about to be sent.
 type CallBegun struct {
 	Call     *parley.Call
 	Request  *model.Request     // what the model is shown; nil for an observer that reads no contents
-	Reserved *store.Reservation // what it holds of budgets until it has ended; nil when none bounds it
+	Reserved *store.Reservation // what it reserves of budgets until it ends; nil if none applies
 }
 
-// CallEnded is a model request that was answered, failed or broken off.
+// CallEnded is a model request that was answered, failed or broke off.
 type CallEnded struct {
 	Call       *parley.Call
-	Reserved   *store.Reservation // as it began
+	Reserved   *store.Reservation // as in CallBegun
 	Settled    *store.CallSettled
-	FirstToken time.Duration // 0 when no chunk came
+	FirstToken time.Duration // 0 without any chunk
 	Took       time.Duration
-	Status     int                 // the HTTP status that the provider failed it with, else 0
-	Answer     func() []model.Part // what came of the answer, made when asked for
-	Broken     error               // set: the store refused the call or a part of its answer, and Settled says nothing
+	Status     int                 // the HTTP status of the provider's failure, or 0
+	Answer     func() []model.Part // the answer's parts, built on demand
+	Broken     error               // if set, the store refused the call or a part of its answer, and Settled is void
 }

@@ -1,6 +1,6 @@
 package observe
 
-// ResponseCacheOutcome is what the response cache did.
+// ResponseCacheOutcome is an outcome of the response cache.
 type ResponseCacheOutcome string
 
 // The outcomes.

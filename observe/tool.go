@@ -7,7 +7,7 @@ import (
 	"example.org/parley/tool"
 )
 
-// ToolBegun is a tool that is about to run.
+// ToolBegun is a tool about to run.
 type ToolBegun struct {
 	Name   string
 	Source string     // Tool.Source

@@ -30,8 +30,8 @@ func TurnOutcomes() []TurnOutcome {
 type TurnRun struct {
 	Claim   *store.Claim
 	Outcome TurnOutcome
-	Failure *parley.Failure   // of RunFailed
-	Waits   parley.WaitReason // of RunParked: what for
-	Limit   parley.Limit      // of RunParked for a budget: the limit that left no room; "" when a price is not known
+	Failure *parley.Failure   // for RunFailed
+	Waits   parley.WaitReason // for RunParked: what it waits for
+	Limit   parley.Limit      // for RunParked with a budget: the limit that left no room; "" if a price is unknown
 	Took    time.Duration
 }

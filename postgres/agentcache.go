@@ -6,11 +6,10 @@ import (
 	"example.org/parley"
 )
 
-// cachedAgents bounds each part of what is remembered of agents; a full one is emptied.
+// cachedAgents bounds each part of the agent cache; a full part is emptied.
 const cachedAgents = 1024
 
-// agentState is which version of an agent is the current one. Whatever changes
-// in an agent makes a new version.
+// agentState says which version of an agent is current. Every change of an agent makes a new version.
 type agentState struct {
 	version int
 	status  parley.AgentStatus
@@ -21,8 +20,7 @@ type agentKey struct {
 	version              int
 }
 
-// agentCache remembers agents: versions, which never change, and which one was
-// the current one, which the database confirms.
+// agentCache caches agents: versions, which never change, and the current version of each, which the database confirms.
 type agentCache struct {
 	mu       sync.Mutex // guards both
 	states   map[agentKey]agentState

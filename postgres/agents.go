@@ -40,7 +40,7 @@ func (s *Store) CreateAgent(
 		b.audit(audit.Entries(parley.ID{}, agent.ID))
 		err := s.send(ctx, b)
 		switch index := violated(err); {
-		case err == nil, index == "agents_pkey": // by an attempt whose end was not heard
+		case err == nil, index == "agents_pkey": // by an attempt whose result was lost
 			audit.Wrote()
 			return agent, false, nil
 		case index == "agents_slug":
@@ -50,7 +50,7 @@ func (s *Store) CreateAgent(
 				}
 			}
 			return parley.Agent{}, false, errSlugTaken(agent.Slug)
-		case index == "agents_idempotency", unknown(err) && ctx.Err() == nil: // look again who was first
+		case index == "agents_idempotency", unknown(err) && ctx.Err() == nil: // look again for the winner
 			last = err
 		default:
 			return parley.Agent{}, false, mapError(err)
@@ -67,7 +67,7 @@ func errSlugTaken(slug string) error {
 	)
 }
 
-// createdBefore is the first answer to a key: version 1 of the agent it made.
+// createdBefore returns the first result under a key: version 1 of the agent that it created.
 func (s *Store) createdBefore(
 	ctx context.Context,
 	workspaceID parley.ID,
@@ -89,8 +89,7 @@ func (s *Store) createdBefore(
 	return rows[0], true, nil
 }
 
-// insertAgent adds the statements for a new agent: also the built-in one of a
-// new workspace.
+// insertAgent adds the statements for a new agent; also for the built-in agent of a new workspace.
 func insertAgent(b *batch, agent *parley.Agent, idempotency store.Idempotency) error {
 	body, tags, err := agentJSON(agent)
 	if err != nil {
@@ -137,7 +136,7 @@ func (s *Store) UpdateAgent(ctx context.Context, agent parley.Agent) (parley.Age
 			return parley.Agent{}, err
 		}
 		if current.Version != agent.Version {
-			if already, err := encode(current); err == nil && already == body { // by an attempt whose end was not heard
+			if already, err := encode(current); err == nil && already == body { // by an attempt whose result was lost
 				audit.Wrote()
 				return next, nil
 			}
@@ -185,7 +184,7 @@ func (s *Store) UpdateAgent(ctx context.Context, agent parley.Agent) (parley.Age
 	return parley.Agent{}, mapError(last)
 }
 
-// recordAgent adds the statements that keep a version, and make the index of tags agree.
+// recordAgent adds the statements that store a version and update the index of tags.
 func recordAgent(b *batch, agent *parley.Agent, body string, tagsBefore []string) error {
 	accepted, err := encodeMaybe(agent.Accepted)
 	if err != nil {
@@ -223,7 +222,7 @@ func recordAgent(b *batch, agent *parley.Agent, body string, tagsBefore []string
 	return nil
 }
 
-// agentJSON is the agent's body and its tags as columns.
+// agentJSON encodes the agent's body and tags for their columns.
 func agentJSON(agent *parley.Agent) (body, tags string, err error) {
 	if agent.Tags == nil {
 		agent.Tags = []string{}
@@ -238,7 +237,7 @@ func agentJSON(agent *parley.Agent) (body, tags string, err error) {
 
 func scanAgent(r *row) (agent parley.Agent, err error) {
 	err = json.Unmarshal(r.json(), &agent)
-	setting.Complete(&agent.Settings) // of a version from before some of them
+	setting.Complete(&agent.Settings) // the version may be older than some settings
 	return agent, err
 }
 
@@ -254,7 +253,7 @@ func (s *Store) findAgent(ctx context.Context, workspaceID parley.ID, where stri
 	)
 }
 
-// Agent finds an agent by id, else by slug.
+// Agent finds an agent by id or, failing that, by slug.
 func (s *Store) Agent(ctx context.Context, workspaceID parley.ID, idOrSlug string) (parley.Agent, error) {
 	if id, err := parley.ParseID(idOrSlug); err == nil {
 		if agent, err := s.findAgent(ctx, workspaceID, "a.id = $1", id); parley.ErrorCode(err) != parley.CodeNotFound {
@@ -264,7 +263,7 @@ func (s *Store) Agent(ctx context.Context, workspaceID parley.ID, idOrSlug strin
 	return s.findAgent(ctx, workspaceID, "a.slug = $1", idOrSlug)
 }
 
-// AgentVersion finds an agent as it was in one version.
+// AgentVersion finds one version of an agent.
 func (s *Store) AgentVersion(ctx context.Context, workspaceID, agentID parley.ID, version int) (parley.Agent, error) {
 	return one(
 		ctx,
@@ -279,7 +278,7 @@ func (s *Store) AgentVersion(ctx context.Context, workspaceID, agentID parley.ID
 	)
 }
 
-// AgentVersionBy finds the latest version up to one that a principal made.
+// AgentVersionBy finds a principal's latest version, up to a given one.
 func (s *Store) AgentVersionBy(
 	ctx context.Context,
 	workspaceID, agentID, principalID parley.ID,

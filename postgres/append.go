@@ -10,19 +10,17 @@ import (
 	"example.org/parley/store"
 )
 
-// The bounds of a flush.
+// Bounds of a flush.
 const (
-	flushWorkspaces = 64 // whose streams are flushed in one round trip
-	flushTries      = 3  // for sessions that are locked: a transition takes a few milliseconds
+	flushWorkspaces = 64 // workspaces whose streams one round trip flushes
+	flushTries      = 3  // tries for locked sessions; a transition takes a few milliseconds
 	flushPause      = 5 * time.Millisecond
 )
 
-// A flush shares the heads' locks, so that it comes wholly before a transition
-// that ends its claim or settles its message, or wholly after. It waits for none:
-// one session that somebody keeps locked would hold up every stream of the process,
-// and the transitions of those whose locks it has. Which ones it got, the insertion
-// behind it learns from a setting of the transaction; it needs a snapshot of its
-// own, taken with the locks in hand.
+// A flush shares the heads' locks, so it comes entirely before or entirely after a transition that ends its claim or
+// settles its message. It never waits for a lock: one session that somebody keeps locked would hold up every stream of
+// the process, and the transitions of the sessions that it has locked. The insertion learns from a setting of the
+// transaction which locks were obtained; it needs its own snapshot, taken while holding the locks.
 const (
 	holding    = "h.workspace_id = $1 AND h.deleted_at IS NULL AND h.turn_status = 'running' AND h.holder IS NOT NULL"
 	shareHeads = `WITH shared AS MATERIALIZED (SELECT h.session_id FROM parley.heads h
@@ -44,8 +42,7 @@ const (
  ON CONFLICT DO NOTHING`
 )
 
-// AppendVersions implements store.Turns. It does not change the sessions:
-// their revisions stay.
+// AppendVersions implements store.Turns. It does not change the sessions or their revisions.
 func (s *Store) AppendVersions(
 	ctx context.Context,
 	versions []store.FencedVersion,
@@ -73,11 +70,11 @@ func (s *Store) AppendVersions(
 			break
 		}
 	}
-	return appended, nil //nolint:nilerr // a pause that was cut short only ends the tries
+	return appended, nil //nolint:nilerr // an interrupted pause only ends the tries
 }
 
-// appendSome adds versions where that needs no waiting. It returns the claims that
-// hold, and whether theirs were written.
+// appendSome adds versions where that needs no waiting. It returns the claims that hold, and whether their versions
+// were written.
 func (s *Store) appendSome(
 	ctx context.Context,
 	versions []store.FencedVersion,
@@ -94,7 +91,7 @@ func (s *Store) appendSome(
 	written = map[store.Fence]bool{}
 	for some := range slices.Chunk(order, flushWorkspaces) {
 		var found map[store.Fence]bool
-		if err := s.read(ctx, func() *batch { // a flush that is sent twice adds nothing
+		if err := s.read(ctx, func() *batch { // repeating a flush adds nothing
 			found = map[store.Fence]bool{}
 			b := tenant(some[0])
 			for i, workspaceID := range some {
@@ -112,22 +109,21 @@ func (s *Store) appendSome(
 	return written, nil
 }
 
-// flush adds the versions of one workspace, and notes the claims that hold and
-// whether theirs are written.
+// flush adds the versions of one workspace, and records which claims hold and whether their versions are written.
 func (b *batch) flush(
 	workspaceID parley.ID,
 	versions []store.FencedVersion,
-	places []int,
+	positions []int,
 	now parley.Time,
 	written map[store.Fence]bool,
 ) {
-	n := len(places)
+	n := len(positions)
 	sessions, turns, messages := make([]parley.ID, n), make([]parley.ID, n), make([]parley.ID, n)
 	epochs, offsets, ends := make([]int64, n), make([]int64, n), make([]int64, n)
 	numbers, chunks := make([]int, n), make([]int, n)
 	kinds, texts := make([]string, n), make([]string, n)
-	for i, place := range places {
-		f, v := &versions[place].Fence, &versions[place].Version
+	for i, position := range positions {
+		f, v := &versions[position].Fence, &versions[position].Version
 		sessions[i], turns[i], epochs[i], messages[i] = f.SessionID, f.TurnID, f.Epoch, v.MessageID
 		numbers[i], kinds[i], offsets[i], ends[i], chunks[i], texts[i] = v.N, string(
 			v.Kind,

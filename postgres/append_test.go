@@ -7,7 +7,7 @@ import (
 	"example.org/parley/store"
 )
 
-// streamed is a claimed turn with a step open, and the first version of its text.
+// streamed returns a claimed turn with an open step, and the first version of its text.
 func (t *talker) streamed(session parley.ID, text string) store.FencedVersion {
 	t.tb.Helper()
 	ctx := t.tb.Context()
@@ -43,10 +43,9 @@ func (t *talker) streamed(session parley.ID, text string) store.FencedVersion {
 	}
 }
 
-// TestFlushPassesOverWhatIsLocked: a session that somebody keeps locked holds up
-// neither the flush of the others nor their transitions. Its versions are not
-// written, the flush says so, and taken again they are.
-func TestFlushPassesOverWhatIsLocked(t *testing.T) {
+// TestFlushSkipsLockedSessions: a locked session delays neither the flush of others nor their transitions. Its
+// versions are not written, the flush reports that, and a repeat writes them.
+func TestFlushSkipsLockedSessions(t *testing.T) {
 	t.Parallel()
 	db, url := opened(t)
 	ctx, talk := t.Context(), newTalker(t, db, 3)
@@ -81,7 +80,7 @@ func TestFlushPassesOverWhatIsLocked(t *testing.T) {
 	}
 	if count(lost) != 0 || count(kept) != 1 || count(void) != 0 {
 		t.Errorf(
-			"%d, %d and %d versions are there; want that of the session that holds and is free",
+			"%d, %d and %d versions stored; want only that of the unlocked session with a valid claim",
 			count(lost),
 			count(kept),
 			count(void),

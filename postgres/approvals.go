@@ -54,14 +54,14 @@ func (s *Store) Approvals(
 	}
 	err = s.page(ctx, scope, query.SessionID, func(b *batch) {
 		approvals = []parley.Approval{}
-		b.inOrder = false // two short runs are merged
+		b.inOrder = false // two short runs, merged
 		b.read(text, listed(rows, &approvals, scanApproval), args...)
 	})
 	return approvals, err
 }
 
-// approvalsQuery builds the list query. A session's own approvals and those of
-// the tool sessions below it are two runs along two indexes.
+// approvalsQuery builds the list query. A session's own approvals and those of the tool sessions below it are separate
+// runs over two indexes.
 func approvalsQuery(scope store.Scope, q store.ApprovalQuery) (text string, rows int, args []arg) {
 	var l filter
 	word, after := direction(q.Ascending)
@@ -75,7 +75,7 @@ func approvalsQuery(scope store.Scope, q store.ApprovalQuery) (text string, rows
 			terms.must(term, values...)
 		}
 		if q.State != "" {
-			terms.must("a.state = '" + string(q.State) + "'") // one of a closed list; a partial index is known to serve
+			terms.must("a.state = '" + string(q.State) + "'") // literal: a partial index serves
 		}
 		if !q.AgentID.IsZero() {
 			terms.must("a.agent_id = ?", q.AgentID)
@@ -194,11 +194,11 @@ func (s *Store) Accepted(ctx context.Context, workspaceID, sessionID parley.ID) 
  WHERE s.workspace_id = $1 AND s.id = $2`, workspaceID, sessionID)
 }
 
-// overdue finds approvals whose time is over.
+// overdue finds approvals whose deadline has passed.
 const overdue = `SELECT session_id, workspace_id, id FROM parley.approvals
 	WHERE state = 'pending' AND expires_at <= (SELECT parley.now_ms()) ORDER BY expires_at LIMIT $1`
 
-// expire ends approvals whose time is over, one transition each.
+// expire ends overdue approvals, one transition each.
 func (s *Store) expire(ctx context.Context) (int, error) {
 	type due struct{ session, workspace, approval parley.ID }
 	total := 0

@@ -16,13 +16,13 @@ import (
 	"example.org/parley/internal/transfer"
 )
 
-// copyingTable is there while a copy into a database is under way.
+// copyingTable exists while a copy into the database is under way.
 const copyingTable = "parley.copying"
 
-// headPage is the number of records that are read at a time.
+// headPage is how many records are read at a time.
 const headPage = 500
 
-// errUnfinishedCopy keeps servers out of a half of a database.
+// errUnfinishedCopy keeps servers from opening a half-copied database.
 func errUnfinishedCopy() error {
 	return parley.Errorf(
 		parley.CodeConflict,
@@ -31,12 +31,11 @@ func errUnfinishedCopy() error {
 	)
 }
 
-// Archive shows the rows of a store as they are, and takes rows. It is for moving
-// a database (internal/transfer), while nobody works on it. It has a connection
-// of its own and is used by one goroutine at a time.
+// Archive reads and writes the raw rows of a store, to move a database (internal/transfer) while nothing else uses it.
+// It has its own connection and is not safe for concurrent use.
 type Archive struct {
 	conn *pgx.Conn
-	name string // of the database, for sentences
+	name string // of the database, for messages
 }
 
 var _ transfer.Destination = (*Archive)(nil)
@@ -58,9 +57,9 @@ func (a *Archive) Close() error {
 	return a.conn.Close(ctx)
 }
 
-// within runs statements in one transaction, as the role that sees all rows.
-func (a *Archive) within(ctx context.Context, run func() error) error {
-	return a.transact(ctx, func() error {
+// asSystem runs statements in one transaction, as the role that sees all rows.
+func (a *Archive) asSystem(ctx context.Context, run func() error) error {
+	return a.asOwner(ctx, func() error {
 		if err := a.exec(ctx, enterSystem); err != nil {
 			return err
 		}
@@ -68,9 +67,8 @@ func (a *Archive) within(ctx context.Context, run func() error) error {
 	})
 }
 
-// transact runs statements in one transaction, as the URL's own role, which owns
-// the schema.
-func (a *Archive) transact(ctx context.Context, run func() error) error {
+// asOwner runs statements in one transaction, as the URL's own role, which owns the schema.
+func (a *Archive) asOwner(ctx context.Context, run func() error) error {
 	return mapError(pgx.BeginFunc(ctx, a.conn, func(pgx.Tx) error { return run() }))
 }
 
@@ -79,7 +77,7 @@ func (a *Archive) exec(ctx context.Context, query string, args ...any) error {
 	return err
 }
 
-// each visits the rows of a query while they arrive.
+// each visits the rows of a query as they arrive.
 func (a *Archive) each(ctx context.Context, query string, visit func(*row) error, args ...any) error {
 	rows, err := a.conn.Query(ctx, query, args...)
 	if err != nil {
@@ -96,9 +94,9 @@ func (a *Archive) each(ctx context.Context, query string, visit func(*row) error
 	return rows.Err()
 }
 
-// Quiet implements transfer.Archive: no process has a lease.
+// Quiet implements transfer.Archive: it requires that no process has a lease.
 func (a *Archive) Quiet(ctx context.Context) error {
-	return a.within(ctx, func() error {
+	return a.asSystem(ctx, func() error {
 		return a.each(
 			ctx,
 			"SELECT name, lease_until - parley.now_ms() FROM parley.processes WHERE lease_until > parley.now_ms() "+
@@ -142,7 +140,7 @@ func (a *Archive) Each(
 		}
 		query += " WHERE (" + list(key) + ") > (" + strings.Join(places, ", ") + ")"
 	}
-	return a.within(ctx, func() error {
+	return a.asSystem(ctx, func() error {
 		return a.each(ctx, query+" ORDER BY "+list(key), func(r *row) error {
 			out := make(transfer.Row, len(table.Columns))
 			for i, column := range table.Columns {
@@ -164,7 +162,7 @@ func list(names []string) string {
 	return strings.Join(all, ", ")
 }
 
-// value takes the next column as it is.
+// value reads the next column as stored.
 func (r *row) value(kind tables.Kind) transfer.Value {
 	if r.next < len(r.values) && r.values[r.next] == nil {
 		r.next++
@@ -190,7 +188,7 @@ func (r *row) value(kind tables.Kind) transfer.Value {
 	return v
 }
 
-// bound is a value on its way into a statement.
+// bound converts a value to a statement's argument.
 func bound(v transfer.Value) any {
 	switch v.Kind {
 	case tables.Integer:
@@ -208,7 +206,7 @@ func bound(v transfer.Value) any {
 	}
 }
 
-// asUUID is NULL for what holds no id.
+// asUUID returns NULL for a value without an id.
 func asUUID(v transfer.Value) (id pgtype.UUID) {
 	id.Valid = copy(id.Bytes[:], v.Bytes) == len(id.Bytes)
 	return id
@@ -216,7 +214,7 @@ func asUUID(v transfer.Value) (id pgtype.UUID) {
 
 // Count implements transfer.Archive.
 func (a *Archive) Count(ctx context.Context, table tables.Table) (n int64, err error) {
-	err = a.within(ctx, func() error {
+	err = a.asSystem(ctx, func() error {
 		return a.each(ctx, "SELECT count(*) FROM parley."+table.Name, func(r *row) error {
 			n = r.int64()
 			return nil
@@ -230,7 +228,7 @@ func (a *Archive) Records(ctx context.Context, records *transfer.Records) error 
 	var after placed
 	for more := true; more; {
 		var heads []placed
-		err := a.within(ctx, func() error {
+		err := a.asSystem(ctx, func() error {
 			heads = heads[:0]
 			if err := a.each(
 				ctx,
@@ -261,7 +259,7 @@ func (a *Archive) Records(ctx context.Context, records *transfer.Records) error 
 	return records.End()
 }
 
-// placed is a head and where its record is.
+// placed is a head with the place of its record.
 type placed struct {
 	transfer.Head
 	workspaceID parley.ID
@@ -323,10 +321,10 @@ func (a *Archive) feed(ctx context.Context, heads []placed, records *transfer.Re
 	return a.conn.SendBatch(ctx, &batch).Close()
 }
 
-// isCopying reports whether a copy into a database is under way.
+// isCopying reports whether a copy into the database is under way.
 const isCopying = "SELECT to_regclass('" + copyingTable + "') IS NOT NULL"
 
-// refuseCopy is CodeConflict while a copy into the database is under way.
+// refuseCopy returns CodeConflict while a copy into the database is under way.
 func (s *Store) refuseCopy(ctx context.Context) error {
 	var found bool
 	if err := s.pool.QueryRow(ctx, isCopying).Scan(&found); err != nil {
@@ -340,7 +338,7 @@ func (s *Store) refuseCopy(ctx context.Context) error {
 
 // Progress implements transfer.Destination.
 func (a *Archive) Progress(ctx context.Context) (progress *transfer.Progress, err error) {
-	err = a.transact(ctx, func() error {
+	err = a.asOwner(ctx, func() error {
 		found := false
 		if err := a.each(ctx, isCopying, func(r *row) error {
 			found = r.bool()
@@ -358,7 +356,7 @@ func (a *Archive) Progress(ctx context.Context) (progress *transfer.Progress, er
 
 // Begin implements transfer.Destination.
 func (a *Archive) Begin(ctx context.Context, progress transfer.Progress) error {
-	err := a.transact(ctx, func() error {
+	err := a.asOwner(ctx, func() error {
 		if err := a.exec(
 			ctx,
 			"CREATE TABLE "+copyingTable+" (source bytea, at_table text, at_rows bigint, at_key bytea)",
@@ -398,7 +396,7 @@ func (a *Archive) Append(
 		list(names),
 		strings.Join(arrays, ", "),
 	)
-	return a.transact(ctx, func() error {
+	return a.asOwner(ctx, func() error {
 		if err := a.exec(
 			ctx,
 			"UPDATE "+copyingTable+" SET at_table = $1, at_rows = $2, at_key = $3",
@@ -415,7 +413,7 @@ func (a *Archive) Append(
 	})
 }
 
-// array is one column of many rows, and the type of its elements.
+// array returns one column of many rows, and the type of its elements.
 func array(kind tables.Kind, rows []transfer.Row, at int) (element string, values any) {
 	switch kind {
 	case tables.ID:
@@ -450,11 +448,11 @@ func gathered[T any](rows []transfer.Row, at int, as func(transfer.Value) T) []T
 	return column
 }
 
-// End implements transfer.Destination. The planner learns what the tables hold
-// now, and the outbox counts on behind what was copied.
+// End implements transfer.Destination. It updates the planner's statistics, and continues the outbox's ids after the
+// copied ones.
 func (a *Archive) End(ctx context.Context) error {
 	var last int64
-	if err := a.within(ctx, func() error {
+	if err := a.asSystem(ctx, func() error {
 		return a.each(ctx, "SELECT coalesce(max(id), 0) FROM parley.outbox", func(r *row) error {
 			last = r.int64()
 			return nil
@@ -467,7 +465,7 @@ func (a *Archive) End(ctx context.Context) error {
 			return mapError(err)
 		}
 	}
-	return a.transact(ctx, func() error {
+	return a.asOwner(ctx, func() error {
 		if err := a.exec(
 			ctx,
 			"SELECT setval(pg_get_serial_sequence('parley.outbox', 'id'), $1, $2)",

@@ -17,7 +17,7 @@ import (
 	"example.org/parley/store/storetest"
 )
 
-// own are the tables that the description leaves out: of the migrations, of processes, and what is derived.
+// own are the tables that the description omits: those of migrations and processes, and derived ones.
 var own = []string{
 	"goose_db_version",
 	"compatibility",
@@ -47,8 +47,8 @@ func archived(t *testing.T, store *Store) *Archive {
 	return archive
 }
 
-// TestEveryColumnIsDescribed holds the description of the tables against the schema, and
-// the order in which rows are read against its keys.
+// TestEveryColumnIsDescribed compares the description of the tables with the schema, and the order of reading rows with
+// its keys.
 func TestEveryColumnIsDescribed(t *testing.T) {
 	t.Parallel()
 	store, url := opened(t)
@@ -64,12 +64,12 @@ func TestEveryColumnIsDescribed(t *testing.T) {
 	}
 	schema, keys := map[string][]string{}, map[string][]string{}
 	var table, column string
-	var place int
-	if _, err := pgx.ForEachRow(rows, []any{&table, &column, &place}, func() error {
+	var position int
+	if _, err := pgx.ForEachRow(rows, []any{&table, &column, &position}, func() error {
 		if slices.Contains(own, table) {
 			return nil
 		}
-		if schema[table] = append(schema[table], column); place >= 0 {
+		if schema[table] = append(schema[table], column); position >= 0 {
 			keys[table] = append(keys[table], column)
 		}
 		return nil
@@ -94,7 +94,7 @@ func TestEveryColumnIsDescribed(t *testing.T) {
 	}
 }
 
-// TestLiveServerIsNotQuiet: while a process has a lease, nothing is copied.
+// TestLiveServerIsNotQuiet: nothing is copied while a process has a lease.
 func TestLiveServerIsNotQuiet(t *testing.T) {
 	t.Parallel()
 	db, _ := opened(t)
@@ -117,8 +117,8 @@ func TestLiveServerIsNotQuiet(t *testing.T) {
 	}
 }
 
-// TestUnfinishedCopyIsNoServers: half of a database is opened by a copy only.
-func TestUnfinishedCopyIsNoServers(t *testing.T) {
+// TestServersRefuseUnfinishedCopies: only a copy opens a half-copied database.
+func TestServersRefuseUnfinishedCopies(t *testing.T) {
 	t.Parallel()
 	store, url := opened(t)
 	archive := archived(t, store)
@@ -126,7 +126,7 @@ func TestUnfinishedCopyIsNoServers(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Open(t.Context(), url, Options{}); refusal(t, err) != parley.CodeConflict {
-		t.Errorf("a server opens it: %v", err)
+		t.Errorf("a server opened it: %v", err)
 	}
 	openedAt(t, url, Options{Copying: true})
 	if err := archive.End(t.Context()); err != nil {
@@ -135,8 +135,8 @@ func TestUnfinishedCopyIsNoServers(t *testing.T) {
 	openedAt(t, url, Options{})
 }
 
-// TestCopyAsAnotherRole: whoever may only become Parley's roles may copy from a
-// database, and is told who may copy into it.
+// TestCopyAsAnotherRole: a role that may only become Parley's roles may copy from a database, and is told which role
+// may copy into it.
 func TestCopyAsAnotherRole(t *testing.T) {
 	t.Parallel()
 	_, url := opened(t)
@@ -171,7 +171,7 @@ func TestCopyAsAnotherRole(t *testing.T) {
 	}
 }
 
-// TestPurgeIsComplete: of deleted sessions no row is left in any table.
+// TestPurgeIsComplete: deleted sessions leave no row in any table.
 func TestPurgeIsComplete(t *testing.T) {
 	t.Parallel()
 	store, _ := opened(t)

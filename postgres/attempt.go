@@ -8,40 +8,40 @@ import (
 	"example.org/parley/store"
 )
 
-// attempt is one run of a transition's core: it is the transition.Rows of it,
-// and remembers what it answered from memory, for the database to confirm.
+// attempt is one run of a transition's core. It implements transition.Rows, and remembers what it answered from memory
+// so that the database can confirm it.
 type attempt struct {
 	store     *Store
-	ctx       context.Context //nolint:containedctx // the call's, which it does not outlive
+	ctx       context.Context //nolint:containedctx // the call's; the attempt does not outlive it
 	workspace parley.ID
 	held      *held
 	tx        *transition.Tx
 	care      care
-	exact     bool          // everything is read
-	talk      *conversation // of a locked one: the transaction that it reads and writes in
-	wrote     bool          // something was sent to be written
+	exact     bool          // read everything
+	talk      *conversation // of a locked attempt: its transaction
+	wrote     bool          // a write was sent
 
 	reads   int // round trips
 	guessed bool
-	blind   bool // what was taken for granted shows in the write alone: a unique index
+	blind   bool // only the write confirms an assumption: a unique index
 	heads   []loaded
 	agents  map[parley.ID]int  // versions taken from memory
-	process parley.ID          // its lease is to be confirmed
-	dead    parley.ID          // that it has none
-	creates bool               // a key of a creation was taken for new: it counts only if a session is made
-	audit   *store.AuditIntent // of the call that asks for it; nil: none
-	found   []statement        // void the batch when other rows that were found are gone
-	extra   []statement        // to be written beside the changes
+	process parley.ID          // must be confirmed to have a lease
+	dead    parley.ID          // must be confirmed to have none
+	creates bool               // assumed that the key of a creation is new; holds only if a session is made
+	audit   *store.AuditIntent // of the call; nil: none
+	found   []statement        // void the batch if other rows that were found are gone
+	extra   []statement        // written beside the changes
 }
 
-// loaded is a head that the attempt read.
+// loaded is a head that the attempt has read.
 type loaded struct {
 	*transition.Head
-	mine bool // in a lane of ours: it may be kept
+	mine bool // read in a lane of ours, so it may be cached
 }
 
-// read runs one statement in the workspace and visits its rows. reset empties
-// what visit fills: the statement may be sent again.
+// read runs one statement in the workspace and visits its rows. reset empties what visit fills, because the statement
+// may be sent again.
 func (a *attempt) read(reset func(), query string, visit func(*row) error, args ...arg) error {
 	return a.ask(func() *batch {
 		reset()
@@ -51,21 +51,20 @@ func (a *attempt) read(reset func(), query string, visit func(*row) error, args 
 	})
 }
 
-// relies has the batch voided when a row that was found, and that no revision
-// covers, is gone by then.
-func (a *attempt) relies(query string, args ...arg) {
+// requireRow makes the batch void if a row that was found, and that no revision covers, is gone by then.
+func (a *attempt) requireRow(query string, args ...arg) {
 	a.found = append(
 		a.found,
 		statement{query: "SELECT CASE WHEN EXISTS (" + query + ") THEN 0 ELSE parley.stale() END", args: args},
 	)
 }
 
-// ask sends a batch that reads. build makes it anew when it is sent again.
+// ask sends a reading batch. build makes it anew each time it is sent.
 func (a *attempt) ask(build func() *batch) error {
 	a.reads++
 	if a.talk != nil {
 		b := build()
-		b.snapshot = false // under the lock nothing moves
+		b.snapshot = false // nothing changes under the lock
 		return a.talk.send(b)
 	}
 	return a.store.read(a.ctx, build)
@@ -81,7 +80,7 @@ func rowsOf[T any](a *attempt, scan func(*row) (T, error), query string, args ..
 	return found, err
 }
 
-// first reads one row; nil when there is none.
+// first reads one row; nil if there is none.
 func first[T any](a *attempt, scan func(*row) (T, error), query string, args ...arg) (found *T, err error) {
 	err = a.read(func() { found = nil }, query, func(r *row) error {
 		value, err := scan(r)
@@ -101,8 +100,8 @@ func (a *attempt) id(query string, args ...arg) (parley.ID, error) {
 	return *found, nil
 }
 
-// Head implements transition.Rows: from the cache, for the database to confirm,
-// or with all that a step needs to know, in one round trip.
+// Head implements transition.Rows: from the cache, for the database to confirm, or in one round trip with everything
+// that a step needs.
 func (a *attempt) Head(id parley.ID) (*transition.Head, error) {
 	mine, err := a.held.enter(a.ctx, id)
 	if err != nil {
@@ -123,7 +122,7 @@ func (a *attempt) Head(id parley.ID) (*transition.Head, error) {
 	return h, nil
 }
 
-// The rest of a head: its turn, and what stands open of that.
+// Queries for the rest of a head: its turn, and that turn's open work.
 const (
 	turnOfHead = "SELECT " + turnColumns +
 		` FROM parley.heads h JOIN parley.turns t ON t.workspace_id = h.workspace_id AND t.id = h.turn_id
@@ -139,7 +138,7 @@ const (
  WHERE h.session_id = $1 AND h.workspace_id = $2 ORDER BY c.ordinal`
 )
 
-// readHead reads a head and what it remembers on one snapshot; nil when there is none.
+// readHead reads a head and the rows that it caches on one snapshot; nil if there is none.
 func (a *attempt) readHead(id parley.ID) (h *transition.Head, err error) {
 	var turn *parley.Turn
 	var open transition.Open

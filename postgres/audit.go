@@ -7,13 +7,12 @@ import (
 	"example.org/parley/store"
 )
 
-// AppendAudit implements store.AuditTrail. Entries of one batch belong to any
-// workspaces, so that the batch is the system's.
+// AppendAudit implements store.AuditTrail. A batch may have entries of any workspaces, so it runs as the system role.
 func (s *Store) AppendAudit(ctx context.Context, entries []parley.AuditEntry) error {
 	if len(entries) == 0 {
 		return nil
 	}
-	return s.read(ctx, func() *batch { // which repeats what is safe to repeat
+	return s.read(ctx, func() *batch { // read repeats what is safe to repeat
 		b := system()
 		b.audit(entries)
 		return b
@@ -25,16 +24,15 @@ const (
 	auditValues = "VALUES (" + insertAuditPlaces + ") ON CONFLICT DO NOTHING"
 )
 
-// audit adds entries; those that are there already stay as they are.
+// audit adds entries and leaves existing ones unchanged.
 func (b *batch) audit(entries []parley.AuditEntry) {
 	for i := range entries {
 		b.write(insertAudit+auditValues, insertAuditArgs(nil, &entries[i])...)
 	}
 }
 
-// auditIf is audit for a change that takes place only where a query finds
-// something: its arguments are from $10 on, and $1 is the workspace. What it finds
-// it locks, so that the change behind it finds the same.
+// auditIf is audit for a change that happens only if a query finds something: its arguments start at $10, and $1 is the
+// workspace. The query locks what it finds, so the change that follows finds the same.
 func (b *batch) auditIf(entries []parley.AuditEntry, exists string, args ...arg) {
 	for i := range entries {
 		b.write(

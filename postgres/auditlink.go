@@ -9,25 +9,24 @@ import (
 	"example.org/parley/store"
 )
 
-// linkable is what the next links are of, and behind what.
+// linkable is what the next links cover, and the links before them.
 type linkable struct {
 	anchor  parley.Anchor
 	now     parley.Time
-	entries []parley.AuditEntry // as they are listed as unlinked
-	stale   []parley.AuditEntry // listed, and linked before
-	gone    []parley.AuditEntry // listed, and neither linked nor there: only their keys
+	entries []parley.AuditEntry // listed as unlinked
+	stale   []parley.AuditEntry // listed, but already linked
+	gone    []parley.AuditEntry // listed, but neither linked nor present: keys only
 	heads   []parley.LinkedHead
 }
 
-// listed is how many entries are listed as unlinked.
+// listed returns how many entries are listed as unlinked.
 func (l *linkable) listed() int { return len(l.entries) + len(l.stale) + len(l.gone) }
 
 const lastLink = "SELECT number, hash FROM parley.audit_links ORDER BY number DESC LIMIT 1"
 
-// LinkAudit implements store.AuditLinker. An entry is listed as unlinked by the
-// transaction that writes it: one that commits late is linked later, and none is
-// passed over. The lease only saves work; the number of a link is its key, so that of
-// two linkers one is fenced.
+// LinkAudit implements store.AuditLinker. The transaction that writes an entry lists it as unlinked, so an entry that
+// commits late is linked later, and none is missed. The lease only saves work; a link's number is its key, so one of
+// two concurrent linkers is fenced.
 func (s *Store) LinkAudit(
 	ctx context.Context,
 	linker parley.ID,
@@ -72,12 +71,12 @@ func (s *Store) LinkAudit(
 	return step, err
 }
 
-// link makes the links of what was found, unless another linker has made some since.
+// link links what was found, unless another linker has made links since.
 func (s *Store) link(ctx context.Context, found linkable) (int, error) {
 	links := parley.LinkAll(found.anchor, found.now, found.entries, found.gone, found.heads)
 	err := s.send(ctx, linked(found, links))
-	if violated(err) != "" || unknown(err) { // another linker's, or this one's own of before
-		return 0, parley.WrapError(parley.CodeFenced, err, "another linker links the audit")
+	if violated(err) != "" || unknown(err) { // by another linker, or by this one earlier
+		return 0, parley.WrapError(parley.CodeFenced, err, "another linker is linking the audit")
 	}
 	if err != nil {
 		return 0, mapError(err)
@@ -85,7 +84,7 @@ func (s *Store) link(ctx context.Context, found linkable) (int, error) {
 	return len(links), nil
 }
 
-// linking takes or keeps the lease, which is written when half of it has gone by.
+// linking takes or keeps the lease, which is renewed after half of it.
 func (s *Store) linking(ctx context.Context, linker parley.ID, lease time.Duration) (held bool, err error) {
 	err = s.read(ctx, func() *batch {
 		held = false
@@ -101,7 +100,7 @@ func (s *Store) linking(ctx context.Context, linker parley.ID, lease time.Durati
 	return held, err
 }
 
-// once leaves each id where it is first.
+// once removes repeated ids, keeping the first of each.
 func once(ids []parley.ID) []parley.ID {
 	seen := make(map[parley.ID]bool, len(ids))
 	return slices.DeleteFunc(ids, func(id parley.ID) bool {
@@ -111,7 +110,7 @@ func once(ids []parley.ID) []parley.ID {
 	})
 }
 
-// linkable reads what is to be linked, in one snapshot.
+// linkable reads what to link, on one snapshot.
 func (s *Store) linkable(ctx context.Context, changed []parley.ID) (found linkable, err error) {
 	err = s.read(ctx, func() *batch {
 		found = linkable{}
@@ -180,7 +179,7 @@ func (s *Store) linkable(ctx context.Context, changed []parley.ID) (found linkab
 	return found, err
 }
 
-// linked is the transaction that makes links.
+// linked builds the transaction that makes links.
 func linked(found linkable, links []parley.AuditLink) *batch {
 	var numbers, times, ats, sequences []int64
 	var workspaces, entries, sessions, owners, graves []parley.ID

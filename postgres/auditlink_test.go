@@ -8,7 +8,7 @@ import (
 	"example.org/parley/store"
 )
 
-// entered adds an entry to the audit, and says its id.
+// entered adds an entry to the audit and returns its id.
 func entered(t *testing.T, store *Store) parley.ID {
 	t.Helper()
 	workspace, err := store.Workspace(t.Context(), parley.DefaultWorkspace)
@@ -30,7 +30,7 @@ func entered(t *testing.T, store *Store) parley.ID {
 	return entry.ID
 }
 
-// holds demands a chain without a fault, of as many links.
+// holds requires a correct chain with a number of links.
 func holds(t *testing.T, store *Store, want int) []store.LinkRow {
 	t.Helper()
 	links, err := store.LinkRows(t.Context(), 0, 100)
@@ -48,7 +48,7 @@ func holds(t *testing.T, store *Store, want int) []store.LinkRow {
 	return links
 }
 
-// TestTheSecondLinkerWaitsForTheLease: one process links, until its lease has run out.
+// TestTheSecondLinkerWaitsForTheLease: one process links until its lease expires.
 func TestTheSecondLinkerWaitsForTheLease(t *testing.T) {
 	store, url := opened(t)
 	other := openedAt(t, url, Options{})
@@ -67,9 +67,8 @@ func TestTheSecondLinkerWaitsForTheLease(t *testing.T) {
 	holds(t, store, 3)
 }
 
-// TestTwoLinkersThatThinkTheyHoldTheLease: both have read what is to be linked; the
-// second one is fenced and writes nothing.
-func TestTwoLinkersThatThinkTheyHoldTheLease(t *testing.T) {
+// TestTwoLinkersWithOneLease: if both have read what to link, the second one is fenced and writes nothing.
+func TestTwoLinkersWithOneLease(t *testing.T) {
 	store, url := opened(t)
 	other := openedAt(t, url, Options{})
 	entered(t, store)
@@ -83,23 +82,23 @@ func TestTwoLinkersThatThinkTheyHoldTheLease(t *testing.T) {
 		t.Fatalf("to be linked: %d and %d, %v", len(first.entries), len(second.entries), err)
 	}
 	if n, err := store.link(t.Context(), first); n != 1 || err != nil {
-		t.Fatalf("the first links %d, %v", n, err)
+		t.Fatalf("the first linked %d, %v", n, err)
 	}
 	if n, err := other.link(t.Context(), second); n != 0 || parley.ErrorCode(err) != parley.CodeFenced {
-		t.Errorf("the second links %d, %v; want it fenced", n, err)
+		t.Errorf("the second linked %d, %v; want it fenced", n, err)
 	}
 	holds(t, store, 1)
 	if step, err := store.LinkAudit(t.Context(), parley.NewID(), time.Hour, nil, nil); err != nil || step.Linked != 1 {
 		t.Fatalf("what the fenced one would have linked: %+v, %v", step, err)
 	}
 	if links := holds(t, store, 2); links[1].EntryID != late {
-		t.Error("another entry is linked in its place")
+		t.Error("a different entry was linked")
 	}
 }
 
-// TestAnEntryThatCommitsLateIsLinkedLate: its transaction is open while others are
-// linked, and begins before them.
-func TestAnEntryThatCommitsLateIsLinkedLate(t *testing.T) {
+// TestLateEntryIsLinkedLate: its transaction begins before the others and is still open when they are
+// linked.
+func TestLateEntryIsLinkedLate(t *testing.T) {
 	store, url := opened(t)
 	conn := connected(t, url)
 	late := parley.NewID()

@@ -13,20 +13,18 @@ import (
 	"example.org/parley"
 )
 
-// The roles that statements run as.
+// Roles that statements run as.
 const (
 	tenantRole = "parley_tenant" // sees the rows of one workspace
 	systemRole = "parley_system" // sees all: claims, sweep, outbox, keys by hash
 )
 
-// arg is a value on its way into a statement: parley.ID, parley.Hash and
-// parley.Time (zero is NULL), string, int, int64, bool, []byte, json.RawMessage
-// (nil is NULL), *int64, *parley.Money, nil, or for an array []parley.ID,
-// []string, []int64, []int, []bool, [][]byte, []*string or []*int64. Named strings are
-// converted by the caller.
+// arg is an argument of a statement: parley.ID, parley.Hash and parley.Time (zero is NULL), string, int, int64, bool,
+// []byte, json.RawMessage (nil is NULL), *int64, *parley.Money, nil, or for an array []parley.ID, []string, []int64,
+// []int, []bool, [][]byte, []*string or []*int64. The caller converts named string types.
 type arg = any
 
-// statement is one of a batch's statements; visit sees its rows.
+// statement is one of a batch's statements; visit reads its rows.
 type statement struct {
 	query string
 	args  []arg
@@ -34,23 +32,23 @@ type statement struct {
 	count *int64
 }
 
-// batch is what one round trip sends: statements that are one transaction, all
-// or nothing. It may be sent again; then its visits see the rows again.
+// batch is one round trip: statements that form one transaction, all or nothing. It may be sent again; then its visits
+// see the rows again.
 type batch struct {
 	role       string
 	workspace  parley.ID // of a tenant's
 	statements []statement
-	snapshot   bool    // all statements see one state; they only read
-	inOrder    bool    // pages are read along an index that has their order, never sorted
-	grouped    bool    // it writes several sessions, and waits for no lock for long
-	shared     []int64 // advisory locks that a tenant's batch shares until it is committed
+	snapshot   bool    // read-only; all statements see the same state
+	inOrder    bool    // read pages along an index in their order, without sorting
+	grouped    bool    // writes several sessions, and waits only briefly for locks
+	shared     []int64 // advisory locks that a tenant's batch shares until the commit
 
-	// of a transition: what the fence of its head is to look at as well
+	// of a transition: what else its head's fence checks
 	claims []arg    // process, agent and version
-	texts  [][]byte // hashes of texts that are stored
+	texts  [][]byte // hashes of texts assumed to be stored
 }
 
-// tenant begins a batch in a workspace, system one that sees all.
+// tenant begins a batch in one workspace, system one that sees all.
 func tenant(workspaceID parley.ID) *batch {
 	return &batch{role: tenantRole, workspace: workspaceID}
 }
@@ -62,7 +60,7 @@ func ordered(workspaceID parley.ID) *batch {
 
 func system() *batch { return &batch{role: systemRole} }
 
-// read adds a statement whose rows are visited in order.
+// read adds a statement and visits its rows in order.
 func (b *batch) read(query string, visit func(*row) error, args ...arg) {
 	b.statements = append(b.statements, statement{query: query, args: args, visit: visit})
 }
@@ -72,7 +70,7 @@ func (b *batch) write(query string, args ...arg) {
 	b.statements = append(b.statements, statement{query: query, args: args})
 }
 
-// counted is write that tells how many rows were changed.
+// counted is write that returns how many rows changed.
 func (b *batch) counted(count *int64, query string, args ...arg) {
 	b.statements = append(b.statements, statement{query: query, args: args, count: count})
 }
@@ -83,23 +81,22 @@ const (
 	enterShared = "SELECT set_config('role', '" + tenantRole + "', true), set_config('parley.workspace', $1, true), " +
 		"(SELECT count(pg_advisory_xact_lock_shared(lock)) FROM unnest($2::bigint[]) lock)"
 	enterSystem = "SELECT set_config('role', '" + systemRole + "', true), set_config('jit', 'off', true)"
-	// Told not to sort, the planner reads a page along an index that has its order.
-	// By itself it would sometimes rather read and sort everything that a filter
-	// lets through: the terms that make a partial index usable, which follow from
-	// the others, make it expect far fewer rows than there are. Where it has to sort
-	// all the same it takes that to be so dear that it would compile the query.
+	// Without sorting, the planner reads a page along an index in its order. Left alone, it sometimes prefers to read
+	// and sort everything that a filter admits: the terms that make a partial index usable follow from the others, and
+	// make it expect far fewer rows than exist. Where it must sort anyway, it considers that so expensive that it would
+	// compile the query; hence no jit.
 	enterOrdered = "SELECT set_config('role', '" + tenantRole +
 		"', true), set_config('parley.workspace', $1, true), set_config('enable_sort', 'off', true), " +
 		"set_config('enable_bitmapscan', 'off', true), set_config('jit', 'off', true)"
-	// A group takes no sides: what it cannot have soon, each member waits for alone.
+	// A group waits only briefly for a lock; then each member waits for its own.
 	enterGroup = "SELECT set_config('role', '" + tenantRole +
 		"', true), set_config('parley.workspace', $1, true), set_config('lock_timeout', '" + groupWait + "', true), " +
 		"(SELECT count(pg_advisory_xact_lock_shared(lock)) FROM unnest($2::bigint[]) lock)"
 	beginReads = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 )
 
-// queued is the batch as the driver takes it, between what a transaction of
-// more than one batch begins and ends with.
+// queued returns the batch in the driver's form, between the statements that begin and end a transaction of several
+// batches.
 func (b *batch) queued(before, after string) *pgx.Batch {
 	q := &pgx.Batch{}
 	if b.snapshot {
@@ -140,9 +137,8 @@ func (b *batch) queued(before, after string) *pgx.Batch {
 	return q
 }
 
-// run sends the batch on a connection and reads all of its results. An error of
-// a visit is returned, but the batch is committed all the same: visits of batches
-// that write must not fail.
+// run sends the batch on a connection and reads all results. It returns an error of a visit although the batch is
+// committed, so visits of writing batches must not fail.
 func (b *batch) run(ctx context.Context, c *pgxpool.Conn, before, after string) error {
 	results := c.SendBatch(ctx, b.queued(before, after))
 	return results.Close()
@@ -152,7 +148,7 @@ func eachRow(rows pgx.Rows, visit func(*row) error) error {
 	var r row
 	var failed error
 	for rows.Next() {
-		if r.fields == nil { // a query that failed has none
+		if r.fields == nil { // a failed query has none
 			r.fields = rows.FieldDescriptions()
 		}
 		if failed != nil {
@@ -169,10 +165,10 @@ func eachRow(rows pgx.Rows, visit func(*row) error) error {
 	return rows.Err()
 }
 
-// errPageFull ends the visits of a query whose rows are large enough.
+// errPageFull ends the visits of a query whose rows reach the page's bytes.
 var errPageFull = errors.New("postgres: the page is full")
 
-// bind converts arguments to what the driver sends without looking twice.
+// bind converts arguments to types that the driver sends without reflection.
 func bind(args []arg) []any {
 	bound := make([]any, len(args))
 	for i, value := range args {
@@ -212,5 +208,5 @@ func bindOne(value arg) any {
 	}
 }
 
-// unsendable is what no column takes: sending it is an error of the driver's that names it.
+// unsendable is an argument of an unsupported type; sending it is a driver error that names the type.
 type unsendable struct{ kind string }

@@ -10,9 +10,8 @@ import (
 	"example.org/parley/store/storetest"
 )
 
-// TestThroughPgBouncer: the store keeps its contract behind a pooler in
-// transaction mode, which knows no prepared statements and gives each transaction
-// another connection. Migrations and notifications go past it.
+// TestThroughPgBouncer: the store passes its contract behind a pooler in transaction mode, which supports no prepared
+// statements and gives each transaction a different connection. Migrations and notifications bypass it.
 func TestThroughPgBouncer(t *testing.T) {
 	t.Parallel()
 	bouncer, err := databases.Cluster(t).Bouncer()

@@ -18,14 +18,14 @@ import (
 	"example.org/parley/store/storetest"
 )
 
-// cutter breaks connections on which a transition is being written: before the
-// server has heard of it, or after it has committed and before it said so.
+// cutter breaks connections that are writing a transition: before the server has received it, or after the commit and
+// before the answer.
 type cutter struct {
-	one  int64 // of so many transitions; 0 cuts none
+	one  int64 // cut one of so many transitions; 0 cuts none
 	cuts atomic.Int64
 }
 
-// prepared are the names under which the driver keeps the fences of transitions.
+// prepared are the driver's names of the prepared fences of transitions.
 var prepared = func() (names [][]byte) {
 	for _, text := range []string{updateHead, updateHeadClaim, updateHeadCall, insertHead} {
 		digest := sha256.Sum256([]byte(text))
@@ -34,9 +34,9 @@ var prepared = func() (names [][]byte) {
 	return names
 }()
 
-// writes reports whether bytes on their way to the server run a transition's fence.
+// writes reports whether bytes sent to the server run a transition's fence.
 func writes(sent []byte) bool {
-	if bytes.Contains(sent, []byte("parley.heads")) { // it is being prepared
+	if bytes.Contains(sent, []byte("parley.heads")) { // the fence is being prepared
 		return false
 	}
 	for _, name := range prepared {
@@ -52,13 +52,12 @@ func (c *cutter) dial(ctx context.Context, network, address string) (net.Conn, e
 	return &cutConn{Conn: conn, cutter: c}, err
 }
 
-// cutConn is a connection that may be broken. Its fields are used by one
-// goroutine that writes and one that reads.
+// cutConn is a connection that may be broken. One goroutine writes and one reads it.
 type cutConn struct {
 	net.Conn
 	cutter *cutter
-	lost   atomic.Bool // what was written did not arrive
-	deaf   atomic.Bool // the answer to what was written does not arrive
+	lost   atomic.Bool // writes no longer arrive
+	deaf   atomic.Bool // answers no longer arrive
 }
 
 func (c *cutConn) Write(sent []byte) (int, error) {
@@ -84,7 +83,7 @@ func (c *cutConn) Read(heard []byte) (int, error) {
 		}
 		return n, err
 	}
-	ready := []byte("Z\x00\x00\x00\x05") // the server is through with all that was sent
+	ready := []byte("Z\x00\x00\x00\x05") // the server has processed everything sent
 	for all := bytes.Clone(heard[:n]); err == nil && !bytes.Contains(all, ready); {
 		n, err = c.Conn.Read(heard)
 		all = append(all, heard[:n]...)
@@ -113,11 +112,11 @@ func cutting(tb testing.TB, url string, c *cutter) *Store {
 	return store
 }
 
-// claimTries is more than it takes the server to notice a connection that is gone.
+// claimTries exceeds what the server needs to notice a broken connection.
 const claimTries = 200
 
-// patient asks again for claims when there are none: a claim passes over what is
-// locked, and the locks of a broken connection last until the server has noticed.
+// patient repeats claims that return nothing: a claim skips locked sessions, and a broken connection keeps its locks
+// until the server notices.
 type patient struct{ *Store }
 
 func (p patient) Claim(
@@ -134,9 +133,8 @@ func (p patient) Claim(
 	return claims, err
 }
 
-// TestBrokenConnections: every fifth transition loses its connection while it is
-// written, half of them after they were committed. None is lost, none happens
-// twice, and no caller hears of it.
+// TestBrokenConnections: every fifth transition loses its connection while being written, half of them after the
+// commit. None is lost, none happens twice, and no caller notices.
 func TestBrokenConnections(t *testing.T) {
 	t.Parallel()
 	c := &cutter{one: 5}

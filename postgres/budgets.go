@@ -14,13 +14,11 @@ import (
 	"example.org/parley/store"
 )
 
-// What a transition does to budgets is the end of its batch, in the order of their
-// ids: it voids the batch when there is no room, when what a turn was refused for
-// holds no more, or when a warning was given before. Until then the core takes it
-// for granted.
+// A transition's batch ends with its changes to budgets, in the order of their ids. They void the batch if there is no
+// room, if the reason for a refusal no longer holds, or if a warning was already given. Until then the core assumes
+// that they succeed.
 
-// today is the UTC day by the database's clock; 12, where it stands below, is
-// parley.DailyWarned.
+// today is the UTC day by the database's clock. The literal 12 below is parley.DailyWarned.
 const today = "(parley.now_ms() / 86400000)"
 
 // budgetColumns reads "b".
@@ -38,8 +36,7 @@ const (
   WHERE a.workspace_id = $1 AND a.id = $2`
 )
 
-// limitsHolder is the part of an agent's body and of a session's overrides that
-// holds the limits.
+// limitsHolder is the part of an agent's body and of a session's settings that contains the limits.
 type limitsHolder struct {
 	Limits *parley.Limits `json:"limits"`
 }
@@ -85,8 +82,8 @@ func (s *Store) Budgets(
 	return budgets, err
 }
 
-// What the record says was spent, as a row of six columns behind the ids. Calls
-// whose estimate stays count with its tokens, and with it in what they cost.
+// Spending according to the record, as six columns after the ids. Calls whose estimate stays count with it, both in
+// tokens and in cost.
 const (
 	callTokens = `coalesce((c.usage::json ->> 'input_tokens')::bigint + (c.usage::json ->> 'output_tokens')::bigint,
 		CASE WHEN c.estimated THEN c.reserved_tokens END, 0)`
@@ -109,7 +106,7 @@ const (
 
 // MakeBudgets implements store.Budgets.
 func (s *Store) MakeBudgets(ctx context.Context, workspaceID parley.ID, subjects []store.BudgetSubject) error {
-	return s.read(ctx, func() *batch { // what is there stays: it may be sent again
+	return s.read(ctx, func() *batch { // existing rows stay, so it may be sent again
 		b := tenant(workspaceID)
 		for _, subject := range subjects {
 			statement := makeSession
@@ -142,16 +139,16 @@ func (s *Store) ParkRefused(ctx context.Context, fence store.Fence, refusal stor
 	)
 }
 
-// Fits implements transition.Rows: the write says otherwise.
+// Fits implements transition.Rows. It assumes yes; the write checks.
 func (a *attempt) Fits(parley.ID, *store.Charge, parley.Reserved) (bool, error) { return true, nil }
 
-// Refuses implements transition.Rows: the write says otherwise.
+// Refuses implements transition.Rows. It assumes yes; the write checks.
 func (a *attempt) Refuses(parley.ID, *store.Refusal) (bool, error) { return true, nil }
 
-// Warned implements transition.Rows: the write says otherwise.
+// Warned implements transition.Rows. It assumes no; the write checks.
 func (a *attempt) Warned(parley.ID, parley.ID, parley.Limit) (bool, error) { return false, nil }
 
-// Rate implements transition.Rows: the write says otherwise.
+// Rate implements transition.Rows. It assumes no wait; the write checks.
 func (a *attempt) Rate(parley.ID, parley.ID, int) (time.Duration, error) { return 0, nil }
 
 // Spend implements transition.Writer.
@@ -212,8 +209,7 @@ func (w *changes) Relimit(h *transition.Head) error {
 	return nil
 }
 
-// reserveIn charges a budget with an estimate, or voids the batch. A budget that is
-// gone has no limit any more.
+// reserveIn charges a budget with an estimate, or voids the batch. A budget that is gone has no limit.
 const reserveIn = `WITH taken AS (UPDATE parley.budgets b SET reserved_tokens = b.reserved_tokens + $3,
 	reserved_cost = b.reserved_cost + $4
  FROM (SELECT ` + today + ` AS day) n WHERE b.workspace_id = $1 AND b.subject_id = $2
@@ -262,8 +258,8 @@ func (b *batch) reserve(h *transition.Head, call *transition.NewCall) {
 
 func nothing(*row) error { return nil }
 
-// wakeSome leaves errands for the sessions that have waited longest for a budget:
-// for all of them when no open call will leave room any more.
+// wakeSome leaves errands for the sessions that have waited longest for a budget, or for all if no open call can leave
+// room.
 const wakeSome = `WITH room AS (SELECT CASE WHEN EXISTS (SELECT 1 FROM parley.budgets
 	WHERE workspace_id = $1 AND subject_id = $2 AND (reserved_tokens > 0
 		OR reserved_cost > 0)) THEN $4::bigint END AS most),
@@ -273,8 +269,7 @@ const wakeSome = `WITH room AS (SELECT CASE WHEN EXISTS (SELECT 1 FROM parley.bu
  INSERT INTO parley.outbox (workspace_id, kind, target_id, created_at, due_at) SELECT $1, $3, g.session_id, now, now
   FROM gone g, parley.now_ms() now`
 
-// spend puts what a call used in the place of its estimate, and lets those go on
-// who wait for the room.
+// spend replaces a call's estimate with its usage and wakes sessions that wait for room.
 func (b *batch) spend(h *transition.Head, spent *transition.Spent) {
 	for _, subject := range spent.From {
 		b.write(
@@ -303,8 +298,7 @@ func (b *batch) spend(h *transition.Head, spent *transition.Spent) {
 	}
 }
 
-// stillRefused voids the batch unless every budget has its revision and one of
-// them refuses.
+// stillRefused voids the batch unless every budget has its revision and one of them refuses.
 const stillRefused = `WITH c AS (SELECT * FROM unnest($2::uuid[], $3::bigint[], $4::boolean[], $5::bigint[],
 	$6::bigint[], $7::bigint[], $8::bigint[])
  AS c (subject_id, revision, watched, tokens, cost, daily_tokens, daily_cost)),
@@ -320,7 +314,7 @@ const stillRefused = `WITH c AS (SELECT * FROM unnest($2::uuid[], $3::bigint[], 
  SELECT CASE WHEN count(*) = cardinality($2::uuid[]) AND bool_and(same)
   AND ($11::boolean OR bool_or(full_up)) THEN 0 ELSE parley.fits_again() END FROM judged`
 
-// park makes a session one that waits for room.
+// park marks a session as waiting for room.
 func (b *batch) park(h *transition.Head, refusal *store.Refusal) {
 	n := len(refusal.Charges)
 	subjects, revisions, watched := make([]parley.ID, n), make([]int64, n), make([]bool, n)
@@ -346,8 +340,7 @@ func (b *batch) park(h *transition.Head, refusal *store.Refusal) {
 	)
 }
 
-// relimit follows a change of a subject's limits: who waits for it may go on, and
-// a budget that nothing limits any more goes.
+// relimit reacts to changed limits of a subject: it wakes waiting sessions and deletes a budget without limits.
 func (b *batch) relimit(workspaceID, subject parley.ID, budgeted bool) {
 	statement := "DELETE FROM parley.budgets WHERE workspace_id = $1 AND subject_id = $2"
 	if budgeted {
@@ -361,8 +354,8 @@ func (b *batch) relimit(workspaceID, subject parley.ID, budgeted bool) {
 		workspaceID, subject, transition.WakeSession{}.Kind())
 }
 
-// relimitAgent is relimit for an agent. Its limits are also those of its sessions:
-// without any of them these budgets go too.
+// relimitAgent is relimit for an agent, whose limits also apply to its sessions: their budgets go, too, if nothing
+// limits them.
 func (b *batch) relimitAgent(before, agent *parley.Agent) {
 	if transition.SameLimits(before.Limits, agent.Limits) {
 		return
@@ -385,10 +378,9 @@ func orNothing(cost *parley.Money) int64 {
 	return int64(*cost)
 }
 
-// What counts a request: a subject's time moves by what one takes, if that is not
-// more than a minute ahead; else early is how far beyond it would be. A time further
-// ahead is ignored: it predates a step back of the database's clock, and would keep
-// everybody out until the clock is there again.
+// Statements that count a request: a subject's time advances by one request's share, unless it would be more than a
+// minute ahead; then early says by how much. A time further ahead is ignored: it predates a step back of the database's
+// clock, and would refuse everybody until the clock catches up.
 const (
 	takenRate = `WITH n AS (SELECT parley.now_ms() * 1000 AS now),
  taken AS (INSERT INTO parley.rates AS r (workspace_id, subject_id, used_until) SELECT $1, $2, n.now + $3 FROM n
@@ -434,13 +426,13 @@ func (s *Store) RateWait(
 	return wait, mapError(s.send(ctx, b))
 }
 
-// rateLimited reads the refusal that parley.rate_limited() raised.
+// rateLimited converts the refusal raised by parley.rate_limited().
 func rateLimited(err error) error {
 	var answer *pgconn.PgError
 	var wait int64
 	var perMinute int
 	if errors.As(err, &answer) {
-		if _, scanErr := fmt.Sscan(answer.Detail, &wait, &perMinute); scanErr != nil { // the function is another one
+		if _, scanErr := fmt.Sscan(answer.Detail, &wait, &perMinute); scanErr != nil { // the function has changed
 			return err
 		}
 	}

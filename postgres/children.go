@@ -9,14 +9,14 @@ import (
 	"example.org/parley/store"
 )
 
-// OpenChild implements store.Children. The parent's head keeps its revision
-// until the child is there, so that whoever ends the call finds it.
+// OpenChild implements store.Children. The parent's head must keep its revision until the child is written, so whoever
+// ends the call finds the child.
 func (s *Store) OpenChild(ctx context.Context, fence store.Fence, child store.NewSession) (parley.Session, error) {
 	return transact(ctx, s, fence.WorkspaceID, func(a *attempt) (parley.Session, error) {
 		opened, err := a.tx.OpenChild(fence, child)
 		for _, l := range a.heads {
 			if err == nil && l.ID == fence.SessionID {
-				a.relies(
+				a.requireRow(
 					"SELECT 1 FROM parley.heads WHERE workspace_id = $1 AND session_id = $2 "+
 						"AND revision = $3 FOR SHARE",
 					l.WorkspaceID,
@@ -73,13 +73,12 @@ func scanNode(r *row) parley.TreeNode {
 	}
 }
 
-// treeQuery reads a session and the tool sessions below it, level by level, one
-// more than are shown.
+// treeQuery selects a session and the tool sessions below it, level by level, one more than are shown.
 func treeQuery(scope store.Scope, sessionID parley.ID) (string, []arg) {
 	var root, below filter
 	root.must("s.id = ?", sessionID)
 	root.visible(scope)
-	below.args = root.args // the numbers go on
+	below.args = root.args // continue the numbering
 	below.visible(scope)
 	return `WITH RECURSIVE tree (id) AS (SELECT s.id FROM parley.sessions s WHERE ` + root.where.String() + `
  UNION ALL SELECT s.id FROM tree t JOIN parley.sessions s ON s.parent_session_id = t.id AND s.kind = 'tool' AND ` +

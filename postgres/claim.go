@@ -10,16 +10,15 @@ import (
 	"example.org/parley/store"
 )
 
-// The bounds of a claim.
+// Bounds of a claim.
 const (
-	claimBatch  = 64 // sessions of one transaction
-	claimRounds = 16 // transactions of one Claim, those included in which others were faster
+	claimBatch  = 64 // sessions per transaction
+	claimRounds = 16 // transactions per Claim, including those lost to faster processes
 )
 
-// candidates reads the sessions of one priority ($1) that a claim would take, with
-// all that it needs to know of them: it steps from one waiting workspace to the
-// next behind $2 and around, whatever waits in each, passes over those of $3, and
-// takes the oldest of $4 workspaces, then their second oldest, up to $4 in all.
+// candidates reads the sessions of one priority ($1) that a claim would take, with everything that it needs of them. It
+// steps through the waiting workspaces after $2 and around, whatever waits in each, skips those of $3, and takes the
+// oldest session of $4 workspaces, then their second oldest, up to $4 in all.
 const candidates = `WITH RECURSIVE walk (workspace_id, found, admitted, lap) AS (
   SELECT $2::uuid, false, 0, 1
  UNION ALL
@@ -45,14 +44,14 @@ const candidates = `WITH RECURSIVE walk (workspace_id, found, admitted, lap) AS 
  LEFT JOIN parley.messages m ON m.workspace_id = c.workspace_id AND m.id = t.trigger_message_id
  LEFT JOIN parley.agents g ON g.workspace_id = c.workspace_id AND g.id = s.agent_id`
 
-// candidate is a session that may be claimed, as it was when it was read.
+// candidate is a session that may be claimed, as read.
 type candidate struct {
 	head    *transition.Head
 	at      parley.Time
 	rank    transition.Rank
-	version int // of its agent, now
+	version int // current version of its agent
 	trigger parley.Message
-	loop    *parley.Loop // that the turn belongs to, if any
+	loop    *parley.Loop // loop of the turn, if any
 }
 
 func scanCandidate(r *row) (c candidate, err error) {
@@ -72,9 +71,8 @@ func scanCandidate(r *row) (c candidate, err error) {
 	return c, err
 }
 
-// Claim implements store.Turns. Sessions are chosen from what one snapshot
-// shows, locked as far as no other process has them and they are still as they
-// were seen, and claimed together.
+// Claim implements store.Turns. It chooses sessions on one snapshot, locks those that no other process holds and that
+// are unchanged, and claims them together.
 func (s *Store) Claim(
 	ctx context.Context,
 	processID parley.ID,
@@ -90,8 +88,8 @@ func (s *Store) Claim(
 		}
 		some, seen, err := s.claimSome(ctx, processID, min(n-len(claims), claimBatch), passed, occupancy)
 		if err != nil {
-			if len(claims) > 0 { // they are this process's: the next call may tell of what is wrong
-				s.log.Warn("claiming was broken off", "error", err)
+			if len(claims) > 0 { // these are claimed; the next call may return the error
+				s.log.Warn("claiming stopped early", "error", err)
 				return claims, nil
 			}
 			return nil, mapError(err)
@@ -108,9 +106,8 @@ func (s *Store) Claim(
 	return claims, nil
 }
 
-// claimSome claims up to n sessions in one transaction; seen tells how many could
-// be claimed when it looked. It looks at some more than it wants: as many as the
-// round before passed over, which somebody may keep locked for long.
+// claimSome claims up to n sessions in one transaction; seen is how many could be claimed when it looked. It examines
+// more than it wants: as many more as the previous round skipped, since somebody may keep those locked for long.
 func (s *Store) claimSome(
 	ctx context.Context,
 	processID parley.ID,
@@ -183,7 +180,7 @@ func (s *Store) lastServed() (id parley.ID) {
 	return id
 }
 
-// orZero is an id that is not NULL when it is zero.
+// orZero replaces NULL with the zero id.
 func orZero(id parley.ID) string {
 	if id.IsZero() {
 		return "00000000-0000-0000-0000-000000000000"
@@ -191,8 +188,8 @@ func orZero(id parley.ID) string {
 	return id.String()
 }
 
-// candidates reads what a process may claim, of each rank. CodeFenced without a
-// lease. Suspected turns are few: what they need is read when there are any.
+// candidates reads what a process may claim, of each rank. CodeFenced without a lease. Suspected turns are rare; what
+// they need is read only if there are any.
 func (s *Store) candidates(
 	ctx context.Context,
 	processID parley.ID,
@@ -246,7 +243,7 @@ func (s *Store) candidates(
 	return append(suspected, found...), suspects, err
 }
 
-// readCandidates adds the reading of up to n ready sessions of a rank.
+// readCandidates adds the query for up to n ready sessions of a rank.
 func (s *Store) readCandidates(b *batch, found *[]candidate, rank transition.Rank, n int, occupancy store.Occupancy) {
 	if n <= 0 || !occupancy.AdmitsAny(rank.Mode()) {
 		return
@@ -266,7 +263,7 @@ func (s *Store) readCandidates(b *batch, found *[]candidate, rank transition.Ran
 	}, int(rank), orZero(served), refused, n)
 }
 
-// agentsOf reads the versions of agents that candidates need and that are not known.
+// agentsOf reads the agent versions that candidates need and that are not cached.
 func (s *Store) agentsOf(ctx context.Context, found []candidate) error {
 	wanted := map[agentKey]bool{}
 	for i := range found {
@@ -301,8 +298,8 @@ func (s *Store) agentsOf(ctx context.Context, found []candidate) error {
 	})
 }
 
-// stillMine are the claims of a transaction that nobody knows the end of which
-// are this process's: an epoch is given out once.
+// stillMine returns those claims of a transaction with an unknown result that this process holds: no epoch is used
+// twice.
 func (s *Store) stillMine(ctx context.Context, processID parley.ID, claims []store.Claim) ([]store.Claim, error) {
 	mine := map[parley.ID]int64{}
 	ids := make([]parley.ID, len(claims))
@@ -327,8 +324,7 @@ func (s *Store) stillMine(ctx context.Context, processID parley.ID, claims []sto
 	return slices.DeleteFunc(claims, func(c store.Claim) bool { return mine[c.Fence.SessionID] != c.Fence.Epoch }), err
 }
 
-// claimable are the candidates that a claim has locked: it is the
-// transition.Rows and the transition.Waiting of the core.
+// claimable holds the candidates that a claim has locked. It implements transition.Rows and transition.Waiting.
 type claimable struct {
 	*attempt
 	suspects transition.Suspects
@@ -336,7 +332,7 @@ type claimable struct {
 	order    [transition.FirstAccused][]*candidate // by rank, oldest first
 }
 
-// lock locks candidates that are as they were and that nobody else is working on.
+// lock locks candidates that are unchanged and that nobody else is working on.
 func (c *claimable) lock(found []candidate) *batch {
 	sessions, workspaces, revisions := make(
 		[]parley.ID,
@@ -375,7 +371,7 @@ func (c *claimable) lock(found []candidate) *batch {
 // Suspects implements transition.Waiting.
 func (c *claimable) Suspects(parley.ID) (transition.Suspects, error) { return c.suspects, nil }
 
-// inOrder are the locked candidates of a rank, oldest first.
+// inOrder returns the locked candidates of a rank, oldest first.
 func (c *claimable) inOrder(rank transition.Rank) []*candidate {
 	order := &c.order[rank]
 	if *order == nil {

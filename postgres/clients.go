@@ -9,8 +9,7 @@ import (
 	"example.org/parley/store"
 )
 
-// ClientSession is the session that a client has open; CodeNotFound when it has
-// none, or one that is gone.
+// ClientSession implements store.Clients. A session that is gone counts as none.
 func (s *Store) ClientSession(
 	ctx context.Context,
 	scope store.Scope,
@@ -93,8 +92,8 @@ func (s *Store) SessionClients(
 	return clients, err
 }
 
-// ExpireClients implements store.ClientSweep: a transaction for each, since each
-// may be of another workspace.
+// ExpireClients implements store.ClientSweep, with a transaction for each client, since each may be of a different
+// workspace.
 func (s *Store) ExpireClients(ctx context.Context, before parley.Time) (bool, error) {
 	type client struct {
 		workspaceID, principalID parley.ID

@@ -8,8 +8,8 @@ import (
 	"example.org/parley/store"
 )
 
-// TestRatesAfterTheClockWentBack: nobody waits until the database's clock is where it
-// was. What the store has noted is moved, which to it is as if the clock had been set.
+// TestRatesAfterTheClockWentBack: nobody has to wait until the database's clock catches up. The test moves stored
+// times, which is as if the clock had been set the opposite way.
 func TestRatesAfterTheClockWentBack(t *testing.T) {
 	t.Parallel()
 	store, url := opened(t)
@@ -53,8 +53,7 @@ func TestRatesAfterTheClockWentBack(t *testing.T) {
 	}
 }
 
-// TestErrandsAfterTheClockWentBack: what was left to be done is done after the delay
-// that it was left with.
+// TestErrandsAfterTheClockWentBack: errands are done after their original delay.
 func TestErrandsAfterTheClockWentBack(t *testing.T) {
 	t.Parallel()
 	store, url := opened(t)
@@ -80,8 +79,7 @@ func TestErrandsAfterTheClockWentBack(t *testing.T) {
 	}
 }
 
-// TestDaysOfBudgets: what was spent on one day does not count on another, whichever of
-// the two is the later one.
+// TestDaysOfBudgets: spending on one day does not count on another, earlier or later.
 func TestDaysOfBudgets(t *testing.T) {
 	t.Parallel()
 	db, url := opened(t)
@@ -114,7 +112,7 @@ func TestDaysOfBudgets(t *testing.T) {
 			t.Fatalf("%+v, %v", budgets, err)
 		}
 		if b := budgets[0]; b.DayTokens != c.spent || int64(b.DayCost) != c.spent || (b.Warned == 0) != (c.spent == 0) {
-			t.Errorf("of what was spent %s %d tokens and %d count, warned %d", what, b.DayTokens, b.DayCost, b.Warned)
+			t.Errorf("of the spending %s, %d tokens and %d count, warned %d", what, b.DayTokens, b.DayCost, b.Warned)
 		}
 	}
 }

@@ -13,10 +13,9 @@ import (
 	"example.org/parley"
 )
 
-// row reads the columns of one row from left to right: each method takes the
-// next one, in the form in which the server sent it: binary, or text where the
-// URL asks for a mode that knows no column's type. A column of another type ends
-// the query with an error.
+// row reads the columns of one row from left to right: each method reads the next one, in the form in which the server
+// sent it: binary, or text if the URL asks for a mode that does not know column types. A column of an unexpected type
+// ends the query with an error.
 type row struct {
 	fields []pgconn.FieldDescription
 	values [][]byte
@@ -24,7 +23,7 @@ type row struct {
 	err    error
 }
 
-// take is the next column's bytes, nil for NULL; they are the driver's.
+// take returns the next column's bytes, nil for NULL; the driver owns them.
 func (r *row) take() (value []byte, text bool) {
 	if r.next >= len(r.values) {
 		r.fail("columns")
@@ -41,11 +40,11 @@ func (r *row) fail(wanted string) {
 		if r.next > 0 && r.next <= len(r.fields) {
 			name = r.fields[r.next-1].Name
 		}
-		r.err = fmt.Errorf("postgres: column %s is no %s", name, wanted)
+		r.err = fmt.Errorf("postgres: column %s is not a valid %s", name, wanted)
 	}
 }
 
-// int64 is 0 for NULL.
+// int64 returns 0 for NULL.
 func (r *row) int64() int64 {
 	value, text := r.take()
 	switch {
@@ -58,9 +57,9 @@ func (r *row) int64() int64 {
 		}
 		return n
 	case len(value) == 8:
-		return int64(binary.BigEndian.Uint64(value)) //nolint:gosec // the bits are a signed number's
+		return int64(binary.BigEndian.Uint64(value)) //nolint:gosec // the bits are those of a signed number
 	case len(value) == 4:
-		return int64(int32(binary.BigEndian.Uint32(value))) //nolint:gosec // the bits are a signed number's
+		return int64(int32(binary.BigEndian.Uint32(value))) //nolint:gosec // the bits are those of a signed number
 	}
 	r.fail("integer")
 	return 0
@@ -70,7 +69,7 @@ func (r *row) int() int { return int(r.int64()) }
 
 func (r *row) time() parley.Time { return parley.Time(r.int64()) }
 
-// bool is false for NULL.
+// bool returns false for NULL.
 func (r *row) bool() bool {
 	value, text := r.take()
 	switch {
@@ -85,7 +84,7 @@ func (r *row) bool() bool {
 	return value[0] != 0
 }
 
-// maybe is nil for NULL.
+// maybe returns nil for NULL.
 func (r *row) maybe() *int64 {
 	if r.next < len(r.values) && r.values[r.next] == nil {
 		r.next++
@@ -97,19 +96,19 @@ func (r *row) maybe() *int64 {
 
 func (r *row) money() *parley.Money { return (*parley.Money)(r.maybe()) }
 
-// text is "" for NULL.
+// text returns "" for NULL.
 func (r *row) text() string {
 	value, _ := r.take()
 	return string(value)
 }
 
-// json is nil for NULL.
+// json returns nil for NULL.
 func (r *row) json() json.RawMessage {
 	value, _ := r.take()
 	return bytes.Clone(value)
 }
 
-// bytes is nil for NULL and for the empty value.
+// bytes returns nil for NULL and for the empty value.
 func (r *row) bytes() []byte {
 	value := r.raw()
 	if len(value) == 0 {
@@ -118,7 +117,7 @@ func (r *row) bytes() []byte {
 	return bytes.Clone(value)
 }
 
-// raw is a bytea, valid until the next row.
+// raw returns a bytea that is valid until the next row.
 func (r *row) raw() []byte {
 	value, text := r.take()
 	if !text || value == nil {

@@ -21,8 +21,7 @@ func (s *Store) RequestCompaction(
 	})
 }
 
-// openCompactions finds what may be taken: it is due, or its holder is this very
-// process or none with a lease.
+// openCompactions finds compactions to claim: due ones, and those held by this process or by one without a lease.
 const openCompactions = `SELECT c.session_id, c.workspace_id FROM parley.compactions c
  JOIN parley.heads h ON h.session_id = c.session_id AND h.workspace_id = c.workspace_id
  WHERE c.state IN ('pending', 'running') AND h.deleted_at IS NULL
@@ -30,21 +29,21 @@ const openCompactions = `SELECT c.session_id, c.workspace_id FROM parley.compact
   OR NOT EXISTS (SELECT 1 FROM parley.processes p WHERE p.id = c.holder AND p.lease_until > (SELECT parley.now_ms()))))
  ORDER BY c.not_before, c.session_id LIMIT $2`
 
-// ClaimCompactions implements store.Compactions. Several processes may look at
-// once: each compaction is taken by one of them.
+// ClaimCompactions implements store.Compactions. Several processes may look at once: each compaction goes to one of
+// them.
 func (s *Store) ClaimCompactions(
 	ctx context.Context,
 	processID parley.ID,
 	running []parley.ID,
 	n int,
 ) (claims []store.CompactionClaim, err error) {
-	type place struct{ session, workspace parley.ID }
-	var found []place
+	type located struct{ session, workspace parley.ID }
+	var found []located
 	if err := s.read(ctx, func() *batch {
 		found = nil
 		b := system()
 		b.read(openCompactions, func(r *row) error {
-			found = append(found, place{r.id(), r.id()})
+			found = append(found, located{r.id(), r.id()})
 			return nil
 		}, processID, n+len(running))
 		return b

@@ -7,7 +7,7 @@ import (
 	"example.org/parley/store/storetest"
 )
 
-// The store keeps the contract of all stores.
+// TestConformance runs the contract of all stores.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T) store.Store {
@@ -16,7 +16,7 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// Several processes on one database keep it together.
+// TestShared runs the contract of several processes on one database.
 func TestShared(t *testing.T) {
 	t.Parallel()
 	storetest.RunShared(t, func(t *testing.T) (one, other store.Store) {

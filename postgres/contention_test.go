@@ -11,13 +11,12 @@ import (
 	"example.org/parley/store"
 )
 
-// TestDeadlock: a transition that the server gives up, because it and somebody
-// else wait for each other, is made again.
+// TestDeadlock: a transition that the server aborts because of a deadlock is made again.
 func TestDeadlock(t *testing.T) {
 	t.Parallel()
 	url := databases.New(t)
 	other := connected(t, databases.Cluster(t).URL(pgtest.Superuser, databaseOf(t, url)))
-	// Who waits first looks for a deadlock first, and once: when the other waits too.
+	// The first to wait checks for a deadlock first, and only once: after the other waits, too.
 	run(t, other, "ALTER DATABASE "+databaseOf(t, url)+" SET deadlock_timeout = '3s'", "SET deadlock_timeout = '1min'")
 	db := openedAt(t, url, Options{})
 	k := newTalker(t, db, 1)
@@ -67,22 +66,21 @@ func TestDeadlock(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	lock(parent) // it has this one: only a server that gives it up lets go
+	lock(parent) // held by the transition until the server aborts it
 	run(t, other, "COMMIT")
 	if err := <-deleted; err != nil {
 		t.Fatal(err)
 	}
 	for _, id := range []parley.ID{parent, child} {
 		if _, err := db.Session(t.Context(), k.scope, id); parley.ErrorCode(err) != parley.CodeNotFound {
-			t.Errorf("the session is there: %v", err)
+			t.Errorf("the session still exists: %v", err)
 		}
 	}
 }
 
-// TestChildOfASessionThatGoes: a child that another process makes while the deletion
-// of its parent, which knows nothing of it, waits for the parent's lock goes too, or
-// is refused.
-func TestChildOfASessionThatGoes(t *testing.T) {
+// TestChildOfADeletedSession: another process makes a child while the deletion of its parent, unaware of it, waits for
+// the parent's lock. The child is deleted, too, or refused.
+func TestChildOfADeletedSession(t *testing.T) {
 	t.Parallel()
 	db, url := opened(t)
 	other, k := openedAt(t, url, Options{}), newTalker(t, db, 1)
@@ -94,7 +92,7 @@ func TestChildOfASessionThatGoes(t *testing.T) {
 	stopped := connected(t, databases.Cluster(t).URL(pgtest.Superuser, databaseOf(t, url)))
 	run(t, stopped, "BEGIN", "SELECT 1 FROM parley.heads WHERE session_id = '"+parent.String()+"' FOR UPDATE")
 	deleted, made := make(chan error, 1), make(chan error, 1)
-	go func() { deleted <- db.DeleteSession(ctx, k.scope, parent) }() // ends with the other's transaction
+	go func() { deleted <- db.DeleteSession(ctx, k.scope, parent) }() // ends with the other transaction
 	waiting := func() (n int) {
 		t.Helper()
 		if err := stopped.QueryRow(ctx,
@@ -117,7 +115,7 @@ func TestChildOfASessionThatGoes(t *testing.T) {
 		Mode:            parley.ModeForeground,
 		ParentSessionID: parent,
 	}
-	go func() { // ends with the other's transaction too
+	go func() { // ends with the other transaction, too
 		_, err := other.EnsureSession(ctx, k.scope, store.NewSession{Session: child}, parley.ID{})
 		made <- err
 	}()
@@ -136,7 +134,7 @@ func TestChildOfASessionThatGoes(t *testing.T) {
 	}
 }
 
-// databaseOf is the database that a URL names.
+// databaseOf returns the database in a URL.
 func databaseOf(tb testing.TB, url string) string {
 	tb.Helper()
 	config, err := pgx.ParseConfig(url)

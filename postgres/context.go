@@ -8,7 +8,7 @@ import (
 	"example.org/parley/store"
 )
 
-// ContextTail reads what a model may see, newest first.
+// ContextTail implements store.Messages.
 func (s *Store) ContextTail(
 	ctx context.Context,
 	workspaceID, sessionID parley.ID,
@@ -33,7 +33,7 @@ func (s *Store) ContextTail(
 	return messages, more, err
 }
 
-// contextTail reads a page of the record backwards, from the latest context edge on.
+// contextTail reads a page of the record backwards, no further than the latest context edge.
 func contextTail(
 	sessionID parley.ID,
 	shared []transition.Part,
@@ -59,9 +59,9 @@ func contextTail(
 	return l.sized(columns, merged(arms, order+clause), order, marks, 1, most), rows, l.args
 }
 
-// edge is where the latest context edge of a session stands, 0 without one. As the
-// result of a query of its own it bounds the index's search: of anything else the
-// planner fears that it could tell of rows behind the policies.
+// edge selects the sequence of the latest context edge of a session, 0 without one. As the result of its own query it
+// bounds the search of the index; the planner would not use any other form there, because it might leak rows behind the
+// policies.
 func (l *filter) edge(log string, sessionID parley.ID, shared []transition.Part) string {
 	own := "(SELECT coalesce(max(e.sequence), 0) FROM parley.messages e WHERE e.workspace_id = " + here +
 		" AND e.log_id = " + log + " AND e.context_edge)"
@@ -75,8 +75,7 @@ func (l *filter) edge(log string, sessionID parley.ID, shared []transition.Part)
 	) + " AND k.context_edge)))"
 }
 
-// shown are the terms of a ContextHead's messages: what is set aside of what a
-// fork shares, its own marks say.
+// shown are the terms of a ContextHead's messages: the fork's own marks say which shared messages are set aside.
 func (l *filter) shown(sessionID parley.ID, shared []transition.Part) string {
 	const settled = " AND NOT m.internal AND m.status IN ('completed', 'cancelled')"
 	if len(shared) == 0 {
@@ -90,7 +89,7 @@ func (l *filter) shown(sessionID parley.ID, shared []transition.Part) string {
 	) + " AND a.sequence = m.sequence AND a.set_aside)"
 }
 
-// ContextHead reads what may stand before a window.
+// ContextHead implements store.Messages.
 func (s *Store) ContextHead(
 	ctx context.Context,
 	workspaceID, sessionID parley.ID,
@@ -123,7 +122,7 @@ func (s *Store) ContextHead(
 	return head, err
 }
 
-// activeSummary finds the latest summary that stands for what is behind the edge.
+// activeSummary finds the latest summary that covers anything behind the edge.
 func activeSummary(sessionID parley.ID, shared []transition.Part) (string, []arg) {
 	var l filter
 	log := l.visibleLog(store.Scope{}, sessionID)
@@ -138,7 +137,7 @@ func activeSummary(sessionID parley.ID, shared []transition.Part) (string, []arg
 	return l.firstOf(log, shared, rest, " ORDER BY m.sequence DESC LIMIT 1"), l.args
 }
 
-// firstOf is the rest of a query for the first of what the parts of a record have.
+// firstOf ends a query for the first match in the parts of a record.
 func (l *filter) firstOf(log string, shared []transition.Part, rest, order string) string {
 	arms := make([]string, 0, len(shared)+1)
 	for _, logs := range l.logs(log, shared) {
@@ -172,8 +171,7 @@ func firstTask(sessionID parley.ID, shared []transition.Part) (string, []arg) {
 	return "SELECT " + columns + found + marks, l.args
 }
 
-// pinnedMessages finds the newest pinned messages, and the other halves of calls
-// and results among them.
+// pinnedMessages finds the newest pinned messages, and the counterparts of calls and results among them.
 func pinnedMessages(sessionID parley.ID, shared []transition.Part) (string, []arg) {
 	var l filter
 	log := l.visibleLog(store.Scope{}, sessionID)
@@ -201,7 +199,7 @@ func pinnedMessages(sessionID parley.ID, shared []transition.Part) (string, []ar
 		marks + " WHERE m.sequence IS NOT NULL" + shown, l.args
 }
 
-// ClearContext empties what the model sees of a session.
+// ClearContext implements store.Messages.
 func (s *Store) ClearContext(ctx context.Context, scope store.Scope, sessionID parley.ID) (parley.Session, error) {
 	return transact(
 		ctx,

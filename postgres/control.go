@@ -82,8 +82,7 @@ func (a *attempt) TurnAtEnd(h *transition.Head) (*parley.Turn, error) {
 	)
 }
 
-// ResumedTurn implements transition.Rows: a key is taken for new until the index
-// says otherwise.
+// ResumedTurn implements transition.Rows: it assumes that a key is new until the index refuses it.
 func (a *attempt) ResumedTurn(h *transition.Head, key string) (transition.Earlier, error) {
 	if a.presumed() {
 		return transition.Earlier{}, nil

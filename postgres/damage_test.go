@@ -6,7 +6,7 @@ import (
 	"example.org/parley"
 )
 
-// TestDamageThatPostgreSQLReportsMarksTheStore: whatever read or write meets it.
+// TestDamageThatPostgreSQLReportsMarksTheStore: any read or write may meet it.
 func TestDamageThatPostgreSQLReportsMarksTheStore(t *testing.T) {
 	for _, state := range []string{stateBadData, stateBadIndex} {
 		t.Run(state, func(t *testing.T) {
@@ -19,7 +19,7 @@ func TestDamageThatPostgreSQLReportsMarksTheStore(t *testing.T) {
 				table, done = next, next == ""
 			}
 			if d := store.Stats().Damage; d != nil {
-				t.Fatalf("noted before anything happened: %s", d.Says)
+				t.Fatalf("damage noted too early: %s", d.Says)
 			}
 			err := store.read(t.Context(), func() *batch {
 				b := system()
@@ -30,18 +30,18 @@ func TestDamageThatPostgreSQLReportsMarksTheStore(t *testing.T) {
 				return b
 			})
 			if parley.ErrorCode(err) != parley.CodeUnavailable {
-				t.Errorf("the read says %v", err)
+				t.Errorf("the read returned %v", err)
 			}
 			if store.Stats().Damage == nil {
-				t.Error("nothing is noted")
+				t.Error("no damage was noted")
 			}
 		})
 	}
 }
 
-// TestOldChecksumFailuresAreNoDamageOfToday: the count outlives a repair; only a rise
-// while the process runs marks the store.
-func TestOldChecksumFailuresAreNoDamageOfToday(t *testing.T) {
+// TestOldChecksumFailuresAreNotDamage: the count outlives a repair; only a rise during the process's life marks
+// the store.
+func TestOldChecksumFailuresAreNotDamage(t *testing.T) {
 	var count checksumCount
 	for i, step := range []struct {
 		counted int64

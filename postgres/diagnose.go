@@ -12,28 +12,27 @@ import (
 	"example.org/parley"
 )
 
-// The bounds of a diagnosis.
+// Bounds of a diagnosis.
 const (
 	oldestServer   = 150000          // as server_version_num
-	listenPatience = 2 * time.Second // for a notification to arrive
+	listenPatience = 2 * time.Second // how long to wait for a notification
 	probeChannel   = "parley_probe"
 )
 
-// Condition is what there is to know of a database before a server works on it.
+// Condition describes a database before a server uses it.
 type Condition struct {
 	Server       string // version, as the server spells it
 	TooOld       bool
-	Role         string // the URL's
+	Role         string // role of the URL
 	Superuser    bool
 	BypassesRows bool
-	Inherits     bool   // the rights of Parley's roles, without becoming them
-	Schema       Schema // its Missing are statements for somebody with more rights
+	Inherits     bool   // inherits the rights of Parley's roles, without SET ROLE
+	Schema       Schema // Missing lists statements for somebody with more rights
 	ClockOffset  time.Duration
-	Unheard      error // why notifications do not come through Options.ListenURL; nil: they do
+	Unheard      error // why notifications do not arrive through Options.ListenURL; nil: they do
 }
 
-// Diagnose looks at a database and changes nothing there. An error means that it
-// cannot be reached or read.
+// Diagnose examines a database without changing it. An error means that it cannot be reached or read.
 func Diagnose(ctx context.Context, url string, options Options) (Condition, error) {
 	direct := options.ListenURL
 	if direct == "" {
@@ -80,7 +79,7 @@ func dial(ctx context.Context, url string) (*pgx.Conn, error) {
 	return conn, mapError(err)
 }
 
-// ask finds out what only a connection through the URL itself tells.
+// ask finds out what only a connection through the URL itself can tell.
 func (c *Condition) ask(ctx context.Context, conn *pgx.Conn, direct string) error {
 	asked := time.Now()
 	var now int64
@@ -94,9 +93,8 @@ func (c *Condition) ask(ctx context.Context, conn *pgx.Conn, direct string) erro
 	return nil
 }
 
-// hears reports whether a notification that is sent through one connection
-// arrives at another. A pooler that gives every transaction another connection
-// takes LISTEN and delivers nothing.
+// hears reports whether a notification sent through one connection arrives at another. A pooler in transaction mode
+// accepts LISTEN but delivers nothing.
 func hears(ctx context.Context, sender *pgx.Conn, direct string) (err error) {
 	ctx, stop := context.WithTimeout(ctx, listenPatience)
 	defer stop()

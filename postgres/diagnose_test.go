@@ -19,7 +19,7 @@ func TestDiagnose(t *testing.T) {
 	}
 	if c.Role != pgtest.Owner || c.Superuser || c.BypassesRows || c.Inherits || c.TooOld || c.Server == "" ||
 		c.Unheard != nil {
-		t.Errorf("a database as it should be: %+v", c)
+		t.Errorf("a healthy database: %+v", c)
 	}
 	if len(c.Schema.Pending()) != 0 || len(c.Schema.Missing) != 0 || c.Schema.Version == 0 {
 		t.Errorf("a migrated schema: %+v", c.Schema)
@@ -35,8 +35,7 @@ func TestDiagnose(t *testing.T) {
 	if !super.Superuser || len(super.Schema.Pending()) == 0 {
 		t.Errorf("a superuser on an empty database: %+v", super)
 	}
-	// Notifications do not cross databases: what listens elsewhere hears as much as
-	// what listens through a pooler.
+	// Notifications do not cross databases, so listening in another database is like listening through a pooler.
 	deaf, err := Diagnose(t.Context(), url, Options{ListenURL: databases.New(t)})
 	if err != nil || parley.ErrorCode(deaf.Unheard) != parley.CodeUnavailable {
 		t.Errorf("listening elsewhere: %v, %v", deaf.Unheard, err)
@@ -48,7 +47,7 @@ func TestDiagnose(t *testing.T) {
 		Options{ListenURL: elsewhere},
 	); parley.ErrorCode(err) != parley.CodeInvalid ||
 		!strings.Contains(err.Error(), "PARLEY_LISTEN_URL") {
-		t.Errorf("opening with another database to listen at: %v", err)
+		t.Errorf("opening with a different database to listen to: %v", err)
 	}
 	if _, err := Open(
 		t.Context(),
@@ -56,7 +55,7 @@ func TestDiagnose(t *testing.T) {
 		Options{ListenURL: "postgres:///none?host=/nowhere&user=x"},
 	); parley.ErrorCode(err) != parley.CodeUnavailable ||
 		!strings.Contains(err.Error(), "PARLEY_LISTEN_URL") {
-		t.Errorf("opening with nothing to listen at: %v", err)
+		t.Errorf("opening with nothing to listen to: %v", err)
 	}
 	if _, err := Diagnose(
 		context.Background(),

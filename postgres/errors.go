@@ -14,9 +14,9 @@ import (
 	"example.org/parley/internal/transition"
 )
 
-// The states that the server answers with, as far as they are told apart here.
+// Server states that are treated specially.
 const (
-	stateStale       = "PY001" // parley.stale(): the revision is another one
+	stateStale       = "PY001" // parley.stale(): the revision has changed
 	stateLeaseGone   = "PY002" // parley.lease_gone()
 	stateOverBudget  = "PY003" // parley.over_budget()
 	stateFitsAgain   = "PY004" // parley.fits_again()
@@ -25,27 +25,27 @@ const (
 	stateUnique      = "23505"
 	stateSerialize   = "40001"
 	stateDeadlock    = "40P01"
-	stateLocked      = "55P03" // a lock was not to be had for as long as groupWait
+	stateLocked      = "55P03" // a lock was not available within groupWait
 	stateDiskFull    = "53100"
 	stateReadOnly    = "25006"
 	stateCancelled   = "57014"
-	stateShutdown    = "57P01" // the server stops; also a connection ended by an administrator
+	stateShutdown    = "57P01" // the server is stopping, or an administrator ended the connection
 	stateCrash       = "57P02"
 	stateStarting    = "57P03"
-	stateFull        = "53300" // no connection is left
+	stateFull        = "53300" // no connections left
 	stateIdleTooLong = "57P05"
-	stateSilent      = "25P03" // in a transaction, for longer than idleBound says
-	stateTooLong     = "25P04" // a transaction, for longer than the server allows
-	statePlan        = "0A000" // a prepared statement's columns have other types since a migration
-	stateNoStatement = "26000" // a prepared statement is another server connection's, behind a pooler
+	stateSilent      = "25P03" // idle in a transaction for longer than idleBound
+	stateTooLong     = "25P04" // the transaction took longer than the server allows
+	statePlan        = "0A000" // a migration changed the column types of a prepared statement
+	stateNoStatement = "26000" // behind a pooler: the statement was prepared on a different server connection
 	stateNoDatabase  = "3D000"
-	stateBadText     = "22021" // a NUL, or no UTF-8
+	stateBadText     = "22021" // a NUL, or invalid UTF-8
 	statePrivilege   = "42501"
 	stateBadData     = "XX001" // data_corrupted: a page or a row cannot be read
 	stateBadIndex    = "XX002" // index_corrupted
 )
 
-// stateOf is the server's answer in an error; "" when the server did not answer.
+// stateOf returns the server's state in an error; "" if the server did not answer.
 func stateOf(err error) string {
 	var answer *pgconn.PgError
 	if errors.As(err, &answer) {
@@ -54,7 +54,7 @@ func stateOf(err error) string {
 	return ""
 }
 
-// violated is the unique index that an error names; "" when it is no such error.
+// violated returns the unique index that an error names; "" for other errors.
 func violated(err error) string {
 	var answer *pgconn.PgError
 	if errors.As(err, &answer) && answer.Code == stateUnique {
@@ -63,15 +63,15 @@ func violated(err error) string {
 	return ""
 }
 
-// noteDamage keeps what the server says of damage.
+// noteDamage records damage that the server reports.
 func (s *Store) noteDamage(err error) {
 	if state := stateOf(err); state == stateBadData || state == stateBadIndex {
 		s.damage.Note(err.Error())
 	}
 }
 
-// unsent reports that a batch did not reach the server, or was void because the
-// server went away before its end: sending it again is safe.
+// unsent reports that a batch did not reach the server, or was void because the server went away before its end, so it
+// is safe to send again.
 func unsent(err error) bool {
 	var connecting *pgconn.ConnectError
 	if errors.As(err, &connecting) {
@@ -86,13 +86,13 @@ func unsent(err error) bool {
 	return false
 }
 
-// hopeless are the answers to a login that does not get better by waiting.
+// hopeless reports login errors that waiting does not fix.
 func hopeless(state string) bool {
 	return strings.HasPrefix(state, "28") || state == stateNoDatabase || state == statePrivilege
 }
 
-// Absent reports that Open failed because no server answers, or one that starts, stops
-// or is full: waiting may help. A refusal is none.
+// Absent reports that Open failed because the server does not answer, is starting or stopping, or is full, so waiting
+// may help. A refused login does not count.
 func Absent(err error) bool {
 	switch state := stateOf(err); {
 	case state == stateStarting, state == stateShutdown, state == stateCrash, state == stateFull:
@@ -105,9 +105,8 @@ func Absent(err error) bool {
 	return (errors.As(err, &connecting) || broken(err)) && !errors.As(err, &untrusted)
 }
 
-// contended reports that the server gave up a batch for another one, or because
-// what the driver had prepared holds no more and is prepared anew: it is void and
-// may be sent again.
+// contended reports that the server gave up a batch in favour of another, or that the driver's prepared statements are
+// out of date and will be prepared again: the batch is void and may be sent again.
 func contended(err error) bool {
 	switch stateOf(err) {
 	case stateSerialize, stateDeadlock, statePlan, stateNoStatement:
@@ -116,9 +115,8 @@ func contended(err error) bool {
 	return false
 }
 
-// unknown reports that the connection broke after a batch was sent and before
-// its end was heard: it may be committed or not. A pooler whose own connection
-// broke says so with an answer.
+// unknown reports that the connection broke after a batch was sent and before its result arrived: it may or may not be
+// committed. A pooler reports its own broken connection as an error.
 func unknown(err error) bool {
 	if err == nil || unsent(err) {
 		return false
@@ -130,7 +128,7 @@ func unknown(err error) bool {
 	return !errors.As(err, &refusal) && broken(err)
 }
 
-// broken reports an error of the network or of a deadline.
+// broken reports an error of the network, or an expired deadline.
 func broken(err error) bool {
 	var network net.Error
 	return errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
@@ -139,10 +137,9 @@ func broken(err error) bool {
 		strings.Contains(err.Error(), "conn closed")
 }
 
-// mapError gives what a person can act on its code: a full disk is
-// CodeStorageFull, a database out of reach CodeUnavailable, text that cannot be
-// stored CodeInvalid. Refusals and the caller's own end pass through, and
-// everything else stays what it is: the database failed.
+// mapError gives errors that a person can act on a code: a full disk is CodeStorageFull, an unreachable database
+// CodeUnavailable, text that cannot be stored CodeInvalid. Refusals and the caller's own cancellation pass through; any
+// other error means that the database failed.
 func mapError(err error) error {
 	if err == nil {
 		return nil
@@ -176,7 +173,7 @@ func mapError(err error) error {
 		return parley.WrapError(
 			parley.CodeUnavailable,
 			err,
-			"the database takes no writes, as a standby does not; point PARLEY_DATABASE_URL at the primary",
+			"the database accepts no writes; if it is a standby, point PARLEY_DATABASE_URL at the primary",
 		)
 	case strings.HasPrefix(state, "28"):
 		return parley.WrapError(

@@ -10,7 +10,7 @@ import (
 	"example.org/parley/store"
 )
 
-// Events reads the durable events of a session after a sequence, complete.
+// Events implements store.Sessions.
 func (s *Store) Events(
 	ctx context.Context,
 	scope store.Scope,
@@ -62,9 +62,8 @@ func (s *Store) Events(
 	return events, nil
 }
 
-// settledContents reads the contents of the messages that events settled: null
-// for those that are gone. The messages behind the one with which they reach
-// MaxPageBytes are missing, but for those of the first event.
+// settledContents reads the contents of the messages that events settled: null for those that are gone. Messages after
+// the one that reaches MaxPageBytes are missing, except those of the first event.
 func (s *Store) settledContents(
 	ctx context.Context,
 	workspaceID parley.ID,
@@ -115,7 +114,7 @@ func (s *Store) settledContents(
 	return contents, err
 }
 
-// Heads reads where sessions stand, in the order asked.
+// Heads implements store.Sessions, in the order of the ids.
 func (s *Store) Heads(ctx context.Context, sessionIDs []parley.ID) ([]store.HeadState, error) {
 	states := make([]store.HeadState, len(sessionIDs))
 	if len(sessionIDs) == 0 {

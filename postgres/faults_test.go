@@ -12,9 +12,9 @@ import (
 	"example.org/parley/store"
 )
 
-// TestWhoseRevisionItIs: a change whose end nobody heard is not taken for
-// committed because another process has made the next revision.
-func TestWhoseRevisionItIs(t *testing.T) {
+// TestForeignRevisionDoesNotCount: a change with a lost result does not count as committed just because another process made the
+// next revision.
+func TestForeignRevisionDoesNotCount(t *testing.T) {
 	t.Parallel()
 	db, url := opened(t)
 	other := openedAt(t, url, Options{})
@@ -51,7 +51,7 @@ func TestWhoseRevisionItIs(t *testing.T) {
 			t.Fatal(err)
 		}
 		if found, err := lost.committed(ctx); err != nil || found {
-			t.Errorf("%s: that of another process is taken for it (%v)", name, err)
+			t.Errorf("%s: mistaken for the change of another process (%v)", name, err)
 		}
 		kept := attempted()
 		if err := kept.write(); err != nil {
@@ -64,9 +64,8 @@ func TestWhoseRevisionItIs(t *testing.T) {
 	}
 }
 
-// TestClaimPassesOverWhatIsLocked: a session whose rows somebody keeps locked
-// does not keep a process with one free place from the others.
-func TestClaimPassesOverWhatIsLocked(t *testing.T) {
+// TestClaimSkipsLockedSessions: a locked session does not keep a process with one free slot from the others.
+func TestClaimSkipsLockedSessions(t *testing.T) {
 	t.Parallel()
 	db, url := opened(t)
 	ctx, talk := t.Context(), newTalker(t, db, 4)
@@ -87,9 +86,8 @@ func TestClaimPassesOverWhatIsLocked(t *testing.T) {
 	run(t, stopped, "ROLLBACK")
 }
 
-// TestCreationRelies: what a creation found, and no revision covers, is confirmed
-// when it is written.
-func TestCreationRelies(t *testing.T) {
+// TestCreationConfirmsWhatItFound: rows that a creation found, and no revision covers, are confirmed when it is written.
+func TestCreationConfirmsWhatItFound(t *testing.T) {
 	t.Parallel()
 	db, url := opened(t)
 	other := openedAt(t, url, Options{})
@@ -134,9 +132,9 @@ func TestCreationRelies(t *testing.T) {
 	} {
 		a := newAttempt(ctx, db, workspace, &held{cache: db.heads}, exact)
 		if found, err := c.finds(a); err != nil || !found {
-			t.Fatalf("%s is not there: %v", name, err)
+			t.Fatalf("%s is missing: %v", name, err)
 		}
-		a.reads = 2 // as of a transition that also reads a head
+		a.reads = 2 // as if the transition had read a head, too
 		if err := a.confirm(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -144,13 +142,13 @@ func TestCreationRelies(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := a.confirm(); stateOf(err) != stateStale {
-			t.Errorf("%s is gone, and relied on: %v", name, err)
+			t.Errorf("%s is gone but not noticed: %v", name, err)
 		}
 	}
 }
 
-// TestPreparedBeforeAMigration: a statement whose columns have other types since
-// it was prepared is prepared anew, unseen by the caller.
+// TestPreparedBeforeAMigration: a prepared statement whose column types have changed is prepared again without the
+// caller noticing.
 func TestPreparedBeforeAMigration(t *testing.T) {
 	t.Parallel()
 	url := databases.New(t)
@@ -173,7 +171,7 @@ func TestPreparedBeforeAMigration(t *testing.T) {
 	}
 }
 
-// TestOutcomes: which errors leave a batch void, and which leave open what became of it.
+// TestOutcomes: which errors leave a batch void, and which leave its result open.
 func TestOutcomes(t *testing.T) {
 	t.Parallel()
 	for state, c := range map[string]struct{ unsent, contended, unknown bool }{
@@ -189,8 +187,7 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// TestSilentConversationIsTriedAgain: a transition that stood still under its
-// lock, and lost it, is made again.
+// TestSilentConversationIsTriedAgain: a transition that froze and lost its lock is made again.
 func TestSilentConversationIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	store, _ := opened(t)
@@ -217,8 +214,7 @@ func TestSilentConversationIsTriedAgain(t *testing.T) {
 	}
 }
 
-// TestRepeatedCreationOfAKeyedSession: the repetition of a request that made a
-// session under a key posts nothing more.
+// TestRepeatedCreationOfAKeyedSession: repeating a request that created a session under a key posts nothing more.
 func TestRepeatedCreationOfAKeyedSession(t *testing.T) {
 	t.Parallel()
 	db, _ := opened(t)
@@ -250,8 +246,8 @@ func TestRepeatedCreationOfAKeyedSession(t *testing.T) {
 	}
 }
 
-// TestServerThatHangs: a server that took the connection and answers nothing any
-// more keeps neither a process from giving up on its lease nor a probe waiting.
+// TestServerThatHangs: a server that accepts connections but never answers keeps neither a process from giving up its
+// lease nor a probe waiting.
 func TestServerThatHangs(t *testing.T) {
 	t.Parallel()
 	url := databases.New(t)

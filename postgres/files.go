@@ -8,20 +8,19 @@ import (
 	"example.org/parley/store"
 )
 
-// The states of a blob.
+// States of a blob.
 const (
-	blobOpen  = "open"  // grows
+	blobOpen  = "open"  // growing
 	blobWhole = "whole" // has files
-	blobGone  = "gone"  // is to be deleted
+	blobGone  = "gone"  // to be deleted
 )
 
-// errUploadOver answers who adds to an upload that was finished, given up, or
-// did not grow for too long.
+// errUploadOver is the error for adding to an upload that was finished, given up, or idle for too long.
 func errUploadOver() error {
 	return parley.Errorf(parley.CodeConflict, "this upload is over or took too long between two pieces; begin it again")
 }
 
-// leaveBlob leaves the deletion of a blob to the outbox, for a time to come.
+// leaveBlob leaves the deletion of a blob to the outbox, at a later time.
 func (b *batch) leaveBlob(workspaceID, blobID parley.ID, wait parley.Time) {
 	b.write(
 		"INSERT INTO parley.outbox (workspace_id, kind, target_id, created_at, due_at) "+
@@ -72,8 +71,8 @@ func (s *Store) AppendUpload(ctx context.Context, workspaceID, blobID parley.ID,
 	return nil
 }
 
-// FinishUpload implements store.Files. Of several that finish the same bytes
-// at once the unique index lets one through; the others look again.
+// FinishUpload implements store.Files. If several finish the same bytes at once, the unique index admits one; the
+// others look again.
 func (s *Store) FinishUpload(
 	ctx context.Context,
 	file parley.File,
@@ -152,7 +151,7 @@ func finishUpload(
 		return parley.File{}, false, errUploadOver()
 	}
 	if !known {
-		twice := int64(0) // this upload is in what is stored, and given up below
+		twice := int64(0) // the stored bytes include this upload, which is given up below
 		if made.BlobID != file.BlobID {
 			twice = file.Size
 		}
@@ -180,7 +179,7 @@ func finishUpload(
 	return made, !known, t.commit(b)
 }
 
-// giveUp has an open upload deleted.
+// giveUp marks an open upload for deletion.
 func (b *batch) giveUp(workspaceID, blobID parley.ID) {
 	b.write(
 		`WITH gone AS (UPDATE parley.blobs SET state = '`+blobGone+
@@ -213,7 +212,7 @@ func (s *Store) AbandonUpload(ctx context.Context, workspaceID, blobID parley.ID
 	return mapError(s.send(ctx, b))
 }
 
-// ofFiles adds which files "f" a scope shows.
+// ofFiles restricts "f" to the files that a scope may see.
 func (l *filter) ofFiles(scope store.Scope) {
 	l.must("f.workspace_id = " + here)
 	if !scope.ViewerID.IsZero() {
@@ -233,7 +232,7 @@ func (l *filter) ofFiles(scope store.Scope) {
 	}
 }
 
-// fileQuery finds a file that a scope shows.
+// fileQuery finds a file that a scope may see.
 func fileQuery(scope store.Scope, id parley.ID) (string, []arg) {
 	var l filter
 	l.must("f.id = ?", id)
@@ -304,8 +303,8 @@ func (s *Store) KeepThumbnail(ctx context.Context, workspaceID, blobID parley.ID
 	return mapError(s.send(ctx, b))
 }
 
-// DeleteFile implements store.Files. The file is locked before its uses are
-// looked for: a message that is about to use it holds a lock on it as well.
+// DeleteFile implements store.Files. It locks the file before looking for uses: a message that is about to use the file
+// locks it, too.
 func (s *Store) DeleteFile(ctx context.Context, scope store.Scope, id parley.ID) error {
 	text, args := fileQuery(scope, id)
 	audit := store.AuditFrom(ctx)
@@ -341,8 +340,7 @@ func (s *Store) DeleteFile(ctx context.Context, scope store.Scope, id parley.ID)
 	return mapError(err)
 }
 
-// dropFile deletes a file, and leaves its bytes to the outbox if they were its
-// alone.
+// dropFile deletes a file, and leaves its bytes to the outbox if no other file shares them.
 func (b *batch) dropFile(workspaceID, id parley.ID) {
 	b.write(`WITH gone AS (DELETE FROM parley.files WHERE workspace_id = $1 AND id = $2 RETURNING blob_id),
  blob AS (UPDATE parley.blobs b SET files = b.files - 1, state = CASE WHEN b.files = 1 THEN '`+blobGone+
@@ -353,13 +351,13 @@ func (b *batch) dropFile(workspaceID, id parley.ID) {
 		workspaceID, id, transition.PurgeBlob{}.Kind())
 }
 
-// HasFile implements transition.Rows: a file that was found stays until its use
-// is written, so that whoever deletes it finds the use.
+// HasFile implements transition.Rows: a file that was found stays until its use is written, so whoever deletes it finds
+// the use.
 func (a *attempt) HasFile(workspaceID, fileID parley.ID) (bool, error) {
 	const query = "SELECT id FROM parley.files WHERE workspace_id = $1 AND id = $2"
 	found, err := a.id(query, workspaceID, fileID)
 	if err == nil && !found.IsZero() {
-		a.relies(query+" FOR SHARE", workspaceID, fileID)
+		a.requireRow(query+" FOR SHARE", workspaceID, fileID)
 	}
 	return !found.IsZero(), err
 }
@@ -392,9 +390,8 @@ func (w *changes) UseFiles(h *transition.Head, uses []transition.FileUse) error 
 	return nil
 }
 
-// purgeUses forgets the uses of at most parley.PurgeBatch files by messages of a
-// log that nobody shares, and reports how many. A file that nothing else uses goes
-// with its last use.
+// purgeUses deletes the uses of at most parley.PurgeBatch files by messages of a log that nobody shares, and reports
+// how many. A file goes with its last use.
 func (s *Store) purgeUses(ctx context.Context, workspaceID, logID, writer parley.ID) (gone int, err error) {
 	const doomed = "u.workspace_id = $1 AND u.session_id = $3 AND NOT EXISTS (SELECT 1 FROM parley.messages m " +
 		"WHERE m.workspace_id = $1 AND m.id = u.message_id AND m.sequence <= " + sharedBelow + ")"
@@ -445,8 +442,8 @@ func (s *Store) purgeUses(ctx context.Context, workspaceID, logID, writer parley
 	return len(used), err
 }
 
-// purgeBlob deletes a piece of a blob that no file has, or that was begun and did
-// not grow for long, and reports whether nothing is left to do.
+// purgeBlob deletes part of a blob that no file uses, or whose upload has not grown for long, and reports whether
+// nothing is left.
 func (s *Store) purgeBlob(ctx context.Context, workspaceID, blobID parley.ID) (bool, error) {
 	var state string
 	var rest parley.Time

@@ -8,16 +8,15 @@ import (
 	"example.org/parley/store"
 )
 
-// filter builds one list query: the terms of its WHERE and their arguments, written
-// "?" and numbered as they come. Query structs choose among fixed parts, so that
-// the texts are few and their prepared statements are kept. Which index serves is
-// the planner's choice; a test holds it to one that reads a page in its order.
+// filter builds one list query: the terms of its WHERE and their arguments, written "?" and numbered in order. Query
+// structs choose among fixed parts, so there are few texts and their prepared statements are reused. The planner
+// chooses the index; a test makes sure that it reads a page in order.
 type filter struct {
 	where strings.Builder
 	args  []arg
 }
 
-// must adds a term that every row fulfils.
+// must adds a term that every row must satisfy.
 func (l *filter) must(term string, args ...arg) {
 	if l.where.Len() > 0 {
 		l.where.WriteString(" AND ")
@@ -31,20 +30,18 @@ func (l *filter) must(term string, args ...arg) {
 	l.where.WriteString(term)
 }
 
-// arg adds an argument and returns its place.
+// arg adds an argument and returns its placeholder.
 func (l *filter) arg(value arg) string {
 	l.args = append(l.args, value)
 	return "$" + strconv.Itoa(len(l.args))
 }
 
-// here is the workspace of a tenant's batch, as queries name it: the batch sets
-// it once. Lists name it so and not by an argument of their own, because the
-// planner, which sees the policies' term as well, would take two spellings for two
-// conditions, expect next to nothing, and read and sort all of a large workspace
-// for a page of it.
+// here is the workspace of a tenant's batch in queries: the batch sets it once. Lists use this expression instead of an
+// argument because the planner also sees the policies' term. It would take two spellings for two conditions, expect
+// almost no rows, and read and sort all of a large workspace for one page.
 const here = "current_setting('parley.workspace')::uuid"
 
-// visible adds what a scope may see of a session "s" of the batch's workspace.
+// visible restricts "s" to the sessions of the batch's workspace that a scope may see.
 func (l *filter) visible(scope store.Scope) {
 	l.must("s.workspace_id = " + here + " AND s.deleted_at IS NULL")
 	if !scope.ViewerID.IsZero() {
@@ -52,9 +49,8 @@ func (l *filter) visible(scope store.Scope) {
 	}
 }
 
-// pageSizes are the row counts that queries are written for. A count in a
-// statement's text lets the planner see how little is wanted, and these few keep
-// the number of texts small.
+// pageSizes are the row counts for which queries are written. A literal count shows the planner how few rows are
+// wanted, and a short list keeps the number of texts small.
 var pageSizes = [...]int{ //nolint:gochecknoglobals // never written
 	1,
 	2,
@@ -67,7 +63,7 @@ var pageSizes = [...]int{ //nolint:gochecknoglobals // never written
 	parley.MaxPage + 1,
 }
 
-// limited is the end of a query for a page, and how many of its rows the page takes.
+// limited returns the end of a query for a page, and how many of its rows the page takes.
 func limited(limit int) (clause string, rows int) {
 	if limit <= 0 {
 		limit = parley.DefaultPage
@@ -93,11 +89,10 @@ func upTo(rows int, visit func(*row) error) func(*row) error {
 	}
 }
 
-// sized is a row of a list that can be large.
+// sized is a row of a list that may be large.
 type sized interface{ Size() int }
 
-// listed appends the first rows of a query: none behind the one with which they reach
-// parley.MaxPageBytes.
+// listed appends the first rows of a query, ending with the row that reaches parley.MaxPageBytes.
 func listed[T sized](rows int, page *[]T, scan func(*row) (T, error)) func(*row) error {
 	size := 0
 	return upTo(rows, func(r *row) error {
@@ -111,7 +106,7 @@ func listed[T sized](rows int, page *[]T, scan func(*row) (T, error)) func(*row)
 	})
 }
 
-// direction is the word of ORDER BY and the comparison that continues after a row.
+// direction returns the keyword of ORDER BY, and the comparison that continues after a row.
 func direction(ascending bool) (word, after string) {
 	if ascending {
 		return "ASC", ">"

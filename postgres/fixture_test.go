@@ -13,14 +13,13 @@ import (
 	"example.org/parley/internal/pgtest"
 )
 
-// databases are copies of a migrated one, in one throwaway cluster.
+// databases are copies of a migrated database, in one throwaway cluster.
 var databases = pgtest.NewDatabases(pgtest.Options{}, func(ctx context.Context, url string) error {
 	_, err := Migrate(ctx, url, slog.New(slog.DiscardHandler))
 	return err
 }).Reusing(emptied)
 
-// emptied removes what a test has left: whoever is still connected, and every row.
-// Tests that change the schema use ownDatabase.
+// emptied removes a test's connections and rows. Tests that change the schema use ownDatabase.
 func emptied(ctx context.Context, url string) (err error) {
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
@@ -50,7 +49,7 @@ func emptied(ctx context.Context, url string) (err error) {
 	return err
 }
 
-// ownDatabase is a migrated database that no other test has used or will use.
+// ownDatabase returns a migrated database that no other test uses.
 func ownDatabase(tb testing.TB) string {
 	tb.Helper()
 	url := databases.Empty(tb)
@@ -62,14 +61,14 @@ func ownDatabase(tb testing.TB) string {
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(databases.Main(m)) }
 
-// opened is a store on a database of its own, and where that is.
+// opened returns a store on its own database, and the database's URL.
 func opened(tb testing.TB) (*Store, string) {
 	tb.Helper()
 	url := databases.New(tb)
 	return openedAt(tb, url, Options{}), url
 }
 
-// openedAt is one more store on a database, as another process has it.
+// openedAt opens another store on a database, like another process.
 func openedAt(tb testing.TB, url string, options Options) *Store {
 	tb.Helper()
 	store, err := Open(context.Background(), url, options)
@@ -84,7 +83,7 @@ func openedAt(tb testing.TB, url string, options Options) *Store {
 	return store
 }
 
-// connected is a connection of a role's own to a test's database.
+// connected opens a direct connection to a test's database.
 func connected(tb testing.TB, url string) *pgx.Conn {
 	tb.Helper()
 	conn, err := pgx.Connect(context.Background(), url)
@@ -99,7 +98,7 @@ func connected(tb testing.TB, url string) *pgx.Conn {
 	return conn
 }
 
-// run runs statements that must work.
+// run runs statements that must succeed.
 func run(tb testing.TB, conn *pgx.Conn, statements ...string) {
 	tb.Helper()
 	for _, statement := range statements {
@@ -109,12 +108,12 @@ func run(tb testing.TB, conn *pgx.Conn, statements ...string) {
 	}
 }
 
-// refusal is the code of an error that must be one of Parley's own.
+// refusal returns the code of an error that must be one of Parley's own.
 func refusal(tb testing.TB, err error) parley.Code {
 	tb.Helper()
 	var refused *parley.Error
 	if !errors.As(err, &refused) {
-		tb.Fatalf("%v is no refusal", err)
+		tb.Fatalf("%v is not a refusal", err)
 	}
 	return refused.Code
 }

@@ -10,8 +10,8 @@ import (
 	"example.org/parley/store"
 )
 
-// TestHintsWaitAsLongAsTheyMay: what somebody waits for goes at once, what may
-// settle by itself after a moment, the rest when enough has gathered.
+// TestHintsWaitAsLongAsTheyMay: urgent hints leave immediately, those that may become obsolete after a moment, the rest
+// when enough have gathered.
 func TestHintsWaitAsLongAsTheyMay(t *testing.T) {
 	t.Parallel()
 	watched, other := parley.NewID(), parley.NewID()
@@ -52,19 +52,18 @@ func TestHintsWaitAsLongAsTheyMay(t *testing.T) {
 				pause := time.NewTimer(0)
 				defer pause.Stop()
 				if !(&sender{relay: r}).gather(context.Background(), pause, nil) {
-					t.Fatal("nothing is to be sent")
+					t.Fatal("there is nothing to send")
 				}
 				if waited := time.Since(began); waited != c.waits {
-					t.Errorf("it is told after %s, want %s", waited, c.waits)
+					t.Errorf("told after %s, want %s", waited, c.waits)
 				}
 			})
 		})
 	}
 }
 
-// TestWatchersHearWhatWaited: who begins to watch need not wait for what was told
-// lazily, and is forgotten when he says no more.
-func TestWatchersHearWhatWaited(t *testing.T) {
+// TestNewWatchersGetWaitingHints: a new watcher need not wait for lazy hints, and is forgotten when it stops reporting.
+func TestNewWatchersGetWaitingHints(t *testing.T) {
 	t.Parallel()
 	r := &Relay{
 		now:     make(chan struct{}, 1),
@@ -75,18 +74,18 @@ func TestWatchersHearWhatWaited(t *testing.T) {
 	session, now := parley.NewID(), time.Now()
 	r.note([]store.Interest{{SessionID: session}}, now)
 	if len(r.now) != 0 {
-		t.Error("nothing is told at once")
+		t.Error("nothing was told immediately")
 	}
 	r.expire(now.Add(silence + 1))
 	if len(r.watched) != 0 {
-		t.Error("who says nothing for long is still told first")
+		t.Error("a watcher that stopped reporting is still told first")
 	}
 	r.Committed(store.Commit{SessionID: session, Events: []parley.Event{{Sequence: 1}}})
 	if len(r.now) != 0 || len(r.later) != 1 {
-		t.Error("nobody watches, and yet it is told at once")
+		t.Error("told immediately without a watcher")
 	}
 	r.note([]store.Interest{{SessionID: session}}, now)
 	if len(r.now) != 1 {
-		t.Error("somebody watches now and is not told")
+		t.Error("a new watcher was not told")
 	}
 }

@@ -9,12 +9,11 @@ import (
 	"example.org/parley/store"
 )
 
-// readyCount counts the waiting turns of a rank, to a bound.
+// readyCount counts the ready turns of a rank, up to a bound.
 const readyCount = `SELECT count(*) FROM (SELECT 1 FROM parley.ready WHERE priority = $1 LIMIT $2) AS counted`
 
-// readyAge is how long the oldest waiting turn of a rank has been ready, in
-// milliseconds: it steps from workspace to workspace by the index and looks at
-// the first row of each.
+// readyAge returns how long the oldest ready turn of a rank has been ready, in milliseconds: it steps through the
+// workspaces by the index and reads the first row of each.
 const readyAge = `
 WITH RECURSIVE waiting (id) AS (
   (SELECT workspace_id FROM parley.ready WHERE priority = $1 ORDER BY workspace_id LIMIT 1)
@@ -28,9 +27,8 @@ SELECT coalesce(greatest(0, parley.now_ms() - min((SELECT ready_at FROM parley.r
   	ORDER BY ready_at, session_id LIMIT 1))), 0)
 FROM waiting WHERE waiting.id IS NOT NULL`
 
-// parkedTurns counts turns that wait for something outside, by what. They are among
-// the sessions with an unfinished turn that nobody runs, of which it looks at so
-// many: the index of open heads begins with the holder.
+// parkedTurns counts turns parked for something outside, by reason, among a bounded number of sessions with an
+// unfinished turn and no holder: the index of open heads begins with the holder.
 const parkedTurns = `
 SELECT t.wait_reason, count(*) FROM (
   SELECT workspace_id, turn_id, turn_status FROM parley.heads WHERE turn_id IS NOT NULL AND holder IS NULL
@@ -38,7 +36,7 @@ SELECT t.wait_reason, count(*) FROM (
 ) h JOIN parley.turns t ON t.workspace_id = h.workspace_id AND t.id = h.turn_id
 WHERE h.turn_status = 'waiting' GROUP BY t.wait_reason`
 
-// pendingApprovals counts unanswered questions, to a bound.
+// pendingApprovals counts unanswered questions, up to a bound.
 const pendingApprovals = `SELECT count(*) FROM (SELECT 1 FROM parley.approvals WHERE state = 'pending'
 	LIMIT $1) AS counted`
 
@@ -73,7 +71,7 @@ func (s *Store) Queue(ctx context.Context) (store.QueueStats, error) {
 	return stats, err
 }
 
-// readyTurns adds how many turns of a rank wait, and for how long.
+// readyTurns adds how many turns of a rank are ready, and for how long.
 func readyTurns(b *batch, rank transition.Rank, into *store.ReadyTurns) {
 	b.read(readyCount, func(r *row) error {
 		into.Waiting += r.int()

@@ -9,9 +9,9 @@ import (
 	"example.org/parley/store"
 )
 
-// The look at the queue counts what waits, by priority and over all workspaces,
-// and takes the age from the database's clock.
-func TestQueueIsSeenOverAllWorkspaces(t *testing.T) {
+// TestQueueCountsAllWorkspaces: the queue's figures count waiting work by priority over all workspaces, with ages
+// by the database's clock.
+func TestQueueCountsAllWorkspaces(t *testing.T) {
 	t.Parallel()
 	db, url := opened(t)
 	conn := connected(t, url)
@@ -34,7 +34,7 @@ func TestQueueIsSeenOverAllWorkspaces(t *testing.T) {
 	}
 	put(0, 40*time.Second, 0)
 	put(0, 70*time.Second, 0)
-	put(0, time.Hour, time.Minute) // not to be claimed yet: it waits for nobody
+	put(0, time.Hour, time.Minute) // not due yet, so it does not count
 	put(1, 10*time.Minute, 0)
 	stats := look()
 	if stats.Foreground.Waiting != 3 || stats.Background.Waiting != 1 {

@@ -10,49 +10,45 @@ import (
 	"example.org/parley"
 )
 
-// The bounds of groups.
+// Bounds of groups.
 const (
-	groupsAtOnce    = 4      // transactions of a process that write transitions of one session each
-	groupSize       = 16     // transitions in one of them, and how many wait before one more is begun
-	aloneAtOnce     = 2      // transitions being written that let the next one go at once
-	groupStatements = 64     // of a transition; one with more keeps nobody waiting for it
-	groupWait       = "50ms" // for what somebody else has locked; then each goes by itself
+	groupsAtOnce    = 4      // transactions of a process that write session transitions
+	groupSize       = 16     // transitions per transaction, and how many must wait before another one begins
+	aloneAtOnce     = 2      // while fewer transitions are being written, the next one starts immediately
+	groupStatements = 64     // statements of a transition; a larger one goes alone
+	groupWait       = "50ms" // wait for locks; after that, members go one by one
 )
 
-// groups has transitions of different sessions share a transaction when many are
-// on their way: what comes while aloneAtOnce are being written waits for these to
-// end, or until it is enough for a transaction of its own, and is written
-// together. So a transition on its own goes at once, and the more come, the more
-// share a round trip, a commit and a sync: as many of a process among several as of
-// one that is alone. It has no goroutine: whoever has waited longest writes for
-// those who wait behind.
+// groups lets transitions of different sessions share a transaction under load. While aloneAtOnce transitions are being
+// written, new ones wait until these end, or until there are enough for another transaction, and are then written
+// together. A single transition starts immediately; the more arrive, the more share a round trip, a commit and a sync,
+// whether a process is alone or one of several. There is no goroutine: the caller that has waited longest writes for
+// those behind it.
 //
-// A group in which one transition fails is void as a whole. Then each of its
-// transitions is written by itself, as it would have been without a group: a
-// refusal, a fence or a lock that somebody keeps touches none of the others. Nor does
-// one that waits for a lock keep a group's place for long, also when it is alone in it.
+// A group in which one transition fails is void as a whole. Each of its transitions is then written by itself, so a
+// refusal, a fence or a held lock affects no other. Nor does a transition that waits for a lock occupy a group's place
+// for long, even if it is alone in it.
 type groups struct {
 	store *Store
 
-	mu      sync.Mutex // guards all below
-	busy    int        // members that write or are about to: transactions
-	members int        // transitions in these
-	waiting []*member  // in the order in which they came; none of them is about to write
+	mu      sync.Mutex // guards all fields below
+	busy    int        // leading members that write or are about to: transactions
+	members int        // transitions in those transactions
+	waiting []*member  // in order of arrival; none is about to write
 }
 
-// member is a transition's batch on its way.
+// member is the batch of one transition.
 type member struct {
 	batch   *batch
 	session parley.ID
-	lead    chan struct{} // of one: it is to write, and is no longer waiting
-	done    chan error    // of one: how the transaction ended that somebody else wrote
+	lead    chan struct{} // buffers one: the member must write and no longer waits
+	done    chan error    // buffers one: result of the transaction that another member wrote
 }
 
 // errAlone tells a member that its group is void.
 var errAlone = errors.New("postgres: the group is void")
 
-// write commits a batch that changes one session, by itself or with others. Its
-// errors are those of Store.once.
+// write commits a batch that changes one session, by itself or with others. It returns the errors of Store.once.
 func (g *groups) write(ctx context.Context, session parley.ID, b *batch) error {
 	m := &member{batch: b, session: session, lead: make(chan struct{}, 1), done: make(chan error, 1)}
 	err := g.written(ctx, m)
@@ -76,7 +72,7 @@ func (g *groups) written(ctx context.Context, m *member) error {
 	if g.left(m) {
 		return context.Cause(ctx)
 	}
-	select { // it is being written, or it is its turn to
+	select { // wait until it is written, or must write
 	case err := <-m.done:
 		return err
 	case <-m.lead:
@@ -84,7 +80,7 @@ func (g *groups) written(ctx context.Context, m *member) error {
 	}
 }
 
-// enter reports whether a member may write at once; else it waits.
+// enter reports whether a member may write immediately; otherwise it waits.
 func (g *groups) enter(m *member) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -98,7 +94,7 @@ func (g *groups) enter(m *member) bool {
 	return false
 }
 
-// left takes a member out again; false when it is no longer waiting.
+// left removes a waiting member; false if it no longer waits.
 func (g *groups) left(m *member) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -109,9 +105,8 @@ func (g *groups) left(m *member) bool {
 	return i >= 0
 }
 
-// next ends a member's writing, of n transitions in all, and gives its place to the
-// one that waited longest; unless so few wait that those who still write may as
-// well take them along.
+// next ends the writing of n transitions by a member, and lets the longest waiting member write, unless so few wait
+// that those still writing can take them along.
 func (g *groups) next(n int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -126,7 +121,7 @@ func (g *groups) next(n int) {
 	first.lead <- struct{}{}
 }
 
-// gathered takes those that wait, to be written with a member.
+// gathered removes the waiting members that will be written with a member.
 func (g *groups) gathered(m *member) []*member {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -137,12 +132,12 @@ func (g *groups) gathered(m *member) []*member {
 	return group
 }
 
-// leads writes a member and those that wait once there is a connection.
+// leads writes a member together with waiting ones, once it has a connection.
 func (g *groups) leads(ctx context.Context, m *member) error {
 	group := []*member{m}
 	defer func() { g.next(len(group)) }()
 	c, err := g.store.acquire(ctx)
-	if err != nil { // the next one tries for those who wait
+	if err != nil { // the next waiting member tries
 		return err
 	}
 	defer c.Release()
@@ -159,14 +154,13 @@ func (g *groups) leads(ctx context.Context, m *member) error {
 	return err
 }
 
-// void reports an error that leaves no doubt that nothing was committed.
+// void reports an error that proves that nothing was committed.
 func void(err error) bool {
 	return err != nil && !unknown(err) && (stateOf(err) != "" || unsent(err))
 }
 
-// inOneBatch is the batch of a group: its sessions in their order, so that the
-// groups of several processes do not wait for each other in a circle, and each
-// transition in its own workspace.
+// inOneBatch builds the batch of a group. Sessions are in a fixed order, so groups of several processes cannot
+// deadlock, and each transition runs in its own workspace.
 func inOneBatch(group []*member) *batch {
 	group = slices.SortedFunc(slices.Values(group), func(a, b *member) int {
 		return cmp.Or(a.batch.workspace.Compare(b.batch.workspace), a.session.Compare(b.session))

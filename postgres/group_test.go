@@ -13,8 +13,8 @@ import (
 	"example.org/parley/store"
 )
 
-// crowded has n transitions wait until all of them are there, and then writes
-// them as one group. What they answered is returned by their numbers.
+// crowded lets n transitions wait until all have arrived, and then writes them as one group. It returns their results
+// by number.
 func crowded(tb testing.TB, s *Store, n int, transition func(i int) error) []error {
 	tb.Helper()
 	answers, answered := crowd(s, n, transition)
@@ -22,10 +22,10 @@ func crowded(tb testing.TB, s *Store, n int, transition func(i int) error) []err
 	return *answers
 }
 
-// crowd is crowded that does not wait for the answers.
+// crowd is crowded without waiting for the results.
 func crowd(s *Store, n int, transition func(i int) error) (*[]error, *sync.WaitGroup) {
 	g, answers, answered := &s.groups, make([]error, n), &sync.WaitGroup{}
-	var early atomic.Int64 // who answered without waiting: the test will tell
+	var early atomic.Int64 // calls that returned without waiting
 	g.mu.Lock()
 	g.busy += groupsAtOnce
 	g.members += aloneAtOnce
@@ -44,11 +44,11 @@ func crowd(s *Store, n int, transition func(i int) error) (*[]error, *sync.WaitG
 	g.mu.Lock()
 	g.busy -= groupsAtOnce - 1
 	g.mu.Unlock()
-	g.next(aloneAtOnce) // the first of them leads
+	g.next(aloneAtOnce) // the first one leads
 	return &answers, answered
 }
 
-// transactions counts those in which the sessions were said something "together".
+// transactions counts the transactions that posted "together" to sessions.
 func transactions(tb testing.TB, url string) (n int) {
 	tb.Helper()
 	conn := connected(tb, url)
@@ -61,8 +61,7 @@ func transactions(tb testing.TB, url string) (n int) {
 	return n
 }
 
-// warmed are talkers of two workspaces whose sessions the store remembers. None
-// waits for another one's lane.
+// warmed returns talkers of two workspaces whose sessions the store has cached. None waits for another's lane.
 func warmed(tb testing.TB, s *Store, sessions int) (two [2]*talker) {
 	tb.Helper()
 	const spareSessions = 3
@@ -82,8 +81,8 @@ func warmed(tb testing.TB, s *Store, sessions int) (two [2]*talker) {
 	return two
 }
 
-// TestGroup: transitions of several sessions and workspaces that come together
-// are one transaction, each in its own workspace.
+// TestGroup: transitions of several sessions and workspaces that arrive together become one transaction, each in its
+// own workspace.
 func TestGroup(t *testing.T) {
 	t.Parallel()
 	db, url := opened(t)
@@ -114,8 +113,8 @@ func TestGroup(t *testing.T) {
 	}
 }
 
-// TestGroupOfOneThatFails: what another process changed, and a lease that is
-// gone, concern one member each; the others are committed.
+// TestGroupOfOneThatFails: another process's change, and a lost lease, affect one member each; the others are
+// committed.
 func TestGroupOfOneThatFails(t *testing.T) {
 	t.Parallel()
 	db, url := opened(t)
@@ -133,11 +132,11 @@ func TestGroupOfOneThatFails(t *testing.T) {
 	for i, err := range crowded(t, db, 4, func(i int) error {
 		process := k.process
 		if i == 2 {
-			process = parley.NewID() // it has no lease
+			process = parley.NewID() // without a lease
 		}
 		posted, err := db.PostMessage(context.Background(), k.scope, k.sessions[i], k.said("together"), process)
 		if err == nil && (posted.Claim != nil) != (i != 2) {
-			return errors.New("it was claimed by who has a lease, or not")
+			return errors.New("a post with a lease was not claimed, or one without was")
 		}
 		return err
 	}) {
@@ -153,7 +152,7 @@ func TestGroupOfOneThatFails(t *testing.T) {
 	}
 }
 
-// TestGroupWaitsForNoLock: a session that somebody keeps locked holds up itself alone.
+// TestGroupWaitsForNoLock: a locked session delays only itself.
 func TestGroupWaitsForNoLock(t *testing.T) {
 	t.Parallel()
 	store, url := opened(t)
@@ -175,7 +174,7 @@ func TestGroupWaitsForNoLock(t *testing.T) {
 		_, err := store.PostMessage(context.Background(), k.scope, k.sessions[i], k.said("together"), k.process)
 		return err
 	})
-	others.Wait() // else the test does not end
+	others.Wait() // otherwise the test does not end
 	run(t, stopped, "ROLLBACK")
 	answered.Wait()
 	if err := errors.Join(*answers...); err != nil {
@@ -183,7 +182,7 @@ func TestGroupWaitsForNoLock(t *testing.T) {
 	}
 }
 
-// TestGroupIsLeft: a caller who goes while his transition waits has written nothing.
+// TestGroupIsLeft: a caller that gives up while its transition waits has written nothing.
 func TestGroupIsLeft(t *testing.T) {
 	t.Parallel()
 	db, _ := opened(t)
@@ -205,7 +204,7 @@ func TestGroupIsLeft(t *testing.T) {
 	}
 	leave()
 	if err := <-failed; !errors.Is(err, context.Canceled) {
-		t.Errorf("who left heard %v", err)
+		t.Errorf("the caller that gave up got %v", err)
 	}
 	for range aloneAtOnce {
 		g.next(1)
@@ -217,8 +216,8 @@ func TestGroupIsLeft(t *testing.T) {
 	}
 }
 
-// TestGroupLosesItsConnection: whether a group was committed before its
-// connection broke or not, each of its transitions happens once.
+// TestGroupLosesItsConnection: whether or not a group was committed before its connection broke, each of its
+// transitions happens once.
 func TestGroupLosesItsConnection(t *testing.T) {
 	t.Parallel()
 	cuts := &cutter{one: 3}
@@ -249,8 +248,8 @@ func TestGroupLosesItsConnection(t *testing.T) {
 	}
 }
 
-// TestGroupsGrowWithLoad: a few transitions go at once, each by itself. More wait
-// for these, and only enough of them for a whole group get a transaction beside.
+// TestGroupsGrowWithLoad: a few transitions go immediately, each by itself. More wait for these, and only a whole group
+// gets another transaction.
 func TestGroupsGrowWithLoad(t *testing.T) {
 	t.Parallel()
 	g := &groups{}
@@ -265,16 +264,16 @@ func TestGroupsGrowWithLoad(t *testing.T) {
 	}
 	g.next(1)
 	if leads, _ := arrive(); !leads {
-		t.Error("a few are written, and one more waits")
+		t.Error("one more did not wait")
 	}
 	for i := range groupSize - 1 {
 		if leads, _ := arrive(); leads {
-			t.Fatalf("behind %d that wait one goes by itself", i)
+			t.Fatalf("behind %d waiting ones, one went by itself", i)
 		}
 	}
 	leads, last := arrive()
 	if !leads {
-		t.Fatal("a whole group waits")
+		t.Fatal("a whole group did not start")
 	}
 	group := g.gathered(last)
 	if len(group) != groupSize || len(g.waiting) != 0 {
@@ -283,13 +282,13 @@ func TestGroupsGrowWithLoad(t *testing.T) {
 	_, late := arrive()
 	g.next(len(group))
 	if len(late.lead) != 0 {
-		t.Error("one that waits is written by itself, while others are written that it may wait for")
+		t.Error("a waiting member was written by itself although others were still being written")
 	}
 	for g.busy > 1 {
 		g.next(1)
 	}
 	g.next(1)
 	if len(late.lead) != 1 || g.busy != 1 || g.members != 1 {
-		t.Errorf("nobody writes for the one that waits: %d write %d transitions", g.busy, g.members)
+		t.Errorf("nobody writes the waiting member: %d write %d transitions", g.busy, g.members)
 	}
 }

@@ -9,9 +9,9 @@ import (
 	"example.org/parley/internal/transition"
 )
 
-// The bounds of what a process remembers of sessions.
+// Bounds of what a process caches of sessions.
 const (
-	lanes       = 1024 // sessions that this process works on at once, by their ids
+	lanes       = 1024 // concurrent sessions of this process, by their ids
 	cachedHeads = 4096
 )
 
@@ -27,13 +27,12 @@ func scanHead(r *row) (*transition.Head, error) {
 	return h, fillHeadState(r, h)
 }
 
-// headCache keeps the heads of sessions between this process's transitions. They
-// are what they were then: the database says with each write whether they still
-// are. A head is in the cache or in one transition's hands, never both. Beside it
-// the lanes: transitions of one session wait for each other here and not on
-// the database, and tell the listeners in the order in which they committed.
+// headCache caches the heads of sessions between this process's transitions. They may be outdated: the database
+// confirms them with each write. A head is either in the cache or used by one transition, never both. The cache also
+// has the lanes: transitions of one session wait for each other here instead of on the database, and tell the listeners
+// in the order of their commits.
 type headCache struct {
-	lanes [lanes]chan struct{} // holds one while a transition is in the lane
+	lanes [lanes]chan struct{} // full while a transition is in the lane
 
 	mu    sync.Mutex // guards heads
 	heads map[parley.ID]*transition.Head
@@ -47,7 +46,7 @@ func newHeadCache() *headCache {
 	return c
 }
 
-// take takes a session's head out; nil when it is not there.
+// take removes a session's head from the cache; nil if it is not cached.
 func (c *headCache) take(id parley.ID) *transition.Head {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -56,7 +55,7 @@ func (c *headCache) take(id parley.ID) *transition.Head {
 	return h
 }
 
-// put gives a head back. A full cache loses any other one.
+// put returns a head to the cache. A full cache evicts any other one.
 func (c *headCache) put(h *transition.Head) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -69,19 +68,19 @@ func (c *headCache) put(h *transition.Head) {
 	c.heads[h.ID] = h
 }
 
-// laneOf is the lane of a session: its id ends with random bytes.
+// laneOf returns the lane of a session, from the random bytes at the end of its id.
 func laneOf(id parley.ID) int {
 	return int(binary.BigEndian.Uint16(id[len(id)-2:])) % lanes
 }
 
-// held are the lanes that a call is in.
+// held are the lanes that a call occupies.
 type held struct {
 	cache *headCache
 	lanes []int
 }
 
-// enter takes a session's lane: it waits for the first one, and reports false
-// when a further one is taken, since who waits with one in hand may wait for ever.
+// enter occupies a session's lane. It waits for the first lane, but returns false if a further one is taken, because
+// waiting while holding one could deadlock.
 func (l *held) enter(ctx context.Context, id parley.ID) (bool, error) {
 	lane := laneOf(id)
 	for _, mine := range l.lanes {

@@ -14,24 +14,24 @@ import (
 	"example.org/parley/internal/pgtest"
 )
 
-// table is one of the schema's, as the catalogue has it.
+// table is a table of the schema, according to the catalogue.
 type table struct {
 	name      string
 	workspace string // the column that names the workspace
-	forced    bool   // row-level security, also for the owner
+	forced    bool   // row-level security applies to the owner, too
 	columns   []column
 }
 
 type column struct{ name, kind string }
 
-// unguarded hold nothing of any workspace, and tenants have no right to them at all.
+// unguarded tables have no rows of any workspace, and tenants have no rights to them.
 var unguarded = map[string]bool{"goose_db_version": true, "compatibility": true, "search_pass": true,
 	"audit_unlinked": true, "audit_links": true, "linked_heads": true, "audit_linker": true, "deaths": true}
 
-// shared are readable in every workspace, in these columns alone.
+// shared tables are readable in every workspace, but only these columns.
 var shared = map[string]string{"processes": "id, slots, lease_until"}
 
-// catalogued reads the catalogue: a table that a migration adds is among them.
+// catalogued reads the catalogue, so it includes every table that a migration adds.
 func catalogued(t *testing.T, conn *pgx.Conn) (found []table) {
 	t.Helper()
 	rows, err := conn.Query(
@@ -67,8 +67,7 @@ func catalogued(t *testing.T, conn *pgx.Conn) (found []table) {
 	return found
 }
 
-// row is a statement that inserts a row of a workspace: made of the columns that
-// have no default.
+// row returns a statement that inserts a row of a workspace with the columns that have no default.
 func (table *table) row(workspace parley.ID) string {
 	names, values := make([]string, 0, len(table.columns)), make([]string, 0, len(table.columns))
 	for _, c := range table.columns {
@@ -91,8 +90,7 @@ func (table *table) row(workspace parley.ID) string {
 	) + ")"
 }
 
-// as runs a statement in a transaction of a role, in a workspace if one is given,
-// and undoes it.
+// as runs a statement in a transaction of a role, in a workspace if given, and rolls it back.
 func as(t *testing.T, conn *pgx.Conn, role string, workspace parley.ID, statement string) (pgconn.CommandTag, error) {
 	t.Helper()
 	tx, err := conn.Begin(t.Context())
@@ -121,11 +119,11 @@ func as(t *testing.T, conn *pgx.Conn, role string, workspace parley.ID, statemen
 	return tx.Exec(t.Context(), statement)
 }
 
-// denied reports that the server refused for want of a right, or by a row policy.
+// denied reports that the server refused for lack of a right, or because of a row policy.
 func denied(err error) bool { return stateOf(err) == statePrivilege }
 
-// TestTheWallRefuses comes first: whoever forgets a term of a query still sees,
-// changes and adds nothing of another workspace, in any table there is.
+// TestTheWallRefuses: even a query that forgets its term sees, changes and adds nothing of another workspace, in any
+// table.
 func TestTheWallRefuses(t *testing.T) {
 	t.Parallel()
 	url := databases.New(t)
@@ -168,14 +166,14 @@ func TestTheWallRefuses(t *testing.T) {
 	}
 }
 
-// walled puts a row of two workspaces into a table, and looks from one at the other.
+// walled puts rows of two workspaces into a table and looks from one at the other.
 func (table *table) walled(t *testing.T, conn *pgx.Conn, name string, mine, theirs parley.ID) {
 	for _, workspace := range []parley.ID{mine, theirs} {
 		run(t, conn, "BEGIN; SET LOCAL ROLE "+systemRole+"; "+table.row(workspace)+"; COMMIT")
 	}
 	other := fmt.Sprintf(" WHERE %s = '%s'", table.workspace, theirs)
 	for statement, want := range map[string]int64{
-		"SELECT FROM " + name:         1, // without a word of the workspace: only ours
+		"SELECT FROM " + name:         1, // without a term: only ours
 		"SELECT FROM " + name + other: 0,
 	} {
 		if tag, err := as(t, conn, tenantRole, mine, statement); err != nil || tag.RowsAffected() != want {
@@ -185,7 +183,7 @@ func (table *table) walled(t *testing.T, conn *pgx.Conn, name string, mine, thei
 			t.Errorf("without a role %s finds %d rows: %v", statement, tag.RowsAffected(), err)
 		}
 		if _, err := as(t, conn, tenantRole, parley.ID{}, statement); err == nil {
-			t.Errorf("without a workspace %s answers", statement)
+			t.Errorf("without a workspace %s succeeds", statement)
 		}
 	}
 	for _, statement := range []string{
@@ -216,8 +214,8 @@ func (table *table) walled(t *testing.T, conn *pgx.Conn, name string, mine, thei
 	}
 }
 
-// TestNoRightsBeyondTheRoles: nobody else has any right to a table, and neither
-// role may change the schema or become another one.
+// TestNoRightsBeyondTheRoles: nobody else has any right to a table, and neither role may change the schema or become
+// another role.
 func TestNoRightsBeyondTheRoles(t *testing.T) {
 	t.Parallel()
 	url := databases.New(t)
@@ -251,8 +249,7 @@ func TestNoRightsBeyondTheRoles(t *testing.T) {
 	}
 }
 
-// TestPasswordsStayInside: whatever is wrong with an address, its password is in
-// no error, spelled in any way.
+// TestPasswordsStayInside: an invalid address never shows its password in an error, in any spelling.
 func TestPasswordsStayInside(t *testing.T) {
 	t.Parallel()
 	const secret = "s3cr3t-p/w%rd"
@@ -273,7 +270,7 @@ func TestPasswordsStayInside(t *testing.T) {
 			for e := err; e != nil; e = errors.Unwrap(e) {
 				for _, spelled := range []string{secret, "s3cr3t"} {
 					if strings.Contains(e.Error(), spelled) {
-						t.Errorf("the error of %s holds the password: %v", url, e)
+						t.Errorf("the error of %s contains the password: %v", url, e)
 					}
 				}
 			}

@@ -11,20 +11,18 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// A connection whose other end says nothing is asked for signs of life, by both
-// ends, and is given up after keepIdle + keepProbes * keepEvery: within a standard
-// lease, so that what a vanished machine has locked in the middle of a batch is free
-// when its turns are taken over. Linux would wait for two hours.
+// Both ends probe a silent connection and give it up after keepIdle + keepProbes * keepEvery. That is less than a
+// standard lease, so the locks of a machine that vanished in the middle of a batch are free when its turns are taken
+// over. Linux would wait for two hours.
 const (
 	keepIdle   = 3 * time.Second
 	keepEvery  = time.Second
 	keepProbes = 4
 )
 
-// keepAlive makes both ends of a connection notice that the other one is gone. The
-// server is told behind the connection's beginning: a pooler refuses to connect with
-// parameters that it does not know. There is no tcp_user_timeout: on Linux it would
-// also cut off whoever reads a table slowly, as a copy does.
+// keepAlive makes both ends of a connection notice that the other one is gone. The server is told after connecting,
+// because a pooler refuses connections with parameters that it does not know. There is no tcp_user_timeout: on Linux it
+// would also cut off slow readers, such as a copy.
 func keepAlive(config *pgx.ConnConfig) {
 	dialer := &net.Dialer{
 		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: keepIdle, Interval: keepEvery, Count: keepProbes},
@@ -38,7 +36,7 @@ func keepAlive(config *pgx.ConnConfig) {
 			Close()
 		var refused *pgconn.PgError
 		if err != nil &&
-			(!errors.As(err, &refused) || conn.IsClosed()) { // one that only refuses serves as well as before
+			(!errors.As(err, &refused) || conn.IsClosed()) { // a connection that only refuses this remains usable
 			return err
 		}
 		if asked != nil {

@@ -13,15 +13,14 @@ import (
 	"example.org/parley/internal/pgtest"
 )
 
-// TestBothEndsNoticeThatTheOtherIsGone: over TCP, each end of every connection asks
-// the other for signs of life soon, whichever way the connection was made.
+// TestBothEndsNoticeThatTheOtherIsGone: over TCP, both ends of every kind of connection soon probe the other.
 func TestBothEndsNoticeThatTheOtherIsGone(t *testing.T) {
 	t.Parallel()
 	address := fmt.Sprintf(
 		"127.77.%d.%d",
 		os.Getpid()>>8&0xff,
 		os.Getpid()&0xff,
-	) // a loopback address of this run's own
+	) // a loopback address only for this run
 	cluster, err := pgtest.Start(pgtest.Options{Settings: map[string]string{"listen_addresses": address}})
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +40,7 @@ func TestBothEndsNoticeThatTheOtherIsGone(t *testing.T) {
 	}
 	url := "postgres://" + pgtest.Owner + "@" + address + "/keeping?sslmode=disable"
 	store := openedAt(t, url, Options{})
-	newTalker(t, store, 0) // whose lease has a connection of its own
+	newTalker(t, store, 0) // its lease has its own connection
 	pooled, err := store.pool.Acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -50,7 +49,7 @@ func TestBothEndsNoticeThatTheOtherIsGone(t *testing.T) {
 	direct, err := pgx.ConnectConfig(
 		t.Context(),
 		store.direct.Copy(),
-	) // as the ones that hear notifications and tell them
+	) // like the connections of the relay
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,16 +63,16 @@ func TestBothEndsNoticeThatTheOtherIsGone(t *testing.T) {
 			t.Fatal(err)
 		}
 		if idle != "3" || interval != "1" || count != "4" {
-			t.Errorf("%s: the server asks after %s, every %s, and gives up after %s times", name, idle, interval, count)
+			t.Errorf("%s: the server probes after %s, every %s, %s times", name, idle, interval, count)
 		}
 		here := keptAlive(t, conn.PgConn().Conn().(*net.TCPConn))
 		if want := [3]int{int(keepIdle / time.Second), int(keepEvery / time.Second), keepProbes}; here != want {
-			t.Errorf("%s: this end asks %v; want %v", name, here, want)
+			t.Errorf("%s: this end probes %v; want %v", name, here, want)
 		}
 	}
 }
 
-// keptAlive are a socket's times in seconds, and its probes.
+// keptAlive returns a socket's times in seconds, and its number of probes.
 func keptAlive(t *testing.T, conn *net.TCPConn) (is [3]int) {
 	t.Helper()
 	raw, err := conn.SyscallConn()

@@ -8,14 +8,14 @@ import (
 	"example.org/parley/store"
 )
 
-// localOwner is the name of a workspace's local owner, as authors show it.
+// localOwner is the display name of a workspace's local owner.
 const localOwner = "Local owner"
 
 // builtinPrompt is the system prompt of a workspace's built-in agent.
 const builtinPrompt = "You are Parley, a helpful assistant. Answer clearly and to the point, and say so when you do " +
 	"not know."
 
-// Workspace finds a workspace by name, making it if it is new.
+// Workspace implements store.Keys.
 func (s *Store) Workspace(ctx context.Context, name string) (parley.ID, error) {
 	made := parley.NewID()
 	var last error
@@ -31,7 +31,7 @@ func (s *Store) Workspace(ctx context.Context, name string) (parley.ID, error) {
 		switch err := s.send(ctx, b); {
 		case err == nil:
 			return made, nil
-		case (violated(err) != "" || unknown(err)) && ctx.Err() == nil: // look again who was first
+		case (violated(err) != "" || unknown(err)) && ctx.Err() == nil: // look again for the winner
 			last = err
 		default:
 			return parley.ID{}, mapError(err)
@@ -40,7 +40,7 @@ func (s *Store) Workspace(ctx context.Context, name string) (parley.ID, error) {
 	return parley.ID{}, mapError(last)
 }
 
-// workspaceNamed is zero when there is none.
+// workspaceNamed returns the id of a workspace, or zero.
 func (s *Store) workspaceNamed(ctx context.Context, name string) (id parley.ID, err error) {
 	found, err := all(
 		ctx,
@@ -100,7 +100,7 @@ func (s *Store) Principal(ctx context.Context, workspaceID, id parley.ID) (parle
 	)
 }
 
-// LocalOwner is the machine's own user in a workspace, made if new.
+// LocalOwner implements store.Keys.
 func (s *Store) LocalOwner(ctx context.Context, workspaceID parley.ID) (parley.Principal, error) {
 	made := parley.NewID()
 	var last error
@@ -171,8 +171,7 @@ const keyTables = ` FROM parley.keys k JOIN parley.principals p ON p.workspace_i
 	AND p.id = k.principal_id
  JOIN parley.workspaces w ON w.id = k.workspace_id `
 
-// CreateKey stores a key with a principal of its own, in the workspace of that
-// id, or without one in that of that name.
+// CreateKey implements store.Keys. The key's workspace is given by id or, without one, by name.
 func (s *Store) CreateKey(ctx context.Context, made store.NewKey) (parley.Key, error) {
 	key := made.Key
 	var err error
@@ -213,13 +212,13 @@ func (s *Store) CreateKey(ctx context.Context, made store.NewKey) (parley.Key, e
 		b.audit(audit.Entries(parley.ID{}, key.ID))
 		err = s.send(ctx, b)
 		switch index := violated(err); {
-		case err == nil, index == "principals_pkey": // by an attempt whose end was not heard
+		case err == nil, index == "principals_pkey": // by an attempt whose result was lost
 			audit.Wrote()
 			return key, nil
 		case index == "keys_name":
 			return parley.Key{}, parley.Errorf(
 				parley.CodeConflict,
-				"the workspace %q has a key named %q already; revoke it first, or choose another name",
+				"the workspace %q already has a key named %q; revoke it first, or choose another name",
 				key.Workspace,
 				key.Name,
 			)
@@ -230,7 +229,7 @@ func (s *Store) CreateKey(ctx context.Context, made store.NewKey) (parley.Key, e
 	return parley.Key{}, mapError(err)
 }
 
-// Authenticate finds the principal of a key: one look into an index.
+// Authenticate implements store.Keys with one index look-up.
 func (s *Store) Authenticate(ctx context.Context, hash parley.Hash) (parley.Principal, error) {
 	principal, err := one(ctx, s, system(), "key", func(r *row) (parley.Principal, error) {
 		principal, err := scanPrincipal(r)
@@ -272,11 +271,10 @@ func (s *Store) Keys(ctx context.Context, workspaceID parley.ID) ([]parley.Key, 
 	)
 }
 
-// maxKeys is beyond what a workspace has; the list has no pages.
+// maxKeys exceeds what a workspace has; the list has no pages.
 const maxKeys = 1 << 20
 
-// RevokeKey ends a key; one that is revoked stays as it is, so that sending it
-// again changes nothing.
+// RevokeKey revokes a key; a revoked one stays unchanged, so the batch may be sent again.
 func (s *Store) RevokeKey(ctx context.Context, workspaceID, id parley.ID) (key parley.Key, err error) {
 	found, now, audit := false, s.clock.Now(), store.AuditFrom(ctx)
 	err = s.read(ctx, func() *batch {
@@ -319,7 +317,7 @@ func (s *Store) HasKeys(ctx context.Context) (bool, error) {
 	return len(found) > 0, err
 }
 
-// limitOf is 0 for a key that is not limited.
+// limitOf returns 0 for no limit.
 func limitOf[T int | int64](limit *T) T {
 	if limit == nil {
 		return 0

@@ -12,20 +12,19 @@ import (
 	"example.org/parley/store"
 )
 
-// leaseConn is the connection of lease renewals, apart from the pool: however
-// many wait for that, a renewal does not. It is opened when it is first needed
-// and again when it broke.
+// leaseConn is the connection for lease renewals, apart from the pool, so a renewal never waits for a pooled
+// connection. It is opened on first use, and again after it breaks.
 type leaseConn struct {
 	config *pgx.ConnConfig
-	bound  time.Duration // of one attempt: nobody who waits for a lease waits for ever
+	bound  time.Duration // time limit of one attempt
 
 	mu     sync.Mutex // held for a round trip; guards conn and closed
 	conn   *pgx.Conn
 	closed bool
 }
 
-// send sends a batch whose repetition is safe: a broken connection is replaced
-// once. build makes it anew for each attempt, together with what it fills.
+// send sends a batch that is safe to repeat, and replaces a broken connection once. build makes the batch anew for each
+// attempt, together with what it fills.
 func (l *leaseConn) send(ctx context.Context, build func() *batch) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -77,13 +76,13 @@ func (s *Store) RegisterProcess(ctx context.Context, process store.Process, leas
 			process.Name,
 			process.Slots,
 			lease.Milliseconds(),
-		) // sent again, it is there already
+		) // a repeated attempt finds it
 		return b
 	}))
 }
 
-// RenewLease implements store.Leases. A lease that has run out and that
-// nobody has swept is prolonged: its turns are still this process's.
+// RenewLease implements store.Leases. It extends an expired lease that no sweep has taken: its turns still belong to
+// this process.
 func (s *Store) RenewLease(ctx context.Context, processID parley.ID, lease time.Duration) ([]parley.ID, error) {
 	var known int64
 	var cancels []parley.ID

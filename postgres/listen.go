@@ -14,11 +14,11 @@ import (
 	"example.org/parley/store"
 )
 
-// errSilent is the end of a connection that hears nothing, not even this process.
+// errSilent ends a connection that hears nothing, not even this process.
 var errSilent = errors.New("postgres: the listening connection hears nothing")
 
-// listenLoop hears the others, and connects again when the connection breaks.
-// Whatever was said in between is lost: everything is read again.
+// listenLoop listens to the other processes and reconnects when the connection breaks. Notifications sent in between
+// are lost, so everything is read again.
 func (r *Relay) listenLoop(ctx context.Context) {
 	redial := firstRedial
 	for first := true; ; first = false {
@@ -48,12 +48,12 @@ func (r *Relay) listenLoop(ctx context.Context) {
 	}
 }
 
-// listen hears the others until the connection breaks or ctx ends.
+// listen listens to the other processes until the connection breaks or ctx ends.
 func (r *Relay) listen(ctx context.Context) error {
 	config := r.store.direct.Copy()
 	config.RuntimeParams["application_name"] += " listen"
 	config.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
-		return &pgconn.DeadlineContextWatcherHandler{Conn: c.Conn()} // a wait that ends is not the connection's end
+		return &pgconn.DeadlineContextWatcherHandler{Conn: c.Conn()} // an ended wait keeps the connection
 	}
 	dialing, done := context.WithTimeout(ctx, notifyBound)
 	defer done()
@@ -61,14 +61,14 @@ func (r *Relay) listen(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer r.hangUp(conn) //nolint:contextcheck // also when ctx has ended
+	defer r.hangUp(conn) //nolint:contextcheck // even if ctx has ended
 	if _, err := conn.Exec(dialing, "LISTEN "+channel); err != nil {
 		return err
 	}
 	r.connected.Store(true)
 	r.mu.Lock()
 	r.echoed = time.Now()
-	r.ask = true // the others say again what they watch
+	r.ask = true // ask the others to repeat what they watch
 	r.mu.Unlock()
 	poke(r.now)
 	r.resynced()
@@ -95,12 +95,12 @@ func (r *Relay) listen(ctx context.Context) error {
 			r.expire(now)
 		}
 		if len(heard) == 0 && now.Sub(since) > aloneAfter {
-			r.alone.Store(true) // whoever starts to listen says so first
+			r.alone.Store(true) // a process that starts to listen announces itself
 		}
 	}
 }
 
-// accompanied ends being alone: what was not told until now is read again.
+// accompanied ends the state of being alone: everything not told until now is read again.
 func (r *Relay) accompanied() {
 	if !r.alone.CompareAndSwap(true, false) {
 		return
@@ -123,7 +123,7 @@ func (r *Relay) lastEcho() time.Time {
 	return r.echoed
 }
 
-// hear takes one notification. Those of this process measure how long they take.
+// hear receives one notification. Those of this process measure the delay.
 func (r *Relay) hear(payload string, heard map[wireID]time.Time, now time.Time) {
 	said, err := readNotice(payload)
 	if err != nil {
@@ -159,14 +159,13 @@ func (r *Relay) hear(payload string, heard map[wireID]time.Time, now time.Time) 
 	}
 }
 
-// note remembers which sessions others watch. What has gathered may be what the
-// one waits for who has just begun; r.mu is held.
+// note records which sessions others watch. A waiting hint may be what a new watcher waits for; r.mu is held.
 func (r *Relay) note(interests []store.Interest, now time.Time) {
 	for i := range interests {
 		id := interests[i].SessionID
 		_, known := r.watched[id]
 		if interests[i].Over || !known && len(r.watched) >= mostWatched {
-			continue // of several one may stay: it expires
+			continue // another watcher may remain; the entry expires
 		}
 		r.watched[id] = now
 		if !known && len(r.commits) > 0 {
@@ -175,7 +174,7 @@ func (r *Relay) note(interests []store.Interest, now time.Time) {
 	}
 }
 
-// expire forgets what others do not say any more that they watch.
+// expire forgets sessions that others no longer report as watched.
 func (r *Relay) expire(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -186,8 +185,8 @@ func (r *Relay) expire(now time.Time) {
 	}
 }
 
-// missed resyncs when another process has fallen silent without a last word: it
-// may have committed what it did not live to tell.
+// missed resyncs if another process fell silent without a farewell: it may have committed something and died before
+// telling.
 func (r *Relay) missed(heard map[wireID]time.Time, now time.Time) {
 	for from, last := range heard {
 		if now.Sub(last) > silence {
@@ -197,8 +196,7 @@ func (r *Relay) missed(heard map[wireID]time.Time, now time.Time) {
 	}
 }
 
-// resynced lets everything be read again: by the one who hears hints, and by the
-// claimers among the store's listeners.
+// resynced makes everything be read again: by the hint listener, and by the claimers among the store's listeners.
 func (r *Relay) resynced() {
 	r.mu.Lock()
 	listener := r.listener

@@ -11,16 +11,14 @@ import (
 	"example.org/parley/store"
 )
 
-// A session's record is a list of parts: what a fork shares of other logs, each
-// up to a sequence, and the session's own log. A page of a session that is no
-// fork, or not known to be one, is asked for with its own log alone, in one round
-// trip that also tells whether it is one; what a fork shares never changes, so that
-// it is read once and remembered.
+// A session's record is a list of parts: what a fork shares of other logs, each up to a sequence, and the session's own
+// log. A page is first requested with only the session's own log, in one round trip that also tells whether the session
+// is a fork, unless it is known to be one. What a fork shares never changes, so it is read once and cached.
 
-// cachedForks bounds the forks whose parts are remembered; a full cache is emptied.
+// cachedForks bounds the cache of forks' parts, which is emptied when full.
 const cachedForks = 4096
 
-// forkCache remembers the parts that forks share.
+// forkCache caches the parts that forks share.
 type forkCache struct {
 	mu    sync.Mutex // guards parts
 	parts map[parley.ID][]transition.Part
@@ -54,7 +52,7 @@ func scanPart(r *row) (transition.Part, error) {
 	return transition.Part{LogID: r.id(), Writer: r.id(), Through: r.int64()}, nil
 }
 
-// record is page for what reads the record: fill is told what a fork shares.
+// record is page for reading the record: fill gets what a fork shares.
 func (s *Store) record(
 	ctx context.Context,
 	scope store.Scope,
@@ -107,7 +105,7 @@ func (s *Store) record(
 	return err
 }
 
-// logs are the terms for the parts of a record: of the own log, and of what is shared.
+// logs returns the terms for the parts of a record: the own log, and the shared ones.
 func (l *filter) logs(own string, shared []transition.Part) []string {
 	terms := []string{"m.workspace_id = " + here + " AND m.log_id = " + own + " AND m.sequence IS NOT NULL"}
 	for _, p := range shared {
@@ -123,7 +121,7 @@ func (l *filter) logs(own string, shared []transition.Part) []string {
 	return terms
 }
 
-// touchedParts are the shared parts that a page may have rows of.
+// touchedParts returns the shared parts that may have rows on a page.
 func touchedParts(shared []transition.Part, q store.MessageQuery) []transition.Part {
 	if q.Descending {
 		return shared
@@ -135,7 +133,7 @@ func touchedParts(shared []transition.Part, q store.MessageQuery) []transition.P
 	return shared[first:]
 }
 
-// merged is a query over several that are in an order each.
+// merged combines queries that are each in order.
 func merged(arms []string, order string) string {
 	if len(arms) == 1 {
 		return "SELECT *" + arms[0]
@@ -143,8 +141,8 @@ func merged(arms []string, order string) string {
 	return "SELECT * FROM ((SELECT *" + strings.Join(arms, ") UNION ALL (SELECT *") + ")) m" + order
 }
 
-// ownMarks has columns read the marks of a fork on what it shares, by the join
-// that is to follow its messages "m".
+// ownMarks makes columns read the marks of a fork on what it shares, through the join that must follow its messages
+// "m".
 func (l *filter) ownMarks(columns string, sessionID parley.ID, shared []transition.Part) (own, join string) {
 	if len(shared) == 0 || !strings.Contains(columns, marksColumns) {
 		return columns, ""
@@ -239,8 +237,7 @@ func (a *attempt) SharedMarks(h *transition.Head, sequence int64) (parley.Marks,
 	return *marks, nil
 }
 
-// The marks of a stretch: of the messages themselves where the parent wrote them,
-// else of its own copy.
+// Marks of a stretch: from the messages that the parent wrote, otherwise from its own copy.
 const (
 	copyMarks = `INSERT INTO parley.session_marks (session_id, sequence, workspace_id, message_id, pinned, context_edge,
 		set_aside, pinned_event)
@@ -256,8 +253,7 @@ const (
   	WHERE workspace_id = $1 AND session_id = $3 AND sequence > $4 AND sequence <= $5`
 )
 
-// inherit adds what a fork takes over: where it reads, and its own copy of the
-// marks.
+// inherit adds what a fork inherits: the parts that it reads, and its own copy of the marks.
 func (b *batch) inherit(h *transition.Head, from *transition.Inherited) {
 	begins := int64(0)
 	for _, p := range from.Parts {
@@ -279,7 +275,7 @@ func (b *batch) inherit(h *transition.Head, from *transition.Inherited) {
 	}
 }
 
-// mark writes marks that changed: of a message that is shared, the fork's own.
+// mark writes changed marks; on a shared message they are the fork's own.
 func (b *batch) mark(h *transition.Head, m transition.Marked) {
 	marks := m.Marks
 	if m.LogID == h.LogID {

@@ -100,8 +100,7 @@ func (a *attempt) RunningLoop(h *transition.Head) (*parley.Loop, error) {
 	)
 }
 
-// StartedLoop implements transition.Rows: a key is taken for new until the index
-// says otherwise.
+// StartedLoop implements transition.Rows: it assumes that a key is new until the index refuses it.
 func (a *attempt) StartedLoop(h *transition.Head, key string) (transition.Earlier, error) {
 	if a.presumed() {
 		return transition.Earlier{}, nil
@@ -137,7 +136,7 @@ func (w *changes) UpdateLoops(h *transition.Head, loops []transition.NewLoop) er
 	return nil
 }
 
-// loopsOf reads the loops that the turns of candidates belong to.
+// loopsOf reads the loops of the candidates' turns.
 func (s *Store) loopsOf(ctx context.Context, found []candidate) error {
 	var of []*candidate
 	for i := range found {

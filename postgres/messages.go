@@ -8,8 +8,8 @@ import (
 	"example.org/parley/store"
 )
 
-// visibleLog is a statement's part that finds a session's log, if the scope may
-// see the session: the queries of a page travel with it in one batch.
+// visibleLog returns the part of a statement that finds a session's log if the scope may see the session, so that all
+// queries of a page travel in one batch.
 func (l *filter) visibleLog(scope store.Scope, sessionID parley.ID) string {
 	var inner filter
 	inner.args = l.args
@@ -19,8 +19,8 @@ func (l *filter) visibleLog(scope store.Scope, sessionID parley.ID) string {
 	return "(SELECT s.log_id FROM parley.sessions s WHERE " + inner.where.String() + ")"
 }
 
-// seen adds a statement that notes whether a scope may see a session.
-func (b *batch) seen(scope store.Scope, sessionID parley.ID, found *bool) {
+// noteVisible adds a statement that finds out whether a scope may see a session.
+func (b *batch) noteVisible(scope store.Scope, sessionID parley.ID, found *bool) {
 	var l filter
 	l.visible(scope)
 	l.must("s.id = ?", sessionID)
@@ -31,14 +31,14 @@ func (b *batch) seen(scope store.Scope, sessionID parley.ID, found *bool) {
 	}, l.args...)
 }
 
-// page reads rows of a session on one snapshot: CodeNotFound when the scope may
-// not see it. fill adds the statements, anew for each attempt.
+// page reads rows of a session on one snapshot; CodeNotFound if the scope may not see it. fill adds the statements,
+// anew for each attempt.
 func (s *Store) page(ctx context.Context, scope store.Scope, sessionID parley.ID, fill func(b *batch)) error {
 	found := false
 	err := s.read(ctx, func() *batch {
 		b := ordered(scope.WorkspaceID)
 		b.snapshot = true
-		b.seen(scope, sessionID, &found)
+		b.noteVisible(scope, sessionID, &found)
 		fill(b)
 		return b
 	})
@@ -76,7 +76,7 @@ func (s *Store) Messages(
 	return messages, err
 }
 
-// MessageIDs lists ids and places alone.
+// MessageIDs lists only ids and positions.
 func (s *Store) MessageIDs(
 	ctx context.Context,
 	scope store.Scope,
@@ -122,7 +122,7 @@ func (s *Store) messages(
 	})
 }
 
-// Message finds a message by its id alone.
+// Message implements store.Messages.
 func (s *Store) Message(ctx context.Context, scope store.Scope, id parley.ID) (message parley.Message, err error) {
 	for _, through := range messageSessions {
 		text, args := visibleMessage(scope, id, through)
@@ -141,13 +141,13 @@ func (s *Store) Message(ctx context.Context, scope store.Scope, id parley.ID) (m
 	return message, err
 }
 
-// messageSessions join the sessions "s" of a message "m": the one that wrote it,
-// and if that may not be seen, the forks that share it.
+// messageSessions join the sessions "s" of a message "m": the one that wrote it and, if that one is hidden, the forks
+// that share it.
 var messageSessions = [...]string{ //nolint:gochecknoglobals // never written
 	"parley.sessions s ON s.workspace_id = m.workspace_id AND s.id = m.session_id", readersOf,
 }
 
-// visibleMessage is the rest of a query for a message of a session that the scope may see.
+// visibleMessage ends a query for a message of a session that the scope may see.
 func visibleMessage(scope store.Scope, id parley.ID, through string) (string, []arg) {
 	var l filter
 	l.must("m.workspace_id = "+here+" AND m.id = ?", id)
@@ -155,7 +155,7 @@ func visibleMessage(scope store.Scope, id parley.ID, through string) (string, []
 	return " FROM parley.messages m JOIN " + through + " WHERE " + l.where.String() + " LIMIT 1", l.args
 }
 
-// Versions lists the durable pieces of a message.
+// Versions implements store.Messages.
 func (s *Store) Versions(
 	ctx context.Context,
 	scope store.Scope,

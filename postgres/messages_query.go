@@ -10,9 +10,8 @@ import (
 	"example.org/parley/store"
 )
 
-// recordQuery builds the query over the record, by sequence; "" when no message
-// of the record can match. Several roles are one query each, merged in order, so
-// that the index of roles serves them too.
+// recordQuery builds the query over the record, by sequence; "" if no message of the record can match. Several roles
+// become one query each, merged in order, so the index of roles serves them, too.
 func recordQuery(
 	columns string,
 	scope store.Scope,
@@ -28,7 +27,7 @@ func recordQuery(
 	word, _ := direction(!q.Descending)
 	limit, _ := limited(q.Limit)
 	order := " ORDER BY m.sequence " + word
-	roles := slices.Compact(slices.Sorted(slices.Values(q.Roles))) // a role asked for twice is still one
+	roles := slices.Compact(slices.Sorted(slices.Values(q.Roles))) // ignore repeated roles
 	arms := make([]string, 0, max(len(roles), 1)*(len(shared)+1))
 	for _, logs := range l.logs(log, touchedParts(shared, q)) {
 		for i := range max(len(roles), 1) {
@@ -45,8 +44,7 @@ func recordQuery(
 	return l.sized(columns, rows, order, marks, 2, q.MaxBytes), l.args
 }
 
-// sized selects those of some messages that begin before so many bytes of them, and
-// the first few in any case.
+// sized selects the messages that begin within a number of bytes, and the first few in any case.
 func (l *filter) sized(columns, rows, order, marks string, first, most int) string {
 	return "SELECT " + columns + " FROM (SELECT m.*, row_number() OVER w AS row, sum(" + messageSize +
 		") OVER (w ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before" +
@@ -54,12 +52,12 @@ func (l *filter) sized(columns, rows, order, marks string, first, most int) stri
 		" WHERE m.row <= " + strconv.Itoa(first) + " OR m.before < " + l.arg(most) + order
 }
 
-// messageSize is parley.Message.Size of a row, told without reading large values:
-// those behind the page's end never leave the disk.
+// messageSize computes parley.Message.Size of a row without reading large values: those beyond the page's end stay on
+// disk.
 const messageSize = "octet_length(m.content)::bigint + octet_length(m.context_note) + " +
 	"coalesce(octet_length(m.provider_data), 0) + octet_length(m.metadata)"
 
-// record adds the terms for messages of the record, of one role or of all.
+// record adds the terms for messages of the record, for one role or for all.
 func (l *filter) record(logs string, q store.MessageQuery, role []parley.Role) {
 	l.must(logs)
 	if !q.TurnID.IsZero() {
@@ -77,7 +75,7 @@ func (l *filter) record(logs string, q store.MessageQuery, role []parley.Role) {
 	case q.Iteration != nil:
 		l.must("m.iteration = ?", *q.Iteration)
 	}
-	switch { // most messages are completed and not internal: those are found by sequence
+	switch { // most messages are completed and not internal, so those are found by sequence
 	case q.Status == parley.MessageCompleted:
 		l.must("m.status = 'completed'")
 	case q.Status != "":
@@ -100,13 +98,12 @@ func (l *filter) record(logs string, q store.MessageQuery, role []parley.Role) {
 	}
 }
 
-// queueQuery builds the query over what waits behind the record; "" when the
-// list has none of it.
+// queueQuery builds the query over the queue, which follows the record; "" if the list does not include it.
 func queueQuery(columns string, sessionID parley.ID, q store.MessageQuery) (string, []arg) {
 	if q.Descending || q.RecordOnly || q.Status != "" && q.Status != parley.MessageQueued {
 		return "", nil
 	}
-	var l filter // at most MaxQueued rows: one index is enough
+	var l filter // at most MaxQueued rows, so one index is enough
 	l.must("m.workspace_id = "+here+" AND m.session_id = ? AND m.position IS NOT NULL", sessionID)
 	if q.AfterPosition != nil {
 		l.must("m.position > ?", *q.AfterPosition)

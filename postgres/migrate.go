@@ -25,35 +25,34 @@ var embedded embed.FS
 const (
 	versionTable = "parley.goose_db_version"
 	lockID       = 0x7061726c6579 // "parley": the advisory lock of migrations
-	lockSeconds  = 600            // how long a process waits for another one that migrates
-	// how long a migration waits for a table in use, and everybody behind it; then it lets them pass
+	lockSeconds  = 600            // how long a process waits while another one migrates
+	// how long a migration, and everybody behind it, waits for a table in use before it lets them pass
 	lockPatience = "'2s'"
-	lockTries    = 30          // and comes again this often
-	lockPause    = time.Second // after this
+	lockTries    = 30          // attempts of a migration
+	lockPause    = time.Second // pause between attempts
 	stateNoLock  = "55P03"
 )
 
 // Migration is one step of the schema.
 type Migration struct {
 	Version   int64
-	Name      string    // of its file
+	Name      string    // of the file
 	AppliedAt time.Time // zero: pending
-	SQL       string    // what it runs
+	SQL       string    // statements that it runs
 }
 
-// Schema is where a database stands.
+// Schema is the state of a database's schema.
 type Schema struct {
-	Version        int64       // of the database; 0: it has none of Parley's
-	CompatibleFrom int64       // programs that know this version, or a later one, work on it
+	Version        int64       // of the database; 0: none of Parley's schema
+	CompatibleFrom int64       // programs that know this version or a later one can use it
 	Known          int64       // the newest version of this program
 	Migrations     []Migration // of this program, in order
-	// Missing are statements that somebody with more rights than the URL's role
-	// has to run before the schema can be made.
+	// Missing are statements that somebody with more rights than the URL's role must run before the schema can be
+	// created.
 	Missing []string
 }
 
-// Pending are the migrations that the database lacks, also those that came to the
-// program behind later ones.
+// Pending returns the migrations that the database lacks, including those added after later ones.
 func (s *Schema) Pending() (pending []Migration) {
 	for _, m := range s.Migrations {
 		if m.AppliedAt.IsZero() {
@@ -63,7 +62,7 @@ func (s *Schema) Pending() (pending []Migration) {
 	return pending
 }
 
-// Migrations reads where the schema of a database stands. It changes nothing.
+// Migrations reads the state of a database's schema. It changes nothing.
 func Migrations(ctx context.Context, url string) (Schema, error) {
 	files, err := fs.Sub(embedded, "migrations")
 	if err != nil {
@@ -77,11 +76,10 @@ func Migrations(ctx context.Context, url string) (Schema, error) {
 	return schema, errors.Join(mapError(err), m.db.Close())
 }
 
-// Migrate brings the schema of a database up to date and returns what it
-// applied: each migration in a transaction of its own, so that an interrupted one
-// runs again; one process at a time, the others wait. A newer schema that this
-// program may work on is left as it is; another one is CodeUnavailable, as is a
-// role that may do too little. The URL must reach the database without a pooler.
+// Migrate brings the schema of a database up to date and returns what it applied. Each migration has its own
+// transaction, so an interrupted one runs again; one process migrates at a time, others wait. It leaves a newer schema
+// unchanged if this program may use it. CodeUnavailable if it may not, or if the role lacks rights. The URL must reach
+// the database without a pooler.
 func Migrate(ctx context.Context, url string, log *slog.Logger) ([]Migration, error) {
 	files, err := fs.Sub(embedded, "migrations")
 	if err != nil {
@@ -99,7 +97,7 @@ func migrate(ctx context.Context, url string, files fs.FS, log *slog.Logger) ([]
 	return applied, errors.Join(mapError(err), m.db.Close())
 }
 
-// migrator brings one database to the state that its files describe.
+// migrator migrates one database.
 type migrator struct {
 	db       *sql.DB
 	files    fs.FS
@@ -121,7 +119,7 @@ func newMigrator(url string, files fs.FS, log *slog.Logger) (*migrator, error) {
 			_, err := conn.Exec(
 				ctx,
 				"SET lock_timeout = "+lockPatience,
-			) // behind a migration that waits, everybody waits
+			) // everybody waits behind a waiting migration
 			return err
 		})),
 	}
@@ -146,9 +144,8 @@ func newMigrator(url string, files fs.FS, log *slog.Logger) (*migrator, error) {
 	return m, nil
 }
 
-// locked runs something while no other process migrates, after seeing to what has
-// to be there before the first migration: the roles and the schema. goose would
-// make its table before it takes the lock, so that the lock is taken here.
+// locked runs something while no other process migrates, after creating what the first migration needs: the roles and
+// the schema. goose would create its table before taking the lock, so the lock is taken here.
 func (m *migrator) locked(ctx context.Context, run func() error) (err error) {
 	conn, err := m.db.Conn(ctx)
 	if err != nil {
@@ -205,7 +202,7 @@ func (m *migrator) up(ctx context.Context) ([]Migration, error) {
 	}
 	var applied []Migration
 	err = m.locked(ctx, func() error {
-		before, err := m.inspect(ctx) // another process may have been first
+		before, err := m.inspect(ctx) // another process may have migrated first
 		if err != nil {
 			return err
 		}
@@ -230,8 +227,8 @@ func (m *migrator) up(ctx context.Context) ([]Migration, error) {
 	return applied, err
 }
 
-// apply runs what is pending, and again what had to give way to transactions at
-// work: whose table was in use for long, or who stood in each other's way.
+// apply runs the pending migrations, and repeats those that gave way to running transactions because a table was in use
+// too long or locks collided.
 func (m *migrator) apply(ctx context.Context) error {
 	for try := 1; ; try++ {
 		_, err := m.provider.Up(ctx)
@@ -278,7 +275,7 @@ func (m *migrator) inspect(ctx context.Context) (schema Schema, err error) {
 	return schema, nil
 }
 
-// readVersions reads what was applied, in a transaction for the role that it may need.
+// readVersions reads the applied migrations, in a transaction that may change its role.
 func readVersions(ctx context.Context, conn *sql.Conn, schema *Schema) (err error) {
 	tx, err := conn.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
@@ -333,14 +330,14 @@ func readApplied(ctx context.Context, tx *sql.Tx, schema *Schema) (err error) {
 	return rows.Err()
 }
 
-// upPart is what a migration's file runs on the way up.
+// upPart returns the upward part of a migration's file.
 func upPart(text string) string {
 	_, text, _ = strings.Cut(text, "-- +goose Up\n")
 	text, _, _ = strings.Cut(text, "-- +goose Down")
 	return strings.TrimSpace(text) + "\n"
 }
 
-// role finds who the URL's role is.
+// role finds out what the URL's role is.
 func (m *migrator) role(ctx context.Context) (role loginRole, err error) {
 	conn, err := m.db.Conn(ctx)
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 	"example.org/parley/store"
 )
 
-// following is this program's migrations and a further one, as a later version
-// of it has them, and that one's number.
+// following returns this program's migrations with a further one, as a later version would have them, and that one's
+// number.
 func following(t *testing.T, up string) (fs.FS, int64) {
 	t.Helper()
 	files := fstest.MapFS{}
@@ -88,7 +88,7 @@ func TestManyMigrateAtOnce(t *testing.T) {
 	}
 }
 
-// TestInterruptedMigration ends the server's side of a migration in its middle.
+// TestInterruptedMigration ends the server's side of a migration in the middle.
 func TestInterruptedMigration(t *testing.T) {
 	t.Parallel()
 	url := ownDatabase(t)
@@ -107,7 +107,7 @@ func TestInterruptedMigration(t *testing.T) {
 		_, err := migrate(context.Background(), url, files, quiet())
 		failed <- err
 	}()
-	for waiting := 0; waiting == 0; { // until it stands at the lock
+	for waiting := 0; waiting == 0; { // until it waits for the lock
 		if err := conn.QueryRow(t.Context(),
 			"SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = $1 AND NOT granted "+
 				"AND database = (SELECT oid FROM pg_database WHERE datname = current_database())", lock).
@@ -138,7 +138,7 @@ func TestInterruptedMigration(t *testing.T) {
 	}
 }
 
-// TestLateMigration: one that came to the program behind a later one is missed, and applied.
+// TestLateMigration: a migration added after a later one is noticed and applied.
 func TestLateMigration(t *testing.T) {
 	t.Parallel()
 	url := ownDatabase(t)
@@ -198,7 +198,7 @@ func TestNewerSchema(t *testing.T) {
 	}
 }
 
-// earlierFiles is this program's migrations up to a version, as an earlier one had them.
+// earlierFiles returns this program's migrations up to a version, as an earlier program had them.
 func earlierFiles(t *testing.T, version int64) fs.FS {
 	t.Helper()
 	files, _ := following(t, "SELECT 1;")
@@ -211,8 +211,8 @@ func earlierFiles(t *testing.T, version int64) fs.FS {
 	return earlier
 }
 
-// TestOlderPrograms: one that would let pass by what the others keep is refused;
-// one that lacks what came since works.
+// TestOlderPrograms: a program that would break what others rely on is refused; one that only lacks later additions
+// works.
 func TestOlderPrograms(t *testing.T) {
 	t.Parallel()
 	url := ownDatabase(t)
@@ -227,7 +227,7 @@ func TestOlderPrograms(t *testing.T) {
 		quiet(),
 	); err == nil ||
 		refusal(t, err) != parley.CodeUnavailable {
-		t.Errorf("a program that knows one less: %v", err)
+		t.Errorf("a program one version too old: %v", err)
 	}
 	if applied, err := migrate(
 		t.Context(),
@@ -236,11 +236,11 @@ func TestOlderPrograms(t *testing.T) {
 		quiet(),
 	); err != nil ||
 		len(applied) != 0 {
-		t.Errorf("a program that knows just that: %v after %d migrations", err, len(applied))
+		t.Errorf("a program of exactly that version: %v after %d migrations", err, len(applied))
 	}
 }
 
-// TestErrandsOfANewerProgram are left to one.
+// TestErrandsOfANewerProgram: unknown errands are left to a newer program.
 func TestErrandsOfANewerProgram(t *testing.T) {
 	t.Parallel()
 	store, url := opened(t)
@@ -269,10 +269,9 @@ func TestErrandsOfANewerProgram(t *testing.T) {
 	}
 }
 
-// TestOwnMigrationsUnderLoad applies this program's migrations, from the first
-// schema on, while programs of that schema write and read all the time. Nothing of
-// theirs fails, on neither side of each change, and turns of this program run
-// beside them afterwards.
+// TestOwnMigrationsUnderLoad applies this program's migrations, starting with the first schema, while programs of that
+// schema write and read all the time. None of their requests fails, before or after any change, and turns of this
+// program run beside them afterwards.
 func TestOwnMigrationsUnderLoad(t *testing.T) {
 	t.Parallel()
 	url := databases.Empty(t)
@@ -288,7 +287,7 @@ func TestOwnMigrationsUnderLoad(t *testing.T) {
 		conn := connected(t, url)
 		var inserts []string
 		workspace := parley.NewID()
-		for _, found := range catalogued(t, conn) { // as they are in the first schema
+		for _, found := range catalogued(t, conn) { // as in the first schema
 			switch found.name {
 			case "sessions", "heads", "messages", "versions", "turns", "calls", "events", "call_texts":
 				inserts = append(inserts, found.row(workspace))
@@ -360,9 +359,8 @@ func TestOwnMigrationsUnderLoad(t *testing.T) {
 	}
 }
 
-// olderRound writes a row of each kind, changes and reads what it wrote, and takes
-// it back, as a tenant. A deadlock with a migration is tried again, as each version
-// does.
+// olderRound writes a row of each kind, changes and reads it, and removes it, as a tenant. It repeats after a deadlock
+// with a migration, as each version does.
 func olderRound(conn *pgx.Conn, workspace parley.ID, inserts []string) error {
 	ctx := context.Background()
 	statements := append(
@@ -406,9 +404,8 @@ func olderRound(conn *pgx.Conn, workspace parley.ID, inserts []string) error {
 	}
 }
 
-// TestMigrationUnderLoad migrates as a rolling upgrade does: while processes of
-// the version before run turns, and with one of the next joining them. Nothing
-// fails, on neither side of the change.
+// TestMigrationUnderLoad migrates like a rolling upgrade: while processes of the previous version run turns, and with
+// one of the next joining them. Nothing fails, before or after the change.
 func TestMigrationUnderLoad(t *testing.T) {
 	t.Parallel()
 	url := ownDatabase(t)
@@ -440,7 +437,7 @@ func TestMigrationUnderLoad(t *testing.T) {
 					}
 					select {
 					case turned <- struct{}{}:
-					default: // nobody counts now
+					default: // nobody is counting
 					}
 				}
 			})
@@ -488,17 +485,16 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON parley.latest TO parley_tenant;`)
 			}
 			for i := range record {
 				if record[i].Sequence != int64(i+1) || record[i].Status != parley.MessageCompleted {
-					t.Errorf("message %d is at place %d, %s", record[i].Sequence, i+1, record[i].Status)
+					t.Errorf("message %d is at position %d, %s", record[i].Sequence, i+1, record[i].Status)
 				}
 			}
 		}
 	}
 }
 
-// TestTreesAreFoundInPassing: tool sessions of a database from before their places
-// were written down get them, and no other row is written, because until the
-// migration is through nobody can read or change a session.
-func TestTreesAreFoundInPassing(t *testing.T) {
+// TestMigrationPlacesToolSessions: tool sessions from before trees get their place in the tree. No other row is written,
+// because nobody can read or change a session until the migration has finished.
+func TestMigrationPlacesToolSessions(t *testing.T) {
 	t.Parallel()
 	url := databases.Empty(t)
 	files, _ := following(t, "SELECT 1;")
@@ -606,11 +602,10 @@ func TestTreesAreFoundInPassing(t *testing.T) {
 	}
 }
 
-// TestRoleThatMayLittle takes the way of somebody whose database is run by others:
-// what is printed is enough.
-func TestRoleThatMayLittle(t *testing.T) {
+// TestRoleWithFewRights follows somebody whose database is run by others: the printed statements are enough.
+func TestRoleWithFewRights(t *testing.T) {
 	t.Parallel()
-	cluster, err := pgtest.Start(pgtest.Options{}) // its own: roles belong to the whole cluster
+	cluster, err := pgtest.Start(pgtest.Options{}) // its own, because roles belong to the whole cluster
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -651,7 +646,7 @@ func TestRoleThatMayLittle(t *testing.T) {
 		t.Error(err)
 	}
 	if strings.Contains(log.String(), "level=WARN") {
-		t.Errorf("a role as it should be is warned about: %s", log.String())
+		t.Errorf("a proper role causes a warning: %s", log.String())
 	}
 	var seen int
 	if err := connected(
@@ -669,8 +664,7 @@ func TestRoleThatMayLittle(t *testing.T) {
 	}
 }
 
-// TestServeWithoutOwning: a role that migrated nothing and owns nothing serves a
-// database that another one migrated.
+// TestServeWithoutOwning: a role that migrated nothing and owns nothing can serve a database that another one migrated.
 func TestServeWithoutOwning(t *testing.T) {
 	t.Parallel()
 	url := ownDatabase(t)

@@ -11,22 +11,20 @@ import (
 	"example.org/parley/store"
 )
 
-// noticeBytes bounds one notification: PostgreSQL takes 7,999.
+// noticeBytes bounds one notification: PostgreSQL allows 7,999.
 const noticeBytes = 7900
 
-// mostFeedBytes bounds one list change in a notification. A larger one is said
-// to be missing.
+// mostFeedBytes bounds one list change in a notification. A larger one is reported as missing.
 const mostFeedBytes = 4 << 10
 
-// A notification is lines: a noticeHead, then one item per line, its kind and
-// its JSON.
+// A notification is a list of lines: a noticeHead, then one item per line, its kind followed by its JSON.
 const (
 	commitItem   = 'c'
 	interestItem = 'i'
 	pieceItem    = 'p'
 )
 
-// wireID is an id in 22 characters.
+// wireID is an id, encoded in 22 characters.
 type wireID parley.ID
 
 func (id wireID) MarshalText() ([]byte, error) {
@@ -44,13 +42,13 @@ func (id *wireID) UnmarshalText(text []byte) error {
 // noticeHead opens each notification.
 type noticeHead struct {
 	From   wireID `json:"f"`
-	N      uint32 `json:"n"`           // of the sender's notifications
-	Ask    bool   `json:"a,omitempty"` // everyone says again what it is interested in
-	Resync bool   `json:"r,omitempty"` // some were dropped
-	Bye    bool   `json:"b,omitempty"` // the sender ends
+	N      uint32 `json:"n"`           // number of the sender's notification
+	Ask    bool   `json:"a,omitempty"` // every process repeats its interests
+	Resync bool   `json:"r,omitempty"` // some notifications were dropped
+	Bye    bool   `json:"b,omitempty"` // the sender is ending
 }
 
-// commitNotice is what is told of commits to one session, several merged.
+// commitNotice describes commits to one session, merged.
 type commitNotice struct {
 	Workspace wireID       `json:"w"`
 	Session   wireID       `json:"s,omitzero"`
@@ -85,12 +83,11 @@ func (c *commitNotice) commit() store.Commit {
 	return commit
 }
 
-// merge takes in one more commit to the session. A session that this process has
-// claimed meanwhile is not ready for others.
+// merge adds another commit to the session. A session that this process has claimed meanwhile is not ready for others.
 func (c *commitNotice) merge(commit *store.Commit) {
 	c.Epoch = max(c.Epoch, commit.Epoch)
 	c.Ready = c.Ready || commit.Ready
-	c.Outbox = c.Outbox || commit.Outbox // one that runs no turns leaves it to others
+	c.Outbox = c.Outbox || commit.Outbox // a process that runs no turns leaves it to others
 	for i := range commit.Events {
 		c.LastEvent = max(c.LastEvent, commit.Events[i].Sequence)
 		if commit.Events[i].Type == parley.EventSessionStarted {
@@ -105,7 +102,7 @@ func (c *commitNotice) merge(commit *store.Commit) {
 			c.FeedLost = true
 			f.Data = nil
 			if f.Type != parley.FeedSessionDeleted &&
-				f.Type != parley.FeedSessionUpdated { // those also say who may see the session
+				f.Type != parley.FeedSessionUpdated { // these also tell who may see the session
 				continue
 			}
 		}
@@ -156,15 +153,14 @@ func (p *pieceNotice) piece() store.StreamPiece {
 	}
 }
 
-// packer puts items into notifications of at most noticeBytes.
+// packer packs items into notifications of at most noticeBytes.
 type packer struct {
 	head  noticeHead // of the next notification
 	texts []string
 	now   []byte
 }
 
-// add encodes an item into the notification at hand, or the next one; false when
-// it is too large for any.
+// add encodes an item into the current notification or the next one; false if it is too large for any.
 func add[T any](p *packer, kind byte, item T) bool {
 	line, err := parley.EncodeJSON(item)
 	if err != nil || len(line) > noticeBytes-noticeHeadBytes {
@@ -180,14 +176,14 @@ func add[T any](p *packer, kind byte, item T) bool {
 	return true
 }
 
-// noticeHeadBytes is more than any head takes.
+// noticeHeadBytes exceeds the size of any head.
 const noticeHeadBytes = 128
 
 func (p *packer) begin() {
 	p.head.N++
 	head, err := parley.EncodeJSON(p.head)
 	if err != nil {
-		panic(err) // it has no field that cannot be encoded
+		panic(err) // every field can be encoded
 	}
 	p.now = append(p.now, head...)
 	p.head.Ask, p.head.Resync = false, false
@@ -200,8 +196,7 @@ func (p *packer) end() {
 	}
 }
 
-// addCommit adds what is told of a session. Without room for its list changes,
-// they are said to be missing.
+// addCommit adds the notice of a session. List changes that do not fit are reported as missing.
 func (p *packer) addCommit(c *commitNotice) {
 	if !add(p, commitItem, *c) {
 		c.Feed, c.FeedLost = nil, true
@@ -209,7 +204,7 @@ func (p *packer) addCommit(c *commitNotice) {
 	}
 }
 
-// addPiece adds a piece of text, in several parts if it is long.
+// addPiece adds a piece of text, split if it is long.
 func (p *packer) addPiece(piece *store.StreamPiece) {
 	notice := pieceNotice{
 		Workspace: wireID(
@@ -232,7 +227,7 @@ func (p *packer) addPiece(piece *store.StreamPiece) {
 				half--
 			}
 			if half == 0 {
-				return // no text, or one rune: neither is too large
+				return // no text or one rune, neither of which is too large
 			}
 			notice.Text = notice.Text[:half]
 		}
@@ -243,19 +238,19 @@ func (p *packer) addPiece(piece *store.StreamPiece) {
 	}
 }
 
-// notice is a notification that was heard.
+// notice is a received notification.
 type notice struct {
 	noticeHead
 	commits []store.Commit
 	hints   store.RelayHints
 }
 
-// readNotice reads a notification. Kinds of item that it does not know are left out.
+// readNotice parses a notification. It skips items of unknown kinds.
 func readNotice(payload string) (notice, error) {
 	var n notice
 	lines := bytes.Split([]byte(payload), []byte{'\n'})
 	if err := json.Unmarshal(lines[0], &n.noticeHead); err != nil {
-		return n, fmt.Errorf("postgres: a notification that nobody here wrote: %w", err)
+		return n, fmt.Errorf("postgres: a notification cannot be read: %w", err)
 	}
 	n.hints.Ask = n.Ask
 	for _, line := range lines[1:] {

@@ -13,9 +13,9 @@ import (
 	"example.org/parley/store"
 )
 
-// Whatever is told arrives as it was, in notifications of a size that the
-// server takes, and long texts in parts that continue each other.
-func TestNoticesHoldWhatWasSaid(t *testing.T) {
+// TestNoticesRoundTrip: hints arrive unchanged, in notifications of a legal size, and long texts in consecutive
+// parts.
+func TestNoticesRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		texts := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{
 			strings.Repeat("\x01", 3000), strings.Repeat("größe 🙂", 2000), strings.Repeat(`"\`, 5000), "",
@@ -112,7 +112,7 @@ func TestNoticesHoldWhatWasSaid(t *testing.T) {
 			}
 		}
 		if asked != 1 {
-			t.Errorf("it was asked %d times", asked)
+			t.Errorf("Ask arrived %d times", asked)
 		}
 		for i := range commits { // JSON may be spelled in more than one way
 			for j := range commits[i].Feed {
@@ -140,18 +140,19 @@ func TestNoticesHoldWhatWasSaid(t *testing.T) {
 	})
 }
 
-// same reports whether two JSON strings are one.
+// same reports whether two JSON strings are equal.
 func same(a, b json.RawMessage) bool {
 	var x, y string
 	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && x == y
 }
 
-// A session that is claimed before its readiness is told is not ready for others.
+// TestClaimedSessionsAreNotReadyForOthers: a session claimed before its readiness was announced is not ready for
+// others.
 func TestClaimedSessionsAreNotReadyForOthers(t *testing.T) {
 	var c commitNotice
 	c.merge(&store.Commit{Ready: true, Events: []parley.Event{{Sequence: 1, Type: parley.EventMessageCreated}}})
 	if !c.Ready {
-		t.Fatal("it is not ready before")
+		t.Fatal("it was not ready before")
 	}
 	c.merge(&store.Commit{Events: []parley.Event{{Sequence: 2, Type: parley.EventSessionStarted}}})
 	if c.Ready || c.LastEvent != 2 {

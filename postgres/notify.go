@@ -13,64 +13,62 @@ import (
 	"example.org/parley/store"
 )
 
-// The clocks and bounds of what processes tell each other.
+// Intervals and bounds of the relay.
 const (
-	channel = "parley" // of notifications, as the schema; every database has its own
+	channel = "parley" // named like the schema; every database has its own
 
-	mergeTime     = 2 * time.Millisecond  // between two rounds of notifications
-	lazyTime      = 50 * time.Millisecond // until others hear what, as far as they have said, none of them waits for
-	mostWatched   = 1 << 17               // sessions that others watch; commits to further ones are told lazily
-	waitingBytes  = 8 << 20               // that wait to be sent, about; beyond it they are dropped, and that is said
-	noticesAtOnce = 64                    // notifications of one statement
+	mergeTime     = 2 * time.Millisecond  // between rounds of notifications
+	lazyTime      = 50 * time.Millisecond // delay of hints that no other process waits for, as far as known
+	mostWatched   = 1 << 17               // sessions that others watch; commits to further ones are sent lazily
+	waitingBytes  = 8 << 20               // waiting to be sent, approximately; beyond it they are dropped and reported
+	noticesAtOnce = 64                    // notifications per statement
 	beat          = 2 * time.Second       // between signs of life
-	silence       = 5 * beat              // without one, the connection or the process is taken for gone
-	aloneAfter    = 2 * beat              // of listening and hearing nobody: there is nobody to tell
+	silence       = 5 * beat              // without one, the connection or process counts as gone
+	aloneAfter    = 2 * beat              // after listening this long without hearing anybody, there is nobody to tell
 	firstRedial   = 50 * time.Millisecond
 	longestRedial = 5 * time.Second
-	notifyBound   = 10 * time.Second // of one round, and of the making of a connection
-	byeBound      = time.Second      // of the last word
-	hintBytes     = 96               // of a waiting hint, beside its texts; about
+	notifyBound   = 10 * time.Second // limit of one round, and of connecting
+	byeBound      = time.Second      // limit of the farewell
+	hintBytes     = 96               // of a waiting hint without its texts, approximately
 )
 
-// Relay implements store.Relay with NOTIFY: hints, and what is to be known of
-// commits, are sent by a connection of its own, after the commit and never in its
-// transaction, and heard by another one. It tells the store's listeners of the
-// commits of other processes. Two goroutines do its work; Store.Close ends them.
+// Relay implements store.Relay with NOTIFY. One connection sends hints and notices of commits, after the commit and
+// never in its transaction; another one listens. It tells the store's listeners about the commits of other processes.
+// It has two goroutines; Store.Close ends them.
 type Relay struct {
 	store *Store
-	id    parley.ID // of this process, in notifications
+	id    parley.ID // id of this process in notifications
 	stop  context.CancelFunc
 	loops sync.WaitGroup
 
-	now   chan struct{} // of one: there is something to send
-	soon  chan struct{} // of one: the same, but it may settle by itself in a moment
-	later chan struct{} // of one: the same, but nobody waits for it
+	now   chan struct{} // buffers one: there is something to send
+	soon  chan struct{} // buffers one: the same, but it may become obsolete in a moment
+	later chan struct{} // buffers one: the same, but nobody waits for it
 
 	connected               atomic.Bool
-	alone                   atomic.Bool // nobody would hear what is told
+	alone                   atomic.Bool // no other process is listening
 	sent, received, dropped atomic.Int64
 	reconnects, lag         atomic.Int64
 
-	mu          sync.Mutex // guards all below
+	mu          sync.Mutex // guards all fields below
 	listener    store.RelayListener
 	commits     map[commitKey]*commitNotice
-	watched     map[parley.ID]time.Time // sessions that others watch, and when that was last said
+	watched     map[parley.ID]time.Time // sessions that others watch, with the time of the last report
 	interests   map[parley.ID]store.Interest
 	pieces      []store.StreamPiece
-	bytes       int // of what waits, about
+	bytes       int // approximate size of what waits
 	ask, resync bool
-	unsent      int       // notifications that wait
-	timed       uint32    // number of the one whose way is timed; 0 for none
-	timedAt     time.Time // when it was sent
+	unsent      int       // waiting notifications
+	timed       uint32    // number of the notification being timed; 0: none
+	timedAt     time.Time // when that one was sent
 	echoed      time.Time // when this process last heard itself
 }
 
-// commitKey is where commits are merged.
+// commitKey is the key for merging commits.
 type commitKey struct{ workspaceID, sessionID parley.ID }
 
-// Relay carries hints to and from the other processes of the database. The first
-// call starts it: without one, this process hears of the others' commits only by
-// looking.
+// Relay carries hints to and from the other processes of the database. The first call starts it; without it, this
+// process learns of others' commits only by polling.
 func (s *Store) Relay() *Relay {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,7 +98,7 @@ func (s *Store) Relay() *Relay {
 	return r
 }
 
-// close ends the goroutines, after a last word.
+// close ends the goroutines after a farewell.
 func (r *Relay) close() {
 	r.stop()
 	r.loops.Wait()
@@ -113,7 +111,7 @@ func (r *Relay) Hear(listener store.RelayListener) {
 	r.listener = listener
 }
 
-// Stats tells how it fares.
+// Stats returns the state of the relay.
 func (r *Relay) Stats() store.RelayStats {
 	r.mu.Lock()
 	waiting := len(r.commits) + len(r.interests) + len(r.pieces) + r.unsent
@@ -129,7 +127,7 @@ func (r *Relay) Stats() store.RelayStats {
 	}
 }
 
-// Committed implements store.Hints: what this process commits is told to others.
+// Committed implements store.Hints: it tells other processes about this process's commits.
 func (r *Relay) Committed(commit store.Commit) {
 	if commit.Remote ||
 		len(commit.Events)+len(commit.Feed) == 0 && !commit.Ready && !commit.Outbox && commit.Cancel.IsZero() {
@@ -157,7 +155,7 @@ func (r *Relay) Committed(commit store.Commit) {
 	case !commit.Cancel.IsZero():
 		poke(r.now)
 	case commit.Ready:
-		poke(r.soon) // this process may claim it in a moment
+		poke(r.soon) // this process may soon claim it
 	case watched || slices.ContainsFunc(commit.Feed, func(f store.FeedEvent) bool {
 		return f.Type != parley.FeedSessionStatusChanged
 	}):
@@ -167,7 +165,7 @@ func (r *Relay) Committed(commit store.Commit) {
 	}
 }
 
-// Tell implements store.Relay. Whoever comes asks to be told again.
+// Tell implements store.Relay. A new process asks everybody to repeat their interests.
 func (r *Relay) Tell(hints store.RelayHints) {
 	if r.alone.Load() {
 		return
@@ -190,8 +188,7 @@ func (r *Relay) Tell(hints store.RelayHints) {
 	poke(r.now)
 }
 
-// tellPiece adds a piece to what waits: to the end of the one before, if it
-// continues it. r.mu is held.
+// tellPiece adds a piece to the waiting ones, extending the previous piece if it continues it. r.mu is held.
 func (r *Relay) tellPiece(piece *store.StreamPiece) {
 	if n := len(r.pieces); n > 0 && piece.Text != "" {
 		last := &r.pieces[n-1]
@@ -206,8 +203,7 @@ func (r *Relay) tellPiece(piece *store.StreamPiece) {
 	r.bytes += hintBytes + len(piece.Text)
 }
 
-// bound drops what waits when it is too much: others read everything again. r.mu
-// is held.
+// bound drops waiting hints if there are too many; others then read everything again. r.mu is held.
 func (r *Relay) bound() {
 	if r.bytes <= waitingBytes {
 		return
@@ -217,13 +213,13 @@ func (r *Relay) bound() {
 	r.resync = true
 }
 
-// drain forgets what waits; r.mu is held.
+// drain removes the waiting hints; r.mu is held.
 func (r *Relay) drain() {
 	r.commits, r.interests = map[commitKey]*commitNotice{}, map[parley.ID]store.Interest{}
 	r.pieces, r.bytes, r.ask, r.resync = nil, 0, false, false
 }
 
-// take encodes what waits.
+// take encodes the waiting hints.
 func (r *Relay) take(p *packer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -244,11 +240,11 @@ func (r *Relay) take(p *packer) {
 	r.drain()
 }
 
-// sendLoop sends what there is to tell, merged, and signs of life. While the
-// database is out of reach, what waits stays, and is sent afterwards.
+// sendLoop sends hints, merged, and signs of life. While the database is unreachable, it keeps what waits and sends it
+// afterwards.
 func (r *Relay) sendLoop(ctx context.Context) {
 	s := sender{relay: r, pack: packer{head: noticeHead{From: wireID(r.id)}}}
-	defer s.bye() //nolint:contextcheck // the last word comes after the end
+	defer s.bye() //nolint:contextcheck // the farewell comes after the end
 	ticker := time.NewTicker(beat)
 	defer ticker.Stop()
 	pause := time.NewTimer(0)
@@ -264,8 +260,7 @@ func (r *Relay) sendLoop(ctx context.Context) {
 	}
 }
 
-// gather waits until something is to be sent, as long as that may wait; false
-// when ctx ended.
+// gather waits until something must be sent, as long as that may wait; false if ctx ended.
 func (s *sender) gather(ctx context.Context, pause *time.Timer, beats <-chan time.Time) bool {
 	r, wait := s.relay, time.Duration(0)
 	var due <-chan time.Time // nil while nothing waits
@@ -296,15 +291,15 @@ func (s *sender) gather(ctx context.Context, pause *time.Timer, beats <-chan tim
 	}
 }
 
-// sender is sendLoop's own.
+// sender is the state of sendLoop.
 type sender struct {
 	relay *Relay
 	pack  packer
-	alive bool // a sign of life is due
+	alive bool // time for a sign of life
 	conn  *pgx.Conn
 }
 
-// round sends all that waits, however long the database is out of reach.
+// round sends everything that waits, however long the database is unreachable.
 func (s *sender) round(ctx context.Context) {
 	r := s.relay
 	redial := firstRedial
@@ -346,7 +341,7 @@ func (s *sender) count() {
 	s.relay.mu.Unlock()
 }
 
-// bound drops what waits here for too long.
+// bound drops what has waited here too long.
 func (s *sender) bound() {
 	if len(s.pack.texts) <= waitingBytes/noticeBytes {
 		return
@@ -359,7 +354,7 @@ func (s *sender) bound() {
 	r.mu.Unlock()
 }
 
-// notify sends the next notifications, in one transaction that does nothing else.
+// notify sends the next notifications, in a transaction of their own.
 func (s *sender) notify(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, notifyBound)
 	defer cancel()
@@ -381,7 +376,7 @@ func (s *sender) notify(ctx context.Context) error {
 		"SELECT pg_notify('"+channel+"', notice) FROM unnest($1::text[]) notice",
 		texts,
 	); err != nil {
-		_ = s.conn.Close(ctx) // it is of no use any more
+		_ = s.conn.Close(ctx) // it is no longer usable
 		return err
 	}
 	s.relay.sent.Add(int64(len(texts)))
@@ -391,7 +386,7 @@ func (s *sender) notify(ctx context.Context) error {
 	return nil
 }
 
-// stamp notes when a notification was sent, unless another one is on its way.
+// stamp records when a notification was sent, unless one is already being timed.
 func (r *Relay) stamp(n uint32) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -400,8 +395,7 @@ func (r *Relay) stamp(n uint32) {
 	}
 }
 
-// bye sends what waits still and says that this process ends, so that nobody
-// waits for it.
+// bye sends what still waits and announces that this process ends, so that nobody waits for it.
 func (s *sender) bye() {
 	if s.conn == nil || s.conn.IsClosed() {
 		return
@@ -427,7 +421,7 @@ func poke(wake chan struct{}) {
 	}
 }
 
-// sleepFor waits; false when ctx ended first.
+// sleepFor sleeps; false if ctx ended first.
 func sleepFor(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -10,10 +10,10 @@ import (
 	"example.org/parley/store"
 )
 
-// The bounds of the outbox.
+// Bounds of the outbox.
 const (
-	errandLease = 5_000 // milliseconds that an errand is one process's; then another tries
-	unknownRest = 5_000 // milliseconds between two looks of this program at an errand of a newer one
+	errandLease = 5_000 // milliseconds that one process holds an errand; then another tries
+	unknownRest = 5_000 // milliseconds until this program looks again at an errand of a newer one
 )
 
 // errand is work that a transaction left.
@@ -25,7 +25,7 @@ type errand struct {
 	payload     json.RawMessage
 }
 
-// takeErrand makes the errand that has been due for longest nobody else's for a while.
+// takeErrand reserves the errand that has been due longest for a while.
 const takeErrand = `UPDATE parley.outbox SET due_at = parley.now_ms() + $1, attempts = attempts + 1
  WHERE id = (SELECT id FROM parley.outbox WHERE due_at <= parley.now_ms() ORDER BY due_at, id LIMIT 1
   FOR UPDATE SKIP LOCKED)
@@ -59,12 +59,12 @@ func (s *Store) ApplyOutbox(ctx context.Context) (more bool, err error) {
 	return more, mapError(s.send(ctx, b))
 }
 
-// apply does a bounded piece of an errand, and reports whether that was the rest, else how
-// long it rests, in milliseconds. It may be done twice.
+// apply does a bounded part of an errand, possibly twice. It reports whether the errand is done and, if not, how many
+// milliseconds to pause.
 func (s *Store) apply(ctx context.Context, work *errand) (done bool, rest int64, err error) {
 	errand, err := transition.ErrandOf(work.workspaceID, work.kind, work.target, work.payload)
-	if errors.Is(err, transition.ErrUnknownErrand) { // in a rolling upgrade
-		s.log.Warn("an errand of a kind that only a newer program knows is left to one", "kind", work.kind)
+	if errors.Is(err, transition.ErrUnknownErrand) { // during a rolling upgrade
+		s.log.Warn("an errand of an unknown kind is left to a newer program", "kind", work.kind)
 		return false, unknownRest, nil
 	}
 	if err != nil {
@@ -74,9 +74,9 @@ func (s *Store) apply(ctx context.Context, work *errand) (done bool, rest int64,
 	return done, int64(errand.Rest()), err
 }
 
-// doer does errands, each piece in transactions of its own.
+// doer carries out errands, each part in its own transactions.
 type doer struct {
-	ctx   context.Context //nolint:containedctx // of one piece of work
+	ctx   context.Context //nolint:containedctx // of one part of the work
 	store *Store
 }
 
@@ -115,12 +115,12 @@ func (d doer) SessionsIn(workspaceID, projectID parley.ID, limit int) ([]parley.
 	)
 }
 
-// usedByOthers finds sessions in a project p that are not the viewer's, whose parameter
-// follows; none for somebody who sees all.
+// usedByOthers finds sessions in a project p that belong to anybody but the viewer, whose parameter follows; none if
+// the viewer sees all.
 const usedByOthers = "SELECT FROM parley.sessions u WHERE u.workspace_id = p.workspace_id AND u.project_id = p.id " +
 	"AND u.deleted_at IS NULL AND u.owner_id <> "
 
-// DeleteProject removes a project; its sessions are left to the outbox.
+// DeleteProject removes a project and leaves its sessions to the outbox.
 func (s *Store) DeleteProject(ctx context.Context, scope store.Scope, id parley.ID, cascade bool) error {
 	workspaceID := scope.WorkspaceID
 	work := transition.Errand{WorkspaceID: workspaceID, Work: transition.DetachProject{ProjectID: id}}
@@ -170,6 +170,6 @@ func (s *Store) DeleteProject(ctx context.Context, scope store.Scope, id parley.
 		return transition.NotFound("project")
 	}
 	audit.Wrote()
-	_, err := work.Do(doer{ctx, s}) // the first of them at once
+	_, err := work.Do(doer{ctx, s}) // do the first part now
 	return err
 }

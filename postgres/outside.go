@@ -120,11 +120,11 @@ func (w *changes) CloseOutside(h *transition.Head) error {
 	return nil
 }
 
-// silent finds open messages whose agents have been silent for too long.
+// silent finds open messages whose outside agents have been silent for too long.
 const silent = `SELECT session_id, workspace_id FROM parley.outside WHERE due_at <= (SELECT parley.now_ms())
 	ORDER BY due_at LIMIT $1`
 
-// expireOutside settles them, one transition each.
+// expireOutside settles those messages, one transition each.
 func (s *Store) expireOutside(ctx context.Context) (int, error) {
 	type due struct{ session, workspace parley.ID }
 	total := 0

@@ -14,8 +14,8 @@ import (
 	"example.org/parley/store"
 )
 
-// planned is a database with enough rows that the planner has to choose, in two
-// workspaces: the one asked for has a tenth of the sessions.
+// planned is a database with enough rows to make the planner choose, in many workspaces: the queried one has a tenth of
+// the sessions.
 type planned struct {
 	t         *testing.T
 	conn      *pgx.Conn
@@ -150,8 +150,7 @@ func newPlanned(t *testing.T) *planned {
 	return p
 }
 
-// plan is how the server runs a query for a tenant, also when it has stopped
-// looking at the arguments.
+// plan returns how the server runs a query for a tenant, with a custom plan and with a generic one.
 func (p *planned) plan(inOrder bool, query string, args []arg) string {
 	p.t.Helper()
 	var all strings.Builder
@@ -210,11 +209,11 @@ func (p *planned) plan(inOrder bool, query string, args []arg) string {
 	return all.String()
 }
 
-// sorted says whether a page may be sorted: when what finds it has another order.
+// sorted says whether a page may be sorted, because its index has another order.
 type sorted bool
 
-// served demands that no table is read whole and that one of the indexes serves,
-// in both kinds of plan; and that a page is read in its order, unless it may be sorted.
+// served requires that no table is read whole and that one of the indexes serves, in both kinds of plan; and that a
+// page is read in order, unless it may be sorted.
 func (p *planned) served(may sorted, index, query string, args []arg) {
 	p.t.Helper()
 	plan := p.plan(!bool(may), query, args)
@@ -286,7 +285,7 @@ func sessionPlans(p *planned) {
 		text, _, args := sessionsQuery(store.Scope{}, query)
 		p.served(true, index, text, args)
 	}
-	for _, query := range []store.SessionQuery{ // whichever index: no table is read whole
+	for _, query := range []store.SessionQuery{ // any index will do, if no table is read whole
 		{AgentID: id, Kind: parley.KindTool, Status: parley.SessionFailed, AfterID: id, AfterUpdated: 5000},
 		{ParentID: id, ProjectID: id, Type: "t"},
 		{Task: "k8", Feature: "f4", Type: "t3"}, {Pinned: &yes, Archived: &no},
@@ -340,7 +339,7 @@ func messagePlans(p *planned) {
 	contextPlans(p, forked)
 }
 
-// contextPlans are the queries for what stands before a window.
+// contextPlans checks the queries for what precedes a window.
 func contextPlans(p *planned, forked []transition.Part) {
 	id := parley.NewID()
 	summary, args := activeSummary(p.session, nil)
@@ -372,14 +371,13 @@ func approvalPlans(p *planned) {
 			p.served(false, index, text, args)
 		}
 	}
-	for _, index := range []string{"approvals_session", "approvals_root"} { // both serve, and two short runs are merged
+	for _, index := range []string{"approvals_session", "approvals_root"} { // both serve; two short runs are merged
 		text, _, args := approvalsQuery(store.Scope{}, store.ApprovalQuery{SessionID: id, Limit: 10})
 		p.served(true, index, text, args)
 	}
 }
 
-// parkedPlans: the look at what waits, for which no tenant is set, goes along the
-// index of open heads.
+// parkedPlans: counting parked turns, without a tenant, uses the index of open heads.
 func parkedPlans(p *planned) {
 	for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
 		run(

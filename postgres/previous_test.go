@@ -16,14 +16,13 @@ import (
 	"example.org/parley/store"
 )
 
-// previousDatabase is a database that the release before migration 00020 filled, as
-// pg_dump wrote it down.
+// previousDatabase returns a database filled by the release before migration 00020, restored from a pg_dump file.
 func previousDatabase(t *testing.T) string {
 	t.Helper()
 	return oldDatabase(t, "previous.sql.gz")
 }
 
-// oldDatabase is previousDatabase with another database of a release before.
+// oldDatabase is previousDatabase for the database of any earlier release.
 func oldDatabase(t *testing.T, name string) string {
 	t.Helper()
 	url := databases.Empty(t)
@@ -50,7 +49,7 @@ func oldDatabase(t *testing.T, name string) string {
 	return url
 }
 
-// intact wants nothing found by a verification of the whole store, once all is linked.
+// intact requires that a verification of the whole store finds nothing once everything is linked.
 func intact(t *testing.T, store *Store) parley.Anchor {
 	t.Helper()
 	linker, pass := parley.NewID(), &parley.ID{}
@@ -80,13 +79,13 @@ func intact(t *testing.T, store *Store) parley.Anchor {
 		}
 		place = step.Next
 	}
-	t.Fatal("the verification does not end")
+	t.Fatal("the verification did not end")
 	return parley.Anchor{}
 }
 
-// TestADatabaseOfThePreviousReleaseGoesOn: the record, the chain and the audit hold, what
-// waits can be answered, and old sessions go on in the second version of the chain.
-func TestADatabaseOfThePreviousReleaseGoesOn(t *testing.T) {
+// TestPreviousReleaseContinues: record, chain and audit verify, pending approvals can be decided, and old
+// sessions continue in the second version of the chain.
+func TestPreviousReleaseContinues(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	url := previousDatabase(t)
@@ -104,7 +103,7 @@ func TestADatabaseOfThePreviousReleaseGoesOn(t *testing.T) {
 		"UPDATE parley.approvals SET expires_at = $1 WHERE state = 'pending'",
 		time.Now().Add(time.Hour).UnixMilli(),
 	); err != nil {
-		t.Fatal(err) // the question has waited since, and has a day
+		t.Fatal(err) // the question is old, and expires after a day
 	}
 	if anchor := intact(t, db); anchor.Number < before {
 		t.Errorf("%d of %d entries are linked", anchor.Number, before)
@@ -127,7 +126,7 @@ func TestADatabaseOfThePreviousReleaseGoesOn(t *testing.T) {
 	}
 	asked, err := db.Approvals(ctx, by.scope, store.ApprovalQuery{State: parley.ApprovalPending, Limit: 2})
 	if err != nil || len(asked) != 1 || asked[0].StillMissing() != 1 || asked[0].Changed() {
-		t.Fatalf("what waits is %+v, %v", asked, err)
+		t.Fatalf("pending: %+v, %v", asked, err)
 	}
 	owner, err := db.LocalOwner(ctx, by.scope.WorkspaceID)
 	if err != nil {
@@ -141,19 +140,18 @@ func TestADatabaseOfThePreviousReleaseGoesOn(t *testing.T) {
 		by.process,
 	)
 	if err != nil || decided.Claim == nil || decided.Approval.State != parley.ApprovalApproved {
-		t.Errorf("the answer gives %+v, %v", decided, err)
+		t.Errorf("the decision returned %+v, %v", decided, err)
 	}
 	accepted, err := db.Accepted(ctx, by.scope.WorkspaceID, asked[0].SessionID)
 	if err != nil || !accepted.Before || len(accepted.Agents) != 1 {
-		t.Errorf("a session of before has accepted %+v, %v", accepted, err)
+		t.Errorf("an old session has accepted %+v, %v", accepted, err)
 	}
 	intact(t, db)
 }
 
-// TestADatabaseFromBeforePartsIsReadAlike: what the release before contents in parts has
-// written verifies, and is read with the same contents and hashes as by that release; its
-// sessions go on.
-func TestADatabaseFromBeforePartsIsReadAlike(t *testing.T) {
+// TestDatabaseBeforePartsReadsAlike: what the release before content in parts wrote verifies and reads with the
+// same contents and hashes as in that release; its sessions continue.
+func TestDatabaseBeforePartsReadsAlike(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	raw, err := os.ReadFile("testdata/before_parts.json")
@@ -176,7 +174,7 @@ func TestADatabaseFromBeforePartsIsReadAlike(t *testing.T) {
 	by := newTalker(t, db, 0)
 	sessions, err := db.Sessions(ctx, by.scope, store.SessionQuery{Limit: parley.MaxPage})
 	if err != nil || len(sessions) != len(before) {
-		t.Fatalf("%d sessions, %v; there were %d", len(sessions), err, len(before))
+		t.Fatalf("%d sessions, %v; want %d", len(sessions), err, len(before))
 	}
 	compare := func() {
 		for i := range sessions {
@@ -193,7 +191,7 @@ func TestADatabaseFromBeforePartsIsReadAlike(t *testing.T) {
 				}
 			}
 			if diff := cmp.Diff(rows, now); diff != "" {
-				t.Errorf("%s is read otherwise (-before +now):\n%s", sessions[i].Title, diff)
+				t.Errorf("%s reads differently (-before +now):\n%s", sessions[i].Title, diff)
 			}
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"example.org/parley/store"
 )
 
-// ChooseProject adds a project, or refreshes the one with its path: its last
-// access, and its icon when one is given. Sent again, it changes nothing more.
+// ChooseProject adds a project, or refreshes the one with its path: the last access, and the icon if given. Repeating
+// it changes nothing more.
 func (s *Store) ChooseProject(
 	ctx context.Context,
 	project parley.Project,
@@ -40,7 +40,7 @@ func (s *Store) ChooseProject(
 	return chosen, chosen.ID == project.ID, err
 }
 
-// auditProject adds entries that mean the project of a path, whatever its id is.
+// auditProject adds entries about the project with a path, whatever its id.
 func (b *batch) auditProject(entries []parley.AuditEntry, path string) {
 	for i := range entries {
 		b.write(

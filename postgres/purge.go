@@ -7,10 +7,9 @@ import (
 	"example.org/parley/internal/transition"
 )
 
-// The statements of a purge; each takes the workspace, the session (its log for
-// messages) and a bound. Messages of the record are found by sequence, the
-// others (queued, removed) by their status. What forks share of a log stays: they
-// read it up to a sequence.
+// Statements of a purge; each takes the workspace, the session (its log for messages) and a bound. Messages of the
+// record are found by sequence, others (queued, removed) by status. What forks share of a log stays, because they read
+// it up to a sequence.
 const (
 	sharedBelow = "coalesce((SELECT max(g.through) FROM parley.session_logs g " +
 		"WHERE g.workspace_id = $1 AND g.log_id = $2), 0)"
@@ -43,7 +42,7 @@ const (
 	purgeMarks = `DELETE FROM parley.session_marks WHERE workspace_id = $1 AND session_id = $2
 		AND sequence IN (SELECT sequence FROM parley.session_marks
   WHERE workspace_id = $1 AND session_id = $2 LIMIT $3)`
-	// the logs that a fork shared are looked at by errands of their own
+	// separate errands check the logs that a fork shared
 	releaseLogs = `WITH gone AS (DELETE FROM parley.session_logs WHERE workspace_id = $1 AND session_id = $2
 		RETURNING log_id)
  INSERT INTO parley.outbox (workspace_id, kind, target_id, created_at, due_at) SELECT $1, $3, gone.log_id, now, now
@@ -54,8 +53,8 @@ const (
  AND NOT EXISTS (SELECT 1 FROM parley.calls c WHERE c.workspace_id = $1 AND c.middleware_hash = t.hash)`
 )
 
-// purge deletes at most parley.PurgeBatch rows of a tombstoned session, versions
-// before their messages, and reports whether nothing is left.
+// purge deletes at most parley.PurgeBatch rows of a deleted session, versions before their messages, and reports
+// whether nothing is left.
 func (s *Store) purge(ctx context.Context, workspaceID, sessionID parley.ID) (bool, error) {
 	logID, err := every(
 		ctx,
@@ -103,8 +102,8 @@ func (s *Store) purge(ctx context.Context, workspaceID, sessionID parley.ID) (bo
 	return true, s.send(ctx, b)
 }
 
-// purgeRecord deletes a piece of what nobody shares of a log, with its versions
-// and its uses of files, and reports whether nothing was left.
+// purgeRecord deletes some unshared messages of a log, with their versions and file uses, and reports whether nothing
+// was left.
 func (s *Store) purgeRecord(ctx context.Context, workspaceID, logID, writer parley.ID) (bool, error) {
 	if used, err := s.purgeUses(ctx, workspaceID, logID, writer); err != nil || used > 0 {
 		return false, err
@@ -117,16 +116,15 @@ func (s *Store) purgeRecord(ctx context.Context, workspaceID, logID, writer parl
 		}
 		b.counted(&gone, statement, workspaceID, logID, parley.PurgeBatch)
 		if err := s.send(ctx, b); err != nil || gone > 0 {
-			return false, err // the next messages may have versions
+			return false, err // further messages may have versions
 		}
 	}
 	return true, nil
 }
 
-// purgeLog deletes what no fork shares any more of a log whose session is gone,
-// and reports whether nothing is left to do. While the session is there the log is
-// its own to purge; one that is being purged may have looked before the fork was
-// gone, and is waited for.
+// purgeLog deletes what no fork shares of a log whose session is gone, and reports whether nothing is left to do. While
+// the session exists, its own purge does this; a purge under way may have looked before the fork went, so purgeLog
+// waits for it.
 func (s *Store) purgeLog(ctx context.Context, workspaceID, logID parley.ID) (done bool, err error) {
 	var writer parley.ID
 	there, deleted := false, false
@@ -154,8 +152,8 @@ func (s *Store) purgeLog(ctx context.Context, workspaceID, logID parley.ID) (don
 	return s.purgeRecord(ctx, workspaceID, logID, writer)
 }
 
-// purgeCalls deletes calls of a session and, in the same transaction, those of
-// their texts that no call names any more: they may hold its own instructions.
+// purgeCalls deletes calls of a session and, in the same transaction, those of their texts that no call refers to any
+// more, because they may contain the session's own instructions.
 func (s *Store) purgeCalls(ctx context.Context, workspaceID, sessionID parley.ID) (gone int, err error) {
 	err = s.trying(ctx, func() error {
 		gone = 0

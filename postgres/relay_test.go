@@ -14,9 +14,9 @@ import (
 	"example.org/parley/store"
 )
 
-// ear keeps what it hears of other processes, and wakes who waits for it.
+// ear records what it hears of other processes, and wakes a waiting test.
 type ear struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards all fields below
 	commits []store.Commit
 	hints   []store.RelayHints
 	from    map[parley.ID]bool
@@ -45,7 +45,7 @@ func (e *ear) Heard(from parley.ID, hints store.RelayHints) {
 	e.note(func() { e.hints, e.from[from] = append(e.hints, hints), true })
 }
 
-// resynced is how often it was told to read everything again.
+// resynced returns how often it was told to read everything again.
 func (e *ear) resynced() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -66,12 +66,12 @@ func (e *ear) until(t *testing.T, what string, holds func() bool) {
 		select {
 		case <-changed:
 		case <-deadline:
-			t.Fatalf("it was waited too long for: %s", what)
+			t.Fatalf("waited too long for: %s", what)
 		}
 	}
 }
 
-// commitOf tells whether a commit of a session was heard, and how far it goes.
+// commitOf reports whether a commit of a session was heard that reaches an event.
 func (e *ear) commitOf(sessionID parley.ID, last int64) func() bool {
 	return func() bool {
 		for _, c := range e.commits {
@@ -83,7 +83,7 @@ func (e *ear) commitOf(sessionID parley.ID, last int64) func() bool {
 	}
 }
 
-// pair is two processes on one database that hear each other.
+// pair returns two processes on one database that hear each other.
 func pair(t *testing.T, url string) (stores [2]*Store, ears [2]*ear) {
 	t.Helper()
 	return pairOf(t, url, Options{})
@@ -99,13 +99,13 @@ func pairOf(t *testing.T, url string, options Options) (stores [2]*Store, ears [
 		e.until(t, "the other process", func() bool { return e.resyncs > 0 })
 	}
 	for i, e := range ears {
-		ears[1-i].until(t, "a word of the other process", func() bool { return len(ears[1-i].from) > 0 })
+		ears[1-i].until(t, "a sign of life of the other process", func() bool { return len(ears[1-i].from) > 0 })
 		meet(t, stores[1-i], e)
 	}
 	return stores, ears
 }
 
-// meet waits until what a process tells is heard.
+// meet waits until what one process tells reaches the other.
 func meet(t *testing.T, teller *Store, listener *ear) {
 	t.Helper()
 	id := parley.NewID()
@@ -125,7 +125,7 @@ func TestAloneNobodyIsTold(t *testing.T) {
 		select {
 		case <-tick.C:
 		case <-t.Context().Done():
-			t.Fatal("it never noticed that it is alone")
+			t.Fatal("it never noticed being alone")
 		}
 	}
 	relay.Committed(store.Commit{SessionID: parley.NewID(), Events: []parley.Event{{Sequence: 1}}})
@@ -135,7 +135,7 @@ func TestAloneNobodyIsTold(t *testing.T) {
 	second := openedAt(t, url, Options{})
 	other := newEar(second)
 	own.until(t, "the other process", func() bool { return len(own.from) > 0 })
-	other.until(t, "that hints were missing, beside its own beginning", func() bool { return other.resyncs > 1 })
+	other.until(t, "a resync for missing hints, apart from its own start", func() bool { return other.resyncs > 1 })
 	meet(t, first, other)
 }
 
@@ -203,14 +203,14 @@ func TestRelayTellsOthers(t *testing.T) {
 	ears[0].mu.Lock()
 	defer ears[0].mu.Unlock()
 	if ears[0].commitOf(session, 0)() {
-		t.Error("a process heard itself")
+		t.Error("a process received its own hints")
 	}
 	if stats := stores[0].Relay().Stats(); !stats.Connected || stats.Sent == 0 || stats.Dropped != 0 {
 		t.Errorf("stats %+v", stats)
 	}
 }
 
-// kill ends the connections of a kind, as an administrator would.
+// kill ends the connections of a kind, like an administrator.
 func kill(t *testing.T, url, kind string) {
 	t.Helper()
 	conn := connected(t, url)
@@ -222,8 +222,8 @@ func kill(t *testing.T, url, kind string) {
 	)
 }
 
-// A process whose listening connection is killed hears the others again, and is
-// told to read everything again (failure 40).
+// TestKilledListener: a process whose listening connection is killed hears the others again, and is told to read
+// everything again (failure 40).
 func TestKilledListener(t *testing.T) {
 	t.Parallel()
 	url := databases.New(t)
@@ -233,11 +233,11 @@ func TestKilledListener(t *testing.T) {
 	ears[1].until(t, "a resync", func() bool { return ears[1].resyncs > before })
 	meet(t, stores[0], ears[1])
 	if got := stores[1].Relay().Stats().Reconnects; got == 0 {
-		t.Error("it was not counted")
+		t.Error("the reconnection was not counted")
 	}
 }
 
-// What a process says while its sending connection is killed arrives.
+// TestKilledSender: hints sent while the sending connection is killed arrive.
 func TestKilledSender(t *testing.T) {
 	t.Parallel()
 	url := databases.New(t)
@@ -248,8 +248,8 @@ func TestKilledSender(t *testing.T) {
 	}
 }
 
-// While the server is away little is kept, and when it is back the others are
-// told to read everything again.
+// TestRelayOutlivesARestart: while the server is away only little is kept; when it is back, the others are told to read
+// everything again.
 func TestRelayOutlivesARestart(t *testing.T) {
 	t.Parallel()
 	cluster, err := pgtest.Start(pgtest.Options{})
@@ -293,8 +293,8 @@ func TestRelayOutlivesARestart(t *testing.T) {
 	}
 }
 
-// Behind a pooler that gives each transaction another connection, notifications
-// are sent through it and heard on a direct connection.
+// TestRelayBehindAPooler: behind a pooler that gives each transaction a different connection, notifications are sent
+// through it and heard on a direct connection.
 func TestRelayBehindAPooler(t *testing.T) {
 	t.Parallel()
 	url := databases.New(t)
@@ -322,8 +322,8 @@ func TestRelayBehindAPooler(t *testing.T) {
 	}
 }
 
-// A process that ends says so; one that falls silent without a word makes the
-// others read everything again, once.
+// TestSilentProcess: a process says goodbye when it ends; one that falls silent without that makes the others read
+// everything again, once.
 func TestSilentProcess(t *testing.T) {
 	t.Parallel()
 	stores, ears := pair(t, databases.New(t))
@@ -333,7 +333,7 @@ func TestSilentProcess(t *testing.T) {
 	heard := map[wireID]time.Time{wireID(parley.NewID()): now}
 	r.missed(heard, now.Add(silence))
 	if ears[1].resynced() != before {
-		t.Error("it was taken for gone too early")
+		t.Error("it was considered gone too early")
 	}
 	r.missed(heard, now.Add(silence+1))
 	r.missed(heard, now.Add(2*silence))
@@ -348,7 +348,7 @@ func TestSilentProcess(t *testing.T) {
 	}
 	r.hear(pack.texts[0], heard, now)
 	if len(heard) != 1 {
-		t.Error("a process that was heard is not known")
+		t.Error("a process that was heard is unknown")
 	}
 	r.hear(pack.texts[1], heard, now)
 	if len(heard) != 0 {
@@ -356,8 +356,8 @@ func TestSilentProcess(t *testing.T) {
 	}
 }
 
-// BenchmarkRelay tells of commits as fast as it can, half of them with a piece of
-// text for watchers elsewhere, and shows how long a notification is under way then.
+// BenchmarkRelay announces commits as fast as it can, half of them with a piece of text for watchers elsewhere, and
+// reports how long a notification then takes.
 func BenchmarkRelay(b *testing.B) {
 	url := databases.New(b)
 	teller, hearer := openedAt(b, url, Options{}), openedAt(b, url, Options{})

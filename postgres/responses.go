@@ -26,8 +26,8 @@ func (s *Store) CachedResponse(
 	return &found[0], nil
 }
 
-// The statements of KeepResponses. The first locks the workspace's counters, so
-// that the bounds hold whoever else writes, and tells the others which use this is.
+// Statements of KeepResponses. The first locks the workspace's counters, so that the bounds hold despite concurrent
+// writers, and tells the others the number of this use.
 const (
 	countResponses = `INSERT INTO parley.response_counts AS c (workspace_id, uses, hits, misses, stored, saved)
 		VALUES (` + here + `, 1, $1, $2, $3, $4)
@@ -42,7 +42,7 @@ const (
  ON CONFLICT (workspace_id, key) DO UPDATE SET chunks = excluded.chunks, bytes = excluded.bytes, cost = excluded.cost,
   last_use = excluded.last_use, created_at = excluded.created_at`
 
-	// The answers are counted and added up from the last one used.
+	// counts and sums the answers from the most recently used one
 	evictResponses = `WITH gone AS (DELETE FROM parley.response_cache WHERE workspace_id = ` + here +
 		` AND (created_at <= $1 OR key IN (SELECT key FROM
  (SELECT key, row_number() OVER w AS n, sum(bytes) OVER w AS total FROM parley.response_cache WHERE workspace_id = ` +

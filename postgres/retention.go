@@ -6,9 +6,8 @@ import (
 	"example.org/parley"
 )
 
-// thinVersions finds old versions by their messages' ids, which begin with the
-// time at which they were minted: no index of times has to be kept while texts
-// stream. Those of a message that streams have their text.
+// thinVersions finds old versions by their messages' ids, which begin with the time of minting, so no index of times
+// must be maintained while texts stream. Versions of streaming messages still have their text.
 const thinVersions = `DELETE FROM parley.versions v USING (SELECT o.workspace_id, o.message_id, o.n
 	FROM parley.workspaces w CROSS JOIN LATERAL
  (SELECT workspace_id, message_id, n FROM parley.versions WHERE workspace_id = w.id AND message_id < $1 AND text IS NULL

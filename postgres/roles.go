@@ -9,21 +9,20 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// inheritOption is the server version from which on a membership itself says
-// whether it is inherited.
+// inheritOption is the first server version in which each membership says whether it is inherited.
 const inheritOption = 160000
 
-// loginRole is who the URL's role is and what it may do.
+// loginRole describes the URL's role and its rights.
 type loginRole struct {
 	name, database string
-	version        int // of the server, as server_version_num
+	version        int // server_version_num
 	superuser      bool
 	bypassesRows   bool
 	createsRoles   bool
 	inherits       bool
 	createsSchemas bool
-	made           map[string]bool // Parley's roles that exist
-	member         map[string]bool // of them those that it may become
+	made           map[string]bool // existing roles of Parley
+	member         map[string]bool // those that it may become
 }
 
 func roleOf(ctx context.Context, conn *sql.Conn) (role loginRole, err error) {
@@ -61,7 +60,7 @@ func roleOf(ctx context.Context, conn *sql.Conn) (role loginRole, err error) {
 	return role, rows.Err()
 }
 
-// needed are the statements that give the role what it lacks of Parley's roles.
+// needed returns the statements that give the role what it lacks of Parley's roles.
 func (r *loginRole) needed() (statements []string) {
 	for _, name := range []string{tenantRole, systemRole} {
 		if !r.made[name] {
@@ -80,7 +79,7 @@ func (r *loginRole) needed() (statements []string) {
 	return statements
 }
 
-// missing are the statements that the role cannot run itself.
+// missing returns the statements that the role cannot run itself.
 func (r *loginRole) missing(pending bool) (statements []string) {
 	if needed := r.needed(); !r.superuser && !r.createsRoles && len(needed) > 0 {
 		statements = needed
@@ -94,7 +93,7 @@ func (r *loginRole) missing(pending bool) (statements []string) {
 	return statements
 }
 
-// warn tells of a role that could see more than a server should.
+// warn warns about a role that could see more than a server should.
 func (r *loginRole) warn(log *slog.Logger) {
 	switch {
 	case r.superuser || r.bypassesRows:
@@ -115,9 +114,8 @@ func (r *loginRole) warn(log *slog.Logger) {
 	}
 }
 
-// makeRoles makes Parley's roles and lets the URL's role become them, as far as
-// that is not so. The roles belong to the whole cluster: another database's
-// Parley may make them at the same moment, then what is left is looked up again.
+// makeRoles creates Parley's roles and lets the URL's role become them, where necessary. Roles belong to the whole
+// cluster: another database's Parley may create them at the same moment; then the rest is looked up again.
 func makeRoles(ctx context.Context, conn *sql.Conn) error {
 	for again := rolesRaces; ; again-- {
 		role, err := roleOf(ctx, conn)
@@ -144,8 +142,8 @@ func makeRoles(ctx context.Context, conn *sql.Conn) error {
 	}
 }
 
-// rolesRaces bounds how often another database's migration may come between.
+// rolesRaces bounds how often a migration of another database may interfere.
 const rolesRaces = 5
 
-// quoted is a name as statements spell it.
+// quoted returns a name quoted for a statement.
 func quoted(name string) string { return pgx.Identifier{name}.Sanitize() }

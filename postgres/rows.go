@@ -106,8 +106,7 @@ func (a *attempt) Delivered(h *transition.Head, what transition.Delivery) (bool,
 	return !found.IsZero(), err
 }
 
-// Posted implements transition.Rows: a key is taken for new until the index says
-// otherwise.
+// Posted implements transition.Rows: it assumes that a key is new until the index refuses it.
 func (a *attempt) Posted(h *transition.Head, key string) (transition.Earlier, error) {
 	if a.presumed() {
 		return transition.Earlier{}, nil
@@ -121,8 +120,7 @@ func (a *attempt) Posted(h *transition.Head, key string) (transition.Earlier, er
 	)
 }
 
-// Created implements transition.Rows, as Posted does: the index speaks when a
-// session is made.
+// Created implements transition.Rows, like Posted: the index decides when a session is made.
 func (a *attempt) Created(workspaceID parley.ID, key string) (transition.Earlier, error) {
 	if a.presumed() {
 		a.creates = true
@@ -131,13 +129,13 @@ func (a *attempt) Created(workspaceID parley.ID, key string) (transition.Earlier
 	const query = "SELECT id, fingerprint, 0 FROM parley.sessions WHERE workspace_id = $1 AND idempotency_key = $2"
 	found, err := a.earlier(query, workspaceID, key)
 	if err == nil && !found.ID.IsZero() {
-		a.relies(query, workspaceID, key)
+		a.requireRow(query, workspaceID, key)
 	}
 	return found, err
 }
 
-// presumed reports that a key may be taken for new: the attempt counts only if it
-// writes, and then the index has spoken.
+// presumed reports whether a key may be assumed new: the attempt counts only if it writes, and then the index has
+// decided.
 func (a *attempt) presumed() bool {
 	if !a.exact {
 		a.guessed, a.blind = true, true
@@ -160,7 +158,7 @@ func (a *attempt) SessionByKey(workspaceID parley.ID, key string) (parley.ID, er
 	const query = "SELECT id FROM parley.sessions WHERE workspace_id = $1 AND key = $2 AND deleted_at IS NULL"
 	found, err := a.id(query, workspaceID, key)
 	if err == nil && !found.IsZero() {
-		a.relies(query, workspaceID, key)
+		a.requireRow(query, workspaceID, key)
 	}
 	return found, err
 }
@@ -219,7 +217,8 @@ func (a *attempt) AgentVersion(workspaceID, agentID parley.ID, version int) (*pa
 	return agent, err
 }
 
-// Project implements transition.Rows: it is told once, and may change as soon as that.
+// Project implements transition.Rows. Nothing confirms it: the project is used once, in a note, and may change right
+// after.
 func (a *attempt) Project(workspaceID, projectID parley.ID) (*parley.Project, error) {
 	return first(
 		a,
@@ -230,19 +229,18 @@ func (a *attempt) Project(workspaceID, projectID parley.ID) (*parley.Project, er
 	)
 }
 
-// HasProject implements transition.Rows: a project that was found stays until the
-// session is in it, so that whoever deletes it finds the session.
+// HasProject implements transition.Rows: a project that was found stays until the session is in it, so whoever deletes
+// it finds the session.
 func (a *attempt) HasProject(workspaceID, projectID parley.ID) (bool, error) {
 	const query = "SELECT id FROM parley.projects WHERE workspace_id = $1 AND id = $2"
 	found, err := a.id(query, workspaceID, projectID)
 	if err == nil && !found.IsZero() {
-		a.relies(query+" FOR KEY SHARE", workspaceID, projectID)
+		a.requireRow(query+" FOR KEY SHARE", workspaceID, projectID)
 	}
 	return !found.IsZero(), err
 }
 
-// CountSessions implements transition.Rows: those that are created in the same
-// instant do not see each other.
+// CountSessions implements transition.Rows. Sessions created in the same instant do not see each other.
 func (a *attempt) CountSessions(workspaceID, ownerID parley.ID, most int64) (int64, error) {
 	query, args := "SELECT 1 FROM parley.sessions WHERE workspace_id = $1 AND deleted_at IS NULL", []arg{
 		workspaceID,
@@ -257,13 +255,13 @@ func (a *attempt) CountSessions(workspaceID, ownerID parley.ID, most int64) (int
 		return 0, err
 	}
 	if *count < most {
-		a.relies("SELECT 1 WHERE ("+query+") < $2", args...)
+		a.requireRow("SELECT 1 WHERE ("+query+") < $2", args...)
 	}
 	return *count, nil
 }
 
-// SessionsAllowed implements transition.Rows. A key that is made or revoked in the same
-// instant counts or does not.
+// SessionsAllowed implements transition.Rows. A key that is created or revoked in the same instant may or may not
+// count.
 func (a *attempt) SessionsAllowed(workspaceID, principalID parley.ID) (int64, error) {
 	most, err := first(a, func(r *row) (int64, error) { return r.int64(), nil },
 		`SELECT CASE WHEN count(*) = count(max_sessions) THEN coalesce(max(max_sessions), 0) ELSE 0 END
@@ -274,8 +272,7 @@ func (a *attempt) SessionsAllowed(workspaceID, principalID parley.ID) (int64, er
 	return *most, nil
 }
 
-// MayClaim implements transition.Rows: a process that asks is taken to have a
-// lease, for the database to confirm.
+// MayClaim implements transition.Rows: it assumes that the process has a lease, for the database to confirm.
 func (a *attempt) MayClaim(processID parley.ID) (bool, error) {
 	if a.exact {
 		if alive, err := a.Alive(processID); err != nil || !alive {

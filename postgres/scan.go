@@ -8,7 +8,7 @@ import (
 	"example.org/parley/internal/transition"
 )
 
-// What internal/rows generates for the tables reads their rows; here stands what the stores make of more than one.
+// Rows that combine several tables; the readers of single tables are generated from internal/tables.
 
 // sessionColumns reads "s" and its head "h".
 const (
@@ -17,7 +17,7 @@ const (
 	sessionTables  = ` FROM parley.sessions s` + headOfSession
 )
 
-// marksColumns are the marks that the session has which wrote a message.
+// marksColumns are a message's marks in the session that wrote it.
 const marksColumns = "m.pinned, m.context_edge, m.set_aside"
 
 func scanSession(r *row) (s parley.Session, err error) {
@@ -27,8 +27,8 @@ func scanSession(r *row) (s parley.Session, err error) {
 	return s, fillHeadSession(r, &s)
 }
 
-// scanMessage reads messageColumns. JSON that another hand left unreadable never breaks
-// it (A15): the content is shown as text with an error, the rest is left empty.
+// scanMessage reads messageColumns. JSON that was made unreadable from outside never breaks it (A15): the content
+// appears as text with an error, other columns are left empty.
 func scanMessage(r *row) (m parley.Message, err error) {
 	if err = fillMessage(r, &m); err == nil {
 		transition.Mend(&m)
@@ -51,7 +51,7 @@ func decode[T any](column, text string, into *T) error {
 	return nil
 }
 
-// encode is the JSON text of a column.
+// encode returns the JSON text of a column.
 func encode[T any](value T) (string, error) {
 	text, err := json.Marshal(value)
 	if err != nil {

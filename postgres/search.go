@@ -11,19 +11,17 @@ import (
 	"example.org/parley/store"
 )
 
-// Two ways lead to the newest matches. Of a word that many messages hold, the newest
-// messages are walked through until enough are found; of any other the index of
-// words tells which there are. Which it is, a sample of the newest tells.
+// There are two ways to the newest matches. For a frequent word, the newest messages are scanned until enough match;
+// for any other, the index of words lists the matches. A sample of the newest messages decides.
 const (
-	searchSample = 2_000  // messages that are looked at first
-	searchOften  = 50     // matches among them from which on it is walked
-	searchWalk   = 80_000 // messages that are walked through at most; then the index tells
+	searchSample = 2_000  // newest messages in the sample
+	searchOften  = 50     // matches in the sample from which scanning pays
+	searchWalk   = 80_000 // messages scanned at most; then the index is used
 )
 
-// Search implements store.Searcher. Matches are looked for as the role that sees
-// all workspaces, in the one of the scope: under the row policies no condition on
-// words may use an index, because what it raises could tell of rows that the policy
-// hides. What is shown of the matches is read behind the wall, as everything is.
+// Search implements store.Searcher. It looks for matches as the role that sees all workspaces, restricted to the
+// scope's: under the row policies no condition on words may use an index, because an error that it raises could reveal
+// hidden rows. What is shown of the matches is read under the policies, like everything else.
 func (s *Store) Search(
 	ctx context.Context,
 	scope store.Scope,
@@ -63,7 +61,7 @@ func (s *Store) Search(
 	}
 	var matches []words.Candidate
 	if sample >= searchOften {
-		walk := 2 * searchSample // few different ones, so that their statements stay prepared
+		walk := 2 * searchSample // few different values, so that their statements stay prepared
 		for walk < searchWalk && walk*sample < 2*store.MaxRanked*searchSample {
 			walk *= 2
 		}
@@ -94,8 +92,7 @@ func searching(scope store.Scope) *batch {
 	return b
 }
 
-// searchedLogs are the parts of a session's record that a search in it looks at,
-// its own last; none when it names no session.
+// searchedLogs returns the parts of a session's record to search, its own last; none if no session is named.
 func (s *Store) searchedLogs(
 	ctx context.Context,
 	scope store.Scope,
@@ -122,8 +119,8 @@ func (s *Store) searchedLogs(
 	return append(parts, transition.Own(sessionID, own)), err
 }
 
-// borrowedLogs are the logs that a scope sees through forks alone, when the query
-// asks for something that they are to be found by all the same.
+// borrowedLogs returns the logs that a scope sees only through forks, if the query has a filter that would otherwise
+// miss them.
 func (s *Store) borrowedLogs(ctx context.Context, scope store.Scope, q *store.SearchQuery) ([]parley.ID, error) {
 	if !q.SessionID.IsZero() || scope.ViewerID.IsZero() && q.AgentID.IsZero() && q.ProjectID.IsZero() {
 		return nil, nil
@@ -144,7 +141,7 @@ func (s *Store) borrowedLogs(ctx context.Context, scope store.Scope, q *store.Se
 		l.args...)
 }
 
-// newest is a query for the newest rows of the time that is asked for.
+// newest queries the newest rows of the requested time.
 func (l *filter) newest(q *store.SearchQuery, limit int) {
 	l.must("r.workspace_id = " + here)
 	l.inTime(q)
@@ -169,7 +166,7 @@ func (l *filter) inTime(q *store.SearchQuery) {
 	}
 }
 
-// matches reads the newest matches: among the newest rows, or with walk 0 among all.
+// matches reads the newest matches: among the newest rows, or among all if walk is 0.
 func (s *Store) matches(
 	ctx context.Context,
 	scope store.Scope,
@@ -184,7 +181,7 @@ func (s *Store) matches(
 		b := searching(scope)
 		b.read(text, func(r *row) error {
 			match := words.Candidate{MessageID: r.id(), CreatedAt: r.time(), Counts: r.bytes(), SessionID: r.id()}
-			if r.int64() == 0 { // a title
+			if r.int64() == 0 { // title
 				match.MessageID = parley.ID{}
 			}
 			matches = append(matches, match)
@@ -210,7 +207,7 @@ func searchQuery(
 		l.where.Reset()
 		l.must("r.words @@ ?::tsquery", asked)
 	} else {
-		l.must("r.words @@ ?::tsquery", asked) // only the index of words serves this: a workspace is a word of it
+		l.must("r.words @@ ?::tsquery", asked) // only the index of words can serve this; it has the workspace as a word
 		l.inTime(q)
 		begin = "WITH hits AS MATERIALIZED (SELECT r.workspace_id, r.id, r.session_id, r.log_id, r.sequence, " +
 			"r.created_at FROM parley.search_rows r WHERE " + l.where.String() + ") "
@@ -231,7 +228,7 @@ func searchQuery(
 	}
 	arms := make([]string, len(parts))
 	for i, part := range parts {
-		least := int64(1) // of the others' titles none
+		least := int64(1) // no titles of other sessions
 		if i == len(parts)-1 {
 			least = 0
 		}
@@ -255,8 +252,8 @@ func searchQuery(
 	), l.args
 }
 
-// shownSession is the session that a match is shown for: the one that is asked for,
-// the one that wrote it, or of those that the scope sees the first that shares it.
+// shownSession selects the session in which to show a match: the one asked for, the one that wrote it, or the first
+// visible one that shares it.
 func (l *filter) shownSession(scope store.Scope, q *store.SearchQuery) string {
 	if !q.SessionID.IsZero() {
 		return l.arg(q.SessionID) + "::uuid"
@@ -273,8 +270,7 @@ func (l *filter) shownSession(scope store.Scope, q *store.SearchQuery) string {
 		" ORDER BY s.id LIMIT 1))"
 }
 
-// readHits reads what is shown of matches, as the tenant. What is gone meanwhile is
-// left out.
+// readHits reads what is shown of matches, as the tenant. It omits what has gone meanwhile.
 func (s *Store) readHits(ctx context.Context, scope store.Scope, best []words.Candidate) ([]store.SearchHit, error) {
 	var sessionIDs, messageIDs []parley.ID
 	for _, match := range best {

@@ -11,14 +11,13 @@ import (
 	"example.org/parley/store"
 )
 
-// searchReadBytes bounds the contents that one transaction's worth of messages is
-// read with; the message that reaches it is the last.
+// searchReadBytes bounds the contents read for one transaction; the message that reaches it is the last.
 const searchReadBytes = 4 << 20
 
-// IndexSessions implements store.Searcher. What is new is read and prepared
-// first, and written if no other process has done so meanwhile.
+// IndexSessions implements store.SearchIndex. It reads and prepares new messages first, and writes them unless another
+// process has done so.
 func (s *Store) IndexSessions(ctx context.Context, sessions []parley.ID) ([]parley.ID, error) {
-	const most = 256 // sessions that are looked at in one round trip
+	const most = 256 // sessions examined in one round trip
 	rest := sessions[min(most, len(sessions)):]
 	logs, of, err := s.logsOf(ctx, sessions[:min(most, len(sessions))])
 	if err != nil {
@@ -31,9 +30,8 @@ func (s *Store) IndexSessions(ctx context.Context, sessions []parley.ID) ([]parl
 	return append(left, rest...), mapError(err)
 }
 
-// logsOf are the logs that are indexed with sessions and hold something new: their
-// own, and those that they share of sessions that are gone; and the sessions for
-// which they are.
+// logsOf returns the logs to index that have something new, with the session that each is for: the sessions' own logs,
+// and those that they share from deleted sessions.
 func (s *Store) logsOf(ctx context.Context, sessions []parley.ID) (logs []words.Stretch, of []parley.ID, err error) {
 	add := func(log words.Stretch, session parley.ID) {
 		if log.Behind() {
@@ -89,8 +87,8 @@ func (s *Store) logsOf(ctx context.Context, sessions []parley.ID) (logs []words.
 	return logs, of, err
 }
 
-// gather reads and prepares what comes next of logs, up to the bounds of a
-// transaction, and names the sessions that it did not come to the end of.
+// gather reads and prepares the next messages of logs, up to the bounds of a transaction, and returns the sessions that
+// it did not finish.
 func (s *Store) gather(
 	ctx context.Context,
 	logs []words.Stretch,
@@ -126,15 +124,14 @@ func (s *Store) gather(
 		if piece.News() {
 			pieces = append(pieces, *piece)
 		}
-		if budget.Spent() || cut && len(messages) == 0 { // it may have ended there, or not
+		if budget.Spent() || cut && len(messages) == 0 { // it may or may not be finished
 			left = append(left, of[i])
 		}
 	}
 	return pieces, slices.Compact(left), nil
 }
 
-// unindexed reads the next messages of logs, log by log; cut says that there may be
-// more.
+// unindexed reads the next messages of logs, log by log; cut reports that there may be more.
 func (s *Store) unindexed(ctx context.Context, logs []words.Stretch) (messages []parley.Message, cut bool, err error) {
 	var workspaces, ids []parley.ID
 	var from, to []int64
@@ -185,24 +182,24 @@ func (s *Store) unindexed(ctx context.Context, logs []words.Stretch) (messages [
 	return messages, cut, err
 }
 
-// The locks of logs keep a purge from what is being indexed, and the other way
-// round: who has it sees what the other has done.
+// Locks on logs exclude purging and indexing the same log at the same time; whoever holds the lock sees what the other
+// has done.
 const lockLogs = "SELECT count(pg_advisory_xact_lock(lock)) FROM unnest($1::bigint[]) lock"
 
-// lockOfLog is the lock of a log; apart from those of texts by chance enough.
+// lockOfLog returns the lock of a log, which differs from those of texts with sufficient probability.
 func lockOfLog(logID parley.ID) int64 {
 	hash := parley.HashOf(append([]byte("search"), logID[:]...))
 	return int64(binary.BigEndian.Uint64(hash[:8])) //nolint:gosec // any bits will do
 }
 
-// indexing is the transaction that writes pieces, but for those of which somebody
-// else has written some, and those of logs that are to be deleted.
+// indexing builds the transaction that writes pieces, except those that somebody else has partly written, and those of
+// logs to be deleted.
 func indexing(pieces []words.Stretch) *batch {
 	locks := make([]int64, len(pieces))
 	for i := range pieces {
 		locks[i] = lockOfLog(pieces[i].LogID)
 	}
-	slices.Sort(locks) // the order in which all take them
+	slices.Sort(locks) // all take them in this order
 	b := system()
 	b.write(lockLogs, slices.Compact(locks))
 	for i := range pieces {
@@ -251,8 +248,7 @@ func indexing(pieces []words.Stretch) *batch {
 	return b
 }
 
-// unindex forgets a piece of what is indexed of a log that was moved, and with the
-// last piece that it was indexed.
+// unindex removes some of a moved log from the index and, with the last piece, the note that the log is indexed.
 func (b *batch) unindex(log *words.Stretch) {
 	b.write(
 		`WITH same AS (SELECT 1 FROM parley.search_logs WHERE workspace_id = $1 AND log_id = $2 AND through = $3
@@ -273,13 +269,13 @@ func (b *batch) unindex(log *words.Stretch) {
 	)
 }
 
-// arrays are the rows of a piece, a column each.
+// arrays are the rows of a piece, one slice per column.
 type arrays struct {
 	ids              []parley.ID
 	sequences, times []int64
 	counts           [][]byte
 	words            []string
-	titled           bool // the title is among them
+	titled           bool // includes the title
 }
 
 func arraysOf(p *words.Stretch) arrays {
@@ -306,7 +302,7 @@ func arraysOf(p *words.Stretch) arrays {
 }
 
 // TakeSearchStep implements store.SearchIndex.
-func (s *Store) TakeSearchStep(ctx context.Context, anew bool) (step store.SearchStep, taken bool, err error) {
+func (s *Store) TakeSearchStep(ctx context.Context, startPass bool) (step store.SearchStep, taken bool, err error) {
 	var after parley.ID
 	b := system()
 	b.read(
@@ -318,19 +314,19 @@ func (s *Store) TakeSearchStep(ctx context.Context, anew bool) (step store.Searc
 			return nil
 		},
 		store.SearchLease.Milliseconds(),
-		anew,
+		startPass,
 	)
 	if err := s.send(ctx, b); err != nil || !taken {
 		return step, false, mapError(err)
 	}
-	step, err = s.behind(ctx, after)
+	step, err = s.stepAfter(ctx, after)
 	return step, err == nil, err
 }
 
 // EndSearchStep implements store.SearchIndex.
 func (s *Store) EndSearchStep(ctx context.Context, step store.SearchStep, rest time.Duration) error {
 	b := system()
-	if step.Last.IsZero() { // the end
+	if step.Last.IsZero() { // end of the pass
 		b.write(
 			"UPDATE parley.search_pass SET after_id = NULL, due_at = parley.now_ms() + $1, "+
 				"completed_at = coalesce(completed_at, parley.now_ms())",
@@ -342,8 +338,8 @@ func (s *Store) EndSearchStep(ctx context.Context, step store.SearchStep, rest t
 	return mapError(s.send(ctx, b))
 }
 
-// behind is the step of a pass behind a session.
-func (s *Store) behind(ctx context.Context, after parley.ID) (step store.SearchStep, err error) {
+// stepAfter returns the step of a pass after a session.
+func (s *Store) stepAfter(ctx context.Context, after parley.ID) (step store.SearchStep, err error) {
 	err = s.read(ctx, func() *batch {
 		seen := 0
 		step = store.SearchStep{}

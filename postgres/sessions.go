@@ -13,12 +13,12 @@ func (s *Store) Session(ctx context.Context, scope store.Scope, id parley.ID) (p
 	return s.session(ctx, scope, "s.id = ?", id)
 }
 
-// SessionByKey finds the session that has a key.
+// SessionByKey finds the session with a key.
 func (s *Store) SessionByKey(ctx context.Context, scope store.Scope, key string) (parley.Session, error) {
 	return s.session(ctx, scope, "s.key = ?", key)
 }
 
-// session reads the one session that a scope may see and a term names.
+// session reads the session that a term selects, if the scope may see it.
 func (s *Store) session(
 	ctx context.Context,
 	scope store.Scope,
@@ -38,7 +38,7 @@ func (s *Store) session(
 		l.args...)
 }
 
-// one reads the single row of a query, or is CodeNotFound.
+// one reads the single row of a query; CodeNotFound without it.
 func one[T any](
 	ctx context.Context,
 	s *Store,
@@ -58,7 +58,7 @@ func one[T any](
 	return rows[0], nil
 }
 
-// all reads the rows of a query, up to a number; never nil.
+// all reads at most a number of rows of a query; never nil.
 func all[T any](
 	ctx context.Context,
 	s *Store,
@@ -81,7 +81,7 @@ func all[T any](
 	return found, err
 }
 
-// page reads the rows of a list that can be large, see listed.
+// page reads the rows of a list that may be large; see listed.
 func page[T sized](
 	ctx context.Context,
 	s *Store,
@@ -104,12 +104,12 @@ func page[T sized](
 func (s *Store) Sessions(ctx context.Context, scope store.Scope, query store.SessionQuery) ([]parley.Session, error) {
 	text, rows, args := sessionsQuery(scope, query)
 	b := ordered(scope.WorkspaceID)
-	b.inOrder = query.Tag == "" && query.CreatedFrom == 0 && query.CreatedTo == 0 // these have indexes in another order
+	b.inOrder = query.Tag == "" && query.CreatedFrom == 0 && query.CreatedTo == 0 // their indexes have another order
 	return page(ctx, s, b, scanSession, text, rows, args...)
 }
 
-// sessionsQuery builds the list query. The page is chosen from the listed rows
-// alone; only its sessions' heads are read.
+// sessionsQuery builds the list query. It chooses the page from the listed rows alone and reads only its sessions'
+// heads.
 func sessionsQuery(scope store.Scope, q store.SessionQuery) (text string, rows int, args []arg) {
 	var l filter
 	from := "parley.sessions s"
@@ -129,7 +129,7 @@ func sessionsQuery(scope store.Scope, q store.SessionQuery) (text string, rows i
 			l.must(reference.term, reference.id)
 		}
 	}
-	// What an index leaves out is named, so that it is known to serve.
+	// Name what partial indexes exclude, so that the planner can use them.
 	for _, word := range []struct{ term, value string }{
 		{"s.task = ? AND s.task <> ''", q.Task}, {"s.feature = ? AND s.feature <> ''", q.Feature},
 		{"s.type = ? AND s.type <> ''", q.Type},
@@ -138,7 +138,7 @@ func sessionsQuery(scope store.Scope, q store.SessionQuery) (text string, rows i
 			l.must(word.term, word.value)
 		}
 	}
-	switch { // the states that most sessions are in have no index of their own: the newest first are soon found
+	switch { // the most frequent states have no index: the newest such sessions are found quickly
 	case q.Status == parley.SessionCompleted:
 		l.must("s.status = 'completed'")
 	case q.Status != "":
@@ -168,7 +168,7 @@ func sessionsQuery(scope store.Scope, q store.SessionQuery) (text string, rows i
 		headOfSession + order, rows, l.args
 }
 
-// flags adds what a session is or is not, and when it was made.
+// flags adds the terms for flags and the time of creation.
 func (l *filter) flags(q store.SessionQuery) {
 	if q.Pinned != nil {
 		l.must(map[bool]string{true: "s.pinned", false: "NOT s.pinned"}[*q.Pinned])

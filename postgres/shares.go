@@ -8,15 +8,15 @@ import (
 	"example.org/parley/store"
 )
 
-// readerSees holds of a session s and its reader o while the owner of the reader may
-// see the session: a share is worth nothing without it, whoever made it and when.
+// readerSees holds for a session s and its reader o while the reader's owner may see s. Otherwise a share is void,
+// whoever made it.
 const readerSees = "s.deleted_at IS NULL AND o.deleted_at IS NULL " +
 	"AND (s.owner_id = o.owner_id OR s.visibility = 'workspace')"
 
 // readerOf joins the reader of a share x.
 const readerOf = " JOIN parley.sessions o ON o.workspace_id = x.workspace_id AND o.id = x.reader_id "
 
-// insertShare makes a share of two sessions that live on till it is committed.
+// insertShare shares a session with another, both of which must exist until the commit.
 const insertShare = "INSERT INTO parley.shares AS x (" + insertShareColumns + ") SELECT " + insertSharePlaces + `
  WHERE EXISTS (SELECT 1 FROM parley.sessions WHERE workspace_id = $3 AND id = $1 AND deleted_at IS NULL FOR SHARE)
  AND EXISTS (SELECT 1 FROM parley.sessions WHERE workspace_id = $3 AND id = $2 AND deleted_at IS NULL FOR SHARE)
@@ -24,7 +24,7 @@ const insertShare = "INSERT INTO parley.shares AS x (" + insertShareColumns + ")
  AND (SELECT count(*) FROM parley.shares WHERE workspace_id = $3 AND reader_id = $2) < ` + insertSharePlace1 + `
  ON CONFLICT DO NOTHING RETURNING 1`
 
-// Share implements store.Shares. Sent again, it changes nothing more.
+// Share implements store.Shares. Repeating it changes nothing more.
 func (s *Store) Share(
 	ctx context.Context,
 	scope store.Scope,
@@ -75,13 +75,13 @@ func (s *Store) Share(
 	return kept, made, err
 }
 
-// bothSeen is CodeNotFound unless a scope may see two sessions.
+// bothSeen returns CodeNotFound unless a scope may see both sessions.
 func (s *Store) bothSeen(ctx context.Context, scope store.Scope, one, other parley.ID) error {
 	var first, second bool
 	err := s.read(ctx, func() *batch {
 		b := tenant(scope.WorkspaceID)
-		b.seen(scope, one, &first)
-		b.seen(scope, other, &second)
+		b.noteVisible(scope, one, &first)
+		b.noteVisible(scope, other, &second)
 		return b
 	})
 	if err == nil && !(first && second) {

@@ -8,8 +8,7 @@ import (
 	"example.org/parley/store"
 )
 
-// signInCounts is when a sign-in of the row i counts, with its principal p, at the
-// moment $1, if it was used since $2.
+// signInCounts says when a sign-in i with its principal p is valid: at $1, if used since $2.
 const signInCounts = `i.expires_at > $1 AND i.seen_at > $2 AND (p.local_owner OR EXISTS
  (SELECT 1 FROM parley.keys k WHERE k.workspace_id = i.workspace_id AND k.principal_id = i.principal_id
   AND k.revoked_at IS NULL))`
@@ -17,7 +16,7 @@ const signInCounts = `i.expires_at > $1 AND i.seen_at > $2 AND (p.local_owner OR
 const signInTables = " FROM parley.sign_ins i JOIN parley.principals p ON p.workspace_id = i.workspace_id " +
 	"AND p.id = i.principal_id "
 
-// idleSince is the moment before which an unused sign-in ends.
+// idleSince returns the time before which unused sign-ins end.
 func idleSince(now parley.Time) parley.Time {
 	return now - parley.Time(parley.SignInIdle.Milliseconds())
 }

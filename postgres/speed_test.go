@@ -72,7 +72,7 @@ func newTalkerIn(tb testing.TB, db *Store, workspace string, sessions int) *talk
 	return t
 }
 
-// said is a user message that starts a turn.
+// said returns a user message that starts a turn.
 func (t *talker) said(text string) store.NewMessage {
 	content, err := parley.EncodeContent(parley.UserContent{Text: text})
 	if err != nil {
@@ -87,7 +87,7 @@ func (t *talker) said(text string) store.NewMessage {
 	}
 }
 
-// turn runs one turn through its three transactions.
+// turn runs one turn in its three transactions.
 func (t *talker) turn(session parley.ID, text string) {
 	if err := t.try(session, text); err != nil {
 		t.tb.Error(err)
@@ -168,9 +168,8 @@ func stepSettle(begin store.StepBegin, text string) (store.StepSettle, error) {
 	}, err
 }
 
-// BenchmarkTurn is one plain turn, three transactions, on a server that keeps what
-// it says: by one caller and by 64, each with sessions of its own. cpu-µs/op is
-// what this process used, pg-µs/op what the server did.
+// BenchmarkTurn runs one plain turn of three transactions on a durable server, from one caller and from 64, each with
+// its own sessions. cpu-µs/op is the use of this process, pg-µs/op that of the server.
 func BenchmarkTurn(b *testing.B) {
 	durable := pgtest.NewDatabases(pgtest.Options{Durable: true}, func(ctx context.Context, url string) error {
 		_, err := Migrate(ctx, url, slog.New(slog.DiscardHandler))
@@ -206,7 +205,7 @@ func BenchmarkTurn(b *testing.B) {
 	}
 }
 
-// processorTime is what this process has used so far.
+// processorTime returns the processor time that this process has used.
 func processorTime(tb testing.TB) time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
@@ -215,8 +214,8 @@ func processorTime(tb testing.TB) time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// serverTime is what the processes of a cluster that are alive have used so far:
-// those whose working directory is its data.
+// serverTime returns the processor time of a cluster's live processes, which are those whose working directory is its
+// data directory.
 func serverTime(tb testing.TB, cluster *pgtest.Cluster) (sum time.Duration) {
 	tb.Helper()
 	const tick = 10 * time.Millisecond // of /proc

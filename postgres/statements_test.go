@@ -15,10 +15,9 @@ import (
 	"example.org/parley/store"
 )
 
-// TestStatementsOfTurns counts what the hot path costs: the round trips of a plain
-// turn and of one with a tool, and the statements of each by what they do and to which
-// table. Each of them is paid by every turn. One that is needed only when a
-// feature is used has no place here.
+// TestStatementsOfTurns counts the cost of the hot path: the round trips of a plain turn and of a turn with a tool, and
+// the statements of each by kind and table. Every turn pays for each of them, so a statement that only some feature
+// needs does not belong here.
 func TestStatementsOfTurns(t *testing.T) {
 	t.Parallel()
 	var sent roundTrips
@@ -36,7 +35,7 @@ func TestStatementsOfTurns(t *testing.T) {
 	store.pool = pool
 	talks := newTalker(t, store, 1)
 	session := talks.sessions[0]
-	talks.turn(session, "hello") // fills the memory of heads, agents and texts, and names the session
+	talks.turn(session, "hello") // fills the caches of heads, agents and texts, and names the session
 	post := "enter, UPDATE heads, UPDATE sessions, INSERT events, INSERT messages, INSERT turns"
 	begin := "enter, UPDATE heads, INSERT events, INSERT messages, UPDATE turns, INSERT calls"
 	finish := "enter, UPDATE heads, UPDATE sessions, INSERT events, UPDATE messages, UPDATE versions, UPDATE turns, " +
@@ -65,13 +64,13 @@ func TestStatementsOfTurns(t *testing.T) {
 	}
 }
 
-// roundTrips notes what a store sends, a line for each batch.
+// roundTrips records what a store sends, one line per batch.
 type roundTrips struct {
 	mu  sync.Mutex // guards all
 	all []string
 }
 
-// touched is what a statement does first to which table.
+// touched finds a statement's first action and its table.
 var touched = regexp.MustCompile(`(INSERT|UPDATE|DELETE|FROM)( INTO| FROM)? parley\.([a-z_]+)`)
 
 func (r *roundTrips) note(query string) {

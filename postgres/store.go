@@ -18,36 +18,34 @@ import (
 	"example.org/parley/store"
 )
 
-// The bounds of the store.
+// Bounds of the store.
 const (
-	DefaultMaxConns = 16 // connections of the pool; the lease has one more
+	DefaultMaxConns = 16 // connections of the pool; the lease has its own
 
-	connectBound = 5 * time.Second  // to reach the server
-	batchBound   = 30 * time.Second // of one round trip; then the statement is cancelled
-	leaseBound   = 10 * time.Second // of one round trip for a lease, however patient the caller
-	cancelBound  = 2 * time.Second  // to hear that it was
-	patience     = 5 * time.Second  // with a server that restarts
+	connectBound = 5 * time.Second  // for connecting
+	batchBound   = 30 * time.Second // for one round trip; then the statement is cancelled
+	leaseBound   = 10 * time.Second // for one round trip for a lease, however patient the caller
+	cancelBound  = 2 * time.Second  // for confirming a cancelled statement
+	patience     = 5 * time.Second  // for a server that restarts
 	firstPause   = 20 * time.Millisecond
 	longestPause = 500 * time.Millisecond
-	contentions  = 8 // batches given up for others in a row, before the caller hears of it
-	lookAgain    = 5 // times that a creation looks who was first, or whether it was itself
+	contentions  = 8 // consecutive contended attempts before the caller gets the error
+	lookAgain    = 5 // how often a creation checks whether it or another one won
 )
 
-// Options of Open; the zero value is what a server uses.
+// Options of Open; the zero value suits a server.
 type Options struct {
-	Log *slog.Logger // nil: nothing is logged
-	// MaxConns bounds the pool; 0: pool_max_conns of the URL, else DefaultMaxConns.
+	Log *slog.Logger // nil: no log
+	// MaxConns bounds the pool; 0: pool_max_conns of the URL, or else DefaultMaxConns.
 	MaxConns int
-	// ListenURL reaches the database without a pooler between, for what needs a
-	// session of its own: notifications and migrations. Empty: the URL does.
+	// ListenURL reaches the database without a pooler, for what needs a session: notifications and migrations. Empty:
+	// the main URL does.
 	ListenURL string
-	// Copying opens for a copy: one into this database that is not finished is left
-	// as it is.
+	// Copying opens for a copy: it accepts an unfinished copy in this database.
 	Copying bool
 }
 
-// Store is a store.Store in one PostgreSQL database, which any number of
-// processes use at once. It is safe for concurrent use.
+// Store is a store.Store in one PostgreSQL database, shared by any number of processes. It is safe for concurrent use.
 type Store struct {
 	log   *slog.Logger
 	pool  *pgxpool.Pool
@@ -62,21 +60,20 @@ type Store struct {
 	agents *agentCache
 	texts  *textCache
 	forks  forkCache
-	served atomic.Pointer[parley.ID] // workspace that the last claim came from
+	served atomic.Pointer[parley.ID] // workspace that the last claim served
 
-	// direct reaches the database without a pooler between.
+	// direct reaches the database without a pooler.
 	direct *pgx.ConnConfig
 
 	closed    atomic.Bool
 	mu        sync.Mutex    // guards listeners and relay
 	listeners []store.Hints // in the order of Listen
-	relay     *Relay        // nil until it is asked for
+	relay     *Relay        // nil until requested
 }
 
-// Open connects to a database, brings its schema up to date and checks who the
-// URL's role is. CodeUnavailable, with a sentence, when the database is out of
-// reach, was made by a newer Parley, or gives the role too little; CodeConflict
-// when it holds a copy that is not finished.
+// Open connects to a database, brings its schema up to date and checks the URL's role. CodeUnavailable, with a
+// sentence, if the database is unreachable, belongs to a newer Parley, or gives the role too few rights; CodeConflict
+// if it holds an unfinished copy.
 func Open(ctx context.Context, url string, options Options) (*Store, error) {
 	if options.Log == nil {
 		options.Log = slog.New(slog.DiscardHandler)
@@ -93,7 +90,7 @@ func Open(ctx context.Context, url string, options Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if options.ListenURL != "" { // before anything is written to what it names
+	if options.ListenURL != "" { // before anything is written there
 		if err := sameDatabase(ctx, config.ConnConfig, directly.ConnConfig); err != nil {
 			return nil, err
 		}
@@ -126,9 +123,8 @@ func Open(ctx context.Context, url string, options Options) (*Store, error) {
 	return s, nil
 }
 
-// sameDatabase refuses two addresses of different databases: what is written to
-// one would be told of on the other. A database is known by its cluster and its
-// oid, for a pooler may call it by another name.
+// sameDatabase refuses two addresses of different databases: writes to one would be announced on the other. It
+// identifies a database by its cluster and oid, because a pooler may use a different name.
 func sameDatabase(ctx context.Context, one, direct *pgx.ConnConfig) error {
 	var identities [2][2]string
 	for i, config := range []*pgx.ConnConfig{one, direct} {
@@ -165,7 +161,7 @@ func sameDatabase(ctx context.Context, one, direct *pgx.ConnConfig) error {
 	return nil
 }
 
-// errNoURL never holds the URL: a password may stand anywhere in a mistaken one.
+// errNoURL never contains the URL: a mistyped one may have a password anywhere.
 func errNoURL() error {
 	return parley.Errorf(
 		parley.CodeInvalid,
@@ -192,10 +188,10 @@ func poolConfig(url string, options Options) (*pgxpool.Config, error) {
 	return config, nil
 }
 
-// maxPool bounds what somebody may set as MaxConns.
+// maxPool bounds what can be set as MaxConns.
 const maxPool = 10_000
 
-// settle gives a connection's configuration what every connection here has.
+// settle applies the settings that every connection here has.
 func settle(config *pgx.ConnConfig) {
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = connectBound
@@ -204,21 +200,21 @@ func settle(config *pgx.ConnConfig) {
 		config.RuntimeParams["application_name"] = "parley"
 	}
 	keepAlive(config)
-	// What takes too long is cancelled on the server, so that it holds no locks,
-	// before the connection is given up.
+	// A statement that takes too long is cancelled on the server, so that it holds no locks, before the connection is
+	// given up.
 	config.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
 		return &pgconn.CancelRequestContextWatcherHandler{Conn: c, DeadlineDelay: cancelBound}
 	}
 }
 
-// Listen adds a listener. Call it before the first transition.
+// Listen implements store.Store.
 func (s *Store) Listen(hints store.Hints) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.listeners = append(s.listeners, hints)
 }
 
-// tell passes commits on to the listeners.
+// tell passes commits to the listeners.
 func (s *Store) tell(commits []store.Commit) {
 	s.mu.Lock()
 	listeners := s.listeners
@@ -230,8 +226,8 @@ func (s *Store) tell(commits []store.Commit) {
 	}
 }
 
-// Ping reports whether the database answers. It waits while ctx lasts, so that
-// whoever asks often keeps no connections from others when it does not.
+// Ping implements store.Store. It waits as long as ctx lasts, so frequent callers do not take connections from others
+// while the database does not respond.
 func (s *Store) Ping(ctx context.Context) error {
 	c, err := s.acquire(ctx)
 	if err != nil {
@@ -256,8 +252,8 @@ func (s *Store) Close() error {
 	return s.lease.close()
 }
 
-// once sends a batch a single time. The round trip is not the caller's to break
-// off: that would cost a connection, and leave open whether it was committed.
+// once sends a batch a single time. The caller's cancellation does not break the round trip: that would cost a
+// connection, and leave open whether the batch was committed.
 func (s *Store) once(ctx context.Context, b *batch) error {
 	c, err := s.acquire(ctx)
 	if err != nil {
@@ -269,7 +265,7 @@ func (s *Store) once(ctx context.Context, b *batch) error {
 	return b.run(bound, c, "", "")
 }
 
-// acquire takes a connection from the pool, waiting for one while ctx lasts.
+// acquire takes a connection from the pool, waiting as long as ctx lasts.
 func (s *Store) acquire(ctx context.Context) (*pgxpool.Conn, error) {
 	c, err := s.pool.Acquire(ctx)
 	if err != nil && s.closed.Load() {
@@ -278,22 +274,21 @@ func (s *Store) acquire(ctx context.Context) (*pgxpool.Conn, error) {
 	return c, err
 }
 
-// send sends a batch, and again where that is safe: while the server restarts,
-// for a while, and when the server gave it up for another one. An error that is
-// unknown leaves open whether it was committed.
+// send sends a batch, and repeats it where that is safe: for a while when the server restarts, and when the server gave
+// it up for another. An unknown error leaves open whether the batch was committed.
 func (s *Store) send(ctx context.Context, b *batch) error {
 	return s.trying(ctx, func() error { return s.once(ctx, b) }, unsent)
 }
 
-// read sends a batch that only reads: it is sent again also when nobody knows how
-// far it came. build makes it anew for each attempt, together with what it fills.
+// read sends a reading batch, and also repeats it if its result was lost. build makes the batch anew for each attempt,
+// together with what it fills.
 func (s *Store) read(ctx context.Context, build func() *batch) error {
 	return mapError(s.trying(ctx, func() error { return s.once(ctx, build()) }, func(err error) bool {
 		return unsent(err) || unknown(err)
 	}))
 }
 
-// trying repeats a round trip whose failures can be mended by repeating it.
+// trying repeats a round trip whose failure repetition can fix.
 func (s *Store) trying(ctx context.Context, run func() error, again func(error) bool) error {
 	pause, lost := firstPause, 0
 	started := time.Now()
@@ -310,7 +305,7 @@ func (s *Store) trying(ctx context.Context, run func() error, again func(error) 
 		case !again(err) || time.Since(started) > patience:
 			return err
 		default:
-			s.log.Debug("the database is asked again", "error", err)
+			s.log.Debug("repeating a request to the database", "error", err)
 		}
 		timer := time.NewTimer(pause/2 + rand.N(pause/2)) //nolint:gosec // spreads load; no secret
 		select {
@@ -323,14 +318,14 @@ func (s *Store) trying(ctx context.Context, run func() error, again func(error) 
 	}
 }
 
-// together runs batches that are one transaction: the first one begins it, and
-// what commits it must be the last. It is for what has to look before it writes.
+// together runs several batches as one transaction: the first begins it, and the one that commits must be the last. It
+// is for changes that must read before they write.
 func (s *Store) together(ctx context.Context, run func(t *conversation) error) error {
 	c, err := s.acquire(ctx)
 	if err != nil {
 		return err
 	}
-	defer c.Release() // one that is left in a transaction is closed by the pool
+	defer c.Release() // the pool closes one that is still in a transaction
 	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), batchBound)
 	defer cancel()
 	t := &conversation{ctx: bound, conn: c}
@@ -343,13 +338,13 @@ func (s *Store) together(ctx context.Context, run func(t *conversation) error) e
 	return err
 }
 
-// idleBound ends a conversation whose process stands still between two batches,
-// so that the rows it has locked are free again well within a lease.
+// idleBound ends a conversation whose process freezes between two batches, so that its row locks are free well within a
+// lease.
 const idleBound = "SELECT set_config('idle_in_transaction_session_timeout', '3s', true)"
 
 // conversation is a transaction of several batches on one connection.
 type conversation struct {
-	ctx  context.Context //nolint:containedctx // lives as long as the call that made it
+	ctx  context.Context //nolint:containedctx // lives as long as its call
 	conn *pgxpool.Conn
 	open bool
 }

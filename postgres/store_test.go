@@ -22,22 +22,22 @@ func TestLeases(t *testing.T) {
 	db, _ := opened(t)
 	ctx, id := t.Context(), parley.NewID()
 	if left, err := db.NextExpiry(ctx); err != nil || left < 1000*time.Hour {
-		t.Errorf("without a process a lease runs out in %v, %v", left, err)
+		t.Errorf("without a process a lease expires in %v, %v", left, err)
 	}
 	if err := db.RegisterProcess(ctx, store.Process{ID: id, Name: "x"}, time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	if left, err := db.NextExpiry(ctx); err != nil || left > time.Minute || left < 30*time.Second {
-		t.Errorf("the lease runs out in %v, %v", left, err)
+		t.Errorf("the lease expires in %v, %v", left, err)
 	}
 	if _, err := db.RenewLease(ctx, id, -time.Second); err != nil {
 		t.Error(err)
 	}
 	if left, err := db.NextExpiry(ctx); err != nil || left > 0 {
-		t.Errorf("the expired lease runs out in %v, %v", left, err)
+		t.Errorf("the expired lease expires in %v, %v", left, err)
 	}
 	if _, err := db.RenewLease(ctx, id, time.Minute); err != nil {
-		t.Errorf("a lease that nobody swept: %v", err)
+		t.Errorf("a lease that was not swept: %v", err)
 	}
 	if err := db.ReleaseProcess(ctx, id); err != nil {
 		t.Fatal(err)
@@ -47,8 +47,8 @@ func TestLeases(t *testing.T) {
 	}
 }
 
-// TestLeaseIsApartFromThePool renews a lease while every connection of the pool
-// is taken, and after the server ended the lease's own.
+// TestLeaseIsApartFromThePool renews a lease while every pooled connection is taken, and after the server ended the
+// lease's own.
 func TestLeaseIsApartFromThePool(t *testing.T) {
 	t.Parallel()
 	url := databases.New(t)
@@ -83,8 +83,7 @@ func TestLeaseIsApartFromThePool(t *testing.T) {
 	}
 }
 
-// TestTextThatCannotBeStored: a NUL is refused like any input that breaks a rule,
-// and what came with it is not there.
+// TestTextThatCannotBeStored: a NUL is refused like any invalid input, and nothing of its request is stored.
 func TestTextThatCannotBeStored(t *testing.T) {
 	t.Parallel()
 	db, _ := opened(t)
@@ -103,7 +102,7 @@ func TestTextThatCannotBeStored(t *testing.T) {
 	}
 }
 
-// TestProtocolModes: with the modes that poolers need every value arrives as it is.
+// TestProtocolModes: every value arrives unchanged in the modes that poolers need.
 func TestProtocolModes(t *testing.T) {
 	t.Parallel()
 	url := databases.New(t)
@@ -191,7 +190,7 @@ func TestProtocolModes(t *testing.T) {
 	}
 }
 
-// restarted is a server that keeps what it says, and a store on it.
+// restarted returns a durable server and a store on it.
 func restarted(t *testing.T) (*pgtest.Cluster, *Store) {
 	t.Helper()
 	cluster, err := pgtest.Start(pgtest.Options{Durable: true})
@@ -214,8 +213,7 @@ func restarted(t *testing.T) (*pgtest.Cluster, *Store) {
 	return cluster, openedAt(t, cluster.URL(pgtest.Owner, "parley"), Options{})
 }
 
-// underRestarts runs workers side by side, each again and again, and kills the
-// server twice among them.
+// underRestarts runs workers concurrently, each repeatedly, and kills the server twice meanwhile.
 func underRestarts(t *testing.T, cluster *pgtest.Cluster, workers int, work func(worker, round int) error) {
 	t.Helper()
 	const before, restarts = 20, 2
@@ -251,8 +249,8 @@ func underRestarts(t *testing.T, cluster *pgtest.Cluster, workers int, work func
 	group.Wait()
 }
 
-// TestServerRestartsUnderLoad kills the server while many write: what was
-// answered is there once, whatever was sent again, and nobody waits for ever.
+// TestServerRestartsUnderLoad kills the server while many callers write: acknowledged writes exist once, however often
+// they were sent, and nobody waits forever.
 func TestServerRestartsUnderLoad(t *testing.T) {
 	t.Parallel()
 	cluster, db := restarted(t)
@@ -280,7 +278,7 @@ func TestServerRestartsUnderLoad(t *testing.T) {
 		agent := &agents[i]
 		agent.Description = fmt.Sprint(n)
 		next, err := db.UpdateAgent(ctx, *agent)
-		for parley.ErrorCode(err) == parley.CodeUnavailable { // it may be there or not: look
+		for parley.ErrorCode(err) == parley.CodeUnavailable { // it may or may not exist; check
 			if next, err = db.Agent(
 				ctx,
 				workspace,
@@ -304,8 +302,8 @@ func TestServerRestartsUnderLoad(t *testing.T) {
 	}
 }
 
-// TestPostsSurviveRestarts: posts that are repeated until they are answered stand
-// in the record once each, in the order of their senders, without a gap.
+// TestPostsSurviveRestarts: posts that are repeated until acknowledged are in the record once each, in the order of
+// their senders, without gaps.
 func TestPostsSurviveRestarts(t *testing.T) {
 	t.Parallel()
 	cluster, db := restarted(t)
@@ -315,7 +313,7 @@ func TestPostsSurviveRestarts(t *testing.T) {
 	var answered [posters]int
 	underRestarts(t, cluster, posters, func(i, n int) error {
 		message := by.said(fmt.Sprintf("%d/%d", i, n))
-		message.TurnID = parley.ID{} // recorded, and that is all
+		message.TurnID = parley.ID{} // recorded without a turn
 		message.Idempotency = store.Idempotency{
 			Key:         fmt.Sprintf("%d/%d", i, n),
 			Fingerprint: parley.HashOf(message.Content),
@@ -325,7 +323,7 @@ func TestPostsSurviveRestarts(t *testing.T) {
 			posted, err = db.PostMessage(ctx, by.scope, by.sessions[i%sessions], message, parley.ID{})
 		}
 		if err == nil && posted.Message.ID != message.ID {
-			err = errors.New("the answer is about another message")
+			err = errors.New("the answer is about a different message")
 		}
 		answered[i] = n + 1
 		return err
@@ -353,7 +351,7 @@ func TestPostsSurviveRestarts(t *testing.T) {
 				}
 				if sequence++; m.Sequence != sequence || n != found[poster] {
 					t.Fatalf(
-						"message %d of poster %d at place %d with sequence %d; want his message %d",
+						"message %d of poster %d at position %d with sequence %d; want message %d",
 						n,
 						poster,
 						sequence,
@@ -366,11 +364,11 @@ func TestPostsSurviveRestarts(t *testing.T) {
 		}
 	}
 	if found != answered {
-		t.Errorf("the record has %v posts, %v were answered", found, answered)
+		t.Errorf("the record has %v posts, %v were acknowledged", found, answered)
 	}
 }
 
-// TestOutOfReach: what a person reads when there is no server, or the wrong one.
+// TestOutOfReach: the error without a server, or with the wrong one.
 func TestOutOfReach(t *testing.T) {
 	t.Parallel()
 	url := databases.New(t)
@@ -393,8 +391,8 @@ func TestOutOfReach(t *testing.T) {
 	}
 }
 
-// TestConversations: several batches are one transaction; an error undoes them,
-// and a process that falls silent between them loses its locks.
+// TestConversations: several batches are one transaction; an error undoes them, and a process that falls silent between
+// them loses its locks.
 func TestConversations(t *testing.T) {
 	t.Parallel()
 	store, _ := opened(t)
@@ -420,7 +418,7 @@ func TestConversations(t *testing.T) {
 				return err
 			}
 			if bound != "3s" {
-				t.Errorf("a silent conversation lasts %q", bound)
+				t.Errorf("a silent conversation may last %q", bound)
 			}
 			if fails {
 				return failure

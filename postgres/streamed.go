@@ -7,8 +7,8 @@ import (
 	"example.org/parley/store"
 )
 
-// streamedNow reads the messages that stream, and of their versions those that
-// go beyond what is known. A message without one has a row of its own.
+// streamedNow reads streaming messages, with those versions that go beyond what is known. A message without any has one
+// row.
 const streamedNow = `SELECT h.workspace_id, h.session_id, m.turn_id, m.id, h.epoch, h.next_event - 1, v.kind,
 	v."offset", v.text
  FROM parley.heads h

@@ -8,23 +8,22 @@ import (
 )
 
 const (
-	// anySuspects tells whether suspected turns ($1 to $2 are their ranks) wait.
+	// anySuspects tells whether suspected turns wait ($1 to $2 are their ranks).
 	anySuspects = "SELECT 1 FROM parley.ready WHERE priority >= $1 AND priority < $2 LIMIT 1"
 
-	// heldSuspects counts those that a process holds.
+	// heldSuspects counts the suspected turns that a process holds.
 	heldSuspects = `SELECT count(*), coalesce(max(t.takeovers), 0) FROM parley.heads h
  JOIN parley.turns t ON t.workspace_id = h.workspace_id AND t.id = h.turn_id
   WHERE h.holder = $1 AND h.turn_id IS NOT NULL AND t.takeovers > 0`
 
-	// accusedTurns are the turns that wait to be judged.
+	// accusedTurns are the turns awaiting judgement.
 	accusedTurns = `SELECT r.session_id, r.workspace_id, t.id, t.accused_by FROM parley.ready r
  JOIN parley.heads h ON h.workspace_id = r.workspace_id AND h.session_id = r.session_id
   JOIN parley.turns t ON t.workspace_id = h.workspace_id AND t.id = h.turn_id
  WHERE r.priority >= $1 AND t.accused_by IS NOT NULL ORDER BY r.ready_at, r.session_id LIMIT $2`
 
-	// besideAccused is what became of the turns ($1 is not among them) that ran in a
-	// process ($2) when it died and that no earlier death had caught; the last tells
-	// that the process lives: it had only stood still.
+	// besideAccused reads the fate of the turns (except $1) that ran in a process ($2) when it died and that no earlier
+	// death had caught; the last column tells that the process lives, and was only frozen.
 	besideAccused = `SELECT EXISTS (SELECT 1 FROM parley.heads
 		WHERE holder = $2 AND turn_id IS NOT NULL AND deleted_at IS NULL)
   OR EXISTS (SELECT 1 FROM parley.turns WHERE caught_by = $2 AND id <> $1 AND status IN ('queued', 'running')),
@@ -35,14 +34,13 @@ const (
  EXISTS (SELECT 1 FROM parley.processes WHERE id = $2 AND lease_until > parley.now_ms())`
 )
 
-// accused is a turn that waits to be judged.
+// accused is a turn awaiting judgement.
 type accused struct {
 	session, workspace, turn, by parley.ID
 	beside                       transition.Beside
 }
 
-// judge decides over the accused turns of which that can be said, and returns how
-// many they were.
+// judge decides about the accused turns that can be decided and returns their number.
 func (s *Store) judge(ctx context.Context) (int, error) {
 	var found []accused
 	if err := s.read(ctx, func() *batch {
@@ -56,7 +54,7 @@ func (s *Store) judge(ctx context.Context) (int, error) {
 	}); err != nil || len(found) == 0 {
 		return 0, err
 	}
-	// What it says of a dead process's turns stays true: none begins to be caught by it.
+	// The answer about a dead process's turns stays true: that process catches no further turns.
 	if err := s.read(ctx, func() *batch {
 		b := system()
 		b.snapshot = true

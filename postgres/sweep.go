@@ -10,14 +10,13 @@ import (
 	"example.org/parley/internal/transition"
 )
 
-// The bounds of a sweep.
+// Bounds of a sweep.
 const (
-	sweepBatch   = 100 // sessions found at once
-	sweepWorkers = 4   // of them taken over at the same time
+	sweepBatch   = 100 // sessions per query
+	sweepWorkers = 4   // concurrent takeovers
 )
 
-// Who holds a session's turn is dead when no lease of his lives. The index of
-// open turns has both kinds.
+// The holder of a turn is dead if it has no valid lease. The index of open turns has both kinds of stray.
 const (
 	orphaned = `SELECT h.session_id, h.workspace_id, h.holder FROM parley.heads h
 		WHERE h.turn_id IS NOT NULL AND h.holder IS NOT NULL AND h.deleted_at IS NULL
@@ -32,17 +31,15 @@ const (
  INSERT INTO parley.deaths (process_id) SELECT id FROM dead ON CONFLICT DO NOTHING`
 )
 
-// catchUp makes errands due in time that were left before the database's clock went
-// back: each after the delay that it was left with.
+// catchUp reschedules errands that were left before the database's clock was set back: each keeps its original delay.
 const catchUp = `UPDATE parley.outbox SET due_at = due_at - created_at + parley.now_ms(), created_at = parley.now_ms()
  WHERE due_at > parley.now_ms() + $1 AND created_at > parley.now_ms() + $1`
 
-// stray is a session whose turn nobody runs.
+// stray is a session with a turn that nobody runs.
 type stray struct{ session, workspace, holder parley.ID }
 
-// Sweep implements store.Leases. Several processes may sweep at once: each
-// session is taken over by one of them. A dead process is forgotten behind the
-// last of its claims, so that a sweep which was broken off is seen to be wanted.
+// Sweep implements store.Leases. Several processes may sweep at once: each session is taken over by one of them. A dead
+// process is forgotten after its last claim, so an interrupted sweep is noticed.
 func (s *Store) Sweep(ctx context.Context) (int, error) {
 	total := 0
 	for {
@@ -77,8 +74,8 @@ func (s *Store) Sweep(ctx context.Context) (int, error) {
 	return total + judged, mapError(err)
 }
 
-// strays finds sessions to take over or to repair, in an order of its own: who
-// else sweeps begins with others.
+// strays finds sessions to take over or to repair, in a random order, so that concurrent sweeps begin with different
+// ones.
 func (s *Store) strays(ctx context.Context) (found []stray, err error) {
 	err = s.read(ctx, func() *batch {
 		found = nil
@@ -107,7 +104,7 @@ func (s *Store) takeOver(ctx context.Context, strays []stray) (int, error) {
 	close(next)
 	var workers sync.WaitGroup
 	for range min(sweepWorkers, len(strays)) {
-		workers.Go(func() { // ends when no session is left
+		workers.Go(func() { // ends when no sessions are left
 			for one := range next {
 				touched, err := s.takeOverOne(ctx, one)
 				if err != nil {
@@ -129,7 +126,7 @@ func (s *Store) takeOverOne(ctx context.Context, one stray) (bool, error) {
 		if one.holder.IsZero() {
 			return a.tx.Repair(one.session)
 		}
-		if alive, err := a.Alive(one.holder); err != nil || alive { // it has come back
+		if alive, err := a.Alive(one.holder); err != nil || alive { // the holder has come back
 			return false, err
 		}
 		a.dead = one.holder

@@ -7,8 +7,8 @@ import (
 	"example.org/parley/store"
 )
 
-// TestSweepBrokenOff: a dead process is forgotten behind the last of its claims. Until
-// then its lease is one that has run out, so that whoever looks sweeps again.
+// TestSweepBrokenOff: a dead process is forgotten after its last claim. Until then its lease counts as expired, so the
+// next process to look sweeps again.
 func TestSweepBrokenOff(t *testing.T) {
 	t.Parallel()
 	db, url := opened(t)
@@ -34,17 +34,17 @@ func TestSweepBrokenOff(t *testing.T) {
 	}
 	forgets()
 	if left, err := db.NextExpiry(ctx); err != nil || left > 0 {
-		t.Errorf("with a claim of a dead process left the next lease runs out in %s, %v", left, err)
+		t.Errorf("with a remaining claim of a dead process the next lease expires in %s, %v", left, err)
 	}
 	run(t, conn, "UPDATE parley.heads SET holder = NULL")
 	forgets()
 	if left, err := db.NextExpiry(ctx); err != nil || left <= 0 {
-		t.Errorf("without one it runs out in %s, %v", left, err)
+		t.Errorf("without one it expires in %s, %v", left, err)
 	}
 	var dead int
 	if err := conn.QueryRow(ctx, "SELECT count(*) FROM parley.deaths WHERE process_id = $1", process.String()).
 		Scan(&dead); err != nil ||
 		dead != 1 {
-		t.Errorf("its death is noted %d times, %v", dead, err)
+		t.Errorf("its death was recorded %d times, %v", dead, err)
 	}
 }

@@ -442,13 +442,13 @@ func updateHeadArgs(to []arg, of *transition.Head) []arg {
 // claimHeadSet is for an UPDATE of heads, with the arguments of claimHeadArgs.
 const claimHeadSet = "epoch = $31, holder = $32, turn_id = $33, cancel_turn = $34, deleted_at = $35"
 
-// claimHeadPlace1 is the placeholder of an argument behind them.
+// claimHeadPlace1 is the placeholder of an argument after these.
 const claimHeadPlace1 = "$36"
 
-// claimHeadPlace2 is the placeholder of an argument behind them.
+// claimHeadPlace2 is the placeholder of an argument after these.
 const claimHeadPlace2 = "$37"
 
-// claimHeadPlace3 is the placeholder of an argument behind them.
+// claimHeadPlace3 is the placeholder of an argument after these.
 const claimHeadPlace3 = "$38"
 
 // claimHeadArgs appends the arguments of its columns.
@@ -487,7 +487,7 @@ const insertShareColumns = "session_id, reader_id, workspace_id, shared_kind, sh
 
 const insertSharePlaces = "$1, $2, $3, $4, $5, $6, $7"
 
-// insertSharePlace1 is the placeholder of an argument behind them.
+// insertSharePlace1 is the placeholder of an argument after these.
 const insertSharePlace1 = "$8"
 
 // insertShareArgs appends the arguments of its columns.
@@ -630,13 +630,13 @@ func insertMessageArgs(to []arg, of *transition.NewMessage) ([]arg, error) {
 const settleMessageSet = "status = $3, content = $4, tool_name = $5, usage = $6, content_hash = $7, chain_version = $8, " +
 	"provider_data = $9, error = $10, token_estimate = $11, chunks = $12"
 
-// settleMessagePlace1 is the placeholder of an argument behind them.
+// settleMessagePlace1 is the placeholder of an argument after these.
 const settleMessagePlace1 = "$13"
 
-// settleMessagePlace2 is the placeholder of an argument behind them.
+// settleMessagePlace2 is the placeholder of an argument after these.
 const settleMessagePlace2 = "$14"
 
-// settleMessagePlace3 is the placeholder of an argument behind them.
+// settleMessagePlace3 is the placeholder of an argument after these.
 const settleMessagePlace3 = "$15"
 
 // settleMessageArgs appends the arguments of its columns.

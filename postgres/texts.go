@@ -10,25 +10,24 @@ import (
 	"example.org/parley/internal/transition"
 )
 
-// cachedTexts bounds the memory of which texts of calls are stored; when it is
-// full it is emptied.
+// cachedTexts bounds the memory of which texts of calls are stored, which is emptied when full.
 const cachedTexts = 4096
 
-// textKey names a row of call_texts.
+// textKey identifies a row of call_texts.
 type textKey struct {
 	workspaceID parley.ID
 	hash        parley.Hash
 }
 
-// lock is the number of the advisory lock that stands for a text. Who is about
-// to name it shares the lock; who deletes it, because nobody does, has it alone.
+// lock returns the advisory lock of a text. A call that will refer to the text shares the lock; a deletion of the
+// unused text holds it exclusively.
 func (k textKey) lock() int64 {
 	return int64(
 		binary.BigEndian.Uint64(k.hash[:8]) ^ binary.BigEndian.Uint64(k.workspaceID[8:]),
 	) //nolint:gosec // any 64 bits
 }
 
-// locksOf are the locks of texts, in the order in which all take them.
+// locksOf returns the locks of texts, in the order in which all take them.
 func locksOf(keys []textKey) []int64 {
 	locks := make([]int64, len(keys))
 	for i, key := range keys {
@@ -38,7 +37,7 @@ func locksOf(keys []textKey) []int64 {
 	return slices.Compact(locks)
 }
 
-// textCache remembers which texts were stored: the database confirms it.
+// textCache remembers which texts are stored; the database confirms it.
 type textCache struct {
 	mu   sync.Mutex // guards keys
 	keys map[textKey]struct{}
@@ -69,7 +68,7 @@ func (c *textCache) add(workspaceID parley.ID, calls []transition.NewCall) {
 	}
 }
 
-// textsOf are the texts that a call names.
+// textsOf returns the texts that a call refers to.
 func textsOf(workspaceID parley.ID, call *transition.NewCall) (keys []textKey) {
 	for _, hash := range []parley.Hash{call.Call.SystemHash, call.Call.ToolsHash, call.Call.MiddlewareHash} {
 		if !hash.IsZero() {

@@ -12,43 +12,40 @@ import (
 	"example.org/parley/store"
 )
 
-// A transition of a session is optimistic: its head comes from memory, the core
-// computes, and one batch writes all of it if the head's revision is still the
-// one that was computed with, and if what else was taken for granted holds. If
-// not, it is read and computed again. What would write nothing (a refusal, an
-// answer) is confirmed in the same way before anybody hears it.
+// A transition of a session is optimistic: its head comes from memory, the core computes, and one batch writes
+// everything, provided that the head's revision is unchanged and the other assumptions hold. If not, rows are read and
+// the transition is computed again. A result that writes nothing (a refusal, a repeat) is confirmed in the same way
+// before the caller gets it.
 
-// maxTries bounds how often a transition is computed again because other
-// processes changed its session meanwhile.
+// maxTries bounds how often a transition is computed again because other processes changed its session meanwhile.
 const maxTries = 20
 
-// exactTries is how many attempts read everything before one locks the session
-// first: who writes without a pause could else keep all others out.
+// exactTries is how many attempts read everything before one locks the session first; otherwise a busy writer could
+// keep all others out.
 const exactTries = 2
 
-// maxViolations bounds how often a unique index may refuse what was computed from
-// rows that it does not refuse: then an id was used twice.
+// maxViolations bounds how often a unique index may refuse what was computed from rows that do not contradict it: then
+// an id was used twice.
 const maxViolations = 3
 
 // care is how much an attempt relies on memory.
 type care int
 
 const (
-	remembered care = iota // what is known is taken for granted, for the database to confirm
-	exact                  // everything is read
-	locked                 // under the session's lock
+	remembered care = iota // use what is cached, for the database to confirm
+	exact                  // read everything
+	locked                 // lock the session first
 )
 
-// sentOff is an attempt whose connection broke before its end was heard.
+// sentOff is an attempt whose connection broke before its result arrived.
 type sentOff[T any] struct {
 	answer  T
 	attempt *attempt
 	commits []store.Commit
 }
 
-// transact runs a transition of a workspace's session until it is committed or
-// refused. An attempt that nobody knows the end of is looked for in the rows
-// before anything is done again, so that nothing is done twice.
+// transact runs a transition of a workspace's session until it is committed or refused. An attempt with a lost result
+// is looked up in the rows before another one, so nothing is done twice.
 func transact[T any](ctx context.Context, s *Store, workspaceID parley.ID, run func(a *attempt) (T, error)) (T, error) {
 	answer, err := attempts(ctx, s, workspaceID, run)
 	return answer, mapError(err)
@@ -64,7 +61,7 @@ func attempts[T any](ctx context.Context, s *Store, workspaceID parley.ID, run f
 		a := newAttempt(ctx, s, workspaceID, lanes, care)
 		answer, commits, err, failed := try(a, run)
 		if failure(err) {
-			if a.talk == nil { // else it broke with its connection, and nothing was sent
+			if a.talk == nil { // otherwise its transaction broke with the connection
 				return none, outcome(err, len(sent))
 			}
 			failed = err
@@ -98,8 +95,7 @@ func attempts[T any](ctx context.Context, s *Store, workspaceID parley.ID, run f
 	}
 }
 
-// try makes one attempt: err is the core's refusal, failed why what it computed
-// does not count.
+// try makes one attempt: err is the core's refusal, failed is why the result does not count.
 func try[T any](a *attempt, run func(a *attempt) (T, error)) (answer T, commits []store.Commit, err, failed error) {
 	once := func() error {
 		if answer, err = run(a); failure(err) {
@@ -126,7 +122,7 @@ func try[T any](a *attempt, run func(a *attempt) (T, error)) (answer T, commits 
 	return answer, commits, err, failed
 }
 
-// outcome is the error of a call of which an attempt may have been committed.
+// outcome returns the error of a call with an attempt that may have been committed.
 func outcome(err error, sent int) error {
 	if sent == 0 {
 		return err
@@ -150,7 +146,7 @@ func resolved[T any](ctx context.Context, s *Store, sent []sentOff[T]) (*sentOff
 	return nil, nil
 }
 
-// failure reports an error that is no refusal of the core's.
+// failure reports an error that is not a refusal of the core.
 func failure(err error) bool {
 	var refusal *parley.Error
 	return err != nil &&
@@ -175,13 +171,13 @@ func newAttempt(ctx context.Context, s *Store, workspaceID parley.ID, lanes *hel
 
 // retry decides what follows a failed attempt.
 type retry struct {
-	tries  int           // that others were faster
+	tries  int           // attempts lost to faster processes
 	broken time.Time     // when the connection first broke
-	pause  time.Duration // before the next attempt with another one: none at first
+	pause  time.Duration // before the next attempt; none at first
 }
 
-// after waits for what may help and says how careful the next attempt is. An
-// error that computing again cannot mend is returned.
+// after waits as needed and says how careful the next attempt must be. It returns an error that another attempt cannot
+// fix.
 func (r *retry) after(ctx context.Context, failed error) (next care, err error) {
 	state := stateOf(failed)
 	switch {
@@ -229,7 +225,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// settle keeps what a committed attempt leaves in memory.
+// settle caches what a committed attempt has learned.
 func (a *attempt) settle() {
 	for _, h := range a.tx.Locked() {
 		a.store.texts.add(h.WorkspaceID, h.Changes.NewCalls)
@@ -254,10 +250,10 @@ func (a *attempt) mine(h *transition.Head) bool {
 	return false
 }
 
-// confirm asks the database whether an outcome that writes nothing was computed
-// from what still holds. What was read at one moment needs no asking.
+// confirm asks the database whether the basis of an outcome that writes nothing still holds. An outcome read on one
+// snapshot needs no confirmation.
 func (a *attempt) confirm() error {
-	if a.talk != nil { // nobody could change anything: end the transaction
+	if a.talk != nil { // nothing could change: end the transaction
 		return a.talk.end()
 	}
 	if a.blind {
@@ -277,12 +273,11 @@ func (a *attempt) confirm() error {
 	return a.store.send(a.ctx, b)
 }
 
-// errGuessed has an attempt made again that reads everything: what it took for
-// granted only a write would have shown.
+// errGuessed forces another attempt that reads everything, because only a write would have checked an assumption.
 var errGuessed = errors.New("postgres: an outcome was guessed")
 
-// committed looks in the rows for the marks of an attempt: its last event; for
-// one without events, the session as it would have left it.
+// committed looks for an attempt's traces in the rows: its last event or, without events, the session in the state that
+// the attempt would have left.
 func (a *attempt) committed(ctx context.Context) (found bool, err error) {
 	for _, h := range a.tx.Locked() {
 		if !h.Changes.Any() {
@@ -296,8 +291,8 @@ func (a *attempt) committed(ctx context.Context) (found bool, err error) {
 	return false, nil
 }
 
-// hasLeft reports whether a session is as an attempt without events left it. The
-// next revision alone does not say whose it is.
+// hasLeft reports whether a session is as an attempt without events left it. The next revision alone does not tell
+// whose it is.
 func (a *attempt) hasLeft(ctx context.Context, h *transition.Head) (found bool, err error) {
 	var now *transition.Head
 	opened, appended := 0, h.Changes.OutsideGrown == nil || h.Changes.OutsideGrown.Version.Text == ""

@@ -8,7 +8,7 @@ import (
 	"example.org/parley/store"
 )
 
-// The transitions: package transition says what each does, attempt reads and writes.
+// Transitions: package transition defines them, attempt reads and writes.
 
 // EnsureSession implements store.Turns.
 func (s *Store) EnsureSession(
@@ -208,8 +208,7 @@ func (s *Store) DeleteSession(ctx context.Context, scope store.Scope, sessionID 
 	return alone(ctx, s, scope.WorkspaceID, func(a *attempt) error { return a.tx.DeleteSession(scope, sessionID) })
 }
 
-// UpdateSession applies a change. It is not activity: updated_at stays, and the
-// feed alone tells of it.
+// UpdateSession implements store.Sessions.
 func (s *Store) UpdateSession(
 	ctx context.Context,
 	scope store.Scope,
@@ -224,8 +223,7 @@ func (s *Store) UpdateSession(
 	)
 }
 
-// MarkMessage replaces a message's marks. Marks that are as they were leave no
-// event.
+// MarkMessage implements store.Messages.
 func (s *Store) MarkMessage(
 	ctx context.Context,
 	scope store.Scope,
@@ -240,8 +238,7 @@ func (s *Store) MarkMessage(
 	)
 }
 
-// SetClientSession notes which session a client has open, instead of the one
-// before.
+// SetClientSession implements store.Clients.
 func (s *Store) SetClientSession(
 	ctx context.Context,
 	scope store.Scope,
@@ -257,13 +254,13 @@ func (s *Store) SetClientSession(
 	)
 }
 
-// alone is transact for a transition that answers nothing.
+// alone is transact for a transition without a result.
 func alone(ctx context.Context, s *Store, workspaceID parley.ID, run func(a *attempt) error) error {
 	_, err := transact(ctx, s, workspaceID, func(a *attempt) (struct{}, error) { return struct{}{}, run(a) })
 	return err
 }
 
-// ArchiveFeature archives the sessions of a feature, one transaction each.
+// ArchiveFeature implements store.Sessions.
 func (s *Store) ArchiveFeature(
 	ctx context.Context,
 	scope store.Scope,
@@ -300,7 +297,7 @@ func (s *Store) ArchiveFeature(
 	return archived, busy, nil
 }
 
-// every reads the ids that a query answers.
+// every reads the ids that a query returns.
 func every(ctx context.Context, s *Store, as *batch, query string, args ...arg) (ids []parley.ID, err error) {
 	err = s.read(ctx, func() *batch {
 		ids = nil
@@ -314,7 +311,7 @@ func every(ctx context.Context, s *Store, as *batch, query string, args ...arg) 
 	return ids, err
 }
 
-// ClearClientSession forgets what a client has open; nothing is fine too.
+// ClearClientSession implements store.Clients. A client without an open session is fine.
 func (s *Store) ClearClientSession(ctx context.Context, scope store.Scope, principalID parley.ID, client string) error {
 	return alone(ctx, s, scope.WorkspaceID, func(a *attempt) error {
 		id, err := a.OpenedIn(scope.WorkspaceID, principalID, client)

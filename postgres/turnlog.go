@@ -112,7 +112,7 @@ func callsQuery(sessionID parley.ID, q store.CallQuery) (text string, rows int, 
 		limit, rows, l.args
 }
 
-// CallText is the text behind a hash of a workspace's calls.
+// CallText implements store.TurnLog.
 func (s *Store) CallText(ctx context.Context, workspaceID parley.ID, hash parley.Hash) ([]byte, error) {
 	return one(ctx, s, tenant(workspaceID), "text", func(r *row) ([]byte, error) { return r.bytes(), nil },
 		"SELECT text FROM parley.call_texts WHERE workspace_id = $1 AND hash = $2", workspaceID, hash)

@@ -61,7 +61,7 @@ func scanUsage(r *row, group parley.UsageGroup) (parley.UsageSum, error) {
 	case parley.UsageBySession:
 		u.SessionID = id
 	}
-	u.Day = parley.Time(day * 86400000) // 0 of sums that are no day's
+	u.Day = parley.Time(day * 86400000) // 0 unless sums are daily
 	u.Tokens = parley.Tokens{
 		InputTokens:  r.int64(),
 		OutputTokens: r.int64(),

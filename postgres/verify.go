@@ -9,23 +9,21 @@ import (
 	"example.org/parley/store"
 )
 
-// checksums stands before the first table: what PostgreSQL counted of pages whose
-// checksum was wrong.
+// checksums precedes the first table: PostgreSQL's count of pages with a wrong checksum.
 const checksums = " checksums"
 
-// readWhole is the size, in bytes, up to which a table is read as one statement.
-// Larger ones are those that the other stages read, or logs of what happened.
+// readWhole is the size, in bytes, up to which one statement reads a table. Larger tables are read by the other stages,
+// or are logs.
 const readWhole = 256 << 20
 
-// doPages is what to do about a damaged page.
+// doPages says what to do about a damaged page.
 const doPages = "look at PostgreSQL's log, take the server down, check the disk, and put a backup back"
 
-// doChecksums is what to do about a count of wrong checksums, which a repair does not
-// set back.
-const doChecksums = doPages + "; if that was done since: SELECT pg_stat_reset() in this database sets the count back"
+// doChecksums says what to do about a count of wrong checksums, which a repair does not reset.
+const doChecksums = doPages + "; if you have done that, run SELECT pg_stat_reset() in this database to reset the count"
 
-// foreignCode tells of triggers and rules in Parley's schema that its migrations do not
-// make, and of the one trigger that they make when it is not there or does not fire.
+// foreignCode finds triggers and rules in Parley's schema that its migrations do not create, and reports the one
+// trigger that they do create if it is missing or disabled.
 const foreignCode = `SELECT format('the trigger "%s" on "%s" was not made by Parley', left(t.tgname, 100),
 	left(c.relname, 100))
  FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
@@ -40,31 +38,29 @@ UNION ALL SELECT 'the trigger "audit_waits" on "audit" is missing, or is not as 
   AND p.proname = 'audit_waits' AND p.pronamespace = 'parley'::regnamespace)
 LIMIT 20`
 
-// doForeignCode is what to do about them.
+// doForeignCode says what to do about them.
 const doForeignCode = "drop it, look at what it changed, and find out who made it: somebody can write to the " +
 	"database outside Parley"
 
-// checksumCount remembers what PostgreSQL had counted when this process first asked:
-// what was repaired before is no damage of today.
+// checksumCount remembers PostgreSQL's count when this process first asked: earlier damage may have been repaired.
 type checksumCount struct {
-	mu    sync.Mutex // guards all below
+	mu    sync.Mutex // guards all fields below
 	asked bool
 	least int64
 }
 
-// rose reports whether PostgreSQL has counted more since.
+// rose reports whether PostgreSQL's count has risen since.
 func (c *checksumCount) rose(n int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.asked || n < c.least { // or the statistics were reset
+	if !c.asked || n < c.least { // first look, or the statistics were reset
 		c.asked, c.least = true, n
 	}
 	return n > c.least
 }
 
-// CheckPages implements store.Verifiable. PostgreSQL's pages are PostgreSQL's to
-// check: with data checksums it does so at each reading, and counts what was wrong.
-// This asks for the count, and reads the tables that no other stage reads.
+// CheckPages implements store.Verifiable. PostgreSQL checks its own pages: with data checksums it does so on every
+// read, and counts errors. This reads the count, and the tables that no other stage reads.
 func (s *Store) CheckPages(ctx context.Context, after string) (table string, findings []parley.Finding, err error) {
 	found := func(says string) {
 		findings = append(
@@ -263,7 +259,7 @@ func (s *Store) LinkRows(ctx context.Context, after int64, limit int) ([]store.L
 			}
 		}
 		if heads != "" {
-			k.Heads, _ = parley.ParseHeads(heads) // what cannot be read does not fit the hash
+			k.Heads, _ = parley.ParseHeads(heads) // unreadable heads will not match the hash
 		}
 		return k, nil
 	}, `SELECT k.number, k.linked_at, k.workspace_id, k.entry_at, k.entry_id, k.heads, k.hash, a.id IS NOT NULL,

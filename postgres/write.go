@@ -10,8 +10,8 @@ import (
 	"example.org/parley/store"
 )
 
-// write sends what an attempt changed as one transaction, with all that it was
-// computed from to be confirmed. Nothing is sent when it changed nothing.
+// write sends what an attempt changed as one transaction, with everything that it was computed from for confirmation.
+// It sends nothing if nothing changed.
 func (a *attempt) write() error {
 	b := tenant(a.workspace)
 	if a.creates && !slices.ContainsFunc(a.tx.Locked(), func(h *transition.Head) bool { return h.Changes.New != nil }) {
@@ -43,10 +43,10 @@ func (a *attempt) write() error {
 	b.audit(append(entries, a.audit.Deletions(a.workspace, deleted, entries)...))
 	for _, l := range a.heads {
 		if !l.Changes.Any() {
-			b.keepsStill(l.Head)
+			b.lockUnmoved(l.Head)
 		}
 	}
-	for _, h := range a.tx.Locked() { // last: many sessions share a budget
+	for _, h := range a.tx.Locked() { // last, because many sessions share a budget
 		if err := h.WriteBudgets(a.changes(b)); err != nil {
 			return err
 		}
@@ -60,15 +60,15 @@ func (a *attempt) write() error {
 	return a.store.once(a.ctx, b)
 }
 
-// groupable reports whether an attempt may share a transaction: it changes one
-// session that is there, and is likely to come through.
+// groupable reports whether an attempt may share a transaction: it changes one existing session and is likely to
+// succeed.
 func (a *attempt) groupable(b *batch) bool {
 	locked := a.tx.Locked()
 	return len(locked) == 1 && len(a.heads) == 1 && locked[0].Changes.New == nil && a.care == remembered &&
 		len(b.statements) <= groupStatements
 }
 
-// unmoved voids the batch when a head has been changed since it was read.
+// unmoved voids the batch if a head has changed since it was read.
 func (b *batch) unmoved(h *transition.Head) {
 	b.write(
 		`SELECT CASE WHEN EXISTS (SELECT 1 FROM parley.heads WHERE session_id = $1 AND workspace_id = $2
@@ -79,10 +79,9 @@ func (b *batch) unmoved(h *transition.Head) {
 	)
 }
 
-// keepsStill is unmoved, and has whoever would change that head wait for this
-// batch: a deletion of the session that a new one is made for either has come before,
-// or finds the new one (leavesNoChild).
-func (b *batch) keepsStill(h *transition.Head) {
+// lockUnmoved is unmoved, and locks the head so that other changes wait for this batch. A deletion of the session for
+// which a new one is made then either came first, or finds the new one (leavesNoChild).
+func (b *batch) lockUnmoved(h *transition.Head) {
 	b.write(
 		`WITH still AS MATERIALIZED (SELECT 1 FROM parley.heads
 			WHERE session_id = $1 AND workspace_id = $2 AND revision = $3 FOR SHARE)
@@ -93,8 +92,8 @@ func (b *batch) keepsStill(h *transition.Head) {
 	)
 }
 
-// leavesNoChild voids a deletion, or a change of who sees a session, when a child was
-// made since its children were read. It comes behind the update of the head, which waits for whoever makes one.
+// leavesNoChild voids a deletion, or a change of visibility, if a child was made since its children were read. It
+// follows the update of the head, which waits for whoever makes a child.
 func (a *attempt) leavesNoChild(b *batch, h *transition.Head) {
 	var known []parley.ID
 	for _, locked := range a.tx.Locked() {
@@ -108,8 +107,8 @@ func (a *attempt) leavesNoChild(b *batch, h *transition.Head) {
 	)
 }
 
-// guardsOf has the first head's fence look at what a transition took for granted
-// beside its session; what does not fit there has statements of its own.
+// guardsOf puts assumptions beyond the session into the first head's fence; those that do not fit there get their own
+// statements.
 func (b *batch) guardsOf(a *attempt) {
 	h := a.tx.Locked()[0]
 	if a.dead.IsZero() && !a.process.IsZero() && len(a.agents) == 1 && h.Changes.Any() && h.Changes.New == nil {
@@ -122,8 +121,7 @@ func (b *batch) guardsOf(a *attempt) {
 	b.guards(a)
 }
 
-// guards voids the batch when something else than a head is not what it was
-// taken for.
+// guards voids the batch if anything but a head differs from what was assumed.
 func (b *batch) guards(a *attempt) {
 	if !a.process.IsZero() {
 		b.write(
@@ -151,12 +149,11 @@ func (b *batch) guards(a *attempt) {
 	b.statements = append(b.statements, a.found...)
 }
 
-// changes adds what a transition changed of a session to a batch: the
-// transition.Writer.
+// changes adds to a batch what a transition changed of a session. It implements transition.Writer.
 type changes struct {
 	*batch
 	attempt *attempt
-	unknown []textKey // of the calls' texts, those that are not known to be stored
+	unknown []textKey // texts of calls that are not known to be stored
 }
 
 var _ transition.Writer = (*changes)(nil)
@@ -165,8 +162,8 @@ func (a *attempt) changes(b *batch) *changes {
 	return &changes{batch: b, attempt: a}
 }
 
-// UpdateReady implements transition.Writer: it makes claimers find the session, or not.
-// Its place in their order is by the database's clock.
+// UpdateReady implements transition.Writer: it shows the session to claimers, or hides it. The database's clock
+// determines its position.
 func (w *changes) UpdateReady(h *transition.Head) error {
 	const insert = `INSERT INTO parley.ready (session_id, workspace_id, priority, ready_at)
 		VALUES ($1, $2, $3, parley.now_ms()) ON CONFLICT (workspace_id, session_id) DO `
@@ -225,7 +222,7 @@ func (w *changes) NoteDeliveries(h *transition.Head, delivered []transition.Deli
 	return nil
 }
 
-// errand leaves work for the outbox.
+// errand leaves work to the outbox.
 func (b *batch) errand(errand transition.Errand) error {
 	payload, err := errand.Payload()
 	if err != nil {
@@ -320,8 +317,7 @@ func (w *changes) UpdateTurns(_ *transition.Head, turns []*parley.Turn) error {
 	return nil
 }
 
-// textsOf shares the locks of a call's texts, has those that are known to be stored
-// looked for, and returns the others.
+// textsOf shares the locks of a call's texts, adds a check of those known to be stored, and returns the others.
 func (a *attempt) textsOf(b *batch, h *transition.Head, call *transition.NewCall) (unknown []textKey) {
 	keys := textsOf(h.WorkspaceID, call)
 	b.shared = append(b.shared, locksOf(keys)...)
@@ -345,8 +341,7 @@ func (w *changes) InsertCalls(h *transition.Head, calls []transition.NewCall) er
 	return nil
 }
 
-// insertCall adds the record of a call, and those of its texts that are not known
-// to be stored.
+// insertCall adds the record of a call, and those of its texts that are not known to be stored.
 func (b *batch) insertCall(h *transition.Head, call *transition.NewCall, unknown []textKey) error {
 	c := &call.Call
 	for _, key := range unknown {

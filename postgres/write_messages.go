@@ -101,7 +101,7 @@ func (w *changes) SettleMessages(h *transition.Head, rows []transition.SettledRo
 		}
 		settled = append(settled, rows[i].MessageID)
 	}
-	w.write( // the versions keep their places alone
+	w.write( // the versions lose their texts
 		"UPDATE parley.versions SET text = NULL WHERE workspace_id = $1 AND message_id = ANY($2)",
 		h.WorkspaceID,
 		settled,
@@ -111,7 +111,7 @@ func (w *changes) SettleMessages(h *transition.Head, rows []transition.SettledRo
 
 // settleMessage adds what makes a streaming row immutable.
 func (b *batch) settleMessage(h *transition.Head, r *transition.SettledRow) error {
-	var metadata, model arg // of the row as it was opened, unless they are told now
+	var metadata, model arg // those of the open row, unless given now
 	if r.Metadata != nil {
 		metadata = r.Metadata
 	}

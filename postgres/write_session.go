@@ -7,10 +7,9 @@ import (
 	"example.org/parley/internal/transition"
 )
 
-// updateHead is the fence of a transition: it voids the batch when the head has
-// another revision than the one that was computed with. With a claim it looks at
-// the lease and at the agent's version in the same statement, with a call at its
-// texts: a statement more costs more than a condition.
+// updateHead is the fence of a transition: it voids the batch if the head's revision differs from the one that was
+// computed with. With a claim the same statement checks the lease and the agent's version, with a call its texts:
+// another statement costs more than a condition.
 const (
 	updateHead      = movedHead + elseStale
 	updateHeadClaim = movedHead +
@@ -32,13 +31,12 @@ const (
 
 const insertHead = "INSERT INTO parley.heads (" + insertHeadColumns + ", revision) VALUES (" + insertHeadPlaces + ", 1)"
 
-// movedHeadArgs are the arguments of movedHead.
+// movedHeadArgs returns the arguments of movedHead.
 func movedHeadArgs(h *transition.Head) []arg {
 	return claimHeadArgs(updateHeadArgs([]arg{h.ID, h.WorkspaceID, h.Revision}, h), h)
 }
 
-// MoveHead implements transition.Writer: it is the fence, with what else the transition
-// took for granted.
+// MoveHead implements transition.Writer: it is the fence, together with the transition's other assumptions.
 func (w *changes) MoveHead(h *transition.Head) error {
 	for i := range h.Changes.NewCalls {
 		w.unknown = append(w.unknown, w.attempt.textsOf(w.batch, h, &h.Changes.NewCalls[i])...)
@@ -108,8 +106,7 @@ func (b *batch) insertSession(h *transition.Head) error {
 	return nil
 }
 
-// UpdateSetting implements transition.Writer: it writes every column that a PATCH may
-// change.
+// UpdateSetting implements transition.Writer: it writes every column that a patch may change.
 func (w *changes) UpdateSetting(h *transition.Head, setting *transition.Setting) error {
 	s, before := &h.Session, setting.TagsBefore
 	args, err := patchSessionArgs([]arg{s.WorkspaceID, s.ID}, s)
@@ -126,7 +123,7 @@ func (w *changes) UpdateSetting(h *transition.Head, setting *transition.Setting)
 	return nil
 }
 
-// tag makes the index of tags agree with the session's.
+// tag updates the index of a session's tags.
 func (b *batch) tag(s *parley.Session, before []string) {
 	b.untag(s, before)
 	if len(s.Tags) > 0 {

@@ -2,14 +2,12 @@ package prompt
 
 import "example.org/parley"
 
-// givenAgain finds the interrupted answers that a later turn was begun to give
-// again, by sequence; nil for none. They stay left out for good: in the turns after
-// that one too, or else they would come back into the middle of what the provider
-// has in its cache. A turn that gives an answer again begins without a message of
-// its own. rows are ascending; running may have none among them yet.
+// givenAgain finds the interrupted answers that a later turn was begun to repeat, by sequence; nil for none. They stay
+// left out in all later turns too, or they would reappear in the middle of what the provider has cached. A turn that
+// repeats an answer begins without a message of its own. rows are ascending; running may have no row among them yet.
 func givenAgain(rows []parley.Message, running parley.Turn) (again map[int64]bool) {
-	var last parley.ID                // the turn that is being read
-	var interrupted []*parley.Message // its answers that were
+	var last parley.ID                // the turn being read
+	var interrupted []*parley.Message // its interrupted answers
 	leaveOut := func() {
 		for _, m := range interrupted {
 			if again == nil {

@@ -9,9 +9,8 @@ import (
 	"example.org/parley/prompt"
 )
 
-// A turn that takes another one up again begins at the message of both: what the
-// other settled is its own, and its broken answers are left out: for good, since
-// the turns after that one begin with what it showed.
+// A turn that resumes another begins at the message of both: rows settled by the other count as its own, and its broken
+// answers stay left out for good, since later turns begin with what this one showed.
 func TestWindowOfATurnTakenUpAgain(t *testing.T) {
 	t.Parallel()
 	r := plain(2) // rows 1 to 4

@@ -8,14 +8,12 @@ import (
 	"example.org/parley/model"
 )
 
-// Attachments are the files of a request's messages as parts of it.
+// Attachments maps files of a request's messages to parts of the request.
 type Attachments map[parley.ID]model.Part
 
-// Attach finds the parts of the files that messages name: images as images where
-// the model has vision, text as text, everything else by its name. The newest
-// files come first: those beyond parley.MaxShownBytes are named only. open reads
-// what is known of a file and read its bytes; a file that is gone (CodeNotFound)
-// is said to be.
+// Attach finds the parts of the files that messages name: images as images if the model has vision, text as text,
+// everything else by its name. The newest files come first: those beyond parley.MaxShownBytes show only their names.
+// open reads a file's description and read its bytes; a missing file (CodeNotFound) is named as missing.
 func Attach(
 	messages []parley.Message,
 	vision bool,
@@ -46,7 +44,7 @@ func Attach(
 	return parts, nil
 }
 
-// attach makes the part of one file, and says how many of its bytes are in it.
+// attach makes the part of one file, and returns how many of its bytes are in it.
 func attach(
 	id parley.ID,
 	vision bool,
@@ -107,7 +105,7 @@ func attach(
 	), file.Size, nil
 }
 
-// Shows reports whether a model with vision can be shown a file's content.
+// Shows reports whether a model with vision can see a file's content.
 func Shows(file parley.File) bool {
 	return file.IsImage() && file.Size <= parley.MaxImageBytes || file.IsText() && file.Size <= parley.MaxTextFileBytes
 }

@@ -16,7 +16,7 @@ import (
 // noFiles attaches nothing.
 func noFiles([]parley.Message) (prompt.Attachments, error) { return nil, nil }
 
-// shelf is files by id, with their bytes.
+// shelf holds files by id, with their bytes.
 type shelf map[parley.ID]parley.File
 
 func (s shelf) open(id parley.ID) (parley.File, error) {
@@ -109,7 +109,7 @@ func TestFilesBecomeParts(t *testing.T) {
 	}
 }
 
-// The newest files are shown, those beyond the bound are named.
+// The newest files are shown; those beyond the bound are named.
 func TestOlderFilesAreNamed(t *testing.T) {
 	t.Parallel()
 	files := shelf{}

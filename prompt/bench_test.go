@@ -8,7 +8,7 @@ import (
 	"example.org/parley/prompt"
 )
 
-// BenchmarkWindowAndBuild is what a call costs before it is encoded.
+// BenchmarkWindowAndBuild measures a call before it is encoded.
 func BenchmarkWindowAndBuild(b *testing.B) {
 	for _, turns := range []int{1, 5000, 50_000} {
 		r := plain(turns)

@@ -7,25 +7,22 @@ import (
 	"example.org/parley/model"
 )
 
-// Budget is what the messages of a request may take. The zero Budget bounds
-// nothing.
+// Budget bounds the messages of a request. The zero Budget bounds nothing.
 type Budget struct {
-	Tokens int     // of the model, for messages alone; 0: no bound
-	Most   int     // of them, what must be shown may take; 0: Tokens
-	Ratio  float64 // of the model's tokens to the estimates that messages are stored with; 0: 1
+	Tokens int     // the model's tokens for messages; 0: no bound
+	Most   int     // the part of them for what must be shown; 0: Tokens
+	Ratio  float64 // the model's tokens divided by the stored estimates; 0: 1
 }
 
 const (
-	// DefaultReserve is what is kept for an answer that neither max_tokens nor what
-	// is known of the model bounds, in tokens.
+	// DefaultReserve is kept for an answer that neither max_tokens nor a known limit of the model bounds, in tokens.
 	DefaultReserve = 4096
-	// leastReserve is what an answer needs at least, unless max_tokens says less.
+	// leastReserve is the least that an answer needs, unless max_tokens is smaller.
 	leastReserve = 1024
 )
 
-// Reserve is what is kept for an answer of a model: max_tokens, else the longest
-// that the model gives, else DefaultReserve; without max_tokens no more than half
-// of what the model can read.
+// Reserve returns the tokens kept for a model's answer: max_tokens, else the model's longest answer, else
+// DefaultReserve; without max_tokens no more than half of the model's context.
 func Reserve(model model.Info, parameters parley.Parameters) int {
 	switch {
 	case parameters.MaxTokens != nil:
@@ -36,9 +33,8 @@ func Reserve(model model.Info, parameters parley.Parameters) int {
 	return min(DefaultReserve, model.ContextLength/2)
 }
 
-// NewBudget is what a model's context leaves for messages beside the answer and
-// fixed tokens (the system prompt, the tools, what is new with the step), as they
-// are estimated. Nothing is bounded when the context's length is not known.
+// NewBudget returns what a model's context leaves for messages beside the answer and fixed estimated tokens (the system
+// prompt, the tools, the step's new messages). Nothing is bounded if the context's length is unknown.
 func NewBudget(model model.Info, parameters parley.Parameters, fixed int, ratio float64) Budget {
 	if model.ContextLength <= 0 {
 		return Budget{Ratio: ratio}
@@ -52,7 +48,7 @@ func NewBudget(model model.Info, parameters parley.Parameters, fixed int, ratio 
 	return Budget{Tokens: max(1, left-reserve), Most: max(1, left-least), Ratio: ratio}
 }
 
-// Scaled is an estimate in the model's own tokens.
+// Scaled returns an estimate in the model's own tokens.
 func (b Budget) Scaled(estimate int) int {
 	if b.Ratio <= 0 {
 		return estimate
@@ -60,7 +56,7 @@ func (b Budget) Scaled(estimate int) int {
 	return int(math.Ceil(float64(estimate) * b.Ratio))
 }
 
-// stored is the budget in the estimates that messages are stored with.
+// stored returns the budget in the units of stored estimates.
 func (b Budget) stored() int {
 	if b.Tokens <= 0 || b.Ratio <= 0 {
 		return max(0, b.Tokens)
@@ -68,8 +64,8 @@ func (b Budget) stored() int {
 	return max(1, int(float64(b.Tokens)/b.Ratio))
 }
 
-// excess is by how many of the model's tokens so many stored ones are too many for
-// what must be shown; 0 when they are not.
+// excess returns by how many of the model's tokens the given stored tokens exceed the room for what must be shown; 0 if
+// they fit.
 func (b Budget) excess(stored int) int {
 	most := b.Most
 	if most == 0 {
@@ -81,11 +77,10 @@ func (b Budget) excess(stored int) int {
 	return max(0, b.Scaled(stored)-most)
 }
 
-// overheadTokens is what a message takes beside its content: its role and borders.
+// overheadTokens is the size of a message beside its content: its role and borders.
 const overheadTokens = 4
 
-// TokensOf is what a message takes in a request, in the estimates that messages
-// are stored with; 0 for one that is never shown.
+// TokensOf returns a message's size in a request, in stored estimates; 0 for one that is never shown.
 func TokensOf(m *parley.Message) int {
 	if reasonOut(m) != "" || m.Marks.SetAside {
 		return 0

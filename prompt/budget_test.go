@@ -38,8 +38,8 @@ func TestNewBudget(t *testing.T) {
 	}
 }
 
-// A window under a budget of tokens is cut to two thirds of it when it has grown to
-// all of it, and stays where it was cut until it has again.
+// A window under a budget of tokens is cut to two thirds of it when it has filled the budget, and stays there until it
+// has filled it again.
 func TestBudgetCutsInJumps(t *testing.T) {
 	t.Parallel()
 	r := &record{}
@@ -76,8 +76,7 @@ func TestBudgetCutsInJumps(t *testing.T) {
 	}
 }
 
-// The running turn is shown whole, also when it alone is too long: then the
-// selection says by how much.
+// The running turn is shown whole, even if it alone is too long: then the selection says by how much.
 func TestBudgetOfALongTurn(t *testing.T) {
 	t.Parallel()
 	r := plain(5)
@@ -98,11 +97,11 @@ func TestBudgetOfALongTurn(t *testing.T) {
 	}
 	v.Budget.Most = 600
 	if selection = mustView(t, v); selection.Excess != 0 {
-		t.Errorf("within what must fit it is %d too many", selection.Excess)
+		t.Errorf("within the room for what must be shown it is %d too many", selection.Excess)
 	}
 }
 
-// Failure 53: what is read of a long session is what the budget can hold.
+// Failure 53: only as much of a long session is read as the budget can hold.
 func TestBudgetReadsOnlyTheTail(t *testing.T) {
 	t.Parallel()
 	r := plain(50_000)
@@ -122,12 +121,12 @@ func TestBudgetReadsOnlyTheTail(t *testing.T) {
 		v.Session.Context.Anchor = selection.Anchor
 		mustView(t, v)
 		if r.reads > len(selection.Messages)+40 {
-			t.Errorf("%s read %d rows for a window of %d that is known", policy, r.reads, len(selection.Messages))
+			t.Errorf("%s read %d rows for a known window of %d", policy, r.reads, len(selection.Messages))
 		}
 	}
 }
 
-// A window that is cut says why in its manifest.
+// The manifest of a cut window says why.
 func TestManifestSaysWhatCutTheWindow(t *testing.T) {
 	t.Parallel()
 	r := plain(100)

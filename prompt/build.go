@@ -11,10 +11,9 @@ import (
 	"example.org/parley/model"
 )
 
-// Build makes the request of a step: the selection, and behind it the steers
-// that the step delivers, with Sequence set to the places that they take. The
-// manifest names both. tools are those behind settings.Tools, files
-// what Attach made of the messages and steers.
+// Build makes the request of a step: the selection, followed by the steers that the step delivers, with Sequence set to
+// their future sequences. The manifest names both. tools are those of settings.Tools, files what Attach made of the
+// messages and steers.
 func Build(
 	settings Settings,
 	selection Selection,
@@ -42,11 +41,9 @@ func Build(
 	}, manifest, nil
 }
 
-// Rebuild makes the request of a recorded call again: the same one that Build
-// made. system and tools are the texts behind the call's hashes; messages are
-// those of the session within the manifest's Spans, ascending; others in the list
-// are passed over. Marks do not matter any more: they may have changed since.
-// files is asked to Attach those that were shown.
+// Rebuild makes the request of a recorded call again: the same one that Build made. system and tools are the texts with
+// the call's hashes; messages are those of the session within the manifest's Spans, ascending; others in the list are
+// skipped. Marks no longer matter: they may have changed since. files Attaches the files that were shown.
 func Rebuild(
 	call parley.Call,
 	system string,
@@ -59,7 +56,7 @@ func Rebuild(
 		return model.Request{}, err
 	}
 	shown := Shown(call.Manifest, messages)
-	if sumsUp(call.Manifest) { // also when it is a replay of one that does
+	if sumsUp(call.Manifest) { // a replay of such a call too
 		return compactionRequest(call.Model, system, call.Parameters, call.Manifest, shown), nil
 	}
 	attached, err := files(shown)
@@ -77,8 +74,7 @@ func Rebuild(
 	}, nil
 }
 
-// Shown are those of a session's messages, ascending, that a manifest names, in the
-// order of its ranges.
+// Shown returns the messages of a session, ascending, that a manifest names, in the order of its ranges.
 func Shown(manifest parley.Manifest, messages []parley.Message) []parley.Message {
 	shown := make([]parley.Message, 0, len(messages))
 	for _, r := range manifest.Ranges {
@@ -102,18 +98,16 @@ func Shown(manifest parley.Manifest, messages []parley.Message) []parley.Message
 	return shown
 }
 
-// Tools are tool definitions in the one form that requests and the record have of
-// them: by name, parameters canonical. The zero Tools are none. They are never
-// written again: one set serves many requests.
+// Tools are tool definitions in the form that requests and the record use: sorted by name, with canonical parameters.
+// The zero Tools are empty. They are immutable: one set serves many requests.
 type Tools struct {
 	definitions []parley.ToolDefinition
 	text        []byte
 	hash        parley.Hash
 }
 
-// NewTools gives definitions that form. It reads every schema, which takes longer
-// than the rest of a request: keep what it made. CodeInvalid for parameters that
-// are not JSON.
+// NewTools converts definitions to that form. It reads every schema, which takes longer than the rest of a request, so
+// cache its result. It returns CodeInvalid for parameters that are not JSON.
 func NewTools(definitions []parley.ToolDefinition) (Tools, error) {
 	sorted, err := sortedTools(definitions)
 	if err != nil || len(sorted) == 0 {
@@ -130,13 +124,13 @@ func NewTools(definitions []parley.ToolDefinition) (Tools, error) {
 	return Tools{definitions: sorted, text: text, hash: parley.HashOf(text)}, nil
 }
 
-// Text is their canonical JSON, which the record keeps once per hash; nil for none.
+// Text returns their canonical JSON, which the record keeps once per hash; nil for none.
 func (t Tools) Text() []byte { return t.text }
 
-// Hash is that of Text, the zero Hash for none.
+// Hash returns the hash of Text, the zero Hash for none.
 func (t Tools) Hash() parley.Hash { return t.hash }
 
-// DecodeTools reads the definitions in a text of Tools.
+// DecodeTools reads definitions from a Tools' Text.
 func DecodeTools(text []byte) ([]parley.ToolDefinition, error) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return nil, nil
@@ -148,8 +142,8 @@ func DecodeTools(text []byte) ([]parley.ToolDefinition, error) {
 	return tools, nil
 }
 
-// sortedTools gives the one form that definitions have in requests: by name,
-// parameters canonical, nil when there are none.
+// sortedTools returns definitions as requests use them: sorted by name, with canonical parameters, nil if there are
+// none.
 func sortedTools(tools []parley.ToolDefinition) ([]parley.ToolDefinition, error) {
 	if len(tools) == 0 {
 		return nil, nil

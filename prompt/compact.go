@@ -12,16 +12,15 @@ import (
 
 // How much of a conversation a compaction leaves in full.
 const (
-	// KeepShare is which part of the limit, at which a summary is written, the newest
-	// turns may have that it does not cover: one in so many.
+	// KeepShare is the share of the limit for a summary that the newest turns, which it does not cover, may have: the
+	// limit divided by KeepShare.
 	KeepShare = 4
-	// KeepTurns is how many complete turns stay uncovered however long they are. When
-	// the model has refused a request as too long none do but the one that runs.
+	// KeepTurns is how many complete turns stay uncovered however long they are. If the model has refused a request as
+	// too long, only the running turn does.
 	KeepTurns = 1
 )
 
-// The texts of summarising requests. They never change: requests must rebuild to
-// the same bytes.
+// The texts of summarising requests. They never change: requests must rebuild to the same bytes.
 const (
 	compactionSystem = "You keep the memory of a conversation between people and an assistant that works with " +
 		"tools. You are given its older part. From now on the assistant sees what you write in place of that " +
@@ -52,26 +51,25 @@ const (
 	compactionPolicy = "compaction"
 )
 
-// pieceSizes are the bytes to which single messages are cut in a summarising
-// request, from the widest to the narrowest: a narrower one is taken when else not
-// one turn would fit.
+// pieceSizes are the bytes to which single messages are cut in a summarising request, from the largest to the smallest:
+// a smaller size is used if otherwise not even one turn would fit.
 var pieceSizes = [...]int{16 << 10, 4 << 10, 1 << 10, 256} //nolint:gochecknoglobals // never written
 
-// Source is what a summary is written of.
+// Source is what a summary is written from.
 type Source struct {
 	From, Through int64            // the sequences of the first and the last message that it covers
 	Absorbs       parley.ID        // the earlier summary in it; zero without one
 	Messages      []parley.Message // the earlier summary first, then ascending
 	Manifest      parley.Manifest
-	Bytes         int // of the transcript
+	Bytes         int // size of the transcript
 }
 
-// Keep is how much of the newest turns a compaction leaves in full: Turns of them in
-// any case, and more up to so many messages and tokens (0: any).
+// Keep says how much of the newest turns a compaction leaves in full: always Turns of them, and more up to the given
+// messages and tokens (0: any number).
 type Keep struct{ Turns, Messages, Tokens int }
 
-// Keeps is what a compaction leaves in full. One that a person asked for, or that
-// a request needs which was too long, leaves no more than it must.
+// Keeps returns what a compaction leaves in full. One requested by a person, or needed by a request that was too long,
+// leaves as little as possible.
 func Keeps(policy parley.Policy, reason parley.CompactionReason) Keep {
 	switch {
 	case reason == parley.CompactOverflow:
@@ -86,15 +84,14 @@ func Keeps(policy parley.Policy, reason parley.CompactionReason) Keep {
 	return Keep{Turns: KeepTurns, Messages: parley.DefaultSummaryLimit / KeepShare}
 }
 
-// Kept counts the newest rows that a compaction leaves in full: rows, newest first,
-// are settled and behind everything that a summary covers already. The turn that is
-// not over stays whole, whatever keep says. False when older rows are to be read to
-// be sure, which is never so when these are all (whole).
+// Kept counts the newest rows that a compaction leaves in full: rows, newest first, are settled and newer than
+// everything that a summary already covers. The unfinished turn stays whole, whatever keep says. It returns false if
+// older rows must be read to be sure, which never happens if these are all (whole).
 func Kept(rows []parley.Message, unfinished parley.Turn, keep Keep, whole bool) (int, bool) {
 	own := running(rows, unfinished)
 	start, turns, messages, tokens := own, 0, 0, 0
 	for at := own; at+1 < len(rows); at++ {
-		if standsFor(&rows[at]) { // a summary is no turn
+		if standsFor(&rows[at]) { // a summary is not a turn
 			continue
 		}
 		messages++
@@ -113,13 +110,12 @@ func Kept(rows []parley.Message, unfinished parley.Turn, keep Keep, whole bool) 
 	return start, whole
 }
 
-// compactionShare is at which part of what a model reads, in percent, a summary is
-// written before the policy's own limit is reached.
+// compactionShare is the percentage of a model's context at which a summary is written even before the policy's own
+// limit is reached.
 const compactionShare = 70
 
-// CompactionDue says why a summary is to be written of a context: messages behind
-// those that a summary covers (a summary counts as one) and tokens; "" while it is
-// not.
+// CompactionDue says why a summary of a context is due: messages not covered by a summary (a summary counts as one), or
+// tokens; "" if none is due.
 func CompactionDue(policy parley.Policy, model model.Info, messages, tokens int64) parley.CompactionReason {
 	limit := int64(policy.SummaryLimit())
 	switch {
@@ -133,8 +129,8 @@ func CompactionDue(policy parley.Policy, model model.Info, messages, tokens int6
 	return ""
 }
 
-// Uncovered counts the messages of a selection that no summary covers, the summary
-// as one, and those of them that are not the running turn's.
+// Uncovered counts the messages of a selection that no summary covers, with the summary as one, and how many of them
+// are not the running turn's.
 func Uncovered(selection Selection, turn parley.Turn) (messages, others int64) {
 	var covered int64
 	for i := range selection.Messages {
@@ -153,12 +149,11 @@ func Uncovered(selection Selection, turn parley.Turn) (messages, others int64) {
 	return messages, others
 }
 
-// PlanCompaction chooses what the next summary covers: earlier (nil: none) and as
-// many of the turns in rows as have room in most bytes. rows, ascending, are what
-// is settled behind what earlier covers, complete turns but for the last when it is
-// cut off (more). Internal and failed messages, those set aside and other summaries are
-// no part of it. A turn is covered whole, a call with its result; a call that may yet
-// get a result is not. False when there is nothing to cover.
+// PlanCompaction chooses what the next summary covers: earlier (nil: none) and as many of the turns in rows as fit into
+// most bytes. rows, ascending, are the settled rows after those that earlier covers: complete turns, except the last if
+// it is cut off (more). Internal and failed messages, those set aside and other summaries are left out. A turn is
+// covered as a whole, and a call only with its result; a call that may still get a result is not covered. It returns
+// false if there is nothing to cover.
 func PlanCompaction(rows []parley.Message, earlier *parley.Message, more bool, most int) (Source, bool) {
 	ends := turnEnds(rows, more)
 	for _, size := range pieceSizes {
@@ -171,7 +166,7 @@ func PlanCompaction(rows []parley.Message, earlier *parley.Message, more bool, m
 				}
 				return s, covers > 0
 			}
-			if i > 0 && s.Bytes > 2*most { // far too much: no need to weigh every turn
+			if i > 0 && s.Bytes > 2*most { // far too much: no need to measure every turn
 				i = max(1, i*most/s.Bytes+1)
 			}
 		}
@@ -179,10 +174,10 @@ func PlanCompaction(rows []parley.Message, earlier *parley.Message, more bool, m
 	return Source{}, false
 }
 
-// turnEnds are the places behind which rows may be cut, ascending: between turns,
-// with no call before whose result is, or may come, behind.
+// turnEnds returns the positions after which rows may be cut, ascending: between turns, and never between a call and
+// its present or possible result.
 func turnEnds(rows []parley.Message, more bool) (ends []int) {
-	open := map[string]bool{} // calls without a result so far, that somebody may answer yet
+	open := map[string]bool{} // calls without a result that may still be answered
 	for i := range rows {
 		m := &rows[i]
 		switch {
@@ -200,7 +195,7 @@ func turnEnds(rows []parley.Message, more bool) (ends []int) {
 			if answeredBehind(rows[i+1:], id) || isOutside(rows[:i+1], id) {
 				continue
 			}
-			delete(open, id) // its turn is over: no result comes any more
+			delete(open, id) // its turn is over: no result will come
 		}
 		if len(open) == 0 {
 			ends = append(ends, i+1)
@@ -215,8 +210,8 @@ func answeredBehind(rows []parley.Message, callID string) bool {
 	})
 }
 
-// isOutside reports that the latest call of an id was recorded by an agent that
-// runs elsewhere: no turn says when it is given up.
+// isOutside reports whether an outside agent recorded the latest call with an id: no turn says when such a call is
+// given up.
 func isOutside(rows []parley.Message, callID string) bool {
 	for i := len(rows) - 1; i >= 0; i-- {
 		if rows[i].Role == parley.RoleToolCall && rows[i].ToolCallID == callID {
@@ -226,7 +221,7 @@ func isOutside(rows []parley.Message, callID string) bool {
 	return false
 }
 
-// sourceOf is the source that covers rows.
+// sourceOf returns the source that covers rows.
 func sourceOf(rows []parley.Message, earlier *parley.Message, size int) Source {
 	s := Source{From: rows[0].Sequence, Through: rows[len(rows)-1].Sequence}
 	if earlier != nil {
@@ -257,7 +252,7 @@ func sourceOf(rows []parley.Message, earlier *parley.Message, size int) Source {
 		switch why := reasonOut(m); {
 		case why != "":
 			w.leaveOut(m.Sequence, why)
-		case m.Role == parley.RoleSummary && m.CoversThrough != nil: // the earlier one stands in front, others are void
+		case m.Role == parley.RoleSummary && m.CoversThrough != nil: // the earlier one comes first, others are void
 		case m.Marks.SetAside:
 			w.leaveOut(m.Sequence, reasonSetAside)
 		default:
@@ -273,13 +268,13 @@ func sourceOf(rows []parley.Message, earlier *parley.Message, size int) Source {
 	return s
 }
 
-// CompactionRequest makes the request that has a source summed up: one message of
-// a user, a part for each message of the source.
+// CompactionRequest makes the request to summarise a source: one user message, with a part for each message of the
+// source.
 func CompactionRequest(model parley.ModelID, system string, source Source) model.Request {
 	return compactionRequest(model, system, parley.Parameters{}, source.Manifest, source.Messages)
 }
 
-// CompactionSystem is the system prompt of summarising requests.
+// CompactionSystem returns the system prompt of summarising requests.
 func CompactionSystem(settings parley.CompactionSettings) string {
 	if settings.Instructions == "" {
 		return compactionSystem
@@ -287,7 +282,7 @@ func CompactionSystem(settings parley.CompactionSettings) string {
 	return compactionSystem + compactionAlso + settings.Instructions
 }
 
-// sumsUp reports that a manifest is of a request for a summary.
+// sumsUp reports whether a manifest belongs to a request for a summary.
 func sumsUp(manifest parley.Manifest) bool {
 	return strings.HasPrefix(manifest.Policy, compactionPolicy+"(")
 }
@@ -310,9 +305,8 @@ func compactionRequest(
 		Messages: []model.Message{{Role: model.RoleUser, Parts: parts}}}
 }
 
-// transcript tells messages as text, the summary first. What a message is said to
-// hold besides its text (volatile context, reasoning, a provider's own data) is no
-// part of it.
+// transcript renders messages as text, the summary first. It leaves out what messages hold besides text (volatile
+// context, reasoning, a provider's own data).
 func transcript(messages []parley.Message, size int) []model.Part {
 	parts := make([]model.Part, 0, len(messages)+1)
 	for i := range messages {
@@ -329,7 +323,7 @@ func transcript(messages []parley.Message, size int) []model.Part {
 	return parts
 }
 
-// told is one message of a transcript, "" for one that says nothing.
+// told returns one message of a transcript, "" for one without text.
 func told(m *parley.Message, size int) string {
 	label, text := "", ""
 	switch m.Role {
@@ -360,7 +354,7 @@ func told(m *parley.Message, size int) string {
 			label = fmt.Sprintf(failedLabel, m.ToolName)
 		}
 	case parley.RoleSummary:
-		if m.CoversThrough != nil { // it stands in front of them all
+		if m.CoversThrough != nil { // it precedes all others
 			return ""
 		}
 		label, text = summaryLabel, textOf(m)

@@ -13,8 +13,7 @@ import (
 	"example.org/parley/prompt"
 )
 
-// settled are the rows of a record that a tail would give, oldest
-// first.
+// settled returns the rows of a record that a tail would return, oldest first.
 func (r *record) settled() []parley.Message {
 	var rows []parley.Message
 	for _, m := range r.rows {
@@ -25,9 +24,8 @@ func (r *record) settled() []parley.Message {
 	return rows
 }
 
-// However a conversation went and wherever a summary ends: no call is parted from
-// its result, turns are whole, the newest stay, and what is internal, failed or set
-// aside is in no summary.
+// However a conversation went and wherever a summary ends: no call is separated from its result, turns are whole, the
+// newest stay, and internal, failed or set-aside messages are in no summary.
 func TestASummaryCutsBetweenTurns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r, _ := drawRecord(t, rapid.IntRange(1, 8).Draw(t, "turns"), []parley.ModelID{modelA, modelB})
@@ -64,7 +62,7 @@ func TestASummaryCutsBetweenTurns(t *testing.T) {
 			return
 		}
 		if source.Bytes > most {
-			t.Fatalf("%d bytes are to be summed up; at most %d may", source.Bytes, most)
+			t.Fatalf("%d bytes are to be summarised; at most %d may", source.Bytes, most)
 		}
 		covered := func(m *parley.Message) bool { return m.Sequence <= source.Through }
 		calls := map[string]*parley.Message{}
@@ -75,7 +73,7 @@ func TestASummaryCutsBetweenTurns(t *testing.T) {
 				t.Fatalf("a turn is cut before message %d", m.Sequence)
 			}
 			if m.TurnID == unfinished.ID && !m.TurnID.IsZero() && covered(m) {
-				t.Fatalf("message %d of the turn that runs is covered", m.Sequence)
+				t.Fatalf("message %d of the running turn is covered", m.Sequence)
 			}
 			switch m.Role {
 			case parley.RoleToolCall:
@@ -93,7 +91,7 @@ func TestASummaryCutsBetweenTurns(t *testing.T) {
 		}
 		for _, m := range source.Messages {
 			if m.Internal || m.Status == parley.MessageFailed || m.Marks.SetAside {
-				t.Fatalf("message %d is to be summed up: %+v", m.Sequence, m)
+				t.Fatalf("message %d is to be summarised: %+v", m.Sequence, m)
 			}
 		}
 		if n := manifestBytes(t, source.Manifest); n > parley.MaxManifestBytes {
@@ -102,7 +100,7 @@ func TestASummaryCutsBetweenTurns(t *testing.T) {
 	})
 }
 
-// A recorded summarising request rebuilds to the same bytes, whatever was marked since.
+// A recorded summarising request rebuilds to the same bytes, whatever marks have changed since.
 func TestRebuildGivesTheSameSummarisingRequest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r, _ := drawRecord(t, rapid.IntRange(2, 8).Draw(t, "turns"), []parley.ModelID{modelA})
@@ -150,8 +148,8 @@ func TestRebuildGivesTheSameSummarisingRequest(t *testing.T) {
 	})
 }
 
-// What is too long for a summarising request is cut on runes (51), an interrupted
-// answer says so, and a call that an agent elsewhere may answer yet is not covered.
+// A message too long for a summarising request is cut between runes (51), an interrupted answer says so, and a call
+// that an outside agent may still answer is not covered.
 func TestWhatIsSummedUp(t *testing.T) {
 	r := &record{}
 	r.add(user(turnID(1), strings.Repeat("é", 20_000)))
@@ -163,7 +161,7 @@ func TestWhatIsSummedUp(t *testing.T) {
 	r.add(user(turnID(2), "next"))
 	source, found := prompt.PlanCompaction(r.rows, nil, false, 40_000)
 	if !found || source.Through != 2 {
-		t.Fatalf("a call that is open is covered: %+v", source)
+		t.Fatalf("an open call is covered: %+v", source)
 	}
 	parts := prompt.CompactionRequest(modelA, "", source).Messages[0].Parts
 	if text := parts[0].Text; !utf8.ValidString(text) || len(text) > 17_000 || !strings.HasPrefix(text, "[User] éé") {
@@ -174,16 +172,15 @@ func TestWhatIsSummedUp(t *testing.T) {
 	}
 	r.add(result(parley.ID{}, 0, "open", `"found"`))
 	if source, _ := prompt.PlanCompaction(r.rows[:4], nil, true, 40_000); source.Through != 2 {
-		t.Errorf("what is read in part is covered up to %d", source.Through)
+		t.Errorf("a turn read in part is covered up to %d", source.Through)
 	}
 	narrow, found := prompt.PlanCompaction(r.rows[:2], nil, false, 2_000)
 	if !found || narrow.Bytes > 2_000 || narrow.Manifest.Policy != "compaction(1024)" {
-		t.Errorf("where only so much has room, %+v", narrow.Manifest)
+		t.Errorf("with less room, %+v", narrow.Manifest)
 	}
 }
 
-// A summary ends before a call whose result stands behind the cut, and goes past one
-// that gets no result any more.
+// A summary ends before a call whose result comes after the cut, and continues past a call that will get no result.
 func TestOpenCallsAtASummarysCut(t *testing.T) {
 	t.Parallel()
 	given := func(m parley.Message, status parley.MessageStatus) parley.Message {

@@ -6,14 +6,14 @@ import (
 	"example.org/parley"
 )
 
-// cut finds where a window begins. Rows are newest first here.
+// cut finds where a window begins. Its rows are newest first.
 type cut struct {
 	view   View
-	floor  int64 // the summary stands for the rows up to here
-	count  int   // messages that recent asks for; 0: any
-	bound  int   // tokens, as they are stored, that the window's rows may take; 0: any
+	floor  int64 // the summary covers the rows up to here
+	count  int   // messages requested by recent; 0: any
+	bound  int   // stored tokens that the window's rows may take; 0: any
 	page   int
-	anchor int64 // where the window was cut, once it is
+	anchor int64 // where the window was cut, once it has been
 }
 
 func newCut(v View, head parley.ContextHead) *cut {
@@ -33,20 +33,20 @@ func newCut(v View, head parley.ContextHead) *cut {
 	switch last := v.Session.LastSequence; {
 	case v.Policy.Kind == parley.PolicySingle:
 		c.page = tailSlack
-	case start > 0 && start <= last: // what the last window held, and what came since
+	case start > 0 && start <= last: // the last window and newer rows
 		c.page = int(min(int64(TailPage), last-start+1+tailSlack))
 	}
 	c.page = min(c.page, TailPage)
 	return c
 }
 
-// most is from how many messages on a window of recent is cut.
+// most returns the number of messages above which a window of recent is cut.
 func (c *cut) most() int { return c.count + c.count/2 }
 
-// target is to how many tokens a window is cut.
+// target returns the number of tokens to which a window is cut.
 func (c *cut) target() int { return c.bound * 2 / 3 }
 
-// read reads, newest first, as far as the window needs, and gives its rows.
+// read reads, newest first, as far as the window needs, and returns the window's rows.
 func (c *cut) read(tail Tail) ([]parley.Message, error) {
 	var rows []parley.Message
 	var before int64
@@ -64,15 +64,15 @@ func (c *cut) read(tail Tail) ([]parley.Message, error) {
 	}
 }
 
-// at is how many of the rows belong to the window; false when it takes older rows
-// to be sure. ended says that there are none.
+// at returns how many of the rows belong to the window; false if older rows are needed to be sure. ended says that
+// there are none.
 func (c *cut) at(rows []parley.Message, ended bool) (int, bool) {
 	own := running(rows, c.view.Turn)
 	if own == len(rows) && !ended {
 		return 0, false
 	}
 	scope, whole := c.scope(rows, own, ended)
-	own = min(own, scope) // a summary may stand for the running turn's beginning
+	own = min(own, scope) // a summary may cover the running turn's beginning
 	if c.view.Policy.Kind == parley.PolicySingle {
 		return scope, whole
 	}
@@ -90,12 +90,11 @@ func (c *cut) at(rows []parley.Message, ended bool) (int, bool) {
 	case kept == scope || !c.under(rows[:kept], own):
 		return kept, true
 	}
-	c.anchor = 0 // it was cut for a narrower view
+	c.anchor = 0 // the cut was for a narrower view
 	return c.at(rows, ended)
 }
 
-// why says for the manifest what the policy's name does not: that the window of
-// these rows, ascending, was cut to fit the budget.
+// why adds to the policy's name in the manifest that the window of these rows, ascending, was cut to fit the budget.
 func (c *cut) why(rows []parley.Message) string {
 	if c.bound > 0 && c.anchor > 0 && c.count == 0 && len(rows) > 0 && rows[0].Sequence == c.anchor {
 		return overBudget
@@ -103,7 +102,7 @@ func (c *cut) why(rows []parley.Message) string {
 	return ""
 }
 
-// rowsFrom is the sequence of the oldest of some rows, 0 of none.
+// rowsFrom returns the sequence of the oldest of some rows, 0 for none.
 func rowsFrom(rows []parley.Message) int64 {
 	if len(rows) == 0 {
 		return 0
@@ -111,8 +110,8 @@ func rowsFrom(rows []parley.Message) int64 {
 	return rows[len(rows)-1].Sequence
 }
 
-// scope is how many of the rows the window may reach at all, apart from its size:
-// all behind the summary, the running turn alone, or so many iterations.
+// scope returns how many of the rows the window may include at all, apart from its size: all after the summary, only
+// the running turn, or a number of iterations.
 func (c *cut) scope(rows []parley.Message, own int, ended bool) (n int, whole bool) {
 	switch c.view.Policy.Kind {
 	case parley.PolicySingle:
@@ -127,14 +126,14 @@ func (c *cut) scope(rows []parley.Message, own int, ended bool) (n int, whole bo
 	return len(rows), ended
 }
 
-// iterationsCut finds the start of the window of an iteration of a loop: n
-// iterations before it, not back into an earlier loop.
+// iterationsCut finds where the window of a loop's iteration begins: n iterations before it, but not in an earlier
+// loop.
 func iterationsCut(rows []parley.Message, n int, turn parley.Turn, own int) (int, bool) {
 	first := max(1, turn.Iteration-n)
 	last, cut := turn.Iteration, own
 	for i := own; i < len(rows); i++ {
 		switch at := rows[i].Iteration; {
-		case at == 0: // said between
+		case at == 0: // a message between iterations
 		case at < first || at > last:
 			return cut, true
 		default:
@@ -144,23 +143,22 @@ func iterationsCut(rows []parley.Message, n int, turn parley.Turn, own int) (int
 	return cut, false
 }
 
-// over reports that a window of these rows has grown so far that it is cut. Of
-// recent the running turn counts as its trigger alone: the window does not move
-// while it runs.
+// over reports whether a window of these rows has grown so large that it must be cut. For recent the running turn
+// counts only as its trigger: the window does not move while the turn runs.
 func (c *cut) over(rows []parley.Message, own int) bool {
 	return c.count > 0 && counted(len(rows), own) > c.most() || c.bound > 0 && tokensOf(rows) > c.bound
 }
 
-// under reports that nothing of the view asks for a window as short as these rows.
+// under reports whether nothing requires a window as short as these rows.
 func (c *cut) under(rows []parley.Message, own int) bool {
 	return (c.count == 0 || counted(len(rows), own) < c.count) && (c.bound == 0 || tokensOf(rows) < c.target()/2)
 }
 
-// counted is how many messages so many rows are for recent.
+// counted returns how many messages the rows count as for recent.
 func counted(rows, own int) int { return rows - max(0, own-1) }
 
-// fresh cuts a window that is over: to the count, and to two thirds of the bound,
-// at the start of a turn; false when it takes older rows to find one.
+// fresh cuts a window that is too large: to the count, and to two thirds of the bound, at the start of a turn; false if
+// older rows are needed to find one.
 func (c *cut) fresh(rows []parley.Message, scope, own int, whole bool) (int, bool) {
 	n := scope
 	if c.count > 0 {
@@ -181,8 +179,8 @@ func (c *cut) fresh(rows []parley.Message, scope, own int, whole bool) (int, boo
 	return n, true
 }
 
-// affordable is how many of the rows, in whole turns, two thirds of the bound are
-// enough for; the running turn's stay.
+// affordable returns how many of the rows, in whole turns, fit into two thirds of the bound; the running turn's rows
+// always stay.
 func (c *cut) affordable(rows []parley.Message, own int) int {
 	n, sum := own, tokensOf(rows[:own])
 	for i := own; i < len(rows); i++ {

@@ -6,13 +6,13 @@ import (
 	"example.org/parley"
 )
 
-// contents are the contents that rows have, by role.
+// contents are the types of contents, by role.
 type contents interface {
 	parley.UserContent | parley.AssistantContent | parley.ToolCallContent | parley.ToolResultContent |
 		parley.TextContent
 }
 
-// decode reads a row's content; what cannot be read is shown as its raw text (A15).
+// decode reads a row's content; unreadable content is shown as its raw text (A15).
 func decode[C contents](m *parley.Message) C {
 	var content C
 	if err := json.Unmarshal(m.Content, &content); err == nil {
@@ -26,8 +26,8 @@ func decode[C contents](m *parley.Message) C {
 	return shown
 }
 
-// decodeUser, decodeAssistant and textOf are decode for the roles whose content
-// is often nothing but a plain text, which a long conversation has thousands of.
+// decodeUser, decodeAssistant and textOf are decode for the roles whose content is often only plain text; a long
+// conversation has thousands of those.
 func decodeUser(m *parley.Message) parley.UserContent {
 	if text, plain := parley.PlainText(m.Content); plain {
 		return parley.UserContent{Text: text}

@@ -11,16 +11,16 @@ import (
 	"example.org/parley/setting"
 )
 
-// Sent is a request as it went over the wire, with what is known of it.
+// Sent is a request as it was sent, with what is known of it.
 type Sent struct {
 	Request  model.Request
 	Encoded  []byte
 	Manifest parley.Manifest
-	Parts    []Part // of Parts
+	Parts    []Part // as Parts returns them
 	Shown    []parley.Message
 }
 
-// Cause says what made two requests differ.
+// Cause says why two requests differ.
 type Cause string
 
 // The causes.
@@ -29,60 +29,59 @@ const (
 	CauseTools      Cause = "tools"
 	CauseSystem     Cause = "system_prompt"
 	CauseParameters Cause = "parameters"
-	CauseSummary    Cause = "summary" // a summary stands where messages stood
+	CauseSummary    Cause = "summary" // a summary replaced messages
 	CauseWindow     Cause = "window"  // the window begins elsewhere
-	CauseMarks      Cause = "marks"   // a message within is shown or left out that was not
+	CauseMarks      Cause = "marks"   // a message within is newly shown or left out
 	CauseMessages   Cause = "messages"
-	CauseAppended   Cause = "appended" // nothing but new messages at the end
+	CauseAppended   Cause = "appended" // only new messages at the end
 	CauseWire       Cause = "wire"     // another encoder, or fields of the wire's own
 )
 
-// Change is one thing in which two requests differ.
+// Change is one difference between two requests.
 type Change struct {
 	Cause  Cause        `json:"cause" enum:"model,tools,system_prompt,parameters,summary,window,marks,messages,appended,wire"` //nolint:lll // a tag cannot be broken
 	Says   string       `json:"says" doc:"For people."`
-	Breaks bool         `json:"breaks_prefix" doc:"The provider can take nothing from its cache from here on."`
-	Lines  []LineChange `json:"lines" doc:"Of a system prompt: the lines that differ."`
-	Names  []string     `json:"names" doc:"Of tools: + added, - removed, ~ changed."`
+	Breaks bool         `json:"breaks_prefix" doc:"From here on the provider cannot use its cache."`
+	Lines  []LineChange `json:"lines" doc:"For a system prompt: the lines that differ."`
+	Names  []string     `json:"names" doc:"For tools: + added, - removed, ~ changed."`
 }
 
-// LineChange is one line that is in one text and not in the other.
+// LineChange is a line that only one of two texts has.
 type LineChange struct {
-	Line int    `json:"line" doc:"Its number in the text that has it, from 1."`
+	Line int    `json:"line" doc:"The line's number in the text that has it, from 1."`
 	Sign string `json:"sign" enum:"+,-"`
 	Text string `json:"text"`
 }
 
-// FirstByte is where two requests part.
+// FirstByte is the first difference between two requests.
 type FirstByte struct {
 	Offset int  `json:"offset"`
-	Kind   Kind `json:"kind" enum:"tool,system,summary,context_note,message,parameters" doc:"The part of the later request that it lies in."`
+	Kind   Kind `json:"kind" enum:"tool,system,summary,context_note,message,parameters" doc:"The part of the later request that contains it."`
 
-	Name     *string `json:"name" doc:"Of a tool, or of the tool that a call or result belongs to."`
+	Name     *string `json:"name" doc:"The name of a tool, or of the tool of a call or result."`
 	Sequence *int64  `json:"sequence"`
-	Was      string  `json:"was" doc:"What stands there in the earlier request, clipped."`
+	Was      string  `json:"was" doc:"The earlier request's text there, clipped."`
 	Is       string  `json:"is"`
 }
 
-// Shared is what two requests have in common from the front, in the order in which
-// providers read: tools, system prompt, messages.
+// Shared is the common beginning of two requests, in the order in which providers read: tools, system prompt, messages.
 type Shared struct {
-	Bytes    int `json:"bytes" doc:"Of the parts."`
+	Bytes    int `json:"bytes" doc:"Bytes of the shared parts."`
 	OfBytes  int `json:"of_bytes"`
 	Tokens   int `json:"tokens" doc:"An estimate."`
 	OfTokens int `json:"of_tokens"`
-	Messages int `json:"messages" doc:"Request messages that are the same from the first on."`
+	Messages int `json:"messages" doc:"The number of equal request messages, from the first on."`
 }
 
-// Difference is how a request differs from one before it.
+// Difference says how a request differs from an earlier one.
 type Difference struct {
 	Identical bool       `json:"identical"`
-	First     *FirstByte `json:"first_difference" doc:"Null when the bytes are the same."`
+	First     *FirstByte `json:"first_difference" doc:"Null when the bytes are equal."`
 	Shared    Shared     `json:"shared"`
 	Changes   []Change   `json:"changes" doc:"The first that breaks the prefix is the reason for a cache miss."`
 }
 
-// Breaks is the first change that breaks the prefix, nil when nothing does.
+// Breaks returns the first change that breaks the prefix, nil if none does.
 func (d *Difference) Breaks() *Change {
 	for i := range d.Changes {
 		if d.Changes[i].Breaks {
@@ -92,7 +91,7 @@ func (d *Difference) Breaks() *Change {
 	return nil
 }
 
-// Compare says how a request differs from one before it.
+// Compare returns how a request differs from an earlier one.
 func Compare(before, after *Sent) Difference {
 	d := Difference{Identical: bytes.Equal(before.Encoded, after.Encoded), Changes: []Change{}}
 	d.Shared = CommonPrefix(before, after)
@@ -123,7 +122,7 @@ func Compare(before, after *Sent) Difference {
 	if says := parametersSay(a, b); says != "" {
 		d.Changes = append(d.Changes, Change{Cause: CauseParameters, Says: says})
 	}
-	for i := range d.Changes { // lists are lists in JSON, even empty
+	for i := range d.Changes { // empty lists must be lists in JSON too
 		c := &d.Changes[i]
 		c.Lines, c.Names = append([]LineChange{}, c.Lines...), append([]string{}, c.Names...)
 	}
@@ -141,8 +140,8 @@ func Compare(before, after *Sent) Difference {
 	return d
 }
 
-// CommonPrefix is what two requests share from the front, in the order in which
-// providers read. A part counts when it is the same to the byte.
+// CommonPrefix returns the common beginning of two requests, in the order in which providers read. A part counts if all
+// its bytes are equal.
 func CommonPrefix(before, after *Sent) Shared {
 	a, b := &before.Request, &after.Request
 	s := Shared{OfTokens: Tokens(after.Parts)}
@@ -182,7 +181,7 @@ func CommonPrefix(before, after *Sent) Shared {
 	return s
 }
 
-// shownAs is a message of the record in a role: a call without a result has two.
+// shownAs is a message of the record in a role: a call without a result has two roles.
 type shownAs struct {
 	sequence int64
 	role     model.Role
@@ -248,7 +247,7 @@ func toolChange(a, b []parley.ToolDefinition) (Change, bool) {
 	return change, true
 }
 
-// The bounds of what is told of a text's lines.
+// The bounds of a text's reported lines.
 const (
 	mostLines     = 40
 	lineRunes     = 200
@@ -256,8 +255,7 @@ const (
 	excerptBytes  = 120
 )
 
-// lineChanges are the lines in which two texts differ, those before and behind
-// that are the same left out.
+// lineChanges returns the lines in which two texts differ, without their common beginning and end.
 func lineChanges(a, b string) []LineChange {
 	was, is := strings.Split(a, "\n"), strings.Split(b, "\n")
 	from := 0
@@ -310,5 +308,5 @@ func parametersSay(a, b *model.Request) string {
 	return "Other parameters: " + strings.Join(
 		names,
 		", ",
-	) + ". They are no part of the text that providers cache, but some (thinking, search) make a provider begin anew."
+	) + ". They are not part of the text that providers cache, but some (thinking, search) make a provider start over."
 }

@@ -11,8 +11,8 @@ import (
 	"example.org/parley/model"
 )
 
-// messageChange says in what the messages of two requests differ, of which the
-// first n are the same unless something before them differs.
+// messageChange says how the messages of two requests differ; the first n are equal, unless something before them
+// differs.
 func messageChange(before, after *Sent, n int) (Change, bool) {
 	a, b := before.Request.Messages, after.Request.Messages
 	for n < len(a) && n < len(b) && sameMessage(&a[n], &b[n]) {
@@ -25,7 +25,7 @@ func messageChange(before, after *Sent, n int) (Change, bool) {
 		return Change{
 			Cause: CauseAppended,
 			Says: fmt.Sprintf(
-				"The earlier request's messages are all there, unchanged; %d more stand behind them.",
+				"The earlier request's messages are all there, unchanged; %d more follow them.",
 				len(b)-n,
 			),
 		}, true
@@ -47,7 +47,7 @@ func messageChange(before, after *Sent, n int) (Change, bool) {
 		return Change{
 			Cause:  CauseSummary,
 			Breaks: true,
-			Says:   fmt.Sprintf("The summary in message %d is not used any more.", covering),
+			Says:   fmt.Sprintf("The summary in message %d is no longer used.", covering),
 		}, true
 	}
 	if len(was) > 0 && len(is) > 0 && was[0] != is[0] {
@@ -63,25 +63,25 @@ func messageChange(before, after *Sent, n int) (Change, bool) {
 		return Change{
 			Cause:  CauseMarks,
 			Breaks: true,
-			Says:   fmt.Sprintf("Left out now: %s, which the earlier request had.", some(gone, "messages")),
+			Says:   fmt.Sprintf("Now left out: %s, which the earlier request had.", some(gone, "messages")),
 		}, true
 	}
 	if among := upTo(come, was); len(among) > 0 {
 		return Change{
 			Cause:  CauseMarks,
 			Breaks: true,
-			Says:   fmt.Sprintf("Shown now, among messages that were sent before: %s.", some(among, "messages")),
+			Says:   fmt.Sprintf("Now shown, among messages that were sent before: %s.", some(among, "messages")),
 		}, true
 	}
 	at := a[n]
 	return Change{
 		Cause:  CauseMessages,
 		Breaks: n < len(a)-1 || n < len(b),
-		Says:   fmt.Sprintf("%s reads otherwise now: %s.", nameOf(&at), otherwise(a, b, n)),
+		Says:   fmt.Sprintf("%s now reads differently: %s.", nameOf(&at), otherwise(a, b, n)),
 	}, true
 }
 
-// otherwise guesses at why a message that was sent before is sent in another form.
+// otherwise guesses why a message is sent in another form than before.
 func otherwise(a, b []model.Message, n int) string {
 	if n >= len(b) {
 		return "it is the last of this request"
@@ -92,9 +92,9 @@ func otherwise(a, b []model.Message, n int) string {
 		case x.Text == NoResult && y.Text != NoResult:
 			return "a tool call that had no result has one"
 		case x.Kind != y.Kind && (x.Kind == model.PartReasoning || y.Kind == model.PartReasoning):
-			return "reasoning is sent to the model that made it alone"
+			return "reasoning is sent only to the model that made it"
 		case x.Kind != y.Kind && (x.Kind == model.PartImage || y.Kind == model.PartImage):
-			return "an image is shown to one of the models only"
+			return "an image is shown to only one of the models"
 		}
 	}
 	return "its content, its files or its context note changed"
@@ -120,7 +120,7 @@ func sequencesOf(messages []model.Message) (list []int64) {
 	return slices.Compact(list)
 }
 
-// missing are those of one ascending list that another lacks.
+// missing returns the elements of one ascending list that another lacks.
 func missing(from, in []int64) (list []int64) {
 	for _, at := range from {
 		if _, found := slices.BinarySearch(in, at); !found {
@@ -130,7 +130,7 @@ func missing(from, in []int64) (list []int64) {
 	return list
 }
 
-// upTo are those of come that stand before the last of was.
+// upTo returns the elements of come that precede the last of was.
 func upTo(come, was []int64) []int64 {
 	if len(was) == 0 {
 		return nil
@@ -139,7 +139,7 @@ func upTo(come, was []int64) []int64 {
 	return come[:n]
 }
 
-// summaryOf is the sequence of the latest summary among messages, 0 without one.
+// summaryOf returns the sequence of the latest summary among messages, 0 without one.
 func summaryOf(shown []parley.Message) (at int64) {
 	for i := range shown {
 		if shown[i].Role == parley.RoleSummary {
@@ -167,7 +167,7 @@ func some(sequences []int64, what string) string {
 	return said
 }
 
-// firstByte finds where two encoded requests part, and what stands there.
+// firstByte finds where two encoded requests diverge, and what is there.
 func firstByte(before, after *Sent) *FirstByte {
 	a, b := before.Encoded, after.Encoded
 	at := 0
@@ -182,10 +182,10 @@ func firstByte(before, after *Sent) *FirstByte {
 	}) {
 		return first
 	}
-	var nearest *Part // that it lies in, or whose frame it lies in
+	var nearest *Part // the part or frame that contains it
 	for i := range after.Parts {
 		p := &after.Parts[i]
-		// The byte behind a text ends it, so a text that became shorter differs there.
+		// The byte after a text ends it, so a text that became shorter differs there.
 		if p.Span != nil && p.Span.end() >= at && (nearest == nil || p.Span.Offset < nearest.Span.Offset) {
 			nearest = p
 		}
@@ -196,7 +196,7 @@ func firstByte(before, after *Sent) *FirstByte {
 	return first
 }
 
-// excerpt is a little of a request around a byte, whole runes only.
+// excerpt returns a little of a request around a byte, in whole runes.
 func excerpt(encoded []byte, at int) string {
 	from := max(0, at-excerptBefore)
 	for from > 0 && from < len(encoded) && !utf8.RuneStart(encoded[from]) {

@@ -8,8 +8,7 @@ import (
 	"example.org/parley/model"
 )
 
-// FuzzTemplate: a prompt's placeholders are known or refused, and none makes a
-// request fail.
+// FuzzTemplate: a prompt's placeholders are known or refused, and none makes a request fail.
 func FuzzTemplate(f *testing.F) {
 	for _, seed := range []string{"{{session.title}}", "{{{{ {{x", "{{}}", "}}{{agent.name}}{{{{"} {
 		f.Add(seed)
@@ -30,8 +29,7 @@ func FuzzTemplate(f *testing.F) {
 	})
 }
 
-// FuzzThinkTags: what an answer says between tags and beside them is all of it, in
-// however many pieces it comes.
+// FuzzThinkTags: an answer's text between and beside tags is complete, in however many pieces it arrives.
 func FuzzThinkTags(f *testing.F) {
 	f.Add("<think>a</think>b", uint8(1))
 	f.Add("<thi", uint8(3))
@@ -63,7 +61,7 @@ func FuzzThinkTags(f *testing.F) {
 	})
 }
 
-// FuzzRedact: a pattern from outside is refused or hides what it matches.
+// FuzzRedact: a pattern from outside is refused, or hides its matches.
 func FuzzRedact(f *testing.F) {
 	f.Add(`\d{3}-\d{4}`, "call 555-1234 or [PHONE_0123456789]")
 	f.Add(`(a|b)+?(c)`, "abc")

@@ -7,15 +7,14 @@ import (
 	"example.org/parley"
 )
 
-// carried is a message that stands before a window, and why.
+// carried is a message that precedes a window, and why.
 type carried struct {
 	message *parley.Message
 	reason  string
 }
 
-// before is what of a head stands before the rows of a window, ascending: the
-// summary, then in their order the first task and what is pinned, as far as the
-// rows do not hold them.
+// before returns the messages of a head that precede the rows of a window, ascending: the summary, then in their order
+// the first task and pinned messages, unless the rows contain them.
 func before(head parley.ContextHead, rows []parley.Message) []carried {
 	var out []carried
 	held := func(m *parley.Message) bool {
@@ -41,7 +40,7 @@ func before(head parley.ContextHead, rows []parley.Message) []carried {
 	return out
 }
 
-// tokensOfHead is the most that a head takes.
+// tokensOfHead returns the most that a head takes.
 func tokensOfHead(head parley.ContextHead) int {
 	sum := tokensOf(head.Pinned)
 	for _, m := range []*parley.Message{head.Summary, head.First} {
@@ -52,8 +51,8 @@ func tokensOfHead(head parley.ContextHead) int {
 	return sum
 }
 
-// standsFor reports that a message is a summary of others: it is shown in their
-// place, by a range of its own, or not at all.
+// standsFor reports whether a message is a summary of others: it is shown in their place, by a range of its own, or not
+// at all.
 func standsFor(m *parley.Message) bool {
 	return m.Role == parley.RoleSummary && m.CoversThrough != nil
 }

@@ -10,7 +10,7 @@ import (
 	"example.org/parley/prompt"
 )
 
-// drawMarks pins rows, sets some aside, and writes summaries of what came before.
+// drawMarks pins rows, sets some aside, and writes summaries of earlier rows.
 func drawMarks(t *rapid.T, r *record) {
 	for i := range r.rows {
 		m := &r.rows[i]
@@ -26,7 +26,7 @@ func drawMarks(t *rapid.T, r *record) {
 	}
 }
 
-// view is what a call before row at sees.
+// view returns what a call before row at sees.
 func (r *record) view(at int, policy parley.Policy, anchor int64, budget prompt.Budget) prompt.View {
 	session := r.session(at)
 	session.Context = parley.Context{Anchor: anchor, Held: true}
@@ -49,9 +49,8 @@ func mustView(t rapid.TB, v prompt.View) prompt.Selection {
 	return selection
 }
 
-// A window keeps its start until it has grown to one and a half times
-// its target, then jumps forward; what it holds is never less than asked for, and
-// never begins inside a turn.
+// A window keeps its start until it has grown to one and a half times its target, then jumps forward; it never holds
+// less than requested, and never begins inside a turn.
 func TestWindowsMoveInJumps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r, begins := drawRecord(t, rapid.IntRange(1, 14).Draw(t, "turns"), []parley.ModelID{modelA})
@@ -77,7 +76,7 @@ func TestWindowsMoveInJumps(t *testing.T) {
 				t.Fatalf("the window moved back from row %d to %d", start, from)
 			}
 			if held < min(n, len(rows)-own+1) {
-				t.Fatalf("the window at %d holds %d messages of the %d asked for", at, held, n)
+				t.Fatalf("the window at %d holds %d messages of the %d requested", at, held, n)
 			}
 			if from > start && len(rows)-start-own+1 <= n+n/2 {
 				t.Fatalf(
@@ -97,13 +96,13 @@ func TestWindowsMoveInJumps(t *testing.T) {
 	})
 }
 
-// facing are the rows that are not internal.
+// facing returns the rows that are not internal.
 func facing(rows []parley.Message) []parley.Message {
 	return slices.DeleteFunc(slices.Clone(rows), func(m parley.Message) bool { return m.Internal })
 }
 
-// Under any policy and budget, with pins and summaries: turns are whole, what is
-// pinned is shown, what does not fit is said, and the call rebuilds.
+// Under any policy and budget, with pins and summaries: turns are whole, pinned messages are shown, an excess is
+// reported, and the call rebuilds.
 func TestWindowsKeepWhatTheyMust(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r, begins := drawRecord(t, rapid.IntRange(1, 7).Draw(t, "turns"), []parley.ModelID{modelA, modelB})
@@ -143,7 +142,7 @@ func TestWindowsKeepWhatTheyMust(t *testing.T) {
 	})
 }
 
-// checkCarried demands the running turn, the pins and the active summary.
+// checkCarried requires the running turn, the pins and the active summary.
 func checkCarried(t *rapid.T, r *record, at int, head parley.ContextHead, policy parley.Policy, shown map[int64]bool) {
 	var covered int64
 	if policy.Kind == parley.PolicySummary && head.Summary != nil {

@@ -9,16 +9,15 @@ import (
 	"example.org/parley/model"
 )
 
-// The names of Parley's own middleware, with the version of what it does.
+// The names of Parley's own middleware, with the version of their behaviour.
 const (
 	userContextName = "user_context@1"
 	thinkTagsName   = "think_tags@1"
 	redactName      = "redact@1"
 )
 
-// Layers are the middleware around the calls of a turn, in the order in which
-// requests pass it. The zero Layers are none. They are never changed: one serves
-// many calls.
+// Layers are the middleware around a turn's calls, in the order in which requests pass them. The zero Layers are empty.
+// They are immutable: one value serves many calls.
 type Layers struct {
 	names []string
 	all   []model.Middleware
@@ -26,24 +25,24 @@ type Layers struct {
 	hash  parley.Hash
 }
 
-// LayersInput says what Layers are made of.
+// LayersInput holds the inputs of Layers.
 type LayersInput struct {
-	Settings  parley.MiddlewareSettings // in effect: the session's over the agent's
+	Settings  parley.MiddlewareSettings // in effect: the session's, else the agent's
 	ThinkTags bool                      // the model is known to write <think>, whatever the settings say
 	Redact    []parley.RedactPattern    // the server's, before those of the settings
 	Own       []model.Middleware        // the program's
 }
 
-// recorded is what a call keeps of Layers beside their names.
+// recorded is what a call keeps of Layers besides their names.
 type recorded struct {
 	Redact []parley.RedactPattern `json:"redact"`
 }
 
-// NewLayers puts middleware together. CodeInvalid for a pattern that is none.
+// NewLayers assembles middleware. It returns CodeInvalid for an invalid pattern.
 func NewLayers(in LayersInput) (Layers, error) {
 	var l Layers
 	if fields := in.Settings.UserContext; fields != nil && len(*fields) > 0 {
-		l.names = append(l.names, userContextName) // it did its work when the message was posted
+		l.names = append(l.names, userContextName) // it acted when the message was posted
 	}
 	for _, own := range in.Own {
 		l.add(own)
@@ -69,9 +68,8 @@ func NewLayers(in LayersInput) (Layers, error) {
 	return l.redacting(patterns, text)
 }
 
-// RebuildLayers puts the middleware of a recorded call together again: names are
-// those of its manifest, text is what Layers.Text was. CodeNotFound for one that
-// this program does not have.
+// RebuildLayers assembles the middleware of a recorded call: names come from its manifest, text from Layers.Text. It
+// returns CodeNotFound for middleware that this program does not have.
 func RebuildLayers(names []string, text []byte, own []model.Middleware) (Layers, error) {
 	var l Layers
 	for _, name := range names {
@@ -124,18 +122,18 @@ func (l Layers) redacting(patterns []parley.RedactPattern, text []byte) (Layers,
 	return l, nil
 }
 
-// Names is what the manifest of a call lists.
+// Names returns the names for a call's manifest.
 func (l Layers) Names() []string { return l.names }
 
-// Text is what the record keeps, once per hash, for a call to be made again; nil
-// when the names say all. It may hold secrets.
+// Text returns what the record keeps, once per hash, to repeat a call; nil if the names are enough. It may hold
+// secrets.
 func (l Layers) Text() []byte { return l.text }
 
-// Hash is that of Text, the zero Hash for none.
+// Hash returns the hash of Text, the zero Hash for none.
 func (l Layers) Hash() parley.Hash { return l.hash }
 
-// Request passes a request through all layers and returns what reads its
-// answers; nil when nothing does. The end of ctx is an error.
+// Request passes a request through all layers and returns the filter for its answers; nil if there is none. It returns
+// an error if ctx ends.
 func (l Layers) Request(
 	ctx context.Context,
 	exchange model.Exchange,
@@ -163,18 +161,17 @@ func (l Layers) Request(
 	}, nil
 }
 
-// CacheKey is the key under which the requests of a session ask for a provider's
-// cache. Each session has its own: its requests are the ones that begin alike
-// over most of their length, and a provider keeps only so many requests of one key
-// on one machine. It says nothing of the id that it is made of.
+// CacheKey returns the key under which a session's requests use a provider's cache. Each session has its own: its
+// requests share most of their beginnings, and a provider keeps only a limited number of requests per key on one
+// machine. The key reveals nothing of the id that it is derived from.
 func CacheKey(sessionID parley.ID) string {
 	return parley.HashOf(append([]byte("cache key "), sessionID[:]...)).String()[:cacheKeyDigits]
 }
 
 const cacheKeyDigits = 32
 
-// bounded ends an answer that is longer than parley.MaxAnswerBytes as its model gives it:
-// whoever takes what filters make of it does not see what they leave out.
+// bounded ends an answer longer than parley.MaxAnswerBytes, measured before filters: later readers do not see what
+// filters remove.
 func bounded(chunks chunkStream) chunkStream {
 	return func(yield func(model.Chunk, error) bool) {
 		size := 0
@@ -182,7 +179,7 @@ func bounded(chunks chunkStream) chunkStream {
 			if size += len(chunk.Text); size > parley.MaxAnswerBytes {
 				yield(
 					model.Chunk{},
-					model.NewError(parley.ClassModel, false, "the answer is longer than this server takes", nil),
+					model.NewError(parley.ClassModel, false, "the answer is longer than this server accepts", nil),
 				)
 				return
 			}

@@ -26,7 +26,7 @@ func mustLayers(t rapid.TB, in prompt.LayersInput) prompt.Layers {
 	return layers
 }
 
-// through plays chunks and the error that ends them through a filter.
+// through plays chunks, and the error that ends them, through a filter.
 func through(filter model.AnswerFilter, chunks []model.Chunk, end error) (out []model.Chunk, ended error) {
 	for chunk, err := range filter(func(yield func(model.Chunk, error) bool) {
 		for _, c := range chunks {
@@ -46,7 +46,7 @@ func through(filter model.AnswerFilter, chunks []model.Chunk, end error) (out []
 	return out, nil
 }
 
-// joined puts the texts of a block together, in the order of the blocks.
+// joined joins the texts of each block, in the order of the blocks.
 func joined(chunks []model.Chunk) (blocks []model.Chunk) {
 	for _, c := range chunks {
 		at := slices.IndexFunc(blocks, func(b model.Chunk) bool { return b.Block == c.Block && b.Kind == c.Kind })
@@ -59,7 +59,7 @@ func joined(chunks []model.Chunk) (blocks []model.Chunk) {
 	return blocks
 }
 
-// drawCuts cuts a text into chunks of a block, on runes.
+// drawCuts cuts a text into chunks of a block, between runes.
 func drawCuts(t *rapid.T, kind model.ChunkKind, block int, text string) (chunks []model.Chunk) {
 	for text != "" {
 		n := rapid.IntRange(1, 7).Draw(t, "bytes")
@@ -78,8 +78,8 @@ func drawCuts(t *rapid.T, kind model.ChunkKind, block int, text string) (chunks 
 
 func thinking() *bool { yes := true; return &yes }
 
-// <think> becomes reasoning wherever the provider cuts its chunks: blocks of
-// their own, renumbered behind one another, nothing lost.
+// <think> becomes reasoning wherever the provider cuts its chunks: blocks of their own, renumbered in order, nothing
+// lost.
 func TestThinkTagsAreReasoning(t *testing.T) {
 	layers := mustLayers(t, prompt.LayersInput{Settings: parley.MiddlewareSettings{ThinkTags: thinking()}})
 	filter, err := layers.Request(t.Context(), model.Exchange{}, &model.Request{})
@@ -150,9 +150,9 @@ func redacting(patterns ...parley.RedactPattern) prompt.LayersInput {
 
 var mail = parley.RedactPattern{Name: "email", Pattern: `[\w.]+@[\w.]+\w`}
 
-// No provider sees what a pattern finds, in no part of a request; the answer has
-// it again in texts and, escaped, in arguments, wherever chunks are cut; a value
-// has the same placeholder in every request of a workspace and another elsewhere.
+// No provider sees a pattern's matches in any part of a request; the answer gets them back in texts and, escaped, in
+// arguments, wherever chunks are cut. A value has the same placeholder in every request of a workspace and another
+// elsewhere.
 func TestRedactHidesAndRestores(t *testing.T) {
 	secret := parley.RedactPattern{Name: "Secret", Pattern: `(?i)(pass)word="[^"]*"`}
 	layers := mustLayers(t, redacting(mail, secret))
@@ -206,11 +206,11 @@ func TestRedactHidesAndRestores(t *testing.T) {
 		}
 	}
 	if !json.Valid(request.Messages[1].Parts[2].ProviderData) || !json.Valid(request.Messages[1].Parts[2].Arguments) {
-		t.Errorf("no JSON any more: %s", data)
+		t.Errorf("no longer JSON: %s", data)
 	}
 	if parts := request.Messages[1].Parts; parts[0].ProviderData != nil ||
 		string(parts[1].ProviderData) != `{"thinking":"[EMAIL_0123456789]","signature":"x"}` {
-		t.Errorf("what was signed over a hidden value goes back, or what was not does not: %s", seen)
+		t.Errorf("data signed over a hidden value was sent back, or other data was not: %s", seen)
 	}
 	told := request.Messages[0].Parts[0].Text
 	hidden := strings.TrimSuffix(strings.TrimPrefix(told, "I am "), ".")
@@ -251,7 +251,7 @@ func TestRedactHidesAndRestores(t *testing.T) {
 	}
 }
 
-// signed is middleware of a program: it signs what passes.
+// signed is a program's middleware that signs what passes.
 type signed string
 
 func (n signed) Name() string { return string(n) }
@@ -268,9 +268,8 @@ func (n signed) Request(_ context.Context, _ model.Exchange, request *model.Requ
 	}, nil
 }
 
-// The order is fixed: a request passes the program's own before what hides from
-// the provider, an answer the other way round; the names and what is recorded
-// are enough to do it again.
+// The order is fixed: a request passes the program's own middleware before redaction, an answer the other way round;
+// the names and the recorded text are enough to repeat it.
 func TestLayersHaveOneOrder(t *testing.T) {
 	fields := parley.ContextFields()
 	in := redacting(mail)
@@ -287,7 +286,7 @@ func TestLayersHaveOneOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	if again.Hash() != layers.Hash() || layers.Hash().IsZero() {
-		t.Error("what is recorded has another hash when it is read")
+		t.Error("the recorded text has another hash when read back")
 	}
 	exchange := model.Exchange{WorkspaceID: parley.NewID()}
 	var systems []string

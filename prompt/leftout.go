@@ -14,10 +14,10 @@ type LeftOut struct {
 	To     int64  `json:"to"`
 	Count  int64  `json:"count"`
 	Reason string `json:"reason"`
-	Tokens *int   `json:"tokens" doc:"An estimate; null where the messages were not read for this answer."`
+	Tokens *int   `json:"tokens" doc:"An estimate; null if the messages were not read for this answer."`
 }
 
-// Reasons beside those of a manifest.
+// Reasons in addition to a manifest's own.
 const (
 	reasonOutside  = "outside the window"
 	reasonCovered  = "covered by the summary in message %d"
@@ -25,10 +25,8 @@ const (
 	reasonNoLonger = "shown by no range of the manifest"
 )
 
-// Omitted says which messages up to a sequence a call was not shown, and why. Of
-// the messages those are needed that stand between the first and the last of a range
-// of the manifest, ascending; of others it is known only that the window does not
-// reach them.
+// Omitted says which messages up to a sequence a call was not shown, and why. It needs the messages between the first
+// and the last of each range of the manifest, ascending; of others it says only that the window does not reach them.
 func Omitted(manifest parley.Manifest, messages []parley.Message, upTo int64) []LeftOut {
 	o := omissions{manifest: manifest, rows: messages, out: []LeftOut{}}
 	o.why = o.outside()
@@ -59,7 +57,7 @@ type omissions struct {
 	out      []LeftOut
 }
 
-// reason is why a message that was read is not shown, "" when it is.
+// reason says why a message that was read is not shown, "" if it is.
 func (o *omissions) reason(m *parley.Message) string {
 	out := reasonOut(m)
 	switch included := Includes(o.manifest, m.Sequence); {
@@ -77,7 +75,7 @@ func (o *omissions) reason(m *parley.Message) string {
 	return o.why(m.Sequence)
 }
 
-// excepted reports that a range names a sequence as an exception.
+// excepted reports whether a range names a sequence as an exception.
 func (o *omissions) excepted(sequence int64) bool {
 	for _, r := range o.manifest.Ranges {
 		if _, found := slices.BinarySearch(r.Except, sequence); found {
@@ -90,7 +88,7 @@ func (o *omissions) excepted(sequence int64) bool {
 // outside says why the window does not reach a message.
 func (o *omissions) outside() func(int64) string {
 	var summary, covers, edge int64
-	first := int64(0) // of the window: what is carried before it begins nothing
+	first := int64(0) // start of the window; messages carried before it do not count
 	for _, r := range o.manifest.Ranges {
 		reason, _, _ := strings.Cut(r.Reason, ";")
 		carried := reason == reasonSummary || reason == reasonFirst || reason == reasonPinned
@@ -127,7 +125,7 @@ func (o *omissions) outside() func(int64) string {
 func (o *omissions) unread(from, to int64) {
 	for from <= to {
 		reason, end := o.why(from), to
-		for end > from && o.why(end) != reason { // the borders of reasons are few
+		for end > from && o.why(end) != reason { // reasons change at few sequences
 			end = from + (end-from)/2
 		}
 		o.add(from, end, reason, nil)

@@ -11,13 +11,12 @@ import (
 )
 
 const (
-	// splitRun is the length from which a run of left-out sequences ends a range;
-	// shorter ones are listed as exceptions.
+	// splitRun is the length from which a run of left-out sequences ends a range; shorter runs are listed as
+	// exceptions.
 	splitRun = 8
-	// steerRoom is kept free in a window's manifest for the steers of a step, the
-	// names of middleware, and a cache key.
+	// steerRoom is kept free in a window's manifest for a step's steers, the names of middleware, and a cache key.
 	steerRoom = 512 + 448
-	// smallManifest is a size in bytes that is not worth being exact about.
+	// smallManifest is a size in bytes below which exact counting is not worthwhile.
 	smallManifest = 1 << 10
 
 	reasonRunning  = "running turn"
@@ -35,8 +34,7 @@ const (
 	unlisted       = "; failed and internal messages within are left out"
 )
 
-// Spans are the sequences that a manifest reaches over, ascending and apart: what
-// has to be read to rebuild its request.
+// Spans returns the sequences that a manifest covers, ascending and disjoint: what must be read to rebuild its request.
 func Spans(manifest parley.Manifest) [][2]int64 {
 	spans := make([][2]int64, 0, len(manifest.Ranges))
 	for _, r := range manifest.Ranges {
@@ -65,8 +63,8 @@ func Includes(manifest parley.Manifest, sequence int64) bool {
 	return false
 }
 
-// reasonOut says why a row is never shown, "" when it may be. It rests on what
-// is immutable in a row: Rebuild must come to the same answer later.
+// reasonOut says why a row is never shown, "" if it may be. It uses only immutable fields: Rebuild must reach the same
+// decision later.
 func reasonOut(m *parley.Message) string {
 	switch {
 	case m.Internal:
@@ -77,8 +75,8 @@ func reasonOut(m *parley.Message) string {
 	return string(m.Status)
 }
 
-// choose leaves out what the model must not see and writes the manifest of the
-// rest. rows are ascending, begin with a turn, and are the callee's from here on.
+// choose leaves out what the model must not see and writes the manifest of the rest. rows are ascending and begin with
+// a turn; choose owns them.
 func choose(w window, rows []parley.Message) Selection {
 	slices.Reverse(rows)
 	at := len(rows) - running(rows, w.turn)
@@ -89,8 +87,8 @@ func choose(w window, rows []parley.Message) Selection {
 			return Selection{Messages: w.shown(rows), Manifest: m}
 		}
 	}
-	// More is set aside, message by message, than a manifest can name: the oldest
-	// turns go, as few as possible, and the manifest says so.
+	// More messages are set aside individually than a manifest can name: drop the oldest turns, as few as possible, and
+	// say so in the manifest.
 	starts := []int{at}
 	for i := at - 1; i > 0; i-- {
 		if startsTurn(&rows[i], &rows[i-1]) {
@@ -107,7 +105,7 @@ func choose(w window, rows []parley.Message) Selection {
 		m, _ := w.describe(rows, at, listSetAside, narrowed)
 		return Selection{Messages: w.shown(rows), Manifest: m}
 	}
-	// Even the running turn alone is too much: it is whole before all else.
+	// Even the running turn alone is too much: showing it whole takes precedence.
 	rows = rows[at:]
 	for i := range rows {
 		rows[i].Marks.SetAside = false
@@ -116,17 +114,16 @@ func choose(w window, rows []parley.Message) Selection {
 	return Selection{Messages: w.shown(rows), Manifest: m}
 }
 
-// window is what a window is for.
+// window holds the inputs of a window's manifest.
 type window struct {
 	policy parley.Policy
 	head   parley.ContextHead
-	again  map[int64]bool // interrupted answers that were given again
+	again  map[int64]bool // interrupted answers that were repeated
 	turn   parley.Turn
-	rule   string // why it begins where it does, when that is not the policy alone
+	rule   string // why it begins where it does, if not only because of the policy
 }
 
-// shown is what the model sees: what stands before the rows, and those of them
-// that are not left out.
+// shown returns what the model sees: the messages before the rows, and the rows that are not left out.
 func (w window) shown(rows []parley.Message) []parley.Message {
 	carried := before(w.head, rows)
 	out := make([]parley.Message, 0, len(carried)+len(rows))
@@ -141,16 +138,16 @@ func (w window) shown(rows []parley.Message) []parley.Message {
 	return out
 }
 
-// listing is how much a manifest names of what it leaves out.
+// listing says how much of what is left out a manifest names.
 type listing int
 
 const (
 	listAll      listing = iota // every sequence
-	listSetAside                // only marks, which may change; what can be told from the row itself goes unnamed
+	listSetAside                // only marks, which may change; reasons in the row itself go unnamed
 )
 
-// describe writes the manifest of a window whose running turn begins at index
-// at, and reports whether it is small enough.
+// describe writes the manifest of a window whose running turn begins at index at, and reports whether it is small
+// enough.
 func (w window) describe(rows []parley.Message, at int, detail listing, suffix string) (parley.Manifest, bool) {
 	m := parley.Manifest{Policy: w.policy.String(), Ranges: carriedRanges(before(w.head, rows))}
 	m.Ranges = appendRanges(m.Ranges, rows[:at], w.policy.String()+w.rule+suffix, detail, w)
@@ -165,7 +162,7 @@ func (w window) describe(rows []parley.Message, at int, detail listing, suffix s
 	return m, encodedSize(m) <= parley.MaxManifestBytes-steerRoom
 }
 
-// carriedRanges are the ranges of what stands before a window.
+// carriedRanges returns the ranges of the messages that precede a window.
 func carriedRanges(all []carried) []parley.ManifestRange {
 	ranges := make([]parley.ManifestRange, 0, len(all)+2)
 	for _, c := range all {
@@ -207,7 +204,7 @@ func appendRanges(
 		m := &rows[i]
 		if i > 0 && detail == listAll {
 			for hidden := rows[i-1].Sequence + 1; hidden < m.Sequence; hidden++ {
-				w.leaveOut(hidden, reasonInternal) // a tail does not hold them
+				w.leaveOut(hidden, reasonInternal) // tails leave them out
 			}
 		}
 		switch why := reasonOut(m); {
@@ -254,7 +251,7 @@ func (w *rangeWriter) show(sequence int64) {
 	w.gap, w.gapWhy = w.gap[:0], nil
 }
 
-// end closes the open range; what was left out behind it needs no exception.
+// end closes the open range; left-out rows after it need no exception.
 func (w *rangeWriter) end() {
 	if w.open != nil {
 		w.open.Reason = w.reason
@@ -288,10 +285,10 @@ func withSteers(manifest parley.Manifest, steers []parley.Message) (parley.Manif
 	return manifest, nil
 }
 
-// encodedSize is the length of a manifest's JSON, or for a small one no less.
+// encodedSize returns the length of a manifest's JSON; for a small one, an upper bound.
 func encodedSize(manifest parley.Manifest) int {
-	// Most manifests are far too small to need counting: six bytes for each of a
-	// text at the worst, twenty for a number, and the names.
+	// Most manifests are far too small to need counting: at most six bytes per byte of text, twenty per number, and the
+	// names.
 	bound := 64 + 6*len(manifest.Policy)
 	for _, r := range manifest.Ranges {
 		bound += 96 + 6*len(r.Reason) + 21*len(r.Except)

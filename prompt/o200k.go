@@ -12,28 +12,28 @@ import (
 	"unicode/utf8"
 )
 
-// o200kTokens are the tokens of o200k_base by rank, each behind its length in one byte,
-// as OpenAI publishes them (https://github.com/openai/tiktoken, MIT). Compressed they
-// take a megabyte of the program; as a table in Go they took six.
+// o200kTokens are the tokens of o200k_base by rank, each after its length in one byte, as OpenAI publishes them
+// (https://github.com/openai/tiktoken, MIT). Compressed they add a megabyte to the program; as a Go table they added
+// six.
 //
 //go:embed o200k.gz
 var o200kTokens []byte
 
-// pieces splits a text as o200k_base does, but for what follows blanks: Go's expressions
-// cannot look ahead, so that the last group is a run of blanks to be cut by splitBlanks.
+// pieces splits a text as o200k_base does, except for what follows blanks: Go's expressions cannot look ahead, so the
+// last group is a run of blanks for splitBlanks to cut.
 var pieces = regexp.MustCompile(
 	`[^\r\n\pL\pN]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\pM]*[\p{Ll}\p{Lm}\p{Lo}\pM]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|` +
 		`[^\r\n\pL\pN]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\pM]+[\p{Ll}\p{Lm}\p{Lo}\pM]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|` +
 		`\pN{1,3}| ?[^` + blank + `\pL\pN]+[\r\n/]*|[` + blank + `]*[\r\n]+|([` + blank + `]+)`,
 )
 
-// longestPiece is how much is merged at once, which costs the square of it. Only a text
-// without a break for a kilobyte is cut there, and counted a token or two too high.
+// longestPiece is how much is merged at once, at quadratic cost. Only a text without a break for a kilobyte is cut
+// there, and counted a token or two too high.
 const longestPiece = 1 << 10
 
 const blank = `\f\n\r\t\v\x{85}\pZ`
 
-// o200k has the rank of each token, read at the first use.
+// o200k returns the rank of each token, read at first use.
 var o200k = sync.OnceValues(func() (map[string]int, error) { //nolint:gochecknoglobals // set once
 	unpacked, err := gzip.NewReader(bytes.NewReader(o200kTokens))
 	if err != nil {
@@ -44,7 +44,7 @@ var o200k = sync.OnceValues(func() (map[string]int, error) { //nolint:gochecknog
 		return nil, err
 	}
 	ranks := make(map[string]int, 200_000)
-	text := string(all) // which the tokens are parts of
+	text := string(all) // the tokens are substrings of it
 	for len(text) > 0 {
 		n := 1 + int(text[0])
 		if n > len(text) {
@@ -56,7 +56,7 @@ var o200k = sync.OnceValues(func() (map[string]int, error) { //nolint:gochecknog
 	return ranks, nil
 })
 
-// countO200k is how many tokens a text has in o200k_base.
+// countO200k returns how many tokens a text has in o200k_base.
 func countO200k(text string) (int, error) {
 	ranks, err := o200k()
 	if err != nil {
@@ -77,8 +77,8 @@ func countO200k(text string) (int, error) {
 	return count, nil
 }
 
-// nextPiece is the beginning of a text that is merged by itself. A run of blanks before
-// something else leaves its last one to that.
+// nextPiece returns the beginning of a text that is merged on its own. A run of blanks before something else leaves its
+// last blank to that.
 func nextPiece(text string) string {
 	at := pieces.FindStringSubmatchIndex(text)
 	if at == nil || at[0] != 0 {
@@ -94,14 +94,13 @@ func nextPiece(text string) string {
 	return text[:end]
 }
 
-// part is a piece of a text on its way to being a token.
+// part is a piece of a text that may become a token.
 type part struct {
 	from int
-	rank int // of it and the next one together
+	rank int // of this piece and the next one together
 }
 
-// merge joins the neighbours of the lowest rank, the first of them, until none are a
-// token together.
+// merge joins the neighbours with the lowest rank, leftmost first, until no two form a token.
 func merge(parts []part, piece string, ranks map[string]int) []part {
 	for i := range len(piece) {
 		parts = append(parts, part{from: i})

@@ -14,7 +14,7 @@ import (
 
 var update = flag.Bool("update", false, "write o200k.gz from the vocabulary of another implementation")
 
-// TestO200kTokens compares the tokens with those that another implementation has.
+// TestO200kTokens compares the tokens with those of another implementation.
 func TestO200kTokens(t *testing.T) {
 	t.Parallel()
 	oracle, want := codec.NewO200kBase(), []byte(nil)
@@ -57,7 +57,7 @@ func TestO200kTokens(t *testing.T) {
 	}
 }
 
-// TestO200kCounts: any text has as many tokens as another implementation counts.
+// TestO200kCounts: every text has as many tokens as another implementation counts.
 func TestO200kCounts(t *testing.T) {
 	t.Parallel()
 	oracle := codec.NewO200kBase()
@@ -82,7 +82,7 @@ func TestO200kCounts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		same(t, string(rapid.SliceOfN(alphabet, 0, 60).Draw(t, "text")))
 	})
-	// The other implementation takes U+007F for nothing; it is a token.
+	// The other implementation ignores U+007F; it is a token.
 	rapid.Check(t, func(t *rapid.T) { same(t, strings.ReplaceAll(rapid.String().Draw(t, "any text"), "\x7f", "")) })
 	if n, err := countO200k("\x7f"); n != 1 || err != nil {
 		t.Errorf("U+007F has %d tokens (%v); want 1", n, err)

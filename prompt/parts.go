@@ -11,39 +11,37 @@ import (
 // Kind says what a part of a request is.
 type Kind string
 
-// The kinds of part, in the order in which providers read them, which is the
-// order in which their caches match.
+// The kinds of parts, in the order in which providers read them and in which their caches match.
 const (
 	KindTool       Kind = "tool"
 	KindSystem     Kind = "system"
 	KindSummary    Kind = "summary"
-	KindNote       Kind = "context_note" // what a user message carries beside its text
+	KindNote       Kind = "context_note" // what a user message carries besides its text
 	KindMessage    Kind = "message"
 	KindParameters Kind = "parameters" // everything else: the model, sampling, the wire's own fields
 )
 
-// Part is a piece of a request: what it is, why it is there, what it weighs, and
-// where in the request's bytes it stands.
+// Part is a piece of a request: what it is, why it is there, its size, and its position in the request's bytes.
 type Part struct {
 	Kind     Kind    `json:"kind" enum:"tool,system,summary,context_note,message,parameters"`
-	Name     *string `json:"name" doc:"Of a tool, or of the tool that a call or result belongs to."`
+	Name     *string `json:"name" doc:"The name of a tool, or of the tool of a call or result."`
 	Sequence *int64  `json:"sequence" doc:"The message of the record that it shows."`
-	// MessageID and Pinned are those of the message: a part without one has neither.
-	MessageID parley.ID `json:"message_id" doc:"Of the message of the record; null of what shows none."`
-	Pinned    bool      `json:"pinned" doc:"The message is pinned now."`
+	// MessageID and Pinned are the message's: a part without a message has neither.
+	MessageID parley.ID `json:"message_id" doc:"The message of the record; null if it shows none."`
+	Pinned    bool      `json:"pinned" doc:"Whether the message is pinned now."`
 
-	Role   *string `json:"role" enum:"user,assistant,tool" doc:"As whom the model reads it: user, assistant or tool."`
+	Role   *string `json:"role" enum:"user,assistant,tool" doc:"The role in which the model reads it."`
 	Reason string  `json:"reason" doc:"Why it is in the request."`
-	Bytes  int     `json:"bytes" doc:"In the request, without the wire's frame around it where its place is known."`
-	Tokens int     `json:"tokens" doc:"An estimate; all of them add up to what the provider counted, once it has."`
-	Span   *Span   `json:"span" doc:"Where it stands in the request's bytes; null where that cannot be told."`
+	Bytes  int     `json:"bytes" doc:"Bytes in the request, without the wire's frame around it if its position is known."`
+	Tokens int     `json:"tokens" doc:"An estimate; all parts add up to the provider's count once it is known."`
+	Span   *Span   `json:"span" doc:"Its position in the request's bytes; null if unknown."`
 
-	// Cached is how many of its tokens the provider's cache held, as far as the number
-	// that it reported reaches from the front; null when it reported none.
-	Cached *int `json:"cached_tokens" doc:"How many of its tokens the provider took from its cache; null when it did not say."`
+	// Cached is how many of its tokens were in the provider's cache: the reported number is assigned from the front;
+	// null if none was reported.
+	Cached *int `json:"cached_tokens" doc:"How many of its tokens the provider took from its cache; null if it did not say."`
 
-	weighed string // what its tokens are counted of
-	beside  int    // and those that it takes besides: its borders, its images
+	weighed string // the text whose tokens are counted
+	beside  int    // further tokens: its borders, its images
 }
 
 // Total sums the parts of a kind.
@@ -54,9 +52,8 @@ type Total struct {
 	Tokens int  `json:"tokens"`
 }
 
-// Parts takes a request apart, in the order in which providers read it. encoded
-// is what the adapter made of it, shown are the messages of the record that are in
-// it, ascending; the manifest says why.
+// Parts takes a request apart, in the order in which providers read it. encoded is the adapter's encoding, shown are
+// the messages of the record in it, ascending; the manifest says why.
 func Parts(request *model.Request, encoded []byte, manifest parley.Manifest, shown []parley.Message) []Part {
 	t := takingApart{wire: readBody(encoded), manifest: manifest, rows: make(map[int64]*parley.Message, len(shown))}
 	for i := range shown {
@@ -133,7 +130,7 @@ func (t *takingApart) system(request *model.Request, messages *finder) {
 	t.parts = append(t.parts, part)
 }
 
-// piece adds a part of a request message to the one of its row, or begins that.
+// piece adds a part of a request message to its row's part, or begins one.
 func (t *takingApart) piece(in *finder, role model.Role, p *model.Part) {
 	row := t.rows[p.Sequence]
 	kind, name := KindMessage, p.Name
@@ -149,8 +146,8 @@ func (t *takingApart) piece(in *finder, role model.Role, p *model.Part) {
 	}
 	var at Span
 	found := false
-	if p.Kind != model.PartImage || role != model.RoleTool { // an image of a result may stand behind other results
-		at, found = place(in, p)
+	if p.Kind != model.PartImage || role != model.RoleTool { // an image of a result may follow other results
+		at, found = locate(in, p)
 	}
 	if last := len(t.parts) - 1; last >= 0 {
 		if one := &t.parts[last]; one.Kind == kind && one.Sequence != nil && *one.Sequence == p.Sequence &&
@@ -174,7 +171,7 @@ func (t *takingApart) piece(in *finder, role model.Role, p *model.Part) {
 		weighed: weight(p),
 		beside:  imageWeight(p),
 	}
-	if kind != KindNote { // which stands in its message's borders
+	if kind != KindNote { // a note shares its message's borders
 		part.beside += overheadTokens
 	}
 	if p.Sequence != 0 {
@@ -195,12 +192,12 @@ func (t *takingApart) piece(in *finder, role model.Role, p *model.Part) {
 	t.parts = append(t.parts, part)
 }
 
-// leastReasoning is the shortest reasoning that is looked for: adapters leave
-// reasoning out, and a short text would be found elsewhere.
+// leastReasoning is the shortest reasoning searched for: adapters leave reasoning out, and a short text could be found
+// elsewhere.
 const leastReasoning = 16
 
-// place finds a part of a request message in the encoded request.
-func place(in *finder, p *model.Part) (Span, bool) {
+// locate finds a part of a request message in the encoded request.
+func locate(in *finder, p *model.Part) (Span, bool) {
 	switch p.Kind {
 	case model.PartToolCall:
 		at, element, found := in.find(p.Name)
@@ -223,7 +220,7 @@ func place(in *finder, p *model.Part) (Span, bool) {
 	return at, found
 }
 
-// weight is what a part's tokens are counted of, but for an image's.
+// weight returns the text whose tokens count for a part, except for images.
 func weight(p *model.Part) string {
 	if p.Kind == model.PartToolCall {
 		return p.Name + string(p.Arguments)
@@ -238,7 +235,7 @@ func imageWeight(p *model.Part) int {
 	return imageTokens(p.Width, p.Height)
 }
 
-// rest are the members of the request's outermost object that hold nothing else.
+// rest collects the members of the request's outermost object that hold no other part.
 func (t *takingApart) rest() {
 	part := Part{Kind: KindParameters, Reason: "the model, its parameters and the wire's own fields"}
 	size := 0
@@ -254,7 +251,7 @@ func (t *takingApart) rest() {
 	}
 }
 
-// reasonIn is why a manifest has a sequence.
+// reasonIn says why a manifest contains a sequence.
 func reasonIn(manifest parley.Manifest, sequence int64) string {
 	for _, r := range manifest.Ranges {
 		if sequence >= r.From && sequence <= r.To {
@@ -264,7 +261,7 @@ func reasonIn(manifest parley.Manifest, sequence int64) string {
 	return ""
 }
 
-// Sum adds up parts by kind, in their order.
+// Sum adds up parts by kind, in order.
 func Sum(parts []Part) []Total {
 	totals := []Total{}
 	for i := range parts {
@@ -287,8 +284,8 @@ func Tokens(parts []Part) (sum int) {
 	return sum
 }
 
-// Fit stretches the estimates of parts so that they add up to the tokens that a
-// request has, as its provider counted them or as the calls before it foretell.
+// Fit scales the estimates of parts so that they add up to a request's tokens, as its provider counted them or as
+// earlier calls predict.
 func Fit(parts []Part, tokens int) {
 	all := Tokens(parts)
 	if all == 0 || tokens <= 0 {
@@ -302,9 +299,8 @@ func Fit(parts []Part, tokens int) {
 	}
 }
 
-// MarkCached tells which parts the provider's cache held. Providers match from
-// the front, so the tokens that they report are the first ones; the estimates are
-// stretched to the input that was counted.
+// MarkCached says which parts were in the provider's cache. Providers match from the front, so the reported tokens are
+// the first ones; the estimates are scaled to the counted input.
 func MarkCached(parts []Part, usage parley.Usage) {
 	if usage.CachedTokens == nil || usage.InputTokens == nil {
 		return

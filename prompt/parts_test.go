@@ -16,7 +16,7 @@ import (
 	"example.org/parley/prompt"
 )
 
-// crowded is a record with everything that a request can show.
+// crowded returns a record with everything that a request can show.
 func crowded() *record {
 	r := &record{}
 	one, two := turnID(1), turnID(2)
@@ -29,7 +29,7 @@ func crowded() *record {
 	return r
 }
 
-// Each part says where in the bytes of any provider its text stands.
+// Each part gives the position of its text in the bytes for any provider.
 func TestPartsPointIntoTheRequest(t *testing.T) {
 	t.Parallel()
 	openAI, err := openai.New(openai.Options{APIKey: "key"})
@@ -70,12 +70,12 @@ func TestPartsPointIntoTheRequest(t *testing.T) {
 					continue
 				}
 				if p.Span == nil {
-					t.Errorf("%+v has no place", p)
+					t.Errorf("%+v has no position", p)
 					continue
 				}
 				if p.Kind == prompt.KindMessage || p.Kind == prompt.KindNote {
 					if p.Span.Offset < before {
-						t.Errorf("part %+v stands before the one before it", p)
+						t.Errorf("part %+v precedes the previous one", p)
 					}
 					before = p.Span.Offset + p.Span.Length
 				}
@@ -118,8 +118,7 @@ func toolNames() (names []string) {
 	return names
 }
 
-// However a provider counts, the parts add up to its count, none is less than
-// nothing, and what has no tokens gets none.
+// However a provider counts, the parts add up to its count, none is negative, and a part without tokens gets none.
 func TestFittedPartsAddUp(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -146,8 +145,8 @@ func TestFittedPartsAddUp(t *testing.T) {
 	})
 }
 
-// A part weighs what its message does: by the model's own tokenizer where there is
-// one, with its borders, and with the area of its images.
+// A part weighs what its message does: by the model's own tokenizer if there is one, with its borders, and with the
+// area of its images.
 func TestPartsWeighAsMessages(t *testing.T) {
 	t.Parallel()
 	text := strings.Repeat("Ein Satz auf Deutsch, der anders zählt. ", 20)
@@ -186,7 +185,7 @@ func TestPartsWeighAsMessages(t *testing.T) {
 	}
 }
 
-// The tokens that a provider's cache held are the first ones.
+// The tokens in a provider's cache are the first ones.
 func TestCachedPartsAreTheFirst(t *testing.T) {
 	t.Parallel()
 	input, cached := int64(100), int64(25)
@@ -200,7 +199,7 @@ func TestCachedPartsAreTheFirst(t *testing.T) {
 	parts[0].Cached = nil
 	prompt.MarkCached(parts[:1], parley.Usage{InputTokens: &input})
 	if parts[0].Cached != nil {
-		t.Error("a provider that says nothing has cached something")
+		t.Error("a provider that reports nothing has cached something")
 	}
 }
 
@@ -226,7 +225,7 @@ func sentOf(t *testing.T, r *record, policy parley.Policy, turn int, change func
 	return sent
 }
 
-// What made two requests differ is named, and what they share is counted.
+// The cause of a difference is named, and the shared part is counted.
 func TestCompareNamesTheCause(t *testing.T) {
 	t.Parallel()
 	all := parley.Policy{Kind: parley.PolicyAll}
@@ -280,7 +279,7 @@ func TestCompareNamesTheCause(t *testing.T) {
 				t.Errorf("%d messages are shared, want %d", d.Shared.Messages, test.shared)
 			}
 			if d.First.Kind != test.kind {
-				t.Errorf("they part in %+v", d.First)
+				t.Errorf("they diverge in %+v", d.First)
 			}
 			at := d.First.Offset
 			if !bytes.Equal(before.Encoded[:at], test.after.Encoded[:at]) ||
@@ -316,8 +315,8 @@ func TestCompareNamesTheCause(t *testing.T) {
 	}
 }
 
-// A system prompt that only lost its end differs at the quote behind it, which is
-// the system prompt's and not the first message's.
+// A system prompt that only lost its end differs at the closing quote, which belongs to the system prompt and not to
+// the first message.
 func TestCompareNamesAShorterSystemPrompt(t *testing.T) {
 	t.Parallel()
 	all := parley.Policy{Kind: parley.PolicyAll}
@@ -326,11 +325,11 @@ func TestCompareNamesAShorterSystemPrompt(t *testing.T) {
 	}
 	d := prompt.Compare(with("You are old. It is 10:02."), with("You are old."))
 	if d.First == nil || d.First.Kind != prompt.KindSystem {
-		t.Errorf("they part in %+v", d.First)
+		t.Errorf("they diverge in %+v", d.First)
 	}
 }
 
-// What is pinned before a context edge does not hide that the edge cut the window.
+// A pin before a context edge does not hide that the edge cut the window.
 func TestOmittedNamesTheEdgeBehindPins(t *testing.T) {
 	t.Parallel()
 	r := plain(12)

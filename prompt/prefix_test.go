@@ -17,7 +17,7 @@ import (
 	"example.org/parley/prompt"
 )
 
-// wires are the encoders of both wires, with each way to ask for a cache.
+// wires returns the encoders of both wires, with each way to request caching.
 func wires(t testing.TB) map[parley.ModelID]model.Model {
 	t.Helper()
 	chat, err := openai.New(openai.Options{BaseURL: "http://127.0.0.1:1/v1"})
@@ -37,8 +37,8 @@ func wires(t testing.TB) map[parley.ModelID]model.Model {
 	}
 }
 
-// front is an encoded request from its first byte to the end of its messages,
-// without marks and with the last message open: it may grow.
+// front returns an encoded request from its first byte to the end of its messages, without marks and with the last
+// message open: it may grow.
 func front(t rapid.TB, encoded []byte) []byte {
 	t.Helper()
 	body := bytes.ReplaceAll(encoded, []byte(wire.CacheMark), nil)
@@ -51,8 +51,7 @@ func front(t rapid.TB, encoded []byte) []byte {
 	return bytes.TrimRight(body[:at+len(messages)], "]}")
 }
 
-// asked has some cancelled answers given again by another turn, as a retry does,
-// and gives each row what its provider gave with it.
+// asked has another turn repeat some cancelled answers, as a retry does, and gives each row its provider's data.
 func asked(t *rapid.T, r *record, model parley.ModelID) (continues map[parley.ID]parley.Turn) {
 	continues = map[parley.ID]parley.Turn{}
 	for i := range r.rows {
@@ -84,10 +83,9 @@ func asked(t *rapid.T, r *record, model parley.ModelID) (continues map[parley.ID
 	return continues
 }
 
-// Of any two successive calls of a session the earlier one's bytes, from the first
-// to the end of its messages and but for marks, begin the later one's: with tools,
-// steers, failed and cancelled answers, answers given again, context notes, and
-// values that are hidden from the provider.
+// Of any two successive calls of a session, the earlier one's bytes up to the end of its messages, marks aside, begin
+// the later one's: with tools, steers, failed and cancelled answers, repeated answers, context notes, and values hidden
+// from the provider.
 func TestSuccessiveRequestsShareTheirPrefix(t *testing.T) {
 	models := wires(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -126,7 +124,7 @@ func TestSuccessiveRequestsShareTheirPrefix(t *testing.T) {
 			}
 			now := front(t, encoded.Body)
 			if !bytes.HasPrefix(now, before) {
-				t.Fatalf("the request at %d does not begin as the one before\nbefore %s\nnow    %s", at, before, now)
+				t.Fatalf("the request at %d does not extend the previous one\nbefore %s\nnow    %s", at, before, now)
 			}
 			before = now
 		}

@@ -12,8 +12,8 @@ import (
 	"example.org/parley/prompt"
 )
 
-// A recorded call rebuilds to the request that was sent, whatever marks were
-// changed since, from no more than the record and the call.
+// A recorded call rebuilds to the request that was sent, whatever marks have changed since, from only the record and
+// the call.
 func TestRebuildGivesTheSameRequest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r, begins := drawRecord(t, rapid.IntRange(1, 8).Draw(t, "turns"), []parley.ModelID{modelA, modelB})
@@ -38,7 +38,7 @@ func TestRebuildGivesTheSameRequest(t *testing.T) {
 		}
 		sent, manifest := mustBuild(t, settings, selection, steers...)
 
-		kept = append(kept, r.rows[at:]...) // and what came later, in places of its own
+		kept = append(kept, r.rows[at:]...) // and later rows, with their own sequences
 		for i := at + len(steers); i < len(kept); i++ {
 			kept[i].Sequence = int64(i + 1)
 		}
@@ -88,7 +88,7 @@ func TestAllKeepsPrefixes(t *testing.T) {
 			selection := mustWindow(t, settings.Policy, r.session(at), parley.Turn{ID: r.rows[at-1].TurnID}, r.tail(at))
 			request, _ := mustBuild(t, settings, selection)
 			if len(request.Messages) < len(before) {
-				t.Fatalf("the request at %d is shorter than the one before", at)
+				t.Fatalf("the request at %d is shorter than the previous one", at)
 			}
 			if diff := cmp.Diff(before, request.Messages[:len(before)], equateEmpty()); diff != "" {
 				t.Fatalf("prefix broken at %d (-before +now):\n%s", at, diff)
@@ -98,8 +98,7 @@ func TestAllKeepsPrefixes(t *testing.T) {
 	})
 }
 
-// In any window every tool call has exactly one result behind it, and every
-// result its call.
+// In any window every tool call is followed by exactly one result, and every result has its call.
 func TestCallsAndResultsStayPaired(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r, begins := drawRecord(t, rapid.IntRange(1, 8).Draw(t, "turns"), []parley.ModelID{modelA, modelB})

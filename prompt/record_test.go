@@ -19,8 +19,8 @@ const (
 
 // record is a session's record as a store would hold it.
 type record struct {
-	rows  []parley.Message // ascending, sequences without gaps
-	reads int              // rows that Tail gave
+	rows  []parley.Message // ascending, without gaps
+	reads int              // rows returned by Tail
 }
 
 func (r *record) add(m parley.Message) *parley.Message {
@@ -32,7 +32,7 @@ func (r *record) add(m parley.Message) *parley.Message {
 	return &r.rows[len(r.rows)-1]
 }
 
-// session is a snapshot of the first n rows.
+// session returns a snapshot of the first n rows.
 func (r *record) session(n int) parley.Session {
 	s := parley.Session{LastSequence: int64(n)}
 	for _, m := range r.rows[:n] {
@@ -44,7 +44,7 @@ func (r *record) session(n int) parley.Session {
 	return s
 }
 
-// tail reads the first n rows newest first, as the port says.
+// tail reads the first n rows newest first, as the port requires.
 func (r *record) tail(n int) prompt.Tail {
 	return func(before int64, limit int) ([]parley.Message, bool, error) {
 		var page []parley.Message
@@ -61,7 +61,7 @@ func (r *record) tail(n int) prompt.Tail {
 	}
 }
 
-// head finds among the first n rows what may stand before a window, as the port says.
+// head finds among the first n rows what may precede a window, as the port requires.
 func (r *record) head(n int) func() (parley.ContextHead, error) {
 	return func() (head parley.ContextHead, _ error) {
 		var edge int64
@@ -139,8 +139,8 @@ func turnID(n int) parley.ID {
 	return id
 }
 
-// drawRecord makes a conversation with everything that may be in one, and the
-// places where a step began: the rows before it are what its request could see.
+// drawRecord makes a conversation with everything that one may contain, and the positions where a step began: its
+// request could see the rows before them.
 func drawRecord(t *rapid.T, turns int, models []parley.ModelID) (r *record, begins []int) {
 	r = &record{}
 	calls := 0

@@ -14,24 +14,22 @@ import (
 	"example.org/parley/model"
 )
 
-// redactor hides what its patterns find from the provider: in system prompts,
-// messages, and the arguments and results of tools. The record keeps the texts as
-// they are. Descriptions of tools are the agent's own words and stay; what is in
+// redactor hides matches of its patterns from the provider: in system prompts, messages, and the arguments and results
+// of tools. The record keeps the original texts. Descriptions of tools are the agent's own words and stay; text in
 // images cannot be found.
 //
-// A placeholder, [EMAIL_3f9a0c1d2e], is made of the workspace and the value: the
-// same value has the same one in all requests of a conversation and of its forks, so
-// that prefixes and what a provider signed stay as they were; and a provider, who
-// does not know the workspace's id, cannot find the value by trying.
+// A placeholder, [EMAIL_3f9a0c1d2e], derives from the workspace and the value: the same value gets the same placeholder
+// in all requests of a conversation and of its forks, so that prefixes and what a provider signed stay valid. A
+// provider, which does not know the workspace's id, cannot find the value by trying.
 type redactor struct {
 	names []string       // upper case, by pattern
-	size  int            // instructions of all patterns: what reading a rune may cost
-	first *regexp.Regexp // a group for what looks like a placeholder, and one for each pattern
-	next  *regexp.Regexp // the same behind a rune, which is only looked at: for the rest of a text
+	size  int            // instructions of all patterns: the cost of reading a rune
+	first *regexp.Regexp // one group for placeholders, and one for each pattern
+	next  *regexp.Regexp // the same after a rune of context, for the rest of a text
 }
 
-// placeholderDigits is the length of the number in a placeholder: with 40 bits
-// two values of a conversation do not meet.
+// placeholderDigits is the length of the number in a placeholder: with 40 bits two values of a conversation do not
+// collide.
 const placeholderDigits = 10
 
 func newRedactor(patterns []parley.RedactPattern) (*redactor, error) {
@@ -39,15 +37,15 @@ func newRedactor(patterns []parley.RedactPattern) (*redactor, error) {
 	var groups strings.Builder
 	for _, p := range patterns {
 		parsed, err := syntax.Parse(p.Pattern, syntax.Perl)
-		if err != nil { // its text stays out of the error: a pattern may hold a secret
+		if err != nil { // the error omits its text: a pattern may hold a secret
 			return nil, parley.InvalidField(
 				"middleware.redact",
-				"%s: the pattern is no regular expression",
+				"%s: the pattern is not a valid regular expression",
 				parley.Clip(p.Name, parley.MaxRedactName),
 			)
 		}
 		_, size, err := parley.CompilePattern(p.Pattern, mostRedactSize-r.size)
-		if err != nil { // an earlier version let it pass
+		if err != nil { // an earlier version accepted it
 			return nil, parley.InvalidField(
 				"middleware.redact",
 				"%s: with this pattern the server's and the agent's or session's are too large, once their "+
@@ -70,7 +68,7 @@ func newRedactor(patterns []parley.RedactPattern) (*redactor, error) {
 	return r, nil
 }
 
-// ungrouped is an expression without captures.
+// ungrouped returns an expression without captures.
 func ungrouped(e *syntax.Regexp) *syntax.Regexp {
 	if e.Op == syntax.OpCapture {
 		return ungrouped(e.Sub[0])
@@ -83,8 +81,8 @@ func ungrouped(e *syntax.Regexp) *syntax.Regexp {
 
 func (r *redactor) Name() string { return redactName }
 
-// Request puts placeholders into a request. One that is too much work, or whose
-// context ends, is refused: nothing of it may be sent.
+// Request puts placeholders into a request. If that takes too much work, or the context ends, it refuses: nothing of
+// the request may be sent.
 func (r *redactor) Request(
 	ctx context.Context,
 	exchange model.Exchange,
@@ -115,7 +113,7 @@ func (r *redactor) Request(
 	return restoring(h.values), nil
 }
 
-// bytesIn counts what is searched.
+// bytesIn counts the bytes to search.
 func bytesIn(request *model.Request) int {
 	bytes := len(request.System)
 	for i := range request.Messages {
@@ -142,7 +140,7 @@ func (h *hiding) part(part *model.Part) {
 	case model.PartReasoning:
 		part.Text = h.text(part.Text)
 		if hidden := inStrings(part.ProviderData, h.returned); string(hidden) != string(part.ProviderData) {
-			part.ProviderData = nil // signed over a value that is hidden by now: it cannot go back
+			part.ProviderData = nil // signed over a value that is now hidden: it cannot be sent back
 		}
 	case model.PartToolCall:
 		part.Arguments = inStrings(part.Arguments, h.text)
@@ -150,14 +148,13 @@ func (h *hiding) part(part *model.Part) {
 	}
 }
 
-// text hides what is found in a text of the record, where even what looks like a
-// placeholder is a text to be kept.
+// text hides matches in a text of the record, where even something like a placeholder is text to hide.
 func (h *hiding) text(text string) string { return h.hide(text, false) }
 
-// returned hides what is found in what a provider gave: its placeholders are ours.
+// returned hides matches in a provider's text: placeholders in it are Parley's.
 func (h *hiding) returned(text string) string { return h.hide(text, true) }
 
-// hide replaces what is found, from left to right, as FindAll of package regexp does.
+// hide replaces matches from left to right, as FindAll of package regexp does.
 func (h *hiding) hide(text string, keep bool) string {
 	var out strings.Builder
 	last, ended := 0, -1
@@ -193,11 +190,10 @@ func (h *hiding) hide(text string, keep bool) string {
 	return out.String()
 }
 
-// find finds what matches first at a place of a text or behind it, and in which
-// group; group 0 is nothing.
+// find returns the first match in a text from a position on, and its group; group 0 means none.
 func (h *hiding) find(text string, at int) (from, to, group int) {
 	expression := h.first
-	if at > 0 { // what stands before it counts: \b looks at it, and ^ must not match
+	if at > 0 { // the preceding text matters: \b looks at it, and ^ must not match
 		_, width := utf8.DecodeLastRuneInString(text[:at])
 		expression, at = h.next, at-width
 	}
@@ -219,32 +215,31 @@ func (h *hiding) placeholder(name, value string) string {
 }
 
 const (
-	// mostRedactSize is for the server's patterns and those of an agent or session.
+	// mostRedactSize is for the server's patterns plus those of an agent or session.
 	mostRedactSize = 2 * parley.MaxRedactSize
-	// maxRedactWork bounds the search of one request: instructions of the patterns
-	// times what they read. It is a second to some ten.
+	// maxRedactWork bounds the search of one request: the patterns' instructions times the runes read. It takes about
+	// one to ten seconds.
 	maxRedactWork = 1 << 29
-	// workPerLook is what is done between two looks at the context.
+	// workPerLook is the work between two checks of the context.
 	workPerLook = 1 << 20
 )
 
 func tooMuchWork() error {
 	return parley.Errorf(
 		parley.CodeInvalid,
-		"Nothing was sent: to search so much text by these redact patterns takes too long. Use fewer or smaller "+
+		"Nothing was sent: searching so much text with these redact patterns takes too long. Use fewer or smaller "+
 			"patterns, or a shorter context.",
 	)
 }
 
-// reading hands texts to regular expressions rune by rune. It counts what they
-// read, which is more than the text where what follows a match was looked at, and
-// ends them when that is too much or the context ends.
+// reading feeds texts to regular expressions rune by rune. It counts the runes read, which may exceed the text where
+// they look past a match, and stops them at the bound or when the context ends.
 type reading struct {
-	ctx  context.Context //nolint:containedctx // one request's, asked as the reading goes
+	ctx  context.Context //nolint:containedctx // one request's, checked while reading
 	rest string
-	each int64 // work of a rune
+	each int64 // work per rune
 	left int64
-	err  error // why the reading stopped: what was found is not all
+	err  error // why the reading stopped before its end
 }
 
 // ReadRune implements io.RuneReader.

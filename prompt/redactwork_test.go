@@ -33,7 +33,7 @@ func hideIn(t rapid.TB, r *redactor, text string) (*model.Request, error) {
 	return request, err
 }
 
-// To read a text rune by rune and from match to match finds what FindAll finds.
+// Reading a text rune by rune and from match to match finds what FindAll finds.
 func TestRedactFindsWhatFindAllFinds(t *testing.T) {
 	t.Parallel()
 	var redactors []*redactor
@@ -76,8 +76,8 @@ func TestRedactFindsWhatFindAllFinds(t *testing.T) {
 	})
 }
 
-// A search that would take too long sends nothing: neither one of many
-// instructions over much text, nor one that reads to the end again and again.
+// A search that would take too long sends nothing: neither one with many instructions over much text, nor one that
+// reads to the end again and again.
 func TestRedactHasABudget(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -102,7 +102,7 @@ func TestRedactHasABudget(t *testing.T) {
 	}
 }
 
-// The end of the context ends a search in the midst of a text.
+// The end of the context ends a search in the middle of a text.
 func TestRedactEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	r := mustRedactor(t, `(\w{1,60}){1,15}[xyz]0`)
@@ -124,8 +124,8 @@ func TestRedactEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// Patterns that are too much together are refused where they are written, and
-// where an earlier version let them pass; the server's have room beside a scope's.
+// Patterns that are too large together are refused when written, and where an earlier version accepted them; the
+// server's have room beside a scope's.
 func TestPatternsAreBoundedTogether(t *testing.T) {
 	t.Parallel()
 	var many []parley.RedactPattern

@@ -7,13 +7,13 @@ import (
 	"example.org/parley/model"
 )
 
-// The fixed sentences that requests hold and the record does not. They never
-// change: requests must rebuild to the same bytes.
+// Fixed sentences in requests that the record does not hold. They never change: requests must rebuild to the same
+// bytes.
 const (
-	// NoResult answers a tool call that has no result in the record (failure 44).
-	// Record a result with this error when the call is given up for good.
+	// NoResult answers a tool call without a result in the record (failure 44). When a call is given up for good,
+	// record a result with this error.
 	NoResult = parley.EffectUnknown
-	// Interrupted stands behind the partial text of a cancelled answer (D3).
+	// Interrupted follows the partial text of a cancelled answer (D3).
 	Interrupted = "[This answer was interrupted before it was complete.]"
 
 	summaryIntro = "Summary of the conversation so far:\n\n"
@@ -21,20 +21,20 @@ const (
 	linksIntro   = "Links:"
 )
 
-// slot is the place of a tool call's result.
+// slot is the position of a tool call's result.
 type slot struct {
 	callID, name string
 	sequence     int64 // of the call
 	filled       bool
 	part         model.Part
-	images       []model.Part // that belong to the result
+	images       []model.Part // images of the result
 }
 
-// answer is one assistant message in the making, with the results of its calls.
+// answer is an assistant message under construction, with the results of its calls.
 type answer struct {
 	turnID parley.ID
 	step   int
-	noted  bool // the interruption is told
+	noted  bool // the interruption has been noted
 	parts  []model.Part
 	slots  []*slot // in call order
 }
@@ -44,7 +44,7 @@ type grouping struct {
 	model   parley.ModelID
 	files   Attachments
 	out     []entry
-	current *answer          // the assistant message that rows still join
+	current *answer          // the assistant message that further rows may join
 	open    map[string]*slot // the latest call of each id
 }
 
@@ -54,9 +54,8 @@ type entry struct {
 	answer *answer
 }
 
-// regroup turns rows, ascending, into the messages of a request for a model.
-// The rows of one (turn, step) become one assistant message; the results of its
-// calls follow in one tool message, in the order of the calls.
+// regroup turns rows, ascending, into the messages of a request for a model. The rows of one (turn, step) become one
+// assistant message; the results of its calls follow in one tool message, in the order of the calls.
 func regroup(messages []parley.Message, model parley.ModelID, files Attachments) []model.Message {
 	g := grouping{model: model, files: files, open: map[string]*slot{}}
 	for i := range messages {
@@ -101,7 +100,7 @@ func (g *grouping) join(m *parley.Message) {
 
 func (g *grouping) addAssistant(m *parley.Message) {
 	content := decodeAssistant(m)
-	// What the provider signed, and reasoning at all, is for the model that made it.
+	// Signed data, and reasoning in general, go only to the model that made them.
 	if m.Model == g.model && (content.Reasoning != "" || len(m.ProviderData) > 0) {
 		g.current.parts = append(g.current.parts, model.Part{
 			Kind: model.PartReasoning, Text: content.Reasoning, ProviderData: m.ProviderData, Sequence: m.Sequence,
@@ -112,7 +111,7 @@ func (g *grouping) addAssistant(m *parley.Message) {
 			g.current.parts = append(g.current.parts, textOfRow(m, text))
 		}
 	}
-	for i := range content.Parts { // what has no short form, by an agent outside
+	for i := range content.Parts { // parts without a short form, from an outside agent
 		switch content.Parts[i].Type {
 		case parley.PartText, parley.PartReasoning, parley.PartRefusal:
 		default:
@@ -123,7 +122,7 @@ func (g *grouping) addAssistant(m *parley.Message) {
 }
 
 func (g *grouping) addCall(m *parley.Message) {
-	if m.Status == parley.MessageCancelled { // its arguments are incomplete and it never ran
+	if m.Status == parley.MessageCancelled { // its arguments are incomplete, and it never ran
 		g.note(m)
 		return
 	}
@@ -149,8 +148,8 @@ func (g *grouping) addCall(m *parley.Message) {
 	g.open[part.CallID] = result
 }
 
-// addResult fills the place of the latest call of its id; a result without a
-// call, or a second one, is left out (failure 45).
+// addResult fills the slot of the latest call with its id; it drops a result without a call, or a second one (failure
+// 45).
 func (g *grouping) addResult(m *parley.Message) {
 	to := g.open[m.ToolCallID]
 	if to == nil || to.filled {
@@ -169,7 +168,7 @@ func (g *grouping) addResult(m *parley.Message) {
 	to.images = images
 }
 
-// note tells once per answer that it was interrupted.
+// note says once per answer that it was interrupted.
 func (g *grouping) note(m *parley.Message) {
 	if m.Status == parley.MessageCancelled && !g.current.noted {
 		g.current.noted = true
@@ -215,13 +214,13 @@ func textPart(text string) model.Part {
 	return model.Part{Kind: model.PartText, Text: text}
 }
 
-// textOfRow is a text that a message of the record puts into a request.
+// textOfRow returns a text that a message of the record contributes to a request.
 func textOfRow(m *parley.Message, text string) model.Part {
 	return model.Part{Kind: model.PartText, Text: text, Sequence: m.Sequence}
 }
 
-// userParts are the context note and the content's parts, each a part of its own; links in a
-// row are one list.
+// userParts returns the context note and the content's parts, each as a part of its own; consecutive links form one
+// list.
 func userParts(m *parley.Message, files Attachments) []model.Part {
 	content := decodeUser(m)
 	parts := make([]model.Part, 0, len(content.Parts)+2)
@@ -249,7 +248,7 @@ func userParts(m *parley.Message, files Attachments) []model.Part {
 	return parts
 }
 
-// partOf is a part of the record as one of a request.
+// partOf converts a part of the record to one of a request.
 func partOf(part *parley.Part, files Attachments) model.Part {
 	if file, found := files[part.FileID]; found && part.HoldsFile() {
 		return file
@@ -257,8 +256,8 @@ func partOf(part *parley.Part, files Attachments) model.Part {
 	return textPart(part.Plain())
 }
 
-// shownResult is what a model is shown of a tool's answer: its text, with a mark where each
-// image stands, and the images.
+// shownResult returns what a model sees of a tool's answer: its text, with a mark in place of each image, and the
+// images.
 func shownResult(content parley.ToolResultContent, files Attachments) (string, []model.Part) {
 	var images []model.Part
 	content.Parts = slices.Clone(content.Parts)
@@ -274,8 +273,8 @@ func shownResult(content parley.ToolResultContent, files Attachments) (string, [
 	return resultText(content), images
 }
 
-// resultText is what a model reads of a tool's answer: a JSON string as its
-// text, other JSON as it is; of a failure the error, then what there is.
+// resultText returns what a model reads of a tool's answer: a JSON string as its text, other JSON unchanged; for a
+// failure, the error first.
 func resultText(content parley.ToolResultContent) string {
 	text := content.Plain()
 	switch {

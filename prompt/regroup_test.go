@@ -191,7 +191,7 @@ func TestBuildMessages(t *testing.T) {
 	}
 }
 
-// However a text is spelled in JSON, the model reads the same.
+// However a text is written in JSON, the model reads the same.
 func TestTextsSurviveTheirSpelling(t *testing.T) {
 	t.Parallel()
 	for raw, want := range map[string]string{
@@ -223,8 +223,7 @@ func TestTextsSurviveTheirSpelling(t *testing.T) {
 	}
 }
 
-// The tools of a request do not depend on the order or the spelling in which
-// they were given, and survive their stored form.
+// The tools of a request do not depend on the order or the notation in which they were given, and survive storage.
 func TestToolsHaveOneForm(t *testing.T) {
 	t.Parallel()
 	list := tools()
@@ -256,6 +255,6 @@ func TestToolsHaveOneForm(t *testing.T) {
 	}
 	list[0].Parameters = json.RawMessage(`{`)
 	if _, err := prompt.NewTools(list); parley.ErrorCode(err) != parley.CodeInvalid {
-		t.Errorf("parameters that are no JSON gave %v", err)
+		t.Errorf("invalid JSON as parameters gave %v", err)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"example.org/parley/model"
 )
 
-// restoring is the filter that fills values in for placeholders, wherever chunks
-// cut these in two. In arguments, which are JSON, values are escaped.
+// restoring is the filter that replaces placeholders by their values, wherever chunks cut them in two. In arguments,
+// which are JSON, values are escaped.
 func restoring(values map[string]string) model.AnswerFilter {
 	placeholders := make([]string, 0, len(values))
 	for placeholder := range values {
@@ -47,26 +47,26 @@ func restoring(values map[string]string) model.AnswerFilter {
 	}
 }
 
-// heldText names a text that ends with what may be the beginning of a placeholder.
+// heldText names a text whose end may be the beginning of a placeholder.
 type heldText struct {
 	block int
 	kind  model.ChunkKind
 }
 
-// restorer reads one answer. Its methods report false once nobody listens any more.
+// restorer reads one answer. Its methods return false once nobody listens any more.
 type restorer struct {
 	placeholders []string // sorted
-	longest      int      // of them, in bytes
+	longest      int      // the longest of them, in bytes
 	values       map[string]string
 	held         map[heldText]string
-	moved        map[int]bool // blocks of text that values were filled into
+	moved        map[int]bool // blocks of text into which values were filled
 	yield        func(model.Chunk, error) bool
 }
 
 func (r *restorer) take(chunk model.Chunk) bool {
 	switch chunk.Kind {
 	case model.ChunkText, model.ChunkReasoning, model.ChunkRefusal, model.ChunkArguments:
-	case model.ChunkProviderData: // of its block; what the provider signed stays as it is
+	case model.ChunkProviderData: // signed by the provider, so it stays unchanged
 		return r.flush(func(h heldText) bool { return h.block == chunk.Block }) && r.yield(chunk, nil)
 	case model.ChunkCitation:
 		return r.yield(r.cited(chunk), nil)
@@ -75,7 +75,7 @@ func (r *restorer) take(chunk model.Chunk) bool {
 	default:
 		return r.yield(chunk, nil)
 	}
-	// A text is over when another begins; the arguments of calls may interleave.
+	// A text ends when another begins; the arguments of calls may interleave.
 	if len(r.held) > 0 &&
 		!r.flush(func(h heldText) bool { return h.block != chunk.Block && h.kind != model.ChunkArguments }) {
 		return false
@@ -100,8 +100,8 @@ func (r *restorer) take(chunk model.Chunk) bool {
 	return r.yield(chunk, nil)
 }
 
-// cited fills values into a citation. One of a text whose characters have moved is of all of
-// it: where its piece is now, nobody knows.
+// cited fills values into a citation. If its text has been changed, it applies to the whole text, since its position is
+// unknown then.
 func (r *restorer) cited(chunk model.Chunk) model.Chunk {
 	cited := *chunk.Citation
 	for _, text := range []*string{&cited.Text, &cited.Title} {
@@ -115,7 +115,7 @@ func (r *restorer) cited(chunk model.Chunk) model.Chunk {
 	return chunk
 }
 
-// restore fills values in; rest is an end that may be the beginning of a placeholder.
+// restore fills in values; rest is an end that may be the beginning of a placeholder.
 func (r *restorer) restore(text string, escaped bool) (restored, rest string) {
 	at := strings.IndexByte(text, '[')
 	if at < 0 {
@@ -147,13 +147,13 @@ func (r *restorer) restore(text string, escaped bool) (restored, rest string) {
 	return out.String(), ""
 }
 
-// begins reports whether a placeholder begins with a text.
+// begins reports whether some placeholder begins with a text.
 func (r *restorer) begins(text string) bool {
 	at, _ := slices.BinarySearch(r.placeholders, text)
 	return at < len(r.placeholders) && strings.HasPrefix(r.placeholders[at], text)
 }
 
-// flush yields held texts as they are.
+// flush yields held texts unchanged.
 func (r *restorer) flush(which func(heldText) bool) bool {
 	if len(r.held) == 0 {
 		return true

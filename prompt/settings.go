@@ -19,10 +19,9 @@ type Settings struct {
 	Search     bool
 }
 
-// Resolve finds what holds for the turn of a trigger message: message over
-// session over agent, field by field; the server's fallback model when none
-// names one (A4). CodeInvalid when the model that was found is no model id, or the
-// system prompt is too long once it is filled in.
+// Resolve finds the settings of a trigger message's turn: the message's, else the session's, else the agent's, field by
+// field; and the server's fallback model if none names one (A4). It returns CodeInvalid if the model's id is invalid,
+// or the system prompt is too long with its placeholders filled in.
 func Resolve(
 	agent parley.Agent,
 	session parley.Session,

@@ -14,7 +14,7 @@ type Span struct {
 
 func (s Span) end() int { return s.Offset + s.Length }
 
-// join is the run from the first byte of both to the last.
+// join returns the span from the first byte of both to the last.
 func (s Span) join(other Span) Span {
 	if s.Length == 0 {
 		return other
@@ -23,16 +23,16 @@ func (s Span) join(other Span) Span {
 	return Span{from, to - from}
 }
 
-// leaf is a string of a JSON document: where it stands, between its quotes, under
-// which name, and the innermost element of a list around it.
+// leaf is a string of a JSON document: its position between the quotes, its name, and the innermost list element around
+// it.
 type leaf struct {
 	Span
 	name    string
 	element Span
 }
 
-// body is an encoded request taken apart, whatever its wire calls things: the
-// members of its outermost object, and its strings in order.
+// body is an encoded request taken apart, independent of its wire's names: the members of its outermost object, and its
+// strings in order.
 type body struct {
 	bytes   []byte
 	members map[string]Span
@@ -48,8 +48,7 @@ var labels = map[string]bool{
 	"media_type": true, "model": true, "sha256": true,
 }
 
-// readBody takes an encoded request apart. What is no JSON object has no members
-// and no strings.
+// readBody takes an encoded request apart. Anything but a JSON object has no members and no strings.
 func readBody(encoded []byte) body {
 	b := body{bytes: encoded, members: map[string]Span{}}
 	s := scanner{b: encoded, found: func(l leaf) {
@@ -65,7 +64,7 @@ func readBody(encoded []byte) body {
 	return b
 }
 
-// scanner walks over JSON that an encoder wrote: it checks nothing.
+// scanner walks over JSON written by an encoder: it checks nothing.
 type scanner struct {
 	b      []byte
 	at     int
@@ -83,7 +82,7 @@ func (s *scanner) next() byte {
 	return s.b[s.at]
 }
 
-// text skips a string and gives what is between its quotes.
+// text skips a string and returns what is between its quotes.
 func (s *scanner) text() Span {
 	from := s.at + 1
 	for s.at = from; s.at < len(s.b) && s.b[s.at] != '"'; s.at++ {
@@ -145,22 +144,22 @@ func (s *scanner) list(end byte, entry func()) {
 			continue
 		}
 		entry()
-		if s.at == before { // no JSON
+		if s.at == before { // not JSON
 			s.at = len(s.b)
 		}
 	}
 	s.at = min(s.at+1, len(s.b))
 }
 
-// farthest is how many strings are looked at for the next piece of a request.
+// farthest is how many strings are searched for the next piece of a request.
 const farthest = 64
 
 // finder finds the pieces of a request in its bytes, in order.
 type finder struct {
 	leaves []leaf
 	bytes  []byte
-	at     int // the leaf that the last piece was found in
-	in     int // how much of it is behind
+	at     int // the leaf of the last piece found
+	in     int // how much of it is already used
 }
 
 // find looks for a text as a piece of one of the next strings.

@@ -6,9 +6,8 @@ import (
 	"example.org/parley"
 )
 
-// inStrings changes the strings of a JSON text, names of members too, and of JSON
-// texts inside of them; every byte of what does not change stays. What is no JSON
-// is changed as a text.
+// inStrings changes the strings of a JSON text, including names of members, and of JSON texts inside them; every other
+// byte stays. Text that is not JSON is changed as a whole.
 func inStrings(raw []byte, change func(string) string) []byte {
 	if len(raw) == 0 {
 		return raw
@@ -45,7 +44,7 @@ func inStrings(raw []byte, change func(string) string) []byte {
 	return append(out, raw[last:]...)
 }
 
-// inString changes one JSON string; false when it stays.
+// inString changes one JSON string; false if it stays unchanged.
 func inString(quoted []byte, change func(string) string) ([]byte, bool) {
 	var text string
 	if json.Unmarshal(quoted, &text) != nil { // the whole was valid

@@ -7,14 +7,14 @@ import (
 	"example.org/parley"
 )
 
-// opening and closing border a placeholder; literal stands for opening itself.
+// opening and closing delimit a placeholder; literal stands for opening itself.
 const (
 	opening = "{{"
 	closing = "}}"
 	literal = "{{{{"
 )
 
-// subject is what placeholders are filled from.
+// subject holds what placeholders are filled from.
 type subject struct {
 	agent   *parley.Agent
 	session *parley.Session
@@ -27,8 +27,8 @@ type placeholder struct {
 	value func(subject) string
 }
 
-// placeholders is the closed list. Nothing in it is a time or changes by
-// itself, so that system prompts stay the same from call to call.
+// placeholders is the closed list. Nothing in it is a time or changes by itself, so that system prompts stay the same
+// from call to call.
 func placeholders() []placeholder {
 	return []placeholder{
 		{"session.id", func(s subject) string { return s.session.ID.String() }},
@@ -64,9 +64,8 @@ func Placeholders() []string {
 	return names
 }
 
-// ValidateTemplate checks a system prompt on its way in. The error is
-// CodeInvalid on field system_prompt: for a placeholder outside the closed list,
-// or one that is never closed.
+// ValidateTemplate checks a system prompt when it is written. Its error is CodeInvalid on field system_prompt, for a
+// placeholder outside the closed list or one that is never closed.
 func ValidateTemplate(text string) error {
 	_, err := expand(text, func(name string) (string, error) {
 		for _, p := range placeholders() {
@@ -93,7 +92,7 @@ func ValidateTemplate(text string) error {
 	return err
 }
 
-// volatile reports the name of something that changes by itself, or with who writes.
+// volatile reports the name of something that changes by itself, or with the author.
 func volatile(name string) bool {
 	name = strings.ToLower(name)
 	for _, word := range []string{"time", "date", "now", "today", "clock", "user", "principal", "author", "message"} {
@@ -108,9 +107,8 @@ func volatile(name string) bool {
 	return false
 }
 
-// render fills a template. What ValidateTemplate would refuse stays as it is
-// written: a stored prompt makes a turn fail only when its values make it longer than
-// parley.MaxRenderedBytes, which is CodeInvalid.
+// render fills in a template. Anything that ValidateTemplate would refuse stays unchanged: a stored prompt makes a turn
+// fail only if its values make it longer than parley.MaxRenderedBytes, which is CodeInvalid.
 func render(text string, from subject) (string, error) {
 	if !strings.Contains(text, opening) {
 		return text, nil
@@ -128,7 +126,7 @@ func render(text string, from subject) (string, error) {
 	case errors.Is(err, errRendered):
 		return "", err
 	case err != nil:
-		return text, nil //nolint:nilerr // it stays as it is written
+		return text, nil //nolint:nilerr // it stays as written
 	}
 	return out, nil
 }
@@ -141,8 +139,8 @@ var errRendered = parley.InvalidField(
 	parley.MaxRenderedBytes,
 )
 
-// expand replaces each placeholder by its value. Values are not expanded again. The
-// result has a bound: errRendered is told before anything longer is made.
+// expand replaces each placeholder by its value. Values are not expanded again. The result is bounded: errRendered is
+// returned before anything longer is built.
 func expand(text string, value func(name string) (string, error)) (string, error) {
 	var out strings.Builder
 	for {
@@ -180,12 +178,12 @@ func expand(text string, value func(name string) (string, error)) (string, error
 
 // UsedPlaceholders lists the names that a template uses, in order.
 func UsedPlaceholders(text string) (names []string) {
-	_, _ = expand(text, func(name string) (string, error) { // what cannot be read uses nothing more
+	_, _ = expand(text, func(name string) (string, error) { // an unreadable rest uses nothing more
 		names = append(names, name)
 		return "", nil
 	})
 	return names
 }
 
-// SameForAgent reports a placeholder that is filled alike in all sessions of an agent.
+// SameForAgent reports whether a placeholder has the same value in all sessions of an agent.
 func SameForAgent(name string) bool { return strings.HasPrefix(name, "agent.") }

@@ -8,7 +8,7 @@ import (
 	"example.org/parley/model"
 )
 
-// chunkStream is an answer on its way.
+// chunkStream is an answer under way.
 type chunkStream = iter.Seq2[model.Chunk, error]
 
 // The tags between which some models write their reasoning.
@@ -17,16 +17,14 @@ const (
 	thinkClose = "</think>"
 )
 
-// thinkTags turns what an answer's text has between <think> and </think> into
-// reasoning: blocks of its own, so that the offsets of text and of reasoning each
-// count from their own beginning. White space beside the tags goes with them. A
-// tag that is never closed makes reasoning of all that follows.
+// thinkTags turns an answer's text between <think> and </think> into reasoning: blocks of its own, so that the offsets
+// of text and of reasoning each start at 0. White space next to the tags is dropped. After a tag that is never closed
+// everything is reasoning.
 type thinkTags struct{}
 
 func (thinkTags) Name() string { return thinkTagsName }
 
-// Request has nothing to change: reasoning is sent back only as its provider gave
-// it, and these providers take none back.
+// Request changes nothing: reasoning is sent back only in its provider's form, and these providers accept none.
 func (thinkTags) Request(context.Context, model.Exchange, *model.Request) (model.AnswerFilter, error) {
 	return func(chunks chunkStream) chunkStream {
 		return func(yield func(model.Chunk, error) bool) {
@@ -47,24 +45,23 @@ func (thinkTags) Request(context.Context, model.Exchange, *model.Request) (model
 	}, nil
 }
 
-// tagReader splits the text blocks of one answer. Its methods report false once
-// nobody listens any more.
+// tagReader splits the text blocks of one answer. Its methods return false once nobody listens any more.
 type tagReader struct {
 	yield      func(model.Chunk, error) bool
-	next       int         // number of the next block that is yielded
-	renumbered map[int]int // the blocks that are not split
+	next       int         // number of the next block to yield
+	renumbered map[int]int // new numbers of blocks that are not split
 
 	open     bool            // a text block is being read
 	in       int             // its number
-	kind     model.ChunkKind // of what was last yielded of it; 0: nothing
+	kind     model.ChunkKind // kind of what it last yielded; 0: nothing
 	out      int             // number of the block for that
 	thinking bool
-	tagged   bool            // nothing but white space came since the last tag
-	blank    strings.Builder // white space that may stand before a tag
-	begun    string          // behind it, what may be the beginning of a tag
+	tagged   bool            // only white space since the last tag
+	blank    strings.Builder // white space that may precede a tag
+	begun    string          // after it, a possible beginning of a tag
 }
 
-// maxBlank bounds the white space that waits for a tag, in bytes: more of it is text.
+// maxBlank bounds the white space held back for a tag, in bytes: more is text.
 const maxBlank = 4 << 10
 
 func (t *tagReader) take(chunk model.Chunk) bool {
@@ -99,7 +96,7 @@ func (t *tagReader) take(chunk model.Chunk) bool {
 	return t.yield(chunk, nil)
 }
 
-// read yields a text as far as it is sure what it is.
+// read yields as much of a text as can be classified.
 func (t *tagReader) read(text string) bool {
 	rest := t.begun + text
 	t.begun = ""
@@ -124,19 +121,19 @@ func (t *tagReader) read(text string) bool {
 	return true
 }
 
-// pass yields a text that no tag is in, but for the white space at its end.
+// pass yields a text without tags, except for the white space at its end.
 func (t *tagReader) pass(text string) bool {
 	sure := len(strings.TrimRight(text, white))
 	if sure > 0 && !t.say(t.waited()+text[:sure]) {
 		return false
 	}
 	if t.blank.WriteString(text[sure:]); t.tagged {
-		t.blank.Reset() // it stands beside the last tag
+		t.blank.Reset() // it is next to the last tag
 	}
 	return t.blank.Len() <= maxBlank || t.say(t.waited())
 }
 
-// waited takes the white space that waits.
+// waited returns and clears the white space held back.
 func (t *tagReader) waited() string {
 	blank := t.blank.String()
 	t.blank.Reset()
@@ -145,7 +142,7 @@ func (t *tagReader) waited() string {
 
 const white = " \t\r\n"
 
-// partial is the length of the longest end of a text that a tag begins with.
+// partial returns the length of the longest end of a text that begins a tag.
 func partial(text, tag string) int {
 	for n := min(len(text), len(tag)-1); n > 0; n-- {
 		if strings.HasSuffix(text, tag[:n]) {
@@ -155,8 +152,7 @@ func partial(text, tag string) int {
 	return 0
 }
 
-// say yields text of the present kind; right behind a tag without the white space
-// before it.
+// say yields text of the current kind; directly after a tag without its leading white space.
 func (t *tagReader) say(text string) bool {
 	if t.tagged {
 		text = strings.TrimLeft(text, white)
@@ -173,7 +169,7 @@ func (t *tagReader) say(text string) bool {
 	return t.yield(model.Chunk{Kind: kind, Block: t.out, Text: text}, nil)
 }
 
-// show gives what follows a block of its own when it is of another kind.
+// show starts a new block if the following text is of another kind.
 func (t *tagReader) show(kind model.ChunkKind) {
 	if t.kind != kind {
 		t.kind, t.out = kind, t.next

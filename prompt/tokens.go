@@ -9,17 +9,15 @@ import (
 	"example.org/parley"
 )
 
-// EstimateTokens is about how many tokens a text has; see parley.EstimateTokens.
+// EstimateTokens estimates how many tokens a text has; see parley.EstimateTokens.
 func EstimateTokens(text string) int { return parley.EstimateTokens(text) }
 
-// exactBytes is up to how long a text is counted whole by a model's own tokenizer,
-// which takes a microsecond a token. Of longer ones a beginning and an end are, and
-// the rest is taken to be like them.
+// exactBytes is the length up to which a model's own tokenizer counts a whole text, at a microsecond a token. Of a
+// longer text only a beginning and an end are counted, and the rest is assumed to be alike.
 const exactBytes = 8 << 10
 
-// Estimate is how many tokens a text has for a model: counted where its tokenizer
-// is at hand (GPT-4o and what came after it), else EstimateTokens. The tokenizer's
-// tables are read at the first use, in a tenth of a second; they take 8 MB.
+// Estimate returns how many tokens a text has for a model: counted if its tokenizer is available (GPT-4o and later),
+// else EstimateTokens. The tokenizer's tables are read at first use, in a tenth of a second; they take 8 MB.
 func Estimate(model parley.ModelID, text string) int {
 	rough := parley.EstimateTokens(text)
 	if !counts(model) || rough == 0 {
@@ -34,8 +32,8 @@ func Estimate(model parley.ModelID, text string) int {
 	return int(math.Round(float64(rough) * float64(counted) / float64(max(1, sampled))))
 }
 
-// o200kModels are the models with the tokenizer o200k, by the beginnings of their
-// names. https://github.com/openai/tiktoken/blob/main/tiktoken/model.py
+// o200kModels are the models with the tokenizer o200k, by the beginnings of their names.
+// https://github.com/openai/tiktoken/blob/main/tiktoken/model.py
 var o200kModels = [...]string{ //nolint:gochecknoglobals // never written
 	"gpt-4o",
 	"chatgpt-4o",
@@ -49,7 +47,7 @@ var o200kModels = [...]string{ //nolint:gochecknoglobals // never written
 	"o4",
 }
 
-// counts reports that a model's tokenizer is at hand.
+// counts reports whether a model's tokenizer is available.
 func counts(model parley.ModelID) bool {
 	if model.Provider() == "sim" {
 		return false
@@ -64,7 +62,7 @@ func counts(model parley.ModelID) bool {
 	return false
 }
 
-// count counts a text; otherwise when the tables cannot be read.
+// count counts a text; it returns otherwise if the tables cannot be read.
 func count(text string, otherwise int) int {
 	n, err := countO200k(text)
 	if err != nil {
@@ -73,8 +71,7 @@ func count(text string, otherwise int) int {
 	return n
 }
 
-// EstimateContent is how many tokens a message's content has for a model, without
-// what the message takes beside it.
+// EstimateContent returns how many tokens a message's content has for a model, without the message's overhead.
 func EstimateContent(model parley.ModelID, role parley.Role, content []byte) int {
 	if !counts(model) {
 		return parley.EstimateContent(content)
@@ -96,7 +93,7 @@ func EstimateContent(model parley.ModelID, role parley.Role, content []byte) int
 	return max(1, Estimate(model, textOf(&m)))
 }
 
-// estimateParts is how many tokens parts have, files aside: EstimateFile.
+// estimateParts returns how many tokens parts have, without files (EstimateFile).
 func estimateParts(model parley.ModelID, parts []parley.Part) (n int) {
 	for i := range parts {
 		n += Estimate(model, parts[i].Plain())
@@ -104,8 +101,8 @@ func estimateParts(model parley.ModelID, parts []parley.Part) (n int) {
 	return n
 }
 
-// What images take: an area of pixels per token, as Anthropic counts them, within
-// the bounds that providers scale them to.
+// The size of images: an area of pixels per token, as Anthropic counts them, within the bounds to which providers scale
+// them.
 const (
 	pixelsPerToken = 750
 	leastImage     = 85
@@ -116,7 +113,7 @@ func imageTokens(width, height int) int {
 	return min(mostImage, max(leastImage, width*height/pixelsPerToken))
 }
 
-// EstimateFile is how many tokens a file of a message takes in a request.
+// EstimateFile returns how many tokens a message's file takes in a request.
 func EstimateFile(file parley.File) int {
 	switch {
 	case file.IsImage():
@@ -127,12 +124,11 @@ func EstimateFile(file parley.File) int {
 	return fileBorders
 }
 
-// fileBorders is what a file takes beside its text, or instead of it.
+// fileBorders is what a file takes beside or instead of its text.
 const fileBorders = 20
 
-// Ratios are what models make of the estimates: their providers' counts of input
-// over ours, by model, from the latest calls. The zero Ratios know none. Safe for
-// concurrent use.
+// Ratios relate the estimates to what models count: their providers' counts of input divided by ours, by model, from
+// the latest calls. The zero value knows none. Safe for concurrent use.
 type Ratios struct {
 	mu      sync.Mutex // guards samples
 	samples map[parley.ModelID]*ring
@@ -146,12 +142,11 @@ type ring struct {
 
 const (
 	ratioSamples = 8   // calls that count
-	ratioModels  = 256 // models that are remembered; a full memory loses any one
-	ratioMost    = 4.0 // beyond which something else than a tokenizer differs
+	ratioModels  = 256 // models remembered; a full memory drops any one
+	ratioMost    = 4.0 // a larger ratio is not due to the tokenizer
 )
 
-// Observe notes a call: what was estimated of its input, and what the provider
-// counted.
+// Observe records a call: the estimate of its input, and the provider's count.
 func (r *Ratios) Observe(model parley.ModelID, estimated, reported int64) {
 	if estimated <= 0 || reported <= 0 {
 		return
@@ -177,8 +172,8 @@ func (r *Ratios) Observe(model parley.ModelID, estimated, reported int64) {
 	of.next++
 }
 
-// Of is by what an estimate is multiplied for a model: 1 before its first call.
-// Long requests count for more than short ones, of which the borders are most.
+// Of returns the factor for a model's estimates: 1 before its first call. Long requests count for more than short ones,
+// which consist mostly of overhead.
 func (r *Ratios) Of(model parley.ModelID) float64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()

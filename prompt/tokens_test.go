@@ -15,7 +15,7 @@ import (
 
 const gpt parley.ModelID = "openai/gpt-4o-mini"
 
-// samples are texts of the kinds that conversations hold.
+// samples returns texts of the kinds found in conversations.
 func samples(t testing.TB) map[string]string {
 	t.Helper()
 	read := func(path string) string {
@@ -62,8 +62,8 @@ func truth(t testing.TB, codec tokenizer.Codec, text string) int {
 
 func off(got, want int) float64 { return math.Abs(float64(got-want)) / float64(max(1, want)) }
 
-// Of GPT-4o's class an estimate is within 3 % of what the tokenizer counts, of
-// long texts too, which are not counted whole.
+// For models like GPT-4o an estimate is within 3 % of the tokenizer's count, even for long texts, which are not counted
+// whole.
 func TestEstimatesOfGPT4o(t *testing.T) {
 	t.Parallel()
 	codec := o200k(t)
@@ -77,7 +77,7 @@ func TestEstimatesOfGPT4o(t *testing.T) {
 	}
 }
 
-// Without tables the estimate is near enough for windows: within a sixth.
+// Without tables the estimate is close enough for windows: within a sixth.
 func TestEstimatesWithoutTables(t *testing.T) {
 	t.Parallel()
 	codec := o200k(t)
@@ -89,8 +89,8 @@ func TestEstimatesWithoutTables(t *testing.T) {
 	}
 }
 
-// After three calls an estimate is within 10 % of what a provider reports whose
-// tokenizer is another one, here cl100k with a share more for its own borders.
+// After three calls an estimate is within 10 % of the report of a provider with another tokenizer, here cl100k plus a
+// share for its own borders.
 func TestRatiosLearnAnotherTokenizer(t *testing.T) {
 	t.Parallel()
 	other, err := tokenizer.Get(tokenizer.Cl100kBase)
@@ -172,8 +172,7 @@ func TestEstimateFile(t *testing.T) {
 	}
 }
 
-// Any text has an estimate: no panic, never negative, none for nothing, and more
-// text is never less.
+// Every text has an estimate: no panic, never negative, zero for no text, and more text never has less.
 func TestEstimateTokensGrows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := rapid.String().Draw(t, "a"), rapid.String().Draw(t, "b")

@@ -6,54 +6,50 @@ import (
 	"example.org/parley"
 )
 
-// TailPage is how many rows a Tail is asked for at once, at most.
+// TailPage is the most rows requested from a Tail at once.
 const TailPage = 256
 
 const (
-	tailSlack = 32 // rows read beyond those that a policy counts, for the rounding out to whole turns
+	tailSlack = 32 // extra rows read to complete whole turns
 	firstPage = 64 // rows read first where tokens are counted
 )
 
-// Tail reads the record newest first: settled and not internal, before a
-// sequence (0: from the end), at most limit rows, nothing older than the latest
-// context edge. more says that there may be older ones; then there is at least one row.
+// Tail reads the record newest first: settled and not internal, before a sequence (0: from the end), at most limit
+// rows, nothing older than the latest context edge. more says that there may be older rows; then there is at least one
+// row.
 type Tail func(before int64, limit int) (rows []parley.Message, more bool, err error)
 
-// View is what a window is made of.
+// View holds the inputs of a window.
 type View struct {
 	Policy  parley.Policy
-	Session parley.Session // any snapshot; its Context.Anchor is that of the latest window
+	Session parley.Session // any snapshot; its Context.Anchor belongs to the latest window
 	Turn    parley.Turn    // the running one; zero for a preview without one
 	Budget  Budget         // zero: no bound
 	Tail    Tail
-	// Head reads what may stand before the window. It is asked when Context.Held
-	// says so; nil has none.
+	// Head reads what may precede the window. It is called if Context.Held is set; nil has none.
 	Head func() (parley.ContextHead, error)
 }
 
-// Selection is what a policy chose of the record.
+// Selection is what a policy chose from the record.
 type Selection struct {
-	Messages []parley.Message // as the request shows them; only what the model is to see
+	Messages []parley.Message // in request order; only what the model is to see
 	Manifest parley.Manifest
-	Tokens   int   // of the messages, estimated as they are stored
-	Anchor   int64 // where the window was cut; 0: nowhere. The session keeps it for the next one
-	Excess   int   // tokens by which what may not be left out is too much for the budget; 0: it fits
+	Tokens   int   // of the messages, in stored estimates
+	Anchor   int64 // where the window was cut; 0: nowhere. The session keeps it for the next window
+	Excess   int   // tokens by which the obligatory part exceeds the budget; 0: it fits
 }
 
-// Window chooses the messages of a call. Only the tail that the policy needs is
-// read. Turns are never cut, and the running one is whole; a context edge or a
-// summary alone may stand inside a turn.
+// Window chooses the messages of a call. It reads only the tail that the policy needs. Turns are never cut, and the
+// running one is whole; only a context edge or a summary may lie inside a turn.
 //
-// The window's start stays where it is from call to call, so that they share
-// their prefix. Only when what it holds has grown to one and a half times of what
-// recent(n) asks for, or to the whole budget, it jumps: to the n messages, or to
-// two thirds of the budget. The session keeps the place (Selection.Anchor).
-// Of recent(n) it never moves during a turn.
+// The window's start stays the same from call to call, so that calls share their prefix. Only when the window has grown
+// to one and a half times what recent(n) asks for, or to the whole budget, does it jump: to the n messages, or to two
+// thirds of the budget. The session keeps the position (Selection.Anchor). For recent(n) it never moves during a turn.
 //
-// Before the window stand the active summary (of policy summary), the first task
-// that it covers, and the pinned messages that the window does not reach.
+// The window is preceded by the active summary (for policy summary), the first task that it covers, and pinned messages
+// outside the window.
 func Window(v View) (Selection, error) {
-	if v.Policy.Kind != parley.PolicyIterations { // which no setting names
+	if v.Policy.Kind != parley.PolicyIterations { // not a setting
 		if err := v.Policy.Validate(); err != nil {
 			return Selection{}, err
 		}
@@ -86,8 +82,8 @@ func Window(v View) (Selection, error) {
 	return selection, nil
 }
 
-// running counts the rows of the running turn, which are the newest. Those of a
-// turn that it takes up again are its own, back to the message that both answer.
+// running counts the rows of the running turn, which are the newest. Rows of a turn that it resumes count as its own,
+// back to the message that both answer.
 func running(rows []parley.Message, turn parley.Turn) int {
 	if turn.ID.IsZero() {
 		return 0
@@ -106,8 +102,8 @@ func running(rows []parley.Message, turn parley.Turn) int {
 	return n
 }
 
-// startsTurn reports whether a window may begin at m, given the row before it.
-// Rows without a turn (imports, messages recorded alone) group behind the user's.
+// startsTurn reports whether a window may begin at m, given the previous row. Rows without a turn (imports, messages
+// recorded without a turn) group with the user message before them.
 func startsTurn(m, before *parley.Message) bool {
 	switch {
 	case m.Role == parley.RoleToolResult:

@@ -14,7 +14,7 @@ import (
 
 func equateEmpty() cmp.Option { return cmpopts.EquateEmpty() }
 
-// plain is a record of n turns: a question and an answer each.
+// plain returns a record of n turns: a question and an answer each.
 func plain(n int) *record {
 	r := &record{}
 	for i := 1; i <= n; i++ {
@@ -102,8 +102,7 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// A window never begins between a call and its result, also when the result
-// bears no turn, as in imports.
+// A window never begins between a call and its result, even if the result has no turn, as in imports.
 func TestWindowKeepsResultsWithTheirCalls(t *testing.T) {
 	t.Parallel()
 	r := &record{}

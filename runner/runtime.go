@@ -4,14 +4,14 @@ import "example.org/parley"
 
 // Runtime runs the turns of agents that name it (A1). It is safe for concurrent use.
 type Runtime interface {
-	// Name is what agents call it.
+	// Name is the name that agents use.
 	Name() string
-	// RunTurn runs a turn until a method of it says Over, or fails; it returns that
-	// error. What it needs for the session it opens by itself, or has kept.
+	// RunTurn runs a turn until one of its methods says Over, or fails; it returns that error. The runtime itself opens
+	// or has kept what it needs for the session.
 	RunTurn(turn Turn) error
-	// Cancel tells what the runtime keeps for a turn that waits that the turn was
-	// cancelled. A turn that runs learns it from its context. It does not block.
+	// Cancel tells the runtime that a waiting turn was cancelled, so that it can drop what it keeps for the turn. A
+	// running turn learns it from its context. Cancel does not block.
 	Cancel(turnID parley.ID)
-	// Close ends what the runtime keeps for a session that is gone. It does not block.
+	// Close ends what the runtime keeps for a deleted session. It does not block.
 	Close(sessionID parley.ID)
 }

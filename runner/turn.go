@@ -11,81 +11,76 @@ import (
 	"example.org/parley/tool"
 )
 
-// Turn is a claimed turn in the hands of its runtime, and all that a runtime may do
-// to one. Each method that returns a Next has done a whole step of the turn: what it
-// came to is durable, under the claim's fence. A cancel, the end of the turn's time,
-// a stop of the process and the loss of the claim are noticed in each of them, and
-// settled as they should be; then they say Over. An error is one inside: the runtime
-// returns it, and the worker ends the turn. A Turn is for one goroutine.
+// Turn is a claimed turn as its runtime sees it, with everything that a runtime may do to it. Each method that returns
+// a Next has done a whole step of the turn: its outcome is durable, under the claim's fence. Each of them notices a
+// cancel, the end of the turn's time, a stop of the process and the loss of the claim, settles them, and then returns
+// Over. An error is internal: the runtime returns it, and the worker ends the turn. A Turn belongs to one goroutine.
 type Turn interface {
-	// Claim is what was claimed. It is not changed by the runtime.
+	// Claim returns the claim. The runtime must not change it.
 	Claim() *store.Claim
-	// Context ends with a cancel of the turn, with its time, a stop of the process, or
-	// the claim.
+	// Context ends with a cancel of the turn, with its time, a stop of the process, or the claim.
 	Context() context.Context
-	// Project is the directory of the session's project, "" without one.
+	// Project returns the directory of the session's project, "" without one.
 	Project() string
-	// Instructions are the agent's and the session's, as a system prompt has them. They
-	// are known from Begin on.
+	// Instructions returns the agent's and the session's instructions, as in a system prompt. They are known from Begin
+	// on.
 	Instructions() string
-	// Permits reports whether the grants of the session or its agent allow something
-	// that has a name among tools, and the session's owner has accepted that they do.
+	// Permits reports whether the grants of the session or its agent allow something with a tool's name, and the
+	// session's owner has accepted that.
 	Permits(name string) (bool, error)
-	// Denies reports whether a grant denies a call of a tool, whoever makes it. It may be
-	// called by others at the same time.
+	// Denies reports whether a grant denies a call of a tool, whoever makes it. It is safe for concurrent use.
 	Denies(name string, arguments json.RawMessage) bool
 	// Record reads the session's messages.
 	Record(query store.MessageQuery) ([]parley.Message, error)
 
-	// Begin finds out where the turn stands: what an earlier run left open is settled
-	// or waits for its results. Speaker answers in the place of the agent's model; nil:
-	// the model does. It is called once, before all that follows.
+	// Begin finds out where the turn stands: it settles what an earlier run left open, or lets it wait for its results.
+	// Speaker answers instead of the agent's model; nil: the model answers. Begin is called once, before the methods
+	// below.
 	Begin(speaker Speaker) (Next, error)
-	// Ask asks the model, or the speaker, and keeps the answer as the next step, with
-	// retries, budgets and middleware as the agent has them.
+	// Ask asks the model, or the speaker, and stores the answer as the next step, with the agent's retries, budgets and
+	// middleware.
 	Ask() (Next, error)
-	// Call brings the calls of the last answer to their results: it decides which run,
-	// asks people, runs the tools, which tell their progress by it, and opens tool
-	// sessions.
+	// Call brings the calls of the last answer to their results: it decides which of them run, asks people, runs the
+	// tools and reports their progress, and opens tool sessions.
 	Call() (Next, error)
-	// Wait has the turn wait for what its calls wait for: a person, a client, a child.
-	// CallNext when that has come meanwhile.
+	// Wait parks the turn until what its calls wait for arrives: from a person, a client or a child. It returns
+	// CallNext if that has already arrived.
 	Wait() (Next, error)
-	// Finish ends the turn with its last answer: completed, or failed when failure is
-	// set. AskNext when somebody steered the turn meanwhile.
+	// Finish ends the turn with its last answer: completed, or failed if failure is set. It returns AskNext if somebody
+	// steered the turn meanwhile.
 	Finish(failure *parley.Failure) (Next, error)
 }
 
-// Next is what a turn wants of its runtime.
+// Next is what a turn needs next from its runtime.
 type Next int
 
-// What comes next.
+// The values of Next.
 const (
-	Over       Next = iota // it has ended, waits, or was given back: RunTurn returns
-	AskNext                // another answer
-	CallNext               // the results of the last answer's calls
-	WaitNext               // to wait for some of them
-	FinishNext             // its end: the last answer asks for nothing
+	Over       Next = iota // the turn has ended, waits, or was given back: RunTurn returns
+	AskNext                // ask for another answer
+	CallNext               // get the results of the last answer's calls
+	WaitNext               // wait for some of them
+	FinishNext             // finish: the last answer asks for nothing
 )
 
-// Speaker answers in the place of a model: a program that has a mind, and tools, of its own.
+// Speaker answers instead of a model: a program that decides, and runs tools, by itself.
 type Speaker interface {
-	// Model is what messages and calls name: "runtime/name".
+	// Model is the model named in messages and calls: "runtime/name".
 	Model() parley.ModelID
-	// Listens reports that it may be told something now: steers wait until it does.
+	// Listens reports whether it accepts input now: steers wait until it does.
 	Listens() bool
-	// Speak tells it what was said, in order, if anything was, and has it speak on.
+	// Speak passes it new messages, if any, in order, and lets it continue.
 	Speak(said []parley.Message) Speech
-	// Tool is what waits for the result of one of its calls; false when the speaker does
-	// not know the call any more. Destructive is a call that it wants a person's leave
-	// for; the others it makes by itself.
+	// Tool returns the tool that waits for the result of one of its calls; false if the speaker does not know the call
+	// any more. A destructive tool marks a call that needs a person's permission; the speaker runs the others by
+	// itself.
 	Tool(name string, arguments json.RawMessage) (tool.Tool, bool)
 }
 
 // Speech is one answer of a speaker.
 type Speech struct {
-	Request []byte // what it was sent, for the record
-	// Chunks yields what it says, once, until it has ended or wants the results of its
-	// calls. An error is a *model.Error.
+	Request []byte // what the speaker was sent, for the record
+	// Chunks yields its answer, once, until the answer has ended or needs the results of its calls. An error is a
+	// *model.Error.
 	Chunks func(ctx context.Context) iter.Seq2[model.Chunk, error]
 }

@@ -6,7 +6,7 @@ import (
 	"example.org/parley"
 )
 
-// Find is the setting of a name.
+// Find returns the setting with a name.
 func Find(name string) (Setting, bool) {
 	for _, s := range all {
 		if s.Describe().Name == name {
@@ -16,8 +16,7 @@ func Find(name string) (Setting, bool) {
 	return nil, false
 }
 
-// All lists the settings that may be set in any of some scopes, in the order in which
-// sessions show them.
+// All lists the settings that may be set in any of the given scopes, in the order in which sessions show them.
 func All(scopes Scope) []Setting {
 	var in []Setting
 	for _, s := range all {
@@ -28,8 +27,7 @@ func All(scopes Scope) []Setting {
 	return in
 }
 
-// Over is what settings make of those that they replace in the same scope: what they do
-// not set stays, part by part.
+// Over merges settings over those that they replace in the same scope: what they do not set stays, part by part.
 func Over(near, wider parley.Settings) parley.Settings {
 	for _, s := range all {
 		s.fill(&near, &wider)
@@ -37,8 +35,7 @@ func Over(near, wider parley.Settings) parley.Settings {
 	return near
 }
 
-// Effective are the settings that hold for a turn: those of the message that began it
-// over its session's over its agent's.
+// Effective returns the settings of a turn: those of its trigger message, else its session's, else its agent's.
 func Effective(message parley.Settings, session, agent *parley.Settings) parley.Settings {
 	for _, s := range all {
 		s.inherit(&message, session)
@@ -47,8 +44,8 @@ func Effective(message parley.Settings, session, agent *parley.Settings) parley.
 	return message
 }
 
-// Patched is what a patch makes of settings: what it does not name stays, so that two
-// patches of different settings both survive, wherever they are made.
+// Patched applies a patch to settings: what it does not name stays, so that two patches of different settings both
+// survive, wherever they are applied.
 func Patched(s parley.Settings, patch *parley.SettingsPatch) parley.Settings {
 	for _, one := range all {
 		one.apply(patch, &s)
@@ -56,26 +53,25 @@ func Patched(s parley.Settings, patch *parley.SettingsPatch) parley.Settings {
 	return s
 }
 
-// Stored are the settings of a session that a database keeps together: the context policy
-// and the retry policy have columns of their own.
+// Stored returns the settings of a session that a database stores together: the context policy and the retry policy
+// have columns of their own.
 func Stored(s parley.Settings) parley.Settings {
 	s.Policy, s.Retry = nil, nil
 	return s
 }
 
-// Complete gives an agent's settings what they show even where they were not set.
+// Complete fills in the defaults that an agent's settings always show.
 func Complete(s *parley.Settings) {
 	for _, one := range all {
 		one.complete(s)
 	}
 }
 
-// IsZero reports that nothing is set.
+// IsZero reports whether nothing is set.
 func IsZero(s *parley.Settings) bool { return *s == parley.Settings{} }
 
-// Check reports the first setting that does not belong in a scope, or breaks a bound.
-// What only a server can tell (whether it has a model, a tool, a placeholder) it leaves
-// to the caller.
+// Check reports the first setting that does not belong in a scope, or breaks a bound. Checks that need a server (for a
+// model, a tool, a placeholder) are the caller's.
 func Check(scope Scope, s *parley.Settings) error {
 	if IsZero(s) {
 		return nil
@@ -91,12 +87,12 @@ func Check(scope Scope, s *parley.Settings) error {
 	return nil
 }
 
-// CheckParameters is Check for sampling parameters alone.
+// CheckParameters is Check for only the sampling parameters.
 func CheckParameters(p parley.Parameters) error {
 	return Check(Message, &parley.Settings{Parameters: p})
 }
 
-// places says where a setting may be set, forks left out: they are sessions.
+// places says where a setting may be set, leaving out forks: they are sessions.
 func places(scopes Scope) string {
 	var said string
 	for _, scope := range []Scope{Agent, Session, Message} {
@@ -111,13 +107,12 @@ func places(scopes Scope) string {
 	return said
 }
 
-// AppendJSON appends the settings as fields of an object that has others before them:
-// all of them, null where nothing is set.
+// AppendJSON appends the settings as fields of an object that already has others: all of them, null for those not set.
 func AppendJSON(to []byte, s *parley.Settings) []byte {
 	for i, one := range all {
 		to = append(to, names[i]...)
 		value, err := one.AppendValue(to, s)
-		if err != nil { // settings were JSON when they came in
+		if err != nil { // settings were decoded from JSON
 			value = append(to, "null"...)
 		}
 		to = value
@@ -125,7 +120,7 @@ func AppendJSON(to []byte, s *parley.Settings) []byte {
 	return to
 }
 
-// Differing are the names of the settings in which two scopes differ.
+// Differing returns the names of the settings in which two scopes differ.
 func Differing(a, b *parley.Settings) (differing []string) {
 	for _, one := range all {
 		was, errA := one.AppendValue(nil, a)

@@ -2,21 +2,21 @@ package setting
 
 import "example.org/parley"
 
-// Where settings may be set, mostly.
+// The usual sets of scopes.
 const (
 	everywhere = Agent | Session | Message | Fork
 	lasting    = Agent | Session | Fork // not for a single turn
 )
 
-// The settings. To add one: a field in parley.Settings (and in its two companions beside
-// it), a description here, and the code that reads it by Nearest.
+// The settings. To add one: add a field to parley.Settings (and its two companions), a description here, and the code
+// that reads it by Nearest.
 var (
 	// Model is the model that answers.
 	Model = &Of[parley.ModelID]{
 		Description: Description{
 			Name: "model", Label: "Model",
 			Kind: Text, Scopes: everywhere, Wins: Whole,
-			Doc:     "The model that answers, as provider/model; the server's default where nothing names one.",
+			Doc:     "The model that answers, as provider/model; by default the server's.",
 			Example: `"sim/echo"`,
 		},
 		field:  func(s *parley.Settings) *parley.ModelID { return &s.Model },
@@ -85,7 +85,7 @@ var (
 		Description: Description{
 			Name: "seed", Label: "Seed",
 			Kind: Integer, Scopes: everywhere, Wins: Whole,
-			Doc:     "Seed for providers that take one.",
+			Doc:     "Seed, for providers that accept one.",
 			Example: `7`,
 		},
 		field:  func(s *parley.Settings) **int64 { return &s.Seed },
@@ -110,7 +110,7 @@ var (
 		Description: Description{
 			Name: "tool_choice", Label: "Tool choice",
 			Kind: Text, Scopes: everywhere, Wins: Whole,
-			Doc: "auto leaves it to the model whether it calls tools, none keeps it from it, required or the name of " +
+			Doc: "auto lets the model decide whether to call tools, none prevents it, required or the name of " +
 				"a tool makes it call one in the first step of a turn.",
 			Example: `"required"`,
 		},
@@ -129,7 +129,7 @@ var (
 		Description: Description{
 			Name: "parallel_tool_calls", Label: "Several tools in one answer",
 			Kind: Switch, Scopes: everywhere, Wins: Whole,
-			Doc:     "Whether one answer may call several tools; the provider's own default where nothing says it.",
+			Doc:     "Whether one answer may call several tools; by default the provider decides.",
 			Example: `false`,
 		},
 		field:  func(s *parley.Settings) **bool { return &s.ParallelToolCalls },
@@ -141,8 +141,8 @@ var (
 		Description: Description{
 			Name: "response_format", Label: "Response format",
 			Kind: Object, Scopes: everywhere, Wins: Whole,
-			Doc: "The form in which the model answers: text, json_object, or json_schema with a schema. The provider " +
-				"sees to it.",
+			Doc: "The form of the model's answer: text, json_object, or json_schema with a schema. The provider " +
+				"enforces it.",
 			Example: `{"type":"json_object"}`,
 		},
 		field:  func(s *parley.Settings) **parley.ResponseFormat { return &s.ResponseFormat },
@@ -155,7 +155,7 @@ var (
 		Description: Description{
 			Name: "stop", Label: "Stop sequences",
 			Kind: List, Scopes: everywhere, Wins: Whole,
-			Doc:     "Texts at which an answer ends, themselves left out; at most 16, of which OpenAI takes 4.",
+			Doc:     "Texts that end an answer and are left out of it; at most 16, of which OpenAI accepts 4.",
 			Example: `["END"]`,
 		},
 		field:  func(s *parley.Settings) **[]string { return &s.Stop },
@@ -163,12 +163,12 @@ var (
 		valid:  func(_ string, stops *[]string) error { return parley.CheckStops(*stops) },
 	}
 
-	// EndUser tells the provider whose request it is.
+	// EndUser tells the provider on whose behalf a request is made.
 	EndUser = &Of[*string]{
 		Description: Description{
 			Name: "end_user", Label: "End user",
 			Kind: Text, Scopes: everywhere, Wins: Whole,
-			Doc:     "Who the provider is told is asking, against abuse: an opaque id, never a name or an address.",
+			Doc:     "The end user, for the provider's abuse detection: an opaque id, never a name or an address.",
 			Example: `"u-7f3a"`,
 		},
 		field:  func(s *parley.Settings) **string { return &s.EndUser },
@@ -178,12 +178,12 @@ var (
 		},
 	}
 
-	// RequestMetadata is what the provider keeps beside requests.
+	// RequestMetadata is what the provider stores beside requests.
 	RequestMetadata = &Of[*map[string]string]{
 		Description: Description{
 			Name: "request_metadata", Label: "Request metadata",
 			Kind: Object, Scopes: everywhere, Wins: Whole,
-			Doc:     "Up to 16 texts by key that the provider keeps beside the request. Anthropic takes none.",
+			Doc:     "Up to 16 texts by key that the provider stores beside the request. Anthropic accepts none.",
 			Example: `{"team":"sales"}`,
 		},
 		field:  func(s *parley.Settings) **map[string]string { return &s.RequestMetadata },
@@ -193,12 +193,12 @@ var (
 		},
 	}
 
-	// ServiceTier is how the provider treats requests.
+	// ServiceTier is how the provider prioritises requests.
 	ServiceTier = &Of[*string]{
 		Description: Description{
 			Name: "service_tier", Label: "Service tier",
 			Kind: Choice, Scopes: everywhere, Wins: Whole,
-			Doc:     "At which tier the provider serves the request. Anthropic takes auto and default.",
+			Doc:     "The tier at which the provider serves the request. Anthropic accepts auto and default.",
 			Choices: []string{"auto", "default", "flex", "priority"},
 			Example: `"flex"`,
 		},
@@ -235,7 +235,7 @@ var (
 		valid:  func(_ string, grants *[]parley.Grant) error { return parley.ValidateGrants(*grants) },
 	}
 
-	// Limits bound what turns use. The daily ones count for each scope apart.
+	// Limits bound what turns use. The daily ones count separately for each scope.
 	Limits = &limits{Of[*parley.Limits]{
 		Description: Description{
 			Name:   "limits",
@@ -254,7 +254,7 @@ var (
 		valid: valid[parley.Limits],
 	}}
 
-	// Middleware is what stands around the calls.
+	// Middleware is the middleware around the calls.
 	Middleware = &Of[*parley.MiddlewareSettings]{
 		Description: Description{
 			Name: "middleware", Label: "Middleware",
@@ -283,12 +283,12 @@ var (
 		valid:  valid[parley.CompactionSettings],
 	}
 
-	// ResponseCache keeps answers for equal requests.
+	// ResponseCache caches answers for equal requests.
 	ResponseCache = &Of[*parley.ResponseCacheSettings]{
 		Description: Description{
 			Name: "response_cache", Label: "Response cache",
 			Kind: Object, Scopes: lasting, Wins: Whole,
-			Doc:     "Keeps answers and gives them again to equal requests of the workspace.",
+			Doc:     "Caches answers and returns them for equal requests of the workspace.",
 			Example: `{"ttl_seconds":60}`,
 		},
 		field: func(s *parley.Settings) **parley.ResponseCacheSettings { return &s.ResponseCache },
@@ -324,7 +324,7 @@ var (
 		valid:  valid[parley.Policy],
 	}
 
-	// Retry rules attempts after a failed call.
+	// Retry governs attempts after a failed call.
 	Retry = &Of[*parley.RetryPolicy]{
 		Description: Description{
 			Name: "retry_policy", Label: "Retry policy",
@@ -367,7 +367,7 @@ var all = []Setting{
 	Retry,
 }
 
-// names are the names of all as AppendJSON writes them.
+// names are the names of all settings in AppendJSON's form.
 var names = func() (written []string) {
 	for _, s := range all {
 		written = append(written, `,"`+s.Describe().Name+`":`)
@@ -399,12 +399,12 @@ func validModel(name string, id parley.ModelID) error {
 	return id.Validate()
 }
 
-// valid is for settings that check themselves.
+// valid adapts settings that check themselves.
 func valid[T interface{ Validate() error }](_ string, value *T) error { return (*value).Validate() }
 
 func empty[T any]() *T { return new(T) }
 
-// filled makes a merge of values one of pointers to them.
+// filled turns a merge of values into a merge of pointers.
 func filled[T any](over func(near, wider T) T) func(near, wider *T) *T {
 	return func(near, wider *T) *T {
 		both := over(*near, *wider)

@@ -6,9 +6,8 @@ import (
 	"example.org/parley"
 )
 
-// Parse makes JSON of a value as people write it: a text or a choice as it is, everything
-// else as JSON. CodeInvalid says what would fit. Whether the value is within its bounds is
-// left to Check.
+// Parse converts a value as people write it to JSON: a text or a choice unchanged, everything else as JSON. CodeInvalid
+// says what would be accepted. Check, not Parse, checks the bounds.
 func (d *Description) Parse(text string) (json.RawMessage, error) {
 	if d.Kind == Text || d.Kind == Choice {
 		return parley.AppendJSONString(nil, text), nil

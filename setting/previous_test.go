@@ -14,9 +14,8 @@ import (
 	"example.org/parley/setting"
 )
 
-// What the release before the descriptions wrote is read, and written, as it was: rows of
-// sessions and messages, and the settings of a session in answers, to the byte; agents
-// with their keys in another order.
+// What the release before the descriptions wrote is read and written unchanged: rows of sessions and messages, and the
+// settings of a session in answers, byte for byte; agents with their keys in another order.
 func TestThePreviousReleasesJSON(t *testing.T) {
 	t.Parallel()
 	previous := func(name string) []byte {
@@ -51,7 +50,7 @@ func TestThePreviousReleasesJSON(t *testing.T) {
 	var session parley.Session
 	read(previous("session.json"), &session)
 	shown := append(setting.AppendJSON(nil, &session.Settings), '}')
-	shown[0] = '{' // the comma after what sessions show before
+	shown[0] = '{' // replaces the comma after a session's earlier fields
 	if diff := cmp.Diff(string(previous("session.json")), withoutSince(shown)); diff != "" {
 		t.Errorf("a session's settings (-was +is):\n%s", diff)
 	}
@@ -63,7 +62,7 @@ func TestThePreviousReleasesJSON(t *testing.T) {
 		read([]byte(withoutSince(written(agent))), &is)
 		read(previous(name), &was)
 		if name == "bare_agent.json" {
-			was["tools"] = []any{} // null only where nothing had stored the agent yet
+			was["tools"] = []any{} // null only if the agent had never been stored
 		}
 		if diff := cmp.Diff(was, is); diff != "" {
 			t.Errorf("%s (-was +is):\n%s", name, diff)
@@ -71,7 +70,7 @@ func TestThePreviousReleasesJSON(t *testing.T) {
 	}
 }
 
-// withoutSince is JSON without the settings that came since, none of which is set.
+// withoutSince returns JSON without later settings, none of which is set.
 func withoutSince(text []byte) string {
 	said := string(text)
 	for _, name := range []string{

@@ -19,8 +19,7 @@ import (
 // Scope is where settings are set. Scopes are combined with |.
 type Scope uint8
 
-// The scopes, widest first. A fork takes over its parent session's settings, but for
-// those that the request for it sets.
+// The scopes, widest first. A fork takes over its parent session's settings, except those set by the request for it.
 const (
 	Agent Scope = 1 << iota
 	Session
@@ -46,7 +45,7 @@ func (s Scope) String() string {
 // Scopes lists the scopes, widest first.
 func Scopes() []Scope { return []Scope{Agent, Session, Message, Fork} }
 
-// Kind is how a value is written: in a flag and in a form.
+// Kind is how a value is written in a flag and in a form.
 type Kind string
 
 // The kinds.
@@ -60,36 +59,36 @@ const (
 	List    Kind = "list"    // a JSON array
 )
 
-// Wins says how the nearest scope wins over wider ones.
+// Wins says how the nearest scope prevails over wider ones.
 type Wins string
 
-// The ways to win.
+// The ways to prevail.
 const (
 	Whole  Wins = "whole"  // it replaces the wider one
 	ByPart Wins = "part"   // each part that it sets replaces that part of the wider one
-	Beside Wins = "beside" // both hold; the nearer is looked at first
+	Beside Wins = "beside" // both apply; the nearer is consulted first
 )
 
 // Description says what a setting is.
 type Description struct {
 	Name    string // in JSON, and in flags with - for _
-	Label   string // in forms
+	Label   string // shown in forms
 	Doc     string // a sentence or more
 	Kind    Kind
 	Scopes  Scope
 	Wins    Wins
-	Choices []string // of Choice
-	Min     float64  // of Number and Integer, where Max is not 0
+	Choices []string // for Choice
+	Min     float64  // for Number and Integer, unless Max is 0
 	Max     float64
 	Example string // a value as JSON
 }
 
-// Bounded reports that Min and Max bound the value.
+// Bounded reports whether Min and Max bound the value.
 func (d *Description) Bounded() bool { return d.Max != 0 }
 
 // checkBounds refuses a number outside the bounds.
 func (d *Description) checkBounds(value float64) error {
-	if !d.Bounded() || value >= d.Min && value <= d.Max { // not a number is neither
+	if !d.Bounded() || value >= d.Min && value <= d.Max { // NaN is not in bounds
 		return nil
 	}
 	return parley.InvalidField(d.Name, "must lie between %s and %s", plain(d.Min), plain(d.Max))
@@ -106,8 +105,7 @@ func (d *Description) oneOf(value string) error {
 // plain writes a bound without an exponent.
 func plain(bound float64) string { return strconv.FormatFloat(bound, 'f', -1, 64) }
 
-// DocOf is the documentation for those who set it in a scope: what it is, and what it
-// does to that of a wider one.
+// DocOf returns the documentation for a scope: what the setting is, and what it does to that of a wider scope.
 func (d *Description) DocOf(scope Scope) string {
 	var wider string
 	switch scope {
@@ -122,29 +120,29 @@ func (d *Description) DocOf(scope Scope) string {
 	}
 	switch d.Wins {
 	case ByPart:
-		return d.Doc + " What it sets replaces that part of " + wider + "."
+		return d.Doc + " Each part that it sets replaces that part of " + wider + "."
 	case Beside:
 		if scope != Fork {
 			return d.Doc + " Nearer than " + wider + "."
 		}
 	case Whole:
 	}
-	return d.Doc + " In place of " + wider + "."
+	return d.Doc + " Replaces " + wider + "."
 }
 
 // In reports whether the setting may be set in a scope.
 func (d *Description) In(scope Scope) bool { return d.Scopes&scope != 0 }
 
-// Setting is one setting, of whichever type.
+// Setting is one setting, of any type.
 type Setting interface {
 	Describe() *Description
-	// IsSet reports whether these settings set it.
+	// IsSet reports whether the settings set it.
 	IsSet(s *parley.Settings) bool
 	// IsNamed reports whether a patch sets or clears it.
 	IsNamed(p *parley.SettingsPatch) bool
-	// IsShown reports that an agent shows it even where it does not set it.
+	// IsShown reports whether an agent shows it even if not set.
 	IsShown() bool
-	// AppendValue appends the value as JSON, null where it is not set.
+	// AppendValue appends the value as JSON, null if not set.
 	AppendValue(to []byte, s *parley.Settings) ([]byte, error)
 
 	fill(near, wider *parley.Settings)
@@ -160,9 +158,9 @@ type Of[T comparable] struct {
 	field  func(*parley.Settings) *T
 	change func(*parley.SettingsPatch) *parley.Change[T]
 
-	parts func(near, wider T) T            // of ByPart, both set: near with its gaps filled
-	apart func(near, wider T) T            // as parts, between scopes where some parts count apart; nil: parts
-	empty func() T                         // what an agent has that does not set it; nil: nothing
+	parts func(near, wider T) T            // for ByPart, if both are set: near with its gaps filled
+	apart func(near, wider T) T            // like parts, between scopes where some parts count separately; nil: parts
+	empty func() T                         // an agent's value if not set; nil: none
 	valid func(name string, value T) error // nil: any value is valid
 }
 
@@ -181,8 +179,7 @@ func (o *Of[T]) IsNamed(p *parley.SettingsPatch) bool { return o.change(p).Set }
 // IsShown implements Setting.
 func (o *Of[T]) IsShown() bool { return o.empty != nil }
 
-// Nearest is the value that holds where several scopes may set it, widest first: the
-// zero value where none does.
+// Nearest returns the effective value of several scopes, widest first: the zero value if none sets it.
 func (o *Of[T]) Nearest(scopes ...*parley.Settings) (value T) {
 	for _, scope := range scopes {
 		value = over(*o.field(scope), value, o.between())
@@ -190,7 +187,7 @@ func (o *Of[T]) Nearest(scopes ...*parley.Settings) (value T) {
 	return value
 }
 
-// over is the nearer value, or the wider one where the nearer is not set.
+// over returns the nearer value, or the wider one if the nearer is not set.
 func over[T comparable](near, wider T, parts func(near, wider T) T) T {
 	var none T
 	switch {
@@ -212,7 +209,7 @@ func (o *Of[T]) inherit(near, wider *parley.Settings) {
 	*to = over(*to, *o.field(wider), o.between())
 }
 
-// between is the merge of the parts of two scopes.
+// between returns the merge of parts between two scopes.
 func (o *Of[T]) between() func(near, wider T) T {
 	if o.apart != nil {
 		return o.apart
@@ -255,7 +252,7 @@ func (o *Of[T]) AppendValue(to []byte, s *parley.Settings) ([]byte, error) {
 	if !o.IsSet(s) {
 		return append(to, "null"...), nil
 	}
-	switch value := any(o.field(s)).(type) { // a pointer: it is not copied to the heap
+	switch value := any(o.field(s)).(type) { // a pointer avoids a copy to the heap
 	case *parley.ModelID:
 		return parley.AppendJSONString(to, string(*value)), nil
 	case **string:

@@ -16,7 +16,7 @@ import (
 	"example.org/parley/setting"
 )
 
-// leaves are the names that the fields of a struct have in JSON, embedded ones raised.
+// leaves returns the JSON names of a struct's fields, with embedded ones promoted.
 func leaves(t reflect.Type) map[string]reflect.StructField {
 	named := map[string]reflect.StructField{}
 	for _, field := range reflect.VisibleFields(t) {
@@ -27,7 +27,7 @@ func leaves(t reflect.Type) map[string]reflect.StructField {
 	return named
 }
 
-// example are settings with the example of one of them.
+// example returns settings with the example of one setting.
 func example(t *testing.T, d *setting.Description) (s parley.Settings) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(`{"`+d.Name+`":`+d.Example+`}`), &s); err != nil {
@@ -36,8 +36,7 @@ func example(t *testing.T, d *setting.Description) (s parley.Settings) {
 	return s
 }
 
-// A field of Settings or of its patch that nothing describes is a mistake, and so is a
-// description without a field.
+// A field of Settings or of its patch without a description is a mistake, and so is a description without a field.
 func TestEveryFieldIsDescribed(t *testing.T) {
 	t.Parallel()
 	var described []string
@@ -52,7 +51,7 @@ func TestEveryFieldIsDescribed(t *testing.T) {
 	}
 }
 
-// A description says everything, and agrees with the type of its field.
+// A description is complete, and agrees with the type of its field.
 func TestDescriptionsAreWhole(t *testing.T) {
 	t.Parallel()
 	fields := leaves(reflect.TypeFor[parley.Settings]())
@@ -87,8 +86,8 @@ func TestDescriptionsAreWhole(t *testing.T) {
 	}
 }
 
-// What a setting is set to passes through everything that a scope does with it: check,
-// merge, patch and JSON. A scope that it does not belong in refuses it.
+// A setting's value passes through everything that a scope does with it: check, merge, patch and JSON. A scope that it
+// does not belong in refuses it.
 func TestEverySettingPassesThrough(t *testing.T) {
 	t.Parallel()
 	for _, one := range setting.All(^setting.Scope(0)) {
@@ -104,7 +103,7 @@ func TestEverySettingPassesThrough(t *testing.T) {
 				}
 			}
 			if !one.IsSet(&set) || one.IsSet(&none) {
-				t.Error("it is not known whether it is set")
+				t.Error("IsSet is wrong")
 			}
 			for _, scope := range setting.Scopes() {
 				var refused *parley.Error
@@ -176,7 +175,7 @@ func inJSON(t *testing.T, d *setting.Description, set parley.Settings) {
 	}
 }
 
-// Of a setting with parts, each that the nearer sets replaces the wider one's alone.
+// For a setting with parts, each part set by the nearer scope replaces only that part of the wider one.
 func TestPartsAreFilledOneByOne(t *testing.T) {
 	t.Parallel()
 	for _, one := range setting.All(^setting.Scope(0)) {
@@ -210,7 +209,7 @@ func TestPartsAreFilledOneByOne(t *testing.T) {
 	}
 }
 
-// filled is some value of a type that is not its zero value.
+// filled returns a non-zero value of a type.
 func filled(of reflect.Type, n int64) reflect.Value {
 	value := reflect.New(of).Elem()
 	switch of.Kind() {
@@ -233,7 +232,7 @@ func filled(of reflect.Type, n int64) reflect.Value {
 	return value
 }
 
-// The daily limits of an agent are no limits of its sessions; a fork has its parent's.
+// An agent's daily limits do not apply to a session; a fork has its parent's.
 func TestDailyLimitsCountApart(t *testing.T) {
 	t.Parallel()
 	agent := parley.Settings{Limits: &parley.Limits{DailyTokens: new(int64(5)), MaxSteps: new(3)}}
@@ -280,7 +279,7 @@ func TestBoundsNameTheField(t *testing.T) {
 
 func parameters(p parley.Parameters) parley.Settings { return parley.Settings{Parameters: p} }
 
-// BenchmarkEffective is the merge of every turn.
+// BenchmarkEffective measures the merge that every turn makes.
 func BenchmarkEffective(b *testing.B) {
 	agent := parley.Settings{
 		Model:        "sim/echo",

@@ -34,7 +34,7 @@ func (s *Store) CreateAgent(
 	return answer.agent, answer.repeat, err
 }
 
-// createdBefore is the first answer to a key: version 1 of the agent it made.
+// createdBefore returns the first result under a key: version 1 of the agent that it created.
 func createdBefore(
 	c *conn,
 	workspaceID parley.ID,
@@ -58,7 +58,7 @@ func createdBefore(
 	return agent, found, err
 }
 
-// insertAgent stores a new agent: also the built-in one of a new workspace.
+// insertAgent stores a new agent; also the built-in agent of a new workspace.
 func insertAgent(tx *txn, agent parley.Agent, idempotency store.Idempotency) (parley.Agent, error) {
 	if err := freeSlug(tx.conn, &agent); err != nil {
 		return parley.Agent{}, err
@@ -120,7 +120,7 @@ func (s *Store) UpdateAgent(ctx context.Context, agent parley.Agent) (parley.Age
 			return parley.Agent{}, err
 		}
 		tx.means = agent.ID
-		next := agent // the closure may run again: the caller's copy stays
+		next := agent // the closure may run again, so the caller's copy must not change
 		next.Version, next.CreatedAt, next.UpdatedAt = agent.Version+1, current.CreatedAt, tx.now
 		body, tags, err := agentJSON(&next)
 		if err != nil {
@@ -148,7 +148,7 @@ func (s *Store) UpdateAgent(ctx context.Context, agent parley.Agent) (parley.Age
 	})
 }
 
-// recordAgent keeps a version, and makes the index of tags agree.
+// recordAgent stores a version and updates the index of tags.
 func recordAgent(tx *txn, agent *parley.Agent, body string, tagsBefore []string) error {
 	accepted, err := encodeMaybe(agent.Accepted)
 	if err != nil {
@@ -206,7 +206,7 @@ func freeSlug(c *conn, agent *parley.Agent) error {
 	)
 }
 
-// agentJSON is the agent's body and its tags as columns.
+// agentJSON encodes the agent's body and tags for their columns.
 func agentJSON(agent *parley.Agent) (body, tags string, err error) {
 	if agent.Tags == nil {
 		agent.Tags = []string{}
@@ -221,7 +221,7 @@ func agentJSON(agent *parley.Agent) (body, tags string, err error) {
 
 func scanAgent(r *row) (agent parley.Agent, err error) {
 	err = json.Unmarshal(r.bytes(), &agent)
-	setting.Complete(&agent.Settings) // of a version from before some of them
+	setting.Complete(&agent.Settings) // the version may be older than some settings
 	return agent, err
 }
 
@@ -236,7 +236,7 @@ func findAgent(c *conn, where string, args ...arg) (agent parley.Agent, err erro
 	return agent, err
 }
 
-// Agent finds an agent by id, else by slug.
+// Agent finds an agent by id or, failing that, by slug.
 func (s *Store) Agent(ctx context.Context, workspaceID parley.ID, idOrSlug string) (agent parley.Agent, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		if id, parseErr := parley.ParseID(idOrSlug); parseErr == nil {
@@ -251,7 +251,7 @@ func (s *Store) Agent(ctx context.Context, workspaceID parley.ID, idOrSlug strin
 	return agent, err
 }
 
-// AgentVersion finds an agent as it was in one version.
+// AgentVersion finds one version of an agent.
 func (s *Store) AgentVersion(
 	ctx context.Context,
 	workspaceID, agentID parley.ID,
@@ -276,7 +276,7 @@ func (s *Store) AgentVersion(
 	return agent, err
 }
 
-// AgentVersionBy finds the latest version up to one that a principal made.
+// AgentVersionBy finds a principal's latest version, up to a given one.
 func (s *Store) AgentVersionBy(
 	ctx context.Context,
 	workspaceID, agentID, principalID parley.ID,

@@ -59,7 +59,7 @@ func (s *Store) Approvals(
 	text, args := approvalsQuery(scope, query)
 	err = s.read(ctx, func(c *conn) error {
 		if !query.SessionID.IsZero() {
-			if _, err := placeOf(c, scope, query.SessionID); err != nil {
+			if _, err := locate(c, scope, query.SessionID); err != nil {
 				return err
 			}
 		}
@@ -69,8 +69,8 @@ func (s *Store) Approvals(
 	return approvals, err
 }
 
-// approvalsQuery builds the list query; the narrowest filters name the index. A
-// session's own approvals and those below it are two runs along two indexes.
+// approvalsQuery builds the list query; the narrowest filter names the index. A session's own approvals and those below
+// it are separate runs over two indexes.
 func approvalsQuery(scope store.Scope, q store.ApprovalQuery) (string, []arg) {
 	word, after := direction(q.Ascending)
 	order := " ORDER BY a.created_at " + word + ", a.id " + word + " LIMIT ?"
@@ -209,7 +209,7 @@ func (s *Store) Accepted(ctx context.Context, workspaceID, sessionID parley.ID) 
 	return accepted, err
 }
 
-// expire ends approvals whose time is over.
+// expire ends approvals whose deadline has passed.
 func (t *txn) expire(limit int) (int, error) {
 	type due struct{ session, approval parley.ID }
 	var found []due

@@ -11,22 +11,21 @@ import (
 	"example.org/parley/internal/transfer"
 )
 
-// copyingTable is there while a copy into a database is under way.
+// copyingTable exists while a copy into the database is under way.
 const copyingTable = "copying"
 
-// errUnfinishedCopy keeps servers out of a half of a database.
-func errUnfinishedCopy(place string) error {
+// errUnfinishedCopy keeps servers from opening a half-copied database.
+func errUnfinishedCopy(name string) error {
 	return parley.Errorf(
 		parley.CodeConflict,
 		"%s holds an unfinished copy: run the same `parley copy` again to finish it, or start over with an empty "+
 			"directory",
-		place,
+		name,
 	)
 }
 
-// Archive shows the rows of a store as they are, and takes rows. It is for moving
-// a database (internal/transfer), while the store does nothing else. It is used
-// by one goroutine at a time.
+// Archive reads and writes the raw rows of a store, to move a database (internal/transfer) while the store does nothing
+// else. It is not safe for concurrent use.
 type Archive struct {
 	store *Store
 	conn  *conn
@@ -46,8 +45,7 @@ func (s *Store) Archive(ctx context.Context) (*Archive, error) {
 // Close ends the archive; the store stays open.
 func (a *Archive) Close() error { return a.conn.close() }
 
-// Quiet implements transfer.Archive: the directory's lock says that there is no
-// other server.
+// Quiet implements transfer.Archive: the lock on the directory excludes other servers.
 func (a *Archive) Quiet(context.Context) error { return nil }
 
 // Key implements transfer.Archive.
@@ -92,7 +90,7 @@ func (a *Archive) Each(
 	return mapError(a.store.path, err)
 }
 
-// value takes the next column as it is. A column of bytes may hold them as text.
+// value reads the next column as stored. A column of bytes may hold text.
 func (r *row) value(kind tables.Kind) transfer.Value {
 	number := kind == tables.Integer || kind == tables.Flag
 	switch v := r.take().(type) {
@@ -119,7 +117,7 @@ func (r *row) value(kind tables.Kind) transfer.Value {
 	return transfer.Value{}
 }
 
-// bound is a value on its way into a statement.
+// bound converts a value to a statement's argument.
 func bound(v transfer.Value) arg {
 	switch v.Kind {
 	case tables.Integer, tables.Flag:
@@ -162,7 +160,7 @@ func (a *Archive) Records(ctx context.Context, records *transfer.Records) error 
 	return mapError(a.store.path, feedRecords(ctx, a.conn, records))
 }
 
-// isCopying reports whether a copy into a database is under way.
+// isCopying reports whether a copy into the database is under way.
 func isCopying(c *conn) (bool, error) {
 	return c.has("SELECT 1 FROM sqlite_schema WHERE name = ?", copyingTable)
 }
@@ -202,7 +200,7 @@ func (a *Archive) Append(
 	progress transfer.Progress,
 ) error {
 	var names []string
-	var kept []int // their places in a row
+	var kept []int // their indexes in a row
 	for i, column := range table.Columns {
 		if column.Derived == "" {
 			names, kept = append(names, column.Name), append(kept, i)
@@ -212,8 +210,8 @@ func (a *Archive) Append(
 	return a.store.write(ctx, func(tx *txn) error {
 		args := make([]arg, len(kept))
 		for _, row := range rows {
-			for i, place := range kept {
-				args[i] = bound(row[place])
+			for i, column := range kept {
+				args[i] = bound(row[column])
 			}
 			if _, err := tx.exec(insert, args...); err != nil {
 				return err

@@ -12,7 +12,7 @@ import (
 	"example.org/parley/store/storetest"
 )
 
-// own are the tables that the description leaves out: of the migrations, of processes, and what is derived.
+// own are the tables that the description omits: those of migrations and processes, and derived ones.
 var own = []string{
 	"goose_db_version",
 	"sqlite_sequence",
@@ -32,8 +32,8 @@ var own = []string{
 	"search_words_config",
 }
 
-// TestEveryColumnIsDescribed holds the description of the tables against the schema, and
-// the order in which rows are read against its keys.
+// TestEveryColumnIsDescribed compares the description of the tables with the schema, and the order of reading rows with
+// its keys.
 func TestEveryColumnIsDescribed(t *testing.T) {
 	w := newWorld(t, Options{})
 	schema, keys := map[string][]string{}, map[string][]string{}
@@ -48,11 +48,11 @@ func TestEveryColumnIsDescribed(t *testing.T) {
 			`SELECT t.name, c.name, c.pk FROM sqlite_schema t, pragma_table_xinfo(t.name) c WHERE t.type = 'table'
 				ORDER BY t.name, c.pk`,
 			func(r *row) error {
-				table, column, place := r.text(), r.text(), r.int()
+				table, column, position := r.text(), r.text(), r.int()
 				if slices.Contains(own, table) {
 					return nil
 				}
-				if schema[table] = append(schema[table], column); place > 0 {
+				if schema[table] = append(schema[table], column); position > 0 {
 					keys[table] = append(keys[table], column)
 				}
 				return nil
@@ -79,7 +79,7 @@ func TestEveryColumnIsDescribed(t *testing.T) {
 	}
 }
 
-// TestPurgeIsComplete: of deleted sessions no row is left in any table.
+// TestPurgeIsComplete: deleted sessions leave no row in any table.
 func TestPurgeIsComplete(t *testing.T) {
 	t.Parallel()
 	store := opened(t)
@@ -101,7 +101,7 @@ func TestPurgeIsComplete(t *testing.T) {
 	})
 }
 
-// searchTables do not move, and are purged all the same.
+// searchTables are purged, though they do not move.
 var searchTables = []tables.Table{{Name: "search_logs"}, {Name: "search_rows"}, {Name: "search_words_docsize"}}
 
 // TestRedelivery repeats rows of the outbox.

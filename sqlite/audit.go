@@ -15,7 +15,7 @@ func (s *Store) AppendAudit(ctx context.Context, entries []parley.AuditEntry) er
 	return s.write(ctx, func(tx *txn) error { return tx.insertAudit(entries) })
 }
 
-// insertAudit adds entries; those that are there already stay as they are.
+// insertAudit adds entries and leaves existing ones unchanged.
 func (t *txn) insertAudit(entries []parley.AuditEntry) error {
 	for i := range entries {
 		if _, err := t.exec(

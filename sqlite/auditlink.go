@@ -8,26 +8,25 @@ import (
 	"example.org/parley/store"
 )
 
-// linkable is what the next links are of.
+// linkable is what the next links cover.
 type linkable struct {
-	entries []parley.AuditEntry // as they are listed as unlinked
-	stale   []parley.AuditEntry // listed, and linked before
-	gone    []parley.AuditEntry // listed, and neither linked nor there: only their keys
+	entries []parley.AuditEntry // listed as unlinked
+	stale   []parley.AuditEntry // listed, but already linked
+	gone    []parley.AuditEntry // listed, but neither linked nor present: keys only
 	heads   []parley.LinkedHead
-	last    parley.ID // where the pass is
+	last    parley.ID // position of the pass
 }
 
-// listed is how many entries are listed as unlinked.
+// listed returns how many entries are listed as unlinked.
 func (l *linkable) listed() int { return len(l.entries) + len(l.stale) + len(l.gone) }
 
-// movedHead is how far a session is, where that is settled and not linked yet.
+// movedHead selects a session's settled head if it is not linked yet.
 const movedHead = `SELECT h.workspace_id, h.session_id, m.sequence, m.content_hash FROM heads h
  JOIN messages m ON m.log_id = h.log_id AND m.sequence = h.next_sequence - 1 AND m.content_hash = h.last_hash
  LEFT JOIN linked_heads l ON l.session_id = h.session_id
  WHERE h.session_id = ? AND h.deleted_at IS NULL AND ifnull(l.sequence, 0) <> m.sequence`
 
-// LinkAudit implements store.AuditLinker. One process has the database, so that
-// the lease is its own.
+// LinkAudit implements store.AuditLinker. One process has the database, so it always holds the lease.
 func (s *Store) LinkAudit(
 	ctx context.Context,
 	_ parley.ID,
@@ -55,7 +54,7 @@ func (s *Store) LinkAudit(
 	return step, err
 }
 
-// gather reads what is to be linked.
+// gather reads what to link.
 func (l *linkable) gather(c *conn, changed []parley.ID, after *parley.ID) error {
 	if err := c.each(
 		`SELECT u.workspace_id, u.at, u.id, a.id IS NOT NULL, k.number IS NOT NULL, a.principal_id,
@@ -134,8 +133,8 @@ func (l *linkable) gather(c *conn, changed []parley.ID, after *parley.ID) error 
 	return nil
 }
 
-// link makes the links. Nobody else does, so that what was read on a reader holds;
-// a session that was deleted meanwhile is a grave of the next time.
+// link makes the links. Nothing else links, so what a reader read still holds; a session deleted meanwhile is linked as
+// deleted next time.
 func (t *txn) link(found *linkable) (int, error) {
 	anchor, err := anchorOf(t.conn)
 	if err != nil {
@@ -185,7 +184,7 @@ func (t *txn) link(found *linkable) (int, error) {
 	return len(links), nil
 }
 
-// noteLinked remembers up to where a session is linked.
+// noteLinked records how far a session is linked.
 func (t *txn) noteLinked(h *parley.LinkedHead) error {
 	if h.Sequence > 0 {
 		_, err := t.exec(

@@ -13,31 +13,28 @@ import (
 	"example.org/parley"
 )
 
-// copyPages is the number of pages copied between two looks at the context.
+// copyPages is how many pages are copied between two checks of the context.
 const copyPages = 1024
 
-// Progress is told how far a copy of a database file is, in pages.
+// Progress reports how much of a database file is copied, in pages.
 type Progress func(done, total int)
 
-// Contents is what a checked copy of a database holds.
+// Contents describes a checked copy of a database.
 type Contents struct {
-	Schema     int64 `json:"schema"` // the newest migration in it
+	Schema     int64 `json:"schema"` // its newest migration
 	Bytes      int64 `json:"bytes"`
 	Workspaces int64 `json:"workspaces"`
-	Sessions   int64 `json:"sessions"` // those that are not deleted
-	Messages   int64 `json:"messages"` // in their records
+	Sessions   int64 `json:"sessions"` // without deleted ones
+	Messages   int64 `json:"messages"` // in the sessions' records
 }
 
-// Backup writes a copy of the database in a data directory to a new file, also
-// while a server works on it: the copy is one snapshot, read over a connection of
-// its own that can write nothing, and no transition waits for it. (The server's
-// write-ahead log cannot start over until the copy is done.) The copy is checked
-// as Restore checks it, synced, and only then gets its name.
+// Backup copies the database of a data directory to a new file, even while a server uses it. The copy is one snapshot,
+// read over its own read-only connection, and no transition waits for it. (The server's write-ahead log cannot restart
+// until the copy is done.) The copy is checked as Restore checks it, synced, and only then named.
 //
-// CodeNotFound without a database; CodeConflict when the file exists, which is
-// left alone; CodeStorageFull when there is no room; CodeUnavailable when the
-// database is damaged or of a newer Parley. After an error there is no file;
-// after a crash there may be one beside it whose name begins with a dot.
+// CodeNotFound without a database; CodeConflict if the file exists, which stays unchanged; CodeStorageFull if the disk
+// is full; CodeUnavailable if the database is damaged or belongs to a newer Parley. After an error no file is left;
+// after a crash a file whose name begins with a dot may be left beside it.
 func Backup(ctx context.Context, dataDir, file string, progress Progress) (contents Contents, err error) {
 	source := filepath.Join(dataDir, DatabaseFile)
 	if _, err := os.Stat(source); errors.Is(err, fs.ErrNotExist) {
@@ -67,12 +64,12 @@ func Backup(ctx context.Context, dataDir, file string, progress Progress) (conte
 func taken(file string) error {
 	return parley.Errorf(
 		parley.CodeConflict,
-		"%s exists, and a backup overwrites nothing: give another name, or remove it first",
+		"%s exists, and a backup overwrites nothing: choose another name, or remove it first",
 		file,
 	)
 }
 
-// temporary makes an empty file for its owner's eyes.
+// temporary creates an empty file that only its owner can read.
 func temporary(dir, pattern string) (string, error) {
 	temp, err := os.CreateTemp(dir, pattern)
 	if err != nil {
@@ -85,7 +82,7 @@ func temporary(dir, pattern string) (string, error) {
 	return temp.Name(), temp.Close()
 }
 
-// removed removes a copy that was not published, and what SQLite left beside it.
+// removed removes an unpublished copy and the files that SQLite left beside it.
 func removed(temp string) error {
 	var errs []error
 	for _, beside := range []string{"", "-journal", "-wal", "-shm"} {
@@ -96,7 +93,7 @@ func removed(temp string) error {
 	return errors.Join(errs...)
 }
 
-// publish gives a synced file its name unless that is taken.
+// publish names a synced file, unless the name is taken.
 func publish(temp, file string) error {
 	err := os.Link(temp, file)
 	switch {
@@ -105,14 +102,13 @@ func publish(temp, file string) error {
 	case errors.Is(err, fs.ErrExist):
 		return taken(file)
 	}
-	if _, err := os.Lstat(file); err == nil { // no hard links here, as on a memory stick
+	if _, err := os.Lstat(file); err == nil { // no hard links here, for example on a memory stick
 		return taken(file)
 	}
 	return os.Rename(temp, file)
 }
 
-// copied copies a database file into an empty one, makes it a file that stands
-// alone, checks and syncs it.
+// copied copies a database file into an empty one, makes the copy stand alone, checks and syncs it.
 func copied(ctx context.Context, source, target string, progress Progress) (Contents, error) {
 	if err := copyFile(ctx, source, target, progress); err != nil {
 		return Contents{}, err
@@ -136,8 +132,8 @@ func copyFile(ctx context.Context, source, target string, progress Progress) (er
 		return mapError(source, err)
 	}
 	defer func() { err = errors.Join(err, c.close()) }()
-	// The open transaction holds the snapshot still between the steps; without it
-	// each commit of a server would send the copy back to its first page.
+	// The open transaction keeps the snapshot between the steps; without it each commit of a server would restart the
+	// copy from its first page.
 	if _, err := c.run("BEGIN"); err != nil {
 		return mapError(source, err)
 	}
@@ -150,7 +146,7 @@ func copyFile(ctx context.Context, source, target string, progress Progress) (er
 	if !ok {
 		return errors.New("sqlite: the driver cannot copy databases")
 	}
-	// The target needs no journal: it counts only when it is whole.
+	// The target needs no journal: it counts only once it is complete.
 	backup, err := raw.NewBackup(dsn(target) + "?_pragma=journal_mode(OFF)&_pragma=synchronous(OFF)")
 	if err != nil {
 		return inCopy(source, target, err)
@@ -181,8 +177,7 @@ func steps(ctx context.Context, backup *driver.Backup, progress Progress) error 
 	}
 }
 
-// inCopy says of an error while target was written or checked whose fault it is:
-// the disk of the copy may be full, or the source damaged.
+// inCopy explains an error while target was written or checked: the copy's disk may be full, or the source damaged.
 func inCopy(source, target string, err error) error {
 	if err = mapError(target, err); parley.ErrorCode(err) == parley.CodeStorageFull {
 		return parley.WrapError(
@@ -203,8 +198,8 @@ func inCopy(source, target string, err error) error {
 	return err
 }
 
-// settleCopy turns a copied file, whose header speaks of a write-ahead log, into
-// one that stands alone and can be read from anywhere, and checks it.
+// settleCopy checks a copied file, whose header refers to a write-ahead log, and converts it into one that stands alone
+// and can be read anywhere.
 func settleCopy(ctx context.Context, source, target string) (contents Contents, err error) {
 	c, err := openConn(ctx, dsn(target), "PRAGMA synchronous = OFF", "PRAGMA journal_mode = DELETE")
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"example.org/parley/store/storetest"
 )
 
-// backedUp is a backup of a world.
+// backedUp returns a backup of a world.
 func (w *world) backedUp() string {
 	w.t.Helper()
 	file := filepath.Join(w.t.TempDir(), "backup.db")
@@ -36,7 +36,7 @@ func (w *world) snapshot(session parley.ID) storetest.Snapshot {
 	return s
 }
 
-// onlyFiles fails unless a directory holds just the files named.
+// onlyFiles fails unless a directory contains exactly the named files.
 func onlyFiles(t *testing.T, dir string, names ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -52,8 +52,7 @@ func onlyFiles(t *testing.T, dir string, names ...string) {
 	}
 }
 
-// TestBackupWhileWriting: a backup of a store that is written to is one moment
-// of it, and stands alone.
+// TestBackupWhileWriting: a backup of a store under load is a single snapshot and stands alone.
 func TestBackupWhileWriting(t *testing.T) {
 	w := newWorld(t, Options{})
 	quiet := w.session(nil).ID
@@ -61,7 +60,7 @@ func TestBackupWhileWriting(t *testing.T) {
 	before := w.snapshot(quiet)
 	busy := w.session(nil).ID
 	started, stop, stopped := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-	go func() { // ends when the backup is done
+	go func() { // ends after the backup
 		for n := 0; ; n++ {
 			alone := w.said(strings.Repeat("words ", 500))
 			alone.TurnID = parley.ID{}
@@ -110,11 +109,11 @@ func TestBackupWhileWriting(t *testing.T) {
 	other.open(Options{})
 	other.invariants()
 	if diff := cmp.Diff(before, other.snapshot(quiet)); diff != "" {
-		t.Errorf("the session is another (-source +restored):\n%s", diff)
+		t.Errorf("the session differs (-source +restored):\n%s", diff)
 	}
 }
 
-// TestBackupOverwritesNothing: neither what was there before nor what came meanwhile.
+// TestBackupOverwritesNothing: a backup overwrites neither an existing file nor one created meanwhile.
 func TestBackupOverwritesNothing(t *testing.T) {
 	w := newWorld(t, Options{})
 	dir := t.TempDir()
@@ -135,10 +134,10 @@ func TestBackupOverwritesNothing(t *testing.T) {
 			progress = write
 		}
 		if _, err := Backup(context.Background(), w.dir, file, progress); parley.ErrorCode(err) != parley.CodeConflict {
-			t.Errorf("a file was there %s: %v", when, err)
+			t.Errorf("with a file %s: %v", when, err)
 		}
 		if raw, err := os.ReadFile(file); err != nil || string(raw) != "mine" {
-			t.Errorf("the file that was there %s is now %q, %v", when, parley.Clip(string(raw), 40), err)
+			t.Errorf("the file created %s is now %q, %v", when, parley.Clip(string(raw), 40), err)
 		}
 		onlyFiles(t, dir, "backup.db")
 	}
@@ -154,19 +153,19 @@ func TestBackupOverwritesNothing(t *testing.T) {
 	}
 }
 
-// TestBackupStops: a backup that is given up leaves nothing.
+// TestBackupStops: a cancelled backup leaves nothing.
 func TestBackupStops(t *testing.T) {
 	w := newWorld(t, Options{})
 	filled(t, w.store, 20_000)
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(context.Background())
 	if _, err := Backup(ctx, w.dir, filepath.Join(dir, "backup.db"), func(int, int) { cancel() }); err == nil {
-		t.Error("a backup went on after it was given up")
+		t.Error("a cancelled backup went on")
 	}
 	onlyFiles(t, dir)
 }
 
-// TestBackupFindsDamage: a database that contradicts itself makes no backup.
+// TestBackupFindsDamage: a database that contradicts itself yields no backup.
 func TestBackupFindsDamage(t *testing.T) {
 	for name, statement := range map[string]string{
 		"a content":        `UPDATE messages SET content = replace(content, 'answer', 'lie') WHERE role = 'assistant'`,
@@ -206,8 +205,7 @@ func TestBackupFindsDamage(t *testing.T) {
 	}
 }
 
-// TestDamagedBackup: a backup whose bytes have changed is refused before the
-// present database is touched.
+// TestDamagedBackup: a backup with changed bytes is refused before the existing database is touched.
 func TestDamagedBackup(t *testing.T) {
 	w := newWorld(t, Options{})
 	_, session := filled(t, w.store, 50)
@@ -226,7 +224,7 @@ func TestDamagedBackup(t *testing.T) {
 		t.Fatal(err)
 	}
 	garbled := bytes.Clone(whole)
-	for at := 2 * 4096; at < len(garbled); at += 4096 { // every page but the schema's
+	for at := 2 * 4096; at < len(garbled); at += 4096 { // every page except the schema's
 		copy(garbled[at:], "??????????????????")
 	}
 	for name, raw := range map[string][]byte{
@@ -256,7 +254,7 @@ func TestDamagedBackup(t *testing.T) {
 	}
 }
 
-// TestRestoreRefuses: a directory in use, and one that holds a database.
+// TestRestoreRefuses: Restore refuses a directory in use, and one with a database.
 func TestRestoreRefuses(t *testing.T) {
 	w := newWorld(t, Options{})
 	file := w.backedUp()
@@ -289,8 +287,7 @@ func TestRestoreRefuses(t *testing.T) {
 	}
 }
 
-// crashed is a directory as kill -9 leaves it: a database whose newest
-// transactions stand in the log only.
+// crashed returns a directory as kill -9 leaves it: a database whose newest transactions are only in the log.
 func crashed(t *testing.T, w *world) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -306,8 +303,7 @@ func crashed(t *testing.T, w *world) string {
 	return dir
 }
 
-// TestRestoreOverALog: what a killed server left in its log is neither lost nor
-// applied to the database that takes its place.
+// TestRestoreOverALog: the log of a killed server is neither lost nor applied to the new database.
 func TestRestoreOverALog(t *testing.T) {
 	w := newWorld(t, Options{})
 	first := w.session(nil).ID
@@ -353,7 +349,7 @@ func TestRestoreOverALog(t *testing.T) {
 			); parley.ErrorCode(
 				err,
 			) != parley.CodeNotFound {
-				t.Errorf("a session of the replaced database is there: %v", err)
+				t.Errorf("a session of the replaced database is still there: %v", err)
 			}
 			if damaged {
 				return
@@ -366,7 +362,7 @@ func TestRestoreOverALog(t *testing.T) {
 	}
 }
 
-// TestRestoreThatDied: killed before the last rename, the old database is whole.
+// TestRestoreThatDied: if Restore is killed before the last rename, the old database is intact.
 func TestRestoreThatDied(t *testing.T) {
 	w := newWorld(t, Options{})
 	session := w.session(nil).ID
@@ -382,9 +378,9 @@ func TestRestoreThatDied(t *testing.T) {
 	}
 }
 
-// TestBackupHoldsUpNobody: while another process reads a snapshot the log cannot
-// be emptied; the writer finds that out without waiting.
-func TestBackupHoldsUpNobody(t *testing.T) {
+// TestBackupBlocksNobody: while another process reads a snapshot the log cannot be emptied; the writer notices without
+// waiting.
+func TestBackupBlocksNobody(t *testing.T) {
 	w := newWorld(t, Options{})
 	backup, err := openConn(context.Background(), dsn(filepath.Join(w.dir, DatabaseFile))+"?mode=ro")
 	if err != nil {
@@ -400,7 +396,7 @@ func TestBackupHoldsUpNobody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	writer := newWriter(w.store, own, nil) // one whose goroutine is this test's
+	writer := newWriter(w.store, own, nil) // the test itself is its goroutine
 	start := time.Now()
 	if writer.truncateLog() {
 		t.Error("the log was emptied under a snapshot")
@@ -412,7 +408,7 @@ func TestBackupHoldsUpNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !writer.truncateLog() {
-		t.Error("the log cannot be emptied after the backup")
+		t.Error("the log was not emptied after the backup")
 	}
 	if err := own.close(); err != nil {
 		t.Fatal(err)

@@ -11,8 +11,7 @@ import (
 	"example.org/parley/store"
 )
 
-// The writer is alone: what a transition read of a budget is still so when it
-// writes.
+// There is only one writer, so what a transition read of a budget still holds when it writes.
 
 const dayMS = 24 * 60 * 60 * 1000
 
@@ -32,8 +31,7 @@ const (
  WHERE a.workspace_id = ?2 AND a.id = ?3`
 )
 
-// limitsHolder is the part of an agent's body and of a session's overrides that holds
-// the limits.
+// limitsHolder is the part of an agent's body and of a session's settings that contains the limits.
 type limitsHolder struct {
 	Limits *parley.Limits `json:"limits"`
 }
@@ -81,8 +79,7 @@ func (s *Store) Budgets(
 	return budgets, err
 }
 
-// What the record says was spent. Calls whose estimate stays count with it in
-// what they cost, and with their tokens.
+// Spending according to the record. Calls whose estimate stays count with it, both in cost and in tokens.
 const (
 	spentOfCalls = `SELECT coalesce(sum(coalesce((c.usage ->> '$.input_tokens') + (c.usage ->> '$.output_tokens'),
 		iif(c.estimated, c.reserved_tokens, 0))), 0), coalesce(sum(c.cost), 0)
@@ -155,7 +152,7 @@ func (s *Store) ParkRefused(ctx context.Context, fence store.Fence, refusal stor
 	return transact(ctx, s, func(tx *txn) (parley.Turn, error) { return tx.core.ParkRefused(fence, refusal) })
 }
 
-// budget reads a budget's row; nil when there is none.
+// budget reads a budget's row; nil if there is none.
 func (t *txn) budget(workspaceID, subject parley.ID) (budget *store.Budget, err error) {
 	_, err = t.one(
 		"SELECT NULL, '{}', "+budgetColumns+" FROM budgets b WHERE b.workspace_id = ?2 AND b.subject_id = ?3",
@@ -171,7 +168,7 @@ func (t *txn) budget(workspaceID, subject parley.ID) (budget *store.Budget, err 
 	return budget, err
 }
 
-// Fits implements transition.Rows. A budget that is gone has no limit any more.
+// Fits implements transition.Rows. A budget that is gone has no limit.
 func (t *txn) Fits(workspaceID parley.ID, charge *store.Charge, estimate parley.Reserved) (bool, error) {
 	budget, err := t.budget(workspaceID, charge.Subject)
 	if err != nil || budget == nil {
@@ -289,8 +286,7 @@ func (t *txn) reserve(h *transition.Head, call *transition.NewCall) error {
 	return err
 }
 
-// spend puts what a call used in the place of its estimate, and lets those go on
-// who wait for the room.
+// spend replaces a call's estimate with its usage and wakes sessions that wait for room.
 func (t *txn) spend(h *transition.Head, spent *transition.Spent) error {
 	for _, subject := range spent.From {
 		if _, err := t.exec(
@@ -321,8 +317,8 @@ func (t *txn) spend(h *transition.Head, spent *transition.Spent) error {
 	return err
 }
 
-// wakeParked leaves errands for the sessions that have waited longest for a
-// budget: for all of them when no open call will leave room any more.
+// wakeParked leaves errands for the sessions that have waited longest for a budget, or for all if no open call can
+// leave room.
 func (t *txn) wakeParked(workspaceID, subject parley.ID) error {
 	waiting, err := t.has("SELECT 1 FROM parked WHERE workspace_id = ? AND subject_id = ?", workspaceID, subject)
 	if err != nil || !waiting {
@@ -338,7 +334,7 @@ func (t *txn) wakeParked(workspaceID, subject parley.ID) error {
 	return t.wakeAll(workspaceID, subject, transition.WokenAtOnce)
 }
 
-// wakeAll leaves errands for up to n sessions; all for -1.
+// wakeAll leaves errands for up to n sessions; -1 means all.
 func (t *txn) wakeAll(workspaceID, subject parley.ID, n int) error {
 	const oldest = " FROM parked WHERE workspace_id = ? AND subject_id = ? ORDER BY parked_at, session_id LIMIT ?"
 	if _, err := t.exec(
@@ -365,8 +361,7 @@ func (t *txn) wakeAll(workspaceID, subject parley.ID, n int) error {
 	return err
 }
 
-// relimit follows a change of a subject's limits: who waits for it may go on, and
-// a budget that nothing limits any more goes.
+// relimit reacts to changed limits of a subject: it wakes waiting sessions and deletes a budget without limits.
 func (t *txn) relimit(workspaceID, subject parley.ID, budgeted bool) error {
 	if err := t.wakeAll(workspaceID, subject, -1); err != nil {
 		return err
@@ -379,8 +374,8 @@ func (t *txn) relimit(workspaceID, subject parley.ID, budgeted bool) error {
 	return err
 }
 
-// relimitAgent is relimit for an agent. Its limits are also those of its sessions:
-// without any of them these budgets go too.
+// relimitAgent is relimit for an agent, whose limits also apply to its sessions: their budgets go, too, if nothing
+// limits them.
 func (t *txn) relimitAgent(before, agent *parley.Agent) error {
 	if transition.SameLimits(before.Limits, agent.Limits) {
 		return nil
@@ -440,12 +435,12 @@ func (t *txn) Rate(workspaceID, subject parley.ID, perMinute int) (time.Duration
 	return rateWait(t.conn, workspaceID, subject, perMinute, int64(t.now)*1000)
 }
 
-// usedUntil is the time that a subject's requests have used up. It is a minute ahead
-// at most: what is further ahead was counted before the clock went back, and counts
-// no more, or nobody would get in until the clock is there again.
+// usedUntil is the time that a subject's requests have used up, at most a minute ahead. Anything further ahead was
+// counted before the clock was set back and no longer counts; otherwise nobody would be admitted until the clock
+// catches up.
 const usedUntil = "iif(used_until BETWEEN ?1 AND ?1 + 60000000, used_until, ?1)"
 
-// rateWait is how long a subject has to wait at a time in microseconds.
+// rateWait returns how long a subject must wait, at a time in microseconds.
 func rateWait(c *conn, workspaceID, subject parley.ID, perMinute int, now int64) (time.Duration, error) {
 	until := now
 	if _, err := c.one(
@@ -464,7 +459,7 @@ func rateWait(c *conn, workspaceID, subject parley.ID, perMinute int, now int64)
 	return max(0, time.Duration(over)*time.Microsecond), nil
 }
 
-// each is the part of a minute that a request takes, in microseconds.
+// each returns the share of a minute that one request takes, in microseconds.
 func each(perMinute int) int64 { return time.Minute.Microseconds() / int64(perMinute) }
 
 func (t *txn) countRequest(workspaceID, subject parley.ID, perMinute int) error {

@@ -9,8 +9,7 @@ import (
 	"example.org/parley/store"
 )
 
-// asFirstVersion makes a session's record what a program of before the second
-// version of the chain left.
+// asFirstVersion turns a session's record into what a program before the second chain version left.
 func (w *world) asFirstVersion(session parley.ID) {
 	w.t.Helper()
 	if err := w.store.write(context.Background(), func(tx *txn) error {
@@ -40,9 +39,9 @@ func (w *world) asFirstVersion(session parley.ID) {
 	}
 }
 
-// TestARecordOfTheFirstChainVersionGoesOnUnderTheSecond: the session itself, a
-// fork of it, and a backup of both; old rows are left as they are.
-func TestARecordOfTheFirstChainVersionGoesOnUnderTheSecond(t *testing.T) {
+// TestFirstChainVersionContinuesUnderTheSecond covers the session itself, a fork of it, and a backup of both;
+// old rows stay unchanged.
+func TestFirstChainVersionContinuesUnderTheSecond(t *testing.T) {
 	w := newWorld(t, Options{})
 	session := w.session(nil)
 	w.plainTurn(session.ID, "the old answer")

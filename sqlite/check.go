@@ -11,12 +11,11 @@ import (
 	"example.org/parley/internal/transition"
 )
 
-// headPage is the number of sessions whose heads are read at a time.
+// headPage is how many sessions' heads are read at a time.
 const headPage = 500
 
-// check reads a whole database that nobody writes to: SQLite's own check of
-// every page, the schema against the migrations, and each record against its hashes.
-// name is what the sentences call it.
+// check reads a whole database that nobody writes: SQLite's check of every page, the schema against the migrations, and
+// each record against its hashes. Errors call the database name.
 func check(ctx context.Context, c *conn, name string) (contents Contents, err error) {
 	if contents.Schema, err = schemaOf(c, name); err != nil {
 		return contents, err
@@ -46,8 +45,8 @@ func check(ctx context.Context, c *conn, name string) (contents Contents, err er
 	return contents, nil
 }
 
-// schemaOf is the newest migration in a database. CodeUnavailable when this
-// program does not know it, or when there is none.
+// schemaOf returns the newest migration of a database. CodeUnavailable if it has none, or one that this program does
+// not know.
 func schemaOf(c *conn, name string) (int64, error) {
 	found, err := c.has("SELECT 1 FROM sqlite_schema WHERE name = 'goose_db_version'")
 	if err != nil {
@@ -80,7 +79,7 @@ func schemaOf(c *conn, name string) (int64, error) {
 	return schema, nil
 }
 
-// newestMigration is the schema that this program knows.
+// newestMigration returns the schema that this program knows.
 func newestMigration() (newest int64, err error) {
 	files, err := fs.ReadDir(migrations, "migrations")
 	if err != nil {

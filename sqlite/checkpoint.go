@@ -8,24 +8,23 @@ import (
 	"example.org/parley"
 )
 
-// The care for the write-ahead log. SQLite moves it into the database by itself
-// at checkpointPages, which starts it over only in a moment without readers;
-// what follows makes that moment when readers overlap or one stays.
+// Care of the write-ahead log. SQLite moves it into the database at checkpointPages, but restarts it only in a moment
+// without readers. The code below creates that moment when readers overlap or one stays.
 const (
-	logLimit       = 2 * logBytes           // beyond it the readers are asked to pause
-	checkpointIdle = 2 * time.Second        // without writes, the log is emptied
-	idleLog        = 1 << 20                // if it is larger than this: renewals of leases alone are no reason
-	readLimit      = 2 * time.Second        // a read older than this ends when the log has to be emptied
-	pauseLimit     = 250 * time.Millisecond // that the writer waits for readers to pause
+	logLimit       = 2 * logBytes           // above it, readers are asked to pause
+	checkpointIdle = 2 * time.Second        // after this long without writes, the log is emptied
+	idleLog        = 1 << 20                // only above this size, so that lease renewals alone do not trigger it
+	readLimit      = 2 * time.Second        // a read older than this ends when the log must be emptied
+	pauseLimit     = 250 * time.Millisecond // how long the writer waits for readers to pause
 	pauseAgain     = time.Second            // between two attempts
 )
 
-// errEvicted ends a read that kept the log from being emptied.
+// errEvicted is the error of a read that was ended because it kept the log from being emptied.
 func errEvicted() error {
 	return parley.Errorf(parley.CodeUnavailable, "this read took too long and was stopped; request a smaller page")
 }
 
-// watchLog empties the log when it has grown beyond its limit.
+// watchLog empties the log once it exceeds its limit.
 func (w *writer) watchLog() {
 	size := w.logSize()
 	if size <= logLimit || time.Since(w.paused) < pauseAgain {
@@ -37,7 +36,7 @@ func (w *writer) watchLog() {
 	}
 }
 
-// logSize is the length of the log's file in bytes, 0 when there is none.
+// logSize returns the size of the log file in bytes, 0 if there is none.
 func (w *writer) logSize() int64 {
 	info, err := os.Stat(w.store.path + "-wal")
 	if err != nil {
@@ -46,8 +45,8 @@ func (w *writer) logSize() int64 {
 	return info.Size()
 }
 
-// truncateLog moves the write-ahead log into the database and empties it, while
-// all readers pause; false when one did not within pauseLimit.
+// truncateLog moves the write-ahead log into the database and empties it while all readers pause; false if one did not
+// pause within pauseLimit.
 func (w *writer) truncateLog() bool {
 	limit := time.NewTimer(pauseLimit)
 	defer limit.Stop()
@@ -74,9 +73,8 @@ func (w *writer) truncateLog() bool {
 	return w.checkpoint()
 }
 
-// checkpoint empties the log; none of this process's readers is active. It does
-// not wait for a reader of another process, such as a backup: nobody could write
-// meanwhile.
+// checkpoint empties the log; none of this process's readers is active. It does not wait for readers of other
+// processes, such as a backup, because nobody could write meanwhile.
 func (w *writer) checkpoint() bool {
 	done := false
 	if _, err := w.conn.run("PRAGMA busy_timeout = 0"); err != nil {

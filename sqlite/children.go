@@ -58,8 +58,7 @@ func scanNode(r *row) parley.TreeNode {
 	}
 }
 
-// treeQuery reads a session and the tool sessions below it, level by level, one
-// more than are shown.
+// treeQuery selects a session and the tool sessions below it, level by level, one more than are shown.
 func treeQuery(scope store.Scope, sessionID parley.ID) (string, []arg) {
 	var root, below list
 	root.must("s.id = ?", sessionID)

@@ -7,7 +7,7 @@ import (
 	"example.org/parley/store"
 )
 
-// openedIn is the session that a client has open; zero when none.
+// openedIn returns the session that a client has open, or zero.
 func openedIn(c *conn, workspaceID, principalID parley.ID, client string) (id parley.ID, err error) {
 	_, err = c.one(
 		"SELECT session_id FROM clients WHERE workspace_id = ? AND principal_id = ? AND client = ?",
@@ -22,8 +22,7 @@ func openedIn(c *conn, workspaceID, principalID parley.ID, client string) (id pa
 	return id, err
 }
 
-// ClientSession is the session that a client has open; CodeNotFound when it has
-// none, or one that is gone.
+// ClientSession implements store.Clients. A session that is gone counts as none.
 func (s *Store) ClientSession(
 	ctx context.Context,
 	scope store.Scope,
@@ -44,7 +43,7 @@ func (s *Store) ClientSession(
 	return session, err
 }
 
-// ClearClientSession forgets what a client has open; nothing is fine too.
+// ClearClientSession implements store.Clients. A client without an open session is fine.
 func (s *Store) ClearClientSession(ctx context.Context, scope store.Scope, principalID parley.ID, client string) error {
 	return s.write(ctx, func(tx *txn) error {
 		id, err := openedIn(tx.conn, scope.WorkspaceID, principalID, client)
@@ -72,7 +71,7 @@ func (s *Store) SessionClients(
 	since parley.Time,
 ) (clients []parley.SessionClient, err error) {
 	err = s.read(ctx, func(c *conn) error {
-		if _, err := placeOf(c, scope, sessionID); err != nil {
+		if _, err := locate(c, scope, sessionID); err != nil {
 			return err
 		}
 		clients = []parley.SessionClient{}

@@ -11,8 +11,7 @@ import (
 	"example.org/parley/store"
 )
 
-// stepped moves what the store has noted of times: to it that is as if the clock
-// had been set by as much the other way.
+// stepped moves stored times, which is as if the clock had been set the opposite way.
 func (w *world) stepped(statement string, args ...any) {
 	w.t.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(w.dir, DatabaseFile)+"?_pragma=busy_timeout(5000)")
@@ -25,7 +24,7 @@ func (w *world) stepped(statement string, args ...any) {
 	}
 }
 
-// TestRatesAfterTheClockWentBack: nobody waits until the clock is where it was.
+// TestRatesAfterTheClockWentBack: nobody has to wait until the clock catches up.
 func TestRatesAfterTheClockWentBack(t *testing.T) {
 	t.Parallel()
 	w, subject, ctx := newWorld(t, Options{}), parley.NewID(), context.Background()
@@ -63,8 +62,7 @@ func TestRatesAfterTheClockWentBack(t *testing.T) {
 	}
 }
 
-// TestErrandsAfterTheClockWentBack: what was left to be done is done after the delay
-// that it was left with.
+// TestErrandsAfterTheClockWentBack: errands are done after their original delay.
 func TestErrandsAfterTheClockWentBack(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t, Options{}), context.Background()
@@ -79,7 +77,7 @@ func TestErrandsAfterTheClockWentBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := w.store.Turn(ctx, w.scope, posted.Turn.ID); err != nil || got.Status != parley.TurnWaiting {
-		t.Fatalf("the turn is %s, %v; the test moved nothing", got.Status, err)
+		t.Fatalf("the turn is %s, %v; stepped changed nothing", got.Status, err)
 	}
 	for deadline := time.Now().Add(10 * time.Second); ; {
 		if _, err := w.store.Sweep(ctx); err != nil {
@@ -92,13 +90,12 @@ func TestErrandsAfterTheClockWentBack(t *testing.T) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("a turn that waits for its rate waits for the clock")
+			t.Fatal("a turn that waits for its rate never resumed")
 		}
 	}
 }
 
-// TestDaysOfBudgets: what was spent on one day does not count on another, whichever of
-// the two is the later one.
+// TestDaysOfBudgets: spending on one day does not count on another, earlier or later.
 func TestDaysOfBudgets(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t, Options{}), context.Background()

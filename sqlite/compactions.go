@@ -21,8 +21,7 @@ func (s *Store) RequestCompaction(
 	})
 }
 
-// openCompactions finds what may be taken: it is due, or its holder is this very
-// process or none that has a lease.
+// openCompactions finds compactions to claim: due ones, and those held by this process or by one without a lease.
 const openCompactions = `SELECT c.session_id FROM compactions c INDEXED BY compactions_open
 	JOIN heads h ON h.session_id = c.session_id
  WHERE c.state IN ('pending', 'running') AND h.deleted_at IS NULL
@@ -38,7 +37,7 @@ func (s *Store) ClaimCompactions(
 	n int,
 ) (claims []store.CompactionClaim, err error) {
 	var found []parley.ID
-	if err := s.read(ctx, func(c *conn) error { // mostly there is nothing: the writer is left alone
+	if err := s.read(ctx, func(c *conn) error { // usually there is nothing, so do not disturb the writer
 		found = nil
 		return c.each(openCompactions, func(r *row) error {
 			found = append(found, r.id())
@@ -96,7 +95,7 @@ func (s *Store) Compaction(
 	sessionID parley.ID,
 ) (compaction parley.Compaction, err error) {
 	err = s.read(ctx, func(c *conn) error {
-		if _, err := placeOf(c, scope, sessionID); err != nil {
+		if _, err := locate(c, scope, sessionID); err != nil {
 			return err
 		}
 		found, err := readCompaction(c, scope.WorkspaceID, sessionID)

@@ -12,26 +12,23 @@ import (
 	"example.org/parley"
 )
 
-// arg is a value on its way into a statement: parley.ID, parley.Hash and
-// parley.Time (zero is NULL), string, int, int64, bool, []byte, json.RawMessage
-// (nil is NULL), *int64, *parley.Money, or nil. Named strings are converted by
-// the caller.
+// arg is an argument of a statement: parley.ID, parley.Hash and parley.Time (zero is NULL), string, int, int64, bool,
+// []byte, json.RawMessage (nil is NULL), *int64, *parley.Money, or nil. The caller converts named string types.
 type arg = driver.Value
 
-// conn is one connection to the database with its prepared statements. It is
-// used by one goroutine at a time. It talks to the driver directly: the pool,
-// the locks and the reflection of database/sql cost more than the statements.
+// conn is one connection to the database with its prepared statements. It is not safe for concurrent use. It talks to
+// the driver directly: the pool, the locks and the reflection of database/sql cost more than the statements.
 type conn struct {
 	raw        driver.Conn
 	statements map[string]statement
 	named      []driver.NamedValue      // scratch for arguments
-	before     func(query string) error // asked before each statement, on the writer in tests
+	before     func(query string) error // called before each statement; set in tests, on the writer
 
-	since   atomic.Int64 // of a reader: when its read began, Unix nanoseconds; 0 between reads
-	evicted atomic.Bool  // of a reader: its read is to end
+	since   atomic.Int64 // of a reader: start of its read, Unix nanoseconds; 0 between reads
+	evicted atomic.Bool  // of a reader: its read must end
 }
 
-// statement is a prepared statement, and the columns of its rows.
+// statement is a prepared statement with the columns of its rows.
 type statement struct {
 	exec  driver.StmtExecContext
 	query driver.StmtQueryContext
@@ -42,12 +39,11 @@ func newConn(raw driver.Conn) *conn {
 	return &conn{raw: raw, statements: map[string]statement{}}
 }
 
-// maxStatements bounds a connection's prepared statements. Transitions need
-// about a hundred; only a client that combines the filters of lists in ever new
-// ways comes near, and costs itself a preparation each time.
+// maxStatements bounds a connection's prepared statements. Transitions need about a hundred. Only a client that keeps
+// combining list filters in new ways comes near, and then each new combination costs a preparation.
 const maxStatements = 512
 
-// prepared finds the statement of a query text, preparing it on first use.
+// prepared returns the statement of a query text, prepared on first use.
 func (c *conn) prepared(query string) (statement, error) {
 	if found, ok := c.statements[query]; ok {
 		return found, nil
@@ -67,7 +63,7 @@ func (c *conn) prepared(query string) (statement, error) {
 	}
 	made := statement{exec: exec, query: rows, close: stmt.Close}
 	if len(c.statements) >= maxStatements {
-		for text, old := range c.statements { // any one: none is in use while another is prepared
+		for text, old := range c.statements { // any will do: none is in use while another is prepared
 			delete(c.statements, text)
 			if err := old.close(); err != nil {
 				return statement{}, fmt.Errorf("sqlite: closing a statement: %w", err)
@@ -125,7 +121,7 @@ func (c *conn) bind(args []arg) ([]driver.NamedValue, error) {
 	return named, nil
 }
 
-// asked is the gate before every statement.
+// asked runs the hook before a statement.
 func (c *conn) asked(query string) error {
 	if c.before != nil {
 		return c.before(query)
@@ -136,7 +132,7 @@ func (c *conn) asked(query string) error {
 	return nil
 }
 
-// run executes a statement that answers no rows and reports how many it changed.
+// run executes a statement without result rows and returns how many rows it changed.
 func (c *conn) run(query string, args ...arg) (int64, error) {
 	if err := c.asked(query); err != nil {
 		return 0, err
@@ -162,7 +158,7 @@ func (c *conn) each(query string, visit func(*row) error, args ...arg) (err erro
 	return c.eachUntil(context.Background(), query, visit, args...)
 }
 
-// eachUntil is each for a statement that may take long: the end of ctx interrupts it.
+// eachUntil is each for a statement that may take long: it stops when ctx ends.
 func (c *conn) eachUntil(ctx context.Context, query string, visit func(*row) error, args ...arg) (err error) {
 	if err := c.asked(query); err != nil {
 		return err
@@ -205,7 +201,7 @@ func (c *conn) eachUntil(ctx context.Context, query string, visit func(*row) err
 	}
 }
 
-// one visits the first row of a query and reports whether there was one.
+// one visits the first row of a query and reports whether it exists.
 func (c *conn) one(query string, visit func(*row) error, args ...arg) (found bool, err error) {
 	err = c.each(query, func(r *row) error {
 		if found {
@@ -235,8 +231,8 @@ func (c *conn) close() error {
 	return first
 }
 
-// row reads the columns of one row from left to right: each method takes the
-// next one. A column of another type ends the query with an error.
+// row reads the columns of one row from left to right: each method reads the next one. A column of an unexpected type
+// ends the query with an error.
 type row struct {
 	values []driver.Value
 	next   int
@@ -259,7 +255,7 @@ func (r *row) fail(value driver.Value) {
 	}
 }
 
-// int64 is 0 for NULL.
+// int64 returns 0 for NULL.
 func (r *row) int64() int64 {
 	switch v := r.take().(type) {
 	case int64:
@@ -278,7 +274,7 @@ func (r *row) bool() bool { return r.int64() != 0 }
 
 func (r *row) time() parley.Time { return parley.Time(r.int64()) }
 
-// maybe is nil for NULL.
+// maybe returns nil for NULL.
 func (r *row) maybe() *int64 {
 	switch v := r.take().(type) {
 	case int64:
@@ -293,7 +289,7 @@ func (r *row) maybe() *int64 {
 
 func (r *row) money() *parley.Money { return (*parley.Money)(r.maybe()) }
 
-// text is "" for NULL.
+// text returns "" for NULL.
 func (r *row) text() string {
 	switch v := r.take().(type) {
 	case string:
@@ -308,7 +304,7 @@ func (r *row) text() string {
 	}
 }
 
-// json is nil for NULL.
+// json returns nil for NULL.
 func (r *row) json() json.RawMessage {
 	switch v := r.take().(type) {
 	case string:
@@ -323,7 +319,7 @@ func (r *row) json() json.RawMessage {
 	}
 }
 
-// bytes is nil for NULL and for the empty blob.
+// bytes returns nil for NULL and for the empty blob.
 func (r *row) bytes() []byte {
 	switch v := r.take().(type) {
 	case []byte:

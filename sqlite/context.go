@@ -10,11 +10,11 @@ import (
 	"example.org/parley/store"
 )
 
-// edge is where the latest context edge of a log stands, 0 without one.
+// edge selects the sequence of the latest context edge of a log, 0 without one.
 const edge = "ifnull((SELECT max(e.sequence) FROM messages e INDEXED BY messages_edge " +
 	"WHERE e.log_id = ?1 AND e.context_edge = 1), 0)"
 
-// contextTail reads a page of the record backwards, from the latest context edge on.
+// contextTail reads a page of the record backwards, no further than the latest context edge.
 const contextTail = "SELECT " + listedColumns + ` FROM messages m INDEXED BY messages_sequence
  WHERE m.log_id = ?1 AND m.sequence IS NOT NULL AND m.sequence < ?2
  AND m.sequence >= ` + edge + `
@@ -24,13 +24,13 @@ const contextTail = "SELECT " + listedColumns + ` FROM messages m INDEXED BY mes
 type tailPage struct {
 	rows        []parley.Message
 	size        int // of the rows, in bytes
-	limit, most int // rows and bytes with which it is full
+	limit, most int // rows and bytes that fill it
 }
 
 func (p *tailPage) full() bool { return len(p.rows) >= p.limit || p.size >= p.most }
 
-// read appends the rows of a query of one log until the page is full.
-func (p *tailPage) read(c *conn, query string, of place, args ...arg) error {
+// read appends the rows of a query over one log until the page is full.
+func (p *tailPage) read(c *conn, query string, of location, args ...arg) error {
 	err := c.each(query, func(r *row) error {
 		one := scanListed(r, of)
 		p.rows = append(p.rows, one)
@@ -45,7 +45,7 @@ func (p *tailPage) read(c *conn, query string, of place, args ...arg) error {
 	return err
 }
 
-// ContextTail reads what a model may see, newest first.
+// ContextTail implements store.Messages.
 func (s *Store) ContextTail(
 	ctx context.Context,
 	workspaceID, sessionID parley.ID,
@@ -56,7 +56,7 @@ func (s *Store) ContextTail(
 		before = 1<<63 - 1
 	}
 	err = s.read(ctx, func(c *conn) error {
-		at, err := placeOf(c, store.Scope{WorkspaceID: workspaceID}, sessionID)
+		at, err := locate(c, store.Scope{WorkspaceID: workspaceID}, sessionID)
 		if err != nil {
 			return err
 		}
@@ -72,7 +72,7 @@ func (s *Store) ContextTail(
 	return messages, more, err
 }
 
-// The parts of a ContextHead. What another hand has settled or hidden is none.
+// Parts of a ContextHead. They skip messages that another transaction settled or hid.
 const (
 	shown         = " AND m.internal = 0 AND m.set_aside = 0 AND m.status IN ('completed', 'cancelled')"
 	activeSummary = "SELECT " + listedColumns + ` FROM messages m INDEXED BY messages_role
@@ -90,14 +90,14 @@ const (
   AND m.sequence IS NOT NULL` + shown + ` LIMIT 1`
 )
 
-// ContextHead reads what may stand before a window.
+// ContextHead implements store.Messages.
 func (s *Store) ContextHead(
 	ctx context.Context,
 	workspaceID, sessionID parley.ID,
 ) (head parley.ContextHead, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		head = parley.ContextHead{}
-		at, err := placeOf(c, store.Scope{WorkspaceID: workspaceID}, sessionID)
+		at, err := locate(c, store.Scope{WorkspaceID: workspaceID}, sessionID)
 		if err != nil {
 			return err
 		}
@@ -140,7 +140,7 @@ func (s *Store) ContextHead(
 	return head, err
 }
 
-// ClearContext empties what the model sees of a session.
+// ClearContext implements store.Messages.
 func (s *Store) ClearContext(ctx context.Context, scope store.Scope, sessionID parley.ID) (parley.Session, error) {
 	return transact(ctx, s, func(tx *txn) (parley.Session, error) { return tx.core.ClearContext(scope, sessionID) })
 }

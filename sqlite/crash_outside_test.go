@@ -8,7 +8,7 @@ import (
 	"example.org/parley/store"
 )
 
-// everyScript is scripts with those of an agent outside.
+// everyScript returns scripts plus those of an outside agent.
 func everyScript() map[string][]move {
 	completed := &store.TurnEnd{Status: parley.TurnCompleted}
 	opened := simple("open", func(a *actor) error {

@@ -22,10 +22,10 @@ import (
 // longLease outlives every test.
 const longLease = time.Hour
 
-// errKilled is what the fault hook says at the instant of death.
+// errKilled is the fault hook's error at the moment of death.
 var errKilled = errors.New("killed")
 
-// actor is one run of a script: a store and what the script has in hand.
+// actor is one run of a script: a store and the script's state.
 type actor struct {
 	ctx     context.Context
 	store   *sqlite.Store
@@ -47,8 +47,7 @@ type move struct {
 
 func ok[T any](_ T, err error) error { return err }
 
-// makes runs a move as somebody's call, so that what it changes is to be written
-// down with it.
+// makes runs a move as a principal's call, so that its changes are audited.
 func (a *actor) makes(t *testing.T, move move) error {
 	intent := store.NewAuditIntent(
 		parley.AuditEntry{WorkspaceID: a.scope.WorkspaceID, PrincipalID: a.owner.ID, PrincipalName: a.owner.Name,
@@ -164,7 +163,7 @@ func openCall() move {
 	}}
 }
 
-// callRow is the message of the step's call: the call's id with a digit turned.
+// callRow returns the id of the step's tool_call message: the call's id with one digit changed.
 func callRow(a *actor) parley.ID {
 	id := a.begin.Call.ID
 	id[15] ^= 1
@@ -257,7 +256,7 @@ func toolResult() move {
 
 func simple(name string, run func(a *actor) error) move { return move{name, run} }
 
-// scripts are conversations that together make every transition.
+// scripts are conversations that together cover every transition.
 func scripts() map[string][]move {
 	completed, failed := &store.TurnEnd{
 		Status: parley.TurnCompleted,
@@ -405,7 +404,7 @@ func scripts() map[string][]move {
 	}
 }
 
-// template is a database with a workspace and its agent, made once and copied.
+// template is a database with a workspace and its agent, created once and copied.
 type template struct {
 	file  []byte
 	scope store.Scope
@@ -460,13 +459,12 @@ func (m template) play(t *testing.T, moves []move, fault func(string) error) (di
 	return dir, a
 }
 
-// run plays a script's first moves on a fresh database and kills the process at
-// the given point (from 1) of the move behind them; 0 kills nobody. It returns
-// what a reopened store tells, the name of the point, and whether the move had
-// committed by then; "" as the point means that the move was over before it.
+// run plays a script's first moves on a fresh database and kills the process at the given point (from 1) of the next
+// move; 0 kills nothing. It returns the state of a reopened store, the name of the point, and whether the move had
+// committed; an empty name means that the move ended before the point.
 func (m template) run(t *testing.T, moves []move, last, point int) (after, killedAt string, committed bool) {
 	t.Helper()
-	armed, count := false, 0 // touched by the writer's goroutine during a move, else by this one
+	armed, count := false, 0 // used by the writer's goroutine during a move, otherwise by this one
 	dir, a := m.play(t, moves[:last], func(at string) error {
 		if !armed {
 			return nil
@@ -499,10 +497,10 @@ func (m template) run(t *testing.T, moves []move, last, point int) (after, kille
 	return tell(t, store, m.scope, a.session), killedAt, committed
 }
 
-// noSession is what a store tells that has none.
+// noSession is the state of a store without sessions.
 const noSession = "there is no session"
 
-// tell reads a session and what was written down, checks it, and describes it without ids and times.
+// tell reads and checks a session and its audit entries, and describes it without ids and times.
 func tell(t *testing.T, db *sqlite.Store, scope store.Scope, session parley.ID) string {
 	t.Helper()
 	var out strings.Builder
@@ -569,15 +567,13 @@ func tell(t *testing.T, db *sqlite.Store, scope store.Scope, session parley.ID) 
 	return out.String()
 }
 
-// TestKilledAtEveryStatement walks every statement of every transition: the
-// process dies there, and what a reopened store tells is the state before the
-// transition or behind it, never between, the audit's entry with it. Each of a few
-// thousand points is a life of its own, and nothing in it runs beside anything else:
-// `make test` runs these walks without the race detector, which makes them ten times
-// longer.
+// TestKilledAtEveryStatement kills the process at every statement of every transition: a reopened store must have the
+// state before or after the transition, never between, and the audit entry must match. Each of the few thousand points
+// is a process life of its own without concurrency, so `make test` runs these walks without the race detector, which
+// would take ten times as long.
 func TestKilledAtEveryStatement(t *testing.T) {
 	if testing.Short() {
-		t.Skip("each point is a life of its own: not among the short tests")
+		t.Skip("slow: every point opens a new store")
 	}
 	t.Parallel()
 	made := newTemplate(t)
@@ -609,7 +605,7 @@ func TestKilledAtEveryStatement(t *testing.T) {
 					}
 				}
 				if !reached {
-					t.Errorf("%s never reached a commit", move.name)
+					t.Errorf("%s never reached its commit", move.name)
 				}
 				before = behind
 			}
@@ -617,11 +613,11 @@ func TestKilledAtEveryStatement(t *testing.T) {
 	}
 }
 
-// TestKilledWhileRecovering kills the process that opens the database after a
-// crash, at every statement of its recovery: opening again goes on from there.
+// TestKilledWhileRecovering kills the process that opens the database after a crash, at every statement of its
+// recovery: opening again completes it.
 func TestKilledWhileRecovering(t *testing.T) {
 	if testing.Short() {
-		t.Skip("each point is a life of its own: not among the short tests")
+		t.Skip("slow: every point opens a new store")
 	}
 	t.Parallel()
 	made := newTemplate(t)
@@ -660,7 +656,7 @@ func TestKilledWhileRecovering(t *testing.T) {
 				if err := store.Close(); err != nil {
 					t.Fatal(err)
 				}
-				// Opening twice after one crash may count no second takeover.
+				// Opening twice after one crash may not count a second takeover.
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Fatalf("killed at point %d of recovery (-want +got):\n%s", point, diff)
 				}

@@ -10,9 +10,9 @@ import (
 	"example.org/parley/store"
 )
 
-// TestASecondParleyIsKeptOutThoughTheLockFileIsGone: removed or replaced, it is made
-// again, and meanwhile the directory's own lock holds.
-func TestASecondParleyIsKeptOutThoughTheLockFileIsGone(t *testing.T) {
+// TestLockHoldsWithoutTheLockFile: a removed or replaced lock file is recreated, and meanwhile the
+// directory's own lock holds.
+func TestLockHoldsWithoutTheLockFile(t *testing.T) {
 	w := newWorld(t, Options{})
 	lock := filepath.Join(w.dir, LockFile)
 	for name, change := range map[string]func() error{
@@ -45,9 +45,9 @@ func TestASecondParleyIsKeptOutThoughTheLockFileIsGone(t *testing.T) {
 	}
 }
 
-// TestALockFileOfAnotherIsNoted: a file that a program of before has locked
-// meanwhile, which does not know the directory's lock, is damage in sight.
-func TestALockFileOfAnotherIsNoted(t *testing.T) {
+// TestForeignLockFileIsDamage: a lock file that an older program, which does not know the directory's lock, holds
+// meanwhile is recorded as damage.
+func TestForeignLockFileIsDamage(t *testing.T) {
 	w := newWorld(t, Options{})
 	if err := os.Remove(filepath.Join(w.dir, LockFile)); err != nil {
 		t.Fatal(err)
@@ -59,7 +59,7 @@ func TestALockFileOfAnotherIsNoted(t *testing.T) {
 	defer other.Close()
 	w.store.lookAtFiles()
 	if w.store.Stats().Damage == nil {
-		t.Error("nothing is noted")
+		t.Error("no damage was noted")
 	}
 }
 
@@ -77,21 +77,20 @@ func TestAnotherDatabaseFileIsNoted(t *testing.T) {
 			w := newWorld(t, Options{})
 			w.store.lookAtFiles()
 			if d := w.store.Stats().Damage; d != nil {
-				t.Fatalf("noted before anything happened: %s", d.Says)
+				t.Fatalf("damage noted too early: %s", d.Says)
 			}
 			if err := change(filepath.Join(w.dir, DatabaseFile)); err != nil {
 				t.Fatal(err)
 			}
 			w.store.lookAtFiles()
 			if w.store.Stats().Damage == nil {
-				t.Error("nothing is noted")
+				t.Error("no damage was noted")
 			}
 		})
 	}
 }
 
-// again opens the store anew: its pages are in the database and not in the log, and
-// no connection has read them.
+// again reopens the store, so that its pages are in the database rather than the log, and no connection has read them.
 func (w *world) again() {
 	w.t.Helper()
 	if err := w.store.Close(); err != nil {
@@ -133,9 +132,9 @@ func (w *world) damage(table string) {
 	}
 }
 
-// TestADamagedPageIsNoticedInPassing: while the store serves, by the check of the
-// table, and from then on by whoever asks how it is.
-func TestADamagedPageIsNoticedInPassing(t *testing.T) {
+// TestDamagedPageIsNoticed: the check of a table notices a damaged page while the store serves, and probes
+// report it from then on.
+func TestDamagedPageIsNoticed(t *testing.T) {
 	w := newWorld(t, Options{})
 	w.plainTurn(w.session(nil).ID, "the answer")
 	w.again()
@@ -157,15 +156,15 @@ func TestADamagedPageIsNoticedInPassing(t *testing.T) {
 	}
 	w.damage("turns")
 	if found := look(); len(found) == 0 {
-		t.Error("nothing is found")
+		t.Error("no damage was found")
 	}
 	if w.store.Stats().Damage == nil {
-		t.Error("nothing is noted")
+		t.Error("no damage was noted")
 	}
 }
 
-// TestAReadThatFailsMarksTheStore: no check is needed to notice what a read meets.
-func TestAReadThatFailsMarksTheStore(t *testing.T) {
+// TestFailedReadMarksTheStore: a failing read records damage without any check.
+func TestFailedReadMarksTheStore(t *testing.T) {
 	w := newWorld(t, Options{})
 	session := w.session(nil).ID
 	w.plainTurn(session, "the answer")
@@ -176,6 +175,6 @@ func TestAReadThatFailsMarksTheStore(t *testing.T) {
 		t.Errorf("reading a damaged page: %v", err)
 	}
 	if w.store.Stats().Damage == nil {
-		t.Error("nothing is noted")
+		t.Error("no damage was noted")
 	}
 }

@@ -11,13 +11,11 @@ import (
 	"example.org/parley"
 )
 
-// fullBelow is the free space, in bytes, under which an I/O error on the
-// database is taken for a full disk.
+// fullBelow is the free space, in bytes, below which an I/O error on the database is treated as a full disk.
 const fullBelow = 1 << 20
 
-// mapError gives what a person can act on its code: a full disk is
-// CodeStorageFull, a locked or damaged file CodeUnavailable. Refusals pass through, and
-// everything else stays what it is: the database failed.
+// mapError gives errors that a person can act on a code: a full disk is CodeStorageFull, a locked or damaged file
+// CodeUnavailable. Refusals pass through; any other error means that the database failed.
 func mapError(path string, err error) error {
 	if err == nil {
 		return nil
@@ -55,7 +53,7 @@ func mapError(path string, err error) error {
 	return err
 }
 
-// noted is mapError for what a store reads and writes: damage stays noted.
+// noted is mapError for reads and writes of a store: it also records damage.
 func (s *Store) noted(err error) error {
 	if isDamage(err) {
 		s.damage.Note(err.Error())
@@ -63,8 +61,7 @@ func (s *Store) noted(err error) error {
 	return mapError(s.path, err)
 }
 
-// failedAgain is noted for what was tried a second time: a disk that fails once may
-// go on well; one that fails again where it failed before is damage.
+// failedAgain is noted for a second attempt: a disk may fail once and recover, but a repeated failure is damage.
 func (s *Store) failedAgain(err error) error {
 	mapped := s.noted(err)
 	if isReadError(err) && parley.ErrorCode(mapped) != parley.CodeStorageFull {
@@ -73,13 +70,13 @@ func (s *Store) failedAgain(err error) error {
 	return mapped
 }
 
-// isReadError reports whether an error says that the disk did not give or take bytes.
+// isReadError reports whether an error says that the disk failed to read or write bytes.
 func isReadError(err error) bool {
 	var failed *driver.Error
 	return errors.As(err, &failed) && failed.Code()&0xff == codes.SQLITE_IOERR
 }
 
-// isDamage reports whether an error says that a file is no database, or no whole one.
+// isDamage reports whether an error says that a file is not a database, or not a complete one.
 func isDamage(err error) bool {
 	var failed *driver.Error
 	if !errors.As(err, &failed) {

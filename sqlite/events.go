@@ -9,7 +9,7 @@ import (
 	"example.org/parley/store"
 )
 
-// Events reads the durable events of a session after a sequence, complete.
+// Events implements store.Sessions.
 func (s *Store) Events(
 	ctx context.Context,
 	scope store.Scope,
@@ -18,7 +18,7 @@ func (s *Store) Events(
 	limit int,
 ) (events []parley.Event, err error) {
 	err = s.read(ctx, func(c *conn) error {
-		if _, err := placeOf(c, scope, sessionID); err != nil {
+		if _, err := locate(c, scope, sessionID); err != nil {
 			return err
 		}
 		events = []parley.Event{}
@@ -61,15 +61,14 @@ func (s *Store) Events(
 	return events, err
 }
 
-// headStates reads the heads of many sessions at once: ?1 is their ids, one
-// behind the other.
+// headStates reads the heads of many sessions at once: ?1 is their concatenated ids.
 const headStates = `WITH RECURSIVE asked (i, id) AS (
  SELECT 0, substr(?1, 1, 16) UNION ALL SELECT i + 1, substr(?1, 16 * (i + 1) + 1, 16) FROM asked WHERE i + 1 < ?2)
  SELECT a.i, h.next_event - 1, s.owner_id, s.visibility FROM asked a CROSS JOIN heads h ON h.session_id = a.id
   CROSS JOIN sessions s ON s.id = a.id
  WHERE h.deleted_at IS NULL`
 
-// Heads reads where sessions stand, in the order asked.
+// Heads implements store.Sessions, in the order of the ids.
 func (s *Store) Heads(ctx context.Context, sessionIDs []parley.ID) ([]store.HeadState, error) {
 	states := make([]store.HeadState, len(sessionIDs))
 	if len(sessionIDs) == 0 {

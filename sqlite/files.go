@@ -8,15 +8,14 @@ import (
 	"example.org/parley/store"
 )
 
-// The states of a blob.
+// States of a blob.
 const (
-	blobOpen  = "open"  // grows
+	blobOpen  = "open"  // growing
 	blobWhole = "whole" // has files
-	blobGone  = "gone"  // is to be deleted
+	blobGone  = "gone"  // to be deleted
 )
 
-// errUploadOver answers who adds to an upload that was finished, given up, or
-// did not grow for too long.
+// errUploadOver is the error for adding to an upload that was finished, given up, or idle for too long.
 func errUploadOver() error {
 	return parley.Errorf(parley.CodeConflict, "this upload is over or took too long between two pieces; begin it again")
 }
@@ -62,7 +61,7 @@ func (s *Store) AppendUpload(ctx context.Context, workspaceID, blobID parley.ID,
 	})
 }
 
-// leaveBlob leaves the deletion of a blob to the outbox, for a time to come.
+// leaveBlob leaves the deletion of a blob to the outbox, at a later time.
 func (t *txn) leaveBlob(workspaceID, blobID parley.ID, due parley.Time) error {
 	_, err := t.exec("INSERT INTO outbox (workspace_id, kind, target_id, created_at, due_at) VALUES (?, ?, ?, ?, ?)",
 		workspaceID, transition.PurgeBlob{}.Kind(), blobID, t.now, due)
@@ -144,8 +143,8 @@ func (s *Store) FinishUpload(ctx context.Context, file parley.File, quota parley
 	return answer.file, answer.isNew, err
 }
 
-// hasRoom refuses a file that goes beyond a quota. The upload is in what is stored,
-// and given up when the bytes are there already.
+// hasRoom refuses a file that exceeds a quota. The stored bytes include the upload, which is given up if the same bytes
+// already exist.
 func (t *txn) hasRoom(file *parley.File, quota parley.Quota, given bool) error {
 	if quota == (parley.Quota{}) {
 		return nil
@@ -189,7 +188,7 @@ func (s *Store) AbandonUpload(ctx context.Context, workspaceID, blobID parley.ID
 	return s.write(ctx, func(tx *txn) error { return tx.giveUp(workspaceID, blobID) })
 }
 
-// giveUp has an open upload deleted.
+// giveUp marks an open upload for deletion.
 func (t *txn) giveUp(workspaceID, blobID parley.ID) error {
 	gone, err := t.exec(
 		"UPDATE blobs SET state = '"+blobGone+"' WHERE id = ? AND workspace_id = ? AND state = '"+blobOpen+"'",
@@ -202,7 +201,7 @@ func (t *txn) giveUp(workspaceID, blobID parley.ID) error {
 	return t.leaveBlob(workspaceID, blobID, t.now)
 }
 
-// ofFiles adds which files "f" a scope shows.
+// ofFiles restricts "f" to the files that a scope may see.
 func (l *list) ofFiles(scope store.Scope) {
 	l.must("f.workspace_id = ?", scope.WorkspaceID)
 	if !scope.ViewerID.IsZero() {
@@ -337,8 +336,7 @@ func (s *Store) DeleteFile(ctx context.Context, scope store.Scope, id parley.ID)
 	})
 }
 
-// dropFile deletes a file, and leaves its bytes to the outbox if they were its
-// alone.
+// dropFile deletes a file, and leaves its bytes to the outbox if no other file shares them.
 func (t *txn) dropFile(id parley.ID) error {
 	var workspaceID, blobID parley.ID
 	found, err := t.one("SELECT workspace_id, blob_id FROM files WHERE id = ?", func(r *row) error {
@@ -397,8 +395,8 @@ func (w changes) UseFiles(h *transition.Head, uses []transition.FileUse) error {
 	return nil
 }
 
-// purgeUses forgets at most parley.PurgeBatch uses of files by messages of a log
-// that nobody shares. A file that nothing else uses goes with its last use.
+// purgeUses deletes at most parley.PurgeBatch uses of files by messages of a log that nobody shares. A file goes with
+// its last use.
 func (t *txn) purgeUses(logID, writer parley.ID) (gone int64, err error) {
 	const doomed = "session_id = ?2 AND NOT EXISTS (SELECT 1 FROM messages m " +
 		"WHERE m.id = u.message_id AND m.sequence <= " + sharedBelow + ")"
@@ -430,8 +428,8 @@ func (t *txn) purgeUses(logID, writer parley.ID) (gone int64, err error) {
 	return gone, nil
 }
 
-// purgeBlob deletes a piece of a blob that no file has, or that was begun and did
-// not grow for long, and reports whether nothing is left to do.
+// purgeBlob deletes part of a blob that no file uses, or whose upload has not grown for long, and reports whether
+// nothing is left.
 func (t *txn) purgeBlob(workspaceID, blobID parley.ID) (bool, error) {
 	var state string
 	var touched parley.Time

@@ -10,16 +10,16 @@ import (
 	"example.org/parley/sqlite"
 )
 
-// An upload whose process died is deleted once it has not grown for
-// parley.UploadGrace, and not before.
+// TestAbandonedUploadsAreDeleted: the upload of a dead process is deleted once it has not grown for parley.UploadGrace,
+// and not before.
 func TestAbandonedUploadsAreDeleted(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		age    parley.Time // since it grew
-		chunks int         // that are left
+		age    parley.Time // since it last grew
+		chunks int         // expected to be left
 	}{
-		"still growing":   {parley.UploadGrace / 2, 20},
-		"nobody's by now": {parley.UploadGrace, 0},
+		"still growing": {parley.UploadGrace / 2, 20},
+		"abandoned":     {parley.UploadGrace, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -10,7 +10,7 @@ import (
 	"example.org/parley/store"
 )
 
-// opened is a store in a directory of its own.
+// opened returns a store in its own directory.
 func opened(tb testing.TB) *Store {
 	tb.Helper()
 	store, err := Open(context.Background(), tb.TempDir(), Options{})
@@ -25,8 +25,8 @@ func opened(tb testing.TB) *Store {
 	return store
 }
 
-// filled is a session whose record has n messages, written behind the port's
-// back: two thirds answers with usage, one third questions.
+// filled returns a session whose record has n messages, written directly to the tables: two thirds answers with usage,
+// one third questions.
 func filled(tb testing.TB, db *Store, n int) (store.Scope, parley.ID) {
 	tb.Helper()
 	ctx := context.Background()

@@ -98,7 +98,7 @@ func (w *world) session(change func(*parley.Session)) parley.Session {
 	return opened.Session
 }
 
-// said is a user message that starts a turn.
+// said returns a user message that starts a turn.
 func (w *world) said(text string) store.NewMessage {
 	content, err := parley.EncodeContent(parley.UserContent{Text: text})
 	if err != nil {
@@ -178,7 +178,7 @@ func stepSettle(begin store.StepBegin, text string, end *store.TurnEnd) store.St
 
 var completed = &store.TurnEnd{Status: parley.TurnCompleted}
 
-// plainTurn runs one turn through its three transactions.
+// plainTurn runs one turn in its three transactions.
 func (w *world) plainTurn(session parley.ID, text string) parley.Turn {
 	w.t.Helper()
 	ctx := context.Background()

@@ -7,8 +7,8 @@ import (
 	"example.org/parley/internal/transition"
 )
 
-// The parts of a ContextHead in a part of a fork's record; ?1 is the log, ?2 the
-// fork. What is set aside of the shared messages its own marks say.
+// Parts of a ContextHead in one part of a fork's record; ?1 is the log, ?2 the fork. The fork's own marks say which
+// shared messages are set aside.
 const (
 	placedColumns = "SELECT m.workspace_id, m.session_id, m.log_id, " + listedColumns
 	sharedShown   = ` AND m.internal = 0 AND m.status IN ('completed', 'cancelled')
@@ -26,9 +26,8 @@ const (
  AND m.internal = 0 AND m.status IN ('completed', 'cancelled') ORDER BY k.sequence DESC LIMIT ?2`
 )
 
-// headOfFork is the ContextHead of a fork: the same questions to all parts of its
-// record.
-func headOfFork(c *conn, at place) (head parley.ContextHead, err error) {
+// headOfFork returns the ContextHead of a fork: it asks the same questions of all parts of the record.
+func headOfFork(c *conn, at location) (head parley.ContextHead, err error) {
 	edge, err := edgeOf(c, at)
 	if err != nil {
 		return head, err
@@ -36,7 +35,7 @@ func headOfFork(c *conn, at place) (head parley.ContextHead, err error) {
 	parts := append(slices.Clone(at.shared), transition.Own(at.sessionID, at.logID))
 	var found []parley.Message
 	note := func(r *row) error {
-		found = append(found, scanListed(r, place{workspaceID: r.id(), sessionID: r.id(), logID: r.id()}))
+		found = append(found, scanListed(r, location{workspaceID: r.id(), sessionID: r.id(), logID: r.id()}))
 		return nil
 	}
 	for _, p := range slices.Backward(parts) {
@@ -94,14 +93,14 @@ func headOfFork(c *conn, at place) (head parley.ContextHead, err error) {
 	return head, ownMarks(c, at, head.Pinned)
 }
 
-// withPairs adds the other halves of a fork's calls and results.
-func withPairs(c *conn, at place, messages []parley.Message) ([]parley.Message, error) {
+// withPairs adds the counterparts of a fork's calls and results.
+func withPairs(c *conn, at location, messages []parley.Message) ([]parley.Message, error) {
 	for _, m := range slices.Clone(messages) {
 		role := transition.PairRole(m.Role)
 		if role == "" || m.ToolCallID == "" {
 			continue
 		}
-		of := place{workspaceID: m.WorkspaceID, sessionID: m.SessionID, logID: m.LogID}
+		of := location{workspaceID: m.WorkspaceID, sessionID: m.SessionID, logID: m.LogID}
 		var pair []parley.Message
 		if err := c.each(pairOf, func(r *row) error {
 			pair = append(pair, scanListed(r, of))

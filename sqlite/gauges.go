@@ -9,11 +9,11 @@ import (
 	"example.org/parley/store"
 )
 
-// readyCount counts the waiting turns of a mode, suspected or not, to a bound.
+// readyCount counts the ready turns of a mode, suspected or not, up to a bound.
 const readyCount = `SELECT count(*) FROM (SELECT 1 FROM ready WHERE priority % 2 = ? LIMIT ?)`
 
-// readyOldest finds the oldest waiting turn of a rank: it steps from
-// workspace to workspace by the index and looks at the first row of each.
+// readyOldest finds the oldest ready turn of a rank: it steps through the workspaces by the index and reads the first
+// row of each.
 const readyOldest = `
 WITH RECURSIVE waiting (id) AS (
   SELECT min(workspace_id) FROM ready
@@ -24,15 +24,15 @@ SELECT coalesce(min((SELECT ready_at FROM ready r
   WHERE r.workspace_id = waiting.id AND r.priority = ? AND r.not_before <= ? ORDER BY ready_at, session_id LIMIT 1)), 0)
 FROM waiting WHERE waiting.id IS NOT NULL`
 
-// parkedTurns counts turns that wait for something outside, by what. They are among
-// the sessions with an unfinished turn, of which it looks at so many.
+// parkedTurns counts turns parked for something outside, by reason, among a bounded number of sessions with an
+// unfinished turn.
 const parkedTurns = `
 SELECT t.wait_reason, count(*) FROM (
   SELECT turn_id, turn_status FROM heads INDEXED BY heads_stuck WHERE turn_id IS NOT NULL AND holder IS NULL LIMIT ?
 ) h JOIN turns t ON t.id = h.turn_id
 WHERE h.turn_status = 'waiting' GROUP BY t.wait_reason`
 
-// pendingApprovals counts unanswered questions, to a bound.
+// pendingApprovals counts unanswered questions, up to a bound.
 const pendingApprovals = `SELECT count(*) FROM (SELECT 1 FROM approvals INDEXED BY approvals_due WHERE state = 'pending'
 	LIMIT ?)`
 
@@ -68,7 +68,7 @@ func (s *Store) Queue(ctx context.Context) (store.QueueStats, error) {
 	return stats, err
 }
 
-// readyTurns reads how many turns of a mode wait, and for how long.
+// readyTurns reads how many turns of a mode are ready, and for how long.
 func readyTurns(c *conn, mode parley.Mode, now parley.Time, into *store.ReadyTurns) error {
 	if err := c.each(readyCount, func(r *row) error {
 		into.Waiting = r.int()

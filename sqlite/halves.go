@@ -8,12 +8,12 @@ import (
 	"example.org/parley/store"
 )
 
-// largePage is from how many rows on a page is read by two connections at once:
-// handing over the columns is what a page costs, and a processor more halves it.
+// largePage is the number of rows from which two connections read a page together: most of a page's cost is reading its
+// columns, and a second processor halves it.
 const largePage = 500
 
-// halves splits the query of a large page without filters. Sequences have no
-// gaps, so that the second half's beginning is known before the first is read.
+// halves splits the query of a large page without filters. Sequences have no gaps, so the start of the second half is
+// known before the first is read.
 func halves(query store.MessageQuery) (first, second store.MessageQuery, ok bool) {
 	plain := store.MessageQuery{
 		AfterSequence: query.AfterSequence, Descending: query.Descending, RecordOnly: query.RecordOnly,
@@ -35,9 +35,8 @@ func halves(query store.MessageQuery) (first, second store.MessageQuery, ok bool
 	return first, second, true
 }
 
-// inHalves reads a page's halves side by side. It returns nil when they do not
-// meet: the record ends or begins inside the first, or its bytes are enough, and
-// one query must say how.
+// inHalves reads both halves of a page concurrently. It returns nil if they do not meet, because the record begins or
+// ends inside the first or its bytes fill the page; then a single query must decide.
 func (s *Store) inHalves(
 	ctx context.Context,
 	scope store.Scope,
@@ -49,7 +48,7 @@ func (s *Store) inHalves(
 		err      error
 	}
 	behind := make(chan half, 1)
-	go func() { // ends with its query; this call waits for it
+	go func() { // ends with its query; inHalves waits for it
 		messages, err := s.page(ctx, scope, sessionID, second)
 		behind <- half{messages, err}
 	}()

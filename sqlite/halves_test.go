@@ -9,8 +9,8 @@ import (
 	"example.org/parley/store"
 )
 
-// TestHalvesAreThePage reads large pages from everywhere in a record that ends
-// in the middle of some of them, side by side and by one query.
+// TestHalvesAreThePage reads large pages at many positions, some of them beyond the record's end, both concurrently and
+// by one query.
 func TestHalvesAreThePage(t *testing.T) {
 	t.Parallel()
 	db := opened(t)

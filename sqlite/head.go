@@ -5,8 +5,7 @@ import (
 	"example.org/parley/internal/transition"
 )
 
-// Heads stay in a cache of the writer, which is the only one that changes their
-// rows; a refusal or a rollback drops what it touched.
+// The writer caches heads, because it alone changes their rows; a refusal or a rollback drops what it touched.
 
 const headColumns = sessionColumns + ", " + headStateColumns
 
@@ -19,7 +18,7 @@ func scanHead(r *row) (*transition.Head, error) {
 	return h, fillHeadState(r, h)
 }
 
-// cachedHeads bounds the cache; a full one is emptied.
+// cachedHeads bounds the cache, which is emptied when full.
 const cachedHeads = 2048
 
 // Head implements transition.Rows.
@@ -38,7 +37,7 @@ func (t *txn) Head(id parley.ID) (*transition.Head, error) {
 	return h, nil
 }
 
-// keep puts a head into the cache for as long as the transaction goes well.
+// keep caches a head, as long as the transaction succeeds.
 func (t *txn) keep(h *transition.Head) {
 	if _, kept := t.heads[h.ID]; !kept && len(t.heads) >= cachedHeads {
 		clear(t.heads)
@@ -47,11 +46,11 @@ func (t *txn) keep(h *transition.Head) {
 	t.touched = append(t.touched, h.ID)
 }
 
-// drop forgets a cached head whose rows another statement has changed.
+// drop forgets a cached head whose rows another statement changed.
 func (t *txn) drop(id parley.ID) { delete(t.heads, id) }
 
-// The columns that indexes hold stand in a statement of their own: SQLite would
-// rewrite the indexes' entries whenever they are named, changed or not.
+// Indexed columns have their own statement: SQLite rewrites index entries whenever a statement names the columns,
+// changed or not.
 const (
 	updateHead      = "UPDATE heads SET " + updateHeadSet + " WHERE session_id = ?"
 	updateHeadClaim = "UPDATE heads SET " + updateHeadSet + ", " + claimHeadSet + " WHERE session_id = ?"

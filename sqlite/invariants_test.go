@@ -8,8 +8,7 @@ import (
 	"example.org/parley/internal/transition"
 )
 
-// invariants checks, on one snapshot, what must hold for every session after
-// every transition, whatever came before.
+// invariants checks, on one snapshot, what must hold for every session after every transition.
 func (w *world) invariants() {
 	w.t.Helper()
 	if err := w.store.read(context.Background(), func(c *conn) error {
@@ -41,8 +40,7 @@ func checkSession(c *conn, h *transition.Head) error {
 	return nil
 }
 
-// checkRecord: sequences without gaps, the hash chain, the statistics, every
-// result behind its call.
+// checkRecord: sequences without gaps, the hash chain, the statistics, every result after its call.
 func checkRecord(c *conn, h *transition.Head) error {
 	record, err := readMessages(c, "m.log_id = ? AND m.sequence IS NOT NULL ORDER BY m.sequence", h.LogID)
 	if err != nil {
@@ -53,7 +51,7 @@ func checkRecord(c *conn, h *transition.Head) error {
 	calls := map[int64]string{}
 	for i, m := range record {
 		if m.Sequence != int64(i+1) {
-			return fmt.Errorf("sequence %d at place %d", m.Sequence, i+1)
+			return fmt.Errorf("sequence %d at position %d", m.Sequence, i+1)
 		}
 		if !m.Internal {
 			facing++
@@ -95,7 +93,7 @@ func checkRecord(c *conn, h *transition.Head) error {
 		last = hash
 	}
 	if last != h.LastHash {
-		return fmt.Errorf("the head's last hash is not the record's")
+		return fmt.Errorf("the head's last hash differs from the record's")
 	}
 	if n := int64(len(record)); n != h.LastSequence || n != h.Statistics.Messages || facing != h.Statistics.UserFacing {
 		return fmt.Errorf(
@@ -136,8 +134,8 @@ func checkQueueRows(c *conn, h *transition.Head) error {
 	return nil
 }
 
-// checkEvents: no gap, exactly one end for each finished turn, one
-// message.created for each message of the record, in its order.
+// checkEvents: no gaps, exactly one terminal event per finished turn, one message.created per message of the record, in
+// order.
 func checkEvents(c *conn, h *transition.Head) error {
 	sequence, created := int64(0), int64(0)
 	ends := map[parley.ID]int{}
@@ -146,7 +144,7 @@ func checkEvents(c *conn, h *transition.Head) error {
 		func(r *row) error {
 			at, kind, turn := r.int64(), parley.EventType(r.text()), r.id()
 			if sequence++; at != sequence {
-				return fmt.Errorf("event %d at place %d", at, sequence)
+				return fmt.Errorf("event %d at position %d", at, sequence)
 			}
 			if kind.EndsTurn() {
 				ends[turn]++
@@ -176,8 +174,7 @@ func checkEvents(c *conn, h *transition.Head) error {
 	}, h.ID)
 }
 
-// checkTurns: the head names the first unfinished turn, and the session is
-// ready exactly when that may run.
+// checkTurns: the head names the first unfinished turn, and the session is ready exactly when that turn may run.
 func checkTurns(c *conn, h *transition.Head) error {
 	ready, err := c.has("SELECT 1 FROM ready WHERE session_id = ?", h.ID)
 	if err != nil {

@@ -8,14 +8,14 @@ import (
 	"example.org/parley/store"
 )
 
-// localOwner is the name of a workspace's local owner, as authors show it.
+// localOwner is the display name of a workspace's local owner.
 const localOwner = "Local owner"
 
 // builtinPrompt is the system prompt of a workspace's built-in agent.
 const builtinPrompt = "You are Parley, a helpful assistant. Answer clearly and to the point, and say so when you do " +
 	"not know."
 
-// Workspace finds a workspace by name, making it if it is new.
+// Workspace implements store.Keys.
 func (s *Store) Workspace(ctx context.Context, name string) (id parley.ID, err error) {
 	if err := s.read(ctx, func(c *conn) error {
 		id, err = workspaceNamed(c, name)
@@ -26,7 +26,7 @@ func (s *Store) Workspace(ctx context.Context, name string) (id parley.ID, err e
 	return transact(ctx, s, func(tx *txn) (parley.ID, error) { return makeWorkspace(tx, name) })
 }
 
-// workspaceNamed is zero when there is none.
+// workspaceNamed returns the id of a workspace, or zero.
 func workspaceNamed(c *conn, name string) (id parley.ID, err error) {
 	_, err = c.one("SELECT id FROM workspaces WHERE name = ?", func(r *row) error {
 		id = r.id()
@@ -35,7 +35,7 @@ func workspaceNamed(c *conn, name string) (id parley.ID, err error) {
 	return id, err
 }
 
-// makeWorkspace finds a workspace, or makes it with its built-in agent.
+// makeWorkspace finds a workspace, or creates it with its built-in agent.
 func makeWorkspace(tx *txn, name string) (parley.ID, error) {
 	id, err := workspaceNamed(tx.conn, name)
 	if err != nil || !id.IsZero() {
@@ -87,7 +87,7 @@ func (s *Store) Principal(ctx context.Context, workspaceID, id parley.ID) (princ
 	return principal, err
 }
 
-// LocalOwner is the machine's own user in a workspace, made if new.
+// LocalOwner implements store.Keys.
 func (s *Store) LocalOwner(ctx context.Context, workspaceID parley.ID) (owner parley.Principal, err error) {
 	found := false
 	if err := s.read(ctx, func(c *conn) error {
@@ -146,8 +146,7 @@ func insertPrincipal(tx *txn, p parley.Principal, local bool) error {
 
 const keyTables = " FROM keys k JOIN principals p ON p.id = k.principal_id JOIN workspaces w ON w.id = k.workspace_id "
 
-// CreateKey stores a key with a principal of its own, in the workspace of that
-// id, or without one in that of that name.
+// CreateKey implements store.Keys. The key's workspace is given by id or, without one, by name.
 func (s *Store) CreateKey(ctx context.Context, made store.NewKey) (parley.Key, error) {
 	return transact(ctx, s, func(tx *txn) (parley.Key, error) {
 		key := made.Key
@@ -177,15 +176,14 @@ func (s *Store) CreateKey(ctx context.Context, made store.NewKey) (parley.Key, e
 	})
 }
 
-// keyWorkspace fills in the workspace of a new key, and refuses a name that an
-// unrevoked key there has.
+// keyWorkspace sets the workspace of a new key, and refuses a name that an unrevoked key there has.
 func keyWorkspace(tx *txn, key *parley.Key) error {
 	if key.WorkspaceID.IsZero() {
 		id, err := workspaceNamed(tx.conn, key.Workspace)
 		if err != nil {
 			return err
 		}
-		if id.IsZero() { // new: no name can be taken
+		if id.IsZero() { // new, so no name is taken
 			key.WorkspaceID, err = makeWorkspace(tx, key.Workspace)
 			return err
 		}
@@ -207,7 +205,7 @@ func keyWorkspace(tx *txn, key *parley.Key) error {
 	case taken:
 		return parley.Errorf(
 			parley.CodeConflict,
-			"the workspace %q has a key named %q already; revoke it first, or choose another name",
+			"the workspace %q already has a key named %q; revoke it first, or choose another name",
 			key.Workspace,
 			key.Name,
 		)
@@ -215,7 +213,7 @@ func keyWorkspace(tx *txn, key *parley.Key) error {
 	return nil
 }
 
-// Authenticate finds the principal of a key: one look into an index.
+// Authenticate implements store.Keys with one index look-up.
 func (s *Store) Authenticate(ctx context.Context, hash parley.Hash) (principal parley.Principal, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		found, err := c.one(
@@ -270,7 +268,7 @@ func (s *Store) Keys(ctx context.Context, workspaceID parley.ID) (keys []parley.
 	return keys, err
 }
 
-// RevokeKey ends a key; one that is revoked stays as it is.
+// RevokeKey revokes a key; a revoked one stays unchanged.
 func (s *Store) RevokeKey(ctx context.Context, workspaceID, id parley.ID) (parley.Key, error) {
 	return transact(ctx, s, func(tx *txn) (key parley.Key, err error) {
 		found, err := tx.one(
@@ -304,7 +302,7 @@ func (s *Store) HasKeys(ctx context.Context) (has bool, err error) {
 	return has, err
 }
 
-// limitOf is 0 for a key that is not limited.
+// limitOf returns 0 for no limit.
 func limitOf[T int | int64](limit *T) T {
 	if limit == nil {
 		return 0

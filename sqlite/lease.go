@@ -11,7 +11,7 @@ import (
 // sweepBatch bounds the sessions of one transaction of a sweep.
 const sweepBatch = 100
 
-// noExpiry is what NextExpiry says when there is no lease.
+// noExpiry is the result of NextExpiry without any lease.
 const noExpiry = time.Hour
 
 // RegisterProcess implements store.Leases.
@@ -23,7 +23,7 @@ func (s *Store) RegisterProcess(ctx context.Context, process store.Process, leas
 	})
 }
 
-// RenewLease implements store.Leases. It goes ahead of everything that waits.
+// RenewLease implements store.Leases. It overtakes all waiting transitions.
 func (s *Store) RenewLease(ctx context.Context, processID parley.ID, lease time.Duration) ([]parley.ID, error) {
 	answer := new([]parley.ID)
 	err := s.writeUrgent(ctx, func(tx *txn) error {
@@ -121,8 +121,7 @@ func (s *Store) Sweep(ctx context.Context) (int, error) {
 	return total + judged, err
 }
 
-// abandonClaims takes back all claims at Open: the file lock says that their
-// processes are dead.
+// abandonClaims releases all claims at Open: the file lock proves that their processes are dead.
 func (s *Store) abandonClaims(ctx context.Context) error {
 	for {
 		done, err := transact(ctx, s, func(tx *txn) (int, error) {
@@ -146,9 +145,8 @@ func (s *Store) abandonClaims(ctx context.Context) error {
 	return err
 }
 
-// sweep takes over claims of unknown processes, repairs unfinished turns that
-// nobody holds, that wait for nothing and that no claimer can see, and ends
-// approvals and open messages of agents outside whose time is over.
+// sweep takes over claims of unknown processes, repairs unfinished turns that have no holder, wait for nothing and are
+// hidden from claimers, and expires approvals and open messages of outside agents.
 func (t *txn) sweep() (int, error) {
 	type orphan struct{ session, holder parley.ID }
 	var orphans []orphan

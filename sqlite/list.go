@@ -8,16 +8,15 @@ import (
 	"example.org/parley/store"
 )
 
-// list builds one list query: which index serves it, the terms of its WHERE and
-// their arguments. Query structs choose among fixed parts, so the texts are few
-// and their prepared statements are kept.
+// list builds one list query: the index that serves it, the terms of its WHERE and their arguments. Query structs
+// choose among fixed parts, so there are few texts and their prepared statements are reused.
 type list struct {
 	index string
 	where strings.Builder
 	args  []arg
 }
 
-// must adds a term that every row fulfils.
+// must adds a term that every row must satisfy.
 func (l *list) must(term string, args ...arg) {
 	if l.where.Len() > 0 {
 		l.where.WriteString(" AND ")
@@ -26,8 +25,8 @@ func (l *list) must(term string, args ...arg) {
 	l.args = append(l.args, args...)
 }
 
-// by adds a term that an index serves. The planner has no statistics, so the
-// first such term names the index for it; callers add the narrowest first.
+// by adds a term that an index serves. The planner has no statistics, so the first such term names the index; callers
+// add the narrowest first.
 func (l *list) by(index, term string, args ...arg) {
 	if l.index == "" {
 		l.index = index
@@ -35,7 +34,7 @@ func (l *list) by(index, term string, args ...arg) {
 	l.must(term, args...)
 }
 
-// visible adds what a scope may see of a session "s".
+// visible restricts "s" to the sessions that a scope may see.
 func (l *list) visible(scope store.Scope) {
 	l.must("s.workspace_id = ? AND s.deleted_at IS NULL", scope.WorkspaceID)
 	if !scope.ViewerID.IsZero() {
@@ -43,7 +42,7 @@ func (l *list) visible(scope store.Scope) {
 	}
 }
 
-// indexed names the index after a table.
+// indexed returns the index clause for a table.
 func (l *list) indexed(otherwise string) string {
 	if l.index == "" {
 		return " INDEXED BY " + otherwise + " "
@@ -51,7 +50,7 @@ func (l *list) indexed(otherwise string) string {
 	return " INDEXED BY " + l.index + " "
 }
 
-// limited is a page's size: what was asked for, else the default.
+// limited returns the size of a page: the given limit, or the default.
 func limited(limit int) int {
 	if limit <= 0 {
 		return parley.DefaultPage
@@ -59,11 +58,10 @@ func limited(limit int) int {
 	return limit
 }
 
-// sized is a row of a list that can be large.
+// sized is a row of a list that may be large.
 type sized interface{ Size() int }
 
-// eachListed appends the rows of a page: none behind the one with which they reach
-// parley.MaxPageBytes.
+// eachListed appends the rows of a page, ending with the row that reaches parley.MaxPageBytes.
 func eachListed[T sized](c *conn, page *[]T, scan func(*row) (T, error), query string, args ...arg) error {
 	size := 0
 	err := c.each(query, func(r *row) error {
@@ -83,7 +81,7 @@ func eachListed[T sized](c *conn, page *[]T, scan func(*row) (T, error), query s
 	return err
 }
 
-// direction is the word of ORDER BY and the comparison that continues after a row.
+// direction returns the keyword of ORDER BY, and the comparison that continues after a row.
 func direction(ascending bool) (word, after string) {
 	if ascending {
 		return "ASC", ">"

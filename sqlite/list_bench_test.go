@@ -9,8 +9,8 @@ import (
 	"example.org/parley/store"
 )
 
-// The figures of a long session: a page of 50 in at most 1 ms, 10,000 messages
-// in pages of 1,000 in at most 60 ms, and pages that cost the same at 100,000.
+// Targets for a long session: a page of 50 in at most 1 ms, 10,000 messages in pages of 1,000 in at most 60 ms, and the
+// same cost per page at 100,000.
 func BenchmarkMessages(b *testing.B) {
 	for _, n := range []int{10_000, 100_000} {
 		db := opened(b)

@@ -9,9 +9,9 @@ import (
 	"example.org/parley/internal/transition"
 )
 
-// listedColumns reads "FROM messages m" for lists. Each column of a row costs the
-// driver several locks and an allocation, which is most of what a list costs, so
-// the small columns travel together: 2.6 µs a row instead of 6.2 with a column each.
+// listedColumns reads "FROM messages m" for lists. Each column of a row costs the driver several locks and an
+// allocation, which is most of a list's cost. So the small columns are packed into few: 2.6 µs a row instead of 6.2
+// with a column each.
 const listedColumns = `m.id || ifnull(m.turn_id, zeroblob(16)) || ifnull(m.author_id,
 	zeroblob(16)) || ifnull(m.content_hash, zeroblob(32))
   || m.role || ' ' || m.status || ' ' || m.author_kind || ' ' || octet_length(m.model) || ' ' || m.model ||
@@ -26,7 +26,7 @@ const listedColumns = `m.id || ifnull(m.turn_id, zeroblob(16)) || ifnull(m.autho
   THEN json_array(m.context_note, m.agent_type, m.iteration, m.revision, m.covers_through, m.overrides, m.error) END,
  m.provider_data`
 
-// The layout of the first listed column: four fixed blobs, then words.
+// Layout of the first listed column: four fixed blobs, then words.
 const (
 	listedTurn   = 16
 	listedAuthor = 32
@@ -34,18 +34,16 @@ const (
 	listedWords  = 80
 )
 
-// place is where the messages of one list live: shared is what a fork reads
-// before its own log.
-type place struct {
+// location says where the messages of a list are stored: shared are the logs that a fork reads before its own.
+type location struct {
 	workspaceID, sessionID, logID parley.ID
 	through                       int64 // 0: to the end
 	shared                        []transition.Part
 }
 
-// scanListed reads a message of a list. JSON that another hand left unreadable
-// never breaks it (A15): the content is shown as text with an error, the rest is
-// left empty.
-func scanListed(r *row, at place) (m parley.Message) {
+// scanListed reads a message of a list. JSON that was made unreadable from outside never breaks the list (A15): the
+// content appears as text with an error, other columns are left empty.
+func scanListed(r *row, at location) (m parley.Message) {
 	m.WorkspaceID, m.SessionID, m.LogID = at.workspaceID, at.sessionID, at.logID
 	head := r.text()
 	if len(head) < listedWords {
@@ -107,17 +105,16 @@ func cutCounted(text string) (counted, rest string) {
 	return rest[:n], rest[n:]
 }
 
-// scanRare reads what most messages lack: a JSON array of columns, those that
-// hold JSON themselves as strings.
+// scanRare reads columns that most messages lack, from a JSON array in which columns of JSON are strings.
 func scanRare(m *parley.Message, text string) {
 	var overrides, failure *string
 	columns := [...]any{&m.ContextNote, &m.AgentType, &m.Iteration, &m.Revision, &m.CoversThrough, &overrides, &failure}
 	var raw [len(columns)]json.RawMessage
 	if json.Unmarshal([]byte(text), &raw) != nil {
-		return // SQLite wrote the array; only bytes that are not UTF-8 could spoil it
+		return // SQLite wrote the array; only invalid UTF-8 can spoil it
 	}
 	for i, column := range columns {
-		_ = json.Unmarshal(raw[i], column) // each is what SQLite made of a column; one that is odd stays empty
+		_ = json.Unmarshal(raw[i], column) // SQLite wrote each from a column; an odd one stays empty
 	}
 	if overrides != nil && json.Unmarshal([]byte(*overrides), &m.Settings) != nil {
 		m.Settings = parley.Settings{}

@@ -13,19 +13,18 @@ import (
 	"example.org/parley"
 )
 
-// ownerBytes bounds what is read of the lock file.
+// ownerBytes bounds how much of the lock file is read.
 const ownerBytes = 256
 
-// fileLock is the exclusive right to a data directory. The kernel gives it back
-// when the process dies, however it dies. It is two locks: of the lock file, which
-// names the owner and which programs of before look at, and of the directory itself,
-// which holds though somebody removes the file.
+// fileLock is the exclusive right to a data directory. The kernel releases it when the process dies, however it dies.
+// It consists of two locks: one on the lock file, which names the owner and which older programs check, and one on the
+// directory itself, which holds even if somebody removes the file.
 type fileLock struct {
 	file *os.File
 	dir  *os.File // nil where directories cannot be locked
 }
 
-// lockDirectory takes the lock, or says who has it (CodeConflict).
+// lockDirectory takes the lock, or names its owner (CodeConflict).
 func lockDirectory(dataDir string) (*fileLock, error) {
 	dir, err := lockItself(dataDir)
 	if err != nil {
@@ -38,8 +37,7 @@ func lockDirectory(dataDir string) (*fileLock, error) {
 	return &fileLock{file: file, dir: dir}, nil
 }
 
-// lockItself locks the directory. File systems of networks may not know how: there
-// the lock file has to do.
+// lockItself locks the directory. Network file systems may not support that; then the lock file must do.
 func lockItself(dataDir string) (*os.File, error) {
 	dir, err := os.Open(dataDir) //nolint:gosec // the user's own data directory
 	if err != nil {
@@ -56,7 +54,7 @@ func lockItself(dataDir string) (*os.File, error) {
 	return dir, nil
 }
 
-// lockFile makes the lock file, if there is none, and locks it.
+// lockFile locks the lock file, creating it if necessary.
 func lockFile(dataDir string) (*os.File, error) {
 	path := filepath.Join(dataDir, LockFile)
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // the user's own data directory
@@ -84,8 +82,8 @@ func lockFile(dataDir string) (*os.File, error) {
 	return file, nil
 }
 
-// restore makes the lock file again when the path names no file or another one than
-// is locked; again says that it did.
+// restore recreates the lock file if its path names none, or a file other than the locked one; again reports whether it
+// did.
 func (l *fileLock) restore(dataDir string) (again bool, err error) {
 	held, err := l.file.Stat()
 	if err != nil {
@@ -103,7 +101,7 @@ func (l *fileLock) restore(dataDir string) (again bool, err error) {
 	return true, before.Close()
 }
 
-// ownerIn reads who has a lock file; "" when it is gone.
+// ownerIn reads the owner from a lock file; "" if it is gone.
 func ownerIn(path string) (string, error) {
 	file, err := os.Open(path) //nolint:gosec // in the user's own data directory
 	if errors.Is(err, fs.ErrNotExist) {
@@ -149,5 +147,5 @@ func ownedBy(dataDir, owner string) error {
 	)
 }
 
-// release gives the directory back.
+// release releases the directory.
 func (l *fileLock) release() error { return errors.Join(l.file.Close(), closed(l.dir)) }

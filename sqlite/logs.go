@@ -9,15 +9,14 @@ import (
 	"example.org/parley/store"
 )
 
-// A session's record is a list of parts: what a fork shares of other logs, each
-// up to a sequence, and the session's own log. Sequences go on from part to part,
-// so that a page is read part by part, and most pages touch the last one alone.
+// A session's record is a list of parts: what a fork shares of other logs, each up to a sequence, and the session's own
+// log. Sequences continue across parts, so a page is read part by part, and most pages touch only the last one.
 
 // readersOf joins the forks "s" that share a message "m" of a log.
 const readersOf = "session_logs g ON g.log_id = m.log_id AND g.through >= m.sequence " +
 	"JOIN sessions s ON s.id = g.session_id"
 
-// sharedParts are the parts of a fork's record before its own log.
+// sharedParts returns the parts of a fork's record before its own log.
 func sharedParts(c *conn, sessionID parley.ID) (parts []transition.Part, err error) {
 	err = c.each(
 		"SELECT log_id, writer_id, through FROM session_logs WHERE session_id = ? ORDER BY through",
@@ -30,16 +29,15 @@ func sharedParts(c *conn, sessionID parley.ID) (parts []transition.Part, err err
 	return parts, err
 }
 
-// part is the place of a shared part.
-func (at place) part(p transition.Part) place {
-	return place{workspaceID: at.workspaceID, sessionID: p.Writer, logID: p.LogID, through: p.Through}
+// part returns the location of a shared part.
+func (at location) part(p transition.Part) location {
+	return location{workspaceID: at.workspaceID, sessionID: p.Writer, logID: p.LogID, through: p.Through}
 }
 
-// parts yields the places of the parts that a page may touch, in its order; the
-// session's own is at itself.
-func (at place) parts(q store.MessageQuery) iter.Seq[place] {
-	return func(yield func(place) bool) {
-		begins := int64(0) // behind which the own log begins
+// parts yields the places of the parts that a page may touch, in the page's order; the session's own log is at itself.
+func (at location) parts(q store.MessageQuery) iter.Seq[location] {
+	return func(yield func(location) bool) {
+		begins := int64(0) // the own log begins after it
 		if n := len(at.shared); n > 0 {
 			begins = at.shared[n-1].Through
 		}
@@ -63,8 +61,8 @@ func (at place) parts(q store.MessageQuery) iter.Seq[place] {
 	}
 }
 
-// ownMarks gives shared messages the marks that the fork has on them.
-func ownMarks(c *conn, at place, messages []parley.Message) error {
+// ownMarks gives shared messages the marks of the fork.
+func ownMarks(c *conn, at location, messages []parley.Message) error {
 	if len(at.shared) == 0 || len(messages) == 0 {
 		return nil
 	}
@@ -90,12 +88,12 @@ func ownMarks(c *conn, at place, messages []parley.Message) error {
 	)
 }
 
-// The latest context edge of a fork: in its own log, or among its marks.
+// sharedEdge selects the latest context edge among a fork's marks.
 const sharedEdge = "SELECT max(k.sequence) FROM session_marks k INDEXED BY session_marks_edge " +
 	"WHERE k.session_id = ?2 AND k.context_edge = 1"
 
-// edgeOf is where the latest context edge of a session stands, 0 without one.
-func edgeOf(c *conn, at place) (sequence int64, err error) {
+// edgeOf returns the sequence of the latest context edge of a session, 0 without one.
+func edgeOf(c *conn, at location) (sequence int64, err error) {
 	_, err = c.one("SELECT max("+edge+", ifnull(("+sharedEdge+"), 0))", func(r *row) error {
 		sequence = r.int64()
 		return nil
@@ -103,13 +101,13 @@ func edgeOf(c *conn, at place) (sequence int64, err error) {
 	return sequence, err
 }
 
-// sharedTail reads a page of what a fork shares of a log backwards.
+// sharedTail reads a page of a shared log backwards.
 const sharedTail = "SELECT " + listedColumns + ` FROM messages m INDEXED BY messages_sequence
  WHERE m.log_id = ?1 AND m.sequence IS NOT NULL AND m.sequence < ?2 AND m.sequence >= ?3
  AND m.internal = 0 AND m.status <> 'streaming' ORDER BY m.sequence DESC LIMIT ?4`
 
-// tailOfShared goes on with a fork's context tail in what it shares.
-func tailOfShared(c *conn, at place, before int64, tail *tailPage) error {
+// tailOfShared continues a fork's context tail in what it shares.
+func tailOfShared(c *conn, at location, before int64, tail *tailPage) error {
 	edge, err := edgeOf(c, at)
 	if err != nil {
 		return err
@@ -219,8 +217,7 @@ func (t *txn) SharedMarks(h *transition.Head, sequence int64) (marks parley.Mark
 	return marks, err
 }
 
-// inherit writes what a fork takes over: where it reads, and its own copy of the
-// marks.
+// inherit writes what a fork inherits: the parts that it reads, and its own copy of the marks.
 func (t *txn) inherit(h *transition.Head, from *transition.Inherited) error {
 	begins := int64(0)
 	for _, p := range from.Parts {
@@ -246,8 +243,7 @@ func (t *txn) inherit(h *transition.Head, from *transition.Inherited) error {
 	return nil
 }
 
-// The marks of a stretch: of the messages themselves where the parent wrote them,
-// else of its own copy.
+// Marks of a stretch: from the messages that the parent wrote, otherwise from its own copy.
 const (
 	copyMarks = `INSERT INTO session_marks (session_id, sequence, workspace_id, message_id, pinned, context_edge,
 		set_aside, pinned_event)

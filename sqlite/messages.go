@@ -9,9 +9,8 @@ import (
 	"example.org/parley/store"
 )
 
-// placeOf finds where a session's messages are, if the scope may see the
-// session; CodeNotFound otherwise.
-func placeOf(c *conn, scope store.Scope, sessionID parley.ID) (at place, err error) {
+// locate finds where a session's messages are stored; CodeNotFound if the scope may not see the session.
+func locate(c *conn, scope store.Scope, sessionID parley.ID) (at location, err error) {
 	var l list
 	l.must("s.id = ?", sessionID)
 	l.visible(scope)
@@ -19,7 +18,7 @@ func placeOf(c *conn, scope store.Scope, sessionID parley.ID) (at place, err err
 	found, err := c.one(
 		"SELECT s.workspace_id, s.id, s.log_id, s.forked_through FROM sessions s WHERE "+l.where.String(),
 		func(r *row) error {
-			at, forked = place{workspaceID: r.id(), sessionID: r.id(), logID: r.id()}, r.maybe()
+			at, forked = location{workspaceID: r.id(), sessionID: r.id(), logID: r.id()}, r.maybe()
 			return nil
 		},
 		l.args...)
@@ -47,7 +46,7 @@ func (s *Store) Messages(
 	return s.page(ctx, scope, sessionID, query)
 }
 
-// page reads a page by one query.
+// page reads a page with one query.
 func (s *Store) page(
 	ctx context.Context,
 	scope store.Scope,
@@ -55,13 +54,13 @@ func (s *Store) page(
 	query store.MessageQuery,
 ) (messages []parley.Message, err error) {
 	err = s.read(ctx, func(c *conn) error {
-		at, err := placeOf(c, scope, sessionID)
+		at, err := locate(c, scope, sessionID)
 		if err != nil {
 			return err
 		}
 		messages = make([]parley.Message, 0, min(limited(query.Limit), parley.MaxPage))
 		size := 0
-		err = listMessages(c, listedColumns, at, query, func(r *row, of place) error {
+		err = listMessages(c, listedColumns, at, query, func(r *row, of location) error {
 			messages = append(messages, scanListed(r, of))
 			size += messages[len(messages)-1].Size()
 			if query.MaxBytes > 0 && size >= query.MaxBytes && len(messages) > 1 {
@@ -77,10 +76,10 @@ func (s *Store) page(
 	return messages, err
 }
 
-// errPageFull ends a query whose rows are large enough.
+// errPageFull ends a query whose rows reach the page's bytes.
 var errPageFull = errors.New("sqlite: the page is full")
 
-// MessageIDs lists ids and places alone.
+// MessageIDs lists only ids and positions.
 func (s *Store) MessageIDs(
 	ctx context.Context,
 	scope store.Scope,
@@ -88,12 +87,12 @@ func (s *Store) MessageIDs(
 	query store.MessageQuery,
 ) (refs []store.MessageRef, err error) {
 	err = s.read(ctx, func(c *conn) error {
-		at, err := placeOf(c, scope, sessionID)
+		at, err := locate(c, scope, sessionID)
 		if err != nil {
 			return err
 		}
 		refs = make([]store.MessageRef, 0, min(limited(query.Limit), parley.MaxPage))
-		return listMessages(c, "m.id, m.sequence, m.position", at, query, func(r *row, _ place) error {
+		return listMessages(c, "m.id, m.sequence, m.position", at, query, func(r *row, _ location) error {
 			refs = append(refs, store.MessageRef{ID: r.id(), Sequence: r.int64(), Position: r.maybe()})
 			return nil
 		})
@@ -101,7 +100,7 @@ func (s *Store) MessageIDs(
 	return refs, err
 }
 
-// Message finds a message by its id alone.
+// Message implements store.Messages.
 func (s *Store) Message(ctx context.Context, scope store.Scope, id parley.ID) (message parley.Message, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		message, err = visibleMessage(c, scope, id)
@@ -110,8 +109,7 @@ func (s *Store) Message(ctx context.Context, scope store.Scope, id parley.ID) (m
 	return message, err
 }
 
-// visibleMessage reads a message whose session the scope may see, or that a fork
-// shares which the scope may see.
+// visibleMessage reads a message if the scope may see its session, or a fork that shares it.
 func visibleMessage(c *conn, scope store.Scope, id parley.ID) (message parley.Message, err error) {
 	for _, through := range []string{"sessions s ON s.id = m.session_id", readersOf} {
 		var l list
@@ -119,7 +117,7 @@ func visibleMessage(c *conn, scope store.Scope, id parley.ID) (message parley.Me
 		l.visible(scope)
 		found, err := c.one("SELECT m.workspace_id, m.session_id, m.log_id, "+listedColumns+
 			" FROM messages m JOIN "+through+" WHERE "+l.where.String()+" LIMIT 1", func(r *row) error {
-			message = scanListed(r, place{workspaceID: r.id(), sessionID: r.id(), logID: r.id()})
+			message = scanListed(r, location{workspaceID: r.id(), sessionID: r.id(), logID: r.id()})
 			return nil
 		}, l.args...)
 		if err != nil || found {

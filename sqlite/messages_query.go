@@ -8,16 +8,15 @@ import (
 	"example.org/parley/store"
 )
 
-// recordQuery builds the query over the record, by sequence; "" when no message
-// of the record can match. Several roles are one query each, merged in order, so
-// that the index of roles serves them too.
-func recordQuery(columns string, at place, q store.MessageQuery, limit int) (string, []arg) {
+// recordQuery builds the query over the record, by sequence; "" if no message of the record can match. Several roles
+// become one query each, merged in order, so the index of roles serves them, too.
+func recordQuery(columns string, at location, q store.MessageQuery, limit int) (string, []arg) {
 	if q.AfterPosition != nil || q.Status == parley.MessageQueued {
 		return "", nil
 	}
 	word, _ := direction(!q.Descending)
 	order := " ORDER BY m.sequence " + word + " LIMIT ?"
-	roles := slices.Compact(slices.Sorted(slices.Values(q.Roles))) // a role asked for twice is still one
+	roles := slices.Compact(slices.Sorted(slices.Values(q.Roles))) // ignore repeated roles
 	if len(roles) < 2 {
 		text, args := recordArm(columns, at, q, roles)
 		return text + order, append(args, limit)
@@ -31,8 +30,8 @@ func recordQuery(columns string, at place, q store.MessageQuery, limit int) (str
 	return strings.Join(texts, " UNION ALL ") + order, append(args, limit)
 }
 
-// recordArm is the query for one role, or for all.
-func recordArm(columns string, at place, q store.MessageQuery, role []parley.Role) (string, []arg) {
+// recordArm builds the query for one role, or for all.
+func recordArm(columns string, at location, q store.MessageQuery, role []parley.Role) (string, []arg) {
 	var l list
 	l.must("m.log_id = ? AND m.sequence IS NOT NULL", at.logID)
 	if at.through > 0 {
@@ -54,7 +53,7 @@ func recordArm(columns string, at place, q store.MessageQuery, role []parley.Rol
 			l.must("m.iteration = ?", *q.Iteration)
 		}
 	}
-	switch { // most messages are completed and not internal: those are found by sequence
+	switch { // most messages are completed and not internal, so those are found by sequence
 	case q.Status == parley.MessageCompleted:
 		l.must("m.status = 'completed'")
 	case q.Status != "":
@@ -81,13 +80,12 @@ func recordArm(columns string, at place, q store.MessageQuery, role []parley.Rol
 	) + "WHERE " + l.where.String(), l.args
 }
 
-// queueQuery builds the query over what waits behind the record; "" when the
-// list has none of it.
-func queueQuery(columns string, at place, q store.MessageQuery, limit int) (string, []arg) {
+// queueQuery builds the query over the queue, which follows the record; "" if the list does not include it.
+func queueQuery(columns string, at location, q store.MessageQuery, limit int) (string, []arg) {
 	if q.Descending || q.RecordOnly || q.Status != "" && q.Status != parley.MessageQueued {
 		return "", nil
 	}
-	var l list // at most MaxQueued rows: one index is enough
+	var l list // at most MaxQueued rows, so one index is enough
 	l.must("m.session_id = ? AND m.position IS NOT NULL", at.sessionID)
 	if q.AfterPosition != nil {
 		l.must("m.position > ?", *q.AfterPosition)
@@ -122,12 +120,11 @@ func queueQuery(columns string, at place, q store.MessageQuery, limit int) (stri
 		)
 }
 
-// listMessages runs the queries of a page in one snapshot: one for each part of
-// the record that it touches, and one for the queue. visit is told where each row
-// lives.
-func listMessages(c *conn, columns string, at place, q store.MessageQuery, visit func(r *row, of place) error) error {
+// listMessages runs the queries of a page in one snapshot: one for each part of the record that the page touches, and
+// one for the queue. visit gets each row and its location.
+func listMessages(c *conn, columns string, at location, q store.MessageQuery, visit func(r *row, of location) error) error {
 	limit, seen := limited(q.Limit), 0
-	read := func(of place, text string, args []arg) error {
+	read := func(of location, text string, args []arg) error {
 		return c.each(text, func(r *row) error {
 			seen++
 			return visit(r, of)

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/database"
 	driver "modernc.org/sqlite"
 
 	"example.org/parley"
@@ -19,8 +20,13 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// connectionPragmas are the settings of a connection. synchronous=FULL makes a
-// commit durable before it is answered.
+// newSchema creates the schema that the migrations create in an empty database; a test compares the two.
+//
+//go:embed schema.sql
+var newSchema string
+
+// connectionPragmas returns the settings of a connection. synchronous=FULL makes commits durable before they are
+// reported.
 func connectionPragmas(cache int) []string {
 	return []string{
 		"PRAGMA busy_timeout = " + strconv.Itoa(busyTimeoutMS),
@@ -32,16 +38,14 @@ func connectionPragmas(cache int) []string {
 	}
 }
 
-// The write-ahead log is moved into the database when it holds this many pages,
-// and cut back to this many bytes when it starts over.
+// The write-ahead log is moved into the database at this many pages, and truncated to this many bytes when it restarts.
 const (
 	checkpointPages = 4000
 	logBytes        = 32 << 20
 )
 
-// migrate brings the schema up to date, each migration in a transaction of its
-// own: an interrupted one runs again. The caller holds the directory's lock. A
-// schema that this binary does not know is CodeUnavailable.
+// migrate brings the schema up to date, each migration in its own transaction: an interrupted one runs again. The
+// caller holds the directory's lock. CodeUnavailable for a schema that this binary does not know.
 func migrate(ctx context.Context, path string) (err error) {
 	dsn := dsn(path)
 	connector, err := driver.NewConnector(dsn)
@@ -71,6 +75,9 @@ func migrate(ctx context.Context, path string) (err error) {
 	if err != nil {
 		return err
 	}
+	if made, err := makeSchema(ctx, db, steps); err != nil || made {
+		return err
+	}
 	current, target, err := provider.GetVersions(ctx)
 	if err != nil {
 		return err
@@ -84,12 +91,12 @@ func migrate(ctx context.Context, path string) (err error) {
 			target,
 		)
 	}
-	// By all of them, not by the last: one may have come behind a later one.
+	// Check them all, not just the last: an older one may have been added later.
 	pending, err := provider.HasPending(ctx)
 	if err != nil || !pending {
 		return err
 	}
-	// A migration changes rows, and so would a trigger that waits for it.
+	// Check the schema first: a foreign trigger would run when a migration changes rows.
 	if err := checkSchemaAt(ctx, path); err != nil {
 		return err
 	}
@@ -97,7 +104,40 @@ func migrate(ctx context.Context, path string) (err error) {
 	return err
 }
 
-// checkSchemaAt is checkSchema over a connection of its own.
+// makeSchema creates the schema of an empty database in one transaction and records the migrations as applied. It
+// returns false if the database is not empty.
+func makeSchema(ctx context.Context, db *sql.DB, steps []*goose.Migration) (bool, error) {
+	var objects int
+	if err := db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&objects); err != nil || objects > 0 {
+		return false, err
+	}
+	versions, err := database.NewStore(goose.DialectSQLite3, goose.DefaultTablename)
+	if err != nil {
+		return false, err
+	}
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = tx.Rollback() }() // nothing after a commit
+	if _, err := tx.ExecContext(ctx, newSchema); err != nil {
+		return false, err
+	}
+	if err := versions.CreateVersionTable(ctx, tx); err != nil {
+		return false, err
+	}
+	if err := versions.Insert(ctx, tx, database.InsertRequest{}); err != nil { // goose starts at version 0
+		return false, err
+	}
+	for _, step := range steps {
+		if err := versions.Insert(ctx, tx, database.InsertRequest{Version: step.Version}); err != nil {
+			return false, err
+		}
+	}
+	return true, tx.Commit()
+}
+
+// checkSchemaAt is checkSchema over its own connection.
 func checkSchemaAt(ctx context.Context, path string) (err error) {
 	c, err := openConn(ctx, dsn(path), "PRAGMA busy_timeout = "+strconv.Itoa(busyTimeoutMS), "PRAGMA query_only = 1")
 	if err != nil {
@@ -107,13 +147,13 @@ func checkSchemaAt(ctx context.Context, path string) (err error) {
 	return checkSchema(ctx, c, path)
 }
 
-// migrationText is the way up of a migration.
+// migrationText is the upward part of a migration.
 type migrationText struct {
 	version int64
 	up      string
 }
 
-// migrationTexts are the migrations' ways up, in their order.
+// migrationTexts returns the upward parts of the migrations, in order.
 func migrationTexts() ([]migrationText, error) {
 	names, err := fs.Glob(migrations, "migrations/*.sql")
 	if err != nil {
@@ -135,11 +175,9 @@ func migrationTexts() ([]migrationText, error) {
 	return texts, nil
 }
 
-// upward are the migrations' ways up, each for one transaction. goose could read
-// the files itself, with a buffer of 4 MiB for each direction: as much again as
-// all else that a starting server allocates, and counted as in use by the
-// collector until its second run. The driver takes the statements of a file as
-// they stand.
+// upward returns the migrations, each for one transaction. goose could read the files itself, but with a buffer of 4
+// MiB for each direction: as much again as everything else that a starting server allocates, and counted as in use
+// until the collector's second run. The driver takes the statements of a file as they are.
 func upward() ([]*goose.Migration, error) {
 	texts, err := migrationTexts()
 	if err != nil {

@@ -6,16 +6,17 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/pressly/goose/v3"
 
 	"example.org/parley"
 	"example.org/parley/store"
 )
 
-// TestOrdinals: turns and calls of a database from before they had numbers are
-// numbered in the order in which they were made.
+// TestOrdinals: a migration numbers existing turns and calls in the order of their creation.
 func TestOrdinals(t *testing.T) {
 	w := newWorld(t, Options{})
 	sessions := []parley.ID{w.session(nil).ID, w.session(nil).ID}
@@ -66,7 +67,7 @@ func TestOrdinals(t *testing.T) {
 	if after := list(); len(before) != 12 || !slices.Equal(before, after) {
 		t.Errorf("%d turns and calls were listed as %v, and after the migration as %v", len(before), before, after)
 	}
-	// The way down forgets which version of the hash chain a row is of.
+	// Migrating down forgets each row's version of the hash chain.
 	if db, err = sql.Open("sqlite", filepath.Join(w.dir, DatabaseFile)); err != nil {
 		t.Fatal(err)
 	}
@@ -85,9 +86,9 @@ func TestOrdinals(t *testing.T) {
 	w.invariants()
 }
 
-// TestToolSessionsOfPrivateOnesBecomePrivate: a directory of the release before may
-// have tool sessions that more people see than what they work for.
-func TestToolSessionsOfPrivateOnesBecomePrivate(t *testing.T) {
+// TestToolSessionsOfPrivateSessionsBecomePrivate: a directory of the previous release may have tool sessions that are more
+// visible than their parents.
+func TestToolSessionsOfPrivateSessionsBecomePrivate(t *testing.T) {
 	w := newWorld(t, Options{})
 	below := func(parent parley.ID, kind parley.SessionKind) parley.ID {
 		return w.session(func(s *parley.Session) { s.ParentSessionID, s.Kind = parent, kind }).ID
@@ -123,8 +124,8 @@ func TestToolSessionsOfPrivateOnesBecomePrivate(t *testing.T) {
 	}
 }
 
-// TestInterruptedMigration: a process that died between making the version
-// table and the first migration leaves a directory that opens.
+// TestInterruptedMigration: a directory opens even if a process died between creating the version table and the first
+// migration.
 func TestInterruptedMigration(t *testing.T) {
 	dir := t.TempDir()
 	store := &Store{path: filepath.Join(dir, DatabaseFile)}
@@ -152,8 +153,7 @@ func TestInterruptedMigration(t *testing.T) {
 	}
 }
 
-// TestLateMigration: a migration that came behind a later one is applied to a
-// directory that has the later one already.
+// TestLateMigration: a migration added after a later one is applied to a directory that already has the later one.
 func TestLateMigration(t *testing.T) {
 	w := newWorld(t, Options{})
 	if err := w.store.Close(); err != nil {
@@ -182,9 +182,86 @@ func TestLateMigration(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := store.Loop(t.Context(), w.scope, parley.NewID()); parley.ErrorCode(err) != parley.CodeNotFound {
-		t.Errorf("reading from the table that was missed: %v", err)
+		t.Errorf("reading from the late table: %v", err)
 	}
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestNewDatabasesEqualMigratedOnes: a new database is created from one text, and equals what the migrations would
+// have created one by one.
+func TestNewDatabasesEqualMigratedOnes(t *testing.T) {
+	fresh := filepath.Join(t.TempDir(), DatabaseFile)
+	if err := migrate(t.Context(), fresh); err != nil {
+		t.Fatal(err)
+	}
+	migrated := filepath.Join(t.TempDir(), DatabaseFile)
+	db, err := sql.Open("sqlite", migrated)
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps, err := upward()
+	if err != nil {
+		t.Fatal(err)
+	}
+	provider, err := goose.NewProvider(goose.DialectSQLite3, db, nil, goose.WithGoMigrations(steps...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := provider.Up(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(everythingIn(t, migrated), everythingIn(t, fresh)); diff != "" {
+		t.Errorf("by migrations (-), new (+):\n%s", diff)
+	}
+}
+
+// everythingIn returns the schema of a database and the rows of all tables, as SQL literals, without the times of the
+// migrations.
+func everythingIn(t *testing.T, path string) map[string][]string {
+	t.Helper()
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	lines := func(query string) (lines []string) {
+		found, err := db.QueryContext(t.Context(), query)
+		if err != nil {
+			t.Fatal(query, err)
+		}
+		defer found.Close()
+		for found.Next() {
+			var line string
+			if err := found.Scan(&line); err != nil {
+				t.Fatal(query, err)
+			}
+			lines = append(lines, line)
+		}
+		if err := found.Err(); err != nil {
+			t.Fatal(query, err)
+		}
+		return lines
+	}
+	all := map[string][]string{
+		"sqlite_schema": lines("SELECT type || ' ' || name || ' ' || tbl_name || ' ' || ifnull(sql, '') " +
+			"FROM sqlite_schema ORDER BY type, name"),
+		"goose_db_version": lines("SELECT version_id || ' ' || is_applied FROM goose_db_version ORDER BY id"),
+	}
+	for _, table := range lines("SELECT name FROM sqlite_schema WHERE type = 'table'") {
+		if all[table] != nil || table == "sqlite_sequence" || table == "search_words" {
+			continue
+		}
+		columns := lines("SELECT 'quote(\"' || name || '\")' FROM pragma_table_info('" + table + "') ORDER BY cid")
+		all[table] = lines("SELECT " + strings.Join(columns, " || ', ' || ") + " FROM \"" + table + "\" ORDER BY 1")
+	}
+	return all
 }

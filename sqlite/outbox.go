@@ -10,11 +10,11 @@ import (
 	"example.org/parley/internal/transition"
 )
 
-// unreadableRest is how long, in milliseconds, an errand rests whose payload cannot be read:
-// others are not to wait for it.
+// unreadableRest is the pause, in milliseconds, of an errand with an unreadable payload, so that it does not delay
+// others.
 const unreadableRest = parley.Time(60_000)
 
-// outboxRow is an errand as its row holds it.
+// outboxRow is an errand as stored in its row.
 type outboxRow struct {
 	id          int64
 	workspaceID parley.ID
@@ -51,15 +51,14 @@ func (s *Store) ApplyOutbox(ctx context.Context) (bool, error) {
 			if _, err = tx.exec("DELETE FROM outbox WHERE id = ?", rows[0].id); err != nil || left {
 				return left, err
 			}
-			return tx.has("SELECT 1 FROM outbox WHERE due_at <= ?", tx.now) // the errand may have left others
+			return tx.has("SELECT 1 FROM outbox WHERE due_at <= ?", tx.now) // the errand may have left new ones
 		}
 		_, err = tx.exec("UPDATE outbox SET due_at = ?, attempts = attempts + 1 WHERE id = ?", tx.now+pause, rows[0].id)
 		return len(rows) > 1 || pause == 0, err
 	})
 }
 
-// apply does a bounded piece of an errand, and reports whether that was the rest, else how
-// long it rests.
+// apply does a bounded part of an errand. It reports whether the errand is done and, if not, how long to pause.
 func (t *txn) apply(work *outboxRow) (done bool, pause parley.Time, err error) {
 	errand, err := transition.ErrandOf(work.workspaceID, work.kind, work.target, work.payload)
 	switch {
@@ -68,14 +67,13 @@ func (t *txn) apply(work *outboxRow) (done bool, pause parley.Time, err error) {
 		return true, 0, nil
 	case err != nil:
 		t.store.log.Error("the payload of an errand cannot be read", "errand", work.id, "kind", work.kind)
-		return false, unreadableRest, nil //nolint:nilerr // the log is told; other errands are not to wait for it
+		return false, unreadableRest, nil //nolint:nilerr // it is logged; other errands must not wait for it
 	}
 	done, err = errand.Do(doer{t})
 	return done, errand.Rest(), err
 }
 
-// catchUp makes errands due in time that were left before the clock went back: each
-// after the delay that it was left with.
+// catchUp reschedules errands that were left before the clock was set back: each keeps its original delay.
 func (t *txn) catchUp() error {
 	ahead := t.now + transition.ClockSlack
 	late, err := t.has("SELECT 1 FROM outbox WHERE due_at > ?1 AND created_at > ?1 LIMIT 1", ahead)
@@ -90,7 +88,7 @@ func (t *txn) catchUp() error {
 	return err
 }
 
-// doer does errands, in the transaction that deletes their rows.
+// doer carries out errands in the transaction that deletes their rows.
 type doer struct{ *txn }
 
 var _ transition.Doer = doer{}

@@ -115,7 +115,7 @@ func (w changes) CloseOutside(h *transition.Head) error {
 	return err
 }
 
-// expireOutside settles open messages whose agents have been silent for too long.
+// expireOutside settles open messages whose outside agents have been silent for too long.
 func (t *txn) expireOutside(limit int) (int, error) {
 	var found []parley.ID
 	if err := t.each(

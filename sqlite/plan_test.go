@@ -8,7 +8,7 @@ import (
 	"example.org/parley/store"
 )
 
-// plan is how SQLite would run a query.
+// plan returns how SQLite would run a query.
 func plan(t *testing.T, store *Store, query string, args []arg) (steps []string) {
 	t.Helper()
 	if err := store.read(t.Context(), func(c *conn) error {
@@ -25,7 +25,7 @@ func plan(t *testing.T, store *Store, query string, args []arg) (steps []string)
 	return steps
 }
 
-// served demands that no table is scanned and that the named index is searched.
+// served requires that no table is scanned and that the named index is searched.
 func served(t *testing.T, store *Store, index, query string, args []arg) {
 	t.Helper()
 	steps := plan(t, store, query, args)
@@ -73,7 +73,7 @@ func TestSessionFiltersAreServedByIndexes(t *testing.T) {
 				text, args := sessionsQuery(store.Scope{WorkspaceID: id, ViewerID: viewer}, query)
 				served(t, db, index, text, args)
 				if index == "g USING PRIMARY" || index == "sessions_created" {
-					continue // found by something else, then sorted
+					continue // found by another index, then sorted
 				}
 				for _, step := range plan(t, db, text, args) {
 					if strings.Contains(step, "TEMP B-TREE") {
@@ -89,7 +89,7 @@ func TestMessageFiltersAreServedByIndexes(t *testing.T) {
 	t.Parallel()
 	db := opened(t)
 	id, yes, no, zero, two := parley.NewID(), true, false, 0, 2
-	at := place{workspaceID: id, sessionID: id, logID: id}
+	at := location{workspaceID: id, sessionID: id, logID: id}
 	position := int64(3)
 	for index, queries := range map[string][]store.MessageQuery{
 		"messages_sequence": {{}, {AfterSequence: 7}, {Descending: true}, {Descending: true, AfterSequence: 7},

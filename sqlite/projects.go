@@ -8,8 +8,7 @@ import (
 	"example.org/parley/store"
 )
 
-// ChooseProject adds a project, or refreshes the one with its path: its last
-// access, and its icon when one is given.
+// ChooseProject adds a project, or refreshes the one with its path: the last access, and the icon if given.
 func (s *Store) ChooseProject(ctx context.Context, project parley.Project) (parley.Project, bool, error) {
 	type chosen struct {
 		project parley.Project
@@ -99,8 +98,8 @@ func projectsQuery(workspaceID parley.ID, q store.ProjectQuery) (string, []arg) 
 		" ORDER BY p.last_access_at " + word + ", p.id " + word + " LIMIT ?", append(l.args, limited(q.Limit))
 }
 
-// DeleteProject removes a project and takes care of its sessions; those beyond
-// projectBatch are left to the outbox.
+// DeleteProject removes a project and detaches or deletes its sessions; sessions beyond projectBatch are left to the
+// outbox.
 func (s *Store) DeleteProject(ctx context.Context, scope store.Scope, id parley.ID, cascade bool) error {
 	workspaceID := scope.WorkspaceID
 	errand := transition.Errand{WorkspaceID: workspaceID, Work: transition.DetachProject{ProjectID: id}}

@@ -7,9 +7,8 @@ import (
 	"example.org/parley/internal/transition"
 )
 
-// The statements that delete a session's rows; each takes an id and a bound.
-// Messages of the record are found by sequence, the others (queued, removed) by
-// their status. What forks share of a log stays: they read it up to a sequence.
+// Statements that delete a session's rows; each takes an id and a bound. Messages of the record are found by sequence,
+// others (queued, removed) by status. What forks share of a log stays, because they read it up to a sequence.
 const (
 	sharedBelow = "ifnull((SELECT max(g.through) FROM session_logs g WHERE g.log_id = ?1), 0)"
 	purgeRecord = `DELETE FROM messages WHERE id IN (SELECT id FROM messages
@@ -28,8 +27,8 @@ const (
 	purgeTurns = `DELETE FROM turns WHERE id IN (SELECT id FROM turns WHERE session_id = ?1 LIMIT ?2)`
 )
 
-// purge deletes at most parley.PurgeBatch rows of a tombstoned session, versions
-// before their messages, and reports whether nothing is left.
+// purge deletes at most parley.PurgeBatch rows of a deleted session, versions before their messages, and reports
+// whether nothing is left.
 func (t *txn) purge(sessionID parley.ID) (bool, error) {
 	h, err := t.Head(sessionID)
 	if err != nil || h == nil {
@@ -82,7 +81,7 @@ func (t *txn) purge(sessionID parley.ID) (bool, error) {
 	return true, nil
 }
 
-// textsOfCalls names the texts of the calls that purgeCalls is about to delete.
+// textsOfCalls returns the texts of the calls that purgeCalls is about to delete.
 func (t *txn) textsOfCalls(h *transition.Head, limit int64) (keys []textKey, err error) {
 	err = t.each(
 		`WITH doomed AS (SELECT system_hash, tools_hash, middleware_hash FROM calls WHERE session_id = ?1
@@ -100,8 +99,8 @@ func (t *txn) textsOfCalls(h *transition.Head, limit int64) (keys []textKey, err
 	return keys, err
 }
 
-// purgeTexts deletes those texts that no call names any more: they may hold a
-// session's own instructions.
+// purgeTexts deletes those texts that no call refers to any more, because they may contain a session's own
+// instructions.
 func (t *txn) purgeTexts(keys []textKey) error {
 	for _, key := range keys {
 		gone, err := t.exec(`DELETE FROM call_texts WHERE workspace_id = ?1 AND hash = ?2
@@ -111,7 +110,7 @@ func (t *txn) purgeTexts(keys []textKey) error {
 		if err != nil {
 			return err
 		}
-		if gone > 0 { // the next call that needs it stores it again
+		if gone > 0 { // the next call with this text stores it again
 			delete(t.texts, key)
 			t.newTexts = slices.DeleteFunc(t.newTexts, func(stored textKey) bool { return stored == key })
 		}
@@ -119,15 +118,15 @@ func (t *txn) purgeTexts(keys []textKey) error {
 	return nil
 }
 
-// purgeVersions deletes versions of the oldest messages that are left.
+// purgeVersions deletes versions of the oldest remaining messages.
 func (t *txn) purgeVersions(logID parley.ID, limit int64) (int64, error) {
 	return t.exec(`DELETE FROM versions WHERE (message_id, n) IN (SELECT v.message_id, v.n FROM versions v JOIN
  (SELECT id FROM messages WHERE log_id = ?1 AND sequence IS NOT NULL AND sequence > `+sharedBelow+
 		` ORDER BY sequence LIMIT ?2) m ON v.message_id = m.id LIMIT ?2)`, logID, limit)
 }
 
-// purgeRecord deletes a piece of what nobody shares of a log, with its versions
-// and its uses of files, and reports whether nothing was left.
+// purgeRecord deletes some unshared messages of a log, with their versions and file uses, and reports whether nothing
+// was left.
 func (t *txn) purgeRecord(logID, writer parley.ID) (bool, error) {
 	gone, err := t.purgeUses(logID, writer)
 	if err != nil || gone > 0 {
@@ -140,11 +139,11 @@ func (t *txn) purgeRecord(logID, writer parley.ID) (bool, error) {
 		return false, err
 	}
 	gone, err = t.exec(purgeRecord, logID, parley.PurgeBatch)
-	return gone == 0, err // the next messages may have versions
+	return gone == 0, err // further messages may have versions
 }
 
-// releaseLogs forgets a piece of a fork's marks, and once they are gone leaves the
-// logs that it shared to the outbox. It reports whether marks were left.
+// releaseLogs deletes some of a fork's marks and, once none are left, leaves the logs that it shared to the outbox. It
+// reports whether marks were left.
 func (t *txn) releaseLogs(h *transition.Head) (bool, error) {
 	if h.ForkedThrough == nil {
 		return false, nil
@@ -169,9 +168,8 @@ func (t *txn) releaseLogs(h *transition.Head) (bool, error) {
 	return false, err
 }
 
-// purgeLog deletes what no fork shares any more of a log whose session is gone,
-// and reports whether nothing is left to do. While the session is there, the log
-// is its own to purge.
+// purgeLog deletes what no fork shares of a log whose session is gone, and reports whether nothing is left to do. While
+// the session exists, purge does this.
 func (t *txn) purgeLog(logID parley.ID) (bool, error) {
 	writer, err := t.id("SELECT session_id FROM messages WHERE log_id = ? AND sequence IS NOT NULL LIMIT 1", logID)
 	if err == nil && writer.IsZero() {

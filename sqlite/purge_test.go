@@ -9,7 +9,7 @@ import (
 	"example.org/parley/sqlite"
 )
 
-// TestPurgeLeavesNoRow deletes sessions in every state and looks into the file.
+// TestPurgeLeavesNoRow deletes sessions in every state and checks the file's tables.
 func TestPurgeLeavesNoRow(t *testing.T) {
 	t.Parallel()
 	made := newTemplate(t)

@@ -9,8 +9,8 @@ import (
 	"example.org/parley/store"
 )
 
-// TestUnreadableRowsDoNotBreakLists spoils the JSON of stored messages, as a
-// person with a database tool might, and lists them (A15).
+// TestUnreadableRowsDoNotBreakLists corrupts the JSON of stored messages, as somebody with a database tool might, and
+// lists them (A15).
 func TestUnreadableRowsDoNotBreakLists(t *testing.T) {
 	t.Parallel()
 	db := opened(t)
@@ -75,7 +75,7 @@ func TestUnreadableRowsDoNotBreakLists(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(m, alone); diff != "" {
-			t.Errorf("message %d alone is another than in the list (-list +alone):\n%s", m.Sequence, diff)
+			t.Errorf("message %d alone differs from the list (-list +alone):\n%s", m.Sequence, diff)
 		}
 		if _, err := db.Versions(t.Context(), scope, m.ID); err != nil {
 			t.Errorf("versions of message %d: %v", m.Sequence, err)

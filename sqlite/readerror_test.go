@@ -9,7 +9,7 @@ import (
 	"example.org/parley"
 )
 
-// unreadable is what SQLite says when the disk does not give the bytes it is asked for.
+// unreadable returns SQLite's error for a disk that fails to read bytes.
 func unreadable(t *testing.T) error {
 	t.Helper()
 	_, err := openConn(context.Background(), "file:/proc/self/mem?mode=ro")
@@ -19,8 +19,8 @@ func unreadable(t *testing.T) error {
 	return err
 }
 
-// TestOneFailedReadIsNoDamage: a disk may fail once. What fails again marks the store.
-func TestOneFailedReadIsNoDamage(t *testing.T) {
+// TestOneFailedReadIsNotDamage: a disk may fail once, but a repeated failure marks the store.
+func TestOneFailedReadIsNotDamage(t *testing.T) {
 	w := newWorld(t, Options{})
 	blip := unreadable(t)
 	tries, failures := 0, 1
@@ -34,7 +34,7 @@ func TestOneFailedReadIsNoDamage(t *testing.T) {
 		})
 	}
 	if err := read(); err == nil || tries != 2 {
-		t.Errorf("a read that failed says %v after %d tries", err, tries)
+		t.Errorf("a failed read returned %v after %d tries", err, tries)
 	}
 	if d := w.store.Stats().Damage; d != nil {
 		t.Fatalf("one failure is noted as damage: %s", d.Says)
@@ -50,7 +50,7 @@ func TestOneFailedWriteIsNoDamage(t *testing.T) {
 	write := func(err error) {
 		t.Helper()
 		if got := w.store.write(context.Background(), func(*txn) error { return err }); !errors.Is(got, err) {
-			t.Fatalf("the write says %v", got)
+			t.Fatalf("the write returned %v", got)
 		}
 	}
 	write(blip)
@@ -61,11 +61,11 @@ func TestOneFailedWriteIsNoDamage(t *testing.T) {
 	}
 	write(blip)
 	if w.store.Stats().Damage == nil {
-		t.Error("two failures behind one another are not noted")
+		t.Error("two failures in a row are not noted")
 	}
 }
 
-// TestALongStatementEndsWithItsContext: the check of a table among them.
+// TestALongStatementEndsWithItsContext covers the check of a table, too.
 func TestALongStatementEndsWithItsContext(t *testing.T) {
 	w := newWorld(t, Options{})
 	ctx, stop := context.WithTimeout(context.Background(), 50*time.Millisecond)
@@ -82,9 +82,9 @@ func TestALongStatementEndsWithItsContext(t *testing.T) {
 	select {
 	case err := <-ended:
 		if err == nil || parley.ErrorCode(err) == parley.CodeStorageFull {
-			t.Errorf("a statement without an end says %v", err)
+			t.Errorf("an endless statement returned %v", err)
 		}
 	case <-time.After(20 * time.Second):
-		t.Fatal("the statement goes on")
+		t.Fatal("the statement did not stop")
 	}
 }

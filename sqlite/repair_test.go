@@ -10,9 +10,9 @@ import (
 	"example.org/parley/store"
 )
 
-// TestSweepRepairsWhatNobodySees breaks the rows as no transition does: a turn
-// that no claimer would ever find becomes ready again.
-func TestSweepRepairsWhatNobodySees(t *testing.T) {
+// TestSweepRepairsHiddenTurns breaks rows as no transition does: a turn hidden from all claimers becomes ready
+// again.
+func TestSweepRepairsHiddenTurns(t *testing.T) {
 	t.Parallel()
 	made := newTemplate(t)
 	for name, damage := range map[string]string{

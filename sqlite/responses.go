@@ -32,8 +32,8 @@ func (s *Store) CachedResponse(
 	return found, err
 }
 
-// evictResponses drops what is too old, and what was used longest ago beyond the
-// bounds: the answers are counted and added up from the last one used.
+// evictResponses deletes answers that are too old, then the least recently used ones: answers are counted and summed
+// from the most recently used one, and those beyond the bounds go.
 const evictResponses = `DELETE FROM response_cache WHERE workspace_id = ?1
 	AND (created_at <= ?2 OR key IN (SELECT key FROM
  (SELECT key, row_number() OVER w AS n, sum(bytes) OVER w AS total FROM response_cache

@@ -12,27 +12,25 @@ import (
 	"example.org/parley"
 )
 
-// RestoreOptions say how Restore treats what is there.
+// RestoreOptions say how Restore treats an existing database.
 type RestoreOptions struct {
-	Replace  bool // put the backup in the place of the database that is there
+	Replace  bool // replace an existing database
 	Progress Progress
 }
 
-// Restored is what Restore did.
+// Restored is the result of Restore.
 type Restored struct {
 	Contents
-	Kept string `json:"kept"` // where the database is now that was there before; "" when there was none
+	Kept string `json:"kept"` // new path of the replaced database; "" if there was none
 }
 
-// Restore puts a backup into a data directory, which it makes if it is new. The
-// backup may be any file that holds a database of Parley's. It is copied beside
-// its place, checked (the schema against the migrations, SQLite's own check of every
-// page, each record against its hashes), synced, and then takes the place of parley.db
-// in one rename: a crash leaves the old database or the new one, whole. What was
-// there is kept under another name.
+// Restore puts a backup into a data directory, creating it if necessary. The backup may be any file with a Parley
+// database. It is copied beside its destination, checked (the schema against the migrations, SQLite's check of every
+// page, each record against its hashes), synced, and then renamed to parley.db: a crash leaves either the old database
+// or the new one, complete. A replaced database is kept under another name.
 //
-// CodeConflict when another process has the directory, or when it holds a
-// database and options.Replace is not set. Codes of the copy as for Backup.
+// CodeConflict if another process has the directory, or if it has a database and options.Replace is not set. Errors of
+// the copy have the codes of Backup.
 func Restore(ctx context.Context, file, dataDir string, options RestoreOptions) (restored Restored, err error) {
 	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
 		return restored, parley.Errorf(parley.CodeNotFound, "%s is not a readable file: name the backup", file)
@@ -49,13 +47,13 @@ func Restore(ctx context.Context, file, dataDir string, options RestoreOptions) 
 		return restored, err
 	}
 	defer func() { err = errors.Join(err, lock.release()) }()
-	place := filepath.Join(dataDir, DatabaseFile)
-	_, err = os.Lstat(place)
+	database := filepath.Join(dataDir, DatabaseFile)
+	_, err = os.Lstat(database)
 	there := err == nil
 	if there && !options.Replace {
 		return restored, parley.Errorf(
 			parley.CodeConflict,
-			"%s holds a database already: give --replace to put the backup in its place (it is kept under another "+
+			"%s already has a database: give --replace to put the backup in its database (it is kept under another "+
 				"name), or choose another directory with --data",
 			dataDir,
 		)
@@ -68,51 +66,51 @@ func Restore(ctx context.Context, file, dataDir string, options RestoreOptions) 
 	if restored.Contents, err = copied(ctx, file, temp, options.Progress); err != nil {
 		return restored, err
 	}
-	if restored.Kept, err = setAside(ctx, place, there); err != nil {
+	if restored.Kept, err = setAside(ctx, database, there); err != nil {
 		return restored, err
 	}
-	if err := os.Rename(temp, place); err != nil {
+	if err := os.Rename(temp, database); err != nil {
 		return restored, err
 	}
 	return restored, syncDirectory(dataDir)
 }
 
-// setAside gives the database that is to be replaced a second name, and sees to
-// it that no log is left that SQLite would apply to the new one.
-func setAside(ctx context.Context, place string, there bool) (kept string, err error) {
-	aside := fmt.Sprintf("%s.replaced-%s", place, time.Now().UTC().Format("20060102T150405.000Z"))
+// setAside gives the database to be replaced a second name, and makes sure that no log is left that SQLite would apply
+// to the new one.
+func setAside(ctx context.Context, database string, there bool) (kept string, err error) {
+	aside := fmt.Sprintf("%s.replaced-%s", database, time.Now().UTC().Format("20060102T150405.000Z"))
 	if there {
-		// What is damaged keeps its log as it is: that goes along.
-		if err := emptyLog(ctx, place); err != nil && !isDamage(err) {
+		// A damaged database keeps its log unchanged, and the log moves along.
+		if err := emptyLog(ctx, database); err != nil && !isDamage(err) {
 			return "", err
 		}
 		kept = aside
 	}
-	if err := os.Rename(place+"-wal", aside+"-wal"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Rename(database+"-wal", aside+"-wal"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
-	if err := os.Remove(place + "-shm"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(database + "-shm"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
 	if !there {
 		return "", nil
 	}
-	return kept, os.Link(place, kept)
+	return kept, os.Link(database, kept)
 }
 
-// emptyLog moves a database's log into it; closing the last connection then
-// removes the log. CodeConflict while another program reads it.
-func emptyLog(ctx context.Context, place string) (err error) {
-	c, err := openConn(ctx, dsn(place), "PRAGMA synchronous = FULL")
+// emptyLog moves a database's log into it; closing the last connection then removes the log. CodeConflict while another
+// program is reading.
+func emptyLog(ctx context.Context, database string) (err error) {
+	c, err := openConn(ctx, dsn(database), "PRAGMA synchronous = FULL")
 	if err != nil {
-		return mapError(place, err)
+		return mapError(database, err)
 	}
 	busy := false
 	if _, err = c.one("PRAGMA wal_checkpoint(TRUNCATE)", func(r *row) error {
 		busy = r.int64() != 0
 		return nil
 	}); err == nil && busy {
-		err = parley.Errorf(parley.CodeConflict, "another program has %s open: close it and try again", place)
+		err = parley.Errorf(parley.CodeConflict, "another program has %s open: close it and try again", database)
 	}
-	return mapError(place, errors.Join(err, c.close()))
+	return mapError(database, errors.Join(err, c.close()))
 }

@@ -6,9 +6,8 @@ import (
 	"example.org/parley"
 )
 
-// thinVersions finds old versions by their messages' ids, which begin with the
-// time at which they were minted: no index of times has to be kept while texts
-// stream. Those of a message that streams have their text.
+// thinVersions finds old versions by their messages' ids, which begin with the time of minting, so no index of times
+// must be maintained while texts stream. Versions of streaming messages still have their text.
 const thinVersions = `DELETE FROM versions WHERE (message_id, n) IN (SELECT message_id, n FROM versions
 	WHERE message_id < ?1 AND text IS NULL ORDER BY message_id, n LIMIT ?2)`
 

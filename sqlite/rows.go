@@ -7,16 +7,15 @@ import (
 	"example.org/parley/internal/transition"
 )
 
-// txn is the transition.Rows of the core: what a transition reads, on the
-// writer's connection.
+// txn implements transition.Rows: it reads for a transition over the writer's connection.
 
-// agentVersion names an immutable row of agent_versions.
+// agentVersion identifies an immutable row of agent_versions.
 type agentVersion struct {
 	id      parley.ID
 	version int
 }
 
-// cachedAgents bounds the cache of agents; a full one is emptied.
+// cachedAgents bounds the cache of agents, which is emptied when full.
 const cachedAgents = 256
 
 // Turn implements transition.Rows.
@@ -29,7 +28,7 @@ func (t *txn) LastTurn(h *transition.Head) (*parley.Turn, error) {
 	return readTurn(t.conn, "t.session_id = ? ORDER BY t.ordinal DESC LIMIT 1", h.ID)
 }
 
-// readTurn reads a turn by a condition on "t"; nil when there is none.
+// readTurn reads a turn by a condition on "t"; nil if there is none.
 func readTurn(c *conn, where string, args ...arg) (turn *parley.Turn, err error) {
 	_, err = c.one("SELECT "+turnColumns+" FROM turns t WHERE "+where, func(r *row) error {
 		found, err := scanTurn(r)
@@ -146,16 +145,15 @@ func (t *txn) SessionOf(workspaceID, messageID parley.ID) (parley.ID, error) {
 	return t.id("SELECT session_id FROM messages WHERE id = ? AND workspace_id = ?", messageID, workspaceID)
 }
 
-// id reads one id; zero when there is none.
+// id reads one id; zero if there is none.
 func (t *txn) id(query string, args ...arg) (parley.ID, error) { return idOf(t.conn, query, args...) }
 
-// Message implements transition.Rows. What another hand left unreadable is shown
-// as lists show it.
+// Message implements transition.Rows. Content that was made unreadable from outside appears as in lists.
 func (t *txn) Message(workspaceID, messageID parley.ID) (message *parley.Message, err error) {
 	_, err = t.one(
 		"SELECT m.session_id, m.log_id, "+listedColumns+" FROM messages m WHERE m.id = ? AND m.workspace_id = ?",
 		func(r *row) error {
-			m := scanListed(r, place{workspaceID: workspaceID, sessionID: r.id(), logID: r.id()})
+			m := scanListed(r, location{workspaceID: workspaceID, sessionID: r.id(), logID: r.id()})
 			message = &m
 			return nil
 		},
@@ -198,8 +196,8 @@ func (t *txn) FirstMessage(h *transition.Head) (*parley.Message, error) {
 	return t.readMessage("m.log_id = ? AND m.sequence = ?", h.LogID, h.Begins())
 }
 
-// The terms by which a call and its result are found: the index of calls leaves
-// messages without an id out, and the planner has to be told.
+// Terms that find a call and its result: the index of calls omits messages without an id, and the planner needs to be
+// told.
 const (
 	callTerm = "m.log_id = ? AND m.tool_call_id = ? AND m.tool_call_id <> '' AND m.role = 'tool_call' " +
 		"ORDER BY +m.sequence DESC LIMIT 1"
@@ -207,7 +205,7 @@ const (
 		"AND m.status <> 'cancelled' AND m.call_ordinal = ? LIMIT 1"
 )
 
-// tool.Call implements transition.Rows.
+// ToolCall implements transition.Rows.
 func (t *txn) ToolCall(h *transition.Head, callID string) (call *parley.Message, answered bool, err error) {
 	call, err = t.readMessage(callTerm, h.LogID, callID)
 	if err != nil || call == nil {
@@ -229,7 +227,7 @@ func (t *txn) OpenToolCalls(h *transition.Head) ([]parley.Message, error) {
 	)
 }
 
-// readMessage reads one message; nil when there is none.
+// readMessage reads one message; nil if there is none.
 func (t *txn) readMessage(where string, args ...arg) (*parley.Message, error) {
 	messages, err := readMessages(t.conn, where, args...)
 	if err != nil || len(messages) == 0 {
@@ -355,7 +353,7 @@ func (t *txn) HasProject(workspaceID, projectID parley.ID) (bool, error) {
 	return t.has("SELECT 1 FROM projects WHERE id = ? AND workspace_id = ?", projectID, workspaceID)
 }
 
-// CountSessions implements transition.Rows: there is no other writer.
+// CountSessions implements transition.Rows. There is no other writer.
 func (t *txn) CountSessions(workspaceID, ownerID parley.ID, most int64) (count int64, err error) {
 	query, args := "SELECT 1 FROM sessions WHERE workspace_id = ? AND deleted_at IS NULL", []arg{workspaceID}
 	if !ownerID.IsZero() {
@@ -378,8 +376,8 @@ func (t *txn) SessionsAllowed(workspaceID, principalID parley.ID) (most int64, e
 	return most, err
 }
 
-// MayClaim implements transition.Rows: the writer knows no other process, so that
-// a lease which ran out unseen is as good as one that did not.
+// MayClaim implements transition.Rows. The writer knows no other process, so a lease that expired unnoticed is as good
+// as a valid one.
 func (t *txn) MayClaim(processID parley.ID) (bool, error) {
 	return t.has("SELECT 1 FROM processes WHERE id = ?", processID)
 }
@@ -389,7 +387,7 @@ func (t *txn) Alive(processID parley.ID) (bool, error) {
 	return t.has("SELECT 1 FROM processes WHERE id = ? AND lease_until > ?", processID, t.now)
 }
 
-// candidates is the transition.Waiting of a claim.
+// candidates implements transition.Waiting for a claim.
 type candidates struct{ *txn }
 
 // NextWorkspace implements transition.Waiting.

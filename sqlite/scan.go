@@ -8,7 +8,7 @@ import (
 	"example.org/parley/internal/transition"
 )
 
-// What internal/rows generates for the tables reads their rows; here stands what the stores make of more than one.
+// Rows that combine several tables; the readers of single tables are generated from internal/tables.
 
 // sessionColumns reads "FROM sessions s JOIN heads h ON h.session_id = s.id".
 const sessionColumns = sessionListedColumns + ", " + headSessionColumns
@@ -22,8 +22,8 @@ func scanSession(r *row) (s parley.Session, err error) {
 	return s, fillHeadSession(r, &s)
 }
 
-// scanMessage reads messageColumns. JSON that another hand left unreadable never breaks
-// it (A15): the content is shown as text with an error, the rest is left empty.
+// scanMessage reads messageColumns. JSON that was made unreadable from outside never breaks it (A15): the content
+// appears as text with an error, other columns are left empty.
 func scanMessage(r *row) (m parley.Message, err error) {
 	if err = fillMessage(r, &m); err == nil {
 		transition.Mend(&m)
@@ -46,7 +46,7 @@ func decode[T any](column, text string, into *T) error {
 	return nil
 }
 
-// encode is the JSON text of a column.
+// encode returns the JSON text of a column.
 func encode[T any](value T) (string, error) {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -55,7 +55,7 @@ func encode[T any](value T) (string, error) {
 	return string(text), nil
 }
 
-// encodeMaybe is encode for a value that may be absent: nil is NULL.
+// encodeMaybe is encode for an optional value: nil is NULL.
 func encodeMaybe[T any](value *T) (arg, error) {
 	if value == nil {
 		return nil, nil

@@ -13,23 +13,21 @@ import (
 	"example.org/parley"
 )
 
-// A database file may come from somebody else: a backup, a copied directory. Its rows
-// are checked by their hashes. Its schema runs: a trigger changes rows behind the
-// transitions, and a view or a generated column shows others than are stored. So the
-// schema has to be the one that the migrations make, before anything of the file is
-// served.
+// A database file may come from somebody else, as a backup or a copied directory. Hashes protect its rows, but its
+// schema runs code: a trigger changes rows behind the transitions, and a view or a generated column shows rows that are
+// not stored. So before anything of the file is served, its schema must equal the one that the migrations create.
 
-// schemaHash is the hash of the schema that all migrations make together; a test holds
-// it against them. It spares a start from making that schema to compare with.
+// schemaHash is the hash of the schema that all migrations create; a test compares it with them. It saves creating that
+// schema at every start.
 const schemaHash = "67d2f1931b2915bcc0f02533fe8cdb0e7ad895c808b103b87bb21efda351b6e4"
 
 // schemaObject is a table, index, trigger or view.
 type schemaObject struct {
 	kind, name, table string
-	sql               string // without what makes no difference
+	sql               string // normalised by plainSQL
 }
 
-// String names an object in a sentence. The name is the file's and may hold anything.
+// String names an object in a sentence. The name comes from the file and may contain anything.
 func (o schemaObject) String() string {
 	name := fmt.Sprintf("the %s %q", o.kind, parley.Clip(o.name, maxNameShown))
 	if o.table == o.name {
@@ -41,9 +39,8 @@ func (o schemaObject) String() string {
 // maxNameShown bounds a name in a sentence, in bytes.
 const maxNameShown = 100
 
-// checkSchema demands that the schema of a database is the one that its applied
-// migrations make. name is what the sentence calls the database. CodeUnavailable
-// when it is another one.
+// checkSchema requires that the schema of a database equals the one that its applied migrations create; otherwise
+// CodeUnavailable. Errors call the database name.
 func checkSchema(ctx context.Context, c *conn, name string) error {
 	differences, err := schemaDifferences(ctx, c)
 	if err != nil || len(differences) == 0 {
@@ -55,7 +52,7 @@ func checkSchema(ctx context.Context, c *conn, name string) error {
 		name, differences[0])
 }
 
-// schemaDifferences are sentences about what is not as the applied migrations make it.
+// schemaDifferences describes, in sentences, what differs from the schema that the applied migrations create.
 func schemaDifferences(ctx context.Context, c *conn) ([]string, error) {
 	found, err := schemaObjects(c)
 	if err != nil || hashOf(found) == schemaHash {
@@ -72,7 +69,7 @@ func schemaDifferences(ctx context.Context, c *conn) ([]string, error) {
 	return compareSchemas(found, want), nil
 }
 
-// compareSchemas tells what differs between two sorted schemas.
+// compareSchemas describes the differences between two sorted schemas.
 func compareSchemas(found, want []schemaObject) (differences []string) {
 	for len(found) > 0 || len(want) > 0 {
 		var order int
@@ -103,10 +100,9 @@ func byKindAndName(a, b schemaObject) int {
 	return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.name, b.name))
 }
 
-// schemaObjects reads the schema, sorted. It leaves out the tables that others than the
-// migrations make: SQLite, FTS5 behind search_words, goose, a copy under way, and
-// Litestream, where somebody replicates the file. Their
-// text depends on who made them, and triggers on them are not left out.
+// schemaObjects reads the schema, sorted. It omits tables that come from elsewhere: SQLite, FTS5 (for search_words),
+// goose, a copy under way, and Litestream if somebody replicates the file. Their text depends on the program that made
+// them. Triggers on them are not omitted.
 func schemaObjects(c *conn) (objects []schemaObject, err error) {
 	err = c.each(`SELECT type, name, tbl_name, ifnull(sql, '') FROM sqlite_schema
  WHERE NOT (type = 'table' AND (name IN ('goose_db_version', ?, 'search_words_data', 'search_words_idx',
@@ -123,7 +119,7 @@ func schemaObjects(c *conn) (objects []schemaObject, err error) {
 	return objects, err
 }
 
-// hashOf is the hash of a sorted schema.
+// hashOf returns the hash of a sorted schema.
 func hashOf(objects []schemaObject) string {
 	sum := sha256.New()
 	for _, o := range objects {
@@ -132,7 +128,7 @@ func hashOf(objects []schemaObject) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// appliedMigrations are the versions of the migrations that a database says it has.
+// appliedMigrations returns the versions of the migrations that a database records as applied.
 func appliedMigrations(c *conn) (map[int64]bool, error) {
 	applied := map[int64]bool{}
 	found, err := c.has("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'goose_db_version'")
@@ -145,7 +141,7 @@ func appliedMigrations(c *conn) (map[int64]bool, error) {
 	})
 }
 
-// migratedSchema is the schema that some of the migrations make in an empty database.
+// migratedSchema returns the schema that the chosen migrations create in an empty database.
 func migratedSchema(ctx context.Context, applied func(version int64) bool) (objects []schemaObject, err error) {
 	steps, err := migrationTexts()
 	if err != nil {
@@ -167,9 +163,8 @@ func migratedSchema(ctx context.Context, applied func(version int64) bool) (obje
 	return schemaObjects(c)
 }
 
-// plainSQL is the text of an object without what makes no difference: comments, space
-// between tokens, and the order of a table's columns. Added columns stand in the order
-// in which the migrations were applied, which differs where one came late.
+// plainSQL normalises the text of an object: it drops comments and space between tokens, and sorts a table's columns.
+// Added columns are in the order in which migrations were applied, which differs where one came late.
 func plainSQL(text string) string {
 	tokens := sqlTokens(text)
 	if len(tokens) < 2 || !strings.EqualFold(tokens[1], "TABLE") {
@@ -194,13 +189,13 @@ func plainSQL(text string) string {
 	for i, part := range parts {
 		lines[i] = strings.Join(part, " ")
 	}
-	if len(lines) > 2 { // the first is before the columns, the last behind them
+	if len(lines) > 2 { // the first precedes the columns, the last follows them
 		slices.Sort(lines[1 : len(lines)-1])
 	}
 	return strings.Join(lines, "\n")
 }
 
-// sqlTokens splits SQL into words, quoted pieces and single signs, without comments.
+// sqlTokens splits SQL into words, quoted pieces and single characters, without comments.
 func sqlTokens(text string) (tokens []string) {
 	for len(text) > 0 {
 		n := 1
@@ -215,7 +210,7 @@ func sqlTokens(text string) (tokens []string) {
 			text = text[1:]
 			continue
 		case strings.ContainsRune("'\"`", rune(text[0])):
-			n = 2 + len(before(text[1:], text[:1])) // a doubled quote makes two pieces
+			n = 2 + len(before(text[1:], text[:1])) // a doubled quote yields two pieces
 		case text[0] == '[':
 			n = 2 + len(before(text[1:], "]"))
 		default:

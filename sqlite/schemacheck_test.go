@@ -12,7 +12,7 @@ import (
 	"example.org/parley"
 )
 
-// TestSchemaHash: the constant is that of what the migrations make.
+// TestSchemaHash: the constant matches what the migrations create.
 func TestSchemaHash(t *testing.T) {
 	objects, err := migratedSchema(t.Context(), func(int64) bool { return true })
 	if err != nil {
@@ -27,7 +27,7 @@ func TestSchemaHash(t *testing.T) {
 	}
 }
 
-// foreign are changes of a schema, and what the sentence about each names.
+// foreign are changes of a schema, with the words that must name each.
 var foreign = map[string]struct{ statement, names string }{
 	"a trigger": {"CREATE TRIGGER t AFTER INSERT ON audit BEGIN UPDATE principals SET role = 'admin'; END",
 		`the trigger "t" on "audit" was not made by Parley`},
@@ -57,8 +57,8 @@ var foreign = map[string]struct{ statement, names string }{
 		`the table "principals" is not as Parley made it`},
 }
 
-// TestAForeignSchemaIsRefused: by a backup, a restore and a start; a running store
-// tells of it when it checks its pages.
+// TestAForeignSchemaIsRefused: a backup, a restore and a start refuse it; a running store reports it when checking its
+// pages.
 func TestAForeignSchemaIsRefused(t *testing.T) {
 	w := newWorld(t, Options{})
 	w.plainTurn(w.session(nil).ID, "the answer")
@@ -68,7 +68,7 @@ func TestAForeignSchemaIsRefused(t *testing.T) {
 			told := func(how string, err error) {
 				t.Helper()
 				if parley.ErrorCode(err) != parley.CodeUnavailable || !strings.Contains(err.Error(), change.names) {
-					t.Errorf("%s: %v; it should tell that %s", how, err, change.names)
+					t.Errorf("%s: %v; want %s", how, err, change.names)
 				}
 			}
 			dir := t.TempDir()
@@ -79,12 +79,12 @@ func TestAForeignSchemaIsRefused(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if place, findings, err := store.CheckPages(
+			if table, findings, err := store.CheckPages(
 				t.Context(),
 				"",
-			); err != nil || place == "" ||
+			); err != nil || table == "" ||
 				len(findings) > 0 {
-				t.Errorf("before: %q, %+v, %v", place, findings, err)
+				t.Errorf("before: %q, %+v, %v", table, findings, err)
 			}
 			path := filepath.Join(dir, DatabaseFile)
 			changedBySQL(t, path, change.statement)
@@ -104,14 +104,13 @@ func TestAForeignSchemaIsRefused(t *testing.T) {
 			_, err = Restore(t.Context(), path, elsewhere, RestoreOptions{})
 			told("restore", err)
 			if _, err := os.Lstat(filepath.Join(elsewhere, DatabaseFile)); !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("restored all the same: %v", err)
+				t.Errorf("restored nevertheless: %v", err)
 			}
 		})
 	}
 }
 
-// TestAForeignTriggerDoesNotRunInAMigration: the schema is compared before the
-// migrations that are pending, too.
+// TestAForeignTriggerDoesNotRunInAMigration: the schema is also compared before pending migrations.
 func TestAForeignTriggerDoesNotRunInAMigration(t *testing.T) {
 	w := newWorld(t, Options{})
 	if err := w.store.Close(); err != nil {
@@ -140,7 +139,7 @@ func TestAForeignTriggerDoesNotRunInAMigration(t *testing.T) {
 	}
 }
 
-// changedBySQL changes a database as somebody with sqlite3 does.
+// changedBySQL changes a database like a person with sqlite3.
 func changedBySQL(t *testing.T, path, statements string) {
 	t.Helper()
 	c, err := openConn(t.Context(), dsn(path), "PRAGMA busy_timeout = 5000")
@@ -155,7 +154,7 @@ func changedBySQL(t *testing.T, path, statements string) {
 	}
 }
 
-// TestPlainSQL: what makes no difference is left out, and nothing else.
+// TestPlainSQL: it drops only what makes no difference.
 func TestPlainSQL(t *testing.T) {
 	same := "CREATE TABLE t (a TEXT, -- one, two\n b INTEGER DEFAULT (1)) WITHOUT ROWID"
 	for text, equal := range map[string]bool{

@@ -49,21 +49,20 @@ func (s *Store) Search(
 	return page, err
 }
 
-// searchedLogs are the parts of a session's record that a search in it looks at,
-// its own last; none when it names no session.
+// searchedLogs returns the parts of a session's record to search, its own last; none if no session is named.
 func searchedLogs(c *conn, scope store.Scope, sessionID parley.ID) ([]transition.Part, error) {
 	if sessionID.IsZero() {
 		return nil, nil
 	}
-	at, err := placeOf(c, scope, sessionID)
+	at, err := locate(c, scope, sessionID)
 	if err != nil {
 		return nil, err
 	}
 	return append(at.shared, transition.Own(sessionID, at.logID)), nil
 }
 
-// borrowedLogs are the logs that a scope sees through forks alone, when the query
-// asks for something that they are to be found by all the same.
+// borrowedLogs returns the logs that a scope sees only through forks, if the query has a filter that would otherwise
+// miss them.
 func borrowedLogs(c *conn, scope store.Scope, q *store.SearchQuery) (logs []parley.ID, err error) {
 	if !q.SessionID.IsZero() || scope.ViewerID.IsZero() && q.AgentID.IsZero() && q.ProjectID.IsZero() {
 		return nil, nil
@@ -82,8 +81,8 @@ func borrowedLogs(c *conn, scope store.Scope, q *store.SearchQuery) (logs []parl
 	return logs, err
 }
 
-// searchQuery builds the query for the newest matches. Rows of the index of words
-// come newest first, and the query ends with as many as are ranked.
+// searchQuery builds the query for the newest matches. The index of words returns rows newest first, and the query
+// stops at as many as are ranked.
 func searchQuery(
 	scope store.Scope,
 	q *store.SearchQuery,
@@ -107,9 +106,9 @@ func searchQuery(
 		}
 	}
 	shown.visible(scope)
-	before := append(found.args, store.MaxSearched) // the arguments of what stands before the terms
+	before := append(found.args, store.MaxSearched) // arguments of what precedes the terms
 	if q.SessionID.IsZero() {
-		before = append(append(before, shown.args...), shown.args...) // of the writer, and of a fork
+		before = append(append(before, shown.args...), shown.args...) // for the writer, and for a fork
 	} else {
 		before = append(before, q.SessionID)
 	}
@@ -127,7 +126,7 @@ func searchQuery(
 	if len(logs) > 0 {
 		arms := make([]string, len(logs))
 		for i, part := range logs {
-			least := int64(1) // of the others' titles none
+			least := int64(1) // no titles of other sessions
 			if i == len(logs)-1 {
 				least = 0
 			}
@@ -148,8 +147,8 @@ func searchQuery(
 		)
 }
 
-// shownSession is the session that a match is shown for: the one that is asked for,
-// the one that wrote it, or of those that the scope sees the first that shares it.
+// shownSession selects the session in which to show a match: the one asked for, the one that wrote it, or the first
+// visible one that shares it.
 func shownSession(visible *list, q *store.SearchQuery) string {
 	if !q.SessionID.IsZero() {
 		return "?"
@@ -160,8 +159,8 @@ func shownSession(visible *list, q *store.SearchQuery) string {
 		visible.where.String() + " ORDER BY s.id LIMIT 1))"
 }
 
-// readHits reads what is shown of matches. One whose message or session is gone by
-// the wall of the scope is left out.
+// readHits reads what is shown of matches. It omits one whose message or session has gone or become invisible
+// meanwhile.
 func readHits(c *conn, scope store.Scope, best []words.Candidate) ([]store.SearchHit, error) {
 	hits := make([]store.SearchHit, 0, len(best))
 	sessions := map[parley.ID]parley.Session{}
@@ -181,7 +180,7 @@ func readHits(c *conn, scope store.Scope, best []words.Candidate) ([]store.Searc
 				"SELECT m.workspace_id, m.session_id, m.log_id, "+listedColumns+
 					" FROM messages m WHERE m.id = ? AND m.workspace_id = ?",
 				func(r *row) error {
-					message := scanListed(r, place{workspaceID: r.id(), sessionID: r.id(), logID: r.id()})
+					message := scanListed(r, location{workspaceID: r.id(), sessionID: r.id(), logID: r.id()})
 					hit.Message = &message
 					return nil
 				},
@@ -200,10 +199,10 @@ func readHits(c *conn, scope store.Scope, best []words.Candidate) ([]store.Searc
 	return slices.Clip(hits), nil
 }
 
-// keyBits are the bits of a row's key below its second.
+// keyBits is how many bits of a row's key are below its second.
 const keyBits = 16
 
-// firstKey is the least key of the second of a time.
+// firstKey returns the smallest key of the second of a time.
 func firstKey(at parley.Time) int64 {
 	const last = 1 << (62 - keyBits)
 	return min(max(int64(at)/1000, 0), last) << keyBits

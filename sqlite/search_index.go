@@ -13,8 +13,8 @@ import (
 	"example.org/parley/store"
 )
 
-// The index is made in two halves: what is new is read and prepared on a reader, so
-// that the writer does not wait for it, and written if nobody has done so meanwhile.
+// Indexing has two halves: a reader reads and prepares new messages, so the writer does not wait for that; the writer
+// then writes them, unless somebody else has.
 
 // IndexSessions implements store.Searcher.
 func (s *Store) IndexSessions(ctx context.Context, sessions []parley.ID) ([]parley.ID, error) {
@@ -32,15 +32,14 @@ func (s *Store) IndexSessions(ctx context.Context, sessions []parley.ID) ([]parl
 	return left, s.mergeWords(ctx)
 }
 
-// The index of words grows by small segments, which are merged piece by piece, so
-// that no transition waits for long: left to itself FTS5 merges inside the
-// transactions that index, whose longest took a quarter of a second.
+// The index of words grows by small segments, which are merged piece by piece so that no transition waits long. Left to
+// itself, FTS5 merges inside the indexing transactions, the longest of which took a quarter of a second.
 const (
-	mergePages  = 64 // that a transaction merges, about
-	mergePieces = 4  // transactions behind one that indexes; they keep up with it
+	mergePages  = 64 // merged in one transaction, approximately
+	mergePieces = 4  // merging transactions after each indexing one, enough to keep up
 )
 
-// mergeWords merges segments of the index of words while there is something to merge.
+// mergeWords merges segments of the index of words while there is anything to merge.
 func (s *Store) mergeWords(ctx context.Context) error {
 	for range mergePieces {
 		more, err := transact(ctx, s, func(tx *txn) (more bool, err error) {
@@ -55,7 +54,7 @@ func (s *Store) mergeWords(ctx context.Context) error {
 				return false, err
 			}
 			after, err := tx.changes()
-			return after-before > 1, err // one is the statement's own
+			return after-before > 1, err // the statement itself counts as one
 		})
 		if err != nil || !more {
 			return err
@@ -64,7 +63,7 @@ func (s *Store) mergeWords(ctx context.Context) error {
 	return nil
 }
 
-// changes is how many rows the connection has changed so far.
+// changes returns how many rows the connection has changed so far.
 func (t *txn) changes() (changes int64, err error) {
 	_, err = t.one("SELECT total_changes()", func(r *row) error {
 		changes = r.int64()
@@ -73,8 +72,8 @@ func (t *txn) changes() (changes int64, err error) {
 	return changes, err
 }
 
-// gather reads and prepares what sessions hold that is not indexed, up to the bounds
-// of a transaction, and names the sessions that it did not come to the end of.
+// gather reads and prepares unindexed messages of sessions, up to the bounds of a transaction, and returns the sessions
+// that it did not finish.
 func gather(c *conn, sessions []parley.ID) (pieces []words.Stretch, left []parley.ID, err error) {
 	budget := words.NewBudget()
 	for _, id := range sessions {
@@ -103,15 +102,14 @@ func gather(c *conn, sessions []parley.ID) (pieces []words.Stretch, left []parle
 				pieces = append(pieces, piece)
 			}
 		}
-		if budget.Spent() && (len(left) == 0 || left[len(left)-1] != id) { // it may have ended there, or not
+		if budget.Spent() && (len(left) == 0 || left[len(left)-1] != id) { // it may or may not be finished
 			left = append(left, id)
 		}
 	}
 	return pieces, left, nil
 }
 
-// logsOf are the logs that are indexed with a session: its own, and those that it
-// shares of sessions that are gone.
+// logsOf returns the logs to index with a session: its own, and those that it shares from deleted sessions.
 func logsOf(c *conn, sessionID parley.ID) (logs []words.Stretch, err error) {
 	forked := false
 	own := words.Stretch{}
@@ -156,7 +154,7 @@ func logsOf(c *conn, sessionID parley.ID) (logs []words.Stretch, err error) {
 	return append(logs, own), err
 }
 
-// readStretch prepares what comes next of a log, up to a message that streams.
+// readStretch prepares the next messages of a log, up to a streaming one.
 func readStretch(c *conn, budget *words.Budget, piece *words.Stretch) error {
 	budget.Begin(piece)
 	err := c.each(
@@ -190,8 +188,7 @@ func readStretch(c *conn, budget *words.Budget, piece *words.Stretch) error {
 	return err
 }
 
-// index writes pieces, but for those of which somebody else has written some, and
-// those of logs that are to be deleted.
+// index writes pieces, except those that somebody else has partly written, and those of logs to be deleted.
 func (t *txn) index(pieces []words.Stretch) error {
 	var rows []words.Row
 	var of []*words.Stretch // of each row
@@ -234,7 +231,7 @@ func (t *txn) index(pieces []words.Stretch) error {
 	return t.indexRows(rows, of)
 }
 
-// indexable reports whether a piece is what comes next of its log, and the log stays.
+// indexable reports whether a piece is the next one of its log, and the log stays.
 func (t *txn) indexable(piece *words.Stretch) (bool, error) {
 	known, same := false, false
 	if _, err := t.one("SELECT through, visible, project_id FROM search_logs WHERE log_id = ?", func(r *row) error {
@@ -249,8 +246,7 @@ func (t *txn) indexable(piece *words.Stretch) (bool, error) {
 	return t.has("SELECT 1 FROM heads WHERE session_id = ? AND deleted_at IS NULL", piece.SessionID)
 }
 
-// unindex forgets a piece of what is indexed of a log that was moved, and with the
-// last piece that it was indexed.
+// unindex removes some of a moved log from the index and, with the last piece, the note that the log is indexed.
 func (t *txn) unindex(log *words.Stretch) error {
 	gone, err := t.exec(
 		"DELETE FROM search_rows WHERE key IN (SELECT key FROM search_rows WHERE log_id = ? LIMIT ?)",
@@ -269,7 +265,7 @@ func (t *txn) unindex(log *words.Stretch) error {
 	return err
 }
 
-// indexRows adds rows in the order of their keys, as the index of words likes it.
+// indexRows adds rows in key order, which suits the index of words.
 func (t *txn) indexRows(rows []words.Row, of []*words.Stretch) error {
 	order := make([]int, len(rows))
 	for i := range order {
@@ -311,8 +307,8 @@ func (t *txn) indexRows(rows []words.Row, of []*words.Stretch) error {
 	return nil
 }
 
-// nextKey is the first free key of a second, or of those behind it when it is full.
-// last is the key that was given out before, for rows in order.
+// nextKey returns the first free key of a second, or of a later second if it is full. last is the previous key, for
+// rows in order.
 func (t *txn) nextKey(at parley.Time, last int64) (int64, error) {
 	base := firstKey(at)
 	if last >= base && (last+1)%(1<<keyBits) != 0 {
@@ -338,7 +334,7 @@ func (t *txn) nextKey(at parley.Time, last int64) (int64, error) {
 }
 
 // TakeSearchStep implements store.SearchIndex.
-func (s *Store) TakeSearchStep(ctx context.Context, anew bool) (store.SearchStep, bool, error) {
+func (s *Store) TakeSearchStep(ctx context.Context, startPass bool) (store.SearchStep, bool, error) {
 	after, err := transact(ctx, s, func(tx *txn) (after *parley.ID, err error) {
 		_, err = tx.one(
 			"UPDATE search_pass SET due_at = ? WHERE due_at <= ? OR ? AND after_id IS NULL RETURNING after_id",
@@ -349,7 +345,7 @@ func (s *Store) TakeSearchStep(ctx context.Context, anew bool) (store.SearchStep
 			},
 			int64(tx.now)+store.SearchLease.Milliseconds(),
 			int64(tx.now),
-			anew,
+			startPass,
 		)
 		tx.wrote = after != nil
 		return after, err
@@ -357,14 +353,14 @@ func (s *Store) TakeSearchStep(ctx context.Context, anew bool) (store.SearchStep
 	if err != nil || after == nil {
 		return store.SearchStep{}, false, err
 	}
-	step, err := s.behind(ctx, *after)
+	step, err := s.stepAfter(ctx, *after)
 	return step, err == nil, err
 }
 
 // EndSearchStep implements store.SearchIndex.
 func (s *Store) EndSearchStep(ctx context.Context, step store.SearchStep, rest time.Duration) error {
 	return s.write(ctx, func(tx *txn) error {
-		if step.Last.IsZero() { // the end
+		if step.Last.IsZero() { // end of the pass
 			_, err := tx.exec(
 				"UPDATE search_pass SET after_id = NULL, due_at = ?, completed_at = ifnull(completed_at, ?)",
 				int64(tx.now)+rest.Milliseconds(),
@@ -377,8 +373,8 @@ func (s *Store) EndSearchStep(ctx context.Context, step store.SearchStep, rest t
 	})
 }
 
-// behind is the step of a pass behind a session.
-func (s *Store) behind(ctx context.Context, after parley.ID) (step store.SearchStep, err error) {
+// stepAfter returns the step of a pass after a session.
+func (s *Store) stepAfter(ctx context.Context, after parley.ID) (step store.SearchStep, err error) {
 	if after.IsZero() {
 		for i := range after {
 			after[i] = 0xff
@@ -418,7 +414,7 @@ func (s *Store) behind(ctx context.Context, after parley.ID) (step store.SearchS
 	return step, err
 }
 
-// RebuildSearch implements store.Searcher.
+// RebuildSearch implements store.SearchIndex.
 func (s *Store) RebuildSearch(ctx context.Context) error {
 	return s.write(ctx, func(tx *txn) error {
 		for _, statement := range []string{"INSERT INTO search_words (search_words) VALUES ('delete-all')",
@@ -433,6 +429,6 @@ func (s *Store) RebuildSearch(ctx context.Context) error {
 	})
 }
 
-// searchTrigger is the trigger of the migration.
+// searchTrigger is the trigger that the migration creates.
 const searchTrigger = "CREATE TRIGGER search_rows_gone AFTER DELETE ON search_rows BEGIN DELETE FROM search_words " +
 	"WHERE rowid = old.key; END"

@@ -17,7 +17,7 @@ func (s *Store) Session(ctx context.Context, scope store.Scope, id parley.ID) (s
 	return session, err
 }
 
-// SessionByKey finds the session that has a key.
+// SessionByKey finds the session with a key.
 func (s *Store) SessionByKey(ctx context.Context, scope store.Scope, key string) (session parley.Session, err error) {
 	var l list
 	l.visible(scope)
@@ -29,7 +29,7 @@ func (s *Store) SessionByKey(ctx context.Context, scope store.Scope, key string)
 	return session, err
 }
 
-// visibleSession reads a session that the scope may see; CodeNotFound otherwise.
+// visibleSession reads a session; CodeNotFound if the scope may not see it.
 func visibleSession(c *conn, scope store.Scope, id parley.ID) (parley.Session, error) {
 	var l list
 	l.must("s.id = ?", id)
@@ -68,7 +68,7 @@ func (s *Store) Sessions(
 	return sessions, err
 }
 
-// sessionsQuery builds the list query; the narrowest filters name the index.
+// sessionsQuery builds the list query; the narrowest filter names the index.
 func sessionsQuery(scope store.Scope, q store.SessionQuery) (string, []arg) {
 	var l list
 	from := ""
@@ -98,7 +98,7 @@ func sessionsQuery(scope store.Scope, q store.SessionQuery) (string, []arg) {
 	if !q.AgentID.IsZero() {
 		l.by("sessions_agent", "s.agent_id = ?", q.AgentID)
 	}
-	switch { // the states that most sessions are in have no index of their own: the newest first are soon found
+	switch { // the most frequent states have no index: the newest such sessions are found quickly
 	case q.Status == parley.SessionCompleted:
 		l.must("s.status = 'completed'")
 	case q.Status != "":
@@ -149,7 +149,7 @@ func sessionsQuery(scope store.Scope, q store.SessionQuery) (string, []arg) {
 		)
 }
 
-// ArchiveFeature archives the sessions of a feature, one transaction each.
+// ArchiveFeature implements store.Sessions.
 func (s *Store) ArchiveFeature(
 	ctx context.Context,
 	scope store.Scope,

@@ -8,8 +8,8 @@ import (
 	"example.org/parley/store"
 )
 
-// readerSees holds of a session s and its reader o while the owner of the reader may
-// see the session: a share is worth nothing without it, whoever made it and when.
+// readerSees holds for a session s and its reader o while the reader's owner may see s. Otherwise a share is void,
+// whoever made it.
 const readerSees = "s.deleted_at IS NULL AND o.deleted_at IS NULL " +
 	"AND (s.owner_id = o.owner_id OR s.visibility = 'workspace')"
 
@@ -21,7 +21,7 @@ func (s *Store) Share(ctx context.Context, scope store.Scope, share parley.Share
 	}
 	kept, err := transact(ctx, s, func(tx *txn) (kept answer, err error) {
 		for _, id := range []parley.ID{share.SessionID, share.ReaderID} {
-			if _, err := placeOf(tx.conn, scope, id); err != nil {
+			if _, err := locate(tx.conn, scope, id); err != nil {
 				return kept, err
 			}
 		}
@@ -62,7 +62,7 @@ func (s *Store) Share(ctx context.Context, scope store.Scope, share parley.Share
 // Unshare implements store.Shares.
 func (s *Store) Unshare(ctx context.Context, scope store.Scope, sessionID, readerID parley.ID) error {
 	return s.write(ctx, func(tx *txn) error {
-		if _, err := placeOf(tx.conn, scope, sessionID); err != nil {
+		if _, err := locate(tx.conn, scope, sessionID); err != nil {
 			return err
 		}
 		gone, err := tx.exec("DELETE FROM shares WHERE session_id = ? AND reader_id = ?", sessionID, readerID)
@@ -87,7 +87,7 @@ func (s *Store) Shares(
 				"WHERE s.id = x.session_id AND "+readerSees+")"
 	}
 	err = s.read(ctx, func(c *conn) error {
-		if _, err := placeOf(c, scope, seen); err != nil {
+		if _, err := locate(c, scope, seen); err != nil {
 			return err
 		}
 		shares = []parley.Share{}

@@ -8,15 +8,14 @@ import (
 	"example.org/parley/store"
 )
 
-// signInCounts is when a sign-in of the row i counts, with its principal p, at the
-// moment ?1, if it was used since ?2.
+// signInCounts says when a sign-in i with its principal p is valid: at ?1, if used since ?2.
 const signInCounts = `i.expires_at > ?1 AND i.seen_at > ?2 AND (p.local_owner = 1 OR EXISTS
  (SELECT 1 FROM keys k WHERE k.workspace_id = i.workspace_id AND k.principal_id = i.principal_id
   AND k.revoked_at IS NULL))`
 
 const signInTables = " FROM sign_ins i JOIN principals p ON p.id = i.principal_id "
 
-// idleSince is the moment before which an unused sign-in ends.
+// idleSince returns the time before which unused sign-ins end.
 func idleSince(now parley.Time) parley.Time {
 	return now - parley.Time(parley.SignInIdle.Milliseconds())
 }

@@ -13,9 +13,8 @@ import (
 	"example.org/parley"
 )
 
-// BenchmarkTurn is one plain turn, three transactions: with the disk's part
-// (durable) and without it (memory), by one caller and by 64. cpu-µs/op is what
-// the whole process used.
+// BenchmarkTurn runs one plain turn of three transactions, with the disk (durable) and without it (memory), from one
+// caller and from 64. cpu-µs/op is the use of the whole process.
 func BenchmarkTurn(b *testing.B) {
 	text := strings.Repeat("word ", 200)
 	for _, mode := range []struct {
@@ -49,7 +48,7 @@ func BenchmarkTurn(b *testing.B) {
 	}
 }
 
-// processorTime is what this process has used so far.
+// processorTime returns the processor time that this process has used.
 func processorTime(tb testing.TB) time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
@@ -124,7 +123,7 @@ func (w *world) pragma(text string) {
 	}
 }
 
-// BenchmarkOpen is a start on a directory that has a schema, and one on a new one.
+// BenchmarkOpen starts on an existing directory, and on a new one.
 func BenchmarkOpen(b *testing.B) {
 	for _, again := range []string{"existing", "new"} {
 		b.Run(again, func(b *testing.B) {

@@ -12,10 +12,9 @@ import (
 	"example.org/parley/store"
 )
 
-// TestStatementsOfTurns counts what the hot path costs: the statements of each
-// transition of a plain turn and of one with a tool, by what they do and to which
-// table. Each of them is paid by every turn. One that is needed only when
-// a feature is used has no place here.
+// TestStatementsOfTurns counts the cost of the hot path: the statements of each transition of a plain turn and of a
+// turn with a tool, by kind and table. Every turn pays for each of them, so a statement that only some feature needs
+// does not belong here.
 func TestStatementsOfTurns(t *testing.T) {
 	var seen []string
 	w := newWorld(t, Options{Fault: func(point string) error {
@@ -51,8 +50,7 @@ func TestStatementsOfTurns(t *testing.T) {
 	}
 }
 
-// transactions are the writer's statements, a line for each commit, in the order
-// of the alphabet.
+// transactions lists the writer's statements, one line per commit, sorted.
 func transactions(seen []string) (all []string) {
 	var current []string
 	for _, statement := range seen {

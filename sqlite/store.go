@@ -18,60 +18,56 @@ import (
 	"example.org/parley/store"
 )
 
-// The bounds of the store.
+// Bounds of the store.
 const (
 	DatabaseFile = "parley.db"   // in the data directory
-	LockFile     = "parley.lock" // beside it: names the process that has it open
+	LockFile     = "parley.lock" // beside it; names the process that has it open
 
-	writeQueue    = 4096 // transitions that wait for the writer; more wait in their callers
-	urgentQueue   = 64   // lease renewals and cancels that wait
-	maxBatch      = 256  // transitions of one transaction
+	writeQueue    = 4096 // transitions waiting for the writer; beyond, callers block
+	urgentQueue   = 64   // waiting lease renewals and cancels
+	maxBatch      = 256  // transitions per transaction
 	busyTimeoutMS = 5000
-	cacheKiB      = 8 << 10 // pages that the writer's connection keeps
-	readCacheKiB  = 2 << 10 // and each reader's
+	cacheKiB      = 8 << 10 // page cache of the writer's connection
+	readCacheKiB  = 2 << 10 // page cache of each reader's
 )
 
-// Options of Open; the zero value is what a server uses.
+// Options of Open; the zero value suits a server.
 type Options struct {
-	Log     *slog.Logger // nil: nothing is logged
-	Readers int          // connections for reading; 0: one per CPU and two more
-	Copying bool         // open for a copy: one into this database that is not finished is left as it is
+	Log     *slog.Logger // nil: no log
+	Readers int          // connections for reading; 0: two more than CPUs
+	Copying bool         // opened for a copy: accept an unfinished copy in this database
 
-	// Fault is a test hook that makes the writer die as by kill -9. It is called
-	// on the writer's goroutine with each statement's text before it runs, and with
-	// FaultCommit and FaultCommitted around each commit. An error from it abandons
+	// Fault is a test hook that makes the writer die as if by kill -9. The writer's goroutine calls it with each
+	// statement's text before running it, and with FaultCommit and FaultCommitted around each commit. An error abandons
 	// the open transaction and stops the store for good.
 	Fault func(point string) error
 }
 
-// The points beside statements at which Options.Fault is asked.
+// Points, apart from statements, at which Options.Fault is called.
 const (
 	FaultCommit    = "before commit"
 	FaultCommitted = "after commit"
 )
 
-// Store is a store.Store in one SQLite file. It is safe for concurrent use.
-// Its goroutine, the writer, is ended by Close.
+// Store is a store.Store in one SQLite file. It is safe for concurrent use. Close ends its goroutines.
 type Store struct {
 	log      *slog.Logger
 	lock     *fileLock
 	path     string
-	file     os.FileInfo // of the database, as it was opened
+	file     os.FileInfo // of the database when it was opened
 	damage   store.DamageNote
 	watched  chan struct{} // closed when watch has ended
 	writer   *writer
 	readers  chan *conn
-	all      []*conn // the readers, wherever they are
+	all      []*conn // the readers, idle or in use
 	stopping chan struct{}
 	stop     sync.Once
-	closed   error // of Close; written once under stop
+	closed   error // result of Close; written once under stop
 }
 
-// Open opens the database in a data directory, making both if they are new, and
-// brings the schema up to date. The directory is this process's alone until
-// Close: CodeConflict, with a sentence that names the owner, when another has it.
-// CodeUnavailable when the database was made by a newer Parley, CodeConflict when
-// it holds a copy that is not finished.
+// Open opens the database in a data directory, creating both if necessary, and brings the schema up to date. The
+// process owns the directory until Close: CodeConflict, naming the owner, if another process has it. CodeUnavailable if
+// the database belongs to a newer Parley; CodeConflict if it holds an unfinished copy.
 func Open(ctx context.Context, dataDir string, options Options) (*Store, error) {
 	if options.Log == nil {
 		options.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
@@ -110,8 +106,8 @@ func Open(ctx context.Context, dataDir string, options Options) (*Store, error) 
 	return s, nil
 }
 
-// ownersAlone makes the database file for its owner's eyes, in a directory that
-// others may read too. SQLite gives the log beside it the same mode.
+// ownersAlone creates the database file readable only by its owner, since others may read the directory. SQLite gives
+// the log the same mode.
 func ownersAlone(path string) error {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // the user's own data directory
 	if err != nil {
@@ -159,7 +155,7 @@ func (s *Store) open(ctx context.Context, options Options) error {
 	}
 	go s.writer.loop() // ended by Close
 	go s.watch()       // ended by Close
-	if unfinished {    // half of it would look like something to repair
+	if unfinished {    // half a database would look in need of repair
 		return nil
 	}
 	if err := s.abandonClaims(ctx); err != nil {
@@ -171,7 +167,7 @@ func (s *Store) open(ctx context.Context, options Options) error {
 
 func (s *Store) dsn() string { return dsn(s.path) }
 
-// dsn names a database file to the driver.
+// dsn returns the driver's name for a database file.
 func dsn(path string) string {
 	return "file:" + (&url.URL{Path: path}).EscapedPath()
 }
@@ -181,7 +177,7 @@ func (s *Store) connect(ctx context.Context, cache int) (*conn, error) {
 	return openConn(ctx, s.dsn(), connectionPragmas(cache)...)
 }
 
-// openConn opens a connection with settings of its own.
+// openConn opens a connection with given settings.
 func openConn(ctx context.Context, dsn string, pragmas ...string) (*conn, error) {
 	connector, err := driver.NewConnector(dsn)
 	if err != nil {
@@ -200,10 +196,10 @@ func openConn(ctx context.Context, dsn string, pragmas ...string) (*conn, error)
 	return c, nil
 }
 
-// Listen adds a listener. Call it before the first transition.
+// Listen implements store.Store.
 func (s *Store) Listen(hints store.Hints) { s.writer.listen(hints) }
 
-// Ping reports whether the database answers.
+// Ping implements store.Store.
 func (s *Store) Ping(ctx context.Context) error {
 	return s.read(ctx, func(c *conn) error {
 		_, err := c.has("SELECT 1")
@@ -211,8 +207,8 @@ func (s *Store) Ping(ctx context.Context) error {
 	})
 }
 
-// Close ends the writer after what waits for it, moves the log into the
-// database and gives the directory back. Later calls are CodeUnavailable.
+// Close ends the writer after what waits for it, moves the log into the database and releases the directory. Later
+// calls are CodeUnavailable.
 func (s *Store) Close() error {
 	s.stop.Do(func() {
 		s.halt()
@@ -230,7 +226,7 @@ func (s *Store) halt() {
 
 func (s *Store) closeFiles() error {
 	var errs []error
-	for range s.all { // each once its read is over
+	for range s.all { // each after its current read
 		errs = append(errs, (<-s.readers).close())
 	}
 	if s.writer != nil {
@@ -239,14 +235,13 @@ func (s *Store) closeFiles() error {
 	return errors.Join(append(errs, s.lock.release())...)
 }
 
-// errStopped is the answer to every call after Close, or after the writer died.
+// errStopped is the error of every call after Close, or after the writer died.
 func errStopped() error {
 	return parley.Errorf(parley.CodeUnavailable, "the store is closed; the server is shutting down")
 }
 
-// read runs a closure on one snapshot. Readers are short: the closure reads a
-// bounded number of rows and waits for nothing, because a snapshot that stays
-// keeps the write-ahead log from being emptied. CodeUnavailable after Close.
+// read runs a closure on one snapshot. Reads are short: the closure reads a bounded number of rows and waits for
+// nothing, because an open snapshot keeps the write-ahead log from being emptied. CodeUnavailable after Close.
 func (s *Store) read(ctx context.Context, run func(c *conn) error) error {
 	var c *conn
 	select {
@@ -268,48 +263,45 @@ func (s *Store) read(ctx context.Context, run func(c *conn) error) error {
 		s.readers <- c
 	}()
 	err := c.snapshot(run)
-	if isReadError(err) { // only to know whether it fails again: what run has set is the first time's
+	if isReadError(err) { // only to see whether it fails again; the caller keeps the first result
 		_ = s.failedAgain(c.snapshot(run))
 	}
 	return s.noted(err)
 }
 
-// snapshot runs a closure in a transaction that only reads.
+// snapshot runs a closure in a read-only transaction.
 func (c *conn) snapshot(run func(c *conn) error) error {
 	if _, err := c.run("BEGIN"); err != nil {
 		return err
 	}
 	err := run(c)
-	c.evicted.Store(false) // what is left is the end of the snapshot
+	c.evicted.Store(false) // only ending the snapshot is left
 	if _, end := c.run("COMMIT"); err == nil {
 		err = end
 	}
 	return err
 }
 
-// write runs a closure on the writer's goroutine, as a member of the next
-// transaction, and returns when that is durable. The closure checks first and
-// writes after: an *parley.Error from it is a refusal and must have written
-// nothing. It may run more than once, so it sets what it shares with its caller
-// anew each time; and it may still run when the caller has given up (ctx), so
-// the caller must not look at shared variables after an error.
+// write runs a closure on the writer's goroutine, as a member of the next transaction, and returns when that is
+// durable. The closure checks first and writes afterwards: an *parley.Error from it is a refusal and must not have
+// written anything. It may run more than once, so it sets anew whatever it shares with its caller. It may still run
+// after the caller gave up (ctx), so the caller must not read shared variables after an error.
 func (s *Store) write(ctx context.Context, run func(tx *txn) error) error {
 	return s.writer.submit(ctx, s.writer.queue, run)
 }
 
-// transact is write for a closure that answers something: the caller that gave
-// up shares nothing with it.
+// transact is write for a closure with a result; a caller that gave up shares nothing with it.
 func transact[T any](ctx context.Context, s *Store, run func(tx *txn) (T, error)) (T, error) {
 	return transactIn(ctx, s, s.writer.queue, run)
 }
 
-// transactUrgent is transact ahead of everything that waits: for cancels.
+// transactUrgent is transact ahead of everything that waits, for cancels.
 func transactUrgent[T any](ctx context.Context, s *Store, run func(tx *txn) (T, error)) (T, error) {
 	return transactIn(ctx, s, s.writer.urgent, run)
 }
 
-// transactEnd is transact for what ends a turn: the end of a cancelled one is
-// what somebody waits for who has asked for it.
+// transactEnd is transact for the end of a turn: a cancelled turn's end overtakes the rest, because somebody asked for
+// it and waits.
 func transactEnd[T any](ctx context.Context, s *Store, end *store.TurnEnd, run func(tx *txn) (T, error)) (T, error) {
 	if end != nil && end.Status == parley.TurnCancelled {
 		return transactUrgent(ctx, s, run)
@@ -330,8 +322,7 @@ func transactIn[T any](ctx context.Context, s *Store, lane chan<- *member, run f
 	return *answer, nil
 }
 
-// writeUrgent is write ahead of everything that waits, and not together with it: for
-// lease renewals.
+// writeUrgent is write ahead of everything that waits, in its own transaction; for lease renewals.
 func (s *Store) writeUrgent(ctx context.Context, run func(tx *txn) error) error {
 	return s.writer.submit(ctx, s.writer.urgent, run)
 }

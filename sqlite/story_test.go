@@ -27,12 +27,12 @@ func (f *fuse) fault(string) error {
 	return nil
 }
 
-// TestCrashPoints kills the writer at every statement of one turn with a queued
-// message, a tool and a steer. After each death every transition has happened
-// wholly or not at all, what was answered is there, and the turn can be finished.
+// TestCrashPoints kills the writer at every statement of a turn with a queued message, a tool and a steer. After each
+// death, every transition has happened entirely or not at all, acknowledged messages exist, and the turn can be
+// finished.
 func TestCrashPoints(t *testing.T) {
 	if testing.Short() {
-		t.Skip("each point is a life of its own: not among the short tests")
+		t.Skip("slow: every point opens a new store")
 	}
 	t.Parallel()
 	for n := int64(1); ; n++ {
@@ -62,7 +62,7 @@ func crashAt(t *testing.T, n int64) bool {
 		t.Fatalf("burnt %t, but the story ended with %v", f.burnt.Load(), err)
 	}
 	if err != nil && parley.ErrorCode(err) != parley.CodeUnavailable {
-		t.Fatalf("a dead store answers %v", err)
+		t.Fatalf("a dead store returned %v", err)
 	}
 	if err := w.store.Close(); err != nil {
 		t.Fatal(err)
@@ -76,7 +76,7 @@ func crashAt(t *testing.T, n int64) bool {
 	}
 	w.whole()
 	w.register()
-	for range 4 { // whatever is left runs to its end
+	for range 4 { // run the rest to its end
 		claims, err := w.store.Claim(ctx, w.process, 4, store.Occupancy{Slots: 10})
 		if err != nil {
 			t.Fatal(err)
@@ -102,8 +102,7 @@ func crashAt(t *testing.T, n int64) bool {
 	return f.burnt.Load()
 }
 
-// story is a turn with every kind of transition; it returns the messages that
-// were acknowledged before the first error.
+// story runs a turn with every kind of transition and returns the messages acknowledged before the first error.
 func (w *world) story(session parley.ID) (acknowledged []parley.ID, err error) {
 	ctx := context.Background()
 	posted, err := w.store.PostMessage(ctx, w.scope, session, w.said("first"), w.process)
@@ -202,8 +201,8 @@ func (w *world) story(session parley.ID) (acknowledged []parley.ID, err error) {
 	return acknowledged, err
 }
 
-// whole checks that no transition left a part of itself: a call and its
-// message stand together, and so do the ends of turn, call and message.
+// whole checks that no transition left only part of its writes: a call and its message exist together, and turn, call
+// and message end together.
 func (w *world) whole() {
 	w.t.Helper()
 	if err := w.store.read(context.Background(), func(c *conn) error {

@@ -7,16 +7,15 @@ import (
 	"example.org/parley/store"
 )
 
-// Streams is the store.Relay of a database that one process has: there is nobody
-// to tell and nobody to hear. What it knows is the text of messages that agents
-// outside stream, which lies in the database and in no process's memory.
+// Streams is the store.Relay of a single-process database, where nobody else listens. It knows the text of messages
+// that outside agents stream, which is in the database and in no process's memory.
 type Streams struct {
 	store *Store
 }
 
 var _ store.Relay = Streams{}
 
-// Streams shows the hub what agents outside stream.
+// Streams returns what outside agents stream, for the hub.
 func (s *Store) Streams() Streams { return Streams{s} }
 
 // Hear implements store.Relay.
@@ -25,8 +24,8 @@ func (Streams) Hear(store.RelayListener) {}
 // Tell implements store.Relay.
 func (Streams) Tell(store.RelayHints) {}
 
-// streamedNow reads the open message of a session, and of its versions those that
-// go beyond what is known of its text and its reasoning. One without has one row.
+// streamedNow reads the open message of a session with those versions that go beyond the known text and reasoning.
+// Without any it returns one row.
 const streamedNow = `SELECT o.workspace_id, o.turn_id, o.message_id, h.epoch, h.next_event - 1, v.kind, v."offset",
 	v.text
  FROM outside o JOIN heads h ON h.session_id = o.session_id
@@ -82,7 +81,7 @@ func (s Streams) Streamed(
 	return pieces, err
 }
 
-// idOf reads one id; zero when there is none.
+// idOf reads one id; zero if there is none.
 func idOf(c *conn, query string, args ...arg) (id parley.ID, err error) {
 	_, err = c.one(query, func(r *row) error {
 		id = r.id()

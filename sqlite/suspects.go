@@ -7,13 +7,13 @@ import (
 	"example.org/parley/internal/transition"
 )
 
-// accusedTurns are the turns that wait to be judged.
+// accusedTurns are the turns awaiting judgement.
 const accusedTurns = `SELECT r.session_id, t.id, t.accused_by FROM ready r INDEXED BY ready_suspects
  JOIN heads h ON h.session_id = r.session_id JOIN turns t ON t.id = h.turn_id
  WHERE r.priority > 1 AND r.priority >= ? AND t.accused_by IS NOT NULL ORDER BY r.ready_at, r.session_id LIMIT ?`
 
-// besideAccused is what became of the turns (?1 is not among them) that ran in a
-// process (?2) when it died and that no earlier death had caught.
+// besideAccused reads the fate of the turns (except ?1) that ran in a process (?2) when it died and that no earlier
+// death had caught.
 const besideAccused = `SELECT EXISTS (SELECT 1 FROM heads WHERE holder = ?2)
   OR EXISTS (SELECT 1 FROM turns WHERE caught_by = ?2 AND id <> ?1 AND status IN ('queued', 'running')),
  EXISTS (SELECT 1 FROM turns WHERE caught_by = ?2 AND id <> ?1 AND status = 'failed' AND accused_by IS NOT NULL),
@@ -21,7 +21,7 @@ const besideAccused = `SELECT EXISTS (SELECT 1 FROM heads WHERE holder = ?2)
  (SELECT count(*) > t.takeovers FROM deaths d, turns t WHERE t.id = ?1 AND d.n >= (SELECT n FROM deaths
   WHERE process_id = t.caught_by))`
 
-// died notes processes as dead, by a condition on "processes", and forgets them.
+// died records processes as dead, by a condition on "processes", and deletes their rows.
 func (t *txn) died(where string, args ...arg) error {
 	n, err := t.exec("INSERT OR IGNORE INTO deaths (process_id) SELECT id FROM processes WHERE "+where, args...)
 	if err != nil || n == 0 {
@@ -37,12 +37,11 @@ func (t *txn) died(where string, args ...arg) error {
 	return err
 }
 
-// accused is a turn that waits to be judged.
+// accused is a turn awaiting judgement.
 type accused struct{ session, turn, by parley.ID }
 
-// judge decides over the accused turns of which that can be said, and returns how
-// many they were. It is a transaction of its own: what took the others over must
-// have been written.
+// judge decides about the accused turns that can be decided and returns their number. It runs in its own transaction,
+// because the takeovers of the others must have been written.
 func (s *Store) judge(ctx context.Context) (int, error) {
 	var found []accused
 	if err := s.read(ctx, func(c *conn) error {

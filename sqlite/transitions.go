@@ -9,7 +9,7 @@ import (
 	"example.org/parley/store"
 )
 
-// The transitions: package transition says what each does, txn reads and writes.
+// Transitions: package transition defines them, txn reads and writes.
 
 // EnsureSession implements store.Turns.
 func (s *Store) EnsureSession(
@@ -128,7 +128,7 @@ func (s *Store) AppendVersions(ctx context.Context, versions []store.FencedVersi
 			} else if err != nil {
 				return store.Appended{}, err
 			}
-			// A flush that comes behind the settle adds nothing: the message has its text.
+			// A flush after the settle adds nothing: the message has its text.
 			if _, err := tx.exec(
 				`INSERT INTO versions (message_id, n, kind, offset, "end", chunks, text, created_at)
 					SELECT id, ?, ?, ?, ?, ?, ?, ?
@@ -210,8 +210,7 @@ func (s *Store) DeleteSession(ctx context.Context, scope store.Scope, sessionID 
 	return s.write(ctx, func(tx *txn) error { return tx.core.DeleteSession(scope, sessionID) })
 }
 
-// UpdateSession applies a change. It is not activity: updated_at stays, and the
-// feed alone tells of it.
+// UpdateSession implements store.Sessions.
 func (s *Store) UpdateSession(
 	ctx context.Context,
 	scope store.Scope,
@@ -221,8 +220,7 @@ func (s *Store) UpdateSession(
 	return transact(ctx, s, func(tx *txn) (parley.Session, error) { return tx.core.UpdateSession(scope, id, change) })
 }
 
-// MarkMessage changes a message's marks. Marks that are as they were leave no
-// event.
+// MarkMessage implements store.Messages.
 func (s *Store) MarkMessage(
 	ctx context.Context,
 	scope store.Scope,
@@ -236,8 +234,7 @@ func (s *Store) MarkMessage(
 	)
 }
 
-// SetClientSession notes which session a client has open, instead of the one
-// before.
+// SetClientSession implements store.Clients.
 func (s *Store) SetClientSession(
 	ctx context.Context,
 	scope store.Scope,

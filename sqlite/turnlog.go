@@ -56,7 +56,7 @@ func (s *Store) Turns(
 		" ORDER BY t.ordinal " + word + " LIMIT ?"
 	args := append(l.args, limited(query.Limit))
 	err = s.read(ctx, func(c *conn) error {
-		if _, err := placeOf(c, scope, sessionID); err != nil {
+		if _, err := locate(c, scope, sessionID); err != nil {
 			return err
 		}
 		turns = []parley.Turn{}
@@ -111,7 +111,7 @@ func (s *Store) Calls(
 	) + "WHERE " + l.where.String() + " ORDER BY c.ordinal " + word + " LIMIT ?"
 	args := append(l.args, limited(query.Limit))
 	err = s.read(ctx, func(c *conn) error {
-		if _, err := placeOf(c, scope, sessionID); err != nil {
+		if _, err := locate(c, scope, sessionID); err != nil {
 			return err
 		}
 		calls = []parley.Call{}
@@ -120,7 +120,7 @@ func (s *Store) Calls(
 	return calls, err
 }
 
-// CallText is the text behind a hash of a workspace's calls.
+// CallText implements store.TurnLog.
 func (s *Store) CallText(ctx context.Context, workspaceID parley.ID, hash parley.Hash) (text []byte, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		found, err := c.one("SELECT text FROM call_texts WHERE workspace_id = ? AND hash = ?", func(r *row) error {

@@ -6,22 +6,21 @@ import (
 	"example.org/parley/store"
 )
 
-// txn is the writer's side of one transition: the core that runs it, statements
-// on the writer's connection, and what the commit will tell. It is valid during
-// the closure.
+// txn is the writer's side of one transition: the core that runs it, the writer's connection, and what the commit will
+// announce. It is valid only during the closure.
 type txn struct {
 	*conn
 	store *Store
 	core  *transition.Tx
 	now   parley.Time // of this transition
 	wrote bool
-	means parley.ID // the row that the audit is to name, where only the closure knows it
+	means parley.ID // target of the audit entry, if only the closure knows it
 	hints []store.Commit
 
-	heads   map[parley.ID]*transition.Head // cache over transactions
+	heads   map[parley.ID]*transition.Head // cache across transactions
 	touched []parley.ID                    // read since the transaction began
 
-	agents   map[agentVersion]*parley.Agent // cache: versions never change
+	agents   map[agentVersion]*parley.Agent // cache; versions never change
 	texts    map[textKey]struct{}           // texts of calls known to be stored
 	newTexts []textKey                      // stored by this transaction
 
@@ -38,7 +37,7 @@ func newTxn(store *Store, connection *conn) txn {
 	}
 }
 
-// begin starts a transaction, enter a member in it.
+// begin starts a transaction; enter starts a member of it.
 func (t *txn) begin() { t.touched, t.newTexts = t.touched[:0], t.newTexts[:0] }
 
 func (t *txn) enter() {
@@ -46,8 +45,7 @@ func (t *txn) enter() {
 	t.core.Begin(t, t.now)
 }
 
-// leave writes what a member that was not refused changed, and beside a change
-// that it was made.
+// leave writes the changes of a member that was not refused and, if there are any, its audit entries.
 func (t *txn) leave(intent *store.AuditIntent) error {
 	t.hints = t.core.Finish()
 	var deleted []parley.ID
@@ -86,7 +84,7 @@ func (t *txn) refuse() {
 	}
 }
 
-// settled keeps what the transaction taught, forget drops it.
+// settled keeps what the transaction cached; forget drops it.
 func (t *txn) settled() {
 	if len(t.texts) > cachedTexts {
 		clear(t.texts)

@@ -13,7 +13,7 @@ import (
 	"example.org/parley/store"
 )
 
-// TestUrgentLane: a lease renewal goes before everything that waits.
+// TestUrgentLane: a lease renewal overtakes all waiting transitions.
 func TestUrgentLane(t *testing.T) {
 	w := newWorld(t, Options{})
 	var order []string
@@ -21,7 +21,7 @@ func TestUrgentLane(t *testing.T) {
 	submit := func(name string, write func(context.Context, func(*txn) error) error) {
 		wait.Go(func() {
 			if err := write(context.Background(), func(*txn) error {
-				order = append(order, name) // on the writer's goroutine alone
+				order = append(order, name) // only on the writer's goroutine
 				return nil
 			}); err != nil {
 				t.Error(err)
@@ -42,8 +42,7 @@ func TestUrgentLane(t *testing.T) {
 	}
 }
 
-// TestCancelsGoFirst: a cancel, and what a cancelled turn settles, are durable before
-// all transitions that wait.
+// TestCancelsGoFirst: a cancel, and the settling of a cancelled turn, are durable before all waiting transitions.
 func TestCancelsGoFirst(t *testing.T) {
 	w := newWorld(t, Options{})
 	asked, stopped := w.session(nil).ID, w.session(nil).ID
@@ -86,12 +85,11 @@ func TestCancelsGoFirst(t *testing.T) {
 	release()
 	wait.Wait()
 	if diff := cmp.Diff([]int{0, 0}, told.at); diff != "" {
-		t.Errorf("transitions that waited and came before (- want, + are):\n%s", diff)
+		t.Errorf("transitions that ran first (-want +got):\n%s", diff)
 	}
 }
 
-// order notes how many transitions came before each commit that is told. It is used
-// on the writer's goroutine alone.
+// order counts the transitions before each announced commit. It is used only on the writer's goroutine.
 type order struct {
 	transitions int
 	at          []int

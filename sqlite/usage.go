@@ -7,7 +7,7 @@ import (
 	"example.org/parley/store"
 )
 
-// usageOf is one number of a call's usage; null when nobody knows it.
+// usageOf selects one number of a call's usage; null if unknown.
 func usageOf(field string) string {
 	return "(CASE WHEN json_valid(c.usage) THEN c.usage ->> '$." + field + "' END)"
 }
@@ -67,7 +67,7 @@ func scanUsage(r *row, group parley.UsageGroup) parley.UsageSum {
 	case parley.UsageBySession:
 		u.SessionID = id
 	}
-	u.Day = parley.Time(day * 86400000) // 0 of sums that are no day's
+	u.Day = parley.Time(day * 86400000) // 0 unless sums are daily
 	u.Tokens = parley.Tokens{
 		InputTokens:  r.int64(),
 		OutputTokens: r.int64(),

@@ -11,16 +11,15 @@ import (
 	"example.org/parley/store"
 )
 
-// pageFindings bounds what is told of one table.
+// pageFindings bounds the findings for one table.
 const pageFindings = 20
 
-// schemaPlace stands before the first table: the schema itself.
+// schemaPlace precedes the first table: the schema itself.
 const schemaPlace = " schema"
 
-// CheckPages implements store.Verifiable by SQLite's own check of a table and its
-// indexes, behind a comparison of the schema, over a connection of its own that can write nothing. Like a backup it
-// keeps
-// the write-ahead log from starting over for as long as it reads one table.
+// CheckPages implements store.Verifiable with SQLite's check of a table and its indexes, after comparing the schema,
+// over its own read-only connection. Like a backup, it keeps the write-ahead log from restarting while it reads a
+// table.
 func (s *Store) CheckPages(ctx context.Context, after string) (table string, findings []parley.Finding, err error) {
 	c, err := openConn(
 		ctx,
@@ -37,7 +36,7 @@ func (s *Store) CheckPages(ctx context.Context, after string) (table string, fin
 		findings, err = checkedSchema(ctx, c)
 		return schemaPlace, findings, s.noted(err)
 	}
-	// FTS5's shadow tables are checked with the table that they belong to.
+	// FTS5's shadow tables are checked with their main table.
 	if _, err := c.one(
 		`SELECT name FROM sqlite_schema WHERE type = 'table' AND name > ? AND name NOT LIKE 'sqlite\_%' ESCAPE '\'
 			AND sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY name LIMIT 1`,
@@ -76,7 +75,7 @@ func (s *Store) CheckPages(ctx context.Context, after string) (table string, fin
 	return table, findings, mapError(s.path, err)
 }
 
-// checkedSchema is what is not as the migrations make it.
+// checkedSchema reports differences from the schema that the migrations create.
 func checkedSchema(ctx context.Context, c *conn) (findings []parley.Finding, err error) {
 	differences, err := schemaDifferences(ctx, c)
 	for _, says := range differences[:min(len(differences), pageFindings)] {
@@ -88,7 +87,7 @@ func checkedSchema(ctx context.Context, c *conn) (findings []parley.Finding, err
 	return findings, err
 }
 
-// doSchema is what to do about a schema that Parley did not make.
+// doSchema says what to do about a schema that Parley did not create.
 const doSchema = "stop the server, keep the file, and put a backup back: parley restore --replace; " +
 	"somebody can write to the database outside Parley"
 
@@ -251,7 +250,7 @@ func (s *Store) LinkRows(ctx context.Context, after int64, limit int) (links []s
 					}
 				}
 				if heads != "" {
-					k.Heads, _ = parley.ParseHeads(heads) // what cannot be read does not fit the hash
+					k.Heads, _ = parley.ParseHeads(heads) // unreadable heads will not match the hash
 				}
 				links = append(links, k)
 				return nil

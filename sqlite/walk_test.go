@@ -14,7 +14,7 @@ import (
 	"example.org/parley/store"
 )
 
-// errorCount counts what the store logs as errors: each is a bug of the store.
+// errorCount counts errors in the store's log: each is a bug of the store.
 type errorCount struct {
 	slog.Handler
 	n *atomic.Int64
@@ -29,8 +29,8 @@ func (e errorCount) Handle(_ context.Context, record slog.Record) error {
 	return nil
 }
 
-// TestWalk takes random legal and illegal steps. Every refusal is a
-// *parley.Error that wrote nothing, and the invariants hold after each step.
+// TestWalk takes random legal and illegal steps. Every refusal is a *parley.Error that wrote nothing, and the
+// invariants hold after each step.
 func TestWalk(t *testing.T) {
 	var faults atomic.Int64
 	w := newWorld(t, Options{Log: slog.New(errorCount{n: &faults})})
@@ -67,14 +67,14 @@ func TestWalk(t *testing.T) {
 	})
 }
 
-// walk is one session's random life, and what its workers believe.
+// walk is the random life of one session, and its workers' view of it.
 type walk struct {
 	*world
 	ctx     context.Context
 	rt      *rapid.T
 	session parley.ID
 	loops   []parley.ID
-	fences  []store.Fence // the last is the newest claim
+	fences  []store.Fence // newest claim last
 	open    []store.BlockOpen
 	call    store.StepBegin
 	flushed int
@@ -112,7 +112,7 @@ func (w *walk) check(faults *atomic.Int64) {
 	}
 }
 
-// fence is mostly the newest claim, sometimes an old one.
+// fence returns usually the newest claim, sometimes an old one.
 func (w *walk) fence() (store.Fence, bool) {
 	if len(w.fences) == 0 {
 		return store.Fence{}, false
@@ -267,7 +267,7 @@ func (w *walk) settle(rt *rapid.T) {
 	w.refused(err, parley.CodeFenced, parley.CodeConflict)
 }
 
-// ask is a whole step that asks for a tool, so that walks come to parked turns.
+// ask runs a whole step that asks for a tool, so that walks reach parked turns.
 func (w *walk) ask(rt *rapid.T) {
 	w.begin(rt)
 	w.block(rt)
@@ -303,7 +303,7 @@ func (w *walk) result() []byte {
 func (w *walk) tool(rt *rapid.T) {
 	w.rt = rt
 	fence, ok := w.fence()
-	if !ok || len(w.calls) == 0 || len(w.open) > 0 { // a worker runs tools between its steps
+	if !ok || len(w.calls) == 0 || len(w.open) > 0 { // a worker runs tools between steps
 		return
 	}
 	_, err := w.store.SettleTool(w.ctx, fence, store.ToolSettle{MessageID: parley.NewID(), Step: w.call.Call.Step,
@@ -506,7 +506,7 @@ func (w *walk) orphan(rt *rapid.T) {
 	w.register()
 }
 
-// forget has the next transition read from rows what it would have remembered.
+// forget makes the next transition read from rows instead of the cache.
 func (w *walk) forget(rt *rapid.T) {
 	if err := w.store.write(w.ctx, func(tx *txn) error {
 		tx.drop(w.session)

@@ -8,13 +8,12 @@ import (
 	"time"
 )
 
-// watchEvery is how often a store looks whether its files are still its own.
+// watchEvery is how often a store checks that its files are still its own.
 const watchEvery = 2 * time.Second
 
-// watch looks after the lock file and the database file until Close: it makes the
-// lock file again when somebody removed it, and notes when the database file is
-// another one or none. Neither lets a second Parley in: the directory itself is
-// locked as well, and that lock cannot be removed while the directory is there.
+// watch monitors the lock file and the database file until Close. It recreates a removed lock file, and records damage
+// if the database file is gone or was replaced. Neither event admits a second Parley: the directory itself is locked as
+// well, and that lock lasts as long as the directory.
 func (s *Store) watch() {
 	defer close(s.watched)
 	look := time.NewTicker(watchEvery)
@@ -36,7 +35,7 @@ func (s *Store) lookAtFiles() {
 		s.damage.Note("the lock file of the data directory is another process's: " + err.Error())
 	case again:
 		s.log.Warn(
-			"the lock file was removed or replaced under the running server; it was made again",
+			"the lock file was removed or replaced under the running server; it was recreated",
 			"file",
 			LockFile,
 		)
@@ -49,7 +48,7 @@ func (s *Store) lookAtFiles() {
 		)
 	case err == nil && !os.SameFile(now, s.file):
 		s.damage.Note(
-			"the database file was replaced under the running server, which still writes to the one of before",
+			"the database file was replaced under the running server, which still writes to the old one",
 		)
 	}
 }

@@ -8,13 +8,12 @@ import (
 	"example.org/parley/store"
 )
 
-// changes writes what a transition changed: the transition.Writer of the writer's
-// connection.
+// changes implements transition.Writer over the writer's connection.
 type changes struct{ *txn }
 
 var _ transition.Writer = changes{}
 
-// UpdateReady implements transition.Writer: it makes claimers find the session, or not.
+// UpdateReady implements transition.Writer: it shows the session to claimers, or hides it.
 func (w changes) UpdateReady(h *transition.Head) error {
 	if h.Changes.Unready {
 		if _, err := w.exec("DELETE FROM ready WHERE session_id = ?", h.ID); err != nil {
@@ -77,7 +76,7 @@ func (w changes) NoteDeliveries(h *transition.Head, delivered []transition.Deliv
 	return nil
 }
 
-// leaveFor leaves work for the outbox.
+// leaveFor leaves work to the outbox.
 func (t *txn) leaveFor(errand transition.Errand) error {
 	payload, err := errand.Payload()
 	if err != nil {
@@ -167,7 +166,7 @@ func (w changes) UpdateTurns(_ *transition.Head, turns []*parley.Turn) error {
 	return nil
 }
 
-// textKey names a row of call_texts.
+// textKey identifies a row of call_texts.
 type textKey struct {
 	workspaceID parley.ID
 	hash        parley.Hash
@@ -206,7 +205,7 @@ func (t *txn) insertCall(h *transition.Head, call *transition.NewCall) error {
 	return err
 }
 
-// insertText keeps a text of calls once per hash.
+// insertText stores a text of calls once per hash.
 func (t *txn) insertText(workspaceID parley.ID, hash parley.Hash, text []byte) error {
 	key := textKey{workspaceID, hash}
 	if _, stored := t.texts[key]; stored || hash.IsZero() {

@@ -118,7 +118,7 @@ func (w changes) SettleMessages(h *transition.Head, rows []transition.SettledRow
 	return nil
 }
 
-// insertMessage writes a new row; what the message does not say is null.
+// insertMessage writes a new row; absent fields are null.
 func (t *txn) insertMessage(n *transition.NewMessage) error {
 	args, err := insertMessageArgs(t.args[:0], n)
 	if err != nil {
@@ -128,9 +128,9 @@ func (t *txn) insertMessage(n *transition.NewMessage) error {
 	return err
 }
 
-// settleMessage makes a streaming row immutable; its versions keep their places alone.
+// settleMessage makes a streaming row immutable; its versions lose their texts.
 func (t *txn) settleMessage(r *transition.SettledRow, at parley.Time) error {
-	var metadata, model arg // of the row as it was opened, unless they are told now
+	var metadata, model arg // those of the open row, unless given now
 	if r.Metadata != nil {
 		metadata = r.Metadata
 	}

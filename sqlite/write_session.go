@@ -7,7 +7,7 @@ import (
 	"example.org/parley/internal/transition"
 )
 
-// MoveHead implements transition.Writer. There is no other writer to fence off.
+// MoveHead implements transition.Writer. No other writer exists to fence off.
 func (w changes) MoveHead(h *transition.Head) error {
 	if !h.Changes.Head {
 		return nil
@@ -24,8 +24,13 @@ func (w changes) Create(h *transition.Head, made *transition.Creation) error {
 		if err := w.inherit(h, made.Inherited); err != nil {
 			return err
 		}
+		return w.insertHead(h)
 	}
-	return w.insertHead(h)
+	if err := w.insertHead(h); err != nil {
+		return err
+	}
+	w.keep(h) // its first message comes next
+	return nil
 }
 
 // ClearContext implements transition.Writer.
@@ -72,8 +77,7 @@ func (t *txn) insertSession(h *transition.Head) error {
 	return t.tagSession(s, nil)
 }
 
-// UpdateSetting implements transition.Writer: it writes every column that a PATCH may
-// change.
+// UpdateSetting implements transition.Writer: it writes every column that a patch may change.
 func (w changes) UpdateSetting(h *transition.Head, setting *transition.Setting) error {
 	s, before := &h.Session, setting.TagsBefore
 	args, err := patchSessionArgs(w.args[:0], s)
@@ -88,7 +92,7 @@ func (w changes) UpdateSetting(h *transition.Head, setting *transition.Setting) 
 	return w.tagSession(s, before)
 }
 
-// tagSession makes the index of tags agree with the session's.
+// tagSession updates the index of a session's tags.
 func (t *txn) tagSession(s *parley.Session, before []string) error {
 	if err := t.untag(s, before); err != nil {
 		return err

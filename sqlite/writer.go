@@ -13,20 +13,19 @@ import (
 	"example.org/parley/store"
 )
 
-// member is one transition that waits for the writer.
+// member is one transition waiting for the writer.
 type member struct {
-	ctx    context.Context //nolint:containedctx // only to skip what nobody waits for any more, before it starts
+	ctx    context.Context //nolint:containedctx // only to skip a member whose caller gave up before it started
 	run    func(tx *txn) error
-	taken  atomic.Bool // by the writer, or by the caller that gave up: whoever is first
-	result chan error  // holds one
-	err    error       // a refusal of its own
+	taken  atomic.Bool // by the writer, or by a caller that gave up, whichever is first
+	result chan error  // buffers one
+	err    error       // this member's refusal
 	hints  []store.Commit
-	audit  *store.AuditIntent // of the call that asks for it; nil: none
-	wrote  bool               // its last run changed something
+	audit  *store.AuditIntent // of the call; nil: none
+	wrote  bool               // the last run changed something
 }
 
-// writer owns the one connection that writes. Its goroutine runs loop and is
-// ended by Store.Close.
+// writer owns the only connection that writes. Its goroutine runs loop; Store.Close ends it.
 type writer struct {
 	store  *Store
 	conn   *conn
@@ -35,12 +34,12 @@ type writer struct {
 	urgent chan *member
 	done   chan struct{}
 	fault  func(point string) error
-	broken error     // what the fault hook said: the writer is dead
+	broken error     // error of the fault hook: the writer is dead
 	paused time.Time // when the readers were last asked to pause
-	failed bool      // the disk failed at the last transaction
+	failed bool      // the disk failed in the last transaction
 
 	commits     atomic.Int64 // transactions made durable
-	transitions atomic.Int64 // in them
+	transitions atomic.Int64 // members of these
 
 	mu        sync.Mutex    // guards listeners
 	listeners []store.Hints // in the order of Listen
@@ -83,7 +82,7 @@ func (w *writer) submit(ctx context.Context, lane chan<- *member, run func(tx *t
 	}
 	m := &member{ctx: ctx, run: run, result: make(chan error, 1), audit: store.AuditFrom(ctx)}
 	select {
-	case <-w.store.stopping: // first: a closed store takes nothing more
+	case <-w.store.stopping: // checked first: a closed store accepts nothing
 		return errStopped()
 	default:
 	}
@@ -101,9 +100,9 @@ func (w *writer) submit(ctx context.Context, lane chan<- *member, run func(tx *t
 			return err
 		case <-left:
 			if m.taken.CompareAndSwap(false, true) {
-				return context.Cause(ctx) // not started: it never will
+				return context.Cause(ctx) // not started, and never will be
 			}
-			left = nil // under way: what it did, a claim perhaps, must not be lost to its caller
+			left = nil // under way: its caller must learn the result, which may be a claim
 		case <-w.done:
 			left = nil
 		}
@@ -121,7 +120,7 @@ func (w *writer) submit(ctx context.Context, lane chan<- *member, run func(tx *t
 	}
 }
 
-// loop commits what waits, batch by batch, until Close; then what waits still.
+// loop commits waiting members, batch by batch, until Close; then it commits the rest.
 func (w *writer) loop() {
 	defer close(w.done)
 	idle := time.NewTimer(checkpointIdle)
@@ -132,10 +131,10 @@ func (w *writer) loop() {
 		select {
 		case m := <-w.urgent:
 			w.hurry(m)
-			w.commit(w.gather(batch)) // those in a hurry keep nobody waiting for ever
+			w.commit(w.gather(batch)) // urgent members must not starve the others
 		case m := <-w.queue:
 			batch = w.gather(append(batch, m))
-			runtime.Gosched() // who is about to write, on a busy machine, gets to come along
+			runtime.Gosched() // on a busy machine, lets imminent writers join the batch
 			batch = w.gather(batch)
 			w.hurry()
 			w.commit(batch)
@@ -157,7 +156,7 @@ func (w *writer) loop() {
 	}
 }
 
-// gather fills a batch with what waits, without waiting.
+// gather fills a batch with waiting members, without waiting itself.
 func (w *writer) gather(batch []*member) []*member {
 	for len(batch) < maxBatch {
 		select {
@@ -170,8 +169,7 @@ func (w *writer) gather(batch []*member) []*member {
 	return batch
 }
 
-// hurry commits what is urgent in a transaction of its own: it waits for the one
-// under way, but for no other that waits.
+// hurry commits urgent members in their own transaction: they wait for the current one, but for nothing else.
 func (w *writer) hurry(batch ...*member) {
 	for len(batch) < urgentQueue {
 		select {
@@ -195,7 +193,7 @@ func (w *writer) drain(batch []*member) {
 	}
 }
 
-// abandon ends a dead writer: who waits learns that the store has stopped.
+// abandon ends a dead writer: waiting callers learn that the store has stopped.
 func (w *writer) abandon() {
 	w.conn.before = nil
 	if _, err := w.conn.run("ROLLBACK"); err != nil {
@@ -203,15 +201,14 @@ func (w *writer) abandon() {
 	}
 }
 
-// commit runs a batch as one transaction; when that fails for a reason that no
-// member foresaw, each member again in a transaction of its own.
+// commit runs a batch as one transaction. If that fails unexpectedly, each member runs again in its own transaction.
 func (w *writer) commit(batch []*member) {
 	if w.broken != nil {
 		return
 	}
 	live := batch[:0]
 	for _, m := range batch {
-		if m.taken.CompareAndSwap(false, true) { // else its caller left before it started
+		if m.taken.CompareAndSwap(false, true) { // otherwise its caller gave up before it started
 			live = append(live, m)
 		}
 	}
@@ -234,8 +231,7 @@ func (w *writer) commit(batch []*member) {
 	w.deliver(live, err)
 }
 
-// together runs members in order in one transaction. An error means that
-// nothing of it was kept; refusals stand in the members.
+// together runs members in order in one transaction. After an error nothing of it is kept; refusals are in the members.
 func (w *writer) together(members []*member) error {
 	if _, err := w.conn.run("BEGIN IMMEDIATE"); err != nil {
 		return err
@@ -272,7 +268,7 @@ func (w *writer) together(members []*member) error {
 		}
 		wrote = wrote || w.tx.wrote
 	}
-	if !wrote { // refusals and repeats alone: nothing to make durable
+	if !wrote { // only refusals and repeats: nothing to make durable
 		w.rollback()
 		return nil
 	}
@@ -304,8 +300,8 @@ func (w *writer) rollback() {
 	}
 }
 
-// deliver tells the listeners of each member's commit and then answers it: who
-// has his answer may count on the live side knowing of it.
+// deliver tells the listeners of each member's commit before it answers the member, so a caller may rely on the live
+// side knowing.
 func (w *writer) deliver(members []*member, err error) {
 	switch {
 	case errors.Is(err, errDead):

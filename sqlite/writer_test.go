@@ -20,8 +20,7 @@ import (
 	"example.org/parley/store"
 )
 
-// hold keeps the writer busy until release is called, so that what is
-// submitted meanwhile forms one batch.
+// hold keeps the writer busy until release is called, so that everything submitted meanwhile forms one batch.
 func (w *world) hold() (release func()) {
 	started, over := make(chan struct{}), make(chan struct{})
 	var once sync.Once
@@ -42,7 +41,7 @@ func (w *world) hold() (release func()) {
 	}
 }
 
-// waiting blocks until n members stand in a lane.
+// waiting blocks until n members wait in a lane.
 func waiting(lane chan *member, n int) {
 	for len(lane) < n {
 		runtime.Gosched()
@@ -68,9 +67,8 @@ func (w *world) notes() (names []string) {
 	return names
 }
 
-// TestBatch: members of one transaction share its fate only when nobody failed
-// unforeseen; a refusal is the member's own, and so is an unexpected error. Each
-// is somebody's call: what was written is in the audit once, and nothing else is.
+// TestBatch: members of one transaction share its fate unless one fails unexpectedly; refusals and unexpected errors
+// stay with their member. Each is a principal's call: the audit has every write once, and nothing else.
 func TestBatch(t *testing.T) {
 	refusal := parley.Errorf(parley.CodeConflict, "no")
 	broken := errors.New("the disk hums")
@@ -133,7 +131,7 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-// TestCallerLeaves: who gives up before its closure started is not run.
+// TestCallerLeaves: a closure whose caller gave up before it started never runs.
 func TestCallerLeaves(t *testing.T) {
 	w := newWorld(t, Options{})
 	release := w.hold()
@@ -154,7 +152,7 @@ func TestCallerLeaves(t *testing.T) {
 	}
 }
 
-// TestOneOwner: a second Open is refused by name, and works once the first is closed.
+// TestOneOwner: a second Open is refused, naming the owner, and succeeds once the first is closed.
 func TestOneOwner(t *testing.T) {
 	dir := t.TempDir()
 	first, err := Open(context.Background(), dir, Options{})
@@ -178,11 +176,10 @@ func TestOneOwner(t *testing.T) {
 	}
 }
 
-// TestFilesAreTheOwnersAlone: what is in the database is nobody else's to read,
-// also in a directory that others may look into.
-func TestFilesAreTheOwnersAlone(t *testing.T) {
+// TestFilesArePrivate: only the owner can read the database, even if others may read the directory.
+func TestFilesArePrivate(t *testing.T) {
 	w := newWorld(t, Options{})
-	if err := os.Chmod(w.dir, 0o755); err != nil { //nolint:gosec // that is what is tested
+	if err := os.Chmod(w.dir, 0o755); err != nil { //nolint:gosec // this mode is under test
 		t.Fatal(err)
 	}
 	w.plainTurn(w.session(nil).ID, "a secret")
@@ -197,7 +194,7 @@ func TestFilesAreTheOwnersAlone(t *testing.T) {
 	}
 }
 
-// TestDamagedDatabase: a file that is no database is named, not overwritten.
+// TestDamagedDatabase: a file that is not a database is named in the error, not overwritten.
 func TestDamagedDatabase(t *testing.T) {
 	dir := t.TempDir()
 	path, damaged := filepath.Join(dir, DatabaseFile), []byte(strings.Repeat("not a database. ", 1000))
@@ -213,7 +210,7 @@ func TestDamagedDatabase(t *testing.T) {
 	}
 }
 
-// TestNewerSchema: data of a newer Parley is refused, and left alone.
+// TestNewerSchema: data of a newer Parley is refused and left unchanged.
 func TestNewerSchema(t *testing.T) {
 	w := newWorld(t, Options{})
 	if err := w.store.write(context.Background(), func(tx *txn) error {
@@ -231,12 +228,12 @@ func TestNewerSchema(t *testing.T) {
 	}
 }
 
-// TestStorageFull: a full database refuses writes with its own code, still
-// reads, keeps no half of anything, and writes again when there is room.
+// TestStorageFull: a full database refuses writes with its own code, still reads, keeps no partial writes, and writes
+// again once there is room.
 func TestStorageFull(t *testing.T) {
 	w := newWorld(t, Options{})
 	session := w.session(nil).ID
-	w.pragma("PRAGMA max_page_count = 1") // SQLite makes it the present size
+	w.pragma("PRAGMA max_page_count = 1") // SQLite raises it to the current size
 	var err error
 	posts := int64(0)
 	for err == nil {
@@ -251,7 +248,7 @@ func TestStorageFull(t *testing.T) {
 	}
 	got, err := w.store.Session(context.Background(), w.scope, session)
 	if err != nil || got.LastSequence != posts {
-		t.Fatalf("%d posts were answered, the session has %d (%v)", posts, got.LastSequence, err)
+		t.Fatalf("%d posts succeeded, the session has %d (%v)", posts, got.LastSequence, err)
 	}
 	w.invariants()
 	w.pragma("PRAGMA max_page_count = 1073741823")
@@ -259,8 +256,7 @@ func TestStorageFull(t *testing.T) {
 	w.invariants()
 }
 
-// TestManyWriters: 100 writers at once, none of them meets a locked database,
-// and every session's sequence is whole.
+// TestManyWriters: none of 100 concurrent writers meets a locked database, and every session's sequence is complete.
 func TestManyWriters(t *testing.T) {
 	w := newWorld(t, Options{})
 	shared := w.session(nil).ID
@@ -292,8 +288,7 @@ func TestManyWriters(t *testing.T) {
 	}
 }
 
-// TestLogBound: a read that stays cannot make the write-ahead log grow without
-// bound: it is ended, and the log is emptied.
+// TestLogBound: a long read cannot make the write-ahead log grow without bound: the read is ended and the log emptied.
 func TestLogBound(t *testing.T) {
 	w := newWorld(t, Options{})
 	if err := w.store.write(context.Background(), func(tx *txn) error {
@@ -303,7 +298,7 @@ func TestLogBound(t *testing.T) {
 		t.Fatal(err)
 	}
 	inside, goOn, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-	go func() { // ends when the test lets it go on
+	go func() { // ends when the test releases it
 		ended <- w.store.read(context.Background(), func(c *conn) error {
 			return c.each("SELECT version_id FROM goose_db_version ORDER BY version_id", func(r *row) error {
 				if r.int() == 0 { // of the two rows
@@ -317,7 +312,7 @@ func TestLogBound(t *testing.T) {
 	bounded.Receive(t, inside, "the reader to be inside")
 	for _, reader := range w.store.all {
 		if reader.since.Load() != 0 {
-			reader.since.Store(1) // it began long ago
+			reader.since.Store(1) // pretend it began long ago
 		}
 	}
 	fill := func(mib int) {
@@ -355,8 +350,8 @@ func TestLogBound(t *testing.T) {
 	}
 }
 
-// TestClaimsDieWithTheirProcess: what a dead process held is ready at Open, and
-// crash_loop ends a turn that was taken over too often.
+// TestClaimsDieWithTheirProcess: claims of a dead process are ready at Open, and crash_loop ends a turn that was taken
+// over too often.
 func TestClaimsDieWithTheirProcess(t *testing.T) {
 	w := newWorld(t, Options{})
 	session := w.session(nil).ID
@@ -388,7 +383,7 @@ func TestClaimsDieWithTheirProcess(t *testing.T) {
 	}
 }
 
-// TestClosed: every call after Close says so.
+// TestClosed: every call after Close returns CodeUnavailable.
 func TestClosed(t *testing.T) {
 	w := newWorld(t, Options{})
 	if err := w.store.Close(); err != nil {
@@ -402,19 +397,19 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// listener keeps what it is told.
+// listener records commits.
 type listener struct{ commits []store.Commit }
 
-func (l *listener) Committed(c store.Commit) { l.commits = append(l.commits, c) } // on the writer's goroutine alone
+func (l *listener) Committed(c store.Commit) { l.commits = append(l.commits, c) } // only on the writer's goroutine
 
-// TestListeners: they hear every event, in order, complete.
+// TestListeners: listeners get every event, in order and complete.
 func TestListeners(t *testing.T) {
 	w := newWorld(t, Options{})
 	var heard listener
 	session := w.session(nil).ID
 	w.store.Listen(&heard)
 	w.plainTurn(session, "the answer")
-	if err := w.store.Close(); err != nil { // the writer is gone: commits may be read
+	if err := w.store.Close(); err != nil { // the writer has ended, so commits may be read
 		t.Fatal(err)
 	}
 	var events []parley.Event
@@ -452,8 +447,8 @@ func TestListeners(t *testing.T) {
 	}
 }
 
-// TestCallerLeavesMidway: who gives up while its transition is under way learns
-// how it ended; a claim that it made would else be nobody's.
+// TestCallerLeavesMidway: a caller that gives up during its transition still learns the result; otherwise its claim
+// would be lost.
 func TestCallerLeavesMidway(t *testing.T) {
 	w := newWorld(t, Options{})
 	ctx, leave := context.WithCancel(context.Background())
@@ -472,6 +467,6 @@ func TestCallerLeavesMidway(t *testing.T) {
 		err,
 		context.Canceled,
 	) {
-		t.Errorf("a transition whose caller had left before: %v", err)
+		t.Errorf("a transition whose caller had already left: %v", err)
 	}
 }

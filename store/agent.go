@@ -16,25 +16,24 @@ type AgentQuery struct {
 	Limit      int
 }
 
-// Agents keeps agents and their versions.
+// Agents stores agents and their versions.
 type Agents interface {
-	// CreateAgent stores version 1. CodeConflict when the slug is taken. The bool
-	// reports an idempotent repeat.
+	// CreateAgent stores version 1. CodeConflict if the slug is taken. The bool reports an idempotent repeat.
 	CreateAgent(ctx context.Context, agent parley.Agent, idempotency Idempotency) (parley.Agent, bool, error)
-	// UpdateAgent stores the agent as a new version, if agent.Version is still the
-	// current one (CodeConflict otherwise), and returns it.
+	// UpdateAgent stores the agent as a new version and returns it. CodeConflict unless agent.Version is the current
+	// version.
 	UpdateAgent(ctx context.Context, agent parley.Agent) (parley.Agent, error)
-	// Agent finds by id or by slug.
+	// Agent finds an agent by id or slug.
 	Agent(ctx context.Context, workspaceID parley.ID, idOrSlug string) (parley.Agent, error)
 	// AgentVersion finds an earlier version.
 	AgentVersion(ctx context.Context, workspaceID, agentID parley.ID, version int) (parley.Agent, error)
-	// AgentVersionBy finds the latest version up to one that a principal made, with
-	// what it accepted then.
+	// AgentVersionBy finds the latest version by a principal, up to the version through, with the tools that the
+	// principal accepted then.
 	AgentVersionBy(ctx context.Context, workspaceID, agentID, principalID parley.ID, through int) (parley.Agent, error)
 	Agents(ctx context.Context, workspaceID parley.ID, query AgentQuery) ([]parley.Agent, error)
 }
 
-// ProjectQuery lists projects, last access first.
+// ProjectQuery lists projects, most recently used first.
 type ProjectQuery struct {
 	Ascending   bool
 	AfterAccess parley.Time
@@ -42,15 +41,14 @@ type ProjectQuery struct {
 	Limit       int
 }
 
-// Projects keeps projects.
+// Projects stores projects.
 type Projects interface {
-	// ChooseProject adds the project, or refreshes the one with this path; the
-	// bool reports that it is new.
+	// ChooseProject adds the project, or refreshes the existing one with the same path; the bool reports whether it is
+	// new.
 	ChooseProject(ctx context.Context, project parley.Project) (parley.Project, bool, error)
 	Project(ctx context.Context, workspaceID, id parley.ID) (parley.Project, error)
 	Projects(ctx context.Context, workspaceID parley.ID, query ProjectQuery) ([]parley.Project, error)
-	// DeleteProject removes it at once; its sessions are detached, or with cascade
-	// deleted, by the outbox. CodeForbidden while sessions of others than the scope's
-	// viewer use it.
+	// DeleteProject removes the project immediately. The outbox detaches its sessions or, with cascade, deletes them.
+	// CodeForbidden while sessions of anybody but the scope's viewer use it.
 	DeleteProject(ctx context.Context, scope Scope, id parley.ID, cascade bool) error
 }

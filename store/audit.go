@@ -12,54 +12,51 @@ import (
 type AuditQuery struct {
 	SessionID   parley.ID // zero: any
 	PrincipalID parley.ID
-	Without     []string // actions that are left out
+	Without     []string // actions to leave out
 	Ascending   bool
-	AfterAt     parley.Time // the last row of the page before; with AfterID
+	AfterAt     parley.Time // last row of the previous page; set together with AfterID
 	AfterID     parley.ID
 	Limit       int
 }
 
-// AuditTrail keeps the audit: entries are added, and never changed or removed.
+// AuditTrail stores the audit: entries are added, and never changed or removed.
 //
-// Every transition that a caller asks for writes its own entry: a store looks for
-// an AuditIntent in the context of a method that changes something, and writes its
-// entries in the transaction of the change.
+// Every transition on behalf of a caller writes its own entry: a method that changes something looks for an AuditIntent
+// in its context and writes the entries in the transaction of the change.
 type AuditTrail interface {
-	// AppendAudit adds entries of any workspaces in one transaction. Entries that
-	// are there already stay as they are, so that a batch can be sent again.
+	// AppendAudit adds entries of any workspaces in one transaction. It leaves existing entries unchanged, so a batch
+	// may be sent again.
 	AppendAudit(ctx context.Context, entries []parley.AuditEntry) error
 	Audit(ctx context.Context, workspaceID parley.ID, query AuditQuery) ([]parley.AuditEntry, error)
 }
 
-// AuditIntent is what one call wants to have written down. It travels in the
-// context to the store, which writes it in the transaction of the first change
-// that it makes for the call: the entry is there if the change is, and the other
-// way round. Ids and time are fixed when the intent is made, so that a transaction
-// that runs again writes the same rows. It is safe for concurrent use.
+// AuditIntent holds the audit entries of one call. It travels in the context to the store, which writes it in the
+// transaction of the first change that it makes for the call: the entry exists exactly when the change does. Ids and
+// time are fixed when the intent is made, so a repeated transaction writes the same rows. It is safe for concurrent
+// use.
 type AuditIntent struct {
-	mu       sync.Mutex          // guards all below: a transition may go on when its caller has gone
+	mu       sync.Mutex          // guards all fields below: a transition may outlive its caller
 	template parley.AuditEntry   // without session and target
-	entries  []parley.AuditEntry // what the call is known to be about
-	further  parley.ID           // of an entry for a session that only the transition knows; zero: not made yet
+	entries  []parley.AuditEntry // one for each session that the call is known to concern
+	further  parley.ID           // id of an entry for a session that only the transition knows; zero: not minted yet
 	written  bool
 }
 
-// NewAuditIntent makes an intent. The entry names who, what and by which request.
+// NewAuditIntent makes an intent from an entry that names the principal, the action and the request.
 func NewAuditIntent(entry parley.AuditEntry) *AuditIntent {
 	entry.ID, entry.At, entry.SessionID, entry.TargetID = parley.NewID(), parley.Now(), parley.ID{}, parley.ID{}
 	return &AuditIntent{template: entry}
 }
 
-// About notes a session that the call concerns, and a row of it that it means:
-// zero for the session itself. A call about something outside sessions has a zero
-// session. What is known of one session is one entry.
+// About notes a session that the call concerns, and the row of it that the call targets: zero means the session itself.
+// A call about something outside sessions has a zero session. Each session has one entry.
 func (i *AuditIntent) About(session, target parley.ID) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	at := i.entryOf(i.entries, session)
 	switch {
 	case at < 0 && session.IsZero() && len(i.entries) > 0:
-		return // it is known better already
+		return // a more exact entry exists
 	case at < 0:
 		entry := i.template
 		if len(i.entries) > 0 {
@@ -71,7 +68,7 @@ func (i *AuditIntent) About(session, target parley.ID) {
 	nameAudited(&i.entries[at], session, target)
 }
 
-// Sessions are those that the call is known to concern so far.
+// Sessions returns the sessions that the call is known to concern so far.
 func (i *AuditIntent) Sessions() (ids []parley.ID) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -83,8 +80,7 @@ func (i *AuditIntent) Sessions() (ids []parley.ID) {
 	return ids
 }
 
-// entryOf is the place of a session's entry, or of one whose session is not known
-// yet; -1 when there is none.
+// entryOf returns the index of a session's entry, or else of an entry without a session; -1 if there is neither.
 func (i *AuditIntent) entryOf(entries []parley.AuditEntry, session parley.ID) int {
 	open := -1
 	for at := range entries {
@@ -98,7 +94,7 @@ func (i *AuditIntent) entryOf(entries []parley.AuditEntry, session parley.ID) in
 	return open
 }
 
-// nameAudited has an entry say what it is about.
+// nameAudited sets the session and the target of an entry.
 func nameAudited(e *parley.AuditEntry, session, target parley.ID) {
 	e.SessionID = session
 	if !target.IsZero() {
@@ -106,9 +102,8 @@ func nameAudited(e *parley.AuditEntry, session, target parley.ID) {
 	}
 }
 
-// Entries are what a transaction has to write that changes a session, and a row of
-// it: zero for one that changes no session, or means no row. None once they were
-// written (Wrote). A nil intent has none.
+// Entries returns the entries that a transaction must write when it changes a session and a row of it; zero ids mean no
+// session or no row. It returns none after Wrote, or for a nil intent.
 func (i *AuditIntent) Entries(session, target parley.ID) []parley.AuditEntry {
 	if i == nil {
 		return nil
@@ -138,8 +133,7 @@ func (i *AuditIntent) Entries(session, target parley.ID) []parley.AuditEntry {
 	return entries
 }
 
-// Wrote notes that a transaction with the entries was committed: later ones of the
-// call write none.
+// Wrote notes that a transaction committed the entries; later transactions of the call write none.
 func (i *AuditIntent) Wrote() {
 	if i == nil {
 		return
@@ -149,8 +143,7 @@ func (i *AuditIntent) Wrote() {
 	i.written = true
 }
 
-// Of is the intent of one of several transactions that a call makes, each about a
-// session of its own.
+// Of returns the intent for one of several transactions of a call, each about a session of its own.
 func (i *AuditIntent) Of(session parley.ID) *AuditIntent {
 	if i == nil {
 		return nil
@@ -163,19 +156,17 @@ func (i *AuditIntent) Of(session parley.ID) *AuditIntent {
 	return own
 }
 
-// DeleteSessionAction is what the audit calls the deletion of a session, whoever it is
-// done for and by. Each deleted session has an entry of its own that says so: without
-// one, a verification takes it for removed by another hand.
+// DeleteSessionAction is the action of every audit entry about a deleted session, whoever deleted it. Each deleted
+// session has its own entry: a verification reports a session that is gone without one as tampering.
 const DeleteSessionAction = "deleteSession"
 
-// parleyItself stands for the principal where nobody asked: Parley did it by itself.
+// parleyItself is the template of entries for what Parley does on its own, without a principal.
 func parleyItself() parley.AuditEntry {
 	return parley.AuditEntry{PrincipalID: parley.ID{len(parley.ID{}) - 1: 1}, PrincipalName: "parley"}
 }
 
-// Deletions are the entries of sessions that a transaction deletes and that entries,
-// which it writes too, do not say so of: children, the sessions of a project. A nil
-// intent is that of Parley itself.
+// Deletions returns entries for the sessions that a transaction deletes and that its other entries do not report as
+// deleted: children, the sessions of a project. With a nil intent Parley itself is the principal.
 func (i *AuditIntent) Deletions(
 	workspaceID parley.ID,
 	deleted []parley.ID,
@@ -204,13 +195,13 @@ func (i *AuditIntent) Deletions(
 
 type auditKey struct{}
 
-// WithAudit carries an intent to the store. With nil, what is stored under ctx
-// writes no entry: a change that only prepares the one that the call is about.
+// WithAudit carries an intent to the store. With nil, changes under ctx write no entry; use it for a change that only
+// prepares the audited one.
 func WithAudit(ctx context.Context, intent *AuditIntent) context.Context {
 	return context.WithValue(ctx, auditKey{}, intent)
 }
 
-// AuditFrom is the intent that ctx carries; nil for none.
+// AuditFrom returns the intent that ctx carries, or nil.
 func AuditFrom(ctx context.Context) *AuditIntent {
 	intent, _ := ctx.Value(auditKey{}).(*AuditIntent)
 	return intent

@@ -7,29 +7,28 @@ import (
 	"example.org/parley"
 )
 
-// The bounds of linking the audit.
+// Bounds of linking the audit.
 const (
-	LinkEntries   = 256  // entries that one transaction links
-	LinkHeads     = 256  // heads of sessions that one link holds
-	LinkPassHeads = 1000 // sessions that one step of a pass looks at
+	LinkEntries   = 256  // entries linked in one transaction
+	LinkHeads     = 256  // session heads in one link
+	LinkPassHeads = 1000 // sessions that one step of a pass examines
 )
 
 // LinkStep reports one step of a linker.
 type LinkStep struct {
-	Held   bool      // this linker links; else another one does
+	Held   bool      // this linker has the lease; otherwise another linker does
 	Linked int       // links made
-	More   bool      // there is more to link at once
-	Last   parley.ID // where the pass over the sessions is; zero at its end
-	Gone   int       // entries that were removed before they were linked, by another hand than Parley's
+	More   bool      // more entries are ready to link
+	Last   parley.ID // position of the pass over the sessions; zero at its end
+	Gone   int       // entries removed before they were linked, which Parley never does
 }
 
-// AuditLinker links what the audit holds, behind the transactions that wrote it.
+// AuditLinker chains audit entries after the transactions that wrote them.
 type AuditLinker interface {
-	// LinkAudit links the next entries that are not linked, and the heads of the
-	// sessions named and of the next ones behind after, where they have moved since
-	// they were linked, in one transaction. The linker holds a lease: one at a time
-	// links, whichever asks when the lease has run out. A link of another linker
-	// meanwhile is CodeFenced, and nothing is written.
+	// LinkAudit links, in one transaction, the next unlinked entries and the heads that moved since they were last
+	// linked: those of the named sessions and of the next ones after a given session. A lease admits one linker at a
+	// time; once it expires, any linker may take it. CodeFenced, with nothing written, if another linker linked
+	// meanwhile.
 	LinkAudit(
 		ctx context.Context,
 		linker parley.ID,
@@ -37,6 +36,6 @@ type AuditLinker interface {
 		changed []parley.ID,
 		after *parley.ID,
 	) (LinkStep, error)
-	// AuditAnchor is the end of the chain; number 0 before the first link.
+	// AuditAnchor returns the end of the chain; its number is 0 before the first link.
 	AuditAnchor(ctx context.Context) (parley.Anchor, error)
 }

@@ -7,39 +7,36 @@ import (
 	"example.org/parley"
 )
 
-// What calls may spend. A limit on tokens or money has a budget: one row per
-// root session and per agent that is limited so, made when it is first needed.
-// Before a call its estimate is reserved there, by one conditional update, in the
-// transaction that opens the call; when the call ends, what it used takes the
-// estimate's place. So a tree of sessions that run at once cannot spend more than
-// its limit, on any number of machines. A call that does not fit parks its turn.
+// Budgets bound what calls may spend. Every root session and every agent with a limit on tokens or money has one budget
+// row, made on first use. The transaction that opens a call reserves the call's estimate there with one conditional
+// update; when the call ends, its actual usage replaces the estimate. So a tree of concurrent sessions cannot exceed
+// its limit on any number of machines. A call that does not fit parks its turn.
 
-// BudgetSubject is what has a budget.
+// BudgetSubject identifies the owner of a budget.
 type BudgetSubject struct {
 	ID    parley.ID // of a session or of an agent
 	Scope parley.BudgetScope
 }
 
-// Budget is what a session with its tool sessions, or an agent, has spent of
-// what it may.
+// Budget is what an agent, or a session with its tool sessions, has spent and may spend.
 type Budget struct {
 	BudgetSubject
 	AgentID  parley.ID     // of a session: its agent
-	Limits   parley.Limits // as they are set on it now, on an agent in its current version
-	Made     bool          // false: there is no row yet, and what follows is 0
+	Limits   parley.Limits // the current ones; for an agent, those of its current version
+	Made     bool          // false: no row exists yet, and the fields below are 0
 	Revision int64         // raised by every change of the limits
 
 	Tokens, DayTokens, ReservedTokens int64
 	Cost, DayCost, ReservedCost       parley.Money
-	Warned                            int64         // bits of the limits that were warned of
+	Warned                            int64         // bits of the limits already warned about
 	DayLeft                           time.Duration // of the UTC day, by the database's clock
 }
 
-// Charge is a budget that a call is charged to, with the limits that hold there.
+// Charge is a budget that a call is charged to, with its limits.
 type Charge struct {
 	Subject     parley.ID
-	Revision    int64 // of the budget that Limits were read with
-	Watched     bool  // nothing is charged: only its limits count, for others
+	Revision    int64 // of the budget when Limits were read
+	Watched     bool  // nothing is charged; only the limits are checked
 	Tokens      *int64
 	Cost        *parley.Money
 	DailyTokens *int64
@@ -59,53 +56,49 @@ func (c *Charge) Fits(b *Budget, estimate parley.Reserved) bool {
 			(c.DailyCost == nil || b.DayCost+b.ReservedCost+cost <= *c.DailyCost)
 }
 
-// Reservation is what a call wants to be sure of before it begins.
+// Reservation is what a call reserves before it begins.
 type Reservation struct {
 	parley.Reserved
-	Charges []Charge // by subject, so that no two calls wait for each other
+	Charges []Charge // by subject, so two calls cannot deadlock
 }
 
-// Refusal is why a turn cannot go on now, and when it can without anybody's help.
+// Refusal says why a turn cannot continue now, and when it can without intervention.
 type Refusal struct {
 	Reservation
 	Reason   parley.WaitReason // budget or rate_limit
 	Limit    parley.Limit      // "" for rate_limit and for an unknown price
 	Sentence string            // for people: which limit, and what to do
-	// it does not depend on the budgets' room: the turn's own limit, or a price that nobody knows
+	// whether freeing a budget cannot help: the turn's own limit, or an unknown price
 	Certain bool
-	After   time.Duration  // until it is tried again by itself; 0: when something changes
-	Session *parley.Limits // the session's own limits, as they were read
-	Model   parley.ModelID // of the session, as it was read
+	After   time.Duration  // until the next automatic attempt; 0: only when something changes
+	Session *parley.Limits // the session's own limits, as read
+	Model   parley.ModelID // of the session, as read
 }
 
 // Budgets keeps what turns may spend, and how often somebody may ask.
 type Budgets interface {
-	// Budgets reads the limits and budgets of subjects, in their order. A subject
-	// that is not there is left out.
+	// Budgets stores what turns may spend and how often callers may ask.
 	Budgets(ctx context.Context, workspaceID parley.ID, subjects []BudgetSubject) ([]Budget, error)
-	// MakeBudgets makes those that are not there from what the record says was spent.
-	// Calls that are open just then are not counted.
+	// MakeBudgets creates missing budgets from the spending in the record. It does not count calls that are open at
+	// that moment.
 	MakeBudgets(ctx context.Context, workspaceID parley.ID, subjects []BudgetSubject) error
-	// WarnLimit tells the session's watchers that a turn comes near a limit:
-	// limit.warning. With a subject it does so once, until its limits change or,
-	// for a daily one, the day is over: CodeConflict when it did before.
+	// WarnLimit tells the session's watchers that a turn approaches a limit: limit.warning. With a subject it warns
+	// once, until the subject's limits change or, for a daily limit, the day ends; CodeConflict if it warned already.
 	WarnLimit(ctx context.Context, fence Fence, warning parley.LimitWarning, subject parley.ID) error
-	// ParkRefused makes a turn wait that was refused. CodeMore when what it was
-	// refused for holds no more: then it is to be tried again. A turn that was asked
-	// to stop is cancelled instead. It goes on when a call that shared one of its
-	// budgets has left room, when a limit is changed, or after Refusal.After.
+	// ParkRefused parks a refused turn. CodeMore if the reason for the refusal no longer holds; then the caller tries
+	// again. A turn with a cancel request is cancelled instead. The turn resumes when a call on one of its budgets
+	// leaves room, when a limit changes, or after Refusal.After.
 	ParkRefused(ctx context.Context, fence Fence, refusal Refusal) (parley.Turn, error)
-	// TakeRate counts a request of a subject (a principal, a session) if fewer than
-	// perMinute came before it: at most so many at once, and one more for each part of
-	// a minute. 0 means it is admitted; else it is how long to wait, and nothing was
-	// counted.
+	// TakeRate counts a request of a subject (a principal, a session) in a bucket that holds perMinute requests and
+	// refills evenly. It returns 0 if the request is admitted; otherwise it returns how long to wait and counts
+	// nothing.
 	TakeRate(ctx context.Context, workspaceID, subject parley.ID, perMinute int) (wait time.Duration, err error)
-	// RateWait is what TakeRate would answer now; nothing is counted.
+	// RateWait returns what TakeRate would return now, without counting.
 	RateWait(ctx context.Context, workspaceID, subject parley.ID, perMinute int) (wait time.Duration, err error)
 }
 
-// Charged is what a call's end is charged with: its usage, nothing when the
-// provider refused it before anything came, else its estimate.
+// Charged returns what to charge when a call ends: its usage; nothing if the provider refused it before sending
+// anything; otherwise its estimate.
 func (s *CallSettled) Charged(estimate parley.Reserved) (used parley.Reserved, estimated bool) {
 	zero := parley.Money(0)
 	switch {

@@ -6,16 +6,16 @@ import (
 	"example.org/parley"
 )
 
-// Clients keeps what each client (window, tab) of a principal has open.
+// Clients stores which session each client (window, tab) of a principal has open.
 type Clients interface {
-	// SetClientSession notes that a client has a session open, instead of another
-	// one. Said again it keeps it open, and the feed is not told.
+	// SetClientSession records that a client has a session open, replacing any other. A repeat keeps it open and sends
+	// nothing to the feed.
 	SetClientSession(ctx context.Context, scope Scope, principalID parley.ID, client string, sessionID parley.ID) error
-	// ClientSession is what a client has open; CodeNotFound for nothing.
+	// ClientSession returns the session that a client has open; CodeNotFound if it has none.
 	ClientSession(ctx context.Context, scope Scope, principalID parley.ID, client string) (parley.Session, error)
 	ClearClientSession(ctx context.Context, scope Scope, principalID parley.ID, client string) error
-	// SessionClients lists the clients that have a session open and said so since a
-	// time: at most MaxSessionClients, by principal and name. ExpiresAt is not set.
+	// SessionClients lists the clients that have a session open and reported it since a time: at most
+	// MaxSessionClients, by principal and name. ExpiresAt is not set.
 	SessionClients(
 		ctx context.Context,
 		scope Scope,
@@ -24,10 +24,9 @@ type Clients interface {
 	) ([]parley.SessionClient, error)
 }
 
-// ClientSweep ends what clients have open that went without a word.
+// ClientSweep expires clients that stopped reporting.
 type ClientSweep interface {
-	// ExpireClients forgets clients that last spoke before a time, and tells the feed
-	// as ClearClientSession does: at most PurgeBatch of them. It reports whether there
-	// may be more. Several may run at once.
+	// ExpireClients forgets clients whose last report is before a time, at most PurgeBatch of them, and tells the feed
+	// as ClearClientSession does. It reports whether more may remain. Several may run at once.
 	ExpireClients(ctx context.Context, before parley.Time) (more bool, err error)
 }

@@ -6,46 +6,42 @@ import (
 	"example.org/parley"
 )
 
-// FeedEvent is a notification of the workspace feed. It is a hint: lists are
-// fetched again after any doubt.
+// FeedEvent is a notification of the workspace feed. It is a hint: after any doubt, readers fetch the lists again.
 type FeedEvent struct {
 	WorkspaceID parley.ID
 	SessionID   parley.ID
 	Type        parley.EventType
-	OwnerID     parley.ID         // of the session, to decide who may see it
+	OwnerID     parley.ID         // of the session; decides who may see the event
 	Visibility  parley.Visibility // of the session
 	Data        json.RawMessage
 }
 
-// Commit is what one committed transaction has to tell the live side.
+// Commit is what one committed transaction tells the live side.
 type Commit struct {
 	WorkspaceID parley.ID
 	SessionID   parley.ID
 	Epoch       int64
 	Events      []parley.Event // in order, complete
 	Feed        []FeedEvent    // list changes
-	Settled     []parley.ID    // messages that stream no more
-	Pieces      []StreamPiece  // of messages that agents outside stream: durable, and for those who watch
-	Ready       bool           // a session became ready: claimers may look
-	Outbox      bool           // work was left to the outbox
+	Settled     []parley.ID    // messages that stopped streaming
+	Pieces      []StreamPiece  // durable text that outside agents stream, for watchers
+	Ready       bool           // a session became ready to claim
+	Outbox      bool           // the outbox has new work
 	Compaction  bool           // a compaction may begin
-	Cancel      parley.ID      // turn whose cancellation was asked for, if any
+	Cancel      parley.ID      // turn that is asked to stop, if any
 
-	// Remote: another process committed it, and what is known of it came by a hint
-	// that may be late, merged with others or doubled. It has no Events and no
-	// Settled; LastEvent says how far the session is, 0 for no news of that. Without
-	// a session it says that any of them may be ready.
+	// Remote: another process made the commit, and this process knows it only from a hint that may be late, merged or
+	// duplicated. It has no Events and no Settled; LastEvent is the session's last event, 0 if unknown. Without a
+	// session it means that any session may be ready.
 	Remote    bool
 	LastEvent int64
-	FeedLost  bool // of Remote: list changes of the workspace are missing from Feed
+	FeedLost  bool // remote only: Feed misses list changes of the workspace
 }
 
-// Hints is told of commits, after they are durable and in their order per
-// session. It carries no truth: whoever listens re-reads by sequence, and
-// losing a call loses nothing. A store calls it before it answers the transition's
-// caller, on the goroutine that commits: calls must not block. A store that
-// several processes share calls it for the commits of the others too, marked
-// Remote and in no order.
+// Hints receives commits after they are durable, in order per session. It carries no truth: listeners re-read by
+// sequence, and a lost call loses nothing. A store calls it on the committing goroutine before the transition returns,
+// so calls must not block. A store that several processes share also reports the commits of the others, marked Remote
+// and in any order.
 type Hints interface {
 	Committed(Commit)
 }

@@ -8,7 +8,7 @@ import (
 	"example.org/parley"
 )
 
-// CompactionFence names a claim of a compaction, as Fence does of a turn.
+// CompactionFence names a claim of a compaction, as Fence names one of a turn.
 type CompactionFence struct {
 	WorkspaceID  parley.ID
 	SessionID    parley.ID
@@ -26,25 +26,24 @@ type CompactionClaim struct {
 
 // CompactionBegin opens the record of an attempt's call.
 type CompactionBegin struct {
-	Call                      parley.Call // ID and all that describes the request
+	Call                      parley.Call // ID and everything about the request
 	System                    string
-	Middleware                []byte       // as of StepBegin
-	Reservation               *Reservation // as of StepBegin
+	Middleware                []byte       // see StepBegin
+	Reservation               *Reservation // see StepBegin
 	CoversFrom, CoversThrough int64
 	AbsorbsID                 parley.ID
 }
 
 // CompactionSettle ends an attempt.
 type CompactionSettle struct {
-	Call    *CallSettled // nil when none was begun
-	Summary *NewSummary  // nil: Failure says why there is none
+	Call    *CallSettled // nil if none began
+	Summary *NewSummary  // nil: see Failure
 	Failure *parley.Failure
-	// Again is when another attempt follows; 0: none. None follows the last of
-	// MaxCompactionAttempts.
+	// Again is the delay before the next attempt; 0: none. No attempt follows number MaxCompactionAttempts.
 	Again time.Duration
 }
 
-// NewSummary is a summary on its way into the record.
+// NewSummary is a summary to be stored.
 type NewSummary struct {
 	MessageID     parley.ID
 	Author        parley.Author
@@ -52,45 +51,39 @@ type NewSummary struct {
 	TokenEstimate int
 }
 
-// Compactions keeps the compactions of sessions: one row for each session
-// that has had one, with a claim of its own beside that of the turn. Each method
-// but the last is a transition that locks the session's head.
+// Compactions stores the compactions of sessions: at most one row per session, with its own claim apart from the
+// turn's. Each method but the last is a transition that locks the session's head.
 type Compactions interface {
-	// RequestCompaction has a compaction made under a new id, unless one is
-	// unfinished: that one is returned then. One that was asked for is a CodeConflict
-	// with the state instead; so is any while the summary of the one before waits in
-	// the queue. One by itself does not begin while the last one rests
-	// (Compaction.RestsUntil), or the summary of the last one was set aside
-	// CompactionRest messages ago or less: that one is returned, with RestsUntil set.
-	// CodeNotFound; CodeArchived for one that was asked for.
+	// RequestCompaction starts a compaction under a new id. If one is unfinished, a manual request is CodeConflict with
+	// the state and any other request returns it. While the summary of the previous compaction is queued, every
+	// request is CodeConflict. An automatic compaction does not start while the previous one rests
+	// (Compaction.RestsUntil), or within CompactionRest messages after its summary was set aside; then
+	// RequestCompaction returns the previous one with RestsUntil set. CodeNotFound; CodeArchived for a manual request.
 	RequestCompaction(
 		ctx context.Context,
 		scope Scope,
 		sessionID, id parley.ID,
 		reason parley.CompactionReason,
 	) (parley.Compaction, error)
-	// ClaimCompactions takes up to n compactions for a process with a lease: those that
-	// may begin, those of processes whose lease has run out, and those that this
-	// process holds and does not run (running names what it does). What an attempt
-	// before has left open is settled as interrupted; one that was begun
-	// MaxCompactionAttempts times is given up. CodeFenced without a lease.
+	// ClaimCompactions claims up to n compactions for a process with a lease: those that may begin, those of processes
+	// with an expired lease, and those that this process holds but does not run (running lists what it runs). It
+	// settles open work of an earlier attempt as interrupted, and gives up a compaction that began
+	// MaxCompactionAttempts times. CodeFenced without a lease.
 	ClaimCompactions(ctx context.Context, processID parley.ID, running []parley.ID, n int) ([]CompactionClaim, error)
-	// BeginCompaction opens the record of the call and tells compaction.started.
-	// CodeFenced; CodeOverBudget, and nothing is written, when there is no room.
+	// BeginCompaction opens the call's record and writes compaction.started. CodeFenced; CodeOverBudget, with nothing
+	// written, if the budget has no room.
 	BeginCompaction(ctx context.Context, fence CompactionFence, begin CompactionBegin) error
-	// SettleCompaction ends an attempt: its call, its usage into the session's sums,
-	// the summary into the record (at once when no turn is unfinished, else in the
-	// transaction that finishes the turn), compaction.completed or compaction.failed.
-	// CodeFenced.
+	// SettleCompaction ends an attempt. It settles the call, adds its usage to the session's totals, enters the summary
+	// into the record (now if no turn is unfinished, else in the transaction that finishes the turn), and writes
+	// compaction.completed or compaction.failed. CodeFenced.
 	SettleCompaction(ctx context.Context, fence CompactionFence, settle CompactionSettle) (parley.Compaction, error)
-	// ReleaseCompaction gives a claim back: the attempt does not count. CodeFenced.
+	// ReleaseCompaction releases a claim; the attempt does not count. CodeFenced.
 	ReleaseCompaction(ctx context.Context, fence CompactionFence) error
-	// EnterSummary has a summary that waits for the turn to end enter the record
-	// before its next step; nil when none waits. CodeConflict while a step or a tool
-	// call is open.
+	// EnterSummary enters a queued summary into the record before the turn's next step; it returns nil if none is
+	// queued. CodeConflict while a step or a tool call is open.
 	EnterSummary(ctx context.Context, fence Fence) (*parley.Message, error)
 
-	// Compaction reads the one that runs, or the last one; State is CompactionNone for
-	// a session that never had one.
+	// Compaction reads the running compaction, or the last one; State is CompactionNone for a session that never had
+	// one.
 	Compaction(ctx context.Context, scope Scope, sessionID parley.ID) (parley.Compaction, error)
 }

@@ -6,14 +6,12 @@ import (
 	"example.org/parley"
 )
 
-// Control is how people steer what runs and what waits to run. Each method
-// is a transition like those of Turns.
+// Control lets people steer running and queued work. Each method is a transition like those of Turns.
 type Control interface {
-	// SendQueued has a queued message heard now: as DuringSteer it is shown to the
-	// first unfinished turn at its next step, and the turn that it waited for is
-	// cancelled; as DuringInterrupt that turn is cancelled and this message runs
-	// next. claimBy is as for PostMessage. One that runs next already stays as it
-	// is. CodeConflict once it is in the record, was removed, or starts no turn.
+	// SendQueued delivers a queued message early. With DuringSteer the first unfinished turn sees it at its next step,
+	// and the message's own queued turn is cancelled; with DuringInterrupt the first unfinished turn is cancelled and
+	// the message runs next. claimBy is as in PostMessage. A message that already runs next stays unchanged.
+	// CodeConflict if it is in the record, was removed, or starts no turn.
 	SendQueued(
 		ctx context.Context,
 		scope Scope,
@@ -22,17 +20,15 @@ type Control interface {
 		claimBy parley.ID,
 	) (Posted, error)
 
-	// MoveQueued puts a queued message before another one of its queue, or to the
-	// end (zero). CodeNotFound for a message that is not in this queue; CodeConflict
-	// once it is in the record, was removed, or when it or the other one is about
+	// MoveQueued moves a queued message before another one of its queue, or to the end (zero). CodeNotFound if the
+	// message is not in this queue; CodeConflict if it is in the record or was removed, or if either message is about
 	// to start.
 	MoveQueued(ctx context.Context, scope Scope, messageID, before parley.ID) (parley.Message, error)
 
-	// RetryTurn takes a failed or cancelled turn up again, as a new turn on the
-	// same message: what it had settled stays, the answer that failed or was
-	// interrupted is asked for anew. claimBy is as for PostMessage. CodeConflict
-	// with the state for any other turn, while a turn is unfinished, and when the
-	// record has gone on; CodeArchived; CodeKeyReused.
+	// RetryTurn resumes a failed or cancelled turn as a new turn on the same message. It keeps what the turn had
+	// settled and asks again for the answer that failed or was interrupted. claimBy is as in PostMessage. CodeConflict,
+	// with the state, for any other turn, while a turn is unfinished, and if the record has moved on; CodeArchived;
+	// CodeKeyReused.
 	RetryTurn(
 		ctx context.Context,
 		scope Scope,
@@ -41,9 +37,8 @@ type Control interface {
 		claimBy parley.ID,
 	) (TurnResumed, error)
 
-	// ContinueTurn has a turn go on that stopped at a limit: a waiting one for
-	// budget or rate_limit is ready again; one that failed with ClassLimit is taken
-	// up by a new turn, as RetryTurn does. The same refusals.
+	// ContinueTurn resumes a turn that stopped at a limit. A turn waiting for budget or rate_limit becomes ready again;
+	// a new turn resumes one that failed with ClassLimit, as in RetryTurn. It refuses what RetryTurn refuses.
 	ContinueTurn(
 		ctx context.Context,
 		scope Scope,
@@ -53,16 +48,16 @@ type Control interface {
 	) (TurnResumed, error)
 }
 
-// TurnAgain is the turn that takes up another one.
+// TurnAgain is the new turn that resumes an earlier one.
 type TurnAgain struct {
 	TurnID      parley.ID // minted by the caller
 	Idempotency Idempotency
 }
 
-// TurnResumed is the answer to RetryTurn and ContinueTurn.
+// TurnResumed is the result of RetryTurn and ContinueTurn.
 type TurnResumed struct {
-	Turn          parley.Turn // the one that runs now
-	EventSequence int64       // the session's last event before
-	Replayed      bool        // the idempotency key was used before: this is the first answer
+	Turn          parley.Turn // the turn that runs now
+	EventSequence int64       // the session's last event before the call
+	Replayed      bool        // the idempotency key was used before; this is the first result
 	Claim         *Claim
 }

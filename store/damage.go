@@ -11,31 +11,30 @@ import (
 // It stays until the process ends: damage does not mend itself.
 type Damage struct {
 	Says string      // a sentence for people
-	At   parley.Time // of the first time
+	At   parley.Time // when it was first noticed
 }
 
-// Error is what a probe is told: no detail, because anybody may ask.
+// Error is the sentence for probes. It gives no details, because anybody may ask.
 func (d *Damage) Error() string {
 	return "The database is damaged (noticed " + d.At.String() +
 		"): see the server's log, run parley verify, and put a backup back."
 }
 
-// DamageNote keeps the first damage that was noticed. The zero value is ready; it is
-// safe for concurrent use.
+// DamageNote holds the first damage that was noticed. The zero value is ready for use; it is safe for concurrent use.
 type DamageNote struct {
 	mu   sync.Mutex // guards first and tell
 	at   *Damage
 	tell func(Damage)
 }
 
-// OnNote has tell called once, with the first damage.
+// OnNote sets a function that is called once, with the first damage.
 func (n *DamageNote) OnNote(tell func(Damage)) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.tell = tell
 }
 
-// Note keeps damage, unless some was noticed before.
+// Note records damage, unless some was noticed before.
 func (n *DamageNote) Note(says string) {
 	n.mu.Lock()
 	first := n.at == nil
@@ -49,7 +48,7 @@ func (n *DamageNote) Note(says string) {
 	}
 }
 
-// Noted is the first damage that was noticed; nil while there is none.
+// Noted returns the first damage that was noticed, or nil.
 func (n *DamageNote) Noted() *Damage {
 	n.mu.Lock()
 	defer n.mu.Unlock()

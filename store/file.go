@@ -13,36 +13,32 @@ type FileQuery struct {
 	Limit     int
 }
 
-// Files keeps files. Their bytes come and go in chunks, each in a transaction
-// of its own, so that a large one keeps no other waiting; a file is seen once all
-// of them are there. Who may see a file: its owner, whoever sees all of the
-// workspace, and whoever may see a session with a message that uses it.
+// Files stores files. Bytes are written and read in chunks, each in its own transaction, so a large file does not block
+// other work; a file becomes visible once all chunks are stored. A file is visible to its owner, to principals who see
+// the whole workspace, and to those who may see a session with a message that uses it.
 type Files interface {
-	// AppendUpload adds chunk n, from 0, to an upload; the first one begins it. One
-	// that is there already is kept. CodeConflict when the upload is no longer open.
+	// AppendUpload adds chunk n, counted from 0, to an upload; chunk 0 begins it. It keeps a chunk that exists.
+	// CodeConflict if the upload is no longer open.
 	AppendUpload(ctx context.Context, workspaceID, blobID parley.ID, n int, data []byte) error
-	// Storage is what the files of a workspace hold, and those that one principal has
-	// uploaded.
+	// Storage returns how many bytes the files of a workspace occupy, and those uploaded by one principal.
 	Storage(ctx context.Context, workspaceID, ownerID parley.ID) (parley.Storage, error)
-	// FinishUpload makes an upload a file, with the bytes of an earlier one when they
-	// are the same. The owner's file of the same name and bytes is answered instead of
-	// another one, and the bool is false then. CodeConflict when the upload is no
-	// longer open, or when the file goes beyond a quota of storage. On PostgreSQL those
-	// that finish in the same instant do not see each other.
+	// FinishUpload turns an upload into a file, and shares the bytes of an earlier identical one. If the owner already
+	// has a file with the same name and bytes, it returns that file and false. CodeConflict if the upload is no longer
+	// open or the file exceeds a storage quota. On PostgreSQL, uploads that finish in the same instant do not see each
+	// other.
 	FinishUpload(ctx context.Context, file parley.File, quota parley.Quota) (parley.File, bool, error)
-	// AbandonUpload gives an upload up; one that is no longer open is left alone. What
-	// nobody finishes or abandons goes when it has not grown for UploadGrace.
+	// AbandonUpload gives up an upload; it ignores one that is no longer open. An upload that is neither finished nor
+	// abandoned is removed after UploadGrace without growth.
 	AbandonUpload(ctx context.Context, workspaceID, blobID parley.ID) error
 
 	File(ctx context.Context, scope Scope, id parley.ID) (parley.File, error)
 	Files(ctx context.Context, scope Scope, query FileQuery) ([]parley.File, error)
-	// FileChunk reads chunk n of a file's bytes. CodeNotFound when they are gone.
+	// FileChunk reads chunk n of a file's bytes. CodeNotFound if they are gone.
 	FileChunk(ctx context.Context, workspaceID, blobID parley.ID, n int) ([]byte, error)
-	// Thumbnail reads what KeepThumbnail kept; nil for nothing.
+	// Thumbnail reads what KeepThumbnail stored, or nil.
 	Thumbnail(ctx context.Context, workspaceID, blobID parley.ID) ([]byte, error)
 	KeepThumbnail(ctx context.Context, workspaceID, blobID parley.ID, data []byte) error
-	// DeleteFile removes a file; the outbox removes its bytes when no other has them.
-	// CodeConflict while a message uses it. When the last message that uses a file is
-	// purged, the file goes with it.
+	// DeleteFile removes a file; the outbox removes its bytes when no other file shares them. CodeConflict while a
+	// message uses it. Purging the last message that uses a file removes the file, too.
 	DeleteFile(ctx context.Context, scope Scope, id parley.ID) error
 }

@@ -7,70 +7,67 @@ import (
 	"example.org/parley"
 )
 
-// QueueStats is the work that waits in the whole database, for all processes.
+// QueueStats counts the waiting work of the whole database, for all processes.
 type QueueStats struct {
 	Foreground ReadyTurns
 	Background ReadyTurns
-	// turns that wait for something outside, by what; reasons without one are left out
+	// turns parked for something outside, by reason; reasons without turns are absent
 	Parked    map[parley.WaitReason]int
-	Approvals int // questions that nobody has answered, counted up to MaxQueueCount
+	Approvals int // unanswered questions, counted up to MaxQueueCount
 }
 
-// ReadyTurns are the sessions whose first unfinished turn may run and is held by nobody.
+// ReadyTurns counts sessions whose first unfinished turn may run but has no holder.
 type ReadyTurns struct {
 	Waiting int           // counted up to MaxQueueCount
-	Oldest  time.Duration // how long the oldest has been ready, by the database's clock; 0 when none waits
+	Oldest  time.Duration // how long the oldest has been ready, by the database's clock; 0 if none is
 }
 
-// MaxQueueCount is where counting the waiting turns of a priority ends: the cost
-// of a look at the queue does not grow with it.
+// MaxQueueCount is where counting the waiting turns of a priority stops, so the cost does not grow with the queue.
 const MaxQueueCount = 100_000
 
-// MaxParkedLook is how many sessions with an unfinished turn that nobody runs are
-// looked at for those that wait for something outside. Beyond it Parked tells of
-// the first so many.
+// MaxParkedLook bounds how many sessions with an unfinished turn and no holder are examined for parked turns. Parked
+// counts only those.
 const MaxParkedLook = 10_000
 
-// Gauges tells how loaded a store is.
+// Gauges reports the load of a store.
 type Gauges interface {
-	// Queue looks at the work that waits, all workspaces together.
+	// Queue counts the waiting work of all workspaces.
 	Queue(ctx context.Context) (QueueStats, error)
-	// Stats tells of this process's way into the database. It asks no database.
+	// Stats reports on this process's connections to the database, without a query.
 	Stats() DatabaseStats
 }
 
-// DatabaseStats has the one part set that the database has.
+// DatabaseStats has either Writer or Pool set, depending on the database.
 type DatabaseStats struct {
 	Damage *Damage      // noticed since the store was opened; nil: none
 	Writer *WriterStats // SQLite
 	Pool   *PoolStats   // PostgreSQL
 }
 
-// WriterStats is the state of the one writer of a SQLite database. Counts are
-// since the store was opened.
+// WriterStats is the state of the single writer of a SQLite database. Counters start when the store opens.
 type WriterStats struct {
-	Queued      int   // transitions that wait
+	Queued      int   // waiting transitions
 	Commits     int64 // transactions committed
-	Transitions int64 // in them: per commit, the size of a batch
+	Transitions int64 // transitions in those; divided by Commits, the mean batch
 }
 
-// PoolStats is the state of a pool of connections. Counts are since it was opened.
+// PoolStats is the state of a connection pool. Counters start when it opens.
 type PoolStats struct {
 	Max, Idle, Acquired, Opening int
 	Acquires                     int64         // connections handed out
-	WaitedAcquires               int64         // of them, those that had to wait for one
+	WaitedAcquires               int64         // those that had to wait
 	CancelledAcquires            int64         // given up while waiting
-	Waited                       time.Duration // in all, by the successful ones
+	Waited                       time.Duration // total wait of the successful ones
 }
 
-// RelayStats is the state of what tells other processes of commits and deltas.
-// Counts are since the process's start.
+// RelayStats is the state of the relay that tells other processes of commits and deltas. Counters start with the
+// process.
 type RelayStats struct {
-	Connected  bool          // it hears the others
-	Queued     int           // notifications that wait to be sent
+	Connected  bool          // the relay hears other processes
+	Queued     int           // notifications waiting to be sent
 	Sent       int64         // notifications
 	Received   int64         // notifications
-	Dropped    int64         // that were not sent: watchers elsewhere repair from the store
-	Reconnects int64         // of the connection that listens
-	Lag        time.Duration // from sending to hearing, as measured last
+	Dropped    int64         // not sent; watchers elsewhere read the store instead
+	Reconnects int64         // of the listening connection
+	Lag        time.Duration // last measured delay from sending to hearing
 }

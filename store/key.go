@@ -6,8 +6,7 @@ import (
 	"example.org/parley"
 )
 
-// NewKey is a key on its way into the store; its workspace and principal are
-// made if they are new.
+// NewKey is a key to be stored; its workspace and principal are created if missing.
 type NewKey struct {
 	parley.Key
 	Hash parley.Hash // SHA-256 of the secret
@@ -25,9 +24,9 @@ type Keys interface {
 	// Authenticate finds the principal of a key by hash. CodeUnauthenticated for an
 	// unknown or revoked one.
 	Authenticate(ctx context.Context, hash parley.Hash) (parley.Principal, error)
-	// RevokedKey finds a key that was revoked by hash; CodeNotFound for any other.
+	// RevokedKey finds a revoked key by hash; CodeNotFound for any other.
 	RevokedKey(ctx context.Context, hash parley.Hash) (parley.Key, error)
-	// Principal finds a principal of a workspace, without what its key may send.
+	// Principal finds a principal of a workspace, without its key's permissions.
 	Principal(ctx context.Context, workspaceID, id parley.ID) (parley.Principal, error)
 	// Keys lists the keys of a workspace, newest first, without secrets.
 	Keys(ctx context.Context, workspaceID parley.ID) ([]parley.Key, error)

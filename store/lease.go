@@ -7,36 +7,33 @@ import (
 	"example.org/parley"
 )
 
-// Process is one Parley process, known by its lease.
+// Process is one Parley process, identified by its lease.
 type Process struct {
 	ID    parley.ID
 	Name  string // host and pid, for people
-	Slots int    // turns that it runs at once, for people
+	Slots int    // concurrent turns, for people
 }
 
-// Leases keeps the leases of processes, by the database's clock.
+// Leases stores the leases of processes, by the database's clock.
 type Leases interface {
 	// RegisterProcess starts a lease.
 	RegisterProcess(ctx context.Context, process Process, lease time.Duration) error
-	// RenewLease prolongs it, and returns the turns claimed by this process whose
-	// cancellation was asked for. A lease that has run out and that no sweep took
-	// lives on; CodeFenced when it is gone.
+	// RenewLease extends the lease and returns the turns claimed by this process that are asked to stop. An expired
+	// lease that no sweep has taken revives; CodeFenced if it is gone.
 	RenewLease(ctx context.Context, processID parley.ID, lease time.Duration) (cancels []parley.ID, err error)
-	// ReleaseProcess ends the lease of a process that holds no claim any more.
+	// ReleaseProcess ends the lease of a process that holds no claims.
 	ReleaseProcess(ctx context.Context, processID parley.ID) error
-	// HeldTurns reads the claims that this process holds. One that it does not run
-	// was lost on its way to it.
+	// HeldTurns returns the claims that this process holds. A claim that the process does not run was lost on its way.
 	HeldTurns(ctx context.Context, processID parley.ID) ([]Fence, error)
-	// NextExpiry is how long until the first lease of any process runs out unless
-	// renewed; 0 or less when one has, an hour when there is no process. It is
-	// cheap: every process asks about once a second.
+	// NextExpiry returns the time until the first lease of any process expires: 0 or less if one has, an hour if there
+	// is no process. It is cheap: every process asks about once a second.
 	NextExpiry(ctx context.Context) (time.Duration, error)
-	// Sweep takes over the claims of processes whose lease has expired: flagged
-	// turns are cancelled, the others become ready, and suspected (turn-states.md).
-	// A turn whose process died with it as the sole suspect is held back until each
-	// turn that ran beside it has settled a step, and then fails as crash_loop; if
-	// one of those is found guilty it runs again. It also repairs any session
-	// whose unfinished turn is neither held, waiting nor ready, and ends approvals
-	// whose time is over. It returns how many sessions it changed.
+	// Sweep takes over the claims of processes with an expired lease: turns asked to stop are cancelled, the others
+	// become ready and suspected (turn-states.md).
+	//
+	// If a process died with a turn as its sole suspect, that turn is held back until each turn that ran beside it has
+	// settled a step, and then fails as crash_loop; if one of those is found guilty, it runs again. Sweep also repairs
+	// sessions whose unfinished turn is neither held, waiting nor ready, and expires approvals. It returns how many
+	// sessions it changed.
 	Sweep(ctx context.Context) (int, error)
 }

@@ -7,19 +7,19 @@ import (
 	"example.org/parley"
 )
 
-// NewLoop is a loop on its way into a session.
+// NewLoop is a loop to be stored.
 type NewLoop struct {
-	Loop        parley.Loop     // ID, Prompt, Max, Until, Context, ArchiveDone and Author; the rest is the store's
-	First       NewMessage      // its first iteration's message
-	Content     json.RawMessage // canonical, of every iteration's message
+	Loop        parley.Loop     // ID, Prompt, Max, Until, Context, ArchiveDone and Author; the store sets the rest
+	First       NewMessage      // the first iteration's message
+	Content     json.RawMessage // canonical; of each iteration's message
 	Idempotency Idempotency
 }
 
-// LoopStarted is the answer to StartLoop.
+// LoopStarted is the result of StartLoop.
 type LoopStarted struct {
 	Loop          parley.Loop
-	EventSequence int64 // the session's last event before
-	Replayed      bool  // the idempotency key was used before: this is the first answer
+	EventSequence int64 // the session's last event before the call
+	Replayed      bool  // the idempotency key was used before; this is the first result
 	Claim         *Claim
 }
 
@@ -30,12 +30,10 @@ type LoopQuery struct {
 	Limit     int
 }
 
-// Loops keeps loops. Their iterations are made by the transitions that end
-// turns.
+// Loops stores loops. The transitions that end turns create their iterations.
 type Loops interface {
-	// StartLoop makes a loop with its first iteration, which runs at once on an idle
-	// session and waits in the queue else. claimBy is as for PostMessage.
-	// CodeConflict while another loop of the session runs; CodeArchived;
+	// StartLoop creates a loop with its first iteration, which runs immediately in an idle session and is queued
+	// otherwise. claimBy is as in PostMessage. CodeConflict while the session has a running loop; CodeArchived;
 	// CodeKeyReused.
 	StartLoop(
 		ctx context.Context,
@@ -44,9 +42,9 @@ type Loops interface {
 		loop NewLoop,
 		claimBy parley.ID,
 	) (LoopStarted, error)
-	// StopLoop ends a running loop: no further iteration follows, one that has not
-	// begun is taken back, one that runs is left to its end. A stopped loop stays as
-	// it is; CodeConflict with the state for one that had ended otherwise.
+	// StopLoop ends a running loop: it adds no further iteration, withdraws one that has not begun, and lets a running
+	// one finish. It leaves a stopped loop unchanged; CodeConflict, with the state, for a loop that ended any other
+	// way.
 	StopLoop(ctx context.Context, scope Scope, sessionID, loopID parley.ID) (parley.Loop, error)
 	Loop(ctx context.Context, scope Scope, id parley.ID) (parley.Loop, error)
 	Loops(ctx context.Context, scope Scope, sessionID parley.ID, query LoopQuery) ([]parley.Loop, error)

@@ -6,30 +6,26 @@ import (
 	"example.org/parley"
 )
 
-// MaxClaims bounds the sessions that one Claim takes.
+// MaxClaims bounds how many sessions one Claim takes.
 const MaxClaims = 256
 
-// Occupancy is who holds the places of one process, and the rule by which the
-// next one is given away, so that no workspace's turns, however many and however
-// long, keep another's first from starting.
+// Occupancy says which workspaces hold the slots of one process, and decides who gets the next one: however many and
+// however long the turns of one workspace are, another workspace's first turn can start.
 //
-// The process's Slots are everyone's: one workspace may hold all of them. Beyond
-// them a quarter more is kept in reserve (so the 80 % of all places that one
-// workspace can hold are exactly the Slots), and a workspace gets a reserved
-// place only while it holds fewer turns here than there are places left: the
-// last one is always for a workspace that holds none. Background work holds at
-// most half of the Slots, and beyond that up to half of all places by the same
-// rule. With a handful of slots that half leaves no place to keep for another
-// workspace's background work; for its foreground there always is one.
+// Any workspace may hold all Slots. A reserve adds a quarter on top (so the Slots are exactly the 80 % of all places
+// that one workspace may hold). A workspace gets a reserved place only while it holds fewer turns here than places are
+// left, so the last place is always for a workspace that holds none. Background work holds at most half of the Slots
+// and, beyond that, up to half of all places under the same rule. With only a few slots that half has no place left for
+// another workspace's background work; foreground work always has one.
 type Occupancy struct {
-	Slots      int               // turns at once, of anyone
-	Reserve    int               // places beyond, for workspaces that hold few
-	Taken      int               // places taken, those included that are only spoken for
-	Background int               // of these by background work
-	Held       map[parley.ID]int // turns by workspace; may be nil while there are none
+	Slots      int               // concurrent turns of any workspaces
+	Reserve    int               // further places, for workspaces that hold few
+	Taken      int               // places in use or promised
+	Background int               // of these, background work
+	Held       map[parley.ID]int // turns by workspace; nil means none
 }
 
-// ReservedSlots is how many places a process keeps beyond its slots.
+// ReservedSlots returns how many places a process reserves on top of its slots.
 func ReservedSlots(slots int) int {
 	const quarter = 4
 	if slots <= 0 {
@@ -38,7 +34,7 @@ func ReservedSlots(slots int) int {
 	return (slots + quarter - 1) / quarter
 }
 
-// Free is how many places nobody has.
+// Free returns the number of free places.
 func (o *Occupancy) Free() int { return max(0, o.Slots+o.Reserve-o.Taken) }
 
 // Admits reports whether a workspace may take another place.
@@ -55,14 +51,13 @@ func (o *Occupancy) Admits(workspaceID parley.ID, mode parley.Mode) bool {
 	return o.Held[workspaceID] < o.Free()
 }
 
-// AdmitsAny reports whether a workspace that holds nothing here may take another
-// place; if not, nobody may.
+// AdmitsAny reports whether a workspace without turns here may take a place; if not, no workspace may.
 func (o *Occupancy) AdmitsAny(mode parley.Mode) bool { return o.Admits(parley.ID{}, mode) }
 
-// backgroundLeft is what background work may still take of its half of all places.
+// backgroundLeft returns how many more of all places background work may take.
 func (o *Occupancy) backgroundLeft() int { return (o.Slots+o.Reserve)/2 - o.Background }
 
-// Clone is a copy that shares nothing.
+// Clone returns a deep copy.
 func (o *Occupancy) Clone() Occupancy {
 	copied := *o
 	copied.Held = maps.Clone(o.Held)
@@ -81,7 +76,7 @@ func (o *Occupancy) Take(workspaceID parley.ID, mode parley.Mode) {
 	}
 }
 
-// Leave takes it back.
+// Leave frees a workspace's place.
 func (o *Occupancy) Leave(workspaceID parley.ID, mode parley.Mode) {
 	o.Taken--
 	if o.Held[workspaceID]--; o.Held[workspaceID] <= 0 {

@@ -13,8 +13,8 @@ const (
 	background = parley.ModeBackground
 )
 
-// TestOneWorkspaceFillsTheSlotsAlone: no more and no fewer, and the first of
-// another one always finds a place.
+// TestOneWorkspaceFillsTheSlotsAlone: one workspace takes all slots and no more, and the first turn of another always
+// finds a place.
 func TestOneWorkspaceFillsTheSlotsAlone(t *testing.T) {
 	t.Parallel()
 	for slots := 1; slots <= 200; slots++ {
@@ -38,14 +38,13 @@ func TestOneWorkspaceFillsTheSlotsAlone(t *testing.T) {
 	}
 }
 
-// TestNewcomersFindAPlace: however greedy the workspaces are that came before,
-// in whatever order, as long as they are few.
+// TestNewcomersFindAPlace: a new workspace finds a place whatever a few greedy workspaces took before, in any order.
 func TestNewcomersFindAPlace(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		slots := rapid.IntRange(1, 300).Draw(t, "slots")
 		o := store.Occupancy{Slots: slots, Reserve: store.ReservedSlots(slots)}
-		few := 1 // a place is left after as many greedy ones as the reserve can be halved, and the one with the slots
+		few := 1 // one workspace takes the slots; each further one halves the reserve, and one place must remain
 		for left := o.Reserve; left > 1; left /= 2 {
 			few++
 		}
@@ -74,7 +73,7 @@ func TestNewcomersFindAPlace(t *testing.T) {
 	})
 }
 
-// TestLeavingUndoesTaking: what was taken and left again left nothing behind.
+// TestLeavingUndoesTaking: leaving undoes taking completely.
 func TestLeavingUndoesTaking(t *testing.T) {
 	t.Parallel()
 	o := store.Occupancy{Slots: 3, Reserve: 1}

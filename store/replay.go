@@ -6,27 +6,26 @@ import (
 	"example.org/parley"
 )
 
-// NewReplay is a recorded request that was sent again, to compare (D2): a call of
-// purpose replay that has ended, with its answer. It never enters the conversation.
+// NewReplay is a recorded request that was sent again for comparison: an ended call of purpose replay, with its answer.
+// It never enters the conversation.
 type NewReplay struct {
-	Call     parley.Call // all that describes the request; Purpose is set by the store
+	Call     parley.Call // everything about the request; the store sets Purpose
 	System   string
 	Tools    []byte
-	Layers   []byte // text behind the call's middleware hash
+	Layers   []byte // text of the call's middleware hash
 	Settled  CallSettled
-	OfID     parley.ID // the call whose request it was
+	OfID     parley.ID // the original call
 	Answer   parley.ReplayAnswer
-	Estimate parley.Reserved // what it is charged with when its usage is unknown
-	Charged  []parley.ID     // the budgets that it is counted to, by subject
+	Estimate parley.Reserved // charged if the usage is unknown
+	Charged  []parley.ID     // subjects of the budgets to charge
 }
 
-// Replays keeps replays.
+// Replays stores replays.
 type Replays interface {
-	// RecordReplay writes a call that has ended, its answer and what it used, in one
-	// transaction; call.replayed tells of it. CodeNotFound for a session that the
-	// scope does not show.
+	// RecordReplay writes an ended call, its answer and its usage in one transaction, with the event call.replayed.
+	// CodeNotFound for a session that the scope may not see.
 	RecordReplay(ctx context.Context, scope Scope, replay NewReplay) error
-	// Replays lists the replays of a call, newest first, and the call itself if it is
-	// one; at most MaxReplays.
+	// Replays lists the replays of a call, newest first, at most MaxReplays; if the call itself is a replay, it is
+	// listed, too.
 	Replays(ctx context.Context, scope Scope, callID parley.ID) ([]parley.Replay, error)
 }

@@ -7,94 +7,88 @@ import (
 	"example.org/parley"
 )
 
-// The bounds of searching.
+// Bounds of the search.
 const (
-	DefaultHits = 20      // of a page when no limit is given
-	MaxHits     = 100     // of a page
-	MaxRanked   = 1_000   // matches that are ranked: the newest
-	MaxSearched = 200_000 // matches that are looked at for them, when some are left out by what the index does not know
+	DefaultHits = 20      // hits per page without a limit
+	MaxHits     = 100     // hits per page
+	MaxRanked   = 1_000   // newest matches that are ranked
+	MaxSearched = 200_000 // matches examined for them, if filters that the index does not know leave some out
 
-	SearchBatch      = 64          // messages that are indexed in one transaction at most
-	SearchBatchBytes = 64 << 10    // of their text; the one that reaches it is the last
-	SearchSweep      = 1_000       // sessions that one step of a pass looks at
-	SearchBehind     = 64          // of them that it names; then it ends
-	SearchLease      = time.Minute // that a step of a pass is one process's
+	SearchBatch      = 64          // messages indexed in one transaction
+	SearchBatchBytes = 64 << 10    // of their text; the message that reaches it is the last
+	SearchSweep      = 1_000       // sessions examined in one step of a pass
+	SearchBehind     = 64          // sessions that one step may name; then it ends
+	SearchLease      = time.Minute // how long a process holds a step of a pass
 )
 
-// SearchTerm is one thing that is looked for, in words as internal/words prepares
-// them.
+// SearchTerm is one term of a query, in words as internal/words prepares them.
 type SearchTerm struct {
-	Words   []string // one, or several that stand behind each other; never empty
-	Prefix  bool     // the last of them may go on
-	Without bool     // it must not occur
+	Words   []string // one or several consecutive words; never empty
+	Prefix  bool     // the last word may be a prefix
+	Without bool     // the term must not occur
 }
 
-// SearchQuery asks for messages, and sessions by their titles, best first. At least
-// one term must occur.
+// SearchQuery asks for messages, and for sessions by title, best first. At least one term must occur.
 type SearchQuery struct {
 	Terms                  []SearchTerm
 	Roles                  []parley.Role // none: all, and titles
 	ToolName               string
 	AgentID, ProjectID     parley.ID
-	SessionID              parley.ID   // with what it shares, as it reads it
+	SessionID              parley.ID   // including history that it shares with its parent
 	CreatedFrom, CreatedTo parley.Time // [from, to) of messages; of sessions for titles
 	Archived               *bool       // nil: both
-	AsOf                   parley.Time // nothing newer; 0: no bound
-	AfterID                parley.ID   // of the last hit of the page before; with AfterScore
+	AsOf                   parley.Time // leave out newer messages; 0: no bound
+	AfterID                parley.ID   // last hit of the previous page; set together with AfterScore
 	AfterScore             float64
 	Limit                  int
 }
 
-// SearchHit is a message that was found, or a title.
+// SearchHit is a found message or title.
 type SearchHit struct {
 	ID      parley.ID       // of the message, or of the session
-	Score   float64         // of this query: comparable between hits
-	Session parley.Session  // that it is shown for
+	Score   float64         // comparable between hits of one query
+	Session parley.Session  // the session to show it in
 	Message *parley.Message // nil for a title
 }
 
-// SearchPage is what was found.
+// SearchPage is one page of hits.
 type SearchPage struct {
 	Hits     []SearchHit
 	Best     float64 // the highest score of the whole search
 	More     bool
-	Complete bool // everything was indexed once; what is new is so within moments
+	Complete bool // a full pass has been made; new messages follow within moments
 }
 
-// SearchStep is a step of a pass over all sessions, the newest first, which indexes
-// what nobody said was new: that of before there was an index, and of processes that
-// were killed.
+// SearchStep is a step of a pass over all sessions, newest first. A pass indexes what no commit announced: messages
+// older than the index, and those of killed processes.
 type SearchStep struct {
-	Sessions []parley.ID // that hold something to be indexed
-	Last     parley.ID   // that was looked at; zero at the end of the pass
+	Sessions []parley.ID // that have something to index
+	Last     parley.ID   // last session examined; zero at the end of the pass
 }
 
-// SearchIndex keeps the index of words. It is derived from the record: it is made
-// beside the transitions, not by them, and can be made anew.
+// SearchIndex maintains the index of words. It is derived from the record, written beside the transitions rather than
+// by them, and can be rebuilt.
 type SearchIndex interface {
-	// IndexSessions indexes what sessions hold that is not indexed, at most
-	// SearchBatch messages in one transaction, and returns those that may hold more.
-	// Sessions that are unknown or deleted are done. Several may run at once.
+	// IndexSessions indexes unindexed messages of sessions, at most SearchBatch in one transaction, and returns the
+	// sessions that may have more. Unknown and deleted sessions count as done. Several may run at once.
 	IndexSessions(ctx context.Context, sessions []parley.ID) (left []parley.ID, err error)
-	// TakeSearchStep takes the step of a pass that is due, for SearchLease; taken is
-	// false while none is. What ends without EndSearchStep is taken again then. With
-	// anew the next pass is due, if none is under way: for a process that starts.
-	TakeSearchStep(ctx context.Context, anew bool) (step SearchStep, taken bool, err error)
-	// EndSearchStep says that the sessions of a step are indexed. The next step is due
-	// at once, the next pass when rest has gone by.
+	// TakeSearchStep takes the due step of a pass for SearchLease; taken is false if none is due. A step without
+	// EndSearchStep becomes due again after that. startPass makes the next pass due if none is under way; a starting
+	// process sets it.
+	TakeSearchStep(ctx context.Context, startPass bool) (step SearchStep, taken bool, err error)
+	// EndSearchStep reports that the sessions of a step are indexed. The next step is due immediately, the next pass
+	// after rest.
 	EndSearchStep(ctx context.Context, step SearchStep, rest time.Duration) error
-	// RebuildSearch forgets the index; a pass, which is due at once, makes it anew.
+	// RebuildSearch clears the index and makes a pass due that rebuilds it.
 	RebuildSearch(ctx context.Context) error
 }
 
 // Searcher finds messages by their words.
 type Searcher interface {
 	SearchIndex
-	// Search ranks the newest MaxRanked matches that the scope may see, among the newest
-	// MaxSearched of the words, role, tool, agent, project and owner: settled
-	// messages that are not internal, and titles of sessions in which no message was
-	// found among them. A message is shown for the session that wrote it, and if that
-	// is gone or the scope does not see it, for the first fork that shares it.
-	// CodeNotFound for a SessionID that the scope does not see.
+	// Search ranks the newest MaxRanked matches that the scope may see, among the newest MaxSearched matches of words,
+	// role, tool, agent, project and owner. Matches are settled messages that are not internal, and titles of sessions
+	// without a matching message. A message is shown in the session that wrote it or, if that is gone or hidden from
+	// the scope, in the first fork that shares it. CodeNotFound for a SessionID that the scope may not see.
 	Search(ctx context.Context, scope Scope, query SearchQuery) (SearchPage, error)
 }

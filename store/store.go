@@ -6,11 +6,10 @@ import (
 	"example.org/parley"
 )
 
-// Store is everything that a database must do for Parley. It is transitions,
-// not CRUD: one method is one transaction is one legal step, its events
-// included; it checks first and writes after, so a refusal writes nothing.
-// Errors are *parley.Error with the codes that each method names; anything else means
-// the database itself failed. sqlite and postgres implement it; storetest is its contract.
+// Store is everything that Parley needs of a database. It offers transitions, not CRUD: one method is one transaction
+// and one legal step, including its events. It checks first and writes afterwards, so a refusal writes nothing. Errors
+// are *parley.Error with the codes that each method names; any other error means that the database failed. sqlite and
+// postgres implement it; storetest is its contract.
 type Store interface {
 	Turns
 	Control
@@ -43,27 +42,25 @@ type Store interface {
 	ResponseCache
 	Files
 
-	// Listen adds a listener that is told of every commit of this process, and as
-	// far as hints come of those of other processes (Commit.Remote). Call it before
-	// the first transition.
+	// Listen adds a listener for every commit of this process and, as far as hints arrive, of other processes
+	// (Commit.Remote). Call it before the first transition.
 	Listen(hints Hints)
-	// Ping reports whether the database answers.
+	// Ping reports whether the database responds.
 	Ping(ctx context.Context) error
-	// Close ends the store's goroutines and files. Everything committed stays.
+	// Close ends the store's goroutines and closes its files. Committed work stays.
 	Close() error
 }
 
-// Scope is who looks: every query names the workspace, and what a principal may
-// not see is CodeNotFound, exactly like what does not exist.
+// Scope is the viewer: every query names the workspace, and whatever the principal may not see is CodeNotFound, as if
+// it did not exist.
 type Scope struct {
 	WorkspaceID parley.ID
-	// the principal: sees its own sessions and those shared with the workspace; zero sees all of the workspace
+	// the principal, who sees its own sessions and those shared with the workspace; zero sees the whole workspace
 	ViewerID parley.ID
 }
 
-// Fence names a claim. Every write of a worker carries it; when the head's
-// epoch has moved on, or its first unfinished turn is another one, the write is
-// CodeFenced and nothing is written.
+// Fence names a claim. Every write of a worker carries it; if the head's epoch has moved on, or its first unfinished
+// turn is a different one, the write is CodeFenced and nothing is written.
 type Fence struct {
 	WorkspaceID parley.ID
 	SessionID   parley.ID
@@ -71,18 +68,15 @@ type Fence struct {
 	Epoch       int64
 }
 
-// Idempotency remembers a creation by its key for as long as the row lives.
-// The zero value means no key.
+// Idempotency makes a creation repeatable by its key for as long as the row lives. The zero value means no key.
 type Idempotency struct {
 	Key         string
 	Fingerprint parley.Hash // SHA-256 of route, principal and raw body
 }
 
-// Outbox applies what transactions left to be done elsewhere.
+// Outbox applies work that transactions left for later.
 type Outbox interface {
-	// ApplyOutbox takes the row that has been due for longest, applies a bounded
-	// piece of it by a transaction of its own that can be repeated safely, and reports
-	// whether more is due. A row that is not done goes to the end. Several may run at
-	// once.
+	// ApplyOutbox takes the row that has been due longest and applies a bounded part of it in one repeatable
+	// transaction. It reports whether more work is due. An unfinished row moves to the end. Several may run at once.
 	ApplyOutbox(ctx context.Context) (more bool, err error)
 }

@@ -9,7 +9,7 @@ import (
 // TurnQuery lists turns of a session, newest first unless Ascending.
 type TurnQuery struct {
 	Status    parley.TurnStatus
-	Number    int64 // only the session's turn of this number, from 1; 0: all
+	Number    int64 // only the turn with this number, counted from 1; 0: all
 	Ascending bool
 	AfterID   parley.ID
 	Limit     int
@@ -29,6 +29,6 @@ type TurnLog interface {
 	Turns(ctx context.Context, scope Scope, sessionID parley.ID, query TurnQuery) ([]parley.Turn, error)
 	Call(ctx context.Context, scope Scope, id parley.ID) (parley.Call, error)
 	Calls(ctx context.Context, scope Scope, sessionID parley.ID, query CallQuery) ([]parley.Call, error)
-	// CallText is the system prompt or tools text behind a hash of a workspace's calls.
+	// CallText returns the system prompt or tools text that a workspace's calls refer to by hash.
 	CallText(ctx context.Context, workspaceID parley.ID, hash parley.Hash) ([]byte, error)
 }

@@ -6,19 +6,19 @@ import (
 	"example.org/parley"
 )
 
-// UsageQuery asks what the calls to models took that began in a span of time.
+// UsageQuery asks for the usage of calls that began in a span of time.
 type UsageQuery struct {
 	Group   parley.UsageGroup
-	Daily   bool        // a sum for each of the group's days, the last day first
+	Daily   bool        // one sum per day of each group, last day first
 	From    parley.Time // inclusive
 	To      parley.Time // exclusive
-	AgentID parley.ID   // of this agent's sessions alone; zero: of all
+	AgentID parley.ID   // only this agent's sessions; zero: all
 	Limit   int
 }
 
-// Usage sums up what calls took.
+// Usage sums up the usage of calls.
 type Usage interface {
-	// Usage sums up the calls of the sessions that a scope shows: days from the last
-	// one, else the dearest first, then those with the most tokens.
+	// Usage sums up the calls of the sessions that a scope may see: days from the last one, otherwise by cost, then by
+	// tokens, both descending.
 	Usage(ctx context.Context, scope Scope, query UsageQuery) ([]parley.UsageSum, error)
 }

@@ -11,13 +11,13 @@ import (
 	"example.org/parley/store"
 )
 
-// What a stream gives, and where it begins; package live defines them.
+// The contents of a stream, and where it begins; package live defines them.
 type (
 	Frame = live.Frame
 	Place = live.Place
 )
 
-// The kinds of frame, by which field of a Frame counts.
+// The kinds of frame: they say which field of a Frame is set.
 const (
 	EventFrame  = live.EventFrame
 	DeltaFrame  = live.DeltaFrame
@@ -25,13 +25,13 @@ const (
 	ResyncFrame = live.ResyncFrame
 )
 
-// MaxSessions is how many sessions one stream shows at most; callers check.
+// MaxSessions is the most sessions that one stream shows; callers check it.
 const MaxSessions = live.MaxSessions
 
-// The bounds of a stream, and its pace.
+// The bounds and intervals of a stream.
 const (
-	Heartbeat     = 15 * time.Second       // between signs of life, which keep proxies from cutting an idle stream
-	StandardFlush = 120 * time.Millisecond // how long deltas of one message are merged unless a reader says otherwise
+	Heartbeat     = 15 * time.Second       // between heartbeats, which keep proxies from cutting an idle stream
+	StandardFlush = 120 * time.Millisecond // default time for merging deltas of one message
 )
 
 // Streams opens streams over one hub. It is safe for concurrent use.
@@ -40,24 +40,24 @@ type Streams struct {
 	hub    *live.Hub
 }
 
-// New makes Streams of a hub for those whom an engine admits.
+// New makes Streams of a hub, for principals whom an engine admits.
 func New(verbs *engine.Engine, hub *live.Hub) *Streams { return &Streams{engine: verbs, hub: hub} }
 
 // Request says what to watch.
 type Request struct {
 	Sessions  []Place       // at most MaxSessions; see ParsePlace
 	Feed      bool          // the workspace's feed too
-	Flush     time.Duration // deltas of one message are merged for so long, the first goes at once; 0: each as it comes
-	UntilTurn parley.ID     // set: only this turn's frames, up to its terminal event
+	Flush     time.Duration // how long deltas of a message are merged; the first is sent immediately; 0: no merging
+	UntilTurn parley.ID     // if set, only this turn's frames, up to its terminal event
 }
 
-// Turn is the request for one turn's frames, from a place before it to its end.
+// Turn returns the request for one turn's frames, from a position before it to its end.
 func Turn(session parley.ID, after int64, turn parley.ID, flush time.Duration) Request {
 	return Request{Sessions: []Place{{SessionID: session, After: after}}, Flush: flush, UntilTurn: turn}
 }
 
-// Open opens a stream for a principal: CodeNotFound when there is a session that
-// they may not see. The caller closes it.
+// Open opens a stream for a principal; CodeNotFound if it names a session that they may not see. The caller closes the
+// stream.
 func (s *Streams) Open(ctx context.Context, principal parley.Principal, request Request) (*Stream, error) {
 	ids := make([]parley.ID, len(request.Sessions))
 	for i := range request.Sessions {
@@ -76,8 +76,8 @@ func (s *Streams) Open(ctx context.Context, principal parley.Principal, request 
 	return s.open(scope, request), nil
 }
 
-// Follow opens the stream of a turn that a verb of the principal's has just begun or
-// taken up. That they may see its session was told by the verb and is not read again.
+// Follow opens the stream of a turn that one of the principal's verbs has just begun or resumed. The verb has checked
+// that they may see the session, so Follow does not.
 func (s *Streams) Follow(ctx context.Context, principal parley.Principal, turn Request) (*Stream, error) {
 	scope, err := s.engine.AdmitWatcher(ctx, principal)
 	if err != nil {
@@ -96,23 +96,21 @@ func (s *Streams) open(scope store.Scope, request Request) *Stream {
 	})}
 }
 
-// Expect keeps at hand what is about to be committed in a session, so that the
-// stream of a post need not read it back. The caller closes it when that stream is
-// open.
+// Expect keeps coming commits of a session in memory, so that the stream of a post need not read them back. The caller
+// closes it once that stream is open.
 func (s *Streams) Expect(session parley.ID) Expected {
 	fromNow := []Place{{SessionID: session, After: live.FromNow}}
 	return Expected{s.hub.Watch(live.WatchRequest{Sessions: fromNow, Posting: true})}
 }
 
-// Expected is a session in which something is about to be committed.
+// Expected is a session in which a commit is expected.
 type Expected struct{ watcher *live.Watcher }
 
 // Close ends the expectation.
 func (e Expected) Close() { e.watcher.Close() }
 
-// ParsePlace reads the event sequence after which a reader wants to go on; "" is the
-// beginning. Of what cannot be read the stream says so with a resync, and goes on
-// with what is new.
+// ParsePlace reads the event sequence after which a reader wants to continue; "" is the beginning. If it cannot be
+// read, the stream says so with a resync, and continues with new events.
 func ParsePlace(session parley.ID, after string) Place {
 	if after == "" {
 		return Place{SessionID: session}

@@ -9,11 +9,11 @@ import (
 	"example.org/parley/runner"
 )
 
-// Beater sends signs of life to a reader; see Writer.
+// Beater sends heartbeats to a reader; see Writer.
 type Beater interface{ Beat() error }
 
-// Pushed is a stream that its source writes by itself, such as a dry run or a replay.
-// It begins with what is pushed first; from then on heartbeats are sent in between.
+// Pushed is a stream that its source writes itself, such as a dry run or a replay. It begins with the first push; from
+// then on heartbeats are sent in between.
 type Pushed[W Beater] struct {
 	open  func() W
 	stop  func() // once
@@ -32,7 +32,7 @@ func Push[W Beater](open func() W) *Pushed[W] {
 	return p
 }
 
-// Write has write send something to the reader.
+// Write lets write send something to the reader.
 func (p *Pushed[W]) Write(write func(W) error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -42,8 +42,7 @@ func (p *Pushed[W]) Write(write func(W) error) error {
 	return write(p.w)
 }
 
-// End ends the heartbeats, and tells whether anything was written. It may be called
-// again.
+// End ends the heartbeats, and reports whether anything was written. It may be called again.
 func (p *Pushed[W]) End() (w W, begun bool) {
 	p.stop()
 	p.beats.Wait()
@@ -61,14 +60,13 @@ func (p *Pushed[W]) beat(done <-chan struct{}) {
 		}
 		p.mu.Lock()
 		if p.begun {
-			_ = p.w.Beat() // the next push finds out that the reader is gone
+			_ = p.w.Beat() // the next push will notice that the reader is gone
 		}
 		p.mu.Unlock()
 	}
 }
 
-// DrySink gives the frames of a dry run to a function. Its events have no sequence:
-// no store has them.
+// DrySink passes the frames of a dry run to a function. Its events have no sequence, since no store has them.
 type DrySink func(frame *Frame) error
 
 // Event implements runner.DrySink.

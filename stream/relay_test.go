@@ -21,10 +21,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience is how long anything may take, in the bubble's time.
+// patience bounds every wait, in the bubble's time.
 const patience = 4 * stream.Heartbeat
 
-// source is a store with one session of no events, which can fail.
+// source is a store with one session without events, which can fail.
 type source struct{ fails atomic.Bool }
 
 var errBroken = errors.New("the store is gone")
@@ -80,7 +80,7 @@ func (b *bench) follow(request stream.Request) *stream.Stream {
 	return s
 }
 
-// all asks for the session from its first event on.
+// all requests the session from its first event on.
 func (b *bench) all() stream.Request {
 	return stream.Request{Sessions: []stream.Place{{SessionID: b.session}}}
 }
@@ -91,7 +91,7 @@ func (b *bench) commit(sequence int64, turn parley.ID, kind parley.EventType) {
 	}})
 }
 
-// said is a writer that keeps what it is told, until its reader is gone.
+// said is a writer that collects what it is told, until its reader is gone.
 type said struct {
 	frames, beats int
 	gone          atomic.Bool
@@ -120,7 +120,7 @@ func (s *said) Beat() error {
 	return nil
 }
 
-// relayed is a relay's reader, with a leave that can be withdrawn.
+// relayed is a relay's reader, with a permission that can be withdrawn.
 type relayed struct {
 	*bench
 	w         said
@@ -136,14 +136,14 @@ func (r *relayed) Watch(changed func()) (over func()) {
 	return func() { r.changed.Store(nil) }
 }
 
-// TestRelayEnds: a relay beats while nothing happens, and ends for each of the reasons
-// that there are. Only one of them is an error.
+// TestRelayEnds: a relay sends heartbeats while nothing happens, and ends for each of the possible reasons. Only one of
+// them is an error.
 func TestRelayEnds(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		end  func(r *relayed)
 		want error
-		last int // beats behind the end
+		last int // beats after the end
 		took time.Duration
 	}{
 		"the hub closes":      {func(r *relayed) { r.hub.Close() }, nil, 0, 0},
@@ -152,8 +152,8 @@ func TestRelayEnds(t *testing.T) {
 			r.w.gone.Store(true)
 			r.commit(2, parley.ID{}, "x")
 		}, nil, 0, 0},
-		"leave is withdrawn":   {func(r *relayed) { r.withdrawn.Store(true); (*r.changed.Load())() }, nil, 1, 0},
-		"that is not heard of": {func(r *relayed) { r.withdrawn.Store(true) }, nil, 1, stream.Heartbeat / 2},
+		"leave is withdrawn":          {func(r *relayed) { r.withdrawn.Store(true); (*r.changed.Load())() }, nil, 1, 0},
+		"a withdrawal goes unnoticed": {func(r *relayed) { r.withdrawn.Store(true) }, nil, 1, stream.Heartbeat / 2},
 		"the store fails": {func(r *relayed) {
 			r.source.fails.Store(true)
 			r.commit(9, parley.ID{}, "x")
@@ -178,7 +178,7 @@ func TestRelayEnds(t *testing.T) {
 						t.Errorf("it ended with %v, want %v", err, test.want)
 					}
 				case <-time.After(patience):
-					t.Error("it goes on")
+					t.Error("it continues")
 					hangUp()
 					<-over
 				}
@@ -193,14 +193,14 @@ func TestRelayEnds(t *testing.T) {
 	}
 }
 
-// TestCatchUpIsBounded: what is there is written, and nothing is waited for long.
+// TestCatchUpIsBounded: existing frames are written, and the wait is bounded.
 func TestCatchUpIsBounded(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(b *bench) {
 		b.commit(1, parley.ID{}, "x")
 		from, w, start := b.follow(b.all()), &said{}, time.Now()
 		if on, err := from.CatchUp(b.Context(), w); !on || err != nil || w.frames != 1 {
-			b.Errorf("goes on: %v, %v; %d frames", on, err, w.frames)
+			b.Errorf("continues: %v, %v; %d frames", on, err, w.frames)
 		}
 		if took := time.Since(start); took > time.Second {
 			b.Errorf("it took %s", took)
@@ -208,8 +208,7 @@ func TestCatchUpIsBounded(t *testing.T) {
 	})
 }
 
-// TestFramesOfATurn: a turn's stream shows that turn alone and ends with it; one that
-// ends before it says so.
+// TestFramesOfATurn: a turn's stream shows only that turn and ends with it; a stream that ends earlier says so.
 func TestFramesOfATurn(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(b *bench) {
@@ -232,7 +231,7 @@ func TestFramesOfATurn(t *testing.T) {
 		if types, err := read(); err != nil || len(types) != 2 || types[1] != parley.EventSessionCompleted {
 			b.Errorf("%v, %v", types, err)
 		}
-		turn = parley.NewID() // which never ends
+		turn = parley.NewID() // a turn that never ends
 		b.commit(5, turn, parley.EventSessionStarted)
 		go func() { // ends with the hub
 			synctest.Wait()
@@ -244,8 +243,7 @@ func TestFramesOfATurn(t *testing.T) {
 	})
 }
 
-// TestPlacesThatCannotBeRead: the reader is told before anything else, and goes on
-// with what is new.
+// TestPlacesThatCannotBeRead: the reader is told first, and then gets new events.
 func TestPlacesThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(b *bench) {
@@ -279,7 +277,7 @@ func TestPlacesThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestOnlyWhoMayReadFollows: a stream is opened for nobody in particular by nothing.
+// TestOnlyWhoMayReadFollows: no stream opens for a principal without access.
 func TestOnlyWhoMayReadFollows(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(b *bench) {
@@ -294,7 +292,7 @@ func TestOnlyWhoMayReadFollows(t *testing.T) {
 	})
 }
 
-// TestPushedBeats: what is pushed begins the stream, and beats come in between only.
+// TestPushedBeats: the first push begins the stream, and heartbeats come only in between.
 func TestPushedBeats(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -10,28 +10,27 @@ import (
 	"example.org/parley/live"
 )
 
-// Stream is what one reader is shown. Its methods are called by one goroutine at a
-// time.
+// Stream is what one reader sees. One goroutine at a time calls its methods.
 type Stream struct {
 	watcher *live.Watcher
 	until   parley.ID
 }
 
-// ErrUnfinished is what Frames gives when a stream ends before its turn.
+// ErrUnfinished is returned by Frames if a stream ends before its turn.
 var ErrUnfinished = errors.New("stream: it ended before the turn; the session was deleted or the process stops")
 
-// Next waits for the next frame. io.EOF: the stream has ended. Any other error is
-// ctx's or the store's; Next may be called again.
+// Next waits for the next frame. It returns io.EOF at the end of the stream. Any other error is ctx's or the store's;
+// Next may be called again.
 func (s *Stream) Next(ctx context.Context) (Frame, error) { return s.watcher.Next(ctx) }
 
-// Buffered reports that Next would return at once: a writer need not send yet.
+// Buffered reports whether Next would return immediately, so that a writer need not send yet.
 func (s *Stream) Buffered() bool { return s.watcher.Buffered() }
 
 // Close ends the stream.
 func (s *Stream) Close() { s.watcher.Close() }
 
-// Frames yields the frames up to the stream's end. The sequence ends after the first
-// error: ErrUnfinished when the turn asked for had not ended.
+// Frames yields the frames up to the stream's end. The sequence ends after the first error: ErrUnfinished if the
+// requested turn had not ended.
 func (s *Stream) Frames(ctx context.Context) iter.Seq2[Frame, error] {
 	return func(yield func(Frame, error) bool) {
 		for ended := s.until.IsZero(); ; {

@@ -9,8 +9,7 @@ import (
 	"example.org/parley/store"
 )
 
-// BenchmarkTurn is what a plain turn of one call costs its worker in telling of
-// it, metrics alone: nothing of it is per delta.
+// BenchmarkTurn measures what metrics cost the worker of a plain turn with one call: nothing is per delta.
 func BenchmarkTurn(b *testing.B) {
 	told, err := New(b.Context(), Options{})
 	if err != nil {

@@ -23,18 +23,17 @@ import (
 	"example.org/parley"
 )
 
-// The bounds of sending.
+// The bounds of exports.
 const (
 	sendTime     = 10 * time.Second // one request, unless OTEL_EXPORTER_OTLP_TIMEOUT says otherwise
 	sendTries    = 4
-	sendPause    = time.Second // doubled from try to try
+	sendPause    = time.Second // doubled with each try
 	longestPause = 30 * time.Second
-	refusalBytes = 256 // of what a collector says, for the log
+	refusalBytes = 256 // of a collector's answer, for the log
 )
 
-// collector sends spans to an OTLP endpoint over HTTP as protobuf. It stands in
-// for the OpenTelemetry project's own client, which brings all of gRPC along
-// (ADR 0016).
+// collector sends spans to an OTLP endpoint over HTTP as protobuf. It replaces the OpenTelemetry project's own client,
+// which would add all of gRPC (ADR 0016).
 type collector struct {
 	url     string
 	headers http.Header
@@ -76,7 +75,7 @@ func newCollector(env func(string) string) (*collector, error) {
 	return c, nil
 }
 
-// setting is what is set for traces, else for all of OTLP.
+// setting returns the value for traces, else for all of OTLP.
 func setting(env func(string) string, name string) string {
 	if v := env("OTEL_EXPORTER_OTLP_TRACES_" + name); v != "" {
 		return v
@@ -97,19 +96,19 @@ func (c *collector) address(env func(string) string) error {
 				"http://localhost:4318",
 		)
 	}
-	if env("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == "" { // which is used as it is
+	if env("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == "" { // used unchanged
 		parsed = parsed.JoinPath("v1/traces")
 	}
 	c.url = parsed.String()
 	return nil
 }
 
-// dress reads what requests carry and how.
+// dress reads the settings of requests: headers, protocol, compression.
 func (c *collector) dress(env func(string) string) error {
 	if protocol := setting(env, "PROTOCOL"); protocol != "" && protocol != "http/protobuf" {
 		return parley.Errorf(
 			parley.CodeInvalid,
-			"OTEL_EXPORTER_OTLP_PROTOCOL is %q: Parley sends traces by http/protobuf alone; name the collector's "+
+			"OTEL_EXPORTER_OTLP_PROTOCOL is %q: Parley sends traces only by http/protobuf; give the collector's "+
 				"HTTP port, 4318 by default",
 			parley.Clip(protocol, 32),
 		)
@@ -121,7 +120,7 @@ func (c *collector) dress(env func(string) string) error {
 	default:
 		return parley.Errorf(
 			parley.CodeInvalid,
-			"OTEL_EXPORTER_OTLP_COMPRESSION is %q and must be gzip or none",
+			"OTEL_EXPORTER_OTLP_COMPRESSION is %q but must be gzip or none",
 			parley.Clip(compression, 32),
 		)
 	}
@@ -131,10 +130,10 @@ func (c *collector) dress(env func(string) string) error {
 			continue
 		}
 		value, err := url.PathUnescape(strings.TrimSpace(value))
-		if !ok || name == "" || err != nil { // the pair may be a secret: it is not repeated
+		if !ok || name == "" || err != nil { // the pair may be a secret: do not repeat it
 			return parley.Errorf(
 				parley.CodeInvalid,
-				"OTEL_EXPORTER_OTLP_HEADERS must be name=value pairs with commas between",
+				"OTEL_EXPORTER_OTLP_HEADERS must be name=value pairs separated by commas",
 			)
 		}
 		c.headers.Set(name, value)
@@ -142,7 +141,7 @@ func (c *collector) dress(env func(string) string) error {
 	return nil
 }
 
-// certificates are those that the settings name; nil for the system's.
+// certificates returns those named by the settings; nil for the system's.
 func certificates(env func(string) string) (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	trusted, own, key := setting(env, "CERTIFICATE"), setting(env, "CLIENT_CERTIFICATE"), setting(env, "CLIENT_KEY")
@@ -153,7 +152,7 @@ func certificates(env func(string) string) (*tls.Config, error) {
 			return nil, parley.WrapError(
 				parley.CodeInvalid,
 				err,
-				"OTEL_EXPORTER_OTLP_CERTIFICATE names no file of certificates",
+				"OTEL_EXPORTER_OTLP_CERTIFICATE does not name a file of certificates",
 			)
 		}
 	}
@@ -163,7 +162,7 @@ func certificates(env func(string) string) (*tls.Config, error) {
 			return nil, parley.WrapError(
 				parley.CodeInvalid,
 				err,
-				"OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE and _CLIENT_KEY name no pair of files",
+				"OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE and _CLIENT_KEY do not name a matching pair of files",
 			)
 		}
 		config.Certificates = []tls.Certificate{pair}
@@ -171,7 +170,7 @@ func certificates(env func(string) string) (*tls.Config, error) {
 	return config, nil
 }
 
-// Start implements otlptrace.Client. Connections are made when there is something to send.
+// Start implements otlptrace.Client. It connects only when there is something to send.
 func (c *collector) Start(context.Context) error { return nil }
 
 // Stop implements otlptrace.Client.
@@ -180,8 +179,7 @@ func (c *collector) Stop(context.Context) error {
 	return nil
 }
 
-// UploadTraces implements otlptrace.Client. TracesData and the request of the
-// OTLP service have the same bytes.
+// UploadTraces implements otlptrace.Client. TracesData and the request of the OTLP service have the same bytes.
 func (c *collector) UploadTraces(ctx context.Context, spans []*otlp.ResourceSpans) error {
 	body, err := proto.Marshal(&otlp.TracesData{ResourceSpans: spans})
 	if err == nil && c.gzip {
@@ -211,8 +209,7 @@ func compressed(body []byte) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// send makes one request. again says that another may be taken, floor that it is
-// not to come before.
+// send makes one request. again says that another may follow, not before floor.
 func (c *collector) send(ctx context.Context, body []byte) (again bool, floor time.Duration, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(body))
 	if err != nil {
@@ -226,8 +223,8 @@ func (c *collector) send(ctx context.Context, body []byte) (again bool, floor ti
 	if err != nil {
 		return ctx.Err() == nil, 0, err
 	}
-	said, _ := io.ReadAll(io.LimitReader(response.Body, refusalBytes)) // for the log alone
-	_ = response.Body.Close()                                          // what is left of it is of no use
+	said, _ := io.ReadAll(io.LimitReader(response.Body, refusalBytes)) // only for the log
+	_ = response.Body.Close()                                          // discards the rest
 	switch response.StatusCode {
 	case http.StatusOK, http.StatusAccepted, http.StatusNoContent:
 		return false, 0, nil

@@ -24,7 +24,7 @@ import (
 
 const endpointEnv = "OTEL_EXPORTER_OTLP_ENDPOINT"
 
-// someSpans are a batch to send.
+// someSpans returns a batch to send.
 func someSpans() []*otlp.ResourceSpans {
 	return []*otlp.ResourceSpans{{ScopeSpans: []*otlp.ScopeSpans{{Spans: []*otlp.Span{{Name: "a span"}}}}}}
 }
@@ -115,8 +115,7 @@ func TestCollectorOverTLS(t *testing.T) {
 	}
 }
 
-// What may pass is tried again, not before the collector wants it; what will not
-// pass is not.
+// Passing failures are retried, not before the collector allows it; permanent ones are not.
 func TestCollectorIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	stopped := errors.New("stopped")
@@ -160,7 +159,7 @@ func TestCollectorIsTriedAgain(t *testing.T) {
 				t.Errorf("it ended with %v", err)
 			}
 			if diff := cmp.Diff(c.waits, waits); diff != "" || asked != len(waits)+1 && !c.stop {
-				t.Errorf("asked %d times; waits (-want +got):\n%s", asked, diff)
+				t.Errorf("%d requests; waits (-want +got):\n%s", asked, diff)
 			}
 			if err := to.Stop(t.Context()); err != nil {
 				t.Error(err)

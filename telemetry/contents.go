@@ -24,7 +24,7 @@ type spanPart struct {
 	Response  string          `json:"response,omitempty"`
 }
 
-// inputMessages is a request as gen_ai.input.messages.
+// inputMessages returns a request as gen_ai.input.messages.
 func inputMessages(request *model.Request) string {
 	messages := make([]spanMessage, len(request.Messages))
 	for i := range request.Messages {
@@ -34,12 +34,12 @@ func inputMessages(request *model.Request) string {
 	return encoded(messages)
 }
 
-// outputMessages is an answer as gen_ai.output.messages.
+// outputMessages returns an answer as gen_ai.output.messages.
 func outputMessages(parts []model.Part, finish string) string {
 	return encoded([]spanMessage{{Role: string(model.RoleAssistant), Parts: spanParts(parts), Finish: finish}})
 }
 
-// systemInstructions is a system prompt as gen_ai.system_instructions.
+// systemInstructions returns a system prompt as gen_ai.system_instructions.
 func systemInstructions(text string) string {
 	return encoded([]spanPart{{Type: "text", Content: text}})
 }
@@ -70,7 +70,7 @@ func spanParts(parts []model.Part) []spanPart {
 	return out
 }
 
-// encoded is JSON, cut at MaxContentBytes: then it is no whole JSON any more.
+// encoded returns JSON, cut at MaxContentBytes: then it is no longer complete JSON.
 func encoded[T any](value T) string {
 	raw, err := json.Marshal(value)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// described is what the registry says of a metric.
+// described is the registry's description of a metric.
 type described struct {
 	labels []string
 	kind   string // counter, gauge or histogram
@@ -23,7 +23,7 @@ type described struct {
 
 var descPattern = regexp.MustCompile(`fqName: "([^"]+)".*variableLabels: \{([^}]*)\}`)
 
-// registered are the metrics of a process, by name.
+// registered returns the metrics of a process, by name.
 func registered(t *testing.T) map[string]described {
 	t.Helper()
 	told, err := New(t.Context(), Options{})
@@ -61,8 +61,7 @@ func registered(t *testing.T) map[string]described {
 
 var tableRow = regexp.MustCompile("(?m)^\\| `(parley_\\w+)` \\| (\\w+) \\|([^|]*)\\| [^|]+ \\|$")
 
-// Every metric stands in the table of docs/observability.md with its type and
-// labels, and every one that stands there exists.
+// The table in docs/observability.md lists every metric with its type and labels, and only metrics that exist.
 func TestThePageListsEveryMetric(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../docs/observability.md")
@@ -76,7 +75,7 @@ func TestThePageListsEveryMetric(t *testing.T) {
 		metric, exists := metrics[name]
 		switch {
 		case listed[name]:
-			t.Errorf("%s stands in the table twice", name)
+			t.Errorf("%s is in the table twice", name)
 		case !exists:
 			t.Errorf("the table has %s, which does not exist", name)
 		case row[2] != metric.kind:
@@ -107,10 +106,10 @@ var (
 	labelOfTerm = regexp.MustCompile(`^\s*(\w+)\s*(?:=|!=|=~|!~)`)
 )
 
-// targetLabels are what Prometheus and histograms add by themselves.
+// targetLabels are added by Prometheus and by histograms.
 var targetLabels = []string{"job", "instance", "le"}
 
-// check reports what an expression names that does not exist.
+// check reports names in an expression that do not exist.
 func check(t *testing.T, where, expression string, metrics map[string]described) {
 	t.Helper()
 	known := slices.Clone(targetLabels)
@@ -187,8 +186,7 @@ func TestTheDashboardShowsWhatExists(t *testing.T) {
 	}
 }
 
-// Alerts are looked at here for names that exist, and by Prometheus' own tool
-// for when they fire.
+// This test checks that names in alerts exist; Prometheus' own tool checks when they fire.
 func TestTheAlertsFireWhenTheyShould(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("../deploy/prometheus/alerts.yml")
@@ -221,7 +219,7 @@ func TestTheAlertsFireWhenTheyShould(t *testing.T) {
 			t.Errorf("docs/observability.md does not say what to do about %s", rule.Alert)
 		}
 		if !strings.Contains(string(tests), `alertname="`+rule.Alert+`"`) {
-			t.Errorf("alerts_test.yml does not let %s fire", rule.Alert)
+			t.Errorf("alerts_test.yml does not make %s fire", rule.Alert)
 		}
 		if severity := rule.Labels["severity"]; severity != "critical" && severity != "warning" {
 			t.Errorf("%s has the severity %q", rule.Alert, severity)
@@ -240,8 +238,7 @@ func TestTheAlertsFireWhenTheyShould(t *testing.T) {
 	}
 }
 
-// inManifests is a metric in the files for deployment, which name roles of the
-// database as well.
+// inManifests matches a metric in the deployment files, which also name database roles.
 var inManifests = regexp.MustCompile(
 	`\bparley_(?:queue|worker|turn|call|watchers|ready|draining|http|notify|pool|writer)[a-z_]*`,
 )

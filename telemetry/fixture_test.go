@@ -32,10 +32,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience bounds every wait of these tests; it is reached only when one fails.
+// patience bounds every wait of these tests; only a failing test reaches it.
 const patience = 20 * time.Second
 
-// logBuffer keeps what was logged.
+// logBuffer collects a log.
 type logBuffer struct {
 	mu   sync.Mutex // guards text
 	text bytes.Buffer
@@ -64,7 +64,7 @@ type house struct {
 	log       *logBuffer
 }
 
-// environment is a fixed one.
+// environment returns a fixed environment.
 func environment(set map[string]string) func(string) string {
 	return func(name string) string { return set[name] }
 }
@@ -72,7 +72,7 @@ func environment(set map[string]string) func(string) string {
 // open starts a house without traces.
 func open(t *testing.T) *house { return openWith(t, environment(nil)) }
 
-// openWith starts one; env are the settings that telemetry is told.
+// openWith starts a house; env holds telemetry's settings.
 func openWith(t *testing.T, env func(string) string) *house {
 	t.Helper()
 	h := &house{T: t, log: &logBuffer{}}
@@ -166,7 +166,7 @@ func serve(t *testing.T, handler http.Handler) (url string) {
 	return "http://" + listener.Addr().String()
 }
 
-// do asks the API and reads the whole answer.
+// do sends a request to the API and reads the whole answer.
 func (h *house) do(method, path, body string, headers ...string) (status int, answer string) {
 	h.Helper()
 	ctx, stop := context.WithTimeout(h.Context(), patience)
@@ -192,7 +192,7 @@ func (h *house) do(method, path, body string, headers ...string) (status int, an
 	if err != nil {
 		h.Fatal(err)
 	}
-	defer func() { _ = response.Body.Close() }() // it was read
+	defer func() { _ = response.Body.Close() }() // already read
 	raw, err := io.ReadAll(response.Body)
 	if err != nil {
 		h.Fatal(err)
@@ -200,7 +200,7 @@ func (h *house) do(method, path, body string, headers ...string) (status int, an
 	return response.StatusCode, string(raw)
 }
 
-// say opens a session with a message for a model and reads that turn's frames.
+// say opens a session with a message for a model and reads the turn's frames.
 func (h *house) say(model, text string, headers ...string) (session parley.ID, frames string) {
 	h.Helper()
 	status, answer := h.do("POST", "/v1/sessions", `{"message":{"content":{"text":"`+text+`"},"model":"`+model+`"}}`,
@@ -224,8 +224,7 @@ func sessionIn(t testing.TB, frames string) parley.ID {
 	return frame.SessionID
 }
 
-// rest waits until the worker has let go of every turn: what it tells its
-// observer of a turn comes after the turn's last event.
+// rest waits until the worker has released every turn: it reports a turn to its observer after the turn's last event.
 func (h *house) rest() {
 	h.Helper()
 	ctx, stop := context.WithTimeout(h.Context(), patience)
@@ -238,7 +237,7 @@ func (h *house) rest() {
 	}
 }
 
-// scrape reads the metrics as Prometheus does: name with labels to value.
+// scrape reads the metrics as Prometheus does: from name with labels to value.
 func (h *house) scrape() map[string]string {
 	h.Helper()
 	status, text := h.do("GET", "/metrics", "")
@@ -261,7 +260,7 @@ func samples(text string) map[string]string {
 	return found
 }
 
-// expect compares samples with what a scrape found.
+// expect compares samples with a scrape.
 func expect(t *testing.T, got, want map[string]string) {
 	t.Helper()
 	for name, value := range want {

@@ -14,7 +14,7 @@ const (
 	background = "background"
 )
 
-// gaugeRows is every metric that is read at a scrape.
+// gaugeRows returns every metric read at a scrape.
 func gaugeRows() []gauge {
 	rows := queueRows()
 	rows = append(rows, workerRows()...)
@@ -27,7 +27,7 @@ func row(kind prometheus.ValueType, name, help string, read func(*scrape) []samp
 	return gauge{desc: prometheus.NewDesc(name, help, labels, nil), kind: kind, read: read}
 }
 
-// one reads a single value from a part of a scrape that may not be there.
+// one reads a single value from a part of a scrape that may be missing.
 func one[T any](part func(*scrape) *T, value func(*T) float64) func(*scrape) []sample {
 	return func(s *scrape) []sample {
 		from := part(s)
@@ -71,28 +71,28 @@ func queueRows() []gauge {
 		row(
 			prometheus.GaugeValue,
 			"parley_queue_depth",
-			"Sessions whose next turn may run and is held by nobody, in the whole database.",
+			"Sessions whose next turn may run and has no holder, in the whole database.",
 			both(func(r store.ReadyTurns) float64 { return float64(r.Waiting) }),
 			"priority",
 		),
 		row(
 			prometheus.GaugeValue,
 			"parley_queue_oldest_seconds",
-			"How long the oldest of them has been ready; 0 when none waits.",
+			"How long the oldest of them has been ready; 0 if none waits.",
 			both(func(r store.ReadyTurns) float64 { return r.Oldest.Seconds() }),
 			"priority",
 		),
 		row(
 			prometheus.GaugeValue,
 			"parley_turns_waiting",
-			"Turns that wait for something outside, by what, in the whole database.",
+			"Turns that wait for something outside, by reason, in the whole database.",
 			parkedTurns,
 			"reason",
 		),
 		row(
 			prometheus.GaugeValue,
 			"parley_approvals_pending",
-			"Questions to people that nobody has answered, in the whole database.",
+			"Unanswered questions to people, in the whole database.",
 			one(
 				func(s *scrape) *store.QueueStats { return s.queue },
 				func(q *store.QueueStats) float64 { return float64(q.Approvals) },
@@ -112,15 +112,15 @@ func queueRows() []gauge {
 func workerRows() []gauge {
 	worker := func(s *scrape) *observe.WorkerStats { return s.worker }
 	return []gauge{
-		row(prometheus.GaugeValue, "parley_worker_slots", "Turns that this process runs at once, at most.",
+		row(prometheus.GaugeValue, "parley_worker_slots", "The most turns that this process runs at once.",
 			one(worker, func(w *observe.WorkerStats) float64 { return float64(w.Slots) })),
 		row(
 			prometheus.GaugeValue,
 			"parley_worker_running",
-			"Turns that this process runs, slots reserved for a claim included.",
+			"Turns that this process runs, including slots reserved for a claim.",
 			one(worker, func(w *observe.WorkerStats) float64 { return float64(w.Running) }),
 		),
-		row(prometheus.GaugeValue, "parley_draining", "1 while this process stops: it claims nothing more.",
+		row(prometheus.GaugeValue, "parley_draining", "1 while this process stops and claims nothing more.",
 			one(worker, func(w *observe.WorkerStats) float64 { return truth(w.Draining) })),
 	}
 }
@@ -128,13 +128,13 @@ func workerRows() []gauge {
 func streamRows() []gauge {
 	streams := func(s *scrape) *observe.StreamStats { return s.streams }
 	return []gauge{
-		row(prometheus.GaugeValue, "parley_watchers", "Event streams that are open.",
+		row(prometheus.GaugeValue, "parley_watchers", "Open event streams.",
 			one(streams, func(s *observe.StreamStats) float64 { return float64(s.Watchers) })),
-		row(prometheus.GaugeValue, "parley_feed_watchers", "Of them, those of a workspace's feed.",
+		row(prometheus.GaugeValue, "parley_feed_watchers", "Open event streams of a workspace's feed.",
 			one(streams, func(s *observe.StreamStats) float64 { return float64(s.Feeds) })),
 		row(prometheus.GaugeValue, "parley_watched_sessions", "Sessions watched, counted for each watcher.",
 			one(streams, func(s *observe.StreamStats) float64 { return float64(s.Seats) })),
-		row(prometheus.GaugeValue, "parley_streaming_messages", "Messages that stream in this process just now.",
+		row(prometheus.GaugeValue, "parley_streaming_messages", "Messages streaming in this process now.",
 			one(streams, func(s *observe.StreamStats) float64 { return float64(s.Streams) })),
 		row(prometheus.CounterValue, "parley_events_sent_total", "Durable events given to watchers.",
 			one(streams, func(s *observe.StreamStats) float64 { return float64(s.Events) })),
@@ -158,12 +158,12 @@ func relayRows() []gauge {
 			"1 while this process hears the notifications of the others.",
 			one(relay, func(r *store.RelayStats) float64 { return truth(r.Connected) }),
 		),
-		row(prometheus.GaugeValue, "parley_notify_queue", "Notifications that wait to be sent.",
+		row(prometheus.GaugeValue, "parley_notify_queue", "Notifications waiting to be sent.",
 			one(relay, func(r *store.RelayStats) float64 { return float64(r.Queued) })),
 		row(
 			prometheus.GaugeValue,
 			"parley_notify_lag_seconds",
-			"From sending a notification to hearing it, as measured last.",
+			"Time from sending a notification to hearing it, as last measured.",
 			one(relay, func(r *store.RelayStats) float64 { return r.Lag.Seconds() }),
 		),
 		row(prometheus.CounterValue, "parley_notify_sent_total", "Notifications sent to the other processes.",
@@ -179,7 +179,7 @@ func relayRows() []gauge {
 		row(
 			prometheus.CounterValue,
 			"parley_notify_reconnects_total",
-			"Times that the listening connection had to be made anew.",
+			"Times that the listening connection was re-established.",
 			one(relay, func(r *store.RelayStats) float64 { return float64(r.Reconnects) }),
 		),
 	}
@@ -192,23 +192,23 @@ func databaseRows() []gauge {
 		row(
 			prometheus.GaugeValue,
 			"parley_database_damaged",
-			"1 when this process has noticed that its database is damaged; it stays so until it ends.",
+			"1 once this process has noticed that its database is damaged, until it ends.",
 			func(s *scrape) []sample { return []sample{{value: truth(s.damaged)}} },
 		),
-		row(prometheus.GaugeValue, "parley_writer_queue", "Transitions that wait for the one writer of SQLite.",
+		row(prometheus.GaugeValue, "parley_writer_queue", "Transitions waiting for SQLite's only writer.",
 			one(writer, func(w *store.WriterStats) float64 { return float64(w.Queued) })),
 		row(prometheus.CounterValue, "parley_writer_commits_total", "Transactions that SQLite's writer made durable.",
 			one(writer, func(w *store.WriterStats) float64 { return float64(w.Commits) })),
 		row(
 			prometheus.CounterValue,
 			"parley_writer_transitions_total",
-			"Transitions in them; per commit, the size of a batch.",
+			"Transitions in these transactions; per commit, the size of a batch.",
 			one(writer, func(w *store.WriterStats) float64 { return float64(w.Transitions) }),
 		),
 		row(
 			prometheus.GaugeValue,
 			"parley_pool_connections",
-			"Connections to PostgreSQL by what they do.",
+			"Connections to PostgreSQL by state.",
 			func(s *scrape) []sample {
 				if s.pool == nil {
 					return nil
@@ -228,11 +228,11 @@ func databaseRows() []gauge {
 			one(pool, func(p *store.PoolStats) float64 { return float64(p.Max) })),
 		row(prometheus.CounterValue, "parley_pool_acquires_total", "Connections handed out.",
 			one(pool, func(p *store.PoolStats) float64 { return float64(p.Acquires) })),
-		row(prometheus.CounterValue, "parley_pool_waits_total", "Of them, those that had to wait for one to be free.",
+		row(prometheus.CounterValue, "parley_pool_waits_total", "Acquisitions that had to wait for a free connection.",
 			one(pool, func(p *store.PoolStats) float64 { return float64(p.WaitedAcquires) })),
 		row(prometheus.CounterValue, "parley_pool_wait_seconds_total", "Time spent waiting for a connection.",
 			one(pool, func(p *store.PoolStats) float64 { return p.Waited.Seconds() })),
-		row(prometheus.CounterValue, "parley_pool_cancelled_waits_total", "Waits for a connection that were given up.",
+		row(prometheus.CounterValue, "parley_pool_cancelled_waits_total", "Abandoned waits for a connection.",
 			one(pool, func(p *store.PoolStats) float64 { return float64(p.CancelledAcquires) })),
 	}
 }

@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	lookTime   = 2 * time.Second // for what a scrape asks the database
-	lookMemory = time.Second     // how long the answer is used
+	lookTime   = 2 * time.Second // for a scrape's question to the database
+	lookMemory = time.Second     // how long the answer is reused
 )
 
-// Sources are what a scrape reads. Those that are nil are left out.
+// Sources are what a scrape reads. Nil sources are left out.
 type Sources struct {
 	Queue    func(context.Context) (store.QueueStats, error)
 	Ready    func(context.Context) error
@@ -26,7 +26,7 @@ type Sources struct {
 	Relay    func() store.RelayStats
 }
 
-// gauges reads the sources when it is collected.
+// gauges reads the sources when collected.
 type gauges struct {
 	sources Sources
 	rows    []gauge
@@ -36,12 +36,12 @@ type gauges struct {
 	broken float64 // scrapes without an answer about the queue
 }
 
-// look is one question to the database. Its answer is there when done is closed.
+// look is one question to the database. Its answer is ready when done is closed.
 type look struct {
 	asked time.Time
 	done  chan struct{}
 	queue store.QueueStats
-	known bool // queue was read
+	known bool // queue has been read
 	ready bool
 }
 
@@ -67,7 +67,7 @@ type sample struct {
 	labels []string
 }
 
-// scrape is what the sources said, once per scrape; nil parts were not there.
+// scrape holds the sources' answers, once per scrape; missing parts are nil.
 type scrape struct {
 	queue   *store.QueueStats
 	ready   *bool
@@ -100,7 +100,7 @@ func (g *gauges) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// look asks every source that there is.
+// look asks every available source.
 func (g *gauges) look() *scrape {
 	s := &scrape{}
 	g.askDatabase(s)
@@ -120,16 +120,15 @@ func (g *gauges) look() *scrape {
 	return s
 }
 
-// askDatabase looks at the queue and at readiness, at most once per lookMemory
-// and one look at a time. A database that hangs keeps a scrape no longer than
-// lookTime from telling the rest.
+// askDatabase reads the queue and readiness, at most once per lookMemory and one look at a time. A hanging database
+// delays the rest of a scrape by at most lookTime.
 func (g *gauges) askDatabase(s *scrape) {
 	g.mu.Lock()
 	current := g.last
 	if current == nil || current.answered() && time.Since(current.asked) >= lookMemory {
 		current = &look{asked: time.Now(), done: make(chan struct{})}
 		g.last = current
-		go g.ask(current) // ends with the database's answer, which the store's Close ends too
+		go g.ask(current) // ends with the database's answer, or the store's Close
 	}
 	g.mu.Unlock()
 	timer := time.NewTimer(lookTime)
@@ -154,7 +153,7 @@ func (g *gauges) askDatabase(s *scrape) {
 	s.broken = g.broken
 }
 
-// ask fills a look.
+// ask fills in a look.
 func (g *gauges) ask(l *look) {
 	defer close(l.done)
 	ctx, stop := context.WithTimeout(context.Background(), lookTime)

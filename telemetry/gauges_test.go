@@ -15,7 +15,7 @@ import (
 	"example.org/parley/store"
 )
 
-// gathered collects gauges alone, by name; the values of one name are added up.
+// gathered collects gauges by name; the values of one name are added up.
 func gathered(t *testing.T, g *gauges) map[string]float64 {
 	t.Helper()
 	metrics := make(chan prometheus.Metric, 100)
@@ -33,8 +33,8 @@ func gathered(t *testing.T, g *gauges) map[string]float64 {
 	return found
 }
 
-// A database that hangs is asked once, and keeps no scrape from telling the rest;
-// one that answers is not asked for every scrape.
+// A hanging database is asked once, and does not keep a scrape from reporting the rest; one that answers is not asked
+// at every scrape.
 func TestScrapesOfADatabaseThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hangs := make(chan struct{})
@@ -45,7 +45,7 @@ func TestScrapesOfADatabaseThatHangs(t *testing.T) {
 			Queue: func(context.Context) (store.QueueStats, error) {
 				n := asked.Add(1)
 				if n == 1 {
-					<-hangs // deaf to its deadline
+					<-hangs // ignores its deadline
 				}
 				return store.QueueStats{Foreground: store.ReadyTurns{Waiting: int(n)}}, nil
 			},
@@ -69,7 +69,7 @@ func TestScrapesOfADatabaseThatHangs(t *testing.T) {
 			got := gathered(t, g)
 			if got["parley_queue_depth"] != float64(asked.Load()) || got["parley_ready"] != 1 ||
 				got["parley_queue_look_failures_total"] != 2 {
-				t.Errorf("when it answers: %v", got)
+				t.Errorf("once it answers: %v", got)
 			}
 			time.Sleep(lookMemory * 6 / 10)
 		}

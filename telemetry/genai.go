@@ -2,9 +2,8 @@ package telemetry
 
 import "go.opentelemetry.io/otel/attribute"
 
-// The names of the GenAI semantic conventions (1.40.0, in development), which
-// are kept here because the conventions still move: what Parley writes changes
-// only together with this list and docs/observability.md.
+// The names of the GenAI semantic conventions (1.40.0, in development). They are listed here because the conventions
+// still change: Parley's output changes only together with this list and docs/observability.md.
 const (
 	attrOperation       = attribute.Key("gen_ai.operation.name")
 	attrProvider        = attribute.Key("gen_ai.provider.name")
@@ -55,5 +54,5 @@ const (
 	operationTool  = "execute_tool"
 )
 
-// eventRetry is the span event of a call that is made again.
+// eventRetry is the span event of a repeated call.
 const eventRetry = "parley.retry"

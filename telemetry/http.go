@@ -15,11 +15,10 @@ import (
 	"example.org/parley"
 )
 
-// requestIDHeader is where the API says the request's id.
+// requestIDHeader is the response header with the request's id.
 const requestIDHeader = "Parley-Request-Id"
 
-// HTTP counts and times what a handler answers, by its routes as the request
-// carries them (http.Request.Pattern), and joins the traces of callers.
+// HTTP counts and times a handler's answers by route (http.Request.Pattern), and joins the traces of callers.
 func (t *Telemetry) HTTP(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		t.metrics.httpOpen.Inc()
@@ -29,21 +28,21 @@ func (t *Telemetry) HTTP(next http.Handler) http.Handler {
 	})
 }
 
-// answer is the way to one client. It is used by the request's goroutine alone.
+// answer is the response to one client. Only the request's goroutine uses it.
 type answer struct {
 	http.ResponseWriter
 
 	t       *Telemetry
 	request *http.Request
-	flusher flusher // nil when the connection cannot
+	flusher flusher // nil if the connection cannot flush
 	began   time.Time
 	status  int  // 0 until the header is written
 	lasting bool // an event stream
-	cut     bool // its reader took nothing for too long
+	cut     bool // cut off: its reader accepted nothing for too long
 	span    trace.Span
 }
 
-// flusher is what net/http's own writers can.
+// flusher is implemented by net/http's own writers.
 type flusher interface{ FlushError() error }
 
 func newAnswer(t *Telemetry, w http.ResponseWriter, r *http.Request) *answer {
@@ -57,7 +56,7 @@ func newAnswer(t *Telemetry, w http.ResponseWriter, r *http.Request) *answer {
 	return a
 }
 
-// probe reports a path that machines ask all day.
+// probe reports whether a path is polled by machines.
 func probe(path string) bool { return path == "/healthz" || path == "/readyz" || path == "/metrics" }
 
 // Unwrap lets http.ResponseController reach the connection.
@@ -85,7 +84,7 @@ func (a *answer) Write(data []byte) (int, error) {
 	return n, err
 }
 
-// FlushError is for http.ResponseController.
+// FlushError serves http.ResponseController.
 func (a *answer) FlushError() error {
 	if a.flusher == nil {
 		return errors.ErrUnsupported
@@ -102,20 +101,20 @@ func (a *answer) noteCut(err error) {
 	}
 }
 
-// end is called when the handler is over, also by a panic.
+// end is called when the handler has ended, also by a panic.
 func (a *answer) end() {
 	a.t.metrics.httpOpen.Dec()
 	if a.lasting {
 		return
 	}
 	if a.status == 0 {
-		a.status = http.StatusOK // what net/http says for a handler that wrote nothing
+		a.status = http.StatusOK // as net/http does for a handler that wrote nothing
 	}
 	a.count()
 	a.t.metrics.httpTime.WithLabelValues(methodOf(a.request), routeOf(a.request)).Observe(time.Since(a.began).Seconds())
 }
 
-// count counts the answer and ends its span: of a stream when it begins.
+// count counts the answer and ends its span; for a stream when it begins.
 func (a *answer) count() {
 	method, route := methodOf(a.request), routeOf(a.request)
 	a.t.metrics.httpRequests.WithLabelValues(method, route, strconv.Itoa(a.status)).Inc()
@@ -131,7 +130,7 @@ func (a *answer) count() {
 	a.span.End()
 }
 
-// methodOf is a request's method, other for one that nobody knows.
+// methodOf returns a request's method, other for an unknown one.
 func methodOf(r *http.Request) string {
 	if slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch,
 		http.MethodDelete, http.MethodOptions}, r.Method) {
@@ -140,8 +139,7 @@ func methodOf(r *http.Request) string {
 	return other
 }
 
-// routeOf is the pattern that a request was routed by, without its method;
-// other when there is none.
+// routeOf returns the pattern that a request was routed by, without its method; other if there is none.
 func routeOf(r *http.Request) string {
 	_, path, ok := strings.Cut(r.Pattern, " ")
 	if !ok {

@@ -49,8 +49,7 @@ func TestHTTPIsCountedByRoute(t *testing.T) {
 	})
 }
 
-// A reader that takes nothing is counted once when it is cut off; one that
-// leaves by itself is not.
+// A reader that accepts nothing is counted once when it is cut off; one that leaves by itself is not.
 func TestReadersThatAreCutOffAreCounted(t *testing.T) {
 	t.Parallel()
 	told, err := New(t.Context(), Options{})
@@ -75,7 +74,7 @@ func TestReadersThatAreCutOffAreCounted(t *testing.T) {
 				err = control.Flush()
 			}
 			if err != nil {
-				_, _ = w.Write(piece) // a second failure is the same reader's
+				_, _ = w.Write(piece) // a second failure of the same reader
 				ended <- err
 				return
 			}
@@ -94,12 +93,12 @@ func TestReadersThatAreCutOffAreCounted(t *testing.T) {
 			if _, err := connection.Read(make([]byte, 1)); err != nil {
 				t.Fatal(err)
 			}
-			_ = connection.Close() // as a client that has seen enough
+			_ = connection.Close() // like a client that leaves
 		}
 		if err := <-ended; path == "/slow" && !errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Fatalf("the slow reader's stream ended with %v", err)
 		}
-		_ = connection.Close() // a second time does no harm
+		_ = connection.Close() // closing twice is harmless
 		expect(t, scraped(t, told), map[string]string{"parley_readers_cut_total": "1"})
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// The bounds of labels whose values come from outside.
+// The bounds of labels with values from outside.
 const (
 	MaxModels    = 100
 	MaxProviders = 20
@@ -18,8 +18,7 @@ const (
 // other stands for every name beyond a bound.
 const other = "other"
 
-// names keeps a label's values bounded: the first so many names stand for
-// themselves, all later ones are other.
+// names bounds a label's values: the first names up to a bound stay, all later ones become other.
 type names struct {
 	most int
 
@@ -29,7 +28,7 @@ type names struct {
 
 func newNames(most int) *names { return &names{most: most, known: map[string]struct{}{}} }
 
-// label is the value to use for a name.
+// label returns the value to use for a name.
 func (n *names) label(name string) string {
 	if len(name) > maxLabelBytes || !utf8.ValidString(name) {
 		return other

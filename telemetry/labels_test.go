@@ -8,7 +8,7 @@ import (
 	"example.org/parley"
 )
 
-// TestLabelsFromOutsideAreBounded: in number and in length, and they are text.
+// TestLabelsFromOutsideAreBounded: in number and in length, and valid text.
 func TestLabelsFromOutsideAreBounded(t *testing.T) {
 	t.Parallel()
 	n := newNames(3)
@@ -25,7 +25,7 @@ func TestLabelsFromOutsideAreBounded(t *testing.T) {
 		seen[n.label(fmt.Sprintf("name %d", i))] = true
 	}
 	if len(seen) != 2 || !seen[other] || n.label("one") != "one" {
-		t.Errorf("1,000 names give %d values beside two that were there", len(seen))
+		t.Errorf("1,000 names give %d values beside the two existing ones", len(seen))
 	}
 	if got := classOf(&parley.Failure{Class: "of an agent elsewhere"}); got != parley.ClassInternal {
 		t.Errorf("an unknown class is %q", got)

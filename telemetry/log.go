@@ -7,8 +7,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Logger is log with the ids of trace and span on every line that belongs to
-// one; log itself while there are no traces.
+// Logger returns log with the ids of trace and span on every line that belongs to one; log itself if there are no
+// traces.
 func (t *Telemetry) Logger(log *slog.Logger) *slog.Logger {
 	if t.traces == nil {
 		return log

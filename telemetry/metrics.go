@@ -21,8 +21,7 @@ func waitBuckets() []float64 {
 	return []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}
 }
 
-// metrics are what the process counts while it runs. docs/observability.md says
-// what each is for.
+// metrics are the process's counters. docs/observability.md explains each.
 type metrics struct {
 	claims, fenced, retries, turnErrors, callErrors *prometheus.CounterVec
 	cacheCalls                                      *prometheus.CounterVec
@@ -67,7 +66,7 @@ func newMetrics() *metrics {
 
 		claims: counters(
 			"parley_claims_total",
-			"Turns that this process took, by the claimer or with the post of their message.",
+			"Turns that this process claimed, by the claimer or with the post of their message.",
 			"by",
 		),
 		leaseLosses: counter(
@@ -93,37 +92,37 @@ func newMetrics() *metrics {
 		),
 		turnWait: histograms(
 			"parley_turn_wait_seconds",
-			"From the message that asks for a turn to the turn's first claim.",
+			"Time from the message that starts a turn to the turn's first claim.",
 			waitBuckets(),
 			"priority",
 		),
 		turnErrors: counters("parley_turn_errors_total", "Turns that failed, by class of error.", "class"),
 		parks: counters(
 			"parley_turn_parks_total",
-			"Runs of turns that ended waiting for something outside, by what.",
+			"Runs of turns that ended waiting for something outside, by reason.",
 			"reason",
 		),
 
 		budgetRefusals: counters(
 			"parley_budget_refusals_total",
-			"Turns that a limit on tokens or money made wait, by the limit.",
+			"Turns that wait because of a limit on tokens or money, by limit.",
 			"limit",
 		),
 		rateRefusals: counters(
 			"parley_rate_refusals_total",
-			"Requests and streams that were 429, and turns of loops that wait, because there were too many.",
+			"Requests and streams answered 429, and turns of loops that wait, because there were too many.",
 			"scope",
 		),
 
 		wrongKeys: counters(
 			"parley_wrong_keys_total",
-			"Requests with a key, cookie or code that is nobody's, by the status of their answer.",
+			"Requests with an unknown key, cookie or code, by the status of the answer.",
 			"status",
 		),
 
 		call: histograms(
 			"parley_call_seconds",
-			"Model requests until their answer was complete, failed or broken off.",
+			"Time until a model request's answer was complete, failed or was interrupted.",
 			slowBuckets(),
 			"provider",
 			"model",
@@ -131,7 +130,7 @@ func newMetrics() *metrics {
 		),
 		firstToken: histograms(
 			"parley_call_first_token_seconds",
-			"Model requests until the first piece of their answer.",
+			"Time until the first piece of a model request's answer.",
 			waitBuckets(),
 			"provider",
 			"model",
@@ -144,20 +143,20 @@ func newMetrics() *metrics {
 		),
 		retries: counters(
 			"parley_call_retries_total",
-			"Model requests that were made again, by class of the error before.",
+			"Repeated model requests, by class of the preceding error.",
 			"provider",
 			"class",
 		),
 		cacheCalls: counters(
 			"parley_prompt_cache_calls_total",
-			"Completed calls by what the provider said of its prompt cache: hit, miss or unknown.",
+			"Completed calls by the provider's report on its prompt cache: hit, miss or unknown.",
 			"provider",
 			"model",
 			"result",
 		),
 		responses: counters(
 			"parley_response_cache_total",
-			"What the response cache did: requests that were answered from it (hit) or not (miss), answers stored "+
+			"Outcomes of the response cache: requests answered from it (hit) or not (miss), answers stored "+
 				"and evicted.",
 			"outcome",
 		),
@@ -185,13 +184,13 @@ func newMetrics() *metrics {
 
 		reservedTokens: gaugeOf(
 			"parley_reserved_tokens",
-			"Estimates that the calls under way in this process hold of budgets.",
+			"Estimated tokens reserved from budgets by the calls under way in this process.",
 		),
-		reservedDollars: gaugeOf("parley_reserved_dollars", "The same in US dollars, as far as prices are known."),
+		reservedDollars: gaugeOf("parley_reserved_dollars", "The same reservations in US dollars, as far as prices are known."),
 
 		store: histograms(
 			"parley_store_seconds",
-			"Store calls of the worker, by operation and by whether the store took, refused or failed them.",
+			"Store calls of the worker, by operation and by whether the store accepted, refused or failed them.",
 			fastBuckets(),
 			"operation",
 			"outcome",
@@ -199,7 +198,7 @@ func newMetrics() *metrics {
 
 		readersCut: counter(
 			"parley_readers_cut_total",
-			"Event streams that were cut off because their reader took nothing for too long.",
+			"Event streams cut off because their reader accepted nothing for too long.",
 		),
 
 		httpRequests: counters(
@@ -211,16 +210,16 @@ func newMetrics() *metrics {
 		),
 		httpTime: histograms(
 			"parley_http_request_seconds",
-			"HTTP requests until their answer was written; event streams are left out.",
+			"Time until an HTTP answer was written, without event streams.",
 			fastBuckets(),
 			"method",
 			"route",
 		),
-		httpOpen: gaugeOf("parley_http_open_requests", "HTTP requests under way, event streams included."),
+		httpOpen: gaugeOf("parley_http_open_requests", "HTTP requests under way, including event streams."),
 
 		exportFailures: counter(
 			"parley_trace_export_failures_total",
-			"Batches of spans that the OTLP endpoint did not take; they are lost.",
+			"Batches of spans that the OTLP endpoint did not accept; they are lost.",
 		),
 		build: prometheus.NewGaugeVec(
 			prometheus.GaugeOpts{Name: "parley_build_info", Help: "1, with the version of this program."},
@@ -229,8 +228,8 @@ func newMetrics() *metrics {
 	}
 }
 
-// begin makes the series of closed lists of labels stand at 0 from the start: an
-// alert on what has never happened yet has something to compare with.
+// begin creates the series of closed lists of labels at 0, so that an alert on something that has never happened has a
+// value to compare with.
 func (m *metrics) begin() {
 	for _, by := range []string{byClaimer, byPost} {
 		m.claims.WithLabelValues(by)

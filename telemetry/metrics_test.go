@@ -69,8 +69,7 @@ func TestMetricsTellOfTurns(t *testing.T) {
 	}
 }
 
-// What waits for something outside, what a limit refuses and what tool sessions
-// answer is counted.
+// Turns waiting for something outside, refusals by limits and answers of tool sessions are counted.
 func TestMetricsTellOfWhatWaits(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -146,7 +145,7 @@ func TestMetricsTellOfWhatWaits(t *testing.T) {
 		`parley_fenced_writes_total{operation="use_approvals"}`:               "0",
 	}
 	began := time.Now()
-	for got := h.scrape(); ; got = h.scrape() { // the turns wait in their time
+	for got := h.scrape(); ; got = h.scrape() { // the turns park at their own pace
 		missing := 0
 		for name, value := range want {
 			if got[name] != value {
@@ -172,11 +171,11 @@ func TestMetricsTellOfWhatWaits(t *testing.T) {
 	}
 }
 
-// A turn that stands in the queue is seen there, with its age.
+// A queued turn shows in the metrics, with its age.
 func TestMetricsTellOfTheQueue(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	for range 8 { // every slot
+	for range 8 { // fills every slot
 		if status, answer := h.do(
 			"POST",
 			"/v1/sessions",
@@ -222,8 +221,7 @@ func TestStoreCallsAreCountedByOutcome(t *testing.T) {
 	})
 }
 
-// Whatever names come from outside, a label has a bounded number of values, and
-// none of them is an id.
+// Whatever names come from outside, a label has a bounded number of values, and none is an id.
 func TestLabelsAreBounded(t *testing.T) {
 	t.Parallel()
 	told, err := New(t.Context(), Options{})

@@ -49,7 +49,7 @@ func (t *Telemetry) TurnEnded(ctx context.Context, ended observe.TurnRun) {
 	}
 }
 
-// unknownPrice stands for a limit on money where the model has no price.
+// unknownPrice stands for a limit on money with a model whose price is unknown.
 const unknownPrice parley.Limit = "unknown_price"
 
 func (t *Telemetry) countPark(ended *observe.TurnRun) {
@@ -62,22 +62,21 @@ func (t *Telemetry) countPark(ended *observe.TurnRun) {
 	}
 }
 
-// WrongKey counts a key that is nobody's by the status of its answer.
+// WrongKey counts an unknown key by the status of the answer.
 func (t *Telemetry) WrongKey(status int) {
 	t.metrics.wrongKeys.WithLabelValues(strconv.Itoa(status)).Inc()
 }
 
-// RateLimited counts what came too often.
+// RateLimited counts requests that came too often.
 func (t *Telemetry) RateLimited(scope observe.RateScope) {
 	t.metrics.rateRefusals.WithLabelValues(string(scope)).Inc()
 }
 
-// agentSource is the source of tools that are agents.
+// agentSource is the source of agents used as tools.
 const agentSource = "agent"
 
-// countChild counts the call that a tool session answers, when its first turn has
-// ended: nobody runs that call, so no tool is told to have ended. The name of the
-// tool is its caller's; it is counted by its agent.
+// countChild counts the call that a tool session answers, when its first turn has ended: nobody runs that call, so no
+// tool reports its end. The tool's name belongs to its caller; it is counted by its agent.
 func (t *Telemetry) countChild(ended *observe.TurnRun) {
 	claim := ended.Claim
 	if !claim.Session.AnswersCall() || claim.Trigger.Sequence != 1 || !claim.Turn.ContinuesID.IsZero() {
@@ -92,16 +91,16 @@ func (t *Telemetry) countChild(ended *observe.TurnRun) {
 	case observe.RunCancelled:
 		outcome = observe.ToolStopped
 	default:
-		return // it goes on
+		return // it continues
 	}
 	took := max(0, time.Since(claim.Turn.CreatedAt.Std()))
 	t.metrics.tool.WithLabelValues(t.metrics.tools.label(claim.Agent.Slug), agentSource, string(outcome)).
 		Observe(took.Seconds())
 }
 
-// classOf is a failure's class; internal for one that does not say.
+// classOf returns a failure's class; internal if it has none.
 func classOf(failure *parley.Failure) parley.ErrorClass {
-	if failure == nil || !slices.Contains(parley.ErrorClasses(), failure.Class) { // agents elsewhere name theirs
+	if failure == nil || !slices.Contains(parley.ErrorClasses(), failure.Class) { // outside agents choose theirs
 		return parley.ClassInternal
 	}
 	return failure.Class
@@ -140,7 +139,7 @@ func (t *Telemetry) CallEnded(ctx context.Context, ended observe.CallEnded) {
 	}
 }
 
-// reserve adds what a call holds to the gauges, or with sign -1 takes it back.
+// reserve adds a call's reservation to the gauges, or with sign -1 removes it.
 func (t *Telemetry) reserve(reserved *store.Reservation, sign float64) {
 	if reserved == nil {
 		return
@@ -151,10 +150,10 @@ func (t *Telemetry) reserve(reserved *store.Reservation, sign float64) {
 	}
 }
 
-// nanodollars are what a dollar of parley.Money has.
+// nanodollars is the number of units of parley.Money in a dollar.
 const nanodollars = 1e9
 
-// callRefused is the outcome of a call whose record the store did not take.
+// callRefused is the outcome of a call whose record the store refused.
 const callRefused = "refused"
 
 func (t *Telemetry) countCall(ended *observe.CallEnded) {
@@ -256,7 +255,7 @@ func (t *Telemetry) Swept(sessions int) {
 // The values of the label outcome of parley_store_seconds.
 const (
 	storeOK      = "ok"
-	storeRefused = "refused" // a code that says no
+	storeRefused = "refused" // refused with a code
 	storeFailed  = "failed"  // the database itself, or no time left
 )
 

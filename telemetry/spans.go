@@ -13,11 +13,10 @@ import (
 	"example.org/parley/store"
 )
 
-// turnKey holds what the spans inside a turn repeat of it.
+// turnKey is the context key of what a turn's spans repeat.
 type turnKey struct{}
 
-// turn begins the span of a turn's run. Its parent is the request that posted
-// the trigger, whichever process answered that.
+// turn begins the span of a turn's run. Its parent is the request that posted the trigger, in whatever process.
 func (t *traces) turn(ctx context.Context, claim *store.Claim) context.Context {
 	if parent := parley.TraceParentOf(claim.Trigger.Metadata); parent != "" {
 		ctx = withParent(ctx, parent)
@@ -39,7 +38,7 @@ func sessionOf(ctx context.Context) attribute.KeyValue {
 	return session
 }
 
-// turnEnded ends the span. What interrupts a turn is no error of it.
+// turnEnded ends the span. An interruption of a turn is not an error of it.
 func (t *traces) turnEnded(ctx context.Context, ended *observe.TurnRun) {
 	span := trace.SpanFromContext(ctx)
 	span.SetAttributes(attrOutcome.String(string(ended.Outcome)))
@@ -49,8 +48,8 @@ func (t *traces) turnEnded(ctx context.Context, ended *observe.TurnRun) {
 	span.End()
 }
 
-// failSpan marks a span as failed. Its words are a class, never a provider's or
-// a tool's own: those may repeat what was written.
+// failSpan marks a span as failed. The text is a class, never a provider's or a tool's own words, which may repeat
+// contents.
 func failSpan(span trace.Span, class string) {
 	span.SetAttributes(attrErrorType.String(class))
 	span.SetStatus(codes.Error, class)
@@ -113,8 +112,7 @@ func (t *traces) call(ctx context.Context, begun *observe.CallBegun) context.Con
 	return ctx
 }
 
-// providerName is a provider as the conventions call it; Parley's own names
-// stand for those that they do not know.
+// providerName returns a provider's name in the conventions; Parley's own name if they do not know it.
 func providerName(provider string) string {
 	if provider == "dashscope" {
 		return "alibaba_cloud"
@@ -152,7 +150,7 @@ func (t *traces) callEnded(ctx context.Context, ended *observe.CallEnded) {
 	}
 }
 
-// finishReason is a reason as the conventions call it.
+// finishReason returns a reason's name in the conventions.
 func finishReason(reason parley.FinishReason) string {
 	switch reason {
 	case parley.FinishToolCalls:

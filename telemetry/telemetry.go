@@ -22,10 +22,10 @@ const (
 	ShutdownTime = 5 * time.Second
 )
 
-// ContentEnv names the setting that lets spans hold what people and models write.
+// ContentEnv names the setting that lets spans contain what people and models write.
 const ContentEnv = "PARLEY_TRACE_CONTENT"
 
-// Options of New. Zero fields are fine.
+// Options configure New. Zero fields are fine.
 type Options struct {
 	Version string
 	Log     *slog.Logger
@@ -43,8 +43,8 @@ type Telemetry struct {
 
 var _ observe.Observer = (*Telemetry)(nil)
 
-// New sets metrics up and, when the environment names an OTLP endpoint, traces;
-// Shutdown ends those. CodeInvalid for a setting that cannot work.
+// New sets up metrics and, if the environment names an OTLP endpoint, traces, which Shutdown ends. It returns
+// CodeInvalid for an unusable setting.
 func New(ctx context.Context, options Options) (*Telemetry, error) {
 	if options.Log == nil {
 		options.Log = slog.New(slog.DiscardHandler)
@@ -69,12 +69,11 @@ func New(ctx context.Context, options Options) (*Telemetry, error) {
 	return t, nil
 }
 
-// Watch sets what a scrape reads. Call it before the first one.
+// Watch sets the sources of a scrape. Call it before the first one.
 func (t *Telemetry) Watch(sources Sources) { t.gauges.sources = sources }
 
-// Shutdown sends the spans that wait, for as long as ctx and ShutdownTime let
-// it, and ends the goroutine that sends them. What cannot be sent is lost, and
-// told in the log alone.
+// Shutdown sends the waiting spans, within ctx and ShutdownTime, and ends the goroutine that sends them. Spans that
+// cannot be sent are lost, which only the log reports.
 func (t *Telemetry) Shutdown(ctx context.Context) {
 	if t.traces == nil {
 		return
@@ -86,7 +85,7 @@ func (t *Telemetry) Shutdown(ctx context.Context) {
 	}
 }
 
-// Metrics answers a scrape. Who may ask is for the caller to decide.
+// Metrics answers a scrape. The caller decides who may ask.
 func (t *Telemetry) Metrics() http.Handler {
 	return promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{
 		ErrorLog: slog.NewLogLogger(t.log.Handler(), slog.LevelWarn), ErrorHandling: promhttp.ContinueOnError,

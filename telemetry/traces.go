@@ -30,15 +30,14 @@ const (
 // scopeName is the instrumentation scope of every span.
 const scopeName = "parley"
 
-// traces makes the spans. The environment's OTEL_* settings of sampler, resource
-// and batches are the SDK's own to read.
+// traces makes the spans. The SDK itself reads the OTEL_* settings of sampler, resource and batches.
 type traces struct {
 	provider *sdk.TracerProvider
 	tracer   trace.Tracer
 	contents bool
 }
 
-// newTraces is nil when the environment asks for no traces.
+// newTraces returns nil if the environment requests no traces.
 func newTraces(ctx context.Context, options Options, failures prometheus.Counter) (*traces, error) {
 	env := options.Env
 	if strings.EqualFold(env("OTEL_SDK_DISABLED"), "true") || env("OTEL_TRACES_EXPORTER") == "none" {
@@ -86,8 +85,7 @@ func orFalse(setting string) string {
 	return setting
 }
 
-// exports counts and logs batches that were not taken, which would else be
-// reported by way of a global.
+// exports counts and logs refused batches, which the SDK would otherwise report through a global.
 type exports struct {
 	sdk.SpanExporter
 
@@ -106,7 +104,7 @@ func (e *exports) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) err
 	now := time.Now().UnixNano()
 	if last := e.complains.Load(); now-last >= int64(complainEvery) && e.complains.CompareAndSwap(last, now) {
 		e.log.Warn(
-			"spans could not be sent to the OTLP endpoint and are lost; turns go on",
+			"spans could not be sent to the OTLP endpoint and are lost; turns continue",
 			"spans",
 			len(spans),
 			"error",
@@ -116,15 +114,15 @@ func (e *exports) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) err
 	return nil
 }
 
-// traceParent is the W3C form of the span in ctx, "" for none.
+// traceParent returns the W3C form of the span in ctx, "" for none.
 func traceParent(ctx context.Context) string {
 	carrier := propagation.MapCarrier{}
 	propagation.TraceContext{}.Inject(ctx, carrier)
 	return carrier.Get(parley.TraceParentField)
 }
 
-// withParent makes the span that a traceparent names the parent of those begun
-// under ctx. One that cannot be read is none.
+// withParent makes the span named by a traceparent the parent of those begun under ctx. An unreadable traceparent is
+// ignored.
 func withParent(ctx context.Context, traceParent string) context.Context {
 	return propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{parley.TraceParentField: traceParent})
 }

@@ -22,7 +22,7 @@ import (
 	"example.org/parley/store"
 )
 
-// receiver is an OTLP collector on loopback that keeps what it is sent.
+// receiver is an OTLP collector on loopback that stores what it receives.
 type receiver struct {
 	url string
 
@@ -58,8 +58,8 @@ func receive(t *testing.T) *receiver {
 	return r
 }
 
-// withTraces opens a house whose spans go to a receiver. Settings are the process's
-// own environment: the SDK reads it itself.
+// withTraces opens a house whose spans go to a receiver. Settings go into the process's own environment, which the SDK
+// reads.
 func withTraces(t *testing.T, settings ...string) (*house, *receiver) {
 	t.Helper()
 	r := receive(t)
@@ -89,7 +89,7 @@ func attributes(list []*common.KeyValue) map[string]string {
 	return found
 }
 
-// received are the spans sent so far, all of them: Shutdown has flushed.
+// received returns all spans sent so far: Shutdown has flushed them.
 func (h *house) received(r *receiver) []*otlp.Span {
 	h.Helper()
 	h.rest()
@@ -99,7 +99,7 @@ func (h *house) received(r *receiver) []*otlp.Span {
 	return r.spans
 }
 
-// tree draws spans as lines, each under its parent, in the order of their start.
+// tree draws spans as lines, each under its parent, in order of their start.
 func tree(spans []*otlp.Span, parent string, depth int) []string {
 	var under []*otlp.Span
 	for _, span := range spans {
@@ -136,8 +136,8 @@ const (
 	callerParent = "00-" + callerTrace + "-" + callerSpan + "-01"
 )
 
-// One post with a caller's traceparent is one trace: the request, the turn, its
-// steps, their calls and tools, a retry and a failure among them.
+// One post with a caller's traceparent is one trace: the request, the turn, its steps, their calls and tools, including
+// a retry and a failure.
 func TestSpansFormATree(t *testing.T) {
 	h, r := withTraces(
 		t,
@@ -207,8 +207,7 @@ func spanID(t *testing.T, text string) string {
 	return string(raw[:])
 }
 
-// What each span says, in the names of the conventions, and that none of it is
-// what people or models wrote.
+// Each span has the attributes of the conventions, and none contains what people or models wrote.
 func TestSpansSayWhatTheConventionsAsk(t *testing.T) {
 	h, r := withTraces(t)
 	session, _ := h.say("sim/tool", "a secret question")
@@ -281,7 +280,7 @@ func TestContentsAreInSpansOnlyWhenAskedFor(t *testing.T) {
 	}
 }
 
-// A client may write a traceparent of its own into a message's metadata.
+// A client may put a traceparent of its own into a message's metadata.
 func TestMetadataOfAMessageNamesItsTrace(t *testing.T) {
 	h, r := withTraces(t)
 	status, answer := h.do(
@@ -305,7 +304,7 @@ func TestMetadataOfAMessageNamesItsTrace(t *testing.T) {
 	}
 	spans := h.received(r)
 	if got := tree(spans, spanID(t, callerSpan), 0); len(got) == 0 || got[0] != "invoke_agent Parley internal" {
-		t.Errorf("under the span that the metadata names: %v", got)
+		t.Errorf("under the span named by the metadata: %v", got)
 	}
 	turns := 0
 	for _, line := range tree(spans, "", 0) {
@@ -333,7 +332,7 @@ func TestLogLinesNameTheirTrace(t *testing.T) {
 	}
 }
 
-// A collector that is gone costs spans, never turns; it is counted and told once.
+// A collector that is gone costs spans, never turns; the failure is counted, and logged once.
 func TestExportsThatFailAreCounted(t *testing.T) {
 	h, r := withTraces(t, "OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "1")
 	r.mu.Lock()

@@ -12,17 +12,16 @@ import (
 	"example.org/parley"
 )
 
-// Registry is several sources as one. Where two have a tool of the same name,
-// the earlier source has it. It keeps nothing: what a source has now, the
-// registry has now.
+// Registry combines several sources into one. If two have a tool of the same name, the earlier source wins. It stores
+// nothing: changes of a source show immediately.
 type Registry struct {
 	sources []Source
 }
 
 var _ Source = (*Registry)(nil)
 
-// Join makes a Registry. CodeInvalid when two sources have the same name by now:
-// what is configured must not hide something else.
+// Join makes a Registry. It returns CodeInvalid if two sources already have a tool of the same name: a configured tool
+// must not hide another.
 func Join(sources ...Source) (*Registry, error) {
 	owner := map[string]string{}
 	for _, source := range sources {
@@ -64,7 +63,7 @@ func (r *Registry) Tools() []Tool {
 	return slices.CompactFunc(all, func(a, b Tool) bool { return byName(a, b) == 0 })
 }
 
-// Faults lists the tools of all sources that cannot be used, by name.
+// Faults lists the unusable tools of all sources, by name.
 func (r *Registry) Faults() []Fault {
 	var all []Fault
 	for _, source := range r.sources {
@@ -74,14 +73,14 @@ func (r *Registry) Faults() []Fault {
 	return all
 }
 
-// Await returns when each of the sources has.
+// Await returns when Await of every source has.
 func (r *Registry) Await(ctx context.Context) {
 	for _, source := range r.sources {
 		source.Await(ctx)
 	}
 }
 
-// Expects reports whether one of the sources does.
+// Expects reports whether one of the sources expects the name.
 func (r *Registry) Expects(name string) bool {
 	return slices.ContainsFunc(r.sources, func(source Source) bool { return source.Expects(name) })
 }

@@ -26,7 +26,7 @@ func (named) answer(context.Context, tool.Call) (json.RawMessage, error) {
 	return json.RawMessage("null"), nil
 }
 
-// source is a list of tools that may change, and a prefix that it expects.
+// source is a list of tools that may change, with an expected prefix.
 type source struct {
 	tools   []tool.Tool
 	expects string
@@ -68,10 +68,10 @@ func TestJoinedSourcesReadAsOne(t *testing.T) {
 		t.Errorf("alpha is %v, %v", found, ok)
 	}
 	if _, ok := registry.Tool("gamma"); ok {
-		t.Error("a tool that nobody has was found")
+		t.Error("a missing tool was found")
 	}
 	if !registry.Expects("fs__read") || registry.Expects("alpha") {
-		t.Error("what is expected is not what the sources expect")
+		t.Error("Expects differs from the sources'")
 	}
 	second.tools = append(second.tools, named{"beta", "two"}, named{"omega", "two"})
 	if diff := cmp.Diff(
@@ -81,7 +81,7 @@ func TestJoinedSourcesReadAsOne(t *testing.T) {
 		t.Errorf("after a source changed: %s", diff)
 	}
 	if found, _ := registry.Tool("beta"); found.Source() != "one" {
-		t.Error("a later source took a name over")
+		t.Error("a later source took over a name")
 	}
 }
 

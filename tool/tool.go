@@ -11,54 +11,51 @@ import (
 type Tool interface {
 	Definition() parley.ToolDefinition
 	Annotations() parley.ToolAnnotations
-	// Source says for people who runs it: "builtin", "http", "mcp/NAME".
+	// Source tells people who runs the tool: "builtin", "http", "mcp/NAME".
 	Source() string
-	// Call runs it. An error is told to the model as the call's result; ctx ends with the
-	// tool's deadline or the turn.
+	// Call runs the tool. The model gets an error as the call's result; ctx ends with the tool's deadline or the turn.
 	Call(ctx context.Context, call Call) (Result, error)
 }
 
-// Result is what a tool answers: any JSON, or pieces in their order. Each thing stands in
-// it once: bytes are a piece, never text.
+// Result is a tool's answer: any JSON, or pieces in order. It contains each thing once: bytes are a piece, never text.
 type Result struct {
 	JSON   json.RawMessage
-	Pieces []Piece // set: JSON does not count
+	Pieces []Piece // if set, JSON is ignored
 }
 
-// Piece is one thing in a result: a text, an object or a link as a part of the record, or
-// the bytes of a file. Of a file the part names at most Name and MediaType; the worker
-// keeps the bytes, finds out what they are, and puts the file's part in their place.
+// Piece is one thing in a result: a text, an object or a link as a part of the record, or the bytes of a file. For a
+// file the part names at most Name and MediaType; the worker stores the bytes, detects their type, and replaces the
+// piece by the file's part.
 type Piece struct {
 	parley.Part
-	Data []byte // of a file; nil for everything else
+	Data []byte // of a file; nil for anything else
 }
 
-// JSON is the result of a tool that answers JSON.
+// JSON returns the result of a tool that answers JSON.
 func JSON(raw json.RawMessage, err error) (Result, error) { return Result{JSON: raw}, err }
 
-// Source finds the server's tools by name. What it has may change while it is
-// used: a server behind it comes, goes, or offers others.
+// Source finds the server's tools by name. Its tools may change while it is used: a server behind it may come, go, or
+// offer others.
 type Source interface {
 	Tool(name string) (Tool, bool)
 	Tools() []Tool // by name
-	// Expects reports whether a tool of this name may be there later: it belongs to
-	// something configured that does not answer yet.
+	// Expects reports whether a tool of this name may appear later: it belongs to something configured that has not
+	// answered yet.
 	Expects(name string) bool
-	// Await returns when everything configured was tried once, which is so from soon
-	// after the start on, or when ctx ends.
+	// Await returns when everything configured was tried once, which is soon after the start, or when ctx ends.
 	Await(ctx context.Context)
-	// Faults are the tools that it knows of and that cannot be used, by name.
+	// Faults returns the known but unusable tools, by name.
 	Faults() []Fault
 }
 
-// Fault is a tool that cannot be used: agents are not given it.
+// Fault is an unusable tool: agents do not get it.
 type Fault struct {
 	Name   string
-	Source string // as Tool.Source
-	Reason string // for people; it repeats no secret
+	Source string // like Tool.Source
+	Reason string // for people; contains no secret
 }
 
-// Digest names a tool of the server as it is.
+// Digest identifies the present version of a server's tool.
 func Digest(tool Tool) string {
 	return parley.DigestOfTool(tool.Source(), tool.Definition(), tool.Annotations())
 }
@@ -72,7 +69,7 @@ type Call struct {
 	ID          string
 	Arguments   json.RawMessage // a JSON object
 	ProjectPath string          // the session's project directory; "" without one
-	TraceParent string          // W3C, of the run of this tool; "" for none
+	TraceParent string          // W3C, of this tool's run; "" for none
 
 	// Progress takes how far the call has come, as often as the tool likes; it never
 	// blocks. nil when nobody wants to know.

@@ -7,19 +7,18 @@ import (
 	"example.org/parley/tool"
 )
 
-// accepted is what the owner of a turn's session has accepted, as far as a run has
-// had to look.
+// accepted holds what the owner of a turn's session has accepted. A run fills it in as far as it needs it.
 type accepted struct {
 	parley.Accepted
-	agent parley.Agent // in the version that the owner accepted; without grants when none is
-	// nobody keeps acceptances here: neither the session nor its agent has any, or a version from before
+	agent parley.Agent // the version that the owner accepted; it has no grants if the owner accepted none
+	// any is false if neither the session nor its agent records acceptances, or the version predates them
 	any bool
-	// the latest version that the owner made; set once looked for, without a version when there is none
+	// the latest version that the owner made; set once looked up, without a version if there is none
 	own *parley.Agent
 }
 
-// readAccepted reads what the session's owner has accepted, once a run. Only a run
-// with a call that would run unasked, or opens a session, comes here.
+// readAccepted reads what the session's owner has accepted, once per run. Only a run with a call that would run without
+// a question, or that opens a session, needs it.
 func (r *rules) readAccepted() error {
 	if r.accepted != nil {
 		return nil
@@ -43,8 +42,8 @@ func (r *rules) readAccepted() error {
 	return nil
 }
 
-// forChild is what the session of a call begins with: it accepts nothing by being
-// opened, nor does one of an agent that is newer than the session above.
+// forChild returns the acceptances that a call's session begins with. Opening it accepts nothing; neither does opening
+// one of an agent newer than the parent session.
 func (a *accepted) forChild() *parley.Accepted {
 	if a.any {
 		return nil
@@ -52,9 +51,9 @@ func (a *accepted) forChild() *parley.Accepted {
 	return a.Clone()
 }
 
-// changed says why a call that the rules let run is asked about all the same: the
-// session's owner has not accepted the tool as it is, or the agent's rules that let it
-// run, and somebody else made them. "" for a call that may run.
+// changed says why a call must be approved although the rules allow it: somebody other than the session's owner changed
+// the tool, or the agent's rules that allow the call, and the owner has not accepted the change. It returns "" if the
+// call may run.
 func (r *rules) changed(call *toolCall, ruling parley.Ruling) (parley.ApprovalReason, error) {
 	if err := r.readAccepted(); err != nil || r.accepted.any {
 		return "", err
@@ -88,7 +87,7 @@ func (r *rules) changed(call *toolCall, ruling parley.Ruling) (parley.ApprovalRe
 	return "", nil
 }
 
-// digestOf is the call's tool as it is.
+// digestOf returns the digest of the call's tool as it is now.
 func (r *rules) digestOf(call *toolCall) string {
 	if call.tool != nil {
 		return tool.Digest(call.tool)
@@ -96,7 +95,7 @@ func (r *rules) digestOf(call *toolCall) string {
 	return call.ref.Digest()
 }
 
-// allowed reports whether the rules let the call run if the agent had other grants.
+// allowed reports whether the rules would allow the call under the given grants.
 func (r *rules) allowed(call *toolCall, grants []parley.Grant) bool {
 	var annotations parley.ToolAnnotations
 	if call.tool != nil {
@@ -107,9 +106,8 @@ func (r *rules) allowed(call *toolCall, grants []parley.Grant) bool {
 	return rules.Decide(call.name, call.arguments, annotations).Effect == parley.GrantAllow
 }
 
-// offeredBefore reports whether a session from before acceptances were kept has had
-// the tool that is called, by its agent then or by itself: one of the server's by its
-// name, one that is defined there as it is.
+// offeredBefore reports whether a session that predates acceptances already had the called tool, through its agent's
+// version then or by itself. The server's tools compare by name, tools defined inline by their definition.
 func (r *rules) offeredBefore(call *toolCall) bool {
 	own := call.ref.Digest()
 	offers := func(ref parley.ToolRef) bool { return ref.Offers(call.name) && ref.Digest() == own }
@@ -124,8 +122,8 @@ func (r *rules) chosen() bool {
 	return trigger.Settings.Tools != nil && trigger.Author.ID == r.claim.Session.OwnerID
 }
 
-// ownVersion is the latest version of the agent that the session's owner made: it
-// keeps what the owner accepted by making it.
+// ownVersion returns the latest version of the agent that the session's owner made. By making it, the owner accepted
+// its contents.
 func (r *rules) ownVersion() (*parley.Agent, error) {
 	if r.accepted.own != nil {
 		return r.accepted.own, nil

@@ -13,8 +13,8 @@ import (
 	"example.org/parley/tool"
 )
 
-// A failed turn is tried again where it failed: its tools do not run again, the
-// model sees their results and not the broken answer, and the record is one.
+// Retrying a failed turn resumes where it failed: its tools do not run again, the model sees their results but not the
+// broken answer, and the record stays one.
 func TestRetryGoesOnWhereItFailed(t *testing.T) {
 	r := newRig(t)
 	var ran atomic.Int64
@@ -60,7 +60,7 @@ func roles(request model.Request) (roles []string) {
 	return roles
 }
 
-// A cancelled turn is tried again without what it had begun to say.
+// The retry of a cancelled turn leaves out the partial answer.
 func TestRetryOfACancelledTurn(t *testing.T) {
 	r := newRig(t)
 	w := r.start(nil)
@@ -91,7 +91,7 @@ func TestRetryOfACancelledTurn(t *testing.T) {
 	}
 }
 
-// A turn beyond its steps goes on from where it stood, with as many again.
+// A turn that ran out of steps resumes where it stopped, with as many steps again.
 func TestContinueBeyondTheSteps(t *testing.T) {
 	r := newRig(t)
 	r.tools = fakeTools{
@@ -134,7 +134,7 @@ func TestContinueBeyondTheSteps(t *testing.T) {
 	}
 }
 
-// A steer that came while the turn was queued is shown at its first step.
+// A steer posted while the turn is queued is shown at its first step.
 func TestSteerBeforeTheFirstStep(t *testing.T) {
 	r := newRig(t)
 	sessionID := r.session(parley.Settings{}, nil)

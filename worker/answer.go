@@ -15,33 +15,32 @@ import (
 // MaxBlocks bounds the blocks of one model answer.
 const MaxBlocks = 1024
 
-// answer collects one model answer as the rows of a step. The first assistant
-// row takes leading reasoning and the text behind it; reasoning after text, text
-// after a call, and each call open a row of their own.
+// answer collects one model answer as the rows of a step. The first assistant row takes leading reasoning and the text
+// after it; reasoning after text, text after a call, and each call open a row of their own.
 type answer struct {
 	turn    *claimed
 	step    int
-	attempt int    // of the step: the last call made
+	attempt int    // the step's last attempt
 	rows    []*row // in sequence order; the first is there from the start
-	blocks  []*row // by the adapter's number
-	begun   bool   // the step is open in the store
-	shown   bool   // something of it was visible to watchers
-	silent  bool   // the last attempt failed before anything came of it: the next one waits less
+	blocks  []*row // indexed by the adapter's block number
+	begun   bool   // the store has opened the step
+	shown   bool   // watchers have seen some of it
+	silent  bool   // the last attempt failed with no output: the next one waits less
 	bytes   int
-	held    int64             // of what the process keeps for answers
-	call    store.CallSettled // of the last call
+	held    int64             // bytes counted against the process's room for answers
+	call    store.CallSettled // the last call
 	usage   parley.Usage
 	finish  parley.FinishReason // "" until the answer is complete
 	failure *parley.Failure     // why there is no answer
-	status  int                 // the HTTP status that the provider failed with, else 0
+	status  int                 // the HTTP status of the provider's failure, or 0
 	retry   retryable
 	started time.Time
 	first   time.Time // of the first chunk
 	ended   time.Time
 
-	question  *question     // that it answers
-	noted     []model.Chunk // as the model gave them, for the response cache
-	noteBytes int           // of their contents
+	question  *question     // the question that it answers
+	noted     []model.Chunk // as received from the model, for the response cache
+	noteBytes int           // size of their contents
 }
 
 func newAnswer(t *claimed, step int) *answer {
@@ -49,7 +48,7 @@ func newAnswer(t *claimed, step int) *answer {
 	return &answer{turn: t, step: step, rows: []*row{first}}
 }
 
-// again forgets an attempt that has shown nothing.
+// again resets an attempt that has shown nothing.
 func (a *answer) again() {
 	first := a.rows[0]
 	first.refusal.Reset()
@@ -60,28 +59,27 @@ func (a *answer) again() {
 	a.first, a.ended = time.Time{}, time.Time{}
 }
 
-// errTooLong ends an answer beyond its bounds.
-var errTooLong = model.NewError(parley.ClassModel, false, "the answer is longer than this server takes", nil)
+// errTooLong ends an answer that exceeds its bounds.
+var errTooLong = model.NewError(parley.ClassModel, false, "the answer is longer than this server accepts", nil)
 
-// What the answers that a process is being given may hold, in bytes of their text. A
-// process keeps several copies of it.
+// Bounds, in bytes of text, on the answers that a process receives at once. The process holds several copies of each.
 const (
 	answersHold    = 64 << 20
-	answersOfOne   = answersHold / 2 // of a workspace
-	answerFree     = 256 << 10       // of each answer: it counts nothing
+	answersOfOne   = answersHold / 2 // per workspace
+	answerFree     = 256 << 10       // of each answer is free
 	answerHoldStep = 256 << 10
-	rowHolds       = 2 << 10 // of each further row, beside its text
+	rowHolds       = 2 << 10 // per further row, in addition to its text
 )
 
-// errCrowded ends an answer for which there is no room beside others.
+// errCrowded ends an answer that finds no room beside the others.
 var errCrowded = model.NewError(
 	parley.ClassLimit,
 	false,
-	"long answers that are being given hold as much memory as they may on this server; try again when one has ended",
+	"the long answers under way use all the memory that this server allows them; try again when one has ended",
 	nil,
 )
 
-// hold counts what the answer has grown to.
+// hold counts the answer's present size.
 func (a *answer) hold() error {
 	for int64(a.bytes+(len(a.rows)-1)*rowHolds) > a.held+answerFree {
 		if !a.turn.w.answers.Take(a.turn.fence.WorkspaceID, answerHoldStep) {
@@ -92,7 +90,7 @@ func (a *answer) hold() error {
 	return nil
 }
 
-// release gives back what the answer has held.
+// release gives back the room that the answer held.
 func (s *asking) release() {
 	if a := s.answering; a != nil && a.held > 0 {
 		s.w.answers.Give(s.fence.WorkspaceID, a.held)
@@ -100,7 +98,7 @@ func (s *asking) release() {
 	}
 }
 
-// take adds a chunk. An error is the store's, errTooLong or errCrowded.
+// take adds a chunk. Its error is the store's, errTooLong or errCrowded.
 func (a *answer) take(chunk *model.Chunk) error {
 	switch chunk.Kind {
 	case model.ChunkUsage:
@@ -118,7 +116,7 @@ func (a *answer) take(chunk *model.Chunk) error {
 	}
 	if into == nil {
 		var err error
-		if into, err = a.place(chunk); err != nil {
+		if into, err = a.rowFor(chunk); err != nil {
 			return err
 		}
 	}
@@ -140,7 +138,7 @@ func (a *answer) take(chunk *model.Chunk) error {
 		return a.hold()
 	}
 	if strings.IndexByte(text, 0) >= 0 {
-		text = strings.ReplaceAll(text, "\x00", "\uFFFD") // no database of ours stores NUL
+		text = strings.ReplaceAll(text, "\x00", "\uFFFD") // neither database stores NUL
 	}
 	if a.bytes += len(text); a.bytes > parley.MaxAnswerBytes {
 		return errTooLong
@@ -162,7 +160,7 @@ func (a *answer) take(chunk *model.Chunk) error {
 	return a.show(into, kind, text)
 }
 
-// cite notes where a piece of a text is from. It is told when the row settles.
+// cite keeps the source of a piece of text until the row settles.
 func (a *answer) cite(chunk *model.Chunk) error {
 	if chunk.Citation == nil || chunk.Block < 0 || chunk.Block >= len(a.blocks) || a.blocks[chunk.Block] == nil {
 		return nil
@@ -178,8 +176,8 @@ func (a *answer) cite(chunk *model.Chunk) error {
 	return a.hold()
 }
 
-// show shows watchers what a row has grown by, and never more than MaxUnkept bytes that
-// the store does not have: that is what a death of this process can lose.
+// show sends watchers a row's new text, and never more than MaxUnkept bytes beyond what the store has: this bounds what
+// the death of this process can lose.
 func (a *answer) show(into *row, kind parley.ContentKind, text string) error {
 	for text != "" {
 		piece := text[:cutAt(text, parley.MaxUnkept)]
@@ -195,7 +193,7 @@ func (a *answer) show(into *row, kind parley.ContentKind, text string) error {
 	return nil
 }
 
-// cutAt is where text is cut that may have n bytes: between characters.
+// cutAt returns where to cut text to at most n bytes without splitting a character.
 func cutAt(text string, n int) int {
 	if len(text) <= n {
 		return len(text)
@@ -206,7 +204,7 @@ func cutAt(text string, n int) int {
 	return n
 }
 
-// keep waits until the store has all that was shown of a row. It ends with the turn.
+// keep waits until the store has everything shown of a row, or the turn ends.
 func (a *answer) keep(r *row) error {
 	for wait := keepPause; ; wait = min(2*wait, longestKeepPause) {
 		a.turn.w.flusher.flush(a.turn.writes, []*row{r})
@@ -219,15 +217,14 @@ func (a *answer) keep(r *row) error {
 	}
 }
 
-// How long an answer rests before it is tried again to keep it.
+// Pauses before a failed flush of an answer is tried again.
 const (
 	keepPause        = 10 * time.Millisecond
 	longestKeepPause = time.Second
 )
 
-// place finds the row of a block that begins, and opens a new one where the
-// block cannot join the last.
-func (a *answer) place(chunk *model.Chunk) (*row, error) {
+// rowFor finds the row for a new block, and opens one where the block cannot join the last row.
+func (a *answer) rowFor(chunk *model.Chunk) (*row, error) {
 	if chunk.Block < 0 || chunk.Block >= MaxBlocks {
 		return nil, errTooLong
 	}
@@ -242,7 +239,7 @@ func (a *answer) place(chunk *model.Chunk) (*row, error) {
 		joins = into.role == parley.RoleAssistant && into.refusal.Len() == 0
 	case model.ChunkToolCall, model.ChunkArguments:
 		joins = false
-	default: // reasoning, or what a provider wants back of reasoning that it keeps to itself
+	default: // reasoning, or opaque reasoning data that the provider wants back
 		joins = joins && !into.reasoned
 	}
 	if !joins {
@@ -289,7 +286,7 @@ func (a *answer) openRow(chunk *model.Chunk) (*row, error) {
 	return fresh, nil
 }
 
-// refused reports that the model or a filter declined.
+// refused reports that the model or a filter declined to answer.
 func (a *answer) refused() bool {
 	if a.finish == parley.FinishRefusal {
 		return true
@@ -302,7 +299,7 @@ func (a *answer) refused() bool {
 	return false
 }
 
-// empty reports that a complete answer has neither text nor a call.
+// empty reports that a complete answer has neither text nor calls.
 func (a *answer) empty() bool {
 	for _, r := range a.rows {
 		if r.role == parley.RoleToolCall || strings.TrimSpace(r.stream.Text(parley.KindText)) != "" {
@@ -312,7 +309,7 @@ func (a *answer) empty() bool {
 	return true
 }
 
-// drop makes the hub forget the rows: the claim is gone, or given back.
+// drop makes the hub forget the rows, because the claim is lost or given back.
 func (a *answer) drop() {
 	a.turn.w.flusher.remove(a.rows)
 	for _, r := range a.rows {

@@ -13,52 +13,50 @@ import (
 	"example.org/parley/store"
 )
 
-// question is a step's request, ready to be sent.
+// question is a step's request, ready to send.
 type question struct {
-	place   place
-	request *model.Request // if the turn keeps it, and for an observer that reads contents; else nil
-	encoded model.EncodedRequest
-	filter  model.AnswerFilter // of the middleware; nil: answers are kept as they come
-	// speech is a speaker's answer; nil: the model is asked.
+	position position
+	request  *model.Request // kept if the turn or an observer needs its contents; else nil
+	encoded  model.EncodedRequest
+	filter   model.AnswerFilter // the middleware's; nil: answers are stored unchanged
+	// speech is the answer of a runtime's speaker; nil: the model is asked.
 	speech func(ctx context.Context) iter.Seq2[model.Chunk, error]
-	key    parley.Hash // of the response cache, if the turn uses it
-	served *served     // the answer that was in there; nil: the model is asked
+	key    parley.Hash // in the response cache, if the turn uses it
+	served *served     // the cached answer; nil: the model is asked
 	call   parley.Call // all but ID, MessageID and Attempt
 	system string
 	tools  []byte
 	steers []store.Steered
-	window *store.Window    // what of the record it shows
-	shown  []parley.Message // of the record; only if the turn keeps it
-	// estimate is of the whole request, as messages are stored with it; tokens in the
-	// model's own.
+	window *store.Window    // the part of the record that it shows
+	shown  []parley.Message // messages of the record; only if the turn keeps them
+	// estimate is the size of the whole request, in the units stored with messages; tokens counts in the model's own.
 	estimate int
 	tokens   int64
-	images   bool // it shows some
-	// reservation is what the call is sure of before it is sent; nil without limits.
+	images   bool // the request shows images
+	// reservation is what the call reserves before it is sent; nil without limits.
 	reservation *store.Reservation
 }
 
-// ask makes attempts at a request until one answers, or fails for good, or the
-// run is interrupted: then the answer has neither finish nor failure. An error
-// is the store's; CodeMore asks for the request to be built again.
+// ask makes attempts at a request until one answers, or fails for good, or the run is interrupted: an interrupted
+// answer has neither finish nor failure. Its error is the store's; CodeMore means that the request must be built again.
 func (s *asking) ask(q *question) (*answer, error) {
 	s.release()
-	a := newAnswer(s.claimed, q.place.step)
+	a := newAnswer(s.claimed, q.position.step)
 	s.answering = a
-	a.attempt, a.question = q.place.attempt, q
+	a.attempt, a.question = q.position.attempt, q
 	credential := q.call.Provider
 	if s.info.Simulator {
-		credential = string(s.settings.Model) // a simulated pause concerns nobody else
+		credential = string(s.settings.Model) // a simulated pause affects only this model
 	}
 	for tries := 1; ; tries++ {
 		if q.served == nil && !s.w.pauses.wait(s.ctx, credential, &s.w.options) {
 			return a, nil
 		}
 		err := s.attempt(a, q)
-		if parley.ErrorCode(err) == parley.CodeOverBudget && a.begun { // between two attempts others took what was left
+		if parley.ErrorCode(err) == parley.CodeOverBudget && a.begun { // other calls used up the rest meanwhile
 			a.failure = s.limits.atLimit(
 				"budget",
-				"what the first attempt had reserved was taken by other calls before the next one",
+				"other calls used up the budget between the first attempt and the next",
 			)
 			return a, nil
 		}
@@ -94,12 +92,11 @@ func (s *asking) ask(q *question) (*answer, error) {
 	}
 }
 
-// errNotBegun cancels a request whose step the store refused.
+// errNotBegun cancels a request whose step the store refused to begin.
 var errNotBegun = errors.New("worker: the step could not begin")
 
-// attempt sends the request and collects its answer. The request is on its way
-// while the store opens the step (or the call, of a further attempt); nothing of
-// the answer is shown before that has committed.
+// attempt sends the request and collects its answer. It sends while the store opens the step (or, for a further
+// attempt, the call); it shows nothing of the answer before that has committed.
 func (s *asking) attempt(a *answer, q *question) (err error) {
 	begin := s.beginning(a, q)
 	call := &begin.Call
@@ -124,16 +121,16 @@ func (s *asking) attempt(a *answer, q *question) (err error) {
 		waiting = false
 		return <-opened
 	}
-	defer func() { // of a panic: what ends the turn must find the step, not be overtaken by it
+	defer func() { // on a panic too, the step must be open before the turn is ended
 		if waiting {
-			_ = ready() // the panic speaks
+			_ = ready() // the panic is reported instead
 		}
 	}()
 	if q.reservation == nil {
 		go opening() // ends with the transaction; this attempt waits for it
 	} else if opening(); ctx.Err() != nil &&
-		context.Cause(ctx) == errNotBegun { //nolint:errorlint // it is set as it is
-		return ready() // nothing is sent that was not reserved
+		context.Cause(ctx) == errNotBegun { //nolint:errorlint // the cause is never wrapped
+		return ready() // nothing is sent without a reservation
 	}
 
 	a.started = time.Now()
@@ -156,7 +153,7 @@ func (s *asking) attempt(a *answer, q *question) (err error) {
 			err = a.take(&chunk)
 		}
 		if begins && err == nil {
-			s.shortening.shortenBeside(s.shortening.seen.due)
+			s.shortening.shortenBeside(s.shortening.latest.due)
 		}
 		if err != nil {
 			broken = err
@@ -173,7 +170,7 @@ func (s *asking) attempt(a *answer, q *question) (err error) {
 	return s.judge(a, broken)
 }
 
-// beginning is the record that an attempt starts with.
+// beginning returns the record that an attempt starts with.
 func (s *asking) beginning(a *answer, q *question) *store.StepBegin {
 	begin := &store.StepBegin{
 		Call:        q.call,
@@ -192,7 +189,7 @@ func (s *asking) beginning(a *answer, q *question) *store.StepBegin {
 	return begin
 }
 
-// openContained is open on a goroutine of its own, where a panic would be the process's.
+// openContained runs open and turns its panic into an error: on a goroutine of its own a panic would end the process.
 func (s *asking) openContained(a *answer, begin *store.StepBegin) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -217,28 +214,28 @@ func (s *asking) open(a *answer, begin *store.StepBegin) error {
 	return nil
 }
 
-// judge decides what an attempt came to. An error is CodeFenced.
+// judge decides the outcome of an attempt. Its error is CodeFenced.
 func (s *asking) judge(a *answer, broken error) error {
 	var failed *model.Error
 	var stored *parley.Error
 	switch {
 	case (broken != nil || a.finish == "") && (s.ctx.Err() != nil || s.writes.Err() != nil):
-		// Interrupted: the lease's end reaches its runs one after the other.
+		// Interrupted: when the lease ends, its runs learn of it one after the other.
 		a.finish = ""
 	case broken != nil && !errors.As(broken, &failed) && errors.As(broken, &stored): // a row could not be opened
 		if stored.Code == parley.CodeFenced {
 			return broken
 		}
-		s.log().ErrorContext(s.at, "an answer could not be kept whole", "call_id", a.call.CallID, "error", broken)
+		s.log().ErrorContext(s.at, "an answer could not be stored whole", "call_id", a.call.CallID, "error", broken)
 		a.finish, a.failure = "", brokenFailure(broken)
 	case broken != nil:
 		a.finish = ""
 		a.fail(broken)
 	case a.finish == "":
-		a.fail(model.NewError(parley.ClassStream, true, "the stream ended without saying that it is complete", nil))
+		a.fail(model.NewError(parley.ClassStream, true, "the stream ended before the answer was complete", nil))
 	case a.refused():
 		a.fail(model.NewError(parley.ClassContentFilter, false, "the model declined to answer", nil))
-	case a.question.speech != nil: // it may end without a word
+	case a.question.speech != nil: // it may end without text
 	case a.empty() && a.finish == parley.FinishLength:
 		a.fail(
 			model.NewError(
@@ -278,7 +275,7 @@ func (a *answer) record() {
 	}
 }
 
-// observed is what the observer is told of an attempt.
+// observed returns the observer's view of an attempt.
 func (a *answer) observed(call *parley.Call, reserved *store.Reservation, broken error) observe.CallEnded {
 	ended := observe.CallEnded{
 		Call:     call,
@@ -295,7 +292,7 @@ func (a *answer) observed(call *parley.Call, reserved *store.Reservation, broken
 	return ended
 }
 
-// parts are the answer's rows in order, as a request would show them.
+// parts returns the answer's rows in order, in the shape of a request.
 func (a *answer) parts() []model.Part {
 	var parts []model.Part
 	for _, r := range a.rows {

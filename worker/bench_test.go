@@ -8,8 +8,8 @@ import (
 	"example.org/parley/model"
 )
 
-// BenchmarkTurn runs whole turns of 200 tokens, 64 at once, in sessions of their
-// own: post, claim, stream, settle, through SQLite and the hub.
+// BenchmarkTurn runs whole turns of 200 tokens, 64 at once, each in a session of its own: post, claim, stream, settle,
+// through SQLite and the hub.
 func BenchmarkTurn(b *testing.B) {
 	r := newRig(b)
 	r.options.Log = nil

@@ -12,12 +12,11 @@ import (
 	"example.org/parley/store"
 )
 
-// outputEstimate is what an answer is taken to need that neither max_tokens nor the
-// model bounds, in tokens.
+// outputEstimate is the assumed length of an answer, in tokens, that neither max_tokens nor the model bounds.
 const outputEstimate = prompt.DefaultReserve
 
-// capped reports that a limit on tokens or money may hold for the turn. Of a tool
-// session's root only the store knows.
+// capped reports whether a limit on tokens or money may apply to the turn. Only the store knows the limits of a tool
+// session's root.
 func (b *budgets) capped() bool {
 	return b.limits.inEffect.Budgeted() || b.limits.ofAgent.Budgeted() || b.inTree()
 }
@@ -27,20 +26,18 @@ func (b *budgets) inTree() bool {
 	return !s.RootID.IsZero() && s.RootID != s.ID
 }
 
-// scopes are the budgets that a turn's calls are charged to. Nil pointers are
-// subjects that are gone.
+// scopes are the budgets that a turn's calls are charged to. Pointers to deleted subjects are nil.
 type scopes struct {
 	session, agent, root, rootAgent *store.Budget
 	limits, rootLimits              parley.Limits // in effect
 }
 
-// priced reports that a limit on money holds.
+// priced reports whether a limit on money applies.
 func (s *scopes) priced() bool {
 	return s.limits.Priced() || s.rootLimits.Priced() || s.agent != nil && s.agent.Limits.Priced()
 }
 
-// readScopes reads the limits and budgets that hold now, and makes the budgets
-// that are missing. Nil: nothing is limited.
+// readScopes reads the limits and budgets in force, and creates missing budgets. It returns nil if nothing is limited.
 func (b *budgets) readScopes() (*scopes, error) {
 	for {
 		s, err := b.lookAtScopes()
@@ -81,7 +78,7 @@ func limitsOf(b *store.Budget) parley.Limits {
 	return b.Limits
 }
 
-// lookAtScopes reads them once; the turn's own limits are then those of now.
+// lookAtScopes reads them once and updates the turn's own limits.
 func (b *budgets) lookAtScopes() (*scopes, error) {
 	session := &b.claim.Session
 	subjects := []store.BudgetSubject{
@@ -138,7 +135,7 @@ func (b *budgets) lookAtScopes() (*scopes, error) {
 	return s, nil
 }
 
-// charges are what a call is charged to, by subject.
+// charges returns what a call is charged to, by subject.
 func (s *scopes) charges() (charges []store.Charge) {
 	if s.limits.Budgeted() {
 		own := s.session.Limits
@@ -167,7 +164,7 @@ func (s *scopes) charges() (charges []store.Charge) {
 	return charges
 }
 
-// of is the budget of a charge.
+// of returns the budget of a charge.
 func (s *scopes) of(charge *store.Charge) *store.Budget {
 	for _, b := range []*store.Budget{s.session, s.root, s.agent, s.rootAgent} {
 		if b != nil && b.ID == charge.Subject {
@@ -177,8 +174,8 @@ func (s *scopes) of(charge *store.Charge) *store.Budget {
 	return &store.Budget{}
 }
 
-// afford finds out whether the next call fits into what the turn may spend, and
-// what to reserve for it; both nil when nothing is limited.
+// afford checks whether the next call fits into the turn's budgets, and returns what to reserve for it; both results
+// are nil if nothing is limited.
 func (b *budgets) afford(q *question) (*store.Reservation, *store.Refusal, error) {
 	if !b.capped() {
 		return nil, nil, nil
@@ -224,15 +221,14 @@ func (b *budgets) afford(q *question) (*store.Reservation, *store.Refusal, error
 	return reservation, nil, nil
 }
 
-// estimate is the most that a call is taken to use: its request, and an answer as
-// long as it may be.
+// estimate returns the most that a call is expected to use: its request and the longest possible answer.
 func (b *budgets) estimate(q *question) parley.Reserved {
 	output := int64(b.longestAnswer(q))
 	input := q.tokens + 1
 	return parley.Reserved{Tokens: input + output, Cost: b.info.Price.Most(input, output)}
 }
 
-// longestAnswer is how many tokens an answer may have.
+// longestAnswer returns how many tokens an answer may have.
 func (b *budgets) longestAnswer(q *question) int {
 	switch {
 	case q.call.MaxTokens != nil:
@@ -243,17 +239,17 @@ func (b *budgets) longestAnswer(q *question) int {
 	return outputEstimate
 }
 
-// check is one limit beside what is used of it: tokens or nanodollars.
+// check compares one limit with its use, in tokens or nanodollars.
 type check struct {
 	limit                  parley.Limit
 	scope                  parley.BudgetScope
-	subject                parley.ID // zero: the turn's own
+	subject                parley.ID // zero: the turn itself
 	warned                 bool
 	spent, open, needs, of int64
 	dayLeft                time.Duration
 }
 
-// checks are the limits that hold for a call.
+// checks returns the limits that apply to a call.
 func (b *budgets) checks(s *scopes, r *store.Reservation) (checks []check) {
 	var cost int64
 	if r.Cost != nil {
@@ -300,11 +296,11 @@ func (c *check) warning() parley.LimitWarning {
 	return parley.LimitWarning{Limit: c.limit, Scope: c.scope, Spent: c.spent, Of: c.of}
 }
 
-// warnOf tells of a limit that is near: of a budget's once, whoever comes first.
+// warnOf warns that a limit is near. A budget is warned of once, by the first process to notice.
 func (b *budgets) warnOf(c *check) error {
 	warning := c.warning()
 	switch {
-	case b.fence.TurnID.IsZero(): // the window of a session is looked at, and no turn could tell
+	case b.fence.TurnID.IsZero(): // a preview of a session's window: no turn can carry the event
 		return nil
 	case c.scope == parley.BudgetOfTurn:
 		return b.limits.warn(warning)
@@ -312,13 +308,13 @@ func (b *budgets) warnOf(c *check) error {
 		return nil
 	}
 	err := b.persist(func() error { return b.w.store.WarnLimit(b.writes, b.fence, warning, c.subject) })
-	if parley.ErrorCode(err) == parley.CodeConflict { // another was faster
+	if parley.ErrorCode(err) == parley.CodeConflict { // another process was first
 		return nil
 	}
 	return err
 }
 
-// sentence says why a call does not fit, and what helps.
+// sentence says why a call does not fit and what helps.
 func (c *check) sentence() string {
 	warning := c.warning()
 	amount := func(n int64) string {
@@ -356,21 +352,20 @@ func (c *check) sentence() string {
 	)
 }
 
-// parkRefused makes a turn wait that has no room to go on. It is tried again at once
-// when that is not so any more.
+// parkRefused parks a turn that does not fit its budgets. If room has appeared meanwhile, it asks for another try.
 func (t *turn) parkRefused(refusal *store.Refusal) (runner.Next, error) {
 	err := t.persist(func() error {
 		_, err := t.w.store.ParkRefused(t.writes, t.fence, *refusal)
 		return err
 	})
 	if parley.ErrorCode(err) == parley.CodeMore {
-		t.place.steers = true
+		t.position.steers = true
 		return runner.AskNext, nil
 	}
 	return runner.Over, err
 }
 
-// charge counts what an attempt was charged with.
+// charge records what an attempt cost.
 func (l *limits) charge(settled *store.CallSettled, reservation *store.Reservation) {
 	if reservation == nil {
 		return
@@ -382,8 +377,8 @@ func (l *limits) charge(settled *store.CallSettled, reservation *store.Reservati
 	}
 }
 
-// keepPace makes the turn of a loop wait whose session takes only so many requests
-// a minute; false when it may begin.
+// keepPace parks a loop's turn if its session has used up its requests per minute; it returns false if the turn may
+// begin.
 func (t *turn) keepPace() (waits bool, err error) {
 	perMinute := t.limits.inEffect.RequestsPerMinute
 	if perMinute == nil || t.claim.Turn.LoopID.IsZero() || t.claim.Turn.Step > 0 {

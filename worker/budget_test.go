@@ -11,8 +11,7 @@ import (
 	"example.org/parley/store"
 )
 
-// waitsForRoom waits for a session's turn to park for budget, and returns what the event
-// says.
+// waitsForRoom waits until a session's turn parks for budget, and returns the event's data.
 func (r *rig) waitsForRoom(sessionID parley.ID) (told struct{ Reason, Limit, Sentence string }) {
 	r.Helper()
 	r.must(json.Unmarshal(r.happened(sessionID, parley.EventSessionWaiting).Data, &told))
@@ -28,7 +27,7 @@ func (r *rig) relimit(sessionID parley.ID, patch string) {
 	r.must(err)
 }
 
-// brief are limits with answers bounded so that an estimate is small.
+// brief returns limits with short answers, so that an estimate is small.
 func brief(limits parley.Limits) parley.Settings {
 	overrides := limited(limits)
 	overrides.MaxTokens = new(10)
@@ -46,8 +45,8 @@ func (r *rig) spent(id parley.ID) store.Budget {
 	return budgets[0]
 }
 
-// A call that might go beyond is not sent; the turn waits, says why, and goes on
-// by itself when the limit is raised.
+// A call that might exceed the limit is not sent; the turn waits, says why, and resumes by itself when the limit is
+// raised.
 func TestASessionWithoutRoomWaits(t *testing.T) {
 	r := newRig(t)
 	w := r.start(nil)
@@ -73,7 +72,7 @@ func TestASessionWithoutRoomWaits(t *testing.T) {
 	}
 }
 
-// Per-session token limit over the whole record: a warning first, once, then an end.
+// A session's token limit over the whole record warns once, then stops the turn.
 func TestWarnedThenStopped(t *testing.T) {
 	r := newRig(t)
 	r.start(nil)
@@ -94,8 +93,7 @@ func TestWarnedThenStopped(t *testing.T) {
 	}
 }
 
-// A turn's own limit parks it too; what its calls used that told no usage is their
-// estimate.
+// A turn's own limit parks it too; calls without reported usage count with their estimate.
 func TestATurnsTokensAreLimited(t *testing.T) {
 	r := newRig(t)
 	r.tools = fakeTools{{"act", parley.ToolAnnotations{}, noop}}
@@ -118,7 +116,7 @@ func TestATurnsTokensAreLimited(t *testing.T) {
 	}
 }
 
-// An unknown price is not zero: limited money parks the turn and names the model.
+// An unknown price is not zero: limited money parks the turn, and the sentence names the model.
 func TestMoneyNeedsAPrice(t *testing.T) {
 	r := newRig(t)
 	r.model.unpriced = true
@@ -138,7 +136,7 @@ func TestMoneyNeedsAPrice(t *testing.T) {
 	}
 }
 
-// A tool session is bounded by its root's limit, and goes on when that is raised.
+// A tool session is bounded by its root's limit, and resumes when that is raised.
 func TestAToolSessionIsBoundedByItsRoot(t *testing.T) {
 	r := newRig(t)
 	r.start(nil)
@@ -158,8 +156,8 @@ func TestAToolSessionIsBoundedByItsRoot(t *testing.T) {
 	}
 }
 
-// An agent's day is shared by its sessions. Its limits are those of its current
-// version, whatever version a turn that waits had begun with.
+// The sessions of an agent share its daily limit. The limits of its current version apply, whatever version a waiting
+// turn began with.
 func TestAnAgentsDay(t *testing.T) {
 	r := newRig(t)
 	r.start(nil)
@@ -197,7 +195,7 @@ func agentWith(agent parley.Agent, daily int64) parley.Agent {
 	return agent
 }
 
-// Without limits no budget is read or made.
+// Without limits no budget is read or created.
 func TestWithoutLimitsNothingIsCounted(t *testing.T) {
 	r := newRig(t)
 	r.start(nil)

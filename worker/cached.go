@@ -15,25 +15,25 @@ import (
 // turnResponses bounds the answers that one run of a turn keeps for the cache.
 const turnResponses = 16
 
-// responses is what a turn makes of the response cache; only turns whose agent or
-// session asks for it have one. What is to be written is written when the run is over.
+// responses is a turn's use of the response cache; only turns whose agent or session asks for it have one. Writes
+// happen when the run is over.
 type responses struct {
 	*claimed
 
-	age  time.Duration // how old an answer may be; 0: the cache is not used
+	age  time.Duration // the oldest answer to use; 0: the cache is off
 	used store.ResponsesUsed
 }
 
-// open reports that answers may be kept and given again.
+// open reports whether answers may be kept and reused.
 func (r *responses) open() bool { return r.age > 0 }
 
-// served is a kept answer that takes the place of a model's.
+// served is a cached answer that replaces a call to the model.
 type served struct {
 	chunks []model.Chunk
-	cost   *parley.Money // that it had; nil: unknown
+	cost   *parley.Money // of the original call; nil: unknown
 }
 
-// choose opens the response cache to a turn whose settings ask for it.
+// choose turns the response cache on if the turn's settings ask for it.
 func (r *responses) choose() {
 	if age := setting.ResponseCache.Nearest(&r.claim.Agent.Settings, &r.claim.Session.Settings).
 		TTL(); age > 0 &&
@@ -42,7 +42,7 @@ func (r *responses) choose() {
 	}
 }
 
-// key is the key of a request that was encoded.
+// key returns the cache key of an encoded request.
 func (r *responses) key(request *model.Request, encoded model.EncodedRequest) (parley.Hash, error) {
 	if request.CacheKey != "" {
 		plain := *request
@@ -56,7 +56,7 @@ func (r *responses) key(request *model.Request, encoded model.EncodedRequest) (p
 	return model.ResponseKey(encoded), nil
 }
 
-// lookUp looks for the answer to a question. A cache that fails is one without it.
+// lookUp looks for the answer to a question. If the cache fails, the model is asked.
 func (r *responses) lookUp(q *question) {
 	if !r.open() {
 		return
@@ -78,8 +78,7 @@ func (r *responses) lookUp(q *question) {
 	r.w.observer.CachedResponses(observe.ResponseMisses, 1)
 }
 
-// stream is the answer to a question: a kept one, or the model's, of which the
-// chunks are noted if it may be kept.
+// stream returns the answer to a question: a cached one, or the model's, whose chunks are noted if it may be cached.
 func (r *responses) stream(ctx context.Context, a *answer, q *question) iter.Seq2[model.Chunk, error] {
 	switch {
 	case q.served != nil:
@@ -92,7 +91,7 @@ func (r *responses) stream(ctx context.Context, a *answer, q *question) iter.Seq
 	return r.model.Stream(ctx, q.encoded)
 }
 
-// stream plays a kept answer as a model's. It uses no tokens.
+// stream plays a cached answer as a model's. It uses no tokens.
 func (s *served) stream(ctx context.Context) iter.Seq2[model.Chunk, error] {
 	return func(yield func(model.Chunk, error) bool) {
 		var none int64
@@ -112,8 +111,8 @@ func (s *served) stream(ctx context.Context) iter.Seq2[model.Chunk, error] {
 	}
 }
 
-// noting notes the chunks of an answer as the model gave them, before middleware
-// reads them: what one session hides from the provider is so in no other's answer.
+// noting notes the chunks of an answer as received, before middleware reads them: text that middleware hides in one
+// session must not be hidden in another's answer.
 func (a *answer) noting(chunks iter.Seq2[model.Chunk, error]) iter.Seq2[model.Chunk, error] {
 	return func(yield func(model.Chunk, error) bool) {
 		a.noted, a.noteBytes = nil, 0
@@ -132,8 +131,7 @@ func (a *answer) noting(chunks iter.Seq2[model.Chunk, error]) iter.Seq2[model.Ch
 	}
 }
 
-// remember notes what a step that has settled makes of the cache: only whole and
-// final answers are kept.
+// remember notes a settled step for the cache. Only whole and final answers are cached.
 func (r *responses) remember(a *answer) {
 	if !r.open() || a.failure != nil || a.finish != parley.FinishStop && a.finish != parley.FinishToolCalls {
 		return
@@ -156,8 +154,7 @@ func (r *responses) remember(a *answer) {
 	}
 }
 
-// keep writes down what the run made of the cache, when its steps have
-// settled and nobody waits for it.
+// keep writes the run's answers to the cache after its steps have settled, when nobody waits.
 func (r *responses) keep() {
 	if !r.open() || r.used.IsZero() || r.writes.Err() != nil {
 		return

@@ -15,12 +15,12 @@ import (
 	"example.org/parley/tool"
 )
 
-// keeping are overrides that turn the response cache on.
+// keeping returns overrides that turn the response cache on.
 func keeping() parley.Settings {
 	return parley.Settings{ResponseCache: &parley.ResponseCacheSettings{}}
 }
 
-// converse posts to a new session and waits until the run has let go.
+// converse posts to a new session and waits until the worker has released the turn.
 func (r *rig) converse(overrides parley.Settings, text string) (parley.ID, parley.Turn) {
 	r.Helper()
 	sessionID := r.session(overrides, nil)
@@ -36,8 +36,8 @@ func (r *rig) cacheState() parley.ResponseCacheState {
 	return state
 }
 
-// The second of two equal conversations is answered without the model: the same
-// rows, no usage, no cost, no budget, and what the first one cost is saved.
+// The second of two equal conversations is answered without the model: the same rows, no usage, no cost, no budget. The
+// saved cost is that of the first.
 func TestEqualRequestsAreAnsweredFromTheCache(t *testing.T) {
 	r := newRig(t)
 	r.start(nil)
@@ -80,7 +80,7 @@ func TestEqualRequestsAreAnsweredFromTheCache(t *testing.T) {
 	}
 	state := r.cacheState()
 	if state.Bytes == 0 {
-		t.Error("nothing is kept")
+		t.Error("nothing was cached")
 	}
 	state.Bytes = 0
 	if diff := cmp.Diff(
@@ -91,8 +91,7 @@ func TestEqualRequestsAreAnsweredFromTheCache(t *testing.T) {
 	}
 }
 
-// Without the setting, and with a session's 0 over its agent's, nothing is looked
-// up and nothing kept.
+// Without the setting, and where a session's 0 overrides its agent's value, the cache is neither read nor written.
 func TestResponsesAreKeptOnlyWhereAskedFor(t *testing.T) {
 	r := newRig(t)
 	r.start(nil)
@@ -109,7 +108,7 @@ func TestResponsesAreKeptOnlyWhereAskedFor(t *testing.T) {
 	}
 }
 
-// What another workspace asked in the same bytes is asked anew.
+// The same request in another workspace is asked anew.
 func TestCachedAnswersStayInTheirWorkspace(t *testing.T) {
 	r := newRig(t)
 	r.start(nil)
@@ -129,8 +128,7 @@ func TestCachedAnswersStayInTheirWorkspace(t *testing.T) {
 	}
 }
 
-// Only whole and final answers are kept: not one that broke off, was cut, was
-// refused, is empty or was cancelled.
+// Only whole and final answers are cached: not one that broke off, was cut, was refused, is empty or was cancelled.
 func TestOnlyWholeAnswersAreKept(t *testing.T) {
 	r := newRig(t)
 	r.start(nil)
@@ -155,7 +153,7 @@ func TestOnlyWholeAnswersAreKept(t *testing.T) {
 	}
 }
 
-// The calls of a kept answer run again: only the model is not asked.
+// The calls of a cached answer run again: only the model is not asked.
 func TestToolsOfAKeptAnswerRun(t *testing.T) {
 	r := newRig(t)
 	ran := 0

@@ -15,8 +15,7 @@ import (
 	"example.org/parley/tool"
 )
 
-// cancel cancels a session's turn as the engine does, and wants the holder to
-// have settled it.
+// cancel cancels a session's turn as the engine does, and expects its holder to settle it.
 func (r *rig) cancel(sessionID, turnID parley.ID) parley.Turn {
 	r.Helper()
 	asked, err := r.store.RequestCancel(r.Context(), r.scope, sessionID, turnID, false)
@@ -25,12 +24,12 @@ func (r *rig) cancel(sessionID, turnID parley.ID) parley.Turn {
 		return asked.Turn
 	}
 	if letGo := r.worker.Cancel(turnID); letGo != nil {
-		r.wait("the run to let go", letGo)
+		r.wait("the run to end", letGo)
 	}
 	turn, err := r.store.Turn(r.Context(), r.scope, turnID)
 	r.must(err)
 	if !turn.Status.Finished() {
-		r.Errorf("the holder let go of a %s turn", turn.Status)
+		r.Errorf("the holder released a %s turn", turn.Status)
 	}
 	return turn
 }
@@ -92,7 +91,7 @@ func TestCancel(t *testing.T) {
 			}
 			for _, call := range r.callLog(sessionID) {
 				if call.Outcome == parley.CallOpen {
-					t.Error("a call is open for ever")
+					t.Error("a call stays open")
 				}
 			}
 			r.model.play(says("Fine."))
@@ -128,8 +127,7 @@ func TestCancelDuringThePauseBetweenAttempts(t *testing.T) {
 	}
 }
 
-// TestCancelWhileTheStepBegins: the request is on its way, its step's
-// transaction is not through yet.
+// TestCancelWhileTheStepBegins: the request is on its way and its step's transaction has not committed yet.
 func TestCancelWhileTheStepBegins(t *testing.T) {
 	r := newRig(t)
 	store := &faults{Store: r.store}
@@ -150,7 +148,7 @@ func TestCancelWhileTheStepBegins(t *testing.T) {
 	r.wait("the request", reached) // in parallel
 	letGo := r.worker.Cancel(turnID)
 	close(goOn)
-	r.wait("the run to let go", letGo)
+	r.wait("the run to end", letGo)
 	if turn := r.ended(turnID); turn.Status != parley.TurnCancelled {
 		t.Errorf("the turn is %s", turn.Status)
 	}
@@ -195,7 +193,7 @@ func TestMessagesDuringATurn(t *testing.T) {
 	for _, c := range []struct {
 		during parley.During
 		code   parley.Code
-		answer string // of the running turn's model, once it may go on
+		answer string // of the running turn's model, once it is released
 		want   []line
 	}{
 		{parley.DuringQueue, "", "One.", []line{{parley.RoleUser, ok, "First"}, {parley.RoleAssistant, ok, "One."},
@@ -267,7 +265,7 @@ func TestMessagesDuringATurn(t *testing.T) {
 	}
 }
 
-// checkSteered wants the steer in the second call's request and manifest.
+// checkSteered expects the steer in the second call's request and manifest.
 func checkSteered(r *rig, sessionID parley.ID) {
 	r.Helper()
 	asked := r.model.asked()
@@ -295,14 +293,14 @@ func TestSteerThatChangesWhileTheStepBegins(t *testing.T) {
 		close(reached)
 		<-goOn
 		_ = yield(text(0, "One."), nil) && yield(done(parley.FinishStop), nil)
-	}, func(ctx context.Context, yield func(model.Chunk, error) bool) { // sent with the old text, cancelled
+	}, func(ctx context.Context, yield func(model.Chunk, error) bool) { // sent with the old text and cancelled
 		<-ctx.Done()
 		yield(model.Chunk{}, context.Cause(ctx))
 	}, says("Two."))
 	sessionID := r.session(parley.Settings{}, nil)
 	turnID := r.post(sessionID, "First", "").Turn.ID
 	r.wait("the stream", reached)
-	r.happened(sessionID, parley.EventStepStarted) // the first BeginStep is through
+	r.happened(sessionID, parley.EventStepStarted) // the first BeginStep has committed
 	steer := r.post(sessionID, "Old", parley.DuringSteer)
 	var once sync.Once
 	store.set(func(method string) error {
@@ -354,15 +352,14 @@ func TestCancelThatOvertakesTheStart(t *testing.T) {
 	if err != nil || !asked.Held {
 		t.Fatalf("%+v, %v", asked, err)
 	}
-	w.Committed(store.Commit{Cancel: posted.Turn.ID}) // hints come in their order; this one is surely there
+	w.Committed(store.Commit{Cancel: posted.Turn.ID}) // hints arrive in order, so the cancel has arrived too
 	slot.Run(*posted.Claim)
 	if turn := r.ended(posted.Turn.ID); turn.Status != parley.TurnCancelled || r.model.sent() != 0 {
 		t.Errorf("the turn is %s after %d requests", turn.Status, r.model.sent())
 	}
 }
 
-// TestSteerTakenBack: a steer kept the turn from ending, and is gone when the
-// next step looks for it.
+// TestSteerTakenBack: a steer keeps the turn from ending and is removed before the next step reads it.
 func TestSteerTakenBack(t *testing.T) {
 	r := newRig(t)
 	store := &faults{Store: r.store}
@@ -391,7 +388,7 @@ func TestSteerTakenBack(t *testing.T) {
 	}
 }
 
-// TestCancelOfAParkedTurn: nobody holds it, and its open call is settled too.
+// TestCancelOfAParkedTurn: no worker holds it, and its open call is settled too.
 func TestCancelOfAParkedTurn(t *testing.T) {
 	r := newRig(t)
 	r.start(nil)

@@ -7,7 +7,7 @@ import (
 	"example.org/parley/store"
 )
 
-// link notes on the row of a call which session answers it.
+// link stores the id of the session that answers a call in the call's row.
 func (a *answer) link(messageID parley.ID) {
 	for _, r := range a.rows {
 		if r.id == messageID {
@@ -16,9 +16,8 @@ func (a *answer) link(messageID parley.ID) {
 	}
 }
 
-// openChildren opens the sessions of the calls of agent tools. One that is there
-// from an earlier attempt stays; a call that cannot have one gets the reason as its
-// result.
+// openChildren opens the sessions that answer calls of agent tools. A session opened by an earlier attempt stays; a
+// call whose session cannot be opened gets the reason as its result.
 func (t *tools) openChildren(step int, calls []toolCall) error {
 	for i := range calls {
 		call := &calls[i]
@@ -50,7 +49,7 @@ func (t *tools) openChildren(step int, calls []toolCall) error {
 	return nil
 }
 
-// childRefusal is what the model is told of a session that could not be opened.
+// childRefusal tells the model why a session could not be opened.
 func childRefusal(tool *parley.AgentTool, err error) string {
 	if parley.ErrorCode(err) == parley.CodeNotFound {
 		return "Not run: there is no agent \"" + parley.Clip(tool.Agent, 64) + "\" any more."
@@ -60,8 +59,8 @@ func childRefusal(tool *parley.AgentTool, err error) string {
 	return "Not run: " + known.Message
 }
 
-// openChild opens the session of a call: of the tool's agent, for whom the parent
-// is for, and with the call's task as its first message.
+// openChild opens the session of a call: of the tool's agent, on behalf of the parent's owner, with the call's task as
+// its first message.
 func (t *tools) openChild(call *toolCall) error {
 	text, err := call.child.FirstText(call.arguments)
 	if err != nil {

@@ -16,8 +16,7 @@ import (
 	"example.org/parley/store"
 )
 
-// troupe is a model that answers by what it is asked: the text of the last user
-// message finds the part.
+// troupe is a model that plays several parts: the text of the last user message chooses the part.
 type troupe struct {
 	scripted
 	part func(ctx context.Context, request model.Request, yield func(model.Chunk, error) bool)
@@ -39,8 +38,7 @@ func (m *troupe) Resolve(id parley.ModelID) (model.Model, model.Info, error) {
 	return m, info, err
 }
 
-// asked is the text of a request's last user message, and how many tool results
-// stand behind it.
+// asked returns the text of a request's last user message and the number of tool results after it.
 func asked(request model.Request) (text string, results int) {
 	for _, message := range request.Messages {
 		switch message.Role {
@@ -53,7 +51,7 @@ func asked(request model.Request) (text string, results int) {
 	return text, results
 }
 
-// startTroupe is start with a model of parts.
+// startTroupe is start with a model of several parts.
 func (r *rig) startTroupe(
 	store Store,
 	part func(ctx context.Context, request model.Request, yield func(model.Chunk, error) bool),
@@ -70,7 +68,7 @@ func (r *rig) startTroupe(
 	return w
 }
 
-// colleague makes an agent, and overrides with a tool that is that agent.
+// colleague creates an agent, and returns overrides with a tool that calls it.
 func (r *rig) colleague(name string, tools ...parley.ToolRef) parley.ToolRef {
 	r.Helper()
 	agent := parley.Agent{
@@ -113,19 +111,18 @@ func (r *rig) callOf(sessionID parley.ID, name string) parley.Message {
 	return parley.Message{}
 }
 
-// letGo waits until no worker holds a turn.
+// letGo waits until no worker holds the turn.
 func (r *rig) letGo(turnID parley.ID) {
 	r.Helper()
 	r.worker.mu.Lock()
 	running := r.worker.runs[turnID]
 	r.worker.mu.Unlock()
 	if running != nil {
-		r.wait("the run to let go", running.done)
+		r.wait("the run to end", running.done)
 	}
 }
 
-// A call of an agent tool is answered by a session of its own, and waits without
-// a worker.
+// A call of an agent tool is answered by a session of its own. The turn holds no worker while it waits.
 func TestAgentTool(t *testing.T) {
 	r := newRig(t)
 	reached, goOn := make(chan struct{}), make(chan struct{})

@@ -10,8 +10,8 @@ import (
 	"example.org/parley/model"
 )
 
-// generations is a model of a parent that asks a captain who asks a scout who
-// never comes to an end; reached is told when he is at work.
+// generations is a model of a parent that asks a captain, who asks a scout, who never finishes; reached is closed when
+// the scout works.
 func generations(
 	reached chan<- struct{},
 ) func(ctx context.Context, request model.Request, yield func(model.Chunk, error) bool) {
@@ -34,8 +34,7 @@ func generations(
 	}
 }
 
-// below starts a parent with a child and a grandchild at work, and names the three
-// sessions.
+// below starts a parent with a child and a grandchild at work, and returns the three sessions.
 func (r *rig) below() (turnID parley.ID, sessions [3]parley.ID) {
 	r.Helper()
 	reached := make(chan struct{}, 1)
@@ -52,8 +51,7 @@ func (r *rig) below() (turnID parley.ID, sessions [3]parley.ID) {
 	return turnID, sessions
 }
 
-// A cancel reaches what works for the turn, however deep, and nothing of it wakes
-// anybody afterwards.
+// A cancel reaches every session that works for the turn, at any depth, and none of them wakes another afterwards.
 func TestCancelOfATree(t *testing.T) {
 	r := newRig(t)
 	turnID, sessions := r.below()
@@ -64,7 +62,7 @@ func TestCancelOfATree(t *testing.T) {
 		r.happened(id, parley.EventSessionCancelled)
 	}
 	r.idleSlots(r.worker)
-	for more := true; more; { // what is on its way home arrives
+	for more := true; more; { // results on their way up arrive
 		var err error
 		more, err = r.store.ApplyOutbox(t.Context())
 		r.must(err)
@@ -92,7 +90,7 @@ func TestCancelOfATree(t *testing.T) {
 	}
 }
 
-// A child that is cancelled alone gives its call an error; the parent goes on.
+// A child cancelled by itself gives its call an error; the parent continues.
 func TestCancelOfAChildAlone(t *testing.T) {
 	r := newRig(t)
 	turnID, sessions := r.below()
@@ -109,7 +107,7 @@ func TestCancelOfAChildAlone(t *testing.T) {
 	r.happened(sessions[2], parley.EventSessionCancelled)
 }
 
-// A call that no session can be opened for has the reason as its result.
+// A call whose session cannot be opened gets the reason as its result.
 func TestChildrenThatCannotBeOpened(t *testing.T) {
 	r := newRig(t)
 	scout := r.colleague("Scout")
@@ -178,8 +176,7 @@ func TestChildrenThatCannotBeOpened(t *testing.T) {
 	}
 }
 
-// Agents that call each other in a circle come to the bound: the last is not
-// offered the tool.
+// Agents that call each other in a circle reach the bound on depth: the last one is not offered the tool.
 func TestACircleOfAgents(t *testing.T) {
 	r := newRig(t)
 	var mu sync.Mutex // guards offered
@@ -213,8 +210,7 @@ func TestACircleOfAgents(t *testing.T) {
 	}
 }
 
-// A steer that arrives while a child works is shown once it is home, and costs it
-// nothing.
+// A steer that arrives while a child works is shown once the child has answered, and the child's result is not lost.
 func TestSteerWhileAChildWorks(t *testing.T) {
 	r := newRig(t)
 	reached, goOn := make(chan struct{}), make(chan struct{})

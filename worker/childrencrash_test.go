@@ -13,8 +13,7 @@ import (
 	"example.org/parley/store"
 )
 
-// oneAsksTwo is a parent that asks two scouts at once, each of whom answers what
-// it was asked.
+// oneAsksTwo is a parent that asks two scouts at once; each repeats its task.
 func oneAsksTwo(ctx context.Context, request model.Request, yield func(model.Chunk, error) bool) {
 	switch text, results := asked(request); {
 	case text == "Go" && results == 0:
@@ -26,8 +25,7 @@ func oneAsksTwo(ctx context.Context, request model.Request, yield func(model.Chu
 	}
 }
 
-// checkAskedTwo wants each of the two calls answered once, by a session of its
-// own that ran once.
+// checkAskedTwo expects each of the two calls to be answered once, by a session of its own that ran once.
 func (r *rig) checkAskedTwo(sessionID parley.ID) {
 	r.Helper()
 	results := map[string][]string{}
@@ -67,8 +65,8 @@ func (r *rig) checkAskedTwo(sessionID parley.ID) {
 	}
 }
 
-// TestCrashesAroundChildren kills a worker right before or right after each write
-// by which calls become sessions and sessions results, and lets another one go on.
+// TestCrashesAroundChildren kills a worker right before or after each write that opens a call's session or carries its
+// result up, and lets another worker continue.
 func TestCrashesAroundChildren(t *testing.T) {
 	for _, c := range []struct {
 		method string
@@ -77,7 +75,7 @@ func TestCrashesAroundChildren(t *testing.T) {
 		{"SettledStep", 1}, {"OpenChild", 1}, {"OpenedChild", 1}, {"OpenChild", 2}, {"OpenedChild", 2}, {"ParkTurn", 1},
 		{"ParkedTurn", 1},
 		{"BeginStep", 2}, {"BeginStep", 3}, {"SettledStep", 2},
-		{"SettledStep", 3}, // in a child, and between its end and the way home
+		{"SettledStep", 3}, // in a child, and between its end and the delivery of its result
 		{"AppliedOutbox", 3}, {"AppliedOutbox", 6},
 	} {
 		t.Run(fmt.Sprint(c.method, c.nth), func(t *testing.T) {
@@ -99,8 +97,8 @@ func TestCrashesAroundChildren(t *testing.T) {
 	}
 }
 
-// TestRestartWhileAParentWaits: nothing holds the parent, so nothing has to be
-// recovered: a child that ends later wakes it.
+// TestRestartWhileAParentWaits: no worker holds the parent, so nothing needs recovery: a child that ends later wakes
+// it.
 func TestRestartWhileAParentWaits(t *testing.T) {
 	r := newRig(t)
 	reached := make(chan struct{}, 2)
@@ -110,7 +108,7 @@ func TestRestartWhileAParentWaits(t *testing.T) {
 			return
 		}
 		reached <- struct{}{}
-		<-ctx.Done() // until the drain is over: the turn is given back
+		<-ctx.Done() // until the drain ends and the turn is given back
 		yield(model.Chunk{}, context.Cause(ctx))
 	})
 	first.options.Drain = 1

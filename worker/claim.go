@@ -13,7 +13,7 @@ import (
 // claimPoll is how often the claimer looks without a hint.
 const claimPoll = time.Second
 
-// claimLoop is the one claimer of the process. Stop ends it.
+// claimLoop is the process's only claimer. Stop ends it.
 func (w *Worker) claimLoop() {
 	ticker := time.NewTicker(claimPoll)
 	defer ticker.Stop()
@@ -29,8 +29,7 @@ func (w *Worker) claimLoop() {
 	}
 }
 
-// claimOnce takes ready sessions for free places, up to a batch, and reports
-// whether there may be more.
+// claimOnce claims ready sessions for free slots, up to one batch, and reports whether there may be more.
 func (w *Worker) claimOnce() bool {
 	n, occupancy, held := w.reserve()
 	if n == 0 {
@@ -51,8 +50,7 @@ func (w *Worker) claimOnce() bool {
 	return more
 }
 
-// reserve takes free places for a claim under the current lease. It says who
-// holds the others.
+// reserve takes free slots for a claim under the current lease. It also reports who holds the others.
 func (w *Worker) reserve() (int, store.Occupancy, *lease) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -70,8 +68,7 @@ func (w *Worker) reserve() (int, store.Occupancy, *lease) {
 	return n, occupancy, w.lease
 }
 
-// claimed turns n reserved places into those of the claims, and gives the rest
-// back.
+// claimed turns n reserved slots into slots of the claims, and gives the rest back.
 func (w *Worker) claimed(n int, claims []store.Claim, more bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -83,7 +80,7 @@ func (w *Worker) claimed(n int, claims []store.Claim, more bool) {
 	w.noteIdle()
 }
 
-// noteIdle tells Stop when every place is free. w.mu is held.
+// noteIdle tells Stop when every slot is free. The caller holds w.mu.
 func (w *Worker) noteIdle() {
 	if w.draining && w.places.Taken == 0 {
 		select {
@@ -94,9 +91,8 @@ func (w *Worker) noteIdle() {
 	}
 }
 
-// release gives a place back. While sessions may wait for it (nothing was free,
-// or only what is kept for others, or background work had its share), the claimer
-// looks first: they are older than what is posted next.
+// release gives a slot back. If sessions may be waiting (no slot was free, or only slots kept for others, or background
+// work had its share), the claimer looks first: they are older than the next post.
 func (w *Worker) release(workspaceID parley.ID, mode parley.Mode) {
 	w.mu.Lock()
 	if w.places.Taken >= w.places.Slots || mode == parley.ModeBackground {
@@ -136,8 +132,8 @@ func (s *slot) Run(claim store.Claim) {
 	s.w.start(s.lease, claim)
 }
 
-// start runs a claimed turn in a goroutine of its own, in a place taken
-// before. A run of the same turn under an older claim lets go first.
+// start runs a claimed turn in a goroutine of its own, in a slot reserved before. A run of the same turn under an older
+// claim must end first.
 func (w *Worker) start(held *lease, claim store.Claim) {
 	ctx, cancel := context.WithCancelCause(held.ctx)
 	fresh := &run{claim: lightened(claim), lease: held, cancel: cancel, done: make(chan struct{})}

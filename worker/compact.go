@@ -14,7 +14,7 @@ import (
 	"example.org/parley/store"
 )
 
-// What people are told of compactions.
+// Sentences for people about compactions.
 const (
 	nothingToSumUp = "Nothing of this conversation can be summed up yet: its newest turns stay as they are."
 	emptySummary   = "The model gave an empty summary, so nothing was changed."
@@ -26,22 +26,22 @@ const (
 	notSummedUp = "The conversation is longer than the model can read, and its older part could not be summed up: "
 )
 
-// summary is one attempt of a compaction. It lives in one goroutine.
+// summary is one attempt at a compaction. One goroutine owns it.
 type summary struct {
-	*claimed // what a call needs of one: the session, its model, its middleware
+	*claimed // what a call needs: the session, its model, its middleware
 
 	budgets *budgets
 	source  prompt.Source
 	call    parley.Call
 	text    strings.Builder
-	long    bool // the answer outgrew its source and was broken off
+	long    bool // the answer outgrew its source and was cut off
 	ended   store.CallSettled
 	status  int
 	finish  parley.FinishReason
 }
 
-// summarise makes one attempt: it reads what is to be summed up, asks the model,
-// and says what came of it. An error is the store's, or ctx has ended.
+// summarise makes one attempt: it reads the messages to summarise, asks the model, and returns the outcome. An error is
+// the store's, or means that ctx has ended.
 func (w *Worker) summarise(ctx, writes context.Context, claim *store.CompactionClaim) (store.CompactionSettle, error) {
 	s := &summary{claimed: &claimed{
 		w: w, ctx: ctx, at: ctx, writes: writes,
@@ -70,7 +70,7 @@ func (w *Worker) summarise(ctx, writes context.Context, claim *store.CompactionC
 	return s.ask(claim)
 }
 
-// choose resolves the model that writes the summary, and what stands around it.
+// choose resolves the model that writes the summary, and the settings of its call.
 func (s *summary) choose() (err error) {
 	settings := parley.ValueOf(setting.Compaction.Nearest(&s.claim.Agent.Settings, &s.claim.Session.Settings))
 	if s.settings, err = prompt.Resolve(
@@ -93,7 +93,7 @@ func (s *summary) choose() (err error) {
 	return err
 }
 
-// read finds what the summary is to cover; false when there is nothing.
+// read finds what the summary is to cover; it returns false if there is nothing.
 func (s *summary) read(claim *store.CompactionClaim) (bool, error) {
 	session := &s.claim.Session
 	if session.Context.Cleared {
@@ -117,8 +117,8 @@ func (s *summary) read(claim *store.CompactionClaim) (bool, error) {
 	return found, nil
 }
 
-// room is how many bytes one attempt sums up: a share of what the model reads, less
-// after each time that it was too much.
+// room returns how many bytes one attempt summarises: a share of the model's context, smaller after each attempt that
+// was too large.
 func (s *summary) room(claim *store.CompactionClaim) int {
 	tokens := s.info.ContextLength
 	if tokens <= 0 {
@@ -131,9 +131,8 @@ func (s *summary) room(claim *store.CompactionClaim) int {
 	return max(room, leastTranscript)
 }
 
-// uncovered finds the sequences between which the source lies: from the first that
-// no summary covers up to the first that stays in full. Only what was there when
-// the claim was made counts: what came since belongs to newer turns.
+// uncovered returns the first and last sequence of the source: from the first that no summary covers up to the first
+// that stays in full. It counts only messages that existed when the claim was made: later ones belong to newer turns.
 func (s *summary) uncovered(claim *store.CompactionClaim, earlier *parley.Message) (kept, first int64, err error) {
 	var running parley.Turn
 	if id := claim.Session.TurnID; !id.IsZero() {
@@ -177,13 +176,13 @@ func (s *summary) uncovered(claim *store.CompactionClaim, earlier *parley.Messag
 		if !older {
 			return kept, first, nil
 		}
-		if kept > 0 && earlier != nil { // where it begins is known
+		if kept > 0 && earlier != nil { // its start is known
 			return kept, covered + 1, nil
 		}
 	}
 }
 
-// boundary is the sequence of the oldest of the n newest rows.
+// boundary returns the sequence of the oldest of the n newest rows.
 func boundary(rows []parley.Message, n int, last int64) int64 {
 	if n == 0 {
 		return last + 1
@@ -191,8 +190,8 @@ func boundary(rows []parley.Message, n int, last int64) int64 {
 	return rows[n-1].Sequence
 }
 
-// forward reads the record from a sequence up to another one, ascending, settled
-// and not internal, as far as most bytes reach; more says that it goes on.
+// forward reads settled, non-internal messages between two sequences in ascending order, up to most bytes; more reports
+// that the range continues.
 func (s *summary) forward(from, to int64, most int) (rows []parley.Message, more bool, err error) {
 	internal, size := false, 0
 	for after := from - 1; after < to-1; {
@@ -214,7 +213,7 @@ func (s *summary) forward(from, to int64, most int) (rows []parley.Message, more
 			if page[i].Status.Settled() {
 				rows = append(rows, page[i])
 			}
-			if size += page[i].Size(); size > 2*most { // long messages are cut: twice as much may fit
+			if size += page[i].Size(); size > 2*most { // long messages are cut, so twice as much may fit
 				return rows, true, nil
 			}
 			after = page[i].Sequence
@@ -269,7 +268,7 @@ func (s *summary) ask(claim *store.CompactionClaim) (store.CompactionSettle, err
 		Call: q.call, System: q.system, Middleware: s.layers.Text(), Reservation: q.reservation,
 		CoversFrom: s.source.From, CoversThrough: s.source.Through, AbsorbsID: s.source.Absorbs,
 	})
-	if parley.ErrorCode(err) == parley.CodeOverBudget { // others took what was left
+	if parley.ErrorCode(err) == parley.CodeOverBudget { // other calls used up the rest
 		return store.CompactionSettle{
 			Failure: s.outOfBudget("what was left was taken by other calls"),
 			Again:   parley.BaseWait,
@@ -283,8 +282,8 @@ func (s *summary) ask(claim *store.CompactionClaim) (store.CompactionSettle, err
 	return s.settled(s.stream(q), claim.Compaction.Attempt, credential)
 }
 
-// reserve finds out whether the call fits into the session's and the agent's
-// budgets. The limits of single turns are not its own.
+// reserve checks whether the call fits into the session's and the agent's budgets. Limits of single turns do not apply
+// to it.
 func (s *summary) reserve(q *question) (*parley.Failure, error) {
 	if !s.budgets.capped() {
 		return nil, nil
@@ -316,7 +315,7 @@ func (s *summary) outOfBudget(why string) *parley.Failure {
 	}
 }
 
-// stream collects the answer; an error is what it broke on.
+// stream collects the answer; its error is why the stream broke.
 func (s *summary) stream(q *question) (broken error) {
 	ctx := s.w.observer.CallBegan(s.ctx, observe.CallBegun{Call: &s.call, Request: q.request, Reserved: q.reservation})
 	began := time.Now()
@@ -388,7 +387,7 @@ func (s *summary) parts() []model.Part {
 	return []model.Part{{Kind: model.PartText, Text: s.text.String()}}
 }
 
-// judge says why an answer is no summary; nil when it is one.
+// judge says why an answer is not a valid summary; nil if it is one.
 func (s *summary) judge(broken error) *parley.Failure {
 	text := strings.TrimSpace(s.text.String())
 	because := func(class parley.ErrorClass, sentence, detail string) *parley.Failure {
@@ -406,7 +405,7 @@ func (s *summary) judge(broken error) *parley.Failure {
 	case s.long:
 		return because(parley.ClassModel, longSummary, "")
 	case s.finish == "":
-		return because(parley.ClassStream, "", "the stream ended without saying that it is complete")
+		return because(parley.ClassStream, "", "the stream ended before the answer was complete")
 	case s.finish == parley.FinishRefusal:
 		return because(parley.ClassContentFilter, "", "the model declined to write a summary")
 	case s.finish == parley.FinishLength:
@@ -417,11 +416,11 @@ func (s *summary) judge(broken error) *parley.Failure {
 	return nil
 }
 
-// settled is the end of an attempt whose call has ended.
+// settled returns the end of an attempt whose call has ended.
 func (s *summary) settled(broken error, attempt int, credential string) (store.CompactionSettle, error) {
 	settle := store.CompactionSettle{Call: &s.ended, Failure: s.ended.Error}
 	if s.ctx.Err() != nil &&
-		!errors.Is(s.ctx.Err(), context.DeadlineExceeded) { // the process stops: the claim is given back
+		!errors.Is(s.ctx.Err(), context.DeadlineExceeded) { // the process stops and gives the claim back
 		return settle, context.Cause(s.ctx)
 	}
 	if settle.Failure == nil {

@@ -15,13 +15,13 @@ import (
 	"example.org/parley/store"
 )
 
-// shortPolicy has a summary written at every second exchange.
+// shortPolicy requests a summary at every second exchange.
 func shortPolicy(s *parley.Session) {
 	s.Policy = &parley.Policy{Kind: parley.PolicySummary, Limit: 4}
 }
 
-// summed is a session whose summaries another model writes than its answers, so
-// that both can be scripted; changes are made to it.
+// summed creates a session whose summaries come from another model than its answers, so that both can be scripted;
+// changes apply to the session.
 func (r *rig) summed(changes ...func(*parley.Session)) parley.ID {
 	r.Helper()
 	return r.session(
@@ -35,7 +35,7 @@ func (r *rig) summed(changes ...func(*parley.Session)) parley.ID {
 	)
 }
 
-// newSummedRig is a rig whose summaries are scripted apart.
+// newSummedRig is a rig with a separate script for summaries.
 func newSummedRig(t testing.TB, summaries ...answerFunc) *rig {
 	r := newRig(t)
 	r.model.summaries = &scripted{}
@@ -43,7 +43,7 @@ func newSummedRig(t testing.TB, summaries ...answerFunc) *rig {
 	return r
 }
 
-// exchange has the model answer a message.
+// exchange posts a message and waits for the answer.
 func (r *rig) exchange(sessionID parley.ID, n int) parley.Turn {
 	r.Helper()
 	r.model.play(says(fmt.Sprintf("answer %d", n)))
@@ -61,8 +61,8 @@ func (r *rig) compaction(sessionID parley.ID) parley.Compaction {
 	return c
 }
 
-// entered is as much of a compaction as the event of its end tells: the session may
-// have asked for its next one by now.
+// entered returns the compaction as far as the event of its end describes it: the session may have requested the next
+// one already.
 func (r *rig) entered(e parley.Event) (c parley.Compaction) {
 	r.Helper()
 	r.must(json.Unmarshal(e.Data, &c))
@@ -84,9 +84,8 @@ func (r *rig) shown(at int) string {
 	return strings.Join(texts, " | ")
 }
 
-// TestASummaryIsWrittenBesideTheConversation: the context reaches its limit, a
-// summary is written by a call of its own while the session is used on, and from
-// then on it stands for what it covers.
+// TestASummaryIsWrittenBesideTheConversation: when the context reaches its limit, a call of its own writes a summary
+// while the session stays in use, and from then on it replaces what it covers.
 func TestASummaryIsWrittenBesideTheConversation(t *testing.T) {
 	reached, release := make(chan struct{}), make(chan struct{})
 	r := newSummedRig(t, func(ctx context.Context, yield func(model.Chunk, error) bool) {
@@ -103,7 +102,7 @@ func TestASummaryIsWrittenBesideTheConversation(t *testing.T) {
 		r.exchange(sessionID, n)
 	}
 	r.wait("the summary to be asked for", reached)
-	r.exchange(sessionID, 3) // the session is used on meanwhile
+	r.exchange(sessionID, 3) // the session stays in use
 	if shown := r.shown(-1); !strings.Contains(shown, "question 0") || strings.Contains(shown, "they talked") {
 		t.Errorf("while the summary is written the model sees %q", shown)
 	}
@@ -142,8 +141,7 @@ func TestASummaryIsWrittenBesideTheConversation(t *testing.T) {
 	}
 }
 
-// TestALaterSummaryAbsorbsTheEarlier: its source is the earlier one with what came
-// since.
+// TestALaterSummaryAbsorbsTheEarlier: its source is the earlier summary and the messages since.
 func TestALaterSummaryAbsorbsTheEarlier(t *testing.T) {
 	r := newSummedRig(t, says("first summary"), says("second summary"))
 	r.start(nil)
@@ -186,8 +184,8 @@ func TestALaterSummaryAbsorbsTheEarlier(t *testing.T) {
 	}
 }
 
-// TestNoSummaryChangesNothing: what is no summary is recorded, and tried again so
-// often and no more (47).
+// TestNoSummaryChangesNothing: an answer that is not a valid summary is recorded, and the attempt repeated a bounded
+// number of times (47).
 func TestNoSummaryChangesNothing(t *testing.T) {
 	broken := model.NewError(parley.ClassModel, false, "no", nil)
 	for name, c := range map[string]struct {
@@ -245,7 +243,7 @@ func TestNoSummaryChangesNothing(t *testing.T) {
 			r.exchange(sessionID, 3)
 			if n := len(r.messages(sessionID)); n != before+2 || r.model.summaries.sent() != c.attempts {
 				t.Errorf(
-					"%d messages, and %d summaries were asked for; one given up rests",
+					"%d messages and %d requests for summaries; after giving up there is a pause",
 					n,
 					r.model.summaries.sent(),
 				)
@@ -254,8 +252,8 @@ func TestNoSummaryChangesNothing(t *testing.T) {
 	}
 }
 
-// TestATooLongRequestIsShortened: the provider refuses the conversation as too long;
-// its older part is summed up, and the step asked for again, once (18).
+// TestATooLongRequestIsShortened: the provider refuses the conversation as too long; its older part is summarised, and
+// the step asked again, once (18).
 func TestATooLongRequestIsShortened(t *testing.T) {
 	tooLong := model.NewError(parley.ClassContextLength, false, "maximum context length", nil)
 	for name, c := range map[string]struct {
@@ -293,7 +291,7 @@ func TestATooLongRequestIsShortened(t *testing.T) {
 	}
 }
 
-// TestATooLongFirstMessage: there is nothing to sum up, and the turn says so.
+// TestATooLongFirstMessage: there is nothing to summarise, and the turn says so.
 func TestATooLongFirstMessage(t *testing.T) {
 	r := newSummedRig(t)
 	r.start(nil)
@@ -309,8 +307,8 @@ func TestATooLongFirstMessage(t *testing.T) {
 	}
 }
 
-// TestACompactionOutlivesItsProcess: each of its moments may be the last of the
-// process that is at it; another one takes it up, and there is one summary.
+// TestACompactionOutlivesItsProcess: the process may die at any of these moments; another one takes the compaction
+// over, and exactly one summary results.
 func TestACompactionOutlivesItsProcess(t *testing.T) {
 	for _, moment := range []string{"before it begins", "while the model answers", "before it is settled",
 		"after it is settled"} {
@@ -324,7 +322,7 @@ func TestACompactionOutlivesItsProcess(t *testing.T) {
 			dying := &dyingStore{Store: r.store, at: moment, died: make(chan struct{})}
 			w := r.start(dying)
 			sessionID := r.summed()
-			for n := range 2 { // as many as begin one compaction: a third could begin the next
+			for n := range 2 { // enough to begin one compaction; a third could begin the next
 				r.exchange(sessionID, n)
 			}
 			if moment == "while the model answers" {
@@ -348,15 +346,15 @@ func TestACompactionOutlivesItsProcess(t *testing.T) {
 			}
 			for _, call := range r.callLog(sessionID) {
 				if call.Outcome == parley.CallOpen {
-					t.Errorf("call %s is open for ever", call.ID)
+					t.Errorf("call %s stays open", call.ID)
 				}
 			}
 		})
 	}
 }
 
-// dyingStore is the store of a process that dies at a moment of a compaction: from
-// then on nothing that it writes of it arrives, or its answer does not.
+// dyingStore is the store of a process that dies at a given moment of a compaction: after that, its writes fail or
+// their answers are lost.
 type dyingStore struct {
 	Store
 	at   string
@@ -399,8 +397,7 @@ func (s *dyingStore) SettleCompaction(
 	return s.Store.SettleCompaction(ctx, fence, settle)
 }
 
-// TestAStopGivesACompactionBack: the attempt does not count, and the next process
-// makes it.
+// TestAStopGivesACompactionBack: the attempt does not count, and the next process makes it.
 func TestAStopGivesACompactionBack(t *testing.T) {
 	reached := make(chan struct{})
 	r := newSummedRig(t, hangs(reached), says("they talked"))
@@ -419,7 +416,7 @@ func TestAStopGivesACompactionBack(t *testing.T) {
 	r.happened(sessionID, parley.EventCompactionCompleted)
 }
 
-// TestASummaryKeepsToTheBudget: what a session may spend bounds its summaries too.
+// TestASummaryKeepsToTheBudget: a session's limits apply to its summaries too.
 func TestASummaryKeepsToTheBudget(t *testing.T) {
 	r := newSummedRig(t, says("they talked"))
 	r.start(nil)

@@ -10,31 +10,31 @@ import (
 	"example.org/parley/store"
 )
 
-// How compactions are worked at.
+// Bounds and intervals of compactions.
 const (
-	maxCompactions  = 8                     // at once in a process; they take no turn's place
+	maxCompactions  = 8                     // at once in a process; they use no turn's slot
 	compactionPoll  = 2 * time.Second       // between looks without a hint
-	compactionBound = 5 * time.Minute       // of one attempt
-	overflowLook    = time.Second           // between looks of a turn at a compaction that it waits for
-	maxResting      = 4096                  // sessions whose compactions are known to rest
-	compactionPause = 50 * time.Millisecond // before an attempt with a narrower source
-	maxTranscript   = 2 << 20               // bytes of what one attempt sums up, at most
-	leastTranscript = 8 << 10               // and at least, however short the model's context
-	sourceShare     = 2                     // one in so many of the model's tokens are for what it sums up
-	unknownContext  = 64_000                // tokens that a model is taken to read when nothing says
-	bytesPerToken   = 4                     // of a text, about
-	compactionPage  = 256                   // rows of a page that is read for a compaction
+	compactionBound = 5 * time.Minute       // for one attempt
+	overflowLook    = time.Second           // between a turn's looks at a compaction that it waits for
+	maxResting      = 4096                  // sessions remembered as pausing their compactions
+	compactionPause = 50 * time.Millisecond // before an attempt with a smaller source
+	maxTranscript   = 2 << 20               // most bytes that one attempt summarises
+	leastTranscript = 8 << 10               // fewest bytes, however short the model's context
+	sourceShare     = 2                     // the model's tokens divided by this are for the source
+	unknownContext  = 64_000                // assumed tokens of a model whose context is unknown
+	bytesPerToken   = 4                     // of text, approximately
+	compactionPage  = 256                   // rows per page read for a compaction
 )
 
-// compactor claims compactions of sessions and runs them, beside the turns.
+// compactor claims compactions of sessions and runs them beside the turns.
 type compactor struct {
-	now      chan struct{} // of one: a compaction may begin
+	now      chan struct{} // capacity 1: a compaction may begin
 	requests sync.WaitGroup
 	runs     sync.WaitGroup
 
 	mu      sync.Mutex // guards what follows
 	running map[parley.ID]*compacting
-	resting map[parley.ID]int64 // by session: the sequence until which no compaction begins by itself
+	resting map[parley.ID]int64 // by session: no compaction begins by itself before this sequence
 	stopped bool
 	changed chan struct{} // closed and replaced when an attempt begins or ends
 }
@@ -43,7 +43,7 @@ type compactor struct {
 type compacting struct {
 	claim  store.CompactionClaim
 	cancel context.CancelCauseFunc
-	done   chan struct{} // closed when it has let go
+	done   chan struct{} // closed when the attempt has ended
 }
 
 func newCompactor() *compactor {
@@ -55,7 +55,7 @@ func newCompactor() *compactor {
 	}
 }
 
-// compactLoop is the one claimer of compactions. Stop ends it.
+// compactLoop is the process's only claimer of compactions. Stop ends it.
 func (w *Worker) compactLoop() {
 	ticker := time.NewTicker(compactionPoll)
 	defer ticker.Stop()
@@ -70,7 +70,7 @@ func (w *Worker) compactLoop() {
 	}
 }
 
-// claimCompactions takes compactions for free places and starts them.
+// claimCompactions claims compactions for free slots and starts them.
 func (w *Worker) claimCompactions() {
 	held := w.currentLease()
 	c := w.compactor
@@ -119,8 +119,8 @@ func (w *Worker) startCompaction(held *lease, claim store.CompactionClaim) {
 	})
 }
 
-// runCompaction makes one attempt and keeps what came of it. A panic in there, or
-// an error of the store, ends the attempt alone.
+// runCompaction makes one attempt and stores its outcome. A panic in it, or an error of the store, ends only the
+// attempt.
 func (w *Worker) runCompaction(ctx context.Context, held *lease, claim *store.CompactionClaim) {
 	log := w.log.With("session_id", claim.Fence.SessionID, "compaction_id", claim.Fence.CompactionID)
 	settle, err := func() (settle store.CompactionSettle, err error) {
@@ -143,7 +143,7 @@ func (w *Worker) runCompaction(ctx context.Context, held *lease, claim *store.Co
 			held.ctx,
 			claim.Fence,
 			settle,
-		) //nolint:contextcheck // what was paid for is kept
+		) //nolint:contextcheck // the answer is paid for, so keep it
 	case transient(err):
 		log.WarnContext(ctx, "a compaction could not go on", "error", err)
 		err = w.store.ReleaseCompaction(held.ctx, claim.Fence) //nolint:contextcheck // as above
@@ -158,15 +158,14 @@ func (w *Worker) runCompaction(ctx context.Context, held *lease, claim *store.Co
 	if err != nil && parley.ErrorCode(err) != parley.CodeFenced {
 		log.WarnContext(
 			ctx,
-			"the end of a compaction could not be kept; it is taken up again",
+			"the end of a compaction could not be stored; it will be tried again",
 			"error",
 			err,
 		) //nolint:contextcheck // as above
 	}
 }
 
-// stopCompactions lets what runs finish as long as patience lasts, then has it let
-// go, and returns when nothing runs any more.
+// stopCompactions lets running attempts finish until patience ends, then aborts them, and returns when none runs.
 func (w *Worker) stopCompactions(patience context.Context) {
 	c := w.compactor
 	c.requests.Wait()
@@ -184,7 +183,7 @@ func (w *Worker) stopCompactions(patience context.Context) {
 	<-gone
 }
 
-// abortCompactions ends the attempts for a session that is gone, or all of them.
+// abortCompactions ends the attempts for a deleted session, or all attempts.
 func (w *Worker) abortCompactions(cause error, sessionID parley.ID) {
 	c := w.compactor
 	c.mu.Lock()
@@ -199,8 +198,7 @@ func (w *Worker) abortCompactions(cause error, sessionID parley.ID) {
 	}
 }
 
-// wantCompaction has a summary written of a session that needs one, while its turn
-// goes on: nothing waits for the request.
+// wantCompaction requests a summary of a session that needs one. The turn continues without waiting for the request.
 func (w *Worker) wantCompaction(
 	ctx context.Context,
 	session *parley.Session,
@@ -229,7 +227,7 @@ func (w *Worker) wantCompaction(
 	})
 }
 
-// rest remembers how far a session's record is to come before it is asked again.
+// rest remembers how far a session's record must grow before the next request.
 func (c *compactor) rest(sessionID parley.ID, until int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -239,8 +237,8 @@ func (c *compactor) rest(sessionID parley.ID, until int64) {
 	c.resting[sessionID] = until
 }
 
-// news is closed when the attempt ends that this process runs, or, when it runs
-// none, as soon as it begins or ends any.
+// news returns a channel that is closed when the process's attempt at this compaction ends or, if it runs none, when it
+// begins or ends any attempt.
 func (c *compactor) news(compactionID parley.ID) <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -250,7 +248,7 @@ func (c *compactor) news(compactionID parley.ID) <-chan struct{} {
 	return c.changed
 }
 
-// change tells those who wait for news. c.mu is held.
+// change wakes those who wait for news. The caller holds c.mu.
 func (c *compactor) change() {
 	close(c.changed)
 	c.changed = make(chan struct{})

@@ -8,8 +8,8 @@ import (
 	"example.org/parley/internal/inflight"
 )
 
-// TestLongAnswersShareTheProcess: an answer that finds no room beside others ends with
-// what it has, and what answers have held is given back however they end.
+// TestLongAnswersShareTheProcess: an answer that finds no room beside others ends with the text that it has, and gives
+// its room back however it ends.
 func TestLongAnswersShareTheProcess(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

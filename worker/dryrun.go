@@ -26,11 +26,11 @@ import (
 
 var _ runner.DryRunner = (*Worker)(nil)
 
-// resultDry is what the model reads of a call in a dry run without a script.
+// resultDry tells the model that a call without a script did not run.
 const resultDry = "Not run: this is a dry run, in which no tool runs and nothing is written."
 
-// dry is a worker of one turn that leaves no trace: the same path over a store in
-// memory, a hub of its own, and tools that answer from a script.
+// dry is a worker for one turn that leaves no trace: the same code path over a store in memory, a hub of its own, and
+// tools that answer from a script.
 type dry struct {
 	*Worker
 	memory *dryrun.Memory
@@ -40,7 +40,7 @@ type dry struct {
 // rehearse makes the worker of a dry run. close ends its hub.
 func (w *Worker) rehearse(of *runner.DryTurn) *dry {
 	memory := dryrun.New(w.store, of.Session, of.Agent, of.Fresh, w.log)
-	hub := live.New(memory, live.Options{Log: w.log, Poll: time.Hour}) // it is told of every commit
+	hub := live.New(memory, live.Options{Log: w.log, Poll: time.Hour}) // every commit notifies it
 	memory.Tell(hub)
 	d := &Worker{
 		store:     memory,
@@ -61,11 +61,11 @@ func (w *Worker) rehearse(of *runner.DryTurn) *dry {
 		runs:      map[parley.ID]*run{},
 		places:    store.Occupancy{Slots: 1},
 	}
-	d.flusher = newFlusher(d) // its loop does not run: the text is in the hub
+	d.flusher = newFlusher(d) // its loop does not run: the hub has the text
 	return &dry{Worker: d, memory: memory, own: hub}
 }
 
-// checkDry refuses what cannot be run dry.
+// checkDry refuses turns that cannot be run dry.
 func checkDry(of *runner.DryTurn) error {
 	if name := of.Agent.Runtime; name != "" && name != parley.StandardRuntime {
 		return parley.InvalidField(
@@ -78,24 +78,23 @@ func checkDry(of *runner.DryTurn) error {
 	return nil
 }
 
-// DryRun implements runner.DryRunner. It takes one of the worker's places, and
-// Stop ends it like any other run.
+// DryRun implements runner.DryRunner. It uses one of the worker's slots, and Stop ends it like any other run.
 func (w *Worker) DryRun(ctx context.Context, of runner.DryTurn) (runner.DryOutcome, error) {
 	if err := checkDry(&of); err != nil {
 		return runner.DryOutcome{}, err
 	}
-	place, ok := w.Offer(of.Session.WorkspaceID)
+	slot, ok := w.Offer(of.Session.WorkspaceID)
 	if !ok {
 		return runner.DryOutcome{}, parley.Errorf(
 			parley.CodeUnavailable,
 			"This process has no free place for a dry run now. Try again.",
 		)
 	}
-	defer place.Release()
+	defer slot.Release()
 	return w.dryRun(ctx, &of)
 }
 
-// dryRun runs a turn dry; its place is taken.
+// dryRun runs a turn dry in a slot that is reserved.
 func (w *Worker) dryRun(ctx context.Context, of *runner.DryTurn) (runner.DryOutcome, error) {
 	d := w.rehearse(of)
 	defer d.own.Close()
@@ -117,8 +116,8 @@ func (w *Worker) dryRun(ctx context.Context, of *runner.DryTurn) (runner.DryOutc
 	return outcome, err
 }
 
-// gone is the error of a run that leaves no trace for whoever asked for it: it holds
-// no claim that it could lose, but its session may be deleted meanwhile.
+// gone translates the error of a dry run whose session was deleted meanwhile: such a run holds no claim that it could
+// lose.
 func gone(err error) error {
 	if parley.ErrorCode(err) == parley.CodeFenced {
 		return parley.WrapError(
@@ -136,13 +135,12 @@ const mostDry = 32
 // DryRunner runs turns dry, and previews them, in a process that runs no others.
 type DryRunner struct {
 	w    *Worker
-	free chan struct{} // of mostDry: who runs one has put something in
+	free chan struct{} // capacity mostDry; each dry run holds one element
 }
 
 var _ runner.DryRunner = (*DryRunner)(nil)
 
-// NewDryRunner makes one. It has no goroutines but those of its dry runs, which end
-// with their contexts.
+// NewDryRunner makes one. Its only goroutines are those of its dry runs, which end with their contexts.
 func NewDryRunner(store Store, models model.Source, tools tool.Source, options Options) *DryRunner {
 	options = options.withDefaults()
 	w := &Worker{
@@ -189,8 +187,7 @@ func (d *DryRunner) Preview(ctx context.Context, of runner.DryTurn) (runner.Prev
 	return d.w.Preview(ctx, of)
 }
 
-// admitDry lets Stop and the deletion of the session end a dry run, and returns
-// what forgets it.
+// admitDry lets Stop and the deletion of the session end a dry run. The returned function removes it again.
 func (w *Worker) admitDry(claim *store.Claim, stop context.CancelCauseFunc) func() {
 	turnID := claim.Fence.TurnID
 	w.mu.Lock()
@@ -207,7 +204,7 @@ func (w *Worker) admitDry(claim *store.Claim, stop context.CancelCauseFunc) func
 	}
 }
 
-// runDry runs the turn and passes on what watchers of it would see.
+// runDry runs the turn and passes on what its watchers would see.
 func (d *dry) runDry(
 	ctx context.Context,
 	stop context.CancelCauseFunc,
@@ -234,12 +231,12 @@ func (d *dry) runDry(
 	}
 	<-done
 	if told == nil {
-		told = relayDry(watching, watcher, of.Sink) // what is left
+		told = relayDry(watching, watcher, of.Sink) // the remaining frames
 	}
 	return errors.Join(told, broken)
 }
 
-// runWhole runs a claimed turn. A panic in there is its error.
+// runWhole runs a claimed turn. It returns a panic as an error.
 func (d *dry) runWhole(ctx context.Context, claim *store.Claim) (err error) {
 	began := time.Now()
 	ctx = d.observer.TurnBegan(ctx, claim)
@@ -273,8 +270,7 @@ func (d *dry) runWhole(ctx context.Context, claim *store.Claim) (err error) {
 	return d.runOn(ctx, claim, standard.Runtime{})
 }
 
-// relayDry passes frames on until ctx ends and nothing is at hand any more. An
-// error is the sink's.
+// relayDry passes frames on until ctx ends and no frame is left. Its error is the sink's.
 func relayDry(ctx context.Context, watcher *live.Watcher, sink runner.DrySink) error {
 	for ctx.Err() == nil || watcher.Buffered() {
 		frame, err := watcher.Next(ctx)
@@ -335,7 +331,7 @@ func (w *Worker) Preview(ctx context.Context, of runner.DryTurn) (runner.Preview
 	if err != nil || failure != nil {
 		return runner.Previewed{}, refusedBy(failure, err)
 	}
-	t.limits.within()
+	t.limits.startClock()
 	defer t.limits.stop()
 	defer t.unreserve()
 	shown, err := t.preview() //nolint:contextcheck // as above
@@ -350,7 +346,7 @@ func (w *Worker) Preview(ctx context.Context, of runner.DryTurn) (runner.Preview
 	return shown, gone(err)
 }
 
-// refusedBy is the error of a preview whose turn would fail.
+// refusedBy returns the error of a preview whose turn would fail.
 func refusedBy(failure *parley.Failure, err error) error {
 	if err != nil {
 		return gone(err)
@@ -362,15 +358,15 @@ func refusedBy(failure *parley.Failure, err error) error {
 	return parley.Errorf(parley.CodeInvalid, "This turn would fail: %s", text)
 }
 
-// preview is the request of the turn's next step, and whether it would be sent.
+// preview returns the request of the turn's next step, and whether it would be sent.
 func (t *turn) preview() (runner.Previewed, error) {
-	t.requests.keeps = true
-	q, failure, err := t.requests.question(place{step: 1, attempt: 1}, nil)
+	t.requests.keepsInputs = true
+	q, failure, err := t.requests.question(position{step: 1, attempt: 1}, nil)
 	if err != nil {
 		return runner.Previewed{}, err
 	}
 	if failure != nil && q != nil && q.request != nil &&
-		t.claim.Trigger.ID.IsZero() { // nothing was said yet, which some wires cannot express
+		t.claim.Trigger.ID.IsZero() { // no message yet, which some wires cannot express
 		return runner.Previewed{
 			Call:    q.call,
 			Info:    t.info,
@@ -409,11 +405,10 @@ func newScript(results []parley.ScriptedResult) *script {
 	return s
 }
 
-// tool is what answers a call in the place of a tool.
+// tool returns the scripted tool that replaces the named one.
 func (s *script) tool(name string) tool.Tool { return scriptTool{s, name} }
 
-// scriptTool is a tool of a script. It runs beside no other, so that results are
-// taken in the order of the calls.
+// scriptTool is a scripted tool. Its calls run one at a time, so that results are taken in the order of the calls.
 type scriptTool struct {
 	script *script
 	name   string
@@ -423,8 +418,7 @@ func (s scriptTool) Definition() parley.ToolDefinition   { return parley.ToolDef
 func (s scriptTool) Annotations() parley.ToolAnnotations { return parley.ToolAnnotations{} }
 func (s scriptTool) Source() string                      { return "script" }
 
-// sortDry finds out who answers a call in a dry run: the script, whoever would
-// answer it otherwise.
+// sortDry makes the script answer every call of a dry run, whatever would answer it otherwise.
 func (t *tools) sortDry(call *toolCall) {
 	offers := func(ref parley.ToolRef) bool { return ref.Offers(call.name) }
 	switch {

@@ -7,17 +7,17 @@ import (
 	"example.org/parley"
 )
 
-// expiry is something that ends by its age: it is looked for again and again.
+// expiry is data that expires by age. The worker looks for it at intervals.
 type expiry struct {
 	every time.Duration // between looks; the first comes within first
 	first time.Duration
-	keep  time.Duration // how old it may grow
+	keep  time.Duration // the age at which it expires
 	end   func(ctx context.Context,
-		before parley.Time) (more bool, err error) // ends what is from before a time, as much as one transaction takes
-	failed string // what is logged when that fails
+		before parley.Time) (more bool, err error) // expires what is older than before, one transaction's worth
+	failed string // logged when that fails
 }
 
-// versions of messages need not be kept for ever.
+// versions expires old versions of messages.
 func (w *Worker) versions() expiry {
 	return expiry{
 		every:  time.Hour,
@@ -28,8 +28,8 @@ func (w *Worker) versions() expiry {
 	}
 }
 
-// clients (windows, tabs) that died or lost their network do not say so: the others
-// see them go all the same.
+// clients expires clients (windows, tabs) that died or lost their network without a goodbye, so that others no longer
+// see them.
 func (w *Worker) clients() expiry {
 	const every = parley.ClientLease / 3
 	return expiry{
@@ -37,11 +37,11 @@ func (w *Worker) clients() expiry {
 		first:  every,
 		keep:   parley.ClientLease,
 		end:    w.store.ExpireClients,
-		failed: "clients that went without a word could not be ended",
+		failed: "clients that disappeared could not be ended",
 	}
 }
 
-// expire looks for what has grown too old, until Stop ends it.
+// expire looks for data that is too old, until Stop ends it.
 func (w *Worker) expire(e expiry) {
 	next := time.NewTimer(w.options.jitter(e.first))
 	defer next.Stop()
@@ -52,11 +52,11 @@ func (w *Worker) expire(e expiry) {
 		case <-next.C:
 		}
 		w.expireAll(e, parley.TimeOf(w.options.now().Add(-e.keep)))
-		next.Reset(e.every + w.options.jitter(e.every/60)) // apart from the other processes'
+		next.Reset(e.every + w.options.jitter(e.every/60)) // jittered, so that processes do not coincide
 	}
 }
 
-// expireAll ends all that is from before a time, a transaction at a time.
+// expireAll expires everything older than before, one transaction at a time.
 func (w *Worker) expireAll(e expiry, before parley.Time) {
 	for more := true; more; {
 		var err error

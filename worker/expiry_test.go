@@ -11,7 +11,7 @@ import (
 	"example.org/parley"
 )
 
-// aged is a store with so many transactions' worth of what is too old.
+// aged is a store with a given number of transactions' worth of expired data.
 type aged struct {
 	Store
 	left int
@@ -36,8 +36,8 @@ func (s *aged) ExpireClients(_ context.Context, before parley.Time) (bool, error
 	return s.end(before)
 }
 
-// TestWhatIsTooOldExpires: soon after the start and again and again all that is old
-// enough goes, a transaction at a time, and Stop ends it.
+// TestWhatIsTooOldExpires: soon after the start and then at intervals, everything old enough expires, one transaction
+// at a time, until Stop.
 func TestWhatIsTooOldExpires(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -10,15 +10,14 @@ import (
 	"example.org/parley/store"
 )
 
-// faults is a store between a worker and the real one: before each call, when
-// asked, it may wait or answer with an error of its own.
+// faults is a store between a worker and the real one. A hook may make each call wait or fail.
 type faults struct {
 	Store
 	mu   sync.Mutex // guards hook
 	hook func(method string) error
 }
 
-// errLocked, of a flush, finds every session locked by somebody else.
+// errLocked, returned by a flush, means that every session is locked by somebody else.
 var errLocked = errors.New("the session is locked")
 
 // set replaces the hook; nil lets everything pass.
@@ -28,8 +27,7 @@ func (f *faults) set(hook func(method string) error) {
 	f.hook = hook
 }
 
-// kill makes every further call fail, as if the process were gone: what it
-// wrote before stays, nothing follows.
+// kill makes every further call fail, as if the process were gone: earlier writes stay, later ones fail.
 func (f *faults) kill() {
 	f.set(func(string) error { return parley.Errorf(parley.CodeInternal, "killed") })
 }
@@ -208,8 +206,8 @@ func (f *faults) ApplyOutbox(ctx context.Context) (bool, error) {
 	return more, err
 }
 
-// killBefore kills the process right before the nth call of a method from now
-// on, and says when.
+// killBefore kills the process right before the nth call of a method from now on, and returns a channel that tells
+// when.
 func (f *faults) killBefore(method string, nth int) <-chan struct{} {
 	dead := make(chan struct{})
 	var mu sync.Mutex // guards seen

@@ -8,8 +8,7 @@ import (
 	"example.org/parley/store"
 )
 
-// attach finds the files of a request's messages. A failure says that the turn
-// asks a model about an image that it cannot see.
+// attach finds the files of a request's messages. It fails if the turn shows an image to a model that cannot see.
 func (r *requests) attach(messages []parley.Message) (prompt.Attachments, *parley.Failure, error) {
 	vision := r.info.Sees()
 	images := map[parley.ID]bool{}
@@ -36,7 +35,7 @@ func (r *requests) attach(messages []parley.Message) (prompt.Attachments, *parle
 	return files, nil, nil
 }
 
-// bytes reads a file whole; only those come here that a request may hold.
+// bytes reads a whole file. Only files that fit into a request come here.
 func (r *requests) bytes(file parley.File) ([]byte, error) {
 	r.read += int(file.Size)
 	if err := r.reserve(r.read); err != nil {

@@ -10,14 +10,13 @@ import (
 	"example.org/parley/store"
 )
 
-// flusher writes what streaming messages have grown by to the store, as
-// versions: one call for all of them at each interval. Versions only append, so
-// that a long answer costs no more per flush than a short one. Text is cut where
-// chunks end, and those end on runes.
+// flusher writes the new text of streaming messages to the store, as versions: one call for all messages at each
+// interval. Versions only append, so a flush of a long answer costs no more than one of a short answer. Text is cut at
+// the ends of chunks, which are ends of runes.
 type flusher struct {
 	w *Worker
 
-	now chan struct{} // of one: some rows are to be flushed at once
+	now chan struct{} // capacity 1: some rows are to be flushed immediately
 
 	mu     sync.Mutex // guards rows and wanted
 	rows   map[*row]struct{}
@@ -30,7 +29,7 @@ func newFlusher(w *Worker) *flusher {
 	return &flusher{w: w, now: make(chan struct{}, 1), rows: map[*row]struct{}{}, wanted: map[parley.ID]struct{}{}}
 }
 
-// want has a session flushed at once. It does not block.
+// want has a session flushed immediately. It does not block.
 func (f *flusher) want(sessionID parley.ID) {
 	f.mu.Lock()
 	f.wanted[sessionID] = struct{}{}
@@ -38,7 +37,7 @@ func (f *flusher) want(sessionID parley.ID) {
 	poke(f.now)
 }
 
-// due takes the rows to flush: all of them, or those of the sessions wanted.
+// due returns the rows to flush: all of them, or those of the sessions wanted.
 func (f *flusher) due(rows []*row, all bool) []*row {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -51,15 +50,14 @@ func (f *flusher) due(rows []*row, all bool) []*row {
 	return rows
 }
 
-// add begins to flush a row whose opening has committed.
+// add starts flushing a row whose opening has committed.
 func (f *flusher) add(fresh *row) {
 	f.mu.Lock()
 	f.rows[fresh] = struct{}{}
 	f.mu.Unlock()
 }
 
-// remove ends it. A flush under way may still write a version; the store skips
-// those of settled messages.
+// remove stops flushing rows. A flush under way may still write a version; the store skips settled messages.
 func (f *flusher) remove(rows []*row) {
 	f.mu.Lock()
 	for _, gone := range rows {
@@ -68,7 +66,7 @@ func (f *flusher) remove(rows []*row) {
 	f.mu.Unlock()
 }
 
-// forget ends it for all rows of a turn that broke.
+// forget stops flushing all rows of a turn that broke.
 func (f *flusher) forget(turnID parley.ID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -79,7 +77,7 @@ func (f *flusher) forget(turnID parley.ID) {
 	}
 }
 
-// loop flushes at each interval, and what is wanted in between. Stop ends it, after the last run.
+// loop flushes at each interval, and wanted rows in between. Stop ends it, after the last run.
 func (f *flusher) loop() {
 	ticker := time.NewTicker(f.w.options.StoreFlush)
 	defer ticker.Stop()
@@ -102,21 +100,20 @@ func (f *flusher) loop() {
 	}
 }
 
-// flush writes what rows have grown by. Runs that turn out to be fenced end.
+// flush writes the new text of rows. Runs that turn out to be fenced end.
 func (f *flusher) flush(ctx context.Context, rows []*row) {
 	if len(rows) == 0 {
 		return
 	}
 	f.writing.Lock()
 	defer f.writing.Unlock()
-	for f.write(ctx, rows) { // what was repeated first has grown meanwhile
+	for f.write(ctx, rows) { // repeated rows have grown meanwhile
 		continue
 	}
 }
 
-// write writes the next versions of rows, and reports whether some of those that
-// it wrote were left from a flush before. What the store could not take now stays
-// as it is, for the next flush: a row's versions follow each other without a hole.
+// write writes the next versions of rows, and reports whether some of them repeated an earlier flush. Text that the
+// store could not take stays for the next flush: a row's versions follow each other without gaps.
 func (f *flusher) write(ctx context.Context, rows []*row) (repeated bool) {
 	var versions []store.FencedVersion
 	var left []*row

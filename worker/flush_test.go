@@ -13,8 +13,8 @@ import (
 	"example.org/parley/model"
 )
 
-// TestLateFlushSparesTheNextTurn: a flush that reaches the store when its turn is
-// over already is fenced; the session's next turn, which runs by then, is not.
+// TestLateFlushSparesTheNextTurn: a flush that reaches the store after its turn is over is fenced; the session's next
+// turn, already running, is not.
 func TestLateFlushSparesTheNextTurn(t *testing.T) {
 	r := newRig(t)
 	store := &faults{Store: r.store}
@@ -62,9 +62,8 @@ func TestLateFlushSparesTheNextTurn(t *testing.T) {
 	}
 }
 
-// TestFlushWhoseAnswerWasLost: a flush that the store took and that failed all the
-// same is repeated as it was, however far the text has come by then. Nothing is
-// missing when another process settles the message from its versions.
+// TestFlushWhoseAnswerWasLost: a flush that the store took, but whose answer was lost, is repeated unchanged, however
+// far the text has come by then. Nothing is missing when another process settles the message from its versions.
 func TestFlushWhoseAnswerWasLost(t *testing.T) {
 	r := newRig(t)
 	dying := r.crashing()
@@ -87,8 +86,8 @@ func TestFlushWhoseAnswerWasLost(t *testing.T) {
 	r.nothingIsMissing(dying, reached)
 }
 
-// saysInThree has the model say "One, two, three", each after the first once a
-// flush has come so far, and then hang; another process gets "Again.".
+// saysInThree makes the model say "One, two, three", each further word after a flush, and then hang; another process
+// gets "Again.".
 func (r *rig) saysInThree(second, third <-chan struct{}) (reached chan struct{}) {
 	reached = make(chan struct{})
 	r.model.play(func(ctx context.Context, yield func(model.Chunk, error) bool) {
@@ -113,8 +112,8 @@ func (r *rig) saysInThree(second, third <-chan struct{}) (reached chan struct{})
 	return reached
 }
 
-// nothingIsMissing runs a turn that says so, kills its process when all of it is
-// flushed, and wants all of it in the record when another one has settled it.
+// nothingIsMissing runs such a turn, kills its process once everything is flushed, and expects all of it in the record
+// after another process has settled it.
 func (r *rig) nothingIsMissing(dying *faults, reached <-chan struct{}) {
 	r.Helper()
 	sessionID := r.session(parley.Settings{}, nil)
@@ -134,10 +133,8 @@ func (r *rig) nothingIsMissing(dying *faults, reached <-chan struct{}) {
 	}
 }
 
-// TestFlushOfALockedSession: text that the store could not take, because somebody
-// else had the session, is written with a later flush, with what has grown
-// meanwhile behind it. Nothing is missing when another process settles the message
-// from its versions.
+// TestFlushOfALockedSession: text that the store could not take because its session was locked is written with a later
+// flush, followed by the newer text. Nothing is missing when another process settles the message from its versions.
 func TestFlushOfALockedSession(t *testing.T) {
 	r := newRig(t)
 	dying := r.crashing()
@@ -163,8 +160,8 @@ func TestFlushOfALockedSession(t *testing.T) {
 	r.nothingIsMissing(dying, reached)
 }
 
-// TestShownTextIsBounded: watchers are never shown more than so much that the store
-// does not have, however fast a model speaks and however seldom the store is told.
+// TestShownTextIsBounded: watchers never see more than a bounded number of bytes that the store lacks, however fast the
+// model and however rare the flushes.
 func TestShownTextIsBounded(t *testing.T) {
 	r := newRig(t)
 	store := &faults{Store: r.store}
@@ -181,7 +178,7 @@ func TestShownTextIsBounded(t *testing.T) {
 	long := strings.Repeat(
 		"ö",
 		3*parley.MaxUnkept/2,
-	) // and one byte more than a whole number of characters in each piece
+	) // each piece ends one byte into a character
 	r.model.play(func(_ context.Context, yield func(model.Chunk, error) bool) {
 		for _, piece := range []string{"x", long, "Well.", long} {
 			if !yield(text(0, piece), nil) {

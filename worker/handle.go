@@ -12,15 +12,15 @@ import (
 
 var _ runner.Turn = (*turn)(nil)
 
-// place is where a turn stands: before the attempt of a step.
-type place struct {
+// position is where a turn stands: before an attempt at a step.
+type position struct {
 	step, attempt int
-	steers        bool // some may wait
-	answered      bool // the last answer was final: only a steer is a reason for another step
+	steers        bool // steers may be waiting
+	answered      bool // the last answer was final: only a steer causes another step
 }
 
-// after is the place behind a step that has its results.
-func after(step int) place { return place{step: step + 1, attempt: 1, steers: true} }
+// after returns the position after a step that has its results.
+func after(step int) position { return position{step: step + 1, attempt: 1, steers: true} }
 
 // Claim implements runner.Turn.
 func (t *turn) Claim() *store.Claim { return &t.claim }
@@ -58,13 +58,13 @@ func (t *turn) Begin(speaker runner.Speaker) (runner.Next, error) {
 		return runner.Over, err
 	}
 	next := runner.AskNext
-	t.place = place{step: 1, attempt: 1, steers: t.claim.Steers}
+	t.position = position{step: 1, attempt: 1, steers: t.claim.Steers}
 	if t.claim.Turn.Attempt > 1 {
 		if next, err = t.resume(failure); err != nil || next == runner.Over {
 			return runner.Over, err
 		}
 	} else {
-		t.limits.within()
+		t.limits.startClock()
 	}
 	if waits, err := t.keepPace(); err != nil || waits {
 		return runner.Over, err
@@ -85,38 +85,38 @@ func (t *turn) Begin(speaker runner.Speaker) (runner.Next, error) {
 	return t.finish(store.TurnEnd{Status: parley.TurnFailed, Failure: failure})
 }
 
-// Ask implements runner.Turn: a request and its answer.
+// Ask implements runner.Turn: it sends a request and stores its answer.
 func (t *turn) Ask() (runner.Next, error) {
 	if t.ctx.Err() != nil {
 		return runner.Over, t.leave(nil)
 	}
-	if failure, err := t.limits.spent(t.place); err != nil {
+	if failure, err := t.limits.spent(t.position); err != nil {
 		return runner.Over, err
 	} else if failure != nil {
 		return t.finish(store.TurnEnd{Status: parley.TurnFailed, Failure: failure})
 	}
 	var steers []parley.Message
-	if t.place.steers && (t.speaker == nil || t.speaker.Listens()) {
+	if t.position.steers && (t.speaker == nil || t.speaker.Listens()) {
 		var err error
 		if steers, err = t.w.store.PendingSteers(t.writes, t.fence); err != nil {
 			return runner.Over, err
 		}
 	}
-	if t.place.answered && len(steers) == 0 { // it was taken back
+	if t.position.answered && len(steers) == 0 { // the steer was removed
 		return t.complete()
 	}
-	t.beginStep(t.place.step)
+	t.beginStep(t.position.step)
 	next, err := t.take(steers)
 	broken := err
 	code := parley.ErrorCode(err)
 	if code == parley.CodeMore || code == parley.CodeOverBudget {
-		// A steer changed meanwhile, or others took what was left.
+		// A steer changed meanwhile, or other calls used up the rest of the budget.
 		next, err, broken = runner.AskNext, nil, nil
-		t.place.steers = true
+		t.position.steers = true
 	}
 	if errors.Is(err, errNoRoom) {
 		next, err, broken = runner.AskNext, nil, nil
-		t.place.steers = true
+		t.position.steers = true
 		if !t.awaitRoom() {
 			next, err = runner.Over, t.leave(nil)
 		}
@@ -129,7 +129,7 @@ func (t *turn) Ask() (runner.Next, error) {
 
 // Call implements runner.Turn.
 func (t *turn) Call() (next runner.Next, err error) {
-	t.beginStep(t.place.step)
+	t.beginStep(t.position.step)
 	defer func() {
 		if next != runner.WaitNext {
 			t.endStep(err)
@@ -157,7 +157,7 @@ func (t *turn) Wait() (runner.Next, error) {
 		return err
 	})
 	if parley.ErrorCode(err) == parley.CodeMore {
-		if err = t.tools.reconsider(t.place.step, t.calls); err == nil {
+		if err = t.tools.reconsider(t.position.step, t.calls); err == nil {
 			return runner.CallNext, nil
 		}
 	}
@@ -187,12 +187,12 @@ func (t *turn) Finish(failure *parley.Failure) (next runner.Next, err error) {
 	if err != nil || !more {
 		return runner.Over, err
 	}
-	t.place = after(a.step)
-	t.place.answered = true
+	t.position = after(a.step)
+	t.position.answered = true
 	return runner.AskNext, nil
 }
 
-// close lets go of what a run has held.
+// close releases what a run has held.
 func (t *turn) close() {
 	t.responses.keep()
 	t.asking.release()
@@ -200,7 +200,7 @@ func (t *turn) close() {
 	t.limits.stop()
 }
 
-// beginStep tells the observer of a step, unless it is told already.
+// beginStep tells the observer of a step, once.
 func (t *turn) beginStep(step int) {
 	if !t.stepping {
 		t.stepping, t.at = true, t.w.observer.StepBegan(t.ctx, step)
@@ -214,11 +214,10 @@ func (t *turn) endStep(broken error) {
 	}
 }
 
-// take asks for the answer of a step that shows steers. CodeMore asks for it to be
-// taken again.
+// take asks for the answer of a step that shows steers. CodeMore asks for another call.
 func (t *turn) take(steers []parley.Message) (runner.Next, error) {
-	q, failure, err := t.requests.question(t.place, steers)
-	if err != nil && t.ctx.Err() != nil { // middleware was at it when the turn's time was over, or it was cancelled
+	q, failure, err := t.requests.question(t.position, steers)
+	if err != nil && t.ctx.Err() != nil { // the turn's time ended, or it was cancelled, inside middleware
 		return runner.Over, t.leave(nil)
 	}
 	if err != nil {
@@ -228,7 +227,7 @@ func (t *turn) take(steers []parley.Message) (runner.Next, error) {
 		return t.finish(store.TurnEnd{Status: parley.TurnFailed, Failure: failure})
 	}
 	var refusal *store.Refusal
-	if t.responses.lookUp(q); q.served == nil && q.speech == nil { // what was kept costs nothing
+	if t.responses.lookUp(q); q.served == nil && q.speech == nil { // a cached answer costs nothing
 		if q.reservation, refusal, err = t.budgets.afford(q); err != nil {
 			return runner.Over, err
 		}
@@ -260,7 +259,7 @@ func (t *turn) take(steers []parley.Message) (runner.Next, error) {
 	return runner.CallNext, nil
 }
 
-// settleCalls settles a step whose answer has calls, and decides about them.
+// settleCalls settles a step whose answer has calls, and decides about each call.
 func (t *turn) settleCalls(a *answer) error {
 	var started []string
 	for i := range t.calls {
@@ -285,14 +284,13 @@ func (t *turn) settleCalls(a *answer) error {
 	return err
 }
 
-// runCalls brings the settled calls of a step to their results, as far as they come
-// without anybody.
+// runCalls runs the settled calls of a step as far as nobody has to be asked.
 func (t *turn) runCalls() (runner.Next, error) {
-	step, calls := t.place.step, t.calls
+	step, calls := t.position.step, t.calls
 	if err := t.tools.refuseThose(step, calls); err != nil {
 		return runner.Over, err
 	}
-	if err := t.tools.openChildren(step, calls); err != nil { // first: they work while the tools run
+	if err := t.tools.openChildren(step, calls); err != nil { // first, so that children work while the tools run
 		return runner.Over, err
 	}
 	for from := 0; from < len(calls); {
@@ -308,13 +306,12 @@ func (t *turn) runCalls() (runner.Next, error) {
 	if waitReason(calls) != "" {
 		return runner.WaitNext, nil
 	}
-	t.place = after(step)
+	t.position = after(step)
 	return runner.AskNext, nil
 }
 
-// leaveCalls lets go of a turn that was interrupted at its tools. A cancel, or the
-// end of the turn's time, settles the calls that have no result; else they stay open, for the one who
-// resumes the turn.
+// leaveCalls releases a turn that was interrupted while its tools ran. A cancel, or the end of the turn's time, settles
+// the calls without results; otherwise they stay open for the run that resumes the turn.
 func (t *turn) leaveCalls() error {
 	overdue := t.limits.overdue() != nil
 	if overdue || errors.Is(context.Cause(t.ctx), ErrCancelled) {
@@ -330,7 +327,7 @@ func (t *turn) leaveCalls() error {
 			case call.started || call.waitsFor() == parley.WaitToolResult:
 				text = resultCancelled
 			}
-			if err := t.tools.refuse(t.place.step, call, text); err != nil {
+			if err := t.tools.refuse(t.position.step, call, text); err != nil {
 				return err
 			}
 		}
@@ -338,15 +335,14 @@ func (t *turn) leaveCalls() error {
 	return t.leave(nil)
 }
 
-// endTruncated answers calls that were cut off, which never run, and completes
-// the turn.
+// endTruncated answers calls that were cut off and never run, and completes the turn.
 func (t *turn) endTruncated(calls []toolCall) (runner.Next, error) {
 	for i := range calls {
-		if err := t.tools.refuse(t.place.step, &calls[i], resultTruncated); err != nil {
+		if err := t.tools.refuse(t.position.step, &calls[i], resultTruncated); err != nil {
 			return runner.Over, err
 		}
 	}
-	t.place = place{step: t.place.step + 1, attempt: 1}
+	t.position = position{step: t.position.step + 1, attempt: 1}
 	return t.complete()
 }
 
@@ -359,8 +355,7 @@ func (t *turn) complete() (runner.Next, error) {
 	return t.finish(end)
 }
 
-// finish ends the turn outside any step; completed, it goes on when a steer came
-// first.
+// finish ends the turn outside a step; a completed turn continues if a steer came first.
 func (t *turn) finish(end store.TurnEnd) (runner.Next, error) {
 	var settled store.StepSettled
 	err := t.persist(func() (err error) {
@@ -368,15 +363,14 @@ func (t *turn) finish(end store.TurnEnd) (runner.Next, error) {
 		return err
 	})
 	if err == nil && settled.More && end.Status == parley.TurnCompleted {
-		t.place.steers, t.place.answered = true, true
+		t.position.steers, t.position.answered = true, true
 		return runner.AskNext, nil
 	}
 	return runner.Over, err
 }
 
-// leave lets go of an interrupted turn: cancelled, it is settled as far as it
-// came; on a stop it is given back; after the loss of the lease nothing is
-// written.
+// leave releases an interrupted turn. Cancelled, it is settled as far as it came; on a stop it is given back; after the
+// loss of the lease nothing is written.
 func (t *turn) leave(a *answer) error {
 	switch cause := context.Cause(t.ctx); {
 	case errors.Is(cause, ErrCancelled):

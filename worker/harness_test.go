@@ -25,11 +25,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience bounds every wait of these tests; it is reached only when one fails.
+// patience bounds every wait of these tests; only a failing test reaches it.
 const patience = 20 * time.Second
 
-// answerFunc plays one answer of the scripted model. yield is false when the
-// caller has stopped to listen.
+// answerFunc plays one answer of the scripted model. yield returns false once the caller has stopped listening.
 type answerFunc func(ctx context.Context, yield func(model.Chunk, error) bool)
 
 // scripted is a model that plays its answers in order, one per request, and
@@ -44,7 +43,7 @@ type scripted struct {
 	vision   bool
 	reads    int // the context's length in tokens; 0: unknown
 
-	summaries *scripted // stands for summaryID, if it is set
+	summaries *scripted // answers for summaryID if set
 }
 
 func (m *scripted) Encode(request model.Request) (model.EncodedRequest, error) {
@@ -146,7 +145,7 @@ func done(reason parley.FinishReason) model.Chunk {
 	return model.Chunk{Kind: model.ChunkFinish, Finish: reason}
 }
 
-// says is a plain answer with usage.
+// says returns a plain answer with usage.
 func says(s string) answerFunc {
 	in, out := int64(1000), int64(500)
 	return chunks(
@@ -156,7 +155,7 @@ func says(s string) answerFunc {
 	)
 }
 
-// calls is an answer that calls tools: name, arguments, name, arguments, …
+// calls returns an answer that calls tools: name, arguments, name, arguments, …
 func calls(reason parley.FinishReason, pairs ...string) answerFunc {
 	var all []model.Chunk
 	for i := 0; i < len(pairs); i += 2 {
@@ -167,7 +166,7 @@ func calls(reason parley.FinishReason, pairs ...string) answerFunc {
 	return chunks(append(all, done(reason))...)
 }
 
-// fails is an answer that breaks after some chunks.
+// fails returns an answer that breaks after some chunks.
 func fails(err error, before ...model.Chunk) answerFunc {
 	return func(_ context.Context, yield func(model.Chunk, error) bool) {
 		for _, chunk := range before {
@@ -179,8 +178,7 @@ func fails(err error, before ...model.Chunk) answerFunc {
 	}
 }
 
-// hangs yields some chunks and then waits for its context's end, as a provider
-// that has stalled.
+// hangs yields some chunks and then waits for the end of its context, like a stalled provider.
 func hangs(reached chan<- struct{}, before ...model.Chunk) answerFunc {
 	return func(ctx context.Context, yield func(model.Chunk, error) bool) {
 		for _, chunk := range before {
@@ -194,7 +192,7 @@ func hangs(reached chan<- struct{}, before ...model.Chunk) answerFunc {
 	}
 }
 
-// fakeTool is a tool of the tests.
+// fakeTool is a scripted tool.
 type fakeTool struct {
 	name        string
 	annotations parley.ToolAnnotations
@@ -234,7 +232,7 @@ func (f fakeTools) Expects(string) bool   { return false }
 func (f fakeTools) Await(context.Context) {}
 func (f fakeTools) Faults() []tool.Fault  { return nil }
 
-// recorder keeps the events of all commits and wakes who waits for one.
+// recorder stores the events of all commits and wakes those who wait for one.
 type recorder struct {
 	mu      sync.Mutex // guards what follows
 	events  []parley.Event
@@ -249,7 +247,7 @@ func (r *recorder) Committed(commit store.Commit) {
 	r.changed = make(chan struct{})
 }
 
-// rig is a store, a hub and the world around a worker.
+// rig is a store, a hub and everything else around a worker.
 type rig struct {
 	testing.TB
 	store   *sqlite.Store
@@ -259,13 +257,13 @@ type rig struct {
 	options Options
 	seen    *recorder
 	worker  *Worker
-	running atomic.Pointer[Worker] // is told of commits
+	running atomic.Pointer[Worker] // receives commits
 	owner   parley.Principal
 	agent   parley.Agent
 	scope   store.Scope
 }
 
-// newRig opens an empty store. Waits between attempts do not wait.
+// newRig opens an empty store. Pauses between attempts return immediately.
 func newRig(t testing.TB) *rig {
 	t.Helper()
 	db, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{})
@@ -311,7 +309,7 @@ func (r *rig) Committed(commit store.Commit) {
 	}
 }
 
-// start makes a worker over a store (nil: the rig's own) and stops it at the end.
+// start makes a worker over a store (nil: the rig's own) and stops it at the end of the test.
 func (r *rig) start(store Store) *Worker {
 	r.Helper()
 	if store == nil {
@@ -333,7 +331,7 @@ func (r *rig) stop(w *Worker) {
 	}
 }
 
-// session creates one with overrides.
+// session creates a session with overrides.
 func (r *rig) session(overrides parley.Settings, change func(*parley.Session)) parley.ID {
 	r.Helper()
 	session := parley.Session{
@@ -348,7 +346,7 @@ func (r *rig) session(overrides parley.Settings, change func(*parley.Session)) p
 	return opened.Session.ID
 }
 
-// tooled are overrides that name tools of the server.
+// tooled returns overrides that name tools of the server.
 func tooled(names ...string) parley.Settings {
 	refs := []parley.ToolRef{}
 	for _, name := range names {
@@ -357,7 +355,7 @@ func tooled(names ...string) parley.Settings {
 	return parley.Settings{Tools: &refs}
 }
 
-// neighbour is the same rig in another workspace.
+// neighbour returns the same rig in another workspace.
 func (r *rig) neighbour(name string) *rig {
 	r.Helper()
 	other := &rig{
@@ -402,7 +400,7 @@ func (r *rig) post(sessionID parley.ID, text string, during parley.During) store
 	return posted
 }
 
-// postElsewhere posts one as a process does that has no slot for it.
+// postElsewhere posts like a process without a free slot.
 func (r *rig) postElsewhere(sessionID parley.ID, text string) store.Posted {
 	r.Helper()
 	posted, err := r.store.PostMessage(r.Context(), r.scope, sessionID, r.said(text, ""), parley.ID{})
@@ -427,7 +425,7 @@ func (r *rig) postNew(sessionID parley.ID, message store.NewMessage) (store.Post
 	return posted, err
 }
 
-// await returns the first event of a session that fits.
+// await returns the first matching event of a session.
 func (r *rig) await(sessionID parley.ID, what string, fits func(parley.Event) bool) parley.Event {
 	r.Helper()
 	limit := time.NewTimer(patience)
@@ -497,7 +495,7 @@ func (r *rig) wait(what string, signal <-chan struct{}) {
 	}
 }
 
-// idleSlots waits until a worker holds no slot.
+// idleSlots waits until a worker's slots are all free.
 func (r *rig) idleSlots(w *Worker) {
 	r.Helper()
 	for {
@@ -510,6 +508,6 @@ func (r *rig) idleSlots(w *Worker) {
 		if running == nil {
 			return
 		}
-		r.wait("a run to let go", running.done)
+		r.wait("a run to end", running.done)
 	}
 }

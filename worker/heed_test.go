@@ -7,8 +7,8 @@ import (
 	"example.org/parley"
 )
 
-// TestAnApprovalIsForOneCall: the worker holds a call against its approval itself,
-// also where the store would not notice.
+// TestAnApprovalIsForOneCall: the worker itself compares a call with its approval, even where the store would not
+// notice.
 func TestAnApprovalIsForOneCall(t *testing.T) {
 	t.Parallel()
 	approved, err := parley.Fingerprint("remove", json.RawMessage(`{"path":"a"}`))
@@ -31,7 +31,7 @@ func TestAnApprovalIsForOneCall(t *testing.T) {
 			t.Errorf("%s: the call is refused with %q; want %q", name, call.refusal, c.refusal)
 		}
 		if runs := call.approved(); runs != (c.refusal == "") {
-			t.Errorf("%s: the call is taken for approved: %t", name, runs)
+			t.Errorf("%s: the call counts as approved: %t", name, runs)
 		}
 	}
 }

@@ -9,29 +9,29 @@ import (
 	"example.org/parley/store"
 )
 
-// How the index of words is kept up to date, beside the turns.
+// How the full-text index is kept up to date, beside the turns.
 const (
-	indexGather  = 250 * time.Millisecond // what a session commits in this time is indexed together
+	indexGather  = 250 * time.Millisecond // a session's commits within this time are indexed together
 	indexPass    = 5 * time.Minute        // between two passes over all sessions
-	indexLook    = 10 * time.Second       // between looks whether a pass is due, also one that another process has left
+	indexLook    = 10 * time.Second       // between checks for a pass that is due, or that another process left
 	indexRetry   = 2 * time.Second        // after an error of the store
-	indexHands   = 64                     // sessions that are indexed together at most
-	maxUnindexed = 4096                   // sessions that are known to hold something new; beyond, a pass finds them
-	busyCommits  = 100                    // a second, from which on the indexer leaves the machine to the turns
-	busyRest     = 31                     // then it rests so many times as long as it works
-	idleRest     = 1                      // and else
+	indexHands   = 64                     // most sessions indexed together
+	maxUnindexed = 4096                   // sessions remembered as changed; a pass finds those beyond
+	busyCommits  = 100                    // per second; from here on the indexer yields to the turns
+	busyRest     = 31                     // rest as a multiple of working time when busy
+	idleRest     = 1                      // and otherwise
 )
 
-// indexer brings what is said into the index of words: what this process has
-// committed, soon after, and by passes what nobody told it of.
+// indexer brings messages into the full-text index: those that this process committed, soon after, and all others in
+// passes.
 type indexer struct {
 	store store.SearchIndex
-	now   chan struct{} // of one: something was committed
+	now   chan struct{} // capacity 1: something was committed
 
 	mu      sync.Mutex // guards what follows
 	news    map[parley.ID]struct{}
-	others  map[parley.ID]struct{} // in which other processes committed something
-	commits int                    // since
+	others  map[parley.ID]struct{} // sessions in which other processes committed something
+	commits int                    // commits since the time below
 	since   time.Time              // when commits was last read
 }
 
@@ -45,7 +45,7 @@ func newIndexer(store store.SearchIndex) *indexer {
 	}
 }
 
-// note remembers a session in which something was committed. It never blocks.
+// note remembers a session with a new commit. It never blocks.
 func (x *indexer) note(session parley.ID) {
 	x.mu.Lock()
 	x.commits++
@@ -56,8 +56,8 @@ func (x *indexer) note(session parley.ID) {
 	poke(x.now)
 }
 
-// noteOther remembers a session in which another process committed something. That
-// one indexes it, unless it runs no turns; it is looked at later.
+// noteOther remembers a session in which another process committed something. That process indexes it itself, unless it
+// runs no turns; so this one looks at it later.
 func (x *indexer) noteOther(session parley.ID) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -66,7 +66,7 @@ func (x *indexer) noteOther(session parley.ID) {
 	}
 }
 
-// lookAtOthers has what other processes committed looked at.
+// lookAtOthers moves the sessions that other processes committed to into the queue.
 func (x *indexer) lookAtOthers() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -81,7 +81,7 @@ func (x *indexer) lookAtOthers() {
 	}
 }
 
-// take hands over some of the sessions with news.
+// take removes and returns some of the changed sessions.
 func (x *indexer) take() []parley.ID {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -96,7 +96,7 @@ func (x *indexer) take() []parley.ID {
 	return taken
 }
 
-// put gives back sessions that may hold more.
+// put gives back sessions that may have more to index.
 func (x *indexer) put(sessions []parley.ID) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -113,8 +113,7 @@ func (x *indexer) waiting() bool {
 	return len(x.news) > 0
 }
 
-// restAfter is how long to rest after a piece of work: the longer the more is
-// committed beside it.
+// restAfter returns how long to rest after a piece of work: longer when more is committed at the same time.
 func (x *indexer) restAfter(work time.Duration) time.Duration {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -129,8 +128,7 @@ func (x *indexer) restAfter(work time.Duration) time.Duration {
 	return idleRest * work
 }
 
-// indexLoop indexes what is committed, a transaction at a time, and looks for passes
-// that are due. Stop ends it.
+// indexLoop indexes commits, one transaction at a time, and makes passes when they are due. Stop ends it.
 func (w *Worker) indexLoop() {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
@@ -139,8 +137,8 @@ func (w *Worker) indexLoop() {
 	look := time.NewTimer(w.options.jitter(indexGather))
 	defer gathered.Stop()
 	defer look.Stop()
-	anew := true           // until the pass with which it begins
-	noted := w.indexer.now // nil while what comes is gathered already
+	anew := true           // until the first pass has begun
+	noted := w.indexer.now // nil while commits are being gathered
 	for {
 		select {
 		case <-w.stopping:
@@ -162,7 +160,7 @@ func (w *Worker) indexLoop() {
 	}
 }
 
-// indexNews indexes a piece of what was committed, and says how long to rest.
+// indexNews indexes some of the new commits, and returns how long to rest.
 func (w *Worker) indexNews(ctx context.Context) time.Duration {
 	sessions := w.indexer.take()
 	if len(sessions) == 0 {
@@ -171,7 +169,7 @@ func (w *Worker) indexNews(ctx context.Context) time.Duration {
 	began := time.Now()
 	left, err := w.indexer.store.IndexSessions(ctx, sessions)
 	if err != nil {
-		w.log.Warn("what was said could not be indexed for searches; trying again", "error", err)
+		w.log.Warn("new messages could not be indexed for searches; trying again", "error", err)
 		w.indexer.put(sessions)
 		return indexRetry
 	}
@@ -179,8 +177,7 @@ func (w *Worker) indexNews(ctx context.Context) time.Duration {
 	return w.indexer.restAfter(time.Since(began))
 }
 
-// indexStep takes a step of a pass if one is due, and says when to look again. What
-// is committed meanwhile goes first.
+// indexStep takes one step of a pass if one is due, and returns when to look again. New commits go first.
 func (w *Worker) indexStep(ctx context.Context, anew bool) time.Duration {
 	began := time.Now()
 	step, taken, err := w.indexer.store.TakeSearchStep(ctx, anew)
@@ -199,7 +196,7 @@ func (w *Worker) indexStep(ctx context.Context, anew bool) time.Duration {
 	}
 	switch {
 	case err != nil:
-		w.log.Warn("a pass that indexes for searches was broken off; trying again", "error", err)
+		w.log.Warn("a pass of the search index was interrupted; trying again", "error", err)
 		return indexRetry
 	case step.Last.IsZero():
 		return indexLook
@@ -207,7 +204,7 @@ func (w *Worker) indexStep(ctx context.Context, anew bool) time.Duration {
 	return w.indexer.restAfter(time.Since(began))
 }
 
-// sleep rests; false when the worker stops.
+// sleep rests; it returns false when the worker stops.
 func (w *Worker) sleep(rest time.Duration) bool {
 	timer := time.NewTimer(rest)
 	defer timer.Stop()

@@ -13,11 +13,11 @@ import (
 	"example.org/parley/store"
 )
 
-// indexing is a store that notes what is indexed when.
+// indexing is a store that records what is indexed when.
 type indexing struct {
 	mu    sync.Mutex // guards what follows
 	calls [][]parley.ID
-	left  int // calls that answer that there is more
+	left  int // calls that report more work
 	fails int // calls that fail
 	steps []store.SearchStep
 	anew  []bool
@@ -97,8 +97,8 @@ func indexerOf(t *testing.T, store *indexing) *Worker {
 	return w
 }
 
-// TestWhatIsCommittedIsIndexedSoon: commits of a moment are one transaction's work,
-// those of other processes are looked at later, and what is left or fails is tried again.
+// TestWhatIsCommittedIsIndexedSoon: commits close together share a transaction, other processes' commits are looked at
+// later, and unfinished or failed work is tried again.
 func TestWhatIsCommittedIsIndexedSoon(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -117,14 +117,14 @@ func TestWhatIsCommittedIsIndexedSoon(t *testing.T) {
 		time.Sleep(indexLook)
 		synctest.Wait()
 		if calls := db.taken(); len(calls) != 1 || !slices.Equal(calls[0], []parley.ID{other}) {
-			t.Errorf("of another process's it indexed %v", calls)
+			t.Errorf("of another process's commits it indexed %v", calls)
 		}
 		db.left, db.fails = 2, 1
 		w.Committed(store.Commit{SessionID: session})
 		time.Sleep(indexGather + indexRetry)
 		synctest.Wait()
 		if calls := db.taken(); len(calls) != 4 {
-			t.Errorf("what failed once and was not at its end twice was asked for %d times", len(calls))
+			t.Errorf("a call that failed once and reported more twice was made %d times", len(calls))
 		}
 		for range 2 * maxUnindexed {
 			w.Committed(store.Commit{SessionID: parley.NewID()})
@@ -143,8 +143,7 @@ func TestWhatIsCommittedIsIndexedSoon(t *testing.T) {
 	})
 }
 
-// TestAPassBeginsWithTheProcess: a process begins with a pass, step by step, and what
-// is committed meanwhile does not wait for its end.
+// TestAPassBeginsWithTheProcess: a process begins with a pass, step by step, and new commits do not wait for its end.
 func TestAPassBeginsWithTheProcess(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -159,24 +158,24 @@ func TestAPassBeginsWithTheProcess(t *testing.T) {
 			t.Errorf("indexed %v", calls)
 		}
 		if anew, ended := db.passes(); !slices.Equal(anew, []bool{true, false}) || ended != 2 {
-			t.Errorf("steps were taken as %v, and %d ended", anew, ended)
+			t.Errorf("the steps were %v, and %d passes ended", anew, ended)
 		}
 		time.Sleep(indexLook)
 		synctest.Wait()
 		if anew, _ := db.passes(); len(anew) != 3 || anew[2] {
-			t.Errorf("a pass was looked for as %v", anew)
+			t.Errorf("the checks for a pass were %v", anew)
 		}
 	})
 }
 
-// TestTheIndexerMakesRoom: the more is committed, the longer it rests.
+// TestTheIndexerMakesRoom: the more is committed, the longer the indexer rests.
 func TestTheIndexerMakesRoom(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		x := newIndexer(&indexing{})
 		time.Sleep(time.Second)
 		if rest := x.restAfter(time.Millisecond); rest != idleRest*time.Millisecond {
-			t.Errorf("with nothing beside it it rests %s", rest)
+			t.Errorf("without load it rests %s", rest)
 		}
 		for range 3 * busyCommits {
 			x.note(parley.NewID())

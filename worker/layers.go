@@ -9,17 +9,17 @@ import (
 	"example.org/parley/setting"
 )
 
-// maxLayers bounds the middleware that a worker keeps ready.
+// maxLayers bounds the middleware that a worker caches.
 const maxLayers = 64
 
-// layerCache keeps the middleware of agents and sessions: their patterns are the
-// same from turn to turn, and to compile them takes longer than to use them.
+// layerCache caches the middleware of agents and sessions: their patterns stay the same from turn to turn, and
+// compiling them takes longer than using them.
 type layerCache struct {
 	mu    sync.Mutex // guards ready
 	ready map[string]prompt.Layers
 }
 
-// layersOf is the middleware around the calls of a session of an agent to a model.
+// layersOf returns the middleware around a model's calls in a session of an agent.
 func (w *Worker) layersOf(session *parley.Session, agent *parley.Agent, info *model.Info) (prompt.Layers, error) {
 	settings := parley.ValueOf(setting.Middleware.Nearest(&agent.Settings, &session.Settings))
 	if settings.IsZero() && !info.ThinkTags && len(w.options.Redact) == 0 && len(w.options.Middleware) == 0 {
@@ -57,9 +57,8 @@ func (w *Worker) layersOf(session *parley.Session, agent *parley.Agent, info *mo
 	return made, nil
 }
 
-// encode passes a request through the turn's middleware and encodes it. The
-// manifest gets what it takes to do so again; the filter, unless it is nil, reads
-// the answers. CodeInvalid when the request cannot be expressed.
+// encode passes a request through the turn's middleware and encodes it. The manifest gets what is needed to repeat
+// this; the filter, if not nil, reads the answers. CodeInvalid means that the request cannot be expressed.
 func (c *claimed) encode(
 	request *model.Request,
 	manifest *parley.Manifest,

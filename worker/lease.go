@@ -9,21 +9,19 @@ import (
 	"example.org/parley/store"
 )
 
-// renewals is how often a lease is renewed in its own length.
+// renewals is how often a lease is renewed within its length.
 const renewals = 3
 
-// registerPause is how long the process waits before it tries again to
-// register, after it lost a lease and could not get a new one.
+// registerPause is the wait between attempts to register, after a lease was lost and no new one could be had.
 const registerPause = time.Second
 
-// lease is one registration of this process. Its context ends with it, and with
-// its context every run and every write under it.
+// lease is one registration of this process. The end of its context ends every run and every write under it.
 type lease struct {
 	id    parley.ID
-	ctx   context.Context //nolint:containedctx // it is the lease: its end is the end of all that runs under it
+	ctx   context.Context //nolint:containedctx // it is the lease: its end ends everything under it
 	end   context.CancelCauseFunc
-	until time.Time    // by this machine's monotonic clock; of leaseLoop's goroutine alone
-	wall  atomic.Int64 // the same by its wall clock, in Unix milliseconds: that one goes on while a machine sleeps
+	until time.Time    // by this machine's monotonic clock; only leaseLoop's goroutine uses it
+	wall  atomic.Int64 // the same by the wall clock, in Unix milliseconds: it advances while a machine sleeps
 }
 
 func (l *lease) prolong(until time.Time) {
@@ -31,8 +29,7 @@ func (l *lease) prolong(until time.Time) {
 	l.wall.Store(until.UnixMilli())
 }
 
-// expired reports that the lease was not renewed in time: another process may
-// have taken it over, or may be about to.
+// expired reports whether the lease missed its renewal: another process may have taken over, or may be about to.
 func (l *lease) expired() bool { return time.Now().UnixMilli() >= l.wall.Load() }
 
 // register starts a lease and makes it the current one.
@@ -57,9 +54,8 @@ func (w *Worker) currentLease() *lease {
 	return w.lease
 }
 
-// leaseLoop renews the lease of the process, whatever else goes on. When it is
-// lost, all runs are aborted and the process registers again. Stop ends it, after
-// the last run.
+// leaseLoop renews the process's lease, whatever else happens. When the lease is lost, it aborts all runs and registers
+// the process again. Stop ends it, after the last run.
 func (w *Worker) leaseLoop(held *lease) {
 	ticker := time.NewTicker(w.options.Lease / renewals)
 	defer ticker.Stop()
@@ -85,8 +81,8 @@ func (w *Worker) leaseLoop(held *lease) {
 	}
 }
 
-// renew reports whether the lease still holds. A process that was stopped past
-// its lease asks too: unless another one has taken over, it goes on.
+// renew reports whether the lease still holds. A process that was stopped past its lease asks too: unless another one
+// has taken over, it continues.
 func (w *Worker) renew(held *lease) bool {
 	started := time.Now()
 	ctx, stop := context.WithDeadline(context.Background(), started.Add(w.options.Lease/renewals))
@@ -106,7 +102,7 @@ func (w *Worker) renew(held *lease) bool {
 	return time.Now().Before(held.until)
 }
 
-// registerAgain gets a new lease; nil when the worker ends first.
+// registerAgain gets a new lease; nil if the worker ends first.
 func (w *Worker) registerAgain() *lease {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()

@@ -11,36 +11,36 @@ import (
 	"example.org/parley/store"
 )
 
-// The results of calls that a limit kept from running, or stopped.
+// The results of calls that a limit prevented or stopped.
 const (
 	resultOverCalls = "Not run: this turn may call tools %d times at most (max_tool_calls)."
 	resultOutOfTime = "Stopped: the turn's time is over (max_seconds). Whether it took effect is unknown."
 )
 
-// limits are what bounds a turn, and what it has used of that.
+// limits are a turn's limits and how much of them it has used.
 type limits struct {
 	*claimed
 
-	inEffect parley.Limits // the session's over the agent's
-	ofAgent  parley.Limits // of its current version
-	calls    int           // tools asked for
+	inEffect parley.Limits // the session's, else the agent's
+	ofAgent  parley.Limits // of the agent's current version
+	calls    int           // tool calls requested
 	used     time.Duration // by earlier runs
-	began    time.Time     // of this run
-	tokens   int64         // charged, of the whole turn; counted while tokens or money are limited
+	began    time.Time     // start of this run
+	tokens   int64         // charged to the whole turn; counted while tokens or money are limited
 	cost     parley.Money
 	warned   map[parley.Limit]bool
-	clock    context.CancelFunc // of the time limit; nil without
+	clock    context.CancelFunc // stops the time limit; nil without one
 }
 
-// stop ends the clock of the time limit.
+// stop stops the clock of the time limit.
 func (l *limits) stop() {
 	if l.clock != nil {
 		l.clock()
 	}
 }
 
-// read reads the limits that hold for a claim. Those of the agent are its
-// current version's: a turn that goes on may have begun under another one.
+// read reads the limits that apply to a claim. The agent's are those of its current version: a resumed turn may have
+// begun under another one.
 func (l *limits) read() error {
 	agent := parley.ValueOf(l.claim.Agent.Limits)
 	if l.claim.Turn.Attempt > 1 {
@@ -59,8 +59,7 @@ func (l *limits) set(agent parley.Limits) {
 	l.ofAgent, l.inEffect = agent, parley.ValueOf(l.claim.Session.Limits).Over(agent)
 }
 
-// countUsed counts what earlier runs have used: tools by the record's calls, time and
-// money by those of the model.
+// countUsed counts what earlier runs have used: tools by the record's calls, time and money by the model's calls.
 func (l *limits) countUsed(messages []parley.Message) error {
 	for i := range messages {
 		m := &messages[i]
@@ -95,22 +94,21 @@ func (l *limits) countUsed(messages []parley.Message) error {
 	return err
 }
 
-// resultTime is how long the tool of a result ran.
+// resultTime returns how long the tool of a result ran.
 func resultTime(content json.RawMessage) time.Duration {
 	var result parley.ToolResultContent
-	if json.Unmarshal(content, &result) != nil || result.ExecutionTimeMS == nil { // unreadable: nothing is known
+	if json.Unmarshal(content, &result) != nil || result.ExecutionTimeMS == nil { // unreadable: unknown
 		return 0
 	}
 	return time.Duration(*result.ExecutionTimeMS) * time.Millisecond
 }
 
-// within ends the run's context when the turn's time is over; stop frees it.
-func (l *limits) within() {
+// startClock ends the run's context when the turn's time is over; stop releases the timer.
+func (l *limits) startClock() {
 	l.ctx, l.clock = context.WithTimeoutCause(l.ctx, l.inEffect.Time()-l.used, errOutOfTime)
 }
 
-// overdue is the failure of a turn whose time is over, and nil for any other end
-// of its context.
+// overdue returns the failure of a turn whose time is over, and nil if its context ended for another reason.
 func (l *limits) overdue() *parley.Failure {
 	if !errors.Is(context.Cause(l.ctx), errOutOfTime) {
 		return nil
@@ -118,7 +116,7 @@ func (l *limits) overdue() *parley.Failure {
 	return l.atLimit(parley.LimitSeconds, fmt.Sprintf("the turn ran for %s", l.inEffect.Time()))
 }
 
-// atLimit is the failure of a turn that came to a limit.
+// atLimit returns the failure of a turn that reached a limit.
 func (l *limits) atLimit(limit parley.Limit, what string) *parley.Failure {
 	return &parley.Failure{
 		Class:    parley.ClassLimit,
@@ -132,11 +130,10 @@ func (l *limits) atLimit(limit parley.Limit, what string) *parley.Failure {
 	}
 }
 
-// spent checks the limits of a turn that count steps and tools before a step, and
-// warns when one of them, or its time, is near.
-func (l *limits) spent(at place) (*parley.Failure, error) {
-	if most := l.inEffect.Steps(); at.step > most && l.speaker == nil { // whose steps are its own affair
-		return l.atLimit(parley.LimitSteps, fmt.Sprintf("the turn took %d steps without coming to an end", most)), nil
+// spent checks the limits on steps and tool calls before a step, and warns if one of them, or the time limit, is near.
+func (l *limits) spent(at position) (*parley.Failure, error) {
+	if most := l.inEffect.Steps(); at.step > most && l.speaker == nil { // a speaker counts its own steps
+		return l.atLimit(parley.LimitSteps, fmt.Sprintf("the turn took %d steps without ending", most)), nil
 	}
 	if most := l.inEffect.MaxToolCalls; most != nil && l.calls > *most {
 		return l.atLimit(parley.LimitToolCalls, fmt.Sprintf("the turn asked for more than %d tool calls", *most)), nil
@@ -169,7 +166,7 @@ func (l *limits) spent(at place) (*parley.Failure, error) {
 	return nil, nil
 }
 
-// warn tells of a limit of the turn's own that is near, once in a run.
+// warn warns that one of the turn's own limits is near, once per run.
 func (l *limits) warn(warning parley.LimitWarning) error {
 	if warning.Share() < parley.WarnShare || l.warned[warning.Limit] {
 		return nil
@@ -182,7 +179,7 @@ func (l *limits) warn(warning parley.LimitWarning) error {
 	return l.persist(func() error { return l.w.store.WarnLimit(l.writes, l.fence, warning, parley.ID{}) })
 }
 
-// allow counts an answer's calls of tools, and refuses those beyond the limit.
+// allow counts the tool calls of an answer, and refuses those beyond the limit.
 func (l *limits) allow(calls []toolCall) {
 	for i := range calls {
 		l.calls++

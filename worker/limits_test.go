@@ -14,14 +14,14 @@ import (
 	"example.org/parley/tool"
 )
 
-// limited are overrides that limit turns, with tools of the server.
+// limited returns overrides that limit turns, with tools of the server.
 func limited(limits parley.Limits, names ...string) parley.Settings {
 	overrides := tooled(names...)
 	overrides.Limits = &limits
 	return overrides
 }
 
-// warnings are the limits that limit.warning named.
+// warnings returns the limits named by limit.warning events.
 func (r *rig) warnings(sessionID parley.ID) (limits []string) {
 	r.Helper()
 	events, err := r.store.Events(r.Context(), r.scope, sessionID, 0, parley.MaxPage)
@@ -103,7 +103,7 @@ func TestTimeIsLimitedInTheMiddleOfAnAnswer(t *testing.T) {
 	}
 	record := r.record(sessionID)
 	if last := record[len(record)-1]; last.Status != parley.MessageFailed || last.Says != "Half of" {
-		t.Errorf("what had come was kept as %+v", last)
+		t.Errorf("the partial answer was stored as %+v", last)
 	}
 	if call := r.callLog(sessionID)[0]; call.Outcome != parley.CallFailed || call.Error == nil ||
 		call.Error.Class != parley.ClassLimit {
@@ -133,8 +133,7 @@ func TestTimeIsLimitedInTheMiddleOfATool(t *testing.T) {
 	}
 }
 
-// Where nobody has set a limit a turn still has an end, and each attempt of a call
-// after one that brought nothing is told to wait less.
+// A turn ends even where nobody set a limit, and each attempt after a fruitless one has less patience.
 func TestTurnsHaveAnEndByDefault(t *testing.T) {
 	r := newRig(t)
 	r.start(nil)
@@ -169,8 +168,7 @@ func TestTurnsHaveAnEndByDefault(t *testing.T) {
 	}
 }
 
-// A provider that trickles for ever is ended by the turn's time: the turn says so, and
-// what was shown is kept.
+// A provider that trickles endlessly is ended by the turn's time: the turn says so, and the text shown so far stays.
 func TestTricklesEnd(t *testing.T) {
 	r := newRig(t)
 	r.start(nil)
@@ -198,6 +196,6 @@ func TestTricklesEnd(t *testing.T) {
 	record := r.record(sessionID)
 	if last := record[len(record)-1]; last.Status != parley.MessageFailed ||
 		!strings.HasPrefix(last.Says, "drip drip ") {
-		t.Errorf("what had come was kept as %+v", last)
+		t.Errorf("the partial answer was stored as %+v", last)
 	}
 }

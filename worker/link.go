@@ -11,16 +11,16 @@ import (
 
 // How the audit is linked, beside everything else.
 const (
-	linkPause   = 500 * time.Millisecond // between looks for what is not linked
+	linkPause   = 500 * time.Millisecond // between looks for unlinked entries
 	linkElse    = 5 * time.Second        // while another process links
-	linkLease   = 15 * time.Second       // that the linking is one process's
+	linkLease   = 15 * time.Second       // how long one process holds the linking
 	linkPass    = time.Minute            // between two passes over the sessions' heads
-	linkBound   = 10 * time.Second       // of one transaction
-	maxUnlinked = 4096                   // sessions that are known to have moved; beyond, a pass finds them
+	linkBound   = 10 * time.Second       // for one transaction
+	maxUnlinked = 4096                   // sessions remembered as changed; a pass finds those beyond
 )
 
-// linker links the audit's entries and the heads of sessions (ADR 0036). It runs in
-// every process; the store says which one links.
+// linker links the audit's entries and the heads of sessions (ADR 0036). It runs in every process; the store decides
+// which one links.
 type linker struct {
 	store store.AuditLinker
 	id    parley.ID
@@ -33,7 +33,7 @@ func newLinker(store store.AuditLinker) *linker {
 	return &linker{store: store, id: parley.NewID(), moved: map[parley.ID]struct{}{}}
 }
 
-// note remembers a session in which something was committed. It never blocks.
+// note remembers a session with a new commit. It never blocks.
 func (l *linker) note(session parley.ID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -42,7 +42,7 @@ func (l *linker) note(session parley.ID) {
 	}
 }
 
-// take hands over some of the sessions that moved.
+// take removes and returns some of the changed sessions.
 func (l *linker) take() (moved []parley.ID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -56,15 +56,15 @@ func (l *linker) take() (moved []parley.ID) {
 	return moved
 }
 
-// putBack has sessions that were taken looked at again.
+// putBack returns sessions to the queue.
 func (l *linker) putBack(moved []parley.ID) {
 	for _, id := range moved {
 		l.note(id)
 	}
 }
 
-// step links once. What could not be linked is kept for the next time; what another
-// process links, its pass over the sessions finds.
+// step links once. Sessions that could not be linked stay for the next step; the pass finds those that another process
+// was to link.
 func (l *linker) step(ctx context.Context, pass *parley.ID) (store.LinkStep, error) {
 	moved := l.take()
 	ctx, stop := context.WithTimeout(ctx, linkBound)
@@ -76,12 +76,12 @@ func (l *linker) step(ctx context.Context, pass *parley.ID) (store.LinkStep, err
 	return step, err
 }
 
-// linkLoop links what is not linked. Stop ends it.
+// linkLoop links new entries. Stop ends it.
 func (w *Worker) linkLoop() {
 	l := w.linker
 	pause := time.NewTimer(linkPause)
 	defer pause.Stop()
-	var pass *parley.ID // where a pass over the sessions is; nil between two
+	var pass *parley.ID // the position of a pass over the sessions; nil between passes
 	begun := time.Time{}
 	for {
 		select {
@@ -103,7 +103,7 @@ func (w *Worker) linkLoop() {
 		default:
 			if step.Gone > 0 {
 				w.log.Error(
-					"entries of the audit were removed before they were linked, by another hand than Parley's: run "+
+					"entries of the audit were removed before they were linked, and not by Parley: run "+
 						"parley verify",
 					"entries",
 					step.Gone,
@@ -118,7 +118,7 @@ func (w *Worker) linkLoop() {
 	}
 }
 
-// next is where a pass goes on: a step with too much to link is taken again.
+// next returns where a pass continues: a step with too much to link is repeated.
 func next(pass *parley.ID, step store.LinkStep) *parley.ID {
 	switch {
 	case pass == nil || step.More:

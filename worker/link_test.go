@@ -11,7 +11,7 @@ import (
 	"example.org/parley/store"
 )
 
-// failing is a linker's store that fails with an error.
+// failing is a linker's store that returns an error.
 type failing struct {
 	store.AuditLinker
 	err    error
@@ -31,7 +31,7 @@ func (f *failing) LinkAudit(
 	return store.LinkStep{Held: true}, f.err
 }
 
-// TestSessionsThatMovedAreLinkedAfterAnError: and after a fence.
+// TestSessionsThatMovedAreLinkedAfterAnError: the same holds after a fence.
 func TestSessionsThatMovedAreLinkedAfterAnError(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]error{"error": errors.New("the database is away"),
@@ -45,7 +45,7 @@ func TestSessionsThatMovedAreLinkedAfterAnError(t *testing.T) {
 		}
 		store.err = nil
 		if _, err := l.step(t.Context(), nil); err != nil || !slices.Contains(store.linked, moved) {
-			t.Errorf("%s: what moved is not linked: %v, %v", name, store.linked, err)
+			t.Errorf("%s: the changed session is not linked: %v, %v", name, store.linked, err)
 		}
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"example.org/parley/store"
 )
 
-// logOf is the log of what happens to one turn: each line names it.
+// logOf returns the log of one turn: each line names the turn.
 func (w *Worker) logOf(fence store.Fence) *slog.Logger {
 	return w.log.With("workspace_id", fence.WorkspaceID, "session_id", fence.SessionID, "turn_id", fence.TurnID)
 }

@@ -10,9 +10,8 @@ import (
 	"example.org/parley/store"
 )
 
-// completed is the end of a turn that is complete. Of an iteration of a loop it
-// says whether the loop's condition holds. a is its last answer; nil to read it
-// from the record.
+// completed returns the end of a complete turn. For an iteration of a loop it says whether the loop's condition holds.
+// a is the last answer; nil reads it from the record.
 func (u *until) completed(a *answer) (store.TurnEnd, error) {
 	end := store.TurnEnd{Status: parley.TurnCompleted}
 	if u.claim.Loop == nil || u.claim.Loop.Until == nil {
@@ -34,16 +33,16 @@ func (u *until) completed(a *answer) (store.TurnEnd, error) {
 		}
 	}
 	met, err := holds(u.ctx, until, text)
-	if err != nil { // it takes too long, or an earlier version let it pass
+	if err != nil { // it takes too long, or an earlier version accepted it
 		u.log().
-			ErrorContext(u.ctx, "a loop's condition cannot be looked at; it counts as not met", "loop_id",
+			ErrorContext(u.ctx, "a loop's condition cannot be checked; it counts as not met", "loop_id",
 				u.claim.Loop.ID, "error", err)
 	}
 	end.Met = met
 	return end, nil
 }
 
-// holds looks at an answer's text.
+// holds checks the condition against an answer's text.
 func holds(ctx context.Context, until *parley.LoopUntil, text string) (bool, error) {
 	if until.TextMatches != "" {
 		return schema.Matches(ctx, until.TextMatches, text)
@@ -55,23 +54,21 @@ func holds(ctx context.Context, until *parley.LoopUntil, text string) (bool, err
 	return wanted.Fits(ctx, jsonOf(text))
 }
 
-// jsonOf is the JSON in an answer: all of its text, or what its one fenced block
-// holds.
+// jsonOf returns the JSON of an answer: all of its text, or the content of its only fenced block.
 func jsonOf(text string) string {
 	const fence = "```"
 	parts := strings.Split(text, fence)
 	if len(parts) != 3 {
 		return text
 	}
-	_, inside, found := strings.Cut(parts[1], "\n") // behind the name of the language
+	_, inside, found := strings.Cut(parts[1], "\n") // after the language's name
 	if !found {
 		return parts[1]
 	}
 	return inside
 }
 
-// succeeded reports whether the iteration called a tool that succeeded, in this
-// turn or in one that it takes up.
+// succeeded reports whether the iteration called a tool successfully, in this turn or in one that it resumes.
 func (u *until) succeeded(tool string) (bool, error) {
 	scope := store.Scope{WorkspaceID: u.fence.WorkspaceID}
 	for turn := u.claim.Turn; ; {
@@ -102,7 +99,7 @@ func (u *until) succeeded(tool string) (bool, error) {
 	}
 }
 
-// recordedText is the text of the turn's last answer.
+// recordedText returns the text of the turn's last answer.
 func (u *until) recordedText() (string, error) {
 	rows, err := u.w.store.Messages(
 		u.writes,
@@ -131,7 +128,7 @@ func (u *until) recordedText() (string, error) {
 	return text.String(), nil
 }
 
-// text is the answer's, over its rows.
+// text returns the answer's text over all its rows.
 func (a *answer) text() string {
 	var text strings.Builder
 	for _, r := range a.rows {

@@ -48,7 +48,7 @@ func (r *rig) loopEnded(sessionID parley.ID, loop parley.ID) parley.Loop {
 	return ended
 }
 
-// What ends a loop is looked at when an iteration completes.
+// A loop's conditions are checked when an iteration completes.
 func TestLoopConditions(t *testing.T) {
 	schema := &parley.LoopUntil{
 		Schema: json.RawMessage(`{"properties":{"done":{"const":true}},"required":["done"],"type":"object"}`),
@@ -113,7 +113,7 @@ func TestLoopConditions(t *testing.T) {
 	}
 }
 
-// An iteration sees itself alone, or the ones before it too, never another loop's.
+// An iteration sees only itself, or the iterations before it too, but never another loop's.
 func TestLoopContext(t *testing.T) {
 	for name, c := range map[string]struct {
 		context parley.LoopContext
@@ -129,7 +129,7 @@ func TestLoopContext(t *testing.T) {
 			sessionID := r.session(parley.Settings{}, nil)
 			r.model.play(says("hello"))
 			r.ended(r.post(sessionID, "Hi", "").Turn.ID)
-			for range 2 { // the second loop begins anew
+			for range 2 { // the second loop starts over
 				before := len(r.model.asked())
 				r.model.play(says("1"), says("2"), says("3"), says("4"))
 				loop := r.startLoop(sessionID, 4, nil, c.context)
@@ -145,7 +145,7 @@ func TestLoopContext(t *testing.T) {
 	}
 }
 
-// awaitLoop waits until a loop has ended, whatever other loops did.
+// awaitLoop waits for a loop to end, whatever other loops do.
 func (r *rig) awaitLoop(loop parley.ID) {
 	r.Helper()
 	state, err := r.store.Loop(r.Context(), r.scope, loop)
@@ -156,7 +156,7 @@ func (r *rig) awaitLoop(loop parley.ID) {
 	})
 }
 
-// A turn that was taken over looks at the loop's condition in the record.
+// A turn that was taken over checks the loop's condition against the record.
 func TestLoopConditionAfterATakeOver(t *testing.T) {
 	r := newRig(t)
 	sessionID := r.session(parley.Settings{}, nil)
@@ -194,6 +194,6 @@ func TestLoopConditionAfterATakeOver(t *testing.T) {
 		t.Errorf("the loop is %s at %d", ended.State, ended.Iteration)
 	}
 	if r.model.sent() != 0 {
-		t.Error("the answer was asked for again")
+		t.Error("the model was asked again")
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"example.org/parley/store"
 )
 
-// unobserved is the observer of a worker that has none.
+// unobserved is the observer of a worker without one.
 type unobserved struct{}
 
 var _ observe.Observer = unobserved{}
@@ -30,7 +30,7 @@ func (unobserved) CachedResponses(observe.ResponseCacheOutcome, int)            
 func (unobserved) Swept(int)                                                          {}
 func (unobserved) Stored(observe.Operation, time.Duration, error)                     {}
 
-// observe sets who is told of what the worker does.
+// observe sets the observer of the worker's work.
 func (w *Worker) observe(observer observe.Observer) {
 	w.observer = unobserved{}
 	if observer != nil {
@@ -39,7 +39,7 @@ func (w *Worker) observe(observer observe.Observer) {
 	}
 }
 
-// noteEnd notes how the store left a turn that runs here.
+// noteEnd records how the store left a turn that runs here.
 func (w *Worker) noteEnd(turnID parley.ID, end observe.TurnRun) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -48,7 +48,7 @@ func (w *Worker) noteEnd(turnID parley.ID, end observe.TurnRun) {
 	}
 }
 
-// endOf is what the observer is told of a run that is over.
+// endOf returns the observer's view of a run that is over.
 func (w *Worker) endOf(running *run, took time.Duration) observe.TurnRun {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -66,15 +66,15 @@ func (w *Worker) endOf(running *run, took time.Duration) observe.TurnRun {
 	return ended
 }
 
-// Stats tells what the worker has to do.
+// Stats returns how much work the worker has.
 func (w *Worker) Stats() observe.WorkerStats {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return observe.WorkerStats{Slots: w.options.Slots, Running: w.places.Taken, Draining: w.draining}
 }
 
-// observedStore is a Store whose writes an observer is told of. It also notes
-// how the runs of its worker ended, whichever runtime ran them.
+// observedStore is a Store that reports its writes to an observer. It also records how the worker's runs ended,
+// whatever runtime ran them.
 type observedStore struct {
 	turnStore
 
@@ -82,7 +82,7 @@ type observedStore struct {
 	ended    func(turnID parley.ID, end observe.TurnRun)
 }
 
-// stored makes a call of the store and tells of it.
+// stored makes a call of the store and reports it.
 func stored[T any](s *observedStore, operation observe.Operation, call func() (T, error)) (T, error) {
 	started := time.Now()
 	answer, err := call()
@@ -90,7 +90,7 @@ func stored[T any](s *observedStore, operation observe.Operation, call func() (T
 	return answer, err
 }
 
-// wrote is stored for a call without an answer.
+// wrote is stored for a call without a result.
 func (s *observedStore) wrote(operation observe.Operation, call func() error) error {
 	started := time.Now()
 	err := call()
@@ -98,8 +98,8 @@ func (s *observedStore) wrote(operation observe.Operation, call func() error) er
 	return err
 }
 
-// over notes the end of a run whose turn the store has left in a state; limit is
-// the one that left no room, if that is so.
+// over records the end of a run whose turn the store has left in a final or waiting state; limit is the limit that left
+// no room, if any.
 func (s *observedStore) over(turn *parley.Turn, limit parley.Limit) {
 	switch turn.Status {
 	case parley.TurnCompleted:
@@ -179,7 +179,7 @@ func (s *observedStore) OpenBlock(
 	)
 }
 
-// AppendVersions counts each claim that was fenced as a write refused.
+// AppendVersions counts each fenced claim as a refused write.
 func (s *observedStore) AppendVersions(ctx context.Context, versions []store.FencedVersion) (store.Appended, error) {
 	started := time.Now()
 	appended, err := s.turnStore.AppendVersions(ctx, versions)
@@ -194,7 +194,7 @@ func (s *observedStore) AppendVersions(ctx context.Context, versions []store.Fen
 	return appended, nil
 }
 
-// errVersionFenced is what an observer is told of a skipped version.
+// errVersionFenced reports a skipped version to the observer.
 var errVersionFenced = parley.Errorf(parley.CodeFenced, "a version was skipped")
 
 func (s *observedStore) SettleStep(

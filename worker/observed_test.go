@@ -19,13 +19,12 @@ import (
 	"example.org/parley/tool"
 )
 
-// diary is an observer that writes down what it is told, each piece of work
-// under the one whose context it was begun with.
+// diary is an observer that writes down its notices, each piece of work under the one whose context it began with.
 type diary struct {
 	mu     sync.Mutex // guards what follows
 	lines  []string
 	stored map[observe.Operation][]parley.Code // of calls that failed or were refused
-	ended  chan struct{}                       // gets one for each run that is over
+	ended  chan struct{}                       // receives one element per finished run
 }
 
 func newDiary() *diary {
@@ -101,7 +100,7 @@ func (d *diary) Stored(operation observe.Operation, _ time.Duration, err error) 
 	}
 }
 
-// read is the diary once so many runs are over.
+// read returns the diary once the given number of runs is over.
 func (d *diary) read(r *rig, runs int) []string {
 	r.Helper()
 	for range runs {
@@ -158,8 +157,8 @@ func TestObserverFollowsATurn(t *testing.T) {
 	}
 }
 
-// A run whose claim was taken is told as lost, and each write that the store
-// refused it as fenced; a turn that fails with its class, one that waits as parked.
+// A run whose claim was taken ends as lost, and each write that the store refused counts as fenced; a failed turn is
+// reported with its class, a waiting one as parked.
 func TestObserverIsToldHowRunsEnd(t *testing.T) {
 	for name, c := range map[string]struct {
 		play func(r *rig, sessionID parley.ID)
@@ -193,7 +192,7 @@ func TestObserverIsToldHowRunsEnd(t *testing.T) {
 			r.model.play(func(_ context.Context, yield func(model.Chunk, error) bool) {
 				yield(text(0, "Half"), nil)
 				close(reached)
-				<-goOn // deaf: as a process that is stopped
+				<-goOn // ignores its context, like a stopped process
 				_ = yield(text(0, " and more"), nil) && yield(done(parley.FinishStop), nil)
 			})
 			turnID := r.post(sessionID, "Go", "").Turn.ID

@@ -23,7 +23,7 @@ const (
 	DefaultToolTimeout = 60 * time.Second
 	DefaultDrain       = 20 * time.Second
 
-	// DefaultKeepVersions is how long it is kept in which pieces a text was streamed.
+	// DefaultKeepVersions is how long the versions of streamed messages are kept.
 	DefaultKeepVersions = 30 * 24 * time.Hour
 )
 
@@ -32,29 +32,27 @@ type Options struct {
 	Slots       int           // turns at once
 	Lease       time.Duration // how long the process's claims outlive its last renewal
 	StoreFlush  time.Duration // between store flushes of streaming text
-	ToolTimeout time.Duration // for one tool call
+	ToolTimeout time.Duration // per tool call
 	Drain       time.Duration // how long Stop lets running turns finish; negative: not at all
-	// KeepVersions is how long the versions of messages are kept; negative: for ever.
-	// Messages always are.
+	// KeepVersions is how long the versions of messages are kept; negative: forever. Messages themselves stay.
 	KeepVersions time.Duration
-	// MaxSessions is how many sessions a workspace may have before no tool session is
-	// opened in it; 0: not limited. Of a principal its keys say that.
+	// MaxSessions is how many sessions a workspace may have before no more tool sessions are opened in it; 0:
+	// unlimited. Limits per principal belong to its keys.
 	MaxSessions int64
-	// MaxStorage bounds the bytes of a workspace's files, those that tools answer with among
-	// them; 0: not limited.
+	// MaxStorage bounds the bytes of a workspace's files, including those that tools return; 0: unlimited.
 	MaxStorage int64
 
 	ProcessName string           // for people; host and pid by default
-	Runtimes    []runner.Runtime // beside the standard one; a name used twice keeps the last
+	Runtimes    []runner.Runtime // beside the standard one; of equal names the last wins
 	Log         *slog.Logger
-	Observer    observe.Observer // is told what the worker does; nil: nobody
-	// Middleware is the program's own around every call, see model.Middleware. An
-	// Engine that shows calls wants the same.
+	Observer    observe.Observer // observes the worker; nil: none
+	// Middleware is the program's own around every call, see model.Middleware. An Engine that shows calls needs the
+	// same.
 	Middleware []model.Middleware
-	Redact     []parley.RedactPattern // hidden from every provider, whatever agents set
+	Redact     []parley.RedactPattern // hidden from every provider, whatever the agents' settings
 
-	sleep  func(ctx context.Context, d time.Duration) bool // false when ctx ended first
-	jitter func(limit time.Duration) time.Duration         // somewhere in [0, limit]
+	sleep  func(ctx context.Context, d time.Duration) bool // false if ctx ended first
+	jitter func(limit time.Duration) time.Duration         // a random duration in [0, limit]
 	now    func() time.Time
 }
 
@@ -78,7 +76,7 @@ func (o Options) withDefaults() Options {
 		o.KeepVersions = DefaultKeepVersions
 	}
 	if o.ProcessName == "" {
-		host, _ := os.Hostname() // the name is for people; an empty host does no harm
+		host, _ := os.Hostname() // the name is for people; an empty host is harmless
 		o.ProcessName = host + " pid " + strconv.Itoa(os.Getpid())
 	}
 	if o.Log == nil {
@@ -96,7 +94,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// sleep waits for d; false when ctx ended first.
+// sleep waits for d; false if ctx ended first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil
@@ -111,16 +109,15 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// The causes with which the context of a run ends before its turn does.
+// The causes for which the context of a run ends before its turn.
 var (
 	// ErrCancelled: the turn was cancelled. The run settles what it has and ends
 	// the turn as cancelled.
 	ErrCancelled = errors.New("worker: the turn was cancelled")
 	// ErrStopped: the process stops. The run gives its claim back unfinished.
 	ErrStopped = errors.New("worker: the process stops")
-	// errOutOfTime: the turn's limit of seconds is reached. The run settles what it
-	// has and ends the turn as failed.
+	// errOutOfTime: the turn has used up its seconds. The run settles what it has and fails the turn.
 	errOutOfTime = errors.New("worker: the turn's time is over")
-	// ErrLeaseLost: the claim is gone. The run writes nothing any more.
+	// ErrLeaseLost: the claim is gone. The run writes nothing more.
 	ErrLeaseLost = errors.New("worker: the lease was lost")
 )

@@ -9,52 +9,51 @@ import (
 	"example.org/parley/store"
 )
 
-// seen is the context of a turn's latest request.
-type seen struct {
-	messages int64 // that no summary covers; a summary counts as one
-	others   int64 // of them not the turn's own
-	tokens   int64 // of all of it
-	last     int64 // the record's last sequence then
+// latestRequest describes the context of a turn's latest request.
+type latestRequest struct {
+	messages int64 // messages that no summary covers; a summary counts as one
+	others   int64 // those of other turns
+	tokens   int64 // size of the whole context
+	last     int64 // the record's last sequence at that time
 
-	due parley.CompactionReason // why a summary is to be written of it; "" while it is not
+	due parley.CompactionReason // why a summary is due; "" if none is
 }
 
-// look notes what a request shows of the record, and whether a summary is due. It is
-// asked for when the answer has begun, so that no first token waits for what it takes.
+// look notes what a request shows of the record, and whether a summary is due. The summary is requested once the answer
+// has begun, so that it never delays a first token.
 func (s *shortening) look(selection *prompt.Selection) {
 	if s.settings.Policy.Kind != parley.PolicySummary {
 		return
 	}
-	s.seen.messages, s.seen.others = prompt.Uncovered(*selection, s.claim.Turn)
-	s.seen.tokens, s.seen.last = int64(selection.Tokens), s.last
-	s.seen.due = prompt.CompactionDue(s.settings.Policy, s.info, s.seen.messages, s.seen.tokens)
+	s.latest.messages, s.latest.others = prompt.Uncovered(*selection, s.claim.Turn)
+	s.latest.tokens, s.latest.last = int64(selection.Tokens), s.last
+	s.latest.due = prompt.CompactionDue(s.settings.Policy, s.info, s.latest.messages, s.latest.tokens)
 }
 
-// keepShort has a summary written when the context has come to its limit as the run
-// ends.
-func (s *shortening) keepShort() {
-	s.shortenBeside(prompt.CompactionDue(s.settings.Policy, s.info, s.seen.messages+s.last-s.seen.last, s.seen.tokens))
+// compactAtEnd requests a summary if the context has reached its limit when the run ends.
+func (s *shortening) compactAtEnd() {
+	s.shortenBeside(prompt.CompactionDue(s.settings.Policy, s.info, s.latest.messages+s.last-s.latest.last, s.latest.tokens))
 }
 
-// shortenBeside has a summary written for a reason, "" for none: once in a run, and
-// only when there are turns that it could cover.
+// shortenBeside requests a summary for a reason ("" for none): once per run, and only if there are turns that it could
+// cover.
 func (s *shortening) shortenBeside(reason parley.CompactionReason) {
-	if reason == "" || s.seen.others == 0 || s.compacting {
+	if reason == "" || s.latest.others == 0 || s.compacting {
 		return
 	}
 	s.compacting = true
 	s.w.wantCompaction(s.writes, &s.claim.Session, s.last, reason)
 }
 
-// noteUsed notes what the provider counted, which an estimate falls short of.
+// noteUsed corrects the estimate upwards by the provider's count.
 func (s *shortening) noteUsed(usage parley.Usage) {
 	if usage.InputTokens != nil && usage.OutputTokens != nil {
-		s.seen.tokens = max(s.seen.tokens, *usage.InputTokens+*usage.OutputTokens)
+		s.latest.tokens = max(s.latest.tokens, *usage.InputTokens+*usage.OutputTokens)
 	}
 }
 
-// overflows reports that a request was refused as too long, and that a summary may
-// help: once in a run, and not after something was shown.
+// overflows reports whether a request was refused as too long and a summary may help: once per run, and only before
+// anything was shown.
 func (s *shortening) overflows(a *answer) bool {
 	if a.failure == nil || a.failure.Class != parley.ClassContextLength || a.shown ||
 		s.settings.Policy.Kind != parley.PolicySummary {
@@ -67,18 +66,17 @@ func (s *shortening) overflows(a *answer) bool {
 		}
 		return false
 	}
-	return s.seen.others > 0 // else there is nothing to sum up
+	return s.latest.others > 0 // else there is nothing to summarise
 }
 
-// shorten goes on after a request that was too long: its message is settled as
-// failed, the older part of the conversation is summed up, and the step is asked for
-// again.
+// shorten recovers from a request that was too long: it settles its message as failed, has the older part of the
+// conversation summarised, and asks the step again.
 func (t *turn) shorten(a *answer) (runner.Next, error) {
 	t.shortening.overflowed = true
 	if _, err := t.asking.settleAs(a, parley.MessageFailed, nil); err != nil {
 		return runner.Over, err
 	}
-	t.place = place{step: a.step, attempt: a.attempt + 1, steers: true}
+	t.position = position{step: a.step, attempt: a.attempt + 1, steers: true}
 	failure, err := t.shortening.compactNow(a.failure)
 	switch {
 	case err != nil:
@@ -91,13 +89,12 @@ func (t *turn) shorten(a *answer) (runner.Next, error) {
 	return runner.AskNext, nil
 }
 
-// compactNow waits for a compaction of the session, which it asks for unless one is
-// under way, and has its summary enter the record. A failure says why there is none;
-// an error is the store's.
+// compactNow waits for a compaction of the session, requesting one unless one is under way, and enters its summary into
+// the record. A failure says why there is none; an error is the store's.
 func (s *shortening) compactNow(because *parley.Failure) (*parley.Failure, error) {
 	scope := store.Scope{WorkspaceID: s.fence.WorkspaceID}
 	c, err := s.w.store.RequestCompaction(s.writes, scope, s.fence.SessionID, parley.NewID(), parley.CompactOverflow)
-	if err != nil && parley.ErrorCode(err) != parley.CodeConflict { // a conflict: its summary waits already
+	if err != nil && parley.ErrorCode(err) != parley.CodeConflict { // a conflict: its summary is waiting already
 		return nil, err
 	}
 	for err == nil && !c.State.Finished() {
@@ -129,8 +126,7 @@ func (s *shortening) compactNow(because *parley.Failure) (*parley.Failure, error
 	return nil, nil
 }
 
-// await returns when there may be news of a compaction; false when the turn's
-// context ended first.
+// await returns when there may be news of a compaction; false if the turn's context ended first.
 func (s *shortening) await(compactionID parley.ID) bool {
 	look := time.NewTimer(overflowLook)
 	defer look.Stop()

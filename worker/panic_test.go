@@ -16,7 +16,7 @@ import (
 	"example.org/parley/tool"
 )
 
-// keptLog keeps what a worker says.
+// keptLog collects a worker's log.
 type keptLog struct {
 	mu   sync.Mutex // guards text
 	text bytes.Buffer
@@ -34,10 +34,10 @@ func (l *keptLog) String() string {
 	return l.text.String()
 }
 
-// carried is what the panics of these tests hold: it is told to nobody.
+// carried is the value of the panics in these tests: it must appear nowhere.
 const carried = "sk-carried-by-a-panic"
 
-// panics panics where it is told to.
+// panics panics where a test tells it to.
 type panics struct {
 	*scripted
 	encode, stream, between bool
@@ -69,7 +69,7 @@ func (m *panics) Stream(ctx context.Context, request model.EncodedRequest) iter.
 	}
 }
 
-// nameless panics where it says who it is.
+// nameless panics when asked for its definition.
 type nameless struct{ fakeTool }
 
 func (nameless) Source() string { panic(carried) }
@@ -84,8 +84,8 @@ func (n namelessTools) Tool(name string) (tool.Tool, bool) {
 	return nameless{tool.(fakeTool)}, true //nolint:forcetypeassert // of fakeTools
 }
 
-// A panic in what encodes, sends or reads for a provider fails its turn with a
-// sentence: the process goes on, and the log says where it was and not what it held.
+// A panic while encoding, sending or reading for a provider fails only its turn, with a sentence: the process
+// continues, and the log shows where it happened but not its value.
 func TestAPanicFailsItsTurnAlone(t *testing.T) {
 	t.Parallel()
 	for name, model := range map[string]*panics{
@@ -121,7 +121,7 @@ func TestAPanicFailsItsTurnAlone(t *testing.T) {
 	}
 }
 
-// A panic in a tool, also where it only says who it is, is the call's result.
+// A panic in a tool, even in its definition, becomes the call's result.
 func TestAPanicInAToolIsItsResult(t *testing.T) {
 	t.Parallel()
 	tools := fakeTools{
@@ -147,7 +147,7 @@ func TestAPanicInAToolIsItsResult(t *testing.T) {
 	}
 }
 
-// A panic in writing a summary ends the compaction and leaves the session as it is.
+// A panic while writing a summary ends the compaction and leaves the session unchanged.
 func TestAPanicInACompactionChangesNothing(t *testing.T) {
 	t.Parallel()
 	bad := func(context.Context, func(model.Chunk, error) bool) { panic(carried) }

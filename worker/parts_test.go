@@ -8,8 +8,7 @@ import (
 	"example.org/parley"
 )
 
-// A part of a turn is made from its claim alone: limits need no store while nothing is
-// near.
+// Each part of a turn works from its claim alone: limits need no store while none is near.
 func TestLimitsByThemselves(t *testing.T) {
 	t.Parallel()
 	calls := 1
@@ -22,12 +21,12 @@ func TestLimitsByThemselves(t *testing.T) {
 	if asked[0].refusal != "" || !strings.Contains(asked[1].refusal, "max_tool_calls") {
 		t.Errorf("the calls are refused with %q and %q", asked[0].refusal, asked[1].refusal)
 	}
-	failure, err := l.spent(place{step: 1})
+	failure, err := l.spent(position{step: 1})
 	if err != nil || failure == nil || failure.Class != parley.ClassLimit {
 		t.Errorf("two calls of one: %+v, %v", failure, err)
 	}
 	l.calls = 0
-	failure, err = l.spent(place{step: parley.DefaultMaxSteps + 1})
+	failure, err = l.spent(position{step: parley.DefaultMaxSteps + 1})
 	if err != nil || failure == nil || !strings.Contains(failure.Detail, "max_steps") {
 		t.Errorf("a step too many: %+v, %v", failure, err)
 	}

@@ -11,7 +11,7 @@ import (
 	"example.org/parley/store"
 )
 
-// The results of calls that a rule or a person did not let run.
+// The results of calls that a rule or a person did not allow.
 const (
 	resultForbidden  = "Denied: a rule of this agent or session does not allow this call."
 	resultDenied     = "Denied by %s."
@@ -23,11 +23,11 @@ const (
 		`left out.`
 )
 
-// mostAbove bounds the sessions above a tool session whose denials are read.
+// mostAbove bounds the ancestors of a tool session whose denials are read.
 const mostAbove = 64
 
-// read collects the rules that hold for the turn's calls. Of the sessions
-// above a tool session, and of their agents, the denials hold too.
+// read collects the rules that apply to the turn's calls. The denials of a tool session's ancestors, and of their
+// agents, apply too.
 func (r *rules) read() error {
 	session := &r.claim.Session
 	r.grants = parley.Grants{Agent: parley.ValueOf(r.claim.Agent.Grants), Session: parley.ValueOf(session.Grants)}
@@ -59,9 +59,8 @@ func (r *rules) read() error {
 	return nil
 }
 
-// decide is what the rules say of a call. A question to a person needs nobody's
-// leave. What would run unasked since somebody else changed the agent or the tool is
-// asked about, and changed says why.
+// decide applies the rules to a call. A question to a person needs no permission. A call that would run without a
+// question, although somebody else has changed the agent or the tool since, must be approved; changed then says why.
 func (r *rules) decide(call *toolCall) (ruling parley.Ruling, changed parley.ApprovalReason, err error) {
 	var annotations parley.ToolAnnotations
 	if call.tool != nil {
@@ -72,7 +71,7 @@ func (r *rules) decide(call *toolCall) (ruling parley.Ruling, changed parley.App
 	case ruling.Effect == parley.GrantDeny:
 	case call.question:
 		ruling = parley.Ruling{Effect: parley.GrantAllow}
-	case call.own && !annotations.Destructive: // it does that by itself
+	case call.own && !annotations.Destructive: // the runtime does it by itself
 		ruling = parley.Ruling{Effect: parley.GrantAllow}
 	case ruling.Effect == parley.GrantAllow && r.w.script == nil:
 		changed, err = r.changed(call, ruling)
@@ -83,8 +82,7 @@ func (r *rules) decide(call *toolCall) (ruling parley.Ruling, changed parley.App
 	return ruling, changed, err
 }
 
-// permits reports whether a rule lets something be used that has a name among tools,
-// as its session's owner has accepted it.
+// permits reports whether the rules allow use of something with a tool's name, as the session's owner has accepted it.
 func (r *rules) permits(name string) (bool, error) {
 	ruling := r.grants.Decide(name, json.RawMessage("{}"), parley.ToolAnnotations{Destructive: true})
 	if ruling.Effect != parley.GrantAllow || ruling.BySession {
@@ -112,8 +110,7 @@ func (r *rules) names(name string, grants []parley.Grant) bool {
 	return ruling.Effect == parley.GrantAllow
 }
 
-// permit decides about a call that its model has just made: it may run, is
-// refused, or is to be asked about.
+// permit decides about a call that the model has just made: run it, refuse it, or ask.
 func (r *rules) permit(call *toolCall) error {
 	if call.refusal != "" {
 		return nil
@@ -141,7 +138,7 @@ func (r *rules) permit(call *toolCall) error {
 	return err
 }
 
-// asks are the questions of a step that settles.
+// asks returns the questions of a step that is settling.
 func (r *rules) asks(calls []toolCall) (asks []store.Ask) {
 	seconds := cmp.Or(
 		parley.ValueOf(setting.ApprovalTimeout.Nearest(&r.claim.Agent.Settings, &r.claim.Session.Settings)),
@@ -169,8 +166,8 @@ func (r *rules) asks(calls []toolCall) (asks []store.Ask) {
 	return asks
 }
 
-// takeUp decides about a call of an earlier run that has no result. What was
-// never asked about may have run: it runs again only if its tool may repeat it.
+// takeUp decides about a call of an earlier run that has no result. A call that was never asked about may have run: it
+// runs again only if its tool may be repeated.
 func (r *rules) takeUp(call *toolCall, approvals []parley.Approval, unusable bool) error {
 	call.approval = nil
 	for i := range approvals {
@@ -186,7 +183,7 @@ func (r *rules) takeUp(call *toolCall, approvals []parley.Approval, unusable boo
 		return err
 	}
 	effect := ruling.Effect
-	// A session that a call has opened is opened once, whatever happens.
+	// A call's session opens only once, so opening it again is safe.
 	again := call.tool == nil && (call.child == nil || !unusable) ||
 		call.tool != nil && !unusable && call.tool.Annotations().Repeatable()
 	switch {
@@ -200,7 +197,7 @@ func (r *rules) takeUp(call *toolCall, approvals []parley.Approval, unusable boo
 	return nil
 }
 
-// heed follows the answer to the question about a call.
+// heed applies the answer to the question about a call.
 func (r *rules) heed(call *toolCall, effect parley.GrantEffect, again bool) {
 	a := call.approval
 	switch {
@@ -241,7 +238,7 @@ func deniedText(a *parley.Approval) string {
 	return fmt.Sprintf(resultDeniedWhy, by, a.Comment)
 }
 
-// useApprovals notes, before the calls run, that those that were approved run now.
+// useApprovals records, before the calls run, that their approvals are used now.
 func (t *tools) useApprovals(calls []toolCall) error {
 	var uses []store.ApprovalUse
 	for i := range calls {
@@ -266,23 +263,23 @@ func (t *tools) useApprovals(calls []toolCall) error {
 	return nil
 }
 
-// approved reports a call that a person has allowed and that has not begun.
+// approved reports whether a person has allowed the call and it has not begun.
 func (c *toolCall) approved() bool {
 	return !c.settled && c.refusal == "" && !c.cleared && c.approval != nil &&
 		c.approval.State == parley.ApprovalApproved
 }
 
-// runs reports a call that the server may run now.
+// runs reports whether the server may run the call now.
 func (c *toolCall) runs() bool {
 	return c.tool != nil && !c.settled && c.refusal == "" && (c.approval == nil || c.cleared)
 }
 
-// opens reports a call that a tool session may answer now.
+// opens reports whether a tool session may answer the call now.
 func (c *toolCall) opens() bool {
 	return c.child != nil && !c.settled && c.refusal == "" && (c.approval == nil || c.cleared)
 }
 
-// waitsFor is what an open call waits for; "" for one that does not wait.
+// waitsFor returns what an open call waits for; "" if it does not wait.
 func (c *toolCall) waitsFor() parley.WaitReason {
 	switch {
 	case c.settled || c.refusal != "":
@@ -299,8 +296,8 @@ func (c *toolCall) waitsFor() parley.WaitReason {
 	return ""
 }
 
-// waitReason is what a turn with such calls waits for: the first of approval,
-// input, tool_result and child; "" when all calls have their results.
+// waitReason returns what a turn with these calls waits for: the first of approval, input, tool_result and child; "" if
+// all calls have their results.
 func waitReason(calls []toolCall) parley.WaitReason {
 	waiting := map[parley.WaitReason]bool{}
 	for i := range calls {

@@ -14,14 +14,14 @@ import (
 	"example.org/parley/tool"
 )
 
-// granted are overrides that name tools of the server and say one thing of all.
+// granted returns overrides that name tools of the server and give all of them the same effect.
 func granted(effect parley.GrantEffect, names ...string) parley.Settings {
 	overrides := tooled(names...)
 	overrides.Grants = &[]parley.Grant{{Tool: "*", Effect: effect}}
 	return overrides
 }
 
-// counting is a tool that counts its runs.
+// counting returns a tool that counts its runs.
 func counting(name string, annotations parley.ToolAnnotations, runs *atomic.Int32) fakeTool {
 	return fakeTool{name, annotations, func(context.Context, tool.Call) (json.RawMessage, error) {
 		runs.Add(1)
@@ -43,7 +43,7 @@ func (r *rig) questions(sessionID parley.ID) []parley.Approval {
 	return found
 }
 
-// waits waits until a turn waits for a reason, and no process holds it.
+// waits waits until a turn waits for the given reason and no process holds it.
 func (r *rig) waits(sessionID parley.ID, reason parley.WaitReason, nth int) {
 	r.Helper()
 	seen := 0
@@ -115,9 +115,9 @@ func TestAskedCallsWaitForTheirAnswer(t *testing.T) {
 	}{
 		{"a yes", destructive(), tooled("act"), yes, 1, `"done"`},
 		{"a no", destructive(), tooled("act"), no, 0, "Denied by " + "%" + ": not on Fridays"},
-		{"a no without a word", destructive(), tooled("act"), parley.Decision{Decision: parley.DecideDeny}, 0,
+		{"a no without a comment", destructive(), tooled("act"), parley.Decision{Decision: parley.DecideDeny}, 0,
 			"Denied by %."},
-		{"a harmless tool that is to be asked about", readOnly(), granted(parley.GrantAsk, "act"), yes, 1, `"done"`},
+		{"a harmless tool with an ask rule", readOnly(), granted(parley.GrantAsk, "act"), yes, 1, `"done"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t)
@@ -165,7 +165,7 @@ func TestAskedCallsWaitForTheirAnswer(t *testing.T) {
 	}
 }
 
-// TestTheDeadlineIsTheNearestScopes: the session's seconds before the agent's.
+// TestTheDeadlineIsTheNearestScopes: the session's seconds override the agent's.
 func TestTheDeadlineIsTheNearestScopes(t *testing.T) {
 	r := newRig(t)
 	r.tools = fakeTools{counting("act", destructive(), new(atomic.Int32))}
@@ -185,7 +185,7 @@ func TestSilenceIsANo(t *testing.T) {
 	r := newRig(t)
 	var runs atomic.Int32
 	r.tools = fakeTools{counting("act", destructive(), &runs)}
-	r.options.Lease = crashLease // how often the sweep comes by
+	r.options.Lease = crashLease // sets the sweep's interval
 	r.start(nil)
 	r.model.play(calls(parley.FinishToolCalls, "act", `{}`), says("Then not."))
 	set := tooled("act")
@@ -216,11 +216,11 @@ func TestADenialIsAResultAtOnce(t *testing.T) {
 		t.Errorf("%+v after %d runs", got, runs.Load())
 	}
 	if len(r.questions(sessionID)) != 0 {
-		t.Error("somebody was asked about what is denied")
+		t.Error("somebody was asked about a denied call")
 	}
 }
 
-// TestADenialBehindAYesHolds: the rules are looked at again when the call is to run.
+// TestADenialBehindAYesHolds: the rules are checked again before the call runs.
 func TestADenialBehindAYesHolds(t *testing.T) {
 	r := newRig(t)
 	var runs atomic.Int32
@@ -283,7 +283,7 @@ func TestChildrenInheritDenialsAlone(t *testing.T) {
 	r.waits(child, parley.WaitApproval, 1)
 	asked := r.questions(child)
 	if len(asked) != 1 || asked[0].ToolName != "act" || asked[0].RootID != root {
-		t.Fatalf("asked %+v; the permission of the session above holds not below", asked)
+		t.Fatalf("asked %+v; a permission of the parent does not apply to its child", asked)
 	}
 	if at := r.questions(root); len(at) != 1 || at[0].ID != asked[0].ID {
 		t.Errorf("the root lists %+v", at)
@@ -293,12 +293,12 @@ func TestChildrenInheritDenialsAlone(t *testing.T) {
 	r.ended(turnID)
 	r.happened(root, parley.EventApprovalResolved)
 	if acted.Load() != 1 || wiped.Load() != 0 {
-		t.Errorf("act ran %d times, what is denied above %d times", acted.Load(), wiped.Load())
+		t.Errorf("act ran %d times, the tool denied by the parent %d times", acted.Load(), wiped.Load())
 	}
 }
 
-// TestMixedCallsOfOneStep: one runs at once, one waits for a yes, one for a
-// client, one for the person, in whatever order the answers come.
+// TestMixedCallsOfOneStep: one call runs immediately, one waits for an approval, one for a client, one for the person,
+// whatever the order of the answers.
 func TestMixedCallsOfOneStep(t *testing.T) {
 	answers := map[string]func(r *rig, sessionID parley.ID){
 		"approval": func(r *rig, sessionID parley.ID) { r.decide(r.questions(sessionID)[0].ID, yes) },
@@ -341,7 +341,7 @@ func TestMixedCallsOfOneStep(t *testing.T) {
 			for i, who := range c.order {
 				r.settledAs(sessionID, c.reasons[i])
 				if looked.Load() != 1 {
-					t.Error("the call that needs nobody waited")
+					t.Error("the call that needs no answer waited")
 				}
 				answers[who](r, sessionID)
 			}
@@ -364,7 +364,7 @@ func TestMixedCallsOfOneStep(t *testing.T) {
 	}
 }
 
-// settledAs waits until the session rests and wants it to wait for a reason.
+// settledAs waits until no worker holds the session, and expects it to wait for the given reason.
 func (r *rig) settledAs(sessionID parley.ID, reason parley.WaitReason) {
 	r.Helper()
 	for {
@@ -391,7 +391,7 @@ func TestAQuestionThatAsksNothingIsRefused(t *testing.T) {
 	}
 }
 
-// TestASteerWaitsForTheAnswer: a message decides nothing for a person.
+// TestASteerWaitsForTheAnswer: a message does not answer for a person.
 func TestASteerWaitsForTheAnswer(t *testing.T) {
 	r := newRig(t)
 	var runs atomic.Int32
@@ -450,7 +450,7 @@ func TestCancelWhileAnApprovalWaits(t *testing.T) {
 	); parley.ErrorCode(
 		err,
 	) != parley.CodeConflict {
-		t.Errorf("a yes behind the cancel: %v", err)
+		t.Errorf("an approval after the cancel: %v", err)
 	}
 	r.model.play(says("Fine."))
 	if turn := r.ended(r.post(sessionID, "More", "").Turn.ID); turn.Status != parley.TurnCompleted || runs.Load() != 0 {
@@ -458,11 +458,10 @@ func TestCancelWhileAnApprovalWaits(t *testing.T) {
 	}
 }
 
-// TestCrashAroundAnApprovedCall kills the worker right before and right after the
-// transactions of a call that a person has allowed.
+// TestCrashAroundAnApprovedCall kills the worker right before and after the transactions of an approved call.
 func TestCrashAroundAnApprovedCall(t *testing.T) {
 	for _, c := range []struct {
-		method      string // the write that the worker dies before
+		method      string // the worker dies right before this write
 		annotations parley.ToolAnnotations
 		runs        int32
 		result      string
@@ -494,8 +493,8 @@ func TestCrashAroundAnApprovedCall(t *testing.T) {
 	}
 }
 
-// TestCrashBetweenAskingAndParking: the question is part of the step's
-// transaction, so that the next process finds it and waits.
+// TestCrashBetweenAskingAndParking: the question is part of the step's transaction, so the next process finds it and
+// waits.
 func TestCrashBetweenAskingAndParking(t *testing.T) {
 	r := newRig(t)
 	var runs atomic.Int32
@@ -517,7 +516,7 @@ func TestCrashBetweenAskingAndParking(t *testing.T) {
 	}
 }
 
-// TestAnAnswerWhileASiblingRuns: the turn does not wait for what it has.
+// TestAnAnswerWhileASiblingRuns: the turn does not wait for an answer that it has.
 func TestAnAnswerWhileASiblingRuns(t *testing.T) {
 	r := newRig(t)
 	var runs atomic.Int32

@@ -12,7 +12,7 @@ import (
 	"example.org/parley/tool"
 )
 
-// begin makes a claim's turn, for a runtime to run. Its close is called in the end.
+// begin makes the turn of a claim, for a runtime to run. The caller closes it.
 func (w *Worker) begin(ctx context.Context, claim *store.Claim) *turn {
 	return newTurn(&claimed{
 		w: w, claim: *claim, fence: claim.Fence, ctx: ctx, writes: w.writesOf(ctx, claim),
@@ -28,8 +28,7 @@ func (w *Worker) prepared(ctx context.Context, claim *store.Claim) (*turn, *parl
 	return t, failure, err
 }
 
-// writesOf is the context of a claim's writes: it outlives a cancel of the turn
-// and ends with the lease.
+// writesOf returns the context of a claim's writes: it outlives a cancel of the turn and ends with the lease.
 func (w *Worker) writesOf(ctx context.Context, claim *store.Claim) context.Context {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -39,11 +38,10 @@ func (w *Worker) writesOf(ctx context.Context, claim *store.Claim) context.Conte
 	return context.WithoutCancel(ctx)
 }
 
-// wrote notes a sequence number that the store gave out.
+// wrote notes a sequence that the store assigned.
 func (c *claimed) wrote(sequence int64) { c.last = max(c.last, sequence) }
 
-// prepare resolves what the turn runs with. A failure ends the turn; an error is
-// the store's.
+// prepare resolves the turn's settings, model and tools. A failure ends the turn; an error is the store's.
 func (t *turn) prepare() (*parley.Failure, error) {
 	var project *parley.Project
 	if id := t.claim.Session.ProjectID; !id.IsZero() {
@@ -51,7 +49,7 @@ func (t *turn) prepare() (*parley.Failure, error) {
 		switch {
 		case err == nil:
 			project, t.project = &found, found.Path
-		case parley.ErrorCode(err) != parley.CodeNotFound: // deleted meanwhile: as without one
+		case parley.ErrorCode(err) != parley.CodeNotFound: // deleted meanwhile: treat it as absent
 			return nil, err
 		}
 	}
@@ -91,7 +89,7 @@ func (t *turn) prepare() (*parley.Failure, error) {
 	return nil, nil
 }
 
-// unusable is the failure of a turn whose settings make no request.
+// unusable returns the failure of a turn whose settings make no valid request.
 func (c *claimed) unusable(err error) *parley.Failure {
 	detail := err.Error()
 	var known *parley.Error
@@ -105,9 +103,8 @@ func (c *claimed) unusable(err error) *parley.Failure {
 	}
 }
 
-// await gives servers of tools that this process has just started the time
-// to answer for the first time. A turn that is resumed at the start would else go
-// on without them.
+// await gives tool servers that this process has just started time for their first answer. A turn resumed at the start
+// of the process would otherwise continue without them.
 func (t *tools) await() {
 	missing := func(ref parley.ToolRef) bool {
 		if ref.Definition != nil {
@@ -124,8 +121,8 @@ func (t *tools) await() {
 	t.w.tools.Await(ctx)
 }
 
-// find collects the definitions that the model is shown: in the agent's
-// order, those of a pattern by name, each name once.
+// find collects the definitions that the model is shown: in the agent's order, those of a pattern by name, each name
+// once.
 func (t *tools) find() error {
 	seen := make(map[string]bool, len(t.settings.Tools))
 	var definitions []parley.ToolDefinition
@@ -157,7 +154,7 @@ func (t *tools) find() error {
 		}
 	}
 	if n := len(definitions); n > parley.MaxTools {
-		t.log().WarnContext(t.ctx, "an agent's patterns stand for more tools than a model is shown",
+		t.log().WarnContext(t.ctx, "an agent's patterns match more tools than a model may be shown",
 			"agent_id", t.claim.Agent.ID, "tools", n, "shown", parley.MaxTools)
 		definitions = definitions[:parley.MaxTools]
 	}
@@ -166,7 +163,7 @@ func (t *tools) find() error {
 	return err
 }
 
-// serverTools are the tools of the server that an entry stands for, by name.
+// serverTools returns the server's tools that match an entry, by name.
 func (t *tools) serverTools(ref parley.ToolRef) (found []tool.Tool) {
 	prefix, pattern := ref.Pattern()
 	if !pattern {

@@ -14,8 +14,8 @@ import (
 	"example.org/parley/tool"
 )
 
-// TestWhateverHappens posts, steers, interrupts and cancels at random against a
-// model that answers at random, and checks what must always hold in the record.
+// TestWhateverHappens posts, steers, interrupts and cancels at random against a model that answers at random, and
+// checks the invariants of the record.
 func TestWhateverHappens(t *testing.T) {
 	r := newRig(t)
 	r.tools = fakeTools{
@@ -39,7 +39,9 @@ func TestWhateverHappens(t *testing.T) {
 			moody(moods[int(asked.Add(1))%len(moods)])(ctx, yield)
 		}
 		r.model.mu.Unlock()
-		sessions := []parley.ID{r.session(tooled("look", "act"), nil), r.session(tooled("look", "act"), nil)}
+		agent := tooled("look", "act")
+		agent.Limits = &parley.Limits{MaxSteps: new(8)} // moods without a last answer would go on to the default
+		sessions := []parley.ID{r.session(agent, nil), r.session(agent, nil)}
 		for _, step := range rapid.SliceOfN(rapid.IntRange(0, 11), 1, 12).Draw(rt, "steps") {
 			sessionID := sessions[step%2]
 			switch step / 2 {
@@ -69,8 +71,7 @@ func TestWhateverHappens(t *testing.T) {
 	})
 }
 
-// unfinished is the first unfinished turn of a session: a steer that nobody
-// showed has become one of its own.
+// unfinished returns a session's first unfinished turn: a steer that was never shown has become a turn of its own.
 func (r *rig) unfinished(sessionID parley.ID) parley.ID {
 	r.Helper()
 	session, err := r.store.Session(r.Context(), r.scope, sessionID)
@@ -78,7 +79,7 @@ func (r *rig) unfinished(sessionID parley.ID) parley.ID {
 	return session.TurnID
 }
 
-// moody is an answer by number.
+// moody returns an answer by number.
 func moody(mood int) answerFunc {
 	broken := model.NewError(parley.ClassNetwork, true, "down", nil)
 	switch mood {
@@ -122,7 +123,7 @@ func checkRecord(rt *rapid.T, r *rig, sessionID parley.ID) {
 		}
 	}
 	for _, call := range r.callLog(sessionID) {
-		// A summary is written beside the turns, of a session at rest too.
+		// Summaries are written beside the turns, even when the session is idle.
 		if call.Outcome == parley.CallOpen && call.Purpose != parley.PurposeCompaction {
 			rt.Fatalf("call %d of turn %s is open", call.Ordinal, call.TurnID)
 		}
@@ -143,7 +144,7 @@ func checkRecord(rt *rapid.T, r *rig, sessionID parley.ID) {
 		}
 	}
 	r.seen.mu.Unlock()
-	turns, err := r.store.Turns(r.Context(), r.scope, sessionID, store.TurnQuery{Limit: 100})
+	turns, err := r.store.Turns(r.Context(), r.scope, sessionID, store.TurnQuery{Limit: parley.MaxPage})
 	r.must(err)
 	for _, turn := range turns {
 		if !turn.Status.Finished() || ends[turn.ID] != 1 {

@@ -9,15 +9,15 @@ import (
 	"example.org/parley/store"
 )
 
-// entering has steers count as what they become with the step that shows them.
+// entering counts steers with the size that they have once a step shows them.
 func entering(steers []parley.Message) {
 	for i := range steers {
 		steers[i].Status = parley.MessageCompleted
 	}
 }
 
-// noQuestion tells why there is none: a failure of the turn whose prompt finds no room on
-// this server at all, else the error.
+// noQuestion explains why there is none: it returns a failure of the turn if its prompt can never fit on this server,
+// else the error.
 func noQuestion(err error) (*question, *parley.Failure, error) {
 	if errors.Is(err, errNeverRoom) {
 		return nil, &parley.Failure{Class: parley.ClassContextLength, Sentence: neverRoomSentence}, nil
@@ -25,13 +25,12 @@ func noQuestion(err error) (*question, *parley.Failure, error) {
 	return nil, nil, err
 }
 
-// question builds the request of a step that shows steers. A failure ends the
-// turn; an error is the store's.
-func (r *requests) question(at place, steers []parley.Message) (*question, *parley.Failure, error) {
+// question builds the request of a step that shows steers. A failure ends the turn; an error is the store's.
+func (r *requests) question(at position, steers []parley.Message) (*question, *parley.Failure, error) {
 	if r.speaker != nil {
 		return r.speech(at, steers), nil, nil
 	}
-	q := &question{place: at, system: r.settings.System, tools: r.definitions.Text()}
+	q := &question{position: at, system: r.settings.System, tools: r.definitions.Text()}
 	entering(steers)
 	r.unreserve()
 	if err := r.weighed(steers); err != nil {
@@ -67,9 +66,9 @@ func (r *requests) question(at place, steers []parley.Message) (*question, *parl
 	r.shortening.look(&selection)
 	for i := range steers {
 		q.steers = append(q.steers, store.Steered{MessageID: steers[i].ID, Revision: steers[i].Revision})
-		steers[i].Sequence = r.last + 1 + int64(i) // the place that it takes with this step
+		steers[i].Sequence = r.last + 1 + int64(i) // the sequence that it gets with this step
 	}
-	if r.keeps {
+	if r.keepsInputs {
 		q.shown = selection.Messages
 	}
 	files, failure, err := r.attach(slices.Concat(selection.Messages, steers))
@@ -96,7 +95,7 @@ func (r *requests) question(at place, steers []parley.Message) (*question, *parl
 		if err == nil && r.responses.open() {
 			q.key, err = r.responses.key(&request, q.encoded)
 		}
-		if r.keeps || r.w.observer.Contents() { // else it need not outlive its encoding
+		if r.keepsInputs || r.w.observer.Contents() { // otherwise it need not outlive its encoding
 			q.request = &request
 		}
 	}
@@ -116,14 +115,14 @@ func (r *requests) question(at place, steers []parley.Message) (*question, *parl
 	return q, nil, nil
 }
 
-// speech is the question to a speaker, which keeps its context by itself: what began
-// the turn, and what steered it since.
-func (r *requests) speech(at place, steers []parley.Message) *question {
+// speech builds the question to a speaker, which keeps its own context: the message that began the turn, and its steers
+// since.
+func (r *requests) speech(at position, steers []parley.Message) *question {
 	said := steers
 	if at.step == 1 {
 		said = append([]parley.Message{r.claim.Trigger}, steers...)
 	}
-	q := &question{place: at}
+	q := &question{position: at}
 	entering(steers)
 	for i := range steers {
 		q.steers = append(q.steers, store.Steered{MessageID: steers[i].ID, Revision: steers[i].Revision})
@@ -138,7 +137,7 @@ func (r *requests) speech(at place, steers []parley.Message) *question {
 	return q
 }
 
-// head is what may stand before the window.
+// head returns what may precede the window.
 func (r *requests) head() (parley.ContextHead, error) {
 	head, err := r.w.store.ContextHead(r.writes, r.fence.WorkspaceID, r.fence.SessionID)
 	if err == nil {
@@ -147,11 +146,10 @@ func (r *requests) head() (parley.ContextHead, error) {
 	return head, err
 }
 
-// tail is the record for the model's context. While nothing was written behind
-// the trigger it is at hand, and all there is for a record without another
-// message and for a policy that wants no other turn's. Such a policy reads on from
-// there as many rows as the turn has written. What lies beyond the first few is read
-// once there is room for it.
+// tail returns the end of the record for the model's context. As long as nothing was written after the trigger, the
+// trigger is in memory; it is all there is if the record has no other message, or if the policy excludes other turns.
+// Such a policy reads only the rows that the turn has written. Rows beyond the first few are read once there is room
+// for them.
 func (r *requests) tail(before int64, limit int) (rows []parley.Message, more bool, err error) {
 	trigger := &r.claim.Trigger
 	if before == 0 && trigger.Content != nil && trigger.Sequence == r.last && !trigger.Internal &&
@@ -172,7 +170,7 @@ func (r *requests) tail(before int64, limit int) (rows []parley.Message, more bo
 		own < int64(limit) {
 		page(int(own))
 		whole := !more || slices.ContainsFunc(rows, func(m parley.Message) bool { return m.ID == trigger.ID })
-		if err == nil && whole { // else others wrote to the turn meanwhile, or its rows are long
+		if err == nil && whole { // otherwise others wrote to the turn meanwhile, or its rows are long
 			return rows, false, r.weighed(rows)
 		}
 	}

@@ -9,14 +9,14 @@ import (
 	"example.org/parley/store"
 )
 
-// line is a message in short: role, status, and what it says.
+// line is a short form of a message: role, status, and text.
 type line struct {
 	Role   parley.Role
 	Status parley.MessageStatus
 	Says   string
 }
 
-// record lists a session's messages in short.
+// record returns a session's messages in short form.
 func (r *rig) record(sessionID parley.ID) []line {
 	r.Helper()
 	var lines []line
@@ -55,13 +55,23 @@ func (r *rig) messages(sessionID parley.ID) []parley.Message {
 	r.Helper()
 	messages, err := r.store.Messages(r.Context(), r.scope, sessionID, store.MessageQuery{Limit: parley.MaxPage})
 	r.must(err)
+	r.whole(len(messages), parley.MaxPage)
 	return messages
 }
 
-// callLog lists the calls of a session, oldest first.
+// callLog returns the calls of a session, oldest first.
 func (r *rig) callLog(sessionID parley.ID) []parley.Call {
 	r.Helper()
-	log, err := r.store.Calls(r.Context(), r.scope, sessionID, store.CallQuery{Ascending: true, Limit: 100})
+	log, err := r.store.Calls(r.Context(), r.scope, sessionID, store.CallQuery{Ascending: true, Limit: parley.MaxPage})
 	r.must(err)
+	r.whole(len(log), parley.MaxPage)
 	return log
+}
+
+// whole fails when a list may go on behind its page: what a test checks would not be all.
+func (r *rig) whole(length, limit int) {
+	r.Helper()
+	if length >= limit {
+		r.Fatalf("a page of %d is not the whole list", limit)
+	}
 }

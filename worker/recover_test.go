@@ -18,8 +18,8 @@ import (
 	"example.org/parley/tool"
 )
 
-// crashing starts a worker whose store can die under it: what it wrote stays.
-// Its lease is short, so that another process takes over soon.
+// crashing starts a worker whose store can die under it: its earlier writes stay. Its lease is short, so that another
+// process takes over soon.
 func (r *rig) crashing() *faults {
 	r.Helper()
 	store := &faults{Store: r.store}
@@ -33,8 +33,7 @@ func (r *rig) crashing() *faults {
 
 const crashLease = 300 * time.Millisecond
 
-// takeOver starts another worker, which takes over what the dead one left when
-// its lease has run out.
+// takeOver starts another worker, which takes over from the dead one once its lease has expired.
 func (r *rig) takeOver() {
 	r.Helper()
 	r.start(nil)
@@ -172,14 +171,14 @@ func TestTakeOverAtTheTools(t *testing.T) {
 				t.Errorf("the attempts at one call have the keys %v", keys)
 			}
 			if got := r.model.sent(); got != 2 {
-				t.Errorf("%d requests; a settled answer is never asked for again", got)
+				t.Errorf("%d requests; a settled answer must never be requested again", got)
 			}
 		})
 	}
 }
 
-// TestTakeOverBetweenTransactions kills a worker right before each write of a
-// turn with a tool call, and lets another one finish it.
+// TestTakeOverBetweenTransactions kills a worker right before each write of a turn with a tool call, and lets another
+// worker finish it.
 func TestTakeOverBetweenTransactions(t *testing.T) {
 	ok, failed := parley.MessageCompleted, parley.MessageFailed
 	whole := []line{{parley.RoleUser, ok, "Go"}, {parley.RoleAssistant, ok, ""}, {parley.RoleToolCall, ok, "look {}"},
@@ -187,9 +186,9 @@ func TestTakeOverBetweenTransactions(t *testing.T) {
 	for _, c := range []struct {
 		method string
 		nth    int
-		extra  line // a row that the crash leaves, before the place named
+		extra  line // a row that the crash leaves, before the given position
 		at     int
-		again  int // answers of the model that are asked for twice
+		again  int // answers requested twice
 	}{
 		{"BeginStep", 1, line{}, 0, 1},
 		{"OpenBlock", 1, line{parley.RoleAssistant, failed, ""}, 1, 1},
@@ -240,15 +239,15 @@ func TestTakeOverBetweenTransactions(t *testing.T) {
 			}
 			for i, m := range r.messages(sessionID) {
 				if m.Sequence != int64(i+1) {
-					t.Errorf("sequence %d at place %d", m.Sequence, i+1)
+					t.Errorf("sequence %d at position %d", m.Sequence, i+1)
 				}
 			}
 		})
 	}
 }
 
-// TestLostLease: a process whose lease is gone aborts its runs and writes
-// nothing more, and then works again under a new id.
+// TestLostLease: a process that loses its lease aborts its runs, writes nothing more, and then works again under a new
+// id.
 func TestLostLease(t *testing.T) {
 	r := newRig(t)
 	store := &faults{Store: r.store}
@@ -300,30 +299,30 @@ func TestLostLease(t *testing.T) {
 	}
 	lost = false
 	mu.Unlock()
-	// The sweep finds the turn when the old lease has run out by the store's clock.
+	// The sweep finds the turn once the old lease has expired by the store's clock.
 	r.model.play(says("A whole one."))
 	if turn := r.ended(turnID); turn.Status != parley.TurnCompleted || turn.Attempt < 2 {
 		t.Errorf("turn %+v", turn)
 	}
 }
 
-// TestStoppedPastTheLease: a process that was stopped past its lease goes on when
-// nobody has taken over, and is told when somebody has.
+// TestStoppedPastTheLease: a process that was stopped past its lease continues if nobody has taken over, and learns of
+// it if somebody has.
 func TestStoppedPastTheLease(t *testing.T) {
 	r := newRig(t)
-	w := New(r.store, r.model, r.tools, r.hub, r.options) // registered alone: this test renews
+	w := New(r.store, r.model, r.tools, r.hub, r.options) // registered only: this test renews the lease
 	held, err := w.register(t.Context())
 	r.must(err)
 	defer held.end(ErrStopped)
 	stopped := func() {
 		t.Helper()
-		_, err := r.store.RenewLease(t.Context(), held.id, 0) // by the store's clock it has run out now
+		_, err := r.store.RenewLease(t.Context(), held.id, 0) // expired by the store's clock
 		r.must(err)
-		held.prolong(time.Now().Add(-time.Second)) // and by this process's
+		held.prolong(time.Now().Add(-time.Second)) // and by this process's clock
 	}
 	stopped()
 	if w.sweep() {
-		t.Error("it swept before it had renewed its own lease")
+		t.Error("it swept before renewing its own lease")
 	}
 	if !w.renew(held) {
 		t.Error("nobody had taken over, and the lease was given up")
@@ -339,8 +338,7 @@ func TestStoppedPastTheLease(t *testing.T) {
 	}
 }
 
-// TestDeadProcessIsSwept: what a process leaves that dies is taken over by
-// another without a word from outside, soon after its lease has ended.
+// TestDeadProcessIsSwept: another process takes over from a dead one by itself, soon after the lease has ended.
 func TestDeadProcessIsSwept(t *testing.T) {
 	r := newRig(t)
 	dying := r.crashing()
@@ -348,7 +346,7 @@ func TestDeadProcessIsSwept(t *testing.T) {
 	r.model.play(hangs(reached, text(0, "Half")), says("Whole."))
 	turnID := r.post(r.session(parley.Settings{}, nil), "Go", "").Turn.ID
 	r.wait("the stream", reached)
-	r.options.Lease = time.Hour // its sweep of everything is half an hour away
+	r.options.Lease = time.Hour // its next full sweep is half an hour away
 	r.start(nil)
 	dying.kill()
 	if turn := r.ended(turnID); turn.Status != parley.TurnCompleted || turn.Attempt != 2 {
@@ -356,8 +354,8 @@ func TestDeadProcessIsSwept(t *testing.T) {
 	}
 }
 
-// TestFailedSweepIsTriedAgain: a process whose first sweep fails starts all the
-// same, and takes over what a dead one left.
+// TestFailedSweepIsTriedAgain: a process whose first sweep fails starts anyway, and later takes over what a dead one
+// left.
 func TestFailedSweepIsTriedAgain(t *testing.T) {
 	r := newRig(t)
 	dying := r.crashing()
@@ -383,8 +381,8 @@ func TestFailedSweepIsTriedAgain(t *testing.T) {
 	}
 }
 
-// TestLostClaims: a claim whose answer never came, of a post or of the claimer,
-// is found and its turn goes on here; runs are left alone.
+// TestLostClaims: a claim whose answer was lost, of a post or of the claimer, is found and its turn resumes here;
+// running turns are left alone.
 func TestLostClaims(t *testing.T) {
 	r := newRig(t)
 	db := &faults{Store: r.store}
@@ -430,8 +428,8 @@ func TestLostClaims(t *testing.T) {
 	}
 }
 
-// TestTurnLongerThanTheLease: while an answer takes several leases, and says
-// nothing meanwhile, the process keeps its claim and no sweep takes the turn.
+// TestTurnLongerThanTheLease: while an answer takes several leases without output, the process keeps its claim and no
+// sweep takes the turn.
 func TestTurnLongerThanTheLease(t *testing.T) {
 	r := newRig(t)
 	store := &faults{Store: r.store}
@@ -467,7 +465,7 @@ func TestTurnLongerThanTheLease(t *testing.T) {
 	}
 }
 
-// TestFencedRunWritesNothing: the claim was taken while the process slept.
+// TestFencedRunWritesNothing: another process took the claim while this one slept.
 func TestFencedRunWritesNothing(t *testing.T) {
 	r := newRig(t)
 	r.start(nil)
@@ -475,7 +473,7 @@ func TestFencedRunWritesNothing(t *testing.T) {
 	r.model.play(func(_ context.Context, yield func(model.Chunk, error) bool) {
 		yield(text(0, "Half"), nil)
 		close(reached)
-		<-goOn // deaf: as a process that is stopped
+		<-goOn // ignores its context, like a stopped process
 		_ = yield(text(0, " and more"), nil) && yield(done(parley.FinishStop), nil)
 	})
 	sessionID := r.session(parley.Settings{}, nil)
@@ -497,8 +495,8 @@ func TestFencedRunWritesNothing(t *testing.T) {
 	}
 }
 
-// TestWriteWhoseAnswerWasLost: a write that the store took and whose answer never
-// came is no error of the turn: it goes on from what is in its record.
+// TestWriteWhoseAnswerWasLost: a write that the store took, but whose answer was lost, does not fail the turn: it
+// resumes from its record.
 func TestWriteWhoseAnswerWasLost(t *testing.T) {
 	ok := parley.MessageCompleted
 	for _, method := range []string{"SettledStep", "SettledTool"} {

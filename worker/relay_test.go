@@ -10,7 +10,7 @@ import (
 	"example.org/parley/store"
 )
 
-// far is a relay to processes that the test plays: what is told to them is kept.
+// far is a relay to processes that the test plays: it collects the pieces sent to them.
 type far struct{ told chan store.StreamPiece }
 
 func (far) Hear(store.RelayListener) {}
@@ -25,7 +25,7 @@ func (far) Streamed(context.Context, []parley.ID, []store.StreamEnd) ([]store.St
 	return nil, nil
 }
 
-// next is the next piece that others are told.
+// next returns the next piece sent to other processes.
 func (f far) next(r *rig) store.StreamPiece {
 	r.Helper()
 	select {
@@ -37,8 +37,8 @@ func (f far) next(r *rig) store.StreamPiece {
 	}
 }
 
-// A watcher in another process that lacks text makes the holder write it to the
-// store at once, whatever the pace of the store flush, and is told when it is there.
+// A watcher in another process that lacks text makes the holder write it to the store immediately, whatever the
+// interval of the store flush, and is told when it is there.
 func TestFlushForWatchersElsewhere(t *testing.T) {
 	r := newRig(t)
 	r.hub.Close()
@@ -65,7 +65,7 @@ func TestFlushForWatchersElsewhere(t *testing.T) {
 		piece = elsewhere.next(r)
 	}
 	if versions, err := r.store.Versions(t.Context(), r.scope, piece.MessageID); err != nil || len(versions) != 0 {
-		t.Fatalf("%d versions, %v: something is flushed before it is wanted", len(versions), err)
+		t.Fatalf("%d versions, %v: text was flushed before anyone wanted it", len(versions), err)
 	}
 	want(true)
 	kept := elsewhere.next(r)

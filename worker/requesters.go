@@ -7,15 +7,14 @@ import (
 	"example.org/parley/store"
 )
 
-// The bounds of a page of messages whose authors are looked at. All pages are.
+// The bounds of a page of messages whose authors are read. All pages are read.
 const (
 	requestersPage  = 200
 	requestersBytes = 1 << 20
 )
 
-// all are the principals that asked for what the turn does: whose session it
-// is, and who wrote what the turn answers; of a tool session those of the turns above
-// too.
+// all returns the principals that a turn acts for: the session's owner and the authors of what the turn answers; for a
+// tool session those of the turns above it too.
 func (r *requesters) all() ([]parley.ID, error) {
 	found := []parley.ID{r.claim.Session.OwnerID}
 	session, turnID, before := r.claim.Session, r.fence.TurnID, int64(0)
@@ -44,15 +43,14 @@ func (r *requesters) all() ([]parley.ID, error) {
 	return found, nil
 }
 
-// askers tells who wrote what a turn answers: the message that began it, its steers,
-// and all that no turn before it answered, of whatever role, whether or not it asked for
-// an answer: an answer that a person put into the agent's mouth asks as well.
-// before is the sequence of a call that the turn made, 0 for the end of the record.
+// askers reports who wrote what a turn answers: the message that began it, its steers, and everything that no earlier
+// turn answered, of any role, whether or not it asked for an answer: text that a person put into the agent's mouth is a
+// request too. before is the sequence of a call that the turn made, 0 for the end of the record.
 func (r *requesters) askers(session *parley.Session, turnID parley.ID, before int64, asked func(parley.Author)) error {
 	if err := r.trigger(turnID, asked); err != nil {
 		return err
 	}
-	if before > 0 { // steers behind the call
+	if before > 0 { // steers after the call
 		steers := store.MessageQuery{TurnID: turnID, AfterSequence: before}
 		err := r.messages(session.ID, steers, func(m *parley.Message) (bool, error) {
 			asked(m.Author)
@@ -62,7 +60,7 @@ func (r *requesters) askers(session *parley.Session, turnID parley.ID, before in
 			return err
 		}
 	}
-	var last parley.Turn // that was looked at
+	var last parley.Turn // the turn read last
 	return r.messages(
 		session.ID,
 		store.MessageQuery{AfterSequence: before, Descending: true},
@@ -71,7 +69,7 @@ func (r *requesters) askers(session *parley.Session, turnID parley.ID, before in
 				if m.TurnID != last.ID {
 					turn, err := r.w.store.Turn(r.writes, store.Scope{WorkspaceID: r.fence.WorkspaceID}, m.TurnID)
 					if err != nil &&
-						parley.ErrorCode(err) != parley.CodeNotFound { // a fork may outlive the session that it is of
+						parley.ErrorCode(err) != parley.CodeNotFound { // a fork may outlive its parent
 						return false, err
 					}
 					last = turn
@@ -86,7 +84,7 @@ func (r *requesters) askers(session *parley.Session, turnID parley.ID, before in
 	)
 }
 
-// trigger tells who wrote the message that began a turn.
+// trigger reports who wrote the message that began a turn.
 func (r *requesters) trigger(turnID parley.ID, asked func(parley.Author)) error {
 	if turnID == r.fence.TurnID {
 		asked(r.claim.Trigger.Author)
@@ -104,7 +102,7 @@ func (r *requesters) trigger(turnID parley.ID, asked func(parley.Author)) error 
 	return err
 }
 
-// messages walks the record's messages until it is told to stop.
+// messages walks the record's messages until the callback stops it.
 func (r *requesters) messages(
 	sessionID parley.ID,
 	query store.MessageQuery,
@@ -123,7 +121,7 @@ func (r *requesters) messages(
 		}
 		query.AfterSequence = page[len(page)-1].Sequence
 		if query.Descending && query.AfterSequence <= 1 {
-			return nil // 0 would be the end again
+			return nil // 0 would mean the end again
 		}
 	}
 }

@@ -8,10 +8,9 @@ import (
 	"example.org/parley/store"
 )
 
-// resume settles what an earlier attempt left open and finds where the turn goes
-// on. What has happened is never done twice: a settled answer is not asked for
-// again, and of its calls without a result only repeatable tools run again. With
-// unusable set nothing new is begun: the turn is about to fail.
+// resume settles what an earlier attempt left open and finds where the turn resumes. Nothing happens twice: a settled
+// answer is not requested again, and of its calls without a result only repeatable ones run again. If unusable is set
+// nothing new begins: the turn is about to fail.
 func (t *turn) resume(unusable *parley.Failure) (runner.Next, error) {
 	state, err := t.w.store.RecoverTurn(t.writes, t.fence)
 	if err != nil {
@@ -20,7 +19,7 @@ func (t *turn) resume(unusable *parley.Failure) (runner.Next, error) {
 	if err := t.limits.countUsed(state.Messages); err != nil {
 		return runner.Over, err
 	}
-	t.limits.within()
+	t.limits.startClock()
 	step := t.claim.Turn.Step
 	for i := range state.Messages {
 		step = max(step, state.Messages[i].Step)
@@ -28,15 +27,15 @@ func (t *turn) resume(unusable *parley.Failure) (runner.Next, error) {
 	}
 	t.asking.attempts = state.Attempts
 	if step == 0 {
-		t.place = place{step: 1, attempt: 1, steers: true}
+		t.position = position{step: 1, attempt: 1, steers: true}
 		return runner.AskNext, nil
 	}
 	calls, answered := openCalls(state.Messages, step)
 	if !answered {
-		t.place = place{step: step, attempt: state.Attempts + 1, steers: true}
+		t.position = position{step: step, attempt: state.Attempts + 1, steers: true}
 		return runner.AskNext, nil
 	}
-	t.place = after(step)
+	t.position = after(step)
 	if calls == nil {
 		return runner.FinishNext, nil
 	}
@@ -45,7 +44,7 @@ func (t *turn) resume(unusable *parley.Failure) (runner.Next, error) {
 		return runner.Over, err
 	}
 	if cut {
-		t.place.step = step
+		t.position.step = step
 		return t.endTruncated(calls)
 	}
 	for i := range calls {
@@ -57,12 +56,12 @@ func (t *turn) resume(unusable *parley.Failure) (runner.Next, error) {
 	if len(calls) == 0 || unusable != nil && len(t.settings.Tools) == 0 {
 		return runner.AskNext, nil
 	}
-	t.place.step, t.calls = step, calls
+	t.position.step, t.calls = step, calls
 	return runner.CallNext, nil
 }
 
-// openCalls are the calls of a step that have no result: nil when it has no calls at
-// all. Answered reports that the step has a settled answer.
+// openCalls returns the calls of a step without a result: nil if it has no calls at all. Answered reports whether the
+// step has a settled answer.
 func openCalls(messages []parley.Message, step int) (open []toolCall, answered bool) {
 	results := map[string]bool{}
 	for i := range messages {

@@ -10,10 +10,10 @@ import (
 	"example.org/parley/model"
 )
 
-// retryable is what an attempt's failure says of another one.
+// retryable says whether and when an attempt's failure allows another.
 type retryable struct {
 	helps bool
-	after time.Duration // the provider's floor, 0 when it named none
+	after time.Duration // the provider's minimum; 0 if it named none
 }
 
 // fail notes why an attempt gave no answer.
@@ -40,8 +40,8 @@ func (a *answer) fail(err error) {
 	}
 }
 
-// pause says whether another attempt follows the tries made so far, and after
-// which wait. An attempt that has shown something is never repeated.
+// pause reports whether another attempt follows the given number of tries, and after which wait. An attempt that has
+// shown something is never repeated.
 func (a *answer) pause(policy parley.RetryPolicy, tries int) (time.Duration, bool) {
 	retries := parley.DefaultRetries
 	if policy.Retries != nil {
@@ -53,8 +53,7 @@ func (a *answer) pause(policy parley.RetryPolicy, tries int) (time.Duration, boo
 	return max(backoff(policy, tries, a.turn.w.options.jitter), a.retry.after), true
 }
 
-// backoff is our own wait before the attempt after the given number of tries:
-// exponential with full jitter, or linear; capped.
+// backoff returns Parley's own wait after the given number of tries: exponential with full jitter, or linear; capped.
 func backoff(policy parley.RetryPolicy, tries int, jitter func(time.Duration) time.Duration) time.Duration {
 	longest := parley.DefaultMaxWait
 	if policy.MaxWaitMS > 0 {
@@ -70,14 +69,14 @@ func backoff(policy parley.RetryPolicy, tries int, jitter func(time.Duration) ti
 	return jitter(min(wait, longest))
 }
 
-// pauses hold back requests to a provider that asked for a pause: its
-// Retry-After counts for every turn that uses the same credential.
+// pauses hold back requests to a provider that asked for a pause: its Retry-After applies to every turn that uses the
+// same credential.
 type pauses struct {
 	mu    sync.Mutex // guards until
 	until map[string]time.Time
 }
 
-// set prolongs the pause of a credential.
+// set extends the pause of a credential.
 func (p *pauses) set(credential string, until time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -89,7 +88,7 @@ func (p *pauses) set(credential string, until time.Time) {
 	}
 }
 
-// left is how much of a pause is still to come.
+// left returns how much of a pause remains.
 func (p *pauses) left(credential string, now func() time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -104,7 +103,7 @@ func (p *pauses) left(credential string, now func() time.Time) time.Duration {
 	return left
 }
 
-// wait returns when no pause holds the credential; false when ctx ended first.
+// wait returns when no pause holds the credential; false if ctx ended first.
 func (p *pauses) wait(ctx context.Context, credential string, options *Options) bool {
 	for {
 		left := p.left(credential, options.now)
@@ -117,24 +116,23 @@ func (p *pauses) wait(ctx context.Context, credential string, options *Options) 
 	}
 }
 
-// Waits for a store that cannot write just now.
+// Waits for a store that cannot write at the moment.
 const (
-	persistPause       = 50 * time.Millisecond // doubled from try to try
+	persistPause       = 50 * time.Millisecond // doubled with each try
 	persistTries       = 6
 	giveUpPause        = 500 * time.Millisecond
 	longestGiveUpPause = 5 * time.Second
 )
 
-// transient reports an error that may pass by itself: the disk is full, the
-// database out of reach.
+// transient reports whether an error may pass by itself: the disk is full, or the database unreachable.
 func transient(err error) bool {
 	code := parley.ErrorCode(err)
 	return code == parley.CodeStorageFull || code == parley.CodeUnavailable
 }
 
-// persist makes a write that must not be lost for a passing trouble of the store.
-// One whose answer was lost may be there: what its repetition is refused for is
-// then no error of the turn, which goes on from its record.
+// persist makes a write that must survive passing trouble of the store. A write whose answer was lost may have
+// succeeded: its repetition may then be refused, which is not an error of the turn, and the turn resumes from its
+// record.
 func (c *claimed) persist(write func() error) error {
 	err := write()
 	for try, wait := 1, persistPause; try < persistTries && transient(err); try, wait = try+1, wait*2 {

@@ -61,7 +61,7 @@ func TestPauseHoldsEveryTurnOfACredential(t *testing.T) {
 		var p pauses
 		start := time.Now()
 		p.set("a", start.Add(5*time.Second))
-		p.set("a", start.Add(3*time.Second)) // a shorter one does not cut it
+		p.set("a", start.Add(3*time.Second)) // a shorter pause does not cut it
 		if !p.wait(t.Context(), "b", &options) || time.Since(start) != 0 {
 			t.Errorf("another credential waited %s", time.Since(start))
 		}
@@ -72,13 +72,12 @@ func TestPauseHoldsEveryTurnOfACredential(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(time.Second, func() { cancel(ErrCancelled) })
 		if p.wait(ctx, "a", &options) {
-			t.Error("a cancelled wait went on")
+			t.Error("a cancelled wait continued")
 		}
 	})
 }
 
-// TestRetryAfterIsAFloorForAll: one turn is told to wait; another one that
-// begins meanwhile waits too.
+// TestRetryAfterIsAFloorForAll: one turn is told to wait; another that begins meanwhile waits too.
 func TestRetryAfterIsAFloorForAll(t *testing.T) {
 	r := newRig(t)
 	var mu sync.Mutex // guards waits and clock

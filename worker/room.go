@@ -9,23 +9,21 @@ import (
 	"example.org/parley/store"
 )
 
-// What the prompts of turns may hold while their models speak, in bytes of what they are
-// made of, for each GiB of GOMEMLIMIT. A process keeps several copies of it. A turn that
-// finds no room waits for it, holding nothing.
+// Bounds on the prompts of turns whose models are answering, in source bytes, per GiB of GOMEMLIMIT. The process holds
+// several copies of each prompt. A turn without room waits for it and holds nothing meanwhile.
 const (
 	promptsHold  = 64 << 20
-	promptsOfOne = promptsHold / 2 // of a workspace
+	promptsOfOne = promptsHold / 2 // per workspace
 
-	promptFree  = 64 << 10  // of each prompt: it counts nothing
-	promptFirst = 256 << 10 // of the record, that is read before there is room
-	promptPage  = 1 << 20   // of it, that is read at once from there on
+	promptFree  = 64 << 10  // of each prompt is free
+	promptFirst = 256 << 10 // of the record is read before room is reserved
+	promptPage  = 1 << 20   // is read at a time after that
 
-	// claimKeeps bounds the message that a claim brings along; a longer one is read
-	// when there is room for it.
-	claimKeeps = promptFree
+	// claimBytes bounds the message that comes with a claim; a longer one is read when there is room for it.
+	claimBytes = promptFree
 )
 
-// How long a turn rests before it looks for room again.
+// How long a turn waits before it looks for room again.
 const (
 	roomPause        = 50 * time.Millisecond
 	longestRoomPause = 2 * time.Second
@@ -36,14 +34,13 @@ func newPrompts() *inflight.Bytes {
 	return inflight.NewBytes(promptsHold*scale, promptsOfOne*scale)
 }
 
-// errNoRoom is a prompt for which there is no room beside others; errNeverRoom is one
-// for which there is none at all.
+// errNoRoom means that there is no room for a prompt beside others; errNeverRoom, that there can never be.
 var (
 	errNoRoom    = errors.New("worker: prompts under way leave no room for this one")
 	errNeverRoom = errors.New("worker: the prompt is longer than all prompts may be")
 )
 
-// sentences for whoever asks.
+// Sentences for people.
 const (
 	noRoomSentence = "Long conversations whose models are answering hold as much memory as they may on this " +
 		"server. Try again when one has ended."
@@ -51,7 +48,7 @@ const (
 		"that shows less of it."
 )
 
-// reserve has room for a prompt of so many bytes, all in all.
+// reserve grows the prompt's room to the given total of bytes.
 func (c *claimed) reserve(bytes int) error {
 	more := int64(bytes) - promptFree - c.reserved
 	if more <= 0 {
@@ -76,7 +73,7 @@ func (c *claimed) unreserve() {
 	}
 }
 
-// weighed counts what was read for the prompt.
+// weighed counts the bytes read for the prompt.
 func (c *claimed) weighed(rows []parley.Message) error {
 	for i := range rows {
 		c.read += rows[i].Size()
@@ -84,8 +81,7 @@ func (c *claimed) weighed(rows []parley.Message) error {
 	return c.reserve(c.read)
 }
 
-// awaitRoom waits until there may be room for the turn's prompt; false when the turn
-// ended first.
+// awaitRoom waits until there may be room for the turn's prompt; false if the turn ended first.
 func (c *claimed) awaitRoom() bool {
 	c.unreserve()
 	for wait := roomPause; c.w.options.sleep(c.ctx, wait); wait = min(2*wait, longestRoomPause) {
@@ -97,9 +93,9 @@ func (c *claimed) awaitRoom() bool {
 	return false
 }
 
-// lightened is a claim without a message that is long: while it waits it would hold it.
+// lightened returns a claim without its long message, which it would otherwise hold while it waits.
 func lightened(claim store.Claim) store.Claim {
-	if len(claim.Trigger.Content) > claimKeeps {
+	if len(claim.Trigger.Content) > claimBytes {
 		claim.Trigger.Content = nil
 	}
 	return claim

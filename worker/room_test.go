@@ -10,9 +10,8 @@ import (
 	"example.org/parley/runner"
 )
 
-// TestLongPromptsWaitForRoom: a turn whose conversation is long asks its model when there
-// is room for the prompt, a look at it is refused meanwhile, a short one needs none, and
-// what a prompt has held is given back.
+// TestLongPromptsWaitForRoom: a turn with a long conversation asks its model once there is room for the prompt; a
+// preview of it is refused meanwhile, a short turn needs no room, and a prompt gives its room back.
 func TestLongPromptsWaitForRoom(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -20,7 +19,7 @@ func TestLongPromptsWaitForRoom(t *testing.T) {
 	w.prompts = inflight.NewBytes(promptsHold, promptsOfOne)
 	workspace := r.scope.WorkspaceID
 	if !w.prompts.Take(workspace, promptsOfOne) {
-		t.Fatal("there is no room from the start")
+		t.Fatal("no room at the start")
 	}
 	r.model.play(says("Short."), says("Long."))
 	long := r.session(parley.Settings{}, nil)
@@ -38,7 +37,7 @@ func TestLongPromptsWaitForRoom(t *testing.T) {
 	r.must(err)
 	_, err = w.Preview(t.Context(), runner.DryTurn{Session: session, Agent: agent})
 	if parley.ErrorCode(err) != parley.CodeRateLimited {
-		t.Errorf("a look without room: %v; want %s", err, parley.CodeRateLimited)
+		t.Errorf("a preview without room: %v; want %s", err, parley.CodeRateLimited)
 	}
 	w.prompts.Give(workspace, promptsOfOne)
 	if turn := r.ended(waits); turn.Status != parley.TurnCompleted {
@@ -50,7 +49,7 @@ func TestLongPromptsWaitForRoom(t *testing.T) {
 	}
 }
 
-// TestAPromptForWhichThereIsNoRoomEver fails its turn, and says what to do.
+// TestAPromptForWhichThereIsNoRoomEver: it fails its turn, and says what to do.
 func TestAPromptForWhichThereIsNoRoomEver(t *testing.T) {
 	t.Parallel()
 	reading := claimed{w: &Worker{prompts: newPrompts()}}
@@ -61,7 +60,7 @@ func TestAPromptForWhichThereIsNoRoomEver(t *testing.T) {
 	}
 }
 
-// TestRowsAndProviderDataCount: not only text is held of an answer.
+// TestRowsAndProviderDataCount: an answer counts with more than its text.
 func TestRowsAndProviderDataCount(t *testing.T) {
 	t.Parallel()
 	data := make([]byte, answerFree+1)
@@ -79,7 +78,7 @@ func TestRowsAndProviderDataCount(t *testing.T) {
 	} {
 		w := &Worker{answers: inflight.NewBytes(0, 0)}
 		if err := fill(newAnswer(&claimed{w: w}, 1)); err == nil || err.Error() != errCrowded.Error() {
-			t.Errorf("%s beyond what is free: %v; want %v", name, err, errCrowded)
+			t.Errorf("%s beyond the free part: %v; want %v", name, err, errCrowded)
 		}
 	}
 }

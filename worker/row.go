@@ -19,30 +19,29 @@ type row struct {
 	fence    store.Fence
 	role     parley.Role
 	model    parley.ModelID
-	callID   string // Parley's own, of a tool_call
+	callID   string // Parley's own id of a tool_call
 	toolName string
 	stream   *live.Stream // nil until the row's opening has committed
 	refusal  strings.Builder
 	cited    []parley.Citation // of its text, counted in characters
-	metadata []byte            // of a tool_call, when it has any
+	metadata []byte            // of a tool_call, if any
 	data     []byte            // provider data
-	dataFrom int               // the block that gave it
+	dataFrom int               // the block that it came with
 	reasoned bool              // has a reasoning block
 	texted   bool              // has a text or refusal block
 	chunks   atomic.Int64
-	shown    int          // bytes that watchers may see; of the goroutine that takes the answer
-	stored   atomic.Int64 // of them those that the store has
+	shown    int          // bytes that watchers may see; owned by the goroutine that takes the answer
+	stored   atomic.Int64 // the part of them that the store has
 
-	// Guarded by flusher.writing.
+	// The following are guarded by flusher.writing.
 	versions int
-	flushed  [2]int // bytes, as kinds
-	// unsure are the versions of a flush that failed, found the session locked, or is
-	// under way: the store may have them. They are repeated as they were, since it
-	// keeps the first of a number.
+	flushed  [2]int // bytes per kind, in the order of kinds
+	// unsure are the versions of a flush that failed, met a locked session, or is under way: the store may have them.
+	// They are repeated unchanged, since the store keeps the first version of each number.
 	unsure []store.FencedVersion
 }
 
-// grown are the versions that the row's texts have grown by.
+// grown returns versions with the new text of the row.
 func (r *row) grown() (versions []store.FencedVersion) {
 	for i, kind := range r.kinds() {
 		from := r.flushed[i]
@@ -58,7 +57,7 @@ func (r *row) grown() (versions []store.FencedVersion) {
 	return versions
 }
 
-// kept notes that the store has what was unsure.
+// kept notes that the store has the unsure versions.
 func (r *row) kept() {
 	for i := range r.unsure {
 		v := &r.unsure[i].Version
@@ -71,7 +70,7 @@ func (r *row) kept() {
 	r.unsure = nil
 }
 
-// kinds are the texts that can grow in a row; "" is none.
+// kinds returns the texts that can grow in a row; "" is none.
 func (r *row) kinds() [2]parley.ContentKind {
 	if r.role == parley.RoleToolCall {
 		return [2]parley.ContentKind{parley.KindArguments}
@@ -79,8 +78,7 @@ func (r *row) kinds() [2]parley.ContentKind {
 	return [2]parley.ContentKind{parley.KindReasoning, parley.KindText}
 }
 
-// open makes the row visible to watchers and to the store flush, once the
-// transaction that opened it has committed.
+// open shows the row to watchers and to the store flush, once the transaction that opened it has committed.
 func (r *row) open(w *Worker) {
 	r.stream = w.hub.Open(live.StreamRef{
 		WorkspaceID: r.fence.WorkspaceID, SessionID: r.fence.SessionID, TurnID: r.fence.TurnID,
@@ -89,7 +87,7 @@ func (r *row) open(w *Worker) {
 	w.flusher.add(r)
 }
 
-// settled is how the row enters the record.
+// settled returns the form in which the row enters the record.
 func (r *row) settled(status parley.MessageStatus, failure *parley.Failure) (store.BlockSettled, error) {
 	block := store.BlockSettled{
 		MessageID: r.id, Status: status, ProviderData: r.data, ToolName: r.toolName,
@@ -135,8 +133,8 @@ func (r *row) settled(status parley.MessageStatus, failure *parley.Failure) (sto
 	return block, err
 }
 
-// readArguments reads a model's text for a call's arguments: a JSON object, as
-// canonical JSON. Nothing at all counts as an object without members.
+// readArguments reads a model's text of a call's arguments: a JSON object, as canonical JSON. Empty text counts as an
+// empty object.
 func readArguments(text string) (json.RawMessage, bool) {
 	raw := bytes.TrimSpace([]byte(text))
 	if len(raw) == 0 {

@@ -13,7 +13,7 @@ import (
 	"example.org/parley/store"
 )
 
-// run runs a turn and gives its place back.
+// run runs a turn and gives its slot back.
 func (w *Worker) run(ctx context.Context, running, older *run) {
 	began := time.Now()
 	ctx = w.observer.TurnBegan(ctx, &running.claim)
@@ -27,7 +27,7 @@ func (w *Worker) run(ctx context.Context, running, older *run) {
 		w.mu.Unlock()
 		close(running.done)
 		w.release(running.claim.Fence.WorkspaceID, running.claim.Session.Mode)
-		if running.claim.Turn.Suspicion() != parley.Unsuspected { // few run at once, whatever is free
+		if running.claim.Turn.Suspicion() != parley.Unsuspected { // few of these run at once
 			poke(w.claimNow)
 		}
 	}()
@@ -47,8 +47,7 @@ func (w *Worker) run(ctx context.Context, running, older *run) {
 	w.giveUp(ctx, running, err)
 }
 
-// runTurn hands the claim to the agent's runtime. A panic in there is an error
-// of this turn alone.
+// runTurn passes the claim to the agent's runtime. A panic in it is an error of this turn alone.
 func (w *Worker) runTurn(ctx context.Context, running *run) (err error) {
 	claim := &running.claim
 	defer func() {
@@ -74,12 +73,12 @@ func (w *Worker) runOn(ctx context.Context, claim *store.Claim, runtime runner.R
 	defer t.close() //nolint:contextcheck // the turn holds its contexts
 	err := runtime.RunTurn(t)
 	if err == nil {
-		t.shortening.keepShort() //nolint:contextcheck // as above
+		t.shortening.compactAtEnd() //nolint:contextcheck // as above
 	}
 	return err
 }
 
-// unready fails a turn whose agent asks for a runtime that is not here.
+// unready fails a turn whose agent asks for a runtime that this server lacks.
 //
 //go:noinline
 func (w *Worker) unready(ctx context.Context, claim *store.Claim, name string) error {
@@ -94,7 +93,7 @@ func (w *Worker) unready(ctx context.Context, claim *store.Claim, name string) e
 	return err
 }
 
-// brokenFailure is what people are told of an error inside.
+// brokenFailure returns what people are told of an internal error.
 func brokenFailure(broken error) *parley.Failure {
 	failure := &parley.Failure{Class: parley.ClassInternal, Sentence: parley.ClassInternal.Sentence()}
 	if parley.ErrorCode(broken) == parley.CodeStorageFull {
@@ -103,18 +102,16 @@ func brokenFailure(broken error) *parley.Failure {
 	return failure
 }
 
-// mostAttempts is how often a turn is begun again because the database was out
-// of reach, before it fails.
+// mostAttempts is how often a turn restarts because the database was unreachable, before it fails.
 const mostAttempts = 10
 
-// giveUp ends a turn whose run broke on something inside: what is open is
-// settled from the store's own versions, and the turn fails. One that broke
-// because the database was out of reach is given back instead and goes on from
-// its record. It goes on trying until the store lets it, the claim is lost or the
-// process stops; then the turn is left to the sweep.
+// giveUp ends a turn whose run broke on an internal error: what is open is settled from the store's versions, and the
+// turn fails. If the run broke because the database was unreachable, the turn is given back instead and resumes from
+// its record. giveUp keeps trying until the store accepts, the claim is lost or the process stops; then the sweep takes
+// the turn.
 func (w *Worker) giveUp(ctx context.Context, running *run, broken error) {
 	fence := running.claim.Fence
-	w.logOf(fence).ErrorContext(ctx, "a turn broke on an error inside", "error", broken)
+	w.logOf(fence).ErrorContext(ctx, "a turn broke on an internal error", "error", broken)
 	w.flusher.forget(fence.TurnID)
 	failure, status := brokenFailure(broken), parley.TurnFailed
 	again := parley.ErrorCode(broken) == parley.CodeUnavailable && running.claim.Turn.Attempt < mostAttempts
@@ -144,7 +141,7 @@ func (w *Worker) giveUp(ctx context.Context, running *run, broken error) {
 	}
 }
 
-// letGo gives a turn back, or ends it with what is open settled.
+// letGo gives a turn back, or ends it and settles what is open.
 func (w *Worker) letGo(ctx context.Context, fence store.Fence, again bool, end store.TurnEnd) error {
 	if again {
 		return w.store.ReleaseTurn(ctx, fence)

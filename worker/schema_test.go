@@ -9,9 +9,8 @@ import (
 	"example.org/parley/store"
 )
 
-// A schema that an earlier version stored is looked at again when it is used: one
-// that refers to itself, or to another document, refuses the call and takes no
-// process down.
+// A schema stored by an earlier version is checked again when it is used: one that refers to itself, or to another
+// document, refuses the call and does not crash the process.
 func TestSchemasOfEarlierVersions(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ schema, told string }{

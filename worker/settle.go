@@ -7,13 +7,13 @@ import (
 	"example.org/parley/store"
 )
 
-// settleAs settles the rows of a step in one transaction, ending the turn if
-// end is set; more reports that a steer kept it from ending.
+// settleAs settles the rows of a step in one transaction, and ends the turn if end is set; more reports that a steer
+// kept the turn from ending.
 func (s *asking) settleAs(a *answer, status parley.MessageStatus, end *store.TurnEnd) (more bool, err error) {
 	return s.settleWith(a, store.StepSettle{End: end}, status)
 }
 
-// settleWith is settleAs with what else comes of the step.
+// settleWith is settleAs with the step's other outcomes.
 func (s *asking) settleWith(a *answer, settle store.StepSettle, status parley.MessageStatus) (more bool, err error) {
 	settle.Step, settle.Call = a.step, a.call
 	settle.Blocks = make([]store.BlockSettled, len(a.rows))
@@ -35,21 +35,20 @@ func (s *asking) settleWith(a *answer, settle store.StepSettle, status parley.Me
 	})
 	if err != nil {
 		if parley.ErrorCode(err) != parley.CodeFenced {
-			s.w.flusher.flush(s.writes, a.rows) // what can be kept is kept
+			s.w.flusher.flush(s.writes, a.rows) // saves as much text as possible
 		}
 		a.drop()
 		return false, err
 	}
 	s.responses.remember(a)
 	s.release()
-	if s.claim.Turn.Suspicion() != parley.Unsuspected { // until now: others may run instead
+	if s.claim.Turn.Suspicion() != parley.Unsuspected { // no longer a suspect: others may run again
 		poke(s.w.claimNow)
 	}
 	return settled.More, nil
 }
 
-// metadata is what an answer took, in time and money, on its first row, as
-// canonical JSON.
+// metadata returns an answer's time and cost, stored on its first row, as canonical JSON.
 func (a *answer) metadata() []byte {
 	out := append(make([]byte, 0, 128), '{')
 	if a.attempt > 1 {
@@ -62,7 +61,7 @@ func (a *answer) metadata() []byte {
 		out = append(append(append(out, `"cost":`...), a.call.Cost.String()...), ',')
 	}
 	if a.finish == parley.FinishLength {
-		out = append(out, `"finish":"length",`...) // cut off: somebody may want to go on
+		out = append(out, `"finish":"length",`...) // cut off: somebody may want to continue it
 	}
 	if a.call.FirstTokenMS != nil {
 		out = strconv.AppendInt(append(out, `"first_token_ms":`...), *a.call.FirstTokenMS, 10)
@@ -78,7 +77,7 @@ func (a *answer) metadata() []byte {
 	return append(out, '}')
 }
 
-// calls are the tool calls of a complete answer, in order.
+// calls returns the tool calls of a complete answer, in order.
 func (a *answer) calls() []toolCall {
 	var calls []toolCall
 	for _, r := range a.rows {

@@ -10,7 +10,7 @@ import (
 	"example.org/parley/tool/builtin"
 )
 
-// simulated is a model source with the simulator alone.
+// simulated is a model source with only the simulator.
 type simulated struct{ model *sim.Model }
 
 func (s simulated) Resolve(id parley.ModelID) (model.Model, model.Info, error) {

@@ -8,9 +8,8 @@ import (
 	"example.org/parley/store"
 )
 
-// Store is what a Worker uses of store.Store. A store that wraps another one has
-// all of it, or does not compile: the index of words, the audit's chain and kept
-// answers are no options that could get lost on the way.
+// Store is the part of store.Store that a Worker uses. A store that wraps another must offer all of it to compile: the
+// full-text index, the audit's chain and the response cache are not optional and cannot get lost.
 type Store interface {
 	turnStore
 	store.ResponseCache
@@ -19,7 +18,7 @@ type Store interface {
 	store.AuditLinker
 }
 
-// turnStore is what running turns takes; that of a dry run has no more.
+// turnStore is what running turns use; a dry run's store has only this.
 type turnStore interface {
 	store.Leases
 	store.Outbox

@@ -10,9 +10,8 @@ import (
 	"example.org/parley/tool"
 )
 
-// TestSingleReadsItsOwnTurn: where a model sees nothing of other turns, a further
-// step reads no row of them, and none of its own is missing when others have
-// written to the turn.
+// TestSingleReadsItsOwnTurn: where a model sees nothing of other turns, a further step reads none of their rows, and
+// misses none of its own if others have written to the turn.
 func TestSingleReadsItsOwnTurn(t *testing.T) {
 	r := newRig(t)
 	r.tools = fakeTools{
@@ -49,7 +48,7 @@ func TestSingleReadsItsOwnTurn(t *testing.T) {
 		got, _, err := reading.tail(0, 100)
 		r.must(err)
 		if len(got) != want || got[min(written, len(got))-1].ID != last.Message.ID {
-			t.Errorf("knowing of %d rows of the turn it reads %d, want %d", known, len(got), want)
+			t.Errorf("knowing %d rows of the turn it reads %d, want %d", known, len(got), want)
 		}
 	}
 }

@@ -14,30 +14,30 @@ import (
 	"example.org/parley/tool"
 )
 
-// sniffed is how much base64 tells what it is of: whole groups of four, less than
-// leastCarried without its line ends and padding.
+// sniffed is how much base64 is enough to recognise its content: whole groups of four, and less than leastCarried
+// without line ends and padding.
 const sniffed = 512
 
-// leastCarried is the shortest base64 that is looked at in the text of a result: shorter
-// pictures are rare, and cost a model little.
+// leastCarried is the shortest base64 looked at in the text of a result: shorter pictures are rare and cost a model
+// little.
 const leastCarried = 1024
 
-// resultNotKept stands in a result for bytes that could not be kept.
+// resultNotKept replaces bytes in a result that could not be stored.
 const resultNotKept = "[A file of %d bytes (%s) was not kept: %s]"
 
-// filing makes a record of what a tool answered: bytes become files of the session's
-// owner, each once, and what is left is JSON or parts.
+// filing turns a tool's answer into a record: bytes become files of the session's owner, each once, and the rest is
+// JSON or parts.
 type filing struct {
 	t     *tools
 	call  *toolCall
 	files []parley.Part
 	seen  map[parley.Hash]parley.Part
 
-	tokens int // what the files take in a request
+	tokens int // the files' size in a request
 }
 
-// keep makes the content of a tool's result, and says what its files take in a request; the
-// text says why there can be none.
+// keep makes the content of a tool's result, and returns the size of its files in a request; the text says why it
+// failed.
 func (t *tools) keep(call *toolCall, answered tool.Result) (parley.ToolResultContent, int, string) {
 	k := filing{t: t, call: call, seen: map[parley.Hash]parley.Part{}}
 	size := len(answered.JSON)
@@ -79,7 +79,7 @@ func (t *tools) keep(call *toolCall, answered tool.Result) (parley.ToolResultCon
 	return content, k.tokens, ""
 }
 
-// json is a tool's JSON without the bytes that its strings carry.
+// json returns a tool's JSON without the bytes carried in its strings.
 func (k *filing) json(raw json.RawMessage) (json.RawMessage, string) {
 	if len(raw) == 0 {
 		return json.RawMessage("null"), ""
@@ -93,7 +93,7 @@ func (k *filing) json(raw json.RawMessage) (json.RawMessage, string) {
 	return raw, ""
 }
 
-// strings rewrites the strings of valid JSON that carry bytes, and nothing else of it.
+// strings rewrites those strings of valid JSON that carry bytes, and nothing else.
 func (k *filing) strings(raw json.RawMessage) json.RawMessage {
 	if len(raw) < leastCarried {
 		return raw
@@ -126,8 +126,8 @@ func (k *filing) strings(raw json.RawMessage) json.RawMessage {
 	return append(out, raw[from:]...)
 }
 
-// text is a text without the bytes in base64 that it carries: each such run, with the
-// "data:…;base64," before it, becomes the name of its file.
+// text returns a text without the base64 bytes in it: each such run, with a "data:…;base64," before it, becomes the
+// name of its file.
 func (k *filing) text(text string) string {
 	if k.t.w.uploads == nil || len(text) < leastCarried {
 		return text
@@ -145,7 +145,7 @@ func (k *filing) text(text string) string {
 			if data := decoded(text[at:end], declared > 0); data != nil {
 				begin -= declared
 				out.WriteString(text[from:begin])
-				out.WriteString(k.place(parley.Part{Type: parley.PartFile}, data))
+				out.WriteString(k.storeFile(parley.Part{Type: parley.PartFile}, data))
 				from = end
 			}
 		}
@@ -163,10 +163,10 @@ func isBase64(c byte) bool {
 		c == '+' || c == '/' || c == '=' || c == '-' || c == '_' || c == '\n' || c == '\r'
 }
 
-// longestDataURL bounds what stands before the bytes of a data URL.
+// longestDataURL bounds the prefix of a data URL before its bytes.
 const longestDataURL = 256
 
-// dataURL is the length of "data:…;base64," at the end of a text; 0 when it does not end so.
+// dataURL returns the length of "data:…;base64," at the end of a text; 0 if it does not end so.
 func dataURL(text string) int {
 	if !strings.HasSuffix(text, ";base64,") {
 		return 0
@@ -178,8 +178,8 @@ func dataURL(text string) int {
 	return 0
 }
 
-// decoded is what base64 stands for; nil when it is none, or, unless it was declared to be
-// a file's, when the bytes are not of a kind that is known.
+// decoded returns the bytes of base64; nil if it is invalid or, unless declared as a file's, if the bytes are of no
+// known kind.
 func decoded(run string, declared bool) []byte {
 	run = strings.TrimRight(strings.NewReplacer("\n", "", "\r", "").Replace(run), "=")
 	if len(run) < sniffed {
@@ -189,7 +189,7 @@ func decoded(run string, declared bool) []byte {
 	if strings.ContainsAny(run, "-_") {
 		encoding = base64.RawURLEncoding
 	}
-	if !declared { // few runs are: their beginning is enough to tell
+	if !declared { // most runs are not files: their beginning is enough to tell
 		head, err := encoding.DecodeString(run[:sniffed])
 		mediaType := upload.TypeOf(head)
 		if err != nil || strings.HasPrefix(mediaType, "text/") || mediaType == upload.UnknownType {
@@ -203,13 +203,13 @@ func decoded(run string, declared bool) []byte {
 	return data
 }
 
-// piece is a piece of a result as parts.
+// piece returns a piece of a result as parts.
 func (k *filing) piece(piece *tool.Piece) ([]parley.Part, string) {
 	before := len(k.files)
 	part := piece.Part
 	switch {
 	case piece.Data != nil:
-		if said := k.place(part, piece.Data); len(k.files) == before {
+		if said := k.storeFile(part, piece.Data); len(k.files) == before {
 			return []parley.Part{{Type: parley.PartText, Text: said}}, ""
 		}
 		return k.files[before:], ""
@@ -227,8 +227,8 @@ func (k *filing) piece(piece *tool.Piece) ([]parley.Part, string) {
 	return append([]parley.Part{part}, k.files[before:]...), ""
 }
 
-// place keeps bytes as a file of the result, and returns the text that stands for them.
-func (k *filing) place(as parley.Part, data []byte) string {
+// storeFile stores bytes as a file of the result, and returns the text that replaces them.
+func (k *filing) storeFile(as parley.Part, data []byte) string {
 	sum := parley.HashOf(data)
 	if part, found := k.seen[sum]; found {
 		return part.Plain()
@@ -252,7 +252,7 @@ func (k *filing) place(as parley.Part, data []byte) string {
 	}
 	log := t.log()
 	file, _, err := upload.Keep(t.writes, t.writes, t.w.uploads, file, bytes.NewReader(data), quota, func(err error) {
-		log.WarnContext(t.writes, "an upload that broke off could not be given up; it goes later", "error", err)
+		log.WarnContext(t.writes, "an interrupted upload could not be discarded; it expires later", "error", err)
 	})
 	if err != nil {
 		if parley.ErrorCode(err) == parley.CodeInternal {
@@ -271,7 +271,7 @@ func (k *filing) place(as parley.Part, data []byte) string {
 // longestName leaves room for the mark of a cut.
 const longestName = parley.MaxNameBytes - len("…")
 
-// fileName is the name of a tool's n-th file that came without one.
+// fileName returns the name of a tool's n-th file that came without one.
 func fileName(tool string, n int, mediaType string) string {
 	_, kind, _ := strings.Cut(mediaType, "/")
 	kind, _, _ = strings.Cut(strings.TrimPrefix(kind, "x-"), "+")

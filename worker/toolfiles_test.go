@@ -19,7 +19,7 @@ import (
 	"example.org/parley/tool"
 )
 
-// answering are tools whose first one answers with a result of its own.
+// answering is a set of tools whose first one answers with a given result.
 type answering struct {
 	fakeTools
 	result tool.Result
@@ -37,7 +37,7 @@ type answeringTool struct {
 
 func (a answeringTool) Call(context.Context, tool.Call) (tool.Result, error) { return a.result, nil }
 
-// picture is a PNG of some 600 kB.
+// picture returns a PNG of about 600 kB.
 func picture(t *testing.T) []byte {
 	t.Helper()
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a picture
@@ -62,9 +62,8 @@ func picture(t *testing.T) []byte {
 	return out.Bytes()
 }
 
-// TestPicturesOfToolsAreFiles: bytes that a tool answers with, as pieces or in base64 within
-// its JSON, are kept as files, each once; a model that sees is shown the image, another one
-// reads its name, and none of them base64.
+// TestPicturesOfToolsAreFiles: bytes in a tool's answer, as pieces or as base64 within its JSON, are stored as files,
+// each once; a model that sees is shown the image, another reads its name, and neither reads base64.
 func TestPicturesOfToolsAreFiles(t *testing.T) {
 	shot := picture(t)
 	inText := base64.StdEncoding.EncodeToString(shot)
@@ -81,7 +80,7 @@ func TestPicturesOfToolsAreFiles(t *testing.T) {
 	for name, c := range map[string]struct {
 		result tool.Result
 		want   []parley.Part
-		reads  string // the model, of the result
+		reads  string // what the model reads of the result
 	}{
 		"pieces": {
 			tool.Result{Pieces: []tool.Piece{
@@ -125,7 +124,7 @@ func TestPicturesOfToolsAreFiles(t *testing.T) {
 	}
 }
 
-// checkShot compares the one result of a session, its file, and what the model got of it.
+// checkShot compares the only result of a session, its file, and what the model got of it.
 func (r *rig) checkShot(sessionID parley.ID, shot []byte, want []parley.Part, reads string, sees bool) {
 	r.Helper()
 	var m parley.Message
@@ -153,7 +152,7 @@ func (r *rig) checkShot(sessionID parley.ID, shot []byte, want []parley.Part, re
 		r.Errorf("the file is %+v", file)
 	}
 	if err := r.store.DeleteFile(r.Context(), r.scope, fileID); parley.ErrorCode(err) != parley.CodeConflict {
-		r.Errorf("a file that a result uses is deleted: %v", err)
+		r.Errorf("a file used by a result was deleted: %v", err)
 	}
 	requests := r.model.asked()
 	last := requests[len(requests)-1].Messages
@@ -167,12 +166,12 @@ func (r *rig) checkShot(sessionID parley.ID, shot []byte, want []parley.Part, re
 			}
 		}
 		if len(got) != 1 || got[0].Text != strings.Join(lines, "\n") {
-			r.Errorf("a model that sees nothing reads %+v", got)
+			r.Errorf("a model without vision reads %+v", got)
 		}
 		return
 	}
 	if len(got) != 2 || got[0].Kind != model.PartToolResult || got[0].Text != reads ||
 		got[1].Kind != model.PartImage || !bytes.Equal(got[1].Data, shot) || got[1].CallID != got[0].CallID {
-		r.Errorf("a model that sees gets %d parts, the first %q", len(got), got[0].Text)
+		r.Errorf("a model with vision gets %d parts, the first %q", len(got), got[0].Text)
 	}
 }

@@ -20,17 +20,17 @@ import (
 const (
 	// ParallelTools bounds the tools of one turn that run at once.
 	ParallelTools = 8
-	// MaxToolResultBytes bounds what one tool may answer, files aside.
+	// MaxToolResultBytes bounds one tool's answer without its files.
 	MaxToolResultBytes = 1 << 20
-	// MaxToolAnswerBytes bounds what one tool may answer with its files.
+	// MaxToolAnswerBytes bounds one tool's answer with its files.
 	MaxToolAnswerBytes = 32 << 20
 	// toolGrace is how long a tool may take to notice that its context has ended.
 	toolGrace = 200 * time.Millisecond
-	// toolsPatience is how long a turn waits for servers of tools at the process's start.
+	// toolsPatience is how long a turn waits for tool servers at the start of the process.
 	toolsPatience = 10 * time.Second
 )
 
-// The results that Parley writes itself, for the model to read.
+// Results that Parley writes itself, for the model to read.
 const (
 	resultTruncated = "Not run: the answer was cut off at its token limit before this call was complete."
 	resultMalformed = "Not run: the arguments are not a JSON object. Call the tool again with a valid JSON object."
@@ -53,21 +53,21 @@ type toolCall struct {
 	id, name  string
 	arguments json.RawMessage
 	malformed bool
-	tool      tool.Tool         // set: the server runs it
-	ref       parley.ToolRef    // the entry of the tools that offers it
-	child     *parley.AgentTool // set: a session of that agent answers it
+	tool      tool.Tool         // if set, the server runs it
+	ref       parley.ToolRef    // the entry of the agent's tools that offers it
+	child     *parley.AgentTool // if set, a session of that agent answers it
 	client    bool              // a client answers it
 	question  bool              // a person answers it
-	own       bool              // tool waits for what a speaker does by itself
-	approval  *parley.Approval  // of one that was asked about
-	cleared   bool              // its approval was used: it may run, or wait for its own answer
+	own       bool              // tool waits for work that the speaker does by itself
+	approval  *parley.Approval  // of a call that was asked about
+	cleared   bool              // its approval is used: it may run, or wait for its own answer
 	started   bool
 	settled   bool
-	refusal   string // why it does not run at all
+	refusal   string // why it does not run
 
 }
 
-// sort finds out who answers a call.
+// sort decides who answers a call.
 func (t *tools) sort(call *toolCall) {
 	if t.w.script != nil {
 		t.sortDry(call)
@@ -110,8 +110,8 @@ func (t *tools) sort(call *toolCall) {
 	}
 }
 
-// unfit is why a call that is answered elsewhere is refused: its arguments do not
-// fit. The server's own tools look at theirs by themselves.
+// unfit says why a call answered outside the server is refused: its arguments do not fit the schema. The server's own
+// tools check theirs themselves.
 func (t *tools) unfit(call *toolCall, definition parley.ToolDefinition) string {
 	wanted, err := schema.Read(definition.Parameters)
 	wrong := ""
@@ -119,9 +119,9 @@ func (t *tools) unfit(call *toolCall, definition parley.ToolDefinition) string {
 		wrong, err = wanted.Check(t.ctx, call.arguments)
 	}
 	switch {
-	case t.ctx.Err() != nil: // the call is left open or settled with the turn, and does not run
-	case err != nil: // a check without an end, or a schema that an earlier version let pass
-		t.log().WarnContext(t.ctx, "a tool's schema cannot be checked against", "tool", call.name, "error", err)
+	case t.ctx.Err() != nil: // the call stays open or is settled with the turn, and does not run
+	case err != nil: // an endless check, or a schema that an earlier version accepted
+		t.log().WarnContext(t.ctx, "a tool's schema cannot be used for checks", "tool", call.name, "error", err)
 		return fmt.Sprintf(resultUncheckable, err)
 	case wrong != "":
 		return fmt.Sprintf(resultUnfit, wrong)
@@ -142,7 +142,7 @@ func (t *tools) refuseThose(step int, calls []toolCall) error {
 	return nil
 }
 
-// reconsider reads what kept a turn from waiting: results, or decisions.
+// reconsider reads what kept a turn from waiting: results or decisions.
 func (t *tools) reconsider(step int, calls []toolCall) error {
 	state, err := t.w.store.RecoverTurn(t.writes, t.fence)
 	if err != nil {
@@ -167,8 +167,8 @@ func (t *tools) reconsider(step int, calls []toolCall) error {
 	return nil
 }
 
-// batchEnd is the end of the calls that may run at once from one on: a run of
-// those that do not meet in the world, or a single other.
+// batchEnd returns the end of the batch that begins at from: a series of calls that are safe to run in parallel, or one
+// other call.
 func batchEnd(calls []toolCall, from int) int {
 	safe := func(call *toolCall) bool {
 		return !call.runs() && !call.approved() || call.tool == nil || call.own || call.tool.Annotations().Parallel()
@@ -183,28 +183,28 @@ func batchEnd(calls []toolCall, from int) int {
 	return to
 }
 
-// toolOutcome is what one tool came to.
+// toolOutcome is the outcome of one call.
 type toolOutcome struct {
 	index      int
 	content    parley.ToolResultContent
-	fileTokens int // what the files of the result take in a request
+	fileTokens int // the size of the result's files in a request
 }
 
-// runBatch runs calls at once and records each result by its own transaction.
-// When the run is interrupted, calls without a result stay so.
+// runBatch runs calls in parallel and records each result in its own transaction. If the run is interrupted, calls
+// without a result stay so.
 func (t *tools) runBatch(step int, calls []toolCall) error {
 	if err := t.useApprovals(calls); err != nil {
 		return err
 	}
 	ctx, stop := context.WithTimeout(t.at, t.w.options.ToolTimeout)
-	if t.speaker != nil { // it ends its calls by itself, or with the turn
+	if t.speaker != nil { // a speaker ends its calls by itself, or with the turn
 		stop()
 		ctx, stop = context.WithCancel(t.at)
 	}
 	defer stop()
 	outcomes := make(chan toolOutcome, len(calls)) // room for all: no tool waits for this turn
 	notes := make(progress, len(calls))
-	answered := make([]atomic.Bool, len(calls)) // what follows is the filing of the answer, and not the tool's time
+	answered := make([]atomic.Bool, len(calls)) // the time after this is the filing of the answer, not the tool's
 	open := 0
 	for i := range calls {
 		if !calls[i].runs() || t.ctx.Err() != nil {
@@ -227,7 +227,7 @@ func (t *tools) runBatch(step int, calls []toolCall) error {
 			}
 			open--
 			if !outcome.content.Success && t.ctx.Err() != nil {
-				continue // the interruption, not the tool, speaks
+				continue // report the interruption, not the tool
 			}
 			if err := t.record(step, &calls[outcome.index], outcome.content, outcome.fileTokens); err != nil {
 				return err
@@ -262,8 +262,8 @@ func (t *tools) runBatch(step int, calls []toolCall) error {
 	return nil
 }
 
-// callTool runs a tool. Whatever goes wrong in there is a result.
-// The number is what its files take in a request. answered is set once the tool has.
+// callTool runs a tool. Whatever goes wrong in it becomes a result. The number is the size of its files in a request.
+// answered is set when the tool has answered.
 func (t *tools) callTool(
 	ctx context.Context,
 	call *toolCall,
@@ -324,7 +324,7 @@ func (t *tools) callTool(
 	return kept, fileTokens
 }
 
-// toolErrorText is what the model is told of a tool's error.
+// toolErrorText returns what the model is told of a tool's error.
 func toolErrorText(err error) string {
 	var known *parley.Error
 	if errors.As(err, &known) {
@@ -342,7 +342,7 @@ func (t *tools) refuse(step int, call *toolCall, text string) error {
 	return t.record(step, call, failedResult(text), 0)
 }
 
-// record writes a call's result, whose files take so many tokens. A call that got its result meanwhile keeps it.
+// record writes a call's result, with its files' tokens. A call that got its result meanwhile keeps that.
 func (t *tools) record(step int, call *toolCall, content parley.ToolResultContent, fileTokens int) error {
 	encoded, err := parley.EncodeContent(content)
 	if err != nil {

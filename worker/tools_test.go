@@ -99,7 +99,7 @@ func TestToolResults(t *testing.T) {
 	}
 }
 
-// TestIntentBeforeEffect: when a tool runs, its call is in the record already.
+// TestIntentBeforeEffect: when a tool runs, its call is already in the record.
 func TestIntentBeforeEffect(t *testing.T) {
 	r := newRig(t)
 	var during []parley.Message
@@ -122,7 +122,7 @@ func TestIntentBeforeEffect(t *testing.T) {
 	}
 }
 
-// TestParallelTools: repeatable tools meet inside; a tool with effects runs alone.
+// TestParallelTools: repeatable tools run in parallel; a tool with effects runs alone.
 func TestParallelTools(t *testing.T) {
 	r := newRig(t)
 	meet := make(chan struct{})
@@ -130,7 +130,7 @@ func TestParallelTools(t *testing.T) {
 	inside, most := 0, 0
 	r.tools = fakeTools{
 		{"look", readOnly(), func(ctx context.Context, call tool.Call) (json.RawMessage, error) {
-			select { // each call needs another one to go on
+			select { // each call needs another one to continue
 			case meet <- struct{}{}:
 			case <-meet:
 			case <-ctx.Done():
@@ -202,7 +202,7 @@ func TestEndlessToolCallsAreBounded(t *testing.T) {
 	}
 }
 
-// clientTool is an agent's tool that a client answers.
+// clientTool returns overrides with a tool that a client answers.
 func clientTool(name string, others ...string) parley.Settings {
 	refs := []parley.ToolRef{{Name: name, Definition: &parley.ToolDefinition{
 		Name: name, Description: "Asks the client.", Parameters: json.RawMessage(`{"type":"object"}`)}}}
@@ -263,8 +263,7 @@ func TestClientToolParksAndIsAnswered(t *testing.T) {
 	}
 }
 
-// TestASteerWaitsForTheClient: whenever it comes, it is shown with the result that
-// the next step needs.
+// TestASteerWaitsForTheClient: whenever it arrives, it is shown together with the result that the next step needs.
 func TestASteerWaitsForTheClient(t *testing.T) {
 	r := newRig(t)
 	reached, goOn := make(chan struct{}), make(chan struct{})
@@ -295,8 +294,8 @@ func TestASteerWaitsForTheClient(t *testing.T) {
 	}
 }
 
-// TestPatternsStandForTheServersTools: "look*" offers every tool with that
-// prefix, each once, and a call of one that no entry stands for is refused.
+// TestPatternsStandForTheServersTools: "look*" offers every tool with that prefix, each once, and a call that no entry
+// matches is refused.
 func TestPatternsStandForTheServersTools(t *testing.T) {
 	r := newRig(t)
 	answer := func(says string) func(context.Context, tool.Call) (json.RawMessage, error) {
@@ -330,7 +329,7 @@ func TestPatternsStandForTheServersTools(t *testing.T) {
 	}
 }
 
-// lateTools are there only once somebody has waited for them.
+// lateTools appear only once somebody has waited for them.
 type lateTools struct {
 	fakeTools
 	awaited *atomic.Bool
@@ -355,9 +354,8 @@ func (l lateTools) Expects(name string) bool {
 }
 func (l lateTools) Await(ctx context.Context) { l.awaited.Store(ctx.Err() == nil) }
 
-// TestTurnsWaitForToolsThatAreExpected: a turn that begins with the process has
-// the tools of servers that answer a moment later; one of a server that does not
-// answer is told apart from one that nobody knows.
+// TestTurnsWaitForToolsThatAreExpected: a turn that begins with the process has the tools of servers that answer a
+// moment later; a tool of a silent server is distinguished from an unknown one.
 func TestTurnsWaitForToolsThatAreExpected(t *testing.T) {
 	for _, named := range []string{"look_up", "look_*"} {
 		r := newRig(t)
@@ -383,8 +381,8 @@ func TestTurnsWaitForToolsThatAreExpected(t *testing.T) {
 	}
 }
 
-// TestProgressIsToldButMerged: what a tool says of its progress reaches watchers
-// as an event, and a tool that never stops talking floods nobody.
+// TestProgressIsToldButMerged: a tool's progress reaches watchers as an event, and a tool that reports endlessly floods
+// nobody.
 func TestProgressIsToldButMerged(t *testing.T) {
 	r := newRig(t)
 	r.tools = fakeTools{{"dig", readOnly(), func(_ context.Context, call tool.Call) (json.RawMessage, error) {
@@ -415,8 +413,8 @@ func TestProgressIsToldButMerged(t *testing.T) {
 	}
 }
 
-// A client is not asked with arguments that its schema forbids: the model hears what
-// is wrong, and the turn goes on without anybody.
+// A client is not sent arguments that its schema forbids: the model is told what is wrong, and the turn continues
+// without waiting.
 func TestClientsGetArgumentsThatFit(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -10,12 +10,11 @@ import (
 	"example.org/parley/prompt"
 )
 
-// maxToolsets bounds the sets of tools that a worker keeps ready for requests.
+// maxToolsets bounds the sets of tools that a worker caches.
 const maxToolsets = 64
 
-// toolsets keeps what agents' tools look like in requests. An agent's tools are
-// the same from turn to turn, and to read a hundred schemas takes longer than
-// all the rest of a turn.
+// toolsets caches the encoded tools of agents. An agent's tools stay the same from turn to turn, and reading a hundred
+// schemas takes longer than the rest of a turn.
 type toolsets struct {
 	seed maphash.Seed
 
@@ -23,7 +22,7 @@ type toolsets struct {
 	ready map[uint64]toolset
 }
 
-// toolset is one set beside the definitions that it was made of.
+// toolset is one encoded set with the definitions that it was made from.
 type toolset struct {
 	of    []parley.ToolDefinition
 	tools prompt.Tools
@@ -33,7 +32,7 @@ func newToolsets() *toolsets {
 	return &toolsets{seed: maphash.MakeSeed(), ready: map[uint64]toolset{}}
 }
 
-// of gives definitions the form that requests have of them.
+// of returns definitions in the form that requests use.
 func (s *toolsets) of(definitions []parley.ToolDefinition) (prompt.Tools, error) {
 	if len(definitions) == 0 {
 		return prompt.Tools{}, nil
@@ -64,8 +63,7 @@ func (s *toolsets) of(definitions []parley.ToolDefinition) (prompt.Tools, error)
 	return tools, nil
 }
 
-// sameDefinition compares what requests show. Of definitions that come from one
-// place it compares pointers.
+// sameDefinition compares what requests show. Definitions from the same source compare by pointer.
 func sameDefinition(a, b parley.ToolDefinition) bool {
 	return a.Name == b.Name && a.Description == b.Description && bytes.Equal(a.Parameters, b.Parameters)
 }

@@ -8,8 +8,8 @@ import (
 	"example.org/parley"
 )
 
-// TestToolsetsAreKeptAndNeverMistaken: a set that was made serves again, and one
-// that differs in anything a request shows is another.
+// TestToolsetsAreKeptAndNeverMistaken: an encoded set is reused, and a set that differs in anything that a request
+// shows is not mistaken for it.
 func TestToolsetsAreKeptAndNeverMistaken(t *testing.T) {
 	t.Parallel()
 	sets := newToolsets()
@@ -48,13 +48,13 @@ func TestToolsetsAreKeptAndNeverMistaken(t *testing.T) {
 		}
 	}
 	if len(sets.ready) > maxToolsets {
-		t.Errorf("%d sets are kept", len(sets.ready))
+		t.Errorf("%d sets are cached", len(sets.ready))
 	}
 	if _, err := sets.of(
 		[]parley.ToolDefinition{{Name: "look", Parameters: json.RawMessage(`{`)}},
 	); parley.ErrorCode(
 		err,
 	) != parley.CodeInvalid {
-		t.Errorf("parameters that are no JSON gave %v", err)
+		t.Errorf("invalid JSON as parameters gave %v", err)
 	}
 }

@@ -10,43 +10,41 @@ import (
 	"example.org/parley/store"
 )
 
-// claimed is a claimed turn and what it runs with: the ground on which the parts of
-// its run stand. It belongs to one goroutine.
+// claimed is a claimed turn and what it runs with: all parts of its run share it. One goroutine owns it.
 type claimed struct {
 	w     *Worker
 	claim store.Claim
 	fence store.Fence
 	// ctx ends with a cancel of the turn, a stop of the process, or the lease.
 	ctx context.Context //nolint:containedctx // a turn is one run: its contexts end with it
-	// at is ctx within the step that runs, for its calls and tools.
+	// at is ctx within the running step, for its calls and tools.
 	at context.Context //nolint:containedctx // as above
 	// writes is for store calls: it ends with the lease alone.
 	writes context.Context //nolint:containedctx // as above
 	author parley.Author
 	last   int64 // the record's last sequence, as far as this run has seen
 
-	speaker     runner.Speaker // that answers in the place of the model; nil: the model does
+	speaker     runner.Speaker // answers instead of the model; nil: the model answers
 	settings    prompt.Settings
-	project     string // the project's directory, "" without one
+	project     string // the project's directory; "" without one
 	model       model.Model
 	info        model.Info
-	layers      prompt.Layers // the middleware around its calls
-	definitions prompt.Tools  // that the model is shown
+	layers      prompt.Layers // the middleware around the turn's calls
+	definitions prompt.Tools  // the tools that the model is shown
 
-	reserved int64 // of what the process keeps for prompts
-	read     int   // bytes that went into the prompt so far
+	reserved int64 // bytes of the process's room for prompts
+	read     int   // bytes read for the prompt so far
 }
 
-// turn is one run of one claimed turn: it decides what comes next, and each of its
-// parts does one thing of that. The parts know the claim and those of the others
-// that they name, never the turn. A turn belongs to one goroutine.
+// turn is one run of one claimed turn: it decides what comes next, and each of its parts does one kind of work. The
+// parts know the claim and the other parts that they name, never the turn. One goroutine owns a turn.
 type turn struct {
 	*claimed
 
-	place    place
-	answer   *answer    // the step's, complete and not yet settled; else nil
-	calls    []toolCall // of the step, that need results
-	stepping bool       // the observer was told that the step began
+	position position
+	answer   *answer    // the step's complete answer until it is settled; else nil
+	calls    []toolCall // calls of the step that need results
+	stepping bool       // the observer knows that the step began
 
 	limits     *limits
 	budgets    *budgets
@@ -78,27 +76,26 @@ func newTurn(c *claimed) *turn {
 	return t
 }
 
-// budgets find out what a turn's calls may spend of what it shares with others, and
-// reserve it.
+// budgets decides what a turn's calls may spend of budgets shared with others, and reserves it.
 type budgets struct {
 	*claimed
 
 	limits *limits
 }
 
-// rules decide which calls run, and who is asked about one.
+// rules decides which calls run and which must be approved.
 type rules struct {
 	*claimed
 
 	requesters *requesters
-	grants     parley.Grants // the rules about its calls
-	accepted   *accepted     // by the session's owner; nil until a call needs it
+	grants     parley.Grants // the rules about the turn's calls
+	accepted   *accepted     // accepted by the session's owner; nil until a call needs it
 }
 
-// requesters finds who asked for what a turn does.
+// requesters finds out on whose behalf a turn acts.
 type requesters struct{ *claimed }
 
-// tools finds what answers the calls of a turn, runs it, and records the results.
+// tools decides who answers the calls of a turn, runs its tools, and records the results.
 type tools struct {
 	*claimed
 
@@ -109,10 +106,10 @@ type tools struct {
 type requests struct {
 	*claimed
 
-	responses  *responses
-	shortening *shortening
-	keeps      bool // questions keep what they were made of
-	fixed      int  // estimated tokens of the system prompt and the tools; 0: not yet known
+	responses   *responses
+	shortening  *shortening
+	keepsInputs bool // questions keep their inputs
+	fixed       int  // estimated tokens of the system prompt and the tools; 0: not yet known
 }
 
 // asking sends requests, collects their answers, and settles them.
@@ -123,18 +120,18 @@ type asking struct {
 	requests   *requests
 	responses  *responses
 	shortening *shortening
-	answering  *answer // the step's; nil before the first
+	answering  *answer // the step's answer; nil before the first
 	attempts   int     // model requests of the turn so far
 }
 
-// shortening keeps a turn's context within what its model reads, by summaries.
+// shortening keeps a turn's context within its model's limit, by summaries.
 type shortening struct {
 	*claimed
 
-	seen       seen // of the latest request
-	compacting bool // this run has asked for a compaction
-	overflowed bool // a request of this run was too long, and was made again
+	latest     latestRequest // the context of the latest request
+	compacting bool          // this run has requested a compaction
+	overflowed bool          // a request of this run was too long and was repeated
 }
 
-// until says whether the condition of a loop holds.
+// until decides whether the condition of a loop holds.
 type until struct{ *claimed }

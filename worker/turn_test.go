@@ -49,7 +49,7 @@ func TestPlainTurn(t *testing.T) {
 	if got, want := r.told(
 		sessionID,
 	), "message.created session.started message.created step.started step.generated session.completed"; got != want {
-		// the order of the first two is the store's; what matters is that each is there once
+		// the store decides the order of the first two; each must be there once
 		for _, one := range strings.Fields(want) {
 			if strings.Count(got, one) != strings.Count(want, one) {
 				t.Errorf("events %q, want those of %q", got, want)
@@ -133,7 +133,7 @@ func TestFailures(t *testing.T) {
 		{"retries come to an end", []answerFunc{fails(network), fails(network), fails(network), fails(network),
 			says("no")},
 			parley.TurnFailed, parley.ClassNetwork, 4, line{parley.RoleAssistant, failed, ""}},
-		{"what cannot help is not tried", []answerFunc{fails(badKey), says("no")},
+		{"a hopeless retry is not made", []answerFunc{fails(badKey), says("no")},
 			parley.TurnFailed, parley.ClassAuth, 1, line{parley.RoleAssistant, failed, ""}},
 		{"an error after a delta", []answerFunc{fails(broken, text(0, "Half an an")), says("no")},
 			parley.TurnFailed, parley.ClassStream, 1, line{parley.RoleAssistant, failed, "Half an an"}},

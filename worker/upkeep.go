@@ -8,23 +8,22 @@ import (
 	"example.org/parley/store"
 )
 
-// How the outbox is worked at.
+// How the outbox is applied.
 const (
 	outboxPoll  = 2 * time.Second // between looks without a hint
-	outboxHands = 4               // errands that a process works at at once: a long one keeps no other waiting
+	outboxHands = 4               // errands that a process applies at once: a long one does not hold up the others
 )
 
-// When leases are looked at, and what runs out is swept.
+// When leases are checked and expired ones are swept.
 const (
-	sweepLook   = time.Second            // between looks at most
-	sweepRest   = 50 * time.Millisecond  // and at least, while this process's own lease waits to be renewed
-	sweepSpread = 200 * time.Millisecond // of the looks of several processes at one lease that has ended
+	sweepLook   = time.Second            // longest wait between looks
+	sweepRest   = 50 * time.Millisecond  // shortest, while this process's own lease waits for renewal
+	sweepSpread = 200 * time.Millisecond // spreads the looks of several processes at one ended lease
 )
 
-// sweepLoop takes over what dead processes left, soon after their lease has
-// ended: it rests until then. Twice in a lease it sweeps in any case, for what
-// nobody sees, and gives back what this process holds and does not run. swept is
-// when Start did so; zero when it failed. Stop ends it.
+// sweepLoop takes over from dead processes soon after their lease has ended: it rests until then. Twice per lease it
+// sweeps in any case, for what no hint told of, and gives back claims that this process holds but does not run. swept
+// is the time of Start's sweep; zero if that failed. Stop ends the loop.
 func (w *Worker) sweepLoop(swept time.Time) {
 	var suspects []store.Fence
 	look := time.NewTimer(0)
@@ -50,7 +49,7 @@ func (w *Worker) sweepLoop(swept time.Time) {
 	}
 }
 
-// untilExpiry is when the next lease runs out, as far as the store tells.
+// untilExpiry returns the time until the next lease expires, as far as the store knows.
 func (w *Worker) untilExpiry() time.Duration {
 	ctx, stop := context.WithTimeout(context.Background(), w.options.Lease)
 	defer stop()
@@ -62,9 +61,8 @@ func (w *Worker) untilExpiry() time.Duration {
 	return left
 }
 
-// sweep takes over what nobody runs any more. After a stop of this process or a
-// sleep of the machine the renewal of its own lease goes first, or it would take
-// over what it still runs; false then, and when the store fails.
+// sweep takes over turns that nobody runs any more. After a stop of this process or a sleep of the machine it first
+// renews its own lease, or it would take over what it still runs; it returns false if that or the store fails.
 func (w *Worker) sweep() bool {
 	if held := w.currentLease(); held != nil && held.expired() {
 		return false
@@ -76,16 +74,15 @@ func (w *Worker) sweep() bool {
 		w.log.Warn("the sweep failed", "error", err)
 	}
 	if touched > 0 {
-		w.log.Info("turns that nobody ran any more were taken up", "sessions", touched)
+		w.log.Info("turns that nobody ran any more were taken over", "sessions", touched)
 		poke(w.claimNow)
 	}
 	return err == nil
 }
 
-// giveBackLost releases the claims that this process holds by the store's word
-// and that nothing here runs: their answer was lost on its way. Only those do
-// that were so half a lease ago (suspects), when an answer may have been under
-// way. It returns those that are so now.
+// giveBackLost releases claims that this process holds by the store's account but does not run: their answer was lost
+// on the way. It releases only those that were already so half a lease ago (suspects), when an answer may still have
+// been under way, and returns those that are so now.
 func (w *Worker) giveBackLost(suspects []store.Fence) []store.Fence {
 	current := w.currentLease()
 	if current == nil {
@@ -106,12 +103,12 @@ func (w *Worker) giveBackLost(suspects []store.Fence) []store.Fence {
 			continue
 		}
 		err := w.store.ReleaseTurn(ctx, fence)
-		w.logOf(fence).Warn("a turn was claimed for this process and never reached it; it was given back", "error", err)
+		w.logOf(fence).Warn("a turn was claimed for this process but never reached it; it was given back", "error", err)
 	}
 	return lost
 }
 
-// notRunning are the claims without a run here.
+// notRunning returns the claims without a run here.
 func (w *Worker) notRunning(held []store.Fence) []store.Fence {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -121,8 +118,8 @@ func (w *Worker) notRunning(held []store.Fence) []store.Fence {
 	})
 }
 
-// outboxLoop applies what transactions left to be done elsewhere. Several run at
-// once; one that finds more wakes another. Stop ends them.
+// outboxLoop applies errands that transactions left for other sessions. Several loops run; one that finds more wakes
+// another. Stop ends them.
 func (w *Worker) outboxLoop() {
 	ticker := time.NewTicker(outboxPoll)
 	defer ticker.Stop()

@@ -14,10 +14,9 @@ import (
 	"example.org/parley/tool"
 )
 
-// TestWaitingTurnsHoldLittle: a turn that waits for a person leaves no goroutine and
-// next to nothing in memory, so that thousands may wait. What counts is the live
-// heap and the stacks behind a collection, beyond what as many sessions leave
-// that were touched and rest: the store remembers those too.
+// TestWaitingTurnsHoldLittle: a turn that waits for a person holds no goroutine and almost no memory, so that thousands
+// may wait. The measure is live heap and stacks after a collection, beyond that of as many idle sessions: the store
+// remembers those too.
 func TestWaitingTurnsHoldLittle(t *testing.T) {
 	const (
 		turns = 1000
@@ -48,7 +47,7 @@ func TestWaitingTurnsHoldLittle(t *testing.T) {
 			r.happened(session, parley.EventSessionWaiting)
 		}
 	}
-	wait(32) // the store remembers 2,048 sessions: it is not to forget some in between
+	wait(32) // the store remembers 2,048 sessions and must not forget any of these
 	before := r.held()
 	r.inSessions(turns, rest)
 	resting := r.held()
@@ -64,8 +63,7 @@ func TestWaitingTurnsHoldLittle(t *testing.T) {
 	}
 }
 
-// inSessions does something in each of n new sessions whose tools ask first, some
-// at once.
+// inSessions runs do in each of n new sessions whose tools ask first, some in parallel.
 func (r *rig) inSessions(n int, do func(session parley.ID) error) (made []parley.ID) {
 	r.Helper()
 	sessions, failed := make(chan parley.ID), make(chan error, n)
@@ -102,7 +100,7 @@ type memory struct {
 	goroutines int
 }
 
-// held is what is in use once nothing runs, without what the tests keep.
+// held returns what is in use while nothing runs, without the tests' own data.
 func (r *rig) held() memory {
 	r.Helper()
 	r.idleSlots(r.worker)
@@ -111,7 +109,7 @@ func (r *rig) held() memory {
 	r.seen.mu.Unlock()
 	var stats runtime.MemStats
 	runtime.GC()
-	runtime.GC() // what the first one found free behind finalizers
+	runtime.GC() // a second run, for memory freed by finalizers
 	runtime.ReadMemStats(&stats)
 	return memory{
 		int64(stats.HeapAlloc + stats.StackInuse),

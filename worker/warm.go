@@ -19,8 +19,8 @@ func (d *DryRunner) Warm(ctx context.Context, agent parley.Agent) (parley.Warmed
 	return d.w.Warm(ctx, agent)
 }
 
-// Warm implements runner.DryRunner: a request with the agent's tools and system
-// prompt and next to nothing behind them, for an answer of one token.
+// Warm implements runner.DryRunner: it sends a request with the agent's tools and system prompt and almost nothing
+// after them, for an answer of one token.
 func (w *Worker) Warm(ctx context.Context, agent parley.Agent) (parley.Warmed, error) {
 	of := runner.DryTurn{
 		Agent: agent,
@@ -94,7 +94,7 @@ func (t *turn) warm(agent *parley.Agent) (parley.Warmed, error) {
 	return t.sendWarm(warmed, &call, encoded)
 }
 
-// sendWarm sends the request; its answer is of no interest.
+// sendWarm sends the request and discards its answer.
 func (t *turn) sendWarm(warmed parley.Warmed, call *parley.Call, encoded model.EncodedRequest) (parley.Warmed, error) {
 	began := time.Now()
 	ctx := t.w.observer.CallBegan(t.ctx, observe.CallBegun{Call: call})
@@ -136,7 +136,7 @@ func (t *turn) sendWarm(warmed parley.Warmed, call *parley.Call, encoded model.E
 	return warmed, nil
 }
 
-// coldFor says why warming an agent's provider gains nothing, "" when it does.
+// coldFor says why warming an agent's provider gains nothing; "" if it does.
 func (t *turn) coldFor(agent *parley.Agent, tokens int) string {
 	if !t.info.Caching {
 		return fmt.Sprintf(

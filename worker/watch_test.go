@@ -12,9 +12,8 @@ import (
 	"example.org/parley/model"
 )
 
-// TestWatchedTurn follows a turn with a tool call and a failed attempt: deltas
-// continue each other, what they add up to is what the settle event says, and
-// every message is announced before it settles.
+// TestWatchedTurn follows a turn with a tool call and a failed attempt: deltas continue each other, add up to the text
+// of the settle event, and every message is announced before it settles.
 func TestWatchedTurn(t *testing.T) {
 	r := newRig(t)
 	r.start(nil)
@@ -64,7 +63,7 @@ func TestWatchedTurn(t *testing.T) {
 				shown[d.MessageID] = texts
 			}
 			if d.Offset != 0 && d.Offset != len(texts[d.Kind]) {
-				t.Fatalf("a delta at %d behind %d bytes", d.Offset, len(texts[d.Kind]))
+				t.Fatalf("a delta at %d after %d bytes", d.Offset, len(texts[d.Kind]))
 			}
 			texts[d.Kind] = texts[d.Kind][:d.Offset] + d.Text
 			continue
@@ -97,7 +96,7 @@ func TestWatchedTurn(t *testing.T) {
 	}
 }
 
-// checkShown compares what deltas told of a message with its settle event.
+// checkShown compares a message's deltas with its settle event.
 func checkShown(t *testing.T, m event.SettledMessage, texts map[parley.ContentKind]string) {
 	t.Helper()
 	if m.Role == parley.RoleToolCall {

@@ -10,12 +10,10 @@ import (
 	"example.org/parley/prompt"
 )
 
-// requestBorders is what a request takes beside its messages, system prompt and
-// tools, in tokens.
+// requestBorders is a request's size in tokens beside its messages, system prompt and tools.
 const requestBorders = 3
 
-// weigh is what a request holds beside the window, estimated: the system prompt and
-// the tools, which are the turn's, and the steers of the step.
+// weigh estimates what a request holds beside the window: the turn's system prompt and tools, and the step's steers.
 func (r *requests) weigh(steers []parley.Message) int {
 	if r.fixed == 0 {
 		r.fixed = requestBorders + r.w.weights.of(
@@ -33,8 +31,7 @@ func (r *requests) weigh(steers []parley.Message) int {
 	return sum
 }
 
-// tooLong is the failure of a turn that does not fit into the model's context,
-// whatever is left out.
+// tooLong returns the failure of a turn that does not fit into the model's context, whatever is left out.
 func (r *requests) tooLong(budget prompt.Budget, selection *prompt.Selection) *parley.Failure {
 	reserve := prompt.Reserve(r.info, r.settings.Parameters)
 	detail := fmt.Sprintf(
@@ -55,9 +52,8 @@ func (r *requests) tooLong(budget prompt.Budget, selection *prompt.Selection) *p
 	}
 }
 
-// observe compares what a provider counted with the estimate. A kept answer's 0 is
-// nobody's count, and images are weighed by their area: what one provider makes of
-// them says nothing of how its model cuts texts.
+// observe compares the provider's count with the estimate. The 0 of a cached answer is not a count, and images are
+// weighed by their area: a provider's count of them says nothing about how its model tokenises text.
 func (r *requests) observe(q *question, usage parley.Usage) {
 	if usage.InputTokens != nil && q.served == nil && !q.images {
 		r.w.ratios.Observe(r.settings.Model, int64(q.estimate), *usage.InputTokens)
@@ -92,7 +88,7 @@ type weighed struct {
 	hash  parley.Hash
 }
 
-// of is a text's estimate for a model.
+// of returns a text's estimate for a model.
 func (w *weights) of(model parley.ModelID, text string) int {
 	if text == "" {
 		return 0

@@ -9,8 +9,8 @@ import (
 	"example.org/parley/prompt"
 )
 
-// The model's context holds what a turn asks for, or the turn fails and says what
-// to do; the window moves before that, and where it was cut is kept with the session.
+// A turn's request fits into the model's context, or the turn fails and says what to do; the window moves before that,
+// and the session keeps the point of the cut.
 func TestRequestsFitTheModelsContext(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -41,8 +41,8 @@ func TestRequestsFitTheModelsContext(t *testing.T) {
 	}
 }
 
-// A steer is weighed before the request is built: one that the context has no room
-// for fails the turn as too long instead of being refused by the provider.
+// A steer is weighed before the request is built: if the context has no room for it, the turn fails as too long instead
+// of the provider refusing it.
 func TestSteersAreWeighed(t *testing.T) {
 	t.Parallel()
 	run := requests{claimed: &claimed{w: &Worker{}}, fixed: 1}
@@ -62,7 +62,7 @@ func TestSteersAreWeighed(t *testing.T) {
 	}
 }
 
-// What a provider counts for an image does not make texts lighter or heavier.
+// A provider's count of an image does not make texts lighter or heavier.
 func TestImagesTeachNothingOfTexts(t *testing.T) {
 	t.Parallel()
 	image := model.Request{

@@ -26,7 +26,7 @@ var (
 	_ store.Hints   = (*Worker)(nil)
 )
 
-// evictPatience is how long Stop waits for runs that it told to let go.
+// evictPatience is how long Stop waits for runs that it told to end.
 const evictPatience = 5 * time.Second
 
 // Worker is the part of a process that runs turns. It implements
@@ -46,38 +46,37 @@ type Worker struct {
 	weights  *weights
 	ratios   *prompt.Ratios
 	pauses   *pauses
-	answers  *inflight.Bytes // that the answers being given hold, by workspace
-	prompts  *inflight.Bytes // that the prompts hold which are being answered, by workspace
-	script   *script         // of a dry run: it answers for all tools; else nil
+	answers  *inflight.Bytes // held by answers under way, by workspace
+	prompts  *inflight.Bytes // held by prompts being answered, by workspace
+	script   *script         // of a dry run: answers for all tools; else nil
 	// responses is the store's response cache; nil in dry runs.
 	responses store.ResponseCache
-	// uploads keeps the files that tools answer with; nil in dry runs, whose tools answer
-	// from a script.
+	// uploads stores files in tools' answers; nil in dry runs, whose tools answer from a script.
 	uploads upload.Store
 
 	compactor *compactor
 	linker    *linker  // nil in dry runs
 	indexer   *indexer // nil in dry runs
 
-	claimNow  chan struct{} // of one: the claimer may find something
-	outboxNow chan struct{} // of one: the outbox may hold something
+	claimNow  chan struct{} // capacity 1: the claimer may find something
+	outboxNow chan struct{} // capacity 1: the outbox may hold something
 	stopping  chan struct{} // closed by Stop: claimer, sweeper and outbox end
 	ended     chan struct{} // closed by Stop once all runs are gone: lease and flusher end
 	claimers  sync.WaitGroup
 	keepers   sync.WaitGroup
-	toolCalls sync.WaitGroup // tools that run, also those that nobody waits for any more
+	toolCalls sync.WaitGroup // running tools, including those that nobody waits for
 
 	mu        sync.Mutex // guards what follows
 	started   bool
 	draining  bool
-	aborted   error // what ended all runs, for those that start still
-	behind    bool  // sessions may wait that a claim takes before any post gets a slot
+	aborted   error // what ended all runs, for those still starting
+	behind    bool  // sessions may be waiting that come before any post
 	places    store.Occupancy
 	lease     *lease
 	runs      map[parley.ID]*run // by turn
 	early     [64]parley.ID      // the latest cancels of turns that did not run here; a renewal tells of others
 	earlyNext int
-	idle      chan struct{} // closed while draining when every place is free
+	idle      chan struct{} // while draining, closed once every slot is free
 }
 
 // run is one turn that this process runs.
@@ -85,7 +84,7 @@ type run struct {
 	claim  store.Claim
 	lease  *lease
 	cancel context.CancelCauseFunc
-	done   chan struct{} // closed when the run has let go of its turn
+	done   chan struct{} // closed when the run has released its turn
 
 	// How it ended, for the observer; guarded by Worker.mu.
 	outcome observe.TurnOutcome // "" until the store has taken an end
@@ -94,8 +93,7 @@ type run struct {
 	limit   parley.Limit
 }
 
-// New makes a worker; Start sets it to work. Let the store tell it of commits
-// (store.Listen(w)) before the first transition.
+// New makes a worker; Start runs it. The store must tell it of commits (store.Listen(w)) before the first transition.
 func New(db Store, models model.Source, tools tool.Source, hub *live.Hub, options Options) *Worker {
 	options = options.withDefaults()
 	w := &Worker{
@@ -127,16 +125,15 @@ func New(db Store, models model.Source, tools tool.Source, hub *live.Hub, option
 	return w
 }
 
-// Start registers the process, takes over what dead processes left and starts
-// the worker's goroutines, which Stop ends. ctx bounds registration and takeover
-// alone. A takeover that fails is tried again by the sweeper.
+// Start registers the process, takes over from dead processes and starts the worker's goroutines, which Stop ends. ctx
+// bounds only registration and takeover. The sweeper repeats a takeover that fails.
 func (w *Worker) Start(ctx context.Context) error {
 	w.mu.Lock()
 	again := w.started
 	w.started = true
 	w.mu.Unlock()
 	if again {
-		return parley.Errorf(parley.CodeConflict, "this worker was started before")
+		return parley.Errorf(parley.CodeConflict, "this worker has already been started")
 	}
 	if err := model.ValidateMiddleware(w.options.Middleware); err != nil {
 		return err
@@ -149,8 +146,8 @@ func (w *Worker) Start(ctx context.Context) error {
 		return err
 	}
 	swept := time.Now()
-	if _, err := w.store.Sweep(ctx); err != nil { // one session may stand in the way of it; the others' turns can run
-		w.log.Warn("what dead processes left could not all be taken over; trying again", "error", err)
+	if _, err := w.store.Sweep(ctx); err != nil { // one session may prevent it; the turns of others can run
+		w.log.Warn("not everything could be taken over from dead processes; trying again", "error", err)
 		swept = time.Time{}
 	}
 	w.claimers.Go(w.claimLoop)
@@ -185,10 +182,9 @@ func (w *Worker) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop drains the worker: it claims nothing any more, lets running turns
-// finish for Options.Drain (or until ctx ends), gives the others back unfinished
-// and releases the process. It returns when every goroutine is gone; a tool that
-// ignores its context is waited for until ctx ends, and reported.
+// Stop drains the worker: it claims nothing more, lets running turns finish for Options.Drain (or until ctx ends),
+// gives the others back unfinished and releases the process. It returns when every goroutine is gone; it waits until
+// ctx ends for a tool that ignores its context, and reports it.
 func (w *Worker) Stop(ctx context.Context) error {
 	w.mu.Lock()
 	if !w.started || w.draining {
@@ -233,13 +229,12 @@ func (w *Worker) Stop(ctx context.Context) error {
 	select {
 	case <-gone:
 	case <-ctx.Done():
-		err = errors.Join(err, errors.New("worker: a tool still runs: it ignores that its context has ended"))
+		err = errors.Join(err, errors.New("worker: a tool still runs: it ignores the end of its context"))
 	}
 	return err
 }
 
-// evict makes the runs that are left give their turns back. One that does not
-// keeps its claim until the lease has run out.
+// evict makes the remaining runs give their turns back. A run that does not keeps its claim until the lease expires.
 func (w *Worker) evict() error {
 	w.abort(ErrStopped)
 	timer := time.NewTimer(evictPatience)
@@ -248,7 +243,7 @@ func (w *Worker) evict() error {
 	case <-w.idle:
 		return nil
 	case <-timer.C:
-		return errors.New("worker: a turn did not let go; it is resumed when the lease has run out")
+		return errors.New("worker: a turn did not end; it is resumed when the lease has expired")
 	}
 }
 
@@ -273,7 +268,7 @@ func (w *Worker) Committed(commit store.Commit) {
 	}
 	if !commit.Cancel.IsZero() && w.Cancel(commit.Cancel) == nil {
 		w.cancelEarly(commit.Cancel)
-		for _, runtime := range w.runtimes { // what it keeps for a turn that waits
+		for _, runtime := range w.runtimes { // what it keeps for a waiting turn
 			runtime.Cancel(commit.Cancel)
 		}
 	}
@@ -313,7 +308,7 @@ func (w *Worker) cancelEarly(turnID parley.ID) {
 	w.earlyNext = (w.earlyNext + 1) % len(w.early)
 }
 
-// Runtimes implements runner.Worker: the names, sorted.
+// Runtimes implements runner.Worker. It returns sorted names.
 func (w *Worker) Runtimes() []string {
 	names := make([]string, 0, len(w.runtimes))
 	for name := range w.runtimes {
@@ -323,7 +318,7 @@ func (w *Worker) Runtimes() []string {
 	return names
 }
 
-// abort ends every run, those that are about to start included.
+// abort ends every run, including those about to start.
 func (w *Worker) abort(cause error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -333,7 +328,7 @@ func (w *Worker) abort(cause error) {
 	}
 }
 
-// abortSession ends the runs of a session that is gone.
+// abortSession ends the runs of a deleted session.
 func (w *Worker) abortSession(sessionID parley.ID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -344,8 +339,7 @@ func (w *Worker) abortSession(sessionID parley.ID) {
 	}
 }
 
-// abortClaim ends the run of a claim that is gone, and of that claim alone: its
-// session may be at its next turn by now, which runs here too.
+// abortClaim ends the run of a lost claim, and only that: the session's next turn may already run here too.
 func (w *Worker) abortClaim(fence store.Fence) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -354,8 +348,7 @@ func (w *Worker) abortClaim(fence store.Fence) {
 	}
 }
 
-// poke wakes a loop that waits on a channel of one; a second poke merges with
-// the first.
+// poke wakes a loop that waits on a channel of capacity 1; a second poke merges with the first.
 func poke(wake chan struct{}) {
 	select {
 	case wake <- struct{}{}:

@@ -21,7 +21,7 @@ import (
 func TestSlots(t *testing.T) {
 	r := newRig(t)
 	r.options.Slots = 2
-	w := New(r.store, r.model, r.tools, r.hub, r.options) // registered alone: no claimer but this test
+	w := New(r.store, r.model, r.tools, r.hub, r.options) // registered only: this test is the only claimer
 	held, err := w.register(t.Context())
 	r.must(err)
 	defer held.end(ErrStopped)
@@ -33,17 +33,17 @@ func TestSlots(t *testing.T) {
 	}
 	c, ok := w.Offer(other)
 	if !ok {
-		t.Fatal("the place that is kept for others was not offered to another workspace")
+		t.Fatal("the slot kept for others was not offered to another workspace")
 	}
 	if _, ok := w.Offer(parley.NewID()); ok {
-		t.Error("more places were offered than there are")
+		t.Error("more slots were offered than exist")
 	}
 	a.Release()
 	if _, ok := w.Offer(mine); ok {
-		t.Error("a post was offered a place before those that may wait for it")
+		t.Error("a post was offered a slot before older waiting turns")
 	}
 	if w.claimOnce() {
-		t.Error("more was claimed than there is")
+		t.Error("more was claimed than exists")
 	}
 	c.Release()
 	w.claimOnce()
@@ -64,9 +64,8 @@ func TestSlots(t *testing.T) {
 	}
 }
 
-// TestANewcomerDoesNotWait: one workspace's turns hang in every slot and more of
-// them wait; the first turn of another one runs, whether its post or the claimer
-// takes it.
+// TestANewcomerDoesNotWait: one workspace's turns hang in every slot and more of them wait; the first turn of another
+// workspace runs, whether its post or the claimer takes it.
 func TestANewcomerDoesNotWait(t *testing.T) {
 	for _, slots := range []int{1, 2, 64} {
 		for _, direct := range []bool{true, false} {
@@ -141,7 +140,7 @@ func TestQueuedTurnsRunOneAfterTheOther(t *testing.T) {
 		}
 	}
 	if most != 1 {
-		t.Errorf("%d turns at once in one slot", most)
+		t.Errorf("%d turns in parallel in one slot", most)
 	}
 }
 
@@ -173,8 +172,8 @@ func TestDrainLetsTurnsFinish(t *testing.T) {
 	}
 }
 
-// TestDrainGivesBackWhatDoesNotFinish: the text is kept, and the turn goes on in
-// the next process without counting as a crash.
+// TestDrainGivesBackWhatDoesNotFinish: the text is kept, and the turn resumes in the next process without counting as a
+// crash.
 func TestDrainGivesBackWhatDoesNotFinish(t *testing.T) {
 	r := newRig(t)
 	r.options.Drain = -1
@@ -246,8 +245,8 @@ func TestStoreFlushAppends(t *testing.T) {
 	}
 }
 
-// TestFullDisk: what has no room for a while is written when there is some; a
-// step that cannot begin fails its turn; the session works again.
+// TestFullDisk: a write that finds no room is repeated until there is some; a step that cannot begin fails its turn;
+// the session works again.
 func TestFullDisk(t *testing.T) {
 	full := parley.Errorf(parley.CodeStorageFull, "no room")
 	for _, c := range []struct {
@@ -303,11 +302,11 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestDatabaseOutOfReach: a turn that broke because its step could not begin for
-// want of a database goes on when there is one; one that never can fails.
+// TestDatabaseOutOfReach: a turn whose step could not begin because the database was unreachable resumes when it is
+// back; if it never is, the turn fails.
 func TestDatabaseOutOfReach(t *testing.T) {
 	for name, c := range map[string]struct {
-		times  int // that a step cannot begin
+		times  int // number of times that a step cannot begin
 		status parley.TurnStatus
 	}{
 		"for a while": {2, parley.TurnCompleted},

@@ -551,7 +551,7 @@ func agentsTable() table[parley.Agent] {
 	}
 }
 
-// printAgent prints one as a table of its members, those that are empty left out.
+// printAgent prints one as a table of its members, without empty ones.
 func printAgent(term terminal, shared *flags, got *parley.Agent) error {
 	return printFields(term, shared, got, [][]string{
 		{"id", orDash(got.ID)},
@@ -588,7 +588,7 @@ func sessionsTable() table[parley.Session] {
 	}
 }
 
-// printSession prints one as a table of its members, those that are empty left out.
+// printSession prints one as a table of its members, without empty ones.
 func printSession(term terminal, shared *flags, got *parley.Session) error {
 	return printFields(term, shared, got, [][]string{
 		{"id", orDash(got.ID)},
@@ -643,7 +643,7 @@ func projectsTable() table[parley.Project] {
 	}
 }
 
-// printProject prints one as a table of its members, those that are empty left out.
+// printProject prints one as a table of its members, without empty ones.
 func printProject(term terminal, shared *flags, got *parley.Project) error {
 	return printFields(term, shared, got, [][]string{
 		{"id", orDash(got.ID)},
@@ -673,7 +673,7 @@ func messagesTable() table[parley.Message] {
 	}
 }
 
-// printMessage prints one as a table of its members, those that are empty left out.
+// printMessage prints one as a table of its members, without empty ones.
 func printMessage(term terminal, shared *flags, got *parley.Message) error {
 	return printFields(term, shared, got, [][]string{
 		{"id", orDash(got.ID)},
@@ -724,7 +724,7 @@ func turnsTable() table[parley.Turn] {
 	}
 }
 
-// printTurn prints one as a table of its members, those that are empty left out.
+// printTurn prints one as a table of its members, without empty ones.
 func printTurn(term terminal, shared *flags, got *parley.Turn) error {
 	return printFields(term, shared, got, [][]string{
 		{"id", orDash(got.ID)},
@@ -800,7 +800,7 @@ func filesTable() table[parley.File] {
 	}
 }
 
-// printFile prints one as a table of its members, those that are empty left out.
+// printFile prints one as a table of its members, without empty ones.
 func printFile(term terminal, shared *flags, got *parley.File) error {
 	return printFields(term, shared, got, [][]string{
 		{"id", orDash(got.ID)},

@@ -14,8 +14,7 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 )
 
-// compose loads compose.yaml as the compose command would, schema and references
-// included.
+// compose loads compose.yaml as the compose command would, including schema and references.
 func compose(environment types.Mapping) (*types.Project, error) {
 	file := filepath.Join(folder, "compose.yaml")
 	environment = maps.Clone(environment) // the loader adds to it
@@ -105,6 +104,6 @@ func TestComposeLoads(t *testing.T) {
 	}
 	migrate := project.Services["parley-1"].DependsOn["migrate"].Condition
 	if migrate != types.ServiceConditionCompletedSuccessfully {
-		t.Errorf("the processes start before the schema is there: %q", migrate)
+		t.Errorf("the processes start before the schema exists: %q", migrate)
 	}
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// offline stands for the registry: base images are not looked into.
+// offline replaces the registry: base images are not examined.
 type offline struct{}
 
 func (offline) ResolveImageConfig(
@@ -33,7 +33,7 @@ func (offline) ResolveImageConfig(
 	return ref, "", []byte(`{"config":{"Env":["PATH=/usr/local/bin:/usr/bin:/bin"]}}`), nil
 }
 
-// lint is what `docker build --check` would say, without its network.
+// lint returns what `docker build --check` would say, without its network.
 func lint(text string) []string {
 	var says []string
 	_, err := dockerfile2llb.Dockerfile2LLB(context.Background(), []byte(text), dockerfile2llb.ConvertOpt{
@@ -70,8 +70,8 @@ var (
 	nonRoot = regexp.MustCompile(`^[1-9][0-9]*:[1-9][0-9]*$`)
 )
 
-// TestDockerfileMakesWhatItSays: pinned bases, a static binary, nobody's root,
-// and a start and a health check that the binary knows.
+// TestDockerfileMakesWhatItSays: pinned bases, a static binary, a user other than root, and a start and a health check
+// that the binary knows.
 func TestDockerfileMakesWhatItSays(t *testing.T) {
 	t.Parallel()
 	text := read(t, "Dockerfile")
@@ -106,7 +106,7 @@ func TestDockerfileMakesWhatItSays(t *testing.T) {
 		}
 	}
 	if !nonRoot.MatchString(user) {
-		t.Errorf("the user is %q; it must be a number other than root's, so that clusters can see that", user)
+		t.Errorf("the user is %q; it must be a number other than root's, so that clusters can check it", user)
 	}
 	if fmt.Sprint(entry) != "[/usr/local/bin/parley]" {
 		t.Fatalf("the entry point is %v", entry)
@@ -118,8 +118,8 @@ func TestDockerfileMakesWhatItSays(t *testing.T) {
 	checkCommand(t, "HEALTHCHECK", health[2:])
 }
 
-// TestBuildContextIsWhole: the ignore file leaves nothing out that the build
-// needs, and leaves out what would change layers for nothing.
+// TestBuildContextIsWhole: the ignore file excludes nothing that the build needs, and excludes files that would change
+// layers needlessly.
 func TestBuildContextIsWhole(t *testing.T) {
 	t.Parallel()
 	patterns, err := ignorefile.ReadAll(strings.NewReader(read(t, "Dockerfile.dockerignore")))
@@ -138,12 +138,12 @@ func TestBuildContextIsWhole(t *testing.T) {
 	for _, name := range []string{".git/HEAD", ".cache/openapi.json", "bin/parley", "README.md", "docs/schema.sql",
 		"bench/load.go", "deploy/compose.yaml", "e2e/main_test.go"} {
 		if match, err := ignored.MatchesOrParentMatches(name); !match || err != nil {
-			t.Errorf("%s is sent to the build for nothing (%v)", name, err)
+			t.Errorf("%s is needlessly sent to the build (%v)", name, err)
 		}
 	}
 }
 
-// buildInputs are the files of this repository that cmd/parley is built of.
+// buildInputs returns the files of this repository that cmd/parley is built from.
 func buildInputs(t *testing.T) []string {
 	t.Helper()
 	list := exec.Command("go", "list", "-deps", "-json=Dir,Module,GoFiles,EmbedFiles", "./cmd/parley")

@@ -6,15 +6,14 @@ import (
 	"time"
 )
 
-// closeTime is what a process takes after its drain to end requests and to let
-// go of turns that do not end by themselves: both 5 s in the program.
+// closeTime is the time after its drain in which a process ends requests and releases turns that do not end by
+// themselves: both 5 s in the program.
 const closeTime = 10 * time.Second
 
-// defaultDrainWait is that of a process on PostgreSQL.
+// defaultDrainWait is the default of a process on PostgreSQL.
 const defaultDrainWait = 2 * time.Second
 
-// slowestStop is how long a process may take from SIGTERM to its end when its
-// drain is the standard one.
+// slowestStop returns how long a process with the standard drain may take from SIGTERM to its end.
 func slowestStop(t *testing.T, wait time.Duration) time.Duration {
 	t.Helper()
 	found := regexp.MustCompile(`--drain duration.*\(default ([0-9a-z.]+)\)`).FindStringSubmatch(help(t, "serve"))

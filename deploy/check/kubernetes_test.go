@@ -20,8 +20,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// decoder reads manifests as the API server does with strict validation of
-// fields: unknown ones, doubled ones and wrong types are errors.
+// decoder reads manifests as the API server does with strict field validation: unknown and duplicate fields and wrong
+// types are errors.
 func decoder(t *testing.T) runtime.Decoder {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -36,7 +36,7 @@ func decoder(t *testing.T) runtime.Decoder {
 	return serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
 }
 
-// kustomization is what of that file this test looks at.
+// kustomization holds the parts of that file that this test checks.
 type kustomization struct {
 	metav1.TypeMeta `json:",inline"`
 	Namespace       string `json:"namespace"`
@@ -51,7 +51,7 @@ type kustomization struct {
 	Resources []string `json:"resources"`
 }
 
-// cluster is every object of the manifests, by what this test asks of them.
+// cluster holds every object of the manifests, by what this test checks.
 type cluster struct {
 	pods        map[string]podOwner // by the owner's name
 	services    map[string]*corev1.Service
@@ -123,11 +123,11 @@ func (c *cluster) take(t *testing.T, object runtime.Object) {
 	case *networkingv1.Ingress:
 		c.ingresses = append(c.ingresses, o)
 	default:
-		t.Errorf("%T is looked at by nobody", object)
+		t.Errorf("no check covers %T", object)
 	}
 }
 
-// TestManifestsDecodeStrictly also shows that the decoder refuses what is wrong.
+// TestManifestsDecodeStrictly also shows that the decoder refuses mistakes.
 func TestManifestsDecodeStrictly(t *testing.T) {
 	t.Parallel()
 	manifests(t)
@@ -145,8 +145,8 @@ func TestManifestsDecodeStrictly(t *testing.T) {
 	}
 }
 
-// TestPodsAreHardened: nobody's root, nothing written but the small data
-// directory, no privileges, no account of the cluster.
+// TestPodsAreHardened: a user other than root, no writable path but the small data directory, no privileges, no cluster
+// account.
 func TestPodsAreHardened(t *testing.T) {
 	t.Parallel()
 	for name, owner := range manifests(t).pods {
@@ -166,7 +166,7 @@ func TestPodsAreHardened(t *testing.T) {
 			t.Errorf("%s mounts an account of the cluster", name)
 		case container.Resources.Requests.Cpu().IsZero() || container.Resources.Requests.Memory().IsZero() ||
 			container.Resources.Limits.Memory().IsZero():
-			t.Errorf("%s asks for no resources", name)
+			t.Errorf("%s requests no resources", name)
 		case container.Image != "parley":
 			t.Errorf("%s runs %s, which the kustomization does not replace", name, container.Image)
 		}
@@ -181,8 +181,7 @@ func TestPodsAreHardened(t *testing.T) {
 	}
 }
 
-// TestPodsDrain: a process has the time it needs before it is killed, and is
-// probed where it answers.
+// TestPodsDrain: a process has the time that it needs before it is killed, and is probed where it answers.
 func TestPodsDrain(t *testing.T) {
 	t.Parallel()
 	c := manifests(t)
@@ -233,7 +232,7 @@ func TestPodsDrain(t *testing.T) {
 	}
 }
 
-// TestReferencesHold: selectors find pods, and what is named is there.
+// TestReferencesHold: selectors find pods, and referenced objects exist.
 func TestReferencesHold(t *testing.T) {
 	t.Parallel()
 	c := manifests(t)
@@ -263,14 +262,14 @@ func TestReferencesHold(t *testing.T) {
 	}
 	for _, policy := range c.policies {
 		if got := finds(&policy.Spec.PodSelector); len(got) == 0 {
-			t.Errorf("the network policy %s is for nobody", policy.Name)
+			t.Errorf("the network policy %s selects no pod", policy.Name)
 		}
 	}
 	for _, scaler := range c.scalers {
 		target := c.deployments[scaler.Spec.ScaleTargetRef.Name]
 		if target == nil || target.Spec.Replicas != nil {
 			t.Errorf(
-				"%s scales %s, which is not there or sets its own number",
+				"%s scales %s, which is missing or sets its own number",
 				scaler.Name,
 				scaler.Spec.ScaleTargetRef.Name,
 			)
@@ -278,7 +277,7 @@ func TestReferencesHold(t *testing.T) {
 		for _, metric := range scaler.Spec.Metrics {
 			if metric.External != nil &&
 				!strings.Contains(sources(t, "telemetry/*.go"), `"`+metric.External.Metric.Name+`"`) {
-				t.Errorf("%s follows %s, which the program does not count", scaler.Name, metric.External.Metric.Name)
+				t.Errorf("%s uses %s, which the program does not count", scaler.Name, metric.External.Metric.Name)
 			}
 		}
 	}

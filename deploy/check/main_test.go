@@ -16,7 +16,7 @@ const (
 	folder = ".."    // deploy/
 )
 
-var binary string // parley as it is released, built once for all tests
+var binary string // the released parley, built once for all tests
 
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// read is a file of deploy/.
+// read returns a file of deploy/.
 func read(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(folder, name))
@@ -47,7 +47,7 @@ func read(t *testing.T, name string) string {
 	return string(text)
 }
 
-// files are those of deploy/, by their path in it, that match a pattern.
+// files returns the files of deploy/ that match a pattern, by their path in it.
 func files(t *testing.T, pattern string) []string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(folder, pattern))
@@ -60,7 +60,7 @@ func files(t *testing.T, pattern string) []string {
 	return found
 }
 
-// sources are files of the program, without its tests, in one text.
+// sources returns files of the program, without tests, in one text.
 func sources(t *testing.T, pattern string) string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(root, pattern))
@@ -81,8 +81,7 @@ func sources(t *testing.T, pattern string) string {
 	return all.String()
 }
 
-// help is what the binary says of a command; the test fails if there is none of
-// that name.
+// help returns the binary's help for a command; the test fails if there is no such command.
 func help(t *testing.T, command ...string) string {
 	t.Helper()
 	out, err := exec.Command(binary, append(slices.Clone(command), "--help")...).CombinedOutput()
@@ -96,8 +95,7 @@ func help(t *testing.T, command ...string) string {
 	return text
 }
 
-// checkCommand holds an argument list of the binary against its help: commands
-// first, then flags.
+// checkCommand compares an argument list of the binary with its help: commands first, then flags.
 func checkCommand(t *testing.T, where string, args []string) {
 	t.Helper()
 	flags := len(args)
@@ -105,7 +103,7 @@ func checkCommand(t *testing.T, where string, args []string) {
 		flags = i
 	}
 	if flags == 0 {
-		t.Errorf("%s: %v names no command", where, args)
+		t.Errorf("%s: %v does not name a command", where, args)
 		return
 	}
 	says := help(t, args[:flags]...)
@@ -126,8 +124,7 @@ var parleyVariable = regexp.MustCompile(`\bPARLEY_[A-Z0-9_]+\b`)
 // notTheBinarys are variables of deploy/ that its own files read.
 var notTheBinarys = []string{"PARLEY_DB_PASSWORD", "PARLEY_1", "PARLEY_2", "PARLEY_3"}
 
-// TestVariablesExist: every PARLEY_ variable that a file of deploy/ sets is one
-// that the program reads.
+// TestVariablesExist: the program reads every PARLEY_ variable that a file of deploy/ sets.
 func TestVariablesExist(t *testing.T) {
 	t.Parallel()
 	var known []string

@@ -12,21 +12,21 @@ import (
 func accepts(t *testing.T, program, install string, args ...string) (string, error) {
 	t.Helper()
 	path, err := exec.LookPath(program)
-	if err != nil { // servers often lie where only root looks
+	if err != nil { // servers are often outside an ordinary PATH
 		path, err = exec.LookPath("/usr/sbin/" + program)
 	}
 	if err != nil {
 		t.Fatalf("%s is needed to check its configuration: %s", program, install)
 	}
 	command := exec.Command(path, args...)
-	// Names of containers are not known here.
+	// Names of containers cannot be resolved here.
 	command.Env = append(os.Environ(), "PARLEY_1=127.0.0.1:7871", "PARLEY_2=127.0.0.1:7872", "PARLEY_3=127.0.0.1:7873")
 	out, err := command.CombinedOutput()
 	return string(out), err
 }
 
-// TestProxiesAccept: HAProxy and nginx read their files without a warning. That
-// they stream and lose no request is tested with real processes, in e2e.
+// TestProxiesAccept: HAProxy and nginx read their files without a warning. That they stream and lose no request is
+// tested in e2e, with real processes.
 func TestProxiesAccept(t *testing.T) {
 	t.Parallel()
 	out, err := accepts(t, "haproxy", "apt-get install haproxy", "-c", "-f", filepath.Join(folder, "haproxy.cfg"))

@@ -9,15 +9,15 @@ import (
 	"testing"
 )
 
-// release is how the program is built for people: static, without this machine's paths
-// and without symbols. TestMain does the same.
+// release is the command that builds the released program: static, without this machine's paths and without symbols.
+// TestMain uses the same.
 const release = `CGO_ENABLED=0 go build -trimpath -ldflags="-s -w"`
 
-// mostBytes is what the released program may weigh: 40 MB.
+// mostBytes is the largest size of the released program: 40 MB.
 const mostBytes = 40_000_000
 
-// TestTheReleaseIsSmall: what make build and the Dockerfile build has no symbols, needs
-// no library, and keeps its size.
+// TestTheReleaseIsSmall: the build of make and of the Dockerfile has no symbols, needs no library, and keeps within its
+// size.
 func TestTheReleaseIsSmall(t *testing.T) {
 	t.Parallel()
 	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
@@ -42,7 +42,7 @@ func TestTheReleaseIsSmall(t *testing.T) {
 	}
 	program, err := elf.Open(binary)
 	if errors.As(err, new(*elf.FormatError)) {
-		t.Skip("symbols and libraries are looked for in Linux programs")
+		t.Skip("symbols and libraries are checked only in Linux programs")
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +52,7 @@ func TestTheReleaseIsSmall(t *testing.T) {
 		t.Errorf("it has %d symbols (%v)", len(symbols), err)
 	}
 	if program.Section(".debug_info") != nil || program.Section(".zdebug_info") != nil {
-		t.Error("it carries what debuggers read")
+		t.Error("it contains debugging information")
 	}
 	if libraries, err := program.ImportedLibraries(); err != nil || len(libraries) > 0 {
 		t.Errorf("it needs %q (%v)", libraries, err)

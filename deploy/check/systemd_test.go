@@ -12,20 +12,19 @@ import (
 	"time"
 )
 
-// most is the exposure that `systemd-analyze security` may find, from 0 to 10
-// (below 2 it calls a service "OK" and is at its best).
+// most is the exposure that `systemd-analyze security` may report, from 0 to 10 (below 2 it calls a service "OK", its
+// best rating).
 const most = 1.5
 
-// installed copies a unit to where it can be looked at, with the binary that
-// this test built.
+// installed copies a unit to where systemd-analyze can read it, with the binary that this test built.
 func installed(t *testing.T, unit, as string) string {
 	t.Helper()
 	if _, err := exec.LookPath("systemd-analyze"); err != nil {
-		t.Fatal("systemd-analyze is needed to look at the units: install systemd")
+		t.Fatal("systemd-analyze is needed to check the units: install systemd")
 	}
 	text := read(t, "systemd/"+unit)
 	if !strings.Contains(text, "\nExecStart=/usr/local/bin/parley ") {
-		t.Fatalf("%s starts something else than /usr/local/bin/parley", unit)
+		t.Fatalf("%s starts something other than /usr/local/bin/parley", unit)
 	}
 	path := filepath.Join(t.TempDir(), as)
 	if err := os.WriteFile(path, []byte(strings.ReplaceAll(text, "/usr/local/bin/parley", binary)), 0o600); err != nil {
@@ -39,7 +38,7 @@ var units = map[string]string{
 	"parley@.service": "parley@7871.service",
 }
 
-// TestUnitsVerify: systemd reads the units without a word.
+// TestUnitsVerify: systemd reads the units without a warning.
 func TestUnitsVerify(t *testing.T) {
 	t.Parallel()
 	for unit, as := range units {
@@ -66,8 +65,7 @@ func TestUnitsVerify(t *testing.T) {
 	}
 }
 
-// TestUnitsAreHardened holds the units to an exposure, to a stop that is longer
-// than a drain, and to arguments that the binary knows.
+// TestUnitsAreHardened requires a low exposure, a stop longer than a drain, and arguments that the binary knows.
 func TestUnitsAreHardened(t *testing.T) {
 	t.Parallel()
 	for unit, as := range units {

@@ -127,7 +127,7 @@ func (f *faults) one(choice int) {
 
 // leftBehind is the last word of a process that could not give a turn back in
 // time, as on a machine that is too busy for it: the lease covers that turn.
-const leftBehind = "a turn did not let go"
+const leftBehind = "a turn did not end"
 
 // drain asks a process to end and waits until it has.
 func (f *faults) drain(p *process) error {

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// wait is how long a test waits for what takes milliseconds: longer, and it hangs.
+// wait is how long a test waits for what takes milliseconds: after that, it hangs.
 const wait = time.Minute
 
-// Receive is the next value of a channel, or the zero value when it is closed. The
-// test fails when nothing comes. Only the test's own goroutine may call it.
+// Receive returns the next value of a channel, or the zero value if it is closed. The test fails if nothing arrives.
+// Only the test's own goroutine may call it.
 func Receive[T any](tb testing.TB, from <-chan T, what string) T {
 	tb.Helper()
 	timer := time.NewTimer(wait)

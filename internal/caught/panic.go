@@ -8,29 +8,28 @@ import (
 	"runtime/debug"
 )
 
-// Panic is the error of a recovered panic, with the stack that led to it. A value that
-// is no error of Go's runtime may hold anything, a request or a key: of such a one only
-// its type is told.
+// Panic is the error of a recovered panic, with its stack. A value that is not an error of Go's runtime may contain
+// anything, such as a request or a key: only its type is reported.
 type Panic struct {
 	what  string
 	stack []byte
 }
 
-// New describes what recover answered. It is called in the deferred function itself.
+// New describes the value returned by recover. Call it in the deferred function itself.
 func New(value any) *Panic {
 	p := &Panic{what: fmt.Sprintf("a value of type %T", value), stack: debug.Stack()}
-	// Not errors.As: a wrapped one would bring the text of others.
+	// Not errors.As: a wrapping error would add its own text.
 	if known, ok := value.(runtime.Error); ok {
 		p.what = known.Error()
 	}
 	return p
 }
 
-// Error is for the log: what is known, and the stack.
+// Error returns the description and the stack, for the log.
 func (p *Panic) Error() string { return "panic: " + p.what + "\n" + string(p.stack) }
 
-// What is the description alone.
+// What returns only the description.
 func (p *Panic) What() string { return p.what }
 
-// Stack is where it came from.
+// Stack returns the stack of the panic.
 func (p *Panic) Stack() string { return string(p.stack) }

@@ -30,7 +30,7 @@ func TestAPanicTellsWhereButNotWhat(t *testing.T) {
 		"an index": {func() { _ = list[len(secret)] }, "runtime error: index out of range [13] with length 0"},
 		"a wrong type": {func() {
 			_ = any(secret).(int)
-		}, "interface conversion: interface {} is string, not int"}, //nolint:forcetypeassert // that is the fault
+		}, "interface conversion: interface {} is string, not int"}, //nolint:forcetypeassert // the intended fault
 		"something missing": {func() { panic(nil) }, "panic called with nil argument"},
 	} {
 		got := recovered(c.work)

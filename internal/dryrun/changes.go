@@ -6,7 +6,7 @@ import (
 	"example.org/parley/store"
 )
 
-// changes keeps what a transition changed: the transition.Writer of a dry run.
+// changes implements transition.Writer for a dry run: it keeps changes in memory.
 type changes struct{ *Memory }
 
 var _ transition.Writer = changes{}
@@ -77,8 +77,8 @@ func (w changes) UpdateApprovals(_ *transition.Head, approvals []*parley.Approva
 	return nil
 }
 
-// Nothing reads the rest again in the one turn of a dry run: its head is kept as it stands
-// (Memory.keep), and no other session, process or turn ever sees it.
+// The one turn of a dry run reads nothing else again: its head keeps its state (Memory.keep), and no other session,
+// process or turn ever sees the rest.
 
 func (changes) MoveHead(*transition.Head) error                               { return nil }
 func (changes) Create(*transition.Head, *transition.Creation) error           { return nil }

@@ -8,9 +8,9 @@ import (
 	"example.org/parley/store"
 )
 
-// A dry run writes no summaries: what it is too long for, it fails on, and says so.
+// A dry run writes no summaries: if the conversation is too long, it fails and says so.
 
-// RequestCompaction answers with one that rests for good.
+// RequestCompaction returns a compaction that rests forever.
 func (m *Memory) RequestCompaction(
 	_ context.Context,
 	scope store.Scope,
@@ -31,12 +31,12 @@ func (*Memory) ClaimCompactions(context.Context, parley.ID, []parley.ID, int) ([
 	return nil, nil
 }
 
-// BeginCompaction is of claims that are never given.
+// BeginCompaction always fails: no compaction is ever claimed.
 func (*Memory) BeginCompaction(context.Context, store.CompactionFence, store.CompactionBegin) error {
 	return errNoClaim
 }
 
-// SettleCompaction is of claims that are never given.
+// SettleCompaction always fails: no compaction is ever claimed.
 func (*Memory) SettleCompaction(
 	context.Context,
 	store.CompactionFence,
@@ -45,10 +45,10 @@ func (*Memory) SettleCompaction(
 	return parley.Compaction{}, errNoClaim
 }
 
-// ReleaseCompaction is of claims that are never given.
+// ReleaseCompaction always fails: no compaction is ever claimed.
 func (*Memory) ReleaseCompaction(context.Context, store.CompactionFence) error { return errNoClaim }
 
-// EnterSummary finds none that waits.
+// EnterSummary finds no waiting summary.
 func (*Memory) EnterSummary(context.Context, store.Fence) (*parley.Message, error) { return nil, nil }
 
 // Compaction finds none.

@@ -19,7 +19,7 @@ import (
 	"example.org/parley/store"
 )
 
-// Reads is what a dry run reads of the real store. It has no method that writes.
+// Reads is the part of the real store that a dry run reads. It has no writing methods.
 type Reads interface {
 	Session(ctx context.Context, scope store.Scope, id parley.ID) (parley.Session, error)
 	Messages(
@@ -48,16 +48,15 @@ type Reads interface {
 	Budgets(ctx context.Context, workspaceID parley.ID, subjects []store.BudgetSubject) ([]store.Budget, error)
 }
 
-// Memory is the store of one dry run. It is safe for concurrent use and has no
-// goroutines.
+// Memory is the store of one dry run. It is safe for concurrent use and has no goroutines.
 type Memory struct {
 	Reads
 	agent parley.Agent
-	fresh bool // the session itself is not in the real store
+	fresh bool // the session is not in the real store
 	base  int64
-	hints store.Hints // told of what would have been committed
+	hints store.Hints // receives would-be commits
 
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards all fields below
 	tx        *transition.Tx
 	head      transition.Head
 	turns     map[parley.ID]parley.Turn
@@ -68,12 +67,11 @@ type Memory struct {
 	spent     parley.Reserved
 }
 
-// New makes a store for a dry run of a session with an agent. The session is
-// taken as it stands in the record: a turn that runs in it now goes unseen. fresh
-// says that the session is not in the real store. hints may be nil.
+// New creates a store for a dry run of a session with an agent. It uses the session as recorded: a turn that runs in it
+// now is not visible. fresh says that the session is not in the real store. hints may be nil.
 func New(reads Reads, session parley.Session, agent parley.Agent, fresh bool, log *slog.Logger) *Memory {
 	session.TurnID, session.Status, session.WaitReason = parley.ID{}, parley.SessionPending, ""
-	session.Mode = parley.ModeForeground // its turn is run by the process that took it
+	session.Mode = parley.ModeForeground // this process runs its turn
 	return &Memory{
 		Reads: reads, agent: agent, fresh: fresh, base: session.LastSequence,
 		tx: transition.New(log), head: transition.Head{Session: session},
@@ -81,10 +79,10 @@ func New(reads Reads, session parley.Session, agent parley.Agent, fresh bool, lo
 	}
 }
 
-// Tell names who is told of events; call it before the first transition.
+// Tell sets the listener for events; call it before the first transition.
 func (m *Memory) Tell(hints store.Hints) { m.hints = hints }
 
-// transact runs a transition and keeps what it changed, all of it or nothing.
+// transact runs a transition and keeps its changes, all or none.
 func transact[T any](m *Memory, step func(*transition.Tx) (T, error)) (T, error) {
 	m.mu.Lock()
 	m.tx.Begin(rows{m}, parley.Now())
@@ -112,7 +110,7 @@ func transact[T any](m *Memory, step func(*transition.Tx) (T, error)) (T, error)
 	return result, nil
 }
 
-// keep takes over a session as a transition left it.
+// keep stores a session as a transition left it.
 func (m *Memory) keep(h *transition.Head) {
 	m.head = transition.Head{
 		Session:    h.Session,
@@ -166,8 +164,8 @@ func (m *Memory) settleCall(settled *store.CallSettled) {
 	}
 }
 
-// Outcome is what a dry run would have written: the turn, its messages by sequence
-// and its calls by time. Hashes are left out: they would chain what is not there.
+// Outcome returns what the dry run would have written: the turn, its messages by sequence and its calls by time. It
+// omits hashes, which would chain to messages that do not exist.
 func (m *Memory) Outcome(turnID parley.ID) (parley.Turn, []parley.Message, []parley.Call) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -10,8 +10,7 @@ import (
 	"example.org/parley/store"
 )
 
-// rows is what the transitions of a dry run read. What only other transitions
-// ask for is not there.
+// rows implements transition.Rows for a dry run. What only other transitions read is absent.
 type rows struct{ m *Memory }
 
 var _ transition.Rows = rows{}
@@ -78,7 +77,7 @@ func (r rows) SessionOf(_, messageID parley.ID) (parley.ID, error) {
 
 func (r rows) Message(_, id parley.ID) (*parley.Message, error) { return r.m.message(id), nil }
 
-// message is one that the dry run made; nil for others.
+// message returns a message that the dry run made, or nil.
 func (m *Memory) message(id parley.ID) *parley.Message {
 	i := slices.IndexFunc(m.messages, func(one parley.Message) bool { return one.ID == id })
 	if i < 0 {
@@ -168,13 +167,13 @@ func (r rows) HasFile(workspaceID, fileID parley.ID) (bool, error) {
 	return err == nil, err
 }
 
-// The worker has looked at the budgets before it asks: what it found still holds.
+// Fits is true: the worker checked the budgets before asking, and they have not changed.
 func (rows) Fits(parley.ID, *store.Charge, parley.Reserved) (bool, error) { return true, nil }
 func (rows) Refuses(parley.ID, *store.Refusal) (bool, error)              { return true, nil }
 func (rows) Warned(parley.ID, parley.ID, parley.Limit) (bool, error)      { return false, nil }
 func (rows) Rate(parley.ID, parley.ID, int) (time.Duration, error)        { return 0, nil }
 
-// Whoever runs a dry run holds it.
+// MayClaim is true: the caller of a dry run holds it.
 func (rows) MayClaim(parley.ID) (bool, error) { return true, nil }
 func (rows) Alive(parley.ID) (bool, error)    { return true, nil }
 
@@ -214,7 +213,7 @@ func (rows) Posted(*transition.Head, string) (transition.Earlier, error) {
 
 func (rows) Created(parley.ID, string) (transition.Earlier, error) { return transition.Earlier{}, nil }
 
-// No session is forked in a dry run.
+// Shared is empty: a dry run forks no session.
 func (rows) Shared(*transition.Head) ([]transition.Part, error) { return nil, nil }
 func (rows) Stretch(*transition.Head, []transition.Part, int64, int) ([]transition.Link, error) {
 	return nil, nil

@@ -10,7 +10,7 @@ import (
 	"example.org/parley/store"
 )
 
-// holder is the process that a dry run's turn is claimed for.
+// holder is the process that claims a dry run's turn.
 var holder = parley.NewID() //nolint:gochecknoglobals // a name, never written
 
 // Post records the message in memory and claims its turn.
@@ -48,7 +48,7 @@ func (m *Memory) Heads(context.Context, []parley.ID) ([]store.HeadState, error) 
 	}, nil
 }
 
-// Session is the session with what the dry run made of it, or a real one.
+// Session returns the dry run's state of its session, or a real session.
 func (m *Memory) Session(ctx context.Context, scope store.Scope, id parley.ID) (parley.Session, error) {
 	if id != m.head.ID {
 		return m.Reads.Session(ctx, scope, id)
@@ -58,7 +58,7 @@ func (m *Memory) Session(ctx context.Context, scope store.Scope, id parley.ID) (
 	return m.head.Session, nil
 }
 
-// Turn finds one of the dry run's, or a real one.
+// Turn returns a turn of the dry run, or a real one.
 func (m *Memory) Turn(ctx context.Context, scope store.Scope, id parley.ID) (parley.Turn, error) {
 	m.mu.Lock()
 	turn, own := m.turns[id]
@@ -86,8 +86,7 @@ func (m *Memory) Calls(
 	return m.Reads.Calls(ctx, scope, sessionID, query)
 }
 
-// ContextTail reads what the dry run has made, newest first, and behind it the
-// record as it was when the dry run began.
+// ContextTail reads the dry run's messages, newest first, followed by the record as it was when the dry run began.
 func (m *Memory) ContextTail(
 	ctx context.Context,
 	workspaceID, sessionID parley.ID,
@@ -118,7 +117,7 @@ func (m *Memory) ContextTail(
 	return append(tail, older...), more, err
 }
 
-// ContextHead is the real one: a dry run pins nothing and sums nothing up.
+// ContextHead returns the real head: a dry run pins nothing and writes no summary.
 func (m *Memory) ContextHead(ctx context.Context, workspaceID, sessionID parley.ID) (parley.ContextHead, error) {
 	if m.fresh {
 		return parley.ContextHead{}, nil
@@ -126,8 +125,7 @@ func (m *Memory) ContextHead(ctx context.Context, workspaceID, sessionID parley.
 	return m.Reads.ContextHead(ctx, workspaceID, sessionID)
 }
 
-// Budgets are the real ones, as if those that are missing had been made, with what
-// the dry run has spent.
+// Budgets returns the real budgets, as if missing ones had been made, plus what the dry run has spent.
 func (m *Memory) Budgets(
 	ctx context.Context,
 	workspaceID parley.ID,
@@ -150,7 +148,7 @@ func (m *Memory) Budgets(
 		b := &budgets[i]
 		if !b.Made && b.ID == m.head.ID {
 			b.Tokens, b.Cost = m.head.Statistics.InputTokens+m.head.Statistics.OutputTokens, m.head.Statistics.Cost
-			b.Tokens, b.Cost = b.Tokens-m.spent.Tokens, b.Cost-m.cost() // they hold what was spent here
+			b.Tokens, b.Cost = b.Tokens-m.spent.Tokens, b.Cost-m.cost() // they include the spending of this dry run
 		}
 		b.Made = true
 		b.Tokens, b.DayTokens = b.Tokens+m.spent.Tokens, b.DayTokens+m.spent.Tokens
@@ -166,7 +164,7 @@ func (m *Memory) cost() parley.Money {
 	return *m.spent.Cost
 }
 
-// The transitions of a running turn, as store.Turns has them.
+// Transitions of a running turn, as in store.Turns.
 
 // RecoverTurn implements store.Turns.
 func (m *Memory) RecoverTurn(_ context.Context, fence store.Fence) (store.TurnState, error) {
@@ -281,9 +279,9 @@ func (m *Memory) RateWait(context.Context, parley.ID, parley.ID, int) (time.Dura
 	return 0, nil
 }
 
-// What belongs to processes and to others than this turn is not done here.
+// What belongs to processes or to other turns is not available here.
 
-// errNoProcess answers what no turn asks for.
+// errNoProcess is the error of methods that no turn calls.
 func errNoProcess() error {
 	return parley.Errorf(parley.CodeInternal, "a dry run has no process, no lease and no outbox")
 }

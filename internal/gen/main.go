@@ -8,12 +8,13 @@ import (
 
 	"example.org/parley/internal/gen/events"
 	"example.org/parley/internal/gen/output"
+	"example.org/parley/internal/gen/schema"
 	"example.org/parley/internal/gen/settings"
 	"example.org/parley/internal/gen/tables"
 )
 
 func generators() []output.Generator {
-	return []output.Generator{events.Files, settings.Files, tables.Files}
+	return []output.Generator{events.Files, settings.Files, schema.Files, tables.Files}
 }
 
 func main() {

@@ -1,5 +1,5 @@
-// Package inflight counts the memory held by work in progress: bodies and responses of requests,
-// answers of models. Nothing here waits: if there is not enough, the caller has to refuse the work.
+// Package inflight counts the memory held by work in progress: bodies and responses of requests, answers of models.
+// Nothing here waits: if there is not enough, the caller must refuse the work.
 package inflight
 
 import (
@@ -10,20 +10,19 @@ import (
 
 // Bytes counts bytes by owner. It is safe for concurrent use; the zero value has no room.
 type Bytes struct {
-	most, own int64 // of everybody, of one owner
+	most, own int64 // in all, per owner
 
 	mu  sync.Mutex // guards the rest
 	all int64
 	of  map[parley.ID]int64
 }
 
-// NewBytes has room for so many bytes of everybody, and of one owner.
+// NewBytes returns a Bytes with room for the given bytes in all, and per owner.
 func NewBytes(most, own int64) *Bytes {
 	return &Bytes{most: most, own: own, of: map[parley.ID]int64{}}
 }
 
-// Take counts n more bytes of an owner; false, and nothing counted, where that is more
-// than there is room for. Give gives them back.
+// Take counts n more bytes of an owner; it returns false and counts nothing if they do not fit. Give gives them back.
 func (b *Bytes) Take(owner parley.ID, n int64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -35,7 +34,7 @@ func (b *Bytes) Take(owner parley.ID, n int64) bool {
 	return true
 }
 
-// Give gives back n bytes that were taken for an owner.
+// Give gives back n bytes taken for an owner.
 func (b *Bytes) Give(owner parley.ID, n int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

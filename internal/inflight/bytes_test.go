@@ -7,8 +7,7 @@ import (
 	"example.org/parley"
 )
 
-// TestBytes: nobody takes more than their own share, nobody what others hold, and what is
-// given back can be taken again.
+// TestBytes: no owner takes more than its share, nor what others hold, and returned bytes can be taken again.
 func TestBytes(t *testing.T) {
 	t.Parallel()
 	ada, ben := parley.NewID(), parley.NewID()

@@ -5,10 +5,9 @@ import (
 	"runtime/debug"
 )
 
-// Scale is by how many times what is bounded for 1 GiB of memory may be more: as many as
-// GOMEMLIMIT names, 1 where it names less or nothing.
+// Scale returns the factor for bounds given per GiB of memory: the GiB of GOMEMLIMIT, at least 1.
 func Scale() int64 {
-	limit := debug.SetMemoryLimit(-1) // asks, and changes nothing
+	limit := debug.SetMemoryLimit(-1) // a negative limit only reads
 	if limit == math.MaxInt64 {
 		return 1
 	}

@@ -23,12 +23,12 @@ func main() {
 	}
 }
 
-// format wraps documents in place. The error names what is too wide after that.
+// format wraps documents in place. Its error lists lines that are still too wide.
 func format(root string, names []string) error {
 	left := 0
 	for _, name := range names {
 		path := filepath.Join(root, name)
-		before, err := os.ReadFile(path) //nolint:gosec // of this tree
+		before, err := os.ReadFile(path) //nolint:gosec // a file of this tree
 		if err != nil {
 			return err
 		}

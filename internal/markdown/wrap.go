@@ -9,10 +9,10 @@ import (
 	"unicode/utf8"
 )
 
-// width is how many columns a line may have.
+// width is the most columns of a line.
 const width = 120
 
-// skipped are directories of others' documents, and of what the tree makes from its own.
+// skipped are directories of others' documents, and of generated files.
 var skipped = []string{ //nolint:gochecknoglobals // a constant
 	".git",
 	".cache",
@@ -41,8 +41,7 @@ func documents(root string) ([]string, error) {
 	return names, err
 }
 
-// tooWide counts from 1 the lines that are wider than they may be: all but rows of
-// tables, and words that cannot be broken.
+// tooWide returns, counted from 1, the lines that are too wide, except rows of tables and words that cannot be broken.
 func tooWide(text string) []int {
 	var wide []int
 	for i, line := range strings.Split(text, "\n") {
@@ -59,19 +58,19 @@ var (
 	fence = regexp.MustCompile("^\\s*(?:```|~~~)")
 	item  = regexp.MustCompile(`^\s*(?:[-*+]|[0-9]+[.)]|>) +`)
 	alone = regexp.MustCompile(`^\s*(?:#|<|\||---|===|\[\^?[^\]]+\]:)`)
-	// begins is a word that would mean something else at the beginning of a line.
+	// begins matches a word that would change its meaning at the beginning of a line.
 	begins = regexp.MustCompile(`^(?:[-*+>|]|#+|=+|-+|[0-9]+[.)]|<.*|` + "```.*)$")
 )
 
-// wrap breaks paragraphs and list items with a line that is too wide anew. Code, tables,
-// headings, HTML and the block before the first heading's title stay as they are.
+// wrap re-breaks paragraphs and list items that contain a line too wide. Code, tables, headings, HTML and the front
+// matter stay unchanged.
 func wrap(text string) string {
 	lines := strings.Split(text, "\n")
 	var out, block []string
 	flush := func() {
 		out, block = append(out, broken(block)...), nil
 	}
-	front := lines[0] == "---" // what tells of the document, up to the next ---
+	front := lines[0] == "---" // the front matter, up to the next ---
 	fenced := front
 	for i, line := range lines {
 		switch {
@@ -92,8 +91,7 @@ func wrap(text string) string {
 	return strings.Join(out, "\n")
 }
 
-// code reports whether a line is indented code: four spaces behind an empty line that
-// no list item went before.
+// code reports whether a line is indented code: four spaces after an empty line that does not follow a list item.
 func code(line string, block, out []string) bool {
 	if !strings.HasPrefix(line, "    ") || len(block) > 0 || item.MatchString(line) {
 		return false
@@ -106,7 +104,7 @@ func code(line string, block, out []string) bool {
 	return true
 }
 
-// broken is a paragraph or a list item in lines that fit, or as it is when they do.
+// broken returns a paragraph or list item in lines that fit, unchanged if they already do.
 func broken(block []string) []string {
 	if !slices.ContainsFunc(block, func(line string) bool { return utf8.RuneCountInString(line) > width }) ||
 		slices.ContainsFunc(
@@ -139,11 +137,11 @@ func broken(block []string) []string {
 	return append(out, line)
 }
 
-// words are what a line may be broken between: a piece of code is one, and so is a word
-// with those behind it that must not begin a line.
+// words splits text into units that a line may be broken between: a piece of code is one, and so is a word with those
+// after it that must not begin a line.
 func words(text string) []string {
 	var all []string
-	open := "" // the backticks of the code that the last word is in
+	open := "" // the backticks of the code around the last word
 	for _, field := range strings.Fields(text) {
 		if open != "" || len(all) > 0 && begins.MatchString(field) {
 			all[len(all)-1] += " " + field

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestDocumentsFit: every document of the tree is within its columns.
+// TestDocumentsFit: every document of the tree keeps within its columns.
 func TestDocumentsFit(t *testing.T) {
 	t.Parallel()
 	const root = "../.."
@@ -28,7 +28,7 @@ func TestDocumentsFit(t *testing.T) {
 	}
 }
 
-// long is a sentence of some hundred and fifty columns.
+// long is a sentence of about 150 columns.
 var long = strings.TrimSpace(strings.Repeat("nine wide ", 15))
 
 func TestWrap(t *testing.T) {
@@ -47,7 +47,7 @@ func TestWrap(t *testing.T) {
 		"fenced code":   {"```sh\n" + long + "\n```\n", "```sh\n" + long + "\n```\n"},
 		"indented code": {"Text.\n\n    " + long + "\n", "Text.\n\n    " + long + "\n"},
 		"a heading":     {"# " + long + "\n" + "text\n", "# " + long + "\n" + "text\n"},
-		"what tells of a document": {"---\nabout: " + long + "\n---\n\ntext\n",
+		"front matter": {"---\nabout: " + long + "\n---\n\ntext\n",
 			"---\nabout: " + long + "\n---\n\ntext\n"},
 		"code is one word":         {row[:110] + "`a b c d e f` x\n", row[:109] + "\n`a b c d e f` x\n"},
 		"no word becomes a marker": {row[:110] + "a 1. - # > | b\n", row[:109] + "\na 1. - # > | b\n"},

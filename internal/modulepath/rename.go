@@ -14,11 +14,11 @@ import (
 	"strings"
 )
 
-// modulePath is what a path must look like for Go to fetch it: a host with a dot first.
+// modulePath is the form of a path that Go can fetch: a host with a dot first.
 var modulePath = regexp.MustCompile(`^[a-z0-9-]+(\.[a-z0-9-]+)+(/[A-Za-z0-9_-]+([.~][A-Za-z0-9_-]+)*)*$`)
 
-// rename gives the tree below root another module path and names the files that it
-// changed. It changes nothing when a file cannot be read or the path is not valid.
+// rename gives the tree below root another module path and returns the names of changed files. It changes nothing if a
+// file cannot be read or the path is invalid.
 func rename(root, path string) ([]string, error) {
 	if !modulePath.MatchString(path) {
 		return nil, fmt.Errorf(
@@ -37,7 +37,7 @@ func rename(root, path string) ([]string, error) {
 	r := newRewriter(old, path, files)
 	texts := map[string][]byte{}
 	for _, name := range files {
-		before, err := os.ReadFile(filepath.Join(root, name)) //nolint:gosec // of this tree
+		before, err := os.ReadFile(filepath.Join(root, name)) //nolint:gosec // a file of this tree
 		if err != nil {
 			return nil, err
 		}
@@ -73,9 +73,9 @@ func write(root string, texts map[string][]byte) ([]string, error) {
 	return append(names, "go.mod"), nil
 }
 
-// tidy puts the lines of a go.mod in order, where a new path has moved them.
+// tidy reorders the lines of a go.mod after a change of path.
 func tidy(path string) error {
-	command := exec.Command( //nolint:gosec,noctx // of this tree, and takes milliseconds
+	command := exec.Command( //nolint:gosec,noctx // a fixed command that takes milliseconds
 		"go",
 		"mod",
 		"edit",
@@ -88,9 +88,9 @@ func tidy(path string) error {
 	return nil
 }
 
-// declared is the path in a go.mod.
+// declared returns the path in a go.mod.
 func declared(path string) (string, error) {
-	text, err := os.ReadFile(path) //nolint:gosec // of this tree
+	text, err := os.ReadFile(path) //nolint:gosec // a file of this tree
 	if err != nil {
 		return "", err
 	}
@@ -102,10 +102,10 @@ func declared(path string) (string, error) {
 	return "", errors.New(path + " has no module line")
 }
 
-// skipped are directories of others' files, and of what the tree makes from its own.
+// skipped are directories of others' files, and of generated files.
 var skipped = []string{".git", ".cache", "bin", "dist", "node_modules"} //nolint:gochecknoglobals // a constant
 
-// sources names the files of the tree that are text, by their paths below root.
+// sources returns the tree's text files, by their paths below root.
 func sources(root string) ([]string, error) {
 	var names []string
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
@@ -140,7 +140,7 @@ func newRewriter(old, path string, files []string) *rewriter {
 	return r
 }
 
-// file is a file with the new path. What is not text stays as it is.
+// file returns a file with the new path. Files that are not text stay unchanged.
 func (r *rewriter) file(name string, text []byte) []byte {
 	if bytes.IndexByte(text, 0) >= 0 {
 		return text
@@ -153,22 +153,21 @@ func (r *rewriter) file(name string, text []byte) []byte {
 	case strings.HasSuffix(name, ".go") || strings.HasSuffix(name, ".md"):
 		means = r.quoted
 	default:
-		return text // a plain word in quotes is any word there
+		return text // there, a plain word in quotes may be any word
 	}
 	var renamed []byte
 	for line := range strings.Lines(string(text)) {
 		renamed = r.line(renamed, line, means)
 	}
 	if strings.HasSuffix(name, ".go") && !bytes.Equal(text, renamed) {
-		if sorted, err := format.Source(renamed); err == nil { // imports are in order, under the new path too
+		if sorted, err := format.Source(renamed); err == nil { // keep imports in order under the new path
 			return sorted
 		}
 	}
 	return renamed
 }
 
-// line appends a line with the new path wherever the old one, with what stands before
-// and after it, means the module.
+// line appends a line with the new path wherever the old one, judged by its context, means the module.
 func (r *rewriter) line(to []byte, line string, means func(before, after string) bool) []byte {
 	done := 0
 	for {
@@ -187,21 +186,20 @@ func (r *rewriter) line(to []byte, line string, means func(before, after string)
 	}
 }
 
-// renamed reports whether what begins with the old path is the new one already, after
-// a run that was interrupted.
+// renamed reports whether text that begins with the old path is already the new one, after an interrupted run.
 func (r *rewriter) renamed(after string) bool {
 	rest, longer := strings.CutPrefix(r.path, r.old)
 	return longer && strings.HasPrefix(after, rest)
 }
 
-// word is a path in a go.mod: between spaces, or before a package.
+// word matches a path in a go.mod: between spaces, or before a package.
 func (r *rewriter) word(before, after string) bool {
 	return (before == "" || strings.ContainsAny(before[len(before)-1:], " \t(")) &&
 		(after == "" || strings.ContainsAny(after[:1], "/ \t\r\n)"))
 }
 
-// dotted is a path with a dot anywhere else: neither the end of an address nor the
-// beginning of a longer name. A full stop may end a sentence.
+// dotted matches a path with a dot elsewhere, neither at the end of an address nor at the beginning of a longer name. A
+// full stop may end a sentence.
 func (r *rewriter) dotted(before, after string) bool {
 	if before != "" && (partOfPath(before[len(before)-1]) || before[len(before)-1] == '/') {
 		return false
@@ -216,7 +214,7 @@ func partOfPath(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("._~-", c) >= 0
 }
 
-// imported are the beginning and the end of a line that imports the root.
+// imported matches the beginning and the end of a line that imports the root.
 var (
 	beforeImport = regexp.MustCompile(`^(?:\s*import (?:[\w.]+ )?|\s+(?:[\w.]+ )?)"$`)
 	afterImport  = regexp.MustCompile(`^"\s*(?://.*)?\s*$`)
@@ -225,8 +223,8 @@ var (
 // versionAfter is what follows a module in a requirement.
 var versionAfter = regexp.MustCompile(`^@(?:v\d|latest)`)
 
-// quoted is a path that is a plain word. It means the module only where it must: in
-// quotes before a package of the tree, a version or a replacement, or as an import.
+// quoted matches a path that is a plain word. It means the module only where it must: in quotes before a package of the
+// tree, a version or a replacement, or as an import.
 func (r *rewriter) quoted(before, after string) bool {
 	if !strings.HasSuffix(before, `"`) || after == "" {
 		return false

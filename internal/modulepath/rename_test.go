@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What names the module changes, and nothing that only looks like it.
+// References to the module change; text that only looks alike does not.
 func TestWhatMeansTheModule(t *testing.T) {
 	t.Parallel()
 	files := []string{"doc.go", "client/client.go", "cmd/parley/main.go", "docs/library.md"}

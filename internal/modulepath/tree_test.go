@@ -19,12 +19,12 @@ import (
 
 const (
 	root      = "../.."
-	elsewhere = "example.net/some" + "/where/parley" // in two, so that the way back leaves this line alone
-	treeTime  = 6 * time.Minute                      // for every command of this test together
+	elsewhere = "example.net/some" + "/where/parley" // split, so that renaming back leaves this line alone
+	treeTime  = 6 * time.Minute                      // for all commands of this test together
 )
 
-// A copy of the tree takes another path by one command, builds under it in all of its
-// modules, and is used from outside as docs/library.md says. The network is not asked.
+// One command gives a copy of the tree another path; all of its modules build under it, and it is used from outside as
+// docs/library.md says. The test needs no network.
 func TestTheTreeTakesAnotherPath(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles the whole tree under another path")
@@ -47,7 +47,7 @@ func TestTheTreeTakesAnotherPath(t *testing.T) {
 	if again := sums(t, tree); again != once {
 		t.Error("the second run changes something")
 	}
-	r.in(tree, "go", "list", "-test", "-deps", "./...") // an import that leads nowhere is an error, in tests too
+	r.in(tree, "go", "list", "-test", "-deps", "./...") // a dangling import is an error, in tests too
 	for _, module := range []string{"llm/difftest", "httpapi/gencheck", "deploy/check"} {
 		r.in(filepath.Join(tree, module), "go", "list", "-test", "-deps", "./...")
 	}
@@ -68,15 +68,15 @@ func TestTheTreeTakesAnotherPath(t *testing.T) {
 	}
 	useFromOutside(r, app, binary)
 
-	if strings.Contains(old, ".") { // else there is no way back: Go would not fetch it
+	if strings.Contains(old, ".") { // otherwise Go could not fetch the old path
 		r.in(tree, "make", "module", "MODULE="+old)
 		if sums(t, tree) != before {
-			t.Error("the way back leads to another tree")
+			t.Error("renaming back gives another tree")
 		}
 	}
 }
 
-// useFromOutside does what docs/library.md says, in a module of its own beside the tree.
+// useFromOutside follows docs/library.md in a separate module beside the tree.
 func useFromOutside(r runner, app, binary string) {
 	page, err := os.ReadFile(filepath.Join(filepath.Dir(app), "parley", "docs", "library.md"))
 	if err != nil {
@@ -109,7 +109,7 @@ func useFromOutside(r runner, app, binary string) {
 	}
 }
 
-// blocks are the code blocks of a page in one language.
+// blocks returns a page's code blocks in one language.
 func blocks(page []byte, language string) []string {
 	var found []string
 	for _, block := range regexp.MustCompile("(?ms)^```"+language+"\n(.*?)^```$").FindAllSubmatch(page, -1) {
@@ -125,10 +125,10 @@ type runner struct {
 	env []string
 }
 
-// in runs a command in a directory and answers what it prints to its standard output.
+// in runs a command in a directory and returns its standard output.
 func (r runner) in(dir string, name string, args ...string) string {
 	r.t.Helper()
-	command := exec.CommandContext(r.ctx, name, args...) //nolint:gosec // of this test
+	command := exec.CommandContext(r.ctx, name, args...) //nolint:gosec // a command of this test
 	command.Dir, command.Env = dir, append(
 		os.Environ(),
 		append(r.env, "GOPROXY=off", "GOSUMDB=off", "GOWORK=off", "CGO_ENABLED=0")...)
@@ -140,7 +140,7 @@ func (r runner) in(dir string, name string, args ...string) string {
 	return out.String()
 }
 
-// serve starts a server, and answers its address and what ends it.
+// serve starts a server, and returns its address and a function that ends it.
 func (r runner) serve(binary string) (string, func()) {
 	command := exec.CommandContext(
 		r.ctx,
@@ -176,7 +176,7 @@ func (r runner) serve(binary string) (string, func()) {
 	}
 }
 
-// each visits the files of a tree that a build of it needs.
+// each visits the files of a tree that its build needs.
 func each(t *testing.T, dir string, visit func(name string, text []byte, mode fs.FileMode) error) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
@@ -218,7 +218,7 @@ func copyTree(t *testing.T, to string) {
 	})
 }
 
-// sums is one hash of all files of a tree.
+// sums returns one hash of all files of a tree.
 func sums(t *testing.T, dir string) [sha256.Size]byte {
 	t.Helper()
 	all := sha256.New()

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// MaxRedirects bounds the redirects that one request follows.
+	// MaxRedirects bounds the redirects followed by one request.
 	MaxRedirects = 5
 
 	dialWithin      = 10 * time.Second
@@ -26,22 +26,21 @@ const (
 	idleConnections = 16 // per host
 )
 
-// ErrPrivate is what a connection to a private address ends with.
+// ErrPrivate ends a connection to a private address.
 var ErrPrivate = errors.New("this address lies in a private network, which is not allowed here")
 
-// Options say whom a client may talk to.
+// Options say which servers a client may contact.
 type Options struct {
-	// Origin is whom Header is for: scheme, host and port.
+	// Origin is the scheme, host and port that Header is for.
 	Origin *url.URL
-	// Header is set on requests to Origin alone, credentials included.
+	// Header is set only on requests to Origin; it may contain credentials.
 	Header http.Header
-	// AllowPrivate also lets it reach loopback, private and link-local addresses.
+	// AllowPrivate also permits loopback, private and link-local addresses.
 	AllowPrivate bool
 }
 
-// NewClient makes a client. It uses no proxy: what a proxy connects to could not
-// be checked here. The caller bounds each request by its context, and closes idle
-// connections when it needs the client no more.
+// NewClient makes a client. It uses no proxy, because the target of a proxy could not be checked here. The caller
+// bounds each request by its context, and closes idle connections when it no longer needs the client.
 func NewClient(options Options) *http.Client {
 	dialer := &net.Dialer{Timeout: dialWithin, KeepAlive: 30 * time.Second}
 	if !options.AllowPrivate {
@@ -62,8 +61,8 @@ func NewClient(options Options) *http.Client {
 	}
 }
 
-// refusePrivate is called with the address that a connection is about to be made
-// to, after names were resolved: nothing can change in between.
+// refusePrivate is called with the address about to be connected to, after names were resolved: nothing can change in
+// between.
 func refusePrivate(_, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -77,8 +76,8 @@ func refusePrivate(_, address string, _ syscall.RawConn) error {
 
 type headerKey struct{}
 
-// WithHeader carries headers of one request to a client of this package, which sends
-// them to its Origin and, where that redirects to another, not there.
+// WithHeader attaches headers of one request for a client of this package, which sends them to its Origin but not to
+// another host that it redirects to.
 func WithHeader(ctx context.Context, header map[string]string) context.Context {
 	return context.WithValue(ctx, headerKey{}, header)
 }
@@ -90,7 +89,7 @@ type authorised struct {
 	header http.Header
 }
 
-// RoundTrip implements http.RoundTripper. Redirected requests pass here too.
+// RoundTrip implements http.RoundTripper. Redirected requests pass through here too.
 func (a *authorised) RoundTrip(r *http.Request) (*http.Response, error) {
 	own, _ := r.Context().Value(headerKey{}).(map[string]string)
 	if a.origin == nil || len(a.header)+len(own) == 0 || r.URL.Scheme != a.origin.Scheme ||

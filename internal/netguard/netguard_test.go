@@ -45,7 +45,7 @@ func TestPublic(t *testing.T) {
 	}
 }
 
-// get asks and closes what is answered.
+// get sends a request and closes the answer.
 func get(t *testing.T, client *http.Client, target string) (status int, err error) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, target, nil)
@@ -71,7 +71,7 @@ func TestPrivateAddressesAreRefusedAtConnectTime(t *testing.T) {
 		}
 	}
 	if asked {
-		t.Error("the server was asked")
+		t.Error("the server was contacted")
 	}
 	if status, err := get(
 		t,
@@ -83,7 +83,7 @@ func TestPrivateAddressesAreRefusedAtConnectTime(t *testing.T) {
 	}
 }
 
-// A connection is judged by the address that it is made to, in every family.
+// A connection is judged by its actual address, in every family.
 func TestPrivateIPv6AddressesAreRefusedAtConnectTime(t *testing.T) {
 	for _, address := range []string{
 		"[fc00::1]:443", "[fd12:3456:789a::1]:80", "[fe80::1]:80", "[fe80::1%eth0]:80", "[febf::1%1]:443",
@@ -102,7 +102,7 @@ func TestPrivateIPv6AddressesAreRefusedAtConnectTime(t *testing.T) {
 	}
 }
 
-// TestCredentialsStayWithTheirOrigin: a redirect to another port carries none.
+// TestCredentialsStayWithTheirOrigin: a redirect to another port does not get them.
 func TestCredentialsStayWithTheirOrigin(t *testing.T) {
 	seen := map[string]string{}
 	note := func(name string) http.HandlerFunc {

@@ -2,8 +2,8 @@ package netguard
 
 import "net/netip"
 
-// reserved are networks that no public server answers from, beside those that
-// net/netip knows (RFC 6890 and IANA's registries of special addresses).
+// reserved are networks without public servers, besides those known to net/netip (RFC 6890 and IANA's registries of
+// special addresses).
 var reserved = []netip.Prefix{ //nolint:gochecknoglobals // never written
 	netip.MustParsePrefix("0.0.0.0/8"),
 	netip.MustParsePrefix("100.64.0.0/10"), // shared by carriers
@@ -20,18 +20,16 @@ var reserved = []netip.Prefix{ //nolint:gochecknoglobals // never written
 	netip.MustParsePrefix("3fff::/20"),     // documentation
 }
 
-// unicast is what public IPv6 addresses are given out of. All else is private, local,
-// reserved or tunnelled: IPv4-compatible addresses, NAT64's local ones, site-local ones
-// of old.
+// unicast is the range of public IPv6 addresses. All others are private, local, reserved or tunnelled: IPv4-compatible
+// addresses, NAT64's local ones, deprecated site-local ones.
 var unicast = netip.MustParsePrefix("2000::/3") //nolint:gochecknoglobals // never written
 
-// translated is NAT64's well-known network: the way to IPv4 from a network without it.
-// The last four bytes are where it leads.
+// translated is NAT64's well-known network: the way to IPv4 from a network without it. The last four bytes are the IPv4
+// address.
 var translated = netip.MustParsePrefix("64:ff9b::/96") //nolint:gochecknoglobals // never written
 
-// Public reports whether an address can belong to a public server. One that leads to
-// an IPv4 address through a translator is judged by that; tunnels (Teredo, 6to4,
-// ISATAP, IPv4-compatible addresses) are never public.
+// Public reports whether an address can belong to a public server. An address that a translator maps to IPv4 is judged
+// by that; tunnels (Teredo, 6to4, ISATAP, IPv4-compatible addresses) are never public.
 func Public(address netip.Addr) bool {
 	address = address.Unmap().WithZone("")
 	if !address.IsGlobalUnicast() || address.IsPrivate() {
@@ -52,8 +50,8 @@ func Public(address netip.Addr) bool {
 	return unicast.Contains(address) && !isISATAP(bytes)
 }
 
-// isISATAP reports an address whose interface is an IPv4 address behind a tunnel
-// (RFC 5214): 0000:5efe or 0200:5efe, and the address.
+// isISATAP reports whether an address ends in an IPv4 address behind a tunnel (RFC 5214): 0000:5efe or 0200:5efe, and
+// the address.
 func isISATAP(bytes [16]byte) bool {
 	return bytes[8]&^2 == 0 && bytes[9] == 0 && bytes[10] == 0x5e && bytes[11] == 0xfe
 }

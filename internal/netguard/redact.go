@@ -5,12 +5,11 @@ import (
 	"strings"
 )
 
-// shortestSecret is the shortest value that is looked for: shorter ones would
-// blot out ordinary text.
+// shortestSecret is the shortest value searched for: shorter ones would blot out ordinary text.
 const shortestSecret = 6
 
-// Redact replaces the values of a header, and what stands behind a scheme such as
-// Bearer in them, wherever a server has repeated them.
+// Redact replaces the values of a header, and the parts after a scheme such as Bearer, wherever a server has repeated
+// them.
 func Redact(text string, header http.Header) string {
 	for _, values := range header {
 		for _, value := range values {

@@ -11,7 +11,7 @@ import (
 	"example.org/parley/internal/netguard"
 )
 
-// redirects stands for a public server: it redirects to whatever the query names.
+// redirects stands for a public server that redirects to the address in the query.
 type redirects struct{}
 
 func (redirects) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -23,8 +23,7 @@ func (redirects) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// A public server that redirects to a private address leads nowhere, however the
-// address is written: nothing is connected to.
+// A public server's redirect to a private address is refused, however the address is written: no connection is made.
 func TestRedirectsLeadNowherePrivate(t *testing.T) {
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", ":0")
 	if err != nil {

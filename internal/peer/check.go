@@ -10,8 +10,8 @@ import (
 // checkTime bounds Check.
 const checkTime = 2 * time.Second
 
-// Check reports whether this kernel tells whose a connection is: it looks up one of
-// this process's own. nil, or ErrUnsupported with what is in the way.
+// Check reports whether this kernel tells who owns a connection, by looking up one of this process's own. It returns
+// nil, or ErrUnsupported with the obstacle.
 func Check(ctx context.Context) error {
 	ctx, stop := context.WithTimeout(ctx, checkTime)
 	defer stop()
@@ -19,16 +19,16 @@ func Check(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(ErrUnsupported, err)
 	}
-	defer func() { _ = listener.Close() }() // nothing depends on it
+	defer func() { _ = listener.Close() }() // its error does not matter
 	client, err := new(net.Dialer).DialContext(ctx, "tcp", listener.Addr().String())
 	if err != nil {
 		return errors.Join(ErrUnsupported, err)
 	}
 	defer func() { _ = client.Close() }()
 	if until, ok := ctx.Deadline(); ok {
-		_ = listener.(*net.TCPListener).SetDeadline(until) //nolint:forcetypeassert // it is one
+		_ = listener.(*net.TCPListener).SetDeadline(until) //nolint:forcetypeassert // Listen returned one
 	}
-	for { // until it is ours that was accepted: anybody may connect
+	for { // until our own was accepted: anybody may connect
 		accepted, err := listener.Accept()
 		if err != nil {
 			return errors.Join(ErrUnsupported, err)

@@ -6,14 +6,13 @@ import (
 	"net/netip"
 )
 
-// What sock_diag says and is asked, from linux/netlink.h, linux/sock_diag.h and
-// linux/inet_diag.h. Headers are in the machine's byte order, ports and addresses in
-// the network's.
+// The messages of sock_diag, from linux/netlink.h, linux/sock_diag.h and linux/inet_diag.h. Headers use the machine's
+// byte order, ports and addresses the network's.
 const (
 	headerBytes  = 16 // struct nlmsghdr
 	requestBytes = 56 // struct inet_diag_req_v2
 	socketBytes  = 72 // struct inet_diag_msg
-	errorBytes   = 4  // of struct nlmsgerr, the number alone
+	errorBytes   = 4  // of struct nlmsgerr, only the number
 
 	byFamily    = 20 // SOCK_DIAG_BY_FAMILY
 	errorType   = 2  // NLMSG_ERROR
@@ -25,7 +24,7 @@ const (
 	allStates   = 0xffffffff
 	noCookie    = 0xffffffff
 
-	// Where the parts of inet_diag_msg stand.
+	// Positions of the fields of inet_diag_msg.
 	atState, atID, atUID, atInode = 1, 4, 64, 68
 )
 
@@ -35,10 +34,10 @@ var (
 	errNoSocket  = errors.New("peer: socket not found")
 )
 
-// noEntry is ENOENT, by which the kernel says that there is no such socket.
+// noEntry is ENOENT, by which the kernel reports that there is no such socket.
 const noEntry = 2
 
-// socket is what the kernel says of one.
+// socket is the kernel's description of a socket.
 type socket struct {
 	pair
 	state byte
@@ -69,7 +68,7 @@ func request(p pair, sequence uint32) []byte {
 	return out
 }
 
-// answered reads the kernel's answer to the request of that sequence.
+// answered reads the kernel's answer to the request with that sequence.
 func answered(raw []byte, sequence uint32) (socket, error) {
 	if len(raw) < headerBytes {
 		return socket{}, errMalformed
@@ -104,7 +103,7 @@ func described(body []byte) (socket, error) {
 	switch body[0] {
 	case familyIPv4:
 		local, remote = netip.AddrFrom4([4]byte(id[4:8])), netip.AddrFrom4([4]byte(id[20:24]))
-	case familyIPv6: // also of a socket that speaks IPv4 to us
+	case familyIPv6: // also a socket that speaks IPv4 to us
 		local, remote = netip.AddrFrom16([16]byte(id[4:20])).Unmap(), netip.AddrFrom16([16]byte(id[20:36])).Unmap()
 	default:
 		return socket{}, errMalformed
@@ -120,9 +119,8 @@ func described(body []byte) (socket, error) {
 	}, nil
 }
 
-// owner is the user of a live socket that is exactly the one asked for. A socket that
-// was closed has no inode, and says 0 for its user: its owner is unknown. A look-up that
-// finds no connection may answer with a listener.
+// owner returns the user of a live socket that is exactly the requested one. A closed socket has no inode and reports
+// user 0: its owner is unknown. If no connection is found, the kernel may answer with a listener.
 func (s *socket) owner(asked pair) (uint32, error) {
 	if s.pair != asked || s.state != established || s.inode == 0 {
 		return 0, ErrNobody

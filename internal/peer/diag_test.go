@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// answerOf is the kernel's answer about a socket.
+// answerOf returns the kernel's answer about a socket.
 func answerOf(s socket, sequence uint32) []byte {
 	out := make([]byte, headerBytes+socketBytes)
 	binary.NativeEndian.PutUint32(out, uint32(len(out)))
@@ -71,8 +71,7 @@ func TestOnlyTheLiveSocketAskedForHasAnOwner(t *testing.T) {
 	}
 }
 
-// FuzzAnswered: no answer takes the process down, and none that is cut or of another
-// question names a user.
+// FuzzAnswered: no answer crashes the process, and none that is cut or answers another question names a user.
 func FuzzAnswered(f *testing.F) {
 	p := pair{netip.MustParseAddrPort("127.0.0.1:40000"), netip.MustParseAddrPort("127.0.0.1:7878")}
 	whole := answerOf(socket{pair: p, state: established, uid: 1000, inode: 77}, 1)

@@ -13,18 +13,18 @@ import (
 	"sync"
 )
 
-// The reasons for which the other end stays unknown.
+// The reasons why the other end stays unknown.
 var (
-	// ErrUnsupported says that this kernel does not tell whose a connection is.
-	ErrUnsupported = errors.New("peer: this kernel does not tell whose a connection is")
-	// ErrNobody says that no live socket of a user that is known here is at the other end.
+	// ErrUnsupported says that this kernel does not tell who owns a connection.
+	ErrUnsupported = errors.New("peer: this kernel does not tell who owns a connection")
+	// ErrNobody says that the other end is not a live socket of a user known here.
 	ErrNobody = errors.New("peer: the other end is not a live socket of a known user")
 )
 
 // pair is a TCP connection as one of its sockets sees it.
 type pair struct{ local, remote netip.AddrPort }
 
-// otherEnd is the connection as the client's socket sees it.
+// otherEnd returns the connection as the client's socket sees it.
 func otherEnd(conn net.Conn) (pair, bool) {
 	ours, ok := conn.LocalAddr().(*net.TCPAddr)
 	if !ok {
@@ -38,7 +38,7 @@ func otherEnd(conn net.Conn) (pair, bool) {
 	return p, p.local.Addr().IsLoopback() && p.remote.Addr().IsLoopback()
 }
 
-// plain is an address without its IPv6 form of an IPv4 one.
+// plain returns an address without the IPv6 form of an IPv4 address.
 func plain(a netip.AddrPort) netip.AddrPort {
 	return netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
 }
@@ -47,21 +47,20 @@ func plain(a netip.AddrPort) netip.AddrPort {
 type connection struct {
 	conn net.Conn
 	ask  sync.Once
-	err  error // of the one look-up
+	err  error // of the only look-up
 }
 
-// contextKey is where a request's context holds its connection.
+// contextKey is the key of a connection in a request's context.
 type contextKey struct{}
 
-// ConnContext is for http.Server: it lets Own find the connection of a request.
+// ConnContext is for http.Server: it lets Own find a request's connection.
 func ConnContext(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, contextKey{}, &connection{conn: conn})
 }
 
-// Own reports whether a request comes from a program of this process's own user, or
-// of root: nil, ErrNobody for anybody else, ErrUnsupported where the kernel does not
-// tell. The kernel is asked once per connection, when this is first called; the
-// answer holds for the connection's life.
+// Own checks that a request comes from a program of this process's own user, or of root: it returns nil, ErrNobody for
+// anybody else, and ErrUnsupported if the kernel does not tell. It asks the kernel once per connection, at the first
+// call; the answer holds for the connection's life.
 func Own(ctx context.Context) error {
 	c, ok := ctx.Value(contextKey{}).(*connection)
 	if !ok {

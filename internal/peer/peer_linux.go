@@ -16,30 +16,30 @@ import (
 
 // The bounds of a look-up.
 const (
-	answerTime   = 1 // second, until the kernel's answer is there; it is at once
+	answerTime   = 1 // second to wait for the kernel's answer, which is immediate
 	answerBytes  = 4 << 10
-	mostMessages = 8 // read in search of the answer
+	mostMessages = 8 // messages read to find the answer
 )
 
 const (
 	overflowFile    = "/proc/sys/kernel/overflowuid"
 	usualOverflow   = 65534
 	userMapFile     = "/proc/self/uid_map"
-	wholeMapOfUsers = "0 0 4294967295" // of the machine's own user namespace
+	wholeMapOfUsers = "0 0 4294967295" // the map of the machine's own user namespace
 )
 
 // sequence numbers the requests of this process.
 //
-//nolint:gochecknoglobals // it only tells answers apart
+//nolint:gochecknoglobals // it only distinguishes answers
 var sequence atomic.Uint32
 
-// own checks one connection against this process's user.
+// own compares a connection's owner with this process's user.
 func own(conn net.Conn) error {
 	uid, err := owner(conn)
 	if err != nil {
 		return err
 	}
-	ours := uint32(os.Geteuid()) //nolint:gosec // a user's number
+	ours := uint32(os.Geteuid()) //nolint:gosec // a user id
 	switch {
 	case uid == ours && (uid != overflow() || knowsEveryUser()):
 		return nil
@@ -49,7 +49,7 @@ func own(conn net.Conn) error {
 	return ErrNobody
 }
 
-// owner is the user whose program is at the other end.
+// owner returns the user whose program is at the other end.
 func owner(conn net.Conn) (uint32, error) {
 	p, ok := otherEnd(conn)
 	if !ok {
@@ -66,8 +66,8 @@ func owner(conn net.Conn) (uint32, error) {
 	if err != nil {
 		return 0, err
 	}
-	// While our socket lives nobody else can have these addresses: what was found is
-	// its other end, and not a later connection from the same port.
+	// While our socket lives nobody else can have these addresses: the socket found is its other end, and not a later
+	// connection from the same port.
 	if !stillEstablished(conn) {
 		return 0, ErrNobody
 	}
@@ -80,7 +80,7 @@ func lookUp(p pair) (socket, error) {
 	if err != nil {
 		return socket{}, fmt.Errorf("peer: no netlink: %w", err)
 	}
-	defer func() { _ = unix.Close(fd) }() // nothing was written that could be lost
+	defer func() { _ = unix.Close(fd) }() // nothing written could be lost
 	if err := unix.SetsockoptTimeval(
 		fd,
 		unix.SOL_SOCKET,
@@ -91,7 +91,7 @@ func lookUp(p pair) (socket, error) {
 	}
 	asked := sequence.Add(1)
 	if err := unix.Sendto(fd, request(p, asked), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
-		return socket{}, fmt.Errorf("peer: the kernel is not asked: %w", err)
+		return socket{}, fmt.Errorf("peer: the kernel cannot be asked: %w", err)
 	}
 	raw := make([]byte, answerBytes)
 	for range mostMessages {
@@ -109,7 +109,7 @@ func lookUp(p pair) (socket, error) {
 	return socket{}, errMalformed
 }
 
-// stillEstablished reports whether our own socket of a connection lives.
+// stillEstablished reports whether our own socket of a connection is alive.
 func stillEstablished(conn net.Conn) bool {
 	raw, ok := conn.(syscall.Conn)
 	if !ok {
@@ -127,7 +127,7 @@ func stillEstablished(conn net.Conn) bool {
 	return err == nil && lives
 }
 
-// overflow is the number that stands for users who have none here.
+// overflow returns the number that stands for users without one here.
 func overflow() uint32 {
 	raw, err := os.ReadFile(overflowFile)
 	if err != nil { // /proc/sys may be hidden from this process
@@ -140,8 +140,8 @@ func overflow() uint32 {
 	return uint32(uid)
 }
 
-// knowsEveryUser reports whether each user of the machine has a number here, so that
-// the overflow's is one user's own.
+// knowsEveryUser reports whether each user of the machine has a number here, so that the overflow number belongs to a
+// user itself.
 func knowsEveryUser() bool {
 	raw, err := os.ReadFile(userMapFile)
 	return err == nil && strings.Join(strings.Fields(string(raw)), " ") == wholeMapOfUsers

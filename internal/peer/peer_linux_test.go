@@ -17,15 +17,15 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
 	patience = 10 * time.Second
-	somebody = 12345 // a user of the machine who is neither this one nor root
+	somebody = 12345 // a user of the machine other than this one and root
 )
 
-// served is a listener with the connection that a client made to it.
+// served is a listener with a client's connection to it.
 func served(t *testing.T, network, address string, dial func(string) net.Conn) (client, accepted net.Conn) {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), network, address)
 	if err != nil {
-		t.Skipf("%s is not to be had here: %v", address, err)
+		t.Skipf("%s is not available here: %v", address, err)
 	}
 	t.Cleanup(func() { _ = listener.Close() })
 	_ = listener.(*net.TCPListener).SetDeadline(time.Now().Add(patience))
@@ -49,8 +49,8 @@ func dialer(t *testing.T) func(string) net.Conn {
 	}
 }
 
-// dialAs makes the client's socket as another user: the kernel writes down whose the
-// thread is that makes it. Only root may; CI runs as root.
+// dialAs makes the client's socket as another user: the kernel records the user of the creating thread. Only root may;
+// CI runs as root.
 func dialAs(t *testing.T, uid int) func(string) net.Conn {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -58,7 +58,7 @@ func dialAs(t *testing.T, uid int) func(string) net.Conn {
 	}
 	return func(address string) net.Conn {
 		made := make(chan net.Conn, 1)
-		go func() { // ends with its thread, which stays the other user's
+		go func() { // ends with its thread, which keeps the other user
 			runtime.LockOSThread()
 			_ = unix.Setfsuid(uid)
 			client, err := new(net.Dialer).DialContext(t.Context(), "tcp", address)
@@ -90,8 +90,8 @@ func TestOwnProgramsAreKnown(t *testing.T) {
 	}
 }
 
-// TestIPv4ThroughIPv6 has a client with an IPv6 socket reach an IPv4 listener, and one
-// with an IPv4 socket a listener of both.
+// TestIPv4ThroughIPv6 connects a client with an IPv6 socket to an IPv4 listener, and one with an IPv4 socket to a
+// listener of both.
 func TestIPv4ThroughIPv6(t *testing.T) {
 	t.Parallel()
 	_, accepted := served(t, "tcp4", "127.0.0.1:0", func(address string) net.Conn {
@@ -139,8 +139,8 @@ func TestOtherUsersAreNobody(t *testing.T) {
 	}
 }
 
-// TestClosedSocketsAreNobodys: a client that is gone before the look-up leaves a
-// socket that says user 0, and one that has hung up is none that waits for an answer.
+// TestClosedSocketsAreNobodys: a client that is gone before the look-up leaves a socket that reports user 0, and one
+// that has hung up no longer waits for an answer.
 func TestClosedSocketsAreNobodys(t *testing.T) {
 	t.Parallel()
 	for name, leave := range map[string]func(*net.TCPConn) error{
@@ -163,8 +163,8 @@ func TestClosedSocketsAreNobodys(t *testing.T) {
 	}
 }
 
-// TestALaterConnectionDoesNotVouchForAnEarlierOne: the same addresses taken again,
-// once the first client was reset, are not the first one's.
+// TestALaterConnectionDoesNotVouchForAnEarlierOne: if the addresses are reused after the first client was reset, the
+// new connection is not taken for the first.
 func TestALaterConnectionDoesNotVouchForAnEarlierOne(t *testing.T) {
 	t.Parallel()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -189,15 +189,15 @@ func TestALaterConnectionDoesNotVouchForAnEarlierOne(t *testing.T) {
 		listener.Addr().String(),
 	)
 	if err != nil {
-		t.Skipf("the port was taken by somebody else: %v", err)
+		t.Skipf("another process took the port: %v", err)
 	}
 	defer func() { _ = again.Close() }()
 	if err := asked(before); !errors.Is(err, ErrNobody) {
-		t.Errorf("the reset connection is known by the later one: %v", err)
+		t.Errorf("the reset connection is taken for the later one: %v", err)
 	}
 }
 
-// TestOneLookUpPerConnection: what was found holds for the connection's life.
+// TestOneLookUpPerConnection: the result holds for the connection's life.
 func TestOneLookUpPerConnection(t *testing.T) {
 	t.Parallel()
 	client, accepted := served(t, "tcp", "127.0.0.1:0", dialer(t))

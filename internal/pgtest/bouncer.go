@@ -15,14 +15,14 @@ import (
 // bouncerPool is how many connections a bouncer keeps to a database.
 const bouncerPool = 10
 
-// Bouncer is a PgBouncer in transaction mode before a cluster: what a client
-// sends in one transaction and in the next may reach different connections.
+// Bouncer is a PgBouncer in transaction mode in front of a cluster: a client's successive transactions may use
+// different connections.
 type Bouncer struct {
 	dir    string
 	server *guarded
 }
 
-// Bouncer starts a PgBouncer before the cluster and waits until it answers.
+// Bouncer starts a PgBouncer in front of the cluster and waits until it responds.
 func (c *Cluster) Bouncer() (*Bouncer, error) {
 	program, err := exec.LookPath("pgbouncer")
 	if err != nil {
@@ -64,7 +64,7 @@ func (b *Bouncer) start(c *Cluster, program string) error {
 			filepath.Join(b.dir, name),
 			[]byte(text),
 			0o644,
-		); err != nil { //nolint:gosec // another user reads it
+		); err != nil { //nolint:gosec // a different user reads it
 			return err
 		}
 	}
@@ -88,14 +88,14 @@ func (b *Bouncer) start(c *Cluster, program string) error {
 		}
 		select {
 		case <-ctx.Done():
-			log, _ := os.ReadFile(filepath.Join(b.dir, logFile)) // it may be missing: then there is nothing to add
-			return fmt.Errorf("pgtest: PgBouncer does not answer: %w\n%s", err, log)
+			log, _ := os.ReadFile(filepath.Join(b.dir, logFile)) // may be missing; then there is nothing to add
+			return fmt.Errorf("pgtest: PgBouncer does not respond: %w\n%s", err, log)
 		case <-time.After(askAgain):
 		}
 	}
 }
 
-// URL is where a role finds a database of the cluster through the bouncer.
+// URL returns the address of a database of the cluster, for a role, through the bouncer.
 func (b *Bouncer) URL(role, database string) string {
 	return "postgres://" + role + "@/" + database + "?host=" + b.dir + "&port=" + port
 }

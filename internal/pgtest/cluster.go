@@ -21,42 +21,40 @@ import (
 )
 
 const (
-	// Superuser is the role that made the cluster, and Owner an ordinary one that
-	// may create roles and owns every database of Database, as Parley wants it.
+	// Superuser is the role that created the cluster. Owner is an ordinary role that may create roles and owns every
+	// database of Database, as Parley requires.
 	Superuser = "postgres"
 	Owner     = "parley"
 
 	port       = "5432"           // part of the socket's name
-	startBound = 60 * time.Second // to answer, after an immediate stop as well
+	startBound = 60 * time.Second // to respond, even after an immediate stop
 	askAgain   = 20 * time.Millisecond
 
 	sharedMemory = "/dev/shm"
-	roomInMemory = 6 << 30 // bytes: several clusters run beside each other
+	roomInMemory = 6 << 30 // bytes; several clusters run concurrently
 )
 
-// Options of a cluster; the zero value is fast and forgets everything when its
-// machine stops.
+// Options of a cluster; the zero value is fast and loses everything when the machine stops.
 type Options struct {
-	// Bin is the directory of initdb and postgres. Empty: PARLEY_PG_BIN, else the
-	// newest of /usr/lib/postgresql/*/bin.
+	// Bin is the directory of initdb and postgres. Empty: PARLEY_PG_BIN, or else the newest of
+	// /usr/lib/postgresql/*/bin.
 	Bin string
-	// Durable keeps what protects a real server's data: fsync and full page writes.
+	// Durable keeps the protections of a real server's data: fsync and full page writes.
 	Durable bool
 	// Settings are further settings of postgresql.conf.
 	Settings map[string]string
 }
 
-// Cluster is one PostgreSQL server and its data. It is ended by Close, and ends
-// by itself when the process that started it dies.
+// Cluster is one PostgreSQL server and its data. Close ends it, and so does the death of the process that started it.
 type Cluster struct {
-	dir     string // data in data, the socket beside it
+	dir     string // has data and, beside it, the socket
 	bin     string
 	as      *syscall.Credential // nil: this process's own user
 	options Options
 	server  *guarded // nil while it is stopped
 }
 
-// Start makes a cluster and waits until it answers.
+// Start creates a cluster and waits until it responds.
 func Start(options Options) (*Cluster, error) {
 	bin, err := binaries(options.Bin)
 	if err != nil {
@@ -73,8 +71,8 @@ func Start(options Options) (*Cluster, error) {
 	return c, nil
 }
 
-// place is where a cluster's data goes: into memory, where there is room and nothing
-// has to last, else into the system's directory for temporary files ("").
+// place returns where a cluster's data goes: into memory if there is room and nothing has to last, otherwise into the
+// system's directory for temporary files ("").
 func place(options Options) string {
 	var memory syscall.Statfs_t
 	if options.Durable || syscall.Statfs(sharedMemory, &memory) != nil ||
@@ -151,7 +149,7 @@ func (c *Cluster) configure() error {
 	return errors.Join(err, file.Close())
 }
 
-// Resume starts a stopped server again and waits until it answers.
+// Resume restarts a stopped server and waits until it responds.
 func (c *Cluster) Resume() (err error) {
 	c.server, err = guard(c.command("sh", "-c", guarding, "QUIT", filepath.Join(c.bin, "postgres"), "-D", c.data()))
 	if err != nil {
@@ -160,7 +158,7 @@ func (c *Cluster) Resume() (err error) {
 	return c.await()
 }
 
-// await returns when the server answers.
+// await returns when the server responds.
 func (c *Cluster) await() error {
 	ctx, cancel := context.WithTimeout(context.Background(), startBound)
 	defer cancel()
@@ -171,15 +169,15 @@ func (c *Cluster) await() error {
 		}
 		select {
 		case <-ctx.Done():
-			log, _ := os.ReadFile(filepath.Join(c.dir, logFile)) // it may be missing: then there is nothing to add
-			return fmt.Errorf("pgtest: the server does not answer: %w\n%s", err, log)
+			log, _ := os.ReadFile(filepath.Join(c.dir, logFile)) // may be missing; then there is nothing to add
+			return fmt.Errorf("pgtest: the server does not respond: %w\n%s", err, log)
 		case <-time.After(askAgain):
 		}
 	}
 }
 
-// Stop ends the server at once, as by kill -9 of its machine but for the disk's
-// cache: what was committed durably is there after Resume.
+// Stop ends the server immediately, as if its machine had been killed, except for the disk's cache: durable commits
+// exist after Resume.
 func (c *Cluster) Stop() error {
 	server := c.server
 	c.server = nil
@@ -191,15 +189,15 @@ func (c *Cluster) Close() error {
 	return errors.Join(c.Stop(), os.RemoveAll(c.dir))
 }
 
-// URL is where a role finds a database of this cluster.
+// URL returns the address of a database of this cluster for a role.
 func (c *Cluster) URL(role, database string) string {
 	return "postgres://" + role + "@/" + database + "?host=" + c.dir + "&port=" + port
 }
 
-// Dir is the directory of the server's socket.
+// Dir returns the directory of the server's socket.
 func (c *Cluster) Dir() string { return c.dir }
 
-// Programs is the directory of the server's own programs.
+// Programs returns the directory of the server's own programs.
 func (c *Cluster) Programs() string { return c.bin }
 
 // Run runs statements as a role in a database.
@@ -217,13 +215,12 @@ func (c *Cluster) Run(ctx context.Context, role, database string, statements ...
 	return errors.Join(err, connection.Close(ctx))
 }
 
-// command runs one of the server's programs, or one of the system's, as a user
-// who may run servers.
+// command prepares one of the server's programs, or of the system's, to run as a user who may run servers.
 func (c *Cluster) command(name string, args ...string) *exec.Cmd {
 	if own := filepath.Join(c.bin, name); name != "sh" {
 		name = own
 	}
-	command := exec.Command( //nolint:gosec,noctx // ended by its own standard input; initdb ends by itself
+	command := exec.Command( //nolint:gosec,noctx // its standard input ends it; initdb ends on its own
 		name,
 		args...)
 	command.Dir = c.dir
@@ -231,11 +228,11 @@ func (c *Cluster) command(name string, args ...string) *exec.Cmd {
 	command.SysProcAttr = &syscall.SysProcAttr{
 		Setpgid:    true,
 		Credential: c.as,
-	} // signals to the tests' group are not the server's
+	} // keep signals to the tests' group from the server
 	return command
 }
 
-// unprivileged is a user who may run PostgreSQL when the tests run as root.
+// unprivileged returns a user who may run PostgreSQL when the tests run as root.
 func unprivileged() (*syscall.Credential, error) {
 	for _, name := range []string{"postgres", "nobody"} {
 		found, err := user.Lookup(name)
@@ -264,7 +261,7 @@ func binaries(dir string) (string, error) {
 	}
 	if dir != "" {
 		if _, err := os.Stat(filepath.Join(dir, "postgres")); err != nil {
-			return "", fmt.Errorf("pgtest: there is no PostgreSQL server in %s: %w", dir, err)
+			return "", fmt.Errorf("pgtest: no PostgreSQL server in %s: %w", dir, err)
 		}
 		return filepath.Abs(dir)
 	}
@@ -279,8 +276,8 @@ func binaries(dir string) (string, error) {
 	return filepath.Dir(newest), nil
 }
 
-// major is the version in /usr/lib/postgresql/<version>/bin/postgres.
+// major returns the version in /usr/lib/postgresql/<version>/bin/postgres.
 func major(path string) int {
-	version, _ := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(path)))) // 0 for what is no version
+	version, _ := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(path)))) // 0 if it is not a version
 	return version
 }

@@ -26,7 +26,7 @@ var databases = pgtest.NewDatabases(pgtest.Options{}, func(ctx context.Context, 
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(databases.Main(m)) }
 
-// rows counts what a fresh connection sees.
+// rows counts the rows that a fresh connection sees.
 func rows(t *testing.T, url string) (n int) {
 	t.Helper()
 	connection, err := pgx.Connect(t.Context(), url)
@@ -91,7 +91,7 @@ func TestRestartKeepsWhatWasCommitted(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := cluster.Run(t.Context(), pgtest.Superuser, "postgres", "SELECT 1"); err == nil {
-		t.Error("a stopped server answers")
+		t.Error("a stopped server responds")
 	}
 	if err := cluster.Resume(); err != nil {
 		t.Fatal(err)

@@ -16,11 +16,11 @@ type Prepare func(ctx context.Context, url string) error
 // template is the database that Database copies.
 const template = "template_parley"
 
-// Databases makes databases in one cluster, started with the first of them.
+// Databases creates databases in one cluster, which starts with the first of them.
 type Databases struct {
 	options Options
 	prepare Prepare
-	empty   Prepare // nil: no database is used twice
+	empty   Prepare // nil: databases are not reused
 	made    atomic.Int64
 
 	mu   sync.Mutex // guards idle
@@ -31,20 +31,20 @@ type Databases struct {
 	failed  error
 }
 
-// NewDatabases are copies of what prepare makes, in a cluster with these options
-// that Close ends.
+// NewDatabases returns a source of copies of what prepare creates, in a cluster with these options. Close ends the
+// cluster.
 func NewDatabases(options Options, prepare Prepare) *Databases {
 	return &Databases{options: options, prepare: prepare}
 }
 
-// Reusing lets tests use the databases of earlier ones, emptied: a copy costs many
-// times as much. A database that empty fails on is dropped.
+// Reusing lets tests reuse the databases of earlier ones, emptied: a copy takes many times as long. A database that
+// empty fails on is dropped.
 func (d *Databases) Reusing(empty Prepare) *Databases {
 	d.empty = empty
 	return d
 }
 
-// Cluster is where the databases are. Short tests go without a server, and are skipped.
+// Cluster returns the cluster of the databases. Short tests run without a server and are skipped.
 func (d *Databases) Cluster(tb testing.TB) *Cluster {
 	tb.Helper()
 	if testing.Short() {
@@ -70,7 +70,7 @@ func (d *Databases) start() error {
 	return d.prepare(ctx, cluster.URL(Owner, template))
 }
 
-// New is the URL of a prepared database, which is this test's alone.
+// New returns the URL of a prepared database that no other test uses.
 func (d *Databases) New(tb testing.TB) string {
 	tb.Helper()
 	name := d.reused()
@@ -89,7 +89,7 @@ func (d *Databases) New(tb testing.TB) string {
 	return d.cluster.URL(Owner, name)
 }
 
-// reused is an emptied database; "" when there is none.
+// reused returns an emptied database, or "".
 func (d *Databases) reused() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -101,8 +101,7 @@ func (d *Databases) reused() string {
 	return name
 }
 
-// Empty is the URL of a new database that nobody has prepared and that is dropped
-// at the end of the test.
+// Empty returns the URL of a new, unprepared database that is dropped at the end of the test.
 func (d *Databases) Empty(tb testing.TB) string {
 	tb.Helper()
 	name := d.copyOf(tb, "template0")

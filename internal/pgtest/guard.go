@@ -8,20 +8,19 @@ import (
 	"path/filepath"
 )
 
-// logFile is what a server says, in its directory.
+// logFile is the server's log, in its directory.
 const logFile = "log"
 
-// guarding is a shell's program: it runs a server until its standard input says
-// so, or ends because the process that holds the other end died, however it
-// died: then nothing is left. $0 is the signal that ends the server, the rest its
-// command line.
+// guarding is a shell script that runs a server until its standard input says so, or ends because the process at the
+// other end died in any way; then it removes everything. $0 is the signal that ends the server, the rest its command
+// line.
 const guarding = `"$@" & server=$!
 read -r _ || lost=1
 kill -$0 $server
 wait $server
 [ -z "${lost-}" ] || rm -rf "$PWD"`
 
-// guarded is a server that ends by stop, or with the process that started it.
+// guarded is a server that ends with stop, or with the process that started it.
 type guarded struct {
 	life    io.WriteCloser // the shell's standard input
 	command *exec.Cmd
@@ -44,7 +43,7 @@ func guard(shell *exec.Cmd) (*guarded, error) {
 	return &guarded{life: life, command: shell}, nil
 }
 
-// stop ends the server and waits for it; nil is one that is stopped.
+// stop ends the server and waits for it; nil is a stopped server.
 func (g *guarded) stop() error {
 	if g == nil {
 		return nil
@@ -52,7 +51,7 @@ func (g *guarded) stop() error {
 	_, err := io.WriteString(g.life, "stop\n")
 	err = errors.Join(err, g.life.Close())
 	var ended *exec.ExitError
-	if waited := g.command.Wait(); waited != nil && !errors.As(waited, &ended) { // its status tells nothing new
+	if waited := g.command.Wait(); waited != nil && !errors.As(waited, &ended) { // its status does not matter
 		err = errors.Join(err, waited)
 	}
 	return err

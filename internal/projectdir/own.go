@@ -9,27 +9,26 @@ import (
 	"syscall"
 )
 
-// The bounds of looking through the server's own directories. A file that may be one of
-// those beyond them is refused.
+// The bounds of a search through the server's own directories. A file that may be one of those beyond them is refused.
 const (
-	maxOwnFiles = 32768 // files and directories in them
-	maxOwnDepth = 16    // directories in one another, links to directories included
+	maxOwnFiles = 32768 // files and directories searched
+	maxOwnDepth = 16    // nested directories, including links to directories
 )
 
-// ownNames are files of the data directory that are known by name, wherever links lead.
+// ownNames returns files of the data directory that are recognised by name, wherever links lead.
 func ownNames() []string {
 	return []string{"parley.db", "parley.db-wal", "parley.db-shm", "parley.yaml", "token", "parley.lock"}
 }
 
-// ownFiles are the server's own files by what they are, for names that they may have
-// elsewhere. It is for one goroutine.
+// ownFiles identifies the server's own files by device and inode, since they may have names elsewhere. It belongs to
+// one goroutine.
 type ownFiles struct {
 	directories []string
 	known       []fs.FileInfo
-	limit       int // of what is looked at
+	limit       int // how many entries are searched
 
 	looked bool
-	beyond bool          // there is more than was looked at
+	beyond bool          // there is more than was searched
 	inside []fs.FileInfo // regular files that have several names
 	seen   int
 }
@@ -50,9 +49,8 @@ func (p *Policy) ownFiles() *ownFiles {
 	return own
 }
 
-// refused says why a file is closed to tools whatever its name is; "" when it is not.
-// The server's directories are looked through, once, only for a file that has several
-// names: one that has a single name outside of them is in none of them.
+// refused says why a file is closed to tools whatever its name is; "" if it is not. The server's directories are
+// searched, once, only for a file with several names: a file with a single name outside of them is in none of them.
 func (o *ownFiles) refused(file fs.FileInfo) string {
 	is := func(own fs.FileInfo) bool { return os.SameFile(own, file) }
 	if slices.ContainsFunc(o.known, is) {
@@ -82,7 +80,7 @@ func (o *ownFiles) refused(file fs.FileInfo) string {
 	return ""
 }
 
-// look notes the files below a directory, following links.
+// look records the files below a directory, following links.
 func (o *ownFiles) look(directory string, depth int) {
 	entries, err := os.ReadDir(directory)
 	if err != nil {
@@ -97,7 +95,7 @@ func (o *ownFiles) look(directory string, depth int) {
 		info, err := os.Stat(at)
 		switch {
 		case err != nil:
-			o.beyond = o.beyond || !os.IsNotExist(err) // else it is gone, or leads nowhere
+			o.beyond = o.beyond || !os.IsNotExist(err) // otherwise it is gone, or leads nowhere
 		case info.IsDir():
 			o.look(at, depth+1)
 		case info.Mode().IsRegular() && severalNames(info):

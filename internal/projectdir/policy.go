@@ -22,35 +22,34 @@ import (
 	"example.org/parley"
 )
 
-// Options are what a Policy is made of. All are optional.
+// Options configure a Policy. All are optional.
 type Options struct {
 	Roots   []string // directories that projects may lie in; none: the home, for the local owner
 	Data    string   // the server's data directory
-	Closed  []string // other directories of the server's own: nothing in them is shown
-	Files   []string // other files of the server's own
-	Secrets []string // patterns laid over DefaultSecrets; "!" before one lifts it
+	Closed  []string // the server's other directories: nothing in them is shown
+	Files   []string // the server's other files
+	Secrets []string // patterns added to DefaultSecrets; "!" before one lifts it
 }
 
-// Policy is the rules of one server. It is safe for concurrent use.
+// Policy holds the rules of one server. It is safe for concurrent use.
 type Policy struct {
 	roots   []string
-	any     bool // projects may lie anywhere that is not refused
+	any     bool // projects may lie anywhere not refused
 	data    string
 	closed  []string
 	files   []string
-	system  []string // resolved too
+	system  []string // also with links resolved
 	homes   []string
 	secrets *secrets
-	adding  sync.Mutex // of what might make a repository
+	adding  sync.Mutex // serialises writes that might make a repository
 }
 
-// systemDirectories are never a project, nor is what lies in them: what is written
-// there runs, or is read, by others.
+// systemDirectories are never a project, nor is anything in them: others run or read what is written there.
 func systemDirectories() []string {
 	return []string{"/etc", "/run", "/var/run", "/proc", "/sys", "/dev", "/boot", "/var/spool"}
 }
 
-// New makes a policy; CodeInvalid for a root or a pattern that cannot be one.
+// New makes a policy; CodeInvalid for an unusable root or pattern.
 func New(options Options) (*Policy, error) {
 	patterns, err := newSecrets(options.Secrets)
 	if err != nil {
@@ -63,7 +62,7 @@ func New(options Options) (*Policy, error) {
 		if !filepath.IsAbs(root) {
 			return nil, parley.InvalidField(
 				"project_roots",
-				"%q is not absolute; write it from the root on",
+				"%q is not an absolute path",
 				parley.Clip(root, 128),
 			)
 		}
@@ -82,8 +81,8 @@ func New(options Options) (*Policy, error) {
 	return p, nil
 }
 
-// Anywhere is a policy without roots, for programs that choose directories
-// themselves. What is refused everywhere is refused here too.
+// Anywhere returns a policy without roots, for programs that choose directories themselves. It still refuses what every
+// policy refuses.
 func Anywhere() *Policy {
 	patterns, err := newSecrets(nil)
 	if err != nil {
@@ -94,7 +93,7 @@ func Anywhere() *Policy {
 	return p
 }
 
-// Home is a policy without configured roots: projects lie in the home directory.
+// Home returns a policy without configured roots: projects lie in the home directory.
 func Home() *Policy {
 	p := Anywhere()
 	p.any = false
@@ -119,8 +118,7 @@ func newPolicy(patterns *secrets) *Policy {
 // server's own user chooses projects.
 func (p *Policy) Configured() bool { return len(p.roots) > 0 || p.any }
 
-// Roots are the directories that projects may lie in, resolved; those that do not
-// exist are left out.
+// Roots returns the directories that projects may lie in, resolved, without missing ones.
 func (p *Policy) Roots() ([]string, error) {
 	configured := p.roots
 	switch {
@@ -138,24 +136,24 @@ func (p *Policy) Roots() ([]string, error) {
 	}
 	roots := make([]string, 0, len(configured))
 	for _, root := range configured {
-		if resolved, err := filepath.EvalSymlinks(root); err == nil { // a root that is not there holds nothing
+		if resolved, err := filepath.EvalSymlinks(root); err == nil { // a missing root contains nothing
 			roots = append(roots, resolved)
 		}
 	}
 	return roots, nil
 }
 
-// Resolve gives the real path of a directory that may be a project.
+// Resolve returns the real path of a directory that may be a project.
 func (p *Policy) Resolve(path string) (string, error) {
 	if !filepath.IsAbs(path) {
-		return "", parley.InvalidField("path", "%q is not absolute; write it from the root on", parley.Clip(path, 128))
+		return "", parley.InvalidField("path", "%q is not an absolute path", parley.Clip(path, 128))
 	}
 	roots, err := p.Roots()
 	if err != nil {
 		return "", err
 	}
 	resolved, info, err := resolve(path)
-	// Whether something outside the roots exists is not told.
+	// Do not reveal whether something outside the roots exists.
 	probe := resolved
 	if err != nil {
 		probe = leadsTo(path)
@@ -169,7 +167,7 @@ func (p *Policy) Resolve(path string) (string, error) {
 		)
 	}
 	rules := p.now()
-	if why := rules.refusedProject(probe); why != "" { // nor inside of what is refused
+	if why := rules.refusedProject(probe); why != "" { // nor inside a refused directory
 		return "", refusal(path, why)
 	}
 	switch {
@@ -203,8 +201,8 @@ func resolve(path string) (string, fs.FileInfo, error) {
 	return resolved, info, err
 }
 
-// leadsTo tells where a path that cannot be resolved would lie: every link on the way
-// is followed, what is missing is taken by its name.
+// leadsTo returns where a path that cannot be resolved would lie: it follows every link on the way, and takes missing
+// parts by name.
 func leadsTo(path string) string {
 	at, rest := "/", strings.Split(filepath.Clean(path), "/")
 	for links := 0; len(rest) > 0; {
@@ -226,9 +224,9 @@ func leadsTo(path string) string {
 	return at
 }
 
-// Shown gives the function that tells whether a directory may be listed when a
-// project is chosen: its real path lies inside the roots, and in nothing that is
-// refused. What contains the data directory is shown, for the others in it.
+// Shown returns a function that reports whether a directory may be listed when a project is chosen: its real path lies
+// inside the roots, and in nothing refused. A directory that contains the data directory is shown, for its other
+// contents.
 func (p *Policy) Shown(roots []string) func(path string) bool {
 	rules := p.now()
 	return func(path string) bool {
@@ -244,7 +242,7 @@ func (p *Policy) above(path string, info fs.FileInfo) string {
 	if p.data == "" {
 		return ""
 	}
-	for at := realPath(p.data); ; at = filepath.Dir(at) { // under any name, such as that of a mount
+	for at := realPath(p.data); ; at = filepath.Dir(at) { // under any name, such as a mount's
 		if stat, err := os.Stat(at); err == nil && os.SameFile(stat, info) {
 			return "the server's own data lies in it; choose a directory beside that"
 		}
@@ -254,12 +252,12 @@ func (p *Policy) above(path string, info fs.FileInfo) string {
 	}
 }
 
-// rules are those of a policy with the server's own directories as they are now.
+// rules are a policy's rules with the present state of the server's own directories.
 type rules struct {
 	*Policy
 	trees   []string          // by name
-	own     []fs.FileInfo     // by what they are: a mount may show them under another name
-	checked map[string]string // what refusedIdentity said
+	own     []fs.FileInfo     // by identity: a mount may show them under another name
+	checked map[string]string // results of refusedIdentity
 }
 
 func (p *Policy) now() *rules {
@@ -281,8 +279,7 @@ func (p *Policy) ownDirectories() []string {
 	return own
 }
 
-// refusedProject says why a real path may not be a project, going by its name; ""
-// when nothing is against it.
+// refusedProject says why a real path may not be a project, judged by its name; "" if it may.
 func (r *rules) refusedProject(path string) string {
 	if inGit(path) {
 		return "it lies in a .git"
@@ -290,7 +287,7 @@ func (r *rules) refusedProject(path string) string {
 	return r.refused(path)
 }
 
-// refused says why a real path is closed to everybody, going by its name.
+// refused says why a real path is closed to everybody, judged by its name.
 func (r *rules) refused(path string) string {
 	switch pattern, secret := r.secrets.match(path); {
 	case insideAny(r.trees, path):
@@ -307,8 +304,7 @@ func (r *rules) refused(path string) string {
 
 const ownReason = "it belongs to the server itself"
 
-// refusedIdentity says why a directory is closed, going by what it and those above
-// it are. Each is looked at once.
+// refusedIdentity says why a directory is closed, judged by the identity of it and its parents. Each is checked once.
 func (r *rules) refusedIdentity(path string) string {
 	if len(r.own) == 0 {
 		return ""
@@ -328,8 +324,7 @@ func (r *rules) refusedIdentity(path string) string {
 	return why
 }
 
-// inHiddenOfHome reports whether a path is, or lies in, what begins with a dot in
-// somebody's home.
+// inHiddenOfHome reports whether a path is, or lies in, an entry of somebody's home that begins with a dot.
 func (p *Policy) inHiddenOfHome(path string) bool {
 	hiddenIn := func(home string) bool {
 		relative, ok := below(home, path)
@@ -346,7 +341,7 @@ func (p *Policy) inHiddenOfHome(path string) bool {
 	return slices.ContainsFunc(p.homes, hiddenIn)
 }
 
-// inGit reports whether a component of the path is a .git, however it is spelled.
+// inGit reports whether a component of the path is a .git, in any spelling.
 func inGit(path string) bool {
 	return slices.ContainsFunc(
 		strings.Split(filepath.ToSlash(path), "/"),
@@ -365,7 +360,7 @@ func realPath(path string) string {
 	return path
 }
 
-// below gives a path relative to a directory that it lies in, "." for that itself.
+// below returns a path relative to a directory that contains it, "." for the directory itself.
 func below(directory, path string) (relative string, ok bool) {
 	relative, err := filepath.Rel(directory, path)
 	return relative, err == nil && relative != ".." && !strings.HasPrefix(relative, "../")

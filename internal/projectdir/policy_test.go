@@ -9,7 +9,7 @@ import (
 	"example.org/parley"
 )
 
-// plot is a directory with the directories named, resolved.
+// plot makes a directory with the named subdirectories, and returns its resolved path.
 func plot(t *testing.T, directories ...string) string {
 	t.Helper()
 	base, err := filepath.EvalSymlinks(t.TempDir())
@@ -40,7 +40,7 @@ func policy(t *testing.T, options Options) *Policy {
 	return p
 }
 
-// What contains the data directory is no project; what lies beside it is.
+// A directory that contains the data directory cannot be a project; one beside it can.
 func TestRootsAroundTheServersData(t *testing.T) {
 	t.Parallel()
 	base := plot(
@@ -73,7 +73,7 @@ func TestRootsAroundTheServersData(t *testing.T) {
 			t.Errorf("Open(%s) = %v", name, err)
 		}
 		if err == nil {
-			_ = tree.Close() // read only
+			_ = tree.Close() // opened for reading
 		}
 	}
 	roots, err := p.Roots()
@@ -89,7 +89,7 @@ func TestRootsAroundTheServersData(t *testing.T) {
 	}
 }
 
-// A data directory that is made below a project closes the project from then on.
+// A data directory created below a project closes the project from then on.
 func TestDataBelowAProjectOfLongAgo(t *testing.T) {
 	t.Parallel()
 	base := plot(t, "site")
@@ -155,7 +155,7 @@ func TestSecretsByName(t *testing.T) {
 	}
 }
 
-// A link that leads out of the roots tells nothing of what is there.
+// A link out of the roots reveals nothing about its target.
 func TestALinkOutTellsNothing(t *testing.T) {
 	t.Parallel()
 	base := plot(t, "root", "outside/there")
@@ -179,6 +179,6 @@ func TestALinkOutTellsNothing(t *testing.T) {
 		filepath.Join(base, "root/none"),
 	); err == nil ||
 		!strings.Contains(err.Error(), "does not exist") {
-		t.Errorf("what is missing inside: %v", err)
+		t.Errorf("a missing directory inside: %v", err)
 	}
 }

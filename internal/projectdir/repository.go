@@ -10,19 +10,19 @@ import (
 	"strings"
 )
 
-// gitNames are the entries by which git takes a directory for a repository's own.
+// gitNames are the entries by which git recognises a repository's own directory.
 func gitNames() []string { return []string{"head", "objects", "refs", "commondir", "gitdir"} }
 
-// entriesAtOnce bounds the entries of a directory that are read at a time.
+// entriesAtOnce bounds the entries of a directory read at a time.
 const entriesAtOnce = 1024
 
-// isRepository reports whether git may take a directory for a repository's own, by
-// what it has: a .git under another name, that of a bare repository or of a worktree.
+// isRepository reports whether git may take a directory for a repository's own by its contents: a .git under another
+// name, of a bare repository or of a worktree.
 func isRepository(has func(name string) bool) bool {
 	return has("head") && (has("commondir") || has("gitdir") || has("objects") && has("refs"))
 }
 
-// inRepository reports whether a directory, or one above it, is a repository's own.
+// inRepository reports whether a directory, or a parent of it, is a repository's own.
 func inRepository(at string) bool {
 	for ; at != filepath.Dir(at); at = filepath.Dir(at) {
 		has := func(name string) bool {
@@ -39,7 +39,7 @@ func inRepository(at string) bool {
 	return false
 }
 
-// namesGit reports whether a name has a component by which git knows a repository.
+// namesGit reports whether a name has a component by which git recognises a repository.
 func namesGit(name string) bool {
 	return slices.ContainsFunc(
 		strings.Split(name, "/"),
@@ -47,8 +47,8 @@ func namesGit(name string) bool {
 	)
 }
 
-// completes reports whether one more entry would make a repository of an open
-// directory, on this file system or on one where its names mean the same.
+// completes reports whether one more entry would make an open directory a repository, on this file system or on one
+// where other spellings are equal.
 func completes(folder *os.Root, entry string) (bool, error) {
 	if !namesGit(entry) {
 		return false, nil
@@ -57,7 +57,7 @@ func completes(folder *os.Root, entry string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	defer func() { _ = directory.Close() }() // read only
+	defer func() { _ = directory.Close() }() // opened for reading
 	found := map[string]bool{fold(entry): true}
 	for {
 		names, err := directory.Readdirnames(entriesAtOnce)
@@ -75,8 +75,7 @@ func completes(folder *os.Root, entry string) (bool, error) {
 	}
 }
 
-// addable refuses an entry, made or about to be, that would make a repository of an
-// open directory.
+// addable refuses an entry, existing or about to be made, that would make an open directory a repository.
 func (t *Tree) addable(folder *os.Root, entry, name string) error {
 	if _, err := folder.Lstat(entry); !errors.Is(err, fs.ErrNotExist) {
 		return nil // it adds nothing

@@ -13,8 +13,8 @@ import (
 // maxPatterns bounds the patterns that an admin adds.
 const maxPatterns = 1000
 
-// DefaultSecrets are the usual places of secrets. A pattern is a name, or names in
-// a row, anywhere in a path; * and ? as in path.Match; case does not count.
+// DefaultSecrets returns the usual places of secrets. A pattern is a name, or consecutive names, anywhere in a path; *
+// and ? as in path.Match; case is ignored.
 func DefaultSecrets() []string {
 	return []string{
 		".env",
@@ -75,16 +75,16 @@ func DefaultSecrets() []string {
 	}
 }
 
-// secrets are patterns in order; the last one that fits decides.
+// secrets are patterns in order; the last match decides.
 type secrets struct {
 	patterns []pattern
-	literal  map[string][]int // by their last name, where that has no wildcard
+	literal  map[string][]int // by their last name, if that has no wildcard
 	wild     []int            // the others
 }
 
 type pattern struct {
 	text  string
-	names []string // in a row
+	names []string // consecutive names
 	lifts bool
 }
 
@@ -115,7 +115,7 @@ func newSecrets(added []string) (*secrets, error) {
 	return s, nil
 }
 
-// match finds the pattern by which a path, or something above it, is secret.
+// match finds the pattern by which a path, or a parent of it, is secret.
 func (s *secrets) match(at string) (string, bool) {
 	names := strings.Split(fold(filepath.ToSlash(at)), "/")
 	for end := 1; end <= len(names); end++ {
@@ -147,8 +147,7 @@ func (p *pattern) fits(names []string) bool {
 	return true
 }
 
-// fold makes names comparable that some file system takes for the same: without
-// case, and without characters that cannot be seen.
+// fold makes names equal that some file system considers equal: it removes case and invisible characters.
 func fold(name string) string {
 	return strings.ToLower(strings.Map(func(r rune) rune {
 		if unicode.Is(unicode.Cf, r) {

@@ -16,13 +16,12 @@ import (
 )
 
 const (
-	// maxLinks bounds the links that lead from one to the next.
+	// maxLinks bounds a chain of links.
 	maxLinks = 40
 )
 
-// Tree is an open project directory. Names in it are relative, with slashes, "."
-// for the directory itself; whatever link stands there, nothing outside is opened.
-// It is for one goroutine; Close it.
+// Tree is an open project directory. Names in it are relative, with slashes, "." for the directory itself; whatever a
+// link points to, nothing outside is opened. It belongs to one goroutine; Close it.
 type Tree struct {
 	rules *rules
 	root  *os.Root
@@ -30,7 +29,7 @@ type Tree struct {
 	own   *ownFiles
 }
 
-// Open opens a project directory, checked as it is now.
+// Open opens a project directory after checking its present state.
 func (p *Policy) Open(directory string) (*Tree, error) {
 	resolved, err := p.Resolve(directory)
 	if err != nil {
@@ -41,7 +40,7 @@ func (p *Policy) Open(directory string) (*Tree, error) {
 		return nil, FileError(".", err)
 	}
 	t := &Tree{rules: p.now(), root: root, own: p.ownFiles()}
-	if t.path, err = whereRoot(root, resolved); err == nil && t.path != resolved { // something took its place meanwhile
+	if t.path, err = whereRoot(root, resolved); err == nil && t.path != resolved { // something replaced it meanwhile
 		if _, err = p.Resolve(t.path); err != nil {
 			err = unusable(err)
 		}
@@ -53,8 +52,7 @@ func (p *Policy) Open(directory string) (*Tree, error) {
 	return t, nil
 }
 
-// unusable says of a project that exists already what Resolve says of a path,
-// without where it lies.
+// unusable says about an existing project what Resolve says about a path, without its location.
 func unusable(err error) error {
 	var refused *parley.Error
 	if !errors.As(err, &refused) || refused.Code != parley.CodeInvalid {
@@ -71,10 +69,10 @@ func unusable(err error) error {
 // Close closes the directory.
 func (t *Tree) Close() error { return t.root.Close() }
 
-// FS is the directory for reading names. What is opened through it is not checked.
+// FS returns the directory for reading names. Files opened through it are not checked.
 func (t *Tree) FS() fs.FS { return t.root.FS() }
 
-// Stat describes what a name stands for, links followed inside the project.
+// Stat describes the target of a name, following links inside the project.
 func (t *Tree) Stat(name string) (fs.FileInfo, error) {
 	if err := t.named(name); err != nil {
 		return nil, err
@@ -86,8 +84,7 @@ func (t *Tree) Stat(name string) (fs.FileInfo, error) {
 	return info, nil
 }
 
-// Hidden reports whether an entry of the directory is left out of lists and
-// searches.
+// Hidden reports whether an entry of the directory is left out of lists and searches.
 func (t *Tree) Hidden(name string, entry fs.DirEntry) bool {
 	full := filepath.Join(t.path, filepath.FromSlash(name))
 	if t.rules.refused(full) != "" {
@@ -100,8 +97,7 @@ func (t *Tree) Hidden(name string, entry fs.DirEntry) bool {
 	return err == nil && t.own.refused(info) == ownReason
 }
 
-// Open opens a regular file for reading. A pipe or a device could hold the caller
-// for ever and is refused.
+// Open opens a regular file for reading. It refuses pipes and devices, which could block the caller forever.
 func (t *Tree) Open(name string) (*os.File, error) {
 	info, err := t.Stat(name)
 	switch {
@@ -140,7 +136,7 @@ func (t *Tree) Directory(name string) error {
 	if err != nil {
 		return FileError(name, err)
 	}
-	defer func() { _ = file.Close() }() // read only
+	defer func() { _ = file.Close() }() // opened for reading
 	at, err := Where(file, filepath.Join(t.path, filepath.FromSlash(name)))
 	if err == nil {
 		err = t.allowed(name, at)
@@ -151,8 +147,7 @@ func (t *Tree) Directory(name string) error {
 	return err
 }
 
-// named refuses a name before anything is asked of the disk, so that nobody learns
-// whether there is such a file.
+// named refuses a name before the disk is accessed, so that nobody learns whether the file exists.
 func (t *Tree) named(name string) error {
 	return t.allowed(name, filepath.Join(t.path, filepath.FromSlash(name)))
 }
@@ -172,7 +167,7 @@ func refusedFile(name, why string) error {
 	return parley.Errorf(parley.CodeForbidden, "%q is closed to tools: %s", parley.Clip(name, 128), why)
 }
 
-// opened checks what was opened, which is no longer a matter of names.
+// opened checks what was actually opened, independent of names.
 func (t *Tree) opened(name string, file *os.File) error {
 	info, err := file.Stat()
 	if err != nil {
@@ -194,7 +189,7 @@ func (t *Tree) opened(name string, file *os.File) error {
 	return t.directory(name, filepath.Dir(at))
 }
 
-// directory checks a real directory, and those above it, by what they are.
+// directory checks a real directory and its parents by identity.
 func (t *Tree) directory(name, at string) error {
 	if why := t.rules.refusedIdentity(at); why != "" {
 		return refusedFile(name, why)
@@ -202,9 +197,8 @@ func (t *Tree) directory(name, at string) error {
 	return nil
 }
 
-// Replace writes a file whole: beside it and then over it, so that a reader sees the
-// old text or the new one. Directories that are missing are made. created reports
-// that there was no such file.
+// Replace writes a whole file: beside it and then over it, so that a reader sees either the old or the new text. It
+// creates missing directories. created reports that the file is new.
 func (t *Tree) Replace(name string, data []byte) (created bool, err error) {
 	next := name
 	for range maxLinks {
@@ -215,13 +209,12 @@ func (t *Tree) Replace(name string, data []byte) (created bool, err error) {
 	return false, parley.InvalidField("path", "%q leads from link to link", parley.Clip(name, 128))
 }
 
-// replaceOnce is a step of Replace: the file is replaced, or next is where a link of
-// its name leads.
+// replaceOnce is one step of Replace: either the file is replaced, or next is the target of a link with its name.
 func (t *Tree) replaceOnce(name string, data []byte) (next string, created bool, err error) {
 	if err := t.writable(name, filepath.Join(t.path, filepath.FromSlash(name))); err != nil {
 		return "", false, err
 	}
-	if namesGit(name) { // two writes at once may not make what neither may
+	if namesGit(name) { // two writes together must not make a repository either
 		t.rules.adding.Lock()
 		defer t.rules.adding.Unlock()
 	}
@@ -250,7 +243,7 @@ func (t *Tree) replaceOnce(name string, data []byte) (next string, created bool,
 	return "", created, err
 }
 
-// writable refuses what may be read and not written too.
+// writable refuses files that may be read but not written.
 func (t *Tree) writable(name, at string) error {
 	if inGit(at) {
 		return refusedFile(name, "files in .git cannot be written: git may run programs that they name")
@@ -258,13 +251,12 @@ func (t *Tree) writable(name, at string) error {
 	return t.allowed(name, at)
 }
 
-// folder opens a directory of the project to write in, making it if it is missing,
-// and tells where it really is.
+// folder opens a directory of the project to write in, creating it if missing, and returns its real path.
 func (t *Tree) folder(name string) (folder *os.Root, at string, err error) {
 	existing, missing := name, ""
 	for existing != "." {
 		if _, err := t.root.Stat(existing); !errors.Is(err, fs.ErrNotExist) {
-			break // it is there, or the next step says why it cannot be
+			break // it exists, or the next step says why it cannot
 		}
 		missing, existing = path.Join(path.Base(existing), missing), path.Dir(existing)
 	}
@@ -272,9 +264,9 @@ func (t *Tree) folder(name string) (folder *os.Root, at string, err error) {
 	if err != nil || missing == "" {
 		return above, at, err
 	}
-	defer func() { _ = above.Close() }()             // the one below it is given
+	defer func() { _ = above.Close() }()             // the directory below it is returned
 	first, _, _ := strings.Cut(missing, "/")         // those below it are new, with one entry each
-	if _, err := above.Readlink(first); err == nil { // making what it stands for is not checked
+	if _, err := above.Readlink(first); err == nil { // creating a link's target is not checked
 		return nil, "", parley.InvalidField(
 			"path",
 			"%q is a link that leads nowhere",
@@ -314,8 +306,7 @@ func (t *Tree) openFolder(from *os.Root, relative, name string) (folder *os.Root
 	return folder, at, nil
 }
 
-// replaceIn replaces a file of an open directory by its last name, which no link
-// that changes meanwhile can lead elsewhere.
+// replaceIn replaces a file of an open directory by its last name, so that no changing link can lead elsewhere.
 func (t *Tree) replaceIn(folder *os.Root, name string, data []byte) (created bool, err error) {
 	base := path.Base(name)
 	mode := fs.FileMode(0o644)
@@ -366,12 +357,12 @@ func whereRoot(root *os.Root, opened string) (string, error) {
 	if err != nil {
 		return "", FileError(".", err)
 	}
-	defer func() { _ = file.Close() }() // read only
+	defer func() { _ = file.Close() }() // opened for reading
 	return Where(file, opened)
 }
 
-// Where is the real path of what was opened. Linux knows it by the descriptor;
-// elsewhere the path is resolved again and must lead to the same file.
+// Where returns the real path of an opened file. Linux knows it by the descriptor; elsewhere the path is resolved again
+// and must lead to the same file.
 func Where(file *os.File, opened string) (string, error) {
 	connection, err := file.SyscallConn()
 	if err != nil {
@@ -409,7 +400,7 @@ func moved(opened string) error {
 	)
 }
 
-// FileError says what went wrong with a path, without where the project lies.
+// FileError says what went wrong with a path, without the project's location.
 func FileError(name string, err error) error {
 	shown := parley.Clip(name, 256)
 	switch {

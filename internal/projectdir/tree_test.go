@@ -18,11 +18,11 @@ func opened(t *testing.T, p *Policy, directory string) *Tree {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = tree.Close() }) // what was written is closed by itself
+	t.Cleanup(func() { _ = tree.Close() }) // written files are closed separately
 	return tree
 }
 
-// A file is the server's own under whatever name it stands in a project.
+// A file of the server is recognised under any name in a project.
 func TestTheServersFilesUnderOtherNames(t *testing.T) {
 	t.Parallel()
 	base := plot(t, "data", "site")
@@ -56,8 +56,8 @@ func TestTheServersFilesUnderOtherNames(t *testing.T) {
 	}
 }
 
-// A database on another disk, behind a link, is the server's own under any name, and so
-// is what lies deep in its directories.
+// A database on another disk, behind a link, is recognised as the server's under any name, and so are files deep in its
+// directories.
 func TestTheServersFilesBehindLinksAndBelow(t *testing.T) {
 	t.Parallel()
 	base := plot(t, "data/deep/er", "records/provider", "disk", "disk/more", "site")
@@ -103,8 +103,8 @@ func TestTheServersFilesBehindLinksAndBelow(t *testing.T) {
 	_ = file.Close() // read only
 }
 
-// When there are more own files than are looked at, what could be one is refused, and
-// what has a single name is not.
+// If the server has more files than are searched, a file that could be one of them is refused, and one with a single
+// name is not.
 func TestMoreOwnFilesThanAreLookedAt(t *testing.T) {
 	t.Parallel()
 	base := plot(t, "data", "site")
@@ -133,8 +133,8 @@ func TestMoreOwnFilesThanAreLookedAt(t *testing.T) {
 	_ = file.Close() // read only
 }
 
-// Nothing is written where git would run it: in a .git however it is spelled, nor in
-// what is one under another name.
+// Nothing is written where git would run it: in a .git in any spelling, or in a repository's directory under another
+// name.
 func TestNothingIsWrittenWhereGitRunsIt(t *testing.T) {
 	t.Parallel()
 	base := plot(t, ".git/hooks", "bare/objects", "bare/refs", "bare/hooks", "tree/meta", "work")
@@ -165,8 +165,8 @@ func TestNothingIsWrittenWhereGitRunsIt(t *testing.T) {
 	}
 }
 
-// A link that changes while it is followed shows nothing and lets nothing be written:
-// what was opened is checked, not the name that was asked for.
+// A link that changes while it is followed reveals nothing and allows no write: the opened file is checked, not the
+// requested name.
 func TestLinksThatChangeMeanwhile(t *testing.T) {
 	t.Parallel()
 	base := plot(t, "data", "site/open", "site/.ssh")
@@ -209,7 +209,7 @@ func TestLinksThatChangeMeanwhile(t *testing.T) {
 			}
 			let++
 		}
-		_, _ = tree.Replace("door/new", []byte("x")) // whether it was let is seen below
+		_, _ = tree.Replace("door/new", []byte("x")) // checked below
 	}
 	close(done)
 	swapping.Wait()
@@ -217,11 +217,11 @@ func TestLinksThatChangeMeanwhile(t *testing.T) {
 		t.Errorf("written: %v, %v", entries, err)
 	}
 	if let == 0 {
-		t.Error("nothing was ever let, so nothing was tried")
+		t.Error("no access ever succeeded, so nothing was tested")
 	}
 }
 
-// Without the kernel's word for it, what was opened is found again by its path.
+// Without help from the kernel, an opened file is found again by its path.
 func TestWhereWithoutTheKernel(t *testing.T) {
 	t.Parallel()
 	base := plot(t, "a")
@@ -250,7 +250,7 @@ func TestWhereWithoutTheKernel(t *testing.T) {
 	}
 }
 
-// Nor does a write make a repository, in whatever order its parts are written.
+// No write makes a repository, in whatever order its parts are written.
 func TestNoWriteMakesARepository(t *testing.T) {
 	t.Parallel()
 	base := plot(t, "bare/objects", "spelled", "tree", "back", "linked", "objects", "plain", "deep/refs")
@@ -278,7 +278,7 @@ func TestNoWriteMakesARepository(t *testing.T) {
 		{"tree/config", true}, {"tree/HEAD", true}, {"tree/commondir", false}, {"tree/CommonDir", false},
 		{"tree/gitdir", false}, {"tree/HEAD", true},
 		{"back/gitdir", true}, {"back/HEAD", false}, {"linked/refs/a", false}, {"alias/refs/a", false},
-		{"refs/heads/main", false}, {"commondir", false}, // of the project itself
+		{"refs/heads/main", false}, {"commondir", false}, // in the project itself
 		{"plain/objects/refs/HEAD", true}, {"deep/HEAD", true}, {"deep/deep/objects", true}, {"plain/HEAD", true},
 	} {
 		_, err := tree.Replace(step.name, []byte("x"))
@@ -303,7 +303,7 @@ func TestNoWriteMakesARepository(t *testing.T) {
 	}
 }
 
-// Two writes at once make none either.
+// Two concurrent writes make no repository either.
 func TestWritesAtOnceMakeNoRepository(t *testing.T) {
 	t.Parallel()
 	base := plot(t)

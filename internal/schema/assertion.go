@@ -9,8 +9,8 @@ import (
 	"example.org/parley"
 )
 
-// assertion reads the keywords that hold no schema.
-func (r *reader) assertion(n *node, name string, v *value, at place) (err error) {
+// assertion reads the keywords without subschemas.
+func (r *reader) assertion(n *node, name string, v *value, at position) (err error) {
 	switch name {
 	case "$recursiveRef":
 		return fmt.Errorf("%s: $recursiveRef is of an older draft and is not known here; use $dynamicRef", at)
@@ -55,8 +55,8 @@ func (r *reader) assertion(n *node, name string, v *value, at place) (err error)
 	return err
 }
 
-// readNumber reads the keywords that are numbers, and leaves all others alone.
-func (n *node) readNumber(name string, v *value, at place) error {
+// readNumber reads the numeric keywords, and ignores all others.
+func (n *node) readNumber(name string, v *value, at position) error {
 	switch limit, count := n.bounds(name); {
 	case limit != nil:
 		if v.kind != number {
@@ -75,7 +75,7 @@ func (n *node) readNumber(name string, v *value, at place) error {
 	return nil
 }
 
-// bounds is where the number of a keyword goes.
+// bounds returns the destination of a numeric keyword.
 func (n *node) bounds(keyword string) (limit **value, count **int) {
 	switch keyword {
 	case "multipleOf":
@@ -108,7 +108,7 @@ func (n *node) bounds(keyword string) (limit **value, count **int) {
 	return limit, count
 }
 
-func (n *node) readTypes(v *value, at place) (err error) {
+func (n *node) readTypes(v *value, at position) (err error) {
 	if v.kind == text {
 		n.types = []string{v.text}
 	} else if n.types, err = texts(v, at); err != nil {
@@ -129,7 +129,7 @@ func (n *node) readTypes(v *value, at place) (err error) {
 	return nil
 }
 
-// allow lets these values alone pass. Beside others it lets pass what is in both.
+// allow permits only these values. With earlier ones, it permits the intersection.
 func (n *node) allow(values []value) {
 	allowed := map[string]bool{}
 	for i := range values {
@@ -144,14 +144,14 @@ func (n *node) allow(values []value) {
 	}
 }
 
-func oneText(v *value, at place) (string, error) {
+func oneText(v *value, at position) (string, error) {
 	if v.kind != text {
 		return "", fmt.Errorf("%s must be a string", at)
 	}
 	return v.text, nil
 }
 
-func texts(v *value, at place) ([]string, error) {
+func texts(v *value, at position) ([]string, error) {
 	if v.kind != array {
 		return nil, fmt.Errorf("%s must be a list of strings", at)
 	}

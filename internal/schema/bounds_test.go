@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// doubling is a schema with a definition, a0, whose check doubles with every second
-// level: with 60 of them it would take a core for good.
+// doubling returns a schema with a definition, a0, whose check doubles with every second level: with 60 levels it would
+// occupy a core forever.
 func doubling(root string) string {
 	const levels = 60
 	var defs []string
@@ -29,9 +29,9 @@ func TestSchemasBeyondTheBounds(t *testing.T) {
 	t.Parallel()
 	many := strings.Repeat(`{},`, MaxSubschemas)
 	for name, raw := range map[string]string{
-		"a reference to itself":             `{"$ref":"#"}`,
-		"a definition of itself":            `{"$defs":{"a":{"$ref":"#/$defs/a"}},"$ref":"#/$defs/a"}`,
-		"a definition that nobody asks for": `{"$defs":{"a":{"$ref":"#/$defs/a"}}}`,
+		"a reference to itself":  `{"$ref":"#"}`,
+		"a definition of itself": `{"$defs":{"a":{"$ref":"#/$defs/a"}},"$ref":"#/$defs/a"}`,
+		"an unused definition":   `{"$defs":{"a":{"$ref":"#/$defs/a"}}}`,
 		"a circle of two": `{"$defs":{"a":{"$ref":"#/$defs/b"},` +
 			`"b":{"allOf":[{"$ref":"#/$defs/a"}]}}}`,
 		"through anyOf":            `{"anyOf":[{"type":"string"},{"$ref":"#"}]}`,
@@ -56,8 +56,8 @@ func TestSchemasBeyondTheBounds(t *testing.T) {
 		"a pattern that repeats": `{"pattern":"(` + strings.Repeat("abcdefgh", 12) + `){1000}"}`,
 		"many patterns": `{"anyOf":[` + strings.Repeat(`{"pattern":"a"},`, MaxPatterns) +
 			`{"pattern":"a"}]}`,
-		"patterns that are much together": `{"anyOf":[` + strings.Repeat(`{"pattern":".{900}"},`, 40) + `{}]}`,
-		"long names on the way":           `{"properties":{"` + strings.Repeat("x", maxPointerBytes) + `":{}}}`,
+		"patterns too large together": `{"anyOf":[` + strings.Repeat(`{"pattern":".{900}"},`, 40) + `{}]}`,
+		"long names on the way":       `{"properties":{"` + strings.Repeat("x", maxPointerBytes) + `":{}}}`,
 	} {
 		_, err := Read(json.RawMessage(raw))
 		if bound := (*BoundError)(nil); !errors.As(err, &bound) {
@@ -80,7 +80,7 @@ func TestSchemasBeyondTheBounds(t *testing.T) {
 	}
 }
 
-// Whatever a check costs, it ends with an answer or as one that was not made.
+// Whatever a check costs, it ends with an answer or an error.
 func TestChecksEnd(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("a", 8<<20)
@@ -119,7 +119,7 @@ func TestChecksEnd(t *testing.T) {
 	}
 }
 
-// A check hears of the end of its context, whatever it is at.
+// The end of its context ends a check at any point.
 func TestChecksAreCancelled(t *testing.T) {
 	t.Parallel()
 	s, err := Read(json.RawMessage(doubling(`"allOf":[` + costly + `]`)))
@@ -137,8 +137,8 @@ func TestChecksAreCancelled(t *testing.T) {
 	}
 }
 
-// What was not found out is never a value that fits, and the null that may stand
-// for an absent argument does not get a budget of its own.
+// A value whose check did not finish never counts as fitting, and the second look for null in place of absent arguments
+// gets no budget of its own.
 func TestABudgetForBothLooks(t *testing.T) {
 	t.Parallel()
 	s, err := Read(json.RawMessage(doubling(`"allOf":[` + costly + `]`)))
@@ -150,10 +150,10 @@ func TestABudgetForBothLooks(t *testing.T) {
 	}
 }
 
-// Where nobody is told why a value does not fit, no sentence about it is made: a
-// check of the values of a long enum costs the same as of a short one.
+// If nobody is told why a value does not fit, no sentence about it is built: checking the values of a long enum costs
+// as much as of a short one.
 //
-//nolint:paralleltest // it counts what is allocated
+//nolint:paralleltest // it counts allocations
 func TestSilentRefusalsMakeNoSentence(t *testing.T) {
 	numbers := make([]string, 11_500)
 	for i := range numbers {
@@ -193,8 +193,8 @@ func TestSilentRefusalsMakeNoSentence(t *testing.T) {
 	}
 }
 
-// What a check costs is taken from its budget: the sentence about a long enum, the
-// key of a list, and the resources that a $dynamicRef looks through.
+// A check's budget pays for the sentence about a long enum, the key of a list, and the resources searched by a
+// $dynamicRef.
 func TestChecksPayForTheirWork(t *testing.T) {
 	t.Parallel()
 	distinct := make([]string, 5000)
@@ -213,7 +213,7 @@ func TestChecksPayForTheirWork(t *testing.T) {
 	)
 	for name, c := range map[string]struct {
 		schema, value string
-		least         int // steps, beside reading the value
+		least         int // steps, besides reading the value
 	}{
 		"a sentence":          {`{"enum":[` + strings.Join(distinct, ",") + `]}`, `-1`, len(distinct)},
 		"a long enum":         {`{"enum":[` + strings.Repeat("1,", 10) + ones + `]}`, ones, len(ones) / keyPerStep},
@@ -242,8 +242,7 @@ func TestChecksPayForTheirWork(t *testing.T) {
 	}
 }
 
-// TestValuesThatGrow: a value that takes far more memory than its text is refused before
-// it is read.
+// TestValuesThatGrow: a value that takes far more memory than its text is refused before it is read.
 func TestValuesThatGrow(t *testing.T) {
 	t.Parallel()
 	wanted, err := Read(json.RawMessage(`{"type":"object"}`))

@@ -9,32 +9,32 @@ import (
 )
 
 const (
-	bytesPerStep = 64   // of a text that is looked at
-	keyPerStep   = 4    // bytes of a value's key, which takes more than looking at it
-	namesPerStep = 8    // that are looked up
-	lookEvery    = 1024 // steps between looks at the context
+	bytesPerStep = 64   // of a text examined per step
+	keyPerStep   = 4    // bytes of a value's key per step, which costs more than examining it
+	namesPerStep = 8    // names looked up per step
+	lookEvery    = 1024 // steps between checks of the context
 	shownBytes   = 64   // of a name or text in a sentence about it
 )
 
-// check is one value held against a schema.
+// check is the validation of one value against a schema.
 type check struct {
-	ctx   context.Context //nolint:containedctx // a check is one call, and asks for its end as it goes
+	ctx   context.Context //nolint:containedctx // a check is one call
 	left  int             // steps
 	depth int
-	err   error  // why the check stopped: everything counts as not fitting from there on
-	quiet int    // > 0: nobody is told why something does not fit
+	err   error  // why the check stopped: from then on nothing fits
+	quiet int    // > 0: nobody is told why a value does not fit
 	wrong string // the last thing that does not fit
 	path  []string
 	scope []*resource // the resources that were entered, outermost first
 
-	annotates bool // the schema asks what other schemas have seen
+	annotates bool // the schema uses what other schemas have evaluated
 }
 
 func (s Schema) check(ctx context.Context) *check {
 	return &check{ctx: ctx, left: MaxSteps, annotates: s.annotates}
 }
 
-// spend takes steps from the budget, and reports whether the check goes on.
+// spend takes steps from the budget, and reports whether the check continues.
 func (c *check) spend(steps int) bool {
 	if c.err != nil {
 		return false
@@ -48,16 +48,15 @@ func (c *check) spend(steps int) bool {
 	return c.err == nil
 }
 
-// look spends what looking at a text costs.
+// look spends the cost of examining a text.
 func (c *check) look(bytes int) bool { return c.spend(bytes / bytesPerStep) }
 
-// matches spends what a regular expression may cost at worst: each byte may meet
-// each instruction.
+// matches spends the worst cost of a regular expression: each byte may meet each instruction.
 func (c *check) matches(p *pattern, text string) bool {
 	return c.spend(1+len(text)*p.size/bytesPerStep) && p.MatchString(text)
 }
 
-// refuse notes why a value does not fit; false is for the caller to return.
+// refuse notes why a value does not fit; it returns false for the caller to return.
 func (c *check) refuse(format string, args ...any) bool {
 	if c.quiet == 0 && c.err == nil {
 		c.wrong = fmt.Sprintf(format, args...)
@@ -68,8 +67,8 @@ func (c *check) refuse(format string, args ...any) bool {
 	return false
 }
 
-// explain is refuse for a sentence that takes work to make, about so many bytes. It
-// is made, and paid for, where somebody is told.
+// explain is refuse for a sentence of about the given bytes that takes work to build. It is built, and paid for, only
+// if somebody is told.
 func (c *check) explain(bytes int, sentence func() string) bool {
 	if c.quiet == 0 && c.look(bytes) {
 		return c.refuse("%s", sentence())
@@ -77,7 +76,7 @@ func (c *check) explain(bytes int, sentence func() string) bool {
 	return false
 }
 
-// silently asks without noting why something does not fit.
+// silently checks without noting why something does not fit.
 func (c *check) silently(n *node, v *value, seen *evaluated) bool {
 	c.quiet++
 	defer func() { c.quiet-- }()
@@ -86,15 +85,15 @@ func (c *check) silently(n *node, v *value, seen *evaluated) bool {
 
 func (c *check) fits(n *node, v *value) bool { return c.meets(n, v, nil) }
 
-// within holds a part of the value against a schema.
-func (c *check) within(name string, n *node, v *value) bool {
+// part checks a part of the value against a schema.
+func (c *check) part(name string, n *node, v *value) bool {
 	c.path = append(c.path, name)
 	defer func() { c.path = c.path[:len(c.path)-1] }()
 	return c.meets(n, v, nil)
 }
 
-// meets holds a value against a schema. seen, which may be nil, learns which of its
-// items and members schemas have seen: unevaluatedItems and -Properties ask for it.
+// meets checks a value against a schema. seen, which may be nil, records which of its items and members schemas have
+// evaluated, for unevaluatedItems and -Properties.
 func (c *check) meets(n *node, v *value, seen *evaluated) bool {
 	if !c.spend(1) {
 		return false
@@ -131,7 +130,7 @@ func (c *check) meets(n *node, v *value, seen *evaluated) bool {
 	return c.learn(seen, own)
 }
 
-// dynamic is what a $dynamicRef leads to: the outermost resource with the anchor has it.
+// dynamic returns the target of a $dynamicRef: the anchor of the outermost resource that has it.
 func (c *check) dynamic(n *node) *node {
 	if n.dynamicName == "" {
 		return n.dynamicTo

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// names are few, so that schemas and values meet.
+// someName draws from few names, so that schemas and values meet.
 func someName() *rapid.Generator[string] { return rapid.SampledFrom([]string{"a", "b", "cc", "d~/"}) }
 
 func someValue(depth int) *rapid.Generator[any] {
@@ -37,7 +37,7 @@ func someValue(depth int) *rapid.Generator[any] {
 	})
 }
 
-// someSchema makes schemas of every keyword, with references into the value alone.
+// someSchema draws schemas with every keyword, with references only into the value.
 func someSchema(depth int) *rapid.Generator[any] {
 	return rapid.Custom(func(t *rapid.T) any {
 		if depth == 0 || rapid.IntRange(0, 9).Draw(t, "plain") == 0 {
@@ -106,7 +106,7 @@ func someSchema(depth int) *rapid.Generator[any] {
 	})
 }
 
-// TestLikeTheLibrary holds the checker against the library that it took the place of.
+// TestLikeTheLibrary compares the checker with the library that it replaced.
 func TestLikeTheLibrary(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -1,9 +1,8 @@
 package schema
 
-// evaluated is what schemas have seen of one list or object. Nil sees nothing: most
-// schemas never ask.
+// evaluated is what schemas have evaluated of one list or object. Nil records nothing: most schemas never need it.
 type evaluated struct {
-	through    int // the items before it
+	through    int // items before this index
 	items      map[int]bool
 	allItems   bool
 	members    map[string]bool
@@ -46,8 +45,7 @@ func (e *evaluated) item(i int) bool { return e.allItems || i < e.through || e.i
 
 func (e *evaluated) member(name string) bool { return e.allMembers || e.members[name] }
 
-// learn adds what a schema that fits has seen to what its caller has. It is true
-// unless the check has stopped.
+// learn adds what a fitting schema has evaluated to its caller's record. It is true unless the check has stopped.
 func (c *check) learn(seen, own *evaluated) bool {
 	if seen == nil || own == nil {
 		return c.err == nil

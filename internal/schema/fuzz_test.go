@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// FuzzSchema: whatever a schema and a value are, both are refused or a check ends.
+// FuzzSchema: whatever a schema and a value are, they are refused or the check ends.
 func FuzzSchema(f *testing.F) {
 	for schema, value := range map[string]string{
 		`{"$defs":{"a":{"$ref":"#/$defs/a"}},"$ref":"#/$defs/a"}`: `{}`,

@@ -8,7 +8,7 @@ import (
 	"example.org/parley"
 )
 
-// logic checks the keywords that hold other schemas against the same value.
+// logic checks the keywords that apply other schemas to the same value.
 func (c *check) logic(n *node, v *value, own *evaluated) bool {
 	for _, one := range n.allOf {
 		if !c.meets(one, v, own) {
@@ -18,7 +18,7 @@ func (c *check) logic(n *node, v *value, own *evaluated) bool {
 	return c.anyOf(n, v, own) && c.oneOf(n, v, own) && c.conditions(n, v, own)
 }
 
-// anyOf visits all of its schemas where they tell what they have seen.
+// anyOf visits all of its schemas if they record what they have evaluated.
 func (c *check) anyOf(n *node, v *value, own *evaluated) bool {
 	if len(n.anyOf) == 0 {
 		return true
@@ -48,18 +48,17 @@ func (c *check) oneOf(n *node, v *value, own *evaluated) bool {
 		(fits == 1 || c.explain(len(n.oneOf)*bytesPerStep, func() string { return none(n.oneOf, v) }))
 }
 
-// none is what is told of a value that fits no schema of several: their types,
-// when these rule it out.
+// none returns the message for a value that fits none of several schemas: their types, if these rule it out.
 func none(of []*node, v *value) string {
 	var wanted []string
 	for _, n := range of {
 		if len(n.types) == 0 {
-			return "fits none of the schemas that it may fit"
+			return "fits none of the alternative schemas"
 		}
 		wanted = append(wanted, n.types...)
 	}
 	if slices.Contains(wanted, v.typeName()) {
-		return "fits none of the schemas that it may fit"
+		return "fits none of the alternative schemas"
 	}
 	slices.Sort(wanted)
 	return "must be " + strings.Join(slices.Compact(wanted), " or ") + ", is " + v.typeName()
@@ -67,7 +66,7 @@ func none(of []*node, v *value) string {
 
 func (c *check) conditions(n *node, v *value, own *evaluated) bool {
 	if n.not != nil && c.silently(n.not, v, nil) {
-		return c.refuse("fits what it must not fit")
+		return c.refuse("fits the schema of not")
 	}
 	if n.when != nil {
 		branch := n.other
@@ -91,7 +90,7 @@ func (c *check) array(n *node, v *value, own *evaluated) bool {
 		if one == nil {
 			break
 		}
-		if !c.within(strconv.Itoa(i), one, &v.items[i]) {
+		if !c.part(strconv.Itoa(i), one, &v.items[i]) {
 			return false
 		}
 	}
@@ -133,7 +132,7 @@ func (c *check) contains(n *node, v *value, own *evaluated) bool {
 
 // unique compares the items by their keys.
 func (c *check) unique(v *value) bool {
-	const longest = MaxSteps * bytesPerStep // what the budget would not pay for anyway
+	const longest = MaxSteps * bytesPerStep // more than the budget could pay for
 	seen := make(map[string]int, len(v.items))
 	for i := range v.items {
 		key, whole := v.items[i].appendKey(nil, longest)
@@ -156,7 +155,7 @@ func (c *check) unseenItems(n *node, v *value, own *evaluated) bool {
 		return true
 	}
 	for i := range v.items {
-		if !own.item(i) && !c.within(strconv.Itoa(i), n.unevaluatedItems, &v.items[i]) {
+		if !own.item(i) && !c.part(strconv.Itoa(i), n.unevaluatedItems, &v.items[i]) {
 			return false
 		}
 	}
@@ -188,30 +187,30 @@ func (c *check) object(n *node, v *value, own *evaluated) bool {
 	return c.unseenMembers(n, v, own)
 }
 
-// member checks one member by the schemas that its name leads to.
+// member checks one member by the schemas that apply to its name.
 func (c *check) member(n *node, name string, v *value, own *evaluated) bool {
 	if n.propertyNames != nil &&
-		!c.within(parley.Clip(name, shownBytes), n.propertyNames, &value{kind: text, text: name}) {
+		!c.part(parley.Clip(name, shownBytes), n.propertyNames, &value{kind: text, text: name}) {
 		return false
 	}
 	known := n.properties[name] != nil
-	if known && !c.within(name, n.properties[name], v) {
+	if known && !c.part(name, n.properties[name], v) {
 		return false
 	}
 	for _, by := range n.patternProperties {
 		if c.matches(by.pattern, name) {
 			known = true
-			if !c.within(name, by.node, v) {
+			if !c.part(name, by.node, v) {
 				return false
 			}
 		}
 	}
 	if !known && n.additionalProperties != nil {
 		if n.additionalProperties.never {
-			return c.refuse("%q is not a property that is known here", parley.Clip(name, shownBytes))
+			return c.refuse("%q is not a known property", parley.Clip(name, shownBytes))
 		}
 		known = true
-		if !c.within(name, n.additionalProperties, v) {
+		if !c.part(name, n.additionalProperties, v) {
 			return false
 		}
 	}
@@ -221,7 +220,7 @@ func (c *check) member(n *node, name string, v *value, own *evaluated) bool {
 	return c.err == nil
 }
 
-// dependent checks what the presence of a member asks for.
+// dependent checks what the presence of a member requires.
 func (c *check) dependent(n *node, name string, v *value, own *evaluated) bool {
 	wanted := n.dependentRequired[name]
 	if !c.spend(len(wanted) / namesPerStep) {
@@ -249,9 +248,9 @@ func (c *check) unseenMembers(n *node, v *value, own *evaluated) bool {
 			continue
 		}
 		if n.unevaluated.never {
-			return c.refuse("%q is not a property that is known here", parley.Clip(name, shownBytes))
+			return c.refuse("%q is not a known property", parley.Clip(name, shownBytes))
 		}
-		if !c.within(name, n.unevaluated, v.members[name]) {
+		if !c.part(name, n.unevaluated, v.members[name]) {
 			return false
 		}
 	}

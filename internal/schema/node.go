@@ -1,23 +1,23 @@
 package schema
 
-// node is a schema, or one within it, with the keywords that it has. Keywords that
-// only describe (title, format, default and the like) are not kept.
+// node is a schema or subschema with its keywords. Purely descriptive keywords (title, format, default and the like)
+// are dropped.
 type node struct {
 	where    string // JSON Pointer from the document's root
 	resource *resource
 	never    bool // the schema false
 
 	ref, dynamicRef string // as written
-	refTo           *node  // what ref leads to
-	dynamicTo       *node  // what dynamicRef leads to where nothing overrides it
-	dynamicName     string // set: the anchor that outer resources may override
+	refTo           *node  // the target of ref
+	dynamicTo       *node  // the target of dynamicRef unless overridden
+	dynamicName     string // if set, the anchor that outer resources may override
 	dynamicAnchor   string
-	refAlone        bool // draft 07: nothing beside a $ref counts
+	refAlone        bool // draft 07: keywords beside a $ref are ignored
 
 	types    []string
 	enum     map[string]bool // keys of the values; nil: any
-	enumKey  int             // the longest of them
-	enumSize int             // bytes of all of them, and a step for each
+	enumKey  int             // length of the longest key
+	enumSize int             // bytes of all keys, and a step for each
 	multiple *value
 
 	minimum, maximum, above, below *value
@@ -49,13 +49,13 @@ type node struct {
 	when, then, other   *node // if, then, else
 }
 
-// patternProperty is the schema of the properties whose names match.
+// patternProperty is the schema of properties whose names match.
 type patternProperty struct {
 	pattern *pattern
 	node    *node
 }
 
-// resource is a schema with an address of its own: the document, and what has $id.
+// resource is a schema with an address of its own: the document, or a subschema with $id.
 type resource struct {
 	uri     string
 	root    *node

@@ -14,8 +14,8 @@ type pattern struct {
 	size int
 }
 
-// compile compiles a regular expression after it was found small enough.
-func (r *reader) compile(expression string, at place) (*pattern, error) {
+// compile compiles a regular expression once it is known to be small enough.
+func (r *reader) compile(expression string, at position) (*pattern, error) {
 	if r.patterns++; r.patterns > MaxPatterns {
 		return nil, bound("it holds more than %d regular expressions; use fewer", MaxPatterns)
 	}
@@ -40,11 +40,11 @@ func (r *reader) compile(expression string, at place) (*pattern, error) {
 	return &pattern{compiled, size}, nil
 }
 
-// Matches reports whether a text matches a regular expression, on the budget of a
-// check. The errors are those of Read and of Fits.
+// Matches reports whether a text matches a regular expression, within the budget of a check. Its errors are those of
+// Read and of Fits.
 func Matches(ctx context.Context, expression, text string) (bool, error) {
 	r := reader{}
-	compiled, err := r.compile(expression, place{})
+	compiled, err := r.compile(expression, position{})
 	if err != nil {
 		return false, err
 	}

@@ -9,7 +9,7 @@ import (
 	"example.org/parley"
 )
 
-// reader makes nodes of a document.
+// reader converts a document to nodes.
 type reader struct {
 	nodes       []*node
 	at          map[string]*node     // by JSON Pointer from the root
@@ -18,28 +18,28 @@ type reader struct {
 	patterns    int
 	patternSize int
 	draft7      bool
-	annotates   bool // there is a keyword that asks what others have seen
+	annotates   bool // some keyword uses what others have evaluated
 }
 
-// place is where a schema stands.
-type place struct {
+// position is where a schema is in its document.
+type position struct {
 	pointer  string
 	resource *resource
 }
 
-func (p place) to(token string) place {
+func (p position) to(token string) position {
 	p.pointer += "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(token)
 	return p
 }
 
-func (p place) String() string {
+func (p position) String() string {
 	if p.pointer == "" {
 		return "the schema"
 	}
 	return parley.Clip(p.pointer, 128)
 }
 
-// types are those of JSON Schema.
+// types returns the types of JSON Schema.
 func types() []string {
 	return []string{"array", "boolean", "integer", "null", "number", "object", "string"}
 }
@@ -51,11 +51,11 @@ func (r *reader) root(document value) (*node, error) {
 			return strings.Contains(dialect.text, draft)
 		})
 	}
-	return r.schema(&document, place{resource: &resource{}})
+	return r.schema(&document, position{resource: &resource{}})
 }
 
-// schema reads a schema and all within it.
-func (r *reader) schema(v *value, at place) (*node, error) {
+// schema reads a schema and its subschemas.
+func (r *reader) schema(v *value, at position) (*node, error) {
 	if len(r.nodes) >= MaxSubschemas {
 		return nil, bound("it holds more than %d schemas; make it smaller", MaxSubschemas)
 	}
@@ -93,7 +93,7 @@ func (r *reader) schema(v *value, at place) (*node, error) {
 }
 
 // keyword reads one member of a schema.
-func (r *reader) keyword(n *node, name string, v *value, at place) (err error) {
+func (r *reader) keyword(n *node, name string, v *value, at position) (err error) {
 	switch one, list, table := n.holds(name); {
 	case name == "items" && v.kind == array: // before 2020-12
 		n.prefixItems, err = r.list(v, at)
@@ -117,7 +117,7 @@ func (r *reader) keyword(n *node, name string, v *value, at place) (err error) {
 	return err
 }
 
-// holds is where the schemas of a keyword go: one, a list or a table of them.
+// holds returns where the schemas of a keyword go: one, a list or a table of them.
 func (n *node) holds(keyword string) (one **node, list *[]*node, table *map[string]*node) {
 	switch keyword {
 	case "items":
@@ -156,16 +156,16 @@ func (n *node) holds(keyword string) (one **node, list *[]*node, table *map[stri
 	return one, list, table
 }
 
-// pair settles what two keywords mean together.
+// pair resolves the combined meaning of two keywords.
 func (r *reader) pair(n *node, v *value) {
 	if list := v.members["items"]; list != nil && list.kind == array {
-		n.items = r.at[n.where+"/additionalItems"] // nil without it
+		n.items = r.at[n.where+"/additionalItems"] // nil if absent
 	}
 	n.refAlone = r.draft7 && n.ref != ""
 	r.annotates = r.annotates || n.unevaluated != nil || n.unevaluatedItems != nil
 }
 
-func (r *reader) list(v *value, at place) ([]*node, error) {
+func (r *reader) list(v *value, at position) ([]*node, error) {
 	if v.kind != array {
 		return nil, fmt.Errorf("%s must be a list of schemas", at)
 	}
@@ -180,7 +180,7 @@ func (r *reader) list(v *value, at place) ([]*node, error) {
 	return list, nil
 }
 
-func (r *reader) table(v *value, at place) (map[string]*node, error) {
+func (r *reader) table(v *value, at position) (map[string]*node, error) {
 	if v.kind != object {
 		return nil, fmt.Errorf("%s must be an object of schemas", at)
 	}
@@ -195,7 +195,7 @@ func (r *reader) table(v *value, at place) (map[string]*node, error) {
 	return table, nil
 }
 
-func (r *reader) patternProperties(n *node, v *value, at place) error {
+func (r *reader) patternProperties(n *node, v *value, at position) error {
 	table, err := r.table(v, at)
 	if err != nil {
 		return err
@@ -210,8 +210,8 @@ func (r *reader) patternProperties(n *node, v *value, at place) error {
 	return nil
 }
 
-// dependencies are draft 07's: names, or a schema.
-func (r *reader) dependencies(n *node, v *value, at place) (err error) {
+// dependencies reads draft 07's keyword: names, or a schema.
+func (r *reader) dependencies(n *node, v *value, at position) (err error) {
 	if v.kind != object {
 		return fmt.Errorf("%s must be an object", at)
 	}

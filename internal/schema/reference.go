@@ -10,7 +10,7 @@ import (
 )
 
 // address reads $id, which begins a resource, and anchors.
-func (r *reader) address(n *node, v *value, at *place) error {
+func (r *reader) address(n *node, v *value, at *position) error {
 	own := ""
 	if id := v.members["$id"]; id != nil && id.kind == text && (!r.draft7 || v.members["$ref"] == nil) {
 		own = id.text
@@ -54,7 +54,7 @@ func against(base, reference string) (string, error) {
 
 var errRemote = errors.New("refers to another document, which is never fetched; put it under $defs")
 
-// resolve finds what every reference leads to.
+// resolve finds the target of every reference.
 func (r *reader) resolve() (err error) {
 	for _, n := range r.nodes {
 		if n.ref != "" {
@@ -74,10 +74,10 @@ func (r *reader) resolve() (err error) {
 	return nil
 }
 
-// find finds the schema that a reference in n names.
+// find finds the schema named by a reference in n.
 func (r *reader) find(n *node, reference string) (*node, error) {
 	refused := func(err error) error {
-		return fmt.Errorf("%s: the reference %q %w", place{pointer: n.where}, parley.Clip(reference, 64), err)
+		return fmt.Errorf("%s: the reference %q %w", position{pointer: n.where}, parley.Clip(reference, 64), err)
 	}
 	full, err := against(n.resource.uri, reference)
 	if err != nil {
@@ -104,28 +104,28 @@ func (r *reader) find(n *node, reference string) (*node, error) {
 	return found, nil
 }
 
-// canonicalPointer is a pointer with every ~ and / of a name escaped one way.
+// canonicalPointer returns a pointer with every ~ and / of a name escaped uniformly.
 func canonicalPointer(pointer string) string {
-	var at place
+	var at position
 	for token := range strings.SplitSeq(pointer[1:], "/") {
 		at = at.to(strings.NewReplacer("~1", "/", "~0", "~").Replace(token))
 	}
 	return at.pointer
 }
 
-// checkCycles refuses references that come back to where they began without going
-// into the value: to check against them would never end.
+// checkCycles refuses references that return to their start without descending into the value: checking against them
+// would never end.
 func (r *reader) checkCycles() error {
 	named := map[string][]*node{}
 	for _, n := range r.dynamic {
 		named[n.dynamicAnchor] = append(named[n.dynamicAnchor], n)
 	}
 	const (
-		open = 1 + iota // on the way that is being followed
+		open = 1 + iota // on the current path
 		done
 	)
 	state := make(map[*node]int, len(r.nodes))
-	var follow func(n *node) error // no deeper than there are schemas
+	var follow func(n *node) error // its depth is bounded by the number of schemas
 	follow = func(n *node) (err error) {
 		switch state[n] {
 		case done:
@@ -134,7 +134,7 @@ func (r *reader) checkCycles() error {
 			return bound(
 				"%s refers to itself without going into the value, so a check would never end; break the circle of "+
 					"references",
-				place{pointer: n.where},
+				position{pointer: n.where},
 			)
 		}
 		state[n] = open

@@ -8,7 +8,7 @@ import (
 	"example.org/parley"
 )
 
-// scalar checks the keywords that look at a value without what is in it.
+// scalar checks the keywords that apply to a value without its contents.
 func (c *check) scalar(n *node, v *value) bool {
 	if len(n.types) > 0 && !slices.Contains(n.types, v.typeName()) &&
 		(v.kind != number || !slices.Contains(n.types, "number")) {
@@ -32,7 +32,7 @@ func (c *check) scalar(n *node, v *value) bool {
 	return true
 }
 
-// choices tells of the values that are allowed, in JSON as near as a key is.
+// choices lists the allowed values, in JSON as close as keys are to it.
 func choices(enum map[string]bool) string {
 	const listed = 16
 	keys := make([]string, 0, len(enum))
@@ -48,7 +48,7 @@ func choices(enum map[string]bool) string {
 
 func (c *check) number(n *node, v *value) bool {
 	for _, limit := range []*value{n.minimum, n.maximum, n.above, n.below, n.multiple} {
-		if limit != nil && !c.spend(1) { // to compare exactly takes longer than to meet a schema
+		if limit != nil && !c.spend(1) { // exact comparison costs more than meeting a schema
 			return false
 		}
 	}

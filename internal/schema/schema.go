@@ -12,42 +12,39 @@ import (
 	"example.org/parley"
 )
 
-// The bounds of a schema. Going beyond one is a BoundError.
+// The bounds of a schema. Exceeding one is a BoundError.
 const (
-	MaxBytes        = 64 << 10 // of its JSON
-	MaxSubschemas   = 2048     // schemas within it, itself counted
+	MaxBytes        = 64 << 10 // bytes of its JSON
+	MaxSubschemas   = 2048     // schemas in it, including itself
 	MaxPatterns     = 256      // regular expressions
-	MaxPatternBytes = 1024     // one of them
-	// maxPatternSize bounds what all patterns of a schema compile to, in
-	// instructions, counted before one is compiled.
+	MaxPatternBytes = 1024     // bytes of one of them
+	// maxPatternSize bounds what all patterns of a schema compile to, in instructions, counted before compiling.
 	maxPatternSize = 32 << 10
 	// maxPointerBytes bounds the JSON Pointer of a schema.
 	maxPointerBytes = 4 << 10
 )
 
 const (
-	// MaxSteps bounds one check: a value that is read is a step, a schema that meets
-	// one, and 64 bytes that are looked at. They take a fraction of a second.
+	// MaxSteps bounds one check: each value read, each schema met, and each 64 bytes examined is a step. All steps
+	// together take a fraction of a second.
 	MaxSteps = 1 << 20
-	// maxDepth bounds the schemas that wait for one another during a check, and so
-	// the stack.
+	// maxDepth bounds the nested schemas of a check, and so the stack.
 	maxDepth = 4096
-	// maxValueDepth bounds the nesting of a value that is checked.
+	// maxValueDepth bounds the nesting of a checked value.
 	maxValueDepth = 256
 
-	// maxTree bounds the memory that a value takes while it is checked, as it is estimated.
-	// It is treeFactor times that of encoding/json. Values longer than large take turns.
+	// maxTree bounds the estimated memory of a value while it is checked: treeFactor times that of encoding/json.
+	// Values longer than large take turns.
 	maxTree    = 64 << 20
 	treeFactor = 2
 	large      = 64 << 10
 	largeTurns = 2
 
-	// maxViolationBytes bounds what is told of arguments that do not fit.
+	// maxViolationBytes bounds the message about arguments that do not fit.
 	maxViolationBytes = 1024
 )
 
-// BoundError says that a schema is not one to check against: it is too large, or
-// its references lead back to themselves.
+// BoundError says that a schema cannot be checked against: it is too large, or its references are circular.
 type BoundError struct{ Text string }
 
 // Error tells a person what to change.
@@ -55,20 +52,17 @@ func (e *BoundError) Error() string { return e.Text }
 
 func bound(format string, args ...any) error { return &BoundError{fmt.Sprintf(format, args...)} }
 
-// ErrBudget is a check that needed more than MaxSteps. The value counts as refused.
+// ErrBudget means that a check needed more than MaxSteps. The value counts as refused.
 var ErrBudget = fmt.Errorf("checking it against the schema takes more than %d steps", MaxSteps)
 
-// Schema is one that can be checked against, by any number of goroutines. The zero
-// Schema lets everything pass.
+// Schema is a schema to check against, safe for concurrent use. The zero Schema accepts everything.
 type Schema struct {
 	root      *node
 	annotates bool // it has unevaluatedItems or unevaluatedProperties
 }
 
-// Read reads a schema. It fails for one that does not hold together, that refers to
-// another document, or that names a type which JSON Schema does not have: a misspelt
-// type would fit nothing, and say so of every value. A schema beyond the bounds is a
-// BoundError.
+// Read reads a schema. It fails for one that is inconsistent, refers to another document, or names a type that JSON
+// Schema does not have: a misspelt type would refuse every value. A schema beyond the bounds is a BoundError.
 func Read(raw json.RawMessage) (Schema, error) {
 	if len(raw) > MaxBytes {
 		return Schema{}, bound("it is longer than %d bytes; make it smaller", MaxBytes)
@@ -91,7 +85,7 @@ func Read(raw json.RawMessage) (Schema, error) {
 	return Schema{root, r.annotates}, r.checkCycles()
 }
 
-// Properties are the names that the schema's own properties have.
+// Properties returns the names of the schema's own properties.
 func (s Schema) Properties() map[string]bool {
 	names := map[string]bool{}
 	if s.root != nil {
@@ -103,9 +97,9 @@ func (s Schema) Properties() map[string]bool {
 }
 
 // turns is for large values.
-var turns = make(chan struct{}, largeTurns) //nolint:gochecknoglobals // memory is the process's
+var turns = make(chan struct{}, largeTurns) //nolint:gochecknoglobals // memory belongs to the process
 
-// take waits for the turn of a value of so many bytes; done ends it.
+// take waits for the turn of a value of the given size; done ends it.
 func take(ctx context.Context, bytes int) (done func(), err error) {
 	if bytes <= large {
 		return func() {}, nil
@@ -118,8 +112,8 @@ func take(ctx context.Context, bytes int) (done func(), err error) {
 	}
 }
 
-// Fits reports whether a text is JSON that fits. An error means that this was not
-// found out: ErrBudget, or the end of ctx. The text counts as one that does not fit.
+// Fits reports whether a text is JSON that fits. An error means that the check did not finish: ErrBudget, or the end of
+// ctx. The text then counts as not fitting.
 func (s Schema) Fits(ctx context.Context, text string) (bool, error) {
 	done, err := take(ctx, len(text))
 	if err != nil {
@@ -135,12 +129,11 @@ func (s Schema) Fits(ctx context.Context, text string) (bool, error) {
 	return fits && c.err == nil, c.err
 }
 
-// Check says what is wrong with the arguments of a call, "" when nothing is. An
-// error means that this was not found out: ErrBudget, or the end of ctx. The call
-// must not run.
+// Check says what is wrong with the arguments of a call, "" if nothing is. An error means that the check did not
+// finish: ErrBudget, or the end of ctx. The call must then not run.
 //
-// Models write null for what they leave out, and tools' protocols read it so: it may
-// stand where an argument need not.
+// Models write null for arguments that they leave out, and tools' protocols read it so: null is accepted for an
+// optional argument.
 func (s Schema) Check(ctx context.Context, arguments json.RawMessage) (wrong string, err error) {
 	if s.root == nil {
 		return "", nil

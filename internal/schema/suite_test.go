@@ -10,14 +10,13 @@ import (
 	"testing"
 )
 
-// isElsewhere reports that a group of the official suite is not for us: its schemas
-// refer to other documents, or hold NUL, which nothing here may.
+// isElsewhere reports whether a group of the official suite does not apply: its schemas refer to other documents, or
+// contain NUL, which is refused here.
 func isElsewhere(err error) bool {
 	return errors.Is(err, errRemote) || strings.Contains(err.Error(), "NUL")
 }
 
-// TestOfficialSuite holds the checker against JSON Schema's own test suite, which
-// stands in a library's test data.
+// TestOfficialSuite runs JSON Schema's own test suite, which is in a library's test data.
 func TestOfficialSuite(t *testing.T) {
 	t.Parallel()
 	found, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/google/jsonschema-go").Output()

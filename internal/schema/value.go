@@ -15,7 +15,7 @@ import (
 	"example.org/parley"
 )
 
-// kind is what JSON tells apart. An integer is a number.
+// kind is a type that JSON distinguishes. An integer is a number.
 type kind uint8
 
 const (
@@ -31,14 +31,14 @@ const (
 type value struct {
 	kind    kind
 	truth   bool
-	text    string // of a string; a number as it is written
+	text    string // of a string; for a number, its notation
 	float   float64
 	items   []value
 	members map[string]*value
 	names   []string // of the members, sorted
 }
 
-// decoder reads JSON on the budget of a check, a step for each value.
+// decoder reads JSON within the budget of a check, one step per value.
 type decoder struct {
 	*json.Decoder
 	check *check
@@ -131,7 +131,7 @@ func (d decoder) object(depth int) (value, error) {
 	return o, err
 }
 
-// dropNulls takes the members of an object that are null.
+// dropNulls removes the members of an object that are null.
 func (v *value) dropNulls() {
 	v.names = slices.DeleteFunc(v.names, func(name string) bool {
 		isNull := v.members[name].kind == null
@@ -142,7 +142,7 @@ func (v *value) dropNulls() {
 	})
 }
 
-// typeName is a value's type as JSON Schema names it.
+// typeName returns a value's type in JSON Schema's terms.
 func (v *value) typeName() string {
 	if v.isInteger() {
 		return "integer"
@@ -153,14 +153,14 @@ func (v *value) typeName() string {
 
 func (v *value) isInteger() bool { return v.kind == number && v.float == math.Trunc(v.float) }
 
-// maxExactDigits bounds the numbers that are divided exactly; longer ones, and
-// those with larger exponents, as floating point.
+// maxExactDigits bounds the numbers divided exactly; longer ones, and those with larger exponents, are divided in
+// floating point.
 const (
 	maxExactDigits   = 32
 	maxExactExponent = 64
 )
 
-// exact is the number without rounding; nil when that would be too long.
+// exact returns the number without rounding; nil if that would be too long.
 func (v *value) exact() *big.Rat {
 	if _, exponent, found := strings.Cut(strings.ToLower(v.text), "e"); found {
 		if n, err := strconv.Atoi(exponent); err != nil || n > maxExactExponent || n < -maxExactExponent {
@@ -174,7 +174,7 @@ func (v *value) exact() *big.Rat {
 	return rational
 }
 
-// multipleOf reports whether v is a whole number of times other.
+// multipleOf reports whether v is a whole multiple of other.
 func (v *value) multipleOf(other *value) bool {
 	if a, b := v.exact(), other.exact(); a != nil && b != nil {
 		return a.Quo(a, b).IsInt()
@@ -183,7 +183,7 @@ func (v *value) multipleOf(other *value) bool {
 	return rest == 0
 }
 
-// compare is -1, 0 or 1, exactly where both are short.
+// compare returns -1, 0 or 1, exactly if both are short.
 func (v *value) compare(other *value) int {
 	if a, b := v.exact(), other.exact(); a != nil && b != nil {
 		return a.Cmp(b)
@@ -197,9 +197,8 @@ func (v *value) compare(other *value) int {
 	return 0
 }
 
-// appendKey appends what is the same for equal values and different for others:
-// JSON with sorted names, and numbers in one form. It stops, and reports false,
-// when to grows beyond most bytes.
+// appendKey appends a key that is the same for equal values and differs for others: JSON with sorted names, and numbers
+// in one form. It stops, and returns false, once to exceeds most bytes.
 func (v *value) appendKey(to []byte, most int) ([]byte, bool) {
 	switch v.kind {
 	case null:
@@ -241,9 +240,9 @@ func (v *value) appendKey(to []byte, most int) ([]byte, bool) {
 	return to, len(to) <= most
 }
 
-// appendNumber writes 1, 1.0 and 10e-1 the same, and long integers as they are.
+// appendNumber writes 1, 1.0 and 10e-1 alike, and long integers unchanged.
 func (v *value) appendNumber(to []byte) []byte {
-	const exactly = 1 << 53 // up to here floating point holds every integer
+	const exactly = 1 << 53 // up to here floating point represents every integer
 	if v.float == 0 {
 		return append(to, '0')
 	}

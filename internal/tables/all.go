@@ -2,5 +2,5 @@ package tables
 
 import "slices"
 
-// All are the tables, those that move with a copy in the order in which they do.
+// All are the tables; those that move with a copy are in copying order.
 var All = slices.Concat(people, sessions, record, house) //nolint:gochecknoglobals // never written

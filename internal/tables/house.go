@@ -6,7 +6,7 @@ import (
 	"example.org/parley/store"
 )
 
-// What the house keeps for itself: work, accounts, files.
+// The house's own tables: work, accounts, files.
 var house = []Table{ //nolint:gochecknoglobals // never written
 	{
 		Name: "outbox",

@@ -5,7 +5,7 @@ import (
 	"example.org/parley/internal/transition"
 )
 
-// Sessions, and what there is one of for each.
+// Sessions, and tables with one row for each.
 var sessions = []Table{ //nolint:gochecknoglobals // never written
 	{
 		Name: "sessions", Go: "Session", Alias: "s",

@@ -6,11 +6,10 @@ import (
 	"strings"
 )
 
-// Kind is what a column holds, in whatever type a database keeps it.
+// Kind is what a column contains, whatever its type in a database.
 type Kind int
 
-// The kinds. Times, money and counters are integers everywhere; JSON is text,
-// because its bytes are hashed.
+// Kinds of columns. Times, money and counters are integers everywhere; JSON is text, because its bytes are hashed.
 const (
 	ID      Kind = iota + 1 // 16 bytes
 	Bytes                   // hashes, provider data
@@ -19,27 +18,27 @@ const (
 	Flag                    // 0 or 1
 )
 
-// Database is one of the two.
+// Database is one of the two databases.
 type Database int
 
-// The databases.
+// The two databases.
 const (
 	SQLite Database = iota + 1
 	Postgres
 )
 
-// Codec says how a column and its field become each other, where the field's type alone does not tell.
+// Codec says how to convert between a column and its field, where the field's type alone does not tell.
 type Codec int
 
-// The codecs. Without one a zero id, hash and time is NULL, and so is a nil pointer.
+// Codecs. Without one, a zero id, hash or time is NULL, and so is a nil pointer.
 const (
 	Plain           Codec = iota
 	JSON                  // the field's JSON; NULL for a nil pointer
 	NullJSON              // the field's JSON; NULL for its zero value
-	Object                // a JSON object; what is none reads as {}
+	Object                // a JSON object; anything else reads as {}
 	Null                  // NULL for the zero value
 	NotNull               // never NULL, not even for the zero value
-	Counter               // the row holds the number after the field's
+	Counter               // the column is the field plus one
 	Limit                 // the field is nil for 0
 	Usage                 // *parley.Usage as JSON; unreadable JSON reads as nil
 	Failure               // *parley.Failure as JSON; unreadable JSON reads as a failure that says so
@@ -48,49 +47,49 @@ const (
 	ChainVersion          // at least 1
 )
 
-// Column is a column of a table, or one of a joined table that is read with it.
+// Column is a column of a table, or a column of a joined table that is read with it.
 type Column struct {
 	Name  string
 	Kind  Kind
-	Field string // path of the field in the Go type of each list that it stands in
-	In    string // the names of these lists
+	Field string // path of the field in the Go type of each of its lists
+	In    string // names of these lists
 	Codec Codec
 	From  string // SQL that reads it; empty: the column itself
 
 	Only    Database // 0: both. A column of one database does not move with a copy
-	Derived string   // SQL of what SQLite, which has no such column, has instead
-	Joined  bool     // it belongs to another table
+	Derived string   // SQL for the value on SQLite, which has no such column
+	Joined  bool     // a column of another table
 }
 
-// ListKind is what a list is for.
+// ListKind is the use of a list.
 type ListKind int
 
-// The kinds of lists.
+// Kinds of lists.
 const (
 	Reads ListKind = iota + 1
 	Inserts
 	Updates
 )
 
-// List is a list of columns in statements of the stores, and the Go value that they are read into or written from.
+// List is a list of columns in statements, with the Go type that they are read into or written from.
 type List struct {
 	Name   string
 	Kind   ListKind
 	Of     reflect.Type
-	Part   bool   // of Reads: the store makes a whole value of it and more
+	Part   bool   // of Reads: only part of a value; the store completes it
 	Upsert bool   // of Inserts: with the assignments of ON CONFLICT … DO UPDATE SET
 	After  string // of Updates: the list whose placeholders it continues
-	Behind int    // of Updates: the number of PostgreSQL's placeholders before it; 0: two, for the workspace and the id
-	Spare  int    // of Inserts and Updates: the number of PostgreSQL's placeholders behind it that get names
+	Behind int    // of Updates: number of PostgreSQL's placeholders before it; 0: two, for the workspace and the id
+	Spare  int    // of Inserts and Updates: number of PostgreSQL's placeholders after it that get names
 }
 
-// Table is a table with all of its columns.
+// Table is a table with all its columns.
 type Table struct {
 	Name    string
 	Go      string // name of its row in generated code
-	Alias   string // by which statements name it
-	Keys    keys   // its primary keys, in the order of their columns
-	Stays   bool   // its rows do not move with a copy: they are worth nothing elsewhere
+	Alias   string // alias in statements
+	Keys    keys   // primary keys, in column order
+	Stays   bool   // rows are not copied, because they mean nothing elsewhere
 	Lists   []List
 	Columns []Column
 }
@@ -99,7 +98,7 @@ type keys map[Database][]string
 
 func of[T any]() reflect.Type { return reflect.TypeFor[T]() }
 
-// Moving are the tables whose rows move with a copy, in the order in which they do, with the columns that move.
+// Moving returns the tables whose rows a copy moves, in copying order, with the columns that move.
 func Moving() (moving []Table) {
 	for _, t := range All {
 		if t.Stays {
@@ -111,7 +110,7 @@ func Moving() (moving []Table) {
 	return moving
 }
 
-// In are the columns of a list in a database, in their order.
+// In returns the columns of a list in a database, in order.
 func (t *Table) In(list string, db Database) (columns []Column) {
 	for _, c := range t.Columns {
 		if slices.Contains(c.Lists(), list) && (c.Only == 0 || c.Only == db) {
@@ -121,7 +120,7 @@ func (t *Table) In(list string, db Database) (columns []Column) {
 	return columns
 }
 
-// Schema are the names of the columns that a table has in a database.
+// Schema returns the names of the columns that a table has in a database.
 func (t *Table) Schema(db Database) (names []string) {
 	for _, c := range t.Columns {
 		if !c.Joined && (c.Only == 0 || c.Only == db) && (c.Derived == "" || db != SQLite) {
@@ -131,10 +130,10 @@ func (t *Table) Schema(db Database) (names []string) {
 	return names
 }
 
-// Lists are the names of the lists that a column stands in.
+// Lists returns the names of the lists that contain a column.
 func (c *Column) Lists() []string { return strings.Fields(c.In) }
 
-// List is a table's list of a name.
+// List returns a table's list by name.
 func (t *Table) List(name string) *List {
 	for i := range t.Lists {
 		if t.Lists[i].Name == name {

@@ -9,53 +9,51 @@ import (
 	"example.org/parley/internal/tables"
 )
 
-// The bounds of one transaction of a copy: whichever is reached first.
+// Bounds of one transaction of a copy, whichever is reached first.
 const (
 	BatchRows  = 2000
 	BatchBytes = 4 << 20
 )
 
-// Stage is what a copy is at.
+// Stage is the stage of a copy.
 type Stage string
 
-// The stages.
+// Stages of a copy.
 const (
 	Copying   Stage = "copying"
 	Verifying Stage = "verifying"
 )
 
-// State is how far a copy is in a table.
+// State is the progress of a copy within a table.
 type State struct {
 	Stage Stage
 	Table string
-	Rows  int64 // done of it
+	Rows  int64 // copied or read
 	Total int64
 }
 
-// Copied is a table that both sides hold alike.
+// Copied is a table that both sides have in common.
 type Copied struct {
 	Table  string `json:"table"`
 	Rows   int64  `json:"rows"`
 	Digest string `json:"digest"`
 }
 
-// Summary is what a copy did.
+// Summary is the result of a copy.
 type Summary struct {
 	Tables   []Copied `json:"tables"`
-	Sessions int64    `json:"sessions"` // whose records were checked against their hashes
+	Sessions int64    `json:"sessions"` // sessions whose records were checked against their hashes
 	Messages int64    `json:"messages"`
-	Resumed  bool     `json:"resumed"` // an earlier run had begun
-	Already  bool     `json:"already"` // the destination held it all: it was only verified
+	Resumed  bool     `json:"resumed"` // continued an earlier run
+	Already  bool     `json:"already"` // the destination was complete and was only verified
 }
 
-// Copy copies every row of a database into an empty one, and then reads both to
-// verify that they hold the same and that each record matches its hashes. An
-// earlier copy that was interrupted goes on where it was. tell, which may be nil,
-// is told of every transaction.
+// Copy copies every row of a database into an empty one, and then reads both to verify that they are equal and that
+// each record matches its hashes. It continues an earlier, interrupted copy. It reports every transaction to tell,
+// which may be nil.
 //
-// CodeConflict when a server works on either database, when the destination
-// holds other data or a copy of something else, when the source changed
-// meanwhile, and when both differ in the end; the destination stays closed to
+// CodeConflict if a server works on either database, if the destination has other data or a copy of another database,
+// if the source changed meanwhile, and if the two differ in the end; then the destination stays closed to servers.
 // servers then.
 func Copy(ctx context.Context, from Archive, to Destination, tell func(State)) (Summary, error) {
 	if tell == nil {
@@ -99,8 +97,7 @@ func (c *copying) quiet(ctx context.Context) error {
 	return c.to.Quiet(ctx)
 }
 
-// begin finds out whether the destination is empty, a copy that is under way, or
-// one that is done.
+// begin finds out whether the destination is empty, or has an unfinished or a finished copy.
 func (c *copying) begin(ctx context.Context) error {
 	source, totals, err := fingerprint(ctx, c.from)
 	if err != nil {
@@ -145,8 +142,7 @@ func (c *copying) begin(ctx context.Context) error {
 	return c.to.Begin(ctx, c.progress)
 }
 
-// fingerprint tells databases apart cheaply: the workspaces, and how many rows
-// there are of everything.
+// fingerprint tells databases apart cheaply: by the workspaces and the number of rows of each table.
 func fingerprint(ctx context.Context, of Archive) (parley.Hash, map[string]int64, error) {
 	workspaces, err := digest(ctx, of, Tables[0])
 	if err != nil {
@@ -191,7 +187,7 @@ func (c *copying) copyTables(ctx context.Context) error {
 	return nil
 }
 
-// copyTable copies the rows of a table behind the last one that is there.
+// copyTable copies the rows of a table after the last copied one.
 func (c *copying) copyTable(ctx context.Context, table tables.Table) error {
 	places, err := keyPlaces(c.from, table)
 	if err != nil {
@@ -232,7 +228,7 @@ func (c *copying) copyTable(ctx context.Context, table tables.Table) error {
 	return write()
 }
 
-// keyPlaces are the places of a table's key among its columns.
+// keyPlaces returns the indexes of a table's key columns among its columns.
 func keyPlaces(of Archive, table tables.Table) ([]int, error) {
 	key := of.Key(table)
 	places := make([]int, len(key))
@@ -245,8 +241,7 @@ func keyPlaces(of Archive, table tables.Table) ([]int, error) {
 	return places, nil
 }
 
-// inTable adds the table to an error about one of its rows, and to one that is no
-// sentence already.
+// inTable adds the table to an error about one of its rows; any other error gets a sentence.
 func inTable(table tables.Table, err error) error {
 	var sentence *parley.Error
 	switch {

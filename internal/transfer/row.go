@@ -34,7 +34,7 @@ func (r Row) append(to []byte) []byte {
 	return to
 }
 
-// size is about what a row takes in memory.
+// size returns approximately what a row takes in memory.
 func (r Row) size() int {
 	n := 40 * len(r)
 	for _, v := range r {
@@ -43,7 +43,7 @@ func (r Row) size() int {
 	return n
 }
 
-// parseRow reads what append wrote.
+// parseRow parses what append wrote.
 func parseRow(from []byte) (Row, error) {
 	var r Row
 	for len(from) > 0 {
@@ -77,20 +77,19 @@ func parseRow(from []byte) (Row, error) {
 func errPlace() error {
 	return parley.Errorf(
 		parley.CodeUnavailable,
-		"the place that the copy had reached cannot be read: start over with an empty destination",
+		"the copy's position cannot be read: start over with an empty destination",
 	)
 }
 
-// Digest is of a set of rows: their number and the sum, modulo 2^256, of the
-// SHA-256 of each. It does not depend on their order, which is each database's
-// own.
+// Digest summarises a set of rows: their number and the sum, modulo 2^256, of the SHA-256 of each. It does not depend
+// on their order, which differs between databases.
 type Digest struct {
 	Rows int64
 	sum  [4]uint64 // least significant first
 	text []byte    // scratch
 }
 
-// Add takes a row into the digest.
+// Add adds a row to the digest.
 func (d *Digest) Add(row Row) {
 	d.text = row.append(d.text[:0])
 	hash := parley.HashOf(d.text)
@@ -101,10 +100,10 @@ func (d *Digest) Add(row Row) {
 	}
 }
 
-// Same reports whether two digests are of the same rows.
+// Same reports whether two digests are of the same set of rows.
 func (d *Digest) Same(other *Digest) bool { return d.Rows == other.Rows && d.sum == other.sum }
 
-// String is the sum in hexadecimal.
+// String returns the sum in hexadecimal.
 func (d *Digest) String() string {
 	var sum []byte
 	for _, part := range d.sum {

@@ -34,7 +34,7 @@ func TestRowsAreReadAsTheyWereWritten(t *testing.T) {
 		}
 		if cut := rapid.IntRange(1, len(encoded)).Draw(t, "cut"); cut < len(encoded) {
 			if read, err := parseRow(encoded[:cut]); err == nil && len(read) >= len(row) {
-				t.Fatalf("a row that was cut off is read as %v", read)
+				t.Fatalf("a truncated row parses to %v", read)
 			}
 		}
 	})

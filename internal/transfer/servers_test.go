@@ -18,8 +18,8 @@ import (
 	"example.org/parley/store/storetest"
 )
 
-// TestServersAtWork: a database on which a server works is neither copied nor
-// copied into, and the sentence names the server.
+// TestServersAtWork: a database with a working server is neither copied nor copied into, and the error names the
+// server.
 func TestServersAtWork(t *testing.T) {
 	t.Parallel()
 	home, _ := filledSQLite(t, 1)
@@ -44,7 +44,7 @@ func TestServersAtWork(t *testing.T) {
 	must(t, server.ReleaseProcess(t.Context(), process.ID))
 	late := false
 	_, err = transfer.Copy(t.Context(), away, back, func(transfer.State) {
-		if !late { // a server that starts meanwhile is found in the end
+		if !late { // a server that starts meanwhile is found at the end
 			late = true
 			must(t, server.RegisterProcess(t.Context(), process, time.Hour))
 		}
@@ -53,15 +53,15 @@ func TestServersAtWork(t *testing.T) {
 	must(t, server.Close())
 }
 
-// TestHeldTurnsGoOn: what servers wrote into PostgreSQL comes over as it is, and
-// a turn whose process died without anybody taking it over is ready there.
-func TestHeldTurnsGoOn(t *testing.T) {
+// TestHeldTurnsBecomeReady: rows that servers wrote into PostgreSQL are copied unchanged, and a turn whose process died
+// without a takeover is ready in the copy.
+func TestHeldTurnsBecomeReady(t *testing.T) {
 	t.Parallel()
 	home := place{"postgres", databases.New(t)}
 	server, err := postgres.Open(t.Context(), home.at, postgres.Options{})
 	must(t, err)
 	filled := storetest.Fill(t, server, 20)
-	home.rewrite(t, "UPDATE processes SET lease_until = 1") // it died long ago
+	home.rewrite(t, "UPDATE processes SET lease_until = 1") // as if it had died long ago
 	from, _ := home.open(t)
 	want := digests(t, from)
 	back := place{"sqlite", t.TempDir()}
@@ -92,12 +92,12 @@ func TestHeldTurnsGoOn(t *testing.T) {
 		turns,
 		func(turn parley.Turn) bool { return turn.Status == parley.TurnQueued && turn.Attempt == 1 },
 	) {
-		t.Errorf("no turn is ready again: %+v", turns)
+		t.Errorf("no turn became ready: %+v", turns)
 	}
 	must(t, errors.Join(db.Close(), server.Close()))
 }
 
-// measured notes the largest transaction of a copy.
+// measured records the largest transaction of a copy.
 type measured struct {
 	transfer.Destination
 	rows, bytes int
@@ -119,8 +119,8 @@ func (d *measured) Append(
 	return d.Destination.Append(ctx, table, rows, progress)
 }
 
-// TestMemoryIsBounded: a transaction holds so many rows, and fewer when they are
-// large; nothing else of a copy grows with what is copied.
+// TestMemoryIsBounded: the rows of a transaction are bounded in number and size; nothing else of a copy grows with the
+// database.
 func TestMemoryIsBounded(t *testing.T) {
 	t.Parallel()
 	home, _ := filledSQLite(t, 400)
@@ -136,7 +136,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// TestCopyThroughPoolers: the driver's modes for poolers move the same bytes.
+// TestCopyThroughPoolers: the driver's modes for poolers copy the same bytes.
 func TestCopyThroughPoolers(t *testing.T) {
 	t.Parallel()
 	home, _ := filledSQLite(t, 1)

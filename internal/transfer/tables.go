@@ -2,6 +2,6 @@ package transfer
 
 import "example.org/parley/internal/tables"
 
-// Tables are the tables that move, in the order in which they do, with the columns
-// that move. What a process has for itself (its lease, the schema's own tables) stays.
+// Tables are the tables that are copied, in copying order, with the columns that are copied. What belongs to a process
+// or to the schema itself (leases, migrations) stays.
 var Tables = tables.Moving() //nolint:gochecknoglobals // never written

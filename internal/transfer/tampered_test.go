@@ -20,7 +20,7 @@ import (
 	"example.org/parley/store/storetest"
 )
 
-// hold opens a place as a server does, until the test ends.
+// hold opens a place like a server, until the test ends.
 func (p place) hold(t *testing.T) store.Store {
 	t.Helper()
 	if p.kind == "sqlite" {
@@ -35,7 +35,7 @@ func (p place) hold(t *testing.T) store.Store {
 	return store
 }
 
-// tamper runs statements as somebody who has the database in his hands.
+// tamper runs statements like somebody with access to the database.
 func (p place) tamper(t *testing.T, statements ...string) {
 	t.Helper()
 	if p.kind == "sqlite" {
@@ -75,7 +75,7 @@ func (p place) tamper(t *testing.T, statements ...string) {
 	must(t, connection.Close(t.Context()))
 }
 
-// literal is an id in a statement.
+// literal returns an id for use in a statement.
 func (p place) literal(id parley.ID) string {
 	if p.kind == "sqlite" {
 		return fmt.Sprintf("x'%x'", id[:])
@@ -83,7 +83,7 @@ func (p place) literal(id parley.ID) string {
 	return "'" + id.String() + "'"
 }
 
-// yes is true in a statement.
+// yes returns true for use in a statement.
 func (p place) yes() string {
 	if p.kind == "sqlite" {
 		return "1"
@@ -91,7 +91,7 @@ func (p place) yes() string {
 	return "true"
 }
 
-// verified makes a whole verification, and demands that it ends.
+// verified runs a whole verification, which must end.
 func verified(
 	t *testing.T,
 	store store.Verifiable,
@@ -107,12 +107,12 @@ func verified(
 			return findings, step.Anchor
 		}
 	}
-	t.Fatal("the verification comes to no end")
+	t.Fatal("the verification did not end")
 	return nil, end
 }
 
-// TestVerifyFindsForeignCode: a trigger or a rule in the database that no migration
-// makes, and one of Parley's that is not there or was replaced.
+// TestVerifyFindsForeignCode: verification finds triggers and rules that no migration creates, and a Parley trigger
+// that is missing or was replaced.
 func TestVerifyFindsForeignCode(t *testing.T) {
 	both(t, func(t *testing.T, empty func() place) {
 		p := empty()
@@ -141,12 +141,12 @@ func TestVerifyFindsForeignCode(t *testing.T) {
 			findings = finds(t, findings, "schema", words)
 		}
 		if len(findings) > 0 {
-			t.Errorf("found besides: %+v", findings)
+			t.Errorf("also found: %+v", findings)
 		}
 	})
 }
 
-// finds demands a finding whose words are all there, and takes it out.
+// finds requires a finding with all the given words, and removes it.
 func finds(t *testing.T, findings []parley.Finding, words ...string) []parley.Finding {
 	t.Helper()
 	at := slices.IndexFunc(findings, func(f parley.Finding) bool {
@@ -156,14 +156,14 @@ func finds(t *testing.T, findings []parley.Finding, words ...string) []parley.Fi
 		)
 	})
 	if at < 0 {
-		t.Errorf("nothing is found with %q", words)
+		t.Errorf("no finding has %q", words)
 		return findings
 	}
 	return slices.Delete(findings, at, at+1)
 }
 
-// TestVerifyFindsWhatWasChangedBySQL: each change in its own place, and nothing else.
-func TestVerifyFindsWhatWasChangedBySQL(t *testing.T) {
+// TestVerifyFindsSQLChanges: verification finds each change at its place, and nothing else.
+func TestVerifyFindsSQLChanges(t *testing.T) {
 	both(t, func(t *testing.T, empty func() place) {
 		p := empty()
 		store := p.hold(t)
@@ -171,9 +171,9 @@ func TestVerifyFindsWhatWasChangedBySQL(t *testing.T) {
 		entries := audited(t, store, filled, 6)
 		link(t, store)
 		if findings, _ := verified(t, store, nil); len(findings) > 0 {
-			t.Fatalf("before anybody changed anything: %+v", findings)
+			t.Fatalf("before any change: %+v", findings)
 		}
-		early := audited(t, store, filled, 7)[6] // that is not linked yet
+		early := audited(t, store, filled, 7)[6] // not linked yet
 		plain, cut, gone := filled.Sessions[0], filled.Sessions[6], filled.Sessions[5]
 		marked, buried, unlisted, hidden := filled.Sessions[4], filled.Sessions[8], filled.Sessions[7],
 			filled.Sessions[3]
@@ -248,28 +248,27 @@ func TestVerifyFindsWhatWasChangedBySQL(t *testing.T) {
 		}
 		findings = finds(t, findings, "session "+cut.String(), "the end of the record was removed")
 		findings = finds(t, findings, "session "+gone.String(), "was not deleted by Parley")
-		findings = finds(t, findings, "session "+unlisted.String(), "its row among the sessions is not there")
+		findings = finds(t, findings, "session "+unlisted.String(), "its row among the sessions is missing")
 		findings = finds(t, findings, "session "+hidden.String(), "its row among the sessions is marked as deleted")
 		for _, forged := range []parley.ID{marked, buried} {
 			findings = finds(t, findings, "session "+forged.String(), "no entry of the audit says by whom")
 		}
-		findings = finds(t, findings, "entry "+early.ID.String(), "is not there")
+		findings = finds(t, findings, "entry "+early.ID.String(), "is missing")
 		findings = finds(t, findings, "entry "+entries[0].ID.String(), "was changed")
-		findings = finds(t, findings, "entry "+entries[1].ID.String(), "is not there")
-		findings = finds(t, findings, "entry "+entries[2].ID.String(), "is not there")
+		findings = finds(t, findings, "entry "+entries[1].ID.String(), "is missing")
+		findings = finds(t, findings, "entry "+entries[2].ID.String(), "is missing")
 		findings = finds(t, findings, "entry "+entries[2].ID.String(), "is not linked")
 		findings = finds(t, findings, "entry "+entries[3].ID.String(), "was changed")
 		findings = finds(t, findings, "bytes ", "were changed")
 		if len(findings) > 0 {
-			t.Errorf("found besides: %+v", findings)
+			t.Errorf("also found: %+v", findings)
 		}
 	})
 }
 
-// TestTheAnchorTellsOfARemovedEnd: whoever removes the last entries with their links
-// leaves a chain that holds. The anchor of before does not fit it; nor does it fit one
-// that was made anew.
-func TestTheAnchorTellsOfARemovedEnd(t *testing.T) {
+// TestAnchorRevealsARemovedEnd: removing the last entries with their links leaves a valid chain, but an older anchor
+// does not match it, nor does it match a rebuilt chain.
+func TestAnchorRevealsARemovedEnd(t *testing.T) {
 	both(t, func(t *testing.T, empty func() place) {
 		p := empty()
 		store := p.hold(t)
@@ -284,7 +283,7 @@ func TestTheAnchorTellsOfARemovedEnd(t *testing.T) {
 			fmt.Sprintf("DELETE FROM audit_links WHERE number = %d", anchor.Number),
 		)
 		if findings, _ := verified(t, store, nil); len(findings) > 0 {
-			t.Errorf("the chain without its end does not hold: %+v", findings)
+			t.Errorf("the chain without its end is not valid: %+v", findings)
 		}
 		if findings, _ := verified(
 			t,
@@ -302,7 +301,7 @@ func TestTheAnchorTellsOfARemovedEnd(t *testing.T) {
 			&anchor,
 		); len(findings) != 1 ||
 			!strings.Contains(findings[0].Says, "was rebuilt") {
-			t.Errorf("with the anchor of a chain that went on otherwise: %+v", findings)
+			t.Errorf("with the anchor of a chain that continued differently: %+v", findings)
 		}
 	})
 }
@@ -338,5 +337,5 @@ func link(t *testing.T, store store.Store) {
 			return
 		}
 	}
-	must(t, errors.New("linking the audit comes to no end"))
+	must(t, errors.New("linking the audit did not end"))
 }

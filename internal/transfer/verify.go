@@ -10,8 +10,8 @@ import (
 	"example.org/parley/internal/tables"
 )
 
-// verify reads both databases whole, side by side, and checks the records of the
-// copy. At last the source must be as it was, and nobody at work.
+// verify reads both databases completely, side by side, and checks the copy's records. Finally the source must be
+// unchanged, and no server may be working.
 func (c *copying) verify(ctx context.Context) error {
 	var differ []string
 	for _, table := range Tables {
@@ -34,7 +34,7 @@ func (c *copying) verify(ctx context.Context) error {
 	if len(differ) > 0 {
 		return parley.Errorf(
 			parley.CodeConflict,
-			"the copy is not what the source holds: they differ in %s. Start over with an empty destination, and let "+
+			"the copy does not equal the source: they differ in %s. Start over with an empty destination, and let "+
 				"nobody work on either side meanwhile",
 			strings.Join(differ, ", "),
 		)
@@ -61,8 +61,7 @@ func (c *copying) verify(ctx context.Context) error {
 	return nil
 }
 
-// brokenBefore says of a record that breaks its hashes in both databases where
-// it broke.
+// brokenBefore says that a record which contradicts its hashes was already broken in the source.
 func brokenBefore(err error) error {
 	var broken *parley.Error
 	if !errors.As(err, &broken) {
@@ -71,19 +70,19 @@ func brokenBefore(err error) error {
 	return parley.WrapError(
 		broken.Code,
 		err,
-		broken.Message+". The source holds it like that: delete that session there, or put a backup back in which it "+
-			"is whole, and start over with an empty destination",
+		broken.Message+". The source has the same defect: delete that session there, or restore a backup in which it "+
+			"is intact, and start over with an empty destination",
 	)
 }
 
-// both digests a table of both sides at the same time.
+// both digests a table of both sides concurrently.
 func (c *copying) both(ctx context.Context, table tables.Table) (source, copied *Digest, err error) {
 	type answer struct {
 		digest *Digest
 		err    error
 	}
 	other := make(chan answer, 1)
-	go func() { // ends with its answer, which is awaited below
+	go func() { // ends with its result, awaited below
 		d, err := digest(ctx, c.to, table)
 		other <- answer{d, err}
 	}()

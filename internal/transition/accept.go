@@ -6,8 +6,7 @@ import (
 	"example.org/parley"
 )
 
-// terms are the columns of an approval that say why it is asked and who answers.
-// They never change.
+// terms are the columns of an approval that say why it was created and who may decide it. They never change.
 type terms struct {
 	Reason     parley.ApprovalReason `json:"reason,omitempty"`
 	Approvers  int                   `json:"approvers,omitempty"`
@@ -17,14 +16,14 @@ type terms struct {
 	Rules      parley.Hash           `json:"rules,omitzero"`
 }
 
-// encodeTerms is the text of an approval's terms.
+// encodeTerms returns the JSON of an approval's terms.
 func encodeTerms(a *parley.Approval) (string, error) {
 	text, err := json.Marshal(terms{a.Reason, a.Approvers, a.RequesterIDs, a.Named, a.Digest, a.Rules})
 	return string(text), err
 }
 
-// readTerms fills in an approval's terms, and who has approved it. Both are empty
-// for one from before there were any.
+// readTerms sets an approval's terms and its approvers so far. Both texts are empty for approvals older than these
+// columns.
 func readTerms(a *parley.Approval, text, approvedBy string) error {
 	if text != "" {
 		var t terms
@@ -42,21 +41,20 @@ func readTerms(a *parley.Approval, text, approvedBy string) error {
 	return nil
 }
 
-// ReadAccepted reads the column of what somebody has accepted; nil for none.
+// ReadAccepted parses the column of what a session's owner has accepted; nil if it is empty.
 func ReadAccepted(text string) (*parley.Accepted, error) {
 	if text == "" {
 		return nil, nil
 	}
 	var accepted parley.Accepted
 	if err := json.Unmarshal([]byte(text), &accepted); err != nil {
-		return nil, parley.WrapError(parley.CodeInternal, err, "what a session's owner has accepted cannot be read")
+		return nil, parley.WrapError(parley.CodeInternal, err, "a session's accepted tools cannot be read")
 	}
 	return &accepted, nil
 }
 
-// AcceptedBefore is what counts as accepted by the owner of a session: what it
-// keeps, or for one from before acceptances were kept the version that its agent
-// had then; 0 for an agent that is newer.
+// AcceptedBefore returns what the owner of a session has accepted. Without a recorded acceptance that is the version
+// that the session's agent had at the time, or 0 for a newer agent.
 func AcceptedBefore(accepted *parley.Accepted, agentID parley.ID, version int) parley.Accepted {
 	if accepted == nil {
 		accepted = &parley.Accepted{Before: true}
@@ -67,7 +65,7 @@ func AcceptedBefore(accepted *parley.Accepted, agentID parley.ID, version int) p
 	return *accepted
 }
 
-// accept adds to what a session's owner has accepted.
+// accept extends what a session's owner has accepted.
 func (t *Tx) accept(h *Head, add func(*parley.Accepted)) error {
 	accepted, err := t.rows.Accepted(h)
 	if err != nil {
@@ -81,19 +79,19 @@ func (t *Tx) accept(h *Head, add func(*parley.Accepted)) error {
 	return nil
 }
 
-// acceptTools accepts tools as they are.
+// acceptTools accepts tools in their current definition.
 func (t *Tx) acceptTools(h *Head, digests []string) error {
 	if len(digests) == 0 {
 		return nil
 	}
 	return t.accept(h, func(accepted *parley.Accepted) {
-		if !accepted.Before { // which has accepted any
+		if !accepted.Before { // Before accepts every tool of that version
 			accepted.AddTools(digests)
 		}
 	})
 }
 
-// acceptChange accepts the change because of which a call was asked about.
+// acceptChange accepts the change that caused an approval.
 func (t *Tx) acceptChange(h *Head, a *parley.Approval) error {
 	return t.accept(h, func(accepted *parley.Accepted) { accepted.AddChange(a.Change()) })
 }

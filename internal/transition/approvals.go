@@ -10,15 +10,13 @@ import (
 	"example.org/parley/store"
 )
 
-// What the session at the root of a tree hears of an approval of a tool session: its
-// deliveries, by the approval's id.
+// Deliveries of approval events to the root session of a tree; their keys are approval ids.
 const (
 	rootHeardCreated  = "approval_created"
 	rootHeardResolved = "approval_resolved"
 )
 
-// ask records the questions of a step that settles: each with the exact call as
-// it stands in the record from now on.
+// ask records the approvals of a step that settles, each with the exact call as the record now has it.
 func (t *Tx) ask(h *Head, turn *parley.Turn, asks []store.Ask, rows []OpenRow, blocks []store.BlockSettled) error {
 	for _, ask := range asks {
 		at := rowOfCall(rows, ask.ToolCallID)
@@ -55,7 +53,7 @@ func (t *Tx) ask(h *Head, turn *parley.Turn, asks []store.Ask, rows []OpenRow, b
 			Digest:       ask.Digest,
 			Rules:        ask.Rules,
 		}
-		if a.RootID.IsZero() { // of a session from before there were trees
+		if a.RootID.IsZero() { // the session is older than trees
 			a.RootID = h.ID
 		}
 		h.Changes.NewApprovals = append(h.Changes.NewApprovals, a)
@@ -83,8 +81,7 @@ func exactCall(content json.RawMessage) (json.RawMessage, parley.Hash, error) {
 	return call.Arguments, fingerprint, err
 }
 
-// tellApproval writes an approval's event, for the lists too, and leaves word
-// for the root.
+// tellApproval writes an approval's event, also to the feed, and leaves an errand for the root session.
 func (t *Tx) tellApproval(h *Head, told event.Encoded, a *parley.Approval) {
 	t.event(h, a.TurnID, told)
 	t.feed(h, told)
@@ -117,7 +114,7 @@ func (t *Tx) lockApproval(scope store.Scope, id parley.ID) (*Head, *parley.Appro
 	return h, a, err
 }
 
-// DecideApproval is the transition of store.Approvals.
+// DecideApproval implements the transition of store.Approvals.
 func (t *Tx) DecideApproval(
 	scope store.Scope,
 	id parley.ID,
@@ -129,13 +126,13 @@ func (t *Tx) DecideApproval(
 		return decided, err
 	}
 	state := a.State
-	if state == parley.ApprovalPending && a.ExpiresAt <= t.now { // the sweep has not come by yet
+	if state == parley.ApprovalPending && a.ExpiresAt <= t.now { // the sweep has not expired it yet
 		state = parley.ApprovalExpired
 	}
 	if state != parley.ApprovalPending {
 		return decided, parley.Conflict(
 			state,
-			"this approval is %s: it was answered, or its time or its turn is over",
+			"this approval is %s: it was decided or has expired, or its turn has ended",
 			state,
 		)
 	}
@@ -159,9 +156,9 @@ func (t *Tx) DecideApproval(
 	return decided, err
 }
 
-// mayApprove refuses a yes of one who asked for the call or has said yes, and one
-// for longer than the approval can hold: who names approvers wants each call looked
-// at, and a change is the session's owner's to accept.
+// mayApprove refuses a yes from a principal who asked for the call or has already approved it, and a scope that the
+// approval does not offer: a rule with named approvers wants each call examined, and only the session's owner may
+// accept a change.
 func mayApprove(h *Head, a *parley.Approval, decision *parley.Decision) error {
 	if err := a.MayBeApprovedBy(decision.By.ID); err != nil {
 		return err
@@ -182,7 +179,7 @@ func mayApprove(h *Head, a *parley.Approval, decision *parley.Decision) error {
 	return nil
 }
 
-// settleDecided writes the last answer to an approval, and what comes of it for longer.
+// settleDecided settles an approval with its final decision and records any grant or acceptance.
 func (t *Tx) settleDecided(h *Head, a *parley.Approval, decision parley.Decision) error {
 	by := decision.By
 	a.DecidedBy, a.Comment, a.DecidedAt, a.State = &by, decision.Comment, t.now, parley.ApprovalDenied
@@ -214,7 +211,7 @@ func (t *Tx) settleDecided(h *Head, a *parley.Approval, decision parley.Decision
 	return t.approveAlike(h, a)
 }
 
-// grantSession adds the grant of a yes for the session.
+// grantSession adds the session grant of an approval.
 func (t *Tx) grantSession(h *Head, a *parley.Approval, covers parley.ApprovalCovers) error {
 	a.Scope, a.Covers = parley.ScopeSession, parley.CoversCall
 	fingerprint := a.Fingerprint
@@ -231,8 +228,8 @@ func (t *Tx) grantSession(h *Head, a *parley.Approval, covers parley.ApprovalCov
 	return nil
 }
 
-// approveAlike gives a yes for longer to the turn's other questions that it answers:
-// nobody is asked again what was just said.
+// approveAlike approves the turn's other pending approvals that a lasting yes covers, so nobody has to decide the same
+// question twice.
 func (t *Tx) approveAlike(h *Head, a *parley.Approval) error {
 	approvals, err := t.rows.TurnApprovals(h, a.TurnID)
 	if err != nil {
@@ -252,7 +249,7 @@ func (t *Tx) approveAlike(h *Head, a *parley.Approval) error {
 	return nil
 }
 
-// covers reports whether what was said of an approval for longer answers another one.
+// covers reports whether a lasting decision about one approval also answers another.
 func covers(h *Head, a, other *parley.Approval) bool {
 	switch {
 	case other.ToolName != a.ToolName, other.Named:
@@ -265,14 +262,13 @@ func covers(h *Head, a, other *parley.Approval) bool {
 	return a.Covers == parley.CoversTool || other.Fingerprint == a.Fingerprint
 }
 
-// resolved writes an approval in its last state.
+// resolved records an approval in its final state.
 func (t *Tx) resolved(h *Head, a *parley.Approval) {
 	h.Changes.Approvals = append(h.Changes.Approvals, a)
 	t.tellApproval(h, event.ApprovalResolved{Approval: approvalTold(a)}.Encode(), a)
 }
 
-// wakeDecided makes a turn that waits for what people and other systems answer
-// ready, once one of its approvals was settled, and claims it if it may.
+// wakeDecided makes a turn ready that waits for answers, after one of its approvals settled, and claims it if possible.
 func (t *Tx) wakeDecided(h *Head, turnID, claimBy parley.ID) (*store.Claim, error) {
 	if h.TurnID != turnID || h.TurnStatus != parley.TurnWaiting {
 		return nil, nil
@@ -284,7 +280,7 @@ func (t *Tx) wakeDecided(h *Head, turnID, claimBy parley.ID) (*store.Claim, erro
 	return t.wake(h, turn, claimBy)
 }
 
-// wake makes a waiting turn ready and claims it for a process that has a place.
+// wake makes a waiting turn ready and claims it for a process with a free slot.
 func (t *Tx) wake(h *Head, turn *parley.Turn, claimBy parley.ID) (*store.Claim, error) {
 	if err := t.answer(h, turn); err != nil {
 		return nil, err
@@ -300,8 +296,8 @@ func (t *Tx) wake(h *Head, turn *parley.Turn, claimBy parley.ID) (*store.Claim, 
 	return &claim, nil
 }
 
-// resultArrived follows the result of a call that came from outside: a turn that
-// waits is ready once none of its calls is open, else it says what it waits for now.
+// resultArrived updates the turn after a result from outside: it becomes ready if no call is open, or else waits for
+// the next reason.
 func (t *Tx) resultArrived(h *Head, turn *parley.Turn, call *parley.Message, claimBy parley.ID) (*store.Claim, error) {
 	if turn.Status != parley.TurnWaiting || !turn.WaitReason.Answered() {
 		return nil, nil
@@ -315,7 +311,7 @@ func (t *Tx) resultArrived(h *Head, turn *parley.Turn, call *parley.Message, cla
 		return t.wake(h, turn, claimBy)
 	}
 	reason := openReason(open)
-	if turn.WaitReason == parley.WaitApproval || turn.WaitReason == reason { // an approval is nobody else's to answer
+	if turn.WaitReason == parley.WaitApproval || turn.WaitReason == reason { // only a decision ends an approval
 		return nil, nil
 	}
 	turn.WaitReason, h.WaitReason = reason, reason
@@ -324,7 +320,7 @@ func (t *Tx) resultArrived(h *Head, turn *parley.Turn, call *parley.Message, cla
 	return nil, nil
 }
 
-// openReason is what calls that wait for no approval wait for.
+// openReason returns the wait reason for open calls that need no approval.
 func openReason(open []parley.Message) parley.WaitReason {
 	reason := parley.WaitChild
 	for i := range open {
@@ -339,7 +335,7 @@ func openReason(open []parley.Message) parley.WaitReason {
 	return reason
 }
 
-// UseApprovals is the transition of store.Approvals.
+// UseApprovals implements the transition of store.Approvals.
 func (t *Tx) UseApprovals(fence store.Fence, uses []store.ApprovalUse) error {
 	h, turn, err := t.lockTurn(fence)
 	if err != nil {
@@ -396,7 +392,7 @@ func approvalOf(approvals []parley.Approval, id parley.ID) *parley.Approval {
 
 // settleApprovals ends the pending approvals of a turn that ends.
 func (t *Tx) settleApprovals(h *Head, turn *parley.Turn) ([]parley.Approval, error) {
-	if turn.Step == 0 { // it never came to a call
+	if turn.Step == 0 { // it never reached a call
 		return nil, nil
 	}
 	approvals, err := t.rows.TurnApprovals(h, turn.ID)
@@ -409,7 +405,7 @@ func (t *Tx) settleApprovals(h *Head, turn *parley.Turn) ([]parley.Approval, err
 	return approvals, nil
 }
 
-// cancelApproval ends an approval that nobody is asked about any more.
+// cancelApproval cancels an approval that is no longer needed.
 func (t *Tx) cancelApproval(h *Head, a *parley.Approval) {
 	if a.State == parley.ApprovalPending {
 		a.State, a.DecidedAt = parley.ApprovalCancelled, t.now
@@ -417,8 +413,7 @@ func (t *Tx) cancelApproval(h *Head, a *parley.Approval) {
 	}
 }
 
-// ExpireApproval ends an approval whose time is over; false when there is
-// nothing to do.
+// ExpireApproval expires an approval whose deadline has passed; false if there is nothing to do.
 func (t *Tx) ExpireApproval(sessionID, approvalID parley.ID) (bool, error) {
 	h, err := t.load(sessionID)
 	if err != nil || h == nil || h.DeletedAt != 0 {
@@ -434,11 +429,10 @@ func (t *Tx) ExpireApproval(sessionID, approvalID parley.ID) (bool, error) {
 	return true, err
 }
 
-// TellRoot tells the root of a tool session's tree of an approval. What it has
-// heard before it is not told again; a root that is gone needs no telling.
+// TellRoot tells the root session of a tree about an approval in a tool session, once. It ignores a root that is gone.
 func (t *Tx) TellRoot(workspaceID parley.ID, what TellRoot) error {
 	rootID := what.RootID
-	if rootID.IsZero() { // left before errands said it
+	if rootID.IsZero() { // the errand is older than its payload
 		found, err := t.rows.Approval(workspaceID, what.ApprovalID)
 		if err != nil || found == nil {
 			return err
@@ -449,7 +443,7 @@ func (t *Tx) TellRoot(workspaceID parley.ID, what TellRoot) error {
 	if err != nil || h == nil || h.DeletedAt != 0 {
 		return err
 	}
-	a, err := t.rows.Approval(workspaceID, what.ApprovalID) // as it is under the lock
+	a, err := t.rows.Approval(workspaceID, what.ApprovalID) // read under the lock
 	if err != nil || a == nil {
 		return err
 	}
@@ -467,7 +461,7 @@ func (t *Tx) TellRoot(workspaceID parley.ID, what TellRoot) error {
 		return err
 	}
 	if a.State == parley.ApprovalApproved &&
-		a.Scope == parley.ScopeChange { // the tool sessions to come begin with what the root has
+		a.Scope == parley.ScopeChange { // later tool sessions start with the root's acceptances
 		if err := t.acceptChange(h, a); err != nil {
 			return err
 		}

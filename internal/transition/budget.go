@@ -7,15 +7,15 @@ import (
 	"example.org/parley/store"
 )
 
-// WokenAtOnce bounds the sessions that go on when a call leaves some room in a
-// budget that they share: the others would find it taken.
+// WokenAtOnce bounds how many sessions resume when a call frees room in their shared budget: further ones would find it
+// taken.
 const WokenAtOnce = 8
 
 // OpenCall is a call without an outcome.
 type OpenCall struct {
 	ID       parley.ID
-	Reserved *parley.Reserved // nil: nothing was reserved for it
-	From     []parley.ID      // the budgets where
+	Reserved *parley.Reserved // nil: nothing was reserved
+	From     []parley.ID      // the budgets with the reservation
 }
 
 // Spent ends the reservation of a call.
@@ -24,22 +24,22 @@ type Spent struct {
 	From      []parley.ID // by subject
 	Reserved  parley.Reserved
 	Used      parley.Reserved
-	Estimated bool // Used is the estimate: nobody knows better
+	Estimated bool // Used is the estimate, for lack of a figure
 }
 
-// Parked makes a session one that waits for room in budgets. The write is void
-// when a budget's revision is another one, or when none refuses any more.
+// Parked marks a session as waiting for room in budgets. The write is void if a budget's revision has changed, or if
+// none refuses any more.
 type Parked struct {
 	Refusal store.Refusal
 }
 
-// Warned notes that a budget's limit was warned of; void if it was before.
+// Warned records a warning about a budget's limit; void if it was recorded before.
 type Warned struct {
 	Subject parley.ID
 	Limit   parley.Limit
 }
 
-// IDsOf splits the ids that stand in one column.
+// IDsOf splits the ids of one column.
 func IDsOf(joined []byte) (ids []parley.ID) {
 	for ; len(joined) >= len(parley.ID{}); joined = joined[len(parley.ID{}):] {
 		ids = append(ids, parley.ID(joined[:len(parley.ID{})]))
@@ -47,7 +47,7 @@ func IDsOf(joined []byte) (ids []parley.ID) {
 	return ids
 }
 
-// JoinIDs is what IDsOf splits.
+// JoinIDs is the inverse of IDsOf.
 func JoinIDs(ids []parley.ID) (joined []byte) {
 	for _, id := range ids {
 		joined = append(joined, id[:]...)
@@ -55,8 +55,7 @@ func JoinIDs(ids []parley.ID) (joined []byte) {
 	return joined
 }
 
-// reserve holds a call's estimate, or refuses it. The store's write of the new
-// call charges the budgets.
+// reserve reserves a call's estimate or refuses the call. The store charges the budgets when it writes the new call.
 func (t *Tx) reserve(h *Head, begin *store.StepBegin) (OpenCall, error) {
 	call := OpenCall{ID: begin.Call.ID}
 	if begin.Reservation == nil {
@@ -81,7 +80,7 @@ func (t *Tx) reserve(h *Head, begin *store.StepBegin) (OpenCall, error) {
 	return call, nil
 }
 
-// OverBudget is the refusal of a call that a budget has no room for.
+// OverBudget is the error for a call that a budget has no room for.
 func OverBudget() error {
 	return parley.Errorf(parley.CodeOverBudget, "a budget has no room for this call")
 }
@@ -101,7 +100,7 @@ func (h *Head) spend(open OpenCall, call *store.CallSettled) {
 	)
 }
 
-// WarnLimit is the transition of store.Budgets.
+// WarnLimit implements the transition of store.Budgets.
 func (t *Tx) WarnLimit(fence store.Fence, warning parley.LimitWarning, subject parley.ID) error {
 	h, err := t.Holds(fence)
 	if err != nil {
@@ -121,19 +120,19 @@ func (t *Tx) WarnLimit(fence store.Fence, warning parley.LimitWarning, subject p
 	return nil
 }
 
-// WarnedBefore is the refusal of a warning that was given.
+// WarnedBefore is the error for a repeated warning.
 func WarnedBefore() error {
-	return parley.Errorf(parley.CodeConflict, "this limit was warned of before")
+	return parley.Errorf(parley.CodeConflict, "this limit has been warned about already")
 }
 
-// ParkRefused is the transition of store.Budgets. A steer does not keep a
-// turn from waiting: it could not be shown to the model either.
+// ParkRefused implements the transition of store.Budgets. A steer does not keep the turn from waiting, because the
+// model could not see it either.
 func (t *Tx) ParkRefused(fence store.Fence, refusal store.Refusal) (parley.Turn, error) {
 	h, turn, err := t.lockTurn(fence)
 	if err != nil {
 		return parley.Turn{}, err
 	}
-	if h.Cancel == h.TurnID { // nobody would come back to stop a turn that waits
+	if h.Cancel == h.TurnID { // nobody would stop it once it waits
 		_, err := t.settleCancelled(h)
 		return *turn, err
 	}
@@ -165,16 +164,15 @@ func (t *Tx) ParkRefused(fence store.Fence, refusal store.Refusal) (parley.Turn,
 	return *turn, err
 }
 
-// SameLimits reports whether two sets of limits hold the same.
+// SameLimits reports whether two sets of limits are equal.
 func SameLimits(a, b *parley.Limits) bool { return reflect.DeepEqual(a, b) }
 
-// FitsAgain is the refusal of a park for something that is not so any more.
+// FitsAgain is the error for parking a turn whose obstacle is gone.
 func FitsAgain() error {
-	return parley.Errorf(parley.CodeMore, "the limits or what is left of them changed meanwhile; try again")
+	return parley.Errorf(parley.CodeMore, "the limits or the budgets changed meanwhile; try again")
 }
 
-// Wake lets a turn go on that waits for budget or for its rate; any other state
-// is fine.
+// Wake resumes a turn that waits for a budget or a rate limit; it ignores any other state.
 func (t *Tx) Wake(sessionID parley.ID) error {
 	h, err := t.load(sessionID)
 	if err != nil || h == nil || h.DeletedAt != 0 || h.TurnStatus != parley.TurnWaiting ||
@@ -188,9 +186,9 @@ func (t *Tx) Wake(sessionID parley.ID) error {
 	return t.answer(h, turn)
 }
 
-// relimited follows a change of a session's settings that bear on what its turns
-// may spend: its own goes on at once, those of its tree by errands.
-func (t *Tx) relimited(h *Head, before *parley.Session) error {
+// limitsChanged reacts to changed limits of a session: its own turn resumes in this transaction, those of its tree by
+// errands.
+func (t *Tx) limitsChanged(h *Head, before *parley.Session) error {
 	sameLimit := SameLimits(before.Limits, h.Limits)
 	if !sameLimit {
 		h.Changes.Relimited = true
@@ -201,8 +199,7 @@ func (t *Tx) relimited(h *Head, before *parley.Session) error {
 	return t.Wake(h.ID)
 }
 
-// abandon ends the reservations of a session that is deleted: what its open
-// calls may have used stays spent.
+// abandon ends the reservations of a deleted session: what its open calls may have used stays spent.
 func (t *Tx) abandon(h *Head) error {
 	c, err := t.rows.Compaction(h)
 	if err != nil {
@@ -234,14 +231,13 @@ func (t *Tx) abandon(h *Head) error {
 	return nil
 }
 
-// Rated counts a request of a session; void when it comes too early.
+// Rated counts a request of a session; void if it exceeds the rate.
 type Rated struct {
 	PerMinute int
 }
 
-// keepRate counts a message that asks for a turn, if the session or its agent
-// takes only so many.
-func (t *Tx) keepRate(h *Head, m *parley.Message, posting store.NewMessage, posted *store.Posted) error {
+// countPost counts a message that starts a turn, if the session or its agent has a rate limit.
+func (t *Tx) countPost(h *Head, m *parley.Message, posting store.NewMessage, posted *store.Posted) error {
 	if m.Role != parley.RoleUser || posting.TurnID.IsZero() || h.Changes.New != nil {
 		return nil
 	}
@@ -267,7 +263,7 @@ func (t *Tx) keepRate(h *Head, m *parley.Message, posting store.NewMessage, post
 	return nil
 }
 
-// agentOf is the session's agent in its current version: a claim has it at hand.
+// agentOf returns the session's agent in its current version, taken from a claim if possible.
 func (t *Tx) agentOf(h *Head, posted *store.Posted) (*parley.Agent, error) {
 	if posted.Claim != nil {
 		return &posted.Claim.Agent, nil

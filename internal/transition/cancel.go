@@ -7,7 +7,7 @@ import (
 	"example.org/parley/store"
 )
 
-// RequestCancel is the transition of store.Turns.
+// RequestCancel implements the transition of store.Turns.
 func (t *Tx) RequestCancel(
 	scope store.Scope,
 	sessionID, turnID parley.ID,
@@ -25,7 +25,7 @@ func (t *Tx) RequestCancel(
 	case target.Status == parley.TurnCancelled:
 		return store.Cancelled{Turn: target, Before: true}, nil
 	case target.Status.Finished():
-		return cancelled, parley.Conflict(target.Status, "the turn had ended before: it is %s", target.Status)
+		return cancelled, parley.Conflict(target.Status, "the turn has already ended: it is %s", target.Status)
 	}
 	if alsoQueued { // first, so that none of them becomes the next turn
 		if err := t.cancelQueued(h, target.ID); err != nil {
@@ -47,8 +47,7 @@ func (t *Tx) RequestCancel(
 	return t.settleCancelled(h)
 }
 
-// cancelTarget finds the turn that a cancel means: the one named, else the first
-// unfinished one, else the last one.
+// cancelTarget finds the turn to cancel: the named one, else the first unfinished one, else the last one.
 func (t *Tx) cancelTarget(h *Head, turnID parley.ID) (parley.Turn, error) {
 	if turnID.IsZero() {
 		turnID = h.TurnID
@@ -85,9 +84,8 @@ func (t *Tx) held(h *Head) (bool, error) {
 	return t.rows.Alive(h.Holder)
 }
 
-// settleCancelled ends the first unfinished turn as cancelled, whoever holds it:
-// its rows from their versions, its open tools as "effect unknown". What waited
-// in the queue comes next.
+// settleCancelled cancels the first unfinished turn, whoever holds it: its rows settle from their versions, its open
+// tools as "effect unknown", and the queue advances.
 func (t *Tx) settleCancelled(h *Head) (store.Cancelled, error) {
 	turn, err := t.currentTurn(h)
 	if err != nil {
@@ -116,8 +114,8 @@ func (t *Tx) settleCancelled(h *Head) (store.Cancelled, error) {
 	return store.Cancelled{Turn: *turn, Settled: append(settled, results...)}, nil
 }
 
-// enterUnbegun has the record take what a turn was about to begin with: a stop that
-// comes a moment before the turn's claim loses no more than one that comes after.
+// enterUnbegun enters into the record what a turn was about to begin with: a stop just before the claim loses no more
+// than one just after.
 func (t *Tx) enterUnbegun(h *Head, turn *parley.Turn) error {
 	if turn.Status != parley.TurnQueued || h.queue.find(turn.TriggerMessageID) == nil {
 		return nil
@@ -142,8 +140,8 @@ func (t *Tx) cancelWaiting(h *Head, turn parley.Turn) (parley.Turn, error) {
 	return turn, err
 }
 
-// cancelQueued cancels every queued turn behind the first unfinished one, but
-// for the excepted one; if that is the first, its undelivered steers go too.
+// cancelQueued cancels every queued turn behind the first unfinished one except the given one. If the exception is the
+// first one, it also removes its undelivered steers.
 func (t *Tx) cancelQueued(h *Head, except parley.ID) error {
 	q, err := t.queueOf(h, true)
 	if err != nil {
@@ -164,14 +162,14 @@ func (t *Tx) cancelQueued(h *Head, except parley.ID) error {
 	if except != h.TurnID || h.Steers == 0 {
 		return nil
 	}
-	for _, steer := range q.steers(h.TurnID) { // they would become turns of their own
+	for _, steer := range q.steers(h.TurnID) { // they would become turns
 		h.Steers--
 		t.removeQueued(h, steer.ID)
 	}
 	return nil
 }
 
-// TakeCancel is the transition of store.Turns.
+// TakeCancel implements the transition of store.Turns.
 func (t *Tx) TakeCancel(scope store.Scope, sessionID, turnID parley.ID) (store.Cancelled, error) {
 	h, err := t.lock(scope, sessionID)
 	if err != nil {
@@ -190,7 +188,7 @@ func (t *Tx) TakeCancel(scope store.Scope, sessionID, turnID parley.ID) (store.C
 	return t.settleCancelled(h)
 }
 
-// EditQueued is the transition of store.Turns.
+// EditQueued implements the transition of store.Turns.
 func (t *Tx) EditQueued(
 	scope store.Scope,
 	author, messageID parley.ID,
@@ -200,13 +198,13 @@ func (t *Tx) EditQueued(
 	if err != nil {
 		return parley.Message{}, err
 	}
-	if m.Author.ID != author { // the record would have it that they wrote it
+	if m.Author.ID != author { // the record would name them as the writer
 		return parley.Message{}, parley.Errorf(
 			parley.CodeForbidden,
 			"only the author of a queued message may edit it; you may remove it and post your own",
 		)
 	}
-	if err := t.refile(h, m.ID, m.Content, content); err != nil {
+	if err := t.replaceFiles(h, m.ID, m.Content, content); err != nil {
 		return parley.Message{}, err
 	}
 	m.Content, m.TokenEstimate, m.UpdatedAt = content, parley.EstimateContent(content), t.now
@@ -221,7 +219,7 @@ func (t *Tx) EditQueued(
 	return *m, nil
 }
 
-// RemoveQueued is the transition of store.Turns.
+// RemoveQueued implements the transition of store.Turns.
 func (t *Tx) RemoveQueued(scope store.Scope, messageID parley.ID) (parley.Message, error) {
 	h, m, err := t.lockQueued(scope, messageID)
 	if err != nil {
@@ -248,8 +246,7 @@ func (t *Tx) RemoveQueued(scope store.Scope, messageID parley.ID) (parley.Messag
 	return *m, err
 }
 
-// lockQueued locks the session of a queued message: CodeConflict once it is in
-// the record or was removed.
+// lockQueued locks the session of a queued message: CodeConflict if it is in the record or was removed.
 func (t *Tx) lockQueued(scope store.Scope, messageID parley.ID) (*Head, *parley.Message, error) {
 	h, m, err := t.lockMessage(scope, messageID)
 	if err != nil {
@@ -259,7 +256,7 @@ func (t *Tx) lockQueued(scope store.Scope, messageID parley.ID) (*Head, *parley.
 	case m.Status == parley.MessageQueued:
 		return h, m, nil
 	case m.Sequence == 0:
-		return nil, nil, parley.Conflict(m.Status, "this message was removed from the queue before")
+		return nil, nil, parley.Conflict(m.Status, "this message was already removed from the queue")
 	}
-	return nil, nil, parley.Conflict(m.Status, "this message is in the record by now and cannot be changed")
+	return nil, nil, parley.Conflict(m.Status, "this message has entered the record and cannot be changed")
 }

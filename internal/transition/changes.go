@@ -7,25 +7,24 @@ import (
 	"example.org/parley/store"
 )
 
-// Changes are the writes of one transition to one session, each kind together,
-// in the order in which they came to be. Times that are not in a row stand in At.
-// Rows that were made and changed in one transition stand in their last state
-// under New… alone. The kinds are closed: each has a method of Writer.
+// Changes are the writes of one transition to one session, grouped by kind, in order of origin. At is the time of
+// changes whose rows hold none. A row that the transition both makes and changes appears only under New…, in its final
+// state. The set of kinds is closed: Writer has a method for each.
 type Changes struct {
 	At parley.Time
 
-	// insert listed row, head row and tags, all as they stand in the Head; the next three are void then
+	// insert listed row, head row and tags, all from the Head; the next three are void then
 	New   *Creation
 	Head  bool // update the head row
-	Claim bool // of it also epoch, holder, turn, cancel and deleted_at
+	Claim bool // with Head: also epoch, holder, turn, cancel and deleted_at
 	// update status, wait_reason, title, updated_at, started_at and finished_at of the listed row
 	Listed   bool
 	Accepted *parley.Accepted // update what the session's owner has accepted
-	Setting  *Setting         // update what a PATCH may change of the listed row, and the index of tags
-	// ContextCleared is the event with which the context was cleared, at At; 0: it was not.
+	Setting  *Setting         // update the columns of the listed row that a patch may change, and the index of tags
+	// ContextCleared is the event that cleared the context, at At; 0: not cleared.
 	ContextCleared int64
-	// the tombstone: deleted_at and status cancelled in the listed row, its idempotency columns, tags and clients go;
-	// unfinished turns and pending approvals are cancelled
+	// write the tombstone: set deleted_at and status cancelled in the listed row, remove its idempotency columns, tags
+	// and clients, cancel unfinished turns and pending approvals
 	Buried bool
 
 	NewMessages []NewMessage
@@ -34,65 +33,64 @@ type Changes struct {
 	Requeued []Entry           // in the queue: turn, position, steer; after Entered
 	Edited   []*parley.Message // in the queue: content, token_estimate, revision
 	Removed  []parley.ID       // from the queue: status cancelled, position null
-	// marks alone; updated_at stays. After New… and Entered. Of a shared message (another log's) they are the
-	// session's own
+	// only the marks; updated_at stays. After New… and Entered. On a shared message (another log's) they belong to the
+	// session
 	Marked  []Marked
 	Settled []SettledRow // update the message, and set the text of its versions to null
 
 	OutsideOpened *Outside // insert, due after Timeout by the database's clock
-	// insert the version, if it has a text; the open message's row as it stands in the Head, due anew
+	// insert the version if it has text; write the open message's row from the Head, with a new deadline
 	OutsideGrown  *Grown
 	OutsideClosed bool // delete the row
 
 	NewLoops []NewLoop
 	Loops    []NewLoop // state, reason, iteration, turn and finished_at
 	NewTurns []*parley.Turn
-	Resumed  []Resumed      // of NewTurns those that take up another; after them
-	Turns    []*parley.Turn // all that may change in a turn, but for
-	Suspect  *parley.Turn   // who caught and who accused it
+	Resumed  []Resumed      // those of NewTurns that resume another turn; after NewTurns
+	Turns    []*parley.Turn // everything that may change in a turn, except
+	Suspect  *parley.Turn   // the processes that caught and accused it
 
-	Replay   *store.NewReplay // of NewCalls: its row
+	Replay   *store.NewReplay // the replay row of a call in NewCalls
 	NewCalls []NewCall
-	Calls    []store.CallSettled // open calls of the turn that end
+	Calls    []store.CallSettled // calls that end
 
 	NewApprovals []*parley.Approval
 	Approvals    []*parley.Approval // state, scope, covers, decided_…, comment, used_at and approved_by
 
 	Compaction *parley.Compaction // insert the session's row, or update all of it
 
-	Spent     []Spent // reservations that end: the budgets are charged, and who waits for room there may go on
+	Spent     []Spent // reservations that end: charge the budgets and wake sessions that wait for room
 	Parked    *Parked
 	Warned    *Warned
 	Rated     *Rated
-	Relimited bool // of Setting: the limits are others; budgets without a limit go, who waits may go on
+	Relimited bool // with Setting: the limits changed; delete budgets without a limit, wake waiting sessions
 
 	Unready bool // delete the session's ready row; before Ready
-	Ready   bool // insert it with ready_at At, if there is none
+	Ready   bool // insert it with ready_at At, if missing
 
-	Unfiled   []parley.ID // messages whose uses of files are forgotten; before Filed
-	Filed     []FileUse   // insert, if it is not there
+	Unfiled   []parley.ID // messages whose file uses are deleted; before Filed
+	Filed     []FileUse   // insert if missing
 	Opened    []ClientOpened
-	Delivered []Delivery // insert: what other sessions sent
+	Delivered []Delivery // insert: deliveries from other sessions
 	Outbox    []Errand
 	Events    []Event
 }
 
-// Creation is how a session came to be.
+// Creation is how a session was created.
 type Creation struct {
 	Idempotency store.Idempotency
 	Inherited   *Inherited       // of a fork
 	Accepted    *parley.Accepted // by the owner, with the session
 }
 
-// NewMessage is a message to insert. The idempotency columns belong to posts alone.
+// NewMessage is a message to insert. Only posts have idempotency columns.
 type NewMessage struct {
 	*parley.Message
 	PostedEvent int64 // the session's last event before the post, to rebuild its answer
 	Idempotency store.Idempotency
 }
 
-// NewLoop is a loop with what only its row holds. The idempotency columns belong
-// to those that are made.
+// NewLoop is a loop with the columns that only its row has. The idempotency columns are for new loops.
 type NewLoop struct {
 	*parley.Loop
 	Content     json.RawMessage // of its messages
@@ -100,7 +98,7 @@ type NewLoop struct {
 	Idempotency store.Idempotency
 }
 
-// Resumed is what a turn that takes up another one has more than others.
+// Resumed has the extra columns of a turn that resumes another one.
 type Resumed struct {
 	TurnID      parley.ID
 	ContinuesID parley.ID
@@ -108,31 +106,30 @@ type Resumed struct {
 	Idempotency store.Idempotency
 }
 
-// Marked is a message with the marks that it has from now on.
+// Marked is a message with its new marks.
 type Marked struct {
 	*parley.Message
-	PinnedEvent int64 // the event with which it was pinned, 0: not now
+	PinnedEvent int64 // the event that pinned it; 0: not pinned now
 }
 
-// SettledRow is what a streaming message becomes.
+// SettledRow is the settled state of a streaming message.
 type SettledRow struct {
 	store.BlockSettled
-	ContentHash  parley.Hash // next of the chain
-	ChainVersion int         // what it covers
+	ContentHash  parley.Hash // next hash of the chain
+	ChainVersion int         // version of the rule for what the hash covers
 }
 
-// NewCall is a call to insert with outcome open and created_at At. The texts
-// behind its hashes are kept once per workspace and hash.
+// NewCall is a call to insert with outcome open and created_at At. The texts of its hashes are stored once per
+// workspace and hash.
 type NewCall struct {
 	store.StepBegin
 	TurnID parley.ID
 }
 
-// Setting is the session's listed row after a PATCH; TagsBefore what the index
-// of tags holds until then.
+// Setting is the session's listed row after a patch; TagsBefore is the previous content of the index of tags.
 type Setting struct {
 	TagsBefore []string
-	Visibility bool // it was changed with that of all tool sessions below: none may be new
+	Visibility bool // visibility changed here and in all tool sessions below; none may be added meanwhile
 }
 
 // ClientOpened makes this session the one that a client has open.
@@ -141,14 +138,14 @@ type ClientOpened struct {
 	Client      string
 }
 
-// FileUse says that a message of the session uses a file.
+// FileUse records that a message of the session uses a file.
 type FileUse struct {
 	MessageID parley.ID
 	FileID    parley.ID
 }
 
-// Event is an event with the form in which it is stored.
+// Event is an event with its stored form.
 type Event struct {
 	parley.Event
-	Stored json.RawMessage // nil: as it is told
+	Stored json.RawMessage // nil: same as Data
 }

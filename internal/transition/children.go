@@ -7,17 +7,17 @@ import (
 	"example.org/parley/store"
 )
 
-// childPatience is how long the holder of a tool session's turn has to stop it.
+// childPatience is how long the holder of a tool session's turn may take to stop it.
 const childPatience = parley.Time(2000) // milliseconds
 
-// What a call is told of a tool session that brings no answer.
+// Results of calls whose tool session brings no answer.
 const (
 	childDeleted   = "The tool session was deleted before it answered."
 	childCancelled = "The tool session was cancelled before it answered."
 	childCut       = "\n\n[The answer was cut off here.]"
 )
 
-// childOf is the tool session of a call; zero for a call of another tool.
+// childOf returns the tool session of a call; zero for a call of another tool.
 func childOf(call *parley.Message) parley.ID {
 	if len(call.Metadata) <= len("{}") {
 		return parley.ID{}
@@ -29,8 +29,8 @@ func childOf(call *parley.Message) parley.ID {
 	return linked.SessionID
 }
 
-// OpenChild is the transition of store.Children. It locks the child; of the
-// parent it needs the claim and the open call to last until it is committed.
+// OpenChild implements the transition of store.Children. It locks the child; the parent's claim and open call must hold
+// until the commit.
 func (t *Tx) OpenChild(fence store.Fence, wanted store.NewSession) (parley.Session, error) {
 	parent, err := t.Holds(fence)
 	if err != nil {
@@ -40,7 +40,7 @@ func (t *Tx) OpenChild(fence store.Fence, wanted store.NewSession) (parley.Sessi
 	if session.ID != parley.ChildID(session.ParentMessageID) || wanted.First == nil {
 		return parley.Session{}, parley.Errorf(
 			parley.CodeConflict,
-			"a tool session has the id that its call gives it, and a first message",
+			"a tool session needs the id that its call gives it, and a first message",
 		)
 	}
 	if opened, err := t.load(session.ID); err != nil {
@@ -64,7 +64,7 @@ func (t *Tx) OpenChild(fence store.Fence, wanted store.NewSession) (parley.Sessi
 	if err := descend(session, parent); err != nil {
 		return parley.Session{}, err
 	}
-	session.Visibility = parent.Visibility // as it is now, whatever the worker saw
+	session.Visibility = parent.Visibility // its current one, whatever the worker read
 	if wanted.Quota.Principal, err = t.rows.SessionsAllowed(parent.WorkspaceID, session.OwnerID); err != nil {
 		return parley.Session{}, err
 	}
@@ -79,12 +79,12 @@ func (t *Tx) OpenChild(fence store.Fence, wanted store.NewSession) (parley.Sessi
 	return h.Session, nil
 }
 
-// descend gives a tool session its place below its parent.
+// descend sets the parent, root and depth of a tool session.
 func descend(session *parley.Session, parent *Head) error {
 	if parent.Depth >= parley.MaxToolDepth {
 		return parley.Errorf(
 			parley.CodeConflict,
-			"tool sessions lie %d deep here already, which is as deep as they may; do the work without another one",
+			"tool sessions are already nested %d deep here, the maximum; do the work without another one",
 			parley.MaxToolDepth,
 		)
 	}
@@ -92,8 +92,8 @@ func descend(session *parley.Session, parent *Head) error {
 	return nil
 }
 
-// goesHome leaves an errand when a session that answers a call has come to its end.
-func (h *Head) goesHome() {
+// leaveChildHome leaves an errand when a session that answers a call has ended.
+func (h *Head) leaveChildHome() {
 	if h.AnswersCall() {
 		h.Changes.Outbox = append(
 			h.Changes.Outbox,
@@ -105,8 +105,8 @@ func (h *Head) goesHome() {
 	}
 }
 
-// callsOff leaves an errand that stops the tool session of a call, if it has one.
-func (h *Head) callsOff(call *parley.Message) {
+// cancelChild leaves an errand that stops the tool session of a call, if it has one.
+func (h *Head) cancelChild(call *parley.Message) {
 	if child := childOf(call); !child.IsZero() {
 		h.Changes.Outbox = append(
 			h.Changes.Outbox,
@@ -115,22 +115,21 @@ func (h *Head) callsOff(call *parley.Message) {
 	}
 }
 
-// callsAllOff is callsOff for every call of a turn that ends without their results.
-func (t *Tx) callsAllOff(h *Head) error {
+// cancelChildren is callsOff for every call of a turn that ends without results.
+func (t *Tx) cancelChildren(h *Head) error {
 	open, err := t.rows.OpenToolCalls(h)
 	for i := range open {
-		h.callsOff(&open[i])
+		h.cancelChild(&open[i])
 	}
 	return err
 }
 
-// BringHome records the result of a call whose tool session has come to its end,
-// under the parent's lock and whatever its unfinished turn is at; one that waits
-// for nothing else is ready then. A result that nobody waits for any more is
-// dropped: the call has another one, or its turn is over.
-func (t *Tx) BringHome(workspaceID parley.ID, what ChildHome) error {
+// RecordChildResult records the result of a call whose tool session has ended, under the parent's lock and in any state of its
+// unfinished turn; a turn that waits for nothing else becomes ready. It drops a result that nobody needs, because the
+// call has one or its turn has ended.
+func (t *Tx) RecordChildResult(workspaceID parley.ID, what ChildHome) error {
 	callMessageID, sessionID := what.CallID, what.SessionID
-	if sessionID.IsZero() { // left before errands said it
+	if sessionID.IsZero() { // the errand is older than its payload
 		var err error
 		if sessionID, err = t.rows.SessionOf(workspaceID, callMessageID); err != nil || sessionID.IsZero() {
 			return err
@@ -162,14 +161,13 @@ func (t *Tx) BringHome(workspaceID parley.ID, what ChildHome) error {
 		return err
 	}
 	turn, err := t.currentTurn(h)
-	if err == nil { // who runs it, or is about to, reads the record
+	if err == nil { // whoever runs it reads the record
 		_, err = t.resultArrived(h, turn, call, parley.ID{})
 	}
 	return err
 }
 
-// childResult is what a tool session brings home, and says by whom it is; nil
-// while its first turn is unfinished.
+// childResult returns the result of a tool session and sets its author; nil while its first turn is unfinished.
 func (t *Tx) childResult(childID parley.ID, m *parley.Message) (json.RawMessage, error) {
 	child, err := t.load(childID)
 	if err != nil {
@@ -200,7 +198,7 @@ func (t *Tx) childResult(childID parley.ID, m *parley.Message) (json.RawMessage,
 	return answerResult(answers, took, m)
 }
 
-// failedResult is the content of a result without an answer.
+// failedResult returns the content of a result without an answer.
 func failedResult(text string, tookMS *int64) (json.RawMessage, error) {
 	return parley.EncodeContent(
 		parley.ToolResultContent{Result: json.RawMessage("null"), Error: &text, ExecutionTimeMS: tookMS},
@@ -217,7 +215,7 @@ func failureText(failure *parley.Failure) string {
 	return failure.Sentence + " (" + failure.Detail + ")"
 }
 
-// answerResult is the content of a result made of the messages of the last step.
+// answerResult builds a result from the messages of the last step.
 func answerResult(answers []parley.Message, tookMS *int64, m *parley.Message) (json.RawMessage, error) {
 	text, refusal := "", ""
 	for i := range answers {
@@ -238,15 +236,14 @@ func answerResult(answers []parley.Message, tookMS *int64, m *parley.Message) (j
 	return parley.EncodeContent(parley.ToolResultContent{Result: result, Success: true, ExecutionTimeMS: tookMS})
 }
 
-// StopChild stops every turn of a tool session whose call waits no more. A worker
-// that holds one is told, and has until the next look to settle it; then it is
-// taken from it. It reports whether there is to be a next look.
+// StopChild stops every turn of a tool session whose call no longer waits. A worker that holds a turn is told first and
+// loses the turn at the next visit if it has not settled it. StopChild reports whether another visit is needed.
 func (t *Tx) StopChild(childID parley.ID) (again bool, err error) {
 	h, err := t.load(childID)
 	if err != nil || h == nil || h.DeletedAt != 0 || h.TurnID.IsZero() || !h.AnswersCall() {
 		return false, err
 	}
-	if h.Queued > 0 { // what came from elsewhere meanwhile
+	if h.Queued > 0 { // messages that arrived meanwhile
 		if err := t.cancelQueued(h, h.TurnID); err != nil {
 			return false, err
 		}

@@ -6,8 +6,8 @@ import (
 	"example.org/parley/store"
 )
 
-// Claim is the transition of store.Turns: round robin over the workspaces
-// that wait, beginning behind the one served last, the oldest session of each.
+// Claim implements the transition of store.Turns: round robin over the waiting workspaces, starting after the one
+// served last, taking the oldest session of each.
 func (t *Tx) Claim(processID parley.ID, n int, occupancy store.Occupancy, waiting Waiting) ([]store.Claim, error) {
 	allowed, err := t.mayClaim(processID)
 	if err != nil {
@@ -35,7 +35,7 @@ func (t *Tx) Claim(processID parley.ID, n int, occupancy store.Occupancy, waitin
 		if h == nil {
 			continue
 		}
-		if h.TurnStatus != parley.TurnQueued { // never; a stray row must not stop the others
+		if h.TurnStatus != parley.TurnQueued { // should not happen; a stray row must not block the others
 			h.unready()
 			continue
 		}
@@ -55,7 +55,7 @@ func (t *Tx) Claim(processID parley.ID, n int, occupancy store.Occupancy, waitin
 	return claims, nil
 }
 
-// mayClaim reports whether a process has a lease; none named has none.
+// mayClaim reports whether a process has a lease; the zero id has none.
 func (t *Tx) mayClaim(processID parley.ID) (bool, error) {
 	if processID.IsZero() {
 		return false, nil
@@ -63,8 +63,7 @@ func (t *Tx) mayClaim(processID parley.ID) (bool, error) {
 	return t.rows.MayClaim(processID)
 }
 
-// reranked puts a session whose ready row has another rank than its turn where
-// claims look for it: an older program has written that row.
+// reranked repairs a ready row whose rank differs from its turn's, as older programs may write it.
 func (t *Tx) reranked(h *Head, offered Rank) (bool, error) {
 	if _, err := t.currentTurn(h); err != nil || h.Rank() == offered {
 		return false, err
@@ -73,9 +72,8 @@ func (t *Tx) reranked(h *Head, offered Rank) (bool, error) {
 	return true, nil
 }
 
-// claimsDirectly reports whether a post to a session may claim its turn for a
-// process: background turns and suspected ones wait for Claim, which knows how
-// many the process may run.
+// claimsDirectly reports whether a post may claim the session's turn for a process. Background and suspected turns wait
+// for Claim, which knows how many the process may run.
 func (t *Tx) claimsDirectly(h *Head, processID parley.ID) (bool, error) {
 	if h.Rank() != RankOf(parley.ModeForeground, parley.Unsuspected) {
 		return false, nil
@@ -83,8 +81,7 @@ func (t *Tx) claimsDirectly(h *Head, processID parley.ID) (bool, error) {
 	return t.mayClaim(processID)
 }
 
-// claim makes a process the holder of a session's queued turn: its trigger
-// enters the record if it waited in the queue.
+// claim makes a process the holder of a session's queued turn; a queued trigger enters the record.
 func (t *Tx) claim(h *Head, processID parley.ID) (store.Claim, error) {
 	turn, err := t.currentTurn(h)
 	if err != nil {
@@ -116,7 +113,7 @@ func (t *Tx) claim(h *Head, processID parley.ID) (store.Claim, error) {
 	return *claim, nil
 }
 
-// start moves a queued turn to running, in memory, under a new epoch.
+// start moves a queued turn to running in memory, under a new epoch.
 func (t *Tx) start(h *Head, turn *parley.Turn, processID parley.ID) error {
 	if err := h.move(turn, parley.MoveClaim); err != nil {
 		return err
@@ -141,7 +138,7 @@ func (t *Tx) start(h *Head, turn *parley.Turn, processID parley.ID) error {
 	return nil
 }
 
-// claimOf is what a worker gets.
+// claimOf builds the claim for the worker.
 func (t *Tx) claimOf(h *Head, turn *parley.Turn, trigger *parley.Message) (*store.Claim, error) {
 	agent, err := t.rows.AgentVersion(h.WorkspaceID, turn.AgentID, turn.AgentVersion)
 	if err != nil {
@@ -159,7 +156,7 @@ func (t *Tx) claimOf(h *Head, turn *parley.Turn, trigger *parley.Message) (*stor
 		if err != nil {
 			return nil, err
 		}
-		shown := *loop.Loop // the transition's own may change yet
+		shown := *loop.Loop // the transition's copy may still change
 		claim.Loop = &shown
 	}
 	return claim, nil

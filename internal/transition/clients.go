@@ -6,7 +6,7 @@ import (
 	"example.org/parley/store"
 )
 
-// SetClientSession is the transition of store.Clients.
+// SetClientSession implements the transition of store.Clients.
 func (t *Tx) SetClientSession(scope store.Scope, principalID parley.ID, client string, sessionID parley.ID) error {
 	h, err := t.lock(scope, sessionID)
 	if err != nil {
@@ -21,7 +21,7 @@ func (t *Tx) activate(h *Head, principalID parley.ID, client string) error {
 	if err != nil {
 		return err
 	}
-	if before != h.ID { // else it says that it is still there
+	if before != h.ID { // otherwise it only confirms
 		if err := t.Deactivate(before, client); err != nil {
 			return err
 		}
@@ -31,7 +31,7 @@ func (t *Tx) activate(h *Head, principalID parley.ID, client string) error {
 	return nil
 }
 
-// Deactivate tells the feed that a client has a session open no more.
+// Deactivate tells the feed that a client no longer has a session open.
 func (t *Tx) Deactivate(sessionID parley.ID, client string) error {
 	if sessionID.IsZero() {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"example.org/parley/store"
 )
 
-// The rows that differ from what the domain makes of them.
+// Rows that differ from the domain's types.
 
 // SessionRow is the listed row of a new session.
 type SessionRow struct {
@@ -17,12 +17,12 @@ type SessionRow struct {
 	Accepted    *parley.Accepted
 }
 
-// ListedRow is the listed row of a session that the transition makes.
+// ListedRow returns the listed row of a session that the transition makes.
 func (h *Head) ListedRow() SessionRow {
 	return SessionRow{&h.Session, h.Changes.New.Idempotency, h.Changes.New.Accepted}
 }
 
-// Row is the row of a call that a step of h opens.
+// Row returns the row of a call that a step of h opens.
 func (n *NewCall) Row(h *Head) parley.Call {
 	c := n.Call
 	c.WorkspaceID, c.SessionID, c.TurnID = h.WorkspaceID, h.ID, n.TurnID
@@ -30,7 +30,7 @@ func (n *NewCall) Row(h *Head) parley.Call {
 	return c
 }
 
-// CallRow is a call as its row holds it.
+// CallRow is a call as stored in its row.
 type CallRow struct {
 	parley.Call
 	ReservedTokens *int64
@@ -38,7 +38,7 @@ type CallRow struct {
 	Saved          *parley.Money
 }
 
-// Whole is the call.
+// Whole returns the call.
 func (r *CallRow) Whole() parley.Call {
 	c := r.Call
 	c.Provider, c.Cache = c.Model.Provider(), parley.CacheOf(c.Usage, r.Saved)
@@ -48,15 +48,15 @@ func (r *CallRow) Whole() parley.Call {
 	return c
 }
 
-// ApprovalRow is an approval as its row holds it.
+// ApprovalRow is an approval as stored in its row.
 type ApprovalRow struct {
 	*parley.Approval
 	By        parley.Author
 	Terms     string // JSON
-	Approvers string // JSON; empty while nobody has approved
+	Approvers string // JSON; empty until somebody approves
 }
 
-// RowOf is the row of an approval.
+// RowOf returns the row of an approval.
 func RowOf(a *parley.Approval) (row ApprovalRow, err error) {
 	row.Approval = a
 	if a.DecidedBy != nil {
@@ -70,7 +70,7 @@ func RowOf(a *parley.Approval) (row ApprovalRow, err error) {
 	return row, err
 }
 
-// Whole is the approval.
+// Whole returns the approval.
 func (r *ApprovalRow) Whole() (parley.Approval, error) {
 	if r.By.Kind != "" {
 		r.DecidedBy = &r.By
@@ -79,8 +79,7 @@ func (r *ApprovalRow) Whole() (parley.Approval, error) {
 	return *r.Approval, err
 }
 
-// Mend makes readable what another hand left unreadable of a message that was read
-// from its row.
+// Mend replaces unreadable JSON of a message that was read from its row, so a tampered row can still be shown.
 func Mend(m *parley.Message) {
 	if m.ContentHash.IsZero() {
 		m.ChainVersion = 0
@@ -90,7 +89,7 @@ func Mend(m *parley.Message) {
 	}
 }
 
-// ReadFailure reads the JSON of an error; nil for none.
+// ReadFailure parses the JSON of an error; nil for none.
 func ReadFailure(text string) *parley.Failure {
 	if text == "" {
 		return nil
@@ -102,7 +101,7 @@ func ReadFailure(text string) *parley.Failure {
 	return failure
 }
 
-// ReadSettings reads the JSON of a message's settings. Unreadable are none.
+// ReadSettings parses the JSON of a message's settings; unreadable settings are empty.
 func ReadSettings(text string) (settings parley.Settings) {
 	if text != "" && json.Unmarshal([]byte(text), &settings) != nil {
 		return parley.Settings{}
@@ -110,7 +109,7 @@ func ReadSettings(text string) (settings parley.Settings) {
 	return settings
 }
 
-// StoredSettings are a message's settings as its row holds them: nil for none.
+// StoredSettings returns a message's settings as stored in its row: nil for none.
 func StoredSettings(settings *parley.Settings) (any, error) {
 	if setting.IsZero(settings) {
 		return nil, nil
@@ -119,7 +118,7 @@ func StoredSettings(settings *parley.Settings) (any, error) {
 	return string(text), err
 }
 
-// SessionSettings are a session's settings as its row holds them.
+// SessionSettings returns a session's settings as stored in its row.
 func SessionSettings(settings *parley.Settings) (string, error) {
 	stored := setting.Stored(*settings)
 	if setting.IsZero(&stored) {

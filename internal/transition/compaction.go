@@ -7,7 +7,7 @@ import (
 	"example.org/parley/store"
 )
 
-// RequestCompaction is the transition of store.Compactions.
+// RequestCompaction implements the transition of store.Compactions.
 func (t *Tx) RequestCompaction(
 	scope store.Scope,
 	sessionID, id parley.ID,
@@ -41,7 +41,7 @@ func (t *Tx) RequestCompaction(
 			if reason == parley.CompactAsked {
 				return parley.Compaction{}, parley.Conflict(
 					last.State,
-					"a compaction of this session is %s already",
+					"this session already has a compaction, which is %s",
 					last.State,
 				)
 			}
@@ -57,8 +57,8 @@ func (t *Tx) RequestCompaction(
 	return *c, nil
 }
 
-// compactionRests reports that what became of the last compaction keeps another
-// one back; last says until when then. CodeConflict while its summary is queued.
+// compactionRests reports whether the outcome of the last compaction delays another one; last says until when.
+// CodeConflict while its summary is queued.
 func (t *Tx) compactionRests(h *Head, last *parley.Compaction, reason parley.CompactionReason) (bool, error) {
 	if last.State == parley.CompactionFailed {
 		return reason.ByItself() && h.LastSequence < last.RestsUntil, nil
@@ -80,7 +80,7 @@ func (t *Tx) compactionRests(h *Head, last *parley.Compaction, reason parley.Com
 	return false, nil
 }
 
-// saveCompaction has a compaction written as it is at the end of the transition.
+// saveCompaction has the compaction written in its final state.
 func (h *Head) saveCompaction(c *parley.Compaction) {
 	h.Changes.Compaction, h.Changes.Head = c, true
 }
@@ -108,8 +108,8 @@ func (t *Tx) holdsCompaction(fence store.CompactionFence) (*Head, *parley.Compac
 	return h, c, nil
 }
 
-// ClaimCompaction makes a process the holder of a session's compaction, as
-// store.Compactions.ClaimCompactions says; nil when it is nobody's to take.
+// ClaimCompaction makes a process the holder of a session's compaction, as in store.Compactions; nil if nobody may take
+// it.
 func (t *Tx) ClaimCompaction(
 	processID, sessionID parley.ID,
 	runs func(parley.ID) bool,
@@ -146,7 +146,7 @@ func (t *Tx) ClaimCompaction(
 		if !abandoned {
 			return nil, nil
 		}
-		if err := t.breakOff(h, c); err != nil {
+		if err := t.interruptAttempt(h, c); err != nil {
 			return nil, err
 		}
 	default:
@@ -188,19 +188,18 @@ func interrupted() *parley.Failure {
 	return &parley.Failure{Class: parley.ClassInterrupted, Sentence: parley.ClassInterrupted.Sentence()}
 }
 
-// breakOff settles what an attempt left open whose process is gone.
-func (t *Tx) breakOff(h *Head, c *parley.Compaction) error {
+// interruptAttempt settles what an attempt of a dead process left open.
+func (t *Tx) interruptAttempt(h *Head, c *parley.Compaction) error {
 	open, err := t.rows.OpenCall(h, c.CallID)
 	if err != nil || open == nil {
 		return err
 	}
-	h.settleApart(*open, store.CallSettled{CallID: open.ID, Outcome: parley.CallInterrupted, Error: interrupted()})
+	h.settleWithoutTurn(*open, store.CallSettled{CallID: open.ID, Outcome: parley.CallInterrupted, Error: interrupted()})
 	return nil
 }
 
-// settleApart ends the record of a call that is no turn's and counts its usage
-// into the session.
-func (h *Head) settleApart(open OpenCall, call store.CallSettled) {
+// settleWithoutTurn ends the record of a call without a turn and adds its usage to the session.
+func (h *Head) settleWithoutTurn(open OpenCall, call store.CallSettled) {
 	h.spend(open, &call)
 	h.Changes.Calls = append(h.Changes.Calls, call)
 	h.Statistics.Add(call.Usage)
@@ -213,7 +212,7 @@ func (h *Head) settleApart(open OpenCall, call store.CallSettled) {
 	h.Statistics.Cost += *call.Cost
 }
 
-// BeginCompaction is the transition of store.Compactions.
+// BeginCompaction implements the transition of store.Compactions.
 func (t *Tx) BeginCompaction(fence store.CompactionFence, begin store.CompactionBegin) error {
 	h, c, err := t.holdsCompaction(fence)
 	if err != nil {
@@ -222,7 +221,7 @@ func (t *Tx) BeginCompaction(fence store.CompactionFence, begin store.Compaction
 	if open, err := t.rows.OpenCall(h, c.CallID); err != nil {
 		return err
 	} else if open != nil {
-		return parley.Errorf(parley.CodeConflict, "the call of this attempt is open already")
+		return parley.Errorf(parley.CodeConflict, "the call of this attempt is already open")
 	}
 	step := store.StepBegin{
 		Call:        begin.Call,
@@ -242,7 +241,7 @@ func (t *Tx) BeginCompaction(fence store.CompactionFence, begin store.Compaction
 	return nil
 }
 
-// SettleCompaction is the transition of store.Compactions.
+// SettleCompaction implements the transition of store.Compactions.
 func (t *Tx) SettleCompaction(fence store.CompactionFence, settle store.CompactionSettle) (parley.Compaction, error) {
 	h, c, err := t.holdsCompaction(fence)
 	if err != nil {
@@ -256,7 +255,7 @@ func (t *Tx) SettleCompaction(fence store.CompactionFence, settle store.Compacti
 		if open == nil {
 			return parley.Compaction{}, parley.Errorf(parley.CodeConflict, "the call of this attempt is not open")
 		}
-		h.settleApart(*open, *settle.Call)
+		h.settleWithoutTurn(*open, *settle.Call)
 	}
 	h.saveCompaction(c)
 	if settle.Summary == nil {
@@ -264,7 +263,7 @@ func (t *Tx) SettleCompaction(fence store.CompactionFence, settle store.Compacti
 		return *c, err
 	}
 	if settle.Call == nil || c.CoversThrough == 0 {
-		return parley.Compaction{}, parley.Errorf(parley.CodeConflict, "a summary comes of a call that was begun")
+		return parley.Compaction{}, parley.Errorf(parley.CodeConflict, "a summary needs a call that has begun")
 	}
 	if err := t.enterSummary(h, c, settle); err != nil {
 		return parley.Compaction{}, err
@@ -275,8 +274,7 @@ func (t *Tx) SettleCompaction(fence store.CompactionFence, settle store.Compacti
 	return *c, nil
 }
 
-// enterSummary has a summary enter the record, or wait at the front of the queue
-// for the turn to end.
+// enterSummary enters a summary into the record, or puts it at the front of the queue until the turn ends.
 func (t *Tx) enterSummary(h *Head, c *parley.Compaction, settle store.CompactionSettle) error {
 	origin, err := json.Marshal(
 		parley.SummaryOrigin{AbsorbsID: c.AbsorbsID, CallID: c.CallID, CompactionID: c.ID, CoversFrom: c.CoversFrom},
@@ -313,8 +311,8 @@ func (t *Tx) enterSummary(h *Head, c *parley.Compaction, settle store.Compaction
 	return nil
 }
 
-// compactionFailed notes why an attempt gave no summary: another one follows after
-// a pause, or the compaction is given up.
+// compactionFailed records why an attempt gave no summary: another attempt follows after a pause, or the compaction is
+// nilIfZero up.
 func (t *Tx) compactionFailed(h *Head, c *parley.Compaction, failure *parley.Failure, again parley.Time) error {
 	c.Holder, c.Error = parley.ID{}, failure
 	more := again > 0 && c.Attempt < parley.MaxCompactionAttempts
@@ -331,13 +329,13 @@ func (t *Tx) compactionFailed(h *Head, c *parley.Compaction, failure *parley.Fai
 	return nil
 }
 
-// ReleaseCompaction is the transition of store.Compactions.
+// ReleaseCompaction implements the transition of store.Compactions.
 func (t *Tx) ReleaseCompaction(fence store.CompactionFence) error {
 	h, c, err := t.holdsCompaction(fence)
 	if err != nil {
 		return err
 	}
-	if err := t.breakOff(h, c); err != nil {
+	if err := t.interruptAttempt(h, c); err != nil {
 		return err
 	}
 	c.State, c.Holder, c.NotBefore = parley.CompactionPending, parley.ID{}, 0
@@ -347,7 +345,7 @@ func (t *Tx) ReleaseCompaction(fence store.CompactionFence) error {
 	return nil
 }
 
-// EnterSummary is the transition of store.Compactions.
+// EnterSummary implements the transition of store.Compactions.
 func (t *Tx) EnterSummary(fence store.Fence) (*parley.Message, error) {
 	h, turn, err := t.lockTurn(fence)
 	if err != nil {

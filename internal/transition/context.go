@@ -7,8 +7,7 @@ import (
 	"example.org/parley"
 )
 
-// PairRole is the role of what belongs to a message of a role: a call's result, a
-// result's call; "" for others.
+// PairRole returns the role of a message's counterpart: a result for a call, a call for a result; "" for others.
 func PairRole(role parley.Role) parley.Role {
 	switch role {
 	case parley.RoleToolCall:
@@ -19,7 +18,7 @@ func PairRole(role parley.Role) parley.Role {
 	return ""
 }
 
-// Ordered sorts messages by sequence, each once.
+// Ordered sorts messages by sequence and removes duplicates.
 func Ordered(messages []parley.Message) []parley.Message {
 	slices.SortFunc(messages, func(a, b parley.Message) int { return cmp.Compare(a.Sequence, b.Sequence) })
 	return slices.CompactFunc(messages, func(a, b parley.Message) bool { return a.ID == b.ID })

@@ -7,7 +7,7 @@ import (
 	"example.org/parley/store"
 )
 
-// SendQueued is the transition of store.Control.
+// SendQueued implements the transition of store.Control.
 func (t *Tx) SendQueued(
 	scope store.Scope,
 	messageID parley.ID,
@@ -35,7 +35,7 @@ func (t *Tx) SendQueued(
 		)
 	}
 	switch {
-	case m.TurnID == h.TurnID && (!m.Steer || how == parley.DuringSteer): // it is on its way
+	case m.TurnID == h.TurnID && (!m.Steer || how == parley.DuringSteer): // already on its way
 		posted.Turn, err = t.currentTurn(h)
 	case how == parley.DuringSteer:
 		err = t.sendAsSteer(h, m, &posted)
@@ -46,15 +46,14 @@ func (t *Tx) SendQueued(
 		return store.Posted{}, err
 	}
 	posted.Message = *m
-	if posted.Turn != nil { // the head keeps its own
+	if posted.Turn != nil { // the head keeps its own copy
 		turn := *posted.Turn
 		posted.Turn = &turn
 	}
 	return posted, nil
 }
 
-// sendAsSteer takes a queued message's own turn from it and gives it to the
-// first unfinished one.
+// sendAsSteer moves a queued message from its own turn to the first unfinished one.
 func (t *Tx) sendAsSteer(h *Head, m *parley.Message, posted *store.Posted) error {
 	own, err := t.readTurn(h, m.TurnID)
 	if err != nil {
@@ -77,8 +76,7 @@ func (t *Tx) sendAsSteer(h *Head, m *parley.Message, posted *store.Posted) error
 	return t.cancelUnbegun(h, own)
 }
 
-// sendFirst puts a queued message before all others and has the first unfinished
-// turn stopped.
+// sendFirst moves a queued message to the front of the queue and asks the first unfinished turn to stop.
 func (t *Tx) sendFirst(h *Head, m *parley.Message, claimBy parley.ID, posted *store.Posted) error {
 	if m.Steer {
 		posted.Turn = &parley.Turn{
@@ -122,7 +120,7 @@ func (t *Tx) sendFirst(h *Head, m *parley.Message, claimBy parley.ID, posted *st
 	return nil
 }
 
-// MoveQueued is the transition of store.Control.
+// MoveQueued implements the transition of store.Control.
 func (t *Tx) MoveQueued(scope store.Scope, messageID, before parley.ID) (parley.Message, error) {
 	h, m, err := t.lockQueued(scope, messageID)
 	if err != nil {
@@ -144,7 +142,7 @@ func (t *Tx) MoveQueued(scope store.Scope, messageID, before parley.ID) (parley.
 	}
 	from := slices.IndexFunc(q.entries, func(e Entry) bool { return e.ID == m.ID })
 	switch starts := func(e Entry) bool { return !e.Steer && e.TurnID == h.TurnID }; {
-	case before == m.ID || at == from: // it stands there
+	case before == m.ID || at == from: // it is already there
 		return *m, nil
 	case !m.Steer && m.TurnID == h.TurnID, at < len(order) && starts(order[at]):
 		return parley.Message{}, parley.Conflict(
@@ -158,7 +156,7 @@ func (t *Tx) MoveQueued(scope store.Scope, messageID, before parley.ID) (parley.
 	moved := append(
 		[]Entry{{ID: m.ID, TurnID: m.TurnID, Steer: m.Steer, Revision: m.Revision, Iteration: m.Iteration}},
 		order[at:]...)
-	for i := range moved { // behind all places ever given, so that none is taken twice
+	for i := range moved { // after every position ever used, so that none is used twice
 		moved[i].Position = h.takeBack()
 		t.replace(h, moved[i])
 	}
@@ -167,7 +165,7 @@ func (t *Tx) MoveQueued(scope store.Scope, messageID, before parley.ID) (parley.
 	return *m, nil
 }
 
-// requeue gives a queued message another place, turn, or way.
+// requeue gives a queued message a new position, turn, or steer flag.
 func (t *Tx) requeue(h *Head, m *parley.Message, position int64) {
 	m.Position, m.UpdatedAt = &position, t.now
 	t.replace(
@@ -183,7 +181,7 @@ func (t *Tx) requeue(h *Head, m *parley.Message, position int64) {
 	)
 }
 
-// replace changes an entry of the queue, which has been read, and tells of it.
+// replace changes an entry of the queue, which has been read, and writes its event.
 func (t *Tx) replace(h *Head, e Entry) {
 	h.queue.remove(e.ID)
 	h.queue.insert(e)
@@ -195,8 +193,7 @@ func (t *Tx) replace(h *Head, e Entry) {
 	)
 }
 
-// cancelUnbegun cancels a queued turn behind the first unfinished one; its
-// trigger is no longer its own.
+// cancelUnbegun cancels a queued turn behind the first unfinished one whose trigger now belongs to another.
 func (t *Tx) cancelUnbegun(h *Head, turn *parley.Turn) error {
 	if err := h.move(turn, parley.MoveCancel); err != nil {
 		return err

@@ -6,7 +6,7 @@ import (
 	"example.org/parley/store"
 )
 
-// DeleteSession is the transition of store.Turns.
+// DeleteSession implements the transition of store.Turns.
 func (t *Tx) DeleteSession(scope store.Scope, sessionID parley.ID) error {
 	h, err := t.lock(scope, sessionID)
 	if err != nil {
@@ -15,7 +15,7 @@ func (t *Tx) DeleteSession(scope store.Scope, sessionID parley.ID) error {
 	return t.entomb(h)
 }
 
-// Entomb deletes a session for the outbox; one that is gone is fine.
+// Entomb deletes a session on behalf of the outbox; it ignores a session that is gone.
 func (t *Tx) Entomb(sessionID parley.ID) error {
 	h, err := t.load(sessionID)
 	if err != nil || h == nil || h.DeletedAt != 0 {
@@ -24,10 +24,9 @@ func (t *Tx) Entomb(sessionID parley.ID) error {
 	return t.entomb(h)
 }
 
-// entomb makes a session and its tool children invisible and leaves their rows
-// to the outbox.
+// entomb hides a session and its tool children and leaves their rows to the outbox.
 func (t *Tx) entomb(h *Head) error {
-	h.goesHome()
+	h.leaveChildHome()
 	for next := []*Head{h}; len(next) > 0; {
 		h, next = next[0], next[1:]
 		if err := t.abandon(h); err != nil {
@@ -59,18 +58,18 @@ func (t *Tx) entombOne(h *Head) {
 	h.Epoch++
 	h.Holder, h.Cancel, h.TurnID, h.TurnStatus, h.turn, h.open = parley.ID{}, parley.ID{}, parley.ID{}, "", nil, nil
 	h.Status, h.WaitReason = parley.SessionStatusOf(parley.TurnCancelled), ""
-	h.status, h.reason = h.Status, h.WaitReason // the lists hear session.deleted alone
+	h.status, h.reason = h.Status, h.WaitReason // lists are told only session.deleted
 	h.unready()
 	t.feed(h, event.SessionDeleted{SessionID: h.ID}.Encode())
 	h.Changes.Outbox = append(h.Changes.Outbox, Errand{WorkspaceID: h.WorkspaceID, Work: PurgeSession{SessionID: h.ID}})
 }
 
-// ProjectOfOthers is the answer to a member who deletes a project that others use.
+// ProjectOfOthers is the error for a member who deletes a project that others use.
 func ProjectOfOthers() error {
 	return parley.Errorf(parley.CodeForbidden, "sessions of others use this project; only an admin may delete it")
 }
 
-// Detach takes a session out of a project that is gone.
+// Detach removes a session from a project that is gone.
 func (t *Tx) Detach(sessionID, projectID parley.ID) error {
 	h, err := t.load(sessionID)
 	if err != nil || h == nil || h.ProjectID != projectID || h.DeletedAt != 0 {

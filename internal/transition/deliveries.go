@@ -6,15 +6,14 @@ import (
 	"example.org/parley"
 )
 
-// Delivery names what one session sends another, by a key of the sender's choice: the
-// receiver takes it once, however often the errand that brings it is done.
+// Delivery names what one session sends to another, by a key that the sender chooses. The receiver accepts it once,
+// however often the errand repeats.
 type Delivery struct {
 	Kind string
 	Key  parley.ID
 }
 
-// deliver notes under a session's lock that something has arrived there; false when it had
-// before, and there is nothing to do.
+// deliver records, under the receiver's lock, that a delivery has arrived; false if it arrived before.
 func (t *Tx) deliver(h *Head, what Delivery) (first bool, err error) {
 	if slices.Contains(h.Changes.Delivered, what) {
 		return false, nil
@@ -27,7 +26,7 @@ func (t *Tx) deliver(h *Head, what Delivery) (first bool, err error) {
 	return true, nil
 }
 
-// DeliveryRow is a delivery as its row holds it.
+// DeliveryRow is a delivery as stored in its row.
 type DeliveryRow struct {
 	Delivery
 	SessionID   parley.ID
@@ -35,7 +34,7 @@ type DeliveryRow struct {
 	DeliveredAt parley.Time
 }
 
-// Row is the row of a delivery to a session.
+// Row returns the row of a delivery to a session.
 func (d Delivery) Row(h *Head) DeliveryRow {
 	return DeliveryRow{Delivery: d, SessionID: h.ID, WorkspaceID: h.WorkspaceID, DeliveredAt: h.Changes.At}
 }

@@ -5,7 +5,7 @@ import (
 	"example.org/parley/store"
 )
 
-// EnsureSession is the transition of store.Turns.
+// EnsureSession implements the transition of store.Turns.
 func (t *Tx) EnsureSession(scope store.Scope, wanted store.NewSession, claimBy parley.ID) (store.Opened, error) {
 	if opened, err := t.openedBefore(scope, wanted); err != nil || opened != nil {
 		if opened == nil {
@@ -47,7 +47,7 @@ func (t *Tx) EnsureSession(scope store.Scope, wanted store.NewSession, claimBy p
 	return opened, nil
 }
 
-// openedBefore rebuilds the first answer to an idempotency key of a creation.
+// openedBefore rebuilds the first result under an idempotency key of a creation.
 func (t *Tx) openedBefore(scope store.Scope, wanted store.NewSession) (*store.Opened, error) {
 	if wanted.Idempotency.Key == "" {
 		return nil, nil
@@ -81,9 +81,8 @@ func (t *Tx) openedBefore(scope store.Scope, wanted store.NewSession) (*store.Op
 	return opened, nil
 }
 
-// byKey locks the session that has the key wanted; nil when none has it. Anybody may
-// have made it, for keys can be guessed: somebody else's has to be what the caller
-// asks for, and is told of only to those who see it.
+// byKey locks the session with the wanted key; nil if there is none. Keys can be guessed, so anybody may have made that
+// session: somebody else's must match the request, and only those who see it learn of it.
 func (t *Tx) byKey(scope store.Scope, wanted *store.NewSession) (*Head, error) {
 	if wanted.Session.Key == "" {
 		return nil, nil
@@ -102,8 +101,7 @@ func (t *Tx) byKey(scope store.Scope, wanted *store.NewSession) (*Head, error) {
 	return t.lock(scope, id)
 }
 
-// checkNew refuses what a new session may not name, and gives a tool session its
-// place below its parent.
+// checkNew refuses invalid references of a new session and places a tool session below its parent.
 func (t *Tx) checkNew(scope store.Scope, wanted *store.NewSession) error {
 	session := &wanted.Session
 	if err := t.checkQuota(session, wanted.Quota); err != nil {
@@ -142,7 +140,7 @@ func (t *Tx) checkNew(scope store.Scope, wanted *store.NewSession) error {
 	return nil
 }
 
-// checkQuota refuses a session that would go beyond a quota.
+// checkQuota refuses a session that exceeds a quota.
 func (t *Tx) checkQuota(session *parley.Session, quota parley.Quota) error {
 	for _, one := range []struct {
 		owner parley.ID
@@ -162,7 +160,7 @@ func (t *Tx) checkQuota(session *parley.Session, quota parley.Quota) error {
 	return nil
 }
 
-// checkAgent refuses an agent that no session can be of.
+// checkAgent refuses an agent that is missing or archived.
 func (t *Tx) checkAgent(workspaceID, agentID parley.ID) error {
 	version, status, err := t.agent(workspaceID, agentID)
 	switch {
@@ -179,7 +177,7 @@ func (t *Tx) checkAgent(workspaceID, agentID parley.ID) error {
 	return nil
 }
 
-// checkProject refuses a project that the workspace does not have; none is fine.
+// checkProject refuses a project that the workspace does not have; a zero id is fine.
 func (t *Tx) checkProject(workspaceID, projectID parley.ID) error {
 	if projectID.IsZero() {
 		return nil
@@ -191,7 +189,7 @@ func (t *Tx) checkProject(workspaceID, projectID parley.ID) error {
 	return err
 }
 
-// createSession makes a session and its head.
+// createSession creates a session and its head.
 func (t *Tx) createSession(wanted store.NewSession) *Head {
 	s := wanted.Session
 	s.Status, s.WaitReason, s.Statistics, s.ArchivedAt = parley.SessionPending, "", parley.Statistics{}, 0
@@ -212,6 +210,6 @@ func (t *Tx) createSession(wanted store.NewSession) *Head {
 	t.about.SessionID = s.ID
 	h.status = s.Status
 	h.Changes.New = &Creation{Idempotency: wanted.Idempotency, Accepted: s.Accepted}
-	h.Accepted = nil // it is kept beside the session, and read when it is needed
+	h.Accepted = nil // stored apart from the session, and read when needed
 	return h
 }

@@ -8,46 +8,45 @@ import (
 	"example.org/parley"
 )
 
-// Errand is work that a transition leaves for transactions of its own: the outbox. It is
-// done at least once, by any process, and may be done again after a crash.
+// Errand is work that a transition leaves to a later transaction, in the outbox. Any process does it, at least once; a
+// crash may repeat it.
 type Errand struct {
 	WorkspaceID parley.ID
 	Work        Work
 	Delay       time.Duration // until it is due, by the database's clock
 }
 
-// Work is what an errand is about: a closed sum. Its JSON is the errand's payload, beside
-// what the row has columns for.
+// Work is the subject of an errand: a closed sum. Its JSON is the errand's payload, apart from the row's columns.
 type Work interface {
 	Kind() string      // of the row
 	Target() parley.ID // of the row
-	// do does a bounded piece of the work, and reports whether that was the rest.
+	// do does a bounded part of the work and reports whether the work is done.
 	do(workspaceID parley.ID, by Doer) (done bool, err error)
 }
 
-// ChildHome brings the result of a call home from its tool session.
+// ChildHome records the result of a call from its tool session.
 type ChildHome struct {
 	CallID    parley.ID `json:"-"`          // the tool_call message
-	SessionID parley.ID `json:"session_id"` // where that stands
+	SessionID parley.ID `json:"session_id"` // session of that message
 }
 
-// CancelChild stops what works for a call that waits no more.
+// CancelChild stops the tool session of a call that no longer waits.
 type CancelChild struct {
 	SessionID parley.ID `json:"-"` // the tool session
 }
 
-// TellRoot tells the session at the root of a tree of an approval of a tool session.
+// TellRoot tells the root session of a tree about an approval in a tool session.
 type TellRoot struct {
 	ApprovalID parley.ID `json:"-"`
 	RootID     parley.ID `json:"root_id"`
 }
 
-// WakeSession lets a turn go on that waits for budget or for its rate.
+// WakeSession resumes a turn that waits for a budget or a rate limit.
 type WakeSession struct {
 	SessionID parley.ID `json:"-"`
 }
 
-// PurgeBlob deletes bytes that no file has, and uploads that stopped growing.
+// PurgeBlob deletes bytes that no file uses, and uploads that stopped growing.
 type PurgeBlob struct {
 	BlobID parley.ID `json:"-"`
 }
@@ -57,12 +56,12 @@ type PurgeSession struct {
 	SessionID parley.ID `json:"-"`
 }
 
-// PurgeLog deletes what no fork shares any more of a log whose session is gone.
+// PurgeLog deletes the part of a deleted session's log that no fork shares.
 type PurgeLog struct {
 	LogID parley.ID `json:"-"`
 }
 
-// DetachProject takes the sessions out of a project that is gone.
+// DetachProject removes the sessions from a project that is gone.
 type DetachProject struct {
 	ProjectID parley.ID `json:"-"`
 }
@@ -72,7 +71,7 @@ type DeleteSessions struct {
 	ProjectID parley.ID `json:"-"`
 }
 
-// errands is how each kind of work is read from its row: the closed list.
+// errands is the closed list of kinds, with how to read each from its row.
 var errands = map[string]func(target parley.ID) Work{ //nolint:gochecknoglobals // never written
 	ChildHome{}.Kind():      func(target parley.ID) Work { return &ChildHome{CallID: target} },
 	CancelChild{}.Kind():    func(target parley.ID) Work { return &CancelChild{SessionID: target} },
@@ -85,23 +84,23 @@ var errands = map[string]func(target parley.ID) Work{ //nolint:gochecknoglobals 
 	DeleteSessions{}.Kind(): func(target parley.ID) Work { return &DeleteSessions{ProjectID: target} },
 }
 
-// Doer is a store that does errands.
+// Doer is a store that carries out errands.
 type Doer interface {
-	// Step runs a step of the core as one transaction, and returns what it returned.
+	// Step runs a step of the core as one transaction and returns its result.
 	Step(workspaceID parley.ID, step func(*Tx) (again bool, err error)) (again bool, err error)
-	// SessionsIn names some of a project's sessions, at most limit.
+	// SessionsIn returns at most limit sessions of a project.
 	SessionsIn(workspaceID, projectID parley.ID, limit int) ([]parley.ID, error)
-	// These delete at most a batch of rows, and report whether nothing is left.
+	// These delete at most a batch of rows and report whether nothing is left.
 	PurgeBlob(workspaceID, blobID parley.ID) (done bool, err error)
 	PurgeSession(workspaceID, sessionID parley.ID) (done bool, err error)
 	PurgeLog(workspaceID, logID parley.ID) (done bool, err error)
 }
 
-// ErrUnknownErrand is an errand of a kind that only a newer program knows.
+// ErrUnknownErrand reports an errand of a kind that only a newer program knows.
 var ErrUnknownErrand = errors.New("transition: an errand of an unknown kind")
 
-// ErrandOf reads an errand from its row. A row without a payload is from before errands
-// had one, or was left by a statement about many rows.
+// ErrandOf reads an errand from its row. A row has no payload if it is older than payloads, or if a statement about
+// many rows left it.
 func ErrandOf(workspaceID parley.ID, kind string, target parley.ID, payload json.RawMessage) (Errand, error) {
 	made, known := errands[kind]
 	if !known {
@@ -117,7 +116,7 @@ func ErrandOf(workspaceID parley.ID, kind string, target parley.ID, payload json
 	return errand, nil
 }
 
-// Payload is what the errand's row holds beside its columns; nil for nothing.
+// Payload returns the JSON that the errand's row stores beside its columns; nil for none.
 func (e *Errand) Payload() (json.RawMessage, error) {
 	payload, err := json.Marshal(e.Work)
 	if err != nil || string(payload) == "{}" {
@@ -126,14 +125,13 @@ func (e *Errand) Payload() (json.RawMessage, error) {
 	return payload, nil
 }
 
-// Do does a bounded piece of an errand's work, and reports whether that was the rest.
+// Do does a bounded part of an errand's work and reports whether the work is done.
 func (e *Errand) Do(by Doer) (done bool, err error) { return e.Work.do(e.WorkspaceID, by) }
 
-// ClockSlack is how far ahead, in milliseconds, an errand may say that it was left
-// before the clock is taken to have gone back.
+// ClockSlack is how far ahead, in milliseconds, an errand's creation time may lie before the clock counts as set back.
 const ClockSlack = parley.Time(2000)
 
-// Rest is how long an errand rests between two pieces of its work, in milliseconds.
+// Rest is the pause between two parts of an errand's work, in milliseconds.
 func (e *Errand) Rest() parley.Time {
 	if e.Work.Kind() == (CancelChild{}).Kind() {
 		return childPatience
@@ -141,16 +139,16 @@ func (e *Errand) Rest() parley.Time {
 	return 0
 }
 
-// once is a piece of work that is one step.
+// once does work that is a single step.
 func once(by Doer, workspaceID parley.ID, step func(*Tx) error) (done bool, err error) {
 	_, err = by.Step(workspaceID, func(t *Tx) (bool, error) { return false, step(t) })
 	return true, err
 }
 
-// projectBatch bounds the sessions that one piece of work detaches or deletes.
+// projectBatch bounds how many sessions one part of the work detaches or deletes.
 const projectBatch = 50
 
-// eachIn takes a step for some of a project's sessions.
+// eachIn runs a step for each of some sessions of a project.
 func eachIn(by Doer, workspaceID, projectID parley.ID, step func(*Tx, parley.ID) error) (done bool, err error) {
 	ids, err := by.SessionsIn(workspaceID, projectID, projectBatch)
 	for _, id := range ids {
@@ -168,7 +166,7 @@ func (ChildHome) Kind() string { return "child_home" }
 func (w ChildHome) Target() parley.ID { return w.CallID }
 
 func (w ChildHome) do(workspaceID parley.ID, by Doer) (bool, error) {
-	return once(by, workspaceID, func(t *Tx) error { return t.BringHome(workspaceID, w) })
+	return once(by, workspaceID, func(t *Tx) error { return t.RecordChildResult(workspaceID, w) })
 }
 
 // Kind implements Work.

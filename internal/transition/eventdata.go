@@ -9,10 +9,10 @@ import (
 	"example.org/parley/store"
 )
 
-// What transitions tell, made of what they work on.
+// Data of the events that transitions write.
 
-// given is nil for what is empty, which JSON shows as null. It copies nothing.
-func given[T comparable](value *T) *T {
+// nilIfZero returns nil for a zero value, which JSON shows as null. It copies nothing.
+func nilIfZero[T comparable](value *T) *T {
 	var empty T
 	if *value == empty {
 		return nil
@@ -20,7 +20,7 @@ func given[T comparable](value *T) *T {
 	return value
 }
 
-// ended is the event that ends a turn: it carries the turn.
+// ended returns the event that ends a turn, with the turn in it.
 func ended(turn *parley.Turn) (event.Encoded, error) {
 	end := event.TurnEnd{TurnID: turn.ID, Turn: *turn}
 	switch turn.Status {
@@ -34,19 +34,19 @@ func ended(turn *parley.Turn) (event.Encoded, error) {
 
 func messageCreated(m *parley.Message) event.Encoded {
 	return event.MessageCreated{
-		MessageID: m.ID, TurnID: given(&m.TurnID), Role: m.Role, MessageSequence: m.Sequence,
+		MessageID: m.ID, TurnID: nilIfZero(&m.TurnID), Role: m.Role, MessageSequence: m.Sequence,
 	}.Encode()
 }
 
 func messageQueued(m *parley.Message) event.Encoded {
 	return event.MessageQueued{
-		MessageID: m.ID, TurnID: given(&m.TurnID), Position: m.Position, Steer: m.Steer,
+		MessageID: m.ID, TurnID: nilIfZero(&m.TurnID), Position: m.Position, Steer: m.Steer,
 	}.Encode()
 }
 
 func stepStarted(call *parley.Call, turnID parley.ID) event.Encoded {
 	return event.StepStarted{
-		TurnID: turnID, Step: call.Step, CallID: given(&call.ID), MessageID: call.MessageID,
+		TurnID: turnID, Step: call.Step, CallID: nilIfZero(&call.ID), MessageID: call.MessageID,
 		Attempt: call.Attempt, Model: call.Model,
 	}.Encode()
 }
@@ -105,27 +105,27 @@ func waiting(turnID parley.ID, reason parley.WaitReason) event.Encoded {
 	return event.SessionWaiting{TurnID: turnID, Reason: reason}.Encode()
 }
 
-// refused is session.waiting for a turn that a limit stopped.
+// refused returns session.waiting for a turn that a limit stopped.
 func refused(turnID parley.ID, refusal *store.Refusal) event.Encoded {
 	return event.SessionWaiting{
 		TurnID: turnID, Reason: refusal.Reason,
-		Refused: &event.Refused{Limit: given(&refusal.Limit), Sentence: refusal.Sentence},
+		Refused: &event.Refused{Limit: nilIfZero(&refusal.Limit), Sentence: refusal.Sentence},
 	}.Encode()
 }
 
 func loopProgress(loop *parley.Loop) event.Encoded {
 	return event.LoopProgress{
 		LoopID: loop.ID, TurnID: loop.TurnID, Iteration: loop.Iteration, Max: loop.Max,
-		State: loop.State, Reason: given(&loop.Reason),
+		State: loop.State, Reason: nilIfZero(&loop.Reason),
 	}.Encode()
 }
 
-// approvalTold is what the events of an approval say: all but the arguments.
+// approvalTold returns the data of an approval's events: everything but the arguments.
 func approvalTold(a *parley.Approval) event.Approval {
 	told := event.Approval{
 		TurnID: a.TurnID, ApprovalID: a.ID, SessionID: a.SessionID, RootID: a.RootID, MessageID: a.MessageID,
 		ToolCallID: a.ToolCallID, Name: a.ToolName, Fingerprint: a.Fingerprint, State: a.State,
-		Scope: given(&a.Scope), Covers: given(&a.Covers), Comment: given(&a.Comment),
+		Scope: nilIfZero(&a.Scope), Covers: nilIfZero(&a.Covers), Comment: nilIfZero(&a.Comment),
 		Explanation: parley.OrNull(a.Why()), Approvers: a.Needed(), Missing: a.StillMissing(), ExpiresAt: a.ExpiresAt,
 	}
 	if a.DecidedBy != nil {
@@ -150,11 +150,11 @@ func compactionCompleted(c *parley.Compaction, queued bool) event.Encoded {
 
 func compactionFailed(c *parley.Compaction, again bool) (event.Encoded, error) {
 	return event.CompactionFailed{
-		CompactionID: c.ID, CallID: given(&c.CallID), Attempt: c.Attempt, Error: *c.Error, Again: again,
+		CompactionID: c.ID, CallID: nilIfZero(&c.CallID), Attempt: c.Attempt, Error: *c.Error, Again: again,
 	}.Encode()
 }
 
-// stepSettled is the end of a step: of the type step.generated or step.error.
+// stepSettled returns the end of a step, of type step.generated or step.error.
 func stepSettled(kind parley.EventType, settled event.Settled) (event.Encoded, error) {
 	if kind == parley.EventStepGenerated {
 		return event.StepGenerated{Settled: settled}.Encode()
@@ -162,9 +162,8 @@ func stepSettled(kind parley.EventType, settled event.Settled) (event.Encoded, e
 	return event.StepError{Settled: settled}.Encode()
 }
 
-// CompleteSettled puts the contents back into a stored step.generated or
-// step.error, from the messages' rows; other events are complete as they are.
-// contentOf is nil for a message that is gone.
+// CompleteSettled puts the contents back into a stored step.generated or step.error, from the messages' rows; other
+// events are complete. contentOf returns nil for a message that is gone.
 func CompleteSettled(e *parley.Event, contentOf func(messageID parley.ID) (json.RawMessage, error)) error {
 	if e.Type != parley.EventStepGenerated && e.Type != parley.EventStepError {
 		return nil
@@ -195,8 +194,7 @@ func CompleteSettled(e *parley.Event, contentOf func(messageID parley.ID) (json.
 	return nil
 }
 
-// endOf is the length in bytes of what streamed into a message: an assistant's
-// text, a call's arguments.
+// endOf returns the length in bytes of what streamed into a message: an assistant's text, a call's arguments.
 func endOf(role parley.Role, content json.RawMessage) (int, error) {
 	if role == parley.RoleToolCall {
 		var call parley.ToolCallContent

@@ -6,7 +6,7 @@ import (
 	"example.org/parley"
 )
 
-// TestEndOf: the settled end is the length of the text, whatever it holds.
+// TestEndOf: the settled end is the length of the text, whatever the text contains.
 func TestEndOf(t *testing.T) {
 	for _, text := range []string{"", "plain", "quotes \" and \\ and ,\"text\":\"", "line\nbreak\ttab\x01",
 		"naïve — 日本語"} {

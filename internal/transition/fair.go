@@ -5,18 +5,17 @@ import (
 	"example.org/parley/store"
 )
 
-// picker chooses the sessions of one Claim: round robin over the workspaces that
-// wait and that the process's occupancy admits, beginning behind the one served
-// last. It reads only the ready rows that it offers, however many wait.
+// picker chooses the sessions of one Claim: round robin over the waiting workspaces that the process's occupancy
+// admits, starting after the one served last. It reads only the ready rows that it offers, however many wait.
 type picker struct {
 	waiting    Waiting
 	asked      int // sessions wanted
 	occupancy  store.Occupancy
-	ranks      []Rank // still to be looked at; the first is the one at hand
+	ranks      []Rank // still to examine, the current one first
 	suspects   Suspects
 	workspaces []parley.ID
-	offered    map[parley.ID]Ready // the last one of each workspace, in this mode; the zero value: no more
-	more       bool                // others may wait than those listed
+	offered    map[parley.ID]Ready // the last one of each workspace, in this mode; zero value: no more
+	more       bool                // more workspaces may wait than are listed
 	at         int
 	tried      int // workspaces without an offer since the last one
 	taken      int // sessions since the workspaces were listed
@@ -34,15 +33,14 @@ func newPicker(waiting Waiting, n int, occupancy store.Occupancy, suspects Suspe
 	}
 }
 
-// rank is that of the sessions at hand.
+// rank returns the current rank.
 func (p *picker) rank() Rank { return p.ranks[0] }
 
-// full reports that the process may claim no more of the rank at hand.
+// full reports whether the process may claim no more sessions of the current rank.
 func (p *picker) full() bool { return p.suspects.Room(p.rank().Suspicion(), 1) == 0 }
 
-// survey lists the workspaces that wait and are admitted, at most as many as can
-// be served and one more. Those refused hold turns here, so that it passes over
-// few, whatever the number of workspaces.
+// survey lists the waiting workspaces that are admitted, at most one more than can be served. Refused workspaces hold
+// turns here, so it skips only few, however many workspaces exist.
 func (p *picker) survey(served parley.ID) error {
 	p.workspaces, p.at, p.tried, p.taken, p.more, p.listed = p.workspaces[:0], 0, 0, 0, false, true
 	mode := p.rank().Mode()
@@ -71,18 +69,18 @@ func (p *picker) survey(served parley.ID) error {
 	}
 }
 
-// exhausted reports that every ready session of a workspace has been offered.
+// exhausted reports whether every ready session of a workspace has been offered.
 func (p *picker) exhausted(workspace parley.ID) bool {
 	last, offered := p.offered[workspace]
 	return offered && last == Ready{}
 }
 
-// next is the session to claim next; the zero id when no more may be.
+// next returns the next session to claim; the zero id if none may be.
 func (p *picker) next(served parley.ID) (parley.ID, error) {
 	for {
 		if p.tried >= len(p.workspaces) || p.full() {
 			switch {
-			case !p.listed, p.more && p.taken > 0 && !p.full(): // those listed may be admitted no more
+			case !p.listed, p.more && p.taken > 0 && !p.full(): // the listed ones may no longer be admitted
 			case len(p.ranks) > 1:
 				p.ranks = p.ranks[1:]
 				clear(p.offered)

@@ -6,11 +6,11 @@ import (
 	"example.org/parley"
 )
 
-// BlobBatch bounds the chunks that one transaction deletes.
+// BlobBatch bounds how many chunks one transaction deletes.
 const BlobBatch = 16
 
-// file checks that the files a message names are there, and notes their use.
-func (t *Tx) file(h *Head, messageID parley.ID, content json.RawMessage) error {
+// useFiles checks that a message's files exist and records their use.
+func (t *Tx) useFiles(h *Head, messageID parley.ID, content json.RawMessage) error {
 	for _, id := range parley.FilesOf(content) {
 		found, err := t.rows.HasFile(h.WorkspaceID, id)
 		if err != nil {
@@ -28,9 +28,9 @@ func (t *Tx) file(h *Head, messageID parley.ID, content json.RawMessage) error {
 	return nil
 }
 
-// refile is file for a message whose content was another one.
-func (t *Tx) refile(h *Head, messageID parley.ID, before, content json.RawMessage) error {
-	if err := t.file(h, messageID, content); err != nil {
+// replaceFiles is file for a message whose content changed.
+func (t *Tx) replaceFiles(h *Head, messageID parley.ID, before, content json.RawMessage) error {
+	if err := t.useFiles(h, messageID, content); err != nil {
 		return err
 	}
 	if len(parley.FilesOf(before)) > 0 {
@@ -39,7 +39,7 @@ func (t *Tx) refile(h *Head, messageID parley.ID, before, content json.RawMessag
 	return nil
 }
 
-// FileUsed refuses the deletion of a file.
+// FileUsed is the error for deleting a file in use.
 func FileUsed() error {
 	return parley.Errorf(
 		parley.CodeConflict,

@@ -7,11 +7,11 @@ import (
 	"example.org/parley/store"
 )
 
-// cutReach bounds how many rows behind a message are looked at for the end of
-// its step: a step has far fewer calls and results.
+// cutReach bounds how many rows after a message are searched for the end of its step; a step has far fewer calls and
+// results.
 const cutReach = 1000
 
-// Link is what a cut needs to know of a message of the record.
+// Link is what a cut needs of a message of the record.
 type Link struct {
 	ID          parley.ID
 	Sequence    int64
@@ -23,20 +23,20 @@ type Link struct {
 	ContentHash parley.Hash
 }
 
-// Tally is what a record has up to a sequence.
+// Tally counts what a record has up to a sequence.
 type Tally struct {
 	Internal int64 // messages
 	Calls    int64 // ordinal of the last tool_call
 }
 
-// Inherited is what a fork takes over.
+// Inherited is what a fork inherits.
 type Inherited struct {
-	Parts []Part    // insert; all before its own
+	Parts []Part    // insert; all before the fork's own log
 	From  parley.ID // session whose marks of the shared messages are copied
-	Own   parley.ID // that session's log: what it wrote itself has its marks in the messages
+	Own   parley.ID // that session's log: the messages themselves hold the marks of what it wrote
 }
 
-// Fork is the transition of store.History.
+// Fork implements the transition of store.History.
 func (t *Tx) Fork(scope store.Scope, wanted store.NewFork, claimBy parley.ID) (store.Opened, error) {
 	if opened, err := t.forkedBefore(scope, wanted); err != nil || opened != nil {
 		if opened == nil {
@@ -72,7 +72,7 @@ func (t *Tx) Fork(scope store.Scope, wanted store.NewFork, claimBy parley.ID) (s
 	if parts = upTo(parts, cut.Sequence); len(parts) >= store.MaxForkedLogs {
 		return store.Opened{}, parley.Errorf(
 			parley.CodeConflict,
-			"this conversation was forked %d times over; fork an earlier one, or at an earlier message",
+			"this conversation is a fork of forks, %d deep; fork an earlier one, or at an earlier message",
 			store.MaxForkedLogs,
 		)
 	}
@@ -84,7 +84,7 @@ func (t *Tx) Fork(scope store.Scope, wanted store.NewFork, claimBy parley.ID) (s
 	if wanted.Session.OwnerID == parent.OwnerID && wanted.Session.AgentID == parent.AgentID {
 		if wanted.Session.Accepted, err = t.rows.Accepted(
 			parent,
-		); err != nil { // to go on elsewhere accepts nothing new
+		); err != nil { // continuing elsewhere accepts nothing new
 			return store.Opened{}, err
 		}
 	}
@@ -102,12 +102,12 @@ func (t *Tx) Fork(scope store.Scope, wanted store.NewFork, claimBy parley.ID) (s
 	return opened, nil
 }
 
-// forkedBefore rebuilds the first answer to an idempotency key.
+// forkedBefore rebuilds the first result under an idempotency key.
 func (t *Tx) forkedBefore(scope store.Scope, wanted store.NewFork) (*store.Opened, error) {
 	return t.openedBefore(scope, store.NewSession{First: wanted.First, Idempotency: wanted.Idempotency})
 }
 
-// createFork makes a session that goes on behind a cut.
+// createFork makes a session that continues after a cut.
 func (t *Tx) createFork(parent *Head, wanted store.NewFork, parts []Part, cut Link, tally Tally) *Head {
 	through := cut.Sequence
 	wanted.Session.ForkedThrough = &through
@@ -119,8 +119,8 @@ func (t *Tx) createFork(parent *Head, wanted store.NewFork, parts []Part, cut Li
 	return h
 }
 
-// contextAt is what the model sees of a session at an earlier message, as far as
-// it is known: the window of a fork begins where its parent's did.
+// contextAt returns the model's view of a session at an earlier message, as far as it is known: a fork's window begins
+// where its parent's did.
 func contextAt(parent *Head, sequence int64) parley.Context {
 	at := parley.Context{Held: parent.Context.Held}
 	if parent.Context.Anchor <= sequence {
@@ -133,7 +133,7 @@ func contextAt(parent *Head, sequence int64) parley.Context {
 	return at
 }
 
-// forkedAt finds the message that a fork is cut at.
+// forkedAt finds the message to fork at.
 func (t *Tx) forkedAt(parent *Head, parts []Part, wanted store.NewFork) (Link, error) {
 	from := wanted.Sequence
 	if !wanted.At.IsZero() {
@@ -172,8 +172,7 @@ func (t *Tx) forkedAt(parent *Head, parts []Part, wanted store.NewFork) (Link, e
 	return rows[0], nil
 }
 
-// cut is the last message that a fork at another one shares; the zero value when
-// there is none.
+// cut returns the last message that a fork at a given one shares; the zero value if none.
 func (t *Tx) cut(parent *Head, parts []Part, at Link, before bool) (Link, error) {
 	if before {
 		return t.cutBefore(parent, parts, at)
@@ -190,7 +189,7 @@ func (t *Tx) cut(parent *Head, parts []Part, at Link, before bool) (Link, error)
 	for i, r := range rows {
 		together := r.Step > 0 && r.TurnID == at.TurnID && r.Step == at.Step
 		answers := r.Role == parley.RoleToolResult && r.Ordinal > 0 && r.Ordinal <= tally.Calls
-		for ; (together || answers) && last < i; last++ { // what stands between is shared as well
+		for ; (together || answers) && last < i; last++ { // messages in between are shared as well
 			tally.Calls = max(tally.Calls, rows[last+1].Ordinal)
 		}
 	}
@@ -206,7 +205,7 @@ func (t *Tx) cut(parent *Head, parts []Part, at Link, before bool) (Link, error)
 	return rows[last], t.stepDone(parent, rows[last])
 }
 
-// stepDone refuses a cut at a step that its turn is still at.
+// stepDone refuses a cut in a step that its turn is still running.
 func (t *Tx) stepDone(parent *Head, at Link) error {
 	if at.Step == 0 || at.TurnID != parent.TurnID {
 		return nil
@@ -223,7 +222,7 @@ func (t *Tx) stepDone(parent *Head, at Link) error {
 	return err
 }
 
-// cutBefore is the message before one that is asked anew.
+// cutBefore returns the message before one that is asked again.
 func (t *Tx) cutBefore(parent *Head, parts []Part, at Link) (Link, error) {
 	if at.Role != parley.RoleUser {
 		return Link{}, parley.Errorf(

@@ -8,36 +8,35 @@ import (
 	"example.org/parley/store"
 )
 
-// Head is a session as its transitions see it: its listed row, its head row,
-// and what else of it was read. A store makes it from its rows, may keep it in a
-// cache for as long as nobody else changes these rows, and must drop it when a
-// transition that locked it was refused, failed, or was not committed.
+// Head is a session as its transitions see it: its listed row, its head row, and whatever else was read. A store builds
+// it from its rows and may cache it for as long as nobody else changes these rows. It must drop the Head if a
+// transition that locked it was refused, failed, or did not commit.
 type Head struct {
 	parley.Session
 	Epoch      int64
 	Holder     parley.ID // process that runs the turn; zero: nobody
 	TurnStatus parley.TurnStatus
-	Cancel     parley.ID // turn asked to stop
-	Back       int64     // queue position of the next entry at its end
-	Front      int64     // and at its front, counting down
+	Cancel     parley.ID // turn that is asked to stop
+	Back       int64     // queue position of the next entry at the end
+	Front      int64     // and at the front, counting down
 	NextCall   int64     // ordinal of the next tool_call
 	Queued     int64     // messages in the queue
-	Steers     int64     // of them undelivered steers of TurnID
+	Steers     int64     // of these, undelivered steers of TurnID
 	LastHash   parley.Hash
 	DeletedAt  parley.Time
-	Revision   int64 // the store's own: of the rows that this was read from
+	Revision   int64 // used by the store: revision of the rows read
 
-	// Changes are what the running transition has to write.
+	// Changes are the writes of the running transition.
 	Changes Changes
 
-	turn  *parley.Turn // the first unfinished one, once read
+	turn  *parley.Turn // first unfinished turn, once read
 	open  *Open        // of turn, once read
-	queue *queue       // its beginning, once read
+	queue *queue       // the beginning of the queue, once read
 
-	outside *Outside // the message that an agent outside streams, once read
+	outside *Outside // the message that an outside agent streams, once read
 
 	hint   store.Commit
-	status parley.SessionStatus // as it was before the transition
+	status parley.SessionStatus // status before the transition
 	reason parley.WaitReason
 	claim  claim
 }
@@ -49,19 +48,17 @@ type claim struct {
 	deletedAt            parley.Time
 }
 
-// Remember notes what was read together with the head: its first unfinished turn
-// and what stands open of that; nil was not read.
+// Remember caches what was read with the head: its first unfinished turn and that turn's open rows; nil was not read.
 func (h *Head) Remember(turn *parley.Turn, open *Open) {
 	if turn != nil {
 		h.turn, h.open = turn, open
 	}
 }
 
-// Outside is the open message whose row Changes.OutsideGrown writes.
+// Outside returns the open message whose row Changes.OutsideGrown writes.
 func (h *Head) Outside() *Outside { return h.outside }
 
-// RunsAgent is the agent's version that the first unfinished turn is bound to;
-// version 0 when it is not yet, or not known.
+// RunsAgent returns the agent version of the first unfinished turn; version 0 if it is not bound yet or unknown.
 func (h *Head) RunsAgent() (agentID parley.ID, version int) {
 	if h.turn == nil {
 		return parley.ID{}, 0
@@ -69,8 +66,7 @@ func (h *Head) RunsAgent() (agentID parley.ID, version int) {
 	return h.turn.AgentID, h.turn.AgentVersion
 }
 
-// RunsLoop is the loop that the first unfinished turn belongs to; zero when to
-// none, or when it is not known.
+// RunsLoop returns the loop of the first unfinished turn; zero if none or unknown.
 func (h *Head) RunsLoop() parley.ID {
 	if h.turn == nil {
 		return parley.ID{}
@@ -82,19 +78,18 @@ func (h *Head) claimed() claim {
 	return claim{h.Epoch, h.Holder, h.TurnID, h.Cancel, h.DeletedAt}
 }
 
-// Open is what stands open of a turn.
+// Open is the open work of a turn.
 type Open struct {
 	Rows  []OpenRow  // streaming messages, in the order of their sequence
 	Calls []OpenCall // by ordinal
 
-	// unanswered are the turn's tool calls that were opened and settled under this head
-	// and have no result yet: of each what it takes to record one.
+	// unanswered are tool calls of the turn that this head has seen open and settle, and that lack a result: each with
+	// what recording one needs.
 	unanswered []*parley.Message
 }
 
-// waitsFor finds a call that is known to have no result; nil when only the record
-// can tell.
-func (h *Head) waitsFor(callID string) *parley.Message {
+// unansweredCall finds a call that is known to lack a result; nil if only the record can tell.
+func (h *Head) unansweredCall(callID string) *parley.Message {
 	if h.open != nil {
 		for _, call := range h.open.unanswered {
 			if call.ToolCallID == callID {
@@ -105,8 +100,8 @@ func (h *Head) waitsFor(callID string) *parley.Message {
 	return nil
 }
 
-// answered forgets a call that has a result now, or a namesake.
-func (h *Head) answered(callID string) {
+// forgetAnswered forgets a call that now has a result, or a call with the same id.
+func (h *Head) forgetAnswered(callID string) {
 	if callID == "" || h.open == nil {
 		return
 	}
@@ -129,12 +124,11 @@ type OpenRow struct {
 	Metadata   json.RawMessage
 	CreatedAt  parley.Time
 
-	opened    bool   // under this head: agentType is known
-	agentType string // of a row that was
+	opened    bool   // opened under this head, so agentType is known
+	agentType string // set if opened
 }
 
-// settled is the row's message as a block settles it, as far as the hash chain
-// sees it.
+// settled returns the row's message as a block settles it, as far as the hash chain sees it.
 func (r *OpenRow) settled(block *store.BlockSettled) parley.Message {
 	m := parley.Message{
 		Role:         r.Role,
@@ -156,10 +150,10 @@ func (r *OpenRow) settled(block *store.BlockSettled) parley.Message {
 	return m
 }
 
-// Entry is a message in the queue, without what only its reading needs.
+// Entry is a message in the queue, without what only readers need.
 type Entry struct {
 	ID        parley.ID
-	TurnID    parley.ID // zero: it starts nothing
+	TurnID    parley.ID // zero: it starts no turn
 	Position  int64
 	Steer     bool
 	Revision  int

@@ -5,7 +5,7 @@ import (
 	"example.org/parley/store"
 )
 
-// StartLoop is the transition of store.Loops.
+// StartLoop implements the transition of store.Loops.
 func (t *Tx) StartLoop(
 	scope store.Scope,
 	sessionID parley.ID,
@@ -35,7 +35,7 @@ func (t *Tx) StartLoop(
 	if running != nil {
 		return store.LoopStarted{}, parley.Conflict(
 			running.State,
-			"a loop runs in this session already (iteration %d of %d); stop it first",
+			"this session already runs a loop (iteration %d of %d); stop it first",
 			running.Iteration,
 			running.Max,
 		)
@@ -67,8 +67,7 @@ func (t *Tx) StartLoop(
 	return started, nil
 }
 
-// startedBefore rebuilds the first answer to an idempotency key; nil when the key
-// is new.
+// startedBefore rebuilds the first result under an idempotency key; nil if the key is new.
 func (t *Tx) startedBefore(h *Head, idempotency store.Idempotency) (*store.LoopStarted, error) {
 	if idempotency.Key == "" {
 		return nil, nil
@@ -87,7 +86,7 @@ func (t *Tx) startedBefore(h *Head, idempotency store.Idempotency) (*store.LoopS
 	return &store.LoopStarted{Loop: *loop.Loop, EventSequence: earlier.PostedEvent, Replayed: true}, nil
 }
 
-// StopLoop is the transition of store.Loops.
+// StopLoop implements the transition of store.Loops.
 func (t *Tx) StopLoop(scope store.Scope, sessionID, loopID parley.ID) (parley.Loop, error) {
 	h, err := t.lock(scope, sessionID)
 	if err != nil {
@@ -102,7 +101,7 @@ func (t *Tx) StopLoop(scope store.Scope, sessionID, loopID parley.ID) (parley.Lo
 	case parley.LoopStopped:
 		return *loop.Loop, nil
 	default:
-		return parley.Loop{}, parley.Conflict(loop.State, "this loop had ended before: it is %s", loop.State)
+		return parley.Loop{}, parley.Conflict(loop.State, "this loop has already ended: it is %s", loop.State)
 	}
 	var turn *parley.Turn
 	if loop.TurnID == h.TurnID {
@@ -127,8 +126,7 @@ func (t *Tx) StopLoop(scope store.Scope, sessionID, loopID parley.ID) (parley.Lo
 	return *loop.Loop, err
 }
 
-// loopOf reads a loop of a session as it stands now; CodeNotFound when the session
-// has no such loop.
+// loopOf returns the current state of a session's loop; CodeNotFound if there is no such loop.
 func (t *Tx) loopOf(h *Head, id parley.ID) (*NewLoop, error) {
 	for i := range h.Changes.NewLoops {
 		if made := &h.Changes.NewLoops[i]; made.ID == id {
@@ -147,12 +145,12 @@ func (t *Tx) loopOf(h *Head, id parley.ID) (*NewLoop, error) {
 	return loop, err
 }
 
-// saveLoop has what changed in a loop written, in its last state.
+// saveLoop has changes of a loop written, in their final state.
 func (h *Head) saveLoop(loop *NewLoop) {
 	for _, saved := range [][]NewLoop{h.Changes.NewLoops, h.Changes.Loops} {
 		for i := range saved {
 			if saved[i].ID == loop.ID {
-				return // it is the same one
+				return // same loop
 			}
 		}
 	}
@@ -166,9 +164,8 @@ func (t *Tx) endLoop(h *Head, loop *parley.Loop, state parley.LoopState, reason 
 	t.progress(h, loop)
 }
 
-// iterate goes on with the loop of a turn that has ended: to the next iteration,
-// or to the loop's end. It reports whether the session is to be archived. The
-// queue has been read.
+// iterate continues the loop of a turn that has ended: with the next iteration, or the loop's end. It reports whether
+// to archive the session. The queue has been read.
 func (t *Tx) iterate(h *Head, turn *parley.Turn, end store.TurnEnd) (archive bool, err error) {
 	if turn.LoopID.IsZero() {
 		return false, nil
@@ -198,7 +195,7 @@ func (t *Tx) iterate(h *Head, turn *parley.Turn, end store.TurnEnd) (archive boo
 	return false, nil
 }
 
-// next makes the next iteration: a message at the end of the queue, and its turn.
+// next adds the next iteration: a message at the end of the queue, and its turn.
 func (t *Tx) next(h *Head, loop *NewLoop) error {
 	note, err := t.contextNote(h, loop.Author, "")
 	if err != nil {
@@ -237,12 +234,12 @@ func (t *Tx) next(h *Head, loop *NewLoop) error {
 	return nil
 }
 
-// takeUpLoop has a loop run again whose last turn is taken up by another one.
-func (t *Tx) takeUpLoop(h *Head, ended, turn *parley.Turn) error {
+// resumeLoop restarts the loop of a turn that another turn resumes.
+func (t *Tx) resumeLoop(h *Head, ended, turn *parley.Turn) error {
 	if ended.LoopID.IsZero() {
 		return nil
 	}
-	turn.LoopID = ended.LoopID // what it sees is what the loop says, also when that is over
+	turn.LoopID = ended.LoopID // the loop sets its context, even after its end
 	loop, err := t.loopOf(h, ended.LoopID)
 	if err != nil || loop.TurnID != ended.ID ||
 		loop.State != parley.LoopFailed &&
@@ -258,7 +255,7 @@ func (t *Tx) takeUpLoop(h *Head, ended, turn *parley.Turn) error {
 	return nil
 }
 
-// archiveDone archives a session whose loop wanted it, when nothing else waits.
+// archiveDone archives a session whose loop asked for it, if nothing else waits.
 func (t *Tx) archiveDone(h *Head) {
 	if !h.TurnID.IsZero() {
 		return
@@ -268,7 +265,7 @@ func (t *Tx) archiveDone(h *Head) {
 	t.updatedFeed(h)
 }
 
-// progress tells where a loop is.
+// progress reports a loop's progress.
 func (t *Tx) progress(h *Head, loop *parley.Loop) {
 	t.event(h, loop.TurnID, loopProgress(loop))
 }

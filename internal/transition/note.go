@@ -8,9 +8,9 @@ import (
 	"example.org/parley/setting"
 )
 
-// contextNote is the note of a user message: what user_context tells of this
-// moment, then what the poster gave. It is made once, with the message: a steer is
-// sent before it enters the record, and "in an hour" counts from when it was said.
+// contextNote builds the note of a user message: the moment's facts from user_context, then the poster's own note. It
+// is made once, with the message: a steer is sent before it enters the record, and "in an hour" counts from when it was
+// said.
 func (t *Tx) contextNote(h *Head, author parley.Author, given string) (string, error) {
 	version, _, err := t.agent(h.WorkspaceID, h.AgentID)
 	if err != nil {
@@ -42,7 +42,7 @@ func (t *Tx) contextNote(h *Head, author parley.Author, given string) (string, e
 		case parley.ContextTime:
 			value = t.now.Std().Format(time.RFC3339)
 		}
-		if value = strings.Join(strings.Fields(value), " "); value != "" { // a line each, whatever a name holds
+		if value = strings.Join(strings.Fields(value), " "); value != "" { // one line each, whatever the name contains
 			lines = append(lines, string(field)+": "+parley.Clip(value, parley.MaxContextNoteLine))
 		}
 	}
@@ -67,7 +67,7 @@ func (t *Tx) projectLine(h *Head) (string, error) {
 	return project.Name + " (" + project.Path + ")", nil
 }
 
-// agent reads the current version and status of an agent, once in a transition.
+// agent reads the current version and status of an agent, once per transition.
 func (t *Tx) agent(workspaceID, agentID parley.ID) (version int, status parley.AgentStatus, err error) {
 	known := &t.known
 	if known.id != agentID || known.version == 0 {
@@ -79,9 +79,9 @@ func (t *Tx) agent(workspaceID, agentID parley.ID) (version int, status parley.A
 	return known.version, known.status, nil
 }
 
-// knownAgent is an agent that a transition has read.
+// knownAgent is an agent that the transition has read.
 type knownAgent struct {
 	id      parley.ID
-	version int // 0: there is none
+	version int // 0: it does not exist
 	status  parley.AgentStatus
 }

@@ -11,7 +11,7 @@ import (
 	"example.org/parley/store"
 )
 
-// Outside is the message of a session that an agent outside streams: at most one.
+// Outside is the message that an outside agent streams; a session has at most one.
 type Outside struct {
 	MessageID parley.ID
 	TurnID    parley.ID
@@ -21,7 +21,7 @@ type Outside struct {
 	Timeout   time.Duration
 }
 
-// end is where the text of a kind ends.
+// end returns where the text of a kind ends.
 func (o *Outside) end(kind parley.ContentKind) *int {
 	if kind == parley.KindReasoning {
 		return &o.Reasoning
@@ -29,12 +29,12 @@ func (o *Outside) end(kind parley.ContentKind) *int {
 	return &o.Text
 }
 
-// Grown is a piece of the open message; its row stands in the Head's Outside.
+// Grown is a piece of the open message, whose row is the Head's Outside.
 type Grown struct {
 	Version parley.Version
 }
 
-// postOutside opens a message that an agent outside streams, on an idle session.
+// postOutside opens a message that an outside agent streams, in an idle session.
 func (t *Tx) postOutside(h *Head, m *parley.Message, posting store.NewMessage, posted *store.Posted) error {
 	if !h.TurnID.IsZero() {
 		return parley.Errorf(
@@ -79,8 +79,7 @@ func (t *Tx) postOutside(h *Head, m *parley.Message, posting store.NewMessage, p
 	return nil
 }
 
-// lockOutside locks the session of an open message. Of another message it returns
-// the message without its Outside.
+// lockOutside locks the session of an open message. For any other message it returns the message without an Outside.
 func (t *Tx) lockOutside(scope store.Scope, messageID parley.ID) (*Head, *Outside, *parley.Message, error) {
 	sessionID, err := t.rows.SessionOf(scope.WorkspaceID, messageID)
 	if err != nil {
@@ -109,7 +108,7 @@ func (t *Tx) lockOutside(scope store.Scope, messageID parley.ID) (*Head, *Outsid
 	return h, nil, m, err
 }
 
-// outsideOf is the open message of a session; nil when it has none.
+// outsideOf returns the open message of a session, or nil.
 func (t *Tx) outsideOf(h *Head) (o *Outside, err error) {
 	if h.TurnStatus != parley.TurnWaiting || h.WaitReason != parley.WaitOutside {
 		return nil, nil
@@ -122,15 +121,15 @@ func (t *Tx) outsideOf(h *Head) (o *Outside, err error) {
 	return h.outside, nil
 }
 
-// notOpen is why nothing can be appended to a message.
+// notOpen is the error for appending to a message that is not open.
 func notOpen(m *parley.Message) error {
 	if m.Status.Settled() {
-		return parley.Conflict(m.Status, "this message is %s by now and cannot be changed", m.Status)
+		return parley.Conflict(m.Status, "this message is %s and can no longer be changed", m.Status)
 	}
-	return parley.Conflict(m.Status, "this message is %s and not one that was opened from outside", m.Status)
+	return parley.Conflict(m.Status, "this message is %s and was not opened from outside", m.Status)
 }
 
-// AppendOutside is the transition of store.Outside.
+// AppendOutside implements the transition of store.Outside.
 func (t *Tx) AppendOutside(
 	scope store.Scope,
 	messageID parley.ID,
@@ -144,11 +143,11 @@ func (t *Tx) AppendOutside(
 		return parley.OutsideGrown{}, notOpen(m)
 	}
 	end := o.end(piece.Kind)
-	fresh, err := t.news(h, o, piece)
+	fresh, err := t.newText(h, o, piece)
 	switch {
 	case err != nil:
 		return parley.OutsideGrown{}, err
-	case fresh == "" && piece.Text != "": // all of it is known
+	case fresh == "" && piece.Text != "": // nothing in it is new
 		return t.grown(h, o), nil
 	case fresh != "" && piece.Kind == parley.KindReasoning && o.Text > 0:
 		return parley.OutsideGrown{}, parley.Errorf(
@@ -209,9 +208,8 @@ func (t *Tx) grown(h *Head, o *Outside) parley.OutsideGrown {
 	}
 }
 
-// news is what of a piece is not there yet: CodeConflict for a hole, and for a
-// piece that differs from what is there.
-func (t *Tx) news(h *Head, o *Outside, piece store.OutsideAppend) (string, error) {
+// newText returns the new part of a piece: CodeConflict if the piece leaves a gap or differs from the stored text.
+func (t *Tx) newText(h *Head, o *Outside, piece store.OutsideAppend) (string, error) {
 	end := *o.end(piece.Kind)
 	if piece.Offset > end {
 		return "", &parley.Error{
@@ -233,15 +231,15 @@ func (t *Tx) news(h *Head, o *Outside, piece store.OutsideAppend) (string, error
 		return "", &parley.Error{
 			Code: parley.CodeConflict,
 			End:  &end,
-			Message: "at this offset the " + string(
+			Message: "at this offset the appended " + string(
 				piece.Kind,
-			) + " is another one; what was appended stays, append from its end",
+			) + " differs; it cannot be changed, append from its end",
 		}
 	}
 	return piece.Text[known:], nil
 }
 
-// SettleOutside is the transition of store.Outside.
+// SettleOutside implements the transition of store.Outside.
 func (t *Tx) SettleOutside(
 	scope store.Scope,
 	messageID parley.ID,
@@ -289,7 +287,7 @@ func (t *Tx) SettleOutside(
 	return settled, nil
 }
 
-// turnStatusOf is how a turn ends whose message ends so.
+// turnStatusOf returns how a turn ends, from its message's status.
 func turnStatusOf(status parley.MessageStatus) parley.TurnStatus {
 	switch status {
 	case parley.MessageFailed:
@@ -300,8 +298,7 @@ func turnStatusOf(status parley.MessageStatus) parley.TurnStatus {
 	return parley.TurnCompleted
 }
 
-// settledBefore answers a settle of a message that is settled: again when it is
-// the same.
+// settledBefore repeats the result for a settled message if this settle equals the first one.
 func (t *Tx) settledBefore(h *Head, m *parley.Message, settle store.OutsideSettle) (store.OutsideSettled, error) {
 	if m.Status != settle.Status || m.TurnID.IsZero() ||
 		settle.Content != nil && !sameContent(m.Role, settle.Content, m.Content) {
@@ -317,13 +314,12 @@ func (t *Tx) settledBefore(h *Head, m *parley.Message, settle store.OutsideSettl
 	return store.OutsideSettled{Message: *m, Turn: *turn}, nil
 }
 
-// sameContent reports whether two contents say the same, in whichever form they are.
+// sameContent reports whether two contents are the same, whichever form they are in.
 func sameContent(role parley.Role, one, other json.RawMessage) bool {
 	return bytes.Equal(parley.AppendContent(nil, role, one), parley.AppendContent(nil, role, other))
 }
 
-// deliveredBlock is how the open row settles: with the content that its agent
-// gives, or with what was appended.
+// deliveredBlock settles the open row with its agent's content or, without any, with the appended text.
 func (t *Tx) deliveredBlock(h *Head, o *Outside, settle store.OutsideSettle) (store.BlockSettled, error) {
 	block := store.BlockSettled{
 		MessageID: o.MessageID,
@@ -351,13 +347,13 @@ func (t *Tx) deliveredBlock(h *Head, o *Outside, settle store.OutsideSettle) (st
 		case !strings.HasPrefix(content.Text, appended.Text):
 			return block, parley.InvalidField(
 				"content.text",
-				"must begin with the %d bytes that were appended: they were shown, and stay",
+				"must begin with the %d bytes appended so far, because they were shown",
 				len(appended.Text),
 			)
 		case !strings.HasPrefix(content.Reasoning, appended.Reasoning):
 			return block, parley.InvalidField(
 				"content.reasoning",
-				"must begin with the %d bytes that were appended: they were shown, and stay",
+				"must begin with the %d bytes appended so far, because they were shown",
 				len(appended.Reasoning),
 			)
 		}
@@ -374,11 +370,10 @@ func (t *Tx) deliveredBlock(h *Head, o *Outside, settle store.OutsideSettle) (st
 	if block.Content, err = parley.EncodeContent(content); err != nil {
 		return block, err
 	}
-	return block, t.file(h, o.MessageID, block.Content)
+	return block, t.useFiles(h, o.MessageID, block.Content)
 }
 
-// countOutside counts what an agent outside says that it used into turn and
-// session. It is counted only: what Parley may spend is not touched by it.
+// countOutside adds the usage that an outside agent reports to turn and session. It charges no budget.
 func (h *Head) countOutside(turn *parley.Turn, settle store.OutsideSettle) {
 	if settle.Usage == nil {
 		return
@@ -394,8 +389,8 @@ func (h *Head) countOutside(turn *parley.Turn, settle store.OutsideSettle) {
 	turn.Cost = &cost
 }
 
-// ExpireOutside settles the open message of a session as failed when its agent has
-// been silent for too long. It reports whether that was so.
+// ExpireOutside settles the open message of a session as failed if its agent has been silent for too long, and reports
+// whether it did.
 func (t *Tx) ExpireOutside(sessionID parley.ID) (bool, error) {
 	h, err := t.load(sessionID)
 	if err != nil || h == nil {
@@ -405,7 +400,7 @@ func (t *Tx) ExpireOutside(sessionID parley.ID) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if o == nil || h.DeletedAt != 0 { // settled by a process that knows nothing of the row
+	if o == nil || h.DeletedAt != 0 { // settled by an older program, which does not know the row
 		h.Changes.OutsideClosed = true
 		return false, nil
 	}

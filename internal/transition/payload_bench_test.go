@@ -9,7 +9,7 @@ import (
 	"example.org/parley/store"
 )
 
-// BenchmarkPayloads makes the data of the events of a turn with one tool call.
+// BenchmarkPayloads encodes the events of a turn with one tool call.
 func BenchmarkPayloads(b *testing.B) {
 	turnID, messageID := sampleID(1), sampleID(2)
 	message := &parley.Message{ID: messageID, TurnID: turnID, Role: parley.RoleAssistant, Sequence: 12}

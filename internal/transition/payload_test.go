@@ -13,20 +13,20 @@ import (
 	"example.org/parley/store"
 )
 
-var update = flag.Bool("update", false, "write testdata/events.golden from what the code says now")
+var update = flag.Bool("update", false, "rewrite testdata/events.golden from the current code")
 
 const goldenEvents = "testdata/events.golden"
 
-// sampleID is an id that is the same in every run.
+// sampleID returns an id that is the same in every run.
 func sampleID(n byte) parley.ID {
 	return parley.ID{0: 0x01, 1: 0x9c, 6: 0x70, 8: 0x80, 15: n}
 }
 
-// awkward is a text that JSON must escape, and some that it need not.
+// awkward has characters that JSON must escape, and some that it need not.
 const awkward = "a \"quote\" \\ <b>&amp;\n\t\x01 naïve 日本語 \u2028 \xff"
 
-// payload is the data of an event, as it is told, and as it is stored when that differs.
-// Its name is the event's type, and what is special about it.
+// payload is the data of an event as told, and as stored if that differs. Its name is the event's type, plus what is
+// special about it.
 type payload struct {
 	name         string
 	kind         parley.EventType
@@ -35,8 +35,7 @@ type payload struct {
 
 func told(name string, e event.Encoded) payload { return payload{name, e.Type(), e.Data(), e.Stored()} }
 
-// samples are events of every type that transitions write, with what can be absent
-// both there and absent.
+// samples returns events of every type that transitions write, with optional parts present and absent.
 func samples(t testing.TB) []payload {
 	t.Helper()
 	must := func(told event.Encoded, err error) event.Encoded {
@@ -233,7 +232,7 @@ func samples(t testing.TB) []payload {
 	return append(out, inline(t)...)
 }
 
-// inline are the events whose data is made where they are told.
+// inline returns the events whose data is built where they are written.
 func inline(t testing.TB) []payload {
 	t.Helper()
 	tx := &Tx{now: 1_700_000_000_123}
@@ -304,15 +303,15 @@ func inline(t testing.TB) []payload {
 	}
 }
 
-// TestPayloadsStayAsTheyAre holds the data of every event against what was written
-// before events were described: clients read it, and databases keep it.
+// TestPayloadsStayAsTheyAre compares the data of every event with a golden file that predates the events' descriptions,
+// because clients read this data and databases store it.
 func TestPayloadsStayAsTheyAre(t *testing.T) {
 	t.Parallel()
 	var now strings.Builder
 	held := map[parley.EventType]bool{}
 	for _, p := range samples(t) {
 		if kind, _, _ := strings.Cut(p.name, " "); kind != string(p.kind) {
-			t.Errorf("%s is told as %s", p.name, p.kind)
+			t.Errorf("%s was encoded as %s", p.name, p.kind)
 		}
 		held[p.kind] = true
 		now.WriteString(p.name + "\t" + string(p.data) + "\n")
@@ -331,7 +330,7 @@ func TestPayloadsStayAsTheyAre(t *testing.T) {
 	}
 	was, is := strings.Split(string(golden), "\n"), strings.Split(now.String(), "\n")
 	if len(was) != len(is) {
-		t.Errorf("%d payloads, %d before", len(is), len(was))
+		t.Errorf("%d payloads, want %d", len(is), len(was))
 	}
 	for i := range min(len(was), len(is)) {
 		if was[i] != is[i] {
@@ -340,7 +339,7 @@ func TestPayloadsStayAsTheyAre(t *testing.T) {
 	}
 	for _, d := range event.Catalogue() {
 		if !d.Live && !held[d.Event] {
-			t.Errorf("%s is not held", d.Event)
+			t.Errorf("%s has no golden payload", d.Event)
 		}
 	}
 }

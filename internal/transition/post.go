@@ -7,7 +7,7 @@ import (
 	"example.org/parley/store"
 )
 
-// PostMessage is the transition of store.Turns.
+// PostMessage implements the transition of store.Turns.
 func (t *Tx) PostMessage(
 	scope store.Scope,
 	sessionID parley.ID,
@@ -43,7 +43,7 @@ func (t *Tx) post(h *Head, posting store.NewMessage, claimBy parley.ID) (store.P
 	}
 	m := t.messageOf(h, posting)
 	t.about.TargetID = m.ID
-	if err := t.file(h, m.ID, m.Content); err != nil {
+	if err := t.useFiles(h, m.ID, m.Content); err != nil {
 		return store.Posted{}, err
 	}
 	posted := store.Posted{EventSequence: h.LastEvent}
@@ -71,21 +71,21 @@ func (t *Tx) post(h *Head, posting store.NewMessage, claimBy parley.ID) (store.P
 	if err != nil {
 		return store.Posted{}, err
 	}
-	if err := t.keepRate(h, m, posting, &posted); err != nil {
+	if err := t.countPost(h, m, posting, &posted); err != nil {
 		return store.Posted{}, err
 	}
 	if titled {
 		t.updatedFeed(h)
 	}
 	posted.Message = *m
-	if posted.Turn != nil { // the head keeps its own
+	if posted.Turn != nil { // the head keeps its own copy
 		turn := *posted.Turn
 		posted.Turn = &turn
 	}
 	return posted, nil
 }
 
-// messageOf makes a message of what was posted.
+// messageOf builds a message from a post.
 func (t *Tx) messageOf(h *Head, posting store.NewMessage) *parley.Message {
 	return &parley.Message{
 		ID:            posting.ID,
@@ -110,8 +110,8 @@ func (t *Tx) messageOf(h *Head, posting store.NewMessage) *parley.Message {
 	}
 }
 
-// postedBefore rebuilds the first answer to an idempotency key; nil when the key
-// is new, CodeKeyReused when its body was another one.
+// postedBefore rebuilds the first result under an idempotency key; nil if the key is new, CodeKeyReused if its body was
+// different.
 func (t *Tx) postedBefore(h *Head, idempotency store.Idempotency) (*store.Posted, error) {
 	if idempotency.Key == "" || h.Changes.New != nil {
 		return nil, nil
@@ -139,8 +139,7 @@ func (t *Tx) postedBefore(h *Head, idempotency store.Idempotency) (*store.Posted
 	return posted, nil
 }
 
-// postAlone records a message that starts nothing: at once when no turn is
-// unfinished, else through the queue.
+// postAlone records a message that starts no turn: immediately if no turn is unfinished, else through the queue.
 func (t *Tx) postAlone(h *Head, m *parley.Message, posting store.NewMessage) error {
 	if h.TurnID.IsZero() {
 		return t.record(h, m, posting.Idempotency)
@@ -152,7 +151,7 @@ func (t *Tx) postAlone(h *Head, m *parley.Message, posting store.NewMessage) err
 	return nil
 }
 
-// postTurn records a message that starts a turn, or joins the unfinished one.
+// postTurn records a message that starts a turn or joins the unfinished one.
 func (t *Tx) postTurn(
 	h *Head,
 	m *parley.Message,
@@ -187,7 +186,7 @@ func (t *Tx) postTurn(
 	if err := h.checkQueue(); err != nil {
 		return err
 	}
-	if during == parley.DuringSteer && h.WaitReason != parley.WaitOutside { // an agent outside takes no steers
+	if during == parley.DuringSteer && h.WaitReason != parley.WaitOutside { // an outside agent cannot be steered
 		running, err := t.currentTurn(h)
 		if err != nil {
 			return err
@@ -206,7 +205,7 @@ func (t *Tx) postTurn(
 	return t.interrupt(h, m, turn, posting, claimBy, posted)
 }
 
-// interrupt puts a message before all others and has the running turn stopped.
+// interrupt puts a message at the front of the queue and asks the running turn to stop.
 func (t *Tx) interrupt(
 	h *Head,
 	m *parley.Message,
@@ -237,7 +236,7 @@ func (t *Tx) interrupt(
 	return t.claimPosted(h, claimBy, posted)
 }
 
-// postIdle starts a turn at once.
+// postIdle starts a turn immediately.
 func (t *Tx) postIdle(
 	h *Head,
 	m *parley.Message,
@@ -271,7 +270,7 @@ func (t *Tx) postIdle(
 	return err
 }
 
-// claimPosted claims a queued turn that became the first one by this very post.
+// claimPosted claims a queued turn that this post made the first unfinished one.
 func (t *Tx) claimPosted(h *Head, claimBy parley.ID, posted *store.Posted) error {
 	claimed, err := t.claimsDirectly(h, claimBy)
 	if err != nil || !claimed {
@@ -299,9 +298,9 @@ func (t *Tx) postResult(
 	}
 	m.ToolName, m.TurnID, m.CallOrdinal = call.ToolName, call.TurnID, call.CallOrdinal
 	switch {
-	case call.TurnID.IsZero(): // an outside agent's own record
+	case call.TurnID.IsZero(): // recorded by an outside agent
 		return t.postAlone(h, m, posting)
-	case call.TurnID != h.TurnID: // later turns were told that there is no result
+	case call.TurnID != h.TurnID: // later turns were told that no result came
 		return parley.Errorf(
 			parley.CodeConflict,
 			"the turn of the tool call %q is over; its result comes too late",
@@ -335,8 +334,8 @@ func (t *Tx) postResult(
 	return err
 }
 
-// mayAnswer refuses a client's result for a call that is not a client's to
-// answer: one that waits for an approval, or that the server is at.
+// mayAnswer refuses a client's result for a call that a client may not answer: one that waits for an approval, or that
+// the server runs.
 func (t *Tx) mayAnswer(h *Head, turn *parley.Turn, call *parley.Message) error {
 	approvals, err := t.rows.TurnApprovals(h, turn.ID)
 	if err != nil {
@@ -368,8 +367,8 @@ func (t *Tx) mayAnswer(h *Head, turn *parley.Turn, call *parley.Message) error {
 	)
 }
 
-// answeredOutside reports whether a client answers a call, by the tools that the
-// turn has: one that is defined inline, or a question to the person.
+// answeredOutside reports whether a client answers a call, judging by the turn's tools: an inline tool, or a question
+// to the person.
 func (t *Tx) answeredOutside(h *Head, turn *parley.Turn, call *parley.Message) (bool, error) {
 	trigger, err := t.rows.Message(h.WorkspaceID, turn.TriggerMessageID)
 	if err != nil {
@@ -393,8 +392,7 @@ func (t *Tx) answeredOutside(h *Head, turn *parley.Turn, call *parley.Message) (
 	}), nil
 }
 
-// unanswered finds the call that a result answers: CodeConflict for an unknown
-// call and for one that has its result.
+// unanswered finds the call that a result answers: CodeConflict for an unknown call and for one with a result.
 func (t *Tx) unanswered(h *Head, callID string) (*parley.Message, error) {
 	if callID == "" {
 		return nil, parley.InvalidField("tool_call_id", "is missing; name the call that this result answers")

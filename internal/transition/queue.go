@@ -10,24 +10,21 @@ import (
 	"example.org/parley/store"
 )
 
-// queueWindow is how many entries of a queue are read when only its beginning
-// matters, and how many a head keeps.
+// queueWindow is how many entries of a queue are read if only its beginning matters, and how many a head caches.
 const queueWindow = 64
 
-// queue is the beginning of a session's queue, or all of it. It is read before
-// a transition changes it, and changed with it.
+// queue is the beginning of a session's queue, or all of it. A transition reads it before changing the queue and keeps
+// it up to date.
 type queue struct {
 	entries []Entry // by position
 	whole   bool
-	changed bool // by the running transition: what can be read is not this any more
+	changed bool // by the running transition, so rows no longer match
 }
 
-// errQueueChanged is a fault of this package: a transition looks further into a
-// queue than it did before it began to change it.
+// errQueueChanged is a bug in this package: a transition reads more of a queue after it began to change it.
 var errQueueChanged = errors.New("transition: the queue was changed before all of it was read")
 
-// queueOf reads the queue: whole, or as far as a transition can come that takes
-// one turn out of it.
+// queueOf reads the queue: all of it, or as much as a transition needs that takes one turn out of it.
 func (t *Tx) queueOf(h *Head, whole bool) (*queue, error) {
 	switch q := h.queue; {
 	case q == nil && h.Queued == 0:
@@ -37,13 +34,13 @@ func (t *Tx) queueOf(h *Head, whole bool) (*queue, error) {
 		return q, nil
 	case q != nil && q.changed && whole:
 		return nil, errQueueChanged
-	case q != nil && q.changed: // it was read far enough before
+	case q != nil && q.changed: // read far enough earlier
 		return q, nil
 	}
 	limit := queueWindow
 	for {
 		if whole {
-			limit = parley.MaxQueued + 2 // a loop may have added one beyond the bound
+			limit = parley.MaxQueued + 2 // a loop may exceed the bound by one
 		}
 		entries, err := t.rows.Queue(h, limit)
 		if err != nil {
@@ -57,7 +54,7 @@ func (t *Tx) queueOf(h *Head, whole bool) (*queue, error) {
 	}
 }
 
-// triggers counts the entries that are to start turns.
+// triggers counts the entries that will start turns.
 func (q *queue) triggers() (n int) {
 	for i := range q.entries {
 		if e := &q.entries[i]; !e.Steer && !e.TurnID.IsZero() {
@@ -76,8 +73,7 @@ func (q *queue) find(id parley.ID) *Entry {
 	return nil
 }
 
-// insert adds an entry where its position is; behind the end of a beginning it
-// is not seen.
+// insert adds an entry by position; it drops an entry beyond the end of a partial queue.
 func (q *queue) insert(e Entry) {
 	at := len(q.entries)
 	for at > 0 && q.entries[at-1].Position > e.Position {
@@ -94,14 +90,14 @@ func (q *queue) remove(id parley.ID) {
 	q.changed = true
 }
 
-// trim keeps what a head may keep.
+// trim drops entries beyond what a head may cache.
 func (q *queue) trim() {
 	if q != nil && len(q.entries) > queueWindow {
 		q.entries, q.whole = slices.Clone(q.entries[:queueWindow]), false
 	}
 }
 
-// steers are the undelivered steers of a turn, in the order of the queue.
+// steers returns the undelivered steers of a turn, in queue order.
 func (q *queue) steers(turnID parley.ID) (steers []Entry) {
 	for _, e := range q.entries {
 		if e.Steer && e.TurnID == turnID {
@@ -111,9 +107,9 @@ func (q *queue) steers(turnID parley.ID) (steers []Entry) {
 	return steers
 }
 
-// place gives a message the next sequence of the record: its statistics and its
-// message.created. A streaming one gets its hash when it settles.
-func (t *Tx) place(h *Head, m *parley.Message) error {
+// assignSequence assigns a message the next sequence of the record, updates the statistics and writes message.created. A
+// streaming message gets its hash when it settles.
+func (t *Tx) assignSequence(h *Head, m *parley.Message) error {
 	h.LastSequence++
 	if h.Context.Cleared && m.Role == parley.RoleUser && !m.Steer {
 		h.Context.Cleared, m.Marks.ContextEdge = false, true
@@ -123,12 +119,12 @@ func (t *Tx) place(h *Head, m *parley.Message) error {
 	h.Statistics.Messages++
 	if !m.Internal {
 		h.Statistics.UserFacing++
-		h.seen(1, m.TokenEstimate)
+		h.countContext(1, m.TokenEstimate)
 	}
 	if m.Role == parley.RoleSummary {
 		h.Context.Held = true
 	}
-	h.answered(m.ToolCallID)
+	h.forgetAnswered(m.ToolCallID)
 	if m.Role == parley.RoleToolCall {
 		m.CallOrdinal = h.NextCall
 		h.NextCall++
@@ -143,9 +139,8 @@ func (t *Tx) place(h *Head, m *parley.Message) error {
 	return chain(h, m)
 }
 
-// seen counts what the model sees of the session from now on; after a clear that is
-// nothing until the next message.
-func (h *Head) seen(messages, tokens int) {
+// countContext adds to the counters of the session's context; after a clear they stay 0 until the next message.
+func (h *Head) countContext(messages, tokens int) {
 	if !h.Context.Cleared {
 		h.Context.Messages += int64(messages)
 		h.Context.Tokens += int64(tokens)
@@ -163,22 +158,21 @@ func chain(h *Head, m *parley.Message) error {
 	return nil
 }
 
-// estimate gives a message that has content an estimate of its tokens, unless it
-// came with one.
+// estimate sets the token estimate of a message with content, unless it has one.
 func estimate(m *parley.Message) {
 	if m.TokenEstimate == 0 && m.Status != parley.MessageStreaming {
 		m.TokenEstimate = parley.EstimateContent(m.Content)
 	}
 }
 
-// record places a new message in the record.
+// record enters a new message into the record.
 func (t *Tx) record(h *Head, m *parley.Message, idempotency store.Idempotency) error {
 	estimate(m)
 	h.Changes.NewMessages = append(
 		h.Changes.NewMessages,
 		NewMessage{Message: m, PostedEvent: h.LastEvent, Idempotency: idempotency},
 	)
-	return t.place(h, m)
+	return t.assignSequence(h, m)
 }
 
 // enterRecord moves a message from the queue into the record.
@@ -191,17 +185,17 @@ func (t *Tx) enterRecord(h *Head, m *parley.Message) error {
 	if at := slices.IndexFunc(
 		h.Changes.Requeued,
 		func(e Entry) bool { return e.ID == m.ID },
-	); at >= 0 { // it enters as what it was made a moment ago
+	); at >= 0 { // made in this transition: it enters in that state
 		m.TurnID = h.Changes.Requeued[at].TurnID
 		h.Changes.Requeued = slices.Delete(h.Changes.Requeued, at, at+1)
 	}
 	if h.Changes.made(m.ID) == nil {
 		h.Changes.Entered = append(h.Changes.Entered, m)
 	}
-	return t.place(h, m)
+	return t.assignSequence(h, m)
 }
 
-// made finds a message that the transition makes; nil when it does not.
+// made finds a message that this transition makes, or nil.
 func (c *Changes) made(id parley.ID) *parley.Message {
 	for i := range c.NewMessages {
 		if c.NewMessages[i].ID == id {
@@ -211,7 +205,7 @@ func (c *Changes) made(id parley.ID) *parley.Message {
 	return nil
 }
 
-// enqueue puts a new message into the queue at a position.
+// enqueue adds a new message to the queue at a position.
 func (t *Tx) enqueue(h *Head, m *parley.Message, position int64, idempotency store.Idempotency) {
 	estimate(m)
 	h.Changes.NewMessages = append(
@@ -238,7 +232,7 @@ func (t *Tx) enqueue(h *Head, m *parley.Message, position int64, idempotency sto
 	t.event(h, m.TurnID, messageQueued(m))
 }
 
-// removeQueued takes a message out of the queue.
+// removeQueued removes a message from the queue.
 func (t *Tx) removeQueued(h *Head, messageID parley.ID) {
 	h.Changes.Removed = append(h.Changes.Removed, messageID)
 	if h.queue != nil {
@@ -258,7 +252,7 @@ func (h *Head) takeFront() int64 {
 	return h.Front + 1
 }
 
-// checkQueue refuses one more queued message beyond the bound.
+// checkQueue refuses another queued message beyond the bound.
 func (h *Head) checkQueue() error {
 	if h.Queued >= parley.MaxQueued {
 		return parley.Errorf(
@@ -270,9 +264,8 @@ func (h *Head) checkQueue() error {
 	return nil
 }
 
-// advance makes the next entry of the queue the session's business, when no turn
-// is unfinished: entries without a turn enter the record at once, the first one
-// with a turn becomes ready. The queue has been read if it is not empty.
+// advance starts the next entry of the queue if no turn is unfinished: entries without a turn enter the record, and the
+// first one with a turn makes the session ready. The queue has been read unless it is empty.
 func (t *Tx) advance(h *Head) error {
 	h.TurnID, h.TurnStatus, h.turn, h.open = parley.ID{}, "", nil, nil
 	h.Changes.Head = true
@@ -310,10 +303,10 @@ func (t *Tx) advance(h *Head) error {
 	return nil
 }
 
-// unready takes the session out of claimers' sight.
+// unready hides the session from claimers.
 func (h *Head) unready() { h.Changes.Unready, h.Changes.Ready = true, false }
 
-// metadata is {} for a message that has none.
+// metadata returns {} for missing metadata.
 func metadata(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 {
 		return json.RawMessage("{}")

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestReadableJSON holds the fast check against encoding/json.
+// TestReadableJSON compares the fast check with encoding/json.
 func TestReadableJSON(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
@@ -24,7 +24,7 @@ func TestReadableJSON(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := []byte(rapid.StringOfN(rapid.RuneFrom([]rune(`{}[]",:\u0a1 -+.eEtrufalsn`)), 0, 12, -1).Draw(t, "text"))
 		if len(text) > 0 && (text[0] == ' ' || text[len(text)-1] == ' ') {
-			return // space around a value is JSON, but nothing that is stored here
+			return // white space around a value is valid JSON but never stored here
 		}
 		if got, want := ReadableJSON(text), json.Valid(text); got != want {
 			t.Fatalf("%s: readable %t, valid %t", text, got, want)

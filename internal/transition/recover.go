@@ -10,7 +10,7 @@ import (
 	"example.org/parley/store"
 )
 
-// RecoverTurn is the transition of store.Turns.
+// RecoverTurn implements the transition of store.Turns.
 func (t *Tx) RecoverTurn(fence store.Fence) (state store.TurnState, err error) {
 	h, turn, err := t.lockTurn(fence)
 	if err != nil {
@@ -41,7 +41,7 @@ func (t *Tx) RecoverTurn(fence store.Fence) (state store.TurnState, err error) {
 	return state, nil
 }
 
-// apply makes a message what its row becomes.
+// apply gives a message the values of its settled row.
 func (r *SettledRow) apply(m *parley.Message, now parley.Time) {
 	m.Status, m.Content, m.ProviderData, m.ToolName, m.Error = r.Status, r.Content, r.ProviderData, r.ToolName, r.Error
 	m.Usage, m.TokenEstimate, m.ContentHash, m.ChainVersion, m.UpdatedAt = r.Usage, r.TokenEstimate, r.ContentHash,
@@ -54,9 +54,8 @@ func (r *SettledRow) apply(m *parley.Message, now parley.Time) {
 	}
 }
 
-// settleOpen settles the streaming rows of a turn with the text of their
-// versions, and its open calls. It saves the turn if that changed it, and
-// returns the rows that it settled.
+// settleOpen settles the streaming rows of a turn with the text of their versions, and its open calls. It saves the
+// turn if that changed it, and returns the settled rows.
 func (t *Tx) settleOpen(
 	h *Head,
 	turn *parley.Turn,
@@ -110,8 +109,8 @@ func (t *Tx) settleOpen(
 	return ids, nil
 }
 
-// keptDetail says what became of the text that watchers were shown before a process
-// died: what was shown and not yet kept is lost, and how much that can be is bounded.
+// keptDetail says how much text survived the death of a process: text that was shown but not yet stored is lost, within
+// a known bound.
 func keptDetail(kept int) string {
 	return fmt.Sprintf(
 		"%d characters of this answer were kept; up to %d more may have been shown before its process died.",
@@ -120,9 +119,8 @@ func keptDetail(kept int) string {
 	)
 }
 
-// contentFromVersions is what was flushed of a streaming row, and how many characters
-// that is: each kind's pieces in order; a piece that begins earlier starts over from
-// there.
+// contentFromVersions returns what was flushed of a streaming row and its length in characters: each kind's pieces in
+// order, where a piece that begins earlier replaces the text from there.
 func (t *Tx) contentFromVersions(h *Head, r *OpenRow) (content json.RawMessage, chunks, kept int, err error) {
 	texts, chunks, err := t.textsOf(h, r.ID)
 	if err != nil {
@@ -151,7 +149,7 @@ func (t *Tx) contentFromVersions(h *Head, r *OpenRow) (content json.RawMessage, 
 	return content, chunks, kept, err
 }
 
-// textsOf are the texts of a streaming message as its versions have them.
+// textsOf returns the texts of a streaming message according to its versions.
 func (t *Tx) textsOf(h *Head, messageID parley.ID) (texts map[parley.ContentKind][]byte, chunks int, err error) {
 	pieces, err := t.rows.Versions(h, messageID)
 	if err != nil {
@@ -167,10 +165,10 @@ func (t *Tx) textsOf(h *Head, messageID parley.ID) (texts map[parley.ContentKind
 	return texts, chunks, nil
 }
 
-// settleTools gives each open call of a turn that ends a result that says so,
-// ends its pending approvals, and returns the results.
+// settleTools records a result for each open call of a turn that ends, ends its pending approvals, and returns the
+// results.
 func (t *Tx) settleTools(h *Head, turn *parley.Turn) ([]parley.ID, error) {
-	if turn.Step == 0 { // it never came to a call
+	if turn.Step == 0 { // it never reached a call
 		return nil, nil
 	}
 	open, err := t.rows.OpenToolCalls(h)
@@ -204,8 +202,7 @@ func (t *Tx) settleTools(h *Head, turn *parley.Turn) ([]parley.ID, error) {
 	return ids, nil
 }
 
-// Repair makes an unfinished turn that nobody holds and that waits for nothing
-// ready; false when that is not its state.
+// Repair makes an unfinished turn ready that has no holder and waits for nothing; false for any other turn.
 func (t *Tx) Repair(sessionID parley.ID) (bool, error) {
 	h, err := t.load(sessionID)
 	if err != nil || h == nil || h.TurnID.IsZero() || !h.Holder.IsZero() || h.TurnStatus == parley.TurnWaiting ||

@@ -6,8 +6,8 @@ import (
 	"example.org/parley/store"
 )
 
-// RecordReplay is the transition of store.Replays. The call is opened and
-// ended at once: what it used is known, so there is nothing to hold for it.
+// RecordReplay implements the transition of store.Replays. The call opens and ends at once: its usage is known, so
+// nothing is reserved.
 func (t *Tx) RecordReplay(scope store.Scope, replay store.NewReplay) error {
 	h, err := t.lock(scope, replay.Call.SessionID)
 	if err != nil {
@@ -38,6 +38,6 @@ func (t *Tx) RecordReplay(scope store.Scope, replay store.NewReplay) error {
 			Spent{CallID: call.ID, From: replay.Charged, Used: used, Estimated: estimated},
 		)
 	}
-	h.settleApart(OpenCall{ID: call.ID}, replay.Settled)
+	h.settleWithoutTurn(OpenCall{ID: call.ID}, replay.Settled)
 	return nil
 }

@@ -5,7 +5,7 @@ import (
 	"example.org/parley/store"
 )
 
-// RetryTurn is the transition of store.Control.
+// RetryTurn implements the transition of store.Control.
 func (t *Tx) RetryTurn(
 	scope store.Scope,
 	sessionID, turnID parley.ID,
@@ -21,7 +21,7 @@ func (t *Tx) RetryTurn(
 		if turn.Outside() {
 			return store.TurnResumed{}, parley.Conflict(
 				turn.Status,
-				"this turn was an agent's outside, which alone can try it again; post a message instead",
+				"an outside agent wrote this turn and only it can try again; post a message instead",
 			)
 		}
 	case parley.TurnCompleted:
@@ -34,14 +34,14 @@ func (t *Tx) RetryTurn(
 	default:
 		return store.TurnResumed{}, parley.Conflict(
 			turn.Status,
-			"this turn is %s and has not ended; cancel it first, or let it go on",
+			"this turn is %s and has not ended; cancel it first, or let it finish",
 			turn.Status,
 		)
 	}
-	return t.takeUp(h, turn, again, claimBy)
+	return t.resumeEnded(h, turn, again, claimBy)
 }
 
-// ContinueTurn is the transition of store.Control.
+// ContinueTurn implements the transition of store.Control.
 func (t *Tx) ContinueTurn(
 	scope store.Scope,
 	sessionID, turnID parley.ID,
@@ -55,7 +55,7 @@ func (t *Tx) ContinueTurn(
 	switch {
 	case turn.Status == parley.TurnWaiting &&
 		(turn.WaitReason == parley.WaitBudget || turn.WaitReason == parley.WaitRateLimit):
-		return t.goOn(h, turn, claimBy)
+		return t.resumeWaiting(h, turn, claimBy)
 	case turn.Status == parley.TurnWaiting:
 		return store.TurnResumed{}, parley.Conflict(
 			turn.Status,
@@ -63,7 +63,7 @@ func (t *Tx) ContinueTurn(
 			turn.WaitReason,
 		)
 	case turn.Status == parley.TurnFailed && turn.Error != nil && turn.Error.Class == parley.ClassLimit:
-		return t.takeUp(h, turn, again, claimBy)
+		return t.resumeEnded(h, turn, again, claimBy)
 	}
 	return store.TurnResumed{}, parley.Conflict(
 		turn.Status,
@@ -72,7 +72,7 @@ func (t *Tx) ContinueTurn(
 	)
 }
 
-// resumedOr is an answer that was given before, or none.
+// resumedOr returns an earlier result, or an empty one.
 func resumedOr(resumed *store.TurnResumed) store.TurnResumed {
 	if resumed == nil {
 		return store.TurnResumed{}
@@ -80,8 +80,7 @@ func resumedOr(resumed *store.TurnResumed) store.TurnResumed {
 	return *resumed
 }
 
-// lockEnded locks a session and reads the turn that is to go on, or the answer
-// that was given before under the same key.
+// lockEnded locks a session and reads the turn to resume, or the first result under the same key.
 func (t *Tx) lockEnded(
 	scope store.Scope,
 	sessionID, turnID parley.ID,
@@ -108,8 +107,7 @@ func (t *Tx) lockEnded(
 	return h, turn, nil, err
 }
 
-// resumedBefore rebuilds the first answer to an idempotency key; nil when the key
-// is new.
+// resumedBefore rebuilds the first result under an idempotency key; nil if the key is new.
 func (t *Tx) resumedBefore(h *Head, idempotency store.Idempotency) (*store.TurnResumed, error) {
 	if idempotency.Key == "" {
 		return nil, nil
@@ -128,8 +126,8 @@ func (t *Tx) resumedBefore(h *Head, idempotency store.Idempotency) (*store.TurnR
 	return &store.TurnResumed{Turn: *turn, EventSequence: earlier.PostedEvent, Replayed: true}, nil
 }
 
-// goOn makes a turn ready that waits at a limit.
-func (t *Tx) goOn(h *Head, turn *parley.Turn, claimBy parley.ID) (store.TurnResumed, error) {
+// resumeWaiting makes a turn ready that waits at a limit.
+func (t *Tx) resumeWaiting(h *Head, turn *parley.Turn, claimBy parley.ID) (store.TurnResumed, error) {
 	resumed := store.TurnResumed{EventSequence: h.LastEvent}
 	t.touch(h)
 	if err := t.answer(h, turn); err != nil {
@@ -139,8 +137,8 @@ func (t *Tx) goOn(h *Head, turn *parley.Turn, claimBy parley.ID) (store.TurnResu
 	return resumed, err
 }
 
-// takeUp begins a new turn on the message of an ended one.
-func (t *Tx) takeUp(h *Head, ended *parley.Turn, again store.TurnAgain, claimBy parley.ID) (store.TurnResumed, error) {
+// resumeEnded starts a new turn on the message of an ended one.
+func (t *Tx) resumeEnded(h *Head, ended *parley.Turn, again store.TurnAgain, claimBy parley.ID) (store.TurnResumed, error) {
 	if !h.TurnID.IsZero() {
 		return store.TurnResumed{}, parley.Conflict(
 			h.TurnStatus,
@@ -155,7 +153,7 @@ func (t *Tx) takeUp(h *Head, ended *parley.Turn, again store.TurnAgain, claimBy 
 	if last == nil || last.ID != ended.ID {
 		return store.TurnResumed{}, parley.Conflict(
 			ended.Status,
-			"the conversation has gone on since this %s turn, or its message was removed; post the message again "+
+			"the conversation has continued since this %s turn, or its message was removed; post the message again "+
 				"instead",
 			ended.Status,
 		)
@@ -171,7 +169,7 @@ func (t *Tx) takeUp(h *Head, ended *parley.Turn, again store.TurnAgain, claimBy 
 		Iteration:        ended.Iteration,
 		CreatedAt:        t.now,
 	}
-	if err := t.takeUpLoop(h, ended, turn); err != nil {
+	if err := t.resumeLoop(h, ended, turn); err != nil {
 		return resumed, err
 	}
 	h.addTurn(turn)
@@ -187,7 +185,7 @@ func (t *Tx) takeUp(h *Head, ended *parley.Turn, again store.TurnAgain, claimBy 
 	return resumed, err
 }
 
-// claimResumed claims the turn if it may run at once.
+// claimResumed claims the turn if it may run now.
 func (t *Tx) claimResumed(h *Head, turn *parley.Turn, claimBy parley.ID, resumed *store.TurnResumed) error {
 	claimed, err := t.claimsDirectly(h, claimBy)
 	if err == nil && claimed {

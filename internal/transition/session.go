@@ -9,8 +9,8 @@ import (
 	"example.org/parley/store"
 )
 
-// UpdateSession is the transition of store.Sessions. It is not activity:
-// updated_at stays, and the feed alone tells of it.
+// UpdateSession implements the transition of store.Sessions. It is not activity: updated_at stays, and only the feed
+// reports it.
 func (t *Tx) UpdateSession(scope store.Scope, id parley.ID, change store.SessionChange) (parley.Session, error) {
 	h, err := t.lock(scope, id)
 	if err != nil {
@@ -31,7 +31,7 @@ func (t *Tx) UpdateSession(scope store.Scope, id parley.ID, change store.Session
 			return parley.Session{}, err
 		}
 	}
-	if err := t.relimited(h, &before); err != nil {
+	if err := t.limitsChanged(h, &before); err != nil {
 		return parley.Session{}, err
 	}
 	session = h.Session
@@ -39,7 +39,7 @@ func (t *Tx) UpdateSession(scope store.Scope, id parley.ID, change store.Session
 	return session, nil
 }
 
-// applyChange changes the session in memory after checking what only the store can.
+// applyChange changes the session in memory, after the checks that only the store can make.
 func (t *Tx) applyChange(session *parley.Session, change store.SessionChange) error {
 	if change.Archived != nil {
 		switch {
@@ -64,7 +64,7 @@ func (t *Tx) applyChange(session *parley.Session, change store.SessionChange) er
 	set(&session.Instructions, change.Instructions)
 	set(&session.Pinned, change.Pinned)
 	if change.Tags != nil {
-		session.Tags = slices.Clone(*change.Tags) // the head is kept: it shares nothing with the caller
+		session.Tags = slices.Clone(*change.Tags) // the head outlives this call, so it shares nothing with the caller
 	}
 	set(&session.Metadata, change.Metadata)
 	session.Settings = setting.Patched(session.Settings, &change.Settings)
@@ -83,7 +83,7 @@ func set[T any](field, value *T) {
 	}
 }
 
-// ClearContext is the transition of store.Messages.
+// ClearContext implements the transition of store.Messages.
 func (t *Tx) ClearContext(scope store.Scope, id parley.ID) (parley.Session, error) {
 	h, err := t.lock(scope, id)
 	if err != nil || h.Context.Cleared {
@@ -103,8 +103,7 @@ func sessionOf(h *Head) parley.Session {
 	return h.Session
 }
 
-// MarkMessage changes the marks that a session has on a message. Marks that are
-// as they were leave no event.
+// MarkMessage changes the marks of a session on a message. It writes no event if nothing changes.
 func (t *Tx) MarkMessage(
 	scope store.Scope,
 	sessionID, id parley.ID,
@@ -128,8 +127,7 @@ func (t *Tx) MarkMessage(
 	return *m, nil
 }
 
-// lockMarked locks the session that is to mark a message and reads the message
-// with its marks there.
+// lockMarked locks the session that marks a message and reads the message with that session's marks.
 func (t *Tx) lockMarked(scope store.Scope, sessionID, id parley.ID) (*Head, *parley.Message, error) {
 	if sessionID.IsZero() {
 		return t.lockMessage(scope, id)

@@ -8,7 +8,7 @@ import (
 	"example.org/parley/store"
 )
 
-// SettleStep is the transition of store.Turns.
+// SettleStep implements the transition of store.Turns.
 func (t *Tx) SettleStep(fence store.Fence, settle store.StepSettle) (settled store.StepSettled, err error) {
 	h, turn, err := t.lockTurn(fence)
 	if err != nil {
@@ -23,13 +23,13 @@ func (t *Tx) SettleStep(fence store.Fence, settle store.StepSettle) (settled sto
 		return settled, err
 	}
 	if settle.End != nil && len(settle.Asked) > 0 {
-		return settled, parley.Errorf(parley.CodeConflict, "a turn that ends has nothing to ask")
+		return settled, parley.Errorf(parley.CodeConflict, "a turn that ends cannot ask for approvals")
 	}
 	if err := t.settleRows(h, turn, settle.Step, open, settle.Blocks, settle.Call.Error); err != nil {
 		return settled, err
 	}
 	h.settleCall(turn, open, settle.Call)
-	h.clears(turn)
+	h.clearSuspicion(turn)
 	for _, callID := range settle.ToolsStarted {
 		for i := range rows {
 			if rows[i].ToolCallID == callID {
@@ -53,8 +53,7 @@ func (t *Tx) SettleStep(fence store.Fence, settle store.StepSettle) (settled sto
 	return settled, err
 }
 
-// checkBlocks refuses a settle that does not name exactly the open rows, in
-// order and with legal states.
+// checkBlocks refuses a settle unless it names exactly the open rows, in order and with legal states.
 func checkBlocks(rows []OpenRow, settle store.StepSettle) error {
 	if len(rows) != len(settle.Blocks) {
 		return parley.Errorf(
@@ -67,7 +66,7 @@ func checkBlocks(rows []OpenRow, settle store.StepSettle) error {
 	for i := range rows {
 		block := &settle.Blocks[i]
 		if rows[i].ID != block.MessageID {
-			return parley.Errorf(parley.CodeConflict, "row %d of the step is another message", i+1)
+			return parley.Errorf(parley.CodeConflict, "row %d of the step is a different message", i+1)
 		}
 		if err := parley.MessageStreaming.To(block.Status); err != nil {
 			return err
@@ -79,7 +78,7 @@ func checkBlocks(rows []OpenRow, settle store.StepSettle) error {
 	return nil
 }
 
-// settleRows settles open rows: contents, the hash chain, the settle event.
+// settleRows settles open rows: contents, hash chain, settle event.
 func (t *Tx) settleRows(
 	h *Head,
 	turn *parley.Turn,
@@ -118,12 +117,12 @@ func (t *Tx) settleRows(
 		if block.TokenEstimate == 0 {
 			block.TokenEstimate = parley.EstimateContent(block.Content)
 		}
-		h.seen(0, block.TokenEstimate)
+		h.countContext(0, block.TokenEstimate)
 		row := SettledRow{BlockSettled: *block, ContentHash: m.ContentHash, ChainVersion: m.ChainVersion}
 		row.ToolName = rows[i].ToolName
 		h.Changes.Settled = append(h.Changes.Settled, row)
 		if rows[i].opened && m.Role == parley.RoleToolCall && block.Status == parley.MessageCompleted {
-			h.answered(rows[i].ToolCallID)
+			h.forgetAnswered(rows[i].ToolCallID)
 			open.unanswered = append(open.unanswered, &parley.Message{
 				ID:          rows[i].ID,
 				TurnID:      turn.ID,
@@ -155,8 +154,8 @@ func (t *Tx) settleRows(
 	return nil
 }
 
-// settleCall ends a call's record and counts its usage into turn and session.
-// A call settled before counts nothing. The caller saves the turn.
+// settleCall ends a call's record and adds its usage to turn and session. It ignores a settled call. The caller saves
+// the turn.
 func (h *Head) settleCall(turn *parley.Turn, open *Open, call store.CallSettled) {
 	at := slices.IndexFunc(open.Calls, func(c OpenCall) bool { return c.ID == call.CallID })
 	if at < 0 {
@@ -181,13 +180,13 @@ func (h *Head) settleCall(turn *parley.Turn, open *Open, call store.CallSettled)
 	turn.Cost = &sum
 }
 
-// SettleTool is the transition of store.Turns.
+// SettleTool implements the transition of store.Turns.
 func (t *Tx) SettleTool(fence store.Fence, settle store.ToolSettle) (parley.Message, error) {
 	h, err := t.Holds(fence)
 	if err != nil {
 		return parley.Message{}, err
 	}
-	call := h.waitsFor(settle.ToolCallID)
+	call := h.unansweredCall(settle.ToolCallID)
 	if call == nil {
 		if call, err = t.unanswered(h, settle.ToolCallID); err != nil {
 			return parley.Message{}, err
@@ -207,15 +206,15 @@ func (t *Tx) SettleTool(fence store.Fence, settle store.ToolSettle) (parley.Mess
 	}
 	m := t.resultOf(h, call, settle.MessageID, settle.Author)
 	m.Step, m.Content, m.TokenEstimate = settle.Step, settle.Content, settle.TokenEstimate
-	if err := t.file(h, m.ID, m.Content); err != nil {
+	if err := t.useFiles(h, m.ID, m.Content); err != nil {
 		return parley.Message{}, err
 	}
-	h.callsOff(call)
+	h.cancelChild(call)
 	err = t.recordResult(h, m)
 	return *m, err
 }
 
-// resultOf is a result message for a call, without content.
+// resultOf builds a result message for a call, without content.
 func (t *Tx) resultOf(h *Head, call *parley.Message, id parley.ID, author parley.Author) *parley.Message {
 	return &parley.Message{
 		ID:          id,
@@ -251,13 +250,13 @@ func (t *Tx) recordResult(h *Head, m *parley.Message) error {
 	return nil
 }
 
-// ParkTurn is the transition of store.Turns.
+// ParkTurn implements the transition of store.Turns.
 func (t *Tx) ParkTurn(fence store.Fence, reason parley.WaitReason) (parley.Turn, error) {
 	h, turn, err := t.lockTurn(fence)
 	if err != nil {
 		return parley.Turn{}, err
 	}
-	if h.Cancel == h.TurnID { // nobody would come back to stop a turn that waits
+	if h.Cancel == h.TurnID { // nobody would stop it once it waits
 		_, err := t.settleCancelled(h)
 		return *turn, err
 	}
@@ -275,8 +274,7 @@ func (t *Tx) ParkTurn(fence store.Fence, reason parley.WaitReason) (parley.Turn,
 	return *turn, err
 }
 
-// stillOpen is CodeMore when a turn that is to wait for its calls has something
-// to do.
+// stillOpen returns CodeMore if a turn that asks to wait for its calls still has work.
 func (t *Tx) stillOpen(h *Head, turn *parley.Turn) error {
 	calls, err := t.rows.OpenToolCalls(h)
 	if err != nil {
@@ -299,7 +297,7 @@ func (t *Tx) stillOpen(h *Head, turn *parley.Turn) error {
 	return nil
 }
 
-// FinishTurn is the transition of store.Turns.
+// FinishTurn implements the transition of store.Turns.
 func (t *Tx) FinishTurn(fence store.Fence, end store.TurnEnd) (store.StepSettled, error) {
 	h, turn, err := t.lockTurn(fence)
 	if err != nil {
@@ -323,7 +321,7 @@ func (t *Tx) FinishTurn(fence store.Fence, end store.TurnEnd) (store.StepSettled
 	return store.StepSettled{Turn: *turn}, err
 }
 
-// ReleaseTurn is the transition of store.Turns.
+// ReleaseTurn implements the transition of store.Turns.
 func (t *Tx) ReleaseTurn(fence store.Fence) error {
 	h, turn, err := t.lockTurn(fence)
 	if err != nil {

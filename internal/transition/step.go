@@ -8,7 +8,7 @@ import (
 	"example.org/parley/store"
 )
 
-// PendingSteers is the reading of store.Turns.
+// PendingSteers implements the query of store.Turns.
 func (t *Tx) PendingSteers(fence store.Fence) ([]parley.Message, error) {
 	h, err := t.Holds(fence)
 	if err != nil || h.Steers == 0 {
@@ -29,7 +29,7 @@ func idsOf(entries []Entry) []parley.ID {
 	return ids
 }
 
-// BeginStep is the transition of store.Turns.
+// BeginStep implements the transition of store.Turns.
 func (t *Tx) BeginStep(fence store.Fence, begin store.StepBegin) (begun store.StepBegun, err error) {
 	h, turn, err := t.lockTurn(fence)
 	if err != nil {
@@ -43,7 +43,7 @@ func (t *Tx) BeginStep(fence store.Fence, begin store.StepBegin) (begun store.St
 		return begun, err
 	}
 	if len(open.Rows) > 0 {
-		return begun, parley.Errorf(parley.CodeConflict, "the step before is still open")
+		return begun, parley.Errorf(parley.CodeConflict, "the previous step is still open")
 	}
 	steers, err := t.namedSteers(h, fence.TurnID, begin.Steers)
 	if err != nil {
@@ -123,8 +123,7 @@ func (t *Tx) openCall(h *Head, open *Open, call OpenCall, turnID parley.ID, begi
 	h.Changes.NewCalls = append(h.Changes.NewCalls, NewCall{StepBegin: begin, TurnID: turnID})
 }
 
-// namedSteers reads the steers that a request holds: CodeMore when one was
-// edited or removed since the worker read it.
+// namedSteers reads the steers that a request includes: CodeMore if one was edited or removed since the worker read it.
 func (t *Tx) namedSteers(h *Head, turnID parley.ID, named []store.Steered) ([]parley.Message, error) {
 	if len(named) == 0 {
 		return nil, nil
@@ -152,11 +151,11 @@ func (t *Tx) namedSteers(h *Head, turnID parley.ID, named []store.Steered) ([]pa
 	slices.SortFunc(
 		steers,
 		func(a, b parley.Message) int { return slices.Index(ids, a.ID) - slices.Index(ids, b.ID) },
-	) // as the request holds them
+	) // as the request includes them
 	return steers, nil
 }
 
-// NoteProgress is the transition of store.Turns.
+// NoteProgress implements the transition of store.Turns.
 func (t *Tx) NoteProgress(fence store.Fence, note store.ProgressNote) error {
 	h, _, err := t.lockTurn(fence)
 	if err != nil {
@@ -166,7 +165,7 @@ func (t *Tx) NoteProgress(fence store.Fence, note store.ProgressNote) error {
 	return nil
 }
 
-// RetryCall is the transition of store.Turns.
+// RetryCall implements the transition of store.Turns.
 func (t *Tx) RetryCall(fence store.Fence, step int, failed store.CallSettled, notice store.RetryNotice) error {
 	h, turn, err := t.lockTurn(fence)
 	if err != nil {
@@ -185,7 +184,7 @@ func (t *Tx) RetryCall(fence store.Fence, step int, failed store.CallSettled, no
 	return nil
 }
 
-// BeginCall is the transition of store.Turns.
+// BeginCall implements the transition of store.Turns.
 func (t *Tx) BeginCall(fence store.Fence, begin store.StepBegin) error {
 	h, turn, err := t.lockTurn(fence)
 	if err != nil {
@@ -206,21 +205,21 @@ func (t *Tx) BeginCall(fence store.Fence, begin store.StepBegin) error {
 	return nil
 }
 
-// OpenBlock is the transition of store.Turns.
+// OpenBlock implements the transition of store.Turns.
 func (t *Tx) OpenBlock(fence store.Fence, block store.BlockOpen) (parley.Message, error) {
 	h, turn, err := t.lockTurn(fence)
 	if err != nil {
 		return parley.Message{}, err
 	}
 	if block.Step != turn.Step {
-		return parley.Message{}, parley.Errorf(parley.CodeConflict, "step %d is not the running one", block.Step)
+		return parley.Message{}, parley.Errorf(parley.CodeConflict, "step %d is not running", block.Step)
 	}
 	open, err := t.openOf(h, turn)
 	if err != nil {
 		return parley.Message{}, err
 	}
 	if len(open.Rows) == 0 {
-		return parley.Message{}, parley.Errorf(parley.CodeConflict, "step %d has settled", block.Step)
+		return parley.Message{}, parley.Errorf(parley.CodeConflict, "step %d has already settled", block.Step)
 	}
 	m := &parley.Message{
 		ID:          block.MessageID,

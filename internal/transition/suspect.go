@@ -5,22 +5,21 @@ import (
 	"example.org/parley/store"
 )
 
-// A turn that ran when its process died is suspected of having killed it. The
-// rule is in docs/turn-states.md, with the proof that it finds every turn that
-// kills, and no other: a process claims at most MaxSuspects suspected turns, and
-// one that was caught twice only while it holds no other suspect. Should that one
-// die too, it is its process's sole suspect, and accused: those that ran beside it,
-// unsuspected until then, say by what becomes of them whether it is guilty.
+// A turn that ran when its process died is suspected of having killed it. docs/turn-states.md has the rule, with the
+// proof that it finds exactly the turns that kill: a process claims at most MaxSuspects suspected turns, and takes a
+// turn that was caught twice only while it holds no other suspect. If that one dies too, it was its process's sole
+// suspect and is accused; the fate of the turns that ran beside it, until then unsuspected, decides whether it is
+// guilty.
 
-// Suspects are the suspected turns that bear on a claim.
+// Suspects counts the suspected turns that matter for a claim.
 type Suspects struct {
 	Waiting bool // some may be ready; false: Held and Twice are not read
-	Held    int  // those that the process holds
-	Twice   bool // one of them was caught twice
+	Held    int  // suspected turns that the process holds
+	Twice   bool // one of these was caught twice
 }
 
-// ranks are the ranks of sessions that a claim looks at, in order: who ran before
-// goes first, and who was caught once before who was caught twice.
+// ranks returns the ranks that a claim examines, in order: turns that ran before go first, and those caught once before
+// those caught twice.
 func (s Suspects) ranks() []Rank {
 	ranks := make([]Rank, 0, 6)
 	if s.Waiting {
@@ -39,7 +38,7 @@ func (s Suspects) ranks() []Rank {
 	)
 }
 
-// Room is how many more turns of a suspicion the process may claim, of n.
+// Room returns how many more turns of a suspicion, up to n, the process may claim.
 func (s Suspects) Room(suspicion parley.Suspicion, n int) int {
 	switch {
 	case suspicion == parley.Unsuspected:
@@ -59,18 +58,17 @@ func (s *Suspects) took(suspicion parley.Suspicion) {
 	}
 }
 
-// clears ends the suspicion of a turn that has settled a step.
-func (h *Head) clears(turn *parley.Turn) {
+// clearSuspicion ends the suspicion of a turn that settled a step.
+func (h *Head) clearSuspicion(turn *parley.Turn) {
 	turn.Takeovers = 0
 	if !turn.CaughtBy.IsZero() || !turn.AccusedBy.IsZero() {
 		turn.CaughtBy, turn.AccusedBy, h.Changes.Suspect = parley.ID{}, parley.ID{}, turn
 	}
 }
 
-// TakeOver takes a session's turn from a process that is dead: a turn that was
-// to be cancelled is, the others are ready again and suspected. The old claim is
-// void. It reports false, and does nothing, when that process does not hold the
-// session any more.
+// TakeOver takes a session's turn from a dead process: a turn asked to stop is cancelled, any other becomes ready and
+// suspected. The old claim becomes void. It returns false, without changes, if that process no longer holds the
+// session.
 func (t *Tx) TakeOver(sessionID, holder parley.ID) (bool, error) {
 	h, err := t.load(sessionID)
 	if err != nil || h == nil || h.Holder != holder || h.DeletedAt != 0 {
@@ -88,34 +86,31 @@ func (t *Tx) TakeOver(sessionID, holder parley.ID) (bool, error) {
 	if turn.CaughtBy.IsZero() {
 		turn.CaughtBy = holder
 	}
-	if turn.Takeovers >= parley.CrashLoopLimit { // claimed as the sole suspect
+	if turn.Takeovers >= parley.CrashLoopLimit { // was claimed as the sole suspect
 		turn.AccusedBy = holder
 	}
 	h.Changes.Suspect = turn
 	return true, t.release(h, turn)
 }
 
-// Beside is what became of the turns that ran beside an accused one and that no
-// earlier death had caught.
+// Beside is the fate of the turns that ran beside an accused one and that no earlier death had caught.
 type Beside struct {
-	Open    bool // one may run again and has not settled a step since, or was not taken over yet
+	Open    bool // one has not settled a step since but may still run, or was not taken over yet
 	Guilty  bool // one was found guilty: the death may have been its work
-	Unknown bool // one ended or waits without having settled a step
-	Others  bool // since the accused was first caught processes died in which it did not run
-	Lives   bool // the process was not dead: it stood still and has come back
+	Unknown bool // one ended or waits without settling a step
+	Others  bool // processes without the accused have died since it was first caught
+	Lives   bool // the process was not dead: it was frozen and has come back
 }
 
-// How the accused are judged.
+// Bounds of judging the accused.
 const (
-	DeathsKept = 1000 // dead processes that are remembered
-	doubts     = 2    // accusations that may be dropped for doubt alone
+	DeathsKept = 1000 // dead processes remembered
+	doubts     = 2    // accusations that doubt alone may drop
 )
 
-// Judge decides over an accused turn. While one of those that ran beside it may
-// still turn out to kill, it goes on being held back. If one did, the accused runs
-// again as before. If none did it is guilty: nothing else that its process ran
-// kills. Something unknown, or something else that kills processes, is in its
-// favour, a bounded number of times.
+// Judge decides about an accused turn. It stays held back while a turn that ran beside it may still prove to kill. If
+// one does, the accused runs again as before. If none does, the accused is guilty, for nothing else that its process
+// ran kills. An unknown outcome, or anything else that kills processes, counts in its favour a bounded number of times.
 func (t *Tx) Judge(sessionID, accusedBy parley.ID, beside Beside) (bool, error) {
 	h, err := t.load(sessionID)
 	if err != nil || h == nil || h.TurnID.IsZero() || h.TurnStatus != parley.TurnQueued || h.DeletedAt != 0 ||

@@ -15,7 +15,7 @@ func (h *Head) addTurn(turn *parley.Turn) {
 	h.Changes.NewTurns = append(h.Changes.NewTurns, turn)
 }
 
-// saveTurn has what changed in a turn written, in its last state.
+// saveTurn has changes of a turn written, in their final state.
 func (h *Head) saveTurn(turn *parley.Turn) {
 	c := &h.Changes
 	for _, made := range c.NewTurns {
@@ -31,7 +31,7 @@ func (h *Head) saveTurn(turn *parley.Turn) {
 	c.Turns = append(c.Turns, turn)
 }
 
-// move takes a turn through its state machine, and the head with it.
+// move applies a move of the state machine to a turn and its head.
 func (h *Head) move(turn *parley.Turn, move parley.TurnMove) error {
 	next, err := turn.Status.After(move)
 	if err != nil {
@@ -44,19 +44,19 @@ func (h *Head) move(turn *parley.Turn, move parley.TurnMove) error {
 	return nil
 }
 
-// park makes the running turn wait; nobody holds it from then on.
+// park makes the running turn wait, without a holder.
 func (t *Tx) park(h *Head, turn *parley.Turn, reason parley.WaitReason) error {
 	return t.parkWith(h, turn, reason, waiting(turn.ID, reason))
 }
 
-// parkWith is park with its event.
+// parkWith is park with a given event.
 func (t *Tx) parkWith(h *Head, turn *parley.Turn, reason parley.WaitReason, told event.Encoded) error {
 	if err := h.move(turn, parley.MovePark); err != nil {
 		return err
 	}
 	turn.WaitReason, h.Holder = reason, parley.ID{}
 	if h.open != nil {
-		h.open.unanswered = nil // nobody knows for how long it waits
+		h.open.unanswered = nil // the wait may be long
 	}
 	h.Status, h.WaitReason = parley.SessionWaiting, reason
 	t.touch(h)
@@ -65,7 +65,7 @@ func (t *Tx) parkWith(h *Head, turn *parley.Turn, reason parley.WaitReason, told
 	return nil
 }
 
-// answer makes a waiting turn ready: what it waited for is there.
+// answer makes a waiting turn ready after its wait ends.
 func (t *Tx) answer(h *Head, turn *parley.Turn) error {
 	if err := h.move(turn, parley.MoveAnswer); err != nil {
 		return err
@@ -77,8 +77,7 @@ func (t *Tx) answer(h *Head, turn *parley.Turn) error {
 	return nil
 }
 
-// release gives the running turn back: it is ready again, and the old claim is
-// void.
+// release makes the running turn ready again and its claim void.
 func (t *Tx) release(h *Head, turn *parley.Turn) error {
 	if err := h.move(turn, parley.MoveRelease); err != nil {
 		return err
@@ -90,8 +89,8 @@ func (t *Tx) release(h *Head, turn *parley.Turn) error {
 	return nil
 }
 
-// end finishes the session's first unfinished turn: its terminal event, its
-// undelivered steers, and what comes next in the queue.
+// end finishes the session's first unfinished turn: it writes the terminal event, converts undelivered steers, and
+// advances the queue.
 func (t *Tx) end(h *Head, turn *parley.Turn, end store.TurnEnd) error {
 	move := parley.MoveFinish
 	switch end.Status {
@@ -107,12 +106,12 @@ func (t *Tx) end(h *Head, turn *parley.Turn, end store.TurnEnd) error {
 		return err
 	}
 	if end.Status != parley.TurnCompleted && turn.Step > 0 {
-		if err := t.callsAllOff(h); err != nil {
+		if err := t.cancelChildren(h); err != nil {
 			return err
 		}
 	}
 	if turn.Ordinal == 1 {
-		h.goesHome()
+		h.leaveChildHome()
 	}
 	wasReady := turn.Status == parley.TurnQueued
 	if err := h.move(turn, move); err != nil {
@@ -145,8 +144,7 @@ func (t *Tx) end(h *Head, turn *parley.Turn, end store.TurnEnd) error {
 	return nil
 }
 
-// convertSteers makes each undelivered steer of an ended turn the trigger of a
-// new queued turn.
+// convertSteers turns each undelivered steer of an ended turn into the trigger of a new queued turn.
 func (t *Tx) convertSteers(h *Head, ended parley.ID) {
 	for i := range h.queue.entries {
 		e := &h.queue.entries[i]

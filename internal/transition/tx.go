@@ -8,52 +8,49 @@ import (
 	"example.org/parley/store"
 )
 
-// Tx is one transition at a time: the sessions that it locked and what it found.
-// A store keeps one per writer: Begin, one method, Finish, and then the Changes
-// of the heads that are Locked. It is used by one goroutine.
+// Tx runs one transition at a time and holds the sessions that it locked. A store keeps one per writer: call Begin, one
+// transition, Finish, then write the Changes of the Locked heads. It is not safe for concurrent use.
 type Tx struct {
-	// LastServed is the workspace that the last claim came from: the next one
-	// begins behind it.
+	// LastServed is the workspace that the last claim served: the next claim starts after it.
 	LastServed parley.ID
 
 	log    *slog.Logger
 	rows   Rows
 	now    parley.Time
 	locked []*Head
-	known  knownAgent // the one that was read last
+	known  knownAgent // the agent read last
 
 	about Subject
 }
 
-// Subject is what a transition that a caller asked for is about, for the audit: the
-// session that it makes, else the one that the caller named or got.
+// Subject is what an audited transition is about: the session that it makes or, if it makes none, the session that the
+// caller named.
 type Subject struct {
 	SessionID parley.ID // zero: none
-	TargetID  parley.ID // the row of it that is made; zero: none
+	TargetID  parley.ID // the row that it makes in the session; zero: none
 }
 
-// Subject is what the transition is about. It stands once the transition has run.
+// Subject returns what the transition is about. It is valid once the transition has run.
 func (t *Tx) Subject() Subject { return t.about }
 
-// New makes a Tx that logs to log what cannot be told to anybody else.
+// New makes a Tx. It logs to log what it can report to nobody else.
 func New(log *slog.Logger) *Tx { return &Tx{log: log} }
 
-// Begin starts a transition that reads rows, at a time by the store's clock.
+// Begin starts a transition over rows, at a time by the store's clock.
 func (t *Tx) Begin(rows Rows, now parley.Time) {
 	t.rows, t.now, t.known, t.about = rows, now, knownAgent{}, Subject{}
 	clear(t.locked)
 	t.locked = t.locked[:0]
 }
 
-// Now is the time of the transition.
+// Now returns the time of the transition.
 func (t *Tx) Now() parley.Time { return t.now }
 
-// Locked are the sessions that the transition locked, in order. Their Changes
-// are complete once Finish has returned.
+// Locked returns the sessions that the transition locked, in order. Their Changes are complete after Finish.
 func (t *Tx) Locked() []*Head { return t.locked }
 
-// Finish completes the changes of a transition that was not refused, and returns
-// what the listeners are told once they are committed.
+// Finish completes the changes of a transition that was not refused, and returns what to tell listeners after the
+// commit.
 func (t *Tx) Finish() (commits []store.Commit) {
 	for _, h := range t.locked {
 		if commit, tells := t.complete(h); tells {
@@ -63,15 +60,14 @@ func (t *Tx) Finish() (commits []store.Commit) {
 	return commits
 }
 
-// complete derives what follows from the rest: the kinds of updates and the
-// status for the feed.
+// complete derives dependent changes: the kinds of updates, and the status for the feed.
 func (t *Tx) complete(h *Head) (commit store.Commit, tells bool) {
 	c := &h.Changes
 	c.Claim = c.Head && h.claimed() != h.claim
 	if h.Status != h.status || h.WaitReason != h.reason {
 		c.Listed = true
 		t.feed(h, event.SessionStatusChanged{
-			SessionID: h.ID, Status: h.Status, WaitReason: given(&h.WaitReason),
+			SessionID: h.ID, Status: h.Status, WaitReason: nilIfZero(&h.WaitReason),
 		}.Encode())
 	}
 	h.queue.trim()
@@ -95,7 +91,7 @@ func (t *Tx) complete(h *Head) (commit store.Commit, tells bool) {
 	return commit, true
 }
 
-// load locks a session for this transition; nil when there is none.
+// load locks a session for this transition; nil if there is none.
 func (t *Tx) load(id parley.ID) (*Head, error) {
 	for _, h := range t.locked {
 		if h.ID == id {
@@ -119,8 +115,7 @@ func (t *Tx) take(h *Head) {
 	t.locked = append(t.locked, h)
 }
 
-// lock locks a session for someone who looks through a scope: CodeNotFound for
-// what does not exist, is deleted or may not be seen.
+// lock locks a session that a scope may see: CodeNotFound if it does not exist, is deleted or is hidden from the scope.
 func (t *Tx) lock(scope store.Scope, id parley.ID) (*Head, error) {
 	h, err := t.load(id)
 	if err != nil {
@@ -148,7 +143,7 @@ func (t *Tx) Holds(fence store.Fence) (*Head, error) {
 	return h, nil
 }
 
-// lockTurn locks a claimed session and reads the turn that the claim is for.
+// lockTurn locks a claimed session and reads the claimed turn.
 func (t *Tx) lockTurn(fence store.Fence) (*Head, *parley.Turn, error) {
 	h, err := t.Holds(fence)
 	if err != nil {
@@ -180,13 +175,13 @@ func (t *Tx) lockMessage(scope store.Scope, messageID parley.ID) (*Head, *parley
 	return h, m, err
 }
 
-// visible reports whether a scope shows a session.
+// visible reports whether a scope may see a session.
 func visible(scope store.Scope, s *parley.Session) bool {
 	return s.WorkspaceID == scope.WorkspaceID &&
 		(scope.ViewerID.IsZero() || s.OwnerID == scope.ViewerID || s.Visibility == parley.VisibilityWorkspace)
 }
 
-// currentTurn is the first unfinished turn of a locked session that has one.
+// currentTurn returns the first unfinished turn of a locked session that has one.
 func (t *Tx) currentTurn(h *Head) (*parley.Turn, error) {
 	if h.turn != nil && h.turn.ID == h.TurnID {
 		return h.turn, nil
@@ -205,7 +200,7 @@ func (t *Tx) currentTurn(h *Head) (*parley.Turn, error) {
 	return turn, nil
 }
 
-// readTurn reads a turn of a session; CodeNotFound when it has no such turn.
+// readTurn reads a turn of a session; CodeNotFound if there is none.
 func (t *Tx) readTurn(h *Head, turnID parley.ID) (*parley.Turn, error) {
 	turn, err := t.rows.Turn(h, turnID)
 	if err == nil && turn == nil {
@@ -214,11 +209,11 @@ func (t *Tx) readTurn(h *Head, turnID parley.ID) (*parley.Turn, error) {
 	return turn, err
 }
 
-// openOf is what stands open of the first unfinished turn.
+// openOf returns the open work of the first unfinished turn.
 func (t *Tx) openOf(h *Head, turn *parley.Turn) (*Open, error) {
 	if h.open == nil {
 		var open Open
-		if turn.Step > 0 { // else nothing was ever begun
+		if turn.Step > 0 { // otherwise nothing ever began
 			var err error
 			if open, err = t.rows.Open(h, turn.ID); err != nil {
 				return nil, err
@@ -249,7 +244,7 @@ func (t *Tx) feed(h *Head, told event.Encoded) {
 // updatedFeed tells the lists that a session changed.
 func (t *Tx) updatedFeed(h *Head) {
 	updated, err := event.SessionUpdated{Session: h.Session}.Encode()
-	if err != nil { // its parts were decoded from JSON before: a hint may be lost
+	if err != nil { // unlikely, since its parts came from JSON; losing a hint is fine
 		t.log.Warn("a session could not be encoded for the feed", "session", h.ID.String(), "error", err)
 		return
 	}
@@ -261,20 +256,20 @@ func (t *Tx) touch(h *Head) {
 	h.UpdatedAt, h.Changes.Listed = t.now, true
 }
 
-// NotFound is the one answer for what does not exist and for what may not be seen.
+// NotFound is the same error for what does not exist and for what may not be seen.
 func NotFound(what string) error {
 	return parley.Errorf(parley.CodeNotFound, "there is no such %s", what)
 }
 
-// SignedOut is the answer to a browser's secret that counts no more, or never did.
+// SignedOut is the error for a browser's secret that is unknown or no longer counts.
 func SignedOut() error {
 	return parley.Errorf(parley.CodeUnauthenticated, "this sign-in has ended; sign in again")
 }
 
-// KeyReused is the answer to an idempotency key that comes with another request.
+// KeyReused is the error for an idempotency key that was used with a different request.
 func KeyReused() error {
 	return parley.Errorf(
 		parley.CodeKeyReused,
-		"this idempotency key was used before with another request; use a new key for a new request",
+		"this idempotency key was used with a different request; use a new key for a new request",
 	)
 }

@@ -8,8 +8,8 @@ import (
 	"example.org/parley"
 )
 
-// ReadUsage reads the JSON of a parley.Usage: by hand in the form in which it is
-// written, since a list has hundreds. Unreadable is unknown.
+// ReadUsage parses the JSON of a parley.Usage. It parses the exact form that Parley writes by hand, since a list has
+// hundreds. Unreadable usage is unknown.
 func ReadUsage(text string) *parley.Usage {
 	if text == "" {
 		return nil

@@ -7,13 +7,13 @@ import (
 	"example.org/parley"
 )
 
-// growth is one text of a message's content that grew while it streamed.
+// growth is one text of a message that grew while it streamed.
 type growth struct {
 	kind parley.ContentKind
 	text string
 }
 
-// growths are the texts of a settled message, in the order in which they come.
+// growths returns the texts of a settled message, in order.
 func growths(m *parley.Message) []growth {
 	switch m.Role {
 	case parley.RoleToolCall:
@@ -28,7 +28,7 @@ func growths(m *parley.Message) []growth {
 	case parley.RoleToolResult:
 		return nil
 	default:
-		var content parley.AssistantContent // the other roles' text has the same name
+		var content parley.AssistantContent // the text of other roles has the same name
 		if json.Unmarshal(m.Content, &content) != nil {
 			return nil
 		}
@@ -36,10 +36,9 @@ func growths(m *parley.Message) []growth {
 	}
 }
 
-// SettledVersions fills the texts of versions from the settled message, which is
-// where they stand from then on, and adds the last piece of each text, which came
-// with the settle and has no row. A piece beyond the end, as of arguments that
-// were longer before they became canonical, is cut.
+// SettledVersions fills the texts of versions from the settled message, the only place that has them after the settle.
+// It adds the last piece of each text, which came with the settle and has no row. It cuts a piece beyond the end, for
+// example of arguments that were longer before they became canonical.
 func SettledVersions(m *parley.Message, rows []parley.Version, chunks int) []parley.Version {
 	texts := growths(m)
 	last := 0
@@ -49,7 +48,7 @@ func SettledVersions(m *parley.Message, rows []parley.Version, chunks int) []par
 		last = v.N
 		for _, g := range texts {
 			if g.kind == v.Kind {
-				v.Offset, v.End = onRune(g.text, v.Offset), onRune(g.text, v.End)
+				v.Offset, v.End = runeStart(g.text, v.Offset), runeStart(g.text, v.End)
 				v.Text = g.text[v.Offset:v.End]
 				ends[v.Kind] = max(ends[v.Kind], v.End)
 			}
@@ -65,8 +64,8 @@ func SettledVersions(m *parley.Message, rows []parley.Version, chunks int) []par
 	return rows
 }
 
-// onRune is the place at or before i where a rune of the text begins.
-func onRune(text string, i int) int {
+// runeStart returns the index at or before i where a rune of the text begins.
+func runeStart(text string, i int) int {
 	i = min(max(i, 0), len(text))
 	for i > 0 && i < len(text) && !utf8.RuneStart(text[i]) {
 		i--

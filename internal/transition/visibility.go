@@ -2,9 +2,8 @@ package transition
 
 import "example.org/parley"
 
-// changeVisibility gives the tool sessions below a session, at any depth, the
-// visibility that it has now, after checking that it may have it. Those of others are
-// made private with it and never shown: that is for their owners to say.
+// changeVisibility gives the tool sessions below a session, at any depth, its new visibility, after checking that it is
+// allowed. Those of other owners follow to private but never to workspace: only their owners may show them.
 func (t *Tx) changeVisibility(h *Head) error {
 	if h.Kind == parley.KindTool && !h.ParentSessionID.IsZero() {
 		parent, err := t.load(h.ParentSessionID)
@@ -42,8 +41,8 @@ func (t *Tx) changeVisibility(h *Head) error {
 	return nil
 }
 
-// checkBelow refuses a tool session that more people would see than the session that
-// it works for; nil is one that is gone.
+// checkBelow refuses a tool session that is more visible than the session that it works for; parent is nil if that one
+// is gone.
 func checkBelow(session *parley.Session, parent *Head) error {
 	if session.Visibility == parley.VisibilityPrivate || parent == nil || parent.Visibility == session.Visibility {
 		return nil

@@ -5,13 +5,11 @@ import (
 	"example.org/parley/store"
 )
 
-// Writer writes Changes: a store. It has a method for every kind, so that a store that
-// forgets one does not compile. Each gets what the transition changed of that kind, never
-// nothing; the head stands as the transition leaves it.
+// Writer writes Changes and is implemented by each store. It has a method for every kind, so a store that forgets one
+// does not compile. Each method gets the changes of its kind, never empty; the head is in its final state.
 type Writer interface {
-	// MoveHead is called first, for every session that was there before and changes in
-	// anything: a store that fences does it here. The row itself changes where
-	// Changes.Head says so, its claim where Changes.Claim does.
+	// MoveHead comes first, for every existing session with any change; a store that fences does so here. The row
+	// itself changes if Changes.Head is set, its claim if Changes.Claim is.
 	MoveHead(h *Head) error
 	// Create inserts the listed row, the head row, the tags, and what a fork inherits.
 	Create(h *Head, made *Creation) error
@@ -58,8 +56,7 @@ type Writer interface {
 	NoteDeliveries(h *Head, delivered []Delivery) error
 	LeaveErrands(h *Head, errands []Errand) error
 
-	// What follows is of budgets, which sessions share: a store writes it last, by
-	// WriteBudgets.
+	// The rest concerns budgets, which sessions share: a store writes it last, with WriteBudgets.
 
 	Spend(h *Head, spent []Spent) error
 	Reserve(h *Head, calls []NewCall) error
@@ -69,16 +66,14 @@ type Writer interface {
 	Relimit(h *Head) error
 }
 
-// kind is one kind of changes: the field of Changes, whether there are any, and who
-// writes them.
+// kind is one kind of changes: the field of Changes, whether it has any, and its writer.
 type kind struct {
 	field string
 	some  func(*Changes) bool
 	write func(Writer, *Head, *Changes) error
 }
 
-// many is a kind whose field is a list, one a kind whose field is a pointer, fact one
-// that holds or not.
+// many makes a kind from a list field, one from a pointer field, fact from a condition.
 func many[T any](field string, of func(*Changes) []T, write func(Writer, *Head, []T) error) kind {
 	return kind{
 		field,
@@ -99,8 +94,7 @@ func fact(field string, of func(*Changes) bool, write func(Writer, *Head) error)
 	return kind{field, of, func(w Writer, h *Head, _ *Changes) error { return write(w, h) }}
 }
 
-// kinds are all kinds but those of budgets, in the order in which they are written. Head
-// is not among them, see Write.
+// kinds are all kinds except those of budgets, in the order of writing. Head is not one; see Write.
 var kinds = [...]kind{ //nolint:gochecknoglobals // never written
 	one("New", func(c *Changes) *Creation { return c.New }, Writer.Create),
 	{
@@ -115,7 +109,7 @@ var kinds = [...]kind{ //nolint:gochecknoglobals // never written
 
 	many("Events", func(c *Changes) []Event { return c.Events }, Writer.AppendEvents),
 
-	// those that leave the queue before others take their places
+	// remove entries before others take their positions
 	many("Removed", func(c *Changes) []parley.ID { return c.Removed }, Writer.RemoveQueued),
 	many("NewMessages", func(c *Changes) []NewMessage { return c.NewMessages }, Writer.InsertMessages),
 	many("Entered", func(c *Changes) []*parley.Message { return c.Entered }, Writer.EnterMessages),
@@ -152,7 +146,7 @@ var kinds = [...]kind{ //nolint:gochecknoglobals // never written
 	many("Outbox", func(c *Changes) []Errand { return c.Outbox }, Writer.LeaveErrands),
 }
 
-// budgetKinds are those of budgets. What was spent makes room for what is reserved.
+// budgetKinds are the kinds of budgets. Spending comes first, because it makes room for reservations.
 var budgetKinds = [...]kind{ //nolint:gochecknoglobals // never written
 	many("Spent", func(c *Changes) []Spent { return c.Spent }, Writer.Spend),
 	many("NewCalls", func(c *Changes) []NewCall { return c.NewCalls }, Writer.Reserve),

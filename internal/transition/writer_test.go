@@ -9,8 +9,8 @@ import (
 	"example.org/parley"
 )
 
-// TestEveryChangeIsWritten: each field of Changes is of a kind, which Any sees and a
-// Writer gets. At and Claim belong to others.
+// TestEveryChangeIsWritten: each field of Changes belongs to a kind, which Any checks and a Writer writes. At and Claim
+// belong to other fields.
 func TestEveryChangeIsWritten(t *testing.T) {
 	t.Parallel()
 	typ := reflect.TypeFor[Changes]()
@@ -32,26 +32,26 @@ func TestEveryChangeIsWritten(t *testing.T) {
 		case reflect.Slice:
 			field.Set(reflect.MakeSlice(field.Type(), 1, 1))
 		default:
-			t.Fatalf("%s is a %s, which no kind of changes is", name, field.Type())
+			t.Fatalf("%s is a %s, which no kind of changes supports", name, field.Type())
 		}
 		if !c.Any() {
-			t.Errorf("of %s nobody is told that there is anything to write", name)
+			t.Errorf("Any overlooks %s", name)
 		}
 		of := slices.IndexFunc(all, func(k kind) bool { return slices.Contains(strings.Fields(k.field), name) })
 		if name != "Head" && (of < 0 || !all[of].some(&c)) {
-			t.Errorf("%s has no kind that is written", name)
+			t.Errorf("%s has no kind", name)
 		}
 	}
 }
 
-// TestWriterHasNothingElse: each method of Writer is of one kind of changes.
+// TestWriterHasNothingElse: each method of Writer writes one kind of changes.
 func TestWriterHasNothingElse(t *testing.T) {
 	t.Parallel()
 	if want, got := reflect.TypeFor[Writer]().NumMethod(), 1+len(kinds)+len(budgetKinds); want != got {
-		t.Errorf("Writer has %d methods, and %d kinds of changes are written", want, got)
+		t.Errorf("Writer has %d methods for %d kinds of changes", want, got)
 	}
 	var c Changes
 	if c.Any() || (&Head{Session: parley.Session{}}).Write(nil) != nil {
-		t.Error("there is something to write of nothing")
+		t.Error("empty changes have something to write")
 	}
 }

@@ -16,22 +16,21 @@ import (
 	"example.org/parley"
 )
 
-// Inspection finds out what a file is while its bytes go by.
+// Inspection detects the type of a file while its bytes pass.
 type Inspection struct {
 	head []byte // up to headBytes
-	rest []byte // the beginning of a rune that a chunk's end cut
+	rest []byte // the beginning of a rune cut by a chunk's end
 	text bool   // so far valid UTF-8 without NUL
 	seen bool
 }
 
-// headBytes is how much of a file is looked at for its type, and for the size of
-// an image, which may stand behind other things.
+// headBytes is how much of a file is examined for its type and for the size of an image, which may follow other data.
 const headBytes = 1 << 20
 
-// UnknownType is the media type of what is nothing in particular.
+// UnknownType is the media type of an unrecognised file.
 const UnknownType = "application/octet-stream"
 
-// Look takes the next bytes of the file.
+// Look examines the next bytes of the file.
 func (i *Inspection) Look(chunk []byte) {
 	if !i.seen {
 		i.seen, i.text = true, true
@@ -46,7 +45,7 @@ func (i *Inspection) Look(chunk []byte) {
 		i.text = false
 		return
 	}
-	whole := append(i.rest, chunk...) //nolint:gocritic // rest is ours and set anew below
+	whole := append(i.rest, chunk...) //nolint:gocritic // rest is ours and reset below
 	cut := len(whole)
 	for back := 1; back < utf8.UTFMax && back <= len(whole); back++ {
 		if b := whole[len(whole)-back]; utf8.RuneStart(b) {
@@ -60,7 +59,7 @@ func (i *Inspection) Look(chunk []byte) {
 	i.rest = bytes.Clone(whole[cut:])
 }
 
-// Found is the media type, and the size of an image in pixels.
+// Found returns the media type, and the size of an image in pixels.
 func (i *Inspection) Found() (mediaType string, width, height int) {
 	mediaType, _, _ = strings.Cut(http.DetectContentType(i.head), ";")
 	if strings.HasPrefix(mediaType, "text/") && (!i.text || len(i.rest) > 0) {
@@ -87,7 +86,7 @@ func imageConfig(mediaType string, from io.Reader) (image.Config, error) {
 	return image.Config{}, image.ErrFormat
 }
 
-// Decode reads an image of a type that File.ImageType tells.
+// Decode reads an image of a type accepted by File.ImageType.
 func Decode(mediaType string, from io.Reader) (image.Image, error) {
 	switch mediaType {
 	case "image/png":
@@ -99,5 +98,5 @@ func Decode(mediaType string, from io.Reader) (image.Image, error) {
 	case "image/webp":
 		return webp.Decode(from)
 	}
-	return nil, parley.InvalidField("file", "is no image")
+	return nil, parley.InvalidField("file", "is not an image")
 }

@@ -1,6 +1,5 @@
-// Package upload keeps files: bytes that a client sends, or that a tool answers with. It owns
-// how they are cut into chunks and what their bytes say of them; the store is
-// authoritative for what is kept, and for who has room.
+// Package upload stores files: bytes that a client sends, or that a tool returns. It owns how they are cut into chunks
+// and how their type is detected; the store is authoritative for what is kept, and for quotas.
 package upload
 
 import (
@@ -11,10 +10,10 @@ import (
 	"example.org/parley"
 )
 
-// lookedAt is how many chunks are received between two looks at whether there is room.
+// lookedAt is how many chunks are received between two checks for room.
 const lookedAt = 16
 
-// Store is what an upload takes of store.Files.
+// Store is the part of store.Files that an upload uses.
 type Store interface {
 	AppendUpload(ctx context.Context, workspaceID, blobID parley.ID, n int, data []byte) error
 	Storage(ctx context.Context, workspaceID, ownerID parley.ID) (parley.Storage, error)
@@ -22,12 +21,11 @@ type Store interface {
 	AbandonUpload(ctx context.Context, workspaceID, blobID parley.ID) error
 }
 
-// Keep stores the bytes of a file chunk by chunk, finds out what they are, and finishes
-// the file: ids, owner and name are given. The bool is false when the owner has a file of
-// this name and these bytes, which is returned. CodeTooLarge beyond parley.MaxFileBytes,
-// CodeConflict beyond the quota. An error of the reader is returned as it is, and nothing
-// is kept. pieces is the context in which chunks are stored, ctx that of the file itself;
-// abandoned is told why an upload that broke off could not be given up.
+// Keep stores the bytes of a file chunk by chunk, detects their type, and finishes the file; the caller provides ids,
+// owner and name. The bool is false if the owner already has a file with this name and these bytes, which is returned.
+// It returns CodeTooLarge beyond parley.MaxFileBytes, and CodeConflict beyond the quota. An error of the reader is
+// returned unchanged, and nothing is stored. pieces is the context for storing chunks, ctx that for the file itself;
+// abandoned is called if an interrupted upload could not be discarded.
 func Keep(
 	ctx, pieces context.Context,
 	db Store,
@@ -41,7 +39,7 @@ func Keep(
 			return
 		}
 		err := db.AbandonUpload(context.WithoutCancel(pieces), file.WorkspaceID, file.BlobID)
-		if err != nil { // what is not given up is swept later
+		if err != nil { // a remaining upload is swept later
 			abandoned(err)
 		}
 	}
@@ -56,7 +54,7 @@ func Keep(
 	return made, isNew, err
 }
 
-// receive stores the chunks of a file and fills in what their bytes say of it.
+// receive stores the chunks of a file and fills in what was detected.
 func receive(ctx context.Context, db Store, file *parley.File, from io.Reader, quota parley.Quota) error {
 	var seen Inspection
 	sum := sha256.New()
@@ -94,8 +92,7 @@ func receive(ctx context.Context, db Store, file *parley.File, from io.Reader, q
 	return nil
 }
 
-// fill reads until the chunk is full or the reader says that it is at its end:
-// any other end is an error, also io.ErrUnexpectedEOF.
+// fill reads until the chunk is full or the reader has ended: any other end is an error, including io.ErrUnexpectedEOF.
 func fill(from io.Reader, chunk []byte) (size int, last bool, err error) {
 	for size < len(chunk) {
 		n, err := from.Read(chunk[size:])
@@ -110,8 +107,8 @@ func fill(from io.Reader, chunk []byte) (size int, last bool, err error) {
 	return size, false, nil
 }
 
-// hasRoom refuses an upload in progress that exceeds the quota: what it has stored
-// is in the workspace's bytes already. The store decides when it is finished.
+// hasRoom refuses an upload in progress that exceeds the quota: its stored bytes already count for the workspace. The
+// store decides finally when the upload ends.
 func hasRoom(ctx context.Context, db Store, file *parley.File, quota parley.Quota, next int) error {
 	if quota == (parley.Quota{}) {
 		return nil
@@ -128,7 +125,7 @@ func TooLarge() error {
 	return parley.Errorf(parley.CodeTooLarge, "The file is larger than %d bytes.", parley.MaxFileBytes)
 }
 
-// TypeOf is the media type that bytes say they are of.
+// TypeOf returns the media type detected from bytes.
 func TypeOf(data []byte) string {
 	var seen Inspection
 	seen.Look(data)

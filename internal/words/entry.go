@@ -8,21 +8,20 @@ import (
 	"example.org/parley/store"
 )
 
-// Entry is a text as an index keeps it.
+// Entry is a text as an index stores it.
 type Entry struct {
-	Words  []string // in order; Filler where a word has had MaxRepeats places
-	Counts []byte   // how many words there are, and how often those are there that are so more than once
-	Size   int      // bytes of the text that the words were made of
+	Words  []string // in order; Filler once a word has had MaxRepeats positions
+	Counts []byte   // the number of words, and the counts of repeated ones
+	Size   int      // bytes of the source text
 }
 
-// Filler stands in for a word that has been there often enough. No word is like it,
-// nor like what Scoped makes: both begin with a character of no language.
+// Filler replaces a word that has occurred often enough. It equals no word, nor anything that Scoped makes: both begin
+// with a character of no language.
 const Filler = scopes + "x"
 
 const scopes = "\ue000"
 
-// Scoped is a word that says where a message is, beside those that it is made of:
-// kind is a letter.
+// Scoped returns a word that says where a message belongs, in addition to its own words; kind is a letter.
 func Scoped(kind string, value []byte) string {
 	const digits = "0123456789abcdef"
 	out := make([]byte, 0, len(scopes)+1+2*len(value))
@@ -33,7 +32,7 @@ func Scoped(kind string, value []byte) string {
 	return string(out)
 }
 
-// maxScopeBytes bounds the value in such a word: PostgreSQL takes 2,046 bytes.
+// maxScopeBytes bounds the value in such a word: PostgreSQL accepts 2,046 bytes.
 const maxScopeBytes = 512
 
 // EntryOf prepares a text.
@@ -69,19 +68,17 @@ func hashOf(word string) uint32 {
 	return h.Sum32()
 }
 
-// The weights of Okapi BM25 (Robertson and Zaragoza, The Probabilistic Relevance
-// Framework, 2009), with a fixed length in place of the average: what a message
-// scores depends on the message and the query alone, so that it is the same on every
-// database, stays so while others come and go, and says nothing of what somebody may
-// not see.
+// The weights of Okapi BM25 (Robertson and Zaragoza, The Probabilistic Relevance Framework, 2009), with a fixed length
+// instead of the average: a message's score depends only on the message and the query, so that it is the same on every
+// database, stays the same while others come and go, and reveals nothing about hidden messages.
 const (
 	saturation = 1.2
 	lengthPart = 0.75
 	usualWords = 120
 )
 
-// Score says how well an entry that was found fits: the more often the words occur
-// in a shorter text the better. counts are of the entry.
+// Score returns how well a found entry fits: more occurrences of the words in a shorter text score higher. counts
+// belong to the entry.
 func Score(counts []byte, terms []store.SearchTerm) float64 {
 	length, n := binary.Uvarint(counts)
 	if n <= 0 {
@@ -103,7 +100,7 @@ func Score(counts []byte, terms []store.SearchTerm) float64 {
 	return sum
 }
 
-// timesOf is how often a word occurs that does so at all; 1 for the beginning of one.
+// timesOf returns how often a word that occurs does so; 1 for a prefix.
 func timesOf(often []byte, word string) int {
 	wanted := hashOf(word)
 	for ; len(often) >= 5; often = often[5:] {

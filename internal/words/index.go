@@ -8,17 +8,17 @@ import (
 	"example.org/parley/store"
 )
 
-// Log is a log as an index finds it: what it holds, and how far that is indexed.
+// Log is the state of a log for indexing: its contents, and how far they are indexed.
 type Log struct {
-	WorkspaceID, SessionID, LogID parley.ID // the session is the one that writes it
+	WorkspaceID, SessionID, LogID parley.ID // the session that writes it
 	CreatedAt                     parley.Time
-	Begins, End                   int64     // sequences behind which it begins and up to which it is to be indexed
-	Title                         string    // of that session, as what follows
-	OwnerID, AgentID, ProjectID   parley.ID // zero of one that is gone
+	Begins, End                   int64     // it begins after Begins and is to be indexed up to End
+	Title                         string    // the session's, like the following fields
+	OwnerID, AgentID, ProjectID   parley.ID // zero if deleted
 	Visible                       bool      // to the workspace
 
-	Known      bool      // the index has seen it before; then
-	Through    int64     // is the sequence up to which it is indexed,
+	Known      bool      // the index already has it; then
+	Through    int64     // it is indexed up to this sequence,
 	Titled     string    // with this title,
 	PlacedIn   parley.ID // in this project
 	PlacedOpen bool      // and visible to the workspace
@@ -29,13 +29,13 @@ func (l *Log) Behind() bool {
 	return !l.Known || l.Through < l.End || l.Title != l.Titled || l.Moved()
 }
 
-// Moved reports whether what is indexed would be looked for in vain where the log is
-// now. What left a place needs no care: who looks there is not shown it.
+// Moved reports whether a search for the log at its present place would miss what is indexed. Entries under a former
+// place do no harm: a search there does not show them.
 func (l *Log) Moved() bool {
 	return l.Known && (l.Visible && !l.PlacedOpen || !l.ProjectID.IsZero() && l.ProjectID != l.PlacedIn)
 }
 
-// Row is something to be indexed.
+// Row is one entry to index.
 type Row struct {
 	SessionID, LogID parley.ID
 	Sequence         int64     // 0: the title
@@ -47,12 +47,12 @@ type Row struct {
 	Scopes           []string
 }
 
-// TitleRow is the row of a log's title; false when it has no words.
+// TitleRow returns the row of a log's title; false if it has no words.
 func (l *Log) TitleRow() (Row, bool) {
 	return l.row(Row{CreatedAt: l.CreatedAt}, l.Title)
 }
 
-// MessageRow is the row of a message; false for one that is not to be found.
+// MessageRow returns the row of a message; false for one that searches never find.
 func (l *Log) MessageRow(m *parley.Message) (Row, bool) {
 	if m.Internal {
 		return Row{}, false
@@ -89,7 +89,7 @@ func (l *Log) row(r Row, text string) (Row, bool) {
 	return r, true
 }
 
-// The kinds of words that say where a message is.
+// The kinds of words that say where a message belongs.
 const (
 	ofWorkspace = "w"
 	ofLog       = "l"
@@ -104,17 +104,15 @@ const (
 // MaxBorrowed bounds the logs of Borrowed.
 const MaxBorrowed = 256
 
-// Place is where a query looks, as far as the index of words knows.
+// Place is where a query searches, as far as the index knows.
 type Place struct {
-	Logs []parley.ID // of the session that it names, if it names one
-	// Borrowed are logs that the scope sees through forks alone: who wrote them, for
-	// which agent and in which project, is another matter. With more than MaxBorrowed
-	// of them the index does not tell who sees what, and every match is looked at.
+	Logs []parley.ID // logs of the named session, if any
+	// Borrowed are logs that the scope sees only through forks, whoever wrote them, for whatever agent and project.
+	// With more than MaxBorrowed of them the index does not restrict visibility, and every match is checked.
 	Borrowed []parley.ID
 }
 
-// Scopes are the groups of words that say where a query looks; of each one has to be
-// there.
+// Scopes returns the groups of words that say where a query searches; a match needs one word of each group.
 func (p Place) Scopes(scope store.Scope, q *store.SearchQuery) [][]string {
 	groups := [][]string{{Scoped(ofWorkspace, scope.WorkspaceID[:])}}
 	if len(q.Roles) > 0 {
@@ -155,13 +153,13 @@ func (p Place) with(logs []parley.ID, group ...string) []string {
 // Candidate is a match before it is ranked.
 type Candidate struct {
 	MessageID parley.ID // zero: a title
-	SessionID parley.ID // that it is shown for
+	SessionID parley.ID // the session that it is shown for
 	CreatedAt parley.Time
 	Counts    []byte
 	Score     float64
 }
 
-// ID names a candidate.
+// ID identifies a candidate.
 func (c *Candidate) ID() parley.ID {
 	if c.MessageID.IsZero() {
 		return c.SessionID
@@ -169,10 +167,9 @@ func (c *Candidate) ID() parley.ID {
 	return c.MessageID
 }
 
-// Rank puts matches in order, best first, those alike by time and then by id, and
-// cuts the page that a query asks for. Titles of sessions that have a message among
-// the matches are left out. The page begins behind the hit that the query names, at
-// the place that this has now; if that is gone, at the place that it had.
+// Rank orders matches, best first, equal ones by time and then by id, and cuts the page that a query requests. It
+// leaves out titles of sessions with a message among the matches. The page begins after the hit named by the query, at
+// that hit's present rank; if the hit is gone, at its former rank.
 func Rank(matches []Candidate, q *store.SearchQuery) (page []Candidate, best float64, more bool) {
 	spoken := map[parley.ID]bool{}
 	for i := range matches {

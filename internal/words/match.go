@@ -7,9 +7,8 @@ import (
 	"example.org/parley/store"
 )
 
-// FTS5 writes a query for SQLite, over the columns words and scope. Only prepared
-// words and those of Scoped come into it, each between quotes. scopes are groups of
-// which one word each must be there.
+// FTS5 writes a query for SQLite, over the columns words and scope. It contains only prepared words and those of
+// Scoped, each in quotes. A match needs one word of each group in scopes.
 func FTS5(terms []store.SearchTerm, scopes [][]string) string {
 	var with, without []string
 	for _, term := range terms {
@@ -37,7 +36,7 @@ func FTS5(terms []store.SearchTerm, scopes [][]string) string {
 	return query
 }
 
-// TSQuery writes the same query for PostgreSQL, as text of a tsquery.
+// TSQuery writes the same query for PostgreSQL, as the text of a tsquery.
 func TSQuery(terms []store.SearchTerm, scopes [][]string) string {
 	parts := make([]string, 0, len(terms)+len(scopes))
 	for _, term := range terms {
@@ -64,8 +63,8 @@ func TSQuery(terms []store.SearchTerm, scopes [][]string) string {
 	return strings.Join(parts, " & ")
 }
 
-// TSVector writes an entry for PostgreSQL, as text of a tsvector: the words with
-// their places, and those that say where it is.
+// TSVector writes an entry for PostgreSQL, as the text of a tsvector: the words with their positions, and those that
+// say where it belongs.
 func (e Entry) TSVector(scopes []string) string {
 	places := make(map[string][]int, len(e.Words))
 	order := make([]string, 0, len(e.Words))
@@ -93,8 +92,8 @@ func (e Entry) TSVector(scopes []string) string {
 	return out.String()
 }
 
-// quotedBy puts a word between quotes. No word holds one; it is doubled all the
-// same, so that what this writes is one word whatever comes.
+// quotedBy puts a word in quotes. No word contains one; quotes are doubled all the same, so that the output is always a
+// single word.
 func quotedBy(quote, word string) string {
 	return quote + strings.ReplaceAll(word, quote, quote+quote) + quote
 }

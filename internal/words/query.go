@@ -11,17 +11,15 @@ import (
 
 // The bounds of a query.
 const (
-	MaxQueryBytes = 1024 // of what a person wrote
-	MaxQueryWords = 32   // in it
-	MinPrefix     = 3    // letters from which on the last word may go on
+	MaxQueryBytes = 1024 // bytes of the query
+	MaxQueryWords = 32   // words in it
+	MinPrefix     = 3    // letters from which the last word counts as a prefix
 )
 
-// Parse reads what a person looks for: words, all of which must occur; "a phrase";
-// -without or -"without a phrase". A word that is written with a sign between, such
-// as read_session, is a phrase. The last word may be the beginning of one, also in a
-// phrase whose quote is still open, unless a space or a quote stands behind it or it
-// is shorter than MinPrefix. CodeInvalid, by field q, for what nothing can be found
-// by, with a sentence that says what to write.
+// Parse reads a person's query: words, all of which must occur; "a phrase"; -without or -"without a phrase". A word
+// with a sign inside, such as read_session, is a phrase. The last word may be a prefix, also in a phrase whose quote is
+// still open, unless a space or a quote follows it or it is shorter than MinPrefix. A query that can find nothing is
+// CodeInvalid, with field q and a sentence that says what to write.
 func Parse(query string) ([]store.SearchTerm, error) {
 	switch {
 	case len(query) > MaxQueryBytes:
@@ -54,26 +52,25 @@ func Parse(query string) ([]store.SearchTerm, error) {
 		}
 	}
 	if len(terms) > 0 {
-		return nil, parley.InvalidField("q", "says only what is not to be found; write a word that is, as well")
+		return nil, parley.InvalidField("q", "says only what to exclude; add a word to find")
 	}
 	return nil, parley.InvalidField("q", "holds no word; write letters or digits that occur in a message")
 }
 
-// last reports whether a query ends in a word that may be still being written.
+// last reports whether a query ends in a word that may still be being typed.
 func last(query string) bool {
 	r, _ := utf8.DecodeLastRuneInString(query)
 	return inWord(r)
 }
 
-// piece is a part of a query between spaces, or between quotes.
+// piece is a part of a query between spaces or quotes.
 type piece struct {
 	text    string
 	without bool
-	open    bool // not between two quotes
+	open    bool // without a closing quote
 }
 
-// cut takes the next piece off a query. Only quotes stand for themselves; one that
-// is not closed reaches to the end.
+// cut takes the next piece off a query. Only quotes are special; an unclosed one reaches to the end.
 func cut(query string) (piece, string) {
 	query = strings.TrimLeftFunc(query, unicode.IsSpace)
 	var found piece
@@ -94,9 +91,8 @@ func cut(query string) (piece, string) {
 	return found, query[end:]
 }
 
-// term is what a piece asks for. The last character of a run asks for nothing that
-// the pair before it has not asked for; a character alone asks for every pair that
-// begins with it.
+// term returns what a piece searches for. The last character of a run adds nothing to the pair before it; a single
+// character matches every pair that begins with it.
 func (p piece) term() store.SearchTerm {
 	term := store.SearchTerm{Without: p.without}
 	words := Split(p.text)

@@ -11,15 +11,14 @@ import (
 // The size of a snippet, in characters.
 const (
 	SnippetRunes = 240
-	leadRunes    = 60 // of them before the first word that was found
+	leadRunes    = 60 // before the first match
 )
 
-// Mark is a stretch of a snippet, in Unicode code points: [from, to).
+// Mark is a match in a snippet, in Unicode code points: [from, to).
 type Mark [2]int
 
-// Snippet cuts the piece out of a text that shows the most of what was looked for,
-// white space made one space, and marks it there. A text that holds nothing of it is
-// shown from its beginning.
+// Snippet cuts the part of a text that shows the most matches, with white space made one space, and marks them. A text
+// without matches is shown from its beginning.
 func Snippet(text string, terms []store.SearchTerm) (snippet string, marks []Mark) {
 	text = Clipped(text)
 	found := occurrences(Split(text), terms)
@@ -66,8 +65,7 @@ func Snippet(text string, terms []store.SearchTerm) (snippet string, marks []Mar
 	return strings.TrimRight(out.String(), " "), marks
 }
 
-// backed is where a snippet begins that shows a word: a little before it, where a
-// word begins.
+// backed returns where a snippet that shows a word begins: a little before it, at the beginning of a word.
 func backed(text string, at int) int {
 	from, runes := at, 0
 	for from > 0 && runes < leadRunes {
@@ -90,11 +88,10 @@ func backed(text string, at int) int {
 	return from
 }
 
-// occurrence is a place in a text of something looked for, in bytes.
+// occurrence is the position of a match in a text, in bytes.
 type occurrence struct{ from, to, term int }
 
-// densest is the first of the occurrences with which the stretch begins that holds
-// the most different terms.
+// densest returns the first of the occurrences that begins the stretch with the most different terms.
 func densest(text string, found []occurrence) int {
 	best, most := 0, 0
 	for i := range found {
@@ -115,11 +112,10 @@ func densest(text string, found []occurrence) int {
 	return best
 }
 
-// maxOccurrences bounds the places that a snippet is chosen among.
+// maxOccurrences bounds the matches considered for a snippet.
 const maxOccurrences = 512
 
-// occurrences are the places of what is looked for, in order and apart from each
-// other.
+// occurrences returns the positions of matches, in order and without overlap.
 func occurrences(words []Word, terms []store.SearchTerm) (found []occurrence) {
 	for at := 0; at < len(words) && len(found) < maxOccurrences; at++ {
 		length, of := 0, 0
@@ -141,7 +137,7 @@ func occurrences(words []Word, terms []store.SearchTerm) (found []occurrence) {
 	return found
 }
 
-// stands reports whether a text goes on with a term.
+// stands reports whether a text continues with a term.
 func stands(words []Word, term store.SearchTerm) bool {
 	if len(words) < len(term.Words) {
 		return false

@@ -5,23 +5,23 @@ import (
 	"example.org/parley/store"
 )
 
-// Stretch is a piece of a log that is being indexed.
+// Stretch is a part of a log being indexed.
 type Stretch struct {
 	Log
-	Shared bool  // its session is gone: it is indexed as far as forks share it
-	To     int64 // sequence up to which it is prepared
+	Shared bool  // its session is deleted: index it as far as forks share it
+	To     int64 // prepared up to this sequence
 	Rows   []Row
 }
 
-// News reports whether there is anything to be written.
+// News reports whether there is anything to write.
 func (s *Stretch) News() bool {
 	return s.To > s.Through || !s.Known || s.Title != s.Titled || s.Moved()
 }
 
-// Budget is what one transaction may still take.
+// Budget is what one transaction may still write.
 type Budget struct{ messages, bytes int }
 
-// NewBudget is that of a whole transaction.
+// NewBudget returns the budget of a whole transaction.
 func NewBudget() Budget {
 	return Budget{messages: store.SearchBatch, bytes: store.SearchBatchBytes}
 }
@@ -29,8 +29,7 @@ func NewBudget() Budget {
 // Spent reports whether nothing more fits.
 func (b *Budget) Spent() bool { return b.messages <= 0 || b.bytes <= 0 }
 
-// Begin begins a stretch: with its title, if that is another than the one that is
-// indexed.
+// Begin begins a stretch with its title, if that differs from the indexed one.
 func (b *Budget) Begin(s *Stretch) {
 	s.To = s.Through
 	if !s.Known {
@@ -42,11 +41,11 @@ func (b *Budget) Begin(s *Stretch) {
 	}
 }
 
-// Clear spends the budget on forgetting what is indexed of a log that was moved.
+// Clear spends the budget on removing the entries of a moved log.
 func (b *Budget) Clear(s *Stretch) { s.To, b.messages = s.Through, 0 }
 
-// Take adds the next message of a stretch; false for one that is not settled, which
-// ends it for now, or when nothing more fits.
+// Take adds the next message of a stretch; false for an unsettled message, which ends the stretch for now, or when
+// nothing more fits.
 func (b *Budget) Take(s *Stretch, m *parley.Message) bool {
 	if b.Spent() || !m.Status.Settled() {
 		return false

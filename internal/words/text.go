@@ -8,10 +8,9 @@ import (
 	"example.org/parley"
 )
 
-// TextOf is what of a message can be found and shown: the text of users, assistants
-// (a refusal too, reasoning not), summaries and imported system messages; of a tool
-// call its tool and the strings in its arguments, of a result the strings in it and
-// the error. Parts stand in lines of their own.
+// TextOf returns the searchable text of a message: the text of users, assistants (including refusals, not reasoning),
+// summaries and imported system messages; for a tool call its tool and the strings in its arguments, for a result the
+// strings in it and the error. Each part has lines of its own.
 func TextOf(role parley.Role, toolName string, content []byte) string {
 	var parts []string
 	add := func(text string) {
@@ -67,13 +66,13 @@ func TextOf(role parley.Role, toolName string, content []byte) string {
 	return strings.Join(parts, "\n")
 }
 
-// appendStrings adds the strings of a JSON value in their order, names of fields
-// left out, until there is more than a message is searched for.
+// appendStrings adds the strings of a JSON value in order, without names of fields, until it has more than is searched
+// of a message.
 func appendStrings(parts []string, raw json.RawMessage) []string {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	size := 0
-	var inside []bool // of each open value: an object
-	name := false     // what comes next is the name of a field
+	var inside []bool // for each open value: whether it is an object
+	name := false     // the next token is the name of a field
 	for size < MaxTextBytes {
 		token, err := decoder.Token()
 		if err != nil {
@@ -98,7 +97,7 @@ func appendStrings(parts []string, raw json.RawMessage) []string {
 	return parts
 }
 
-// Clipped is the beginning of a text that is searched.
+// Clipped returns the searched beginning of a text.
 func Clipped(text string) string {
 	if len(text) <= MaxTextBytes {
 		return text

@@ -22,24 +22,23 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// The bounds of what is made into words.
+// The bounds of indexed text.
 const (
-	MaxWordRunes = 64       // of a word; what is longer is told apart by these alone
-	MaxTextBytes = 32 << 10 // of a message's text; what is behind it is not found
-	MaxWords     = 16_000   // of a message: PostgreSQL counts places up to 16,383
-	MaxRepeats   = 255      // places that one word has in a message: PostgreSQL keeps no more
+	MaxWordRunes = 64       // of a word; longer words are distinguished by these alone
+	MaxTextBytes = 32 << 10 // of a message's text; the rest is not found
+	MaxWords     = 16_000   // per message: PostgreSQL counts positions up to 16,383
+	MaxRepeats   = 255      // positions of one word in a message: PostgreSQL keeps no more
 )
 
 // Word is a word of a text.
 type Word struct {
 	Text     string // folded
-	From, To int    // where it stands, UTF-8 bytes
-	Pair     bool   // of a script without spaces: a character and the one behind it
-	Last     bool   // of such a script: the last character of a run, alone
+	From, To int    // its position, UTF-8 bytes
+	Pair     bool   // in a script without spaces: a character and the next one
+	Last     bool   // in such a script: the last character of a run, alone
 }
 
-// Split gives the words of a text in order, at most MaxWords. A word that folds to
-// nothing is left out.
+// Split returns the words of a text in order, at most MaxWords. It leaves out a word that folds to nothing.
 func Split(text string) []Word {
 	words := make([]Word, 0, min(len(text)/6+1, MaxWords))
 	for at := 0; at < len(text) && len(words) < MaxWords; {
@@ -68,7 +67,7 @@ func Split(text string) []Word {
 	return words[:min(len(words), MaxWords)]
 }
 
-// appendPairs adds a word for each character of a run: itself and the one behind.
+// appendPairs adds a word for each character of a run: it and the next one.
 func appendPairs(words []Word, text string, from, to int) []Word {
 	for from < to && len(words) < MaxWords {
 		first := from + characterAt(text[from:to])
@@ -81,7 +80,7 @@ func appendPairs(words []Word, text string, from, to int) []Word {
 	return words
 }
 
-// characterAt is how many bytes a letter and the marks on it take.
+// characterAt returns how many bytes a letter and its marks take.
 func characterAt(text string) int {
 	end := 0
 	for end < len(text) {
@@ -94,7 +93,7 @@ func characterAt(text string) int {
 	return end
 }
 
-// clipped is the beginning of a word that counts.
+// clipped returns the part of a word that counts.
 func clipped(word string) string {
 	if len(word) <= MaxWordRunes {
 		return word
@@ -108,13 +107,13 @@ func clipped(word string) string {
 	return word
 }
 
-// fold makes one form of a word's many.
+// fold reduces the forms of a word to one.
 func fold(word string, ascii bool) string {
 	if ascii {
 		return strings.ToLower(word)
 	}
 	folded := cases.Fold().String(norm.NFKD.String(word))
-	folded = norm.NFKD.String(strings.ToLower(folded)) // Cherokee folds upward, and its capitals not at all
+	folded = norm.NFKD.String(strings.ToLower(folded)) // Cherokee folds to upper case, and its capitals not at all
 	folded = strings.Map(func(r rune) rune {
 		if accent(r) || !inWord(r) {
 			return -1
@@ -134,17 +133,16 @@ func inWord(r rune) bool {
 
 func isMark(r rune) bool { return r >= 0x300 && unicode.IsMark(r) }
 
-// accent reports whether a mark changes how a letter is spoken, not which it is:
-// those of Latin, Greek and Cyrillic, and the vowel points of Arabic and Hebrew. The
-// marks of other scripts are letters in all but name.
+// accent reports whether a mark changes how a letter is spoken, but not which letter it is: those of Latin, Greek and
+// Cyrillic, and the vowel points of Arabic and Hebrew. The marks of other scripts are letters in effect.
 func accent(r rune) bool {
 	return 0x300 <= r && r <= 0x36f || 0x591 <= r && r <= 0x5c7 || 0x610 <= r && r <= 0x61a ||
 		0x64b <= r && r <= 0x65f ||
 		r == 0x670
 }
 
-// paired reports whether a letter is of a script that parts no words, or whose
-// words have their endings attached.
+// paired reports whether a letter belongs to a script that does not separate words, or whose words have their endings
+// attached.
 func paired(r rune) bool {
 	return r >= 0xe00 &&
 		unicode.In(

@@ -50,8 +50,7 @@ func TestWordsAreFoldedAndParted(t *testing.T) {
 	}
 }
 
-// Words stand where they say, in order, and what is kept of them is made of nothing
-// that a database could take for an operator.
+// Words are at their stated positions, in order, and contain nothing that a database could take for an operator.
 func TestWordsStandWhereTheySay(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -123,8 +122,7 @@ func TestQueriesAreRead(t *testing.T) {
 	}
 }
 
-// Whatever is asked for is read within its bounds or refused by its field, and what
-// the databases are given is words between quotes.
+// Every query is parsed within its bounds or refused with its field, and the databases get only words in quotes.
 func TestOddQueriesAreReadOrRefused(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -141,7 +139,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, query string) { readOrRefused(t, query) })
 }
 
-// FuzzSnippet: a snippet is of the text, and its marks lie in it.
+// FuzzSnippet: a snippet is a part of the text, and its marks lie within it.
 func FuzzSnippet(f *testing.F) {
 	f.Add("Rain in Lisbon, and more rain.", "rain")
 	f.Add("東京\x00\xff", "東京")
@@ -237,7 +235,7 @@ func markedIn(text string, marks []Mark) (marked []string) {
 	return marked
 }
 
-// Marks lie in the snippet, apart from each other and in order; a snippet is bounded.
+// Marks lie within the snippet, in order and without overlap; a snippet is bounded.
 func TestMarksLieInTheirSnippet(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -263,7 +261,7 @@ func TestMarksLieInTheirSnippet(t *testing.T) {
 	})
 }
 
-// The order of hits: what says it more often, in less.
+// The order of hits: more occurrences in shorter texts come first.
 func TestScores(t *testing.T) {
 	t.Parallel()
 	score := func(text, query string) float64 {
@@ -289,7 +287,7 @@ func TestScores(t *testing.T) {
 	}
 }
 
-// What can be found of a message: strings, and no names of fields.
+// The searchable text of a message: strings, but no names of fields.
 func TestTextOf(t *testing.T) {
 	t.Parallel()
 	for content, test := range map[string]struct {

@@ -1,8 +1,8 @@
 // Package anthropic implements model.Model over Anthropic's Messages API.
 //
-// It owns that wire format: it encodes requests, decodes events into chunks, and keeps thinking
-// blocks with their signatures byte for byte. Package wire owns deadlines, redaction and the
-// meaning of failures. The conversation belongs to the caller; nothing is kept between calls.
+// It owns that wire format: it encodes requests, decodes events into chunks, and keeps thinking blocks with their
+// signatures byte for byte. Package wire owns deadlines, redaction and the meaning of failures. The conversation
+// belongs to the caller; the package keeps nothing between calls.
 package anthropic
 
 import (
@@ -19,17 +19,17 @@ import (
 // DefaultBaseURL is Anthropic's own.
 const DefaultBaseURL = "https://api.anthropic.com"
 
-// DefaultName is the provider name that Anthropic's own models have.
+// DefaultName is the provider name of Anthropic's own models.
 const DefaultName = "anthropic"
 
-// apiVersion is the version of the wire that this package speaks.
+// apiVersion is the API version that this package speaks.
 const apiVersion = "2023-06-01"
 
-// Options say whose models these are and how to reach them.
+// Options name a provider and say how to reach it.
 type Options struct {
 	Name       string        // the provider's name in model ids; DefaultName when empty
 	BaseURL    string        // without /v1; DefaultBaseURL when empty
-	APIKey     string        // sent as x-api-key; none is sent when empty
+	APIKey     string        // sent as x-api-key unless empty
 	HTTPClient *http.Client  // its own client with many connections when nil
 	FirstToken time.Duration // from sending to the first content; 0: wire.DefaultFirstToken
 	Idle       time.Duration // between bytes of an answer; 0: wire.DefaultIdle
@@ -43,7 +43,7 @@ type Model struct {
 
 var _ model.Model = (*Model)(nil)
 
-// New makes the Model of a provider; CodeInvalid when its base URL is none.
+// New makes the Model of a provider; CodeInvalid if its base URL is invalid.
 func New(o Options) (*Model, error) {
 	if o.Name == "" {
 		o.Name = DefaultName
@@ -69,19 +69,18 @@ func New(o Options) (*Model, error) {
 // Name is the provider's name.
 func (m *Model) Name() string { return m.name }
 
-// Close closes the connections that no answer uses.
+// Close closes unused connections.
 func (m *Model) Close() { m.endpoint.Close() }
 
-// Stream sends an encoded request and yields its answer, see model.Model. A
-// redacted thinking block comes as a ChunkReasoning with empty text, which
-// opens its block, and its ChunkProviderData.
+// Stream sends an encoded request and yields its answer, see model.Model. A redacted thinking block arrives as a
+// ChunkReasoning with empty text, which opens its block, and its ChunkProviderData.
 func (m *Model) Stream(ctx context.Context, encoded model.EncodedRequest) iter.Seq2[model.Chunk, error] {
 	return m.endpoint.Stream(ctx, encoded.Body, func() wire.Decoder { return &decoder{run: none} })
 }
 
-// Warms implements model.Model: what is marked is kept for everybody with
-// the same credential, from 1,024 tokens on (some models: from 2,048 or 4,096 on).
+// Warms implements model.Model: marked content is cached for everybody with the same credential, from 1,024 tokens on
+// (for some models from 2,048 or 4,096).
 func (m *Model) Warms(parley.ModelID) (least int, why string) { return leastCached, "" }
 
-// leastCached is the shortest beginning that is kept, in tokens.
+// leastCached is the shortest beginning that is cached, in tokens.
 const leastCached = 1024

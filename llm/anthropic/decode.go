@@ -10,16 +10,15 @@ import (
 	"example.org/parley/model"
 )
 
-// none is the number of no block.
+// none stands for the absence of a block number.
 const none = -1
 
-// decoder folds the events of one message. Blocks of the wire become blocks of
-// the answer, but for text blocks in a row, which are one: the wire cuts text
-// where citations begin.
+// decoder folds the events of one message. Blocks of the wire become blocks of the answer, except that consecutive text
+// blocks become one: the wire splits text where citations begin.
 type decoder struct {
 	scan    wire.Scanner
 	blocks  int
-	run     int // the text block that goes on, or none
+	run     int // the current text block, or none
 	slots   []*slot
 	usage   counted
 	called  bool
@@ -33,30 +32,30 @@ type slot struct {
 	index  int64
 	kind   blockKind
 	block  int  // none for a block that Parley does not show
-	closed bool // its stop has come; text that follows it is not thrown away
+	closed bool // its stop has arrived; later text is still accepted
 	runes  wire.Runes
 
-	thinking, signature []byte // as they came, for the way back
+	thinking, signature []byte // unchanged, to be sent back
 	redacted            string
 	id                  string
 	characters          int // of its text that have gone into chunks
 	cited               []parley.Citation
 	arguments           []byte
-	given               []byte // the input that the block began with, when it is not empty
+	given               []byte // the input in the block's start, if not empty
 }
 
 // blockKind is the kind of a content block.
 type blockKind uint8
 
 const (
-	blockOther blockKind = iota // kept from the answer: the provider's own tools
+	blockOther blockKind = iota // not shown: the provider's own tools
 	blockText
 	blockThinking
 	blockRedacted
 	blockToolUse
 )
 
-// event is what any event may hold. Its slices are void after the next one.
+// event holds the fields of any event. Its slices are valid until the next event.
 type event struct {
 	kind, deltaKind                    []byte
 	index                              int64
@@ -71,7 +70,7 @@ type startedBlock struct {
 	kind, id, name, text, thinking, signature, data, input []byte
 }
 
-// Decode takes one event in.
+// Decode reads one event.
 func (d *decoder) Decode(frame sse.Frame, chunks []model.Chunk) ([]model.Chunk, bool, error) {
 	data := bytes.TrimSpace(frame.Data)
 	if len(data) == 0 {
@@ -110,10 +109,10 @@ func (d *decoder) Decode(frame sse.Frame, chunks []model.Chunk) ([]model.Chunk, 
 	return chunks, false, nil
 }
 
-// Complete is false until message_stop, with which the answer is over anyway.
+// Complete is false until message_stop, which ends the answer anyway.
 func (d *decoder) Complete() bool { return d.stopped }
 
-// End refuses a wire without message_stop, after what was held back.
+// End refuses a wire without message_stop, after yielding what was held back.
 func (d *decoder) End(chunks []model.Chunk) ([]model.Chunk, error) {
 	for _, s := range d.slots {
 		chunks = s.flush(chunks)
@@ -124,7 +123,7 @@ func (d *decoder) End(chunks []model.Chunk) ([]model.Chunk, error) {
 // begin opens a content block.
 func (d *decoder) begin(chunks []model.Chunk, e *event) []model.Chunk {
 	b := &e.block
-	chunks = d.stop(chunks, e.index) // a block that was never stopped
+	chunks = d.stop(chunks, e.index) // the previous block was never stopped
 	s := &slot{index: e.index, kind: kindOf(b.kind), block: none}
 	d.slots = append(d.slots, s)
 	switch s.kind {
@@ -152,7 +151,7 @@ func (d *decoder) begin(chunks []model.Chunk, e *event) []model.Chunk {
 	return chunks
 }
 
-// number gives a slot the next block, which ends a run of text.
+// number gives a slot the next block number, which ends a run of text.
 func (d *decoder) number(s *slot) {
 	s.block = d.blocks
 	d.blocks++
@@ -189,7 +188,7 @@ func (d *decoder) delta(chunks []model.Chunk, e *event) []model.Chunk {
 	return chunks
 }
 
-// text appends to a text block, which is numbered when it first says something.
+// text appends to a text block, which gets its number with its first text.
 func (d *decoder) text(chunks []model.Chunk, s *slot, fragment []byte) []model.Chunk {
 	if len(fragment) == 0 {
 		return chunks
@@ -213,7 +212,7 @@ func (d *decoder) thinking(chunks []model.Chunk, s *slot, fragment []byte) []mod
 	return s.append(chunks, model.ChunkReasoning, fragment)
 }
 
-// append appends what a fragment completes.
+// append appends the text completed by a fragment.
 func (s *slot) append(chunks []model.Chunk, kind model.ChunkKind, fragment []byte) []model.Chunk {
 	if text := s.runes.Join(fragment); text != "" {
 		s.count(text)
@@ -288,7 +287,7 @@ func (d *decoder) cite(chunks []model.Chunk, s *slot) []model.Chunk {
 	return chunks
 }
 
-// close appends the rest of a block, and what the way back needs.
+// close appends the rest of a block, and the data to send back.
 func (s *slot) close(chunks []model.Chunk) []model.Chunk {
 	if s.closed {
 		return s.flush(chunks)
@@ -355,8 +354,8 @@ func kindOf(name []byte) blockKind {
 	}
 }
 
-// finishOf maps the stop reasons. pause_turn is an answer that the provider
-// would go on with in another request: it is not complete, as one that was cut.
+// finishOf maps the stop reasons. pause_turn marks an answer that the provider would continue in another request: it is
+// incomplete, like one that was cut.
 func finishOf(reason string) parley.FinishReason {
 	switch reason {
 	case "tool_use":

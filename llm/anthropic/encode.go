@@ -11,39 +11,34 @@ import (
 	"example.org/parley/model"
 )
 
-// EncoderVersion is the version of the bytes that Encode makes. A change of
-// those bytes takes a new number; the golden tests hold the old ones. Version 2
-// puts tools and system prompt before the messages and marks what is to be cached.
+// EncoderVersion is the version of the bytes that Encode makes. Changing those bytes needs a new number; the golden
+// tests keep the old ones. Version 2 puts tools and system prompt before the messages and marks what to cache.
 const EncoderVersion = 2
 
-// DefaultMaxTokens is the bound of an answer that names none, in tokens, apart
-// from its thinking. The wire demands a bound.
+// DefaultMaxTokens is the default bound of an answer, in tokens, apart from its thinking. The wire requires a bound.
 const DefaultMaxTokens = 8192
 
 // maxSearches bounds the provider's own web search within one answer.
 const maxSearches = 5
 
-// openingText stands before a conversation whose window begins with the
-// assistant: the wire wants a user's message first.
+// openingText precedes a conversation whose window begins with the assistant: the wire requires a user's message first.
 const openingText = "(The conversation began earlier.)"
 
-// Encode makes the body of a Messages request. Fields have a fixed order: tools,
-// the system prompt, the messages, and then what changes from call to call, so that
-// a longer conversation begins with the bytes of a shorter one (up to the end of
-// its last message, which may grow where turns merge).
+// Encode makes the body of a Messages request. Fields have a fixed order: tools, the system prompt, the messages, and
+// then what changes from call to call, so that a longer conversation begins with the bytes of a shorter one (up to the
+// end of its last message, which may grow where turns merge).
 //
-// A request with a CacheKey marks four ends for the provider's cache, as many as it
-// takes: of the tools, of the system prompt, of the messages that the request before
-// had, and of all messages. The marks aside its bytes are those of one without.
+// A request with a CacheKey marks four ends for the provider's cache, the most that it accepts: of the tools, of the
+// system prompt, of the previous request's messages, and of all messages. Apart from the marks, its bytes equal those
+// of a request without a CacheKey.
 //
-// The wire's rules, and what follows from them here: a temperature goes up to
-// 1 (CodeInvalid beyond), does not go with thinking (left out) and not with
-// top_p (left out beside a temperature); seeds are unknown (left out).
+// The wire's rules have these consequences: temperatures go up to 1 (CodeInvalid beyond), and are left out with
+// thinking; top_p is left out beside a temperature; seeds are unknown and left out.
 func (m *Model) Encode(request model.Request) (model.EncodedRequest, error) {
 	return m.EncodeAs(EncoderVersion, request)
 }
 
-// EncodeAs is Encode as a version of it was.
+// EncodeAs is Encode as it was in an earlier version.
 func (m *Model) EncodeAs(version int, request model.Request) (model.EncodedRequest, error) {
 	if version < 1 || version > EncoderVersion {
 		return model.EncodedRequest{}, parley.InvalidField("encoder_version", "this wire has no encoder %d", version)
@@ -84,8 +79,8 @@ func (m *Model) EncodeAs(version int, request model.Request) (model.EncodedReque
 	return model.EncodedRequest{Model: request.Model, Body: b, Version: version}, nil
 }
 
-// appendSystem appends the system prompt: as the one block of a list, which can be
-// marked, or as the string that it was first.
+// appendSystem appends the system prompt: as a list of one block, which can be marked, or as a string, as in the first
+// version.
 func appendSystem(b []byte, request model.Request, first bool) []byte {
 	if request.System == "" || !first && strings.TrimSpace(request.System) == "" { // the wire refuses blank blocks
 		return b
@@ -102,7 +97,7 @@ func appendSystem(b []byte, request model.Request, first bool) []byte {
 }
 
 func appendSampling(b []byte, p parley.Parameters, thinking bool) ([]byte, error) {
-	const thinkingTopP = 0.95 // the least that goes with thinking
+	const thinkingTopP = 0.95 // the least allowed with thinking
 	switch {
 	case p.Temperature != nil && *p.Temperature > 1:
 		return nil, parley.InvalidField("temperature", "this provider accepts 0 to 1")
@@ -114,12 +109,12 @@ func appendSampling(b []byte, p parley.Parameters, thinking bool) ([]byte, error
 	return b, nil
 }
 
-// appendWishes appends what a request says beside its sampling: of its tools, of the
-// answer's end, and to the provider. What says nothing adds nothing.
+// appendWishes appends a request's options besides sampling: about its tools, the answer's end, and the provider. Unset
+// options add nothing.
 func appendWishes(b []byte, request model.Request, thinking bool) ([]byte, error) {
 	p := request.Parameters
 	if p.RequestMetadata != nil && len(*p.RequestMetadata) > 0 {
-		return nil, parley.InvalidField("request_metadata", "this provider takes none")
+		return nil, parley.InvalidField("request_metadata", "this provider accepts none")
 	}
 	b, err := appendChoice(b, request, thinking)
 	if err != nil {
@@ -140,7 +135,7 @@ func appendWishes(b []byte, request model.Request, thinking bool) ([]byte, error
 		default:
 			return nil, parley.InvalidField(
 				"service_tier",
-				"%q is not one of auto, default, which this provider takes",
+				"%q is not one of auto, default, which this provider accepts",
 				parley.Clip(*p.ServiceTier, 32),
 			)
 		}
@@ -148,7 +143,7 @@ func appendWishes(b []byte, request model.Request, thinking bool) ([]byte, error
 	return b, nil
 }
 
-// appendChoice appends tool_choice. The wire takes no forced call together with thinking.
+// appendChoice appends tool_choice. The wire allows no forced call together with thinking.
 func appendChoice(b []byte, request model.Request, thinking bool) ([]byte, error) {
 	choice, tool, err := wire.ToolChoice(request)
 	if err != nil {
@@ -157,13 +152,13 @@ func appendChoice(b []byte, request model.Request, thinking bool) ([]byte, error
 	parallel := wire.Parallel(request)
 	if choice == "" {
 		if parallel == nil || *parallel {
-			return b, nil // as many as the model likes, which is the wire's own
+			return b, nil // the model decides, which is the wire's default
 		}
 		choice = parley.ToolChoiceAuto
 	}
 	if parley.Forces(choice) && thinking {
 		return nil, parley.InvalidField(
-			"tool_choice", "this provider takes no forced tool together with thinking; leave one of them out",
+			"tool_choice", "this provider allows no forced tool together with thinking; leave one of them out",
 		)
 	}
 	kind := choice
@@ -188,7 +183,7 @@ type writer struct {
 	b    []byte
 	role string
 	ids  wire.CallIDs
-	mark bool // the block that is written next ends what is cached
+	mark bool // the next block ends the cached part
 }
 
 // block begins a content block of a role's message.
@@ -222,14 +217,14 @@ func (w *writer) end() {
 	w.b = append(w.b, '}')
 }
 
-// lastBlock is the last part of a message that the wire makes a block of, -1 for none.
+// lastBlock returns the index of the last part of a message that becomes a block of the wire, -1 for none.
 func lastBlock(message model.Message) int {
 	for i := len(message.Parts) - 1; i >= 0; i-- {
 		part := &message.Parts[i]
 		switch part.Kind {
 		case model.PartToolResult:
 			return i
-		case model.PartImage: // of a tool's result it is within that one's block
+		case model.PartImage: // in a tool's result it is inside the result's block
 			if message.Role != model.RoleTool {
 				return i
 			}
@@ -257,7 +252,7 @@ func appendMessages(b []byte, request model.Request) ([]byte, error) {
 		default:
 			return nil, parley.InvalidField(
 				"messages",
-				"%q is no role that this provider knows",
+				"%q is not a role that this provider knows",
 				parley.Clip(string(message.Role), 32),
 			)
 		}
@@ -291,7 +286,7 @@ func appendMessages(b []byte, request model.Request) ([]byte, error) {
 	return append(w.b, "]}"...), nil
 }
 
-// imagesBehind are the images at the beginning of parts.
+// imagesBehind returns the images at the beginning of parts.
 func imagesBehind(parts []model.Part) []model.Part {
 	n := 0
 	for n < len(parts) && parts[n].Kind == model.PartImage {
@@ -300,7 +295,7 @@ func imagesBehind(parts []model.Part) []model.Part {
 	return parts[:n]
 }
 
-// result writes a tool's result, which holds the images that belong to it.
+// result writes a tool's result with its images.
 func (w *writer) result(role string, part model.Part, images []model.Part) error {
 	id, err := w.ids.Result(part.CallID)
 	if err != nil {
@@ -309,7 +304,7 @@ func (w *writer) result(role string, part model.Part, images []model.Part) error
 	w.block(role)
 	w.b = parley.AppendJSONString(append(w.b, `{"type":"tool_result","tool_use_id":`...), id)
 	w.b = wire.AppendField(w.b, "content")
-	if len(images) == 0 || part.IsError { // the wire takes errors as text alone
+	if len(images) == 0 || part.IsError { // the wire accepts errors only as text
 		w.b = parley.AppendJSONString(w.b, part.Text)
 	} else {
 		w.b = append(w.b, '[')
@@ -331,7 +326,7 @@ func (w *writer) result(role string, part model.Part, images []model.Part) error
 	return nil
 }
 
-// appendImage appends an image's block, which is left open.
+// appendImage appends an image's block and leaves it open.
 func appendImage(b []byte, part model.Part) []byte {
 	b = append(append(b, `{"type":"image","source":{"type":"base64","media_type":"`...), part.MediaType...)
 	return append(base64.StdEncoding.AppendEncode(append(b, `","data":"`...), part.Data), `"}`...)
@@ -363,9 +358,8 @@ func (w *writer) part(role string, part model.Part) error {
 	return nil
 }
 
-// appendInput appends a call's arguments, which must be an object here: the
-// provider's exact text, else Parley's, and malformed ones as a text that the
-// model can see.
+// appendInput appends a call's arguments, which must be an object here: the provider's exact text, else Parley's;
+// malformed arguments become a text that the model can see.
 func appendInput(b []byte, part model.Part, exact string) []byte {
 	if wire.IsObject([]byte(exact)) {
 		return append(b, strings.TrimSpace(exact)...)
@@ -382,7 +376,7 @@ func appendInput(b []byte, part model.Part, exact string) []byte {
 	return append(parley.AppendJSONString(append(b, `{"arguments_text":`...), exact), '}')
 }
 
-// ownThinking reports that provider data are a block that this package made.
+// ownThinking reports whether provider data are a block made by this package.
 func ownThinking(data []byte) bool {
 	var block struct {
 		Type      string `json:"type"`

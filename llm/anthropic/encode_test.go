@@ -179,7 +179,8 @@ func TestEncode(t *testing.T) {
 		},
 	}...))
 	t.Run("leaves", func(t *testing.T) {
-		// Reasoning and a call's arguments go as they came; who thinks takes no sampling, others one of the two kinds.
+		// Reasoning and a call's arguments are sent as they came; with thinking no sampling is sent, otherwise one of
+		// the two kinds.
 		signed := []byte(`{"type":"thinking","thinking":"A call.","signature":"EqQB/+0="}`)
 		unsent := []string{
 			".Messages[0].Parts[0].Name",

@@ -7,7 +7,7 @@ import (
 	"example.org/parley/llm/wire"
 )
 
-// each walks the fields of an object; take says whether it took the value.
+// each walks the fields of an object; take reports whether it consumed the value.
 func each(s *wire.Scanner, take func(name string, s *wire.Scanner) bool) {
 	for more := s.Object(); more; {
 		var name []byte
@@ -17,7 +17,7 @@ func each(s *wire.Scanner, take func(name string, s *wire.Scanner) bool) {
 	}
 }
 
-// read takes an event's fields in, in any order.
+// read reads an event's fields, in any order.
 func (d *decoder) read(e *event) {
 	s := &d.scan
 	for more := s.Object(); more; {
@@ -141,8 +141,8 @@ func (d *decoder) readMessage() {
 	})
 }
 
-// counted is the usage as the wire has it: input tokens without the cached
-// ones. Later counts replace earlier ones, field by field.
+// counted is the usage as the wire reports it: input tokens exclude cached ones. Later counts replace earlier ones,
+// field by field.
 type counted struct {
 	input, output, cached, written, thinking *int64
 }
@@ -182,7 +182,7 @@ func set(field **int64, s *wire.Scanner) {
 	}
 }
 
-// started is what is known when the answer begins: its output count is not.
+// started returns the usage known when the answer begins: its output count is not.
 func (c *counted) started() parley.Usage {
 	u := c.total()
 	u.OutputTokens, u.ReasoningTokens = nil, nil
@@ -209,7 +209,7 @@ func (c *counted) total() parley.Usage {
 	return u
 }
 
-// thinkingData is a thinking block as the wire wants it back.
+// thinkingData returns a thinking block in the form in which the wire wants it back.
 func thinkingData(thinking, signature string) []byte {
 	b := parley.AppendJSONString([]byte(`{"type":"thinking","thinking":`), thinking)
 	return append(parley.AppendJSONString(wire.AppendField(b, "signature"), signature), '}')

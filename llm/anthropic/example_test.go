@@ -10,7 +10,7 @@ import (
 	"example.org/parley/model"
 )
 
-// A provider is a base URL and a key; here a server on loopback stands in for it.
+// A provider is a base URL and a key; here a server on loopback plays it.
 func ExampleNew() {
 	server := httptest.NewServer(llmtest.ServeText(llmtest.Anthropic, "Hello there"))
 	defer server.Close()

@@ -9,7 +9,7 @@ import (
 	"example.org/parley/model"
 )
 
-// Budgets of thinking in tokens, by effort. The least is the wire's.
+// Thinking budgets in tokens, by effort. The smallest is the wire's minimum.
 const (
 	minBudget    = 1024
 	lowBudget    = 2048
@@ -18,21 +18,20 @@ const (
 	xhighBudget  = 32768
 )
 
-// thinkingPlan is how much a request thinks, and the bound of its answer that
-// follows: on this wire max_tokens holds thinking and answer.
+// thinkingPlan says how much a request thinks, and the resulting bound of its answer: on this wire max_tokens includes
+// thinking and answer.
 type thinkingPlan struct {
 	on        bool
 	adaptive  bool   // the model decides how much; effort guides it
 	budget    int    // tokens, when not adaptive
-	effort    string // of the wire, when adaptive
+	effort    string // the wire's effort, when adaptive
 	maxTokens int
 }
 
-// planThinking turns Think and reasoning_effort into the wire's terms. A
-// request thinks when its effort is not "none", or when it is told to think. It
-// does not where the wire would refuse it: with a max_tokens that leaves no room
-// for the least budget, with models from before thinking, and in the middle of
-// a step that another model, without thinking blocks, began.
+// planThinking turns Think and reasoning_effort into the wire's terms. A request thinks if its effort is set and not
+// "none", or if it is told to think. It does not where the wire would refuse it: if max_tokens leaves no room for the
+// smallest budget, with models older than thinking, and in the middle of a step that another model began without
+// thinking blocks.
 func planThinking(request model.Request) thinkingPlan {
 	p := request.Parameters
 	plan := thinkingPlan{maxTokens: DefaultMaxTokens}
@@ -55,7 +54,7 @@ func planThinking(request model.Request) thinkingPlan {
 	if adaptive(name) {
 		plan.on, plan.adaptive, plan.effort = true, true, effort
 		if effort == "minimal" {
-			plan.effort = "low" // the wire's least
+			plan.effort = "low" // the wire's minimum
 		}
 		if p.MaxTokens == nil {
 			plan.maxTokens += plan.budget
@@ -74,8 +73,7 @@ func planThinking(request model.Request) thinkingPlan {
 	return plan
 }
 
-// append appends what the plan comes to, and with it the form of the answer: the wire has
-// both in one member.
+// append appends the outcome of the plan together with the form of the answer: the wire has both in one member.
 func (plan thinkingPlan) append(b []byte, format *parley.ResponseFormat) ([]byte, error) {
 	effort := ""
 	switch {
@@ -116,7 +114,7 @@ func (plan thinkingPlan) append(b []byte, format *parley.ResponseFormat) ([]byte
 	return append(b, '}'), nil
 }
 
-// beforeThinking reports a model of the generations that had none.
+// beforeThinking reports whether a model belongs to the generations without thinking.
 func beforeThinking(name string) bool {
 	for _, family := range []string{"claude-2", "claude-instant", "claude-3-opus", "claude-3-sonnet", "claude-3-haiku",
 		"claude-3-5"} {
@@ -127,8 +125,8 @@ func beforeThinking(name string) bool {
 	return false
 }
 
-// adaptive reports a model from 4.6 on, "claude-<family>-<major>-<minor>": they
-// take effort, and the later ones of them no budget any more.
+// adaptive reports whether a model is 4.6 or later, "claude-<family>-<major>-<minor>": those accept effort, and later
+// ones no longer a budget.
 func adaptive(name string) bool {
 	const dates = 100 // a number from here on is a date, not a minor version
 	fields := strings.Split(name, "-")
@@ -148,9 +146,8 @@ func adaptive(name string) bool {
 	return major > 4 && major < dates || major == 4 && minor >= 6
 }
 
-// begunWithoutThinking reports that the step under way, the assistant's calls
-// after the last user's message, does not begin with a thinking block, as the
-// wire asks of a request with thinking.
+// begunWithoutThinking reports whether the step under way, the assistant's calls after the last user message, begins
+// without a thinking block, which the wire requires of a request with thinking.
 func begunWithoutThinking(messages []model.Message) bool {
 	for i := len(messages) - 1; i >= 0; i-- {
 		switch messages[i].Role {

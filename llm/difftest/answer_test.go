@@ -12,7 +12,7 @@ import (
 	"example.org/parley/model"
 )
 
-// answer is what both sides can say of a stream.
+// answer is what both sides can report of a stream.
 type answer struct {
 	Text, Reasoning, Refusal string
 	Signatures               []string // of thinking blocks, or the data of redacted ones
@@ -24,11 +24,10 @@ type answer struct {
 
 type call struct{ ID, Name, Arguments string }
 
-// usage has 0 for what is not known, as the SDKs do.
+// usage has 0 for unknown values, as the SDKs do.
 type usage struct{ Input, Output, Cached, Written, Reasoning int64 }
 
-// serve gives the base URL of a server that answers with a stream, cut in
-// pieces that do not respect its frames.
+// serve returns the base URL of a server that answers with a stream, cut into pieces regardless of frames.
 func serve(t *testing.T, wire []byte) string {
 	t.Helper()
 	server := httptest.NewServer(llmtest.Serve(wire, func() int { return 37 }))
@@ -89,7 +88,7 @@ func compare(
 		t.Run(stream.Name, func(t *testing.T) {
 			seen[stream.Name] = true
 			mine, theirs := both(t, serve(t, stream.Wire))
-			if mine.Failed && theirs.Failed { // what was counted before does not matter
+			if mine.Failed && theirs.Failed { // the usage before a failure does not matter
 				mine.Usage, theirs.Usage = usage{}, usage{}
 			}
 			diff := cmp.Diff(theirs, mine)

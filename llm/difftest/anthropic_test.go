@@ -12,7 +12,7 @@ import (
 	"example.org/parley/llm/llmtest"
 )
 
-// anthropicDiffers are the recordings that Parley reads otherwise on purpose.
+// anthropicDiffers lists the recordings that Parley reads differently on purpose.
 var anthropicDiffers = map[string]string{
 	"end-before-content":  "the SDK takes the end of the connection for the end of the answer",
 	"end-before-stop":     "as end-before-content",

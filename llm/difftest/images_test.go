@@ -16,8 +16,7 @@ import (
 	"example.org/parley/model"
 )
 
-// The images of a message are sent as the vendors' SDKs send them: in their places
-// between the texts, with their types.
+// Images of a message are sent as the vendors' SDKs send them: in their positions between the texts, with their types.
 func TestImagesAreSentAsTheSDKsDo(t *testing.T) {
 	t.Parallel()
 	png, jpeg := []byte("\x89PNG\r\n\x1a\n\x00\xff\xfe"), []byte("\xff\xd8\xff\xe0not long")
@@ -63,8 +62,8 @@ func TestImagesAreSentAsTheSDKsDo(t *testing.T) {
 	}
 }
 
-// The images of tool results are sent as each wire takes them: Anthropic's in the result,
-// OpenAI's, whose results are text alone, in a user's message behind them all.
+// Images of tool results are sent as each wire accepts them: Anthropic's in the result; OpenAI's, whose results are
+// text only, in a user message after all results.
 func TestImagesOfResultsAreSentAsTheSDKsDo(t *testing.T) {
 	t.Parallel()
 	png := []byte("\x89PNG\r\n\x1a\n\x00\xff\xfe")
@@ -155,7 +154,7 @@ func sentAlike(
 	}
 }
 
-// unmarked is JSON without marks for caches: where to set them is Parley's choice.
+// unmarked returns JSON without cache marks: their position is Parley's choice.
 func unmarked(value any) any {
 	switch value := value.(type) {
 	case map[string]any:

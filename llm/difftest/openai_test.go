@@ -12,7 +12,7 @@ import (
 	"example.org/parley/llm/openai"
 )
 
-// openaiDiffers are the recordings that Parley reads otherwise on purpose.
+// openaiDiffers lists the recordings that Parley reads differently on purpose.
 var openaiDiffers = map[string]string{
 	"comments":            "the accumulator wants the completion's id in every frame, also in another event",
 	"done-without-finish": "[DONE] ends an answer, with or without a finish reason",

@@ -6,9 +6,8 @@ import (
 	"example.org/parley/model"
 )
 
-// Bench measures relaying one chunk of an answer of many: connection, frames
-// and decoding, the consumer doing nothing. wire is the answer, chunks the
-// number of its text chunks.
+// Bench measures the relaying of one chunk of a long answer: connection, frames and decoding, while the consumer does
+// nothing. wire is the answer, chunks the number of its text chunks.
 func Bench(b *testing.B, format Format, factory Factory, wire string, chunks int) {
 	whole := []byte(wire)
 	adapter := factory(b, Options{BaseURL: serve(b, Serve(whole, all(whole)))})

@@ -44,7 +44,7 @@ func framesOf(format Format) frames {
 	}
 }
 
-// wholeAnswer is an answer of one text.
+// wholeAnswer returns an answer with one text.
 func wholeAnswer(format Format, text string) []byte {
 	f := framesOf(format)
 	return fmt.Appendf(nil, "%s"+f.text+"%s", f.open, text, f.close)
@@ -58,8 +58,7 @@ func ServeText(format Format, text string) http.Handler {
 
 func all(wire []byte) Cut { return func() int { return len(wire) } }
 
-// longLines: one line of 2 MB is read; one beyond the bound is a stream error
-// that another attempt would not help.
+// longLines: one line of 2 MB is read; one beyond the bound is a stream error without retry.
 func longLines(t *testing.T, format Format, factory Factory) {
 	long := bytes.Repeat([]byte("0123456789abcdef"), 2<<20/16)
 	wire := wholeAnswer(format, string(long))
@@ -83,8 +82,7 @@ func longLines(t *testing.T, format Format, factory Factory) {
 	}
 }
 
-// connections: answers one after the other use one connection, for which the
-// body must be read to its end; so do errors.
+// connections: consecutive answers use one connection, for which the body must be read to its end; so do errors.
 func connections(t *testing.T, format Format, factory Factory) {
 	wire := wholeAnswer(format, "Hello")
 	var asked atomic.Int32
@@ -109,7 +107,7 @@ func connections(t *testing.T, format Format, factory Factory) {
 	}
 }
 
-// stalls: silence before the first content, pings or not, and silence after it.
+// stalls: silence before the first content, with or without pings, and silence after it.
 func stalls(t *testing.T, format Format, factory Factory) {
 	f := framesOf(format)
 	cases := map[string]struct {
@@ -166,8 +164,8 @@ func stalls(t *testing.T, format Format, factory Factory) {
 	}
 }
 
-// cancelled: a cancel ends a call at once that waits for the provider, before
-// its answer begins and in the middle of it, and nothing is left running.
+// cancelled: a cancel ends a call that waits for the provider immediately, before its answer begins and in the middle
+// of it, and leaves nothing running.
 func cancelled(t *testing.T, format Format, factory Factory) {
 	f := framesOf(format)
 	for name, wire := range map[string]string{"before the answer": "",

@@ -11,8 +11,8 @@ import (
 	"example.org/parley/model"
 )
 
-// RunContract checks what every Model must do with a request that it answers
-// with several chunks of text: any adapter, and the simulator.
+// RunContract checks what every Model, an adapter or the simulator, must do with a request that it answers with several
+// chunks of text.
 func RunContract(t *testing.T, adapter model.Model, request model.Request) {
 	t.Run("encode is pure", func(t *testing.T) {
 		first, second := encode(t, adapter, request), encode(t, adapter, request)
@@ -64,7 +64,7 @@ func RunContract(t *testing.T, adapter model.Model, request model.Request) {
 						t.Errorf("after %d chunks: %v, want the context's cause", after, err)
 					}
 				case chunk.Kind == model.ChunkFinish:
-					t.Errorf("after %d chunks: the answer went on to its end", after)
+					t.Errorf("after %d chunks: the answer continued to its end", after)
 				}
 				if seen++; seen == after {
 					cancel(cause)

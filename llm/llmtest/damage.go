@@ -8,8 +8,8 @@ import (
 // damages is how often each recording is damaged.
 const damages = 8
 
-// damaged: whatever happens to the bytes of a stream, the rules of model.Model
-// hold: no panic, one end, blocks in order, valid UTF-8.
+// damaged: whatever happens to the bytes of a stream, the rules of model.Model hold: no panic, one end, blocks in
+// order, valid UTF-8.
 func damaged(t *testing.T, format Format, factory Factory) {
 	var wire []byte
 	model := factory(t, Options{BaseURL: serve(t, lateServe(&wire))})

@@ -13,16 +13,15 @@ import (
 	"example.org/parley/model"
 )
 
-// EncodeCase is a request whose bytes are held in a file.
+// EncodeCase is a request whose bytes are stored in a file.
 type EncodeCase struct {
 	Name    string
 	Request model.Request
-	Invalid string // the field of the CodeInvalid that Encode must give instead
+	Invalid string // the field of the CodeInvalid that Encode must return instead
 }
 
-// RunEncode checks the bytes of requests against testdata/encode/<version>-<name>.json
-// of the package under test; -update writes missing files only, because bytes
-// of a version never change.
+// RunEncode checks the bytes of requests against testdata/encode/<version>-<name>.json of the package under test;
+// -update writes only missing files, because the bytes of a version never change.
 func RunEncode(t *testing.T, version string, model model.Model, cases []EncodeCase) {
 	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) {
@@ -56,7 +55,7 @@ func RunEncode(t *testing.T, version string, model model.Model, cases []EncodeCa
 	}
 }
 
-// As is a model whose Encode is that of an older version.
+// As returns a model whose Encode is that of an older version.
 func As(version int, model model.Model) model.Model { return older{model, version} }
 
 type older struct {
@@ -68,15 +67,15 @@ func (o older) Encode(request model.Request) (model.EncodedRequest, error) {
 	return o.EncodeAs(o.version, request)
 }
 
-// Of gives a pointer to v, for the optional fields of a request.
+// Of returns a pointer to v, for the optional fields of a request.
 func Of[T any](v T) *T { return &v }
 
-// Say is a user's message of one text.
+// Say returns a user message with one text.
 func Say(text string) model.Message {
 	return model.Message{Role: model.RoleUser, Parts: []model.Part{{Kind: model.PartText, Text: text}}}
 }
 
-// Show is a user's message of a text file, an image and a text.
+// Show returns a user message with a text file, an image and a text.
 func Show() model.Message {
 	image := model.Part{
 		Kind:      model.PartImage,
@@ -92,17 +91,17 @@ func Show() model.Message {
 	}
 }
 
-// Answer is an assistant's message.
+// Answer returns an assistant message.
 func Answer(parts ...model.Part) model.Message {
 	return model.Message{Role: model.RoleAssistant, Parts: parts}
 }
 
-// Text is a part of text.
+// Text returns a part of text.
 func Text(text string) model.Part {
 	return model.Part{Kind: model.PartText, Text: text}
 }
 
-// Call is a tool call; data are its provider's, nil for none.
+// Call returns a tool call; data is its provider's, nil for none.
 func Call(id, name, arguments string, data []byte) model.Part {
 	return model.Part{
 		Kind:         model.PartToolCall,
@@ -113,17 +112,17 @@ func Call(id, name, arguments string, data []byte) model.Part {
 	}
 }
 
-// Results is a message of tool results, each for its call.
+// Results returns a message of tool results, each for its call.
 func Results(results ...model.Part) model.Message {
 	return model.Message{Role: model.RoleTool, Parts: results}
 }
 
-// Result is what a tool gave.
+// Result returns a tool's result.
 func Result(id, text string, isError bool) model.Part {
 	return model.Part{Kind: model.PartToolResult, CallID: id, Text: text, IsError: isError}
 }
 
-// ShownByTools is a request in which tools have answered with images.
+// ShownByTools returns a request in which tools have answered with images.
 func ShownByTools(modelID parley.ModelID) model.Request {
 	image := Show().Parts[1]
 	image.CallID = "one"
@@ -141,13 +140,13 @@ func ShownByTools(modelID parley.ModelID) model.Request {
 	}}
 }
 
-// Conversation is a request with everything in it that any wire can carry: tools,
-// parallel calls with provider data, duplicate ids, errors, text of all kinds.
+// Conversation returns a request with everything that any wire can carry: tools, parallel calls with provider data,
+// duplicate ids, errors, text of all kinds.
 func Conversation(modelID parley.ModelID, reasoning []byte) model.Request {
 	data := func(id, arguments string) []byte {
 		b, err := json.Marshal(map[string]string{"id": id, "arguments": arguments})
 		if err != nil {
-			panic(err) // two strings
+			panic(err) // cannot fail for two strings
 		}
 		return b
 	}
@@ -189,12 +188,11 @@ func Conversation(modelID parley.ModelID, reasoning []byte) model.Request {
 	}
 }
 
-// cacheMark is what marks the end of what a provider caches: the bytes of a request
-// are compared without.
+// cacheMark marks the end of the part that a provider caches: the bytes of requests are compared without it.
 const cacheMark = `,"cache_control":{"type":"ephemeral"}`
 
-// RunPrefix checks that every shorter conversation's messages are the beginning
-// of the longer one's, and that the fields before them do not move.
+// RunPrefix checks that every shorter conversation's messages begin the longer one's, and that the fields before them
+// do not move.
 func RunPrefix(t *testing.T, model model.Model, request model.Request) {
 	var before []byte
 	for n := 1; n <= len(request.Messages); n++ {

@@ -13,7 +13,7 @@ import (
 	"example.org/parley/model"
 )
 
-// errorCase is an answer that is no stream, and what it means.
+// errorCase is an answer that is not a stream, and its meaning.
 type errorCase struct {
 	name       string
 	status     int
@@ -22,10 +22,10 @@ type errorCase struct {
 	class      parley.ErrorClass
 	retryable  bool
 	retryAfter time.Duration
-	says       string // part of the message
+	says       string // contained in the message
 }
 
-// said is an error body in the shape of both formats.
+// said returns an error body in the shape of both formats.
 func said(kind, code, message string) string {
 	return fmt.Sprintf(
 		`{"type":"error","error":{"message":%q,"type":%q,"param":null,"code":%q},"request_id":"req_1"}`,
@@ -313,7 +313,7 @@ func errorCases() []errorCase {
 	}
 }
 
-// secrets must not be in any message.
+// secrets returns texts that must not appear in any message.
 func secrets() []string {
 	return []string{testKey, "abcdef0123", "abc_123456789", "abc123", "abcdefghijklmnop1234"}
 }
@@ -371,7 +371,7 @@ func httpErrors(t *testing.T, format Format, factory Factory) {
 	})
 }
 
-// oneError is the error of an answer that has nothing else.
+// oneError returns the error of an answer that consists of only that.
 func oneError(t *testing.T, format Format, adapter model.Model) *model.Error {
 	t.Helper()
 	var got *model.Error
@@ -380,7 +380,7 @@ func oneError(t *testing.T, format Format, adapter model.Model) *model.Error {
 			t.Fatalf("a chunk: %+v", chunk)
 		}
 		if !errors.As(err, &got) {
-			t.Fatalf("%v is no ModelError", err)
+			t.Fatalf("%v is not a ModelError", err)
 		}
 	}
 	if got == nil {

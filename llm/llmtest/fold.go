@@ -1,10 +1,8 @@
-// Package llmtest is the suite that every model.Model passes: recorded wire
-// streams of both formats, each failure of a provider's stream among them, what
-// each must fold to, the table of HTTP errors, and the rules of the port itself.
+// Package llmtest is the suite that every model.Model passes: recorded wire streams of both formats, including each
+// failure of a provider's stream, what each must fold to, the table of HTTP errors, and the rules of the port itself.
 //
-// The recordings are in testdata: one .sse file of bytes per stream, beside it a
-// .json file of the fold expected, which is authoritative. `go test -update`
-// rewrites the folds; a changed fold is reviewed like code.
+// The recordings are in testdata: one .sse file of bytes per stream, next to it a .json file with the expected fold,
+// which is authoritative. `go test -update` rewrites the folds; a changed fold is reviewed like code.
 package llmtest
 
 import (
@@ -20,7 +18,7 @@ import (
 // Block is one folded block of an answer.
 type Block struct {
 	Kind   string `json:"kind"` // text, reasoning, refusal or tool_call
-	Text   string `json:"text"` // of a call: its arguments
+	Text   string `json:"text"` // for a call: its arguments
 	CallID string `json:"call_id,omitempty"`
 	Name   string `json:"name,omitempty"`
 	Data   string `json:"provider_data,omitempty"`
@@ -35,7 +33,7 @@ type Failure struct {
 	Message   string            `json:"message"`
 }
 
-// Fold is a whole answer, chunks put together.
+// Fold is a whole answer with its chunks joined.
 type Fold struct {
 	Blocks []Block             `json:"blocks"`
 	Usage  parley.Usage        `json:"usage"`
@@ -43,7 +41,7 @@ type Fold struct {
 	Error  *Failure            `json:"error,omitempty"`
 }
 
-// opens names the kind of block that a chunk can open, "" for none.
+// opens returns the kind of block that a chunk can open, "" for none.
 func opens(kind model.ChunkKind) string {
 	switch kind {
 	case model.ChunkText:
@@ -59,8 +57,7 @@ func opens(kind model.ChunkKind) string {
 	}
 }
 
-// Collect folds an answer. err tells of a broken rule of model.Model: order,
-// numbering of blocks, UTF-8, the end.
+// Collect folds an answer. err reports a broken rule of model.Model: order, numbering of blocks, UTF-8, the end.
 func Collect(answer iter.Seq2[model.Chunk, error]) (fold Fold, err error) {
 	fold.Blocks = []Block{}
 	over := false

@@ -20,9 +20,8 @@ func (s anything) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// AnyBytes fuzzes a wire whose provider may say anything: a stream of bytes is an
-// answer that ends, or an error. open makes a model that asks by the client, which
-// reaches no network.
+// AnyBytes fuzzes a wire whose provider may send anything: any stream of bytes is an answer that ends, or an error.
+// open makes a model that uses the given client, which reaches no network.
 func AnyBytes(f *testing.F, open func(*http.Client) (model.Model, error)) {
 	f.Add([]byte("data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\ndata: [DONE]\n\n"))
 	f.Add(
@@ -46,7 +45,7 @@ func AnyBytes(f *testing.F, open func(*http.Client) (model.Model, error)) {
 		ended, bytes, cited := 0, 0, 0
 		for chunk, err := range adapter.Stream(t.Context(), model.EncodedRequest{}) {
 			if ended > 0 {
-				t.Fatalf("%q goes on behind its end", raw)
+				t.Fatalf("%q continues after its end", raw)
 			}
 			if err != nil || chunk.Kind == model.ChunkFinish {
 				ended++

@@ -14,8 +14,8 @@ import (
 	"example.org/parley/model"
 )
 
-// everything is a request with every field set that a wire may carry, anew each
-// time. Where provider data say what is sent, another part goes without.
+// everything returns a new request with every field set that a wire may carry. Where provider data replace a part,
+// another part has none.
 func everything(modelID parley.ModelID, reasoning []byte) model.Request {
 	image := model.Part{
 		Kind:      model.PartImage,
@@ -67,8 +67,7 @@ func everything(modelID parley.ModelID, reasoning []byte) model.Request {
 
 var indexes = regexp.MustCompile(`\[\d+\]`)
 
-// change changes the leaf of a value that n counts down to, and names it: "" when
-// there are fewer.
+// change changes the n-th leaf of a value and returns its name, "" if there are fewer.
 func change(v reflect.Value, path string, n *int) string {
 	switch {
 	case v.Kind() == reflect.Pointer:
@@ -91,7 +90,7 @@ func change(v reflect.Value, path string, n *int) string {
 		}
 		return ""
 	case v.IsZero() && v.Kind() != reflect.Bool,
-		strings.HasSuffix(path, ".IsError") && !strings.Contains(path, "Messages[2]"): // it does not count here
+		strings.HasSuffix(path, ".IsError") && !strings.Contains(path, "Messages[2]"): // it does not matter here
 		return ""
 	}
 	if *n--; *n >= 0 {
@@ -114,7 +113,7 @@ func change(v reflect.Value, path string, n *int) string {
 	return path
 }
 
-// changed is other bytes; JSON stays JSON.
+// changed returns other bytes; JSON stays JSON.
 func changed(data []byte) []byte {
 	for _, part := range []string{"0", "1", "_"} {
 		if bytes.Contains(data, []byte(part)) {
@@ -127,10 +126,9 @@ func changed(data []byte) []byte {
 	return append(bytes.Clone(data), 0)
 }
 
-// RunLeaves changes every leaf of a request, one at a time: the key by which its
-// answer is kept changes with it, or the request cannot be sent. unsent are the
-// fields that are no part of what this wire sends, with the indexes left out: those
-// and no others change nothing.
+// RunLeaves changes every leaf of a request, one at a time: the key of its cached answer must change too, or the
+// request must be refused. unsent are the fields that this wire does not send, without indexes: only those change
+// nothing.
 func RunLeaves(t *testing.T, adapter model.Model, id parley.ModelID, reasoning []byte, unsent ...string) {
 	t.Helper()
 	keyOf := func(request model.Request) (parley.Hash, error) {
@@ -157,7 +155,7 @@ func RunLeaves(t *testing.T, adapter model.Model, id parley.ModelID, reasoning [
 		}
 	}
 	if len(moved) < 12 {
-		t.Errorf("only %d fields count: %v", len(moved), moved)
+		t.Errorf("only %d fields matter: %v", len(moved), moved)
 	}
 	for _, name := range unsent {
 		if plain := indexes.ReplaceAllString(name, ""); !still[plain] {

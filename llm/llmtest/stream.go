@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Format is a wire format that the recordings are in.
+// Format is a wire format of the recordings.
 type Format string
 
 // The formats.
@@ -43,8 +43,7 @@ func Streams(format Format) []Stream {
 	return streams
 }
 
-// Serve answers with a recorded stream, written and flushed in the pieces that
-// cut makes of it.
+// Serve answers with a recorded stream, written and flushed in pieces chosen by cut.
 func Serve(wire []byte, cut Cut) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
@@ -61,8 +60,7 @@ func Serve(wire []byte, cut Cut) http.Handler {
 	})
 }
 
-// lateServe answers with what wire holds when it is asked. The caller changes
-// it only between answers.
+// lateServe answers with the contents of wire at the time of the request. The caller changes it only between answers.
 func lateServe(wire *[]byte) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		whole := *wire
@@ -70,5 +68,5 @@ func lateServe(wire *[]byte) http.Handler {
 	})
 }
 
-// Cut gives the size in bytes of the next piece of a stream.
+// Cut returns the size in bytes of a stream's next piece.
 type Cut func() int

@@ -19,7 +19,7 @@ import (
 	"example.org/parley/model"
 )
 
-// Options are what a Factory needs to know.
+// Options are the inputs of a Factory.
 type Options struct {
 	BaseURL    string // the root of a server on loopback, without a path
 	APIKey     string
@@ -27,16 +27,16 @@ type Options struct {
 	Idle       time.Duration
 }
 
-// Factory makes the Model under test; it closes it with the test.
+// Factory makes the Model under test and closes it with the test.
 type Factory func(t testing.TB, o Options) model.Model
 
-// testKey looks like nothing that a provider gives out.
+// testKey looks like no key that a provider issues.
 const testKey = "not-a-real-key-0123456789"
 
 //nolint:gochecknoglobals // a flag of the test binary
 var update = flag.Bool("update", false, "rewrite the expected folds of the recordings")
 
-// Request is a small request for a model of a format's provider.
+// Request returns a small request for a model of a format's provider.
 func Request(format Format) model.Request {
 	name := parley.ModelID("openai/gpt-5")
 	if format == Anthropic {
@@ -47,8 +47,8 @@ func Request(format Format) model.Request {
 	}}
 }
 
-// Run checks an adapter of a format: every recording at several borders, long
-// lines, HTTP errors, the deadlines, and the rules of the port.
+// Run checks an adapter of a format: every recording cut in several ways, long lines, HTTP errors, the deadlines, and
+// the rules of the port.
 func Run(t *testing.T, format Format, factory Factory) {
 	t.Run("recordings", func(t *testing.T) { recordings(t, format, factory) })
 	t.Run("damaged recordings", func(t *testing.T) { damaged(t, format, factory) })
@@ -70,7 +70,7 @@ func serve(t testing.TB, h http.Handler) string {
 	return server.URL
 }
 
-// encode is Encode for requests that must be fine.
+// encode encodes a request that must be valid.
 func encode(t *testing.T, model model.Model, request model.Request) model.EncodedRequest {
 	t.Helper()
 	encoded, err := model.Encode(request)
@@ -114,7 +114,7 @@ func recordings(t *testing.T, format Format, factory Factory) {
 	}
 }
 
-// expected reads the fold of a recording, after it has written it on -update.
+// expected reads the fold of a recording; with -update it writes it first.
 func expected(t *testing.T, format Format, name string, got Fold) *Fold {
 	t.Helper()
 	file := filepath.Join("testdata", string(format), name+".json")
@@ -134,7 +134,7 @@ func expected(t *testing.T, format Format, name string, got Fold) *Fold {
 	return Expected(t, format, name)
 }
 
-// Expected is the fold that a recording must give.
+// Expected returns the fold that a recording must give.
 func Expected(t *testing.T, format Format, name string) *Fold {
 	t.Helper()
 	raw, err := testdata.ReadFile(strings.Join([]string{"testdata", string(format), name + ".json"}, "/"))

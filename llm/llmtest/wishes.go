@@ -7,8 +7,7 @@ import (
 	"example.org/parley/model"
 )
 
-// Wishes is a request with tools and what may be said beside its sampling, as change
-// leaves it.
+// Wishes returns a request with tools and the options besides sampling, modified by change.
 func Wishes(modelID parley.ModelID, change func(*parley.Parameters)) model.Request {
 	request := model.Request{
 		Model: modelID,

@@ -12,54 +12,54 @@ import (
 	"example.org/parley/model"
 )
 
-// none is the number of no block.
+// none stands for the absence of a block number.
 const none = -1
 
-// decoder folds the chunks of one chat completion. The wire has no blocks: a
-// block ends where another kind of delta begins.
+// decoder folds the chunks of one chat completion. The wire has no blocks: a block ends where another kind of delta
+// begins.
 type decoder struct {
 	scan     wire.Scanner
 	last     repeated
 	blocks   int
-	current  int             // the run of text, reasoning or refusal that goes on, or none
+	current  int             // the current run of text, reasoning or refusal, or none
 	kind     model.ChunkKind // its kind
-	runes    wire.Runes      // what its last delta left over
+	runes    wire.Runes      // incomplete rest of its last delta
 	thoughts []thought
 	texts    []said
 	cited    []parley.Citation
 	calls    []*call
 	usage    parley.Usage
 	refused  bool
-	finish   parley.FinishReason // "" until the wire told
+	finish   parley.FinishReason // "" until the wire reports it
 }
 
-// thought is a block of reasoning, and the field that its provider uses for it.
+// thought is a block of reasoning, and its provider's field for it.
 type thought struct {
 	block int
 	field string
 }
 
-// said is a block of text, and how many characters it has so far.
+// said is a block of text and the number of its characters so far.
 type said struct{ block, characters int }
 
 // call is one tool call of the answer.
 type call struct {
-	index     int64 // the wire's, which a later call may use again
+	index     int64 // the wire's index, which a later call may reuse
 	block     int   // none until the call has a name
 	id, name  string
 	arguments []byte // all of it
-	sent      int    // bytes of arguments that went into chunks or runes
+	sent      int    // bytes of arguments already passed on
 	runes     wire.Runes
 	extra     json.RawMessage
 }
 
-// deltaFields are what a delta may hold; slices of the frame.
+// deltaFields are the possible fields of a delta; its slices point into the frame.
 type deltaFields struct {
 	reasoning, content, refusal []byte
 	field                       string
 }
 
-// Decode takes one frame in.
+// Decode reads one frame.
 func (d *decoder) Decode(frame sse.Frame, chunks []model.Chunk) ([]model.Chunk, bool, error) {
 	data := bytes.TrimSpace(frame.Data)
 	if len(data) == 0 {
@@ -116,7 +116,7 @@ func (d *decoder) Decode(frame sse.Frame, chunks []model.Chunk) ([]model.Chunk, 
 	return chunks, false, nil
 }
 
-// Complete reports that a finish reason has come: usage may follow, and [DONE].
+// Complete reports whether a finish reason has arrived: usage and [DONE] may follow.
 func (d *decoder) Complete() bool { return d.finish != "" }
 
 // End accepts a wire that ends after its finish reason.
@@ -127,8 +127,7 @@ func (d *decoder) End(chunks []model.Chunk) ([]model.Chunk, error) {
 	return d.end(chunks), nil
 }
 
-// choice takes an element of choices in. Parley asks for one; others are
-// passed over.
+// choice reads an element of choices. Parley requests one; others are ignored.
 func (d *decoder) choice(chunks []model.Chunk) []model.Chunk {
 	s := &d.scan
 	var index int64
@@ -150,7 +149,7 @@ func (d *decoder) choice(chunks []model.Chunk) []model.Chunk {
 			if reason, ok := s.String(); ok && index == 0 && len(reason) > 0 {
 				d.finish = finishOf(string(reason))
 			}
-		case "usage": // where Moonshot puts it
+		case "usage": // Moonshot's position
 			d.readUsage()
 		default:
 			s.Skip()
@@ -211,8 +210,8 @@ func (d *decoder) delta(chunks []model.Chunk) []model.Chunk {
 	return d.tell(chunks, &f)
 }
 
-// parts takes content in that is a list of parts, as Mistral's reasoning models
-// send it: {"type":"text","text":…} and {"type":"thinking","thinking":[…]}.
+// parts reads content in the form of a list of parts, as Mistral's reasoning models send it: {"type":"text","text":…}
+// and {"type":"thinking","thinking":[…]}.
 func (d *decoder) parts(chunks []model.Chunk) []model.Chunk {
 	s := &d.scan
 	for more := s.Array(); more; {
@@ -248,7 +247,7 @@ func (d *decoder) parts(chunks []model.Chunk) []model.Chunk {
 	return chunks
 }
 
-// tell appends what a delta says, and empties f.
+// tell appends a delta's texts, and empties f.
 func (d *decoder) tell(chunks []model.Chunk, f *deltaFields) []model.Chunk {
 	if len(f.reasoning) > 0 {
 		if f.field != "" && (d.kind != model.ChunkReasoning || d.current == none) {
@@ -293,15 +292,15 @@ func (d *decoder) endRun(chunks []model.Chunk) []model.Chunk {
 	return chunks
 }
 
-// count counts the characters of the text that goes on.
+// count adds to the characters of the current text.
 func (d *decoder) count(text string) {
 	if d.kind == model.ChunkText {
 		d.texts[len(d.texts)-1].characters += utf8.RuneCountInString(text)
 	}
 }
 
-// annotation takes in where a piece of the text is from. Its places are characters of all the
-// text of the answer; one without places is of all of it.
+// annotation reads the source of a piece of text. Its positions count the characters of the whole answer's text;
+// without positions it applies to all of it.
 func (d *decoder) annotation() {
 	s := &d.scan
 	var from wire.Cited
@@ -319,9 +318,9 @@ func (d *decoder) annotation() {
 			case "content":
 				from.Text, _ = s.String()
 			case "start_index":
-				start = place(s, start)
+				start = position(s, start)
 			case "end_index":
-				end = place(s, end)
+				end = position(s, end)
 			default:
 				return false
 			}
@@ -334,17 +333,16 @@ func (d *decoder) annotation() {
 	}
 }
 
-// place takes a place in a text; any other value is skipped.
-func place(s *wire.Scanner, otherwise int) int {
+// position reads a position in a text; any other value is skipped.
+func position(s *wire.Scanner, otherwise int) int {
 	if n, ok := s.Int(); ok && n >= 0 && n <= math.MaxInt32 {
 		return int(n)
 	}
 	return otherwise
 }
 
-// cite appends the citations of a complete answer, each to the block of text that it begins
-// in. One that begins nowhere is of all of the last block: its source is worth more than its
-// place.
+// cite appends the citations of a complete answer, each to the block of text in which it begins. One that begins beyond
+// the text applies to the whole last block: the source matters more than the position.
 func (d *decoder) cite(chunks []model.Chunk) []model.Chunk {
 	if len(d.texts) == 0 {
 		return chunks
@@ -369,7 +367,7 @@ func (d *decoder) cite(chunks []model.Chunk) []model.Chunk {
 	return chunks
 }
 
-// toolCall takes one delta of one call in.
+// toolCall reads one delta of one call.
 func (d *decoder) toolCall(chunks []model.Chunk) []model.Chunk {
 	s := &d.scan
 	index := int64(none)
@@ -396,7 +394,7 @@ func (d *decoder) toolCall(chunks []model.Chunk) []model.Chunk {
 				case "name":
 					name, _ = s.String()
 				case "arguments":
-					if s.IsObject() { // a few servers send it parsed
+					if s.IsObject() { // a few servers send an object
 						arguments = s.Skip()
 					} else {
 						arguments, _ = s.String()
@@ -423,14 +421,13 @@ func (d *decoder) toolCall(chunks []model.Chunk) []model.Chunk {
 	}
 	c.arguments = append(c.arguments, arguments...)
 	if c.name == "" {
-		return chunks // begins when it has a name
+		return chunks // a call begins once it has a name
 	}
 	return d.advance(chunks, c)
 }
 
-// callFor finds the call that a delta belongs to, or begins one: at an index
-// not seen, at an index that comes with another id, and, from servers that send
-// neither, where a name follows arguments that are already whole.
+// callFor finds the call that a delta belongs to, or begins one: at a new index, at an index with a different id, and,
+// from servers that send neither, at a name that follows complete arguments.
 func (d *decoder) callFor(index int64, id, name []byte) *call {
 	var last *call
 	for i := len(d.calls) - 1; i >= 0 && last == nil; i-- {
@@ -450,7 +447,7 @@ func (d *decoder) callFor(index int64, id, name []byte) *call {
 	return c
 }
 
-// advance appends what is new of a call that has a name, or at the end.
+// advance appends the new part of a call that has a name, or at the end.
 func (d *decoder) advance(chunks []model.Chunk, c *call) []model.Chunk {
 	if c.block == none {
 		chunks = d.endRun(chunks)
@@ -472,7 +469,7 @@ func (d *decoder) flush(chunks []model.Chunk) []model.Chunk {
 	chunks = d.endRun(chunks)
 	for _, c := range d.calls {
 		if len(c.arguments) == 0 && d.finish != parley.FinishLength && d.finish != "" {
-			c.arguments = []byte("{}") // how some servers call a tool without parameters
+			c.arguments = []byte("{}") // some servers send this for a tool without parameters
 		}
 		chunks = d.advance(chunks, c)
 		if text := c.runes.End(); text != "" {
@@ -485,7 +482,7 @@ func (d *decoder) flush(chunks []model.Chunk) []model.Chunk {
 // end appends the rest of a complete answer.
 func (d *decoder) end(chunks []model.Chunk) []model.Chunk {
 	if d.finish == "" {
-		d.finish = parley.FinishStop // [DONE] alone
+		d.finish = parley.FinishStop // [DONE] without a reason
 	}
 	chunks = d.cite(d.flush(chunks))
 	for _, t := range d.thoughts {

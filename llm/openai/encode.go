@@ -11,41 +11,35 @@ import (
 	"example.org/parley/model"
 )
 
-// EncoderVersion is the version of the bytes that Encode makes. A change of
-// those bytes takes a new number; the golden tests hold the old ones. Version 2
-// puts the tools before the messages and asks for prompt caches.
+// EncoderVersion is the version of the bytes that Encode makes. Changing those bytes needs a new number; the golden
+// tests keep the old ones. Version 2 puts the tools before the messages and requests prompt caching.
 const EncoderVersion = 2
 
-// The providers that have words of their own for their caches, beside OpenAI.
+// Providers besides OpenAI with their own terms for caching.
 const (
-	dashScope = "dashscope" // marks, as Anthropic has them
-	mistral   = "mistral"   // a key, as OpenAI has it
+	dashScope = "dashscope" // marks, like Anthropic
+	mistral   = "mistral"   // a key, like OpenAI
 )
 
-// defaultThinking is the effort of a reasoning model that is asked to think and
-// told no effort.
+// defaultThinking is the effort of a reasoning model told to think but given no effort.
 const defaultThinking = "medium"
 
-// Encode makes the body of a chat completion. Fields have a fixed order: tools,
-// the system prompt, the messages, and then what changes from call to call, so that
-// a longer conversation begins with the bytes of a shorter one.
+// Encode makes the body of a chat completion. Fields have a fixed order: tools, the system prompt, the messages, and
+// then what changes from call to call, so that a longer conversation begins with the bytes of a shorter one.
 //
-// Providers that are compatible keep what begins alike in their caches by
-// themselves. A request with a CacheKey tells OpenAI and Mistral which requests do
-// (prompt_cache_key), and marks for DashScope what to keep: there texts are lists of
-// parts, since only parts take a mark.
+// Compatible providers cache equal beginnings by themselves. A request with a CacheKey tells OpenAI and Mistral which
+// requests share one (prompt_cache_key), and marks for DashScope what to cache: its texts are then lists of parts,
+// since only parts can be marked.
 //
-// Two things depend on the provider that the model id names: OpenAI itself
-// takes max_completion_tokens, the others max_tokens; DashScope has its own
-// words for thinking and search. Think asks for reasoning where the wire says
-// how; elsewhere the model decides. Reasoning is sent back only to a provider
-// that gave it in a field of its own, and only with the calls it led to. Images of tool
-// results follow the results in a user's message.
+// Two things depend on the provider in the model id: OpenAI itself accepts max_completion_tokens, the others
+// max_tokens; DashScope has its own terms for thinking and search. Think requests reasoning where the wire has a way;
+// elsewhere the model decides. Reasoning is sent back only to a provider that gave it in a field of its own, and only
+// with the calls that it led to. Images of tool results follow the results in a user message.
 func (m *Model) Encode(request model.Request) (model.EncodedRequest, error) {
 	return m.EncodeAs(EncoderVersion, request)
 }
 
-// EncodeAs is Encode as a version of it was.
+// EncodeAs is Encode as it was in an earlier version.
 func (m *Model) EncodeAs(version int, request model.Request) (model.EncodedRequest, error) {
 	if version < 1 || version > EncoderVersion {
 		return model.EncodedRequest{}, parley.InvalidField("encoder_version", "this wire has no encoder %d", version)
@@ -99,7 +93,7 @@ func marksOf(request model.Request) marks {
 
 func (m marks) at(message int) bool { return message == m.before || message == m.last }
 
-// appendText appends a text: as a string, or where texts take marks as a part.
+// appendText appends a text: as a string or, where texts can be marked, as a part.
 func (m marks) appendText(b []byte, text string, marked bool) []byte {
 	if !m.on {
 		return parley.AppendJSONString(b, text)
@@ -136,7 +130,7 @@ func appendMessages(b []byte, request model.Request) ([]byte, error) {
 		case model.RoleAssistant:
 			text := wire.JoinText(message.Parts)
 			if !has(message, model.PartToolCall) && text == "" {
-				continue // reasoning alone says nothing on this wire
+				continue // reasoning alone is nothing on this wire
 			}
 			b = appendAssistant(next("assistant"), message, text, &ids)
 		case model.RoleTool:
@@ -159,13 +153,13 @@ func appendMessages(b []byte, request model.Request) ([]byte, error) {
 					'}',
 				)
 			}
-			if images := imagesOf(message); len(images.Parts) > 0 { // a tool's message takes text alone
+			if images := imagesOf(message); len(images.Parts) > 0 { // a tool message holds only text
 				b = append(appendUser(wire.AppendField(next("user"), "content"), images, marks, false), '}')
 			}
 		default:
 			return nil, parley.InvalidField(
 				"messages",
-				"%q is no role that this provider knows",
+				"%q is not a role that this provider knows",
 				parley.Clip(string(message.Role), 32),
 			)
 		}
@@ -202,7 +196,7 @@ func appendUser(b []byte, message model.Message, marks marks, marked bool) []byt
 	return append(b, ']')
 }
 
-// lastResult is the last tool result of a message, -1 for none.
+// lastResult returns the index of the last tool result of a message, -1 for none.
 func lastResult(message model.Message) int {
 	for i := len(message.Parts) - 1; i >= 0; i-- {
 		if message.Parts[i].Kind == model.PartToolResult {
@@ -212,8 +206,7 @@ func lastResult(message model.Message) int {
 	return -1
 }
 
-// imagesOf is a user's message with the images of tool results, each behind the name that
-// its result has for it.
+// imagesOf returns a user message with the images of tool results, each after its name in the result.
 func imagesOf(message model.Message) model.Message {
 	images := model.Message{Role: model.RoleUser}
 	for _, part := range message.Parts {
@@ -290,8 +283,7 @@ func appendCall(b []byte, part model.Part, ids *wire.CallIDs) []byte {
 	return append(b, '}')
 }
 
-// reasoningOf is the reasoning to send back, and the field that its provider
-// has for it; an empty field when there is none.
+// reasoningOf returns the reasoning to send back and its provider's field for it; an empty field if there is none.
 func reasoningOf(message model.Message) (field, text string) {
 	for _, part := range message.Parts {
 		if part.Kind != model.PartReasoning {
@@ -366,11 +358,11 @@ func appendParameters(b []byte, request model.Request) []byte {
 	return b
 }
 
-// mostStops is how many stop sequences the wire takes.
+// mostStops is how many stop sequences the wire accepts.
 const mostStops = 4
 
-// appendWishes appends what a request says beside its sampling: of its tools, of the
-// answer's form and end, and to the provider. What says nothing adds nothing.
+// appendWishes appends a request's options besides sampling: about its tools, the answer's form and end, and the
+// provider. Unset options add nothing.
 func appendWishes(b []byte, request model.Request) ([]byte, error) {
 	p := request.Parameters
 	choice, tool, err := wire.ToolChoice(request)
@@ -393,7 +385,7 @@ func appendWishes(b []byte, request model.Request) ([]byte, error) {
 	}
 	if p.Stop != nil && len(*p.Stop) > 0 {
 		if len(*p.Stop) > mostStops {
-			return nil, parley.InvalidField("stop", "this provider takes %d at most", mostStops)
+			return nil, parley.InvalidField("stop", "this provider accepts at most %d", mostStops)
 		}
 		b = wire.AppendStrings(wire.AppendField(b, "stop"), *p.Stop)
 	}
@@ -444,7 +436,7 @@ func appendThinking(b []byte, request model.Request) []byte {
 	return parley.AppendJSONString(wire.AppendField(b, "reasoning_effort"), defaultThinking)
 }
 
-// reasons reports that a model of OpenAI's takes reasoning_effort.
+// reasons reports whether a model of OpenAI's accepts reasoning_effort.
 func reasons(name string) bool {
 	if strings.Contains(name, "-chat") || strings.Contains(name, "-search") {
 		return false

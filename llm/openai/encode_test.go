@@ -126,7 +126,7 @@ func TestEncode(t *testing.T) {
 		},
 	}...))
 	t.Run("leaves", func(t *testing.T) {
-		// An effort says what think would; provider data hold a call's very arguments.
+		// Effort replaces think; provider data contain a call's exact arguments.
 		unsent := []string{
 			".Messages[0].Parts[0].Name",
 			".Messages[0].Parts[0].Width",

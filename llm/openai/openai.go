@@ -1,9 +1,7 @@
-// Package openai implements model.Model over the Chat Completions API, of OpenAI and every
-// compatible server.
+// Package openai implements model.Model over the Chat Completions API, of OpenAI and every compatible server.
 //
-// It owns that wire format: it encodes requests and decodes frames into chunks. Package wire owns
-// deadlines, redaction and the meaning of failures. The conversation belongs to the caller; nothing
-// is kept between calls.
+// It owns that wire format: it encodes requests and decodes frames into chunks. Package wire owns deadlines, redaction
+// and the meaning of failures. The conversation belongs to the caller; the package keeps nothing between calls.
 package openai
 
 import (
@@ -20,14 +18,14 @@ import (
 // DefaultBaseURL is OpenAI's own.
 const DefaultBaseURL = "https://api.openai.com/v1"
 
-// DefaultName is the provider name that OpenAI's own models have.
+// DefaultName is the provider name of OpenAI's own models.
 const DefaultName = "openai"
 
-// Options say whose models these are and how to reach them.
+// Options name a provider and say how to reach it.
 type Options struct {
 	Name       string        // the provider's name in model ids; DefaultName when empty
 	BaseURL    string        // ends in /v1 for most servers; DefaultBaseURL when empty
-	APIKey     string        // sent as a bearer token; none is sent when empty
+	APIKey     string        // sent as a bearer token unless empty
 	HTTPClient *http.Client  // its own client with many connections when nil
 	FirstToken time.Duration // from sending to the first content; 0: wire.DefaultFirstToken
 	Idle       time.Duration // between bytes of an answer; 0: wire.DefaultIdle
@@ -41,7 +39,7 @@ type Model struct {
 
 var _ model.Model = (*Model)(nil)
 
-// New makes the Model of a provider; CodeInvalid when its base URL is none.
+// New makes the Model of a provider; CodeInvalid if its base URL is invalid.
 func New(o Options) (*Model, error) {
 	if o.Name == "" {
 		o.Name = DefaultName
@@ -66,7 +64,7 @@ func New(o Options) (*Model, error) {
 // Name is the provider's name.
 func (m *Model) Name() string { return m.name }
 
-// Close closes the connections that no answer uses.
+// Close closes unused connections.
 func (m *Model) Close() { m.endpoint.Close() }
 
 // Stream sends an encoded request and yields its answer, see model.Model.
@@ -74,16 +72,15 @@ func (m *Model) Stream(ctx context.Context, encoded model.EncodedRequest) iter.S
 	return m.endpoint.Stream(ctx, encoded.Body, func() wire.Decoder { return &decoder{current: none} })
 }
 
-// Warms implements model.Model: DashScope keeps what is marked for everybody
-// with the same credential. The others find a beginning by themselves, and keep it
-// where the requests of one session go.
+// Warms implements model.Model: DashScope caches marked content for everybody with the same credential. The others find
+// equal beginnings by themselves, and cache them where a session's requests are routed.
 func (m *Model) Warms(model parley.ModelID) (least int, why string) {
 	if model.Provider() == dashScope {
 		return leastCached, ""
 	}
-	return 0, "This provider keeps beginnings by itself, where the requests of one session are sent; what is sent " +
+	return 0, "This provider caches beginnings by itself, where a session's requests are routed; a request sent " +
 		"before a session has begun does not help it."
 }
 
-// leastCached is the shortest beginning that DashScope keeps, in tokens.
+// leastCached is the shortest beginning that DashScope caches, in tokens.
 const leastCached = 1024

@@ -10,8 +10,7 @@ import (
 	"example.org/parley/llm/sse"
 )
 
-// A frame that is recognised by what stands around its text must say what it
-// says when it is read anew, whatever came before it.
+// A frame recognised by the bytes around its text must mean the same as when it is parsed, whatever preceded it.
 func TestRepeatedFramesSayTheSame(t *testing.T) {
 	t.Parallel()
 	shapes := []string{

@@ -5,10 +5,10 @@ import (
 	"example.org/parley/llm/wire"
 )
 
-// finishBroken stands for reasons by which a server says that it failed.
+// finishBroken stands for reasons that report a failure of the server.
 const finishBroken parley.FinishReason = "broken"
 
-// finishOf maps the reasons of OpenAI and of the servers that have their own.
+// finishOf maps the finish reasons of OpenAI and of servers with their own.
 func finishOf(reason string) parley.FinishReason {
 	switch reason {
 	case "tool_calls", "function_call":
@@ -24,8 +24,7 @@ func finishOf(reason string) parley.FinishReason {
 	}
 }
 
-// readUsage takes a usage object in; what it does not name stays unknown, and
-// null changes nothing.
+// readUsage reads a usage object; fields that it does not name stay unknown, and null changes nothing.
 func (d *decoder) readUsage() {
 	var u parley.Usage
 	each(&d.scan, func(name string, s *wire.Scanner) bool {
@@ -68,7 +67,7 @@ func (d *decoder) readUsage() {
 	}
 }
 
-// each walks the fields of an object; take says whether it took the value.
+// each walks the fields of an object; take reports whether it consumed the value.
 func each(s *wire.Scanner, take func(name string, s *wire.Scanner) bool) {
 	for more := s.Object(); more; {
 		var name []byte
@@ -78,7 +77,7 @@ func each(s *wire.Scanner, take func(name string, s *wire.Scanner) bool) {
 	}
 }
 
-// count takes a number of tokens, nil for null and nonsense.
+// count reads a number of tokens, nil for null and nonsense.
 func count(s *wire.Scanner) *int64 {
 	n, ok := s.Tokens()
 	if !ok {

@@ -28,10 +28,10 @@ import (
 
 // Options change how exchanges are written and found. Both sides need the same Ignore.
 type Options struct {
-	// Ignore are patterns for what else differs from run to run, such as a date in a
-	// prompt: what they match does not count.
+	// Ignore are patterns for other text that differs between runs, such as a date in a prompt: their matches are
+	// ignored.
 	Ignore []*regexp.Regexp
-	// Secrets are never written: a recording has [redacted] in their place.
+	// Secrets are never written: recordings contain [redacted] in their place.
 	Secrets []string
 }
 

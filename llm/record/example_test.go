@@ -10,7 +10,7 @@ import (
 	"example.org/parley/model"
 )
 
-// An agent's test records once, with the provider, and plays ever after.
+// An agent's test records once, with the provider, and plays the recording from then on.
 func Example() {
 	dir, err := os.MkdirTemp("", "recordings")
 	if err != nil {
@@ -19,7 +19,7 @@ func Example() {
 	}
 	defer os.RemoveAll(dir)
 
-	provider := sim.New() // in earnest openai.New(…) with its key
+	provider := sim.New() // in practice openai.New(…) with its key
 	recorder, err := record.New(provider, dir, record.Options{})
 	if err != nil {
 		fmt.Println(err)

@@ -34,9 +34,8 @@ type Player struct {
 
 var _ model.Model = (*Player)(nil)
 
-// Open answers from the recordings below a directory. wire encodes requests, as the
-// one did that was recorded; any key will do for it. CodeNotFound when there is no
-// such directory.
+// Open answers from the recordings below a directory. wire encodes requests like the recorded model; any key will do.
+// It returns CodeNotFound if the directory does not exist.
 func Open(wire model.Model, dir string, options Options) (*Player, error) {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return nil, parley.Errorf(
@@ -62,8 +61,8 @@ func (p *Player) EncodeAs(version int, request model.Request) (model.EncodedRequ
 // Warms implements model.Model.
 func (p *Player) Warms(model parley.ModelID) (least int, why string) { return p.wire.Warms(model) }
 
-// Stream implements model.Model: the recorded answer, at once. A request that was
-// never recorded is an error that names the missing file and the nearest one.
+// Stream implements model.Model: it plays the recorded answer immediately. A request that was never recorded is an
+// error that names the missing file and the nearest one.
 func (p *Player) Stream(ctx context.Context, encoded model.EncodedRequest) iter.Seq2[model.Chunk, error] {
 	return func(yield func(model.Chunk, error) bool) {
 		file, err := p.next(encoded)
@@ -71,10 +70,10 @@ func (p *Player) Stream(ctx context.Context, encoded model.EncodedRequest) iter.
 			yield(model.Chunk{}, model.NewError(parley.ClassModel, false, err.Error(), nil))
 			return
 		}
-		defer file.Close() //nolint:errcheck // it was only read
+		defer file.Close() //nolint:errcheck // opened for reading
 		lines := bufio.NewScanner(file)
 		lines.Buffer(nil, maxLine)
-		lines.Scan() // the request
+		lines.Scan() // skips the request
 		for lines.Scan() {
 			if ctx.Err() != nil {
 				yield(model.Chunk{}, context.Cause(ctx))
@@ -96,7 +95,7 @@ func (p *Player) Stream(ctx context.Context, encoded model.EncodedRequest) iter.
 	}
 }
 
-// read makes what was yielded of a line.
+// read returns what a line was yielded from.
 func (l *line) read() (model.Chunk, error) {
 	if e := l.Error; e != nil {
 		failed := model.NewError(e.Class, e.Retryable, e.Message, nil)
@@ -126,7 +125,7 @@ func (l *line) read() (model.Chunk, error) {
 	return c, nil
 }
 
-// next opens the recording that comes next for a request.
+// next opens the next recording for a request.
 func (p *Player) next(encoded model.EncodedRequest) (*os.File, error) {
 	first := p.options.nameOf(encoded, 1)
 	p.mu.Lock()
@@ -134,7 +133,7 @@ func (p *Player) next(encoded model.EncodedRequest) (*os.File, error) {
 	n := p.given[first] + 1
 	file, err := os.Open(
 		filepath.Join(p.dir, p.options.nameOf(encoded, n)),
-	) //nolint:gosec // a name of the recordings' own
+	) //nolint:gosec // a name made by this package
 	if err != nil && n > 1 {
 		return os.Open(filepath.Join(p.dir, p.options.nameOf(encoded, n-1))) //nolint:gosec // as above
 	}
@@ -145,10 +144,10 @@ func (p *Player) next(encoded model.EncodedRequest) (*os.File, error) {
 	return file, nil
 }
 
-// shown is how much of two requests is shown where they part, in bytes.
+// shown is how much of two requests is shown where they differ, in bytes.
 const shown = 60
 
-// missing says which recording is not there, and which comes nearest.
+// missing says which recording is missing, and which is nearest.
 func (p *Player) missing(encoded model.EncodedRequest, name string) error {
 	said := fmt.Sprintf("no recording of this request: %s is missing in %s", name, p.dir)
 	nearest, at, was := "", -1, []byte(nil)
@@ -156,9 +155,9 @@ func (p *Player) missing(encoded model.EncodedRequest, name string) error {
 	root := filepath.Join(p.dir, folder(encoded.Model))
 	_ = filepath.WalkDir(
 		root,
-		func(path string, entry fs.DirEntry, err error) error { // a folder that is not there has none
+		func(path string, entry fs.DirEntry, err error) error { // a missing folder has none
 			if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".jsonl") {
-				return nil //nolint:nilerr // what cannot be read is not the nearest
+				return nil //nolint:nilerr // an unreadable recording cannot be the nearest
 			}
 			recorded := requestOf(path)
 			if recorded == nil {
@@ -192,13 +191,13 @@ func (p *Player) missing(encoded model.EncodedRequest, name string) error {
 	)
 }
 
-// requestOf is the request of a recording, nil when it cannot be read.
+// requestOf returns the request of a recording, nil if it cannot be read.
 func requestOf(path string) []byte {
 	file, err := os.Open(path) //nolint:gosec // found below the recordings' directory
 	if err != nil {
 		return nil
 	}
-	defer file.Close() //nolint:errcheck // it was only read
+	defer file.Close() //nolint:errcheck // opened for reading
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, maxLine)
 	var h head
@@ -216,7 +215,7 @@ func sharedBytes(a, b []byte) int {
 	return n
 }
 
-// around is a little of a text from before a byte on, whole runes only.
+// around returns a little of a text, from before a byte on, in whole runes.
 func around(text []byte, at int) string {
 	from := max(0, at-shown/3)
 	for from > 0 && from < len(text) && !utf8.RuneStart(text[from]) {

@@ -28,7 +28,7 @@ func ask(modelID parley.ModelID, text string) model.Request {
 	}
 }
 
-// said streams a request and collects what came.
+// said streams a request and collects the answer.
 func said(
 	t *testing.T,
 	ctx context.Context,
@@ -63,14 +63,14 @@ func pair(t *testing.T, options record.Options) (*record.Recorder, *record.Playe
 	return recorder, player, dir
 }
 
-// unreachable encodes and must not be asked.
+// unreachable encodes requests but must not be asked.
 type unreachable struct{ model.Model }
 
 func (unreachable) Stream(context.Context, model.EncodedRequest) iter.Seq2[model.Chunk, error] {
 	panic("a request was sent")
 }
 
-// What was recorded is played to the chunk: text, reasoning, calls, usage, failures.
+// A recording plays back exactly: text, reasoning, calls, usage, failures.
 func TestPlaysWhatWasRecorded(t *testing.T) {
 	t.Parallel()
 	recorder, player, _ := pair(t, record.Options{})
@@ -91,7 +91,7 @@ func TestPlaysWhatWasRecorded(t *testing.T) {
 	}
 }
 
-// The same request twice: the first answer, then the second, which stays.
+// The same request twice gets the first answer, then the second, which stays.
 func TestRepeatedRequestsKeepTheirOrder(t *testing.T) {
 	t.Parallel()
 	recorder, player, _ := pair(t, record.Options{})
@@ -111,12 +111,11 @@ func TestRepeatedRequestsKeepTheirOrder(t *testing.T) {
 		t.Errorf("played in another order: %s", diff)
 	}
 	if _, err := said(t, t.Context(), player, request); err != nil {
-		t.Errorf("the last answer does not stay: %v", err)
+		t.Errorf("the last answer is not repeated: %v", err)
 	}
 }
 
-// Ids that Parley makes differ from run to run and find the recording all the
-// same; so does what Ignore names.
+// Parley's ids differ from run to run, and the recording is found all the same; so it is with text that Ignore matches.
 func TestKeysLeaveOutWhatDiffers(t *testing.T) {
 	t.Parallel()
 	recorder, player, _ := pair(t, record.Options{Ignore: []*regexp.Regexp{regexp.MustCompile(`It is \d\d:\d\d`)}})
@@ -136,11 +135,11 @@ func TestKeysLeaveOutWhatDiffers(t *testing.T) {
 		player,
 		ask("sim/echo", "Session "+one.String()+", "+other.String()+". It is 12:00"),
 	); err == nil {
-		t.Error("two ids are taken for one")
+		t.Error("two ids count as the same")
 	}
 }
 
-// A request that was never recorded names the file that is missing and the nearest.
+// An error for a request that was never recorded names the missing file and the nearest one.
 func TestUnknownRequestsNameTheNearest(t *testing.T) {
 	t.Parallel()
 	recorder, player, dir := pair(t, record.Options{})
@@ -171,12 +170,11 @@ func TestUnknownRequestsNameTheNearest(t *testing.T) {
 	); parley.ErrorCode(
 		err,
 	) != parley.CodeNotFound {
-		t.Errorf("a directory that is not there: %v", err)
+		t.Errorf("a missing directory: %v", err)
 	}
 }
 
-// No secret is in a recording, wherever it came from; an answer that was broken
-// off leaves no file.
+// No recording contains a secret, wherever it came from; an interrupted answer leaves no file.
 func TestRecordingsHoldNoSecretsAndNoHalves(t *testing.T) {
 	t.Parallel()
 	const secret = "sk-very\"secret"
@@ -207,7 +205,7 @@ func TestRecordingsHoldNoSecretsAndNoHalves(t *testing.T) {
 	}
 }
 
-// A provider's own key names no cache in recordings.
+// A provider's routing fields do not count towards the key.
 func TestRoutingFieldsDoNotCount(t *testing.T) {
 	t.Parallel()
 	wire, err := openai.New(openai.Options{APIKey: "unused"})
@@ -233,7 +231,7 @@ func TestRoutingFieldsDoNotCount(t *testing.T) {
 	}
 }
 
-// canned answers everything alike.
+// canned gives every request the same answer.
 type canned struct{ model.Model }
 
 func (canned) Stream(context.Context, model.EncodedRequest) iter.Seq2[model.Chunk, error] {

@@ -26,8 +26,8 @@ type Recorder struct {
 
 var _ model.Model = (*Recorder)(nil)
 
-// New records a model's exchanges below a directory, which is made. What an earlier
-// Recorder wrote of the same requests is replaced.
+// New records a model's exchanges below a directory, which it creates. It replaces an earlier Recorder's files for the
+// same requests.
 func New(model model.Model, dir string, options Options) (*Recorder, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, parley.WrapError(parley.CodeInvalid, err, "record: the directory of the recordings cannot be made")
@@ -35,9 +35,9 @@ func New(model model.Model, dir string, options Options) (*Recorder, error) {
 	return &Recorder{Model: model, dir: dir, options: options, taken: map[string]int{}}, nil
 }
 
-// Stream implements model.Model: what the model yields, and a file of it at the
-// end. An answer that nobody read to its end leaves none. A file that cannot be
-// written is an error of the exchange: a recording with holes helps nobody.
+// Stream implements model.Model: it yields what the model yields, and writes a file at the end. An answer not read to
+// its end leaves no file. A file that cannot be written is an error of the exchange: an incomplete recording is
+// useless.
 func (r *Recorder) Stream(ctx context.Context, encoded model.EncodedRequest) iter.Seq2[model.Chunk, error] {
 	return func(yield func(model.Chunk, error) bool) {
 		var text bytes.Buffer
@@ -76,7 +76,7 @@ func (r *Recorder) Stream(ctx context.Context, encoded model.EncodedRequest) ite
 // write appends a line.
 func (r *Recorder) write(to *bytes.Buffer, value any) {
 	encoded, err := json.Marshal(value)
-	if err != nil { // the request's body is no JSON: its text is kept
+	if err != nil { // the request's body is not JSON: keep its text
 		encoded, _ = json.Marshal(head{Request: parley.AppendJSONString(nil, err.Error())})
 	}
 	to.Write(append(r.options.redact(encoded), '\n'))

@@ -10,13 +10,13 @@ import (
 	"example.org/parley/model"
 )
 
-// maxPiece bounds a piece of text in bytes: what has no spaces is cut too.
+// maxPiece bounds a piece of text in bytes: text without spaces is cut too.
 const maxPiece = 16
 
-// answer is one answer on its way out. Its methods report false when nothing
-// more may be sent: the reader is gone, ctx ended, or max_tokens is reached.
+// answer is one answer being sent. Its methods return false when nothing more may be sent: the reader is gone, ctx
+// ended, or max_tokens is reached.
 type answer struct {
-	ctx     context.Context //nolint:containedctx // lives for one call of Stream, whose ctx it is
+	ctx     context.Context //nolint:containedctx // lives only for one call of Stream
 	request *request
 	yield   func(model.Chunk, error) bool
 
@@ -70,7 +70,7 @@ func (a *answer) fail(err error) bool {
 	return false
 }
 
-// wait pauses; it ends at once, and the answer with it, when ctx does.
+// wait pauses; the end of ctx ends it immediately, and the answer with it.
 func (a *answer) wait(d time.Duration) bool {
 	if a.over {
 		return false
@@ -91,8 +91,7 @@ func (a *answer) wait(d time.Duration) bool {
 	}
 }
 
-// paced waits until the next piece is due. Pieces keep to a schedule, so that
-// late timers do not add up.
+// paced waits until the next piece is due. Pieces follow a schedule, so that late timers do not add up.
 func (a *answer) paced() bool {
 	if a.pace <= 0 {
 		return !a.over
@@ -154,7 +153,7 @@ func (a *answer) call(id, name, arguments string, size int) bool {
 	return true
 }
 
-// usage is what a provider would count for the answer so far.
+// usage returns what a provider would count for the answer so far.
 func (a *answer) usage() parley.Usage {
 	input, cached := a.request.input, a.request.cached
 	reasoning := estimate(a.bytes[model.ChunkReasoning])
@@ -181,8 +180,8 @@ func (a *answer) finishWith(usage parley.Usage, reason parley.FinishReason) {
 	a.over = true
 }
 
-// pieceEnd finds the end of the next piece: behind a word and the white space
-// before it, at most size bytes, never inside a rune.
+// pieceEnd finds the end of the next piece: after a word and the white space before it, at most size bytes, never
+// inside a rune.
 func pieceEnd(text string, size int) int {
 	i := 0
 	for i < len(text) && isSpace(text[i]) {
@@ -201,8 +200,7 @@ func pieceEnd(text string, size int) int {
 
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' }
 
-// cut is the end of the first size bytes of a text, moved to a rune's border;
-// at least one rune, at most all.
+// cut returns the end of the first size bytes of a text, moved to a rune's border; at least one rune.
 func cut(text string, size int) int {
 	if size <= 0 || size >= len(text) {
 		return len(text)

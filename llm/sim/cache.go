@@ -8,27 +8,25 @@ import (
 	"example.org/parley"
 )
 
-// Caching as the large providers have it: from 1,024 tokens on, in steps of 128.
+// Caching as large providers do it: from 1,024 tokens on, in steps of 128.
 const (
 	cacheLeast = 1024
 	cacheStep  = 128
 )
 
-// cachedPrefixes bounds the beginnings of requests that are remembered; when it is
-// reached the older half is forgotten.
+// cachedPrefixes bounds the remembered beginnings of requests; at the bound the older half is dropped.
 const cachedPrefixes = 1 << 16
 
-// promptCache remembers how requests began: at the end of their tools and system
-// prompt, and of each message. It is a stand-in for a provider's prompt cache and
-// counts as one, by the same estimate as all else here.
+// promptCache remembers how requests began: at the end of their tools and system prompt, and of each message. It
+// imitates a provider's prompt cache, with the same estimate of tokens as everything else here.
 type promptCache struct {
 	mu           sync.Mutex // guards what follows
 	seed         maphash.Seed
 	young, older map[uint64]struct{}
 }
 
-// read counts the tokens of a request, and those at its beginning that an earlier
-// one began with; from then on it is remembered itself.
+// read counts the tokens of a request, and those at its beginning that it shares with an earlier one; it then remembers
+// the request.
 func (c *promptCache) read(r *request) (total, cached int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -7,11 +7,11 @@ import (
 	"example.org/parley/model"
 )
 
-// digest sums up a conversation as far as a simulator can: it counts what it was
-// shown and quotes its beginning and its end. It is always shorter than that.
+// digest summarises a conversation as well as a simulator can: it counts what it was shown and quotes its beginning and
+// its end. It is always shorter than its source.
 type digest struct{}
 
-// The bounds of a digest's quotations: bytes, and the share of what it was shown.
+// The bounds of a digest's quotations: bytes, and the share of the source.
 const (
 	quoteBytes = 120
 	quoteShare = 5
@@ -24,7 +24,7 @@ func (digest) play(a *answer) {
 		shown = a.request.Messages[i].Parts
 	}
 	if n := len(shown); n > 1 {
-		shown = shown[:n-1] // the last one asks for the summary
+		shown = shown[:n-1] // the last message asks for the summary
 	}
 	for _, p := range shown {
 		size += len(p.Text)

@@ -2,7 +2,7 @@ package sim
 
 import "testing"
 
-// FuzzScript: a user's text is a script or refused with a sentence.
+// FuzzScript: a user's text is a script, or refused with a sentence.
 func FuzzScript(f *testing.F) {
 	for _, seed := range []string{`[[{"text":"Hello","repeat":3,"token_ms":1}]]`,
 		`[[{"tool_call":{"name":"a","arguments":{}}}],[{"error":{"class":"network"}}]]`, `[]`, `[[{}]]`,

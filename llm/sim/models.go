@@ -9,7 +9,7 @@ import (
 	"example.org/parley/model"
 )
 
-// echo answers with exactly what it was told.
+// echo answers with exactly the text that it got.
 type echo struct{}
 
 func (echo) play(a *answer) {
@@ -18,7 +18,7 @@ func (echo) play(a *answer) {
 	}
 }
 
-// lorem answers with a number of words at a pace.
+// lorem answers with a number of words at a given pace.
 type lorem struct {
 	tokens int
 	pace   time.Duration // before each word
@@ -50,7 +50,7 @@ func loremWords() []string {
 		"do", "eiusmod", "tempor", "incididunt", "ut", "labore", "et", "dolore", "magna", "aliqua."}
 }
 
-// toolUser calls current_time once in a turn and then tells what it answered.
+// toolUser calls current_time once per turn and then reports its answer.
 type toolUser struct{}
 
 // clockTool is the tool that toolUser calls.
@@ -73,7 +73,7 @@ func (toolUser) play(a *answer) {
 	}
 }
 
-// lastResult is the last tool result behind the last user message.
+// lastResult returns the last tool result after the last user message.
 func (r *request) lastResult() (part, bool) {
 	for i := len(r.Messages) - 1; i > r.lastUser(); i-- {
 		if m := r.Messages[i]; m.Role == model.RoleTool && len(m.Parts) > 0 {
@@ -86,8 +86,7 @@ func (r *request) lastResult() (part, bool) {
 // reasoner reasons and then answers.
 type reasoner struct{}
 
-// reasonSignature is what the simulator gives with its reasoning, as providers
-// sign theirs.
+// reasonSignature comes with the simulator's reasoning, as providers sign theirs.
 const reasonSignature = "sim-signature-1"
 
 func (reasoner) play(a *answer) {
@@ -106,7 +105,7 @@ func (reasoner) play(a *answer) {
 type failing struct {
 	class    parley.ErrorClass
 	attempts int
-	wait     time.Duration // that it asks for before the next attempt; 0 for none
+	wait     time.Duration // requested before the next attempt; 0 for none
 }
 
 func (f failing) play(a *answer) {

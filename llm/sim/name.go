@@ -18,11 +18,11 @@ const (
 // player makes an answer.
 type player interface{ play(a *answer) }
 
-// exists says what there is, for errors.
+// exists lists the simulator's models, for errors.
 const exists = "the simulator has echo, lorem-<tokens>-<ms per token>, tool, reason, fail-<class>-<n>[-<ms until the " +
 	"next attempt>] and script"
 
-// parseName finds the model of a name; CodeInvalid with the list when there is none.
+// parseName finds the model with a name; CodeInvalid with the list if there is none.
 func parseName(name string) (player, error) {
 	switch name {
 	case "echo":
@@ -84,7 +84,7 @@ func number(text string, least, most int) (int, bool) {
 	return n, err == nil && n >= least && n <= most && strconv.Itoa(n) == text
 }
 
-// modelClasses are the classes of failure that a provider can have.
+// modelClasses returns the classes of failure that a provider can have.
 func modelClasses() []parley.ErrorClass {
 	return []parley.ErrorClass{parley.ClassContentFilter, parley.ClassRateLimit, parley.ClassNetwork, parley.ClassAuth,
 		parley.ClassModel, parley.ClassStream, parley.ClassContextLength}
@@ -108,8 +108,7 @@ func failureClass(name string) (parley.ErrorClass, bool) {
 	return "", false
 }
 
-// retryable tells whether another attempt can help against a class, as the
-// real providers' adapters have it.
+// retryable reports whether another attempt can help against a class, as with the real providers' adapters.
 func retryable(class parley.ErrorClass) bool {
 	return class == parley.ClassRateLimit || class == parley.ClassNetwork || class == parley.ClassStream
 }

@@ -11,7 +11,7 @@ import (
 	"example.org/parley/model"
 )
 
-// The request as it stands in the encoded body.
+// The request as encoded in the body.
 type (
 	request struct {
 		Messages   []message          `json:"messages"`
@@ -56,9 +56,8 @@ func decodeRequest(body []byte) (request, error) {
 	return r, json.Unmarshal(body, &r)
 }
 
-// appendRequest writes a request in the one form that a version has: members by
-// name in the first, what stays from call to call at its beginning since. Members
-// without a value are left out.
+// appendRequest writes a request in the fixed form of a version: members by name in the first; from the second on,
+// members that stay from call to call come first. Members without a value are left out.
 func appendRequest(to []byte, r model.Request, version int) []byte {
 	if version == 1 {
 		to = appendMessages(append(to, '{'), r)
@@ -146,7 +145,7 @@ func appendPart(to []byte, p model.Part) []byte {
 		to = append(to, `,"provider_data":"`...)
 		to = append(base64.StdEncoding.AppendEncode(to, p.ProviderData), '"')
 	}
-	if image { // named by its hash: the bytes would tell the simulator nothing
+	if image { // named by its hash: the bytes mean nothing to the simulator
 		to = parley.AppendJSONString(append(to, `,"sha256":`...), parley.HashOf(p.Data).String())
 		to = strconv.AppendInt(append(to, `,"size":`...), int64(len(p.Data)), 10)
 		to = strconv.AppendInt(append(to, `,"width":`...), int64(p.Width), 10)
@@ -233,8 +232,7 @@ func comma(to []byte, i int) []byte {
 	return to
 }
 
-// text is what a message says: its text parts, and a label for each image, an
-// empty line between them.
+// text returns a message's text parts, and a label for each image, separated by empty lines.
 func (m message) text() string {
 	var out strings.Builder
 	for _, p := range m.Parts {
@@ -261,7 +259,7 @@ func (m message) text() string {
 	return out.String()
 }
 
-// lastUser is the index of the last user message, -1 when there is none.
+// lastUser returns the index of the last user message, -1 if there is none.
 func (r *request) lastUser() int {
 	for i := len(r.Messages) - 1; i >= 0; i-- {
 		if r.Messages[i].Role == model.RoleUser {
@@ -271,7 +269,7 @@ func (r *request) lastUser() int {
 	return -1
 }
 
-// userText is the last user message's text, "" when there is none.
+// userText returns the text of the last user message, "" if there is none.
 func (r *request) userText() string {
 	i := r.lastUser()
 	if i < 0 {
@@ -281,7 +279,7 @@ func (r *request) userText() string {
 }
 
 const (
-	messageTokens = 4 // what a message's frame costs
+	messageTokens = 4 // overhead of a message
 	bytesPerToken = 4
 )
 

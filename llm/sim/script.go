@@ -17,7 +17,7 @@ import (
 //go:embed script.schema.json
 var scriptSchema string // read only
 
-// ScriptSchema is the JSON Schema of the scripts that sim/script plays.
+// ScriptSchema returns the JSON Schema of the scripts that sim/script plays.
 func ScriptSchema() string { return scriptSchema }
 
 // The bounds of scripts.
@@ -31,8 +31,7 @@ const (
 // scripted plays the script in the user's text.
 type scripted struct{}
 
-// action is one thing that a step does. Exactly one of the members up to Finish
-// is there; the others say how.
+// action is one action of a step. Exactly one of the members up to Finish is set; the others modify it.
 type action struct {
 	Text         *string         `json:"text,omitempty"`
 	Reasoning    *string         `json:"reasoning,omitempty"`
@@ -46,7 +45,7 @@ type action struct {
 	Split        int             `json:"split,omitempty"`
 	Repeat       int             `json:"repeat,omitempty"`
 	TokenMS      int             `json:"token_ms,omitempty"`
-	kind         model.ChunkKind // of text, reasoning and refusal
+	kind         model.ChunkKind // for text, reasoning and refusal
 	said         string          // their text
 	finish       parley.FinishReason
 }
@@ -101,8 +100,8 @@ func (scripted) play(a *answer) {
 	playStep(a, steps[step], step)
 }
 
-// script finds the last user text that looks like a script, and how many
-// answers follow it. Steers and notes between may say anything else.
+// script finds the last user text that looks like a script, and the number of answers after it. Steers and notes in
+// between may say anything else.
 func (r *request) script() (text string, step int) {
 	answers := 0
 	for i := len(r.Messages) - 1; i >= 0; i-- {
@@ -218,20 +217,19 @@ func (u *scriptUsage) usage() parley.Usage {
 		CacheWriteTokens: u.CacheWriteTokens, ReasoningTokens: u.ReasoningTokens}
 }
 
-// parseScript reads a script: a list of steps, each a list of actions. The
-// error says what is wrong and where.
+// parseScript reads a script: a list of steps, each a list of actions. Its error says what is wrong and where.
 func parseScript(text string) ([][]action, error) {
 	var raw [][]json.RawMessage
 	decoder := json.NewDecoder(strings.NewReader(text))
 	if err := decoder.Decode(&raw); err != nil {
 		return nil, fmt.Errorf(
-			`the user's text is no script: it must be a JSON list of steps, each a list of actions, such as `+
+			`the user's text is not a script: it must be a JSON list of steps, each a list of actions, such as `+
 				`[[{"text":"Hello"}]] (%w)`,
 			err,
 		)
 	}
 	if _, err := decoder.Token(); err != io.EOF {
-		return nil, fmt.Errorf("there is something behind the script's closing bracket")
+		return nil, fmt.Errorf("there is text after the script's closing bracket")
 	}
 	if len(raw) == 0 || len(raw) > maxSteps {
 		return nil, fmt.Errorf("a script has 1 to %d steps", maxSteps)
@@ -257,7 +255,7 @@ func parseScript(text string) ([][]action, error) {
 	return steps, nil
 }
 
-// check validates one action and settles what it says.
+// check validates one action and prepares its text.
 func (act *action) check() error {
 	kinds := 0
 	for kind, text := range map[model.ChunkKind]*string{

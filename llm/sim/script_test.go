@@ -54,7 +54,7 @@ func TestScriptSteps(t *testing.T) {
 				Role:  model.RoleTool,
 				Parts: []model.Part{{Kind: model.PartToolResult, CallID: "c", Text: "1"}},
 			},
-			user("a steer that is no script"),
+			user("a steer that is not a script"),
 		)
 	}
 	_, err := play(t.Context(), t, request)
@@ -115,7 +115,7 @@ func TestInvalidScriptsSayWhatIsWrong(t *testing.T) {
 		"hello":                           "must be a JSON list of steps",
 		"":                                "must be a JSON list of steps",
 		"[]":                              "1 to 100 steps",
-		`[[{"text":"a"}]] x`:              "behind the script's closing bracket",
+		`[[{"text":"a"}]] x`:              "after the script's closing bracket",
 		`[{"text":"a"}]`:                  "must be a JSON list of steps",
 		`[[{}]]`:                          "step 1, action 1: an action has exactly one of",
 		`[[],[{"text":"a"},{"txt":"b"}]]`: `step 2, action 2: json: unknown field "txt"`,
@@ -137,8 +137,7 @@ func TestInvalidScriptsSayWhatIsWrong(t *testing.T) {
 	}
 }
 
-// The published schema lists the members that scripts may have, and its
-// examples play.
+// The published schema lists the possible members of scripts, and its examples play.
 func TestScriptSchema(t *testing.T) {
 	t.Parallel()
 	var schema struct {

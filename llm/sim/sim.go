@@ -26,15 +26,14 @@ import (
 	"example.org/parley/model"
 )
 
-// ProviderName is the simulator's in model ids; DefaultModel is what it answers
-// with when nothing else is said.
+// ProviderName is the simulator's name in model ids; DefaultModel is its default model.
 const (
 	ProviderName = "sim"
 	DefaultModel = "echo"
 )
 
-// encodeVersion is the version of the bytes that Encode gives. Version 2 has
-// tools and system prompt before the messages.
+// encodeVersion is the version of the bytes that Encode makes. Version 2 puts tools and system prompt before the
+// messages.
 const encodeVersion = 2
 
 // Model is the simulator. The zero value works; it is safe for concurrent use.
@@ -47,7 +46,7 @@ var _ model.Model = (*Model)(nil)
 // New returns the simulator.
 func New() *Model { return &Model{} }
 
-// Models lists what the simulator offers; of the families one example each.
+// Models lists the simulator's models, with one example of each family.
 func Models() []model.Info {
 	names := []string{DefaultModel, "lorem-200-5", "tool", "reason", "fail-rate_limit-1", "script"}
 	models := make([]model.Info, len(names))
@@ -57,7 +56,7 @@ func Models() []model.Info {
 	return models
 }
 
-// Info tells of one simulated model; Known is false when there is none such.
+// Info describes a simulated model; Known is false if there is none.
 func Info(name string) model.Info {
 	_, err := parseName(name)
 	return model.Info{
@@ -80,13 +79,12 @@ func Info(name string) model.Info {
 // contextTokens is the context length that the simulator claims.
 const contextTokens = 1_000_000
 
-// Encode gives the canonical JSON of a request. It fails with CodeInvalid for a
-// model that the simulator does not have.
+// Encode returns the canonical JSON of a request. It returns CodeInvalid for a model that the simulator does not have.
 func (m *Model) Encode(request model.Request) (model.EncodedRequest, error) {
 	return m.EncodeAs(encodeVersion, request)
 }
 
-// EncodeAs is Encode as a version of it was.
+// EncodeAs is Encode as it was in an earlier version.
 func (*Model) EncodeAs(version int, request model.Request) (model.EncodedRequest, error) {
 	if version < 1 || version > encodeVersion {
 		return model.EncodedRequest{}, parley.InvalidField(
@@ -101,8 +99,7 @@ func (*Model) EncodeAs(version int, request model.Request) (model.EncodedRequest
 	return model.EncodedRequest{Model: request.Model, Body: appendRequest(nil, request, version), Version: version}, nil
 }
 
-// Stream yields the simulated answer, see model.Model. Paced answers end at
-// once when ctx does.
+// Stream yields the simulated answer, see model.Model. Paced answers end immediately when ctx does.
 func (m *Model) Stream(ctx context.Context, encoded model.EncodedRequest) iter.Seq2[model.Chunk, error] {
 	return func(yield func(model.Chunk, error) bool) {
 		request, err := decodeRequest(encoded.Body)

@@ -18,7 +18,7 @@ import (
 	"example.org/parley/model"
 )
 
-// played is an answer put together again.
+// played is an answer with its chunks joined.
 type played struct {
 	Text, Reasoning, Refusal string
 	Calls                    []string // id name arguments
@@ -37,7 +37,7 @@ func user(text string) model.Message {
 	return model.Message{Role: model.RoleUser, Parts: []model.Part{{Kind: model.PartText, Text: text}}}
 }
 
-// play streams an answer to its end and checks what every answer must keep to.
+// play streams an answer to its end and checks the rules of every answer.
 func play(ctx context.Context, t *testing.T, request model.Request) (played, error) {
 	t.Helper()
 	encoded, err := sim.New().Encode(request)
@@ -45,7 +45,7 @@ func play(ctx context.Context, t *testing.T, request model.Request) (played, err
 		t.Fatal(err)
 	}
 	if !json.Valid(encoded.Body) {
-		t.Fatalf("the body is no JSON: %s", encoded.Body)
+		t.Fatalf("the body is not JSON: %s", encoded.Body)
 	}
 	var p played
 	calls := map[int]int{}
@@ -54,7 +54,7 @@ func play(ctx context.Context, t *testing.T, request model.Request) (played, err
 			return p, err
 		}
 		if p.Finish != "" {
-			t.Fatal("there is a chunk behind the last one")
+			t.Fatal("there is a chunk after the last one")
 		}
 		if !utf8.ValidString(chunk.Text) {
 			t.Fatalf("chunk %q is not valid UTF-8", chunk.Text)
@@ -275,8 +275,8 @@ func TestFailThatAsksToWait(t *testing.T) {
 	}
 }
 
-// The simulator's cache is one by equal beginnings: what an earlier request began
-// with is cached, and nothing behind the first thing that differs.
+// The simulator caches equal beginnings: what an earlier request began with is cached, and nothing after the first
+// difference.
 func TestUsageCountsTheRepeatedPrefix(t *testing.T) {
 	t.Parallel()
 	adapter := sim.New()
@@ -396,7 +396,7 @@ func TestUnknownModels(t *testing.T) {
 		_, err := sim.New().Encode(ask(name, "x"))
 		if parley.ErrorCode(err) != parley.CodeInvalid ||
 			!strings.Contains(err.Error(), "lorem-<tokens>-<ms per token>") {
-			t.Errorf("sim/%s: got %v, want %s with a list of what there is", name, err, parley.CodeInvalid)
+			t.Errorf("sim/%s: got %v, want %s with a list of models", name, err, parley.CodeInvalid)
 		}
 	}
 	var failed *model.Error

@@ -8,7 +8,7 @@ import (
 	"example.org/parley/llm/sse"
 )
 
-// FuzzReader: any bytes are frames and then an end or an error.
+// FuzzReader: any bytes are frames followed by an end or an error.
 func FuzzReader(f *testing.F) {
 	for _, seed := range []string{"data: a\n\ndata: b\r\n\r\n", "\ufeffevent: x\ndata\ndata: y\n\n",
 		": ping\n\nid: 1\nretry: 5\ndata: [", strings.Repeat("data: x\n", 100)} {

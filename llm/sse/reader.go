@@ -14,27 +14,24 @@ import (
 	"example.org/parley"
 )
 
-// firstBuffer is the size in bytes that a Reader begins with; it doubles when a
-// frame asks for more.
+// firstBuffer is the initial buffer of a Reader in bytes; it doubles when a frame needs more.
 const firstBuffer = 4 << 10
 
 // maxFrame bounds one frame in bytes: its longest line, and the data of all its
 // lines together.
 const maxFrame = parley.MaxStreamLine
 
-// maxEmptyReads is after how many reads in a row that give nothing a source is
-// taken for broken, as in bufio.
+// maxEmptyReads is how many empty reads in a row mark a source as broken, as in bufio.
 const maxEmptyReads = 100
 
-// Frame is one event of a stream. Both slices are valid until the next Next.
+// Frame is one event of a stream. Both slices are valid until the next call of Next.
 type Frame struct {
-	Event []byte // the event field, empty when there was none
+	Event []byte // the event field, empty if absent
 	Data  []byte // the data lines, joined by newlines
 	Cut   bool   // the stream ended before the blank line: Data may lack its end
 }
 
-// TooLongError reports a line or frame beyond the bound. The Reader is of no
-// further use.
+// TooLongError reports a line or frame beyond the bound. The Reader cannot be used any more.
 type TooLongError struct {
 	Limit int // bytes
 }
@@ -47,20 +44,20 @@ func (e *TooLongError) Error() string {
 // span is a piece of the buffer, relative to Reader.start.
 type span struct{ from, to int }
 
-// Reader splits a stream into frames. It is for one goroutine.
+// Reader splits a stream into frames. It belongs to one goroutine.
 type Reader struct {
 	source  io.Reader
 	buffer  []byte
 	start   int // first byte of the unfinished frame
 	line    int // first byte of the unfinished line
-	scanned int // bytes before it hold no line end
+	scanned int // bytes before it contain no line end
 	end     int // first byte not yet read
 	event   span
 	data    span
 	joined  []byte // data of a frame with more than one data line
 	lines   int    // data lines of the unfinished frame
-	skipLF  bool   // a CR ended the last line: an LF right after belongs to it
-	began   bool   // the byte order mark, if any, is behind us
+	skipLF  bool   // a CR ended the last line: a following LF belongs to it
+	began   bool   // past the byte order mark, if any
 	fault   error  // what ended the source
 }
 
@@ -69,10 +66,9 @@ func NewReader(source io.Reader) *Reader {
 	return &Reader{source: source}
 }
 
-// Next is the next frame that carries data or an event name. Comments and
-// frames without either are passed over. A last frame that no blank line ends
-// is still a frame, because some servers end that way. Errors: io.EOF at the
-// end, *TooLongError, or what the source reported.
+// Next returns the next frame with data or an event name. It skips comments and frames without either. A last frame
+// without a blank line is still a frame, because some servers end that way. Errors: io.EOF at the end, *TooLongError,
+// or the source's own.
 func (r *Reader) Next() (Frame, error) {
 	r.reset()
 	for {
@@ -118,7 +114,7 @@ func (r *Reader) frame() Frame {
 	return f
 }
 
-// field takes one non-empty line in.
+// field reads one non-empty line.
 func (r *Reader) field(at span) error {
 	line := r.buffer[r.start+at.from : r.start+at.to]
 	name := bytes.IndexByte(line, ':')
@@ -126,7 +122,7 @@ func (r *Reader) field(at span) error {
 	switch {
 	case name == 0: // a comment
 		if r.lines == 0 && r.event.from == r.event.to {
-			r.start = r.line // it need not be kept
+			r.start = r.line // drop it
 		}
 		return nil
 	case name < 0:
@@ -154,8 +150,7 @@ func (r *Reader) field(at span) error {
 	return nil
 }
 
-// nextLine finds the next line, without its end. ok is false when the source
-// has ended and nothing is left.
+// nextLine finds the next line, without its end. ok is false if the source has ended and nothing is left.
 func (r *Reader) nextLine() (line span, ok bool, err error) {
 	for {
 		if r.skipLF && r.line < r.end {
@@ -183,7 +178,7 @@ func (r *Reader) nextLine() (line span, ok bool, err error) {
 			if r.line == r.end || !errors.Is(r.fault, io.EOF) {
 				return span{}, false, nil
 			}
-			line = span{r.line - r.start, r.end - r.start} // a last line without an end
+			line = span{r.line - r.start, r.end - r.start} // a last line without a line end
 			r.line = r.end
 			return line, true, nil
 		}
@@ -196,7 +191,7 @@ func (r *Reader) nextLine() (line span, ok bool, err error) {
 	}
 }
 
-// lineEnd is the index of the first CR or LF, -1 when there is none.
+// lineEnd returns the index of the first CR or LF, -1 if there is none.
 func lineEnd(b []byte) int {
 	lf := bytes.IndexByte(b, '\n')
 	if lf >= 0 {
@@ -208,8 +203,8 @@ func lineEnd(b []byte) int {
 	return lf
 }
 
-// fill reads once, after it has made room. It keeps the unfinished frame, which
-// may be up to twice maxFrame long when lines of unknown fields are in it.
+// fill reads once, after making room. It keeps the unfinished frame, which may be up to twice maxFrame long if it
+// contains lines of unknown fields.
 func (r *Reader) fill() error {
 	if r.end == len(r.buffer) {
 		switch {
@@ -230,7 +225,7 @@ func (r *Reader) fill() error {
 	return nil
 }
 
-// read reads once; false when that gave nothing.
+// read reads once; false if that returned nothing.
 func (r *Reader) read() bool {
 	n, err := r.source.Read(r.buffer[r.end:])
 	r.end += n

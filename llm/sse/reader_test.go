@@ -17,7 +17,7 @@ import (
 
 type frame struct{ Event, Data string }
 
-// readAll copies every frame and gives the error that ended the stream.
+// readAll copies every frame and returns the error that ended the stream.
 func readAll(source io.Reader) ([]frame, error) {
 	reader := sse.NewReader(source)
 	var frames []frame
@@ -110,7 +110,7 @@ func TestSourceError(t *testing.T) {
 		t.Errorf("got %v and %v, want the one whole frame and the source's error", got, err)
 	}
 	if _, err := readAll(noProgress{}); !errors.Is(err, io.ErrNoProgress) {
-		t.Errorf("a source that gives nothing: %v", err)
+		t.Errorf("a source that returns nothing: %v", err)
 	}
 }
 
@@ -118,7 +118,7 @@ type noProgress struct{}
 
 func (noProgress) Read([]byte) (int, error) { return 0, nil }
 
-// Any frames, written with any line ends and cut at any borders, come back.
+// Any frames, written with any line ends and cut anywhere, are read back.
 func TestAnyFramesAnyBorders(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		end := rapid.SampledFrom([]string{"\n", "\r", "\r\n"}).Draw(t, "end")
@@ -148,7 +148,7 @@ func TestAnyFramesAnyBorders(t *testing.T) {
 	})
 }
 
-// pieces gives its data in reads of the sizes, over and over.
+// pieces returns its data in reads of the given sizes, repeatedly.
 type pieces struct {
 	data  []byte
 	sizes []int

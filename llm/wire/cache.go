@@ -2,15 +2,13 @@ package wire
 
 import "example.org/parley/model"
 
-// CacheMark marks the end of what a provider shall keep in its prompt cache, as
-// Anthropic and DashScope take it. Requests with and without it are otherwise the
-// same to the byte.
+// CacheMark marks the end of what a provider should keep in its prompt cache, in the form of Anthropic and DashScope.
+// Requests with and without it are otherwise the same byte for byte.
 const CacheMark = `,"cache_control":{"type":"ephemeral"}`
 
-// Stable finds the two messages whose ends a request of a conversation marks: the
-// last one that is not an answer, which the next request begins with, and the one
-// that the request before ended with, in case more blocks follow it than a provider
-// looks back. -1 is none.
+// Stable finds the two messages whose ends a conversation's request marks: the last one that is not an answer, which
+// the next request will share, and the one that the previous request ended with, in case more blocks follow it than a
+// provider looks back. -1 means none.
 func Stable(messages []model.Message) (before, last int) {
 	before, last = -1, -1
 	for i := len(messages) - 1; i >= 0; i-- {

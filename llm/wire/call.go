@@ -8,15 +8,15 @@ import (
 	"example.org/parley/model"
 )
 
-// CallData is the provider data of a tool call: what its provider named it and
-// wrote, so that the next request can say the same bytes.
+// CallData is the provider data of a tool call: the provider's own id and text, so that the next request can repeat the
+// same bytes.
 type CallData struct {
 	ID        string          `json:"id"`
 	Arguments string          `json:"arguments"`       // exact text, not always JSON
 	Extra     json.RawMessage `json:"extra,omitempty"` // what the provider wants back with the call
 }
 
-// Bytes are the data as stored: the same data give the same bytes.
+// Bytes encodes the data: equal data give equal bytes.
 func (d CallData) Bytes() []byte {
 	b := parley.AppendJSONString([]byte(`{"id":`), d.ID)
 	b = parley.AppendJSONString(AppendField(b, "arguments"), d.Arguments)
@@ -26,7 +26,7 @@ func (d CallData) Bytes() []byte {
 	return append(b, '}')
 }
 
-// ReadCallData reads what Bytes wrote. ok is false for anything else.
+// ReadCallData reads the output of Bytes. ok is false for anything else.
 func ReadCallData(raw []byte) (data CallData, ok bool) {
 	if len(raw) == 0 || json.Unmarshal(raw, &data) != nil {
 		return CallData{}, false
@@ -34,12 +34,11 @@ func ReadCallData(raw []byte) (data CallData, ok bool) {
 	return data, true
 }
 
-// CallIDs maps Parley's call ids to those that one request shows its provider:
-// the provider's own at their first use, Parley's where the provider used one
-// twice or gave none. It lives for one Encode.
+// CallIDs maps Parley's call ids to those in one request: the provider's own at their first use, Parley's if the
+// provider repeated one or gave none. It lives for one Encode.
 type CallIDs struct {
 	shown map[string]string // by Parley's id
-	used  map[string]bool   // ids that the request has
+	used  map[string]bool   // ids in the request
 }
 
 // Call names a call that the request is about to show.
@@ -55,8 +54,7 @@ func (c *CallIDs) Call(own, provider string) string {
 	return id
 }
 
-// Result names the call that a result answers; CodeInvalid when the request
-// shows none such before it.
+// Result returns the id of the call that a result answers; CodeInvalid if the request shows no such call before it.
 func (c *CallIDs) Result(own string) (string, error) {
 	id, ok := c.shown[own]
 	if !ok {

@@ -11,7 +11,7 @@ import (
 	"example.org/parley/model"
 )
 
-// Failure is what a provider said went wrong.
+// Failure is a provider's account of what went wrong.
 type Failure struct {
 	Status     int // HTTP status, 200 for an error inside a stream
 	Type, Code string
@@ -19,7 +19,7 @@ type Failure struct {
 	RetryAfter time.Duration
 }
 
-// maxRetryAfter bounds what is believed of a provider's wish to wait.
+// maxRetryAfter bounds how long a wait Parley accepts from a provider.
 const maxRetryAfter = 24 * time.Hour
 
 // Classify says what a failure means. The wording is looked at in this order,
@@ -84,7 +84,7 @@ func classOf(f Failure) (parley.ErrorClass, bool) {
 	}
 }
 
-// The wordings, in lower case, with bars between them.
+// The wordings, in lower case, separated by bars.
 const (
 	exhaustedKinds = "insufficient_quota|billing_error|billing_hard_limit_reached|billing_not_active|" +
 		"arrearage|insufficient_balance|credits_exhausted"
@@ -121,8 +121,7 @@ func holds(text, words string) bool {
 	return false
 }
 
-// statusOf is the HTTP status that an error inside a stream would have had, 0
-// when it does not tell.
+// statusOf returns the HTTP status that an error inside a stream would have had, 0 if unknown.
 func statusOf(kind, code string) int {
 	if n, err := strconv.Atoi(code); err == nil && n >= 300 && n < 600 {
 		return n
@@ -144,9 +143,8 @@ func statusOf(kind, code string) int {
 	return 0
 }
 
-// ParseFailure reads an error body in any of the shapes that providers use:
-// {"error":{…}}, {"error":"…"}, {"type":"error","error":{…}}, the fields at the
-// top, a list around it, or no JSON at all.
+// ParseFailure reads an error body in any of the providers' shapes: {"error":{…}}, {"error":"…"},
+// {"type":"error","error":{…}}, the fields at the top, a list around it, or no JSON at all.
 func ParseFailure(body []byte) Failure {
 	var f Failure
 	if !json.Valid(body) {
@@ -162,11 +160,10 @@ func ParseFailure(body []byte) Failure {
 	return f
 }
 
-// maxSaid bounds what is kept of an error's text before it is redacted, in
-// bytes; what is shown is clipped further.
+// maxSaid bounds an error's text before it is redacted, in bytes; the shown text is clipped further.
 const maxSaid = 4 << 10
 
-// read takes the fields of an error object in, nested ones first.
+// read reads the fields of an error object, nested ones first.
 func (f *Failure) read(s *Scanner) {
 	if s.space() == '"' {
 		text, _ := s.String()
@@ -199,8 +196,7 @@ func (f *Failure) read(s *Scanner) {
 	}
 }
 
-// said is the next value as a text: a string's own, any other's JSON, and
-// nothing for null.
+// said returns the next value as text: a string itself, any other value's JSON, and nothing for null.
 func (s *Scanner) said() string {
 	if s.space() == '"' {
 		text, _ := s.String()
@@ -217,9 +213,8 @@ func clean(text []byte) string {
 	return parley.Clip(runes.Join(text)+runes.End(), maxSaid)
 }
 
-// RetryAfter is how long the provider asks to wait: retry-after-ms, else
-// Retry-After in seconds or as a date, which is read against the provider's own
-// clock when it sends one.
+// RetryAfter returns how long the provider asks to wait: retry-after-ms, else Retry-After in seconds or as a date,
+// relative to the provider's own clock if it sends one.
 func RetryAfter(h http.Header, now time.Time) time.Duration {
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {
 		return wait(ms * float64(time.Millisecond))

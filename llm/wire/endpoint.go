@@ -15,14 +15,14 @@ const (
 	DefaultFirstToken = 120 * time.Second // from sending to the first content
 	DefaultIdle       = 60 * time.Second  // between bytes, after the first content
 
-	// lessPatience divides the first token's deadline of an attempt that follows one
-	// which brought nothing: a turn finds out sooner that its provider hangs.
+	// lessPatience divides the deadline for the first token after a fruitless attempt: a turn finds out sooner that its
+	// provider hangs.
 	lessPatience = 2
 )
 
-// The bounds of the connections that an Endpoint keeps.
+// The bounds of an Endpoint's connections.
 const (
-	idleConnections = 4096 // as many turns as a process may run at once, and some
+	idleConnections = 4096 // more than the turns of a process
 	idleFor         = 90 * time.Second
 	dialWithin      = 10 * time.Second
 	handshakeWithin = 10 * time.Second
@@ -33,14 +33,13 @@ type EndpointOptions struct {
 	BaseURL    string      // without Path; a query is kept
 	Path       string      // begins with a slash
 	Header     http.Header // sent with each request, credentials included
-	Secret     string      // the credential, so that it can be redacted
+	Secret     string      // the credential, to redact it
 	HTTPClient *http.Client
 	FirstToken time.Duration // 0: DefaultFirstToken
 	Idle       time.Duration // 0: DefaultIdle
 }
 
-// Endpoint is one URL that answers requests with event streams. It is safe for
-// concurrent use.
+// Endpoint is one URL that answers requests with event streams. It is safe for concurrent use.
 type Endpoint struct {
 	client     *http.Client
 	url        string
@@ -50,9 +49,8 @@ type Endpoint struct {
 	idle       time.Duration
 }
 
-// NewEndpoint makes an Endpoint; CodeInvalid when the base URL is none. It
-// follows no redirect, whatever the client given does: a redirect would carry
-// the credential and the conversation to a host that nobody configured.
+// NewEndpoint makes an Endpoint; CodeInvalid if the base URL is invalid. It follows no redirect, whatever the given
+// client does: a redirect would send the credential and the conversation to a host that nobody configured.
 func NewEndpoint(o EndpointOptions) (*Endpoint, error) {
 	base, err := url.Parse(o.BaseURL)
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
@@ -91,8 +89,7 @@ func NewEndpoint(o EndpointOptions) (*Endpoint, error) {
 	return e, nil
 }
 
-// newTransport keeps many connections to one host and never asks for
-// compression, which would hold deltas back.
+// newTransport keeps many connections to one host and never requests compression, which would delay deltas.
 func newTransport() *http.Transport {
 	return &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
@@ -106,5 +103,5 @@ func newTransport() *http.Transport {
 	}
 }
 
-// Close closes the connections that no answer uses. The Endpoint stays usable.
+// Close closes unused connections. The Endpoint stays usable.
 func (e *Endpoint) Close() { e.client.CloseIdleConnections() }

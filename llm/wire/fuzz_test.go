@@ -11,8 +11,7 @@ import (
 	"example.org/parley/llm/wire"
 )
 
-// FuzzScanner: the scanner takes as JSON what the standard library takes, but for
-// how deep it nests.
+// FuzzScanner: the scanner accepts the JSON that the standard library accepts, except for deep nesting.
 func FuzzScanner(f *testing.F) {
 	for _, seed := range []string{`{"a":[1,-2.5e3,"\ud83d\ude00",null,true]}`, `[`, `"\u00`, `{"a"}`, `01`,
 		strings.Repeat("[", 20_000), strings.Repeat(`{"a":`, 5000)} {
@@ -23,13 +22,12 @@ func FuzzScanner(f *testing.F) {
 		s.Reset(raw)
 		s.Skip()
 		if s.Valid() && !json.Valid(raw) && utf8.Valid(raw) {
-			t.Errorf("%q is taken as JSON", raw)
+			t.Errorf("%q is accepted as JSON", raw)
 		}
 	})
 }
 
-// FuzzFailure: whatever a provider says of its failure is classified, and no
-// secret is repeated.
+// FuzzFailure: every report of a failure is classified, and no secret repeated.
 func FuzzFailure(f *testing.F) {
 	f.Add(
 		400,

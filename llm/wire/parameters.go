@@ -33,9 +33,9 @@ func AppendPairs(b []byte, pairs map[string]string) []byte {
 	return append(b, '}')
 }
 
-// ToolChoice is what a request says of its tools: a choice that the wire has a word for, or
-// parley.ToolChoiceRequired and the one tool to call. "" says nothing: without tools there is
-// nothing to choose. CodeInvalid for a forced call of what is not there.
+// ToolChoice returns what a request says about its tools: a choice that the wire has a term for, or
+// parley.ToolChoiceRequired and the one tool to call. "" says nothing: without tools there is nothing to choose. It
+// returns CodeInvalid for a forced call of a missing tool.
 func ToolChoice(request model.Request) (choice, tool string, err error) {
 	if request.Parameters.ToolChoice == nil {
 		return "", "", nil
@@ -59,7 +59,7 @@ func ToolChoice(request model.Request) (choice, tool string, err error) {
 	return parley.ToolChoiceRequired, choice, nil
 }
 
-// Parallel is what a request says of several calls in one answer; nil without tools.
+// Parallel returns what a request says about several calls in one answer; nil without tools.
 func Parallel(request model.Request) *bool {
 	if len(request.Tools) == 0 {
 		return nil
@@ -67,7 +67,7 @@ func Parallel(request model.Request) *bool {
 	return request.Parameters.ParallelToolCalls
 }
 
-// FormatName is the name of a response format's schema, which providers want.
+// FormatName returns the name of a response format's schema, which providers require.
 func FormatName(format parley.ResponseFormat) string {
 	if name := strings.TrimSpace(format.Name); name != "" {
 		return name

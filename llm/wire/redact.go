@@ -9,8 +9,8 @@ import (
 
 const hidden = "[redacted]"
 
-// shortestSecret is the length in bytes from which a credential is looked for
-// by its text; a shorter one would black out ordinary words.
+// shortestSecret is the length in bytes from which a credential is searched for by its text; a shorter one would black
+// out ordinary words.
 const shortestSecret = 6
 
 // Things that look like credentials. Providers repeat the key they were sent,
@@ -41,10 +41,8 @@ var credentials = []struct {
 	{regexp.MustCompile(`://[^/\s:@"']+:[^/\s@"']+@`), "://" + hidden + "@"},
 }
 
-// Redact takes credentials out of a text that a person may see or a log may
-// keep: the secrets given, as they are and as a URL spells them, and whatever
-// looks like one. The result is valid
-// UTF-8.
+// Redact removes credentials from a text that people or logs may see: the given secrets, plain or escaped for a URL,
+// and whatever looks like one. The result is valid UTF-8.
 func Redact(text string, secrets ...string) string {
 	for _, secret := range secrets {
 		if len(secret) >= shortestSecret {

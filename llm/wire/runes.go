@@ -7,15 +7,14 @@ import (
 	"unicode/utf8"
 )
 
-// Runes makes valid UTF-8 of a text that comes in fragments. A rune that two
-// fragments share, be it split between bytes or between the escapes of a
-// surrogate pair, is held back until it is whole. What cannot become a rune is
-// U+FFFD, and so is NUL, which no database takes. The zero value is ready.
+// Runes makes valid UTF-8 from a text in fragments. A rune split between two fragments, whether between bytes or
+// between the escapes of a surrogate pair, is held back until it is complete. Anything that cannot become a rune
+// becomes U+FFFD, and so does NUL, which neither database stores. The zero value is ready to use.
 type Runes struct {
 	held []byte
 }
 
-// Join is the text that the fragment completes; it may be empty.
+// Join returns the text that the fragment completes; it may be empty.
 func (r *Runes) Join(fragment []byte) string {
 	if len(r.held) == 0 && utf8.Valid(fragment) && bytes.IndexByte(fragment, 0) < 0 {
 		return string(fragment)
@@ -26,7 +25,7 @@ func (r *Runes) Join(fragment []byte) string {
 	return text
 }
 
-// End is what was held back, now that nothing follows.
+// End returns the text held back, now that nothing follows.
 func (r *Runes) End() string {
 	if len(r.held) == 0 {
 		return ""
@@ -36,7 +35,7 @@ func (r *Runes) End() string {
 	return text
 }
 
-// repair gives the valid text of b and how many of its bytes went into it.
+// repair returns the valid text of b and how many of its bytes it used.
 func repair(b []byte, final bool) (string, int) {
 	var text strings.Builder
 	at := 0
@@ -71,7 +70,7 @@ func repair(b []byte, final bool) (string, int) {
 	return text.String(), at
 }
 
-// surrogate is a lone surrogate in the form of appendRune.
+// surrogate returns a lone surrogate in the form of appendRune.
 func surrogate(b []byte) (rune, bool) {
 	if len(b) < 3 || b[0] != 0xed || b[1] < 0xa0 || b[1] > 0xbf || b[2]&0xc0 != 0x80 {
 		return 0, false

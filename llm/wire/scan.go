@@ -9,10 +9,9 @@ import (
 	"example.org/parley"
 )
 
-// Scanner reads one JSON text in a single pass, without building it: relaying
-// an answer means a few fields of very many small objects. The caller walks
-// down with Object and Array, and takes or skips every value. The first mistake
-// in the text makes all further methods give nothing; Valid tells at the end.
+// Scanner reads one JSON text in a single pass, without building it: relaying an answer needs a few fields of very many
+// small objects. The caller descends with Object and Array, and takes or skips every value. After the first mistake in
+// the text all further methods return nothing; Valid reports it at the end.
 type Scanner struct {
 	text    []byte
 	at      int
@@ -22,13 +21,12 @@ type Scanner struct {
 	scratch []byte // unescaped strings of this text
 }
 
-// Reset begins with another text. Strings taken from the last one are void.
+// Reset starts another text. Strings taken from the last one become invalid.
 func (s *Scanner) Reset(text []byte) {
 	*s = Scanner{text: text, scratch: s.scratch[:0]}
 }
 
-// Valid reports that the text was well formed as far as it was read, and that
-// it was read to its end.
+// Valid reports whether the text was well formed as far as it was read, and was read to its end.
 func (s *Scanner) Valid() bool {
 	s.space()
 	return !s.broken && s.at == len(s.text)
@@ -36,7 +34,7 @@ func (s *Scanner) Valid() bool {
 
 func (s *Scanner) fail() { s.broken, s.at = true, len(s.text) }
 
-// space passes white space over and gives the byte that follows, 0 at the end.
+// space skips white space and returns the next byte, 0 at the end.
 func (s *Scanner) space() byte {
 	for ; s.at < len(s.text); s.at++ {
 		switch c := s.text[s.at]; c {
@@ -48,10 +46,10 @@ func (s *Scanner) space() byte {
 	return 0
 }
 
-// Object enters an object. Any other value is skipped, and the answer is false.
+// Object enters an object. It skips any other value and returns false.
 func (s *Scanner) Object() bool { return s.enter('{') }
 
-// Array enters an array. Any other value is skipped, and the answer is false.
+// Array enters an array. It skips any other value and returns false.
 func (s *Scanner) Array() bool { return s.enter('[') }
 
 func (s *Scanner) enter(open byte) bool {
@@ -69,8 +67,8 @@ func (s *Scanner) enter(open byte) bool {
 	return true
 }
 
-// Field is the next field's name in the object entered last; ok is false, and
-// the object left, when there is none. The caller takes or skips the value.
+// Field returns the next field's name in the object entered last; if there is none, ok is false and the object is left.
+// The caller takes or skips the value.
 func (s *Scanner) Field() (name []byte, ok bool) {
 	if !s.more('}') {
 		return nil, false
@@ -88,8 +86,8 @@ func (s *Scanner) Field() (name []byte, ok bool) {
 	return name, true
 }
 
-// Element reports that the array entered last has one more element, which the
-// caller takes or skips; else the array is left.
+// Element reports whether the array entered last has another element, which the caller takes or skips; otherwise it
+// leaves the array.
 func (s *Scanner) Element() bool { return s.more(']') }
 
 func (s *Scanner) more(end byte) bool {
@@ -116,8 +114,8 @@ func (s *Scanner) more(end byte) bool {
 
 func (s *Scanner) missing() bool { s.fail(); return false }
 
-// String takes a string; any other value is skipped and ok is false. The bytes
-// are void after Reset; they are not always valid UTF-8, see Runes.
+// String takes a string; it skips any other value, and ok is false. The bytes are invalid after Reset, and not always
+// valid UTF-8, see Runes.
 func (s *Scanner) String() (text []byte, ok bool) {
 	if s.space() != '"' {
 		s.Skip()
@@ -126,24 +124,23 @@ func (s *Scanner) String() (text []byte, ok bool) {
 	return s.quoted()
 }
 
-// Int takes a whole number; any other value is skipped and ok is false.
+// Int takes a whole number; it skips any other value, and ok is false.
 func (s *Scanner) Int() (n int64, ok bool) {
 	raw := s.Skip()
 	n, err := strconv.ParseInt(string(raw), 10, 64)
 	return n, err == nil
 }
 
-// Tokens takes a number of tokens; any other value, and a number that no call can
-// have, is skipped and ok is false.
+// Tokens takes a number of tokens; it skips any other value, and impossible numbers, and ok is false.
 func (s *Scanner) Tokens() (n int64, ok bool) {
 	n, ok = s.Int()
 	return n, ok && n >= 0 && n <= parley.MaxCallTokens
 }
 
-// IsNull reports that the next value is null, without taking it.
+// IsNull reports whether the next value is null, without taking it.
 func (s *Scanner) IsNull() bool { return s.space() == 'n' }
 
-// Skip passes one value over and gives its raw text.
+// Skip skips one value and returns its raw text.
 func (s *Scanner) Skip() []byte {
 	c := s.space()
 	from := s.at
@@ -314,7 +311,7 @@ func (s *Scanner) escaped(from, at int) ([]byte, bool) {
 	return nil, false
 }
 
-// The borders of UTF-16's surrogates.
+// The bounds of UTF-16's surrogates.
 const (
 	highStart = 0xd800
 	lowStart  = 0xdc00
@@ -350,8 +347,8 @@ func hex4(text []byte, at int) (rune, bool) {
 	return r, true
 }
 
-// appendRune keeps a lone surrogate in its three-byte form, which is not UTF-8:
-// its other half may come with the next chunk, and Runes joins them.
+// appendRune keeps a lone surrogate in its three-byte form, which is not UTF-8: its other half may arrive with the next
+// chunk, and Runes joins them.
 func appendRune(b []byte, r rune) []byte {
 	if r >= highStart && r < lowEnd {
 		return append(b, 0xe0|byte(r>>12), 0x80|byte(r>>6)&0xbf, 0x80|byte(r)&0xbf)
@@ -359,11 +356,11 @@ func appendRune(b []byte, r rune) []byte {
 	return utf8.AppendRune(b, r)
 }
 
-// At is the index of the byte that is read next.
+// At returns the index of the next byte.
 func (s *Scanner) At() int { return s.at }
 
-// IsObject reports that the next value is an object, without taking it.
+// IsObject reports whether the next value is an object, without taking it.
 func (s *Scanner) IsObject() bool { return s.space() == '{' }
 
-// IsArray reports that the next value is an array, without taking it.
+// IsArray reports whether the next value is an array, without taking it.
 func (s *Scanner) IsArray() bool { return s.space() == '[' }

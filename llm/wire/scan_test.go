@@ -41,8 +41,8 @@ func TestScannerKnowsJSON(t *testing.T) {
 	}
 }
 
-// Whatever is cut out of, or put into, a JSON text: the scanner and
-// encoding/json agree on whether it still is one.
+// Whatever is removed from or inserted into a JSON text, the scanner and encoding/json agree on whether it is still
+// valid.
 func TestScannerAgreesOnValidity(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := []byte(`{"a":[1,-2.5e3,"x\u00e9\n",null,true,{"b":"c"}],"d":{}} `)
@@ -60,7 +60,7 @@ func TestScannerAgreesOnValidity(t *testing.T) {
 	})
 }
 
-// A text cut at any byte, each piece a JSON string of its own, comes back whole.
+// A text cut at any bytes into JSON strings of their own is joined unchanged.
 func TestStringsAndRunes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := strings.ReplaceAll(rapid.String().Draw(t, "text"), "\x00", "")
@@ -192,7 +192,7 @@ func TestCallIDs(t *testing.T) {
 	}
 }
 
-// What no call can use is no count, and is passed over all the same.
+// An impossible count is ignored and skipped.
 func TestTokens(t *testing.T) {
 	for text, counts := range map[string]bool{
 		"0": true, "4096": true, "10000000000": true,

@@ -19,41 +19,39 @@ import (
 )
 
 const (
-	maxErrorBody = 64 << 10              // bytes read of an answer that is an error
-	tailWait     = 5 * time.Second       // for usage and the end marker, once the answer is complete without them
-	wholeTail    = 4 * tailWait          // for all of that, whatever trickles meanwhile
-	drainWait    = 50 * time.Millisecond // for the end of the body after the end marker, to keep the connection
-	drainBytes   = 64 << 10              // as many bytes
+	maxErrorBody = 64 << 10              // bytes read of an error's body
+	tailWait     = 5 * time.Second       // for usage and the end marker, once the answer is otherwise complete
+	wholeTail    = 4 * tailWait          // for all of that, however much trickles in
+	drainWait    = 50 * time.Millisecond // for the end of the body after the end marker, to reuse the connection
+	drainBytes   = 64 << 10              // bytes read meanwhile
 )
 
 // Decoder turns the frames of one answer into chunks.
 type Decoder interface {
-	// Decode appends what a frame says. done means that the answer is over: the
-	// chunks end with ChunkFinish. An error is a *FailureError when the provider
-	// told of it, else it is the wire that is broken.
+	// Decode appends a frame's chunks. done means that the answer is over: the chunks end with ChunkFinish. An error is
+	// a *FailureError if the provider reported it; otherwise the wire is broken.
 	Decode(frame sse.Frame, chunks []model.Chunk) (_ []model.Chunk, done bool, err error)
-	// Complete reports that the answer could end here, though its end marker has
-	// not come.
+	// Complete reports whether the answer could end here, though its end marker is missing.
 	Complete() bool
-	// End is called when the wire ends before done. It appends the rest of a
-	// complete answer, and is an error for any other.
+	// End is called if the wire ends before done. It appends the rest of a complete answer, and returns an error for
+	// any other.
 	End(chunks []model.Chunk) ([]model.Chunk, error)
 }
 
 // FailureError is an error that the provider sent inside a stream.
 type FailureError struct{ Failure Failure }
 
-// Error is what the provider said; it is not redacted.
+// Error returns what the provider said, not redacted.
 func (e *FailureError) Error() string { return e.Failure.Message }
 
-// ErrUnfinished is the end of a wire whose answer is not complete.
+// ErrUnfinished means that the wire ended before the answer was complete.
 var ErrUnfinished = errors.New("the stream ended without its end marker")
 
-// ErrMalformed is a frame that is not what the format says.
+// ErrMalformed means that a frame does not follow the format.
 var ErrMalformed = errors.New("the stream holds something that is not JSON")
 
-// Stream sends body and yields the decoded answer, as model.Model asks. Each
-// range over the sequence is a request of its own, with a new decoder.
+// Stream sends body and yields the decoded answer, as model.Model requires. Each range over the sequence is a new
+// request, with a new decoder.
 func (e *Endpoint) Stream(ctx context.Context, body []byte, newDecoder func() Decoder) iter.Seq2[model.Chunk, error] {
 	return func(yield func(model.Chunk, error) bool) {
 		x := exchange{endpoint: e, ctx: ctx}
@@ -69,12 +67,12 @@ func (e *Endpoint) Stream(ctx context.Context, body []byte, newDecoder func() De
 // exchange is one request and its answer.
 type exchange struct {
 	endpoint *Endpoint
-	ctx      context.Context         //nolint:containedctx // the caller's; an exchange lives no longer than its call
+	ctx      context.Context         //nolint:containedctx // the caller's; an exchange does not outlive its call
 	call     context.Context         //nolint:containedctx // ctx, or a deadline
 	cancel   context.CancelCauseFunc // of call
 	timer    *time.Timer             // cancels call when the deadline that holds now passes; stopped by close
 	idle     time.Duration           // how long a read may take, 0 while the first token's deadline runs
-	tail     *time.Timer             // ends call when a complete answer does not end; nil before; stopped by close
+	tail     *time.Timer             // ends call if a complete answer does not end; nil before; stopped by close
 	body     io.ReadCloser           // nil before the answer
 	size     int                     // bytes of content so far
 	ended    bool                    // the body has nothing more to give
@@ -84,12 +82,13 @@ type exchange struct {
 func (x *exchange) open(body []byte) error {
 	e := x.endpoint
 	x.call, x.cancel = context.WithCancelCause(x.ctx)
-	within := e.firstToken
+	patience := e.firstToken
 	if model.LessPatience(x.ctx) {
-		within /= lessPatience
+		patience /= lessPatience
 	}
-	first := model.NewError(parley.ClassNetwork, true, fmt.Sprintf("the provider sent no content for %s", within), nil)
-	x.timer = time.AfterFunc(within, func() { x.cancel(first) })
+	silent := fmt.Sprintf("the provider sent no content for %s", patience)
+	first := model.NewError(parley.ClassNetwork, true, silent, nil)
+	x.timer = time.AfterFunc(patience, func() { x.cancel(first) })
 	request, err := http.NewRequestWithContext(x.call, http.MethodPost, e.url, bytes.NewReader(body))
 	if err != nil {
 		return x.unreachable(err)
@@ -106,9 +105,8 @@ func (x *exchange) open(body []byte) error {
 	return x.refused(response)
 }
 
-// streams reports that an answer may be an event stream: servers label theirs
-// in many ways, but never as a document. What was compressed unasked cannot be
-// read.
+// streams reports whether an answer may be an event stream: servers label theirs in many ways, but never as a document.
+// An answer compressed without request cannot be read.
 func streams(h http.Header) bool {
 	if encoding := h.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
 		return false
@@ -177,7 +175,7 @@ func (x *exchange) relay(decoder Decoder, yield func(model.Chunk, error) bool) {
 	for {
 		frame, err := reader.Next()
 		if err == nil {
-			err = x.ctx.Err() // a cancel stops what is already buffered, too
+			err = x.ctx.Err() // a cancel drops buffered chunks, too
 		}
 		done := false
 		chunks = chunks[:0]
@@ -218,7 +216,7 @@ func (x *exchange) relay(decoder Decoder, yield func(model.Chunk, error) bool) {
 	}
 }
 
-// count bounds the answer, and ends the first token's deadline.
+// count bounds the answer, and ends the deadline for the first token.
 func (x *exchange) count(c *model.Chunk) error {
 	if c.Kind == model.ChunkUsage || c.Kind == model.ChunkFinish {
 		return nil
@@ -246,8 +244,7 @@ func (x *exchange) count(c *model.Chunk) error {
 	return nil
 }
 
-// Read reads the body under the deadline that holds now. Only time spent
-// waiting for the provider counts, not what the consumer takes.
+// Read reads the body under the current deadline. Only time spent waiting for the provider counts, not the consumer's.
 func (x *exchange) Read(p []byte) (int, error) {
 	if x.ctx.Err() != nil {
 		return 0, x.ctx.Err()
@@ -272,8 +269,7 @@ func (x *exchange) stalled() {
 	)
 }
 
-// drain waits a moment for the body's end, after which the connection can be
-// used again.
+// drain waits briefly for the body's end, after which the connection can be reused.
 func (x *exchange) drain() {
 	if x.ended {
 		return
@@ -294,7 +290,7 @@ func (x *exchange) close() {
 	x.cancel(context.Canceled)
 }
 
-// unreachable is the error of a request that got no answer.
+// unreachable returns the error of a request without an answer.
 func (x *exchange) unreachable(err error) error {
 	if err := x.stopped(); err != nil {
 		return err
@@ -311,7 +307,7 @@ func (x *exchange) unreachable(err error) error {
 	)
 }
 
-// stopped is the caller's cause, or the deadline that passed, or nil.
+// stopped returns the caller's cause, or the deadline that passed, or nil.
 func (x *exchange) stopped() error {
 	if x.ctx.Err() != nil {
 		return context.Cause(x.ctx)
@@ -319,7 +315,7 @@ func (x *exchange) stopped() error {
 	return context.Cause(x.call)
 }
 
-// broken is the error of an answer that did not come to its end.
+// broken returns the error of an answer that did not reach its end.
 func (x *exchange) broken(err error) error {
 	var failure *FailureError
 	var tooLong *sse.TooLongError

@@ -47,15 +47,14 @@ func (w *words) End(chunks []model.Chunk) ([]model.Chunk, error) {
 	return append(chunks, model.Chunk{Kind: model.ChunkFinish, Finish: parley.FinishStop}), nil
 }
 
-// line is one thing that a provider in memory does.
+// line is one action of a provider in memory.
 type line struct {
 	after time.Duration
 	text  string
 	err   error
 }
 
-// provider is an http.RoundTripper that answers with lines; then it is silent
-// until the request's context ends.
+// provider is an http.RoundTripper that answers with lines; then it stays silent until the request's context ends.
 type provider struct{ lines []line }
 
 func (p provider) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -102,8 +101,8 @@ func word(after time.Duration, text string) line {
 	return line{after: after, text: "data: " + text + "\n\n"}
 }
 
-// TestDeadlines: the first content within 10 s whatever else comes, then never
-// 3 s of silence, and never the consumer's own time.
+// TestDeadlines: the first content must arrive within 10 s whatever else does, later silences stay below 3 s, and the
+// consumer's own time never counts.
 func TestDeadlines(t *testing.T) {
 	const s = time.Second
 	cases := map[string]struct {
@@ -200,7 +199,7 @@ func TestDeadlines(t *testing.T) {
 	}
 }
 
-// trickle is a provider that says the same again and again.
+// trickle returns a provider that repeats itself.
 func trickle(times int, what line) []line {
 	lines := make([]line, times)
 	for i := range lines {
@@ -209,8 +208,7 @@ func trickle(times int, what line) []line {
 	return lines
 }
 
-// An answer that never ends, one word every two seconds, is ended by its turn's time,
-// with what had come.
+// An answer that never ends, one word every two seconds, is ended by its turn's time and keeps its text.
 func TestAnAnswerWithoutEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		outOfTime := errors.New("the turn's time is over")
@@ -231,7 +229,7 @@ func TestAnAnswerWithoutEnd(t *testing.T) {
 	})
 }
 
-// After an attempt that brought nothing the next one waits half as long.
+// After a fruitless attempt the next one waits half as long.
 func TestLessPatienceAfterAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()
@@ -320,7 +318,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// What had already arrived when the call was cancelled is not shown any more.
+// Chunks that had already arrived when the call was cancelled are not shown.
 func TestCancelStopsWhatIsBuffered(t *testing.T) {
 	cause := errors.New("cancelled by a person")
 	ctx, cancel := context.WithCancelCause(t.Context())

@@ -1,5 +1,5 @@
-// Package standard is the built-in runtime: it asks the model, calls the tools that the
-// answer asks for, and asks again, until an answer asks for none.
+// Package standard is the built-in runtime: it asks the model, runs the tool calls in the answer, and asks again, until
+// an answer has no calls.
 package standard
 
 import (
@@ -33,8 +33,8 @@ func (Runtime) RunTurn(turn runner.Turn) error {
 	return err
 }
 
-// Cancel has nothing that runs beside a turn.
+// Cancel does nothing: the runtime keeps nothing for a turn.
 func (Runtime) Cancel(parley.ID) {}
 
-// Close has nothing to forget.
+// Close does nothing: the runtime keeps nothing for a session.
 func (Runtime) Close(parley.ID) {}

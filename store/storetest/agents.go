@@ -13,7 +13,7 @@ import (
 	"example.org/parley/store"
 )
 
-// newAgent is an agent that is not stored yet.
+// newAgent returns an agent that is not stored yet.
 func (w *world) newAgent(slug string, tags ...string) parley.Agent {
 	if tags == nil {
 		tags = []string{}
@@ -60,7 +60,7 @@ func testAgents(t *testing.T, open Open) {
 	})
 }
 
-// testAgentsLarge: a page ends with the row that makes it large, and not before the second.
+// testAgentsLarge: a page ends with the row that makes it large, but not before the second.
 func testAgentsLarge(t *testing.T, w *world) {
 	for _, slug := range []string{"a1", "a2", "a3", "a4"} {
 		agent := w.newAgent(slug)
@@ -178,7 +178,7 @@ func testAgentVersions(t *testing.T, w *world) {
 	_, err := w.store.AgentVersion(w.ctx, other.scope.WorkspaceID, agent.ID, 1)
 	refused(t, "a version in another workspace", err, parley.CodeNotFound)
 	_, err = w.store.AgentVersion(w.ctx, w.scope.WorkspaceID, agent.ID, 99)
-	refused(t, "a version that never was", err, parley.CodeNotFound)
+	refused(t, "a version that never existed", err, parley.CodeNotFound)
 }
 
 func testAgentConflict(t *testing.T, w *world) {

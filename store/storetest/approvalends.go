@@ -8,11 +8,11 @@ import (
 	"example.org/parley/store"
 )
 
-// overdue is a turn that waits for an approval whose time is over.
+// overdue returns a turn that waits for an expired approval.
 func (w *world) overdue(t reporter) (store.Claim, parley.ID) {
 	t.Helper()
 	claim := w.started(t, "one")
-	ask := store.Ask{ApprovalID: parley.NewID()} // no time at all
+	ask := store.Ask{ApprovalID: parley.NewID()} // expires immediately
 	w.callAsking(t, claim.Fence, 1, 1, map[int]store.Ask{0: ask})
 	_, err := w.store.ParkTurn(w.ctx, claim.Fence, parley.WaitApproval)
 	must(t, "ParkTurn", err)
@@ -32,11 +32,11 @@ func approvalExpires(t *testing.T, w *world) {
 		t.Errorf("the approval is %+v", a)
 	}
 	if a := w.approval(t, other); a.State != parley.ApprovalPending {
-		t.Errorf("one with time left is %s", a.State)
+		t.Errorf("an approval with time left is %s", a.State)
 	}
 	again := w.claim(t)
 	if again.Turn.ID != claim.Turn.ID {
-		t.Errorf("another turn runs: %+v", again.Turn)
+		t.Errorf("a different turn runs: %+v", again.Turn)
 	}
 	if touched, err := w.store.Sweep(w.ctx); err != nil || touched != 0 {
 		t.Errorf("a second sweep touched %d, %v", touched, err)
@@ -48,8 +48,8 @@ func approvalTooLate(t *testing.T, w *world) {
 	claim, id := w.overdue(t)
 	before := w.check(t, claim.Fence.SessionID)
 	_, err := w.store.DecideApproval(w.ctx, w.scope, id, w.decision(yes()), parley.ID{})
-	conflicts(t, "a yes behind the deadline", err, parley.ApprovalExpired)
-	w.unchanged(t, "a yes behind the deadline", claim.Fence.SessionID, before)
+	conflicts(t, "a yes after the deadline", err, parley.ApprovalExpired)
+	w.unchanged(t, "a yes after the deadline", claim.Fence.SessionID, before)
 }
 
 func approvalCancelled(t *testing.T, w *world) {
@@ -68,8 +68,8 @@ func approvalCancelled(t *testing.T, w *world) {
 	}
 	before := w.check(t, session)
 	_, err := w.store.DecideApproval(w.ctx, w.scope, id, w.decision(yes()), parley.ID{})
-	conflicts(t, "an answer behind the cancel", err, parley.ApprovalCancelled)
-	w.unchanged(t, "an answer behind the cancel", session, before)
+	conflicts(t, "an answer after the cancel", err, parley.ApprovalCancelled)
+	w.unchanged(t, "an answer after the cancel", session, before)
 	w.exchange(t, session, "and now?", "fine")
 	w.check(t, session)
 }

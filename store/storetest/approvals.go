@@ -52,10 +52,10 @@ func testApprovals(t *testing.T, open Open) {
 	})
 }
 
-// anHour is a question with time enough.
+// anHour returns a question with plenty of time.
 func anHour() store.Ask { return store.Ask{ApprovalID: parley.NewID(), Timeout: time.Hour} }
 
-// asked is a turn that waits for the approval of its only call.
+// asked returns a turn that waits for the approval of its only call.
 func (w *world) asked(t reporter) (store.Claim, string, parley.ID) {
 	t.Helper()
 	claim := w.started(t, "one")
@@ -83,7 +83,7 @@ func (w *world) decide(t reporter, id parley.ID, decision parley.Decision) store
 	return decided
 }
 
-// decision is one by the owner.
+// decision returns a decision by the owner.
 func (w *world) decision(d parley.Decision) parley.Decision {
 	d.By = w.owner.Author()
 	return d
@@ -125,7 +125,7 @@ func approvalKept(t *testing.T, w *world) {
 		t.Errorf("the session is %s for %q", s.Session.Status, s.Session.WaitReason)
 	}
 	if !hasEvent(s.Events, parley.EventApprovalCreated, 1) || hasEvent(s.Events, parley.EventToolStarted, 1) {
-		t.Error("a question is told once, and its tool has not started")
+		t.Error("the question must be announced once, without a start of its tool")
 	}
 	w.claimsNothing(t)
 }
@@ -142,7 +142,7 @@ func approvalYes(t *testing.T, w *world) {
 		t.Errorf("the answered approval is %+v", a)
 	}
 	if diff := cmp.Diff(a, w.approval(t, id)); diff != "" {
-		t.Errorf("what was answered is not what is stored:\n%s", diff)
+		t.Errorf("the returned approval is not the stored one:\n%s", diff)
 	}
 	again := w.claim(t)
 	if again.Turn.ID != claim.Turn.ID || again.Turn.Attempt != 2 {
@@ -161,7 +161,7 @@ func approvalYes(t *testing.T, w *world) {
 	before := w.check(t, session)
 	if !hasEvent(before.Events, parley.EventApprovalResolved, 1) ||
 		!hasEvent(before.Events, parley.EventToolStarted, 1) {
-		t.Error("the answer and the start are told once each")
+		t.Error("the decision and the start must be announced once each")
 	}
 	refused(t, "a second use", w.store.UseApprovals(w.ctx, again.Fence, use), parley.CodeConflict)
 	w.unchanged(t, "a second use", session, before)
@@ -194,7 +194,7 @@ func approvalNo(t *testing.T, w *world) {
 	w.check(t, claim.Fence.SessionID)
 }
 
-// conflicts wants a refusal that names the approval's state.
+// conflicts requires a refusal that names the approval's state.
 func conflicts(t reporter, what string, err error, want parley.ApprovalState) {
 	t.Helper()
 	refused(t, what, err, parley.CodeConflict)
@@ -331,7 +331,7 @@ func approvalOtherCall(t *testing.T, w *world) {
 	w.callAsking(t, claim.Fence, 1, 2, map[int]store.Ask{0: first, 1: second})
 	a, b := w.decide(t, first.ApprovalID, yes()).Approval, w.approval(t, second.ApprovalID)
 	if a.Fingerprint == b.Fingerprint {
-		t.Fatal("two calls have one fingerprint")
+		t.Fatal("two calls share a fingerprint")
 	}
 	before := w.check(t, claim.Fence.SessionID)
 	for what, use := range map[string]store.ApprovalUse{
@@ -348,7 +348,7 @@ func approvalOtherCall(t *testing.T, w *world) {
 	refused(t, "one of two undecided", w.store.UseApprovals(w.ctx, claim.Fence, both), parley.CodeConflict)
 	w.unchanged(t, "a refused use", claim.Fence.SessionID, before)
 	if now := w.approval(t, a.ID); now.UsedAt != 0 {
-		t.Error("a refused use was noted")
+		t.Error("a refused use was recorded")
 	}
 }
 
@@ -464,8 +464,7 @@ func approvalForeign(t *testing.T, w *world) {
 	}
 }
 
-// approvalQuickClient: a client answers its call while the turn is still at its
-// other tools.
+// approvalQuickClient: a client answers its call while the turn still runs its other tools.
 func approvalQuickClient(t *testing.T, w *world) {
 	tools := []parley.ToolRef{
 		{Name: "tool1"},
@@ -489,7 +488,7 @@ func approvalQuickClient(t *testing.T, w *world) {
 	_, err = w.store.SettleTool(w.ctx, claim.Fence, w.toolSettle(1, calls[0]))
 	must(t, "SettleTool", err)
 	_, err = w.store.ParkTurn(w.ctx, claim.Fence, parley.WaitToolResult)
-	refused(t, "parking behind it", err, parley.CodeMore)
+	refused(t, "parking after it", err, parley.CodeMore)
 	w.answer(t, store.Claim{Fence: claim.Fence, Turn: parley.Turn{Step: 1}}, "done")
 	w.check(t, session)
 }

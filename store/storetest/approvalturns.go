@@ -17,7 +17,7 @@ func approvalWhileRunning(t *testing.T, w *world) {
 	_, err := w.store.SettleTool(w.ctx, claim.Fence, w.toolSettle(1, calls[0]))
 	must(t, "SettleTool", err)
 	_, err = w.store.ParkTurn(w.ctx, claim.Fence, parley.WaitApproval)
-	refused(t, "parking behind the answer", err, parley.CodeMore)
+	refused(t, "parking after the answer", err, parley.CodeMore)
 	must(
 		t,
 		"UseApprovals",
@@ -39,7 +39,7 @@ func approvalMixed(t *testing.T, w *world) {
 	must(t, "SettleTool", err)
 	_, err = w.store.ParkTurn(w.ctx, claim.Fence, parley.WaitApproval)
 	must(t, "ParkTurn", err)
-	w.post(t, session, w.result(calls[3])) // a client's
+	w.post(t, session, w.result(calls[3])) // a client's result
 	w.claimsNothing(t)
 	if s := w.sessionState(t, session); s.WaitReason != parley.WaitApproval {
 		t.Errorf("with a client's answer the session waits for %q", s.WaitReason)

@@ -11,7 +11,7 @@ import (
 	"example.org/parley/store"
 )
 
-// askedOf is a turn that waits for the approval of its only call, on terms.
+// askedOf returns a turn that waits for the approval of its only call, on given terms.
 func (w *world) askedOf(t reporter, ask store.Ask) (store.Claim, parley.ID) {
 	t.Helper()
 	claim := w.started(t, "one")
@@ -22,13 +22,13 @@ func (w *world) askedOf(t reporter, ask store.Ask) (store.Claim, parley.ID) {
 	return claim, ask.ApprovalID
 }
 
-// askedCall is a call that is asked about.
+// askedCall is a call that needs approval.
 type askedCall struct {
 	tool, arguments string
 	ask             store.Ask
 }
 
-// callEach settles a step whose calls are all asked about, and gives their approvals.
+// callEach settles a step whose calls all need approval, and returns the approvals.
 func (w *world) callEach(t reporter, fence store.Fence, calls ...askedCall) []parley.ID {
 	t.Helper()
 	begin := w.begin(t, fence, 1)
@@ -72,7 +72,7 @@ func (w *world) callEach(t reporter, fence store.Fence, calls ...askedCall) []pa
 	return approvals
 }
 
-// states are those of approvals, in order.
+// states returns the states of approvals, in order.
 func (w *world) states(t reporter, ids []parley.ID) (states []parley.ApprovalState) {
 	t.Helper()
 	for _, id := range ids {
@@ -81,8 +81,7 @@ func (w *world) states(t reporter, ids []parley.ID) (states []parley.ApprovalSta
 	return states
 }
 
-// approvalAlikeCall: a yes to exactly these arguments answers the same call again and
-// no other.
+// approvalAlikeCall: a yes for exactly these arguments also approves an identical call, and no other.
 func approvalAlikeCall(t *testing.T, w *world) {
 	claim := w.started(t, "one")
 	ids := w.callEach(
@@ -112,12 +111,12 @@ func approvalAlikeCall(t *testing.T, w *world) {
 	w.check(t, claim.Fence.SessionID)
 }
 
-// person is somebody else of the workspace.
+// person returns another principal of the workspace.
 func person(name string) parley.Author {
 	return parley.Author{Kind: parley.AuthorPerson, ID: parley.NewID(), Name: name}
 }
 
-// decideAs answers an approval as somebody.
+// decideAs decides an approval as a principal.
 func (w *world) decideAs(id parley.ID, by parley.Author, decision parley.Decision) (parley.Approval, error) {
 	decision.By = by
 	decided, err := w.store.DecideApproval(w.ctx, w.scope, id, decision, parley.ID{})
@@ -159,13 +158,13 @@ func approvalByTwo(t *testing.T, w *world) {
 		t.Errorf("after one of two it is %+v", first)
 	}
 	if diff := cmp.Diff(first, w.approval(t, id)); diff != "" {
-		t.Errorf("what was answered is not what is stored:\n%s", diff)
+		t.Errorf("the returned approval is not the stored one:\n%s", diff)
 	}
 	w.claimsNothing(t)
 	before := w.check(t, session)
 	if !hasEvent(before.Events, parley.EventApprovalApproved, 1) ||
 		hasEvent(before.Events, parley.EventApprovalResolved, 1) {
-		t.Error("the first yes is told, and it is not the end")
+		t.Error("the first yes must be announced without ending the approval")
 	}
 	_, err = w.decideAs(id, ada, yes())
 	conflicts(t, "a second yes of the same person", err, parley.ApprovalPending)
@@ -204,7 +203,7 @@ func approvalOneNo(t *testing.T, w *world) {
 		t.Errorf("one no makes it %+v", denied)
 	}
 	_, err = w.decideAs(id, person("Ben"), yes())
-	conflicts(t, "a yes behind the no", err, parley.ApprovalDenied)
+	conflicts(t, "a yes after the no", err, parley.ApprovalDenied)
 }
 
 func approversRace(t *testing.T, w *world) {
@@ -238,7 +237,7 @@ func approversCancelled(t *testing.T, w *world) {
 	_, err = w.store.RequestCancel(w.ctx, w.scope, claim.Fence.SessionID, claim.Turn.ID, false)
 	must(t, "RequestCancel", err)
 	_, err = w.decideAs(id, person("Ben"), yes())
-	conflicts(t, "a yes behind the cancel", err, parley.ApprovalCancelled)
+	conflicts(t, "a yes after the cancel", err, parley.ApprovalCancelled)
 	w.check(t, claim.Fence.SessionID)
 }
 
@@ -291,7 +290,7 @@ func changeAccepted(t *testing.T, w *world) {
 		t.Errorf("an acceptance answers (-want +got):\n%s", diff)
 	}
 	if got := w.check(t, session).Session.Grants; got != nil {
-		t.Errorf("an acceptance is no grant: %+v", got)
+		t.Errorf("an acceptance added a grant: %+v", got)
 	}
 }
 

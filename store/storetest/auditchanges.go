@@ -13,8 +13,7 @@ import (
 	"example.org/parley/store"
 )
 
-// calls is the context of a call by the world's owner, and what it wants to have
-// written down.
+// calls returns the context of a call by the world's owner, and its audit intent.
 func (w *world) calls(action string, target ...parley.ID) (context.Context, *store.AuditIntent) {
 	intent := store.NewAuditIntent(
 		parley.AuditEntry{WorkspaceID: w.scope.WorkspaceID, PrincipalID: w.owner.ID, PrincipalName: w.owner.Name,
@@ -26,10 +25,10 @@ func (w *world) calls(action string, target ...parley.ID) (context.Context, *sto
 	return store.WithAudit(w.ctx, intent), intent
 }
 
-// concern is what an entry is about.
+// concern is the subject of an entry.
 type concern struct{ Session, Target parley.ID }
 
-// told are the entries of an action, oldest first.
+// told returns the subjects of an action's entries, oldest first.
 func (w *world) told(t reporter, action string) (about []concern) {
 	t.Helper()
 	entries, err := w.store.Audit(w.ctx, w.scope.WorkspaceID, store.AuditQuery{Ascending: true, Limit: parley.MaxPage})
@@ -38,14 +37,14 @@ func (w *world) told(t reporter, action string) (about []concern) {
 		if e.Action == action {
 			about = append(about, concern{e.SessionID, e.TargetID})
 			if e.PrincipalID != w.owner.ID || e.RequestID.IsZero() || e.At == 0 {
-				t.Errorf("an entry that says too little: %+v", e)
+				t.Errorf("an incomplete entry: %+v", e)
 			}
 		}
 	}
 	return about
 }
 
-// tells wants exactly these entries of an action.
+// tells requires exactly these entries of an action.
 func (w *world) tells(t reporter, action string, want ...concern) {
 	t.Helper()
 	if diff := cmp.Diff(want, w.told(t, action)); diff != "" {
@@ -60,7 +59,7 @@ func testAuditWithChange(t *testing.T, w *world) {
 	must(t, "PostMessage", err)
 	w.tells(t, "post", concern{session, posted.Message.ID})
 	if left := intent.Entries(session, posted.Message.ID); len(left) > 0 {
-		t.Errorf("what was written is to be written again: %+v", left)
+		t.Errorf("written entries are returned again: %+v", left)
 	}
 	ctx, intent = w.calls("repeat")
 	again, err := w.store.PostMessage(ctx, w.scope, session, w.say("hello", keyed("k", "hello")), parley.ID{})
@@ -69,7 +68,7 @@ func testAuditWithChange(t *testing.T, w *world) {
 	}
 	w.tells(t, "repeat")
 	if len(intent.Entries(session, posted.Message.ID)) != 1 {
-		t.Errorf("the entry of a repeat, which wrote nothing, counts as written")
+		t.Errorf("the entry of a repeat without writes counts as written")
 	}
 	ctx, _ = w.calls("refused")
 	_, err = w.store.PostMessage(ctx, w.scope, session, w.say("no", during(parley.DuringReject)), parley.ID{})
@@ -155,8 +154,7 @@ func testAuditFound(t *testing.T, w *world) {
 	w.tells(t, "fork", concern{Session: made.Session.ID}, concern{fork.Session.ID, said.ID})
 }
 
-// testAuditAtOnce: many sessions written at once share transactions, and some of
-// the posts are refused.
+// testAuditAtOnce: many sessions written concurrently share transactions, and some posts are refused.
 func testAuditAtOnce(t *testing.T, w *world) {
 	const sessions, posts = 16, 6
 	var mu sync.Mutex // guards want
@@ -200,8 +198,8 @@ func testAuditAtOnce(t *testing.T, w *world) {
 	}
 }
 
-// sharedAudit: two processes write one session behind each other's back, so that
-// transitions are computed again, and each leaves one entry.
+// sharedAudit: two processes write one session concurrently, so transitions are computed again, and each leaves one
+// entry.
 func sharedAudit(t *testing.T, w, other *world) {
 	const posts = 12
 	session := w.session(t)
@@ -232,8 +230,8 @@ func sharedAudit(t *testing.T, w, other *world) {
 	}
 }
 
-// testAuditEveryChange calls each method by which a principal changes something,
-// and one more time where that changes nothing.
+// testAuditEveryChange calls each method that changes something for a principal, and again where the repetition changes
+// nothing.
 func testAuditEveryChange(t *testing.T, w *world) {
 	for _, change := range w.changes(t) {
 		ctx, intent := w.calls(change.name, change.means...)
@@ -254,14 +252,14 @@ func testAuditEveryChange(t *testing.T, w *world) {
 	}
 }
 
-// audited is one method that changes something.
+// audited is one such method.
 type audited struct {
 	name    string
-	means   []parley.ID // what the engine knows of it before
-	session bool        // and whether it knows the session
+	means   []parley.ID // targets that the engine knows beforehand
+	session bool        // whether the engine knows the session
 	run     func(ctx context.Context) error
 	want    []concern
-	again   parley.Code // of a second call, which changes nothing; CodeInternal: it is not made
+	again   parley.Code // of a second call, which changes nothing; CodeInternal: no second call
 }
 
 func (w *world) changes(t *testing.T) []audited {

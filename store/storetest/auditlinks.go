@@ -10,7 +10,7 @@ import (
 	"example.org/parley/store"
 )
 
-// linkAll links what there is, with a pass over all sessions.
+// linkAll links everything, with a pass over all sessions.
 func linkAll(t *testing.T, store store.Store) {
 	t.Helper()
 	linker := parley.NewID()
@@ -19,14 +19,14 @@ func linkAll(t *testing.T, store store.Store) {
 		step, err := store.LinkAudit(t.Context(), linker, time.Millisecond, nil, pass)
 		must(t, "LinkAudit", err)
 		switch {
-		case !step.Held || step.More: // the lease of the linker before runs out
+		case !step.Held || step.More: // wait for the previous linker's lease to expire
 		case step.Last.IsZero():
 			return
 		default:
 			pass = &step.Last
 		}
 	}
-	t.Fatal("linking the audit comes to no end")
+	t.Fatal("linking the audit did not end")
 }
 
 func (w *world) audited(t *testing.T, n int) (entries []parley.AuditEntry) {
@@ -50,7 +50,7 @@ func (w *world) audited(t *testing.T, n int) (entries []parley.AuditEntry) {
 	return entries
 }
 
-// links reads the chain and demands that it holds.
+// links reads the chain and requires that it is valid.
 func (w *world) links(t *testing.T) (links []store.LinkRow) {
 	t.Helper()
 	links, err := w.store.LinkRows(w.ctx, 0, 10_000)
@@ -108,8 +108,8 @@ func testAuditLinks(t *testing.T, w *world) {
 	}
 }
 
-// testAuditLinkers: the second linker waits for the lease of the first, or there is
-// one process and no lease. PostgreSQL's own tests say which.
+// testAuditLinkers: the second linker waits for the lease of the first, unless there is one process without a lease.
+// PostgreSQL's own tests tell which.
 func testAuditLinkers(t *testing.T, w *world) {
 	w.audited(t, 1)
 	first, err := w.store.LinkAudit(w.ctx, parley.NewID(), time.Hour, nil, nil)
@@ -123,8 +123,7 @@ func testAuditLinkers(t *testing.T, w *world) {
 	w.links(t)
 }
 
-// testAuditLate: entries are linked in the order in which they come, whatever time
-// they tell.
+// testAuditLate: entries are linked in order of arrival, whatever their times.
 func testAuditLate(t *testing.T, w *world) {
 	w.audited(t, 3)
 	linkAll(t, w.store)
@@ -153,8 +152,7 @@ func testAuditLate(t *testing.T, w *world) {
 	}
 }
 
-// testAuditGraves: what is linked of a deleted session is explained, before and after
-// its rows are purged.
+// testAuditGraves: links of a deleted session are explained, before and after its rows are purged.
 func testAuditGraves(t *testing.T, w *world) {
 	session, kept := w.session(t), w.session(t)
 	w.exchange(t, session, "one", "1")
@@ -201,8 +199,8 @@ func testAuditGraves(t *testing.T, w *world) {
 	}
 }
 
-// testAuditDeletions: each session that goes with another or with its project has an
-// entry of its own, and one that somebody asks for has no second one.
+// testAuditDeletions: each session that is deleted with another or with its project has its own entry, and an
+// explicitly deleted session has only one.
 func testAuditDeletions(t *testing.T, w *world) {
 	project := w.choose(t, "/tmp/gone")
 	asked, inProject := w.session(t), w.session(t, func(s *parley.Session) { s.ProjectID = project.ID })

@@ -67,7 +67,7 @@ func boundarySettle(t *testing.T, w *world) {
 	settle = settlement(second, "second")
 	settle.End = completed()
 	if settled := w.settle(t, claim.Fence, settle); settled.More {
-		t.Error("the delivered steer still keeps the turn")
+		t.Error("the delivered steer still keeps the turn from ending")
 	}
 	s = w.check(t, claim.Fence.SessionID)
 	if len(s.Record) != 4 || s.Record[2].ID != steer.ID || s.Record[2].Status != parley.MessageCompleted ||
@@ -149,13 +149,13 @@ func boundaryParkSteer(t *testing.T, w *world) {
 	turn, err := w.store.ParkTurn(w.ctx, claim.Fence, parley.WaitToolResult)
 	must(t, "ParkTurn", err)
 	if steers, err := w.store.PendingSteers(w.ctx, claim.Fence); turn.Status != parley.TurnWaiting || err == nil {
-		t.Errorf("the turn is %s, and whoever parked it reads %d steers", turn.Status, len(steers))
+		t.Errorf("the turn is %s, and the process that parked it reads %d steers", turn.Status, len(steers))
 	}
 	w.check(t, claim.Fence.SessionID)
 }
 
-// boundaryParkSteerAfterCrash was found by the properties: a process died over an
-// open call, a steer arrived, and whoever took the turn over parks it.
+// boundaryParkSteerAfterCrash was found by the property tests: a process dies with an open call, a steer arrives, and
+// the process that takes the turn over parks it.
 func boundaryParkSteerAfterCrash(t *testing.T, w *world) {
 	claim := w.started(t, "one")
 	session := claim.Fence.SessionID
@@ -196,7 +196,7 @@ func boundaryParkFlagged(t *testing.T, w *world) {
 	turn, err := w.store.ParkTurn(w.ctx, claim.Fence, parley.WaitToolResult)
 	must(t, "ParkTurn", err)
 	if turn.Status != parley.TurnCancelled {
-		t.Errorf("a turn that was asked to stop parks and is %s; nobody would ever stop it", turn.Status)
+		t.Errorf("a turn that was asked to stop parked and is %s; nothing would ever stop it", turn.Status)
 	}
 	if next := w.claim(t); next.Turn.ID != urgent.Turn.ID {
 		t.Errorf("turn %s runs; want the interrupting one", next.Turn.ID)
@@ -265,7 +265,7 @@ func boundarySteerBetweenCallAndResult(t *testing.T, w *world) {
 	result, err := w.store.SettleTool(w.ctx, claim.Fence, w.toolSettle(1, calls[0]))
 	must(t, "SettleTool", err)
 	if result.Sequence != 4 {
-		t.Errorf("the result has sequence %d; want 4, right behind its call", result.Sequence)
+		t.Errorf("the result has sequence %d; want 4, right after its call", result.Sequence)
 	}
 	begin := w.begin(t, claim.Fence, 2, steer)
 	settle := settlement(begin, "ok")

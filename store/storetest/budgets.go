@@ -35,8 +35,8 @@ func testBudgets(t *testing.T, open Open) {
 	})
 }
 
-// A warning is an event of the turn, with money in dollars; who lost the claim
-// gives none.
+// testLimitWarning: a warning is an event of the turn, with money in dollars; a process that lost the claim cannot give
+// one.
 func testLimitWarning(t *testing.T, w *world) {
 	claim := w.started(t, "Go")
 	warning := parley.LimitWarning{
@@ -58,7 +58,7 @@ func testLimitWarning(t *testing.T, w *world) {
 	}
 }
 
-// Limits change one by one, null lifts one, and null in place of them all.
+// testLimitsPatched: limits change one by one; null removes one, or all of them.
 func testLimitsPatched(t *testing.T, w *world) {
 	id := w.session(
 		t,
@@ -95,7 +95,7 @@ func testLimitsPatched(t *testing.T, w *world) {
 
 func cents(n int64) *parley.Money { return new(parley.Money(n * 10_000_000)) }
 
-// capped is a session with limits, whose budget is made.
+// capped returns a session with limits and an existing budget.
 func (w *world) capped(t reporter, limits parley.Limits) parley.ID {
 	t.Helper()
 	id := w.session(t, func(s *parley.Session) { s.Limits = &limits })
@@ -122,7 +122,7 @@ func (w *world) budgetOf(t reporter, subject store.BudgetSubject) store.Budget {
 	return budgets[0]
 }
 
-// asks is a reservation in a session's budget, as that and its limits are now.
+// asks returns a reservation in a session's budget, with its current revision and limits.
 func (w *world) asks(t reporter, subject parley.ID, tokens int64) *store.Reservation {
 	t.Helper()
 	b := w.budget(t, subject)
@@ -135,7 +135,7 @@ func (w *world) asks(t reporter, subject parley.ID, tokens int64) *store.Reserva
 	}
 }
 
-// used is a call's end with usage and cost.
+// used returns a call's end with usage and cost.
 func used(begin store.StepBegin, tokens int64) store.StepSettle {
 	settle := settlement(begin, "said")
 	settle.Call.Usage = parley.Usage{InputTokens: new(tokens - 1), OutputTokens: new(int64(1))}
@@ -152,8 +152,8 @@ func (w *world) budgeted(fence store.Fence, step int, reservation *store.Reserva
 	return begin, err
 }
 
-// budgetFailed: a failed call is charged with its estimate once it had begun to
-// answer, since nobody knows what it used; before that it cost nothing.
+// budgetFailed: a failed call is charged its estimate if it had begun to answer, since its usage is unknown; before
+// that it costs nothing.
 func budgetFailed(t *testing.T, w *world) {
 	for name, c := range map[string]struct {
 		firstToken *int64
@@ -181,7 +181,7 @@ func budgetFailed(t *testing.T, w *world) {
 		calls, err := w.store.Calls(w.ctx, w.scope, id, store.CallQuery{Limit: 1})
 		must(t, "Calls", err)
 		if calls[0].Estimated != (c.charged > 0) {
-			t.Errorf("the call that failed %s is kept as %+v", name, calls[0])
+			t.Errorf("the call that failed %s is stored as %+v", name, calls[0])
 		}
 	}
 }
@@ -214,8 +214,8 @@ func budgetRefuses(t *testing.T, w *world) {
 	}
 }
 
-// Many sessions of one tree ask at once, each for more than it then uses: what is
-// spent and what is open never add up to more than the limit.
+// budgetTree: many sessions of one tree ask concurrently, each for more than it then uses. Spending and reservations
+// together never exceed the limit.
 func budgetTree(t *testing.T, w *world) { treeCannotOverspend(t, w, w) }
 
 func treeCannotOverspend(t *testing.T, w, other *world) {
@@ -262,7 +262,7 @@ func treeCannotOverspend(t *testing.T, w, other *world) {
 	}
 }
 
-// What a call used that broke off nobody knows: its estimate stays spent.
+// budgetInterrupted: the usage of an interrupted call is unknown, so its estimate stays spent.
 func budgetInterrupted(t *testing.T, w *world) {
 	id := w.capped(t, parley.Limits{SessionTokens: tokens(100)})
 	w.post(t, id, w.say("Go"))
@@ -280,13 +280,13 @@ func budgetInterrupted(t *testing.T, w *world) {
 	must(t, "Calls", err)
 	if c := calls[0]; !c.Estimated || !c.Usage.IsZero() || c.Cost == nil || *c.Cost != 80 ||
 		c.Outcome != parley.CallInterrupted {
-		t.Errorf("the interrupted call is kept as %+v", c)
+		t.Errorf("the interrupted call is stored as %+v", c)
 	}
 	_, err = w.budgeted(claim.Fence, 1, w.asks(t, id, 21))
 	refused(t, "BeginStep", err, parley.CodeOverBudget)
 }
 
-// A call that the provider refused before anything came gives its estimate back.
+// budgetReleased: a call that the provider refused before sending anything returns its estimate.
 func budgetReleased(t *testing.T, w *world) {
 	id := w.capped(t, parley.Limits{SessionTokens: tokens(100)})
 	w.post(t, id, w.say("Go"))
@@ -319,7 +319,7 @@ func (w *world) park(fence store.Fence, reservation *store.Reservation, session 
 		Limit: parley.LimitSessionTokens, Sentence: "No room.", Session: session})
 }
 
-// A turn without room waits, holding nothing, until a call of its tree leaves some.
+// budgetWakes: a turn without room waits, holding nothing, until a call of its tree leaves room.
 func budgetWakes(t *testing.T, w *world) {
 	root := w.capped(t, parley.Limits{SessionTokens: tokens(100)})
 	child := w.session(t, func(s *parley.Session) { s.Kind, s.ParentSessionID = parley.KindTool, root })
@@ -351,13 +351,13 @@ func budgetWakes(t *testing.T, w *world) {
 	w.drainOutbox(t)
 	again := w.claim(t)
 	if again.Session.ID != child || again.Turn.ID != turn.ID {
-		t.Fatalf("%s goes on, not the session that waited", again.Session.ID)
+		t.Fatalf("%s resumed instead of the waiting session", again.Session.ID)
 	}
 	_, err = w.budgeted(again.Fence, 1, w.asks(t, root, 50))
 	must(t, "BeginStep", err)
 }
 
-// A turn does not park for what holds no more: it would wait for nothing.
+// budgetParkRaces: a turn does not park for an obstacle that is gone, because nothing would wake it.
 func budgetParkRaces(t *testing.T, w *world) {
 	id := w.capped(t, parley.Limits{SessionTokens: tokens(100)})
 	w.post(t, id, w.say("Go"))
@@ -380,8 +380,8 @@ func budgetParkRaces(t *testing.T, w *world) {
 	must(t, "ParkRefused", err)
 }
 
-// A raised limit lets go on who waits for it: the session's own turn at once, those
-// of its tool sessions by the outbox. A new model does so too.
+// budgetRaised: a raised limit resumes waiting turns: the session's own immediately, those of its tool sessions through
+// the outbox. A new model does, too.
 func budgetRaised(t *testing.T, w *world) {
 	root := w.capped(t, parley.Limits{SessionTokens: tokens(10)})
 	child := w.session(t, func(s *parley.Session) { s.Kind, s.ParentSessionID = parley.KindTool, root })
@@ -403,12 +403,12 @@ func budgetRaised(t *testing.T, w *world) {
 		t.Errorf("the budget is %+v", b)
 	}
 	if claim := w.claim(t); claim.Session.ID != root {
-		t.Errorf("%s goes on first", claim.Session.ID)
+		t.Errorf("%s resumed first", claim.Session.ID)
 	}
 	w.drainOutbox(t)
 	claim := w.claim(t)
 	if claim.Session.ID != child {
-		t.Errorf("%s goes on, not the tool session", claim.Session.ID)
+		t.Errorf("%s resumed instead of the tool session", claim.Session.ID)
 	}
 	_, err = w.store.ParkRefused(
 		w.ctx,
@@ -424,14 +424,13 @@ func budgetRaised(t *testing.T, w *world) {
 	)
 	must(t, "UpdateSession", err)
 	if claim := w.claim(t); claim.Session.ID != child {
-		t.Errorf("%s goes on with another model", claim.Session.ID)
+		t.Errorf("%s resumed with another model", claim.Session.ID)
 	}
 	w.check(t, root)
 	w.check(t, child)
 }
 
-// An agent's budget is of all its sessions; a new version with a higher limit lets
-// who waits for it go on.
+// budgetAgents: an agent's budget covers all its sessions; a new version with a higher limit resumes waiting turns.
 func budgetAgents(t *testing.T, w *world) {
 	agent := w.createAgent(t, "thrifty")
 	agent.Limits = &parley.Limits{DailyTokens: tokens(10)}
@@ -470,7 +469,7 @@ func budgetAgents(t *testing.T, w *world) {
 	}
 }
 
-// A budget begins with what the record says, the tool sessions' included.
+// budgetMade: a budget starts with the spending in the record, including tool sessions.
 func budgetMade(t *testing.T, w *world) {
 	id := w.session(t)
 	child := w.session(t, func(s *parley.Session) { s.Kind, s.ParentSessionID = parley.KindTool, id })
@@ -515,8 +514,7 @@ func budgetWarnsOnce(t *testing.T, w *world) {
 	must(t, "WarnLimit of a new limit", w.store.WarnLimit(w.ctx, claim.Fence, warning, id))
 }
 
-// What a deleted session had open stays spent for those that it shared a budget
-// with; its own budget goes.
+// budgetDeleted: reservations of a deleted session stay spent in the budgets that it shared; its own budget goes.
 func budgetDeleted(t *testing.T, w *world) {
 	root := w.capped(t, parley.Limits{SessionTokens: tokens(100)})
 	child := w.session(t, func(s *parley.Session) { s.Kind, s.ParentSessionID = parley.KindTool, root })
@@ -541,7 +539,7 @@ func budgetDeleted(t *testing.T, w *world) {
 	}
 }
 
-// Subjects of another workspace are not there, and are charged nothing.
+// budgetForeign: subjects of another workspace do not exist, and are charged nothing.
 func budgetForeign(t *testing.T, w *world) {
 	id := w.capped(t, parley.Limits{SessionTokens: tokens(100)})
 	other := w.neighbour(t, "other")
@@ -556,7 +554,7 @@ func budgetForeign(t *testing.T, w *world) {
 	}
 	claim := other.started(t, "Go")
 	_, err = other.budgeted(claim.Fence, 1, w.asks(t, id, 50))
-	must(t, "BeginStep", err) // a budget that is not there has no limit
+	must(t, "BeginStep", err) // a missing budget has no limit
 	if b := w.budget(t, id); b.ReservedTokens != 0 {
 		t.Errorf("another workspace's call was charged: %+v", b)
 	}

@@ -64,8 +64,8 @@ func cancelQueuedTurn(t *testing.T, w *world) {
 	w.check(t, session)
 }
 
-// A turn that is stopped between the end of the one before and its own claim leaves
-// its message in the record, as it does a moment later.
+// cancelUnbegun: a turn that is stopped between the end of the previous one and its own claim leaves its message in the
+// record, as it would a moment later.
 func cancelUnbegun(t *testing.T, w *world) {
 	for name, stop := range map[string]func(parley.ID, store.Posted){
 		"cancelled": func(session parley.ID, _ store.Posted) { w.cancel(t, session) },
@@ -119,7 +119,7 @@ func cancelWaiting(t *testing.T, w *world) {
 	w.check(t, session)
 }
 
-// checkUnknownEffect demands a result that tells that the call was cut off.
+// checkUnknownEffect requires a result that says that the call was interrupted.
 func checkUnknownEffect(t reporter, s Snapshot, call string) {
 	t.Helper()
 	for _, m := range s.Record {

@@ -10,9 +10,8 @@ import (
 	"example.org/parley/store"
 )
 
-// testChaos lets many actors work at the same sessions at once, loses claims on
-// the way, and demands at the end that every turn can be brought to its end and
-// that every invariant holds.
+// testChaos lets many actors work on the same sessions concurrently, loses some claims, and finally requires that every
+// turn can be finished and that every invariant holds.
 func testChaos(t *testing.T, open Open) {
 	const actors, sessions, rounds = 8, 5, 40
 	w := newWorld(t, open)
@@ -35,14 +34,13 @@ func testChaos(t *testing.T, open Open) {
 		}
 		for _, turn := range s.Turns {
 			if !turn.Status.Finished() {
-				t.Errorf("turn %s is %s for ever", turn.ID, turn.Status)
+				t.Errorf("turn %s stays %s forever", turn.ID, turn.Status)
 			}
 		}
 	}
 }
 
-// settleAll brings every turn to its end: the leases of the actors run out and
-// one process answers what is left.
+// settleAll finishes every turn: the leases of the actors expire and one process answers the rest.
 func (w *world) settleAll(t *testing.T) {
 	t.Helper()
 	w.process = w.register(t)
@@ -65,12 +63,12 @@ func (w *world) settleAll(t *testing.T) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("the turns never end")
+			t.Fatal("the turns did not end")
 		}
 	}
 }
 
-// chaotic is one actor: a client and a worker at once.
+// chaotic is one actor: both a client and a worker.
 type chaotic struct {
 	w        *world
 	t        *testing.T
@@ -84,7 +82,7 @@ func (c *chaotic) register() {
 	c.allow(c.w.store.RegisterProcess(c.w.ctx, store.Process{ID: c.process}, longLease))
 }
 
-// allow takes refusals that a race explains, and reports all else.
+// allow accepts refusals that a race explains, and reports other errors.
 func (c *chaotic) allow(err error, codes ...parley.Code) bool {
 	c.t.Helper()
 	if err != nil && !slices.Contains(codes, parley.ErrorCode(err)) {
@@ -130,8 +128,7 @@ func (c *chaotic) act() {
 	}
 }
 
-// run works on a claimed turn, and sometimes dies with it. Others may take the
-// turn at any time.
+// run works on a claimed turn, and sometimes dies with it. Others may take the turn at any time.
 func (c *chaotic) run(claim store.Claim) {
 	fence, db, ctx := claim.Fence, c.w.store, c.w.ctx
 	if claim.Turn.Attempt > 1 {
@@ -156,7 +153,7 @@ func (c *chaotic) run(claim store.Claim) {
 			MessageID: begin.Call.MessageID, N: 1, Kind: parley.KindText, End: 4, Text: "some", Chunks: 1}}})
 		c.allow(err)
 		switch c.random.IntN(8) {
-		case 0: // it dies in the middle
+		case 0: // die in the middle
 			_, err := db.RenewLease(ctx, c.process, -time.Second)
 			c.allow(err, parley.CodeFenced)
 			c.register()

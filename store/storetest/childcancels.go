@@ -10,7 +10,7 @@ import (
 	"example.org/parley/store"
 )
 
-// below is a turn that waits for a child that waits for a child.
+// below returns a turn that waits for a child that waits for a grandchild.
 func (w *world) below(t reporter) (parent, child, grandchild store.Claim) {
 	t.Helper()
 	parent, _ = w.asking(t, 1)
@@ -31,7 +31,7 @@ func childTreeCancelled(t *testing.T, w *world) {
 	}
 	cancels, err := w.store.RenewLease(w.ctx, w.process, longLease)
 	must(t, "RenewLease", err)
-	if !slices.Contains(cancels, grandchild.Turn.ID) { // its holder is told
+	if !slices.Contains(cancels, grandchild.Turn.ID) { // its holder learns of the cancel
 		t.Errorf("asked to stop are %v; want the grandchild's turn", cancels)
 	}
 	_, err = w.store.FinishTurn(w.ctx, grandchild.Fence, store.TurnEnd{Status: parley.TurnCancelled})
@@ -49,7 +49,7 @@ func childTreeCancelled(t *testing.T, w *world) {
 	}
 }
 
-// A holder that is told and does not stop has the turn taken from it.
+// childTaken: a holder that is told and does not stop loses the turn.
 func childTaken(t *testing.T, w *world) {
 	parent, _ := w.asking(t, 1)
 	child := w.claim(t)
@@ -95,7 +95,7 @@ func childDeletedParent(t *testing.T, w *world) {
 	w.claimsNothing(t)
 }
 
-// Whatever comes first, the call has one result and nothing runs behind a cancel.
+// childCancelRaces: in any order of events, the call has one result and nothing runs after a cancel.
 func childCancelRaces(t *testing.T, w *world) {
 	for range 20 {
 		parent, calls := w.asking(t, 2)

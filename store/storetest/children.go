@@ -37,13 +37,13 @@ func testChildren(t *testing.T, open Open) {
 	})
 }
 
-// agentCall is a call of an agent tool: its message, and its id.
+// agentCall is a call of an agent tool: its message and its id.
 type agentCall struct {
 	message parley.ID
 	id      string
 }
 
-// callAgents runs a step that asks n agents.
+// callAgents runs a step that calls n agents.
 func (w *world) callAgents(t reporter, fence store.Fence, step, n int) (calls []agentCall) {
 	t.Helper()
 	begin := w.begin(t, fence, step)
@@ -77,7 +77,7 @@ func (w *world) callAgents(t reporter, fence store.Fence, step, n int) (calls []
 	return calls
 }
 
-// child is the session of a call, as a worker opens it.
+// child returns the session of a call, as a worker opens it.
 func (w *world) child(call agentCall) store.NewSession {
 	session := w.newSession()
 	session.ID, session.ParentMessageID, session.Kind = parley.ChildID(call.message), call.message, parley.KindTool
@@ -92,7 +92,7 @@ func (w *world) openChild(t reporter, fence store.Fence, call agentCall) parley.
 	return session
 }
 
-// asking is a parked turn whose n calls are each at work in a session.
+// asking returns a parked turn with n calls, each running in its own session.
 func (w *world) asking(t reporter, n int) (store.Claim, []agentCall) {
 	t.Helper()
 	claim := w.started(t, "go")
@@ -118,8 +118,7 @@ func (w *world) errands(t reporter) {
 	}
 }
 
-// claimOf claims the ready turn of one session, others may be ready too: their
-// claims are returned.
+// claimAll claims all ready turns and returns the claims by session.
 func (w *world) claimAll(t reporter) map[parley.ID]store.Claim {
 	t.Helper()
 	claims, err := w.store.Claim(w.ctx, w.process, store.MaxClaims, roomy())
@@ -131,7 +130,7 @@ func (w *world) claimAll(t reporter) map[parley.ID]store.Claim {
 	return found
 }
 
-// results are the contents of a session's tool results.
+// results returns the contents of a session's tool results.
 func (w *world) results(
 	t reporter,
 	session parley.ID,
@@ -285,7 +284,7 @@ func childHome(t *testing.T, w *world) {
 	}
 	w.answer(t, again, "done")
 	before := w.check(t, parent.Fence.SessionID)
-	w.exchange(t, child.Fence.SessionID, "and then?", "Still quiet.") // somebody talks on with the child
+	w.exchange(t, child.Fence.SessionID, "and then?", "Still quiet.") // somebody continues with the child
 	w.errands(t)
 	w.unchanged(t, "another turn of the child", parent.Fence.SessionID, before)
 	w.claimsNothing(t)
@@ -310,7 +309,7 @@ func childAll(t *testing.T, w *world) {
 	w.check(t, parent.Fence.SessionID)
 }
 
-// A child may be faster than its parent comes to wait.
+// childRunning: a child may finish before its parent waits for it.
 func childRunning(t *testing.T, w *world) {
 	parent := w.started(t, "go")
 	calls := w.callAgents(t, parent.Fence, 1, 2)
@@ -327,7 +326,7 @@ func childRunning(t *testing.T, w *world) {
 	w.answer(t, w.claim(t), "quick too")
 	w.errands(t)
 	_, err = w.store.ParkTurn(w.ctx, parent.Fence, parley.WaitChild)
-	refused(t, "waiting for what is there", err, parley.CodeMore)
+	refused(t, "waiting for existing results", err, parley.CodeMore)
 	w.answer(t, store.Claim{Fence: parent.Fence, Turn: parley.Turn{Step: 1}}, "done")
 	w.check(t, parent.Fence.SessionID)
 }
@@ -375,7 +374,7 @@ func childLate(t *testing.T, w *world) {
 	must(t, "RequestCancel", err)
 	before := w.check(t, parent.Fence.SessionID)
 	w.errands(t)
-	w.unchanged(t, "an answer behind the cancel", parent.Fence.SessionID, before)
+	w.unchanged(t, "an answer after the cancel", parent.Fence.SessionID, before)
 	w.claimsNothing(t)
 	w.exchange(t, parent.Fence.SessionID, "next", "fine")
 }
@@ -384,7 +383,7 @@ func childClient(t *testing.T, w *world) {
 	claim := w.started(t, "go")
 	calls := w.callAgents(t, claim.Fence, 1, 1)
 	w.openChild(t, claim.Fence, calls[0])
-	_, err := w.store.ParkTurn(w.ctx, claim.Fence, parley.WaitToolResult) // as when another call is a client's
+	_, err := w.store.ParkTurn(w.ctx, claim.Fence, parley.WaitToolResult) // as if another call needed a client
 	must(t, "ParkTurn", err)
 	before := w.check(t, claim.Fence.SessionID)
 	_, err = w.store.PostMessage(w.ctx, w.scope, claim.Fence.SessionID, w.result(calls[0].id), parley.ID{})
@@ -417,7 +416,7 @@ func childSteer(t *testing.T, w *world) {
 	w.check(t, claim.Fence.SessionID)
 }
 
-// A long errand is done piece by piece, and others between the pieces.
+// childFair: a long errand is done in parts, with others in between.
 func childFair(t *testing.T, w *world) {
 	project, _, err := w.store.ChooseProject(
 		w.ctx,
@@ -430,12 +429,12 @@ func childFair(t *testing.T, w *world) {
 	must(t, "DeleteProject", w.store.DeleteProject(w.ctx, w.scope, project.ID, false))
 	parent, _ := w.asking(t, 1)
 	w.answer(t, w.claim(t), "seen")
-	for range 3 { // a piece that ends in the millisecond of the answer goes first once more
+	for range 3 { // a part that ends in the same millisecond as the answer goes first once more
 		_, err := w.store.ApplyOutbox(w.ctx)
 		must(t, "ApplyOutbox", err)
 	}
 	if results, _ := w.results(t, parent.Fence.SessionID); len(results) != 1 {
-		t.Error("the answer waits behind a long errand")
+		t.Error("the answer is still waiting for a long errand")
 	}
 }
 
@@ -473,7 +472,7 @@ func childTree(t *testing.T, w *world) {
 			node.Statistics.Cost != parley.Money(7*u.own) || node.Total.Cost != parley.Money(7*u.sum) ||
 			node.Total.Sessions != u.sessions ||
 			node.Total.Turns != u.sessions {
-			t.Errorf("place %d is %+v; want %+v", i, node, u)
+			t.Errorf("position %d is %+v; want %+v", i, node, u)
 		}
 		if own := w.sessionState(t, node.ID).Statistics; own != node.Statistics {
 			t.Errorf("its own statistics are %+v, in the tree %+v", own, node.Statistics)

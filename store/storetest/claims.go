@@ -100,8 +100,8 @@ func claimFair(t *testing.T, w *world) {
 	}
 }
 
-// claimShare: whoever holds all slots gets none of the places that are kept for
-// others, however many of its sessions wait and since when.
+// claimShare: a workspace that holds all slots gets none of the reserved places, however many of its sessions wait and
+// for how long.
 func claimShare(t *testing.T, w *world) {
 	const slots, reserve = 5, 2
 	for range 2 * slots {
@@ -130,8 +130,7 @@ func claimShare(t *testing.T, w *world) {
 	}
 }
 
-// claimNewcomer: workspaces that wait and are not admitted, more of them than
-// there are free places, do not hide one that is.
+// claimNewcomer: waiting workspaces that are not admitted, even more of them than free slots, do not hide one that is.
 func claimNewcomer(t *testing.T, w *world) {
 	const crowd, held = 6, 3
 	occupancy := store.Occupancy{Slots: crowd * held, Reserve: 2}
@@ -139,7 +138,7 @@ func claimNewcomer(t *testing.T, w *world) {
 	for i := range crowd {
 		worlds = append(worlds, w.neighbour(t, "crowd"+strconv.Itoa(i)))
 	}
-	// Whichever comes first in the store's order, each is once the newcomer.
+	// Whichever comes first in the store's order, each is the newcomer once.
 	for n, newcomer := range worlds {
 		full := occupancy
 		full.Held = nil
@@ -183,11 +182,11 @@ func claimBackgroundHalf(t *testing.T, w *world) {
 	w.post(t, w.session(t), w.say("now"))
 	claims, err = w.store.Claim(w.ctx, w.process, 3, occupancy)
 	if err != nil || len(claims) != 1 || claims[0].Session.Mode != parley.ModeForeground {
-		t.Errorf("the slots that background work leaves are not for the foreground: %d claims, %v", len(claims), err)
+		t.Errorf("foreground work did not get the slots that background work leaves: %d claims, %v", len(claims), err)
 	}
 }
 
-// claimBackgroundPost: a post does not claim a background turn past its share.
+// claimBackgroundPost: a post does not claim a background turn beyond the background's share.
 func claimBackgroundPost(t *testing.T, w *world) {
 	background := func(s *parley.Session) { s.Mode = parley.ModeBackground }
 	posted, err := w.store.PostMessage(w.ctx, w.scope, w.session(t, background), w.say("later"), w.process)

@@ -47,7 +47,7 @@ func testClients(t *testing.T, open Open) {
 		must(t, "SetClientSession", w.store.SetClientSession(w.ctx, other.scope, other.owner.ID, "window", foreign))
 		w.expireClients(t, parley.Now()-60_000)
 		if got := w.clients(t, session, 0); len(got) != 1 {
-			t.Fatalf("who spoke a minute later is gone: %+v", got)
+			t.Fatalf("a client that reported a minute later is gone: %+v", got)
 		}
 		w.expireClients(t, parley.Now()+60_000)
 		for name, at := range map[string]*world{"here": w, "in another workspace": other} {
@@ -67,7 +67,7 @@ func (w *world) expireClients(t reporter, before parley.Time) {
 	more, err := w.store.ExpireClients(w.ctx, before)
 	must(t, "ExpireClients", err)
 	if more {
-		t.Errorf("there is said to be more")
+		t.Errorf("more was reported")
 	}
 }
 
@@ -97,11 +97,11 @@ func testSessionClients(t *testing.T, w *world) {
 		again = w.clients(t, session, 0)[1].SeenAt
 	}
 	if got := w.clients(t, session, before[0].SeenAt+1); len(got) != 1 || got[0].ClientID != "b" {
-		t.Errorf("heard of since then: %+v", got)
+		t.Errorf("reported since then: %+v", got)
 	}
 	set("b", other)
 	if got := w.clients(t, session, 0); len(got) != 1 {
-		t.Errorf("with one gone elsewhere: %+v", got)
+		t.Errorf("with one client elsewhere: %+v", got)
 	}
 	for name, scope := range map[string]store.Scope{"a stranger": w.guest(),
 		"another workspace": w.neighbour(t, "neighbour").scope} {

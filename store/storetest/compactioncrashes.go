@@ -15,13 +15,13 @@ func compactTakenOver(t *testing.T, w *world) {
 	claims := w.claimCompactions(t, dead)
 	begin := w.beginCompaction(t, claims[0].Fence, 2)
 	if got := w.claimCompactions(t, w.process); len(got) != 0 {
-		t.Fatalf("a compaction whose holder lives was taken over: %+v", got)
+		t.Fatalf("a compaction with a live holder was taken over: %+v", got)
 	}
 	_, err := w.store.RenewLease(w.ctx, dead, 0)
 	must(t, "RenewLease", err)
 	claim := w.claimCompaction(t, session)
 	if claim.Compaction.Attempt != 2 || claim.Fence.Epoch <= claims[0].Fence.Epoch {
-		t.Errorf("taken over it is %+v", claim.Compaction)
+		t.Errorf("taken over, it is %+v", claim.Compaction)
 	}
 	refused(
 		t,
@@ -63,7 +63,7 @@ func compactCrashes(t *testing.T, w *world) {
 	}
 	c := w.compactionIs(t, session, parley.CompactionFailed, parley.MaxCompactionAttempts)
 	if c.Error == nil || c.Error.Class != parley.ClassInterrupted || c.RestsUntil == 0 {
-		t.Errorf("given up it is %+v", c)
+		t.Errorf("given up, it is %+v", c)
 	}
 	s := w.check(t, session)
 	if last := s.Events[len(s.Events)-1]; last.Type != parley.EventCompactionFailed ||
@@ -72,8 +72,7 @@ func compactCrashes(t *testing.T, w *world) {
 	}
 }
 
-// compactLost: a claim whose answer was lost is taken again by the process that
-// holds it and does not run it.
+// compactLost: if the result of a claim was lost, the process that holds the claim but does not run it gets it again.
 func compactLost(t *testing.T, w *world) {
 	session := w.session(t)
 	w.exchange(t, session, "q", "a")
@@ -81,7 +80,7 @@ func compactLost(t *testing.T, w *world) {
 	lost := w.claimCompaction(t, session)
 	again := w.claimCompaction(t, session)
 	if again.Fence.Epoch <= lost.Fence.Epoch || again.Compaction.Attempt != 2 {
-		t.Errorf("claimed again it is %+v", again)
+		t.Errorf("claimed again, it is %+v", again)
 	}
 }
 

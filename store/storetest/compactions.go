@@ -62,7 +62,7 @@ func (w *world) claimCompaction(t reporter, session parley.ID) store.CompactionC
 	return claims[0]
 }
 
-// beginCompaction opens an attempt's call that sums up the messages 1 to through.
+// beginCompaction opens the call of an attempt that sums up messages 1 to through.
 func (w *world) beginCompaction(
 	t reporter,
 	fence store.CompactionFence,
@@ -104,7 +104,7 @@ func (w *world) settleCompaction(
 	return c
 }
 
-// compacted makes a whole compaction that covers the messages 1 to through.
+// compacted runs a whole compaction that covers messages 1 to through.
 func (w *world) compacted(t reporter, session parley.ID, through int64, text string) parley.Compaction {
 	t.Helper()
 	w.requestCompaction(t, session, parley.CompactMessages)
@@ -204,8 +204,8 @@ func compactIdle(t *testing.T, w *world) {
 
 func second[T any](_ T, err error) error { return err }
 
-// compactBesideATurn: a turn that runs meanwhile is not disturbed, and the summary
-// comes before the next trigger, whatever was queued before it.
+// compactBesideATurn: a compaction does not disturb a running turn, and its summary comes before the next trigger,
+// whatever was queued earlier.
 func compactBesideATurn(t *testing.T, w *world) {
 	session := w.session(t)
 	w.exchange(t, session, "q", "a")
@@ -259,7 +259,7 @@ func compactForATurn(t *testing.T, w *world) {
 		return entered != nil
 	}
 	if enter() {
-		t.Errorf("a summary entered that nobody wrote")
+		t.Errorf("a summary entered without a compaction")
 	}
 	begin := w.begin(t, fence, 1)
 	c := w.compacted(t, session, 2, "short")
@@ -323,7 +323,7 @@ func compactAgain(t *testing.T, w *world) {
 	c := w.settleCompaction(t, claim.Fence, settle)
 	if c.State != parley.CompactionPending || c.Error == nil ||
 		c.NotBefore-c.UpdatedAt != parley.Time(time.Hour.Milliseconds()) {
-		t.Errorf("after a first attempt it is %+v", c)
+		t.Errorf("after a first attempt, it is %+v", c)
 	}
 	if claims := w.claimCompactions(t, w.process); len(claims) != 0 {
 		t.Errorf("an attempt was claimed before its time: %+v", claims)
@@ -339,8 +339,8 @@ func compactAgain(t *testing.T, w *world) {
 	}
 }
 
-// compactRests: what was given up does not begin again by itself before the record
-// has gone on, and does for whoever asks or needs it.
+// compactRests: a compaction that was given up does not start automatically before the record has grown, but does when
+// requested or needed.
 func compactRests(t *testing.T, w *world) {
 	session := w.session(t)
 	w.exchange(t, session, "q", "a")
@@ -352,11 +352,11 @@ func compactRests(t *testing.T, w *world) {
 		broke(0),
 	); c.State != parley.CompactionFailed ||
 		c.RestsUntil != 2+parley.CompactionRest {
-		t.Fatalf("given up it is %+v", c)
+		t.Fatalf("given up, it is %+v", c)
 	}
 	c, err := w.store.RequestCompaction(w.ctx, w.scope, session, parley.NewID(), parley.CompactTokens)
 	if err != nil || c.ID != claim.Fence.CompactionID || c.RestsUntil != 2+parley.CompactionRest {
-		t.Errorf("one by itself is %+v, %v; want the last one, which rests", c, err)
+		t.Errorf("an automatic one is %+v, %v; want the last one, resting", c, err)
 	}
 	w.requestCompaction(t, session, parley.CompactAsked)
 	w.settleCompaction(t, w.claimCompaction(t, session).Fence, broke(0))
@@ -376,7 +376,7 @@ func compactSetAside(t *testing.T, w *world) {
 	w.mark(t, first.MessageID, parley.MarksChange{SetAside: new(true)})
 	c, err := w.store.RequestCompaction(w.ctx, w.scope, session, parley.NewID(), parley.CompactMessages)
 	if err != nil || c.ID != first.ID || c.RestsUntil != 3+parley.CompactionRest {
-		t.Errorf("after its summary was set aside one by itself is %+v, %v", c, err)
+		t.Errorf("after its summary was set aside, an automatic one is %+v, %v", c, err)
 	}
 	w.mark(t, first.MessageID, parley.MarksChange{SetAside: new(false)})
 	w.requestCompaction(t, session, parley.CompactMessages)
@@ -429,7 +429,7 @@ func compactCharged(t *testing.T, w *world) {
 	w.beginCompaction(t, claim.Fence, 2, func(b *store.CompactionBegin) { b.Reservation = w.asks(t, session, 30) })
 	w.claimCompaction(t, session) // as after a crash
 	if b := w.budget(t, session); b.ReservedTokens != 0 || b.Tokens != before.Tokens+14+30 {
-		t.Errorf("an interrupted call left the budget at %+v; its estimate is to stay spent", b)
+		t.Errorf("an interrupted call left the budget at %+v; its estimate must stay spent", b)
 	}
 	w.check(t, session)
 }
@@ -511,8 +511,7 @@ func compactRemoved(t *testing.T, w *world) {
 	w.requestCompaction(t, claim.Session.ID, parley.CompactMessages)
 }
 
-// compactThenRetry: a summary that enters as a turn fails does not keep the turn
-// from being taken up again.
+// compactThenRetry: a summary that enters as a turn fails does not keep the turn from being retried.
 func compactThenRetry(t *testing.T, w *world) {
 	session := w.session(t)
 	w.exchange(t, session, "q", "a")

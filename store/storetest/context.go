@@ -27,7 +27,7 @@ func (w *world) contextHead(t *testing.T, session parley.ID) parley.ContextHead 
 	return head
 }
 
-// held are the sequences of a head: the summary's, the first task's, the pins'.
+// held returns the sequences of a head: the summary's, the first task's, the pins'.
 func held(head parley.ContextHead) (summary, first int64, pinned []int64) {
 	if head.Summary != nil {
 		summary = head.Summary.Sequence
@@ -53,10 +53,10 @@ func testContextHeadEmpty(t *testing.T, w *world) {
 	id := w.session(t)
 	w.exchange(t, id, "question", "answer")
 	if session := w.sessionState(t, id); session.Context.Held {
-		t.Error("a session without pins and summaries is said to have something before its windows")
+		t.Error("Context.Held is true for a session without pins and summaries")
 	}
 	if head := w.contextHead(t, id); head.Summary != nil || head.First != nil || len(head.Pinned) > 0 {
-		t.Errorf("a head out of nothing: %+v", head)
+		t.Errorf("a head from nothing: %+v", head)
 	}
 }
 
@@ -84,7 +84,7 @@ func testContextHead(t *testing.T, w *world) {
 	w.mark(t, record[4].ID, parley.MarksChange{ContextEdge: &yes})
 	w.heldAre(t, "an edge at 5", id, 12, 5, 4)
 	w.mark(t, record[9].ID, parley.MarksChange{ContextEdge: &yes})
-	w.heldAre(t, "an edge behind all that is covered", id, 0, 0, 4)
+	w.heldAre(t, "an edge after everything covered", id, 0, 0, 4)
 	w.mark(t, record[3].ID, parley.MarksChange{Pinned: &no})
 	w.heldAre(t, "unpinned", id, 0, 0)
 }
@@ -111,8 +111,7 @@ func testContextPairs(t *testing.T, w *world) {
 	}
 }
 
-// What a step says of its window is the session's context, and grows by what
-// enters behind it.
+// testContextCounts: a step's window becomes the session's context, and grows with each later message.
 func testContextCounts(t *testing.T, w *world) {
 	id := w.session(t)
 	posted, err := w.store.PostMessage(w.ctx, w.scope, id, w.say("question"), w.process)
@@ -134,7 +133,7 @@ func testContextCounts(t *testing.T, w *world) {
 		t,
 		id,
 	).Context, (parley.Context{Anchor: 7, Messages: 42, Tokens: 1030}); got != want {
-		t.Errorf("the context behind the step is %+v, want %+v", got, want)
+		t.Errorf("the context after the step is %+v, want %+v", got, want)
 	}
 }
 
@@ -160,7 +159,7 @@ func testContextCleared(t *testing.T, w *world) {
 		t.Errorf("the last event is %s", last.Type)
 	}
 	if again := w.clear(t, id); again.Context != cleared.Context {
-		t.Errorf("cleared again it is %+v", again.Context)
+		t.Errorf("cleared again, it is %+v", again.Context)
 	}
 	w.unchanged(t, "clearing a second time", id, after)
 	w.heldAre(t, "what was pinned before", id, 0, 0)
@@ -169,14 +168,14 @@ func testContextCleared(t *testing.T, w *world) {
 		t.Error("the next message has no context edge")
 	}
 	if c := w.sessionState(t, id).Context; c.Messages != 2 || c.Tokens == 0 {
-		t.Errorf("the context behind the clear is %+v, want 2 messages", c)
+		t.Errorf("the context after the clear is %+v, want 2 messages", c)
 	}
 	w.mark(t, before.Record[1].ID, parley.MarksChange{Pinned: new(true)})
 	w.heldAre(t, "pinned since", id, 0, 0, before.Record[1].Sequence)
 	w.check(t, id)
 }
 
-// A turn that runs goes on; a steer belongs to it, the message behind it does not.
+// testContextClearedBeside: a running turn continues; a steer belongs to it, the next message does not.
 func testContextClearedBeside(t *testing.T, w *world) {
 	claim := w.started(t, "long")
 	session := claim.Fence.SessionID
@@ -191,11 +190,11 @@ func testContextClearedBeside(t *testing.T, w *world) {
 	settle.End = completed()
 	w.settle(t, claim.Fence, settle)
 	if c := w.sessionState(t, session).Context; c.Messages != 0 || c.Tokens != 0 || !c.Cleared {
-		t.Errorf("the context behind the turn is %+v, want it empty still", c)
+		t.Errorf("the context after the turn is %+v, want it still empty", c)
 	}
 	w.answer(t, w.claim(t), "done")
 	if w.message(t, steer.ID).Marks.ContextEdge || !w.message(t, next.Message.ID).Marks.ContextEdge {
-		t.Error("the edge belongs to the message behind the turn, not to the steer")
+		t.Error("the edge must be on the message after the turn, not on the steer")
 	}
 	w.check(t, session)
 }

@@ -43,7 +43,7 @@ func sendAsSteer(t *testing.T, w *world) {
 		t.Errorf("the turn that the message waited for is %s", turn.Status)
 	}
 	s := w.check(t, session)
-	w.send(t, queued.Message.ID, parley.DuringSteer) // again: it is on its way
+	w.send(t, queued.Message.ID, parley.DuringSteer) // again: already on its way
 	w.unchanged(t, "sending a steer as a steer", session, s)
 	steers, err := w.store.PendingSteers(w.ctx, claim.Fence)
 	if err != nil || len(steers) != 1 || steers[0].ID != queued.Message.ID {
@@ -159,7 +159,7 @@ func sendRefused(t *testing.T, w *world) {
 		parley.DuringInterrupt,
 	); sent.Turn.ID != queued.Turn.ID ||
 		sent.Turn.Status != parley.TurnQueued {
-		t.Errorf("what runs next already was sent as %+v", sent.Turn)
+		t.Errorf("the message that already runs next was sent as %+v", sent.Turn)
 	}
 	w.unchanged(t, "sending what runs next", session, s)
 }
@@ -186,7 +186,7 @@ func moveQueued(t *testing.T, w *world) {
 		{d, a, []parley.ID{d, a, b, c}},           // to the front
 		{a, parley.ID{}, []parley.ID{d, b, c, a}}, // to the end
 		{a, c, []parley.ID{d, b, a, c}},           // between
-		{a, c, []parley.ID{d, b, a, c}},           // it stands there
+		{a, c, []parley.ID{d, b, a, c}},           // already there
 		{c, c, []parley.ID{d, b, a, c}},           // before itself
 		{d, c, []parley.ID{b, a, d, c}},           // away from the front
 	} {
@@ -197,7 +197,7 @@ func moveQueued(t *testing.T, w *world) {
 			t.Fatalf("after the move the queue is %v; want %v", got, step.want)
 		}
 		if at := slices.Index(step.want, step.move); moved.Position == nil || *moved.Position != *s.Queue[at].Position {
-			t.Errorf("the moved message says position %v and stands at %d", moved.Position, *s.Queue[at].Position)
+			t.Errorf("the moved message has position %v, stored %d", moved.Position, *s.Queue[at].Position)
 		}
 	}
 	w.answer(t, claim, "1")
@@ -224,7 +224,7 @@ func moveRefused(t *testing.T, w *world) {
 	_, err = w.store.MoveQueued(w.ctx, w.scope, claim.Trigger.ID, first.ID)
 	refused(t, "a move of the record", err, parley.CodeConflict)
 	w.unchanged(t, "a refused move", session, before)
-	w.answer(t, claim, "1") // the first is about to start
+	w.answer(t, claim, "1") // the first one is about to start
 	before = w.check(t, session)
 	for name, move := range map[string][2]parley.ID{"the first": {first.ID, {}},
 		"one before the first": {second.ID, first.ID}} {

@@ -22,7 +22,7 @@ func testDeletion(t *testing.T, open Open) {
 	})
 }
 
-// drainOutbox applies what is due until nothing is.
+// drainOutbox applies everything that is due.
 func (w *world) drainOutbox(t reporter) (applied int) {
 	t.Helper()
 	const most = 10_000 // far beyond any test's rows
@@ -34,11 +34,11 @@ func (w *world) drainOutbox(t reporter) (applied int) {
 			return applied
 		}
 	}
-	t.Fatalf("the outbox never ends")
+	t.Fatalf("the outbox does not drain")
 	return applied
 }
 
-// gone lists every way to reach a session; each is CodeNotFound once deleted.
+// gone lists every way to reach a session; each is CodeNotFound after its deletion.
 func (w *world) gone(session parley.ID, s Snapshot) map[string]func() error {
 	message, turn := s.Record[0].ID, s.Turns[0].ID
 	calls := map[string]func() error{
@@ -143,7 +143,7 @@ func deleteNowhere(t *testing.T, w *world) {
 	must(t, "the same text, named by a later call", err)
 	touched, err := w.store.Sweep(w.ctx)
 	if err != nil || touched != 0 {
-		t.Errorf("Sweep touched %d sessions, %v; a deleted one is nobody's", touched, err)
+		t.Errorf("Sweep touched %d sessions, %v; want none, since they are deleted", touched, err)
 	}
 }
 
@@ -278,8 +278,8 @@ func deleteOthersStay(t *testing.T, w *world) {
 	}
 }
 
-// deleteWhileChildren deletes sessions while tool calls open children of theirs, and
-// of those: whichever comes first, no child outlives its parent.
+// deleteWhileChildren deletes sessions while tool calls open children and grandchildren: in any order, no child
+// outlives its parent.
 func deleteWhileChildren(t *testing.T, w, other *world) {
 	const rounds, makers = 12, 4
 	for range rounds {

@@ -12,21 +12,21 @@ import (
 	"example.org/parley/store"
 )
 
-// tape is a listener that keeps what it is told.
+// tape is a listener that records commits.
 type tape struct {
 	mu      sync.Mutex // guards commits and told
 	commits []store.Commit
 	told    chan struct{} // closed and replaced at each commit
 }
 
-// record begins to listen; call it before the first transition that counts.
+// record starts listening; call it before the first transition that counts.
 func (w *world) record() *tape {
 	tape := &tape{told: make(chan struct{})}
 	w.store.Listen(tape)
 	return tape
 }
 
-// Committed keeps a commit.
+// Committed records a commit.
 func (p *tape) Committed(commit store.Commit) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -35,7 +35,7 @@ func (p *tape) Committed(commit store.Commit) {
 	p.told = make(chan struct{})
 }
 
-// events are those of one session in the order of telling.
+// events returns a session's events in the order of telling.
 func (p *tape) events(session parley.ID) (events []parley.Event, told <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -47,7 +47,7 @@ func (p *tape) events(session parley.ID) (events []parley.Event, told <-chan str
 	return events, p.told
 }
 
-// await waits until the session's event of this sequence was told.
+// await waits until the listener has heard a session's event.
 func (p *tape) await(t reporter, session parley.ID, last int64) []parley.Event {
 	t.Helper()
 	timeout := time.NewTimer(patience)
@@ -65,7 +65,7 @@ func (p *tape) await(t reporter, session parley.ID, last int64) []parley.Event {
 	}
 }
 
-// find waits for a commit that a test looks for.
+// find waits for a commit that matches.
 func (p *tape) find(t reporter, what string, wanted func(store.Commit) bool) store.Commit {
 	t.Helper()
 	timeout := time.NewTimer(patience)
@@ -82,7 +82,7 @@ func (p *tape) find(t reporter, what string, wanted func(store.Commit) bool) sto
 		select {
 		case <-told:
 		case <-timeout.C:
-			t.Fatalf("no commit told of %s", what)
+			t.Fatalf("no commit announced %s", what)
 		}
 	}
 }
@@ -184,7 +184,7 @@ func eventsPages(t *testing.T, w *world) {
 	refused(t, "another workspace's events", err, parley.CodeNotFound)
 }
 
-// eventsLarge: a read of large events ends early, and the next one goes on.
+// eventsLarge: a read of large events ends early, and the next one continues.
 func eventsLarge(t *testing.T, w *world) {
 	id := w.session(t)
 	for range 3 {
@@ -201,7 +201,7 @@ func eventsLarge(t *testing.T, w *world) {
 		size := 0
 		for _, e := range events {
 			if seen++; e.Sequence != seen {
-				t.Fatalf("event %d where %d belongs", e.Sequence, seen)
+				t.Fatalf("got event %d, want %d", e.Sequence, seen)
 			}
 			size += len(e.Data)
 		}

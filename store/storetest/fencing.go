@@ -8,8 +8,7 @@ import (
 	"example.org/parley/store"
 )
 
-// fenced lists every method that carries a claim, with arguments that would be
-// legal under a valid one.
+// fenced lists every method that carries a claim, with arguments that a valid claim would make legal.
 func (w *world) fenced(fence store.Fence, begin store.StepBegin, call string) map[string]func() error {
 	settle := settlement(begin, "late")
 	finish := settlement(begin, "late")
@@ -74,8 +73,7 @@ func (w *world) fenced(fence store.Fence, begin store.StepBegin, call string) ma
 }
 
 func testFencing(t *testing.T, open Open) {
-	// Each way ends the claim of a turn whose first step asked for a tool and whose
-	// second is streaming.
+	// Each way ends the claim of a turn whose first step called a tool and whose second step is streaming.
 	ways := map[string]func(*testing.T, *world, store.Claim){
 		"taken over": func(t *testing.T, w *world, c store.Claim) { w.expire(t, w.process) },
 		"claimed by another": func(t *testing.T, w *world, c store.Claim) {
@@ -181,7 +179,7 @@ func fenceInABatch(t *testing.T, w *world) {
 	)
 	must(t, "AppendVersions", err)
 	if skipped(appended) != 1 || !slices.Contains(appended.Fenced, stale.Fence) {
-		t.Errorf("skipped are %+v; want the released claim alone", appended)
+		t.Errorf("skipped: %+v; want only the released claim", appended)
 	}
 	for message, want := range map[parley.ID]int{lost.Call.MessageID: 0, kept.Call.MessageID: 1} {
 		versions, err := w.store.Versions(w.ctx, w.scope, message)

@@ -33,7 +33,7 @@ func testFiles(t *testing.T, open Open) {
 	})
 }
 
-// pieces is an upload of several chunks.
+// pieces returns an upload of several chunks.
 func pieces(seed byte) [][]byte {
 	return [][]byte{bytes.Repeat([]byte{seed}, parley.FileChunkBytes), {seed, 1, 2, 3}}
 }
@@ -59,7 +59,7 @@ func (w *world) append(t reporter, blob parley.ID, data [][]byte) {
 	}
 }
 
-// upload makes a file.
+// upload creates a file.
 func (w *world) upload(t reporter, name string, data [][]byte) parley.File {
 	t.Helper()
 	file := w.newFile(name, data)
@@ -69,7 +69,7 @@ func (w *world) upload(t reporter, name string, data [][]byte) parley.File {
 	return made
 }
 
-// sayFiles is a user message with files, that starts no turn.
+// sayFiles returns a user message with files that starts no turn.
 func (w *world) sayFiles(ids ...parley.ID) store.NewMessage {
 	return w.say("", func(m *store.NewMessage) { m.TurnID, m.Content = parley.ID{}, naming(ids...) })
 }
@@ -106,11 +106,11 @@ func testFileRoundTrip(t *testing.T, w *world) {
 		chunk, err := w.store.FileChunk(w.ctx, w.scope.WorkspaceID, file.BlobID, n)
 		must(t, "FileChunk", err)
 		if !bytes.Equal(chunk, want) {
-			t.Errorf("chunk %d: %d bytes that are not those uploaded (%d)", n, len(chunk), len(want))
+			t.Errorf("chunk %d: %d bytes differ from the uploaded ones (%d)", n, len(chunk), len(want))
 		}
 	}
 	_, err = w.store.FileChunk(w.ctx, w.scope.WorkspaceID, file.BlobID, len(data))
-	refused(t, "a chunk behind the end", err, parley.CodeNotFound)
+	refused(t, "a chunk after the end", err, parley.CodeNotFound)
 	must(t, "DeleteFile", w.store.DeleteFile(w.ctx, w.scope, file.ID))
 	_, err = w.store.File(w.ctx, w.scope, file.ID)
 	refused(t, "File once deleted", err, parley.CodeNotFound)
@@ -173,7 +173,7 @@ func testFileSameRace(t *testing.T, w *world) {
 	}
 	w.drainOutbox(t)
 	if _, err := w.store.FileChunk(w.ctx, w.scope.WorkspaceID, made[0].BlobID, 0); err != nil {
-		t.Errorf("the bytes that were kept: %v", err)
+		t.Errorf("the shared bytes: %v", err)
 	}
 }
 
@@ -188,7 +188,7 @@ func testFileUnfinished(t *testing.T, w *world) {
 	refused(t, "FileChunk of an unfinished upload", err, parley.CodeNotFound)
 	w.drainOutbox(t)
 	if _, _, err := w.store.FinishUpload(w.ctx, file, parley.Quota{}); err != nil {
-		t.Errorf("the outbox took an upload that is under way: %v", err)
+		t.Errorf("the outbox removed an upload under way: %v", err)
 	}
 }
 
@@ -339,15 +339,15 @@ func testFileEdited(t *testing.T, w *world) {
 	)
 	must(t, "PostMessage", err)
 	_, err = w.store.EditQueued(w.ctx, w.scope, w.owner.ID, posted.Message.ID, naming(parley.NewID()))
-	refused(t, "EditQueued with a file that is not there", err, parley.CodeNotFound)
+	refused(t, "EditQueued with a missing file", err, parley.CodeNotFound)
 	refused(t, "DeleteFile", w.store.DeleteFile(w.ctx, w.scope, first.ID), parley.CodeConflict)
 	_, err = w.store.EditQueued(w.ctx, w.scope, w.owner.ID, posted.Message.ID, naming(second.ID))
 	must(t, "EditQueued", err)
-	must(t, "DeleteFile of what is used no more", w.store.DeleteFile(w.ctx, w.scope, first.ID))
-	refused(t, "DeleteFile of what is used now", w.store.DeleteFile(w.ctx, w.scope, second.ID), parley.CodeConflict)
+	must(t, "DeleteFile of a file no longer used", w.store.DeleteFile(w.ctx, w.scope, first.ID))
+	refused(t, "DeleteFile of a file now used", w.store.DeleteFile(w.ctx, w.scope, second.ID), parley.CodeConflict)
 	_, err = w.store.EditQueued(w.ctx, w.scope, w.owner.ID, posted.Message.ID, naming(second.ID))
 	must(t, "EditQueued", err)
-	refused(t, "DeleteFile of what is used still", w.store.DeleteFile(w.ctx, w.scope, second.ID), parley.CodeConflict)
+	refused(t, "DeleteFile of a file still used", w.store.DeleteFile(w.ctx, w.scope, second.ID), parley.CodeConflict)
 }
 
 func testFileGone(t *testing.T, w *world) {
@@ -359,12 +359,11 @@ func testFileGone(t *testing.T, w *world) {
 	messages, err := w.store.Messages(w.ctx, w.scope, session, store.MessageQuery{})
 	must(t, "Messages", err)
 	if len(messages) > 0 {
-		t.Errorf("it was recorded all the same: %+v", messages)
+		t.Errorf("it was recorded nevertheless: %+v", messages)
 	}
 }
 
-// A file is deleted while messages that use it are posted: whichever comes first,
-// no message uses a file that is gone.
+// testFileRace: a file is deleted while messages that use it are posted. In any order, no message uses a deleted file.
 func testFileRace(t *testing.T, w *world) {
 	for i := range 20 {
 		file := w.upload(t, "a.bin", pieces(byte(i)))
@@ -402,7 +401,7 @@ func testFilePurged(t *testing.T, w *world) {
 	must(t, "DeleteSession", w.store.DeleteSession(w.ctx, w.scope, first))
 	w.drainOutbox(t)
 	_, err = w.store.File(w.ctx, w.scope, only.ID)
-	refused(t, "a file that the session alone used", err, parley.CodeNotFound)
+	refused(t, "a file used only by the session", err, parley.CodeNotFound)
 	_, err = w.store.FileChunk(w.ctx, w.scope.WorkspaceID, only.BlobID, 0)
 	refused(t, "its bytes", err, parley.CodeNotFound)
 	for _, file := range []parley.File{both, unused} {
@@ -416,7 +415,7 @@ func testFilePurged(t *testing.T, w *world) {
 	refused(t, "a file after its last session", err, parley.CodeNotFound)
 }
 
-// testFileOfResult: the parts of a tool's result use files as a user's message does.
+// testFileOfResult: parts of a tool's result use files like a user's message.
 func testFileOfResult(t *testing.T, w *world) {
 	file := w.upload(t, "shot.bin", pieces('a'))
 	session := w.session(t)
@@ -436,7 +435,7 @@ func testFileOfResult(t *testing.T, w *world) {
 	settle.Content, err = parley.EncodeContent(parley.ToolResultContent{Success: true, Parts: []parley.Part{part}})
 	must(t, "EncodeContent", err)
 	_, err = w.store.SettleTool(w.ctx, fence, settle)
-	refused(t, "SettleTool with a file that is not there", err, parley.CodeNotFound)
+	refused(t, "SettleTool with a missing file", err, parley.CodeNotFound)
 	must(t, "DeleteSession", w.store.DeleteSession(w.ctx, w.scope, session))
 	w.drainOutbox(t)
 	_, err = w.store.File(w.ctx, w.scope, file.ID)
@@ -446,10 +445,10 @@ func testFileOfResult(t *testing.T, w *world) {
 func testFileThumbnail(t *testing.T, w *world) {
 	file := w.upload(t, "a.bin", pieces('a'))
 	if data, err := w.store.Thumbnail(w.ctx, w.scope.WorkspaceID, file.BlobID); err != nil || data != nil {
-		t.Errorf("before it was kept: %q, %v", data, err)
+		t.Errorf("before KeepThumbnail: %q, %v", data, err)
 	}
 	must(t, "KeepThumbnail", w.store.KeepThumbnail(w.ctx, w.scope.WorkspaceID, file.BlobID, []byte("small")))
 	if data, err := w.store.Thumbnail(w.ctx, w.scope.WorkspaceID, file.BlobID); err != nil || string(data) != "small" {
-		t.Errorf("kept: %q, %v", data, err)
+		t.Errorf("after KeepThumbnail: %q, %v", data, err)
 	}
 }

@@ -7,17 +7,16 @@ import (
 	"example.org/parley/store"
 )
 
-// Filled is what Fill left in a store.
+// Filled describes what Fill created.
 type Filled struct {
 	Scope    store.Scope
-	Sessions []parley.ID // of that workspace, whatever they are at
-	Running  parley.ID   // the one among them whose turn a process was running
+	Sessions []parley.ID // of that workspace, in any state
+	Running  parley.ID   // the one with a running turn
 }
 
-// Fill puts some of everything into an empty store, through the port: two
-// workspaces, agents in versions, keys, projects, clients, sessions in every
-// state with n exchanges in one of them, a turn that a process with a lease is in
-// the middle of, and work in the outbox. No table is empty then.
+// Fill puts rows of every kind into an empty store, through the port: two workspaces, agents with versions, keys,
+// projects, clients, sessions in every state with n exchanges in one of them, a turn that a process with a lease is
+// running, and work in the outbox. Afterwards no table is empty.
 func Fill(t *testing.T, store store.Store, n int) Filled {
 	t.Helper()
 	w := &world{ctx: t.Context(), store: store}
@@ -43,7 +42,7 @@ func Fill(t *testing.T, store store.Store, n int) Filled {
 		w.exchange(t, plain, "a question\t\"?\"", "an answer\nin lines 😀")
 	}
 	w.askedBelow(t)
-	w.drainOutbox(t) // its root hears of it
+	w.drainOutbox(t) // announces it to its root
 	must(t, "SetClientSession", w.store.SetClientSession(w.ctx, w.scope, w.owner.ID, "tab 1", plain))
 	must(
 		t,
@@ -113,7 +112,7 @@ func Fill(t *testing.T, store store.Store, n int) Filled {
 	return filled
 }
 
-// fillHistory is a fork with a mark on what it shares.
+// fillHistory makes a fork with a mark on a shared message.
 func (w *world) fillHistory(t *testing.T, parent parley.ID) parley.ID {
 	t.Helper()
 	first, err := w.store.MessageIDs(w.ctx, w.scope, parent, store.MessageQuery{Limit: 1})
@@ -125,8 +124,7 @@ func (w *world) fillHistory(t *testing.T, parent parley.ID) parley.ID {
 	return fork.ID
 }
 
-// fillFiles are a file that a message uses, one with a thumbnail, and an upload
-// that is under way.
+// fillFiles makes a file that a message uses, one with a thumbnail, and an upload under way.
 func (w *world) fillFiles(t *testing.T) {
 	t.Helper()
 	used := w.upload(t, "used.bin", pieces('u'))
@@ -154,7 +152,7 @@ func (w *world) fillKeys(t *testing.T) {
 	must(t, "CreateKey", err)
 }
 
-// fillBudgets is a session with limits whose second turn waits for room.
+// fillBudgets makes a session with limits whose second turn waits for room.
 func (w *world) fillBudgets(t *testing.T) parley.ID {
 	t.Helper()
 	session := w.capped(t, parley.Limits{SessionTokens: tokens(100)})
@@ -171,7 +169,7 @@ func (w *world) fillBudgets(t *testing.T) parley.ID {
 	return session
 }
 
-// fillRunning is a session whose second turn streams, with a queue behind it.
+// fillRunning makes a session with a streaming second turn and a queue.
 func (w *world) fillRunning(t *testing.T) parley.ID {
 	t.Helper()
 	session := w.session(t)
@@ -180,7 +178,7 @@ func (w *world) fillRunning(t *testing.T) parley.ID {
 	begin := w.begin(t, posted.Claim.Fence, 1)
 	w.flush(t, posted.Claim.Fence, begin.Call.MessageID, 1, 0, "an ans")
 	settle := settlement(begin, "an answer")
-	settle.Blocks[0].ProviderData = []byte{0, 0xff, '"', '\n', 0xc3, 0x28} // no UTF-8
+	settle.Blocks[0].ProviderData = []byte{0, 0xff, '"', '\n', 0xc3, 0x28} // invalid UTF-8
 	settle.End = completed()
 	w.settle(t, posted.Claim.Fence, settle)
 

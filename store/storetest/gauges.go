@@ -25,7 +25,7 @@ func (w *world) queue(t reporter) store.QueueStats {
 	return stats
 }
 
-// nothing reports that nothing waits.
+// nothing reports whether nothing waits.
 func nothing(stats store.QueueStats) bool {
 	return stats.Foreground == (store.ReadyTurns{}) && stats.Background == (store.ReadyTurns{}) &&
 		len(stats.Parked) == 0 &&
@@ -44,7 +44,7 @@ func queueCounted(t *testing.T, w *world) {
 	other.post(t, other.session(t), other.say("now"))
 	busy := w.session(t, background)
 	w.post(t, busy, w.say("some time"))
-	w.post(t, busy, w.say("behind it")) // its session is ready once
+	w.post(t, busy, w.say("behind it")) // its session is ready only once
 	if stats := w.queue(t); stats.Foreground.Waiting != 4 || stats.Background.Waiting != 1 {
 		t.Fatalf("the queue is %+v; want 4 and 1 waiting", stats)
 	}
@@ -62,7 +62,7 @@ func queueOldest(t *testing.T, w *world) {
 	const aged = 20 * time.Millisecond
 	for w.queue(t).Foreground.Oldest < aged {
 		if time.Since(began) > 10*time.Second {
-			t.Fatal("a waiting turn grows no older")
+			t.Fatal("a waiting turn does not age")
 		}
 	}
 	other.post(t, other.session(t), other.say("second"))
@@ -94,15 +94,15 @@ func gaugesOfTheWayIn(t *testing.T, w *world) {
 		}
 	case after.Pool != nil:
 		if after.Pool.Acquires <= before.Pool.Acquires || after.Pool.Max < 1 {
-			t.Errorf("the pool tells %+v", *after.Pool)
+			t.Errorf("the pool reports %+v", *after.Pool)
 		}
 	default:
-		t.Error("the store tells nothing of its way into the database")
+		t.Error("the store reports nothing about its connections")
 	}
 }
 
-// Turns that wait for something outside are counted by what, those of all
-// workspaces together, and so are the questions that nobody has answered.
+// parkedCounted: turns parked for something outside are counted by reason over all workspaces, as are unanswered
+// questions.
 func parkedCounted(t *testing.T, w *world) {
 	_, _, approval := w.asked(t)
 	w.neighbour(t, "other").asked(t)

@@ -38,7 +38,7 @@ func testHistory(t *testing.T, open Open) {
 	})
 }
 
-// newFork is a fork of a session at a sequence.
+// newFork describes a fork of a session at a sequence.
 func (w *world) newFork(parent parley.ID, sequence int64, changes ...func(*store.NewFork)) store.NewFork {
 	fork := store.NewFork{Session: w.newSession(), Sequence: sequence}
 	fork.Session.ParentSessionID = parent
@@ -48,18 +48,18 @@ func (w *world) newFork(parent parley.ID, sequence int64, changes ...func(*store
 	return fork
 }
 
-// fork makes one.
+// fork makes a fork.
 func (w *world) fork(t reporter, parent parley.ID, sequence int64, changes ...func(*store.NewFork)) parley.Session {
 	t.Helper()
 	opened, err := w.store.Fork(w.ctx, w.scope, w.newFork(parent, sequence, changes...), parley.ID{})
 	must(t, "Fork", err)
 	if !opened.Created || opened.Session.ForkedThrough == nil {
-		t.Fatalf("Fork answers %+v", opened)
+		t.Fatalf("Fork returned %+v", opened)
 	}
 	return opened.Session
 }
 
-// asking has a fork ask a user's message anew.
+// asking makes a fork ask a user's message again.
 func asking(first store.NewMessage) func(*store.NewFork) {
 	return func(f *store.NewFork) { f.Before, f.First = true, &first }
 }
@@ -83,12 +83,12 @@ func forkGoesOn(t *testing.T, w *world) {
 	}
 	w.exchange(t, fork.ID, "two", "2")
 	s = w.check(t, fork.ID)
-	if len(s.Record) != 4 { // each hash is checked to follow from the parent's
-		t.Errorf("the fork went on to %d messages; want 4", len(s.Record))
+	if len(s.Record) != 4 { // check verifies each hash against the parent's
+		t.Errorf("the fork continued to %d messages; want 4", len(s.Record))
 	}
 	w.exchange(t, parent, "three", "3")
 	if again := w.check(t, fork.ID); len(again.Record) != 4 {
-		t.Errorf("the parent went on and the fork has %d messages", len(again.Record))
+		t.Errorf("the parent continued and the fork has %d messages", len(again.Record))
 	}
 }
 
@@ -102,7 +102,7 @@ func forkOfFork(t *testing.T, w *world) {
 	w.exchange(t, child.ID, "c1", "-")
 	grandchild := w.fork(t, child.ID, 6)
 	w.exchange(t, grandchild.ID, "g0", "-")
-	early := w.fork(t, grandchild.ID, 2) // of what its grandparent shares
+	early := w.fork(t, grandchild.ID, 2) // inside what its grandparent shares
 	w.exchange(t, early.ID, "e0", "-")
 	for id, want := range map[parley.ID][]string{
 		grandchild.ID: {"p0", "p1", "c0", "g0"},
@@ -125,7 +125,7 @@ func forkOfFork(t *testing.T, w *world) {
 	}
 }
 
-// questions are the texts of the users' messages.
+// questions returns the texts of the users' messages.
 func questions(messages []parley.Message) (texts []string) {
 	for _, m := range messages {
 		if m.Role == parley.RoleUser {
@@ -136,8 +136,8 @@ func questions(messages []parley.Message) (texts []string) {
 	return texts
 }
 
-// forkWholeSteps: wherever a step with tools is cut, the fork has all of it; the
-// message before it and the answer behind it are cut where they stand.
+// forkWholeSteps: wherever a step with tools is cut, the fork has all of it; cuts at the message before it and at the
+// answer after it stay where they are.
 func forkWholeSteps(t *testing.T, w *world) {
 	claim := w.started(t, "question")
 	calls := w.callTools(t, claim.Fence, 1, 2)
@@ -151,7 +151,7 @@ func forkWholeSteps(t *testing.T, w *world) {
 	for at, want := range map[int]int64{1: 1, 2: 6, 3: 6, 4: 6, 5: 6, 6: 6, 7: 7} {
 		fork := w.fork(t, session, 0, func(f *store.NewFork) { f.At = record[at-1].ID })
 		if *fork.ForkedThrough != want || fork.ParentMessageID != record[at-1].ID {
-			t.Errorf("forked at message %d the cut is behind %d; want %d", at, *fork.ForkedThrough, want)
+			t.Errorf("forked at message %d the cut is after %d; want %d", at, *fork.ForkedThrough, want)
 		}
 		w.check(t, fork.ID)
 	}
@@ -161,7 +161,7 @@ func forkWholeSteps(t *testing.T, w *world) {
 	_, err := w.store.SettleTool(w.ctx, next.Fence, w.toolSettle(1, more[0]))
 	must(t, "SettleTool", err)
 	w.answer(t, store.Claim{Fence: next.Fence, Turn: parley.Turn{Step: 1}}, "done")
-	w.check(t, fork.ID) // its calls go on being numbered
+	w.check(t, fork.ID) // its calls continue the numbering
 }
 
 // session2 starts a turn in a session.
@@ -186,7 +186,7 @@ func forkOpenStep(t *testing.T, w *world) {
 	w.unchanged(t, "a fork at a streaming message", session, before)
 	for _, at := range []int64{1, 2, 3} {
 		if fork := w.fork(t, session, at); *fork.ForkedThrough != at {
-			t.Errorf("forked at message %d while a later one streams, the cut is behind %d", at, *fork.ForkedThrough)
+			t.Errorf("forked at message %d while a later one streams, the cut is after %d", at, *fork.ForkedThrough)
 		}
 	}
 	settle := settlement(begin, "2")
@@ -199,8 +199,8 @@ func forkOpenStep(t *testing.T, w *world) {
 	w.fork(t, waiting.Fence.SessionID, 1)
 }
 
-// forkPairs: what an agent outside records between its calls and their results is
-// shared with them, and nothing in between is asked anew.
+// forkPairs: what an outside agent records between its calls and their results is shared with them, and nothing in
+// between can be asked again.
 func forkPairs(t *testing.T, w *world) {
 	session := w.session(t)
 	call := func(id string) {
@@ -215,12 +215,12 @@ func forkPairs(t *testing.T, w *world) {
 	w.post(t, session, w.result("a"))        // 5
 	w.post(t, session, w.result("b"))        // 6
 	w.post(t, session, w.say("note", alone)) // 7
-	call("open")                             // 8: nobody answers it
+	call("open")                             // 8: never answered
 	w.post(t, session, w.say("note", alone)) // 9
 	for at, want := range map[int64]int64{1: 1, 2: 6, 3: 6, 4: 6, 5: 6, 6: 6, 7: 7, 8: 8, 9: 9} {
 		fork := w.fork(t, session, at)
 		if *fork.ForkedThrough != want {
-			t.Errorf("forked at message %d the cut is behind %d; want %d", at, *fork.ForkedThrough, want)
+			t.Errorf("forked at message %d the cut is after %d; want %d", at, *fork.ForkedThrough, want)
 		}
 		w.check(t, fork.ID)
 	}
@@ -364,7 +364,7 @@ func forkAgain(t *testing.T, w *world) {
 	refused(t, "the key with another body", err, parley.CodeKeyReused)
 }
 
-// forkRaces: whatever a turn does meanwhile, a fork is whole.
+// forkRaces: a fork is complete, whatever a turn does meanwhile.
 func forkRaces(t *testing.T, w *world) {
 	parent := w.session(t)
 	w.exchange(t, parent, "zero", "0")
@@ -378,7 +378,7 @@ func forkRaces(t *testing.T, w *world) {
 			return
 		}
 		opened, err := w.store.Fork(w.ctx, w.scope, w.newFork(parent, 0), parley.ID{})
-		if err != nil { // it met a step that was not done
+		if err != nil { // it hit an unfinished step
 			refused(t, "Fork", err, parley.CodeConflict)
 			return
 		}

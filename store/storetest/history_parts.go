@@ -10,7 +10,7 @@ import (
 	"example.org/parley/store"
 )
 
-// marksOf are the marked messages of a session, by sequence.
+// marksOf returns the marks of a session's messages, by sequence.
 func (w *world) marksOf(t reporter, session parley.ID) map[int64]parley.Marks {
 	t.Helper()
 	marks := map[int64]parley.Marks{}
@@ -39,7 +39,7 @@ func forkMarks(t *testing.T, w *world) {
 	record := w.check(t, parent).Record
 	pinned, aside := parley.Marks{Pinned: true}, parley.Marks{SetAside: true}
 	w.markIn(t, parent, record[0].ID, pinned)
-	w.markIn(t, parent, record[5].ID, pinned) // behind the cut
+	w.markIn(t, parent, record[5].ID, pinned) // after the cut
 	fork := w.fork(t, parent, 4)
 	if diff := cmp.Diff(map[int64]parley.Marks{1: pinned}, w.marksOf(t, fork.ID)); diff != "" {
 		t.Errorf("the fork's marks at first (-want +got):\n%s", diff)
@@ -63,10 +63,10 @@ func forkMarks(t *testing.T, w *world) {
 	}
 	s := w.check(t, fork.ID)
 	if n := len(s.Events); s.Events[n-1].Type != parley.EventMessageMarked {
-		t.Errorf("a mark on a shared message was told as %s", s.Events[n-1].Type)
+		t.Errorf("a mark on a shared message was announced as %s", s.Events[n-1].Type)
 	}
 	_, err := w.store.MarkMessage(w.ctx, w.scope, fork.ID, record[5].ID, marked(pinned))
-	refused(t, "a mark on a message behind the cut", err, parley.CodeNotFound)
+	refused(t, "a mark on a message after the cut", err, parley.CodeNotFound)
 }
 
 func forkEdge(t *testing.T, w *world) {
@@ -110,11 +110,11 @@ func forkEdge(t *testing.T, w *world) {
 	expect("without an edge", tail(0, 50), 6, 5, 4, 3, 2, 1)
 }
 
-// forkFilters: every filter and every page reads over the parts as over one log.
+// forkFilters: every filter and page reads the parts like a single log.
 func forkFilters(t *testing.T, w *world) {
 	grandparent, _ := w.varied(t)
 	whole := w.check(t, grandparent).Record
-	cut := func(through int64) int64 { // what a fork there would share
+	cut := func(through int64) int64 { // what a fork at this point would share
 		return *w.fork(t, grandparent, through).ForkedThrough
 	}
 	at := cut(int64(len(whole)) / 2)
@@ -182,8 +182,7 @@ func forkFilters(t *testing.T, w *world) {
 	}
 }
 
-// forkOutlives: what a fork shares stays when its parent is deleted, and nothing
-// else of the parent.
+// forkOutlives: what a fork shares survives its parent's deletion, and nothing else of the parent does.
 func forkOutlives(t *testing.T, w *world) {
 	parent := w.session(t)
 	w.exchange(t, parent, "one", "1")
@@ -212,7 +211,7 @@ func forkOutlives(t *testing.T, w *world) {
 	found, err := w.store.Message(w.ctx, w.scope, record[5].ID)
 	must(t, "Message", err)
 	if string(found.Content) != string(record[5].Content) {
-		t.Errorf("a shared message says %s", found.Content)
+		t.Errorf("a shared message has the content %s", found.Content)
 	}
 
 	must(t, "DeleteSession", w.store.DeleteSession(w.ctx, w.scope, late.ID))
@@ -285,15 +284,14 @@ func forkSeen(t *testing.T, w *world) {
 			must(t, "Versions", versions)
 			continue
 		}
-		refused(t, "Message behind the cut", err, parley.CodeNotFound)
-		refused(t, "Versions behind the cut", versions, parley.CodeNotFound)
+		refused(t, "Message after the cut", err, parley.CodeNotFound)
+		refused(t, "Versions after the cut", versions, parley.CodeNotFound)
 	}
 	_, err := w.store.Session(w.ctx, guest, parent)
 	refused(t, "the parent", err, parley.CodeNotFound)
 }
 
-// forkHead: what stands before a fork's window is what it shares and what it has
-// written, by its own marks.
+// forkHead: the head of a fork's window consists of what it shares and what it wrote, by its own marks.
 func forkHead(t *testing.T, w *world) {
 	yes, no := true, false
 	parent := w.session(t)
@@ -305,7 +303,7 @@ func forkHead(t *testing.T, w *world) {
 	summary := w.compacted(t, parent, 4, "short")
 	fork := w.fork(t, parent, 9).ID
 	if !w.sessionState(t, fork).Context.Held {
-		t.Error("the fork is not said to have something before its windows")
+		t.Error("Context.Held is false for the fork")
 	}
 	w.heldAre(t, "the fork at first", fork, 9, 1, 3)
 	w.exchange(t, fork, "question", "answer")
@@ -327,8 +325,7 @@ func forkHead(t *testing.T, w *world) {
 	w.heldAre(t, "unpinned", fork, 12, 5, 10)
 }
 
-// thinVersions: what is old enough goes, but for texts that still stream; the
-// message stays readable as one version.
+// thinVersions: old enough versions are deleted, except of streaming texts; the message stays readable as one version.
 func thinVersions(t *testing.T, w *world) {
 	claim := w.started(t, "one")
 	session := claim.Fence.SessionID
@@ -352,12 +349,12 @@ func thinVersions(t *testing.T, w *world) {
 		more, err := w.store.ThinVersions(w.ctx, before)
 		must(t, "ThinVersions", err)
 		if more {
-			t.Error("there is said to be more")
+			t.Error("more was reported")
 		}
 	}
 	thin(parley.Now() - 3_600_000)
 	if n := count(begin.Call.MessageID); n != 3 {
-		t.Errorf("what is younger has %d versions", n)
+		t.Errorf("a younger message has %d versions", n)
 	}
 	thin(parley.Now() + 3_600_000)
 	versions, err := w.store.Versions(w.ctx, w.scope, begin.Call.MessageID)
@@ -366,7 +363,7 @@ func thinVersions(t *testing.T, w *world) {
 		t.Errorf("the old versions are %+v", versions)
 	}
 	if n := count(streaming.Call.MessageID); n != 1 {
-		t.Errorf("what streams has %d versions", n)
+		t.Errorf("a streaming message has %d versions", n)
 	}
 	rest := settlement(streaming, "half a sentence")
 	rest.End = completed()

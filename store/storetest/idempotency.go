@@ -56,7 +56,7 @@ func repeatOtherBody(t *testing.T, w *world) {
 	w.unchanged(t, "another body under the key", session, before)
 }
 
-// atOnce runs n calls at the same moment and waits for all.
+// atOnce runs n calls concurrently and waits for all.
 func atOnce(n int, run func(i int)) {
 	var (
 		ready, done sync.WaitGroup
@@ -144,7 +144,7 @@ func repeatCreation(t *testing.T, w *world) {
 		t.Errorf("the repeat gives %+v; want %+v", again, first)
 	}
 	if !again.Created {
-		t.Errorf("the first answer said created, the repeat does not")
+		t.Errorf("the first result has Created, the repeat does not")
 	}
 	_, err = w.store.EnsureSession(w.ctx, w.scope, w.creation("k", "other"), parley.ID{})
 	refused(t, "another body under the key", err, parley.CodeKeyReused)
@@ -154,7 +154,7 @@ func repeatCreation(t *testing.T, w *world) {
 		t.Errorf("another workspace's key: %+v, %v", other, err)
 	}
 	if s := w.check(t, first.Session.ID); len(s.Record) != 1 {
-		t.Errorf("the first message is there %d times", len(s.Record))
+		t.Errorf("the first message exists %d times", len(s.Record))
 	}
 }
 

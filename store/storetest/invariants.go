@@ -13,7 +13,7 @@ import (
 	"example.org/parley/store"
 )
 
-// Snapshot is everything that the port tells of one session.
+// Snapshot is everything that the port returns about one session.
 type Snapshot struct {
 	Session  parley.Session
 	Record   []parley.Message // by sequence
@@ -114,19 +114,19 @@ func (w *world) snapshot(t reporter, session parley.ID) Snapshot {
 	return snapshot
 }
 
-// unchanged demands that a refusal wrote nothing.
+// unchanged requires that a refusal wrote nothing.
 func (w *world) unchanged(t reporter, what string, session parley.ID, before Snapshot) {
 	t.Helper()
 	after := w.snapshot(t, session)
-	if reflect.DeepEqual(before, after) { // a hundredth of what telling the difference costs
+	if reflect.DeepEqual(before, after) { // a hundredth of the cost of a diff
 		return
 	}
 	if diff := cmp.Diff(before, after); diff != "" {
-		t.Fatalf("%s was refused and wrote all the same (-before +after):\n%s", what, diff)
+		t.Fatalf("%s was refused but wrote something (-before +after):\n%s", what, diff)
 	}
 }
 
-// check demands every invariant of a session.
+// check requires every invariant of a session.
 func (w *world) check(t reporter, session parley.ID) Snapshot {
 	t.Helper()
 	snapshot := w.snapshot(t, session)
@@ -134,8 +134,8 @@ func (w *world) check(t reporter, session parley.ID) Snapshot {
 	return snapshot
 }
 
-// Check reports every invariant that a session breaks: sequences, queue, hash
-// chain, events, turns, statistics and versions.
+// Check reports every invariant that a session violates: sequences, queue, hash chain, events, turns, statistics and
+// versions.
 func (s Snapshot) Check(t *testing.T) {
 	t.Helper()
 	s.check(t)
@@ -152,7 +152,7 @@ func (s Snapshot) check(t reporter) {
 	s.checkVersions(t)
 }
 
-// shares reports whether a message is one that a fork shares with its parent.
+// shares reports whether a fork shares a message with its parent.
 func (s Snapshot) shares(m parley.Message) bool {
 	return s.Session.ForkedThrough != nil && m.Sequence <= *s.Session.ForkedThrough
 }
@@ -196,7 +196,7 @@ func (s Snapshot) checkRecord(t reporter) {
 			continue
 		}
 		if !m.Status.Settled() || streaming {
-			t.Errorf("message %d is %s (behind a streaming one: %t)", m.Sequence, m.Status, streaming)
+			t.Errorf("message %d is %s (after a streaming one: %t)", m.Sequence, m.Status, streaming)
 		}
 		// What a step wrote, a transition made a content of; other rows hold what the test gave.
 		if m.Step > 0 && InShort(m.Role, m.Content) {
@@ -274,7 +274,7 @@ func (s Snapshot) checkTurns(t reporter) {
 		}
 		if turn.Status == parley.TurnRunning || turn.Status == parley.TurnWaiting {
 			if !active.IsZero() {
-				t.Fatalf("the turns %s and %s are both in hand", active, turn.ID)
+				t.Fatalf("the turns %s and %s are both under way", active, turn.ID)
 			}
 			active = turn.ID
 		}
@@ -303,19 +303,19 @@ func (s Snapshot) checkTurns(t reporter) {
 	}
 	for _, m := range s.Record {
 		if _, open := unfinished[m.TurnID]; m.Status == parley.MessageStreaming && !open {
-			t.Errorf("message %d streams for ever: its turn is finished", m.Sequence)
+			t.Errorf("message %d streams forever: its turn is finished", m.Sequence)
 		}
 	}
 	for _, call := range s.Calls {
 		if _, open := unfinished[call.TurnID]; call.Outcome == parley.CallOpen && !open &&
 			call.Purpose == parley.PurposeStep {
-			t.Errorf("call %s is open for ever: its turn is finished", call.ID)
+			t.Errorf("call %s is open forever: its turn is finished", call.ID)
 		}
 	}
 }
 
-// checkLoops: each iteration was made once, in order, and a loop runs exactly
-// while its last turn is unfinished; at most one does.
+// checkLoops: each iteration was made once, in order, and a loop runs exactly while its last turn is unfinished; at
+// most one loop runs.
 func (s Snapshot) checkLoops(t reporter) {
 	t.Helper()
 	running := 0
@@ -329,7 +329,7 @@ func (s Snapshot) checkLoops(t reporter) {
 				made++
 			}
 			if turn.Iteration != made {
-				t.Fatalf("turn %s is iteration %d of a loop that had made %d", turn.ID, turn.Iteration, made)
+				t.Fatalf("turn %s is iteration %d of a loop with %d so far", turn.ID, turn.Iteration, made)
 			}
 			if turn.ID == loop.TurnID {
 				last = turn
@@ -346,7 +346,7 @@ func (s Snapshot) checkLoops(t reporter) {
 		}
 		switch {
 		case loop.State == parley.LoopRunning && last.Status.Finished():
-			t.Fatalf("the loop runs for ever: its turn is %s", last.Status)
+			t.Fatalf("the loop runs forever: its turn is %s", last.Status)
 		case loop.State != parley.LoopRunning && loop.State != parley.LoopStopped && !last.Status.Finished() &&
 			last.ContinuesID.IsZero():
 			t.Fatalf("the loop is %s and its turn %s", loop.State, last.Status)
@@ -400,21 +400,21 @@ func (s Snapshot) checkEvents(t reporter) {
 			for _, m := range data.Messages {
 				if own := content[m.MessageID]; string(own.Content) != string(m.Content) || own.Status != m.Status ||
 					own.Role != m.Role {
-					t.Errorf("event %d tells of message %s as %s %s %s; the record has %s %s %s",
+					t.Errorf("event %d shows message %s as %s %s %s; the record has %s %s %s",
 						told.Sequence, m.MessageID, m.Role, m.Status, m.Content, own.Role, own.Status, own.Content)
 				}
 			}
 		}
 	}
 	if s.Session.LastEvent != int64(len(s.Events)) {
-		t.Errorf("the session's last event is %d and there are %d", s.Session.LastEvent, len(s.Events))
+		t.Errorf("the session's last event is %d but there are %d", s.Session.LastEvent, len(s.Events))
 	}
 	for _, turn := range s.Turns {
 		switch end, ok := ended[turn.ID]; {
 		case ok != turn.Status.Finished():
-			t.Errorf("turn %s is %s and its end was told: %t", turn.ID, turn.Status, ok)
+			t.Errorf("turn %s is %s; end announced: %t", turn.ID, turn.Status, ok)
 		case ok && end != parley.EventType("session."+string(turn.Status)):
-			t.Errorf("turn %s is %s and its end was told as %s", turn.ID, turn.Status, end)
+			t.Errorf("turn %s is %s but its end was announced as %s", turn.ID, turn.Status, end)
 		}
 	}
 	for _, m := range s.Record {
@@ -422,12 +422,12 @@ func (s Snapshot) checkEvents(t reporter) {
 			continue
 		}
 		if entered[m.ID] != 1 {
-			t.Errorf("message %d (%s) entered the record and was told %d times", m.Sequence, m.Role, entered[m.ID])
+			t.Errorf("message %d (%s) entered the record and was announced %d times", m.Sequence, m.Role, entered[m.ID])
 		}
 	}
 	for _, m := range s.Queue {
 		if entered[m.ID] != 0 {
-			t.Errorf("the queued message %s was told as created", m.ID)
+			t.Errorf("the queued message %s was announced as created", m.ID)
 		}
 	}
 }
@@ -467,8 +467,7 @@ func (s Snapshot) checkStatistics(t reporter) {
 	}
 }
 
-// countOutside adds what agents outside have said that they used: it stands on
-// their messages, without a call.
+// countOutside adds the usage that outside agents reported: it is on their messages, without a call.
 func (s Snapshot) countOutside(want *parley.Statistics, byTurn map[parley.ID]parley.Tokens) {
 	for _, turn := range s.Turns {
 		if !turn.Outside() {
@@ -499,7 +498,7 @@ func (s Snapshot) checkVersions(t reporter) {
 			if version.N != i+1 || version.Offset != ends[version.Kind] ||
 				version.End != version.Offset+len(version.Text) {
 				t.Fatalf(
-					"version %d of message %d is n=%d %s %d..%d with %d bytes; %s had ended at %d",
+					"version %d of message %d is n=%d %s %d..%d with %d bytes; %s ended at %d before",
 					i+1,
 					m.Sequence,
 					version.N,

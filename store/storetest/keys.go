@@ -91,7 +91,7 @@ func testAuthenticate(t *testing.T, w *world) {
 		refused(t, name, err, parley.CodeNotFound)
 	}
 	if has, err := w.store.HasKeys(w.ctx); err != nil || !has {
-		t.Errorf("with a key there are keys: %t, %v", has, err)
+		t.Errorf("HasKeys with a key: %t, %v", has, err)
 	}
 	revoked, err := w.store.RevokeKey(w.ctx, workspace, key.ID)
 	must(t, "RevokeKey", err)
@@ -106,7 +106,7 @@ func testAuthenticate(t *testing.T, w *world) {
 		t.Errorf("the revoked key is known as %+v, %v; want %+v", known, err, revoked)
 	}
 	if has, err := w.store.HasKeys(w.ctx); err != nil || has {
-		t.Errorf("with the only key revoked there are keys: %t, %v", has, err)
+		t.Errorf("HasKeys with the only key revoked: %t, %v", has, err)
 	}
 }
 

@@ -55,24 +55,24 @@ func leaseNextExpiry(t *testing.T, w *world) {
 	_, err := w.store.RenewLease(w.ctx, brief, short)
 	must(t, "RenewLease", err)
 	if left := next(); left <= 0 || left > short {
-		t.Errorf("beside a long lease and one of %s the first ends in %s", short, left)
+		t.Errorf("with a long lease and one of %s, the next expiry is in %s", short, left)
 	}
 	must(t, "ReleaseProcess", w.store.ReleaseProcess(w.ctx, brief))
 	if left := next(); left <= short || left > longLease {
-		t.Errorf("with a lease of %s alone the first ends in %s", longLease, left)
+		t.Errorf("with only a lease of %s, the next expiry is in %s", longLease, left)
 	}
 	_, err = w.store.RenewLease(w.ctx, w.process, 0)
 	must(t, "RenewLease", err)
 	if left := next(); left > 0 {
-		t.Errorf("a lease has run out, and the first ends in %s", left)
+		t.Errorf("a lease has expired, but the next expiry is in %s", left)
 	}
 	must(t, "ReleaseProcess", w.store.ReleaseProcess(w.ctx, w.process))
 	if left := next(); left <= 0 {
-		t.Errorf("without a process the first lease ends in %s", left)
+		t.Errorf("without a process the next expiry is in %s", left)
 	}
 }
 
-// leaseHeld: what a process holds is what it claimed and has not let go of.
+// leaseHeld: a process holds what it claimed and has not released.
 func leaseHeld(t *testing.T, w *world) {
 	holds := func(process parley.ID, want ...store.Fence) {
 		t.Helper()
@@ -102,13 +102,13 @@ func leaseHeld(t *testing.T, w *world) {
 	holds(w.process)
 }
 
-// leaseLate: a process that slept past its lease goes on if nobody took over.
+// leaseLate: a process that slept past its lease continues if nobody took over.
 func leaseLate(t *testing.T, w *world) {
 	claim := w.started(t, "one")
 	_, err := w.store.RenewLease(w.ctx, w.process, 0)
 	must(t, "RenewLease", err)
 	_, err = w.store.RenewLease(w.ctx, w.process, longLease)
-	must(t, "renewing a lease that ran out and that nobody swept", err)
+	must(t, "renewing an expired lease that was not swept", err)
 	touched, err := w.store.Sweep(w.ctx)
 	if err != nil || touched != 0 {
 		t.Errorf("Sweep touched %d sessions, %v; the lease lives on", touched, err)
@@ -169,7 +169,7 @@ func leaseFlagged(t *testing.T, w *world) {
 	w.claimsNothing(t)
 }
 
-// crash claims the ready session by a process of its own, and lets that die.
+// crash claims the ready session with its own process, and lets that die.
 func (w *world) crash(t reporter, work func(store.Claim)) store.Claim {
 	t.Helper()
 	process := w.register(t)
@@ -189,7 +189,7 @@ func leaseCrashLoop(t *testing.T, w *world) {
 		claim := w.crash(t, func(claim store.Claim) {
 			_, err := w.store.RecoverTurn(w.ctx, claim.Fence)
 			must(t, "RecoverTurn", err)
-			w.begin(t, claim.Fence, 1) // begun is not settled
+			w.begin(t, claim.Fence, 1) // a begun step is not a settled one
 		})
 		if claim.Turn.ID != posted.Turn.ID {
 			t.Fatalf("claim %d is of turn %s", i, claim.Turn.ID)
@@ -206,9 +206,9 @@ func leaseCrashLoop(t *testing.T, w *world) {
 	w.check(t, session)
 }
 
-// leaseCrashLoopAtTools: a turn that fails so leaves no call without a result. The
-// life that settled the last step counts when it dies behind it, so that the record
-// shows one beginning less behind that step than there were takeovers.
+// leaseCrashLoopAtTools: a turn that fails as crash_loop leaves no call without a result. The process life that settled
+// the last step counts if it dies after that, so the record shows one beginning less after that step than there were
+// takeovers.
 func leaseCrashLoopAtTools(t *testing.T, w *world) {
 	session := w.session(t)
 	posted := w.post(t, session, w.say("one"))
@@ -230,7 +230,7 @@ func leaseCrashLoopAtTools(t *testing.T, w *world) {
 		}
 	}
 	if behind != parley.CrashLoopLimit-1 {
-		t.Errorf("the turn began %d times behind its last step", behind)
+		t.Errorf("the turn began %d times after its last step", behind)
 	}
 	results := 0
 	for _, m := range snapshot.Record {
@@ -277,8 +277,8 @@ func leaseDrain(t *testing.T, w *world) {
 	w.check(t, session)
 }
 
-// leaseOnlyCrashes: between takeovers of expired leases a turn may be drained, and
-// its dead holders may come back and be fenced: neither counts, and neither forgives.
+// leaseOnlyCrashes: between takeovers of expired leases a turn may be drained, and its dead holders may come back and
+// be fenced: neither counts, and neither resets the count.
 func leaseOnlyCrashes(t *testing.T, w *world) {
 	session := w.session(t)
 	posted := w.post(t, session, w.say("one"))
@@ -326,10 +326,9 @@ func leaseSeveral(t *testing.T, w *world) {
 	w.answer(t, *posted.Claim, "the other process goes on")
 }
 
-// leaseMany: one sweep takes over all that a process held, however many times it has to
-// look.
+// leaseMany: one sweep takes over everything that a process held, however many queries that takes.
 func leaseMany(t *testing.T, w *world) {
-	const many = 130 // more than a store finds at once
+	const many = 130 // more than one query of a store returns
 	process, claims := w.running(t, many)
 	_, err := w.store.RenewLease(w.ctx, process, -time.Second)
 	must(t, "RenewLease", err)

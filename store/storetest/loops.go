@@ -78,7 +78,7 @@ func (w *world) loopIs(t reporter, id parley.ID, state parley.LoopState, reason 
 	return loop
 }
 
-// iteration claims the next turn, which must be a loop's iteration.
+// iteration claims the next turn, which must be an iteration of the loop.
 func (w *world) iteration(t reporter, loop parley.ID, n int) store.Claim {
 	t.Helper()
 	claim := w.claim(t)
@@ -141,7 +141,7 @@ func loopIterates(t *testing.T, w *world) {
 			}
 			must(t, "reading loop.progress", json.Unmarshal(event.Data, &data))
 			if data.LoopID != loop.ID || data.Max != 3 {
-				t.Errorf("loop.progress tells %s", event.Data)
+				t.Errorf("loop.progress has %s", event.Data)
 			}
 			told = append(told, string(rune('0'+data.Iteration))+" "+data.State)
 		}
@@ -162,7 +162,11 @@ func loopMet(t *testing.T, w *world) {
 	)
 	first := w.iteration(t, loop.ID, 1)
 	if diff := cmp.Diff(until, first.Loop.Until); diff != "" || first.Loop.Context.Recent != 2 {
-		t.Errorf("the claim's loop has context %+v and another condition (-want +got):\n%s", first.Loop.Context, diff)
+		t.Errorf(
+			"the claim's loop has context %+v and a different condition (-want +got):\n%s",
+			first.Loop.Context,
+			diff,
+		)
 	}
 	w.answer(t, first, "no")
 	w.met(t, w.iteration(t, loop.ID, 2))
@@ -229,7 +233,7 @@ func loopStopped(t *testing.T, w *world) {
 }
 
 func loopStoppedQueued(t *testing.T, w *world) {
-	for _, busy := range []bool{false, true} { // its turn is the first, or waits behind another
+	for _, busy := range []bool{false, true} { // its turn is the first one, or waits behind another
 		session := w.session(t)
 		if busy {
 			w.post(t, session, w.say("first"))
@@ -267,7 +271,7 @@ func loopBetween(t *testing.T, w *world) {
 	w.check(t, session)
 	between := w.claim(t)
 	if between.Turn.ID != asked.Turn.ID || !between.Turn.LoopID.IsZero() || between.Loop != nil {
-		t.Fatalf("turn %+v runs; want the message that came meanwhile", between.Turn)
+		t.Fatalf("turn %+v runs; want the message that arrived meanwhile", between.Turn)
 	}
 	w.answer(t, between, "half")
 	w.answer(t, w.iteration(t, loop.ID, 2), "2")
@@ -369,7 +373,7 @@ func loopArchives(t *testing.T, w *world) {
 	w.post(t, busy, w.say("and?"))
 	w.answer(t, claim, "1")
 	if state := w.sessionState(t, busy); state.ArchivedAt != 0 {
-		t.Errorf("a session in which a message waits was archived")
+		t.Errorf("a session with a waiting message was archived")
 	}
 	w.loopIs(t, loop.ID, parley.LoopExhausted, parley.LoopReasonMax, 1)
 	w.check(t, busy)
@@ -429,7 +433,7 @@ func loopLists(t *testing.T, w *world) {
 		store.LoopQuery{AfterID: page[1].ID, Limit: 2},
 	); err != nil || len(page) != 1 ||
 		page[0].ID != ids[0] {
-		t.Errorf("behind them are %+v, %v", page, err)
+		t.Errorf("after them come %+v, %v", page, err)
 	}
 	if page, err = w.store.Loops(
 		w.ctx,

@@ -32,8 +32,7 @@ func testMessages(t *testing.T, open Open) {
 	})
 }
 
-// varied is a session with every kind of message that lists tell apart, and all
-// of its record.
+// varied returns a session with every kind of message that lists distinguish, and its whole record.
 func (w *world) varied(t *testing.T) (parley.ID, []parley.Message) {
 	t.Helper()
 	id := w.session(t)
@@ -147,7 +146,7 @@ func testMessageFilters(t *testing.T, w *world) {
 	}
 	for _, m := range record {
 		if diff := cmp.Diff(m, w.message(t, m.ID)); diff != "" {
-			t.Errorf("a message is another in the list than alone (-list +alone):\n%s", diff)
+			t.Errorf("a message in the list differs from the message alone (-list +alone):\n%s", diff)
 		}
 	}
 }
@@ -176,7 +175,7 @@ func testMessageQueue(t *testing.T, w *world) {
 				if ref := refs[i]; ref.ID != m.ID || ref.Sequence != m.Sequence ||
 					(ref.Position == nil) != (m.Position == nil) ||
 					ref.Position != nil && *ref.Position != *m.Position {
-					t.Errorf("place %+v of message %s at %d, %v", ref, m.ID, m.Sequence, m.Position)
+					t.Errorf("reference %+v of message %s at %d, %v", ref, m.ID, m.Sequence, m.Position)
 				}
 			}
 			got = append(got, messageIDs(page)...)
@@ -235,7 +234,7 @@ func testMessagePages(t *testing.T, w *world) {
 		}
 		for _, m := range page {
 			if m.Sequence != next {
-				t.Fatalf("sequence %d where %d belongs", m.Sequence, next)
+				t.Fatalf("got sequence %d, want %d", m.Sequence, next)
 			}
 			next++
 		}
@@ -248,7 +247,7 @@ func testMessagePages(t *testing.T, w *world) {
 		must(t, "Messages", err)
 		for _, m := range page {
 			if m.Sequence != next {
-				t.Fatalf("sequence %d where %d belongs, backwards", m.Sequence, next)
+				t.Fatalf("got sequence %d, want %d, descending", m.Sequence, next)
 			}
 			next--
 		}
@@ -273,7 +272,7 @@ func testLargePages(t *testing.T, w *world) {
 			)
 			must(t, "Messages", err)
 			if descending && bound > 1 && bound < 1<<20 {
-				want++ // begins with the small one
+				want++ // the page begins with the small one
 			}
 			if len(page) != want {
 				t.Errorf("%d bytes, descending %t: %d messages, want %d", bound, descending, len(page), want)
@@ -298,7 +297,7 @@ func testMessageRoundTrip(t *testing.T, w *world) {
 	posted := w.post(t, id, note)
 	got := w.message(t, posted.Message.ID)
 	if diff := cmp.Diff(posted.Message, got); diff != "" {
-		t.Errorf("read back is not what was answered (-answer +read):\n%s", diff)
+		t.Errorf("reading differs from the result (-result +read):\n%s", diff)
 	}
 	if got.ContextNote != note.ContextNote || got.AgentType != note.AgentType || got.Iteration != 4 || !got.Internal ||
 		got.Author != note.Author ||
@@ -339,7 +338,7 @@ func testMessageRoundTrip(t *testing.T, w *world) {
 	}
 }
 
-// marked changes all marks.
+// marked returns a change of all marks.
 func marked(marks parley.Marks) parley.MarksChange {
 	return parley.MarksChange{Pinned: &marks.Pinned, ContextEdge: &marks.ContextEdge, SetAside: &marks.SetAside}
 }
@@ -382,7 +381,7 @@ func testMarks(t *testing.T, w *world) {
 	cleared, err := w.store.MarkMessage(w.ctx, w.scope, parley.ID{}, target.ID, marked(parley.Marks{}))
 	must(t, "clearing", err)
 	if cleared.Marks != (parley.Marks{}) {
-		t.Errorf("cleared marks came back: %+v", cleared.Marks)
+		t.Errorf("cleared marks are set: %+v", cleared.Marks)
 	}
 	w.check(t, id)
 }
@@ -409,7 +408,7 @@ func testVersions(t *testing.T, w *world) {
 	got, err := w.store.Versions(w.ctx, w.scope, id)
 	must(t, "Versions", err)
 	for i := range min(len(got), len(pieces)) {
-		pieces[i].CreatedAt = got[i].CreatedAt // the store's
+		pieces[i].CreatedAt = got[i].CreatedAt // set by the store
 		if got[i].CreatedAt == 0 || i > 0 && got[i].CreatedAt < got[i-1].CreatedAt {
 			t.Errorf("piece %d has the time %v", i+1, got[i].CreatedAt)
 		}
@@ -486,14 +485,14 @@ func testContextTail(t *testing.T, w *world) {
 	short, more, err := w.store.ContextTail(w.ctx, w.scope.WorkspaceID, id, 0, 50, 1)
 	must(t, "ContextTail", err)
 	if len(short) != 1 || short[0].Sequence != 10 || !more {
-		t.Errorf("a page of one byte has %d rows, and more: %t; want the newest alone, and more", len(short), more)
+		t.Errorf("a page of one byte has %d rows, and more: %t; want only the newest, and more", len(short), more)
 	}
 	size := short[0].Size() + 1
 	if short, more, err = w.store.ContextTail(w.ctx, w.scope.WorkspaceID, id, 0, 50, size); len(short) != 2 || !more {
 		t.Errorf("a page of %d bytes has %d rows, and more: %t, %v; want two", size, len(short), more, err)
 	}
 	if short, more, err = w.store.ContextTail(w.ctx, w.scope.WorkspaceID, id, 3, 50, parley.MaxPageBytes); more {
-		t.Errorf("behind the %d rows of the beginning there is more, %v", len(short), err)
+		t.Errorf("more after the %d rows at the beginning, %v", len(short), err)
 	}
 	record := w.check(t, id).Record
 	for name, test := range map[string]struct {

@@ -9,13 +9,13 @@ import (
 	"example.org/parley/store"
 )
 
-// noted sets what user_context tells.
+// noted returns settings with fields of user_context.
 func noted(fields ...parley.ContextField) *parley.MiddlewareSettings {
 	return &parley.MiddlewareSettings{UserContext: &fields}
 }
 
-// What the agent or session tells with a message is written when it is posted:
-// once, in the hash, and as it was for ever, in the queue too.
+// postNote: the context of a message from agent or session is written once, at the post; it is part of the hash and
+// never changes, not even in the queue.
 func postNote(t *testing.T, w *world) {
 	agent := w.newAgent("telling")
 	agent.Middleware = noted(parley.ContextFields()...)
@@ -50,17 +50,17 @@ func postNote(t *testing.T, w *world) {
 		session,
 		w.say("three", alone, func(m *store.NewMessage) { m.Internal = true }),
 	).Message; hidden.ContextNote != "" {
-		t.Errorf("a message that no model sees has the note %q", hidden.ContextNote)
+		t.Errorf("a message hidden from models has the note %q", hidden.ContextNote)
 	}
 
-	// What changes afterwards changes no note; a session's setting replaces its agent's.
+	// Later changes affect no note; a session's setting replaces its agent's.
 	agent.Middleware = noted()
 	_, err = w.store.UpdateAgent(w.ctx, agent)
 	must(t, "UpdateAgent", err)
 	_, err = w.store.EditQueued(w.ctx, w.scope, w.owner.ID, queued.ID, w.say("two, better").Content)
 	must(t, "EditQueued", err)
 	if third := w.post(t, session, w.say("four")).Message; third.ContextNote != "" {
-		t.Errorf("of an agent that tells nothing any more: %q", third.ContextNote)
+		t.Errorf("of an agent without user_context: %q", third.ContextNote)
 	}
 	_, err = w.store.UpdateSession(
 		w.ctx,
@@ -74,7 +74,7 @@ func postNote(t *testing.T, w *world) {
 		session,
 		w.say("five"),
 	).Message; last.ContextNote != "<context>\nuser: "+w.owner.Name+"\n</context>" {
-		t.Errorf("of a session that tells the user alone: %q", last.ContextNote)
+		t.Errorf("of a session that gives only the user: %q", last.ContextNote)
 	}
 	if kept := w.message(t, queued.ID); kept.ContextNote != queued.ContextNote {
 		t.Errorf("an edit made the note %q of %q", kept.ContextNote, queued.ContextNote)
@@ -85,7 +85,7 @@ func postNote(t *testing.T, w *world) {
 	w.check(t, session)
 }
 
-// Each iteration of a loop is told its own time and context.
+// loopNote: each iteration of a loop gets its own time and context.
 func loopNote(t *testing.T, w *world) {
 	told := noted(parley.ContextUser)
 	session := w.session(t, func(s *parley.Session) { s.Middleware = told })
@@ -94,7 +94,7 @@ func loopNote(t *testing.T, w *world) {
 		claim := w.claim(t)
 		if claim.Trigger.Iteration != iteration ||
 			claim.Trigger.ContextNote != "<context>\nuser: "+claim.Trigger.Author.Name+"\n</context>" {
-			t.Errorf("iteration %d is told %q", iteration, claim.Trigger.ContextNote)
+			t.Errorf("iteration %d has the note %q", iteration, claim.Trigger.ContextNote)
 		}
 		begin := w.begin(t, claim.Fence, 1)
 		settle := settlement(begin, "done")

@@ -30,7 +30,7 @@ func testOutside(t *testing.T, open Open) {
 	})
 }
 
-// outside is a message that an agent outside opens.
+// outside returns a message that an outside agent opens.
 func (w *world) outside(changes ...func(*store.NewMessage)) store.NewMessage {
 	message := store.NewMessage{
 		ID:        parley.NewID(),
@@ -49,7 +49,7 @@ func (w *world) outside(changes ...func(*store.NewMessage)) store.NewMessage {
 	return message
 }
 
-// streaming is a session with an open message, and that message's id.
+// streaming returns a session with an open message, and that message's id.
 func (w *world) streaming(t reporter) (session, message parley.ID) {
 	t.Helper()
 	session = w.session(t)
@@ -108,7 +108,7 @@ func outsideOpened(t *testing.T, w *world) {
 		t.Fatalf("its turn is %+v, claim %v", turn, posted.Claim)
 	}
 	if diff := cmp.Diff(*posted.Turn, w.turn(t, opening.TurnID)); diff != "" {
-		t.Errorf("the turn reads otherwise (-answered +read):\n%s", diff)
+		t.Errorf("the turn reads differently (-result +read):\n%s", diff)
 	}
 	var kinds []parley.EventType
 	for _, event := range w.check(t, session).Events {
@@ -182,20 +182,20 @@ func outsideRefused(t *testing.T, w *world) {
 		text   string
 		end    int
 	}{
-		{"a hole", parley.KindText, 4, "e", 3},
-		{"another text", parley.KindText, 1, "x", 3},
-		{"another text that goes on", parley.KindText, 0, "abXd", 3},
-		{"a hole in the reasoning", parley.KindReasoning, 5, "e", 3},
+		{"a gap", parley.KindText, 4, "e", 3},
+		{"a different text", parley.KindText, 1, "x", 3},
+		{"a different text that continues", parley.KindText, 0, "abXd", 3},
+		{"a gap in the reasoning", parley.KindReasoning, 5, "e", 3},
 	} {
 		err := w.grows(message, c.kind, c.offset, c.text)
 		refused(t, c.what, err, parley.CodeConflict)
 		var e *parley.Error
 		if !errors.As(err, &e) || e.End == nil || *e.End != c.end {
-			t.Errorf("%s: the answer does not name the end %d: %+v", c.what, c.end, e)
+			t.Errorf("%s: the error does not give the end %d: %+v", c.what, c.end, e)
 		}
 	}
-	refused(t, "reasoning behind text", w.grows(message, parley.KindReasoning, 3, "more"), parley.CodeConflict)
-	w.grow(t, message, parley.KindReasoning, 0, "why") // known
+	refused(t, "reasoning after text", w.grows(message, parley.KindReasoning, 3, "more"), parley.CodeConflict)
+	w.grow(t, message, parley.KindReasoning, 0, "why") // already stored
 	for what, content := range map[string]string{"another text": `{"reasoning":"why","text":"abX"}`,
 		"less text": `{"reasoning":"why","text":"ab"}`, "another reasoning": `{"reasoning":"wh","text":"abc"}`} {
 		settle := delivered()
@@ -253,7 +253,7 @@ func outsideDelivered(t *testing.T, w *world) {
 		t.Errorf("settled %+v", m)
 	}
 	if diff := cmp.Diff(m, w.message(t, message)); diff != "" {
-		t.Errorf("the message reads otherwise (-answered +read):\n%s", diff)
+		t.Errorf("the message reads differently (-result +read):\n%s", diff)
 	}
 	if settled.Turn.Status != parley.TurnCompleted || settled.Turn.Usage.InputTokens != 9 ||
 		*settled.Turn.Cost != cost {
@@ -293,7 +293,7 @@ func outsideRepeated(t *testing.T, w *world) {
 	before := w.snapshot(t, session)
 	again := w.deliver(t, message, delivered())
 	if diff := cmp.Diff(first.Message, again.Message); diff != "" || again.Turn.ID != first.Turn.ID {
-		t.Errorf("settling again answers another message:\n%s", diff)
+		t.Errorf("settling again returns a different message:\n%s", diff)
 	}
 	same := delivered()
 	same.Content = first.Message.Content
@@ -309,7 +309,7 @@ func outsideRepeated(t *testing.T, w *world) {
 	}
 	stateOfConflict(
 		t,
-		"an append behind the settle",
+		"an append after the settle",
 		w.grows(message, parley.KindText, 3, "d"),
 		parley.MessageCompleted,
 	)
@@ -345,7 +345,7 @@ func outsideFailed(t *testing.T, w *world) {
 		}
 		s := w.check(t, session)
 		if last := s.Events[len(s.Events)-2]; last.Type != parley.EventStepError {
-			t.Errorf("%s: told as %s", status, last.Type)
+			t.Errorf("%s: announced as %s", status, last.Type)
 		}
 	}
 }
@@ -363,7 +363,7 @@ func outsideQueue(t *testing.T, w *world) {
 	_, err := w.store.SendQueued(w.ctx, w.scope, question.Message.ID, parley.DuringSteer, parley.ID{})
 	refused(t, "a steer to an agent outside", err, parley.CodeConflict)
 	_, err = w.store.PostMessage(w.ctx, w.scope, session, w.say("now", during(parley.DuringReject)), parley.ID{})
-	refused(t, "a post that would rather be refused", err, parley.CodeBusy)
+	refused(t, "a post with reject", err, parley.CodeBusy)
 	w.claimsNothing(t)
 	w.deliver(t, message, delivered())
 	claim := w.claim(t)
@@ -395,7 +395,7 @@ func outsideCancelled(t *testing.T, w *world) {
 	}
 	stateOfConflict(
 		t,
-		"an append behind the cancel",
+		"an append after the cancel",
 		w.grows(message, parley.KindText, 4, " more"),
 		parley.MessageCancelled,
 	)
@@ -441,7 +441,7 @@ func outsideSilent(t *testing.T, w *world) {
 		_, err := w.store.Sweep(w.ctx)
 		must(t, "Sweep", err)
 		if time.Now().After(deadline) {
-			t.Fatal("an agent outside went silent, and its message streams for ever")
+			t.Fatal("an outside agent went silent, but its message streams forever")
 		}
 	}
 	if m := w.message(
@@ -452,7 +452,7 @@ func outsideSilent(t *testing.T, w *world) {
 		t.Errorf("the message is %+v", m)
 	}
 	if m := w.message(t, patient); m.Status != parley.MessageStreaming {
-		t.Errorf("one whose time is not over is %s", m.Status)
+		t.Errorf("one before its deadline is %s", m.Status)
 	}
 	if claim := w.claim(t); claim.Turn.ID != queued.Turn.ID {
 		t.Errorf("claimed %s", claim.Turn.ID)
@@ -473,7 +473,7 @@ func outsideDeleted(t *testing.T, w *world) {
 	_, err := w.store.SettleOutside(w.ctx, w.scope, message, delivered())
 	refused(t, "a settle", err, parley.CodeNotFound)
 	w.drainOutbox(t)
-	refused(t, "an append behind the purge", w.grows(message, parley.KindText, 4, "x"), parley.CodeNotFound)
+	refused(t, "an append after the purge", w.grows(message, parley.KindText, 4, "x"), parley.CodeNotFound)
 	_, err = w.store.Sweep(w.ctx)
 	must(t, "Sweep", err)
 }
@@ -493,14 +493,13 @@ func outsideForeign(t *testing.T, w *world) {
 	w.unchanged(t, "all of it", session, before)
 }
 
-// outsideTold: what was appended is told once it is durable, in order, with the
-// event behind which it comes.
+// outsideTold: appended text is announced once it is durable, in order, with the event after which it comes.
 func outsideTold(t *testing.T, w *world) {
 	tape := w.record()
 	session, message := w.streaming(t)
 	after := w.sessionState(t, session).LastEvent
 	w.grow(t, message, parley.KindText, 0, "abc")
-	w.grow(t, message, parley.KindText, 0, "abc") // known: nothing is told
+	w.grow(t, message, parley.KindText, 0, "abc") // already stored: nothing is announced
 	w.grow(t, message, parley.KindText, 1, "bcd")
 	w.deliver(t, message, delivered())
 	var pieces []store.StreamPiece
@@ -512,7 +511,7 @@ func outsideTold(t *testing.T, w *world) {
 			continue
 		}
 		if len(commit.Pieces) > 0 && settled {
-			t.Error("a piece was told behind the settle")
+			t.Error("a piece was announced after the settle")
 		}
 		pieces, settled = append(pieces, commit.Pieces...), settled || len(commit.Settled) > 0
 	}
@@ -528,6 +527,6 @@ func outsideTold(t *testing.T, w *world) {
 	second := want
 	second.Offset, second.Text = 3, "d"
 	if diff := cmp.Diff([]store.StreamPiece{want, second}, pieces); diff != "" || !settled {
-		t.Errorf("told (-want +got), settled %t:\n%s", settled, diff)
+		t.Errorf("announced (-want +got), settled %t:\n%s", settled, diff)
 	}
 }

@@ -10,9 +10,8 @@ import (
 	"example.org/parley/store"
 )
 
-// testPoison plays a cluster in which some turns kill whichever process runs them
-// and others do not, and demands that each of those that kill is found, by a bounded
-// number of deaths, and that no other ever fails.
+// testPoison simulates a cluster in which some turns kill any process that runs them. It requires that each of those is
+// found, within a bounded number of deaths, and that no other turn ever fails.
 func testPoison(t *testing.T, open Open) {
 	w := newWorld(t, open)
 	rapid.Check(t, func(t *rapid.T) {
@@ -49,7 +48,7 @@ func testPoison(t *testing.T, open Open) {
 	})
 }
 
-// ward is what the test knows of the cluster.
+// ward is the test's view of the cluster.
 type ward struct {
 	w         *world
 	processes []*patient
@@ -59,7 +58,7 @@ type ward struct {
 	deaths    int
 }
 
-// patient is a process with what it holds.
+// patient is a process with the claims that it holds.
 type patient struct {
 	id   parley.ID
 	held []store.Claim
@@ -81,7 +80,7 @@ func (c *ward) post(t *rapid.T, poisoned bool) {
 	c.open++
 }
 
-// claim has a process claim, and checks what it holds then.
+// claim lets a process claim, and checks what it then holds.
 func (c *ward) claim(t *rapid.T, n int) {
 	p := rapid.SampledFrom(c.processes).Draw(t, "claims")
 	p.held = append(p.held, c.w.claims(t, p.id, n)...)
@@ -100,12 +99,11 @@ func (c *ward) claim(t *rapid.T, n int) {
 	}
 }
 
-// run lets one turn of a process get on: it settles a step or ends, or its process
-// dies.
+// run advances one turn of a process: it settles a step or ends, or its process dies.
 func (c *ward) run(t *rapid.T) {
 	p := rapid.SampledFrom(c.processes).Draw(t, "runs")
 	if len(p.held) == 0 {
-		c.w.sweep(t) // what its sweeper does when it finds the time
+		c.w.sweep(t) // as its sweeper does eventually
 		return
 	}
 	at := rapid.IntRange(0, len(p.held)-1).Draw(t, "turn")
@@ -149,10 +147,10 @@ func (c *ward) judged(t *rapid.T) {
 		guilty := turn.Error != nil && turn.Error.Class == parley.ClassCrashLoop
 		switch {
 		case !poisoned && turn.Status != parley.TurnCompleted:
-			t.Fatalf("a turn that kills nobody is %s after %d takeovers (%+v)", turn.Status, turn.Takeovers, turn.Error)
+			t.Fatalf("a harmless turn is %s after %d takeovers (%+v)", turn.Status, turn.Takeovers, turn.Error)
 		case poisoned && !guilty:
 			t.Fatalf(
-				"a turn that kills is %s after %d takeovers and %d deaths (%+v)",
+				"a killing turn is %s after %d takeovers and %d deaths (%+v)",
 				turn.Status,
 				turn.Takeovers,
 				c.deaths,

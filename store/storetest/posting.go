@@ -176,7 +176,10 @@ func postInterruptWaiting(t *testing.T, w *world) {
 	must(t, "ParkTurn", err)
 	posted := w.post(t, claim.Fence.SessionID, w.say("never mind", during(parley.DuringInterrupt)))
 	if turn := w.turn(t, claim.Turn.ID); turn.Status != parley.TurnCancelled {
-		t.Fatalf("the waiting turn is %s after an interrupt; nobody holds it, so it is cancelled at once", turn.Status)
+		t.Fatalf(
+			"the waiting turn is %s after an interrupt; it has no holder, so it must be cancelled immediately",
+			turn.Status,
+		)
 	}
 	if posted.Turn == nil || posted.Message.Sequence == 0 && posted.Message.Status != parley.MessageQueued {
 		t.Errorf("the interrupting message is %+v", posted.Message)
@@ -204,7 +207,7 @@ func postReject(t *testing.T, w *world) {
 	w.unchanged(t, "a post with reject", claim.Fence.SessionID, before)
 	w.answer(t, claim, "1")
 	if title := w.check(t, claim.Fence.SessionID).Session.Title; title != "" {
-		t.Errorf("the next transition wrote the refused post's title %q", title)
+		t.Errorf("the next transition wrote the title of the refused post, %q", title)
 	}
 	if posted := w.post(
 		t,
@@ -437,7 +440,7 @@ func postFullQueue(t *testing.T, w *world) {
 		t.Errorf("the queue holds %d messages", len(s.Queue))
 	}
 	w.answer(t, claim, "1")
-	w.claim(t) // one trigger enters the record, so there is room again
+	w.claim(t) // one trigger enters the record, which makes room
 	w.post(t, session, w.say("now"))
 	_, err = w.store.PostMessage(w.ctx, w.scope, session, w.say("too much again"), parley.ID{})
 	refused(t, "a post to a queue that is full again", err, parley.CodeConflict)
@@ -469,7 +472,7 @@ func postEventSequence(t *testing.T, w *world) {
 	second := w.post(t, session, w.say("two"))
 	if first.EventSequence != 0 || second.EventSequence != before {
 		t.Errorf(
-			"the posts name the events %d and %d before them; want 0 and %d",
+			"the posts report the events %d and %d before them; want 0 and %d",
 			first.EventSequence,
 			second.EventSequence,
 			before,
@@ -478,6 +481,6 @@ func postEventSequence(t *testing.T, w *world) {
 	events, err := w.store.Events(w.ctx, w.scope, session, second.EventSequence, 10)
 	must(t, "Events", err)
 	if len(events) == 0 || events[0].Type != parley.EventMessageCreated {
-		t.Errorf("behind the named event there is %+v; want the post's own", events)
+		t.Errorf("after the reported event comes %+v; want the post's own", events)
 	}
 }

@@ -104,11 +104,11 @@ func testDeleteProject(t *testing.T, w *world) {
 		t.Errorf("after a turn the session names the project %s again", got)
 	}
 	if again := w.choose(t, "/srv/p"); again.ID == project.ID {
-		t.Error("the path brought the deleted project back")
+		t.Error("choosing the path revived the deleted project")
 	}
 }
 
-// Who sees not all deletes a project that no session of others uses.
+// testDeleteProjectOfOthers: a principal with a limited view may delete a project that no session of others uses.
 func testDeleteProjectOfOthers(t *testing.T, w *world) {
 	project := w.choose(t, "/srv/p")
 	inside := w.session(t, func(s *parley.Session) { s.ProjectID = project.ID })
@@ -124,7 +124,7 @@ func testDeleteProjectOfOthers(t *testing.T, w *world) {
 	}
 	owner := store.Scope{WorkspaceID: w.scope.WorkspaceID, ViewerID: w.owner.ID}
 	must(t, "DeleteProject", w.store.DeleteProject(w.ctx, owner, project.ID, false))
-	refused(t, "deleting what is gone", w.store.DeleteProject(w.ctx, stranger, project.ID, false), parley.CodeNotFound)
+	refused(t, "deleting it again", w.store.DeleteProject(w.ctx, stranger, project.ID, false), parley.CodeNotFound)
 }
 
 func testDeleteProjectCascade(t *testing.T, w *world) {
@@ -137,7 +137,7 @@ func testDeleteProjectCascade(t *testing.T, w *world) {
 	w.sessionState(t, outside)
 }
 
-// Those beyond what one transaction takes follow by the outbox.
+// testDeleteLargeProject: sessions beyond one transaction follow through the outbox.
 func testDeleteLargeProject(t *testing.T, w *world) {
 	project := w.choose(t, "/srv/p")
 	inside := make([]parley.ID, 120)
@@ -164,7 +164,7 @@ func testProjectScope(t *testing.T, w *world) {
 		t.Errorf("the neighbour lists %d projects, %v", len(list), err)
 	}
 	if theirs := other.choose(t, "/srv/p"); theirs.ID == project.ID {
-		t.Error("one path is one project across workspaces")
+		t.Error("two workspaces share a project of the same path")
 	}
 	foreign := other.session(t)
 	_, err = w.store.UpdateSession(w.ctx, other.scope, foreign, store.SessionChange{ProjectID: &project.ID})

@@ -11,8 +11,8 @@ import (
 	"example.org/parley/store"
 )
 
-// testProperties drives one session by random transitions, legal and illegal,
-// and demands every invariant after each.
+// testProperties drives one session with random transitions, legal and illegal, and requires every invariant after
+// each.
 func testProperties(t *testing.T, open Open) {
 	w := newWorld(t, open)
 	rapid.Check(t, func(t *rapid.T) {
@@ -52,8 +52,8 @@ func testProperties(t *testing.T, open Open) {
 	})
 }
 
-// machine is what the driver knows of the session: what it last read, and which
-// claims it was given. All else is read back from the store.
+// machine is the driver's view of the session: what it last read, and the claims that it got. Everything else is read
+// from the store.
 type machine struct {
 	w       *world
 	session parley.ID
@@ -69,7 +69,7 @@ func (m *machine) look(t *rapid.T) {
 	before := m.s
 	m.s = m.w.check(t, m.session)
 	if len(m.s.Record) < len(before.Record) || len(m.s.Events) < len(before.Events) {
-		t.Fatalf("the record or the events became shorter")
+		t.Fatalf("the record or the events shrank")
 	}
 	for i, was := range before.Record {
 		if is := m.s.Record[i]; is.ID != was.ID ||
@@ -84,7 +84,7 @@ func (m *machine) look(t *rapid.T) {
 	}
 }
 
-// refuse demands a refusal that wrote nothing.
+// refuse requires a refusal that wrote nothing.
 func (m *machine) refuse(t *rapid.T, what string, err error, codes ...parley.Code) {
 	t.Helper()
 	if err == nil {
@@ -101,7 +101,7 @@ func (m *machine) refuse(t *rapid.T, what string, err error, codes ...parley.Cod
 	m.w.unchanged(t, what, m.session, m.s)
 }
 
-// drop notes that the claim is gone.
+// drop notes that the claim is lost.
 func (m *machine) drop() {
 	if m.claim != nil {
 		m.old = append(m.old, m.claim.Fence)
@@ -109,7 +109,7 @@ func (m *machine) drop() {
 	m.claim, m.flagged = nil, false
 }
 
-// current is the first unfinished turn.
+// current returns the first unfinished turn.
 func (m *machine) current() (parley.Turn, bool) {
 	for _, turn := range m.s.Turns {
 		if turn.ID == m.s.Session.TurnID {
@@ -128,7 +128,7 @@ func (m *machine) streaming() (rows []parley.Message) {
 	return rows
 }
 
-// openCalls are the current turn's calls without a result.
+// openCalls returns the current turn's calls without a result.
 func (m *machine) openCalls() (ids []string) {
 	for _, row := range m.s.Record {
 		switch {
@@ -202,7 +202,7 @@ func (m *machine) claimIt(t *rapid.T) {
 	}
 	for _, old := range m.old {
 		if claims[0].Fence.Epoch <= old.Epoch {
-			t.Fatalf("epoch %d was given before", claims[0].Fence.Epoch)
+			t.Fatalf("epoch %d was used before", claims[0].Fence.Epoch)
 		}
 	}
 	m.claim, m.flagged = &claims[0], false
@@ -278,7 +278,7 @@ func (m *machine) block(t *rapid.T) {
 	m.look(t)
 }
 
-// flushed is the text of a message's versions so far.
+// flushed returns the text of a message's versions so far.
 func (m *machine) flushed(id parley.ID) string {
 	var text strings.Builder
 	for _, version := range m.s.Versions[id] {

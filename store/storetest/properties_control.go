@@ -10,11 +10,11 @@ import (
 	"example.org/parley/store"
 )
 
-// resumeMethod is one of the two that take a turn up again.
+// resumeMethod is RetryTurn or ContinueTurn.
 type resumeMethod func(context.Context, store.Scope, parley.ID, parley.ID, store.TurnAgain,
 	parley.ID) (store.TurnResumed, error)
 
-// The machine's moves by which people steer what waits.
+// Moves of the machine that steer waiting work.
 
 func (m *machine) send(t *rapid.T) {
 	row := m.queued(t)
@@ -23,14 +23,14 @@ func (m *machine) send(t *rapid.T) {
 	_, err := m.w.store.SendQueued(m.w.ctx, m.w.scope, row.ID, how, parley.ID{})
 	switch {
 	case row.TurnID.IsZero():
-		m.refuse(t, "sending what starts nothing", err, parley.CodeConflict)
+		m.refuse(t, "sending a message that starts no turn", err, parley.CodeConflict)
 		return
 	case row.Iteration > 0 && how == parley.DuringSteer && row.TurnID != turn.ID:
 		m.refuse(t, "an iteration sent as a steer", err, parley.CodeConflict)
 		return
 	case row.TurnID == turn.ID && (!row.Steer || how == parley.DuringSteer):
 		must(t, "SendQueued", err)
-		m.w.unchanged(t, "sending what is on its way", m.session, m.s)
+		m.w.unchanged(t, "sending a message already on its way", m.session, m.s)
 		return
 	}
 	must(t, "SendQueued", err)
@@ -42,11 +42,11 @@ func (m *machine) send(t *rapid.T) {
 			t.Fatalf("the turn of a message that became a steer is %s", after.Status)
 		case how == parley.DuringInterrupt && after.ID == turn.ID && m.claim == nil &&
 			after.Status != parley.TurnCancelled:
-			t.Fatalf("the interrupted turn that nobody held is %s", after.Status)
+			t.Fatalf("the interrupted turn without a holder is %s", after.Status)
 		}
 	}
 	if how == parley.DuringInterrupt && m.s.Queue[0].ID != row.ID {
-		t.Fatalf("the message that interrupts is not the first of the queue")
+		t.Fatalf("the interrupting message is not the first of the queue")
 	}
 }
 
@@ -54,9 +54,9 @@ func (m *machine) move(t *rapid.T) {
 	row := m.queued(t)
 	before := rapid.SampledFrom(append(queueOrder(m.s), parley.ID{})).Draw(t, "before")
 	_, err := m.w.store.MoveQueued(m.w.ctx, m.w.scope, row.ID, before)
-	if err != nil { // only what is about to start keeps its place
+	if err != nil { // only a message about to start keeps its position
 		if turn, _ := m.current(); turn.Status != parley.TurnQueued {
-			t.Fatalf("behind a %s turn a move is refused: %v", turn.Status, err)
+			t.Fatalf("after a %s turn a move is refused: %v", turn.Status, err)
 		}
 		m.refuse(t, "a move about the first of the queue", err, parley.CodeConflict)
 		return
@@ -75,8 +75,8 @@ func (m *machine) move(t *rapid.T) {
 	}
 }
 
-// retry tries any turn again, or has it go on: only the one that the record ends
-// with, and only when it ended so, is taken up.
+// retry retries or continues any turn: only the last turn of the record may be resumed, and only if it ended
+// accordingly.
 func (m *machine) retry(t *rapid.T) {
 	m.resume(t, "a retry", m.w.store.RetryTurn, func(turn parley.Turn) bool {
 		return turn.Status == parley.TurnFailed || turn.Status == parley.TurnCancelled
@@ -98,7 +98,7 @@ func (m *machine) resume(t *rapid.T, what string, resume resumeMethod, applies f
 	if turn.Status == parley.TurnWaiting && turn.WaitReason == parley.WaitBudget && what == "going on" {
 		must(t, what, err)
 		if resumed.Turn.ID != turn.ID || resumed.Turn.Status != parley.TurnQueued {
-			t.Fatalf("the turn that waited goes on as %+v", resumed.Turn)
+			t.Fatalf("the waiting turn resumed as %+v", resumed.Turn)
 		}
 		m.look(t)
 		return
@@ -117,7 +117,7 @@ func (m *machine) resume(t *rapid.T, what string, resume resumeMethod, applies f
 	}
 }
 
-// atEnd is the newest turn of the message whose answer the record ends with.
+// atEnd returns the newest turn of the message whose answer ends the record.
 func (m *machine) atEnd() (last parley.ID) {
 	var trigger parley.ID
 	for _, row := range m.s.Record {
@@ -127,7 +127,7 @@ func (m *machine) atEnd() (last parley.ID) {
 			}
 		}
 	}
-	for _, turn := range m.s.Turns { // in their order
+	for _, turn := range m.s.Turns { // in order
 		if turn.TriggerMessageID == trigger {
 			last = turn.ID
 		}
@@ -139,7 +139,7 @@ func (m *machine) atEnd() (last parley.ID) {
 func (m *machine) starve(t *rapid.T) {
 	fence := m.held(t)
 	if len(m.streaming()) > 0 || m.flagged {
-		t.Skip("no turn stops here for its budget")
+		t.Skip("no turn can stop here for its budget")
 	}
 	_, err := m.w.store.ParkTurn(m.w.ctx, fence, parley.WaitBudget)
 	must(t, "ParkTurn", err)

@@ -11,8 +11,7 @@ import (
 	"example.org/parley/store"
 )
 
-// The machine's moves behind a settled step: tools, ends, crashes, the queue and
-// cancels.
+// Moves of the machine after a settled step: tools, ends, crashes, the queue and cancels.
 
 func (m *machine) tool(t *rapid.T) {
 	fence := m.held(t)
@@ -60,12 +59,12 @@ func (m *machine) park(t *rapid.T) {
 	case m.flagged:
 		must(t, "ParkTurn", err)
 		if turn.Status != parley.TurnCancelled {
-			t.Fatalf("a turn that was asked to stop parks and is %s", turn.Status)
+			t.Fatalf("a turn that was asked to stop parked and is %s", turn.Status)
 		}
 	case len(m.streaming()) > 0:
 		m.refuse(t, "parking a streaming turn", err)
 		return
-	case len(m.openCalls()) == 0: // with one open a steer waits too: nothing enters between a call and its result
+	case len(m.openCalls()) == 0: // with an open call a steer waits, too: nothing enters between a call and its result
 		m.refuse(t, "parking with nothing open", err, parley.CodeMore)
 		return
 	default:
@@ -198,7 +197,7 @@ func (m *machine) cancel(t *rapid.T) {
 		if also && len(m.s.Turns) > 0 {
 			for _, row := range m.s.Queue {
 				if !row.Steer && !row.TurnID.IsZero() {
-					t.Fatalf("a queued turn outlives a cancel of all")
+					t.Fatalf("a queued turn survived a cancel of all")
 				}
 			}
 		}

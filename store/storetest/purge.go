@@ -8,9 +8,8 @@ import (
 	"example.org/parley/store"
 )
 
-// outlives are the tables whose rows are not sessions': the others are empty when
-// every session is deleted. What is left in the outbox ends an upload that nobody
-// finishes; the requests that are counted are a principal's.
+// outlives are the tables with rows that do not belong to sessions; the others must be empty once every session is
+// deleted. The outbox still has the end of an unfinished upload; request counts belong to a principal.
 var outlives = []string{ //nolint:gochecknoglobals // never written
 	"workspaces",
 	"principals",
@@ -28,8 +27,8 @@ var outlives = []string{ //nolint:gochecknoglobals // never written
 	"rates",
 }
 
-// Purge fills a store, deletes every session in it, forks among them, and demands
-// that no row of theirs is left in any table. count tells how many rows each has.
+// Purge fills a store, deletes every session in it, including forks, and requires that no row of theirs is left in any
+// table. count returns the number of rows of each.
 func Purge(t *testing.T, db store.Store, count func() map[string]int64) {
 	t.Helper()
 	Fill(t, db, 3)
@@ -44,7 +43,7 @@ func Purge(t *testing.T, db store.Store, count func() map[string]int64) {
 		must(t, "Sessions", err)
 		for _, session := range sessions {
 			err := db.DeleteSession(w.ctx, scope, session.ID)
-			if err != nil { // a tool session that went with its parent
+			if err != nil { // a tool session deleted with its parent
 				refused(t, "DeleteSession", err, parley.CodeNotFound)
 			}
 		}
@@ -54,7 +53,7 @@ func Purge(t *testing.T, db store.Store, count func() map[string]int64) {
 		switch {
 		case slices.Contains(outlives, table):
 		case before[table] == 0:
-			t.Errorf("nothing was in %s before", table)
+			t.Errorf("%s was empty before", table)
 		case rows > 0:
 			t.Errorf("%d rows are left in %s", rows, table)
 		}

@@ -82,7 +82,7 @@ func queueRemove(t *testing.T, w *world) {
 		t.Errorf("the queue holds %+v", s.Queue)
 	}
 	if !hasEvent(s.Events, parley.EventMessageRemoved, 1) {
-		t.Errorf("no message.removed was told")
+		t.Errorf("message.removed was not announced")
 	}
 	before := s
 	_, err = w.store.RemoveQueued(w.ctx, w.scope, second.Message.ID)
@@ -92,12 +92,16 @@ func queueRemove(t *testing.T, w *world) {
 	w.unchanged(t, "a second removal", session, before)
 	w.answer(t, claim, "1")
 	if next := w.claim(t); next.Turn.ID != third.Turn.ID || next.Trigger.Sequence != 3 {
-		t.Errorf("turn %s runs with sequence %d; want the one behind the removed", next.Turn.ID, next.Trigger.Sequence)
+		t.Errorf(
+			"turn %s runs with sequence %d; want the one after the removed one",
+			next.Turn.ID,
+			next.Trigger.Sequence,
+		)
 	}
 	w.check(t, session)
 }
 
-// hasEvent reports whether events of a type are there n times.
+// hasEvent reports whether there are n events of a type.
 func hasEvent(events []parley.Event, kind parley.EventType, n int) bool {
 	for _, event := range events {
 		if event.Type == kind {
@@ -179,7 +183,7 @@ func queueConcurrent(t *testing.T, w *world) {
 		must(t, "a concurrent post", err)
 	}
 	if s := w.check(t, session); len(s.Record)+len(s.Queue) != n {
-		t.Errorf("%d of %d messages are there", len(s.Record)+len(s.Queue), n)
+		t.Errorf("%d of %d messages exist", len(s.Record)+len(s.Queue), n)
 	}
 	for range n / 2 {
 		w.answer(t, w.claim(t), "ok")
@@ -269,8 +273,7 @@ func queueEntriesBehindRemoved(t *testing.T, w *world) {
 	}
 }
 
-// queueLong: more entries than anybody would read at once, of every kind, enter
-// in their order.
+// queueLong: more entries than one read returns, of every kind, enter in order.
 func queueLong(t *testing.T, w *world) {
 	const notes = 100
 	claim := w.started(t, "one")
@@ -300,7 +303,7 @@ func queueLong(t *testing.T, w *world) {
 		}
 		next := w.claim(t)
 		if next.Trigger.ID != trigger {
-			t.Fatalf("turn %d begins with another message", i+2)
+			t.Fatalf("turn %d begins with a different message", i+2)
 		}
 		w.answer(t, next, "ok")
 	}
@@ -312,6 +315,6 @@ func queueLong(t *testing.T, w *world) {
 		}
 	}
 	if at != len(posted) {
-		t.Errorf("%d of %d notes are in the record in their order", at, len(posted))
+		t.Errorf("%d of %d notes are in the record in order", at, len(posted))
 	}
 }

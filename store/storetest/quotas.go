@@ -41,7 +41,7 @@ func quotaOfWorkspace(t *testing.T, w *world) {
 	_, err = w.opens(quota)
 	refused(t, "a third session", err, parley.CodeConflict)
 	if opened, err := w.opens(quota, keyed); err != nil || opened.Created {
-		t.Errorf("the session that is there: %+v, %v", opened, err)
+		t.Errorf("the existing session: %+v, %v", opened, err)
 	}
 	if opened, err := w.opens(
 		quota,
@@ -77,8 +77,7 @@ func quotaOfOwner(t *testing.T, w *world) {
 	refused(t, "the workspace's fifth", err, parley.CodeConflict)
 }
 
-// quotaOfToolSessions: a turn opens no more sessions than there may be, in its workspace
-// or of the principal whose session it is.
+// quotaOfToolSessions: a turn opens no more sessions than the quotas of its workspace and of its session's owner allow.
 func quotaOfToolSessions(t *testing.T, w *world) {
 	claim := w.started(t, "go")
 	calls := w.callAgents(t, claim.Fence, 1, 3)
@@ -142,8 +141,8 @@ func quotaOfStorage(t *testing.T, w *world) {
 	must(t, "the first", w.finishes(t, "a", data, quota, owner))
 	open := parley.NewID()
 	w.append(t, open, pieces('o'))
-	w.stores(t, owner, parley.Storage{Workspace: 2 * size, Principal: size}) // uploads on their way count
-	refused(t, "one beside an upload on its way", w.finishes(t, "b", pieces('b'), quota, owner), parley.CodeConflict)
+	w.stores(t, owner, parley.Storage{Workspace: 2 * size, Principal: size}) // uploads under way count
+	refused(t, "one beside an upload under way", w.finishes(t, "b", pieces('b'), quota, owner), parley.CodeConflict)
 	must(t, "AbandonUpload", w.store.AbandonUpload(w.ctx, w.scope.WorkspaceID, open))
 	must(t, "the second", w.finishes(t, "b", pieces('b'), quota, parley.NewID()))
 	refused(t, "the third", w.finishes(t, "c", [][]byte{{1}}, quota, owner), parley.CodeConflict)
@@ -176,7 +175,7 @@ func quotaOfSameBytes(t *testing.T, w *world) {
 	quota := parley.Quota{Workspace: size, Principal: 2 * size}
 	must(t, "the first", w.finishes(t, "a", data, quota, owner))
 	must(t, "the same under another name", w.finishes(t, "b", data, quota, owner))
-	must(t, "the same file", w.finishes(t, "b", data, quota, owner)) // is answered, and adds nothing
+	must(t, "the same file", w.finishes(t, "b", data, quota, owner)) // returns the existing file and adds nothing
 	w.stores(t, owner, parley.Storage{Workspace: size, Principal: 2 * size})
 	refused(t, "a third name", w.finishes(t, "c", data, quota, owner), parley.CodeConflict)
 }

@@ -18,7 +18,7 @@ func (w *world) take(t reporter, subject parley.ID, perMinute int) time.Duration
 	return wait
 }
 
-// So many at once, then one by one; subjects do not share.
+// rateBounds: a burst of the limit, then one by one; subjects do not share.
 func rateBounds(t *testing.T, w *world) {
 	subject := parley.NewID()
 	for i := range 3 {
@@ -32,9 +32,9 @@ func rateBounds(t *testing.T, w *world) {
 		return wait
 	}
 	free := parley.NewID()
-	for range 4 { // it counts nothing
+	for range 4 { // RateWait counts nothing
 		if wait := asks(free); wait != 0 {
-			t.Fatalf("nobody has asked and the next one waits %s", wait)
+			t.Fatalf("without requests the next one waits %s", wait)
 		}
 	}
 	if wait := asks(subject); wait <= 0 || wait > 20*time.Second {
@@ -53,7 +53,7 @@ func rateBounds(t *testing.T, w *world) {
 
 func rateRaces(t *testing.T, w *world) { ratesRace(t, w, w) }
 
-// However many ask at once, and wherever: no more are admitted.
+// ratesRace: however many callers ask concurrently, and wherever, no more are admitted.
 func ratesRace(t *testing.T, w, other *world) {
 	const limit, callers = 5, 40
 	subject := parley.NewID()
@@ -79,7 +79,7 @@ func ratesRace(t *testing.T, w, other *world) {
 	}
 }
 
-// A turn that waits for its rate goes on by itself, and not before.
+// rateWaits: a turn that waits for its rate resumes automatically, and not too early.
 func rateWaits(t *testing.T, w *world) {
 	id := w.session(t)
 	w.post(t, id, w.say("Go"))
@@ -99,16 +99,16 @@ func rateWaits(t *testing.T, w *world) {
 	for deadline := time.Now().Add(patience); w.sessionState(t, other).Status == parley.SessionWaiting; {
 		w.drainOutbox(t)
 		if time.Now().After(deadline) {
-			t.Fatalf("the turn does not go on by itself")
+			t.Fatalf("the turn did not resume")
 		}
 	}
 	if claim := w.claim(t); claim.Session.ID != other {
-		t.Errorf("%s goes on", claim.Session.ID)
+		t.Errorf("%s resumed", claim.Session.ID)
 	}
 }
 
-// Messages that ask for a turn are counted, whoever posts them; what is refused
-// leaves nothing. Repeats and other messages are not.
+// ratePosts: messages that start a turn are counted, whoever posts them; a refusal leaves nothing. Repeats and other
+// messages are not counted.
 func ratePosts(t *testing.T, w *world) {
 	agent := w.createAgent(t, "slow")
 	agent.Limits = &parley.Limits{RequestsPerMinute: new(2)}

@@ -9,15 +9,15 @@ import (
 	"example.org/parley/store"
 )
 
-// OutboxRows is what a test does to the rows of a store's outbox, behind the port.
+// OutboxRows are operations on the rows of a store's outbox, behind the port.
 type OutboxRows struct {
-	Keep   func() // remembers them
-	Repeat func() // has those that were remembered there once more, due now
-	Age    func() // makes them rows of a program that knew no payloads
+	Keep   func() // remembers the rows
+	Repeat func() // inserts the remembered rows again, due now
+	Age    func() // turns them into rows of a program without payloads
 }
 
-// Redelivery does errands to other sessions again that were done already, as after a crash
-// between the work and the end of the errand's row, and errands that an older program left.
+// Redelivery repeats finished errands to other sessions, as after a crash between the work and the deletion of the
+// errand's row, including errands that an older program left.
 func Redelivery(t *testing.T, db store.Store, outbox OutboxRows) {
 	t.Helper()
 	for name, left := range map[string]func(){"Errands": func() {}, "ErrandsFromBefore": outbox.Age} {
@@ -31,7 +31,7 @@ func Redelivery(t *testing.T, db store.Store, outbox OutboxRows) {
 	}
 }
 
-// resultAgain brings a call's result home twice, and once more when its turn is over.
+// resultAgain brings a call's result home twice, and once more after its turn.
 func (w *world) resultAgain(t *testing.T, left func(), outbox OutboxRows) {
 	t.Helper()
 	parent, _ := w.asking(t, 1)
@@ -54,7 +54,7 @@ func (w *world) resultAgain(t *testing.T, left func(), outbox OutboxRows) {
 	w.claimsNothing(t)
 }
 
-// approvalAgain tells a root twice of a question, and twice of its answer.
+// approvalAgain tells a root twice about a question, and twice about its answer.
 func (w *world) approvalAgain(t *testing.T, left func(), outbox OutboxRows) {
 	t.Helper()
 	root, approval := w.askedBelow(t)
@@ -74,7 +74,7 @@ func (w *world) approvalAgain(t *testing.T, left func(), outbox OutboxRows) {
 			types = append(types, e.Type)
 		}
 		if diff := cmp.Diff(want, types); diff != "" {
-			t.Errorf("%s: the root heard (- want, + is):\n%s", what, diff)
+			t.Errorf("%s: the root heard (-want +got):\n%s", what, diff)
 		}
 	}
 	heard("a question", parley.EventApprovalCreated)
@@ -83,7 +83,7 @@ func (w *world) approvalAgain(t *testing.T, left func(), outbox OutboxRows) {
 	w.check(t, root)
 }
 
-// askedBelow is a session with a tool session that waits for an approval.
+// askedBelow returns a session with a tool session that waits for an approval.
 func (w *world) askedBelow(t *testing.T) (root, approval parley.ID) {
 	t.Helper()
 	root = w.session(t)

@@ -78,7 +78,7 @@ func replayRecorded(t *testing.T, w *world) {
 	w.check(t, session)
 }
 
-// What a replay used is charged at once; what nobody knows, by its estimate.
+// replayCharged: a replay's usage is charged immediately; unknown usage is charged as its estimate.
 func replayCharged(t *testing.T, w *world) {
 	session := w.capped(t, parley.Limits{SessionTokens: tokens(1000)})
 	posted, err := w.store.PostMessage(w.ctx, w.scope, session, w.say("first"), w.process)
@@ -106,7 +106,7 @@ func replayCharged(t *testing.T, w *world) {
 	}
 }
 
-// A replay is no message, and no turn notices it.
+// replayApart: a replay is not a message, and no turn notices it.
 func replayApart(t *testing.T, w *world) {
 	session := w.session(t)
 	w.exchange(t, session, "a question", "an answer")

@@ -22,7 +22,7 @@ func testResponses(t *testing.T, open Open) {
 	})
 }
 
-// response is a kept answer with a key made of a number.
+// response returns a cached answer with a key derived from a number.
 func response(n int, chunks string) store.CachedResponse {
 	cost := parley.Money(100 + n)
 	return store.CachedResponse{Key: parley.HashOf([]byte{byte(n), byte(n >> 8)}), Chunks: []byte(chunks), Cost: &cost}
@@ -49,7 +49,7 @@ func (w *world) responses(t reporter) parley.ResponseCacheState {
 	return state
 }
 
-// What is kept is found as it was, the last one of a key, and counted.
+// responsesKept: a stored answer is found unchanged, the latest one of a key, and counted.
 func responsesKept(t *testing.T, w *world) {
 	first, other := response(1, "first"), response(2, "other")
 	other.Cost = nil
@@ -79,19 +79,19 @@ func responsesKept(t *testing.T, w *world) {
 	}
 }
 
-// An answer that is as old as asked for, or older, is not found.
+// responsesOld: an answer of the given age or older is not found.
 func responsesOld(t *testing.T, w *world) {
 	kept := response(1, "kept")
 	w.keepResponses(t, store.ResponsesUsed{Fresh: []store.CachedResponse{kept}})
 	if found := w.cached(t, kept.Key, 0); found != nil {
-		t.Errorf("found at the age of nothing: %+v", found)
+		t.Errorf("found at age 0: %+v", found)
 	}
 	if w.cached(t, kept.Key, time.Minute) == nil {
 		t.Error("not found within a minute")
 	}
 }
 
-// The same key in another workspace is another answer, or none.
+// responsesApart: the same key in another workspace is a different answer, or none.
 func responsesApart(t *testing.T, w *world) {
 	n := w.neighbour(t, "other")
 	mine, theirs := response(1, "mine"), response(1, "theirs")
@@ -114,7 +114,7 @@ func responsesApart(t *testing.T, w *world) {
 	}
 }
 
-// Beyond the bound of rows, what was used longest ago goes: a hit is a use.
+// responsesRows: beyond the bound of rows, the least recently used answer goes; a hit counts as a use.
 func responsesRows(t *testing.T, w *world) {
 	used, idle := response(0, "used"), response(1, "idle")
 	w.keepResponses(t, store.ResponsesUsed{Fresh: []store.CachedResponse{used}})
@@ -124,24 +124,24 @@ func responsesRows(t *testing.T, w *world) {
 		many.Fresh = append(many.Fresh, response(n, "x"))
 	}
 	if evicted := w.keepResponses(t, many); evicted != 0 {
-		t.Errorf("%d went within the bound", evicted)
+		t.Errorf("%d evicted within the bound", evicted)
 	}
 	w.keepResponses(t, store.ResponsesUsed{Hits: []store.ResponseHit{{Key: used.Key}}})
 	if evicted := w.keepResponses(
 		t,
 		store.ResponsesUsed{Fresh: []store.CachedResponse{response(parley.MaxCachedResponses, "last")}},
 	); evicted != 1 {
-		t.Errorf("%d went for one beyond the bound", evicted)
+		t.Errorf("%d evicted for one row beyond the bound", evicted)
 	}
 	if w.cached(t, used.Key, time.Hour) == nil || w.cached(t, idle.Key, time.Hour) != nil {
-		t.Error("it was not the one used longest ago that went")
+		t.Error("the least recently used answer was not evicted")
 	}
 	if state := w.responses(t); state.Entries != parley.MaxCachedResponses || state.Evicted != 1 {
 		t.Errorf("the state is %+v", state)
 	}
 }
 
-// So it is beyond the bound of bytes.
+// responsesBytes: the same holds beyond the bound of bytes.
 func responsesBytes(t *testing.T, w *world) {
 	whole := string(make([]byte, parley.MaxCachedResponseBytes))
 	const fit = parley.MaxResponseCacheBytes / parley.MaxCachedResponseBytes
@@ -155,10 +155,10 @@ func responsesBytes(t *testing.T, w *world) {
 		t,
 		store.ResponsesUsed{Fresh: []store.CachedResponse{response(fit, "x")}},
 	); evicted != 1 {
-		t.Errorf("%d went for one byte beyond the bound", evicted)
+		t.Errorf("%d evicted for one byte beyond the bound", evicted)
 	}
 	if w.cached(t, response(0, "").Key, time.Hour) != nil || w.cached(t, response(1, "").Key, time.Hour) == nil {
-		t.Error("it was not the one used longest ago that went")
+		t.Error("the least recently used answer was not evicted")
 	}
 }
 
@@ -175,7 +175,7 @@ func responsesCleared(t *testing.T, w *world) {
 	}
 }
 
-// A miss alone, and a hit of what has gone meanwhile, are counted and keep nothing.
+// responsesNone: a miss, and a hit of an answer that has gone meanwhile, are counted but store nothing.
 func responsesNone(t *testing.T, w *world) {
 	w.keepResponses(t, store.ResponsesUsed{Hits: []store.ResponseHit{{Key: response(1, "").Key, Saved: 5}}, Misses: 1})
 	if state := w.responses(t); state != (parley.ResponseCacheState{Hits: 1, Misses: 1, Saved: 5}) {

@@ -24,7 +24,7 @@ func testResuming(t *testing.T, open Open) {
 	})
 }
 
-// broken is a session whose turn failed at its second step, behind a tool.
+// broken returns a session whose turn failed at its second step, after a tool.
 func (w *world) broken(t reporter, class parley.ErrorClass) store.Claim {
 	t.Helper()
 	claim := w.started(t, "one")
@@ -75,7 +75,7 @@ func retryFailed(t *testing.T, w *world) {
 	}
 	if resumed.EventSequence != before.Session.LastEvent || resumed.Replayed {
 		t.Errorf(
-			"the retry is to be watched after event %d; the last was %d",
+			"the retry reports event %d; the last was %d",
 			resumed.EventSequence,
 			before.Session.LastEvent,
 		)
@@ -107,7 +107,7 @@ func retryCancelled(t *testing.T, w *world) {
 		t.Errorf("with no process named the retry is %+v", resumed)
 	}
 	w.check(t, session)
-	queued := w.post(t, session, w.say("two")) // behind it
+	queued := w.post(t, session, w.say("two")) // after the retry
 	if next := w.claim(t); next.Turn.ID != resumed.Turn.ID || next.Turn.ContinuesID != claim.Turn.ID {
 		t.Fatalf("turn %+v runs", next.Turn)
 	} else {
@@ -122,14 +122,14 @@ func retryCancelled(t *testing.T, w *world) {
 func retryChain(t *testing.T, w *world) {
 	claim := w.broken(t, parley.ClassNetwork)
 	session := claim.Fence.SessionID
-	w.post(t, session, w.say("a note", alone)) // does not count
+	w.post(t, session, w.say("a note", alone)) // not part of the turn
 	first := w.retry(t, session, claim.Turn.ID)
 	_, err := w.store.FinishTurn(w.ctx, w.claim(t).Fence, *failed(parley.ClassNetwork)) // before it wrote anything
 	must(t, "FinishTurn", err)
 	before := w.check(t, session)
 	_, err = w.store.RetryTurn(w.ctx, w.scope, session, claim.Turn.ID, w.again(""), parley.ID{})
-	refused(t, "retrying what was retried", err, parley.CodeConflict)
-	w.unchanged(t, "retrying what was retried", session, before)
+	refused(t, "retrying a retried turn", err, parley.CodeConflict)
+	w.unchanged(t, "retrying a retried turn", session, before)
 	second := w.retry(t, session, first.Turn.ID)
 	if turn := w.turn(
 		t,
@@ -165,7 +165,7 @@ func retryRefused(t *testing.T, w *world) {
 		before := w.snapshot(t, c.session)
 		_, err := w.store.RetryTurn(w.ctx, w.scope, c.session, c.turn, w.again(""), w.process)
 		refused(t, "retrying "+name, err, parley.CodeConflict)
-		if known, ok := err.(*parley.Error); !ok || //nolint:errorlint // it is not wrapped
+		if known, ok := err.(*parley.Error); !ok || //nolint:errorlint // not wrapped
 			known.State != string(c.state) {
 			t.Errorf("retrying %s: %v names the state %q", name, err, known.State)
 		}
@@ -173,9 +173,9 @@ func retryRefused(t *testing.T, w *world) {
 	}
 	w.answer(t, running, "2")
 	_, err = w.store.RetryTurn(w.ctx, w.scope, busy, claim.Turn.ID, w.again(""), w.process)
-	refused(t, "retrying what lies further back", err, parley.CodeConflict)
+	refused(t, "retrying an earlier turn", err, parley.CodeConflict)
 	_, err = w.store.RetryTurn(w.ctx, w.scope, busy, behind.Turn.ID, w.again(""), w.process)
-	refused(t, "retrying what never entered the record", err, parley.CodeConflict)
+	refused(t, "retrying a turn that never entered the record", err, parley.CodeConflict)
 	_, err = w.store.RetryTurn(w.ctx, w.scope, session, claim.Turn.ID, w.again(""), w.process)
 	refused(t, "retrying another session's turn", err, parley.CodeNotFound)
 	w.check(t, busy)
@@ -231,7 +231,7 @@ func continueLimit(t *testing.T, w *world) {
 	resumed, err := w.store.ContinueTurn(w.ctx, w.scope, session, claim.Turn.ID, w.again("k"), w.process)
 	must(t, "ContinueTurn", err)
 	if resumed.Claim == nil || resumed.Turn.ContinuesID != claim.Turn.ID || resumed.Turn.Step != 0 {
-		t.Fatalf("the turn goes on as %+v", resumed)
+		t.Fatalf("the turn resumed as %+v", resumed)
 	}
 	w.answer(t, *resumed.Claim, "done")
 	w.check(t, session)
@@ -252,7 +252,7 @@ func continueWaiting(t *testing.T, w *world) {
 		must(t, "ContinueTurn", err)
 		if resumed.Turn.ID != claim.Turn.ID || resumed.Claim == nil || resumed.Claim.Turn.Attempt != 2 ||
 			resumed.EventSequence != before.Session.LastEvent {
-			t.Fatalf("the waiting turn goes on as %+v", resumed)
+			t.Fatalf("the waiting turn resumed as %+v", resumed)
 		}
 		w.answer(t, *resumed.Claim, "done")
 		w.check(t, session)
@@ -313,9 +313,9 @@ func steerBeforeTheFirstStep(t *testing.T, w *world) {
 	w.post(t, session, w.say("one"))
 	w.steer(t, session, "also")
 	if claim := w.claim(t); !claim.Steers {
-		t.Error("the claim does not tell of the steer")
+		t.Error("the claim does not report the steer")
 	}
 	if claim := w.started(t, "one"); claim.Steers {
-		t.Error("a claim tells of a steer that is not there")
+		t.Error("a claim reports a steer that does not exist")
 	}
 }

@@ -36,7 +36,7 @@ func testSearch(t *testing.T, open Open) {
 	})
 }
 
-// indexed brings the index up to date, by a pass over everything.
+// indexed brings the index up to date with a pass over everything.
 func (w *world) indexed(t reporter) {
 	t.Helper()
 	for {
@@ -56,14 +56,14 @@ func (w *world) indexed(t reporter) {
 	}
 }
 
-// term is a word that is looked for; "a b" a phrase, "a*" the beginning of one, "-a" none of it.
+// term parses a search term: "a b" is a phrase, "a*" a prefix, "-a" an exclusion.
 func term(text string) store.SearchTerm {
 	without := strings.HasPrefix(text, "-")
 	prefix := strings.HasSuffix(text, "*")
 	return store.SearchTerm{Words: strings.Fields(strings.Trim(text, "-*")), Prefix: prefix, Without: without}
 }
 
-// search looks for terms.
+// search searches for terms.
 func (w *world) search(
 	t reporter,
 	scope store.Scope,
@@ -83,7 +83,7 @@ func (w *world) search(
 	return page
 }
 
-// found is the texts that a search finds, titles in brackets, in order.
+// found returns the texts that a search finds, titles in brackets, in order.
 func (w *world) found(t reporter, terms string, changes ...func(*store.SearchQuery)) []string {
 	t.Helper()
 	return textsOf(t, w.search(t, w.scope, terms, changes...))
@@ -114,7 +114,7 @@ func (w *world) finds(t reporter, terms string, want ...string) {
 	slices.Sort(want)
 	want = append([]string{}, want...)
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s finds (- want, + is):\n%s", terms, diff)
+		t.Errorf("%s finds (-want +got):\n%s", terms, diff)
 	}
 }
 
@@ -272,7 +272,7 @@ func searchTitles(t *testing.T, w *world) {
 	w.finds(t, "leaves", "about the leaves")
 	w.note(t, session, parley.RoleUser, `{"text":"autumn is near"}`)
 	w.indexed(t)
-	w.finds(t, "autumn", "autumn is near") // the title has a message among the hits
+	w.finds(t, "autumn", "autumn is near") // a message of the titled session is among the hits
 	title := "Winter plans"
 	_, err := w.store.UpdateSession(w.ctx, w.scope, session, store.SessionChange{Title: &title})
 	must(t, "UpdateSession", err)
@@ -364,7 +364,7 @@ func searchScopes(t *testing.T, w *world) {
 	)
 	other.note(t, theirs, parley.RoleUser, `{"text":"needle theirs"}`)
 	reader := w.session(t, func(s *parley.Session) { s.OwnerID = stranger.ViewerID })
-	w.share(t, private, reader) // the session may read it, its owner may not
+	w.share(t, private, reader) // the session may read it, but not its owner
 	w.indexed(t)
 	for name, test := range map[string]struct {
 		scope store.Scope

@@ -13,7 +13,7 @@ import (
 	"example.org/parley/store"
 )
 
-// shownFor is what a search finds, and for which sessions.
+// shownFor returns what a search finds, and in which sessions.
 func (w *world) shownFor(
 	t reporter,
 	scope store.Scope,
@@ -122,7 +122,7 @@ func searchOrphans(t *testing.T, w *world) {
 	unseen := w.session(t)
 	w.exchange(t, unseen, "needle unseen", "needle unheard")
 	unseenFork := w.fork(t, unseen, 2)
-	for _, id := range []parley.ID{parent, late, unseen} { // one of them before anybody had indexed it
+	for _, id := range []parley.ID{parent, late, unseen} { // one of them before it was indexed
 		must(t, "DeleteSession", w.store.DeleteSession(w.ctx, w.scope, id))
 	}
 	want := map[string]parley.ID{
@@ -158,7 +158,7 @@ func searchDeleted(t *testing.T, w *world) {
 	left, err := w.store.IndexSessions(w.ctx, []parley.ID{session, parley.NewID()})
 	must(t, "IndexSessions", err)
 	if len(left) > 0 {
-		t.Errorf("a deleted session has %d left", len(left))
+		t.Errorf("a deleted session has %d messages left to index", len(left))
 	}
 	w.drainOutbox(t)
 	w.indexed(t)
@@ -198,7 +198,7 @@ func searchPages(t *testing.T, w *world) {
 			query.AsOf = parley.Now() + 1000
 		}
 		query.AfterID, query.AfterScore = last.ID, last.Score
-		w.exchange(t, w.session(t), "needle", "hay") // the pages that follow hold still
+		w.exchange(t, w.session(t), "needle", "hay") // later pages must stay the same
 		w.indexed(t)
 	}
 	got = slices.DeleteFunc(got, func(text string) bool { return text == "needle" })
@@ -208,7 +208,7 @@ func searchPages(t *testing.T, w *world) {
 	slices.Sort(whole)
 	slices.Sort(texts)
 	if diff := cmp.Diff(texts, whole); diff != "" {
-		t.Errorf("all (- said, + found):\n%s", diff)
+		t.Errorf("all (-said +found):\n%s", diff)
 	}
 }
 
@@ -229,7 +229,7 @@ func searchRanks(t *testing.T, w *world) {
 	}
 }
 
-// searchNewest: of more matches than are ranked the newest are.
+// searchNewest: if more match than are ranked, the newest are ranked.
 func searchNewest(t *testing.T, w *world) {
 	sessions := []parley.ID{w.session(t), w.session(t)}
 	for i := range store.MaxRanked + 5 {
@@ -249,11 +249,11 @@ func searchNewest(t *testing.T, w *world) {
 		newest = newest || slices.Contains(textsOf(t, page), "the newest needle")
 	}
 	if seen != store.MaxRanked || !newest {
-		t.Errorf("%d are ranked, want %d; the newest is among them: %v", seen, store.MaxRanked, newest)
+		t.Errorf("%d are ranked, want %d; newest included: %v", seen, store.MaxRanked, newest)
 	}
 }
 
-// searchRepeats: what a database keeps no place for makes no difference.
+// searchRepeats: text whose position a database does not store makes no difference.
 func searchRepeats(t *testing.T, w *world) {
 	session := w.session(t)
 	w.note(t, session, parley.RoleUser, `{"text":"`+strings.Repeat("hay ", 1000)+`hay needle"}`)
@@ -313,7 +313,7 @@ func searchPass(t *testing.T, w *world) {
 	session := w.session(t)
 	w.note(t, session, parley.RoleUser, `{"text":"needle"}`)
 	if w.search(t, w.scope, "needle").Complete {
-		t.Error("an index that was never made is complete")
+		t.Error("an index that was never built is complete")
 	}
 	step, taken, err := w.store.TakeSearchStep(w.ctx, false)
 	must(t, "TakeSearchStep", err)
@@ -327,10 +327,10 @@ func searchPass(t *testing.T, w *world) {
 	must(t, "IndexSessions", err)
 	must(t, "EndSearchStep", w.store.EndSearchStep(w.ctx, step, time.Hour))
 	if page := w.search(t, w.scope, "needle"); !page.Complete || len(page.Hits) != 1 {
-		t.Errorf("behind the pass: %+v", page)
+		t.Errorf("after the pass: %+v", page)
 	}
 	if _, again, err := w.store.TakeSearchStep(w.ctx, false); err != nil || again {
-		t.Errorf("the next pass is due at once: %v", err)
+		t.Errorf("the next pass is due immediately: %v", err)
 	}
 	step, taken, err = w.store.TakeSearchStep(w.ctx, true)
 	must(t, "TakeSearchStep", err)

@@ -15,7 +15,7 @@ import (
 	"example.org/parley/store"
 )
 
-// recorder keeps what the store tells.
+// recorder records the store's commits.
 type recorder struct {
 	mu      sync.Mutex // guards commits
 	commits []store.Commit
@@ -28,7 +28,7 @@ func (r *recorder) Committed(commit store.Commit) {
 	r.commits = append(r.commits, commit)
 }
 
-// feed is what was told of lists about a session, without its data.
+// feed returns the types of list changes announced for a session.
 func (r *recorder) feed(session parley.ID) (types []parley.EventType) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -42,8 +42,8 @@ func (r *recorder) feed(session parley.ID) (types []parley.EventType) {
 	return types
 }
 
-// recorded is a world whose store is listened to. Hints of one commit come
-// before the answer to any later transition, so a test reads them after one more.
+// recorded returns a world whose store is listened to. A commit is announced before any later transition returns, so a
+// test makes one more transition before reading.
 func recorded(t *testing.T, open Open) (*world, *recorder) {
 	t.Helper()
 	w, heard := &world{ctx: t.Context(), store: open(t)}, &recorder{}
@@ -53,11 +53,10 @@ func recorded(t *testing.T, open Open) (*world, *recorder) {
 	return w, heard
 }
 
-// mostPages ends the paging of a store whose pages never end; no list of the
-// tests has as many.
+// mostPages bounds endless paging; no list of the tests has as many pages.
 const mostPages = 100
 
-// guest is somebody of the same workspace who is neither owner nor admin.
+// guest returns a principal of the workspace who is neither owner nor admin.
 func (w *world) guest() store.Scope {
 	return store.Scope{WorkspaceID: w.scope.WorkspaceID, ViewerID: parley.NewID()}
 }
@@ -103,7 +102,7 @@ func testSessions(t *testing.T, open Open) {
 		w.session(t)
 		types := heard.feed(id)
 		if len(types) == 0 || types[len(types)-1] != parley.FeedSessionUpdated {
-			t.Errorf("the feed was told %v; want %s at the end", types, parley.FeedSessionUpdated)
+			t.Errorf("the feed got %v; want %s at the end", types, parley.FeedSessionUpdated)
 		}
 		if events, err := w.store.Events(w.ctx, w.scope, id, 0, 10); err != nil || len(events) != 0 {
 			t.Errorf("a change of the session left %d durable events, %v", len(events), err)
@@ -197,7 +196,7 @@ func testSessionFilters(t *testing.T, w *world) {
 			}
 			for _, s := range got {
 				if diff := cmp.Diff(w.sessionState(t, s.ID), s); diff != "" {
-					t.Errorf("%s: a session is another in the list than alone (-alone +list):\n%s", name, diff)
+					t.Errorf("%s: a session in the list differs from the session alone (-alone +list):\n%s", name, diff)
 				}
 			}
 		}
@@ -237,7 +236,7 @@ func testSessionPages(t *testing.T, w *world) {
 	}
 }
 
-// settingAll changes every setting to what some settings say, also to nothing.
+// settingAll changes every setting to the given values, including absent ones.
 func settingAll(t reporter, s parley.Settings) (patch parley.SettingsPatch) {
 	t.Helper()
 	every := setting.AppendJSON([]byte(`{"":0`), &s)
@@ -249,8 +248,8 @@ func to[T any](value T) parley.Change[T] { return parley.Change[T]{Set: true, Va
 
 func testSessionChangesMeet(t *testing.T, w *world) { changesMeet(t, w, w) }
 
-// changesMeet changes every part of a session and of a message's marks at once,
-// each for itself and by one process or the other: none takes another back.
+// changesMeet changes every part of a session and of a message's marks concurrently, each in its own call from one
+// process or the other: no change undoes another.
 func changesMeet(t *testing.T, w, other *world) {
 	id := w.session(t)
 	w.exchange(t, id, "question", "answer")
@@ -349,7 +348,7 @@ func testSessionChange(t *testing.T, w *world) {
 		Visibility:   &visibility,
 	})
 	must(t, "UpdateSession", err)
-	want := before // not activity: its time stays
+	want := before // not activity, so its time stays
 	want.Title, want.Instructions, want.Pinned, want.Tags, want.ProjectID, want.Metadata = title, instructions, true,
 		tags, project.ID, metadata
 	want.Settings, want.During, want.Visibility = set, during, visibility
@@ -361,7 +360,7 @@ func testSessionChange(t *testing.T, w *world) {
 	}
 	w.exchange(t, id, "does the writer know it too?", "yes")
 	if after := w.sessionState(t, id); after.Title != title || !after.Pinned || after.During != during {
-		t.Errorf("a turn took the change back: %+v", after)
+		t.Errorf("a turn undid the change: %+v", after)
 	}
 
 	none, noTags := parley.ID{}, []string(nil)
@@ -370,7 +369,7 @@ func testSessionChange(t *testing.T, w *world) {
 	})
 	must(t, "UpdateSession", err)
 	if !answer.ProjectID.IsZero() || len(answer.Tags) != 0 || answer.Tags == nil || !setting.IsZero(&answer.Settings) {
-		t.Errorf("cleared fields came back: %+v", answer)
+		t.Errorf("cleared fields are set: %+v", answer)
 	}
 	if diff := cmp.Diff(answer, w.sessionState(t, id)); diff != "" {
 		t.Errorf("read back after clearing (-want +got):\n%s", diff)
@@ -378,9 +377,9 @@ func testSessionChange(t *testing.T, w *world) {
 
 	foreign := parley.NewID()
 	_, err = w.store.UpdateSession(w.ctx, w.scope, id, store.SessionChange{ProjectID: &foreign, Title: &prompt})
-	refused(t, "a project that is not there", err, parley.CodeNotFound)
+	refused(t, "a missing project", err, parley.CodeNotFound)
 	if got := w.sessionState(t, id).Title; got != title {
-		t.Errorf("a refused change was half written: title %q", got)
+		t.Errorf("a refused change was partly written: title %q", got)
 	}
 }
 
@@ -478,7 +477,7 @@ func testSessionGone(t *testing.T, w *world) {
 	w.sessionState(t, keep)
 }
 
-// testTakenKey: a session is found by its key as it is, by those who see it.
+// testTakenKey: a session is found by its key, with its own settings, by those who see it.
 func testTakenKey(t *testing.T, w *world) {
 	taken := w.session(t, func(s *parley.Session) { s.Key, s.Visibility = "k", parley.VisibilityWorkspace })
 	hidden := w.session(t, func(s *parley.Session) { s.Key = "hidden" })
@@ -560,8 +559,7 @@ func testHeads(t *testing.T, w *world) {
 	}
 }
 
-// testSessionsLarge: a page ends with the row that makes it large, and so do those of
-// approvals.
+// testSessionsLarge: a page of sessions or approvals ends with the row that makes it large.
 func testSessionsLarge(t *testing.T, w *world) {
 	large := strings.Repeat("x", parley.MaxPageBytes/2)
 	for range 3 {

@@ -11,13 +11,11 @@ import (
 	"example.org/parley/store"
 )
 
-// OpenTwo opens two stores on one empty database, as two processes have them, and
-// closes them at the end of the test.
+// OpenTwo opens two stores on one empty database, like two processes, and closes them at the end of the test.
 type OpenTwo func(t *testing.T) (one, other store.Store)
 
-// RunShared is the part of the contract that only a database which several
-// processes use at once can be held to: nothing that one of them remembers may
-// stand against what another has written.
+// RunShared is the part of the contract for databases that several processes use at once: whatever one of them caches
+// must not override what another has written.
 func RunShared(t *testing.T, open OpenTwo) {
 	for name, test := range map[string]func(*testing.T, *world, *world){
 		"InTurns":                          sharedInTurns,
@@ -54,7 +52,7 @@ func RunShared(t *testing.T, open OpenTwo) {
 	}
 }
 
-// sharedInTurns: two processes write one session, each behind the other's back.
+// sharedInTurns: two processes take turns in writing one session.
 func sharedInTurns(t *testing.T, w, other *world) {
 	session := w.session(t)
 	for n := range 3 {
@@ -69,7 +67,7 @@ func sharedInTurns(t *testing.T, w, other *world) {
 		settle := settlement(begin, "answer "+strconv.Itoa(n))
 		settle.End = completed()
 		if settled := w.settle(t, claim.Fence, settle); !settled.More {
-			t.Fatalf("a steer of another process was passed over")
+			t.Fatalf("a steer of another process was missed")
 		}
 		steers, err := w.store.PendingSteers(w.ctx, claim.Fence)
 		if err != nil || len(steers) != 1 || steers[0].ID != steer.ID {
@@ -88,8 +86,7 @@ func sharedInTurns(t *testing.T, w, other *world) {
 	}
 }
 
-// sharedRefusals: what a process would refuse, or answer without writing, from
-// what it knew is looked at again.
+// sharedRefusals: a refusal, or a result without writes, that is based on cached rows is checked again.
 func sharedRefusals(t *testing.T, w, other *world) {
 	session := w.session(t)
 	posted, err := w.store.PostMessage(w.ctx, w.scope, session, w.say("go"), w.process)
@@ -103,7 +100,7 @@ func sharedRefusals(t *testing.T, w, other *world) {
 	refused(t, "PendingSteers under a claim that another ended", err, parley.CodeFenced)
 	again, err := w.store.PostMessage(w.ctx, w.scope, session, w.say("go", during(parley.DuringReject)), w.process)
 	if err != nil || again.Claim == nil {
-		t.Fatalf("a session that another made idle refuses a post: %v", err)
+		t.Fatalf("a session that another process made idle refuses a post: %v", err)
 	}
 	w.answer(t, *again.Claim, "done")
 	yes, no := true, false
@@ -125,7 +122,7 @@ func sharedRefusals(t *testing.T, w, other *world) {
 	refused(t, "a child of a session that another deleted", err, parley.CodeNotFound)
 }
 
-// sharedFenced: whoever lost its claim to another process can write nothing more.
+// sharedFenced: a process that lost its claim to another can write nothing more.
 func sharedFenced(t *testing.T, w, other *world) {
 	claim := w.started(t, "one")
 	session := claim.Fence.SessionID
@@ -158,7 +155,7 @@ func sharedFenced(t *testing.T, w, other *world) {
 	refused(t, "ReleaseTurn", w.store.ReleaseTurn(w.ctx, claim.Fence), parley.CodeFenced)
 	_, err = w.store.RenewLease(w.ctx, w.process, longLease)
 	refused(t, "RenewLease", err, parley.CodeFenced)
-	other.unchanged(t, "a writer that was taken over", session, before)
+	other.unchanged(t, "a writer that lost its claim", session, before)
 	_, err = other.store.RecoverTurn(w.ctx, again.Fence)
 	must(t, "RecoverTurn", err)
 	other.answer(t, again, "done")
@@ -180,12 +177,11 @@ func sharedPosts(t *testing.T, w, other *world) {
 		must(t, "a concurrent post", err)
 	}
 	if s := w.check(t, session); len(s.Record) != n {
-		t.Errorf("%d of %d messages are there", len(s.Record), n)
+		t.Errorf("%d of %d messages exist", len(s.Record), n)
 	}
 }
 
-// sharedClaims: both processes claim, and post turns that they may claim, at the
-// same time.
+// sharedClaims: both processes claim, and post turns that they may claim, concurrently.
 func sharedClaims(t *testing.T, w, other *world) {
 	const n = 40
 	var mu sync.Mutex
@@ -240,7 +236,7 @@ func sharedClaims(t *testing.T, w, other *world) {
 	}
 }
 
-// sharedRepeats: the repeats of one request reach both processes at once.
+// sharedRepeats: repeats of one request reach both processes concurrently.
 func sharedRepeats(t *testing.T, w, other *world) {
 	const n = 10
 	session := w.session(t)
@@ -270,7 +266,7 @@ func sharedRepeats(t *testing.T, w, other *world) {
 		}
 	})
 	if firsts != 1 || len(ids) != 1 {
-		t.Errorf("%d posts were the first one, of %d messages", firsts, len(ids))
+		t.Errorf("%d posts claim to be the first, of %d messages", firsts, len(ids))
 	}
 	_, err := other.store.PostMessage(
 		w.ctx,
@@ -316,12 +312,12 @@ func sharedKey(t *testing.T, w, other *world) {
 	}
 	for id := range ids {
 		if s := w.check(t, id); len(s.Record)+len(s.Queue) != n {
-			t.Errorf("%d of %d messages are there", len(s.Record)+len(s.Queue), n)
+			t.Errorf("%d of %d messages exist", len(s.Record)+len(s.Queue), n)
 		}
 	}
 }
 
-// sharedAgent: a turn is bound to the agent's version of the moment, whoever made it.
+// sharedAgent: a turn is bound to the current version of its agent, whichever process made it.
 func sharedAgent(t *testing.T, w, other *world) {
 	session := w.session(t)
 	w.exchange(t, session, "go", "old")
@@ -337,7 +333,7 @@ func sharedAgent(t *testing.T, w, other *world) {
 	}
 }
 
-// sharedExpired: by the database's clock, and not by what the process thinks.
+// sharedExpired: leases expire by the database's clock, not by the process's.
 func sharedExpired(t *testing.T, w, other *world) {
 	session := w.session(t)
 	w.exchange(t, session, "go", "on")
@@ -360,13 +356,13 @@ func sharedExpired(t *testing.T, w, other *world) {
 	w.check(t, session)
 }
 
-// sharedTakeover: a session is taken over while its holder goes on writing: each
-// transition is of one of them, wholly.
+// sharedTakeover: a session is taken over while its holder continues to write: each transition belongs entirely to one
+// of them.
 func sharedTakeover(t *testing.T, w, other *world) {
 	for range 5 {
 		claim := w.started(t, "go")
 		done := make(chan struct{})
-		go func() { // ends when it is fenced
+		go func() { // ends when fenced
 			defer close(done)
 			for step := 1; ; step++ {
 				begin := w.stepBegin(step, 1)
@@ -401,8 +397,7 @@ func sharedTakeover(t *testing.T, w, other *world) {
 	}
 }
 
-// sharedNames: what has a name of its own is made once, however many make it at
-// once in either process.
+// sharedNames: an object with a unique name is made once, however many concurrent calls make it in either process.
 func sharedNames(t *testing.T, w, other *world) {
 	const makers = 12
 	stores := []store.Store{w.store, other.store}
@@ -432,7 +427,7 @@ func sharedNames(t *testing.T, w, other *world) {
 		}
 		if len(different) != 1 || news != made {
 			t.Errorf(
-				"%s: %d came to be, %d of them new; want one, and %d answers that say so",
+				"%s: %d exist, %d reported as new; want one, and %d reports",
 				what,
 				len(different),
 				news,

@@ -63,7 +63,7 @@ func sharesKept(t *testing.T, w *world) {
 	must(t, "Unshare", w.store.Unshare(w.ctx, w.scope, developer, qa))
 	refused(t, "ending it again", w.store.Unshare(w.ctx, w.scope, developer, qa), parley.CodeNotFound)
 	if got := w.shares(t, store.ShareQuery{ReaderID: qa}); len(got) != 0 {
-		t.Errorf("still there: %+v", got)
+		t.Errorf("still shared: %+v", got)
 	}
 }
 
@@ -76,9 +76,9 @@ func sharesReadable(t *testing.T, w *world) {
 		_, err := w.store.Readable(w.ctx, w.scope.WorkspaceID, reader, session)
 		return err
 	}
-	must(t, "reading what is shared", reads(qa, developer))
+	must(t, "reading a shared session", reads(qa, developer))
 	must(t, "reading a tool session of its own", reads(qa, child))
-	refused(t, "reading a child that is no tool session", reads(qa, fork), parley.CodeNotFound)
+	refused(t, "reading a child that is not a tool session", reads(qa, fork), parley.CodeNotFound)
 	refused(t, "reading the other way", reads(developer, qa), parley.CodeNotFound)
 	refused(t, "a child reading its parent", reads(child, qa), parley.CodeNotFound)
 	refused(t, "reading nothing", reads(qa, parley.NewID()), parley.CodeNotFound)
@@ -91,7 +91,7 @@ func sharesReadable(t *testing.T, w *world) {
 	}
 }
 
-// sharesHidden is worth nothing while the reader's owner may not see the session.
+// sharesHidden: a share is void while the reader's owner may not see the session.
 func sharesHidden(t *testing.T, w *world) {
 	stranger := parley.NewID()
 	session := w.session(t, func(s *parley.Session) { s.Visibility = parley.VisibilityWorkspace })
@@ -105,7 +105,7 @@ func sharesHidden(t *testing.T, w *world) {
 		must(t, "UpdateSession", err)
 		read, err := w.store.Readable(w.ctx, w.scope.WorkspaceID, reader, session)
 		if step.reads == 0 {
-			refused(t, "reading what became private", err, parley.CodeNotFound)
+			refused(t, "reading a session that became private", err, parley.CodeNotFound)
 		} else if must(t, "Readable", err); read.ID != session {
 			t.Errorf("%s: it reads %s", step.visibility, read.ID)
 		}
@@ -132,17 +132,17 @@ func sharesDeleted(t *testing.T, w *world) {
 		pair := [2]parley.ID{w.session(t), w.session(t)}
 		w.share(t, pair[0], pair[1])
 		must(t, "DeleteSession", w.store.DeleteSession(w.ctx, w.scope, pair[gone]))
-		for range 2 { // at once, and behind the purge
+		for range 2 { // immediately, and after the purge
 			left := store.ShareQuery{SessionID: pair[0]}
 			if gone == 0 {
 				left = store.ShareQuery{ReaderID: pair[1]}
 			}
 			if got := w.shares(t, left); len(got) != 0 {
-				t.Errorf("a share outlives its session: %+v", got)
+				t.Errorf("a share outlived its session: %+v", got)
 			}
 			_, err := w.store.Readable(w.ctx, w.scope.WorkspaceID, pair[1], pair[0])
 			if gone == 0 {
-				refused(t, "reading what is deleted", err, parley.CodeNotFound)
+				refused(t, "reading a deleted session", err, parley.CodeNotFound)
 			}
 			w.drainOutbox(t)
 		}

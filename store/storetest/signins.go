@@ -20,12 +20,12 @@ func testSignIns(t *testing.T, open Open) {
 	})
 }
 
-// after is a moment so long after another one.
+// after returns a time plus a duration.
 func after(from parley.Time, d time.Duration) parley.Time {
 	return from + parley.Time(d.Milliseconds())
 }
 
-// newSignIn is a sign-in that begins at a moment; its secret is its name.
+// newSignIn returns a sign-in that begins at a time; its secret is its name.
 func newSignIn(principal parley.Principal, secret string, at parley.Time) store.NewSignIn {
 	return store.NewSignIn{
 		SignIn: parley.SignIn{
@@ -41,7 +41,7 @@ func newSignIn(principal parley.Principal, secret string, at parley.Time) store.
 	}
 }
 
-// keyOwner makes a key and gives its principal.
+// keyOwner creates a key and returns its principal.
 func (w *world) keyOwner(t *testing.T, workspace, name string) (parley.Key, parley.Principal) {
 	t.Helper()
 	given := newKey(workspace, name, parley.RoleMember)
@@ -84,7 +84,7 @@ func testSignedIn(t *testing.T, w *world) {
 		refused(t, name, err, parley.CodeUnauthenticated)
 	}
 	if _, err := w.store.Authenticate(w.ctx, made.Hash); parley.ErrorCode(err) != parley.CodeUnauthenticated {
-		t.Errorf("the secret of a sign-in is a key: %v", err)
+		t.Errorf("the secret of a sign-in works as a key: %v", err)
 	}
 	must(t, "EndSignIn", w.store.EndSignIn(w.ctx, w.scope.WorkspaceID, principal.ID, made.ID))
 	_, err = w.store.SignedIn(w.ctx, made.Hash, now)

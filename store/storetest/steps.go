@@ -115,7 +115,7 @@ func stepCall(t *testing.T, w *world) {
 		begin.Call.ToolsHash: string(begin.Tools), begin.Call.MiddlewareHash: string(begin.Middleware)} {
 		kept, err := w.store.CallText(w.ctx, w.scope.WorkspaceID, hash)
 		if err != nil || string(kept) != text {
-			t.Errorf("the text behind %s is %q, %v; want %q", hash, kept, err, text)
+			t.Errorf("the text of %s is %q, %v; want %q", hash, kept, err, text)
 		}
 		if _, err := w.store.CallText(
 			w.ctx,
@@ -124,7 +124,7 @@ func stepCall(t *testing.T, w *world) {
 		); parley.ErrorCode(
 			err,
 		) != parley.CodeNotFound {
-			t.Errorf("another workspace reads the text behind a hash: %v", err)
+			t.Errorf("another workspace reads the text of a hash: %v", err)
 		}
 	}
 }
@@ -164,7 +164,7 @@ func stepBlocks(t *testing.T, w *world) {
 		t.Errorf("the record is %+v", s.Record)
 	}
 	if !hasEvent(s.Events, parley.EventToolStarted, 1) || !hasEvent(s.Events, parley.EventStepGenerated, 1) {
-		t.Errorf("the step is not told once: %+v", s.Events)
+		t.Errorf("the step must be announced once: %+v", s.Events)
 	}
 }
 
@@ -193,7 +193,7 @@ func stepProgress(t *testing.T, w *world) {
 		t.Error(diff)
 	}
 	if len(after.Record) != len(before.Record) {
-		t.Error("progress is no part of the record")
+		t.Error("progress must not be part of the record")
 	}
 }
 
@@ -231,7 +231,7 @@ func stepRetry(t *testing.T, w *world) {
 	); err != nil || last.Type != parley.EventStepRetrying || notice.Attempt != 2 ||
 		notice.Class != parley.ClassRateLimit ||
 		notice.WaitMS != 1500 {
-		t.Errorf("the retry is told as %s %s", last.Type, last.Data)
+		t.Errorf("the retry is announced as %s %s", last.Type, last.Data)
 	}
 	again := w.stepBegin(1, 2)
 	again.Call.MessageID = begin.Call.MessageID
@@ -266,7 +266,7 @@ func stepFailedThenAgain(t *testing.T, w *world) {
 	if !hasEvent(s.Events, parley.EventStepError, 1) || !hasEvent(s.Events, parley.EventStepGenerated, 0) ||
 		s.Record[1].Error == nil ||
 		s.Record[1].Error.Class != parley.ClassStream {
-		t.Errorf("the failed step is not told as an error, or its message has none: %+v", s.Record[1])
+		t.Errorf("the failed step is not announced as an error, or its message has none: %+v", s.Record[1])
 	}
 	tail, _, err := w.store.ContextTail(w.ctx, w.scope.WorkspaceID, claim.Fence.SessionID, 0, 10, parley.MaxPageBytes)
 	must(t, "ContextTail", err)
@@ -275,7 +275,7 @@ func stepFailedThenAgain(t *testing.T, w *world) {
 	}
 	w.answer(t, store.Claim{Fence: claim.Fence, Turn: parley.Turn{Step: 0}}, "a whole answer")
 	if s := w.check(t, claim.Fence.SessionID); len(s.Record) != 3 {
-		t.Errorf("the new attempt has no message of its own")
+		t.Errorf("the new attempt has no separate message")
 	}
 }
 
@@ -336,7 +336,7 @@ func stepLateFlush(t *testing.T, w *world) {
 	w.settle(t, claim.Fence, settlement(begin, "Hello"))
 	before, untouched := w.check(t, claim.Fence.SessionID), w.check(t, other.Fence.SessionID)
 	w.flush(t, claim.Fence, begin.Call.MessageID, 2, 3, "lo")
-	w.unchanged(t, "a flush behind the settle", claim.Fence.SessionID, before)
+	w.unchanged(t, "a flush after the settle", claim.Fence.SessionID, before)
 	w.flush(t, claim.Fence, foreign.Call.MessageID, 1, 0, "mine")
 	w.unchanged(t, "a flush of another session's message", other.Fence.SessionID, untouched)
 }
@@ -420,13 +420,13 @@ func stepOverlap(t *testing.T, w *world) {
 			_, err := w.store.FinishTurn(w.ctx, claim.Fence, *completed())
 			return err
 		},
-		"a settle that leaves a row out": func() error {
+		"a settle without one of the rows": func() error {
 			settle := settlement(begin, "x")
 			settle.Blocks = nil
 			_, err := w.store.SettleStep(w.ctx, claim.Fence, settle)
 			return err
 		},
-		"a settle of a row that is none": func() error {
+		"a settle of a row that does not exist": func() error {
 			settle := settlement(begin, "x")
 			settle.Blocks = append(settle.Blocks, said(parley.NewID(), "y"))
 			_, err := w.store.SettleStep(w.ctx, claim.Fence, settle)
@@ -443,7 +443,7 @@ func stepOverlap(t *testing.T, w *world) {
 	w.settle(t, claim.Fence, settlement(begin, "hello"))
 	before = w.snapshot(t, claim.Fence.SessionID)
 	if _, err := w.store.SettleStep(w.ctx, claim.Fence, settlement(begin, "again")); err == nil {
-		t.Error("a step settles twice")
+		t.Error("a step settled twice")
 	}
 	w.unchanged(t, "a second settle", claim.Fence.SessionID, before)
 }

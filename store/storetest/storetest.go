@@ -15,8 +15,7 @@ import (
 // Open opens a store on an empty database, and closes it at the end of the test.
 type Open func(t *testing.T) store.Store
 
-// Run runs the suite: all of it, or the themes named. A database for several
-// processes also runs RunShared.
+// Run runs the suite: all of it, or the named themes. A database for several processes also runs RunShared.
 func Run(t *testing.T, open Open, themes ...string) {
 	for name, test := range map[string]func(*testing.T, Open){
 		"Posting":     testPosting,
@@ -73,7 +72,7 @@ func Run(t *testing.T, open Open, themes ...string) {
 	}
 }
 
-// cases runs named tests of one theme, each on a store of its own.
+// cases runs named tests of one theme, each on its own store.
 func cases(t *testing.T, open Open, tests map[string]func(*testing.T, *world)) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -29,7 +29,7 @@ func testSuspects(t *testing.T, open Open) {
 	})
 }
 
-// running starts so many turns that a process of their own runs.
+// running starts n turns, run by their own process.
 func (w *world) running(t reporter, n int) (process parley.ID, claims []store.Claim) {
 	t.Helper()
 	process = w.register(t)
@@ -41,7 +41,7 @@ func (w *world) running(t reporter, n int) (process parley.ID, claims []store.Cl
 	return process, claims
 }
 
-// claims takes as many sessions as a process may.
+// claims claims up to n sessions.
 func (w *world) claims(t reporter, process parley.ID, n int) []store.Claim {
 	t.Helper()
 	claims, err := w.store.Claim(w.ctx, process, n, roomy())
@@ -78,7 +78,7 @@ func (w *world) finishAll(t reporter, claims []store.Claim) {
 	}
 }
 
-// suspectsFew: however often it asks, a process runs no more suspects than that.
+// suspectsFew: however often a process asks, it runs no more suspects than the bound.
 func suspectsFew(t *testing.T, w *world) {
 	const more = 6
 	process, _ := w.running(t, parley.MaxSuspects+more)
@@ -106,7 +106,7 @@ func suspectsFew(t *testing.T, w *world) {
 	}
 }
 
-// twice gives turns that two processes have died of.
+// twice returns turns that two processes have died with.
 func (w *world) twice(t reporter, n int) []store.Claim {
 	t.Helper()
 	process, claims := w.running(t, n)
@@ -126,20 +126,20 @@ func suspectsAlone(t *testing.T, w *world) {
 		t.Fatalf("a process claims %d turns that were caught twice", len(first))
 	}
 	if more := w.claims(t, w.process, 10); len(more) != 0 {
-		t.Errorf("and %d more beside it", len(more))
+		t.Errorf("and %d more with it", len(more))
 	}
 	other := w.claims(t, w.register(t), 10)
 	if len(other) != 1 || other[0].Turn.ID == first[0].Turn.ID {
 		t.Errorf("another process claims %d", len(other))
 	}
 	process, _ := w.running(t, 1)
-	w.die(t, process) // caught once: not beside one that was caught twice
+	w.die(t, process) // caught once, so not together with one that was caught twice
 	if more := w.claims(t, w.process, 10); len(more) != 0 {
 		t.Errorf("a suspect runs beside the one that was caught twice")
 	}
 	w.finishAll(t, first)
 	if next := w.claims(t, w.process, 10); len(next) != 1 || next[0].Turn.Takeovers != 1 {
-		t.Errorf("after it %d turns are claimed; want the one that was caught once", len(next))
+		t.Errorf("afterwards %d turns are claimed; want the one caught once", len(next))
 	}
 }
 
@@ -158,24 +158,24 @@ func suspectsCleared(t *testing.T, w *world) {
 	}
 	w.die(t, w.process)
 	if turn := w.turn(t, claim.Turn.ID); turn.Status != parley.TurnQueued || turn.Takeovers != 1 {
-		t.Errorf("the cleared turn is %s after %d takeovers; want it suspected anew", turn.Status, turn.Takeovers)
+		t.Errorf("the cleared turn is %s after %d takeovers; want it suspected again", turn.Status, turn.Takeovers)
 	}
 	if turn := w.turn(t, next[0].Turn.ID); turn.Status != parley.TurnQueued || turn.Takeovers != parley.CrashLoopLimit {
 		t.Errorf("the sole suspect is %s after %d takeovers; want it held back", turn.Status, turn.Takeovers)
 	}
 }
 
-// suspectsPassed: those that may not run keep no others from running.
+// suspectsPassed: suspects that may not run do not keep others from running.
 func suspectsPassed(t *testing.T, w *world) {
 	w.twice(t, 3)
 	w.claims(t, w.process, 10)
 	w.post(t, w.session(t), w.say("fresh"))
 	if claims := w.claims(t, w.process, 1); len(claims) != 1 || claims[0].Turn.Takeovers != 0 {
-		t.Errorf("behind suspects that wait a fresh turn is not claimed: %d", len(claims))
+		t.Errorf("waiting suspects keep a fresh turn from being claimed: %d", len(claims))
 	}
 }
 
-// suspectsGuilty: nothing ran beside it.
+// suspectsGuilty: nothing ran beside the suspect.
 func suspectsGuilty(t *testing.T, w *world) {
 	guilty := w.twice(t, 1)[0]
 	last := w.claims(t, w.process, 10)
@@ -183,12 +183,12 @@ func suspectsGuilty(t *testing.T, w *world) {
 	w.die(t, w.process)
 	turn := w.turn(t, guilty.Turn.ID)
 	if turn.Status != parley.TurnFailed || turn.Error == nil || turn.Error.Class != parley.ClassCrashLoop {
-		t.Fatalf("a turn that three processes died of is %s, %+v", turn.Status, turn.Error)
+		t.Fatalf("a turn that killed three processes is %s, %+v", turn.Status, turn.Error)
 	}
 	w.check(t, guilty.Fence.SessionID)
 }
 
-// accuse lets a process die with a sole suspect and so many fresh turns beside it.
+// accuse lets a process die with a sole suspect and n fresh turns beside it.
 func (w *world) accuse(t reporter, fresh int) (accused store.Claim, beside []store.Claim) {
 	t.Helper()
 	process, beside := w.running(t, fresh)
@@ -200,7 +200,7 @@ func (w *world) accuse(t reporter, fresh int) (accused store.Claim, beside []sto
 	return claims[0], beside
 }
 
-// status demands the state of a turn, with how often it was taken over.
+// status requires the state of a turn, and how often it was taken over.
 func (w *world) status(t reporter, what string, turn parley.ID, status parley.TurnStatus, takeovers int) {
 	t.Helper()
 	if got := w.turn(t, turn); got.Status != status || got.Takeovers != takeovers {
@@ -216,7 +216,7 @@ func (w *world) status(t reporter, what string, turn parley.ID, status parley.Tu
 	}
 }
 
-// suspectsHeldBack: it is judged by those that no death had caught before.
+// suspectsHeldBack: turns that no earlier death had caught decide about the accused.
 func suspectsHeldBack(t *testing.T, w *world) {
 	w.twice(t, 1)
 	accused, _ := w.accuse(t, 2)
@@ -237,7 +237,7 @@ func suspectsHeldBack(t *testing.T, w *world) {
 	w.check(t, accused.Fence.SessionID)
 }
 
-// suspectsExplained: a turn that kills ran beside a sole suspect that does not.
+// suspectsExplained: a killing turn ran beside a sole suspect that is innocent.
 func suspectsExplained(t *testing.T, w *world) {
 	w.twice(t, 1)
 	innocent, beside := w.accuse(t, 1)
@@ -255,8 +255,7 @@ func suspectsExplained(t *testing.T, w *world) {
 	w.status(t, "after it has run again", innocent.Turn.ID, parley.TurnCompleted, 0)
 }
 
-// suspectsDoubted: as long as processes die without it a turn is not found guilty, a
-// bounded number of times.
+// suspectsDoubted: while processes die without it, a turn is not found guilty, a bounded number of times.
 func suspectsDoubted(t *testing.T, w *world) {
 	accused := w.twice(t, 1)[0].Turn.ID
 	foreign, claims := w.running(t, 1)
@@ -273,7 +272,7 @@ func suspectsDoubted(t *testing.T, w *world) {
 	w.status(t, "beyond doubt", accused, parley.TurnFailed, 5)
 }
 
-// suspectsUnknown: what ran beside it was cancelled before it could kill again.
+// suspectsUnknown: the turn that ran beside the accused was cancelled before it could kill again.
 func suspectsUnknown(t *testing.T, w *world) {
 	w.twice(t, 1)
 	accused, beside := w.accuse(t, 1)
@@ -298,7 +297,7 @@ func suspectsCancelled(t *testing.T, w *world) {
 	}
 }
 
-// suspectsAtALimit: what lets a suspected turn go on does not claim it too.
+// suspectsAtALimit: an event that wakes a suspected turn must not claim it, too.
 func suspectsAtALimit(t *testing.T, w *world) {
 	process, claims := w.running(t, 1)
 	w.die(t, process)
@@ -315,7 +314,7 @@ func suspectsAtALimit(t *testing.T, w *world) {
 	)
 	must(t, "ContinueTurn", err)
 	if resumed.Claim != nil {
-		t.Errorf("a suspected turn is claimed beside Claim, which knows how many may run")
+		t.Errorf("a suspected turn is claimed without Claim, which knows how many may run")
 	}
 	w.finishAll(t, w.claims(t, w.process, 1))
 }
@@ -332,6 +331,6 @@ func suspectsBackground(t *testing.T, w *world) {
 	}
 	w.twice(t, 1) // of the foreground
 	if claims := w.claims(t, w.process, 10); len(claims) != 1 || claims[0].Session.Mode != parley.ModeForeground {
-		t.Fatalf("%d turns that were caught twice are claimed; want the foreground's alone", len(claims))
+		t.Fatalf("%d turns that were caught twice are claimed; want only the foreground's", len(claims))
 	}
 }

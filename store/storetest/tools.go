@@ -44,7 +44,7 @@ func toolOnce(t *testing.T, w *world) {
 	}
 	before := w.check(t, claim.Fence.SessionID)
 	if !hasEvent(before.Events, parley.EventToolCompleted, 2) || !hasEvent(before.Events, parley.EventToolStarted, 2) {
-		t.Errorf("the tools are not told twice each")
+		t.Errorf("each tool must be announced twice")
 	}
 	_, err := w.store.SettleTool(w.ctx, claim.Fence, w.toolSettle(1, calls[0]))
 	refused(t, "a second result", err, parley.CodeConflict)
@@ -76,7 +76,7 @@ func toolRace(t *testing.T, w *world) {
 	w.check(t, claim.Fence.SessionID)
 }
 
-// parked is a turn that waits for the results of n calls.
+// parked returns a turn that waits for the results of n calls.
 func (w *world) parked(t reporter, n int) (store.Claim, []string) {
 	t.Helper()
 	claim := w.started(t, "one")
@@ -154,8 +154,8 @@ func toolLate(t *testing.T, w *world) {
 	must(t, "RequestCancel", err)
 	before := w.check(t, session)
 	_, err = w.store.PostMessage(w.ctx, w.scope, session, w.result(calls[0]), parley.ID{})
-	refused(t, "a result behind its cancelled turn", err, parley.CodeConflict)
-	w.unchanged(t, "a result behind its cancelled turn", session, before)
+	refused(t, "a result after its turn was cancelled", err, parley.CodeConflict)
+	w.unchanged(t, "a result after its turn was cancelled", session, before)
 }
 
 func toolEnded(t *testing.T, w *world) {
@@ -231,15 +231,15 @@ func toolAnswerRacesCancel(t *testing.T, w *world) {
 				_, cancel = w.store.RequestCancel(w.ctx, w.scope, session, parley.ID{}, false)
 			}
 		})
-		must(t, "the cancel", cancel) // waiting or queued: held by nobody
+		must(t, "the cancel", cancel) // waiting or queued, so without a holder
 		if answer != nil {
 			refused(t, "the answer", answer, parley.CodeConflict)
 		}
 		if turn := w.turn(t, claim.Turn.ID); turn.Status != parley.TurnCancelled {
-			t.Fatalf("the turn is %s; want cancelled, whoever came first", turn.Status)
+			t.Fatalf("the turn is %s; want cancelled, whichever came first", turn.Status)
 		}
 		w.check(t, session)
-		w.exchange(t, session, "and now?", "fine") // no conflict for ever
+		w.exchange(t, session, "and now?", "fine") // no lasting conflict
 		w.check(t, session)
 	}
 }
@@ -249,7 +249,7 @@ func toolWaitingKeepsPlace(t *testing.T, w *world) {
 	session := claim.Fence.SessionID
 	later := w.post(t, session, w.say("later"))
 	if later.Message.Status != parley.MessageQueued {
-		t.Fatalf("behind a waiting turn a message is %s", later.Message.Status)
+		t.Fatalf("after a waiting turn a message is %s", later.Message.Status)
 	}
 	w.claimsNothing(t)
 	w.post(t, session, w.result(calls[0]))

@@ -20,8 +20,8 @@ func testTurnLog(t *testing.T, open Open) {
 	})
 }
 
-// testClocksOrderNothing writes the turns of a session as processes do whose
-// clocks are minutes apart, each one's ids before those of the last.
+// testClocksOrderNothing writes the turns of a session as if by processes whose clocks are minutes apart, each with
+// smaller ids than the one before.
 func testClocksOrderNothing(t *testing.T, w *world) {
 	const turns = 4
 	session := w.session(t)
@@ -53,11 +53,11 @@ func testClocksOrderNothing(t *testing.T, w *world) {
 	calls, err := w.store.Calls(w.ctx, w.scope, session, store.CallQuery{Ascending: true, AfterID: callIDs[0]})
 	must(t, "Calls", err)
 	if len(listed) != turns-1 || len(calls) != turns-1 {
-		t.Fatalf("behind the first there are %d turns and %d calls", len(listed), len(calls))
+		t.Fatalf("after the first there are %d turns and %d calls", len(listed), len(calls))
 	}
 	for i := range listed {
 		if listed[i].ID != turnIDs[i+1] || calls[i].ID != callIDs[i+1] {
-			t.Errorf("at place %d stand another turn and call than were made then", i+1)
+			t.Errorf("position %d has a different turn and call than were made then", i+1)
 		}
 	}
 	last := w.post(t, session, w.say("wait"))
@@ -90,7 +90,7 @@ func testTurnPages(t *testing.T, w *world) {
 			for _, turn := range page {
 				got = append(got, turn.ID.String())
 				if diff := cmp.Diff(w.turn(t, turn.ID), turn); diff != "" {
-					t.Errorf("a turn is another in the list than alone (-alone +list):\n%s", diff)
+					t.Errorf("a turn in the list differs from the turn alone (-alone +list):\n%s", diff)
 				}
 			}
 			if len(page) < query.Limit {
@@ -134,7 +134,7 @@ func testCallPages(t *testing.T, w *world) {
 		alone, err := w.store.Call(w.ctx, w.scope, call.ID)
 		must(t, "Call", err)
 		if diff := cmp.Diff(alone, call); diff != "" {
-			t.Errorf("a call is another in the list than alone (-alone +list):\n%s", diff)
+			t.Errorf("a call in the list differs from the call alone (-alone +list):\n%s", diff)
 		}
 		of, err := w.store.Calls(w.ctx, w.scope, id, store.CallQuery{TurnID: turns[i]})
 		must(t, "Calls", err)
@@ -172,5 +172,5 @@ func testCallTexts(t *testing.T, w *world) {
 	_, err = w.store.CallText(w.ctx, w.neighbour(t, "neighbour").scope.WorkspaceID, calls[0].SystemHash)
 	refused(t, "a text of another workspace", err, parley.CodeNotFound)
 	_, err = w.store.CallText(w.ctx, w.scope.WorkspaceID, parley.HashOf([]byte("never sent")))
-	refused(t, "a text that never was", err, parley.CodeNotFound)
+	refused(t, "a text that never existed", err, parley.CodeNotFound)
 }

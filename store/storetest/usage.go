@@ -20,7 +20,7 @@ func testUsage(t *testing.T, open Open) {
 	})
 }
 
-// lately asks for the usage of these minutes.
+// lately asks for the usage of the last minutes.
 func lately(group parley.UsageGroup) store.UsageQuery {
 	now := time.Now()
 	return store.UsageQuery{
@@ -38,7 +38,7 @@ func (w *world) usage(t reporter, query store.UsageQuery) []parley.UsageSum {
 	return sums
 }
 
-// sum is what n exchanges of the world take.
+// sum returns the usage of n exchanges of the world.
 func sum(n int64) parley.UsageSum {
 	return parley.UsageSum{
 		Calls:            n,
@@ -94,7 +94,7 @@ func usageGroups(t *testing.T, w *world) {
 	one := lately(parley.UsageBySession)
 	one.Limit = 1
 	if sums := w.usage(t, one); len(sums) != 1 || sums[0].SessionID != second {
-		t.Errorf("the dearest session alone is %+v", sums)
+		t.Errorf("the most expensive session is %+v", sums)
 	}
 	query := lately("")
 	query.AgentID = other.ID
@@ -135,12 +135,12 @@ func usageUnknown(t *testing.T, w *world) {
 	w.settle(t, claim.Fence, settle)
 	want := []parley.UsageSum{{Calls: 1, Tokens: parley.Tokens{Unknown: 1}, Unpriced: 1}}
 	if diff := cmp.Diff(want, w.usage(t, lately(""))); diff != "" {
-		t.Errorf("of a call that nothing is known of (-want +got):\n%s", diff)
+		t.Errorf("of a call without any figures (-want +got):\n%s", diff)
 	}
 }
 
-// A provider that says it read nothing from its cache gave no hit, in the sums and
-// in the session's own statistics.
+// usageNoHit: a provider that reports no cached tokens counts as no hit, in the sums and in the session's own
+// statistics.
 func usageNoHit(t *testing.T, w *world) {
 	claim := w.started(t, "one")
 	settle := settlement(w.begin(t, claim.Fence, 1), "hello")

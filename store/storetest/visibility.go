@@ -7,14 +7,14 @@ import (
 	"example.org/parley/store"
 )
 
-// seenBy changes who sees a session.
+// seenBy changes the visibility of a session.
 func (w *world) seenBy(t reporter, id parley.ID, visibility parley.Visibility) {
 	t.Helper()
 	_, err := w.store.UpdateSession(w.ctx, w.scope, id, store.SessionChange{Visibility: &visibility})
 	must(t, "UpdateSession", err)
 }
 
-// worksFor is a tool session that an owner made below a session.
+// worksFor returns a tool session that an owner made below a session.
 func (w *world) worksFor(t reporter, parent, owner parley.ID, visibility parley.Visibility) parley.ID {
 	t.Helper()
 	return w.session(t, func(s *parley.Session) {
@@ -22,8 +22,8 @@ func (w *world) worksFor(t reporter, parent, owner parley.ID, visibility parley.
 	})
 }
 
-// childVisibility: a change of who sees a session is one of who sees its tool
-// sessions, and those of others are never shown by it.
+// childVisibility: changing a session's visibility changes that of its tool sessions, but never shows those of other
+// owners.
 func childVisibility(t *testing.T, w *world) {
 	const private, shared = parley.VisibilityPrivate, parley.VisibilityWorkspace
 	parent, calls := w.asking(t, 1)
@@ -54,7 +54,7 @@ func childVisibility(t *testing.T, w *world) {
 	}
 	w.seenBy(t, child, private) // less than its parent may be
 	if got := w.sessionState(t, deepest).Visibility; got != private {
-		t.Errorf("below what became private, a session is %s", got)
+		t.Errorf("below a session that became private, a tool session is %s", got)
 	}
 	visibility := shared
 	_, err := w.store.UpdateSession(w.ctx, w.scope, deepest, store.SessionChange{Visibility: &visibility})
@@ -62,11 +62,10 @@ func childVisibility(t *testing.T, w *world) {
 	made := w.newSession()
 	made.Kind, made.ParentSessionID, made.Visibility = parley.KindTool, child, shared
 	_, err = w.store.EnsureSession(w.ctx, w.scope, store.NewSession{Session: made}, parley.ID{})
-	refused(t, "making one that is seen below a private one", err, parley.CodeConflict)
+	refused(t, "making a visible one below a private one", err, parley.CodeConflict)
 }
 
-// childVisibilityRaces: what a worker opens is seen by whom its parent is seen by when
-// it is opened.
+// childVisibilityRaces: a session that a worker opens has its parent's visibility at that moment.
 func childVisibilityRaces(t *testing.T, w *world) { visibilityWhileChildren(t, w, w) }
 
 func visibilityWhileChildren(t *testing.T, w, other *world) {

@@ -13,19 +13,18 @@ import (
 
 const (
 	longLease = time.Hour        // outlives every test
-	patience  = 20 * time.Second // after which something awaited is missing
+	patience  = 20 * time.Second // limit of every wait
 	modelID   = parley.ModelID("sim/echo")
 )
 
-// reporter is what *testing.T and *rapid.T share.
+// reporter is what *testing.T and *rapid.T have in common.
 type reporter interface {
 	Helper()
 	Fatalf(format string, args ...any)
 	Errorf(format string, args ...any)
 }
 
-// world is a store with one workspace, its owner, an agent and a process that
-// holds a lease.
+// world is a store with one workspace, its owner, an agent and a process with a lease.
 type world struct {
 	ctx     context.Context
 	store   store.Store
@@ -43,7 +42,7 @@ func newWorld(t *testing.T, open Open) *world {
 	return w
 }
 
-// neighbour is another workspace of the same store.
+// neighbour returns another workspace of the same store.
 func (w *world) neighbour(t reporter, name string) *world {
 	t.Helper()
 	other := &world{ctx: w.ctx, store: w.store, process: w.process}
@@ -76,7 +75,7 @@ func must(t reporter, what string, err error) {
 	}
 }
 
-// refused demands an error with a code.
+// refused requires an error with a code.
 func refused(t reporter, what string, err error, want parley.Code) {
 	t.Helper()
 	if got := parley.ErrorCode(err); got != want {
@@ -84,7 +83,7 @@ func refused(t reporter, what string, err error, want parley.Code) {
 	}
 }
 
-// newSession is a session that nobody else would mind.
+// newSession returns a session with nothing special.
 func (w *world) newSession() parley.Session {
 	return parley.Session{
 		ID:          parley.NewID(),
@@ -100,7 +99,7 @@ func (w *world) newSession() parley.Session {
 	}
 }
 
-// session creates one, changed as the test wants it.
+// session creates a session, changed as the test wants it.
 func (w *world) session(t reporter, changes ...func(*parley.Session)) parley.ID {
 	t.Helper()
 	session := w.newSession()
@@ -115,7 +114,7 @@ func (w *world) session(t reporter, changes ...func(*parley.Session)) parley.ID 
 	return session.ID
 }
 
-// say is a user message that starts a turn.
+// say returns a user message that starts a turn.
 func (w *world) say(text string, changes ...func(*store.NewMessage)) store.NewMessage {
 	content, err := parley.EncodeContent(parley.UserContent{Text: text})
 	if err != nil {
@@ -135,7 +134,7 @@ func during(policy parley.During) func(*store.NewMessage) {
 	return func(m *store.NewMessage) { m.During = policy }
 }
 
-// alone makes a message that starts no turn.
+// alone makes a message start no turn.
 func alone(m *store.NewMessage) { m.TurnID = parley.ID{} }
 
 func keyed(key, body string) func(*store.NewMessage) {
@@ -151,7 +150,7 @@ func (w *world) post(t reporter, session parley.ID, message store.NewMessage) st
 	return posted
 }
 
-// claim takes the one session that is ready.
+// claim claims the one ready session.
 func (w *world) claim(t reporter) store.Claim {
 	t.Helper()
 	return w.claimAs(t, w.process)
@@ -167,7 +166,7 @@ func (w *world) claimAs(t reporter, process parley.ID) store.Claim {
 	return claims[0]
 }
 
-// roomy is a process that admits whoever comes.
+// roomy returns an occupancy that admits everybody.
 func roomy() store.Occupancy { return store.Occupancy{Slots: 1 << 20} }
 
 func (w *world) claimsNothing(t reporter) {
@@ -179,7 +178,7 @@ func (w *world) claimsNothing(t reporter) {
 	}
 }
 
-// started is a session whose first turn this process runs.
+// started returns the claim of a session's first turn, run by this process.
 func (w *world) started(t reporter, text string) store.Claim {
 	t.Helper()
 	posted, err := w.store.PostMessage(w.ctx, w.scope, w.session(t), w.say(text), w.process)
@@ -194,7 +193,7 @@ func (w *world) author() parley.Author {
 	return parley.Author{Kind: parley.AuthorAgent, ID: w.agent.ID, Name: w.agent.Name}
 }
 
-// stepBegin describes a call of a step, showing it the given steers.
+// stepBegin describes a call of a step that includes the given steers.
 func (w *world) stepBegin(step, attempt int, steers ...parley.Message) store.StepBegin {
 	system, tools, middleware := "You are "+w.agent.Name+".", []byte(`[]`), []byte(`{"redact":[]}`)
 	begin := store.StepBegin{
@@ -233,7 +232,7 @@ func (w *world) begin(t reporter, fence store.Fence, step int, steers ...parley.
 	if begun.Message.ID != begin.Call.MessageID || begun.Message.Status != parley.MessageStreaming ||
 		begun.Message.Sequence == 0 {
 		t.Fatalf(
-			"BeginStep opened %+v; want the streaming message %s with its place taken",
+			"BeginStep opened %+v; want the streaming message %s with a sequence",
 			begun.Message,
 			begin.Call.MessageID,
 		)
@@ -243,8 +242,8 @@ func (w *world) begin(t reporter, fence store.Fence, step int, steers ...parley.
 
 func tokens(n int64) *int64 { return &n }
 
-// callEnd is a call with usage 10 in, 4 out, 3 cached, 2 written to the cache, at 7
-// nanodollars, of which the cache cost 5.
+// callEnd returns a settled call with usage 10 in, 4 out, 3 cached, 2 written to the cache, at 7 nanodollars, of which
+// the cache cost 5.
 func callEnd(id parley.ID, outcome parley.CallOutcome) store.CallSettled {
 	cost, saved := parley.Money(7), parley.Money(-5)
 	return store.CallSettled{
@@ -278,7 +277,7 @@ func said(message parley.ID, text string) store.BlockSettled {
 	}
 }
 
-// settlement ends a step that said something; change it for other endings.
+// settlement ends a step with some text; change it for other endings.
 func settlement(begin store.StepBegin, text string) store.StepSettle {
 	settle := store.StepSettle{
 		Step:   begin.Call.Step,
@@ -316,7 +315,7 @@ func (w *world) answer(t reporter, claim store.Claim, text string) {
 	}
 }
 
-// exchange is a whole turn in a session.
+// exchange runs a whole turn in a session.
 func (w *world) exchange(t reporter, session parley.ID, question, reply string) store.Posted {
 	t.Helper()
 	posted, err := w.store.PostMessage(w.ctx, w.scope, session, w.say(question), w.process)
@@ -328,14 +327,13 @@ func (w *world) exchange(t reporter, session parley.ID, question, reply string) 
 	return posted
 }
 
-// callTools runs a step that asks for tools named tool1, tool2 …; their ids are
-// returned.
+// callTools runs a step that calls tools named tool1, tool2 …, and returns the calls' ids.
 func (w *world) callTools(t reporter, fence store.Fence, step, n int) []string {
 	t.Helper()
 	return w.callAsking(t, fence, step, n, nil)
 }
 
-// callAsking settles a step with n calls, of which some are asked about.
+// callAsking settles a step with n calls, some of which need approval.
 func (w *world) callAsking(t reporter, fence store.Fence, step, n int, asks map[int]store.Ask) []string {
 	t.Helper()
 	begin := w.begin(t, fence, step)
@@ -355,7 +353,7 @@ func (w *world) callAsking(t reporter, fence store.Fence, step, n int, asks map[
 		})
 		must(t, "OpenBlock", err)
 		if opened.Status != parley.MessageStreaming || opened.Sequence == 0 {
-			t.Fatalf("OpenBlock opened %+v; want a streaming message with its place taken", opened)
+			t.Fatalf("OpenBlock opened %+v; want a streaming message with a sequence", opened)
 		}
 		content, err := parley.EncodeContent(
 			parley.ToolCallContent{ID: id, Name: name, Arguments: json.RawMessage(`{"n":` + strconv.Itoa(i) + `}`)},
@@ -398,7 +396,7 @@ func (w *world) toolSettle(step int, call string) store.ToolSettle {
 	}
 }
 
-// result is a client's answer to a call.
+// result returns a client's answer to a call.
 func (w *world) result(call string) store.NewMessage {
 	return w.say("", func(m *store.NewMessage) {
 		m.Role, m.TurnID, m.ToolCallID, m.Content = parley.RoleToolResult, parley.ID{}, call, toolResult("from outside")
@@ -424,10 +422,10 @@ func (w *world) flush(t reporter, fence store.Fence, message parley.ID, n, offse
 	}
 }
 
-// skipped counts the claims of a flush that nothing was written of.
+// skipped counts the claims of a flush whose versions were not written.
 func skipped(appended store.Appended) int { return len(appended.Fenced) + len(appended.Locked) }
 
-// expire ends a process's lease and lets the sweep take over what it held.
+// expire ends a process's lease and lets a sweep take over its claims.
 func (w *world) expire(t reporter, process parley.ID) {
 	t.Helper()
 	_, err := w.store.RenewLease(w.ctx, process, time.Millisecond)

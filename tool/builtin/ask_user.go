@@ -8,8 +8,7 @@ import (
 	"example.org/parley/tool"
 )
 
-// askUser lets an agent ask the person. The runtime never calls it: the turn
-// waits until somebody posts the result.
+// askUser lets an agent ask a person. The runtime never calls it: the turn waits until somebody posts the result.
 type askUser struct{}
 
 var _ tool.Tool = askUser{}
@@ -35,7 +34,7 @@ func (askUser) Annotations() parley.ToolAnnotations { return parley.ToolAnnotati
 // Source implements tool.Tool.
 func (askUser) Source() string { return sourceName }
 
-// Call implements tool.Tool: there is nobody to ask in here.
+// Call implements tool.Tool. It fails, because there is nobody to ask here.
 func (t askUser) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
 	return tool.JSON(t.answer(ctx, call))
 }
@@ -43,6 +42,6 @@ func (t askUser) Call(ctx context.Context, call tool.Call) (tool.Result, error) 
 func (askUser) answer(context.Context, tool.Call) (json.RawMessage, error) {
 	return nil, parley.Errorf(
 		parley.CodeUnsupported,
-		"ask_user is answered by a person: the runtime has to wait for a tool_result message",
+		"ask_user is answered by a person: the runtime must wait for a tool_result message",
 	)
 }

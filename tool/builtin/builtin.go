@@ -1,6 +1,5 @@
-// Package builtin has Parley's own tools: the time, the files of a session's project directory and
-// nothing outside it, and web search if there is a key for it. It owns no state, and does not
-// decide which agent may use which tool.
+// Package builtin holds Parley's own tools: the time, the files of a session's project directory and nothing outside
+// it, and web search if there is a key for it. It owns no state, and does not decide which agent may use which tool.
 package builtin
 
 import (
@@ -13,7 +12,7 @@ import (
 	"example.org/parley/tool"
 )
 
-// sourceName is what the tools say of who runs them.
+// sourceName is the Source of these tools.
 const sourceName = "builtin"
 
 // Source is a fixed set of tools. It implements tool.Source.
@@ -23,13 +22,11 @@ type Source struct {
 
 var _ tool.Source = Source{}
 
-// Tools are the tools that every server has, for programs that choose projects'
-// directories themselves: those of files work wherever a project lies, but in
-// directories of the system and where secrets usually lie.
+// Tools returns the tools that every server has, for programs that choose projects' directories themselves: the file
+// tools work wherever a project lies, except in directories of the system and places that usually hold secrets.
 func Tools() Source { return ToolsWithin(projectdir.Anywhere()) }
 
-// ToolsWithin are Tools that open only the projects, and the files in them, that a
-// policy lets them.
+// ToolsWithin is Tools limited to the projects, and the files in them, that a policy allows.
 func ToolsWithin(policy *projectdir.Policy) Source {
 	return sourceOf(askUser{}, currentTime{now: time.Now},
 		newListFiles(policy), newReadFile(policy), newSearchFiles(policy), newWriteFile(policy))
@@ -52,13 +49,13 @@ func (s Source) Tool(name string) (tool.Tool, bool) {
 	return nil, false
 }
 
-// Expects implements tool.Source: what is built in is there at once.
+// Expects implements tool.Source: built-in tools are always there.
 func (Source) Expects(string) bool { return false }
 
 // Await implements tool.Source.
 func (Source) Await(context.Context) {}
 
-// Faults implements tool.Source: what is built in can be used.
+// Faults implements tool.Source: built-in tools are always usable.
 func (Source) Faults() []tool.Fault { return nil }
 
 // Tools lists the tools by name.

@@ -40,8 +40,7 @@ type timeAnswer struct {
 	Timezone string `json:"timezone"`
 }
 
-// Call implements tool.Tool. CodeInvalid for arguments that it does not know
-// and for a time zone that does not exist.
+// Call implements tool.Tool. It returns CodeInvalid for unknown arguments and for a time zone that does not exist.
 func (t currentTime) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
 	return tool.JSON(t.answer(ctx, call))
 }
@@ -57,7 +56,7 @@ func (t currentTime) answer(_ context.Context, call tool.Call) (json.RawMessage,
 	if arguments.Timezone != nil && *arguments.Timezone != "" {
 		found, err := time.LoadLocation(*arguments.Timezone)
 		if err != nil || *arguments.Timezone == "Local" {
-			return nil, parley.InvalidField("timezone", "%q is no IANA time zone; write for example Europe/Berlin",
+			return nil, parley.InvalidField("timezone", "%q is not an IANA time zone; write for example Europe/Berlin",
 				parley.Clip(*arguments.Timezone, 64))
 		}
 		zone = found

@@ -15,8 +15,7 @@ import (
 	"example.org/parley/tool"
 )
 
-// project makes a project directory inside another directory, with links that
-// lead out of it.
+// project makes a project directory inside another directory, with links that lead out of it.
 func project(t *testing.T) string {
 	t.Helper()
 	outside := t.TempDir()
@@ -133,8 +132,7 @@ func TestReadFile(t *testing.T) {
 	}
 }
 
-// TestReadFileInPieces: a large file is read whole by following next_line.
-// Grants match arguments by their exact names, so the tools take them by no others.
+// TestNamesOfArgumentsAreExact: grants match arguments by their exact names, so the tools accept no others.
 func TestNamesOfArgumentsAreExact(t *testing.T) {
 	dir := project(t)
 	for _, call := range [][2]string{
@@ -185,7 +183,8 @@ func TestReadFileInPieces(t *testing.T) {
 	}
 }
 
-// TestNothingOutsideTheProject: not by path, link or absolute name, for any tool (symbolic links and .. escape).
+// TestNothingOutsideTheProject: no tool leaves the project by path, link or absolute name (symbolic links and ..
+// escape).
 func TestNothingOutsideTheProject(t *testing.T) {
 	dir := project(t)
 	for _, name := range []string{"../secret.txt", "src/../../secret.txt",
@@ -371,13 +370,12 @@ func TestSearchFiles(t *testing.T) {
 	}
 }
 
-// A rule about a path has to see it: other spellings of the same file are refused,
-// with the one to write.
+// A rule about a path must see it: other spellings of the same file are refused, and the error names the right one.
 func TestPathsHaveOneSpelling(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"./secret/a.txt", "drafts/../secret/a.txt", "secret//a.txt", "secret/./a.txt"} {
 		if name, err := insidePath(text); err == nil {
-			t.Errorf("%q is taken as %q", text, name)
+			t.Errorf("%q is read as %q", text, name)
 		}
 	}
 	for text, want := range map[string]string{"secret/a.txt": "secret/a.txt", "src/": "src", ".": ".", "": "."} {

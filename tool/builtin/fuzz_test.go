@@ -21,8 +21,7 @@ func (s searched) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// FuzzSearchResults: what a search service answers is a result or an error, and so
-// is what a model asks.
+// FuzzSearchResults: every answer of a search service, and every query of a model, gives a result or an error.
 func FuzzSearchResults(f *testing.F) {
 	f.Add(`{"results":[{"title":"a","url":"javascript:x","content":"b","score":1e99}]}`, []byte(`{"query":"a"}`))
 	f.Add(`[`, []byte(`{"query":"","max_results":-1}`))

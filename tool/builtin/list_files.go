@@ -21,10 +21,10 @@ const (
 	maxVisited = 200_000
 )
 
-// errEnough ends a walk that has what it may bring home.
+// errEnough ends a walk that has reached a bound.
 var errEnough = errors.New("builtin: enough")
 
-// listFiles lists what lies in a directory.
+// listFiles lists the contents of a directory.
 type listFiles struct{ inProject }
 
 func newListFiles(policy *projectdir.Policy) tool.Tool {
@@ -53,7 +53,7 @@ func newListFiles(policy *projectdir.Policy) tool.Tool {
 // listing is the result.
 type listing struct {
 	Entries   []listedFile `json:"entries"`
-	Truncated bool         `json:"truncated"` // there is more than is shown
+	Truncated bool         `json:"truncated"` // there are more entries
 }
 
 type listedFile struct {
@@ -106,7 +106,7 @@ func (t listFiles) answer(ctx context.Context, call tool.Call) (json.RawMessage,
 	return json.Marshal(found)
 }
 
-// checkNames refuses a pattern of names that cannot be one.
+// checkNames refuses an invalid pattern of names.
 func checkNames(field, pattern string) error {
 	if _, err := path.Match(pattern, ""); err != nil {
 		return parley.InvalidField(
@@ -118,17 +118,17 @@ func checkNames(field, pattern string) error {
 	return nil
 }
 
-// named reports whether an entry's name fits a checked pattern; "" fits all.
+// named reports whether an entry's name matches a checked pattern; "" matches all.
 func named(entry fs.DirEntry, pattern string) bool {
 	ok, err := path.Match(pattern, entry.Name())
 	return pattern == "" || ok && err == nil
 }
 
-// visitor is told of an entry of a project's directory.
+// visitor is called for an entry of a project's directory.
 type visitor func(tree *projectdir.Tree, at string, entry fs.DirEntry) error
 
-// walk opens the call's project and visits what lies in a directory of it.
-// truncated says that it ended at a bound.
+// walk opens the call's project and visits the contents of one of its directories. truncated says that it ended at a
+// bound.
 func (p inProject) walk(
 	ctx context.Context,
 	call tool.Call,
@@ -140,7 +140,7 @@ func (p inProject) walk(
 	if err != nil {
 		return false, err
 	}
-	defer func() { _ = tree.Close() }() // read only
+	defer func() { _ = tree.Close() }() // opened for reading
 	err = walk(ctx, tree, name, recursive, visit)
 	if errors.Is(err, errEnough) {
 		return true, nil
@@ -148,8 +148,8 @@ func (p inProject) walk(
 	return false, err
 }
 
-// walk visits what lies in a directory of the project, names in order, but what is
-// closed to tools. A link is visited, never followed. errEnough when there is too much.
+// walk visits the contents of a directory of the project in order of names, except what is closed to tools. A link is
+// visited, never followed. It returns errEnough at a bound.
 func walk(ctx context.Context, tree *projectdir.Tree, from string, recursive bool, visit visitor) error {
 	if err := tree.Directory(from); err != nil {
 		return err
@@ -185,7 +185,7 @@ func walk(ctx context.Context, tree *projectdir.Tree, from string, recursive boo
 	})
 }
 
-// shownFile describes an entry; not ok when it is gone.
+// shownFile describes an entry; not ok if it is gone.
 func shownFile(at string, entry fs.DirEntry) (listedFile, bool) {
 	info, err := entry.Info()
 	if err != nil {

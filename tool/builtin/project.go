@@ -16,7 +16,7 @@ import (
 // maxPathBytes bounds a path inside a project.
 const maxPathBytes = 4096
 
-// fixed is what a tool is for good.
+// fixed holds the constant parts of a tool.
 type fixed struct {
 	definition  parley.ToolDefinition
 	annotations parley.ToolAnnotations
@@ -32,9 +32,8 @@ type inProject struct {
 	policy *projectdir.Policy
 }
 
-// open opens the session's project directory, and checks a path in it, which it
-// gives with slashes and relative to the directory. The directory is resolved and
-// checked at each call: what was chosen once may be private now.
+// open opens the session's project directory and checks a path in it, which it returns with slashes and relative to the
+// directory. It resolves and checks the directory at each call, because a directory chosen earlier may be private now.
 func (p inProject) open(call tool.Call, text string) (tree *projectdir.Tree, name string, err error) {
 	if name, err = insidePath(text); err != nil {
 		return nil, "", err
@@ -49,8 +48,8 @@ func (p inProject) open(call tool.Call, text string) (tree *projectdir.Tree, nam
 	return tree, name, err
 }
 
-// insidePath checks a path of a call and gives it in the form of os.Root: with
-// slashes, relative to the project, "." for the project itself.
+// insidePath checks a path of a call and returns it in the form of os.Root: with slashes, relative to the project, "."
+// for the project itself.
 func insidePath(text string) (string, error) {
 	if err := parley.CheckText("path", text, maxPathBytes); err != nil {
 		return "", err
@@ -73,7 +72,7 @@ func insidePath(text string) (string, error) {
 		simple != "" { // a grant about a path sees one spelling of it
 		return "", parley.InvalidField(
 			"path",
-			"%q is a detour: write %q",
+			"%q is not in its shortest form: write %q",
 			parley.Clip(text, 128),
 			parley.Clip(cleaned, 128),
 		)
@@ -81,9 +80,8 @@ func insidePath(text string) (string, error) {
 	return cleaned, nil
 }
 
-// readArguments reads a call's arguments into a struct, strictly: by the very names
-// that grants know them by. The decoder alone would take "Path" for "path", and so past
-// a rule about path.
+// readArguments reads a call's arguments into a struct, strictly: by the exact names that grants use. The decoder alone
+// would accept "Path" for "path", bypassing a rule about path.
 func readArguments(call tool.Call, into any) error {
 	known := map[string]bool{}
 	for i, t := 0, reflect.TypeOf(into).Elem(); i < t.NumField(); i++ {
@@ -109,8 +107,7 @@ func readArguments(call tool.Call, into any) error {
 	return nil
 }
 
-// isText reports whether bytes read as text: UTF-8 without NUL. The end may lie
-// within a rune.
+// isText reports whether bytes are text: UTF-8 without NUL. The end may lie within a rune.
 func isText(data []byte) bool {
 	if bytes.IndexByte(data, 0) >= 0 {
 		return false

@@ -18,7 +18,7 @@ import (
 const (
 	// maxReadBytes bounds the text that one call reads.
 	maxReadBytes = 256 << 10
-	// defaultLines is how many lines are read when none are asked for.
+	// defaultLines is how many lines are read by default.
 	defaultLines = 2000
 )
 
@@ -40,7 +40,7 @@ func newReadFile(policy *projectdir.Policy) tool.Tool {
 	}, policy}}
 }
 
-// fileText is the result: the lines as they stand, and how to read on.
+// fileText is the result: the lines unchanged, and where to continue.
 type fileText struct {
 	Path     string `json:"path"`
 	Text     string `json:"text"`
@@ -145,7 +145,7 @@ func (f *fileText) read(ctx context.Context, reader *bufio.Reader, lines int) er
 	}
 }
 
-// end closes the text at the last whole line that fits.
+// end ends the text at the last whole line that fits.
 func (f *fileText) end(text *strings.Builder, next int, more bool) error {
 	f.Text = text.String()
 	if !isText([]byte(f.Text)) {

@@ -15,12 +15,12 @@ const (
 
 	defaultReadMessages = 20
 	mostReadMessages    = 200
-	maxSessionBytes     = 64 << 10 // of contents that one call reads
+	maxSessionBytes     = 64 << 10 // contents read by one call
 )
 
-// SessionReader shows one session to the agent of another. A store.Store is one.
+// SessionReader shows one session to the agent of another. A store.Store implements it.
 type SessionReader interface {
-	// Readable and AllReadable are those of store.Shares.
+	// Readable and AllReadable are methods of store.Shares.
 	Readable(ctx context.Context, workspaceID, readerID, sessionID parley.ID) (parley.Session, error)
 	AllReadable(ctx context.Context, workspaceID, readerID parley.ID) ([]parley.Session, error)
 	Session(ctx context.Context, scope store.Scope, id parley.ID) (parley.Session, error)
@@ -33,11 +33,11 @@ type SessionReader interface {
 	AppendAudit(ctx context.Context, entries []parley.AuditEntry) error
 }
 
-// Sessions is the tool that reads other sessions.
+// Sessions returns the tool that reads other sessions.
 func Sessions(reader SessionReader) Source { return sourceOf(newReadSession(reader)) }
 
-// readSession reads a session that is shared with the one that calls, or a tool
-// session that this one opened. Everything else is not found.
+// readSession reads a session that is shared with the calling one, or a tool session that the calling one opened. Any
+// other session is not found.
 type readSession struct {
 	fixed
 	reader SessionReader
@@ -64,7 +64,7 @@ func newReadSession(reader SessionReader) tool.Tool {
 	}
 }
 
-// readable is a session that can be read.
+// readable is a session that may be read.
 type readable struct {
 	ID       parley.ID            `json:"session"`
 	Title    string               `json:"title"`
@@ -143,7 +143,7 @@ func (t readSession) answer(ctx context.Context, call tool.Call) (json.RawMessag
 	return json.Marshal(shown(&session, messages, arguments.Last))
 }
 
-// notReadable is the same for what does not exist and what is not shared.
+// notReadable returns the same error for a missing session and for one that is not shared.
 func notReadable() error {
 	return parley.Errorf(
 		parley.CodeNotFound,
@@ -166,8 +166,8 @@ func (t readSession) list(ctx context.Context, call tool.Call) (json.RawMessage,
 	return json.Marshal(answer)
 }
 
-// audited writes down who reads, before anything is read: the owner of the
-// session that calls, through its agent. The turn stands for the request.
+// audited records who reads, before anything is read: the owner of the calling session, through its agent. The turn's
+// id serves as the request's.
 func (t readSession) audited(ctx context.Context, call tool.Call, id parley.ID) error {
 	own, err := t.reader.Session(ctx, store.Scope{WorkspaceID: call.WorkspaceID}, call.SessionID)
 	if err != nil {
@@ -188,8 +188,7 @@ func (t readSession) audited(ctx context.Context, call tool.Call, id parley.ID) 
 	})
 }
 
-// shown turns messages, newest first, into the result: as many as asked for, and
-// as a result may hold.
+// shown turns messages, newest first, into the result: as many as requested, within the bound of a result.
 func shown(session *parley.Session, messages []parley.Message, last int) readMessages {
 	answer := readMessages{readable: readableOf(session), Read: []readMessage{}, Earlier: len(messages) > last}
 	size := 0
@@ -210,7 +209,7 @@ func shown(session *parley.Session, messages []parley.Message, last int) readMes
 				Content:  cutContent(parley.ShortContent(m.Role, m.Content)),
 			},
 		)
-		if size >= maxSessionBytes { // the page may have ended here, and the record not
+		if size >= maxSessionBytes { // the page may have ended here, though the record has not
 			answer.Earlier = answer.Earlier || m.Sequence > 1
 		}
 	}
@@ -218,8 +217,7 @@ func shown(session *parley.Session, messages []parley.Message, last int) readMes
 	return answer
 }
 
-// cutContent bounds one content: one that is too long becomes its beginning, as
-// a string.
+// cutContent bounds one content: a longer one is replaced by its beginning, as a string.
 func cutContent(content json.RawMessage) json.RawMessage {
 	if len(content) <= maxSessionBytes {
 		return content

@@ -12,7 +12,7 @@ import (
 	"example.org/parley/tool"
 )
 
-// library is a store with a session that reads and one that is read.
+// library is a store with a reading session and one to read.
 type library struct {
 	*testing.T
 	store          *sqlite.Store
@@ -123,7 +123,7 @@ func TestReadSessionShowsTheLatest(t *testing.T) {
 	}
 }
 
-// A result stays within its bound, however much was said.
+// A result stays within its bound, however long the messages are.
 func TestReadSessionIsBounded(t *testing.T) {
 	l := newLibrary(t)
 	long := func(n int) string {

@@ -17,11 +17,11 @@ import (
 const (
 	// maxMatches bounds the lines that one call finds.
 	maxMatches = 200
-	// maxSearched bounds the size of a file that is searched.
+	// maxSearched bounds the size of a searched file.
 	maxSearched = 8 << 20
-	// maxLineShown bounds what is shown of a line.
+	// maxLineShown bounds the shown part of a line.
 	maxLineShown = 400
-	// maxLineRead bounds a line that is searched; the rest of a longer one is not.
+	// maxLineRead bounds the searched part of a line.
 	maxLineRead = 64 << 10
 )
 
@@ -55,7 +55,7 @@ func newSearchFiles(policy *projectdir.Policy) tool.Tool {
 // matches is the result.
 type matches struct {
 	Matches   []match `json:"matches"`
-	Truncated bool    `json:"truncated"` // there are more than are shown
+	Truncated bool    `json:"truncated"` // there are more matches
 }
 
 type match struct {
@@ -108,12 +108,11 @@ func (t searchFiles) answer(ctx context.Context, call tool.Call) (json.RawMessag
 	return json.Marshal(found)
 }
 
-// search looks through one file; what is no text, too large or unreadable is
-// passed over.
+// search searches one file; it skips files that are not text, too large or unreadable.
 func (m *matches) search(ctx context.Context, tree *projectdir.Tree, name string, expression *regexp.Regexp) error {
 	file, err := tree.Open(name)
 	if err != nil {
-		return nil // gone meanwhile, or not ours to read
+		return nil // gone meanwhile, or not readable
 	}
 	defer func() { _ = file.Close() }() // read only
 	if info, err := file.Stat(); err != nil || info.Size() > maxSearched {
@@ -123,7 +122,7 @@ func (m *matches) search(ctx context.Context, tree *projectdir.Tree, name string
 	from := len(m.Matches)
 	for line := 1; ; line++ {
 		text, err := reader.ReadSlice('\n')
-		for errors.Is(err, bufio.ErrBufferFull) { // what lies beyond is not searched
+		for errors.Is(err, bufio.ErrBufferFull) { // the rest of a long line is not searched
 			_, err = reader.ReadSlice('\n')
 		}
 		switch {
@@ -144,12 +143,12 @@ func (m *matches) search(ctx context.Context, tree *projectdir.Tree, name string
 		if errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
-			return nil // a file that cannot be read on
+			return nil // an unreadable rest
 		}
 	}
 }
 
-// trimLine takes the end of a line off.
+// trimLine removes the end of a line.
 func trimLine(line []byte) []byte {
 	for len(line) > 0 && (line[len(line)-1] == '\n' || line[len(line)-1] == '\r') {
 		line = line[:len(line)-1]

@@ -25,17 +25,16 @@ const (
 	defaultResults  = 5
 	mostResults     = 20
 	maxQueryBytes   = 1024
-	maxContentBytes = 4096 // shown of one page
+	maxContentBytes = 4096 // shown per page
 )
 
-// WebSearchOptions say whom web_search asks. The key is required.
+// WebSearchOptions configure web_search. The key is required.
 type WebSearchOptions struct {
 	Key     string
-	BaseURL string // "": TavilyURL. Another one may lie in a private network: who runs the server has chosen it
+	BaseURL string // "": TavilyURL. Another may lie in a private network, since the operator chose it
 }
 
-// WebSearch is a source with the one tool web_search. Close it when no call runs
-// any more.
+// WebSearch is a source with the tool web_search. Close it when no calls run any more.
 type WebSearch struct {
 	Source
 	tool webSearch
@@ -49,7 +48,7 @@ type webSearch struct {
 	secret http.Header
 }
 
-// NewWebSearch makes the source; CodeInvalid when the base URL is none.
+// NewWebSearch makes the source; CodeInvalid if the base URL is invalid.
 func NewWebSearch(options WebSearchOptions) (*WebSearch, error) {
 	base := options.BaseURL
 	if base == "" {
@@ -80,7 +79,7 @@ func NewWebSearch(options WebSearchOptions) (*WebSearch, error) {
 	return &WebSearch{Source: sourceOf(tool), tool: tool}, nil
 }
 
-// Close closes the connections that no call uses.
+// Close closes unused connections.
 func (w *WebSearch) Close() { w.tool.client.CloseIdleConnections() }
 
 // webResults is the result.
@@ -139,7 +138,7 @@ func (w webSearch) answer(ctx context.Context, call tool.Call) (json.RawMessage,
 	return json.Marshal(got)
 }
 
-// ask posts to the service and says in words what it refused.
+// ask posts to the service and explains its refusals.
 func (w webSearch) ask(ctx context.Context, body []byte) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url, bytes.NewReader(body))
 	if err != nil {
@@ -158,10 +157,10 @@ func (w webSearch) ask(ctx context.Context, body []byte) ([]byte, error) {
 		}
 		return nil, parley.WrapError(parley.CodeUnavailable, err, "the search service could not be reached")
 	}
-	defer func() { _ = response.Body.Close() }() // read as far as wanted
+	defer func() { _ = response.Body.Close() }() // read as far as needed
 	answer, err := io.ReadAll(io.LimitReader(response.Body, maxSearchBytes+1))
 	if err != nil || len(answer) > maxSearchBytes {
-		return nil, parley.Errorf(parley.CodeUnavailable, "the search service's answer broke off or is too large")
+		return nil, parley.Errorf(parley.CodeUnavailable, "the search service's answer was interrupted or is too large")
 	}
 	switch {
 	case response.StatusCode == http.StatusUnauthorized || response.StatusCode == http.StatusForbidden:

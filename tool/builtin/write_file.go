@@ -9,7 +9,7 @@ import (
 	"example.org/parley/tool"
 )
 
-// writeFile writes a text file, whole.
+// writeFile writes a whole text file.
 type writeFile struct{ inProject }
 
 func newWriteFile(policy *projectdir.Policy) tool.Tool {
@@ -22,7 +22,7 @@ func newWriteFile(policy *projectdir.Policy) tool.Tool {
 				`"text":{"description":"All of the file's text.","type":"string"}},"required":["path","text"],` +
 				`"type":"object"}`),
 		},
-		// Writing the same text again changes nothing, but what stood there is lost.
+		// Writing the same text again changes nothing, but the previous text is lost.
 		parley.ToolAnnotations{Idempotent: true, Destructive: true},
 	}, policy}}
 }
@@ -55,7 +55,7 @@ func (t writeFile) answer(_ context.Context, call tool.Call) (json.RawMessage, e
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = tree.Close() }() // what was written is closed by itself
+	defer func() { _ = tree.Close() }() // written files are closed separately
 	created, err := tree.Replace(name, []byte(*arguments.Text))
 	if err != nil {
 		return nil, err

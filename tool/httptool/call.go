@@ -22,10 +22,10 @@ import (
 	"example.org/parley/tool"
 )
 
-// shownBytes is how much of a failed answer the model is told.
+// shownBytes is how much of a failed answer the model sees.
 const shownBytes = 2048
 
-// endpoint is a tool.
+// endpoint is one HTTP tool.
 type endpoint struct {
 	definition  parley.ToolDefinition
 	annotations parley.ToolAnnotations
@@ -45,16 +45,16 @@ func (e *endpoint) Definition() parley.ToolDefinition   { return e.definition }
 func (e *endpoint) Annotations() parley.ToolAnnotations { return e.annotations }
 func (e *endpoint) Source() string                      { return sourceName }
 
-// answer is the result of a call that went well.
+// answer is the result of a successful call.
 type answer struct {
 	Status int             `json:"status"`
-	Body   json.RawMessage `json:"body"` // JSON as it came, any other text as a string, null for none
+	Body   json.RawMessage `json:"body"` // JSON unchanged, other text as a string, null for none
 }
 
-// Call implements tool.Tool. Arguments that the address does not name go into
-// the query of a GET, HEAD or DELETE and else into a JSON body. An answer beyond
-// 2xx is an error with what the server said; what is no text is a file. The endpoint, and nobody that it
-// redirects to, is told which call it serves, so that it can tell a repetition.
+// Call implements tool.Tool. Arguments that the address does not name go into the query of a GET, HEAD or DELETE, and
+// otherwise into a JSON body. A status outside 2xx is an error with the server's text; an answer that is not text
+// becomes a file. The endpoint, but no host that it redirects to, learns which call it serves, so that it can recognise
+// a repetition.
 func (e *endpoint) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
 	request, err := e.request(ctx, call.Arguments)
 	if err != nil {
@@ -66,7 +66,7 @@ func (e *endpoint) Call(ctx context.Context, call tool.Call) (tool.Result, error
 	if err != nil {
 		return tool.Result{}, e.explain(ctx, err)
 	}
-	defer func() { _ = response.Body.Close() }() // read as far as wanted
+	defer func() { _ = response.Body.Close() }() // read as far as needed
 	body, err := io.ReadAll(io.LimitReader(response.Body, int64(e.maxBytes)+1))
 	switch {
 	case err != nil:
@@ -97,7 +97,7 @@ func (e *endpoint) Call(ctx context.Context, call tool.Call) (tool.Result, error
 	}))
 }
 
-// fileName is the last part of an address that looks like a file's name; "" else.
+// fileName returns the last part of an address if it looks like a file's name; else "".
 func fileName(address *url.URL) string {
 	if name := path.Base(address.Path); strings.Contains(name, ".") && len(name) <= parley.MaxNameBytes {
 		return name
@@ -105,7 +105,7 @@ func fileName(address *url.URL) string {
 	return ""
 }
 
-// bodyOf is the text of an answer's body as JSON.
+// bodyOf returns the text of an answer's body as JSON.
 func bodyOf(contentType, text string) json.RawMessage {
 	if text == "" {
 		return json.RawMessage("null")
@@ -149,9 +149,9 @@ func (e *endpoint) request(ctx context.Context, raw json.RawMessage) (*http.Requ
 		}
 		body = bytes.NewReader(encoded)
 	}
-	request, err := http.NewRequest(e.method, target.String(), body) //nolint:noctx // the caller gives it its context
+	request, err := http.NewRequest(e.method, target.String(), body) //nolint:noctx // the caller adds the context
 	if err != nil {
-		return nil, parley.Errorf(parley.CodeInvalid, "the arguments make no request")
+		return nil, parley.Errorf(parley.CodeInvalid, "the arguments do not make a valid request")
 	}
 	request.Header = e.header.Clone()
 	request.Header.Set("User-Agent", "parley")
@@ -161,8 +161,8 @@ func (e *endpoint) request(ctx context.Context, raw json.RawMessage) (*http.Requ
 	return request, nil
 }
 
-// addQuery adds arguments in the order of their names: a list repeats its name,
-// anything else that is no scalar is sent as JSON.
+// addQuery adds arguments in the order of their names: a list repeats its name, anything else but a scalar is sent as
+// JSON.
 func addQuery(target *url.URL, arguments map[string]json.RawMessage) {
 	query := target.RawQuery
 	add := func(name, value string) {
@@ -195,8 +195,7 @@ func textOf(raw json.RawMessage) string {
 	return text
 }
 
-// explain says what went wrong with a request, without its address, which may
-// hold what only the server's owner should see.
+// explain says what went wrong with a request, without its address, which may contain secrets of the operator.
 func (e *endpoint) explain(ctx context.Context, err error) error {
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {

@@ -6,8 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// FuzzEndpoint: an address of the configuration and arguments of a model make a
-// request to the configured host, or none.
+// FuzzEndpoint: a configured address and a model's arguments make a request to the configured host, or none.
 func FuzzEndpoint(f *testing.F) {
 	f.Add("https://api.example.com/users/{id}?lang={lang}", "POST", []byte(`{"id":"..%2f","lang":["a",1],"x":null}`))
 	f.Add("http://[::1]:80/{a}", "GET", []byte(`{"a":"\u0000","b":{"c":1}}`))
@@ -35,7 +34,7 @@ func FuzzEndpoint(f *testing.F) {
 	})
 }
 
-// FuzzAnswer: what an endpoint answers is JSON to the model, or an error.
+// FuzzAnswer: an endpoint's answer reaches the model as JSON, or is an error.
 func FuzzAnswer(f *testing.F) {
 	f.Add("application/json", `{"a":1}`)
 	f.Add("application/problem+json; charset=x", `{`)

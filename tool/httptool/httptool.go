@@ -19,11 +19,11 @@ import (
 )
 
 const (
-	// DefaultTimeout is what an endpoint gets to answer.
+	// DefaultTimeout is an endpoint's default time to answer.
 	DefaultTimeout = 30 * time.Second
-	// LongestTimeout is the most that it may be given.
+	// LongestTimeout is the largest configurable timeout.
 	LongestTimeout = 10 * time.Minute
-	// DefaultMaxBytes bounds an answer, MostBytes what the bound may be set to.
+	// DefaultMaxBytes bounds an answer; MostBytes bounds that setting.
 	DefaultMaxBytes = 256 << 10
 	MostBytes       = 1 << 20
 
@@ -33,18 +33,18 @@ const (
 
 // Config describes one endpoint.
 type Config struct {
-	Name        string // as agents name it
-	Description string // as the model reads it
+	Name        string // used by agents
+	Description string // shown to the model
 	Method      string // "": GET
 	URL         string // with arguments as {name}, in path and query
 	Header      http.Header
-	Secrets     http.Header     // headers that hold credentials: sent to the URL's own host alone, told to nobody
+	Secrets     http.Header     // headers with credentials: sent only to the URL's own host, and never shown
 	Parameters  json.RawMessage // JSON Schema of the arguments, an object; nil: the URL's arguments, each a string
 	Timeout     time.Duration   // 0: DefaultTimeout
-	MaxBytes    int             // of an answer; 0: DefaultMaxBytes
-	// AllowPrivate lets it reach loopback and private networks.
+	MaxBytes    int             // bound of an answer; 0: DefaultMaxBytes
+	// AllowPrivate permits loopback and private networks.
 	AllowPrivate bool
-	// Annotations say otherwise than its method does what it does to the world.
+	// Annotations replace what the method implies about the tool's effects.
 	Annotations parley.AnnotationsOverride
 }
 
@@ -55,7 +55,7 @@ type Source struct {
 
 var _ tool.Source = (*Source)(nil)
 
-// New makes a Source; CodeInvalid names the tool and the field that breaks a rule.
+// New makes a Source; CodeInvalid names the tool and the invalid field.
 func New(configs []Config) (*Source, error) {
 	source := &Source{}
 	for _, config := range configs {
@@ -96,16 +96,16 @@ func (s *Source) Tools() []tool.Tool {
 	return tools
 }
 
-// Expects reports nothing: an endpoint is known from its configuration.
+// Expects returns false: endpoints are known from their configuration.
 func (*Source) Expects(string) bool { return false }
 
 // Await implements tool.Source.
 func (*Source) Await(context.Context) {}
 
-// Faults implements tool.Source: one that cannot be used is refused at the start.
+// Faults implements tool.Source: New refuses unusable endpoints.
 func (*Source) Faults() []tool.Fault { return nil }
 
-// Close closes the connections that no call uses.
+// Close closes unused connections.
 func (s *Source) Close() {
 	for _, tool := range s.tools {
 		tool.client.CloseIdleConnections()
@@ -166,7 +166,7 @@ func newEndpoint(config Config) (*endpoint, error) {
 	return e, nil
 }
 
-// annotationsOf is what a method does by its definition (RFC 9110, 9.2).
+// annotationsOf returns a method's effects by definition (RFC 9110, 9.2).
 func annotationsOf(method string) parley.ToolAnnotations {
 	switch method {
 	case http.MethodGet, http.MethodHead:
@@ -177,7 +177,7 @@ func annotationsOf(method string) parley.ToolAnnotations {
 	return parley.ToolAnnotations{Destructive: true, OpenWorld: true}
 }
 
-// objectSchema is what Parley itself looks at in a schema.
+// objectSchema is the part of a schema that Parley itself reads.
 type objectSchema struct {
 	Properties map[string]textSchema `json:"properties"`
 	Required   []string              `json:"required,omitempty"`
@@ -188,7 +188,7 @@ type textSchema struct {
 	Type string `json:"type"`
 }
 
-// readSchema takes the schema of the arguments, or makes one of the address.
+// readSchema reads the schema of the arguments, or derives one from the address.
 func (e *endpoint) readSchema(raw json.RawMessage) (err error) {
 	if len(raw) == 0 {
 		made := objectSchema{Type: "object", Properties: map[string]textSchema{}, Required: e.url.names}
@@ -211,7 +211,7 @@ func (e *endpoint) readSchema(raw json.RawMessage) (err error) {
 		if !known[name] {
 			return parley.InvalidField(
 				"parameters",
-				"the URL's argument {%s} is none of the schema's properties",
+				"the URL's argument {%s} is not a property of the schema",
 				parley.Clip(name, maxNameBytes),
 			)
 		}

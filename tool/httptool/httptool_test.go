@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// one makes a source of one tool and gives the tool.
+// one makes a source with one tool and returns the tool.
 func one(t *testing.T, config httptool.Config) tool.Tool {
 	t.Helper()
 	if config.Name == "" {
@@ -166,7 +166,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestPrivateNetworksAreRefused: at once, and where a public address redirects to.
+// TestPrivateNetworksAreRefused: directly, and as the target of a public address's redirect.
 func TestPrivateNetworksAreRefused(t *testing.T) {
 	server := mirror(t)
 	_, err := call(t, one(t, httptool.Config{URL: server.URL + "/"}), `{}`)
@@ -178,19 +178,19 @@ func TestPrivateNetworksAreRefused(t *testing.T) {
 func TestConfigurationsThatCannotWork(t *testing.T) {
 	fine := httptool.Config{Name: "ask", Description: "Asks.", URL: "https://example.com/{id}"}
 	for says, breaks := range map[string]func(*httptool.Config){
-		"name: use":              func(c *httptool.Config) { c.Name = "a b" },
-		"description: is":        func(c *httptool.Config) { c.Description = " " },
-		"method: ":               func(c *httptool.Config) { c.Method = "CONNECT" },
-		"not a server's address": func(c *httptool.Config) { c.URL = "http://:80/" },
-		"is no URL":              func(c *httptool.Config) { c.URL = "example.com" },
-		"write http://":          func(c *httptool.Config) { c.URL = "ftp://example.com/" },
-		"without arguments":      func(c *httptool.Config) { c.URL = "https://{id}.example.com/" },
-		"secret_headers":         func(c *httptool.Config) { c.URL = "https://me:pw@example.com/" },
-		"fragment":               func(c *httptool.Config) { c.URL = "https://example.com/#x" },
-		"written as {name}":      func(c *httptool.Config) { c.URL = "https://example.com/{id" },
-		"a } is missing":         func(c *httptool.Config) { c.URL = "https://example.com/id}" },
-		"type object":            func(c *httptool.Config) { c.Parameters = json.RawMessage(`{"type":"string"}`) },
-		"none of the schema":     func(c *httptool.Config) { c.Parameters = json.RawMessage(`{"type":"object"}`) },
+		"name: use":                    func(c *httptool.Config) { c.Name = "a b" },
+		"description: is":              func(c *httptool.Config) { c.Description = " " },
+		"method: ":                     func(c *httptool.Config) { c.Method = "CONNECT" },
+		"not a server's address":       func(c *httptool.Config) { c.URL = "http://:80/" },
+		"is not a URL":                 func(c *httptool.Config) { c.URL = "example.com" },
+		"write http://":                func(c *httptool.Config) { c.URL = "ftp://example.com/" },
+		"without arguments":            func(c *httptool.Config) { c.URL = "https://{id}.example.com/" },
+		"secret_headers":               func(c *httptool.Config) { c.URL = "https://me:pw@example.com/" },
+		"fragment":                     func(c *httptool.Config) { c.URL = "https://example.com/#x" },
+		"written as {name}":            func(c *httptool.Config) { c.URL = "https://example.com/{id" },
+		"a } is missing":               func(c *httptool.Config) { c.URL = "https://example.com/id}" },
+		"type object":                  func(c *httptool.Config) { c.Parameters = json.RawMessage(`{"type":"string"}`) },
+		"not a property of the schema": func(c *httptool.Config) { c.Parameters = json.RawMessage(`{"type":"object"}`) },
 		"cannot be used": func(c *httptool.Config) {
 			c.Parameters = json.RawMessage(`{"type":"object",` +
 				`"properties":{"id":{"$ref":"https://example.com/schema"}}}`)
@@ -233,8 +233,7 @@ func TestAnnotationsFollowTheMethod(t *testing.T) {
 	}
 }
 
-// An endpoint is told which call it serves, the same for each attempt; whoever it
-// redirects to elsewhere is not.
+// An endpoint learns which call it serves, the same for each attempt; another host that it redirects to does not.
 func TestEndpointsCanTellARepetition(t *testing.T) {
 	names := []string{"Idempotency-Key", "Parley-Call-Id", "Parley-Session-Id", "Traceparent"}
 	told := func(r *http.Request) string {
@@ -267,9 +266,9 @@ func TestEndpointsCanTellARepetition(t *testing.T) {
 	}
 	want := fmt.Sprintf("%s call_1 %s %s", exact.MessageID, exact.SessionID, exact.TraceParent)
 	if len(own) != 2 || own[0] != want || own[1] != want {
-		t.Errorf("the endpoint was told %q, want %q", own, want)
+		t.Errorf("the endpoint got %q, want %q", own, want)
 	}
 	if strings.TrimSpace(elsewhere) != "" {
-		t.Errorf("another host was told %q", elsewhere)
+		t.Errorf("another host got %q", elsewhere)
 	}
 }

@@ -9,8 +9,7 @@ import (
 	"example.org/parley"
 )
 
-// template is a URL with arguments in braces, in its path and query alone: the
-// server that is asked is nobody's to choose but the configuration's.
+// template is a URL with arguments in braces, only in its path and query: the configuration alone chooses the server.
 type template struct {
 	origin *url.URL // scheme and host
 	parts  []part   // path and query
@@ -21,7 +20,7 @@ type template struct {
 type part struct {
 	text  string
 	name  string // of the argument; then text is empty
-	query bool   // it stands behind the "?"
+	query bool   // it follows the "?"
 }
 
 // parseTemplate reads a template such as https://host/users/{id}?lang={lang}.
@@ -30,7 +29,7 @@ func parseTemplate(text string) (template, error) {
 	if authority < 0 {
 		return template{}, parley.InvalidField(
 			"url",
-			"%q is no URL: write one such as https://api.example.com/users/{id}",
+			"%q is not a URL: write one such as https://api.example.com/users/{id}",
 			parley.Clip(text, 128),
 		)
 	}
@@ -49,12 +48,12 @@ func parseTemplate(text string) (template, error) {
 	case origin.User != nil:
 		return template{}, parley.InvalidField(
 			"url",
-			"credentials do not belong into the URL; give them as secret_headers",
+			"credentials do not belong in the URL; give them as secret_headers",
 		)
 	case strings.Contains(text, "#"):
 		return template{}, parley.InvalidField("url", "a fragment is never sent; leave it out")
 	}
-	origin.Host = strings.TrimSuffix(origin.Host, ":") // as requests have it, which are held against it
+	origin.Host = strings.TrimSuffix(origin.Host, ":") // as in requests, which are compared with it
 	t := template{origin: origin}
 	query := false
 	for rest := text[end:]; rest != ""; {
@@ -82,8 +81,7 @@ func parseTemplate(text string) (template, error) {
 	return t, nil
 }
 
-// fill gives the URL for arguments. Each is escaped for its place, and none can
-// climb out of the path that the template means.
+// fill returns the URL for arguments. Each is escaped for its position, and none can escape from the template's path.
 func (t template) fill(arguments map[string]json.RawMessage) (*url.URL, error) {
 	var out strings.Builder
 	out.WriteString(t.origin.String())
@@ -99,14 +97,14 @@ func (t template) fill(arguments map[string]json.RawMessage) (*url.URL, error) {
 		case p.query:
 			out.WriteString(url.QueryEscape(value))
 		case value == "":
-			return nil, parley.InvalidField(p.name, "is empty, and it is a part of the address")
+			return nil, parley.InvalidField(p.name, "is empty, but the address needs it")
 		default:
 			out.WriteString(url.PathEscape(value))
 		}
 	}
 	filled, err := url.Parse(out.String())
 	if err != nil {
-		return nil, parley.InvalidField("url", "the arguments make no URL")
+		return nil, parley.InvalidField("url", "the arguments do not make a valid URL")
 	}
 	for segment := range strings.SplitSeq(filled.Path, "/") {
 		if segment == "." || segment == ".." {
@@ -116,8 +114,7 @@ func (t template) fill(arguments map[string]json.RawMessage) (*url.URL, error) {
 	return filled, nil
 }
 
-// scalar is an argument as text: a string's content, a number or a boolean as
-// they stand. Absent and null are "".
+// scalar returns an argument as text: a string's content, or a number or boolean unchanged. Absent and null become "".
 func scalar(name string, raw json.RawMessage) (string, error) {
 	switch {
 	case len(raw) == 0 || string(raw) == "null":
@@ -127,7 +124,7 @@ func scalar(name string, raw json.RawMessage) (string, error) {
 		err := json.Unmarshal(raw, &text)
 		return text, err
 	case raw[0] == '{' || raw[0] == '[':
-		return "", parley.InvalidField(name, "must be a string, a number or a boolean, for it is a part of the address")
+		return "", parley.InvalidField(name, "must be a string, a number or a boolean, since it is part of the address")
 	}
 	return string(raw), nil
 }

@@ -22,7 +22,7 @@ import (
 	"example.org/parley/tool/mcp"
 )
 
-// logged opens a source with a log that is kept, and waits for its servers.
+// logged opens a source with a captured log, and waits for its servers.
 func logged(t *testing.T, servers ...mcp.Server) (*mcp.Source, *lockedLog) {
 	t.Helper()
 	log := &lockedLog{}
@@ -38,8 +38,8 @@ func logged(t *testing.T, servers ...mcp.Server) (*mcp.Source, *lockedLog) {
 	return source, log
 }
 
-// TestCancelIsTold: a call whose turn is cancelled ends at once, its server is
-// told, and other calls of the same server go on.
+// TestCancelIsTold: a call whose turn is cancelled ends immediately, its server is told, and other calls of the same
+// server continue.
 func TestCancelIsTold(t *testing.T) {
 	t.Parallel()
 	source, log := logged(t, childServer(t, "zoo", "tools"))
@@ -68,8 +68,7 @@ func TestCancelIsTold(t *testing.T) {
 	}
 }
 
-// TestSlowCallCostsItself: the server's own time for calls ends one; a server
-// that still answers is left alone.
+// TestSlowCallCostsItself: the server's own limit of time ends a call; a server that still answers is left alone.
 func TestSlowCallCostsItself(t *testing.T) {
 	t.Parallel()
 	server := childServer(t, "zoo", "tools")
@@ -94,8 +93,8 @@ func TestSlowCallCostsItself(t *testing.T) {
 	}
 }
 
-// TestHungServerIsStartedAnew: one that gives no sign of life after a call that
-// it did not answer is ended, and its tools work again.
+// TestHungServerIsStartedAnew: a server without a sign of life after an unanswered call is ended, and its tools work
+// again.
 func TestHungServerIsStartedAnew(t *testing.T) {
 	t.Parallel()
 	server := childServer(t, "zoo", "tools")
@@ -135,8 +134,8 @@ func TestHungServerIsStartedAnew(t *testing.T) {
 	}
 }
 
-// TestServerThatDiesCostsItsCalls: the tools stay known, calls on their way are
-// told that the effect is unknown, and the next ones find it back.
+// TestServerThatDiesCostsItsCalls: the tools stay known, calls in progress report an unknown effect, and later calls
+// reach the restarted server.
 func TestServerThatDiesCostsItsCalls(t *testing.T) {
 	t.Parallel()
 	source, log := logged(t, childServer(t, "zoo", "tools"), childServer(t, "ark", "tools"))
@@ -182,8 +181,7 @@ func TestManyCallsAtOnce(t *testing.T) {
 	calls.Wait()
 }
 
-// TestProcessesEndWithTheSource, grandchildren too, also those that hold the
-// pipes of their parents.
+// TestProcessesEndWithTheSource: grandchildren end too, even those that hold the pipes of their parents.
 func TestProcessesEndWithTheSource(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "pid")
@@ -223,14 +221,13 @@ func TestProcessesEndWithTheSource(t *testing.T) {
 	}
 }
 
-// gone reports whether a process has ended; an orphan's remains may wait for
-// somebody to collect them.
+// gone reports whether a process has ended; an orphan may remain as a zombie.
 func gone(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err != nil || strings.Contains(string(stat), ") Z ")
 }
 
-// TestProgressIsPassedOn to the call that it is of.
+// TestProgressIsPassedOn: progress reaches the call that it belongs to.
 func TestProgressIsPassedOn(t *testing.T) {
 	t.Parallel()
 	server, heard := newServer(), make(chan struct{})
@@ -241,7 +238,7 @@ func TestProgressIsPassedOn(t *testing.T) {
 			err := r.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{
 				ProgressToken: r.Params.GetProgressToken(), Progress: 1, Total: 2, Message: in.Text,
 			})
-			select { // with the result, it would come too late to be of interest
+			select { // progress must arrive before the result
 			case <-heard:
 			case <-ctx.Done():
 			}

@@ -15,7 +15,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// childMode is the variable by which this test binary runs as a stdio server.
+// childMode is the variable that makes this test binary a stdio server.
 const childMode = "PARLEY_TEST_MCP"
 
 func TestMain(m *testing.M) {
@@ -29,12 +29,12 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// child is a stdio server as the mode wants it.
+// child is a stdio server of the given mode.
 func child(mode string) error {
 	switch mode {
 	case "silent": // neither speaks nor ends when its input does
 		select {}
-	case "deaf": // says it is there and reads nothing more
+	case "deaf": // starts, and reads nothing more
 		fmt.Fprintln(os.Stderr, "the child does not read")
 		time.Sleep(time.Hour)
 	case "garbage":
@@ -63,12 +63,12 @@ type text struct {
 
 type nothing struct{}
 
-// said is a result of one text.
+// said returns a result with one text.
 func said(format string, args ...any) *sdk.CallToolResult {
 	return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: fmt.Sprintf(format, args...)}}}
 }
 
-// newServer is a server with tools of many kinds.
+// newServer returns a server with tools of many kinds.
 func newServer() *sdk.Server {
 	server := sdk.NewServer(&sdk.Implementation{Name: "trial", Version: "1"}, nil)
 	no, yes := false, true

@@ -17,32 +17,31 @@ import (
 	"example.org/parley/tool"
 )
 
-// closeTime is what a connection gets to end in good order, before its transport
-// is ended under it.
+// closeTime is a connection's time to end in good order, before its transport is closed.
 const closeTime = time.Second
 
-// transport is an SDK transport that can be ended whatever happens on it.
+// transport is an SDK transport that can be ended in any state.
 type transport interface {
 	sdk.Transport
 	close()
-	why(err error) error // with what is known of the transport's own end
+	why(err error) error // adds what is known of the transport's own end
 }
 
-// connection is one session with a server, from its handshake to its end. It
-// belongs to the link's goroutine; calls use it from theirs.
+// connection is one session with a server, from its handshake to its end. It belongs to the link's goroutine; calls use
+// it from others.
 type connection struct {
 	session   *sdk.ClientSession
 	transport transport
-	changed   chan struct{} // of one: the server says that its list changed
+	changed   chan struct{} // capacity 1: the server reported a changed list
 
 	mu       sync.Mutex                           // guards all below
-	calls    int                                  // on their way
-	silence  bool                                 // one of them got no answer in its time
-	tokens   int                                  // given out, one for each call
-	progress map[string]func(parley.ToolProgress) // of the calls on their way, by token
+	calls    int                                  // in progress
+	silence  bool                                 // one of them got no answer in time
+	tokens   int                                  // issued, one for each call
+	progress map[string]func(parley.ToolProgress) // of calls in progress, by token
 }
 
-// connect starts or dials the server and shakes hands.
+// connect starts or dials the server and performs the handshake.
 func (l *link) connect(ctx context.Context) (*connection, error) {
 	c := &connection{changed: make(chan struct{}, 1), progress: map[string]func(parley.ToolProgress){}}
 	if l.server.Command != "" {
@@ -68,7 +67,7 @@ func (l *link) connect(ctx context.Context) (*connection, error) {
 		},
 	)
 	client.AddReceivingMiddleware(refuseRoots)
-	// The SDK waits without a bound here and there; the transport's end ends that.
+	// The SDK sometimes waits without a bound; closing the transport ends that.
 	unhook := context.AfterFunc(ctx, c.transport.close)
 	session, err := client.Connect(ctx, c.transport, &sdk.ClientSessionOptions{ProtocolVersion: l.server.Protocol})
 	if !unhook() && err == nil {
@@ -82,8 +81,8 @@ func (l *link) connect(ctx context.Context) (*connection, error) {
 	return c, nil
 }
 
-// refuseRoots answers roots/list as a client without roots does: the connection
-// is one for all workspaces, and no server is told of their directories.
+// refuseRoots answers roots/list like a client without roots: all workspaces share the connection, and no server learns
+// their directories.
 func refuseRoots(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, request sdk.Request) (sdk.Result, error) {
 		if method == "roots/list" {
@@ -98,7 +97,7 @@ func (c *connection) close() {
 	done := make(chan struct{})
 	go func() { // ends with the transport at the latest
 		defer close(done)
-		_ = c.session.Close() // whatever it says, the connection is of no use any more
+		_ = c.session.Close() // the connection is unusable, whatever it returns
 	}()
 	timer := time.NewTimer(closeTime)
 	defer timer.Stop()
@@ -122,7 +121,7 @@ func (l *link) call(ctx context.Context, name string, call tool.Call) (*sdk.Call
 		case err == nil:
 			return result, nil
 		case errors.Is(err, sdk.ErrSessionMissing), errors.Is(err, sdk.ErrConnectionClosed):
-			// The server was started anew, or the connection had ended: it ran nothing.
+			// The server was restarted, or the connection had ended: the call did not run.
 			if again {
 				return nil, l.away(err)
 			}
@@ -154,14 +153,14 @@ func (c *connection) call(ctx context.Context, l *link, name string, call tool.C
 	c.calls--
 	delete(c.progress, token)
 	c.silence = c.silence || errors.Is(ctx.Err(), context.DeadlineExceeded)
-	if c.silence && c.calls == 0 { // nobody else's answer is lost if it is started anew
+	if c.silence && c.calls == 0 { // a restart loses nobody else's answer
 		c.silence = false
 		wakeUp(l.suspect)
 	}
 	return result, err
 }
 
-// The names under which a call's _meta tells a server what Headers tell an endpoint.
+// The names in a call's _meta that correspond to the Headers sent to an endpoint.
 const (
 	metaIdempotencyKey = "parley/idempotency-key"
 	metaCallID         = "parley/call-id"
@@ -169,7 +168,7 @@ const (
 	metaTraceParent    = "traceparent"
 )
 
-// identity adds to a call's _meta which call it is.
+// identity adds the call's identity to its _meta.
 func identity(meta sdk.Meta, call tool.Call) sdk.Meta {
 	headers := call.Headers()
 	for name, header := range map[string]string{
@@ -187,7 +186,7 @@ func identity(meta sdk.Meta, call tool.Call) sdk.Meta {
 	return meta
 }
 
-// hear passes on how far a call has come. Of a call that is over nobody wants to know.
+// hear passes on a call's progress. Progress of a finished call is dropped.
 func (c *connection) hear(notice *sdk.ProgressNotificationParams) {
 	if notice == nil {
 		return
@@ -201,7 +200,7 @@ func (c *connection) hear(notice *sdk.ProgressNotificationParams) {
 	}
 }
 
-// drop takes a connection out of use before its end is noticed.
+// drop retires a connection before its end is noticed.
 func (l *link) drop(c *connection) {
 	l.turn(func() {
 		if l.current == c {
@@ -210,7 +209,7 @@ func (l *link) drop(c *connection) {
 	})
 }
 
-// failed is what a model is told of a call that brought no result.
+// failed returns what a model is told of a call without a result.
 func (l *link) failed(ctx context.Context, err error) error {
 	refusal, refused := refusalOf(err)
 	var slow errSlow
@@ -238,15 +237,14 @@ func (l *link) failed(ctx context.Context, err error) error {
 	)
 }
 
-// The codes by which the SDK itself marks that nothing came back: the client or
-// the server closes, or the transport has refused.
+// The SDK's own codes for calls without an answer: the client or the server is closing, or the transport has refused.
 const (
 	codeClientCloses = -32003
 	codeServerCloses = -32004
 	codeNotSent      = -32005
 )
 
-// refusalOf is the server's own answer in an error; false for an error on the way.
+// refusalOf returns the server's own error; false for an error of the connection.
 func refusalOf(err error) (*jsonrpc.Error, bool) {
 	var refusal *jsonrpc.Error
 	if !errors.As(err, &refusal) {
@@ -259,7 +257,7 @@ func refusalOf(err error) (*jsonrpc.Error, bool) {
 	return refusal, true
 }
 
-// wakeUp leaves a note in a channel of one.
+// wakeUp leaves a token in a channel of capacity 1.
 func wakeUp(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -267,8 +265,8 @@ func wakeUp(c chan<- struct{}) {
 	}
 }
 
-// quiet is a handler that logs everything as debug: what the SDK calls an error
-// is a server's, and the link says what becomes of it.
+// quiet is a handler that logs everything as debug: the SDK's errors concern a server, and the link reports their
+// consequences.
 type quiet struct{ slog.Handler }
 
 // Enabled implements slog.Handler.

@@ -1,4 +1,4 @@
 package mcp
 
-// ToolName is what tests know names by.
+// ToolName exposes toolName to tests.
 func ToolName(server, tool string) string { return toolName(server, tool) }

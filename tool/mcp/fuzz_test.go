@@ -10,8 +10,7 @@ import (
 	"example.org/parley"
 )
 
-// FuzzServer: whatever a server says of a tool, and answers, becomes a tool or a
-// reason, a result or an error.
+// FuzzServer: whatever a server says of a tool, or answers, becomes a tool or a reason, a result or an error.
 func FuzzServer(f *testing.F) {
 	f.Add(
 		[]byte(

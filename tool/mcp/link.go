@@ -14,43 +14,43 @@ import (
 )
 
 const (
-	// The pauses between attempts to connect: the first, and the longest to which
-	// they double. A connection that held for steadyAfter starts over with the first.
+	// The pauses between attempts to connect: the first, and the longest after doubling. A connection that lasted for
+	// steadyAfter starts again with the first.
 	firstPause   = time.Second
 	longestPause = time.Minute
-	// shortestPause lies between attempts also when calls ask for one.
+	// shortestPause is the least time between attempts, even if calls ask for one.
 	shortestPause = 250 * time.Millisecond
 	steadyAfter   = time.Minute
-	// callPatience is how long a call waits for a server that is being connected
-	// to. A call to one whose next attempt is further away brings that forward.
+	// callPatience is how long a call waits for a server being connected. A call to a server whose next attempt is
+	// further away triggers the attempt.
 	callPatience = 10 * time.Second
-	// relistEvery is how often the tools are listed again: not every server tells of changes.
+	// relistEvery is how often the tools are listed again: not every server reports changes.
 	relistEvery = 5 * time.Minute
-	// askTime bounds one list and the sign of life that a silent server is asked for.
+	// askTime bounds one list, and the check whether a silent server still answers.
 	askTime = 5 * time.Second
-	// maxWarned bounds what a link remembers of warnings, each given once.
+	// maxWarned bounds the warnings that a link remembers, each given once.
 	maxWarned = 1024
 )
 
-// link is the connection to one server, made again for as long as it runs.
+// link is the connection to one server, renewed as long as the link runs.
 type link struct {
 	server  Server
 	options Options
 	log     *slog.Logger
-	changed func()        // the tools of this link are others now
+	changed func()        // the tools of this link have changed
 	tried   chan struct{} // closed when the first attempt has ended
-	kick    chan struct{} // of one: try now
-	suspect chan struct{} // of one: a call got no answer, is anybody there
+	kick    chan struct{} // capacity 1: try now
+	suspect chan struct{} // capacity 1: a call got no answer; check the server
 
 	mu       sync.Mutex // guards all below
 	current  *connection
 	trying   bool
-	attempts int           // to connect, with the one on its way
+	attempts int           // to connect, including the current one
 	over     bool          // the link runs no more
 	turned   chan struct{} // closed and replaced when current, trying or over changes
 	trouble  error         // why there is no connection
 	tools    []*remoteTool
-	faults   []tool.Fault // of the tools that were left out of the last list
+	faults   []tool.Fault // of tools left out of the last list
 	had      bool         // tools were listed once
 	warned   map[string]bool
 }
@@ -80,14 +80,14 @@ func (l *link) run(ctx context.Context) {
 			pause = firstPause
 		}
 		wait := pause/2 + rand.N(pause) //nolint:gosec // spreads attempts, keeps no secret
-		l.log.Warn("an MCP server is away; its tools answer with an error until it is back",
+		l.log.Warn("an MCP server is away; its tools return an error until it is back",
 			"error", l.server.redact(err.Error()), "next_attempt_in", wait.Round(time.Millisecond))
 		l.rest(ctx, wait)
 		pause = min(2*pause, longestPause)
 	}
 }
 
-// rest waits for the next attempt, which a call may bring forward.
+// rest waits for the next attempt; a call may end the wait.
 func (l *link) rest(ctx context.Context, wait time.Duration) {
 	least, most := time.NewTimer(min(wait, shortestPause)), time.NewTimer(wait)
 	defer least.Stop()
@@ -104,7 +104,7 @@ func (l *link) rest(ctx context.Context, wait time.Duration) {
 	}
 }
 
-// hold makes a connection and stays until it has ended; it says why it did.
+// hold makes a connection and stays until it has ended; it returns the reason.
 func (l *link) hold(ctx context.Context, tried func()) (err error) {
 	l.turn(func() { l.trying, l.attempts = true, l.attempts+1 })
 	defer func() {
@@ -117,7 +117,7 @@ func (l *link) hold(ctx context.Context, tried func()) (err error) {
 		return causeOf(connecting, err)
 	}
 	defer func() {
-		l.turn(func() { l.current = nil }) // no new call is sent into what is being closed
+		l.turn(func() { l.current = nil }) // send no new call into a closing connection
 		c.close()
 		err = c.transport.why(err)
 	}()
@@ -138,7 +138,7 @@ func (l *link) hold(ctx context.Context, tried func()) (err error) {
 
 var errSilent = errors.New("it does not answer")
 
-// causeOf prefers the reason of a context's end to the error that it led to.
+// causeOf prefers the cause of a context's end to the error that it caused.
 func causeOf(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
@@ -146,7 +146,7 @@ func causeOf(ctx context.Context, err error) error {
 	return err
 }
 
-// watch follows a connection until it ends, is of no use any more, or ctx ends.
+// watch follows a connection until it ends or becomes unusable, or ctx ends.
 func (l *link) watch(ctx context.Context, c *connection) error {
 	ended := make(chan error, 1)
 	go func() { ended <- c.session.Wait() }() // ends when hold closes c
@@ -172,7 +172,7 @@ func (l *link) watch(ctx context.Context, c *connection) error {
 		if err == nil {
 			continue
 		}
-		if refusal, refused := refusalOf(err); refused { // it is there
+		if refusal, refused := refusalOf(err); refused { // the server is alive
 			l.log.Debug("an MCP server refuses a question", "error", l.server.redact(refusal.Message))
 			continue
 		}
@@ -180,7 +180,7 @@ func (l *link) watch(ctx context.Context, c *connection) error {
 	}
 }
 
-// ask puts a question within askTime.
+// ask asks a question within askTime.
 func (l *link) ask(ctx context.Context, question func(context.Context) error) error {
 	ctx, stop := context.WithTimeoutCause(ctx, askTime, errSilent)
 	defer stop()
@@ -199,13 +199,13 @@ func (l *link) turn(change func()) {
 	l.turned = make(chan struct{})
 }
 
-// connected finds the connection, waiting for one that is being made and bringing
-// the next attempt forward. CodeUnavailable when there is none in time.
+// connected returns the connection; it waits for one being made, and triggers the next attempt. It returns
+// CodeUnavailable if there is none in time.
 func (l *link) connected(ctx context.Context) (*connection, error) {
 	patience, stop := context.WithTimeout(ctx, callPatience)
 	defer stop()
 	l.mu.Lock()
-	last := l.attempts // the attempt whose end is waited for
+	last := l.attempts // wait for the end of this attempt
 	if !l.trying {
 		last++
 	}
@@ -230,8 +230,8 @@ func (l *link) connected(ctx context.Context) (*connection, error) {
 	}
 }
 
-// away tells the model that the server cannot be asked. The reason, which may
-// hold paths and addresses, is in the log.
+// away tells the model that the server cannot be reached. The reason, which may contain paths and addresses, is in the
+// log.
 func (l *link) away(trouble error) error {
 	return parley.WrapError(
 		parley.CodeUnavailable,
@@ -243,24 +243,24 @@ func (l *link) away(trouble error) error {
 	)
 }
 
-// source is what the server's tools say of who runs them.
+// source returns the Source of the server's tools.
 func (l *link) source() string { return "mcp/" + l.server.Name }
 
-// listed are the tools of the last list.
+// listed returns the tools of the last list.
 func (l *link) listed() []*remoteTool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.tools
 }
 
-// faulty are the tools that were left out of the last list.
+// faulty returns the tools left out of the last list.
 func (l *link) faulty() []tool.Fault {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.faults
 }
 
-// known reports that the tools were listed once.
+// known reports whether the tools were ever listed.
 func (l *link) known() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

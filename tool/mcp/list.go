@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// MaxServerTools bounds the tools that are taken from one server.
+	// MaxServerTools bounds the tools accepted from one server.
 	MaxServerTools = 512
 	// maxListPages bounds the pages of one list.
 	maxListPages = 64
 )
 
 // relist asks a server for its tools and, when they are others than before, shows
-// the new ones.
+// relist asks a server for its tools and, if they have changed, publishes them.
 func (l *link) relist(ctx context.Context, c *connection) error {
 	given, err := l.list(ctx, c.session)
 	if err != nil {
@@ -57,7 +57,7 @@ func (l *link) list(ctx context.Context, session *sdk.ClientSession) ([]*sdk.Too
 		if len(all) > MaxServerTools {
 			l.warn(
 				"too many",
-				"an MCP server has more tools than are taken; the others are left out",
+				"an MCP server has more tools than are accepted; the others are left out",
 				"taken",
 				MaxServerTools,
 			)
@@ -70,15 +70,15 @@ func (l *link) list(ctx context.Context, session *sdk.ClientSession) ([]*sdk.Too
 	}
 	l.warn(
 		"too many pages",
-		"an MCP server's list of tools does not end; what came so far is taken",
+		"an MCP server's list of tools does not end; the pages so far are used",
 		"pages",
 		maxListPages,
 	)
 	return all, nil
 }
 
-// make reads what a server says of its tools, by name. What cannot be used is
-// left out with a warning, and told with its reason.
+// make reads a server's descriptions of its tools, by name. It leaves out unusable tools with a warning, and reports
+// them with the reason.
 func (l *link) make(given []*sdk.Tool) ([]*remoteTool, []tool.Fault) {
 	made := make([]*remoteTool, 0, len(given))
 	var faults []tool.Fault
@@ -103,7 +103,7 @@ func (l *link) make(given []*sdk.Tool) ([]*remoteTool, []tool.Fault) {
 		if twice {
 			l.warn(
 				"twice "+a.original,
-				"an MCP server lists a tool twice; the first is taken",
+				"an MCP server lists a tool twice; the first is used",
 				"tool",
 				a.definition.Name,
 			)
@@ -113,7 +113,7 @@ func (l *link) make(given []*sdk.Tool) ([]*remoteTool, []tool.Fault) {
 	return made, faults
 }
 
-// equal reports whether nothing of a tool changed.
+// equal reports whether a tool is unchanged.
 func (t *remoteTool) equal(other *remoteTool) bool {
 	return t.original == other.original && t.annotations == other.annotations &&
 		t.definition.Name == other.definition.Name && t.definition.Description == other.definition.Description &&

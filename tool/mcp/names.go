@@ -7,18 +7,17 @@ import (
 )
 
 const (
-	// nameJoint stands between the server's name and the tool's.
+	// nameJoint joins the server's name and the tool's.
 	nameJoint = "__"
-	// maxToolName is the longest name that every provider takes.
+	// maxToolName is the longest name that every provider accepts.
 	maxToolName = 64
-	// nameMark is the length of the hash that tells changed names apart.
+	// nameMark is the length of the hash that distinguishes changed names.
 	nameMark = 8
 )
 
-// toolName is what a server's tool is called here: server__tool. A name that
-// providers do not take is changed, each unfit character to _, cut to its room,
-// and marked with a hash of what it was. So a name depends on its own tool alone:
-// what other tools a server has never changes it, and no two tools share one.
+// toolName returns the name of a server's tool here: server__tool. A name that providers do not accept is changed: each
+// unfit character becomes _, the name is cut to its room, and marked with a hash of the original. So a name depends
+// only on its own tool: a server's other tools never change it, and no two tools share one.
 func toolName(server, tool string) string {
 	whole := server + nameJoint + tool
 	fit := strings.Map(func(r rune) rune {
@@ -35,7 +34,7 @@ func toolName(server, tool string) string {
 	return fit[:min(len(fit), maxToolName-nameMark-1)] + "_" + hex.EncodeToString(sum[:])[:nameMark]
 }
 
-// serverOf is the server's part of a tool's name.
+// serverOf returns the server's part of a tool's name.
 func serverOf(tool string) string {
 	server, _, _ := strings.Cut(tool, nameJoint)
 	return server

@@ -14,7 +14,7 @@ import (
 // MaxMessageBytes bounds one message from a server.
 const MaxMessageBytes = 16 << 20
 
-// process is the transport of a stdio server: a program. It is used for one connection.
+// process is the transport of a stdio server: a program. It serves one connection.
 type process struct {
 	server Server
 	log    *slog.Logger
@@ -39,18 +39,17 @@ func (p *process) Connect(ctx context.Context) (sdk.Connection, error) {
 	return transport.Connect(ctx)
 }
 
-// close ends the process, also with calls on their way. It may be called more
-// than once, and before Connect.
+// close ends the process, even during calls. It may be called more than once, and before Connect.
 func (p *process) close() {
 	p.mu.Lock()
 	running := p.running
 	p.mu.Unlock()
 	if running != nil {
-		_ = running.Close() // pipes that were closed before
+		_ = running.Close() // the pipes may already be closed
 	}
 }
 
-// why adds to an error what the process said last.
+// why adds the process's last output to an error.
 func (p *process) why(err error) error {
 	p.mu.Lock()
 	running := p.running

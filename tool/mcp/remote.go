@@ -14,11 +14,10 @@ import (
 	"example.org/parley/internal/netguard"
 )
 
-// maxStreamRetries bounds how often a broken event stream is asked for again.
+// maxStreamRetries bounds how often a broken event stream is requested again.
 const maxStreamRetries = 3
 
-// remote is the transport of a streamable HTTP server. It is used for one
-// connection.
+// remote is the transport of a streamable HTTP server. It serves one connection.
 type remote struct {
 	client *http.Client
 	url    string
@@ -34,17 +33,17 @@ func newRemote(server Server) (*remote, error) {
 	client := netguard.NewClient(
 		netguard.Options{Origin: origin, Header: server.Headers, AllowPrivate: server.AllowPrivate},
 	)
-	within := client.CheckRedirect
+	checkRedirect := client.CheckRedirect
 	client.CheckRedirect = func(request *http.Request, via []*http.Request) error {
-		// The SDK's session id is as good as a credential, and arguments are the
-		// agent's own affair: neither goes to another host.
+		// The SDK's session id is as good as a credential, and arguments belong to the agent: neither goes to another
+		// host.
 		if request.URL.Scheme != origin.Scheme || request.URL.Host != origin.Host {
 			return fmt.Errorf(
 				"the server redirects to another host, %s; configure that address if it is the right one",
 				request.URL.Host,
 			)
 		}
-		return within(request, via)
+		return checkRedirect(request, via)
 	}
 	alive, end := context.WithCancel(context.Background())
 	client.Transport = &bounded{next: client.Transport, alive: alive}
@@ -94,13 +93,13 @@ func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// errTooLong is what an answer beyond its bound is cut with.
-var errTooLong = errors.New("the server's answer is longer than this client takes")
+// errTooLong ends an answer beyond its bound.
+var errTooLong = errors.New("the server's answer is longer than this client accepts")
 
 // body is an answer with a bound.
 type body struct {
 	io.ReadCloser
-	room    int64 // bytes that may still come; -1: no bound
+	room    int64 // bytes still allowed; -1: no bound
 	release func()
 }
 

@@ -22,7 +22,7 @@ import (
 	"example.org/parley/tool/mcp"
 )
 
-// serve serves a server over streamable HTTP, behind a handler if one is given.
+// serve serves a server over streamable HTTP, behind a handler if given.
 func serve(
 	t *testing.T,
 	server *sdk.Server,
@@ -43,14 +43,14 @@ func serve(
 	return web.URL
 }
 
-// forget ends the sessions that nobody has deleted.
+// forget ends sessions that nobody has deleted.
 func forget(server *sdk.Server) {
 	for session := range server.Sessions() {
 		_ = session.Close()
 	}
 }
 
-// until waits for something that another goroutine brings about.
+// until waits for an effect of another goroutine.
 func until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	deadline := time.After(patience)
@@ -65,8 +65,8 @@ func until(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// TestVersionsOfTheProtocol: the newest that both speak, over HTTP; a changed list
-// is followed in each of them.
+// TestVersionsOfTheProtocol: both sides use the newest common version over HTTP, and each version follows a changed
+// list.
 func TestVersionsOfTheProtocol(t *testing.T) {
 	t.Parallel()
 	for _, version := range []string{"2025-06-18", "2025-11-25", "2026-07-28"} {
@@ -131,8 +131,8 @@ func TestVersionsOfTheProtocol(t *testing.T) {
 	}
 }
 
-// TestPrivateAddressesNeedLeave is failure 56: a URL that leads into private
-// networks is not connected to, and its server is never asked.
+// TestPrivateAddressesNeedLeave is failure 56: a URL that leads into private networks is not connected to, and its
+// server is never contacted.
 func TestPrivateAddressesNeedLeave(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64
@@ -144,12 +144,12 @@ func TestPrivateAddressesNeedLeave(t *testing.T) {
 		t.Errorf("a loopback address was asked %d times and offers %v", asked.Load(), names(source))
 	}
 	if source := open(t, mcp.Server{Name: "web", URL: url, AllowPrivate: true}); len(source.Tools()) == 0 {
-		t.Error("leave was given, and there are no tools")
+		t.Error("private addresses are allowed, but there are no tools")
 	}
 }
 
-// TestCredentialsStayWithTheirHost is failure 56: headers go with every request
-// to the server, and a redirect to another host is not followed.
+// TestCredentialsStayWithTheirHost is failure 56: headers go with every request to the server, and a redirect to
+// another host is not followed.
 func TestCredentialsStayWithTheirHost(t *testing.T) {
 	t.Parallel()
 	var elsewhere, without atomic.Int64
@@ -199,7 +199,7 @@ func TestCredentialsStayWithTheirHost(t *testing.T) {
 	}
 }
 
-// TestAnswersAreBounded: an answer that does not end costs its call, not memory.
+// TestAnswersAreBounded: an endless answer costs its call, not memory.
 func TestAnswersAreBounded(t *testing.T) {
 	t.Parallel()
 	var flood atomic.Bool
@@ -239,7 +239,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	})
 }
 
-// TestServerThatWasStartedAnew forgets its sessions: not even a call is lost.
+// TestServerThatWasStartedAnew: a restarted server forgets its sessions, but not even a call is lost.
 func TestServerThatWasStartedAnew(t *testing.T) {
 	t.Parallel()
 	var handler atomic.Pointer[http.Handler]
@@ -261,13 +261,13 @@ func TestServerThatWasStartedAnew(t *testing.T) {
 	}
 }
 
-// TestWhatServersAskOfTheirClient is refused in words of the protocol, and never hangs.
+// TestWhatServersAskOfTheirClient: requests of servers are refused as the protocol prescribes, and never hang.
 func TestWhatServersAskOfTheirClient(t *testing.T) {
 	t.Parallel()
 	server := newServer()
 	for name, ask := range map[string]func(context.Context, *sdk.ServerSession) error{
 		"roots": func(ctx context.Context, s *sdk.ServerSession) error {
-			_, err := s.ListRoots(ctx, nil) //nolint:staticcheck // servers of today ask
+			_, err := s.ListRoots(ctx, nil) //nolint:staticcheck // present servers still ask
 			return err
 		},
 		"sampling": func(ctx context.Context, s *sdk.ServerSession) error {
@@ -302,7 +302,7 @@ func TestWhatServersAskOfTheirClient(t *testing.T) {
 	}
 }
 
-// TestListsAreBounded: pages are followed, to an end.
+// TestListsAreBounded: pages are followed up to a bound.
 func TestListsAreBounded(t *testing.T) {
 	t.Parallel()
 	server := sdk.NewServer(&sdk.Implementation{Name: "many", Version: "1"}, &sdk.ServerOptions{PageSize: 50})
@@ -315,12 +315,12 @@ func TestListsAreBounded(t *testing.T) {
 	}
 	source := open(t, mcp.Server{Name: "web", URL: serve(t, server, nil, nil), AllowPrivate: true})
 	if got := len(source.Tools()); got != mcp.MaxServerTools {
-		t.Errorf("%d tools are taken", got)
+		t.Errorf("%d tools are accepted", got)
 	}
 }
 
-// TestSchemas: one that cannot be read or is beyond a bound takes its tool along,
-// with a reason that is told; what it refers to elsewhere is never fetched.
+// TestSchemas: a schema that cannot be read or exceeds a bound removes its tool, with a reported reason; external
+// references are never fetched.
 func TestSchemas(t *testing.T) {
 	t.Parallel()
 	var fetched atomic.Int64
@@ -371,7 +371,7 @@ func TestSchemas(t *testing.T) {
 		"s__deep": "nests deeper", "s__self": "refers to itself",
 	} {
 		if !strings.HasPrefix(faults[name], "mcp/s: ") || !strings.Contains(faults[name], part) {
-			t.Errorf("of %s it is told %q", name, faults[name])
+			t.Errorf("the reason for %s is %q", name, faults[name])
 		}
 	}
 	for _, c := range []struct {
@@ -407,8 +407,7 @@ func mustQuote(t *testing.T, text string) string {
 	return string(raw)
 }
 
-// A server is told which call it serves: in _meta over every transport, in headers
-// over HTTP too.
+// A server learns which call it serves: in _meta over every transport, and in headers over HTTP.
 func TestServersCanTellARepetition(t *testing.T) {
 	t.Parallel()
 	var header atomic.Pointer[http.Header]

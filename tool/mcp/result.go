@@ -15,10 +15,9 @@ import (
 	"example.org/parley/tool"
 )
 
-// content gives a result the form in which the record has it: a text alone is a string;
-// structured content, alone or beside a text that only repeats it, is that JSON; anything
-// else is pieces in the server's order, behind them the structured content where it says
-// something else. The error is what the tool itself reports.
+// content converts a result to the form of the record: a single text becomes a string; structured content, alone or
+// beside a text that only repeats it, becomes that JSON; anything else becomes pieces in the server's order, followed
+// by structured content that adds to them. The error is the one reported by the tool.
 func content(result *sdk.CallToolResult) (tool.Result, error) {
 	if result.IsError {
 		return tool.Result{}, parley.Errorf(parley.CodeConflict, "%s", failureText(result))
@@ -31,7 +30,7 @@ func content(result *sdk.CallToolResult) (tool.Result, error) {
 		case len(texts) == 1 && len(pieces) == 1 && repeats(texts[0], structured):
 			var compact bytes.Buffer
 			if err := json.Compact(&compact, []byte(texts[0])); err == nil {
-				return tool.Result{JSON: compact.Bytes()}, nil // the server's own digits
+				return tool.Result{JSON: compact.Bytes()}, nil // with the server's own notation of numbers
 			}
 		case wraps(structured, texts):
 			structured = nil
@@ -71,7 +70,7 @@ func repeats(text string, structured any) bool {
 	return json.Unmarshal([]byte(text), &said) == nil && reflect.DeepEqual(said, plain(structured))
 }
 
-// plain is JSON of a server's library as encoding/json reads it.
+// plain returns JSON from the SDK in the types of encoding/json.
 func plain(structured any) any {
 	raw, err := json.Marshal(structured)
 	if err != nil {
@@ -84,7 +83,7 @@ func plain(structured any) any {
 	return read
 }
 
-// only is the value of an object's only member: servers wrap what is no object.
+// only returns the value of an object's only member: servers wrap values that are not objects.
 func only(structured any) (any, bool) {
 	object, ok := plain(structured).(map[string]any)
 	if !ok || len(object) != 1 {
@@ -96,8 +95,7 @@ func only(structured any) (any, bool) {
 	return nil, false
 }
 
-// wraps reports whether a structured result is nothing but a wrapping of texts: of one, or
-// of a list of them.
+// wraps reports whether a structured result only wraps texts: one, or a list of them.
 func wraps(structured any, texts []string) bool {
 	value, ok := only(structured)
 	if !ok || len(texts) == 0 {
@@ -109,8 +107,8 @@ func wraps(structured any, texts []string) bool {
 	return len(texts) == 1 && value == any(texts[0])
 }
 
-// spelledOut reports whether texts are the JSON of a structured result: of all of it, of
-// what it wraps, or of each item of the list that it wraps.
+// spelledOut reports whether texts are the JSON of a structured result: of all of it, of the value that it wraps, or of
+// each item of a wrapped list.
 func spelledOut(structured any, texts []string) bool {
 	value, wrapped := only(structured)
 	if len(texts) == 1 && (repeats(texts[0], structured) || wrapped && repeats(texts[0], value)) {
@@ -131,7 +129,7 @@ func spelledOut(structured any, texts []string) bool {
 	return true
 }
 
-// failureText is what a failed tool says.
+// failureText returns the text of a failed tool.
 func failureText(result *sdk.CallToolResult) string {
 	if texts := textsIn(piecesOf(result.Content)); len(texts) > 0 {
 		return strings.Join(texts, "\n")
@@ -198,10 +196,10 @@ func piecesOf(contents []sdk.Content) []tool.Piece {
 // titleBytes leaves room for the mark of a cut.
 const titleBytes = parley.MaxTitleBytes - len("…")
 
-// withoutNUL replaces the one character that no database stores.
+// withoutNUL replaces the one character that neither database stores.
 func withoutNUL(text string) string { return strings.ReplaceAll(text, "\x00", "\uFFFD") }
 
-// withoutNULs does it in all of a decoded JSON value.
+// withoutNULs does so in a whole decoded JSON value.
 func withoutNULs(value any) any {
 	switch v := value.(type) {
 	case string:

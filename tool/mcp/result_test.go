@@ -13,7 +13,7 @@ import (
 	"example.org/parley/tool/mcp"
 )
 
-// TestResults: what a model reads of what a server answers.
+// TestResults: what a model reads of a server's answers.
 func TestResults(t *testing.T) {
 	t.Parallel()
 	size := int64(12)
@@ -118,17 +118,16 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// TestNames: every name is one that providers take, says its server, and is no
-// other tool's.
+// TestNames: every name is accepted by providers, contains its server, and is unique.
 func TestNames(t *testing.T) {
 	t.Parallel()
-	for tool, want := range map[string]string{ // for ever: agents name them
+	for tool, want := range map[string]string{ // these never change: agents use them
 		"read_file": "fs__read_file", "a.b": "fs__a_b_77f1ecd1", "": "fs___7d39bcb4",
 		"ünï": "fs___n__4a588769", strings.Repeat("x",
 			70): "fs__xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx_b60befb4",
 	} {
 		if got := mcp.ToolName("fs", tool); got != want {
-			t.Errorf("%q is called %s; want %s", tool, got, want)
+			t.Errorf("%q is named %s; want %s", tool, got, want)
 		}
 	}
 	fit := regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
@@ -141,10 +140,10 @@ func TestNames(t *testing.T) {
 		for _, tool := range tools {
 			name := mcp.ToolName(server, tool)
 			if !fit.MatchString(name) || !strings.HasPrefix(name, server+"__") {
-				t.Fatalf("%q of %q is called %q", tool, server, name)
+				t.Fatalf("%q of %q is named %q", tool, server, name)
 			}
 			if other, taken := seen[name]; taken {
-				t.Fatalf("%q and %q are both called %q", tool, other, name)
+				t.Fatalf("%q and %q are both named %q", tool, other, name)
 			}
 			seen[name] = tool
 		}

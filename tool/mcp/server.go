@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// DefaultConnectTime is what a server gets from its start to its first list of
-	// tools: package runners fetch the server first.
+	// DefaultConnectTime is a server's time from its start to its first list of tools: package runners download the
+	// server first.
 	DefaultConnectTime = 60 * time.Second
 	// longestTime bounds the configured times.
 	longestTime = time.Hour
@@ -33,25 +33,24 @@ type Server struct {
 	Name string
 
 	Command     string   // of a stdio server; found in PATH unless it is a path
-	Args        []string // of Command
-	Environment []string // KEY=value, all that the process gets
+	Args        []string // arguments of Command
+	Environment []string // KEY=value; the process gets nothing else
 
 	URL          string      // of a streamable HTTP server
-	Headers      http.Header // sent to the URL's origin and nowhere else; secrets stand here
+	Headers      http.Header // sent only to the URL's origin; may contain secrets
 	AllowPrivate bool        // the URL may lead to private and loopback addresses
 
 	ConnectTime time.Duration // 0: DefaultConnectTime
-	CallTime    time.Duration // of one tool call; 0: what the caller gives it
+	CallTime    time.Duration // per tool call; 0: the caller's limit
 	Protocol    string        // the newest version offered; "": the SDK's newest
 
-	// instead of what the server says, by the server's own names; "*" for all others
+	// replace what the server says, by the server's own names of tools; "*" for all others
 	Tools map[string]parley.AnnotationsOverride
 }
 
 var serverName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_-]*$`)
 
-// Check reports what in the configuration cannot work. CodeInvalid; no argument,
-// header or variable is repeated.
+// Check reports an invalid configuration as CodeInvalid. It repeats no argument, header or variable.
 func (s Server) Check() error {
 	invalid := func(format string, args ...any) error {
 		return parley.InvalidField("mcp", "server "+quoted(s.Name)+": "+format, args...)
@@ -85,8 +84,8 @@ func (s Server) Check() error {
 	return nil
 }
 
-// annotations are what the server says of a tool, with what the configuration
-// says over it. A read-only tool destroys nothing, unless that is configured.
+// annotations returns what the server says of a tool, with the configuration's replacements. A read-only tool destroys
+// nothing, unless configured otherwise.
 func (s Server) annotations(given *sdk.Tool) parley.ToolAnnotations {
 	over, ok := s.Tools[given.Name]
 	if !ok {
@@ -104,7 +103,7 @@ func (s Server) connectTime() time.Duration {
 	return s.ConnectTime
 }
 
-// secrets are the values that no log may show.
+// secrets returns the values that no log may show.
 func (s Server) secrets() (values []string) {
 	for _, entry := range s.Environment {
 		if name, value, _ := strings.Cut(entry, "="); !slices.Contains(plainVariables, name) {
@@ -112,15 +111,15 @@ func (s Server) secrets() (values []string) {
 		}
 	}
 	if parsed, err := url.Parse(s.URL); err == nil {
-		values = append(values, parsed.RequestURI()) // some hosts put a key there
+		values = append(values, parsed.RequestURI()) // some hosts expect a key there
 	}
 	return values
 }
 
-// shortestSecret is not redacted below: true or /mcp would be found everywhere.
+// shortestSecret is the length below which nothing is redacted: "true" or "/mcp" would match everywhere.
 const shortestSecret = 6
 
-// redact takes configured secrets out of a text for the log.
+// redact removes configured secrets from a text for the log.
 func (s Server) redact(text string) string {
 	text = netguard.Redact(text, s.Headers)
 	for _, secret := range s.secrets() {
@@ -131,7 +130,7 @@ func (s Server) redact(text string) string {
 	return strings.ToValidUTF8(text, "\uFFFD")
 }
 
-// plainVariables are no secrets, and words of them stand in many a line.
+// plainVariables are not secrets, and their values occur in many lines.
 var plainVariables = []string{ //nolint:gochecknoglobals // never written
 	"PATH",
 	"HOME",
@@ -146,8 +145,8 @@ var plainVariables = []string{ //nolint:gochecknoglobals // never written
 	"USER",
 }
 
-// BaseEnvironment is what every stdio server gets of this process's environment:
-// what programs need to run, and no credentials.
+// BaseEnvironment returns the part of this process's environment that every stdio server gets: what programs need to
+// run, and no credentials.
 func BaseEnvironment(env func(string) string) (entries []string) {
 	for _, name := range plainVariables {
 		if value := env(name); value != "" {

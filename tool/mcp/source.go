@@ -12,32 +12,30 @@ import (
 	"example.org/parley/tool"
 )
 
-// Options are what all links share.
+// Options apply to all links.
 type Options struct {
 	Version string       // of the program, told to servers
 	Log     *slog.Logger // nil: slog.Default()
 }
 
-// Source is the tools of all configured servers. It implements
-// tool.Source and is safe for concurrent use.
+// Source provides the tools of all configured servers. It implements tool.Source and is safe for concurrent use.
 type Source struct {
 	links []*link // by name
 	stop  context.CancelFunc
 	runs  sync.WaitGroup
 
-	mu    sync.Mutex // guards the making of shown
+	mu    sync.Mutex // serialises changes of shown
 	shown atomic.Pointer[catalogue]
 }
 
-// catalogue is one state of the tools, never written again.
+// catalogue is one immutable state of the tools.
 type catalogue struct {
 	tools  []tool.Tool // by name
 	byName map[string]tool.Tool
 }
 
-// Open begins to connect to the servers and returns at once: their tools appear
-// when they have answered. CodeInvalid for servers that cannot work. The links
-// run until Close.
+// Open starts connecting to the servers and returns immediately: their tools appear once they have answered. It returns
+// CodeInvalid for servers that cannot work. The links run until Close.
 func Open(servers []Server, options Options) (*Source, error) {
 	if len(servers) > maxServers {
 		return nil, parley.InvalidField("mcp", "at most %d servers", maxServers)
@@ -66,14 +64,13 @@ func Open(servers []Server, options Options) (*Source, error) {
 	return s, nil
 }
 
-// Close ends all connections and the processes behind them. Calls on their way
-// end with an error.
+// Close ends all connections and their processes. Calls in progress end with an error.
 func (s *Source) Close() {
 	s.stop()
 	s.runs.Wait()
 }
 
-// show makes a new catalogue after the tools of a link have changed.
+// show publishes a new catalogue after a link's tools have changed.
 func (s *Source) show() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,11 +93,10 @@ func (s *Source) Tool(name string) (tool.Tool, bool) {
 	return tool, ok
 }
 
-// Tools lists the tools of all servers by name. A server that was there keeps its
-// tools while it is away.
+// Tools lists the tools of all servers by name. A server that is away keeps its tools.
 func (s *Source) Tools() []tool.Tool { return slices.Clone(s.shown.Load().tools) }
 
-// Faults lists the tools that servers offer and that cannot be used, by name.
+// Faults lists unusable tools offered by servers, by name.
 func (s *Source) Faults() []tool.Fault {
 	var all []tool.Fault
 	for _, l := range s.links {
@@ -110,8 +106,7 @@ func (s *Source) Faults() []tool.Fault {
 	return all
 }
 
-// Expects reports whether the name belongs to a configured server whose tools are
-// not known yet.
+// Expects reports whether the name belongs to a configured server whose tools are still unknown.
 func (s *Source) Expects(name string) bool {
 	l := s.link(serverOf(name))
 	return l != nil && !l.known()

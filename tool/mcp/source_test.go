@@ -17,10 +17,10 @@ import (
 	"example.org/parley/tool/mcp"
 )
 
-// patience bounds what a test waits for; nothing should need it.
+// patience bounds the waits of the tests; only a failing test reaches it.
 const patience = 30 * time.Second
 
-// childServer is this binary as a stdio server.
+// childServer returns this binary as a stdio server.
 func childServer(t *testing.T, name, mode string) mcp.Server {
 	t.Helper()
 	self, err := os.Executable()
@@ -51,7 +51,7 @@ func open(t *testing.T, servers ...mcp.Server) *mcp.Source {
 	return source
 }
 
-// names are what a source shows.
+// names returns the names of a source's tools.
 func names(source *mcp.Source) (all []string) {
 	for _, tool := range source.Tools() {
 		all = append(all, tool.Definition().Name)
@@ -59,7 +59,7 @@ func names(source *mcp.Source) (all []string) {
 	return all
 }
 
-// call calls a tool and answers its result, or its error's text.
+// call calls a tool and returns its result, or its error's text.
 func call(ctx context.Context, t *testing.T, source *mcp.Source, name, arguments string) (result string, err error) {
 	t.Helper()
 	one, ok := source.Tool(name)
@@ -105,8 +105,7 @@ func TestToolsOfAStdioServer(t *testing.T) {
 	}
 }
 
-// TestAnnotations: what a server does not say is what the protocol assumes, and
-// the configuration has the last word.
+// TestAnnotations: the protocol's defaults replace what a server leaves out, and the configuration has the last word.
 func TestAnnotations(t *testing.T) {
 	t.Parallel()
 	server := childServer(t, "zoo", "tools")
@@ -128,7 +127,7 @@ func TestAnnotations(t *testing.T) {
 	}
 }
 
-// TestEnvironmentIsNotInherited: credentials of this process stay here.
+// TestEnvironmentIsNotInherited: credentials of this process are not passed on.
 func TestEnvironmentIsNotInherited(t *testing.T) {
 	t.Parallel()
 	source := open(t, childServer(t, "zoo", "tools"))
@@ -138,9 +137,8 @@ func TestEnvironmentIsNotInherited(t *testing.T) {
 	}
 }
 
-// TestBrokenServersCostOnlyThemselves is failures 33 and 59 for tools: servers
-// that cannot be started, say nothing, say nonsense or die leave the others as
-// they are, and end with the source.
+// TestBrokenServersCostOnlyThemselves is failures 33 and 59 for tools: servers that cannot be started, stay silent,
+// send nonsense or die do not affect the others, and end with the source.
 func TestBrokenServersCostOnlyThemselves(t *testing.T) {
 	t.Parallel()
 	var broken []mcp.Server
@@ -169,7 +167,7 @@ func TestBrokenServersCostOnlyThemselves(t *testing.T) {
 	for _, server := range broken {
 		if !source.Expects(server.Name+"__anything") || source.Expects("zoo__anything") ||
 			source.Expects("other__tool") {
-			t.Errorf("%s: what is expected is wrong", server.Name)
+			t.Errorf("%s: Expects is wrong", server.Name)
 		}
 	}
 	text := log.String()
@@ -184,7 +182,7 @@ func TestBrokenServersCostOnlyThemselves(t *testing.T) {
 	}
 }
 
-// lockedLog keeps a log.
+// lockedLog collects a log.
 type lockedLog struct {
 	mu   sync.Mutex // guards text
 	text strings.Builder

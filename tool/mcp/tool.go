@@ -18,14 +18,14 @@ import (
 const (
 	// MaxSchemaBytes bounds a tool's input schema; a tool with a larger one is left out.
 	MaxSchemaBytes = schema.MaxBytes
-	// maxDescriptionBytes bounds a description, which is cut there.
+	// maxDescriptionBytes bounds a description, which is cut at the bound.
 	maxDescriptionBytes = 8 << 10
 )
 
-// noArguments is the schema of a tool that names none.
+// noArguments is the schema of a tool without arguments.
 var noArguments = json.RawMessage(`{"properties":{},"type":"object"}`) //nolint:gochecknoglobals // never written
 
-// tool is one tool of a server. It stays as it is: a changed list has new ones.
+// remoteTool is one tool of a server. It is immutable: a changed list has new ones.
 type remoteTool struct {
 	link        *link
 	original    string // the server's name for it
@@ -36,9 +36,8 @@ type remoteTool struct {
 
 var _ tool.Tool = (*remoteTool)(nil)
 
-// newTool reads what a server says of a tool. An error says why it is left out: a
-// schema that cannot be read here among the reasons, since nothing could be checked
-// against it.
+// newTool reads a server's description of a tool. Its error says why the tool is left out, for example because its
+// schema cannot be read here and arguments could not be checked.
 func newTool(l *link, given *sdk.Tool) (made *remoteTool, err error) {
 	raw := noArguments
 	if given.InputSchema != nil {
@@ -53,7 +52,7 @@ func newTool(l *link, given *sdk.Tool) (made *remoteTool, err error) {
 		return nil, errors.New("its input schema is not an object")
 	}
 	if err := parley.CheckJSONBounds(raw); err != nil {
-		return nil, fmt.Errorf("its input schema cannot be kept: %w", err)
+		return nil, fmt.Errorf("its input schema cannot be stored: %w", err)
 	}
 	made = &remoteTool{
 		link: l, original: given.Name,
@@ -70,7 +69,7 @@ func newTool(l *link, given *sdk.Tool) (made *remoteTool, err error) {
 	return made, nil
 }
 
-// describe is the server's description, else its title.
+// describe returns the server's description, else its title.
 func describe(given *sdk.Tool) string {
 	switch {
 	case given.Description != "":
@@ -83,8 +82,7 @@ func describe(given *sdk.Tool) string {
 	return ""
 }
 
-// annotate applies the protocol's defaults: a tool that says nothing may destroy
-// and reaches out.
+// annotate applies the protocol's defaults: a tool without annotations may destroy and reaches out.
 func annotate(given *sdk.ToolAnnotations) parley.ToolAnnotations {
 	a := parley.ToolAnnotations{Destructive: true, OpenWorld: true}
 	if given == nil {
@@ -108,9 +106,8 @@ func (t *remoteTool) Annotations() parley.ToolAnnotations { return t.annotations
 // Source implements tool.Tool.
 func (t *remoteTool) Source() string { return t.link.source() }
 
-// Call implements tool.Tool. CodeInvalid for arguments that do not fit the
-// schema: nothing was sent; CodeUnavailable when the server is away; an error
-// that the tool itself reports is its text.
+// Call implements tool.Tool. It returns CodeInvalid, without sending anything, for arguments that do not fit the
+// schema, and CodeUnavailable if the server is away; for an error reported by the tool it returns its text.
 func (t *remoteTool) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
 	if err := t.check(ctx, call.Arguments); err != nil {
 		return tool.Result{}, err
@@ -127,15 +124,15 @@ func (t *remoteTool) Call(ctx context.Context, call tool.Call) (tool.Result, err
 	return content(result)
 }
 
-// errSlow is the end of a call by the server's own time.
+// errSlow ends a call at the server's own limit of time.
 type errSlow struct{ limit time.Duration }
 
-// Error is for the model.
+// Error returns the text for the model.
 func (e errSlow) Error() string {
 	return fmt.Sprintf("The tool did not answer within %s. Whether it took effect is unknown.", e.limit)
 }
 
-// check holds arguments against the schema.
+// check validates arguments against the schema.
 func (t *remoteTool) check(ctx context.Context, arguments json.RawMessage) error {
 	wrong, err := t.schema.Check(ctx, arguments)
 	if err != nil {

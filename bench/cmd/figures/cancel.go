@@ -16,7 +16,7 @@ import (
 	"example.org/parley/bench"
 )
 
-// The load of the cancel figure: streams that run beside, and turns cancelled.
+// The load of the cancel figure: background streams, and cancelled turns.
 const (
 	besideCancels = 128
 	besideTokens  = 200
@@ -25,8 +25,8 @@ const (
 	cancelled     = 400 // per round
 )
 
-// cancelFigures: from a cancel's request to the end of the stream that another
-// connection reads, while streams of 5 ms per token run beside it.
+// cancelFigures measures from a cancel's request to the end of the stream that another connection reads, while streams
+// of 5 ms per token run.
 func cancelFigures(ctx context.Context, l *lab, out io.Writer) error {
 	var medians, worst []time.Duration
 	for range l.rounds {
@@ -47,7 +47,7 @@ func cancelFigures(ctx context.Context, l *lab, out io.Writer) error {
 	return nil
 }
 
-// cancels is one round on a fresh server.
+// cancels runs one round on a fresh server.
 func (l *lab) cancels(ctx context.Context) ([]time.Duration, error) {
 	server, err := l.start(ctx)
 	if err != nil {
@@ -71,9 +71,8 @@ func (l *lab) cancels(ctx context.Context) ([]time.Duration, error) {
 	return took, errors.Join(err, stop(), server.end())
 }
 
-// streamsBeside keeps streams running until stop, and returns once all of them do.
-// They begin one after the other over the time that a turn takes, so that at every
-// moment some turns begin, some end and most stream.
+// streamsBeside keeps streams running until stop, and returns once all of them run. They begin one after the other over
+// the time of a turn, so that at every moment some turns begin, some end and most stream.
 func (p *parleyRun) streamsBeside(ctx context.Context) (stop func() error, err error) {
 	target, err := p.turns(ctx, "beside", besideCancels)
 	if err != nil {
@@ -135,8 +134,7 @@ func (p *parleyRun) cancelMany(ctx context.Context) (took []time.Duration, faile
 	return took, failed
 }
 
-// cancelOne begins a turn, cancels it at its first delta, and reads its stream to
-// the end.
+// cancelOne begins a turn, cancels it at its first delta, and reads its stream to the end.
 func (p *parleyRun) cancelOne(ctx context.Context, session string) (time.Duration, error) {
 	request, err := http.NewRequestWithContext(
 		ctx,
@@ -153,7 +151,7 @@ func (p *parleyRun) cancelOne(ctx context.Context, session string) (time.Duratio
 	if err != nil {
 		return 0, err
 	}
-	defer response.Body.Close() //nolint:errcheck // it was read to its end
+	defer response.Body.Close() //nolint:errcheck // already read to its end
 	var asked time.Time
 	answered := make(chan error, 1)
 	for lines := bufio.NewScanner(response.Body); lines.Scan(); {
@@ -168,5 +166,5 @@ func (p *parleyRun) cancelOne(ctx context.Context, session string) (time.Duratio
 			return took, <-answered
 		}
 	}
-	return 0, errors.New("a stream ended without telling of its cancel")
+	return 0, errors.New("a stream ended without an event for its cancel")
 }

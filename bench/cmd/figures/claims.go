@@ -13,7 +13,7 @@ import (
 	"example.org/parley/store"
 )
 
-// The sizes between which a claim's cost may not grow, and what is claimed.
+// The sizes between which a claim's cost must not grow, and the number of claims.
 const (
 	fewSessions    = 100
 	manySessions   = 1_000_000
@@ -21,7 +21,7 @@ const (
 	claimWorkspace = "claims"
 )
 
-// claimFigures: what a claim costs in a small database and in a large one.
+// claimFigures measures a claim's cost in a small database and in a large one.
 func claimFigures(ctx context.Context, l *lab, out io.Writer) error {
 	var cost []time.Duration
 	for _, sessions := range []int{fewSessions, manySessions} {
@@ -94,7 +94,7 @@ func (l *lab) claimCost(ctx context.Context, sessions int) (_ time.Duration, err
 	return medianOf(took), nil
 }
 
-// idleSessions fills the database with sessions that have nothing to do.
+// idleSessions fills the database with idle sessions.
 func (l *lab) idleSessions(ctx context.Context, workspace, agent parley.ID, count int) error {
 	database := fmt.Sprintf("bench_%d", l.databases)
 	return l.postgres.Run(
@@ -118,7 +118,7 @@ func (l *lab) idleSessions(ctx context.Context, workspace, agent parley.ID, coun
 	)
 }
 
-// readyTurns makes turns that nobody has claimed.
+// readyTurns makes unclaimed turns.
 func readyTurns(ctx context.Context, db store.Turns, workspace, agent parley.ID) error {
 	content, err := parley.EncodeContent(parley.UserContent{Text: prompt})
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"example.org/parley/bench"
 )
 
-// clusterFigures: several processes as one: streams from any of them, turns that
-// change hands, and what watchers hold.
+// clusterFigures measures several processes together: streams from any of them, turns that change hands, and the memory
+// of watchers.
 func clusterFigures(ctx context.Context, l *lab, out io.Writer) error {
 	for _, figure := range []func(context.Context, *lab, io.Writer) error{elsewhereFigure, killFigure, drainFigure,
 		fleetWatchersFigure} {
@@ -26,19 +26,19 @@ func clusterFigures(ctx context.Context, l *lab, out io.Writer) error {
 	return nil
 }
 
-// stream is an event stream as it comes in.
+// stream is an incoming event stream.
 type stream struct {
 	conn net.Conn
 	seen chan sight
 }
 
-// sight is a frame's type and when its first line had arrived.
+// sight is a frame's type and the time at which its first line arrived.
 type sight struct {
 	event string
 	at    time.Time
 }
 
-// open watches a session through a process. The reading ends with close.
+// open watches a session through a process. close ends the reading.
 func (p *parleyRun) open(ctx context.Context, session string) (*stream, error) {
 	conn, err := watch(ctx, p.addr, session)
 	if err != nil {
@@ -61,7 +61,7 @@ func (p *parleyRun) open(ctx context.Context, session string) (*stream, error) {
 	return s, nil
 }
 
-// next is when the next frame of a type came.
+// next returns when the next frame of a type arrived.
 func (s *stream) next(event string) (time.Time, error) {
 	overdue := time.NewTimer(time.Minute)
 	defer overdue.Stop()
@@ -93,8 +93,7 @@ func (p *parleyRun) post(ctx context.Context, session string) error {
 	)
 }
 
-// elsewhereFigure: the first token of a turn on one process, watched there and
-// through another one.
+// elsewhereFigure measures the first token of a turn on one process, watched there and through another one.
 func elsewhereFigure(ctx context.Context, l *lab, out io.Writer) error {
 	f, err := l.fleet(ctx, 2)
 	if err != nil {
@@ -136,7 +135,7 @@ func elsewhereFigure(ctx context.Context, l *lab, out io.Writer) error {
 				return err
 			}
 		}
-		if round > 0 { // the first announces its watchers' interest
+		if round > 0 { // the first round announces its watchers' interest
 			late = append(late, first[1].Sub(first[0]))
 		}
 	}
@@ -149,11 +148,11 @@ func elsewhereFigure(ctx context.Context, l *lab, out io.Writer) error {
 	return errors.Join(here.close(), there.close(), f.end())
 }
 
-// The turn that changes hands streams for longer than anybody waits.
+// The turn that changes hands streams for longer than any wait.
 const longTokens = 6000
 
-// takenOver runs a long turn on the first of two processes, ends that process in
-// some way, and returns how long it took until the second one had the turn.
+// takenOver runs a long turn on the first of two processes, ends that process in the given way, and returns how long it
+// took until the second one had the turn.
 func (l *lab) takenOver(ctx context.Context, end func(*parleyRun) error, settings ...string) (time.Duration, error) {
 	f, err := l.fleet(ctx, 2, settings...)
 	if err != nil {
@@ -197,7 +196,7 @@ func (l *lab) takenOver(ctx context.Context, end func(*parleyRun) error, setting
 	return again.Sub(ended), errors.Join(watching.close(), f.end())
 }
 
-// killFigure: from the end of a process to its turn's new start elsewhere.
+// killFigure measures from the end of a process to its turn's restart elsewhere.
 func killFigure(ctx context.Context, l *lab, out io.Writer) error {
 	var took []time.Duration
 	for range l.rounds {
@@ -211,7 +210,7 @@ func killFigure(ctx context.Context, l *lab, out io.Writer) error {
 	return nil
 }
 
-// drainFigure: the same from SIGTERM, when turns are not to be finished first.
+// drainFigure measures the same from SIGTERM, without finishing turns first.
 func drainFigure(ctx context.Context, l *lab, out io.Writer) error {
 	var took []time.Duration
 	for range l.rounds {
@@ -225,7 +224,7 @@ func drainFigure(ctx context.Context, l *lab, out io.Writer) error {
 	return nil
 }
 
-// fleetWatchersFigure: ten thousand idle watchers over three processes.
+// fleetWatchersFigure measures ten thousand idle watchers on three processes.
 func fleetWatchersFigure(ctx context.Context, l *lab, out io.Writer) error {
 	const watchers = 9999
 	f, err := l.fleet(ctx, 3)
@@ -266,7 +265,7 @@ func fleetWatchersFigure(ctx context.Context, l *lab, out io.Writer) error {
 	return f.end()
 }
 
-// memory is what all processes hold.
+// memory returns the memory of all processes.
 func (f fleet) memory() (sum int64, err error) {
 	for _, server := range f {
 		now, _, err := server.Memory()

@@ -13,19 +13,19 @@ import (
 	"example.org/parley/bench"
 )
 
-// The turns of the part compaction. The context of the last of them comes to
-// compactionLimit with its own message, before its first call.
+// The turns of the part compaction. The last of them reaches compactionLimit with its own message, before its first
+// call.
 const (
 	compactionTurns = 10
 	compactionLimit = 2*compactionTurns - 1
-	compactionPairs = 40 // of sessions, in each round
+	compactionPairs = 40 // pairs of sessions per round
 
-	compactionBound = 30 * time.Second // of one summary
+	compactionBound = 30 * time.Second // for one summary
 	compactionLook  = 5 * time.Millisecond
 )
 
-// compactionFigures: the first token of the turn that has a summary written, beside
-// the same turn of a session whose limit is far away.
+// compactionFigures compares the first token of a turn that triggers a summary with that of the same turn in a session
+// far from its limit.
 func compactionFigures(ctx context.Context, l *lab, out io.Writer) (err error) {
 	server, err := l.start(ctx)
 	if err != nil {
@@ -76,8 +76,8 @@ func compactionFigures(ctx context.Context, l *lab, out io.Writer) (err error) {
 	return nil
 }
 
-// lastFirst is the time to the first token of the last of compactionTurns turns of a
-// new session. What was to come of its compaction has when it returns.
+// lastFirst returns the time to the first token of the last of compactionTurns turns of a new session. Its compaction
+// has ended when it returns.
 func (p *parleyRun) lastFirst(ctx context.Context, agent string, want parley.CompactionState) (time.Duration, error) {
 	session, err := p.session(ctx, agent)
 	if err != nil {

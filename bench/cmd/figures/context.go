@@ -15,10 +15,10 @@ import (
 	"example.org/parley/store"
 )
 
-// contextSizes are the lengths of the sessions that requests are built of.
+// contextSizes are the lengths of the measured sessions.
 var contextSizes = []int{1_000, 10_000, 100_000} //nolint:gochecknoglobals // never written
 
-// contextViews are what a request shows of them.
+// contextViews are the policies of the measured requests.
 var contextViews = []struct { //nolint:gochecknoglobals // never written
 	name   string
 	policy parley.Policy
@@ -29,8 +29,8 @@ var contextViews = []struct { //nolint:gochecknoglobals // never written
 	{"all, in 4,000 tokens", parley.Policy{Kind: parley.PolicyAll}, windows.Budget{Tokens: 4000}},
 }
 
-// contextFigures: making a request of a session, up to its encoding: the window
-// read and chosen as for each step, and the messages put together.
+// contextFigures measures building a session's request, up to its encoding: the window is read and chosen as for each
+// step, and the messages are assembled.
 func contextFigures(ctx context.Context, l *lab, out io.Writer) error {
 	took := map[string]map[int]time.Duration{}
 	for _, messages := range contextSizes {
@@ -61,7 +61,7 @@ func contextFigures(ctx context.Context, l *lab, out io.Writer) error {
 	return nil
 }
 
-// contextOf measures a session of so many messages in a store of its own.
+// contextOf measures a session with the given number of messages in a store of its own.
 func contextOf(ctx context.Context, dir string, messages, rounds int) (took map[string]time.Duration, err error) {
 	db, err := sqlite.Open(ctx, dir, sqlite.Options{})
 	if err != nil {
@@ -159,7 +159,7 @@ func longRecord(ctx context.Context, db *sqlite.Store, messages int) (parley.Ses
 			failures <- nil
 		}()
 	}
-	go func() { // ends when all is handed out or the writers have gone
+	go func() { // ends when all messages are handed out or the writers have ended
 		defer close(work)
 		for range messages {
 			select {

@@ -12,16 +12,16 @@ import (
 	"example.org/parley/bench"
 )
 
-// The load of the death figure: so many turns of two seconds each.
+// The load of the death figure: this many turns of two seconds each.
 const (
 	deathTurns  = 1024
 	deathTokens = 20
 	deathPace   = 100 * time.Millisecond
-	deathBound  = 3 * time.Minute // after which it is given up
+	deathBound  = 3 * time.Minute // when to give up
 )
 
-// deathFigures: how long it takes another process to settle what a process ran that was
-// killed. Its turns are suspected, and 64 of them run at once.
+// deathFigures measures how long another process takes to settle the turns of a killed one. These turns are suspected,
+// and 64 of them run at once.
 func deathFigures(ctx context.Context, l *lab, out io.Writer) error {
 	var all []time.Duration
 	for range l.rounds {
@@ -42,14 +42,14 @@ func deathFigures(ctx context.Context, l *lab, out io.Writer) error {
 	return nil
 }
 
-// death is one round over a fresh database. The process that is killed has a provider
-// that never answers, so that all of its turns run when it dies.
+// death runs one round over a fresh database. The killed process has a provider that never answers, so that all of its
+// turns are running when it dies.
 func (l *lab) death(ctx context.Context) (time.Duration, error) {
 	url, err := l.database(ctx)
 	if err != nil {
 		return 0, err
 	}
-	silent, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0") // nobody accepts: who connects waits
+	silent, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0") // nobody accepts, so connections hang
 	if err != nil {
 		return 0, err
 	}

@@ -21,14 +21,14 @@ import (
 // The loads under which one workspace may not delay another.
 const (
 	fairSlots   = 64
-	fairCrowd   = 10_000 // turns that wait, of 2 s each
+	fairCrowd   = 10_000 // waiting turns of 2 s each
 	fairLong    = 64     // turns of ten minutes, which hold every slot
 	fairTries   = 20     // first turns of the other workspace
 	fairWriters = 32
 )
 
-// fairFigures: how long the turn of one workspace waits for its first token while
-// another workspace has far more to do than there are slots.
+// fairFigures measures how long a workspace's turn waits for its first token while another workspace has far more to do
+// than there are slots.
 func fairFigures(ctx context.Context, l *lab, out io.Writer) error {
 	for _, database := range []string{"SQLite", "PostgreSQL"} {
 		for _, beside := range []crowd{
@@ -43,7 +43,7 @@ func fairFigures(ctx context.Context, l *lab, out io.Writer) error {
 	return nil
 }
 
-// crowd is what one workspace has to do.
+// crowd is the work of one workspace.
 type crowd struct {
 	name  string
 	turns int
@@ -96,8 +96,7 @@ func (l *lab) fair(ctx context.Context, out io.Writer, database string, load cro
 	return server.end()
 }
 
-// tenant is the server as the admin of a workspace of its own, with an agent of a
-// model.
+// tenant returns the server as seen by the admin of a new workspace, with an agent for a model.
 func (p *parleyRun) tenant(ctx context.Context, workspace, model string) (*parleyRun, error) {
 	token, err := os.ReadFile(filepath.Join(p.dir, "token"))
 	if err != nil {
@@ -119,7 +118,7 @@ func (p *parleyRun) tenant(ctx context.Context, workspace, model string) (*parle
 	return &admin, admin.agent(ctx, "bench", "openai/"+model, `{"kind":"single"}`)
 }
 
-// crowd posts so many turns, each to a session of its own.
+// crowd posts the given number of turns, each to a session of its own.
 func (p *parleyRun) crowd(ctx context.Context, turns int) error {
 	var mu sync.Mutex // guards failed
 	var failed error
@@ -146,8 +145,7 @@ func (p *parleyRun) crowd(ctx context.Context, turns int) error {
 	return failed
 }
 
-// firstTurns are the times to the first token of turns in new sessions, one after
-// the other, sorted.
+// firstTurns returns the times to the first token of turns in new sessions, one after the other, sorted.
 func (p *parleyRun) firstTurns(ctx context.Context) (took []time.Duration, err error) {
 	for range fairTries {
 		one, err := p.firstTurn(ctx)
@@ -180,7 +178,7 @@ func (p *parleyRun) firstTurn(ctx context.Context) (took time.Duration, err erro
 	if err != nil {
 		return 0, err
 	}
-	defer response.Body.Close() //nolint:errcheck // it was read to its end
+	defer response.Body.Close() //nolint:errcheck // already read to its end
 	lines := bufio.NewScanner(response.Body)
 	for lines.Scan() {
 		if took == 0 && bytes.HasPrefix(lines.Bytes(), []byte("event: step.generat")) {

@@ -14,9 +14,8 @@ import (
 	"example.org/parley/internal/pgtest"
 )
 
-// database makes a new database in the run's own PostgreSQL server, which keeps
-// what a real one keeps: fsync and full page writes. The server is started with
-// the first and ended with the lab.
+// database makes a new database in the run's own PostgreSQL server, which keeps production settings: fsync and full
+// page writes. The server starts with the first database and ends with the lab.
 func (l *lab) database(ctx context.Context) (url string, err error) {
 	if l.postgres == nil {
 		if l.postgres, err = pgtest.Start(
@@ -31,8 +30,7 @@ func (l *lab) database(ctx context.Context) (url string, err error) {
 	return l.postgres.URL(pgtest.Owner, name), err
 }
 
-// postgresCPU is the time that all processes of the PostgreSQL server have used,
-// those that ended included.
+// postgresCPU returns the CPU time of all processes of the PostgreSQL server, including those that have ended.
 func (l *lab) postgresCPU() (time.Duration, error) {
 	raw, err := os.ReadFile(filepath.Join(l.postgres.Dir(), "data", "postmaster.pid"))
 	if err != nil {
@@ -46,7 +44,7 @@ func (l *lab) postgresCPU() (time.Duration, error) {
 	return bench.FamilyCPU(pid)
 }
 
-// fleet is some processes over one database.
+// fleet is several processes over one database.
 type fleet []*parleyRun
 
 // fleet starts processes over a new database.
@@ -66,7 +64,7 @@ func (l *lab) fleet(ctx context.Context, processes int, settings ...string) (fle
 	return f, nil
 }
 
-// CPU is what all processes have used.
+// CPU returns the CPU time of all processes.
 func (f fleet) CPU() (sum time.Duration, err error) {
 	for _, server := range f {
 		used, err := server.CPU()
@@ -86,7 +84,7 @@ func (f fleet) end() error {
 	return errors.Join(errs...)
 }
 
-// turns is the fleet as a target: each client keeps to one process.
+// turns returns the fleet as a target: each client keeps to one process.
 func (f fleet) turns(ctx context.Context, agent string, clients int) (bench.Target, error) {
 	target, err := f[0].turns(ctx, agent, clients)
 	if err != nil {

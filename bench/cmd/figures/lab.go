@@ -18,21 +18,20 @@ import (
 	"example.org/parley/internal/pgtest"
 )
 
-// lab is the machinery of a run: provider and proxy stay up, Parley is started
-// afresh by each part.
+// lab is the machinery of a run: provider and proxy stay up, and each part starts Parley afresh.
 type lab struct {
 	rounds   int
 	dir      string
 	ownDir   bool
 	self     string
 	parley   string
-	before   string // an earlier build, to compare with; "" for none
+	before   string // an earlier build to compare with; "" for none
 	provider *bench.Process
 	proxy    *bench.Process
 
 	postgres  *pgtest.Cluster // nil until a part needs it
-	messages  int             // that searches are measured among
-	databases int             // made in it
+	messages  int             // number of messages to search
+	databases int             // number of databases made
 }
 
 func newLab(ctx context.Context, rounds int, dir, binary string) (*lab, error) {
@@ -50,7 +49,7 @@ func newLab(ctx context.Context, rounds int, dir, binary string) (*lab, error) {
 	if binary == "" {
 		l.parley = filepath.Join(l.dir, "parley")
 		build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", l.parley, "./cmd/parley")
-		build.Env = append(os.Environ(), "CGO_ENABLED=0") // as it is shipped
+		build.Env = append(os.Environ(), "CGO_ENABLED=0") // as released
 		build.Stderr = os.Stderr
 		if err := build.Run(); err != nil {
 			return nil, closing(err, l)
@@ -100,8 +99,7 @@ func (l *lab) start(ctx context.Context, settings ...string) (*parleyRun, error)
 	return l.startIn(ctx, dir, settings...)
 }
 
-// startIn starts a server on a data directory. Settings are variables of its
-// environment.
+// startIn starts a server on a data directory. Settings are variables of its environment.
 func (l *lab) startIn(ctx context.Context, dir string, settings ...string) (*parleyRun, error) {
 	env := append(
 		[]string{
@@ -183,8 +181,7 @@ func (p *parleyRun) session(ctx context.Context, agent string) (string, error) {
 
 const prompt = "Please write two hundred words about the sea."
 
-// turns is Parley as a target: each client posts to a session of its own and
-// reads its turn's stream to the end.
+// turns returns Parley as a target: each client posts to a session of its own and reads its turn's stream to the end.
 func (p *parleyRun) turns(ctx context.Context, agent string, clients int) (bench.Target, error) {
 	sessions := make([]string, clients)
 	for i := range sessions {
@@ -198,7 +195,7 @@ func (p *parleyRun) turns(ctx context.Context, agent string, clients int) (bench
 
 func (p *parleyRun) turnsIn(sessions []string) bench.Target {
 	body := fmt.Appendf(nil, `{"role":"user","content":{"text":%q}}`, prompt)
-	// A client that is scheduled late finds the whole text in step.generated.
+	// A client scheduled late finds the whole text in step.generated.
 	return bench.Target{
 		Name:  "parley",
 		Addrs: []string{p.addr},
@@ -209,7 +206,7 @@ func (p *parleyRun) turnsIn(sessions []string) bench.Target {
 	}
 }
 
-// completions is the provider, directly or behind the proxy, as a target.
+// completions returns the provider, directly or behind the proxy, as a target.
 func completions(name, addr, model string) bench.Target {
 	body := fmt.Appendf(
 		nil,

@@ -45,9 +45,8 @@ func (p *parleyRun) seed(ctx context.Context, session string, count int) error {
 	return errors.Join(errs...)
 }
 
-// pages reads a session's messages, newest first, and returns how long it took.
-// It looks for the cursor and counts the rows, and decodes nothing: a client's
-// work is not the server's.
+// pages reads a session's messages, newest first, and returns how long that took. It looks for the cursor and counts
+// the rows without decoding: a client's work is not the server's.
 func (p *parleyRun) pages(ctx context.Context, session string, limit, atMost int) (time.Duration, int, error) {
 	began := time.Now()
 	rows, cursor := 0, ""
@@ -80,7 +79,7 @@ func (p *parleyRun) pages(ctx context.Context, session string, limit, atMost int
 	return time.Since(began), rows, nil
 }
 
-// longRow is what is measured of one session.
+// longRow holds one session's measurements.
 type longRow struct{ page, all, first time.Duration }
 
 func (l *lab) longSession(ctx context.Context, server *parleyRun, session string, messages int) (longRow, error) {
@@ -113,7 +112,7 @@ func (l *lab) longSession(ctx context.Context, server *parleyRun, session string
 	return longRow{medianOf(page), medianOf(all), medianOf(first)}, nil
 }
 
-// longFigures: sessions of 10,000 and of 100,000 messages beside an empty one.
+// longFigures measures sessions of 10,000 and of 100,000 messages against an empty one.
 func longFigures(ctx context.Context, l *lab, out io.Writer) error {
 	server, err := l.start(ctx)
 	if err != nil {

@@ -41,7 +41,7 @@ func main() {
 	}
 }
 
-// reference runs the provider, or with a target the proxy, until a signal.
+// reference runs the provider or, with a target, the proxy, until a signal.
 func reference(ctx context.Context, target *url.URL) error {
 	listener, err := bench.Listen(ctx)
 	if err != nil {
@@ -97,7 +97,7 @@ func figures(ctx context.Context, args []string, out io.Writer) error {
 	only := flags.String("only", "", "parts to run, separated by commas; all when empty")
 	rounds := flags.Int("rounds", 3, "rounds of each figure, medians are printed")
 	data := flags.String("dir", "", "where to put data; a temporary directory when empty")
-	messages := flags.Int("messages", 20_000, "messages that searches are measured among")
+	messages := flags.Int("messages", 20_000, "number of messages to search")
 	before := flags.String("before", "", "the binary of an earlier build, for pairs")
 	binary := flags.String("parley", "", "the binary to measure; built when empty")
 	if err := flags.Parse(args); err != nil {

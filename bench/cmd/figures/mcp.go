@@ -16,7 +16,7 @@ import (
 	"example.org/parley/bench"
 )
 
-// manyTools is how many tools the server of this part has.
+// manyTools is the number of tools of this part's server.
 const manyTools = 100
 
 // toolServer serves manyTools over streamable HTTP until ctx ends.
@@ -61,9 +61,8 @@ func toolServer(ctx context.Context) error {
 	return nil
 }
 
-// mcpFigures: what 100 tools of an MCP server add to a turn, up to the first
-// token: finding and ordering them, the request's bytes, their hash, their record
-// and the way to the provider.
+// mcpFigures measures what 100 tools of an MCP server add to a turn up to the first token: finding and sorting them,
+// the request's bytes, their hash, their record and the way to the provider.
 func mcpFigures(ctx context.Context, l *lab, out io.Writer) (err error) {
 	tools, err := bench.Start(ctx, nil, l.self, "tools")
 	if err != nil {

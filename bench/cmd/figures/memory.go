@@ -14,8 +14,7 @@ import (
 
 const mib = 1 << 20
 
-// startFigures: from the start of the process to the end of its first turn,
-// and what an idle process holds.
+// startFigures measures from the start of the process to the end of its first turn, and the memory of an idle process.
 func startFigures(ctx context.Context, l *lab, out io.Writer) error {
 	var took []time.Duration
 	var idle []int64
@@ -51,7 +50,7 @@ func startFigures(ctx context.Context, l *lab, out io.Writer) error {
 	return nil
 }
 
-// memoryFigures: idle watchers, and many turns at once.
+// memoryFigures measures idle watchers, and many turns at once.
 func memoryFigures(ctx context.Context, l *lab, out io.Writer) error {
 	if err := watcherFigure(ctx, l, out); err != nil {
 		return err

@@ -9,9 +9,8 @@ import (
 	"example.org/parley/bench"
 )
 
-// pairFigures compares this build with an earlier one (-before): rounds of the same
-// turns in alternation, each build first in every other pair, so that what else the
-// machine does meets both.
+// pairFigures compares this build with an earlier one (-before) in alternating rounds of the same turns; every other
+// pair starts with the other build, so that the machine's other work affects both.
 func pairFigures(ctx context.Context, l *lab, out io.Writer) error {
 	if l.before == "" {
 		fmt.Fprintln(out, "nothing to compare with: give -before the binary of an earlier build")
@@ -46,7 +45,7 @@ func pairFigures(ctx context.Context, l *lab, out io.Writer) error {
 	return nil
 }
 
-// pairRun is one of two builds at work.
+// pairRun is one of two builds under load.
 type pairRun struct {
 	server *parleyRun
 	target bench.Target

@@ -13,21 +13,20 @@ import (
 	"example.org/parley/bench"
 )
 
-// The load of the comparison: as cpuFigures.
+// The load of the comparison, as in cpuFigures.
 const (
 	fleetClients = 64
 	fleetTurns   = 2000
 )
 
-// runs are rounds of the same load on SQLite, on PostgreSQL, and on PostgreSQL
-// with three processes, interleaved.
+// runs holds rounds of the same load on SQLite, on PostgreSQL, and on PostgreSQL with three processes, interleaved.
 type runs struct {
 	sqlite, one, three []load
 	server             []time.Duration // CPU of PostgreSQL per turn, one process
 	inserts            []float64
 }
 
-// postgresFigures: what the database costs, and what further processes do.
+// postgresFigures measures the cost of the database, and the effect of further processes.
 func postgresFigures(ctx context.Context, l *lab, out io.Writer) error {
 	alone, err := l.start(ctx)
 	if err != nil {
@@ -135,15 +134,14 @@ func (l *lab) compareStores(ctx context.Context, fleets ...fleet) (got runs, err
 	return got, nil
 }
 
-// The reference for writes: as many connections as a process of Parley has.
+// The reference for writes: as many connections as a Parley process has.
 const (
 	insertConnections = 16
 	insertsEach       = 300
 )
 
-// insertLimit is what the server itself does of the smallest durable thing:
-// single-row inserts of a message's size, each its own transaction, as pgbench
-// with a script of one insert would do them.
+// insertLimit measures the server's rate of the smallest durable write: single-row inserts of a message's size, each
+// its own transaction, like pgbench with a script of one insert.
 func (l *lab) insertLimit(ctx context.Context) (perSecond float64, err error) {
 	url, err := l.database(ctx)
 	if err != nil {
@@ -154,7 +152,7 @@ func (l *lab) insertLimit(ctx context.Context) (perSecond float64, err error) {
 		if connections[i], err = pgx.Connect(ctx, url); err != nil {
 			return 0, err
 		}
-		defer connections[i].Close(ctx) //nolint:errcheck // the measuring is over
+		defer connections[i].Close(ctx) //nolint:errcheck // the measurement is over
 	}
 	if _, err := connections[0].Exec(
 		ctx,

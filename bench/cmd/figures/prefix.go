@@ -15,30 +15,28 @@ import (
 	"example.org/parley/bench"
 )
 
-// cacheMark is what requests mark for a provider's cache: the bytes are compared
-// without.
+// cacheMark is what requests mark for a provider's cache: the bytes are compared without it.
 const cacheMark = `,"cache_control":{"type":"ephemeral"}`
 
-// prefixTurns is how many turns the figure is taken over.
+// prefixTurns is how many turns the figure covers.
 const prefixTurns = 20
 
-// wireFigure is a wire as the figure sees it: what a cached token costs beside
-// another one, and one that is put into the cache.
+// wireFigure is a wire as the figure sees it: the relative cost of a cached token, and of one written to the cache.
 type wireFigure struct {
 	model           string
 	cached, written float64
 }
 
-// prefixFigures: how much of what is sent over turns with tools is the beginning
-// of what was sent before, counted at a provider, and what that makes of the price
-// where cached tokens cost a tenth. Each message is told the time and its writer.
+// prefixFigures measures how much of what is sent over turns with tools repeats the beginning of what was sent before,
+// counted at a provider, and the resulting price where cached tokens cost a tenth. Each message carries the time and
+// its author.
 func prefixFigures(ctx context.Context, l *lab, out io.Writer) error {
 	listener, err := bench.Listen(ctx)
 	if err != nil {
 		return err
 	}
 	provider := &recorder{}
-	server := &http.Server{Handler: provider} //nolint:gosec // loopback, for as long as the figure takes
+	server := &http.Server{Handler: provider} //nolint:gosec // loopback, only during the figure
 	go server.Serve(listener)                 //nolint:errcheck // ended by Close
 	defer server.Close()                      //nolint:errcheck // the figure is printed
 	dir, err := os.MkdirTemp(l.dir, "data-")
@@ -95,8 +93,8 @@ func providersAt(addr net.Addr) []byte {
 		"  - {name: anthropic, kind: anthropic, base_url: \"http://%[1]s\", key_env: OPENAI_API_KEY}\n", addr)
 }
 
-// converse has the turns in a session of an agent of its own and returns the
-// requests that the provider got, in order.
+// converse runs the turns in a session of an agent of its own and returns the requests that the provider received, in
+// order.
 func (p *parleyRun) converse(ctx context.Context, provider *recorder, slug, model string) ([][]byte, error) {
 	agent := fmt.Sprintf(
 		`{"name":%q,"slug":%q,"model":%q,"system_prompt":%q,"tools":["current_time","list_files","read_file"],`+
@@ -147,8 +145,8 @@ func (p *parleyRun) converse(ctx context.Context, provider *recorder, slug, mode
 	return provider.take(), nil
 }
 
-// recorder is a provider of both wires that keeps what it is sent: it calls
-// current_time once for each question, and answers with the result in its hands.
+// recorder is a provider of both wires that stores the requests: it calls current_time once per question, and answers
+// once it has the result.
 type recorder struct {
 	mu   sync.Mutex // guards sent
 	sent [][]byte

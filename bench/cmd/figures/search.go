@@ -19,8 +19,7 @@ import (
 	"example.org/parley/store"
 )
 
-// What searches are measured among: texts of words that are as often as those of
-// languages are, in sessions of so many messages each.
+// The searched texts: words with frequencies as in natural languages, in sessions of this many messages each.
 const (
 	searchVocabulary = 30_000
 	searchSession    = 100
@@ -28,7 +27,7 @@ const (
 	searchRuns       = 5
 )
 
-// searchFigures: what indexing a message takes, and searches among many of them.
+// searchFigures measures indexing a message, and searching among many.
 func searchFigures(ctx context.Context, l *lab, out io.Writer) error {
 	dir := filepath.Join(l.dir, "search")
 	one, err := sqlite.Open(ctx, dir, sqlite.Options{})
@@ -155,7 +154,7 @@ func fillSearch(
 		return scope, err
 	}
 	texts := make(chan string, searchWriters)
-	go func() { // ends with the last text, or when every writer has failed
+	go func() { // ends with the last text, or once every writer has failed
 		defer close(texts)
 		random := rand.New(rand.NewSource(3)) //nolint:gosec // no secret
 		often := rand.NewZipf(random, 1.15, 3, searchVocabulary-1)

@@ -15,14 +15,13 @@ import (
 	"example.org/parley/store"
 )
 
-// diskCommit is the time of one small durable write on the disk at hand: the
-// median of appends that are each synced.
+// diskCommit returns the time of one small durable write on this disk: the median of appends, each synced.
 func diskCommit(dir string) (time.Duration, error) {
 	file, err := os.CreateTemp(dir, "commit-*")
 	if err != nil {
 		return 0, err
 	}
-	defer os.Remove(file.Name()) //nolint:errcheck // the directory goes too
+	defer os.Remove(file.Name()) //nolint:errcheck // the directory is removed too
 	defer file.Close()           //nolint:errcheck // nobody reads it
 	block := make([]byte, 4096)
 	var took []time.Duration
@@ -39,8 +38,7 @@ func diskCommit(dir string) (time.Duration, error) {
 	return medianOf(took), nil
 }
 
-// storeFigures: durable message appends with 64 writers, beside the disk's own
-// commits one after the other.
+// storeFigures measures durable message appends with 64 writers against the disk's own sequential commits.
 func storeFigures(ctx context.Context, l *lab, out io.Writer) error {
 	var appends, commits []float64
 	for range l.rounds {

@@ -9,8 +9,8 @@ import (
 	"example.org/parley/bench"
 )
 
-// toolFigures: what a turn with a tool costs beside a plain one. What turns hold that
-// wait for an approval is measured by worker.TestWaitingTurnsHoldLittle, in its process.
+// toolFigures compares the cost of a turn with a tool to that of a plain one. worker.TestWaitingTurnsHoldLittle
+// measures, within its process, the memory of turns that wait for an approval.
 func toolFigures(ctx context.Context, l *lab, out io.Writer) error {
 	plain, tool, err := l.toolTurns(ctx)
 	if err != nil {
@@ -26,7 +26,7 @@ func toolFigures(ctx context.Context, l *lab, out io.Writer) error {
 	return nil
 }
 
-// toolTurns are turns without and with a tool, interleaved on one server.
+// toolTurns measures turns without and with a tool, interleaved on one server.
 func (l *lab) toolTurns(ctx context.Context) (plain, tool load, err error) {
 	const clients, count = 64, 640
 	server, err := l.start(ctx)

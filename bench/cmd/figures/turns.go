@@ -9,19 +9,19 @@ import (
 	"example.org/parley/bench"
 )
 
-// load is what one target used and did in one round.
+// load is what one target consumed and achieved in one round.
 type load struct {
 	cpu   time.Duration // per turn
 	first time.Duration // median
 	rate  float64       // turns per second
 }
 
-// user is something that uses CPU time: a process, or several.
+// user is something that uses CPU time: one or several processes.
 type user interface {
 	CPU() (time.Duration, error)
 }
 
-// measure runs turns against a target whose use of the CPU is measured.
+// measure runs turns against a target and measures its CPU time.
 func measure(ctx context.Context, process user, target bench.Target, clients, turns int) (load, error) {
 	before, err := process.CPU()
 	if err != nil {
@@ -40,7 +40,7 @@ func measure(ctx context.Context, process user, target bench.Target, clients, tu
 	}, err
 }
 
-// sides are rounds of the three, interleaved.
+// sides holds rounds of the three targets, interleaved.
 type sides struct{ direct, proxy, parley []load }
 
 func (l *lab) compare(ctx context.Context, model string, clients, turns int) (sides, error) {
@@ -88,7 +88,7 @@ func medians(loads []load) load {
 
 func ratio[N time.Duration | float64](a, b N) float64 { return float64(a) / float64(b) }
 
-// cpuFigures: 200-token turns, tokens as fast as they come, 64 at once.
+// cpuFigures measures 200-token turns, tokens as fast as they come, 64 at once.
 func cpuFigures(ctx context.Context, l *lab, out io.Writer) error {
 	got, err := l.compare(ctx, bench.ModelName(200, 0), 64, 4000)
 	if err != nil {
@@ -112,7 +112,7 @@ func cpuFigures(ctx context.Context, l *lab, out io.Writer) error {
 	return nil
 }
 
-// pacedFigures: one token each 5 ms, 128 and 512 streams at once.
+// pacedFigures measures one token every 5 ms, with 128 and 512 streams at once.
 func pacedFigures(ctx context.Context, l *lab, out io.Writer) error {
 	for _, streams := range []int{128, 512} {
 		got, err := l.compare(ctx, bench.ModelName(200, 5*time.Millisecond), streams, 2*streams)
@@ -126,7 +126,7 @@ func pacedFigures(ctx context.Context, l *lab, out io.Writer) error {
 	return nil
 }
 
-// firstFigures: time to the first token, one client and many starting together.
+// firstFigures measures the time to the first token, for one client and for many starting together.
 func firstFigures(ctx context.Context, l *lab, out io.Writer) error {
 	got, err := l.compare(ctx, bench.ModelName(20, 0), 1, 400)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package cli writes the plain verbs of the command line: their flags from the parameters and bodies of operations,
-// their tables from the answers. verbs.go says which there are; package main of cmd/parley has what they stand on.
+// Package cli generates the plain verbs of the command line: flags from the parameters and bodies of operations, tables
+// from the answers. verbs.go lists them; they build on package main of cmd/parley.
 package cli
 
 import (
@@ -52,15 +52,15 @@ type writer struct {
 	api      *operations.API
 	comments *operations.Comments
 	out      strings.Builder // the verbs
-	more     strings.Builder // what they print with
-	printers []string        // that are in it
+	more     strings.Builder // their printers
+	printers []string        // names of these printers
 }
 
 func (w *writer) printf(format string, args ...any) { fmt.Fprintf(&w.out, format, args...) }
 
 func (w *writer) beside(format string, args ...any) { fmt.Fprintf(&w.more, format, args...) }
 
-// function is the name of the function that makes a verb's command.
+// function returns the name of the function that makes a verb's command.
 func (v *verb) function() string {
 	return operations.Variable(v.noun) + operations.Exported(v.name) + "Command"
 }
@@ -110,7 +110,7 @@ func (w *writer) verb(v *verb) error {
 	return err
 }
 
-// run writes the beginning of RunE: with the place read, where there is one.
+// run generates the beginning of RunE, including the parsing of an argument that names a thing.
 func (w *writer) run(v *verb, o *operations.Operation, named string) (place string) {
 	switch {
 	case v.place == "":
@@ -139,7 +139,7 @@ func (w *writer) run(v *verb, o *operations.Operation, named string) (place stri
 func (w *writer) list(v *verb, o *operations.Operation) error {
 	row, isList := o.Rows()
 	if !isList {
-		return fmt.Errorf("%s answers with no list", o.ID)
+		return fmt.Errorf("%s does not return a list", o.ID)
 	}
 	rowType := row.String()
 	query := ""
@@ -213,7 +213,7 @@ func (w *writer) cells(v *verb, row reflect.Type) ([]string, error) {
 		}
 		cell, ok := cellOf(t, expression)
 		if !ok {
-			return nil, fmt.Errorf("%s is no cell: %v", column.member, t)
+			return nil, fmt.Errorf("%s cannot be a cell: %v", column.member, t)
 		}
 		cells = append(cells, cell)
 	}
@@ -229,7 +229,7 @@ func memberOf(t reflect.Type, name string) (reflect.StructField, bool) {
 	return reflect.StructField{}, false
 }
 
-// cellOf is the expression of a member as the text of a cell.
+// cellOf returns the expression that formats a member as a cell.
 func cellOf(t reflect.Type, expression string) (string, bool) {
 	switch t {
 	case reflect.TypeFor[parley.ID]():
@@ -266,14 +266,14 @@ func cellOf(t reflect.Type, expression string) (string, bool) {
 	return "", false
 }
 
-// show writes a verb that prints the members of one thing that are cells.
+// show generates a verb that prints the members of one thing that can be cells.
 func (w *writer) show(v *verb, o *operations.Operation) {
 	place := strings.TrimSuffix(w.run(v, o, "args"), ", ")
 	w.printf("got, err := server.%s(ctx, %s)\nif err != nil {\nreturn err\n}\n", o.GoName(), place)
 	w.printf("return %s(term, shared, &got)\n})\n", w.printer(v, o))
 }
 
-// printer is the function that prints one thing of a noun; it is written when it is first asked for.
+// printer returns the function that prints one thing of a noun, generating it on first use.
 func (w *writer) printer(v *verb, o *operations.Operation) string {
 	name := "print" + strings.TrimSuffix(operations.Exported(v.noun), "s")
 	if slices.Contains(w.printers, name) {
@@ -281,7 +281,7 @@ func (w *writer) printer(v *verb, o *operations.Operation) string {
 	}
 	w.printers = append(w.printers, name)
 	t := o.Answers[0]
-	w.beside("// %s prints one as a table of its members, those that are empty left out.\n", name)
+	w.beside("// %s prints one as a table of its members, without empty ones.\n", name)
 	w.beside(
 		"func %s(term terminal, shared *flags, got *%s) error {\nreturn printFields(term, shared, got, [][]string{\n",
 		name,
@@ -335,7 +335,7 @@ func (w *writer) create(v *verb, o *operations.Operation) error {
 	return nil
 }
 
-// members calls back for each member of an input that is a flag of the verb: not for settings, which have theirs.
+// members calls flag for each member of an input that is a flag of the verb; settings have their own flags.
 func (w *writer) members(v *verb, t reflect.Type, flag func(field *reflect.StructField, name, about string)) error {
 	for i := range t.NumField() {
 		field := t.Field(i)
@@ -414,7 +414,7 @@ func (w *writer) remove(v *verb, o *operations.Operation) error {
 	return nil
 }
 
-// flag is what a member or parameter is called as a flag.
+// flag returns the flag name of a member or parameter.
 func (v *verb) flag(name string) string {
 	if renamed := v.flags[name]; renamed != "" {
 		return renamed
@@ -422,7 +422,7 @@ func (v *verb) flag(name string) string {
 	return strings.ReplaceAll(name, "_", "-")
 }
 
-// flag writes the flag for a field; kind makes a pflag.Value of a pointer to it, or adds the flag itself.
+// flag generates the flag for a field; kind makes a pflag.Value of a pointer to it, or adds the flag itself.
 func (w *writer) flag(field, kind, name, about string) {
 	switch kind {
 	case "addChoice":
@@ -434,7 +434,7 @@ func (w *writer) flag(field, kind, name, about string) {
 	}
 }
 
-// said is the documentation of a parameter, with the words that it may be.
+// said returns the documentation of a parameter, with its allowed words.
 func said(p *operations.Parameter) string {
 	words := operations.Words(p.Schema)
 	if len(words) == 0 {
@@ -443,7 +443,7 @@ func said(p *operations.Parameter) string {
 	return strings.TrimSuffix(p.About, ".") + ": " + strings.Join(words, ", ")
 }
 
-// usage is documentation as the help of a flag.
+// usage returns documentation in the form of a flag's help.
 func usage(about string) string {
 	about = strings.ReplaceAll(strings.TrimSuffix(about, "."), "`", "")
 	first, rest, _ := strings.Cut(about, " ")

@@ -10,7 +10,7 @@ import (
 	"example.org/parley/internal/gen/operations"
 )
 
-// flagOfSchema is the function of cmd/parley that makes a flag's value for a parameter.
+// flagOfSchema returns the function of cmd/parley that makes a flag's value for a parameter.
 func flagOfSchema(p *operations.Parameter) (string, error) {
 	s := p.Schema
 	switch {
@@ -29,10 +29,10 @@ func flagOfSchema(p *operations.Parameter) (string, error) {
 	case s.Type == huma.TypeString:
 		return "wordFlag", nil
 	}
-	return "", fmt.Errorf("parameters of type %q are no flags", s.Type)
+	return "", fmt.Errorf("parameters of type %q cannot be flags", s.Type)
 }
 
-// flagOfMember is flagOfSchema for a member of an input. What is an object of its own is no flag.
+// flagOfMember is flagOfSchema for a member of an input. A nested object cannot be a flag.
 func flagOfMember(t reflect.Type) (string, bool) {
 	switch {
 	case t == reflect.TypeFor[parley.ID]():
@@ -51,7 +51,7 @@ func flagOfMember(t reflect.Type) (string, bool) {
 	return "", false
 }
 
-// parserOf is the function of cmd/parley that reads a value from a flag's text.
+// parserOf returns the function of cmd/parley that parses a value from a flag's text.
 func parserOf(t reflect.Type) (string, bool) {
 	switch {
 	case t == reflect.TypeFor[parley.ID]():

@@ -1,6 +1,6 @@
 package cli
 
-// kind is what a verb does.
+// kind is the kind of a verb.
 type kind int
 
 const (
@@ -17,22 +17,22 @@ type verb struct {
 	noun, name string // parley NOUN NAME
 	kind       kind
 	operation  string
-	says       string // the line of the help; the operation's summary when empty
+	says       string // line of the help; if empty, the operation's summary
 
-	place      string            // what the argument that names the thing is called: AGENT
-	positional string            // the field of an input that is an argument: the member's name
-	flags      map[string]string // flags by the names of members and parameters; "-" leaves one out
+	place      string            // name of the argument that identifies the thing: AGENT
+	positional string            // member of the input that is an argument
+	flags      map[string]string // flag names by member or parameter; "-" omits one
 	columns    []column          // of a list
-	settings   string            // the scope whose settings are flags and rows: Agent, Session
+	settings   string            // scope whose settings become flags and rows: Agent, Session
 	most       int               // rows of a list without --limit; 0: all
-	always     string            // of change: the patch, as Go
+	always     string            // of change: the patch, in Go
 }
 
-// column is a column of a table: a member of the row by its path in JSON, or a function of cmd/parley that makes the
-// cell of a pointer to the row.
+// column is a column of a table: a member of the row by its path in JSON, or a function of cmd/parley that formats a
+// pointer to the row.
 type column struct{ title, member, cell string }
 
-// verbs are those that are generated.
+// verbs returns the generated verbs.
 func verbs() []verb {
 	session := map[string]string{
 		"agent_id": "-", "project_id": "project", "parent_session_id": "parent", "created_from": "since",

@@ -1,5 +1,5 @@
-// Package client writes the Go client of the API: a method for each operation, a struct for each body, answer and set
-// of query parameters, and iterators for lists and streams. What these stand on is written by hand in package client.
+// Package client generates the Go client of the API: a method for each operation, a struct for each body, answer and
+// set of query parameters, and iterators for lists and streams. They build on the hand-written part of package client.
 package client
 
 import (
@@ -52,7 +52,7 @@ func Files(root string) (map[string][]byte, error) {
 	return written, nil
 }
 
-// imports are those of a file with this body.
+// imports returns the imports of a file with this body.
 func imports(body string) string {
 	root := reflect.TypeFor[parley.ID]().PkgPath()
 	var out strings.Builder
@@ -73,7 +73,7 @@ func imports(body string) string {
 	return out.String()
 }
 
-// uses reports code, outside of comments, in which a package's name stands.
+// uses reports whether code, outside comments, uses a package's name.
 func uses(body, qualifier string) bool {
 	for line := range strings.Lines(body) {
 		code, _, _ := strings.Cut(line, "//")
@@ -95,7 +95,7 @@ func isName(b byte) bool {
 	return b == '_' || b == '.' || b == '"' || 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || '0' <= b && b <= '9'
 }
 
-// slow are the operations whose answers wait for a model, or for a step through the whole store.
+// slow lists the operations that wait for a model, or for a step through the whole store.
 func slow() []string { return []string{"replayCall", "verify", "warmAgent"} }
 
 type writer struct {
@@ -104,10 +104,10 @@ type writer struct {
 	out   *strings.Builder
 }
 
-// operation writes all that one operation has.
+// operation generates everything for one operation.
 func (w *writer) operation(o *operations.Operation) error {
 	for _, t := range o.Answers {
-		if _, err := w.types.expression(t); err != nil { // special answers have their types too
+		if _, err := w.types.expression(t); err != nil { // special answers need their types, too
 			return err
 		}
 	}
@@ -128,24 +128,24 @@ func (w *writer) operation(o *operations.Operation) error {
 	return w.types.declare(w.out)
 }
 
-// flush is the parameter that all streams have: the option Flush sets it.
+// flush is a parameter of all streams, set by the option Flush.
 const flush = "flush_ms"
 
-// asked are the parameters of a query that a struct holds: those that a body has too are left to it.
+// asked returns the query parameters that a struct holds, without those that are in the body, too.
 func asked(o *operations.Operation) []operations.Parameter {
 	return slices.DeleteFunc(slices.Clone(o.Query), func(p operations.Parameter) bool {
 		return p.Name == flush || o.Body != nil && slices.Contains(operations.Keys(o.Body), p.Name)
 	})
 }
 
-// says writes the method for an answer that is not a stream, and the iterator over its pages.
+// says generates the method for an answer that is not a stream, and the iterator over its pages.
 func (w *writer) says(o *operations.Operation, body string) error {
 	m := method{of: o, name: o.GoName(), body: body}
 	if query := asked(o); len(query) > 0 {
 		m.query = m.name + "Query"
 		if err := w.query(
 			m.query,
-			"are the query parameters of "+m.name+"; what is zero is left out.",
+			"are the query parameters of "+m.name+"; zero values are left out.",
 			query,
 		); err != nil {
 			return err
@@ -182,8 +182,8 @@ func (w *writer) says(o *operations.Operation, body string) error {
 	writeComment(
 		w.out,
 		"",
-		all.name+" ranges over what "+m.name+" lists, page by page, from query.Cursor on; query.Limit is "+
-			"the size of a page. After an error it ends.",
+		all.name+" ranges over the results of "+m.name+", page by page, starting at query.Cursor; query.Limit "+
+			"is the size of a page. It ends after an error.",
 	)
 	all.write(
 		w.out,
@@ -194,14 +194,14 @@ func (w *writer) says(o *operations.Operation, body string) error {
 	return nil
 }
 
-// streams writes the method for an answer that is a stream.
+// streams generates the method for an answer that is a stream.
 func (w *writer) streams(o *operations.Operation, body string) error {
 	m := method{of: o, name: o.GoName(), body: body}
 	if query := asked(o); len(query) > 0 {
 		m.query = m.name + "Query"
 		if err := w.query(
 			m.query,
-			"are the query parameters of "+m.name+"; what is zero is left out.",
+			"are the query parameters of "+m.name+"; zero values are left out.",
 			query,
 		); err != nil {
 			return err
@@ -212,7 +212,7 @@ func (w *writer) streams(o *operations.Operation, body string) error {
 		end = "The range ends with ctx, or with an error."
 	}
 	writeComment(w.out, "", m.name+" "+sentence(o)+" "+o.About+
-		" A connection that breaks is taken up again behind the last frame. "+end)
+		" A broken connection resumes after the last frame. "+end)
 	fmt.Fprintf(w.out, "//\n// %s %s\n", o.Method, o.Path)
 	m.write(w.out, "iter.Seq2[Frame, error]", "return c.frames(ctx, "+m.request()+")")
 	return nil
@@ -222,7 +222,7 @@ func (w *writer) streams(o *operations.Operation, body string) error {
 type method struct {
 	of          *operations.Operation
 	name        string
-	body, query string // their types; "" without
+	body, query string // their types, or ""
 }
 
 const lineEnd = 120
@@ -249,7 +249,7 @@ func (m *method) write(out *strings.Builder, result, code string) {
 	fmt.Fprintf(out, "%s\n%s\n}\n\n", line, code)
 }
 
-// request is the value of the request that the method sends.
+// request returns the value of the request that the method sends.
 func (m *method) request() string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "request{\nmethod: http.Method%s,\npath: %s,\n",
@@ -275,7 +275,7 @@ func (m *method) request() string {
 	return out.String()
 }
 
-// path is the expression of the path with its variables.
+// path returns the expression of the path with its variables.
 func (m *method) path() string {
 	rest, parts := m.of.Path, []string(nil)
 	for _, place := range m.of.Places {

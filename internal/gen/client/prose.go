@@ -7,7 +7,7 @@ import (
 	"example.org/parley/internal/gen/operations"
 )
 
-// commentEnd is where lines of comments end, their indentation aside.
+// commentEnd is the width of comment lines, without indentation.
 const commentEnd = 116
 
 // writeComment writes a comment, wrapped.
@@ -24,7 +24,7 @@ func writeComment(out *strings.Builder, indent, text string) {
 	out.WriteString(line + "\n")
 }
 
-// sentence is an operation's summary as its method's comment begins: "creates an agent."
+// sentence returns an operation's summary in the form of a method's comment: "creates an agent."
 func sentence(o *operations.Operation) string {
 	if said := said(o.ID); said != "" {
 		return said + "."
@@ -33,7 +33,7 @@ func sentence(o *operations.Operation) string {
 	return strings.TrimSpace(thirdPerson(strings.ToLower(verb))+" "+strings.TrimSuffix(rest, ".")) + "."
 }
 
-// said are the sentences of operations whose summaries do not begin with a single imperative.
+// said returns the sentences of operations whose summaries do not begin with a single imperative.
 func said(id string) string {
 	switch id {
 	case "getDocs":
@@ -53,7 +53,7 @@ func said(id string) string {
 	case "getOpenAPIYAML":
 		return "downloads the API's description as YAML"
 	case "getPrincipal":
-		return "reads who the server takes the caller for"
+		return "reads the caller's identity"
 	case "ensureSession":
 		return "gets or creates a session by key"
 	case "updateMessage":

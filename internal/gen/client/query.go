@@ -11,7 +11,7 @@ import (
 	"example.org/parley/internal/gen/operations"
 )
 
-// query writes the struct of a query's parameters, and how it becomes one.
+// query generates the struct of the query parameters, and its conversion to a query.
 func (w *writer) query(name, about string, parameters []operations.Parameter) error {
 	var sets strings.Builder
 	writeComment(w.out, "", name+" "+about)
@@ -43,10 +43,10 @@ func (w *writer) query(name, about string, parameters []operations.Parameter) er
 	return nil
 }
 
-// farInteger is what an int of 32 bits does not hold.
+// farInteger is beyond an int of 32 bits.
 const farInteger = 1 << 31
 
-// parameter is a parameter's type, and the call that sets it: a format of its name and its field.
+// parameter returns a parameter's type, and the call that sets it: a format of its name and its field.
 func (w *writer) parameter(s *huma.Schema) (of, set string, err error) {
 	switch {
 	case s.Type == huma.TypeArray:
@@ -57,7 +57,7 @@ func (w *writer) parameter(s *huma.Schema) (of, set string, err error) {
 	case s.Type == huma.TypeBoolean:
 		return "*bool", "v.flag(%q, %s)", nil
 	case s.Type == huma.TypeInteger && s.Minimum != nil && *s.Minimum <= 0:
-		return "*int", "v.maybeInteger(%q, %s)", nil // 0 says something
+		return "*int", "v.maybeInteger(%q, %s)", nil // 0 has a meaning
 	case s.Type == huma.TypeInteger && s.Maximum != nil && *s.Maximum < farInteger:
 		return "int", "v.integer(%q, int64(%s))", nil
 	case s.Type == huma.TypeInteger:
@@ -67,7 +67,7 @@ func (w *writer) parameter(s *huma.Schema) (of, set string, err error) {
 	case s.Type == huma.TypeString && s.Format == "date-time":
 		return "parley.Time", "v.time(%q, %s)", nil
 	case s.Type != huma.TypeString:
-		return "", "", fmt.Errorf("parameters of type %q are not known", s.Type)
+		return "", "", fmt.Errorf("parameters of type %q are not supported", s.Type)
 	}
 	if list, ok := w.list(operations.Words(s)); ok {
 		return list, "v.text(%q, string(%s))", nil
@@ -75,7 +75,7 @@ func (w *writer) parameter(s *huma.Schema) (of, set string, err error) {
 	return "string", "v.text(%q, %s)", nil
 }
 
-// list is the type of the root package that has exactly these words.
+// list returns the type of the root package that has exactly these words.
 func (w *writer) list(values []string) (string, bool) {
 	slices.Sort(values)
 	var found []reflect.Type

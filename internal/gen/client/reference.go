@@ -9,7 +9,7 @@ import (
 
 const referenceFile = "docs/reference/client.md"
 
-// reference is the page of the documentation: every method by what it is about.
+// reference returns the documentation page: every method by subject.
 func reference(api *operations.API) string {
 	var out strings.Builder
 	out.WriteString(`# The Go client

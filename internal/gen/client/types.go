@@ -13,7 +13,7 @@ import (
 	"example.org/parley/model"
 )
 
-// shared are the packages whose types the client uses as they are.
+// shared lists the packages whose types the client uses directly.
 func shared() []string {
 	return []string{
 		reflect.TypeFor[parley.ID]().PkgPath(), reflect.TypeFor[model.Info]().PkgPath(),
@@ -21,16 +21,16 @@ func shared() []string {
 	}
 }
 
-// types are the Go types that the client declares for those of the server that it may not import.
+// types are the Go types that the client declares in place of the server's, which it may not import.
 type types struct {
 	comments *operations.Comments
 	names    map[reflect.Type]string
 	taken    map[string]reflect.Type
-	sent     map[reflect.Type]bool // parts of bodies: what is left out of them stays out
-	pending  []reflect.Type        // named, and not declared yet
+	sent     map[reflect.Type]bool // parts of bodies: absent fields stay absent
+	pending  []reflect.Type        // named but not declared yet
 }
 
-// expression is a type as the client writes it.
+// expression returns a type in the client's spelling.
 func (ts *types) expression(t reflect.Type) (string, error) {
 	switch {
 	case t.Kind() == reflect.Pointer:
@@ -63,7 +63,7 @@ func (ts *types) expression(t reflect.Type) (string, error) {
 		return "Page[" + of + "]", err
 	}
 	if t.Kind() != reflect.Struct {
-		return t.Kind().String(), nil // a named word or number is one
+		return t.Kind().String(), nil // a named word or number is its underlying type
 	}
 	if t.Name() == "" {
 		return "", fmt.Errorf("%v has no name", t)
@@ -71,7 +71,7 @@ func (ts *types) expression(t reflect.Type) (string, error) {
 	return ts.name(t)
 }
 
-// name is the client's name of a struct, which is declared in the file that names it first.
+// name returns the client's name of a struct, which is declared in the first file that uses it.
 func (ts *types) name(t reflect.Type) (string, error) {
 	if name := ts.names[t]; name != "" {
 		return name, nil
@@ -85,7 +85,7 @@ func (ts *types) name(t reflect.Type) (string, error) {
 	return name, nil
 }
 
-// send notes that a type, and what it is made of, is sent.
+// send marks a type and its parts as sent.
 func (ts *types) send(t reflect.Type) {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
@@ -99,7 +99,7 @@ func (ts *types) send(t reflect.Type) {
 	}
 }
 
-// declare writes the declarations of all types that were named since the last time, and of what they name.
+// declare generates the declarations of all types named since the last time, and of the types that they use.
 func (ts *types) declare(out *strings.Builder) error {
 	for len(ts.pending) > 0 {
 		t := ts.pending[0]
@@ -128,8 +128,8 @@ func (ts *types) declareOne(out *strings.Builder, t reflect.Type) error {
 	return ts.declareJoined(out, t, name, embedded)
 }
 
-// fields writes the fields of a struct, and returns the names of those that it embeds. An embedded struct of the same
-// name is a smaller form of it, and its fields are the struct's own.
+// fields generates the fields of a struct, and returns the names of those that it embeds. An embedded struct with the
+// same name is a smaller form of it, so its fields become the struct's own.
 func (ts *types) fields(out *strings.Builder, t reflect.Type, name string) (embedded []string, err error) {
 	for i := range t.NumField() {
 		field := t.Field(i)
@@ -167,11 +167,11 @@ func (ts *types) fields(out *strings.Builder, t reflect.Type, name string) (embe
 	return embedded, nil
 }
 
-// exported is the client's name of a type of the server.
+// exported returns the client's name of a server type.
 func exported(t reflect.Type) string { return strings.ToUpper(t.Name()[:1]) + t.Name()[1:] }
 
-// declareJoined gives a struct that embeds a type with a MarshalJSON of its own one for the whole: Go would promote it,
-// and leave the rest out.
+// declareJoined gives a struct that embeds a type with its own MarshalJSON one for the whole: otherwise Go would
+// promote the embedded one and omit the rest.
 func (ts *types) declareJoined(out *strings.Builder, t reflect.Type, name string, embedded []string) error {
 	marshals := reflect.TypeFor[interface{ MarshalJSON() ([]byte, error) }]()
 	for i := range t.NumField() {
@@ -180,7 +180,7 @@ func (ts *types) declareJoined(out *strings.Builder, t reflect.Type, name string
 			continue
 		}
 		if len(embedded) != t.NumField() {
-			return fmt.Errorf("it embeds %v, which writes itself: embed the rest too", field.Type)
+			return fmt.Errorf("it embeds %v, which encodes itself: embed the rest, too", field.Type)
 		}
 		fmt.Fprintf(
 			out,

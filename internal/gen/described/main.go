@@ -1,7 +1,6 @@
-// Command described writes what follows from the API's description, as the program itself would serve it: its
-// document, the Go client, and the command line's plain verbs. `make generate` runs it at the module's root after the
-// command gen, on whose output the API stands. Its test fails when the files that are committed are not what it
-// writes.
+// Command described generates files from the API's description as the program itself serves it: the document, the Go
+// client, and the command line's plain verbs. `make generate` runs it at the module's root after the command gen,
+// because the API depends on gen's output. Its test fails if the committed files differ from its output.
 package main
 
 import (

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// constants writes event_gen.go of package parley: the types of events.
+// constants generates event_gen.go of package parley: the types of events.
 func (m *model) constants() ([]byte, error) {
 	var out strings.Builder
 	out.WriteString("package parley\n\n")
@@ -31,12 +31,12 @@ func (m *model) constants() ([]byte, error) {
 	return gofmt(out.String())
 }
 
-// catalogue writes event/catalogue_gen.go: the descriptions as values.
+// catalogue generates event/catalogue_gen.go: the descriptions as values.
 func (m *model) catalogue() ([]byte, error) {
 	var out strings.Builder
 	fmt.Fprintf(&out, "package event\n\nimport (\n\t\"encoding/json\"\n\t\"reflect\"\n\n\t%q\n)\n\n", m.module)
 	out.WriteString(
-		"// Catalogue describes every event, in the order in which people are told of them.\nfunc Catalogue() " +
+		"// Catalogue describes every event, in the order of the documentation.\nfunc Catalogue() " +
 			"[]Description {\nreturn []Description{\n",
 	)
 	for _, o := range m.events() {
@@ -52,7 +52,7 @@ func (m *model) catalogue() ([]byte, error) {
 		fmt.Fprintf(&out, ", Object: %s},\n", o.literal())
 	}
 	out.WriteString(
-		"}\n}\n\n// Parts describes the objects that stand inside the data of events.\nfunc Parts() []Object " +
+		"}\n}\n\n// Parts describes the objects inside the data of events.\nfunc Parts() []Object " +
 			"{\nreturn []Object{\n",
 	)
 	for _, o := range m.shown() {
@@ -64,7 +64,7 @@ func (m *model) catalogue() ([]byte, error) {
 	return gofmt(out.String())
 }
 
-// literal is the description of an object as Go writes it.
+// literal returns the description of an object as Go code.
 func (o *object) literal() string {
 	var out strings.Builder
 	fmt.Fprintf(
@@ -95,7 +95,7 @@ func (o *object) literal() string {
 	return out.String()
 }
 
-// flowing takes the line breaks out of the paragraphs of a text.
+// flowing removes the line breaks inside a text's paragraphs.
 func flowing(text string) string {
 	paragraphs := strings.Split(text, "\n\n")
 	for i, p := range paragraphs {

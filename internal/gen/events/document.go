@@ -11,7 +11,7 @@ import (
 //go:embed events.md.tmpl
 var page string
 
-// document writes docs/events.md.
+// document generates docs/events.md.
 func (m *model) document() ([]byte, error) {
 	parsed, err := template.New("events.md").Funcs(template.FuncMap{"flowing": flowing}).Parse(page)
 	if err != nil {
@@ -44,12 +44,12 @@ func (m *model) document() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// contents are what the page lists, by how it is told.
+// contents are the lists of the page, by delivery.
 type contents struct{ Durable, Feed, Live, Reserved, Parts []entry }
 
 type entry struct {
 	Name, Type, Doc string
-	Feed            bool // told on the workspace feed too
+	Feed            bool // also on the workspace feed
 	Fields          []fieldRow
 }
 
@@ -72,7 +72,7 @@ func row(f *field) fieldRow {
 	return r
 }
 
-// jsonType says what JSON shows of a member.
+// jsonType returns a member's type in JSON.
 func jsonType(f *field) string {
 	if f.of != "" {
 		schema, property, _ := strings.Cut(f.of, ".")

@@ -43,7 +43,7 @@ func Files(root string) (map[string][]byte, error) {
 	return written, nil
 }
 
-// moduleOf is the path of the module at root.
+// moduleOf returns the path of the module at root.
 func moduleOf(root string) (string, error) {
 	text, err := os.ReadFile(filepath.Join(root, "go.mod")) //nolint:gosec // of this repository
 	if err != nil {
@@ -57,7 +57,7 @@ func moduleOf(root string) (string, error) {
 	return strings.TrimSpace(path), nil
 }
 
-// goName is a type as package event writes it.
+// goName returns a type in package event's spelling.
 func goName(t types.Type) string {
 	return strings.TrimPrefix(types.TypeString(t, func(p *types.Package) string {
 		if p.Name() == "event" {

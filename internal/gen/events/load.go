@@ -22,29 +22,29 @@ import (
 	"time"
 )
 
-// listBound is how long the go command may take: it compiles what is not in its cache.
+// listBound bounds the go command, which compiles what is not in its cache.
 const listBound = 5 * time.Minute
 
-// source is a package as it is written by hand.
+// source is a package without its generated files.
 type source struct {
 	fset  *token.FileSet
 	files []*ast.File
 	pkg   *types.Package
 }
 
-// loader reads packages of this module from their sources, without what is generated:
-// a generator never stands on its own output, and can write it anew when it is broken or
-// gone. What refers to it stays unresolved; no description does.
+// loader reads packages of this module from their sources, without generated files, so a generator never depends on its
+// own output and can replace it when it is broken or missing. References to generated code stay unresolved; no
+// description has any.
 type loader struct {
 	root, module string
 	fset         *token.FileSet
 	parsed       map[string][]*ast.File // by import path
 	checked      map[string]*types.Package
 	foreign      map[string]bool // import paths of other modules and the standard library
-	compiled     types.Importer  // of those
+	compiled     types.Importer  // for those
 }
 
-// load reads and checks a package of the module whose root is given.
+// load reads and checks a package of the module at root.
 func load(root, module, importPath string) (*source, error) {
 	l := &loader{
 		root: root, module: module, fset: token.NewFileSet(),
@@ -67,7 +67,7 @@ func load(root, module, importPath string) (*source, error) {
 	return &source{l.fset, l.parsed[importPath], pkg}, err
 }
 
-// parse reads a package and those of the module that it imports.
+// parse reads a package and the packages of the module that it imports.
 func (l *loader) parse(importPath string) error {
 	if l.parsed[importPath] != nil {
 		return nil
@@ -118,13 +118,13 @@ func (l *loader) Import(importPath string) (*types.Package, error) {
 	if l.parsed[importPath] == nil {
 		return l.compiled.Import(importPath)
 	}
-	config := types.Config{Importer: l, Error: func(error) {}} // the compiler tells of mistakes
+	config := types.Config{Importer: l, Error: func(error) {}} // the compiler reports mistakes
 	pkg, _ := config.Check(importPath, l.fset, l.parsed[importPath], nil)
 	l.checked[importPath] = pkg
 	return pkg, nil
 }
 
-// exports finds the compiled form of the foreign packages, and of all that they stand on.
+// exports finds the compiled form of the foreign packages, and of all their dependencies.
 func (l *loader) exports() (map[string]string, error) {
 	exports := map[string]string{}
 	if len(l.foreign) == 0 {

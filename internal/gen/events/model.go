@@ -14,12 +14,12 @@ import (
 	"unicode"
 )
 
-// object is a struct of package event: an event's data, or a part of some.
+// object is a struct of package event: an event's data, or part of it.
 type object struct {
 	name   string
 	doc    string
 	fields []field
-	whole  []field // with those of embedded structs in their place
+	whole  []field // with embedded structs replaced by their members
 
 	kind                          string // the event's type; "" for a part
 	durable, feed, live, reserved bool
@@ -27,35 +27,35 @@ type object struct {
 
 // field is one member of an object.
 type field struct {
-	path     string   // below the struct, as Go selects it
+	path     string   // selector below the struct
 	name     string   // in JSON
-	values   []string // those that it may have, of a closed list
+	values   []string // allowed values, if the list is closed
 	doc      string
 	typ      types.Type
-	null     bool   // null when it is nil
-	omitted  bool   // left out when it is empty
-	under    string // the embedded pointer without which it is left out
-	of       string // what the value is, where the type does not say it
-	unstored bool   // null in what is stored
+	null     bool   // null if nil
+	omitted  bool   // left out if empty
+	under    string // embedded pointer; if that is nil, the member is left out
+	of       string // meaning of the value, where the type does not tell
+	unstored bool   // null in the stored form
 	embedded bool
 }
 
-// optional reports that the member may be left out.
+// optional reports whether the member may be left out.
 func (f *field) optional() bool { return f.omitted || f.under != "" }
 
-// model is what package event describes.
+// model is everything that package event describes.
 type model struct {
-	module  string // where package parley is
+	module  string // import path of package parley
 	objects []*object
 	byName  map[string]*object
 }
 
-// events are the objects that are events, in the order in which they are described.
+// events returns the objects that are events, in the order of description.
 func (m *model) events() []*object {
 	return slices.DeleteFunc(slices.Clone(m.objects), func(o *object) bool { return o.kind == "" })
 }
 
-// order is that of the files: what a session goes through first, then what surrounds it.
+// order is the order of the files: first what a session goes through, then what surrounds it.
 var order = []string{ //nolint:gochecknoglobals // never written
 	"session",
 	"message",
@@ -98,7 +98,7 @@ func describe(s *source, module string) (*model, error) {
 	return m, nil
 }
 
-// place is where a file's events stand in documents.
+// place returns the position of a file's events in documents.
 func (s *source) place(file *ast.File) int {
 	name := s.fset.Position(file.Package).Filename
 	at := slices.IndexFunc(order, func(stem string) bool { return strings.HasSuffix(name, "/"+stem+".go") })
@@ -108,8 +108,7 @@ func (s *source) place(file *ast.File) int {
 	return at
 }
 
-// add takes in a type if it is an object: a struct with members that JSON names, or
-// with embedded ones.
+// add adds a type if it is an object: a struct with members that JSON names, or with embedded ones.
 func (m *model) add(s *source, spec *ast.TypeSpec, doc *ast.CommentGroup) error {
 	parsed, ok := spec.Type.(*ast.StructType)
 	if !ok {
@@ -185,7 +184,7 @@ func (o *object) directive(doc *ast.CommentGroup) error {
 	return nil
 }
 
-// kindOf is step.started for StepStarted, session.status_changed for SessionStatusChanged.
+// kindOf returns step.started for StepStarted, session.status_changed for SessionStatusChanged.
 func kindOf(name string) string {
 	var out strings.Builder
 	words := 0
@@ -203,7 +202,7 @@ func kindOf(name string) string {
 	return out.String()
 }
 
-// fieldOf describes a member; parsed is nil for one of another package, whose comments are not read.
+// fieldOf describes a member; parsed is nil for a member of another package, whose comments are not read.
 func fieldOf(declared *types.Struct, at int, parsed *ast.Field) field {
 	v, tag := declared.Field(at), reflect.StructTag(declared.Tag(at))
 	name, options, _ := strings.Cut(tag.Get("json"), ",")
@@ -232,7 +231,7 @@ func fieldOf(declared *types.Struct, at int, parsed *ast.Field) field {
 	return f
 }
 
-// sentence begins with a capital and ends with a full stop.
+// sentence adds an initial capital and a full stop.
 func sentence(text string) string {
 	if text == "" {
 		return ""
@@ -244,7 +243,7 @@ func sentence(text string) string {
 	return strings.TrimSuffix(string(runes), ".") + "."
 }
 
-// flatten puts the members of embedded structs in their place.
+// flatten replaces embedded structs by their members.
 func (m *model) flatten(o *object) error {
 	for _, f := range o.fields {
 		if !f.embedded {
@@ -270,8 +269,8 @@ func (m *model) flatten(o *object) error {
 	return nil
 }
 
-// says is the documentation of an event without its struct's name, for people who do not
-// read Go; that of a part as it is.
+// says returns the documentation of an event without its struct's name, for people who do not read Go; that of a part
+// unchanged.
 func (o *object) says() string {
 	text := flowing(o.doc)
 	if o.kind == "" {
@@ -280,7 +279,7 @@ func (o *object) says() string {
 	return sentence(strings.TrimPrefix(strings.TrimPrefix(text, o.name+" "), "is "))
 }
 
-// isBase reports that an object is only there to be embedded.
+// isBase reports whether an object exists only to be embedded.
 func (m *model) isBase(o *object) bool {
 	for _, other := range m.objects {
 		for _, f := range other.fields {
@@ -292,12 +291,12 @@ func (m *model) isBase(o *object) bool {
 	return false
 }
 
-// shown are the objects that JSON shows as such: events, and parts of them.
+// shown returns the objects that appear in JSON: events, and their parts.
 func (m *model) shown() []*object {
 	return slices.DeleteFunc(slices.Clone(m.objects), m.isBase)
 }
 
-// valuesOf are the values of a type with a closed list: its constants, in order.
+// valuesOf returns the values of a type with a closed list: its constants, in order.
 func (s *source) valuesOf(t types.Type) []string {
 	named, ok := t.(*types.Named)
 	if !ok || named.Obj().Pkg() == nil {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// typescript writes the page's types: an interface per object, and the union of what a
-// stream carries, told apart by type.
+// typescript generates the page's types: an interface per object, and the union of a stream's frames, distinguished by
+// type.
 func (m *model) typescript() ([]byte, error) {
 	w := &script{model: m, imported: map[string]bool{}}
 	for _, o := range m.shown() {
@@ -26,7 +26,7 @@ func (m *model) typescript() ([]byte, error) {
 type script struct {
 	model    *model
 	out      strings.Builder
-	imported map[string]bool // names of the page's own types that are used
+	imported map[string]bool // the page's own types that are used
 }
 
 func (w *script) object(o *object) {
@@ -46,7 +46,7 @@ func (w *script) object(o *object) {
 	w.out.WriteString("}\n")
 }
 
-// comment is a text as a comment of whole lines.
+// comment returns a text as a comment of whole lines.
 func comment(text, indent string) string {
 	var out strings.Builder
 	for _, line := range wrapped(flowing(text), 116-len(indent)) {
@@ -103,7 +103,7 @@ func (w *script) of(t types.Type) string {
 	return "number"
 }
 
-// union writes StreamEvent.
+// union generates StreamEvent.
 func (w *script) union() {
 	w.out.WriteString(`
 // Stored is the frame of a durable event.
@@ -115,7 +115,7 @@ interface Stored<Type extends string, Data> {
   data: Data;
 }
 
-// Passing is the frame of what is not stored.
+// Passing is the frame of an event that is not stored.
 interface Passing<Type extends string, Data> {
   session_id: ID | null; // null when it concerns the whole workspace
   sequence?: undefined;
@@ -124,7 +124,7 @@ interface Passing<Type extends string, Data> {
   data: Data;
 }
 
-// StreamEvent is a frame of a stream, told apart by its type.
+// StreamEvent is a frame of a stream, distinguished by its type.
 export type StreamEvent =
 `)
 	w.use("ID")
@@ -144,7 +144,7 @@ export type StreamEvent =
 	)
 }
 
-// list writes the names under which a stream's frames arrive.
+// list generates the names under which a stream's frames arrive.
 func (w *script) list() {
 	w.out.WriteString(
 		"\n// EVENT_TYPES are the types that streams carry.\nexport const EVENT_TYPES: StreamEvent['type'][] = [\n",
@@ -157,8 +157,7 @@ func (w *script) list() {
 	w.out.WriteString("];\n")
 }
 
-// wrapped breaks a text into lines of at most width, where its paragraphs do and
-// between words.
+// wrapped breaks a text into lines of at most width, at paragraphs and between words.
 func wrapped(text string, width int) []string {
 	var lines []string
 	for paragraph := range strings.SplitSeq(text, "\n") {

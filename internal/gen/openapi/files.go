@@ -1,4 +1,4 @@
-// Package openapi writes the API's description as the program serves it: as JSON for people and generators, and
+// Package openapi generates the API's description as the program serves it: as JSON for people and generators, and
 // compressed as JSON and YAML for the binary.
 package openapi
 
@@ -11,7 +11,7 @@ import (
 	"example.org/parley/httpapi"
 )
 
-// Files are the documents by their paths below the module's root.
+// Files returns the documents by their paths below the module's root.
 func Files(string) (map[string][]byte, error) {
 	document, err := httpapi.OpenAPI()
 	if err != nil {
@@ -30,8 +30,8 @@ func Files(string) (map[string][]byte, error) {
 
 func compressed(document []byte) []byte {
 	var out bytes.Buffer
-	writer, _ := gzip.NewWriterLevel(&out, gzip.BestCompression) // the level is a valid one
-	_, _ = writer.Write(document)                                // a buffer takes everything
+	writer, _ := gzip.NewWriterLevel(&out, gzip.BestCompression) // the level is valid
+	_, _ = writer.Write(document)                                // writing to a buffer cannot fail
 	_ = writer.Close()
 	return out.Bytes()
 }

@@ -5,7 +5,7 @@ import (
 	"unicode"
 )
 
-// capitals is a word that Go writes in capitals so; "" for others.
+// capitals returns an initialism in Go's spelling; "" for other words.
 func capitals(word string) string {
 	switch word {
 	case "id", "ms", "url", "json", "yaml":
@@ -14,7 +14,7 @@ func capitals(word string) string {
 	return ""
 }
 
-// Exported is a name of JSON or of a path as Go writes it: agent_id is AgentID.
+// Exported returns a name of JSON or of a path in Go's spelling: agent_id becomes AgentID.
 func Exported(name string) string {
 	var out strings.Builder
 	for word := range strings.FieldsFuncSeq(name, func(r rune) bool { return r == '_' || r == '-' }) {
@@ -27,7 +27,7 @@ func Exported(name string) string {
 	return out.String()
 }
 
-// Variable is such a name as a parameter: sign_in is signIn.
+// Variable returns such a name as a variable: sign_in becomes signIn.
 func Variable(name string) string {
 	if exported := Exported(name); exported != capitals(name) {
 		return strings.ToLower(exported[:1]) + exported[1:]
@@ -35,7 +35,7 @@ func Variable(name string) string {
 	return strings.ToLower(name)
 }
 
-// GoName is the client's method for an operation: what reads or lists something is named after that.
+// GoName returns the client's method for an operation: methods that read or list something are named after it.
 func (o *Operation) GoName() string { return methodOf(o.ID) }
 
 func methodOf(id string) string {

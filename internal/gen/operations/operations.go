@@ -1,5 +1,5 @@
-// Package operations reads the API's description, as the program that is being built would serve it, for the generators
-// of the client and of the command line.
+// Package operations reads the API's description from the program being built, for the generators of the client and the
+// command line.
 package operations
 
 import (
@@ -16,28 +16,28 @@ import (
 	"example.org/parley/httpapi"
 )
 
-// API is what the API can do.
+// API lists the operations of the API.
 type API struct {
 	Operations []*Operation // by tag, path and method
 	Lists      map[reflect.Type][]string
 }
 
-// Operation is one of them.
+// Operation is one operation.
 type Operation struct {
 	ID, Tag, Method, Path string
 	Summary, About        string
 
-	Places []Parameter // variables of the path, in its order
+	Places []Parameter // variables of the path, in order
 	Query  []Parameter
 	Keyed  bool // takes an idempotency key
 
 	HasBody bool
-	Body    reflect.Type // of a JSON body; nil where it has no fields, and for Bytes
+	Body    reflect.Type // of a JSON body; nil without fields, and for Bytes
 	Bytes   bool         // the body is bytes of any kind
 
-	Answers []reflect.Type // the Go types of its JSON answers, the usual one first
-	Raw     bool           // the answer is bytes, or JSON that has no type
-	Streams bool           // an answer is a stream of events
+	Answers []reflect.Type // Go types of its JSON answers, the usual one first
+	Raw     bool           // the answer is bytes, or JSON without a type
+	Streams bool           // one of the answers is a stream of events
 }
 
 // Parameter is a variable of a path or of a query.
@@ -46,7 +46,7 @@ type Parameter struct {
 	Schema      *huma.Schema
 }
 
-// Words are the words that a parameter may be, in the document's order; none where it is free.
+// Words returns the allowed words of a parameter, in the document's order; none if it is free.
 func Words(s *huma.Schema) (words []string) {
 	if s.Type == huma.TypeArray {
 		s = s.Items
@@ -66,10 +66,10 @@ const (
 	keyHeader    = "Idempotency-Key"
 	schemaPrefix = "#/components/schemas/"
 	aliasMark    = "x-alias-of"
-	aliasEnd     = "OfAgent" // ends the ids of what is served under an agent too
+	aliasEnd     = "OfAgent" // ends the ids of operations also served below an agent
 )
 
-// Read reads the description. Operations that are another one's at a second path are left out.
+// Read reads the description. It omits operations that are another one at a second path.
 func Read() (*API, error) {
 	described := httpapi.Describe()
 	api := &API{Lists: described.Lists}
@@ -95,7 +95,7 @@ func Read() (*API, error) {
 	return api, nil
 }
 
-// Find is the operation with an id.
+// Find returns the operation with an id.
 func (a *API) Find(id string) (*Operation, error) {
 	for _, operation := range a.Operations {
 		if operation.ID == id {
@@ -152,8 +152,8 @@ func read(described *httpapi.Described, method, path string, from *huma.Operatio
 	return one, one.readAnswers(described, from)
 }
 
-// readAnswers reads the answers of the 2xx and 3xx families. What is created or begun is the usual answer, before what
-// was there or is of a special case.
+// readAnswers reads the answers of the 2xx and 3xx families. The usual answer is that for something created or started;
+// answers for existing things and special cases follow.
 func (o *Operation) readAnswers(described *httpapi.Described, from *huma.Operation) error {
 	for _, status := range []string{"201", "202", "200", "204", "303"} {
 		response := from.Responses[status]
@@ -193,7 +193,7 @@ func typeOf(described *httpapi.Described, schema *huma.Schema) (reflect.Type, er
 	return t, nil
 }
 
-// Rows is the type of a list's rows, and whether the operation answers with pages of them.
+// Rows returns the type of a list's rows, and whether the operation returns pages of them.
 func (o *Operation) Rows() (reflect.Type, bool) {
 	if len(o.Answers) == 0 {
 		return nil, false
@@ -201,7 +201,7 @@ func (o *Operation) Rows() (reflect.Type, bool) {
 	return RowsOf(o.Answers[0])
 }
 
-// RowsOf is the type of the rows of a page.
+// RowsOf returns the type of the rows of a page.
 func RowsOf(t reflect.Type) (reflect.Type, bool) {
 	if t.Kind() != reflect.Struct || !strings.HasPrefix(t.Name(), "page[") {
 		return nil, false
@@ -210,13 +210,13 @@ func RowsOf(t reflect.Type) (reflect.Type, bool) {
 	return data.Type.Elem(), true
 }
 
-// Paged reports a list that has cursors.
+// Paged reports whether a list has cursors.
 func (o *Operation) Paged() bool {
 	_, isList := o.Rows()
 	return isList && slices.ContainsFunc(o.Query, func(p Parameter) bool { return p.Name == "cursor" })
 }
 
-// Keys are the names of a struct's members in JSON.
+// Keys returns the names of a struct's members in JSON.
 func Keys(t reflect.Type) []string {
 	var keys []string
 	for _, field := range reflect.VisibleFields(t) {

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Comments are what the sources say of types and their fields.
+// Comments are the source comments of types and their fields.
 type Comments struct {
 	root, module string
 	packages     map[string]map[string]comment // by import path and type
@@ -21,19 +21,19 @@ type comment struct {
 	fields map[string]string
 }
 
-// ReadComments prepares the comments of the module at root. The module's path is that of this program, which may differ
-// from what go.mod says only while the tree is being renamed.
+// ReadComments prepares the comments of the module at root. module is the path of this program, which differs from
+// go.mod only while the tree is being renamed.
 func ReadComments(root, module string) *Comments {
 	return &Comments{root: root, module: module, packages: map[string]map[string]comment{}}
 }
 
-// Type is what its comment says of a type; "" without one.
+// Type returns the comment of a type, or "".
 func (c *Comments) Type(t reflect.Type) (string, error) {
 	said, err := c.find(t)
 	return said.about, err
 }
 
-// Field is what a field's documentation says: its tag doc, or else its comment.
+// Field returns a field's documentation: its tag doc, or else its comment.
 func (c *Comments) Field(t reflect.Type, field *reflect.StructField) (string, error) {
 	if doc := field.Tag.Get("doc"); doc != "" {
 		return doc, nil
@@ -105,5 +105,5 @@ func commentOf(group *ast.GenDecl, of *ast.TypeSpec) comment {
 	return said
 }
 
-// flowing is a comment on one line.
+// flowing returns a comment on one line.
 func flowing(group *ast.CommentGroup) string { return strings.Join(strings.Fields(group.Text()), " ") }

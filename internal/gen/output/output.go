@@ -1,4 +1,4 @@
-// Package output writes what generators make, and compares it with what is committed.
+// Package output writes the output of generators, or compares it with the committed files.
 package output
 
 import (
@@ -14,7 +14,7 @@ import (
 // Generator returns the contents of files by their paths below the module's root.
 type Generator func(root string) (map[string][]byte, error)
 
-// made are all files of the generators by path.
+// made returns all files of the generators by path.
 func made(root string, generators []Generator) (map[string][]byte, error) {
 	all := map[string][]byte{}
 	for _, generate := range generators {
@@ -51,7 +51,7 @@ func Write(root string, generators ...Generator) error {
 	return nil
 }
 
-// Check fails the test for every file that is not what the generators make.
+// Check fails the test for every file that differs from the generators' output.
 func Check(t *testing.T, root string, generators ...Generator) {
 	t.Helper()
 	all, err := made(root, generators)
@@ -62,12 +62,12 @@ func Check(t *testing.T, root string, generators ...Generator) {
 		got, err := os.ReadFile(filepath.Join(root, path)) //nolint:gosec // of this repository
 		switch {
 		case err != nil:
-			t.Errorf("%s is generated and not committed: run make generate", path)
+			t.Errorf("%s is generated but not committed: run make generate", path)
 		case !bytes.Equal(got, want):
-			t.Errorf("%s is not what is generated: run make generate", path)
+			t.Errorf("%s differs from the generated file: run make generate", path)
 		}
 	}
 	if len(all) == 0 {
-		t.Error("nothing is generated")
+		t.Error("the generators returned no files")
 	}
 }

@@ -10,19 +10,19 @@ import (
 	"example.org/parley/setting"
 )
 
-// The files that are written.
+// Paths of the generated files.
 const (
 	pageFile      = "web/src/api/settings.ts"
 	referenceFile = "docs/reference/settings.md"
 )
 
-// Files are the generated files by their paths below the module's root.
+// Files returns the generated files by their paths below the module's root.
 func Files(string) (map[string][]byte, error) {
 	every := setting.All(^setting.Scope(0))
 	return map[string][]byte{pageFile: []byte(page(every)), referenceFile: []byte(reference(every))}, nil
 }
 
-// page is the TypeScript description: of those settings that a form has a field for.
+// page returns the TypeScript description of the settings that have a form field.
 func page(every []setting.Setting) string {
 	var constants strings.Builder
 	var names []string
@@ -30,7 +30,7 @@ func page(every []setting.Setting) string {
 		d := one.Describe()
 		switch d.Kind {
 		case setting.Number, setting.Integer, setting.Choice:
-		case setting.Text, setting.Switch, setting.Object, setting.List: // what they need is more than a field
+		case setting.Text, setting.Switch, setting.Object, setting.List: // they need more than a field
 			continue
 		}
 		names = append(names, d.Name)
@@ -72,7 +72,7 @@ export const FIELD_SETTINGS: SettingForm[] = [` + strings.Join(names, ", ") + `]
 `
 }
 
-// reference is the page of the documentation.
+// reference returns the documentation page.
 func reference(every []setting.Setting) string {
 	var rows strings.Builder
 	for _, one := range every {

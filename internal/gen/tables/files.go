@@ -1,6 +1,5 @@
-// Package tables writes what follows from the description of the tables (internal/tables): for each database the
-// lists of columns, and the functions that read and write them. The code is what a hand would write: it reflects
-// nothing.
+// Package tables generates code from the description of the tables (internal/tables): for each database the lists of
+// columns, and the functions that read and write them, without reflection.
 package tables
 
 import (
@@ -17,7 +16,7 @@ import (
 	"example.org/parley/internal/tables"
 )
 
-// Files are the generated files by their paths below the module's root.
+// Files returns the generated files by their paths below the module's root.
 func Files(string) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for name, db := range map[string]tables.Database{"sqlite": tables.SQLite, "postgres": tables.Postgres} {
@@ -30,7 +29,7 @@ func Files(string) (map[string][]byte, error) {
 	return files, nil
 }
 
-// writer writes the file of one database.
+// writer generates the file of one database.
 type writer struct {
 	db      tables.Database
 	name    string
@@ -71,7 +70,7 @@ func known(t *tables.Table) error {
 		for _, list := range t.Columns[i].Lists() {
 			if t.List(list) == nil {
 				return fmt.Errorf(
-					"%s.%s stands in %q, which is not a list of %s",
+					"%s.%s is in %q, which is not a list of %s",
 					t.Name,
 					t.Columns[i].Name,
 					list,
@@ -86,7 +85,7 @@ func known(t *tables.Table) error {
 func (w *writer) list(t *tables.Table, l *tables.List) error {
 	columns := t.In(l.Name, w.db)
 	if len(columns) == 0 {
-		return fmt.Errorf("no column stands in it")
+		return fmt.Errorf("it has no columns")
 	}
 	if l.Kind == tables.Reads {
 		return w.reads(t, l, columns)
@@ -94,7 +93,7 @@ func (w *writer) list(t *tables.Table, l *tables.List) error {
 	return w.writes(t, l, columns)
 }
 
-// typeName is a Go type as the generated file writes it.
+// typeName returns a Go type in the spelling of the generated file.
 func (w *writer) typeName(t reflect.Type) string {
 	if t.PkgPath() != "" {
 		w.imports[t.PkgPath()] = true
@@ -102,7 +101,7 @@ func (w *writer) typeName(t reflect.Type) string {
 	return t.String()
 }
 
-// field finds the field that a path names.
+// field finds the field at a path.
 func field(of reflect.Type, path string) (reflect.Type, error) {
 	for name := range strings.SplitSeq(path, ".") {
 		if of.Kind() == reflect.Pointer {
@@ -117,7 +116,7 @@ func field(of reflect.Type, path string) (reflect.Type, error) {
 	return of, nil
 }
 
-// quoted is a column's name as SQL has to write it.
+// quoted returns a column's name, quoted where SQL needs it.
 func quoted(name string) string {
 	if slices.Contains([]string{"max", "offset", "end"}, name) {
 		return strconv.Quote(name)
@@ -125,7 +124,7 @@ func quoted(name string) string {
 	return name
 }
 
-// constant writes a constant of SQL, broken where it is long.
+// constant generates a SQL constant, wrapped if long.
 func (w *writer) constant(name string, parts []string) {
 	const width = 100
 	var lines []string
@@ -145,7 +144,7 @@ func (w *writer) constant(name string, parts []string) {
 	w.line("const %s = %s\n", name, strings.Join(lines, " +\n"))
 }
 
-// place is a placeholder, the n-th of its statement.
+// place returns the n-th placeholder of a statement.
 func (w *writer) place(n int) string {
 	if w.db == tables.SQLite {
 		return "?"
@@ -153,7 +152,7 @@ func (w *writer) place(n int) string {
 	return "$" + strconv.Itoa(n)
 }
 
-// lower makes a name unexported.
+// lower returns a name with a lower-case initial.
 func lower(name string) string { return strings.ToLower(name[:1]) + name[1:] }
 
 func upper(name string) string { return strings.ToUpper(name[:1]) + name[1:] }

@@ -8,7 +8,7 @@ import (
 	"example.org/parley/internal/tables"
 )
 
-// reads writes the columns of a list, and the function that reads them.
+// reads generates the columns of a list, and the function that reads them.
 func (w *writer) reads(t *tables.Table, l *tables.List, columns []tables.Column) error {
 	name := lower(t.Go)
 	if l.Name != "read" {
@@ -36,7 +36,7 @@ func (w *writer) reads(t *tables.Table, l *tables.List, columns []tables.Column)
 	return nil
 }
 
-// from is the SQL that reads a column.
+// from returns the SQL that reads a column.
 func from(t *tables.Table, c *tables.Column) string {
 	text := c.From
 	if text == "" {
@@ -48,7 +48,7 @@ func from(t *tables.Table, c *tables.Column) string {
 	return text
 }
 
-// read writes the statement that takes the next column.
+// read generates the statement that reads the next column.
 func (w *writer) read(of reflect.Type, c *tables.Column) error {
 	typ, err := field(of, c.Field)
 	if err != nil {
@@ -84,7 +84,7 @@ func (w *writer) read(of reflect.Type, c *tables.Column) error {
 	return nil
 }
 
-// readJSON decodes what a column holds, if it holds anything.
+// readJSON generates the decoding of a column, unless it is empty.
 func (w *writer) readJSON(c *tables.Column, typ reflect.Type, to string) {
 	into, empty := "&"+to, `text != ""`
 	switch typ.Kind() {
@@ -111,7 +111,7 @@ func number(typ reflect.Type) string {
 	return "r.int64()"
 }
 
-// plain is the expression that reads a field of a type; empty when its type does not tell.
+// plain returns the expression that reads a field of a type; empty if the type does not tell.
 func (w *writer) plain(typ reflect.Type) string {
 	switch typ {
 	case idType:

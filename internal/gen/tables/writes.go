@@ -14,7 +14,7 @@ import (
 // keyPlaces is the number of placeholders before those of an UPDATE on PostgreSQL: the row's workspace and id.
 const keyPlaces = 2
 
-// writes writes the columns of a list, its placeholders, and the function that makes their arguments.
+// writes generates the columns of a list, its placeholders, and the function that builds their arguments.
 func (w *writer) writes(t *tables.Table, l *tables.List, columns []tables.Column) error {
 	name := lower(l.Name) + t.Go
 	if l.Kind == tables.Inserts {
@@ -65,17 +65,17 @@ func (w *writer) updated(t *tables.Table, l *tables.List, name string, columns [
 	w.spare(l, name, first+len(columns))
 }
 
-// spare names the placeholders of arguments behind a list's; those of SQLite have no numbers.
+// spare names the placeholders of arguments after a list's; those of SQLite are not numbered.
 func (w *writer) spare(l *tables.List, name string, first int) {
 	for i := range l.Spare {
 		if w.db == tables.Postgres {
-			w.line("// %sPlace%d is the placeholder of an argument behind them.", name, i+1)
+			w.line("// %sPlace%d is the placeholder of an argument after these.", name, i+1)
 			w.line("const %sPlace%d = %q\n", name, i+1, w.place(first+i))
 		}
 	}
 }
 
-// arguments writes the function that appends the arguments of a list.
+// arguments generates the function that appends the arguments of a list.
 func (w *writer) arguments(t *tables.Table, l *tables.List, name string, columns []tables.Column) error {
 	var before, values []string
 	for i := range columns {
@@ -98,7 +98,7 @@ func (w *writer) arguments(t *tables.Table, l *tables.List, name string, columns
 	if fails {
 		result, end = "([]arg, error)", "), nil\n}\n"
 	}
-	if l.Kind == tables.Updates { // with room for those behind them
+	if l.Kind == tables.Updates { // with room for the arguments that follow
 		w.imports["slices"] = true
 		to = fmt.Sprintf("slices.Grow(to, %d)", w.room(t, l))
 	}
@@ -111,7 +111,7 @@ func (w *writer) arguments(t *tables.Table, l *tables.List, name string, columns
 	return nil
 }
 
-// room is how many arguments a list and those behind it have.
+// room returns how many arguments a list and those after it have.
 func (w *writer) room(t *tables.Table, l *tables.List) int {
 	n := len(t.In(l.Name, w.db)) + max(l.Spare, keyPlaces)
 	for i := range t.Lists {
@@ -122,7 +122,7 @@ func (w *writer) room(t *tables.Table, l *tables.List) int {
 	return n
 }
 
-// value is the argument that a column is written from, and what has to stand before it.
+// value returns the argument that writes a column, and the statements that must precede it.
 func (w *writer) value(c *tables.Column, typ reflect.Type) (before, value string, err error) {
 	of, local := "of."+c.Field, lower(camel(c.Name))
 	const check = "\nif err != nil {\nreturn nil, err\n}"
@@ -147,7 +147,7 @@ func (w *writer) value(c *tables.Column, typ reflect.Type) (before, value string
 		}
 		return fmt.Sprintf("var %s arg\nif %s != %s {\n%s = %s\n}", local, of, zero, local, of), local, nil
 	case tables.NotNull:
-		if typ == hashType { // of a copy: else the whole value would be kept
+		if typ == hashType { // slice a copy, or else the whole value would stay reachable
 			return local + " := " + of, local + "[:]", nil
 		}
 		return "", "int64(" + of + ")", nil
@@ -175,7 +175,7 @@ func (w *writer) value(c *tables.Column, typ reflect.Type) (before, value string
 	return "", "", fmt.Errorf("%s: a %s needs a codec", c.Name, typ)
 }
 
-// camel is a column's name as Go writes it.
+// camel returns a column's name in Go's spelling.
 func camel(name string) string {
 	var out strings.Builder
 	for part := range strings.SplitSeq(name, "_") {

@@ -505,7 +505,7 @@ interface Stored<Type extends string, Data> {
   data: Data;
 }
 
-// Passing is the frame of what is not stored.
+// Passing is the frame of an event that is not stored.
 interface Passing<Type extends string, Data> {
   session_id: ID | null; // null when it concerns the whole workspace
   sequence?: undefined;
@@ -514,7 +514,7 @@ interface Passing<Type extends string, Data> {
   data: Data;
 }
 
-// StreamEvent is a frame of a stream, told apart by its type.
+// StreamEvent is a frame of a stream, distinguished by its type.
 export type StreamEvent =
   | Stored<'session.started', SessionStarted>
   | Stored<'session.completed', SessionCompleted>
