@@ -75,7 +75,7 @@ func (c *Client) CreateAgent(ctx context.Context, input AgentInput, options ...O
 	})
 }
 
-// AgentInput is a new agent. Only Name is needed.
+// AgentInput is a new agent. Only Name is required.
 type AgentInput struct {
 	// Unique in the workspace; made from the name when absent.
 	Slug        string `json:"slug,omitempty"`
@@ -128,7 +128,7 @@ func (c *Client) UpdateAgent(
 	})
 }
 
-// AgentPatch changes an agent: absent fields stay, null clears.
+// AgentPatch changes an agent: absent fields stay, null clears them.
 type AgentPatch struct {
 	Slug        parley.Change[string] `json:"slug,omitzero"`
 	Name        parley.Change[string] `json:"name,omitzero"`
@@ -138,7 +138,7 @@ type AgentPatch struct {
 	Tags   parley.Change[[]string]           `json:"tags,omitzero"`
 	LeadID parley.Change[parley.ID]          `json:"lead_id,omitzero"`
 	Status parley.Change[parley.AgentStatus] `json:"status,omitzero"`
-	// For admins: the principal that may change it from now on; null leaves it to admins.
+	// For admins: the principal that may change the agent from now on; null leaves it to admins.
 	OwnerID parley.Change[parley.ID] `json:"owner_id,omitzero"`
 }
 

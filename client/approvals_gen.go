@@ -104,12 +104,13 @@ func (c *Client) DecideApproval(
 // DecisionInput answers an approval.
 type DecisionInput struct {
 	Decision parley.ApprovalDecision `json:"decision"`
-	// once, the default, is for this call alone; session adds a grant to the session; change, for its owner, accepts what
-	// somebody else changed.
+	// once, the default, applies to this call only; session adds a grant to the session; change, for its owner, accepts
+	// what somebody else changed.
 	Scope parley.ApprovalScope `json:"scope,omitempty"`
-	// Of scope session: call, the default, is calls with exactly these arguments; tool is every call of the tool.
+	// For scope session: call, the default, covers calls with exactly these arguments; tool covers every call of the
+	// tool.
 	Covers parley.ApprovalCovers `json:"covers,omitempty"`
-	// Kept with the decision; the model reads that of a denial.
+	// Kept with the decision; the model reads the comment of a denial.
 	Comment string `json:"comment,omitempty"`
 }
 

@@ -59,7 +59,7 @@ func (c *Client) CreateKey(ctx context.Context, input KeyInput, options ...Optio
 	})
 }
 
-// NewKey is the one answer that holds a key's secret.
+// NewKey is the only answer that contains a key's secret.
 type NewKey struct {
 	parley.Key
 	// The secret: shown now and never again.
@@ -71,11 +71,11 @@ type KeyInput struct {
 	Name string `json:"name"`
 	// admin by default.
 	Role parley.PrincipalRole `json:"role,omitempty"`
-	// Requests of all sorts; beyond it they are 429. Not limited by default.
+	// Requests of all kinds; further ones are answered 429. Unlimited by default.
 	RequestsPerMinute int `json:"requests_per_minute,omitempty"`
-	// Sessions that it may own; beyond it 409. Not limited by default.
+	// Sessions that its principal may own; further ones are answered 409. Unlimited by default.
 	MaxSessions int64 `json:"max_sessions,omitempty"`
-	// Bytes of files that it may have uploaded; beyond it 409. Not limited by default.
+	// Bytes of files that its principal may upload; further ones are answered 409. Unlimited by default.
 	MaxStorage int64 `json:"max_storage,omitempty"`
 	// The caller's own by default; made if it is new.
 	Workspace string `json:"workspace,omitempty"`

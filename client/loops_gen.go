@@ -43,7 +43,7 @@ func (c *Client) StopLoop(
 
 // LoopStopInput says how to stop a loop.
 type LoopStopInput struct {
-	// Cancel the iteration that runs; by default it is left to its end.
+	// Cancel the running iteration; by default it runs to its end.
 	Now bool `json:"now,omitempty"`
 }
 
@@ -122,11 +122,12 @@ func (c *Client) StartLoop(
 type LoopInput struct {
 	// The text that begins every iteration.
 	Prompt string `json:"prompt"`
-	// Iterations at most; 10 by default.
+	// The most iterations; 10 by default.
 	Max *int `json:"max,omitempty"`
 	// What ends the loop early; exactly one of its fields.
 	Until *LoopUntilInput `json:"until,omitempty"`
-	// What an iteration sees beside itself: fresh, the default, or {recent: n} for the n iterations before it.
+	// What an iteration sees besides itself: fresh, the default, for nothing, or {recent: n} for the n iterations before
+	// it.
 	Context parley.LoopContext `json:"context,omitzero"`
 	// Archive the session when the condition is met or max is reached, unless something else waits in it.
 	ArchiveDone bool `json:"archive_when_done,omitempty"`

@@ -52,7 +52,7 @@ func (c *Client) UpdateMessage(
 	})
 }
 
-// MessagePatch changes a message: the content while it is queued, the marks at any time; one of the two at a time.
+// MessagePatch changes a message: the content while it is queued, or the marks at any time, but not both at once.
 type MessagePatch struct {
 	Content json.RawMessage `json:"content,omitempty"`
 	Marks   *MarksPatch     `json:"marks,omitempty"`
@@ -85,9 +85,9 @@ func (c *Client) AppendMessage(
 	})
 }
 
-// AppendInput is a piece of an open message: text or reasoning, one of the two.
+// AppendInput is a piece of an open message: either text or reasoning.
 type AppendInput struct {
-	// Where the piece begins, in UTF-8 bytes: the present end of this text, or before it for what was sent already.
+	// Where the piece begins, in UTF-8 bytes: at the present end of this text, or before it to repeat what was sent.
 	Offset int `json:"offset"`
 	// A piece of the text; empty is a sign of life.
 	Text *string `json:"text,omitempty"`
@@ -166,23 +166,23 @@ func (c *Client) EditMessage(
 	})
 }
 
-// EditInput is a message of a user in other words.
+// EditInput is a user's message in other words.
 type EditInput struct {
 	// The user's message as it should have been: {text, files, links, search, think}.
 	Content json.RawMessage `json:"content"`
-	// The session whose history is meant, when several share the message; the one that wrote it by default.
+	// Which session's history to use if several share the message; by default the one that wrote it.
 	SessionID parley.ID `json:"session_id,omitzero"`
 	BranchInput
 }
 
-// BranchInput is what a session that is forked has other than the one it comes from.
+// BranchInput says in what a fork differs from the session that it comes from.
 type BranchInput struct {
-	// Id or slug; the agent of the session that is forked by default.
+	// Id or slug; the forked session's agent by default.
 	AgentID string `json:"agent_id,omitempty"`
-	// That of the session that is forked by default.
+	// The forked session's title by default.
 	Title        string  `json:"title,omitempty"`
 	Instructions *string `json:"instructions,omitempty"`
-	// That of the session that is forked when it is one's own; private when it is another's.
+	// By default that of the forked session if it is the caller's own, else private.
 	Visibility parley.Visibility `json:"visibility,omitempty"`
 	Metadata   json.RawMessage   `json:"metadata,omitempty"`
 	parley.Settings
@@ -258,9 +258,9 @@ func (c *Client) MoveMessage(
 	})
 }
 
-// MoveInput says where in the queue a message is to stand.
+// MoveInput says where in the queue a message goes.
 type MoveInput struct {
-	// The queued message that it is to stand before; null puts it last.
+	// The queued message to put it before; null puts it last.
 	Before parley.ID `json:"before,omitzero"`
 }
 
@@ -284,9 +284,9 @@ func (c *Client) RegenerateMessage(
 	})
 }
 
-// RegenerateInput says what an answer that is asked for again is to have other.
+// RegenerateInput says in what a regenerated answer differs.
 type RegenerateInput struct {
-	// The session whose history is meant, when several share the message; the one that wrote it by default.
+	// Which session's history to use if several share the message; by default the one that wrote it.
 	SessionID parley.ID `json:"session_id,omitzero"`
 	BranchInput
 }
@@ -330,7 +330,7 @@ func (c *Client) SendMessage(
 	})
 }
 
-// SendInput says how a queued message is to be heard now.
+// SendInput says how a queued message is to be sent now.
 type SendInput struct {
 	// steer, the default, shows it to the running turn at its next step; interrupt cancels that turn and runs the
 	// message.
@@ -356,7 +356,7 @@ func (c *Client) SettleMessage(
 	})
 }
 
-// OutsideResult is the settled message, its turn and the tool calls behind it.
+// OutsideResult is the settled message, its turn and the tool calls after it.
 type OutsideResult struct {
 	Message   parley.Message   `json:"message"`
 	Turn      parley.Turn      `json:"turn"`
@@ -366,20 +366,20 @@ type OutsideResult struct {
 // SettleInput ends an open message.
 type SettleInput struct {
 	Status parley.MessageStatus `json:"status"`
-	// {text, reasoning, refusal} as a whole; text and reasoning begin with what was appended. What was appended by
-	// default.
+	// The whole {parts}, or {text, reasoning, refusal}; text and reasoning begin with what was appended. By default
+	// exactly that.
 	Content json.RawMessage `json:"content,omitempty"`
-	// What wrote it, if that was not said when it was opened.
+	// What wrote it, if not given when it was opened.
 	Model parley.ModelID `json:"model,omitempty"`
-	// What it took, for the statistics.
+	// The tokens it used, for the statistics.
 	Usage *UsageInput `json:"usage,omitempty"`
-	// Of failed: why.
+	// For failed: the reason.
 	Error *FailureInput `json:"error,omitempty"`
-	// Of completed: {id, name, arguments} each, recorded behind the message.
+	// For completed: {id, name, arguments} each, recorded after the message.
 	ToolCalls []json.RawMessage `json:"tool_calls,omitempty"`
 }
 
-// UsageInput is what an agent outside says that an answer took; null is unknown.
+// UsageInput is an outside agent's report of an answer's tokens; null is unknown.
 type UsageInput struct {
 	InputTokens      *int64 `json:"input_tokens,omitempty"`
 	OutputTokens     *int64 `json:"output_tokens,omitempty"`
@@ -388,7 +388,7 @@ type UsageInput struct {
 	ReasoningTokens  *int64 `json:"reasoning_tokens,omitempty"`
 }
 
-// FailureInput is why an answer failed.
+// FailureInput says why an answer failed.
 type FailureInput struct {
 	// model by default.
 	Class parley.ErrorClass `json:"class,omitempty"`
@@ -469,23 +469,23 @@ func (c *Client) Search(ctx context.Context, query SearchQuery, options ...Optio
 type SearchResults struct {
 	Data []SearchHit `json:"data"`
 	Next *string     `json:"next"`
-	// false while the index is being made for the first time: something may be missing. What is said is found within
-	// seconds.
+	// false while the index is first built: something may be missing. New messages are found within seconds.
 	Complete bool `json:"complete"`
 }
 
-// SearchHit is a message that was found, or a session by its title alone.
+// SearchHit is a found message, or a session found by its title alone.
 type SearchHit struct {
-	// That wrote the message; when that is gone or hidden, the first fork that shares it; with session_id, that one.
+	// The session that wrote the message; if it is gone or hidden, the first fork that shares the message; with
+	// session_id, that session.
 	Session FoundSession `json:"session"`
-	// null when the title alone was found.
+	// null if only the title matched.
 	Message *FoundMessage `json:"message"`
 	Snippet Snippet       `json:"snippet"`
-	// From 0 to 1, of the best hit of the search.
+	// From 0 to 1, relative to the search's best hit.
 	Score float64 `json:"score"`
 }
 
-// FoundSession is what is told of a session that something was found in.
+// FoundSession describes a session in which something was found.
 type FoundSession struct {
 	ID         parley.ID            `json:"id"`
 	Title      string               `json:"title"`
@@ -495,22 +495,22 @@ type FoundSession struct {
 	ArchivedAt parley.Time          `json:"archived_at"`
 }
 
-// FoundMessage is what is told of a message that was found.
+// FoundMessage describes a found message.
 type FoundMessage struct {
 	ID       parley.ID     `json:"id"`
 	Sequence int64         `json:"sequence"`
 	Role     parley.Role   `json:"role"`
 	Author   parley.Author `json:"author"`
-	// Of calls and results; empty for others.
+	// For calls and results; else empty.
 	ToolName  string      `json:"tool_name"`
 	CreatedAt parley.Time `json:"created_at"`
 }
 
-// Snippet is a piece of a text with what was looked for in it.
+// Snippet is a piece of a text with the matches in it.
 type Snippet struct {
-	// White space is one space; … where it was cut.
+	// White space becomes one space; … marks a cut.
 	Text string `json:"text"`
-	// Stretches of text that were found, in order: [from, to) in Unicode code points.
+	// The matches in order: [from, to) in Unicode code points.
 	Marks [][2]int `json:"marks"`
 }
 
@@ -527,16 +527,16 @@ func (c *Client) Context(ctx context.Context, session parley.ID, options ...Opti
 	})
 }
 
-// Preview is the request that would be sent next. Nothing is written for it.
+// Preview is the request that would be sent next. It writes nothing.
 type Preview struct {
 	SessionID parley.ID      `json:"session_id"`
 	Model     parley.ModelID `json:"model"`
 	// The context policy that chose the messages.
 	Policy string `json:"policy"`
-	// As it would be sent; null while there is nothing to send.
+	// As it would be sent; null if there is nothing to send.
 	Request json.RawMessage `json:"request"`
 	Explanation
-	// Why it would not be sent now: a limit; null when it would.
+	// The limit that would prevent sending it now; null if none would.
 	Refused *string        `json:"refused"`
 	Cache   PredictedCache `json:"cache"`
 	Cost    PredictedCost  `json:"cost"`
@@ -548,61 +548,60 @@ type Explanation struct {
 	Parts []Part `json:"parts"`
 	// The parts by kind.
 	Totals []Total `json:"totals"`
-	// Of the whole request: the sum of its parts, which is what the provider counted, once it has.
+	// Of the whole request: the sum of its parts; the provider's own count once it is known.
 	EstimatedTokens int `json:"estimated_tokens"`
-	// The messages of the record up to this call that it was not shown, and why.
+	// The messages of the record up to this call that the model was not shown, and why.
 	LeftOut []LeftOut `json:"left_out"`
 	Window  Window    `json:"window"`
 }
 
-// PredictedCache is how much of a request the provider's cache may hold.
+// PredictedCache says how much of a request the provider's cache may hold.
 type PredictedCache struct {
-	// The session's last call, whose front it would share; null before the first.
+	// The session's last call, whose beginning it would share; null before the first.
 	WithID parley.ID `json:"with_id"`
-	// An estimate of the shared front.
+	// An estimate of the shared beginning.
 	Tokens int `json:"tokens"`
-	// Of the request's tokens.
+	// tokens divided by the request's tokens.
 	Share float64 `json:"share"`
-	// The model's provider caches and the last call is recent.
+	// Whether the model's provider caches and the last call is recent.
 	Likely bool `json:"likely"`
 	// For people.
 	Says string `json:"says"`
 }
 
-// PredictedCost is what a request would cost; null while the model's price is unknown.
+// PredictedCost is the cost that a request would have; null if the model's price is unknown.
 type PredictedCost struct {
-	// If no cache held anything.
+	// If nothing were cached.
 	Input *parley.Money `json:"input"`
-	// If the cache held all that it may.
+	// If everything that may be cached were.
 	Cached *parley.Money `json:"input_cached"`
-	// Of the longest answer that may come.
+	// For the longest possible answer.
 	Output *parley.Money `json:"output_most"`
 	Tokens int           `json:"output_tokens_most"`
 }
 
-// Part is a piece of a request: what it is, why it is there, what it weighs, and where in the request's bytes it
-// stands.
+// Part is a piece of a request: what it is, why it is there, its size, and its position in the request's bytes.
 type Part struct {
 	Kind string `json:"kind"`
-	// Of a tool, or of the tool that a call or result belongs to.
+	// The name of a tool, or of the tool of a call or result.
 	Name *string `json:"name"`
 	// The message of the record that it shows.
 	Sequence *int64 `json:"sequence"`
-	// Of the message of the record; null of what shows none.
+	// The message of the record; null if it shows none.
 	MessageID parley.ID `json:"message_id"`
-	// The message is pinned now.
+	// Whether the message is pinned now.
 	Pinned bool `json:"pinned"`
-	// As whom the model reads it: user, assistant or tool.
+	// The role in which the model reads it.
 	Role *string `json:"role"`
 	// Why it is in the request.
 	Reason string `json:"reason"`
-	// In the request, without the wire's frame around it where its place is known.
+	// Bytes in the request, without the wire's frame around it if its position is known.
 	Bytes int `json:"bytes"`
-	// An estimate; all of them add up to what the provider counted, once it has.
+	// An estimate; all parts add up to the provider's count once it is known.
 	Tokens int `json:"tokens"`
-	// Where it stands in the request's bytes; null where that cannot be told.
+	// Its position in the request's bytes; null if unknown.
 	Span *Span `json:"span"`
-	// How many of its tokens the provider took from its cache; null when it did not say.
+	// How many of its tokens the provider took from its cache; null if it did not say.
 	Cached *int `json:"cached_tokens"`
 }
 
@@ -620,11 +619,11 @@ type LeftOut struct {
 	To     int64  `json:"to"`
 	Count  int64  `json:"count"`
 	Reason string `json:"reason"`
-	// An estimate; null where the messages were not read for this answer.
+	// An estimate; null if the messages were not read for this answer.
 	Tokens *int `json:"tokens"`
 }
 
-// Window is how full a model's context is.
+// Window says how full a model's context is.
 type Window struct {
 	// Tokens that the model can read; null when unknown.
 	ContextLength *int `json:"context_length"`
@@ -632,7 +631,7 @@ type Window struct {
 	MaxOutput *int `json:"max_output"`
 	// Tokens of the request: counted by the provider, else estimated.
 	Used int `json:"used"`
-	// used of context_length.
+	// used divided by context_length.
 	Share *float64 `json:"share"`
 }
 
@@ -722,7 +721,7 @@ func (c *Client) AllMessages(
 	})
 }
 
-// Entry is a row of the transcript: a message (Message set), or the output of an agent's turn folded into blocks.
+// Entry is a row of the transcript: a message (if Message is set), or the output of a turn folded into blocks.
 type Entry struct {
 	Role    parley.Role          `json:"role"`
 	TurnID  parley.ID            `json:"turn_id"`
@@ -735,10 +734,10 @@ type Entry struct {
 	To      int64                `json:"to_sequence"`
 }
 
-// ChatMessage is a row of the view "chat": one assistant message per step, its tool calls with it; tool messages
-// answer by call id.
+// ChatMessage is a row of the view "chat": one assistant message per step, with its tool calls; tool messages answer
+// by call id.
 type ChatMessage struct {
-	// of the first row folded in
+	// the id of the first folded row
 	ID         parley.ID            `json:"id"`
 	Sequence   *int64               `json:"sequence"`
 	TurnID     parley.ID            `json:"turn_id"`
@@ -805,14 +804,14 @@ func (c *Client) PostMessage(
 	})
 }
 
-// DryRun is a turn that was run without a trace: what it would have written.
+// DryRun is a turn that ran without a trace, with the messages that it would have written.
 type DryRun struct {
 	// true: nothing of this was written.
 	DryRun  bool           `json:"dry_run"`
 	Message parley.Message `json:"message"`
-	// As it ended; waiting, when it came to something to wait for.
+	// As it ended; waiting, if it reached something to wait for.
 	Turn parley.Turn `json:"turn"`
-	// Of the turn, the message first.
+	// The turn's messages, its trigger first.
 	Messages []parley.Message `json:"messages"`
 	Calls    []parley.Call    `json:"calls"`
 }
@@ -822,12 +821,13 @@ type MessageInput struct {
 	// user by default; only a user message starts a turn, the others are recorded, and a tool_result resumes a waiting
 	// turn.
 	Role parley.Role `json:"role,omitempty"`
-	// An object by role: user {text, files, links, search, think}; assistant {text, reasoning}; tool_call {id, name,
-	// arguments}; tool_result {result, error, success, execution_time_ms}.
+	// An object by role: user {text, files, links, search, think}; assistant {text, reasoning, refusal}; tool_call {id,
+	// name, arguments}; tool_result {result, error, success, execution_time_ms}. All but a tool_call may have parts
+	// instead.
 	Content json.RawMessage `json:"content,omitempty"`
-	// An object, kept as it is.
+	// An object, stored unchanged.
 	Metadata json.RawMessage `json:"metadata,omitempty"`
-	// In the audit record only: in no user's view and no context.
+	// Kept in the record only: in no user's view and no context.
 	Internal bool `json:"internal,omitempty"`
 	// Of a tool_result: the call that it answers.
 	ToolCallID string `json:"tool_call_id,omitempty"`
@@ -840,19 +840,19 @@ type MessageInput struct {
 	During parley.During `json:"during,omitempty"`
 	// false records a user message without starting a turn.
 	Respond *bool `json:"respond,omitempty"`
-	// Of an assistant message: it is opened empty, to be appended to and settled. model may say what writes it.
+	// For an assistant message: opens it empty, to be appended to and settled. model may say what writes it.
 	Status parley.MessageStatus `json:"status,omitempty"`
-	// Of a message that is opened as streaming: seconds without an append until it is settled as failed; 300 by default.
+	// For a message opened as streaming: seconds without an append until it is settled as failed; 300 by default.
 	Timeout int `json:"timeout,omitempty"`
 	DryInput
 }
 
 // DryInput asks for a dry run.
 type DryInput struct {
-	// Answer without writing anything: the same path, in the process that was asked. No tool runs.
+	// Answer without writing anything, by the same path, in the process that receives the request. No tool runs.
 	DryRun bool `json:"dry_run,omitempty"`
-	// Of a dry run: what tools answer instead of running, in order per tool; the last one of a tool repeats. A tool
-	// without any is told as not run.
+	// For a dry run: what tools answer instead of running, in order per tool; the last result of a tool repeats. A tool
+	// without results is reported as not run.
 	ToolResults []parley.ScriptedResult `json:"tool_results,omitempty"`
 }
 

@@ -53,7 +53,7 @@ type ModelPage struct {
 	Next *string `json:"next"`
 }
 
-// ModelList is the models of the configured providers.
+// ModelList lists the models of the configured providers.
 type ModelList struct {
 	Data []model.Info `json:"data"`
 	// Used when neither message, session nor agent name one.
@@ -79,7 +79,7 @@ type ProviderPage struct {
 	Next *string `json:"next"`
 }
 
-// ProviderList is the providers that the server has or could have.
+// ProviderList lists the providers that the server has or could have.
 type ProviderList struct {
 	Data []model.ProviderInfo `json:"data"`
 }
@@ -126,14 +126,14 @@ func (c *Client) Usage(ctx context.Context, query UsageQuery, options ...Option)
 	})
 }
 
-// UsageReport is what calls to models took in a span of time.
+// UsageReport is the usage of model calls over a span of time.
 type UsageReport struct {
 	Group parley.UsageGroup `json:"group"`
 	From  parley.Time       `json:"from"`
 	To    parley.Time       `json:"to"`
-	// Of all, also of the rows that the limit leaves out.
+	// The total, including the rows that the limit leaves out.
 	Total parley.UsageSum `json:"total"`
-	// Days from the last one; of a day, or without days, the dearest first, then those with the most tokens.
+	// The latest day first; within a day, or without days, the most expensive first, then those with the most tokens.
 	Data []parley.UsageSum `json:"data"`
 	// Always null: ask for a shorter time, or one agent, to see other rows.
 	Next *string `json:"next"`

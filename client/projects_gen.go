@@ -43,28 +43,28 @@ func (c *Client) Directories(ctx context.Context, query DirectoriesQuery, option
 	})
 }
 
-// Directories is a directory with the directories in it, or the roots that projects may lie in.
+// Directories is a directory with its subdirectories, or the list of roots.
 type Directories struct {
 	// Absolute, symbolic links resolved; null for the list of roots.
 	Path *string `json:"path"`
-	// The allowed root that it lies in.
+	// The allowed root that contains it.
 	Root *string `json:"root"`
-	// The directory above it, as far as that lies in the root; null at the root.
+	// The directory above it, if that lies in the root; null at the root.
 	Parent *string `json:"parent"`
-	// Of the project that it is already.
+	// The project that it already is, if any.
 	ProjectID parley.ID   `json:"project_id"`
 	Data      []Directory `json:"data"`
-	// There are more than are shown.
+	// Whether there are more than these.
 	Truncated bool `json:"truncated"`
 }
 
-// Directory is one that may be chosen as a project.
+// Directory is a directory that may be chosen as a project.
 type Directory struct {
-	// Its last part; of a root the whole path.
+	// The last part of its path; for a root, the whole path.
 	Name string `json:"name"`
 	// Absolute, symbolic links resolved.
 	Path string `json:"path"`
-	// Of the project that it is already.
+	// The project that it already is, if any.
 	ProjectID parley.ID `json:"project_id"`
 }
 

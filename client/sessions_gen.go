@@ -117,7 +117,7 @@ func (c *Client) CreateSession(ctx context.Context, input SessionInput, options 
 	})
 }
 
-// SessionInput is a new session. Nothing in it is needed: without an agent it is the workspace's built-in one.
+// SessionInput is a new session. Every field is optional: without an agent it gets the workspace's built-in one.
 type SessionInput struct {
 	// Id or slug; parley by default.
 	AgentID         string    `json:"agent_id,omitempty"`
@@ -165,10 +165,10 @@ func (c *Client) ArchiveFeature(ctx context.Context, input FeatureInput, options
 	})
 }
 
-// FeatureArchived is what archiving a feature did.
+// FeatureArchived is the result of archiving a feature.
 type FeatureArchived struct {
 	Archived []parley.ID `json:"archived"`
-	// left alone: a turn is unfinished
+	// left alone because a turn is unfinished
 	Busy []parley.ID `json:"busy"`
 }
 
@@ -306,7 +306,7 @@ func (c *Client) UpdateSession(
 	})
 }
 
-// SessionPatch changes a session: absent fields stay, null clears.
+// SessionPatch changes a session: absent fields stay, null clears them.
 type SessionPatch struct {
 	Title        parley.Change[string]          `json:"title,omitzero"`
 	Instructions parley.Change[string]          `json:"instructions,omitzero"`
@@ -332,26 +332,26 @@ func (c *Client) Budget(ctx context.Context, session parley.ID, options ...Optio
 	})
 }
 
-// SessionBudget is what a session with its tool sessions, and its agent, may spend and have spent. A tool session's
-// is its root's.
+// SessionBudget is what a session with its tool sessions, and its agent, may spend and have spent. A tool session
+// shows its root's.
 type SessionBudget struct {
 	// The root of a tool session's tree.
 	SessionID parley.ID `json:"session_id"`
 	AgentID   parley.ID `json:"agent_id"`
-	// In effect: the session's, and of what it leaves open its agent's, but for the daily ones.
+	// In effect: the session's own, else its agent's, without the daily ones.
 	Limits  parley.Limits `json:"limits"`
 	Session Spending      `json:"session"`
-	// Over all of the agent's sessions; null unless tokens or money of the agent are limited.
+	// Over all of the agent's sessions; null unless the agent's tokens or money are limited.
 	Agent *Spending `json:"agent"`
 }
 
-// Spending is what was spent of a budget. Reserved is what calls under way hold.
+// Spending is what was spent of a budget. Reserved is held by calls under way.
 type Spending struct {
 	// The limit per UTC day.
 	DailyTokens *int64 `json:"daily_tokens"`
 	// The limit per UTC day.
 	DailyCost *parley.Money `json:"daily_cost"`
-	// Of the whole record; of an agent, since its budget began.
+	// Of the whole record; for an agent, since its budget began.
 	Tokens         int64        `json:"tokens"`
 	Cost           parley.Money `json:"cost"`
 	TodayTokens    int64        `json:"today_tokens"`
@@ -440,10 +440,10 @@ func (c *Client) ForkSession(
 	})
 }
 
-// ForkInput says where a session is forked, and what the fork is to have other.
+// ForkInput says where a session is forked, and in what the fork differs.
 type ForkInput struct {
-	// The message to fork behind; give this or sequence. Inside an answer that calls tools the fork begins behind all of
-	// it, results included.
+	// The message to fork after; give this or sequence. Inside an answer that calls tools the fork begins after the whole
+	// answer, results included.
 	At parley.ID `json:"at,omitzero"`
 	// The sequence of that message. Without both, the last one.
 	Sequence int64 `json:"sequence,omitempty"`

@@ -22,7 +22,7 @@ func (c *Client) Tools(ctx context.Context, options ...Option) (Page[ToolInfo], 
 	})
 }
 
-// ToolInfo is a tool of the server, as agents may name it.
+// ToolInfo is a tool of the server that agents may name.
 type ToolInfo struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
@@ -31,7 +31,6 @@ type ToolInfo struct {
 	Annotations parley.ToolAnnotations `json:"annotations"`
 	// Who runs it: builtin, http, or mcp/NAME.
 	Source string `json:"source"`
-	// Why agents are not given it, such as a schema that nothing can be checked against; null for a tool that can be
-	// used.
+	// Why agents cannot use it, such as an unusable schema; null if they can.
 	Unusable *string `json:"unusable"`
 }

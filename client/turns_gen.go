@@ -26,7 +26,7 @@ func (c *Client) Call(ctx context.Context, call parley.ID, options ...Option) (C
 	})
 }
 
-// CallDetail is a call with the request that it made, rebuilt from the record and explained.
+// CallDetail is a call with its request, rebuilt from the record and explained.
 type CallDetail struct {
 	parley.Call
 	Explained
@@ -37,25 +37,25 @@ func (v CallDetail) MarshalJSON() ([]byte, error) {
 	return joined(v.Call, v.Explained)
 }
 
-// Explained is what a CallDetail has beside the call.
+// Explained is the part of a CallDetail beside the call.
 type Explained struct {
 	System string `json:"system_prompt"`
 	// The definitions as they were sent.
 	Tools json.RawMessage `json:"tools"`
 	// Null when it cannot be rebuilt.
 	Request json.RawMessage `json:"request"`
-	// The rebuilt request has the hash of the one that was sent.
+	// Whether the rebuilt request has the hash of the one that was sent.
 	Exact bool `json:"exact"`
 	// Why it is not exact.
 	Reason string `json:"reason"`
 	Explanation
-	// Of the same step, oldest first: retries, and what they cost.
+	// The other attempts at the same step, oldest first: retries, and what they cost.
 	Attempts []Attempt `json:"other_attempts"`
 	// Null while the model's price or the usage is unknown.
 	Costs *Costs `json:"costs"`
-	// Of the session, in effect now.
+	// The session's limits, in effect now.
 	Limits parley.Limits `json:"limits"`
-	// Of this call, newest first; of a replay, itself.
+	// The replays of this call, newest first; for a replay, itself.
 	Replays []parley.Replay `json:"replays"`
 }
 
@@ -71,20 +71,20 @@ type Attempt struct {
 	TotalMS      *int64             `json:"total_ms"`
 }
 
-// Costs is what a call's tokens cost, by today's prices.
+// Costs is the cost of a call's tokens, by today's prices.
 type Costs struct {
 	// US dollars per million tokens, today's.
 	Price model.Price `json:"price"`
-	// Input that no cache held.
+	// Input that was not in a cache.
 	Input parley.Money `json:"input"`
 	// Input from the provider's cache.
 	Cached parley.Money `json:"cached"`
 	// Input that the provider put into its cache.
 	CacheWrite parley.Money `json:"cache_write"`
 	Output     parley.Money `json:"output"`
-	// What the cached tokens would have cost more.
+	// How much more the cached tokens would have cost.
 	Saved parley.Money `json:"saved"`
-	// The sum is the cost that was recorded; false: prices have changed since.
+	// Whether the sum is the recorded cost; false: prices have changed since.
 	Current bool `json:"current"`
 }
 
@@ -119,84 +119,84 @@ func (c *Client) DiffCall(
 	})
 }
 
-// CallDiff is how a call's request differs from an earlier one's, and what that means for the provider's cache.
+// CallDiff shows how a call's request differs from an earlier one's, and what that means for the provider's cache.
 type CallDiff struct {
 	CallID    parley.ID `json:"call_id"`
 	SessionID parley.ID `json:"session_id"`
-	// The call that it is compared with; null when the session has none before.
+	// The call that it is compared with; null when it is the session's first.
 	WithID parley.ID `json:"with_id"`
-	// Both requests were rebuilt to the bytes that were sent.
+	// Whether both requests were rebuilt to the bytes that were sent.
 	Exact bool `json:"exact"`
-	// Between the two calls: a provider's cache forgets after minutes.
+	// Seconds between the two calls: a provider's cache forgets after minutes.
 	SecondsPast *float64 `json:"seconds_past"`
 	Difference
 	Cache CacheNews `json:"cache"`
 }
 
-// Difference is how a request differs from one before it.
+// Difference says how a request differs from an earlier one.
 type Difference struct {
 	Identical bool `json:"identical"`
-	// Null when the bytes are the same.
+	// Null when the bytes are equal.
 	First  *FirstByte `json:"first_difference"`
 	Shared Shared     `json:"shared"`
 	// The first that breaks the prefix is the reason for a cache miss.
 	Changes []Change `json:"changes"`
 }
 
-// CacheNews is what a difference means for the provider's cache.
+// CacheNews says what a difference means for the provider's cache.
 type CacheNews struct {
-	// The change that ends the shared prefix; null when nothing does.
+	// The change that ends the shared prefix; null when there is none.
 	Reason *string `json:"reason"`
 	// For people.
 	Says string `json:"says"`
 	// What the provider reported; null when it did not say.
 	CachedTokens *int64 `json:"cached_tokens"`
-	// What it could have held at most: an estimate of the shared prefix.
+	// The most that it could have held: an estimate of the shared prefix.
 	PossibleTokens int `json:"possible_tokens"`
 }
 
-// FirstByte is where two requests part.
+// FirstByte is the first difference between two requests.
 type FirstByte struct {
 	Offset int `json:"offset"`
-	// The part of the later request that it lies in.
+	// The part of the later request that contains it.
 	Kind string `json:"kind"`
-	// Of a tool, or of the tool that a call or result belongs to.
+	// The name of a tool, or of the tool of a call or result.
 	Name     *string `json:"name"`
 	Sequence *int64  `json:"sequence"`
-	// What stands there in the earlier request, clipped.
+	// The earlier request's text there, clipped.
 	Was string `json:"was"`
 	Is  string `json:"is"`
 }
 
-// Shared is what two requests have in common from the front, in the order in which providers read: tools, system
-// prompt, messages.
+// Shared is the common beginning of two requests, in the order in which providers read: tools, system prompt,
+// messages.
 type Shared struct {
-	// Of the parts.
+	// Bytes of the shared parts.
 	Bytes   int `json:"bytes"`
 	OfBytes int `json:"of_bytes"`
 	// An estimate.
 	Tokens   int `json:"tokens"`
 	OfTokens int `json:"of_tokens"`
-	// Request messages that are the same from the first on.
+	// The number of equal request messages, from the first on.
 	Messages int `json:"messages"`
 }
 
-// Change is one thing in which two requests differ.
+// Change is one difference between two requests.
 type Change struct {
 	Cause string `json:"cause"`
 	// For people.
 	Says string `json:"says"`
-	// The provider can take nothing from its cache from here on.
+	// From here on the provider cannot use its cache.
 	Breaks bool `json:"breaks_prefix"`
-	// Of a system prompt: the lines that differ.
+	// For a system prompt: the lines that differ.
 	Lines []LineChange `json:"lines"`
-	// Of tools: + added, - removed, ~ changed.
+	// For tools: + added, - removed, ~ changed.
 	Names []string `json:"names"`
 }
 
-// LineChange is one line that is in one text and not in the other.
+// LineChange is a line that only one of two texts has.
 type LineChange struct {
-	// Its number in the text that has it, from 1.
+	// The line's number in the text that has it, from 1.
 	Line int    `json:"line"`
 	Sign string `json:"sign"`
 	Text string `json:"text"`
@@ -224,21 +224,21 @@ func (c *Client) ReplayCall(
 	})
 }
 
-// ReplayResult is what came of a replay, beside the call that it repeats.
+// ReplayResult is the outcome of a replay, beside the call that it repeats.
 type ReplayResult struct {
 	// The replay: a call of purpose replay.
 	Call     parley.Call         `json:"call"`
 	Answer   parley.ReplayAnswer `json:"answer"`
 	Original parley.Call         `json:"original"`
-	// The request was the same to the byte.
+	// Whether the request was the same, byte for byte.
 	SameBytes bool `json:"same_bytes"`
-	// What the original call was answered.
+	// The answer to the original call.
 	OldAnswer parley.ReplayAnswer `json:"original_answer"`
-	// Both said the same text and asked for the same tools.
+	// Whether both answers have the same text and the same tool calls.
 	SameAnswer bool `json:"same_answer"`
 }
 
-// ReplayInput says how a recorded request is sent again; what is left out is as it was.
+// ReplayInput says how a recorded request is sent again; absent fields stay as recorded.
 type ReplayInput struct {
 	// provider/model; the call's own by default.
 	Model parley.ModelID `json:"model,omitempty"`
@@ -337,7 +337,7 @@ func (c *Client) CancelTurn(
 // CancelResult is a cancelled turn.
 type CancelResult struct {
 	Turn parley.Turn `json:"turn"`
-	// messages whose partial text is settled now
+	// messages whose partial text is now settled
 	Settled []parley.ID `json:"settled"`
 	By      string      `json:"by"`
 }

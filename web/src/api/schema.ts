@@ -18,7 +18,7 @@ export interface components {
             /** Format: date-time */
             created_at: string;
             description: string;
-            /** @description Who the provider is told is asking, against abuse: an opaque id, never a name or an address. */
+            /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. */
             end_user: string | null;
             /** @description Rules about tool calls. Without one that matches, a person is asked about tools that may destroy something. */
             grants: components["schemas"]["Grant"][];
@@ -35,44 +35,44 @@ export interface components {
             max_tokens: number | null;
             /** @description Middleware around model calls. */
             middleware: components["schemas"]["MiddlewareSettings"];
-            /** @description The model that answers, as provider/model; the server's default where nothing names one. */
+            /** @description The model that answers, as provider/model; by default the server's. */
             model: string | null;
             name: string;
             /** Format: uuid */
             owner_id: string | null;
             owner_name: string | null;
-            /** @description Whether one answer may call several tools; the provider's own default where nothing says it. */
+            /** @description Whether one answer may call several tools; by default the provider decides. */
             parallel_tool_calls: boolean | null;
             /**
              * @description How much a reasoning model thinks.
              * @enum {string|null}
              */
             reasoning_effort: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | null;
-            /** @description Up to 16 texts by key that the provider keeps beside the request. Anthropic takes none. */
+            /** @description Up to 16 texts by key that the provider stores beside the request. Anthropic accepts none. */
             request_metadata: {
                 [key: string]: string;
             } | null;
-            /** @description Keeps answers and gives them again to equal requests of the workspace. */
+            /** @description Caches answers and returns them for equal requests of the workspace. */
             response_cache: components["schemas"]["ResponseCacheSettings"] | null;
-            /** @description The form in which the model answers: text, json_object, or json_schema with a schema. The provider sees to it. */
+            /** @description The form of the model's answer: text, json_object, or json_schema with a schema. The provider enforces it. */
             response_format: components["schemas"]["ResponseFormat"] | null;
             /** @description Retries after a failed model call. */
             retry_policy: components["schemas"]["RetryPolicy"];
             runtime: string;
             /**
              * Format: int64
-             * @description Seed for providers that take one.
+             * @description Seed, for providers that accept one.
              */
             seed: number | null;
             /**
-             * @description At which tier the provider serves the request. Anthropic takes auto and default.
+             * @description The tier at which the provider serves the request. Anthropic accepts auto and default.
              * @enum {string|null}
              */
             service_tier: "auto" | "default" | "flex" | "priority" | null;
             slug: string;
             /** @enum {string} */
             status: "active" | "archived";
-            /** @description Texts at which an answer ends, themselves left out; at most 16, of which OpenAI takes 4. */
+            /** @description Texts that end an answer and are left out of it; at most 16, of which OpenAI accepts 4. */
             stop: string[] | null;
             /** @description What the model is told to be. May hold placeholders such as {{session.title}}; {{{{ is a literal {{. */
             system_prompt: string;
@@ -82,7 +82,7 @@ export interface components {
              * @description Sampling temperature, 0 to 2.
              */
             temperature: number | null;
-            /** @description auto leaves it to the model whether it calls tools, none keeps it from it, required or the name of a tool makes it call one in the first step of a turn. */
+            /** @description auto lets the model decide whether to call tools, none prevents it, required or the name of a tool makes it call one in the first step of a turn. */
             tool_choice: string | null;
             /** @description Tools that the model may use: names of the server's tools, definitions of tools that a client answers, or agents. */
             tools: (string | components["schemas"]["ToolDefinition"] | components["schemas"]["AgentTool"])[];
@@ -109,7 +109,7 @@ export interface components {
             /** @description The rule by which a call's messages are chosen. */
             context_policy?: components["schemas"]["Policy"] | null;
             description?: string;
-            /** @description Who the provider is told is asking, against abuse: an opaque id, never a name or an address. */
+            /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. */
             end_user?: string | null;
             /** @description Rules about tool calls. Without one that matches, a person is asked about tools that may destroy something. */
             grants?: components["schemas"]["Grant"][];
@@ -124,23 +124,23 @@ export interface components {
             max_tokens?: number | null;
             /** @description Middleware around model calls. */
             middleware?: components["schemas"]["MiddlewareSettings"] | null;
-            /** @description The model that answers, as provider/model; the server's default where nothing names one. */
+            /** @description The model that answers, as provider/model; by default the server's. */
             model?: string;
             name?: string | null;
-            /** @description Whether one answer may call several tools; the provider's own default where nothing says it. */
+            /** @description Whether one answer may call several tools; by default the provider decides. */
             parallel_tool_calls?: boolean | null;
             /**
              * @description How much a reasoning model thinks.
              * @enum {string|null}
              */
             reasoning_effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | null;
-            /** @description Up to 16 texts by key that the provider keeps beside the request. Anthropic takes none. */
+            /** @description Up to 16 texts by key that the provider stores beside the request. Anthropic accepts none. */
             request_metadata?: {
                 [key: string]: string;
             } | null;
-            /** @description Keeps answers and gives them again to equal requests of the workspace. */
+            /** @description Caches answers and returns them for equal requests of the workspace. */
             response_cache?: components["schemas"]["ResponseCacheSettings"] | null;
-            /** @description The form in which the model answers: text, json_object, or json_schema with a schema. The provider sees to it. */
+            /** @description The form of the model's answer: text, json_object, or json_schema with a schema. The provider enforces it. */
             response_format?: components["schemas"]["ResponseFormat"] | null;
             /** @description Retries after a failed model call. */
             retry_policy?: components["schemas"]["RetryPolicy"] | null;
@@ -148,17 +148,17 @@ export interface components {
             runtime?: string;
             /**
              * Format: int64
-             * @description Seed for providers that take one.
+             * @description Seed, for providers that accept one.
              */
             seed?: number | null;
             /**
-             * @description At which tier the provider serves the request. Anthropic takes auto and default.
+             * @description The tier at which the provider serves the request. Anthropic accepts auto and default.
              * @enum {string|null}
              */
             service_tier?: "auto" | "default" | "flex" | "priority" | null;
             /** @description Unique in the workspace; made from the name when absent. */
             slug?: string;
-            /** @description Texts at which an answer ends, themselves left out; at most 16, of which OpenAI takes 4. */
+            /** @description Texts that end an answer and are left out of it; at most 16, of which OpenAI accepts 4. */
             stop?: string[] | null;
             /** @description What the model is told to be. May hold placeholders such as {{session.title}}; {{{{ is a literal {{. */
             system_prompt?: string;
@@ -168,7 +168,7 @@ export interface components {
              * @description Sampling temperature, 0 to 2.
              */
             temperature?: number | null;
-            /** @description auto leaves it to the model whether it calls tools, none keeps it from it, required or the name of a tool makes it call one in the first step of a turn. */
+            /** @description auto lets the model decide whether to call tools, none prevents it, required or the name of a tool makes it call one in the first step of a turn. */
             tool_choice?: string | null;
             /** @description Tools that the model may use: names of the server's tools, definitions of tools that a client answers, or agents. */
             tools?: (string | components["schemas"]["ToolDefinition"] | components["schemas"]["AgentTool"])[];
@@ -189,7 +189,7 @@ export interface components {
             /** @description The rule by which a call's messages are chosen. */
             context_policy?: components["schemas"]["Policy"] | null;
             description?: string | null;
-            /** @description Who the provider is told is asking, against abuse: an opaque id, never a name or an address. */
+            /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. */
             end_user?: string | null;
             /** @description Rules about tool calls. Without one that matches, a person is asked about tools that may destroy something. */
             grants?: components["schemas"]["Grant"][] | null;
@@ -204,46 +204,46 @@ export interface components {
             max_tokens?: number | null;
             /** @description Middleware around model calls. */
             middleware?: components["schemas"]["MiddlewareSettings"] | null;
-            /** @description The model that answers, as provider/model; the server's default where nothing names one. */
+            /** @description The model that answers, as provider/model; by default the server's. */
             model?: string | null;
             name?: string | null;
             /**
              * Format: uuid
-             * @description For admins: the principal that may change it from now on; null leaves it to admins.
+             * @description For admins: the principal that may change the agent from now on; null leaves it to admins.
              */
             owner_id?: string;
-            /** @description Whether one answer may call several tools; the provider's own default where nothing says it. */
+            /** @description Whether one answer may call several tools; by default the provider decides. */
             parallel_tool_calls?: boolean | null;
             /**
              * @description How much a reasoning model thinks.
              * @enum {string|null}
              */
             reasoning_effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | null;
-            /** @description Up to 16 texts by key that the provider keeps beside the request. Anthropic takes none. */
+            /** @description Up to 16 texts by key that the provider stores beside the request. Anthropic accepts none. */
             request_metadata?: {
                 [key: string]: string;
             } | null;
-            /** @description Keeps answers and gives them again to equal requests of the workspace. */
+            /** @description Caches answers and returns them for equal requests of the workspace. */
             response_cache?: components["schemas"]["ResponseCacheSettings"] | null;
-            /** @description The form in which the model answers: text, json_object, or json_schema with a schema. The provider sees to it. */
+            /** @description The form of the model's answer: text, json_object, or json_schema with a schema. The provider enforces it. */
             response_format?: components["schemas"]["ResponseFormat"] | null;
             /** @description Retries after a failed model call. */
             retry_policy?: components["schemas"]["RetryPolicy"] | null;
             runtime?: string | null;
             /**
              * Format: int64
-             * @description Seed for providers that take one.
+             * @description Seed, for providers that accept one.
              */
             seed?: number | null;
             /**
-             * @description At which tier the provider serves the request. Anthropic takes auto and default.
+             * @description The tier at which the provider serves the request. Anthropic accepts auto and default.
              * @enum {string|null}
              */
             service_tier?: "auto" | "default" | "flex" | "priority" | null;
             slug?: string | null;
             /** @enum {string|null} */
             status?: "active" | "archived" | null;
-            /** @description Texts at which an answer ends, themselves left out; at most 16, of which OpenAI takes 4. */
+            /** @description Texts that end an answer and are left out of it; at most 16, of which OpenAI accepts 4. */
             stop?: string[] | null;
             /** @description What the model is told to be. May hold placeholders such as {{session.title}}; {{{{ is a literal {{. */
             system_prompt?: string | null;
@@ -253,7 +253,7 @@ export interface components {
              * @description Sampling temperature, 0 to 2.
              */
             temperature?: number | null;
-            /** @description auto leaves it to the model whether it calls tools, none keeps it from it, required or the name of a tool makes it call one in the first step of a turn. */
+            /** @description auto lets the model decide whether to call tools, none prevents it, required or the name of a tool makes it call one in the first step of a turn. */
             tool_choice?: string | null;
             /** @description Tools that the model may use: names of the server's tools, definitions of tools that a client answers, or agents. */
             tools?: (string | components["schemas"]["ToolDefinition"] | components["schemas"]["AgentTool"])[] | null;
@@ -267,7 +267,7 @@ export interface components {
             /** @description Slug or id of an agent of the workspace. */
             agent: string | null;
             description?: string | null;
-            /** @description Of its sessions, behind the agent's system prompt. */
+            /** @description Instructions for its sessions, added after the agent's system prompt. */
             instructions?: string;
             name: string;
             /** @description JSON Schema of the arguments; by default an object with the string task, which becomes the first message. */
@@ -284,7 +284,7 @@ export interface components {
         AppendInput: {
             /**
              * Format: int64
-             * @description Where the piece begins, in UTF-8 bytes: the present end of this text, or before it for what was sent already.
+             * @description Where the piece begins, in UTF-8 bytes: at the present end of this text, or before it to repeat what was sent.
              */
             offset: number | null;
             /** @description A piece of the reasoning, which comes before the text. */
@@ -632,15 +632,26 @@ export interface components {
             kind: "person" | "service" | "agent";
             name: string;
         };
-        /** @description What an agent says: in parts, or as text, reasoning and refusal. */
+        /** @description What an agent says, in parts; text, reasoning and refusal are the same in short. */
         AssistantContent: {
-            /** @description The content in parts, in their order, instead of the short form. */
-            parts?: components["schemas"]["ContentPart"][];
-            /** @description What came before it; left out beside parts. */
+            /** @description The content in parts, in their order. */
+            parts: components["schemas"]["ContentPart"][];
+            /** @description The text of the part of type reasoning; left out when there is none. */
             reasoning?: string;
-            /** @description Why nothing else is said; left out beside parts. */
+            /** @description The text of the part of type refusal; left out when there is none. */
             refusal?: string;
-            /** @description What is said; left out beside parts. */
+            /** @description The text of the part of type text; empty when there is none. */
+            text: string;
+        };
+        /** @description What an agent outside says: in parts, or as text, reasoning and refusal. Parts and the short form beside them say the same. */
+        AssistantInput: {
+            /** @description The content in parts, in their order. */
+            parts?: components["schemas"]["ContentPart"][];
+            /** @description The text of the part of type reasoning; left out when there is none. */
+            reasoning?: string;
+            /** @description The text of the part of type refusal; left out when there is none. */
+            refusal?: string;
+            /** @description The text of the part of type text; empty when there is none. */
             text?: string;
         };
         Attempt: {
@@ -733,11 +744,11 @@ export interface components {
             cached_tokens: number | null;
             /**
              * Format: int64
-             * @description What it could have held at most: an estimate of the shared prefix.
+             * @description The most that it could have held: an estimate of the shared prefix.
              */
             possible_tokens: number;
             /**
-             * @description The change that ends the shared prefix; null when nothing does.
+             * @description The change that ends the shared prefix; null when there is none.
              * @enum {string|null}
              */
             reason: "first_call" | "model" | "tools" | "system_prompt" | "parameters" | "summary" | "window" | "marks" | "messages" | "appended" | "wire" | null;
@@ -754,7 +765,7 @@ export interface components {
             created_at: string;
             /** Format: int64 */
             encoder_version: number;
-            /** @description Who the provider is told is asking, against abuse: an opaque id, never a name or an address. */
+            /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. */
             end_user: string | null;
             error: components["schemas"]["Failure"] | null;
             estimated: boolean;
@@ -774,7 +785,7 @@ export interface components {
             model: string;
             /** @enum {string} */
             outcome: "open" | "completed" | "failed" | "cancelled" | "interrupted";
-            /** @description Whether one answer may call several tools; the provider's own default where nothing says it. */
+            /** @description Whether one answer may call several tools; by default the provider decides. */
             parallel_tool_calls: boolean | null;
             provider: string;
             /** @enum {string|null} */
@@ -786,21 +797,21 @@ export interface components {
             reasoning_effort: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | null;
             /** @description SHA-256. */
             request_hash: string | null;
-            /** @description Up to 16 texts by key that the provider keeps beside the request. Anthropic takes none. */
+            /** @description Up to 16 texts by key that the provider stores beside the request. Anthropic accepts none. */
             request_metadata: {
                 [key: string]: string;
             } | null;
             reserved: components["schemas"]["Reserved"] | null;
-            /** @description The form in which the model answers: text, json_object, or json_schema with a schema. The provider sees to it. */
+            /** @description The form of the model's answer: text, json_object, or json_schema with a schema. The provider enforces it. */
             response_format: components["schemas"]["ResponseFormat"] | null;
             search: boolean;
             /**
              * Format: int64
-             * @description Seed for providers that take one.
+             * @description Seed, for providers that accept one.
              */
             seed: number | null;
             /**
-             * @description At which tier the provider serves the request. Anthropic takes auto and default.
+             * @description The tier at which the provider serves the request. Anthropic accepts auto and default.
              * @enum {string|null}
              */
             service_tier: "auto" | "default" | "flex" | "priority" | null;
@@ -808,7 +819,7 @@ export interface components {
             session_id: string;
             /** Format: int64 */
             step: number;
-            /** @description Texts at which an answer ends, themselves left out; at most 16, of which OpenAI takes 4. */
+            /** @description Texts that end an answer and are left out of it; at most 16, of which OpenAI accepts 4. */
             stop: string[] | null;
             /** @description SHA-256. */
             system_hash: string | null;
@@ -818,7 +829,7 @@ export interface components {
              */
             temperature: number | null;
             think: boolean;
-            /** @description auto leaves it to the model whether it calls tools, none keeps it from it, required or the name of a tool makes it call one in the first step of a turn. */
+            /** @description auto lets the model decide whether to call tools, none prevents it, required or the name of a tool makes it call one in the first step of a turn. */
             tool_choice: string | null;
             /** @description SHA-256. */
             tools_hash: string | null;
@@ -856,25 +867,25 @@ export interface components {
             created_at: string;
             /** Format: int64 */
             encoder_version: number;
-            /** @description Who the provider is told is asking, against abuse: an opaque id, never a name or an address. */
+            /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. */
             end_user: string | null;
             error: components["schemas"]["Failure"] | null;
             estimated: boolean;
             /**
              * Format: int64
-             * @description Of the whole request: the sum of its parts, which is what the provider counted, once it has.
+             * @description Of the whole request: the sum of its parts; the provider's own count once it is known.
              */
             estimated_tokens: number;
-            /** @description The rebuilt request has the hash of the one that was sent. */
+            /** @description Whether the rebuilt request has the hash of the one that was sent. */
             exact: boolean;
             finish_reason: string | null;
             /** Format: int64 */
             first_token_ms: number | null;
             /** Format: uuid */
             id: string;
-            /** @description The messages of the record up to this call that it was not shown, and why. */
+            /** @description The messages of the record up to this call that the model was not shown, and why. */
             left_out: components["schemas"]["LeftOut"][];
-            /** @description Of the session, in effect now. */
+            /** @description The session's limits, in effect now. */
             limits: components["schemas"]["Limits"];
             manifest: components["schemas"]["Manifest"];
             /**
@@ -885,11 +896,11 @@ export interface components {
             /** Format: uuid */
             message_id: string | null;
             model: string;
-            /** @description Of the same step, oldest first: retries, and what they cost. */
+            /** @description The other attempts at the same step, oldest first: retries, and what they cost. */
             other_attempts: components["schemas"]["Attempt"][];
             /** @enum {string} */
             outcome: "open" | "completed" | "failed" | "cancelled" | "interrupted";
-            /** @description Whether one answer may call several tools; the provider's own default where nothing says it. */
+            /** @description Whether one answer may call several tools; by default the provider decides. */
             parallel_tool_calls: boolean | null;
             /** @description What was sent, in the order in which providers read it; span says where in request. */
             parts: components["schemas"]["Part"][];
@@ -903,7 +914,7 @@ export interface components {
              * @enum {string|null}
              */
             reasoning_effort: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | null;
-            /** @description Of this call, newest first; of a replay, itself. */
+            /** @description The replays of this call, newest first; for a replay, itself. */
             replays: components["schemas"]["Replay"][];
             /** @description Null when it cannot be rebuilt. */
             request: {
@@ -911,21 +922,21 @@ export interface components {
             } | null;
             /** @description SHA-256. */
             request_hash: string | null;
-            /** @description Up to 16 texts by key that the provider keeps beside the request. Anthropic takes none. */
+            /** @description Up to 16 texts by key that the provider stores beside the request. Anthropic accepts none. */
             request_metadata: {
                 [key: string]: string;
             } | null;
             reserved: components["schemas"]["Reserved"] | null;
-            /** @description The form in which the model answers: text, json_object, or json_schema with a schema. The provider sees to it. */
+            /** @description The form of the model's answer: text, json_object, or json_schema with a schema. The provider enforces it. */
             response_format: components["schemas"]["ResponseFormat"] | null;
             search: boolean;
             /**
              * Format: int64
-             * @description Seed for providers that take one.
+             * @description Seed, for providers that accept one.
              */
             seed: number | null;
             /**
-             * @description At which tier the provider serves the request. Anthropic takes auto and default.
+             * @description The tier at which the provider serves the request. Anthropic accepts auto and default.
              * @enum {string|null}
              */
             service_tier: "auto" | "default" | "flex" | "priority" | null;
@@ -933,7 +944,7 @@ export interface components {
             session_id: string;
             /** Format: int64 */
             step: number;
-            /** @description Texts at which an answer ends, themselves left out; at most 16, of which OpenAI takes 4. */
+            /** @description Texts that end an answer and are left out of it; at most 16, of which OpenAI accepts 4. */
             stop: string[] | null;
             /** @description SHA-256. */
             system_hash: string | null;
@@ -944,7 +955,7 @@ export interface components {
              */
             temperature: number | null;
             think: boolean;
-            /** @description auto leaves it to the model whether it calls tools, none keeps it from it, required or the name of a tool makes it call one in the first step of a turn. */
+            /** @description auto lets the model decide whether to call tools, none prevents it, required or the name of a tool makes it call one in the first step of a turn. */
             tool_choice: string | null;
             /** @description The definitions as they were sent. */
             tools: {
@@ -974,14 +985,14 @@ export interface components {
             call_id: string;
             /** @description The first that breaks the prefix is the reason for a cache miss. */
             changes: components["schemas"]["Change"][];
-            /** @description Both requests were rebuilt to the bytes that were sent. */
+            /** @description Whether both requests were rebuilt to the bytes that were sent. */
             exact: boolean;
-            /** @description Null when the bytes are the same. */
+            /** @description Null when the bytes are equal. */
             first_difference: components["schemas"]["FirstByte"] | null;
             identical: boolean;
             /**
              * Format: double
-             * @description Between the two calls: a provider's cache forgets after minutes.
+             * @description Seconds between the two calls: a provider's cache forgets after minutes.
              */
             seconds_past: number | null;
             /** Format: uuid */
@@ -989,7 +1000,7 @@ export interface components {
             shared: components["schemas"]["Shared"];
             /**
              * Format: uuid
-             * @description The call that it is compared with; null when the session has none before.
+             * @description The call that it is compared with; null when it is the session's first.
              */
             with_id: string | null;
         };
@@ -1052,13 +1063,13 @@ export interface components {
             turn: components["schemas"]["Turn"];
         };
         Change: {
-            /** @description The provider can take nothing from its cache from here on. */
+            /** @description From here on the provider cannot use its cache. */
             breaks_prefix: boolean;
             /** @enum {string} */
             cause: "model" | "tools" | "system_prompt" | "parameters" | "summary" | "window" | "marks" | "messages" | "appended" | "wire";
-            /** @description Of a system prompt: the lines that differ. */
+            /** @description For a system prompt: the lines that differ. */
             lines: components["schemas"]["LineChange"][];
-            /** @description Of tools: + added, - removed, ~ changed. */
+            /** @description For tools: + added, - removed, ~ changed. */
             names: string[];
             /** @description For people. */
             says: string;
@@ -1240,7 +1251,7 @@ export interface components {
             type: "compaction.failed";
         };
         CompactionSettings: {
-            /** @description What summaries of these conversations must hold beside what they always do. */
+            /** @description What summaries of these conversations must contain in addition to the usual. */
             instructions?: string | null;
             /** @description provider/model that writes summaries; default: the session's own. */
             model?: string | null;
@@ -1351,57 +1362,57 @@ export interface components {
             cache_write: number;
             /** @description Input from the provider's cache. */
             cached: number;
-            /** @description The sum is the cost that was recorded; false: prices have changed since. */
+            /** @description Whether the sum is the recorded cost; false: prices have changed since. */
             current: boolean;
-            /** @description Input that no cache held. */
+            /** @description Input that was not in a cache. */
             input: number;
             /** @description US dollars. */
             output: number;
             /** @description US dollars per million tokens, today's. */
             price: components["schemas"]["Price"];
-            /** @description What the cached tokens would have cost more. */
+            /** @description How much more the cached tokens would have cost. */
             saved: number;
         };
         DecisionInput: {
-            /** @description Kept with the decision; the model reads that of a denial. */
+            /** @description Kept with the decision; the model reads the comment of a denial. */
             comment?: string;
             /**
-             * @description Of scope session: call, the default, is calls with exactly these arguments; tool is every call of the tool.
+             * @description For scope session: call, the default, covers calls with exactly these arguments; tool covers every call of the tool.
              * @enum {string}
              */
             covers?: "call" | "tool";
             /** @enum {string|null} */
             decision?: "approve" | "deny" | null;
             /**
-             * @description once, the default, is for this call alone; session adds a grant to the session; change, for its owner, accepts what somebody else changed.
+             * @description once, the default, applies to this call only; session adds a grant to the session; change, for its owner, accepts what somebody else changed.
              * @enum {string}
              */
             scope?: "once" | "session" | "change";
         };
         Directories: {
             data: components["schemas"]["Directory"][];
-            /** @description The directory above it, as far as that lies in the root; null at the root. */
+            /** @description The directory above it, if that lies in the root; null at the root. */
             parent: string | null;
             /** @description Absolute, symbolic links resolved; null for the list of roots. */
             path: string | null;
             /**
              * Format: uuid
-             * @description Of the project that it is already.
+             * @description The project that it already is, if any.
              */
             project_id: string | null;
-            /** @description The allowed root that it lies in. */
+            /** @description The allowed root that contains it. */
             root: string | null;
-            /** @description There are more than are shown. */
+            /** @description Whether there are more than these. */
             truncated: boolean;
         };
         Directory: {
-            /** @description Its last part; of a root the whole path. */
+            /** @description The last part of its path; for a root, the whole path. */
             name: string;
             /** @description Absolute, symbolic links resolved. */
             path: string;
             /**
              * Format: uuid
-             * @description Of the project that it is already.
+             * @description The project that it already is, if any.
              */
             project_id: string | null;
         };
@@ -1410,99 +1421,99 @@ export interface components {
             /** @description true: nothing of this was written. */
             dry_run: boolean;
             message: components["schemas"]["Message"];
-            /** @description Of the turn, the message first. */
+            /** @description The turn's messages, its trigger first. */
             messages: components["schemas"]["Message"][];
-            /** @description As it ended; waiting, when it came to something to wait for. */
+            /** @description As it ended; waiting, if it reached something to wait for. */
             turn: components["schemas"]["Turn"];
         };
         EditInput: {
-            /** @description Id or slug; the agent of the session that is forked by default. */
+            /** @description Id or slug; the forked session's agent by default. */
             agent_id?: string;
             /**
              * Format: int64
-             * @description Seconds until an approval that nobody answers is denied; default 86400. In place of the parent session's.
+             * @description Seconds until an approval that nobody answers is denied; default 86400. Replaces the parent session's.
              */
             approval_timeout?: number;
-            /** @description How summaries are written. What it sets replaces that part of the parent session's. */
+            /** @description How summaries are written. Each part that it sets replaces that part of the parent session's. */
             compaction?: components["schemas"]["CompactionSettings"] | null;
             /** @description The user's message as it should have been: {text, files, links, search, think}. */
-            content: components["schemas"]["UserContent"];
-            /** @description The rule by which a call's messages are chosen. In place of the parent session's. */
+            content: components["schemas"]["UserInput"];
+            /** @description The rule by which a call's messages are chosen. Replaces the parent session's. */
             context_policy?: components["schemas"]["Policy"] | null;
-            /** @description Who the provider is told is asking, against abuse: an opaque id, never a name or an address. In place of the parent session's. */
+            /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. Replaces the parent session's. */
             end_user?: string | null;
-            /** @description Rules about tool calls. Without one that matches, a person is asked about tools that may destroy something. In place of the parent session's. */
+            /** @description Rules about tool calls. Without one that matches, a person is asked about tools that may destroy something. Replaces the parent session's. */
             grants?: components["schemas"]["Grant"][];
             instructions?: string;
-            /** @description What turns may use. Daily limits count separately: an agent's over all of its sessions, a session's over its own tree. What it sets replaces that part of the parent session's. */
+            /** @description What turns may use. Daily limits count separately: an agent's over all of its sessions, a session's over its own tree. Each part that it sets replaces that part of the parent session's. */
             limits?: components["schemas"]["Limits"] | null;
             /**
              * Format: int64
-             * @description Most tokens of one answer. In place of the parent session's.
+             * @description Most tokens of one answer. Replaces the parent session's.
              */
             max_tokens?: number | null;
             /** @description Any JSON. */
             metadata?: {
                 [key: string]: unknown;
             } | null;
-            /** @description Middleware around model calls. What it sets replaces that part of the parent session's. */
+            /** @description Middleware around model calls. Each part that it sets replaces that part of the parent session's. */
             middleware?: components["schemas"]["MiddlewareSettings"] | null;
-            /** @description The model that answers, as provider/model; the server's default where nothing names one. In place of the parent session's. */
+            /** @description The model that answers, as provider/model; by default the server's. Replaces the parent session's. */
             model?: string;
-            /** @description Whether one answer may call several tools; the provider's own default where nothing says it. In place of the parent session's. */
+            /** @description Whether one answer may call several tools; by default the provider decides. Replaces the parent session's. */
             parallel_tool_calls?: boolean | null;
             /**
-             * @description How much a reasoning model thinks. In place of the parent session's.
+             * @description How much a reasoning model thinks. Replaces the parent session's.
              * @enum {string|null}
              */
             reasoning_effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | null;
-            /** @description Up to 16 texts by key that the provider keeps beside the request. Anthropic takes none. In place of the parent session's. */
+            /** @description Up to 16 texts by key that the provider stores beside the request. Anthropic accepts none. Replaces the parent session's. */
             request_metadata?: {
                 [key: string]: string;
             } | null;
-            /** @description Keeps answers and gives them again to equal requests of the workspace. In place of the parent session's. */
+            /** @description Caches answers and returns them for equal requests of the workspace. Replaces the parent session's. */
             response_cache?: components["schemas"]["ResponseCacheSettings"] | null;
-            /** @description The form in which the model answers: text, json_object, or json_schema with a schema. The provider sees to it. In place of the parent session's. */
+            /** @description The form of the model's answer: text, json_object, or json_schema with a schema. The provider enforces it. Replaces the parent session's. */
             response_format?: components["schemas"]["ResponseFormat"] | null;
-            /** @description Retries after a failed model call. What it sets replaces that part of the parent session's. */
+            /** @description Retries after a failed model call. Each part that it sets replaces that part of the parent session's. */
             retry_policy?: components["schemas"]["RetryPolicy"] | null;
             /**
              * Format: int64
-             * @description Seed for providers that take one. In place of the parent session's.
+             * @description Seed, for providers that accept one. Replaces the parent session's.
              */
             seed?: number | null;
             /**
-             * @description At which tier the provider serves the request. Anthropic takes auto and default. In place of the parent session's.
+             * @description The tier at which the provider serves the request. Anthropic accepts auto and default. Replaces the parent session's.
              * @enum {string|null}
              */
             service_tier?: "auto" | "default" | "flex" | "priority" | null;
             /**
              * Format: uuid
-             * @description The session whose history is meant, when several share the message; the one that wrote it by default.
+             * @description Which session's history to use if several share the message; by default the one that wrote it.
              */
             session_id?: string;
-            /** @description Texts at which an answer ends, themselves left out; at most 16, of which OpenAI takes 4. In place of the parent session's. */
+            /** @description Texts that end an answer and are left out of it; at most 16, of which OpenAI accepts 4. Replaces the parent session's. */
             stop?: string[] | null;
-            /** @description What the model is told to be. May hold placeholders such as {{session.title}}; {{{{ is a literal {{. In place of the parent session's. */
+            /** @description What the model is told to be. May hold placeholders such as {{session.title}}; {{{{ is a literal {{. Replaces the parent session's. */
             system_prompt?: string;
             /**
              * Format: double
-             * @description Sampling temperature, 0 to 2. In place of the parent session's.
+             * @description Sampling temperature, 0 to 2. Replaces the parent session's.
              */
             temperature?: number | null;
-            /** @description That of the session that is forked by default. */
+            /** @description The forked session's title by default. */
             title?: string;
-            /** @description auto leaves it to the model whether it calls tools, none keeps it from it, required or the name of a tool makes it call one in the first step of a turn. In place of the parent session's. */
+            /** @description auto lets the model decide whether to call tools, none prevents it, required or the name of a tool makes it call one in the first step of a turn. Replaces the parent session's. */
             tool_choice?: string | null;
-            /** @description Tools that the model may use: names of the server's tools, definitions of tools that a client answers, or agents. In place of the parent session's. */
+            /** @description Tools that the model may use: names of the server's tools, definitions of tools that a client answers, or agents. Replaces the parent session's. */
             tools?: (string | components["schemas"]["ToolDefinition"] | components["schemas"]["AgentTool"])[];
             /**
              * Format: double
-             * @description Nucleus sampling, 0 to 1. In place of the parent session's.
+             * @description Nucleus sampling, 0 to 1. Replaces the parent session's.
              */
             top_p?: number | null;
             /**
-             * @description That of the session that is forked when it is one's own; private when it is another's.
+             * @description By default that of the forked session if it is the caller's own, else private.
              * @enum {string}
              */
             visibility?: "private" | "workspace";
@@ -1563,12 +1574,12 @@ export interface components {
             created_at: string;
             /**
              * Format: int64
-             * @description Of an image, in pixels.
+             * @description For an image, in pixels.
              */
             height: number | null;
             /** Format: uuid */
             id: string;
-            /** @description Found by looking at the bytes. text/… is valid UTF-8. */
+            /** @description Detected from the bytes. text/… is valid UTF-8. */
             media_type: string;
             name: string;
             /** Format: uuid */
@@ -1582,7 +1593,7 @@ export interface components {
             size: number;
             /**
              * Format: int64
-             * @description Of an image, in pixels.
+             * @description For an image, in pixels.
              */
             width: number | null;
             /** Format: uuid */
@@ -1615,46 +1626,46 @@ export interface components {
         FirstByte: {
             is: string;
             /**
-             * @description The part of the later request that it lies in.
+             * @description The part of the later request that contains it.
              * @enum {string}
              */
             kind: "tool" | "system" | "summary" | "context_note" | "message" | "parameters";
-            /** @description Of a tool, or of the tool that a call or result belongs to. */
+            /** @description The name of a tool, or of the tool of a call or result. */
             name: string | null;
             /** Format: int64 */
             offset: number;
             /** Format: int64 */
             sequence: number | null;
-            /** @description What stands there in the earlier request, clipped. */
+            /** @description The earlier request's text there, clipped. */
             was: string;
         };
         ForkInput: {
-            /** @description Id or slug; the agent of the session that is forked by default. */
+            /** @description Id or slug; the forked session's agent by default. */
             agent_id?: string;
             /**
              * Format: int64
-             * @description Seconds until an approval that nobody answers is denied; default 86400. In place of the parent session's.
+             * @description Seconds until an approval that nobody answers is denied; default 86400. Replaces the parent session's.
              */
             approval_timeout?: number;
             /**
              * Format: uuid
-             * @description The message to fork behind; give this or sequence. Inside an answer that calls tools the fork begins behind all of it, results included.
+             * @description The message to fork after; give this or sequence. Inside an answer that calls tools the fork begins after the whole answer, results included.
              */
             at?: string | null;
-            /** @description How summaries are written. What it sets replaces that part of the parent session's. */
+            /** @description How summaries are written. Each part that it sets replaces that part of the parent session's. */
             compaction?: components["schemas"]["CompactionSettings"] | null;
-            /** @description The rule by which a call's messages are chosen. In place of the parent session's. */
+            /** @description The rule by which a call's messages are chosen. Replaces the parent session's. */
             context_policy?: components["schemas"]["Policy"] | null;
-            /** @description Who the provider is told is asking, against abuse: an opaque id, never a name or an address. In place of the parent session's. */
+            /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. Replaces the parent session's. */
             end_user?: string | null;
-            /** @description Rules about tool calls. Without one that matches, a person is asked about tools that may destroy something. In place of the parent session's. */
+            /** @description Rules about tool calls. Without one that matches, a person is asked about tools that may destroy something. Replaces the parent session's. */
             grants?: components["schemas"]["Grant"][];
             instructions?: string;
-            /** @description What turns may use. Daily limits count separately: an agent's over all of its sessions, a session's over its own tree. What it sets replaces that part of the parent session's. */
+            /** @description What turns may use. Daily limits count separately: an agent's over all of its sessions, a session's over its own tree. Each part that it sets replaces that part of the parent session's. */
             limits?: components["schemas"]["Limits"] | null;
             /**
              * Format: int64
-             * @description Most tokens of one answer. In place of the parent session's.
+             * @description Most tokens of one answer. Replaces the parent session's.
              */
             max_tokens?: number | null;
             /** @description The fork's first message of its own: it is stored, and its turn started, in the same transaction. */
@@ -1663,30 +1674,30 @@ export interface components {
             metadata?: {
                 [key: string]: unknown;
             } | null;
-            /** @description Middleware around model calls. What it sets replaces that part of the parent session's. */
+            /** @description Middleware around model calls. Each part that it sets replaces that part of the parent session's. */
             middleware?: components["schemas"]["MiddlewareSettings"] | null;
-            /** @description The model that answers, as provider/model; the server's default where nothing names one. In place of the parent session's. */
+            /** @description The model that answers, as provider/model; by default the server's. Replaces the parent session's. */
             model?: string;
-            /** @description Whether one answer may call several tools; the provider's own default where nothing says it. In place of the parent session's. */
+            /** @description Whether one answer may call several tools; by default the provider decides. Replaces the parent session's. */
             parallel_tool_calls?: boolean | null;
             /**
-             * @description How much a reasoning model thinks. In place of the parent session's.
+             * @description How much a reasoning model thinks. Replaces the parent session's.
              * @enum {string|null}
              */
             reasoning_effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | null;
-            /** @description Up to 16 texts by key that the provider keeps beside the request. Anthropic takes none. In place of the parent session's. */
+            /** @description Up to 16 texts by key that the provider stores beside the request. Anthropic accepts none. Replaces the parent session's. */
             request_metadata?: {
                 [key: string]: string;
             } | null;
-            /** @description Keeps answers and gives them again to equal requests of the workspace. In place of the parent session's. */
+            /** @description Caches answers and returns them for equal requests of the workspace. Replaces the parent session's. */
             response_cache?: components["schemas"]["ResponseCacheSettings"] | null;
-            /** @description The form in which the model answers: text, json_object, or json_schema with a schema. The provider sees to it. In place of the parent session's. */
+            /** @description The form of the model's answer: text, json_object, or json_schema with a schema. The provider enforces it. Replaces the parent session's. */
             response_format?: components["schemas"]["ResponseFormat"] | null;
-            /** @description Retries after a failed model call. What it sets replaces that part of the parent session's. */
+            /** @description Retries after a failed model call. Each part that it sets replaces that part of the parent session's. */
             retry_policy?: components["schemas"]["RetryPolicy"] | null;
             /**
              * Format: int64
-             * @description Seed for providers that take one. In place of the parent session's.
+             * @description Seed, for providers that accept one. Replaces the parent session's.
              */
             seed?: number | null;
             /**
@@ -1695,32 +1706,32 @@ export interface components {
              */
             sequence?: number;
             /**
-             * @description At which tier the provider serves the request. Anthropic takes auto and default. In place of the parent session's.
+             * @description The tier at which the provider serves the request. Anthropic accepts auto and default. Replaces the parent session's.
              * @enum {string|null}
              */
             service_tier?: "auto" | "default" | "flex" | "priority" | null;
-            /** @description Texts at which an answer ends, themselves left out; at most 16, of which OpenAI takes 4. In place of the parent session's. */
+            /** @description Texts that end an answer and are left out of it; at most 16, of which OpenAI accepts 4. Replaces the parent session's. */
             stop?: string[] | null;
-            /** @description What the model is told to be. May hold placeholders such as {{session.title}}; {{{{ is a literal {{. In place of the parent session's. */
+            /** @description What the model is told to be. May hold placeholders such as {{session.title}}; {{{{ is a literal {{. Replaces the parent session's. */
             system_prompt?: string;
             /**
              * Format: double
-             * @description Sampling temperature, 0 to 2. In place of the parent session's.
+             * @description Sampling temperature, 0 to 2. Replaces the parent session's.
              */
             temperature?: number | null;
-            /** @description That of the session that is forked by default. */
+            /** @description The forked session's title by default. */
             title?: string;
-            /** @description auto leaves it to the model whether it calls tools, none keeps it from it, required or the name of a tool makes it call one in the first step of a turn. In place of the parent session's. */
+            /** @description auto lets the model decide whether to call tools, none prevents it, required or the name of a tool makes it call one in the first step of a turn. Replaces the parent session's. */
             tool_choice?: string | null;
-            /** @description Tools that the model may use: names of the server's tools, definitions of tools that a client answers, or agents. In place of the parent session's. */
+            /** @description Tools that the model may use: names of the server's tools, definitions of tools that a client answers, or agents. Replaces the parent session's. */
             tools?: (string | components["schemas"]["ToolDefinition"] | components["schemas"]["AgentTool"])[];
             /**
              * Format: double
-             * @description Nucleus sampling, 0 to 1. In place of the parent session's.
+             * @description Nucleus sampling, 0 to 1. Replaces the parent session's.
              */
             top_p?: number | null;
             /**
-             * @description That of the session that is forked when it is one's own; private when it is another's.
+             * @description By default that of the forked session if it is the caller's own, else private.
              * @enum {string}
              */
             visibility?: "private" | "workspace";
@@ -1735,7 +1746,7 @@ export interface components {
             role: "user" | "assistant" | "tool_call" | "tool_result" | "summary" | "system";
             /** Format: int64 */
             sequence: number;
-            /** @description Of calls and results; empty for others. */
+            /** @description For calls and results; else empty. */
             tool_name: string;
         };
         FoundSession: {
@@ -1754,18 +1765,18 @@ export interface components {
         Grant: {
             /**
              * Format: int64
-             * @description Of ask: how many different people have to approve; 1 when absent.
+             * @description For ask: how many different people must approve; 1 when absent.
              */
             approvers?: number | null;
             /** @description Patterns by argument; all must match. * stands for any text. */
             arguments?: {
                 [key: string]: string;
             } | null;
-            /** @description Of ask: the people who asked for the call may not approve it. */
+            /** @description For ask: the people who asked for the call may not approve it. */
             by_others?: boolean | null;
             /** @enum {string} */
             effect: "allow" | "ask" | "deny";
-            /** @description Only the one call with this fingerprint, as approvals show it. */
+            /** @description Only the call with this fingerprint, as approvals show it. */
             fingerprint?: string | null;
             /** @description A tool's name, or a pattern: * stands for any text. */
             tool: string;
@@ -1799,12 +1810,12 @@ export interface components {
             id: string;
             /**
              * Format: int64
-             * @description How many sessions it may own; null: not limited.
+             * @description How many sessions its principal may own; null: unlimited.
              */
             max_sessions: number | null;
             /**
              * Format: int64
-             * @description How many bytes of files it may have uploaded; null: not limited.
+             * @description How many bytes of files its principal may upload; null: unlimited.
              */
             max_storage: number | null;
             name: string;
@@ -1824,18 +1835,18 @@ export interface components {
         KeyInput: {
             /**
              * Format: int64
-             * @description Sessions that it may own; beyond it 409. Not limited by default.
+             * @description Sessions that its principal may own; further ones are answered 409. Unlimited by default.
              */
             max_sessions?: number;
             /**
              * Format: int64
-             * @description Bytes of files that it may have uploaded; beyond it 409. Not limited by default.
+             * @description Bytes of files that its principal may upload; further ones are answered 409. Unlimited by default.
              */
             max_storage?: number;
             name?: string | null;
             /**
              * Format: int64
-             * @description Requests of all sorts; beyond it they are 429. Not limited by default.
+             * @description Requests of all kinds; further ones are answered 429. Unlimited by default.
              */
             requests_per_minute?: number;
             /**
@@ -1856,7 +1867,7 @@ export interface components {
             to: number;
             /**
              * Format: int64
-             * @description An estimate; null where the messages were not read for this answer.
+             * @description An estimate; null if the messages were not read for this answer.
              */
             tokens: number | null;
         };
@@ -1912,45 +1923,45 @@ export interface components {
             type: "limit.warning";
         };
         Limits: {
-            /** @description US dollars per UTC day: of all sessions of an agent, or of one session with its tool sessions. */
+            /** @description US dollars per UTC day: for all sessions of an agent, or for one session with its tool sessions. */
             daily_cost?: number | null;
             /**
              * Format: int64
-             * @description Tokens per UTC day: of all sessions of an agent, or of one session with its tool sessions.
+             * @description Tokens per UTC day: for all sessions of an agent, or for one session with its tool sessions.
              */
             daily_tokens?: number | null;
-            /** @description US dollars of one turn. A call that could go beyond parks the turn as waiting for budget. */
+            /** @description US dollars per turn. A call that could exceed it parks the turn, which waits for budget. */
             max_cost?: number | null;
             /**
              * Format: int64
-             * @description Seconds that one turn may run, without the time that it waits; default 3600. At the limit its model call or tool is stopped, the turn fails as limit and can be continued.
+             * @description Seconds that a turn may run, without waiting time; default 3600. At the limit its model call or tool is stopped, the turn fails as limit and can be continued.
              */
             max_seconds?: number | null;
             /**
              * Format: int64
-             * @description Model calls with their tools, of one turn; default 50. At the limit the turn fails as limit and can be continued.
+             * @description Model calls with their tools per turn; default 50. At the limit the turn fails as limit and can be continued.
              */
             max_steps?: number | null;
             /**
              * Format: int64
-             * @description Tokens of one turn, input and output. A call that could go beyond parks the turn as waiting for budget.
+             * @description Tokens per turn, input and output. A call that could exceed it parks the turn, which waits for budget.
              */
             max_tokens?: number | null;
             /**
              * Format: int64
-             * @description Tool calls of one turn. At the limit the turn fails as limit and can be continued.
+             * @description Tool calls per turn. At the limit the turn fails as limit and can be continued.
              */
             max_tool_calls?: number | null;
             /**
              * Format: int64
-             * @description Messages that ask the agent for something, per minute and session. Beyond it they are 429.
+             * @description Messages that ask the agent for something, per minute and session. Further ones are answered 429.
              */
             requests_per_minute?: number | null;
-            /** @description US dollars of the session's whole record, with its tool sessions. */
+            /** @description US dollars for the session's whole record, with its tool sessions. */
             session_cost?: number | null;
             /**
              * Format: int64
-             * @description Tokens of the session's whole record, with its tool sessions.
+             * @description Tokens for the session's whole record, with its tool sessions.
              */
             session_tokens?: number | null;
         };
@@ -1979,7 +1990,7 @@ export interface components {
         LineChange: {
             /**
              * Format: int64
-             * @description Its number in the text that has it, from 1.
+             * @description The line's number in the text that has it, from 1.
              */
             line: number;
             /** @enum {string} */
@@ -2028,13 +2039,13 @@ export interface components {
         LoopInput: {
             /** @description Archive the session when the condition is met or max is reached, unless something else waits in it. */
             archive_when_done?: boolean;
-            /** @description What an iteration sees beside itself: fresh, the default, or {recent: n} for the n iterations before it. */
+            /** @description What an iteration sees besides itself: fresh, the default, for nothing, or {recent: n} for the n iterations before it. */
             context?: "fresh" | {
                 recent: number;
             };
             /**
              * Format: int64
-             * @description Iterations at most; 10 by default.
+             * @description The most iterations; 10 by default.
              */
             max?: number;
             /** @description The text that begins every iteration. */
@@ -2097,7 +2108,7 @@ export interface components {
             type: "loop.progress";
         };
         LoopStopInput: {
-            /** @description Cancel the iteration that runs; by default it is left to its end. */
+            /** @description Cancel the running iteration; by default it runs to its end. */
             now?: boolean;
         };
         LoopUntil: {
@@ -2150,7 +2161,7 @@ export interface components {
             author: components["schemas"]["Author"];
             /** Format: int64 */
             chain_version: number | null;
-            /** @description By role: user UserContent, assistant AssistantContent, tool_call ToolCallContent, tool_result ToolResultContent, summary and system TextContent. */
+            /** @description By role: user UserContent, assistant AssistantContent, tool_call ToolCallContent, tool_result ToolResultContent, summary and system TextContent. Users, assistants and tools' results always have parts. */
             content: components["schemas"]["UserContent"] | components["schemas"]["AssistantContent"] | components["schemas"]["ToolCallContent"] | components["schemas"]["ToolResultContent"] | components["schemas"]["TextContent"];
             /** @description SHA-256. */
             content_hash: string | null;
@@ -2261,48 +2272,48 @@ export interface components {
         };
         MessageInput: {
             agent_type?: string;
-            /** @description An object by role: user {text, files, links, search, think}; assistant {text, reasoning}; tool_call {id, name, arguments}; tool_result {result, error, success, execution_time_ms}. */
-            content?: components["schemas"]["UserContent"] | components["schemas"]["AssistantContent"] | components["schemas"]["ToolCallContent"] | components["schemas"]["ToolResultInput"] | null;
+            /** @description An object by role: user {text, files, links, search, think}; assistant {text, reasoning, refusal}; tool_call {id, name, arguments}; tool_result {result, error, success, execution_time_ms}. All but a tool_call may have parts instead. */
+            content?: components["schemas"]["UserInput"] | components["schemas"]["AssistantInput"] | components["schemas"]["ToolCallContent"] | components["schemas"]["ToolResultInput"] | null;
             /** @description Volatile context, sent to the model before the text. */
             context_note?: string;
-            /** @description Answer without writing anything: the same path, in the process that was asked. No tool runs. */
+            /** @description Answer without writing anything, by the same path, in the process that receives the request. No tool runs. */
             dry_run?: boolean;
             /**
              * @description What happens if a turn is unfinished; the session's setting by default.
              * @enum {string}
              */
             during?: "queue" | "steer" | "interrupt" | "reject";
-            /** @description Who the provider is told is asking, against abuse: an opaque id, never a name or an address. In place of the session's and the agent's. */
+            /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. Replaces the session's and the agent's. */
             end_user?: string | null;
-            /** @description In the audit record only: in no user's view and no context. */
+            /** @description Kept in the record only: in no user's view and no context. */
             internal?: boolean;
             /** Format: int64 */
             iteration?: number;
             /**
              * Format: int64
-             * @description Most tokens of one answer. In place of the session's and the agent's.
+             * @description Most tokens of one answer. Replaces the session's and the agent's.
              */
             max_tokens?: number | null;
-            /** @description An object, kept as it is. */
+            /** @description An object, stored unchanged. */
             metadata?: {
                 [key: string]: unknown;
             } | null;
-            /** @description The model that answers, as provider/model; the server's default where nothing names one. In place of the session's and the agent's. */
+            /** @description The model that answers, as provider/model; by default the server's. Replaces the session's and the agent's. */
             model?: string;
-            /** @description Whether one answer may call several tools; the provider's own default where nothing says it. In place of the session's and the agent's. */
+            /** @description Whether one answer may call several tools; by default the provider decides. Replaces the session's and the agent's. */
             parallel_tool_calls?: boolean | null;
             /**
-             * @description How much a reasoning model thinks. In place of the session's and the agent's.
+             * @description How much a reasoning model thinks. Replaces the session's and the agent's.
              * @enum {string|null}
              */
             reasoning_effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | null;
-            /** @description Up to 16 texts by key that the provider keeps beside the request. Anthropic takes none. In place of the session's and the agent's. */
+            /** @description Up to 16 texts by key that the provider stores beside the request. Anthropic accepts none. Replaces the session's and the agent's. */
             request_metadata?: {
                 [key: string]: string;
             } | null;
             /** @description false records a user message without starting a turn. */
             respond?: boolean;
-            /** @description The form in which the model answers: text, json_object, or json_schema with a schema. The provider sees to it. In place of the session's and the agent's. */
+            /** @description The form of the model's answer: text, json_object, or json_schema with a schema. The provider enforces it. Replaces the session's and the agent's. */
             response_format?: components["schemas"]["ResponseFormat"] | null;
             /**
              * @description user by default; only a user message starts a turn, the others are recorded, and a tool_result resumes a waiting turn.
@@ -2311,44 +2322,44 @@ export interface components {
             role?: "user" | "assistant" | "tool_call" | "tool_result";
             /**
              * Format: int64
-             * @description Seed for providers that take one. In place of the session's and the agent's.
+             * @description Seed, for providers that accept one. Replaces the session's and the agent's.
              */
             seed?: number | null;
             /**
-             * @description At which tier the provider serves the request. Anthropic takes auto and default. In place of the session's and the agent's.
+             * @description The tier at which the provider serves the request. Anthropic accepts auto and default. Replaces the session's and the agent's.
              * @enum {string|null}
              */
             service_tier?: "auto" | "default" | "flex" | "priority" | null;
             /**
-             * @description Of an assistant message: it is opened empty, to be appended to and settled. model may say what writes it.
+             * @description For an assistant message: opens it empty, to be appended to and settled. model may say what writes it.
              * @enum {string}
              */
             status?: "streaming";
-            /** @description Texts at which an answer ends, themselves left out; at most 16, of which OpenAI takes 4. In place of the session's and the agent's. */
+            /** @description Texts that end an answer and are left out of it; at most 16, of which OpenAI accepts 4. Replaces the session's and the agent's. */
             stop?: string[] | null;
-            /** @description What the model is told to be. May hold placeholders such as {{session.title}}; {{{{ is a literal {{. In place of the session's and the agent's. */
+            /** @description What the model is told to be. May hold placeholders such as {{session.title}}; {{{{ is a literal {{. Replaces the session's and the agent's. */
             system_prompt?: string;
             /**
              * Format: double
-             * @description Sampling temperature, 0 to 2. In place of the session's and the agent's.
+             * @description Sampling temperature, 0 to 2. Replaces the session's and the agent's.
              */
             temperature?: number | null;
             /**
              * Format: int64
-             * @description Of a message that is opened as streaming: seconds without an append until it is settled as failed; 300 by default.
+             * @description For a message opened as streaming: seconds without an append until it is settled as failed; 300 by default.
              */
             timeout?: number;
             /** @description Of a tool_result: the call that it answers. */
             tool_call_id?: string;
-            /** @description auto leaves it to the model whether it calls tools, none keeps it from it, required or the name of a tool makes it call one in the first step of a turn. In place of the session's and the agent's. */
+            /** @description auto lets the model decide whether to call tools, none prevents it, required or the name of a tool makes it call one in the first step of a turn. Replaces the session's and the agent's. */
             tool_choice?: string | null;
-            /** @description Of a dry run: what tools answer instead of running, in order per tool; the last one of a tool repeats. A tool without any is told as not run. */
+            /** @description For a dry run: what tools answer instead of running, in order per tool; the last result of a tool repeats. A tool without results is reported as not run. */
             tool_results?: components["schemas"]["ScriptedResult"][];
-            /** @description Tools that the model may use: names of the server's tools, definitions of tools that a client answers, or agents. In place of the session's and the agent's. */
+            /** @description Tools that the model may use: names of the server's tools, definitions of tools that a client answers, or agents. Replaces the session's and the agent's. */
             tools?: (string | components["schemas"]["ToolDefinition"] | components["schemas"]["AgentTool"])[];
             /**
              * Format: double
-             * @description Nucleus sampling, 0 to 1. In place of the session's and the agent's.
+             * @description Nucleus sampling, 0 to 1. Replaces the session's and the agent's.
              */
             top_p?: number | null;
         };
@@ -2387,7 +2398,7 @@ export interface components {
         };
         MessagePatch: {
             /** @description Any JSON. */
-            content?: components["schemas"]["UserContent"] | null;
+            content?: components["schemas"]["UserInput"] | null;
             marks?: components["schemas"]["MarksPatch"] | null;
         };
         /** @description Reports that a message waits in the queue, or has moved in it. */
@@ -2467,11 +2478,11 @@ export interface components {
             type: "message.removed";
         };
         MiddlewareSettings: {
-            /** @description What matches is hidden from providers: they see placeholders, which are filled in again in what they answer. */
+            /** @description Matches are hidden from providers: they see placeholders, which are replaced by the original text in their answers. */
             redact?: components["schemas"]["RedactPattern"][] | null;
-            /** @description Text between <think> and </think> is the answer's reasoning. */
+            /** @description Treat text between <think> and </think> as the answer's reasoning. */
             think_tags?: boolean | null;
-            /** @description What is told with each user message: request, project, user, time. It is written once, when the message is posted, and sent unchanged ever after. */
+            /** @description Facts told with each user message: request, project, user, time. They are written once, when the message is posted, and always sent unchanged. */
             user_context?: string[] | null;
         };
         ModelInfo: {
@@ -2501,7 +2512,7 @@ export interface components {
         MoveInput: {
             /**
              * Format: uuid
-             * @description The queued message that it is to stand before; null puts it last.
+             * @description The queued message to put it before; null puts it last.
              */
             before?: string | null;
         };
@@ -2514,12 +2525,12 @@ export interface components {
             key: string;
             /**
              * Format: int64
-             * @description How many sessions it may own; null: not limited.
+             * @description How many sessions its principal may own; null: unlimited.
              */
             max_sessions: number | null;
             /**
              * Format: int64
-             * @description How many bytes of files it may have uploaded; null: not limited.
+             * @description How many bytes of files its principal may upload; null: unlimited.
              */
             max_storage: number | null;
             name: string;
@@ -2684,29 +2695,29 @@ export interface components {
         Part: {
             /**
              * Format: int64
-             * @description In the request, without the wire's frame around it where its place is known.
+             * @description Bytes in the request, without the wire's frame around it if its position is known.
              */
             bytes: number;
             /**
              * Format: int64
-             * @description How many of its tokens the provider took from its cache; null when it did not say.
+             * @description How many of its tokens the provider took from its cache; null if it did not say.
              */
             cached_tokens: number | null;
             /** @enum {string} */
             kind: "tool" | "system" | "summary" | "context_note" | "message" | "parameters";
             /**
              * Format: uuid
-             * @description Of the message of the record; null of what shows none.
+             * @description The message of the record; null if it shows none.
              */
             message_id: string | null;
-            /** @description Of a tool, or of the tool that a call or result belongs to. */
+            /** @description The name of a tool, or of the tool of a call or result. */
             name: string | null;
-            /** @description The message is pinned now. */
+            /** @description Whether the message is pinned now. */
             pinned: boolean;
             /** @description Why it is in the request. */
             reason: string;
             /**
-             * @description As whom the model reads it: user, assistant or tool.
+             * @description The role in which the model reads it.
              * @enum {string|null}
              */
             role: "user" | "assistant" | "tool" | null;
@@ -2715,11 +2726,11 @@ export interface components {
              * @description The message of the record that it shows.
              */
             sequence: number | null;
-            /** @description Where it stands in the request's bytes; null where that cannot be told. */
+            /** @description Its position in the request's bytes; null if unknown. */
             span: components["schemas"]["Span"] | null;
             /**
              * Format: int64
-             * @description An estimate; all of them add up to what the provider counted, once it has.
+             * @description An estimate; all parts add up to the provider's count once it is known.
              */
             tokens: number;
         };
@@ -2742,42 +2753,42 @@ export interface components {
             kind: "all" | "recent" | "single" | "summary";
             /**
              * Format: int64
-             * @description Messages: of recent those that are shown, of summary those at which one is written (default 50).
+             * @description Messages: for recent, how many are shown; for summary, at how many one is written (default 50).
              */
             limit?: number | null;
             /**
              * Format: int64
-             * @description Of summary, in place of limit: the estimated tokens at which one is written.
+             * @description For summary, instead of limit: the estimated tokens at which one is written.
              */
             tokens?: number | null;
         };
         PredictedCache: {
-            /** @description The model's provider caches and the last call is recent. */
+            /** @description Whether the model's provider caches and the last call is recent. */
             likely: boolean;
             /** @description For people. */
             says: string;
             /**
              * Format: double
-             * @description Of the request's tokens.
+             * @description tokens divided by the request's tokens.
              */
             share: number;
             /**
              * Format: int64
-             * @description An estimate of the shared front.
+             * @description An estimate of the shared beginning.
              */
             tokens: number;
             /**
              * Format: uuid
-             * @description The session's last call, whose front it would share; null before the first.
+             * @description The session's last call, whose beginning it would share; null before the first.
              */
             with_id: string | null;
         };
         PredictedCost: {
-            /** @description If no cache held anything. */
+            /** @description If nothing were cached. */
             input: number | null;
-            /** @description If the cache held all that it may. */
+            /** @description If everything that may be cached were. */
             input_cached: number | null;
-            /** @description Of the longest answer that may come. */
+            /** @description For the longest possible answer. */
             output_most: number | null;
             /** Format: int64 */
             output_tokens_most: number;
@@ -2787,19 +2798,19 @@ export interface components {
             cost: components["schemas"]["PredictedCost"];
             /**
              * Format: int64
-             * @description Of the whole request: the sum of its parts, which is what the provider counted, once it has.
+             * @description Of the whole request: the sum of its parts; the provider's own count once it is known.
              */
             estimated_tokens: number;
-            /** @description The messages of the record up to this call that it was not shown, and why. */
+            /** @description The messages of the record up to this call that the model was not shown, and why. */
             left_out: components["schemas"]["LeftOut"][];
             model: string;
             /** @description What was sent, in the order in which providers read it; span says where in request. */
             parts: components["schemas"]["Part"][];
             /** @description The context policy that chose the messages. */
             policy: string;
-            /** @description Why it would not be sent now: a limit; null when it would. */
+            /** @description The limit that would prevent sending it now; null if none would. */
             refused: string | null;
-            /** @description As it would be sent; null while there is nothing to send. */
+            /** @description As it would be sent; null if there is nothing to send. */
             request: {
                 [key: string]: unknown;
             } | null;
@@ -2922,91 +2933,91 @@ export interface components {
             type: "refusal";
         };
         RegenerateInput: {
-            /** @description Id or slug; the agent of the session that is forked by default. */
+            /** @description Id or slug; the forked session's agent by default. */
             agent_id?: string;
             /**
              * Format: int64
-             * @description Seconds until an approval that nobody answers is denied; default 86400. In place of the parent session's.
+             * @description Seconds until an approval that nobody answers is denied; default 86400. Replaces the parent session's.
              */
             approval_timeout?: number;
-            /** @description How summaries are written. What it sets replaces that part of the parent session's. */
+            /** @description How summaries are written. Each part that it sets replaces that part of the parent session's. */
             compaction?: components["schemas"]["CompactionSettings"] | null;
-            /** @description The rule by which a call's messages are chosen. In place of the parent session's. */
+            /** @description The rule by which a call's messages are chosen. Replaces the parent session's. */
             context_policy?: components["schemas"]["Policy"] | null;
-            /** @description Who the provider is told is asking, against abuse: an opaque id, never a name or an address. In place of the parent session's. */
+            /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. Replaces the parent session's. */
             end_user?: string | null;
-            /** @description Rules about tool calls. Without one that matches, a person is asked about tools that may destroy something. In place of the parent session's. */
+            /** @description Rules about tool calls. Without one that matches, a person is asked about tools that may destroy something. Replaces the parent session's. */
             grants?: components["schemas"]["Grant"][];
             instructions?: string;
-            /** @description What turns may use. Daily limits count separately: an agent's over all of its sessions, a session's over its own tree. What it sets replaces that part of the parent session's. */
+            /** @description What turns may use. Daily limits count separately: an agent's over all of its sessions, a session's over its own tree. Each part that it sets replaces that part of the parent session's. */
             limits?: components["schemas"]["Limits"] | null;
             /**
              * Format: int64
-             * @description Most tokens of one answer. In place of the parent session's.
+             * @description Most tokens of one answer. Replaces the parent session's.
              */
             max_tokens?: number | null;
             /** @description Any JSON. */
             metadata?: {
                 [key: string]: unknown;
             } | null;
-            /** @description Middleware around model calls. What it sets replaces that part of the parent session's. */
+            /** @description Middleware around model calls. Each part that it sets replaces that part of the parent session's. */
             middleware?: components["schemas"]["MiddlewareSettings"] | null;
-            /** @description The model that answers, as provider/model; the server's default where nothing names one. In place of the parent session's. */
+            /** @description The model that answers, as provider/model; by default the server's. Replaces the parent session's. */
             model?: string;
-            /** @description Whether one answer may call several tools; the provider's own default where nothing says it. In place of the parent session's. */
+            /** @description Whether one answer may call several tools; by default the provider decides. Replaces the parent session's. */
             parallel_tool_calls?: boolean | null;
             /**
-             * @description How much a reasoning model thinks. In place of the parent session's.
+             * @description How much a reasoning model thinks. Replaces the parent session's.
              * @enum {string|null}
              */
             reasoning_effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | null;
-            /** @description Up to 16 texts by key that the provider keeps beside the request. Anthropic takes none. In place of the parent session's. */
+            /** @description Up to 16 texts by key that the provider stores beside the request. Anthropic accepts none. Replaces the parent session's. */
             request_metadata?: {
                 [key: string]: string;
             } | null;
-            /** @description Keeps answers and gives them again to equal requests of the workspace. In place of the parent session's. */
+            /** @description Caches answers and returns them for equal requests of the workspace. Replaces the parent session's. */
             response_cache?: components["schemas"]["ResponseCacheSettings"] | null;
-            /** @description The form in which the model answers: text, json_object, or json_schema with a schema. The provider sees to it. In place of the parent session's. */
+            /** @description The form of the model's answer: text, json_object, or json_schema with a schema. The provider enforces it. Replaces the parent session's. */
             response_format?: components["schemas"]["ResponseFormat"] | null;
-            /** @description Retries after a failed model call. What it sets replaces that part of the parent session's. */
+            /** @description Retries after a failed model call. Each part that it sets replaces that part of the parent session's. */
             retry_policy?: components["schemas"]["RetryPolicy"] | null;
             /**
              * Format: int64
-             * @description Seed for providers that take one. In place of the parent session's.
+             * @description Seed, for providers that accept one. Replaces the parent session's.
              */
             seed?: number | null;
             /**
-             * @description At which tier the provider serves the request. Anthropic takes auto and default. In place of the parent session's.
+             * @description The tier at which the provider serves the request. Anthropic accepts auto and default. Replaces the parent session's.
              * @enum {string|null}
              */
             service_tier?: "auto" | "default" | "flex" | "priority" | null;
             /**
              * Format: uuid
-             * @description The session whose history is meant, when several share the message; the one that wrote it by default.
+             * @description Which session's history to use if several share the message; by default the one that wrote it.
              */
             session_id?: string;
-            /** @description Texts at which an answer ends, themselves left out; at most 16, of which OpenAI takes 4. In place of the parent session's. */
+            /** @description Texts that end an answer and are left out of it; at most 16, of which OpenAI accepts 4. Replaces the parent session's. */
             stop?: string[] | null;
-            /** @description What the model is told to be. May hold placeholders such as {{session.title}}; {{{{ is a literal {{. In place of the parent session's. */
+            /** @description What the model is told to be. May hold placeholders such as {{session.title}}; {{{{ is a literal {{. Replaces the parent session's. */
             system_prompt?: string;
             /**
              * Format: double
-             * @description Sampling temperature, 0 to 2. In place of the parent session's.
+             * @description Sampling temperature, 0 to 2. Replaces the parent session's.
              */
             temperature?: number | null;
-            /** @description That of the session that is forked by default. */
+            /** @description The forked session's title by default. */
             title?: string;
-            /** @description auto leaves it to the model whether it calls tools, none keeps it from it, required or the name of a tool makes it call one in the first step of a turn. In place of the parent session's. */
+            /** @description auto lets the model decide whether to call tools, none prevents it, required or the name of a tool makes it call one in the first step of a turn. Replaces the parent session's. */
             tool_choice?: string | null;
-            /** @description Tools that the model may use: names of the server's tools, definitions of tools that a client answers, or agents. In place of the parent session's. */
+            /** @description Tools that the model may use: names of the server's tools, definitions of tools that a client answers, or agents. Replaces the parent session's. */
             tools?: (string | components["schemas"]["ToolDefinition"] | components["schemas"]["AgentTool"])[];
             /**
              * Format: double
-             * @description Nucleus sampling, 0 to 1. In place of the parent session's.
+             * @description Nucleus sampling, 0 to 1. Replaces the parent session's.
              */
             top_p?: number | null;
             /**
-             * @description That of the session that is forked when it is one's own; private when it is another's.
+             * @description By default that of the forked session if it is the caller's own, else private.
              * @enum {string}
              */
             visibility?: "private" | "workspace";
@@ -3031,7 +3042,7 @@ export interface components {
         /** @description The data of a frame of a replay: of replay.delta a piece, of replay.completed, which is the last, the replay beside the original. */
         ReplayFrame: components["schemas"]["ReplayPiece"] | components["schemas"]["ReplayResult"];
         ReplayInput: {
-            /** @description Who the provider is told is asking, against abuse: an opaque id, never a name or an address. */
+            /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. */
             end_user?: string | null;
             /**
              * Format: int64
@@ -3040,37 +3051,37 @@ export interface components {
             max_tokens?: number | null;
             /** @description provider/model; the call's own by default. */
             model?: string;
-            /** @description Whether one answer may call several tools; the provider's own default where nothing says it. */
+            /** @description Whether one answer may call several tools; by default the provider decides. */
             parallel_tool_calls?: boolean | null;
             /**
              * @description How much a reasoning model thinks.
              * @enum {string|null}
              */
             reasoning_effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | null;
-            /** @description Up to 16 texts by key that the provider keeps beside the request. Anthropic takes none. */
+            /** @description Up to 16 texts by key that the provider stores beside the request. Anthropic accepts none. */
             request_metadata?: {
                 [key: string]: string;
             } | null;
-            /** @description The form in which the model answers: text, json_object, or json_schema with a schema. The provider sees to it. */
+            /** @description The form of the model's answer: text, json_object, or json_schema with a schema. The provider enforces it. */
             response_format?: components["schemas"]["ResponseFormat"] | null;
             /**
              * Format: int64
-             * @description Seed for providers that take one.
+             * @description Seed, for providers that accept one.
              */
             seed?: number | null;
             /**
-             * @description At which tier the provider serves the request. Anthropic takes auto and default.
+             * @description The tier at which the provider serves the request. Anthropic accepts auto and default.
              * @enum {string|null}
              */
             service_tier?: "auto" | "default" | "flex" | "priority" | null;
-            /** @description Texts at which an answer ends, themselves left out; at most 16, of which OpenAI takes 4. */
+            /** @description Texts that end an answer and are left out of it; at most 16, of which OpenAI accepts 4. */
             stop?: string[] | null;
             /**
              * Format: double
              * @description Sampling temperature, 0 to 2.
              */
             temperature?: number | null;
-            /** @description auto leaves it to the model whether it calls tools, none keeps it from it, required or the name of a tool makes it call one in the first step of a turn. */
+            /** @description auto lets the model decide whether to call tools, none prevents it, required or the name of a tool makes it call one in the first step of a turn. */
             tool_choice?: string | null;
             /**
              * Format: double
@@ -3088,11 +3099,11 @@ export interface components {
             /** @description The replay: a call of purpose replay. */
             call: components["schemas"]["Call"];
             original: components["schemas"]["Call"];
-            /** @description What the original call was answered. */
+            /** @description The answer to the original call. */
             original_answer: components["schemas"]["ReplayAnswer"];
-            /** @description Both said the same text and asked for the same tools. */
+            /** @description Whether both answers have the same text and the same tool calls. */
             same_answer: boolean;
-            /** @description The request was the same to the byte. */
+            /** @description Whether the request was the same, byte for byte. */
             same_bytes: boolean;
         };
         Reserved: {
@@ -3104,7 +3115,7 @@ export interface components {
         ResponseCacheSettings: {
             /**
              * Format: int64
-             * @description How old an answer may be that is given again; default 3600. 0 turns the cache off, in a session whose agent has it.
+             * @description The greatest age of a cached answer; default 3600. 0 turns the cache off in a session whose agent uses it.
              */
             ttl_seconds?: number | null;
         };
@@ -3125,11 +3136,11 @@ export interface components {
             stored: number;
         };
         ResponseFormat: {
-            /** @description Of the schema, for the provider; answer by default. */
+            /** @description The schema's name, for the provider; answer by default. */
             name?: string | null;
-            /** @description JSON Schema of the answer; of json_schema alone. */
+            /** @description JSON Schema of the answer; only for json_schema. */
             schema?: unknown;
-            /** @description The provider is to hold the answer against the schema exactly. */
+            /** @description Ask the provider to follow the schema exactly. */
             strict?: boolean | null;
             /** @enum {string} */
             type: "text" | "json_object" | "json_schema";
@@ -3162,7 +3173,7 @@ export interface components {
             backoff?: "exponential" | "linear" | null;
             /**
              * Format: int64
-             * @description Longest pause of ours between attempts; default 10000. A provider's Retry-After is waited for beyond it.
+             * @description Parley's longest pause between attempts; default 10000. A provider's Retry-After may exceed it.
              */
             max_wait_ms?: number | null;
             /**
@@ -3170,7 +3181,7 @@ export interface components {
              * @description Attempts after the first; default 3.
              */
             retries?: number | null;
-            /** @description Own explanations, by error class. */
+            /** @description Custom explanations, by error class. */
             sentences?: {
                 [key: string]: string;
             } | null;
@@ -3184,19 +3195,19 @@ export interface components {
             result: unknown;
         };
         SearchHit: {
-            /** @description null when the title alone was found. */
+            /** @description null if only the title matched. */
             message: components["schemas"]["FoundMessage"] | null;
             /**
              * Format: double
-             * @description From 0 to 1, of the best hit of the search.
+             * @description From 0 to 1, relative to the search's best hit.
              */
             score: number;
-            /** @description That wrote the message; when that is gone or hidden, the first fork that shares it; with session_id, that one. */
+            /** @description The session that wrote the message; if it is gone or hidden, the first fork that shares the message; with session_id, that session. */
             session: components["schemas"]["FoundSession"];
             snippet: components["schemas"]["Snippet"];
         };
         SearchResults: {
-            /** @description false while the index is being made for the first time: something may be missing. What is said is found within seconds. */
+            /** @description false while the index is first built: something may be missing. New messages are found within seconds. */
             complete: boolean;
             data: components["schemas"]["SearchHit"][];
             next: string | null;
@@ -3213,7 +3224,7 @@ export interface components {
             agent_id: string;
             /**
              * Format: int64
-             * @description Seconds until an approval that nobody answers is denied; default 86400. In place of the agent's.
+             * @description Seconds until an approval that nobody answers is denied; default 86400. Replaces the agent's.
              */
             approval_timeout: number | null;
             /**
@@ -3221,10 +3232,10 @@ export interface components {
              * @description Null unless archived.
              */
             archived_at: string | null;
-            /** @description How summaries are written. What it sets replaces that part of the agent's. */
+            /** @description How summaries are written. Each part that it sets replaces that part of the agent's. */
             compaction: components["schemas"]["CompactionSettings"] | null;
             context: components["schemas"]["Context"];
-            /** @description The rule by which a call's messages are chosen. In place of the agent's. */
+            /** @description The rule by which a call's messages are chosen. Replaces the agent's. */
             context_policy: components["schemas"]["Policy"] | null;
             /** Format: date-time */
             created_at: string;
@@ -3232,7 +3243,7 @@ export interface components {
             depth: number;
             /** @enum {string|null} */
             during: "queue" | "steer" | "interrupt" | "reject" | null;
-            /** @description Who the provider is told is asking, against abuse: an opaque id, never a name or an address. In place of the agent's. */
+            /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. Replaces the agent's. */
             end_user: string | null;
             feature: string | null;
             /** Format: date-time */
@@ -3251,28 +3262,28 @@ export interface components {
             last_event_sequence: number;
             /** Format: int64 */
             last_sequence: number;
-            /** @description What turns may use. Daily limits count separately: an agent's over all of its sessions, a session's over its own tree. What it sets replaces that part of the agent's. */
+            /** @description What turns may use. Daily limits count separately: an agent's over all of its sessions, a session's over its own tree. Each part that it sets replaces that part of the agent's. */
             limits: components["schemas"]["Limits"] | null;
             /** Format: uuid */
             log_id: string;
             /**
              * Format: int64
-             * @description Most tokens of one answer. In place of the agent's.
+             * @description Most tokens of one answer. Replaces the agent's.
              */
             max_tokens: number | null;
             /** @description Whatever the client keeps with the session. */
             metadata: {
                 [key: string]: unknown;
             };
-            /** @description Middleware around model calls. What it sets replaces that part of the agent's. */
+            /** @description Middleware around model calls. Each part that it sets replaces that part of the agent's. */
             middleware: components["schemas"]["MiddlewareSettings"] | null;
             /** @enum {string} */
             mode: "foreground" | "background";
-            /** @description The model that answers, as provider/model; the server's default where nothing names one. In place of the agent's. */
+            /** @description The model that answers, as provider/model; by default the server's. Replaces the agent's. */
             model: string | null;
             /** Format: uuid */
             owner_id: string;
-            /** @description Whether one answer may call several tools; the provider's own default where nothing says it. In place of the agent's. */
+            /** @description Whether one answer may call several tools; by default the provider decides. Replaces the agent's. */
             parallel_tool_calls: boolean | null;
             /** Format: uuid */
             parent_message_id: string | null;
@@ -3282,29 +3293,29 @@ export interface components {
             /** Format: uuid */
             project_id: string | null;
             /**
-             * @description How much a reasoning model thinks. In place of the agent's.
+             * @description How much a reasoning model thinks. Replaces the agent's.
              * @enum {string|null}
              */
             reasoning_effort: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | null;
-            /** @description Up to 16 texts by key that the provider keeps beside the request. Anthropic takes none. In place of the agent's. */
+            /** @description Up to 16 texts by key that the provider stores beside the request. Anthropic accepts none. Replaces the agent's. */
             request_metadata: {
                 [key: string]: string;
             } | null;
-            /** @description Keeps answers and gives them again to equal requests of the workspace. In place of the agent's. */
+            /** @description Caches answers and returns them for equal requests of the workspace. Replaces the agent's. */
             response_cache: components["schemas"]["ResponseCacheSettings"] | null;
-            /** @description The form in which the model answers: text, json_object, or json_schema with a schema. The provider sees to it. In place of the agent's. */
+            /** @description The form of the model's answer: text, json_object, or json_schema with a schema. The provider enforces it. Replaces the agent's. */
             response_format: components["schemas"]["ResponseFormat"] | null;
-            /** @description Retries after a failed model call. What it sets replaces that part of the agent's. */
+            /** @description Retries after a failed model call. Each part that it sets replaces that part of the agent's. */
             retry_policy: components["schemas"]["RetryPolicy"] | null;
             /** Format: uuid */
             root_id: string;
             /**
              * Format: int64
-             * @description Seed for providers that take one. In place of the agent's.
+             * @description Seed, for providers that accept one. Replaces the agent's.
              */
             seed: number | null;
             /**
-             * @description At which tier the provider serves the request. Anthropic takes auto and default. In place of the agent's.
+             * @description The tier at which the provider serves the request. Anthropic accepts auto and default. Replaces the agent's.
              * @enum {string|null}
              */
             service_tier: "auto" | "default" | "flex" | "priority" | null;
@@ -3313,25 +3324,25 @@ export interface components {
             statistics: components["schemas"]["Statistics"];
             /** @enum {string} */
             status: "pending" | "running" | "waiting" | "completed" | "failed" | "cancelled";
-            /** @description Texts at which an answer ends, themselves left out; at most 16, of which OpenAI takes 4. In place of the agent's. */
+            /** @description Texts that end an answer and are left out of it; at most 16, of which OpenAI accepts 4. Replaces the agent's. */
             stop: string[] | null;
-            /** @description What the model is told to be. May hold placeholders such as {{session.title}}; {{{{ is a literal {{. In place of the agent's. */
+            /** @description What the model is told to be. May hold placeholders such as {{session.title}}; {{{{ is a literal {{. Replaces the agent's. */
             system_prompt: string | null;
             tags: string[];
             task: string | null;
             /**
              * Format: double
-             * @description Sampling temperature, 0 to 2. In place of the agent's.
+             * @description Sampling temperature, 0 to 2. Replaces the agent's.
              */
             temperature: number | null;
             title: string;
-            /** @description auto leaves it to the model whether it calls tools, none keeps it from it, required or the name of a tool makes it call one in the first step of a turn. In place of the agent's. */
+            /** @description auto lets the model decide whether to call tools, none prevents it, required or the name of a tool makes it call one in the first step of a turn. Replaces the agent's. */
             tool_choice: string | null;
-            /** @description Tools that the model may use: names of the server's tools, definitions of tools that a client answers, or agents. In place of the agent's. */
+            /** @description Tools that the model may use: names of the server's tools, definitions of tools that a client answers, or agents. Replaces the agent's. */
             tools: (string | components["schemas"]["ToolDefinition"] | components["schemas"]["AgentTool"])[] | null;
             /**
              * Format: double
-             * @description Nucleus sampling, 0 to 1. In place of the agent's.
+             * @description Nucleus sampling, 0 to 1. Replaces the agent's.
              */
             top_p: number | null;
             /** Format: uuid */
@@ -3366,11 +3377,11 @@ export interface components {
             type: "session.activated";
         };
         SessionBudget: {
-            /** @description Over all of the agent's sessions; null unless tokens or money of the agent are limited. */
+            /** @description Over all of the agent's sessions; null unless the agent's tokens or money are limited. */
             agent: components["schemas"]["Spending"] | null;
             /** Format: uuid */
             agent_id: string;
-            /** @description In effect: the session's, and of what it leaves open its agent's, but for the daily ones. */
+            /** @description In effect: the session's own, else its agent's, without the daily ones. */
             limits: components["schemas"]["Limits"];
             session: components["schemas"]["Spending"];
             /**
@@ -3542,23 +3553,23 @@ export interface components {
             agent_id?: string;
             /**
              * Format: int64
-             * @description Seconds until an approval that nobody answers is denied; default 86400. In place of the agent's.
+             * @description Seconds until an approval that nobody answers is denied; default 86400. Replaces the agent's.
              */
             approval_timeout?: number;
             /** @description The client (window, tab) that has the session open from now on. */
             client_id?: string;
-            /** @description How summaries are written. What it sets replaces that part of the agent's. */
+            /** @description How summaries are written. Each part that it sets replaces that part of the agent's. */
             compaction?: components["schemas"]["CompactionSettings"] | null;
-            /** @description The rule by which a call's messages are chosen. In place of the agent's. */
+            /** @description The rule by which a call's messages are chosen. Replaces the agent's. */
             context_policy?: components["schemas"]["Policy"] | null;
-            /** @description Answer without writing anything: the same path, in the process that was asked. No tool runs. */
+            /** @description Answer without writing anything, by the same path, in the process that receives the request. No tool runs. */
             dry_run?: boolean;
             /**
              * @description What happens to a message that arrives during a turn; queue by default.
              * @enum {string}
              */
             during?: "queue" | "steer" | "interrupt" | "reject";
-            /** @description Who the provider is told is asking, against abuse: an opaque id, never a name or an address. In place of the agent's. */
+            /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. Replaces the agent's. */
             end_user?: string | null;
             feature?: string;
             /** @description Rules about tool calls. Without one that matches, a person is asked about tools that may destroy something. Nearer than the agent's. */
@@ -3571,11 +3582,11 @@ export interface components {
              * @enum {string}
              */
             kind?: "agent" | "tool";
-            /** @description What turns may use. Daily limits count separately: an agent's over all of its sessions, a session's over its own tree. What it sets replaces that part of the agent's. */
+            /** @description What turns may use. Daily limits count separately: an agent's over all of its sessions, a session's over its own tree. Each part that it sets replaces that part of the agent's. */
             limits?: components["schemas"]["Limits"] | null;
             /**
              * Format: int64
-             * @description Most tokens of one answer. In place of the agent's.
+             * @description Most tokens of one answer. Replaces the agent's.
              */
             max_tokens?: number | null;
             /** @description The first message: it is stored, and its turn started, in the same transaction. */
@@ -3584,16 +3595,16 @@ export interface components {
             metadata?: {
                 [key: string]: unknown;
             } | null;
-            /** @description Middleware around model calls. What it sets replaces that part of the agent's. */
+            /** @description Middleware around model calls. Each part that it sets replaces that part of the agent's. */
             middleware?: components["schemas"]["MiddlewareSettings"] | null;
             /**
              * @description foreground by default.
              * @enum {string}
              */
             mode?: "foreground" | "background";
-            /** @description The model that answers, as provider/model; the server's default where nothing names one. In place of the agent's. */
+            /** @description The model that answers, as provider/model; by default the server's. Replaces the agent's. */
             model?: string;
-            /** @description Whether one answer may call several tools; the provider's own default where nothing says it. In place of the agent's. */
+            /** @description Whether one answer may call several tools; by default the provider decides. Replaces the agent's. */
             parallel_tool_calls?: boolean | null;
             /** Format: uuid */
             parent_message_id?: string | null;
@@ -3603,52 +3614,52 @@ export interface components {
             /** Format: uuid */
             project_id?: string | null;
             /**
-             * @description How much a reasoning model thinks. In place of the agent's.
+             * @description How much a reasoning model thinks. Replaces the agent's.
              * @enum {string|null}
              */
             reasoning_effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | null;
-            /** @description Up to 16 texts by key that the provider keeps beside the request. Anthropic takes none. In place of the agent's. */
+            /** @description Up to 16 texts by key that the provider stores beside the request. Anthropic accepts none. Replaces the agent's. */
             request_metadata?: {
                 [key: string]: string;
             } | null;
-            /** @description Keeps answers and gives them again to equal requests of the workspace. In place of the agent's. */
+            /** @description Caches answers and returns them for equal requests of the workspace. Replaces the agent's. */
             response_cache?: components["schemas"]["ResponseCacheSettings"] | null;
-            /** @description The form in which the model answers: text, json_object, or json_schema with a schema. The provider sees to it. In place of the agent's. */
+            /** @description The form of the model's answer: text, json_object, or json_schema with a schema. The provider enforces it. Replaces the agent's. */
             response_format?: components["schemas"]["ResponseFormat"] | null;
-            /** @description Retries after a failed model call. What it sets replaces that part of the agent's. */
+            /** @description Retries after a failed model call. Each part that it sets replaces that part of the agent's. */
             retry_policy?: components["schemas"]["RetryPolicy"] | null;
             /**
              * Format: int64
-             * @description Seed for providers that take one. In place of the agent's.
+             * @description Seed, for providers that accept one. Replaces the agent's.
              */
             seed?: number | null;
             /**
-             * @description At which tier the provider serves the request. Anthropic takes auto and default. In place of the agent's.
+             * @description The tier at which the provider serves the request. Anthropic accepts auto and default. Replaces the agent's.
              * @enum {string|null}
              */
             service_tier?: "auto" | "default" | "flex" | "priority" | null;
-            /** @description Texts at which an answer ends, themselves left out; at most 16, of which OpenAI takes 4. In place of the agent's. */
+            /** @description Texts that end an answer and are left out of it; at most 16, of which OpenAI accepts 4. Replaces the agent's. */
             stop?: string[] | null;
-            /** @description What the model is told to be. May hold placeholders such as {{session.title}}; {{{{ is a literal {{. In place of the agent's. */
+            /** @description What the model is told to be. May hold placeholders such as {{session.title}}; {{{{ is a literal {{. Replaces the agent's. */
             system_prompt?: string;
             tags?: string[];
             task?: string;
             /**
              * Format: double
-             * @description Sampling temperature, 0 to 2. In place of the agent's.
+             * @description Sampling temperature, 0 to 2. Replaces the agent's.
              */
             temperature?: number | null;
             /** @description Made from the first message when absent. */
             title?: string;
-            /** @description auto leaves it to the model whether it calls tools, none keeps it from it, required or the name of a tool makes it call one in the first step of a turn. In place of the agent's. */
+            /** @description auto lets the model decide whether to call tools, none prevents it, required or the name of a tool makes it call one in the first step of a turn. Replaces the agent's. */
             tool_choice?: string | null;
-            /** @description Of a dry run: what tools answer instead of running, in order per tool; the last one of a tool repeats. A tool without any is told as not run. */
+            /** @description For a dry run: what tools answer instead of running, in order per tool; the last result of a tool repeats. A tool without results is reported as not run. */
             tool_results?: components["schemas"]["ScriptedResult"][];
-            /** @description Tools that the model may use: names of the server's tools, definitions of tools that a client answers, or agents. In place of the agent's. */
+            /** @description Tools that the model may use: names of the server's tools, definitions of tools that a client answers, or agents. Replaces the agent's. */
             tools?: (string | components["schemas"]["ToolDefinition"] | components["schemas"]["AgentTool"])[];
             /**
              * Format: double
-             * @description Nucleus sampling, 0 to 1. In place of the agent's.
+             * @description Nucleus sampling, 0 to 1. Replaces the agent's.
              */
             top_p?: number | null;
             type?: string;
@@ -3661,84 +3672,84 @@ export interface components {
         SessionPatch: {
             /**
              * Format: int64
-             * @description Seconds until an approval that nobody answers is denied; default 86400. In place of the agent's.
+             * @description Seconds until an approval that nobody answers is denied; default 86400. Replaces the agent's.
              */
             approval_timeout?: number | null;
             archived?: boolean | null;
-            /** @description How summaries are written. What it sets replaces that part of the agent's. */
+            /** @description How summaries are written. Each part that it sets replaces that part of the agent's. */
             compaction?: components["schemas"]["CompactionSettings"] | null;
-            /** @description The rule by which a call's messages are chosen. In place of the agent's. */
+            /** @description The rule by which a call's messages are chosen. Replaces the agent's. */
             context_policy?: components["schemas"]["Policy"] | null;
             /** @enum {string|null} */
             during?: "queue" | "steer" | "interrupt" | "reject" | null;
-            /** @description Who the provider is told is asking, against abuse: an opaque id, never a name or an address. In place of the agent's. */
+            /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. Replaces the agent's. */
             end_user?: string | null;
             /** @description Rules about tool calls. Without one that matches, a person is asked about tools that may destroy something. Nearer than the agent's. */
             grants?: components["schemas"]["Grant"][] | null;
             instructions?: string | null;
-            /** @description What turns may use. Daily limits count separately: an agent's over all of its sessions, a session's over its own tree. What it sets replaces that part of the agent's. */
+            /** @description What turns may use. Daily limits count separately: an agent's over all of its sessions, a session's over its own tree. Each part that it sets replaces that part of the agent's. */
             limits?: components["schemas"]["LimitsPatch"] | null;
             /**
              * Format: int64
-             * @description Most tokens of one answer. In place of the agent's.
+             * @description Most tokens of one answer. Replaces the agent's.
              */
             max_tokens?: number | null;
             /** @description Any JSON. */
             metadata?: {
                 [key: string]: unknown;
             } | null;
-            /** @description Middleware around model calls. What it sets replaces that part of the agent's. */
+            /** @description Middleware around model calls. Each part that it sets replaces that part of the agent's. */
             middleware?: components["schemas"]["MiddlewareSettings"] | null;
-            /** @description The model that answers, as provider/model; the server's default where nothing names one. In place of the agent's. */
+            /** @description The model that answers, as provider/model; by default the server's. Replaces the agent's. */
             model?: string | null;
-            /** @description Whether one answer may call several tools; the provider's own default where nothing says it. In place of the agent's. */
+            /** @description Whether one answer may call several tools; by default the provider decides. Replaces the agent's. */
             parallel_tool_calls?: boolean | null;
             pinned?: boolean | null;
             /** Format: uuid */
             project_id?: string | null;
             /**
-             * @description How much a reasoning model thinks. In place of the agent's.
+             * @description How much a reasoning model thinks. Replaces the agent's.
              * @enum {string|null}
              */
             reasoning_effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | null;
-            /** @description Up to 16 texts by key that the provider keeps beside the request. Anthropic takes none. In place of the agent's. */
+            /** @description Up to 16 texts by key that the provider stores beside the request. Anthropic accepts none. Replaces the agent's. */
             request_metadata?: {
                 [key: string]: string;
             } | null;
-            /** @description Keeps answers and gives them again to equal requests of the workspace. In place of the agent's. */
+            /** @description Caches answers and returns them for equal requests of the workspace. Replaces the agent's. */
             response_cache?: components["schemas"]["ResponseCacheSettings"] | null;
-            /** @description The form in which the model answers: text, json_object, or json_schema with a schema. The provider sees to it. In place of the agent's. */
+            /** @description The form of the model's answer: text, json_object, or json_schema with a schema. The provider enforces it. Replaces the agent's. */
             response_format?: components["schemas"]["ResponseFormat"] | null;
-            /** @description Retries after a failed model call. What it sets replaces that part of the agent's. */
+            /** @description Retries after a failed model call. Each part that it sets replaces that part of the agent's. */
             retry_policy?: components["schemas"]["RetryPolicy"] | null;
             /**
              * Format: int64
-             * @description Seed for providers that take one. In place of the agent's.
+             * @description Seed, for providers that accept one. Replaces the agent's.
              */
             seed?: number | null;
             /**
-             * @description At which tier the provider serves the request. Anthropic takes auto and default. In place of the agent's.
+             * @description The tier at which the provider serves the request. Anthropic accepts auto and default. Replaces the agent's.
              * @enum {string|null}
              */
             service_tier?: "auto" | "default" | "flex" | "priority" | null;
-            /** @description Texts at which an answer ends, themselves left out; at most 16, of which OpenAI takes 4. In place of the agent's. */
+            /** @description Texts that end an answer and are left out of it; at most 16, of which OpenAI accepts 4. Replaces the agent's. */
             stop?: string[] | null;
-            /** @description What the model is told to be. May hold placeholders such as {{session.title}}; {{{{ is a literal {{. In place of the agent's. */
+            /** @description What the model is told to be. May hold placeholders such as {{session.title}}; {{{{ is a literal {{. Replaces the agent's. */
             system_prompt?: string | null;
             tags?: string[] | null;
             /**
              * Format: double
-             * @description Sampling temperature, 0 to 2. In place of the agent's.
+             * @description Sampling temperature, 0 to 2. Replaces the agent's.
              */
             temperature?: number | null;
             title?: string | null;
-            /** @description auto leaves it to the model whether it calls tools, none keeps it from it, required or the name of a tool makes it call one in the first step of a turn. In place of the agent's. */
+            /** @description auto lets the model decide whether to call tools, none prevents it, required or the name of a tool makes it call one in the first step of a turn. Replaces the agent's. */
             tool_choice?: string | null;
-            /** @description Tools that the model may use: names of the server's tools, definitions of tools that a client answers, or agents. In place of the agent's. */
+            /** @description Tools that the model may use: names of the server's tools, definitions of tools that a client answers, or agents. Replaces the agent's. */
             tools?: (string | components["schemas"]["ToolDefinition"] | components["schemas"]["AgentTool"])[] | null;
             /**
              * Format: double
-             * @description Nucleus sampling, 0 to 1. In place of the agent's.
+             * @description Nucleus sampling, 0 to 1. Replaces the agent's.
              */
             top_p?: number | null;
             /** @enum {string|null} */
@@ -3876,17 +3887,17 @@ export interface components {
             type: "session.waiting";
         };
         SettleInput: {
-            /** @description {text, reasoning, refusal} as a whole; text and reasoning begin with what was appended. What was appended by default. */
-            content?: components["schemas"]["AssistantContent"] | null;
-            /** @description Of failed: why. */
+            /** @description The whole {parts}, or {text, reasoning, refusal}; text and reasoning begin with what was appended. By default exactly that. */
+            content?: components["schemas"]["AssistantInput"] | null;
+            /** @description For failed: the reason. */
             error?: components["schemas"]["FailureInput"] | null;
-            /** @description What wrote it, if that was not said when it was opened. */
+            /** @description What wrote it, if not given when it was opened. */
             model?: string;
             /** @enum {string|null} */
             status: "completed" | "failed" | "cancelled" | null;
-            /** @description Of completed: {id, name, arguments} each, recorded behind the message. */
+            /** @description For completed: {id, name, arguments} each, recorded after the message. */
             tool_calls?: components["schemas"]["ToolCallContent"][] | null;
-            /** @description What it took, for the statistics. */
+            /** @description The tokens it used, for the statistics. */
             usage?: components["schemas"]["UsageInput"] | null;
         };
         /** @description SettledMessage is a message in its final form, which replaces what streamed. */
@@ -3928,12 +3939,12 @@ export interface components {
         Shared: {
             /**
              * Format: int64
-             * @description Of the parts.
+             * @description Bytes of the shared parts.
              */
             bytes: number;
             /**
              * Format: int64
-             * @description Request messages that are the same from the first on.
+             * @description The number of equal request messages, from the first on.
              */
             messages: number;
             /** Format: int64 */
@@ -3965,9 +3976,9 @@ export interface components {
             key?: string | null;
         };
         Snippet: {
-            /** @description Stretches of text that were found, in order: [from, to) in Unicode code points. */
+            /** @description The matches in order: [from, to) in Unicode code points. */
             marks: number[][];
-            /** @description White space is one space; … where it was cut. */
+            /** @description White space becomes one space; … marks a cut. */
             text: string;
         };
         Span: {
@@ -3998,7 +4009,7 @@ export interface components {
             today_tokens: number;
             /**
              * Format: int64
-             * @description Of the whole record; of an agent, since its budget began.
+             * @description Of the whole record; for an agent, since its budget began.
              */
             tokens: number;
         };
@@ -4366,7 +4377,7 @@ export interface components {
             };
             /** @description Who runs it: builtin, http, or mcp/NAME. */
             source: string;
-            /** @description Why agents are not given it, such as a schema that nothing can be checked against; null for a tool that can be used. */
+            /** @description Why agents cannot use it, such as an unusable schema; null if they can. */
             unusable: string | null;
         };
         /** @description Reports the progress of a running tool. Tools may report none, and updates in quick succession are merged. */
@@ -4417,7 +4428,7 @@ export interface components {
              */
             type: "tool.progress";
         };
-        /** @description What a tool answered: any JSON, or parts. */
+        /** @description What a tool answered, in parts; result is the same in short. */
         ToolResultContent: {
             /** @description Why the tool failed; null when it did not. */
             error: string | null;
@@ -4426,14 +4437,14 @@ export interface components {
              * @description How long it took; null when nobody knows.
              */
             execution_time_ms: number | null;
-            /** @description The content in parts, in their order, instead of the short form. */
-            parts?: components["schemas"]["ContentPart"][];
-            /** @description Any JSON. */
+            /** @description The content in parts, in their order. */
+            parts: components["schemas"]["ContentPart"][];
+            /** @description The answer as any JSON; left out where the parts are more than one value. */
             result?: unknown;
             /** @description Whether it did what was asked. */
             success: boolean;
         };
-        /** @description What a tool answered, as a client says it: any JSON, or parts. success is, by default, that there is no error. */
+        /** @description What a tool answered, as a client writes it: in parts, or any JSON as result. success is, by default, that there is no error. Parts and the short form beside them say the same. */
         ToolResultInput: {
             /** @description Why the tool failed; null when it did not. */
             error?: string | null;
@@ -4442,9 +4453,9 @@ export interface components {
              * @description How long it took; null when nobody knows.
              */
             execution_time_ms?: number | null;
-            /** @description The content in parts, in their order, instead of the short form. */
+            /** @description The content in parts, in their order. */
             parts?: components["schemas"]["ContentPart"][];
-            /** @description Any JSON. */
+            /** @description The answer as any JSON; left out where the parts are more than one value. */
             result?: unknown;
             /** @description Whether it did what was asked. */
             success?: boolean;
@@ -4616,7 +4627,7 @@ export interface components {
             reasoning_tokens?: number;
         };
         UsageReport: {
-            /** @description Days from the last one; of a day, or without days, the dearest first, then those with the most tokens. */
+            /** @description The latest day first; within a day, or without days, the most expensive first, then those with the most tokens. */
             data: components["schemas"]["UsageSum"][];
             /** Format: date-time */
             from: string | null;
@@ -4626,7 +4637,7 @@ export interface components {
             next: string | null;
             /** Format: date-time */
             to: string | null;
-            /** @description Of all, also of the rows that the limit leaves out. */
+            /** @description The total, including the rows that the limit leaves out. */
             total: components["schemas"]["UsageSum"];
         };
         UsageSum: {
@@ -4659,17 +4670,32 @@ export interface components {
             /** Format: int64 */
             unpriced_calls: number;
         };
-        /** @description What a user says: in parts, or as text, files and links. */
+        /** @description What a user says, in parts; text, files and links are the same in short. */
         UserContent: {
-            /** @description Ids of uploaded files; left out beside parts. */
+            /** @description The ids of the parts that are images, files or audio; left out when there is none. */
             files?: string[];
-            /** @description Addresses; left out beside parts. */
+            /** @description The addresses of the parts that are links; left out when there is none. */
             links?: string[];
-            /** @description The content in parts, in their order, instead of the short form. */
+            /** @description The content in parts, in their order. */
+            parts: components["schemas"]["ContentPart"][];
+            /** @description The model may search the web for this turn. */
+            search?: boolean;
+            /** @description The texts of the parts, an empty line between two; empty when there is none. */
+            text: string;
+            /** @description Reasoning is asked for where the model can. */
+            think?: boolean;
+        };
+        /** @description What a user says, as a client writes it: in parts, or as text, files and links. Parts and the short form beside them say the same. */
+        UserInput: {
+            /** @description The ids of the parts that are images, files or audio; left out when there is none. */
+            files?: string[];
+            /** @description The addresses of the parts that are links; left out when there is none. */
+            links?: string[];
+            /** @description The content in parts, in their order. */
             parts?: components["schemas"]["ContentPart"][];
             /** @description The model may search the web for this turn. */
             search?: boolean;
-            /** @description What is said; left out beside parts. */
+            /** @description The texts of the parts, an empty line between two; empty when there is none. */
             text?: string;
             /** @description Reasoning is asked for where the model can. */
             think?: boolean;
@@ -4689,7 +4715,7 @@ export interface components {
             findings: components["schemas"]["Finding"][];
             /** @description Where the next step begins. Opaque. */
             next: components["schemas"]["VerifyPlace"];
-            /** @description What it looked at. */
+            /** @description What it checked. */
             stage: string;
         };
         Version: {
@@ -4716,15 +4742,15 @@ export interface components {
             /** @description US dollars. */
             cost: number | null;
             model: string;
-            /** @description Why it was not; null when it was. */
+            /** @description Why not; null if it was sent. */
             reason: string | null;
             /**
              * Format: int64
-             * @description Of tools and system prompt, estimated.
+             * @description Estimated tokens of tools and system prompt.
              */
             tokens: number;
             usage: components["schemas"]["Usage"];
-            /** @description The beginning was sent. */
+            /** @description Whether the beginning was sent. */
             warmed: boolean;
         };
         WhoAmI: {
@@ -4759,7 +4785,7 @@ export interface components {
             max_output: number | null;
             /**
              * Format: double
-             * @description used of context_length.
+             * @description used divided by context_length.
              */
             share: number | null;
             /**
@@ -4790,6 +4816,7 @@ export type ApprovalResolved = components['schemas']['ApprovalResolved'];
 export type ApprovalResolvedEvent = components['schemas']['ApprovalResolvedEvent'];
 export type Approver = components['schemas']['Approver'];
 export type AssistantContent = components['schemas']['AssistantContent'];
+export type AssistantInput = components['schemas']['AssistantInput'];
 export type Attempt = components['schemas']['Attempt'];
 export type AudioPart = components['schemas']['AudioPart'];
 export type AuditEntry = components['schemas']['AuditEntry'];
@@ -5013,6 +5040,7 @@ export type UsageInput = components['schemas']['UsageInput'];
 export type UsageReport = components['schemas']['UsageReport'];
 export type UsageSum = components['schemas']['UsageSum'];
 export type UserContent = components['schemas']['UserContent'];
+export type UserInput = components['schemas']['UserInput'];
 export type VerifyInput = components['schemas']['VerifyInput'];
 export type VerifyPlace = components['schemas']['VerifyPlace'];
 export type VerifyStep = components['schemas']['VerifyStep'];
