@@ -6,7 +6,7 @@ type Content = Message['content'];
 export function worded({ parts, search, think }: Content, text: string): object {
   const at = parts.findIndex((part) => part.type === 'text');
   const said: ContentPart = { type: 'text', text };
-  const others = parts.flatMap((part, i) => (i === at ? [said] : part.type === 'text' ? [] : [part]));
+  const others = parts.flatMap((part, i): ContentPart[] => (i === at ? [said] : part.type === 'text' ? [] : [part]));
   return { parts: at < 0 ? [said, ...others] : others, ...(search ? { search } : {}), ...(think ? { think } : {}) };
 }
 

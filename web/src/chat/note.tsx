@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { ChevronRight } from 'lucide-react';
 import { useEffect, useState } from 'react';
+import { resultText } from '../api/parts';
 import { coveredBy } from '../api/queries';
 import type { Message } from '../api/types';
 import { Button, cx, Failed, Loading } from '../components/ui';
