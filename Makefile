@@ -8,46 +8,46 @@ REDOCLY_VERSION  := 2.77.0
 DOCKERFILE_UTILS_VERSION := 0.16.3
 TOOLS := $(CURDIR)/.cache/tools
 
-# SQLite translated to Go is left without the race detector: its memory is guarded by
-# what the detector does see, and with it the stores' tests take six times as long.
+# SQLite, translated to Go, runs without the race detector: the code around it, which the
+# detector does see, guards its memory, and the stores' tests would take six times as long.
 RACE := -race -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc=-race=false
 
-# Where the system has no PostgreSQL, one that npm brings serves the tests: of the
-# version of the system's pg_dump and psql, which refuse newer servers.
+# If the system has no PostgreSQL, the tests use one from npm, in the version of the
+# system's pg_dump and psql, because these refuse newer servers.
 ifeq ($(PARLEY_PG_BIN)$(wildcard /usr/lib/postgresql/*/bin/postgres),)
   POSTGRES := .cache/servers/node_modules
   CLIENT   := $(filter 15 16 17 18,$(shell psql --version 2>/dev/null | sed -E 's/[^0-9]*([0-9]+).*/\1/'))
   export PARLEY_PG_BIN := $(CURDIR)/$(POSTGRES)/postgres-$(or $(CLIENT),15)/native/bin
 endif
 
-# Nothing is answered from Go's cache: it does not see what a test reads through a
-# child process. Linting vets already.
+# No cached results: Go's cache does not see what a test reads through a child process.
+# Linting includes vet.
 GO_TEST := go test -count=1 -vet=off
 
-# The packages of the tree as ./paths, whatever the module is called.
+# The packages of the tree as ./paths, whatever the module's name.
 PACKAGES = go list ./... | sed "s|^$$(go list -m)|.|"
 
-# For one package: some three times what it takes on two quiet cores, so that what
-# hangs ends while somebody still waits for it.
+# Per package: about three times as long as it takes on two quiet cores, so that a test
+# that hangs ends while somebody still waits for it.
 UNIT_TIMEOUT    := 8m
 STORES_TIMEOUT  := 15m
 WALK_TIMEOUT    := 8m
 SMOKE_TIMEOUT   := 6m
 E2E_TIMEOUT     := 20m
 
-# The walks that kill a store at every statement, and the properties that play a model
-# beside it, do one thing after the other: there is nothing for the race detector to see,
-# and it makes them up to ten times longer.
+# The walks that kill a store at every statement, and the properties that compare it with a
+# model, run sequentially: the race detector would find nothing, and take up to ten times
+# as long.
 WALKS  := ^(TestKilledAtEveryStatement|TestKilledWhileRecovering|TestCrashPoints|TestWalk|TestHalvesAreThePage)$$$\
 |^TestConformance$$/^Properties$$|^TestConformance$$/^Suspects$$/^Poison$$
 STORES := ./postgres ./sqlite ./internal/pgtest ./internal/transfer
-# Nor is there in what looks at the sources, and in tests that read windows, tokens and rows by the megabyte.
+# The same holds for tests that read the sources, or windows, tokens and rows by the megabyte.
 PLAIN := ./internal/archtest ./internal/words
 LARGE := ^(TestBudgetCutsInJumps|TestWindowsKeepWhatTheyMust|TestSuccessiveRequestsShareTheirPrefix|TestAllKeepsPrefixes|TestWindowsMoveInJumps|TestO200kTokens|TestO200kCounts$\
 |TestRedactHasABudget|TestBudgetReadsOnlyTheTail|TestBracketsAreReadOnce|TestWindowReadsOnlyTheTail|TestEstimatesOfGPT4o$\
 |TestListsOfLargeRows|TestExportsAtOnceAreBounded|TestAnswersNobodyTakesHaveABound|TestExplainsOneTurnOfFiveHundred)$$
 
-# Of each fuzz target: a look in make test, hours of it by hand.
+# Per fuzz target: a short run in make test, hours by hand.
 FUZZTIME ?= 10s
 
 .PHONY: help build check test test-deploy test-vendors test-page test-unit test-stores page page-types test-postgres-smoke test-postgres-versions e2e trials bench bench-page lint lint-go lint-openapi lint-deploy generate fmt module clean fuzz
@@ -58,12 +58,12 @@ help: ## list the targets
 build: ## build bin/parley as it is released: static, without paths and symbols
 	CGO_ENABLED=0 go build -trimpath -ldflags="-s -w" -o bin/parley ./cmd/parley
 
-check: ## in a minute or two: compile, vet, and the short tests without PostgreSQL, linters, the page and whole processes
+check: ## in a minute or two: compile, vet and run the short tests, without PostgreSQL, linters, the page and whole processes
 	go build ./...
 	go vet ./...
 	go test -vet=off -short $$($(PACKAGES) | grep -v -e '^./e2e' -e '^./bench' -e '^./postgres$$' -e '^./internal/pgtest$$')
 
-test: ## everything, from nothing: linters, deploy/, vendors' SDKs, the page, unit, a look at the fuzz targets, stores, whole processes; each stage says what it took
+test: ## everything, from scratch: linters, deploy/, vendors' SDKs, the page, unit tests, a short fuzz run, stores, whole processes; prints the time of each stage
 	.ci/prepare
 	@mkdir -p .cache && rm -f .cache/stages
 	@.ci/stage lint $(MAKE) lint
@@ -76,7 +76,7 @@ test: ## everything, from nothing: linters, deploy/, vendors' SDKs, the page, un
 	@.ci/stage e2e $(MAKE) e2e
 	@echo "seconds of each stage:"; cat .cache/stages
 
-# What writes the page's types, and TypeScript clients to try. TypeScript 5 is beside it: the page's own, 7, is no library.
+# Generates the page's types, and TypeScript clients for a test. It needs TypeScript 5: the page's version, 7, is not a library.
 PAGE_TYPES := .cache/page-types/node_modules
 
 $(PAGE_TYPES): web/generate/package.json web/generate/package-lock.json
@@ -84,40 +84,40 @@ $(PAGE_TYPES): web/generate/package.json web/generate/package-lock.json
 	npm ci --prefix .cache/page-types --ignore-scripts --no-audit --no-fund
 	@touch $@
 
-test-deploy: ## the files of deploy/ against what reads them, and the size of the release
+test-deploy: ## check the files of deploy/ with the programs that read them, and the size of the release
 	cd deploy/check && $(GO_TEST) -timeout $(UNIT_TIMEOUT) ./...
 
-test-vendors: $(PAGE_TYPES) ## the vendors' SDKs against the wires, and clients that generators write against the API
+test-vendors: $(PAGE_TYPES) ## test the wires with the vendors' SDKs, and the API with generated clients
 	cd llm/difftest && $(GO_TEST) -timeout $(UNIT_TIMEOUT) ./...
 	cd httpapi/gencheck && $(GO_TEST) -timeout $(UNIT_TIMEOUT) ./...
 
-test-unit: $(POSTGRES) ## every package but the stores, with the race detector
-	$(GO_TEST) $(RACE) -p 3 -timeout $(UNIT_TIMEOUT) -skip '$(LARGE)' $$($(PACKAGES) | grep -v -e '^./e2e' -e '^./bench' $(foreach p,$(STORES) $(PLAIN),-e '^$(p)$$')) # -p: some of it is waiting
+test-unit: $(POSTGRES) ## test every package but the stores, with the race detector
+	$(GO_TEST) $(RACE) -p 3 -timeout $(UNIT_TIMEOUT) -skip '$(LARGE)' $$($(PACKAGES) | grep -v -e '^./e2e' -e '^./bench' $(foreach p,$(STORES) $(PLAIN),-e '^$(p)$$')) # -p: some tests mostly wait
 	$(GO_TEST) -timeout $(UNIT_TIMEOUT) $(PLAIN)
 	$(GO_TEST) -timeout $(UNIT_TIMEOUT) -run '$(LARGE)' ./prompt ./httpapi
 
-test-stores: $(POSTGRES) ## both databases with the race detector, the walks without, and newer servers
+test-stores: $(POSTGRES) ## test both databases with the race detector, the walks without, and newer servers
 	$(GO_TEST) $(RACE) -timeout $(STORES_TIMEOUT) -skip '$(WALKS)' $(STORES)
 	$(GO_TEST) -timeout $(WALK_TIMEOUT) -run '$(WALKS)' ./postgres ./sqlite
 	$(MAKE) test-postgres-smoke
 
-# Servers beside the system's, which runs everything else: SMOKE on those that are
-# newer, and all of the tests on one of them where the system has none.
+# Servers beside the system's, which runs everything else: the newer ones run SMOKE, and
+# one of them runs all tests if the system has none.
 SERVERS := .cache/servers/node_modules
 NEWER   := $(foreach v,16 17 18,$(SERVERS)/postgres-$(v))
 SMOKE   := TestManyMigrateAtOnce|TestTheWallRefuses|TestFiltersAreServedByIndexes|TestProtocolModes|TestConformance/(Posting|Claims|Leases|Idempotency|Messages)/
 with_servers = for server in $(NEWER); do echo "$$($$server/native/bin/postgres -V)"; PARLEY_PG_BIN=$$PWD/$$server/native/bin $(1); done
 
-test-postgres-smoke: $(SERVERS) ## the store's main themes on PostgreSQL 16, 17 and 18
+test-postgres-smoke: $(SERVERS) ## test the store's main themes on PostgreSQL 16, 17 and 18
 	$(call with_servers,$(GO_TEST) -timeout $(SMOKE_TIMEOUT) -run '$(SMOKE)' ./postgres/)
 
-test-postgres-versions: $(SERVERS) ## every test of the store on PostgreSQL 16, 17 and 18
+test-postgres-versions: $(SERVERS) ## run every test of the store on PostgreSQL 16, 17 and 18
 	$(call with_servers,$(GO_TEST) -timeout 30m ./postgres/ ./internal/pgtest/)
 
 $(SERVERS): internal/pgtest/servers/package.json internal/pgtest/servers/package-lock.json
 	@mkdir -p .cache/servers && cp $^ .cache/servers/
 	npm ci --prefix .cache/servers --ignore-scripts --no-audit --no-fund
-	for package in $(SERVERS)/postgres-*; do (cd $$package && node scripts/hydrate-symlinks.js); done # what npm may not run by itself
+	for package in $(SERVERS)/postgres-*; do (cd $$package && node scripts/hydrate-symlinks.js); done # npm may not run this itself
 	@touch $@
 
 # The page. Its build is committed, so that Go alone builds the program.
@@ -129,13 +129,13 @@ $(PAGE_PACKAGES): web/package.json web/package-lock.json
 page: $(PAGE_PACKAGES) ## build web/dist from web/src
 	npm run --prefix web build
 
-test-page: $(PAGE_PACKAGES) page-types ## the page's linter, types and tests, that its types are the API's and web/dist is what the sources build, and no commit's alone
+test-page: $(PAGE_PACKAGES) page-types ## lint and test the page; check that its types match the API, that web/dist matches the sources, and that no commit changes only web/dist
 	@.ci/commits
-	@git diff --exit-code --stat -- web/src/api/schema.ts || { echo "web/src/api/schema.ts is not what make generate writes"; exit 1; }
+	@git diff --exit-code --stat -- web/src/api/schema.ts || { echo "web/src/api/schema.ts is out of date: run make generate, and commit it"; exit 1; }
 	npm run --prefix web lint
 	npm run --prefix web test
 	npm run --prefix web build
-	@git diff --exit-code --stat -- web/dist && [ -z "$$(git status --porcelain -- web/dist)" ] || { echo "web/dist is not what web/src builds: run make page, and commit it"; exit 1; }
+	@git diff --exit-code --stat -- web/dist && [ -z "$$(git status --porcelain -- web/dist)" ] || { echo "web/dist is out of date: run make page, and commit it"; exit 1; }
 
 # The reference servers of the Model Context Protocol, and its conformance suite.
 MCP_PACKAGES := .cache/mcp/node_modules
@@ -145,60 +145,60 @@ $(MCP_PACKAGES): e2e/mcp/package.json e2e/mcp/package-lock.json
 	npm ci --prefix .cache/mcp --ignore-scripts --no-audit --no-fund
 	@touch $@
 
-e2e: $(MCP_PACKAGES) $(PAGE_PACKAGES) $(POSTGRES) ## tests of the real binary and of the page in Chromium: kill -9, drains, disk full, several processes over one database
-	$(GO_TEST) -v -timeout $(E2E_TIMEOUT) -p 2 -parallel 3 ./e2e/... # -v: a skip says why; -p, -parallel: much of it is waiting
+e2e: $(MCP_PACKAGES) $(PAGE_PACKAGES) $(POSTGRES) ## test the real binary and the page in Chromium: kill -9, drains, full disks, several processes on one database
+	$(GO_TEST) -v -timeout $(E2E_TIMEOUT) -p 2 -parallel 3 ./e2e/... # -v: shows why a test is skipped; -p, -parallel: many tests mostly wait
 
-fuzz: ## every fuzz target for FUZZTIME each (10s): what reads foreign bytes ends with an answer or an error
+fuzz: ## run every fuzz target for FUZZTIME each (10s): readers of foreign bytes must return a value or an error
 	FUZZTIME=$(FUZZTIME) .ci/fuzz
 
-trials: ## the trials of several processes, TRIALS times in a row (10)
+trials: ## run the trials of several processes TRIALS times in a row (10)
 	$(GO_TEST) -v -timeout 120m -run 'TestChaos$$|TestLinearizable$$|TestRollingRestart$$' ./e2e/cluster -trials $${TRIALS:-10}
 
-bench: ## the figures of bench/README.md, with their references, in one run
+bench: ## measure the figures of bench/README.md, with their references, in one run
 	go run ./bench/cmd/figures
 
-bench-page: build $(PAGE_PACKAGES) ## the figures of the page, in Chromium; ROUNDS rounds of each (3)
+bench-page: build $(PAGE_PACKAGES) ## measure the page's figures in Chromium, ROUNDS rounds each (3)
 	PARLEY_E2E_BINARY=$(CURDIR)/bin/parley PARLEY_E2E_DEADLINE=180000 node bench/page/figures.mjs '' -rounds $${ROUNDS:-3}
 
-lint: lint-go lint-openapi lint-deploy ## every linter
+lint: lint-go lint-openapi lint-deploy ## run every linter
 
-lint-go: $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION) ## golangci-lint, pinned
+lint-go: $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION) ## run golangci-lint, pinned
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$unformatted" ]; then echo "not gofmt'd: $$unformatted"; exit 1; fi
 	$< run ./...
 	cd llm/difftest && $< run ./...
 	cd httpapi/gencheck && $< run ./...
 	cd deploy/check && $< run ./...
 
-lint-openapi: ## the OpenAPI document through a linter, pinned
+lint-openapi: ## lint the OpenAPI document, with a pinned linter
 	REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true npx --yes @redocly/cli@$(REDOCLY_VERSION) lint --config httpapi/redocly.yaml httpapi/openapi.json
 
-lint-deploy: ## the Dockerfile through a linter, pinned; deploy/check does the rest
+lint-deploy: ## lint the Dockerfile, with a pinned linter; deploy/check does the rest
 	npx --yes dockerfile-utils@$(DOCKERFILE_UTILS_VERSION) lint deploy/Dockerfile
 
 page-types: $(PAGE_TYPES)
-	cp web/generate/types.mjs .cache/page-types/ # beside the packages that it imports
+	cp web/generate/types.mjs .cache/page-types/ # next to the packages that it imports
 	node .cache/page-types/types.mjs httpapi/openapi.json web/src/api/schema.ts
 
-generate: ## write what follows from descriptions: code, the page's types, documents
+generate: ## generate code, the page's types and documents from their descriptions
 	go run ./internal/gen
 	go run ./internal/gen/described
 	go run ./cmd/parley reference > docs/reference/cli.md.new && mv docs/reference/cli.md.new docs/reference/cli.md
 	$(MAKE) page-types
 
-fmt: $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION) ## format the tree, and wrap its documents: lines of at most 120 columns
+fmt: $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION) ## format the code, and wrap the documents at 120 columns
 	$< fmt ./...
 	cd llm/difftest && $< fmt ./...
 	cd httpapi/gencheck && $< fmt ./...
 	cd deploy/check && $< fmt ./...
 	go run ./internal/markdown
 
-module: ## give the tree another module path everywhere: make module MODULE=example.org/parley
+module: ## change the module path everywhere: make module MODULE=example.org/parley
 	go run ./internal/modulepath $(MODULE)
 
-clean: ## remove what the targets made
+clean: ## remove everything that the targets created
 	rm -rf bin .cache
 
-# staticcheck is part of golangci-lint; where that cannot be installed, vet is what remains.
+# staticcheck is part of golangci-lint; if you cannot install that, use go vet.
 $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION):
 	@mkdir -p $(TOOLS)
 	GOBIN=$(TOOLS) GOFLAGS=-modcacherw go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)

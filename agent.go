@@ -164,7 +164,10 @@ const (
 	MaxPolicyLimit      = 10_000
 	MinPolicyTokens     = 1_000
 	MaxPolicyTokens     = 10_000_000
-	MaxPinnedShown      = 32 // pinned messages shown before a window, the newest
+	MaxPinnedShown      = 32 // pinned messages that are carried before a window, the newest
+
+	// MaxPinnedBytes bounds them, calls with their results; older ones are not carried.
+	MaxPinnedBytes = 1 << 20
 )
 
 // MarshalJSON writes null for absent fields.

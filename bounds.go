@@ -13,7 +13,8 @@ const (
 	MaxLinks         = 64
 	MaxTools         = 128
 	MaxMetadataBytes = 64 << 10
-	MaxQueued        = 1000 // queued messages of one session
+	MaxQueued        = 1000    // queued messages of one session
+	MaxQueuedBytes   = 4 << 20 // of them: those that steer are shown to one step together
 
 	DefaultPage = 100  // rows of a list without a limit
 	MaxPage     = 1000 // most rows of a list

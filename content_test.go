@@ -314,8 +314,8 @@ func TestPartsReadLikeTheShortForm(t *testing.T) {
 	}
 }
 
-// TestPartsSayWhatTheirFilesAre: the server's description is filled in, and a different one refused.
-func TestPartsSayWhatTheirFilesAre(t *testing.T) {
+// TestPartsDescribeTheirFiles: the server's description is filled in, and a different one refused.
+func TestPartsDescribeTheirFiles(t *testing.T) {
 	t.Parallel()
 	id := parley.NewID()
 	file := parley.File{ID: id, Name: "a.png", MediaType: "image/png", SHA256: parley.HashOf(nil), Width: 1, Height: 1}

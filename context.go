@@ -7,7 +7,9 @@ type ContextHead struct {
 	Summary *Message
 	// First is the first user message after that edge, if the summary covers it.
 	First *Message
-	// Pinned are the newest MaxPinnedShown pinned messages, ascending, each tool call with its result and each result
-	// with its call; none pinned before the context was cleared.
+	// Pinned are the newest MaxPinnedShown pinned messages, as far as they have
+	// MaxPinnedBytes together, ascending, each tool call with its result and each result
+	// with its call; none that is longer than that, or that was pinned before the context
+	// was cleared.
 	Pinned []Message
 }

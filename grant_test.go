@@ -194,7 +194,7 @@ func TestFingerprintIsOfTheExactCall(t *testing.T) {
 	}
 }
 
-func TestGrantsThatAreNone(t *testing.T) {
+func TestInvalidGrants(t *testing.T) {
 	for field, g := range map[string]parley.Grant{
 		"grants.tool":        {Effect: allow},
 		"grants.effect":      {Tool: "rm", Effect: "perhaps"},

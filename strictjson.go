@@ -306,23 +306,52 @@ const (
 // JSONHolds estimates the memory of a decoded JSON document, besides its text: {"":0} takes seven bytes in a list, and
 // half a kilobyte in a tree.
 func JSONHolds(raw []byte) (bytes int64) {
-	for i := 0; i < len(raw); i++ {
-		switch raw[i] {
+	var meter JSONMeter
+	meter.Add(raw)
+	return meter.Holds
+}
+
+// JSONMeter is JSONHolds of a document that comes in pieces.
+type JSONMeter struct {
+	Holds int64 // bytes, so far
+
+	inString, escaped bool
+}
+
+// Add counts the next piece.
+func (m *JSONMeter) Add(piece []byte) {
+	for i := 0; i < len(piece); i++ {
+		if m.inString {
+			i = m.skip(piece, i)
+			continue
+		}
+		switch piece[i] {
 		case '"':
-			for i++; i < len(raw) && raw[i] != '"'; i++ {
-				if raw[i] == '\\' {
-					i++
-				}
-			}
+			m.inString = true
 		case '{':
-			bytes += objectHolds
+			m.Holds += objectHolds
 		case '[':
-			bytes += arrayHolds
+			m.Holds += arrayHolds
 		case ':':
-			bytes += memberHolds
+			m.Holds += memberHolds
 		case ',':
-			bytes += itemHolds
+			m.Holds += itemHolds
 		}
 	}
-	return bytes
+}
+
+// skip is where a string ends that goes on at i, or the last byte of the piece.
+func (m *JSONMeter) skip(piece []byte, i int) int {
+	for ; i < len(piece); i++ {
+		switch {
+		case m.escaped:
+			m.escaped = false
+		case piece[i] == '\\':
+			m.escaped = true
+		case piece[i] == '"':
+			m.inString = false
+			return i
+		}
+	}
+	return i
 }

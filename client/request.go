@@ -201,8 +201,12 @@ func (c *Client) exchange(ctx context.Context, r *request) (*http.Response, erro
 	}
 	response, err := c.http.Do(sent)
 	if err != nil {
-		if ctx.Err() != nil {
+		var refused *parley.Error
+		switch {
+		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
+		case errors.As(err, &refused): // by the caller's own HTTP client
+			return nil, refused
 		}
 		return nil, refusal{transient: true, error: parley.WrapError(parley.CodeUnavailable, errors.Unwrap(err),
 			"no Parley server answers at "+c.base+"; start one with: parley serve")}

@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// scriptedAgent makes this binary an agent of the Agent Client Protocol: its value is
-// the directory that it remembers its sessions in. What it is told is a script: a JSON
-// list of acts.
+// scriptedAgent turns this binary into an agent of the Agent Client Protocol: its value is
+// the directory where it remembers its sessions. Its prompts are scripts: JSON lists of
+// acts.
 const scriptedAgent = "ACP_SCRIPTED_AGENT"
 
 // act is one thing that the scripted agent does.
@@ -28,11 +28,11 @@ type act struct {
 	Write  string     `json:"write,omitempty"`
 	Open   string     `json:"open,omitempty"` // by itself
 	Env    string     `json:"env,omitempty"`
-	Recall bool       `json:"recall,omitempty"` // tell what was said in the session
+	Recall bool       `json:"recall,omitempty"` // repeat what was said in the session
 	Hang   bool       `json:"hang,omitempty"`
 	Die    bool       `json:"die,omitempty"`
-	Raw    string     `json:"raw,omitempty"`  // a line as it is
-	Long   int        `json:"long,omitempty"` // a line of so many bytes
+	Raw    string     `json:"raw,omitempty"`  // a line, unchanged
+	Long   int        `json:"long,omitempty"` // a line of this many bytes
 	Grow   int        `json:"grow,omitempty"`
 	Stop   string     `json:"stop,omitempty"`
 	Child  bool       `json:"child,omitempty"` // start a process that outlives it
@@ -45,7 +45,7 @@ type agentCall struct {
 	Kind   string `json:"kind"`
 	Title  string `json:"title"`
 	Ask    bool   `json:"ask"`
-	Late   bool   `json:"late"` // it asks after it has begun
+	Late   bool   `json:"late"` // asks after it has begun
 	Fail   bool   `json:"fail"`
 	Result string `json:"result"`
 	Path   string `json:"path"` // a diff
@@ -56,7 +56,7 @@ type agentCall struct {
 type agentSide struct {
 	home string
 
-	mu      sync.Mutex // guards writes and what follows
+	mu      sync.Mutex // guards writes and the fields below
 	next    int
 	waits   map[string]chan json.RawMessage
 	cancels chan struct{}

@@ -17,15 +17,15 @@ import (
 	"example.org/parley/client"
 )
 
-// acting is a server with the scripted agent as a runtime.
+// acting is a server with the scripted agent as its runtime.
 type acting struct {
 	*server
-	home    string // what the agent remembers
+	home    string // the agent's memory
 	project string
 }
 
-// actingAt starts one. As root the agent runs as nobody, else it is confined; the
-// server's data is out of its reach in both.
+// actingAt starts one. As root the agent runs as nobody, otherwise it is confined; either
+// way it cannot reach the server's data.
 func actingAt(t *testing.T, at place, more map[string]any) *acting {
 	t.Helper()
 	shelf, err := os.MkdirTemp("", "parley-acp-") //nolint:usetesting // t.TempDir is closed to other users
@@ -42,7 +42,7 @@ func actingAt(t *testing.T, at place, more map[string]any) *acting {
 			t.Fatal(err)
 		}
 	}
-	t.Cleanup(func() { // what an agent has started outlives a server that was killed
+	t.Cleanup(func() { // processes that an agent started outlive a killed server
 		for _, pid := range a.processes(t) {
 			_ = syscall.Kill(pid, syscall.SIGKILL) // gone meanwhile
 		}
@@ -67,7 +67,7 @@ func actingAt(t *testing.T, at place, more map[string]any) *acting {
 	return a
 }
 
-// copied copies this binary to where every user may run it.
+// copied copies this binary to a place where every user may run it.
 func copied(t *testing.T, to string) {
 	t.Helper()
 	self, err := os.Executable()
@@ -91,7 +91,7 @@ func copied(t *testing.T, to string) {
 	}
 }
 
-// agent makes one that is run by the scripted agent.
+// agent creates an agent with the scripted runtime.
 func (a *acting) agent(t *testing.T, name string, grants ...parley.Grant) {
 	t.Helper()
 	grants = append(grants, parley.Grant{Tool: "acp/scripted", Effect: parley.GrantAllow})
@@ -102,7 +102,7 @@ func (a *acting) agent(t *testing.T, name string, grants ...parley.Grant) {
 	}
 }
 
-// session opens one in the project, and says something.
+// session opens a session in the project, with a first message.
 func (a *acting) session(t *testing.T, agent string, acts ...act) (parley.Session, parley.Turn) {
 	t.Helper()
 	project, err := a.client.ChooseProject(t.Context(), client.ProjectInput{Path: a.project})
@@ -134,7 +134,7 @@ func (a *acting) say(t *testing.T, session parley.ID, acts ...act) parley.Turn {
 	return turn
 }
 
-// over waits for a turn's end.
+// over waits for the end of a turn.
 func (a *acting) over(t *testing.T, turnID parley.ID) parley.Turn {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), turnDeadline)
@@ -156,7 +156,7 @@ func (a *acting) over(t *testing.T, turnID parley.ID) parley.Turn {
 	}
 }
 
-// line is what a test looks at of a message.
+// line is the part of a message that tests check.
 func lines(t *testing.T, c *client.Client, session parley.ID) (found []string) {
 	t.Helper()
 	for _, m := range record(t, c, session) {
@@ -193,8 +193,8 @@ func decode(t *testing.T, raw []byte, into any) {
 	}
 }
 
-// TestAnAgentOfItsOwn: what an agent of the protocol says and does becomes the record,
-// and its own session is taken up by the next process.
+// TestAnAgentOfItsOwn: the words and actions of an agent of the protocol enter the record,
+// and the next process resumes its own session.
 func TestAnAgentOfItsOwn(t *testing.T) { onEach(t, anAgentOfItsOwn) }
 
 func anAgentOfItsOwn(t *testing.T, at place) {
@@ -230,8 +230,8 @@ func anAgentOfItsOwn(t *testing.T, at place) {
 	}
 }
 
-// gone waits until no process of the agent runs any more. They are the server's children, not the test's: nothing tells
-// it of their end, so it looks.
+// gone waits until no process of the agent runs. They are the server's children, not the
+// test's, so nothing reports their end and it has to poll.
 func (a *acting) gone(t *testing.T) {
 	t.Helper()
 	deadline, tick := time.After(turnDeadline), time.NewTicker(20*time.Millisecond)
@@ -240,12 +240,12 @@ func (a *acting) gone(t *testing.T) {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			t.Fatal("the agent's process stays")
+			t.Fatal("the agent's process is still running")
 		}
 	}
 }
 
-// processes are those of the agent, by their environment.
+// processes finds the agent's processes by their environment.
 func (a *acting) processes(t *testing.T) (found []int) {
 	t.Helper()
 	names, err := filepath.Glob("/proc/[0-9]*/environ")
@@ -265,8 +265,8 @@ func (a *acting) processes(t *testing.T) (found []int) {
 	return found
 }
 
-// TestAnAgentThatForgets is told what was said before and what it is to be, because it
-// cannot take up its session; and it takes a steer when it has ended its prompt.
+// TestAnAgentThatForgets: an agent that cannot resume its session is sent its instructions
+// and the conversation so far; and it gets a steer after it has ended its prompt.
 func TestAnAgentThatForgets(t *testing.T) {
 	t.Parallel()
 	a := actingAt(t, place{dir: t.TempDir()}, map[string]any{"idle": "50ms", "args": []string{"forgets"}})
@@ -298,12 +298,12 @@ func TestAnAgentThatForgets(t *testing.T) {
 	}
 	for _, want := range []string{"Earlier in this conversation:", "You: A word to keep."} {
 		if !a.remembers(t, want) {
-			t.Errorf("the agent was not told %q", want)
+			t.Errorf("the agent did not receive %q", want)
 		}
 	}
 }
 
-// remembers reports whether one of the agent's sessions was told something.
+// remembers reports whether one of the agent's sessions has heard a text.
 func (a *acting) remembers(t *testing.T, text string) bool {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(a.home, "*"))
@@ -316,8 +316,8 @@ func (a *acting) remembers(t *testing.T, text string) bool {
 	})
 }
 
-// TestAnAgentAsks: its requests for leave are approvals, during which the turn waits
-// and its process stays.
+// TestAnAgentAsks: its requests for permission become approvals; meanwhile the turn waits
+// and the process stays.
 func TestAnAgentAsks(t *testing.T) { onEach(t, anAgentAsks) }
 
 func anAgentAsks(t *testing.T, at place) {
@@ -382,12 +382,16 @@ func (a *acting) pending(t *testing.T, session parley.ID) parley.Approval {
 			return page.Data[0]
 		}
 	}
-	t.Fatalf("nobody is asked; the record is:\n%s\n%s", strings.Join(lines(t, a.client, session), "\n"), a.stderr)
+	t.Fatalf(
+		"no approval was asked for; the record is:\n%s\n%s",
+		strings.Join(lines(t, a.client, session), "\n"),
+		a.stderr,
+	)
 	return parley.Approval{}
 }
 
-// TestAnAgentIsCancelled at its words, at a call, and while it waits for a person; then
-// it takes the next message.
+// TestAnAgentIsCancelled: while it writes, during a call, and while it waits for a person;
+// then it takes the next message.
 func TestAnAgentIsCancelled(t *testing.T) {
 	t.Parallel()
 	a := actingAt(t, place{dir: t.TempDir()}, nil)
@@ -425,7 +429,7 @@ func TestAnAgentIsCancelled(t *testing.T) {
 	}
 }
 
-// said waits until a session has said something.
+// said waits until a session contains a text.
 func (a *acting) said(t *testing.T, session parley.ID, text string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), turnDeadline)
@@ -440,7 +444,7 @@ func (a *acting) said(t *testing.T, session parley.ID, text string) {
 	}
 }
 
-// TestAnAgentDies: a kill of either side settles the turn and keeps its words.
+// TestAnAgentDies: killing either side settles the turn and keeps its text.
 func TestAnAgentDies(t *testing.T) { onEach(t, anAgentDies) }
 
 func anAgentDies(t *testing.T, at place) {
@@ -460,7 +464,10 @@ func anAgentDies(t *testing.T, at place) {
 		t.Errorf("the next turn %s:\n%s", next.Status, got)
 	}
 
-	kept := "Half a" + strings.Repeat(".", 2*parley.MaxUnkept) + "tail" // what is shown last has the first stored
+	kept := "Half a" + strings.Repeat(
+		".",
+		2*parley.MaxUnkept,
+	) + "tail" // once the tail is shown, the beginning is stored
 	session, turn = a.session(t, "ada", act{Say: kept}, act{Child: true}, act{Hang: true})
 	a.said(t, session.ID, "tail")
 	a.kill()
@@ -507,8 +514,8 @@ func (a *acting) interrupted(t *testing.T, session, turnID parley.ID) {
 	}
 }
 
-// TestAnAgentsReach: the server's data and keys are out of it, and its files are read
-// and written by the rules of the file tools.
+// TestAnAgentsReach: an agent cannot reach the server's data and keys, and reads and writes
+// files by the rules of the file tools.
 func TestAnAgentsReach(t *testing.T) {
 	t.Parallel()
 	a := actingAt(t, place{dir: t.TempDir()}, nil)
@@ -557,7 +564,7 @@ func TestAnAgentsReach(t *testing.T) {
 // anyClass stands for a failure of any class.
 const anyClass parley.ErrorClass = "any"
 
-// TestAHostileAgent: whatever it says ends its own turn at most.
+// TestAHostileAgent: whatever it sends can only end its own turn.
 func TestAHostileAgent(t *testing.T) {
 	t.Parallel()
 	a := actingAt(t, place{dir: t.TempDir()}, nil)
@@ -571,7 +578,7 @@ func TestAHostileAgent(t *testing.T) {
 		"a long line":    {[]act{{Long: 17 << 20}, {Hang: true}}, parley.ClassInterrupted},
 		"a death":        {[]act{{Die: true}}, parley.ClassInterrupted},
 		"an error":       {[]act{{Error: "out of luck"}}, parley.ClassModel},
-		"a flood":        {[]act{{Grow: 40}}, anyClass}, // which bound it meets first is a matter of pace
+		"a flood":        {[]act{{Grow: 40}}, anyClass}, // its speed decides which bound it meets first
 		"its own cancel": {[]act{{Stop: "cancelled"}}, parley.ClassInterrupted},
 		"a refusal":      {[]act{{Stop: "refusal"}}, parley.ClassContentFilter},
 		"another answer": {[]act{{Raw: `{"jsonrpc":"2.0","id":4711,"result":{}}`}}, ""},
@@ -590,8 +597,8 @@ func TestAHostileAgent(t *testing.T) {
 	a.gone(t)
 }
 
-// TestRuntimesAreNamedAndGranted: an agent names one that the admin has named, and a
-// grant lets it run.
+// TestRuntimesAreNamedAndGranted: an agent may only name a runtime that the admin has
+// configured, and needs a grant to run it.
 func TestRuntimesAreNamedAndGranted(t *testing.T) {
 	t.Parallel()
 	a := actingAt(t, place{dir: t.TempDir()}, nil)
@@ -615,8 +622,8 @@ func TestRuntimesAreNamedAndGranted(t *testing.T) {
 	}
 }
 
-// TestAnExampleAgent runs the agent that the protocol's own library for TypeScript has as
-// its example: what Parley sends passes that library's checks.
+// TestAnExampleAgent runs the example agent of the protocol's own TypeScript library, which
+// checks everything that Parley sends.
 func TestAnExampleAgent(t *testing.T) {
 	t.Parallel()
 	library := npm(t, "@zed-industries/agent-client-protocol")

@@ -18,16 +18,16 @@ import (
 	"example.org/parley/client"
 )
 
-// world is what tools have their effects on: an HTTP server that counts them.
+// world is an HTTP server that counts the effects of tools.
 type world struct {
 	url     string
 	effects atomic.Int32
-	stalls  atomic.Int32  // so many of the next requests have their effect and never answer
+	stalls  atomic.Int32  // how many of the next requests have their effect but never answer
 	reached chan struct{} // one of those has had it
 }
 
-// newWorld starts the server and makes its endpoints tools of the server at a
-// place: act may not be repeated, put may, look only reads.
+// newWorld starts it and configures its endpoints as tools of the server at a place: act
+// may not be repeated, put may, look only reads.
 func newWorld(t *testing.T, at place) *world {
 	t.Helper()
 	w := &world{reached: make(chan struct{}, 16)}
@@ -60,7 +60,7 @@ func newWorld(t *testing.T, at place) *world {
 	return w
 }
 
-// await waits for an effect whose answer will not come.
+// await waits for an effect whose response will never come.
 func (w *world) await(t *testing.T) {
 	t.Helper()
 	select {
@@ -70,7 +70,7 @@ func (w *world) await(t *testing.T) {
 	}
 }
 
-// agent makes one that may use the tools, under rules.
+// agent creates an agent that may use the tools, under rules.
 func (w *world) agent(t *testing.T, s *server, name string, grants ...parley.Grant) {
 	t.Helper()
 	if _, err := s.client.CreateAgent(
@@ -88,7 +88,7 @@ func (w *world) agent(t *testing.T, s *server, name string, grants ...parley.Gra
 	}
 }
 
-// callScript is a script that calls tools in one step and then is done.
+// callScript is a script that calls tools in one step and then ends.
 func callScript(tools ...string) string {
 	var calls []string
 	for _, tool := range tools {
@@ -130,8 +130,7 @@ func waiting(t *testing.T, c *client.Client, session parley.ID) []parley.Approva
 	return page.Data
 }
 
-// results are a session's tool results in order: "" for one that succeeded,
-// else its error.
+// results returns a session's tool results in order: "" for a success, else the error.
 func results(t *testing.T, c *client.Client, session parley.ID) (found []string) {
 	t.Helper()
 	for _, m := range record(t, c, session) {
@@ -153,8 +152,8 @@ func results(t *testing.T, c *client.Client, session parley.ID) (found []string)
 
 func allowAll() parley.Grant { return parley.Grant{Tool: "*", Effect: parley.GrantAllow} }
 
-// TestKilledBetweenEffectAndResult is failure 31: what may not be repeated is
-// not, and the model is told; what may be is.
+// TestKilledBetweenEffectAndResult is failure 31: repeatable calls run again; the others do
+// not, and the model is told.
 func TestKilledBetweenEffectAndResult(t *testing.T) { onEach(t, killedBetweenEffectAndResult) }
 
 func killedBetweenEffectAndResult(t *testing.T, at place) {
@@ -214,8 +213,8 @@ func killedBetweenEffectAndResult(t *testing.T, at place) {
 	}
 }
 
-// TestKilledWhileAnApprovalWaits: every process is gone and comes back; the
-// question is still there, and its answer works, once.
+// TestKilledWhileAnApprovalWaits: every process is killed and restarted; the question is
+// still there, and its answer works, once.
 func TestKilledWhileAnApprovalWaits(t *testing.T) { onEach(t, killedWhileAnApprovalWaits) }
 
 func killedWhileAnApprovalWaits(t *testing.T, at place) {
@@ -267,8 +266,8 @@ func killedWhileAnApprovalWaits(t *testing.T, at place) {
 	again.terminate()
 }
 
-// TestKilledDuringParallelCalls: calls that only read run at once, are cut off
-// together, and each has one result in the end.
+// TestKilledDuringParallelCalls: read-only calls run in parallel, are cut off together, and
+// each has one result in the end.
 func TestKilledDuringParallelCalls(t *testing.T) { onEach(t, killedDuringParallelCalls) }
 
 func killedDuringParallelCalls(t *testing.T, at place) {
@@ -285,7 +284,7 @@ func killedDuringParallelCalls(t *testing.T, at place) {
 	if end := settled(t, again.client, session.ID, turnDeadline); end.Status != parley.SessionCompleted {
 		t.Errorf("the session is %s", end.Status)
 	}
-	// The last one was durable and may have run, for all that anybody knows.
+	// The last one was durable and may have run; nobody knows.
 	if got := results(
 		t,
 		again.client,
@@ -297,7 +296,7 @@ func killedDuringParallelCalls(t *testing.T, at place) {
 	again.terminate()
 }
 
-// typed runs a command with somebody at its input.
+// typed runs a command with text typed into its input.
 func (p place) typed(t *testing.T, input string, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), turnDeadline)
@@ -310,7 +309,7 @@ func (p place) typed(t *testing.T, input string, args ...string) (stdout, stderr
 	return out.String(), errOut.String(), err
 }
 
-// TestChatAsksInPlace: the person in the terminal sees the call and decides.
+// TestChatAsksInPlace: the person at the terminal sees the call and decides.
 func TestChatAsksInPlace(t *testing.T) { onEach(t, chatAsksInPlace) }
 
 func chatAsksInPlace(t *testing.T, at place) {

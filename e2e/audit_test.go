@@ -16,8 +16,8 @@ import (
 	"example.org/parley/client"
 )
 
-// TestKilledBetweenChangeAndAudit is failure 73: whatever the instant of a kill -9
-// under load, every change that is there has its entry in the audit, and every entry its change.
+// TestKilledBetweenChangeAndAudit is failure 73: whenever a kill -9 hits under load, every
+// surviving change has its audit entry, and every entry its change.
 func TestKilledBetweenChangeAndAudit(t *testing.T) { onEach(t, killedBetweenChangeAndAudit) }
 
 func killedBetweenChangeAndAudit(t *testing.T, at place) {
@@ -50,7 +50,7 @@ func killedBetweenChangeAndAudit(t *testing.T, at place) {
 	}
 }
 
-// changed is what one client changed in a session of its own, as far as it was told.
+// changed is what one client changed in its own session, as far as it knows.
 type changed struct {
 	session parley.ID
 	posted  []parley.ID // messages
@@ -78,7 +78,7 @@ func (c *changed) write(ctx context.Context, url, key string) {
 	}
 }
 
-// send sends JSON and reads the answer of a server that does what it is asked.
+// send sends JSON and reads the response, which must be a success.
 func send[T any](ctx context.Context, key, method, url, body string, answer *T) error {
 	request, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
 	if err != nil {
@@ -100,7 +100,7 @@ func send[T any](ctx context.Context, key, method, url, body string, answer *T) 
 func (c *changed) check(t *testing.T, server *client.Client) {
 	t.Helper()
 	if len(c.posted) == 0 {
-		t.Error("nothing was posted before the kill; the test tells nothing")
+		t.Error("nothing was posted before the kill; the test proves nothing")
 	}
 	entries := map[string]map[parley.ID]int{}
 	query := client.AuditQuery{SessionID: c.session, Limit: 1000, Changes: new(true)}
@@ -122,12 +122,12 @@ func (c *changed) check(t *testing.T, server *client.Client) {
 	}
 	for id := range entries["postMessage"] {
 		if !there[id] {
-			t.Error("an entry tells of a message that is not there")
+			t.Error("an entry reports a message that does not exist")
 		}
 	}
 	for _, id := range c.posted {
 		if !there[id] {
-			t.Error("a message that was answered is gone")
+			t.Error("an answered message was lost")
 		}
 	}
 	session, err := server.Session(t.Context(), c.session)

@@ -17,8 +17,7 @@ import (
 	"example.org/parley/client"
 )
 
-// TestBackup backs a server up while it works, restores the copy elsewhere, and
-// goes on there.
+// TestBackup backs up a working server, restores the copy elsewhere, and continues there.
 func TestBackup(t *testing.T) {
 	t.Parallel()
 	dir, elsewhere := t.TempDir(), t.TempDir()
@@ -74,7 +73,7 @@ func TestBackup(t *testing.T) {
 			dir,
 			append(args, "--database-url", "postgres://elsewhere/parley")...); exitCode(err) != 1 ||
 			!strings.Contains(errOut, "pg_dump") {
-			t.Errorf("%s where the data is in PostgreSQL: %v %q", args[0], err, errOut)
+			t.Errorf("%s with the data in PostgreSQL: %v %q", args[0], err, errOut)
 		}
 	}
 	cancel()
@@ -82,7 +81,7 @@ func TestBackup(t *testing.T) {
 		t.Errorf("posting during the backup: %v", err)
 	}
 
-	// What a killed server left in its log is in a backup, too.
+	// A backup includes what a killed server left in its log.
 	s.kill()
 	streamed := exec.Command(binary, "--data", dir, "backup", "-")
 	streamed.Env = append(cleanEnvironment(), "TMPDIR="+t.TempDir())
@@ -113,7 +112,7 @@ func TestBackup(t *testing.T) {
 		}
 		other := start(t, restored)
 		if diff := cmp.Diff(before, record(t, other.client, quiet.ID)); diff != "" {
-			t.Errorf("the record is another (-source +restored):\n%s", diff)
+			t.Errorf("the record differs (-source +restored):\n%s", diff)
 		}
 		settled(t, other.client, busy.ID, turnDeadline)
 		record(t, other.client, busy.ID)
@@ -125,8 +124,8 @@ func TestBackup(t *testing.T) {
 	}
 }
 
-// TestBackupToAFullDisk is failure 38: a backup for which there is no room says
-// so, and leaves nothing.
+// TestBackupToAFullDisk is failure 38: a backup without enough room says so and leaves
+// nothing behind.
 func TestBackupToAFullDisk(t *testing.T) {
 	t.Parallel()
 	small := smallDisk(t, "128k")
@@ -165,8 +164,8 @@ func TestBackupToAFullDisk(t *testing.T) {
 	}
 }
 
-// TestKilledBackup: whenever a backup is killed, its name is either not there or
-// that of a whole one, and the next backup is not held up by what is left.
+// TestKilledBackup: whenever a backup is killed, its file either does not exist or is
+// complete, and leftovers do not prevent the next backup.
 func TestKilledBackup(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -189,7 +188,7 @@ func TestKilledBackup(t *testing.T) {
 		if err := command.Start(); err != nil {
 			t.Fatal(err)
 		}
-		for deadline := time.Now().Add(startDeadline); ; { // until something stands there
+		for deadline := time.Now().Add(startDeadline); ; { // until a file appears
 			if entries, err := os.ReadDir(place); err != nil || len(entries) > 0 {
 				break
 			}
@@ -198,7 +197,7 @@ func TestKilledBackup(t *testing.T) {
 			}
 		}
 		_ = command.Process.Kill() // it may have ended
-		_ = command.Wait()         // how, the directory tells
+		_ = command.Wait()         // the directory shows how it ended
 		if _, err := os.Stat(file); err != nil {
 			killed++
 			if _, errOut, err := parleyCommand(t, dir, "backup", file); err != nil {
@@ -210,7 +209,7 @@ func TestKilledBackup(t *testing.T) {
 		}
 	}
 	if killed == 0 {
-		t.Error("no backup was killed on its way")
+		t.Error("no backup was killed while it ran")
 	}
 	s.terminate()
 }

@@ -16,10 +16,10 @@ import (
 	"example.org/parley/client"
 )
 
-// seat is a terminal with a program at it and nobody's eyes.
+// seat is a terminal with a program and a scripted person.
 type seat struct {
 	t        *testing.T
-	keys     *os.File // what is written here is typed
+	keys     *os.File // writes here are typed
 	out, err lockedBuffer
 	exited   chan error
 }
@@ -64,7 +64,7 @@ func (s *seat) types(text string) {
 	}
 }
 
-// sees waits until a text was printed so often.
+// sees waits until a text was printed a number of times.
 func (s *seat) sees(from *lockedBuffer, text string, times int) {
 	s.t.Helper()
 	look, deadline := time.NewTicker(time.Millisecond), time.After(turnDeadline)
@@ -78,8 +78,8 @@ func (s *seat) sees(from *lockedBuffer, text string, times int) {
 	}
 }
 
-// TestChatHearsLinesDuringATurn: what a person types while an answer is under way
-// has its say at once: as a steer, or in the way that the line names.
+// TestChatHearsLinesDuringATurn: a line typed while an answer streams takes effect
+// immediately: as a steer, or as the line says.
 func TestChatHearsLinesDuringATurn(t *testing.T) { onEach(t, chatHearsLinesDuringATurn) }
 
 func chatHearsLinesDuringATurn(t *testing.T, at place) {
@@ -96,7 +96,7 @@ func chatHearsLinesDuringATurn(t *testing.T, at place) {
 	}
 	person := at.sit(t, "chat", "--agent", "holder")
 	prompts := 0
-	hold := func() { // what comes before the prompt has its say in the turn before
+	hold := func() { // a line before the prompt would join the previous turn
 		t.Helper()
 		prompts++
 		person.sees(&person.err, "> ", prompts)
@@ -120,7 +120,7 @@ func chatHearsLinesDuringATurn(t *testing.T, at place) {
 	person.types(`/interrupt [[{"text":"Instead."}]]` + "\n")
 	person.sees(&person.out, "Instead.", 1)
 	person.sees(&person.err, "> ", 4)
-	person.types("\x04") // the end of what is typed
+	person.types("\x04") // end of input
 	if err := <-person.exited; err != nil {
 		t.Errorf("it ends with %v\n%s", err, person.err.String())
 	}

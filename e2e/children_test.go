@@ -14,15 +14,15 @@ import (
 	"example.org/parley/client"
 )
 
-// homeDeadline is when a turn has ended whose process was killed: the lease of its
-// turns, the time that an errand is its taker's alone, and some for the rest.
+// homeDeadline is how long a killed process's turn may take to end: the lease of its turns,
+// the time for which an errand belongs to its taker, and some for the rest.
 const homeDeadline = shortLease + grace + 10*time.Second
 
 // lookouts is how many tool sessions a turn of these tests opens at once.
 const lookouts = 3
 
-// crew makes a captain who sends scouts, each of whom reports for about 0.1 s, and
-// starts a turn of his.
+// crew creates a captain who sends scouts, each of whom reports for about 0.1 s, and
+// starts the captain's turn.
 func crew(t *testing.T, c *client.Client) (parley.Session, client.Posted) {
 	t.Helper()
 	ctx := t.Context()
@@ -56,7 +56,7 @@ func crew(t *testing.T, c *client.Client) (parley.Session, client.Posted) {
 
 const report = `[[{"text":"seen ","repeat":25,"token_ms":4}]]`
 
-// orders is a script that sends the scouts, each with a script of his own.
+// orders is a script that sends the scouts, each with a script of its own.
 func orders(t *testing.T) string {
 	t.Helper()
 	type call struct {
@@ -74,8 +74,8 @@ func orders(t *testing.T) string {
 	return string(text)
 }
 
-// checkCrew wants the turn completed, with one result for each call, from a
-// session that ran to its end, and no other session.
+// checkCrew requires that the turn completed, with one result per call, each from a session
+// that ran to its end, and that there is no other session.
 func checkCrew(t *testing.T, c *client.Client, session parley.ID, within time.Duration) {
 	t.Helper()
 	if s := settled(t, c, session, within); s.Status != parley.SessionCompleted {
@@ -125,8 +125,8 @@ func checkCrew(t *testing.T, c *client.Client, session parley.ID, within time.Du
 	}
 }
 
-// TestKillAmongToolSessions kills the process at random instants while sessions
-// work for the calls of a turn: the turn completes with one result for each call.
+// TestKillAmongToolSessions kills the process at random instants while tool sessions work
+// for a turn: the turn completes with one result per call.
 func TestKillAmongToolSessions(t *testing.T) { onEach(t, killAmongToolSessions) }
 
 func killAmongToolSessions(t *testing.T, at place) {
@@ -150,8 +150,8 @@ func killAmongToolSessions(t *testing.T, at place) {
 	}
 }
 
-// TestKillWhenAToolSessionEnds kills the process as soon as the end of the first
-// tool session is told: its result is on its way home.
+// TestKillWhenAToolSessionEnds kills the process as soon as the first tool session reports
+// its end, while its result is on its way to the parent.
 func TestKillWhenAToolSessionEnds(t *testing.T) { onEach(t, killWhenAToolSessionEnds) }
 
 func killWhenAToolSessionEnds(t *testing.T, at place) {
@@ -168,8 +168,8 @@ func killWhenAToolSessionEnds(t *testing.T, at place) {
 	}
 }
 
-// TestKillBetweenEndAndHome keeps the results from coming home by a lock on the
-// parent, and kills the process then.
+// TestKillBetweenEndAndHome locks the parent so that no result can reach it, and then kills
+// the process.
 func TestKillBetweenEndAndHome(t *testing.T) {
 	t.Parallel()
 	at := shared(t)
@@ -195,7 +195,7 @@ func TestKillBetweenEndAndHome(t *testing.T) {
 	}
 	for _, m := range record(t, s.client, session.ID) {
 		if m.Role == parley.RoleToolResult {
-			t.Errorf("a result came home past the lock: %s", m.Content)
+			t.Errorf("a result reached the parent despite the lock: %s", m.Content)
 		}
 	}
 	s.kill()
@@ -216,7 +216,7 @@ func childrenOf(t *testing.T, c *client.Client, session parley.ID) []parley.Sess
 	return page.Data
 }
 
-// awaitFrame watches a session until a frame of a type.
+// awaitFrame watches a session until a frame of a given type.
 func awaitFrame(t *testing.T, c *client.Client, session parley.ID, after int64, kind parley.EventType) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), turnDeadline)

@@ -63,8 +63,8 @@ func parallelSubmitsOfOneKey(t *testing.T, at place) {
 	}
 }
 
-// TestWatcherThatComesAndGoes is failures 21 and 23: a client that disconnects
-// every few frames ends with the text of the record.
+// TestWatcherThatComesAndGoes is failures 21 and 23: a client that disconnects every few
+// frames still ends up with the text of the record.
 func TestWatcherThatComesAndGoes(t *testing.T) { onEach(t, watcherThatComesAndGoes) }
 
 func watcherThatComesAndGoes(t *testing.T, at place) {
@@ -75,7 +75,7 @@ func watcherThatComesAndGoes(t *testing.T, at place) {
 	watched := newFold(t)
 	const enough = 5
 	connections := 0
-	for turns := 1; connections < enough; turns++ { // a busy machine merges much of a turn into few frames
+	for turns := 1; connections < enough; turns++ { // a busy machine merges a turn into few frames
 		posted, err := s.client.Post(ctx, session.ID, client.UserMessage("go on"))
 		if err != nil {
 			t.Fatal(err)
@@ -101,8 +101,7 @@ func watcherThatComesAndGoes(t *testing.T, at place) {
 	watched.check(record(t, s.client, session.ID))
 }
 
-// TestReaderThatNeverReads is failure 25: it is cut off, and costs nobody else
-// anything.
+// TestReaderThatNeverReads is failure 25: it is cut off without affecting others.
 func TestReaderThatNeverReads(t *testing.T) { onEach(t, readerThatNeverReads) }
 
 func readerThatNeverReads(t *testing.T, at place) {
@@ -119,7 +118,7 @@ func readerThatNeverReads(t *testing.T, at place) {
 	if held := resident(t, s); held > 400<<20 {
 		t.Errorf("the server holds %d MB", held>>20)
 	}
-	// Cut off: the server lets go of the connection although its client has not.
+	// Cut off: the server closes the connection although its client has not.
 	deadline, tick := time.After(turnDeadline), time.NewTicker(200*time.Millisecond)
 	defer tick.Stop()
 	for streams(t, s, conn) {
@@ -131,8 +130,8 @@ func readerThatNeverReads(t *testing.T, at place) {
 	}
 }
 
-// streams reports whether the server holds its side of a connection: an
-// established socket of its own from its port to the client's.
+// streams reports whether the server still holds its side of a connection: an established
+// socket from its port to the client's.
 func streams(t *testing.T, s *server, conn net.Conn) bool {
 	t.Helper()
 	local, remote := conn.LocalAddr().(*net.TCPAddr), conn.RemoteAddr().(*net.TCPAddr)
@@ -215,7 +214,7 @@ func TestBigBodyIsRefusedUnread(t *testing.T) {
 	}
 	defer response.Body.Close() // only the status counts
 	if response.StatusCode != http.StatusRequestEntityTooLarge {
-		t.Fatalf("50 MB were answered %s", response.Status)
+		t.Fatalf("50 MB got the response %s", response.Status)
 	}
 	if held := resident(t, s); held > 100<<20 {
 		t.Errorf("the server holds %d MB after refusing 50", held>>20)

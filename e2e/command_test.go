@@ -155,7 +155,7 @@ func commandLine(t *testing.T, at place) {
 	s.terminate()
 }
 
-// TestKeys follows a key from its making to its end.
+// TestKeys follows a key from its creation to its end.
 func TestKeys(t *testing.T) { onEach(t, keys) }
 
 func keys(t *testing.T, at place) {
@@ -191,7 +191,7 @@ func keys(t *testing.T, at place) {
 	if _, errOut, err := at.parley(t, "--key", made.Key, "agents", "create", "Acme Bot"); err != nil {
 		t.Errorf("with the key: %v %q", err, errOut)
 	}
-	// The machine's own user is let in by the token file, and acts where it says.
+	// The token file admits the machine's own user, who chooses the workspace.
 	for workspace, wants := range map[string]bool{"acme": true, "default": false} {
 		out, errOut, err := at.parley(t, "--workspace", workspace, "agents", "list")
 		if err != nil || strings.Contains(out, "acme-bot") != wants {
@@ -211,7 +211,7 @@ func keys(t *testing.T, at place) {
 		t.Errorf("giving an agent to the admins: %v %s\n%s", err, errOut, out)
 	}
 	if _, _, err := at.parley(t, "--workspace", "acme", "agents", "give", "acme-bot"); exitCode(err) == 0 {
-		t.Error("an agent was given to nobody without a word")
+		t.Error("an agent lost its owner without a message")
 	}
 	anchored(t, at)
 	if at.database != "" {
@@ -223,11 +223,11 @@ func keys(t *testing.T, at place) {
 	}
 	wal, _ := os.ReadFile(filepath.Join(at.dir, "parley.db-wal"))
 	if strings.Contains(string(raw)+string(wal), made.Key) {
-		t.Error("the key's secret stands in the database")
+		t.Error("the key's secret is in the database")
 	}
 }
 
-// signInsEnd signs a browser in by a key, and ends that from the terminal.
+// signInsEnd signs a browser in with a key, and ends the sign-in from the terminal.
 func signInsEnd(t *testing.T, at place, url, key string) {
 	t.Helper()
 	answer, err := http.Post(url+"/v1/sign-in", "application/json", strings.NewReader(`{"key":"`+key+`"}`))
@@ -257,7 +257,7 @@ func signInsEnd(t *testing.T, at place, url, key string) {
 	}
 }
 
-// anchored waits until the audit's chain has an end to print; until then the command
+// anchored waits until the audit's chain has an anchor to print; until then the command
 // says that there is none yet.
 func anchored(t *testing.T, at place) {
 	t.Helper()

@@ -27,15 +27,14 @@ const (
 	toolTurnRows = 5
 	meanwhile    = `[[{"text":"I am listening."}]]`
 
-	// The summaries of crash tests take 2.4 s and have as many words.
+	// The summaries of crash tests take 2.4 s, at a constant number of words.
 	slowSummary  = "sim/lorem-60-40"
 	summaryWords = 60
 )
 
-// TestKillDuringACompaction: whatever the instant at which a process is killed that
-// writes a summary, the next one takes the compaction up again, nothing of what was
-// written so far is in the record, and one summary enters it, of whole turns. The
-// conversation goes on all the while.
+// TestKillDuringACompaction: whenever a process is killed while it writes a summary, the
+// next one resumes the compaction, the partial summary is not in the record, and one
+// summary of whole turns enters it. Meanwhile the conversation continues.
 func TestKillDuringACompaction(t *testing.T) { onEach(t, killDuringACompaction) }
 
 func killDuringACompaction(t *testing.T, at place) {
@@ -56,7 +55,7 @@ func killDuringACompaction(t *testing.T, at place) {
 		told = untilCompaction(t, s.client, session, told.event, parley.EventCompactionStarted)
 		if told.ID != asked.ID || told.Attempt != attempt || told.CoversFrom != 1 ||
 			told.CoversThrough < (turns-1)*toolTurnRows {
-			t.Fatalf("attempt %d of compaction %s is told as %+v", attempt, asked.ID, told)
+			t.Fatalf("attempt %d of compaction %s is reported as %+v", attempt, asked.ID, told)
 		}
 		if _, err := s.client.Post(t.Context(), session, client.UserMessage(meanwhile)); err != nil {
 			t.Fatal(err)
@@ -88,8 +87,8 @@ func killDuringACompaction(t *testing.T, at place) {
 	s.terminate()
 }
 
-// longTalk has so many turns with a tool in a new session whose summaries are
-// written when they are asked for, slowly.
+// longTalk runs a number of turns with a tool in a new session, whose summaries are written
+// slowly, on request.
 func (s *server) longTalk(t *testing.T, turns int) parley.ID {
 	t.Helper()
 	status, answer := s.ask(
@@ -114,7 +113,7 @@ func (s *server) longTalk(t *testing.T, turns int) parley.ID {
 	return session.ID
 }
 
-// compactionTold is what an event tells of a compaction.
+// compactionTold is an event's data about a compaction.
 type compactionTold struct {
 	event         int64
 	ID            parley.ID `json:"compaction_id"`
@@ -124,8 +123,8 @@ type compactionTold struct {
 	CoversThrough int64     `json:"covers_through"`
 }
 
-// untilCompaction watches until something is told of a compaction; that it failed
-// ends the test.
+// untilCompaction watches until an event about a compaction; a failed compaction ends the
+// test.
 func untilCompaction(
 	t *testing.T,
 	server *client.Client,
@@ -148,7 +147,7 @@ func untilCompaction(
 			told.event = frame.ID
 			return told
 		case parley.EventCompactionStarted, parley.EventCompactionCompleted, parley.EventCompactionFailed:
-			t.Fatalf("told is %s, %s", frame.Type, frame.Data)
+			t.Fatalf("the report is %s, %s", frame.Type, frame.Data)
 		}
 	}
 	t.Fatalf("%s was not told", kind)
@@ -159,7 +158,7 @@ func summaries(rows []parley.Message) []parley.Message {
 	return slices.DeleteFunc(slices.Clone(rows), func(m parley.Message) bool { return m.Role != parley.RoleSummary })
 }
 
-// checkSummary demands one whole summary in the record, which covers whole turns.
+// checkSummary requires one complete summary in the record, which covers whole turns.
 func checkSummary(t *testing.T, server *client.Client, session parley.ID, told *compactionTold) {
 	t.Helper()
 	rows := record(t, server, session)
@@ -174,7 +173,7 @@ func checkSummary(t *testing.T, server *client.Client, session parley.ID, told *
 	}
 	if next := rows[told.CoversThrough]; next.Role != parley.RoleUser {
 		t.Errorf(
-			"behind what the summary covers stands message %d, %s; want the beginning of a turn",
+			"after the covered messages comes message %d, %s; want the beginning of a turn",
 			next.Sequence,
 			next.Role,
 		)
@@ -203,8 +202,8 @@ func checkSummary(t *testing.T, server *client.Client, session parley.ID, told *
 	}
 }
 
-// checkAttempts demands that each kill left one interrupted call and the last
-// attempt a complete one, and that the next turn's request has the summary in it.
+// checkAttempts requires one interrupted call per kill and a complete one from the last
+// attempt, and that the next turn's request contains the summary.
 func checkAttempts(t *testing.T, server *client.Client, session parley.ID, kills int) {
 	t.Helper()
 	if _, err := server.Post(t.Context(), session, client.UserMessage(meanwhile)); err != nil {
@@ -230,6 +229,6 @@ func checkAttempts(t *testing.T, server *client.Client, session parley.ID, kills
 	}
 	last := page.Data[len(page.Data)-1]
 	if !slices.ContainsFunc(last.Manifest.Ranges, func(r parley.ManifestRange) bool { return r.Reason == "summary" }) {
-		t.Errorf("the next turn's request is made of %+v", last.Manifest.Ranges)
+		t.Errorf("the next turn's request consists of %+v", last.Manifest.Ranges)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"example.org/parley/client"
 )
 
-// TestControlByCommands: whoever has nothing but the command line reads, edits,
-// moves, sends and removes what waits, and stops, retries and continues turns.
+// TestControlByCommands: with the command line alone one can read, edit, move, send and
+// remove queued messages, and stop, retry and continue turns.
 func TestControlByCommands(t *testing.T) { onEach(t, controlByCommands) }
 
 func controlByCommands(t *testing.T, at place) {
@@ -79,7 +79,7 @@ func controlByCommands(t *testing.T, at place) {
 		"now",
 	); exitCode(err) != 1 ||
 		!strings.Contains(errOut, "unfinished") {
-		t.Errorf("a message that asks to be rejected: %v %q", err, errOut)
+		t.Errorf("a message with during reject: %v %q", err, errOut)
 	}
 	must("turns", "cancel", id, "--queued")
 	turn := posted.Message.TurnID.String()
@@ -109,7 +109,7 @@ func controlByCommands(t *testing.T, at place) {
 		turn,
 	); exitCode(err) != 1 ||
 		!strings.Contains(errOut, "did not stop at a limit") {
-		t.Errorf("going on with what did not stop at a limit: %v %q", err, errOut)
+		t.Errorf("continuing a turn that did not stop at a limit: %v %q", err, errOut)
 	}
 	out, errOut, err := at.parley(t, "turns", "retry", turn, "--json")
 	if exitCode(err) != 1 || !strings.Contains(out, `"session.started"`) || !strings.Contains(out, `"session.failed"`) {

@@ -15,9 +15,8 @@ import (
 	"example.org/parley/client"
 )
 
-// TestCopyThereAndBack moves what a killed server left to PostgreSQL, lets a
-// server go on there, and moves it back into another directory. Each copy is
-// killed several times.
+// TestCopyThereAndBack copies a killed server's data to PostgreSQL, continues there, and
+// copies it back into another directory. Each copy is killed several times.
 func TestCopyThereAndBack(t *testing.T) {
 	t.Parallel()
 	home, away, back := place{dir: t.TempDir()}, shared(t), place{dir: t.TempDir()}
@@ -48,7 +47,7 @@ func TestCopyThereAndBack(t *testing.T) {
 	s.kill() // in the middle of it
 	copyWithKills(t, "sqlite:"+home.dir, away.database)
 	if out, errOut, err := home.parley(t, copying...); err != nil || !strings.Contains(out, "made before") {
-		t.Errorf("copied again: %v\n%s\n%s", err, out, errOut)
+		t.Errorf("second copy: %v\n%s\n%s", err, out, errOut)
 	}
 	if _, errOut, err := home.parley(
 		t,
@@ -100,7 +99,7 @@ func say(t *testing.T, s *server, session parley.ID, words string) {
 	settled(t, s.client, session, turnDeadline)
 }
 
-// goOn demands the records as they were, and continues each of them.
+// goOn requires unchanged records, and continues each of them.
 func goOn(t *testing.T, s *server, records map[parley.ID][]parley.Message) {
 	t.Helper()
 	for id, before := range records {
@@ -113,8 +112,8 @@ func goOn(t *testing.T, s *server, records map[parley.ID][]parley.Message) {
 }
 
 // copyWithKills runs a copy until it is done: the nth run is killed at its nth line. How
-// many of them die in the middle is for the machine to say (transfer.TestResume dies
-// after every transaction); one has to.
+// many of them die in the middle depends on the machine (transfer.TestResume dies after
+// every transaction); at least one must.
 func copyWithKills(t *testing.T, from, to string) {
 	t.Helper()
 	killed := 0
@@ -142,7 +141,7 @@ func copyWithKills(t *testing.T, from, to string) {
 		switch err := command.Wait(); {
 		case err == nil:
 			goesOn := strings.Contains(out.String(), "an earlier run") ||
-				strings.Contains(out.String(), "made before") // the kill came behind its last row
+				strings.Contains(out.String(), "made before") // the kill came after its last row
 			if killed < 1 || !goesOn {
 				t.Errorf("%d copies were killed; the last one said %s", killed, &out)
 			}
@@ -157,8 +156,8 @@ func copyWithKills(t *testing.T, from, to string) {
 	}
 }
 
-// TestCopyToAFullDisk is failure 38: a copy for which there is no room says so,
-// and goes on when there is.
+// TestCopyToAFullDisk is failure 38: a copy without enough room says so, and can be
+// continued once there is room.
 func TestCopyToAFullDisk(t *testing.T) {
 	t.Parallel()
 	small := smallDisk(t, "4m")

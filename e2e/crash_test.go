@@ -18,16 +18,16 @@ const twoHundredTokens = `[
   [{"text":"omega ","repeat":140,"token_ms":2}]
 ]`
 
-// The lease of crash tests, and what the recovery may take beyond it.
+// The lease of crash tests, and how much longer the recovery may take.
 const (
 	shortLease = 2 * time.Second
 	grace      = 2 * time.Second
 	recovered  = shortLease + grace + 2*time.Second // the rest of the turn itself takes 0.4 s
 )
 
-// TestKillAtRandomInstants is failures 30 to 33: whatever the instant of a
-// kill -9, the message is there, the turn resumes or settles within the lease
-// and two seconds, no text is repeated and no tool call has two results.
+// TestKillAtRandomInstants is failures 30 to 33: whenever a kill -9 hits, the message
+// exists, the turn resumes or settles within the lease and two seconds, no text is repeated
+// and no tool call has two results.
 func TestKillAtRandomInstants(t *testing.T) { onEach(t, killAtRandomInstants) }
 
 func killAtRandomInstants(t *testing.T, at place) {
@@ -54,7 +54,7 @@ func killAtRandomInstants(t *testing.T, at place) {
 	}
 }
 
-// killOnce tells how long it took from the next start until the turn was settled.
+// killOnce returns the time from the next start until the turn was settled.
 func killOnce(t *testing.T, at place, after time.Duration) (took time.Duration) {
 	t.Helper()
 	s := startAt(t, at, "--lease", shortLease.String())
@@ -93,8 +93,8 @@ func killOnce(t *testing.T, at place, after time.Duration) (took time.Duration) 
 	return took
 }
 
-// checkNothingRepeated holds the answer of a turn that was killed against its
-// script: completed rows carry exactly its text, interrupted ones a beginning.
+// checkNothingRepeated compares the answer of a killed turn with its script: completed rows
+// have exactly its text, interrupted ones a beginning of it.
 func checkNothingRepeated(t *testing.T, after time.Duration, messages []parley.Message) {
 	t.Helper()
 	first, second := strings.Repeat("alpha ", 60), strings.Repeat("omega ", 140)
@@ -123,7 +123,7 @@ func checkNothingRepeated(t *testing.T, after time.Duration, messages []parley.M
 					m.Error.Class != parley.ClassInterrupted ||
 					!strings.HasPrefix(m.Error.Detail, want) {
 					t.Errorf(
-						"killed after %s: message %d failed with %+v; want it to tell that %s",
+						"killed after %s: message %d failed with %+v; want it to say that %s",
 						after,
 						m.Sequence,
 						m.Error,
@@ -146,8 +146,8 @@ func checkNothingRepeated(t *testing.T, after time.Duration, messages []parley.M
 	}
 }
 
-// TestTerminateUnderLoad is failure 42: a drain loses nothing, and what it left
-// unfinished goes on at the next start.
+// TestTerminateUnderLoad is failure 42: a drain loses nothing, and unfinished turns continue
+// at the next start.
 func TestTerminateUnderLoad(t *testing.T) { onEach(t, terminateUnderLoad) }
 
 func terminateUnderLoad(t *testing.T, at place) {

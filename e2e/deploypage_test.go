@@ -13,9 +13,9 @@ import (
 
 var portOfPage = regexp.MustCompile(`\b(7871|7872|7873|8080)\b`)
 
-// TestDeployPage walks docs/deploy.md from a laptop's SQLite to three processes
-// on PostgreSQL and back: its commands as they stand there, but for addresses.
-// What was in the record is in it afterwards, message by message.
+// TestDeployPage runs the commands of docs/deploy.md, from a laptop's SQLite to three
+// processes on PostgreSQL and back, as written except for addresses. Afterwards the record
+// is the same, message by message.
 func TestDeployPage(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
@@ -34,11 +34,11 @@ func TestDeployPage(t *testing.T) {
 	back := start(t, filepath.Join(home, "parley/back"))
 	after := record(t, back.client, session.ID)
 	if len(after) != len(before) || len(before) < 4 {
-		t.Fatalf("%d messages went and %d came back", len(before), len(after))
+		t.Fatalf("%d messages were copied and %d came back", len(before), len(after))
 	}
 	for i, m := range after {
 		if m.ID != before[i].ID || m.ContentHash != before[i].ContentHash {
-			t.Errorf("message %d came back as another one", m.Sequence)
+			t.Errorf("message %d differs after the restore", m.Sequence)
 		}
 	}
 	for _, want := range []string{"What time is it?", "Parley was interrupted in the middle of this answer."} {
@@ -48,7 +48,7 @@ func TestDeployPage(t *testing.T) {
 	}
 }
 
-// walk runs the page's commands and answers what they printed.
+// walk runs the page's commands and returns their output.
 func walk(t *testing.T, home, commands string) string {
 	t.Helper()
 	cluster, err := pgtest.Start(pgtest.Options{})
@@ -65,7 +65,7 @@ func walk(t *testing.T, home, commands string) string {
 		pgtest.Superuser,
 		"postgres",
 		"DROP ROLE "+pgtest.Owner,
-	); err != nil { // the page makes it
+	); err != nil { // the page creates it
 		t.Fatal(err)
 	}
 	commands = strings.ReplaceAll(commands, "postgres://parley@127.0.0.1:5432/parley", cluster.URL("parley", "parley"))

@@ -12,8 +12,8 @@ import (
 	"example.org/parley/client"
 )
 
-// TestFullDisk is failure 38: writes are refused with 507, reads go on, and
-// with room again everything works without a restart.
+// TestFullDisk is failure 38: writes are refused with 507, reads continue, and once there is
+// room again everything works without a restart.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	dir := smallDisk(t, "8m")
@@ -67,8 +67,8 @@ func TestFullDisk(t *testing.T) {
 	s.terminate()
 }
 
-// smallDisk is a directory that holds only so much; the test is skipped where
-// none can be made.
+// smallDisk is a directory on a small file system; the test is skipped if none can be
+// created.
 func smallDisk(t *testing.T, size string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -93,7 +93,7 @@ func fill(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close() // it is there to take room
+	defer file.Close() // its only purpose is to take up room
 	for block := make([]byte, 64<<10); len(block) > 0; {
 		if _, err := file.Write(block); err != nil {
 			block = block[:len(block)/2]

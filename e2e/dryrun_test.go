@@ -24,8 +24,8 @@ import (
 	"example.org/parley/internal/pgtest"
 )
 
-// A dry run, a preview and a look at the context change no row of any table but
-// those that the server fills in its own time, on either database.
+// On either database, a dry run, a preview and a look at the context change no row, except
+// in the tables that the server fills in the background.
 func TestDryRunWritesNothing(t *testing.T) { onEach(t, dryRunWritesNothing) }
 
 func dryRunWritesNothing(t *testing.T, at place) {
@@ -162,12 +162,12 @@ func (s *server) settledDump(t *testing.T, at place) []string {
 	}
 }
 
-// behind names the tables that the server fills in its own time: from what other tables
-// hold, or with who read what. Of the audit, changes alone are compared.
+// behind names the tables that the server fills in the background: derived ones, and the
+// record of who read what. Of the audit, only changes are compared.
 var behind = regexp.MustCompile(`^(processes|audit.*|linked_heads|search_.*)$`)
 
-// dump has a line per table: its name, a hash of its rows, and how many they are; and
-// the changes that the audit lists.
+// dump returns a line per table with its name, a hash of its rows and their number, and the
+// changes that the audit lists.
 func (s *server) dump(t *testing.T, at place) (tables []string) {
 	t.Helper()
 	driver, source, list := "sqlite", "file:"+filepath.Join(
@@ -182,7 +182,7 @@ func (s *server) dump(t *testing.T, at place) (tables []string) {
 		}
 		driver, source = "pgx", databases.Cluster(t).
 			URL(pgtest.Superuser, strings.TrimPrefix(address.Path, "/"))
-			// whom no policy hides a row from
+			// no policy hides rows from it
 		list = "SELECT table_name, 'parley.' || quote_ident(table_name) FROM information_schema.tables " +
 			"WHERE table_schema = 'parley' AND table_type = 'BASE TABLE' ORDER BY 1"
 	}

@@ -11,8 +11,8 @@ import (
 	"example.org/parley/internal/pgtest"
 )
 
-// TestDocumentedDump runs pg_dump and pg_restore as docs/backup.md has them, and
-// compares what came out of it with the source.
+// TestDocumentedDump runs pg_dump and pg_restore as written in docs/backup.md, and compares
+// the result with the source.
 func TestDocumentedDump(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../docs/backup.md")

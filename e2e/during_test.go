@@ -18,13 +18,13 @@ import (
 	"example.org/parley/event"
 )
 
-// gate is a tool of the server that answers when the test lets it.
+// gate is a server tool that answers when the test allows it.
 type gate struct {
 	reached chan struct{} // gets one for each call
 	release chan struct{} // each value lets one call answer
 }
 
-// newGate starts it and makes it the tool hold of the server at a place.
+// newGate starts it and configures it as the tool hold of the server at a place.
 func newGate(t *testing.T, at place) *gate {
 	t.Helper()
 	g := &gate{reached: make(chan struct{}, 64), release: make(chan struct{}, 64)}
@@ -81,16 +81,16 @@ func (s *server) ask(t *testing.T, method, path, body string) (status int, answe
 	return response.StatusCode, string(raw)
 }
 
-// occupation is what a turn can be at when a message arrives.
+// occupation is something that a turn may be doing when a message arrives.
 type occupation struct {
 	name  string
 	begin func(t *testing.T) (parley.Session, client.Posted)
 	goOn  func(t *testing.T, session parley.ID) // ends it well
-	wakes bool                                  // what comes next needs goOn too
+	wakes bool                                  // the next turn needs goOn too
 }
 
-// occupations are those of a server with a gate, an agent Holder who may use it, one
-// who is to ask first, and one who sends the Holder.
+// occupations lists those of a server with a gate, an agent Holder that may use it, one
+// that must ask first, and one that sends the Holder.
 func occupations(s *server, g *gate) []occupation {
 	begin := func(agent, settings, text string,
 		ready func(*testing.T, parley.Session)) func(*testing.T) (parley.Session, client.Posted) {
@@ -176,9 +176,8 @@ func occupations(s *server, g *gate) []occupation {
 	}
 }
 
-// TestDuringEveryState: a message that arrives while a turn is at a tool, or waits
-// for a person, a child or its budget, does what its during says, and nothing is
-// left behind.
+// TestDuringEveryState: a message that arrives while a turn runs a tool, or waits for a
+// person, a child or its budget, does what its during says, and leaves nothing unfinished.
 func TestDuringEveryState(t *testing.T) { onEach(t, duringEveryState) }
 
 func duringEveryState(t *testing.T, at place) {
@@ -210,7 +209,7 @@ func duringOne(t *testing.T, s *server, state occupation, during parley.During) 
 	_, err := s.client.Post(t.Context(), session.ID, message)
 	if during == parley.DuringReject {
 		if parley.ErrorCode(err) != parley.CodeBusy {
-			t.Errorf("the message is answered with %v", err)
+			t.Errorf("the message's turn answered %v", err)
 		}
 	} else if err != nil {
 		t.Fatal(err)
@@ -270,8 +269,8 @@ func duringOne(t *testing.T, s *server, state occupation, during parley.During) 
 	}
 }
 
-// TestALoopWaitsForItsBudget: a loop that has used up what its session may goes on
-// where it was when the limit is raised, and loses and repeats no iteration.
+// TestALoopWaitsForItsBudget: a loop that has used up its session's budget continues where
+// it was once the limit is raised, and loses and repeats no iteration.
 func TestALoopWaitsForItsBudget(t *testing.T) { onEach(t, aLoopWaitsForItsBudget) }
 
 func aLoopWaitsForItsBudget(t *testing.T, at place) {

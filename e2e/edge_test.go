@@ -3,6 +3,7 @@ package e2e
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,16 +21,16 @@ import (
 	"example.org/parley/client"
 )
 
-// fewDescriptors is how many files the server of TestSilentConnectionsKeepNobodyOut
-// may open.
+// fewDescriptors is the limit of open files for the server of
+// TestSilentConnectionsKeepNobodyOut.
 const fewDescriptors = 200
 
-// TestSilentConnectionsKeepNobodyOut: more of them than the server has descriptors, and
-// others still get in, messages are still taken, and the guests who were let in stay.
+// TestSilentConnectionsKeepNobodyOut: with more of them than the server has descriptors,
+// others still get in, messages are accepted, and admitted connections stay.
 func TestSilentConnectionsKeepNobodyOut(t *testing.T) {
 	t.Parallel()
 	s := startProgram(t, withDescriptors(t, fewDescriptors), place{dir: t.TempDir()}, nil)
-	if _, err := s.client.Principal(t.Context()); err != nil { // its connection is known from here on
+	if _, err := s.client.Principal(t.Context()); err != nil { // admits its connection
 		t.Fatal(err)
 	}
 	address := strings.TrimPrefix(s.url, "http://")
@@ -71,7 +72,7 @@ func TestSilentConnectionsKeepNobodyOut(t *testing.T) {
 	}
 }
 
-// withDescriptors is the program with a limit of the files that it may open.
+// withDescriptors is the program with a limit on its open files.
 func withDescriptors(t *testing.T, most int) string {
 	t.Helper()
 	script := filepath.Join(t.TempDir(), "few")
@@ -85,17 +86,18 @@ func withDescriptors(t *testing.T, most int) string {
 	return script
 }
 
-// The server of TestAReadersStreamsKeepNobodyOut: of its files three of four are
-// clients' connections, of these a quarter one principal's streams.
+// The server of TestAReadersStreamsKeepNobodyOut: three quarters of its files may be
+// clients' connections, and a quarter of these one principal's streams.
 const (
 	streamDescriptors = 300
 	streamConnections = streamDescriptors - streamDescriptors/4
 	streamsOfAReader  = streamConnections / 4
 )
 
-// TestAReadersStreamsKeepNobodyOut: a reader asks for more streams than the server takes
-// connections, and begins as many requests that it does not end, keeping all of them. A
-// stranger, a sign-in and another workspace get answers, and its stream stays.
+// TestAReadersStreamsKeepNobodyOut: a reader opens more streams than the server accepts
+// connections, and begins as many requests without finishing them, and keeps them all. A
+// stranger, a sign-in and another workspace still get responses, and that workspace's
+// stream stays.
 func TestAReadersStreamsKeepNobodyOut(t *testing.T) {
 	t.Parallel()
 	at := place{dir: t.TempDir()}
@@ -116,7 +118,7 @@ func TestAReadersStreamsKeepNobodyOut(t *testing.T) {
 		case http.StatusTooManyRequests:
 			said, err := io.ReadAll(head.Body)
 			if err != nil || head.Header.Get("Retry-After") == "" || !strings.Contains(string(said), "streams open") {
-				t.Fatalf("a stream too many: %v, %v, %s", err, head.Header, said)
+				t.Fatalf("one stream too many: %v, %v, %s", err, head.Header, said)
 			}
 		default:
 			t.Fatalf("a reader's stream: status %d", head.StatusCode)
@@ -150,7 +152,7 @@ func TestAReadersStreamsKeepNobodyOut(t *testing.T) {
 	}
 }
 
-// newKey runs a command that makes a key.
+// newKey runs the command that creates a key.
 func (p place) newKey(t *testing.T, args ...string) string {
 	t.Helper()
 	out, errOut, err := p.parley(t, args...)
@@ -164,7 +166,7 @@ func (p place) newKey(t *testing.T, args ...string) string {
 	return made.Key
 }
 
-// begin sends a request's head on a connection of its own, which stays.
+// begin sends a request's head on a connection of its own, which stays open.
 func (s *server) begin(line, key, header string) (net.Conn, *bufio.Reader) {
 	s.t.Helper()
 	conn, err := net.DialTimeout("tcp", strings.TrimPrefix(s.url, "http://"), startDeadline)
@@ -197,7 +199,7 @@ func readHead(t *testing.T, from *bufio.Reader) *http.Response {
 	return response
 }
 
-// askAlone sends a request on a connection of its own; 0 when it gets no answer.
+// askAlone sends a request on a connection of its own; 0 if it gets no response.
 func (s *server) askAlone(method, path, key, body string) int {
 	s.t.Helper()
 	request, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, strings.NewReader(body))
@@ -218,8 +220,8 @@ func (s *server) askAlone(method, path, key, body string) int {
 	return response.StatusCode
 }
 
-// TestNobodyOfThisMachineIsTheLocalOwner asks a keyless server as the user nobody, from
-// a process of its own, also one that does not wait for the answer.
+// TestNobodyOfThisMachineIsTheLocalOwner calls a keyless server as the user nobody, from a
+// process of its own, including one that does not wait for the response.
 func TestNobodyOfThisMachineIsTheLocalOwner(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
@@ -249,7 +251,7 @@ func TestNobodyOfThisMachineIsTheLocalOwner(t *testing.T) {
 			!bytes.HasPrefix(
 				out,
 				[]byte("HTTP/1.1 "),
-			) { // behind its answer, a connection whose body went unread is reset
+			) { // after the response, a connection with an unread body is reset
 			t.Fatalf("%v: %s", err, out)
 		}
 		line, _, _ := bufio.ScanLines(out, true)
@@ -276,12 +278,12 @@ func TestNobodyOfThisMachineIsTheLocalOwner(t *testing.T) {
 	}
 	for _, agent := range agents.Data {
 		if agent.Name == "made by nobody" {
-			t.Error("a request that was left did something")
+			t.Error("an abandoned request had an effect")
 		}
 	}
 }
 
-// counted waits until the metrics have a line.
+// counted waits until the metrics contain a line.
 func (s *server) counted(line string) {
 	s.t.Helper()
 	var body []byte
@@ -305,4 +307,70 @@ func (s *server) counted(line string) {
 		}
 	}
 	s.t.Fatalf("the metrics do not say %s: %s", line, body)
+}
+
+// squattedAddress makes this binary listen at an address, as whoever waits there for what
+// was meant for a server.
+const squattedAddress = "SQUATTED_ADDRESS"
+
+// squat says that it listens, and then what it is sent.
+func squat(address string) {
+	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", address)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	fmt.Println("listens")
+	_ = http.Serve(listener, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { //nolint:gosec // of a test
+		fmt.Println("was sent", r.URL.Path, r.Header.Get("Authorization"))
+	}))
+}
+
+// TestTheTokenIsSentToNobodyElse: where a server was killed another user of the machine
+// listens, and the command line keeps the token to itself; a server of one's own gets it.
+func TestTheTokenIsSentToNobodyElse(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("only root may start a process of another user; CI runs this")
+	}
+	s := start(t, t.TempDir())
+	if _, stderr, err := s.at.parley(t, "sessions", "list"); err != nil {
+		t.Fatalf("at one's own server: %v, %s", err, stderr)
+	}
+	s.kill()
+	shelf, err := os.MkdirTemp("", "parley-squat-") //nolint:usetesting // t.TempDir is closed to other users
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(shelf) })
+	if err := os.Chmod(shelf, 0o755); err != nil { //nolint:gosec // for another user
+		t.Fatal(err)
+	}
+	program := filepath.Join(shelf, "squatter")
+	copied(t, program)
+	squatter := exec.Command(program)
+	squatter.Dir, squatter.Env = "/", []string{squattedAddress + "=" + strings.TrimPrefix(s.url, "http://")}
+	const nobody = 65534
+	squatter.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	out, err := squatter.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := squatter.Start(); err != nil {
+		t.Fatal(err)
+	}
+	said := bufio.NewReader(out)
+	if line, err := said.ReadString('\n'); err != nil || line != "listens\n" {
+		t.Fatalf("the squatter says %q, %v", line, err)
+	}
+	_, stderr, err := s.at.parley(t, "sessions", "list")
+	if err == nil || !strings.Contains(stderr, "is not a server of the user") {
+		t.Errorf("at another user's: %v, %s", err, stderr)
+	}
+	_ = squatter.Process.Kill()
+	rest, err := io.ReadAll(said)
+	_ = squatter.Wait() // killed above
+	if err != nil || len(rest) > 0 {
+		t.Errorf("the other user was told %q, %v", rest, err)
+	}
 }

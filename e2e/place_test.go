@@ -8,7 +8,7 @@ import (
 	"example.org/parley/internal/pgtest"
 )
 
-// databases are migrated ones, in one throwaway PostgreSQL.
+// databases are migrated databases in one throwaway PostgreSQL.
 var databases = pgtest.NewDatabases(pgtest.Options{}, func(ctx context.Context, url string) error {
 	if _, errOut, err := (place{database: url}).command(ctx, "migrate", "up"); err != nil {
 		return fmt.Errorf("parley migrate up: %w: %s", err, errOut)
@@ -16,11 +16,11 @@ var databases = pgtest.NewDatabases(pgtest.Options{}, func(ctx context.Context, 
 	return nil
 })
 
-// place is where a server keeps what it knows: in a directory of its own, or in
-// a PostgreSQL database that others may use too.
+// place is where a server keeps its data: in a directory of its own, or in a PostgreSQL
+// database that others may use too.
 type place struct{ dir, database string }
 
-// onEach plays a scenario on both databases.
+// onEach runs a scenario on both databases.
 func onEach(t *testing.T, scenario func(t *testing.T, at place)) {
 	t.Parallel()
 	t.Run("SQLite", func(t *testing.T) {
@@ -33,7 +33,7 @@ func onEach(t *testing.T, scenario func(t *testing.T, at place)) {
 	})
 }
 
-// shared is a place in a PostgreSQL database of the test's own.
+// shared is a place in the test's own PostgreSQL database.
 func shared(t *testing.T) place {
 	t.Helper()
 	return place{dir: t.TempDir(), database: databases.New(t)}
@@ -45,7 +45,7 @@ func (p place) beside(t *testing.T) place {
 	return place{dir: t.TempDir(), database: p.database}
 }
 
-// environment is what commands at this place see.
+// environment is the environment of commands at this place.
 func (p place) environment() []string {
 	if p.database == "" {
 		return cleanEnvironment()

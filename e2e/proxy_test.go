@@ -20,12 +20,12 @@ import (
 	"example.org/parley/event"
 )
 
-// wordDeadline is how long a word may take through a proxy: less than until the
-// next heartbeat, whose bytes could push it out.
+// wordDeadline is how long a word may take through a proxy: less than the time to the next
+// heartbeat, whose bytes could push it out.
 const wordDeadline = 12 * time.Second
 
-// proxies start the proxies of deploy/ with the files as they are shipped, but
-// for the addresses, before three processes of Parley.
+// proxies starts the proxies of deploy/ in front of three Parley processes, with the
+// shipped files except for the addresses.
 var proxies = map[string]func(t *testing.T, bind string, upstreams [3]string) *exec.Cmd{
 	"haproxy": haproxy,
 	"nginx":   nginx,
@@ -67,7 +67,7 @@ func nginx(t *testing.T, bind string, upstreams [3]string) *exec.Cmd {
 	return exec.Command(program(t, "nginx"), "-p", dir, "-c", file)
 }
 
-// program finds an installed server, which may lie where only root looks.
+// program finds an installed server, which may be outside an ordinary user's PATH.
 func program(t *testing.T, name string) string {
 	t.Helper()
 	for _, candidate := range []string{name, "/usr/sbin/" + name} {
@@ -79,7 +79,7 @@ func program(t *testing.T, name string) string {
 	return ""
 }
 
-// startProxy runs a proxy until the end of the test and answers its URL.
+// startProxy runs a proxy until the end of the test and returns its URL.
 func startProxy(t *testing.T, proxy func(*testing.T, string, [3]string) *exec.Cmd, upstreams [3]string) string {
 	t.Helper()
 	bind := "127.0.0.1:" + freePort(t)
@@ -105,8 +105,8 @@ func startProxy(t *testing.T, proxy func(*testing.T, string, [3]string) *exec.Cm
 	return "http://" + bind
 }
 
-// throughProxy is a client with a key of a server behind a proxy that has just started,
-// once the proxy has found it ready.
+// throughProxy is a client with a key for a server behind a proxy that has just started. It
+// waits until the proxy has found the server ready.
 func throughProxy(t *testing.T, s *server, url string) *client.Client {
 	t.Helper()
 	key, err := s.client.CreateKey(t.Context(), client.KeyInput{Name: "through the proxy"})
@@ -122,7 +122,7 @@ func throughProxy(t *testing.T, s *server, url string) *client.Client {
 	return c
 }
 
-// awaitReady waits until what a client asks is ready.
+// awaitReady waits until a client's server is ready.
 func awaitReady(t *testing.T, c *client.Client) {
 	t.Helper()
 	deadline, tick := time.After(startDeadline), time.NewTicker(50*time.Millisecond)
@@ -136,12 +136,12 @@ func awaitReady(t *testing.T, c *client.Client) {
 	}
 }
 
-// oneWord is a turn that says one word, and nothing more for as long as any test runs.
+// oneWord is a turn that says one word, and nothing more while any test runs.
 const oneWord = `[[{"text":"word"},{"wait_ms":600000}]]`
 
-// TestProxyStreams is failure 26 with the proxies of deploy/: a word that is
-// followed by nothing reaches who waits for it, by a post that streams and by a
-// stream of events. A proxy that waits for more to fill a buffer fails.
+// TestProxyStreams is failure 26 with the proxies of deploy/: a word with nothing after it
+// reaches its reader, through a streamed post and through a stream of events. A proxy that
+// waits to fill a buffer fails.
 func TestProxyStreams(t *testing.T) {
 	t.Parallel()
 	for name, proxy := range proxies {
@@ -149,7 +149,7 @@ func TestProxyStreams(t *testing.T) {
 			t.Parallel()
 			s := start(t, t.TempDir())
 			upstream := strings.TrimPrefix(s.url, "http://")
-			// The other two are not there: a proxy goes round them.
+			// The other two do not run: a proxy must skip them.
 			through := throughProxy(t, s, startProxy(t, proxy, [3]string{upstream, "127.0.0.1:1", "127.0.0.1:2"}))
 			session := newSession(t, through, "sim/script")
 			ctx, cancel := context.WithTimeout(t.Context(), wordDeadline)
@@ -163,7 +163,7 @@ func TestProxyStreams(t *testing.T) {
 	}
 }
 
-// hears reads a stream until its deltas make up a text.
+// hears reads a stream until its deltas add up to a text.
 func hears(t *testing.T, frames iter.Seq2[client.Frame, error], want string) {
 	t.Helper()
 	heard := ""
@@ -182,16 +182,16 @@ func hears(t *testing.T, frames iter.Seq2[client.Frame, error], want string) {
 	t.Fatalf("the stream ended at %q", heard)
 }
 
-// Ports for servers that others have to know in advance lie below those that the
-// system hands out, where a server of another test could take them.
+// Ports of servers whose address must be known in advance are below the range that the
+// system assigns, where a server of another test could take them.
 const firstPort, lastPort = 20000, 32000
 
 var nextPort atomic.Int64
 
-// freePort is a port of loopback on which nobody listens, and no other test will.
+// freePort is a loopback port on which nobody listens, and no other test will.
 func freePort(t *testing.T) string {
 	t.Helper()
-	nextPort.CompareAndSwap(0, firstPort+int64(os.Getpid())%(lastPort-firstPort)) // other runs begin elsewhere
+	nextPort.CompareAndSwap(0, firstPort+int64(os.Getpid())%(lastPort-firstPort)) // other runs begin at another port
 	for range lastPort - firstPort {
 		port := firstPort + (nextPort.Add(1)-firstPort)%(lastPort-firstPort)
 		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))

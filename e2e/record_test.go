@@ -12,7 +12,7 @@ import (
 	"example.org/parley/event"
 )
 
-// newSession makes a session of a new agent with the built-in tool.
+// newSession creates a session of a new agent with the built-in tool.
 func newSession(t *testing.T, c *client.Client, model parley.ModelID) parley.Session {
 	t.Helper()
 	session, err := c.CreateSession(t.Context(), client.SessionInput{Settings: parley.Settings{Model: model}})
@@ -22,7 +22,7 @@ func newSession(t *testing.T, c *client.Client, model parley.ModelID) parley.Ses
 	return session
 }
 
-// record reads a session's whole record and checks what must always hold of it.
+// record reads a session's whole record and checks its invariants.
 func record(t *testing.T, c *client.Client, session parley.ID) []parley.Message {
 	t.Helper()
 	var messages []parley.Message
@@ -88,8 +88,8 @@ func text(t *testing.T, m parley.Message) string {
 	return content.Text
 }
 
-// fold builds texts from frames by a client's rules, and fails on a gap, a
-// repeat, or an event out of order.
+// fold builds texts from frames as a client would, and fails on a gap, a repeat, or an event
+// out of order.
 type fold struct {
 	t     *testing.T
 	texts map[parley.ID][]byte
@@ -156,6 +156,6 @@ func (f *fold) check(messages []parley.Message) {
 		}
 	}
 	if compared == 0 {
-		f.t.Error("there was no answer to compare")
+		f.t.Error("no answer to compare")
 	}
 }

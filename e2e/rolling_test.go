@@ -10,11 +10,11 @@ import (
 	"example.org/parley/client"
 )
 
-// The load of a rolling restart: people who post one message after the other,
-// each once it has its answer, and as many who watch.
+// The load of a rolling restart: people who post one message after the other, each after
+// the previous answer, and as many watchers.
 const (
 	rollingPeople = 12
-	rollingPosts  = 3                 // of each at least
+	rollingPosts  = 3                 // per person, at least
 	rollingModel  = "sim/lorem-20-10" // a turn of 0.2 s
 )
 
@@ -25,10 +25,10 @@ type person struct {
 	watched *fold
 }
 
-// TestRollingRestart is failure 42 with deploy/haproxy.cfg: three processes on
-// one PostgreSQL are replaced one after the other under load, and no request
-// fails, although posts carry no key by which they could be repeated; every
-// message has its answer, and what was watched is what was recorded.
+// TestRollingRestart is failure 42 with deploy/haproxy.cfg: three processes on one
+// PostgreSQL are replaced one after the other under load, and no request fails, although
+// posts carry no key that would allow repeats; every message has its answer, and watchers
+// saw what was recorded.
 func TestRollingRestart(t *testing.T) {
 	t.Parallel()
 	environment := []string{"PARLEY_DATABASE_URL=" + databases.New(t)}
@@ -47,7 +47,7 @@ func TestRollingRestart(t *testing.T) {
 	for i := range people {
 		p := &person{session: newSession(t, through, rollingModel).ID, watched: newFold(t)}
 		people[i] = p
-		load.Go(func() { // ends with enough, after its last turn
+		load.Go(func() { // ends after enough posts, with its last turn
 			for ctx.Err() == nil || p.posts < rollingPosts {
 				if !p.talk(t, through) {
 					failed.Add(1)
@@ -84,8 +84,8 @@ func TestRollingRestart(t *testing.T) {
 	t.Logf("%d messages", posts)
 }
 
-// talk posts one message and watches until its turn has ended, on as many
-// connections as that takes: a process that goes away ends its streams.
+// talk posts one message and watches until its turn has ended, over as many connections as
+// necessary: a process that stops ends its streams.
 func (p *person) talk(t *testing.T, through *client.Client) bool {
 	if _, err := through.PostMessage(t.Context(), p.session, client.UserMessage("go on")); err != nil {
 		t.Errorf("post %d of session %s: %v", p.posts+1, p.session, err)
@@ -101,7 +101,7 @@ func (p *person) talk(t *testing.T, through *client.Client) bool {
 					t.Errorf("watching turn %d of session %s: %v", p.posts, p.session, err)
 					return false
 				}
-				break // its process went away in the middle of a frame
+				break // its process stopped in the middle of a frame
 			}
 			if p.watched.take(frame); p.watched.ended == p.posts {
 				break

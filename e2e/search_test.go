@@ -8,8 +8,8 @@ import (
 	"example.org/parley/client"
 )
 
-// TestWhatWasSaidIsFound: what is said is found by the command line, also when the
-// process is killed before it has indexed it, and after the index was dropped.
+// TestWhatWasSaidIsFound: the command line finds messages, even if the process was killed
+// before it had indexed them, and after the index was dropped.
 func TestWhatWasSaidIsFound(t *testing.T) { onEach(t, whatWasSaidIsFound) }
 
 func whatWasSaidIsFound(t *testing.T, at place) {
@@ -39,8 +39,8 @@ func whatWasSaidIsFound(t *testing.T, at place) {
 	at.finds(t, "first needle", "first")
 }
 
-// finds searches from the command line until a text is found: the index is made
-// beside the turns.
+// finds searches from the command line until a text is found: the index is built in the
+// background.
 func (p place) finds(t *testing.T, words, text string) {
 	t.Helper()
 	deadline := time.Now().Add(turnDeadline)

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestToolsPage walks docs/tools.md from nothing to approved calls, in the
-// terminal and through curl: its commands as they stand there, but for the port,
-// and npx, which takes the installed server instead of fetching it.
+// TestToolsPage runs the commands of docs/tools.md from nothing to approved calls, in the
+// terminal and through curl, as written except for the port and npx, which uses the
+// installed server instead of fetching it.
 func TestToolsPage(t *testing.T) {
 	t.Parallel()
 	home, programs := t.TempDir(), t.TempDir()

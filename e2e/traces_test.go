@@ -17,13 +17,13 @@ import (
 	"example.org/parley/client"
 )
 
-// collected are the spans that processes have sent to a collector on loopback.
+// collected holds the spans that processes have sent to a collector on loopback.
 type collected struct {
 	mu    sync.Mutex // guards spans
 	spans []*otlp.Span
 }
 
-// collect runs a collector that every server of the test sends its spans to.
+// collect runs a collector to which every server of the test sends its spans.
 func collect(t *testing.T) *collected {
 	t.Helper()
 	c := &collected{}
@@ -46,7 +46,7 @@ func collect(t *testing.T) *collected {
 	return c
 }
 
-// of are the spans of a trace, by name; those of one name in the order of arrival.
+// of returns the spans of a trace by name, those of one name in order of arrival.
 func (c *collected) of(trace string) map[string][]*otlp.Span {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -59,8 +59,8 @@ func (c *collected) of(trace string) map[string][]*otlp.Span {
 	return found
 }
 
-// TestATraceOutlivesItsProcess: the turn of a traced request belongs to the
-// caller's trace, also in the process that takes it up after a kill -9.
+// TestATraceOutlivesItsProcess: the turn of a traced request belongs to the caller's trace,
+// even in the process that continues it after a kill -9.
 func TestATraceOutlivesItsProcess(t *testing.T) {
 	spans := collect(t)
 	dir := t.TempDir()
@@ -95,7 +95,7 @@ func TestATraceOutlivesItsProcess(t *testing.T) {
 	first.kill()
 	second := start(t, dir)
 	until(t, second.client, session.ID, func(f client.Frame) bool { return f.Type.EndsTurn() })
-	second.terminate() // which sends the spans that wait
+	second.terminate() // which sends the remaining spans
 
 	found := spans.of(trace)
 	turns := found["invoke_agent Parley"]
@@ -127,7 +127,7 @@ func TestATraceOutlivesItsProcess(t *testing.T) {
 	}
 }
 
-// until watches a session from its beginning for a frame that fits.
+// until watches a session from its beginning for a matching frame.
 func until(t *testing.T, c *client.Client, sessionID parley.ID, fits func(client.Frame) bool) {
 	t.Helper()
 	for frame, err := range c.WatchSession(t.Context(), sessionID, client.WatchSessionQuery{}) {

@@ -18,7 +18,7 @@ import (
 	"example.org/parley/client"
 )
 
-// count runs statements at a place's database, past the server, and returns the
+// count runs statements directly on a place's database, without the server, and returns the
 // number that the last one reads.
 func (p place) count(t *testing.T, statements ...string) (n int) {
 	t.Helper()
@@ -58,7 +58,7 @@ func (p place) count(t *testing.T, statements ...string) (n int) {
 	return n
 }
 
-// content is bytes that are no other file's.
+// content is bytes that no other file has.
 func content(size int) []byte {
 	data := make([]byte, 0, size+sha256.Size)
 	for sum := sha256.Sum256([]byte("parley")); len(data) < size; sum = sha256.Sum256(sum[:]) {
@@ -75,8 +75,8 @@ func checkFiles(t *testing.T, s *server, want int) {
 	}
 }
 
-// TestKilledUpload: a process that is killed in the middle of an upload leaves no
-// file, and what had arrived of it goes when nobody can be sending it any more.
+// TestKilledUpload: a process that is killed in the middle of an upload leaves no file, and
+// the received part is deleted once nobody can be sending it any more.
 func TestKilledUpload(t *testing.T) { onEach(t, killedUpload) }
 
 func killedUpload(t *testing.T, at place) {
@@ -96,13 +96,13 @@ func killedUpload(t *testing.T, at place) {
 	deadline := time.Now().Add(turnDeadline)
 	for at.count(t, chunks) == 0 {
 		if time.Now().After(deadline) {
-			t.Fatal("nothing of the upload was kept while it came")
+			t.Fatal("no part of the upload was kept while it arrived")
 		}
 	}
 	s.kill()
-	_ = writer.CloseWithError(io.ErrUnexpectedEOF) // or the sender would wait for more
+	_ = writer.CloseWithError(io.ErrUnexpectedEOF) // otherwise the sender would wait for more
 	if err := <-uploaded; err == nil {
-		t.Fatal("the upload that broke off is answered as if it had not")
+		t.Fatal("the broken upload got a success response")
 	}
 	arrived := at.count(t, chunks)
 	if arrived == 0 || arrived > 40 {
@@ -113,7 +113,7 @@ func killedUpload(t *testing.T, at place) {
 	checkFiles(t, s, 0)
 	whole, err := s.client.UploadFile(t.Context(), bytes.NewReader(data), client.UploadFileQuery{Name: "whole"})
 	if err != nil || whole.SHA256 != sha256.Sum256(data) {
-		t.Fatalf("begun again, the upload gives %+v, %v", whole, err)
+		t.Fatalf("the repeated upload returns %+v, %v", whole, err)
 	}
 	s.kill()
 	at.count(
@@ -143,8 +143,8 @@ func killedUpload(t *testing.T, at place) {
 	s.terminate()
 }
 
-// TestUploadToAFullDisk is failure 38 during an upload: it is refused with 507 and
-// leaves no file, reads go on, and with room again uploads work.
+// TestUploadToAFullDisk is failure 38 during an upload: it is refused with 507 and leaves no
+// file, reads continue, and once there is room again uploads work.
 func TestUploadToAFullDisk(t *testing.T) {
 	t.Parallel()
 	dir := smallDisk(t, "24m")
@@ -170,7 +170,7 @@ func TestUploadToAFullDisk(t *testing.T) {
 	); parley.ErrorCode(
 		err,
 	) != parley.CodeStorageFull {
-		t.Fatalf("an upload for which there is no room: %v", err)
+		t.Fatalf("an upload without enough room: %v", err)
 	}
 	checkFiles(t, s, 1)
 	back, err := s.client.FileContent(t.Context(), kept.ID)

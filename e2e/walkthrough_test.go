@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// walkDeadline bounds a whole page: a lease that runs out is most of the longest.
+// walkDeadline bounds a whole page: the longest one mostly waits for a lease to expire.
 const walkDeadline = 3 * time.Minute
 
 var shellBlock = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
 
-// pageCommands are the shell blocks of a section of a page, as they stand there.
+// pageCommands returns the shell blocks of a section of a page, unchanged.
 func pageCommands(t *testing.T, path, heading string) string {
 	t.Helper()
 	page, err := os.ReadFile(path)
@@ -36,8 +36,8 @@ func pageCommands(t *testing.T, path, heading string) string {
 	return commands.String()
 }
 
-// runPage runs a page's commands in one shell, in a directory, and answers what
-// they printed. What they leave running ends with the test.
+// runPage runs a page's commands in one shell, in a directory, and returns their output.
+// Programs that they leave running end with the test.
 func runPage(t *testing.T, home, dir, commands string, environment ...string) string {
 	t.Helper()
 	script := filepath.Join(home, "walk.sh")
@@ -50,11 +50,11 @@ func runPage(t *testing.T, home, dir, commands string, environment ...string) st
 	shell.Env = append(append(cleanEnvironment(), "HOME="+home), environment...)
 	shell.Stdout, shell.Stderr = said, said
 	shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	shell.WaitDelay = time.Second // what runs behind the shell holds its output open
+	shell.WaitDelay = time.Second // background programs hold the shell's output open
 	if err := shell.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { // a server among them ends its own children
+	t.Cleanup(func() { // servers end their own children
 		_ = syscall.Kill(-shell.Process.Pid, syscall.SIGTERM)
 	})
 	ended := make(chan error, 1)
@@ -63,10 +63,10 @@ func runPage(t *testing.T, home, dir, commands string, environment ...string) st
 	select {
 	case err = <-ended:
 	case <-time.After(walkDeadline):
-		t.Fatalf("walking the page takes longer than %s\n%s", walkDeadline, said)
+		t.Fatalf("running the page's commands takes longer than %s\n%s", walkDeadline, said)
 	}
 	if err != nil && shell.ProcessState.ExitCode() != 0 {
-		t.Fatalf("walking the page: %v\n%s", err, said)
+		t.Fatalf("running the page's commands: %v\n%s", err, said)
 	}
 	return said.String()
 }

@@ -48,6 +48,8 @@ func (e *Engine) DiffCall(ctx context.Context, principal parley.Principal, id, w
 		return CallDiff{}, err
 	}
 	defer leave()
+	ctx, done := e.reads(ctx, scope)
+	defer done()
 	call, err := e.store.Call(ctx, scope, id)
 	if err != nil {
 		return CallDiff{}, err

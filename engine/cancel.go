@@ -129,15 +129,15 @@ func (e *Engine) awaitHolder(ctx context.Context, scope store.Scope, turn parley
 
 // cancelledMessages finds the messages that the holder's cancel interrupted.
 func (e *Engine) cancelledMessages(ctx context.Context, scope store.Scope, turn parley.Turn) ([]parley.ID, error) {
-	messages, err := e.store.Messages(ctx, scope, turn.SessionID, store.MessageQuery{
+	refs, err := e.store.MessageIDs(ctx, scope, turn.SessionID, store.MessageQuery{
 		TurnID: turn.ID, Status: parley.MessageCancelled, RecordOnly: true, Limit: parley.MaxPage,
 	})
 	if err != nil {
 		return nil, err
 	}
-	settled := make([]parley.ID, 0, len(messages))
-	for _, message := range messages {
-		settled = append(settled, message.ID)
+	settled := make([]parley.ID, 0, len(refs))
+	for _, ref := range refs {
+		settled = append(settled, ref.ID)
 	}
 	return settled, nil
 }

@@ -41,6 +41,11 @@ func (e *Engine) CompactSession(
 	if err != nil {
 		return parley.Compaction{}, err
 	}
+	leave, err := e.looks.enter(principal)
+	if err != nil {
+		return parley.Compaction{}, err
+	}
+	defer leave()
 	if err := e.compactable(ctx, scope, &session); err != nil {
 		return parley.Compaction{}, err
 	}
@@ -69,10 +74,19 @@ func (e *Engine) compactable(ctx context.Context, scope store.Scope, session *pa
 	if err != nil {
 		return err
 	}
-	rows, more, err := e.store.ContextTail(ctx, scope.WorkspaceID, session.ID, session.LastSequence+1, prompt.TailPage,
-		parley.MaxPageBytes)
-	if err != nil {
-		return err
+	var rows []parley.Message
+	more := true
+	for most := parley.MaxPageBytes; more && len(rows) == 0; most *= 2 {
+		if rows, more, err = e.store.ContextTail(
+			ctx,
+			scope.WorkspaceID,
+			session.ID,
+			session.LastSequence+1,
+			prompt.TailPage,
+			most,
+		); err != nil {
+			return err
+		}
 	}
 	whole := !more
 	if head.Summary != nil {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"example.org/parley"
+	"example.org/parley/internal/inflight"
 	"example.org/parley/internal/projectdir"
 	"example.org/parley/model"
 	"example.org/parley/runner"
@@ -154,7 +155,8 @@ type Engine struct {
 
 	scaling scaling
 
-	looks, rehearsals, exports room
+	looks, rehearsals, exports, searches *room
+	readings                             *inflight.Bytes // what looks and replays hold
 
 	// patching serialises patches of one agent within this process: each becomes a new version of what was read, and
 	// the loser of a race must read again.
@@ -188,10 +190,12 @@ func New(options Options) *Engine {
 		projects:   projects,
 		log:        log,
 		seed:       maphash.MakeSeed(),
+		looks:      newRoom("previews and explained calls", maxLooks, looksPerPrincipal),
+		rehearsals: newRoom("dry runs and replays", maxRehearsals, rehearsalsPerPrincipal),
+		exports:    newRoom("exports", maxExports, exportsPerPrincipal),
+		searches:   newRoom("searches", maxSearches, searchesPerPrincipal),
+		readings:   inflight.NewBytes(readingsHold*inflight.Scale(), 0),
 	}
-	e.looks.what, e.looks.most, e.looks.own = "previews and explained calls", looksAtOnce, looksOfOne
-	e.exports.what, e.exports.most, e.exports.own = "exports", exportsAtOnce, exportsOfOne
-	e.rehearsals.what, e.rehearsals.most, e.rehearsals.own = "dry runs and replays", rehearsalsAtOnce, rehearsalsOfOne
 	e.quotas.sessions, e.quotas.storage = options.MaxSessions, options.MaxStorage
 	return e
 }

@@ -195,8 +195,9 @@ func (e *Engine) leftOut(ctx context.Context, scope store.Scope, detail *CallDet
 	return err
 }
 
-// widestGap is how many messages between those that a manifest names are read to say why they are left out. For longer
-// runs the reason is plain: the window does not reach them.
+// widestGap is how many messages between those that a manifest names are read to
+// say why they are left out. Of longer runs, and of longer messages (skimmedMost), it is
+// plain: the window does not reach them.
 const widestGap = 256
 
 // around adds to a manifest's messages, ascending, those that closely follow them, up to a sequence.
@@ -218,11 +219,13 @@ func (e *Engine) around(
 		if from > to || to-from >= widestGap {
 			continue
 		}
-		gap, err := e.recorded(ctx, scope, sessionID, from, to)
+		gap, whole, err := e.skimmed(ctx, scope, sessionID, from, to)
 		if err != nil {
 			return nil, err
 		}
-		read = append(read, gap...)
+		if whole {
+			read = append(read, gap...)
+		}
 	}
 	slices.SortFunc(read, func(a, b parley.Message) int { return cmp.Compare(a.Sequence, b.Sequence) })
 	return read, nil

@@ -28,6 +28,8 @@ func FuzzFile(f *testing.F) {
 		f.Add(out.Bytes())
 	}
 	f.Add([]byte("RIFF\x00\x00\x00\x00WEBPVP8L\x00\x00\x00\x00/"))
+	f.Add([]byte("RIFF\x26\x00\x00\x00WEBPVP8X\x0a\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00" +
+		"VP8L\x08\x00\x00\x00/\xff\xff\xff\x0f\x88\x88\x08"))
 	f.Add([]byte("%PDF-1.7"))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		var look upload.Inspection
@@ -39,7 +41,10 @@ func FuzzFile(f *testing.F) {
 		if mediaType == "" || width <= 0 || height <= 0 || width > most/height {
 			return
 		}
-		made, err := thumbnail(parley.File{Name: "x", MediaType: mediaType}, bytes.NewReader(raw))
+		made, err := thumbnail(
+			parley.File{Name: "x", MediaType: mediaType, Width: width, Height: height},
+			bytes.NewReader(raw),
+		)
 		if err == nil && len(made) == 0 {
 			t.Errorf("%q gives an empty thumbnail", raw)
 		}

@@ -156,11 +156,11 @@ func (e *Engine) UpdateMessage(
 	if err != nil {
 		return parley.Message{}, err
 	}
-	changed := store.NewMessage{Role: message.Role, Content: content, Settings: message.Settings}
-	if err := e.checkFilesOf(ctx, scope, message.SessionID, &changed); err != nil {
+	fresh := store.NewMessage{Role: message.Role, Content: content, Settings: message.Settings}
+	if err := e.checkFilesOf(ctx, scope, message.SessionID, &fresh); err != nil {
 		return parley.Message{}, err
 	}
-	edited, err := e.store.EditQueued(ctx, scope, principal.ID, id, changed.Content)
+	edited, err := e.store.EditQueued(ctx, scope, principal.ID, id, fresh.Content)
 	if err == nil {
 		call.about(in(edited.SessionID, id))
 	}

@@ -25,6 +25,8 @@ func (e *Engine) Call(ctx context.Context, principal parley.Principal, id parley
 		return CallDetail{}, err
 	}
 	defer leave()
+	ctx, done := e.reads(ctx, scope)
+	defer done()
 	call, err := e.store.Call(ctx, scope, id)
 	if err != nil {
 		return CallDetail{}, err
@@ -109,13 +111,20 @@ func (e *Engine) recorded(
 ) (messages []parley.Message, err error) {
 	for after := from - 1; after < to; {
 		page, err := e.store.Messages(ctx, scope, sessionID, store.MessageQuery{
-			AfterSequence: after, RecordOnly: true, Limit: int(min(to-after, parley.MaxPage)),
+			AfterSequence: after, RecordOnly: true, Limit: int(min(to-after, parley.MaxPage)), MaxBytes: readingPage,
 		})
 		if err != nil {
 			return nil, err
 		}
 		if len(page) == 0 {
 			break
+		}
+		size := 0
+		for i := range page {
+			size += page[i].Size()
+		}
+		if err := countRead(ctx, size); err != nil {
+			return nil, err
 		}
 		messages = append(messages, page...)
 		after = page[len(page)-1].Sequence

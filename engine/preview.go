@@ -107,6 +107,8 @@ func (e *Engine) look(
 		return Preview{}, err
 	}
 	defer leave()
+	ctx, done := e.reads(ctx, call.Scope)
+	defer done()
 	turn := runner.DryTurn{}
 	if turn.Session, err = e.store.Session(ctx, call.Scope, sessionID); err != nil {
 		return Preview{}, err
@@ -120,6 +122,9 @@ func (e *Engine) look(
 func (e *Engine) preview(ctx context.Context, scope store.Scope, of runner.DryTurn) (Preview, error) {
 	q, err := e.dry.Preview(ctx, of)
 	if err != nil {
+		return Preview{}, err
+	}
+	if err := countRead(ctx, len(q.Encoded)); err != nil {
 		return Preview{}, err
 	}
 	sent := prompt.Sent{Request: q.Request, Encoded: q.Encoded, Manifest: q.Call.Manifest, Shown: q.Shown}

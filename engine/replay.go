@@ -66,6 +66,8 @@ func (e *Engine) Replay(
 		return ReplayResult{}, err
 	}
 	defer leave()
+	ctx, done := e.reads(ctx, scope)
+	defer done()
 	if err := setting.CheckParameters(input.Parameters); err != nil {
 		return ReplayResult{}, err
 	}

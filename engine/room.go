@@ -8,20 +8,25 @@ import (
 	"example.org/parley"
 )
 
-// Rebuilding a request to look at it (previews, the context, explained calls and their differences) costs a core and
-// memory while it lasts; dry runs and replays cost the same and wait for a model; exports cost the same and wait for
-// their reader, which must not keep others from looking. Each kind has its own bound.
+// Requests that are made again to be looked at (previews, the context, explained
+// calls and their differences) cost a core and memory while they last; dry runs and
+// replays do so and wait for a model; exports do so and wait for whoever reads them,
+// which must not keep others from looking; searches read what they show. Each has room for
+// so many at once, of which a workspace takes at most half of what the others leave.
 const (
-	looksAtOnce = 24 // in all
-	looksOfOne  = 8  // per principal
+	maxLooks          = 24 // in all
+	looksPerPrincipal = 8  // per principal
 
-	rehearsalsAtOnce = 32
-	rehearsalsOfOne  = 8
+	maxRehearsals          = 32
+	rehearsalsPerPrincipal = 8
 
-	exportsAtOnce = 24
-	exportsOfOne  = 4
+	maxExports          = 24
+	exportsPerPrincipal = 4
 
-	roomAfter = time.Second // when to try again
+	maxSearches          = 16
+	searchesPerPrincipal = 4
+
+	roomAfter = time.Second // when to ask again
 )
 
 func busy(format string, args ...any) error {
@@ -35,32 +40,45 @@ type room struct {
 
 	mu  sync.Mutex // guards the rest
 	all int
-	of  map[parley.ID]int
+	of  map[parley.ID]int // by principal
+	in  map[parley.ID]int // by workspace
+}
+
+func newRoom(what string, most, own int) *room {
+	return &room{what: what, most: most, own: own, of: map[parley.ID]int{}, in: map[parley.ID]int{}}
 }
 
 // enter takes a place for a principal, and leave gives it back. It returns CodeRateLimited if there is none.
 func (r *room) enter(principal parley.Principal) (leave func(), err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	switch {
+	here := r.in[principal.WorkspaceID]
+	switch others := r.all - here; {
 	case r.of[principal.ID] >= r.own:
 		return nil, busy("%d %s of yours run at once already; wait until one has ended", r.own, r.what)
 	case r.all >= r.most:
 		return nil, busy("%d %s run at once already; wait a moment and send it again", r.most, r.what)
-	}
-	if r.of == nil {
-		r.of = map[parley.ID]int{}
+	case here >= (r.most-others+1)/2:
+		return nil, busy(
+			"%d %s of this workspace run at once already, as many as others leave it; wait until one has ended",
+			here,
+			r.what,
+		)
 	}
 	r.all++
 	r.of[principal.ID]++
-	return func() { r.leave(principal.ID) }, nil
+	r.in[principal.WorkspaceID]++
+	return func() { r.leave(principal) }, nil
 }
 
-func (r *room) leave(principal parley.ID) {
+func (r *room) leave(principal parley.Principal) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.all--
-	if r.of[principal]--; r.of[principal] == 0 {
-		delete(r.of, principal)
+	if r.of[principal.ID]--; r.of[principal.ID] == 0 {
+		delete(r.of, principal.ID)
+	}
+	if r.in[principal.WorkspaceID]--; r.in[principal.WorkspaceID] == 0 {
+		delete(r.in, principal.WorkspaceID)
 	}
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 
 	"example.org/parley"
 	"example.org/parley/internal/words"
@@ -78,7 +79,7 @@ func (e *Engine) Search(ctx context.Context, principal parley.Principal, list Se
 	if err != nil {
 		return SearchResults{}, err
 	}
-	page, err := e.store.Search(ctx, scope, query)
+	page, err := e.search(ctx, principal, scope, query)
 	if err != nil {
 		return SearchResults{}, err
 	}
@@ -94,6 +95,34 @@ func (e *Engine) Search(ctx context.Context, principal parley.Principal, list Se
 		results.Next = cursor{List: "search", At: asOf, ID: last.ID, Score: last.Score}.text()
 	}
 	return results, nil
+}
+
+// errSlowSearch ends a search that takes too long.
+var errSlowSearch = parley.InvalidField(
+	"q",
+	"finds so much that looking through it takes longer than %s; add a word, a session_id or a created_from",
+	store.SearchTime,
+)
+
+// search asks the store, if there is room for one more search, for as long as one may take.
+func (e *Engine) search(
+	ctx context.Context,
+	principal parley.Principal,
+	scope store.Scope,
+	query store.SearchQuery,
+) (store.SearchPage, error) {
+	leave, err := e.searches.enter(principal)
+	if err != nil {
+		return store.SearchPage{}, err
+	}
+	defer leave()
+	ctx, stop := context.WithTimeoutCause(ctx, store.SearchTime, errSlowSearch)
+	defer stop()
+	page, err := e.store.Search(ctx, scope, query)
+	if err != nil && errors.Is(context.Cause(ctx), errSlowSearch) {
+		err = errSlowSearch
+	}
+	return page, err
 }
 
 func (e *Engine) searchQuery(ctx context.Context, scope store.Scope, list *SearchList) (store.SearchQuery, error) {
@@ -173,7 +202,7 @@ func shownHit(hit *store.SearchHit, terms []store.SearchTerm, best float64) Sear
 			ToolName:  m.ToolName,
 			CreatedAt: m.CreatedAt,
 		}
-		text = words.TextOf(m.Role, m.ToolName, m.Content)
+		text = m.Text
 	}
 	shown.Snippet.Text, shown.Snippet.Marks = words.Snippet(text, terms)
 	if shown.Snippet.Marks == nil {

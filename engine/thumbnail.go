@@ -108,7 +108,7 @@ func (e *Engine) makeThumbnail(ctx context.Context, file parley.File, id imageID
 
 // thumbnail decodes an image whose size was checked, and scales it down.
 func thumbnail(file parley.File, from io.ReadSeeker) ([]byte, error) {
-	whole, err := upload.Decode(file.MediaType, from)
+	whole, err := upload.Decode(file.MediaType, file.Width, file.Height, from)
 	if err != nil {
 		var stored *parley.Error
 		if errors.As(err, &stored) {

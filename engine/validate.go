@@ -18,8 +18,8 @@ import (
 const (
 	// maxToolNameBytes is the longest tool name that every provider accepts.
 	maxToolNameBytes = 64
-	// mostNamedBytes bounds the list of names in a refusal.
-	mostNamedBytes = 2048
+	// maxNamesBytes bounds the list of names in a refusal.
+	maxNamesBytes = 2048
 )
 
 func checkIdempotency(idempotency store.Idempotency) error {
@@ -189,7 +189,7 @@ func (e *Engine) checkServerTool(name string) error {
 		"tools",
 		"the server has no tool %q; it has: %s; or define it inline",
 		parley.Clip(name, 64),
-		parley.Clip(strings.Join(names, ", "), mostNamedBytes),
+		parley.Clip(strings.Join(names, ", "), maxNamesBytes),
 	)
 }
 

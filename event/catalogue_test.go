@@ -92,9 +92,9 @@ func TestEventsOfTheRequirements(t *testing.T) {
 	}
 }
 
-// TestEncodersSayWhatTheStructsSay compares the generated encoders with encoding/json, once with every optional value
+// TestEncodersMatchTheStructs compares the generated encoders with encoding/json, once with every optional value
 // present and once with all absent, and decodes the output again.
-func TestEncodersSayWhatTheStructsSay(t *testing.T) {
+func TestEncodersMatchTheStructs(t *testing.T) {
 	t.Parallel()
 	objects := event.Parts()
 	for _, d := range event.Catalogue() {

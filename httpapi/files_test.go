@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	stdbinary "encoding/binary"
 	"fmt"
 	"image"
 	"image/color"
@@ -314,6 +315,56 @@ func TestThumbnails(t *testing.T) {
 		got := s.do("GET", "/v1/files/"+file.ID.String()+"/thumbnail", "")
 		if got.status != http.StatusUnprocessableEntity || !strings.Contains(string(got.body), c.says) {
 			t.Errorf("%s: status %d %s", c.name, got.status, got.body)
+		}
+	}
+}
+
+// webP is a WebP file that says it has one size, and holds a picture of another: of one
+// colour, so that it takes some bytes whatever its size.
+func webP(says, holds image.Point) []byte {
+	frame := []byte{'/', 0, 0, 0, 0, 0x88, 0x88, 0x08, 0, 0} // five codes of one symbol each
+	stdbinary.LittleEndian.PutUint32(frame[1:], uint32(holds.X-1)|uint32(holds.Y-1)<<14)
+	canvas := []byte{
+		0,
+		0,
+		0,
+		0,
+		byte(says.X - 1),
+		byte((says.X - 1) >> 8),
+		0,
+		byte(says.Y - 1),
+		byte((says.Y - 1) >> 8),
+		0,
+	}
+	file := []byte("RIFF\x00\x00\x00\x00WEBP")
+	for _, chunk := range []struct {
+		name string
+		data []byte
+	}{{"VP8X", canvas}, {"VP8L", frame}} {
+		file = stdbinary.LittleEndian.AppendUint32(append(file, chunk.name...), uint32(len(chunk.data)))
+		file = append(file, chunk.data...)
+	}
+	stdbinary.LittleEndian.PutUint32(file[4:], uint32(len(file)-8))
+	return file
+}
+
+// TestAWebPThatSaysLessThanItHolds: 48 bytes that say one pixel make room for no more.
+func TestAWebPThatSaysLessThanItHolds(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	honest, long := webP(image.Pt(300, 200), image.Pt(300, 200)), webP(image.Pt(300, 200), image.Pt(300, 200))
+	stdbinary.LittleEndian.PutUint32(long[34:], 1<<30) // bytes of the picture
+	for name, c := range map[string]struct {
+		data   []byte
+		status int
+	}{
+		"honest.webp": {honest, http.StatusOK},
+		"bomb.webp":   {webP(image.Pt(1, 1), image.Pt(4000, 4000)), http.StatusUnprocessableEntity},
+		"long.webp":   {long, http.StatusUnprocessableEntity},
+	} {
+		file := s.upload(name, string(c.data))
+		if got := s.do("GET", "/v1/files/"+file.ID.String()+"/thumbnail", ""); got.status != c.status {
+			t.Errorf("%s: status %d, want %d", name, got.status, c.status)
 		}
 	}
 }

@@ -5,13 +5,14 @@ import (
 	"time"
 
 	"example.org/parley"
+	"example.org/parley/internal/inflight"
 )
 
 // The memory that requests under way may hold: bodies that arrive, files that are
 // uploaded or fetched, answers that wait to be taken. What is small is bounded by the
 // number of connections alone.
 const (
-	heldAtOnce = 256 << 20 // of everybody
+	heldAtOnce = 256 << 20 // of everybody; half of it of a workspace
 	heldOfOne  = 64 << 20  // of a principal
 	heldFree   = 64 << 10  // of a request: it counts nothing
 
@@ -28,7 +29,10 @@ func (x *exchange) hold(n int64) error {
 	if n <= heldFree {
 		return nil
 	}
-	if !x.memory.Take(x.principal.ID, n) {
+	if x.held == 0 {
+		x.holder = inflight.Owner{WorkspaceID: x.principal.WorkspaceID, PrincipalID: x.principal.ID}
+	}
+	if !x.memory.Take(x.holder, n) {
 		return &parley.Error{Code: parley.CodeRateLimited, RetryAfter: heldRetry,
 			Message: "Too many large requests are under way. Wait until one has ended."}
 	}
@@ -60,7 +64,7 @@ func (x *exchange) holdUpload() error {
 // letGo gives back what the request has held.
 func (x *exchange) letGo() {
 	if x.held > 0 {
-		x.memory.Give(x.principal.ID, x.held)
+		x.memory.Give(x.holder, x.held)
 		x.held = 0
 	}
 }

@@ -68,6 +68,7 @@ type exchange struct {
 
 	memory *inflight.Bytes // that all requests share
 	held   int64           // that this one has of it
+	holder inflight.Owner  // for whom: a sign-in changes who asks
 
 	turn parley.ID // that the request began, if it did
 

@@ -154,3 +154,35 @@ func TestWordsBeforeATurnAskToo(t *testing.T) {
 	}
 	s.answers(asked, `{"decision":"deny"}`, s.ada)
 }
+
+// TestAnEditedMessageNamesItsFiles: what the record says of a file is what its bytes are,
+// in a message that was edited too.
+func TestAnEditedMessageNamesItsFiles(t *testing.T) {
+	t.Parallel()
+	s := newTwo(t)
+	agent := s.agent(`{"name":"Careful","model":"sim/script","tools":["mcp__act"]}`, s.ada)
+	session := s.session(`{"agent_id":"`+agent.ID.String()+`"}`, "Authorization", s.ben).ID.String()
+	s.asks("a destructive tool", session, s.ben, parley.AskedByRule)
+	queued := want[parley.Message](
+		s.testServer, 201, "POST", "/v1/sessions/"+session+"/messages", `{"content":{"text":"[]"}}`,
+		"Authorization", s.ben,
+	)
+	file := want[parley.File](
+		s.testServer, 201, "POST", "/v1/files?name=notes.txt", "noted", "Content-Type", "application/octet-stream",
+		"Authorization", s.ben,
+	)
+	parts := func(more string) string {
+		return `{"content":{"parts":[{"type":"text","text":"[]"},{"type":"file","file_id":"` + file.ID.String() + `"` + more + `}]}}`
+	}
+	edited := want[parley.Message](
+		s.testServer, 200, "PATCH", "/v1/messages/"+queued.ID.String(), parts(""), "Authorization", s.ben,
+	)
+	got := parley.PartsOf(edited.Content)
+	if len(got) != 2 || got[1].SHA256 != file.SHA256 || got[1].MediaType != file.MediaType || got[1].Name != file.Name {
+		t.Errorf("the edited message has %s", edited.Content)
+	}
+	other := parts(`,"sha256":"` + parley.HashOf([]byte("other")).String() + `"`)
+	if got := s.do("PATCH", "/v1/messages/"+queued.ID.String(), other, "Authorization", s.ben); got.status != 422 {
+		t.Errorf("another sha256: status %d %s", got.status, got.body)
+	}
+}

@@ -13,17 +13,17 @@ import (
 const (
 	DefaultRepair = 600 * time.Millisecond // the interval of the store flush
 
-	interestLife = 10 * time.Second       // life of others' interest, unless repeated
-	mostWanted   = 1 << 17                // sessions watched elsewhere; for further ones the others read the store
-	mostWanting  = 64                     // processes per session
-	tellPause    = 2 * time.Millisecond   // between two rounds of sending
-	fastestPace  = 5 * time.Millisecond   // of one stream's text to other processes
-	slowestPace  = 250 * time.Millisecond // the same
-	toldAtOnce   = 16 << 10               // bytes of one text in one round; the others read the rest from the store
-	askedAtOnce  = 128                    // sessions per query to the store
-	fetchers     = 4                      // reads of events at once
-	heldBytes    = 64 << 10               // of one message's text that cannot be placed yet
-	rememberOver = 32                     // settled messages remembered per room
+	interestLife      = 10 * time.Second       // life of others' interest, unless repeated
+	maxWanted         = 1 << 17                // sessions watched elsewhere; for further ones the others read the store
+	maxWanting        = 64                     // processes per session
+	tellPause         = 2 * time.Millisecond   // between two rounds of sending
+	fastestPace       = 5 * time.Millisecond   // of one stream's text to other processes
+	slowestPace       = 250 * time.Millisecond // the same
+	maxToldBytes      = 16 << 10               // bytes of a text per round; the others read the rest from the store
+	maxAskedSessions  = 128                    // sessions per query to the store
+	fetchers          = 4                      // reads of events at once
+	maxHeldBytes      = 64 << 10               // of one message's text that cannot be placed yet
+	maxRememberedOver = 32                     // settled messages remembered per room
 )
 
 // exchange is the hub's part in the messages between processes that share a database: interest in sessions, and the
@@ -284,7 +284,7 @@ func (x *exchange) noteInterest(from parley.ID, interest store.Interest, now tim
 		}
 	case at >= 0:
 		wants[at] = fresh
-	case len(wants) < mostWanting && (len(wants) > 0 || len(x.wants) < mostWanted):
+	case len(wants) < maxWanting && (len(wants) > 0 || len(x.wants) < maxWanted):
 		x.wants[interest.SessionID] = append(wants, fresh)
 	}
 	flush := x.flush

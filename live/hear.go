@@ -277,10 +277,10 @@ func (x *exchange) noteSilence(now time.Time) {
 
 // lookUp asks the store about some of the waiting sessions, and reports whether more wait.
 func (x *exchange) lookUp(ctx context.Context) (more bool) {
-	sessions := make([]parley.ID, 0, askedAtOnce)
+	sessions := make([]parley.ID, 0, maxAskedSessions)
 	x.mu.Lock()
 	for id := range x.asking {
-		if len(sessions) == askedAtOnce {
+		if len(sessions) == maxAskedSessions {
 			more = true
 			break
 		}

@@ -141,8 +141,8 @@ func TestHeldPiecesAreBounded(t *testing.T) {
 	for i := range 1000 {
 		e.hear(1, 1+1000*i, piece)
 	}
-	if got := e.hub.rooms[e.source.id].streams[0].in.bytes; got > heldBytes {
-		t.Errorf("%d bytes are held, at most %d are allowed", got, heldBytes)
+	if got := e.hub.rooms[e.source.id].streams[0].in.bytes; got > maxHeldBytes {
+		t.Errorf("%d bytes are held, at most %d are allowed", got, maxHeldBytes)
 	}
 }
 
@@ -224,7 +224,7 @@ func TestTextIsToldAtThePaceWanted(t *testing.T) {
 	talk(59)
 	talk(60)
 	stream.Kept(parley.KindText, 28)
-	stream.Append(parley.KindText, strings.Repeat("x", toldAtOnce+1)) // left to the store
+	stream.Append(parley.KindText, strings.Repeat("x", maxToldBytes+1)) // left to the store
 	talk(120)
 	stream.Append(parley.KindText, "d")
 	for _, id := range x.expire(now.AddDate(1000, 0, 0)) {

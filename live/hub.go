@@ -178,7 +178,7 @@ func (h *Hub) pass(pieces []store.StreamPiece) {
 	}
 	told := slices.Clone(pieces)
 	for i := range told {
-		if piece := &told[i]; len(piece.Text) > toldAtOnce { // the others read it from the store
+		if piece := &told[i]; len(piece.Text) > maxToldBytes { // the others read it from the store
 			piece.Offset, piece.Text = piece.Offset+len(piece.Text), ""
 		}
 	}

@@ -107,7 +107,7 @@ func TestPollRepairsLostHints(t *testing.T) {
 }
 
 // A watcher who may no longer see a session is cut off within a poll, even without a hint; its owner continues.
-func TestPollCutsOffWhoMayNotSee(t *testing.T) {
+func TestPollCutsOffHiddenSessions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := newRecord()
 		hub := newHub(t, source, 2*time.Second)
@@ -360,7 +360,7 @@ func TestDeletedAndHiddenSessions(t *testing.T) {
 	}
 }
 
-func TestFeedShowsWhatTheViewerMaySee(t *testing.T) {
+func TestFeedRespectsVisibility(t *testing.T) {
 	source := newRecord()
 	hub := newHub(t, source, never)
 	workspace, me, other := parley.NewID(), parley.NewID(), parley.NewID()

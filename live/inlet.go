@@ -69,7 +69,7 @@ func (in *inlet) hold(kind, offset int, text string) {
 	if text == "" {
 		return
 	}
-	if in.bytes+len(text) > heldBytes {
+	if in.bytes+len(text) > maxHeldBytes {
 		in.held, in.bytes = [kindCount][]heldPiece{}, 0
 		return
 	}
@@ -153,7 +153,7 @@ func (r *room) overSince(piece *store.StreamPiece) (over, sure bool) {
 // remember notes messages of which nothing more may be shown.
 func (r *room) remember(messages ...parley.ID) {
 	for _, id := range messages {
-		if len(r.over) == rememberOver {
+		if len(r.over) == maxRememberedOver {
 			r.over = slices.Delete(r.over, 0, 1)
 		}
 		r.over = append(r.over, id)

@@ -63,7 +63,7 @@ func (s *Stream) tell(hints *store.RelayHints, now time.Time) (wait time.Duratio
 			After:       s.openedAt,
 			Kind:        kindName(kind),
 		}
-		if n := len(text) - out.told[kind]; n > 0 && n <= toldAtOnce { // the store serves longer text
+		if n := len(text) - out.told[kind]; n > 0 && n <= maxToldBytes { // the store serves longer text
 			piece.Offset, piece.Text = out.told[kind], text[out.told[kind]:]
 			hints.Pieces = append(hints.Pieces, piece)
 		}

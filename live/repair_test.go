@@ -169,7 +169,7 @@ func (h *twoHubs) settle() {
 }
 
 // Text of another process is shown within milliseconds, and later text within the interval that the watcher needs.
-func TestTextOfAnotherProcessIsShownAtOnce(t *testing.T) {
+func TestTextOfAnotherProcessIsShownImmediately(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newTwoHubs(t)
 		time.Sleep(time.Second)

@@ -30,7 +30,7 @@ type room struct {
 	mine    parley.ID     // the turn that runs here: no other process has text of it
 	pace    time.Duration // the announced interval of its watchers; 0: not announced
 	wanted  time.Duration // the interval of watchers in other processes
-	over    []parley.ID   // settled messages that streamed elsewhere; at most rememberOver
+	over    []parley.ID   // settled messages that streamed elsewhere; at most maxRememberedOver
 }
 
 // empty reports whether nobody needs the room; the caller holds r.mu.

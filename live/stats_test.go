@@ -11,7 +11,7 @@ import (
 	"example.org/parley/store"
 )
 
-func TestStatsCountWhatWatchersAreGiven(t *testing.T) {
+func TestStatsCountFrames(t *testing.T) {
 	source := newRecord()
 	hub := newHub(t, source, never)
 	workspace, turn, id := parley.NewID(), parley.NewID(), parley.NewID()

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"strings"
 
 	"example.org/parley"
 	"example.org/parley/internal/transition"
@@ -24,6 +25,10 @@ func (s *Store) ContextTail(
 				return errPageFull
 			}
 			m, err := scanMessage(r)
+			if err == nil && r.bool() { // longer than a page
+				more = true
+				return errPageFull
+			}
 			messages = append(messages, m)
 			size += m.Size()
 			more = len(messages) == rows || size >= most
@@ -56,12 +61,23 @@ func contextTail(
 		arms = append(arms, " FROM parley.messages m WHERE "+l.where.String()+order+clause)
 	}
 	columns, marks := l.ownMarks(messageColumns, sessionID, shared)
+	columns = l.within(columns, most)
 	return l.sized(columns, merged(arms, order+clause), order, marks, 1, most), rows, l.args
 }
 
-// edge selects the sequence of the latest context edge of a session, 0 without one. As the result of its own query it
-// bounds the search of the index; the planner would not use any other form there, because it might leak rows behind the
-// policies.
+// within has columns leave what is large of a row that is longer than so many bytes on the
+// disk; behind them it tells whether one is.
+func (l *filter) within(columns string, most int) string {
+	longer := "octet_length(m.content)::bigint + coalesce(octet_length(m.provider_data), 0) > " + l.arg(most)
+	for _, large := range []string{"m.content", "m.provider_data"} {
+		columns = strings.Replace(columns, large+",", "CASE WHEN NOT "+longer+" THEN "+large+" END,", 1)
+	}
+	return columns + ", " + longer
+}
+
+// edge is where the latest context edge of a session stands, 0 without one. As the
+// result of a query of its own it bounds the index's search: of anything else the
+// planner fears that it could tell of rows behind the policies.
 func (l *filter) edge(log string, sessionID parley.ID, shared []transition.Part) string {
 	own := "(SELECT coalesce(max(e.sequence), 0) FROM parley.messages e WHERE e.workspace_id = " + here +
 		" AND e.log_id = " + log + " AND e.context_edge)"
@@ -171,7 +187,8 @@ func firstTask(sessionID parley.ID, shared []transition.Part) (string, []arg) {
 	return "SELECT " + columns + found + marks, l.args
 }
 
-// pinnedMessages finds the newest pinned messages, and the counterparts of calls and results among them.
+// pinnedMessages finds the newest pinned messages, and the other halves of calls
+// and results among them, as far as they may be carried.
 func pinnedMessages(sessionID parley.ID, shared []transition.Part) (string, []arg) {
 	var l filter
 	log := l.visibleLog(store.Scope{}, sessionID)
@@ -179,24 +196,29 @@ func pinnedMessages(sessionID parley.ID, shared []transition.Part) (string, []ar
 	cleared := "(SELECT h.cleared_event FROM parley.heads h WHERE h.workspace_id = " + here + " AND h.session_id = " +
 		session + ")"
 	shown, limit := l.shown(sessionID, shared), " ORDER BY m.sequence DESC LIMIT "+l.arg(parley.MaxPinnedShown)
+	most := l.arg(parley.MaxPinnedBytes)
+	short := " AND " + messageSize + " <= " + most
 	pins := "SELECT m.* FROM parley.messages m WHERE m.workspace_id = " + here + " AND m.log_id = " + log +
-		" AND m.pinned AND m.sequence IS NOT NULL AND m.pinned_event >= " + cleared + shown + limit
+		" AND m.pinned AND m.sequence IS NOT NULL AND m.pinned_event >= " + cleared + short + shown + limit
 	if len(shared) > 0 {
 		own := "SELECT m.* FROM parley.session_marks p JOIN parley.messages m ON m.workspace_id = p.workspace_id " +
 			"AND m.id = p.message_id WHERE p.workspace_id = " + here +
-			" AND p.session_id = " + session + " AND p.pinned AND p.pinned_event >= " + cleared + shown +
+			" AND p.session_id = " + session + " AND p.pinned AND p.pinned_event >= " + cleared + short + shown +
 			" ORDER BY p.sequence DESC LIMIT " + l.arg(
 			parley.MaxPinnedShown,
 		)
 		pins = "SELECT * FROM ((" + pins + ") UNION ALL (" + own + ")) m" + limit
 	}
 	columns, marks := l.ownMarks(messageColumns, sessionID, shared)
-	return "WITH pins AS (" + pins + ") SELECT " + columns + " FROM pins m" + marks + " UNION ALL SELECT " + columns +
-		" FROM pins p JOIN parley.messages m ON m.workspace_id = " + here +
+	// A pin and its other half are peers of the window: they are carried together.
+	return "WITH pins AS (" + pins + "), halves AS (SELECT m.*, m.sequence AS pin FROM pins m UNION ALL " +
+		"SELECT m.*, p.sequence FROM pins p JOIN parley.messages m ON m.workspace_id = " + here +
 		" AND m.log_id = p.log_id AND m.tool_call_id = p.tool_call_id AND m.tool_call_id <> '' " +
 		"AND m.call_ordinal = p.call_ordinal" +
 		" AND m.role = CASE p.role WHEN 'tool_call' THEN 'tool_result' WHEN 'tool_result' THEN 'tool_call' END" +
-		marks + " WHERE m.sequence IS NOT NULL" + shown, l.args
+		" WHERE m.sequence IS NOT NULL" + shown + ") SELECT " + columns +
+		" FROM (SELECT m.*, sum(" + messageSize + ") OVER (ORDER BY m.pin DESC) AS total FROM halves m) m" + marks +
+		" WHERE m.total <= " + most, l.args
 }
 
 // ClearContext implements store.Messages.

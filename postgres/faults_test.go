@@ -12,8 +12,8 @@ import (
 	"example.org/parley/store"
 )
 
-// TestForeignRevisionDoesNotCount: a change with a lost result does not count as committed just because another process made the
-// next revision.
+// TestForeignRevisionDoesNotCount: a change with a lost result does not count as committed just because another process
+// made the next revision.
 func TestForeignRevisionDoesNotCount(t *testing.T) {
 	t.Parallel()
 	db, url := opened(t)
@@ -86,7 +86,8 @@ func TestClaimSkipsLockedSessions(t *testing.T) {
 	run(t, stopped, "ROLLBACK")
 }
 
-// TestCreationConfirmsWhatItFound: rows that a creation found, and no revision covers, are confirmed when it is written.
+// TestCreationConfirmsWhatItFound: rows that a creation found, and no revision covers, are confirmed when it is
+// written.
 func TestCreationConfirmsWhatItFound(t *testing.T) {
 	t.Parallel()
 	db, url := opened(t)

@@ -492,8 +492,8 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON parley.latest TO parley_tenant;`)
 	}
 }
 
-// TestMigrationPlacesToolSessions: tool sessions from before trees get their place in the tree. No other row is written,
-// because nobody can read or change a session until the migration has finished.
+// TestMigrationPlacesToolSessions: tool sessions from before trees get their place in the tree. No other row is
+// written, because nobody can read or change a session until the migration has finished.
 func TestMigrationPlacesToolSessions(t *testing.T) {
 	t.Parallel()
 	url := databases.Empty(t)

@@ -28,6 +28,17 @@ func (a *attempt) Queued(h *transition.Head, ids []parley.ID) ([]parley.Message,
 		h.WorkspaceID, h.ID, ids)
 }
 
+// QueuedBytes implements transition.Rows.
+func (a *attempt) QueuedBytes(h *transition.Head) (int64, error) {
+	size, err := first(a, func(r *row) (int64, error) { return r.int64(), nil },
+		"SELECT coalesce(sum("+messageSize+"), 0)::bigint FROM parley.messages m "+
+			"WHERE m.workspace_id = $1 AND m.session_id = $2 AND m.position IS NOT NULL", h.WorkspaceID, h.ID)
+	if err != nil || size == nil {
+		return 0, err
+	}
+	return *size, nil
+}
+
 // TurnMessages implements transition.Rows.
 func (a *attempt) TurnMessages(h *transition.Head, turnID parley.ID) ([]parley.Message, error) {
 	return rowsOf(a, scanMessage, "SELECT "+messageColumns+` FROM parley.messages m

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 	"strings"
+	"time"
 
 	"example.org/parley"
 	"example.org/parley/internal/transition"
@@ -19,9 +20,13 @@ const (
 	searchWalk   = 80_000 // messages scanned at most; then the index is used
 )
 
-// Search implements store.Searcher. It looks for matches as the role that sees all workspaces, restricted to the
-// scope's: under the row policies no condition on words may use an index, because an error that it raises could reveal
-// hidden rows. What is shown of the matches is read under the policies, like everything else.
+// searchEnds is when the server ends a statement whose client has gone.
+const searchEnds = store.SearchTime + time.Second
+
+// Search implements store.Searcher. Matches are looked for as the role that sees
+// all workspaces, in the one of the scope: under the row policies no condition on
+// words may use an index, because what it raises could tell of rows that the policy
+// hides. What is shown of the matches is read behind the wall, as everything is.
 func (s *Store) Search(
 	ctx context.Context,
 	scope store.Scope,
@@ -85,9 +90,11 @@ func searching(scope store.Scope) *batch {
 	b.snapshot = true
 	b.read(
 		"SELECT set_config('parley.workspace', $1, true), set_config('enable_seqscan', 'off', true), "+
-			"set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)",
+			"set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true), "+
+			"set_config('statement_timeout', $2, true)",
 		func(*row) error { return nil },
 		scope.WorkspaceID.String(),
+		strconv.FormatInt(searchEnds.Milliseconds(), 10),
 	)
 	return b
 }
@@ -180,8 +187,10 @@ func (s *Store) matches(
 		matches = make([]words.Candidate, 0, store.DefaultHits)
 		b := searching(scope)
 		b.read(text, func(r *row) error {
-			match := words.Candidate{MessageID: r.id(), CreatedAt: r.time(), Counts: r.bytes(), SessionID: r.id()}
-			if r.int64() == 0 { // title
+			match := words.Candidate{
+				MessageID: r.id(), CreatedAt: r.time(), Score: words.Score(r.bytes(), q.Terms), SessionID: r.id(),
+			}
+			if r.int64() == 0 { // a title
 				match.MessageID = parley.ID{}
 			}
 			matches = append(matches, match)
@@ -279,29 +288,40 @@ func (s *Store) readHits(ctx context.Context, scope store.Scope, best []words.Ca
 			messageIDs = append(messageIDs, match.MessageID)
 		}
 	}
-	var sessions map[parley.ID]parley.Session
-	var messages map[parley.ID]parley.Message
+	var sessions map[parley.ID]store.FoundSession
+	var messages map[parley.ID]*store.Found
 	var l filter
 	l.visible(scope)
 	l.must("s.id = ANY(?)", sessionIDs)
 	if err := s.read(ctx, func() *batch {
-		sessions, messages = map[parley.ID]parley.Session{}, map[parley.ID]parley.Message{}
+		sessions, messages = map[parley.ID]store.FoundSession{}, map[parley.ID]*store.Found{}
 		b := tenant(scope.WorkspaceID)
 		b.snapshot = true
-		b.read("SELECT "+sessionColumns+sessionTables+"WHERE "+l.where.String(), func(r *row) error {
-			session, err := scanSession(r)
+		b.read("SELECT s.id, s.agent_id, s.project_id, s.title, s.status, s.archived_at"+sessionTables+"WHERE "+
+			l.where.String(), func(r *row) error {
+			session := store.FoundSession{
+				ID: r.id(), AgentID: r.id(), ProjectID: r.id(), Title: r.text(),
+				Status: parley.SessionStatus(r.text()), ArchivedAt: r.time(),
+			}
 			sessions[session.ID] = session
-			return err
+			return nil
 		}, l.args...)
 		b.read(
-			"SELECT "+messageColumns+" FROM parley.messages m WHERE m.workspace_id = $1 AND m.id = ANY($2)",
+			"SELECT m.id, m.sequence, m.role, m.author_kind, m.author_id, m.author_name, m.tool_name, m.created_at, "+
+				"substr(m.content, 1, $3) FROM parley.messages m WHERE m.workspace_id = $1 AND m.id = ANY($2)",
 			func(r *row) error {
-				message, err := scanMessage(r)
-				messages[message.ID] = message
-				return err
+				m := store.Found{
+					ID: r.id(), Sequence: r.int64(), Role: parley.Role(r.text()),
+					Author:   parley.Author{Kind: parley.AuthorKind(r.text()), ID: r.id(), Name: r.text()},
+					ToolName: r.text(), CreatedAt: r.time(),
+				}
+				m.Text = words.BeginningOf(m.Role, m.ToolName, r.json())
+				messages[m.ID] = &m
+				return nil
 			},
 			scope.WorkspaceID,
 			messageIDs,
+			store.SearchTextBytes, // characters, of which each has a byte at least
 		)
 		return b
 	}); err != nil {
@@ -312,9 +332,7 @@ func (s *Store) readHits(ctx context.Context, scope store.Scope, best []words.Ca
 		hit := store.SearchHit{ID: best[i].ID(), Score: best[i].Score}
 		session, there := sessions[best[i].SessionID]
 		hit.Session = session
-		if message, found := messages[best[i].MessageID]; found {
-			hit.Message = &message
-		}
+		hit.Message = messages[best[i].MessageID]
 		if there && (hit.Message != nil || best[i].MessageID.IsZero()) {
 			hits = append(hits, hit)
 		}

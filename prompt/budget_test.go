@@ -127,7 +127,7 @@ func TestBudgetReadsOnlyTheTail(t *testing.T) {
 }
 
 // The manifest of a cut window says why.
-func TestManifestSaysWhatCutTheWindow(t *testing.T) {
+func TestManifestExplainsTheCut(t *testing.T) {
 	t.Parallel()
 	r := plain(100)
 	r.add(user(turnID(101), "now"))

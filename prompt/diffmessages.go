@@ -149,15 +149,15 @@ func summaryOf(shown []parley.Message) (at int64) {
 	return at
 }
 
-// mostNamed is how many messages a sentence names.
-const mostNamed = 5
+// maxNamed is how many messages a sentence names.
+const maxNamed = 5
 
 func some(sequences []int64, what string) string {
 	if len(sequences) == 0 {
 		return "no " + what
 	}
-	names := make([]string, 0, mostNamed)
-	for _, at := range sequences[:min(len(sequences), mostNamed)] {
+	names := make([]string, 0, maxNamed)
+	for _, at := range sequences[:min(len(sequences), maxNamed)] {
 		names = append(names, fmt.Sprint(at))
 	}
 	said := what + " " + strings.Join(names, ", ")

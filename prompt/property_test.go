@@ -64,7 +64,7 @@ func TestRebuildGivesTheSameRequest(t *testing.T) {
 }
 
 // The manifest names exactly the messages of the selection.
-func TestManifestNamesWhatIsShown(t *testing.T) {
+func TestManifestNamesShownMessages(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r, begins := drawRecord(t, rapid.IntRange(1, 8).Draw(t, "turns"), []parley.ModelID{modelA})
 		for i := range r.rows {

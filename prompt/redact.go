@@ -44,7 +44,7 @@ func newRedactor(patterns []parley.RedactPattern) (*redactor, error) {
 				parley.Clip(p.Name, parley.MaxRedactName),
 			)
 		}
-		_, size, err := parley.CompilePattern(p.Pattern, mostRedactSize-r.size)
+		_, size, err := parley.CompilePattern(p.Pattern, maxRedactSize-r.size)
 		if err != nil { // an earlier version accepted it
 			return nil, parley.InvalidField(
 				"middleware.redact",
@@ -215,8 +215,8 @@ func (h *hiding) placeholder(name, value string) string {
 }
 
 const (
-	// mostRedactSize is for the server's patterns plus those of an agent or session.
-	mostRedactSize = 2 * parley.MaxRedactSize
+	// maxRedactSize is for the server's patterns plus those of an agent or session.
+	maxRedactSize = 2 * parley.MaxRedactSize
 	// maxRedactWork bounds the search of one request: the patterns' instructions times the runes read. It takes about
 	// one to ten seconds.
 	maxRedactWork = 1 << 29

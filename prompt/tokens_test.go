@@ -129,7 +129,7 @@ func TestRatiosAreBounded(t *testing.T) {
 	}
 }
 
-func TestEstimateContentReadsWhatTheModelReads(t *testing.T) {
+func TestEstimateContentCountsTheModelsText(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		role    parley.Role

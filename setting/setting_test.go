@@ -52,7 +52,7 @@ func TestEveryFieldIsDescribed(t *testing.T) {
 }
 
 // A description is complete, and agrees with the type of its field.
-func TestDescriptionsAreWhole(t *testing.T) {
+func TestDescriptionsAreComplete(t *testing.T) {
 	t.Parallel()
 	fields := leaves(reflect.TypeFor[parley.Settings]())
 	for _, one := range setting.All(^setting.Scope(0)) {

@@ -3,10 +3,8 @@ package sqlite
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"example.org/parley"
-	"example.org/parley/internal/transition"
 	"example.org/parley/store"
 )
 
@@ -14,8 +12,17 @@ import (
 const edge = "ifnull((SELECT max(e.sequence) FROM messages e INDEXED BY messages_edge " +
 	"WHERE e.log_id = ?1 AND e.context_edge = 1), 0)"
 
-// contextTail reads a page of the record backwards, no further than the latest context edge.
-const contextTail = "SELECT " + listedColumns + ` FROM messages m INDEXED BY messages_sequence
+// What a row takes (parley.Message.Size), and what is large of it; the listed columns, and
+// whether that is more than ?4 bytes: then it stays on the disk.
+const (
+	messageSize = tailSize + " + octet_length(m.context_note) + octet_length(m.metadata)"
+	tailSize    = "octet_length(m.content) + ifnull(octet_length(m.provider_data), 0)"
+	tailColumns = listedBefore + "CASE WHEN " + tailSize + " <= ?4 THEN m.content END" +
+		listedBehind + "CASE WHEN " + tailSize + " <= ?4 THEN m.provider_data END, " + tailSize + " > ?4"
+)
+
+// contextTail reads a page of the record backwards, from the latest context edge on.
+const contextTail = "SELECT " + tailColumns + ` FROM messages m INDEXED BY messages_sequence
  WHERE m.log_id = ?1 AND m.sequence IS NOT NULL AND m.sequence < ?2
  AND m.sequence >= ` + edge + `
  AND m.internal = 0 AND m.status <> 'streaming' ORDER BY m.sequence DESC LIMIT ?3`
@@ -23,16 +30,20 @@ const contextTail = "SELECT " + listedColumns + ` FROM messages m INDEXED BY mes
 // tailPage is a page of the record, newest first.
 type tailPage struct {
 	rows        []parley.Message
-	size        int // of the rows, in bytes
-	limit, most int // rows and bytes that fill it
+	size        int  // of the rows, in bytes
+	limit, most int  // rows and bytes with which it is full
+	longer      bool // what comes next is a row that is longer than that
 }
 
-func (p *tailPage) full() bool { return len(p.rows) >= p.limit || p.size >= p.most }
+func (p *tailPage) full() bool { return p.longer || len(p.rows) >= p.limit || p.size >= p.most }
 
 // read appends the rows of a query over one log until the page is full.
 func (p *tailPage) read(c *conn, query string, of location, args ...arg) error {
 	err := c.each(query, func(r *row) error {
 		one := scanListed(r, of)
+		if p.longer = r.bool(); p.longer {
+			return errPageFull
+		}
 		p.rows = append(p.rows, one)
 		if p.size += one.Size(); p.full() {
 			return errPageFull
@@ -62,7 +73,7 @@ func (s *Store) ContextTail(
 		}
 		tail := tailPage{limit: limited(limit), most: most}
 		tail.rows = make([]parley.Message, 0, min(tail.limit, parley.MaxPage))
-		err = tail.read(c, contextTail, at, at.logID, before, tail.limit)
+		err = tail.read(c, contextTail, at, at.logID, before, tail.limit, tail.most)
 		if err == nil && len(at.shared) > 0 {
 			err = tailOfShared(c, at, before, &tail)
 		}
@@ -82,15 +93,48 @@ const (
  WHERE m.log_id = ?1 AND m.role = 'user' AND m.sequence >= ` + edge + ` AND m.sequence <= ?2` + shown +
 		` ORDER BY m.sequence LIMIT 1`
 	pinnedMessages = "SELECT " + listedColumns + ` FROM messages m INDEXED BY messages_pinned
- WHERE m.log_id = ?1 AND m.pinned = 1 AND m.sequence IS NOT NULL
+ WHERE m.log_id = ?1 AND m.pinned = 1 AND m.sequence IS NOT NULL AND ` + messageSize + ` <= ?4
  AND m.pinned_event >= (SELECT h.cleared_event FROM heads h WHERE h.session_id = ?2)` + shown +
 		` ORDER BY m.sequence DESC LIMIT ?3`
-	pairOf = "SELECT " + listedColumns + ` FROM messages m INDEXED BY messages_call
- WHERE m.log_id = ?1 AND m.tool_call_id = ?2 AND m.tool_call_id <> '' AND m.call_ordinal = ?3 AND m.role = ?4
+	pairOf = "SELECT " + tailColumns + ` FROM messages m INDEXED BY messages_call
+ WHERE m.log_id = ?1 AND m.tool_call_id = ?2 AND m.tool_call_id <> '' AND m.call_ordinal = ?3 AND m.role = ?5
   AND m.sequence IS NOT NULL` + shown + ` LIMIT 1`
 )
 
-// ContextHead implements store.Messages.
+// pinnedPage takes pinned messages, newest first, that together are no longer than may be
+// carried.
+type pinnedPage struct {
+	rows []parley.Message
+	left int // bytes
+}
+
+func (p *pinnedPage) take(m parley.Message) error {
+	if p.left -= m.Size(); p.left < 0 {
+		return errPageFull
+	}
+	p.rows = append(p.rows, m)
+	return nil
+}
+
+// readOwn takes those that the session wrote itself.
+func (p *pinnedPage) readOwn(c *conn, at location) error {
+	return p.read(c, pinnedMessages, func(r *row) parley.Message { return scanListed(r, at) },
+		at.logID, at.sessionID, parley.MaxPinnedShown, parley.MaxPinnedBytes)
+}
+
+// read takes the rows of a query of pinned messages.
+func (p *pinnedPage) read(c *conn, query string, scan func(r *row) parley.Message, args ...arg) error {
+	if p.left < 0 {
+		return nil
+	}
+	err := c.each(query, func(r *row) error { return p.take(scan(r)) }, args...)
+	if errors.Is(err, errPageFull) {
+		return nil
+	}
+	return err
+}
+
+// ContextHead reads what may stand before a window.
 func (s *Store) ContextHead(
 	ctx context.Context,
 	workspaceID, sessionID parley.ID,
@@ -123,19 +167,12 @@ func (s *Store) ContextHead(
 				head.First = &messages[0]
 			}
 		}
-		messages = nil
-		if err := c.each(pinnedMessages, note, at.logID, at.sessionID, parley.MaxPinnedShown); err != nil {
+		pins := pinnedPage{left: parley.MaxPinnedBytes}
+		if err := pins.readOwn(c, at); err != nil {
 			return err
 		}
-		for _, m := range slices.Clone(messages) {
-			if role := transition.PairRole(m.Role); role != "" && m.ToolCallID != "" {
-				if err := c.each(pairOf, note, at.logID, m.ToolCallID, m.CallOrdinal, string(role)); err != nil {
-					return err
-				}
-			}
-		}
-		head.Pinned = transition.Ordered(messages)
-		return nil
+		head.Pinned, err = withPairs(c, at, pins.rows)
+		return err
 	})
 	return head, err
 }

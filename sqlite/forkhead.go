@@ -22,7 +22,7 @@ const (
 		sharedShown + ` ORDER BY m.sequence LIMIT 1`
 	sharedPins = placedColumns + ` FROM session_marks k CROSS JOIN messages m ON m.id = k.message_id
  WHERE k.session_id = ?1 AND k.pinned = 1 AND k.set_aside = 0 AND k.pinned_event >= (SELECT h.cleared_event FROM heads h
-  WHERE h.session_id = ?1)
+  WHERE h.session_id = ?1) AND ` + messageSize + ` <= ?3
  AND m.internal = 0 AND m.status IN ('completed', 'cancelled') ORDER BY k.sequence DESC LIMIT ?2`
 )
 
@@ -34,8 +34,11 @@ func headOfFork(c *conn, at location) (head parley.ContextHead, err error) {
 	}
 	parts := append(slices.Clone(at.shared), transition.Own(at.sessionID, at.logID))
 	var found []parley.Message
+	placed := func(r *row) parley.Message {
+		return scanListed(r, location{workspaceID: r.id(), sessionID: r.id(), logID: r.id()})
+	}
 	note := func(r *row) error {
-		found = append(found, scanListed(r, location{workspaceID: r.id(), sessionID: r.id(), logID: r.id()}))
+		found = append(found, placed(r))
 		return nil
 	}
 	for _, p := range slices.Backward(parts) {
@@ -67,17 +70,21 @@ func headOfFork(c *conn, at location) (head parley.ContextHead, err error) {
 			}
 		}
 	}
-	own := func(r *row) error {
-		found = append(found, scanListed(r, at))
-		return nil
-	}
-	if err := c.each(pinnedMessages, own, at.logID, at.sessionID, parley.MaxPinnedShown); err != nil {
+	pins := pinnedPage{left: parley.MaxPinnedBytes}
+	if err := pins.readOwn(c, at); err != nil {
 		return head, err
 	}
-	if err := c.each(sharedPins, note, at.sessionID, parley.MaxPinnedShown-len(found)); err != nil {
+	if err := pins.read(
+		c,
+		sharedPins,
+		placed,
+		at.sessionID,
+		parley.MaxPinnedShown-len(pins.rows),
+		parley.MaxPinnedBytes,
+	); err != nil {
 		return head, err
 	}
-	if head.Pinned, err = withPairs(c, at, found); err != nil {
+	if head.Pinned, err = withPairs(c, at, pins.rows); err != nil {
 		return head, err
 	}
 	for _, m := range []*parley.Message{head.Summary, head.First} {
@@ -93,25 +100,36 @@ func headOfFork(c *conn, at location) (head parley.ContextHead, err error) {
 	return head, ownMarks(c, at, head.Pinned)
 }
 
-// withPairs adds the counterparts of a fork's calls and results.
-func withPairs(c *conn, at location, messages []parley.Message) ([]parley.Message, error) {
-	for _, m := range slices.Clone(messages) {
-		role := transition.PairRole(m.Role)
-		if role == "" || m.ToolCallID == "" {
-			continue
+// withPairs adds the other halves of calls and results to pinned messages, newest first,
+// and puts them in order. The first with which they are longer than may be carried ends
+// them.
+func withPairs(c *conn, at location, pins []parley.Message) ([]parley.Message, error) {
+	messages := make([]parley.Message, 0, len(pins))
+	left := parley.MaxPinnedBytes
+	for i := range pins {
+		m, pair, longer := &pins[i], []parley.Message(nil), false
+		if role := transition.PairRole(m.Role); role != "" && m.ToolCallID != "" {
+			of := location{workspaceID: m.WorkspaceID, sessionID: m.SessionID, logID: m.LogID}
+			if err := c.each(pairOf, func(r *row) error {
+				pair = append(pair, scanListed(r, of))
+				longer = r.bool()
+				return nil
+			}, m.LogID, m.ToolCallID, m.CallOrdinal, left, string(role)); err != nil {
+				return nil, err
+			}
+			if err := ownMarks(c, at, pair); err != nil {
+				return nil, err
+			}
+			pair = slices.DeleteFunc(pair, func(m parley.Message) bool { return m.Marks.SetAside })
 		}
-		of := location{workspaceID: m.WorkspaceID, sessionID: m.SessionID, logID: m.LogID}
-		var pair []parley.Message
-		if err := c.each(pairOf, func(r *row) error {
-			pair = append(pair, scanListed(r, of))
-			return nil
-		}, m.LogID, m.ToolCallID, m.CallOrdinal, string(role)); err != nil {
-			return nil, err
+		left -= m.Size()
+		for i := range pair {
+			left -= pair[i].Size()
 		}
-		if err := ownMarks(c, at, pair); err != nil {
-			return nil, err
+		if left < 0 || longer && len(pair) > 0 {
+			break
 		}
-		messages = append(messages, slices.DeleteFunc(pair, func(m parley.Message) bool { return m.Marks.SetAside })...)
+		messages = append(append(messages, *m), pair...)
 	}
 	return transition.Ordered(messages), nil
 }

@@ -9,14 +9,19 @@ import (
 	"example.org/parley/internal/transition"
 )
 
-// listedColumns reads "FROM messages m" for lists. Each column of a row costs the driver several locks and an
-// allocation, which is most of a list's cost. So the small columns are packed into few: 2.6 µs a row instead of 6.2
-// with a column each.
-const listedColumns = `m.id || ifnull(m.turn_id, zeroblob(16)) || ifnull(m.author_id,
+// listedColumns reads "FROM messages m" for lists. Each column of a row costs the
+// driver several locks and an allocation, which is most of what a list costs, so
+// the small columns travel together: 2.6 µs a row instead of 6.2 with a column each.
+const listedColumns = listedBefore + "m.content" + listedBehind + "m.provider_data"
+
+// The columns of a list beside the two that can be large.
+const (
+	listedBefore = `m.id || ifnull(m.turn_id, zeroblob(16)) || ifnull(m.author_id,
 	zeroblob(16)) || ifnull(m.content_hash, zeroblob(32))
   || m.role || ' ' || m.status || ' ' || m.author_kind || ' ' || octet_length(m.model) || ' ' || m.model ||
   	m.author_name,
- m.sequence, m.position, m.content, nullif(m.metadata, '{}'), m.usage, m.created_at, m.updated_at,
+ m.sequence, m.position, `
+	listedBehind = `, nullif(m.metadata, '{}'), m.usage, m.created_at, m.updated_at,
  m.internal | (m.steer << 1) | (m.pinned << 2) | (m.context_edge << 3) | (m.set_aside << 4) | (m.chain_version << 5) |
   (m.step << 8) | (m.token_estimate << 32),
  CASE WHEN m.tool_call_id <> '' OR m.tool_name <> '' OR m.call_ordinal <> 0
@@ -24,7 +29,8 @@ const listedColumns = `m.id || ifnull(m.turn_id, zeroblob(16)) || ifnull(m.autho
  CASE WHEN m.context_note <> '' OR m.agent_type <> '' OR m.iteration <> 0 OR m.revision <> 0
    OR m.covers_through IS NOT NULL OR m.overrides IS NOT NULL OR m.error IS NOT NULL
   THEN json_array(m.context_note, m.agent_type, m.iteration, m.revision, m.covers_through, m.overrides, m.error) END,
- m.provider_data`
+ `
+)
 
 // Layout of the first listed column: four fixed blobs, then words.
 const (

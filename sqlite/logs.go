@@ -101,10 +101,10 @@ func edgeOf(c *conn, at location) (sequence int64, err error) {
 	return sequence, err
 }
 
-// sharedTail reads a page of a shared log backwards.
-const sharedTail = "SELECT " + listedColumns + ` FROM messages m INDEXED BY messages_sequence
+// sharedTail reads a page of what a fork shares of a log backwards.
+const sharedTail = "SELECT " + tailColumns + ` FROM messages m INDEXED BY messages_sequence
  WHERE m.log_id = ?1 AND m.sequence IS NOT NULL AND m.sequence < ?2 AND m.sequence >= ?3
- AND m.internal = 0 AND m.status <> 'streaming' ORDER BY m.sequence DESC LIMIT ?4`
+ AND m.internal = 0 AND m.status <> 'streaming' ORDER BY m.sequence DESC LIMIT ?5`
 
 // tailOfShared continues a fork's context tail in what it shares.
 func tailOfShared(c *conn, at location, before int64, tail *tailPage) error {
@@ -116,7 +116,7 @@ func tailOfShared(c *conn, at location, before int64, tail *tailPage) error {
 		if tail.full() || p.Through < edge {
 			break
 		}
-		if err := tail.read(c, sharedTail, at.part(p), p.LogID, min(before, p.Through+1), edge,
+		if err := tail.read(c, sharedTail, at.part(p), p.LogID, min(before, p.Through+1), edge, tail.most,
 			tail.limit-len(tail.rows)); err != nil {
 			return err
 		}

@@ -122,7 +122,13 @@ func queueQuery(columns string, at location, q store.MessageQuery, limit int) (s
 
 // listMessages runs the queries of a page in one snapshot: one for each part of the record that the page touches, and
 // one for the queue. visit gets each row and its location.
-func listMessages(c *conn, columns string, at location, q store.MessageQuery, visit func(r *row, of location) error) error {
+func listMessages(
+	c *conn,
+	columns string,
+	at location,
+	q store.MessageQuery,
+	visit func(r *row, of location) error,
+) error {
 	limit, seen := limited(q.Limit), 0
 	read := func(of location, text string, args []arg) error {
 		return c.each(text, func(r *row) error {

@@ -86,8 +86,8 @@ func TestOrdinals(t *testing.T) {
 	w.invariants()
 }
 
-// TestToolSessionsOfPrivateSessionsBecomePrivate: a directory of the previous release may have tool sessions that are more
-// visible than their parents.
+// TestToolSessionsOfPrivateSessionsBecomePrivate: a directory of the previous release may have tool sessions that are
+// more visible than their parents.
 func TestToolSessionsOfPrivateSessionsBecomePrivate(t *testing.T) {
 	w := newWorld(t, Options{})
 	below := func(parent parley.ID, kind parley.SessionKind) parley.ID {

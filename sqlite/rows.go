@@ -108,6 +108,16 @@ func (t *txn) Attempts(_ *transition.Head, turnID parley.ID, step int) (attempts
 	return attempts, err
 }
 
+// QueuedBytes implements transition.Rows.
+func (t *txn) QueuedBytes(h *transition.Head) (size int64, err error) {
+	_, err = t.one("SELECT sum("+messageSize+") FROM messages m INDEXED BY messages_queue "+
+		"WHERE m.session_id = ? AND m.position IS NOT NULL", func(r *row) error {
+		size = r.int64()
+		return nil
+	}, h.ID)
+	return size, err
+}
+
 // Queue implements transition.Rows.
 func (t *txn) Queue(h *transition.Head, limit int) (entries []transition.Entry, err error) {
 	err = t.each(`SELECT id, turn_id, position, steer, revision, iteration FROM messages

@@ -29,11 +29,10 @@ func (s *Store) Search(
 		}
 		text, args := searchQuery(scope, &query, logs, borrowed)
 		matches := make([]words.Candidate, 0, store.DefaultHits)
-		if err := c.each(text, func(r *row) error {
-			matches = append(
-				matches,
-				words.Candidate{MessageID: r.id(), CreatedAt: r.time(), Counts: r.bytes(), SessionID: r.id()},
-			)
+		if err := c.eachUntil(ctx, text, func(r *row) error {
+			matches = append(matches, words.Candidate{
+				MessageID: r.id(), CreatedAt: r.time(), Score: words.Score(r.bytes(), query.Terms), SessionID: r.id(),
+			})
 			return nil
 		}, args...); err != nil {
 			return err
@@ -43,7 +42,7 @@ func (s *Store) Search(
 		}
 		var best []words.Candidate
 		best, page.Best, page.More = words.Rank(matches, &query)
-		page.Hits, err = readHits(c, scope, best)
+		page.Hits, err = readHits(ctx, c, scope, best)
 		return err
 	})
 	return page, err
@@ -159,38 +158,32 @@ func shownSession(visible *list, q *store.SearchQuery) string {
 		visible.where.String() + " ORDER BY s.id LIMIT 1))"
 }
 
-// readHits reads what is shown of matches. It omits one whose message or session has gone or become invisible
-// meanwhile.
-func readHits(c *conn, scope store.Scope, best []words.Candidate) ([]store.SearchHit, error) {
+// readHits reads what is shown of matches. One whose message is gone by the wall of the
+// scope is left out.
+func readHits(ctx context.Context, c *conn, scope store.Scope, best []words.Candidate) ([]store.SearchHit, error) {
 	hits := make([]store.SearchHit, 0, len(best))
-	sessions := map[parley.ID]parley.Session{}
+	sessions := map[parley.ID]store.FoundSession{}
+	left := store.SearchReadBytes
 	for i := range best {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		hit := store.SearchHit{ID: best[i].ID(), Score: best[i].Score}
 		session, known := sessions[best[i].SessionID]
 		if !known {
 			var err error
-			if session, err = visibleSession(c, scope, best[i].SessionID); err != nil {
+			if session, err = foundSession(c, scope, best[i].SessionID); err != nil {
 				return nil, err
 			}
 			sessions[session.ID] = session
 		}
 		hit.Session = session
 		if !best[i].MessageID.IsZero() {
-			found, err := c.one(
-				"SELECT m.workspace_id, m.session_id, m.log_id, "+listedColumns+
-					" FROM messages m WHERE m.id = ? AND m.workspace_id = ?",
-				func(r *row) error {
-					message := scanListed(r, location{workspaceID: r.id(), sessionID: r.id(), logID: r.id()})
-					hit.Message = &message
-					return nil
-				},
-				best[i].MessageID,
-				scope.WorkspaceID,
-			)
-			if err != nil {
+			var err error
+			if hit.Message, err = foundMessage(c, scope, best[i].MessageID, &left); err != nil {
 				return nil, err
 			}
-			if !found {
+			if hit.Message == nil {
 				continue
 			}
 		}
@@ -199,7 +192,57 @@ func readHits(c *conn, scope store.Scope, best []words.Candidate) ([]store.Searc
 	return slices.Clip(hits), nil
 }
 
-// keyBits is how many bits of a row's key are below its second.
+// foundSession reads what is shown of a session that the scope may see.
+func foundSession(c *conn, scope store.Scope, id parley.ID) (s store.FoundSession, err error) {
+	var l list
+	l.must("s.id = ?", id)
+	l.visible(scope)
+	found, err := c.one(
+		"SELECT s.id, s.agent_id, s.project_id, s.title, s.status, s.archived_at"+sessionTables+"WHERE "+
+			l.where.String(),
+		func(r *row) error {
+			s = store.FoundSession{
+				ID: r.id(), AgentID: r.id(), ProjectID: r.id(), Title: r.text(), Status: parley.SessionStatus(r.text()),
+				ArchivedAt: r.time(),
+			}
+			return nil
+		},
+		l.args...)
+	if err == nil && !found {
+		err = transition.NotFound("session")
+	}
+	return s, err
+}
+
+// foundMessage reads what is shown of a message; nil when it is gone. SQLite reads a value
+// whole to tell its beginning, so that a long one counts for what is left to be read.
+func foundMessage(c *conn, scope store.Scope, id parley.ID, left *int) (m *store.Found, err error) {
+	_, err = c.one(
+		"SELECT m.sequence, m.role, m.author_kind, m.author_id, m.author_name, m.tool_name, m.created_at, "+
+			"octet_length(m.content), CASE WHEN octet_length(m.content) <= ?3 THEN substr(m.content, 1, ?4) END "+
+			"FROM messages m WHERE m.id = ?1 AND m.workspace_id = ?2",
+		func(r *row) error {
+			m = &store.Found{
+				ID: id, Sequence: r.int64(), Role: parley.Role(r.text()),
+				Author:   parley.Author{Kind: parley.AuthorKind(r.text()), ID: r.id(), Name: r.text()},
+				ToolName: r.text(), CreatedAt: r.time(),
+			}
+			size, content := r.int(), r.json()
+			if size > store.SearchTextBytes && content != nil {
+				*left -= size
+			}
+			m.Text = words.BeginningOf(m.Role, m.ToolName, content)
+			return nil
+		},
+		id,
+		scope.WorkspaceID,
+		max(*left, store.SearchTextBytes),
+		store.SearchTextBytes, // characters, of which each has a byte at least
+	)
+	return m, err
+}
+
+// keyBits are the bits of a row's key below its second.
 const keyBits = 16
 
 // firstKey returns the smallest key of the second of a time.

@@ -46,9 +46,11 @@ type Messages interface {
 	// Versions lists a message's versions in ascending order, with texts: from the rows while it streams, sliced from
 	// the settled message afterwards. The last one ends where the settled text ends.
 	Versions(ctx context.Context, scope Scope, messageID parley.ID) ([]parley.Version, error)
-	// ContextTail reads the record for a model's context, newest first: settled messages that are not internal, before
-	// a sequence (0: from the end), back to the latest context edge. A page ends after limit rows, or with the row
-	// whose content reaches most bytes; more reports that older rows may follow.
+	// ContextTail reads the record for a model's context, newest first: settled,
+	// not internal, before a sequence (0: from the end), nothing older than the
+	// latest context edge. A page ends after limit rows, or with the row by which it
+	// has most bytes; more says that there may be older ones. A row that is longer than
+	// most alone is not read: the page ends before it, empty where it would be the first.
 	ContextTail(
 		ctx context.Context,
 		workspaceID, sessionID parley.ID,

@@ -14,11 +14,19 @@ const (
 	MaxRanked   = 1_000   // newest matches that are ranked
 	MaxSearched = 200_000 // matches examined for them, if filters that the index does not know leave some out
 
-	SearchBatch      = 64          // messages indexed in one transaction
-	SearchBatchBytes = 64 << 10    // of their text; the message that reaches it is the last
-	SearchSweep      = 1_000       // sessions examined in one step of a pass
-	SearchBehind     = 64          // sessions that one step may name; then it ends
-	SearchLease      = time.Minute // how long a process holds a step of a pass
+	// SearchTime is how long a search may take.
+	SearchTime = 10 * time.Second
+	// SearchTextBytes is how much of a message's content is read for what is shown of it.
+	SearchTextBytes = 256 << 10
+	// SearchReadBytes bounds the contents longer than that of one search: a database that
+	// reads a value whole to tell its beginning leaves out the text of those beyond.
+	SearchReadBytes = 32 << 20
+
+	SearchBatch      = 64          // messages that are indexed in one transaction at most
+	SearchBatchBytes = 64 << 10    // of their text; the one that reaches it is the last
+	SearchSweep      = 1_000       // sessions that one step of a pass looks at
+	SearchBehind     = 64          // of them that it names; then it ends
+	SearchLease      = time.Minute // that a step of a pass is one process's
 )
 
 // SearchTerm is one term of a query, in words as internal/words prepares them.
@@ -45,10 +53,31 @@ type SearchQuery struct {
 
 // SearchHit is a found message or title.
 type SearchHit struct {
-	ID      parley.ID       // of the message, or of the session
-	Score   float64         // comparable between hits of one query
-	Session parley.Session  // the session to show it in
-	Message *parley.Message // nil for a title
+	ID      parley.ID    // of the message, or of the session
+	Score   float64      // of this query: comparable between hits
+	Session FoundSession // that it is shown for
+	Message *Found       // nil for a title
+}
+
+// FoundSession is what a search reads of a session.
+type FoundSession struct {
+	ID, AgentID, ProjectID parley.ID
+	Title                  string
+	Status                 parley.SessionStatus
+	ArchivedAt             parley.Time
+}
+
+// Found is what a search reads of a message.
+type Found struct {
+	ID        parley.ID
+	Sequence  int64
+	Role      parley.Role
+	Author    parley.Author
+	ToolName  string
+	CreatedAt parley.Time
+	// Text is the beginning of what was searched, as far as the first SearchTextBytes of the
+	// content hold it; "" of a content that was not read.
+	Text string
 }
 
 // SearchPage is one page of hits.

@@ -277,8 +277,8 @@ func TestPlacesThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestOnlyWhoMayReadFollows: no stream opens for a principal without access.
-func TestOnlyWhoMayReadFollows(t *testing.T) {
+// TestFollowingNeedsAccess: no stream opens for a principal without access.
+func TestFollowingNeedsAccess(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(b *bench) {
 		var nobody parley.Principal

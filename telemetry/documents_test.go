@@ -141,7 +141,7 @@ func check(t *testing.T, where, expression string, metrics map[string]described)
 	}
 }
 
-func TestTheDashboardShowsWhatExists(t *testing.T) {
+func TestTheDashboardUsesExistingMetrics(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("../deploy/grafana/parley.json")
 	if err != nil {

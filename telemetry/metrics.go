@@ -186,7 +186,10 @@ func newMetrics() *metrics {
 			"parley_reserved_tokens",
 			"Estimated tokens reserved from budgets by the calls under way in this process.",
 		),
-		reservedDollars: gaugeOf("parley_reserved_dollars", "The same reservations in US dollars, as far as prices are known."),
+		reservedDollars: gaugeOf(
+			"parley_reserved_dollars",
+			"The same reservations in US dollars, as far as prices are known.",
+		),
 
 		store: histograms(
 			"parley_store_seconds",

@@ -70,7 +70,7 @@ func TestMetricsTellOfTurns(t *testing.T) {
 }
 
 // Turns waiting for something outside, refusals by limits and answers of tool sessions are counted.
-func TestMetricsTellOfWhatWaits(t *testing.T) {
+func TestMetricsCountWaitingTurns(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	created := func(path, body string) string {

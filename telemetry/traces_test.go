@@ -208,7 +208,7 @@ func spanID(t *testing.T, text string) string {
 }
 
 // Each span has the attributes of the conventions, and none contains what people or models wrote.
-func TestSpansSayWhatTheConventionsAsk(t *testing.T) {
+func TestSpansFollowTheConventions(t *testing.T) {
 	h, r := withTraces(t)
 	session, _ := h.say("sim/tool", "a secret question")
 	spans := map[string]*otlp.Span{}

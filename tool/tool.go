@@ -74,6 +74,18 @@ type Call struct {
 	// Progress takes how far the call has come, as often as the tool likes; it never
 	// blocks. nil when nobody wants to know.
 	Progress func(parley.ToolProgress)
+	// Hold counts bytes that the call's answer takes in memory until its result is in the
+	// record. Its error, for the model, says that there is no room for so much. nil counts
+	// nothing.
+	Hold func(bytes int64) error
+}
+
+// Holds is Hold where it is there.
+func (c Call) Holds(bytes int64) error {
+	if c.Hold == nil {
+		return nil
+	}
+	return c.Hold(bytes)
 }
 
 // The names under which an endpoint is told which call it serves.

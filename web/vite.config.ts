@@ -2,8 +2,8 @@ import tailwindcss from '@tailwindcss/vite';
 import react from '@vitejs/plugin-react';
 import { defineConfig } from 'vitest/config';
 
-// Names carry no hash: the server answers with ETags and no-cache, and the build
-// is committed, so that a change shows as a change of the same file.
+// File names have no hash: the server sends ETags and no-cache, and the build is
+// committed, so that a change appears as a change of the same file.
 export default defineConfig({
   plugins: [react(), tailwindcss()],
   base: '/',
@@ -27,6 +27,6 @@ export default defineConfig({
     format: 'es',
     rolldownOptions: { output: { entryFileNames: 'assets/[name].js' } },
   },
-  test: { include: ['src/**/*.test.{ts,tsx}'] }, // e2e/ is played by go test ./e2e
+  test: { include: ['src/**/*.test.{ts,tsx}'] }, // go test ./e2e runs e2e/
   server: { proxy: { '/v1': 'http://127.0.0.1:7878' } },
 });

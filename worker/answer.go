@@ -64,11 +64,10 @@ var errTooLong = model.NewError(parley.ClassModel, false, "the answer is longer 
 
 // Bounds, in bytes of text, on the answers that a process receives at once. The process holds several copies of each.
 const (
-	answersHold    = 64 << 20
-	answersOfOne   = answersHold / 2 // per workspace
-	answerFree     = 256 << 10       // of each answer is free
-	answerHoldStep = 256 << 10
-	rowHolds       = 2 << 10 // per further row, in addition to its text
+	answersBytes    = 64 << 20  // a workspace at most half of what the others leave
+	freeAnswerBytes = 256 << 10 // of each answer: it counts nothing
+	answerHoldStep  = 256 << 10
+	rowBytes        = 2 << 10 // per further row, in addition to its text
 )
 
 // errCrowded ends an answer that finds no room beside the others.
@@ -81,8 +80,8 @@ var errCrowded = model.NewError(
 
 // hold counts the answer's present size.
 func (a *answer) hold() error {
-	for int64(a.bytes+(len(a.rows)-1)*rowHolds) > a.held+answerFree {
-		if !a.turn.w.answers.Take(a.turn.fence.WorkspaceID, answerHoldStep) {
+	for int64(a.bytes+(len(a.rows)-1)*rowBytes) > a.held+freeAnswerBytes {
+		if !a.turn.w.answers.Take(a.turn.owner(), answerHoldStep) {
 			return errCrowded
 		}
 		a.held += answerHoldStep
@@ -93,7 +92,7 @@ func (a *answer) hold() error {
 // release gives back the room that the answer held.
 func (s *asking) release() {
 	if a := s.answering; a != nil && a.held > 0 {
-		s.w.answers.Give(s.fence.WorkspaceID, a.held)
+		s.w.answers.Give(s.owner(), a.held)
 		a.held = 0
 	}
 }

@@ -177,7 +177,7 @@ func TestToolsOfAKeptAnswerRun(t *testing.T) {
 }
 
 // A cache that cannot be read or written does no harm.
-func TestBrokenResponseCacheIsNone(t *testing.T) {
+func TestBrokenResponseCacheIsIgnored(t *testing.T) {
 	r := newRig(t)
 	r.start(brokenCache{r.store})
 	r.model.play(says("One."), says("Two."))

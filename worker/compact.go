@@ -147,14 +147,7 @@ func (s *summary) uncovered(claim *store.CompactionClaim, earlier *parley.Messag
 	keep := prompt.Keeps(s.settings.Policy, claim.Compaction.Reason)
 	var rows []parley.Message
 	for before := claim.Session.LastSequence + 1; ; {
-		page, older, err := s.w.store.ContextTail(
-			s.writes,
-			s.fence.WorkspaceID,
-			s.fence.SessionID,
-			before,
-			compactionPage,
-			parley.MaxPageBytes,
-		)
+		page, older, err := s.tail(before)
 		if err != nil {
 			return 0, 0, err
 		}
@@ -182,7 +175,24 @@ func (s *summary) uncovered(claim *store.CompactionClaim, earlier *parley.Messag
 	}
 }
 
-// boundary returns the sequence of the oldest of the n newest rows.
+// tail reads a page of the record backwards, of one row where that is longer than a page.
+func (s *summary) tail(before int64) (page []parley.Message, older bool, err error) {
+	for most := parley.MaxPageBytes; ; most *= 2 {
+		page, older, err = s.w.store.ContextTail(
+			s.writes,
+			s.fence.WorkspaceID,
+			s.fence.SessionID,
+			before,
+			compactionPage,
+			most,
+		)
+		if err != nil || len(page) > 0 || !older {
+			return page, older, err
+		}
+	}
+}
+
+// boundary is the sequence of the oldest of the n newest rows.
 func boundary(rows []parley.Message, n int, last int64) int64 {
 	if n == 0 {
 		return last + 1

@@ -14,9 +14,10 @@ func TestLongAnswersShareTheProcess(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	w := r.start(nil)
-	w.answers = inflight.NewBytes(4*answerHoldStep, 2*answerHoldStep)
+	w.answers = inflight.NewBytes(4*answerHoldStep, 0)
 	session := r.session(parley.Settings{}, nil)
-	many := strings.Repeat("x", answerFree)
+	owner := inflight.Owner{WorkspaceID: r.scope.WorkspaceID}
+	many := strings.Repeat("x", freeAnswerBytes)
 	for _, c := range []struct {
 		name   string
 		answer answerFunc
@@ -37,9 +38,9 @@ func TestLongAnswersShareTheProcess(t *testing.T) {
 			t.Errorf("%s: the turn is %s, %+v", c.name, turn.Status, turn.Error)
 		}
 		r.idleSlots(w)
-		if !w.answers.Take(r.scope.WorkspaceID, 2*answerHoldStep) {
+		if !w.answers.Take(owner, 2*answerHoldStep) {
 			t.Fatalf("%s: something is still held", c.name)
 		}
-		w.answers.Give(r.scope.WorkspaceID, 2*answerHoldStep)
+		w.answers.Give(owner, 2*answerHoldStep)
 	}
 }

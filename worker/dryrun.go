@@ -129,13 +129,13 @@ func gone(err error) error {
 	return err
 }
 
-// mostDry bounds the dry runs of a process that runs no other turns.
-const mostDry = 32
+// maxDryRuns bounds the dry runs of a process that runs no other turns.
+const maxDryRuns = 32
 
 // DryRunner runs turns dry, and previews them, in a process that runs no others.
 type DryRunner struct {
 	w    *Worker
-	free chan struct{} // capacity mostDry; each dry run holds one element
+	free chan struct{} // capacity maxDryRuns; each dry run holds one element
 }
 
 var _ runner.DryRunner = (*DryRunner)(nil)
@@ -151,7 +151,8 @@ func NewDryRunner(store Store, models model.Source, tools tool.Source, options O
 		log:       options.Log,
 		toolsets:  newToolsets(),
 		pauses:    &pauses{},
-		answers:   inflight.NewBytes(answersHold, answersOfOne),
+		answers:   inflight.NewBytes(answersBytes, 0),
+		results:   newResults(),
 		prompts:   newPrompts(),
 		compactor: newCompactor(),
 		weights:   &weights{},
@@ -162,7 +163,7 @@ func NewDryRunner(store Store, models model.Source, tools tool.Source, options O
 	if options.Observer != nil {
 		w.observer = options.Observer
 	}
-	return &DryRunner{w: w, free: make(chan struct{}, mostDry)}
+	return &DryRunner{w: w, free: make(chan struct{}, maxDryRuns)}
 }
 
 // DryRun implements runner.DryRunner.

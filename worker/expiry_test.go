@@ -36,9 +36,9 @@ func (s *aged) ExpireClients(_ context.Context, before parley.Time) (bool, error
 	return s.end(before)
 }
 
-// TestWhatIsTooOldExpires: soon after the start and then at intervals, everything old enough expires, one transaction
+// TestOldDataExpires: soon after the start and then at intervals, everything old enough expires, one transaction
 // at a time, until Stop.
-func TestWhatIsTooOldExpires(t *testing.T) {
+func TestOldDataExpires(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		of          func(*Worker) expiry

@@ -15,7 +15,7 @@ const (
 	indexPass    = 5 * time.Minute        // between two passes over all sessions
 	indexLook    = 10 * time.Second       // between checks for a pass that is due, or that another process left
 	indexRetry   = 2 * time.Second        // after an error of the store
-	indexHands   = 64                     // most sessions indexed together
+	indexBatch   = 64                     // most sessions indexed together
 	maxUnindexed = 4096                   // sessions remembered as changed; a pass finds those beyond
 	busyCommits  = 100                    // per second; from here on the indexer yields to the turns
 	busyRest     = 31                     // rest as a multiple of working time when busy
@@ -85,9 +85,9 @@ func (x *indexer) lookAtOthers() {
 func (x *indexer) take() []parley.ID {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	taken := make([]parley.ID, 0, min(len(x.news), indexHands))
+	taken := make([]parley.ID, 0, min(len(x.news), indexBatch))
 	for id := range x.news {
-		if len(taken) == indexHands {
+		if len(taken) == indexBatch {
 			break
 		}
 		taken = append(taken, id)

@@ -97,9 +97,9 @@ func indexerOf(t *testing.T, store *indexing) *Worker {
 	return w
 }
 
-// TestWhatIsCommittedIsIndexedSoon: commits close together share a transaction, other processes' commits are looked at
+// TestCommitsAreIndexedSoon: commits close together share a transaction, other processes' commits are looked at
 // later, and unfinished or failed work is tried again.
-func TestWhatIsCommittedIsIndexedSoon(t *testing.T) {
+func TestCommitsAreIndexedSoon(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		db := &indexing{}
@@ -133,11 +133,11 @@ func TestWhatIsCommittedIsIndexedSoon(t *testing.T) {
 		synctest.Wait()
 		known := 0
 		for _, call := range db.taken() {
-			if known += len(call); len(call) > indexHands {
+			if known += len(call); len(call) > indexBatch {
 				t.Errorf("%d sessions at once", len(call))
 			}
 		}
-		if known > maxUnindexed+indexHands || known < maxUnindexed {
+		if known > maxUnindexed+indexBatch || known < maxUnindexed {
 			t.Errorf("%d sessions were remembered", known)
 		}
 	})

@@ -11,12 +11,12 @@ import (
 
 // How the audit is linked, beside everything else.
 const (
-	linkPause   = 500 * time.Millisecond // between looks for unlinked entries
-	linkElse    = 5 * time.Second        // while another process links
-	linkLease   = 15 * time.Second       // how long one process holds the linking
-	linkPass    = time.Minute            // between two passes over the sessions' heads
-	linkBound   = 10 * time.Second       // for one transaction
-	maxUnlinked = 4096                   // sessions remembered as changed; a pass finds those beyond
+	linkPause      = 500 * time.Millisecond // between looks for unlinked entries
+	linkOtherPause = 5 * time.Second        // while another process links
+	linkLease      = 15 * time.Second       // how long one process holds the linking
+	linkPass       = time.Minute            // between two passes over the sessions' heads
+	linkBound      = 10 * time.Second       // for one transaction
+	maxUnlinked    = 4096                   // sessions remembered as changed; a pass finds those beyond
 )
 
 // linker links the audit's entries and the heads of sessions (ADR 0036). It runs in every process; the store decides
@@ -99,7 +99,7 @@ func (w *Worker) linkLoop() {
 		case err != nil:
 			w.log.Warn("the audit could not be linked; trying again", "error", err)
 		case !step.Held:
-			rest = linkElse
+			rest = linkOtherPause
 		default:
 			if step.Gone > 0 {
 				w.log.Error(

@@ -8,7 +8,7 @@ import (
 )
 
 // An answer's metadata holds its time and cost, as canonical JSON.
-func TestAnswersTellWhatTheyTook(t *testing.T) {
+func TestAnswersRecordTimeAndCost(t *testing.T) {
 	t.Parallel()
 	cost, none, saved, total := parley.Money(1_250_000), parley.Money(0), parley.Money(40_000_000), int64(12)
 	asked := &claimed{}

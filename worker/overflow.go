@@ -32,7 +32,9 @@ func (s *shortening) look(selection *prompt.Selection) {
 
 // compactAtEnd requests a summary if the context has reached its limit when the run ends.
 func (s *shortening) compactAtEnd() {
-	s.shortenBeside(prompt.CompactionDue(s.settings.Policy, s.info, s.latest.messages+s.last-s.latest.last, s.latest.tokens))
+	s.shortenBeside(
+		prompt.CompactionDue(s.settings.Policy, s.info, s.latest.messages+s.last-s.latest.last, s.latest.tokens),
+	)
 }
 
 // shortenBeside requests a summary for a reason ("" for none): once per run, and only if there are turns that it could

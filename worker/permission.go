@@ -23,8 +23,8 @@ const (
 		`left out.`
 )
 
-// mostAbove bounds the ancestors of a tool session whose denials are read.
-const mostAbove = 64
+// maxAncestors bounds the ancestors of a tool session whose denials are read.
+const maxAncestors = 64
 
 // read collects the rules that apply to the turn's calls. The denials of a tool session's ancestors, and of their
 // agents, apply too.
@@ -35,7 +35,7 @@ func (r *rules) read() error {
 		return nil
 	}
 	above := session.ParentSessionID
-	for range mostAbove {
+	for range maxAncestors {
 		if above.IsZero() {
 			break
 		}

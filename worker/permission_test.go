@@ -199,7 +199,7 @@ func TestSilenceIsANo(t *testing.T) {
 	}
 }
 
-func TestADenialIsAResultAtOnce(t *testing.T) {
+func TestADenialIsAnImmediateResult(t *testing.T) {
 	r := newRig(t)
 	var runs atomic.Int32
 	r.tools = fakeTools{counting("act", readOnly(), &runs)}
@@ -220,8 +220,8 @@ func TestADenialIsAResultAtOnce(t *testing.T) {
 	}
 }
 
-// TestADenialBehindAYesHolds: the rules are checked again before the call runs.
-func TestADenialBehindAYesHolds(t *testing.T) {
+// TestADenialAfterApprovalHolds: the rules are checked again before the call runs.
+func TestADenialAfterApprovalHolds(t *testing.T) {
 	r := newRig(t)
 	var runs atomic.Int32
 	r.tools = fakeTools{counting("act", destructive(), &runs)}

@@ -140,10 +140,15 @@ func (r *requests) speech(at position, steers []parley.Message) *question {
 // head returns what may precede the window.
 func (r *requests) head() (parley.ContextHead, error) {
 	head, err := r.w.store.ContextHead(r.writes, r.fence.WorkspaceID, r.fence.SessionID)
-	if err == nil {
-		err = r.weighed(head.Pinned)
+	if err != nil {
+		return head, err
 	}
-	return head, err
+	for _, m := range []*parley.Message{head.Summary, head.First} {
+		if m != nil {
+			r.read += m.Size()
+		}
+	}
+	return head, r.weighed(head.Pinned)
 }
 
 // tail returns the end of the record for the model's context. As long as nothing was written after the trigger, the
@@ -156,15 +161,28 @@ func (r *requests) tail(before int64, limit int) (rows []parley.Message, more bo
 		(r.last == 1 || r.settings.Policy.Kind == parley.PolicySingle) {
 		return []parley.Message{*trigger}, false, nil
 	}
-	most := promptFirst
+	most := firstPromptRead
 	if before > 0 {
-		most = promptPage
-		if err := r.reserve(r.read + promptPage); err != nil {
+		most = promptPageBytes
+		if err := r.reserve(r.read + promptPageBytes); err != nil {
 			return nil, false, err
 		}
 	}
 	page := func(limit int) {
-		rows, more, err = r.w.store.ContextTail(r.writes, r.fence.WorkspaceID, r.fence.SessionID, before, limit, most)
+		for err == nil {
+			rows, more, err = r.w.store.ContextTail(
+				r.writes,
+				r.fence.WorkspaceID,
+				r.fence.SessionID,
+				before,
+				limit,
+				most,
+			)
+			if err != nil || len(rows) > 0 || !more {
+				return
+			}
+			most, err = r.widen(most) // the next one is longer
+		}
 	}
 	if own := r.last - trigger.Sequence + 1; before == 0 && r.settings.Policy.Kind == parley.PolicySingle &&
 		own < int64(limit) {

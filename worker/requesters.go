@@ -19,7 +19,7 @@ func (r *requesters) all() ([]parley.ID, error) {
 	found := []parley.ID{r.claim.Session.OwnerID}
 	session, turnID, before := r.claim.Session, r.fence.TurnID, int64(0)
 	scope := store.Scope{WorkspaceID: r.fence.WorkspaceID}
-	for range mostAbove {
+	for range maxAncestors {
 		err := r.askers(&session, turnID, before, func(by parley.Author) {
 			if by.Kind != parley.AuthorAgent && !slices.Contains(found, by.ID) {
 				found = append(found, by.ID)

@@ -9,18 +9,19 @@ import (
 	"example.org/parley/store"
 )
 
-// Bounds on the prompts of turns whose models are answering, in source bytes, per GiB of GOMEMLIMIT. The process holds
-// several copies of each prompt. A turn without room waits for it and holds nothing meanwhile.
+// What the prompts of turns may hold while their models speak, in bytes of what they are
+// made of, for each GiB of the memory limit. A process keeps several copies of it. A turn
+// that finds no room waits for it, holding nothing.
 const (
-	promptsHold  = 64 << 20
-	promptsOfOne = promptsHold / 2 // per workspace
+	promptsBytes        = 64 << 20
+	promptsPerWorkspace = promptsBytes / 2 // of a workspace at most: half of what the others leave
 
-	promptFree  = 64 << 10  // of each prompt is free
-	promptFirst = 256 << 10 // of the record is read before room is reserved
-	promptPage  = 1 << 20   // is read at a time after that
+	freePromptBytes = 64 << 10  // of each prompt count as nothing
+	firstPromptRead = 256 << 10 // of the record are read before room is reserved
+	promptPageBytes = 1 << 20   // are read at a time after that
 
 	// claimBytes bounds the message that comes with a claim; a longer one is read when there is room for it.
-	claimBytes = promptFree
+	claimBytes = freePromptBytes
 )
 
 // How long a turn waits before it looks for room again.
@@ -29,9 +30,25 @@ const (
 	longestRoomPause = 2 * time.Second
 )
 
+// What the answers of tools may hold until their results are in the record, for each GiB of
+// the memory limit: of all, a workspace at most half of what the others leave.
+const (
+	resultsBytes    = 128 << 20
+	freeResultBytes = 256 << 10 // of each: it counts nothing
+)
+
+func newResults() *inflight.Bytes { return inflight.NewBytes(resultsBytes*inflight.Scale(), 0) }
+
+// errResultHolds is for the model.
+var errResultHolds = parley.Errorf(
+	parley.CodeUnavailable,
+	"The tool has run, and its answer takes more memory than this server has for it beside others. Ask it for less, "+
+		"or again later.",
+)
+
 func newPrompts() *inflight.Bytes {
 	scale := inflight.Scale()
-	return inflight.NewBytes(promptsHold*scale, promptsOfOne*scale)
+	return inflight.NewBytes(promptsBytes*scale, 0)
 }
 
 // errNoRoom means that there is no room for a prompt beside others; errNeverRoom, that there can never be.
@@ -48,35 +65,54 @@ const (
 		"that shows less of it."
 )
 
-// reserve grows the prompt's room to the given total of bytes.
+// owner is whose memory the turn's work holds.
+func (c *claimed) owner() inflight.Owner { return inflight.Owner{WorkspaceID: c.fence.WorkspaceID} }
+
+// reserve has room for a prompt of so many bytes, all in all.
 func (c *claimed) reserve(bytes int) error {
-	more := int64(bytes) - promptFree - c.reserved
+	more := int64(bytes) - freePromptBytes - c.reserved
 	if more <= 0 {
 		return nil
 	}
-	if c.reserved+more > promptsOfOne*inflight.Scale() {
+	if c.reserved+more > promptsPerWorkspace*inflight.Scale() {
 		return errNeverRoom
 	}
-	if !c.w.prompts.Take(c.fence.WorkspaceID, more) {
+	if !c.w.prompts.Take(c.owner(), more) {
+		c.wanted = max(promptPageBytes, c.reserved+more)
 		return errNoRoom
 	}
 	c.reserved += more
 	return nil
 }
 
+// widen has room for a page of twice as many bytes, or of all that there may be room for: a
+// row is longer than the page was.
+func (c *claimed) widen(most int) (wider int, err error) {
+	left := int(promptsPerWorkspace*inflight.Scale()) + freePromptBytes - c.read
+	if most >= left {
+		return most, errNeverRoom
+	}
+	wider = min(2*most, left)
+	return wider, c.reserve(c.read + wider)
+}
+
 // unreserve gives the prompt's room back.
 func (c *claimed) unreserve() {
 	c.read = 0
 	if c.reserved > 0 {
-		c.w.prompts.Give(c.fence.WorkspaceID, c.reserved)
+		c.w.prompts.Give(c.owner(), c.reserved)
 		c.reserved = 0
 	}
 }
 
-// weighed counts the bytes read for the prompt.
+// weighed counts what was read for the prompt, and gives back what was reserved for more.
 func (c *claimed) weighed(rows []parley.Message) error {
 	for i := range rows {
 		c.read += rows[i].Size()
+	}
+	if spare := c.reserved - max(0, int64(c.read)-freePromptBytes); spare > 0 {
+		c.w.prompts.Give(c.owner(), spare)
+		c.reserved -= spare
 	}
 	return c.reserve(c.read)
 }
@@ -85,8 +121,8 @@ func (c *claimed) weighed(rows []parley.Message) error {
 func (c *claimed) awaitRoom() bool {
 	c.unreserve()
 	for wait := roomPause; c.w.options.sleep(c.ctx, wait); wait = min(2*wait, longestRoomPause) {
-		if c.w.prompts.Take(c.fence.WorkspaceID, promptPage) {
-			c.w.prompts.Give(c.fence.WorkspaceID, promptPage)
+		if c.w.prompts.Take(c.owner(), c.wanted) {
+			c.w.prompts.Give(c.owner(), c.wanted)
 			return true
 		}
 	}

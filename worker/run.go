@@ -102,8 +102,8 @@ func brokenFailure(broken error) *parley.Failure {
 	return failure
 }
 
-// mostAttempts is how often a turn restarts because the database was unreachable, before it fails.
-const mostAttempts = 10
+// maxRestarts is how often a turn restarts because the database was unreachable, before it fails.
+const maxRestarts = 10
 
 // giveUp ends a turn whose run broke on an internal error: what is open is settled from the store's versions, and the
 // turn fails. If the run broke because the database was unreachable, the turn is given back instead and resumes from
@@ -114,7 +114,7 @@ func (w *Worker) giveUp(ctx context.Context, running *run, broken error) {
 	w.logOf(fence).ErrorContext(ctx, "a turn broke on an internal error", "error", broken)
 	w.flusher.forget(fence.TurnID)
 	failure, status := brokenFailure(broken), parley.TurnFailed
-	again := parley.ErrorCode(broken) == parley.CodeUnavailable && running.claim.Turn.Attempt < mostAttempts
+	again := parley.ErrorCode(broken) == parley.CodeUnavailable && running.claim.Turn.Attempt < maxRestarts
 	for wait := giveUpPause; ; wait = min(2*wait, longestGiveUpPause) {
 		if errors.Is(context.Cause(ctx), ErrCancelled) {
 			status, failure, again = parley.TurnCancelled, nil, false

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"example.org/parley"
 	"example.org/parley/internal/upload"
@@ -238,7 +239,7 @@ func (k *filing) storeFile(as parley.Part, data []byte) string {
 	if len(k.files) == parley.MaxMessageFiles {
 		return refused("a result has " + strconv.Itoa(parley.MaxMessageFiles) + " files at most")
 	}
-	if as.Name == "" || as.Name == "." || as.Name == "/" {
+	if as.Name = shownName(as.Name); as.Name == "" || as.Name == "." || as.Name == ".." || as.Name == "/" {
 		as.Name = fileName(k.call.name, len(k.files)+1, mediaType)
 	}
 	t := k.t
@@ -266,6 +267,18 @@ func (k *filing) storeFile(as parley.Part, data []byte) string {
 	k.files = append(k.files, part)
 	k.tokens += prompt.EstimateFile(file)
 	return part.Plain()
+}
+
+// shownName is a tool's name for a file as people may be shown it: its last part, without
+// what cannot be seen.
+func shownName(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(name, "\uFFFD"))
+	return name[strings.LastIndexAny(name, `/\`)+1:]
 }
 
 // longestName leaves room for the mark of a cut.

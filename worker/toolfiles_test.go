@@ -90,6 +90,13 @@ func TestPicturesOfToolsAreFiles(t *testing.T) {
 				{Type: parley.PartText, Text: "After."}},
 			"Before.\n[image a.png]\nAfter.",
 		},
+		"a name with what cannot be seen": {
+			tool.Result{Pieces: []tool.Piece{
+				{Part: parley.Part{Type: parley.PartFile, Name: "../..\\b\x1b[2J\x00\xff.png"}, Data: shot},
+			}},
+			[]parley.Part{named("b[2J\uFFFD.png")},
+			"[image b[2J\uFFFD.png]",
+		},
 		"pieces and the same in what is structured": {
 			tool.Result{Pieces: []tool.Piece{
 				{Part: parley.Part{Type: parley.PartFile, Name: "a.png"}, Data: shot},

@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"example.org/parley"
 	"example.org/parley/internal/caught"
+	"example.org/parley/internal/inflight"
 	"example.org/parley/internal/schema"
 	"example.org/parley/observe"
 	"example.org/parley/prompt"
@@ -186,6 +188,7 @@ func batchEnd(calls []toolCall, from int) int {
 // toolOutcome is the outcome of one call.
 type toolOutcome struct {
 	index      int
+	held       *inflight.Holding // until it is recorded
 	content    parley.ToolResultContent
 	fileTokens int // the size of the result's files in a request
 }
@@ -204,7 +207,9 @@ func (t *tools) runBatch(step int, calls []toolCall) error {
 	defer stop()
 	outcomes := make(chan toolOutcome, len(calls)) // room for all: no tool waits for this turn
 	notes := make(progress, len(calls))
-	answered := make([]atomic.Bool, len(calls)) // the time after this is the filing of the answer, not the tool's
+	answered := make([]atomic.Bool, len(calls)) // what follows is the filing of the answer, and not the tool's time
+	over := make(chan struct{})                 // what was not recorded by then is not needed any more
+	defer close(over)
 	open := 0
 	for i := range calls {
 		if !calls[i].runs() || t.ctx.Err() != nil {
@@ -212,9 +217,12 @@ func (t *tools) runBatch(step int, calls []toolCall) error {
 		}
 		open++
 		calls[i].started = true
-		t.w.toolCalls.Go(func() { // ends with the tool; Stop waits for it
-			content, tokens := t.callTool(ctx, &calls[i], notes, &answered[i])
-			outcomes <- toolOutcome{i, content, tokens}
+		t.w.toolCalls.Go(func() { // ends with the tool and this batch; Stop waits for it
+			held := t.w.results.Holding(t.owner(), freeResultBytes)
+			defer held.End()
+			content, tokens := t.callTool(ctx, &calls[i], notes, held, &answered[i])
+			outcomes <- toolOutcome{i, held, content, tokens}
+			<-over
 		})
 	}
 	var grace <-chan time.Time
@@ -232,6 +240,7 @@ func (t *tools) runBatch(step int, calls []toolCall) error {
 			if err := t.record(step, &calls[outcome.index], outcome.content, outcome.fileTokens); err != nil {
 				return err
 			}
+			outcome.held.End()
 		case note := <-notes:
 			if err := t.noteProgress(note); err != nil {
 				return err
@@ -262,12 +271,14 @@ func (t *tools) runBatch(step int, calls []toolCall) error {
 	return nil
 }
 
-// callTool runs a tool. Whatever goes wrong in it becomes a result. The number is the size of its files in a request.
-// answered is set when the tool has answered.
+// callTool runs a tool. Whatever goes wrong in there is a result.
+// The number is what its files take in a request; held is what its answer holds, and answered
+// is set once the tool has.
 func (t *tools) callTool(
 	ctx context.Context,
 	call *toolCall,
 	notes progress,
+	held *inflight.Holding,
 	answered *atomic.Bool,
 ) (content parley.ToolResultContent, fileTokens int) {
 	started := time.Now()
@@ -281,6 +292,12 @@ func (t *tools) callTool(
 		ProjectPath: t.project,
 		Progress:    notes.of(call),
 		TraceParent: parley.TraceParentOf(t.claim.Trigger.Metadata),
+		Hold: func(bytes int64) error {
+			if !held.Take(bytes) {
+				return errResultHolds
+			}
+			return nil
+		},
 	}
 	outcome, source, began := observe.ToolFailed, "", false
 	defer func() {
@@ -334,6 +351,7 @@ func toolErrorText(err error) string {
 }
 
 func failedResult(text string) parley.ToolResultContent {
+	text = strings.ReplaceAll(text, "\x00", "\uFFFD") // whoever answered with it
 	return parley.ToolResultContent{Result: json.RawMessage("null"), Error: &text}
 }
 

@@ -35,6 +35,11 @@ func TestToolResults(t *testing.T) {
 			readOnly(),
 			func(context.Context, tool.Call) (json.RawMessage, error) { return nil, errors.New("no luck") },
 		},
+		{
+			"groans",
+			readOnly(),
+			func(context.Context, tool.Call) (json.RawMessage, error) { return nil, errors.New("no\x00luck") },
+		},
 		{"panics", readOnly(), func(context.Context, tool.Call) (json.RawMessage, error) { panic("oh") }},
 		{
 			"mumbles",
@@ -61,6 +66,7 @@ func TestToolResults(t *testing.T) {
 		{"fine", `[1]`, `fine null[1]`, resultMalformed},
 		{"fine", `{} {}`, `fine null{} {}`, resultMalformed},
 		{"sorry", `{}`, `sorry {}`, "no luck"},
+		{"groans", `{}`, `groans {}`, "no\uFFFDluck"},
 		{"panics", `{}`, `panics {}`, resultPanic},
 		{"mumbles", `{}`, `mumbles {}`, resultNoJSON},
 		{"nul", `{}`, `nul {}`, resultNoJSON},
@@ -77,7 +83,7 @@ func TestToolResults(t *testing.T) {
 			r.start(nil)
 			r.model.play(calls(parley.FinishToolCalls, c.tool, c.arguments), says("Done."))
 			sessionID := r.session(
-				tooled("fine", "sorry", "panics", "mumbles", "nul", "silent", "floods", "sleeps", "missing"),
+				tooled("fine", "sorry", "groans", "panics", "mumbles", "nul", "silent", "floods", "sleeps", "missing"),
 				nil,
 			)
 			turn := r.ended(r.post(sessionID, "Go", "").Turn.ID)

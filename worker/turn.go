@@ -32,8 +32,9 @@ type claimed struct {
 	layers      prompt.Layers // the middleware around the turn's calls
 	definitions prompt.Tools  // the tools that the model is shown
 
-	reserved int64 // bytes of the process's room for prompts
-	read     int   // bytes read for the prompt so far
+	reserved int64 // of what the process keeps for prompts
+	wanted   int64 // of it, when there was no room
+	read     int   // bytes that went into the prompt so far
 }
 
 // turn is one run of one claimed turn: it decides what comes next, and each of its parts does one kind of work. The

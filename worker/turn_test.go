@@ -133,7 +133,7 @@ func TestFailures(t *testing.T) {
 		{"retries come to an end", []answerFunc{fails(network), fails(network), fails(network), fails(network),
 			says("no")},
 			parley.TurnFailed, parley.ClassNetwork, 4, line{parley.RoleAssistant, failed, ""}},
-		{"a hopeless retry is not made", []answerFunc{fails(badKey), says("no")},
+		{"a permanent error is not retried", []answerFunc{fails(badKey), says("no")},
 			parley.TurnFailed, parley.ClassAuth, 1, line{parley.RoleAssistant, failed, ""}},
 		{"an error after a delta", []answerFunc{fails(broken, text(0, "Half an an")), says("no")},
 			parley.TurnFailed, parley.ClassStream, 1, line{parley.RoleAssistant, failed, "Half an an"}},

@@ -11,7 +11,7 @@ import (
 // How the outbox is applied.
 const (
 	outboxPoll  = 2 * time.Second // between looks without a hint
-	outboxHands = 4               // errands that a process applies at once: a long one does not hold up the others
+	outboxLoops = 4               // errands that a process applies at once: a long one does not hold up the others
 )
 
 // When leases are checked and expired ones are swept.

@@ -46,9 +46,10 @@ type Worker struct {
 	weights  *weights
 	ratios   *prompt.Ratios
 	pauses   *pauses
-	answers  *inflight.Bytes // held by answers under way, by workspace
-	prompts  *inflight.Bytes // held by prompts being answered, by workspace
-	script   *script         // of a dry run: answers for all tools; else nil
+	answers  *inflight.Bytes // that the answers being given hold, by workspace
+	results  *inflight.Bytes // that the answers of tools hold, by workspace
+	prompts  *inflight.Bytes // that the prompts hold which are being answered, by workspace
+	script   *script         // of a dry run: it answers for all tools; else nil
 	// responses is the store's response cache; nil in dry runs.
 	responses store.ResponseCache
 	// uploads stores files in tools' answers; nil in dry runs, whose tools answer from a script.
@@ -102,7 +103,8 @@ func New(db Store, models model.Source, tools tool.Source, hub *live.Hub, option
 		runtimes:  map[string]runner.Runtime{},
 		toolsets:  newToolsets(),
 		pauses:    &pauses{},
-		answers:   inflight.NewBytes(answersHold, answersOfOne),
+		answers:   inflight.NewBytes(answersBytes, 0),
+		results:   newResults(),
 		prompts:   newPrompts(),
 		weights:   &weights{},
 		ratios:    &prompt.Ratios{},
@@ -169,7 +171,7 @@ func (w *Worker) Start(ctx context.Context) error {
 	w.claimers.Go(
 		func() { w.sweepLoop(swept) },
 	) //nolint:contextcheck // it outlives ctx, which bounds the registration alone
-	for range outboxHands {
+	for range outboxLoops {
 		w.claimers.Go(w.outboxLoop)
 	}
 	w.keepers.Go(

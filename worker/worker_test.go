@@ -310,7 +310,7 @@ func TestDatabaseOutOfReach(t *testing.T) {
 		status parley.TurnStatus
 	}{
 		"for a while": {2, parley.TurnCompleted},
-		"for good":    {mostAttempts, parley.TurnFailed},
+		"for good":    {maxRestarts, parley.TurnFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
@@ -331,7 +331,7 @@ func TestDatabaseOutOfReach(t *testing.T) {
 				r.model.play(says("Here."))
 			}
 			turn := r.ended(r.post(r.session(parley.Settings{}, nil), "Go", "").Turn.ID)
-			if turn.Status != c.status || turn.Takeovers != 0 || turn.Attempt != min(c.times+1, mostAttempts) {
+			if turn.Status != c.status || turn.Takeovers != 0 || turn.Attempt != min(c.times+1, maxRestarts) {
 				t.Errorf(
 					"the turn is %s after %d attempts and %d takeovers (%+v)",
 					turn.Status,

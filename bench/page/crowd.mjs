@@ -1,11 +1,11 @@
-// Streaming beside much else: a list of 2,000 conversations that has been read whole
-// while others come and go, and a card of many tool calls whose results come in.
+// Streaming in a busy page: with a fully loaded list of 2,000 conversations in which
+// others start and end, and with a card of many tool calls whose results arrive.
 import { median, Meter, pause, until } from './lab.mjs';
 
 const VIEWPORT = { width: 1200, height: 800 };
 const SESSIONS = 2_000;
-const PAGES = 40; // that the list reads them in
-const BESIDE = 8; // turns of other conversations meanwhile, a second apart
+const PAGES = 40; // in which the list loads them
+const BESIDE = 8; // turns of other conversations meanwhile, one per second
 const STREAMED = 12_000; // bytes
 const CALLS = 60;
 
@@ -16,8 +16,8 @@ async function metered(page, run) {
   return meter.stop();
 }
 
-// listed streams an answer with so many pages of the list read, and counts how often
-// the list is asked for meanwhile.
+// listed streams an answer with a number of pages of the list loaded, and counts the
+// requests for the list meanwhile.
 async function listed(lab, context, others, pages) {
   const text = JSON.stringify([[{ text: lab.text.slice(0, STREAMED), token_ms: 5 }]]);
   const { id } = await lab.ask('POST', '/v1/sessions', { model: 'sim/script' });
@@ -45,7 +45,7 @@ async function listed(lab, context, others, pages) {
   return { ...took, asked };
 }
 
-// carded has the results of many calls come into one open card.
+// carded lets the results of many calls arrive in one open card.
 async function carded(lab, context, agent) {
   const calls = Array.from({ length: CALLS }, (_, n) => ({ tool_call: { name: 'look_up', arguments: { question: `What is number ${n}? `.repeat(10) } } }));
   const text = JSON.stringify([calls, [{ text: 'That is all.' }]]);

@@ -1,5 +1,4 @@
-// What the figures stand on: conversations to look at, and what a tab of the browser
-// counts of itself.
+// The basis of the figures: conversations to look at, and the counters of a browser tab.
 import { createServer, request as ask } from 'node:http';
 import { readFileSync } from 'node:fs';
 import os from 'node:os';
@@ -37,7 +36,7 @@ export class Lab {
     return this.server.ask(method, address, body);
   }
 
-  // told puts messages that nobody answers into a session: questions and answers in turn.
+  // told posts messages without turns into a session, alternating questions and answers.
   async told(id, count, textOf = (n) => `Message ${n}. ${'A few more words that fill a line. '.repeat(n % 9)}`) {
     for (let n = 1; n <= count; n++) {
       const role = n % 2 ? 'user' : 'assistant';
@@ -45,14 +44,14 @@ export class Lab {
     }
   }
 
-  // scripted is a session whose next turn streams the long answer, at so many
+  // scripted is a session whose next turn streams the long answer, with a number of
   // milliseconds per token.
   async scripted(history = 40) {
     const session = await this.ask('POST', '/v1/sessions', { model: 'sim/script' });
     await this.told(session.id, history);
     const text = JSON.stringify([[{ text: this.text, token_ms: TOKEN_MS }]]);
     await this.ask('POST', `/v1/sessions/${session.id}/messages`, { role: 'user', respond: false, content: { text } });
-    // Behind it enough that it is no part of what is drawn.
+    // Enough messages after it that it is not drawn.
     for (let n = 1; n <= 20; n++) await this.ask('POST', `/v1/sessions/${session.id}/messages`, { role: 'user', respond: false, content: { text: `Line ${n}` } });
     return session.id;
   }
@@ -66,9 +65,9 @@ export class Lab {
   }
 }
 
-// eachToken passes everything on to Parley, and asks for each token as a delta of its
-// own where the server would merge those of 120 ms. It serves the page that is measured
-// against as well, since a page may ask its own server alone.
+// eachToken forwards everything to Parley, and requests each token as a delta of its own,
+// where the server would merge those of 120 ms. It also serves the naive page, since a
+// page may only call its own server.
 function eachToken(target) {
   const files = {
     '/naive': ['text/html', path.join(here, 'naive.html')],
@@ -104,16 +103,16 @@ function eachToken(target) {
   });
 }
 
-// Meter counts what a tab does from start to stop: seconds of script, style, layout
-// and tasks, frames, and its longest task in milliseconds of the processor's time (what
-// other programs make it wait is the machine's doing) and by the clock.
+// Meter counts the work of a tab from start to stop: seconds of script, style, layout and
+// tasks, frames, and its longest task in milliseconds, both of processor time (without
+// waiting for other programs) and of wall-clock time.
 export class Meter {
   static async of(page) {
     const meter = new Meter();
     meter.page = page;
     meter.tasks = new Tasks(await page.context().browser().newBrowserCDPSession());
     meter.protocol = await page.context().newCDPSession(page);
-    await meter.protocol.send('Performance.enable', { timeDomain: 'threadTicks' }); // what other programs take is not counted
+    await meter.protocol.send('Performance.enable', { timeDomain: 'threadTicks' }); // excludes other programs
     return meter;
   }
 
@@ -164,8 +163,8 @@ class Tasks {
     await this.protocol.send('Tracing.start', { transferMode: 'ReportEvents', traceConfig: { includedCategories: ['toplevel'] } });
   }
 
-  // stop answers the processor's time of the longest task, in milliseconds, of the
-  // page's thread that worked most.
+  // stop returns the processor time of the longest task, in milliseconds, on the page's
+  // busiest thread.
   async stop() {
     const complete = new Promise((resolve) => this.protocol.once('Tracing.tracingComplete', resolve));
     await this.protocol.send('Tracing.end');

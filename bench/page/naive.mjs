@@ -1,5 +1,5 @@
-// What the page is measured against: each delta has the whole text parsed again and
-// set, and the end kept in sight. It hears the same feed, of the session in its address.
+// The page's reference: each delta parses and sets the whole text again and scrolls to
+// its end. It gets the same feed, for the session in its address.
 import { marked } from '/marked.mjs';
 
 const [session, after] = location.hash.slice(1).split(':');

@@ -1,10 +1,10 @@
-// What opening the page takes: scripts, the first rows of a conversation, tabs.
+// The cost of opening the page: scripts, the first rows of a conversation, tabs.
 import { median, pause, until } from './lab.mjs';
 
 const VIEWPORT = { width: 1200, height: 800 };
 
-// scripts counts what a first load of the page transfers as scripts, from the network,
-// and the worker of the feed beside them.
+// scripts counts the bytes of scripts that a first load of the page transfers over the
+// network, including the feed's worker.
 export async function scripts(lab, chrome, _rounds, say) {
   const context = await chrome.newContext({ viewport: VIEWPORT });
   const page = await context.newPage();
@@ -23,8 +23,8 @@ export async function scripts(lab, chrome, _rounds, say) {
   return [{ name: 'scripts of a first load of /, gzipped', value: sum / 1000, unit: ' KB', bound: 220 }];
 }
 
-// firstRows is the time from a tab's navigation to the frame in which a transcript's
-// first row is there.
+// firstRows is the time from a tab's navigation to the frame with a transcript's first
+// row.
 async function firstRows(context, address) {
   const page = await context.newPage();
   await page.addInitScript(() => {
@@ -41,7 +41,7 @@ async function firstRows(context, address) {
   return at;
 }
 
-const OPENINGS = 15; // of each session, turn and turn about
+const OPENINGS = 15; // of each session, in alternation
 
 export async function opening(lab, chrome, rounds, say) {
   const sessions = {};
@@ -66,8 +66,8 @@ export async function opening(lab, chrome, rounds, say) {
 
 const TABS = 12;
 
-// tabs opens as many on a conversation that streams, and counts those that show its
-// growing text and the connections that the server sees.
+// tabs opens a number of tabs on a streaming conversation, and counts those that show its
+// growing text, and the connections that the server sees.
 export async function tabs(lab, chrome) {
   const { id } = await lab.ask('POST', '/v1/sessions', { model: 'sim/lorem-9000-20', message: { role: 'user', content: { text: 'Write' } } });
   const context = await chrome.newContext({ viewport: VIEWPORT });

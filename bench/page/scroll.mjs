@@ -1,12 +1,12 @@
-// What is read stays where it is: in every frame, while an answer grows below it and
-// while older messages come in above.
+// The visible text stays in place in every frame, while an answer grows below it and
+// while older messages are loaded above it.
 import { until } from './lab.mjs';
 
 const VIEWPORT = { width: 1200, height: 800 };
 const STREAMED_MS = 5_000;
 
-// watched begins to note, in every frame, how far the message in the middle of the view
-// has moved; moved answers the farthest, in pixels.
+// watched starts to record, in every frame, how far the message in the middle of the view
+// has moved; moved returns the largest distance, in pixels.
 async function watched(page) {
   return page.evaluate(() => {
     const view = document.querySelector('[data-transcript]').getBoundingClientRect();
@@ -31,7 +31,7 @@ export async function scroll(lab, chrome, rounds, say) {
   for (let round = 0; round < rounds; round++) {
     const id = await lab.scripted(120);
     const page = await context.newPage();
-    // Pages of older messages are held back until the hand has left the wheel.
+    // Pages of older messages are held back until the wheel rests.
     let release = () => undefined;
     let asked = false;
     await page.route(/\/messages\?.*cursor=/, async (route) => {
@@ -56,7 +56,7 @@ export async function scroll(lab, chrome, rounds, say) {
     streaming.push(streamed.farthest);
     await page.reload();
     await page.locator('article').first().waitFor();
-    // Up, notch by notch, until older messages are asked for.
+    // Up, notch by notch, until the page requests older messages.
     asked = false;
     await page.mouse.move(600, 300);
     await until(async () => {

@@ -1,9 +1,9 @@
-// Streaming a long answer: what it costs a tab, beside a naive page and an idle one.
+// Streaming a long answer: its cost for a tab, for the naive page, and for an idle tab.
 import { Lab, Meter, median, until } from './lab.mjs';
 
 const VIEWPORT = { width: 1200, height: 800 };
 
-// streamed has a tab watch the whole answer and counts what it took.
+// streamed lets a tab watch the whole answer and measures the cost.
 export async function streamed(lab, context, { naive, merged }) {
   const id = await lab.scripted();
   const page = await context.newPage();
@@ -28,7 +28,7 @@ export async function streamed(lab, context, { naive, merged }) {
   return took;
 }
 
-// idle counts an idle conversation, as long as the answer took.
+// idle measures an idle conversation, for as long as the answer took.
 async function idle(lab, context, id, seconds) {
   const page = await context.newPage();
   await page.setViewportSize(VIEWPORT);

@@ -1,4 +1,4 @@
-// The answer that is streamed: 40 KB of what models write, always the same.
+// The streamed answer: 40 KB of typical model output, always the same.
 
 const SUBJECTS = ['the queue', 'a lease', 'the write-ahead log', 'an index', 'the cache', 'a snapshot', 'the scheduler', 'a retry', 'the connection pool', 'an outbox'];
 
@@ -66,7 +66,7 @@ the row goes. If the work fails, the row stays, its count of attempts grows by o
 doubles each time, from ${n * 10} ms to at most a minute. After ten attempts somebody has to look, and \`parley doctor\` says which.
 `;
 
-// answer is a text of markdown, of as many bytes or a little less.
+// answer is a Markdown text of at most a number of bytes, or slightly less.
 export function answer(bytes) {
   let text = '# Ten parts of a program that lasts\n\n';
   for (let n = 1; text.length < bytes; n++) text += `${section(n, SUBJECTS[n % SUBJECTS.length])}\n`;

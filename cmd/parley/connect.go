@@ -6,14 +6,22 @@ import (
 	"encoding/hex"
 	"errors"
 	"io/fs"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"example.org/parley"
 	"example.org/parley/client"
+	"example.org/parley/internal/peer"
 )
 
 const (
@@ -48,14 +56,82 @@ func (f *flags) connect(env func(string) string) (*client.Client, error) {
 			options.URL = strings.TrimSpace(string(at))
 		}
 	}
-	if options.Key == "" {
-		if token, err := os.ReadFile(
-			filepath.Join(dir, tokenFile),
-		); err == nil { //nolint:gosec // the user's own data directory
-			options.Key = strings.TrimSpace(string(token))
-		}
+	if options.Key == "" && onThisMachine(options.URL) {
+		options.Key, options.HTTPClient = tokenOf(dir)
 	}
 	return client.New(options)
+}
+
+// tokenOf is the local token, and a client that sends it to nobody but a server of the user
+// whom it belongs to; "" where there is none. Any user of the machine may listen where a
+// server listened before.
+func tokenOf(dir string) (string, *http.Client) {
+	path := filepath.Join(dir, tokenFile)
+	token, err := os.ReadFile(path) //nolint:gosec // the user's own data directory
+	if err != nil {
+		return "", nil
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", nil
+	}
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return "", nil
+	}
+	return strings.TrimSpace(string(token)), &http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			return dialServerOf(ctx, network, address, owner.Uid)
+		},
+		IdleConnTimeout: idleConnection,
+	}}
+}
+
+// idleConnection is how long a connection to the server is kept.
+const idleConnection = time.Minute
+
+// dialServerOf connects to a server that a user runs.
+func dialServerOf(ctx context.Context, network, address string, uid uint32) (net.Conn, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	err = peer.AcceptedBy(ctx, conn, uid)
+	if err == nil || errors.Is(err, peer.ErrUnsupported) { // elsewhere the address has to do
+		return conn, nil
+	}
+	return nil, errors.Join(parley.Errorf(
+		parley.CodeUnavailable,
+		"what answers at %s is not a server of the user whose token this is, so nothing was sent to it: start the "+
+			"server with parley serve, or give a key with --key or PARLEY_KEY",
+		address,
+	), conn.Close())
+}
+
+// onThisMachine reports whether a server's address is one of this machine; "" is.
+func onThisMachine(address string) bool {
+	if address == "" {
+		return true
+	}
+	parsed, err := url.Parse(address)
+	if err != nil {
+		return false
+	}
+	if parsed.Hostname() == "localhost" {
+		return true
+	}
+	ip, err := netip.ParseAddr(parsed.Hostname())
+	if err != nil {
+		return false
+	}
+	if ip.IsLoopback() || ip.IsUnspecified() {
+		return true
+	}
+	own, err := net.InterfaceAddrs()
+	return err == nil && slices.ContainsFunc(own, func(at net.Addr) bool {
+		prefix, err := netip.ParsePrefix(at.String())
+		return err == nil && prefix.Addr() == ip.Unmap().WithZone("")
+	})
 }
 
 // asking makes a command's RunE of what it asks the server.

@@ -150,11 +150,24 @@ func (r runtimeSetting) become(command *acp.Command, field string, closed []stri
 		return parley.InvalidField(field+".user", "%q cannot be used: name a user who is not root", r.User)
 	}
 	for _, directory := range closed {
-		if info, err := os.Stat(directory); err == nil && info.Mode().Perm()&0o007 != 0 {
+		info, err := os.Stat(directory)
+		if err != nil {
+			continue
+		}
+		owner, known := info.Sys().(*syscall.Stat_t)
+		switch {
+		case info.Mode().Perm()&0o007 != 0:
 			return parley.InvalidField(
 				field+".user",
 				"%s may be entered by every user: chmod o-rwx it first",
 				directory,
+			)
+		case known && (owner.Uid == uint32(uid) || owner.Gid == uint32(gid) && info.Mode().Perm()&0o070 != 0):
+			return parley.InvalidField(
+				field+".user",
+				"%s belongs to %q or to its group: give it to the server's user with chown, and chmod g-rwx it",
+				directory,
+				parley.Clip(r.User, 64),
 			)
 		}
 	}

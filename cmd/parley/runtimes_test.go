@@ -1,8 +1,11 @@
 package main
 
 import (
+	"errors"
 	"os"
+	"os/user"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -51,6 +54,24 @@ func TestRuntimesAreGuarded(t *testing.T) {
 	} {
 		if _, err := given.resolve(env, []string{data}); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%+v: %v, want %q", given, err, says)
+		}
+	}
+	if nobody, err := user.Lookup("nobody"); root && err == nil {
+		uid, _ := strconv.Atoi(nobody.Uid)
+		gid, _ := strconv.Atoi(nobody.Gid)
+		for _, owner := range [][2]int{{uid, 0}, {0, gid}} {
+			if err := errors.Join(
+				os.Chown(data, owner[0], owner[1]),
+				os.Chmod(data, 0o750),
+			); err != nil { //nolint:gosec // as above
+				t.Fatal(err)
+			}
+			if _, err := plain.resolve(env, []string{data}); err == nil || !strings.Contains(err.Error(), "chown") {
+				t.Errorf("data of its own, %v: %v", owner, err)
+			}
+		}
+		if err := os.Chown(data, 0, 0); err != nil {
+			t.Fatal(err)
 		}
 	}
 	if err := os.Chmod(data, 0o755); err != nil { //nolint:gosec // what is refused

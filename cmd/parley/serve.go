@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"example.org/parley"
+	"example.org/parley/internal/cgroup"
 )
 
 // collectAt is how much the heap may grow, in percent of what is in use, before
@@ -50,6 +51,7 @@ second signal ends it at once.`,
 			if getenv("GOGC") == "" {
 				debug.SetGCPercent(collectAt)
 			}
+			limitMemory(getenv, cgroup.MemoryMax, log) // first: what memory bounds is made after it
 			srv := &server{settings: s, env: getenv, log: log}
 			if err := srv.open(cmd.Context()); err != nil {
 				return errors.Join(err, srv.close())

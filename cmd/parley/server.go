@@ -378,7 +378,7 @@ func (s *server) close() error {
 		if err := <-s.failed; err != nil && !errors.Is(err, http.ErrServerClosed) {
 			errs = append(errs, err)
 		}
-		_ = os.Remove(filepath.Join(s.settings.DataDir, urlFile)) // a stale one only costs a failed connection
+		_ = os.Remove(filepath.Join(s.settings.DataDir, urlFile)) // a stale one costs a failed connection
 	} else if s.listener != nil {
 		errs = append(errs, s.listener.Close())
 	}

@@ -70,9 +70,9 @@ var (
 	nonRoot = regexp.MustCompile(`^[1-9][0-9]*:[1-9][0-9]*$`)
 )
 
-// TestDockerfileMakesWhatItSays: pinned bases, a static binary, a user other than root, and a start and a health check
+// TestDockerfileBuildsAsDocumented: pinned bases, a static binary, a user other than root, and a start and a health check
 // that the binary knows.
-func TestDockerfileMakesWhatItSays(t *testing.T) {
+func TestDockerfileBuildsAsDocumented(t *testing.T) {
 	t.Parallel()
 	text := read(t, "Dockerfile")
 	parsed, err := parser.Parse(strings.NewReader(text))
@@ -118,9 +118,9 @@ func TestDockerfileMakesWhatItSays(t *testing.T) {
 	checkCommand(t, "HEALTHCHECK", health[2:])
 }
 
-// TestBuildContextIsWhole: the ignore file excludes nothing that the build needs, and excludes files that would change
+// TestBuildContextIsComplete: the ignore file excludes nothing that the build needs, and excludes files that would change
 // layers needlessly.
-func TestBuildContextIsWhole(t *testing.T) {
+func TestBuildContextIsComplete(t *testing.T) {
 	t.Parallel()
 	patterns, err := ignorefile.ReadAll(strings.NewReader(read(t, "Dockerfile.dockerignore")))
 	if err != nil {

@@ -12,15 +12,15 @@ import (
 // settleDeadline bounds a turn of the simulator, which takes milliseconds.
 const settleDeadline = 30 * time.Second
 
-// estate is one of everything that has an id, with a mark in every text of it.
+// estate is one of everything that has an id, with a mark in all of its texts.
 type estate struct {
-	mark  string            // stands in nothing else
-	key   string            // of whoever owns it
+	mark  string            // occurs in nothing else
+	key   string            // of its owner
 	admin string            // key of an admin of its workspace
 	ids   map[string]string // by the variable of a path
 }
 
-// build makes an estate whose sessions are private, or shared with the workspace.
+// build creates an estate whose sessions are private, or shared with the workspace.
 func (s *target) build(mark, owner, admin string, shared bool) estate {
 	s.Helper()
 	e := estate{
@@ -119,7 +119,7 @@ func (s *target) first(key, path string) string {
 	return page.Data[0].ID
 }
 
-// await asks until a session has a status.
+// await polls until a session has a status.
 func (s *target) await(key, path, status string) {
 	s.Helper()
 	s.until(path+" to be "+status, func() bool {
@@ -128,7 +128,7 @@ func (s *target) await(key, path, status string) {
 	})
 }
 
-// until asks until something is so.
+// until polls until a condition holds.
 func (s *target) until(what string, so func() bool) {
 	s.Helper()
 	deadline := time.Now().Add(settleDeadline)
@@ -143,7 +143,7 @@ func (s *target) until(what string, so func() bool) {
 	}
 }
 
-// pollEvery is how often a session is asked for.
+// pollEvery is the interval between polls of a session.
 const pollEvery = 10 * time.Millisecond
 
 // fill puts an estate's ids into a path.
@@ -154,7 +154,8 @@ func (e estate) fill(path string) string {
 	return path
 }
 
-// tells reports what of an estate stands in an answer beyond what the request named.
+// tells returns the parts of an estate that a response contains, except those that the
+// request named.
 func (e estate) tells(got answer, asked string) string {
 	text := got.body
 	for _, values := range got.header {

@@ -1,6 +1,6 @@
-// Package attack asks the real binary for what it must refuse: every route, with foreign ids in
-// every position, as every role, on both databases. It reads the server's own table of routes, so a
-// new route is attacked too, or fails here until somebody says what its ids are.
+// Package attack sends the real binary requests that it must refuse: to every route, with
+// foreign ids in every position, as every role, on both databases. It reads the server's own
+// table of routes, so a new route is attacked too, or fails here until its ids are described.
 package attack
 
 import (
@@ -21,14 +21,14 @@ import (
 	"example.org/parley/internal/pgtest"
 )
 
-// The bounds of this package: whatever takes longer hangs.
+// The bounds of this package: an operation that takes longer hangs.
 const (
 	startDeadline   = 20 * time.Second
 	requestDeadline = 20 * time.Second
 	mostBytes       = 4 << 20 // of an answer
 )
 
-// What the server keeps for itself: the credential of every provider and tool.
+// The server's secrets: the credentials of every provider and tool.
 const (
 	secretName = "HOSTILE_CREDENTIAL"
 	secret     = "sk-attacked-0123456789abcdef"
@@ -68,7 +68,7 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// command is the program with nothing of this machine's configuration.
+// command is the program without any of this machine's configuration.
 func command(ctx context.Context, dir, database string, args ...string) *exec.Cmd {
 	if dir != "" {
 		args = append([]string{"--data", dir}, args...)
@@ -92,11 +92,11 @@ func command(ctx context.Context, dir, database string, args ...string) *exec.Cm
 type target struct {
 	*testing.T
 	url, dir, database, projects string
-	log                          string // file of what the server says beside its answers
+	log                          string // file with the server's log
 	http                         *http.Client
 }
 
-// onEach plays an attack on both databases.
+// onEach runs an attack on both databases.
 func onEach(t *testing.T, attack func(t *testing.T, s *target)) {
 	t.Parallel()
 	t.Run("SQLite", func(t *testing.T) {
@@ -109,8 +109,8 @@ func onEach(t *testing.T, attack func(t *testing.T, s *target)) {
 	})
 }
 
-// serve runs a server with a configuration, or without one, that is killed at the
-// end of the test.
+// serve runs a server, with or without a configuration, until the end of the test, which
+// kills it.
 func serve(t *testing.T, database string, settings map[string]any) *target {
 	t.Helper()
 	s := &target{
@@ -183,7 +183,7 @@ func serve(t *testing.T, database string, settings map[string]any) *target {
 	return s
 }
 
-// key makes a principal with a key of its own.
+// key creates a principal with a key of its own.
 func (s *target) key(workspace, name, role string) string {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), requestDeadline)
@@ -216,14 +216,14 @@ func (s *target) key(workspace, name, role string) string {
 	return made.Key
 }
 
-// answer is what came of a request.
+// answer is the outcome of a request.
 type answer struct {
 	status int
 	header http.Header
-	body   string // of a stream, nothing
+	body   string // empty for a stream
 }
 
-// ask sends one request with a key; "" is nobody's.
+// ask sends one request with a key; "" means without one.
 func (s *target) ask(key, method, path, body string, headers ...string) answer {
 	s.Helper()
 	request, err := http.NewRequestWithContext(s.Context(), method, s.url+path, strings.NewReader(body))
@@ -256,7 +256,7 @@ func (s *target) ask(key, method, path, body string, headers ...string) answer {
 	return got
 }
 
-// made is the id in the answer of a request that has to succeed.
+// made is the id in the response of a request that must succeed.
 func (s *target) made(key, method, path, body string) string {
 	s.Helper()
 	got := s.ask(key, method, path, body)

@@ -14,7 +14,7 @@ import (
 	"example.org/parley/httpapi"
 )
 
-// queryIDs are the parameters that name things, by the variable of what they name.
+// queryIDs maps parameters that name things to the path variable of the same kind.
 var queryIDs = map[string]string{
 	"agent":             "agent",
 	"agent_id":          "agent",
@@ -28,7 +28,7 @@ var queryIDs = map[string]string{
 	"owner_id":          "key",
 }
 
-// plainQueries are those that name nothing of anybody.
+// plainQueries are the parameters that name nothing.
 var plainQueries = []string{
 	"after",
 	"agent_type",
@@ -90,10 +90,10 @@ var bodyIDs = map[string]string{
 	"owner_id":          "key",
 }
 
-// notOurs are fields whose ids are the client's or the model's own.
+// notOurs are fields whose ids belong to the client or the model.
 var notOurs = []string{"client_id", "id", "tool_call_id"}
 
-// needed are further parts of a query that a route demands.
+// needed are other required parameters of a route.
 func needed(r *httpapi.Route) string {
 	if r.Name == "search" {
 		return "&q=marked"
@@ -129,7 +129,7 @@ func foreignIDsInQueries(t *testing.T, s *target) {
 				t.Errorf("%s %s: status %d, want 404 or nothing: %.200s", r.Method, asked, got.status, got.body)
 			}
 			if told := victim.tells(got, asked); told != "" {
-				t.Errorf("%s %s tells %s", r.Method, asked, told)
+				t.Errorf("%s %s reveals %s", r.Method, asked, told)
 			}
 		}
 	})
@@ -142,7 +142,7 @@ func empty(got answer) bool {
 	return json.Unmarshal([]byte(got.body), &page) == nil && len(page.Data) == 0
 }
 
-// An id of another workspace in a body is 404, and nothing is made.
+// An id of another workspace in a body is 404, and nothing is created.
 func TestForeignIDsInBodies(t *testing.T) { onEach(t, foreignIDsInBodies) }
 
 func foreignIDsInBodies(t *testing.T, s *target) {
@@ -167,7 +167,7 @@ func foreignIDsInBodies(t *testing.T, s *target) {
 				continue
 			}
 			body := own.naming(t, r, field, victim.ids[variable])
-			if name == "before" { // only what waits can be moved
+			if name == "before" { // only queued messages can be moved
 				path = strings.ReplaceAll(path, "{message}", own.ids["queued"])
 			}
 			got := s.ask(own.admin, r.Method, own.fill(path), body)
@@ -175,7 +175,7 @@ func foreignIDsInBodies(t *testing.T, s *target) {
 				t.Errorf("%s %s %s: status %d, want 404: %.200s", r.Method, path, body, got.status, got.body)
 			}
 			if told := victim.tells(got, body); told != "" {
-				t.Errorf("%s %s %s tells %s", r.Method, path, body, told)
+				t.Errorf("%s %s %s reveals %s", r.Method, path, body, told)
 			}
 		}
 	})
@@ -185,7 +185,7 @@ func foreignIDsInBodies(t *testing.T, s *target) {
 	s.whole(victim)
 }
 
-// idsIn are the paths of the fields of a body that hold ids.
+// idsIn returns the paths of the fields of a body that hold ids.
 func idsIn(t *testing.T, body reflect.Type) (fields [][]string) {
 	t.Helper()
 	seen := map[reflect.Type]bool{}
@@ -226,7 +226,7 @@ func idsIn(t *testing.T, body reflect.Type) (fields [][]string) {
 	return fields
 }
 
-// naming is a valid body of a route in which one field names another thing.
+// naming is a valid body for a route, in which one field names another thing.
 func (e estate) naming(t *testing.T, r *httpapi.Route, field []string, id string) string {
 	t.Helper()
 	body := map[string]any{}
@@ -261,7 +261,7 @@ func (e estate) naming(t *testing.T, r *httpapi.Route, field []string, id string
 	return string(text)
 }
 
-// A cursor of another workspace is a place in one's own list, or no place at all.
+// A cursor of another workspace is a position in one's own list, or invalid.
 func TestForeignCursors(t *testing.T) { onEach(t, foreignCursors) }
 
 func foreignCursors(t *testing.T, s *target) {
@@ -285,7 +285,7 @@ func foreignCursors(t *testing.T, s *target) {
 				t.Errorf("GET %s: status %d: %.200s", asked, got.status, got.body)
 			}
 			if told := victim.tells(got, asked); told != "" {
-				t.Errorf("GET %s tells %s", asked, told)
+				t.Errorf("GET %s reveals %s", asked, told)
 			}
 		}
 	})
@@ -294,8 +294,8 @@ func foreignCursors(t *testing.T, s *target) {
 	}
 }
 
-// An idempotency key of another workspace means nothing here: the same request under
-// it makes something of one's own.
+// An idempotency key of another workspace means nothing here: the same request with it
+// creates something new.
 func TestForeignIdempotencyKeys(t *testing.T) { onEach(t, foreignIdempotencyKeys) }
 
 func foreignIdempotencyKeys(t *testing.T, s *target) {
@@ -321,10 +321,10 @@ func foreignIdempotencyKeys(t *testing.T, s *target) {
 		}
 		var made struct{ ID string }
 		if json.Unmarshal([]byte(first.body), &made) == nil && made.ID != "" && strings.Contains(second.body, made.ID) {
-			t.Errorf("%s %s under another's idempotency key answers what was made there", r.Method, path)
+			t.Errorf("%s %s under another's idempotency key returns what was created there", r.Method, path)
 		}
 		if told := victim.tells(second, own.fill(path)); told != "" {
-			t.Errorf("%s %s under another's idempotency key tells %s", r.Method, path, told)
+			t.Errorf("%s %s under another's idempotency key reveals %s", r.Method, path, told)
 		}
 	})
 	if repeats < 5 {
@@ -332,8 +332,8 @@ func foreignIdempotencyKeys(t *testing.T, s *target) {
 	}
 }
 
-// A place in a foreign stream is no place: the feed and the events of a session are
-// 404, whatever Last-Event-ID and after say.
+// There are no positions in foreign streams: the feed and the events of a session are 404,
+// whatever Last-Event-ID and after say.
 func TestForeignStreams(t *testing.T) { onEach(t, foreignStreams) }
 
 func foreignStreams(t *testing.T, s *target) {
@@ -353,7 +353,7 @@ func foreignStreams(t *testing.T, s *target) {
 	}
 }
 
-// twoWorkspaces are an estate to be attacked, and one of whoever attacks it.
+// twoWorkspaces returns an estate to attack, and one of the attacker.
 func (s *target) twoWorkspaces() (victim, own estate) {
 	s.Helper()
 	victim = s.build("marked-victim", s.key("one", "owner", "member"), s.key("one", "admin", "admin"), true)

@@ -19,10 +19,10 @@ import (
 	"example.org/parley"
 )
 
-// A misdeed is how a provider answers each request. It ends with the request.
+// A misdeed is a provider's hostile response. It ends with the request.
 type misdeed func(w http.ResponseWriter, r *http.Request)
 
-// raw answers with bytes of its own making, status line and all.
+// raw responds with arbitrary bytes, including the status line.
 func raw(write func(ctx context.Context, to net.Conn)) misdeed {
 	return func(w http.ResponseWriter, r *http.Request) {
 		to, _, err := w.(http.Hijacker).Hijack() //nolint:forcetypeassert // a server of HTTP/1.1
@@ -35,7 +35,7 @@ func raw(write func(ctx context.Context, to net.Conn)) misdeed {
 	}
 }
 
-// says answers 200 with events.
+// says responds 200 with events.
 func says(events ...string) misdeed {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -57,7 +57,7 @@ func chunk(delta, finish string) string {
 	)
 }
 
-// calling answers with one tool call.
+// calling responds with one tool call.
 func calling(fields string) misdeed {
 	return says(chunk(`{"tool_calls":[{`+fields+`}]}`, "null"), chunk(`{}`, `"tool_calls"`), "[DONE]")
 }
@@ -85,7 +85,7 @@ func using(usage string) misdeed {
 	)
 }
 
-// forever repeats a text until nobody listens, at a pace.
+// forever repeats a text at an interval until nobody listens.
 func forever(text string, every time.Duration) misdeed {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -106,7 +106,7 @@ func forever(text string, every time.Duration) misdeed {
 
 const someMegabytes = 4 << 20
 
-// misdeeds of providers, by the name of the provider.
+// misdeeds of providers, by provider name.
 func misdeeds(stolen *atomic.Int64, elsewhere string) map[string]misdeed {
 	long := strings.Repeat("x", someMegabytes)
 	noise := make([]byte, 64<<10)
@@ -254,8 +254,8 @@ func endlessContinues(ctx context.Context, to net.Conn) {
 	}
 }
 
-// Whatever a provider answers, by either wire: the process lives, the turn ends, the
-// record verifies, and the credential goes to nobody and stands nowhere.
+// Whatever a provider responds, on either wire: the process lives, the turn ends, the record
+// verifies, and the credential is sent to nobody and stored nowhere.
 func TestHostileProviders(t *testing.T) {
 	t.Parallel()
 	for database, url := range map[string]func(testing.TB) string{"SQLite": func(testing.TB) string {
@@ -311,7 +311,7 @@ func hostileProviders(t *testing.T, database string) {
 	}
 	t.Logf("%d turns ended: %v", len(sessions), ends)
 	if ends[parley.TurnFailed] < len(sessions)/3 {
-		t.Errorf("only %d of %d turns failed: is anybody hostile?", ends[parley.TurnFailed], len(sessions))
+		t.Errorf("only %d of %d turns failed: are the providers hostile?", ends[parley.TurnFailed], len(sessions))
 	}
 	if stolen.Load() > 0 {
 		t.Error("a redirect took the credential along")

@@ -15,7 +15,7 @@ import (
 
 var pathVariable = regexp.MustCompile(`\{(\w+)\}`)
 
-// each calls what it is given for every route and every path of it, twins included. What deletes comes last.
+// each calls a function for every route and each of its paths, including twins. Routes that delete come last.
 func each(t *testing.T, visit func(r *httpapi.Route, path string)) {
 	t.Helper()
 	routes := httpapi.Routes()
@@ -40,7 +40,7 @@ func last(r *httpapi.Route) int {
 	return 0
 }
 
-// bodyOf is a valid body of a route that names no id.
+// bodyOf is a valid body for a route, without ids.
 func bodyOf(r *httpapi.Route) string {
 	switch r.Action {
 	case "createSession", "ensureSession":
@@ -57,7 +57,7 @@ func bodyOf(r *httpapi.Route) string {
 	return r.Example
 }
 
-// openRoutes are those that answer without a key, and tell nothing of anybody.
+// openRoutes respond without a key, and reveal nothing about anybody.
 var openRoutes = []string{
 	"getDocs",
 	"getDocsScript",
@@ -70,8 +70,8 @@ var openRoutes = []string{
 	"signOut",
 }
 
-// Without a key, or with one that nobody has, no route but the open ones answers
-// anything, whatever ids it is given.
+// Without a key, or with an unknown one, only the open routes respond, whatever ids a
+// request names.
 func TestNothingWithoutAKey(t *testing.T) { onEach(t, nothingWithoutAKey) }
 
 func nothingWithoutAKey(t *testing.T, s *target) {
@@ -81,13 +81,13 @@ func nothingWithoutAKey(t *testing.T, s *target) {
 	each(t, func(r *httpapi.Route, path string) {
 		if r.Open {
 			if !slices.Contains(openRoutes, r.Name) {
-				t.Errorf("%s answers without a key: it stands in no list of those that may", r.Name)
+				t.Errorf("%s responds without a key, but is not listed as an open route", r.Name)
 			}
 			return
 		}
 		for _, key := range []string{"", "pk_wrong", e.ids["key"]} {
 			asked := e.fill(path)
-			tries++ // each address has but a few wrong keys before its answers are held back
+			tries++ // an address may send only a few wrong keys before responses are delayed
 			from := fmt.Sprintf("198.51.%d.%d", tries/256, tries%256)
 			got := s.ask(key, r.Method, asked, bodyOf(r), "X-Forwarded-For", from)
 			if got.status != http.StatusUnauthorized && got.status != http.StatusTooManyRequests {
@@ -101,15 +101,15 @@ func nothingWithoutAKey(t *testing.T, s *target) {
 				)
 			}
 			if told := e.tells(got, asked); told != "" {
-				t.Errorf("%s %s with the key %q tells %s", r.Method, path, key, told)
+				t.Errorf("%s %s with the key %q reveals %s", r.Method, path, key, told)
 			}
 		}
 	})
 	s.whole(e)
 }
 
-// An id of another workspace is 404 in every place of every path, for members and
-// admins of their own workspace alike, and what it names is left as it was.
+// An id of another workspace is 404 in every position of every path, for members and admins
+// of the own workspace alike, and its target stays unchanged.
 func TestForeignIDsInPaths(t *testing.T) { onEach(t, foreignIDsInPaths) }
 
 func foreignIDsInPaths(t *testing.T, s *target) {
@@ -122,7 +122,7 @@ func foreignIDsInPaths(t *testing.T, s *target) {
 			for _, match := range pathVariable.FindAllStringSubmatch(path, -1) {
 				variable := match[1]
 				if variable == "version" || variable == "client" {
-					continue // a number, and a name that everybody has to themselves
+					continue // a number, and a name that is private to everybody
 				}
 				foreign, ok := victim.ids[variable]
 				if !ok {
@@ -142,8 +142,8 @@ func foreignIDsInPaths(t *testing.T, s *target) {
 	s.whole(victim)
 }
 
-// refused asks for what is not there for a principal: 404, or 403 where its role
-// does not do that at all.
+// refused sends a request about something that does not exist for a principal: 404, or 403
+// if its role may never do that.
 func (s *target) refused(r *httpapi.Route, key string, role parley.PrincipalRole, asked string, victim estate) {
 	s.Helper()
 	got := s.ask(key, r.Method, asked, bodyOf(r))
@@ -152,14 +152,14 @@ func (s *target) refused(r *httpapi.Route, key string, role parley.PrincipalRole
 		s.Errorf("%s %s as a %s: status %d, want 404: %.200s", r.Method, asked, role, got.status, got.body)
 	}
 	if told := victim.tells(got, asked); told != "" {
-		s.Errorf("%s %s as a %s tells %s", r.Method, asked, role, told)
+		s.Errorf("%s %s as a %s reveals %s", r.Method, asked, role, told)
 	}
 }
 
-// ownersOnly are the variables of what belongs to somebody, in a private session.
+// ownersOnly are the path variables of things that belong to somebody, in a private session.
 var ownersOnly = []string{"session", "message", "turn", "call", "loop", "approval", "file", "reader", "sign_in"}
 
-// What is private to one principal is not there for another of the same workspace.
+// Private things of one principal do not exist for another one in the same workspace.
 func TestPrivateThingsOfAColleague(t *testing.T) { onEach(t, privateThings) }
 
 func privateThings(t *testing.T, s *target) {
@@ -178,8 +178,8 @@ func privateThings(t *testing.T, s *target) {
 	s.whole(owner)
 }
 
-// What a role may do with what a colleague shares is what docs/roles.md says: what
-// it may not is 403, what it may is not refused.
+// Roles apply to a colleague's shared things as docs/roles.md says: forbidden actions are
+// 403, and allowed ones are not refused.
 func TestRolesOnSharedThings(t *testing.T) { onEach(t, rolesOnShared) }
 
 func rolesOnShared(t *testing.T, s *target) {
@@ -214,14 +214,14 @@ func rolesOnShared(t *testing.T, s *target) {
 	}
 }
 
-// whole demands that an estate is all there, for its owner, and unchanged.
+// whole requires that an estate is complete and unchanged for its owner.
 func (s *target) whole(e estate) {
 	s.Helper()
 	for _, path := range []string{"/v1/agents/{agent}", "/v1/sessions/{session}", "/v1/messages/{message}",
 		"/v1/turns/{turn}", "/v1/calls/{call}", "/v1/loops/{loop}",
 		"/v1/files/{file}/content", "/v1/projects/{project}", "/v1/sessions/{reader}", "/v1/clients/{client}/session"} {
 		if got := s.ask(e.key, "GET", e.fill(path), ""); got.status != http.StatusOK {
-			s.Errorf("the owner's %s is gone: status %d: %s", path, got.status, got.body)
+			s.Errorf("the owner's %s no longer exists: status %d: %s", path, got.status, got.body)
 		}
 	}
 	for path, holds := range map[string]string{"/v1/agents/{agent}": `"version":1`,
@@ -240,6 +240,6 @@ func (s *target) whole(e estate) {
 		s.Errorf("a sign-in was ended: %s", got.body)
 	}
 	if got := s.ask(e.admin, "GET", "/v1/keys", ""); !strings.Contains(got.body, e.ids["key"]) {
-		s.Errorf("a key of the workspace is gone: %s", got.body)
+		s.Errorf("a key of the workspace no longer exists: %s", got.body)
 	}
 }

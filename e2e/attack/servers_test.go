@@ -14,14 +14,39 @@ import (
 	"example.org/parley/tool/mcp"
 )
 
-// hostileServer speaks the Model Context Protocol over HTTP, badly where it says so.
+// hostileServer speaks the Model Context Protocol over HTTP, badly where configured.
 type hostileServer struct {
 	tools func(listed int64) string                            // the result of tools/list; nil: one tool "fine"
-	call  func(w http.ResponseWriter, r *http.Request, id any) // nil: it answers "ok"
-	begin misdeed                                              // instead of the answer to initialize
+	call  func(w http.ResponseWriter, r *http.Request, id any) // nil: responds "ok"
+	begin misdeed                                              // instead of the response to initialize
 	// instead of 405 for the stream of the server's own messages
 	stream   misdeed
+	nothing  bool // it may offer no tool at all
 	listings atomic.Int64
+	// what it has sent of an answer without an end, and how many such are on their way
+	sent, floods atomic.Int64
+}
+
+// mostFlood bounds an answer without an end, so that a server that reads all of it is
+// found out before it is out of memory.
+const mostFlood = 256 << 20
+
+// flood sends an answer of events without an end, behind a first one.
+func (h *hostileServer) flood(w http.ResponseWriter, status int, first string) {
+	h.floods.Add(1)
+	defer h.floods.Add(-1)
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.WriteHeader(status)
+	out := http.NewResponseController(w)
+	more := []byte(first)
+	for h.sent.Load() < mostFlood {
+		n, err := w.Write(more)
+		h.sent.Add(int64(n))
+		if err != nil || out.Flush() != nil {
+			return
+		}
+		more = []byte(": " + strings.Repeat("x", 64<<10) + "\n\n")
+	}
 }
 
 const oneTool = `{"tools":[{"name":"fine","description":"d","inputSchema":{"type":"object"},` +
@@ -71,7 +96,7 @@ func (h *hostileServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, id, result)
 }
 
-// offering lists tools of given schemas beside one that is fine.
+// offering lists tools with given schemas beside a harmless one.
 func offering(schemas ...string) func(int64) string {
 	return func(int64) string {
 		tools := []string{`{"name":"fine","inputSchema":{"type":"object"}}`}
@@ -95,7 +120,7 @@ func doubling(levels int) string {
 	return `{"type":"object","$defs":{` + strings.Join(defs, ",") + `},"not":{"$ref":"#/$defs/a0"}}`
 }
 
-// answering answers calls with a result.
+// answering responds to calls with a result.
 func answering(result string) func(http.ResponseWriter, *http.Request, any) {
 	return func(w http.ResponseWriter, _ *http.Request, id any) {
 		w.Header().Set("Content-Type", "application/json")
@@ -103,19 +128,31 @@ func answering(result string) func(http.ResponseWriter, *http.Request, any) {
 	}
 }
 
-// instead answers calls with a misdeed.
+// instead responds to calls with a misdeed.
 func instead(of misdeed) func(http.ResponseWriter, *http.Request, any) {
 	return func(w http.ResponseWriter, r *http.Request, _ any) { of(w, r) }
 }
 
-// toldOften is as often as a list that changes all the time is asked for at most.
+// toldOften bounds how often a constantly changing list is requested.
 const toldOften = 2000
 
 func hostileServers() map[string]*hostileServer {
+	failing, going := &hostileServer{}, &hostileServer{}
+	failing.call = func(w http.ResponseWriter, _ *http.Request, _ any) {
+		failing.flood(w, http.StatusInternalServerError, "")
+	}
+	going.call = func(w http.ResponseWriter, _ *http.Request, id any) {
+		going.flood(w, http.StatusOK, fmt.Sprintf(
+			`data: {"jsonrpc":"2.0","id":%v,"result":{"content":[{"type":"text","text":"ok"}]}}`+"\n\n", id,
+		))
+	}
 	long := strings.Repeat("x", someMegabytes)
+	grown := `{"a":[` + strings.Repeat(`{"":0},`, someMegabytes/7) + `0]}`
 	deep := strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000)
 	storm := `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`
 	return map[string]*hostileServer{
+		"fails-on": failing,
+		"goes-on":  going,
 		"schemas": {
 			tools: offering(
 				`{"type":"object","$defs":{"a":{"$ref":"#/$defs/a"}},"$ref":"#/$defs/a"}`,
@@ -145,20 +182,24 @@ func hostileServers() map[string]*hostileServer {
 			}
 			return `{"tools":[` + strings.Join(tools, ",") + `]}`
 		}},
-		"huge": {tools: func(int64) string {
+		"huge": {nothing: true, tools: func(int64) string {
 			return `{"tools":[` + strings.Repeat(
 				`{"name":"x","inputSchema":{"type":"object"}},`,
 				50_000,
 			) + `{"name":"fine","inputSchema":{"type":"object"}}],"nextCursor":"more"}`
 		}},
-		"pages": {tools: func(n int64) string { return fmt.Sprintf(`{"tools":[],"nextCursor":"%d"}`, n) }},
-		"deep-list": {tools: func(int64) string {
+		"pages": {
+			nothing: true,
+			tools:   func(n int64) string { return fmt.Sprintf(`{"tools":[],"nextCursor":"%d"}`, n) },
+		},
+		"deep-list": {nothing: true, tools: func(int64) string {
 			return `{"tools":[{"name":"fine","inputSchema":{"type":"object"},"_meta":` + deep + `}]}`
 		}},
 		"endless": {call: instead(forever(long, 0))},
 		"drip":    {call: instead(forever(": drop\n\n", 0))},
 		"silent":  {call: func(_ http.ResponseWriter, r *http.Request, _ any) { <-r.Context().Done() }},
 		"deep":    {call: answering(`{"content":[],"structuredContent":{"a":` + deep + `}}`)},
+		"grows":   {call: answering(`{"content":[],"structuredContent":` + grown + `}`)},
 		"texts": {
 			call: answering(
 				`{"content":[{"type":"text","text":"\u0000\ud800"},{"type":"image","data":"!","mimeType":"\n"},` +
@@ -183,8 +224,11 @@ func hostileServers() map[string]*hostileServer {
 				),
 			),
 		},
-		"begins-not": {begin: forever(long, 0)},
-		"begins-bad": {begin: func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") }},
+		"begins-not": {nothing: true, begin: forever(long, 0)},
+		"begins-bad": {
+			nothing: true,
+			begin:   func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") },
+		},
 		"storm": {stream: func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			for range toldOften {
@@ -212,8 +256,8 @@ func hostileServers() map[string]*hostileServer {
 	}
 }
 
-// Whatever a server of tools lists, answers or announces: the process lives, the turn
-// ends, the record verifies, and what could not be checked is not offered.
+// Whatever a tool server lists, responds or announces: the process lives, the turn ends, the
+// record verifies, and tools that could not be checked are not offered.
 func TestHostileToolServers(t *testing.T) {
 	t.Parallel()
 	all := hostileServers()
@@ -238,15 +282,20 @@ func TestHostileToolServers(t *testing.T) {
 	}
 	s := serve(t, "", map[string]any{"mcp": servers, "workers": 2 * len(servers)})
 	key, sessions := s.key("one", "owner", "member"), map[string]string{}
+	slow := "none"
+	defer func() { t.Logf("the last server that had offered nothing yet: %s", slow) }()
 	s.until("the servers to be asked", func() bool {
-		return strings.Contains(s.ask(key, "GET", "/v1/tools", "").body, `"schemas__fine"`) &&
-			all["storm"].listings.Load() > 2
+		tools := s.ask(key, "GET", "/v1/tools", "").body
+		for name, server := range all { // one that was slow to begin is asked again
+			if !server.nothing && !strings.Contains(tools, `"`+name+`__fine"`) {
+				slow = name
+				return false
+			}
+		}
+		return all["storm"].listings.Load() > 2
 	})
 	for _, name := range s.boundedTools(key) {
 		sessions[name] = s.send(key, "sim/script", fmt.Sprintf("[%q]", name), script(name, `{"a":1}`))
-	}
-	if len(sessions) < len(all) {
-		t.Errorf("%d servers offer only %d tools", len(all), len(sessions))
 	}
 	ends := map[parley.TurnStatus]int{}
 	for name, session := range sessions {
@@ -254,15 +303,21 @@ func TestHostileToolServers(t *testing.T) {
 		ends[status]++
 	}
 	t.Logf("%d turns ended: %v", len(sessions), ends)
+	for _, name := range []string{"fails-on", "goes-on"} {
+		s.until("nobody to read on what "+name, func() bool { return all[name].floods.Load() == 0 })
+		if sent := all[name].sent.Load(); sent == 0 || sent >= mostFlood {
+			t.Errorf("%s has sent %d bytes, which were all taken", name, sent)
+		}
+	}
 	s.boundedTools(key)
 	if asked := all["storm"].listings.Load(); asked == 0 || asked >= toldOften {
-		t.Errorf("a server that told %d times of a change was asked %d times", toldOften, asked)
+		t.Errorf("a server that announced %d changes was asked %d times", toldOften, asked)
 	}
 	s.survived(key)
 }
 
-// boundedTools holds the list of tools against what servers may put into it, and
-// answers the names of theirs.
+// boundedTools checks the list of tools against the bounds for servers, and returns the
+// names of the servers' tools.
 func (s *target) boundedTools(key string) (names []string) {
 	s.Helper()
 	got := s.ask(key, "GET", "/v1/tools", "")
@@ -287,7 +342,7 @@ func (s *target) boundedTools(key string) (names []string) {
 			s.Errorf("a tool is offered as %.100q with a schema of %d bytes", tool.Name, len(tool.Parameters))
 		}
 		if strings.HasPrefix(tool.Name, "schemas__hostile") &&
-			tool.Name != "schemas__hostile_1" { // which is small, and has a budget
+			tool.Name != "schemas__hostile_1" { // small, and checked with a budget
 			s.Errorf("%s is offered", tool.Name)
 		}
 		if strings.HasPrefix(tool.Source, "mcp/") &&
@@ -299,7 +354,7 @@ func (s *target) boundedTools(key string) (names []string) {
 		s.Errorf("only %d tools are unusable: %.800s", unusable, got.body)
 	}
 	if strings.Contains(got.body, secret) {
-		s.Error("the tools tell the credential")
+		s.Error("the tools reveal the credential")
 	}
 	return names
 }

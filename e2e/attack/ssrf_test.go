@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// inside are ways to write an address that no tool may reach: private, loopback,
-// link-local, shared, translated and tunnelled ones, and forms that only some read as
-// an address. %d is the port of somebody who listens on all of this machine's.
+// inside lists ways to write an address that no tool may reach: private, loopback,
+// link-local, shared, translated and tunnelled ones, and forms that only some parsers read
+// as an address. %d is the port of a listener on all addresses of this machine.
 var inside = []string{
 	"127.0.0.1",
 	"127.1.2.3",
@@ -60,9 +60,9 @@ var inside = []string{
 	"[::ffff:a9fe:a9fe]",
 }
 
-// No tool over HTTP and no server of tools reaches this machine or its networks,
-// however the address is written. Redirects end in the same dialer:
-// internal/netguard's tests follow one to each of these.
+// No HTTP tool and no tool server reaches this machine or its networks, however the address
+// is written. Redirects use the same dialer: internal/netguard's tests follow one to each of
+// these.
 func TestNoWayInside(t *testing.T) {
 	t.Parallel()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", ":0")

@@ -12,13 +12,13 @@ import (
 	"example.org/parley"
 )
 
-// settled are the states in which nothing runs any more.
+// settled are the states in which nothing runs.
 var settled = []parley.TurnStatus{parley.TurnCompleted, parley.TurnFailed, parley.TurnCancelled, parley.TurnWaiting}
 
-// turnSeconds bounds each turn of an attack: what does not end by itself is ended.
+// turnSeconds bounds each turn of an attack, for those that do not end by themselves.
 const turnSeconds = 4
 
-// send makes a session whose turn meets what is hostile, and starts it.
+// send creates a session and starts its turn against the hostile side.
 func (s *target) send(key, model, tools, text string) (session string) {
 	s.Helper()
 	session = s.made(key, "POST", "/v1/sessions", fmt.Sprintf(
@@ -32,12 +32,12 @@ func (s *target) send(key, model, tools, text string) (session string) {
 	return session
 }
 
-// script is a text with which sim/script calls one tool and then says "over".
+// script makes sim/script call one tool and then say "over".
 func script(tool, arguments string) string {
 	return fmt.Sprintf(`[[{"tool_call":{"name":%q,"arguments":%s}}],[{"text":"over"}]]`, tool, arguments)
 }
 
-// outcome waits for the end of a session's turns and answers the session's record.
+// outcome waits for the end of a session's turns and returns the session's record.
 func (s *target) outcome(key, session, what string) (status parley.TurnStatus, record string) {
 	s.Helper()
 	s.until("the turn of "+what+" to end", func() bool {
@@ -66,8 +66,8 @@ func (s *target) outcome(key, session, what string) (status parley.TurnStatus, r
 	return status, record
 }
 
-// survived counts what must be true after every attack: the process lives and
-// answers somebody else's turn, the record verifies, and nobody was told a secret.
+// survived checks what must hold after every attack: the process lives and completes
+// somebody else's turn, the record verifies, and no secret was revealed.
 func (s *target) survived(key string) {
 	s.Helper()
 	if got := s.ask("", "GET", "/healthz", ""); got.status != http.StatusOK {
@@ -85,7 +85,7 @@ func (s *target) survived(key string) {
 	if out, err := command(ctx, s.dir, s.database, "verify", "--fast").CombinedOutput(); err != nil {
 		s.Errorf("parley verify: %v: %s", err, out)
 	} else if strings.Contains(string(out), secret) {
-		s.Error("verify tells the credential")
+		s.Error("verify reveals the credential")
 	}
 	log, err := os.ReadFile(s.log)
 	if err != nil {

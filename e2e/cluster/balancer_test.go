@@ -15,20 +15,20 @@ import (
 	"example.org/parley/client"
 )
 
-// How often the balancer asks for readiness, and for how long it waits.
+// How often the balancer checks readiness, and how long it waits for the response.
 const (
 	checkEvery = 200 * time.Millisecond
-	checkWaits = 10 * time.Second // a busy machine is no process that is not ready
+	checkWaits = 10 * time.Second // on a busy machine a ready process may respond late
 )
 
-// balancer spreads requests over the processes that say they are ready, and
-// asks them again and again. Like the balancers that people use it tries another
-// process when one cannot be connected to, and otherwise repeats nothing.
+// balancer spreads requests over the processes that report ready, and checks them
+// continuously. Like common balancers it tries another process if it cannot connect to one,
+// and otherwise repeats nothing.
 type balancer struct {
 	url       string
 	processes []*process
 	ready     []atomic.Bool
-	turn      atomic.Int64 // whose it is
+	turn      atomic.Int64 // the next process
 	transport *http.Transport
 }
 
@@ -99,7 +99,7 @@ func (b *balancer) RoundTrip(request *http.Request) (*http.Response, error) {
 	return nil, errors.Join(failed, errors.New("no process takes the request"))
 }
 
-// through makes the accounts' clients use the balancer alone.
+// through makes the accounts' clients use only the balancer.
 func (x *trial) through(b *balancer) {
 	x.t.Helper()
 	for _, a := range x.accounts {

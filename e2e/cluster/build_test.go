@@ -10,20 +10,20 @@ import (
 	"strings"
 )
 
-// The variables of the environment that the laid over sources read.
+// The environment variables that the overlaid sources read.
 const (
-	effectsVariable = "PARLEY_TRIAL_EFFECTS" // testdata/effect.go: file that the tool with an effect appends to
-	clockVariable   = "PARLEY_TRIAL_CLOCK"   // testdata/skew.go: seconds that the clock is ahead
+	effectsVariable = "PARLEY_TRIAL_EFFECTS" // testdata/effect.go: the file to which the tool with an effect appends
+	clockVariable   = "PARLEY_TRIAL_CLOCK"   // testdata/skew.go: how many seconds the clock is ahead
 )
 
-// overlay is sources that are replaced by others in one build, by path.
+// overlay maps paths of sources to their replacements in one build.
 type overlay struct {
 	dir     string
 	Replace map[string]string
 }
 
-// build makes the binary: cmd/parley as it is, with two more built-in tools, and
-// with a clock that can be set wrong.
+// build builds the binary: cmd/parley with two more built-in tools, and with a clock that can
+// be set wrong.
 func build(dir string) (binary string, err error) {
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -74,7 +74,7 @@ func build(dir string) (binary string, err error) {
 	return binary, command.Run()
 }
 
-// rewrite replaces a source by itself with one place changed.
+// rewrite overlays a source with one place changed.
 func (o *overlay) rewrite(path, place, by string) error {
 	source, err := os.ReadFile(path)
 	if err != nil {
@@ -82,7 +82,7 @@ func (o *overlay) rewrite(path, place, by string) error {
 	}
 	expression := regexp.MustCompile(place)
 	if !expression.Match(source) {
-		return fmt.Errorf("%s has no longer the place that the trials change: %s", path, place)
+		return fmt.Errorf("%s no longer has the place that the trials change: %s", path, place)
 	}
 	changed := filepath.Join(o.dir, fmt.Sprintf("changed-%d.go", len(o.Replace)))
 	o.Replace[path] = changed

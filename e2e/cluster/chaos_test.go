@@ -16,23 +16,23 @@ import (
 const (
 	chaosSessions = 200
 	chaosTurns    = 2000
-	chaosWatchers = 30              // beside the drivers
+	chaosWatchers = 30              // besides the drivers
 	chaosThink    = 2 * time.Second // mean time between two messages of a person
-	chaosWork     = 40              // turns that end between two faults, here in a second
+	chaosWork     = 40              // turns that end between two faults, normally within a second
 	loadBound     = 10 * time.Minute
 	repairBound   = 20 * time.Second
 )
 
-// TestChaosOnSQLite is the trial with the one process that SQLite takes:
-// failures 30, 31, 33 and 42 under a load of many sessions.
+// TestChaosOnSQLite is the trial with the single process that SQLite allows: failures 30,
+// 31, 33 and 42 under a load of many sessions.
 func TestChaosOnSQLite(t *testing.T) {
 	row(t, func(t *testing.T, at uint64) {
 		chaos(newTrial(t, at, sqliteFile(), 1, 2), 60, 300, 10, 10, 2*time.Second)
 	})
 }
 
-// TestChaos is the trial of many processes over PostgreSQL, whose clocks differ:
-// failures 22, 28, 30 to 34, 39 to 41 and 49.
+// TestChaos is the trial of many processes on PostgreSQL, with different clocks: failures
+// 22, 28, 30 to 34, 39 to 41 and 49.
 func TestChaos(t *testing.T) {
 	row(t, func(t *testing.T, at uint64) {
 		x := newTrial(t, at, postgresDatabase(t), 3, 3)
@@ -40,13 +40,13 @@ func TestChaos(t *testing.T) {
 		chaos(x, chaosSessions, chaosTurns, chaosWork, chaosWatchers, chaosThink)
 		for _, name := range []string{"parley_fenced_writes_total", "parley_takeovers_total"} {
 			if x.counts[name] == 0 {
-				t.Errorf("%s is 0: the trial did not try what it is there for", name)
+				t.Errorf("%s is 0: the trial did not exercise its purpose", name)
 			}
 		}
 	})
 }
 
-// row runs a trial as often as asked for, with a seed of its own each time.
+// row runs a trial as often as requested, each time with a seed of its own.
 func row(t *testing.T, once func(*testing.T, uint64)) {
 	t.Helper()
 	first := *seed
@@ -61,9 +61,8 @@ func row(t *testing.T, once func(*testing.T, uint64)) {
 	}
 }
 
-// chaos lets people work at sessions while everything breaks around them, each
-// time that they have got on by so many turns, and checks the record when all is
-// quiet again.
+// chaos lets people work in sessions, breaks something after every few turns, and checks the
+// record once everything is quiet again.
 func chaos(x *trial, sessions, turns, work, watchers int, think time.Duration) {
 	defer x.tell()
 	ctx, cancel := context.WithTimeout(x.t.Context(), loadBound)
@@ -97,7 +96,7 @@ func chaos(x *trial, sessions, turns, work, watchers int, think time.Duration) {
 	x.verify(drivers, others.watchers)
 }
 
-// settle waits until no turn is unfinished, and lets the drivers see the end.
+// settle waits until no turn is unfinished and the drivers have seen the end.
 func (x *trial) settle(ctx context.Context, drivers []*driver) {
 	ctx, cancel := context.WithTimeout(ctx, settleBound)
 	defer cancel()
@@ -115,7 +114,7 @@ func (x *trial) settle(ctx context.Context, drivers []*driver) {
 				x.problem("session %s does not come to rest: turn %s, %v", d.session, s.TurnID, err)
 				break
 			}
-			if s.Status == parley.SessionWaiting { // a steer that became a turn of its own may ask
+			if s.Status == parley.SessionWaiting { // a steer that became a turn of its own may wait for the client
 				d.answer(ctx)
 			}
 			pause(ctx, 50*time.Millisecond)
@@ -126,8 +125,8 @@ func (x *trial) settle(ctx context.Context, drivers []*driver) {
 	}
 }
 
-// audience are the watchers that stay where they are until their connection
-// breaks: what they miss must come by itself.
+// audience are watchers that stay at one process until their connection breaks: events that
+// they miss must arrive by themselves.
 type audience struct {
 	x        *trial
 	watchers []*watcher
@@ -155,8 +154,8 @@ func (x *trial) watchAll(ctx context.Context, drivers []*driver, count int) *aud
 	return a
 }
 
-// leave waits until the audience has seen everything, for as long as a lost
-// notification may take to be repaired, and ends it.
+// leave waits until the audience has seen everything, for as long as it may take to repair a
+// lost notification, and ends it.
 func (a *audience) leave() {
 	deadline, cancel := context.WithTimeout(context.Background(), repairBound)
 	defer cancel()

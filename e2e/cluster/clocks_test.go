@@ -13,19 +13,19 @@ import (
 )
 
 const (
-	clockBound = 2 * time.Minute // of what TestClocksApart waits for
+	clockBound = 2 * time.Minute // for each wait of TestClocksApart
 	slowWords  = 300
 	slowAnswer = `[[{"text":"word ","repeat":300,"token_ms":10}]]` // three seconds of the simulator
 )
 
-// timed is a process whose clock is set off, with a client of it.
+// timed is a process with a wrong clock, and its client.
 type timed struct {
 	*process
 	*client.Client
 }
 
-// TestClocksApart is failure 41: of two processes on one database one's clock is
-// ten minutes late and the other's ten minutes early, and nothing changes.
+// TestClocksApart is failure 41: of two processes on one database one has a clock ten
+// minutes late and the other ten minutes early, and nothing changes.
 func TestClocksApart(t *testing.T) {
 	db := postgresDatabase(t)
 	run := func(name string, off time.Duration) timed {
@@ -52,7 +52,7 @@ func TestClocksApart(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), clockBound)
 	defer cancel()
 
-	// A turn that takes longer than the lease is left where it is.
+	// A turn that takes longer than the lease stays where it is.
 	posted := late.begins(ctx, t)
 	if after := early.rests(ctx, t, posted.Message.SessionID); after.Status != parley.SessionCompleted {
 		t.Errorf("the session is %s", after.Status)
@@ -63,7 +63,7 @@ func TestClocksApart(t *testing.T) {
 	}
 	answeredInOrder(ctx, t, late, early)
 
-	// And what dies is taken over when its lease ends, no earlier and no later.
+	// A dead process's turns are taken over when its lease ends, no earlier and no later.
 	posted = early.begins(ctx, t)
 	early.kill()
 	if took := late.takesOver(ctx, t, posted); took > shortLease+clocksApart/20 {
@@ -101,8 +101,8 @@ func TestClocksApart(t *testing.T) {
 	}
 }
 
-// answeredInOrder: what is posted here and there is answered in the order of posting,
-// and every time of it is near the true one.
+// answeredInOrder requires that messages posted to either process are answered in order of
+// posting, with times near the true ones.
 func answeredInOrder(ctx context.Context, t *testing.T, late, early timed) {
 	t.Helper()
 	session, err := early.CreateSession(ctx, client.SessionInput{Settings: parley.Settings{Model: "sim/echo"}})
@@ -148,7 +148,7 @@ func answeredInOrder(ctx context.Context, t *testing.T, late, early timed) {
 	}
 }
 
-// begins posts a slow turn to a new session and waits until it has shown something.
+// begins posts a slow turn to a new session and waits for its first text.
 func (p timed) begins(ctx context.Context, t *testing.T) client.Posted {
 	t.Helper()
 	session, err := p.CreateSession(ctx, client.SessionInput{Settings: parley.Settings{Model: "sim/script"}})
@@ -186,7 +186,7 @@ func (p timed) rests(ctx context.Context, t *testing.T, id parley.ID) parley.Ses
 	}
 }
 
-// takesOver waits until a turn is run for the second time.
+// takesOver waits until a turn runs for the second time.
 func (p timed) takesOver(ctx context.Context, t *testing.T, posted client.Posted) time.Duration {
 	t.Helper()
 	for began := time.Now(); ; pause(ctx, 20*time.Millisecond) {

@@ -14,15 +14,15 @@ import (
 	"example.org/parley/store"
 )
 
-// database is what the processes of a trial share. A nil function is something
-// that this database cannot do.
+// database is shared by the processes of a trial. A nil function means that this database
+// cannot do it.
 type database struct {
-	environment    []string                             // of the processes, so that they use it
-	restart        func() error                         // at once, without a word to anybody, as a crash would
-	cutListeners   func() (int, error)                  // ends the connections that hear notifications
+	environment    []string                             // makes the processes use it
+	restart        func() error                         // immediately and without warning, like a crash
+	cutListeners   func() (int, error)                  // ends the connections that receive notifications
 	cutConnections func(most int) (int, error)          // ends some of all connections
-	leftovers      func() (map[string]int, error)       // rows by what they say that is not over
-	open           func(*testing.T, *trial) store.Store // when the processes have ended
+	leftovers      func() (map[string]int, error)       // rows of unfinished work, by kind
+	open           func(*testing.T, *trial) store.Store // after the processes have ended
 }
 
 // sqliteFile is the database in the data directory of a single process.
@@ -39,8 +39,7 @@ func sqliteFile() database {
 	}
 }
 
-// servers is the PostgreSQL server of this package's tests. What it has committed
-// outlives a crash.
+// servers is the PostgreSQL server of this package's tests. Its commits survive a crash.
 var servers = pgtest.NewDatabases(pgtest.Options{Durable: true}, func(ctx context.Context, url string) error {
 	_, err := postgres.Migrate(ctx, url, slog.New(slog.DiscardHandler))
 	return err
@@ -86,7 +85,7 @@ func restart(cluster *pgtest.Cluster) error {
 	return cluster.Resume()
 }
 
-// leftovers counts what says that something is not over.
+// leftovers counts rows of unfinished work.
 func leftovers(url string) (map[string]int, error) {
 	found := map[string]int{}
 	for what, query := range map[string]string{
@@ -117,7 +116,7 @@ func leftovers(url string) (map[string]int, error) {
 	return found, nil
 }
 
-// count asks a database for one number.
+// count queries a database for one number.
 func count(url, query string, arguments ...any) (n int, err error) {
 	ctx := context.Background()
 	connection, err := pgx.Connect(ctx, url)

@@ -10,9 +10,8 @@ import (
 	"example.org/parley/client"
 )
 
-// settleBound is how long the end of a turn may be waited for: leases run out,
-// processes and the database start again, and the queue before it is worked off,
-// on a machine that may have much else to do.
+// settleBound is how long the end of a turn may take: leases expire, processes and the
+// database restart, and the queue before it is processed, on a machine that may be busy.
 const settleBound = 4 * time.Minute
 
 // post is a message that was admitted: a process answered 2xx.
@@ -23,12 +22,12 @@ type post struct {
 	during  parley.During
 }
 
-// driver is a person at one session: it posts, waits for answers, adds to a
-// running turn, changes its mind. It also folds what it watches.
+// driver plays a person in one session: it posts, waits for answers, steers a running turn,
+// changes its mind. It also folds the stream that it watches.
 type driver struct {
 	watcher
 	posts   []post
-	cancels int // asked for, interrupts included
+	cancels int // requested, interrupts included
 }
 
 func newDriver(x *trial, number int) *driver {
@@ -36,7 +35,7 @@ func newDriver(x *trial, number int) *driver {
 	return &driver{watcher: watcher{x: x, account: x.accounts[number%len(x.accounts)], random: random, fold: newFold()}}
 }
 
-// open makes the driver's session; its key makes that safe to repeat.
+// open creates the driver's session; its key makes that safe to repeat.
 func (d *driver) open(ctx context.Context, number int) error {
 	return d.x.ask(ctx, d.account, d.random, func(ctx context.Context, c *client.Client) error {
 		session, err := c.CreateSession(
@@ -48,7 +47,7 @@ func (d *driver) open(ctx context.Context, number int) error {
 	})
 }
 
-// drive posts a number of messages, in the ways of people.
+// drive posts a number of messages, as people do.
 func (d *driver) drive(ctx context.Context, messages int, think time.Duration) {
 	for len(d.posts) < messages && ctx.Err() == nil {
 		if !pause(ctx, time.Duration(d.random.Int64N(int64(2*think)))) {
@@ -129,7 +128,7 @@ func (d *driver) post(ctx context.Context, during parley.During) {
 	}
 }
 
-// repeat sends a message again, as a client does that has not heard the answer.
+// repeat sends a message again, like a client that has not got the response.
 func (d *driver) repeat(ctx context.Context, input client.MessageInput, key string, first parley.ID) {
 	var again client.Posted
 	err := d.x.ask(ctx, d.account, d.random, func(ctx context.Context, c *client.Client) (err error) {
@@ -144,8 +143,8 @@ func (d *driver) repeat(ctx context.Context, input client.MessageInput, key stri
 	}
 }
 
-// stream admits a message and reads its turn from the same answer. When that
-// breaks it asks for the turn by the key, and follows it elsewhere.
+// stream admits a message and reads its turn from the same response. If that breaks, it asks
+// for the turn by the key, and follows it elsewhere.
 func (d *driver) stream(ctx context.Context) {
 	s := d.script()
 	key, input := fmt.Sprintf("n%d", s.N), client.UserMessage(s.String())
@@ -183,7 +182,7 @@ func (d *driver) stream(ctx context.Context) {
 	d.x.count("messages admitted")
 }
 
-// cancel stops whatever runs; that nothing does is an answer too.
+// cancel stops whatever runs; nothing running is a valid response too.
 func (d *driver) cancel(ctx context.Context) {
 	d.cancels++
 	queued := d.random.IntN(2) == 0
@@ -201,7 +200,7 @@ func (d *driver) cancel(ctx context.Context) {
 	}
 }
 
-// follow watches until a turn has ended, and answers what it asks.
+// follow watches until a turn has ended, and answers its calls.
 func (d *driver) follow(ctx context.Context, turn parley.ID) {
 	bounded, cancel := context.WithTimeout(ctx, settleBound)
 	defer cancel()
@@ -220,7 +219,7 @@ func (d *driver) follow(ctx context.Context, turn parley.ID) {
 	d.x.done.Add(1)
 }
 
-// answer gives the results that the session's turn waits for.
+// answer posts the results that the session's turn waits for.
 func (d *driver) answer(ctx context.Context) {
 	d.hesitate(ctx)
 	open := map[string]bool{}
@@ -262,7 +261,7 @@ func (d *driver) answer(ctx context.Context) {
 	}
 }
 
-// refused reports an answer that a client like this one never gets.
+// refused reports a response that a client like this one must never get.
 func (d *driver) refused(ctx context.Context, what string, err error) {
 	if ctx.Err() == nil {
 		d.x.problem("%s in session %s: %v", what, d.session, err)

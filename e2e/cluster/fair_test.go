@@ -12,20 +12,19 @@ import (
 	"example.org/parley/client"
 )
 
-// The sizes of the fairness trial: few slots, one workspace with turns that take
-// minutes and far more of them waiting.
+// The sizes of the fairness trial: few slots, and one workspace whose turns take minutes, far
+// more of them than there are slots.
 const (
 	fairSlots   = 8
-	fairCrowd   = 600 // sessions of the workspace that has much to do
+	fairCrowd   = 600 // sessions of the busy workspace
 	fairLong    = 30_000
 	fairTries   = 5
-	fairBound   = 20 * time.Second // for what was not fair at all: its slots are held for minutes
-	fairPatient = time.Second      // how long another workspace's first turn may wait, in the middle of the tries
+	fairBound   = 20 * time.Second // without fairness a turn would wait for minutes
+	fairPatient = time.Second      // how long another workspace's first turn may wait, in the median
 )
 
-// TestOneWorkspaceDelaysNoOther: with every slot held by minutes of work of one
-// workspace, and hundreds of its turns waiting, another one's first turn starts
-// at once.
+// TestOneWorkspaceDelaysNoOther: while one workspace holds every slot for minutes, and
+// hundreds of its turns wait, another one's first turn starts immediately.
 func TestOneWorkspaceDelaysNoOther(t *testing.T) {
 	for name, open := range map[string]func(*testing.T) (database, int){
 		"SQLite":     func(*testing.T) (database, int) { return sqliteFile(), 1 },
@@ -81,7 +80,7 @@ func fair(x *trial) {
 		x.t.Logf("a turn of another workspace took %s", waited[i].Round(time.Millisecond))
 	}
 	slices.Sort(waited)
-	if middle := waited[fairTries/2]; middle > fairPatient { // one may have met a busy moment of the machine
+	if middle := waited[fairTries/2]; middle > fairPatient { // a single one may have met a busy moment of the machine
 		x.problem("turns of another workspace take %s", middle)
 	}
 }

@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// faults breaks things, one after the other and sometimes two at once, but
-// leaves one process alone at any time.
+// faults breaks things, one after the other and sometimes two at once, but always leaves one
+// process alone.
 type faults struct {
 	x      *trial
-	work   int64 // that is done between two of them
+	work   int64 // turns done between two faults
 	random *rand.Rand
-	busy   []bool         // by process: something is being done to it
+	busy   []bool         // by process: whether a fault is acting on it
 	mu     sync.Mutex     // guards busy
-	wg     sync.WaitGroup // what is being done
-	leaves sync.RWMutex   // a process that leaves needs its database to the end
+	wg     sync.WaitGroup // faults in progress
+	leaves sync.RWMutex   // a draining process needs its database to the end
 }
 
 func newFaults(x *trial, work int) *faults {
@@ -30,21 +30,20 @@ func newFaults(x *trial, work int) *faults {
 	}
 }
 
-// What is not left to chance: the fault at which the database restarts, once, and
-// which of so many is a freeze.
+// Not left to chance: the fault at which the database restarts, once, and how often a fault
+// is a freeze.
 const (
 	databaseRestart = 8
 	freezeEvery     = 5
 	firstFreeze     = 2
 )
 
-// idleBound is how long what breaks waits for work to be done.
+// idleBound is how long a fault waits for work to be done.
 const idleBound = 15 * time.Second
 
-// run breaks something every second or two until ctx ends, and returns when all
-// is whole again. On a machine that has much else to do it waits for work to be
-// done in between: else nothing would live long enough to get on, and what the
-// trial shows would depend on the machine.
+// run breaks something every second or two until ctx ends, and returns when everything works
+// again. On a busy machine it waits for work to be done in between: otherwise no process
+// would live long enough to make progress, and the result would depend on the machine.
 func (f *faults) run(ctx context.Context) {
 	defer f.wg.Wait()
 	for n := 1; ; n++ {
@@ -79,7 +78,7 @@ func (f *faults) run(ctx context.Context) {
 	}
 }
 
-// The first choices out of a hundred of what is done to a process.
+// How many of a hundred faults of a process are of which kind, cumulated.
 const (
 	kills   = 20
 	freezes = 60
@@ -125,8 +124,8 @@ func (f *faults) one(choice int) {
 	})
 }
 
-// leftBehind is the last word of a process that could not give a turn back in
-// time, as on a machine that is too busy for it: the lease covers that turn.
+// leftBehind is the last log line of a process that could not give back a turn in time, for
+// example on a busy machine: the lease covers that turn.
 const leftBehind = "a turn did not end"
 
 // drain asks a process to end and waits until it has.
@@ -168,7 +167,7 @@ func (f *faults) victim() (int, bool) {
 	return i, true
 }
 
-// undisturbed reports a process that is not there although nobody broke it.
+// undisturbed reports a process that has gone although nobody broke it.
 func (f *faults) undisturbed() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"example.org/parley/event"
 )
 
-// fold is what a client has of a session by the rules of the stream.
+// fold is a client's view of a session, by the rules of the stream.
 type fold struct {
 	texts map[parley.ID][]byte
 	last  int64
@@ -25,7 +25,7 @@ func newFold() *fold {
 	return &fold{texts: map[parley.ID][]byte{}, ended: map[parley.ID]parley.EventType{}}
 }
 
-// take takes a frame in; an error is a gap, a repeat or an event out of order.
+// take applies a frame; an error is a gap, a repeat or an event out of order.
 func (f *fold) take(frame client.Frame) error {
 	if frame.ID > 0 {
 		if frame.ID != f.last+1 {
@@ -60,7 +60,7 @@ func (f *fold) take(frame client.Frame) error {
 	return nil
 }
 
-// settledBy is what a frame says that a step's messages became.
+// settledBy returns the settled messages of a step, from a frame.
 func settledBy(frame client.Frame) event.Settled {
 	switch step := frame.Event.(type) {
 	case *event.StepGenerated:
@@ -71,7 +71,7 @@ func settledBy(frame client.Frame) event.Settled {
 	return event.Settled{}
 }
 
-// endOf is the turn that a frame says has ended.
+// endOf is the turn whose end a frame reports.
 func endOf(frame client.Frame) parley.Turn {
 	switch end := frame.Event.(type) {
 	case *event.SessionCompleted:
@@ -102,7 +102,7 @@ func (f *fold) delta(frame client.Frame) error {
 	}
 	if have = append(have, delta.Delta...); len(have) != delta.End {
 		return fmt.Errorf(
-			"a delta of message %s ends at %d, and there are %d bytes",
+			"a delta of message %s ends at %d, but there are %d bytes",
 			delta.MessageID,
 			delta.End,
 			len(have),
@@ -118,20 +118,20 @@ func textOf(content json.RawMessage) (string, error) {
 	return in.Text, err
 }
 
-// watcher folds one session's stream, from whichever process answers; it goes on
-// behind the last event that it has.
+// watcher folds one session's stream, from whichever process responds; it resumes after its
+// last event.
 type watcher struct {
 	x       *trial
 	account *account
 	session parley.ID
 	random  *rand.Rand
-	stays   bool // at a process for as long as the connection holds
+	stays   bool // at one process while the connection holds
 	fold    *fold
 	seen    atomic.Int64 // the fold's last event
 }
 
-// until watches until the fold satisfies done. False when ctx ended first, or
-// the stream broke a rule.
+// until watches until the fold satisfies done. It returns false if ctx ended first or the
+// stream broke a rule.
 func (w *watcher) until(ctx context.Context, done func() bool) bool {
 	for !done() {
 		through := w.random.IntN(len(w.account.clients))

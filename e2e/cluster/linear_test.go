@@ -18,7 +18,7 @@ import (
 	"example.org/parley/client"
 )
 
-// The size of the histories, and how long the checker may think about one.
+// The size of the histories, and how long the checker may work on one.
 const (
 	linearSessions = 12
 	linearClients  = 5  // of each session
@@ -27,26 +27,26 @@ const (
 	checkBound     = 60 * time.Second
 )
 
-// TestLinearizableOnSQLite: whatever clients post, read and cancel at once while
-// the process dies again and again, there is an order of all their actions in
-// which each answer is right, and that order agrees with what came after what.
+// TestLinearizableOnSQLite: clients post, read and cancel concurrently while the process dies
+// again and again. There must be an order of all their actions in which each response is
+// right, and which agrees with real time.
 func TestLinearizableOnSQLite(t *testing.T) {
 	row(t, func(t *testing.T, at uint64) { linearizable(newTrial(t, at, sqliteFile(), 1, 1)) })
 }
 
-// TestLinearizable is the same over three processes.
+// TestLinearizable is the same with three processes.
 func TestLinearizable(t *testing.T) {
 	row(t, func(t *testing.T, at uint64) { linearizable(newTrial(t, at, postgresDatabase(t), 3, 2)) })
 }
 
-// history gathers what the clients of one session asked for and were answered.
+// history collects the requests and responses of the clients of one session.
 type history struct {
 	x       *trial
 	account *account
 	session parley.ID
 	began   time.Time
 
-	mu         sync.Mutex // guards what follows
+	mu         sync.Mutex // guards the fields below
 	operations []porcupine.Operation
 	numbers    map[parley.ID]int // of messages
 }
@@ -98,7 +98,7 @@ func (h *history) check() {
 	case porcupine.Ok:
 		h.x.count("histories with an order")
 		return
-	case porcupine.Unknown: // the machine is too busy: it says nothing about the history
+	case porcupine.Unknown: // the machine is too busy: this says nothing about the history
 		h.x.count("histories that took too long to check")
 		return
 	}
@@ -111,9 +111,9 @@ func (h *history) check() {
 	)
 }
 
-// complete adds to the actions what only later ones have shown: which messages
-// the cancels meant, and until when a post of unknown outcome had happened, if it
-// did. It returns the places of the messages that are there in the end.
+// complete adds to the actions what only later ones have shown: which messages the cancels
+// meant, and by when a post of unknown outcome had happened, if it did. It returns the final
+// positions of the messages.
 func (h *history) complete() map[int]int {
 	first := map[int]int64{} // when a message had been read
 	for _, o := range h.operations {
@@ -130,12 +130,12 @@ func (h *history) complete() map[int]int {
 		case actCancel:
 			if !out.message.IsZero() {
 				out.post = h.numbers[out.message]
-				out.unknown = out.post == 0 // what left the queue before anybody had seen it
+				out.unknown = out.post == 0 // it left the queue before anybody had seen it
 			}
 		case actPost:
 			at, seen := first[out.post]
 			if out.unknown && !seen {
-				continue // it never happened, or left the queue unseen: no answer depends on it
+				continue // it never happened, or left the queue unseen: no response depends on it
 			}
 			if out.unknown {
 				o.Return = at
@@ -152,8 +152,8 @@ func (h *history) complete() map[int]int {
 	return stay
 }
 
-// told is the end of the longest order that the checker found, and what stood
-// beside it.
+// told prints the end of the longest order that the checker found, and the actions concurrent
+// with it.
 func (h *history) told(info porcupine.LinearizationInfo) string {
 	const most = 12
 	var longest []porcupine.Operation
@@ -186,7 +186,7 @@ func (h *history) told(info porcupine.LinearizationInfo) string {
 	slices.SortFunc(
 		left,
 		func(a, b porcupine.Operation) int { return int(b.Call - a.Call) },
-	) // the earliest last: they are told
+	) // the earliest last, to be printed
 	text.WriteString("and not the next of:\n")
 	tell(left)
 	return text.String()
@@ -209,8 +209,7 @@ func (h *history) act(ctx context.Context, number int, random *rand.Rand) {
 	}
 }
 
-// did notes an action. One of unknown outcome never returned, as far as anybody
-// can tell.
+// did notes an action. One with an unknown outcome counts as never returned.
 func (h *history) did(client int, in action, out shown, called time.Time) {
 	operation := porcupine.Operation{
 		ClientId: client,
@@ -230,8 +229,8 @@ func (h *history) did(client int, in action, out shown, called time.Time) {
 	h.operations = append(h.operations, operation)
 }
 
-// post posts with a key. Half of the clients try again until they know, the
-// others give up at the first doubt.
+// post posts with a key. Half of the clients retry until they know the outcome, the others
+// give up at the first doubt.
 func (h *history) post(ctx context.Context, number int, random *rand.Rand) {
 	s := script{
 		N:      int(h.x.next.Add(1)),
@@ -265,8 +264,8 @@ func (h *history) post(ctx context.Context, number int, random *rand.Rand) {
 	h.did(number, action{kind: actPost}, out, called)
 }
 
-// lost notes an action whose answer never came, unless the answer was a refusal
-// that such a client never gets.
+// lost notes an action without a response, unless it got a refusal that such a client must
+// never get.
 func (h *history) lost(number int, in action, out shown, called time.Time, err error) {
 	var known *parley.Error
 	if errors.As(err, &known) && known.Code != parley.CodeUnavailable {
@@ -276,13 +275,13 @@ func (h *history) lost(number int, in action, out shown, called time.Time, err e
 	h.did(number, in, out, called)
 }
 
-// end reads until a process answers: the end of every history is known.
+// end reads until a process responds: the end of every history is known.
 func (h *history) end(ctx context.Context, random *rand.Rand) {
 	for !h.read(ctx, linearClients, random) && pause(ctx, 100*time.Millisecond) {
 	}
 }
 
-// read reads the whole session, if the process answers.
+// read reads the whole session, if the process responds.
 func (h *history) read(ctx context.Context, number int, random *rand.Rand) bool {
 	ctx, cancel := context.WithTimeout(ctx, tryBound)
 	defer cancel()
@@ -293,7 +292,7 @@ func (h *history) read(ctx context.Context, number int, random *rand.Rand) bool 
 		client.MessagesQuery{Limit: 1000},
 	)
 	if err != nil || page.Next != "" {
-		return false // it tells nothing
+		return false // it reveals nothing
 	}
 	var out shown
 	for _, m := range page.Data {
@@ -323,7 +322,7 @@ func (h *history) read(ctx context.Context, number int, random *rand.Rand) bool 
 	return true
 }
 
-// cancel stops what runs, sometimes with all that waits behind it.
+// cancel stops the running turn, sometimes with the whole queue.
 func (h *history) cancel(ctx context.Context, number int, random *rand.Rand) {
 	in := action{kind: actCancel, queued: random.IntN(2) == 0}
 	ctx, cancel := context.WithTimeout(ctx, tryBound)
@@ -344,7 +343,7 @@ func (h *history) cancel(ctx context.Context, number int, random *rand.Rand) {
 	}
 }
 
-// name remembers which number a message has.
+// name remembers a message's number.
 func (h *history) name(id parley.ID, number int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package cluster runs several real Parley processes over one real database and exposes them to
-// what happens to clusters: it kills them, freezes them past their lease, restarts them one after
+// Package cluster runs several real Parley processes on one real database and exposes them to
+// the faults of clusters: it kills them, freezes them past their lease, restarts them one after
 // the other, and restarts the database, while clients post, watch, steer and cancel through any of
 // them. At the end it checks the record.
 //
@@ -16,13 +16,13 @@ import (
 	"time"
 )
 
-// The deadlines of this package: whatever takes longer hangs.
+// The deadlines of this package: an operation that takes longer hangs.
 const (
 	startDeadline = 20 * time.Second
 	stopDeadline  = 40 * time.Second
 )
 
-// How often and from which seed the trials run; a failure prints its seed.
+// How often the trials run, and from which seed; a failure prints its seed.
 var (
 	trials = flag.Int("trials", 1, "how many times each trial runs")
 	deaths = flag.Int("deaths", 6, "how many times processes die in the trials of poisoned turns")

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// watchedMetrics are the counters of the processes that a trial adds up.
+// watchedMetrics are the processes' counters that a trial adds up.
 var watchedMetrics = []string{
 	"parley_fenced_writes_total",
 	"parley_takeovers_total",
@@ -19,8 +19,8 @@ var watchedMetrics = []string{
 	"parley_notify_dropped_total",
 }
 
-// meter reads the metrics of all processes again and again, as Prometheus would:
-// a counter that went back belongs to a new life.
+// meter reads the metrics of all processes repeatedly, as Prometheus would: a counter that
+// went back belongs to a new life.
 type meter struct {
 	x    *trial
 	last []map[string]float64 // by process
@@ -38,7 +38,7 @@ func newMeter(x *trial) *meter {
 	return m
 }
 
-// run reads until ctx ends, and once more then.
+// run reads until ctx ends, and then once more.
 func (m *meter) run(ctx context.Context) {
 	for more := true; more; {
 		more = pause(ctx, readMeter)

@@ -7,14 +7,14 @@ import (
 	"example.org/parley"
 )
 
-// happened is an event of a turn as the order reads it.
+// happened is an event of a turn, as the order checks it.
 type happened struct {
 	event parley.EventType
 	data  turnEvent
 }
 
-// TestOrderOfTurns: the order lets every legal history of a session's turns pass,
-// and tells each way in which one may break a rule.
+// TestOrderOfTurns: the order accepts every legal history of a session's turns, and detects
+// every way to break a rule.
 func TestOrderOfTurns(t *testing.T) {
 	t.Parallel()
 	a, b := parley.NewID(), parley.NewID()
@@ -89,7 +89,7 @@ func TestOrderOfTurns(t *testing.T) {
 		case test.breaks == "" && len(broke) > 0,
 			test.breaks != "" && !strings.Contains(told, test.breaks),
 			len(broke) > 1:
-			t.Errorf("%s: the order tells %q; want one break with %q", test.name, told, test.breaks)
+			t.Errorf("%s: the order reports %q; want one break with %q", test.name, told, test.breaks)
 		}
 	}
 }

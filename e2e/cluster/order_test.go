@@ -9,26 +9,26 @@ import (
 	"example.org/parley/store/storetest"
 )
 
-// order is what the events of a session say of its turns, one after the other.
+// order follows a session's turns through its events.
 type order struct {
 	holds    parley.ID // the turn that began and has not ended
 	attempts map[parley.ID]int
-	lives    map[parley.ID]int // that a turn may have been taken over from since it last settled a step
+	lives    map[parley.ID]int // by turn: lives since it last settled a step
 }
 
 func newOrder() *order {
 	return &order{attempts: map[parley.ID]int{}, lives: map[parley.ID]int{}}
 }
 
-// turnEvent is what the order reads of an event's data.
+// turnEvent is the part of an event's data that the order needs.
 type turnEvent struct {
 	TurnID  parley.ID `json:"turn_id"`
 	Attempt int       `json:"attempt"`
 	Turn    parley.Turn
 }
 
-// checkOneAtATime: by the order of events no turn works while another does, no
-// attempt works after a later one began, and none is given up before its time.
+// checkOneAtATime requires that, by the order of events, no turn works while another does, no
+// attempt works after a later one began, and none is given up too early.
 func (x *trial) checkOneAtATime(s storetest.Snapshot) {
 	x.t.Helper()
 	o := newOrder()
@@ -59,18 +59,18 @@ func (x *trial) checkOneAtATime(s storetest.Snapshot) {
 	}
 }
 
-// take is the next event; an error is what it breaks. What follows is held against
-// the state that the event leads to, so that one break is told once.
+// take applies the next event; an error names the rule that it breaks. Later events are
+// checked against the new state, so that each break is reported once.
 func (o *order) take(event parley.EventType, data turnEvent) error {
 	switch {
 	case event == parley.EventSessionStarted:
 		return o.begin(data)
 	case event.EndsTurn():
 		return o.end(data)
-	case event == parley.EventSessionWaiting: // nobody holds what waits: that life cannot be taken over
+	case event == parley.EventSessionWaiting: // nobody holds a waiting turn: that life cannot be taken over
 		o.lives[data.TurnID]--
 	case strings.HasPrefix(string(event), "step.") || strings.HasPrefix(string(event), "tool."):
-		if event == parley.EventStepGenerated { // the life that settles it may die behind it
+		if event == parley.EventStepGenerated { // the life that settles it may die right after
 			o.lives[data.TurnID] = 1
 		}
 		if data.TurnID != o.holds {
@@ -104,11 +104,10 @@ func (o *order) end(data turnEvent) error {
 	return o.counted(data)
 }
 
-// counted: a turn was taken over no more often than it lived since it last settled
-// a step, and is given up as a crash loop when that was too often, not before. (When
-// something else may have ended its processes it is later.) How a life ended the record does not tell: one that was
-// drained is
-// taken for one that may have died.
+// counted requires that a turn was taken over no more often than it lived since it last
+// settled a step, and is given up as a crash loop only when that was too often. (If something
+// else may have ended its processes, it is given up later.) The record does not say how a life
+// ended: a drained one counts as one that may have died.
 func (o *order) counted(data turnEvent) error {
 	takeovers, lives := data.Turn.Takeovers, o.lives[data.TurnID]
 	loops := data.Turn.Error != nil && data.Turn.Error.Class == parley.ClassCrashLoop

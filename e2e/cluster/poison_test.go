@@ -17,29 +17,29 @@ import (
 // The size of the trials of poisoned turns.
 const (
 	poisonSessions = 12               // of bystanders, one turn after the other
-	poisonBound    = 20 * time.Minute // of 200 deaths
+	poisonBound    = 20 * time.Minute // for 200 deaths
 	poisonDeaths   = 3                // that a turn may cost
 	fewestDone     = 20               // turns of bystanders
 )
 
-// TestPoisonedTurns: turns that kill whichever process runs them, and people who
-// kill processes from outside, take no other turn with them, and each such turn
-// takes at most two more processes after the first: failures 68 and 74.
+// TestPoisonedTurns: neither turns that kill every process that runs them nor kills from
+// outside fail any other turn, and each such turn kills at most two more processes after the
+// first: failures 68 and 74.
 func TestPoisonedTurns(t *testing.T) {
 	row(t, func(t *testing.T, at uint64) {
 		poisoned(newTrial(t, at, postgresDatabase(t), 3, 2), *deaths)
 	})
 }
 
-// TestPoisonedTurnsOnSQLite is the trial with the one process that SQLite takes.
+// TestPoisonedTurnsOnSQLite is the trial with the single process that SQLite allows.
 func TestPoisonedTurnsOnSQLite(t *testing.T) {
 	row(t, func(t *testing.T, at uint64) {
 		poisoned(newTrial(t, at, sqliteFile(), 1, 2), *deaths)
 	})
 }
 
-// poisoned begins one poisoned turn after the other among others' turns until
-// processes have died so many times.
+// poisoned starts one poisoned turn after the other among harmless ones until processes have
+// died a number of times.
 func poisoned(x *trial, least int) {
 	defer x.tell()
 	ctx, cancel := context.WithTimeout(x.t.Context(), poisonBound)
@@ -65,7 +65,7 @@ func poisoned(x *trial, least int) {
 	}
 	for round := 1; int(w.deaths.Load()) < least && ctx.Err() == nil; round++ {
 		before := w.deaths.Load()
-		killed := round%3 == 0 // and then from outside too
+		killed := round%3 == 0 // also from outside
 		if killed {
 			w.kills[w.random.IntN(len(w.kills))] <- struct{}{}
 			x.count("kills from outside")
@@ -92,7 +92,7 @@ func poisoned(x *trial, least int) {
 	x.terminate()
 }
 
-// ward is the processes of a trial in which they die.
+// ward holds the processes of a trial in which they die.
 type ward struct {
 	x      *trial
 	random *rand.Rand
@@ -100,7 +100,7 @@ type ward struct {
 	deaths atomic.Int64
 }
 
-// nurse starts a process again whenever it has died, until ctx ends.
+// nurse restarts a process whenever it has died, until ctx ends.
 func (w *ward) nurse(ctx context.Context, p *process, kill <-chan struct{}) {
 	for {
 		select {
@@ -113,7 +113,7 @@ func (w *ward) nurse(ctx context.Context, p *process, kill <-chan struct{}) {
 		}
 		w.deaths.Add(1)
 		err := p.start(ctx)
-		// A server runs what it finds before it says that it listens: it may die of it by then.
+		// A server runs the turns that it finds before it reports that it listens, and may die of one.
 		for early := 1; errors.Is(err, errDied) && early < poisonDeaths; early++ {
 			w.deaths.Add(1)
 			err = p.start(ctx)

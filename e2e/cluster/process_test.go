@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// process is one `parley serve` of a cluster over all its lives: its address and
-// its data directory stay. Whoever kills, freezes or starts it does so alone.
+// process is one `parley serve` of a cluster over all its lives: its address and data
+// directory stay. Only one caller at a time may kill, freeze or start it.
 type process struct {
 	name  string
 	dir   string
@@ -34,15 +34,15 @@ type process struct {
 type life struct {
 	command *exec.Cmd
 	log     string
-	exited  chan struct{} // closed when the process is gone and reaped
-	meant   bool          // its end is this test's doing
+	exited  chan struct{} // closed when the process has ended and been reaped
+	meant   bool          // the test ended it
 }
 
-// errDied is of a process that ended before it listened.
+// errDied reports a process that ended before it listened.
 var errDied = errors.New("it ended before it listened")
 
-// newProcess chooses an address for good. Clients look for the process there
-// while it is dead, so it lies below the ports that connections go out from.
+// newProcess chooses a permanent address. Clients connect there while the process is dead, so
+// the port is below the range of outgoing connections.
 func newProcess(t *testing.T, name, logs string, env []string, args ...string) *process {
 	t.Helper()
 	for range 100 {
@@ -96,7 +96,7 @@ func (p *process) start(ctx context.Context) error {
 		line, _ := reader.ReadString('\n')
 		listens <- strings.Contains(line, "listens on ")
 		_, _ = io.Copy(io.Discard, reader)
-		_ = l.command.Wait() // how it ended is asked of its state
+		_ = l.command.Wait() // its state shows how it ended
 	}()
 	timer := time.NewTimer(startDeadline)
 	defer timer.Stop()
@@ -126,7 +126,7 @@ func (p *process) kill() {
 	<-p.now.exited
 }
 
-// freeze stops the process in its tracks; thaw lets it go on.
+// freeze stops the process in its tracks; thaw lets it continue.
 func (p *process) freeze() error { return p.now.command.Process.Signal(syscall.SIGSTOP) }
 
 func (p *process) thaw() error { return p.now.command.Process.Signal(syscall.SIGCONT) }
@@ -150,7 +150,7 @@ func (p *process) terminate() error {
 	return nil
 }
 
-// alive reports why the process is not there although nobody ended it.
+// alive reports why the process has gone although nobody ended it.
 func (p *process) alive() error {
 	if p.now.gone() && !p.now.meant {
 		return fmt.Errorf("%s ended by itself (%s): %s", p.name, p.now.command.ProcessState, p.now.tail())
@@ -167,7 +167,7 @@ func (l *life) gone() bool {
 	}
 }
 
-// tail is the end of what the process said.
+// tail is the end of the process's log.
 func (l *life) tail() string {
 	const most = 4096
 	raw, err := os.ReadFile(l.log)
@@ -177,13 +177,13 @@ func (l *life) tail() string {
 	return string(raw[max(0, len(raw)-most):])
 }
 
-// token is what lets the machine's own user in.
+// token admits the machine's own user.
 func (p *process) token() (string, error) {
 	raw, err := os.ReadFile(filepath.Join(p.dir, "token"))
 	return strings.TrimSpace(string(raw)), err
 }
 
-// cleanEnvironment is this process's without what configures Parley.
+// cleanEnvironment is this process's environment without Parley's settings.
 func cleanEnvironment() []string {
 	var env []string
 	for _, entry := range os.Environ() {

@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// script is what a message's text tells the provider to do with its turn: so
-// many steps, each but the last with tool calls, of so many words each.
+// script is the text of a message that tells the provider what to do in its turn: the number
+// of steps and words, with tool calls in each step but the last.
 type script struct {
-	N      int `json:"n"` // tells messages apart
+	N      int `json:"n"` // distinguishes messages
 	Steps  int `json:"steps"`
 	Words  int `json:"words"`
 	PaceMS int `json:"pace_ms"`
 	Calls  int `json:"calls"`   // of the tool whose effect counts, in each step but the last
-	RestMS int `json:"rest_ms"` // that the tool takes before its effect, and after it
+	RestMS int `json:"rest_ms"` // the tool's pause before and after its effect
 	Times  int `json:"times"`   // further calls of current_time
 	Asks   int `json:"asks"`    // further calls of the tool that the client answers
 	Poison int `json:"poison"`  // further calls of the tool that ends its process
@@ -52,7 +52,7 @@ func (s script) words(step int) []string {
 	return words
 }
 
-// functionCall is a tool call as the wire has it.
+// functionCall is a tool call on the wire.
 type functionCall struct{ name, arguments string }
 
 // calls are the tool calls of every step but the last.
@@ -69,8 +69,8 @@ func (s script) calls() []functionCall {
 	)
 }
 
-// provider answers Chat Completions by the scripts in its requests. It also
-// holds each request against what must be true of one.
+// provider answers Chat Completions by the scripts in its requests. It also checks each
+// request for validity.
 type provider struct {
 	url      string
 	mu       sync.Mutex // guards problems and requests
@@ -90,7 +90,7 @@ func newProvider(t *testing.T) *provider {
 	return p
 }
 
-// chatMessage is what the provider reads of a request's messages.
+// chatMessage is the part of a request's messages that the provider reads.
 type chatMessage struct {
 	Role    string          `json:"role"`
 	Content json.RawMessage `json:"content"`
@@ -138,7 +138,7 @@ func (p *provider) serve(w http.ResponseWriter, r *http.Request) {
 	answer(r.Context(), w, s, step)
 }
 
-// tell reports the requests that could not be.
+// tell reports invalid requests.
 func (p *provider) tell(x *trial) {
 	x.t.Helper()
 	p.mu.Lock()
@@ -149,10 +149,9 @@ func (p *provider) tell(x *trial) {
 	}
 }
 
-// place finds the script that a request stands in, and which of its steps comes
-// next. The agents of the trials are shown the running turn alone, so the first
-// message of a user is the turn's trigger and what other users' messages there
-// are were steered in.
+// place finds the script to which a request belongs, and its next step. The agents of the
+// trials see only the running turn, so the first user message is the turn's trigger, and
+// further ones were steered in.
 func place(messages []chatMessage) (s script, step int, problem string) {
 	found := false
 	open := map[string]bool{}

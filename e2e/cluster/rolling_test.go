@@ -10,14 +10,14 @@ import (
 // The rolling trial's size.
 const (
 	rollingSessions = 60
-	rollingMessages = 5 // of each
+	rollingMessages = 5 // per person
 	rollingThink    = time.Second
 	rollingWords    = 250 // some turns outlast the drain and change hands
 )
 
-// TestRollingRestart is failure 42: the processes of a cluster are restarted one
-// after the other behind a balancer, under load. No request fails; a stream that
-// ends early goes on behind its last event.
+// TestRollingRestart is failure 42: the processes of a cluster are restarted one after the
+// other behind a balancer, under load. No request fails; a stream that ends early resumes
+// after its last event.
 func TestRollingRestart(t *testing.T) {
 	row(t, func(t *testing.T, at uint64) {
 		x := newTrial(t, at, postgresDatabase(t), 3, 2, "--drain", "1s", "--drain-wait", "4s")
@@ -54,8 +54,8 @@ func rolling(x *trial, b *balancer) {
 	x.verify(drivers, nil)
 }
 
-// restartInTurn restarts one process after the other, each when the one before
-// is ready, until ctx ends.
+// restartInTurn restarts one process after the other, each when the previous one is ready,
+// until ctx ends.
 func (x *trial) restartInTurn(ctx context.Context, b *balancer) {
 	for i := 0; pause(ctx, time.Second); i = (i + 1) % len(x.processes) {
 		p := x.processes[i]

@@ -9,15 +9,15 @@ import (
 	"example.org/parley"
 )
 
-// told is an action with its answer, between two ticks of a clock.
+// told is an action with its response, between two ticks of a clock.
 type told struct {
 	from, to int64
 	in       action
 	out      shown
 }
 
-// TestSequentialConversation: the specification lets right histories pass, and
-// tells each way in which a store may be wrong.
+// TestSequentialConversation: the specification accepts correct histories, and detects every
+// way in which a store may be wrong.
 func TestSequentialConversation(t *testing.T) {
 	t.Parallel()
 	a, b, c := parley.NewID(), parley.NewID(), parley.NewID()

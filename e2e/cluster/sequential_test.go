@@ -11,20 +11,19 @@ import (
 	"example.org/parley"
 )
 
-// conversation is the specification of a session as one client after the other
-// would see it: a record that only grows, a queue behind it that moves into it
-// in order, one turn at a time. What the turns do by themselves nobody asks for,
-// so the state says no more about it than what an answer has shown.
+// conversation is the sequential specification of a session: a record that only grows, and a
+// queue that moves into it in order, one turn at a time. Turns progress by themselves, so the
+// state contains only as much about them as responses have shown.
 type conversation struct {
 	posts     []int        // the numbers of users' messages in their order: the record's, then the queue's
 	posted    []int        // the same with those that left the queue
-	entered   int          // at least so many of them are in the record
-	finished  int          // at least so many of their turns are over
-	record    []parley.ID  // the whole record as far as it was shown; zero where it was not
+	entered   int          // at least this many of them are in the record
+	finished  int          // at least this many of their turns are over
+	record    []parley.ID  // the whole record; zero where it is still unknown
 	cancelled map[int]bool // the numbers of messages whose turns a cancel ended
 }
 
-// action is what a client asks for.
+// action is a client's request.
 type action struct {
 	kind   actionKind
 	queued bool // of a cancel: the queued turns too
@@ -38,23 +37,23 @@ const (
 	actCancel actionKind = "cancel"
 )
 
-// shown is what the answer says. Unknown: there was none, and the action
-// happened at some time or never.
+// shown is the content of the response. Unknown: there was none, and the action happened at
+// some time or never.
 type shown struct {
 	unknown bool
-	// the number of the message; of a cancel that of the turn's that it ended, 0 when it ended none
+	// the number of the message; for a cancel that of the turn that it ended, 0 if none
 	post     int
 	message  parley.ID   // of a post
 	sequence int64       // of a post: 0 while it is queued
-	later    bool        // of a post: an earlier try may have done it, so that the sequence is of some later moment
+	later    bool        // of a post: an earlier attempt may have done it, so the sequence is from some later moment
 	record   []parley.ID // of a read
 	posts    []int       // of a read, as in the state
 	users    int         // of a read: how many of posts are in the record
 }
 
-// sessionModel is the specification for the checker. Stay tells the place of
-// each message that is there in the end: states from which that end cannot be
-// reached are not followed, which changes no result but the time that it takes.
+// sessionModel is the specification for the checker. Stay gives the final position of each
+// message: states that cannot reach it are not followed, which changes only the time that
+// checking takes.
 func sessionModel(stay map[int]int) porcupine.Model {
 	model := porcupine.NondeterministicModel{
 		Init: func() []any { return []any{conversation{}} },
@@ -73,7 +72,7 @@ func sessionModel(stay map[int]int) porcupine.Model {
 	return model.ToModel()
 }
 
-// describe is an action and its answer, for people.
+// describe is an action and its response, for people.
 func describe(input, output any) string {
 	in, out := input.(action), output.(shown)
 	switch {
@@ -92,7 +91,7 @@ func describe(input, output any) string {
 	return fmt.Sprintf("post n%d, sequence %d (looked up later: %t)", out.post, out.sequence, out.later)
 }
 
-// after is every state that an action may lead to when it shows this.
+// after returns every state to which an action with this response may lead.
 func (c conversation) after(in action, out shown) []conversation {
 	switch {
 	case in.kind == actPost:
@@ -101,7 +100,7 @@ func (c conversation) after(in action, out shown) []conversation {
 		return c.afterRead(out)
 	case out.unknown:
 		return c.afterUnknownCancel(in.queued)
-	case out.post == 0 && in.queued: // the turn was over before it could be stopped; its queue may be gone all the same
+	case out.post == 0 && in.queued: // the turn was over before it could be stopped; its queue may still have been removed
 		return append(c.afterCut(), c)
 	case out.post == 0: // nothing ran, or it was over before it could be stopped
 		return []conversation{c}
@@ -123,7 +122,7 @@ func (c conversation) afterPost(out shown) []conversation {
 		}
 		return []conversation{next}
 	}
-	// It found the session idle: all that came before is in the record and over.
+	// It found the session idle: everything before it is in the record and over.
 	next.entered, next.finished = all+1, max(c.finished, all)
 	if int64(len(c.record)) >= out.sequence {
 		if seen := c.record[out.sequence-1]; !seen.IsZero() && seen != out.message {
@@ -151,8 +150,8 @@ func (c conversation) afterRead(out shown) []conversation {
 	return []conversation{next}
 }
 
-// afterCancel: the turn was running; or it was the next one and had not begun,
-// so that its message left the queue; or it had been cancelled before.
+// afterCancel handles three cases: the turn was running; or it was the next one and had not
+// begun, so that its message left the queue; or it had been cancelled before.
 func (c conversation) afterCancel(trigger int, queued bool) []conversation {
 	var states []conversation
 	if at := slices.Index(c.posts, trigger); at >= 0 {
@@ -160,7 +159,7 @@ func (c conversation) afterCancel(trigger int, queued bool) []conversation {
 			running := c.ended(trigger)
 			running.entered = at + 1
 			running.finished = max(c.finished, at)
-			if queued { // the queue went when it was asked for, and the turn ends a little later
+			if queued { // the queue was removed at the request, and the turn ends a little later
 				running = running.ended(c.posts[at+1:]...)
 				running.posts = slices.Clip(c.posts[:at+1])
 			} else {
@@ -185,8 +184,8 @@ func (c conversation) afterCancel(trigger int, queued bool) []conversation {
 	return states
 }
 
-// afterUnknownCancel: nothing happened that shows, or the next turn's message
-// left the queue, or all of the queue did, wherever it began.
+// afterUnknownCancel: nothing visible happened, or the next turn's message left the queue, or
+// all of the queue did, wherever it began.
 func (c conversation) afterUnknownCancel(queued bool) []conversation {
 	states := []conversation{c}
 	for at := c.entered; at < len(c.posts); at++ {
@@ -212,8 +211,8 @@ func (c conversation) afterUnknownCancel(queued bool) []conversation {
 	return states
 }
 
-// afterCut: some turn ran, all that waited behind it left the queue, and the turn
-// ends a little later, by the cancel or by itself.
+// afterCut: some turn ran, everything queued behind it was removed, and the turn ends a little
+// later, by the cancel or by itself.
 func (c conversation) afterCut() []conversation {
 	var states []conversation
 	for at := max(1, c.entered); at < len(c.posts); at++ {
@@ -224,7 +223,7 @@ func (c conversation) afterCut() []conversation {
 	return states
 }
 
-// ended is the state with further turns among those that a cancel ended.
+// ended is the state with more turns ended by a cancel.
 func (c conversation) ended(triggers ...int) conversation {
 	c.cancelled = maps.Clone(c.cancelled)
 	if c.cancelled == nil {
@@ -236,8 +235,7 @@ func (c conversation) ended(triggers ...int) conversation {
 	return c
 }
 
-// reaches reports whether the messages that are there in the end still are, in
-// their order.
+// reaches reports whether the final messages are still possible, in their order.
 func (c conversation) reaches(stay map[int]int) bool {
 	at, there := 0, 0
 	for _, number := range c.posts {

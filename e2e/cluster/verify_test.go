@@ -146,7 +146,7 @@ func (x *trial) checkRules(s storetest.Snapshot) {
 	before := x.t.Failed()
 	defer func() { // also when a rule ends the test
 		if !before && x.t.Failed() {
-			x.t.Logf("it was session %s that broke a rule", s.Session.ID)
+			x.t.Logf("session %s broke a rule", s.Session.ID)
 		}
 	}()
 	s.Check(x.t)

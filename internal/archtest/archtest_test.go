@@ -100,10 +100,11 @@ var rules = []struct {
 	{"llm", []string{".", "model"}},
 	{"llm/openai", []string{".", "llm/sse", "llm/wire", "model"}},
 	{"llm/anthropic", []string{".", "llm/sse", "llm/wire", "model"}},
-	{"llm/wire", []string{".", "llm/sse", "model"}},
+	{"llm/wire", []string{".", "internal/inflight", "llm/sse", "model"}},
 	{"llm/*", []string{".", "model"}},
 	{"internal/netguard", nil},
 	{"internal/inflight", []string{"."}},
+	{"internal/cgroup", nil},
 	{"internal/peer", nil}, // the kernel and the standard library
 	{"internal/schema", []string{"."}},
 	{"internal/upload", []string{"."}},
@@ -113,7 +114,10 @@ var rules = []struct {
 		"tool/builtin",
 		[]string{".", "tool", "store", "internal/netguard", "internal/projectdir"},
 	}, // it reads shared sessions
-	{"tool/*", []string{".", "tool", "internal/netguard", "internal/program", "internal/schema"}},
+	{
+		"tool/*",
+		[]string{".", "tool", "internal/inflight", "internal/netguard", "internal/program", "internal/schema"},
+	},
 	{"client", []string{".", "model", "event"}},
 	{
 		"engine",
@@ -121,6 +125,7 @@ var rules = []struct {
 			".",
 			"prompt",
 			"setting",
+			"internal/inflight",
 			"internal/projectdir",
 			"internal/schema",
 			"internal/upload",

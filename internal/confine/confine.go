@@ -1,7 +1,9 @@
 // Package confine runs programs of others so that they do not reach some directories,
 // whatever their own rights are. It is for programs that run as the server's user: the
-// kernel's Landlock closes the directories to a process and to all that it starts. It
-// does not hold root, who reads the disk below the files.
+// kernel's Landlock closes the directories to a process and to all that it starts, and from
+// Linux 6.12 on they cannot signal other processes either. It does not hold root, who reads
+// the disk below the files, nor a program that has another of the same user's work for it
+// (a service manager that it asks by its socket, a start-up file that it writes).
 //
 // A confined program is started by this program itself: it is executed again with
 // Argument first, confines itself, and becomes the other one. Its main function calls

@@ -53,6 +53,10 @@ func TestClosedDirectoriesAreClosed(t *testing.T) {
 		"mv data elsewhere":            false,
 		"ln data/file work/hard":       false,
 	}
+	if confine.SignalsSupported() {
+		scripts["kill -0 $PPID"] = false
+		scripts["sleep 10 & kill $!"] = true
+	}
 	if os.Getuid() != 0 { // root reads it by a capability
 		scripts["cat /proc/$PPID/environ"] = false
 	}

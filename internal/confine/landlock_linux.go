@@ -26,6 +26,8 @@ const (
 
 	// leastVersion governs truncation: without it a closed file could still be emptied.
 	leastVersion = 3
+	// scopeVersion knows scopes: to which processes signals and abstract sockets lead.
+	scopeVersion = 6
 
 	// ofFiles are the rights that a rule about a single file may have.
 	ofFiles = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE |
@@ -34,11 +36,21 @@ const (
 	versionFlag = 1 // LANDLOCK_CREATE_RULESET_VERSION
 )
 
-// Supported reports whether this system can confine programs.
-func Supported() bool {
+// version is that of the kernel's interface; 0 without one.
+func version() uintptr {
 	version, _, failed := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, versionFlag)
-	return failed == 0 && version >= leastVersion
+	if failed != 0 {
+		return 0
+	}
+	return version
 }
+
+// Supported reports whether this system can confine programs.
+func Supported() bool { return version() >= leastVersion }
+
+// SignalsSupported reports whether a confined program is kept from ending others than those that it has
+// started.
+func SignalsSupported() bool { return version() >= scopeVersion }
 
 // enter closes directories to this process, and becomes the program.
 func enter(closed, command []string) error {
@@ -62,9 +74,12 @@ func restrict(closed []string) error {
 		return err
 	}
 	governs := unix.LandlockRulesetAttr{Handled_access_fs: filesOfV1 | filesOfV2 | filesOfV3}
-	// The first field alone: what came later is not known to every kernel.
-	set, _, failed := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&governs)),
-		unsafe.Sizeof(governs.Handled_access_fs), 0)
+	size := unsafe.Sizeof(governs.Handled_access_fs) // alone: what came later is not known to every kernel
+	if SignalsSupported() {
+		governs.Scoped = unix.LANDLOCK_SCOPE_SIGNAL | unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
+		size = unsafe.Offsetof(governs.Scoped) + unsafe.Sizeof(governs.Scoped)
+	}
+	set, _, failed := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&governs)), size, 0)
 	if failed != 0 {
 		return fmt.Errorf("no ruleset: %w", failed)
 	}

@@ -5,4 +5,8 @@ package confine
 // Supported reports whether this system can confine programs.
 func Supported() bool { return false }
 
+// SignalsSupported reports whether a confined program is kept from ending others than those that it has
+// started.
+func SignalsSupported() bool { return false }
+
 func enter([]string, []string) error { return ErrUnsupported }

@@ -189,6 +189,7 @@ func (rows) QueuedTurns(*transition.Head) ([]parley.Turn, error)                
 func (rows) Queue(*transition.Head, int) ([]transition.Entry, error)              { return nil, nil }
 func (rows) Versions(*transition.Head, parley.ID) ([]transition.Piece, error)     { return nil, nil }
 func (rows) Queued(*transition.Head, []parley.ID) ([]parley.Message, error)       { return nil, nil }
+func (rows) QueuedBytes(*transition.Head) (int64, error)                          { return 0, nil }
 func (rows) FirstMessage(*transition.Head) (*parley.Message, error)               { return nil, nil }
 func (rows) ToolChildren(*transition.Head) ([]parley.ID, error)                   { return nil, nil }
 func (rows) SessionOfApproval(parley.ID, parley.ID) (parley.ID, error)            { return parley.ID{}, nil }

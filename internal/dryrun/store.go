@@ -95,7 +95,7 @@ func (m *Memory) ContextTail(
 ) (tail []parley.Message, more bool, err error) {
 	m.mu.Lock()
 	size := 0
-	for i := len(m.messages) - 1; i >= 0 && len(tail) < limit && size < most; i-- {
+	for i := len(m.messages) - 1; i >= 0 && len(tail) < limit && size < most; i-- { // which are in memory already
 		one := m.messages[i]
 		if !one.Internal && one.Status.Settled() && one.Status != parley.MessageQueued &&
 			(before == 0 || one.Sequence < before) {
@@ -113,7 +113,7 @@ func (m *Memory) ContextTail(
 	if before == 0 || before > m.base+1 {
 		before = m.base + 1
 	}
-	older, more, err := m.Reads.ContextTail(ctx, workspaceID, sessionID, before, limit-len(tail), most-size)
+	older, more, err := m.Reads.ContextTail(ctx, workspaceID, sessionID, before, limit-len(tail), most)
 	return append(tail, older...), more, err
 }
 

@@ -1,5 +1,6 @@
-// Package inflight counts the memory held by work in progress: bodies and responses of requests, answers of models.
-// Nothing here waits: if there is not enough, the caller must refuse the work.
+// Package inflight counts the memory held by work in progress: bodies and responses of requests,
+// prompts and answers of models, results of tools. Nothing here waits: if there is not enough, the
+// caller has to refuse the work or try again.
 package inflight
 
 import (
@@ -8,38 +9,76 @@ import (
 	"example.org/parley"
 )
 
-// Bytes counts bytes by owner. It is safe for concurrent use; the zero value has no room.
+// Owner is whose work holds memory: a workspace's, or that of one of its principals.
+type Owner struct {
+	WorkspaceID parley.ID
+	PrincipalID parley.ID // zero: the workspace's
+}
+
+// Bytes counts bytes by owner. A workspace takes at most half of what the others leave,
+// and so does a principal of what the others of its workspace leave: however much some
+// hold, there is room for the next one. It is safe for concurrent use; the zero value has
+// no room.
 type Bytes struct {
-	most, own int64 // in all, per owner
+	most, own int64 // of everybody, of one principal
 
 	mu  sync.Mutex // guards the rest
 	all int64
-	of  map[parley.ID]int64
+	of  map[parley.ID]*share // by workspace
 }
 
-// NewBytes returns a Bytes with room for the given bytes in all, and per owner.
+// share is what a workspace holds.
+type share struct {
+	all int64
+	of  map[parley.ID]int64 // by principal
+}
+
+// NewBytes has room for so many bytes of everybody, half of them for one workspace, and of
+// one principal.
 func NewBytes(most, own int64) *Bytes {
-	return &Bytes{most: most, own: own, of: map[parley.ID]int64{}}
+	return &Bytes{most: most, own: own, of: map[parley.ID]*share{}}
 }
 
-// Take counts n more bytes of an owner; it returns false and counts nothing if they do not fit. Give gives them back.
-func (b *Bytes) Take(owner parley.ID, n int64) bool {
+// Take counts n more bytes of an owner; false, and nothing counted, where that is more
+// than there is room for. Give gives them back.
+func (b *Bytes) Take(owner Owner, n int64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.all+n > b.most || b.of[owner]+n > b.own {
+	held := b.of[owner.WorkspaceID]
+	if held == nil {
+		held = &share{of: map[parley.ID]int64{}}
+	}
+	if held.all+n > half(b.most, b.all-held.all) {
+		return false
+	}
+	if mine := held.of[owner.PrincipalID]; !owner.PrincipalID.IsZero() &&
+		mine+n > min(b.own, half(b.most/2, held.all-mine)) {
 		return false
 	}
 	b.all += n
-	b.of[owner] += n
+	held.all += n
+	held.of[owner.PrincipalID] += n
+	b.of[owner.WorkspaceID] = held
 	return true
 }
 
-// Give gives back n bytes taken for an owner.
-func (b *Bytes) Give(owner parley.ID, n int64) {
+// half is the share of one where the others hold so much of all there is.
+func half(most, others int64) int64 { return (most - others) / 2 }
+
+// Give gives back n bytes that were taken for an owner.
+func (b *Bytes) Give(owner Owner, n int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	held := b.of[owner.WorkspaceID]
+	if held == nil { // nothing was taken, and n is 0
+		return
+	}
 	b.all -= n
-	if b.of[owner] -= n; b.of[owner] == 0 {
-		delete(b.of, owner)
+	held.all -= n
+	if held.of[owner.PrincipalID] -= n; held.of[owner.PrincipalID] == 0 {
+		delete(held.of, owner.PrincipalID)
+	}
+	if len(held.of) == 0 {
+		delete(b.of, owner.WorkspaceID)
 	}
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // References to the module change; text that only looks alike does not.
-func TestWhatMeansTheModule(t *testing.T) {
+func TestReferencesToTheModule(t *testing.T) {
 	t.Parallel()
 	files := []string{"doc.go", "client/client.go", "cmd/parley/main.go", "docs/library.md"}
 	for _, c := range []struct {
@@ -75,7 +75,7 @@ func TestWhatMeansTheModule(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoPath(t *testing.T) {
+func TestInvalidModulePaths(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"", "parley", "parley/parley", "Example.org/parley", "example.org/", "example.org//a",
 		"example.org/a.", ".org/a", "-a.org x", "a.org/b c", "../a.b"} {

@@ -23,7 +23,8 @@ const (
 	dialWithin      = 10 * time.Second
 	handshakeWithin = 10 * time.Second
 	idleFor         = 90 * time.Second
-	idleConnections = 16 // per host
+	idleConnections = 16        // per host
+	maxHeaderBytes  = 256 << 10 // of an answer
 )
 
 // ErrPrivate ends a connection to a private address.
@@ -48,7 +49,7 @@ func NewClient(options Options) *http.Client {
 	}
 	transport := &http.Transport{
 		DialContext: dialer.DialContext, TLSHandshakeTimeout: handshakeWithin, ForceAttemptHTTP2: true,
-		MaxIdleConnsPerHost: idleConnections, IdleConnTimeout: idleFor,
+		MaxIdleConnsPerHost: idleConnections, IdleConnTimeout: idleFor, MaxResponseHeaderBytes: maxHeaderBytes,
 	}
 	return &http.Client{
 		Transport: &authorised{next: transport, origin: options.Origin, header: options.Header.Clone()},

@@ -1,5 +1,5 @@
-// Package peer asks the kernel which user's program is at the other end of a loopback connection.
-// The kernel is authoritative: nothing that the program sends counts.
+// Package peer asks the kernel which user's program is at the other end of a connection within this
+// machine. The kernel is authoritative: nothing that the program sends counts.
 //
 // On Linux it looks up the client's socket by the connection's exact addresses (sock_diag). On
 // other systems, and if the kernel refuses, every caller is unknown.
@@ -34,13 +34,23 @@ func otherEnd(conn net.Conn) (pair, bool) {
 	if !ok {
 		return pair{}, false
 	}
-	p := pair{local: plain(theirs.AddrPort()), remote: plain(ours.AddrPort())}
-	return p, p.local.Addr().IsLoopback() && p.remote.Addr().IsLoopback()
+	return pair{local: plain(theirs.AddrPort()), remote: plain(ours.AddrPort())}, true
 }
+
+// loops reports whether both ends are loopback addresses.
+func (p pair) loops() bool { return p.local.Addr().IsLoopback() && p.remote.Addr().IsLoopback() }
 
 // plain returns an address without the IPv6 form of an IPv4 address.
 func plain(a netip.AddrPort) netip.AddrPort {
 	return netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
+}
+
+// AcceptedBy reports whether a connection that this process made within this machine was
+// accepted by a program of a user, or of root: nil, ErrNobody for anybody else's and for
+// other machines', ErrUnsupported where the kernel does not tell. It waits until the
+// connection is accepted, within a bound.
+func AcceptedBy(ctx context.Context, conn net.Conn, uid uint32) error {
+	return acceptedBy(ctx, conn, uid)
 }
 
 // connection is what is remembered of an accepted connection.

@@ -2,6 +2,7 @@ package peer
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -39,9 +41,13 @@ func own(conn net.Conn) error {
 	if err != nil {
 		return err
 	}
-	ours := uint32(os.Geteuid()) //nolint:gosec // a user id
+	return is(uid, uint32(os.Geteuid())) //nolint:gosec // a user's number
+}
+
+// is compares a user that the kernel told of with the one that is wanted, or root.
+func is(uid, wanted uint32) error {
 	switch {
-	case uid == ours && (uid != overflow() || knowsEveryUser()):
+	case uid == wanted && (uid != overflow() || knowsEveryUser()):
 		return nil
 	case uid == 0 && overflow() != 0:
 		return nil
@@ -49,10 +55,46 @@ func own(conn net.Conn) error {
 	return ErrNobody
 }
 
+// How long a connection may wait to be accepted, and between two look-ups.
+const (
+	acceptTime  = 5 * time.Second
+	acceptPause = 5 * time.Millisecond
+)
+
+// acceptedBy asks for the socket at the other end until somebody has accepted it: before,
+// it is nobody's.
+func acceptedBy(ctx context.Context, conn net.Conn, uid uint32) error {
+	p, ok := otherEnd(conn)
+	if !ok || !p.loops() && p.local.Addr() != p.remote.Addr() {
+		return ErrNobody
+	}
+	ctx, stop := context.WithTimeout(ctx, acceptTime)
+	defer stop()
+	again := time.NewTicker(acceptPause)
+	defer again.Stop()
+	for {
+		found, err := lookUp(p)
+		switch {
+		case err == nil && found.pair == p && found.state == established && found.inode != 0:
+			if !stillEstablished(conn) { // another may have these addresses by now
+				return ErrNobody
+			}
+			return is(found.uid, uid)
+		case err != nil && !errors.Is(err, errNoSocket):
+			return errors.Join(ErrUnsupported, err)
+		}
+		select {
+		case <-ctx.Done():
+			return ErrNobody
+		case <-again.C:
+		}
+	}
+}
+
 // owner returns the user whose program is at the other end.
 func owner(conn net.Conn) (uint32, error) {
 	p, ok := otherEnd(conn)
-	if !ok {
+	if !ok || !p.loops() {
 		return 0, ErrNobody
 	}
 	found, err := lookUp(p)

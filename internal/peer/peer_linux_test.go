@@ -139,6 +139,75 @@ func TestOtherUsersAreNobody(t *testing.T) {
 	}
 }
 
+// listenAs has another user listen, and accept one connection.
+func listenAs(t *testing.T, uid int) (address string) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("only root may act as another user; CI runs this")
+	}
+	listens := make(chan string, 1)
+	left := make(chan struct{})
+	t.Cleanup(func() { <-left })
+	done := t.Context().Done()
+	go func() { // ends with its thread, which stays the other user's, and with the test
+		defer close(left)
+		runtime.LockOSThread()
+		_ = unix.Setfsuid(uid)
+		listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Error(err)
+			close(listens)
+			return
+		}
+		defer func() { _ = listener.Close() }()
+		_ = listener.(*net.TCPListener).SetDeadline(time.Now().Add(patience))
+		listens <- listener.Addr().String()
+		accepted, err := listener.Accept()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer func() { _ = accepted.Close() }()
+		<-done
+	}()
+	address, ok := <-listens
+	if !ok {
+		t.FailNow()
+	}
+	return address
+}
+
+// TestWhoAccepted: a connection is known by the user whose program has accepted it, and
+// before that by nobody.
+func TestWhoAccepted(t *testing.T) {
+	t.Parallel()
+	own := uint32(os.Geteuid())
+	client, _ := served(t, "tcp", "127.0.0.1:0", dialer(t))
+	if err := AcceptedBy(t.Context(), client, own); err != nil {
+		t.Errorf("one's own: %v", err)
+	}
+	waiting, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = waiting.Close() }()
+	client = dialer(t)(waiting.Addr().String())
+	defer func() { _ = client.Close() }()
+	ctx, stop := context.WithTimeout(t.Context(), 10*acceptPause)
+	defer stop()
+	if err := AcceptedBy(ctx, client, own); !errors.Is(err, ErrNobody) {
+		t.Errorf("one that waits to be accepted: %v", err)
+	}
+	client = dialer(t)(listenAs(t, somebody))
+	defer func() { _ = client.Close() }()
+	if err := AcceptedBy(t.Context(), client, own); !errors.Is(err, ErrNobody) {
+		t.Errorf("another user's: %v", err)
+	}
+	if err := AcceptedBy(t.Context(), client, somebody); err != nil {
+		t.Errorf("that user's: %v", err)
+	}
+}
+
 // TestClosedSocketsAreNobodys: a client that is gone before the look-up leaves a socket that reports user 0, and one
 // that has hung up no longer waits for an answer.
 func TestClosedSocketsAreNobodys(t *testing.T) {

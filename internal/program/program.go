@@ -1,6 +1,6 @@
 // Package program runs programs that are spoken to on their standard input and output.
 // It owns the process and its group: a program ends with everything that it has
-// started. What it says on standard error goes to the log, within bounds.
+// started and that has not left the group. What it says on standard error goes to the log, within bounds.
 package program
 
 import (

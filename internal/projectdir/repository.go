@@ -13,8 +13,8 @@ import (
 // gitNames are the entries by which git recognises a repository's own directory.
 func gitNames() []string { return []string{"head", "objects", "refs", "commondir", "gitdir"} }
 
-// entriesAtOnce bounds the entries of a directory read at a time.
-const entriesAtOnce = 1024
+// entriesPerRead bounds the entries of a directory read at a time.
+const entriesPerRead = 1024
 
 // isRepository reports whether git may take a directory for a repository's own by its contents: a .git under another
 // name, of a bare repository or of a worktree.
@@ -60,7 +60,7 @@ func completes(folder *os.Root, entry string) (bool, error) {
 	defer func() { _ = directory.Close() }() // opened for reading
 	found := map[string]bool{fold(entry): true}
 	for {
-		names, err := directory.Readdirnames(entriesAtOnce)
+		names, err := directory.Readdirnames(entriesPerRead)
 		for _, name := range names {
 			if name = fold(name); slices.Contains(gitNames(), name) {
 				found[name] = true

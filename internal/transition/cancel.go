@@ -204,6 +204,11 @@ func (t *Tx) EditQueued(
 			"only the author of a queued message may edit it; you may remove it and post your own",
 		)
 	}
+	if more := len(content) - len(m.Content); more > 0 {
+		if err := t.checkQueuedBytes(h, more); err != nil {
+			return parley.Message{}, err
+		}
+	}
 	if err := t.replaceFiles(h, m.ID, m.Content, content); err != nil {
 		return parley.Message{}, err
 	}

@@ -124,9 +124,9 @@ func (t *Tx) cancelChildren(h *Head) error {
 	return err
 }
 
-// RecordChildResult records the result of a call whose tool session has ended, under the parent's lock and in any state of its
-// unfinished turn; a turn that waits for nothing else becomes ready. It drops a result that nobody needs, because the
-// call has one or its turn has ended.
+// RecordChildResult records the result of a call whose tool session has ended, under the parent's lock and in any state
+// of its unfinished turn; a turn that waits for nothing else becomes ready. It drops a result that nobody needs,
+// because the call has one or its turn has ended.
 func (t *Tx) RecordChildResult(workspaceID parley.ID, what ChildHome) error {
 	callMessageID, sessionID := what.CallID, what.SessionID
 	if sessionID.IsZero() { // the errand is older than its payload

@@ -194,7 +194,10 @@ func (t *Tx) interruptAttempt(h *Head, c *parley.Compaction) error {
 	if err != nil || open == nil {
 		return err
 	}
-	h.settleWithoutTurn(*open, store.CallSettled{CallID: open.ID, Outcome: parley.CallInterrupted, Error: interrupted()})
+	h.settleWithoutTurn(
+		*open,
+		store.CallSettled{CallID: open.ID, Outcome: parley.CallInterrupted, Error: interrupted()},
+	)
 	return nil
 }
 

@@ -144,7 +144,7 @@ func (t *Tx) postAlone(h *Head, m *parley.Message, posting store.NewMessage) err
 	if h.TurnID.IsZero() {
 		return t.record(h, m, posting.Idempotency)
 	}
-	if err := h.checkQueue(); err != nil {
+	if err := t.checkQueue(h, m); err != nil {
 		return err
 	}
 	t.enqueue(h, m, h.takeBack(), posting.Idempotency)
@@ -183,7 +183,7 @@ func (t *Tx) postTurn(
 			"a turn of this session is unfinished; wait for it, cancel it, or post with during=queue",
 		)
 	}
-	if err := h.checkQueue(); err != nil {
+	if err := t.checkQueue(h, m); err != nil {
 		return err
 	}
 	if during == parley.DuringSteer && h.WaitReason != parley.WaitOutside { // an outside agent cannot be steered

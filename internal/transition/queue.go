@@ -107,8 +107,8 @@ func (q *queue) steers(turnID parley.ID) (steers []Entry) {
 	return steers
 }
 
-// assignSequence assigns a message the next sequence of the record, updates the statistics and writes message.created. A
-// streaming message gets its hash when it settles.
+// assignSequence assigns a message the next sequence of the record, updates the statistics and writes message.created.
+// A streaming message gets its hash when it settles.
 func (t *Tx) assignSequence(h *Head, m *parley.Message) error {
 	h.LastSequence++
 	if h.Context.Cleared && m.Role == parley.RoleUser && !m.Steer {
@@ -252,8 +252,8 @@ func (h *Head) takeFront() int64 {
 	return h.Front + 1
 }
 
-// checkQueue refuses another queued message beyond the bound.
-func (h *Head) checkQueue() error {
+// checkQueue refuses one more queued message beyond the bounds.
+func (t *Tx) checkQueue(h *Head, m *parley.Message) error {
 	if h.Queued >= parley.MaxQueued {
 		return parley.Errorf(
 			parley.CodeConflict,
@@ -261,7 +261,26 @@ func (h *Head) checkQueue() error {
 			parley.MaxQueued,
 		)
 	}
-	return nil
+	return t.checkQueuedBytes(h, m.Size())
+}
+
+// checkQueuedBytes refuses more bytes in the queue than may wait there. What is in a few
+// entries is bounded by how they came.
+func (t *Tx) checkQueuedBytes(h *Head, more int) error {
+	if h.Queued < parley.MaxQueuedBytes/parley.MaxBodyBytes {
+		return nil
+	}
+	size, err := t.rows.QueuedBytes(h)
+	if err == nil && size+int64(more) > parley.MaxQueuedBytes {
+		err = parley.Errorf(
+			parley.CodeConflict,
+			"the messages that wait in this session's queue have %d bytes, and %d is the most; let some run, remove "+
+				"some, or send less",
+			size,
+			parley.MaxQueuedBytes,
+		)
+	}
+	return err
 }
 
 // advance starts the next entry of the queue if no turn is unfinished: entries without a turn enter the record, and the

@@ -138,7 +138,12 @@ func (t *Tx) resumeWaiting(h *Head, turn *parley.Turn, claimBy parley.ID) (store
 }
 
 // resumeEnded starts a new turn on the message of an ended one.
-func (t *Tx) resumeEnded(h *Head, ended *parley.Turn, again store.TurnAgain, claimBy parley.ID) (store.TurnResumed, error) {
+func (t *Tx) resumeEnded(
+	h *Head,
+	ended *parley.Turn,
+	again store.TurnAgain,
+	claimBy parley.ID,
+) (store.TurnResumed, error) {
 	if !h.TurnID.IsZero() {
 		return store.TurnResumed{}, parley.Conflict(
 			h.TurnStatus,

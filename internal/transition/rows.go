@@ -47,7 +47,9 @@ type Rows interface {
 	SessionOf(workspaceID, messageID parley.ID) (parley.ID, error)
 	// Message reads a message of a workspace.
 	Message(workspaceID, messageID parley.ID) (*parley.Message, error)
-	// Queued reads queue entries in full, by position.
+	// QueuedBytes sums the Size of the messages in the queue.
+	QueuedBytes(h *Head) (int64, error)
+	// Queued reads entries of the queue whole, in the order of their position.
 	Queued(h *Head, ids []parley.ID) ([]parley.Message, error)
 	// TurnMessages reads the messages of a turn that are in the record, by sequence.
 	TurnMessages(h *Head, turnID parley.ID) ([]parley.Message, error)
@@ -154,7 +156,7 @@ type Ready struct {
 	At        parley.Time
 }
 
-// Rank is the column "priority" of a ready session; claims take lower ranks first.
+// Rank is the column "priority" of a ready session; it decides which claims see the session.
 type Rank int
 
 // RankOf returns the rank of a turn: 0 in the foreground, 1 in the background, plus two for each degree of suspicion.

@@ -86,8 +86,8 @@ func imageConfig(mediaType string, from io.Reader) (image.Config, error) {
 	return image.Config{}, image.ErrFormat
 }
 
-// Decode reads an image of a type accepted by File.ImageType.
-func Decode(mediaType string, from io.Reader) (image.Image, error) {
+// Decode reads an image of a type that File.ImageType tells, and of the size that was found.
+func Decode(mediaType string, width, height int, from io.ReadSeeker) (image.Image, error) {
 	switch mediaType {
 	case "image/png":
 		return png.Decode(from)
@@ -96,6 +96,9 @@ func Decode(mediaType string, from io.Reader) (image.Image, error) {
 	case "image/gif":
 		return gif.Decode(from) // its first frame
 	case "image/webp":
+		if err := checkWebP(from, width, height); err != nil {
+			return nil, err
+		}
 		return webp.Decode(from)
 	}
 	return nil, parley.InvalidField("file", "is not an image")

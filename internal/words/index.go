@@ -155,7 +155,6 @@ type Candidate struct {
 	MessageID parley.ID // zero: a title
 	SessionID parley.ID // the session that it is shown for
 	CreatedAt parley.Time
-	Counts    []byte
 	Score     float64
 }
 
@@ -173,7 +172,7 @@ func (c *Candidate) ID() parley.ID {
 func Rank(matches []Candidate, q *store.SearchQuery) (page []Candidate, best float64, more bool) {
 	spoken := map[parley.ID]bool{}
 	for i := range matches {
-		if matches[i].Score = Score(matches[i].Counts, q.Terms); !matches[i].MessageID.IsZero() {
+		if !matches[i].MessageID.IsZero() {
 			spoken[matches[i].SessionID] = true
 		}
 	}

@@ -3,6 +3,7 @@ package words
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"example.org/parley"
@@ -102,5 +103,71 @@ func Clipped(text string) string {
 	if len(text) <= MaxTextBytes {
 		return text
 	}
-	return strings.TrimSuffix(parley.Clip(text, MaxTextBytes), "…")
+	return strings.Clone(strings.TrimSuffix(parley.Clip(text, MaxTextBytes), "…")) // the rest is not kept with it
+}
+
+// BeginningOf is the Clipped text of a content of which only the beginning may be there.
+func BeginningOf(role parley.Role, toolName string, beginning []byte) string {
+	return Clipped(TextOf(role, toolName, closed(beginning)))
+}
+
+// closed is the beginning of a JSON value as a value of its own: a string that is cut ends
+// where it is, and what else is cut is left out.
+func closed(beginning []byte) []byte {
+	var open []byte // the brackets that close what is open
+	whole := 0      // as far as closing them makes a value
+	name := false   // what comes next is the name of a field
+	for i := 0; i < len(beginning); i++ {
+		switch c := beginning[i]; c {
+		case '{', '[':
+			open = append(open, c+2) // } and ] stand two behind them
+			whole, name = i+1, c == '{'
+		case '}', ']':
+			if len(open) == 0 {
+				return beginning[:whole]
+			}
+			open = open[:len(open)-1]
+			whole = i + 1
+		case ',':
+			whole, name = i, len(open) > 0 && open[len(open)-1] == '}'
+		case ':':
+			name = false
+		case '"':
+			end, uncut := endOfString(beginning, i+1)
+			if end == len(beginning) && !name {
+				return ended(append(slices.Clone(beginning[:uncut]), '"'), open)
+			}
+			if i = end; !name {
+				whole = i + 1
+			}
+		}
+	}
+	return ended(slices.Clone(beginning[:whole]), open)
+}
+
+// ended closes what is open of a JSON value.
+func ended(value, open []byte) []byte {
+	slices.Reverse(open)
+	return append(value, open...)
+}
+
+// endOfString is where the quote stands that ends a JSON string. Of one that is cut it is
+// the length of the text, and uncut how far the string goes without an escape that is cut.
+func endOfString(text []byte, from int) (end, uncut int) {
+	for i := from; i < len(text); i++ {
+		switch text[i] {
+		case '"':
+			return i, i
+		case '\\':
+			length := len(`\n`)
+			if i+1 < len(text) && text[i+1] == 'u' {
+				length = len(`\u0000`)
+			}
+			if i+length > len(text) {
+				return len(text), i
+			}
+			i += length - 1
+		}
+	}
+	return len(text), len(text)
 }

@@ -184,7 +184,7 @@ func readOrRefused(t failing, query string) {
 	}
 }
 
-func TestSnippetsShowWhatWasFound(t *testing.T) {
+func TestSnippetsShowMatches(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat(
 		"hay ",
@@ -311,5 +311,60 @@ func TestTextOf(t *testing.T) {
 		if got := TextOf(test.role, "tool", []byte(content)); got != test.want {
 			t.Errorf("of %s: %q, want %q", content, got, test.want)
 		}
+		if got := BeginningOf(test.role, "tool", []byte(content)); got != test.want {
+			t.Errorf("of the beginning of %s: %q, want %q", content, got, test.want)
+		}
 	}
+}
+
+// What is read of a long content is its beginning: what a cut has left of its strings.
+func TestBeginningOf(t *testing.T) {
+	t.Parallel()
+	for content, test := range map[string]struct {
+		role parley.Role
+		want string
+	}{
+		`{"text":"a needle in`:                      {parley.RoleUser, "a needle in"},
+		`{"links":["l","m"],"text":"a`:              {parley.RoleUser, "a\nl\nm"},
+		`{"links":["l","m`:                          {parley.RoleUser, "l\nm"},
+		`{"links":["l",`:                            {parley.RoleUser, "l"},
+		`{"text":"a","thi`:                          {parley.RoleUser, "a"},
+		`{"text":"a","think":tr`:                    {parley.RoleUser, "a"},
+		`{"text":"a\`:                               {parley.RoleUser, "a"},
+		`{"text":"a\\\`:                             {parley.RoleUser, `a\`},
+		`{"text":"a\\u12`:                           {parley.RoleUser, `a\u12`},
+		`{"text":"a\u00e`:                           {parley.RoleUser, "a"},
+		`{"text":"a\u00e9`:                          {parley.RoleUser, "aé"},
+		`{"text":"\"a\"","x":"`:                     {parley.RoleUser, `"a"`},
+		`{"parts":[{"text":"a","type":"text"},{"te`: {parley.RoleUser, "a"},
+		`{"reasoning":"r`:                           {parley.RoleAssistant, ""},
+		`{"arguments":{"k":["v",{"k2":"w`:           {parley.RoleToolCall, "v\nw"},
+		`{"error":null,"result":{"a":[{},{"b":"c`:   {parley.RoleToolResult, "tool\nc"},
+		`{"te`: {parley.RoleUser, ""},
+		`{`:    {parley.RoleUser, ""},
+		``:     {parley.RoleUser, ""},
+		`}]"`:  {parley.RoleUser, ""},
+	} {
+		if got := BeginningOf(test.role, "tool", []byte(content)); got != test.want {
+			t.Errorf("of %s: %q, want %q", content, got, test.want)
+		}
+	}
+}
+
+// Wherever a content is cut, what is read of it is the beginning of what was there.
+func TestBeginningOfAnyCut(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.OneOf(rapid.String(), rapid.StringMatching(`("|\\|\n|u00e9|é|🚀|a){0,40}`)).Draw(t, "text")
+		content, err := parley.EncodeContent(parley.TextContent{Text: text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		cut := rapid.IntRange(0, len(content)).Draw(t, "cut")
+		got := BeginningOf(parley.RoleSummary, "", content[:cut])
+		whole := BeginningOf(parley.RoleSummary, "", content)
+		if got = strings.TrimRight(got, "\uFFFD"); !strings.HasPrefix(whole, got) {
+			t.Errorf("%q is no beginning of %q", got, whole)
+		}
+	})
 }

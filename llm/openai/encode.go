@@ -358,8 +358,8 @@ func appendParameters(b []byte, request model.Request) []byte {
 	return b
 }
 
-// mostStops is how many stop sequences the wire accepts.
-const mostStops = 4
+// maxStops is how many stop sequences the wire accepts.
+const maxStops = 4
 
 // appendWishes appends a request's options besides sampling: about its tools, the answer's form and end, and the
 // provider. Unset options add nothing.
@@ -384,8 +384,8 @@ func appendWishes(b []byte, request model.Request) ([]byte, error) {
 		}
 	}
 	if p.Stop != nil && len(*p.Stop) > 0 {
-		if len(*p.Stop) > mostStops {
-			return nil, parley.InvalidField("stop", "this provider accepts at most %d", mostStops)
+		if len(*p.Stop) > maxStops {
+			return nil, parley.InvalidField("stop", "this provider accepts at most %d", maxStops)
 		}
 		b = wire.AppendStrings(wire.AppendField(b, "stop"), *p.Stop)
 	}

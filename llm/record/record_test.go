@@ -71,7 +71,7 @@ func (unreachable) Stream(context.Context, model.EncodedRequest) iter.Seq2[model
 }
 
 // A recording plays back exactly: text, reasoning, calls, usage, failures.
-func TestPlaysWhatWasRecorded(t *testing.T) {
+func TestPlaysRecordings(t *testing.T) {
 	t.Parallel()
 	recorder, player, _ := pair(t, record.Options{})
 	for _, request := range []model.Request{
@@ -116,7 +116,7 @@ func TestRepeatedRequestsKeepTheirOrder(t *testing.T) {
 }
 
 // Parley's ids differ from run to run, and the recording is found all the same; so it is with text that Ignore matches.
-func TestKeysLeaveOutWhatDiffers(t *testing.T) {
+func TestKeysIgnoreIDsAndTimes(t *testing.T) {
 	t.Parallel()
 	recorder, player, _ := pair(t, record.Options{Ignore: []*regexp.Regexp{regexp.MustCompile(`It is \d\d:\d\d`)}})
 	text := func(id parley.ID, time string) string {

@@ -216,7 +216,7 @@ func appendParameters(to []byte, p parley.Parameters) []byte {
 	return append(to, '}')
 }
 
-// appendJSON appends a value of a setting; its schema, which may be none, else null.
+// appendJSON appends a setting's value as JSON, or null if it cannot be encoded.
 func appendJSON[T map[string]string | []string | parley.ResponseFormat](to []byte, value T) []byte {
 	raw, err := parley.EncodeJSON(value)
 	if err != nil {

@@ -109,7 +109,7 @@ func TestScriptErrors(t *testing.T) {
 	}
 }
 
-func TestInvalidScriptsSayWhatIsWrong(t *testing.T) {
+func TestErrorsOfInvalidScripts(t *testing.T) {
 	t.Parallel()
 	for script, complaint := range map[string]string{
 		"hello":                           "must be a JSON list of steps",

@@ -147,7 +147,7 @@ func TestLorem(t *testing.T) {
 	})
 }
 
-func TestCancelEndsAtOnce(t *testing.T) {
+func TestCancelEndsImmediately(t *testing.T) {
 	t.Parallel()
 	for _, model := range []string{"lorem-1000-1000", "script"} {
 		synctest.Test(t, func(t *testing.T) {

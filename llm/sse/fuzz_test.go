@@ -15,7 +15,7 @@ func FuzzReader(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		reader := sse.NewReader(bytes.NewReader(raw))
+		reader := sse.NewReader(bytes.NewReader(raw), room{})
 		for frames := 0; ; frames++ {
 			frame, err := reader.Next()
 			if err != nil {

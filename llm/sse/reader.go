@@ -21,6 +21,21 @@ const firstBuffer = 4 << 10
 // lines together.
 const maxFrame = parley.MaxStreamLine
 
+// freeBuffer is how long a Reader's buffer may grow, in bytes, without counting.
+const freeBuffer = 256 << 10
+
+// Room is what the long frames of many Readers may hold together, in bytes.
+type Room interface {
+	// Take counts n more bytes; false, and nothing counted, where there is no room.
+	Take(n int64) bool
+	// Give gives them back.
+	Give(n int64)
+}
+
+// ErrNoRoom reports a frame that is long, and for which other Readers' frames leave no
+// room. The Reader is of no further use.
+var ErrNoRoom = errors.New("sse: long frames of other streams hold as much memory as they may")
+
 // maxEmptyReads is how many empty reads in a row mark a source as broken, as in bufio.
 const maxEmptyReads = 100
 
@@ -47,6 +62,8 @@ type span struct{ from, to int }
 // Reader splits a stream into frames. It belongs to one goroutine.
 type Reader struct {
 	source  io.Reader
+	room    Room
+	held    int64 // of room
 	buffer  []byte
 	start   int // first byte of the unfinished frame
 	line    int // first byte of the unfinished line
@@ -61,9 +78,15 @@ type Reader struct {
 	fault   error  // what ended the source
 }
 
-// NewReader reads frames from source, which the caller closes.
-func NewReader(source io.Reader) *Reader {
-	return &Reader{source: source}
+// NewReader reads frames from source, which the caller closes. Long ones take room.
+func NewReader(source io.Reader, room Room) *Reader {
+	return &Reader{source: source, room: room}
+}
+
+// Release gives back the room that the Reader has taken, after its last frame.
+func (r *Reader) Release() {
+	r.room.Give(r.held)
+	r.held = 0
 }
 
 // Next returns the next frame with data or an event name. It skips comments and frames without either. A last frame
@@ -213,7 +236,14 @@ func (r *Reader) fill() error {
 		case r.end-r.start > 2*maxFrame:
 			return &TooLongError{Limit: maxFrame}
 		default:
-			r.shift(make([]byte, max(firstBuffer, 2*len(r.buffer))))
+			size := max(firstBuffer, 2*len(r.buffer))
+			if more := int64(2*(size-freeBuffer)) - r.held; more > 0 { // joined may become as long
+				if !r.room.Take(more) {
+					return ErrNoRoom
+				}
+				r.held += more
+			}
+			r.shift(make([]byte, size))
 		}
 	}
 	for range maxEmptyReads {

@@ -17,9 +17,58 @@ import (
 
 type frame struct{ Event, Data string }
 
+// room is without an end, and counts nothing.
+type room struct{}
+
+func (room) Take(int64) bool { return true }
+func (room) Give(int64)      {}
+
+// small is room for little.
+type small struct{ left int64 }
+
+func (s *small) Take(n int64) bool {
+	if n > s.left {
+		return false
+	}
+	s.left -= n
+	return true
+}
+
+func (s *small) Give(n int64) { s.left += n }
+
+// TestLongFramesTakeRoom: a short frame takes none, a long one what its buffers hold, and
+// one without room ends its stream.
+func TestLongFramesTakeRoom(t *testing.T) {
+	t.Parallel()
+	const all = 8 << 20
+	s := &small{left: all}
+	short := sse.NewReader(strings.NewReader("data: "+strings.Repeat("x", 100<<10)+"\n\n"), s)
+	if _, err := short.Next(); err != nil || s.left != all {
+		t.Errorf("a short frame takes %d, %v", all-s.left, err)
+	}
+	long := "data: " + strings.Repeat("x", 1<<20) + "\n\n"
+	first := sse.NewReader(strings.NewReader(long), s)
+	if _, err := first.Next(); err != nil || all-s.left < 2<<20 {
+		t.Errorf("a long frame takes %d, %v", all-s.left, err)
+	}
+	second, third := sse.NewReader(strings.NewReader(long), s), sse.NewReader(strings.NewReader(long), s)
+	if _, err := second.Next(); err != nil {
+		t.Error(err)
+	}
+	if _, err := third.Next(); !errors.Is(err, sse.ErrNoRoom) {
+		t.Errorf("without room: %v", err)
+	}
+	for _, r := range []*sse.Reader{short, first, second, third, third} {
+		r.Release()
+	}
+	if s.left != all {
+		t.Errorf("%d of %d bytes came back", s.left, all)
+	}
+}
+
 // readAll copies every frame and returns the error that ended the stream.
 func readAll(source io.Reader) ([]frame, error) {
-	reader := sse.NewReader(source)
+	reader := sse.NewReader(source, room{})
 	var frames []frame
 	for {
 		f, err := reader.Next()
@@ -173,7 +222,7 @@ func BenchmarkNext(b *testing.B) {
 	b.ReportAllocs()
 	b.SetBytes(int64(len(one)))
 	for i := 0; i < b.N; i += 1000 {
-		reader := sse.NewReader(strings.NewReader(wire))
+		reader := sse.NewReader(strings.NewReader(wire), room{})
 		for {
 			if _, err := reader.Next(); err != nil {
 				break

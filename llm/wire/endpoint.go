@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"example.org/parley"
+	"example.org/parley/internal/inflight"
 )
 
 // The deadlines of an answer, unless the options say otherwise.
@@ -26,6 +27,7 @@ const (
 	idleFor         = 90 * time.Second
 	dialWithin      = 10 * time.Second
 	handshakeWithin = 10 * time.Second
+	maxHeaderBytes  = 256 << 10 // of an answer
 )
 
 // EndpointOptions say where requests go and how long their answers may take.
@@ -47,7 +49,21 @@ type Endpoint struct {
 	secret     string
 	firstToken time.Duration
 	idle       time.Duration
+	frames     frameRoom
 }
+
+// framesHold bounds what long pieces of an endpoint's answers hold while they arrive, in
+// bytes, for each GiB of GOMEMLIMIT.
+const framesHold = 64 << 20
+
+// frameRoom is that room. No stream has an owner here: the memory is the process's.
+type frameRoom struct{ *inflight.Bytes }
+
+// Take implements sse.Room.
+func (r frameRoom) Take(n int64) bool { return r.Bytes.Take(inflight.Owner{}, n) }
+
+// Give implements sse.Room.
+func (r frameRoom) Give(n int64) { r.Bytes.Give(inflight.Owner{}, n) }
 
 // NewEndpoint makes an Endpoint; CodeInvalid if the base URL is invalid. It follows no redirect, whatever the given
 // client does: a redirect would send the credential and the conversation to a host that nobody configured.
@@ -79,6 +95,7 @@ func NewEndpoint(o EndpointOptions) (*Endpoint, error) {
 		secret:     o.Secret,
 		firstToken: o.FirstToken,
 		idle:       o.Idle,
+		frames:     frameRoom{inflight.NewBytes(2*framesHold*inflight.Scale(), 0)}, // one owner takes half
 	}
 	if e.firstToken <= 0 {
 		e.firstToken = DefaultFirstToken
@@ -100,6 +117,8 @@ func newTransport() *http.Transport {
 		IdleConnTimeout:     idleFor,
 		DisableCompression:  true,
 		ForceAttemptHTTP2:   true,
+
+		MaxResponseHeaderBytes: maxHeaderBytes,
 	}
 }
 

@@ -47,6 +47,10 @@ func (e *FailureError) Error() string { return e.Failure.Message }
 // ErrUnfinished means that the wire ended before the answer was complete.
 var ErrUnfinished = errors.New("the stream ended without its end marker")
 
+// noRoom is the end of an answer that comes in long pieces, beside too many others.
+const noRoom = "long pieces of this provider's answers hold as much memory as they may on this server; try again " +
+	"when one has ended"
+
 // ErrMalformed means that a frame does not follow the format.
 var ErrMalformed = errors.New("the stream holds something that is not JSON")
 
@@ -170,7 +174,8 @@ func (x *exchange) refused(response *http.Response) error {
 
 // relay yields the answer's chunks.
 func (x *exchange) relay(decoder Decoder, yield func(model.Chunk, error) bool) {
-	reader := sse.NewReader(x)
+	reader := sse.NewReader(x, x.endpoint.frames)
+	defer reader.Release()
 	chunks := make([]model.Chunk, 0, 8)
 	for {
 		frame, err := reader.Next()
@@ -325,6 +330,8 @@ func (x *exchange) broken(err error) error {
 		return Classify(failure.Failure, x.endpoint.secret)
 	case errors.As(err, &tooLong):
 		return model.NewError(parley.ClassStream, false, tooLong.Error(), nil)
+	case errors.Is(err, sse.ErrNoRoom):
+		return model.NewError(parley.ClassLimit, false, noRoom, nil)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		err = ErrUnfinished
 	}

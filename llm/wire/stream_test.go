@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -319,7 +321,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // Chunks that had already arrived when the call was cancelled are not shown.
-func TestCancelStopsWhatIsBuffered(t *testing.T) {
+func TestCancelDropsBufferedChunks(t *testing.T) {
 	cause := errors.New("cancelled by a person")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
@@ -333,4 +335,56 @@ func TestCancelStopsWhatIsBuffered(t *testing.T) {
 	if text != "a" || !errors.Is(failure, cause) {
 		t.Errorf("%q and %v, want one word and the cause", text, failure)
 	}
+}
+
+// TestLongPiecesShareTheProcess: many answers that come in long pieces without an end hold
+// little together, and what they held is there again when they have ended.
+func TestLongPiecesShareTheProcess(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		long := provider{[]line{{text: "data: " + strings.Repeat("x", 3<<20)}}} // and then silence
+		whole := provider{[]line{{text: "data: " + strings.Repeat("x", 3<<20) + "\n\n"}, word(0, ".")}}
+		endpoint, err := wire.NewEndpoint(wire.EndpointOptions{
+			BaseURL: "http://provider", Header: http.Header{}, FirstToken: 10 * time.Second, Idle: 3 * time.Second,
+			HTTPClient: &http.Client{Transport: &taking{long, whole}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ask := func(which string) (failed *model.Error) {
+			for _, err := range endpoint.Stream(t.Context(), []byte(which), func() wire.Decoder { return &words{} }) {
+				if err != nil && !errors.As(err, &failed) {
+					t.Error(err)
+				}
+			}
+			return failed
+		}
+		const streams = 20
+		var crowded atomic.Int64
+		var all sync.WaitGroup
+		for range streams {
+			all.Go(func() {
+				if failed := ask("long"); failed != nil && failed.Class == parley.ClassLimit {
+					crowded.Add(1)
+				}
+			})
+		}
+		all.Wait()
+		if n := crowded.Load(); n == 0 || n == streams {
+			t.Errorf("%d of %d streams found no room", n, streams)
+		}
+		if failed := ask("whole"); failed != nil {
+			t.Errorf("afterwards: %v", failed)
+		}
+	})
+}
+
+// taking answers as the request's body asks.
+type taking struct{ long, whole provider }
+
+func (p *taking) RoundTrip(r *http.Request) (*http.Response, error) {
+	if which, err := io.ReadAll(r.Body); err != nil || string(which) == "whole" {
+		return p.whole.RoundTrip(r)
+	}
+	return p.long.RoundTrip(r)
 }

@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"strings"
@@ -16,6 +17,7 @@ const (
 	maxInput     = 64 << 10 // bytes of what a call was given, as JSON
 	maxResult    = 256 << 10
 	maxDiffs     = 64
+	maxContents  = 1024 // pieces of what it came to
 	planName     = "plan"
 	otherSort    = "other"
 	callIDOfPlan = "plan-"
@@ -37,10 +39,11 @@ type call struct {
 	title     string
 	sort      string
 	input     json.RawMessage
-	output    json.RawMessage
-	content   json.RawMessage
 	locations json.RawMessage
 	status    string
+	came      callResult // what it came to, but for its status and output
+	output    json.RawMessage
+	cutOutput bool // there was some that is not kept
 
 	asks    json.RawMessage // the id of its open request for leave; nil without one
 	allowed string          // the option that grants it
@@ -57,8 +60,11 @@ func newCall(id string) *call {
 	return &call{id: id, sort: otherSort, done: make(chan struct{}), news: make(chan struct{}, 1)}
 }
 
-// update takes what is new of a call.
-func (c *call) update(u *callUpdate, content json.RawMessage) {
+// update takes what is new of a call, and returns how many bytes more it holds then: at
+// most room.
+func (c *call) update(u *callUpdate, content json.RawMessage, room int) (more int) {
+	before := c.holds()
+	room += before
 	if u.Title != nil {
 		c.title = parley.Clip(strings.ReplaceAll(*u.Title, "\x00", "\uFFFD"), maxTitle)
 	}
@@ -68,18 +74,39 @@ func (c *call) update(u *callUpdate, content json.RawMessage) {
 	if u.Status != nil {
 		c.status = *u.Status
 	}
-	for _, part := range []struct {
-		into *json.RawMessage
-		from json.RawMessage
-	}{{&c.input, u.Input}, {&c.output, u.Output}, {&c.locations, u.Locations}, {&c.content, content}} {
-		if len(part.from) > 0 && string(part.from) != "null" {
-			*part.into = part.from
+	says := func(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
+	free := func(without int) int { return room - (c.holds() - without) }
+	if says(u.Input) {
+		c.input = fitting(u.Input, min(maxInput, free(len(c.input))))
+	}
+	if says(u.Locations) {
+		c.locations = fitting(u.Locations, min(maxInput, free(len(c.locations))))
+	}
+	if says(content) {
+		c.came = cameTo(content, min(maxResult, free(c.came.size())))
+	}
+	if says(u.Output) {
+		c.cutOutput = len(u.Output) > min(maxResult, free(len(c.output)))
+		c.output = nil
+		if !c.cutOutput {
+			c.output = u.Output
 		}
 	}
 	select {
 	case c.news <- struct{}{}:
 	default:
 	}
+	return c.holds() - before
+}
+
+// holds is how many bytes are kept of a call.
+func (c *call) holds() int { return len(c.input) + len(c.locations) + len(c.output) + c.came.size() }
+
+// release drops what the record has, and returns how many bytes that were.
+func (c *call) release() (freed int) {
+	freed = c.holds()
+	c.input, c.locations, c.output, c.came = nil, nil, nil, callResult{}
+	return freed
 }
 
 // end has whoever waits for the call go on.
@@ -100,17 +127,38 @@ type callArguments struct {
 
 // arguments are what the record keeps of what the call was given.
 func (c *call) arguments() (string, error) {
-	kept := callArguments{CallID: c.id, Title: c.title, Input: fitting(c.input), Locations: fitting(c.locations)}
+	kept := callArguments{CallID: c.id, Title: c.title, Input: c.input, Locations: c.locations}
 	encoded, err := parley.EncodeJSON(kept)
 	return string(encoded), err
 }
 
-// fitting is JSON that is short enough to be kept; else nothing.
-func fitting(raw json.RawMessage) json.RawMessage {
-	if len(raw) > maxInput {
-		return json.RawMessage(`"(left out: longer than Parley keeps)"`)
+// fitting is JSON that is short enough to be kept; else a note.
+func fitting(raw json.RawMessage, most int) json.RawMessage {
+	if len(raw) > most {
+		return json.RawMessage(leftOut)
 	}
 	return raw
+}
+
+const leftOut = `"(left out: longer than Parley keeps)"`
+
+// listed are the first items of a list in JSON, up to one of another form.
+func listed[Item any](raw json.RawMessage, most int) (items []Item) {
+	if len(raw) == 0 || raw[0] != '[' {
+		return nil
+	}
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	if _, err := decoder.Token(); err != nil {
+		return nil
+	}
+	for len(items) < most && decoder.More() {
+		var item Item
+		if decoder.Decode(&item) != nil {
+			break
+		}
+		items = append(items, item)
+	}
+	return items
 }
 
 // callResult is what a call came to, in the record.
@@ -129,22 +177,47 @@ type callDiff struct {
 	NewText string  `json:"new_text"`
 }
 
+// size is how many bytes its texts have.
+func (r *callResult) size() int {
+	size := len(r.Text)
+	for i := range r.Diffs {
+		size += len(r.Diffs[i].Path) + len(r.Diffs[i].NewText)
+		if old := r.Diffs[i].OldText; old != nil {
+			size += len(*old)
+		}
+	}
+	return size
+}
+
 // result is what the record keeps of what the call came to.
 func (c *call) result() callResult {
-	result := callResult{Status: c.status}
-	left := maxResult
+	result := c.came
+	result.Status = c.status
+	if len(c.output) <= maxResult-result.size() {
+		result.Output = c.output
+	} else {
+		result.Cut = true
+	}
+	result.Cut = result.Cut || c.cutOutput
+	return result
+}
+
+// cameTo is what is kept of what a call came to: at most so many bytes of texts. Content of
+// another form says nothing.
+func cameTo(content json.RawMessage, left int) (result callResult) {
 	keep := func(text string) string {
 		if len(text) > left {
 			result.Cut = true
 		}
-		text = parley.Clip(text, left)
+		if left <= 0 {
+			return ""
+		}
+		text = strings.Clone(parley.Clip(text, left)) // not all of what it is cut from
 		left -= len(text)
 		return text
 	}
-	var contents []callContent
-	if len(c.content) > 0 {
-		_ = json.Unmarshal(c.content, &contents) // content of another form says nothing
-	}
+	contents := listed[callContent](content, maxContents)
+	result.Cut = len(contents) == maxContents
 	var text []string
 	for i := range contents {
 		switch part := &contents[i]; {
@@ -160,11 +233,6 @@ func (c *call) result() callResult {
 		}
 	}
 	result.Text = strings.Join(text, "\n")
-	if len(c.output) > 0 && len(c.output) <= left {
-		result.Output = c.output
-	} else if len(c.output) > 0 {
-		result.Cut = true
-	}
 	return result
 }
 

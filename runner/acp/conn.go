@@ -20,6 +20,10 @@ type conn struct {
 	// that reads.
 	asked func(id json.RawMessage, method string, params json.RawMessage)
 	told  func(method string, params json.RawMessage)
+	// redact hides secrets in the program's errors.
+	redact func(text string) string
+	// large is held while a large message is decoded.
+	large *sync.Mutex
 
 	writing sync.Mutex // held for a line
 
@@ -34,29 +38,53 @@ func newConn(write func(line []byte) error) *conn {
 	return &conn{write: write, waiting: map[string]chan frame{}, gone: make(chan struct{})}
 }
 
-// read reads until the stream ends or says something that is no message.
+// read reads until the stream ends, says something that is no message, or nobody listens
+// any more.
 func (c *conn) read(from io.Reader) error {
 	reader := bufio.NewReaderSize(from, 64<<10)
 	for {
-		f, err := readFrame(reader)
+		line, err := nextLine(reader)
+		if err == nil {
+			err = c.why()
+		}
 		if err != nil {
 			return err
 		}
-		switch {
-		case f.Method == "":
-			c.mu.Lock()
-			waits := c.waiting[string(f.ID)]
-			delete(c.waiting, string(f.ID))
-			c.mu.Unlock()
-			if waits != nil { // else nobody asked, or nobody waits any more
-				waits <- f
-			}
-		case len(f.ID) > 0:
-			c.asked(f.ID, f.Method, f.Params)
-		default:
-			c.told(f.Method, f.Params)
+		f, err := c.take(line)
+		if err != nil {
+			return err
+		}
+		if f.Method != "" && len(f.ID) > 0 {
+			c.asked(f.ID, f.Method, f.Params) // which may wait for the program
 		}
 	}
+}
+
+// take reads a line and takes what it says, but for a request, which it returns.
+func (c *conn) take(line []byte) (frame, error) {
+	if len(line) > largeFrame {
+		c.large.Lock()
+		defer c.large.Unlock()
+	}
+	f, err := parseFrame(line)
+	switch {
+	case err != nil || f.Method != "" && len(f.ID) > 0:
+		return f, err
+	case f.Method != "":
+		c.told(f.Method, f.Params)
+		return frame{}, nil
+	}
+	if f.Error != nil {
+		f.Error.Message = c.redact(parley.Clip(f.Error.Message, maxErrorBytes))
+	}
+	c.mu.Lock()
+	waits := c.waiting[string(f.ID)]
+	delete(c.waiting, string(f.ID))
+	c.mu.Unlock()
+	if waits != nil { // else nobody asked, or nobody waits any more
+		waits <- f
+	}
+	return frame{}, nil
 }
 
 // end has everybody who waits know that nothing comes any more.

@@ -15,7 +15,8 @@ import (
 // The bounds of a file that a program reads or writes by Parley: its text.
 const (
 	maxFileBytes = 4 << 20
-	maxPathBytes = 4096 // of its path
+	maxPathBytes = 4096     // of its path
+	maxSkipped   = 64 << 20 // that is read of it to find a line
 )
 
 // files are what a program reads and writes by its client: text files of the session's
@@ -62,6 +63,14 @@ func (f files) read(path string, line, limit *int) (string, error) {
 	}
 	text, err := readLines(file, from, most)
 	switch {
+	case errors.Is(err, errFarLine):
+		return "", parley.Errorf(
+			parley.CodeTooLarge,
+			"line %d of %q lies beyond its first %d bytes, and no more is read",
+			from,
+			parley.Clip(name, 128),
+			maxSkipped,
+		)
 	case errors.Is(err, errLongFile):
 		return "", parley.Errorf(parley.CodeTooLarge, "%q is larger than %d bytes; read some of its lines",
 			parley.Clip(name, 128), maxFileBytes)
@@ -73,15 +82,23 @@ func (f files) read(path string, line, limit *int) (string, error) {
 	return text, nil
 }
 
-var errLongFile = errors.New("acp: a file is too long")
+var (
+	errLongFile = errors.New("acp: a file is too long")
+	errFarLine  = errors.New("acp: a line is too far")
+)
 
 // readLines reads lines from one on, at most so many; negative: all.
 func readLines(from io.Reader, first, most int) (string, error) {
 	reader := bufio.NewReader(from)
 	var text strings.Builder
-	for line := 1; most < 0 || line < first+most; {
+	skipped := 0
+	for line := 1; most < 0 || line-first < most; {
 		piece, err := reader.ReadSlice('\n') // at most the reader's buffer
-		if line >= first {
+		if line < first {
+			if skipped += len(piece); skipped > maxSkipped { // a file may have holes without an end
+				return "", errFarLine
+			}
+		} else {
 			if text.Len()+len(piece) > maxFileBytes {
 				return "", errLongFile
 			}

@@ -12,11 +12,16 @@ import (
 
 const (
 	// MaxFrameBytes bounds one message of a program: a line.
-	MaxFrameBytes = 16 << 20
+	MaxFrameBytes = 8 << 20
+	// largeFrame is the size from which a runtime's programs are read one at a time: what
+	// a message takes once it is decoded is several times its size.
+	largeFrame = 256 << 10
 	// maxIDBytes bounds the id of a request.
 	maxIDBytes = 256
 	// maxMethodBytes bounds the name of a method.
 	maxMethodBytes = 256
+	// maxErrorBytes bounds the sentence of an error.
+	maxErrorBytes = 4 << 10
 )
 
 // frame is a message of JSON-RPC 2.0: a request, a notification or a response.
@@ -52,17 +57,17 @@ var (
 	errNoFrame   = errors.New("its output is not the Agent Client Protocol: a line is no message of JSON-RPC 2.0")
 )
 
-// readFrame reads the next message. An error other than io.EOF is a line that is none.
-func readFrame(reader *bufio.Reader) (frame, error) {
+// nextLine reads the line of the next message, which is not empty. An error other than
+// io.EOF is a line that is none.
+func nextLine(reader *bufio.Reader) ([]byte, error) {
 	for {
 		line, err := readLine(reader)
 		if err != nil {
-			return frame{}, err
+			return nil, err
 		}
-		if line = bytes.TrimSpace(line); len(line) == 0 {
-			continue
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			return line, nil
 		}
-		return parseFrame(line)
 	}
 }
 

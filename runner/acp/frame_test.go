@@ -13,6 +13,15 @@ import (
 	"example.org/parley"
 )
 
+// next reads a message.
+func next(reader *bufio.Reader) (frame, error) {
+	line, err := nextLine(reader)
+	if err != nil {
+		return frame{}, err
+	}
+	return parseFrame(line)
+}
+
 func TestFrames(t *testing.T) {
 	t.Parallel()
 	deep := strings.Repeat("[", 2000) + strings.Repeat("]", 2000)
@@ -31,7 +40,7 @@ func TestFrames(t *testing.T) {
 		"":                                   io.EOF,
 		strings.Repeat("x", MaxFrameBytes+1): errLongFrame,
 	} {
-		_, err := readFrame(bufio.NewReader(iotest.HalfReader(strings.NewReader(line + "\n"))))
+		_, err := next(bufio.NewReader(iotest.HalfReader(strings.NewReader(line + "\n"))))
 		if !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", parley.Clip(line, 64), err, want)
 		}
@@ -41,7 +50,7 @@ func TestFrames(t *testing.T) {
 // What is cut off at the end of the stream is no message.
 func TestACutFrameIsNone(t *testing.T) {
 	t.Parallel()
-	if _, err := readFrame(bufio.NewReader(strings.NewReader(`{"jsonrpc":"2.0","id":1,"result":{}}`))); err == nil {
+	if _, err := next(bufio.NewReader(strings.NewReader(`{"jsonrpc":"2.0","id":1,"result":{}}`))); err == nil {
 		t.Error("a line without an end was read")
 	}
 }
@@ -61,7 +70,7 @@ func FuzzFrames(f *testing.F) {
 	f.Fuzz(func(t *testing.T, input []byte) {
 		reader := bufio.NewReaderSize(bytes.NewReader(input), 16)
 		for {
-			read, err := readFrame(reader)
+			read, err := next(reader)
 			if err != nil {
 				return
 			}
@@ -75,14 +84,16 @@ func FuzzFrames(f *testing.F) {
 			if bytes.Count(line, []byte("\n")) != 1 {
 				t.Fatalf("more than a line: %q", line)
 			}
-			again, err := readFrame(bufio.NewReader(bytes.NewReader(line)))
+			again, err := next(bufio.NewReader(bytes.NewReader(line)))
 			if err != nil || again.Method != read.Method || !sameJSON(again.ID, read.ID) {
 				t.Fatalf("%+v became %+v, %v", read, again, err)
 			}
 			var told notification
 			if json.Unmarshal(read.Params, &told) == nil {
 				c := newCall("fuzzed")
-				c.update(&told.Update.callUpdate, told.Update.Content)
+				if more := c.update(&told.Update.callUpdate, told.Update.Content, maxHeld); more != c.holds() {
+					t.Fatalf("%d bytes more, and it holds %d", more, c.holds())
+				}
 				if result := c.result(); len(result.Text) > maxResult+maxDiffs {
 					t.Fatalf("a result of %d bytes", len(result.Text))
 				}

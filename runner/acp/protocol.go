@@ -141,10 +141,13 @@ type permissionRequest struct {
 		Content json.RawMessage `json:"content"`
 		callUpdate
 	} `json:"toolCall"`
-	Options []struct {
-		ID   string `json:"optionId"`
-		Kind string `json:"kind"`
-	} `json:"options"`
+	Options json.RawMessage `json:"options"` // a list of them
+}
+
+// permissionOption is an answer that the program takes.
+type permissionOption struct {
+	ID   string `json:"optionId"`
+	Kind string `json:"kind"`
 }
 
 // outcome answers it.

@@ -81,6 +81,8 @@ type Runtime struct {
 	opening  int
 	sessions map[parley.ID]*session
 	ending   sync.WaitGroup // goroutines of sessions
+
+	large sync.Mutex // held while a large message of a program is decoded
 }
 
 var _ runner.Runtime = (*Runtime)(nil)
@@ -214,7 +216,7 @@ func (r *Runtime) start(sessionID parley.ID, project string) (*session, error) {
 		_, err := process.Write(line)
 		return err
 	})
-	s.conn.told, s.conn.asked = s.told, s.asked
+	s.conn.told, s.conn.asked, s.conn.redact, s.conn.large = s.told, s.asked, r.redact, &r.large
 	r.mu.Lock()
 	r.sessions[sessionID] = s
 	r.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,6 +19,11 @@ const (
 	// and in pieces.
 	maxQueued       = 8 << 20
 	maxQueuedPieces = 10_000
+	// maxHeld bounds what the calls of a prompt hold that are not in the record yet, in
+	// bytes: of what comes then, the record says that it was left out.
+	maxHeld = 8 << 20
+	// maxOptions bounds the options of a request for leave that are looked at.
+	maxOptions = 64
 	// cancelTime is how long a program may take to end a prompt that was cancelled.
 	cancelTime = 5 * time.Second
 	// openTime bounds the start of a program, until its session is open.
@@ -41,7 +47,9 @@ type session struct {
 	denies  func(name string, arguments json.RawMessage) bool
 	replays bool // it tells of an earlier session, which the record has
 	queue   []piece
-	queued  int
+	queued  int              // bytes of its texts
+	full    bool             // more was said than is kept: the program is being ended
+	held    int              // bytes that its calls hold
 	calls   map[string]*call // by the name that the record has
 	stands  map[string]*call // for a name of the program, when it is another than in calls
 	plans   int
@@ -55,7 +63,7 @@ type session struct {
 // piece is something that the program said, or a call that it makes.
 type piece struct {
 	thought bool
-	text    string
+	text    *strings.Builder // grows until it is taken; nil of a call
 	call    *call
 }
 
@@ -115,14 +123,14 @@ func (s *session) told(method string, params json.RawMessage) {
 	case updateText, updateThought:
 		var said block
 		if json.Unmarshal(u.Content, &said) == nil {
-			s.say(piece{thought: u.Kind == updateThought, text: said.said()})
+			s.say(u.Kind == updateThought, said.said())
 		}
 	case updateCall, updateCallAgain:
 		c := s.callOf(u.CallID)
 		if c == nil {
 			return
 		}
-		c.update(&u.callUpdate, u.Content)
+		s.update(c, &u.callUpdate, u.Content)
 		s.advance(c)
 	case updatePlan:
 		s.plans++
@@ -130,7 +138,8 @@ func (s *session) told(method string, params json.RawMessage) {
 		if c == nil {
 			return
 		}
-		c.sort, c.input, c.status = planName, u.Entries, statusCompleted
+		s.update(c, &callUpdate{Input: u.Entries}, nil)
+		c.sort, c.status = planName, statusCompleted
 		s.advance(c)
 	}
 	s.poke()
@@ -167,26 +176,44 @@ func (s *session) advance(c *call) {
 func (s *session) show(c *call) {
 	if !c.due {
 		c.due, c.asked = true, c.asks != nil
-		s.say(piece{call: c})
+		s.push(piece{call: c})
 	}
 }
 
-// say puts a piece into the queue.
-func (s *session) say(p piece) {
-	if p.call == nil && p.text == "" {
+// say puts a text into the queue, behind another of its kind.
+func (s *session) say(thought bool, text string) {
+	if text == "" || s.full {
 		return
 	}
-	s.queued += len(p.text)
-	if last := len(s.queue) - 1; p.call == nil && last >= 0 && s.queue[last].call == nil &&
-		s.queue[last].thought == p.thought {
-		s.queue[last].text += p.text
+	s.queued += len(text)
+	if last := len(s.queue) - 1; last >= 0 && s.queue[last].call == nil && s.queue[last].thought == thought {
+		s.queue[last].text.WriteString(text)
 	} else {
-		s.queue = append(s.queue, p)
+		s.push(piece{thought: thought, text: new(strings.Builder)})
+		s.queue[len(s.queue)-1].text.WriteString(text)
 	}
-	if s.queued > maxQueued || len(s.queue) > maxQueuedPieces {
-		s.conn.end(errors.New("the agent said more than Parley keeps while its turn waited"))
-		s.runtime.ending.Go(s.close) // which waits for the runtime, and that may wait for this mutex
+	s.bound()
+}
+
+// push puts a piece into the queue.
+func (s *session) push(p piece) {
+	s.queue = append(s.queue, p)
+	s.bound()
+}
+
+// bound ends a program that says more than is kept. What it says until it is gone is dropped.
+func (s *session) bound() {
+	if s.full || s.queued <= maxQueued && len(s.queue) <= maxQueuedPieces {
+		return
 	}
+	s.full = true
+	s.conn.end(errors.New("the agent said more than Parley keeps while its turn waited"))
+	s.runtime.ending.Go(s.close) // which waits for the runtime, and that may wait for this mutex
+}
+
+// update takes what is new of a call, as far as there is room for it.
+func (s *session) update(c *call, u *callUpdate, content json.RawMessage) {
+	s.held += c.update(u, content, maxHeld-s.held)
 }
 
 // asked answers what the program asks.
@@ -222,6 +249,7 @@ func (s *session) askLeave(id json.RawMessage, request *permissionRequest) bool 
 			return false
 		}
 		again.title, again.sort, again.input, again.locations = c.title, c.sort, c.input, c.locations
+		s.held += len(again.input) + len(again.locations)
 		c.status = statusPending
 		c.end()
 		s.stands[request.Call.CallID] = again
@@ -230,7 +258,7 @@ func (s *session) askLeave(id json.RawMessage, request *permissionRequest) bool 
 	if c == nil || c.due || s.turnID.IsZero() || request.ID != s.own {
 		return false
 	}
-	for _, option := range request.Options {
+	for _, option := range listed[permissionOption](request.Options, maxOptions) {
 		switch {
 		case option.Kind == "allow_once":
 			c.allowed = option.ID
@@ -239,7 +267,7 @@ func (s *session) askLeave(id json.RawMessage, request *permissionRequest) bool 
 		}
 	}
 	c.asks = id
-	c.update(&request.Call.callUpdate, request.Call.Content)
+	s.update(c, &request.Call.callUpdate, request.Call.Content)
 	s.show(c)
 	s.poke()
 	return true
@@ -329,7 +357,7 @@ func (s *session) readFile(id, params json.RawMessage) error {
 		Line  *int   `json:"line"`
 		Limit *int   `json:"limit"`
 	}
-	if json.Unmarshal(params, &request) != nil || request.ID != s.own {
+	if json.Unmarshal(params, &request) != nil || !s.is(request.ID) {
 		return s.conn.refuse(id, codeInvalidParams, errors.New("the request does not have the form of the protocol"))
 	}
 	if err := s.mayTouch("read_file", request.Path); err != nil {
@@ -350,7 +378,7 @@ func (s *session) writeFile(id, params json.RawMessage) error {
 		Path    string `json:"path"`
 		Content string `json:"content"`
 	}
-	if json.Unmarshal(params, &request) != nil || request.ID != s.own {
+	if json.Unmarshal(params, &request) != nil || !s.is(request.ID) {
 		return s.conn.refuse(id, codeInvalidParams, errors.New("the request does not have the form of the protocol"))
 	}
 	err := s.mayTouch("write_file", request.Path)
@@ -390,6 +418,7 @@ func (s *session) resultOf(c *call) (json.RawMessage, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	result := c.result()
+	s.held -= c.release()
 	if result.Status == statusFailed {
 		text := result.Text
 		if text == "" {
@@ -416,7 +445,7 @@ func (s *session) begin(turnID parley.ID, prompt []block) ([]byte, error) {
 	s.mu.Lock()
 	finished := make(chan struct{})
 	s.turnID, s.prompt, s.over, s.finished = turnID, body, nil, finished
-	s.queue, s.queued, s.plans = nil, 0, 0
+	s.queue, s.queued, s.plans, s.held = nil, 0, 0, 0
 	s.calls, s.stands = map[string]*call{}, map[string]*call{}
 	s.mu.Unlock()
 	answer, err := s.conn.begin(methodPrompt, request)
@@ -459,7 +488,9 @@ func (s *session) take(ctx context.Context) (next piece, ended *prompted, err er
 		if len(s.queue) > 0 {
 			next = s.queue[0]
 			s.queue = s.queue[1:]
-			s.queued -= len(next.text)
+			if next.text != nil {
+				s.queued -= next.text.Len()
+			}
 			s.mu.Unlock()
 			return next, nil, nil
 		}
@@ -541,6 +572,13 @@ func (s *session) free(turnID parley.ID) {
 		s.turnID, s.denies = parley.ID{}, nil
 		s.queue, s.queued = nil, 0
 	}
+}
+
+// is reports whether the program calls its session so.
+func (s *session) is(own string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return own == s.own
 }
 
 // current is the turn whose prompt is under way; zero without one.

@@ -333,7 +333,7 @@ func (v *voice) chunks(ctx context.Context) iter.Seq2[model.Chunk, error] {
 			if next.thought {
 				kind = model.ChunkReasoning
 			}
-			if !yield(model.Chunk{Kind: kind, Block: block, Text: next.text}, nil) {
+			if !yield(model.Chunk{Kind: kind, Block: block, Text: next.text.String()}, nil) {
 				return
 			}
 		}

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -13,6 +14,7 @@ func testContext(t *testing.T, open Open) {
 	cases(t, open, map[string]func(*testing.T, *world){
 		"nothing stands before most windows":    testContextHeadEmpty,
 		"the head of a window":                  testContextHead,
+		"what is pinned has a bound in bytes":   testContextPinnedBytes,
 		"pins with their other halves":          testContextPairs,
 		"the context follows the latest window": testContextCounts,
 		"cleared, the next message begins it":   testContextCleared,
@@ -87,6 +89,39 @@ func testContextHead(t *testing.T, w *world) {
 	w.heldAre(t, "an edge after everything covered", id, 0, 0, 4)
 	w.mark(t, record[3].ID, parley.MarksChange{Pinned: &no})
 	w.heldAre(t, "unpinned", id, 0, 0)
+}
+
+// Of what is pinned the newest is carried as far as the bound reaches, with what belongs to
+// it; what is longer alone is refused, or was pinned before it was: left out.
+func testContextPinnedBytes(t *testing.T, w *world) {
+	yes := true
+	half := strings.Repeat("x", parley.MaxPinnedBytes/2)
+	id := w.session(t)
+	w.exchange(t, id, "small", half)
+	w.exchange(t, id, "small", half)
+	w.exchange(t, id, "small", half+half)
+	record := w.check(t, id).Record
+	pin := func(session parley.ID, sequences ...int) {
+		t.Helper()
+		for _, sequence := range sequences {
+			_, err := w.store.MarkMessage(
+				w.ctx, w.scope, session, record[sequence-1].ID, parley.MarksChange{Pinned: &yes},
+			)
+			must(t, "MarkMessage", err)
+		}
+	}
+	pin(parley.ID{}, 1, 2, 3)
+	w.heldAre(t, "as much as may be", id, 0, 0, 1, 2, 3)
+	_, err := w.store.MarkMessage(w.ctx, w.scope, id, record[5].ID, parley.MarksChange{Pinned: &yes})
+	refused(t, "a pin that is longer than all may be", err, parley.CodeInvalid)
+	pin(parley.ID{}, 4, 5)
+	w.heldAre(t, "more than may be", id, 0, 0, 3, 4, 5)
+	fork := w.fork(t, id, 6).ID
+	w.heldAre(t, "what a fork took over", fork, 0, 0, 3, 4, 5)
+	w.exchange(t, fork, "small", half)
+	record = w.check(t, fork).Record
+	pin(parley.ID{}, 8)
+	w.heldAre(t, "one more of its own", fork, 0, 0, 5, 8)
 }
 
 func testContextPairs(t *testing.T, w *world) {

@@ -28,6 +28,7 @@ func testMessages(t *testing.T, open Open) {
 		"versions are slices of the settled":    testVersions,
 		"a message without a flush has one":     testVersionsAlone,
 		"the context's tail ends at the edge":   testContextTail,
+		"what is longer than a page of a tail":  testContextTailLong,
 		"the context's tail sees settled alone": testContextTailSettled,
 	})
 }
@@ -482,12 +483,15 @@ func testContextTail(t *testing.T, w *world) {
 		}
 		return sequences
 	}
-	short, more, err := w.store.ContextTail(w.ctx, w.scope.WorkspaceID, id, 0, 50, 1)
+	newest, _, err := w.store.ContextTail(w.ctx, w.scope.WorkspaceID, id, 0, 1, parley.MaxPageBytes)
+	must(t, "ContextTail", err)
+	size := newest[0].Size()
+	short, more, err := w.store.ContextTail(w.ctx, w.scope.WorkspaceID, id, 0, 50, size)
 	must(t, "ContextTail", err)
 	if len(short) != 1 || short[0].Sequence != 10 || !more {
-		t.Errorf("a page of one byte has %d rows, and more: %t; want only the newest, and more", len(short), more)
+		t.Errorf("a page of %d bytes has %d rows, and more: %t; want the newest alone", size, len(short), more)
 	}
-	size := short[0].Size() + 1
+	size += 10 // with a question, which is longer
 	if short, more, err = w.store.ContextTail(w.ctx, w.scope.WorkspaceID, id, 0, 50, size); len(short) != 2 || !more {
 		t.Errorf("a page of %d bytes has %d rows, and more: %t, %v; want two", size, len(short), more, err)
 	}
@@ -526,6 +530,45 @@ func testContextTail(t *testing.T, w *world) {
 	} {
 		if diff := cmp.Diff(test.want, test.got); diff != "" {
 			t.Errorf("with edges at 3 and 7, %s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// A row that is longer than a page ends it unread, whoever wrote it; a page that is large
+// enough has it.
+func testContextTailLong(t *testing.T, w *world) {
+	const most, enough = 500, 5000
+	id := w.session(t)
+	w.exchange(t, id, "question", strings.Repeat("long ", most))
+	w.exchange(t, id, "question", "answer")
+	fork := w.fork(t, id, 4).ID
+	w.exchange(t, fork, "question", "answer")
+	for _, test := range []struct {
+		session     parley.ID
+		before      int64
+		limit, most int
+		want        []int64
+		more        bool
+	}{
+		{id, 0, 50, most, []int64{4, 3}, true},
+		{id, 3, 50, most, nil, true},
+		{id, 3, 1, most, nil, true},
+		{id, 3, 50, enough, []int64{2, 1}, false},
+		{fork, 0, 50, most, []int64{6, 5, 4, 3}, true},
+		{fork, 3, 50, most, nil, true},
+		{fork, 3, 50, enough, []int64{2, 1}, false},
+	} {
+		rows, more, err := w.store.ContextTail(
+			w.ctx, w.scope.WorkspaceID, test.session, test.before, test.limit, test.most,
+		)
+		must(t, "ContextTail", err)
+		var got []int64
+		for _, m := range rows {
+			got = append(got, m.Sequence)
+		}
+		if !cmp.Equal(got, test.want) || more != test.more {
+			t.Errorf("%d bytes before %d: %v, more %t; want %v, %t", test.most, test.before, got, more, test.want,
+				test.more)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"example.org/parley"
@@ -29,6 +30,7 @@ func testPosting(t *testing.T, open Open) {
 		"ContextIsNotedOnce":         postNote,
 		"TitleFromTheFirstMessage":   postTitle,
 		"FullQueue":                  postFullQueue,
+		"LongQueue":                  postLongQueue,
 		"UnknownAgentProjectParent":  postUnknownReferences,
 		"EventSequenceBeforeThePost": postEventSequence,
 	})
@@ -418,6 +420,29 @@ func postTitle(t *testing.T, w *world) {
 	w.post(t, session, w.say("Plans", titled, alone))
 	if got := w.sessionState(t, session).Title; got != "Own" {
 		t.Errorf("the session's own title became %q", got)
+	}
+}
+
+// What waits in a queue has a bound in bytes too, however it comes there.
+func postLongQueue(t *testing.T, w *world) {
+	const each = parley.MaxQueuedBytes / 8
+	claim := w.started(t, "one")
+	session := claim.Fence.SessionID
+	long := func(size int) store.NewMessage { return w.say(strings.Repeat("x", size), during(parley.DuringSteer)) }
+	var last parley.Message
+	for range 7 {
+		last = w.post(t, session, long(each-100)).Message
+	}
+	_, err := w.store.PostMessage(w.ctx, w.scope, session, long(each+1000), parley.ID{})
+	refused(t, "a post beyond the bytes of a queue", err, parley.CodeConflict)
+	_, err = w.store.EditQueued(w.ctx, w.scope, w.owner.ID, last.ID, long(2*each+1000).Content)
+	refused(t, "an edit beyond the bytes of a queue", err, parley.CodeConflict)
+	w.post(t, session, w.say("short"))
+	_, err = w.store.RemoveQueued(w.ctx, w.scope, last.ID)
+	must(t, "RemoveQueued", err)
+	w.post(t, session, long(each+1000))
+	if s := w.check(t, session); len(s.Queue) != 8 {
+		t.Errorf("the queue holds %d messages", len(s.Queue))
 	}
 }
 

@@ -30,6 +30,7 @@ func testSearch(t *testing.T, open Open) {
 		"TheBestComesFirst":             searchRanks,
 		"TheNewestAreRanked":            searchNewest,
 		"AWordInManyPlaces":             searchRepeats,
+		"LongTextsAreReadInPart":        searchLong,
 		"IndexersMayRace":               searchRaces,
 		"APassIsTakenOnce":              searchPass,
 		"TheIndexIsMadeAnew":            searchRebuilt,
@@ -97,12 +98,12 @@ func textsOf(t reporter, page store.SearchPage) []string {
 			texts = append(texts, "["+hit.Session.Title+"]")
 			continue
 		}
-		var content struct{ Text string }
-		must(t, "content", json.Unmarshal(hit.Message.Content, &content))
-		if content.Text == "" {
-			content.Text = string(hit.Message.Role) + " " + hit.Message.ToolName
+		text, _, _ := strings.Cut(hit.Message.Text, "\n") // links stand below
+		switch hit.Message.Role {
+		case parley.RoleToolCall, parley.RoleToolResult:
+			text = string(hit.Message.Role) + " " + hit.Message.ToolName
 		}
-		texts = append(texts, content.Text)
+		texts = append(texts, text)
 	}
 	return texts
 }
@@ -201,7 +202,7 @@ func searchRoles(t *testing.T, w *world) {
 	w.finds(t, "needle name")
 	w.finds(t, "business")
 	w.finds(t, "behind", "behind it")
-	w.finds(t, "needlework", "assistant ")
+	w.finds(t, "needlework", "no needlework here")
 	w.finds(t, "needle link", "needle of a user")
 	w.finds(t, "in arguments", "tool_call sew_needle")
 }

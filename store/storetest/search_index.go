@@ -253,7 +253,30 @@ func searchNewest(t *testing.T, w *world) {
 	}
 }
 
-// searchRepeats: text whose position a database does not store makes no difference.
+// searchedBytes is how much of a message's text is indexed (words.MaxTextBytes).
+const searchedBytes = 32 << 10
+
+// searchLong: of a long text the beginning is read, as far as it was indexed; of a long
+// thought in front of it, and of more than may be read at once, nothing.
+func searchLong(t *testing.T, w *world) {
+	session := w.session(t)
+	long := strings.Repeat("x", 2*store.SearchTextBytes)
+	w.note(t, session, parley.RoleAssistant, `{"text":"a needle in the text, `+long+`"}`)
+	w.note(t, session, parley.RoleAssistant, `{"reasoning":"`+long+`","text":"a needle behind a thought"}`)
+	w.indexed(t)
+	texts := map[int64]string{}
+	for _, hit := range w.search(t, w.scope, "needle").Hits {
+		texts[hit.Message.Sequence] = hit.Message.Text
+	}
+	if text := texts[1]; len(text) > searchedBytes || !strings.HasPrefix(text, "a needle in the text, xx") {
+		t.Errorf("of a long text: %d bytes, %.40q", len(text), text)
+	}
+	if text, found := texts[2]; !found || text != "" {
+		t.Errorf("behind a long thought: found %t, %.40q", found, text)
+	}
+}
+
+// searchRepeats: what a database keeps no place for makes no difference.
 func searchRepeats(t *testing.T, w *world) {
 	session := w.session(t)
 	w.note(t, session, parley.RoleUser, `{"text":"`+strings.Repeat("hay ", 1000)+`hay needle"}`)

@@ -118,7 +118,7 @@ func (m *matches) search(ctx context.Context, tree *projectdir.Tree, name string
 	if info, err := file.Stat(); err != nil || info.Size() > maxSearched {
 		return nil // as above
 	}
-	reader := bufio.NewReaderSize(file, maxLineRead)
+	reader := bufio.NewReaderSize(io.LimitReader(file, maxSearched), maxLineRead) // it may grow meanwhile
 	from := len(m.Matches)
 	for line := 1; ; line++ {
 		text, err := reader.ReadSlice('\n')

@@ -66,9 +66,12 @@ func (e *endpoint) Call(ctx context.Context, call tool.Call) (tool.Result, error
 	if err != nil {
 		return tool.Result{}, e.explain(ctx, err)
 	}
-	defer func() { _ = response.Body.Close() }() // read as far as needed
-	body, err := io.ReadAll(io.LimitReader(response.Body, int64(e.maxBytes)+1))
+	defer func() { _ = response.Body.Close() }() // read as far as wanted
+	body, err := io.ReadAll(io.LimitReader(counted{response.Body, call}, int64(e.maxBytes)+1))
+	var known *parley.Error
 	switch {
+	case errors.As(err, &known): // there is no room for it
+		return tool.Result{}, err
 	case err != nil:
 		return tool.Result{}, e.explain(ctx, err)
 	case len(body) > e.maxBytes:
@@ -97,7 +100,22 @@ func (e *endpoint) Call(ctx context.Context, call tool.Call) (tool.Result, error
 	}))
 }
 
-// fileName returns the last part of an address if it looks like a file's name; else "".
+// counted is an answer that counts as it comes.
+type counted struct {
+	io.Reader
+	call tool.Call
+}
+
+// Read implements io.Reader.
+func (c counted) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	if full := c.call.Holds(int64(n)); full != nil {
+		return n, full
+	}
+	return n, err
+}
+
+// fileName is the last part of an address that looks like a file's name; "" else.
 func fileName(address *url.URL) string {
 	if name := path.Base(address.Path); strings.Contains(name, ".") && len(name) <= parley.MaxNameBytes {
 		return name

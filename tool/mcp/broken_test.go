@@ -93,9 +93,9 @@ func TestSlowCallCostsItself(t *testing.T) {
 	}
 }
 
-// TestHungServerIsStartedAnew: a server without a sign of life after an unanswered call is ended, and its tools work
+// TestHungServerIsRestarted: a server without a sign of life after an unanswered call is ended, and its tools work
 // again.
-func TestHungServerIsStartedAnew(t *testing.T) {
+func TestHungServerIsRestarted(t *testing.T) {
 	t.Parallel()
 	server := childServer(t, "zoo", "tools")
 	server.CallTime = 200 * time.Millisecond
@@ -158,8 +158,8 @@ func TestServerThatDiesCostsItsCalls(t *testing.T) {
 	}
 }
 
-// TestManyCallsAtOnce share one connection.
-func TestManyCallsAtOnce(t *testing.T) {
+// TestManyConcurrentCalls share one connection.
+func TestManyConcurrentCalls(t *testing.T) {
 	t.Parallel()
 	source := open(t, childServer(t, "zoo", "tools"))
 	var calls sync.WaitGroup

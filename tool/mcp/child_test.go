@@ -54,7 +54,11 @@ func child(mode string) error {
 			return err
 		}
 	}
-	return newServer().Run(context.Background(), &sdk.StdioTransport{})
+	server := newServer()
+	if mode == "grows" {
+		addGrow(server)
+	}
+	return server.Run(context.Background(), &sdk.StdioTransport{})
 }
 
 type text struct {

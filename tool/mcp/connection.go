@@ -147,7 +147,7 @@ func (c *connection) call(ctx context.Context, l *link, name string, call tool.C
 		params.Arguments = call.Arguments
 	}
 	params.Meta = identity(params.Meta, call)
-	result, err := c.session.CallTool(netguard.WithHeader(ctx, call.Headers()), params)
+	result, err := c.session.CallTool(withHold(netguard.WithHeader(ctx, call.Headers()), call.Holds), params)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.calls--
@@ -218,6 +218,8 @@ func (l *link) failed(ctx context.Context, err error) error {
 		return parley.Errorf(parley.CodeUnavailable, "%s", slow.Error())
 	case ctx.Err() != nil:
 		return ctx.Err()
+	case refused && refusal.Code == codeNoRoom:
+		return parley.Errorf(parley.CodeUnavailable, "%s", withoutNUL(refusal.Message))
 	case refused:
 		return parley.Errorf(
 			parley.CodeConflict,

@@ -8,6 +8,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"example.org/parley"
+	"example.org/parley/internal/inflight"
 )
 
 // FuzzServer: whatever a server says of a tool, or answers, becomes a tool or a reason, a result or an error.
@@ -28,7 +29,9 @@ func FuzzServer(f *testing.F) {
 	)
 	f.Add([]byte(`{"name":"x","inputSchema":true}`), []byte(`{"content":[]}`))
 	f.Fuzz(func(t *testing.T, offer, answer []byte) {
-		l := newLink(Server{Name: "s"}, Options{Log: slog.New(slog.DiscardHandler)}, func() {})
+		l := newLink(
+			Server{Name: "s"}, Options{Log: slog.New(slog.DiscardHandler)}, inflight.NewBytes(0, 0), func() {},
+		)
 		var given sdk.Tool
 		if json.Unmarshal(offer, &given) == nil {
 			made, faults := l.make([]*sdk.Tool{&given})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"example.org/parley"
+	"example.org/parley/internal/inflight"
 	"example.org/parley/tool"
 )
 
@@ -36,6 +37,8 @@ const (
 type link struct {
 	server  Server
 	options Options
+	lists   *inflight.Bytes // that the lists of all servers hold
+	owner   inflight.Owner  // as which this server's does
 	log     *slog.Logger
 	changed func()        // the tools of this link have changed
 	tried   chan struct{} // closed when the first attempt has ended
@@ -55,8 +58,9 @@ type link struct {
 	warned   map[string]bool
 }
 
-func newLink(server Server, options Options, changed func()) *link {
+func newLink(server Server, options Options, lists *inflight.Bytes, changed func()) *link {
 	return &link{
+		lists: lists, owner: inflight.Owner{WorkspaceID: parley.NewID()},
 		server: server, options: options, log: options.Log.With("mcp", server.Name), changed: changed,
 		tried: make(chan struct{}), kick: make(chan struct{}, 1), suspect: make(chan struct{}, 1),
 		turned: make(chan struct{}), warned: map[string]bool{},

@@ -22,7 +22,9 @@ const (
 // relist asks a server for its tools and, when they are others than before, shows
 // relist asks a server for its tools and, if they have changed, publishes them.
 func (l *link) relist(ctx context.Context, c *connection) error {
-	given, err := l.list(ctx, c.session)
+	counted, done := l.holdList(ctx)
+	defer done()
+	given, err := l.list(counted, c.session)
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,11 @@ func (p *process) Connect(ctx context.Context) (sdk.Connection, error) {
 	p.running = running
 	p.mu.Unlock()
 	transport := &sdk.IOTransport{Reader: closing{running}, Writer: writing{running}, MaxLineLength: MaxMessageBytes}
-	return transport.Connect(ctx)
+	connection, err := transport.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return newCounting(connection), nil
 }
 
 // close ends the process, even during calls. It may be called more than once, and before Connect.

@@ -66,7 +66,7 @@ func (r *remote) close() {
 
 func (*remote) why(err error) error { return err }
 
-// bounded ends requests with their connection and bounds answers that are read whole.
+// bounded ends requests with their connection, and bounds and counts what answers them.
 type bounded struct {
 	next  http.RoundTripper
 	alive context.Context //nolint:containedctx // as in remote
@@ -82,14 +82,20 @@ func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 		release()
 		return nil, err
 	}
-	room := int64(MaxMessageBytes)
+	h := holdOf(r.Context())
 	if kind, _, err := mime.ParseMediaType(
 		response.Header.Get("Content-Type"),
 	); err == nil &&
-		kind == "text/event-stream" {
-		room = -1 // each event has its own bound
+		kind == "text/event-stream" && response.StatusCode/100 == 2 {
+		// Each event has its own bound. An error is read whole, whatever it says it is.
+		response.Body = &eventsBody{
+			ReadCloser: &body{ReadCloser: response.Body, room: -1, release: release}, hold: h,
+		}
+		return response, nil
 	}
-	response.Body = &body{ReadCloser: response.Body, room: room, release: release}
+	response.Body = &wholeBody{
+		ReadCloser: &body{ReadCloser: response.Body, room: MaxMessageBytes, release: release}, hold: h,
+	}
 	return response, nil
 }
 

@@ -239,8 +239,8 @@ func TestAnswersAreBounded(t *testing.T) {
 	})
 }
 
-// TestServerThatWasStartedAnew: a restarted server forgets its sessions, but not even a call is lost.
-func TestServerThatWasStartedAnew(t *testing.T) {
+// TestRestartedServer: a restarted server forgets its sessions, but not even a call is lost.
+func TestRestartedServer(t *testing.T) {
 	t.Parallel()
 	var handler atomic.Pointer[http.Handler]
 	fresh := func() {
@@ -261,8 +261,8 @@ func TestServerThatWasStartedAnew(t *testing.T) {
 	}
 }
 
-// TestWhatServersAskOfTheirClient: requests of servers are refused as the protocol prescribes, and never hang.
-func TestWhatServersAskOfTheirClient(t *testing.T) {
+// TestRequestsOfServers: requests of servers are refused as the protocol prescribes, and never hang.
+func TestRequestsOfServers(t *testing.T) {
 	t.Parallel()
 	server := newServer()
 	for name, ask := range map[string]func(context.Context, *sdk.ServerSession) error{

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"example.org/parley"
+	"example.org/parley/internal/inflight"
 	"example.org/parley/tool"
 )
 
@@ -46,6 +47,7 @@ func Open(servers []Server, options Options) (*Source, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	s := &Source{stop: stop}
 	s.shown.Store(&catalogue{})
+	lists := inflight.NewBytes(listsHold*inflight.Scale(), 0)
 	for _, server := range servers {
 		if err := server.Check(); err != nil {
 			stop()
@@ -55,7 +57,7 @@ func Open(servers []Server, options Options) (*Source, error) {
 			stop()
 			return nil, parley.InvalidField("mcp", "server %s is listed twice", quoted(server.Name))
 		}
-		s.links = append(s.links, newLink(server, options, s.show))
+		s.links = append(s.links, newLink(server, options, lists, s.show))
 	}
 	slices.SortFunc(s.links, func(a, b *link) int { return strings.Compare(a.server.Name, b.server.Name) })
 	for _, l := range s.links {

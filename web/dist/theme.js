@@ -4,7 +4,7 @@
   try {
     chosen = localStorage.getItem('parley.theme');
   } catch (_) {
-    // storage is off: as the system has it
+    // storage is off: follow the system
   }
   var dark = chosen ? chosen === 'dark' : matchMedia('(prefers-color-scheme: dark)').matches;
   document.documentElement.classList.toggle('dark', dark);

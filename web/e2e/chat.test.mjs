@@ -1,4 +1,4 @@
-// The conversation page: what a person does in a conversation beside talking.
+// The conversation page: everything that a person does in a conversation besides talking.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, afterEach, before, test } from 'node:test';
@@ -16,7 +16,7 @@ after(async () => {
 });
 afterEach(() => Promise.all(context.pages().map((page) => page.close())));
 
-// tab opens a tab beside the others: one person plays all of this.
+// tab opens another tab: one person does all of this.
 const tab = (address) => open(context, server, address);
 
 const composer = '[data-composer]';
@@ -27,7 +27,7 @@ const menu = async (page, name) => {
   await page.getByRole('menuitem', { name, exact: true }).click();
 };
 
-test('who else has a conversation open is shown, and goes when they go', async () => {
+test('the page shows who else has a conversation open, until they leave', async () => {
   const session = await server.session('Both look');
   const page = await tab(`/c/${session.id}`);
   await until(async () => (await server.ask('GET', `/v1/sessions/${session.id}/clients`)).data.length === 1, 'this window is known');
@@ -36,7 +36,7 @@ test('who else has a conversation open is shown, and goes when they go', async (
   const other = await open(elsewhere, server, `/c/${session.id}`);
   await page.getByText('Open in another window').waitFor();
   await other.getByText('Open in another window').waitFor();
-  await other.goto('about:blank'); // a tab that is closed by force has no last word
+  await other.goto('about:blank'); // a tab that is closed by force sends no last request
   await server.ask('PUT', '/v1/clients/editor/session', { session_id: session.id });
   await server.ask('DELETE', '/v1/clients/editor/session');
   await page.locator('[data-presence]').waitFor({ state: 'detached' });
@@ -70,7 +70,7 @@ once('the outline leads to any question of a long conversation, and [ and ] step
   right(page);
 });
 
-test('a sub-conversation and a fork say where they come from', async () => {
+test('a sub-conversation and a fork show where they come from', async () => {
   await server.ask('POST', '/v1/agents', { name: 'Leading', tools: [{ name: 'delegate', description: 'Asks another agent', agent: 'parley' }] });
   const session = await script([[{ tool_call: { name: 'delegate', arguments: { task: 'Count the ships' } } }], [{ text: 'Counted.' }]], { agent_id: 'leading', title: 'The harbour' });
   const record = await server.settled(session.id);
@@ -82,7 +82,7 @@ test('a sub-conversation and a fork say where they come from', async () => {
   await page.goto(`${server.url}/c/${fork.id}?panel=lineage`);
   await page.getByRole('complementary', { name: 'Forks' }).getByText('The harbour').click();
   await page.getByRole('complementary', { name: 'Forks' }).getByText('Another harbour').waitFor();
-  // What a fork shares is marked in the fork alone.
+  // Marking a shared message in a fork affects only the fork.
   await page.goto(`${server.url}/c/${fork.id}`);
   await page.locator('article').first().hover();
   await page.getByRole('button', { name: 'Pin to the context' }).first().click();
@@ -92,7 +92,7 @@ test('a sub-conversation and a fork say where they come from', async () => {
   right(page);
 });
 
-once('a failure says what to do, and is tried again with another model', async () => {
+once('a failure says what to do, and the turn can be retried with another model', async () => {
   const session = await script([[{ text: 'I begin' }, { error: { class: 'auth', retryable: false, message: 'no such key' } }]], { title: 'It fails' });
   const page = await tab(`/c/${session.id}`);
   const card = page.getByRole('group', { name: 'What went wrong' });
@@ -109,7 +109,7 @@ once('a failure says what to do, and is tried again with another model', async (
   right(page);
 });
 
-once('a turn that fails before it says a word says why, after a reload too', async () => {
+once('a turn that fails before its first word says why, even after a reload', async () => {
   const session = await server.session('word '.repeat(3000), { max_tokens: 999_900 }); // leaves no room for the question
   await server.settled(session.id);
   const page = await tab(`/c/${session.id}`);
@@ -117,7 +117,7 @@ once('a turn that fails before it says a word says why, after a reload too', asy
   right(page);
 });
 
-once('a retry counts down, and an answer that was cut off goes on', async () => {
+once('a retry counts down, and an answer that was cut off can be continued', async () => {
   const failing = await server.ask('POST', '/v1/sessions', { model: 'sim/script' });
   const page = await tab(`/c/${failing.id}`);
   await page.fill(composer, JSON.stringify([[{ error: { class: 'rate_limit', retry_after_ms: 1500, attempts: 1 } }, { text: 'Here I am.' }]]));
@@ -128,14 +128,14 @@ once('a retry counts down, and an answer that was cut off goes on', async () => 
   await server.settled(cut.id);
   await page.goto(`${server.url}/c/${cut.id}`);
   await page.getByText('cut off at its token limit').waitFor();
-  await page.getByRole('button', { name: 'Go on' }).click();
+  await page.getByRole('button', { name: 'Continue' }).click();
   await until(async () => (await lastAnswer(page)) === 'off here.');
   right(page);
 });
 
 const PNG = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64');
 
-once('files come by button, paste and drop; too large ones are refused, and any is taken back', async () => {
+once('files are attached by button, paste and drop; too large ones are refused, and each can be removed', async () => {
   const page = await tab('/new');
   await page.getByLabel('Files', { exact: true }).setInputFiles({ name: 'dot.png', mimeType: 'image/png', buffer: PNG });
   const files = page.getByRole('list', { name: 'Attached files' });
@@ -169,7 +169,7 @@ once('files come by button, paste and drop; too large ones are refused, and any 
   right(page);
 });
 
-once('a message, its code and the whole conversation are taken along', async () => {
+once('a message and its code can be copied, and the whole conversation exported', async () => {
   const session = await script([[{ text: 'See:\n\n```js\nlet a = 1;\n```' }]], { title: 'To take along' });
   await server.settled(session.id);
   const page = await tab(`/c/${session.id}`);
@@ -187,12 +187,12 @@ once('a message, its code and the whole conversation are taken along', async () 
   right(page);
 });
 
-once('an agent’s question is answered in place; tools are folded, counted, and stay as one left them', async () => {
+once('an agent’s question is answered in place; tool cards are folded and counted, and stay open or closed', async () => {
   await server.ask('POST', '/v1/agents', { name: 'Asking', tools: ['ask_user', 'current_time'] });
   const time = { tool_call: { name: 'current_time', arguments: {} } };
   const session = await script([[{ reasoning: 'First I look.' }, { text: 'A moment.' }, time, time, { tool_call: { name: 'nowhere', arguments: {} } }], [{ tool_call: { name: 'ask_user', arguments: { question: 'Which colour?', options: ['Red', 'Blue'] } } }], [{ text: 'Blue it is.' }]], { agent_id: 'asking', title: 'Colours' });
   const page = await tab(`/c/${session.id}`);
-  await page.getByText('Waits for your answer').first().waitFor();
+  await page.getByText('Waiting for your answer').first().waitFor();
   await page.getByRole('button', { name: 'Blue' }).click();
   await page.getByText('Blue it is.', { exact: true }).waitFor();
   await until(() => page.evaluate(() => document.activeElement?.matches('[data-composer]')), 'one goes on writing');
@@ -206,11 +206,11 @@ once('an agent’s question is answered in place; tools are folded, counted, and
   await page.getByRole('link', { name: 'New conversation' }).click();
   await page.getByText('What shall we talk about?').waitFor();
   await page.goBack();
-  await card.getByText('current_time').nth(1).waitFor(); // as it was left
+  await card.getByText('current_time').nth(1).waitFor(); // still open
   right(page);
 });
 
-once('a conversation is renamed, tagged, given another effort, archived, reopened and deleted', async () => {
+once('a conversation is renamed, tagged, set to another effort, archived, reopened and deleted', async () => {
   const session = await server.session('To be kept in order');
   await server.settled(session.id);
   const page = await tab(`/c/${session.id}`);
@@ -221,7 +221,7 @@ once('a conversation is renamed, tagged, given another effort, archived, reopene
   await page.getByRole('heading', { name: 'In order' }).waitFor();
   await menu(page, 'Rename');
   await page.getByLabel('Title').waitFor();
-  await page.keyboard.type('In good order'); // over the title, which is selected
+  await page.keyboard.type('In good order'); // replaces the selected title
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { name: 'In good order' }).waitFor();
   await page.locator('[data-session-list]').getByText('In good order').waitFor();
@@ -243,7 +243,7 @@ once('a conversation is renamed, tagged, given another effort, archived, reopene
   right(page);
 });
 
-once('without a key one watches a tool, approves it, and stops a long answer, by two clicks', async () => {
+once('without a key two clicks show a tool that asks for approval, or a long answer to stop', async () => {
   const page = await tab('/new');
   await page.getByRole('button', { name: /Watch it use a tool/ }).click();
   await page.getByRole('button', { name: 'Approve once' }).click();
@@ -263,7 +263,7 @@ once('without a key one watches a tool, approves it, and stops a long answer, by
   right(page);
 });
 
-once('what was stopped before it began is tried again', async () => {
+once('a turn that was stopped before it began can be retried', async () => {
   const session = await script([[{ wait_ms: 60_000 }, { text: 'Late.' }]], { title: 'Slow' });
   const page = await tab(`/c/${session.id}`);
   await page.getByText('Waiting for the model').first().waitFor();
@@ -277,7 +277,7 @@ once('what was stopped before it began is tried again', async () => {
   right(page);
 });
 
-once('the queue keeps lines, and is put into another order', async () => {
+once('the queue keeps line breaks, and can be reordered', async () => {
   const session = await server.session('Write', { model: 'sim/lorem-9000-20', title: 'A queue' });
   const page = await tab(`/c/${session.id}`);
   await page.locator(growing).waitFor();
@@ -297,7 +297,7 @@ once('the queue keeps lines, and is put into another order', async () => {
   right(page);
 });
 
-once('one writes on without the mouse: on a new page, after sending, after stopping; Escape stops from anywhere', async () => {
+once('a person keeps writing without the mouse: on a new page, after sending, after stopping; Escape stops from anywhere', async () => {
   const page = await tab('/agents');
   const writes = () => until(() => page.evaluate(() => document.activeElement?.matches('[data-composer]')), 'the focus is where one writes');
   await page.getByRole('link', { name: 'New conversation' }).click();
@@ -311,13 +311,13 @@ once('one writes on without the mouse: on a new page, after sending, after stopp
   const session = await server.session('Write', { model: 'sim/lorem-9000-20', title: 'To be stopped' });
   await page.goto(`${server.url}/c/${session.id}`);
   await page.locator(growing).waitFor();
-  await page.keyboard.press('Escape'); // the focus is nowhere
+  await page.keyboard.press('Escape'); // nothing has the focus
   await page.locator('[data-stopped]').waitFor();
   await writes();
   right(page);
 });
 
-once('what could not be sent goes once the server answers again', async () => {
+once('a message that could not be sent is sent once the server responds again', async () => {
   const session = await server.session('Hello', { title: 'Cut off' });
   await server.settled(session.id);
   const page = await tab(`/c/${session.id}`);
@@ -335,9 +335,9 @@ once('what could not be sent goes once the server answers again', async () => {
   right(page);
 });
 
-once('a conversation that is not there, or goes while it is open, leads elsewhere', async () => {
+once('a conversation that does not exist, or is deleted while open, links elsewhere', async () => {
   const page = await tab('/c/nope');
-  await page.getByText('There is no such conversation').waitFor();
+  await page.getByText('Conversation not found').waitFor();
   assert.equal(await page.locator(composer).count(), 0);
   assert.equal(await page.title(), 'No conversation – Parley');
   await page.locator('main').getByRole('link', { name: 'New conversation' }).click();
@@ -351,7 +351,7 @@ once('a conversation that is not there, or goes while it is open, leads elsewher
   right(page);
 });
 
-once('who may only read is offered nothing that would be refused', async () => {
+once('a reader is offered nothing that would be refused', async () => {
   const guarded = await Server.start();
   const elsewhere = await chrome.newContext();
   try {
@@ -362,11 +362,11 @@ once('who may only read is offered nothing that would be refused', async () => {
     const page = await open(elsewhere, guarded, '/new');
     await page.getByLabel('Key').fill(reader.key);
     await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByText('You may read here').waitFor();
+    await page.getByText('You have read access').waitFor();
     assert.equal(await page.getByRole('link', { name: 'New conversation' }).count(), 0);
     await page.goto(`${guarded.url}/c/${session.id}`);
     await page.locator('article[aria-label^="Answer"]', { hasText: 'Read this' }).waitFor();
-    await page.getByText('You may read here').waitFor();
+    await page.getByText('You have read access').waitFor();
     for (const name of ['Fork from here', 'Edit, in a new branch', 'Send']) assert.equal(await page.getByRole('button', { name }).count(), 0, name);
     await page.getByRole('button', { name: 'Conversation menu' }).click();
     assert.deepEqual(await page.getByRole('menuitem').allInnerTexts(), ['Details', 'Outline', 'Inspect', 'Export as Markdown', 'Export as JSON']);

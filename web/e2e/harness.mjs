@@ -1,4 +1,4 @@
-// What the page's tests stand on: the real binary, and a real Chromium.
+// The basis of the page's tests: the real binary, and a real Chromium.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -10,7 +10,7 @@ import { test } from 'node:test';
 import { chromium } from 'playwright-core';
 
 const binary = required('PARLEY_E2E_BINARY');
-const DEADLINE = Number(process.env.PARLEY_E2E_DEADLINE ?? 30_000); // milliseconds; what takes longer hangs
+const DEADLINE = Number(process.env.PARLEY_E2E_DEADLINE ?? 30_000); // milliseconds; a test that takes longer hangs
 
 function required(name) {
   const value = process.env[name];
@@ -18,11 +18,11 @@ function required(name) {
   return value;
 }
 
-// What no database has a part in is played on one of them alone. It is skipped aloud: a
-// file without any test would never close the browser that its `before` opened.
-export const once = process.env.PARLEY_DATABASE_URL ? (name) => test(name, { skip: 'it is played on SQLite' }) : test;
+// Tests that do not depend on the database run on only one of them. The others are
+// skipped visibly: a file without any test would never close the browser of its `before`.
+export const once = process.env.PARLEY_DATABASE_URL ? (name) => test(name, { skip: 'it runs on SQLite' }) : test;
 
-// Server is one `parley serve` that can be killed and started again where it was.
+// Server is one `parley serve` that can be killed and restarted on the same data.
 export class Server {
   static async start(...flags) {
     const server = new Server();
@@ -81,20 +81,20 @@ export class Server {
     return this.ask('POST', '/v1/sessions', { model: 'sim/echo', ...fields, message: { role: 'user', content: { text } } });
   }
 
-  // stopped cancels a session's turn, and answers the text that the last answer has.
+  // stopped cancels a session's turn, and returns the text of the last answer.
   async stopped(id) {
     await this.ask('POST', `/v1/sessions/${id}/cancel`, { queued: true });
     return (await this.settled(id)).findLast((one) => one.role === 'assistant').content.text;
   }
 
-  // settled waits for a session's turns to end and answers its messages.
+  // settled waits for a session's turns to end and returns its messages.
   async settled(id) {
     await until(async () => ['completed', 'failed', 'cancelled'].includes((await this.ask('GET', `/v1/sessions/${id}`)).status));
     return (await this.ask('GET', `/v1/sessions/${id}/messages?limit=500`)).data;
   }
 }
 
-// until asks again and again, for as long as the deadline.
+// until polls a condition until the deadline.
 export async function until(holds, what = String(holds)) {
   const end = Date.now() + DEADLINE;
   for (;;) {
@@ -111,8 +111,8 @@ export function browser() {
   });
 }
 
-// open opens a tab that fails its test for what a person would not see: errors of
-// scripts, breaches of the policy, requests elsewhere.
+// open opens a tab that fails its test for problems invisible to a person: script errors,
+// violations of the content security policy, requests to other hosts.
 export async function open(context, server, address) {
   const page = await context.newPage();
   page.wrong = [];
@@ -130,14 +130,14 @@ export function right(page) {
 
 export const sha256 = (text) => createHash('sha256').update(text).digest('hex');
 
-// sha256OfAnswer is that of the last answer as the page holds it.
+// sha256OfAnswer is the hash of the last answer as the page has it.
 export async function lastAnswer(page) {
   return page.locator('article[aria-label^="Answer"] .prose-chat').last().innerText();
 }
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-// accessible fails for what axe finds.
+// accessible fails if axe finds a problem.
 export async function accessible(page, where) {
   await page.evaluate(axe);
   const { violations } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ['violations'] }));

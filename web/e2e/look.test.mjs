@@ -1,4 +1,4 @@
-// Directories, what a model sees, the inspector, and what was used.
+// Directories, the model's context, the inspector, and usage.
 import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,14 +7,14 @@ import { after, test } from 'node:test';
 import { accessible, once, open, right, Server, until } from './harness.mjs';
 import { chrome, server, stage, tab } from './stage.mjs';
 
-// home is the one directory that projects may lie in.
+// home is the only directory that may contain projects.
 const home = realpathSync(mkdtempSync(path.join(tmpdir(), 'parley-home-')));
 process.env.PARLEY_PROJECT_ROOTS = home;
 stage();
 
 after(() => rmSync(home, { recursive: true, force: true }));
 
-once('a directory is found by keys alone, and becomes a project', async () => {
+once('a directory is found with the keyboard alone, and becomes a project', async () => {
   for (const one of ['work/deep/down', 'archive', '.hidden']) mkdirSync(path.join(home, one), { recursive: true });
   symlinkSync(tmpdir(), path.join(home, 'outside'));
   const page = await tab('/new');
@@ -43,12 +43,12 @@ once('a directory is found by keys alone, and becomes a project', async () => {
   await page.getByRole('option', { name: /work/ }).getByText('project').waitFor();
   await page.keyboard.press('Escape');
   await page.getByRole('link', { name: /work/ }).click();
-  await page.getByText('No conversation works here yet.').waitFor();
+  await page.getByText('No conversations in this project yet.').waitFor();
   await accessible(page, 'a project');
   right(page);
 });
 
-test('what the next call sees is shown to the byte, and follows the conversation', async () => {
+test('the context of the next call is shown byte by byte, and follows the conversation', async () => {
   const agent = await server.ask('POST', '/v1/agents', { name: 'Brief', system_prompt: 'You are brief.', tools: ['current_time'], context_policy: { kind: 'recent', limit: 2 } });
   const session = await server.session('Grüße “eins” \\ 1', { agent_id: agent.id });
   const say = async (text) => {
@@ -68,7 +68,7 @@ test('what the next call sees is shown to the byte, and follows the conversation
   const bytes = Buffer.from(JSON.stringify(request)).subarray(span.offset, span.offset + span.length).toString();
   await until(async () => (await panel.locator('pre').innerText()) === bytes, 'the bytes are the server’s');
   await panel.getByRole('button', { name: 'Unpin from the context' }).click();
-  await panel.getByText('No message is.').waitFor();
+  await panel.getByText('No pinned messages.').waitFor();
   await say('fünf');
   await panel.getByRole('button', { name: /#10 / }).waitFor();
   await panel.getByRole('button', { name: 'Clear context' }).click();
@@ -79,7 +79,7 @@ test('what the next call sees is shown to the byte, and follows the conversation
 
 const rows = '[data-rows] [data-row]';
 
-test('rows arrive while a session streams, and a delta asks the server for nothing', async () => {
+test('rows arrive while a session streams, and a delta causes no request', async () => {
   const session = await server.session('Write', { model: 'sim/lorem-9000-20' });
   const page = await tab(`/c/${session.id}/inspect`);
   const growing = page.locator(rows, { hasText: 'runs' }).filter({ hasText: 'assistant' });
@@ -97,7 +97,7 @@ test('rows arrive while a session streams, and a delta asks the server for nothi
   await page.locator(rows, { hasText: 'model call' }).getByText('cancelled').waitFor();
   await until(async () => (await page.getByText('runs', { exact: true }).count()) === 0, 'nothing runs any more');
   await page.getByText('hidden: events').waitFor();
-  const shown = page.getByRole('group', { name: 'Rows that are shown' });
+  const shown = page.getByRole('group', { name: 'Kinds of rows' });
   const { last_event_sequence: events } = await server.ask('GET', `/v1/sessions/${session.id}`);
   await until(async () => (await shown.getByRole('button', { name: `Events ${events}`, pressed: false }).count()) === 1, 'the hidden events are counted');
   await shown.getByRole('button', { name: 'Events' }).click();
@@ -112,7 +112,7 @@ test('rows arrive while a session streams, and a delta asks the server for nothi
   right(page);
 });
 
-once('the inspector holds its place while older rows come in above and new ones below', async () => {
+once('the inspector keeps its position while older rows arrive above and new ones below', async () => {
   const session = await server.ask('POST', '/v1/sessions', {});
   const say = (n) => server.ask('POST', `/v1/sessions/${session.id}/messages`, { role: 'user', respond: false, content: { text: `Number ${n}.` } });
   for (let n = 1; n <= 150; n++) await say(n);
@@ -146,7 +146,7 @@ test('sub-conversations are inspected in place, and any two calls compared', asy
   await page.getByLabel('The call to compare with').selectOption({ index: 1 });
   await page.getByText('are the same prefix').waitFor();
   await page.waitForURL(/with=/);
-  await page.reload(); // all of it stands in the address
+  await page.reload(); // the address holds all of it
   await page.getByText('are the same prefix').waitFor();
   await page.locator(rows, { hasText: 'ask_scout' }).last().click();
   await page.getByRole('button', { name: 'Show the rows of its conversation' }).click();
@@ -156,7 +156,7 @@ test('sub-conversations are inspected in place, and any two calls compared', asy
   right(page);
 });
 
-once('usage is drawn over time, and told in tables', async () => {
+once('usage is shown over time, in charts and tables', async () => {
   const agent = await server.ask('POST', '/v1/agents', { name: 'Counted' });
   const session = await server.session('How much?', { agent_id: agent.id });
   await server.settled(session.id);
@@ -188,13 +188,13 @@ once('versions of an agent are compared field by field', async () => {
   await versions.getByLabel('Earlier version').selectOption('1');
   await versions.getByText('+ Three.').waitFor();
   await versions.locator('ins', { hasText: '0.3' }).waitFor();
-  await page.reload(); // what is compared stands in the address
+  await page.reload(); // the address holds the compared versions
   await versions.getByText('+ Three.').waitFor();
   await accessible(page, 'versions of an agent');
   right(page);
 });
 
-once('who may only read is offered no agent, project, key or audit that would be refused', async () => {
+once('a reader is offered no action on agents, projects, keys or the audit that would be refused', async () => {
   const guarded = await Server.start();
   const visitor = await chrome.newContext();
   try {
@@ -219,20 +219,20 @@ once('who may only read is offered no agent, project, key or audit that would be
       for (const name of names) assert.equal(await main.getByRole('button', { name }).or(main.getByRole('link', { name })).count(), 0, `${name} at ${address}`);
     };
     await signIn(reader.key);
-    await offered(`/agents/${agent.id}`, 'You may read here', 'Archive', 'Talk to it');
+    await offered(`/agents/${agent.id}`, 'You have read access', 'Archive', 'Talk to it');
     assert.equal(await page.getByLabel('System prompt').inputValue(), 'Be kept.');
     await page.getByRole('checkbox').first().waitFor();
     assert.equal(await page.locator('main form').locator('input, textarea, select').and(page.locator(':not([readonly], :disabled)')).count(), 0, 'fields are for reading');
     await accessible(page, 'an agent as a reader sees it');
     await offered('/agents', 'Kept', 'New agent');
     await offered('/projects', project.path, 'Add a directory');
-    await offered(`/projects/${project.id}`, 'No conversation works here yet.', 'Remove', 'New conversation here');
-    await offered('/settings/keys', 'Admins make keys.', 'Make a key', 'Revoke');
-    await offered('/audit', 'The audit is for admins.', 'Show what was read too');
+    await offered(`/projects/${project.id}`, 'No conversations in this project yet.', 'Remove', 'New conversation here');
+    await offered('/settings/keys', 'Admins create keys.', 'Create a key', 'Revoke');
+    await offered('/audit', 'The audit is for admins.', 'Show reads too');
     await visitor.clearCookies();
     await page.goto(`${guarded.url}/new`);
     await signIn(member.key);
-    await offered('/settings/keys', 'Admins make keys.', 'Make a key');
+    await offered('/settings/keys', 'Admins create keys.', 'Create a key');
     await offered('/audit', 'The audit is for admins.');
     assert.deepEqual(refused, []);
     right(page);
@@ -242,7 +242,7 @@ once('who may only read is offered no agent, project, key or audit that would be
   }
 });
 
-once('an address of nothing says so, and leads on', async () => {
+once('an unknown address says so, and links elsewhere', async () => {
   const page = await tab('/projects/nope');
   const leads = async (title, says, to, ...names) => {
     await page.getByText(says).waitFor();
@@ -255,13 +255,13 @@ once('an address of nothing says so, and leads on', async () => {
   await page.goto(`${server.url}/agents/nope`);
   await leads('No such agent', 'There is no agent at this address.', 'All agents');
   await page.goto(`${server.url}/c/UNKNOWN/inspect`);
-  await leads('No conversation', 'There is no such conversation', 'Search');
+  await leads('No conversation', 'Conversation not found', 'Search');
   await page.goto(`${server.url}/settings/nope`);
-  await leads('No such settings', 'There are no such settings.', 'Models');
+  await leads('No such settings', 'These settings do not exist.', 'Models');
   right(page);
 });
 
-once('what was changed of an agent and not saved is there again for whoever left', async () => {
+once('unsaved changes to an agent are still there after leaving the page', async () => {
   const agent = await server.ask('POST', '/v1/agents', { name: 'Edited', system_prompt: 'One.' });
   const page = await tab(`/agents/${agent.id}`);
   const prompt = page.getByLabel('System prompt');

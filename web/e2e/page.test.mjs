@@ -6,7 +6,7 @@ import { context, server, stage, tab } from './stage.mjs';
 stage();
 
 const composer = '[data-composer]';
-const growing = 'article[aria-busy=true] .prose-chat'; // an answer that streams
+const growing = 'article[aria-busy=true] .prose-chat'; // a streaming answer
 const LONG = 'sim/lorem-9000-20'; // streams for three minutes, unless it is stopped
 
 const flat = (text) => text.replace(/\s+/g, ' ').trim();
@@ -25,7 +25,7 @@ test('a newcomer starts a conversation, sees the simulator answer, and finds it 
   right(page);
 });
 
-test('a tool waits for a yes, runs, and shows what it did', async () => {
+test('a tool waits for approval, runs, and shows its result', async () => {
   const agent = await server.ask('POST', '/v1/agents', { name: 'Careful', tools: ['current_time'], grants: [{ tool: 'current_time', effect: 'ask' }] });
   const session = await server.session('What time is it?', { agent_id: agent.id, model: 'sim/tool' });
   const page = await tab(`/c/${session.id}`);
@@ -49,7 +49,7 @@ test('a reload in the middle of an answer shows the text that the server has', a
   right(page);
 });
 
-test('two tabs show the same, and twelve take one connection', async () => {
+test('two tabs show the same, and twelve use one connection', async () => {
   const session = await server.session('Write', { model: LONG });
   const first = await tab(`/c/${session.id}`);
   const tabs = [first];
@@ -62,7 +62,7 @@ test('two tabs show the same, and twelve take one connection', async () => {
   for (const page of tabs) right(page);
 });
 
-test('a server that is killed in the middle of an answer and comes back loses nothing', async () => {
+test('a server that is killed in the middle of an answer and restarted loses nothing', async () => {
   const session = await server.session('Write', { model: LONG });
   const page = await tab(`/c/${session.id}`);
   await page.locator(growing).waitFor();
@@ -70,7 +70,7 @@ test('a server that is killed in the middle of an answer and comes back loses no
   await page.getByText('Reconnecting').waitFor();
   await page.fill(composer, 'typed while it was away');
   await page.press(composer, 'Enter');
-  await page.getByText('The server does not answer.').waitFor();
+  await page.getByText('The server does not respond.').waitFor();
   assert.equal(await page.inputValue(composer), 'typed while it was away');
   await server.begin();
   await page.getByText('Reconnecting').waitFor({ state: 'detached' });
@@ -83,7 +83,7 @@ test('a server that is killed in the middle of an answer and comes back loses no
   right(page);
 });
 
-test('scrolling up lets go at once; what comes above or below moves nothing', async () => {
+test('scrolling up unpins immediately; rows that arrive above or below move nothing', async () => {
   const session = await server.ask('POST', '/v1/sessions', { model: LONG });
   for (let n = 1; n <= 140; n++) {
     await server.ask('POST', `/v1/sessions/${session.id}/messages`, { role: n % 2 ? 'user' : 'assistant', content: { text: `Message ${n}\n\n${'words and more '.repeat(n % 17)}` }, ...(n % 2 ? { respond: false } : {}) });
@@ -94,7 +94,7 @@ test('scrolling up lets go at once; what comes above or below moves nothing', as
   await page.press(composer, 'Enter');
   await page.locator(growing).waitFor();
   await page.mouse.move(600, 300);
-  await page.mouse.wheel(0, -300); // the answer keeps its row
+  await page.mouse.wheel(0, -300); // the answer's row stays drawn
   await page.getByText('Jump to latest').waitFor();
   const place = (name) => page.evaluate((text) => [...document.querySelectorAll('article')].find((one) => one.innerText.startsWith(text))?.getBoundingClientRect().top, name);
   const seen = await page.evaluate(() => [...document.querySelectorAll('article')].map((one) => ({ name: one.innerText.split('\n')[0], top: one.getBoundingClientRect().top })).find((one) => one.top > 60 && one.name.startsWith('Message')).name);
@@ -104,7 +104,7 @@ test('scrolling up lets go at once; what comes above or below moves nothing', as
   await until(async () => (await length()) > long, 'the answer grows');
   await server.stopped(session.id);
   assert.equal(await place(seen), before_, 'the answer below moved what is read');
-  // Older messages come in above.
+  // Older messages arrive above.
   await page.evaluate(() => (document.querySelector('[data-transcript]').scrollTop = 700));
   await until(async () => (await page.evaluate(() => document.querySelector('[data-transcript]').scrollTop)) > 3000, 'older messages were added above');
   const scroller = page.locator('[data-transcript]');
@@ -130,7 +130,7 @@ const PAYLOADS = [
   '```html\n<script>window.owned = 1</script>\n```',
 ];
 
-once('what a model writes runs nothing and fetches nothing', async () => {
+once('text from a model runs nothing and fetches nothing', async () => {
   const session = await server.session(PAYLOADS.join('\n\n'));
   await server.settled(session.id);
   const page = await tab(`/c/${session.id}`);
@@ -140,7 +140,7 @@ once('what a model writes runs nothing and fetches nothing', async () => {
   right(page);
 });
 
-once('a draft survives a reload, and is gone when it was sent', async () => {
+once('a draft survives a reload, and is gone once it was sent', async () => {
   const page = await tab('/new');
   await page.fill(composer, 'half a thought');
   await page.reload();
@@ -217,8 +217,8 @@ test('the inspector shows each call with its exact request', async () => {
   await server.settled(session.id);
   const page = await tab(`/c/${session.id}/inspect`);
   await page.locator('li button', { hasText: 'model call' }).first().click();
-  await page.getByText('rebuilt to the byte').waitFor();
-  const named = page.locator('[data-rows] li button', { hasText: 'current_time' }); // the answers that tell of it, and the call
+  await page.getByText('rebuilt exactly').waitFor();
+  const named = page.locator('[data-rows] li button', { hasText: 'current_time' }); // the answers that mention it, and the call
   await named.getByText('calls current_time').waitFor();
   await page.getByRole('button', { name: /^Assistant/ }).click();
   await until(async () => (await named.count()) === 1, 'answers are hidden');
@@ -237,7 +237,7 @@ once('a session of ten thousand messages opens with few rows', async () => {
 });
 
 for (const colorScheme of ['light', 'dark']) {
-  once(`nothing that axe finds, ${colorScheme}`, async () => {
+  once(`axe finds no problem, ${colorScheme}`, async () => {
     const session = await server.session('What time is it? **Bold** `code`', { model: 'sim/tool' });
     await server.settled(session.id);
     const agent = (await server.ask('GET', '/v1/agents')).data[0];
@@ -253,7 +253,7 @@ for (const colorScheme of ['light', 'dark']) {
   });
 }
 
-once('on a phone the list lies over the conversation and goes away', async () => {
+once('on a phone the list covers the conversation and can be closed', async () => {
   const session = await server.session('Small');
   await server.settled(session.id);
   const page = await tab(`/c/${session.id}`, { viewport: { width: 390, height: 780 }, hasTouch: true });

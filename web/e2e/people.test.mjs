@@ -1,5 +1,5 @@
-// Several people at one server: what one of them changes asks the others, what needs
-// two, who is signed in, and what a member is not offered.
+// Several people on one server: changes that others must accept, calls that need two
+// approvers, signed-in browsers, and the limits of a member.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -10,7 +10,7 @@ let chrome;
 before(async () => (chrome = await browser()));
 after(() => chrome?.close());
 
-// Keys are of the whole database: these scenarios are played where each has its own.
+// Keys belong to the whole database: these scenarios run where each has its own.
 async function withPeople(scenario) {
   const server = await Server.start();
   const contexts = [];
@@ -41,7 +41,7 @@ async function withPeople(scenario) {
 const by = (key) => ({ Authorization: `Bearer ${key}` });
 const TIME = JSON.stringify([[{ tool_call: { name: 'current_time', arguments: {} } }], [{ text: 'It is late.' }]]);
 
-once('what somebody else changed is asked about: once, or accepted for the conversation', async () => {
+once('a change by somebody else needs approval: once, or accepted for the conversation', async () => {
   await withPeople(async (server, { ada, ben }, as) => {
     const agent = await server.ask('POST', '/v1/agents', { name: 'Clock', model: 'sim/script', tools: ['current_time'], grants: [{ tool: 'current_time', effect: 'ask' }] }, by(ada));
     const session = await server.ask('POST', '/v1/sessions', { agent_id: agent.id, visibility: 'workspace' }, by(ben));
@@ -54,15 +54,15 @@ once('what somebody else changed is asked about: once, or accepted for the conve
     };
     await says(1);
     const card = page.locator('[data-approval]');
-    await card.getByText('Once approves this call alone.').waitFor();
+    await card.getByText('“Approve once” approves only this call.').waitFor();
     const accept = card.getByRole('button', { name: 'Accept for this conversation' });
     await accept.waitFor();
     assert.equal(await card.getByRole('button', { name: 'Always in this conversation' }).count(), 0);
     await accessible(page, 'a question about a change');
-    // Who does not own the conversation may say yes once, and is offered no more.
+    // People who do not own the conversation may approve once, and are offered no more.
     const other = await as(ada, `/c/${session.id}`);
     await other.getByRole('button', { name: 'Approve once' }).waitFor();
-    await other.getByText('Only the owner of the conversation accepts the change.').waitFor();
+    await other.getByText('Only the owner of the conversation can accept the change.').waitFor();
     assert.equal(await other.getByRole('button', { name: 'Accept for this conversation' }).count(), 0);
     await card.getByRole('button', { name: 'Approve once' }).click();
     await page.getByText('It is late.', { exact: true }).waitFor();
@@ -76,7 +76,7 @@ once('what somebody else changed is asked about: once, or accepted for the conve
   });
 });
 
-once('a call that two have to approve says who has, and waits for the other', async () => {
+once('a call that needs two approvals says who has approved, and waits for the other', async () => {
   await withPeople(async (server, { ada, ben }, as) => {
     const agent = await server.ask('POST', '/v1/agents', { name: 'Careful', model: 'sim/script', tools: ['current_time'], grants: [{ tool: 'current_time', effect: 'ask', approvers: 2 }] }, by(ada));
     const session = await server.ask('POST', '/v1/sessions', { agent_id: agent.id, visibility: 'workspace' }, by(ben));
@@ -97,7 +97,7 @@ once('a call that two have to approve says who has, and waits for the other', as
   });
 });
 
-once('agents say whose they are, and others may look', async () => {
+once('agents show their owners, and others may look at them', async () => {
   await withPeople(async (server, { ada, ben }, as) => {
     const agent = await server.ask('POST', '/v1/agents', { name: 'Adas', system_prompt: 'Be kind.', tools: ['current_time'] }, by(ada));
     const page = await as(ben, '/agents');
@@ -118,7 +118,7 @@ once('agents say whose they are, and others may look', async () => {
   });
 });
 
-once('who may not choose directories is told so, and offered none', async () => {
+once('a member who may not choose directories is told so, and offered none', async () => {
   await withPeople(async (server, { ben }, as) => {
     const page = await as(ben, '/projects');
     await page.getByText('No directories are set for projects on this server').waitFor();
@@ -129,7 +129,7 @@ once('who may not choose directories is told so, and offered none', async () => 
     await page.getByText('ben', { exact: true }).waitFor();
     assert.deepEqual(await page.getByLabel('Project').locator('option').allInnerTexts(), ['No project']);
     assert.deepEqual(page.refused, []);
-    // The server's own user, who signs in by its token, chooses.
+    // The server's own user, signed in with its token, may choose.
     const own = await as(readFileSync(path.join(server.data, 'token'), 'utf8').trim(), '/projects');
     await own.getByRole('button', { name: 'Add a directory' }).waitFor();
     await own.getByRole('button', { name: 'Sign out' }).waitFor();
@@ -137,7 +137,7 @@ once('who may not choose directories is told so, and offered none', async () => 
   });
 });
 
-once('browsers that are signed in are listed, and ended from another one', async () => {
+once('signed-in browsers are listed, and can be signed out from another one', async () => {
   await withPeople(async (server, { ben }, as) => {
     const [page, away] = [await as(ben, '/settings/keys'), await as(ben, '/new')];
     const list = page.getByRole('region', { name: 'Signed-in browsers' }).getByRole('listitem');
@@ -154,7 +154,7 @@ once('browsers that are signed in are listed, and ended from another one', async
   });
 });
 
-once('a server that lets everybody of its machine in says so on every page', async () => {
+once('a server that admits everybody on its machine says so on every page', async () => {
   const server = await Server.start('--insecure-local');
   const context = await chrome.newContext({ viewport: { width: 1200, height: 800 } });
   try {
@@ -178,7 +178,7 @@ once('a server that lets everybody of its machine in says so on every page', asy
   }
 });
 
-once('a one-time code that was used or is too old is a page with a sentence', async () => {
+once('a one-time code that was used or has expired leads to a page with a sentence', async () => {
   const server = await Server.start();
   const context = await chrome.newContext();
   try {

@@ -5,7 +5,7 @@ import { context, server, stage, tab } from './stage.mjs';
 
 stage();
 
-// talk writes a conversation of so many messages, without a turn; text says what each one is.
+// talk writes a conversation with a number of messages, without a turn; text returns the text of each.
 async function talk(count, text, fields = {}) {
   const session = await server.ask('POST', '/v1/sessions', { title: `A talk of ${count}`, ...fields });
   for (let n = 1; n <= count; n += 1) {
@@ -18,7 +18,7 @@ const numbered = (n) => `Number ${n}.\n\n${'words and more '.repeat((n * 7) % 60
 const row = (page, n) => page.locator('article', { hasText: new RegExp(`^Number ${n}\\.`) });
 const top = (page, n) => row(page, n).evaluate((article) => article.getBoundingClientRect().top);
 
-// rests waits until a row has kept its place for a while, and answers it.
+// rests waits until a row has kept its position for a while, and returns it.
 async function rests(page, n) {
   return row(page, n).evaluate(async (article) => {
     let still = 0;
@@ -32,7 +32,7 @@ async function rests(page, n) {
   });
 }
 
-once('a message far up is opened where it stands, marked, and left there while more comes around it', async () => {
+once('a message far up is opened at its position, highlighted, and stays there while others arrive around it', async () => {
   const session = await talk(260, numbered);
   const page = await tab(`/c/${session.id}?at=100`);
   await row(page, 100).waitFor();
@@ -41,7 +41,7 @@ once('a message far up is opened where it stands, marked, and left there while m
   assert.ok(place > 48 && place < 400, `it stands at ${place}`);
   assert.equal(await row(page, 180).count() + await row(page, 260).count(), 0, 'pages between were loaded');
   await page.getByText('Jump to latest').waitFor();
-  // What is said now is not shown in the middle of the record.
+  // New messages are not shown in the middle of the record.
   await server.ask('POST', `/v1/sessions/${session.id}/messages`, { role: 'user', respond: false, content: { text: 'Number 261.' } });
   await page.locator('.sought').waitFor({ state: 'detached' });
   assert.equal(await top(page, 100), place);
@@ -52,7 +52,7 @@ once('a message far up is opened where it stands, marked, and left there while m
     return (await page.getByText('Jump to latest').count()) === 0;
   }, 'the end is reached by scrolling');
   assert.equal(await row(page, 261).count(), 1);
-  // The same page goes to another message, by its id, and back to the end.
+  // The same page opens another message, by its id, and returns to the end.
   const third = (await server.ask('GET', `/v1/sessions/${session.id}/messages?from_sequence=3&limit=1`)).data[0];
   await page.evaluate((at) => history.pushState({}, '', `?at=${at}`), third.id);
   await row(page, 3).waitFor();
@@ -64,7 +64,7 @@ once('a message far up is opened where it stands, marked, and left there while m
   right(page);
 });
 
-once('a message that is not there is said to be missing', async () => {
+once('the page says that a message does not exist', async () => {
   const session = await talk(2, numbered);
   const page = await tab(`/c/${session.id}?at=00000000-0000-7000-8000-000000000000`, { reducedMotion: 'reduce' });
   await page.getByText('is not in this conversation').waitFor();
@@ -72,7 +72,7 @@ once('a message that is not there is said to be missing', async () => {
   right(page);
 });
 
-test('what happens while nobody looks is unread in every tab, until one of them shows it', async () => {
+test('events that nobody has seen are unread in every tab, until one of them shows them', async () => {
   const session = await server.session('Old news');
   await server.settled(session.id);
   const first = await tab('/new');
@@ -97,7 +97,7 @@ test('what happens while nobody looks is unread in every tab, until one of them 
 const field = '[data-search]';
 const hits = '[data-hit]';
 
-test('what was said is found while it is typed, narrowed by filters, and opened where it stands', async () => {
+test('messages are found as one types, narrowed by filters, and opened at their position', async () => {
   const plans = await server.session('Where is the zephyr needle?', { title: 'Of haystacks' });
   await server.settled(plans.id);
   const clock = await server.session('What time is it?', { model: 'sim/tool', title: 'The zephyr clock' });
@@ -119,7 +119,7 @@ test('what was said is found while it is typed, narrowed by filters, and opened 
   const question = page.locator(hits, { hasText: 'Where is the zephyr needle?' }).filter({ hasText: 'Local owner' });
   await question.locator('mark', { hasText: 'zephyr' }).waitFor();
   assert.equal(new URL(page.url()).search, '?q=zeph');
-  // Filters stand in the address, and the way back leads out of them.
+  // The address holds the filters, and Back removes them.
   await page.getByLabel('Who said it').selectOption('tool_call');
   await page.getByText('Nothing was found.').waitFor();
   assert.equal(new URL(page.url()).search, '?q=zeph&role=tool_call');
@@ -131,7 +131,7 @@ test('what was said is found while it is typed, narrowed by filters, and opened 
   await question.waitFor();
   await page.getByRole('button', { name: 'Clear filters' }).click();
   await title.waitFor();
-  // By the keyboard: into what was found, back to the field, and to the message.
+  // With the keyboard: into the results, back to the field, and to the message.
   await page.focus(field);
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('j');
@@ -140,7 +140,7 @@ test('what was said is found while it is typed, narrowed by filters, and opened 
   await until(async () => (await held()) === (await page.locator(hits).first().getAttribute('data-hit')), 'the first hit is held');
   await page.keyboard.press('Escape');
   await until(() => page.locator(field).evaluate((input) => input === document.activeElement), 'Escape leads back to the field');
-  await page.fill(field, '"zephyr nee'); // a phrase that is still being written
+  await page.fill(field, '"zephyr nee'); // an unfinished phrase
   await question.waitFor();
   await title.waitFor({ state: 'detached' });
   await page.fill(field, '"zephyr needle" -clock');
@@ -155,7 +155,7 @@ test('what was said is found while it is typed, narrowed by filters, and opened 
   await page.goBack();
   await until(async () => (await held()) !== null, 'the hit that was opened has the focus again');
   assert.equal(await page.inputValue(field), '"zephyr needle" -clock');
-  // In one conversation alone.
+  // In a single conversation.
   await page.goForward();
   await page.locator('article', { hasText: 'Where is the zephyr needle?' }).first().waitFor();
   await page.keyboard.press('Control+k');
@@ -168,7 +168,7 @@ test('what was said is found while it is typed, narrowed by filters, and opened 
   right(page);
 });
 
-once('what was found stays, dimmed, until the next answer; troubles are said', async () => {
+once('results stay, dimmed, until the next response; problems are shown', async () => {
   const session = await server.session('Patience is a virtue');
   await server.settled(session.id);
   const page = await tab('/search?q=patience');
@@ -179,13 +179,13 @@ once('what was found stays, dimmed, until the next answer; troubles are said', a
   page.on('requestfailed', (request) => gone.push(new URL(request.url()).searchParams.get('q')));
   await page.route('**/v1/search?*', async (route) => {
     await held;
-    await route.continue().catch(() => undefined); // taken back
+    await route.continue().catch(() => undefined); // already aborted
   });
   const sent = page.waitForRequest((request) => request.url().endsWith('q=virtu&limit=20'));
   await page.fill(field, 'virtu');
   await sent;
   await page.locator('[aria-busy=true] ol.opacity-50').waitFor();
-  assert.ok((await page.locator(hits).count()) > 0, 'what was found went away');
+  assert.ok((await page.locator(hits).count()) > 0, 'the results went away');
   await page.fill(field, 'virtue');
   await until(() => gone.includes('virtu'), 'the request before is taken back');
   release();
@@ -203,13 +203,13 @@ once('what was found stays, dimmed, until the next answer; troubles are said', a
   await page.unroute('**/v1/search?*');
   await page.route('**/v1/search?*', (route) => route.abort('connectionrefused'));
   await page.fill(field, 'nobody');
-  await page.getByText('The server does not answer.').waitFor();
+  await page.getByText('The server does not respond.').waitFor();
   await page.unroute('**/v1/search?*');
   await page.getByText('Nothing was found.').waitFor();
   right(page);
 });
 
-once('a word deep in a long message is brought into sight and marked', async () => {
+once('a word deep in a long message is scrolled into view and highlighted', async () => {
   const session = await server.ask('POST', '/v1/sessions', { title: 'A long letter' });
   const text = `${'Nothing of note happened on this day. '.repeat(400)}\n\nThen the Quokka appeared.\n\n${'And all was as before. '.repeat(200)}`;
   await server.ask('POST', `/v1/sessions/${session.id}/messages`, { role: 'user', respond: false, content: { text } });

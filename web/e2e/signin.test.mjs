@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { accessible, browser, open, Server, until } from './harness.mjs';
 
-test('where a key is wanted the page asks for it, and no script ever has it', async () => {
+test('the page asks for a key if the server requires one, and no script ever has it', async () => {
   const server = await Server.start();
   const chrome = await browser();
   try {
@@ -22,7 +22,7 @@ test('where a key is wanted the page asks for it, and no script ever has it', as
     await page.fill('[data-composer]', 'With a key');
     await page.press('[data-composer]', 'Enter');
     await page.locator('.prose-chat', { hasText: 'With a key' }).waitFor();
-    // Whoever signs out does so for every tab, and leaves nothing to the next one.
+    // Signing out affects every tab, and leaves nothing for the next person.
     await page.goto(`${server.url}/new`);
     await page.fill('[data-composer]', 'a secret of the admin');
     const other = await open(context, server, new URL(page.url()).pathname);

@@ -1,10 +1,10 @@
-// One server and one browser for the scenarios of a file, which has a process of its own.
+// One server and one browser for the scenarios of a file; each file has its own process.
 import { after, afterEach, before } from 'node:test';
 import { browser, open, Server } from './harness.mjs';
 
 export let server, chrome, context;
 
-// stage has them begin before the first scenario, and end behind the last.
+// stage starts them before the first scenario, and ends them after the last.
 export function stage() {
   before(async () => {
     [server, chrome] = await Promise.all([Server.start(), browser()]);
@@ -16,7 +16,7 @@ export function stage() {
   afterEach(() => context?.close());
 }
 
-// tab opens a tab in a context of its own, as another person would have it.
+// tab opens a tab in a context of its own, like another person's browser.
 export async function tab(address, options = {}) {
   context = await chrome.newContext({ viewport: { width: 1200, height: 800 }, ...options });
   return open(context, server, address);

@@ -1,5 +1,5 @@
-// Writes the page's types from the API's description. TypeScript 5 is beside it, because openapi-typescript
-// writes with its library, which TypeScript 7, the page's own, does not have.
+// Generates the page's types from the API's description. It uses TypeScript 5, because openapi-typescript
+// needs its library, which the page's own version, 7, does not have.
 import openapiTS, { astToString } from 'openapi-typescript';
 import { readFileSync, writeFileSync } from 'node:fs';
 

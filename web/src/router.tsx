@@ -4,7 +4,7 @@ import { Shell } from './components/shell';
 import { NotFound, RouteError } from './pages/errors';
 import { NewPage } from './pages/new';
 
-// strings reads what stands in an address: of each name a text, or nothing.
+// strings reads text values from an address: for each name a text, or nothing.
 function strings<Name extends string>(search: Record<string, unknown>, ...names: Name[]): { [name in Name]?: string } {
   const found: { [name in Name]?: string } = {};
   for (const name of names) {
@@ -100,7 +100,7 @@ const settingsHome = createRoute({
 export const router = createRouter({
   routeTree: root.addChildren([home, newRoute, chatRoute, inspectRoute, searchRoute, inbox, agents, agentRoute, projects, projectRoute, usageRoute, auditRoute, settingsHome, settingsRoute]),
   defaultPreload: 'intent',
-  // What stands in an address is text and nothing else: a search for 42 is one for "42".
+  // Values in an address are always text: a search for 42 is one for "42".
   parseSearch: (text) => Object.fromEntries(new URLSearchParams(text)),
   stringifySearch: (search) => {
     const text = new URLSearchParams(Object.entries(search).flatMap(([name, value]) => (typeof value === 'string' && value !== '' ? [[name, value]] : []))).toString();

@@ -14,9 +14,9 @@ import (
 // effectsVariable names the file that counts the effects of all processes.
 const effectsVariable = "PARLEY_TRIAL_EFFECTS"
 
-// effect is a tool whose effect must not be repeated: it appends the id of its
-// call to a file. It says so by declaring nothing, and takes its time before and
-// after, so that processes die at either side of it.
+// effect is a tool whose effect must not be repeated: it appends the id of its call to a
+// file. It declares no annotations, and pauses before and after the effect, so that processes
+// die on either side of it.
 type effect struct{}
 
 // Definition implements tool.Tool.
@@ -75,9 +75,9 @@ func rest(ctx context.Context, ms int64) error {
 	}
 }
 
-// poison is a tool that ends its process as a parser would that recurses without
-// an end: nothing can recover from that. It says that it may be repeated, so that
-// whoever takes the turn over runs it again.
+// poison is a tool that ends its process like a parser with endless recursion, from which
+// nothing can recover. It declares that it may be repeated, so that the process that takes
+// over the turn runs it again.
 type poison struct{}
 
 // Definition implements tool.Tool.
@@ -102,7 +102,7 @@ func (t poison) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
 }
 
 func (poison) answer(context.Context, tool.Call) (json.RawMessage, error) {
-	const enough = 1 << 20 // of stack: a gigabyte takes long
+	const enough = 1 << 20 // of stack: filling a gigabyte takes long
 	debug.SetMaxStack(enough)
 	return json.RawMessage(deep(1)), nil
 }

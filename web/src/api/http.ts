@@ -13,10 +13,10 @@ export class Problem extends Error {
   }
 }
 
-// Offline stands for a server that does not answer at all.
+// Offline means that the server does not respond at all.
 export class Offline extends Error {
   constructor() {
-    super('The server does not answer. What you typed is kept; the page tries again by itself.');
+    super('The server does not respond. What you typed is kept; the page tries again by itself.');
     this.name = 'Offline';
   }
 }
@@ -44,18 +44,18 @@ export function address(path: string, query?: Query): string {
 
 let unauthorised = () => {};
 
-// whenUnauthorised is told of every answer that says that nobody is signed in.
+// whenUnauthorised is called for every response that says that nobody is signed in.
 export function whenUnauthorised(listener: () => void): void {
   unauthorised = listener;
 }
 
-// request asks the API; a failure is a Problem, or Offline.
+// request calls the API; a failure is a Problem, or Offline.
 export async function request<T>(path: string, options: Options = {}): Promise<T> {
   const text = await requestText(path, options);
   return (text ? JSON.parse(text) : undefined) as T;
 }
 
-// requestText is the answer as it was sent.
+// requestText returns the response's text unchanged.
 export async function requestText(path: string, options: Options = {}): Promise<string> {
   const headers: Record<string, string> = { Accept: 'application/json' };
   let body: BodyInit | undefined;
@@ -85,13 +85,13 @@ export async function requestText(path: string, options: Options = {}): Promise<
   throw problemOf(response.status, (name) => response.headers.get(name), text);
 }
 
-// problemOf reads an answer that is no success.
+// problemOf reads an unsuccessful response.
 export function problemOf(status: number, header: (name: string) => string | null, text: string): Problem {
   let said: { code?: string; detail?: string; title?: string; request_id?: string; state?: string | null } = {};
   try {
     said = JSON.parse(text);
   } catch {
-    // a proxy's page: its status has to do
+    // a proxy's page: only its status helps
   }
   const wait = Number(header('Retry-After'));
   return new Problem(
@@ -104,7 +104,7 @@ export function problemOf(status: number, header: (name: string) => string | nul
   );
 }
 
-// sentence is what a person is told of an error.
+// sentence is the text about an error for a person.
 export function sentence(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

@@ -16,7 +16,7 @@ export const queries = new QueryClient({
 });
 
 const LIST = 50;
-const WHOLE = 200; // of lists that are shown whole: agents, projects, tools
+const WHOLE = 200; // entries of lists shown in full: agents, projects, tools
 
 export interface SessionFilter {
   agent_id?: string;
@@ -50,11 +50,11 @@ export const directoriesIn = (path: string, name: string, hidden: boolean) =>
   queryOptions({
     queryKey: ['directories', path, name, hidden],
     queryFn: ({ signal }) => request<Directories>('/v1/directories', { query: { path, name, hidden }, signal }),
-    staleTime: 0, // it is the disk that changes
+    staleTime: 0, // the disk may change at any time
   });
 export const approvalList = (state: string) => list<Approval>('/v1/approvals', 'approvals', { state });
 
-// These lists are whole and take no limit.
+// These lists are complete and take no limit.
 const fixed = <T>(path: string, name: string) =>
   queryOptions({ queryKey: [name], queryFn: ({ signal }) => request<T>(path, { signal }), staleTime: 300_000 });
 
@@ -69,16 +69,16 @@ export const agentOf = (id: ID) => queryOptions({ queryKey: ['agent', id], query
 export const agentVersion = (id: ID, version: number) =>
   queryOptions({ queryKey: ['agent', id, version], queryFn: ({ signal }) => request<Agent>(`/v1/agents/${id}/versions/${version}`, { signal }), staleTime: Infinity });
 
-// explained keeps the request of an explanation as the bytes that it is.
+// explained keeps the exact bytes of an explained request.
 function explained<T extends { request: string }>(text: string): T {
   return { ...(JSON.parse(text) as T), request: rawMember(text, 'request') };
 }
 
-// callOf explains a call, once more when its outcome is another.
+// callOf explains a call, and again when its outcome changes.
 export const callOf = (id: ID, outcome: string) => queryOptions({ queryKey: ['call', id, outcome], queryFn: ({ signal }) => requestText(`/v1/calls/${id}`, { signal }).then((text) => explained<CallDetail>(text)) });
 export const callDiff = (id: ID, other?: ID) => queryOptions({ queryKey: ['diff', id, other], queryFn: ({ signal }) => request<CallDiff>(`/v1/calls/${id}/diff`, { query: { with: other }, signal }), retry: false });
 
-// contextOf is what the next call of a session would be shown, with a message or as it stands.
+// contextOf is what the next call of a session would see, with or without a new message.
 export const contextOf = (session: ID, stamp: number, text = '') =>
   queryOptions({
     queryKey: ['context', session, stamp, text],
@@ -96,7 +96,7 @@ export const auditList = (filter: Record<string, string>) =>
     getNextPageParam: (page) => page.next,
   });
 
-const DAYS_OF_GROUPS = 1000; // rows: what is beyond stands among the others
+const DAYS_OF_GROUPS = 1000; // rows; the rest is summed up as others
 
 export const usageBy = (group: string, from: string, daily = false) =>
   queryOptions({ queryKey: ['usage', group, from, daily], queryFn: ({ signal }) => request<{ total: UsageRow; data: UsageRow[] }>('/v1/usage', { query: { group, from, ...(daily ? { daily, limit: DAYS_OF_GROUPS } : {}) }, signal }) });
@@ -104,7 +104,7 @@ export const usageBy = (group: string, from: string, daily = false) =>
 export const branchesOf = (message: ID) =>
   queryOptions({ queryKey: ['branches', message], queryFn: ({ signal }) => request<Page<Session>>(`/v1/messages/${message}/branches`, { signal }).then((page) => page.data), staleTime: 0 });
 
-const COVERED = 200; // messages that are shown of what a summary covers
+const COVERED = 200; // covered messages shown for a summary
 
 export const coveredBy = (summary: ID) =>
   queryOptions({ queryKey: ['covered', summary], queryFn: ({ signal }) => request<Page<Message>>(`/v1/messages/${summary}/covered`, { query: { limit: COVERED }, signal }), staleTime: Infinity });
@@ -116,9 +116,9 @@ export const treeOf = (session: ID) => queryOptions({ queryKey: ['tree', session
 
 export const fileOf = (id: ID) => queryOptions({ queryKey: ['file', id], queryFn: ({ signal }) => request<FileInfo>(`/v1/files/${id}`, { signal }), staleTime: Infinity });
 
-const OUTLINE = 200; // questions and calls of one page of the outline
+const OUTLINE = 200; // questions and calls per page of the outline
 
-// outlineOf is what an outline lists of a conversation, newest first.
+// outlineOf returns the messages of a conversation's outline, newest first.
 export const outlineOf = (session: ID, filter: Filter) =>
   infiniteQueryOptions({
     queryKey: ['outline', session, filter],

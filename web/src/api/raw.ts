@@ -1,6 +1,6 @@
-// rawMember cuts the text of one member out of the text of a JSON object, as it is
-// written there. JSON.parse would lose what its bytes were: the spelling of numbers and
-// of escapes, and the order of keys that look like numbers.
+// rawMember cuts the text of one member out of the text of a JSON object, unchanged.
+// JSON.parse would lose its bytes: the spelling of numbers and escapes, and the order of
+// keys that look like numbers.
 export function rawMember(json: string, name: string): string {
   let at = json.indexOf('{') + 1;
   while (at > 0 && at < json.length) {
@@ -15,7 +15,7 @@ export function rawMember(json: string, name: string): string {
   return '';
 }
 
-// next is where the value that begins at or behind a place starts and ends.
+// next returns the start and end of the value that begins at or after a position.
 function next(json: string, from: number): { start: number; end: number } {
   let start = from;
   while (/\s/.test(json[start] ?? 'x')) start++;

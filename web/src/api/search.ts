@@ -2,10 +2,10 @@ import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/
 import { request } from './http';
 import type { SearchResult } from './types';
 
-// SearchChoice is what stands in the address of a search; days are those of the person's calendar.
+// SearchChoice is the state of a search in its address; days follow the person's calendar.
 export interface SearchChoice {
   q?: string;
-  in?: string; // the one conversation that is searched
+  in?: string; // the only conversation to search
   role?: string;
   agent?: string;
   project?: string;
@@ -16,9 +16,9 @@ export interface SearchChoice {
 }
 
 const HITS = 20;
-const AGAIN_MS = 2_000; // what was said a moment ago is found a moment later
+const AGAIN_MS = 2_000; // a new message can be found a moment later
 
-// again is when to ask once more: while nothing is found, or the index is being made.
+// again says when to search again: while nothing is found, or the index is being built.
 const again = (pages: SearchResult[]) => (pages.some((page) => !page.complete || (pages.length === 1 && page.data.length === 0)) ? AGAIN_MS : false);
 
 export const searchFor = (choice: SearchChoice) =>
@@ -51,7 +51,7 @@ export const searchFor = (choice: SearchChoice) =>
 
 const QUICK_HITS = 6;
 
-// quickSearch finds the best few.
+// quickSearch finds the best few hits.
 export const quickSearch = (q: string) =>
   queryOptions({
     queryKey: ['quick search', q],
@@ -62,7 +62,7 @@ export const quickSearch = (q: string) =>
     retry: false, // the search page says what is wrong
   });
 
-// dayBegins is when a day begins here, or the day after it; nothing for what is no day.
+// dayBegins is the beginning of a day here, or of the next day; undefined for an invalid day.
 function dayBegins(day: string | undefined, more: number): string | undefined {
   const [, year, month, date] = /^(\d{4})-(\d{2})-(\d{2})$/.exec(day ?? '') ?? [];
   return year ? new Date(Number(year), Number(month) - 1, Number(date) + more).toISOString() : undefined;

@@ -1,4 +1,4 @@
-// The JSON of the API by the names that the page uses; schema.ts has it whole, as the server describes it.
+// The API's JSON under the names that the page uses; schema.ts has all of it, as the server describes it.
 
 import type * as api from './schema';
 
@@ -28,12 +28,12 @@ export interface Page<T> {
   next: string | null;
 }
 
-// Message has the members that the contents of all roles have: which of them are there follows from its role.
+// Message has the members of all roles' content; its role says which of them exist.
 export type Message = Omit<api.Message, 'content'> & {
   content: api.UserContent & api.AssistantContent & api.ToolCallContent & api.ToolResultContent;
 };
 
-// Exact is an answer whose request is kept as its text, byte by byte.
+// Exact is a response whose request is kept as text, byte by byte.
 type Exact<T> = Omit<T, 'request'> & { request: string };
 
 export type CallDetail = Exact<api.CallDetail>;

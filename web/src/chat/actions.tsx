@@ -14,15 +14,14 @@ import { writeOn } from './focus';
 interface Props {
   message: Message;
   text: string;
-  facts?: boolean; // with what it took
-  shown?: boolean; // not only when it is pointed at
-  floats?: boolean; // over the message: what stands in the middle of a turn gives them no room
+  facts?: boolean; // also shows tokens, time and cost
+  shown?: boolean; // always, not only on hover
+  floats?: boolean; // over the message: inside a turn there is no room below it
   onEdit?: () => void;
 }
 
-// Actions are what can be done with a message. They take their room in any case, and show
-// when the message is pointed at or holds the focus; where there is only touch, when
-// it was tapped.
+// Actions are the buttons of a message. They always take up space, but show only while
+// the message is hovered or has the focus, or on touch screens after a tap.
 export function Actions({ message, text, facts, shown, floats, onEdit }: Props) {
   const navigate = useNavigate();
   const { id: session } = useParams({ from: '/c/$id' }); // a fork shows messages that another conversation wrote
@@ -92,7 +91,7 @@ export function Actions({ message, text, facts, shown, floats, onEdit }: Props) 
   );
 }
 
-// Branches leads to the conversations that ask this message anew.
+// Branches links to the conversations that ask this message again.
 function Branches({ message }: { message: Message }) {
   const navigate = useNavigate();
   const [wanted, setWanted] = useState(false);
@@ -128,11 +127,11 @@ function Facts({ message, session }: { message: Message; session: ID }) {
       )}
       {cached > 0 && <Badge tone="good">{Math.round((100 * cached) / Math.max(1, usage?.input_tokens ?? 1))} % cached</Badge>}
       {typeof metadata.attempt === 'number' && (
-        <Link to="/c/$id/inspect" params={{ id: session }} search={{ row: message.id }} title="Why the attempts before failed">
+        <Link to="/c/$id/inspect" params={{ id: session }} search={{ row: message.id }} title="Why the earlier attempts failed">
           <Badge tone="warn">attempt {metadata.attempt}</Badge>
         </Link>
       )}
-      {metadata.cached_response === true && <Badge tone="good">kept answer</Badge>}
+      {metadata.cached_response === true && <Badge tone="good">cached answer</Badge>}
       {typeof metadata.cost === 'number' && <span>{money(metadata.cost)}</span>}
       {typeof metadata.saved === 'number' && metadata.saved > 0 && <span className="text-good">{money(metadata.saved)} saved</span>}
       {typeof metadata.total_ms === 'number' && <span>{duration(metadata.total_ms)}</span>}

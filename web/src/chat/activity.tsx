@@ -10,10 +10,10 @@ import { ErrorCard } from './failure';
 import { ContextEdge } from './message';
 
 const TICK_MS = 1_000;
-const SHORT_MS = 2_000; // a wait that needs no number
+const SHORT_MS = 2_000; // shorter waits show no time
 
-// ActivityLine says what the session is doing, so that it is never silent, and what
-// became of a turn that failed without a word. Screen readers hear Announcer instead.
+// ActivityLine says what the session is doing, so that it is never silent, and how a
+// turn failed that wrote nothing. Screen readers hear Announcer instead.
 export function ActivityLine({ transcript }: { transcript: Transcript }) {
   const { activity } = transcript;
   const [now, setNow] = useState(Date.now);
@@ -24,7 +24,7 @@ export function ActivityLine({ transcript }: { transcript: Transcript }) {
     return () => clearInterval(timer);
   }, [activity]);
   if (!activity.running) {
-    const told = transcript.order.at(-1)?.message.error; // the card below that message says it
+    const told = transcript.order.at(-1)?.message.error; // the card below that message shows it
     if (!activity.ended) return cleared(transcript) ? <ContextEdge /> : null;
     if (!activity.failure) return <Stopped key={activity.ended} turn={activity.ended} />;
     return told ? null : <ErrorCard failure={activity.failure} turn={activity.ended} session={transcript.id} />;
@@ -38,17 +38,17 @@ export function ActivityLine({ transcript }: { transcript: Transcript }) {
           All approvals
         </Link>
       )}
-      {(activity.wait === 'budget' || activity.wait === 'rate_limit') && activity.turn && <Act path={`/v1/turns/${activity.turn}/continue`} label="Look again now" />}
+      {(activity.wait === 'budget' || activity.wait === 'rate_limit') && activity.turn && <Act path={`/v1/turns/${activity.turn}/continue`} label="Check again" />}
     </div>
   );
 }
 
-// cleared tells that the context was emptied and nothing has been said since.
+// cleared reports whether the context was cleared and nothing has been said since.
 function cleared({ session }: Transcript): boolean {
   return session !== null && session.context.cleared_at !== null && session.context.messages === 0;
 }
 
-// Stopped offers to try a turn again that somebody stopped.
+// Stopped offers to retry a turn that somebody stopped.
 function Stopped({ turn }: { turn: string }) {
   return (
     <p className="flex min-h-8 flex-wrap items-center gap-2 text-sm text-soft" data-stopped>
@@ -57,7 +57,7 @@ function Stopped({ turn }: { turn: string }) {
   );
 }
 
-// Act asks for one thing, and says when it was refused.
+// Act is a button for one request; it shows the error if the server refuses.
 function Act({ path, label }: { path: string; label: string }) {
   const reader = useReader();
   const [busy, setBusy] = useState(false);
@@ -86,7 +86,7 @@ function Act({ path, label }: { path: string; label: string }) {
   );
 }
 
-// Announcer tells screen readers what changes, and no seconds and no tokens.
+// Announcer tells screen readers about changes, but not about seconds and tokens.
 export function Announcer({ transcript }: { transcript: Transcript }) {
   const { activity, session } = transcript;
   const last = transcript.order.at(-1)?.message;
@@ -98,10 +98,10 @@ export function Announcer({ transcript }: { transcript: Transcript }) {
   );
 }
 
-// state is what is being done, in words that stay the same while it is.
+// state says what is being done, in words that do not change meanwhile.
 function state(transcript: Transcript): string {
   const { activity } = transcript;
-  if (activity.retry) return `${why(activity.retry.class)}. It is tried again.`;
+  if (activity.retry) return `${why(activity.retry.class)}. Trying again.`;
   if (activity.wait) return activity.sentence || waitName(activity.wait);
   if (activity.queued) return 'Waiting to begin';
   const running = runningCalls(transcript);

@@ -17,7 +17,7 @@ export function ApprovalCard({ approval }: { approval: Approval }) {
   const asked = approval.requester_ids.includes(me);
   const admin = useRole() === 'admin';
   const approved = approval.approved_by.some(({ id }) => id === me);
-  const named = approval.approvers > 1 || approval.requester_ids.length > 0; // who names people wants each call looked at
+  const named = approval.approvers > 1 || approval.requester_ids.length > 0; // a rule that names approvers wants each call checked
   const changed = approval.explanation !== null;
   const owner = useQuery({ ...sessionOf(approval.session_id), enabled: !reader && !named }).data?.owner_id;
   const [busy, setBusy] = useState(false);
@@ -40,15 +40,15 @@ export function ApprovalCard({ approval }: { approval: Approval }) {
       <p className="flex items-center gap-2 font-medium text-warn">
         <ShieldQuestion size={15} aria-hidden /> May {approval.tool_name} run with exactly these arguments?
       </p>
-      {changed && <p className="mt-1 text-sm">{approval.explanation} Once approves this call alone.</p>}
+      {changed && <p className="mt-1 text-sm">{approval.explanation} “Approve once” approves only this call.</p>}
       {approval.approvers > 1 && (
         <p className="mt-1 text-sm">
           {approval.approved_by.length} of {approval.approvers} approved{approval.approved_by.length > 0 && `: ${approval.approved_by.map(({ name }) => name).join(', ')}`}.
         </p>
       )}
-      {owner && owner !== me && <p className="mt-1 text-sm text-soft">Only the owner of the conversation accepts the change.</p>}
+      {owner && owner !== me && <p className="mt-1 text-sm text-soft">Only the owner of the conversation can accept the change.</p>}
       {asked && <p className="mt-1 text-sm text-soft">You asked for this call, so somebody else has to approve it.</p>}
-      {reader && <p className="mt-1 text-sm text-soft">Somebody who may write decides.</p>}
+      {reader && <p className="mt-1 text-sm text-soft">Somebody with write access decides.</p>}
       <div className={cx('mt-2 flex flex-wrap items-center gap-2', reader && 'hidden')}>
         <Button look="primary" disabled={busy || asked || approved} onClick={() => void decide('approve')}>
           {approved ? 'You approved' : 'Approve once'}
@@ -61,7 +61,7 @@ export function ApprovalCard({ approval }: { approval: Approval }) {
         <Button look="danger" disabled={busy} onClick={() => void decide('deny')}>
           Deny
         </Button>
-        <span className="text-xs text-soft">Without an answer it is denied {fullTime(approval.expires_at)}.</span>
+        <span className="text-xs text-soft">If nobody answers, it is denied at {fullTime(approval.expires_at)}.</span>
       </div>
       {error && (
         <p role="alert" className="mt-2 text-sm text-bad">
@@ -72,8 +72,8 @@ export function ApprovalCard({ approval }: { approval: Approval }) {
   );
 }
 
-// focusNext goes on at the next question, or where one writes: the buttons that had
-// the focus are about to go.
+// focusNext focuses the next question, or the composer, because the focused buttons
+// are about to disappear.
 function focusNext(answered: string): void {
   const next = [...document.querySelectorAll<HTMLElement>('[data-approval]')].find((card) => card.dataset.approval !== answered);
   const button = next?.querySelector('button');

@@ -4,10 +4,10 @@ import { ChevronRight, GitFork } from 'lucide-react';
 import { sessionOf } from '../api/queries';
 import type { Session } from '../api/types';
 
-const DEEPEST = 4; // ancestors that are named; the tree has the others
+const DEEPEST = 4; // ancestors shown by name; the tree has the others
 
-// Breadcrumb leads from what opened a sub-conversation down to it, and from a fork
-// to where it was forked.
+// Breadcrumb shows the conversations above a sub-conversation, and for a fork where it
+// was forked.
 export function Breadcrumb({ session }: { session: Session }) {
   if (!session.parent_session_id) return null;
   return (
@@ -25,7 +25,7 @@ function Ancestor({ id, at, fork, left }: { id: string; at: string | null; fork:
       {above && left > 1 && <Ancestor id={above} at={session?.parent_message_id ?? null} fork={session?.forked_through !== null} left={left - 1} />}
       {fork && <GitFork size={13} aria-hidden className="shrink-0 text-faint" />}
       {isError ? (
-        <span className="shrink-0">{fork ? 'forked from one that is gone' : 'gone'}</span>
+        <span className="shrink-0">{fork ? 'forked from a deleted conversation' : 'deleted'}</span>
       ) : (
         <Link to="/c/$id" params={{ id }} search={at ? { at } : {}} title={fork ? `Forked from ${session?.title || 'Untitled'}` : session?.title} className="max-w-36 truncate rounded hover:text-text">
           {fork && <span className="sr-only">forked from </span>}

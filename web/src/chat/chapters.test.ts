@@ -26,7 +26,7 @@ test('calls belong to the question before them', () => {
   ]);
 });
 
-test('answers that say something are listed, and calls with what they were given and whether they failed', () => {
+test('answers with text are listed, and calls with their arguments and whether they failed', () => {
   expect(lines('assistant', ['assistant']).map(({ words }) => words)).toEqual(['text 7']);
   expect(lines('tool', ['tool_call', 'tool_result']).map(({ words, failed }) => [words, failed])).toEqual([
     ['cut off {}', false],

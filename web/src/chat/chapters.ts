@@ -1,25 +1,25 @@
 import type { ID, Message } from '../api/types';
 
-// Filter is whose messages an outline lists.
+// Filter says whose messages an outline lists.
 export type Filter = 'human' | 'assistant' | 'tool';
 
-// Entry is one line of an outline: a message that it leads to, and what is said of it.
+// Entry is one line of an outline: the message that it links to, and its text.
 export interface Entry {
   message: Message;
   words: string;
-  tools: Map<string, number>; // that a question led to: name → calls
+  tools: Map<string, number>; // used for a question: name → calls
   failed: boolean;
 }
 
-const LONGEST = 160; // characters of a message that are shown
+const LONGEST = 160; // characters of a message
 
 export const ROLES: Record<Filter, Message['role'][]> = {
-  human: ['user', 'tool_call'], // calls say what a question led to
+  human: ['user', 'tool_call'], // calls show which tools a question used
   assistant: ['assistant', 'summary'],
   tool: ['tool_call', 'tool_result'],
 };
 
-// entriesOf makes lines, oldest first, of messages that are given newest first.
+// entriesOf makes lines, oldest first, from messages given newest first.
 export function entriesOf(filter: Filter, newestFirst: Message[]): Entry[] {
   const messages = newestFirst.toReversed().filter((message) => !message.internal && message.sequence !== null);
   switch (filter) {
@@ -37,7 +37,7 @@ function entry(message: Message, text: string): Entry {
   return { message, words: words || 'Files', tools: new Map(), failed: message.status === 'failed' };
 }
 
-// questions have the calls behind them. Calls whose question is on an earlier page wait for it.
+// questions carry the calls that follow them. Calls whose question is on an earlier page wait for it.
 function questions(messages: Message[]): Entry[] {
   const asked: Entry[] = [];
   for (const message of messages) {

@@ -1,3 +1,3 @@
-// coarse tells that fingers are used: nothing is pointed at, and Enter on the keyboard
-// of a screen begins a line.
+// coarse reports a touch screen: there is no hover, and Enter on the screen's keyboard
+// starts a new line.
 export const coarse = () => matchMedia('(pointer: coarse)').matches;

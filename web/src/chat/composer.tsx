@@ -15,32 +15,32 @@ export interface Sent {
   text: string;
   files: ID[];
   during?: During;
-  key: string; // idempotency: the same for every try of the same message
+  key: string; // idempotency: the same for every attempt to send the same message
 }
 
 interface Props {
   draftKey: string;
   placeholder: string;
   running?: boolean;
-  disabled?: string; // why nothing can be sent
-  focused?: boolean; // takes the focus as it appears, but where that opens a keyboard on the screen
+  disabled?: string; // the reason why nothing can be sent
+  focused?: boolean; // takes the focus when it appears, except where that opens an on-screen keyboard
   onSend: (message: Sent) => Promise<void>;
   onStop?: () => Promise<void>;
-  children?: ReactNode; // choices beside the buttons
+  children?: ReactNode; // controls next to the buttons
 }
 
 const TALLEST = 280; // pixels
-const RETRY_MS = 5_000; // between tries of what could not be sent, while the connection says nothing
-const KEPT = 'The server does not answer. Your message is kept here, and goes as soon as it does.';
+const RETRY_MS = 5_000; // between attempts to send, while the connection gives no sign
+const KEPT = 'The server does not respond. Your message is kept here and will be sent as soon as it does.';
 
-// Composer is where a message is written. It is cleared when the server has the message.
+// Composer is the field for a message. It is cleared once the server has the message.
 export function Composer({ draftKey, placeholder, running, disabled, focused, onSend, onStop, children }: Props) {
   const [text, setText] = useState(() => readDraft(draftKey));
   const [during, setDuring] = useState<During>('queue');
   const [sending, setSending] = useState(false);
   const [error, setError] = useState('');
-  const [cutOff, setCutOff] = useState(false); // the server did not answer: it is tried again
-  const [held, setHeld] = useState(false); // sent, as soon as its files are there
+  const [cutOff, setCutOff] = useState(false); // the server did not respond: sending is retried
+  const [held, setHeld] = useState(false); // sent as soon as its files are uploaded
   const attached = useFiles();
   const over = useDropped(attached.add);
   const field = useRef<HTMLTextAreaElement>(null);
@@ -71,7 +71,7 @@ export function Composer({ draftKey, placeholder, running, disabled, focused, on
       setError(`Not uploaded: ${attached.refused.map((one) => one.name).join(', ')}. Remove it, or attach it again.`);
       return;
     }
-    setHeld(!attached.ready); // it goes when its files are there
+    setHeld(!attached.ready); // it is sent when its files are uploaded
     if (!attached.ready) return;
     setSending(true);
     if (!byItself) setError('');
@@ -83,7 +83,7 @@ export function Composer({ draftKey, placeholder, running, disabled, focused, on
     } catch (failure) {
       const offline = failure instanceof Offline;
       setCutOff(offline);
-      setError(offline ? KEPT : sentence(failure)); // the draft stays, and so does its key
+      setError(offline ? KEPT : sentence(failure)); // the draft and its key stay
     } finally {
       setSending(false);
       if (!byItself) field.current?.focus();
@@ -105,11 +105,11 @@ export function Composer({ draftKey, placeholder, running, disabled, focused, on
     if (held && attached.ready) void send();
   }); // oxlint-disable-line exhaustive-deps -- whatever made them ready
   const stop = () => {
-    focusComposer(); // the button is about to go
+    focusComposer(); // the button is about to disappear
     return onStop?.().catch((failure: unknown) => setError(sentence(failure)));
   };
   const escaped = useRef(stop);
-  escaped.current = () => (text === '' ? stop() : undefined); // with a message half written it may be meant otherwise
+  escaped.current = () => (text === '' ? stop() : undefined); // Escape in a half-written message may mean something else
   useEffect(() => {
     if (!running) return;
     const onEscape = (event: globalThis.KeyboardEvent) => {
@@ -179,11 +179,11 @@ export function Composer({ draftKey, placeholder, running, disabled, focused, on
           <input ref={picker} type="file" multiple hidden aria-label="Files" onChange={(event) => event.target.files && attached.add(event.target.files)} />
           {children}
           <span role="status" className="min-w-0 flex-1 truncate px-1 text-xs text-soft">
-            {held && 'Goes when its files are there…'}
+            {held && 'Will be sent when its files are uploaded…'}
           </span>
           {running && (
             <select
-              aria-label="What happens to a message now"
+              aria-label="What a message does now"
               value={during}
               onChange={(event) => setDuring(event.target.value as During)}
               className="h-8 rounded-lg bg-transparent px-2 text-xs text-soft hover:bg-hover"

@@ -8,7 +8,7 @@ import { useOwns } from '../components/role';
 import { fieldsOf, SettingFields } from '../components/settingfields';
 import { Button, Dialog, Field, Input, Select } from '../components/ui';
 
-// SettingsDialog changes what a conversation is and how its next turns run.
+// SettingsDialog changes a conversation and how its next turns run.
 export function SettingsDialog({ session, onClose, onChanged }: { session: Session; onClose: () => void; onChanged: (session: Session) => void }) {
   const { data: models } = useQuery(modelList());
   const { data: projects } = useQuery(projectList());
@@ -79,7 +79,7 @@ export function SettingsDialog({ session, onClose, onChanged }: { session: Sessi
               ))}
             </Select>
           </Field>
-          <Field label="Seen by">
+          <Field label="Visible to">
             <Select value={visibility} disabled={!owns} onChange={(event) => setVisibility(event.target.value as Session['visibility'])}>
               <option value="private">Me and admins</option>
               <option value="workspace">Everybody in the workspace</option>
@@ -89,8 +89,8 @@ export function SettingsDialog({ session, onClose, onChanged }: { session: Sessi
         <div className="grid gap-4 sm:grid-cols-3">
           <SettingFields values={fields} wider={agent} fixed={!owns} onChange={(changed) => setFields({ ...fields, ...changed })} />
         </div>
-        {!owns && <p className="text-sm text-soft">Only its owner and admins change these. Fork it to go on with other ones.</p>}
-        <Field label="Tags" hint="With commas between them.">
+        {!owns && <p className="text-sm text-soft">Only its owner and admins can change these. To use other settings, fork the conversation.</p>}
+        <Field label="Tags" hint="Separated by commas.">
           <Input value={tags} onChange={(event) => setTags(event.target.value)} />
         </Field>
         {error && (

@@ -4,9 +4,9 @@ import type { ID } from '../api/types';
 import { useReader } from '../components/role';
 import { Button } from '../components/ui';
 
-const GO_ON = 'Go on where you stopped.';
+const GO_ON = 'Continue where you stopped.';
 
-// CutOff says of an answer that it reached its token limit, and asks for the rest.
+// CutOff says that an answer reached its token limit, and offers to continue.
 export function CutOff({ session }: { session: ID }) {
   const reader = useReader();
   const [busy, setBusy] = useState(false);
@@ -23,7 +23,7 @@ export function CutOff({ session }: { session: ID }) {
       <span>The answer was cut off at its token limit.</span>
       {!reader && (
         <Button disabled={busy} onClick={goOn}>
-          Go on
+          Continue
         </Button>
       )}
       {error && (

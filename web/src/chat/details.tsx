@@ -8,7 +8,7 @@ import { statusName } from '../components/status';
 import { Badge, cx } from '../components/ui';
 import { FULL, useWindow } from './meter';
 
-// Details is what is known of a conversation as a whole.
+// Details shows the facts about a whole conversation.
 export function Details({ session }: { session: Session }) {
   const { data: agent } = useQuery(agentOf(session.agent_id));
   const { data: projects } = useQuery({ ...projectList(), enabled: session.project_id !== null });
@@ -50,11 +50,11 @@ export function Details({ session }: { session: Session }) {
       </Fact>
       <Fact name="Cost">
         {money(used.cost)}
-        {used.unpriced_calls > 0 && ` and ${number(used.unpriced_calls)} calls of unknown price`}
+        {used.unpriced_calls > 0 && ` and ${number(used.unpriced_calls)} calls with unknown price`}
         {used.saved > 0 && `, ${money(used.saved)} saved by caches`}
         <br />
         <Link to="/usage" search={{ by: 'session' }} className="text-accent underline underline-offset-2">
-          Beside other conversations
+          Compare with other conversations
         </Link>
       </Fact>
       {session.project_id && (
@@ -73,8 +73,8 @@ export function Details({ session }: { session: Session }) {
           </span>
         </Fact>
       )}
-      <Fact name="Seen by">{session.visibility === 'private' ? 'you and admins' : 'everybody in the workspace'}</Fact>
-      <Fact name="Begun">{fullTime(session.created_at)}</Fact>
+      <Fact name="Visible to">{session.visibility === 'private' ? 'you and admins' : 'everybody in the workspace'}</Fact>
+      <Fact name="Started">{fullTime(session.created_at)}</Fact>
       <Fact name="Last activity">{fullTime(session.updated_at)}</Fact>
       {session.instructions && (
         <Fact name="Instructions">

@@ -32,7 +32,7 @@ interface Props {
 export function Drawer({ panel, transcript, onClose, onJump }: Props) {
   const session = transcript.session!;
   const here = useRef<HTMLElement>(null);
-  const back = useRef<Element | null>(null); // what had the focus before
+  const back = useRef<Element | null>(null); // had the focus before
   useEffect(() => {
     back.current = document.activeElement;
     here.current?.focus();
@@ -47,7 +47,7 @@ export function Drawer({ panel, transcript, onClose, onJump }: Props) {
       aria-label={NAMES.find(([name]) => name === panel)?.[1]}
       onKeyDown={(event) => {
         if (event.key !== 'Escape') return;
-        event.preventDefault(); // it stops no turn
+        event.preventDefault(); // must not stop a turn
         onClose();
       }}
       className="flex w-96 shrink-0 flex-col border-l outline-none border-line bg-raised max-lg:fixed max-lg:inset-y-page max-lg:right-0 max-lg:z-30 max-lg:w-[min(24rem,100vw)] max-lg:shadow-pop"

@@ -6,7 +6,7 @@ import type { Message, Session } from '../api/types';
 import { Button, TextArea } from '../components/ui';
 import { writeOn } from './focus';
 
-// EditBox changes what was said, in a branch of its own: the original stays.
+// EditBox edits a message in a new branch: the original stays.
 export function EditBox({ message, onClose }: { message: Message; onClose: () => void }) {
   const navigate = useNavigate();
   const { id } = useParams({ from: '/c/$id' });
@@ -34,7 +34,7 @@ export function EditBox({ message, onClose }: { message: Message; onClose: () =>
     >
       <TextArea aria-label="Edited message" rows={Math.min(12, text.split('\n').length + 1)} value={text} onChange={(event) => setText(event.target.value)} autoFocus />
       <div className="flex items-center justify-end gap-2">
-        <span className="mr-auto text-xs text-soft">It is asked in a new branch; this conversation stays as it is.</span>
+        <span className="mr-auto text-xs text-soft">This starts a new branch; the conversation stays as it is.</span>
         <Button onClick={onClose}>Cancel</Button>
         <Button look="primary" type="submit" disabled={busy || text.trim() === '' || text === message.content.text}>
           Ask

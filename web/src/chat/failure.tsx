@@ -7,7 +7,7 @@ import { fullTime } from '../components/format';
 import { useReader } from '../components/role';
 import { Badge, Button } from '../components/ui';
 
-// What can be done about a failure beside trying again, by its class.
+// Remedies for a failure besides retrying, by its class.
 type Remedy = 'providers' | 'model' | 'summary' | 'clear' | 'inspect';
 
 const REMEDIES: Record<string, Remedy[]> = {
@@ -26,11 +26,11 @@ const LINK = 'inline-flex min-h-8 items-center rounded-lg border border-line-str
 
 interface Props {
   failure: Failure;
-  turn: ID | null; // to try again; null where another turn has followed
+  turn: ID | null; // to retry; null if another turn has followed
   session: ID;
 }
 
-// ErrorCard says what went wrong and offers what helps.
+// ErrorCard says what went wrong and offers remedies.
 export function ErrorCard({ failure, turn: tried, session }: Props) {
   const turn = useReader() ? null : tried;
   const [busy, setBusy] = useState(false);
@@ -53,12 +53,12 @@ export function ErrorCard({ failure, turn: tried, session }: Props) {
         {(failure.attempts ?? 0) > 1 && <Badge>{failure.attempts} attempts</Badge>}
         {turn && (
           <Button look="primary" disabled={busy} onClick={() => act(`/v1/turns/${turn}/${limited ? 'continue' : 'retry'}`)}>
-            <RotateCcw size={13} aria-hidden /> {limited ? 'Go on' : 'Try again'}
+            <RotateCcw size={13} aria-hidden /> {limited ? 'Continue' : 'Try again'}
           </Button>
         )}
         {turn && (REMEDIES[failure.class] ?? []).map((remedy) => <Help key={remedy} remedy={remedy} session={session} busy={busy} act={act} />)}
       </div>
-      {wait > 0 && turn && <p className="mt-2 text-xs text-soft">The provider asks to wait {wait} s more, until {fullTime(failure.retry_at)}.</p>}
+      {wait > 0 && turn && <p className="mt-2 text-xs text-soft">The provider asks you to wait {wait} s more, until {fullTime(failure.retry_at)}.</p>}
       {said && (
         <p role="status" className="mt-2 text-soft">
           {said}
@@ -84,7 +84,7 @@ function Help({ remedy, session, busy, act }: { remedy: Remedy; session: ID; bus
       );
     case 'summary':
       return (
-        <Button disabled={busy} onClick={() => act(`/v1/sessions/${session}/compact`, 'A summary is being written. Try again when it is there.')}>
+        <Button disabled={busy} onClick={() => act(`/v1/sessions/${session}/compact`, 'A summary is being written. Try again when it is done.')}>
           Summarise
         </Button>
       );
@@ -97,7 +97,7 @@ function Help({ remedy, session, busy, act }: { remedy: Remedy; session: ID; bus
     default:
       return (
         <Link to="/c/$id/inspect" params={{ id: session }} className={LINK}>
-          Look at the calls
+          Inspect the calls
         </Link>
       );
   }

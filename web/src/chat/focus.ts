@@ -1,20 +1,20 @@
-// Where one writes: a conversation that was begun by sending goes on there.
+// The composer keeps the focus when sending a message opens a new conversation.
 
 let goesOn = false;
 
-// writeOn has the next page that opens put the focus where one writes.
+// writeOn makes the next page focus its composer.
 export function writeOn(): void {
   goesOn = true;
 }
 
-// takeWriteOn tells whether that was asked for, once.
+// takeWriteOn reports once whether writeOn was called.
 export function takeWriteOn(): boolean {
   const asked = goesOn;
   goesOn = false;
   return asked;
 }
 
-// focusComposer puts the focus where one writes.
+// focusComposer focuses the composer.
 export function focusComposer(): void {
   document.querySelector<HTMLElement>('[data-composer]')?.focus();
 }

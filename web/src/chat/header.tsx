@@ -60,7 +60,7 @@ export function Header({ transcript }: { transcript: Transcript }) {
   );
 }
 
-// Rename is the title as a field: Enter keeps what it says, Escape what it was.
+// Rename is the title as a field: Enter saves it, Escape restores it.
 function Rename({ session, onChanged, onClose }: { session: Session; onChanged: (session: Session) => void; onClose: () => void }) {
   const [title, setTitle] = useState(session.title);
   const field = useRef<HTMLInputElement>(null);
@@ -88,8 +88,8 @@ function Rename({ session, onChanged, onClose }: { session: Session; onChanged: 
   );
 }
 
-// ModelChoice changes the model of the conversation; the next turn uses it. A phone
-// has it in the settings.
+// ModelChoice changes the model of the conversation, from the next turn on. On phones it
+// is in the settings.
 function ModelChoice({ session, onChanged }: { session: Session; onChanged: (session: Session) => void }) {
   const { data: models } = useQuery(modelList());
   const { model } = useWindow(session);

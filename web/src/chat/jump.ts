@@ -4,9 +4,9 @@ import type { Message, Page } from '../api/types';
 import { typing } from '../components/shortcuts';
 import type { Target, Transcript } from '../live/transcript';
 
-const MOVES = ['wheel', 'touchmove', 'pointerdown'] as const; // by which a person goes elsewhere
+const MOVES = ['wheel', 'touchmove', 'pointerdown'] as const; // the events with which a person moves away
 
-// useJumps goes to the question before or behind what is read, by [ and ].
+// useJumps goes to the previous or next question, with [ and ].
 export function useJumps(transcript: Transcript): void {
   useEffect(() => {
     let left: Target | null = null; // the target that the person has moved away from
@@ -29,7 +29,7 @@ export function useJumps(transcript: Transcript): void {
   }, [transcript]);
 }
 
-// jump counts from what was gone to, until the person moved, else from what is read.
+// jump counts from its last target until the person moves, then from what is in view.
 async function jump(transcript: Transcript, by: 1 | -1, left: Target | null): Promise<void> {
   const last = transcript.order.at(-1)?.message.sequence;
   if (!last) return;
@@ -42,7 +42,7 @@ async function jump(transcript: Transcript, by: 1 | -1, left: Target | null): Pr
   else if (by > 0) await transcript.goToEnd();
 }
 
-// beyond finds a question that is not among the messages that the page has.
+// beyond finds a question outside the messages that the page has loaded.
 async function beyond(session: string, from: number, by: 1 | -1): Promise<Message | undefined> {
   try {
     const page = await request<Page<Message>>(`/v1/sessions/${session}/messages`, { query: { role: 'user', internal: false, order: by < 0 ? 'desc' : 'asc', limit: 1, from_sequence: from } });

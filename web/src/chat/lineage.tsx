@@ -9,9 +9,9 @@ import { fullTime } from '../components/format';
 import { StatusDot } from '../components/status';
 import { Badge, cx, Failed, Loading } from '../components/ui';
 
-const FARTHEST = 20; // generations above that are shown
+const FARTHEST = 20; // generations shown above
 
-// Lineage shows where a conversation was forked from, and what was forked from it.
+// Lineage shows where a conversation was forked from, and its own forks.
 export function Lineage({ session }: { session: Session }) {
   return (
     <div className="space-y-5">
@@ -22,7 +22,7 @@ export function Lineage({ session }: { session: Session }) {
             <One session={session} open />
           </ol>
         ) : (
-          <p className="text-sm text-soft">It was begun {fullTime(session.created_at)} and is no fork.</p>
+          <p className="text-sm text-soft">It was started {fullTime(session.created_at)} and is not a fork.</p>
         )}
       </Part>
       <Part name="Forked from it">
@@ -46,7 +46,7 @@ function Generation({ id, child, left }: { id: ID; child: Session; left: number 
   if (parent.isPending) return <Loading what="its origin" />;
   if (parent.isError) {
     const gone = parent.error instanceof Problem && parent.error.status === 404;
-    return gone ? <li className="px-2 py-1.5 text-sm text-soft">The conversation that it was forked from was deleted, or is another person’s. What it shares stays here.</li> : <Failed error={parent.error} onRetry={() => void parent.refetch()} />;
+    return gone ? <li className="px-2 py-1.5 text-sm text-soft">The original conversation was deleted, or belongs to somebody else. The shared messages stay here.</li> : <Failed error={parent.error} onRetry={() => void parent.refetch()} />;
   }
   const above = parent.data.forked_through !== null ? parent.data.parent_session_id : null;
   return (
@@ -62,7 +62,7 @@ function Forks({ session }: { session: Session }) {
   if (forks.isPending) return <Loading what="its forks" />;
   if (forks.isError) return <Failed error={forks.error} onRetry={() => void forks.refetch()} />;
   const branches = forks.data.filter((fork) => fork.forked_through !== null);
-  if (branches.length === 0) return <p className="text-sm text-soft">Nothing yet. “Fork from here” below a message begins another way; so does an edit, or asking for an answer again.</p>;
+  if (branches.length === 0) return <p className="text-sm text-soft">Nothing yet. “Fork from here” below a message starts a fork; so does editing a message, or asking for an answer again.</p>;
   return (
     <ol className="-mx-2">
       {branches.map((fork) => (
@@ -84,7 +84,7 @@ function One({ session, at, through, open }: { session: Session; at?: ID | null;
         <span className="ml-4 flex items-center gap-1.5 text-xs font-normal text-faint">
           {typeof through === 'number' && (
             <>
-              <GitFork size={11} aria-hidden /> {through === 0 ? 'forked at the beginning' : `forked behind #${through}`} ·{' '}
+              <GitFork size={11} aria-hidden /> {through === 0 ? 'forked at the beginning' : `forked after #${through}`} ·{' '}
             </>
           )}
           {fullTime(session.created_at)}

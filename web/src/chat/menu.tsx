@@ -15,7 +15,7 @@ interface Props {
   onRename: () => void;
 }
 
-// ConversationMenu is what can be done with a conversation as a whole.
+// ConversationMenu has the actions for a whole conversation.
 export function ConversationMenu({ session, onChanged, onRename }: Props) {
   const navigate = useNavigate();
   const [dialog, setDialog] = useState<'settings' | 'delete' | null>(null);
@@ -34,7 +34,7 @@ export function ConversationMenu({ session, onChanged, onRename }: Props) {
     { label: 'Export as Markdown', icon: <FileText size={14} />, onSelect: () => download(`${path}/export?format=markdown`) },
     { label: 'Export as JSON', icon: <Download size={14} />, onSelect: () => download(`${path}/export`) },
   ];
-  const reading = [...views, null, ...exports]; // all that a reader may do
+  const reading = [...views, null, ...exports]; // everything that a reader may do
   const closed = () => {
     setDialog(null);
     setTimeout(() => document.querySelector<HTMLElement>('[aria-label="Conversation menu"]')?.focus());
@@ -77,7 +77,7 @@ export function ConversationMenu({ session, onChanged, onRename }: Props) {
           <SettingsDialog session={session} onChanged={onChanged} onClose={closed} />
         </Suspense>
       )}
-      <Dialog open={dialog === 'delete'} onClose={closed} title="Delete this conversation?" about="Its messages, calls and events are deleted for good. Forks keep what they share.">
+      <Dialog open={dialog === 'delete'} onClose={closed} title="Delete this conversation?" about="Its messages, calls and events are deleted permanently. Forks keep the messages that they share.">
         <div className="flex justify-end gap-2">
           <Button onClick={closed}>Keep it</Button>
           <Button
@@ -95,7 +95,7 @@ export function ConversationMenu({ session, onChanged, onRename }: Props) {
   );
 }
 
-// download leaves the file to the browser: the server writes it as an attachment.
+// download leaves the file to the browser: the server sends it as an attachment.
 function download(address: string): void {
   const link = document.createElement('a');
   link.href = address;

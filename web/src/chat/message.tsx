@@ -21,13 +21,13 @@ interface Props {
   live: LiveMessage;
   ends: boolean; // the last message of its turn
   latest: boolean; // of the conversation
-  sought?: boolean; // opened, if it is folded
+  sought?: boolean; // unfolded
 }
 
-const LONG = 3_000; // characters of a message from which on it is clipped
-const CLIP = 1_200; // and to how many
+const LONG = 3_000; // longer messages are clipped, in characters
+const CLIP = 1_200; // characters of a clipped message
 
-// closed gives the focus back to the button that opened the edit.
+// closed returns the focus to the button that opened the edit.
 function closed(id: string, close: () => void): void {
   flushSync(close);
   document.querySelector<HTMLElement>(`[data-message="${id}"] button[aria-label^="Edit"]`)?.focus();
@@ -56,7 +56,7 @@ export const MessageRow = memo(function MessageRow({ live, ends, latest, sought 
   );
 });
 
-// ContextEdge stands where the model's sight begins.
+// ContextEdge marks where the model's context begins.
 export function ContextEdge() {
   return (
     <p className="my-4 flex items-center gap-3 text-xs text-faint before:h-px before:flex-1 before:bg-line after:h-px after:flex-1 after:bg-line" data-edge>
@@ -103,7 +103,7 @@ function AssistantRow({ live, ends, latest }: Props) {
   const reasoning = live.text('reasoning');
   const { id: session } = useParams({ from: '/c/$id' });
   const [tapped, setTapped] = useState(false);
-  const last = latest && message.session_id === session; // a fork cannot try again what it shares
+  const last = latest && message.session_id === session; // a fork cannot retry a shared turn
   return (
     <article onClick={() => setTapped(!tapped)} className={cx('group/message relative', message.marks.set_aside && 'opacity-50')} aria-label={`Answer from ${message.author.name || 'the agent'}`} aria-busy={live.streaming} data-message={message.id}>
       {reasoning && <Reasoning text={reasoning} open={live.streaming && !text} complete={!live.streaming || text !== ''} />}

@@ -5,11 +5,11 @@ import type { Session } from '../api/types';
 import { compact, money } from '../components/format';
 import { cx, Tooltip } from '../components/ui';
 
-export const FULL = 0.8; // of the window: from here on it is said in colour
+export const FULL = 0.8; // of the window: above this the colour warns
 const RADIUS = 6;
 const AROUND = 2 * Math.PI * RADIUS;
 
-// windowOf is how much of its model's window a conversation fills; null while unknown.
+// windowOf is the share of its model's window that a conversation fills; null while unknown.
 export function useWindow(session: Session): { model: string; share: number | null; length: number | null } {
   const { data: models } = useQuery(modelList());
   const { data: agent } = useQuery(agentOf(session.agent_id));
@@ -18,7 +18,7 @@ export function useWindow(session: Session): { model: string; share: number | nu
   return { model, length, share: length ? Math.min(1, session.context.tokens / length) : null };
 }
 
-// Meter shows how full the window is and what the conversation cost; it leads to the details.
+// Meter shows how full the window is and what the conversation cost; it links to the details.
 export function Meter({ session }: { session: Session }) {
   const { share, length } = useWindow(session);
   const used = session.statistics;
@@ -27,7 +27,7 @@ export function Meter({ session }: { session: Session }) {
   const says = [
     share === null ? `About ${compact(session.context.tokens)} tokens in the context` : `About ${compact(session.context.tokens)} of ${compact(length!)} tokens of the window`,
     `${compact(used.input_tokens)} tokens in, ${compact(used.output_tokens)} out`,
-    `${money(used.cost)}${used.unpriced_calls > 0 ? ' and calls of unknown price' : ''}`,
+    `${money(used.cost)}${used.unpriced_calls > 0 ? ' and calls with unknown price' : ''}`,
   ].join(' · ');
   return (
     <Tooltip text={says}>

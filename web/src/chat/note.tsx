@@ -8,7 +8,7 @@ import { Button, cx, Failed, Loading } from '../components/ui';
 import { Markdown } from '../markdown/markdown';
 import { Actions } from './actions';
 
-// NoteRow shows summaries, with what they stand for, and imported system messages.
+// NoteRow shows summaries, with the messages that they cover, and imported system messages.
 export function NoteRow({ message, sought }: { message: Message; sought?: boolean }) {
   const [open, setOpen] = useState(false);
   const [covered, setCovered] = useState(false);
@@ -20,7 +20,7 @@ export function NoteRow({ message, sought }: { message: Message; sought?: boolea
     <article className={cx('group/message rounded-xl border border-dashed border-line-strong bg-raised px-4 py-2 text-sm', message.marks.set_aside && 'opacity-50')} data-message={message.id}>
       <button type="button" aria-expanded={open} onClick={() => setOpen(!open)} className="flex w-full items-center gap-2 text-left text-soft">
         <ChevronRight size={14} aria-hidden className={cx('transition-transform', open && 'rotate-90')} />
-        {summary ? `Summary of everything up to #${message.covers_through ?? '?'}: the model sees it instead` : 'System message'}
+        {summary ? `Summary of everything up to #${message.covers_through ?? '?'}; the model sees it instead` : 'System message'}
       </button>
       {open && (
         <div className="mt-2 space-y-3">

@@ -18,8 +18,8 @@ interface Props {
   onJump: (message: ID) => void;
 }
 
-// Outline lists what was asked, with the tools that it led to and how it ended, or
-// what was answered, or every tool's call, and leads there.
+// Outline lists questions, with the tools used for them and how they ended, or answers,
+// or all tool calls, and links to them.
 export function Outline({ transcript, onJump }: Props) {
   const [filter, setFilter] = useState<Filter>('human');
   return (
@@ -49,7 +49,7 @@ function Entries({ filter, transcript, onJump }: Props & { filter: Filter }) {
   const list = useRef<HTMLOListElement>(null);
   const shown = outline.isSuccess;
   useEffect(() => {
-    // The entry where one reads is in sight, and takes the arrow keys.
+    // The entry in view is scrolled into sight, and takes the arrow keys.
     const current = list.current?.querySelector<HTMLElement>('[aria-current]');
     current?.scrollIntoView({ block: 'nearest' });
     if (document.activeElement === list.current?.closest('aside')) current?.focus({ preventScroll: true });

@@ -18,8 +18,8 @@ import { Queue } from './queue';
 import { TranscriptView } from './view';
 
 const Drawer = lazy(() => import('./drawer').then((module) => ({ default: module.Drawer })));
-const READS = 'You may read here. To talk, ask an admin for a key of the role member.';
-const narrow = () => matchMedia('(max-width: 1023px)').matches; // the drawer lies over the conversation
+const READS = 'You have read access. To write, ask an admin for a key with the role member.';
+const narrow = () => matchMedia('(max-width: 1023px)').matches; // the drawer covers the conversation
 
 export function ChatPage() {
   const { id } = useParams({ from: '/c/$id' });
@@ -92,7 +92,7 @@ function Chat({ id }: { id: string }) {
             draftKey={id}
             placeholder={activity.wait === 'input' ? 'Answer above, or say something else…' : activity.running ? 'Say something to the running turn…' : agent ? `Reply to ${agent.name}…` : 'Reply…'}
             running={activity.running}
-            disabled={session?.archived_at ? 'This conversation is archived. Reopen it from its menu to go on.' : undefined}
+            disabled={session?.archived_at ? 'This conversation is archived. Reopen it from its menu to continue.' : undefined}
             onSend={async ({ text, files, during, key }) => {
               const content = { text, ...(files.length > 0 ? { files } : {}) };
               await request(`/v1/sessions/${id}/messages`, { body: { role: 'user', content, ...(during ? { during } : {}) }, key });

@@ -7,21 +7,21 @@ import type { ID, SessionClient } from '../api/types';
 import { Tooltip } from '../components/ui';
 import { feed } from '../live/feed';
 
-const BEAT_MS = 30_000; // the server counts a window as gone after 90 s without a word
-const LATE_MS = 500; // after a window's end, so that the server sees it ended too
+const BEAT_MS = 30_000; // the server counts a window as gone after 90 s of silence
+const LATE_MS = 500; // after a window's end, so that the server has noticed it too
 
 const self = `page-${feed.tab}`;
 const path = `/v1/clients/${self}/session`;
 
-// What is told of this window goes one after the other: a leave that overtakes an
-// arrival would take it back.
+// Requests about this window are sent one after the other: a leave that overtakes an
+// arrival would cancel it.
 let told: Promise<unknown> = Promise.resolve();
 const tell = (body: { session_id: ID } | null) => {
   told = told.then(() => request(path, body ? { method: 'PUT', body } : { method: 'DELETE' })).catch(() => undefined);
 };
 
-// usePresence tells the server which conversation this window has open, for as long
-// as it has, and again when it wakes; null for none.
+// usePresence tells the server which conversation this window has open, while it is
+// open and again when the window wakes; null for none.
 export function usePresence(id: ID | null): void {
   useEffect(() => {
     if (id === null) return;
@@ -76,7 +76,7 @@ export function Presence({ id }: { id: ID }) {
   );
 }
 
-// presenceText names the others: one's own windows are counted, people named once.
+// presenceText names the others: it counts one's own windows, and names people once.
 export function presenceText(others: SessionClient[], me: ID): string {
   const mine = others.filter((client) => client.principal.id === me).length;
   const names = [...new Set(others.filter((client) => client.principal.id !== me).map((client) => client.principal.name))];

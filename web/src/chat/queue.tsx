@@ -7,7 +7,7 @@ import { useReader, useMine } from '../components/role';
 import { IconButton } from '../components/ui';
 import type { Transcript } from '../live/transcript';
 
-// Queue shows what waits to enter the conversation. It can still be changed.
+// Queue shows messages that wait to enter the conversation and can still be changed.
 export function Queue({ transcript }: { transcript: Transcript }) {
   const [error, setError] = useState('');
   const reader = useReader();
@@ -58,7 +58,7 @@ export function Queue({ transcript }: { transcript: Transcript }) {
   );
 }
 
-// Words is the text of a queued message: Enter keeps what it says, Escape what it was.
+// Words is the text of a queued message: Enter saves it, Escape restores it.
 function Words({ message, readOnly, onChange }: { message: Message; readOnly: boolean; onChange: (text: string) => void }) {
   const was = message.content.text ?? '';
   return (

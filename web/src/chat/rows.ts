@@ -1,7 +1,7 @@
 import type { LiveMessage } from '../live/message';
 import type { Transcript } from '../live/transcript';
 
-// Row is one line of the conversation as it is read: consecutive tool calls are one.
+// Row is one row of the conversation; consecutive tool calls form a single row.
 export type Row =
   | { kind: 'message'; key: string; live: LiveMessage; ends: boolean } // ends: the last of its turn
   | { kind: 'tools'; key: string; calls: Call[] };
@@ -11,7 +11,7 @@ export interface Call {
   result: LiveMessage | null;
 }
 
-// rowsOf folds the record into rows, in its order. What only the audit shows is left out.
+// rowsOf folds the record into rows, in order. It leaves out what only the audit shows.
 export function rowsOf(transcript: Transcript): Row[] {
   const results = new Map<string, LiveMessage>();
   for (const live of transcript.order) {
@@ -38,8 +38,8 @@ export function rowsOf(transcript: Transcript): Row[] {
   return rows;
 }
 
-// saysNothing reports an answer without a row: it only called tools, has not begun
-// to speak (the line of activity stands for it), or was interrupted before it did.
+// saysNothing reports an answer without a row: it only called tools, has no text yet (the
+// activity line shows it), or was interrupted before it had any.
 function saysNothing(live: LiveMessage): boolean {
   if (!live.silent) return false;
   return live.message.status !== 'failed' || live.message.error?.class === 'interrupted';
@@ -50,8 +50,8 @@ export function beginsAt(row: Row): number {
   return (row.kind === 'tools' ? row.calls[0]!.call : row.live).message.sequence ?? 0;
 }
 
-// rowAt finds the row that shows the message of a sequence: the last one that begins
-// no later, since calls are shown with their results and some messages have no row.
+// rowAt finds the row that shows the message with a sequence: the last row that begins
+// at or before it, since calls are shown with their results and some messages have no row.
 export function rowAt(rows: Row[], sequence: number): number {
   const result = rows.findIndex((row) => row.kind === 'tools' && row.calls.some((one) => one.result?.message.sequence === sequence));
   return result >= 0 ? result : Math.max(0, rows.findLastIndex((row) => beginsAt(row) <= sequence));

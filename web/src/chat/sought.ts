@@ -3,12 +3,12 @@ import { type RefObject, useLayoutEffect, useRef, useState } from 'react';
 import type { Transcript } from '../live/transcript';
 import { type Row, rowAt } from './rows';
 
-const ABOVE = 72; // pixels that are kept above what was sought
-const STILL = 3; // frames without a change after which it has landed
-const LONGEST = 120; // frames until the landing is given up
+const ABOVE = 72; // pixels kept free above the target
+const STILL = 3; // unchanged frames after which the scroll has landed
+const LONGEST = 120; // frames after which landing is given up
 const MARKED_MS = 2_500;
 const LINE = 24; // pixels
-const FOUND = 'found'; // the highlight of the text that was looked for
+const FOUND = 'found'; // the highlight of the search text
 
 type Hold = 'lands' | 'stays' | null;
 
@@ -17,7 +17,7 @@ export interface Sought {
   sequence: number;
 }
 
-// rangesOf finds a text in an element, whatever its case.
+// rangesOf finds a text in an element, ignoring case.
 function rangesOf(element: Element, find: string): Range[] {
   const wanted = find.toLowerCase();
   const ranges: Range[] = [];
@@ -25,7 +25,7 @@ function rangesOf(element: Element, find: string): Range[] {
   const nodes = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
   for (let node = nodes.nextNode(); node; node = nodes.nextNode()) {
     const text = (node.nodeValue ?? '').toLowerCase();
-    if (text.length !== node.nodeValue?.length) continue; // a letter that is longer in small: places would be wrong
+    if (text.length !== node.nodeValue?.length) continue; // lower case changed the length: positions would be wrong
     for (let at = text.indexOf(wanted); at >= 0; at = text.indexOf(wanted, at + wanted.length)) {
       const range = new Range();
       range.setStart(node, at);
@@ -36,8 +36,8 @@ function rangesOf(element: Element, find: string): Range[] {
   return ranges;
 }
 
-// topOf is where the sight of an element begins: with the text that was looked for, if
-// that lies further down than can be seen, else with the element.
+// topOf is the position to scroll to: the search text if it is further down in the
+// element than fits on the screen, else the element.
 function topOf(element: Element, found: Range | undefined, room: number): number {
   const { top } = element.getBoundingClientRect();
   if (!found) return top;
@@ -50,9 +50,9 @@ function topOf(element: Element, found: Range | undefined, room: number): number
   return inside - top > room / 2 ? inside - room / 3 : top;
 }
 
-// useSought brings the transcript's target into sight and marks it for a moment, and
-// in it the text that was looked for. While it lands, and until the person moves
-// (release), nothing else scrolls: holds says so.
+// useSought scrolls to the transcript's target and highlights it for a moment, and in it
+// the search text. While it lands, and until the person moves (release), nothing else
+// scrolls: holds says so.
 export function useSought(
   transcript: Transcript,
   rows: Row[],
@@ -102,7 +102,7 @@ export function useSought(
       if (still >= STILL || ++frames > LONGEST) {
         holds.current = 'stays';
         if (found.length > 0 && 'highlights' in CSS) CSS.highlights.set(FOUND, new Highlight(...found));
-        setSought((was) => was && { ...was }); // landed: the edges may be read now
+        setSought((was) => was && { ...was }); // landed: earlier and later pages may be loaded now
         if (document.activeElement === document.body) element.focus({ preventScroll: true }); // so that keys scroll it
       } else {
         frame = requestAnimationFrame(land);
@@ -115,7 +115,7 @@ export function useSought(
       clearTimeout(timer);
       if ('highlights' in CSS) CSS.highlights.delete(FOUND);
     };
-    // oxlint-disable-next-line exhaustive-deps -- once for each target; the rest is read as it is then
+    // oxlint-disable-next-line exhaustive-deps -- once per target; the rest is read at that time
   }, [target]);
   return { sought, holds, release: () => (holds.current = null) };
 }

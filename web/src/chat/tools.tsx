@@ -13,7 +13,7 @@ import type { Call } from './rows';
 const ApprovalCard = lazy(() => import('./approval').then((module) => ({ default: module.ApprovalCard })));
 
 const CLIP = 4_000; // characters shown of a payload before "show more"
-const open = new Map<string, boolean>(); // which cards a person opened or closed; kept while the page lives
+const open = new Map<string, boolean>(); // cards that a person opened or closed; kept while the page lives
 
 export const ToolsRow = memo(function ToolsRow({ calls, transcript, sought }: { calls: Call[]; transcript: Transcript; version: number; sought: number | null }) {
   const key = calls[0]!.call.message.id;
@@ -68,7 +68,7 @@ function State({ calls, waits }: { calls: Call[]; waits: string }) {
   return <Check size={14} className="text-good" aria-label="done" />;
 }
 
-// OneCall is a call of a card; alone, its name and time are in the card's head.
+// OneCall is a call in a card; if it is the only one, its name and time are in the card's head.
 function OneCall({ one: { call, result }, alone, transcript, sought }: { one: Call; alone: boolean; transcript: Transcript; sought: boolean }) {
   useSyncExternalStore(call.subscribe, call.snapshot);
   const { message } = call;
@@ -133,7 +133,7 @@ export interface Asked {
   options: string[];
 }
 
-// question is what an open ask_user call asks.
+// question is the question of an open ask_user call.
 function question({ call, result }: Call): Asked | null {
   const { message } = call;
   if (message.tool_name !== 'ask_user' || result || message.status !== 'completed') return null;
@@ -145,7 +145,7 @@ function pretty(text: string): string {
   try {
     return JSON.stringify(JSON.parse(text), null, 2);
   } catch {
-    return text; // still streaming, or no JSON
+    return text; // still streaming, or not JSON
   }
 }
 

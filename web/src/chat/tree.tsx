@@ -6,20 +6,20 @@ import { compact, money, number } from '../components/format';
 import { StatusDot, statusName } from '../components/status';
 import { cx, Failed, Loading } from '../components/ui';
 
-// SubConversations is the tree of what agents opened as tools, from its root, with
-// what each took.
+// SubConversations is the tree of conversations that agents opened as tools, from its
+// root, with the cost of each.
 export function SubConversations({ session }: { session: Session }) {
   const root = session.root_id;
   const tree = useQuery(treeOf(root));
   if (tree.isPending) return <Loading what="the tree" />;
   if (tree.isError) return <Failed error={tree.error} onRetry={() => void tree.refetch()} />;
   const { data, total, truncated } = tree.data;
-  if (data.length < 2) return <p className="text-sm text-soft">No agent has opened a sub-conversation here. An agent whose tools are agents opens one for each call; they appear here while they work.</p>;
+  if (data.length < 2) return <p className="text-sm text-soft">No sub-conversations yet. An agent whose tools are agents opens one for each call; they appear here while they work.</p>;
   return (
     <>
       <p className="mb-3 text-sm text-soft">
         {number(total.sessions)} conversations, {number(total.turns)} turns, {compact(total.input_tokens)} tokens in and {compact(total.output_tokens)} out, {money(total.cost)}
-        {total.unpriced_calls > 0 && ' and calls of unknown price'}
+        {total.unpriced_calls > 0 && ' and calls with unknown price'}
       </p>
       <ul aria-label="Sub-conversations" className="-mx-2">
         {data.map((node) => (

@@ -1,14 +1,13 @@
 import { Offline, problemOf } from '../api/http';
 import type { FileInfo } from '../api/types';
 
-// Upload is a file on its way; abort gives it up.
+// Upload is a file being sent; abort cancels it.
 export interface Upload {
   done: Promise<FileInfo>;
   abort: () => void;
 }
 
-// upload sends a file and tells how much of it is sent, from 0 to 1: fetch does not
-// tell that of what it sends.
+// upload sends a file and reports the share sent, from 0 to 1, which fetch cannot do.
 export function upload(file: File, name: string, onProgress: (share: number) => void): Upload {
   const sent = new XMLHttpRequest();
   const done = new Promise<FileInfo>((resolve, reject) => {

@@ -1,9 +1,9 @@
 import { useEffect, useRef, useState } from 'react';
 
-const LEFT_MS = 600; // browsers tell at least that often that something is held over the page
+const LEFT_MS = 600; // browsers report a drag over the page at least this often
 
-// useDropped takes files that are dropped anywhere on the page, which would else go to
-// them, and tells whether some are held over it.
+// useDropped takes files dropped anywhere on the page, which would otherwise navigate to
+// them, and reports whether files are being dragged over it.
 export function useDropped(add: (files: FileList) => void): boolean {
   const [over, setOver] = useState(false);
   const latest = useRef(add);

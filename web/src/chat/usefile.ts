@@ -8,12 +8,12 @@ const MOST_BYTES = 64 * 1024 * 1024;
 export interface Attached {
   key: string;
   name: string;
-  share: number; // of it that is sent
-  file: FileInfo | null; // null while it is on its way
+  share: number; // sent so far, from 0 to 1
+  file: FileInfo | null; // null while it is uploading
   error: string;
 }
 
-// useFiles uploads what is dropped, pasted or chosen, and holds it for the next message.
+// useFiles uploads dropped, pasted or chosen files, and keeps them for the next message.
 export function useFiles() {
   const [files, setFiles] = useState<Attached[]>([]);
   const uploads = useRef(new Map<string, Upload>());

@@ -6,7 +6,7 @@ import type { Message } from '../api/types';
 import { LiveMessage } from '../live/message';
 import { Transcript } from '../live/transcript';
 
-let drawn = 0; // times that the view was drawn: the line of activity is drawn with it
+let drawn = 0; // how often the view was drawn: the activity line is drawn with it
 vi.mock('./activity', () => ({ ActivityLine: () => <p>{++drawn}</p> }));
 vi.mock('./message', () => ({ MessageRow: ({ live }: { live: LiveMessage }) => <article>{live.message.id}</article> }));
 vi.mock('./tools', () => ({ ToolsRow: () => null }));
@@ -15,7 +15,7 @@ const HEIGHT = 600; // of the view
 const ROW = 50;
 let observers: Sizes[] = [];
 
-// Sizes is a ResizeObserver that is told of sizes by the test: there is no layout here.
+// Sizes is a ResizeObserver whose sizes the test sets: there is no layout here.
 class Sizes {
   readonly watched = new Set<Element>();
   constructor(readonly tell: (entries: { target: Element; borderBoxSize: { blockSize: number; inlineSize: number }[] }[]) => void) {
@@ -48,7 +48,7 @@ afterEach(() => {
 const message = (n: number) =>
   new LiveMessage({ id: `m${n}`, sequence: n, turn_id: `t${n}`, role: 'user', status: 'completed', content: { text: 'x' } } as Message);
 
-test('a row that grows moves what is below it, and the view is not drawn again', async () => {
+test('a growing row moves the rows below it without redrawing the view', async () => {
   const { TranscriptView } = await import('./view');
   const transcript = new Transcript('s');
   transcript.state = 'ready';

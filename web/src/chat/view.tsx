@@ -9,17 +9,18 @@ import { beginsAt, rowsOf } from './rows';
 import { useSought } from './sought';
 import { ToolsRow } from './tools';
 
-const NEAR_EDGE = 800; // pixels from the first and last row at which more are read
+const NEAR_EDGE = 800; // pixels from the first and last row at which more are loaded
 const NEAR_END = 24; // pixels from the end that count as the end
 const ESTIMATE = 120;
 const GAP = 8; // messages have room for their actions below them
 
-// gap is how far the end is from what can be seen.
+// gap is the distance from the visible part to the end.
 const gap = (element: HTMLElement) => element.scrollHeight - element.scrollTop - element.clientHeight;
 
-// TranscriptView shows a conversation. It stays at the end while a person is there,
-// and lets go at once when they scroll up. It goes to the transcript's target, and
-// stays there; find is a text to be marked in it. onLatest is asked for the end of a record of which another part is shown.
+// TranscriptView shows a conversation. It follows the end while a person is there, and
+// lets go as soon as they scroll up. It scrolls to the transcript's target and stays
+// there; find is a text to highlight in it. onLatest is called to show the end of the
+// record while another part is shown.
 export function TranscriptView({ transcript, find, onLatest }: { transcript: Transcript; find: string; onLatest: () => void }) {
   const version = useSyncExternalStore(transcript.subscribe, transcript.snapshot);
   const rows = useMemo(() => rowsOf(transcript), [transcript, version]);
@@ -31,7 +32,7 @@ export function TranscriptView({ transcript, find, onLatest }: { transcript: Tra
     if (at) transcript.reading = null;
     setPinned(at);
   };
-  const [below, setBelow] = useState(false); // there is more than can be seen
+  const [below, setBelow] = useState(false); // there is more below the visible part
   const count = rows.length + 1; // the line of activity is the last row
   const virtual = useVirtualizer({
     count,
@@ -43,8 +44,8 @@ export function TranscriptView({ transcript, find, onLatest }: { transcript: Tra
     paddingStart: 48,
     paddingEnd: 24,
     anchorTo: 'end',
-    scrollEndThreshold: pinned ? NEAR_END : -1, // what is let go of is not held by the end
-    // Rows are moved in place: a message that grows draws itself and not the view.
+    scrollEndThreshold: pinned ? NEAR_END : -1, // an unpinned view does not follow the end
+    // Rows move in place: a growing message redraws itself, not the view.
     directDomUpdates: true,
     directDomUpdatesMode: 'position',
     onChange: ({ scrollRect, scrollOffset, getTotalSize }) => {
@@ -69,7 +70,7 @@ export function TranscriptView({ transcript, find, onLatest }: { transcript: Tra
   useEffect(() => {
     const element = scroller.current!;
     let last = element.scrollTop;
-    let leaves = false; // somebody means to go up, and has not moved yet: scrolls of before are still being told
+    let leaves = false; // the person wants to go up but has not moved yet: earlier scroll events still arrive
     const onScroll = () => {
       const atEnd = gap(element) <= NEAR_END;
       const up = element.scrollTop < last;
@@ -81,7 +82,7 @@ export function TranscriptView({ transcript, find, onLatest }: { transcript: Tra
       if (!pin.current && row) transcript.reading = beginsAt(row);
       edges();
     };
-    // Any intent to go up unpins before the scroll itself is seen.
+    // Any intent to go up unpins before the scroll event itself.
     const goes = (up: boolean) => {
       leaves = up && element.scrollTop > 0;
       if (leaves) stick(false);
@@ -146,7 +147,7 @@ export function TranscriptView({ transcript, find, onLatest }: { transcript: Tra
       </div>
       {transcript.target?.kind === 'missing' && (
         <p role="status" className="absolute inset-x-4 top-2 mx-auto w-fit rounded-lg border border-line bg-warn-soft px-3 py-1.5 text-sm text-warn shadow-pop">
-          The message that was to be shown is not in this conversation. This is its end.
+          The message is not in this conversation. This is the end of the conversation.
         </p>
       )}
       {((!pinned && below) || transcript.newer) && (

@@ -1,5 +1,5 @@
-// copyText puts text into the clipboard. Browsers give pages without TLS no clipboard
-// of their own but on this very machine: there a selection is copied.
+// copyText puts text into the clipboard. Browsers offer the clipboard API without TLS
+// only on this machine; elsewhere a selection is copied.
 export async function copyText(text: string): Promise<void> {
   if (navigator.clipboard) return navigator.clipboard.writeText(text);
   const area = document.createElement('textarea');

@@ -9,14 +9,14 @@ interface Props<T> {
   title: string;
   about: string;
   label: string; // of the button that creates
-  ready: boolean; // what is needed is there
-  list: string; // the list that it will be in
+  ready: boolean; // all required fields are filled in
+  list: string; // the list that will contain it
   create: () => Promise<T>;
   onCreated: (created: T) => void;
   children: ReactNode; // the fields
 }
 
-// CreateDialog asks for what a new thing needs, and says what was wrong with it.
+// CreateDialog asks for the fields of a new thing, and shows the server's errors.
 export function CreateDialog<T>({ open, onClose, title, about, label, ready, list, create, onCreated, children }: Props<T>) {
   const queries = useQueryClient();
   const [error, setError] = useState('');

@@ -1,4 +1,4 @@
-// How numbers and times are written.
+// Formats for numbers and times.
 
 const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' });
 const day = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short' });
@@ -23,8 +23,8 @@ export function compact(n: number): string {
   return n < 1000 ? whole.format(n) : short.format(n);
 }
 
-// money is in US dollars; null is unknown and says so.
-// money has cents, or the first three digits that count of less than a dollar.
+
+// money formats US dollars with cents, or three significant digits below a dollar; null is unknown.
 export function money(dollars: number | null): string {
   if (dollars === null) return 'unknown';
   const sum = Math.abs(dollars);

@@ -12,7 +12,7 @@ import { placeOf, SnippetText } from './snippet';
 import { ForkMark } from './status';
 import { cx, Dialog } from './ui';
 
-const PAUSE_MS = 120; // of typing, after which messages are searched
+const PAUSE_MS = 120; // after typing, before messages are searched
 
 const PLACES = [
   ['New conversation', '/new'],
@@ -28,12 +28,12 @@ const PLACES = [
   ['Keyboard shortcuts', '/settings/shortcuts'],
 ] as const;
 
-const LESS = 0.99; // than a page of the same name
+const LESS = 0.99; // ranks below a page of the same name
 
-// byName ranks by names alone: what a person sees of an entry, not its id.
+// byName ranks by the visible names of an entry, not by its id.
 const byName = (value: string, text: string, names?: string[]) => (names?.length ? LESS * rank(names.join(' '), text) : rank(value, text));
 
-// Palette goes to anything by its name, and to messages by what they say.
+// Palette finds anything by its name, and messages by their text.
 export function Palette({ open, onClose }: { open: boolean; onClose: () => void }) {
   const navigate = useNavigate();
   const sessions = useInfiniteQuery({ ...sessionList({}), enabled: open });

@@ -3,10 +3,10 @@ import type { ID } from '../api/types';
 import { feed } from '../live/feed';
 
 const KEY = 'parley.person';
-const ANYBODYS = ['parley.theme', 'parley.grouping']; // how the page looks
+const ANYBODYS = ['parley.theme', 'parley.grouping']; // the page's appearance
 
-// belongTo makes what this browser keeps (drafts, choices, what was seen) that of a
-// person; another one's is forgotten.
+// belongTo assigns this browser's stored data (drafts, choices, what was seen) to a
+// person, and deletes another person's.
 export function belongTo(person: ID): void {
   if (localStorage.getItem(KEY) !== person) forget();
   localStorage.setItem(KEY, person);
@@ -18,7 +18,7 @@ function forget(): void {
   }
 }
 
-// signOut ends it for every tab, and leaves nothing of the person behind.
+// signOut signs out every tab, and leaves no data of the person behind.
 export function signOut(): void {
   void request('/v1/sign-in', { method: 'DELETE' }).then(() => {
     forget();

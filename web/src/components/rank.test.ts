@@ -9,7 +9,7 @@ test('the name itself comes before its beginning, a word, a part, and words anyw
   expect(typed('day usage').sort()).toEqual(['A usage-day', 'Usage by day', 'day of much usage']);
 });
 
-test('letters that are scattered over a name are no answer', () => {
+test('letters scattered over a name do not match', () => {
   expect(rank('Donaudampfschifffahrtsgesellschaftskapitänsmütze', 'usage')).toBe(0);
   expect(rank('New conversation', 'neon')).toBe(0);
 });

@@ -1,5 +1,5 @@
-// rank says how well a name answers what was typed, from 0 (not at all) to 1: the name
-// itself, its beginning, the beginning of a word of it, a part of it, all words somewhere.
+// rank says how well a name matches the typed text, from 0 (not at all) to 1: the whole
+// name, its beginning, the beginning of a word in it, a part of it, all words somewhere.
 export function rank(name: string, typed: string): number {
   const [inside, text] = [name.toLowerCase(), typed.trim().toLowerCase()];
   const at = inside.indexOf(text);

@@ -51,7 +51,7 @@ export function SessionList() {
         {sessions.isError && rows.length === 0 && <Failed error={sessions.error} onRetry={() => void sessions.refetch()} />}
         {sessions.isPending && <Skeleton />}
         {sessions.isSuccess && rows.length === 0 && (
-          <p className="px-2 py-6 text-center text-sm text-faint">{archived ? 'Nothing is archived.' : 'Conversations appear here.'}</p>
+          <p className="px-2 py-6 text-center text-sm text-faint">{archived ? 'No archived conversations.' : 'Conversations appear here.'}</p>
         )}
         {sessions.hasNextPage && (
           <button

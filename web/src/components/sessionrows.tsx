@@ -9,13 +9,13 @@ import { cx } from './ui';
 import { unread, useSaw, useSeen } from './unread';
 
 export const PINNED = 'Pinned';
-const ROW = 2.25; // heights, in rem, as the classes below have them
+const ROW = 2.25; // heights in rem, equal to the classes below
 const HEADING = 2;
 const OVERSCAN = 12;
 
 type Line = { heading: string } | { session: Session };
 
-// SessionRows shows conversations in their groups, and draws those that are in sight.
+// SessionRows shows conversations in their groups, and draws only the visible ones.
 export function SessionRows({ groups, children }: { groups: [string, Session[]][]; children: ReactNode }) {
   const open = useParams({ strict: false }).id;
   const scroller = useRef<HTMLDivElement>(null);
@@ -28,7 +28,7 @@ export function SessionRows({ groups, children }: { groups: [string, Session[]][
     estimateSize: (index) => ('session' in lines[index]! ? ROW : HEADING) * rem,
     getItemKey: (index) => keyOf(lines[index]!),
     overscan: OVERSCAN,
-    // The open one and its neighbours are always there: keys go from one to the next.
+    // The open one and its neighbours are always drawn: keys move from one to the next.
     rangeExtractor: (range) => {
       const shown = new Set(defaultRangeExtractor(range));
       for (let near = opened - 2; opened >= 0 && near <= opened + 2; near++) if (near >= 0 && near < lines.length) shown.add(near);
@@ -39,7 +39,7 @@ export function SessionRows({ groups, children }: { groups: [string, Session[]][
   });
   useEffect(() => {
     if (opened >= 0) virtual.scrollToIndex(opened, { align: 'auto' });
-    // oxlint-disable-next-line exhaustive-deps -- where another one is opened, not where the open one moves
+    // oxlint-disable-next-line exhaustive-deps -- when another one is opened, not when the open one moves
   }, [open, opened >= 0]);
   return (
     <div ref={scroller} className="min-h-0 flex-1 overflow-y-auto px-2 pb-2" data-session-list>

@@ -3,8 +3,8 @@ import { Field, Input, Select } from './ui';
 
 type Value = FieldSettings[keyof FieldSettings];
 
-// SettingFields are a field for each setting that one field can show. Empty is not set
-// here: then it says what holds instead, if wider settings are known.
+// SettingFields has a field for each setting that fits into one. An empty field is not
+// set here, and shows the inherited value if it is known.
 export function SettingFields({ values, wider, fixed, onChange }: { values: Partial<FieldSettings>; wider?: Partial<FieldSettings>; fixed?: boolean; onChange: (changed: Partial<FieldSettings>) => void }) {
   const set = (name: keyof FieldSettings, value: Value) => onChange({ [name]: value });
   return FIELD_SETTINGS.map(({ name, label, kind, min, max, choices }) => {
@@ -35,7 +35,7 @@ export function SettingFields({ values, wider, fixed, onChange }: { values: Part
   });
 }
 
-// fieldsOf are those settings of an agent or a session.
+// fieldsOf returns those settings of an agent or a session.
 export function fieldsOf(of: FieldSettings): FieldSettings {
   return Object.fromEntries(FIELD_SETTINGS.map(({ name }) => [name, of[name]])) as unknown as FieldSettings;
 }

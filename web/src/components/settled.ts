@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'react';
 
-// useSettled follows a value when it has not changed for a while.
+// useSettled follows a value after it has not changed for a while.
 export function useSettled<T>(value: T, pause: number): T {
   const [settled, setSettled] = useState(value);
   useEffect(() => {

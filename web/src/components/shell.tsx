@@ -27,7 +27,7 @@ export function Shell() {
     search: () => void navigate({ to: '/search' }),
     rail: () => setOpen((was) => !was),
   });
-  // While it is asked again who one is there is no error: the form stays, with what was typed.
+  // While the principal is fetched again there is no error: the form stays, with its text.
   const refused = useRef(false);
   if (me.data) refused.current = false;
   if (me.error instanceof Problem && me.error.status === 401) refused.current = true;
@@ -63,7 +63,7 @@ function Rail({ open, onClose }: { open: boolean; onClose: () => void }) {
     <nav
       aria-label="Conversations"
       onClick={(event) => {
-        if (!wide() && event.target instanceof Element && event.target.closest('a')) onClose(); // it lies over what was chosen
+        if (!wide() && event.target instanceof Element && event.target.closest('a')) onClose(); // it covers the chosen page
       }}
       className={cx(
         'fixed inset-y-page left-0 z-30 flex w-72 shrink-0 flex-col border-r border-line bg-raised md:static md:z-auto',
@@ -154,7 +154,7 @@ function Place({ to, icon, badge, children }: { to: string; icon: ReactNode; bad
   );
 }
 
-// LinkBanner says when what is shown may be old. It takes no room of its own.
+// LinkBanner says when the shown data may be old. It takes no space of its own.
 function LinkBanner() {
   const state = useSyncExternalStore(feed.onState, feed.linkState);
   if (state !== 'reconnecting') return null;

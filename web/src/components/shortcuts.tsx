@@ -13,18 +13,18 @@ export const SHORTCUTS: [string, string][] = [
   ['Ctrl K', 'Go to anything'],
   ['n', 'New conversation'],
   ['/', 'Search'],
-  ['j / k', 'Next, previous conversation, or what was found'],
+  ['j / k', 'Next, previous conversation or search result'],
   ['\\', 'Show or hide the list'],
   ['o', 'Outline of the conversation'],
-  ['[ / ]', 'Question before, question after'],
+  ['[ / ]', 'Previous, next question'],
   ['m', 'Write a message'],
-  ['Enter', 'Send; Shift Enter begins a new line'],
-  ['Esc', 'Stop the running turn, when the message is empty'],
+  ['Enter', 'Send; Shift Enter starts a new line'],
+  ['Esc', 'Stop the running turn, if the message is empty'],
   ['End', 'Jump to the latest message'],
   ['?', 'These shortcuts'],
 ];
 
-// useShortcuts listens for keys that belong to no field.
+// useShortcuts listens for keys outside of fields.
 export function useShortcuts(actions: Actions): void {
   const latest = useRef(actions);
   latest.current = actions;
@@ -66,12 +66,12 @@ export function useShortcuts(actions: Actions): void {
   }, []);
 }
 
-// typing tells whether a key belongs to a field, a dialog or a menu.
+// typing reports whether a key belongs to a field, a dialog or a menu.
 export function typing(target: EventTarget | null): boolean {
   return target instanceof HTMLElement && (target.isContentEditable || ['INPUT', 'TEXTAREA', 'SELECT'].includes(target.tagName) || target.closest('[role=dialog],[role=menu]') !== null);
 }
 
-// search focuses the field of the search page, which is opened if it is not.
+// search focuses the field of the search page, and opens that page first if necessary.
 function search(open: () => void): void {
   const field = document.querySelector<HTMLInputElement>('[data-search]');
   if (!field) return open();
@@ -82,7 +82,7 @@ function search(open: () => void): void {
 // step opens the conversation above or below the open one in the list.
 function step(by: number): void {
   const hits = document.querySelectorAll<HTMLElement>('[data-hit]');
-  if (hits.length > 0) return hits[by > 0 ? 0 : hits.length - 1]!.focus(); // a search shows what was found
+  if (hits.length > 0) return hits[by > 0 ? 0 : hits.length - 1]!.focus(); // on the search page, a result
   const links = [...document.querySelectorAll<HTMLAnchorElement>('[data-session-list] a')];
   const at = links.findIndex((link) => link.getAttribute('aria-current') === 'page');
   links[at < 0 ? 0 : at + by]?.click();

@@ -4,7 +4,7 @@ import { SnippetText } from './snippet';
 
 const marked = (text: string, marks: [number, number][]) => renderToStaticMarkup(<SnippetText snippet={{ text, marks }} />).replace(/ class="[^"]*"|<\/?span>/g, '');
 
-test('what was found is marked, counted in code points', () => {
+test('matches are marked, counted in code points', () => {
   expect(marked('a 🙂🙂 red rose', [[5, 8]])).toBe('a 🙂🙂 <mark>red</mark> rose');
   expect(marked('red and red', [[0, 3], [8, 11]])).toBe('<mark>red</mark> and <mark>red</mark>');
   expect(marked('nothing', [])).toBe('nothing');

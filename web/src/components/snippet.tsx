@@ -1,13 +1,13 @@
 import type { SearchHit, Snippet } from '../api/types';
 
-// placeOf is what of an address leads to a hit: the message, and what was found in it.
+// placeOf is the part of an address that leads to a hit: the message, and the text found in it.
 export function placeOf({ message, snippet }: SearchHit): { at: string; find: string } {
   const [from, to] = snippet.marks[0] ?? [0, 0];
   return { at: message?.id ?? '', find: Array.from(snippet.text).slice(from, to).join('') };
 }
 
-// SnippetText shows a piece of a text with what was found in it marked. Marks count
-// code points, so that they mean the same to every client.
+// SnippetText shows a piece of a text with its matches marked. Marks count code points,
+// so that they mean the same to every client.
 export function SnippetText({ snippet }: { snippet: Snippet }) {
   const points = Array.from(snippet.text);
   let at = 0;

@@ -3,12 +3,12 @@ import type { Session, SessionStatus, WaitReason } from '../api/types';
 import { cx } from './ui';
 
 const WAITS: Record<WaitReason, string> = {
-  approval: 'Waits for an approval',
-  tool_result: 'Waits for a tool’s result',
-  input: 'Waits for your answer',
-  child: 'Waits for another agent',
-  budget: 'Stopped at a budget',
-  rate_limit: 'Waits for a rate limit',
+  approval: 'Waiting for approval',
+  tool_result: 'Waiting for a tool’s result',
+  input: 'Waiting for your answer',
+  child: 'Waiting for another agent',
+  budget: 'Waiting for budget',
+  rate_limit: 'Waiting for a rate limit',
   outside: 'An agent elsewhere is writing',
 };
 
@@ -17,9 +17,9 @@ export function waitName(reason: WaitReason | null): string {
 }
 
 const STATES: Record<SessionStatus, { name: string; dot: string }> = {
-  pending: { name: 'Not begun', dot: 'border border-line-strong' },
+  pending: { name: 'Not started', dot: 'border border-line-strong' },
   running: { name: 'Running', dot: 'bg-accent pulse-dot' },
-  waiting: { name: 'Waits', dot: 'bg-warn' },
+  waiting: { name: 'Waiting', dot: 'bg-warn' },
   completed: { name: 'Done', dot: 'bg-line-strong' },
   failed: { name: 'Failed', dot: 'bg-bad' },
   cancelled: { name: 'Stopped', dot: 'border border-faint' },
@@ -35,7 +35,7 @@ export function StatusDot({ status, wait }: { status: SessionStatus; wait: WaitR
   );
 }
 
-// ForkMark tells a fork from the conversation that it began in.
+// ForkMark distinguishes a fork from its original.
 export function ForkMark({ session }: { session: Pick<Session, 'forked_through'> }) {
   if (session.forked_through === null) return null;
   return (

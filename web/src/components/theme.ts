@@ -34,7 +34,7 @@ export function useTheme(): Theme {
   return useSyncExternalStore(subscribe, chosen);
 }
 
-// useDark is for what draws with colours of its own, such as charts.
+// useDark is for components that draw with their own colours, such as charts.
 export function useDark(): boolean {
   return useSyncExternalStore(subscribe, () => document.documentElement.classList.contains('dark'));
 }

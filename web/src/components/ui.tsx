@@ -26,7 +26,7 @@ export function Button({ look = 'plain', className, type = 'button', ...rest }: 
   );
 }
 
-// IconButton is a button that shows an icon alone: its name is in the tooltip and for screen readers.
+// IconButton is a button with only an icon: its name is the tooltip, and read by screen readers.
 export function IconButton({ name, className, children, ...rest }: ButtonHTMLAttributes<HTMLButtonElement> & { name: string }) {
   return (
     <Tooltip text={name}>
@@ -78,7 +78,7 @@ export interface MenuEntry {
   icon?: ReactNode;
   onSelect: () => void;
   danger?: boolean;
-  takesFocus?: boolean; // what it opens has the focus, and opens when the menu has closed
+  takesFocus?: boolean; // opens something that takes the focus, after the menu has closed
   disabled?: boolean;
 }
 
@@ -159,7 +159,7 @@ export function Badge({ tone = 'plain', children }: { tone?: 'plain' | 'good' | 
   return <span className={cx('inline-flex items-center gap-1 rounded-md px-1.5 py-0.5 text-xs font-medium whitespace-nowrap', tones[tone])}>{children}</span>;
 }
 
-// Page is a page with a heading that scrolls as a whole.
+// Page is a page with a heading; it scrolls as a whole.
 export function Page({ title, about, actions, children, wide }: { title: string; about?: string; actions?: ReactNode; children: ReactNode; wide?: boolean }) {
   return (
     <div className="h-full overflow-y-auto">
@@ -199,7 +199,7 @@ export function Loading({ what }: { what: string }) {
   );
 }
 
-// Failed says what went wrong, and offers what helps.
+// Failed says what went wrong, and offers to try again.
 export function Failed({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
   const offline = error instanceof Offline;
   return (

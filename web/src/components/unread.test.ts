@@ -8,12 +8,12 @@ const session = (id: string, at: number) => ({ id, updated_at: new Date(at).toIS
 
 beforeEach(() => localStorage.setItem('parley.seen', JSON.stringify({ since: 1_000, at: {} })));
 
-test('what happened before this browser first looked is no news, what happens after is', () => {
+test('events before this browser first looked are not news, later ones are', () => {
   expect(unread(session('a', 1_000), seen())).toBe(false);
   expect(unread(session('a', 1_001), seen())).toBe(true);
 });
 
-test('what was seen is no news until something happens, and an older sight changes nothing', () => {
+test('a seen conversation is not news until something happens, and an older sight changes nothing', () => {
   saw(session('a', 2_000));
   saw(session('a', 1_500));
   expect(unread(session('a', 2_000), seen())).toBe(false);
@@ -21,7 +21,7 @@ test('what was seen is no news until something happens, and an older sight chang
   expect(unread(session('b', 1_600), seen())).toBe(true);
 });
 
-test('what is kept is bounded, and what is forgotten does not become news', () => {
+test('the memory is bounded, and forgotten conversations do not become news', () => {
   const at = Object.fromEntries(Array.from({ length: 500 }, (_, n) => [`s${n}`, 2_000 + n]));
   localStorage.setItem('parley.seen', JSON.stringify({ since: 1_000, at }));
   for (let n = 500; n < 520; n++) saw(session(`s${n}`, 2_000 + n));
@@ -31,7 +31,7 @@ test('what is kept is bounded, and what is forgotten does not become news', () =
   expect(unread(session('s519', 2_520), seen())).toBe(true);
 });
 
-test('a spoilt entry begins anew', () => {
+test('a damaged entry starts over', () => {
   localStorage.setItem('parley.seen', '{"since":"x"');
   saw(session('a', 5));
   expect(seen().at).toEqual({ a: 5 });

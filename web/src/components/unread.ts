@@ -2,17 +2,17 @@ import { useEffect, useSyncExternalStore } from 'react';
 import type { Session } from '../api/types';
 
 const KEY = 'parley.seen';
-const MOST = 500; // conversations whose last sight is kept; the others count as seen up to the newest of them
+const MOST = 500; // conversations remembered; others count as seen up to the newest forgotten one
 
-// Seen is what this browser has shown: of each conversation the time of its last
-// activity then, by the server's clock. What it has not had open counts from since on.
+// Seen is what this browser has shown: for each conversation the time of its last
+// activity then, by the server's clock. Conversations never opened here count from since.
 interface Seen {
   since: number;
   at: Record<string, number>;
 }
 
 const listeners = new Set<() => void>();
-let known: Seen | null = null; // as it was read last; another tab's change makes it be read again
+let known: Seen | null = null; // as last read; a change by another tab invalidates it
 
 function read(): Seen {
   const text = localStorage.getItem(KEY);
@@ -20,7 +20,7 @@ function read(): Seen {
     const kept = JSON.parse(text ?? 'null') as Partial<Seen> | null;
     if (typeof kept?.since === 'number' && typeof kept.at === 'object' && kept.at) return (known = { since: kept.since, at: kept.at });
   } catch {
-    // written by hand: it begins anew
+    // edited by hand: starts over
   }
   return keep({ since: Date.now(), at: {} });
 }
@@ -29,12 +29,12 @@ function keep(seen: Seen): Seen {
   try {
     localStorage.setItem(KEY, JSON.stringify(seen));
   } catch {
-    // full: it holds for this tab
+    // storage is full: it applies to this tab
   }
   return (known = seen);
 }
 
-// saw notes that a conversation was shown as it is.
+// saw notes that a conversation was shown in its current state.
 export function saw(session: Session): void {
   const at = Date.parse(session.updated_at);
   const seen = read();
@@ -45,12 +45,12 @@ export function saw(session: Session): void {
   for (const listener of listeners) listener();
 }
 
-// unread tells whether something happened since this browser showed a conversation.
+// unread reports whether something happened since this browser showed a conversation.
 export function unread(session: Session, seen: Seen): boolean {
   return Date.parse(session.updated_at) > (seen.at[session.id] ?? seen.since);
 }
 
-// useSeen follows what was seen, in other tabs too.
+// useSeen follows what was seen, in this and other tabs.
 export function useSeen(): Seen {
   return useSyncExternalStore(subscribe, () => known ?? read());
 }
@@ -73,7 +73,7 @@ function subscribe(listener: () => void): () => void {
   };
 }
 
-// useSaw notes the conversation that is open, whenever it changes and this tab can be seen.
+// useSaw notes the open conversation whenever it changes while this tab is visible.
 export function useSaw(session: Session | undefined): void {
   useEffect(() => {
     if (!session) return;

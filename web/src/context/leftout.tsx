@@ -2,7 +2,7 @@ import { Link } from '@tanstack/react-router';
 import type { ID, LeftOut } from '../api/types';
 import { compact, number } from '../components/format';
 
-// LeftOutList says what of the record is not shown to the model, and why.
+// LeftOutList lists the messages that the model does not see, and why.
 export function LeftOutList({ session, left }: { session: ID; left: LeftOut[] }) {
   if (left.length === 0) return <p className="text-sm text-soft">Nothing: every message of the record is shown.</p>;
   return (

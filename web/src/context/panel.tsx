@@ -14,15 +14,15 @@ import { LeftOutList } from './leftout';
 import { bytesOf, labelOf } from './parts';
 import { Sent } from './sent';
 
-// What changes the window: not a delta, and not a tool's progress.
+// Events that change the window: neither deltas nor a tool's progress.
 const CHANGES = /^(message\.(created|marked)|step\.(generated|error)|tool\.completed|session\.(completed|failed|cancelled)|context\.cleared|compaction\.(completed|failed))$/;
 
 const SNIPPET = 80; // characters of a pinned message
 
-// ContextPanel is what the next call of a conversation would be shown, what not, and why.
+// ContextPanel shows what the next call of a conversation would see, what not, and why.
 export function ContextPanel({ transcript }: { transcript: Transcript }) {
   const session = transcript.session!;
-  const [text, setText] = useState(''); // of the draft, when it is to be counted
+  const [text, setText] = useState(''); // of the draft, if it is counted too
   const [part, setPart] = useState<number>();
   const reader = useReader();
   const stamp = transcript.events.findLast((event) => CHANGES.test(event.type))?.sequence ?? session.last_event_sequence;
@@ -34,15 +34,15 @@ export function ContextPanel({ transcript }: { transcript: Transcript }) {
     <div className={cx('space-y-6', context.isPlaceholderData && 'opacity-70')}>
       <section aria-label="The next call" className="space-y-3">
         <p className="text-sm text-soft">
-          What <span className="font-mono text-[13px] text-text">{data.model}</span> would be shown next, by the policy {data.policy}.
+          What <span className="font-mono text-[13px] text-text">{data.model}</span> would see next, under the policy {data.policy}.
         </p>
         <Choice draft={readDraft(session.id)} counted={text} onCount={setText} />
         {data.refused && (
           <p role="status" className="rounded-lg bg-warn-soft px-3 py-2 text-sm text-warn">
-            It would not be sent now: {data.refused}
+            It cannot be sent now: {data.refused}
           </p>
         )}
-        <Sent session={session.id} explained={data} cached={data.cache.tokens} cachedSays={data.cache.likely ? 'Likely from the cache' : 'Same front as the last call'} open={part} onOpen={setPart} />
+        <Sent session={session.id} explained={data} cached={data.cache.tokens} cachedSays={data.cache.likely ? 'Likely from the cache' : 'Same beginning as the last call'} open={part} onOpen={setPart} />
         <Forecast data={data} />
       </section>
       <Heading name="Not shown">
@@ -63,13 +63,13 @@ function Heading({ name, children }: { name: string; children: ReactNode }) {
   );
 }
 
-// Choice counts what stands in the composer too, as it is when it is asked for.
+// Choice can include the composer's text, as it is at that moment.
 function Choice({ draft, counted, onCount }: { draft: string; counted: string; onCount: (text: string) => void }) {
   if (!draft.trim() && !counted) return null;
   return (
-    <div role="group" aria-label="What is counted" className="flex flex-wrap items-center gap-2 text-xs">
+    <div role="group" aria-label="What to count" className="flex flex-wrap items-center gap-2 text-xs">
       <Button look="quiet" aria-pressed={!counted} className={cx('text-xs', !counted && 'bg-accent-soft text-accent-strong')} onClick={() => onCount('')}>
-        As it stands
+        Without a draft
       </Button>
       <Button look="quiet" aria-pressed={counted !== ''} className={cx('text-xs', counted && 'bg-accent-soft text-accent-strong')} onClick={() => onCount(draft)}>
         {counted && counted !== draft ? 'Count the draft again' : 'With your draft'}
@@ -85,21 +85,21 @@ function Forecast({ data: { cache, cost } }: { data: ContextPreview }) {
       {!!cost.output_most && cost.input !== null && (
         <p>
           Reading it costs {money(cost.input)}
-          {cache.tokens > 0 && cost.input_cached !== null && `, ${money(cost.input_cached)} if the cache holds its front`}; the longest answer ({number(cost.output_tokens_most)} tokens) {money(cost.output_most)}.
+          {cache.tokens > 0 && cost.input_cached !== null && `, ${money(cost.input_cached)} if the cache holds its beginning`}; the longest answer ({number(cost.output_tokens_most)} tokens) {money(cost.output_most)}.
         </p>
       )}
     </div>
   );
 }
 
-// Pins are the messages that stay in every window.
+// Pins lists the messages that stay in every window.
 function Pins({ session, data: { parts, request: sent } }: { session: ID; data: ContextPreview }) {
   const reader = useReader();
   const [error, setError] = useState('');
   const pinned = parts.filter((part, at) => part.pinned && part.message_id && parts.findIndex((one) => one.message_id === part.message_id) === at);
   return (
     <Heading name="Pinned">
-      {pinned.length === 0 && <p className="text-sm text-soft">No message is. One that is pinned stays in every window.</p>}
+      {pinned.length === 0 && <p className="text-sm text-soft">No pinned messages. A pinned message stays in every window.</p>}
       {pinned.length > 0 && (
         <ul className="divide-y divide-line rounded-xl border border-line text-sm">
           {pinned.map((part) => (
@@ -126,7 +126,7 @@ function Pins({ session, data: { parts, request: sent } }: { session: ID; data: 
   );
 }
 
-// Actions make room in the window. The record stays in any case.
+// Actions free space in the window. The record always stays.
 function Actions({ session, cleared }: { session: ID; cleared: boolean }) {
   const queries = useQueryClient();
   const [error, setError] = useState('');
@@ -147,7 +147,7 @@ function Actions({ session, cleared }: { session: ID; cleared: boolean }) {
           <Eraser size={14} aria-hidden /> {cleared ? 'Cleared' : 'Clear context'}
         </Button>
       </div>
-      <p className="mt-2 text-xs text-faint">The record stays whole: what is summed up or cleared is no longer sent, and can be read at any time.</p>
+      <p className="mt-2 text-xs text-faint">The record stays complete: summarised or cleared messages are no longer sent, but you can read them at any time.</p>
       {error && (
         <p role="alert" className="mt-2 text-sm text-bad">
           {error}

@@ -4,7 +4,7 @@ import { bytesOf, groupsOf, segmentsOf } from './parts';
 
 const part = (fields: Partial<Part>): Part => ({ kind: 'message', name: null, sequence: 1, message_id: null, pinned: false, role: 'user', reason: '', bytes: 1, tokens: 1, span: null, cached_tokens: null, ...fields });
 
-test('thousands of parts are few segments, and none is lost', () => {
+test('thousands of parts make few segments, and none is lost', () => {
   const parts = [part({ kind: 'tool', tokens: 5 }), part({ kind: 'system', tokens: 5 }), ...Array.from({ length: 5_000 }, (_, i) => part({ tokens: i % 7 }))];
   const segments = segmentsOf(parts);
   expect(segments.length).toBeLessThan(330);
@@ -18,7 +18,7 @@ test('a large part stands alone', () => {
   expect(segments.some((one) => one.tokens >= 1000 && one.to - one.from <= 1)).toBe(true);
 });
 
-test('groups stand in the order of providers and know their parts', () => {
+test('groups follow the providers’ order and know their parts', () => {
   const groups = groupsOf([part({ tokens: 3, cached_tokens: 2 }), part({ kind: 'system' }), part({ tokens: 4 })]);
   expect(groups.map((one) => [one.kind, one.tokens, one.cached, one.parts])).toEqual([
     ['system', 1, 0, [1]],

@@ -1,6 +1,6 @@
 import type { Part, PartKind } from '../api/types';
 
-// KINDS are the kinds of part in the order in which providers read them.
+// KINDS are the kinds of parts, in the order in which providers read them.
 export const KINDS: Record<PartKind, { name: string; colour: string }> = {
   tool: { name: 'Tools', colour: 'bg-chart-3' },
   system: { name: 'System prompt', colour: 'bg-chart-1' },
@@ -15,10 +15,10 @@ export interface Group {
   tokens: number;
   bytes: number;
   cached: number;
-  parts: number[]; // their places among all
+  parts: number[]; // their positions among all
 }
 
-// groupsOf sorts parts by their kind.
+// groupsOf groups parts by kind.
 export function groupsOf(parts: Part[]): Group[] {
   const groups: Group[] = [];
   for (const kind of Object.keys(KINDS) as PartKind[]) {
@@ -37,15 +37,15 @@ export function groupsOf(parts: Part[]): Group[] {
 
 export interface Segment {
   kind: PartKind;
-  from: number; // places among all parts
+  from: number; // positions among all parts
   to: number;
   tokens: number;
 }
 
-const FINEST = 160; // segments that a bar is cut into at most, but for one of each run
+const FINEST = 160; // segments of a bar at most, apart from one per run
 
-// segmentsOf are the pieces of the stacked bar: parts in their order, small neighbours
-// of one kind as one.
+// segmentsOf returns the pieces of the stacked bar: parts in order, with small
+// neighbours of one kind merged.
 export function segmentsOf(parts: Part[]): Segment[] {
   const least = parts.reduce((sum, part) => sum + part.tokens, 0) / FINEST;
   const segments: Segment[] = [];
@@ -67,7 +67,7 @@ export function labelOf(part: Part): string {
   return `${part.sequence === null ? '' : `#${part.sequence} `}${what}${part.name ? ` · ${part.name}` : ''}`;
 }
 
-// bytesOf cuts a part out of the request, to the byte.
+// bytesOf cuts a part out of the request, by bytes.
 export function bytesOf(request: string, part: Part): string {
   if (!part.span) return '';
   const bytes = new TextEncoder().encode(request);

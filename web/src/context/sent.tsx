@@ -7,18 +7,18 @@ import { compact, number, size } from '../components/format';
 import { cx } from '../components/ui';
 import { bytesOf, type Group, groupsOf, KINDS, labelOf, segmentsOf } from './parts';
 
-const SHOWN = 40; // parts of a kind that are listed at once
+const SHOWN = 40; // parts of a kind listed at once
 
 interface Props {
   session: ID;
   explained: Explanation;
-  cached: number; // tokens at the front that a cache held, or may hold
+  cached: number; // tokens at the beginning that a cache held, or may hold
   cachedSays: string;
-  open: number | undefined; // the place of the part that is shown whole
+  open: number | undefined; // the position of the part that is shown in full
   onOpen: (at: number | undefined) => void;
 }
 
-// Sent is a request as a stacked bar and as a list of its parts; each opens its exact bytes.
+// Sent shows a request as a stacked bar and as a list of its parts; each opens its exact bytes.
 export function Sent({ session, explained, cached, cachedSays, open, onOpen }: Props) {
   const { parts } = explained;
   const groups = useMemo(() => groupsOf(parts), [parts]);
@@ -43,7 +43,7 @@ export function Sent({ session, explained, cached, cachedSays, open, onOpen }: P
   );
 }
 
-// Gauge is the whole window: what the request fills, and what an answer may take.
+// Gauge shows the whole window: what the request fills, and what an answer may take.
 function Gauge({ explained, groups }: { explained: Explanation; groups: Group[] }) {
   const { used, context_length: length, max_output: most, share } = explained.window;
   if (!length) return <p className="text-xs text-soft">About {number(used)} tokens. How long the model’s window is, is not known.</p>;
@@ -65,7 +65,7 @@ function Gauge({ explained, groups }: { explained: Explanation; groups: Group[] 
   );
 }
 
-// Bar is for the eye and the pointer; the list below it is for everybody.
+// Bar is for people who see and point; the list below it is for everybody.
 function Bar({ parts, open, onOpen }: { parts: Part[]; open: number | undefined; onOpen: (at: number | undefined) => void }) {
   const segments = useMemo(() => segmentsOf(parts), [parts]);
   return (
@@ -124,7 +124,7 @@ function Kind({ session, group, explained, open, onOpen }: { session: ID; group:
           {through < group.parts.length && (
             <li>
               <button type="button" className="px-3 py-1.5 text-xs text-accent underline" onClick={() => setMost(through + 5 * SHOWN)}>
-                Show more of the other {number(group.parts.length - through)}
+                Show more of the remaining {number(group.parts.length - through)}
               </button>
             </li>
           )}
@@ -150,7 +150,7 @@ function Row({ session, part, request, open, onToggle }: { session: ID; part: Pa
       {open && (
         <div className="space-y-2 px-3 py-2">
           <p className="text-xs text-soft">
-            In because: {part.reason}. {size(part.bytes)}, about {number(part.tokens)} tokens
+            Included because: {part.reason}. {size(part.bytes)}, about {number(part.tokens)} tokens
             {(part.cached_tokens ?? 0) > 0 && `, ${number(part.cached_tokens!)} of them from the cache`}.{' '}
             {part.message_id && (
               <Link to="/c/$id" params={{ id: session }} search={{ at: part.message_id }} className="text-accent underline underline-offset-2">
@@ -161,7 +161,7 @@ function Row({ session, part, request, open, onToggle }: { session: ID; part: Pa
           {part.span ? (
             <Payload name={`Its bytes in the request, ${number(part.span.offset)} to ${number(part.span.offset + part.span.length)}`} text={bytesOf(request, part)} />
           ) : (
-            <p className="text-xs text-faint">{part.kind === 'parameters' ? 'They stand around everything else: the whole request has them.' : 'It has no place of its own in the request: the provider’s form leaves it out or writes it another way.'}</p>
+            <p className="text-xs text-faint">{part.kind === 'parameters' ? 'They surround everything else: see the whole request.' : 'It has no place of its own in the request: the provider’s format leaves it out or writes it differently.'}</p>
           )}
         </div>
       )}

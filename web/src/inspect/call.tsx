@@ -13,8 +13,8 @@ import { Facts } from './detail';
 
 const OUTCOMES = { completed: 'good', failed: 'bad', cancelled: 'plain', interrupted: 'warn', open: 'accent' } as const;
 
-// CallView explains one model call: what it cost, what the model saw and did not
-// see, and how the request differs from the one before.
+// CallView explains one model call: its cost, what the model saw and did not see, and
+// how the request differs from the previous one.
 export function CallView({ call, calls, look, go }: { call: Call; calls: Call[]; look: Look; go: (change: Look) => void }) {
   const detail = useQuery(callOf(call.id, call.outcome));
   const { usage } = call;
@@ -28,9 +28,9 @@ export function CallView({ call, calls, look, go }: { call: Call; calls: Call[];
           ['First token', duration(call.first_token_ms)],
           ['Took', duration(call.total_ms)],
           ['Ended', call.finish_reason ?? '–'],
-          ['Tokens in', usage.input_tokens === null ? 'not sent' : number(usage.input_tokens)],
-          ['of them cached', usage.cached_tokens === null ? 'not sent' : number(usage.cached_tokens)],
-          ['Tokens out', usage.output_tokens === null ? 'not sent' : number(usage.output_tokens)],
+          ['Tokens in', usage.input_tokens === null ? 'not reported' : number(usage.input_tokens)],
+          ['of them cached', usage.cached_tokens === null ? 'not reported' : number(usage.cached_tokens)],
+          ['Tokens out', usage.output_tokens === null ? 'not reported' : number(usage.output_tokens)],
           ['Cost', money(call.cost)],
         ]}
       />
@@ -49,7 +49,7 @@ function Explained({ detail, part, onPart }: { detail: CallDetail; part: string 
     <>
       <section>
         <h3 className="mb-2 text-sm font-medium">
-          What the model saw <span className="font-normal text-faint">by the policy {detail.manifest.policy}</span>
+          What the model saw <span className="font-normal text-faint">under the policy {detail.manifest.policy}</span>
         </h3>
         <Sent session={detail.session_id} explained={detail} cached={detail.usage.cached_tokens ?? 0} cachedSays="From the cache" open={part === undefined ? undefined : Number(part)} onOpen={(at) => onPart(at === undefined ? undefined : String(at))} />
       </section>
@@ -72,13 +72,13 @@ function Explained({ detail, part, onPart }: { detail: CallDetail; part: string 
   );
 }
 
-// Sources are the request, the system prompt and the tools as they are.
+// Sources shows the request, the system prompt and the tools unchanged.
 function Sources({ detail }: { detail: CallDetail }) {
   return (
       <section className="space-y-3">
         <p className="text-sm">
           {detail.exact ? (
-            <Badge tone="good">rebuilt to the byte</Badge>
+            <Badge tone="good">rebuilt exactly</Badge>
           ) : (
             <>
               <Badge tone="warn">not exact</Badge> {detail.reason}
@@ -92,7 +92,7 @@ function Sources({ detail }: { detail: CallDetail }) {
   );
 }
 
-// Difference says how the request differs from the session's one before, or any other.
+// Difference shows how the request differs from the session's previous one, or any other.
 function Difference({ call, calls, other, onOther }: { call: Call; calls: Call[]; other: string | undefined; onOther: (other: string | undefined) => void }) {
   const others = calls.filter((one) => one.id !== call.id);
   return (
@@ -100,7 +100,7 @@ function Difference({ call, calls, other, onOther }: { call: Call; calls: Call[]
       <div className="mb-2 flex flex-wrap items-center gap-2">
         <h3 className="text-sm font-medium">Compared with</h3>
         <select aria-label="The call to compare with" value={other ?? ''} onChange={(event) => onOther(event.target.value || undefined)} className="h-8 max-w-64 min-w-0 flex-1 truncate rounded-lg border border-line bg-bg px-2 text-xs">
-          <option value="">the call before</option>
+          <option value="">the previous call</option>
           {other && !others.some((one) => one.id === other) && <option value={other}>{other}</option>}
           {others.map((one) => (
             <option key={one.id} value={one.id}>

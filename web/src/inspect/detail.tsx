@@ -15,7 +15,7 @@ interface Props {
   go: (change: Look) => void;
 }
 
-// Detail shows one row whole.
+// Detail shows one row in full.
 export function Detail({ entry, calls, look, go }: Props) {
   switch (entry.kind) {
     case 'message':

@@ -2,8 +2,8 @@ import { Offline } from '../api/http';
 import type { StreamEvent } from '../api/events';
 import type { ID } from '../api/types';
 
-// readEvents reads the durable events of a session behind one and up to another. The
-// server tells them as a stream that goes on: it is left at the last one wanted.
+// readEvents reads the durable events of a session after one and up to another. The
+// server sends them as an endless stream: it is closed at the last event wanted.
 export async function readEvents(session: ID, after: number, through: number, signal: AbortSignal): Promise<StreamEvent[]> {
   const leave = new AbortController();
   const response = await fetch(`/v1/sessions/${session}/events?after=${after}`, { headers: { Accept: 'text/event-stream' }, signal: AbortSignal.any([signal, leave.signal]) });
@@ -30,7 +30,7 @@ export async function readEvents(session: ID, after: number, through: number, si
   }
 }
 
-// eventOf reads one frame of a stream, null when it carries no event.
+// eventOf reads one frame of a stream; null if it carries no event.
 export function eventOf(frame: string): StreamEvent | null {
   const data = frame.split('\n').find((line) => line.startsWith('data:'));
   return data ? (JSON.parse(data.slice('data:'.length)) as StreamEvent) : null;

@@ -6,24 +6,24 @@ import { readEvents } from './events';
 import { type Entry, entriesOf } from './rows';
 
 const CALLS = 100; // of a page
-const LATEST = 20; // calls that are read again when a step begins or ends
-const EVENTS = 400; // older events that are read at once
-const MOST_EVENTS = 20_000; // that are kept
-const SETTLE_MS = 120; // steps that begin and end together are read once
+const LATEST = 20; // calls read again when a step begins or ends
+const EVENTS = 400; // older events read at once
+const MOST_EVENTS = 20_000; // kept
+const SETTLE_MS = 120; // steps that begin and end together cause one read
 const AGAIN_MS = 2_000; // after a failure
 
-// Inspection is everything that a session is made of, as far as it was read: the
-// messages of a transcript, and the calls and events of the same time. It grows at its
-// end by what comes live: a step asks for the latest calls, a delta for nothing.
+// Inspection is everything in a session, as far as it was read: the messages of a
+// transcript, and the calls and events of the same time. Live events extend it at its
+// end: a step reads the latest calls, a delta reads nothing.
 export class Inspection {
   readonly transcript: Transcript;
   error: unknown = null;
   private calls = new Map<ID, Call>();
-  private cursor: string | null = null; // of the calls before those that were read
+  private cursor: string | null = null; // of the calls before the oldest one read
   private begun = false;
   private events: StreamEvent[] = []; // one after the other, up to the last one
   private wantsEvents = false;
-  private seen = 0; // the last event that was looked at
+  private seen = 0; // the last event handled
   private version = 0;
   private listeners = new Set<() => void>();
   private ended = new AbortController();
@@ -43,7 +43,7 @@ export class Inspection {
 
   snapshot = (): number => this.version;
 
-  // open reads the end of the record, or what stands around the row of a message or call.
+  // open reads the end of the record, or the surroundings of the row of a message or call.
   open(row = ''): void {
     this.ended = new AbortController();
     this.unsubscribe = this.transcript.subscribe(() => this.follow());
@@ -54,7 +54,7 @@ export class Inspection {
     const { signal } = this.ended;
     request<Call>(`/v1/calls/${row.slice('call-'.length)}`, { signal }).then(
       (call) => this.transcript.open(call.message_id ?? undefined),
-      () => signal.aborted || this.transcript.open(), // the end is there in any case
+      () => signal.aborted || this.transcript.open(), // the end always exists
     );
   }
 
@@ -66,8 +66,8 @@ export class Inspection {
     this.planned = undefined;
   }
 
-  // entries are the rows, those that began first first. Before the oldest message that
-  // was read nothing is shown, so that no row is missing between others.
+  // entries are the rows, oldest first. Nothing before the oldest message that was read is
+  // shown, so that no row is missing in between.
   get entries(): Entry[] {
     if (this.made.version !== this.version) {
       const { transcript } = this;
@@ -81,7 +81,7 @@ export class Inspection {
     return [...this.calls.values()].sort((a, b) => Date.parse(b.created_at) - Date.parse(a.created_at));
   }
 
-  // eventCount is how many events there are, read or not: they are numbered without gaps.
+  // eventCount is the number of events, read or not: they are numbered without gaps.
   get eventCount(): number {
     return Math.max(this.seen, this.transcript.session?.last_event_sequence ?? 0);
   }
@@ -94,7 +94,7 @@ export class Inspection {
     return this.transcript.newer;
   }
 
-  // showEvents has events read too; they are many and mostly not asked for.
+  // showEvents reads events too; there are many, and they are rarely wanted.
   showEvents(wanted: boolean): void {
     if (this.wantsEvents === wanted) return;
     this.wantsEvents = wanted;
@@ -111,7 +111,7 @@ export class Inspection {
     await this.transcript.loadNewer();
   }
 
-  // from and to are between which times rows are whole.
+  // from and to are the times between which rows are complete.
   private get from(): number {
     const first = this.transcript.order[0];
     return this.older && first ? Date.parse(first.message.created_at) : -Infinity;
@@ -127,7 +127,7 @@ export class Inspection {
     for (const listener of this.listeners) listener();
   }
 
-  // follow hears of the transcript's changes.
+  // follow handles the transcript's changes.
   private follow(): void {
     const { events, state } = this.transcript;
     if (state === 'ready') {
@@ -138,7 +138,7 @@ export class Inspection {
     this.changed();
   }
 
-  // append keeps what came live; behind a hole it begins anew.
+  // append keeps live events; after a gap it starts over.
   private append(news: StreamEvent[]): void {
     if (this.seen > 0 && news[0]!.sequence! > this.seen + 1) {
       this.events = [];
@@ -158,7 +158,7 @@ export class Inspection {
     return known;
   }
 
-  // readLatest reads the newest calls, down to those that are known.
+  // readLatest reads the newest calls, down to the known ones.
   private async readLatest(): Promise<void> {
     this.planned = undefined;
     try {
@@ -176,7 +176,7 @@ export class Inspection {
     void this.cover();
   }
 
-  // cover reads the calls and events that are as old as the oldest message that was read.
+  // cover reads the calls and events back to the oldest message that was read.
   private cover(): Promise<void> {
     this.reading ??= this.readBack()
       .catch((error: unknown) => {

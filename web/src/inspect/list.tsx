@@ -8,8 +8,8 @@ import type { Inspection } from './inspection';
 import type { Entry, Span } from './rows';
 
 const ROW = 34; // pixels
-const NEAR = 20 * ROW; // from an end: there more is read
-const AT_END = ROW; // who is as near to the end as this stays there
+const NEAR = 20 * ROW; // from an end: closer than this more is read
+const AT_END = ROW; // within this distance the list follows its end
 const BRIEF = 160; // characters
 
 interface Props {
@@ -21,8 +21,8 @@ interface Props {
   inspection: Inspection;
 }
 
-// Rows is the list. What is looked at stays where it is, whatever comes above or below;
-// who looks at the end follows it.
+// Rows is the list. The visible rows stay in place, whatever arrives above or below; at
+// its end the list follows the end.
 export function Rows({ rows, spans, open, onOpen, narrow, inspection }: Props) {
   const scroller = useRef<HTMLDivElement>(null);
   const virtual = useVirtualizer({ count: rows.length, getScrollElement: () => scroller.current, estimateSize: () => ROW, getItemKey: (index) => rows[index]?.id ?? index, overscan: 12 });
@@ -45,10 +45,10 @@ export function Rows({ rows, spans, open, onOpen, narrow, inspection }: Props) {
     onOpen(rows[next].id);
     requestAnimationFrame(() => scroller.current?.querySelector<HTMLElement>(`[data-row="${rows[next]!.id}"]`)?.focus({ preventScroll: true }));
   };
-  const reachable = rows.some((row) => row.id === open) ? open : rows.at(-1)?.id; // by Tab; arrows go on from there
+  const reachable = rows.some((row) => row.id === open) ? open : rows.at(-1)?.id; // by Tab; arrow keys continue from there
   return (
     <div ref={scroller} onScroll={fill} onKeyDown={step} className="min-h-0 flex-1 overflow-auto" tabIndex={0} role="region" aria-label="Rows" data-rows>
-      {rows.length === 0 && <p className="p-6 text-sm text-faint">There is nothing of what is shown. Rows of other kinds are switched on above.</p>}
+      {rows.length === 0 && <p className="p-6 text-sm text-faint">No rows of these kinds. Switch on other kinds above.</p>}
       <ul className="relative" style={{ height: virtual.getTotalSize() }}>
         {virtual.getVirtualItems().map((item) => {
           const entry = rows[item.index];
@@ -79,8 +79,8 @@ export function Rows({ rows, spans, open, onOpen, narrow, inspection }: Props) {
   );
 }
 
-// useAnchor keeps the row at the top where it is while rows come and go, follows the
-// end, and brings the row that the address names into sight, once it is there.
+// useAnchor keeps the row at the top in place while rows come and go, follows the end,
+// and scrolls to the row that the address names once it has been read.
 function useAnchor(scroller: RefObject<HTMLDivElement | null>, rows: Entry[], open: string | undefined) {
   const place = useRef<{ id: string; offset: number } | null>(null); // null: the end
   const sought = useRef(open);
@@ -113,7 +113,7 @@ function useAnchor(scroller: RefObject<HTMLDivElement | null>, rows: Entry[], op
   }, [rows, scroller]);
 }
 
-// Growing is the end of a text that streams.
+// Growing is the end of a streaming text.
 function Growing({ live }: { live: LiveMessage }) {
   useSyncExternalStore(live.subscribe, live.snapshot);
   const text = live.text('text') || live.text('reasoning') || live.text('arguments');

@@ -17,7 +17,7 @@ test('an answer that only calls tools says which', () => {
   expect(entries.map(briefOf)).toEqual(['calls current_time, read_file', '', '', 'It is noon.', '']);
 });
 
-test('the address says what is shown when that is not all but events', () => {
+test('the address holds the kinds shown unless they are the default', () => {
   expect(chosen(undefined)).toEqual(['human', 'assistant', 'tool', 'calls']);
   expect(chosen('calls,human,nonsense')).toEqual(['human', 'calls']);
   expect(chosen('none')).toEqual([]);
@@ -25,7 +25,7 @@ test('the address says what is shown when that is not all but events', () => {
   expect(written(chosen(undefined))).toBeUndefined();
 });
 
-test('rows are counted by their kind, whether they are shown or not', () => {
+test('rows are counted by kind, whether they are shown or not', () => {
   const call = { id: 'c', created_at: new Date(5).toISOString() } as Call;
   const event = { sequence: 1, type: 'session.started', created_at: new Date(6).toISOString(), data: { turn_id: 't', attempt: 1 } } as StreamEvent;
   const entries = entriesOf([said({ role: 'user' }), said({}), said({})], [call], [event]);

@@ -12,15 +12,15 @@ export const FILTERS: [Only, string][] = [
   ['events', 'Events'],
 ];
 
-// Entry is one row of the inspector. What runs has no length yet.
+// Entry is one row of the inspector. A running one has no length yet.
 export type Entry = { id: string; at: number; took: number | null; running: boolean; turn: string | null } & (
   | { kind: 'message'; live: LiveMessage; message: Message; result: Message | null; calls: string[] } // the tools that an answer calls
   | { kind: 'call'; call: Call }
   | { kind: 'event'; event: StreamEvent }
 );
 
-// entriesOf puts what a session is made of into one list, in the order in which it
-// began, between two times.
+// entriesOf merges everything in a session between two times into one list, in the order
+// in which it began.
 export function entriesOf(messages: LiveMessage[], calls: Call[], events: StreamEvent[], from = -Infinity, to = Infinity): Entry[] {
   const results = new Map(messages.filter(({ message }) => message.role === 'tool_result').map(({ message }) => [message.tool_call_id, message]));
   const begun = new Set(messages.filter(({ message }) => message.role === 'tool_call').map(({ message }) => message.tool_call_id));
@@ -31,7 +31,7 @@ export function entriesOf(messages: LiveMessage[], calls: Call[], events: Stream
   const entries: Entry[] = [];
   for (const live of messages) {
     const { message } = live;
-    if (message.role === 'tool_result' && begun.has(message.tool_call_id)) continue; // stands with its call
+    if (message.role === 'tool_result' && begun.has(message.tool_call_id)) continue; // shown with its call
     const result = message.role === 'tool_call' ? (results.get(message.tool_call_id) ?? null) : null;
     const took = result?.content.execution_time_ms ?? null;
     const at = result && took !== null ? Date.parse(result.created_at) - took : Date.parse(message.created_at);
@@ -50,12 +50,12 @@ export function entriesOf(messages: LiveMessage[], calls: Call[], events: Stream
   return entries.sort((a, b) => a.at - b.at || order(a) - order(b));
 }
 
-// stepOf names the call of a model that a message came of.
+// stepOf names the model call that produced a message.
 function stepOf(message: Message): string {
   return `${message.turn_id} ${message.step}`;
 }
 
-// order is among what began in the same millisecond: the record's.
+// order breaks ties within a millisecond: the record's order.
 function order(entry: Entry): number {
   if (entry.kind === 'message') return entry.message.sequence ?? 1e9;
   if (entry.kind === 'call') return 0.5;
@@ -64,14 +64,14 @@ function order(entry: Entry): number {
 
 const NONE = 'none'; // in the address, when every kind is hidden
 
-// chosen reads what is shown from the address: names of kinds of rows; without any it
-// is everything but events, which are many.
+// chosen reads the shown kinds of rows from the address; the default is everything but
+// events, of which there are many.
 export function chosen(text: string | undefined): Only[] {
   const names = text?.split(',') ?? [];
   return FILTERS.flatMap(([key]) => ((text ? names.includes(key) : key !== 'events') ? [key] : []));
 }
 
-// written is how the address has what is shown: undefined when it need not say it.
+// written is the form of that in the address: undefined for the default.
 export function written(only: Only[]): string | undefined {
   const text = FILTERS.flatMap(([key]) => (only.includes(key) ? [key] : [])).join(',') || NONE;
   return text === chosen(undefined).join(',') ? undefined : text;
@@ -102,14 +102,14 @@ function sortOf(entry: Entry): Only {
   return 'tool';
 }
 
-// Span is where a row stands in its turn, in shares of the turn's length.
+// Span is the position of a row in its turn, in shares of the turn's length.
 export interface Span {
   from: number;
   width: number;
 }
 
-// spansOf measures every row against its turn: from its first row to its last end, or
-// to now while something of it runs.
+// spansOf relates every row to its turn, which lasts from its first row to its last end,
+// or to now while it runs.
 export function spansOf(entries: Entry[], now: number): Map<string, Span> {
   const turns = new Map<string, { from: number; to: number }>();
   const lengthOf = (entry: Entry) => entry.took ?? (entry.running ? Math.max(0, now - entry.at) : 0);

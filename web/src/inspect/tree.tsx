@@ -7,7 +7,7 @@ import { cx } from '../components/ui';
 
 const INDENTS = ['pl-2', 'pl-5', 'pl-8', 'pl-11', 'pl-14', 'pl-17'];
 
-// SessionTree is a session and those that its calls opened; each is shown in place.
+// SessionTree shows a session and those that its calls opened; each opens in place.
 export function SessionTree({ root, shown, onShow }: { root: string; shown: string; onShow: (id: string) => void }) {
   const tree = useQuery(treeOf(root));
   if (!tree.data || tree.data.data.length < 2) return null; // there are no others
@@ -21,7 +21,7 @@ export function SessionTree({ root, shown, onShow }: { root: string; shown: stri
             <Node node={node} here={node.id === shown} onShow={() => onShow(node.id)} />
           </li>
         ))}
-        {truncated && <li className="px-3 py-2 text-xs text-faint">There are more than are shown.</li>}
+        {truncated && <li className="px-3 py-2 text-xs text-faint">There are more.</li>}
       </ul>
     </nav>
   );

@@ -1,6 +1,6 @@
 import type { Failure, ID, WaitReason } from '../api/types';
 
-// ToolRun is what is known of a call beyond its rows.
+// ToolRun is the state of a call beyond its rows.
 export interface ToolRun {
   startedAt: number | null;
   progress: { progress: number; total: number | null; message: string } | null;
@@ -15,26 +15,26 @@ export interface Retry {
 // Activity is what a session is doing, for "never silent".
 export interface Activity {
   running: boolean;
-  turn: ID | null; // the one that runs
+  turn: ID | null; // the running one
   since: number;
   step: number;
   wait: WaitReason | null;
   sentence: string;
   retry: Retry | null;
-  failure: Failure | null; // of the last turn, when it failed
-  ended: ID | null; // the last turn, when it failed or was stopped: it can be tried again
-  queued: boolean; // a turn waits to be begun
+  failure: Failure | null; // of the last turn, if it failed
+  ended: ID | null; // the last turn, if it failed or was stopped: it can be retried
+  queued: boolean; // a turn waits to begin
 }
 
-// Warning tells that a limit is near.
+// Warning says that a limit is near.
 export interface Warning {
   limit: string;
   share: number;
 }
 
-// Summary is how the writing of one stands; sentence is why it failed.
+// Summary is the state of a summary being written; sentence says why it failed.
 export interface Summary {
-  state: 'running' | 'waits' | 'failed'; // waits: for the turn to end that runs
+  state: 'running' | 'waits' | 'failed'; // waits: for the running turn to end
   sentence: string;
 }
 

@@ -27,17 +27,17 @@ class Feed {
     );
     window.addEventListener('pagehide', () => this.link?.send({ kind: 'leave', tab: this.tab }));
     window.addEventListener('pageshow', (event) => {
-      if (event.persisted) location.reload(); // a page from the back/forward cache has lost its place
+      if (event.persisted) location.reload(); // a page from the back/forward cache has lost its position
     });
   }
 
-  // renew begins anew in the name of whoever signed in, or of nobody: in every tab.
+  // renew reconnects every tab after somebody has signed in or out.
   renew(): void {
     this.link?.send({ kind: 'renew', tab: this.tab });
     location.reload();
   }
 
-  // watch follows a session's events after one of them. The returned function ends it.
+  // watch follows a session's events after a given one. The returned function ends it.
   watch(session: string, after: number, listener: Listener): () => void {
     const known = this.watched.get(session);
     if (known) {
@@ -56,7 +56,7 @@ class Feed {
     };
   }
 
-  // onWorkspace hears list changes, and resync.
+  // onWorkspace listens for list changes and resync.
   onWorkspace(listener: Listener): () => void {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);
@@ -85,7 +85,7 @@ class Feed {
         }
         for (const listener of watched.listeners) listener(event);
       }
-    } // a resync without a session is about lists: sessions are replayed from where they were
+    } // a resync without a session is about lists: sessions are replayed from their position
     for (const listener of this.listeners) listener(event);
   }
 

@@ -2,8 +2,8 @@
 import { Hub } from './hub';
 import type { FromTab, ToTab } from './protocol';
 
-// One EventSource for all tabs: a browser opens six connections to a server at
-// most, and each tab's own would use them up.
+// One EventSource for all tabs: a browser opens at most six connections to a server,
+// and one per tab would use them up.
 const hub = new Hub((address) => new EventSource(address));
 
 (self as unknown as SharedWorkerGlobalScope).onconnect = (event) => {

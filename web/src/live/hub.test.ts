@@ -41,13 +41,13 @@ function tab(name: string, sessions: Record<string, number>): ToTab[] {
   return told;
 }
 
-test('twelve tabs are one connection', () => {
+test('twelve tabs share one connection', () => {
   for (let i = 0; i < 12; i++) tab(`tab${i}`, { [`s${i}`]: 0 });
   expect(Fake.opened.filter((source) => !source.closed)).toHaveLength(1);
   expect(decodeURIComponent(last().address).match(/session=/g)).toHaveLength(12);
 });
 
-test('a connection that breaks is opened again behind the last event', () => {
+test('a broken connection is reopened after the last event', () => {
   const told = tab('a', { s: 4 });
   last().say('message.created', 's', 5);
   last().onerror!(new Event('error'));
@@ -58,7 +58,7 @@ test('a connection that breaks is opened again behind the last event', () => {
   expect(sequences(told)).toEqual([5, 6]);
 });
 
-test('a tab that comes later is told what it lacks, and nobody else again', () => {
+test('a later tab gets the events that it missed, and nobody else gets them again', () => {
   const first = tab('a', { s: 0 });
   for (const n of [1, 2, 3]) last().say('message.created', 's', n);
   const second = tab('b', { s: 1 });
@@ -68,21 +68,21 @@ test('a tab that comes later is told what it lacks, and nobody else again', () =
   expect(sequences(second)).toEqual([2, 3, 4]);
 });
 
-test('a tab is not told of sessions that it does not watch', () => {
+test('a tab gets no events of sessions that it does not watch', () => {
   tab('a', { s: 0 });
   const other = tab('b', { t: 0 });
   last().say('message.created', 's', 1);
   expect(sequences(other)).toEqual([]);
 });
 
-test('with the last tab the connection ends', () => {
+test('the connection ends with the last tab', () => {
   tab('a', { s: 0 });
   hub.hear({ kind: 'leave', tab: 'a' });
   vi.advanceTimersByTime(100);
   expect(Fake.opened.every((source) => source.closed)).toBe(true);
 });
 
-test('who signs in or out begins a connection of their own, and the other tabs hear of it', () => {
+test('signing in or out opens a new connection, and the other tabs are notified', () => {
   const one = tab('one', { a: 3 });
   const other = tab('other', { b: 5 });
   const before = last();

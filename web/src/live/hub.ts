@@ -3,9 +3,9 @@ import type { FromTab, LinkState, ToTab } from './protocol';
 
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 8_000;
-const REOPEN_AFTER_MS = 30; // several tabs change what they watch in one go
+const REOPEN_AFTER_MS = 30; // collects changes of several tabs
 
-// Source is what the hub needs of an EventSource.
+// Source is the part of EventSource that the hub needs.
 export interface Source {
   addEventListener(type: string, listener: (event: MessageEvent) => void): void;
   close(): void;
@@ -13,8 +13,8 @@ export interface Source {
   onerror: ((event: Event) => void) | null;
 }
 
-// Hub holds the page's one connection to the workspace feed, for all tabs: which
-// sessions they watch, and from which event on, is in its address.
+// Hub holds the page's one connection to the workspace feed, for all tabs: its address
+// names the sessions that they watch, and from which event on.
 export class Hub {
   private tabs = new Map<string, { sessions: Map<string, number>; tell: (message: ToTab) => void }>();
   private seen = new Map<string, number>(); // per session, the last durable event passed on
@@ -38,14 +38,14 @@ export class Hub {
     if (message.kind === 'leave') {
       this.tabs.delete(message.tab);
     } else if (message.kind === 'renew') {
-      this.source?.close(); // it was opened in the name of whoever was there before
+      this.source?.close(); // it was opened as the previous user
       this.source = null;
       for (const [name, other] of this.tabs) if (name !== message.tab) other.tell({ kind: 'renewed' });
     } else {
       const before = tab.sessions;
       tab.sessions = new Map(Object.entries(message.sessions));
-      // A session that a tab begins to watch is replayed from where that tab is;
-      // the others drop what they have had.
+      // A session that a tab begins to watch is replayed from that tab's position;
+      // the others drop the events that they have had.
       for (const [session, after] of tab.sessions) {
         if (!before.has(session)) this.seen.set(session, Math.min(after, this.seen.get(session) ?? after));
         if (!before.has(session)) this.opened = '';
@@ -88,7 +88,7 @@ export class Hub {
       this.become('live');
     };
     source.onerror = () => {
-      // The browser's own reconnect would ask with an old address.
+      // The browser's own reconnect would use an old address.
       source.close();
       if (this.source !== source) return;
       this.source = null;
@@ -108,7 +108,7 @@ export class Hub {
     for (const tab of this.tabs.values()) {
       if (event.sequence && event.session_id) {
         const had = tab.sessions.get(event.session_id);
-        if (had === undefined || event.sequence <= had) continue; // not this tab's, or a replay for another one
+        if (had === undefined || event.sequence <= had) continue; // not this tab's session, or a replay for another tab
         tab.sessions.set(event.session_id, event.sequence);
       }
       tab.tell({ kind: 'event', event });

@@ -1,7 +1,7 @@
 import { Hub } from './hub';
 import type { FromTab, ToTab } from './protocol';
 
-// Link is a tab's way to the holder of the connection.
+// Link connects a tab to the holder of the connection.
 export interface Link {
   send(message: FromTab): void;
   end(): void;
@@ -10,9 +10,9 @@ export interface Link {
 const LOCK = 'parley.feed';
 const CHANNEL = 'parley.feed';
 
-// connect joins the holder of the connection: a SharedWorker; without one the tab
-// that has the lock holds it, and the others reach it by a BroadcastChannel.
-// rejoin is called when another holder took over and what is watched is to be sent again.
+// connect joins the holder of the connection: a SharedWorker, or without one the tab that
+// has the lock, which the others reach over a BroadcastChannel. rejoin is called when
+// another holder has taken over and needs the watched sessions again.
 export function connect(tab: string, hear: (message: ToTab) => void, rejoin: () => void): Link {
   if (typeof SharedWorker !== 'undefined') return bySharedWorker(tab, hear);
   if (typeof BroadcastChannel !== 'undefined' && navigator.locks) return byElection(tab, hear, rejoin);

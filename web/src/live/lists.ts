@@ -2,13 +2,13 @@ import type { InfiniteData, QueryClient } from '@tanstack/react-query';
 import type { SessionFilter } from '../api/queries';
 import type { ID, Page, Session } from '../api/types';
 
-// Lists of sessions, newest activity first, of which a person may have read many pages:
-// what moves a session moves it to the beginning, so that alone is fetched again.
+// Lists of sessions, newest activity first, of which a person may have read many pages.
+// A session only ever moves to the beginning, so only that is fetched again.
 
 export type SessionPages = InfiniteData<Page<Session>, string | null>;
 
-// begun is a list with its first page as it is now, and what was read behind it. It is
-// null when what lies between is not known: the list must be read anew.
+// begun is a list with its current first page, and the pages read after it. It is null
+// if something in between is unknown: then the list must be read again.
 export function begun(list: SessionPages, first: Page<Session>): SessionPages | null {
   const last = first.data.at(-1);
   if (first.next === null || !last) return { pages: [first], pageParams: [null] };
@@ -16,17 +16,17 @@ export function begun(list: SessionPages, first: Page<Session>): SessionPages | 
   const at = known.findIndex((session) => session.id === last.id);
   if (at < 0 || known[at]!.updated_at !== last.updated_at) return null; // the pages do not meet
   const shown = new Set(first.data.map((session) => session.id));
-  // A session that stood before and is not on the first page any more is gone.
+  // A session that was before this point but is no longer on the first page is gone.
   const rest = known.slice(at + 1).filter((session) => !shown.has(session.id));
-  // In pages again, so that as much is read when all of it is. Only the last one's
-  // cursor is ever asked for.
+  // In pages again, so that a full refetch reads as much. Only the last page's cursor is
+  // ever used.
   const { next } = list.pages.at(-1)!;
   const pages = [first];
   for (let from = 0; from < rest.length; from += first.data.length) pages.push({ data: rest.slice(from, from + first.data.length), next });
   return { pages, pageParams: [null, ...pages.slice(1).map(() => next)] };
 }
 
-// changed is a list in which one session is as it is now, or is not there any more.
+// changed is a list with one session updated or removed.
 export function changed(list: SessionPages, id: ID, now: (session: Session) => Session | null): SessionPages {
   const pages = list.pages.map((page) => {
     const at = page.data.findIndex((session) => session.id === id);
@@ -39,8 +39,8 @@ export function changed(list: SessionPages, id: ID, now: (session: Session) => S
 
 type FirstPage = (filter: SessionFilter) => Promise<Page<Session>>;
 
-// refreshLists fetches the first page of each list that is shown. Short lists, and
-// those whose pages do not meet any more, are fetched whole.
+// refreshLists fetches the first page of each visible list. Short lists, and those whose
+// pages no longer meet, are fetched completely.
 export async function refreshLists(queries: QueryClient, firstPage: FirstPage): Promise<void> {
   const lists = queries.getQueryCache().findAll({ queryKey: ['sessions'] });
   await Promise.all(

@@ -1,14 +1,14 @@
 import type { StepGenerating } from '../api/events';
 import type { Message } from '../api/types';
 
-const FLUSH_MS = 50; // how often a streaming text is drawn at most
+const FLUSH_MS = 50; // between two drawings of a streaming text, at least
 const SLOW_MS = 12; // a drawing that takes longer makes the next one wait
 const LONGEST_FLUSH_MS = 250;
 
 type Kind = StepGenerating['kind'];
 
-// LiveMessage is one message of the record, and the texts that grow in it. It has
-// subscribers of its own, so that a delta draws one message and not the transcript.
+// LiveMessage is one message of the record, with its growing texts. It has subscribers
+// of its own, so that a delta redraws one message and not the transcript.
 export class LiveMessage {
   message: Message;
   private texts: Record<Kind, { text: string; end: number }> = {
@@ -37,7 +37,7 @@ export class LiveMessage {
     return this.texts[kind].text;
   }
 
-  // silent tells that there is nothing to read yet.
+  // silent reports whether there is nothing to read yet.
   get silent(): boolean {
     return !this.texts.text.text && !this.texts.reasoning.text && !this.message.content.refusal;
   }
@@ -46,28 +46,28 @@ export class LiveMessage {
     return this.message.status === 'streaming';
   }
 
-  // replace takes the message as the server has it.
+  // replace takes the server's version of the message.
   replace(message: Message): void {
-    // A text read while it streams is older than the deltas that came meanwhile.
+    // A text read while it streams is older than the deltas that arrived meanwhile.
     const keep = this.streaming && message.status === 'streaming';
     this.message = message;
     if (!keep) this.take(message);
     this.draw();
   }
 
-  // append applies a delta: it goes on where the last one ended, or starts over.
+  // append applies a delta: it continues where the last one ended, or starts over.
   append(delta: StepGenerating): boolean {
     if (!this.streaming) return true; // late: the settled text is authoritative
     const text = this.texts[delta.kind];
     if (delta.offset === 0) text.text = delta.delta;
     else if (delta.offset === text.end) text.text += delta.delta;
-    else return delta.end <= text.end; // known already, or a hole
+    else return delta.end <= text.end; // known already, or a gap
     text.end = delta.end;
     this.timer ??= setTimeout(() => this.draw(), this.pause);
     return true;
   }
 
-  // drew tells how long the last drawing took: slow ones come less often.
+  // drew reports how long the last drawing took: slow ones happen less often.
   drew(took: number): void {
     this.pause = took > SLOW_MS ? Math.min(LONGEST_FLUSH_MS, Math.max(FLUSH_MS, took * 6)) : FLUSH_MS;
   }

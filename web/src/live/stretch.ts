@@ -2,36 +2,36 @@ import { Problem, request } from '../api/http';
 import type { ID, Message, Page } from '../api/types';
 import type { LiveMessage } from './message';
 
-const PAGE = 60; // messages of the end of a record, of each page around it, and around a message
+const PAGE = 60; // messages read at the end of a record, around a message, and per further page
 
-// Read is a stretch of a record as the server answered it, oldest first.
+// Read is a stretch of a record as the server returned it, oldest first.
 export interface Read {
   messages: Message[];
   cursor: string | null; // of the page before the first
-  ends: boolean; // nothing of the record was behind the last
+  ends: boolean; // the last message was the record's last
 }
 
-// Stretch is the part of a record that a page has: consecutive messages by sequence,
-// the end of the record or any other part of it.
+// Stretch is the loaded part of a record: consecutive messages by sequence, at the end of
+// the record or anywhere else.
 export class Stretch {
   order: LiveMessage[] = [];
   private cursor: string | null = null;
   private ends = true;
-  private highest = 0; // sequence that is known to be in the record
+  private highest = 0; // the highest sequence known to be in the record
   private reading: { older: Promise<boolean> | null; newer: Promise<boolean> | null } = { older: null, newer: null };
-  private taken = 0; // counts what was taken, so that a page of the stretch before is dropped
+  private taken = 0; // counts stretches taken, so that a page of an earlier one is dropped
 
   constructor(
     private readonly session: ID,
     private readonly keep: (message: Message) => LiveMessage,
   ) {}
 
-  // older tells whether there is more before the first message.
+  // older reports whether there are messages before the first one.
   get older(): boolean {
     return this.cursor !== null;
   }
 
-  // newer tells whether there is more behind the last message.
+  // newer reports whether there are messages after the last one.
   get newer(): boolean {
     return !this.ends;
   }
@@ -52,7 +52,7 @@ export class Stretch {
     return { messages: [...before.data.reverse(), ...recorded(after)], cursor: before.next, ends: endsWith(after) };
   }
 
-  // take shows what was read instead of what is shown.
+  // take replaces the stretch by what was read.
   take(read: Read): void {
     this.taken++;
     this.reading = { older: null, newer: null };
@@ -62,8 +62,8 @@ export class Stretch {
     this.settle();
   }
 
-  // place puts a message of the record where it belongs; one that lies outside what is
-  // shown comes with its page.
+  // place inserts a message of the record at its position; one outside the stretch comes
+  // with its page.
   place(live: LiveMessage): void {
     const sequence = live.message.sequence!;
     this.highest = Math.max(this.highest, sequence);
@@ -75,8 +75,8 @@ export class Stretch {
     this.order = [...this.order.slice(0, at), live, ...this.order.slice(at)];
   }
 
-  // loadOlder reads the page before the first message, loadNewer the one behind the
-  // last; they answer whether something has changed.
+  // loadOlder reads the page before the first message, loadNewer the one after the last;
+  // they return whether something has changed.
   loadOlder(): Promise<boolean> {
     if (!this.older) return Promise.resolve(false);
     return this.load('older', { order: 'desc', cursor: this.cursor }, (page) => {
@@ -103,7 +103,7 @@ export class Stretch {
           add(page);
           return true;
         },
-        () => false, // asked for again by the next scroll
+        () => false, // the next scroll asks again
       )
       .finally(() => {
         if (taken === this.taken) this.reading[side] = null;
@@ -120,19 +120,19 @@ export class Stretch {
     return messages.map(this.keep).filter((live) => !shown.has(live));
   }
 
-  // settle sees that what came while a page was read is not missed behind it.
+  // settle makes sure that messages which arrived while a page was read are not missed.
   private settle(): void {
     if (this.last < this.highest) this.ends = false;
     this.highest = Math.max(this.highest, this.last);
   }
 }
 
-const recorded = (page: Page<Message>) => page.data.filter((message) => message.sequence !== null); // what is queued is no part of the record
+const recorded = (page: Page<Message>) => page.data.filter((message) => message.sequence !== null); // queued messages are not in the record
 
 const endsWith = (page: Page<Message>) => page.next === null || recorded(page).length < page.data.length;
 
-// sequenceOf finds where a message stands that is named by its id or by its sequence;
-// null when it is not there, or waits to enter the record.
+// sequenceOf finds the sequence of a message named by its id or by its sequence; null if
+// it does not exist, or waits to enter the record.
 export async function sequenceOf(at: string): Promise<number | null> {
   if (/^[1-9]\d{0,15}$/.test(at)) return Number(at);
   try {

@@ -57,7 +57,7 @@ const begins = () => {
   tell(event(4, 'message.created', { message_id: 'm2', turn_id: 't', role: 'assistant', message_sequence: 2 }));
 };
 
-test('the session is followed from the event at which it was read, with the last one of a turn that runs', async () => {
+test('the session is followed from the event at which it was read, including the last one of a running turn', async () => {
   await opened();
   expect(watched).toEqual({ session: 's', after: 1 });
   answers['/v1/sessions/s'] = { ...SESSION, status: 'completed' };
@@ -65,7 +65,7 @@ test('the session is followed from the event at which it was read, with the last
   expect(watched).toEqual({ session: 's', after: 2 });
 });
 
-test('an answer has its row from its first word on, and is what the settle says', async () => {
+test('an answer has its row from its first word on, and ends as its settle says', async () => {
   const transcript = await opened();
   begins();
   expect(rowsOf(transcript)).toHaveLength(1);
@@ -80,7 +80,7 @@ test('an answer has its row from its first word on, and is what the settle says'
   expect(transcript.messages.get('m2')!.text('text')).toBe('Hello!');
 });
 
-test('a delta that starts over replaces, one that was known changes nothing', async () => {
+test('a delta that starts over replaces the text, a known one changes nothing', async () => {
   const transcript = await opened();
   begins();
   tell(delta(0, 'Hello'));
@@ -90,7 +90,7 @@ test('a delta that starts over replaces, one that was known changes nothing', as
   expect(transcript.messages.get('m2')!.text('text')).toBe('Hello world');
 });
 
-test('behind a lost delta no text is put where it does not belong: it is asked for, and whole from the next beginning', async () => {
+test('after a lost delta no text is misplaced: it is requested, and complete from the next beginning', async () => {
   const transcript = await opened();
   const asked: string[] = [];
   const fetched = fetch;
@@ -100,7 +100,7 @@ test('behind a lost delta no text is put where it does not belong: it is asked f
   });
   begins();
   tell(delta(0, 'All '));
-  tell(delta(7, 'well')); // what lies between is lost
+  tell(delta(7, 'well')); // the text in between is lost
   const live = transcript.messages.get('m2')!;
   expect(live.text('text')).toBe('All ');
   await vi.waitFor(() => expect(asked).toContain('/v1/messages/m2'));
@@ -114,14 +114,14 @@ test('behind a lost delta no text is put where it does not belong: it is asked f
   expect(live.text('text')).toBe('All is well here. The end.');
 });
 
-test('messages stand by sequence, whatever order they come in', async () => {
+test('messages are ordered by sequence, whatever order they arrive in', async () => {
   const transcript = await opened();
   transcript.place(message('m4', 4, 'user'));
   transcript.place(message('m3', 3, 'assistant'));
   expect(transcript.order.map((live) => live.message.id)).toEqual(['m1', 'm3', 'm4']);
 });
 
-test('a message that was taken back stays away, though it was being read', async () => {
+test('a removed message stays away, even if it was being read', async () => {
   const transcript = await opened();
   const queued = { ...message('q', 0, 'user'), sequence: null, position: 1, status: 'queued' as const };
   let answer = () => {};
@@ -176,7 +176,7 @@ const long = (path: string) => {
 };
 const sequences = (transcript: Transcript) => [transcript.order[0]!.message.sequence, transcript.order.at(-1)!.message.sequence, transcript.order.length];
 
-test('a message far up is gone to without what lies between, and more is read behind it up to the end', async () => {
+test('a message far up is opened without those in between, and more is read after it up to the end', async () => {
   vi.stubGlobal('fetch', async (path: string) => new Response(JSON.stringify(long(path) ?? null), { status: long(path) ? 200 : 404 }));
   const transcript = await opened();
   expect(sequences(transcript)).toEqual([341, 400, 60]);
@@ -184,20 +184,20 @@ test('a message far up is gone to without what lies between, and more is read be
   expect(sequences(transcript)).toEqual([141, 260, 120]);
   expect(transcript.target).toEqual({ kind: 'message', sequence: 200 });
   expect([transcript.older, transcript.newer]).toEqual([true, true]);
-  transcript.place(message('m401', 401, 'user')); // what is said now is not shown in the middle
+  transcript.place(message('m401', 401, 'user')); // new messages are not shown in the middle
   expect(sequences(transcript)).toEqual([141, 260, 120]);
   await transcript.loadNewer();
   await transcript.loadNewer();
   expect(sequences(transcript)).toEqual([141, 380, 240]);
   await transcript.loadNewer();
   expect(sequences(transcript)).toEqual([141, 400, 260]);
-  expect(transcript.newer).toBe(true); // 401 came meanwhile
+  expect(transcript.newer).toBe(true); // 401 arrived meanwhile
   await transcript.goToEnd();
   expect(transcript.target).toEqual({ kind: 'end' });
   expect(transcript.order.at(-1)!.message.sequence).toBe(400);
 });
 
-test('rows that come while older ones are read stand once, each in its place', async () => {
+test('rows that arrive while older ones are read appear once, each in its place', async () => {
   const rows = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, i) => message(`m${from + i}`, from + i, 'user')).reverse();
   answers['/v1/sessions/s/messages?order=desc&limit=60'] = { data: rows(61, 120), next: 'older' };
   const transcript = await opened();
@@ -214,7 +214,7 @@ test('rows that come while older ones are read stand once, each in its place', a
   expect(transcript.older).toBe(false);
 });
 
-test('what happens while another part is read is shown in it', async () => {
+test('events during the reading of another part are applied to it', async () => {
   vi.stubGlobal('fetch', async (path: string) => new Response(JSON.stringify(long(path) ?? null), { status: long(path) ? 200 : 404 }));
   const transcript = await opened();
   const there = transcript.goTo('200');
@@ -224,7 +224,7 @@ test('what happens while another part is read is shown in it', async () => {
   expect(transcript.activity.turn).toBe('t2');
 });
 
-test('another try after a failure goes to the same message', async () => {
+test('another attempt after a failure opens the same message', async () => {
   vi.stubGlobal('fetch', async () => {
     throw new TypeError('offline');
   });
@@ -237,7 +237,7 @@ test('another try after a failure goes to the same message', async () => {
   expect(transcript.target).toEqual({ kind: 'message', sequence: 200 });
 });
 
-test('a message that is not there is said to be missing, and the end is shown', async () => {
+test('the view says that a message does not exist, and shows the end', async () => {
   const transcript = new Transcript('s');
   transcript.open('gone');
   await vi.waitFor(() => expect(transcript.state).toBe('ready'));
@@ -260,7 +260,7 @@ test('a retry is shown, and gone with the next attempt', async () => {
   expect(transcript.activity.retry).toBeNull();
 });
 
-test('the end of a queued turn is not the end of the one that runs', async () => {
+test('the end of a queued turn is not the end of the running one', async () => {
   const transcript = await opened();
   tell(event(3, 'session.started', { turn_id: 't', attempt: 1 }));
   tell(event(4, 'session.cancelled', { turn_id: 'queued', turn: { error: null } }));
@@ -269,13 +269,13 @@ test('the end of a queued turn is not the end of the one that runs', async () =>
   expect(transcript.activity.running).toBe(false);
 });
 
-test('marks come with their event: what a fork shares has others in the session that wrote it', async () => {
+test('marks come with their event: a shared message has other marks in the session that wrote it', async () => {
   const transcript = await opened();
   tell(event(3, 'message.marked', { message_id: 'm1', marks: { pinned: true, context_edge: false, set_aside: false } }));
   expect(transcript.order[0]!.message.marks.pinned).toBe(true);
 });
 
-test('a turn that failed without a word, or was stopped, can be tried again until the next one begins', async () => {
+test('a turn that failed without text, or was stopped, can be retried until the next one begins', async () => {
   const transcript = await opened();
   const failure = { class: 'limit', sentence: 'Enough.', detail: null, attempts: null, retry_at: null };
   tell(event(3, 'session.failed', { turn_id: 't1', turn: { error: failure } }));
@@ -286,7 +286,7 @@ test('a turn that failed without a word, or was stopped, can be tried again unti
   expect(transcript.activity).toMatchObject({ running: false, ended: 't2', failure: null });
 });
 
-test('a summary is told of from its beginning to its place in the record', async () => {
+test('a summary is reported from its beginning until it enters the record', async () => {
   const transcript = await opened();
   tell(event(3, 'compaction.started', {}));
   expect(transcript.summary?.state).toBe('running');

@@ -7,15 +7,15 @@ import { LiveMessage } from './message';
 import { type Read, sequenceOf, Stretch } from './stretch';
 
 const RELOAD_MS = 2_000;
-const PENDING = 200; // queued messages and open approvals that are read
+const PENDING = 200; // queued messages and open approvals read at most
 
-// Target is what the view is to bring into sight: a message of the record, its end,
-// or a word that the message is not there.
+// Target is what the view should scroll to: a message of the record, its end, or a note
+// that the message does not exist.
 export type Target = { kind: 'message'; sequence: number } | { kind: 'end' } | { kind: 'missing' };
 
-// Transcript is the record of one session as the page has it: a snapshot with its
-// event sequence, and every event after it. What is shown is a stretch of it: the end,
-// unless goTo chose another one.
+// Transcript is the page's copy of one session's record: a snapshot with its event
+// sequence, and every event after it. It shows a stretch of the record: the end, unless
+// goTo chose another one.
 export class Transcript {
   readonly messages = new Map<ID, LiveMessage>();
   queue: LiveMessage[] = []; // waiting to enter it
@@ -24,10 +24,10 @@ export class Transcript {
   activity: Activity = IDLE;
   warning: Warning | null = null;
   summary: Summary | null = null;
-  events: StreamEvent[] = []; // those that came since the snapshot, for the inspector
+  events: StreamEvent[] = []; // since the snapshot, for the inspector
   session: Session | null = null;
-  target: Target | null = null; // each goTo makes a new one
-  reading: number | null = null; // sequence of what a person reads away from the end, as the view tells
+  target: Target | null = null; // a new one per goTo
+  reading: number | null = null; // sequence of the message in view away from the end, set by the view
   state: 'loading' | 'ready' | 'failed' = 'loading';
   error: unknown = null;
 
@@ -36,14 +36,14 @@ export class Transcript {
   private unwatch: (() => void) | null = null;
   private ending = 0;
   private rereads = 0;
-  private asked: string | undefined; // the message around which was loaded last
+  private asked: string | undefined; // the message around which the last load happened
   private readonly stretch: Stretch;
-  private held: StreamEvent[] | null = null; // those that come while another stretch is read
-  private wanted = new Set<ID>(); // messages to be read
-  private heard = 0; // counts what is asked for and heard, so that late answers are known
-  private known = new Map<ID, number>(); // what is the latest that is shown of a message that was read by itself
-  private planned: ReturnType<typeof setTimeout> | undefined; // the reading of those
-  private again: ReturnType<typeof setTimeout> | undefined; // the next try to load
+  private held: StreamEvent[] | null = null; // events that arrive while another stretch is read
+  private wanted = new Set<ID>(); // messages to read
+  private heard = 0; // counts requests and events, to recognise late responses
+  private known = new Map<ID, number>(); // per message read by itself, the count at its latest version
+  private planned: ReturnType<typeof setTimeout> | undefined; // reading of the wanted messages
+  private again: ReturnType<typeof setTimeout> | undefined; // the next attempt to load
 
   constructor(readonly id: ID) {
     this.stretch = new Stretch(id, (message) => this.keep(message));
@@ -56,12 +56,12 @@ export class Transcript {
 
   snapshot = (): number => this.version;
 
-  // order is what is shown of the record, by sequence.
+  // order is the loaded part of the record, by sequence.
   get order(): LiveMessage[] {
     return this.stretch.order;
   }
 
-  // older and newer tell whether there is more before the first message and behind the last.
+  // older and newer report whether there are messages before the first and after the last one.
   get older(): boolean {
     return this.stretch.older;
   }
@@ -70,7 +70,7 @@ export class Transcript {
     return this.stretch.newer;
   }
 
-  // open reads the end of the record, or what stands around a message (by its id or
+  // open reads the end of the record, or the surroundings of a message (by its id or
   // sequence), and follows the session; close ends that.
   open(at?: string): void {
     void this.load(at);
@@ -93,7 +93,7 @@ export class Transcript {
     this.held = null;
     const path = `/v1/sessions/${this.id}`;
     try {
-      // The session first: what happens after its event sequence comes as events.
+      // The session first: everything after its event sequence arrives as events.
       const session = await request<Session>(path);
       const [tail, part, queued, approvals] = await Promise.all([
         this.stretch.tail(),
@@ -104,7 +104,7 @@ export class Transcript {
       const last = session.status === 'failed' || session.status === 'cancelled' ? await this.lastTurn() : null;
       if (run !== this.ending) return;
       this.messages.clear();
-      this.stretch.take(tail); // known in any case: it has what streams
+      this.stretch.take(tail); // always: it contains streaming messages
       if (part?.read) this.stretch.take(part.read);
       if (part && aims) this.target = part.target;
       this.queue = queued.data.map((message) => this.keep(message));
@@ -120,14 +120,14 @@ export class Transcript {
         ended: last?.id ?? null,
       };
       this.state = 'ready';
-      // Of a turn that runs the last event is heard again: that it is tried again soon
-      // stands in the event alone.
+      // For a running turn the last event is replayed: only the event says that a retry
+      // follows soon.
       const behind = this.activity.running ? Math.max(0, session.last_event_sequence - 1) : session.last_event_sequence;
       this.unwatch = feed.watch(this.id, behind, (event) => this.apply(event));
     } catch (error) {
       if (run !== this.ending) return;
       if (this.state === 'ready') {
-        this.again = setTimeout(() => void this.load(at, aims), RELOAD_MS); // shown as it was until the server is back
+        this.again = setTimeout(() => void this.load(at, aims), RELOAD_MS); // shows the old state until the server is back
         return;
       }
       this.state = 'failed';
@@ -142,7 +142,7 @@ export class Transcript {
     void this.load(this.asked);
   }
 
-  // partAt reads what stands around a message.
+  // partAt reads the surroundings of a message.
   private async partAt(at: string): Promise<{ read: Read | null; target: Target }> {
     const sequence = await sequenceOf(at);
     const read = sequence === null ? null : await this.stretch.around(sequence);
@@ -150,8 +150,8 @@ export class Transcript {
     return there ? { read, target: { kind: 'message', sequence: sequence! } } : { read: null, target: { kind: 'missing' } };
   }
 
-  // goTo brings a message into sight, named by its id or its sequence, wherever in the
-  // record it stands: the view scrolls to target and marks it.
+  // goTo scrolls to a message, named by its id or its sequence, anywhere in the record: the
+  // view scrolls to target and highlights it.
   async goTo(at: string): Promise<void> {
     if (this.state !== 'ready') return this.load(at);
     const shown = this.order.find(({ message }) => message.id === at || String(message.sequence) === at);
@@ -159,7 +159,7 @@ export class Transcript {
     else await this.reread(() => this.partAt(at));
   }
 
-  // goToEnd brings the end of the record into sight.
+  // goToEnd scrolls to the end of the record.
   async goToEnd(): Promise<void> {
     if (!this.newer) this.aim({ kind: 'end' });
     else await this.reread(async () => ({ read: await this.stretch.tail(), target: { kind: 'end' } }));
@@ -170,8 +170,8 @@ export class Transcript {
     this.changed();
   }
 
-  // reread shows another stretch. Events that come meanwhile are applied to it: they
-  // may be newer than what was read.
+  // reread shows another stretch. Events that arrive meanwhile are applied to it: they may
+  // be newer than what was read.
   private async reread(read: () => Promise<{ read: Read | null; target: Target }>): Promise<void> {
     const run = ++this.rereads;
     const ending = this.ending;
@@ -182,7 +182,7 @@ export class Transcript {
       if (part.read) this.stretch.take(part.read);
       this.aim(part.target);
     } catch {
-      // offline: what is shown stays, and the banner says so
+      // offline: the old state stays, and the banner says so
     } finally {
       if (run === this.rereads && ending === this.ending) {
         const held = this.held ?? [];
@@ -192,7 +192,7 @@ export class Transcript {
     }
   }
 
-  // loadOlder reads the page before the first message, loadNewer the one behind the last.
+  // loadOlder reads the page before the first message, loadNewer the one after the last.
   async loadOlder(): Promise<void> {
     if (await this.stretch.loadOlder()) this.changed();
   }
@@ -212,7 +212,7 @@ export class Transcript {
     return live;
   }
 
-  // place puts a message where it belongs now.
+  // place moves a message to its current position.
   place(message: Message): void {
     const live = this.keep(message);
     this.queue = this.queue.filter((one) => one !== live);
@@ -241,7 +241,7 @@ export class Transcript {
       ids.map(async (id) => {
         try {
           const message = await request<Message>(`/v1/messages/${id}`);
-          if (run !== this.ending || (this.known.get(id) ?? 0) > asked) return; // what was learnt since is newer
+          if (run !== this.ending || (this.known.get(id) ?? 0) > asked) return; // something newer is known since
           this.known.set(id, asked);
           this.place(message);
         } catch {
@@ -271,7 +271,7 @@ export class Transcript {
       if (!live) return;
       const silent = live.silent;
       if (!live.append(delta)) this.want(delta.message_id);
-      if (silent && !live.silent) this.changed(); // it has a row from its first word on
+      if (silent && !live.silent) this.changed(); // its row begins with its first word
       return;
     }
     if (event.sequence) this.events = [...this.events.slice(-999), event];
@@ -286,7 +286,7 @@ export class Transcript {
         this.want(event.data.message_id);
         break;
       case 'message.marked':
-        this.marked(event.data); // what a fork shares has marks of its own in it, which only the event tells
+        this.marked(event.data); // shared messages have marks of their own in a fork, which only the event contains
         break;
       case 'message.removed':
         this.known.set(event.data.message_id, ++this.heard);
@@ -304,7 +304,7 @@ export class Transcript {
         if (!this.activity.turn || this.activity.turn === event.data.turn_id) {
           const completed = event.type === 'session.completed';
           this.activity = { ...IDLE, failure: event.data.turn.error, ended: completed ? null : event.data.turn_id };
-        } // else a queued turn was taken back
+        } // else a queued turn was removed
         void this.readSession();
         break;
       case 'context.cleared':
@@ -358,7 +358,7 @@ export class Transcript {
     this.changed();
   }
 
-  // created makes a streaming row at once, so that its deltas have a place; others are read.
+  // created makes a streaming row immediately, for its deltas; other messages are read.
   private created(event: EventOf<'message.created'>): void {
     const { message_id: id, role, turn_id, message_sequence: sequence } = event.data;
     if (role === 'summary' && this.summary?.state === 'waits') this.summary = null;
@@ -407,13 +407,13 @@ export class Transcript {
     }
   }
 
-  // became takes the session as the server answered a change of it.
+  // became takes the session that the server returned after a change.
   became(session: Session): void {
     this.session = session;
     this.changed();
   }
 
-  // dismiss takes back the word of a summary that failed.
+  // dismiss hides the notice about a failed summary.
   dismiss(): void {
     this.summary = null;
     this.changed();
@@ -428,7 +428,7 @@ export class Transcript {
     try {
       this.became(await request<Session>(`/v1/sessions/${this.id}`));
     } catch {
-      // the list is told by the workspace feed as well
+      // the workspace feed updates the list as well
     }
   }
 }

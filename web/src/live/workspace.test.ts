@@ -5,7 +5,7 @@ import { followWorkspace } from './workspace';
 
 afterEach(() => vi.unstubAllGlobals());
 
-test('while nobody is signed in, nobody is asked for again: the sign-in stays as it is', async () => {
+test('while nobody is signed in, the principal is not fetched again: the sign-in form stays', async () => {
   vi.stubGlobal('fetch', () => Promise.resolve(new Response('{"code":"unauthorized","detail":"A key is wanted."}', { status: 401 })));
   const queries = new QueryClient({ defaultOptions: { queries: { retry: false } } });
   followWorkspace(queries);

@@ -6,10 +6,10 @@ import { feed } from './feed';
 import { changed, refreshLists, type SessionPages } from './lists';
 
 const EVERY = 'every page of sessions';
-const SETTLE_MS = 300; // list changes that come together are fetched once
+const SETTLE_MS = 300; // list changes that arrive together cause one fetch
 
-// followWorkspace keeps lists as the workspace feed tells: what a row shows is changed
-// in place, what moves rows is fetched again.
+// followWorkspace updates lists from the workspace feed: changes of a row are applied in
+// place, changes that move rows are fetched again.
 export function followWorkspace(queries: QueryClient): void {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const stale = new Set<string>();
@@ -25,9 +25,8 @@ export function followWorkspace(queries: QueryClient): void {
       stale.clear();
     }, SETTLE_MS);
   };
-  // A key that was revoked ends the connection, and is refused elsewhere: the shell
-  // asks for another one then, and is not taken away from under who types it: signing
-  // in loads the page anew.
+  // Revoking a key ends the connection, and other requests are refused: then the shell asks
+  // for another key. It stays while somebody types one; signing in reloads the page.
   const whoAmI = () => {
     const known = queries.getQueryState(['principal'])?.error;
     if (known instanceof Problem && known.status === 401) return;
@@ -68,15 +67,15 @@ function change(queries: QueryClient, id: ID, fields: Partial<Session>): void {
   queries.setQueryData<Session>(['session', id], (session) => session && { ...session, ...fields });
 }
 
-// place changes a session in every list that has it, or takes it out of them.
+// place updates a session in every list that has it, or removes it from them.
 function place(queries: QueryClient, id: ID, now: (session: Session, filter: { archived?: string }) => Session | null): void {
   for (const [key, list] of queries.getQueriesData<SessionPages>({ queryKey: ['sessions'] })) {
     if (list) queries.setQueryData(key, changed(list, id, (session) => now(session, key[1] as { archived?: string })));
   }
 }
 
-// reread is for a session that changed in itself: it may stand far down in a list, or
-// not belong there any more.
+// reread is for a session that itself changed: it may be far down in a list, or no longer
+// belong there.
 async function reread(queries: QueryClient, id: ID): Promise<void> {
   void queries.invalidateQueries({ queryKey: ['session', id] });
   try {

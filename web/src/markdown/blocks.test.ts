@@ -31,7 +31,7 @@ The end, with a [reference][r].
 const whole = (text: string) => marked.lexer(text, { gfm: true, breaks: true }).filter((token) => token.type !== 'space');
 
 describe('Blocks', () => {
-  test('a text that grows by any pieces ends as the text read at once', () => {
+  test('a text that grows in any pieces ends like the text parsed at once', () => {
     for (const size of [1, 3, 7, 50]) {
       const blocks = new Blocks();
       for (let end = size; end < TEXT.length; end += size) blocks.read(TEXT.slice(0, end), false);
@@ -39,7 +39,7 @@ describe('Blocks', () => {
     }
   });
 
-  test('what is closed is never another one later', () => {
+  test('a closed block never changes', () => {
     const blocks = new Blocks();
     const seen: string[] = [];
     for (let end = 1; end <= TEXT.length; end++) {
@@ -52,7 +52,7 @@ describe('Blocks', () => {
     expect(seen.length).toBeGreaterThan(4);
   });
 
-  test('a growing text is read from its last closed block on, not from its beginning', () => {
+  test('a growing text is parsed from its last closed block on, not from its beginning', () => {
     const paragraph = 'Lorem ipsum dolor sit amet.\n\n';
     const blocks = new Blocks();
     let read = 0;
@@ -66,10 +66,10 @@ describe('Blocks', () => {
     } finally {
       marked.lexer = lexer;
     }
-    expect(read).toBeLessThan(400 * paragraph.length * 10); // read whole each time it would be 200 times the text
+    expect(read).toBeLessThan(400 * paragraph.length * 10); // parsing it all each time would be 200 times the text
   });
 
-  test('a text that starts over is read anew', () => {
+  test('a text that starts over is parsed again', () => {
     const blocks = new Blocks();
     blocks.read('one\n\ntwo\n\nthree\n\nfour', false);
     expect(blocks.read('other\n\ntext', false).map((block) => block.token.raw.trim())).toEqual(['other', 'text']);

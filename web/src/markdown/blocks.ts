@@ -1,10 +1,10 @@
 import { marked, type Token } from 'marked';
 import remend from 'remend';
 
-const HELD = 2; // blocks at the end that further text may still change
+const HELD = 2; // blocks at the end that more text may still change
 
 export interface Block {
-  key: number; // its place, which it keeps
+  key: number; // its position, which never changes
   token: Token;
   closed: boolean; // nothing that follows changes it
 }
@@ -15,13 +15,12 @@ function lex(text: string): Token[] {
   return marked.lexer(text, FLAVOUR).filter((token) => token.type !== 'space');
 }
 
-// Blocks reads a text that grows: only what stands after the last closed block is
-// read again. The whole is read once more when it is complete, because a link's
-// definition may stand below its use.
+// Blocks parses a growing text: only the part after the last closed block is parsed again.
+// The complete text is parsed once more, because a link's definition may follow its use.
 export class Blocks {
   private text = '';
   private closed: Block[] = [];
-  private at = 0; // where the open tail begins
+  private at = 0; // start of the open tail
   private whole: Block[] | null = null;
 
   read(text: string, complete: boolean): Block[] {

@@ -5,7 +5,7 @@ import type { Run } from './highlight';
 
 const LONGEST_HIGHLIGHTED = 50_000; // characters
 
-// CodeBlock shows code; it is coloured once it is complete.
+// CodeBlock shows code, highlighted once it is complete.
 export const CodeBlock = memo(function CodeBlock({ text, language, closed }: { text: string; language: string; closed: boolean }) {
   const [runs, setRuns] = useState<Run[] | null>(null);
   const [copied, setCopied] = useState(false);
@@ -30,7 +30,7 @@ export const CodeBlock = memo(function CodeBlock({ text, language, closed }: { t
                 setCopied(true);
                 setTimeout(() => setCopied(false), 1_500);
               },
-              () => undefined, // the code is there to be selected
+              () => undefined, // the person can still select the code
             );
           }}
         >

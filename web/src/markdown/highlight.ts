@@ -10,7 +10,7 @@ interface Node {
   children: (Node | string)[];
 }
 
-// highlight splits code into runs of one colour; a language that is not known is one run.
+// highlight splits code into runs of one colour; code in an unknown language is one run.
 export function highlight(text: string, language: string): Run[] {
   if (!hljs.getLanguage(language)) return [{ text, scope: '' }];
   const result = hljs.highlight(text, { language, ignoreIllegals: true });

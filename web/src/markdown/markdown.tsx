@@ -16,7 +16,7 @@ interface Props {
   drew?: (took: number) => void; // milliseconds, for the next pause
 }
 
-// Markdown shows a text that may still grow.
+// Markdown renders a text that may still grow.
 export const Markdown = memo(function Markdown({ text, complete, drew }: Props) {
   const blocks = useRef<Blocks | null>(null);
   blocks.current ??= new Blocks();

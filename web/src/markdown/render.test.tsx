@@ -27,11 +27,11 @@ test.each([
   expect(element.textContent).not.toBe('');
 });
 
-test.each(['[x](javascript:alert(1))', '[x](JaVaScRiPt:alert(1))', '[x](data:text/html,x)', '[x](vbscript:x)', '<javascript:alert(1)>', '[x](//example.com)'])('%s is no link', (text) => {
+test.each(['[x](javascript:alert(1))', '[x](JaVaScRiPt:alert(1))', '[x](data:text/html,x)', '[x](vbscript:x)', '<javascript:alert(1)>', '[x](//example.com)'])('%s is not a link', (text) => {
   expect(shown(text).querySelector('a')).toBeNull();
 });
 
-test('a link leaves without telling where from', () => {
+test('a link sends no referrer', () => {
   const link = shown('[x](https://example.com)').querySelector('a')!;
   expect(link.rel).toContain('noopener');
   expect(link.rel).toContain('noreferrer');

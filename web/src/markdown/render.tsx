@@ -2,8 +2,8 @@ import type { Token, Tokens } from 'marked';
 import { Fragment, type ReactNode } from 'react';
 import { CodeBlock } from './code';
 
-// Tokens become React elements: raw HTML stays text, links go nowhere but to
-// http, https and mailto, and no image is fetched.
+// Tokens become React elements: raw HTML stays text, links may only use http, https and
+// mailto, and no image is fetched.
 
 const SAFE = /^(https?:|mailto:)/i;
 
@@ -65,7 +65,7 @@ export function blockOf(token: Token, closed: boolean): ReactNode {
       return text.tokens ? <>{inline(text.tokens)}</> : <>{plain(text.text)}</>;
     }
   }
-  return <p className="whitespace-pre-wrap">{token.raw}</p>; // raw HTML and what is new to us
+  return <p className="whitespace-pre-wrap">{token.raw}</p>; // raw HTML and unknown tokens
 }
 
 function blocks(tokens: Token[], closed: boolean): ReactNode {
@@ -117,7 +117,7 @@ function anchor(href: string, children: ReactNode): ReactNode {
 
 const ENTITIES: Record<string, string> = { '&amp;': '&', '&lt;': '<', '&gt;': '>', '&quot;': '"', '&#39;': "'" };
 
-// plain takes back the escapes that the lexer writes: React escapes by itself.
+// plain undoes the lexer's escapes: React escapes by itself.
 function plain(text: string): string {
   return text.replace(/&(?:amp|lt|gt|quot|#39);/g, (entity) => ENTITIES[entity]!);
 }

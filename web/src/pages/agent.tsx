@@ -67,14 +67,14 @@ function Editor({ agent }: { agent: Agent }) {
   return (
     <Page
       title={agent.name}
-      about={`${agent.owner_name ? `Of ${agent.owner_name}` : 'Of the admins'}, version ${agent.version}, changed ${fullTime(agent.updated_at)}`}
+      about={`${agent.owner_name ? `Owned by ${agent.owner_name}` : 'Owned by the admins'}, version ${agent.version}, changed ${fullTime(agent.updated_at)}`}
       actions={
         !reader && (
           <>
             {!fixed && (
               <Button look="quiet" onClick={() => patch({ status: agent.status === 'active' ? 'archived' : 'active' })}>
                 {agent.status === 'active' ? <Archive size={14} aria-hidden /> : <ArchiveRestore size={14} aria-hidden />}
-                {agent.status === 'active' ? 'Archive' : 'Take back'}
+                {agent.status === 'active' ? 'Archive' : 'Reopen'}
               </Button>
             )}
             {agent.status === 'active' && (
@@ -92,7 +92,7 @@ function Editor({ agent }: { agent: Agent }) {
     >
       {fixed && (
         <p className="mb-5 rounded-xl border border-line bg-raised px-4 py-2.5 text-sm text-soft">
-          {reader ? 'You may read here. To change agents, ask an admin for a key of the role member.' : 'Its owner and admins change this agent. You may talk to it, and make agents of your own.'}
+          {reader ? 'You have read access. To change agents, ask an admin for a key with the role member.' : 'Only its owner and admins can change this agent. You can talk to it, and create agents of your own.'}
         </p>
       )}
       <form onSubmit={save} className="space-y-5">
@@ -100,7 +100,7 @@ function Editor({ agent }: { agent: Agent }) {
           <Field label="Name">
             <Input value={draft.name} readOnly={fixed} onChange={(event) => set({ name: event.target.value })} required maxLength={100} />
           </Field>
-          <Field label="Model" hint="Any provider/model; the list is of those that the server knows.">
+          <Field label="Model" hint="Any provider/model; the list has those that the server knows.">
             <Input list={fixed ? undefined : 'models'} readOnly={fixed} value={draft.model ?? ''} placeholder={models.data?.default} onChange={(event) => set({ model: event.target.value || null })} />
             <datalist id="models">
               {models.data?.data.map((model) => (
@@ -151,7 +151,7 @@ function Editor({ agent }: { agent: Agent }) {
         {error && <Failed error={new Error(error)} />}
         {changed && (
           <div className="sticky bottom-0 flex items-center justify-end gap-2 border-t border-line bg-bg py-3">
-            <span className="flex-1 text-sm text-soft max-sm:text-xs">Not saved yet; kept in this browser. Turns that have begun keep version {agent.version}.</span>
+            <span className="flex-1 text-sm text-soft max-sm:text-xs">Not saved yet, but kept in this browser. Running turns keep version {agent.version}.</span>
             <Button onClick={() => become(agent)}>Discard</Button>
             <Button look="primary" type="submit">
               Save as version {agent.version + 1}

@@ -8,7 +8,7 @@ afterEach(() => kept.clear());
 
 const agent = { id: 'a', version: 1, name: 'Brief', system_prompt: 'Be brief.', temperature: null, tools: ['current_time'] } as unknown as Agent;
 
-test('an edit is kept until it is undone, and lies on whichever version comes', () => {
+test('an edit is kept until it is undone, and applies to any later version', () => {
   const draft = { ...agent, system_prompt: 'Be long.', temperature: 0.5 };
   expect(editOf(agent, draft)).toEqual({ system_prompt: 'Be long.', temperature: 0.5 });
   keepEdit(agent, draft);

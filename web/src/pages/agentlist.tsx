@@ -21,7 +21,7 @@ export function AgentsPage() {
   return (
     <Page
       title="Agents"
-      about="What an agent is told, which model it asks and which tools it may use. Every change is a new version; turns that have begun keep theirs."
+      about="An agent’s instructions, model and tools. Every change makes a new version; running turns keep theirs."
       actions={
         <>
           <Button look="quiet" aria-pressed={archived} onClick={() => setArchived(!archived)}>
@@ -71,7 +71,7 @@ function NewAgent({ open, onClose }: { open: boolean; onClose: () => void }) {
       open={open}
       onClose={onClose}
       title="New agent"
-      about="A name is enough; the rest can be said on its page."
+      about="A name is enough; you can set the rest on its page."
       label="Create"
       ready={name.trim() !== ''}
       list="agents"

@@ -23,7 +23,7 @@ export function AuditPage() {
     return (
       <Page title="Audit">
         <Empty icon={<ScrollText size={28} />} title="The audit is for admins.">
-          Who changed what is listed for them alone: ask an admin of this workspace.
+          Only admins can see who changed what: ask an admin of this workspace.
         </Empty>
       </Page>
     );
@@ -32,23 +32,23 @@ export function AuditPage() {
     <Page
       wide
       title="Audit"
-      about="Who changed what, and on request who read it. No content is kept here, and entries outlive what they are about."
+      about="Who changed what, and if you like, who read it. Entries contain no content, and stay when their target is deleted."
       actions={
         <div className="flex flex-wrap items-center gap-3">
           {(session || principal) && (
             <Link to="/audit" search={{ all }} className="text-sm text-accent underline underline-offset-2">
-              Of everybody, everywhere
+              Clear filters
             </Link>
           )}
           <Button look="quiet" aria-pressed={Boolean(all)} onClick={() => void navigate({ to: '/audit', search: { session, principal, all: all ? undefined : 'true' } })}>
-            {all ? 'Changes only' : 'Show what was read too'}
+            {all ? 'Changes only' : 'Show reads too'}
           </Button>
         </div>
       }
     >
       {entries.isPending && <Loading what="the audit" />}
       {entries.isError && <Failed error={entries.error} onRetry={() => void entries.refetch()} />}
-      {entries.isSuccess && rows.length === 0 && <Empty icon={<ScrollText size={28} />} title={all ? 'Nothing happened yet.' : 'Nothing was changed yet.'} />}
+      {entries.isSuccess && rows.length === 0 && <Empty icon={<ScrollText size={28} />} title={all ? 'No entries yet.' : 'No changes yet.'} />}
       {rows.length > 0 && (
         <div className="overflow-x-auto" tabIndex={0} role="region" aria-label="Audit entries">
           <table className="w-full min-w-160 text-left text-sm">
@@ -96,7 +96,7 @@ export function AuditPage() {
   );
 }
 
-// inWords makes “approve call” of approveCall, as the API has it.
+// inWords turns the API's approveCall into “approve call”.
 function inWords(action: string): string {
   return action.replace(/_/g, ' ').replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 }

@@ -11,7 +11,7 @@ test('the lines of a diff are both texts', () => {
 });
 
 
-test('what is alike at both ends costs nothing, and is all there', () => {
+test('lines that are alike at both ends cost nothing, and all of them are there', () => {
   const alike = Array.from({ length: 20_000 }, (_, i) => `line ${i}`);
   const lines = diffLines([...alike, 'a', 'z'], [...alike, 'b', 'z']);
   expect(lines.slice(-3)).toEqual([
@@ -26,6 +26,6 @@ test('what is alike at both ends costs nothing, and is all there', () => {
 test('lines far from any change are folded', () => {
   const before = Array.from({ length: 30 }, (_, i) => `${i}`);
   const after = before.with(15, 'x');
-  expect(folded(diffLines(before, after)).map((line) => line.text)).toEqual(['12 lines alike', '12', '13', '14', '15', 'x', '16', '17', '18', '11 lines alike']);
-  expect(folded(diffLines(['a'], ['a']))).toEqual([{ kind: 'skipped', text: '1 line alike' }]);
+  expect(folded(diffLines(before, after)).map((line) => line.text)).toEqual(['12 unchanged lines', '12', '13', '14', '15', 'x', '16', '17', '18', '11 unchanged lines']);
+  expect(folded(diffLines(['a'], ['a']))).toEqual([{ kind: 'skipped', text: '1 unchanged line' }]);
 });

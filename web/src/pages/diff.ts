@@ -3,8 +3,8 @@ export interface Line {
   text: string;
 }
 
-// diffLines compares two texts by their longest common subsequence of lines. What they
-// begin and end with alike is not looked at.
+// diffLines compares two texts by their longest common subsequence of lines, skipping
+// their common beginning and end.
 export function diffLines(before: string[], after: string[]): Line[] {
   let head = 0;
   while (head < before.length && head < after.length && before[head] === after[head]) head++;
@@ -40,9 +40,9 @@ function between(before: string[], after: string[]): Line[] {
   return lines;
 }
 
-const AROUND = 3; // lines that are shown around a change
+const AROUND = 3; // lines shown around a change
 
-// folded leaves out the lines that are far from any change, and says how many.
+// folded leaves out the lines far from any change, and says how many.
 export function folded(lines: Line[]): (Line | { kind: 'skipped'; text: string })[] {
   const near = lines.map(() => false);
   lines.forEach((line, at) => {
@@ -56,7 +56,7 @@ export function folded(lines: Line[]): (Line | { kind: 'skipped'; text: string }
     }
     let end = at;
     while (end < lines.length && !near[end]) end++;
-    shown.push({ kind: 'skipped', text: end - at === 1 ? '1 line alike' : `${end - at} lines alike` });
+    shown.push({ kind: 'skipped', text: end - at === 1 ? '1 unchanged line' : `${end - at} unchanged lines` });
     at = end - 1;
   }
   return shown;

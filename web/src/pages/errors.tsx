@@ -6,7 +6,7 @@ import { Empty, Failed, Page } from '../components/ui';
 
 export function NotFound() {
   return (
-    <Page title="Not here">
+    <Page title="Page not found">
       <Empty icon={<Compass size={28} />} title="There is no page at this address.">
         <Link to="/new" className="text-accent underline">
           Start a conversation
@@ -16,8 +16,8 @@ export function NotFound() {
   );
 }
 
-// NoSuch stands for an agent or a project that cannot be shown: one that is not there,
-// or that the server does not give just now.
+// NoSuch replaces an agent or a project that cannot be shown, because it does not exist
+// or the server cannot return it now.
 export function NoSuch({ what, list, error, onRetry }: { what: 'agent' | 'project'; list: '/agents' | '/projects'; error: unknown; onRetry: () => void }) {
   const none = error instanceof Problem && error.status === 404;
   useEffect(() => {
@@ -25,7 +25,7 @@ export function NoSuch({ what, list, error, onRetry }: { what: 'agent' | 'projec
   }, [none, what]);
   if (!none) {
     return (
-      <Page title="Not to be had just now">
+      <Page title="Not available right now">
         <Failed error={error} onRetry={onRetry} />
       </Page>
     );
@@ -33,7 +33,7 @@ export function NoSuch({ what, list, error, onRetry }: { what: 'agent' | 'projec
   return (
     <Page title={`No such ${what}`}>
       <Empty icon={<Compass size={28} />} title={`There is no ${what} at this address.`}>
-        <p>It was removed, is of another workspace, or never was.</p>
+        <p>It was removed, belongs to another workspace, or never existed.</p>
         <Link to={list} className="mt-2 inline-block text-accent underline underline-offset-2">
           All {what}s
         </Link>

@@ -15,12 +15,12 @@ const ROLES: [string, string][] = [
   ['summary', 'Summaries'],
 ];
 
-// unfiltered tells whether a search is one of words alone.
+// unfiltered reports whether a search has no filters.
 export function unfiltered(choice: SearchChoice): boolean {
   return FILTERS.every((name) => !choice[name]);
 }
 
-// Filters narrow a search; what is chosen stands in the address.
+// Filters narrow a search; the address holds them.
 export function Filters({ choice, onChange }: { choice: SearchChoice; onChange: (change: SearchChoice) => void }) {
   const agents = useQuery(agentList('any'));
   const projects = useQuery(projectList());
@@ -81,7 +81,7 @@ const SPANS: [string, string][] = [
   [BETWEEN, 'Between…'],
 ];
 
-// dayAgo is the day so many days before the next one, by the person's calendar.
+// dayAgo is the day a number of days before tomorrow, by the person's calendar.
 function dayAgo(days: number): string {
   const now = new Date();
   const day = new Date(now.getFullYear(), now.getMonth(), now.getDate() + 1 - days);

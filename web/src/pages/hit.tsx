@@ -8,8 +8,8 @@ import { fullTime, time } from '../components/format';
 import { placeOf, SnippetText } from '../components/snippet';
 import { Badge } from '../components/ui';
 
-// Hit is one thing that was found: a message, or the title of a conversation. It opens
-// the conversation there.
+// Hit is one search result: a message, or the title of a conversation. It opens the
+// conversation there.
 export function Hit({ hit, onOpen }: { hit: SearchHit; onOpen: (id: string) => void }) {
   const { session, message } = hit;
   const agents = useQuery(agentList('any'));

@@ -17,7 +17,7 @@ export function InboxPage() {
     document.title = 'Approvals – Parley';
   }, []);
   return (
-    <Page title="Approvals" about="Calls that may destroy something wait here for a person. Each answer is for one exact call.">
+    <Page title="Approvals" about="Calls that may destroy something wait here for a person. Each answer covers one exact call.">
       {pending.isPending && <Loading what="approvals" />}
       {pending.isError && <Failed error={pending.error} onRetry={() => void pending.refetch()} />}
       {pending.data?.length === 0 && <Empty icon={<ShieldCheck size={28} />} title="Nothing waits for you." />}
@@ -32,7 +32,7 @@ export function InboxPage() {
       </ul>
       <div className="mt-8">
         {!all ? (
-          <Button onClick={() => setAll(true)}>Show decided ones</Button>
+          <Button onClick={() => setAll(true)}>Show decided approvals</Button>
         ) : (
           <Decided approvals={(decided.data ?? []).filter((approval) => approval.state !== 'pending')} />
         )}
@@ -58,7 +58,7 @@ function Where({ approval }: { approval: Approval }) {
 const TONES = { approved: 'good', denied: 'bad', expired: 'warn', cancelled: 'plain', pending: 'plain' } as const;
 
 function Decided({ approvals }: { approvals: Approval[] }) {
-  if (approvals.length === 0) return <p className="text-sm text-faint">None was decided yet.</p>;
+  if (approvals.length === 0) return <p className="text-sm text-faint">None decided yet.</p>;
   return (
     <table className="w-full text-left text-sm">
       <thead className="text-xs text-faint">

@@ -10,20 +10,20 @@ import { nameOf, Rows } from '../inspect/list';
 import { chosen, countsOf, FILTERS, type Only, shows, spansOf, written } from '../inspect/rows';
 import { SessionTree } from '../inspect/tree';
 
-// Look is what is looked at; all of it stands in the address.
+// Look is the state of the inspector; the address holds all of it.
 export interface Look {
   only?: string; // kinds of rows, with commas
   row?: string;
-  of?: string; // a sub-conversation whose rows are shown instead
-  part?: string; // of the call that is open
-  with?: string; // the call that it is compared with
+  of?: string; // a sub-conversation to show instead
+  part?: string; // of the open call
+  with?: string; // the call to compare it with
 }
 
 export function InspectPage() {
   const { id } = useParams({ from: '/c/$id/inspect' });
   const look: Look = useSearch({ from: '/c/$id/inspect' });
   const navigate = useNavigate();
-  // Back takes away a row that was opened, or leads out of a sub-conversation.
+  // Back closes an opened row, or leaves a sub-conversation.
   const leads = (change: Look) => (change.row !== undefined && !look.row) || ('of' in change && change.of !== look.of);
   const go = (change: Look) => void navigate({ to: '/c/$id/inspect', params: { id }, search: { ...look, ...change }, replace: !leads(change) });
   const shown = look.of ?? id;
@@ -35,14 +35,14 @@ export function InspectPage() {
   );
 }
 
-// useInspection follows a session for as long as it is shown.
+// useInspection follows a session while it is shown.
 function useInspection(id: string, row: string | undefined): Inspection {
   const [inspection] = useState(() => new Inspection(id));
   useSyncExternalStore(inspection.subscribe, inspection.snapshot);
   useEffect(() => {
     inspection.open(row);
     return () => inspection.close();
-    // oxlint-disable-next-line exhaustive-deps -- where it opens is asked once
+    // oxlint-disable-next-line exhaustive-deps -- where it opens is read once
   }, [inspection]);
   return inspection;
 }
@@ -86,7 +86,7 @@ function Inspector({ id, look, go }: { id: string; look: Look; go: (change: Look
               {only.length < FILTERS.length && `; hidden: ${FILTERS.flatMap(([key, label]) => (only.includes(key) ? [] : [label.toLowerCase()])).join(', ')}`}
             </span>
             {transcript.activity.running && <span className="text-accent">live</span>}
-            {inspection.error !== null && <span className="text-bad">Not all could be read; trying again.</span>}
+            {inspection.error !== null && <span className="text-bad">Some rows could not be loaded; trying again.</span>}
           </footer>
         </div>
         {open && (
@@ -110,19 +110,19 @@ interface HeadingProps {
   title: string;
   only: Only[];
   counts: Record<Only, number>;
-  more: boolean; // than was read: then only events are counted whole
+  more: boolean; // not everything was read: then only the count of events is complete
   onOnly: (only: Only[]) => void;
 }
 
 function Heading({ id, title, only, counts, more, onOnly }: HeadingProps) {
   return (
     <header className="flex min-h-12 shrink-0 flex-wrap items-center gap-2 border-b border-line px-3 py-1 max-md:pl-12">
-      <Link to="/c/$id" params={{ id }} aria-label="To the conversation" className="inline-flex size-8 items-center justify-center rounded-lg text-soft hover:bg-hover">
+      <Link to="/c/$id" params={{ id }} aria-label="Back to the conversation" className="inline-flex size-8 items-center justify-center rounded-lg text-soft hover:bg-hover">
         <ArrowLeft size={16} aria-hidden />
       </Link>
       <h1 className="min-w-0 truncate text-sm font-semibold">Inspector: {title}</h1>
       <span className="flex-1" />
-      <div role="group" aria-label="Rows that are shown" className="flex gap-1 overflow-x-auto max-md:w-full">
+      <div role="group" aria-label="Kinds of rows" className="flex gap-1 overflow-x-auto max-md:w-full">
         {FILTERS.map(([key, label]) => {
           const on = only.includes(key);
           return (

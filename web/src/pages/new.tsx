@@ -13,10 +13,10 @@ import { Badge, Empty } from '../components/ui';
 import { feed } from '../live/feed';
 import { Starters } from './starters';
 
-const KEY = 'parley.new'; // what was chosen last, so that it survives a reload without the address
+const KEY = 'parley.new'; // the last choices, so that they survive a reload without the address
 
 const DirectoryDialog = lazy(() => import('../projects/directory').then((module) => ({ default: module.DirectoryDialog })));
-const OTHER = 'directory'; // the project choice that looks for another one
+const OTHER = 'directory'; // the project option that opens the directory dialog
 
 type Choice = { project?: string; agent?: string; model?: string; effort?: string };
 
@@ -45,12 +45,12 @@ export function NewPage() {
   const own = agent?.model ?? agents.data?.find((one) => one.slug === 'parley')?.model ?? models.data?.default ?? '';
   const modelID = choice.model || own;
   const model = models.data?.data.find((one) => one.id === modelID);
-  const unlisted: [string, string][] = choice.model && models.data && !model ? [[choice.model, choice.model]] : []; // known to its provider alone
+  const unlisted: [string, string][] = choice.model && models.data && !model ? [[choice.model, choice.model]] : []; // known only to its provider
   if (reader) {
     return (
       <div className="mx-auto flex h-full max-w-xl flex-col justify-center px-4">
-        <Empty icon={<BookOpen size={28} />} title="You may read here">
-          Open a conversation from the list, or search in all that you may see. To begin one of your own, ask an admin for a key of the role member.
+        <Empty icon={<BookOpen size={28} />} title="You have read access">
+          Open a conversation from the list, or search everything that you can see. To start your own, ask an admin for a key with the role member.
         </Empty>
       </div>
     );
@@ -61,7 +61,7 @@ export function NewPage() {
       <div className="flex flex-1 flex-col items-center justify-end px-4 pt-14 pb-8 text-center max-sm:pb-5">
         <img src="/icon.svg" alt="" className="mb-4 size-12 max-sm:hidden" />
         <h1 className="text-2xl font-semibold tracking-tight">What shall we talk about?</h1>
-        <p className="mt-2 max-w-md text-sm text-soft">Everything is kept: each message, each call of a model, what it was shown and what it cost.</p>
+        <p className="mt-2 max-w-md text-sm text-soft">Everything is kept: each message, each model call, what the model saw and what it cost.</p>
         {simulator && (
           <p className="mt-3 flex max-w-md items-center gap-2 text-sm text-soft">
             <Badge tone="warn">simulator</Badge> Answers are made up. Set a provider’s key to talk to a model.
@@ -82,7 +82,7 @@ export function NewPage() {
       <Composer
         draftKey="new"
         focused
-        placeholder="Ask anything. Shift Enter begins a new line."
+        placeholder="Ask anything. Shift Enter starts a new line."
         onSend={async ({ text, files, key }) => {
           const session = await request<Session>('/v1/sessions', {
             key,

@@ -48,7 +48,7 @@ export function ProjectPage() {
       {error && <Failed error={new Error(error)} />}
       {sessions.isPending && <Loading what="its conversations" />}
       {sessions.isError && <Failed error={sessions.error} onRetry={() => void sessions.refetch()} />}
-      {sessions.isSuccess && rows.length === 0 && <Empty icon={<MessageSquare size={28} />} title="No conversation works here yet." />}
+      {sessions.isSuccess && rows.length === 0 && <Empty icon={<MessageSquare size={28} />} title="No conversations in this project yet." />}
       <ul className="divide-y divide-line">
         {rows.map((session) => (
           <li key={session.id}>
@@ -67,7 +67,7 @@ export function ProjectPage() {
         ))}
       </ul>
       {sessions.hasNextPage && <Button onClick={() => void sessions.fetchNextPage()}>Show older</Button>}
-      <Dialog open={removing} onClose={() => setRemoving(false)} title="Remove this project?" about="The directory itself is not touched, and its conversations stay without a project.">
+      <Dialog open={removing} onClose={() => setRemoving(false)} title="Remove this project?" about="The directory itself is not touched, and its conversations stay, without a project.">
         <div className="flex justify-end gap-2">
           <Button onClick={() => setRemoving(false)}>Keep it</Button>
           <Button

@@ -32,8 +32,8 @@ export function ProjectsPage() {
       {projects.isPending && <Loading what="projects" />}
       {projects.isError && <Failed error={projects.error} onRetry={() => void projects.refetch()} />}
       {projects.data?.length === 0 && (
-        <Empty icon={<Folder size={28} />} title="No project yet.">
-          {reader ? 'Members add directories, to let agents read and write files in them.' : chooses && 'Add a directory to let agents read and write files in it.'}
+        <Empty icon={<Folder size={28} />} title="No projects yet.">
+          {reader ? 'Members can add directories to let agents read and write files in them.' : chooses && 'Add a directory to let agents read and write files in it.'}
         </Empty>
       )}
       <ul className="divide-y divide-line rounded-2xl border border-line empty:border-0">

@@ -9,9 +9,9 @@ import { Button, cx, Empty, Failed, Input, Loading, Page } from '../components/u
 import { Filters, unfiltered } from './filters';
 import { Hit } from './hit';
 
-const PAUSE_MS = 120; // of typing, after which is searched
+const PAUSE_MS = 120; // after typing, before the search
 
-let opened: string | null = null; // the hit that was opened last: coming back finds it
+let opened: string | null = null; // the last opened hit, to return to it
 
 const hitsIn = (element: HTMLElement | null) => [...(element?.querySelectorAll<HTMLElement>('[data-hit]') ?? [])];
 
@@ -21,19 +21,19 @@ export function SearchPage() {
   const field = useRef<HTMLInputElement>(null);
   const list = useRef<HTMLDivElement>(null);
   const [text, setText] = useState(choice.q ?? '');
-  const told = useRef(choice.q ?? ''); // what the address was told
+  const told = useRef(choice.q ?? ''); // the last text written to the address
   const settled = useSettled(text, PAUSE_MS);
   const go = (next: SearchChoice, replace: boolean) => void navigate({ to: '/search', search: next, replace });
   useEffect(() => {
     document.title = choice.q ? `${choice.q} – Search – Parley` : 'Search – Parley';
   }, [choice.q]);
-  // What is typed goes to the address, and an address that is gone to, to the field.
+  // Typed text goes into the address, and navigating to an address fills the field.
   useEffect(() => {
     if (settled !== told.current) {
       told.current = settled;
       go({ ...choice, q: settled || undefined }, true);
     }
-    // oxlint-disable-next-line exhaustive-deps -- by what was typed alone
+    // oxlint-disable-next-line exhaustive-deps -- depends only on the typed text
   }, [settled]);
   useEffect(() => {
     if ((choice.q ?? '') !== told.current) {
@@ -77,7 +77,7 @@ export function SearchPage() {
     void found.fetchNextPage().then(() => requestAnimationFrame(() => hitsIn(list.current)[before]?.focus()));
   };
   return (
-    <Page title="Search" about="What was said in every conversation, and their titles.">
+    <Page title="Search" about="Messages and titles of every conversation.">
       <div onKeyDown={onKey} role="search">
         <div className="relative">
           <SearchIcon size={17} aria-hidden className="absolute top-1/2 left-3 -translate-y-1/2 text-faint" />
@@ -100,12 +100,12 @@ export function SearchPage() {
           </p>
           {pages[0]?.complete === false && (
             <p role="status" className="mb-3 rounded-xl border border-line bg-warn-soft px-4 py-2 text-sm text-warn">
-              Older messages are still being read into the index: what is not found yet may be found in a few minutes.
+              Older messages are still being indexed. If something is missing, search again in a few minutes.
             </p>
           )}
           <Troubles error={found.error ?? found.failureReason} onRetry={() => void found.refetch()} />
           {!asked && <Beginning />}
-          {asked && found.isPending && !found.failureReason && <Loading what="what was found" />}
+          {asked && found.isPending && !found.failureReason && <Loading what="the results" />}
           {hits.length > 0 && (
             <ol aria-label="Found" className={cx('space-y-1 transition-opacity', old && 'opacity-50')}>
               {hits.map((hit) => (
@@ -127,7 +127,7 @@ export function SearchPage() {
   );
 }
 
-// Troubles says what keeps the answer away: a text that cannot be searched for, or a failure.
+// Troubles says why there is no result: an invalid query, or a failure.
 function Troubles({ error, onRetry }: { error: unknown; onRetry: () => void }) {
   if (!error) return null;
   if (error instanceof Problem && error.status === 422) {
@@ -146,12 +146,12 @@ function Troubles({ error, onRetry }: { error: unknown; onRetry: () => void }) {
 
 function Beginning() {
   return (
-    <Empty icon={<FileSearch size={28} />} title="Everything that was said is searched.">
+    <Empty icon={<FileSearch size={28} />} title="Search everything that was said.">
       <p>
-        Messages, answers, tool calls and their results, summaries, titles. All words have to occur, the last one may be a beginning: <Example>deploy stag</Example>. Quotes find a phrase: <Example>"out of memory"</Example>. A minus leaves out:{' '}
+        Messages, answers, tool calls and their results, summaries, titles. All words must occur; the last one may be incomplete: <Example>deploy stag</Example>. Quotes find a phrase: <Example>"out of memory"</Example>. A minus leaves out:{' '}
         <Example>timeout -test</Example>.
       </p>
-      <p className="mt-2 text-xs text-faint max-md:hidden">↓ or j and k go through what is found, Enter opens it, Esc goes back to the field.</p>
+      <p className="mt-2 text-xs text-faint max-md:hidden">↓ or j and k move through the results, Enter opens one, Esc returns to the field.</p>
     </Empty>
   );
 }
@@ -164,7 +164,7 @@ function Nothing({ choice, dimmed, onWiden }: { choice: SearchChoice; dimmed: bo
   return (
     <div className={cx(dimmed && 'opacity-50')}>
       <Empty icon={<SearchX size={28} />} title="Nothing was found.">
-        <p>Fewer words find more, and so does the beginning of a word. {choice.q?.includes('"') && 'Without quotes the words may stand anywhere. '}</p>
+        <p>Try fewer words, or the beginning of a word. {choice.q?.includes('"') && 'Without quotes the words may be anywhere. '}</p>
         {!unfiltered(choice) && (
           <Button className="mt-3" onClick={onWiden}>
             Search without filters

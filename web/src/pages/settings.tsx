@@ -48,8 +48,8 @@ export function SettingsPage() {
       {section === 'appearance' && <Appearance />}
       {section === 'shortcuts' && <ShortcutTable />}
       {SECTIONS.every(([key]) => key !== section) && (
-        <Empty icon={<Compass size={28} />} title="There are no such settings.">
-          Those above are all that there are.
+        <Empty icon={<Compass size={28} />} title="These settings do not exist.">
+          Choose one of the sections above.
         </Empty>
       )}
     </Page>
@@ -118,7 +118,7 @@ function Providers() {
             </Badge>
           ) : (
             <span className="text-soft">
-              Set <code className="rounded bg-sunken px-1 font-mono text-xs">{provider.key_env}</code> where the server starts to use it.
+              Set <code className="rounded bg-sunken px-1 font-mono text-xs">{provider.key_env}</code> in the server’s environment to use it.
             </span>
           )}
           <span className="ml-auto text-xs text-faint">{provider.models > 0 ? `${provider.models} models known` : ''}</span>
@@ -140,8 +140,8 @@ function Keys() {
       )}
       {me?.role === 'admin' && <KeyList />}
       {me && me.role !== 'admin' && (
-        <Empty icon={<KeyRound size={28} />} title="Admins make keys.">
-          For one of another role, or for somebody else, ask an admin of this workspace.
+        <Empty icon={<KeyRound size={28} />} title="Admins create keys.">
+          For a key with another role, or for somebody else, ask an admin of this workspace.
         </Empty>
       )}
       <Suspense>
@@ -173,7 +173,7 @@ function KeyList() {
   const revoke = (key: Key) => request(`/v1/keys/${key.id}`, { method: 'DELETE' }).then(again, (failure: unknown) => setError(sentence(failure)));
   return (
     <>
-      <p className="max-w-prose text-sm text-soft">From the first key on, every request needs one. A key is shown once, when it is made.</p>
+      <p className="max-w-prose text-sm text-soft">From the first key on, every request needs one. A key is shown only once, when it is created.</p>
       <form
         className="flex flex-wrap items-end gap-3"
         onSubmit={(event) => {
@@ -194,7 +194,7 @@ function KeyList() {
           </Select>
         </label>
         <Button look="primary" type="submit" disabled={name.trim() === ''}>
-          Make a key
+          Create a key
         </Button>
       </form>
       {secret && (
@@ -206,7 +206,7 @@ function KeyList() {
       {error && <Failed error={new Error(error)} />}
       {keys.isPending && <Loading what="keys" />}
       {keys.isError && <Failed error={keys.error} />}
-      {keys.data?.length === 0 && <Empty icon={<KeyRound size={28} />} title="No keys: everybody on this machine may use this server." />}
+      {keys.data?.length === 0 && <Empty icon={<KeyRound size={28} />} title="No keys yet: the server admits only its own user on this machine." />}
       <ul className="divide-y divide-line">
         {keys.data?.map((key) => (
           <li key={key.id} className="flex flex-wrap items-center gap-3 py-2.5 text-sm">
@@ -231,7 +231,7 @@ function KeyList() {
 const THEMES: [Theme, string, typeof Sun][] = [
   ['light', 'Light', Sun],
   ['dark', 'Dark', Moon],
-  ['system', 'As the system', SunMoon],
+  ['system', 'Like the system', SunMoon],
 ];
 
 function Appearance() {

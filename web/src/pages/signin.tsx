@@ -5,8 +5,8 @@ import { belongTo } from '../components/person';
 import { Button, Field, Input } from '../components/ui';
 import { feed } from '../live/feed';
 
-// SignIn asks for a key when the server wants one. The key goes into a cookie that
-// no script can read; the page forgets it at once.
+// SignIn asks for a key if the server requires one. The server answers with a cookie that
+// no script can read; the page forgets the key immediately.
 export function SignIn() {
   const [key, setKey] = useState('');
   const [error, setError] = useState('');
@@ -17,7 +17,7 @@ export function SignIn() {
         <img src="/icon.svg" alt="" className="size-10" />
         <h1 className="mt-4 text-lg font-semibold">Sign in to Parley</h1>
         <p className="mt-1 text-sm text-soft">
-          This server asks for a key. An admin makes one with <code className="rounded bg-sunken px-1 font-mono text-xs">parley keys create</code>.
+          This server asks for a key. An admin creates one with <code className="rounded bg-sunken px-1 font-mono text-xs">parley keys create</code>.
         </p>
         <form
           className="mt-5 space-y-4"

@@ -26,11 +26,11 @@ const STARTERS: Starter[] = [
   },
   { icon: <Hand size={16} />, name: 'Watch a long answer, and stop it', about: 'It streams for a minute. Stop it, or say something meanwhile.', model: 'sim/lorem-1500-40', text: 'Tell me something long' },
   { icon: <Brain size={16} />, name: 'Watch it think first', about: 'Its reasoning comes before the answer, folded.', model: 'sim/reason', text: 'Why is the sky blue?' },
-  { icon: <RotateCcw size={16} />, name: 'Watch it fail, and try again', about: 'The provider cannot be reached twice; the third attempt is answered.', model: 'sim/fail-network-2-2500', text: 'Are you there?' },
+  { icon: <RotateCcw size={16} />, name: 'Watch it fail, and try again', about: 'The provider cannot be reached twice; the third attempt succeeds.', model: 'sim/fail-network-2-2500', text: 'Are you there?' },
 ];
 
-// Starters begin conversations with the simulator that show what Parley does, for
-// whoever has no key yet.
+// Starters begin conversations with the simulator that show what Parley does, for people
+// without a key.
 export function Starters() {
   const navigate = useNavigate();
   const [busy, setBusy] = useState(false);

@@ -33,12 +33,12 @@ export function UsagePage() {
     <Page
       wide
       title="Usage"
-      about="Tokens and money of every model call, by days in UTC. Unknown prices count as unknown, never as nothing."
+      about="Tokens and money of every model call, by UTC day. Unknown prices count as unknown, never as zero."
       actions={<Choice name="Time" options={SPANS.map((span) => [String(span), `${span} days`])} value={String(days)} onChange={(value) => go({ days: value })} />}
     >
       {byDay.isPending && <Loading what="usage" />}
       {byDay.isError && <Failed error={byDay.error} onRetry={() => void byDay.refetch()} />}
-      {total?.calls === 0 && <Empty icon={<ChartColumn size={28} />} title="No model was called in this time." />}
+      {total?.calls === 0 && <Empty icon={<ChartColumn size={28} />} title="No model calls in this period." />}
       {total && total.calls > 0 && (
         <>
           <Figures total={total} />
@@ -55,7 +55,7 @@ export function UsagePage() {
 function Figures({ total }: { total: UsageRow }) {
   return (
     <dl className="grid grid-cols-2 gap-3 md:grid-cols-4">
-      <Figure name="Cost" more={total.unpriced_calls > 0 ? `and ${number(total.unpriced_calls)} calls of unknown price` : undefined}>
+      <Figure name="Cost" more={total.unpriced_calls > 0 ? `and ${number(total.unpriced_calls)} calls with unknown price` : undefined}>
         {money(total.cost)}
       </Figure>
       <Figure name="Saved by caches" more={`${number(total.cache_hits)} of ${number(total.calls)} calls had a hit`}>
@@ -71,7 +71,7 @@ function Figures({ total }: { total: UsageRow }) {
   );
 }
 
-// Groups are the charts over time, and the same as tables.
+// Groups shows the charts over time, and the same data as tables.
 function Groups({ group, days, byDay, total }: { group: string; days: number; byDay: UsageRow[]; total: UsageRow }) {
   const sums = useQuery({ ...usageBy(group, since(days)), placeholderData: keepPreviousData });
   const daily = useQuery({ ...usageBy(group, since(days), true), placeholderData: keepPreviousData });

@@ -6,8 +6,8 @@ import { fullTime } from '../components/format';
 import { Badge, Failed, Loading } from '../components/ui';
 import { diffLines, folded } from './diff';
 
-// Versions compares two versions of an agent: what stands in the address, or the
-// present one with the one before.
+// Versions compares two versions of an agent: those in the address, or the current one
+// with the previous one.
 export function Versions({ agent }: { agent: Agent }) {
   const search = useSearch({ from: '/agents/$id' });
   const navigate = useNavigate();
@@ -55,13 +55,13 @@ function Version({ name, value, most, onChoose }: { name: string; value: number;
 
 const ALWAYS = new Set(['id', 'version', 'created_at', 'updated_at', 'workspace_id', 'system_prompt', 'tools']);
 
-// Changes are the fields that differ: the prompt by lines, tools by name, others by value.
+// Changes shows the fields that differ: the prompt by lines, tools by name, others by value.
 function Changes({ before, after }: { before: Agent; after: Agent }) {
   const fields = [...new Set([...Object.keys(before), ...Object.keys(after)])].filter((name) => !ALWAYS.has(name));
   const valueOf = (agent: Agent, name: string) => written((agent as unknown as Record<string, unknown>)[name]);
   const changed = fields.filter((name) => valueOf(before, name) !== valueOf(after, name));
   const tools = toolChanges(before.tools, after.tools);
-  if (changed.length === 0 && tools.length === 0 && before.system_prompt === after.system_prompt) return <p className="text-sm text-soft">Nothing: they say the same.</p>;
+  if (changed.length === 0 && tools.length === 0 && before.system_prompt === after.system_prompt) return <p className="text-sm text-soft">Nothing: the two versions are the same.</p>;
   return (
     <dl className="divide-y divide-line rounded-xl border border-line text-sm">
       {before.system_prompt !== after.system_prompt && (
@@ -102,7 +102,7 @@ function Change({ name, children }: { name: string; children: React.ReactNode })
   );
 }
 
-// Lines shows the lines that differ, with those around them.
+// Lines shows the lines that differ, with their surroundings.
 function Lines({ before, after }: { before: string; after: string }) {
   return (
     <pre tabIndex={0} aria-label="Lines that changed" className="max-h-96 overflow-auto rounded-lg bg-code p-2 font-mono text-xs leading-relaxed whitespace-pre-wrap [overflow-wrap:anywhere]">

@@ -9,10 +9,10 @@ import { CreateDialog } from '../components/create';
 import { Badge, cx, Field, Input } from '../components/ui';
 import { crumbsOf, nameOf } from './path';
 
-const TYPING_MS = 250; // a path that is typed is looked up when the fingers rest
-const RECENT = 4; // projects that are offered at once
+const TYPING_MS = 250; // after typing, before a path is looked up
+const RECENT = 4; // projects offered directly
 
-// DirectoryDialog finds a directory of the server's machine and makes it a project.
+// DirectoryDialog finds a directory on the server's machine and makes it a project.
 export function DirectoryDialog({ open, onClose, onChosen }: { open: boolean; onClose: () => void; onChosen: (project: Project) => void }) {
   const [text, setText] = useState('');
   const [refused, setRefused] = useState(''); // a path that the list could not show
@@ -59,14 +59,14 @@ function Recent({ onChosen }: { onChosen: (project: Project) => void }) {
   );
 }
 
-// Browser walks through directories: what is typed above is where it stands.
+// Browser walks through directories; the path typed above is its position.
 function Browser({ typed, onOpen, onRefused }: { typed: string; onOpen: (path: string) => void; onRefused: (path: string) => void }) {
   const [path, setPath] = useRested(typed);
   const [name, setName] = useState('');
   const [hidden, setHidden] = useState(false);
   const [at, setAt] = useState('');
   const all = useQuery({ ...directoriesIn(path, '', hidden), placeholderData: keepPreviousData });
-  // Of more than are shown the server finds by name.
+  // If there are more than shown, the server searches by name.
   const found = useQuery({ ...directoriesIn(path, name, hidden), placeholderData: keepPreviousData, enabled: name !== '' && all.data?.truncated === true });
   const listing = name !== '' && found.data ? found.data : all.data;
   const only = !typed && all.data?.path === null && all.data.data.length === 1 ? all.data.data[0]!.path : '';
@@ -78,7 +78,7 @@ function Browser({ typed, onOpen, onRefused }: { typed: string; onOpen: (path: s
   const refused = all.error instanceof Problem ? path : '';
   useEffect(() => onRefused(refused), [refused, onRefused]);
   const rows = listing?.data.filter((one) => one.name.toLowerCase().includes(name.toLowerCase())) ?? [];
-  const keys = rows.map((one) => `${one.name}/`); // of a name with spaces at its ends too
+  const keys = rows.map((one) => `${one.name}/`); // works for names with spaces at their ends too
   const go = (to: string) => {
     setName('');
     setPath(to);
@@ -102,7 +102,7 @@ function Browser({ typed, onOpen, onRefused }: { typed: string; onOpen: (path: s
           <p className="px-2 py-6 text-center text-sm text-soft">{sentence(all.error)}</p>
         ) : (
           <>
-            {listing && rows.length === 0 && <p className="px-2 py-6 text-center text-sm text-faint">{name ? 'No directory here has that in its name.' : 'There is no directory in this one.'}</p>}
+            {listing && rows.length === 0 && <p className="px-2 py-6 text-center text-sm text-faint">{name ? 'No directory here matches.' : 'There are no directories in this one.'}</p>}
             {rows.map((one) => (
               <Command.Item key={one.name} value={`${one.name}/`} onSelect={() => go(one.path)} className="flex h-8 cursor-default items-center gap-2 rounded-lg px-2 text-sm data-[selected=true]:bg-hover">
                 {one.project_id ? <FolderCheck size={15} aria-hidden className="shrink-0 text-accent" /> : <Folder size={15} aria-hidden className="shrink-0 text-faint" />}
@@ -117,17 +117,17 @@ function Browser({ typed, onOpen, onRefused }: { typed: string; onOpen: (path: s
         <label className="flex items-center gap-1.5">
           <input type="checkbox" checked={hidden} onChange={(event) => setHidden(event.target.checked)} className="accent-accent" /> Show hidden
         </label>
-        <span role="status">{listing?.truncated ? 'More than are shown: type a part of the name.' : all.data?.project_id ? 'This is a project already.' : ''}</span>
+        <span role="status">{listing?.truncated ? 'There are more: type a part of the name.' : all.data?.project_id ? 'This is already a project.' : ''}</span>
       </div>
     </Command>
   );
 }
 
-// Crumbs is where one stands: the root, and each directory on the way.
+// Crumbs shows the current position: the root, and each directory on the way.
 function Crumbs({ listing, onOpen }: { listing: Directories | undefined; onOpen: (path: string) => void }) {
   const crumbs = listing?.path && listing.root ? crumbsOf(listing.root, listing.path) : [];
   return (
-    <nav aria-label="Way to this directory" className="flex min-h-9 flex-wrap items-center gap-0.5 bg-raised px-2 py-1 text-xs">
+    <nav aria-label="Parent directories" className="flex min-h-9 flex-wrap items-center gap-0.5 bg-raised px-2 py-1 text-xs">
       <button type="button" aria-label="All allowed directories" onClick={() => onOpen('')} className="inline-flex size-6 items-center justify-center rounded text-soft hover:bg-hover hover:text-text">
         <HardDrive size={14} aria-hidden />
       </button>
@@ -143,7 +143,7 @@ function Crumbs({ listing, onOpen }: { listing: Directories | undefined; onOpen:
   );
 }
 
-// useRested is a text as it was when typing last paused, or as it was set.
+// useRested is a text as of the last pause in typing, or as it was set.
 function useRested(text: string): [string, (text: string) => void] {
   const [rested, setRested] = useState(text);
   useEffect(() => {

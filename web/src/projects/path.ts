@@ -1,4 +1,4 @@
-// nameOf is the last part of a path; of the topmost directory the whole.
+// nameOf is the last part of a path, or the whole path of the topmost directory.
 export function nameOf(path: string): string {
   return path.replace(/\/+$/, '').split('/').at(-1) || path;
 }
@@ -8,7 +8,7 @@ export interface Crumb {
   path: string;
 }
 
-// crumbsOf are the directories on the way from a root to a path inside it.
+// crumbsOf returns the directories on the way from a root to a path inside it.
 export function crumbsOf(root: string, path: string): Crumb[] {
   const top = root.replace(/\/+$/, '');
   const crumbs = [{ name: root, path: root }];

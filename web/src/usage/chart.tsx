@@ -13,13 +13,13 @@ const COLOURS = [
   ['--chart-2', 'bg-chart-2'],
 ] as const;
 const NAMED: Record<Colour, readonly [string, string]> = { good: ['--chart-2', 'bg-chart-2'], rest: ['--chart-6', 'bg-chart-6'] };
-const LABEL_WIDTH = 64; // of a day's label, with room
+const LABEL_WIDTH = 64; // of a day's label, with space
 
 interface Props {
   days: string[];
   layers: Layer[];
   write: (value: number) => string;
-  about: string; // for those who do not see it
+  about: string; // for people who cannot see it
 }
 
 // Chart stacks layers by day. Its legend has the values of the day under the pointer, or the sums.
@@ -54,12 +54,12 @@ export default function Chart({ days, layers, write, about }: Props) {
   );
 }
 
-// colourOf is a layer's colour, for the canvas and for the legend.
+// colourOf is a layer's colour, for the canvas and the legend.
 function colourOf(layer: Layer, at: number): readonly [string, string] {
   return layer.colour ? NAMED[layer.colour] : COLOURS[at % COLOURS.length]!;
 }
 
-// dataOf has the whole height first: what is drawn later lies over it.
+// dataOf puts the whole height first: later layers are drawn over it.
 function dataOf(days: string[], layers: Layer[]): uPlot.AlignedData {
   return [days.map((_, i) => i), ...stacked(layers).reverse()];
 }
@@ -85,7 +85,7 @@ function options(at: HTMLElement, days: string[], layers: Layer[], write: (value
   };
 }
 
-// labelled are the days that have room for their names.
+// labelled returns the days with enough space for their labels.
 function labelled(days: number, width: number): number[] {
   const each = Math.max(1, Math.ceil((days * LABEL_WIDTH) / Math.max(1, width)));
   return Array.from({ length: Math.ceil(days / each) }, (_, i) => days - 1 - i * each).reverse();

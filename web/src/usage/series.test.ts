@@ -22,12 +22,12 @@ test('the largest groups have layers, and all of a day adds up', () => {
   expect(stacked(layers).at(-1)).toEqual([0, whole, 0]);
 });
 
-test('without others there is no layer of them', () => {
+test('without others they have no layer', () => {
   const one = row({ model: 'm', input_tokens: 5, day: '2026-03-01T00:00:00.000Z' });
   expect(layersOf(days, [one], [one], [one], tokensOf, (each) => each.model!)).toEqual([{ name: 'm', values: [0, 0, 5] }]);
 });
 
-test('input is what caches gave and what they did not', () => {
+test('input is split into cached and new tokens', () => {
   const [cached, fresh] = inputOf(days, [row({ day: '2026-02-27T00:00:00.000Z', input_tokens: 10, cached_tokens: 4 })]);
   expect([cached!.values[0], fresh!.values[0]]).toEqual([4, 6]);
 });

@@ -3,12 +3,12 @@ import type { UsageRow } from '../api/types';
 const DAY_MS = 86_400_000;
 const NAMED = 5; // groups with a colour of their own; the rest is one
 
-// since is the beginning of the day so many days ago, so that it is one address for a whole day.
+// since is the beginning of the day a number of days ago, so that the address is stable for a whole day.
 export function since(days: number, now = new Date()): string {
   return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate()) - (days - 1) * DAY_MS).toISOString();
 }
 
-// daysFrom names so many days from one on.
+// daysFrom names a number of days from one on.
 export function daysFrom(from: string, days: number): string[] {
   const first = Date.parse(from);
   return Array.from({ length: days }, (_, i) => new Date(first + i * DAY_MS).toISOString().slice(0, 10));
@@ -18,7 +18,7 @@ export function daysFrom(from: string, days: number): string[] {
 export interface Layer {
   name: string;
   values: number[];
-  colour?: Colour; // its place in the order of colours, unless this
+  colour?: Colour; // default: by its position
 }
 
 export type Colour = 'good' | 'rest';
@@ -32,12 +32,12 @@ export function keyOf(row: UsageRow): string {
   return row.agent_id ?? row.session_id ?? row.model ?? '';
 }
 
-// largestOf are the groups that have colours of their own, the same in every chart.
+// largestOf returns the groups with colours of their own, the same in every chart.
 export function largestOf(groups: UsageRow[]): UsageRow[] {
   return groups.toSorted((a, b) => b.cost - a.cost || tokensOf(b) - tokensOf(a)).slice(0, NAMED);
 }
 
-// layersOf stacks the days of the largest groups; what they leave of each day is the others'.
+// layersOf stacks the days of the largest groups; the rest of each day is the others'.
 export function layersOf(days: string[], largest: UsageRow[], daily: UsageRow[], byDay: UsageRow[], measure: Measure, nameOf: (row: UsageRow) => string): Layer[] {
   const at = new Map(days.map((day, i) => [day, i]));
   const place = (row: UsageRow) => at.get(row.day?.slice(0, 10) ?? '') ?? -1;
@@ -54,7 +54,7 @@ export function layersOf(days: string[], largest: UsageRow[], daily: UsageRow[],
   return others.values.some((value) => value > 0) ? [...layers.values(), others] : [...layers.values()];
 }
 
-// inputOf stacks the days' input by where it came from.
+// inputOf stacks the days' input by its source.
 export function inputOf(days: string[], byDay: UsageRow[]): Layer[] {
   return [
     { ...daysOf('from caches', days, byDay, (row) => row.cached_tokens), colour: 'good' },
@@ -62,7 +62,7 @@ export function inputOf(days: string[], byDay: UsageRow[]): Layer[] {
   ];
 }
 
-// savedOf is what caches saved, less than nothing where filling them cost more.
+// savedOf is what caches saved; negative if filling them cost more.
 export function savedOf(days: string[], byDay: UsageRow[]): Layer[] {
   return [{ ...daysOf('saved', days, byDay, (row) => row.saved), colour: 'good' }];
 }

@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 import type { UsageRow } from '../api/types';
 import { compact, money, number } from '../components/format';
 
-// UsageTable lists sums, each with its share of the tokens as a bar.
+// UsageTable lists sums, each with a bar for its share of the tokens.
 export function UsageTable({ name, rows }: { name: string; rows: UsageRow[] }) {
   const most = Math.max(1, ...rows.map((row) => row.input_tokens + row.output_tokens));
   return (

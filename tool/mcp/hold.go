@@ -1,0 +1,208 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"example.org/parley"
+)
+
+// What a server says is decoded by the protocol's library. What that takes counts before
+// it is: for the call that it answers, for the list, or for nobody, which is little.
+const (
+	decodedFactor = 2         // of JSONHolds: what is made of a decoded answer stands beside it
+	holdFree      = 64 << 10  // of each message: it counts nothing
+	holdStep      = 1 << 20   // by which what comes in pieces counts
+	listsHold     = 128 << 20 // of the lists of all servers, for each GiB of the memory limit
+	noticeHolds   = 1 << 20   // of a message that belongs to no request
+)
+
+// hold counts bytes of memory; its error says that there is no room.
+type hold func(bytes int64) error
+
+type holdKey struct{}
+
+// withHold has what answers the requests of ctx count.
+func withHold(ctx context.Context, h hold) context.Context {
+	return context.WithValue(ctx, holdKey{}, h)
+}
+
+// holdOf is what an answer to a request of ctx counts for; nil for nobody.
+func holdOf(ctx context.Context) hold {
+	h, _ := ctx.Value(holdKey{}).(hold)
+	return h
+}
+
+// message counts a whole message.
+func (h hold) message(bytes int64) error {
+	switch {
+	case h == nil && bytes > noticeHolds:
+		return errNotice
+	case h == nil || bytes <= holdFree:
+		return nil
+	}
+	return h(bytes)
+}
+
+var errNotice = errors.New("the server sends more than anybody has asked for")
+
+// weigh is what a message takes in memory.
+func weigh(raw []byte) int64 { return int64(len(raw)) + decodedFactor*parley.JSONHolds(raw) }
+
+// codeNoRoom marks an answer that was not decoded, for want of room.
+const codeNoRoom = -32090
+
+// noRoom stands in for such an answer.
+func noRoom(err error) *jsonrpc.Error { return &jsonrpc.Error{Code: codeNoRoom, Message: err.Error()} }
+
+// wholeBody is a body that is one message: it counts before anybody reads it.
+type wholeBody struct {
+	io.ReadCloser
+	hold hold
+	text *bytes.Reader // nil until it was read
+}
+
+// Read implements io.Reader.
+func (b *wholeBody) Read(p []byte) (int, error) {
+	if b.text == nil {
+		raw, err := io.ReadAll(b.ReadCloser)
+		if err != nil {
+			return 0, err
+		}
+		if full := b.hold.message(weigh(raw)); full != nil {
+			if raw, err = refusedBody(raw, full); err != nil {
+				return 0, err
+			}
+		}
+		b.text = bytes.NewReader(raw)
+	}
+	return b.text.Read(p)
+}
+
+// refusedBody is the message with which a server would refuse the request that a body answers.
+func refusedBody(body []byte, why error) ([]byte, error) {
+	var answers struct {
+		ID json.RawMessage `json:"id"`
+	}
+	if err := json.Unmarshal(body, &answers); err != nil {
+		return nil, why
+	}
+	return json.Marshal(map[string]any{"jsonrpc": "2.0", "id": answers.ID, "error": noRoom(why)})
+}
+
+// eventsBody is a stream of events, each of which counts as it comes.
+type eventsBody struct {
+	io.ReadCloser
+	hold    hold
+	meter   parley.JSONMeter // of the event
+	size    int64            // of it, in bytes
+	counted int64
+	ended   bool // the last line
+}
+
+// Read implements io.Reader. What has no room ends the stream, and with it the request.
+func (b *eventsBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	for rest := p[:n]; len(rest) > 0; {
+		line, next, whole := bytes.Cut(rest, []byte("\n"))
+		if b.size += int64(len(line)); len(bytes.TrimSpace(line)) > 0 {
+			b.ended = false
+		}
+		b.meter.Add(line)
+		if full := b.count(); full != nil {
+			return 0, full
+		}
+		if whole {
+			if b.ended { // an empty line: the next event begins
+				b.meter, b.size, b.counted = parley.JSONMeter{}, 0, 0
+			}
+			b.ended = true
+		}
+		rest = next
+	}
+	return n, err
+}
+
+func (b *eventsBody) count() error {
+	size := b.size + decodedFactor*b.meter.Holds
+	if b.hold == nil {
+		return b.hold.message(size)
+	}
+	if size <= holdFree || size <= b.counted {
+		return nil
+	}
+	more := (size - b.counted + holdStep - 1) / holdStep * holdStep
+	b.counted += more
+	return b.hold(more)
+}
+
+// errLongList is for the log: the list is asked for again later.
+var errLongList = errors.New("its list of tools takes more memory than this process has for it")
+
+// holdList counts what a server's list takes until done.
+func (l *link) holdList(ctx context.Context) (_ context.Context, done func()) {
+	holding := l.lists.Holding(l.owner, 0)
+	return withHold(ctx, func(bytes int64) error {
+		if !holding.Take(bytes) {
+			return errLongList
+		}
+		return nil
+	}), holding.End
+}
+
+// counting is a connection whose messages count before they are decoded.
+type counting struct {
+	sdk.Connection
+
+	mu    sync.Mutex // guards holds
+	holds map[jsonrpc.ID]hold
+}
+
+func newCounting(connection sdk.Connection) *counting {
+	return &counting{Connection: connection, holds: map[jsonrpc.ID]hold{}}
+}
+
+// Write implements the SDK's Connection: it notes what the answer to a request counts for.
+func (c *counting) Write(ctx context.Context, message jsonrpc.Message) error {
+	if request, ok := message.(*jsonrpc.Request); ok && request.IsCall() && holdOf(ctx) != nil {
+		c.mu.Lock()
+		c.holds[request.ID] = holdOf(ctx)
+		c.mu.Unlock()
+		context.AfterFunc(ctx, func() { c.forget(request.ID) }) // whether it was answered or not
+	}
+	return c.Connection.Write(ctx, message)
+}
+
+func (c *counting) forget(id jsonrpc.ID) hold {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	h := c.holds[id]
+	delete(c.holds, id)
+	return h
+}
+
+// Read implements the SDK's Connection.
+func (c *counting) Read(ctx context.Context) (jsonrpc.Message, error) {
+	message, err := c.Connection.Read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	switch m := message.(type) {
+	case *jsonrpc.Response:
+		if err := c.forget(m.ID).message(weigh(m.Result)); err != nil {
+			return &jsonrpc.Response{ID: m.ID, Error: noRoom(err)}, nil
+		}
+	case *jsonrpc.Request:
+		if err := hold(nil).message(weigh(m.Params)); err != nil {
+			return nil, err
+		}
+	}
+	return message, nil
+}
