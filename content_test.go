@@ -82,8 +82,8 @@ func TestValidateContentNamesTheField(t *testing.T) {
 		role      parley.Role
 		in, field string
 	}{
-		"missing":        {parley.RoleUser, ``, "content"},
-		"no parts":       {parley.RoleUser, `{"parts":[]}`, "content.parts"},
+		"missing":                {parley.RoleUser, ``, "content"},
+		"no parts":               {parley.RoleUser, `{"parts":[]}`, "content.parts"},
 		"parts and another text": {parley.RoleUser, `{"text":"b","parts":[{"type":"text","text":"a"}]}`, "content.parts"},
 		"parts and another link": {parley.RoleUser, `{"links":["x:z"],"parts":[{"type":"link","url":"x:y"}]}`,
 			"content.parts"},

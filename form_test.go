@@ -24,10 +24,13 @@ func TestBothFormsAreAnswered(t *testing.T) {
 			`{"parts":[{"text":"Hi \"\\","type":"text"}],"text":"Hi \"\\"}`, `{"text":"Hi \"\\"}`},
 		"a text from before": {parley.RoleUser, `{"text":"Hi","think":true}`,
 			`{"parts":[{"text":"Hi","type":"text"}],"text":"Hi","think":true}`, `{"text":"Hi","think":true}`},
-		"everything of a user": {parley.RoleUser, `{"parts":[{"file_id":"` + id + `","type":"image"},{"text":"a","type":"text"},` +
-			`{"title":"T","type":"link","url":"x:y"},{"text":"b","type":"text"},{"file_id":"` + other + `","type":"file"},` +
+		"everything of a user": {parley.RoleUser, `{"parts":[{"file_id":"` + id + `","type":"image"},` +
+			`{"text":"a","type":"text"},` +
+			`{"title":"T","type":"link","url":"x:y"},{"text":"b","type":"text"},{"file_id":"` + other + `",` +
+			`"type":"file"},` +
 			`{"object":{"text":"no"},"type":"object"}],"search":true}`,
-			`{"files":["` + id + `","` + other + `"],"links":["x:y"],"parts":[{"file_id":"` + id + `","type":"image"},` +
+			`{"files":["` + id + `","` + other + `"],"links":["x:y"],"parts":[{"file_id":"` + id + `",` +
+				`"type":"image"},` +
 				`{"text":"a","type":"text"},{"title":"T","type":"link","url":"x:y"},{"text":"b","type":"text"},` +
 				`{"file_id":"` + other + `","type":"file"},{"object":{"text":"no"},"type":"object"}],"search":true,` +
 				`"text":"a\n\nb"}`, ""},
@@ -36,11 +39,14 @@ func TestBothFormsAreAnswered(t *testing.T) {
 			`{"files":["` + id + `"],"links":["x:y","","x:z"],"parts":[{"file_id":"` + id + `","type":"file"},` +
 				`{"text":"a","type":"text"},{"type":"link","url":"x:y"},{"type":"link","url":"x:z"}],"text":"a"}`,
 			`{"files":["` + id + `"],"links":["x:y","","x:z"],"text":"a"}`},
-		"an empty answer":             {parley.RoleAssistant, `{"parts":[]}`, `{"parts":[],"text":""}`, `{"text":""}`},
+		"an empty answer": {parley.RoleAssistant, `{"parts":[]}`, `{"parts":[],` +
+			`"text":""}`, `{"text":""}`},
 		"an empty answer from before": {parley.RoleAssistant, `{"text":""}`, `{"parts":[],"text":""}`, `{"text":""}`},
-		"an answer": {parley.RoleAssistant, `{"parts":[{"text":"r","type":"reasoning"},{"citations":[{"end":1,"start":0,` +
+		"an answer": {parley.RoleAssistant, `{"parts":[{"text":"r","type":"reasoning"},{"citations":[{"end":1,` +
+			`"start":0,` +
 			`"text":"\"type\":\"refusal\""}],"text":"a","type":"text"},{"text":"n","type":"refusal"}]}`,
-			`{"parts":[{"text":"r","type":"reasoning"},{"citations":[{"end":1,"start":0,"text":"\"type\":\"refusal\""}],` +
+			`{"parts":[{"text":"r","type":"reasoning"},{"citations":[{"end":1,"start":0,` +
+				`"text":"\"type\":\"refusal\""}],` +
 				`"text":"a","type":"text"},{"text":"n","type":"refusal"}],"reasoning":"r","refusal":"n","text":"a"}`,
 			`{"reasoning":"r","refusal":"n","text":"a"}`},
 		"an answer from before": {parley.RoleAssistant, `{"reasoning":"r","text":"a"}`,
@@ -50,20 +56,25 @@ func TestBothFormsAreAnswered(t *testing.T) {
 			`{"error":null,"execution_time_ms":5,"parts":[{"object":{"a":[1]},"type":"object"}],"success":true}`,
 			`{"error":null,"execution_time_ms":5,"parts":[{"object":{"a":[1]},"type":"object"}],"result":{"a":[1]},` +
 				`"success":true}`, `{"error":null,"execution_time_ms":5,"result":{"a":[1]},"success":true}`},
-		"a result from before": {parley.RoleToolResult, `{"error":"e","execution_time_ms":null,"result":"a","success":false}`,
-			`{"error":"e","execution_time_ms":null,"parts":[{"text":"a","type":"text"}],"result":"a","success":false}`,
+		"a result from before": {parley.RoleToolResult, `{"error":"e","execution_time_ms":null,"result":"a",` +
+			`"success":false}`,
+			`{"error":"e","execution_time_ms":null,"parts":[{"text":"a","type":"text"}],"result":"a",` +
+				`"success":false}`,
 			`{"error":"e","execution_time_ms":null,"result":"a","success":false}`},
 		"no result": {parley.RoleToolResult, `{"error":null,"execution_time_ms":null,"parts":[],"success":true}`,
 			`{"error":null,"execution_time_ms":null,"parts":[],"result":null,"success":true}`,
 			`{"error":null,"execution_time_ms":null,"result":null,"success":true}`},
 		"an empty text as a result": {parley.RoleToolResult,
 			`{"error":null,"execution_time_ms":null,"result":"","success":true}`,
-			`{"error":null,"execution_time_ms":null,"parts":[{"object":"","type":"object"}],"result":"","success":true}`,
+			`{"error":null,"execution_time_ms":null,"parts":[{"object":"","type":"object"}],"result":"",` +
+				`"success":true}`,
 			`{"error":null,"execution_time_ms":null,"result":"","success":true}`},
 		"a result of two things": {parley.RoleToolResult,
-			`{"error":null,"execution_time_ms":null,"parts":[{"text":"a","type":"text"},{"text":"b","type":"text"}],` +
+			`{"error":null,"execution_time_ms":null,"parts":[{"text":"a","type":"text"},{"text":"b",` +
+				`"type":"text"}],` +
 				`"success":true}`,
-			`{"error":null,"execution_time_ms":null,"parts":[{"text":"a","type":"text"},{"text":"b","type":"text"}],` +
+			`{"error":null,"execution_time_ms":null,"parts":[{"text":"a","type":"text"},{"text":"b",` +
+				`"type":"text"}],` +
 				`"success":true}`, ""},
 		"a call":                 {parley.RoleToolCall, `{"arguments":{"parts":[]},"id":"1","name":"n"}`, "", ""},
 		"a summary":              {parley.RoleSummary, `{"text":"s"}`, "", ""},
@@ -80,7 +91,9 @@ func TestBothFormsAreAnswered(t *testing.T) {
 			if test.short == "" {
 				test.short = test.stored
 			}
-			if got := string(parley.AppendContent([]byte("1"), test.role, []byte(test.stored))); got != "1"+test.answered {
+			if got := string(
+				parley.AppendContent([]byte("1"), test.role, []byte(test.stored)),
+			); got != "1"+test.answered {
 				t.Errorf("is answered as\n%s, want\n%s", got[1:], test.answered)
 			}
 			if got := string(parley.ShortContent(test.role, []byte(test.stored))); got != test.short {
@@ -176,8 +189,14 @@ func emptyIsNone() cmp.Option {
 // TestFilesInShortBecomeParts: what a file is decides about its part.
 func TestFilesInShortBecomeParts(t *testing.T) {
 	t.Parallel()
-	image := parley.File{ID: parley.NewID(), Name: "a.png", MediaType: "image/png", SHA256: parley.HashOf(nil), Width: 1,
-		Height: 1}
+	image := parley.File{
+		ID:        parley.NewID(),
+		Name:      "a.png",
+		MediaType: "image/png",
+		SHA256:    parley.HashOf(nil),
+		Width:     1,
+		Height:    1,
+	}
 	text := parley.File{ID: parley.NewID(), Name: "b.txt", MediaType: "text/plain", SHA256: parley.HashOf([]byte("b"))}
 	short, err := parley.ValidateContent(parley.RoleUser, json.RawMessage(
 		`{"text":"Look","links":["x:y"],"files":["`+image.ID.String()+`","`+text.ID.String()+`"],"think":true}`))
@@ -185,7 +204,8 @@ func TestFilesInShortBecomeParts(t *testing.T) {
 		t.Fatal(err)
 	}
 	part := func(f parley.File, of string) string {
-		return `{"file_id":"` + f.ID.String() + `","media_type":"` + f.MediaType + `","name":"` + f.Name + `","sha256":"` +
+		return `{"file_id":"` + f.ID.String() + `","media_type":"` + f.MediaType + `","name":"` + f.Name + `",` +
+			`"sha256":"` +
 			f.SHA256.String() + `","type":"` + of + `"}`
 	}
 	want := `{"parts":[` + part(image, "image") + `,` + part(text, "file") + `,{"text":"Look","type":"text"},` +
@@ -203,9 +223,17 @@ func TestFilesInShortBecomeParts(t *testing.T) {
 func TestCitationsAreCountedInBytes(t *testing.T) {
 	t.Parallel()
 	content := parley.AssistantContent{Text: "aé😀b", Reasoning: "r"}
-	content.Cite([]parley.Citation{{Start: 1, End: 3, URL: "x:y"}, {Start: 3, End: 1 << 30}, {Start: 9, End: 2}, {Start: 0, End: 4}})
+	content.Cite(
+		[]parley.Citation{
+			{Start: 1, End: 3, URL: "x:y"},
+			{Start: 3, End: 1 << 30},
+			{Start: 9, End: 2},
+			{Start: 0, End: 4},
+		},
+	)
 	stored, err := parley.EncodeContent(content)
-	want := `{"parts":[{"text":"r","type":"reasoning"},{"citations":[{"end":7,"start":1,"url":"x:y"},{"end":8,"start":7},` +
+	want := `{"parts":[{"text":"r","type":"reasoning"},{"citations":[{"end":7,"start":1,"url":"x:y"},{"end":8,` +
+		`"start":7},` +
 		`{"end":8,"start":8},{"end":8,"start":0}],"text":"aé😀b","type":"text"}]}`
 	if err != nil || string(stored) != want {
 		t.Fatalf("got %s, %v; want %s", stored, err, want)

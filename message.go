@@ -115,8 +115,8 @@ func (c MarksChange) Over(marks Marks) Marks {
 }
 
 // Message is one entry of a session's record. Content is the canonical JSON as stored, kept raw so that lists pass it
-// through. Decode it with the struct of its role (content.go), which reads contents in parts and the short form of older
-// rows alike.
+// through. Decode it with the struct of its role (content.go), which reads both contents in parts and the short form of
+// older rows.
 type Message struct {
 	ID          ID              `json:"id"`
 	WorkspaceID ID              `json:"workspace_id"`

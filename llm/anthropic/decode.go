@@ -180,7 +180,11 @@ func (d *decoder) delta(chunks []model.Chunk, e *event) []model.Chunk {
 	case "signature_delta":
 		s.signature = append(s.signature, e.signature...)
 	case "citations_delta":
-		if cited, ok := e.cited.Citation(0, 0); ok && s.kind == blockText && !s.closed && d.cited < parley.MaxCitations {
+		if cited, ok := e.cited.Citation(
+			0,
+			0,
+		); ok && s.kind == blockText && !s.closed &&
+			d.cited < parley.MaxCitations {
 			d.cited++
 			s.cited = append(s.cited, cited)
 		}

@@ -34,9 +34,13 @@ func AnyBytes(f *testing.F, open func(*http.Client) (model.Model, error)) {
 	)
 	f.Add([]byte("data: {\"choices\":[{\"delta\":{\"content\":\"a\",\"annotations\":[{\"type\":\"url_citation\"," +
 		"\"url_citation\":{\"url\":\"x:y\",\"start_index\":0,\"end_index\":9}}]}}]}\n\ndata: [DONE]\n\n"))
-	f.Add([]byte("data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"a\"}}" +
-		"\n\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"citations_delta\"," +
-		"\"citation\":{\"cited_text\":\"b\",\"source\":\"c\"}}}\n\ndata: {\"type\":\"message_stop\"}\n\n"))
+	f.Add(
+		[]byte(
+			"data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"a\"}}" +
+				"\n\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"citations_delta\"," +
+				"\"citation\":{\"cited_text\":\"b\",\"source\":\"c\"}}}\n\ndata: {\"type\":\"message_stop\"}\n\n",
+		),
+	)
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		adapter, err := open(&http.Client{Transport: anything(raw)})
 		if err != nil {

@@ -11,7 +11,10 @@ type Cited struct {
 // characters; false when the wire names none. An address that is too long is left out.
 func (c Cited) Citation(start, end int) (parley.Citation, bool) {
 	cited := parley.Citation{
-		Start: start, End: end, Text: clipped(c.Text, parley.MaxCitedBytes), Title: clipped(c.Title, parley.MaxTitleBytes),
+		Start: start,
+		End:   end,
+		Text:  clipped(c.Text, parley.MaxCitedBytes),
+		Title: clipped(c.Title, parley.MaxTitleBytes),
 	}
 	if len(c.URL) <= parley.MaxLinkBytes {
 		cited.URL = clipped(c.URL, parley.MaxLinkBytes)

@@ -66,7 +66,8 @@ func stepPlain(t *testing.T, w *world) {
 		t.Errorf("statistics (-want +got):\n%s", diff)
 	}
 	answer := s.Record[1]
-	if answer.Status != parley.MessageCompleted || string(answer.Content) != `{"parts":[{"text":"hello","type":"text"}]}` ||
+	if answer.Status != parley.MessageCompleted ||
+		string(answer.Content) != `{"parts":[{"text":"hello","type":"text"}]}` ||
 		answer.Usage == nil ||
 		answer.Author.Kind != parley.AuthorAgent {
 		t.Errorf("the answer is %+v", answer)

@@ -28,8 +28,9 @@ type readFile struct{ inProject }
 func newReadFile(policy *projectdir.Policy) tool.Tool {
 	return readFile{inProject{fixed{
 		parley.ToolDefinition{
-			Name:        "read_file",
-			Description: "Reads a text file of the project, or some of its lines; shows an image (PNG, JPEG, GIF, WebP).",
+			Name: "read_file",
+			Description: "Reads a text file of the project, or some of its lines, " +
+				"or shows an image (PNG, JPEG, GIF, WebP).",
 			Parameters: json.RawMessage(`{"additionalProperties":false,"properties":{` +
 				`"from_line":{"description":"First line, from 1. Default 1.","minimum":1,"type":"integer"},` +
 				`"lines":{"description":"How many lines at most. Default 2000.","minimum":1,"type":"integer"},` +
