@@ -141,6 +141,7 @@ func (w writers) clients() {
 	turn := w.post(chat, engine.MessageInput{Content: fmt.Appendf(nil,
 		`{"text":"See","files":[%q],"links":["https://parley.example/a"],"think":true}`, file.ID)})
 	w.ends(turn)
+	w.ends(w.post(chat, engine.MessageInput{Content: []byte(`{"text":"Plain"}`)}))
 	if _, err := chat.Add(ctx, "By the way"); err != nil {
 		w.Fatal(err)
 	}
